@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one error channel: 0 or -errno.
+#pragma once
+
+#include <errno.h>
+
+// Turns errno of a failed call into our return value. A callee that failed without setting
+// errno must not read as success, so 0 becomes -EIO.
+static inline int neg_errno(void) {
+	int err = errno;
+
+	return err > 0 ? -err : -EIO;
+}
