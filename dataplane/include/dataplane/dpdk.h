@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one place that includes DPDK; only units of the library dataplane_dpdk may.
+//
+// rte_config.h must come before every other rte_ header.
+#pragma once
+
+#include <rte_config.h>
+#include <rte_errno.h>

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dataplane/foreign_error.h>
+#include <lib/error.h>
+
+#include <stddef.h>
+
+int verbs_error_from_object(const void *object) {
+	return object != NULL ? 0 : neg_errno();
+}
+
+int verbs_error_from_code(int code) {
+	if (code == -1)
+		return neg_errno();
+	return code > 0 ? -code : code;
+}
+
+int verbs_error_from_count(int count) {
+	return count >= 0 ? 0 : -EIO;
+}
