@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lines are put together on the caller's stack and written at once; the only state is the
+// sink, the level and one pair of words per call site.
+#include <lib/escape.h>
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define TRUNCATED_TAIL " truncated=1"
+
+static_assert(LOG_LINE_BYTES_MAX <= PIPE_BUF, "lines from several processes would mix");
+
+static const struct {
+	const char *name;
+	char priority; // of syslog
+} levels[] = {
+	[LOG_LEVEL_ERROR] = {"error", '3'},
+	[LOG_LEVEL_WARN] = {"warn", '4'},
+	[LOG_LEVEL_INFO] = {"info", '6'},
+	[LOG_LEVEL_DEBUG] = {"debug", '7'},
+};
+
+#define LEVEL_COUNT (sizeof(levels) / sizeof(levels[0]))
+
+static uint64_t clock_ns(clockid_t id) {
+	struct timespec now;
+
+	must(clock_gettime(id, &now) == 0);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t monotonic_ns(void) {
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static uint64_t realtime_ns(void) {
+	return clock_ns(CLOCK_REALTIME);
+}
+
+#define PLAIN_STDERR                                                                          \
+	{                                                                                     \
+		.fd = STDERR_FILENO, .prefix = LOG_PREFIX_NONE, .monotonic_ns = monotonic_ns, \
+		.realtime_ns = realtime_ns,                                                   \
+	}
+
+static const struct log_sink plain_stderr = PLAIN_STDERR;
+
+// A process has one stderr, and a log that had to be handed down to every caller would not be
+// used: these three are the state of this file. The sink is set while one thread runs and only
+// read afterwards; the other two are atomics.
+static struct log_sink sink = PLAIN_STDERR;
+static _Atomic uint64_t lost_lines;
+_Atomic int log_level_now = LOG_LEVEL_INFO;
+
+// A line in the making. The room for the tail and the newline is kept back, so that closing a
+// line always succeeds.
+struct line {
+	char text[LOG_LINE_BYTES_MAX];
+	size_t used;
+	size_t limit;
+	bool truncated;
+};
+
+static void line_init(struct line *line) {
+	line->used = 0;
+	line->limit = sizeof(line->text) - strlen(TRUNCATED_TAIL) - 1;
+	line->truncated = false;
+}
+
+// All of it or nothing; after the first piece that does not fit, nothing more is taken.
+static bool line_put(struct line *line, const char *text, size_t size) {
+	if (line->truncated || size > line->limit - line->used) {
+		line->truncated = true;
+		return false;
+	}
+	memcpy(line->text + line->used, text, size);
+	line->used += size;
+	return true;
+}
+
+static void line_put_text(struct line *line, const char *text) {
+	line_put(line, text, strlen(text));
+}
+
+static bool unit_may_stand_bare(const struct escape_unit *unit) {
+	if (unit->text_size != unit->taken_bytes) // escaped
+		return false;
+	return unit->text[0] != ' ' && unit->text[0] != '=';
+}
+
+static bool text_may_stand_bare(const char *text, size_t size) {
+	struct escape_unit unit;
+
+	for (size_t at = 0; at < size; at += unit.taken_bytes) {
+		escape_next(text + at, size - at, &unit);
+		if (!unit_may_stand_bare(&unit))
+			return false;
+	}
+	return size > 0;
+}
+
+static void line_put_quoted(struct line *line, const char *text, size_t size) {
+	struct escape_unit unit;
+
+	if (!line_put(line, "\"", 1))
+		return;
+	for (size_t at = 0; at < size; at += unit.taken_bytes) {
+		escape_next(text + at, size - at, &unit);
+		if (!line_put(line, unit.text, unit.text_size))
+			break;
+	}
+	line->text[line->used++] = '"'; // line_put_value() kept the room
+}
+
+static void line_put_value(struct line *line, const char *text, size_t size) {
+	// More than a line holds is cut anyway: hostile input does not choose how long we look.
+	if (size > LOG_LINE_BYTES_MAX)
+		size = LOG_LINE_BYTES_MAX;
+	if (size <= line->limit - line->used && text_may_stand_bare(text, size)) {
+		line_put(line, text, size);
+		return;
+	}
+	if (line->limit - line->used < 2) {
+		line->truncated = true;
+		return;
+	}
+	line->limit--;
+	line_put_quoted(line, text, size);
+	line->limit++;
+}
+
+static void line_put_errno(struct line *line, int64_t number) {
+	long long err = number < 0 ? -number : number; // of an int, so this cannot overflow
+	const char *name = err <= INT_MAX ? strerrorname_np((int)err) : NULL;
+	char digits[24];
+
+	if (name == NULL) {
+		snprintf(digits, sizeof(digits), "%lld", err);
+		name = digits;
+	}
+	line_put_text(line, name);
+}
+
+static void line_put_number(struct line *line, const struct log_field *field) {
+	char digits[24]; // -2^63 has 20 characters
+
+	if (field->type == LOG_FIELD_UNSIGNED)
+		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)field->number);
+	else
+		snprintf(digits, sizeof(digits), "%lld", (long long)field->signed_number);
+	line_put_text(line, digits);
+}
+
+static void line_put_field(struct line *line, const struct log_field *field) {
+	size_t field_at = line->used;
+	size_t value_at;
+
+	line_put_text(line, " ");
+	line_put_text(line, field->key);
+	line_put_text(line, "=");
+	value_at = line->used;
+	if (line->truncated) {
+		line->used = field_at;
+		return;
+	}
+	switch (field->type) {
+	case LOG_FIELD_TEXT:
+		line_put_value(line, field->text, field->size_bytes);
+		break;
+	case LOG_FIELD_UNSIGNED:
+	case LOG_FIELD_SIGNED:
+		line_put_number(line, field);
+		break;
+	case LOG_FIELD_BOOL:
+		line_put_text(line, field->number != 0 ? "true" : "false");
+		break;
+	case LOG_FIELD_ERRNO:
+		line_put_errno(line, field->signed_number);
+		break;
+	case LOG_FIELD_END:
+		break; // write_line() stops there
+	}
+	if (line->used == value_at) // no room for any of it: no key without a value
+		line->used = field_at;
+}
+
+// RFC 3339 with milliseconds.
+static void line_put_time(struct line *line, uint64_t since_1970_ns) {
+	time_t seconds = (time_t)(since_1970_ns / NS_PER_S);
+	char text[64];
+	struct tm utc;
+	size_t size;
+
+	must(gmtime_r(&seconds, &utc) != NULL);
+	size = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(
+		text + size, sizeof(text) - size, ".%03uZ ",
+		(unsigned)(since_1970_ns % NS_PER_S / 1000000)
+	);
+	line_put_text(line, text);
+}
+
+static void line_close_and_write(struct line *line) {
+	ssize_t n;
+
+	line->limit = sizeof(line->text);
+	if (line->truncated) {
+		line->truncated = false;
+		line_put_text(line, TRUNCATED_TAIL);
+	}
+	line->text[line->used++] = '\n';
+	do {
+		n = write(sink.fd, line->text, line->used);
+	} while (n < 0 && errno == EINTR); // nothing was written yet
+	if (n != (ssize_t)line->used)
+		atomic_fetch_add_explicit(&lost_lines, 1, memory_order_relaxed);
+}
+
+// Every line pays LOG_REFILL_NS; a site may run ahead of the clock by a burst. One word holds
+// the whole account, so threads that share a site need no lock. Relaxed: it orders nothing.
+static bool site_may_log(struct log_site *site, uint64_t now_ns) {
+	uint64_t paid = atomic_load_explicit(&site->paid_until_ns, memory_order_relaxed);
+	uint64_t from;
+
+	do {
+		from = paid > now_ns ? paid : now_ns;
+		if (from - now_ns > (LOG_BURST_MAX - 1) * LOG_REFILL_NS) {
+			atomic_fetch_add_explicit(&site->suppressed, 1, memory_order_relaxed);
+			return false;
+		}
+	} while (!atomic_compare_exchange_weak_explicit(
+		&site->paid_until_ns, &paid, from + LOG_REFILL_NS, memory_order_relaxed,
+		memory_order_relaxed
+	));
+	return true;
+}
+
+static void write_line(
+	struct log_site *site,
+	enum log_level level,
+	const char *event,
+	const struct log_field *fields
+) {
+	const char priority[] = {'<', levels[level].priority, '>'};
+	struct log_field suppressed;
+	struct line line;
+
+	line_init(&line);
+	if (sink.prefix == LOG_PREFIX_PRIORITY)
+		line_put(&line, priority, sizeof(priority));
+	line_put_time(&line, sink.realtime_ns());
+	line_put_text(&line, levels[level].name);
+	line_put_text(&line, " ");
+	line_put_text(&line, event);
+	suppressed =
+		log_u64("suppressed",
+			atomic_exchange_explicit(&site->suppressed, 0, memory_order_relaxed));
+	if (suppressed.number > 0)
+		line_put_field(&line, &suppressed);
+	for (const struct log_field *field = fields;
+	     field->type != LOG_FIELD_END && !line.truncated; field++)
+		line_put_field(&line, field);
+	line_close_and_write(&line);
+}
+
+void log_write(
+	struct log_site *site,
+	enum log_level level,
+	const char *event,
+	const struct log_field *fields
+) {
+	int saved_errno = errno;
+
+	must((size_t)level < LEVEL_COUNT);
+	if (site_may_log(site, sink.monotonic_ns()))
+		write_line(site, level, event, fields);
+	errno = saved_errno;
+}
+
+enum log_prefix log_choose_prefix(int fd, const char *journal_stream) {
+	unsigned long long device;
+	unsigned long long inode;
+	struct stat status;
+	char *end;
+
+	if (isatty(fd))
+		return LOG_PREFIX_NONE;
+	if (journal_stream == NULL)
+		return LOG_PREFIX_PRIORITY;
+	// "device:inode" of the socket systemd gave us; another descriptor was put in its place by
+	// someone who wants to read it himself.
+	device = strtoull(journal_stream, &end, 10);
+	if (*end != ':' || fstat(fd, &status) != 0)
+		return LOG_PREFIX_NONE;
+	inode = strtoull(end + 1, &end, 10);
+	if (*end != '\0' || device != status.st_dev || inode != status.st_ino)
+		return LOG_PREFIX_NONE;
+	return LOG_PREFIX_PRIORITY;
+}
+
+void log_init(void) {
+	sink = plain_stderr;
+	sink.prefix = log_choose_prefix(STDERR_FILENO, getenv("JOURNAL_STREAM"));
+}
+
+void log_set_sink(const struct log_sink *replacement) {
+	sink = replacement != NULL ? *replacement : plain_stderr;
+}
+
+void log_set_level(enum log_level level) {
+	must((size_t)level < LEVEL_COUNT);
+	atomic_store_explicit(&log_level_now, (int)level, memory_order_relaxed);
+}
+
+const char *log_level_name(enum log_level level) {
+	must((size_t)level < LEVEL_COUNT);
+	return levels[level].name;
+}
+
+int log_level_parse(const char *name, enum log_level *ret_level) {
+	for (size_t i = 0; i < LEVEL_COUNT; i++) {
+		if (strcmp(name, levels[i].name) == 0) {
+			*ret_level = (enum log_level)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+uint64_t log_lost_count(void) {
+	return atomic_load_explicit(&lost_lines, memory_order_relaxed);
+}
