@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <lib/clock.h>
+#include <lib/must.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+#define KERNEL_SOURCES_PATH "/sys/devices/system/clocksource/clocksource0/available_clocksource"
+// The tightest of this many readings is the sample: an interrupt in one does not matter.
+#define SAMPLE_TRIES 64
+#define CALIBRATION_NS_MIN 10000000L
+#define CALIBRATION_NS_MAX 100000000L
+
+static uint64_t ticks_read(void) {
+#ifdef __x86_64__
+	return __builtin_ia32_rdtsc();
+#else
+	return 0;
+#endif
+}
+
+static struct clock_sample sample_once(clockid_t id) {
+	struct clock_sample sample;
+	struct timespec now;
+
+	sample.ticks_before = ticks_read();
+	must(clock_gettime(id, &now) == 0);
+	sample.ticks_after = ticks_read();
+	sample.ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return sample;
+}
+
+static struct clock_sample sample_take(clockid_t id) {
+	struct clock_sample best = sample_once(id);
+
+	for (int n = 1; n < SAMPLE_TRIES; n++) {
+		struct clock_sample sample = sample_once(id);
+
+		if (sample.ticks_after - sample.ticks_before < best.ticks_after - best.ticks_before)
+			best = sample;
+	}
+	return best;
+}
+
+// NULL and the scale set, or why there is none. The rate is taken from the raw clock, because
+// a slew in progress would be built into it for good; the origin from the monotonic one.
+static const char *calibrate(struct clock_scale *ret_scale) {
+	struct clock_sample first = sample_take(CLOCK_MONOTONIC_RAW);
+	struct clock_sample last, origin;
+	int err = -EAGAIN;
+
+	for (long wait_ns = CALIBRATION_NS_MIN; wait_ns <= CALIBRATION_NS_MAX && err == -EAGAIN;
+	     wait_ns *= 2) {
+		// Cut short by a signal is fine: what passed is measured, not assumed.
+		nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);
+		last = sample_take(CLOCK_MONOTONIC_RAW);
+		err = clock_scale_init(ret_scale, &first, &last);
+	}
+	if (err == -EAGAIN)
+		return "the machine is too noisy to calibrate the TSC";
+	if (err != 0)
+		return "the TSC does not advance at a plausible rate";
+	origin = sample_take(CLOCK_MONOTONIC);
+	ret_scale->ticks_base = origin.ticks_before;
+	ret_scale->ns_base = origin.ns;
+	return NULL;
+}
+
+static void facts_read(struct clock_tsc_facts *ret_facts) {
+	scoped_file FILE *file = NULL;
+	size_t length;
+
+	memset(ret_facts, 0, sizeof(*ret_facts));
+#ifdef __x86_64__
+	unsigned int eax, ebx, ecx, edx;
+
+	ret_facts->readable = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (edx & 1U << 4) != 0;
+	ret_facts->invariant =
+		__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) != 0 && (edx & 1U << 8) != 0;
+#endif
+	file = fopen(KERNEL_SOURCES_PATH, "re");
+	if (file == NULL)
+		return; // a container may hide it; CPUID then decides alone
+	length = fread(ret_facts->kernel_sources, 1, sizeof(ret_facts->kernel_sources) - 1, file);
+	ret_facts->kernel_sources[length] = '\0';
+}
+
+static bool word_in_list(const char *word, const char *list) {
+	size_t length = strlen(word);
+
+	for (const char *at = list; *at != '\0'; at += strcspn(at, " \n")) {
+		at += strspn(at, " \n");
+		if (strcspn(at, " \n") == length && memcmp(at, word, length) == 0)
+			return true;
+	}
+	return false;
+}
+
+const char *clock_tsc_objection(const struct clock_tsc_facts *facts) {
+	if (!facts->readable)
+		return "this processor has no TSC to read";
+	if (!facts->invariant)
+		return "the TSC is not invariant by CPUID";
+	// The kernel strikes it off when it saw processors disagree.
+	if (facts->kernel_sources[0] != '\0' && !word_in_list("tsc", facts->kernel_sources))
+		return "the kernel does not offer the TSC as a clock source";
+	return NULL;
+}
+
+static void clock_init(struct clock *clock, enum clock_source source, const char *reason) {
+	memset(clock, 0, sizeof(*clock));
+	clock->source = source;
+	clock->reason = reason;
+}
+
+void clock_init_monotonic(struct clock *clock) {
+	clock_init(clock, CLOCK_SOURCE_MONOTONIC, "asked for");
+}
+
+void clock_init_tsc_given(struct clock *clock, const struct clock_tsc_facts *facts) {
+	const char *objection = clock_tsc_objection(facts);
+	struct clock_scale scale;
+
+	if (objection == NULL)
+		objection = calibrate(&scale);
+	if (objection != NULL) {
+		clock_init(clock, CLOCK_SOURCE_MONOTONIC, objection);
+		return;
+	}
+	clock_init(clock, CLOCK_SOURCE_TSC, "invariant TSC, calibrated");
+	clock->scale = scale;
+}
+
+void clock_init_tsc(struct clock *clock) {
+	struct clock_tsc_facts facts;
+
+	facts_read(&facts);
+	clock_init_tsc_given(clock, &facts);
+}
+
+void clock_init_fake(struct clock *clock, uint64_t start_ns) {
+	clock_init(clock, CLOCK_SOURCE_FAKE, "moved by hand");
+	atomic_store_explicit(&clock->fake_ns, start_ns, memory_order_release);
+}
+
+void clock_advance(struct clock *clock, uint64_t by_ns) {
+	uint64_t now_ns;
+
+	must(clock->source == CLOCK_SOURCE_FAKE);
+	now_ns = atomic_load_explicit(&clock->fake_ns, memory_order_relaxed);
+	must(by_ns <= UINT64_MAX - now_ns);
+	atomic_store_explicit(&clock->fake_ns, now_ns + by_ns, memory_order_release);
+}
+
+enum clock_source clock_source(const struct clock *clock) {
+	return clock->source;
+}
+
+const char *clock_source_name(enum clock_source source) {
+	static const char *const names[] = {
+		[CLOCK_SOURCE_MONOTONIC] = "monotonic",
+		[CLOCK_SOURCE_TSC] = "tsc",
+		[CLOCK_SOURCE_FAKE] = "fake",
+	};
+
+	must((unsigned int)source < sizeof(names) / sizeof(names[0]));
+	return names[source];
+}
+
+const char *clock_reason(const struct clock *clock) {
+	return clock->reason;
+}
+
+uint32_t clock_error_ppb(const struct clock *clock) {
+	return clock->source == CLOCK_SOURCE_TSC ? clock->scale.error_ppb : 0;
+}

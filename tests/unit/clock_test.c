@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <lib/clock.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define SECOND 1000000000ULL
+
+static void samples_that_give_no_rate_are_refused_and_leave_the_scale_alone(void **state) {
+	static const struct {
+		struct clock_sample first, last;
+		int error;
+	} rows[] = {
+		{{10, 10, 5}, {10, 10, 9}, -EINVAL}, // the counter stands still
+		{{10, 10, 5}, {9, 9, 9}, -EINVAL},   // or goes back
+		{{10, 10, 5}, {99, 99, 5}, -EINVAL}, // time stands still
+		{{10, 9, 5}, {99, 99, 9}, -EINVAL},  // a bracket inside out
+		{{10, 50, 5}, {40, 99, 9}, -EINVAL}, // brackets that overlap
+		{{0, 0, 0}, {999999, 999999, SECOND}, -ERANGE},
+		{{0, 0, 0}, {21 * SECOND, 21 * SECOND, SECOND}, -ERANGE},
+		{{0, 0, 0}, {UINT64_MAX, UINT64_MAX, 1}, -ERANGE},
+		{{0, 20000, 0}, {SECOND, SECOND + 40000, SECOND}, -EAGAIN}, // 30 ppm
+		{{0, 0, 0}, {1000, 1000, 1000}, -EAGAIN},		    // one ns in 1000
+	};
+	struct clock_scale scale = {.multiplier = 77};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		int err = clock_scale_init(&scale, &rows[n].first, &rows[n].last);
+
+		assert_int_equal(err, rows[n].error);
+		assert_int_equal(scale.multiplier, 77);
+	}
+}
+
+static void the_error_of_a_scale_is_the_brackets_over_the_interval(void **state) {
+	struct clock_sample first = {1000, 1100, 0};
+	struct clock_sample last = {3 * SECOND, 3 * SECOND + 500, SECOND};
+	struct clock_scale scale;
+
+	(void)state;
+	assert_int_equal(clock_scale_init(&scale, &first, &last), 0);
+	// 300 ticks in 3e9 is 100 ppb; then one for the rounded nanosecond, two for rounding here.
+	assert_in_range(scale.error_ppb, 100, 103);
+}
+
+static void a_scale_converts_for_a_hundred_years_within_its_error(void **state) {
+	static const uint64_t rates_hz[] = {
+		CLOCK_SCALE_HZ_MIN, 24000000,	1000000000,
+		2599998234,	    3000000000, CLOCK_SCALE_HZ_MAX,
+	};
+	static const uint64_t years = 100, year_s = 31557600;
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rates_hz); n++) {
+		struct clock_sample first = {0, 0, 0};
+		struct clock_sample last = {rates_hz[n], rates_hz[n], SECOND};
+		unsigned __int128 ticks = (unsigned __int128)rates_hz[n] * year_s * years;
+		struct clock_scale scale;
+		uint64_t expected, got;
+
+		// At 20 GHz the counter itself wraps after 29 years.
+		if (ticks > UINT64_MAX / 2)
+			ticks = UINT64_MAX / 2;
+		assert_int_equal(clock_scale_init(&scale, &first, &last), 0);
+		expected = (uint64_t)(ticks * SECOND / rates_hz[n]);
+		got = clock_scale_ns(&scale, (uint64_t)ticks);
+		assert_true(got <= expected);
+		assert_true(expected - got <= expected / SECOND * scale.error_ppb + 1);
+	}
+}
+
+static void ticks_before_the_base_read_as_the_base(void **state) {
+	struct clock_scale scale = {
+		.ticks_base = 1000, .ns_base = 500, .multiplier = 1ULL << CLOCK_SCALE_SHIFT};
+
+	(void)state;
+	assert_int_equal(clock_scale_ns(&scale, 0), 500);
+	assert_int_equal(clock_scale_ns(&scale, 1000), 500);
+	assert_int_equal(clock_scale_ns(&scale, 1007), 507);
+}
+
+static void each_fact_against_the_tsc_is_named(void **state) {
+	static const struct {
+		struct clock_tsc_facts facts;
+		const char *word; // in the objection; NULL: none
+	} rows[] = {
+		{{false, true, "tsc hpet\n"}, "no TSC"},
+		{{true, false, "tsc hpet\n"}, "invariant"},
+		{{true, true, "hpet acpi_pm \n"}, "kernel"},
+		{{true, true, "tsc-early hpet\n"}, "kernel"},
+		{{true, true, "kvm-clock tsc\n"}, NULL},
+		{{true, true, "tsc"}, NULL},
+		{{true, true, ""}, NULL}, // the kernel does not say
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		const char *objection = clock_tsc_objection(&rows[n].facts);
+
+		if (rows[n].word == NULL) {
+			assert_null(objection);
+			continue;
+		}
+		assert_non_null(objection);
+		assert_non_null(strstr(objection, rows[n].word));
+	}
+}
+
+static void a_clock_without_a_trusted_tsc_is_the_monotonic_one_and_says_why(void **state) {
+	struct clock_tsc_facts facts = {.readable = true};
+	struct clock clock;
+	uint64_t before_ns, now_ns;
+
+	(void)state;
+	clock_init_tsc_given(&clock, &facts);
+	assert_int_equal(clock_source(&clock), CLOCK_SOURCE_MONOTONIC);
+	assert_string_equal(clock_reason(&clock), clock_tsc_objection(&facts));
+	assert_int_equal(clock_error_ppb(&clock), 0);
+	before_ns = clock_monotonic_ns();
+	now_ns = clock_now_ns(&clock);
+	assert_true(before_ns <= now_ns && now_ns <= clock_monotonic_ns());
+}
+
+static void a_tsc_clock_goes_forward_and_states_its_error(void **state) {
+	struct clock clock;
+	uint64_t last_ns;
+
+	(void)state;
+	clock_init_tsc(&clock);
+	if (clock_source(&clock) != CLOCK_SOURCE_TSC) {
+		print_message("no TSC here: %s\n", clock_reason(&clock));
+		skip();
+	}
+	assert_in_range(clock_error_ppb(&clock), 1, CLOCK_SCALE_ERROR_PPB_MAX);
+	last_ns = clock_now_ns(&clock);
+	for (int n = 0; n < 100000; n++) {
+		uint64_t now_ns = clock_now_ns(&clock);
+
+		assert_true(now_ns >= last_ns);
+		last_ns = now_ns;
+	}
+}
+
+static void a_tsc_interval_agrees_with_the_kernel_to_a_thousandth(void **state) {
+	struct clock clock;
+	uint64_t kernel_ns[4], tsc_ns[2];
+
+	(void)state;
+	clock_init_tsc(&clock);
+	if (clock_source(&clock) != CLOCK_SOURCE_TSC)
+		skip();
+	// Each TSC reading lies between two of the kernel's, so preemption widens the
+	// comparison but cannot break it.
+	kernel_ns[0] = clock_monotonic_ns();
+	tsc_ns[0] = clock_now_ns(&clock);
+	kernel_ns[1] = clock_monotonic_ns();
+	do
+		kernel_ns[2] = clock_monotonic_ns();
+	while (kernel_ns[2] - kernel_ns[1] < SECOND / 100);
+	tsc_ns[1] = clock_now_ns(&clock);
+	kernel_ns[3] = clock_monotonic_ns();
+	// The kernel slews by at most 500 ppm; the rest is for the calibration.
+	assert_true((tsc_ns[1] - tsc_ns[0]) * 1001 / 1000 + 100 >= kernel_ns[2] - kernel_ns[1]);
+	assert_true((tsc_ns[1] - tsc_ns[0]) * 999 / 1000 <= kernel_ns[3] - kernel_ns[0] + 100);
+}
+
+static void a_fake_clock_stands_until_it_is_moved(void **state) {
+	struct clock clock;
+
+	(void)state;
+	clock_init_fake(&clock, 1000);
+	assert_int_equal(clock_source(&clock), CLOCK_SOURCE_FAKE);
+	assert_int_equal(clock_now_ns(&clock), 1000);
+	assert_int_equal(clock_now_ns(&clock), 1000);
+	clock_advance(&clock, SECOND);
+	assert_int_equal(clock_now_ns(&clock), SECOND + 1000);
+	clock_advance(&clock, UINT64_MAX - SECOND - 1000);
+	assert_true(clock_now_ns(&clock) == UINT64_MAX);
+}
+
+static void every_source_has_a_name(void **state) {
+	struct clock clock;
+
+	(void)state;
+	clock_init_monotonic(&clock);
+	assert_string_equal(clock_source_name(clock_source(&clock)), "monotonic");
+	assert_string_equal(clock_reason(&clock), "asked for");
+	assert_string_equal(clock_source_name(CLOCK_SOURCE_TSC), "tsc");
+	assert_string_equal(clock_source_name(CLOCK_SOURCE_FAKE), "fake");
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(samples_that_give_no_rate_are_refused_and_leave_the_scale_alone),
+		cmocka_unit_test(the_error_of_a_scale_is_the_brackets_over_the_interval),
+		cmocka_unit_test(a_scale_converts_for_a_hundred_years_within_its_error),
+		cmocka_unit_test(ticks_before_the_base_read_as_the_base),
+		cmocka_unit_test(each_fact_against_the_tsc_is_named),
+		cmocka_unit_test(a_clock_without_a_trusted_tsc_is_the_monotonic_one_and_says_why),
+		cmocka_unit_test(a_tsc_clock_goes_forward_and_states_its_error),
+		cmocka_unit_test(a_tsc_interval_agrees_with_the_kernel_to_a_thousandth),
+		cmocka_unit_test(a_fake_clock_stands_until_it_is_moved),
+		cmocka_unit_test(every_source_has_a_name),
+	};
+
+	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
+}
