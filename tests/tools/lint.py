@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""./dev lint: runs every check to its end, then says which failed and how long each took.
+
+The cheap checks look at every file always. Static analysis looks at the units made of
+files changed since the branch left main, or at all with --all.
+"""
+
+import os
+import pathlib
+import re
+import sys
+import time
+
+import source_rules
+import tidy
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATABASE = "build-clang"
+FORMAT = "clang-format-14"
+SUBJECT_MAX = 60
+
+
+def command(*words, quiet=False):
+    done = tidy.quiet_run(words, ROOT)
+    if done.returncode == 0:
+        return done.stdout
+    if quiet:
+        return ""
+    raise SystemExit(f"lint: {' '.join(words)}: {done.stderr.strip()}")
+
+
+def complaints_of(*words):
+    """What a foreign checker says; nothing if it is content."""
+    done = tidy.quiet_run(words, ROOT)
+    return [] if done.returncode == 0 else [(done.stdout + done.stderr).strip()]
+
+
+def tree():
+    """Every file of ours, tracked or about to be, that is text of this project."""
+    names = command("git", "ls-files", "-co", "--exclude-standard", "-z").split("\0")
+    return sorted(name for name in names if (ROOT / name).is_file() and "/corpus/" not in name)
+
+
+def text_of(name):
+    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+def is_shell(name):
+    return name.endswith(".sh") or (
+        "." not in pathlib.Path(name).name and text_of(name).startswith("#!/bin/sh"))
+
+
+def branch_point():
+    """Where this work left main: the base of what counts as changed."""
+    for main in ("origin/main", "main"):
+        base = command("git", "merge-base", "HEAD", main, quiet=True).strip()
+        if base:
+            return base
+    return "HEAD"
+
+
+def check_format(names):
+    sources = [name for name in names if name.endswith((".c", ".h"))]
+    return complaints_of(FORMAT, "--dry-run", "-Werror", *sources), f"{len(sources)} files"
+
+
+def check_rules(names):
+    wanted = [name for name in names
+              if name.endswith((".c", ".h", ".py", ".sh", "meson.build")) or is_shell(name)]
+    said, long = [], []
+    for name in wanted:
+        source = source_rules.Source(name, text_of(name))
+        said += source_rules.complaints(source)
+        if len(source.lines) > source_rules.FILE_LINES_WARN:
+            long.append(f"{name} {len(source.lines)}")
+    note = f"; over {source_rules.FILE_LINES_WARN} lines: {', '.join(long)}" if long else ""
+    return said, f"{len(wanted)} files, {len(source_rules.RULES)} rules{note}"
+
+
+def check_shell(names):
+    scripts = [name for name in names if is_shell(name)]
+    return complaints_of("shellcheck", "-x", *scripts), f"{len(scripts)} scripts"
+
+
+def check_spelling(names):
+    ignored = ROOT / "tests/tools/spelling.txt"
+    return complaints_of("codespell", f"--ignore-words={ignored}", *names), f"{len(names)} files"
+
+
+def check_fuzz_list(names):
+    """A target that meson.build does not list would silently never run."""
+    listed = set(re.findall(r"^\t'(\w+)':", text_of("tests/fuzz/meson.build"), re.MULTILINE))
+    matches = (re.match(r"tests/fuzz/(\w+)_fuzz\.c$", name) for name in names)
+    found = {match.group(1) for match in matches if match}
+    said = [f"tests/fuzz/{name}_fuzz.c: tests/fuzz/meson.build does not list it"
+            for name in sorted(found - listed)]
+    said += [f"tests/fuzz/corpus/{name} has no seed" for name in sorted(listed)
+             if not any((ROOT / "tests/fuzz/corpus" / name).glob("*"))]
+    return said, f"{len(found)} targets"
+
+
+def check_commits(_):
+    """Of the commits that nobody else has yet (all, without a remote)."""
+    log = command("git", "log", "--no-merges", "--format=%h%x00%s%x00%b%x01", "HEAD", "--not",
+                  "--remotes")
+    said, count = [], 0
+    for record in log.split("\x01"):
+        if not record.strip():
+            continue
+        digest, subject, body = record.strip("\n").split("\0")
+        count += 1
+        if not re.match(r"[a-z][a-z0-9_./-]*: [a-z0-9]", subject) or len(subject) > SUBJECT_MAX:
+            said.append(f"{digest} '{subject}': not 'area: verb ...' in {SUBJECT_MAX} characters")
+        if not body.strip():
+            said.append(f"{digest} '{subject}': the body says why; it is empty")
+    return said, f"{count} commits"
+
+
+def check_tidy(_, everything=False):
+    changed = None
+    if not everything:
+        base = branch_point()
+        changed = set(command("git", "diff", "--name-only", base).split("\n"))
+        changed |= set(command("git", "ls-files", "-o", "--exclude-standard").split("\n"))
+    versions = command("dpkg-query", "-W", quiet=True) or command(tidy.TIDY, "--version")
+    return tidy.run(ROOT, DATABASE, changed, versions)
+
+
+def main(arguments):
+    everything = "--all" in arguments
+    os.chdir(ROOT)
+    names = tree()
+    checks = [
+        ("layout", check_format),
+        ("rules", check_rules),
+        ("shell", check_shell),
+        ("spelling", check_spelling),
+        ("fuzz list", check_fuzz_list),
+        ("commits", check_commits),
+        ("analysis", lambda files: check_tidy(files, everything)),
+    ]
+    failed = []
+    for title, check in checks:
+        started = time.monotonic()
+        said, note = check(names)
+        took = time.monotonic() - started
+        print(f"{title:10} {'FAILED' if said else 'ok':7} {took:5.1f} s  {note}", flush=True)
+        for text in said:
+            print("\n".join(f"  {line}" for line in text.splitlines()), flush=True)
+        if said:
+            failed.append(title)
+    print(f"lint: failed: {', '.join(failed)}" if failed else f"lint: {len(checks)} checks passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
