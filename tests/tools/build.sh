@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# Sourced by ./dev: the kinds of build, one directory each.
+
+# Debian's own meson and ninja, which bring the system's python: PATH may begin with
+# other Pythons that lack meson's modules.
+tool() {
+	if [ -x "/usr/bin/$1" ]; then
+		printf '/usr/bin/%s' "$1"
+	else
+		command -v "$1"
+	fi
+}
+
+build_dir() {
+	case $1 in
+	release) echo build ;;
+	*) echo "build-$1" ;;
+	esac
+}
+
+build_options() {
+	case $1 in
+	release | clang) ;;
+	asan) echo "-Db_sanitize=address,undefined" ;;
+	tsan) echo "-Db_sanitize=thread" ;;
+	fuzz) echo "-Dfuzz=true -Db_sanitize=address,undefined" ;;
+	esac
+}
+
+build_compiler() {
+	case $1 in
+	fuzz | clang) compiler=clang-14 ;;
+	*) compiler=gcc ;;
+	esac
+	if command -v ccache >/dev/null 2>&1; then
+		compiler="ccache $compiler"
+	fi
+	echo "$compiler"
+}
+
+build_needs() {
+	case $1 in
+	fuzz | clang) need build fuzz ;;
+	*) need build ;;
+	esac
+}
+
+# Makes the build directory of a kind ready for ninja; meson speaks only if it fails.
+configure() {
+	dir=$(build_dir "$1")
+	build_needs "$1"
+	[ ! -f "$dir/build.ninja" ] || return 0
+	say "configure: $dir"
+	mkdir -p "$dir"
+	# shellcheck disable=SC2046
+	if ! CC=$(build_compiler "$1") "$(tool meson)" setup "$dir" $(build_options "$1") \
+		>"$dir/configure.txt" 2>&1 </dev/null; then
+		tail -n 20 "$dir/configure.txt" >&2
+		return 1
+	fi
+}
+
+# Builds everything of a kind, or only the named targets of it.
+build() {
+	kind=$1
+	shift
+	configure "$kind"
+	"$(tool ninja)" -C "$(build_dir "$kind")" "$@" </dev/null
+}

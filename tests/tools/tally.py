@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counts what test programs said, from meson's logs of one or more builds.
+
+    tally.py KIND:BUILD-DIRECTORY:WALL-SECONDS ...
+
+Every TAP line counts as one test, and a program without TAP as one. A program that
+crashed, timed out, stopped short of its plan or ran nothing counts as a failed test of
+its own, whatever its lines said. Prints the skips with their reasons, the failures with
+their output, where the time went, and last: N passed, N failed, N skipped. Exits with 1
+if anything failed or nothing ran.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+OUTPUT_LINES_MAX = 60
+TAP_LINE = re.compile(
+    r"^(not )?ok\b *(\d*) *-? *(.*?) *(?:# *(skip\S*|todo) *(.*))?$", re.IGNORECASE)
+TAP_PLAN = re.compile(r"^1\.\.(\d+)(?: *# *skip\S* *(.*))?$", re.IGNORECASE)
+
+
+class Program:
+    """What one test program said, as three lists of test names."""
+
+    def __init__(self, kind, record):
+        suite, _, self.name = record["name"].rpartition(" / ")
+        self.suite = suite.split(":")[-1].split("+")[0] or "tests"
+        self.kind = kind
+        self.seconds = record.get("duration", 0.0)
+        self.started = record.get("starttime", 0.0)
+        self.result = record.get("result", "ERROR")
+        self.code = record.get("returncode", 0)
+        self.stdout = record.get("stdout", "") or ""
+        self.stderr = record.get("stderr", "") or ""
+        self.passed, self.failed, self.skipped = [], [], []
+        self.planned = None
+        for line in self.stdout.splitlines():
+            self.read_line(line)
+        self.judge()
+
+    def read_line(self, line):
+        plan = TAP_PLAN.match(line)
+        if plan:
+            self.planned = (self.planned or 0) + int(plan.group(1))
+            if plan.group(2) is not None:
+                self.skipped.append((self.name, plan.group(2)))
+            return
+        said = TAP_LINE.match(line)
+        if not said:
+            return
+        bad, number, name, directive, reason = said.groups()
+        if directive:
+            # cmocka writes the name behind the word SKIP; TAP wants the reason there.
+            self.skipped.append((name or reason or number, reason if name else ""))
+        else:
+            (self.failed if bad else self.passed).append(name or number)
+
+    def judge(self):
+        """Adds what the program's end says beyond its lines."""
+        ran = len(self.passed) + len(self.failed) + len(self.skipped)
+        if self.result == "TIMEOUT":
+            self.failed.append(f"timed out after {self.seconds:.0f} s")
+        elif self.code < 0:
+            planned = self.planned or "?"
+            self.failed.append(f"killed by signal {-self.code} after {ran} of {planned} tests")
+        elif self.planned is None and ran == 0:
+            self.judge_without_tap()
+        elif self.planned is not None and ran < self.planned:
+            self.failed.append(f"stopped after {ran} of {self.planned} tests")
+        elif ran == 0:
+            self.failed.append("ran no test")
+        elif self.code != 0 and not self.failed:
+            self.failed.append(f"exit status {self.code} although every test passed")
+
+    def judge_without_tap(self):
+        if self.code == 77:
+            reason = (self.stdout.strip() or self.stderr.strip()).splitlines()
+            self.skipped.append((self.name, reason[-1] if reason else ""))
+        elif self.code != 0:
+            self.failed.append(f"exit status {self.code}")
+        elif self.result == "OK":
+            self.passed.append(self.name)
+        else:
+            self.failed.append("ran no test")
+
+    def title(self):
+        return f"{self.kind} {self.suite}/{self.name}"
+
+
+def programs_of(kind, directory):
+    log = pathlib.Path(directory) / "meson-logs" / "testlog.json"
+    if not log.exists():
+        return []
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        return [Program(kind, json.loads(line)) for line in lines if line.strip()]
+
+
+def print_skips(programs):
+    reasons = {}
+    for program in programs:
+        for name, reason in program.skipped:
+            what = f"{program.suite}/{program.name}: {name}: {reason or 'no reason given'}"
+            reasons.setdefault(what, []).append(program.kind)
+    for what, kinds in reasons.items():
+        print(f"skipped: {what} ({', '.join(kinds)})")
+
+
+def print_failures(programs):
+    for program in programs:
+        if not program.failed:
+            continue
+        print(f"\nFAILED: {program.title()}")
+        for name in program.failed:
+            print(f"  {name}")
+        output = (program.stdout + program.stderr).splitlines()
+        if len(output) > OUTPUT_LINES_MAX:
+            print(f"  | ... {len(output) - OUTPUT_LINES_MAX} lines before these")
+        for line in output[-OUTPUT_LINES_MAX:]:
+            print(f"  | {line}")
+
+
+def print_times(builds, programs):
+    print("\nwhere the time goes (seconds; programs run side by side)")
+    for kind, _, wall in builds:
+        mine = [program for program in programs if program.kind == kind]
+        span = 0.0
+        if mine:
+            begun = min(program.started for program in mine)
+            span = max(program.started + program.seconds for program in mine) - begun
+        print(f"  {kind:8} {wall:6} in all, {max(0.0, wall - span):.0f} of it building")
+        for suite in sorted({program.suite for program in mine}):
+            those = [program for program in mine if program.suite == suite]
+            tests = sum(len(p.passed) + len(p.failed) + len(p.skipped) for p in those)
+            slowest = max(those, key=lambda program: program.seconds)
+            print(f"    {suite:8} {sum(p.seconds for p in those):6.1f}  {tests} tests in "
+                  f"{len(those)} programs, slowest {slowest.name} {slowest.seconds:.1f}")
+
+
+def main(arguments):
+    builds, programs, unbuilt = [], [], 0
+    for argument in arguments:
+        kind, directory, wall = argument.split(":")
+        builds.append((kind, directory, int(wall)))
+        found = programs_of(kind, directory)
+        if not found:
+            unbuilt += 1
+            print(f"\nFAILED: {kind}: {directory} did not build or ran no test (see above)")
+        programs += found
+    passed = sum(len(program.passed) for program in programs)
+    failed = sum(len(program.failed) for program in programs) + unbuilt
+    skipped = sum(len(program.skipped) for program in programs)
+    print_times(builds, programs)
+    print_skips(programs)
+    print_failures(programs)
+    print(f"\n{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed > 0 or passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# Sourced by ./dev: which suite runs in which build, and the count at the end.
+#
+#   release   every suite
+#   asan      every suite but house, which looks at the tree and at release objects
+#   tsan      stress
+#   fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
+
+# "SUITE NAME" of every test there is, one per line.
+tests_all() {
+	"$(tool meson)" introspect --tests build </dev/null | "$(tool python3)" -c '
+import json, sys
+for test in json.load(sys.stdin):
+    print(test["suite"][0].split(":")[-1], test["name"])'
+}
+
+# Of these the ones that a kind of build runs.
+tests_of() {
+	case $1 in
+	release) tests_all ;;
+	asan) tests_all | grep -v '^house ' ;;
+	tsan) tests_all | grep '^stress ' ;;
+	fuzz) tests_all | grep '^fuzz ' ;;
+	esac
+}
+
+# Compiler lines are progress: a few are enough. All else passes.
+thin_out() {
+	awk '/^\[[0-9]+\/[0-9]+\] / { if (lines++ % 25 == 0) print; next }
+		/^(ninja: |>>> |Full log |$)/ { next }
+		# meson counts programs; the tally counts tests.
+		/^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): +[0-9]+ *$/ { next }
+		{ print; fflush() }'
+}
+
+# Builds what the chosen tests (meson's arguments) need and runs them. meson's log is the
+# result; no log means that the build failed, which is counted like a failed test.
+test_kind() {
+	kind=$1
+	shift
+	rm -f "$(build_dir "$kind")/meson-logs/testlog.json"
+	echo "== $kind"
+	configure "$kind" || return 0
+	"$(tool meson)" test -C "$(build_dir "$kind")" "$@" </dev/null 2>&1 | thin_out
+}
+
+verb_test() {
+	[ $# -le 1 ] || die "test takes one SUITE or NAME"
+	chosen=${1-}
+	need build test fuzz
+	configure release
+	if [ -n "$chosen" ] && ! tests_all | tr ' ' '\n' | grep -qxF -e "$chosen"; then
+		say "dev: test: '$chosen' is neither a suite nor a test. There are, by suite:"
+		tests_all | awk '{ names[$1] = names[$1] " " $2 }
+			END { for (suite in names) print "  " suite ":" names[suite] }' | sort >&2
+		exit 2
+	fi
+	# The whole product must build, not only what tests need.
+	[ -n "$chosen" ] || build release | thin_out
+	export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+	export UBSAN_OPTIONS=print_stacktrace=1
+	export TSAN_OPTIONS=second_deadlock_stack=1
+
+	tallied=
+	for kind in release asan tsan fuzz; do
+		picked=$(tests_of "$kind" | awk -v c="$chosen" 'c == "" || $1 == c || $2 == c')
+		[ -n "$picked" ] || continue
+		set --
+		for suite in $(printf '%s\n' "$picked" | cut -d ' ' -f 1 | sort -u); do
+			set -- "$@" --suite "$suite"
+		done
+		# A name that is no suite narrows the choice further.
+		printf '%s\n' "$picked" | grep -q "^$chosen " || set -- "$@" ${chosen:+"$chosen"}
+		started=$(date +%s)
+		test_kind "$kind" "$@"
+		tallied="$tallied $kind:$(build_dir "$kind"):$(($(date +%s) - started))"
+	done
+	# The list is words on purpose.
+	# shellcheck disable=SC2086
+	"$(tool python3)" tests/tools/tally.py $tallied
+}
