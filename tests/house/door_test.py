@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""./dev and .ci/run on machines that we do not have: the package tools are stand-ins.
+
+    door_test.py SOURCE-ROOT
+
+Each machine is a directory of commands that is the whole PATH; every stand-in writes its
+name and arguments to a log.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+REAL = ("sh", "awk", "cat", "cut", "dirname", "env", "grep", "printf", "sed", "sort", "uniq", "wc",
+        "xargs", "cp", "rm", "date", "mkdir", "tail")
+VERBS = "help setup build run demo test lint bench fuzz clean".split()
+DPKG_ALL = 'shift 2\nfor one in "$@"; do echo "ii  $one"; done'
+
+
+class Machine:
+    """Commands named here exist, and nothing else does."""
+
+    def __init__(self, **stand_ins):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="tocsin-house-"))
+        self.log = self.directory / "calls"
+        self.log.touch()
+        self.commands = self.directory / "bin"
+        self.commands.mkdir()
+        for name in REAL:
+            (self.commands / name).symlink_to(shutil.which(name))
+        for name, body in {"id": "echo 0", **stand_ins}.items():
+            path = self.commands / name.replace("_", "-")
+            path.write_text(f"#!/bin/sh\necho \"{path.name} $*\" >>'{self.log}'\n{body}\n",
+                            encoding="utf-8")
+            path.chmod(0o755)
+
+    def run(self, *words):
+        return subprocess.run(words, cwd="/", env={"PATH": str(self.commands)}, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+    def dev(self, *arguments):
+        return self.run("/bin/sh", str(ROOT / "dev"), *arguments)
+
+    def calls(self, name):
+        lines = self.log.read_text(encoding="utf-8").splitlines()
+        return [line for line in lines if line.split()[0] == name]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.directory)
+
+
+def lacks(package):
+    """A dpkg-query that knows every package but one."""
+    return f'shift 2\nfor one in "$@"; do [ "$one" = {package} ] || echo "ii  $one"; done'
+
+
+def help_explains_every_verb():
+    with Machine() as machine:
+        for words in ([], ["help"], ["--help"]):
+            done = machine.dev(*words)
+            assert done.returncode == 0
+            for verb in VERBS:
+                assert re.search(rf"^  {verb}\b", done.stdout, re.MULTILINE), verb
+
+
+def wrong_words_are_refused_by_name():
+    with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
+        for words in (["frobnicate"], ["build", "frobnicate"], ["lint", "frobnicate"],
+                      ["bench", "frobnicate"], ["bench", "--frobnicate"]):
+            done = machine.dev(*words)
+            assert done.returncode == 2, (words, done)
+            assert "frobnicate" in done.stderr or words[0] == "lint", done.stderr
+
+
+def setup_with_nothing_missing_calls_no_apt():
+    with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9", apt_cache="exit 9") as machine:
+        done = machine.dev("setup")
+        assert done.returncode == 0, done
+        assert not machine.calls("apt-get") and not machine.calls("apt-cache")
+
+
+def setup_installs_only_what_is_missing():
+    with Machine(dpkg_query=lacks("ninja-build"), apt_get="", apt_cache="") as machine:
+        done = machine.dev("setup")
+        assert done.returncode == 0, done
+        assert "installing ninja-build" in done.stderr, done.stderr
+        calls = machine.calls("apt-get")
+        assert len(calls) == 1, calls
+        assert calls[0].endswith("install -y --no-install-recommends ninja-build"), calls
+
+
+def setup_refreshes_lists_that_do_not_know_a_package():
+    with Machine(dpkg_query=lacks("meson"), apt_get="", apt_cache="exit 100") as machine:
+        assert machine.dev("setup").returncode == 0
+        calls = machine.calls("apt-get")
+        assert len(calls) == 2 and "update" in calls[0] and "install" in calls[1], calls
+
+
+def setup_refreshes_lists_that_are_too_old_to_download_from():
+    once = 'case "$*" in *install*) [ -e "$0.1" ] || { : >"$0.1"; echo 404; exit 100; } ;; esac'
+    with Machine(dpkg_query=lacks("meson"), apt_get=once, apt_cache="") as machine:
+        assert machine.dev("setup").returncode == 0
+        assert len(machine.calls("apt-get")) == 3
+
+
+def setup_waits_for_another_apt_and_gives_up_in_the_end():
+    locked = "echo 'E: Could not get lock /var/lib/dpkg/lock-frontend'; exit 100"
+    twice = f"n=$(grep -c ^apt-get \"${{0%/*}}/../calls\"); [ \"$n\" -gt 2 ] || {{ {locked}; }}"
+    with Machine(dpkg_query=lacks("meson"), apt_get=twice, apt_cache="", sleep="") as machine:
+        assert machine.dev("setup").returncode == 0
+        assert len(machine.calls("sleep")) == 2
+    with Machine(dpkg_query=lacks("meson"), apt_get=locked, apt_cache="", sleep="") as machine:
+        assert machine.dev("setup").returncode != 0
+        assert 2 < len(machine.calls("sleep")) < 1000
+
+
+def setup_without_a_package_manager_lists_what_to_install():
+    with Machine() as machine:
+        done = machine.dev("setup")
+        assert done.returncode == 1, done
+        for package in ("meson", "libdpdk-dev", "clang-tidy-14", "shellcheck"):
+            assert re.search(rf"^ *{package}$", done.stderr, re.MULTILINE), done.stderr
+
+
+def setup_that_is_not_root_goes_through_sudo_or_says_so():
+    others = {"dpkg_query": lacks("meson"), "apt_get": "", "apt_cache": "", "id": "echo 1000"}
+    with Machine(sudo="shift\n\"$@\"", **others) as machine:
+        done = machine.dev("setup")
+        assert done.returncode == 0, done
+        # -n, since there is nobody at a terminal to type a password.
+        wanted = "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get"
+        assert machine.calls("sudo")[0].startswith(wanted)
+    with Machine(**others) as machine:
+        done = machine.dev("setup")
+        assert done.returncode != 0 and "meson" in done.stderr and "sudo" in done.stderr
+        assert not machine.calls("apt-get")
+
+
+def every_package_says_why():
+    for line in (ROOT / "tests/tools/packages.txt").read_text(encoding="utf-8").splitlines():
+        assert not line or line[0] in "#[" or re.match(r"[a-z0-9.+-]+ +# \S", line), line
+
+
+def ci_status(lint, test):
+    """(exit status, last line) of .ci/run around a door that answers so."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        root = pathlib.Path(name)
+        (root / ".ci").mkdir()
+        shutil.copy(ROOT / ".ci/run", root / ".ci/run")
+        (root / "dev").write_text(
+            "#!/bin/sh\necho \"$*\"\n"
+            f"case $1 in lint) exit {lint} ;; test) echo '7 passed'; exit {test} ;; esac\n",
+            encoding="utf-8")
+        (root / "dev").chmod(0o755)
+        done = subprocess.run([root / ".ci/run"], env={**os.environ, "CI": "true"}, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        assert done.stdout.splitlines()[0] == "lint --all"
+        return done.returncode != 0, done.stdout.splitlines()[-1]
+
+
+def ci_ends_with_the_count_and_fails_if_either_part_fails():
+    assert ci_status(0, 0) == (False, "7 passed")
+    assert ci_status(1, 0) == (True, "7 passed")
+    assert ci_status(0, 1) == (True, "7 passed")
+
+
+if __name__ == "__main__":
+    ROOT = pathlib.Path(sys.argv[1]).resolve()
+    tap.run([
+        ("help explains every verb", help_explains_every_verb),
+        ("wrong words are refused by name", wrong_words_are_refused_by_name),
+        ("setup with nothing missing calls no apt", setup_with_nothing_missing_calls_no_apt),
+        ("setup installs only what is missing", setup_installs_only_what_is_missing),
+        ("setup refreshes lists that do not know a package",
+         setup_refreshes_lists_that_do_not_know_a_package),
+        ("setup refreshes lists that are too old to download from",
+         setup_refreshes_lists_that_are_too_old_to_download_from),
+        ("setup waits for another apt, and gives up in the end",
+         setup_waits_for_another_apt_and_gives_up_in_the_end),
+        ("setup without a package manager lists what to install",
+         setup_without_a_package_manager_lists_what_to_install),
+        ("setup that is not root goes through sudo or says so",
+         setup_that_is_not_root_goes_through_sudo_or_says_so),
+        ("every package says why it is there", every_package_says_why),
+        ("CI ends with the count and fails if either part fails",
+         ci_ends_with_the_count_and_fails_if_either_part_fails),
+    ])

@@ -1,0 +1,75 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A forbidden include does not compile, with the very flags the build uses.
+
+    layering_test.py SOURCE-ROOT BUILD-ROOT
+
+A shadow of the tree holds one probe header per component at the place of its public
+headers, whether or not the component has any yet. Each unit's include flags, which are
+relative to the build directory, are then used from the shadow's build directory.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+import compile_line
+import tap
+
+FORBIDDEN = [
+    ("lib", "dataplane"), ("lib", "ras"), ("lib", "control"), ("lib", "agent"), ("lib", "perf"),
+    ("dataplane", "ras"), ("dataplane", "control"), ("dataplane", "agent"), ("dataplane", "perf"),
+    ("ras", "dataplane"), ("ras", "control"), ("ras", "agent"), ("ras", "perf"),
+    ("control", "agent"), ("control", "perf"),
+    ("perf", "ras"), ("perf", "control"), ("perf", "agent"),
+]
+# The probe itself must work: what every component may see does compile.
+ALLOWED = [(component, "lib") for component in compile_line.INCLUDE_DIRECTORIES]
+ALLOWED += [("dataplane", "dataplane")]
+
+
+def shadow_make(shadow):
+    (shadow / "build").mkdir()
+    for component, directory in compile_line.INCLUDE_DIRECTORIES.items():
+        (shadow / directory).mkdir(parents=True)
+        probe = shadow / directory / "house_probe.h"
+        probe.write_text(f"#pragma once\n#define HOUSE_PROBE_{component}\n", encoding="utf-8")
+
+
+def include_flags(line, root, shadow):
+    """Only the search path matters, moved to the shadow where it is absolute."""
+    flags = [flag for flag in line.flags if flag.startswith(("-I", "-isystem", "-iquote"))]
+    return tuple(flag.replace(str(root), str(shadow)) for flag in flags)
+
+
+def probe_test(lines, root, shadow, source, target, expected):
+    def test():
+        if source not in lines:
+            raise tap.Skip(f"{source} has no source file yet")
+        text = f"#include <{target}/house_probe.h>\nint HOUSE_PROBE_{target};\n"
+        text += f"#ifndef HOUSE_PROBE_{target}\n#error not the probe\n#endif\n"
+        for flags in {include_flags(line, root, shadow) for line in lines[source]}:
+            done, said = compile_line.compiles("gcc", flags, text, shadow / "build")
+            assert done == expected, f"{source} includes {target}: {' '.join(flags)}\n{said}"
+            if not done:
+                assert "No such file" in said, said
+    return test
+
+
+def main(root, build):
+    lines = compile_line.lines_by_component(root, build)
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        shadow = pathlib.Path(name)
+        shadow_make(shadow)
+        tests = []
+        for source, target in FORBIDDEN:
+            tests.append((f"{source} that includes {target} does not compile",
+                          probe_test(lines, root, shadow, source, target, False)))
+        for source, target in ALLOWED:
+            tests.append((f"{source} that includes {target} compiles",
+                          probe_test(lines, root, shadow, source, target, True)))
+        tap.run(tests)
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve())

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every rule of ./dev lint complains when it should, and holds its tongue when not.
+
+    rules_test.py SOURCE-ROOT
+"""
+
+import pathlib
+import sys
+
+import tap
+
+SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n"
+
+# Rule, path, the text behind the SPDX line: what it must and what it must not complain about.
+BAD = [
+    ("pragma_once", "lib/include/lib/a.h", "int a(void);\n"),
+    ("size", "lib/a.c", "\n" * 1001),
+    ("columns", "lib/a.c", "\t" * 12 + "int a;\n"),
+    ("trailing_space", "lib/a.c", "int a; \n"),
+    ("unfinished", "lib/a.c", "// TO" "DO: the rest\n"),
+    ("comment_style", "lib/a.c", "/* no */\n"),
+    ("comment_style", "lib/a.c", "int a; /* no */\n"),
+    ("forbidden", "lib/a.c", "void f(char *s) {\n\tstrcpy(s, \"x\");\n}\n"),
+    ("forbidden", "agent/a.c", "int f(const char *s) {\n\treturn strtol(s, 0, 10);\n}\n"),
+    ("forbidden", "tests/unit/a_test.c", "void f(void) {\n\tusleep(10);\n}\n"),
+    ("forbidden", "dataplane/a.c", "void f(void) {\n\tprintf(\"x\");\n}\n"),
+    ("goto", "lib/a.c", "\tgoto again;\n"),
+    ("volatile", "lib/a.c", "volatile int a;\n"),
+    ("layers", "lib/a.c", "#include <control/loop.h>\n"),
+    ("layers", "control/ras/a.c", "#include <dataplane/verbs.h>\n"),
+    ("layers", "perf/a.c", "#include <agent/options.h>\n"),
+    ("layers", "lib/a.c", "#include \"../control/loop.h\"\n"),
+    ("wrappers", "dataplane/a.c", "#include <infiniband/verbs.h>\n"),
+    ("wrappers", "control/a.c", "#include <rte_ring.h>\n"),
+    ("wrappers", "lib/a.c", "#include <urcu-qsbr.h>\n"),
+    ("executables", "lib/meson.build", "executable('x', 'x.c')\n"),
+]
+GOOD = [
+    ("unfinished", "lib/a.c", "int todo_list;\n"),
+    ("comment_style", "lib/a.c", "const char *glob = \"/*\";\n// a/*b\n"),
+    ("forbidden", "lib/a.c", "// strcpy(s, t) is not used here\nvoid my_strcpy(char *s);\n"),
+    ("forbidden", "lib/a.c", "void f(void) {\n\tops->system(1);\n\tputs_count(\"atoi(x)\");\n}\n"),
+    ("forbidden", "agent/a.c", "void f(void) {\n\tprintf(\"x\");\n}\n"),
+    ("forbidden", "lib/parse.c", "\tvalue = strtoull(text, &end, 10);\n"),
+    ("goto", "lib/a.c", "\tgoto fail;\n"),
+    ("volatile", "lib/a.c", "static volatile sig_atomic_t stop;\n"),
+    ("layers", "control/a.c", "#include <ras/core.h>\n#include <dataplane/verbs.h>\n"),
+    ("layers", "tests/unit/a_test.c", "#include <agent/options.h>\n"),
+    ("wrappers", "dataplane/include/dataplane/verbs.h", "#include <infiniband/verbs.h>\n"),
+    ("executables", "agent/meson.build", "executable('x', 'x.c')\n"),
+]
+
+
+def complaints(rule, path, text):
+    source = source_rules.Source(path, SPDX + text)
+    return list(getattr(source_rules, f"rule_{rule}")(source))
+
+
+def rule_test(rule):
+    def test():
+        for name, path, text in BAD:
+            assert name != rule or complaints(rule, path, text), f"no complaint: {path}: {text!r}"
+        for name, path, text in GOOD:
+            said = complaints(rule, path, text) if name == rule else []
+            assert not said, f"{said}: {path}: {text!r}"
+    return test
+
+
+def licence_line_is_first():
+    for text, bad in (("int a;\n", True), (SPDX + "int a;\n", False), ("", True),
+                      ("#!/bin/sh\n# SPDX-License-Identifier: BSD-3-Clause\n", False)):
+        assert bool(list(source_rules.rule_licence(source_rules.Source("lib/a.c", text)))) == bad
+
+
+def every_rule_is_tested():
+    rules = {rule.__name__[len("rule_"):] for rule in source_rules.RULES}
+    assert rules == {rule for rule, _, _ in BAD} | {"licence"}
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(sys.argv[1]).resolve() / "tests/tools"))
+    import source_rules
+
+    tap.run([(f"the rule '{rule}' complains when it should and only then", rule_test(rule))
+             for rule in sorted({rule for rule, _, _ in BAD})] + [
+        ("the rule 'licence' wants the SPDX line first", licence_line_is_first),
+        ("every rule is tested", every_rule_is_tested),
+    ])

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The count that ./dev test closes with: nothing that went wrong may look like success.
+
+    tally_test.py SOURCE-ROOT
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+# What a program said and how it ended -> passed, failed, skipped.
+CASES = [
+    ("all lines ok", {"stdout": "1..2\nok 1 - a\nok 2 - b\n"}, (2, 0, 0)),
+    ("a line not ok", {"stdout": "1..2\nok 1 - a\nnot ok 2 - b\n", "returncode": 1}, (1, 1, 0)),
+    ("a skip with its reason", {"stdout": "1..2\nok 1 - a\nok 2 - b # SKIP why\n"}, (1, 0, 1)),
+    ("cmocka's skip", {"stdout": "1..1\nnot ok 1 # SKIP needs_root\n"}, (0, 0, 1)),
+    ("a whole program skipped", {"stdout": "1..0 # SKIP no netns\n", "result": "SKIP"}, (0, 0, 1)),
+    ("a crash half way", {"stdout": "1..3\nok 1 - a\n", "returncode": -11}, (1, 1, 0)),
+    ("too few lines for its plan", {"stdout": "1..3\nok 1 - a\n", "result": "ERROR"}, (1, 1, 0)),
+    ("nothing said", {"stdout": "", "result": "SKIP"}, (0, 1, 0)),
+    ("an empty plan without a reason", {"stdout": "1..0\n", "result": "SKIP"}, (0, 1, 0)),
+    ("a report at exit", {"stdout": "1..1\nok 1 - a\n", "returncode": 23}, (1, 1, 0)),
+    ("a time-out", {"stdout": "1..2\nok 1 - a\n", "result": "TIMEOUT"}, (1, 1, 0)),
+    ("no TAP, status 0", {"stdout": "3 seeds\n"}, (1, 0, 0)),
+    ("no TAP, status 1", {"stdout": "x\n", "returncode": 1, "result": "FAIL"}, (0, 1, 0)),
+    ("no TAP, status 77", {"stdout": "no module\n", "returncode": 77}, (0, 0, 1)),
+    ("two groups in one program", {"stdout": "1..1\nok 1 - a\n1..1\nok 1 - b\n"}, (2, 0, 0)),
+]
+
+
+def tally(*records):
+    """(exit status, standard output) for one build with these records; None is no log."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        logs = pathlib.Path(name) / "meson-logs"
+        logs.mkdir()
+        if records != (None,):
+            common = {"name": "tocsin:unit / it", "returncode": 0, "result": "OK",
+                      "duration": 0.1, "starttime": 1.0}
+            lines = [json.dumps({**common, **record}) for record in records]
+            (logs / "testlog.json").write_text("\n".join(lines), encoding="utf-8")
+        done = subprocess.run([sys.executable, str(TALLY), f"release:{name}:3"], text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        assert done.stderr == "", done.stderr
+        return done.returncode, done.stdout
+
+
+def closing_line_test(record, expected):
+    def test():
+        passed, failed, skipped = expected
+        code, said = tally(record)
+        assert said.splitlines()[-1] == f"{passed} passed, {failed} failed, {skipped} skipped", said
+        assert (code == 0) == (failed == 0 and passed > 0), said
+    return test
+
+
+def a_build_that_fails_is_counted():
+    code, said = tally(None)
+    assert code == 1 and said.splitlines()[-1] == "0 passed, 1 failed, 0 skipped", said
+
+
+def failures_come_with_their_output_and_skips_with_their_reason():
+    _, said = tally({"stdout": "1..2\nnot ok 1 - b\n# because\nok 2 - c # SKIP no device\n",
+                     "stderr": "and why", "returncode": 1})
+    for part in ("FAILED: release unit/it", "because", "and why", "c: no device"):
+        assert part in said, said
+
+
+if __name__ == "__main__":
+    TALLY = pathlib.Path(sys.argv[1]).resolve() / "tests/tools/tally.py"
+    tap.run([(f"the count of a program with: {title}", closing_line_test(record, expected))
+             for title, record, expected in CASES] + [
+        ("a build that fails is counted as failed", a_build_that_fails_is_counted),
+        ("failures come with their output, skips with their reason",
+         failures_come_with_their_output_and_skips_with_their_reason),
+    ])
