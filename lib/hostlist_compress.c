@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hostlist_item.h"
+
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <string.h>
+
+// A name, parted before the number it ends with. A number longer than HOSTLIST_DIGITS_MAX
+// leaves its first digits to the prefix.
+struct entry {
+	const char *name;
+	size_t prefix_length;
+	uint32_t width; // digits of the number; 0: there is none
+	uint64_t number;
+};
+
+static int entry_read(const char *name, struct entry *ret_entry) {
+	size_t length = strnlen(name, HOSTLIST_NAME_LENGTH_MAX + 1);
+	struct entry entry = {.name = name, .prefix_length = length};
+
+	if (length > HOSTLIST_NAME_LENGTH_MAX)
+		return -ENAMETOOLONG;
+	if (length == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < length; i++) {
+		if (!hostlist_is_name_byte(name[i]))
+			return -EINVAL;
+	}
+	while (entry.prefix_length > 0 && entry.width < HOSTLIST_DIGITS_MAX &&
+	       name[entry.prefix_length - 1] >= '0' && name[entry.prefix_length - 1] <= '9') {
+		entry.prefix_length--;
+		entry.width++;
+	}
+	for (size_t i = entry.prefix_length; i < length; i++)
+		entry.number = 10 * entry.number + (uint64_t)(name[i] - '0');
+	*ret_entry = entry;
+	return 0;
+}
+
+static int three_way(uint64_t a, uint64_t b) {
+	return (a > b) - (a < b);
+}
+
+static int prefix_compare(const struct entry *a, const struct entry *b) {
+	size_t common = a->prefix_length < b->prefix_length ? a->prefix_length : b->prefix_length;
+	int order = memcmp(a->name, b->name, common);
+
+	return order != 0 ? order : three_way(a->prefix_length, b->prefix_length);
+}
+
+static int entry_compare(const void *left, const void *right) {
+	const struct entry *a = left;
+	const struct entry *b = right;
+	int order = prefix_compare(a, b);
+
+	if (order == 0)
+		order = three_way(a->width, b->width);
+	return order != 0 ? order : three_way(a->number, b->number);
+}
+
+// Whether b is written right after a in a range that began with `width` digits: 09-10 and 9-10 are
+// ranges, 9-010 is none.
+static bool continues(const struct entry *a, const struct entry *b, uint32_t width) {
+	uint32_t digits = hostlist_digit_count(b->number);
+
+	return b->number == a->number + 1 && b->width == (digits > width ? digits : width);
+}
+
+static char *append(char *at, const char *text, size_t length) {
+	memcpy(at, text, length);
+	return at + length;
+}
+
+static char *append_number(char *at, const struct entry *entry) {
+	return append(at, entry->name + entry->prefix_length, entry->width);
+}
+
+// One prefix and everything that ends in a number behind it: entries[0] to entries[count - 1].
+static char *append_group(char *at, const struct entry *entries, uint32_t count) {
+	uint32_t last;
+
+	at = append(at, entries[0].name, entries[0].prefix_length);
+	if (count == 1)
+		return append_number(at, &entries[0]);
+	*at++ = '[';
+	for (uint32_t first = 0; first < count; first = last + 1) {
+		last = first;
+		while (last + 1 < count &&
+		       continues(&entries[last], &entries[last + 1], entries[first].width))
+			last++;
+		if (first > 0)
+			*at++ = ',';
+		at = append_number(at, &entries[first]);
+		if (last > first) {
+			*at++ = '-';
+			at = append_number(at, &entries[last]);
+		}
+	}
+	*at++ = ']';
+	return at;
+}
+
+// Drops entries equal to the one before. Returns how many are left.
+static uint32_t entries_unique(struct entry *entries, uint32_t count) {
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (kept == 0 || entry_compare(&entries[kept - 1], &entries[i]) != 0)
+			entries[kept++] = entries[i];
+	}
+	return kept;
+}
+
+static char *append_all(char *at, const struct entry *entries, uint32_t count) {
+	uint32_t next;
+
+	for (uint32_t first = 0; first < count; first = next) {
+		next = first + 1;
+		// A name without number is a group of its own, though its prefix sorts with others.
+		while (entries[first].width > 0 && next < count &&
+		       prefix_compare(&entries[first], &entries[next]) == 0)
+			next++;
+		if (first > 0)
+			*at++ = ',';
+		at = append_group(at, entries + first, next - first);
+	}
+	*at = '\0';
+	return at;
+}
+
+int hostlist_compress(const char *const *names, uint32_t count, char **ret_text) {
+	scoped_mem struct entry *entries = NULL;
+	size_t text_size = 1;
+	char *shrunk;
+	char *text;
+	char *end;
+	int err;
+
+	entries = calloc(count > 0 ? count : 1, sizeof(*entries));
+	if (entries == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		err = entry_read(names[i], &entries[i]);
+		if (err != 0)
+			return err;
+		// No name costs more than itself, a comma and the two brackets.
+		text_size += entries[i].prefix_length + entries[i].width + 3;
+	}
+	text = malloc(text_size);
+	if (text == NULL)
+		return -ENOMEM;
+	qsort(entries, count, sizeof(*entries), entry_compare);
+	count = entries_unique(entries, count);
+	end = append_all(text, entries, count);
+	shrunk = realloc(text, (size_t)(end - text) + 1);
+	*ret_text = shrunk != NULL ? shrunk : text;
+	return 0;
+}
