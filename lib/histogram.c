@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "histogram_inside.h"
+
+#include <lib/histogram.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define SNAPSHOT_TRIES 1000
+
+const struct histogram_shape histogram_shape_latency = {
+	.value_min = 1,
+	.value_max = 3600000000000,
+	.precision_bits = 7,
+	.counter_bits = 32,
+};
+
+static bool shape_valid(const struct histogram_shape *shape) {
+	return shape->value_min < shape->value_max && shape->value_max <= HISTOGRAM_VALUE_MAX &&
+	       shape->precision_bits >= 1 &&
+	       shape->precision_bits <= HISTOGRAM_PRECISION_BITS_MAX &&
+	       (shape->counter_bits == 32 || shape->counter_bits == 64);
+}
+
+// Counter widths may differ: only what a bucket means must be the same.
+static bool shape_agrees(const struct histogram *a, const struct histogram *b) {
+	return a->shape.value_min == b->shape.value_min &&
+	       a->shape.value_max == b->shape.value_max &&
+	       a->shape.precision_bits == b->shape.precision_bits;
+}
+
+void histogram_describe(const struct histogram_shape *shape, struct histogram *ret_histogram) {
+	ret_histogram->shape = *shape;
+	ret_histogram->sub_bits = shape->precision_bits - 1U;
+	ret_histogram->index_first = bucket_index(ret_histogram->sub_bits, shape->value_min);
+	ret_histogram->bucket_count = bucket_index(ret_histogram->sub_bits, shape->value_max) -
+				      ret_histogram->index_first + 1;
+}
+
+struct bucket histogram_bucket(const struct histogram *histogram, uint32_t n) {
+	uint32_t index = histogram->index_first + n;
+	uint32_t octave = index >> histogram->sub_bits;
+	uint32_t shift = octave > 0 ? octave - 1 : 0;
+	uint64_t lowest = (uint64_t)(index - (shift << histogram->sub_bits)) << shift;
+
+	return (struct bucket){lowest, lowest + (1ULL << shift) - 1};
+}
+
+static size_t size_bytes(const struct histogram *histogram) {
+	return sizeof(*histogram) + sizeof(*histogram->moments) +
+	       (size_t)histogram->bucket_count * histogram->shape.counter_bits / 8;
+}
+
+size_t histogram_size_bytes(const struct histogram_shape *shape) {
+	struct histogram histogram;
+
+	if (!shape_valid(shape))
+		return 0;
+	histogram_describe(shape, &histogram);
+	return size_bytes(&histogram);
+}
+
+int histogram_create(const struct histogram_shape *shape, struct histogram **ret_histogram) {
+	struct histogram *histogram;
+	size_t size = histogram_size_bytes(shape);
+
+	if (size == 0)
+		return -EINVAL;
+	histogram = calloc(1, size);
+	if (histogram == NULL)
+		return -ENOMEM;
+	histogram_describe(shape, histogram);
+	histogram->moments = (struct histogram_moments *)(histogram + 1);
+	histogram->wide = (_Atomic uint64_t *)(histogram->moments + 1);
+	cell_store(&histogram->moments->min, UINT64_MAX);
+	*ret_histogram = histogram;
+	return 0;
+}
+
+struct histogram *histogram_destroy(struct histogram *histogram) {
+	free(histogram);
+	return NULL;
+}
+
+const struct histogram_shape *histogram_shape(const struct histogram *histogram) {
+	return &histogram->shape;
+}
+
+void histogram_clear(struct histogram *histogram) {
+	struct histogram_moments *moments = histogram->moments;
+
+	write_begin(moments);
+	cell_store(&moments->count, 0);
+	cell_store(&moments->lost, 0);
+	cell_store(&moments->under, 0);
+	cell_store(&moments->over, 0);
+	cell_store(&moments->min, UINT64_MAX);
+	cell_store(&moments->max, 0);
+	wide_store(moments->sum, 0);
+	wide_store(moments->squares, 0);
+	for (uint32_t n = 0; n < histogram->bucket_count; n++)
+		counter_store(histogram, n, 0);
+	write_end(moments);
+}
+
+static void moments_snapshot(const struct histogram_moments *live, struct histogram_moments *copy) {
+	cell_store(&copy->count, snapshot_load(&live->count));
+	cell_store(&copy->lost, snapshot_load(&live->lost));
+	cell_store(&copy->under, snapshot_load(&live->under));
+	cell_store(&copy->over, snapshot_load(&live->over));
+	cell_store(&copy->min, snapshot_load(&live->min));
+	cell_store(&copy->max, snapshot_load(&live->max));
+	for (int half = 0; half < 2; half++) {
+		cell_store(&copy->sum[half], snapshot_load(&live->sum[half]));
+		cell_store(&copy->squares[half], snapshot_load(&live->squares[half]));
+	}
+}
+
+static void counters_snapshot(const struct histogram *live, struct histogram *copy) {
+	if (live->shape.counter_bits == 32) {
+		for (uint32_t n = 0; n < live->bucket_count; n++) {
+			uint32_t value =
+				atomic_load_explicit(&live->narrow[n], memory_order_acquire);
+
+			atomic_store_explicit(&copy->narrow[n], value, memory_order_relaxed);
+		}
+		return;
+	}
+	for (uint32_t n = 0; n < live->bucket_count; n++)
+		cell_store(&copy->wide[n], snapshot_load(&live->wide[n]));
+}
+
+int histogram_snapshot(const struct histogram *live, struct histogram *copy) {
+	if (!shape_agrees(live, copy) || live->shape.counter_bits != copy->shape.counter_bits)
+		return -EINVAL;
+	for (int n = 0; n < SNAPSHOT_TRIES; n++) {
+		uint32_t before =
+			atomic_load_explicit(&live->moments->sequence, memory_order_acquire);
+
+		if ((before & 1) != 0)
+			continue;
+		moments_snapshot(live->moments, copy->moments);
+		counters_snapshot(live, copy);
+		if (atomic_load_explicit(&live->moments->sequence, memory_order_relaxed) == before)
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+// Returns what the counter could not take.
+static uint64_t counter_add(struct histogram *into, uint32_t n, uint64_t value) {
+	uint64_t present = counter_load(into, n);
+	uint64_t room = counter_max(into) - present;
+
+	counter_store(into, n, value <= room ? present + value : counter_max(into));
+	return value <= room ? 0 : value - room;
+}
+
+static void cell_add(_Atomic uint64_t *into, const _Atomic uint64_t *from) {
+	cell_store(into, own_load(into) + own_load(from));
+}
+
+static void moments_merge(struct histogram_moments *into, const struct histogram_moments *from) {
+	cell_add(&into->count, &from->count);
+	cell_add(&into->lost, &from->lost);
+	cell_add(&into->under, &from->under);
+	cell_add(&into->over, &from->over);
+	if (own_load(&from->min) < own_load(&into->min))
+		cell_store(&into->min, own_load(&from->min));
+	if (own_load(&from->max) > own_load(&into->max))
+		cell_store(&into->max, own_load(&from->max));
+	wide_store(into->sum, wide_load(into->sum) + wide_load(from->sum));
+	wide_store(into->squares, wide_add(wide_load(into->squares), wide_load(from->squares)));
+}
+
+int histogram_merge(struct histogram *into, const struct histogram *from) {
+	uint64_t lost = 0;
+
+	if (!shape_agrees(into, from))
+		return -EINVAL;
+	// lost, under and over are each at most count, so they cannot overflow before it.
+	if (own_load(&from->moments->count) > UINT64_MAX - own_load(&into->moments->count))
+		return -EOVERFLOW;
+	write_begin(into->moments);
+	for (uint32_t n = 0; n < into->bucket_count; n++)
+		lost += counter_add(into, n, counter_load(from, n));
+	moments_merge(into->moments, from->moments);
+	cell_store(&into->moments->lost, own_load(&into->moments->lost) + lost);
+	write_end(into->moments);
+	return 0;
+}
+
+static bool holds_all_of(const struct histogram *later, const struct histogram *earlier) {
+	const struct histogram_moments *more = later->moments, *less = earlier->moments;
+
+	for (uint32_t n = 0; n < later->bucket_count; n++) {
+		if (counter_load(later, n) < counter_load(earlier, n))
+			return false;
+	}
+	return own_load(&more->count) >= own_load(&less->count) &&
+	       own_load(&more->lost) >= own_load(&less->lost) &&
+	       own_load(&more->under) >= own_load(&less->under) &&
+	       own_load(&more->over) >= own_load(&less->over) &&
+	       wide_load(more->sum) >= wide_load(less->sum) &&
+	       wide_load(more->squares) >= wide_load(less->squares);
+}
+
+static void cell_subtract(_Atomic uint64_t *from, const _Atomic uint64_t *less) {
+	cell_store(from, own_load(from) - own_load(less));
+}
+
+static void moments_subtract(struct histogram_moments *from, const struct histogram_moments *less) {
+	unsigned __int128 squares = wide_load(from->squares);
+
+	cell_subtract(&from->count, &less->count);
+	cell_subtract(&from->lost, &less->lost);
+	cell_subtract(&from->under, &less->under);
+	cell_subtract(&from->over, &less->over);
+	wide_store(from->sum, wide_load(from->sum) - wide_load(less->sum));
+	// A sum that is full says nothing about the interval and stays full, but for an empty one.
+	if (squares != ~(unsigned __int128)0 || own_load(&from->count) == 0)
+		wide_store(from->squares, squares - wide_load(less->squares));
+}
+
+// Sets minimum and maximum of an interval that did not move them by its outermost buckets. A
+// record that was clamped or lost says nothing about where it was: the old ones then stay.
+static void extremes_narrow(struct histogram *histogram, bool min_moved, bool max_moved) {
+	struct histogram_moments *moments = histogram->moments;
+	uint64_t min = own_load(&moments->min), max = own_load(&moments->max);
+	uint32_t first = 0, last = histogram->bucket_count;
+
+	if (own_load(&moments->count) == 0) {
+		cell_store(&moments->min, UINT64_MAX);
+		cell_store(&moments->max, 0);
+		return;
+	}
+	if (own_load(&moments->lost) > 0)
+		return;
+	while (counter_load(histogram, first) == 0)
+		first++;
+	while (counter_load(histogram, last - 1) == 0)
+		last--;
+	if (!min_moved && own_load(&moments->under) == 0) {
+		uint64_t lowest = histogram_bucket(histogram, first).lowest;
+
+		lowest = value_clamp(lowest, histogram->shape.value_min, UINT64_MAX);
+		cell_store(&moments->min, lowest > min ? lowest : min);
+	}
+	if (!max_moved && own_load(&moments->over) == 0) {
+		uint64_t highest = histogram_bucket(histogram, last - 1).highest;
+
+		highest = value_clamp(highest, 0, histogram->shape.value_max);
+		cell_store(&moments->max, highest < max ? highest : max);
+	}
+}
+
+int histogram_subtract(struct histogram *later, const struct histogram *earlier) {
+	bool min_moved, max_moved;
+
+	if (!shape_agrees(later, earlier))
+		return -EINVAL;
+	if (!holds_all_of(later, earlier))
+		return -ERANGE;
+	min_moved = own_load(&later->moments->min) < own_load(&earlier->moments->min);
+	max_moved = own_load(&later->moments->max) > own_load(&earlier->moments->max);
+	write_begin(later->moments);
+	for (uint32_t n = 0; n < later->bucket_count; n++)
+		counter_store(later, n, counter_load(later, n) - counter_load(earlier, n));
+	moments_subtract(later->moments, earlier->moments);
+	extremes_narrow(later, min_moved, max_moved);
+	write_end(later->moments);
+	return 0;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Recording: no call, no lock, no allocation.
+#include "histogram_inside.h"
+
+#define LOG2_VALUE_MIN 1
+#define LOG2_VALUE_MAX ((1ULL << HISTOGRAM_LOG2_BUCKETS) - 1)
+
+static inline void cell_increment(_Atomic uint64_t *cell) {
+	cell_store(cell, own_load(cell) + 1);
+}
+
+static inline void
+moments_add(struct histogram_moments *moments, uint64_t value, uint64_t clamped) {
+	cell_increment(&moments->count);
+	if (__builtin_expect(value != clamped, 0))
+		cell_increment(value < clamped ? &moments->under : &moments->over);
+	if (value < own_load(&moments->min))
+		cell_store(&moments->min, value);
+	if (value > own_load(&moments->max))
+		cell_store(&moments->max, value);
+	wide_store(moments->sum, wide_load(moments->sum) + clamped);
+	wide_store(
+		moments->squares,
+		wide_add(wide_load(moments->squares), (unsigned __int128)clamped * clamped)
+	);
+}
+
+static inline void narrow_increment(struct histogram_moments *moments, _Atomic uint32_t *counter) {
+	uint32_t count = atomic_load_explicit(counter, memory_order_relaxed);
+
+	if (__builtin_expect(count == UINT32_MAX, 0))
+		cell_increment(&moments->lost);
+	else
+		atomic_store_explicit(counter, count + 1, memory_order_release);
+}
+
+static inline void wide_increment(struct histogram_moments *moments, _Atomic uint64_t *counter) {
+	if (__builtin_expect(own_load(counter) == UINT64_MAX, 0))
+		cell_increment(&moments->lost);
+	else
+		cell_increment(counter);
+}
+
+void histogram_record(struct histogram *histogram, uint64_t value) {
+	struct histogram_moments *moments = histogram->moments;
+	uint64_t clamped =
+		value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
+	uint32_t n = bucket_index(histogram->sub_bits, clamped) - histogram->index_first;
+
+	write_begin(moments);
+	moments_add(moments, value, clamped);
+	if (histogram->shape.counter_bits == 32)
+		narrow_increment(moments, &histogram->narrow[n]);
+	else
+		wide_increment(moments, &histogram->wide[n]);
+	write_end(moments);
+}
+
+void histogram_log2_record(struct histogram_log2 *log2, uint64_t value) {
+	struct histogram_moments *moments = &log2->moments;
+	uint64_t clamped = value_clamp(value, LOG2_VALUE_MIN, LOG2_VALUE_MAX);
+	uint32_t n = bucket_index(0, clamped) - bucket_index(0, LOG2_VALUE_MIN);
+
+	write_begin(moments);
+	moments_add(moments, value, clamped);
+	narrow_increment(moments, &log2->counters[n]);
+	write_end(moments);
+}

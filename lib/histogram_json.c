@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "histogram_inside.h"
+
+#include <lib/histogram_json.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <math.h>
+
+static const uint32_t percentiles[] = {500000, 900000, 990000, 999000, 999900, 999990};
+static const char *const percentile_names[] = {"50", "90", "99", "99.9", "99.99", "99.999"};
+
+#define PERCENTILE_COUNT (sizeof(percentiles) / sizeof(percentiles[0]))
+
+static json_t *json_of(uint64_t value) {
+	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
+}
+
+// JSON has no word for what is not a number.
+static json_t *json_of_real(double value) {
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+// Each of the following returns 0 or -1 as jansson does: out of memory is all there is.
+static int summary_put(json_t *object, const struct histogram *histogram) {
+	struct histogram_summary summary;
+	int failed = 0;
+
+	histogram_summarize(histogram, &summary);
+	failed |= json_object_set_new(object, "count", json_of(summary.count));
+	failed |= json_object_set_new(object, "lost", json_of(summary.lost));
+	failed |= json_object_set_new(object, "under", json_of(summary.under));
+	failed |= json_object_set_new(object, "over", json_of(summary.over));
+	failed |= json_object_set_new(object, "min", json_of(summary.min));
+	failed |= json_object_set_new(object, "max", json_of(summary.max));
+	failed |= json_object_set_new(object, "mean", json_of_real(summary.mean));
+	failed |= json_object_set_new(object, "stdev", json_of_real(summary.stdev));
+	return failed;
+}
+
+static int percentiles_put(json_t *object, const struct histogram *histogram) {
+	json_t *inner = json_object();
+	uint64_t values[PERCENTILE_COUNT];
+	int failed = 0;
+
+	histogram_percentiles(histogram, percentiles, PERCENTILE_COUNT, values);
+	for (size_t n = 0; n < PERCENTILE_COUNT; n++)
+		failed |= json_object_set_new(inner, percentile_names[n], json_of(values[n]));
+	return failed | json_object_set_new(object, "percentiles", inner);
+}
+
+static int shape_put(json_t *object, const struct histogram_shape *shape) {
+	double error = 1.0 / (1U << shape->precision_bits);
+	int failed = 0;
+
+	// Octaves without subdivision do better than the rule: see histogram.h.
+	if (shape->precision_bits == 1)
+		error = 1.0 / 3;
+	failed |= json_object_set_new(object, "relative_error_max", json_real(error));
+	failed |= json_object_set_new(object, "value_min", json_of(shape->value_min));
+	failed |= json_object_set_new(object, "value_max", json_of(shape->value_max));
+	return failed;
+}
+
+static int buckets_put(json_t *object, const struct histogram *histogram) {
+	json_t *buckets = json_array();
+	int failed = 0;
+
+	for (uint32_t n = 0; n < histogram->bucket_count && failed == 0; n++) {
+		struct bucket bucket = histogram_bucket(histogram, n);
+		uint64_t count = counter_load(histogram, n);
+		json_t *row;
+
+		if (count == 0)
+			continue;
+		row = json_array();
+		failed |= json_array_append_new(row, json_of(bucket.lowest));
+		failed |= json_array_append_new(row, json_of(bucket.highest));
+		failed |= json_array_append_new(row, json_of(count));
+		failed |= json_array_append_new(buckets, row);
+	}
+	return failed | json_object_set_new(object, "buckets", buckets);
+}
+
+int histogram_to_json(const struct histogram *histogram, struct json_t **ret_json) {
+	json_t *object = json_object();
+	int failed = summary_put(object, histogram);
+
+	failed |= percentiles_put(object, histogram);
+	failed |= shape_put(object, &histogram->shape);
+	failed |= buckets_put(object, histogram);
+	if (failed != 0) {
+		json_decref(object);
+		return -ENOMEM;
+	}
+	*ret_json = object;
+	return 0;
+}

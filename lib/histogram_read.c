@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is asked of a quiet histogram.
+#include "histogram_inside.h"
+
+#include <lib/must.h>
+
+#include <math.h>
+
+#define MILLION 1000000U
+
+// The value whose relative distance to both ends of the bucket is the same, and so smallest:
+// their harmonic mean.
+static uint64_t bucket_value(const struct bucket *bucket) {
+	unsigned __int128 product = (unsigned __int128)bucket->lowest * bucket->highest;
+
+	if (bucket->highest == 0)
+		return 0;
+	return (uint64_t)(2 * product / (bucket->lowest + bucket->highest));
+}
+
+static uint64_t value_in_range(const struct histogram *histogram, uint64_t value) {
+	return value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
+}
+
+// Population standard deviation from exact sums. The squared distances to the floor of the
+// mean are a whole number that fits, so wrapping on the way to it does no harm, and there is
+// no cancellation however small the deviation is beside the mean.
+static double stdev_of(uint64_t count, unsigned __int128 sum, unsigned __int128 squares) {
+	unsigned __int128 mean = sum / count;
+	unsigned __int128 distances = squares - 2 * mean * sum + mean * mean * count;
+	double rest = (double)(sum - mean * count) / (double)count;
+	double variance = (double)distances / (double)count - rest * rest;
+
+	if (squares == ~(unsigned __int128)0)
+		return NAN;
+	return variance > 0 ? sqrt(variance) : 0;
+}
+
+void histogram_summarize(const struct histogram *histogram, struct histogram_summary *ret_summary) {
+	const struct histogram_moments *moments = histogram->moments;
+	struct histogram_summary summary = {0};
+	unsigned __int128 sum = wide_load(moments->sum);
+
+	summary.count = own_load(&moments->count);
+	if (summary.count > 0) {
+		summary.lost = own_load(&moments->lost);
+		summary.under = own_load(&moments->under);
+		summary.over = own_load(&moments->over);
+		summary.min = own_load(&moments->min);
+		summary.max = own_load(&moments->max);
+		summary.mean = (double)sum / (double)summary.count;
+		summary.stdev = stdev_of(summary.count, sum, wide_load(moments->squares));
+	}
+	*ret_summary = summary;
+}
+
+// The report of the bucket that holds record number `rank`, counted from 1, given that all
+// buckets before `*next` hold `*seen`. No value outside of the extremes was recorded.
+static uint64_t
+ranked_value(const struct histogram *histogram, uint64_t rank, uint32_t *next, uint64_t *seen) {
+	uint64_t min = value_in_range(histogram, own_load(&histogram->moments->min));
+	uint64_t max = value_in_range(histogram, own_load(&histogram->moments->max));
+	struct bucket bucket;
+
+	while (*seen < rank)
+		*seen += counter_load(histogram, (*next)++);
+	bucket = histogram_bucket(histogram, *next - 1);
+	return value_clamp(bucket_value(&bucket), min, max);
+}
+
+void histogram_percentiles(
+	const struct histogram *histogram,
+	const uint32_t *per_million,
+	size_t count,
+	uint64_t *ret_values
+) {
+	const struct histogram_moments *moments = histogram->moments;
+	uint64_t recorded = own_load(&moments->count);
+	uint64_t in_buckets = recorded - own_load(&moments->lost);
+	uint64_t seen = 0;
+	uint32_t next = 0;
+
+	for (size_t n = 0; n < count; n++) {
+		unsigned __int128 scaled = (unsigned __int128)in_buckets * per_million[n];
+		uint64_t rank = (uint64_t)((scaled + MILLION - 1) / MILLION);
+
+		must(per_million[n] <= MILLION && (n == 0 || per_million[n] >= per_million[n - 1]));
+		if (recorded == 0)
+			ret_values[n] = 0;
+		else if (per_million[n] == 0)
+			ret_values[n] = own_load(&moments->min);
+		else if (per_million[n] == MILLION || in_buckets == 0)
+			ret_values[n] = own_load(&moments->max);
+		else
+			ret_values[n] = ranked_value(histogram, rank, &next, &seen);
+	}
+}
+
+uint64_t histogram_percentile(const struct histogram *histogram, uint32_t per_million) {
+	uint64_t value;
+
+	histogram_percentiles(histogram, &per_million, 1, &value);
+	return value;
+}
