@@ -122,5 +122,8 @@ void escape_quote(const char *text, size_t text_size, char *out, size_t out_size
 		used += unit.text_size;
 		taken += unit.taken_bytes;
 	}
-	strcpy(out + used, taken < text_size ? QUOTE_TAIL : "\"");
+	if (taken < text_size)
+		memcpy(out + used, QUOTE_TAIL, sizeof(QUOTE_TAIL));
+	else
+		memcpy(out + used, "\"", 2);
 }

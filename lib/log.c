@@ -309,6 +309,7 @@ enum log_prefix log_choose_prefix(int fd, const char *journal_stream) {
 
 void log_init(void) {
 	sink = plain_stderr;
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): called before there are threads
 	sink.prefix = log_choose_prefix(STDERR_FILENO, getenv("JOURNAL_STREAM"));
 }
 

@@ -257,7 +257,8 @@ static void prefix_follows_terminal_and_journal_stream(void **state) {
 	assert_int_equal(log_choose_prefix(file, name), LOG_PREFIX_PRIORITY);
 	assert_int_equal(log_choose_prefix(file, "1:1"), LOG_PREFIX_NONE);
 	assert_int_equal(log_choose_prefix(file, "junk"), LOG_PREFIX_NONE);
-	strcat(name, "junk");
+	name[strlen(name) + 1] = '\0';
+	name[strlen(name)] = 'x';
 	assert_int_equal(log_choose_prefix(file, name), LOG_PREFIX_NONE);
 	assert_true(terminal >= 0);
 	assert_int_equal(log_choose_prefix(terminal, NULL), LOG_PREFIX_NONE);
@@ -300,6 +301,7 @@ static void threads_write_whole_lines_in_their_own_order(void **state) {
 	unsigned long long next[THREAD_COUNT] = {0};
 	pthread_t threads[THREAD_COUNT];
 	unsigned thread;
+	char *rest = NULL;
 	unsigned long long i;
 
 	(void)state;
@@ -308,7 +310,8 @@ static void threads_write_whole_lines_in_their_own_order(void **state) {
 	for (size_t t = 0; t < THREAD_COUNT; t++)
 		assert_int_equal(pthread_join(threads[t], NULL), 0);
 	take_text();
-	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest)) {
 		assert_int_equal(sscanf(line, STAMP "info line thread=%u i=%llu", &thread, &i), 2);
 		assert_in_range(thread, 0, THREAD_COUNT - 1);
 		assert_int_equal(i, next[thread]++);
