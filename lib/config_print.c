@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A configuration for people: as a file, as the key list of the man page, as what a reload
+// changes.
+#include "config_impl.h"
+
+#include <lib/error.h>
+
+#include <string.h>
+
+#define ALLOWED_BYTES 512
+#define COMMENT_COLUMN 40
+
+static int stream_result(FILE *stream) {
+	errno = 0;
+	if (fflush(stream) != 0 || ferror(stream))
+		return neg_errno();
+	return 0;
+}
+
+static void print_value(
+	const struct config *config,
+	const struct config_key *key,
+	const struct config_value *value,
+	FILE *stream
+) {
+	char origin[CONFIG_ORIGIN_BYTES];
+	size_t width = strlen(key->name) + strlen(" = ") + strlen(value->text);
+
+	config_origin_text(config, value, origin, sizeof(origin));
+	if (width < COMMENT_COLUMN)
+		fprintf(stream, "%s = %s%*s# %s\n", key->name, value->text,
+			(int)(COMMENT_COLUMN - width), "", origin);
+	else // on a line of its own, so that a long value stays within a line
+		fprintf(stream, "# %s\n%s = %s\n", origin, key->name, value->text);
+}
+
+int config_print(const struct config *config, FILE *stream) {
+	for (size_t i = 0; i < config->section_count; i++) {
+		const struct config_section *section = config->sections[i];
+
+		fprintf(stream, "%s[%s]\n", i > 0 ? "\n" : "", section->name);
+		for (size_t k = 0; k < section->key_count; k++)
+			print_value(config, &section->keys[k], &section->values[k], stream);
+	}
+	return stream_result(stream);
+}
+
+// Text that roff takes for itself: a backslash begins an escape, a dot or quote that begins a
+// line makes it a request, and an unprotected hyphen may become a dash.
+static void print_roff(FILE *stream, const char *text) {
+	if (text[0] == '.' || text[0] == '\'')
+		fputs("\\&", stream);
+	for (; *text != '\0'; text++) {
+		if (*text == '\\')
+			fputs("\\e", stream);
+		else if (*text == '-')
+			fputs("\\-", stream);
+		else
+			fputc(*text, stream);
+	}
+}
+
+static void print_man_key(FILE *stream, const struct config_key *key) {
+	char allowed[ALLOWED_BYTES];
+
+	config_key_describe(key, allowed, sizeof(allowed));
+	fputs(".TP\n\\fB", stream);
+	print_roff(stream, key->name);
+	fputs("\\fR (", stream);
+	print_roff(stream, allowed);
+	fputs(")\n", stream);
+	print_roff(stream, key->help);
+	fputs("\n", stream);
+	if (key->initial == NULL) {
+		fputs("Must be given.\n", stream);
+	} else if (key->initial[0] == '\0') {
+		fputs("Default: empty.\n", stream);
+	} else {
+		fputs("Default: \\fB", stream);
+		print_roff(stream, key->initial);
+		fputs("\\fR.\n", stream);
+	}
+	fputs(key->reloadable ? "A reload applies a change.\n" : "A change needs a restart.\n",
+	      stream);
+}
+
+int config_print_man(const struct config_schema *schema, FILE *stream) {
+	for (size_t i = 0; i < schema->key_count; i++) {
+		const struct config_key *key = &schema->keys[i];
+
+		if (i == 0 || strcmp(key->section, schema->keys[i - 1].section) != 0) {
+			fputs(".SS \"[", stream);
+			print_roff(stream, key->section);
+			fputs("]\"\n", stream);
+		}
+		print_man_key(stream, key);
+	}
+	return stream_result(stream);
+}
+
+struct comparison {
+	void (*on_change)(void *context, const struct config_change *change);
+	void *context;
+	size_t restart_count;
+};
+
+static void note_change(struct comparison *comparison, const struct config_change *change) {
+	comparison->on_change(comparison->context, change);
+	if (!change->reloadable)
+		comparison->restart_count++;
+}
+
+static void compare_keys(
+	struct comparison *comparison,
+	const struct config_section *before,
+	const struct config_section *after
+) {
+	for (size_t i = 0; i < before->key_count; i++) {
+		const struct config_key *key = &before->keys[i];
+		struct config_change change = {
+			.section = before->name,
+			.key = key->name,
+			.before = before->values[i].text,
+			.after = after->values[i].text,
+			.reloadable = key->reloadable,
+		};
+
+		if (!config_value_equal(key, &before->values[i], &after->values[i]))
+			note_change(comparison, &change);
+	}
+}
+
+// A section as a whole can come or go without a restart if each of its keys can change so.
+static void note_section(
+	struct comparison *comparison,
+	const struct config_section *section,
+	const char *before,
+	const char *after
+) {
+	struct config_change change = {
+		.section = section->name,
+		.key = "",
+		.before = before,
+		.after = after,
+		.reloadable = true,
+	};
+
+	for (size_t i = 0; i < section->key_count; i++)
+		change.reloadable = change.reloadable && section->keys[i].reloadable;
+	note_change(comparison, &change);
+}
+
+size_t config_compare(
+	const struct config *before,
+	const struct config *after,
+	void (*on_change)(void *context, const struct config_change *change),
+	void *context
+) {
+	struct comparison comparison = {.on_change = on_change, .context = context};
+
+	for (size_t i = 0; i < before->section_count; i++) {
+		const struct config_section *old = before->sections[i];
+		const struct config_section *new = config_find_section(after, old->name);
+
+		if (new != NULL)
+			compare_keys(&comparison, old, new);
+		else
+			note_section(&comparison, old, "present", "absent");
+	}
+	for (size_t i = 0; i < after->section_count; i++) {
+		const struct config_section *new = after->sections[i];
+
+		if (config_find_section(before, new->name) == NULL)
+			note_section(&comparison, new, "absent", "present");
+	}
+	return comparison.restart_count;
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One value: from text, compared, and what its key takes in words.
+#include "config_impl.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int parse_enum(
+	const struct config_key *key,
+	const char *text,
+	struct parse_error *error,
+	struct config_value *value
+) {
+	char allowed[PARSE_ERROR_BYTES / 2];
+
+	for (size_t i = 0; key->choices[i] != NULL; i++) {
+		if (strcmp(text, key->choices[i]) == 0) {
+			value->choice = i;
+			return 0;
+		}
+	}
+	config_key_describe(key, allowed, sizeof(allowed));
+	return parse_fail(error, -EINVAL, text, strlen(text), "is not %s", allowed);
+}
+
+// Bounds of a string's length or a list's count, called what.
+static int check_count(
+	const struct config_key *key,
+	const char *text,
+	size_t count,
+	const char *what,
+	struct parse_error *error
+) {
+	if (count >= (size_t)key->min && count <= (size_t)key->max)
+		return 0;
+	return parse_fail(error, -ERANGE, text, strlen(text), "has %zu %s", count, what);
+}
+
+static int check_string(const struct config_key *key, const char *text, struct parse_error *error) {
+	int err = check_count(key, text, strlen(text), "bytes", error);
+
+	if (err != 0 || key->check == NULL)
+		return err;
+	return key->check(text, strlen(text), error);
+}
+
+static size_t count_items(const char *text) {
+	size_t count = 1;
+
+	if (text[0] == '\0')
+		return 0;
+	for (; *text != '\0'; text++)
+		count += *text == ',';
+	return count;
+}
+
+static bool is_blank(char byte) {
+	return byte == ' ' || byte == '\t';
+}
+
+// Cuts the text at its commas, in place, and the blanks off each item.
+static void split_items(char *text, char **items) {
+	size_t count = 0;
+
+	while (text != NULL) {
+		char *next = strchr(text, ',');
+		char *end = next != NULL ? next : text + strlen(text);
+
+		while (is_blank(*text))
+			text++;
+		while (end > text && is_blank(end[-1]))
+			end--;
+		*end = '\0';
+		items[count++] = text;
+		text = next != NULL ? next + 1 : NULL;
+	}
+}
+
+static int check_items(
+	const struct config_key *key,
+	const char *text,
+	char *const *items,
+	size_t count,
+	struct parse_error *error
+) {
+	for (size_t i = 0; i < count; i++) {
+		int err = 0;
+
+		if (items[i][0] == '\0')
+			return parse_fail(error, -EINVAL, text, strlen(text), "has an empty item");
+		if (key->check != NULL)
+			err = key->check(items[i], strlen(items[i]), error);
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+static int parse_list(
+	const struct config_key *key,
+	const char *text,
+	struct parse_error *error,
+	struct config_value *value
+) {
+	size_t count = count_items(text);
+	size_t items_size = count * sizeof(char *);
+	char **items;
+	char *copy;
+	int err;
+
+	err = check_count(key, text, count, "items", error);
+	if (err != 0)
+		return err;
+	items = malloc(items_size + strlen(text) + 1); // the pointers, then what they point to
+	if (items == NULL)
+		return -ENOMEM;
+	copy = memcpy((char *)items + items_size, text, strlen(text) + 1);
+	if (count > 0)
+		split_items(copy, items);
+	err = check_items(key, text, items, count, error);
+	if (err != 0) {
+		free(items);
+		return err;
+	}
+	value->list.items = (const char *const *)items;
+	value->list.count = count;
+	return 0;
+}
+
+static int parse_typed(
+	const struct config_key *key,
+	const char *text,
+	struct parse_error *error,
+	struct config_value *value
+) {
+	uint64_t min = (uint64_t)key->min;
+	uint64_t max = (uint64_t)key->max;
+	size_t length = strlen(text);
+
+	switch (key->type) {
+	case CONFIG_BOOL:
+		return parse_bool(text, length, error, &value->truth);
+	case CONFIG_INT:
+		return parse_i64(text, length, key->min, key->max, error, &value->number);
+	case CONFIG_DURATION:
+		return parse_duration_ns(text, length, min, max, error, &value->amount);
+	case CONFIG_SIZE:
+		return parse_size_bytes(text, length, min, max, error, &value->amount);
+	case CONFIG_PERCENT:
+		return parse_percent_ppm(text, length, min, max, error, &value->amount);
+	case CONFIG_STRING:
+		return check_string(key, text, error);
+	case CONFIG_ENUM:
+		return parse_enum(key, text, error, value);
+	case CONFIG_LIST:
+		return parse_list(key, text, error, value);
+	}
+	must(key->type <= CONFIG_LIST);
+	return -EINVAL;
+}
+
+int config_value_parse(
+	const struct config_key *key,
+	const char *text,
+	struct parse_error *error,
+	struct config_value *ret_value
+) {
+	struct config_value value = {.text = strdup(text)};
+	int err;
+
+	if (value.text == NULL)
+		return -ENOMEM;
+	err = parse_typed(key, text, error, &value);
+	if (err != 0) {
+		free(value.text);
+		return err;
+	}
+	*ret_value = value;
+	return 0;
+}
+
+void config_value_fini(const struct config_key *key, struct config_value *value) {
+	if (key->type == CONFIG_LIST)
+		free((void *)value->list.items);
+	free(value->text);
+}
+
+static bool lists_equal(const struct config_list *list, const struct config_list *other) {
+	if (list->count != other->count)
+		return false;
+	for (size_t i = 0; i < list->count; i++) {
+		if (strcmp(list->items[i], other->items[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool config_value_equal(
+	const struct config_key *key,
+	const struct config_value *value,
+	const struct config_value *other
+) {
+	switch (key->type) {
+	case CONFIG_BOOL:
+		return value->truth == other->truth;
+	case CONFIG_INT:
+		return value->number == other->number;
+	case CONFIG_DURATION:
+	case CONFIG_SIZE:
+	case CONFIG_PERCENT:
+		return value->amount == other->amount;
+	case CONFIG_STRING:
+		return strcmp(value->text, other->text) == 0;
+	case CONFIG_ENUM:
+		return value->choice == other->choice;
+	case CONFIG_LIST:
+		return lists_equal(&value->list, &other->list);
+	}
+	return false;
+}
+
+static void describe_choices(const struct config_key *key, char *text, size_t text_size) {
+	size_t used = (size_t)snprintf(text, text_size, "one of");
+
+	for (size_t i = 0; key->choices[i] != NULL && used < text_size; i++) {
+		used += (size_t)snprintf(
+			text + used, text_size - used, "%s %s", i > 0 ? "," : "", key->choices[i]
+		);
+	}
+}
+
+static void describe_amount(
+	const char *what,
+	void (*format)(uint64_t value, char text[static PARSE_TEXT_BYTES]),
+	const struct config_key *key,
+	char *text,
+	size_t text_size
+) {
+	char min[PARSE_TEXT_BYTES];
+	char max[PARSE_TEXT_BYTES];
+
+	format((uint64_t)key->min, min);
+	format((uint64_t)key->max, max);
+	snprintf(text, text_size, "a %s from %s to %s", what, min, max);
+}
+
+static void
+describe_count(const char *what, const struct config_key *key, char *text, size_t text_size) {
+	if (key->min == 0)
+		snprintf(text, text_size, "up to %lld %s", (long long)key->max, what);
+	else
+		snprintf(
+			text, text_size, "%lld to %lld %s", (long long)key->min,
+			(long long)key->max, what
+		);
+}
+
+void config_key_describe(const struct config_key *key, char *text, size_t text_size) {
+	if (key->allowed != NULL) {
+		snprintf(text, text_size, "%s", key->allowed);
+		return;
+	}
+	switch (key->type) {
+	case CONFIG_BOOL:
+		snprintf(text, text_size, "yes or no");
+		break;
+	case CONFIG_INT:
+		snprintf(
+			text, text_size, "a number from %lld to %lld", (long long)key->min,
+			(long long)key->max
+		);
+		break;
+	case CONFIG_DURATION:
+		describe_amount("duration", format_duration_ns, key, text, text_size);
+		break;
+	case CONFIG_SIZE:
+		describe_amount("size", format_size_bytes, key, text, text_size);
+		break;
+	case CONFIG_PERCENT:
+		describe_amount("percentage", format_percent_ppm, key, text, text_size);
+		break;
+	case CONFIG_STRING:
+		describe_count("bytes of text", key, text, text_size);
+		break;
+	case CONFIG_ENUM:
+		describe_choices(key, text, text_size);
+		break;
+	case CONFIG_LIST:
+		describe_count("items separated by commas", key, text, text_size);
+		break;
+	}
+}

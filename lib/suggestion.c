@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <lib/suggestion.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static size_t smaller(size_t a, size_t b) {
+	return a < b ? a : b;
+}
+
+// Fewest typing errors between two words of at most SUGGESTION_WORD_BYTES_MAX bytes.
+static size_t
+edit_distance(const char *word, size_t word_size, const char *other, size_t other_size) {
+	// cost[i % 3][j] turns the first i bytes of word into the first j of other. A swap
+	// looks two rows back, hence three.
+	size_t cost[3][SUGGESTION_WORD_BYTES_MAX + 1];
+
+	for (size_t j = 0; j <= other_size; j++)
+		cost[0][j] = j;
+	for (size_t i = 1; i <= word_size; i++) {
+		const size_t *above = cost[(i - 1) % 3];
+		size_t *row = cost[i % 3];
+
+		row[0] = i;
+		for (size_t j = 1; j <= other_size; j++) {
+			row[j] = above[j - 1] + (word[i - 1] != other[j - 1]);
+			row[j] = smaller(row[j], smaller(above[j], row[j - 1]) + 1);
+			if (i > 1 && j > 1 && word[i - 1] == other[j - 2] &&
+			    word[i - 2] == other[j - 1])
+				row[j] = smaller(row[j], cost[(i - 2) % 3][j - 2] + 1);
+		}
+	}
+	return cost[word_size % 3][other_size];
+}
+
+void suggestion_init(struct suggestion *suggestion, const char *word) {
+	suggestion->word = word;
+	suggestion->nearest_distance = SIZE_MAX;
+	suggestion->nearest_size = 0;
+	suggestion->known_used = 0;
+	suggestion->known[0] = '\0';
+}
+
+static void consider_nearest(struct suggestion *suggestion, const char *known, size_t known_size) {
+	size_t word_size = strlen(suggestion->word);
+	size_t distance;
+
+	if (word_size > SUGGESTION_WORD_BYTES_MAX || known_size > SUGGESTION_WORD_BYTES_MAX)
+		return;
+	distance = edit_distance(suggestion->word, word_size, known, known_size);
+	// Of a word of one or two letters nothing may be left.
+	if (distance > 1 + known_size / 4 || distance >= known_size)
+		return;
+	if (distance >= suggestion->nearest_distance)
+		return;
+	memcpy(suggestion->nearest, known, known_size);
+	suggestion->nearest_size = known_size;
+	suggestion->nearest_distance = distance;
+}
+
+void suggestion_add(struct suggestion *suggestion, const char *known, size_t known_size) {
+	size_t room = sizeof(suggestion->known) - suggestion->known_used;
+	int n;
+
+	consider_nearest(suggestion, known, known_size);
+	n = snprintf(
+		suggestion->known + suggestion->known_used, room, "%s%.*s",
+		suggestion->known_used > 0 ? ", " : "", (int)known_size, known
+	);
+	if (n > 0)
+		suggestion->known_used += smaller((size_t)n, room - 1);
+}
+
+const char *suggestion_text(struct suggestion *suggestion) {
+	if (suggestion->nearest_size > 0)
+		snprintf(
+			suggestion->text, sizeof(suggestion->text), "did you mean \"%.*s\"?",
+			(int)suggestion->nearest_size, suggestion->nearest
+		);
+	else
+		snprintf(
+			suggestion->text, sizeof(suggestion->text), "known are: %.480s%s",
+			suggestion->known, suggestion->known_used > 480 ? "..." : ""
+		);
+	return suggestion->text;
+}
