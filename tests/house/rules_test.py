@@ -37,6 +37,7 @@ BAD = [
     ("executables", "lib/meson.build", "executable('x', 'x.c')\n"),
 ]
 GOOD = [
+    ("columns", "lib/a.c", "\t\t\"" + "x" * 200 + "\",\n"),
     ("unfinished", "lib/a.c", "int todo_list;\n"),
     ("comment_style", "lib/a.c", "const char *glob = \"/*\";\n// a/*b\n"),
     ("forbidden", "lib/a.c", "// strcpy(s, t) is not used here\nvoid my_strcpy(char *s);\n"),

@@ -104,7 +104,8 @@ def split_c(text):
             code.append(one)
             state = "code"
         at += 1
-    return "".join(code).splitlines(), "".join(comments).splitlines()
+    # split(), so that a last line that is all comment still has its (empty) line of code.
+    return "".join(code).split("\n"), "".join(comments).split("\n")
 
 
 def includes(source):
@@ -134,8 +135,10 @@ def rule_size(source):
 
 
 def rule_columns(source):
+    """A message is not broken for its length: it would no longer be found by searching."""
     for number, line in enumerate(source.lines, 1):
-        if len(line.expandtabs(TAB_COLUMNS)) > COLUMNS_MAX:
+        bare = source.code[number - 1] + source.comments[number - 1] if source.is_c else line
+        if len(bare.expandtabs(TAB_COLUMNS)) > COLUMNS_MAX:
             yield number, f"more than {COLUMNS_MAX} columns"
 
 

@@ -58,7 +58,7 @@ verb_test() {
 	fi
 	# The whole product must build, not only what tests need.
 	[ -n "$chosen" ] || build release | thin_out
-	export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+	export ASAN_OPTIONS=detect_stack_use_after_return=1
 	export UBSAN_OPTIONS=print_stacktrace=1
 	export TSAN_OPTIONS=second_deadlock_stack=1
 
