@@ -4,6 +4,7 @@
 #include <lib/escape.h>
 #include <lib/log.h>
 #include <lib/must.h>
+#include <lib/parse.h>
 
 #include <assert.h>
 #include <errno.h>
@@ -287,10 +288,10 @@ void log_write(
 }
 
 enum log_prefix log_choose_prefix(int fd, const char *journal_stream) {
-	unsigned long long device;
-	unsigned long long inode;
 	struct stat status;
-	char *end;
+	const char *colon;
+	uint64_t device;
+	uint64_t inode;
 
 	if (isatty(fd))
 		return LOG_PREFIX_NONE;
@@ -298,11 +299,14 @@ enum log_prefix log_choose_prefix(int fd, const char *journal_stream) {
 		return LOG_PREFIX_PRIORITY;
 	// "device:inode" of the socket systemd gave us; another descriptor was put in its place by
 	// someone who wants to read it himself.
-	device = strtoull(journal_stream, &end, 10);
-	if (*end != ':' || fstat(fd, &status) != 0)
+	colon = strchrnul(journal_stream, ':');
+	if (parse_u64(
+		    journal_stream, (size_t)(colon - journal_stream), 0, UINT64_MAX, NULL, &device
+	    ) != 0 ||
+	    *colon == '\0' ||
+	    parse_u64(colon + 1, strlen(colon + 1), 0, UINT64_MAX, NULL, &inode) != 0)
 		return LOG_PREFIX_NONE;
-	inode = strtoull(end + 1, &end, 10);
-	if (*end != '\0' || device != status.st_dev || inode != status.st_ino)
+	if (fstat(fd, &status) != 0 || device != status.st_dev || inode != status.st_ino)
 		return LOG_PREFIX_NONE;
 	return LOG_PREFIX_PRIORITY;
 }

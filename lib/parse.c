@@ -16,6 +16,7 @@ struct integer {
 	bool overflow;
 };
 
+#undef parse_fail // the analyzer's, see parse.h
 int parse_fail(
 	struct parse_error *error, int err, const char *text, size_t length, const char *format, ...
 ) {

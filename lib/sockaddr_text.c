@@ -173,8 +173,8 @@ int endpoint_text_fail(struct parse_error *error, int err, const char *text, siz
 	default:
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"is not an address: 192.0.2.1, 2001:db8::1 or fe80::1%%INTERFACE is needed, "
-			"with a port 192.0.2.1:PORT or [2001:db8::1]:PORT"
+			"is not an address: 192.0.2.1, 2001:db8::1 or fe80::1%%INTERFACE is "
+			"needed, with a port 192.0.2.1:PORT or [2001:db8::1]:PORT"
 		);
 	}
 }

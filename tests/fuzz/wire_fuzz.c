@@ -254,7 +254,7 @@ static void foreign_step(struct wire_reader *reader, uint8_t op) {
 		break;
 	case KIND_SLOT_U16:
 		count = wire_get_count_u16(reader, 1000, 3);
-		must(count <= 1000 && count * 3U <= wire_reader_left(reader));
+		must(count <= 1000 && (size_t)count * 3 <= wire_reader_left(reader));
 		break;
 	case KIND_SLOT_U32:
 		count = wire_get_count_u32(reader, UINT32_MAX, op);
@@ -285,8 +285,8 @@ static void read_foreign(const uint8_t *data, size_t size) {
 	if (error == 0)
 		return;
 	must(error == -EBADMSG || error == -EMSGSIZE || error == -EILSEQ);
-	for (uint8_t op = 0; op <= KIND_COUNT; op++)
-		foreign_step(&reader, op);
+	for (unsigned op = 0; op <= KIND_COUNT; op++)
+		foreign_step(&reader, (uint8_t)op);
 	must(wire_reader_finish(&reader) == error && wire_reader_left(&reader) == 0);
 }
 

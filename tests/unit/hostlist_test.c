@@ -31,7 +31,10 @@ static char *joined(const struct hostlist *list) {
 	at = text;
 	*at = '\0';
 	for (uint32_t i = 0; i < hostlist_count(list); i++)
-		at += sprintf(at, "%s%s", i > 0 ? " " : "", hostlist_name(list, i));
+		at += snprintf(
+			at, (size_t)(text + size - at), "%s%s", i > 0 ? " " : "",
+			hostlist_name(list, i)
+		);
 	return text;
 }
 

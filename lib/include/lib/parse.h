@@ -31,6 +31,12 @@ __attribute__((format(printf, 5, 6))) int parse_fail(
 	struct parse_error *error, int err, const char *text, size_t length, const char *format, ...
 );
 
+// Static analysis does not look into another unit: without this it takes every failure that
+// ends in parse_fail() for a possible success.
+#ifdef __clang_analyzer__
+#define parse_fail(error, err, ...) ((void)parse_fail(error, err, __VA_ARGS__), (err))
+#endif
+
 // Decimal digits, or 0x and hexadecimal digits. A leading zero does not mean octal. A minus sign
 // is understood: -1 is out of range for parse_u64, not malformed.
 int parse_u64(

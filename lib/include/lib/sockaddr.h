@@ -98,7 +98,8 @@ bool sock_addr_is_any(const struct sock_addr *addr);	    // 0.0.0.0, ::
 
 // True if a and b agree in every bit that the netmask has set, are of one family, and of one
 // scope: equal link-local prefixes on two interfaces are two networks. Ports do not count.
-// A NULL netmask, which the kernel gives for some tunnels, or one of another family matches nothing.
+// A NULL netmask, which the kernel gives for some tunnels, or one of another family matches
+// nothing.
 bool sock_addr_same_subnet(
 	const struct sock_addr *a, const struct sock_addr *b, const struct sock_addr *netmask
 );
