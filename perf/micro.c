@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin-micro [--json]: the time of one operation, each beside a yardstick of the same run.
+//
+// Both run in turns, slice by slice, so that what slows the machine down for a moment meets
+// both. Printed are the medians over the slices; the least value and the distance between the
+// quartiles say how far to trust them.
+#include "micro.h"
+
+#include <jansson.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICES 15
+#define SLICE_NS_MIN 4000000ULL
+#define ROUNDS_MAX (1ULL << 40)
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+// clang-format off
+static const struct micro_row rows[] = {
+	{"histogram record", micro_histogram_record, "increment a counter by index", micro_counter_add, "ns", MICRO_TARGET_VALUE, 10},
+	{"histogram record, log2 form", micro_histogram_log2_record, "increment a counter by index", micro_counter_add, "ns", MICRO_TARGET_VALUE, 10},
+	{"histogram snapshot, 1 ns to 1 h at 1/128", micro_histogram_snapshot, "memcpy of as many bytes", micro_histogram_copy, "ns", MICRO_TARGET_NONE, 0},
+	{"wire write and read 100 bytes", micro_wire_message, "memcpy of 100 bytes, twice", micro_wire_memcpy, "ns", MICRO_TARGET_VALUE, 60},
+	{"clock read", micro_clock_tsc, "rdtsc", micro_clock_rdtsc, "ns", MICRO_TARGET_RATIO, 1.3},
+	{"clock read, kernel", micro_clock_monotonic, "rdtsc", micro_clock_rdtsc, "ns", MICRO_TARGET_NONE, 0},
+	{"disabled log line", micro_log_disabled, "relaxed load and branch", micro_log_load_and_branch, "ns", MICRO_TARGET_VALUE, 2},
+	{"hostlist expand 100,000 names", micro_hostlist_expand, "snprintf of as many names", micro_hostlist_format, "ms", MICRO_TARGET_VALUE, 50},
+};
+// clang-format on
+
+struct spread {
+	double median, min, iqr;
+};
+
+struct result {
+	const struct micro_row *row;
+	struct spread value, yardstick;
+	double ratio;
+	bool ok;
+};
+
+static int compare_doubles(const void *left, const void *right) {
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+static struct spread spread_of(double *samples) {
+	qsort(samples, SLICES, sizeof(samples[0]), compare_doubles);
+	return (struct spread){
+		.median = samples[SLICES / 2],
+		.min = samples[0],
+		.iqr = samples[SLICES * 3 / 4] - samples[SLICES / 4],
+	};
+}
+
+// How many operations make a slice long enough for the clock's own cost not to matter. The
+// runs that find out also warm up.
+static uint64_t rounds_find(micro_slice *slice) {
+	uint64_t rounds = 1;
+
+	while (slice(rounds) < SLICE_NS_MIN && rounds < ROUNDS_MAX)
+		rounds *= 2;
+	return rounds;
+}
+
+static struct result measure(const struct micro_row *row) {
+	double per_unit = strcmp(row->unit, "ms") == 0 ? 1e6 : 1;
+	uint64_t rounds = rounds_find(row->slice);
+	uint64_t yardstick_rounds = rounds_find(row->yardstick);
+	double values[SLICES], yardsticks[SLICES];
+	struct result result = {.row = row};
+
+	for (int n = 0; n < SLICES; n++) {
+		values[n] = (double)row->slice(rounds) / (double)rounds / per_unit;
+		yardsticks[n] = (double)row->yardstick(yardstick_rounds) /
+				(double)yardstick_rounds / per_unit;
+	}
+	result.value = spread_of(values);
+	result.yardstick = spread_of(yardsticks);
+	result.ratio = result.value.median / result.yardstick.median;
+	result.ok = row->target_of == MICRO_TARGET_RATIO ? result.ratio <= row->target
+							 : result.value.median <= row->target;
+	return result;
+}
+
+static void print_head(void) {
+	printf("%-41s %10s %10s %10s    %-29s %10s %6s  %s\n", "per operation", "median", "min",
+	       "iqr", "yardstick", "median", "ratio", "target");
+}
+
+static void print_row(const struct result *result) {
+	const struct micro_row *row = result->row;
+
+	printf("%-41s %10.2f %10.2f %10.2f %s %-29s %10.2f %6.2f  ", row->what,
+	       result->value.median, result->value.min, result->value.iqr, row->unit,
+	       row->yardstick_what, result->yardstick.median, result->ratio);
+	if (row->target_of == MICRO_TARGET_NONE)
+		printf("none\n");
+	else if (row->target_of == MICRO_TARGET_RATIO)
+		printf("%.1fx %s\n", row->target, result->ok ? "ok" : "MISSED");
+	else
+		printf("%.0f %s %s\n", row->target, row->unit, result->ok ? "ok" : "MISSED");
+	fflush(stdout);
+}
+
+static json_t *json_of(const struct result *result) {
+	const struct micro_row *row = result->row;
+	bool aimed = row->target_of != MICRO_TARGET_NONE;
+
+	return json_pack(
+		"{s:s s:f s:f s:f s:s s:s s:f s:f s:o s:s? s:o}", "what", row->what, "value",
+		result->value.median, "min", result->value.min, "iqr", result->value.iqr, "unit",
+		row->unit, "yardstick", row->yardstick_what, "yardstick_value",
+		result->yardstick.median, "ratio", result->ratio, "target",
+		aimed ? json_real(row->target) : json_null(), "target_of",
+		row->target_of == MICRO_TARGET_RATIO ? "ratio"
+		: aimed				     ? "value"
+						     : NULL,
+		"ok", aimed ? json_boolean(result->ok) : json_null()
+	);
+}
+
+static int print_json(json_t *array) {
+	json_t *object = json_pack("{s:s s:o}", "bench", "micro", "rows", array);
+	int err;
+
+	err = object == NULL ? -1 : json_dumpf(object, stdout, JSON_REAL_PRECISION(6));
+	json_decref(object);
+	putchar('\n');
+	return err == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	json_t *array;
+
+	if (argc > 2 || (argc == 2 && !json)) {
+		fprintf(stderr, "usage: %s [--json]\n", argv[0]);
+		return 2;
+	}
+	array = json_array();
+	if (!json)
+		print_head();
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct result result = measure(&rows[n]);
+
+		if (!json)
+			print_row(&result);
+		else if (json_array_append_new(array, json_of(&result)) != 0)
+			return 1;
+	}
+	if (json)
+		return print_json(array);
+	json_decref(array);
+	return 0;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a micro benchmark is: a function that does its work many times and says how long that
+// took. It prepares before the first reading of the clock and tidies up after the second.
+//
+// To add one: write its slice in micro_SUBJECT.c, declare it here, add its line to the table
+// in micro.c.
+#pragma once
+
+#include <stdint.h>
+
+// Returns the nanoseconds that `rounds` operations took.
+typedef uint64_t micro_slice(uint64_t rounds);
+
+enum micro_target {
+	MICRO_TARGET_NONE,  // printed for orientation
+	MICRO_TARGET_VALUE, // at most so much, in the row's unit
+	MICRO_TARGET_RATIO, // at most so many times the yardstick
+};
+
+struct micro_row {
+	const char *what;
+	micro_slice *slice;
+	const char *yardstick_what;
+	micro_slice *yardstick;
+	const char *unit; // "ns" or "ms", of one operation
+	enum micro_target target_of;
+	double target;
+};
+
+// Makes the compiler believe that the value is used.
+static inline void micro_keep(uint64_t value) {
+	__asm__ volatile("" : : "r"(value) : "memory");
+}
+
+// Makes the compiler believe that what lies there is used and changed.
+static inline void micro_touch(void *memory) {
+	__asm__ volatile("" : : "r"(memory) : "memory");
+}
+
+micro_slice micro_histogram_record;
+micro_slice micro_histogram_log2_record;
+micro_slice micro_counter_add;
+micro_slice micro_histogram_snapshot;
+micro_slice micro_histogram_copy;
+
+micro_slice micro_wire_message;
+micro_slice micro_wire_memcpy;
+
+micro_slice micro_clock_tsc;
+micro_slice micro_clock_monotonic;
+micro_slice micro_clock_rdtsc;
+
+micro_slice micro_log_disabled;
+micro_slice micro_log_load_and_branch;
+
+micro_slice micro_hostlist_expand;
+micro_slice micro_hostlist_format;
