@@ -45,12 +45,17 @@ static size_t utf8_sequence_size(const uint8_t *bytes, size_t size) {
 	return 0;
 }
 
-static bool sequence_breaks_a_line(const uint8_t *bytes, size_t size) {
+// Control characters, line separators, and the marks that make a terminal show text in another
+// order than it stands.
+static bool sequence_is_hidden(const uint8_t *bytes, size_t size) {
 	if (size == 1)
 		return bytes[0] < 0x20 || bytes[0] == 0x7f;
 	if (size == 2)
 		return bytes[0] == 0xc2 && bytes[1] < 0xa0;
-	return size == 3 && bytes[0] == 0xe2 && bytes[1] == 0x80 && (bytes[2] & 0xfe) == 0xa8;
+	if (size != 3 || bytes[0] != 0xe2)
+		return false;
+	return (bytes[1] == 0x80 && bytes[2] >= 0xa8 && bytes[2] <= 0xae) ||
+	       (bytes[1] == 0x81 && bytes[2] >= 0xa6 && bytes[2] <= 0xa9);
 }
 
 static void unit_put_hex(struct escape_unit *unit, uint8_t byte) {
@@ -98,7 +103,7 @@ void escape_next(const char *text, size_t size, struct escape_unit *ret_unit) {
 		return;
 	}
 	unit->taken_bytes = sequence_size;
-	if (sequence_breaks_a_line(bytes, sequence_size)) {
+	if (sequence_is_hidden(bytes, sequence_size)) {
 		for (size_t i = 0; i < sequence_size; i++)
 			unit_put_hex(unit, bytes[i]);
 		return;

@@ -3,8 +3,8 @@
 //
 // Printable ASCII and well-formed UTF-8 pass unchanged. Quote and backslash get a backslash;
 // newline, return and tab become \n \r \t; every other control byte, every byte that is not
-// UTF-8, and the code points that terminals or readers take for a line break or a control
-// (U+0080-U+009F, U+2028, U+2029) become \xNN. Any thread; allocates nothing.
+// UTF-8, and the code points that break a line, control a terminal or turn the order of what it
+// shows (U+0080-U+009F, U+2028-U+202E, U+2066-U+2069) become \xNN. Any thread; allocates nothing.
 #pragma once
 
 #include <stddef.h>
