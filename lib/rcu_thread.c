@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The registry of RCU readers: fixed slots, each written by its thread.
+//
+// Who takes and leaves slots, and their names, are under a lock. State and time of a slot are
+// its owner's atomics, so that a loop that polls never waits for one who asks.
+#include "rcu_thread_impl.h"
+
+#include <lib/must.h>
+#include <lib/rcu.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+// liburcu knows one set of qsbr readers per process; this one names its members, and is global
+// for the same reason.
+static struct rcu_thread_slot slots[RCU_THREAD_COUNT_MAX];
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+
+_Thread_local struct rcu_thread_slot *rcu_thread_self;
+
+// Set while a thread is registered: its destructor runs only if the thread ends that way.
+static pthread_key_t ended_key;
+static pthread_once_t ended_once = PTHREAD_ONCE_INIT;
+static int ended_key_error;
+
+static void thread_ended_registered(void *slot) {
+	must(slot == NULL);
+}
+
+static void create_ended_key(void) {
+	ended_key_error = pthread_key_create(&ended_key, thread_ended_registered);
+}
+
+static enum rcu_thread_state slot_state(const struct rcu_thread_slot *slot) {
+	return (enum rcu_thread_state)atomic_load_explicit(&slot->state, memory_order_relaxed);
+}
+
+// Release pairs with the acquire in slot_quiet_ns(): who sees a thread online sees the time
+// at which it went online, not the one of its life before.
+static void slot_set_state(struct rcu_thread_slot *slot, enum rcu_thread_state state) {
+	atomic_store_explicit(&slot->state, state, memory_order_release);
+}
+
+// Taken as offline, which stalls nobody.
+static struct rcu_thread_slot *take_slot(const char *name) {
+	struct rcu_thread_slot *slot = NULL;
+
+	pthread_mutex_lock(&slots_lock);
+	for (size_t i = 0; i < RCU_THREAD_COUNT_MAX && slot == NULL; i++) {
+		if (slot_state(&slots[i]) == RCU_THREAD_ABSENT)
+			slot = &slots[i];
+	}
+	if (slot != NULL) {
+		snprintf(slot->name, sizeof(slot->name), "%s", name);
+		slot->tid = gettid();
+		slot_set_state(slot, RCU_THREAD_OFFLINE);
+	}
+	pthread_mutex_unlock(&slots_lock);
+	return slot;
+}
+
+static void leave_slot(struct rcu_thread_slot *slot) {
+	pthread_mutex_lock(&slots_lock);
+	slot_set_state(slot, RCU_THREAD_ABSENT);
+	pthread_mutex_unlock(&slots_lock);
+}
+
+static void slot_go_online(struct rcu_thread_slot *slot, uint64_t now_ns) {
+	atomic_store_explicit(&slot->quiescent_ns, now_ns, memory_order_relaxed);
+	slot_set_state(slot, RCU_THREAD_ONLINE);
+}
+
+int rcu_thread_register(const char *name, uint64_t now_ns) {
+	struct rcu_thread_slot *slot;
+
+	must(rcu_thread_self == NULL);
+	pthread_once(&ended_once, create_ended_key);
+	if (ended_key_error != 0)
+		return -ended_key_error;
+	slot = take_slot(name);
+	if (slot == NULL)
+		return -ENOSPC;
+	if (pthread_setspecific(ended_key, slot) != 0) {
+		leave_slot(slot);
+		return -ENOMEM;
+	}
+	rcu_thread_self = slot;
+	slot_go_online(slot, now_ns);
+	urcu_qsbr_register_thread();
+	return 0;
+}
+
+void rcu_thread_unregister(void) {
+	struct rcu_thread_slot *slot = rcu_thread_self;
+
+	must(slot != NULL);
+	urcu_qsbr_unregister_thread();
+	must(pthread_setspecific(ended_key, NULL) == 0); // memory was needed to set it only
+	rcu_thread_self = NULL;
+	leave_slot(slot);
+}
+
+void rcu_thread_offline(void) {
+	struct rcu_thread_slot *slot = rcu_thread_self;
+
+	must(slot != NULL);
+	must(slot_state(slot) == RCU_THREAD_ONLINE);
+	urcu_qsbr_thread_offline();
+	slot_set_state(slot, RCU_THREAD_OFFLINE);
+}
+
+void rcu_thread_online(uint64_t now_ns) {
+	struct rcu_thread_slot *slot = rcu_thread_self;
+
+	must(slot != NULL);
+	must(slot_state(slot) == RCU_THREAD_OFFLINE);
+	slot_go_online(slot, now_ns);
+	urcu_qsbr_thread_online();
+}
+
+// How long the slot's thread is online and quiet; 0 if it is not online. now_ns was read before
+// and elsewhere, so a quiescent state may already be later.
+static uint64_t slot_quiet_ns(const struct rcu_thread_slot *slot, uint64_t now_ns) {
+	uint64_t quiescent_ns;
+
+	// Acquire pairs with slot_set_state().
+	if (atomic_load_explicit(&slot->state, memory_order_acquire) != RCU_THREAD_ONLINE)
+		return 0;
+	quiescent_ns = atomic_load_explicit(&slot->quiescent_ns, memory_order_relaxed);
+	return quiescent_ns < now_ns ? now_ns - quiescent_ns : 0;
+}
+
+bool rcu_thread_find_stalled(
+	uint64_t threshold_ns, uint64_t now_ns, struct rcu_thread_stall *ret_stall
+) {
+	const struct rcu_thread_slot *quietest = NULL;
+	uint64_t quietest_ns = 0;
+
+	must(threshold_ns > 0); // 0 cannot be told from offline
+	pthread_mutex_lock(&slots_lock);
+	for (size_t i = 0; i < RCU_THREAD_COUNT_MAX; i++) {
+		uint64_t quiet_ns = slot_quiet_ns(&slots[i], now_ns);
+
+		if (quiet_ns > quietest_ns) {
+			quietest_ns = quiet_ns;
+			quietest = &slots[i];
+		}
+	}
+	if (quietest != NULL && quietest_ns >= threshold_ns) {
+		memcpy(ret_stall->name, quietest->name, sizeof(ret_stall->name));
+		ret_stall->tid = quietest->tid;
+		ret_stall->quiet_ns = quietest_ns;
+	} else {
+		quietest = NULL;
+	}
+	pthread_mutex_unlock(&slots_lock);
+	return quietest != NULL;
+}
