@@ -2,8 +2,8 @@
 // tocsin-micro [--json]: the time of one operation, each beside a yardstick of the same run.
 //
 // Both run in turns, slice by slice, so that what slows the machine down for a moment meets
-// both. Printed are the medians over the slices; the least value and the distance between the
-// quartiles say how far to trust them.
+// both; the ratio is the median of those of neighbours. Printed are the medians over the slices;
+// the least value and the distance between the quartiles say how far to trust them.
 #include "micro.h"
 
 #include <jansson.h>
@@ -72,17 +72,18 @@ static struct result measure(const struct micro_row *row) {
 	double per_unit = strcmp(row->unit, "ms") == 0 ? 1e6 : 1;
 	uint64_t rounds = rounds_find(row->slice);
 	uint64_t yardstick_rounds = rounds_find(row->yardstick);
-	double values[SLICES], yardsticks[SLICES];
+	double values[SLICES], yardsticks[SLICES], ratios[SLICES];
 	struct result result = {.row = row};
 
 	for (int n = 0; n < SLICES; n++) {
 		values[n] = (double)row->slice(rounds) / (double)rounds / per_unit;
 		yardsticks[n] = (double)row->yardstick(yardstick_rounds) /
 				(double)yardstick_rounds / per_unit;
+		ratios[n] = values[n] / yardsticks[n];
 	}
 	result.value = spread_of(values);
 	result.yardstick = spread_of(yardsticks);
-	result.ratio = result.value.median / result.yardstick.median;
+	result.ratio = spread_of(ratios).median;
 	result.ok = row->target_of == MICRO_TARGET_RATIO ? result.ratio <= row->target
 							 : result.value.median <= row->target;
 	return result;

@@ -27,14 +27,14 @@ struct micro_row {
 	double target;
 };
 
-// Makes the compiler believe that the value is used.
+// Makes the compiler believe that the value is used. Without outputs an asm is never dropped.
 static inline void micro_keep(uint64_t value) {
-	__asm__ volatile("" : : "r"(value) : "memory");
+	__asm__("" : : "r"(value) : "memory");
 }
 
 // Makes the compiler believe that what lies there is used and changed.
 static inline void micro_touch(void *memory) {
-	__asm__ volatile("" : : "r"(memory) : "memory");
+	__asm__("" : : "r"(memory) : "memory");
 }
 
 micro_slice micro_histogram_record;
