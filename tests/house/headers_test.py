@@ -9,7 +9,7 @@ import pathlib
 import shutil
 import sys
 
-import compile_line
+import components
 import tap
 
 COMPILERS = ("gcc", "clang-14")
@@ -20,7 +20,7 @@ def flags_for(header, component, lines):
     of any unit of its component, else of lib, which every component sees."""
     users = [line for every in lines.values() for line in every
              if f"<{header}>" in pathlib.Path(ROOT, line.source).read_text(encoding="utf-8")]
-    start = compile_line.SOURCE_DIRECTORIES[component]
+    start = components.SOURCE_DIRECTORIES[component]
     own = [line for line in users if line.source.startswith(start)]
     return (own or lines.get(component) or users or lines["lib"])[0].flags
 
@@ -32,19 +32,19 @@ def header_test(header, component, lines, compiler):
         # Twice: the second time must add nothing.
         text = f"#include <{header}>\n#include <{header}>\n"
         flags = flags_for(header, component, lines)
-        done, said = compile_line.compiles(compiler, flags, text, BUILD)
+        done, said = components.compiles(compiler, flags, text, BUILD)
         assert done, said
     return test
 
 
 def main():
-    lines = compile_line.lines_by_component(ROOT, BUILD)
+    lines = components.lines_by_component(ROOT, BUILD)
     tests = []
     for path in sorted(ROOT.glob("**/include/**/*.h")):
         if path.relative_to(ROOT).parts[0].startswith("build"):
             continue
         header = path.relative_to(next(up for up in path.parents if up.name == "include"))
-        component = compile_line.component_of(str(path.relative_to(ROOT)))
+        component = components.component_of(str(path.relative_to(ROOT)))
         for compiler in COMPILERS:
             tests.append((f"<{header}> compiles alone with {compiler}",
                           header_test(header, component, lines, compiler)))

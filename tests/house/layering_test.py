@@ -13,7 +13,7 @@ import pathlib
 import sys
 import tempfile
 
-import compile_line
+import components
 import tap
 
 FORBIDDEN = [
@@ -24,13 +24,13 @@ FORBIDDEN = [
     ("perf", "ras"), ("perf", "control"), ("perf", "agent"),
 ]
 # The probe itself must work: what every component may see does compile.
-ALLOWED = [(component, "lib") for component in compile_line.INCLUDE_DIRECTORIES]
+ALLOWED = [(component, "lib") for component in components.INCLUDE_DIRECTORIES]
 ALLOWED += [("dataplane", "dataplane")]
 
 
 def shadow_make(shadow):
     (shadow / "build").mkdir()
-    for component, directory in compile_line.INCLUDE_DIRECTORIES.items():
+    for component, directory in components.INCLUDE_DIRECTORIES.items():
         (shadow / directory).mkdir(parents=True)
         probe = shadow / directory / "house_probe.h"
         probe.write_text(f"#pragma once\n#define HOUSE_PROBE_{component}\n", encoding="utf-8")
@@ -49,7 +49,7 @@ def probe_test(lines, root, shadow, source, target, expected):
         text = f"#include <{target}/house_probe.h>\nint HOUSE_PROBE_{target};\n"
         text += f"#ifndef HOUSE_PROBE_{target}\n#error not the probe\n#endif\n"
         for flags in {include_flags(line, root, shadow) for line in lines[source]}:
-            done, said = compile_line.compiles("gcc", flags, text, shadow / "build")
+            done, said = components.compiles("gcc", flags, text, shadow / "build")
             assert done == expected, f"{source} includes {target}: {' '.join(flags)}\n{said}"
             if not done:
                 assert "No such file" in said, said
@@ -57,7 +57,7 @@ def probe_test(lines, root, shadow, source, target, expected):
 
 
 def main(root, build):
-    lines = compile_line.lines_by_component(root, build)
+    lines = components.lines_by_component(root, build)
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         shadow = pathlib.Path(name)
         shadow_make(shadow)

@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every rule of ./dev lint complains when it should, and holds its tongue when not.
 
-    rules_test.py SOURCE-ROOT
+    rules_test.py
 """
 
-import pathlib
-import sys
-
+import source_rules
 import tap
 
 SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n"
@@ -80,9 +78,6 @@ def every_rule_is_tested():
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(pathlib.Path(sys.argv[1]).resolve() / "tests/tools"))
-    import source_rules
-
     tap.run([(f"the rule '{rule}' complains when it should and only then", rule_test(rule))
              for rule in sorted({rule for rule, _, _ in BAD})] + [
         ("the rule 'licence' wants the SPDX line first", licence_line_is_first),

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the build really compiles a component: read from its compile database."""
+"""Where the components are, and what the build does with a text that is none of its own."""
 
-import json
-import pathlib
-import shlex
 import subprocess
+
+import compile_line
 
 # Include prefix of each component, and where its public headers are.
 INCLUDE_DIRECTORIES = {
@@ -21,23 +20,6 @@ SOURCE_DIRECTORIES = {
 }
 
 
-class Line:
-    """One unit's flags, without what names its input and output."""
-
-    def __init__(self, entry, source):
-        words = [word for word in shlex.split(entry["command"]) if word != "ccache"]
-        self.source = source
-        self.flags = []
-        skip = False
-        for word in words[1:]:
-            if skip or word in ("-MD", "-c"):
-                skip = False
-            elif word in ("-MQ", "-MF", "-o"):
-                skip = True
-            elif not word.endswith(".c"):
-                self.flags.append(word)
-
-
 def component_of(path):
     """The longest match wins: control/ras is ras, not control."""
     names = [name for name, start in SOURCE_DIRECTORIES.items() if path.startswith(start)]
@@ -45,18 +27,9 @@ def component_of(path):
 
 
 def lines_by_component(root, build):
-    """Component -> Lines, one for each distinct set of flags."""
-    entries = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
     found = {}
-    for entry in entries:
-        source = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
-        if not source.is_relative_to(root):
-            continue
-        path = str(source.relative_to(root))
-        component = component_of(path)
-        line = Line(entry, path)
-        if component:
-            found.setdefault(component, []).append(line)
+    for line in compile_line.lines_of(root, build):
+        found.setdefault(component_of(line.source), []).append(line)
     return found
 
 

@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tools behind ./dev fuzz and ./dev lint, on targets and repositories made for the test.
+
+    tools_test.py SOURCE-ROOT
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import lint
+import tap
+
+QUIET_TARGET = "echo 'stat::number_of_executed_units: 1234'"
+BROKEN_TARGET = "echo 'Test unit written to out/broken-crash-1'; exit 77"
+IDLE_TARGET = "exit 0"
+
+
+def fuzz(target, *names):
+    """(exit status, output) of fuzz.py over one target that behaves so."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        root = pathlib.Path(name)
+        (root / "tests/fuzz/corpus/one").mkdir(parents=True)
+        (root / "tests/fuzz/one_fuzz.c").touch()
+        program = root / "out/tests/fuzz/fuzz-one"
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\n{target}\n", encoding="utf-8")
+        program.chmod(0o755)
+        done = subprocess.run([sys.executable, str(FUZZ), "out", "1", *names], cwd=root, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+def fuzz_prints_executions_of_a_target_without_finding():
+    code, said = fuzz(QUIET_TARGET)
+    assert code == 0 and "1234" in said, said
+
+
+def fuzz_fails_on_a_finding_and_says_where_it_is():
+    code, said = fuzz(BROKEN_TARGET)
+    assert code == 1 and "out/broken-crash-1" in said, said
+
+
+def fuzz_fails_on_a_target_that_executed_nothing():
+    code, said = fuzz(IDLE_TARGET)
+    assert code == 1 and "FINDING" in said, said
+
+
+def fuzz_refuses_an_unknown_target_by_name():
+    code, said = fuzz(QUIET_TARGET, "other")
+    assert code == 2 and "'other'" in said and "one" in said, said
+
+
+def commits_said(subject, body):
+    """What lint says about a repository with this one commit."""
+    if shutil.which("git") is None:
+        raise tap.Skip("git is not installed")
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        git = ["git", "-C", name, "-c", "user.name=t", "-c", "user.email=t@localhost"]
+        subprocess.run(git + ["init", "-q"], check=True)
+        words = ["commit", "-q", "--allow-empty", "--cleanup=verbatim", "-m", subject]
+        subprocess.run(git + words + (["-m", body] if body else []), check=True)
+        before, lint.ROOT = lint.ROOT, pathlib.Path(name)
+        try:
+            return lint.check_commits([])[0]
+        finally:
+            lint.ROOT = before
+
+
+def lint_wants_commits_of_area_verb_and_reason():
+    assert commits_said("lib: add a thing", "It was missing.") == []
+    for subject, body in (("lib: add a thing", ""), ("add a thing", "Why."), ("Lib: add", "Why."),
+                          ("lib: Add a thing", "Why."), ("lib: " + "a" * 60, "Why.")):
+        assert len(commits_said(subject, body)) == 1, subject
+
+
+if __name__ == "__main__":
+    FUZZ = pathlib.Path(sys.argv[1]).resolve() / "tests/tools/fuzz.py"
+    tap.run([
+        ("fuzz prints the executions of a target without finding",
+         fuzz_prints_executions_of_a_target_without_finding),
+        ("fuzz fails on a finding and says where it is",
+         fuzz_fails_on_a_finding_and_says_where_it_is),
+        ("fuzz fails on a target that executed nothing",
+         fuzz_fails_on_a_target_that_executed_nothing),
+        ("fuzz refuses an unknown target by name", fuzz_refuses_an_unknown_target_by_name),
+        ("lint wants commits of area, verb and reason", lint_wants_commits_of_area_verb_and_reason),
+    ])
