@@ -43,6 +43,7 @@ GOOD = [
     ("forbidden", "agent/a.c", "void f(void) {\n\tprintf(\"x\");\n}\n"),
     ("forbidden", "lib/parse.c", "\tvalue = strtoull(text, &end, 10);\n"),
     ("goto", "lib/a.c", "\tgoto fail;\n"),
+    ("volatile", "perf/a.h", "\t__asm__ volatile(\"\" : : : \"memory\");\n"),
     ("volatile", "lib/a.c", "static volatile sig_atomic_t stop;\n"),
     ("layers", "control/a.c", "#include <ras/core.h>\n#include <dataplane/verbs.h>\n"),
     ("layers", "tests/unit/a_test.c", "#include <agent/options.h>\n"),

@@ -190,7 +190,7 @@ def rule_goto(source):
 def rule_volatile(source):
     if source.is_c:
         for number, line in enumerate(source.code, 1):
-            if re.search(r"(?<!asm )\bvolatile\b(?! sig_atomic_t)", line):
+            if re.search(r"(?<!asm )(?<!asm__ )\bvolatile\b(?! sig_atomic_t)", line):
                 yield number, "volatile: shared data is atomic and states its order"
 
 

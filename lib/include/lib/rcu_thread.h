@@ -45,8 +45,8 @@ struct rcu_thread_stall {
 };
 
 // Any thread, registered or not. Whether a reader is online without a quiescent state for
-// threshold_ns (at least 1) or more; *ret_stall is then the one that is quiet the longest. Waits only for
-// threads that register or unregister at the same moment.
+// threshold_ns (at least 1) or more; *ret_stall is then the one that is quiet the longest. Waits
+// only for threads that register or unregister at the same moment.
 bool rcu_thread_find_stalled(
 	uint64_t threshold_ns, uint64_t now_ns, struct rcu_thread_stall *ret_stall
 );
