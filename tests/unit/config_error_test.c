@@ -85,9 +85,12 @@ static void bad_value_is_quoted_with_what_is_allowed(void **state) {
 		{"[device x]\ngid_index = 99999999999999999999\n",
 		 "t.conf:2: [device x] gid_index: \"99999999999999999999\" is out of range: -1 to 255 is "
 		 "allowed\n"},
-		{"[node]\njoin = NODE[1-2]\n",
-		 "t.conf:2: [node] join: \"NODE[1-2]\" has upper case; allowed: a hostlist such as "
-		 "node[001-128]\n"},
+		{"[node]\njoin = node[2-1]\n",
+		 "t.conf:2: [node] join: \"node[2-1]\" has a range that runs backwards; allowed: a "
+		 "hostlist such as node[001-128]\n"},
+		{"[node]\ncores = 3-\n",
+		 "t.conf:2: [node] cores: \"3-\" is not a set of CPUs: numbers and ranges parted by "
+		 "commas, as in 0-3,8, are needed; allowed: processors such as 0-3,8\n"},
 		{"[check x]\ncommand =\n",
 		 "t.conf:2: [check x] command: \"\" has 0 bytes; allowed: 1 to 200 bytes of text\n"},
 		{"[probe]\ntags = a,,b\n",
@@ -112,7 +115,7 @@ static void unknown_name_comes_with_the_nearest_one_or_all(void **state) {
 		{"[probe]\nintervall = 1s\n",
 		 "t.conf:2: unknown key \"intervall\" in [probe], did you mean \"interval\"?\n"},
 		{"[node]\nfrobnicate = 1\n",
-		 "t.conf:2: unknown key \"frobnicate\" in [node], known are: name, join\n"},
+		 "t.conf:2: unknown key \"frobnicate\" in [node], known are: name, join, cores\n"},
 		{"[porbe]\nanything = 1\n",
 		 "t.conf:1: unknown section \"porbe\", did you mean \"probe\"?\n"},
 		{"[frobnicate]\n",

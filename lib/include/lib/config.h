@@ -48,6 +48,12 @@ enum config_type {
 // parse_fail()) and returns -errno.
 typedef int config_check_fn(const char *text, size_t length, struct parse_error *error);
 
+// Checks for what lib can read: a hostlist of at most CONFIG_HOSTLIST_COUNT_MAX names, a set of
+// processors (of this or another machine). Empty text passes: the key's min may refuse it.
+#define CONFIG_HOSTLIST_COUNT_MAX 100000
+config_check_fn config_check_hostlist;
+config_check_fn config_check_cpu_set;
+
 struct config_key {
 	const char *section; // "probe", or "device NAME" if the section is given once per name;
 			     // the keys of one section stand together in the table

@@ -11,7 +11,7 @@
 
 static const char *const sample_policies[] = {"adaptive", "spin", "event", NULL};
 
-// Stands for a hostlist: upper case is not allowed in it.
+// Stands for any syntax of the caller's: upper case is not allowed in it.
 static inline int sample_check_lower(const char *text, size_t length, struct parse_error *error) {
 	for (size_t i = 0; i < length; i++) {
 		if (text[i] >= 'A' && text[i] <= 'Z')
@@ -34,11 +34,21 @@ static const struct config_key sample_keys[] = {
 		.name = "join",
 		.type = CONFIG_STRING,
 		.max = 1000,
-		.check = sample_check_lower,
+		.check = config_check_hostlist,
 		.allowed = "a hostlist such as node[001-128]",
 		.initial = "",
 		.reloadable = true,
 		.help = "Whom to join.",
+	},
+	{
+		.section = "node",
+		.name = "cores",
+		.type = CONFIG_STRING,
+		.max = 1000,
+		.check = config_check_cpu_set,
+		.allowed = "processors such as 0-3,8",
+		.initial = "",
+		.help = "Where to run.",
 	},
 	{
 		.section = "probe",
