@@ -15,7 +15,7 @@
 
 static const struct histogram_shape shapes[] = {
 	{1, HOUR_NS, 7, 32},  {1, HOUR_NS, 7, 64},   {0, HISTOGRAM_VALUE_MAX, 1, 32},
-	{1, HOUR_NS, 10, 32}, {500, 2000000, 5, 64}, {0, HOUR_NS, HISTOGRAM_PRECISION_BITS_MAX, 32},
+	{1, HOUR_NS, 10, 32}, {500, 2000000, 5, 64}, {0, HOUR_NS, 12, 32},
 };
 
 static inline struct histogram *created(const struct histogram_shape *shape) {
