@@ -9,6 +9,14 @@
 
 #define BACKTRACE_DEPTH_MAX 64
 
+// The first backtrace() loads the unwinder, which takes memory: it is done here, while the heap
+// is sound, and not when a promise was broken.
+__attribute__((constructor)) static void load_unwinder(void) {
+	void *frame[1];
+
+	backtrace(frame, 1);
+}
+
 _Noreturn void
 must_failed(const char *expression, const char *file, uint32_t line, const char *function) {
 	void *frames[BACKTRACE_DEPTH_MAX];

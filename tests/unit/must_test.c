@@ -3,6 +3,7 @@
 #include <lib/must.h>
 #include <support/cmocka.h>
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,14 @@ static void must_names_expression_place_and_backtrace_then_aborts(void **state) 
 	assert_true(strchr(text, '\n')[1] != '\0'); // frames follow
 }
 
+static void unwinder_is_loaded_before_it_is_needed(void **state) {
+	void *unwinder = dlopen("libgcc_s.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	(void)state;
+	assert_non_null(unwinder);
+	dlclose(unwinder);
+}
+
 static void must_that_holds_is_silent(void **state) {
 	(void)state;
 	must(1 + 1 == 2);
@@ -66,6 +75,7 @@ static void neg_errno_never_reads_as_success(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(must_names_expression_place_and_backtrace_then_aborts),
+		cmocka_unit_test(unwinder_is_loaded_before_it_is_needed),
 		cmocka_unit_test(must_that_holds_is_silent),
 		cmocka_unit_test(neg_errno_never_reads_as_success),
 	};
