@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+// Of the known words, so that the text around them fits.
+#define KNOWN_SHOWN_BYTES_MAX (SUGGESTION_TEXT_BYTES - 32)
+
 static size_t smaller(size_t a, size_t b) {
 	return a < b ? a : b;
 }
@@ -81,8 +84,9 @@ const char *suggestion_text(struct suggestion *suggestion) {
 		);
 	else
 		snprintf(
-			suggestion->text, sizeof(suggestion->text), "known are: %.480s%s",
-			suggestion->known, suggestion->known_used > 480 ? "..." : ""
+			suggestion->text, sizeof(suggestion->text), "known are: %.*s%s",
+			KNOWN_SHOWN_BYTES_MAX, suggestion->known,
+			suggestion->known_used > KNOWN_SHOWN_BYTES_MAX ? "..." : ""
 		);
 	return suggestion->text;
 }
