@@ -10,7 +10,7 @@
 #define BACKTRACE_DEPTH_MAX 64
 
 // The first backtrace() loads the unwinder, which takes memory: it is done here, while the heap
-// is sound, and not when a promise was broken.
+// is sound, and not when a promise was broken. Costs about 150 us at the start of a program.
 __attribute__((constructor)) static void load_unwinder(void) {
 	void *frame[1];
 
