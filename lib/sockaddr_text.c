@@ -86,6 +86,7 @@ int endpoint_text_split(
 	uint32_t port = (uint32_t)default_port;
 	int err;
 
+	must(default_port >= SOCK_ADDR_PORT_NEEDED && default_port <= PORT_MAX);
 	err = split_host(text, length, error, &endpoint, &port_text);
 	if (err != 0)
 		return err;
