@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "address.h"
+
+#include <errno.h>
+#include <string.h>
+
+int address_from_bytes(
+	int family,
+	const uint8_t *bytes,
+	size_t size,
+	uint32_t scope_index,
+	struct sock_addr *ret_address
+) {
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_scope_id = scope_index};
+	struct sockaddr_in in = {.sin_family = AF_INET};
+
+	if (family == AF_INET && size == sizeof(in.sin_addr)) {
+		memcpy(&in.sin_addr, bytes, size);
+		return sock_addr_from_sockaddr((struct sockaddr *)&in, sizeof(in), ret_address);
+	}
+	if (family == AF_INET6 && size == sizeof(in6.sin6_addr)) {
+		memcpy(&in6.sin6_addr, bytes, size);
+		return sock_addr_from_sockaddr((struct sockaddr *)&in6, sizeof(in6), ret_address);
+	}
+	return -EBADMSG;
+}
+
+uint32_t address_bits(const struct sock_addr *address) {
+	return address_bytes(address) * 8;
+}
+
+uint32_t address_bytes(const struct sock_addr *address) {
+	return address->family == SOCK_ADDR_V4 ? 4 : 16;
+}
+
+bool address_equal_ip(const struct sock_addr *a, const struct sock_addr *b) {
+	return a->family == b->family && memcmp(a->address, b->address, sizeof(a->address)) == 0;
+}
+
+void address_print(const struct sock_addr *address, char text[static SOCK_ADDR_TEXT_BYTES]) {
+	struct sock_addr bare = *address;
+
+	bare.scope_id = 0;
+	sock_addr_format_host(&bare, text);
+}

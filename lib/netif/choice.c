@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "address.h"
+
+#include <lib/must.h>
+#include <lib/netif/choice.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct netif_choice *netif_choice_destroy(struct netif_choice *choice) {
+	if (choice == NULL)
+		return NULL;
+	free(choice->judgements);
+	free(choice);
+	return NULL;
+}
+
+const char *netif_reason_text(enum netif_reason reason) {
+	static const char *const texts[NETIF_REASON_COUNT] = {
+		[NETIF_TAKEN] = "taken",
+		[NETIF_LINK_WITHOUT_ADDRESS] = "no IP address",
+		[NETIF_LINK_DOWN] = "down",
+		[NETIF_LINK_NOT_RUNNING] = "not running",
+		[NETIF_LINK_WITHOUT_CARRIER] = "no carrier",
+		[NETIF_LINK_IS_BOND_PORT] = "port of a bond",
+		[NETIF_LINK_IS_BRIDGE_PORT] = "port of a bridge",
+		[NETIF_ADDRESS_TENTATIVE] = "address is tentative",
+		[NETIF_ADDRESS_DUPLICATE] = "address is a duplicate",
+		[NETIF_ADDRESS_DEPRECATED] = "address is deprecated",
+		[NETIF_ADDRESS_LOOPBACK] = "loopback address",
+		[NETIF_ADDRESS_LINK_LOCAL] = "link-local address",
+		[NETIF_FAMILY_NOT_ASKED] = "other address family",
+		[NETIF_NOT_SELECTED] = "not in the list",
+		[NETIF_EXCLUDED] = "excluded by the list",
+		[NETIF_CONTAINER_ONLY] = "bridge without hardware",
+		[NETIF_NAME_TAKEN_BEFORE] = "not its first address",
+		[NETIF_EARLIER_STEP_WON] = "an earlier step found one",
+		[NETIF_LIST_FULL] = "beyond the 16th",
+	};
+
+	must((size_t)reason < NETIF_REASON_COUNT);
+	return texts[reason];
+}
+
+void netif_candidate_print(
+	const struct netif_table *table,
+	const struct netif_judgement *judgement,
+	char text[static NETIF_CANDIDATE_BYTES]
+) {
+	const char *name = table->links[judgement->link].name;
+	const struct netif_address *address;
+	char ip[SOCK_ADDR_TEXT_BYTES];
+
+	if (judgement->address < 0) {
+		snprintf(text, NETIF_CANDIDATE_BYTES, "%s", name);
+		return;
+	}
+	address = &table->addresses[judgement->address];
+	address_print(&address->address, ip);
+	snprintf(text, NETIF_CANDIDATE_BYTES, "%s %s/%u", name, ip, address->prefix_bits);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "address.h"
+
+#include <lib/error.h>
+#include <lib/must.h>
+#include <lib/netif/netlink.h>
+#include <lib/scoped.h>
+
+#include <linux/if_addr.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <sys/socket.h>
+
+// The kernel makes datagrams of up to 32 KiB; one message (a link with many functions) may be
+// larger.
+#define DATAGRAM_BYTES_MAX ((size_t)256 * 1024)
+
+struct request {
+	struct nlmsghdr header;
+	union {
+		struct ifinfomsg link;
+		struct ifaddrmsg address;
+		struct rtmsg route;
+	} body;
+	uint8_t attrs[64]; // a destination and an interface
+};
+
+int netif_netlink_open(uint32_t groups, int *ret_fd) {
+	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
+	scoped_fd int fd = -1;
+	int on = 1;
+
+	fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK * (groups != 0),
+		       NETLINK_ROUTE);
+	if (fd < 0)
+		return neg_errno();
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return neg_errno();
+	// Lets the kernel filter dumps by what the header asks for. Kernels before 4.20 refuse the
+	// option and send everything, which the parser sorts out.
+	(void)setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
+	*ret_fd = scoped_take_fd(&fd);
+	return 0;
+}
+
+static void request_init(struct request *request, uint16_t type, uint16_t flags, size_t body_size) {
+	memset(request, 0, sizeof(*request));
+	request->header.nlmsg_type = type;
+	request->header.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
+	request->header.nlmsg_len = (uint32_t)(sizeof(request->header) + body_size);
+}
+
+static void request_add(struct request *request, uint16_t type, const void *value, size_t size) {
+	struct rtattr attr = {.rta_type = type, .rta_len = (uint16_t)(sizeof(attr) + size)};
+	size_t at = request->header.nlmsg_len;
+
+	must(at + sizeof(attr) + size <= sizeof(*request));
+	memcpy((uint8_t *)request + at, &attr, sizeof(attr));
+	memcpy((uint8_t *)request + at + sizeof(attr), value, size);
+	request->header.nlmsg_len += (uint32_t)(sizeof(attr) + size);
+}
+
+// One datagram from the kernel; from anyone else it is passed over.
+static int receive(int fd, void *buffer, size_t *ret_size) {
+	struct sockaddr_nl from = {0};
+	struct iovec part = {.iov_base = buffer, .iov_len = DATAGRAM_BYTES_MAX};
+	struct msghdr message = {
+		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1};
+	ssize_t n;
+
+	do {
+		message.msg_namelen = sizeof(from);
+		n = recvmsg(fd, &message, 0);
+	} while ((n < 0 && errno == EINTR) || (n >= 0 && from.nl_pid != 0));
+	if (n < 0)
+		return neg_errno();
+	if ((message.msg_flags & MSG_TRUNC) != 0)
+		return -EMSGSIZE;
+	*ret_size = (size_t)n;
+	return 0;
+}
+
+static int converse(
+	int fd, struct request *request, netif_netlink_take *take, void *context, const bool *done
+) {
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	scoped_mem void *buffer = malloc(DATAGRAM_BYTES_MAX);
+	size_t size;
+	int err;
+
+	if (buffer == NULL)
+		return -ENOMEM;
+	if (sendto(fd, request, request->header.nlmsg_len, 0, (struct sockaddr *)&kernel,
+		   sizeof(kernel)) < 0)
+		return neg_errno();
+	do {
+		err = receive(fd, buffer, &size);
+		if (err != 0)
+			return err;
+		err = take(context, buffer, size);
+		if (err != 0)
+			return err;
+	} while (!*done);
+	return 0;
+}
+
+int netif_netlink_dump(
+	int fd, enum netif_dump what, netif_netlink_take *take, void *context, const bool *done
+) {
+	struct request request;
+
+	switch (what) {
+	case NETIF_DUMP_LINKS:
+		request_init(&request, RTM_GETLINK, NLM_F_DUMP, sizeof(request.body.link));
+		break;
+	case NETIF_DUMP_ADDRESSES:
+		request_init(&request, RTM_GETADDR, NLM_F_DUMP, sizeof(request.body.address));
+		break;
+	case NETIF_DUMP_DEFAULTS_IPV4:
+	case NETIF_DUMP_DEFAULTS_IPV6:
+		request_init(&request, RTM_GETROUTE, NLM_F_DUMP, sizeof(request.body.route));
+		request.body.route.rtm_family =
+			what == NETIF_DUMP_DEFAULTS_IPV4 ? AF_INET : AF_INET6;
+		request.body.route.rtm_table = RT_TABLE_MAIN;
+		break;
+	}
+	return converse(fd, &request, take, context, done);
+}
+
+int netif_netlink_lookup(
+	int fd,
+	const struct sock_addr *peer,
+	netif_netlink_take *take,
+	void *context,
+	const bool *done
+) {
+	struct request request;
+
+	request_init(&request, RTM_GETROUTE, 0, sizeof(request.body.route));
+	request.body.route.rtm_family = peer->family == SOCK_ADDR_V4 ? AF_INET : AF_INET6;
+	request.body.route.rtm_dst_len = (uint8_t)address_bits(peer);
+	request_add(&request, RTA_DST, peer->address, address_bytes(peer));
+	if (peer->scope_id != 0)
+		request_add(&request, RTA_OIF, &peer->scope_id, sizeof(peer->scope_id));
+	return converse(fd, &request, take, context, done);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "judge.h"
+#include "score.h"
+
+#include <lib/netif/tocsin.h>
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+// One address while it is judged.
+struct candidate {
+	const struct netif_table *table;
+	const struct netif_policy *policy;
+	const struct netif_link *link;
+	const struct netif_address *address;
+	const struct netif_item *item; // the first that names it, NULL: none
+};
+
+static const struct netif_link *master_of(const struct candidate *candidate) {
+	if (candidate->link->master_index == 0)
+		return NULL;
+	return netif_table_link_by_index(candidate->table, candidate->link->master_index);
+}
+
+static enum netif_reason judge_link(const struct candidate *candidate) {
+	const struct netif_link *link = candidate->link;
+	const struct netif_link *master = master_of(candidate);
+
+	if ((link->flags & IFF_SLAVE) != 0 || strcmp(link->port_kind, "bond") == 0 ||
+	    strcmp(link->port_kind, "team") == 0 ||
+	    (master != NULL && master->class == NETIF_CLASS_BOND))
+		return NETIF_LINK_IS_BOND_PORT;
+	if (strcmp(link->port_kind, "bridge") == 0 ||
+	    (master != NULL && (master->class == NETIF_CLASS_BRIDGE ||
+				master->class == NETIF_CLASS_CONTAINER_BRIDGE)))
+		return NETIF_LINK_IS_BRIDGE_PORT;
+	if ((link->flags & IFF_UP) == 0)
+		return NETIF_LINK_DOWN;
+	if (!link->has_carrier)
+		return NETIF_LINK_WITHOUT_CARRIER;
+	if ((link->flags & IFF_RUNNING) == 0)
+		return NETIF_LINK_NOT_RUNNING;
+	return NETIF_TAKEN;
+}
+
+// Loopback is asked for by an item that names it, or by a peer that is there as well.
+static bool asks_loopback(const struct candidate *candidate) {
+	return candidate->item != NULL || sock_addr_is_loopback(&candidate->policy->peer);
+}
+
+// A name asks for an interface, not for an address that no one else can use without its scope:
+// link-local is asked for by a network of such addresses, or by such a peer.
+static bool asks_link_local(const struct candidate *candidate) {
+	const struct netif_item *item = candidate->item;
+	struct sock_addr network = {0};
+
+	if (sock_addr_is_link_local(&candidate->policy->peer))
+		return true;
+	if (item == NULL)
+		return false;
+	if (item->kind == NETIF_ITEM_PEER)
+		return sock_addr_is_link_local(&item->peer);
+	if (item->kind != NETIF_ITEM_NETWORK)
+		return false;
+	memcpy(network.address, item->network.address, sizeof(network.address));
+	network.family = item->network.family;
+	return sock_addr_is_link_local(&network);
+}
+
+static enum netif_reason judge_address(const struct candidate *candidate) {
+	const struct netif_policy *policy = candidate->policy;
+	const struct sock_addr *ip = &candidate->address->address;
+	uint32_t flags = candidate->address->flags;
+
+	if (policy->family != SOCK_ADDR_NONE && ip->family != policy->family)
+		return NETIF_FAMILY_NOT_ASKED;
+	if (policy->peer.family != SOCK_ADDR_NONE && ip->family != policy->peer.family)
+		return NETIF_FAMILY_NOT_ASKED;
+	if ((flags & IFA_F_DADFAILED) != 0)
+		return NETIF_ADDRESS_DUPLICATE;
+	if ((flags & IFA_F_TENTATIVE) != 0)
+		return NETIF_ADDRESS_TENTATIVE;
+	if ((flags & IFA_F_DEPRECATED) != 0)
+		return NETIF_ADDRESS_DEPRECATED;
+	if (sock_addr_is_loopback(ip) && !asks_loopback(candidate))
+		return NETIF_ADDRESS_LOOPBACK;
+	if (sock_addr_is_link_local(ip) && !asks_link_local(candidate))
+		return NETIF_ADDRESS_LINK_LOCAL;
+	if (candidate->link->class == NETIF_CLASS_CONTAINER_BRIDGE && candidate->item == NULL)
+		return NETIF_CONTAINER_ONLY;
+	return NETIF_TAKEN;
+}
+
+// Finds the item that takes a candidate. An exclusion that matches is final.
+static enum netif_reason
+judge_selection(struct candidate *candidate, struct netif_judgement *judgement) {
+	const struct netif_selector *selector = &candidate->policy->selector;
+	bool any_positive = false;
+
+	judgement->item = -1;
+	for (size_t n = 0; n < selector->count; n++) {
+		const struct netif_item *item = &selector->items[n];
+		bool matches = netif_item_matches(
+			item, candidate->table, candidate->link, candidate->address
+		);
+
+		if (item->excludes && matches) {
+			judgement->item = (int32_t)n;
+			return NETIF_EXCLUDED;
+		}
+		if (item->excludes)
+			continue;
+		any_positive = true;
+		if (matches && judgement->item < 0)
+			judgement->item = (int32_t)n;
+	}
+	if (judgement->item >= 0)
+		candidate->item = &selector->items[judgement->item];
+	return any_positive && judgement->item < 0 ? NETIF_NOT_SELECTED : NETIF_TAKEN;
+}
+
+static void
+judge(const struct netif_table *table,
+      const struct netif_policy *policy,
+      struct netif_judgement *judgement) {
+	struct candidate candidate = {
+		.table = table,
+		.policy = policy,
+		.link = &table->links[judgement->link],
+		.address = &table->addresses[judgement->address],
+	};
+
+	judgement->reason = judge_selection(&candidate, judgement);
+	if (judgement->reason == NETIF_TAKEN)
+		judgement->reason = judge_link(&candidate);
+	if (judgement->reason == NETIF_TAKEN)
+		judgement->reason = judge_address(&candidate);
+	if (judgement->reason == NETIF_TAKEN)
+		score_candidate(table, policy, judgement);
+}
+
+static bool item_names_something(const struct netif_item *item, const struct netif_table *table) {
+	for (size_t n = 0; n < table->address_count; n++) {
+		const struct netif_address *address = &table->addresses[n];
+
+		if (netif_item_matches(item, table, &table->links[address->link], address))
+			return true;
+	}
+	for (size_t n = 0; n < table->link_count; n++) {
+		if (netif_item_matches(item, table, &table->links[n], NULL))
+			return true;
+	}
+	return false;
+}
+
+static const char *what_is_missing(const struct netif_item *item) {
+	switch (item->kind) {
+	case NETIF_ITEM_PREFIX:
+		return "begins the name of no interface";
+	case NETIF_ITEM_NAME:
+		return "is the name of no interface";
+	case NETIF_ITEM_NETWORK:
+		return "holds no address of this machine";
+	case NETIF_ITEM_PEER:
+		return "cannot be reached: no route";
+	case NETIF_ITEM_DEFAULT_ROUTE:
+		return "finds no default route";
+	}
+	return "matches nothing";
+}
+
+static int check_items(
+	const struct netif_table *table,
+	const struct netif_policy *policy,
+	struct netif_error *error
+) {
+	for (size_t n = 0; n < policy->selector.count; n++) {
+		const struct netif_item *item = &policy->selector.items[n];
+
+		if (item_names_something(item, table))
+			continue;
+		return netif_fail_listing(
+			error, -ENOENT, table, "%s: item %s %s", policy->settings.ifname.origin,
+			item->text, what_is_missing(item)
+		);
+	}
+	return 0;
+}
+
+static void note_peer(
+	const struct netif_table *table,
+	const struct netif_policy *policy,
+	struct netif_choice *choice
+) {
+	const struct netif_route *route = netif_table_route(table, &policy->peer);
+
+	if (policy->peer.family == SOCK_ADDR_NONE || (route != NULL && route->error == 0))
+		return;
+	choice_note(
+		choice, "%s %s has no route (%s): decided without one",
+		policy->settings.peer.origin, policy->settings.peer.value,
+		route == NULL ? "not looked up" : strerrorname_np(-route->error)
+	);
+}
+
+// Sorts all that were taken and keeps the first few.
+static int rank(const struct netif_table *table, struct netif_choice *choice) {
+	struct score_order order = {table, choice->judgements};
+	uint32_t *positions = calloc(choice->count + 1, sizeof(*positions));
+	size_t count = 0;
+
+	if (positions == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < choice->count; n++) {
+		if (choice->judgements[n].reason == NETIF_TAKEN)
+			positions[count++] = (uint32_t)n;
+	}
+	qsort_r(positions, count, sizeof(*positions), score_compare, &order);
+	if (count > NETIF_CHOSEN_MAX)
+		count = NETIF_CHOSEN_MAX;
+	memcpy(choice->chosen, positions, count * sizeof(*positions));
+	choice->chosen_count = count;
+	free(positions);
+	return 0;
+}
+
+int netif_choose(
+	const struct netif_table *table,
+	const struct netif_policy *policy,
+	struct netif_choice **ret_choice,
+	struct netif_error *error
+) {
+	struct netif_choice *choice;
+	int err = check_items(table, policy, error);
+
+	if (err != 0)
+		return err;
+	err = choice_create(table, &choice);
+	if (err != 0)
+		return netif_fail(error, err, "out of memory");
+	for (size_t n = 0; n < choice->count && choice->judgements[n].address >= 0; n++)
+		judge(table, policy, &choice->judgements[n]);
+	note_peer(table, policy, choice);
+	err = rank(table, choice);
+	if (err != 0) {
+		netif_choice_destroy(choice);
+		return netif_fail(error, err, "out of memory");
+	}
+	if (choice->chosen_count > 0) {
+		int32_t item = choice->judgements[choice->chosen[0]].item;
+
+		choice->port = item < 0 ? 0 : policy->selector.items[item].port;
+	}
+	*ret_choice = choice;
+	return 0;
+}

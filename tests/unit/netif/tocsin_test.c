@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.h"
+
+#include <lib/netif/tocsin.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void
+understand(const char *ifname, const char *family, const char *peer, struct netif_policy *policy) {
+	struct netif_tocsin_settings settings = {
+		{ifname, "TOCSIN_SOCKET_IFNAME"},
+		{family, "TOCSIN_SOCKET_FAMILY"},
+		{peer, "--peer"}};
+	struct netif_error error = {""};
+
+	if (netif_policy_parse(&settings, policy, &error) != 0)
+		fail_msg("%s", error.text);
+}
+
+static struct netif_choice *
+choose(const struct netif_table *table, const char *ifname, const char *family, const char *peer) {
+	struct netif_policy policy;
+	struct netif_choice *choice;
+	struct netif_error error = {""};
+
+	understand(ifname, family, peer, &policy);
+	if (netif_choose(table, &policy, &choice, &error) != 0)
+		fail_msg("%s", error.text);
+	return choice;
+}
+
+// The best `count` of a machine, which is destroyed.
+static void
+expect(struct netif_table *table,
+       const char *ifname,
+       const char *peer,
+       size_t count,
+       const char *found) {
+	struct netif_choice *choice = choose(table, ifname, NULL, peer);
+	char text[FIXTURE_TEXT_BYTES];
+
+	fixture_chosen(table, choice, count, text);
+	assert_string_equal(text, found);
+	netif_choice_destroy(choice);
+	netif_table_destroy(table);
+}
+
+static void settings_that_make_no_sense_are_refused(void **state) {
+	static const struct {
+		const char *ifname, *family, *peer;
+		const char *quotes;
+	} rows[] = {
+		{"^", NULL, NULL, "TOCSIN_SOCKET_IFNAME"},
+		{NULL, "", NULL, "TOCSIN_SOCKET_FAMILY: \"\""},
+		{NULL, "ipx", NULL, "TOCSIN_SOCKET_FAMILY: \"ipx\""},
+		{NULL, NULL, "300.1.2.3", "--peer: \"300.1.2.3\""},
+		{NULL, NULL, "", "--peer"},
+		{NULL, NULL, "10.0.0.1 ", "--peer"},
+		{NULL, "ipv4", "fd00::1", "--peer is IPv6, but TOCSIN_SOCKET_FAMILY asks for IPv4"},
+		{NULL, "AF_INET6", "10.0.0.1",
+		 "--peer is IPv4, but TOCSIN_SOCKET_FAMILY asks for IPv6"},
+		{"10.0.0.0/8", "ipv6", NULL, "\"10.0.0.0/8\" is IPv4"},
+		{"eth0,peer:fd00::1", "inet", NULL, "\"peer:fd00::1\" is IPv6"},
+		{"fd00::/64", NULL, "10.0.0.1", "\"fd00::/64\" is IPv6, but --peer asks for IPv4"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct netif_tocsin_settings settings = {
+			{rows[n].ifname, "TOCSIN_SOCKET_IFNAME"},
+			{rows[n].family, "TOCSIN_SOCKET_FAMILY"},
+			{rows[n].peer, "--peer"},
+		};
+		struct netif_policy policy = {.lookup_count = 77};
+		struct netif_error error = {""};
+
+		assert_int_equal(netif_policy_parse(&settings, &policy, &error), -EINVAL);
+		if (strstr(error.text, rows[n].quotes) == NULL)
+			fail_msg("row %zu: %s", n, error.text);
+		assert_int_equal(policy.lookup_count, 77);
+		assert_int_equal(netif_policy_parse(&settings, &policy, NULL), -EINVAL);
+	}
+}
+
+static void an_excluded_network_of_the_other_family_is_no_conflict(void **state) {
+	struct netif_policy policy;
+
+	(void)state;
+	understand("^fd00::/64", "ipv4", NULL, &policy);
+	assert_int_equal(policy.family, SOCK_ADDR_V4);
+}
+
+static void each_peer_is_looked_up_once_and_defaults_only_when_asked(void **state) {
+	struct netif_policy policy;
+	struct netif_query query;
+
+	(void)state;
+	understand("peer:10.0.0.1,peer:10.0.0.2:9,peer:10.0.0.1:7", NULL, "10.0.0.2:4000", &policy);
+	netif_policy_query(&policy, &query);
+	assert_int_equal(query.peer_count, 2);
+	assert_false(query.want_defaults);
+	understand("default-route", NULL, NULL, &policy);
+	netif_policy_query(&policy, &query);
+	assert_int_equal(query.peer_count, 0);
+	assert_true(query.want_defaults);
+}
+
+static void links_and_addresses_that_cannot_carry_are_dropped_with_the_reason(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "lo",
+		 .class = NETIF_CLASS_LOOPBACK,
+		 .addresses = {"127.0.0.1/8", "::1/128"}},
+		{.name = "down",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .flags = IFF_BROADCAST,
+		 .addresses = {"10.0.0.1/24"}},
+		{.name = "nocarrier",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .flags = IFF_UP,
+		 .addresses = {"10.1.0.1/24"}},
+		{.name = "bond0", .class = NETIF_CLASS_BOND},
+		{.name = "slave",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .master_index = 4,
+		 .addresses = {"10.2.0.1/24"}},
+		{.name = "flagged",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .flags = FIXTURE_UP | IFF_SLAVE,
+		 .addresses = {"10.3.0.1/24"}},
+		{.name = "br0", .class = NETIF_CLASS_BRIDGE},
+		{.name = "port",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .master_index = 7,
+		 .addresses = {"10.4.0.1/24"}},
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .addresses =
+			 {"169.254.3.1/24", "fe80::1/64", "fd00::1/64+tentative",
+			  "fd00::2/64+deprecated", "fd00::3/64+dadfailed+tentative"}},
+		{.name = "docker0",
+		 .class = NETIF_CLASS_CONTAINER_BRIDGE,
+		 .addresses = {"172.17.0.1/16"}},
+		{NULL},
+	};
+	static const struct {
+		const char *candidate;
+		enum netif_reason reason;
+	} rows[] = {
+		{"lo 127.0.0.1/8", NETIF_ADDRESS_LOOPBACK},
+		{"lo ::1/128", NETIF_ADDRESS_LOOPBACK},
+		{"down 10.0.0.1/24", NETIF_LINK_DOWN},
+		{"nocarrier 10.1.0.1/24", NETIF_LINK_WITHOUT_CARRIER},
+		{"bond0", NETIF_LINK_WITHOUT_ADDRESS},
+		{"slave 10.2.0.1/24", NETIF_LINK_IS_BOND_PORT},
+		{"flagged 10.3.0.1/24", NETIF_LINK_IS_BOND_PORT},
+		{"port 10.4.0.1/24", NETIF_LINK_IS_BRIDGE_PORT},
+		{"eth0 169.254.3.1/24", NETIF_ADDRESS_LINK_LOCAL},
+		{"eth0 fe80::1/64", NETIF_ADDRESS_LINK_LOCAL},
+		{"eth0 fd00::1/64", NETIF_ADDRESS_TENTATIVE},
+		{"eth0 fd00::2/64", NETIF_ADDRESS_DEPRECATED},
+		{"eth0 fd00::3/64", NETIF_ADDRESS_DUPLICATE},
+		{"docker0 172.17.0.1/16", NETIF_CONTAINER_ONLY},
+	};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice = choose(table, NULL, NULL, NULL);
+
+	(void)state;
+	assert_int_equal(choice->chosen_count, 0);
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		assert_string_equal(
+			netif_reason_text(
+				fixture_judgement(table, choice, rows[n].candidate)->reason
+			),
+			netif_reason_text(rows[n].reason)
+		);
+	netif_choice_destroy(choice);
+	netif_table_destroy(table);
+}
+
+static void up_with_carrier_but_not_running_is_dropped(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .flags = IFF_UP,
+		 .addresses = {"10.0.0.1/24"}},
+		{NULL},
+	};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice;
+
+	(void)state;
+	table->links[0].has_carrier = true;
+	choice = choose(table, NULL, NULL, NULL);
+	assert_int_equal(choice->judgements[0].reason, NETIF_LINK_NOT_RUNNING);
+	netif_choice_destroy(choice);
+	netif_table_destroy(table);
+}
+
+static void what_is_dropped_by_default_is_taken_when_asked_for(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "lo", .class = NETIF_CLASS_LOOPBACK, .addresses = {"127.0.0.1/8"}},
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .addresses = {"169.254.3.1/24", "fe80::1/64"}},
+		{.name = "docker0",
+		 .class = NETIF_CLASS_CONTAINER_BRIDGE,
+		 .addresses = {"172.17.0.1/16"}},
+		{NULL},
+	};
+	static const struct {
+		const char *ifname, *peer;
+		const char *found;
+	} rows[] = {
+		{"lo", NULL, "lo 127.0.0.1/8"},
+		{"127.0.0.0/8", NULL, "lo 127.0.0.1/8"},
+		{NULL, "127.0.0.9", "lo 127.0.0.1/8"},
+		{"docker", NULL, "docker0 172.17.0.1/16"},
+		{"172.17.0.1", NULL, "docker0 172.17.0.1/16"},
+		{"169.254.0.0/16", NULL, "eth0 169.254.3.1/24"},
+		{"fe80::/10", NULL, "eth0 fe80::1/64"},
+		{"0.0.0.0/0", "169.254.3.9", "eth0 169.254.3.1/24"},
+		{"eth0", NULL, ""},  // a name asks for no link-local address
+		{"^eth0", NULL, ""}, // not to be excluded is not to be asked for
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		expect(fixture_table(links), rows[n].ifname, rows[n].peer, 1, rows[n].found);
+}
+
+static void wires_come_before_all_else_then_speed_mtu_and_index(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "dummy0", .class = NETIF_CLASS_DUMMY, .addresses = {"10.0.0.1/24"}},
+		{.name = "wg0",
+		 .class = NETIF_CLASS_TUNNEL,
+		 .speed_mbps = 400000,
+		 .addresses = {"10.1.0.1/24"}},
+		{.name = "veth0",
+		 .class = NETIF_CLASS_VETH,
+		 .speed_mbps = 10000,
+		 .addresses = {"10.2.0.1/24"}},
+		{.name = "z1",
+		 .index = 30,
+		 .class = NETIF_CLASS_ETHERNET,
+		 .speed_mbps = 1000,
+		 .mtu_bytes = 9000,
+		 .addresses = {"10.3.0.1/24"}},
+		{.name = "a2",
+		 .index = 20,
+		 .class = NETIF_CLASS_BOND,
+		 .speed_mbps = 1000,
+		 .mtu_bytes = 9000,
+		 .addresses = {"10.4.0.1/24"}},
+		{.name = "b1",
+		 .index = 10,
+		 .class = NETIF_CLASS_ETHERNET,
+		 .speed_mbps = 1000,
+		 .addresses = {"10.5.0.1/24"}},
+		{.name = "fast",
+		 .index = 40,
+		 .class = NETIF_CLASS_IPOIB,
+		 .speed_mbps = 200000,
+		 .addresses = {"10.6.0.1/24"}},
+		{NULL},
+	};
+
+	(void)state;
+	expect(fixture_table(links), NULL, NULL, 7,
+	       "fast 10.6.0.1/24, a2 10.4.0.1/24, z1 10.3.0.1/24, b1 10.5.0.1/24, "
+	       "veth0 10.2.0.1/24, wg0 10.1.0.1/24, dummy0 10.0.0.1/24");
+}
+
+static void the_choice_does_not_depend_on_the_kernels_order(void **state) {
+	static const struct fixture_link one[] = {
+		{.name = "eth0",
+		 .index = 2,
+		 .class = NETIF_CLASS_ETHERNET,
+		 .addresses = {"10.0.0.1/24", "10.0.0.2/24"}},
+		{.name = "eth1",
+		 .index = 3,
+		 .class = NETIF_CLASS_ETHERNET,
+		 .addresses = {"10.1.0.1/24"}},
+		{NULL},
+	};
+	static const struct fixture_link other[] = {
+		{.name = "eth1",
+		 .index = 3,
+		 .class = NETIF_CLASS_ETHERNET,
+		 .addresses = {"10.1.0.1/24"}},
+		{.name = "eth0",
+		 .index = 2,
+		 .class = NETIF_CLASS_ETHERNET,
+		 .addresses = {"10.0.0.2/24", "10.0.0.1/24"}},
+		{NULL},
+	};
+	static const char found[] = "eth0 10.0.0.1/24, eth0 10.0.0.2/24, eth1 10.1.0.1/24";
+
+	(void)state;
+	expect(fixture_table(one), NULL, NULL, 3, found);
+	expect(fixture_table(other), NULL, NULL, 3, found);
+}
+
+static void of_one_links_addresses_the_lasting_one_is_taken(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .addresses =
+			 {"10.0.0.9/24+secondary", "10.0.0.10/24+dynamic", "10.0.0.11/24",
+			  "fd00::1/64", "fd00::2/64+secondary+dynamic"}},
+		{NULL},
+	};
+
+	(void)state;
+	expect(fixture_table(links), NULL, NULL, 5,
+	       "eth0 10.0.0.11/24, eth0 fd00::1/64, eth0 10.0.0.10/24, eth0 10.0.0.9/24, "
+	       "eth0 fd00::2/64");
+}
+
+static void the_route_to_the_peer_beats_class_and_subnet(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .speed_mbps = 100000,
+		 .addresses = {"10.0.0.1/8"}},
+		{.name = "wg0",
+		 .class = NETIF_CLASS_TUNNEL,
+		 .addresses = {"10.9.0.1/24", "10.9.0.2/24"}},
+		{NULL},
+	};
+	struct netif_table *table = fixture_table(links);
+
+	(void)state;
+	fixture_add_route(table, "10.200.0.1", 2, "10.9.0.2");
+	expect(table, NULL, "10.200.0.1", 3, "wg0 10.9.0.2/24, wg0 10.9.0.1/24, eth0 10.0.0.1/8");
+}
+
+static void an_address_on_lo_that_the_kernel_sends_from_wins(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "lo",
+		 .class = NETIF_CLASS_LOOPBACK,
+		 .addresses = {"127.0.0.1/8", "192.0.2.7/32"}},
+		{.name = "eth0", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.0.0.1/31"}},
+		{NULL},
+	};
+	struct netif_table *table = fixture_table(links);
+
+	(void)state;
+	fixture_add_route(table, "192.0.2.8", 2, "192.0.2.7");
+	expect(table, NULL, "192.0.2.8", 2, "lo 192.0.2.7/32, eth0 10.0.0.1/31");
+}
+
+static void unnumbered_links_leave_the_global_address_of_lo(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "lo",
+		 .class = NETIF_CLASS_LOOPBACK,
+		 .addresses = {"127.0.0.1/8", "192.0.2.7/32"}},
+		{.name = "eth0", .class = NETIF_CLASS_ETHERNET, .addresses = {"fe80::1/64"}},
+		{NULL},
+	};
+
+	(void)state;
+	expect(fixture_table(links), NULL, NULL, 2, "lo 192.0.2.7/32");
+}
+
+static void without_a_route_the_longest_subnet_with_the_peer_wins(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .speed_mbps = 100000,
+		 .addresses = {"10.0.0.1/8"}},
+		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/30"}},
+		{.name = "eth2", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.5/30"}},
+		{NULL},
+	};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice;
+
+	(void)state;
+	expect(fixture_table(links), NULL, "10.1.0.6", 3,
+	       "eth2 10.1.0.5/30, eth0 10.0.0.1/8, eth1 10.1.0.1/30");
+	fixture_add_route(table, "10.1.0.6", 0, NULL);
+	choice = choose(table, NULL, NULL, "10.1.0.6");
+	assert_int_equal(choice->note_count, 1);
+	assert_non_null(strstr(choice->notes[0], "no route (ENETUNREACH)"));
+	netif_choice_destroy(choice);
+	netif_table_destroy(table);
+}
+
+static void equal_subnets_fall_to_the_better_link(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .speed_mbps = 1000,
+		 .addresses = {"10.0.0.1/24"}},
+		{.name = "eth1",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .speed_mbps = 100000,
+		 .addresses = {"10.0.0.2/24"}},
+		{NULL},
+	};
+
+	(void)state;
+	expect(fixture_table(links), NULL, "10.0.0.9", 1, "eth1 10.0.0.2/24");
+}
+
+static void ranges_that_every_host_has_are_no_common_subnet(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0", .class = NETIF_CLASS_VETH, .addresses = {"172.17.0.2/16"}},
+		{.name = "virbr0",
+		 .class = NETIF_CLASS_CONTAINER_BRIDGE,
+		 .addresses = {"10.77.0.1/24"}},
+		{.name = "ens1", .class = NETIF_CLASS_ETHERNET, .addresses = {"192.0.2.1/24"}},
+		{NULL},
+	};
+	static const struct fixture_link wired[] = {
+		{.name = "slow", .class = NETIF_CLASS_ETHERNET, .addresses = {"172.17.0.2/16"}},
+		{.name = "fast",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .speed_mbps = 1000,
+		 .addresses = {"192.0.2.1/24"}},
+		{NULL},
+	};
+
+	(void)state;
+	expect(fixture_table(links), NULL, "172.17.0.9", 2,
+	       "ens1 192.0.2.1/24, eth0 172.17.0.2/16");
+	expect(fixture_table(links), "eth0,virbr0", "10.77.0.9", 1, "eth0 172.17.0.2/16");
+	expect(fixture_table(wired), NULL, "172.17.0.9", 1, "slow 172.17.0.2/16");
+}
+
+static void a_list_prefers_its_earlier_items_and_exclusions_are_final(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .speed_mbps = 100000,
+		 .addresses = {"10.0.0.1/24"}},
+		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/24"}},
+		{.name = "veth2", .class = NETIF_CLASS_VETH, .addresses = {"10.2.0.1/24"}},
+		{NULL},
+	};
+	static const struct {
+		const char *ifname, *found;
+	} rows[] = {
+		{"veth,eth", "veth2 10.2.0.1/24, eth0 10.0.0.1/24, eth1 10.1.0.1/24"},
+		{"eth,^eth0", "eth1 10.1.0.1/24"},
+		{"^eth0", "eth1 10.1.0.1/24, veth2 10.2.0.1/24"},
+		{"^10.0.0.0/15", "veth2 10.2.0.1/24"},
+		{"10.2.0.0/16,=eth1", "veth2 10.2.0.1/24, eth1 10.1.0.1/24"},
+		{"^eth,=veth2", ""},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		expect(fixture_table(links), rows[n].ifname, NULL, 5, rows[n].found);
+}
+
+static void the_port_of_the_winning_item_is_the_choices(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .flags = IFF_UP,
+		 .addresses = {"10.0.0.1/24"}},
+		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/24"}},
+		{NULL},
+	};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice = choose(table, "eth0:1111,eth1:2222", NULL, NULL);
+
+	(void)state;
+	assert_int_equal(choice->port, 2222);
+	netif_choice_destroy(choice);
+	netif_table_destroy(table);
+}
+
+static void an_item_that_names_nothing_is_an_error_listing_what_exists(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "lo", .class = NETIF_CLASS_LOOPBACK, .addresses = {"127.0.0.1/8"}},
+		{.name = "eth0", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.0.0.1/24"}},
+		{.name = "eth1", .class = NETIF_CLASS_ETHERNET},
+		{NULL},
+	};
+	static const char *const items[] = {
+		"ib",	  "=eth",   "10.1.0.0/16", "default-route", "peer:192.0.2.1",
+		"eth,ib", "^docker"};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice = NULL;
+	struct netif_policy policy;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(items) / sizeof(items[0]); n++) {
+		struct netif_error error = {""};
+
+		understand(items[n], NULL, NULL, &policy);
+		assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
+		assert_null(choice);
+		assert_non_null(
+			strstr(error.text, "there are lo 127.0.0.1/8, eth0 10.0.0.1/24, eth1")
+		);
+		assert_non_null(
+			strstr(error.text, policy.selector.items[policy.selector.count - 1].text)
+		);
+		assert_int_equal(netif_choose(table, &policy, &choice, NULL), -ENOENT);
+	}
+	netif_table_destroy(table);
+}
+
+static void a_long_list_of_what_exists_says_how_many_more(void **state) {
+	struct fixture_link links[101] = {0};
+	char names[100][16];
+	struct netif_table *table;
+	struct netif_choice *choice;
+	struct netif_policy policy;
+	struct netif_error error;
+
+	(void)state;
+	for (size_t n = 0; n < 100; n++) {
+		snprintf(names[n], sizeof(names[n]), "fifteen-chars%02zu", n);
+		links[n].name = names[n];
+	}
+	table = fixture_table(links);
+	understand("ib", NULL, NULL, &policy);
+	assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
+	assert_non_null(strstr(error.text, " more"));
+	assert_true(strlen(error.text) < sizeof(error.text));
+	netif_table_destroy(table);
+}
+
+static void an_existing_name_that_cannot_carry_is_no_choice_but_no_error(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .flags = IFF_BROADCAST,
+		 .addresses = {"10.0.0.1/24"}},
+		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/24"}},
+		{NULL},
+	};
+
+	(void)state;
+	expect(fixture_table(links), "eth0", NULL, 1, "");
+}
+
+static void the_family_of_setting_or_peer_decides(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0",
+		 .class = NETIF_CLASS_ETHERNET,
+		 .addresses = {"10.0.0.1/24", "fd00::1/64"}},
+		{NULL},
+	};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice = choose(table, NULL, "ipv6", NULL);
+	char text[FIXTURE_TEXT_BYTES];
+
+	(void)state;
+	fixture_chosen(table, choice, 5, text);
+	assert_string_equal(text, "eth0 fd00::1/64");
+	netif_choice_destroy(choice);
+	expect(table, NULL, "fd01::1", 5, "eth0 fd00::1/64");
+}
+
+static void the_recorded_rack_is_understood(void **state) {
+	static const char *const peers[] = {"10.2.0.77", "10.99.0.1", "fd10:1::77", NULL};
+	static const struct {
+		const char *ifname, *peer, *found;
+	} rows[] = {
+		{NULL, NULL, "eth3 10.4.0.5/24"},
+		{"default-route", NULL, "eth3 10.4.0.5/24"},
+		{"peer:10.99.0.1", NULL, "eth3 10.4.0.5/24"},
+		{"bond", NULL, "bond0 10.1.0.5/24"},
+		{NULL, "10.2.0.77", "bond0.100 10.2.0.5/24"},
+		{NULL, "fd10:1::77", "bond0 fd10:1::5/64"},
+		{"^eth", NULL, "br0 10.3.0.5/24"},
+		{"^eth,br", NULL, "bond0 10.1.0.5/24"},
+		{"docker", NULL, "docker0 172.17.0.1/16"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		expect(fixture_recording("rack", peers), rows[n].ifname, rows[n].peer, 1,
+		       rows[n].found);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(settings_that_make_no_sense_are_refused),
+		cmocka_unit_test(an_excluded_network_of_the_other_family_is_no_conflict),
+		cmocka_unit_test(each_peer_is_looked_up_once_and_defaults_only_when_asked),
+		cmocka_unit_test(links_and_addresses_that_cannot_carry_are_dropped_with_the_reason),
+		cmocka_unit_test(up_with_carrier_but_not_running_is_dropped),
+		cmocka_unit_test(what_is_dropped_by_default_is_taken_when_asked_for),
+		cmocka_unit_test(wires_come_before_all_else_then_speed_mtu_and_index),
+		cmocka_unit_test(the_choice_does_not_depend_on_the_kernels_order),
+		cmocka_unit_test(of_one_links_addresses_the_lasting_one_is_taken),
+		cmocka_unit_test(the_route_to_the_peer_beats_class_and_subnet),
+		cmocka_unit_test(an_address_on_lo_that_the_kernel_sends_from_wins),
+		cmocka_unit_test(unnumbered_links_leave_the_global_address_of_lo),
+		cmocka_unit_test(without_a_route_the_longest_subnet_with_the_peer_wins),
+		cmocka_unit_test(equal_subnets_fall_to_the_better_link),
+		cmocka_unit_test(ranges_that_every_host_has_are_no_common_subnet),
+		cmocka_unit_test(a_list_prefers_its_earlier_items_and_exclusions_are_final),
+		cmocka_unit_test(the_port_of_the_winning_item_is_the_choices),
+		cmocka_unit_test(an_item_that_names_nothing_is_an_error_listing_what_exists),
+		cmocka_unit_test(a_long_list_of_what_exists_says_how_many_more),
+		cmocka_unit_test(an_existing_name_that_cannot_carry_is_no_choice_but_no_error),
+		cmocka_unit_test(the_family_of_setting_or_peer_decides),
+		cmocka_unit_test(the_recorded_rack_is_understood),
+	};
+
+	return cmocka_run_group_tests_name("netif_tocsin", tests, NULL, NULL);
+}
