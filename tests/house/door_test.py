@@ -76,7 +76,7 @@ def help_explains_every_verb():
 def wrong_words_are_refused_by_name():
     with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
         for words in (["frobnicate"], ["build", "frobnicate"], ["lint", "frobnicate"],
-                      ["bench", "frobnicate"], ["bench", "--frobnicate"]):
+                      ["bench", "frobnicate"], ["bench", "--frobnicate"], ["fuzz", "6frobnicate"]):
             done = machine.dev(*words)
             assert done.returncode == 2, (words, done)
             assert "frobnicate" in done.stderr or words[0] == "lint", done.stderr
