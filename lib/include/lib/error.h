@@ -7,7 +7,10 @@
 // Turns errno of a failed call into our return value. A callee that failed without setting
 // errno must not read as success, so 0 becomes -EIO.
 static inline int neg_errno(void) {
-	int err = errno;
+	int err = errno > 0 ? -errno : -EIO;
 
-	return err > 0 ? -err : -EIO;
+	// Static analysis does not follow a sign, and would take each failure for a possible 0.
+	if (err >= 0)
+		__builtin_unreachable();
+	return err;
 }
