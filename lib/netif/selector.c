@@ -122,7 +122,8 @@ static const char *parse_name(struct piece piece, struct netif_item *item) {
 	return NULL;
 }
 
-// An address is told from a name by its brackets, by two colons, or by digits and dots up to a port.
+// An address is told from a name by its brackets, by two colons, or by digits and dots up to
+// a port.
 static bool looks_like_host(struct piece piece) {
 	const char *colon = memchr(piece.text, ':', piece.length);
 	struct piece host = {

@@ -88,7 +88,8 @@ static int gather_kernel_once(int fd, const struct netif_query *query, struct ne
 	return 0;
 }
 
-// A fresh socket and a fresh table for each try: what is left of an interrupted dump goes with them.
+// A fresh socket and a fresh table for each try: what is left of an interrupted dump goes with
+// them.
 static int gather_kernel(const struct netif_query *query, struct netif_table **ret_table) {
 	int err = -EINTR;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/error.h>
 #include <lib/netif/sysfs.h>
+#include <lib/parse.h>
 #include <lib/scoped.h>
 
 #include <fcntl.h>
@@ -15,18 +16,14 @@
 static bool read_number(int dir, const char *name, int64_t *ret_number) {
 	scoped_fd int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	char text[32];
-	char *end;
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	errno = 0;
-	*ret_number = strtoll(text, &end, 10);
-	return errno == 0 && end != text && (*end == '\n' || *end == '\0');
+	n = read(fd, text, sizeof(text));
+	if (n > 0 && text[n - 1] == '\n')
+		n--;
+	return n > 0 && parse_i64(text, (size_t)n, INT64_MIN, INT64_MAX, NULL, ret_number) == 0;
 }
 
 static bool exists(int dir, const char *name) {

@@ -34,7 +34,7 @@ static void expect(struct netif_table *before, struct netif_table *after, const 
 static const struct fixture_link plain[] = {
 	{.name = "eth0", .addresses = {"10.0.0.1/24", "10.0.0.2/24"}},
 	{.name = "eth1", .addresses = {"10.1.0.1/24"}},
-	{NULL},
+	{.name = NULL},
 };
 
 static void equal_tables_have_no_difference(void **state) {
@@ -47,7 +47,7 @@ static void the_kernels_order_is_no_difference(void **state) {
 	static const struct fixture_link turned[] = {
 		{.name = "eth1", .index = 2, .addresses = {"10.1.0.1/24"}},
 		{.name = "eth0", .index = 1, .addresses = {"10.0.0.2/24", "10.0.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -60,7 +60,7 @@ static void what_comes_goes_and_changes_is_reported(void **state) {
 		 .flags = IFF_BROADCAST,
 		 .addresses = {"10.0.0.1/24+tentative", "10.0.0.3/24"}},
 		{.name = "eth7", .index = 7, .addresses = {"10.7.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -75,7 +75,7 @@ static void another_prefix_is_another_address(void **state) {
 	static const struct fixture_link narrower[] = {
 		{.name = "eth0", .addresses = {"10.0.0.1/24", "10.0.0.2/25"}},
 		{.name = "eth1", .addresses = {"10.1.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -97,7 +97,7 @@ static void routes_are_compared_as_a_whole(void **state) {
 }
 
 static void everything_gone_is_reported_link_by_link(void **state) {
-	static const struct fixture_link none[] = {{NULL}};
+	static const struct fixture_link none[] = {{.name = NULL}};
 
 	(void)state;
 	expect(fixture_table(plain), fixture_table(none),

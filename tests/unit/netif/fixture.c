@@ -132,13 +132,15 @@ void fixture_chosen(
 	char text[static FIXTURE_TEXT_BYTES]
 ) {
 	char candidate[NETIF_CANDIDATE_BYTES];
+	size_t used = 0;
 
 	text[0] = '\0';
 	for (size_t n = 0; n < choice->chosen_count && n < count; n++) {
 		netif_candidate_print(table, &choice->judgements[choice->chosen[n]], candidate);
-		if (n > 0)
-			strncat(text, ", ", FIXTURE_TEXT_BYTES - strlen(text) - 1);
-		strncat(text, candidate, FIXTURE_TEXT_BYTES - strlen(text) - 1);
+		used += (size_t)snprintf(
+			text + used, FIXTURE_TEXT_BYTES - used, "%s%s", n > 0 ? ", " : "", candidate
+		);
+		assert_true(used < FIXTURE_TEXT_BYTES);
 	}
 }
 

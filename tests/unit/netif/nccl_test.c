@@ -55,7 +55,7 @@ static const struct fixture_link server[] = {
 	{.name = "eth1", .flags = IFF_BROADCAST, .addresses = {"10.1.0.1/24"}},
 	{.name = "docker0", .addresses = {"172.17.0.1/16"}},
 	{.name = "eno1", .addresses = {"fd01::1/64"}},
-	{NULL},
+	{.name = NULL},
 };
 
 static void names_are_prefixes_in_kernel_order_with_one_address_each(void **state) {
@@ -147,16 +147,16 @@ static void without_names_ib_comes_first_then_others_then_docker_then_lo(void **
 		{.name = "eth0", .addresses = {"10.0.0.1/24"}},
 		{.name = "ib0", .addresses = {"10.9.0.1/24"}},
 		{.name = "ibs5", .addresses = {"10.8.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct fixture_link only_docker[] = {
 		{.name = "lo", .addresses = {"127.0.0.1/8"}},
 		{.name = "docker0", .addresses = {"172.17.0.1/16"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct fixture_link only_lo[] = {
 		{.name = "lo", .addresses = {"127.0.0.1/8", "::1/128"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct row ib = {
 		NULL, NULL, "10.0.0.9:1", "ib0 10.9.0.1/24, ibs5 10.8.0.1/24"};
@@ -194,7 +194,7 @@ static void link_local_subnets_differ_by_scope(void **state) {
 	static const struct fixture_link twins[] = {
 		{.name = "eth0", .addresses = {"fe80::1/64"}},
 		{.name = "eth1", .addresses = {"fe80::2/64"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct row rows[] = {
 		{NULL, NULL, "[fe80::9%eth1]:1", "eth1 fe80::2/64"},
@@ -211,7 +211,7 @@ static void prefixes_of_all_lengths_match(void **state) {
 		{.name = "a0", .addresses = {"10.0.0.1/32", "fd00::1/128"}},
 		{.name = "b0", .addresses = {"10.0.0.4/30"}},
 		{.name = "c0", .addresses = {"192.0.2.1/0"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct row rows[] = {
 		{NULL, NULL, "10.0.0.1:1", "a0 10.0.0.1/32"},
@@ -293,7 +293,7 @@ static void the_first_sixteen_interfaces_are_returned(void **state) {
 static void an_alias_is_a_name_of_its_own(void **state) {
 	static const struct fixture_link aliased[] = {
 		{.name = "eth0", .addresses = {"10.0.0.1/24@eth0", "10.0.1.1/24@eth0:1"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct row rows[] = {
 		{"eth0", NULL, NULL, "eth0 10.0.0.1/24, eth0 10.0.1.1/24"},
@@ -332,8 +332,8 @@ static void each_candidate_says_why_it_was_taken_or_not(void **state) {
 }
 
 static void a_machine_without_addresses_yields_nothing(void **state) {
-	static const struct fixture_link bare[] = {{.name = "eth0"}, {NULL}};
-	static const struct fixture_link empty[] = {{NULL}};
+	static const struct fixture_link bare[] = {{.name = "eth0"}, {.name = NULL}};
+	static const struct fixture_link empty[] = {{.name = NULL}};
 	static const struct row row = {NULL, NULL, "10.0.0.1:1", ""};
 
 	(void)state;

@@ -167,7 +167,7 @@ static void items_match_names_addresses_and_ways(void **state) {
 		{.name = "eth0", .addresses = {"10.0.0.1/24"}},
 		{.name = "eth1", .addresses = {"10.1.0.1/24", "fd00::1/64"}},
 		{.name = "eth10", .addresses = {"fe80::5/64"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct {
 		const char *value;

@@ -143,7 +143,7 @@ static void links_and_addresses_that_cannot_carry_are_dropped_with_the_reason(vo
 		{.name = "docker0",
 		 .class = NETIF_CLASS_CONTAINER_BRIDGE,
 		 .addresses = {"172.17.0.1/16"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct {
 		const char *candidate;
@@ -186,7 +186,7 @@ static void up_with_carrier_but_not_running_is_dropped(void **state) {
 		 .class = NETIF_CLASS_ETHERNET,
 		 .flags = IFF_UP,
 		 .addresses = {"10.0.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 	struct netif_table *table = fixture_table(links);
 	struct netif_choice *choice;
@@ -208,7 +208,7 @@ static void what_is_dropped_by_default_is_taken_when_asked_for(void **state) {
 		{.name = "docker0",
 		 .class = NETIF_CLASS_CONTAINER_BRIDGE,
 		 .addresses = {"172.17.0.1/16"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct {
 		const char *ifname, *peer;
@@ -264,7 +264,7 @@ static void wires_come_before_all_else_then_speed_mtu_and_index(void **state) {
 		 .class = NETIF_CLASS_IPOIB,
 		 .speed_mbps = 200000,
 		 .addresses = {"10.6.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -283,7 +283,7 @@ static void the_choice_does_not_depend_on_the_kernels_order(void **state) {
 		 .index = 3,
 		 .class = NETIF_CLASS_ETHERNET,
 		 .addresses = {"10.1.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct fixture_link other[] = {
 		{.name = "eth1",
@@ -294,7 +294,7 @@ static void the_choice_does_not_depend_on_the_kernels_order(void **state) {
 		 .index = 2,
 		 .class = NETIF_CLASS_ETHERNET,
 		 .addresses = {"10.0.0.2/24", "10.0.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const char found[] = "eth0 10.0.0.1/24, eth0 10.0.0.2/24, eth1 10.1.0.1/24";
 
@@ -310,7 +310,7 @@ static void of_one_links_addresses_the_lasting_one_is_taken(void **state) {
 		 .addresses =
 			 {"10.0.0.9/24+secondary", "10.0.0.10/24+dynamic", "10.0.0.11/24",
 			  "fd00::1/64", "fd00::2/64+secondary+dynamic"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -328,7 +328,7 @@ static void the_route_to_the_peer_beats_class_and_subnet(void **state) {
 		{.name = "wg0",
 		 .class = NETIF_CLASS_TUNNEL,
 		 .addresses = {"10.9.0.1/24", "10.9.0.2/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 	struct netif_table *table = fixture_table(links);
 
@@ -343,7 +343,7 @@ static void an_address_on_lo_that_the_kernel_sends_from_wins(void **state) {
 		 .class = NETIF_CLASS_LOOPBACK,
 		 .addresses = {"127.0.0.1/8", "192.0.2.7/32"}},
 		{.name = "eth0", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.0.0.1/31"}},
-		{NULL},
+		{.name = NULL},
 	};
 	struct netif_table *table = fixture_table(links);
 
@@ -358,7 +358,7 @@ static void unnumbered_links_leave_the_global_address_of_lo(void **state) {
 		 .class = NETIF_CLASS_LOOPBACK,
 		 .addresses = {"127.0.0.1/8", "192.0.2.7/32"}},
 		{.name = "eth0", .class = NETIF_CLASS_ETHERNET, .addresses = {"fe80::1/64"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -373,7 +373,7 @@ static void without_a_route_the_longest_subnet_with_the_peer_wins(void **state) 
 		 .addresses = {"10.0.0.1/8"}},
 		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/30"}},
 		{.name = "eth2", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.5/30"}},
-		{NULL},
+		{.name = NULL},
 	};
 	struct netif_table *table = fixture_table(links);
 	struct netif_choice *choice;
@@ -399,7 +399,7 @@ static void equal_subnets_fall_to_the_better_link(void **state) {
 		 .class = NETIF_CLASS_ETHERNET,
 		 .speed_mbps = 100000,
 		 .addresses = {"10.0.0.2/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -413,7 +413,7 @@ static void ranges_that_every_host_has_are_no_common_subnet(void **state) {
 		 .class = NETIF_CLASS_CONTAINER_BRIDGE,
 		 .addresses = {"10.77.0.1/24"}},
 		{.name = "ens1", .class = NETIF_CLASS_ETHERNET, .addresses = {"192.0.2.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct fixture_link wired[] = {
 		{.name = "slow", .class = NETIF_CLASS_ETHERNET, .addresses = {"172.17.0.2/16"}},
@@ -421,7 +421,7 @@ static void ranges_that_every_host_has_are_no_common_subnet(void **state) {
 		 .class = NETIF_CLASS_ETHERNET,
 		 .speed_mbps = 1000,
 		 .addresses = {"192.0.2.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -439,7 +439,7 @@ static void a_list_prefers_its_earlier_items_and_exclusions_are_final(void **sta
 		 .addresses = {"10.0.0.1/24"}},
 		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/24"}},
 		{.name = "veth2", .class = NETIF_CLASS_VETH, .addresses = {"10.2.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 	static const struct {
 		const char *ifname, *found;
@@ -464,7 +464,7 @@ static void the_port_of_the_winning_item_is_the_choices(void **state) {
 		 .flags = IFF_UP,
 		 .addresses = {"10.0.0.1/24"}},
 		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 	struct netif_table *table = fixture_table(links);
 	struct netif_choice *choice = choose(table, "eth0:1111,eth1:2222", NULL, NULL);
@@ -480,7 +480,7 @@ static void an_item_that_names_nothing_is_an_error_listing_what_exists(void **st
 		{.name = "lo", .class = NETIF_CLASS_LOOPBACK, .addresses = {"127.0.0.1/8"}},
 		{.name = "eth0", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.0.0.1/24"}},
 		{.name = "eth1", .class = NETIF_CLASS_ETHERNET},
-		{NULL},
+		{.name = NULL},
 	};
 	static const char *const items[] = {
 		"ib",	  "=eth",   "10.1.0.0/16", "default-route", "peer:192.0.2.1",
@@ -535,7 +535,7 @@ static void an_existing_name_that_cannot_carry_is_no_choice_but_no_error(void **
 		 .flags = IFF_BROADCAST,
 		 .addresses = {"10.0.0.1/24"}},
 		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/24"}},
-		{NULL},
+		{.name = NULL},
 	};
 
 	(void)state;
@@ -547,7 +547,7 @@ static void the_family_of_setting_or_peer_decides(void **state) {
 		{.name = "eth0",
 		 .class = NETIF_CLASS_ETHERNET,
 		 .addresses = {"10.0.0.1/24", "fd00::1/64"}},
-		{NULL},
+		{.name = NULL},
 	};
 	struct netif_table *table = fixture_table(links);
 	struct netif_choice *choice = choose(table, NULL, "ipv6", NULL);

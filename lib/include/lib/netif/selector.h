@@ -4,8 +4,8 @@
 //	list  := ['^'] ['='] item {',' item}     ^ excludes what the list names, = takes names whole
 //	item  := ['^'] ['='] what [':' port]     the same for one item of a list without the mark
 //	what  := NAME                            interfaces whose name begins so (whole with =)
-//	       | NETWORK '/' BITS | ADDRESS      interfaces with an address in it; IPv6 before a port
-//	                                         stands in [ ]
+//	       | NETWORK '/' BITS | ADDRESS      interfaces with an address in it; IPv6 before a
+//	                                         port stands in [ ]
 //	       | 'peer:' ADDRESS                 the way that the kernel takes to it
 //	       | 'default-route'                 the way of the default route, by lowest metric
 //

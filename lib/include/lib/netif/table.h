@@ -21,7 +21,7 @@
 // What a link is, by what the kernel and sysfs say, never by its name.
 enum netif_class {
 	NETIF_CLASS_UNKNOWN,
-	NETIF_CLASS_CONTAINER_BRIDGE, // a bridge with no hardware below it: same range on every host
+	NETIF_CLASS_CONTAINER_BRIDGE, // a bridge without hardware: same range on every host
 	NETIF_CLASS_LOOPBACK,
 	NETIF_CLASS_DUMMY,
 	NETIF_CLASS_TUNNEL, // tun, tap, wireguard, vxlan, gre, ...
