@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin: the client. Finds the command and hands it the rest of the line.
+#include "command.h"
+
+#include <lib/escape.h>
+#include <lib/suggestion.h>
+
+#include <string.h>
+
+#define QUOTED_BYTES 80
+
+static const struct command *const commands[] = {
+	&ifaces_command,
+};
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *out) {
+	fprintf(out, "Usage: tocsin COMMAND [OPTION]...\n\nCommands:\n");
+	for (size_t n = 0; n < COMMAND_COUNT; n++)
+		fprintf(out, "  %-12s%s\n", commands[n]->name, commands[n]->summary);
+	fprintf(out,
+		"\nOptions:\n"
+		"  --help      print this and exit; tocsin COMMAND --help for a command's own\n"
+		"  --version   print the version and exit\n"
+		"\nExit status: 0 done, 1 the answer is no, 2 a mistake in the command line or a "
+		"setting.\n");
+}
+
+static const struct command *find_command(const char *name) {
+	for (size_t n = 0; n < COMMAND_COUNT; n++) {
+		if (strcmp(commands[n]->name, name) == 0)
+			return commands[n];
+	}
+	return NULL;
+}
+
+static void complain_unknown(const char *given) {
+	struct suggestion suggestion;
+	char quoted[QUOTED_BYTES];
+
+	escape_quote(given, strlen(given), quoted, sizeof(quoted));
+	suggestion_init(&suggestion, given);
+	for (size_t n = 0; n < COMMAND_COUNT && given[0] != '-'; n++)
+		suggestion_add(&suggestion, commands[n]->name, strlen(commands[n]->name));
+	if (given[0] == '-') {
+		suggestion_add(&suggestion, "--help", 6);
+		suggestion_add(&suggestion, "--version", 9);
+	}
+	fprintf(stderr, "tocsin: unknown %s %s; %s\n", given[0] == '-' ? "option" : "command",
+		quoted, suggestion_text(&suggestion));
+}
+
+static int run_command(const struct command *command, int argc, char **argv) {
+	struct arguments arguments;
+	int parsed = command_parse(command, argc, argv, &arguments);
+
+	if (parsed < 0)
+		return EXIT_USAGE;
+	if (parsed > 0) {
+		command_print_help(command, stdout);
+		return EXIT_DONE;
+	}
+	return command->run(&arguments);
+}
+
+int main(int argc, char **argv) {
+	const struct command *command;
+	int status;
+
+	if (argc < 2) {
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		print_help(stdout);
+		return EXIT_DONE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("tocsin %s\n", TOCSIN_VERSION);
+		return EXIT_DONE;
+	}
+	command = find_command(argv[1]);
+	if (command == NULL) {
+		complain_unknown(argv[1]);
+		return EXIT_USAGE;
+	}
+	status = run_command(command, argc - 2, argv + 2);
+	// What could not be written was not said: a full disk must not read as success.
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "tocsin %s: cannot write the answer\n", command->name);
+		return status == EXIT_DONE ? EXIT_NEGATIVE : status;
+	}
+	return status;
+}
