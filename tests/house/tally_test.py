@@ -34,16 +34,17 @@ CASES = [
 
 
 def tally(*records):
-    """(exit status, standard output) for one build with these records; None is no log."""
+    """(exit status, standard output) for one build with these records; None is a lost one."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         logs = pathlib.Path(name) / "meson-logs"
         logs.mkdir()
         if records != (None,):
             common = {"name": "tocsin:unit / it", "returncode": 0, "result": "OK",
                       "duration": 0.1, "starttime": 1.0}
-            lines = [json.dumps({**common, **record}) for record in records]
+            lines = [json.dumps({**common, **record}) for record in records if record]
             (logs / "testlog.json").write_text("\n".join(lines), encoding="utf-8")
-        done = subprocess.run([sys.executable, str(TALLY), f"release:{name}:3"], text=True,
+        build = f"release:{name}:3:{len(records)}"
+        done = subprocess.run([sys.executable, str(TALLY), build], text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False)
         assert done.stderr == "", done.stderr
         return done.returncode, done.stdout
@@ -63,6 +64,11 @@ def a_build_that_fails_is_counted():
     assert code == 1 and said.splitlines()[-1] == "0 passed, 1 failed, 0 skipped", said
 
 
+def a_program_that_never_ran_is_counted():
+    code, said = tally({"stdout": "1..1\nok 1 - a\n"}, None)
+    assert code == 1 and said.splitlines()[-1] == "1 passed, 1 failed, 0 skipped", said
+
+
 def failures_come_with_their_output_and_skips_with_their_reason():
     _, said = tally({"stdout": "1..2\nnot ok 1 - b\n# because\nok 2 - c # SKIP no device\n",
                      "stderr": "and why", "returncode": 1})
@@ -75,6 +81,7 @@ if __name__ == "__main__":
     tap.run([(f"the count of a program with: {title}", closing_line_test(record, expected))
              for title, record, expected in CASES] + [
         ("a build that fails is counted as failed", a_build_that_fails_is_counted),
+        ("a program that never ran is counted as failed", a_program_that_never_ran_is_counted),
         ("failures come with their output, skips with their reason",
          failures_come_with_their_output_and_skips_with_their_reason),
     ])

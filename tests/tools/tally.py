@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Counts what test programs said, from meson's logs of one or more builds.
 
-    tally.py KIND:BUILD-DIRECTORY:WALL-SECONDS ...
+    tally.py KIND:BUILD-DIRECTORY:WALL-SECONDS:PROGRAMS ...
 
 Every TAP line counts as one test, and a program without TAP as one. A program that
 crashed, timed out, stopped short of its plan or ran nothing counts as a failed test of
-its own, whatever its lines said. Prints the skips with their reasons, the failures with
+its own, whatever its lines said; so does a build with fewer programs than expected. Prints the skips with their reasons, the failures with
 their output, where the time went, and last: N passed, N failed, N skipped. Exits with 1
 if anything failed or nothing ran.
 """
@@ -140,21 +140,23 @@ def print_times(builds, programs):
 
 
 def main(arguments):
-    builds, programs, unbuilt = [], [], 0
+    builds, programs, short = [], [], []
     for argument in arguments:
-        kind, directory, wall = argument.split(":")
+        kind, directory, wall, expected = argument.split(":")
         builds.append((kind, directory, int(wall)))
         found = programs_of(kind, directory)
-        if not found:
-            unbuilt += 1
-            print(f"\nFAILED: {kind}: {directory} did not build or ran no test (see above)")
         programs += found
+        if len(found) < int(expected):
+            ran = f"{len(found)} of {expected} programs ran"
+            short.append(f"{kind}: {ran} in {directory}: see above")
     passed = sum(len(program.passed) for program in programs)
-    failed = sum(len(program.failed) for program in programs) + unbuilt
+    failed = sum(len(program.failed) for program in programs) + len(short)
     skipped = sum(len(program.skipped) for program in programs)
     print_times(builds, programs)
     print_skips(programs)
     print_failures(programs)
+    for what in short:
+        print(f"\nFAILED: {what}")
     print(f"\n{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed > 0 or passed == 0 else 0
 

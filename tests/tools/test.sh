@@ -33,7 +33,7 @@ thin_out() {
 		/^FAILED: / { quiet = 0 }
 		quiet && !/ERROR/ { next }
 		/^\[[0-9]+\/[0-9]+\] / { if (lines++ % 25 == 0) print; next }
-		/^(ninja: |>>> |Full log |$)/ { next }
+		/^(ninja: |Cleaning\.\.\. |>>> |Full log |$)/ { next }
 		# meson counts programs; the tally counts tests.
 		/^(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout): +[0-9]+ *$/ { next }
 		{ print; fflush() }'
@@ -83,7 +83,9 @@ verb_test() {
 		# The whole product must build, not only what tests need.
 		[ "$kind$chosen" != release ] || build release | thin_out
 		test_kind "$kind" "$@"
-		tallied="$tallied $kind:$(build_dir "$kind"):$(($(date +%s) - started))"
+		took=$(($(date +%s) - started))
+		programs=$(printf '%s\n' "$picked" | wc -l)
+		tallied="$tallied $kind:$(build_dir "$kind"):$took:$programs"
 	done
 	# The list is words on purpose.
 	# shellcheck disable=SC2086
