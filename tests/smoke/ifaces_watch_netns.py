@@ -29,7 +29,8 @@ class Watcher:
         end = time.monotonic() + WAIT_SECONDS_MAX
         while b"\n" not in self.rest:
             left = max(0, end - time.monotonic())
-            assert select.select([self.process.stdout], [], [], left)[0], f"no line within {WAIT_SECONDS_MAX} s"
+            ready = select.select([self.process.stdout], [], [], left)[0]
+            assert ready, f"no line within {WAIT_SECONDS_MAX} s"
             more = os.read(self.process.stdout.fileno(), 4096)
             assert more, f"it ended: {self.process.wait()}"
             self.rest += more

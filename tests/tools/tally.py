@@ -6,9 +6,9 @@
 
 Every TAP line counts as one test, and a program without TAP as one. A program that
 crashed, timed out, stopped short of its plan or ran nothing counts as a failed test of
-its own, whatever its lines said; so does a build with fewer programs than expected. Prints the skips with their reasons, the failures with
-their output, where the time went, and last: N passed, N failed, N skipped. Exits with 1
-if anything failed or nothing ran.
+its own, whatever its lines said, and so does a build with fewer programs than expected.
+Prints where the time went, the skips with their reasons, the failures with their output,
+and last: N passed, N failed, N skipped. Exits with 1 if anything failed or nothing ran.
 """
 
 import json
