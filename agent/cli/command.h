@@ -37,8 +37,7 @@ struct command {
 	int (*run)(const struct arguments *arguments); // returns the exit status
 };
 
-// Reads argv[0 .. argc - 1], which follow the command's name. Accepts --name VALUE and
-// --name=VALUE.
+// Reads argv[0 .. argc - 1], which follow the command's name: --name VALUE or --name=VALUE.
 // 0; -EINVAL after a complaint on stderr; 1 when --help was asked for.
 int command_parse(
 	const struct command *command, int argc, char **argv, struct arguments *ret_arguments

@@ -29,11 +29,12 @@ struct request {
 int netif_netlink_open(uint32_t groups, int *ret_fd) {
 	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
 	scoped_fd int fd = -1;
+	int type = SOCK_RAW | SOCK_CLOEXEC;
 	int on = 1;
 
-	fd =
-		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK * (groups != 0),
-		       NETLINK_ROUTE);
+	if (groups != 0)
+		type |= SOCK_NONBLOCK; // news may be absent, an answer never is
+	fd = socket(AF_NETLINK, type, NETLINK_ROUTE);
 	if (fd < 0)
 		return neg_errno();
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)

@@ -190,22 +190,6 @@ static int check_items(
 	return 0;
 }
 
-static void note_peer(
-	const struct netif_table *table,
-	const struct netif_policy *policy,
-	struct netif_choice *choice
-) {
-	const struct netif_route *route = netif_table_route(table, &policy->peer);
-
-	if (policy->peer.family == SOCK_ADDR_NONE || (route != NULL && route->error == 0))
-		return;
-	choice_note(
-		choice, "%s %s has no route (%s): decided without one",
-		policy->settings.peer.origin, policy->settings.peer.value,
-		route == NULL ? "not looked up" : strerrorname_np(-route->error)
-	);
-}
-
 // Sorts all that were taken and keeps the first few.
 static int rank(const struct netif_table *table, struct netif_choice *choice) {
 	struct score_order order = {table, choice->judgements};
@@ -227,6 +211,35 @@ static int rank(const struct netif_table *table, struct netif_choice *choice) {
 	return 0;
 }
 
+// Says so when the kernel's way to the peer played no part.
+static void note_peer(
+	const struct netif_table *table,
+	const struct netif_policy *policy,
+	struct netif_choice *choice
+) {
+	const struct netif_route *route = netif_table_route(table, &policy->peer);
+	const struct netif_setting *setting = &policy->settings.peer;
+	const struct netif_link *way;
+
+	if (policy->peer.family == SOCK_ADDR_NONE)
+		return;
+	if (route == NULL || route->error != 0) {
+		choice_note(
+			choice, "%s %s has no route (%s): decided without one", setting->origin,
+			setting->value,
+			route == NULL ? "not looked up" : strerrorname_np(-route->error)
+		);
+		return;
+	}
+	way = netif_table_link_by_index(table, route->link_index);
+	if (choice->chosen_count > 0 && choice->judgements[choice->chosen[0]].score.route == 0)
+		choice_note(
+			choice,
+			"%s %s is reached by %s, which did not qualify or comes later in the list",
+			setting->origin, setting->value, way == NULL ? "another way" : way->name
+		);
+}
+
 int netif_choose(
 	const struct netif_table *table,
 	const struct netif_policy *policy,
@@ -243,12 +256,12 @@ int netif_choose(
 		return netif_fail(error, err, "out of memory");
 	for (size_t n = 0; n < choice->count && choice->judgements[n].address >= 0; n++)
 		judge(table, policy, &choice->judgements[n]);
-	note_peer(table, policy, choice);
 	err = rank(table, choice);
 	if (err != 0) {
 		netif_choice_destroy(choice);
 		return netif_fail(error, err, "out of memory");
 	}
+	note_peer(table, policy, choice);
 	if (choice->chosen_count > 0) {
 		int32_t item = choice->judgements[choice->chosen[0]].item;
 

@@ -65,9 +65,8 @@ struct netif_judgement {
 	uint32_t link;	 // position in the table
 	int32_t address; // position in the table, -1: the link has none
 	enum netif_reason reason;
-	const char
-		*rule; // tocsin: which item or rule, nccl: which step; a constant or of the choice
-	int32_t item;  // position in the selector's list, -1: none
+	const char *rule;	  // nccl: the step that took it, a constant or the setting's origin
+	int32_t item;		  // position in the selector's list, -1: none
 	struct netif_score score; // only with the rules tocsin, and only when taken
 };
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.h"
+
+#include <lib/netif/tocsin.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void
+understand(const char *ifname, const char *family, const char *peer, struct netif_policy *policy) {
+	struct netif_tocsin_settings settings = {
+		{ifname, "TOCSIN_SOCKET_IFNAME"},
+		{family, "TOCSIN_SOCKET_FAMILY"},
+		{peer, "--peer"}};
+	struct netif_error error = {""};
+
+	if (netif_policy_parse(&settings, policy, &error) != 0)
+		fail_msg("%s", error.text);
+}
+
+static void settings_that_make_no_sense_are_refused(void **state) {
+	static const struct {
+		const char *ifname, *family, *peer;
+		const char *quotes;
+	} rows[] = {
+		{"^", NULL, NULL, "TOCSIN_SOCKET_IFNAME"},
+		{NULL, "", NULL, "TOCSIN_SOCKET_FAMILY: \"\""},
+		{NULL, "ipx", NULL, "TOCSIN_SOCKET_FAMILY: \"ipx\""},
+		{NULL, NULL, "300.1.2.3", "--peer: \"300.1.2.3\""},
+		{NULL, NULL, "", "--peer"},
+		{NULL, NULL, "10.0.0.1 ", "--peer"},
+		{NULL, "ipv4", "fd00::1", "--peer is IPv6, but TOCSIN_SOCKET_FAMILY asks for IPv4"},
+		{NULL, "AF_INET6", "10.0.0.1",
+		 "--peer is IPv4, but TOCSIN_SOCKET_FAMILY asks for IPv6"},
+		{"10.0.0.0/8", "ipv6", NULL, "\"10.0.0.0/8\" is IPv4"},
+		{"eth0,peer:fd00::1", "inet", NULL, "\"peer:fd00::1\" is IPv6"},
+		{"fd00::/64", NULL, "10.0.0.1", "\"fd00::/64\" is IPv6, but --peer asks for IPv4"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct netif_tocsin_settings settings = {
+			{rows[n].ifname, "TOCSIN_SOCKET_IFNAME"},
+			{rows[n].family, "TOCSIN_SOCKET_FAMILY"},
+			{rows[n].peer, "--peer"},
+		};
+		struct netif_policy policy = {.lookup_count = 77};
+		struct netif_error error = {""};
+
+		assert_int_equal(netif_policy_parse(&settings, &policy, &error), -EINVAL);
+		if (strstr(error.text, rows[n].quotes) == NULL)
+			fail_msg("row %zu: %s", n, error.text);
+		assert_int_equal(policy.lookup_count, 77);
+		assert_int_equal(netif_policy_parse(&settings, &policy, NULL), -EINVAL);
+	}
+}
+
+static void an_excluded_network_of_the_other_family_is_no_conflict(void **state) {
+	struct netif_policy policy;
+
+	(void)state;
+	understand("^fd00::/64", "ipv4", NULL, &policy);
+	assert_int_equal(policy.family, SOCK_ADDR_V4);
+}
+
+static void each_peer_is_looked_up_once_and_defaults_only_when_asked(void **state) {
+	struct netif_policy policy;
+	struct netif_query query;
+
+	(void)state;
+	understand("peer:10.0.0.1,peer:10.0.0.2:9,peer:10.0.0.1:7", NULL, "10.0.0.2:4000", &policy);
+	netif_policy_query(&policy, &query);
+	assert_int_equal(query.peer_count, 2);
+	assert_false(query.want_defaults);
+	understand("default-route", NULL, NULL, &policy);
+	netif_policy_query(&policy, &query);
+	assert_int_equal(query.peer_count, 0);
+	assert_true(query.want_defaults);
+}
+
+static void an_item_that_names_nothing_is_an_error_listing_what_exists(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "lo", .class = NETIF_CLASS_LOOPBACK, .addresses = {"127.0.0.1/8"}},
+		{.name = "eth0", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.0.0.1/24"}},
+		{.name = "eth1", .class = NETIF_CLASS_ETHERNET},
+		{.name = NULL},
+	};
+	static const char *const items[] = {
+		"ib",	  "=eth",   "10.1.0.0/16", "default-route", "peer:192.0.2.1",
+		"eth,ib", "^docker"};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice = NULL;
+	struct netif_policy policy;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(items) / sizeof(items[0]); n++) {
+		struct netif_error error = {""};
+
+		understand(items[n], NULL, NULL, &policy);
+		assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
+		assert_null(choice);
+		assert_non_null(
+			strstr(error.text, "there are lo 127.0.0.1/8, eth0 10.0.0.1/24, eth1")
+		);
+		assert_non_null(
+			strstr(error.text, policy.selector.items[policy.selector.count - 1].text)
+		);
+		assert_int_equal(netif_choose(table, &policy, &choice, NULL), -ENOENT);
+	}
+	netif_table_destroy(table);
+}
+
+static void a_long_list_of_what_exists_says_how_many_more(void **state) {
+	struct fixture_link links[101] = {0};
+	char names[100][16];
+	struct netif_table *table;
+	struct netif_choice *choice;
+	struct netif_policy policy;
+	struct netif_error error;
+
+	(void)state;
+	for (size_t n = 0; n < 100; n++) {
+		snprintf(names[n], sizeof(names[n]), "fifteen-chars%02zu", n);
+		links[n].name = names[n];
+	}
+	table = fixture_table(links);
+	understand("ib", NULL, NULL, &policy);
+	assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
+	assert_non_null(strstr(error.text, " more"));
+	assert_true(strlen(error.text) < sizeof(error.text));
+	netif_table_destroy(table);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(settings_that_make_no_sense_are_refused),
+		cmocka_unit_test(an_excluded_network_of_the_other_family_is_no_conflict),
+		cmocka_unit_test(each_peer_is_looked_up_once_and_defaults_only_when_asked),
+		cmocka_unit_test(an_item_that_names_nothing_is_an_error_listing_what_exists),
+		cmocka_unit_test(a_long_list_of_what_exists_says_how_many_more),
+	};
+
+	return cmocka_run_group_tests_name("netif_policy", tests, NULL, NULL);
+}
