@@ -213,27 +213,15 @@ size_t ifaces_answer_count(const struct ifaces *ifaces, const struct netif_choic
 	return 1;
 }
 
-void ifaces_name(const char *name, char text[static IFACES_NAME_BYTES]) {
-	char quoted[IFACES_NAME_BYTES + 2];
-	size_t length;
-
-	escape_quote(name, strlen(name), quoted, sizeof(quoted));
-	length = strlen(quoted) - 2;
-	memcpy(text, quoted + 1, length);
-	text[length] = '\0';
-}
-
 static void complain_nothing(const struct netif_table *table, const struct netif_choice *choice) {
 	char candidate[NETIF_CANDIDATE_BYTES];
-	char quoted[2 * NETIF_CANDIDATE_BYTES];
 
 	command_complain(
 		"ifaces", "nothing qualifies%s", choice->count == 0 ? ": there is no interface" : ""
 	);
 	for (size_t n = 0; n < choice->count; n++) {
 		netif_candidate_print(table, &choice->judgements[n], candidate);
-		escape_quote(candidate, strlen(candidate), quoted, sizeof(quoted));
-		fprintf(stderr, "  %.*s: %s\n", (int)strlen(quoted) - 2, quoted + 1,
+		fprintf(stderr, "  %s: %s\n", candidate,
 			netif_reason_text(choice->judgements[n].reason));
 	}
 }

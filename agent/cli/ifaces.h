@@ -54,10 +54,6 @@ const char *ifaces_rule(const struct ifaces *ifaces, const struct netif_judgemen
 // How many of choice->chosen are the answer: with the rules tocsin one.
 size_t ifaces_answer_count(const struct ifaces *ifaces, const struct netif_choice *choice);
 
-// A name from the kernel, fit for a terminal and for JSON.
-#define IFACES_NAME_BYTES (4 * IFNAMSIZ)
-void ifaces_name(const char *name, char text[static IFACES_NAME_BYTES]);
-
 void ifaces_print(
 	const struct ifaces *ifaces,
 	const struct netif_table *table,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ifaces.h"
 
+#include <lib/escape.h>
+
 #include <jansson.h>
 
 #include <errno.h>
@@ -16,11 +18,15 @@ static void put(json_t *object, const char *key, json_t *value, bool *failed) {
 		*failed = true;
 }
 
+// A setting holds whatever the environment held; what is not UTF-8 is shown as an error shows it.
 static json_t *text_of(const char *text) {
-	// What is not UTF-8 can only come from a setting; it is shown with its bytes replaced.
 	json_t *string = json_string(text);
+	char quoted[256];
 
-	return string != NULL ? string : json_string("(not UTF-8)");
+	if (string != NULL)
+		return string;
+	escape_quote(text, strlen(text), quoted, sizeof(quoted));
+	return json_string(quoted);
 }
 
 static json_t *address_json(const struct sock_addr *address) {
@@ -38,9 +44,9 @@ static json_t *candidate_json(
 	const struct netif_link *link = &table->links[judgement->link];
 	const struct netif_address *address;
 	json_t *object = json_object();
-	char name[IFACES_NAME_BYTES];
+	char name[NETIF_NAME_TEXT_BYTES];
 
-	ifaces_name(link->name, name);
+	netif_name_print(link->name, name);
 	put(object, "interface", json_string(name), failed);
 	put(object, "index", json_integer(link->index), failed);
 	put(object, "class", json_string(netif_class_name(link->class)), failed);
@@ -66,7 +72,7 @@ static void add_facts(
 ) {
 	const struct netif_link *link = &table->links[judgement->link];
 	const struct netif_link *master = NULL;
-	char name[IFACES_NAME_BYTES];
+	char name[NETIF_NAME_TEXT_BYTES];
 	uint32_t flags = 0;
 
 	if (link->master_index != 0)
@@ -74,7 +80,7 @@ static void add_facts(
 	if (judgement->address >= 0)
 		flags = table->addresses[judgement->address].flags;
 	if (master != NULL)
-		ifaces_name(master->name, name);
+		netif_name_print(master->name, name);
 	put(object, "up", json_boolean((link->flags & IFF_UP) != 0), failed);
 	put(object, "running", json_boolean((link->flags & IFF_RUNNING) != 0), failed);
 	put(object, "carrier", json_boolean(link->has_carrier), failed);

@@ -56,13 +56,13 @@ static void print_answer(
 		const struct netif_judgement *judgement = &choice->judgements[choice->chosen[n]];
 		const struct netif_link *link = &table->links[judgement->link];
 		char address[SOCK_ADDR_TEXT_BYTES + 8];
-		char name[IFACES_NAME_BYTES];
+		char name[NETIF_NAME_TEXT_BYTES];
 		char speed[16];
 		char port[8] = "-";
 
 		print_address(table, judgement->address, address, sizeof(address));
 		print_speed(link->sysfs.speed_mbps, speed);
-		ifaces_name(link->name, name);
+		netif_name_print(link->name, name);
 		if (choice->port != 0)
 			snprintf(port, sizeof(port), "%u", choice->port);
 		printf("%-15s %-26s %-16s %9s %6u %5s\n", name, address,
@@ -92,12 +92,12 @@ static void print_route(const struct netif_route *route, const struct netif_tabl
 	const struct netif_link *link = netif_table_link_by_index(table, route->link_index);
 	char peer[SOCK_ADDR_TEXT_BYTES];
 	char source[SOCK_ADDR_TEXT_BYTES];
-	char name[IFACES_NAME_BYTES] = "?";
+	char name[NETIF_NAME_TEXT_BYTES] = "?";
 
 	sock_addr_format_host(&route->peer, peer);
 	sock_addr_format_host(&route->source, source);
 	if (link != NULL)
-		ifaces_name(link->name, name);
+		netif_name_print(link->name, name);
 	if (route->error != 0)
 		printf("  route to %s: none (%s)\n", peer, strerrordesc_np(-route->error));
 	else
@@ -108,14 +108,14 @@ static void print_route(const struct netif_route *route, const struct netif_tabl
 static void print_facts(const struct netif_table *table, const struct netif_judgement *judgement) {
 	const struct netif_link *link = &table->links[judgement->link];
 	const struct netif_link *master = netif_table_link_by_index(table, link->master_index);
-	char name[IFACES_NAME_BYTES];
+	char name[NETIF_NAME_TEXT_BYTES];
 	char speed[16];
 
 	print_speed(link->sysfs.speed_mbps, speed);
 	printf("    %s, index %u, %s Mb/s, mtu %u", netif_class_name(link->class), link->index,
 	       speed, link->mtu_bytes);
 	if (master != NULL) {
-		ifaces_name(master->name, name);
+		netif_name_print(master->name, name);
 		printf(", port of %s", name);
 	}
 	printf("%s\n    %s, %s, %s", link->sysfs.present ? "" : ", not in sysfs",
@@ -165,9 +165,9 @@ static void print_explanation(
 	for (size_t n = 0; n < choice->count; n++) {
 		const struct netif_judgement *judgement = &choice->judgements[n];
 		char address[SOCK_ADDR_TEXT_BYTES + 8];
-		char name[IFACES_NAME_BYTES];
+		char name[NETIF_NAME_TEXT_BYTES];
 
-		ifaces_name(table->links[judgement->link].name, name);
+		netif_name_print(table->links[judgement->link].name, name);
 		print_address(table, judgement->address, address, sizeof(address));
 		printf("%c %s %s\n", ifaces_verdict(ifaces, choice, n) == IFACES_CHOSEN ? '*' : ' ',
 		       name, address);

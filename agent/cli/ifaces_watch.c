@@ -52,7 +52,7 @@ static void look(const struct ifaces *ifaces, struct view *ret_view) {
 }
 
 static void print_change(void *context, const struct netif_change *change) {
-	char name[IFACES_NAME_BYTES];
+	char name[NETIF_NAME_TEXT_BYTES];
 	char address[SOCK_ADDR_TEXT_BYTES] = "";
 	struct sock_addr bare;
 
@@ -61,7 +61,7 @@ static void print_change(void *context, const struct netif_change *change) {
 		printf("change: %s\n", netif_change_text(change->kind));
 		return;
 	}
-	ifaces_name(change->link->name, name);
+	netif_name_print(change->link->name, name);
 	if (change->address == NULL) {
 		printf("change: %s: %s\n", name, netif_change_text(change->kind));
 		return;

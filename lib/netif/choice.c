@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "address.h"
 
+#include <lib/escape.h>
 #include <lib/must.h>
 #include <lib/netif/choice.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct netif_choice *netif_choice_destroy(struct netif_choice *choice) {
 	if (choice == NULL)
@@ -42,15 +44,26 @@ const char *netif_reason_text(enum netif_reason reason) {
 	return texts[reason];
 }
 
+void netif_name_print(const char *name, char text[static NETIF_NAME_TEXT_BYTES]) {
+	char quoted[NETIF_NAME_TEXT_BYTES + 2];
+	size_t length;
+
+	escape_quote(name, strlen(name), quoted, sizeof(quoted));
+	length = strlen(quoted) - 2; // without the quotes
+	memcpy(text, quoted + 1, length);
+	text[length] = '\0';
+}
+
 void netif_candidate_print(
 	const struct netif_table *table,
 	const struct netif_judgement *judgement,
 	char text[static NETIF_CANDIDATE_BYTES]
 ) {
-	const char *name = table->links[judgement->link].name;
+	char name[NETIF_NAME_TEXT_BYTES];
 	const struct netif_address *address;
 	char ip[SOCK_ADDR_TEXT_BYTES];
 
+	netif_name_print(table->links[judgement->link].name, name);
 	if (judgement->address < 0) {
 		snprintf(text, NETIF_CANDIDATE_BYTES, "%s", name);
 		return;

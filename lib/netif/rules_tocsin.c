@@ -220,6 +220,7 @@ static void note_peer(
 	const struct netif_route *route = netif_table_route(table, &policy->peer);
 	const struct netif_setting *setting = &policy->settings.peer;
 	const struct netif_link *way;
+	char name[NETIF_NAME_TEXT_BYTES] = "another way";
 
 	if (policy->peer.family == SOCK_ADDR_NONE)
 		return;
@@ -232,11 +233,13 @@ static void note_peer(
 		return;
 	}
 	way = netif_table_link_by_index(table, route->link_index);
+	if (way != NULL)
+		netif_name_print(way->name, name);
 	if (choice->chosen_count > 0 && choice->judgements[choice->chosen[0]].score.route == 0)
 		choice_note(
 			choice,
 			"%s %s is reached by %s, which did not qualify or comes later in the list",
-			setting->origin, setting->value, way == NULL ? "another way" : way->name
+			setting->origin, setting->value, name
 		);
 }
 

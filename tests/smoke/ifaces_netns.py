@@ -189,6 +189,18 @@ def long_names():
     expect(run("--ifname", "fifteen-chars-ab").returncode, 2)
 
 
+def hostile_name():
+    """a name with control characters is shown harmless, in table, JSON, note and error."""
+    veth("a\x1b[31m", "10.0.0.1/24")
+    expect(chosen(), ["a\\x1b[31m 10.0.0.1/24"])
+    expect(nccl(), ["a\\x1b[31m 10.0.0.1/24"])
+    for arguments in ([], ["--explain"], ["--ifname", "ib"], ["--family", "ipv6"],
+                      ["--peer", "10.0.0.9", "--explain"]):
+        done = run(*arguments)
+        assert "\x1b" not in done.stdout + done.stderr, done
+        assert "a\\x1b[31m 10.0.0.1/24" in " ".join((done.stdout + done.stderr).split()), done
+
+
 def default_route():
     """default-route follows the lowest metric, and is an error where there is none."""
     veth("eth0", "10.0.0.1/24")
@@ -366,6 +378,7 @@ CASES = [
     family_conflict,
     twenty_interfaces,
     long_names,
+    hostile_name,
     default_route,
     peer_route,
     unreachable_peer,

@@ -91,8 +91,13 @@ uint8_t netif_class_rank(enum netif_class class);
 // Half a sentence: "no carrier".
 const char *netif_reason_text(enum netif_reason reason);
 
-// "eth0 192.0.2.2/24" or "eth0".
-#define NETIF_CANDIDATE_BYTES 112
+// A name as text for people: the kernel allows control characters and any byte in it, which are
+// escaped as lib/escape.h does.
+#define NETIF_NAME_TEXT_BYTES (4 * IFNAMSIZ)
+void netif_name_print(const char *name, char text[static NETIF_NAME_TEXT_BYTES]);
+
+// "eth0 192.0.2.2/24" or "eth0", the name as above.
+#define NETIF_CANDIDATE_BYTES 160
 void netif_candidate_print(
 	const struct netif_table *table,
 	const struct netif_judgement *judgement,
