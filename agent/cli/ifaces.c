@@ -177,6 +177,17 @@ int ifaces_decide(
 	return 0;
 }
 
+const char *ifaces_alias(const struct netif_table *table, const struct netif_judgement *judgement) {
+	const char *label;
+
+	if (judgement->address < 0)
+		return NULL;
+	label = table->addresses[judgement->address].label;
+	if (label[0] == '\0' || strcmp(label, table->links[judgement->link].name) == 0)
+		return NULL;
+	return label;
+}
+
 enum ifaces_verdict
 ifaces_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement) {
 	if (choice->judgements[judgement].reason != NETIF_TAKEN)

@@ -39,6 +39,10 @@ int ifaces_decide(
 	struct netif_error *error
 );
 
+// The label of a candidate's address, if it is not its link's name (eth0:1), else NULL. NCCL takes
+// it for the interface.
+const char *ifaces_alias(const struct netif_table *table, const struct netif_judgement *judgement);
+
 enum ifaces_verdict {
 	IFACES_CHOSEN,
 	IFACES_QUALIFIED, // would have done, but others came before it

@@ -43,6 +43,7 @@ static json_t *candidate_json(
 ) {
 	const struct netif_link *link = &table->links[judgement->link];
 	const struct netif_address *address;
+	const char *alias = ifaces_alias(table, judgement);
 	json_t *object = json_object();
 	char name[NETIF_NAME_TEXT_BYTES];
 
@@ -57,6 +58,10 @@ static json_t *candidate_json(
 	if (judgement->address < 0)
 		return object;
 	address = &table->addresses[judgement->address];
+	if (alias != NULL) {
+		netif_name_print(alias, name);
+		put(object, "label", json_string(name), failed);
+	}
 	put(object, "family",
 	    json_string(address->address.family == SOCK_ADDR_V4 ? "ipv4" : "ipv6"), failed);
 	put(object, "address", address_json(&address->address), failed);

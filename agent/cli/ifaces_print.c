@@ -35,11 +35,29 @@ print_address(const struct netif_table *table, int32_t position, char *text, siz
 	snprintf(text, size, "%s/%u", ip, table->addresses[position].prefix_bits);
 }
 
-static void print_speed(uint32_t speed_mbps, char text[static 16]) {
-	if (speed_mbps == 0)
+// 0 stands for what is not known.
+static void print_number(uint32_t number, char text[static 16]) {
+	if (number == 0)
 		snprintf(text, 16, "-");
 	else
-		snprintf(text, 16, "%u", speed_mbps);
+		snprintf(text, 16, "%u", number);
+}
+
+// As wide as the longest address of the answer, so that the columns stay below each other.
+static int
+address_width(const struct netif_table *table, const struct netif_choice *choice, size_t count) {
+	char address[SOCK_ADDR_TEXT_BYTES + 8];
+	size_t width = 18;
+
+	for (size_t n = 0; n < count; n++) {
+		print_address(
+			table, choice->judgements[choice->chosen[n]].address, address,
+			sizeof(address)
+		);
+		if (strlen(address) > width)
+			width = strlen(address);
+	}
+	return (int)width;
 }
 
 static void print_answer(
@@ -48,24 +66,26 @@ static void print_answer(
 	const struct netif_choice *choice
 ) {
 	size_t count = ifaces_answer_count(ifaces, choice);
+	int width = address_width(table, choice, count);
 
 	if (count > 0)
-		printf("%-15s %-26s %-16s %9s %6s %5s\n", "INTERFACE", "ADDRESS", "CLASS", "Mb/s",
-		       "MTU", "PORT");
+		printf("%-15s %-*s %-16s %9s %6s %5s\n", "INTERFACE", width, "ADDRESS", "CLASS",
+		       "Mb/s", "MTU", "PORT");
 	for (size_t n = 0; n < count; n++) {
 		const struct netif_judgement *judgement = &choice->judgements[choice->chosen[n]];
 		const struct netif_link *link = &table->links[judgement->link];
+		const char *alias = ifaces->is_nccl ? ifaces_alias(table, judgement) : NULL;
 		char address[SOCK_ADDR_TEXT_BYTES + 8];
 		char name[NETIF_NAME_TEXT_BYTES];
 		char speed[16];
 		char port[8] = "-";
 
 		print_address(table, judgement->address, address, sizeof(address));
-		print_speed(link->sysfs.speed_mbps, speed);
-		netif_name_print(link->name, name);
+		print_number(link->sysfs.speed_mbps, speed);
+		netif_name_print(alias == NULL ? link->name : alias, name);
 		if (choice->port != 0)
 			snprintf(port, sizeof(port), "%u", choice->port);
-		printf("%-15s %-26s %-16s %9s %6u %5s\n", name, address,
+		printf("%-15s %-*s %-16s %9s %6u %5s\n", name, width, address,
 		       netif_class_name(link->class), speed, link->mtu_bytes, port);
 	}
 }
@@ -108,15 +128,21 @@ static void print_route(const struct netif_route *route, const struct netif_tabl
 static void print_facts(const struct netif_table *table, const struct netif_judgement *judgement) {
 	const struct netif_link *link = &table->links[judgement->link];
 	const struct netif_link *master = netif_table_link_by_index(table, link->master_index);
+	const char *alias = ifaces_alias(table, judgement);
 	char name[NETIF_NAME_TEXT_BYTES];
 	char speed[16];
 
-	print_speed(link->sysfs.speed_mbps, speed);
-	printf("    %s, index %u, %s Mb/s, mtu %u", netif_class_name(link->class), link->index,
-	       speed, link->mtu_bytes);
+	print_number(link->sysfs.speed_mbps, speed);
+	printf("    %s, index %u, speed %s%s, mtu %u", netif_class_name(link->class), link->index,
+	       link->sysfs.speed_mbps == 0 ? "unknown" : speed,
+	       link->sysfs.speed_mbps == 0 ? "" : " Mb/s", link->mtu_bytes);
 	if (master != NULL) {
 		netif_name_print(master->name, name);
 		printf(", port of %s", name);
+	}
+	if (alias != NULL) {
+		netif_name_print(alias, name);
+		printf(", label %s", name);
 	}
 	printf("%s\n    %s, %s, %s", link->sysfs.present ? "" : ", not in sysfs",
 	       (link->flags & IFF_UP) != 0 ? "up" : "down",

@@ -160,6 +160,13 @@ def json_says_the_same_as_the_table():
             assert f"{one['address']}/{one['prefix_bits']}" in table
 
 
+def an_alias_is_shown_by_its_label():
+    table = tocsin("ifaces", "--from", RACK, "--rules", "nccl").stdout
+    assert ["eth3:1", "10.4.0.6/24"] in [line.split()[:2] for line in table.splitlines()], table
+    told = json.loads(tocsin("ifaces", "--from", RACK, "--rules", "nccl", "--json").stdout)
+    expect([one["address"] for one in told["chosen"] if one.get("label") == "eth3:1"], ["10.4.0.6"])
+
+
 def json_without_explain_is_the_choice_alone():
     told = json.loads(tocsin("ifaces", "--from", RACK, "--json").stdout)
     expect(sorted(told), ["chosen", "notes", "rules"])
@@ -206,6 +213,7 @@ TESTS = [
     tables_keep_within_100_columns,
     explanation_shows_settings_and_where_they_came_from,
     json_says_the_same_as_the_table,
+    an_alias_is_shown_by_its_label,
     json_without_explain_is_the_choice_alone,
     json_is_whole_when_nothing_qualifies,
     what_nccl_passes_over_is_told,
