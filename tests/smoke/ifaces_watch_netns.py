@@ -68,8 +68,10 @@ def watch_coalesces():
     veth("eth0", "10.0.0.1/24")
     watcher = Watcher()
     watcher.expect("choice: eth0 10.0.0.1/24")
+    watcher.process.send_signal(signal.SIGSTOP)  # a moment, however slow this machine is
     ip(*["addr del 10.0.0.1/24 dev eth0", "addr add 10.0.0.1/24 dev eth0"] * 5,
        "addr add 10.9.0.1/24 dev eth0")
+    watcher.process.send_signal(signal.SIGCONT)
     watcher.expect("change: eth0: address added 10.9.0.1/24")
     watcher.stop()
 
