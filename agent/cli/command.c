@@ -77,7 +77,8 @@ static size_t find_option(const struct command *command, const char *given, size
 	for (size_t n = 0; n < command->option_count; n++) {
 		const char *name = command->options[n].name;
 
-		if (length == strlen(name) + 2 && memcmp(given + 2, name, length - 2) == 0)
+		if (length == strlen(name) + 2 && memcmp(given, "--", 2) == 0 &&
+		    memcmp(given + 2, name, length - 2) == 0)
 			return n;
 	}
 	return command->option_count;

@@ -72,6 +72,7 @@ def unknown_words_are_quoted_with_the_nearest():
     expect_usage('unknown option "--explian"; did you mean "--explain"?', "ifaces", "--explian")
     expect_usage('unknown option "--pear"; did you mean "--peer"?', "ifaces", "--pear=10.0.0.1")
     expect_usage('unknown option "-x"', "ifaces", "-x")
+    expect_usage('unknown option "-xpeer"', "ifaces", "-xpeer", "10.0.0.1")
     expect_usage('unknown option "--"', "ifaces", "--")
     expect_usage('takes no argument "eth0"', "ifaces", "eth0")
     expect_usage('takes no argument ""', "ifaces", "")
