@@ -63,9 +63,16 @@ static int run_command(const struct command *command, int argc, char **argv) {
 	return command->run(&arguments);
 }
 
-int main(int argc, char **argv) {
+// What could not be written was not said: a full disk must not read as success.
+static int check_written(int status) {
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fprintf(stderr, "tocsin: cannot write the answer\n");
+	return status == EXIT_DONE ? EXIT_NEGATIVE : status;
+}
+
+static int run(int argc, char **argv) {
 	const struct command *command;
-	int status;
 
 	if (argc < 2) {
 		print_help(stderr);
@@ -84,11 +91,9 @@ int main(int argc, char **argv) {
 		complain_unknown(argv[1]);
 		return EXIT_USAGE;
 	}
-	status = run_command(command, argc - 2, argv + 2);
-	// What could not be written was not said: a full disk must not read as success.
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		fprintf(stderr, "tocsin %s: cannot write the answer\n", command->name);
-		return status == EXIT_DONE ? EXIT_NEGATIVE : status;
-	}
-	return status;
+	return run_command(command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv) {
+	return check_written(run(argc, argv));
 }

@@ -194,10 +194,11 @@ def what_nccl_passes_over_is_told():
 
 
 def a_full_disk_is_no_success():
-    with open("/dev/full", "w", encoding="ascii") as full:
-        done = tocsin("ifaces", "--from", RACK, stdout=full)
-    expect(done.returncode, 1)
-    assert "cannot write the answer" in done.stderr, done.stderr
+    for arguments in (["ifaces", "--from", RACK], ["ifaces", "--help"], ["--help"], ["--version"]):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = tocsin(*arguments, stdout=full)
+        expect((arguments, done.returncode), (arguments, 1))
+        assert "cannot write the answer" in done.stderr, done.stderr
 
 
 TESTS = [
