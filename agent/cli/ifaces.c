@@ -55,7 +55,8 @@ static const char details[] =
 	"  rules tocsin: TOCSIN_SOCKET_IFNAME, TOCSIN_SOCKET_FAMILY\n"
 	"  rules nccl:   NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, NCCL_COMM_ID\n"
 	"\n"
-	"Exit status: 0 chosen, 1 nothing qualifies, 2 a mistake in an option or a setting.\n";
+	"Exit status: 0 chosen, 1 nothing qualifies or an item names nothing, 2 a mistake in an option or\n"
+	"a setting.\n";
 
 static struct netif_setting
 setting_of(const char *value, const char *option_name, const char *environment_name) {
@@ -69,11 +70,24 @@ setting_of(const char *value, const char *option_name, const char *environment_n
 	return setting;
 }
 
+// Whoever misspelt the list wants to see what there is to name.
+static void list_interfaces(const char *recording, struct netif_error *error) {
+	const struct netif_query query = {.recording = recording};
+	struct netif_table *table;
+
+	if (netif_gather(&query, &table) != 0)
+		return; // the sentence stands without the list
+	netif_error_list(error, table);
+	netif_table_destroy(table);
+}
+
 static int parse_settings(
 	const struct arguments *arguments, struct ifaces *ifaces, struct netif_error *error
 ) {
 	const char *const *values = arguments->values;
 	struct netif_tocsin_settings tocsin;
+	struct netif_selector selector;
+	int err;
 
 	if (ifaces->is_nccl) {
 		ifaces->nccl.ifname =
@@ -86,7 +100,10 @@ static int parse_settings(
 	tocsin.ifname = setting_of(values[OPTION_IFNAME], "--ifname", "TOCSIN_SOCKET_IFNAME");
 	tocsin.family = setting_of(values[OPTION_FAMILY], "--family", "TOCSIN_SOCKET_FAMILY");
 	tocsin.peer = setting_of(values[OPTION_PEER], "--peer", NULL);
-	return netif_policy_parse(&tocsin, &ifaces->policy, error);
+	err = netif_policy_parse(&tocsin, &ifaces->policy, error);
+	if (err != 0 && netif_selector_parse(&tocsin.ifname, &selector, NULL) != 0)
+		list_interfaces(values[OPTION_FROM], error);
+	return err;
 }
 
 static int parse_rules(const char *value, bool *ret_is_nccl) {

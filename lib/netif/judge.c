@@ -98,10 +98,20 @@ static void list_candidates(
 	}
 }
 
+void netif_error_list(struct netif_error *error, const struct netif_table *table) {
+	struct netif_choice *all;
+
+	if (choice_create(table, &all) != 0)
+		return; // the sentence stands without the list
+	append(error->text, sizeof(error->text),
+	       all->count == 0 ? "; there is no interface" : "; there are ");
+	list_candidates(error, all, table);
+	netif_choice_destroy(all);
+}
+
 int netif_fail_listing(
 	struct netif_error *error, int err, const struct netif_table *table, const char *format, ...
 ) {
-	struct netif_choice *all;
 	va_list args;
 
 	if (error == NULL)
@@ -109,11 +119,6 @@ int netif_fail_listing(
 	va_start(args, format);
 	vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
-	if (choice_create(table, &all) != 0)
-		return err; // the sentence stands without the list
-	append(error->text, sizeof(error->text),
-	       all->count == 0 ? "; there is no interface" : "; there are ");
-	list_candidates(error, all, table);
-	netif_choice_destroy(all);
+	netif_error_list(error, table);
 	return err;
 }

@@ -118,6 +118,16 @@ def an_item_that_names_nothing_lists_what_there_is():
     assert "eth3 10.4.0.5/24" in done.stderr, done.stderr
 
 
+def a_list_that_is_wrong_shows_what_there_is_to_name():
+    for value in ("^", "", "eth3,,ib", "a b"):
+        expect_usage("; there are lo 127.0.0.1/8", "ifaces", "--from", RACK,
+                     TOCSIN_SOCKET_IFNAME=value)
+    for arguments in (["--peer", "300.1.2.3"], ["--from", "/nonexistent", "--ifname", "^"]):
+        done = tocsin("ifaces", *arguments)
+        expect(done.returncode, 2)
+        assert "there are" not in done.stderr, done.stderr
+
+
 def tables_keep_within_100_columns():
     for arguments in ([], ["--explain"], ["--rules", "nccl"], ["--rules", "nccl", "--explain"],
                       ["--explain", "--peer", "10.2.0.77", "--ifname", "bond,eth,^br,10.0.0.0/8"]):
@@ -212,6 +222,7 @@ TESTS = [
     an_option_goes_before_the_environment,
     a_recording_that_is_not_there_is_told,
     an_item_that_names_nothing_lists_what_there_is,
+    a_list_that_is_wrong_shows_what_there_is_to_name,
     tables_keep_within_100_columns,
     explanation_shows_settings_and_where_they_came_from,
     json_says_the_same_as_the_table,

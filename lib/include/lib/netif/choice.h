@@ -103,3 +103,7 @@ void netif_candidate_print(
 	const struct netif_judgement *judgement,
 	char text[static NETIF_CANDIDATE_BYTES]
 );
+
+// Puts what the machine has behind the sentence, as far as it fits: "; there are lo 127.0.0.1/8,
+// ..." and how many more.
+void netif_error_list(struct netif_error *error, const struct netif_table *table);
