@@ -151,6 +151,21 @@ def every_package_says_why():
         assert not line or line[0] in "#[" or re.match(r"[a-z0-9.+-]+ +# \S", line), line
 
 
+def whole_build(status):
+    """(exit status, output) of build_whole around a build that ends so."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        script = (f". '{ROOT}/tests/tools/test.sh'; build_dir() {{ echo '{name}'; }}\n"
+                  f"build() {{ echo 'FAILED: a.o'; return {status}; }}\nbuild_whole release")
+        done = subprocess.run(["/bin/sh", "-c", script], text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False)
+        return done.returncode, done.stdout
+
+
+def a_build_that_fails_behind_its_pipe_is_seen():
+    assert whole_build(0) == (0, "FAILED: a.o\n")
+    assert whole_build(1) == (1, "FAILED: a.o\n")
+
+
 def ci_status(lint, test):
     """(exit status, last line) of .ci/run around a door that answers so."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
@@ -192,6 +207,7 @@ if __name__ == "__main__":
         ("setup that is not root goes through sudo or says so",
          setup_that_is_not_root_goes_through_sudo_or_says_so),
         ("every package says why it is there", every_package_says_why),
+        ("a build that fails behind its pipe is seen", a_build_that_fails_behind_its_pipe_is_seen),
         ("CI ends with the count and fails if either part fails",
          ci_ends_with_the_count_and_fails_if_either_part_fails),
     ])
