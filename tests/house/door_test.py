@@ -151,13 +151,31 @@ def every_package_says_why():
         assert not line or line[0] in "#[" or re.match(r"[a-z0-9.+-]+ +# \S", line), line
 
 
+def sourced(directory, *lines):
+    """Runs sh lines on the door's functions, around a build directory and a tool of ours."""
+    tool = directory / "tool"
+    tool.write_text(f"#!/bin/sh\necho \"$*\" >>'{directory}/calls'\n", encoding="utf-8")
+    tool.chmod(0o755)
+    tools = [f". '{ROOT}/tests/tools/{name}.sh'" for name in ("build", "test")]
+    stand_ins = ["need() { :; }", f"build_dir() {{ echo '{directory}'; }}",
+                 f"tool() {{ echo '{tool}'; }}"]
+    return subprocess.run(["/bin/sh", "-c", "\n".join([*tools, *stand_ins, *lines])], text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def an_old_build_directory_is_brought_up_to_date():
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        directory = pathlib.Path(name)
+        (directory / "build.ninja").touch()
+        assert sourced(directory, "configure release").returncode == 0
+        assert (directory / "calls").read_text(encoding="utf-8") == f"-C {name} build.ninja\n"
+
+
 def whole_build(status):
     """(exit status, output) of build_whole around a build that ends so."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
-        script = (f". '{ROOT}/tests/tools/test.sh'; build_dir() {{ echo '{name}'; }}\n"
-                  f"build() {{ echo 'FAILED: a.o'; return {status}; }}\nbuild_whole release")
-        done = subprocess.run(["/bin/sh", "-c", script], text=True, stdin=subprocess.DEVNULL,
-                              capture_output=True, check=False)
+        done = sourced(pathlib.Path(name), f"build() {{ echo 'FAILED: a.o'; return {status}; }}",
+                       "build_whole release")
         return done.returncode, done.stdout
 
 
@@ -207,6 +225,8 @@ if __name__ == "__main__":
         ("setup that is not root goes through sudo or says so",
          setup_that_is_not_root_goes_through_sudo_or_says_so),
         ("every package says why it is there", every_package_says_why),
+        ("an old build directory is brought up to date",
+         an_old_build_directory_is_brought_up_to_date),
         ("a build that fails behind its pipe is seen", a_build_that_fails_behind_its_pipe_is_seen),
         ("CI ends with the count and fails if either part fails",
          ci_ends_with_the_count_and_fails_if_either_part_fails),

@@ -46,16 +46,22 @@ build_needs() {
 	esac
 }
 
-# Makes the build directory of a kind ready for ninja; meson speaks only if it fails.
+# Makes the build directory of a kind ready for ninja, and brings an old one up to date: the
+# list of tests and the compile database are read from it. meson speaks only if it fails.
 configure() {
-	dir=$(build_dir "$1")
-	build_needs "$1"
-	[ ! -f "$dir/build.ninja" ] || return 0
-	say "configure: $dir"
-	mkdir -p "$dir"
-	# shellcheck disable=SC2046
-	if ! CC=$(build_compiler "$1") "$(tool meson)" setup "$dir" $(build_options "$1") \
-		>"$dir/configure.txt" 2>&1 </dev/null; then
+	kind=$1
+	dir=$(build_dir "$kind")
+	build_needs "$kind"
+	if [ -f "$dir/build.ninja" ]; then
+		set -- "$(tool ninja)" -C "$dir" build.ninja
+	else
+		say "configure: $dir"
+		mkdir -p "$dir"
+		# shellcheck disable=SC2046
+		set -- env CC="$(build_compiler "$kind")" "$(tool meson)" setup "$dir" \
+			$(build_options "$kind")
+	fi
+	if ! "$@" >"$dir/configure.txt" 2>&1 </dev/null; then
 		tail -n 20 "$dir/configure.txt" >&2
 		return 1
 	fi
