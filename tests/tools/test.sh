@@ -4,23 +4,24 @@
 #
 #   release   every suite
 #   asan      every suite but house, which looks at the tree and at release objects
-#   tsan      stress
+#   tsan      stress, and threads: those of unit that start some
 #   fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
 
-# Prints "SUITE NAME" of every test there is, one per line.
+# Prints "SUITE NAME" of every test there is, one per line; one that is in two suites twice.
 tests_read() {
 	"$(tool meson)" introspect --tests build </dev/null | "$(tool python3)" -c '
 import json, sys
 for test in json.load(sys.stdin):
-    print(test["suite"][0].split(":")[-1], test["name"])'
+    for suite in test["suite"]:
+        print(suite.split(":")[-1], test["name"])'
 }
 
 # Of such lines the ones that a kind of build runs.
 tests_of() {
 	case $1 in
-	release) cat ;;
-	asan) grep -v '^house ' ;;
-	tsan) grep '^stress ' ;;
+	release) grep -v '^threads ' ;;
+	asan) grep -v -e '^house ' -e '^threads ' ;;
+	tsan) grep -e '^stress ' -e '^threads ' ;;
 	fuzz) grep '^fuzz ' ;;
 	esac
 }
