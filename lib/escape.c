@@ -1,49 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/escape.h>
 #include <lib/must.h>
+#include <lib/utf8.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #define QUOTE_TAIL "\"..."
-
-// The shape of a UTF-8 sequence by its first byte; what the second byte may be rules out
-// overlong forms, surrogates and everything past U+10FFFF (Unicode 15, table 3-7).
-struct utf8_shape {
-	uint8_t first_min;
-	uint8_t first_max;
-	uint8_t second_min;
-	uint8_t second_max;
-	uint8_t size;
-};
-
-static const struct utf8_shape utf8_shapes[] = {
-	{0x00, 0x7f, 0x00, 0x00, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-	{0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-	{0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-};
-
-// Bytes of the well-formed sequence at the start, 0 if there is none.
-static size_t utf8_sequence_size(const uint8_t *bytes, size_t size) {
-	for (size_t i = 0; i < sizeof(utf8_shapes) / sizeof(utf8_shapes[0]); i++) {
-		const struct utf8_shape *shape = &utf8_shapes[i];
-
-		if (bytes[0] < shape->first_min || bytes[0] > shape->first_max)
-			continue;
-		if (shape->size > size)
-			return 0;
-		if (shape->size > 1 &&
-		    (bytes[1] < shape->second_min || bytes[1] > shape->second_max))
-			return 0;
-		for (size_t n = 2; n < shape->size; n++) {
-			if ((bytes[n] & 0xc0) != 0x80)
-				return 0;
-		}
-		return shape->size;
-	}
-	return 0;
-}
 
 // Control characters, line separators, and the marks that make a terminal show text in another
 // order than it stands.
@@ -85,10 +49,11 @@ static char short_escape(uint8_t byte) {
 void escape_next(const char *text, size_t size, struct escape_unit *ret_unit) {
 	const uint8_t *bytes = (const uint8_t *)text;
 	struct escape_unit *unit = ret_unit;
-	char letter = short_escape(bytes[0]);
 	size_t sequence_size;
+	char letter;
 
 	must(size > 0);
+	letter = short_escape(bytes[0]);
 	unit->text_size = 0;
 	unit->taken_bytes = 1;
 	if (letter != '\0') {
@@ -97,7 +62,7 @@ void escape_next(const char *text, size_t size, struct escape_unit *ret_unit) {
 		unit->text_size = 2;
 		return;
 	}
-	sequence_size = utf8_sequence_size(bytes, size);
+	sequence_size = utf8_character_size(bytes, size);
 	if (sequence_size == 0) {
 		unit_put_hex(unit, bytes[0]);
 		return;

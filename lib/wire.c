@@ -1,43 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <lib/utf8.h>
 #include <lib/wire.h>
-
-// One row per form of a multi-byte character in table 3-7 of the Unicode standard. Only the
-// second byte has a range of its own; it is what shuts out overlong forms and surrogates.
-struct utf8_form {
-	uint8_t lead_min, lead_max;
-	uint8_t second_min, second_max;
-	uint8_t size;
-};
-
-static const struct utf8_form utf8_forms[] = {
-	{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-	{0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-	{0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-};
-
-// Size of the multi-byte character at `at`, or 0 if there is none within `left` bytes.
-static size_t utf8_character_size(const uint8_t *at, size_t left) {
-	for (size_t n = 0; n < sizeof(utf8_forms) / sizeof(utf8_forms[0]); n++) {
-		const struct utf8_form *form = &utf8_forms[n];
-
-		if (at[0] < form->lead_min || at[0] > form->lead_max)
-			continue;
-		if (left < form->size || at[1] < form->second_min || at[1] > form->second_max)
-			return 0;
-		for (size_t i = 2; i < form->size; i++) {
-			if ((at[i] & 0xc0) != 0x80)
-				return 0;
-		}
-		return form->size;
-	}
-	return 0;
-}
 
 bool wire_utf8_valid(const void *text, size_t length) {
 	const uint8_t *bytes = text;
 	size_t at = 0;
 
 	while (at < length) {
+		// Most names are ASCII: these are not worth a call.
 		size_t size = bytes[at] < 0x80 ? 1 : utf8_character_size(bytes + at, length - at);
 
 		if (size == 0)

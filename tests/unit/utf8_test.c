@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <lib/utf8.h>
+#include <support/cmocka.h>
+
+#define TEXT(literal) literal, sizeof(literal) - 1
+
+static void character_is_sized_by_its_own_bytes(void **state) {
+	static const struct {
+		const char *text;
+		size_t size;
+		size_t character_size;
+	} rows[] = {
+		{TEXT("a"), 1},
+		{TEXT("\0"), 1},
+		{TEXT("\x7f\xff"), 1},
+		{TEXT("\xc2\x80"), 2},
+		{TEXT("\xdf\xbf\xff"), 2},
+		{TEXT("\xe0\xa0\x80"), 3},
+		{TEXT("\xed\x9f\xbf"), 3}, // the last before the surrogates
+		{TEXT("\xee\x80\x80"), 3}, // the first behind them
+		{TEXT("\xf0\x90\x80\x80"), 4},
+		{TEXT("\xf4\x8f\xbf\xbf"), 4}, // U+10FFFF
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		assert_int_equal(
+			utf8_character_size(rows[n].text, rows[n].size), rows[n].character_size
+		);
+}
+
+static void what_is_malformed_or_cut_is_none(void **state) {
+	static const struct {
+		const char *text;
+		size_t size;
+	} rows[] = {
+		{TEXT("\x80")},		    // a byte that only continues
+		{TEXT("\xc0\x80")},	    // overlong
+		{TEXT("\xc1\xbf")},	    // overlong
+		{TEXT("\xe0\x9f\xbf")},	    // overlong
+		{TEXT("\xf0\x8f\xbf\xbf")}, // overlong
+		{TEXT("\xed\xa0\x80")},	    // surrogate
+		{TEXT("\xf4\x90\x80\x80")}, // past U+10FFFF
+		{TEXT("\xf5\x80\x80\x80")}, // past U+10FFFF
+		{TEXT("\xff")},
+		{TEXT("\xc2")}, // cut
+		{TEXT("\xe2\x82")},
+		{TEXT("\xf0\x90\x80")},
+		{TEXT("\xc2\x41")},
+		{TEXT("\xe2\x82\x41")},
+		{TEXT("\xf0\x90\x80\x41")},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		assert_int_equal(utf8_character_size(rows[n].text, rows[n].size), 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(character_is_sized_by_its_own_bytes),
+		cmocka_unit_test(what_is_malformed_or_cut_is_none),
+	};
+
+	return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
+}
