@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lines are put together on the caller's stack and written at once; the only state is the
 // sink, the level and one pair of words per call site.
+#include <lib/clock.h>
 #include <lib/escape.h>
 #include <lib/log.h>
 #include <lib/must.h>
@@ -32,25 +33,17 @@ static const struct {
 
 #define LEVEL_COUNT (sizeof(levels) / sizeof(levels[0]))
 
-static uint64_t clock_ns(clockid_t id) {
+static uint64_t realtime_ns(void) {
 	struct timespec now;
 
-	must(clock_gettime(id, &now) == 0);
+	must(clock_gettime(CLOCK_REALTIME, &now) == 0);
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t monotonic_ns(void) {
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-static uint64_t realtime_ns(void) {
-	return clock_ns(CLOCK_REALTIME);
-}
-
-#define PLAIN_STDERR                                                                          \
-	{                                                                                     \
-		.fd = STDERR_FILENO, .prefix = LOG_PREFIX_NONE, .monotonic_ns = monotonic_ns, \
-		.realtime_ns = realtime_ns,                                                   \
+#define PLAIN_STDERR                                                            \
+	{                                                                       \
+		.fd = STDERR_FILENO, .prefix = LOG_PREFIX_NONE,                 \
+		.monotonic_ns = clock_monotonic_ns, .realtime_ns = realtime_ns, \
 	}
 
 static const struct log_sink plain_stderr = PLAIN_STDERR;
