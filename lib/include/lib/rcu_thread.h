@@ -24,7 +24,8 @@
 #define RCU_THREAD_NAME_BYTES 32
 
 // Takes a slot under a name, which is cut to fit, and goes online. Returns 0, -ENOSPC if
-// RCU_THREAD_COUNT_MAX threads are registered, or -ENOMEM.
+// RCU_THREAD_COUNT_MAX threads are registered, -EAGAIN if the process has no thread-specific key
+// left, or -ENOMEM.
 int rcu_thread_register(const char *name, uint64_t now_ns);
 // From online or offline. The name is free again.
 void rcu_thread_unregister(void);
