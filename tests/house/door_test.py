@@ -82,6 +82,13 @@ def wrong_words_are_refused_by_name():
             assert "frobnicate" in done.stderr or words[0] == "lint", done.stderr
 
 
+def fuzzing_for_ever_is_refused():
+    with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
+        for seconds in ("0", "00"):
+            done = machine.dev("fuzz", seconds)
+            assert done.returncode == 2 and f"'{seconds}'" in done.stderr, done
+
+
 def setup_with_nothing_missing_calls_no_apt():
     with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9", apt_cache="exit 9") as machine:
         done = machine.dev("setup")
@@ -212,6 +219,7 @@ if __name__ == "__main__":
     tap.run([
         ("help explains every verb", help_explains_every_verb),
         ("wrong words are refused by name", wrong_words_are_refused_by_name),
+        ("fuzzing for ever is refused", fuzzing_for_ever_is_refused),
         ("setup with nothing missing calls no apt", setup_with_nothing_missing_calls_no_apt),
         ("setup installs only what is missing", setup_installs_only_what_is_missing),
         ("setup refreshes lists that do not know a package",
