@@ -84,10 +84,11 @@ int histogram_snapshot(const struct histogram *live, struct histogram *copy);
 int histogram_merge(struct histogram *into, const struct histogram *from);
 
 // Writer of `later`. Takes away an earlier state of the same histogram, which leaves the records
-// between: counts, sums and percentiles exactly as if only they had been recorded. Minimum and
-// maximum are exact if the interval moved them, else the bounds of the outermost buckets, so
-// within twice the relative error. Returns 0; -EINVAL if range or precision differ, -ERANGE if
-// `earlier` holds anything that `later` does not; `later` is untouched then.
+// between: counts and sums exactly as if only they had been recorded, percentiles within the same
+// error (they are kept between minimum and maximum, which may differ). Minimum and maximum are
+// exact if the interval moved them, else the bounds of the outermost buckets, so within twice the
+// relative error. Returns 0; -EINVAL if range or precision differ, -ERANGE if `earlier` holds
+// anything that `later` does not; `later` is untouched then.
 int histogram_subtract(struct histogram *later, const struct histogram *earlier);
 
 void histogram_summarize(const struct histogram *histogram, struct histogram_summary *ret_summary);
