@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/cidr.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
 #include <string.h>
 
-#define TEXT(literal) literal, sizeof(literal) - 1
-#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
-
 static void cidr_refuses_what_is_not_a_block(void **state) {
-	static const struct {
-		const char *text;
-		size_t length;
-		int err;
-	} rows[] = {
+	static const struct error_text rows[] = {
 		{TEXT(""), -EINVAL},
 		{TEXT("/"), -EINVAL},
 		{TEXT("/8"), -EINVAL},
@@ -41,7 +35,7 @@ static void cidr_refuses_what_is_not_a_block(void **state) {
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct cidr cidr = {.bits = 77};
 		struct parse_error error = {""};
 		int err = cidr_parse(rows[i].text, rows[i].length, &error, &cidr);
@@ -92,7 +86,7 @@ static void cidr_parse_and_format_are_each_other_s_inverse(void **state) {
 	char text[CIDR_TEXT_BYTES];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct parse_error error;
 		struct cidr cidr;
 
@@ -128,7 +122,7 @@ static void cidr_contains_its_own_addresses_only(void **state) {
 	struct sock_addr none = {0};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct sock_addr addr;
 		struct cidr cidr;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/clock.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define SECOND 1000000000ULL
 
 static void samples_that_give_no_rate_are_refused_and_leave_the_scale_alone(void **state) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/cpu_set.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
-
-#define TEXT(literal) literal, sizeof(literal) - 1
-#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 static struct cpu_set set_of(const char *text) {
 	struct parse_error error;
@@ -20,11 +18,7 @@ static struct cpu_set set_of(const char *text) {
 }
 
 static void parse_refuses_what_is_not_a_set(void **state) {
-	static const struct {
-		const char *text;
-		size_t length;
-		int err;
-	} rows[] = {
+	static const struct error_text rows[] = {
 		{TEXT(""), -EINVAL},
 		{TEXT(","), -EINVAL},
 		{TEXT("1,"), -EINVAL},
@@ -54,7 +48,7 @@ static void parse_refuses_what_is_not_a_set(void **state) {
 	const struct cpu_set untouched = {{0x5eed}};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct cpu_set set = untouched;
 		struct parse_error error = {""};
 		int err = cpu_set_parse(rows[i].text, rows[i].length, &error, &set);
@@ -101,7 +95,7 @@ static void parse_and_format_agree(void **state) {
 	char text[CPU_SET_TEXT_BYTES];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct cpu_set set = set_of(rows[i].text);
 
 		cpu_set_format(&set, text, sizeof(text));
@@ -157,7 +151,7 @@ static void next_walks_the_set_in_order(void **state) {
 	for (uint32_t cpu = cpu_set_next(&set, 0); cpu < CPU_SET_CPUS_MAX;
 	     cpu = cpu_set_next(&set, cpu + 1))
 		assert_int_equal(cpu, expected[seen++]);
-	assert_int_equal(seen, COUNT(expected));
+	assert_int_equal(seen, COUNT_OF(expected));
 	assert_int_equal(cpu_set_next(&set, CPU_SET_CPUS_MAX), CPU_SET_CPUS_MAX);
 	assert_int_equal(cpu_set_next(&empty, 0), CPU_SET_CPUS_MAX);
 }

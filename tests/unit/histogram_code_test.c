@@ -4,11 +4,11 @@
 #include <lib/histogram.h>
 #include <lib/histogram_json.h>
 #include <lib/wire.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <jansson.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define BYTES_MAX (1U << 20)
 
 static uint8_t buffer[1 << 18];

@@ -5,11 +5,11 @@
 #include "histogram_values.h"
 
 #include <lib/histogram.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <stdbool.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define HOUR_NS 3600000000000ULL
 #define MILLION 1000000U
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/hostlist.h>
 #include <lib/scoped.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
 #include <string.h>
-
-#define TEXT(literal) literal, sizeof(literal) - 1
-#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 static struct hostlist *expand(const char *text, uint32_t count_max) {
 	struct hostlist *list = NULL;
@@ -39,11 +37,7 @@ static char *joined(const struct hostlist *list) {
 }
 
 static void expand_refuses_what_is_not_a_list(void **state) {
-	static const struct {
-		const char *text;
-		size_t length;
-		int err;
-	} rows[] = {
+	static const struct error_text rows[] = {
 		{TEXT(""), -EINVAL},
 		{TEXT(" "), -EINVAL},
 		{TEXT(","), -EINVAL},
@@ -99,7 +93,7 @@ static void expand_refuses_what_is_not_a_list(void **state) {
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct hostlist *list = (struct hostlist *)&state;
 		struct parse_error error = {""};
 		int err = hostlist_expand(rows[i].text, rows[i].length, 100, &error, &list);
@@ -132,7 +126,7 @@ static void expand_error_quotes_the_item_at_fault(void **state) {
 	struct parse_error error;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		assert_true(
 			hostlist_expand(rows[i].text, strlen(rows[i].text), 4, &error, &list) < 0
 		);
@@ -168,7 +162,7 @@ static void expand_counts_the_rightmost_bracket_fastest(void **state) {
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct hostlist *list = expand(rows[i].text, 100);
 		scoped_mem char *names = joined(list);
 
@@ -279,7 +273,7 @@ static void compress_writes_the_same_short_text_for_any_order(void **state) {
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct hostlist *list = expand(rows[i].names, 1000);
 		uint32_t count = hostlist_count(list);
 		scoped_mem const char **names = calloc(2 * count, sizeof(*names));
@@ -311,7 +305,7 @@ static void compress_refuses_what_is_not_a_name(void **state) {
 	(void)state;
 	memset(longer, 'a', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = '\0';
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		const char *const names[] = {"a", rows[i].name};
 		char *text = (char *)state;
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/parse.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
 #include <string.h>
 
-#define TEXT(literal) literal, sizeof(literal) - 1
-#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define UNTOUCHED UINT64_C(0x5eed5eed5eed5eed)
 
 typedef int parse_measure_fn(
@@ -88,7 +87,7 @@ static void number_refuses_what_is_not_one(void **state) {
 	};
 
 	(void)state;
-	expect_bad(parse_u64, rows, COUNT(rows));
+	expect_bad(parse_u64, rows, COUNT_OF(rows));
 }
 
 static void number_reads_decimal_and_hexadecimal(void **state) {
@@ -104,7 +103,7 @@ static void number_reads_decimal_and_hexadecimal(void **state) {
 	};
 
 	(void)state;
-	expect_good(parse_u64, rows, COUNT(rows));
+	expect_good(parse_u64, rows, COUNT_OF(rows));
 }
 
 static void number_outside_its_bounds_is_told_the_bounds(void **state) {
@@ -141,7 +140,7 @@ static void signed_number_reaches_both_ends_and_not_beyond(void **state) {
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		int64_t value = 77;
 		int err = parse_i64(
 			rows[i].text, strlen(rows[i].text), INT64_MIN, INT64_MAX, NULL, &value
@@ -194,7 +193,7 @@ static void duration_refuses_what_is_not_one(void **state) {
 	};
 
 	(void)state;
-	expect_bad(parse_duration_ns, rows, COUNT(rows));
+	expect_bad(parse_duration_ns, rows, COUNT_OF(rows));
 }
 
 static void duration_is_exact_to_the_nanosecond(void **state) {
@@ -219,7 +218,7 @@ static void duration_is_exact_to_the_nanosecond(void **state) {
 	};
 
 	(void)state;
-	expect_good(parse_duration_ns, rows, COUNT(rows));
+	expect_good(parse_duration_ns, rows, COUNT_OF(rows));
 }
 
 static void duration_error_says_what_is_allowed(void **state) {
@@ -258,7 +257,7 @@ static void size_refuses_what_is_not_one(void **state) {
 	};
 
 	(void)state;
-	expect_bad(parse_size_bytes, rows, COUNT(rows));
+	expect_bad(parse_size_bytes, rows, COUNT_OF(rows));
 }
 
 static void size_knows_powers_of_1024_from_powers_of_1000(void **state) {
@@ -282,7 +281,7 @@ static void size_knows_powers_of_1024_from_powers_of_1000(void **state) {
 	};
 
 	(void)state;
-	expect_good(parse_size_bytes, rows, COUNT(rows));
+	expect_good(parse_size_bytes, rows, COUNT_OF(rows));
 }
 
 static void percent_is_exact_to_a_part_per_million(void **state) {
@@ -297,8 +296,8 @@ static void percent_is_exact_to_a_part_per_million(void **state) {
 	uint64_t value = UNTOUCHED;
 
 	(void)state;
-	expect_bad(parse_percent_ppm, bad, COUNT(bad));
-	expect_good(parse_percent_ppm, good, COUNT(good));
+	expect_bad(parse_percent_ppm, bad, COUNT_OF(bad));
+	expect_good(parse_percent_ppm, good, COUNT_OF(good));
 	assert_int_equal(parse_percent_ppm(TEXT("101%"), 0, 1000000, &error, &value), -ERANGE);
 	assert_string_equal(error.text, "\"101%\" is out of range: 0% to 100% is allowed");
 }
@@ -320,7 +319,7 @@ static void boolean_is_one_of_six_words(void **state) {
 	struct parse_error error;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		bool value = !rows[i].value;
 		bool untouched = value;
 		int err = parse_bool(rows[i].text, rows[i].length, &error, &value);
@@ -357,7 +356,7 @@ static void format_is_short_and_picks_a_readable_unit(void **state) {
 	char text[PARSE_TEXT_BYTES];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		format_duration_ns(rows[i].value, text);
 		assert_string_equal(text, rows[i].duration);
 		format_percent_ppm(rows[i].value, text);
@@ -377,7 +376,7 @@ static void format_is_read_back_as_the_same_value(void **state) {
 
 	(void)state;
 	for (uint64_t value = 1; value < UINT64_MAX / 2; value += value / 3 + value / 29 + 1) {
-		for (size_t i = 0; i < COUNT(grains); i++) {
+		for (size_t i = 0; i < COUNT_OF(grains); i++) {
 			uint64_t shaped = value - value % grains[i];
 
 			format_duration_ns(shaped, text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/sockaddr.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <arpa/inet.h>
@@ -9,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define TEXT(literal) literal, sizeof(literal) - 1
-#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 // The resolver of this test: getaddrinfo() knows these names and no others. 255.255.255.255 is an
 // address that no socket may connect to without asking first: resolved, never usable.
@@ -57,7 +55,7 @@ int getaddrinfo(
 	assert_null(service);
 	assert_int_equal(hints->ai_family, AF_UNSPEC);
 	resolver_calls++;
-	for (size_t i = 0; i < COUNT(fake_names); i++) {
+	for (size_t i = 0; i < COUNT_OF(fake_names); i++) {
 		if (strcmp(fake_names[i].name, name) != 0)
 			continue;
 		for (const char *const *at = fake_names[i].addresses; *at != NULL; at++) {
@@ -88,11 +86,7 @@ static struct sock_addr addr_of(const char *text) {
 }
 
 static void parse_refuses_what_is_not_an_address_with_a_port(void **state) {
-	static const struct {
-		const char *text;
-		size_t length;
-		int err;
-	} rows[] = {
+	static const struct error_text rows[] = {
 		{TEXT(""), -EINVAL},
 		{TEXT(":"), -EINVAL},
 		{TEXT(":80"), -EINVAL},
@@ -139,7 +133,7 @@ static void parse_refuses_what_is_not_an_address_with_a_port(void **state) {
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct sock_addr addr = {.port = 7};
 		struct parse_error error = {""};
 		int err = sock_addr_parse(
@@ -177,7 +171,7 @@ static void parse_error_names_the_part_that_is_wrong(void **state) {
 	struct sock_addr addr;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		sock_addr_parse(
 			rows[i].text, strlen(rows[i].text), SOCK_ADDR_PORT_NEEDED, &error, &addr
 		);
@@ -212,7 +206,7 @@ static void parse_and_format_are_each_other_s_inverse(void **state) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct parse_error error;
 		struct sock_addr addr;
 
@@ -230,7 +224,7 @@ static void parse_host_takes_no_port_and_no_brackets(void **state) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++)
+	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		assert_int_equal(
 			sock_addr_parse_host(bad[i], strlen(bad[i]), NULL, &addr), -EINVAL
 		);
@@ -278,7 +272,7 @@ static void conversion_there_and_back_changes_nothing(void **state) {
 	static const char *const texts[] = {"1.2.3.4:80", "[2001:db8::1]:65535", "[fe80::1%lo]:1"};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(texts); i++) {
+	for (size_t i = 0; i < COUNT_OF(texts); i++) {
 		struct sock_addr addr = addr_of(texts[i]);
 		struct sockaddr_storage storage;
 		struct sock_addr back;
@@ -316,8 +310,8 @@ static void order_is_family_then_address_then_port_then_scope(void **state) {
 	struct sock_addr scoped = addr_of("[fe80::1%lo]:80");
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(sorted); i++) {
-		for (size_t j = 0; j < COUNT(sorted); j++) {
+	for (size_t i = 0; i < COUNT_OF(sorted); i++) {
+		for (size_t j = 0; j < COUNT_OF(sorted); j++) {
 			int order = sock_addr_compare(&sorted[i], &sorted[j]);
 
 			assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
@@ -359,7 +353,7 @@ static void addresses_are_told_apart_by_what_they_are_for(void **state) {
 	struct sock_addr none = {0};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct sock_addr addr = addr_of(rows[i].text);
 
 		assert_int_equal(sock_addr_is_loopback(&addr), rows[i].loopback);
@@ -396,7 +390,7 @@ static void subnet_matches_by_netmask_family_and_scope(void **state) {
 	struct sock_addr none = {0};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct sock_addr a = addr_of(rows[i].a);
 		struct sock_addr b = addr_of(rows[i].b);
 		struct sock_addr netmask =
@@ -444,7 +438,7 @@ static void resolve_asks_nobody_about_numbers_and_nonsense(void **state) {
 
 	(void)state;
 	resolver_calls = 0;
-	for (size_t i = 0; i < COUNT(bad); i++)
+	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		assert_int_equal(
 			sock_addr_resolve(bad[i], strlen(bad[i]), 1, SOCK_ADDR_NONE, &error, &addr),
 			-EINVAL
@@ -475,7 +469,7 @@ static void resolve_takes_the_first_usable_address_of_the_preferred_family(void 
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct parse_error error;
 		struct sock_addr addr;
 
@@ -518,7 +512,7 @@ static void resolve_says_why_a_name_gave_nothing(void **state) {
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		struct sock_addr addr = {.port = 7};
 		struct parse_error error;
 		int err = sock_addr_resolve(

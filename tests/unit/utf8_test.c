@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/utf8.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
-
-#define TEXT(literal) literal, sizeof(literal) - 1
 
 static void character_is_sized_by_its_own_bytes(void **state) {
 	static const struct {
@@ -23,7 +22,7 @@ static void character_is_sized_by_its_own_bytes(void **state) {
 	};
 
 	(void)state;
-	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+	for (size_t n = 0; n < COUNT_OF(rows); n++)
 		assert_int_equal(
 			utf8_character_size(rows[n].text, rows[n].size), rows[n].character_size
 		);
@@ -52,7 +51,7 @@ static void what_is_malformed_or_cut_is_none(void **state) {
 	};
 
 	(void)state;
-	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+	for (size_t n = 0; n < COUNT_OF(rows); n++)
 		assert_int_equal(utf8_character_size(rows[n].text, rows[n].size), 0);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <lib/wire.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct wire_reader reader_of(const void *data, size_t size) {
 	struct wire_reader reader;
