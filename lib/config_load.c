@@ -229,23 +229,41 @@ static void report_duplicate(
 		);
 }
 
+// Whether the parser's sentence tells all that the key takes: its words or its bounds.
+static bool error_tells_allowed(const struct config_key *key, int err) {
+	switch (key->type) {
+	case CONFIG_BOOL:
+	case CONFIG_ENUM:
+		return true;
+	case CONFIG_INT:
+	case CONFIG_DURATION:
+	case CONFIG_SIZE:
+	case CONFIG_PERCENT:
+		return err == -ERANGE;
+	case CONFIG_STRING:
+	case CONFIG_LIST:
+		return false;
+	}
+	return false;
+}
+
 static void report_bad_value(
 	struct config_load *load,
 	const struct config_section *section,
 	const struct config_key *key,
+	int err,
 	const struct parse_error *error
 ) {
 	char allowed[PARSE_ERROR_BYTES];
 
-	config_key_describe(key, allowed, sizeof(allowed));
-	// The parsers of the other types say it themselves.
-	if (key->type == CONFIG_STRING || key->type == CONFIG_LIST)
-		config_load_report(
-			load, "[%s] %s: %s; allowed: %s", section->name, key->name, error->text,
-			allowed
-		);
-	else
+	if (error_tells_allowed(key, err)) {
 		config_load_report(load, "[%s] %s: %s", section->name, key->name, error->text);
+		return;
+	}
+	config_key_describe(key, allowed, sizeof(allowed));
+	config_load_report(
+		load, "[%s] %s: %s; allowed: %s", section->name, key->name, error->text, allowed
+	);
 }
 
 static void assign_known(
@@ -273,7 +291,7 @@ static void assign_known(
 		return;
 	}
 	if (err != 0) {
-		report_bad_value(load, section, key, &error);
+		report_bad_value(load, section, key, err, &error);
 		return;
 	}
 	config_value_fini(key, value);

@@ -71,7 +71,14 @@ static void bad_value_is_quoted_with_what_is_allowed(void **state) {
 		 "false is needed\n"},
 		{"[probe]\ninterval = 5x\n",
 		 "t.conf:2: [probe] interval: \"5x\" is not a duration: a number followed by ns, us, ms, "
-		 "s, m, h or d is needed\n"},
+		 "s, m, h or d is needed; allowed: a duration from 10ms to 1h\n"},
+		{"[device x]\ngid_index = 3x\n",
+		 "t.conf:2: [device x] gid_index: \"3x\" is not a number: decimal digits, or 0x and "
+		 "hexadecimal digits, are needed; allowed: a number from -1 to 255\n"},
+		{"[probe]\nsize = 1kb\n",
+		 "t.conf:2: [probe] size: \"1kb\" is not a size: a number, alone or followed by B, KiB, "
+		 "MiB, GiB, TiB (1024) or k, M, G, T (1000), is needed; allowed: a size from 8B to "
+		 "64KiB\n"},
 		{"[probe]\ninterval = 9ms\n",
 		 "t.conf:2: [probe] interval: \"9ms\" is out of range: 10ms to 1h is allowed\n"},
 		{"[probe]\nsize = 4GiB\n",
