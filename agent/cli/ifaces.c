@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define QUOTED_BYTES 80
+
 enum {
 	OPTION_RULES,
 	OPTION_IFNAME,
@@ -107,7 +109,7 @@ static int parse_settings(
 }
 
 static int parse_rules(const char *value, bool *ret_is_nccl) {
-	char quoted[80];
+	char quoted[QUOTED_BYTES];
 
 	if (value == NULL || strcmp(value, "tocsin") == 0) {
 		*ret_is_nccl = false;
@@ -161,6 +163,19 @@ void ifaces_settings(
 	}
 }
 
+static int fail_reading(const struct ifaces *ifaces, int err, struct netif_error *error) {
+	const char *recording = ifaces->query.recording;
+	char place[QUOTED_BYTES] = "this machine";
+
+	if (recording != NULL)
+		escape_quote(recording, strlen(recording), place, sizeof(place));
+	snprintf(
+		error->text, sizeof(error->text), "cannot read the interfaces of %s: %s", place,
+		strerrordesc_np(-err)
+	);
+	return err;
+}
+
 int ifaces_decide(
 	const struct ifaces *ifaces,
 	struct netif_table **ret_table,
@@ -170,15 +185,8 @@ int ifaces_decide(
 	struct netif_table *table;
 	int err = netif_gather(&ifaces->query, &table);
 
-	if (err != 0) {
-		snprintf(
-			error->text, sizeof(error->text), "cannot read the interfaces%s%s: %s",
-			ifaces->query.recording == NULL ? "" : " from ",
-			ifaces->query.recording == NULL ? "" : ifaces->query.recording,
-			strerrordesc_np(-err)
-		);
-		return err;
-	}
+	if (err != 0)
+		return fail_reading(ifaces, err, error);
 	if (ifaces->is_nccl) {
 		err = netif_choose_nccl(table, &ifaces->nccl, ret_choice);
 		if (err != 0)
@@ -283,10 +291,12 @@ static int answer(const struct ifaces *ifaces, const struct arguments *arguments
 
 static int record(const struct ifaces *ifaces, const char *directory) {
 	int err = netif_record(&ifaces->query, directory);
+	char quoted[QUOTED_BYTES];
 
 	if (err == 0)
 		return EXIT_DONE;
-	command_complain("ifaces", "cannot record into %s: %s", directory, strerrordesc_np(-err));
+	escape_quote(directory, strlen(directory), quoted, sizeof(quoted));
+	command_complain("ifaces", "cannot record into %s: %s", quoted, strerrordesc_np(-err));
 	return EXIT_NEGATIVE;
 }
 

@@ -108,7 +108,14 @@ def an_option_goes_before_the_environment():
 def a_recording_that_is_not_there_is_told():
     done = tocsin("ifaces", "--from", "/nonexistent")
     expect((done.returncode, done.stdout), (1, ""))
-    assert "/nonexistent: No such file or directory" in done.stderr, done.stderr
+    assert 'interfaces of "/nonexistent": No such file or directory' in done.stderr, done.stderr
+
+
+def a_directory_with_control_characters_is_shown_harmless():
+    for option in ("--from", "--record"):
+        done = tocsin("ifaces", option, "/nonexistent/\x1b[31m")
+        expect((done.returncode, done.stdout), (1, ""))
+        assert '"/nonexistent/\\x1b[31m": No such file' in done.stderr, done.stderr
 
 
 def an_item_that_names_nothing_lists_what_there_is():
@@ -221,6 +228,7 @@ TESTS = [
     wrong_settings_are_named_and_quoted,
     an_option_goes_before_the_environment,
     a_recording_that_is_not_there_is_told,
+    a_directory_with_control_characters_is_shown_harmless,
     an_item_that_names_nothing_lists_what_there_is,
     a_list_that_is_wrong_shows_what_there_is_to_name,
     tables_keep_within_100_columns,
