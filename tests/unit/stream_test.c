@@ -266,6 +266,25 @@ static void passed_deadline_allows_what_can_be_done_at_once(void **state) {
 	close(ends[1]);
 }
 
+static void connect_that_is_done_counts_even_after_the_deadline(void **state) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	scoped_fd int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	socklen_t length = sizeof(address);
+
+	(void)state;
+	// An abstract name that the kernel chooses.
+	assert_int_equal(
+		bind(listener, (struct sockaddr *)&address, sizeof(address.sun_family)), 0
+	);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+	interrupt_connects = 1; // which a local connect finishes all the same
+	assert_int_equal(
+		stream_connect_until(fd, (struct sockaddr *)&address, length, passed()), 0
+	);
+}
+
 static void nothing_to_move_is_moved_at_once(void **state) {
 	(void)state;
 	assert_int_equal(stream_send_all(-1, "", 0, passed()), 0);
@@ -489,6 +508,7 @@ int main(void) {
 		cmocka_unit_test(send_moves_what_fits_and_then_says_so),
 		cmocka_unit_test(full_buffer_and_silent_peer_meet_the_deadline),
 		cmocka_unit_test(passed_deadline_allows_what_can_be_done_at_once),
+		cmocka_unit_test(connect_that_is_done_counts_even_after_the_deadline),
 		cmocka_unit_test(nothing_to_move_is_moved_at_once),
 		cmocka_unit_test(bad_descriptor_is_an_error),
 		cmocka_unit_test(transfer_survives_a_storm_of_signals),
