@@ -33,7 +33,7 @@ CASES = [
 ]
 
 
-def tally(*records):
+def tally(*records, options=()):
     """(exit status, standard output) for one build with these records; None is a lost one."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         logs = pathlib.Path(name) / "meson-logs"
@@ -44,7 +44,7 @@ def tally(*records):
             lines = [json.dumps({**common, **record}) for record in records if record]
             (logs / "testlog.json").write_text("\n".join(lines), encoding="utf-8")
         build = f"release:{name}:3:{len(records)}"
-        done = subprocess.run([sys.executable, str(TALLY), build], text=True,
+        done = subprocess.run([sys.executable, str(TALLY), *options, build], text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False)
         assert done.stderr == "", done.stderr
         return done.returncode, done.stdout
@@ -69,6 +69,23 @@ def a_program_that_never_ran_is_counted():
     assert code == 1 and said.splitlines()[-1] == "1 passed, 1 failed, 0 skipped", said
 
 
+def what_was_skipped_as_a_whole_is_said_to_have_run_nothing():
+    why = {"stdout": "1..1\nok 1 - a # SKIP no root\n"}
+    no_reason = {"stdout": "1..1\nnot ok 1 # SKIP needs_root\n"}
+    bad = {"stdout": "1..1\nnot ok 1 - a\n", "returncode": 1}
+    good = {"stdout": "1..1\nok 1 - a\n"}
+    for records, options, status in (
+            ((why, why), (), 1), ((why, why), ("--chosen",), 0),
+            ((why, no_reason), ("--chosen",), 1),
+            ((why, None), ("--chosen",), 1), ((why, bad), ("--chosen",), 1),
+            ((why, good), ("--chosen",), 0), ((why, good), (), 0)):
+        code, said = tally(*records, options=options)
+        assert code == status, (records, options, said)
+        idle = all(one in (why, no_reason) for one in records)
+        assert ("\nnothing ran: all 2 were skipped" in said) == idle, said
+        assert said.splitlines()[-1].endswith(" skipped"), said
+
+
 def failures_come_with_their_output_and_skips_with_their_reason():
     _, said = tally({"stdout": "1..2\nnot ok 1 - b\n# because\nok 2 - c # SKIP no device\n",
                      "stderr": "and why", "returncode": 1})
@@ -82,6 +99,8 @@ if __name__ == "__main__":
              for title, record, expected in CASES] + [
         ("a build that fails is counted as failed", a_build_that_fails_is_counted),
         ("a program that never ran is counted as failed", a_program_that_never_ran_is_counted),
+        ("what was skipped as a whole is said to have run nothing",
+         what_was_skipped_as_a_whole_is_said_to_have_run_nothing),
         ("failures come with their output, skips with their reason",
          failures_come_with_their_output_and_skips_with_their_reason),
     ])

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Counts what test programs said, from meson's logs of one or more builds.
 
-    tally.py KIND:BUILD-DIRECTORY:WALL-SECONDS:PROGRAMS ...
+    tally.py [--chosen] KIND:BUILD-DIRECTORY:WALL-SECONDS:PROGRAMS ...
 
 Every TAP line counts as one test, and a program without TAP as one. A program that
 crashed, timed out, stopped short of its plan or ran nothing counts as a failed test of
 its own, whatever its lines said, and so does a build with fewer programs than expected.
 Prints where the time went, the skips with their reasons, the failures with their output,
-and last: N passed, N failed, N skipped. Exits with 1 if anything failed or nothing ran.
+and last: N passed, N failed, N skipped. Exits with 1 if anything failed or nothing ran;
+with --chosen, for a suite or test asked for by name, skips that all have a reason will do.
 """
 
 import json
@@ -139,9 +140,19 @@ def print_times(builds, programs):
                   f"{len(those)} programs, slowest {slowest.name} {slowest.seconds:.1f}")
 
 
+def exit_status(programs, passed, failed, chosen):
+    if failed > 0:
+        return 1
+    if passed > 0:
+        return 0
+    skips = [reason for program in programs for _, reason in program.skipped]
+    return 0 if chosen and skips and all(skips) else 1
+
+
 def main(arguments):
+    chosen = arguments[:1] == ["--chosen"]
     builds, programs, short = [], [], []
-    for argument in arguments:
+    for argument in arguments[1 if chosen else 0:]:
         kind, directory, wall, expected = argument.split(":")
         builds.append((kind, directory, int(wall)))
         found = programs_of(kind, directory)
@@ -157,8 +168,10 @@ def main(arguments):
     print_failures(programs)
     for what in short:
         print(f"\nFAILED: {what}")
+    if passed + failed == 0 and skipped > 0:
+        print(f"\nnothing ran: all {skipped} were skipped, for the reasons above")
     print(f"\n{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed > 0 or passed == 0 else 0
+    return exit_status(programs, passed, failed, chosen)
 
 
 if __name__ == "__main__":

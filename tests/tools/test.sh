@@ -101,5 +101,5 @@ verb_test() {
 	done
 	# The list is words on purpose.
 	# shellcheck disable=SC2086
-	"$(tool python3)" tests/tools/tally.py $tallied
+	"$(tool python3)" tests/tools/tally.py ${chosen:+--chosen} $tallied
 }
