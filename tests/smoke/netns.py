@@ -126,5 +126,5 @@ def veth(name, *addresses, up=True, peer_up=True):
        *([f"link set {name} up"] if up else []),
        *[f"addr add {address} dev {name}" + (" nodad" if ":" in address else "")
          for address in addresses])
-    if up and peer_up:
-        wait_for(lambda: is_running(name), f"{name} to run")
+    if up and peer_up:  # each end is told to run by itself, in whichever order
+        wait_for(lambda: is_running(name) and is_running(peer), f"{name} and {peer} to run")
