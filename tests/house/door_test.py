@@ -178,6 +178,17 @@ def an_old_build_directory_is_brought_up_to_date():
         assert (directory / "calls").read_text(encoding="utf-8") == f"-C {name} build.ninja\n"
 
 
+def tests_are_listed_by_suite_within_100_columns():
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        names = [f"name{number:02}" for number in range(40)]
+        lines = "\n".join(["house tidy"] + [f"unit {one}" for one in names])
+        done = sourced(pathlib.Path(name), f"printf '%s\\n' '{lines}' | list_by_suite")
+        said = done.stdout.splitlines()
+        assert said[:1] == ["  house: tidy"] and said[1].startswith("  unit: name00 name01 "), said
+        assert done.stdout.split()[3:] == names, said
+        assert all(len(line) <= 100 for line in said) and len(said) == 5, said
+
+
 def whole_build(status):
     """(exit status, output) of build_whole around a build that ends so."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
@@ -235,6 +246,8 @@ if __name__ == "__main__":
         ("every package says why it is there", every_package_says_why),
         ("an old build directory is brought up to date",
          an_old_build_directory_is_brought_up_to_date),
+        ("tests are listed by suite within 100 columns",
+         tests_are_listed_by_suite_within_100_columns),
         ("a build that fails behind its pipe is seen", a_build_that_fails_behind_its_pipe_is_seen),
         ("CI ends with the count and fails if either part fails",
          ci_ends_with_the_count_and_fails_if_either_part_fails),

@@ -66,6 +66,15 @@ test_kind() {
 		</dev/null 2>&1 | thin_out
 }
 
+# Such lines as one list per suite, in lines of at most 100 columns.
+list_by_suite() {
+	sort | awk '
+		$1 != suite { if (line) print line; suite = $1; line = "  " suite ":" }
+		length(line) + 1 + length($2) > 100 { print line; line = "   " }
+		{ line = line " " $2 }
+		END { if (line) print line }'
+}
+
 verb_test() {
 	[ $# -le 1 ] || die "test takes one SUITE or NAME"
 	chosen=${1-}
@@ -74,8 +83,7 @@ verb_test() {
 	tests=$(tests_read)
 	if [ -n "$chosen" ] && ! printf '%s\n' "$tests" | tr ' ' '\n' | grep -qxF -e "$chosen"; then
 		say "dev: test: '$chosen' is neither a suite nor a test. There are, by suite:"
-		printf '%s\n' "$tests" | awk '{ names[$1] = names[$1] " " $2 }
-			END { for (suite in names) print "  " suite ":" names[suite] }' | sort >&2
+		printf '%s\n' "$tests" | list_by_suite >&2
 		exit 2
 	fi
 	export ASAN_OPTIONS=detect_stack_use_after_return=1
