@@ -91,7 +91,10 @@ int endpoint_text_split(
 	if (err != 0)
 		return err;
 	if (endpoint.host_length == 0)
-		return parse_fail(error, -EINVAL, text, length, "has no host: HOST:PORT is needed");
+		return parse_fail(
+			error, -EINVAL, text, length, "has no host: %s is needed",
+			default_port == SOCK_ADDR_PORT_NEEDED ? "HOST:PORT" : "HOST[:PORT]"
+		);
 	if (port_text == NULL && default_port == SOCK_ADDR_PORT_NEEDED)
 		return parse_fail(
 			error, -EINVAL, text, length,
@@ -174,8 +177,7 @@ int endpoint_text_fail(struct parse_error *error, int err, const char *text, siz
 	default:
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"is not an address: 192.0.2.1, 2001:db8::1 or fe80::1%%INTERFACE is "
-			"needed, with a port 192.0.2.1:PORT or [2001:db8::1]:PORT"
+			"is not an address as 192.0.2.1, 2001:db8::1 or fe80::1%%eth0 is"
 		);
 	}
 }

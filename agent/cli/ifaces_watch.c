@@ -44,7 +44,11 @@ static void look(const struct ifaces *ifaces, struct view *ret_view) {
 
 	memset(ret_view, 0, sizeof(*ret_view));
 	if (ifaces_decide(ifaces, &ret_view->table, &choice, &error) != 0) {
-		snprintf(ret_view->choice, sizeof(ret_view->choice), "none: %.1000s", error.text);
+		// The sentence alone: a change is one line, and the list below is of changes too.
+		snprintf(
+			ret_view->choice, sizeof(ret_view->choice), "none: %.*s",
+			(int)strcspn(error.text, "\n"), error.text
+		);
 		return;
 	}
 	describe(ifaces, ret_view->table, choice, ret_view->choice, sizeof(ret_view->choice));

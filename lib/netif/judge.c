@@ -69,7 +69,7 @@ int netif_fail(struct netif_error *error, int err, const char *format, ...) {
 
 // Appends when it fits together with the longest ending; false when it does not.
 static bool append(char *text, size_t text_size, const char *more) {
-	static const char ending[] = " and 4294967295 more";
+	static const char ending[] = "\n  and 4294967295 more";
 	size_t used = strlen(text);
 
 	if (used + strlen(more) + sizeof(ending) > text_size)
@@ -82,16 +82,17 @@ static void list_candidates(
 	struct netif_error *error, const struct netif_choice *all, const struct netif_table *table
 ) {
 	char candidate[NETIF_CANDIDATE_BYTES];
+	char line[NETIF_CANDIDATE_BYTES + 3];
 	size_t used;
 
 	for (size_t n = 0; n < all->count; n++) {
 		netif_candidate_print(table, &all->judgements[n], candidate);
-		if ((n == 0 || append(error->text, sizeof(error->text), ", ")) &&
-		    append(error->text, sizeof(error->text), candidate))
+		snprintf(line, sizeof(line), "\n  %s", candidate);
+		if (append(error->text, sizeof(error->text), line))
 			continue;
 		used = strlen(error->text);
 		snprintf(
-			error->text + used, sizeof(error->text) - used, " and %zu more",
+			error->text + used, sizeof(error->text) - used, "\n  and %zu more",
 			all->count - n
 		);
 		return;
@@ -104,7 +105,7 @@ void netif_error_list(struct netif_error *error, const struct netif_table *table
 	if (choice_create(table, &all) != 0)
 		return; // the sentence stands without the list
 	append(error->text, sizeof(error->text),
-	       all->count == 0 ? "; there is no interface" : "; there are ");
+	       all->count == 0 ? "\nThere is no interface" : "\nThere are:");
 	list_candidates(error, all, table);
 	netif_choice_destroy(all);
 }

@@ -16,7 +16,7 @@ choice_note(struct netif_choice *choice, const char *format, ...);
 __attribute__((format(printf, 3, 4))) int
 netif_fail(struct netif_error *error, int err, const char *format, ...);
 
-// As netif_fail, with what the machine has behind the sentence: "; there are lo 127.0.0.1/8, ...".
+// As netif_fail, with what the machine has below the sentence, see netif_error_list().
 __attribute__((format(printf, 4, 5))) int netif_fail_listing(
 	struct netif_error *error, int err, const struct netif_table *table, const char *format, ...
 );

@@ -164,8 +164,7 @@ static void parse_error_names_the_part_that_is_wrong(void **state) {
 		{"[::1%lo]:1",
 		 "\"[::1%lo]:1\" has a % scope, which only a link-local address can have"},
 		{"300.1.2.3:1",
-		 "\"300.1.2.3:1\" is not an address: 192.0.2.1, 2001:db8::1 or "
-		 "fe80::1%INTERFACE is needed, with a port 192.0.2.1:PORT or [2001:db8::1]:PORT"},
+		 "\"300.1.2.3:1\" is not an address as 192.0.2.1, 2001:db8::1 or fe80::1%eth0 is"},
 	};
 	struct parse_error error;
 	struct sock_addr addr;

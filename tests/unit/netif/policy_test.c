@@ -29,7 +29,7 @@ static void settings_that_make_no_sense_are_refused(void **state) {
 		{NULL, "", NULL, "TOCSIN_SOCKET_FAMILY: \"\""},
 		{NULL, "ipx", NULL, "TOCSIN_SOCKET_FAMILY: \"ipx\""},
 		{NULL, NULL, "300.1.2.3", "--peer: \"300.1.2.3\""},
-		{NULL, NULL, "", "--peer"},
+		{NULL, NULL, "", "--peer: \"\" has no host: HOST[:PORT] is needed"},
 		{NULL, NULL, "10.0.0.1 ", "--peer"},
 		{NULL, "ipv4", "fd00::1", "--peer is IPv6, but TOCSIN_SOCKET_FAMILY asks for IPv4"},
 		{NULL, "AF_INET6", "10.0.0.1",
@@ -101,9 +101,9 @@ static void an_item_that_names_nothing_is_an_error_listing_what_exists(void **st
 		understand(items[n], NULL, NULL, &policy);
 		assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
 		assert_null(choice);
-		assert_non_null(
-			strstr(error.text, "there are lo 127.0.0.1/8, eth0 10.0.0.1/24, eth1")
-		);
+		assert_non_null(strstr(
+			error.text, "\nThere are:\n  lo 127.0.0.1/8\n  eth0 10.0.0.1/24\n  eth1"
+		));
 		assert_non_null(
 			strstr(error.text, policy.selector.items[policy.selector.count - 1].text)
 		);
@@ -128,7 +128,7 @@ static void a_long_list_of_what_exists_says_how_many_more(void **state) {
 	table = fixture_table(links);
 	understand("ib", NULL, NULL, &policy);
 	assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
-	assert_non_null(strstr(error.text, " more"));
+	assert_non_null(strstr(error.text, "\n  and "));
 	assert_true(strlen(error.text) < sizeof(error.text));
 	netif_table_destroy(table);
 }

@@ -20,7 +20,7 @@ struct netif_setting {
 };
 
 struct netif_error {
-	char text[NETIF_ERROR_BYTES]; // one sentence that quotes what is wrong
+	char text[NETIF_ERROR_BYTES]; // a sentence that quotes what is wrong; perhaps a list below
 };
 
 // Why a candidate is out, or that it is in.
@@ -104,6 +104,6 @@ void netif_candidate_print(
 	char text[static NETIF_CANDIDATE_BYTES]
 );
 
-// Puts what the machine has behind the sentence, as far as it fits: "; there are lo 127.0.0.1/8,
-// ..." and how many more.
+// Puts what the machine has below the sentence, as far as it fits: a line "There are:", one
+// for each address or link without any, and how many more.
 void netif_error_list(struct netif_error *error, const struct netif_table *table);
