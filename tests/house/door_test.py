@@ -76,7 +76,9 @@ def help_explains_every_verb():
 def wrong_words_are_refused_by_name():
     with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
         for words in (["frobnicate"], ["build", "frobnicate"], ["lint", "frobnicate"],
-                      ["bench", "frobnicate"], ["bench", "--frobnicate"], ["fuzz", "6frobnicate"]):
+                      ["bench", "frobnicate"], ["bench", "--frobnicate"], ["fuzz", "6frobnicate"],
+                      ["fuzz", "frobnicate"], ["fuzz", "5", "frobnicate"],
+                      ["fuzz", "--frobnicate"]):
             done = machine.dev(*words)
             assert done.returncode == 2, (words, done)
             assert "frobnicate" in done.stderr or words[0] == "lint", done.stderr
@@ -84,9 +86,9 @@ def wrong_words_are_refused_by_name():
 
 def fuzzing_for_ever_is_refused():
     with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
-        for seconds in ("0", "00"):
-            done = machine.dev("fuzz", seconds)
-            assert done.returncode == 2 and f"'{seconds}'" in done.stderr, done
+        for seconds in ("0", "00", "-1", "1000000", "9" * 40):
+            done = machine.dev("fuzz", seconds, "wire")
+            assert done.returncode == 2 and f"'{seconds}' is not" in done.stderr, done
 
 
 def setup_with_nothing_missing_calls_no_apt():

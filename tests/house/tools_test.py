@@ -5,8 +5,10 @@
     tools_test.py SOURCE-ROOT
 """
 
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,8 +21,8 @@ BROKEN_TARGET = "echo 'Test unit written to out/broken-crash-1'; exit 77"
 IDLE_TARGET = "exit 0"
 
 
-def fuzz(target, *names):
-    """(exit status, output) of fuzz.py over one target that behaves so."""
+def fuzz(target, *names, until=None):
+    """(exit status, output) of fuzz.py over one target that behaves so, or what until gives."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         root = pathlib.Path(name)
         (root / "tests/fuzz/corpus/one").mkdir(parents=True)
@@ -29,9 +31,14 @@ def fuzz(target, *names):
         program.parent.mkdir(parents=True)
         program.write_text(f"#!/bin/sh\n{target}\n", encoding="utf-8")
         program.chmod(0o755)
-        done = subprocess.run([sys.executable, str(FUZZ), "out", "1", *names], cwd=root, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        return done.returncode, done.stdout + done.stderr
+        os.mkfifo(root / "pid")
+        with subprocess.Popen([sys.executable, str(FUZZ), "out", "1", *names], cwd=root, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as process:
+            if until is not None:
+                until(root, process)
+            said = process.communicate()[0]
+        return process.returncode, said
 
 
 def fuzz_prints_executions_of_a_target_without_finding():
@@ -52,6 +59,25 @@ def fuzz_fails_on_a_target_that_executed_nothing():
 def fuzz_refuses_an_unknown_target_by_name():
     code, said = fuzz(QUIET_TARGET, "other")
     assert code == 2 and "'other'" in said and "one" in said, said
+
+
+def fuzz_runs_a_target_that_is_named_twice_once():
+    code, said = fuzz(QUIET_TARGET, "one", "one")
+    assert code == 0 and said.startswith("1 targets"), said
+
+
+def fuzz_ends_its_targets_with_itself():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        pids = []
+
+        def end(root, process):
+            # Both ends of the FIFO block until the target is there.
+            pids.append(int((root / "pid").read_text(encoding="ascii")))
+            process.send_signal(number)  # pylint: disable=cell-var-from-loop
+
+        code, said = fuzz("echo $$ >pid; exec sleep 600", until=end)
+        assert code == 128 + number and "FINDING" not in said, (code, said)
+        assert not pathlib.Path(f"/proc/{pids[0]}").exists()
 
 
 def commits_said(subject, body):
@@ -87,5 +113,8 @@ if __name__ == "__main__":
         ("fuzz fails on a target that executed nothing",
          fuzz_fails_on_a_target_that_executed_nothing),
         ("fuzz refuses an unknown target by name", fuzz_refuses_an_unknown_target_by_name),
+        ("fuzz runs a target that is named twice once",
+         fuzz_runs_a_target_that_is_named_twice_once),
+        ("fuzz ends its targets with itself", fuzz_ends_its_targets_with_itself),
         ("lint wants commits of area, verb and reason", lint_wants_commits_of_area_verb_and_reason),
     ])

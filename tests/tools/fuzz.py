@@ -6,21 +6,56 @@
 
 Seeds are read from tests/fuzz/corpus/TARGET; new inputs go to BUILD-DIRECTORY/corpus, and
 a finding to BUILD-DIRECTORY/findings, whose path is printed. Exits with 1 on any finding.
+SIGINT and SIGTERM end the targets, and then the program.
 """
 
 import concurrent.futures
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 INPUT_SECONDS_MAX = 10
 MEMORY_MIB_MAX = 2048
 
 
-def run(build, seconds, name):
+class Targets:
+    """The processes that run, so that a signal can end them: all, and those about to start."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.running = set()
+        self.ended = False
+
+    def run(self, command, output):
+        """The exit status, or None when the end came."""
+        with self.lock:
+            if self.ended:
+                return None
+            process = subprocess.Popen(  # pylint: disable=consider-using-with
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            self.running.add(process)
+        code = process.wait()
+        with self.lock:
+            self.running.discard(process)
+            return None if self.ended else code
+
+    def end(self, number, _frame):
+        """The handler of signals, in the main thread, which takes the lock nowhere else."""
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+        with self.lock:
+            self.ended = True
+            for process in self.running:
+                process.kill()
+        raise SystemExit(128 + number)
+
+
+def run(targets, build, seconds, name):
     corpus, logs, findings = (build / part for part in ("corpus", "logs", "findings"))
     for directory in (corpus / name, logs, findings):
         directory.mkdir(parents=True, exist_ok=True)
@@ -32,8 +67,9 @@ def run(build, seconds, name):
     ]
     started = time.monotonic()
     with log.open("wb") as output:
-        code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output,
-                              stderr=subprocess.STDOUT, check=False).returncode
+        code = targets.run(command, output)
+    if code is None:
+        return None
     took = time.monotonic() - started
     said = log.read_text(encoding="utf-8", errors="replace")
 
@@ -59,10 +95,13 @@ def main(arguments):
         if name not in known:
             print(f"fuzz: '{name}' is not one of: {' '.join(known)}", file=sys.stderr)
             return 2
-    names = wanted or known
+    names = list(dict.fromkeys(wanted)) or known  # each once: two would share files
+    targets = Targets()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, targets.end)
     print(f"{len(names)} targets for {seconds} s each, {os.cpu_count()} at a time", flush=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        rows = list(pool.map(lambda name: run(build, seconds, name), names))
+        rows = list(pool.map(lambda name: run(targets, build, seconds, name), names))
     print(f"\n{'target':16} {'executions':>12} {'per second':>11} {'new inputs':>11}  finding")
     for row in rows:
         rate = row["executions"] / max(row["seconds"], 0.001)
