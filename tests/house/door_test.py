@@ -84,6 +84,17 @@ def wrong_words_are_refused_by_name():
             assert "frobnicate" in done.stderr or words[0] == "lint", done.stderr
 
 
+def words_too_many_or_empty_are_refused():
+    with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
+        for words, wrong in ((["help", "x"], "help takes no argument"),
+                             (["test", ""], "'' is neither a suite nor a test"),
+                             (["build", ""], "'' is not one of"),
+                             (["fuzz", ""], "'' is not one of"),
+                             (["test", "a", "b"], "test takes one")):
+            done = machine.dev(*words)
+            assert done.returncode == 2 and wrong in done.stderr and not done.stdout, done
+
+
 def fuzzing_for_ever_is_refused():
     with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
         for seconds in ("0", "00", "-1", "1000000", "9" * 40):
@@ -180,6 +191,17 @@ def an_old_build_directory_is_brought_up_to_date():
         assert (directory / "calls").read_text(encoding="utf-8") == f"-C {name} build.ninja\n"
 
 
+def a_build_with_nothing_to_do_is_silent():
+    # The stand-in for ninja says what it would do, and whether it was only asked (-n).
+    for would, told in (("ninja: no work to do.", ""), ("[1/2] CC a.o", "[1/2] CC a.o\n")):
+        with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+            (pathlib.Path(name) / "build.ninja").touch()
+            ninja = f"ninja_stand_in() {{ echo '{would}'; }}"
+            done = sourced(pathlib.Path(name), ninja, "tool() { echo ninja_stand_in; }",
+                           "build release")
+            assert (done.returncode, done.stdout) == (0, told), done
+
+
 def tests_are_listed_by_suite_within_100_columns():
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         names = [f"name{number:02}" for number in range(40)]
@@ -232,6 +254,7 @@ if __name__ == "__main__":
     tap.run([
         ("help explains every verb", help_explains_every_verb),
         ("wrong words are refused by name", wrong_words_are_refused_by_name),
+        ("words too many or empty are refused", words_too_many_or_empty_are_refused),
         ("fuzzing for ever is refused", fuzzing_for_ever_is_refused),
         ("setup with nothing missing calls no apt", setup_with_nothing_missing_calls_no_apt),
         ("setup installs only what is missing", setup_installs_only_what_is_missing),
@@ -248,6 +271,7 @@ if __name__ == "__main__":
         ("every package says why it is there", every_package_says_why),
         ("an old build directory is brought up to date",
          an_old_build_directory_is_brought_up_to_date),
+        ("a build with nothing to do is silent", a_build_with_nothing_to_do_is_silent),
         ("tests are listed by suite within 100 columns",
          tests_are_listed_by_suite_within_100_columns),
         ("a build that fails behind its pipe is seen", a_build_that_fails_behind_its_pipe_is_seen),

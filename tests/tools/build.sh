@@ -67,10 +67,14 @@ configure() {
 	fi
 }
 
-# Builds everything of a kind, or only the named targets of it.
+# Builds everything of a kind, or only the named targets of it. Silent if all is there:
+# what follows is what was asked for.
 build() {
 	kind=$1
 	shift
 	configure "$kind"
+	case $("$(tool ninja)" -C "$(build_dir "$kind")" -n "$@" 2>&1 </dev/null) in
+	*"ninja: no work to do.") return 0 ;;
+	esac
 	"$(tool ninja)" -C "$(build_dir "$kind")" "$@" </dev/null
 }

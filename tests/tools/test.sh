@@ -78,6 +78,7 @@ list_by_suite() {
 verb_test() {
 	[ $# -le 1 ] || die "test takes one SUITE or NAME"
 	chosen=${1-}
+	[ $# -eq 0 ] || [ -n "$chosen" ] || die "test: '' is neither a suite nor a test"
 	need build test fuzz
 	configure release
 	tests=$(tests_read)
