@@ -31,8 +31,12 @@ static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_IFNAME] = {"ifname", "LIST", "which interfaces may be chosen; see below"},
 	[OPTION_FAMILY] =
 		{"family", "FAMILY",
-		 "any (the default), ipv4 or ipv6; with nccl AF_INET or AF_INET6"},
-	[OPTION_PEER] = {"peer", "ADDR", "a node to be reached; with nccl what NCCL_COMM_ID says"},
+		 "any (the default), ipv4, ipv6, inet, inet6, AF_INET or AF_INET6,\n"
+		 "in either case; with nccl AF_INET or AF_INET6 as written here"},
+	[OPTION_PEER] =
+		{"peer", "ADDR",
+		 "a node to be reached, its port optional; with nccl what\n"
+		 "NCCL_COMM_ID says"},
 	[OPTION_EXPLAIN] =
 		{"explain", NULL,
 		 "also every candidate, its facts, and why it was taken or dropped"},

@@ -37,6 +37,18 @@ bool address_equal_ip(const struct sock_addr *a, const struct sock_addr *b) {
 	return a->family == b->family && memcmp(a->address, b->address, sizeof(a->address)) == 0;
 }
 
+const char *address_fault_as_peer(const struct sock_addr *address) {
+	bool is_v4 = address->family == SOCK_ADDR_V4;
+
+	if (sock_addr_is_any(address))
+		return "is no node's address: it stands for any";
+	if (is_v4 ? (address->address[0] & 0xf0) == 0xe0 : address->address[0] == 0xff)
+		return "is a multicast address, not that of a node";
+	if (is_v4 && memcmp(address->address, "\xff\xff\xff\xff", 4) == 0)
+		return "is the broadcast address, not that of a node";
+	return NULL;
+}
+
 void address_print(const struct sock_addr *address, char text[static SOCK_ADDR_TEXT_BYTES]) {
 	struct sock_addr bare = *address;
 

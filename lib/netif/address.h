@@ -24,5 +24,8 @@ uint32_t address_bytes(const struct sock_addr *address); // 4 or 16
 // The same IP address, whatever the scopes: a route's source address has none.
 bool address_equal_ip(const struct sock_addr *a, const struct sock_addr *b);
 
+// What is wrong with it as the address of a node to be reached, or NULL.
+const char *address_fault_as_peer(const struct sock_addr *address);
+
 // Without the scope, which on a recording is not an interface of this machine.
 void address_print(const struct sock_addr *address, char text[static SOCK_ADDR_TEXT_BYTES]);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "address.h"
 #include "judge.h"
 
 #include <lib/escape.h>
@@ -6,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #define QUOTED_BYTES 80
 
@@ -29,7 +31,7 @@ static int parse_family(
 	if (setting->value == NULL)
 		return 0;
 	for (size_t n = 0; n < sizeof(families) / sizeof(families[0]); n++) {
-		if (strcmp(setting->value, families[n].word) == 0) {
+		if (strcasecmp(setting->value, families[n].word) == 0) {
 			*ret_family = families[n].family;
 			return 0;
 		}
@@ -44,13 +46,22 @@ static int parse_family(
 static int parse_peer(
 	const struct netif_setting *setting, struct sock_addr *ret_peer, struct netif_error *error
 ) {
+	char quoted[QUOTED_BYTES];
 	struct parse_error why;
+	struct sock_addr peer;
+	const char *fault;
 
 	if (setting->value == NULL)
 		return 0;
-	if (sock_addr_parse(setting->value, strlen(setting->value), 0, &why, ret_peer) != 0)
+	if (sock_addr_parse(setting->value, strlen(setting->value), 0, &why, &peer) != 0)
 		return netif_fail(error, -EINVAL, "%s: %s", setting->origin, why.text);
-	ret_peer->port = 0;
+	fault = address_fault_as_peer(&peer);
+	if (fault != NULL) {
+		escape_quote(setting->value, strlen(setting->value), quoted, sizeof(quoted));
+		return netif_fail(error, -EINVAL, "%s: %s %s", setting->origin, quoted, fault);
+	}
+	peer.port = 0;
+	*ret_peer = peer;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "score.h"
 
 #include <lib/netif/tocsin.h>
+#include <lib/suggestion.h>
 
 #include <errno.h>
 #include <linux/if_addr.h>
@@ -172,6 +173,18 @@ static const char *what_is_missing(const struct netif_item *item) {
 	return "matches nothing";
 }
 
+// A misspelt word reads as the beginning of a name.
+static bool is_nearly_default_route(const struct netif_item *item) {
+	static const char word[] = "default-route";
+	struct suggestion suggestion;
+
+	if (item->kind != NETIF_ITEM_PREFIX)
+		return false;
+	suggestion_init(&suggestion, item->name);
+	suggestion_add(&suggestion, word, strlen(word));
+	return suggestion.nearest_size > 0;
+}
+
 static int check_items(
 	const struct netif_table *table,
 	const struct netif_policy *policy,
@@ -183,8 +196,9 @@ static int check_items(
 		if (item_names_something(item, table))
 			continue;
 		return netif_fail_listing(
-			error, -ENOENT, table, "%s: item %s %s", policy->settings.ifname.origin,
-			item->text, what_is_missing(item)
+			error, -ENOENT, table, "%s: item %s %s%s", policy->settings.ifname.origin,
+			item->text, what_is_missing(item),
+			is_nearly_default_route(item) ? "; did you mean default-route?" : ""
 		);
 	}
 	return 0;
@@ -211,6 +225,29 @@ static int rank(const struct netif_table *table, struct netif_choice *choice) {
 	return 0;
 }
 
+// Why none of a link's addresses, of the peer's family if it has one, is the choice.
+static const char *why_not_this_way(
+	const struct netif_table *table,
+	const struct netif_choice *choice,
+	const struct netif_link *way,
+	uint8_t family
+) {
+	const char *why = "no address of the family";
+
+	for (size_t n = 0; n < choice->count; n++) {
+		const struct netif_judgement *judgement = &choice->judgements[n];
+
+		if (&table->links[judgement->link] != way)
+			continue;
+		if (judgement->reason == NETIF_TAKEN)
+			return "it comes later in the list";
+		if (judgement->address < 0 ||
+		    table->addresses[judgement->address].address.family == family)
+			why = netif_reason_text(judgement->reason);
+	}
+	return why;
+}
+
 // Says so when the kernel's way to the peer played no part.
 static void note_peer(
 	const struct netif_table *table,
@@ -220,7 +257,7 @@ static void note_peer(
 	const struct netif_route *route = netif_table_route(table, &policy->peer);
 	const struct netif_setting *setting = &policy->settings.peer;
 	const struct netif_link *way;
-	char name[NETIF_NAME_TEXT_BYTES] = "another way";
+	char name[NETIF_NAME_TEXT_BYTES];
 
 	if (policy->peer.family == SOCK_ADDR_NONE)
 		return;
@@ -233,14 +270,14 @@ static void note_peer(
 		return;
 	}
 	way = netif_table_link_by_index(table, route->link_index);
-	if (way != NULL)
-		netif_name_print(way->name, name);
-	if (choice->chosen_count > 0 && choice->judgements[choice->chosen[0]].score.route == 0)
-		choice_note(
-			choice,
-			"%s %s is reached by %s, which did not qualify or comes later in the list",
-			setting->origin, setting->value, name
-		);
+	if (way == NULL || choice->chosen_count == 0 ||
+	    choice->judgements[choice->chosen[0]].score.route != 0)
+		return;
+	netif_name_print(way->name, name);
+	choice_note(
+		choice, "%s %s is reached by %s, which was not taken: %s", setting->origin,
+		setting->value, name, why_not_this_way(table, choice, way, policy->peer.family)
+	);
 }
 
 int netif_choose(

@@ -142,6 +142,8 @@ static bool looks_like_host(struct piece piece) {
 }
 
 static const char *parse_item(struct piece piece, bool exact, struct netif_item *item) {
+	const char *wrong;
+
 	if (piece_take(&piece, "=")) {
 		if (exact)
 			return "has a = of its own behind the one before the list";
@@ -165,7 +167,8 @@ static const char *parse_item(struct piece piece, bool exact, struct netif_item 
 	}
 	if (piece_take(&piece, "peer:")) {
 		item->kind = NETIF_ITEM_PEER;
-		return parse_host(piece, item);
+		wrong = parse_host(piece, item);
+		return wrong == NULL ? address_fault_as_peer(&item->peer) : wrong;
 	}
 	if (memchr(piece.text, '/', piece.length) != NULL) {
 		item->kind = NETIF_ITEM_NETWORK;

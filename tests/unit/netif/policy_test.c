@@ -31,6 +31,14 @@ static void settings_that_make_no_sense_are_refused(void **state) {
 		{NULL, NULL, "300.1.2.3", "--peer: \"300.1.2.3\""},
 		{NULL, NULL, "", "--peer: \"\" has no host: HOST[:PORT] is needed"},
 		{NULL, NULL, "10.0.0.1 ", "--peer"},
+		{NULL, NULL, "0.0.0.0", "--peer: \"0.0.0.0\" is no node's address"},
+		{NULL, NULL, "[::]:80", "--peer: \"[::]:80\" is no node's address"},
+		{NULL, NULL, "224.0.0.1", "\"224.0.0.1\" is a multicast address"},
+		{NULL, NULL, "239.255.255.255", "is a multicast address"},
+		{NULL, NULL, "ff02::1", "\"ff02::1\" is a multicast address"},
+		{NULL, NULL, "::ffff:224.0.0.1", "is a multicast address"},
+		{NULL, NULL, "255.255.255.255", "is the broadcast address"},
+		{"eth,peer:ff02::1", NULL, NULL, "\"peer:ff02::1\" is a multicast address"},
 		{NULL, "ipv4", "fd00::1", "--peer is IPv6, but TOCSIN_SOCKET_FAMILY asks for IPv4"},
 		{NULL, "AF_INET6", "10.0.0.1",
 		 "--peer is IPv4, but TOCSIN_SOCKET_FAMILY asks for IPv6"},
@@ -55,6 +63,45 @@ static void settings_that_make_no_sense_are_refused(void **state) {
 		assert_int_equal(policy.lookup_count, 77);
 		assert_int_equal(netif_policy_parse(&settings, &policy, NULL), -EINVAL);
 	}
+}
+
+static void families_are_accepted_in_either_case(void **state) {
+	static const struct {
+		const char *word;
+		enum sock_addr_family family;
+	} rows[] = {
+		{"any", SOCK_ADDR_NONE},    {"ANY", SOCK_ADDR_NONE}, {"ipv4", SOCK_ADDR_V4},
+		{"IPv4", SOCK_ADDR_V4},	    {"inet", SOCK_ADDR_V4},  {"AF_INET", SOCK_ADDR_V4},
+		{"af_inet", SOCK_ADDR_V4},  {"IPv6", SOCK_ADDR_V6},  {"INET6", SOCK_ADDR_V6},
+		{"AF_INET6", SOCK_ADDR_V6},
+	};
+	struct netif_policy policy;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		understand(NULL, rows[n].word, NULL, &policy);
+		assert_int_equal(policy.family, rows[n].family);
+	}
+}
+
+static void a_word_that_is_nearly_default_route_is_told(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "lo", .class = NETIF_CLASS_LOOPBACK, .addresses = {"127.0.0.1/8"}},
+		{.name = NULL},
+	};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice = NULL;
+	struct netif_policy policy;
+	struct netif_error error;
+
+	(void)state;
+	understand("default-rout", NULL, NULL, &policy);
+	assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "; did you mean default-route?\n"));
+	understand("eth", NULL, NULL, &policy);
+	assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
+	assert_null(strstr(error.text, "did you mean"));
+	netif_table_destroy(table);
 }
 
 static void an_excluded_network_of_the_other_family_is_no_conflict(void **state) {
@@ -136,6 +183,8 @@ static void a_long_list_of_what_exists_says_how_many_more(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(settings_that_make_no_sense_are_refused),
+		cmocka_unit_test(families_are_accepted_in_either_case),
+		cmocka_unit_test(a_word_that_is_nearly_default_route_is_told),
 		cmocka_unit_test(an_excluded_network_of_the_other_family_is_no_conflict),
 		cmocka_unit_test(each_peer_is_looked_up_once_and_defaults_only_when_asked),
 		cmocka_unit_test(an_item_that_names_nothing_is_an_error_listing_what_exists),

@@ -327,6 +327,25 @@ static void without_a_route_the_longest_subnet_with_the_peer_wins(void **state) 
 	netif_table_destroy(table);
 }
 
+static void a_way_that_comes_later_in_the_list_is_noted(void **state) {
+	static const struct fixture_link links[] = {
+		{.name = "eth0", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.0.0.1/24"}},
+		{.name = "eth1", .class = NETIF_CLASS_ETHERNET, .addresses = {"10.1.0.1/24"}},
+		{.name = NULL},
+	};
+	struct netif_table *table = fixture_table(links);
+	struct netif_choice *choice;
+
+	(void)state;
+	fixture_add_route(table, "10.1.0.9", 2, "10.1.0.1");
+	choice = choose(table, "eth0,eth1", NULL, "10.1.0.9");
+	assert_string_equal(table->links[choice->judgements[choice->chosen[0]].link].name, "eth0");
+	assert_int_equal(choice->note_count, 1);
+	assert_non_null(strstr(choice->notes[0], "not taken: it comes later in the list"));
+	netif_choice_destroy(choice);
+	netif_table_destroy(table);
+}
+
 static void a_way_that_does_not_qualify_is_noted(void **state) {
 	static const struct fixture_link links[] = {
 		{.name = "docker0",
@@ -343,7 +362,10 @@ static void a_way_that_does_not_qualify_is_noted(void **state) {
 	choice = choose(table, NULL, NULL, "172.17.0.9");
 	assert_string_equal(table->links[choice->judgements[choice->chosen[0]].link].name, "eth0");
 	assert_int_equal(choice->note_count, 1);
-	assert_non_null(strstr(choice->notes[0], "is reached by docker0, which did not qualify"));
+	assert_non_null(
+		strstr(choice->notes[0],
+		       "is reached by docker0, which was not taken: bridge without hardware")
+	);
 	netif_choice_destroy(choice);
 	netif_table_destroy(table);
 }
@@ -500,6 +522,7 @@ int main(void) {
 		cmocka_unit_test(an_address_on_lo_that_the_kernel_sends_from_wins),
 		cmocka_unit_test(unnumbered_links_leave_the_global_address_of_lo),
 		cmocka_unit_test(without_a_route_the_longest_subnet_with_the_peer_wins),
+		cmocka_unit_test(a_way_that_comes_later_in_the_list_is_noted),
 		cmocka_unit_test(a_way_that_does_not_qualify_is_noted),
 		cmocka_unit_test(equal_subnets_fall_to_the_better_link),
 		cmocka_unit_test(ranges_that_every_host_has_are_no_common_subnet),
