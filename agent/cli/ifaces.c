@@ -57,6 +57,17 @@ static const char details[] =
 	"each with :PORT behind it if the listener is to have one. An earlier item is preferred. An item\n"
 	"that is malformed or names nothing is an error; nccl passes it over, as NCCL does.\n"
 	"\n"
+	"The score, its parts from the heaviest down; the first in which two differ decides\n"
+	"  selector     16 for the first item of LIST, 15 for the second, ..., 0 without LIST\n"
+	"  route        of the way to the peer: 3 interface and source, 2 source, 1 interface\n"
+	"  subnet       1 + the length of the prefix that the peer is in, else 0\n"
+	"  reach        0 loopback and link-local, else 1\n"
+	"  class        9 ethernet, IPoIB, bond, VLAN, bridge over these; 8 macvlan, 7 veth, 6 wireless,\n"
+	"               5 USB, 4 tunnel, 3 dummy, 2 loopback, 1 bridge without hardware, 0 unknown\n"
+	"  speed, mtu   Mb/s (0: unknown) and bytes\n"
+	"  preference   4 not temporary, 2 permanent, 1 IPv4, added up\n"
+	"Of equal ones the lower interface index wins, then the lower address.\n"
+	"\n"
 	"Environment, where the option is not given:\n"
 	"  rules tocsin: TOCSIN_SOCKET_IFNAME, TOCSIN_SOCKET_FAMILY\n"
 	"  rules nccl:   NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, NCCL_COMM_ID\n"
@@ -237,6 +248,52 @@ const char *ifaces_verdict_word(enum ifaces_verdict verdict) {
 		return "dropped";
 	}
 	return "unknown";
+}
+
+const char *
+ifaces_reason(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement) {
+	const struct netif_judgement *judged = &choice->judgements[judgement];
+
+	if (ifaces_verdict(ifaces, choice, judgement) != IFACES_QUALIFIED)
+		return netif_reason_text(judged->reason);
+	if (judged->score.value == choice->judgements[choice->chosen[0]].score.value)
+		return "qualified, equal score but a higher index or address";
+	return "qualified, lower score";
+}
+
+const char *ifaces_decider(const struct ifaces *ifaces, const struct netif_choice *choice) {
+	const struct netif_judgement *judgements = choice->judgements;
+	const struct netif_score *best;
+	const struct netif_score *next;
+
+	if (ifaces->is_nccl || choice->chosen_count == 0)
+		return NULL;
+	if (choice->chosen_count == 1)
+		return "being the only one that qualifies";
+	best = &judgements[choice->chosen[0]].score;
+	next = &judgements[choice->chosen[1]].score;
+
+	const struct {
+		const char *name;
+		bool differs;
+	} parts[] = {
+		{"selector", best->selector != next->selector},
+		{"route", best->route != next->route},
+		{"subnet", best->subnet != next->subnet},
+		{"reach", best->reach != next->reach},
+		{"class", best->class != next->class},
+		{"speed", best->speed != next->speed},
+		{"mtu", best->mtu != next->mtu},
+		{"preference", best->preference != next->preference},
+	};
+
+	for (size_t n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
+		if (parts[n].differs)
+			return parts[n].name;
+	}
+	if (judgements[choice->chosen[0]].link == judgements[choice->chosen[1]].link)
+		return "the lower address";
+	return "the lower index";
 }
 
 const char *ifaces_rule(const struct ifaces *ifaces, const struct netif_judgement *judgement) {

@@ -52,6 +52,14 @@ enum ifaces_verdict
 ifaces_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement);
 const char *ifaces_verdict_word(enum ifaces_verdict verdict);
 
+// Why it has its verdict, half a sentence.
+const char *
+ifaces_reason(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement);
+
+// What sets the chosen one before the next best: the heaviest part of the score in which they
+// differ. NULL with the rules nccl, which have no score, and when nothing is chosen.
+const char *ifaces_decider(const struct ifaces *ifaces, const struct netif_choice *choice);
+
 // Which item or step took it, or what stands for "no list was given"; escaped already.
 const char *ifaces_rule(const struct ifaces *ifaces, const struct netif_judgement *judgement);
 

@@ -88,7 +88,9 @@ static void add_facts(
 		netif_name_print(master->name, name);
 	put(object, "up", json_boolean((link->flags & IFF_UP) != 0), failed);
 	put(object, "running", json_boolean((link->flags & IFF_RUNNING) != 0), failed);
-	put(object, "carrier", json_boolean(link->has_carrier), failed);
+	// A device that is down does not look at its wire.
+	put(object, "carrier",
+	    (link->flags & IFF_UP) == 0 ? json_null() : json_boolean(link->has_carrier), failed);
 	put(object, "port_of", master == NULL ? json_null() : json_string(name), failed);
 	put(object, "sysfs", json_boolean(link->sysfs.present), failed);
 	put(object, "tentative", json_boolean((flags & IFA_F_TENTATIVE) != 0), failed);
@@ -121,15 +123,17 @@ static json_t *explained_json(
 	const struct netif_judgement *judgement = &choice->judgements[position];
 	json_t *object = candidate_json(table, judgement, failed);
 	bool taken = judgement->reason == NETIF_TAKEN;
+	enum ifaces_verdict verdict = ifaces_verdict(ifaces, choice, position);
 
 	add_facts(object, table, judgement, failed);
-	put(object, "verdict",
-	    json_string(ifaces_verdict_word(ifaces_verdict(ifaces, choice, position))), failed);
-	put(object, "reason", json_string(netif_reason_text(judgement->reason)), failed);
+	put(object, "verdict", json_string(ifaces_verdict_word(verdict)), failed);
+	put(object, "reason", json_string(ifaces_reason(ifaces, choice, position)), failed);
 	if (taken || judgement->item >= 0)
 		put(object, "rule", json_string(ifaces_rule(ifaces, judgement)), failed);
 	if (taken && !ifaces->is_nccl)
 		put(object, "score", score_json(&judgement->score, failed), failed);
+	if (verdict == IFACES_CHOSEN && !ifaces->is_nccl)
+		put(object, "decided_by", json_string(ifaces_decider(ifaces, choice)), failed);
 	return object;
 }
 

@@ -130,8 +130,11 @@ static void print_facts(const struct netif_table *table, const struct netif_judg
 	const struct netif_link *master = netif_table_link_by_index(table, link->master_index);
 	const char *alias = ifaces_alias(table, judgement);
 	char name[NETIF_NAME_TEXT_BYTES];
+	const char *carrier = link->has_carrier ? "carrier" : "no carrier";
 	char speed[16];
 
+	if ((link->flags & IFF_UP) == 0)
+		carrier = "carrier unknown"; // a device that is down does not look at its wire
 	print_number(link->sysfs.speed_mbps, speed);
 	printf("    %s, index %u, speed %s%s, mtu %u", netif_class_name(link->class), link->index,
 	       link->sysfs.speed_mbps == 0 ? "unknown" : speed,
@@ -146,8 +149,7 @@ static void print_facts(const struct netif_table *table, const struct netif_judg
 	}
 	printf("%s\n    %s, %s, %s", link->sysfs.present ? "" : ", not in sysfs",
 	       (link->flags & IFF_UP) != 0 ? "up" : "down",
-	       (link->flags & IFF_RUNNING) != 0 ? "running" : "not running",
-	       link->has_carrier ? "carrier" : "no carrier");
+	       (link->flags & IFF_RUNNING) != 0 ? "running" : "not running", carrier);
 	for (size_t n = 0; n < sizeof(address_flags) / sizeof(address_flags[0]); n++) {
 		if (judgement->address >= 0 &&
 		    (table->addresses[judgement->address].flags & address_flags[n].flag) != 0)
@@ -177,6 +179,8 @@ print_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, si
 	       "preference %u\n",
 	       score->selector, score->route, score->subnet, score->reach, score->class,
 	       score->speed, score->mtu, score->preference);
+	if (verdict == IFACES_CHOSEN)
+		printf("    decided by %s\n", ifaces_decider(ifaces, choice));
 }
 
 static void print_explanation(

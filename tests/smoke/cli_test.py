@@ -160,7 +160,7 @@ def explanation_shows_settings_and_where_they_came_from():
                    ["--peer", "option", '"10.2.0.77"'],
                    ["route", "to", "10.2.0.77:", "by", "bond0.100", "from", "10.2.0.5"],
                    ["*", "bond0.100", "10.2.0.5/24"],
-                   ["chosen", "by", "rule:", '"bond"']):
+                   ["chosen", "by", "rule:", '"bond"'], ["decided", "by", "route"]):
         assert wanted in lines, (wanted, done.stdout)
 
 
@@ -179,10 +179,31 @@ def json_says_the_same_as_the_table():
             if one["verdict"] == "dropped":
                 assert one["reason"] in block[3], block[:4]
             elif rules == "tocsin":
+                expect(one["reason"].startswith("qualified, "), one["verdict"] == "qualified")
+                assert ("decided_by" in one) == (one["verdict"] == "chosen"), one
                 for part in ("selector", "route", "subnet", "reach", "class", "speed", "mtu"):
                     assert f"{part} {one['score'][part]}" in block[4], block[:5]
         for one in told["chosen"]:
             assert f"{one['address']}/{one['prefix_bits']}" in table
+
+
+def what_decided_is_told():
+    for arguments, wanted in (([], "the lower index"),
+                              (["--peer", "10.2.0.77"], "route"),
+                              (["--ifname", "bond0.100,eth3"], "selector"),
+                              (["--ifname", "bond0.100"], "being the only one that qualifies")):
+        done = tocsin("ifaces", "--from", RACK, "--explain", "--json", *arguments)
+        told = json.loads(done.stdout)
+        expect([one["decided_by"] for one in told["candidates"] if "decided_by" in one], [wanted])
+
+
+def the_carrier_of_a_link_that_is_down_is_unknown():
+    told = json.loads(tocsin("ifaces", "--from", RACK, "--explain", "--json").stdout)
+    for one in told["candidates"]:
+        expect((one["interface"], one["carrier"] is None), (one["interface"], not one["up"]))
+    table = tocsin("ifaces", "--from", RACK, "--explain").stdout
+    for line in table.splitlines():
+        assert not line.startswith("    down,") or "carrier unknown" in line, line
 
 
 def an_alias_is_shown_by_its_label():
@@ -241,6 +262,8 @@ TESTS = [
     tables_keep_within_100_columns,
     explanation_shows_settings_and_where_they_came_from,
     json_says_the_same_as_the_table,
+    what_decided_is_told,
+    the_carrier_of_a_link_that_is_down_is_unknown,
     an_alias_is_shown_by_its_label,
     json_without_explain_is_the_choice_alone,
     json_is_whole_when_nothing_qualifies,
