@@ -20,7 +20,8 @@ static void print_help(FILE *out) {
 		fprintf(out, "  %-12s%s\n", commands[n]->name, commands[n]->summary);
 	fprintf(out,
 		"\nOptions:\n"
-		"  --help      print this and exit; tocsin COMMAND --help for a command's own\n"
+		"  --help      print this and exit; tocsin COMMAND --help or tocsin help COMMAND\n"
+		"              for a command's own\n"
 		"  --version   print the version and exit\n"
 		"\nExit status: 0 done, 1 the answer is no, 2 a mistake in the command line or a "
 		"setting.\n");
@@ -48,6 +49,29 @@ static void complain_unknown(const char *given) {
 	}
 	fprintf(stderr, "tocsin: unknown %s %s; %s\n", given[0] == '-' ? "option" : "command",
 		quoted, suggestion_text(&suggestion));
+}
+
+// `tocsin help`, and `tocsin help COMMAND`.
+static int help(int argc, char **argv) {
+	const struct command *command;
+	char quoted[QUOTED_BYTES];
+
+	if (argc == 0) {
+		print_help(stdout);
+		return EXIT_DONE;
+	}
+	if (argc > 1) {
+		escape_quote(argv[1], strlen(argv[1]), quoted, sizeof(quoted));
+		fprintf(stderr, "tocsin help: takes one COMMAND, no further %s\n", quoted);
+		return EXIT_USAGE;
+	}
+	command = find_command(argv[0]);
+	if (command == NULL) {
+		complain_unknown(argv[0]);
+		return EXIT_USAGE;
+	}
+	command_print_help(command, stdout);
+	return EXIT_DONE;
 }
 
 static int run_command(const struct command *command, int argc, char **argv) {
@@ -82,6 +106,8 @@ static int run(int argc, char **argv) {
 		print_help(stdout);
 		return EXIT_DONE;
 	}
+	if (strcmp(argv[1], "help") == 0)
+		return help(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("tocsin %s\n", TOCSIN_VERSION);
 		return EXIT_DONE;

@@ -54,6 +54,11 @@ def help_is_given_whatever_else_was():
         done = tocsin(*arguments)
         expect(done.returncode, 0)
         assert done.stdout.startswith("Usage: tocsin"), done.stdout
+    for word, option in ((["help"], ["--help"]), (["help", "ifaces"], ["ifaces", "--help"])):
+        expect(tocsin(*word).stdout, tocsin(*option).stdout)
+        expect(tocsin(*word).returncode, 0)
+    expect_usage('unknown command "iface"; did you mean "ifaces"?', "help", "iface")
+    expect_usage('no further "x"', "help", "ifaces", "x")
 
 
 def version_is_one_line():
