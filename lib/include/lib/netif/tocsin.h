@@ -15,7 +15,7 @@
 
 struct netif_tocsin_settings {
 	struct netif_setting ifname; // a selector list
-	struct netif_setting family; // any, ipv4, ipv6, inet, inet6, AF_INET or AF_INET6, in any case
+	struct netif_setting family; // any, ipv4, ipv6, [AF_]inet or [AF_]inet6, in either case
 	struct netif_setting peer;   // the address of a node to be reached, the port optional
 };
 
