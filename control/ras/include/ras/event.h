@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happened, with its cause and its observers: the story that operators read.
+#pragma once
+
+#include <ras/types.h>
+
+enum ras_event_kind {
+	RAS_EVENT_JOINED,	  // a peer seen for the first time, or a newer start of it
+	RAS_EVENT_ALIVE,	  // unreachable or suspect no more without having been dead
+	RAS_EVENT_SUSPECT,	  //
+	RAS_EVENT_REFUTED,	  // a suspicion or death was disproved
+	RAS_EVENT_UNREACHABLE,	  //
+	RAS_EVENT_DEAD,		  //
+	RAS_EVENT_LEFT,		  //
+	RAS_EVENT_REJOINED,	  // back after having been declared dead
+	RAS_EVENT_FORGOTTEN,	  // its tombstone expired or was removed
+	RAS_EVENT_CONFLICT,	  // two live holders of one name
+	RAS_EVENT_MAINT,	  // maintenance switched; value 1 on, 0 off
+	RAS_EVENT_LINK_UP,	  // established; value: ns from the first try
+	RAS_EVENT_LINK_RECOVERED, // spoke again on a standing connection; value: ns of silence
+	RAS_EVENT_LINK_DELAYED,	  // silent, floods go round it; value: ns of silence
+	RAS_EVENT_LINK_DOWN,	  // lost; cause says how
+	RAS_EVENT_LINK_FALLBACK,  // a fallback was chosen; value: 0 next, 1 prev
+	RAS_EVENT_LINK_STUCK,	  // its queue did not move; value: ns
+	RAS_EVENT_BRAKE_ON,	  // value: silent peers, estimated over the view
+	RAS_EVENT_BRAKE_OFF,	  //
+	RAS_EVENT_PAUSED,	  // we were stopped ourselves; value: ns
+	RAS_EVENT_JOIN_WAITING,	  // alone, no join address answers; value: addresses tried
+	RAS_EVENT_JOIN_DONE,	  // member of a ring; value: ns it took
+	RAS_EVENT_JOIN_REFUSED,	  // cause says why; the agent must not go on
+	RAS_EVENT_DECLARED_DEAD,  // others had declared us dead; value: incarnation taken
+	RAS_EVENT_DIVERGED,	  // tables with a peer stay different; a comparison was started
+	RAS_EVENT_KIND_COUNT,
+};
+
+struct ras_event {
+	uint64_t sequence; // from 1, without gaps
+	uint64_t at_ns;
+	enum ras_event_kind kind;
+	enum ras_cause cause;
+	uint64_t peer; // id, 0 if it is about nobody else
+	char name[RAS_NAME_MAX + 1];
+	uint64_t incarnation;
+	uint32_t observer_count;
+	uint64_t observers[RAS_OBSERVERS_MAX];
+	uint64_t value; // by kind
+	uint32_t hops;	// the news travelled this far to us
+};
+
+const char *ras_event_name(enum ras_event_kind kind);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The messages between agents: one type byte, then the fields below, little-endian.
+//
+// A message is at most RAS_FRAME_MAX bytes. Every decoder checks each length and count before
+// it is used, allocates nothing and leaves its output untouched on failure. Fields may be
+// appended in a minor version: a decoder stops after those it knows. ARCHITECTURE.md lists
+// what happens to a message that is well-formed but wrong.
+#pragma once
+
+#include "peers.h"
+
+#include <lib/wire.h>
+#include <ras/types.h>
+
+#define MESSAGE_VERSION_MIN 1
+#define MESSAGE_VERSION_MAX 1
+#define MESSAGE_REDIRECTS_MAX 8
+
+enum message_type {
+	MESSAGE_INIT = 1,  // opens a session: who I am, what I speak, what I hold of you
+	MESSAGE_INIT_ACK,  // accepts or refuses it
+	MESSAGE_BEAT,	   // I live, this is my digest, this is what I use the link for
+	MESSAGE_UPDATE,	   // news of peers
+	MESSAGE_DIGESTS,   // my digest per range
+	MESSAGE_BRIEF,	   // the peers of a range without their records
+	MESSAGE_PULL,	   // send me the records of these
+	MESSAGE_NOTICE,	   // a broadcast
+	MESSAGE_COLLECT,   // a collective goes out
+	MESSAGE_COLLECTED, // and comes back
+	MESSAGE_COLLECT_CANCEL,
+	MESSAGE_RELAY, // a message for somebody, over several links
+	MESSAGE_TYPE_COUNT,
+};
+
+// What a link is used for; exchanged in INIT and BEAT so that either side knows when the
+// other still wants it.
+#define RAS_USE_NEXT 0x0001
+#define RAS_USE_PREV 0x0002
+#define RAS_USE_FALLBACK_NEXT 0x0004
+#define RAS_USE_FALLBACK_PREV 0x0008
+#define RAS_USE_CHECK 0x0010u		  // looked at on somebody's behalf, or rediscovered
+#define RAS_USE_LEVEL(k) (0x0100u << (k)) // long ring of level k, opened by the user's side
+#define RAS_USE_RING (RAS_USE_NEXT | RAS_USE_PREV | RAS_USE_FALLBACK_NEXT | RAS_USE_FALLBACK_PREV)
+#define RAS_USE_LONG 0xffffff00u
+#define RAS_LEVELS_MAX 20
+
+#define MESSAGE_INIT_JOIN 0x01 // send me the table, and a start number if mine is 0
+
+struct message_init {
+	uint16_t version_min, version_max;
+	uint64_t cluster;
+	uint8_t flags;
+	uint32_t uses;
+	const void *record; // encoding; a view when decoded
+	size_t record_size;
+	uint64_t incarnation;
+	uint64_t digest;
+	uint8_t your_state; // what I hold of you
+	uint64_t your_incarnation;
+};
+
+struct message_init_ack {
+	uint16_t version;
+	uint8_t refusal; // enum ras_cause, NONE accepts
+	uint32_t uses;
+	const void *record;
+	size_t record_size;
+	uint64_t incarnation;
+	uint64_t digest;
+	uint8_t your_state;
+	uint64_t your_incarnation;
+	uint64_t your_start; // for a joiner that does not know its own
+	uint32_t redirect_count;
+	struct sock_addr redirects[MESSAGE_REDIRECTS_MAX];
+};
+
+#define MESSAGE_BEAT_PING 0x01 // answer at once
+
+struct message_beat {
+	uint32_t sequence;
+	uint32_t echo;		// the last sequence heard from you, 0 for none
+	uint32_t echo_delay_us; // how long ago that was
+	uint64_t digest;
+	uint32_t uses;
+	uint8_t period; // you hear from me again within so many beats
+	uint8_t flags;
+};
+
+struct message_brief {
+	uint64_t id;
+	uint64_t incarnation;
+	uint64_t record_digest;
+	uint32_t maint;
+	uint8_t state;
+};
+
+int message_init_encode(const struct message_init *init, struct wire_writer *writer);
+int message_init_decode(struct wire_reader *reader, struct message_init *ret_init);
+int message_init_ack_encode(const struct message_init_ack *ack, struct wire_writer *writer);
+int message_init_ack_decode(struct wire_reader *reader, struct message_init_ack *ret_ack);
+void message_beat_encode(const struct message_beat *beat, struct wire_writer *writer);
+int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_beat);
+
+// UPDATE is a run of news to the end of the message. `room` for one more is asked first.
+size_t message_news_bytes(const struct peer_news *news);
+void message_news_encode(const struct peer_news *news, struct wire_writer *writer);
+
+struct message_news {
+	struct peer_news news; // record is NULL
+	const void *record;    // its encoding, a view, NULL if none came
+	size_t record_size;
+};
+
+// 0, -EBADMSG and the like, or -ENODATA at the end.
+int message_news_decode(struct wire_reader *reader, struct message_news *ret_news);
+
+// BRIEF: u64 mask of the ranges that are listed whole in this run, u8 last, then entries.
+#define MESSAGE_BRIEF_BYTES 29
+void message_brief_encode(const struct message_brief *brief, struct wire_writer *writer);
+int message_brief_decode(struct wire_reader *reader, struct message_brief *ret_brief);
+
+void message_sock_addr_encode(const struct sock_addr *address, struct wire_writer *writer);
+void message_sock_addr_decode(struct wire_reader *reader, struct sock_addr *ret_address);
+
+const char *message_type_name(uint8_t type);
