@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What follows from a change of the table, in one order: route round, purge legs, drop the
+// link, change the table, spread the news, tell. Nothing looks anybody up in a table that is
+// half changed.
+#include "core.h"
+
+#define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
+
+// Everything that leans on a peer that is about to be no member, or not this one, any more.
+static void farewell(struct ras *ras, uint32_t slot, enum ras_cause cause) {
+	struct link *link = link_find(ras, slot);
+
+	ring_exclude(ras, slot);
+	if (link != NULL) {
+		collective_link_lost(ras, link);
+		relay_link_lost(ras, link);
+		// One who leaves reads to the end; whoever is dead or replaced does not.
+		link_drop(
+			ras, link, cause == RAS_CAUSE_LEAVE ? RAS_CLOSE_SOFT : RAS_CLOSE_HARD, cause
+		);
+	}
+	collective_peer_gone(ras, slot);
+	liveness_forget(ras, slot);
+}
+
+// True if the news end the membership, or the start, that the table holds.
+static bool news_end(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	if (!peer_is_member(entry) || news->incarnation < entry->incarnation ||
+	    peers_check(news) != 0 || peers_conflict(&ras->peers, slot, news))
+		return false; // nothing of it will be merged
+	if (ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation))
+		return news->record != NULL; // else nothing is merged before it is pulled
+	return news->state != RAS_ALIVE;
+}
+
+static enum ras_cause end_cause(const struct peer_news *news) {
+	switch (news->state) {
+	case RAS_DEAD:
+		return RAS_CAUSE_DEATH;
+	case RAS_LEFT:
+		return RAS_CAUSE_LEAVE;
+	default:
+		return RAS_CAUSE_RESTART;
+	}
+}
+
+static void joined(struct ras *ras, uint32_t slot, struct link *from, bool known) {
+	ras_emit(
+		ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
+		ras_entry(ras, slot)->record->start
+	);
+	if (known)
+		relay_peer_changed(ras, slot);
+	news_add(ras, slot, from, true);
+	ring_changed(ras);
+}
+
+static void rejoined(struct ras *ras, uint32_t slot, struct link *from) {
+	news_add(ras, slot, from, false);
+	relay_peer_changed(ras, slot);
+	ring_changed(ras);
+	ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
+}
+
+static void ended(struct ras *ras, uint32_t slot, struct link *from, bool known) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	news_add(ras, slot, from, !known);
+	relay_peer_changed(ras, slot);
+	if (ras->ring.rebuild_ns == RAS_NEVER)
+		ring_changed(ras);
+	ras_emit(
+		ras, entry->state == RAS_DEAD ? RAS_EVENT_DEAD : RAS_EVENT_LEFT, slot,
+		entry->state == RAS_DEAD ? (enum ras_cause)entry->cause : RAS_CAUSE_LEAVE, 0
+	);
+}
+
+static void
+follow(struct ras *ras, uint32_t slot, struct link *from, enum peers_change change, bool known) {
+	switch (change) {
+	case PEERS_SAME:
+	case PEERS_NEEDED:
+	case PEERS_CONFLICT:
+		return;
+	case PEERS_JOINED:
+		joined(ras, slot, from, known);
+		break;
+	case PEERS_REJOINED:
+		rejoined(ras, slot, from);
+		break;
+	case PEERS_REFUTED:
+		// It spoke for itself, by whatever way: the neighbourhood is told, no one else.
+		liveness_proof(ras, slot, ras_entry(ras, slot)->record->id);
+		break;
+	case PEERS_DEAD:
+	case PEERS_LEFT:
+		ended(ras, slot, from, known);
+		break;
+	case PEERS_MAINT:
+		news_add(ras, slot, from, false);
+		ras_emit(
+			ras, RAS_EVENT_MAINT, slot, RAS_CAUSE_NONE, ras_entry(ras, slot)->maint & 1
+		);
+		break;
+	case PEERS_RECORD:
+		news_add(ras, slot, from, true);
+		break;
+	}
+	ras->counters.news_fresh++;
+	if (ras_entry(ras, slot)->hops > ras->counters.news_hops_max)
+		ras->counters.news_hops_max = ras_entry(ras, slot)->hops;
+}
+
+// Maintenance is what others decide for us as well.
+static void maint_of_self(struct ras *ras, uint32_t maint) {
+	struct peer_news news;
+	enum peers_change change;
+	uint32_t slot;
+
+	peers_news(&ras->peers, ras->self_slot, &news);
+	if (maint <= news.maint)
+		return;
+	news.maint = maint;
+	if (peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot) == 0)
+		follow(ras, slot, NULL, change, true);
+}
+
+void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
+	uint64_t before = ras_self(ras)->incarnation;
+
+	ras_refute(ras, incarnation);
+	if (ras_self(ras)->incarnation != before)
+		ras_emit(
+			ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause,
+			ras_self(ras)->incarnation
+		);
+}
+
+// A start of our name that is not ours, and newer.
+static bool news_claim_our_name(const struct ras *ras, const struct peer_news *news) {
+	const struct peer_entry *self = ras_self(ras);
+
+	return ras->joined && news->incarnation > self->incarnation && news->record != NULL &&
+	       news->record != self->record;
+}
+
+static void apply_to_self(struct ras *ras, const struct peer_news *news) {
+	const struct peer_entry *self = ras_self(ras);
+
+	maint_of_self(ras, news->maint);
+	if (ras->leaving || news->incarnation < self->incarnation)
+		return;
+	if (news->state != RAS_ALIVE && ras->joined) {
+		ras_declared_dead(ras, news->incarnation, news->cause);
+	} else if (news->state != RAS_ALIVE) {
+		// Of an earlier run of ours, met in the table that we take.
+		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
+	} else if (news_claim_our_name(ras, news)) {
+		ras_emit(
+			ras, RAS_EVENT_CONFLICT, ras->self_slot, RAS_CAUSE_CONFLICT,
+			news->incarnation
+		);
+	}
+}
+
+bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from) {
+	uint32_t slot = peers_find(&ras->peers, news->id);
+	bool known = slot != RAS_NO_SLOT;
+	enum peers_change change;
+	int err;
+
+	if (news->id == ras->self_id) {
+		apply_to_self(ras, news);
+		return true;
+	}
+	if (known && news_end(ras, slot, news))
+		farewell(ras, slot, end_cause(news));
+	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
+	if (err == -EBADMSG)
+		ras->counters.frames_unexpected++; // a record that is not what it came with
+	if (err != 0) {
+		ring_changed(ras); // it may have been routed round already
+		return true;	   // of memory: the comparison of tables brings it again
+	}
+	if (change == PEERS_CONFLICT)
+		ras_emit(ras, RAS_EVENT_CONFLICT, slot, RAS_CAUSE_CONFLICT, news->incarnation);
+	else if (change != PEERS_NEEDED)
+		follow(ras, slot, from, change, known);
+	return change != PEERS_NEEDED;
+}
+
+int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
+	uint32_t slot;
+	int err = -ENOENT;
+
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, peer);
+	if (slot != RAS_NO_SLOT) {
+		struct peer_news news;
+		enum peers_change change;
+
+		peers_news(&ras->peers, slot, &news);
+		if ((news.maint & 1) != on)
+			news.maint++;
+		// Merged past ras_apply(), which takes no news of ourselves.
+		err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot);
+		if (err == 0)
+			follow(ras, slot, NULL, change, true);
+	}
+	ras_exit(ras);
+	return err;
+}
+
+static void tombstone_remove(struct ras *ras, uint32_t slot) {
+	struct link *link = link_find(ras, slot);
+
+	if (link != NULL)
+		link_drop(ras, link, RAS_CLOSE_HARD, RAS_CAUSE_IDLE);
+	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, 0);
+	liveness_forget(ras, slot);
+	collective_peer_gone(ras, slot);
+	relay_peer_changed(ras, slot);
+	peers_remove(&ras->peers, slot);
+}
+
+bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
+	uint32_t slot = peers_find(&ras->peers, id);
+
+	if (slot == RAS_NO_SLOT || peer_is_member(ras_entry(ras, slot)) ||
+	    ras_entry(ras, slot)->incarnation > incarnation)
+		return false;
+	tombstone_remove(ras, slot);
+	return true;
+}
+
+int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer) {
+	uint32_t slot;
+	int err = -ENOENT;
+
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, peer);
+	if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot))) {
+		err = -EBUSY;
+	} else if (slot != RAS_NO_SLOT) {
+		uint64_t incarnation = ras_entry(ras, slot)->incarnation;
+
+		err = 0;
+		flood_forget(ras, peer, incarnation);
+		ras_forget_apply(ras, peer, incarnation);
+	}
+	ras_exit(ras);
+	return err;
+}
+
+int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *evidence) {
+	uint32_t slot;
+	struct link *link;
+	int err = 0;
+
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, evidence->subject);
+	link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
+	if (slot == RAS_NO_SLOT || slot == ras->self_slot)
+		err = -ENOENT;
+	else if (link != NULL && ras->observed_ns - link->heard_ns < evidence->age_ns)
+		err = -ESTALE; // heard from it since
+	else if (!evidence->alive)
+		liveness_reported(ras, slot, evidence->age_ns);
+	else if (evidence->source != RAS_SOURCE_REPORT)
+		liveness_proof(ras, slot, evidence->observer);
+	ras_exit(ras);
+	return err;
+}
+
+void expire_tick(struct ras *ras) {
+	if (ras->expire_ns > ras->observed_ns) {
+		ras_wake_at(ras, ras->expire_ns);
+		return;
+	}
+	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
+	ras_wake_at(ras, ras->expire_ns);
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+		uint64_t age_ns = ras->observed_ns - entry->since_ns;
+
+		if (entry->record == NULL)
+			continue;
+		if ((entry->state == RAS_LEFT && age_ns >= ras->profile->left_keep_ns) ||
+		    (entry->state == RAS_DEAD && age_ns >= ras->profile->dead_keep_ns))
+			tombstone_remove(ras, slot);
+	}
+}

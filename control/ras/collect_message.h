@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The messages of floods and collectives. message.h has the rules that all decoders keep.
+//
+//	NOTICE          u64 origin, u64 id, u32 kind, u16 hops, u16 size, payload
+//	COLLECT         u64 origin, u64 id, u16 kind, u64 budget_ns, u16 hops,
+//	                u16 count, count × 24 bytes: communicators to skip, rising
+//	COLLECTED       u64 origin, u64 id, u8 flags, items to the end:
+//	                u8 type, u32 size, then by type
+//	  ANSWER          u64 node, u64 incarnation, u64 view digest, u16 hops, u16 part,
+//	                  u8 flags, payload to the item's end
+//	  LOST            u64 peer, u8 why
+//	COLLECT_CANCEL  u64 origin, u64 id
+//
+// Items of unknown type are handed up unread: the root may know them.
+#pragma once
+
+#include <lib/wire.h>
+#include <ras/collective.h>
+
+#define COLLECTED_HEADER_BYTES 18 // type byte, origin, id, flags
+#define COLLECTED_FLAGS_OFFSET 17
+#define COLLECTED_FINAL 0x01 // nothing more comes over this leg
+
+#define COLLECT_ITEM_HEADER_BYTES 5
+#define COLLECT_ANSWER_HEADER_BYTES 29
+#define COLLECT_ANSWER_LAST 0x01 // of the node's parts
+#define COLLECT_LOST_BYTES 9
+#define COLLECT_REQUEST_BYTES_MAX (1 + 8 + 8 + 2 + 8 + 2 + 2 + 24 * RAS_COLLECT_SKIP_MAX)
+#define COLLECT_CANCEL_BYTES 17
+
+enum collect_item_type {
+	COLLECT_ITEM_ANSWER = 1,
+	COLLECT_ITEM_LOST,
+};
+
+// Why a leg was given up; a newer one that we do not know reads as GONE.
+enum collect_why {
+	COLLECT_WHY_GONE,      // its link was lost or turned silent
+	COLLECT_WHY_TIMED_OUT, // it did not answer in time
+	COLLECT_WHY_REFUSED,   // it would not: too many run, or it does not know the kind
+};
+
+struct collect_request {
+	uint64_t origin;
+	uint64_t id;
+	uint32_t kind;
+	uint64_t budget_ns; // the answer is wanted within
+	uint32_t hops;
+	const uint8_t *skip; // coded, a view; read by collect_skip_at()
+	uint32_t skip_count;
+};
+
+struct collect_answer {
+	uint64_t node;
+	uint64_t incarnation;
+	uint64_t view_digest;
+	uint32_t hops;
+	uint32_t part;
+	bool last;
+	const void *payload;
+	size_t size;
+};
+
+struct collect_item {
+	uint8_t type;
+	struct collect_answer answer;
+	uint64_t lost_peer;
+	enum collect_why lost_why;
+};
+
+struct collect_notice {
+	uint64_t origin;
+	uint64_t id;
+	uint32_t kind;
+	uint32_t hops;
+	const void *payload; // a view
+	size_t size;
+};
+
+// The type byte is written by the encoders and has been read before the decoders.
+void collect_request_encode(
+	const struct collect_request *request,
+	const struct ras_comm_id *skip,
+	uint32_t skip_count,
+	struct wire_writer *writer
+);
+// -EBADMSG, -EMSGSIZE. A skip list that does not rise is -EBADMSG.
+int collect_request_decode(struct wire_reader *reader, struct collect_request *ret_request);
+struct ras_comm_id collect_skip_at(const struct collect_request *request, uint32_t n);
+
+// The header of COLLECTED; items follow.
+void collected_encode(uint64_t origin, uint64_t id, uint8_t flags, struct wire_writer *writer);
+// Checks every item that follows, too, so that none is met half-way that cannot be read.
+int collected_decode(
+	struct wire_reader *reader, uint64_t *ret_origin, uint64_t *ret_id, uint8_t *ret_flags
+);
+
+void collect_answer_encode(const struct collect_answer *answer, struct wire_writer *writer);
+void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer *writer);
+// 0, -EBADMSG, or -ENODATA at the end.
+int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_item);
+
+void collect_cancel_encode(uint64_t origin, uint64_t id, struct wire_writer *writer);
+int collect_cancel_decode(struct wire_reader *reader, uint64_t *ret_origin, uint64_t *ret_id);
+
+void collect_notice_encode(const struct collect_notice *notice, struct wire_writer *writer);
+int collect_notice_decode(struct wire_reader *reader, struct collect_notice *ret_notice);

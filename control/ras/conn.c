@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sessions. Two agents may connect to each other at once; both keep the connection that the
+// lower in ring order opened. One exception: an INIT that comes on top of a connection that is
+// ready and not brand new is from a peer that has lost it, whatever we still believe.
+#include "conn.h"
+
+#include "core.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CONN_INDEX_MASK ((1u << CONN_INDEX_BITS) - 1)
+#define CROSSING_NS RAS_NS_PER_SEC // connects younger than this may have crossed
+
+void conns_fini(struct ras *ras) {
+	struct conns *conns = &ras->conns;
+
+	for (uint32_t n = 0; n < conns->count; n++)
+		memory_release(&ras->memory, conns->table[n], sizeof(**conns->table));
+	memory_release(&ras->memory, conns->table, conns->capacity * sizeof(struct conn *));
+	*conns = (struct conns){0};
+}
+
+struct conn *conn_find(const struct ras *ras, uint32_t handle) {
+	uint32_t index = handle & CONN_INDEX_MASK;
+	struct conn *conn;
+
+	if (index >= ras->conns.count)
+		return NULL;
+	conn = ras->conns.table[index];
+	return conn->handle == handle && conn->stage != CONN_FREE ? conn : NULL;
+}
+
+static struct conn *conn_add(struct ras *ras) {
+	struct conns *conns = &ras->conns;
+	struct conn *conn;
+
+	if (memory_grow(
+		    &ras->memory, (void **)&conns->table, &conns->capacity, conns->count + 1,
+		    sizeof(struct conn *)
+	    ) != 0)
+		return NULL;
+	conn = memory_allocate(&ras->memory, sizeof(*conn));
+	if (conn == NULL)
+		return NULL;
+	conn->handle = conns->count;
+	conns->table[conns->count++] = conn;
+	return conn;
+}
+
+static struct conn *conn_take(struct ras *ras) {
+	struct conn *conn = NULL;
+
+	if (ras->conns.open >= ras->conns_max)
+		return NULL;
+	for (uint32_t n = 0; n < ras->conns.count && conn == NULL; n++) {
+		if (ras->conns.table[n]->stage == CONN_FREE)
+			conn = ras->conns.table[n];
+	}
+	if (conn == NULL)
+		conn = conn_add(ras);
+	if (conn == NULL)
+		return NULL;
+	// A handle of the place's last user must not reach the next one.
+	*conn = (struct conn){
+		.handle = conn->handle + (1u << CONN_INDEX_BITS),
+		.opened_ns = ras->observed_ns,
+		.deadline_ns = RAS_NEVER,
+	};
+	ras->conns.open++;
+	return conn;
+}
+
+static void conn_release(struct ras *ras, struct conn *conn) {
+	conn->stage = CONN_FREE;
+	conn->link = NULL;
+	ras->conns.open--;
+}
+
+static void conn_stage(struct ras *ras, struct conn *conn, enum conn_stage stage, uint64_t limit) {
+	conn->stage = stage;
+	conn->deadline_ns = limit == RAS_NEVER ? RAS_NEVER : ras->observed_ns + limit;
+	if (conn->deadline_ns < ras->conns.deadline_ns)
+		ras->conns.deadline_ns = conn->deadline_ns;
+	ras_wake_at(ras, conn->deadline_ns);
+}
+
+void conn_extend(struct ras *ras, struct conn *conn, uint64_t limit_ns) {
+	conn_stage(ras, conn, conn->stage, limit_ns);
+}
+
+struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link) {
+	struct conn *conn = conn_take(ras);
+
+	if (conn == NULL) {
+		ras->counters.conns_refused++;
+		return NULL;
+	}
+	conn->outgoing = true;
+	conn->join = link == NULL;
+	conn->link = link;
+	conn->address = *address;
+	conn_stage(ras, conn, CONN_CONNECTING, ras->profile->connect_ns);
+	ras->ops.open(ras->ops_ctx, conn->handle, address);
+	return conn;
+}
+
+void conn_close(struct ras *ras, struct conn *conn, enum ras_close how) {
+	must(conn->stage != CONN_FREE);
+	ras->ops.close(ras->ops_ctx, conn->handle, how);
+	conn_release(ras, conn);
+}
+
+int conn_send(struct ras *ras, struct conn *conn, const void *frame, size_t size) {
+	int err = conn->blocked ? -EAGAIN : ras->ops.send(ras->ops_ctx, conn->handle, frame, size);
+
+	if (err != 0) {
+		conn->blocked = true;
+		return -EAGAIN;
+	}
+	ras->counters.frames_sent++;
+	ras->counters.bytes_sent += size;
+	if (conn->link != NULL) {
+		conn->link->sent_frames++;
+		conn->link->sent_bytes += size;
+	}
+	return 0;
+}
+
+// Tells owner and peer nothing more; the owner hears why.
+static void
+conn_failed(struct ras *ras, struct conn *conn, enum ras_close how, enum ras_cause cause) {
+	struct link *link = conn->link;
+
+	if (conn->join)
+		join_ended(ras, conn, cause);
+	ras->ops.close(ras->ops_ctx, conn->handle, how);
+	conn_release(ras, conn);
+	if (link != NULL)
+		link_conn_ended(ras, link, conn, cause);
+}
+
+int ras_conn_accepted(
+	struct ras *ras, uint64_t now_ns, const struct sock_addr *from, uint32_t *ret_conn
+) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = ras->leaving ? NULL : conn_take(ras);
+	if (conn == NULL) {
+		ras->counters.conns_refused++;
+		ras_exit(ras);
+		return -EMFILE;
+	}
+	conn->address = *from;
+	conn_stage(ras, conn, CONN_INIT_WAIT, ras->profile->init_ns);
+	*ret_conn = conn->handle;
+	ras_exit(ras);
+	return 0;
+}
+
+void conn_init_fill(const struct ras *ras, struct message_init *ret_init) {
+	const struct peer_entry *self = ras_self(ras);
+
+	*ret_init = (struct message_init){
+		.version_min = ras->version_min,
+		.version_max = ras->version_max,
+		.cluster = ras->cluster,
+		.record = self->record->encoding,
+		.record_size = self->record->size,
+		.incarnation = self->incarnation,
+		.digest = peers_digest(&ras->peers),
+	};
+}
+
+void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack) {
+	const struct peer_entry *self = ras_self(ras);
+
+	*ret_ack = (struct message_init_ack){
+		.version = ras->version_max,
+		.record = self->record->encoding,
+		.record_size = self->record->size,
+		.incarnation = self->incarnation,
+		.digest = peers_digest(&ras->peers),
+	};
+}
+
+static void init_send(struct ras *ras, struct conn *conn) {
+	struct message_init init;
+	struct wire_writer writer;
+
+	conn_init_fill(ras, &init);
+	if (conn->join) {
+		init.flags |= MESSAGE_INIT_JOIN;
+	} else {
+		const struct peer_entry *entry = ras_entry(ras, conn->link->slot);
+
+		init.uses = conn->link->mine;
+		init.your_state = entry->state;
+		init.your_incarnation = entry->incarnation;
+	}
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_encode(&init, &writer) == 0);
+	conn_stage(ras, conn, CONN_INIT_SENT, ras->profile->init_ns);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+}
+
+void ras_conn_opened(struct ras *ras, uint64_t now_ns, uint32_t handle) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = conn_find(ras, handle);
+	if (conn != NULL && conn->stage == CONN_CONNECTING)
+		init_send(ras, conn);
+	ras_exit(ras);
+}
+
+void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t handle, enum ras_cause cause) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = conn_find(ras, handle);
+	if (conn != NULL) {
+		struct link *link = conn->link;
+
+		if (conn->join)
+			join_ended(ras, conn, cause);
+		conn_release(ras, conn);
+		if (link != NULL)
+			link_conn_ended(ras, link, conn, cause);
+	}
+	ras_exit(ras);
+}
+
+void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t handle) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = conn_find(ras, handle);
+	if (conn != NULL) {
+		conn->blocked = false;
+		if (conn->stage == CONN_JOIN_READY)
+			join_writable(ras, conn);
+		else if (conn->link != NULL && conn->link->current == conn)
+			link_flush(ras, conn->link);
+	}
+	ras_exit(ras);
+}
+
+// The other side's answer to INIT.
+
+static uint16_t version_common(const struct ras *ras, const struct message_init *init) {
+	uint16_t highest =
+		ras->version_max < init->version_max ? ras->version_max : init->version_max;
+	uint16_t lowest =
+		ras->version_min > init->version_min ? ras->version_min : init->version_min;
+
+	return highest >= lowest ? highest : 0;
+}
+
+void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ack) {
+	struct wire_writer writer;
+
+	ras->counters.inits_refused++;
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_ack_encode(ack, &writer) == 0);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+	conn_close(ras, conn, RAS_CLOSE_SOFT);
+}
+
+static void refuse(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+	struct message_init_ack ack;
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = (uint8_t)cause;
+	conn_refuse(ras, conn, &ack);
+}
+
+// Which of two connections with one peer stays. True: the one that just sent INIT.
+static bool init_wins(struct ras *ras, const struct link *link) {
+	const struct ras_record *self = ras_self(ras)->record;
+	bool we_are_lower = ras_record_compare(self, ras_entry(ras, link->slot)->record) < 0;
+
+	if (link->current != NULL && link->current->outgoing && we_are_lower)
+		return ras->observed_ns - link->current->opened_ns > CROSSING_NS;
+	if (link->current != NULL)
+		return true;
+	return link->pending == NULL || !link->pending->outgoing || !we_are_lower;
+}
+
+static void ack_send(struct ras *ras, struct conn *conn) {
+	struct link *link = conn->link;
+	const struct peer_entry *entry = ras_entry(ras, link->slot);
+	struct message_init_ack ack;
+	struct wire_writer writer;
+
+	conn_ack_fill(ras, &ack);
+	ack.version = conn->version;
+	ack.uses = link->mine;
+	ack.your_state = entry->state;
+	ack.your_incarnation = entry->incarnation;
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_ack_encode(&ack, &writer) == 0);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+}
+
+// The peer as INIT describes it may be new, a newer start, dead here, or not who it says.
+// Returns its slot, or RAS_NO_SLOT with the reason to refuse it.
+static uint32_t peer_admit(
+	struct ras *ras,
+	const void *encoding,
+	size_t size,
+	uint64_t incarnation,
+	enum ras_cause *ret
+) {
+	struct peer_news news = {.incarnation = incarnation, .state = RAS_ALIVE};
+	struct ras_record *record;
+	uint32_t slot;
+
+	*ret = RAS_CAUSE_PROTOCOL;
+	if (ras_record_intern(ras->interner, encoding, size, &record) != 0)
+		return RAS_NO_SLOT;
+	news.id = record->id;
+	news.record = record;
+	slot = peers_find(&ras->peers, record->id);
+	if (record->id == ras->self_id || record->start != ras_incarnation_start(incarnation)) {
+		slot = RAS_NO_SLOT;
+		*ret = RAS_CAUSE_CONFLICT;
+	} else if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != record &&
+		   record->start <= ras_entry(ras, slot)->record->start) {
+		// An old start that woke up late, or two that count alike.
+		ras_emit(ras, RAS_EVENT_CONFLICT, slot, RAS_CAUSE_CONFLICT, record->start);
+		slot = RAS_NO_SLOT;
+		*ret = RAS_CAUSE_CONFLICT;
+	} else {
+		ras_apply(ras, &news, NULL);
+		slot = peers_find(&ras->peers, news.id);
+		*ret = RAS_CAUSE_OWN_FAULT;
+	}
+	ras_record_put(ras->interner, record);
+	return slot;
+}
+
+static void init_accept(
+	struct ras *ras, struct conn *conn, struct link *link, const struct message_init *init
+) {
+	conn->link = link;
+	if (link->pending != NULL)
+		conn_close(ras, link->pending, RAS_CLOSE_HARD);
+	link->pending = NULL;
+	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
+	ack_send(ras, conn);
+	link_ready(ras, link, conn, init->uses);
+	sync_heard(ras, link, init->digest);
+	if (init->your_state == RAS_DEAD || init->your_state == RAS_LEFT)
+		ras_declared_dead(ras, init->your_incarnation, RAS_CAUSE_DEATH);
+}
+
+static void init_judge(struct ras *ras, struct conn *conn, const struct message_init *init) {
+	enum ras_cause cause;
+	struct link *link;
+	uint32_t slot;
+
+	if (!ras->joined) {
+		refuse(ras, conn, RAS_CAUSE_BUSY);
+		return;
+	}
+	slot = peer_admit(ras, init->record, init->record_size, init->incarnation, &cause);
+	if (slot == RAS_NO_SLOT) {
+		refuse(ras, conn, cause);
+		return;
+	}
+	link = link_find(ras, slot);
+	if (link != NULL && !init_wins(ras, link)) {
+		refuse(ras, conn, RAS_CAUSE_DUPLICATE);
+		return;
+	}
+	if (!ring_accepts(ras, link, init->uses)) {
+		refuse(ras, conn, RAS_CAUSE_DEGREE);
+		return;
+	}
+	if (link == NULL)
+		link = link_want(ras, slot, 0);
+	if (link == NULL)
+		refuse(ras, conn, RAS_CAUSE_OWN_FAULT);
+	else
+		init_accept(ras, conn, link, init);
+}
+
+static int init_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
+	struct message_init init;
+	int err = message_init_decode(reader, &init);
+
+	if (err != 0)
+		return err;
+	conn->version = version_common(ras, &init);
+	if (init.cluster != ras->cluster) {
+		refuse(ras, conn, RAS_CAUSE_CLUSTER);
+	} else if (conn->version == 0) {
+		refuse(ras, conn, RAS_CAUSE_VERSION);
+	} else if ((init.flags & MESSAGE_INIT_JOIN) != 0) {
+		conn->join = true;
+		conn_stage(ras, conn, CONN_JOIN_READY, RAS_NEVER);
+		join_serve(ras, conn, &init);
+	} else {
+		init_judge(ras, conn, &init);
+	}
+	return 0;
+}
+
+static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
+	struct link *link = conn->link;
+	struct message_init_ack ack;
+	enum ras_cause cause;
+	uint32_t slot;
+	int err = message_init_ack_decode(reader, &ack);
+
+	if (err != 0)
+		return err;
+	if (conn->join) {
+		conn_stage(ras, conn, CONN_JOIN_READY, ras->profile->init_ns);
+		join_ack(ras, conn, &ack);
+		return 0;
+	}
+	if (ack.refusal != RAS_CAUSE_NONE) {
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, ack.refusal);
+		return 0;
+	}
+	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation, &cause);
+	// A newer start than the one we looked for: with the old one its link went, and this
+	// connection with it. The rebuild of the ring opens what the new start is needed for.
+	if (conn->link != link)
+		return 0;
+	if (slot != link->slot) {
+		// Somebody else lives at that address now: the one we look for does not.
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_REFUSED);
+		return 0;
+	}
+	conn->version = ack.version;
+	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
+	link_ready(ras, link, conn, ack.uses);
+	sync_heard(ras, link, ack.digest);
+	if (ack.your_state == RAS_DEAD || ack.your_state == RAS_LEFT)
+		ras_declared_dead(ras, ack.your_incarnation, RAS_CAUSE_DEATH);
+	return 0;
+}
+
+// What a link may carry once it is ready.
+static int frame_dispatch(struct ras *ras, struct link *link, const uint8_t *frame, size_t size) {
+	struct message_beat beat;
+	struct wire_reader reader;
+	int err;
+
+	wire_reader_init(&reader, frame, size);
+	switch (wire_get_u8(&reader)) {
+	case MESSAGE_BEAT:
+		err = message_beat_decode(&reader, &beat);
+		if (err == 0)
+			link_beat_heard(ras, link, &beat);
+		return err;
+	case MESSAGE_UPDATE:
+		return news_take(ras, link, &reader);
+	case MESSAGE_DIGESTS:
+		return sync_digests(ras, link, &reader);
+	case MESSAGE_BRIEF:
+		return sync_brief(ras, link, &reader);
+	case MESSAGE_PULL:
+		return sync_pull(ras, link, &reader);
+	case MESSAGE_NOTICE:
+		return flood_notice(ras, link, frame, size);
+	case MESSAGE_COLLECT:
+		return collective_request(ras, link, &reader);
+	case MESSAGE_COLLECTED:
+		return collective_response(ras, link, &reader);
+	case MESSAGE_COLLECT_CANCEL:
+		return collective_cancelled(ras, link, &reader);
+	case MESSAGE_RELAY:
+		return relay_message(ras, link, frame, size);
+	case MESSAGE_INIT:
+	case MESSAGE_INIT_ACK:
+		ras->counters.frames_unexpected++;
+		return -EPROTO;
+	default:
+		ras->counters.frames_unknown++; // of a newer minor version
+		return 0;
+	}
+}
+
+static int frame_received(struct ras *ras, struct conn *conn, const uint8_t *frame, size_t size) {
+	struct wire_reader reader;
+	uint8_t type;
+
+	if (size == 0 || size > RAS_FRAME_MAX)
+		return -EMSGSIZE;
+	wire_reader_init(&reader, frame, size);
+	type = wire_get_u8(&reader);
+	switch (conn->stage) {
+	case CONN_INIT_WAIT:
+		return type == MESSAGE_INIT ? init_received(ras, conn, &reader) : -EPROTO;
+	case CONN_INIT_SENT:
+		return type == MESSAGE_INIT_ACK ? ack_received(ras, conn, &reader) : -EPROTO;
+	case CONN_JOIN_READY:
+		return join_frame(ras, conn, frame, size);
+	case CONN_READY:
+		conn->link->received_frames++;
+		conn->link->received_bytes += size;
+		link_heard(ras, conn->link);
+		return frame_dispatch(ras, conn->link, frame, size);
+	case CONN_FREE:
+	case CONN_CONNECTING:
+		break;
+	}
+	return -EPROTO;
+}
+
+void ras_conn_frame(
+	struct ras *ras, uint64_t now_ns, uint32_t handle, const void *frame, size_t size
+) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = conn_find(ras, handle);
+	if (conn != NULL) {
+		ras->counters.frames_received++;
+		ras->counters.bytes_received += size;
+		if (frame_received(ras, conn, frame, size) != 0) {
+			ras->counters.frames_malformed++;
+			// It may have been closed while it was handled.
+			if (conn->handle == handle && conn->stage != CONN_FREE)
+				conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_PROTOCOL);
+		}
+	}
+	ras_exit(ras);
+}
+
+void conns_tick(struct ras *ras) {
+	uint64_t next = RAS_NEVER;
+
+	if (ras->conns.deadline_ns > ras->observed_ns) {
+		ras_wake_at(ras, ras->conns.deadline_ns);
+		return;
+	}
+	ras->conns.deadline_ns = RAS_NEVER;
+	for (uint32_t n = 0; n < ras->conns.count; n++) {
+		struct conn *conn = ras->conns.table[n];
+
+		if (conn->stage == CONN_FREE)
+			continue;
+		if (conn->deadline_ns <= ras->observed_ns)
+			conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_TIMEOUT);
+		else if (conn->deadline_ns < next)
+			next = conn->deadline_ns;
+	}
+	// A failure may have begun something with a deadline of its own.
+	if (next < ras->conns.deadline_ns)
+		ras->conns.deadline_ns = next;
+	ras_wake_at(ras, ras->conns.deadline_ns);
+}

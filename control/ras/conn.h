@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections: from open or accept, through INIT and INIT_ACK, to ready or refused.
+#pragma once
+
+#include <lib/sockaddr.h>
+#include <ras/ras.h>
+
+struct link;
+struct message_init;
+struct message_init_ack;
+
+enum conn_stage {
+	CONN_FREE,
+	CONN_CONNECTING, // outgoing, not yet open
+	CONN_INIT_SENT,	 // outgoing, waits for INIT_ACK
+	CONN_INIT_WAIT,	 // incoming, waits for INIT
+	CONN_READY,	 // carries a link
+	CONN_JOIN_READY, // carries a table to a joiner, or to us
+};
+
+struct conn {
+	uint32_t handle; // index | generation << 16
+	enum conn_stage stage;
+	bool outgoing;
+	bool join;    // to a seed, or from a joiner: there is no link
+	bool serving; // it is one of the joins we serve
+	bool blocked; // the transport takes nothing until it is writable
+	uint16_t version;
+	struct link *link;    // NULL for a join, and before INIT
+	uint64_t deadline_ns; // of the stage, observed time; RAS_NEVER once ready
+	uint64_t opened_ns;
+	uint64_t ready_ns;
+	uint32_t next_slot; // of the table, when we serve a join
+	struct sock_addr address;
+};
+
+#define CONN_INDEX_BITS 16
+#define CONNS_MAX 4096
+
+struct conns {
+	struct conn **table;
+	uint32_t count, capacity;
+	uint32_t open;
+	uint64_t deadline_ns; // no stage ends before this
+};
+
+void conns_fini(struct ras *ras);
+void conns_tick(struct ras *ras);
+
+// NULL if the handle's connection is no more.
+struct conn *conn_find(const struct ras *ras, uint32_t handle);
+// Starts to connect, for a link or to join; NULL if there are as many connections as allowed.
+struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link);
+// Ends it from our side; nobody is told.
+void conn_close(struct ras *ras, struct conn *conn, enum ras_close how);
+// The stage it is in ends after this much more.
+void conn_extend(struct ras *ras, struct conn *conn, uint64_t limit_ns);
+// 0, or -EAGAIN: the frame was not taken and the connection is now blocked.
+int conn_send(struct ras *ras, struct conn *conn, const void *frame, size_t size);
+// What every INIT and INIT_ACK says of us.
+void conn_init_fill(const struct ras *ras, struct message_init *ret_init);
+void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack);
+// Answers with a refusal and closes softly.
+void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ack);

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core.h"
+
+#include <xxhash.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define PAUSE_MIN_NS (500 * RAS_NS_PER_MS) // later than this past the wake-up: we were stopped
+#define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
+
+// Time.
+
+void ras_enter(struct ras *ras, uint64_t now_ns) {
+	uint64_t since_ns;
+
+	must(now_ns >= ras->now_ns);
+	since_ns = now_ns - ras->now_ns;
+	if (ras->started && ras->wake_ns != RAS_NEVER && now_ns > ras->wake_ns &&
+	    now_ns - ras->wake_ns > PAUSE_MIN_NS) {
+		// What we did not see because we did not look is no evidence against anybody.
+		uint64_t paused_ns = now_ns - ras->wake_ns;
+
+		if (paused_ns > since_ns)
+			paused_ns = since_ns;
+		since_ns -= paused_ns;
+		ras->counters.own_pauses++;
+		ras->counters.own_paused_ns += paused_ns;
+		ras->wake_ns = now_ns;
+		ras->now_ns = now_ns;
+		ras->observed_ns += since_ns;
+		ras_emit(ras, RAS_EVENT_PAUSED, RAS_NO_SLOT, RAS_CAUSE_NONE, paused_ns);
+		links_resume(ras);
+		return;
+	}
+	ras->now_ns = now_ns;
+	ras->observed_ns += since_ns;
+}
+
+void ras_wake_at(struct ras *ras, uint64_t at_ns) {
+	uint64_t now_based;
+
+	if (at_ns == RAS_NEVER)
+		return;
+	now_based =
+		at_ns > ras->observed_ns ? ras->now_ns + (at_ns - ras->observed_ns) : ras->now_ns;
+	if (now_based < ras->wake_ns)
+		ras->wake_ns = now_based;
+}
+
+void ras_exit(struct ras *ras) {
+	uint64_t relay_ns = relay_next_ns(ras);
+	uint64_t collective_ns = collective_next_ns(ras);
+
+	if (relay_ns < ras->wake_ns)
+		ras->wake_ns = relay_ns;
+	if (collective_ns < ras->wake_ns)
+		ras->wake_ns = collective_ns;
+	if (ras->links.dropped > 0)
+		links_reap(ras);
+	if (ras->wake_ns != ras->wake_asked_ns) {
+		ras->wake_asked_ns = ras->wake_ns;
+		ras->ops.wake(ras->ops_ctx, ras->wake_ns);
+	}
+}
+
+uint64_t ras_random(struct ras *ras) {
+	uint64_t value = ras->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+	return value ^ value >> 31;
+}
+
+uint64_t ras_jitter(struct ras *ras, uint64_t base_ns) {
+	return base_ns < 4 ? base_ns : base_ns - ras_random(ras) % (base_ns / 4);
+}
+
+// Life.
+
+static int self_insert(struct ras *ras, const struct ras_peer_info *info) {
+	struct peer_news news = {
+		.incarnation = ras_incarnation(info->start, 0),
+		.state = RAS_ALIVE,
+	};
+	enum peers_change change;
+	int err;
+
+	err = ras_record_from_info(ras->interner, info, &news.record);
+	if (err != 0)
+		return err;
+	news.id = news.record->id;
+	ras->self_id = news.id;
+	err = peers_merge(&ras->peers, &news, 0, &change, &ras->self_slot);
+	ras_record_put(ras->interner, news.record);
+	return err;
+}
+
+static int parts_init(struct ras *ras, const struct ras_config *config) {
+	int err;
+
+	ras->scratch = memory_allocate(&ras->memory, RAS_FRAME_MAX);
+	if (ras->scratch == NULL)
+		return -ENOMEM;
+	peers_init(&ras->peers, &ras->memory, ras->interner);
+	err = self_insert(ras, &config->self);
+	if (err == 0)
+		err = history_init(&ras->history, &ras->memory, config->history_events);
+	if (err == 0)
+		err = ring_init(ras);
+	if (err == 0)
+		err = join_init(ras, config->seeds, config->seed_count);
+	if (err == 0)
+		err = relay_create(ras);
+	if (err == 0)
+		err = collective_create(ras);
+	return err;
+}
+
+int ras_create(
+	const struct ras_config *config,
+	const struct ras_memory *memory,
+	struct ras_interner *interner,
+	const struct ras_ops *ops,
+	void *ops_ctx,
+	struct ras **ret_ras
+) {
+	struct memory first = {.source = *memory};
+	struct ras *ras;
+	int err;
+
+	if (config->profile == NULL || config->cluster == NULL || config->conns_max == 0 ||
+	    config->conns_max > CONNS_MAX || config->seed_count > RAS_SEEDS_MAX)
+		return -EINVAL;
+	ras = memory_allocate(&first, sizeof(*ras));
+	if (ras == NULL)
+		return -ENOMEM;
+	ras->memory = first;
+	ras->profile = config->profile;
+	ras->ops = *ops;
+	ras->ops_ctx = ops_ctx;
+	ras->interner = interner;
+	ras->random = config->random_seed;
+	ras->cluster = XXH3_64bits(config->cluster, strlen(config->cluster));
+	ras->version_min = config->version_min != 0 ? config->version_min : MESSAGE_VERSION_MIN;
+	ras->version_max = config->version_max != 0 ? config->version_max : MESSAGE_VERSION_MAX;
+	ras->conns_max = config->conns_max;
+	ras->wake_ns = RAS_NEVER;
+	ras->wake_asked_ns = RAS_NEVER;
+	ras->news.flush_ns = RAS_NEVER;
+	err = parts_init(ras, config);
+	if (err != 0) {
+		ras_destroy(ras);
+		return err;
+	}
+	*ret_ras = ras;
+	return 0;
+}
+
+struct ras *ras_destroy(struct ras *ras) {
+	struct memory last;
+
+	if (ras == NULL)
+		return NULL;
+	collective_destroy(ras);
+	relay_destroy(ras);
+	flood_fini(&ras->flood, &ras->memory);
+	join_fini(ras);
+	ring_fini(ras);
+	liveness_fini(ras);
+	news_fini(ras);
+	links_fini(ras);
+	conns_fini(ras);
+	history_fini(&ras->history, &ras->memory);
+	peers_fini(&ras->peers);
+	memory_release(&ras->memory, ras->scratch, ras->scratch != NULL ? RAS_FRAME_MAX : 0);
+	last = ras->memory;
+	must(last.used_bytes == sizeof(*ras));
+	memory_release(&last, ras, sizeof(*ras));
+	return NULL;
+}
+
+int ras_preload(struct ras *ras, struct ras_record *const *records, uint32_t count) {
+	int err = peers_reserve(&ras->peers, count + 1);
+
+	must(!ras->started);
+	// We ourselves stand in the ring before the others come, so that sorted ones stay sorted.
+	peers_ring_count(&ras->peers);
+	for (uint32_t n = 0; n < count && err == 0; n++) {
+		struct peer_news news = {
+			.id = records[n]->id,
+			.incarnation = ras_incarnation(records[n]->start, 0),
+			.record = records[n],
+			.state = RAS_ALIVE,
+		};
+		enum peers_change change;
+		uint32_t slot;
+
+		if (news.id == ras->self_id)
+			continue;
+		err = peers_merge(&ras->peers, &news, 0, &change, &slot);
+		if (err == 0)
+			ras_entry(ras, slot)->flags |= PEER_SEEN;
+	}
+	ras->preloaded = err == 0;
+	return err;
+}
+
+void ras_start(struct ras *ras, uint64_t now_ns) {
+	must(!ras->started);
+	ras->now_ns = now_ns;
+	// Observed time starts late enough that no time before the start is negative.
+	ras->observed_ns = 3600 * RAS_NS_PER_SEC;
+	ras->started = true;
+	ras->links.beat_due_ns = ras->observed_ns + ras_random(ras) % ras->profile->beat_ns;
+	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
+	ras_entry(ras, ras->self_slot)->flags |= PEER_SEEN;
+	if (ras->preloaded)
+		ras_become_member(ras, 0);
+	else
+		join_begin(ras);
+	ras_wake_at(ras, ras->links.beat_due_ns);
+	ras_exit(ras);
+}
+
+// Takes a start number over into our own record.
+static void self_restart(struct ras *ras, uint64_t start) {
+	struct ras_peer_info info;
+	struct peer_news news = {.state = RAS_ALIVE, .id = ras->self_id};
+	enum peers_change change;
+	int err;
+
+	// One past the largest was told by somebody who lies: our own is as good.
+	if (start <= ras_incarnation_start(ras_self(ras)->incarnation) || start > RAS_START_MAX)
+		return;
+	ras_record_info(ras_self(ras)->record, &info);
+	info.start = start;
+	news.incarnation = ras_incarnation(start, 0);
+	err = ras_record_from_info(ras->interner, &info, &news.record);
+	if (err != 0)
+		return; // of memory: others will tell us that ours is old, and we refute
+	err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &ras->self_slot);
+	ras_record_put(ras->interner, news.record);
+	must(err != -EBADMSG);
+	ras_self(ras)->flags |= PEER_SEEN;
+}
+
+void ras_become_member(struct ras *ras, uint64_t start) {
+	uint64_t own = ras_incarnation_start(ras_self(ras)->incarnation);
+
+	if (start == 0 || start > RAS_START_MAX)
+		start = own > 0 ? own : 1;
+	self_restart(ras, start);
+	ras->joined = true;
+	ras->joined_ns = ras->observed_ns;
+	ring_rebuild(ras);
+	ras_wake_at(ras, ras->observed_ns);
+}
+
+void ras_leave(struct ras *ras, uint64_t now_ns) {
+	ras_enter(ras, now_ns);
+	if (!ras->leaving) {
+		ras->leaving = true;
+		ras->left = true;
+		news_of_self(ras);
+		for (uint32_t n = 0; n < ras->links.count; n++) {
+			struct link *link = ras->links.table[n];
+
+			collective_link_lost(ras, link);
+			relay_link_lost(ras, link);
+			link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
+		}
+		for (uint32_t n = 0; n < ras->conns.count; n++) {
+			if (ras->conns.table[n]->stage != CONN_FREE)
+				conn_close(ras, ras->conns.table[n], RAS_CLOSE_SOFT);
+		}
+	}
+	ras_exit(ras);
+}
+
+bool ras_gone(const struct ras *ras) {
+	return ras->leaving && ras->conns.open == 0;
+}
+
+void ras_tick(struct ras *ras, uint64_t now_ns) {
+	ras_enter(ras, now_ns);
+	ras->wake_ns = RAS_NEVER;
+	ras->wake_asked_ns = RAS_NEVER; // it may have been this one, which is spent
+	if (!ras->leaving) {
+		conns_tick(ras);
+		links_tick(ras);
+		ring_tick(ras);
+		liveness_tick(ras);
+		join_tick(ras);
+		relay_tick(ras);
+		expire_tick(ras);
+		news_tick(ras); // last: it sends what the others found
+	}
+	collective_tick(ras); // what was asked before we left is answered, too
+	ras_exit(ras);
+}
+
+// Events.
+
+void ras_emit(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	uint32_t slot,
+	enum ras_cause cause,
+	uint64_t value
+) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = kind,
+		.cause = cause,
+		.value = value,
+	};
+
+	if (slot != RAS_NO_SLOT) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+		struct peer_news news;
+
+		event.peer = entry->record->id;
+		event.incarnation = entry->incarnation;
+		event.hops = entry->hops;
+		memcpy(event.name, entry->record->name, entry->record->name_length);
+		if (entry->state == RAS_DEAD) {
+			peers_news(&ras->peers, slot, &news);
+			event.observer_count = news.observer_count;
+			memcpy(event.observers, news.observers, sizeof(event.observers));
+		}
+	}
+	history_add(&ras->history, &event);
+	ras->ops.event(ras->ops_ctx, &event);
+}
+
+void ras_refute(struct ras *ras, uint64_t incarnation) {
+	struct peer_entry *self = ras_self(ras);
+
+	if (incarnation < self->incarnation || ras->leaving || !ras->joined)
+		return;
+	if (ras_incarnation_start(incarnation) > ras_incarnation_start(self->incarnation)) {
+		// Somebody else carries our name on, or a start of ours that we do not know of.
+		ras_emit(ras, RAS_EVENT_CONFLICT, ras->self_slot, RAS_CAUSE_CONFLICT, incarnation);
+		return;
+	}
+	// When the refutations are used up the next number is a start of its own.
+	if ((incarnation & RAS_REFUTATIONS_MAX) == RAS_REFUTATIONS_MAX)
+		self_restart(ras, ras_incarnation_start(incarnation) + 1);
+	else
+		self->incarnation = incarnation + 1;
+	news_of_self(ras);
+}
+
+void ras_relay_internal(
+	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
+) {
+	if (port == RELAY_PORT_CONFIRM)
+		liveness_message(ras, source, reader);
+	else
+		wire_reader_fail(reader, -ENOENT);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One instance: its parts, and what the parts may ask of each other.
+//
+// Each part has a file. A part changes another one only through that part's functions; the
+// order in which a death is applied (route round, purge, drop, change, publish, tell) is in
+// core.c and nowhere else.
+#pragma once
+
+#include "collective.h"
+#include "conn.h"
+#include "flood.h"
+#include "history.h"
+#include "join.h"
+#include "link.h"
+#include "liveness.h"
+#include "liveness_brake.h"
+#include "liveness_look.h"
+#include "memory.h"
+#include "message.h"
+#include "news.h"
+#include "peers.h"
+#include "relay.h"
+#include "ring.h"
+#include "sync.h"
+
+#include <ras/ras.h>
+
+struct ras {
+	const struct ras_profile *profile;
+	struct ras_ops ops;
+	void *ops_ctx;
+	struct memory memory;
+	struct ras_interner *interner;
+	uint64_t random;
+	uint64_t cluster;
+	uint16_t version_min, version_max;
+	uint32_t conns_max;
+
+	// Time. `now` is the caller's; `observed` leaves out the time in which we ourselves were
+	// stopped, so that nobody is judged by it.
+	uint64_t now_ns;
+	uint64_t observed_ns;
+	uint64_t wake_ns;	// needed, by the caller's time
+	uint64_t wake_asked_ns; // asked for
+
+	uint64_t self_id;
+	uint32_t self_slot;
+	bool started, preloaded, joined, leaving, left;
+	uint64_t joined_ns;
+	uint64_t expire_ns; // next look for tombstones that are old enough
+
+	struct peers peers;
+	struct conns conns;
+	struct links links;
+	struct ring ring;
+	struct liveness liveness;
+	struct news news;
+	struct sync sync;
+	struct join join;
+	struct flood flood;
+	struct relay *relay;
+	struct collective *collective;
+	struct history history;
+	struct ras_counters counters;
+
+	// A frame is built here; nothing keeps a pointer into it while it sends or calls out.
+	uint8_t *scratch; // RAS_FRAME_MAX bytes
+};
+
+static inline struct peer_entry *ras_entry(const struct ras *ras, uint32_t slot) {
+	return peers_entry(&ras->peers, slot);
+}
+
+static inline struct peer_entry *ras_self(const struct ras *ras) {
+	return ras_entry(ras, ras->self_slot);
+}
+
+// splitmix64 of the instance's seed: jitter only.
+uint64_t ras_random(struct ras *ras);
+// `base` less up to a quarter of it.
+uint64_t ras_jitter(struct ras *ras, uint64_t base_ns);
+
+// Every input opens with this: it takes the time over and notices a pause of our own.
+void ras_enter(struct ras *ras, uint64_t now_ns);
+// And closes with this: asks for the next wake-up if it changed.
+void ras_exit(struct ras *ras);
+// A part needs the clock no later than this, in observed time.
+void ras_wake_at(struct ras *ras, uint64_t at_ns);
+
+void ras_emit(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	uint32_t slot,
+	enum ras_cause cause,
+	uint64_t value
+);
+
+// Merges news and does all that follows from them: links, legs, events, forwarding. `from` is
+// the link they came by, NULL if they are our own. False: the record is missing.
+bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from);
+
+// We are a member from now on, in this start if it is higher than ours.
+void ras_become_member(struct ras *ras, uint64_t start);
+
+// Removes tombstones that have been kept long enough.
+void expire_tick(struct ras *ras);
+
+// We are suspected, or held for dead, in this incarnation or an older one: takes a higher one
+// and tells. Nothing to do if ours is higher already.
+void ras_refute(struct ras *ras, uint64_t incarnation);
+// The same for those who hold us for dead or gone, and it is an event.
+void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause);
+
+// Removes the tombstone if it is not of a newer incarnation; true if there was one.
+bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation);

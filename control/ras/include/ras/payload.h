@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What collectives carry, and how the root merges it.
+//
+// A part is a run of rows of its kind to the end. The ras_*_put() write one into the writer of
+// ras_ops.contribute: 0, or -EMSGSIZE and the writer as it was if it does not fit, which is the
+// moment to ask for another part. The order of parts, and of rows in them, never changes what a
+// merge shows. What is decoded came from outside: every count, length and value is checked, and
+// a bad part is refused whole and leaves the merge as it was.
+#pragma once
+
+#include <ras/collective.h>
+#include <ras/memory.h>
+
+struct wire_reader;
+struct wire_writer;
+
+#define RAS_MERGE_BYTES_MAX (96u << 20) // of one table; a part beyond it is left out
+
+// CONNS: one row per overlay link and per RDMA pair.
+enum ras_transport {
+	RAS_TRANSPORT_TCP,
+	RAS_TRANSPORT_INFINIBAND,
+	RAS_TRANSPORT_ROCE,
+	RAS_TRANSPORT_SOFT,
+	RAS_TRANSPORT_COUNT,
+};
+
+const char *ras_transport_name(enum ras_transport transport);
+
+#define RAS_RETRANSMITS_UNKNOWN UINT64_MAX
+
+struct ras_conn_row {
+	uint64_t peer;
+	enum ras_transport transport;
+	uint32_t samples; // of travel times; if 0 the three are 0
+	uint64_t min_ns, mean_ns, max_ns;
+	uint64_t sent_bytes, received_bytes;
+	uint64_t errors; // of a TCP link: reconnects
+	uint64_t retransmits;
+};
+
+int ras_conn_put(struct wire_writer *writer, const struct ras_conn_row *row);
+// 0, -EBADMSG or -EMSGSIZE, or -ENODATA at the end.
+int ras_conn_get(struct wire_reader *reader, struct ras_conn_row *ret_row);
+
+#define RAS_CONNS_WORST_MAX 16
+
+struct ras_conn_worst {
+	uint64_t node;
+	struct ras_conn_row row;
+};
+
+// Zeroed to begin with. The sums behind the means are private.
+struct ras_conns {
+	uint64_t rows;
+	uint64_t per_transport[RAS_TRANSPORT_COUNT];
+	uint64_t samples;
+	uint64_t min_ns, mean_ns, max_ns;
+	uint64_t sent_bytes, received_bytes, errors, retransmits;
+	uint64_t retransmits_unknown; // rows
+	uint32_t worst_count;	      // by largest mean, then largest maximum
+	struct ras_conn_worst worst[RAS_CONNS_WORST_MAX];
+	uint64_t sum_high, sum_low;
+};
+
+// -EBADMSG.
+int ras_conns_add(struct ras_conns *conns, const struct ras_collected_part *part);
+
+// COMMS: communicators with the ranks of one node, and the ranks it misses.
+#define RAS_COMM_OPS 5 // Broadcast, Reduce, AllGather, ReduceScatter, AllReduce
+#define RAS_COMM_SIZE_MAX (1u << 20)
+
+#define RAS_RANK_FINALIZE 0x01
+#define RAS_RANK_DESTROY 0x02
+#define RAS_RANK_ABORT 0x04
+
+struct ras_comm_rank {
+	uint32_t rank;
+	uint32_t pid;
+	uint64_t ops[RAS_COMM_OPS]; // launched
+	uint8_t init_state;	    // 0 ok, 7 in progress, else an error
+	uint8_t async_error;
+	uint8_t flags;	     // RAS_RANK_*
+	int16_t cuda_device; // -1 unknown
+	int16_t nvml_device;
+};
+
+// A rank that is not of the reporting node, as the communicator's set-up named it.
+struct ras_comm_missing {
+	uint32_t rank;
+	uint32_t pid;	     // 0 unknown
+	uint64_t node;	     // id of the agent on its host, 0 unknown
+	uint8_t family;	     // of its address: 4, 6, or 0 unknown
+	uint8_t address[16]; // network order, IPv4 in the first four, rest zero
+	int16_t cuda_device;
+	int16_t nvml_device;
+};
+
+struct ras_comm {
+	struct ras_comm_id id;
+	uint32_t size; // ranks it should have
+	uint32_t rank_count, missing_count;
+	const struct ras_comm_rank *ranks;
+	const struct ras_comm_missing *missing;
+};
+
+int ras_comm_id_compare(const struct ras_comm_id *a, const struct ras_comm_id *b);
+
+// A communicator may be split over rows and parts: each carries id and size.
+int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm);
+
+// The head of the next communicator, its ranks and then its missing ranks to be got next.
+// 0, -EBADMSG or -EMSGSIZE, or -ENODATA at the end.
+int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head);
+int ras_comm_get_rank(
+	struct wire_reader *reader, uint32_t comm_size, struct ras_comm_rank *ret_rank
+);
+int ras_comm_get_missing(
+	struct wire_reader *reader, uint32_t comm_size, struct ras_comm_missing *ret_missing
+);
+
+struct ras_comms; // opaque
+
+struct ras_merged_rank {
+	struct ras_comm_id comm;
+	uint32_t comm_size;
+	uint64_t node;
+	struct ras_comm_rank rank;
+};
+
+struct ras_merged_missing {
+	struct ras_comm_id comm;
+	uint32_t comm_size;
+	struct ras_comm_missing missing;
+};
+
+// One communicator after the merge. Two sizes under one id are two communicators, both marked.
+struct ras_merged_comm {
+	struct ras_comm_id id;
+	uint32_t size;
+	bool collision;
+	uint32_t rank_count, missing_count;
+	const struct ras_merged_rank *ranks;	  // by rank
+	const struct ras_merged_missing *missing; // by rank, none of them in `ranks`
+};
+
+int ras_comms_create(const struct ras_memory *memory, struct ras_comms **ret_comms); // -ENOMEM
+struct ras_comms *ras_comms_destroy(struct ras_comms *comms);
+// -EBADMSG, -EMSGSIZE, -ENOMEM, -ENOSPC (RAS_MERGE_BYTES_MAX): the part is left out whole.
+int ras_comms_add(struct ras_comms *comms, const struct ras_collected_part *part);
+// Settles what was added; more may be added and settled again. Returns the communicators, by
+// id and size; valid until the next add.
+uint32_t ras_comms_settle(struct ras_comms *comms);
+void ras_comms_at(const struct ras_comms *comms, uint32_t n, struct ras_merged_comm *ret_comm);
+// Ranks left out because another holder of the same rank was kept.
+uint64_t ras_comms_duplicates(const struct ras_comms *comms);
+
+// HEALTH: the verdicts a node holds, of itself or of others.
+#define RAS_HEALTH_REASON_MAX 31
+#define RAS_HEALTH_EVIDENCE_MAX 160
+
+struct ras_health_row {
+	uint64_t subject;
+	uint8_t verdict;			// the larger, the worse
+	int64_t since_s;			// UNIX time at the observer
+	char reason[RAS_HEALTH_REASON_MAX + 1]; // CamelCase
+	char evidence[RAS_HEALTH_EVIDENCE_MAX + 1];
+};
+
+// -EILSEQ if a text is not UTF-8.
+int ras_health_put(struct wire_writer *writer, const struct ras_health_row *row);
+// 0, -EBADMSG, -EMSGSIZE or -EILSEQ, or -ENODATA at the end.
+int ras_health_get(struct wire_reader *reader, struct ras_health_row *ret_row);
+
+// PATHS: one row per path a node probes.
+#define RAS_PATH_DEVICE_MAX 31
+
+struct ras_path_row {
+	uint64_t peer;
+	char device[RAS_PATH_DEVICE_MAX + 1];
+	uint64_t count; // of answers; if 0 the times are 0
+	uint64_t lost;
+	uint64_t min_ns, median_ns, mad_ns, p99_ns;
+};
+
+int ras_path_put(struct wire_writer *writer, const struct ras_path_row *row);
+int ras_path_get(struct wire_reader *reader, struct ras_path_row *ret_row);
+
+// A merge of HEALTH or PATHS is a sorted table; the same row twice is kept once.
+struct ras_merged_health {
+	uint64_t observer;
+	struct ras_health_row row;
+};
+
+struct ras_merged_path {
+	uint64_t node;
+	struct ras_path_row row;
+};
+
+struct ras_healths;
+struct ras_paths;
+
+// Errors as for communicators. Sorted by subject, worst verdict first, then observer.
+int ras_healths_create(const struct ras_memory *memory, struct ras_healths **ret_healths);
+struct ras_healths *ras_healths_destroy(struct ras_healths *healths);
+int ras_healths_add(struct ras_healths *healths, const struct ras_collected_part *part);
+uint32_t ras_healths_settle(struct ras_healths *healths);
+const struct ras_merged_health *ras_healths_at(const struct ras_healths *healths, uint32_t n);
+
+// Sorted by node, peer and device. Of two rows for one path the one with more probes is kept.
+int ras_paths_create(const struct ras_memory *memory, struct ras_paths **ret_paths);
+struct ras_paths *ras_paths_destroy(struct ras_paths *paths);
+int ras_paths_add(struct ras_paths *paths, const struct ras_collected_part *part);
+uint32_t ras_paths_settle(struct ras_paths *paths);
+const struct ras_merged_path *ras_paths_at(const struct ras_paths *paths, uint32_t n);

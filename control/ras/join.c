@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "join.h"
+
+#include "core.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ASK_GAP_NS (250 * RAS_NS_PER_MS) // a seed that is slow to answer delays nobody
+#define ROUND_GAP_NS RAS_NS_PER_SEC	 // between rounds through all seeds, with jitter
+#define ROUNDS_PER_EVENT 15		 // that nobody answers is said again so often
+#define MERGE_GAP_NS (10 * RAS_NS_PER_SEC)
+
+int join_init(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
+	struct join *join = &ras->join;
+
+	*join = (struct join){.ask_ns = RAS_NEVER};
+	if (count == 0)
+		return 0;
+	join->seeds = memory_allocate(&ras->memory, count * sizeof(*seeds));
+	if (join->seeds == NULL)
+		return -ENOMEM;
+	memcpy(join->seeds, seeds, count * sizeof(*seeds));
+	join->seed_count = count;
+	return 0;
+}
+
+void join_fini(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	memory_release(&ras->memory, join->seeds, join->seed_count * sizeof(*join->seeds));
+	join->seeds = NULL;
+}
+
+static bool seed_is_self(const struct ras *ras, const struct sock_addr *seed) {
+	return sock_addr_equal(seed, &ras_self(ras)->record->address);
+}
+
+static void join_reset(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < join->seed_count; n++)
+		join->is_seed = join->is_seed || seed_is_self(ras, &join->seeds[n]);
+	join->seed_next = 0;
+	join->lower_seed = false;
+	join->ask_ns = ras->observed_ns;
+	ras_wake_at(ras, join->ask_ns);
+}
+
+void join_begin(struct ras *ras) {
+	struct join *join = &ras->join;
+	bool others = false;
+
+	join->started_ns = ras->observed_ns;
+	for (uint32_t n = 0; n < join->seed_count; n++)
+		others = others || !seed_is_self(ras, &join->seeds[n]);
+	if (others)
+		join_reset(ras);
+	else
+		join_done(ras);
+}
+
+void join_done(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	join->ask_ns = RAS_NEVER;
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL)
+			conn_close(ras, join->asks[n], RAS_CLOSE_SOFT);
+		join->asks[n] = NULL;
+	}
+	join->source = NULL;
+	join->merge_ns = ras->observed_ns + ras_jitter(ras, MERGE_GAP_NS);
+	ras_become_member(ras, join->start);
+	ras_emit(
+		ras, RAS_EVENT_JOIN_DONE, RAS_NO_SLOT, RAS_CAUSE_NONE,
+		ras->observed_ns - join->started_ns
+	);
+}
+
+// Asking.
+
+static bool ask_is_open(const struct join *join) {
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void ask_forget(struct join *join, const struct conn *conn) {
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] == conn)
+			join->asks[n] = NULL;
+	}
+	if (join->source == conn)
+		join->source = NULL;
+}
+
+static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
+	struct join *join = &ras->join;
+
+	if (join->redirect_count > 0) {
+		*ret_address = join->redirects[--join->redirect_count];
+		return true;
+	}
+	while (join->seed_next < join->seed_count) {
+		*ret_address = join->seeds[join->seed_next++];
+		if (!seed_is_self(ras, ret_address))
+			return true;
+	}
+	return false;
+}
+
+// All seeds were asked and none is a member. The first of them by address founds the ring; it
+// knows that it is the first when no seed before it answered at all.
+static void round_ended(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	join->rounds++;
+	if (join->is_seed && !join->lower_seed && join->rounds > 1) {
+		join_done(ras);
+		return;
+	}
+	if (join->rounds == 1 || join->rounds % ROUNDS_PER_EVENT == 0)
+		ras_emit(
+			ras, RAS_EVENT_JOIN_WAITING, RAS_NO_SLOT, RAS_CAUSE_NONE, join->seed_count
+		);
+	join_reset(ras);
+	join->ask_ns = ras->observed_ns + ras_jitter(ras, ROUND_GAP_NS);
+	ras_wake_at(ras, join->ask_ns);
+}
+
+static void ask_next(struct ras *ras) {
+	struct join *join = &ras->join;
+	struct sock_addr address;
+	uint32_t place = 0;
+
+	while (place < JOIN_ASKS_MAX && join->asks[place] != NULL)
+		place++;
+	join->ask_ns = ras->observed_ns + ASK_GAP_NS;
+	if (place == JOIN_ASKS_MAX)
+		return;
+	if (address_next(ras, &address))
+		join->asks[place] = conn_open(ras, &address, NULL);
+	else if (!ask_is_open(join))
+		round_ended(ras);
+}
+
+static bool address_is_known(const struct ras *ras, const struct sock_addr *address) {
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct ras_record *record = ras_entry(ras, slot)->record;
+
+		if (record != NULL && sock_addr_equal(&record->address, address))
+			return true;
+	}
+	return false;
+}
+
+// One seed after the other, if it is none of ours.
+static void merge_tick(struct ras *ras) {
+	struct join *join = &ras->join;
+	const struct sock_addr *seed;
+
+	if (join->seed_count == 0 || ras->leaving)
+		return;
+	if (join->merge_ns <= ras->observed_ns) {
+		join->merge_ns = ras->observed_ns + ras_jitter(ras, MERGE_GAP_NS);
+		seed = &join->seeds[join->seed_next++ % join->seed_count];
+		if (join->asks[0] == NULL && !address_is_known(ras, seed))
+			join->asks[0] = conn_open(ras, seed, NULL);
+	}
+	ras_wake_at(ras, join->merge_ns);
+}
+
+void join_tick(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	if (ras->joined)
+		merge_tick(ras);
+	if (ras->joined || join->ask_ns == RAS_NEVER || ras->leaving || join->source != NULL)
+		return; // while a table comes in nobody else is asked, unless its connection ends
+	if (join->ask_ns <= ras->observed_ns)
+		ask_next(ras);
+	if (!ras->joined)
+		ras_wake_at(ras, join->ask_ns);
+}
+
+// The seed's answers.
+
+static void ask_close(struct ras *ras, struct conn *conn) {
+	ask_forget(&ras->join, conn);
+	conn_close(ras, conn, RAS_CLOSE_SOFT);
+	if (!ras->joined) {
+		ras->join.ask_ns = ras->observed_ns;
+		ras_wake_at(ras, ras->observed_ns);
+	}
+}
+
+static void join_refused(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+	struct join *join = &ras->join;
+
+	switch (ack->refusal) {
+	case RAS_CAUSE_CONFLICT:
+	case RAS_CAUSE_VERSION:
+	case RAS_CAUSE_CLUSTER:
+		if (!ras->joined)
+			ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, ack->refusal, 0);
+		break;
+	case RAS_CAUSE_BUSY:
+		// A seed that is no member yet sends nobody anywhere; if it is before us by
+		// address the founding is its matter.
+		if (ack->redirect_count == 0 &&
+		    sock_addr_compare(&conn->address, &ras_self(ras)->record->address) < 0)
+			join->lower_seed = true;
+		memcpy(join->redirects, ack->redirects, sizeof(join->redirects));
+		join->redirect_count = ack->redirect_count;
+		break;
+	default:
+		break;
+	}
+	ask_close(ras, conn);
+}
+
+void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+	struct join *join = &ras->join;
+
+	if (ack->refusal != RAS_CAUSE_NONE) {
+		join_refused(ras, conn, ack);
+	} else if (join->source != NULL && join->source != conn) {
+		ask_close(ras, conn); // another was faster
+	} else {
+		join->source = conn;
+		join->start = ack->your_start;
+	}
+}
+
+int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t size) {
+	struct wire_reader reader;
+	uint8_t type;
+
+	if (conn != ras->join.source)
+		return -EPROTO;
+	wire_reader_init(&reader, frame, size);
+	type = wire_get_u8(&reader);
+	conn_extend(ras, conn, ras->profile->init_ns);
+	if (type == MESSAGE_UPDATE)
+		return news_take(ras, NULL, &reader);
+	if (type != MESSAGE_BEAT)
+		return -EPROTO;
+	// The table is complete.
+	if (ras->joined)
+		ask_close(ras, conn);
+	else
+		join_done(ras);
+	return 0;
+}
+
+void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+	struct join *join = &ras->join;
+
+	if (conn->serving)
+		join->serving--;
+	if (!conn->outgoing)
+		return;
+	ask_forget(join, conn);
+	(void)cause; // whatever it was, the next one is asked
+	if (!ras->joined) {
+		join->ask_ns = ras->observed_ns;
+		ras_wake_at(ras, ras->observed_ns);
+	}
+}
+
+// Serving.
+
+static void redirect(struct ras *ras, struct conn *conn) {
+	struct message_init_ack ack;
+	uint32_t count = peers_ring_count(&ras->peers);
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = RAS_CAUSE_BUSY;
+	for (uint32_t n = 0; n < MESSAGE_REDIRECTS_MAX && ras->joined && count > 1; n++) {
+		uint32_t position = (uint32_t)(ras_random(ras) % count);
+		uint32_t slot = peers_ring_at(&ras->peers, position);
+
+		if (slot != ras->self_slot)
+			ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;
+	}
+	ras->counters.joins_redirected++;
+	conn_refuse(ras, conn, &ack);
+}
+
+// The joiner's next start: past every one that is known of its name.
+static uint64_t start_for(struct ras *ras, const struct ras_record *record) {
+	uint32_t slot = peers_find(&ras->peers, record->id);
+	uint64_t known = 0;
+
+	if (slot != RAS_NO_SLOT)
+		known = ras_incarnation_start(ras_entry(ras, slot)->incarnation);
+	if (record->start > known)
+		return record->start;
+	return known + 1;
+}
+
+static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_record *record) {
+	struct message_init_ack ack;
+	struct wire_writer writer;
+
+	conn_ack_fill(ras, &ack);
+	ack.version = conn->version;
+	ack.your_start = start_for(ras, record);
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_ack_encode(&ack, &writer) == 0);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+	conn->next_slot = 0;
+	conn->serving = true;
+	ras->join.serving++;
+	ras->counters.joins_served++;
+	join_writable(ras, conn);
+}
+
+// One who lives under the same name is asked first; see liveness_claim().
+void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init) {
+	struct ras_record *record;
+	uint32_t slot;
+
+	conn_extend(ras, conn, ras->profile->connect_ns + ras->profile->init_ns);
+	conn->next_slot = RAS_NO_SLOT;
+	if (!ras->joined || ras->join.serving >= ras->profile->joins_max) {
+		redirect(ras, conn);
+		return;
+	}
+	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0) {
+		conn_close(ras, conn, RAS_CLOSE_HARD);
+		return;
+	}
+	slot = peers_find(&ras->peers, record->id);
+	// An agent that comes back at its own address has replaced itself: two cannot listen there.
+	if (slot == ras->self_slot)
+		join_claimed(ras, conn, slot, true);
+	else if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
+	    !sock_addr_equal(&ras_entry(ras, slot)->record->address, &record->address))
+		liveness_claim(ras, slot, conn);
+	else
+		serve_accept(ras, conn, record);
+	ras_record_put(ras->interner, record);
+}
+
+void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, bool alive) {
+	struct message_init_ack ack;
+
+	if (!alive) {
+		serve_accept(ras, conn, ras_entry(ras, slot)->record);
+		return;
+	}
+	ras_emit(ras, RAS_EVENT_CONFLICT, slot, RAS_CAUSE_CONFLICT, 0);
+	conn_ack_fill(ras, &ack);
+	ack.refusal = RAS_CAUSE_CONFLICT;
+	ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;
+	conn_refuse(ras, conn, &ack);
+}
+
+// As many frames as the connection takes now; the rest when it is writable again. The last is
+// a beat: the table is complete.
+void join_writable(struct ras *ras, struct conn *conn) {
+	struct message_beat end = {.digest = peers_digest(&ras->peers), .period = 1};
+	struct wire_writer writer;
+
+	if (conn->outgoing || conn->next_slot == RAS_NO_SLOT)
+		return;
+	while (conn->next_slot < ras->peers.entry_count) {
+		uint32_t slot = conn->next_slot;
+
+		wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+		wire_put_u8(&writer, MESSAGE_UPDATE);
+		for (; slot < ras->peers.entry_count; slot++) {
+			struct peer_news news;
+
+			if (ras_entry(ras, slot)->record == NULL)
+				continue;
+			peers_news(&ras->peers, slot, &news);
+			if (wire_writer_used(&writer) + message_news_bytes(&news) > RAS_FRAME_MAX)
+				break;
+			message_news_encode(&news, &writer);
+		}
+		if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) != 0)
+			return;
+		conn->next_slot = slot;
+		conn_extend(ras, conn, ras->profile->init_ns);
+	}
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	message_beat_encode(&end, &writer);
+	if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) == 0)
+		conn->next_slot = RAS_NO_SLOT; // the joiner closes
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Becoming a member, and making others members.
+//
+// A joiner asks several seeds at short intervals; the first that accepts sends its table, and
+// the joiner then links itself into the ring, by which the others hear of it. A seed serves a
+// few joins at once and points the rest to other members. If no seed is a member yet, the seed
+// that comes first by address founds the ring. Seeds that could not see each other then may have
+// founded two: a member looks now and then whether a seed is none of its ring, and takes the
+// table of the other; links and comparisons of tables do the rest.
+#pragma once
+
+#include <lib/sockaddr.h>
+#include <ras/types.h>
+
+struct conn;
+struct message_init;
+struct message_init_ack;
+struct ras;
+struct ras_record;
+struct wire_reader;
+
+#define JOIN_ASKS_MAX 3 // at once
+
+struct join {
+	struct sock_addr *seeds;
+	uint32_t seed_count;
+	uint32_t seed_next;
+	struct sock_addr redirects[8];
+	uint32_t redirect_count;
+	struct conn *asks[JOIN_ASKS_MAX];
+	struct conn *source; // whose table we are taking
+	uint64_t started_ns;
+	uint64_t merge_ns; // next look for a seed of another ring; observed time
+	uint64_t ask_ns;   // next one, RAS_NEVER while none is due
+	uint32_t rounds;   // through all seeds, without one that accepts
+	bool lower_seed;   // a seed before us by address may yet found the ring
+	bool is_seed;
+	uint64_t start;	  // given by the one whose table we take
+	uint32_t serving; // joins of others
+};
+
+int join_init(struct ras *ras, const struct sock_addr *seeds, uint32_t count);
+void join_fini(struct ras *ras);
+void join_begin(struct ras *ras);
+void join_tick(struct ras *ras);
+
+// Of the joiner.
+void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack);
+int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t size);
+// Of the seed.
+void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init);
+// The holder of the name it wants was looked at.
+void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, bool alive);
+void join_writable(struct ras *ras, struct conn *conn);
+// Of both.
+void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);
+// Founds or completes: we are a member from now on.
+void join_done(struct ras *ras);

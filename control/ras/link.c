@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "link.h"
+
+#include "core.h"
+
+#include <string.h>
+
+#define FRESH_MEMBER_NS RAS_NS_PER_SEC // so long others may not have heard of us
+#define BACKOFF_DOUBLINGS_MAX 5
+#define LONG_BEATS_PER_TICK 6 // long links take turns: this many beat in one tick
+
+static void link_frames_free(struct ras *ras, struct link *link) {
+	while (link->queue_head != NULL) {
+		struct link_frame *frame = link->queue_head;
+
+		link->queue_head = frame->next;
+		memory_release(&ras->memory, frame, sizeof(*frame) + frame->size);
+	}
+	link->queue_tail = NULL;
+	link->queue_bytes = 0;
+}
+
+void links_fini(struct ras *ras) {
+	struct links *links = &ras->links;
+
+	for (uint32_t n = 0; n < links->count; n++) {
+		link_frames_free(ras, links->table[n]);
+		memory_release(&ras->memory, links->table[n], sizeof(**links->table));
+	}
+	memory_release(&ras->memory, links->table, links->capacity * sizeof(struct link *));
+	*links = (struct links){0};
+}
+
+void links_reap(struct ras *ras) {
+	struct links *links = &ras->links;
+
+	for (uint32_t n = 0; links->dropped > 0 && n < links->count;) {
+		struct link *link = links->table[n];
+
+		if (link->used) {
+			n++;
+			continue;
+		}
+		memory_release(&ras->memory, link, sizeof(*link));
+		links->table[n] = links->table[--links->count];
+		links->dropped--;
+	}
+}
+
+struct link *link_find(const struct ras *ras, uint32_t slot) {
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		struct link *link = ras->links.table[n];
+
+		if (link->slot == slot && link->used)
+			return link;
+	}
+	return NULL;
+}
+
+uint32_t links_degree_max(uint32_t members) {
+	uint32_t bits = 0;
+
+	while ((UINT64_C(1) << bits) < members)
+		bits++;
+	return 2 * bits;
+}
+
+uint32_t links_degree(const struct ras *ras) {
+	uint32_t degree = 0;
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link->used && ((link->mine | link->theirs) & ~RAS_USE_CHECK) != 0)
+			degree++;
+	}
+	return degree;
+}
+
+static struct link *link_add(struct ras *ras, uint32_t slot) {
+	struct links *links = &ras->links;
+	struct link *link;
+
+	if (memory_grow(
+		    &ras->memory, (void **)&links->table, &links->capacity, links->count + 1,
+		    sizeof(struct link *)
+	    ) != 0)
+		return NULL;
+	link = memory_allocate(&ras->memory, sizeof(*link));
+	if (link == NULL)
+		return NULL;
+	*link = (struct link){
+		.slot = slot,
+		.bit = links->next_bit++ % 64,
+		.peer = ras_entry(ras, slot)->record->id,
+		.used = true,
+		.watched = true,
+		.heard_ns = ras->observed_ns,
+		.period_ns = ras->profile->beat_ns,
+		.refused_ns = RAS_NEVER,
+		.checked_ns = RAS_NEVER,
+		.down_ns = ras->observed_ns,
+		.retry_ns = RAS_NEVER,
+		.idle_ns = ras->observed_ns,
+		.differs_ns = RAS_NEVER,
+		.rtt.min_ns = RAS_NEVER,
+	};
+	links->table[links->count++] = link;
+	return link;
+}
+
+static void link_connect(struct ras *ras, struct link *link) {
+	if (link->current != NULL || link->pending != NULL || ras->leaving)
+		return;
+	link->retry_ns = RAS_NEVER;
+	link->pending = conn_open(ras, &ras_entry(ras, link->slot)->record->address, link);
+	if (link->pending == NULL) {
+		link->retry_ns = ras->observed_ns + ras_jitter(ras, ras->profile->retry_ns);
+		ras_wake_at(ras, link->retry_ns);
+	}
+}
+
+// The lower in ring order opens; the higher waits, then does it itself, for a firewall may let
+// pass one direction only. What one side alone wants (long links, fallbacks, looks) it opens
+// itself, and so does a new member whom the others have not heard of.
+static bool connect_is_ours(struct ras *ras, const struct link *link, uint32_t uses) {
+	const struct ras_record *self = ras_self(ras)->record;
+
+	if ((uses & ~(uint32_t)(RAS_USE_NEXT | RAS_USE_PREV)) != 0)
+		return true;
+	if (ras->observed_ns - ras->joined_ns < FRESH_MEMBER_NS)
+		return true;
+	return ras_record_compare(self, ras_entry(ras, link->slot)->record) < 0;
+}
+
+struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses) {
+	struct link *link = link_find(ras, slot);
+	uint32_t added;
+
+	must(slot != ras->self_slot);
+	if (link == NULL)
+		link = link_add(ras, slot);
+	// A look needs a connection that is up, not one of its own: the use would stay for ever.
+	if (link != NULL && link->current != NULL)
+		uses &= ~(uint32_t)RAS_USE_CHECK;
+	if (link == NULL || uses == 0)
+		return link;
+	added = uses & ~link->mine;
+	if ((link->mine | link->theirs) == 0) {
+		// Nobody promised anything on an idle link: the wait for a word begins now.
+		link->heard_ns = ras->observed_ns;
+		link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns;
+	}
+	link->mine |= uses;
+	link->idle_ns = RAS_NEVER;
+	if (added == 0)
+		return link;
+	if (link->current != NULL) {
+		link_beat(ras, link, true); // the other side should know, and promise its beats
+	} else if (link->pending == NULL) {
+		uint64_t wait = connect_is_ours(ras, link, uses) ? 0 : ras->profile->higher_wait_ns;
+		uint64_t due = ras->observed_ns + wait;
+
+		if (wait == 0)
+			link_connect(ras, link);
+		else if (due < link->retry_ns)
+			link->retry_ns = due;
+		ras_wake_at(ras, link->retry_ns);
+	}
+	return link;
+}
+
+static void link_idle_check(struct ras *ras, struct link *link) {
+	if ((link->mine | link->theirs) != 0) {
+		link->idle_ns = RAS_NEVER;
+	} else if (link->idle_ns == RAS_NEVER) {
+		link->idle_ns = ras->observed_ns;
+		ras_wake_at(ras, link->idle_ns + ras->profile->idle_ns);
+	}
+}
+
+void link_unwant(struct ras *ras, struct link *link, uint32_t uses) {
+	if ((link->mine & uses) == 0)
+		return;
+	link->mine &= ~uses;
+	if (link->current != NULL)
+		link_beat(ras, link, false);
+	link_idle_check(ras, link);
+}
+
+bool link_takes(const struct ras *ras, const struct link *link) {
+	(void)ras;
+	return link->used && link->current != NULL && !link->current->blocked &&
+	       link->queue_head == NULL;
+}
+
+static void link_queue(struct ras *ras, struct link *link, const void *bytes, size_t size) {
+	struct link_frame *frame;
+
+	if (link->queue_bytes + size > LINK_QUEUE_BYTES_MAX) {
+		ras->counters.queue_dropped++;
+		return;
+	}
+	frame = memory_allocate(&ras->memory, sizeof(*frame) + size);
+	if (frame == NULL) {
+		ras->counters.queue_dropped++;
+		return;
+	}
+	frame->size = (uint32_t)size;
+	frame->queued_ns = ras->observed_ns;
+	memcpy(frame->bytes, bytes, size);
+	if (link->queue_tail != NULL)
+		link->queue_tail->next = frame;
+	else
+		link->queue_head = frame;
+	link->queue_tail = frame;
+	link->queue_bytes += frame->size;
+	ras_wake_at(ras, ras->observed_ns + ras->profile->stuck_ns);
+}
+
+void link_send(struct ras *ras, struct link *link, const void *frame, size_t size) {
+	if (!link->used)
+		return;
+	if (link_takes(ras, link) && conn_send(ras, link->current, frame, size) == 0)
+		return;
+	link_queue(ras, link, frame, size);
+}
+
+void link_flush(struct ras *ras, struct link *link) {
+	while (link->queue_head != NULL && link->current != NULL) {
+		struct link_frame *frame = link->queue_head;
+
+		if (conn_send(ras, link->current, frame->bytes, frame->size) != 0)
+			return;
+		link->queue_head = frame->next;
+		if (frame->next == NULL)
+			link->queue_tail = NULL;
+		else
+			frame->next->queued_ns = ras->observed_ns; // the head's age is what counts
+		link->queue_bytes -= frame->size;
+		memory_release(&ras->memory, frame, sizeof(*frame) + frame->size);
+	}
+	if (link_takes(ras, link))
+		relay_link_good(ras, link);
+}
+
+static bool link_is_ring(const struct link *link) {
+	return ((link->mine | link->theirs) & (RAS_USE_RING | RAS_USE_CHECK)) != 0;
+}
+
+static uint32_t long_period(const struct ras *ras) {
+	uint32_t degree = links_degree(ras);
+
+	return degree == 0 ? 1 : (degree + LONG_BEATS_PER_TICK - 1) / LONG_BEATS_PER_TICK;
+}
+
+static void beat_send(struct ras *ras, struct link *link, uint32_t period, bool ping) {
+	uint64_t delay_us = (ras->observed_ns - link->heard_sequence_ns) / 1000;
+	struct message_beat beat = {
+		.sequence = ++link->sent_sequence,
+		.echo = link->heard_sequence,
+		.echo_delay_us = delay_us < UINT32_MAX ? (uint32_t)delay_us : UINT32_MAX,
+		.digest = peers_digest(&ras->peers),
+		.uses = link->mine,
+		.period = (uint8_t)(period < UINT8_MAX ? period : UINT8_MAX),
+		.flags = ping ? MESSAGE_BEAT_PING : 0,
+	};
+	uint8_t frame[64];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, frame, sizeof(frame));
+	message_beat_encode(&beat, &writer);
+	// A beat that would have to wait says nothing any more when it arrives.
+	if (link_takes(ras, link) &&
+	    conn_send(ras, link->current, frame, wire_writer_used(&writer)) == 0)
+		link->sent_sequence_ns = ras->observed_ns;
+}
+
+void link_beat(struct ras *ras, struct link *link, bool ping) {
+	int32_t due = (int32_t)(link->beat_tick - ras->links.beats);
+
+	// Out of turn: it promises no more than the next one in turn will keep.
+	if (link->current != NULL)
+		beat_send(ras, link, link_is_ring(link) || due < 1 ? 1 : (uint32_t)due, ping);
+}
+
+static void rtt_add(struct link_rtt *rtt, uint64_t sample_ns) {
+	if (sample_ns < rtt->min_ns)
+		rtt->min_ns = sample_ns;
+	if (sample_ns > rtt->max_ns)
+		rtt->max_ns = sample_ns;
+	rtt->sum_ns += sample_ns;
+	rtt->count++;
+}
+
+void link_beat_heard(struct ras *ras, struct link *link, const struct message_beat *beat) {
+	uint64_t delay_ns = UINT64_C(1000) * beat->echo_delay_us;
+	uint64_t since_ns = ras->observed_ns - link->sent_sequence_ns;
+
+	// A round trip on one clock; the time it lay at the peer is the peer's to tell.
+	if (beat->echo == link->sent_sequence && beat->echo != 0 && since_ns >= delay_ns)
+		rtt_add(&link->rtt, since_ns - delay_ns);
+	link->heard_sequence = beat->sequence;
+	link->heard_sequence_ns = ras->observed_ns;
+	if (beat->period > 0)
+		link->period_ns = beat->period * ras->profile->beat_ns;
+	if (beat->uses != link->theirs) {
+		link->theirs = beat->uses;
+		link_idle_check(ras, link);
+	}
+	sync_heard(ras, link, beat->digest);
+	if ((beat->flags & MESSAGE_BEAT_PING) != 0)
+		link_beat(ras, link, false);
+}
+
+void link_heard(struct ras *ras, struct link *link) {
+	uint64_t silent_ns = ras->observed_ns - link->heard_ns;
+
+	link->heard_ns = ras->observed_ns;
+	link->checked_ns = RAS_NEVER;
+	if (link->delayed) {
+		link->delayed = false;
+		ras_emit(ras, RAS_EVENT_LINK_RECOVERED, link->slot, RAS_CAUSE_NONE, silent_ns);
+		ring_recovered(ras, link);
+		relay_link_good(ras, link);
+	}
+	if (link->watched) {
+		link->watched = false;
+		liveness_proof(ras, link->slot, 0);
+	}
+}
+
+void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t theirs) {
+	uint64_t down_ns = ras->observed_ns - link->down_ns;
+
+	if (link->pending != NULL && link->pending != conn)
+		conn_close(ras, link->pending, RAS_CLOSE_HARD);
+	if (link->current != NULL && link->current != conn)
+		conn_close(ras, link->current, RAS_CLOSE_HARD);
+	link->pending = NULL;
+	link->current = conn;
+	conn->ready_ns = ras->observed_ns;
+	link->theirs = theirs;
+	link->gone = false;
+	link->refused_ns = RAS_NEVER;
+	link->retry_ns = RAS_NEVER;
+	link->retries = 0;
+	link->reconnects++;
+	link->heard_sequence = 0;
+	link->sent_sequence = 0;
+	link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns; // until it promises better
+	link->mine &= ~(uint32_t)RAS_USE_CHECK;
+	link->beat_tick = ras->links.beats + 1 + (uint32_t)(ras_random(ras) % LONG_BEATS_PER_TICK);
+	link_heard(ras, link);
+	ras_emit(ras, RAS_EVENT_LINK_UP, link->slot, RAS_CAUSE_NONE, down_ns);
+	link_idle_check(ras, link);
+	ring_recovered(ras, link);
+	if (links_degree(ras) > links_degree_max(peers_ring_count(&ras->peers)))
+		ring_relink(ras);
+	link_beat(ras, link, false);
+	if (link->queue_head != NULL)
+		link->queue_head->queued_ns = ras->observed_ns; // it waited for a connection
+	link_flush(ras, link);
+}
+
+// Between connects: at once after a loss, then the retry time, doubling while the peer refuses
+// to speak; ring neighbours are tried at a steady pace.
+static uint64_t retry_wait(struct ras *ras, const struct link *link) {
+	uint64_t wait = ras->profile->retry_ns;
+	uint32_t doublings = link->retries;
+
+	if ((link->mine & RAS_USE_RING) == 0) {
+		if (doublings > BACKOFF_DOUBLINGS_MAX)
+			doublings = BACKOFF_DOUBLINGS_MAX;
+		wait <<= doublings;
+		if (wait > ras->profile->retry_max_ns)
+			wait = ras->profile->retry_max_ns;
+	}
+	return ras_jitter(ras, wait);
+}
+
+static void connect_refused(struct ras *ras, struct link *link) {
+	uint64_t recheck_ns = ras->profile->gone_recheck_ns;
+
+	if ((ras_entry(ras, link->slot)->flags & PEER_SEEN) == 0)
+		return; // whoever was never here cannot be gone
+	if (link->refused_ns == RAS_NEVER)
+		link->refused_ns = ras->observed_ns;
+	if (ras->observed_ns - link->refused_ns >= recheck_ns) {
+		link->gone = true;
+		liveness_gone(ras, link);
+	} else if (link->retry_ns > link->refused_ns + recheck_ns) {
+		link->retry_ns = link->refused_ns + recheck_ns;
+	}
+}
+
+// Whoever refuses with a reason is alive.
+static void refusal_heard(struct ras *ras, struct link *link) {
+	link->mine &= ~(uint32_t)RAS_USE_CHECK;
+	link_heard(ras, link);
+	link_idle_check(ras, link);
+}
+
+static void connect_failed(struct ras *ras, struct link *link, enum ras_cause cause) {
+	link->pending = NULL;
+	link->retry_ns = ras->observed_ns + retry_wait(ras, link);
+	link->retries++;
+	if (cause == RAS_CAUSE_REFUSED && ras->profile->evidence)
+		connect_refused(ras, link);
+	if (cause == RAS_CAUSE_DEGREE || cause == RAS_CAUSE_DUPLICATE || cause == RAS_CAUSE_BUSY)
+		refusal_heard(ras, link);
+	if (cause == RAS_CAUSE_DEGREE)
+		ring_refused(ras, link);
+	// After the other connection of a crossing pair was kept there is nothing to retry soon.
+	if (cause == RAS_CAUSE_DUPLICATE)
+		link->retry_ns = ras->observed_ns + ras->profile->retry_ns;
+	ras_wake_at(ras, link->retry_ns);
+}
+
+static void link_lost(struct ras *ras, struct link *link, enum ras_cause cause) {
+	// The end of what neither side needed is its retirement by the other, and no evidence.
+	if (cause == RAS_CAUSE_RESET && (link->mine | link->theirs) == 0 &&
+	    link->queue_head == NULL)
+		cause = RAS_CAUSE_IDLE;
+	link->current = NULL;
+	link->theirs = 0;
+	link->down_ns = ras->observed_ns;
+	link->watched = true;
+	ras_emit(ras, RAS_EVENT_LINK_DOWN, link->slot, cause, 0);
+	collective_link_lost(ras, link);
+	relay_link_lost(ras, link);
+	if (!link->used)
+		return;
+	if (cause == RAS_CAUSE_IDLE) {
+		link_drop(ras, link, RAS_CLOSE_HARD, cause);
+	} else if (cause == RAS_CAUSE_RESET || cause == RAS_CAUSE_SILENT) {
+		// Both sides look at once: who is refused now has the first word of evidence.
+		link->mine |= RAS_USE_CHECK;
+		link->idle_ns = RAS_NEVER;
+		link_connect(ras, link);
+	} else if (link->mine != 0) {
+		link->retry_ns = ras->observed_ns + retry_wait(ras, link);
+		ras_wake_at(ras, link->retry_ns);
+	} else {
+		link_idle_check(ras, link);
+	}
+}
+
+void link_conn_ended(struct ras *ras, struct link *link, struct conn *conn, enum ras_cause cause) {
+	if (!link->used)
+		return;
+	if (link->current == conn)
+		link_lost(ras, link, cause);
+	else if (link->pending == conn)
+		connect_failed(ras, link, cause);
+}
+
+void link_check(struct ras *ras, struct link *link) {
+	if (link->checked_ns == RAS_NEVER)
+		link->checked_ns = ras->observed_ns;
+	if (link->current != NULL)
+		link_beat(ras, link, true);
+	else if (link->refused_ns == RAS_NEVER)
+		link_connect(ras, link);
+}
+
+void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_cause cause) {
+	if (!link->used)
+		return;
+	link->used = false;
+	ras->links.dropped++;
+	if (link->pending != NULL)
+		conn_close(ras, link->pending, RAS_CLOSE_HARD);
+	if (link->current != NULL) {
+		conn_close(ras, link->current, how);
+		ras_emit(ras, RAS_EVENT_LINK_DOWN, link->slot, cause, 0);
+	}
+	link->pending = NULL;
+	link->current = NULL;
+	link_frames_free(ras, link);
+	if (cause == RAS_CAUSE_IDLE)
+		ras->counters.links_retired++;
+}
+
+uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {
+	uint64_t silent_ns = ras->observed_ns - link->heard_ns;
+	uint64_t promised_ns = link->period_ns - ras->profile->beat_ns;
+
+	// What it promised to be silent for anyway, beyond the beat every threshold allows for.
+	return silent_ns > promised_ns ? silent_ns - promised_ns : 0;
+}
+
+void links_resume(struct ras *ras) {
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		if (ras->links.table[n]->used)
+			link_beat(ras, ras->links.table[n], false);
+	}
+}
+
+static void link_judge(struct ras *ras, struct link *link) {
+	const struct ras_profile *profile = ras->profile;
+	uint64_t silent_ns = link_silence_ns(ras, link);
+	uint64_t left_ns;
+
+	if (silent_ns >= profile->delayed_ns && !link->delayed) {
+		link->delayed = true;
+		link->watched = true;
+		ras_emit(ras, RAS_EVENT_LINK_DELAYED, link->slot, RAS_CAUSE_SILENT, silent_ns);
+		collective_link_lost(ras, link);
+		relay_link_lost(ras, link);
+		ring_delayed(ras, link);
+	}
+	if (silent_ns >= profile->silent_close_ns && link->current != NULL &&
+	    ras->observed_ns - link->current->ready_ns >= profile->silent_close_ns) {
+		struct conn *conn = link->current;
+
+		// It may be half-open: only a new connection tells. The clock goes on.
+		conn_close(ras, conn, RAS_CLOSE_HARD);
+		link_conn_ended(ras, link, conn, RAS_CAUSE_SILENT);
+	}
+	if (silent_ns >= profile->suspect_ns) {
+		if (ras->observed_ns >= link->excused_ns)
+			liveness_silent(ras, link);
+		else
+			ras_wake_at(ras, link->excused_ns);
+	}
+	left_ns = profile->suspect_ns > silent_ns ? profile->suspect_ns - silent_ns
+						  : profile->beat_ns;
+	ras_wake_at(ras, ras->observed_ns + left_ns);
+}
+
+static void link_stuck_check(struct ras *ras, struct link *link) {
+	uint64_t age_ns;
+
+	if (link->queue_head == NULL || link->current == NULL)
+		return;
+	age_ns = ras->observed_ns - link->queue_head->queued_ns;
+	if (age_ns >= ras->profile->stuck_ns) {
+		struct conn *conn = link->current;
+
+		ras_emit(ras, RAS_EVENT_LINK_STUCK, link->slot, RAS_CAUSE_STUCK, age_ns);
+		conn_close(ras, conn, RAS_CLOSE_HARD);
+		link->queue_head->queued_ns = ras->observed_ns;
+		link_conn_ended(ras, link, conn, RAS_CAUSE_STUCK);
+	} else {
+		ras_wake_at(ras, link->queue_head->queued_ns + ras->profile->stuck_ns);
+	}
+}
+
+static void link_tick(struct ras *ras, struct link *link) {
+	const struct peer_entry *entry = ras_entry(ras, link->slot);
+
+	if (link->idle_ns != RAS_NEVER && link->queue_head == NULL) {
+		uint64_t due = link->idle_ns + ras->profile->idle_ns;
+
+		if (due <= ras->observed_ns) {
+			collective_link_lost(ras, link);
+			relay_link_lost(ras, link);
+			link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_IDLE);
+			return;
+		}
+		ras_wake_at(ras, due);
+	}
+	if (link->retry_ns <= ras->observed_ns)
+		link_connect(ras, link);
+	ras_wake_at(ras, link->retry_ns);
+	if (peer_is_member(entry) && (link->mine | link->theirs) != 0)
+		link_judge(ras, link);
+	link_stuck_check(ras, link);
+}
+
+static void beats_tick(struct ras *ras) {
+	struct links *links = &ras->links;
+	uint32_t period = long_period(ras);
+
+	if (links->beat_due_ns > ras->observed_ns) {
+		ras_wake_at(ras, links->beat_due_ns);
+		return;
+	}
+	links->beats++;
+	while (links->beat_due_ns <= ras->observed_ns)
+		links->beat_due_ns += ras->profile->beat_ns;
+	ras_wake_at(ras, links->beat_due_ns);
+	for (uint32_t n = 0; n < links->count; n++) {
+		struct link *link = links->table[n];
+		uint32_t promised;
+
+		if (!link->used || link->current == NULL || (link->mine | link->theirs) == 0)
+			continue;
+		// A promise is kept even if the turns have become longer since.
+		if (!link_is_ring(link) && (int32_t)(links->beats - link->beat_tick) < 0)
+			continue;
+		promised = link_is_ring(link) ? 1 : period;
+		link->beat_tick = links->beats + promised;
+		beat_send(ras, link, promised, false);
+	}
+}
+
+void links_tick(struct ras *ras) {
+	uint32_t count = ras->links.count; // what is added meanwhile has its turn next time
+
+	beats_tick(ras);
+	for (uint32_t n = 0; n < count; n++) {
+		if (ras->links.table[n]->used)
+			link_tick(ras, ras->links.table[n]);
+	}
+}

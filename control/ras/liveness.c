@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Suspicions: how evidence against a peer becomes a verdict.
+//
+//	silence 3 s ── suspect, round of looks ── 6.7 s last round ── 8.7 s dead, or held
+//	refused twice ── suspect, round of looks ── first other that is refused twice too: dead
+//	proof of life, from anybody, at any time ── alive
+//
+// Looks and answers are in liveness_look.c, the brake in liveness_brake.c.
+#include "liveness.h"
+
+#include "core.h"
+
+#define GONE_HOLD_NS (500 * RAS_NS_PER_MS) // ring neighbours speak first of who is gone
+#define CROWD 4				   // among so few everybody speaks at once
+#define REDISCOVERS_PER_PEER 8 // tries of one dead peer a second, by all agents together
+
+void liveness_fini(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+	struct memory *memory = &ras->memory;
+
+	memory_release(
+		memory, liveness->suspicions,
+		liveness->suspicion_capacity * sizeof(*liveness->suspicions)
+	);
+	memory_release(memory, liveness->looks, liveness->look_capacity * sizeof(*liveness->looks));
+	brake_fini(ras);
+	*liveness = (struct liveness){0};
+}
+
+static struct suspicion *suspicion_find(struct ras *ras, uint32_t slot) {
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		if (ras->liveness.suspicions[n].slot == slot)
+			return &ras->liveness.suspicions[n];
+	}
+	return NULL;
+}
+
+static void suspicion_remove(struct ras *ras, struct suspicion *suspicion) {
+	*suspicion = ras->liveness.suspicions[--ras->liveness.suspicion_count];
+}
+
+static bool is_ring_neighbour(const struct ras *ras, uint32_t slot) {
+	return slot == ras->ring.sides[RING_NEXT].primary ||
+	       slot == ras->ring.sides[RING_PREV].primary;
+}
+
+// Who saw it go by a reset are many, and all at once; two are enough, so those beside it in
+// the ring begin and the rest follow only if nothing came of it.
+static uint64_t first_round(struct ras *ras, uint32_t slot, enum ras_cause cause) {
+	if (cause != RAS_CAUSE_GONE || is_ring_neighbour(ras, slot) ||
+	    peers_ring_count(&ras->peers) <= CROWD)
+		return ras->observed_ns;
+	return ras->observed_ns + GONE_HOLD_NS + ras_random(ras) % GONE_HOLD_NS;
+}
+
+static void suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t silent_ns) {
+	struct liveness *liveness = &ras->liveness;
+	struct suspicion *suspicion = suspicion_find(ras, slot);
+	struct link *link = link_find(ras, slot);
+
+	if (!ras->joined || ras->leaving || slot == ras->self_slot ||
+	    !peer_is_member(ras_entry(ras, slot)))
+		return;
+	if (suspicion != NULL) {
+		if (cause == RAS_CAUSE_GONE && suspicion->cause != RAS_CAUSE_GONE) {
+			suspicion->cause = cause;
+			suspicion->open = false;
+			suspicion->due_ns = first_round(ras, slot, cause);
+			ras_wake_at(ras, suspicion->due_ns);
+		}
+		return;
+	}
+	if (liveness->suspicion_count == LIVENESS_SUSPICIONS_MAX ||
+	    memory_grow(
+		    &ras->memory, (void **)&liveness->suspicions, &liveness->suspicion_capacity,
+		    liveness->suspicion_count + 1, sizeof(*liveness->suspicions)
+	    ) != 0)
+		return; // the evidence stays; it is brought again
+	liveness->suspicions[liveness->suspicion_count++] = (struct suspicion){
+		.slot = slot,
+		.incarnation = ras_entry(ras, slot)->incarnation,
+		.cause = cause,
+		.started_ns = ras->observed_ns,
+		.silent_ns = silent_ns,
+		.due_ns = first_round(ras, slot, cause),
+	};
+	ras_wake_at(ras, ras->observed_ns);
+	if (link != NULL)
+		link->watched = true;
+	ras->counters.suspicions++;
+	if (ras_entry(ras, slot)->state == RAS_ALIVE)
+		peers_set_local(&ras->peers, slot, RAS_SUSPECT, cause, ras->observed_ns);
+	ras_emit(ras, RAS_EVENT_SUSPECT, slot, cause, ras->observed_ns - silent_ns);
+	look_tell(ras, slot);
+}
+
+void liveness_silent(struct ras *ras, struct link *link) {
+	suspect(ras, link->slot, RAS_CAUSE_SILENT, ras->observed_ns - link_silence_ns(ras, link));
+}
+
+void liveness_gone(struct ras *ras, struct link *link) {
+	look_gone(ras, link->slot);
+	suspect(ras, link->slot, RAS_CAUSE_GONE, link->refused_ns);
+}
+
+void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
+	uint64_t since = age_ns < ras->observed_ns ? ras->observed_ns - age_ns : 0;
+	struct link *link = link_find(ras, slot);
+
+	if (link != NULL && link->heard_ns > since)
+		return; // heard after what is reported was seen
+	// Somebody's word raises the suspicion; the time that kills is of our own looking.
+	suspect(ras, slot, RAS_CAUSE_REPORT, ras->observed_ns);
+}
+
+void liveness_weak_evidence(struct ras *ras, uint32_t slot) {
+	struct link *link = link_find(ras, slot);
+
+	if (link != NULL && peer_is_member(ras_entry(ras, slot)))
+		link_check(ras, link);
+}
+
+// A proof by another observer excuses our own silence for a while: it is our way that is bad.
+static void link_excuse(struct ras *ras, uint32_t slot) {
+	struct link *link = link_find(ras, slot);
+
+	if (link == NULL)
+		return;
+	link->excused_ns = ras->observed_ns + 2 * ras->profile->suspect_ns;
+	link->gone = false;
+	link->refused_ns = RAS_NEVER;
+	link->checked_ns = RAS_NEVER;
+	link->watched = true;
+}
+
+void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
+	struct peer_entry *entry = ras_entry(ras, slot);
+	struct suspicion *suspicion = suspicion_find(ras, slot);
+	enum ras_state was = entry->state;
+
+	if (!peer_is_member(entry))
+		return; // it has to refute its death itself, and will, being told of it
+	if (observer == 0)
+		entry->flags |= PEER_SEEN;
+	else
+		link_excuse(ras, slot);
+	look_alive(ras, slot);
+	if (suspicion != NULL)
+		suspicion_remove(ras, suspicion);
+	if (was == RAS_ALIVE)
+		return;
+	ras->counters.suspicions_cleared++;
+	peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_REFUTED, ras->observed_ns);
+	ras_emit(
+		ras, was == RAS_SUSPECT ? RAS_EVENT_REFUTED : RAS_EVENT_ALIVE, slot,
+		RAS_CAUSE_REFUTED, observer
+	);
+	ring_changed(ras);
+}
+
+void liveness_forget(struct ras *ras, uint32_t slot) {
+	struct suspicion *suspicion = suspicion_find(ras, slot);
+
+	if (suspicion != NULL)
+		suspicion_remove(ras, suspicion);
+	look_forget(ras, slot);
+}
+
+// Rounds.
+
+#ifdef RAS_BREAK_SECOND_OBSERVER
+// Wrong on purpose (meson option break_second_observer): one is believed at once. The
+// simulator's swarm has to find that.
+static uint32_t observers_needed(const struct ras *ras) {
+	(void)ras;
+	return 1;
+}
+
+static bool is_sole(const struct ras *ras) {
+	(void)ras;
+	return false;
+}
+#else
+// min(observers, agents able to look), the suspect left out and we included.
+static uint32_t observers_needed(const struct ras *ras) {
+	uint32_t able = ras->peers.state_counts[RAS_ALIVE];
+
+	return able < ras->profile->observers ? able : ras->profile->observers;
+}
+
+static bool is_sole(const struct ras *ras) {
+	return observers_needed(ras) < ras->profile->observers;
+}
+#endif
+
+static enum sight own_sight(const struct ras *ras, const struct suspicion *suspicion) {
+	const struct link *link = link_find(ras, suspicion->slot);
+
+	if (link == NULL)
+		return SIGHT_NONE;
+	if (link->gone)
+		return SIGHT_GONE;
+	return link->checked_ns != RAS_NEVER ? SIGHT_SILENT : SIGHT_NONE;
+}
+
+// Those who saw at least this much absence; *ret_observer is one of them.
+static uint32_t
+sights_count(const struct suspicion *suspicion, bool gone_only, uint32_t *ret_observer) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		if (suspicion->sights[n] == SIGHT_GONE ||
+		    (suspicion->sights[n] == SIGHT_SILENT && !gone_only)) {
+			*ret_observer = suspicion->asked[n];
+			count++;
+		}
+	}
+	return count;
+}
+
+static void
+declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
+	struct peer_news news = {
+		.id = ras_entry(ras, suspicion->slot)->record->id,
+		.incarnation = ras_entry(ras, suspicion->slot)->incarnation,
+		.state = RAS_DEAD,
+		.cause = (uint8_t)cause,
+		.observer_count = 1,
+		.observers = {ras->self_id},
+	};
+
+	if (other != RAS_NO_SLOT)
+		news.observers[news.observer_count++] = ras_entry(ras, other)->record->id;
+	ras->counters.deaths_declared++;
+	ras_apply(ras, &news, NULL);
+}
+
+static bool decide_gone(struct ras *ras, const struct suspicion *suspicion) {
+	const struct link *link = link_find(ras, suspicion->slot);
+	uint32_t other = RAS_NO_SLOT;
+	uint32_t seen;
+
+	if (own_sight(ras, suspicion) != SIGHT_GONE)
+		return false;
+	seen = 1 + sights_count(suspicion, true, &other);
+	if (seen < observers_needed(ras))
+		return false;
+	if (is_sole(ras) && ras->observed_ns - link->refused_ns <
+				    ras->profile->sole_factor * ras->profile->gone_recheck_ns)
+		return false;
+	declare(ras, suspicion, RAS_CAUSE_GONE, other);
+	return true;
+}
+
+static uint64_t dead_at(const struct ras *ras, const struct suspicion *suspicion) {
+	uint64_t dead_ns = ras->profile->dead_ns;
+
+	if (is_sole(ras))
+		dead_ns *= ras->profile->sole_factor;
+	return suspicion->silent_ns + dead_ns;
+}
+
+static bool decide_silent(struct ras *ras, const struct suspicion *suspicion) {
+	uint32_t slot = suspicion->slot;
+	uint32_t other = RAS_NO_SLOT;
+	enum sight own = own_sight(ras, suspicion);
+	uint32_t seen;
+
+	if (ras->observed_ns < dead_at(ras, suspicion) || own == SIGHT_NONE)
+		return false;
+	seen = 1 + sights_count(suspicion, false, &other);
+	if (seen < observers_needed(ras))
+		return false;
+	if (brake_holds(ras)) {
+		if (ras_entry(ras, slot)->state != RAS_UNREACHABLE) {
+			peers_set_local(
+				&ras->peers, slot, RAS_UNREACHABLE, RAS_CAUSE_SILENT,
+				ras->observed_ns
+			);
+			ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, RAS_CAUSE_SILENT, 0);
+		}
+		return false;
+	}
+	declare(ras, suspicion, RAS_CAUSE_SILENT, other);
+	return true;
+}
+
+static void round_open(struct ras *ras, struct suspicion *suspicion) {
+	uint32_t slot = suspicion->slot;
+	struct link *link = link_find(ras, slot);
+
+	suspicion->open = true;
+	suspicion->due_ns = ras->observed_ns + ras->profile->confirm_ns;
+	suspicion->round = ++ras->liveness.round;
+	suspicion->asked_count = 0;
+	if (link == NULL)
+		link = link_want(ras, slot, RAS_USE_CHECK);
+	if (link != NULL) {
+		link->watched = true;
+		link_check(ras, link);
+	}
+	// In the round at whose end silence may kill, it is asked how the rest of the view is.
+	if (suspicion->due_ns >= dead_at(ras, suspicion))
+		brake_survey(ras);
+	if (ras->profile->observers > 1)
+		look_ask(ras, suspicion);
+	if (suspicion->asked_count == 0 && suspicion->cause == RAS_CAUSE_GONE)
+		suspicion->due_ns = ras->observed_ns + ras->profile->gone_recheck_ns;
+	suspicion->rounds++;
+}
+
+// When the next round begins: the last one so that it ends as the time that kills is up.
+static uint64_t next_round(const struct ras *ras, const struct suspicion *suspicion) {
+	uint64_t last = dead_at(ras, suspicion) - ras->profile->confirm_ns;
+
+	if (suspicion->cause == RAS_CAUSE_GONE || last < ras->observed_ns)
+		return ras->observed_ns + ras->profile->gone_recheck_ns;
+	return last;
+}
+
+// True if the suspicion is no more.
+static bool suspicion_step(struct ras *ras, uint32_t slot) {
+	struct suspicion *suspicion = suspicion_find(ras, slot);
+	enum ras_state state;
+
+	if (!suspicion->open) {
+		round_open(ras, suspicion);
+		return suspicion_find(ras, slot) == NULL;
+	}
+	suspicion->open = false;
+	if (decide_gone(ras, suspicion) || decide_silent(ras, suspicion))
+		return true;
+	state = ras_entry(ras, slot)->state;
+	if (state != RAS_UNREACHABLE &&
+	    ras->observed_ns - suspicion->started_ns > ras->profile->suspicion_max_ns) {
+		// Too few could look: begin anew, with what is then to be seen.
+		peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_NONE, ras->observed_ns);
+		ras_emit(ras, RAS_EVENT_ALIVE, slot, RAS_CAUSE_TIMEOUT, 0);
+		suspicion_remove(ras, suspicion);
+		return true;
+	}
+	suspicion->due_ns = next_round(ras, suspicion);
+	return false;
+}
+
+void liveness_sight(
+	struct ras *ras, uint32_t slot, uint32_t round, uint32_t from, enum sight sight
+) {
+	struct suspicion *suspicion = suspicion_find(ras, slot);
+	bool waiting = false;
+
+	if (sight == SIGHT_ALIVE) {
+		if (suspicion != NULL)
+			liveness_proof(ras, slot, ras_entry(ras, from)->record->id);
+		return;
+	}
+	if (suspicion == NULL || suspicion->round != round || !suspicion->open)
+		return;
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		if (suspicion->asked[n] == from)
+			suspicion->sights[n] = sight;
+		waiting = waiting || suspicion->sights[n] == SIGHT_NONE;
+	}
+	if (decide_gone(ras, suspicion))
+		return;
+	if (!waiting && suspicion->cause == RAS_CAUSE_GONE) {
+		suspicion->due_ns = ras->observed_ns;
+		ras_wake_at(ras, ras->observed_ns);
+	}
+}
+
+// One dead or unreachable peer after the other is tried, so that halves of a healed partition
+// find each other. All agents together try one peer a few times a second, not each of them.
+static void rediscover(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+	uint32_t lost = ras->peers.state_counts[RAS_DEAD];
+	uint32_t members = peers_ring_count(&ras->peers);
+	struct link *last = link_find(ras, liveness->rediscover_slot);
+
+	if (last != NULL && !peer_is_member(ras_entry(ras, last->slot)) && last->current == NULL)
+		link_drop(ras, last, RAS_CLOSE_HARD, RAS_CAUSE_TIMEOUT);
+	if (lost == 0 || ras_random(ras) % members >= (uint64_t)lost * REDISCOVERS_PER_PEER)
+		return;
+	for (uint32_t n = 0; n < ras->peers.entry_count; n++) {
+		uint32_t slot = (liveness->rediscover_slot + 1 + n) % ras->peers.entry_count;
+
+		if (ras_entry(ras, slot)->state != RAS_DEAD)
+			continue;
+		liveness->rediscover_slot = slot;
+		link_want(ras, slot, RAS_USE_CHECK);
+		return;
+	}
+}
+
+void liveness_tick(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+
+	for (uint32_t n = 0; n < liveness->suspicion_count;) {
+		struct suspicion *suspicion = &liveness->suspicions[n];
+
+		if (suspicion->due_ns <= ras->observed_ns && suspicion_step(ras, suspicion->slot))
+			continue; // another has taken its place
+		ras_wake_at(ras, liveness->suspicions[n].due_ns);
+		n++;
+	}
+	looks_tick(ras);
+	brake_tick(ras);
+	if (ras->joined && !ras->leaving && liveness->rediscover_ns <= ras->observed_ns) {
+		rediscover(ras);
+		liveness->rediscover_ns =
+			ras->observed_ns + ras_jitter(ras, ras->profile->rediscover_ns);
+	}
+	if (ras->joined && ras->peers.state_counts[RAS_DEAD] > 0)
+		ras_wake_at(ras, liveness->rediscover_ns);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who is alive: evidence, suspicion, confirmation by others, the brake.
+//
+// Nobody is declared dead on one agent's word as long as another one can look. An observer
+// that has evidence asks others; each of them looks for itself, now, and answers with what it
+// saw: a proof of life vetoes at once, refused connects of two observers kill at once, silence
+// kills only after the profile's time and a last round of looks at its end.
+#pragma once
+
+#include <ras/ras.h>
+
+struct conn;
+struct link;
+struct ras;
+struct wire_reader;
+
+#define LIVENESS_ASKED_MAX 3
+#define LIVENESS_SAMPLES_MAX 256
+#define LIVENESS_SUSPICIONS_MAX 1024
+#define LIVENESS_LOOKS_MAX 1024
+
+// What an observer saw when it looked.
+enum sight {
+	SIGHT_NONE, // no answer yet
+	SIGHT_ALIVE,
+	SIGHT_SILENT,
+	SIGHT_GONE,
+	SIGHT_UNABLE, // it could not look
+	SIGHT_COUNT,
+};
+
+struct suspicion {
+	uint32_t slot;
+	uint64_t incarnation;
+	enum ras_cause cause;
+	uint64_t started_ns;
+	uint64_t silent_ns; // since when, as far as we can tell
+	uint64_t due_ns;    // next step
+	uint32_t round;	    // token of the looks asked for
+	bool open;	    // a round is under way; `due_ns` is its end
+	uint32_t asked_count;
+	uint32_t asked[LIVENESS_ASKED_MAX];
+	enum sight sights[LIVENESS_ASKED_MAX];
+	uint32_t rounds; // so far: others are asked in the next one
+};
+
+// A look at a peer for somebody else: another observer, or a newcomer that claims its name.
+struct look {
+	uint32_t slot;
+	uint32_t asker; // slot, RAS_NO_SLOT for a claim
+	uint32_t round;
+	uint32_t claim; // handle of the newcomer's connection
+	uint64_t deadline_ns;
+};
+
+// Whether a member drawn by us or by a peer of ours answered: what the brake counts.
+struct sample {
+	uint64_t peer;
+	uint64_t at_ns;
+	bool silent;
+};
+
+#define LIVENESS_ECHOES 8 // members drawn in one survey
+
+struct liveness {
+	struct suspicion *suspicions;
+	uint32_t suspicion_count, suspicion_capacity;
+	struct look *looks;
+	uint32_t look_count, look_capacity;
+	struct sample *samples; // distinct by peer, the oldest makes room
+	uint32_t sample_count;
+	uint32_t round;			  // last token given out
+	uint32_t echoes[LIVENESS_ECHOES]; // slots drawn
+	bool echoed[LIVENESS_ECHOES];	  // answered
+	uint32_t echo_count;
+	bool echo_repeated;
+	bool echo_open;	   // the time for answers is not over
+	uint64_t drawn_ns; // since when
+	uint64_t surveyed_ns;
+	bool brake;
+	uint64_t brake_ns;	// since when
+	uint64_t brake_free_ns; // released: not on again before this
+	uint64_t judged_ns;	// last evaluation
+	uint32_t majority;	// evaluations in a row in which we were with more than half
+	uint64_t rediscover_ns;
+	uint32_t rediscover_slot;
+};
+
+void liveness_fini(struct ras *ras);
+void liveness_tick(struct ras *ras);
+
+// Evidence against a link's peer.
+void liveness_silent(struct ras *ras, struct link *link);
+void liveness_gone(struct ras *ras, struct link *link);
+void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
+// An expired leg, a lost message: worth a look, no more.
+void liveness_weak_evidence(struct ras *ras, uint32_t slot);
+// Proof of life, from the peer itself.
+void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer);
+// The peer is out of the table's members, or newly in.
+void liveness_forget(struct ras *ras, uint32_t slot);
+
+// A newcomer claims a live peer's name: it is answered through join_claimed().
+void liveness_claim(struct ras *ras, uint32_t slot, struct conn *conn);
+
+// Questions and answers about a peer, brought by the relay.
+void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *reader);

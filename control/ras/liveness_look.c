@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "liveness_look.h"
+
+#include "core.h"
+
+#include <errno.h>
+
+// Of RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 its incarnation, u32 round, then for
+// ANSWER: u8 sight; for SAMPLES: what the sender's echoes found (liveness_brake.c).
+enum look_message {
+	LOOK_ASK = 1, // look at the subject
+	LOOK_ANSWER,  // this is what I saw
+	LOOK_TELL,    // you, the subject, are suspected
+	LOOK_SURVEY,  // draw members, see who answers, and tell
+	LOOK_SAMPLES,
+	LOOK_ECHO, // are you there?
+	LOOK_ECHOED,
+};
+
+#define LOOK_BYTES_MAX 512
+#define SAMPLES_NS (LOOK_PING_NS + LOOK_PING_NS / 5)
+// The answer has to arrive before the asker's round ends.
+#define LOOK_NS(profile) ((profile)->confirm_ns / 4 * 3)
+
+static void message_begin(
+	const struct ras *ras,
+	struct wire_writer *writer,
+	enum look_message kind,
+	uint32_t slot,
+	uint32_t round
+) {
+	wire_put_u8(writer, (uint8_t)kind);
+	wire_put_u64(writer, ras_entry(ras, slot)->record->id);
+	wire_put_u64(writer, ras_entry(ras, slot)->incarnation);
+	wire_put_u32(writer, round);
+}
+
+static void message_send(struct ras *ras, uint32_t to, const struct wire_writer *writer) {
+	relay_send_internal(
+		ras, to, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, writer->data,
+		wire_writer_used(writer)
+	);
+}
+
+void look_tell(struct ras *ras, uint32_t slot) {
+	uint8_t bytes[LOOK_BYTES_MAX];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	message_begin(ras, &writer, LOOK_TELL, slot, 0);
+	message_send(ras, slot, &writer);
+}
+
+static void answer(struct ras *ras, const struct look *look, enum sight sight) {
+	uint8_t bytes[LOOK_BYTES_MAX];
+	struct wire_writer writer;
+
+	if (look->asker == RAS_NO_SLOT) {
+		struct conn *conn = conn_find(ras, look->claim);
+
+		if (conn != NULL)
+			join_claimed(ras, conn, look->slot, sight == SIGHT_ALIVE);
+		return;
+	}
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	message_begin(ras, &writer, LOOK_ANSWER, look->slot, look->round);
+	wire_put_u8(&writer, (uint8_t)sight);
+	message_send(ras, look->asker, &writer);
+}
+
+// A message about nobody but the two that exchange it.
+static void pair_send(struct ras *ras, uint32_t to, enum look_message kind) {
+	uint8_t bytes[LOOK_BYTES_MAX];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	message_begin(ras, &writer, kind, ras->self_slot, 0);
+	if (kind == LOOK_SAMPLES)
+		brake_samples_encode(ras, &writer);
+	message_send(ras, to, &writer);
+}
+
+void look_echo(struct ras *ras, uint32_t slot) {
+	if (ras_entry(ras, slot)->record != NULL)
+		pair_send(ras, slot, LOOK_ECHO);
+}
+
+void look_survey(struct ras *ras, uint32_t slot) {
+	pair_send(ras, slot, LOOK_SURVEY);
+}
+
+// Ends the looks at a peer with what was seen.
+static void looks_answer(struct ras *ras, uint32_t slot, enum sight sight) {
+	struct liveness *liveness = &ras->liveness;
+
+	for (uint32_t n = 0; n < liveness->look_count;) {
+		struct look look = liveness->looks[n];
+
+		if (look.slot != slot) {
+			n++;
+			continue;
+		}
+		liveness->looks[n] = liveness->looks[--liveness->look_count];
+		answer(ras, &look, sight);
+	}
+}
+
+void look_alive(struct ras *ras, uint32_t slot) {
+	if (ras->liveness.look_count > 0)
+		looks_answer(ras, slot, SIGHT_ALIVE);
+}
+
+void look_gone(struct ras *ras, uint32_t slot) {
+	looks_answer(ras, slot, SIGHT_GONE);
+}
+
+void look_forget(struct ras *ras, uint32_t slot) {
+	struct liveness *liveness = &ras->liveness;
+
+	for (uint32_t n = 0; n < liveness->look_count;) {
+		if (liveness->looks[n].slot == slot || liveness->looks[n].asker == slot)
+			liveness->looks[n] = liveness->looks[--liveness->look_count];
+		else
+			n++;
+	}
+}
+
+static bool look_add(struct ras *ras, const struct look *look) {
+	struct liveness *liveness = &ras->liveness;
+
+	if (liveness->look_count == LIVENESS_LOOKS_MAX ||
+	    memory_grow(
+		    &ras->memory, (void **)&liveness->looks, &liveness->look_capacity,
+		    liveness->look_count + 1, sizeof(*liveness->looks)
+	    ) != 0)
+		return false;
+	liveness->looks[liveness->look_count++] = *look;
+	ras_wake_at(ras, look->deadline_ns);
+	return true;
+}
+
+void look_promise(struct ras *ras, uint32_t asker) {
+	struct look look = {
+		.slot = RAS_NO_SLOT,
+		.asker = asker,
+		.deadline_ns = ras->observed_ns + SAMPLES_NS,
+	};
+
+	look_add(ras, &look); // without room it stays unanswered: one sample less
+}
+
+static void look_begin(struct ras *ras, struct look look) {
+	struct link *link = link_want(ras, look.slot, RAS_USE_CHECK);
+
+	look.deadline_ns = ras->observed_ns + LOOK_NS(ras->profile);
+	if (link != NULL && link->gone) {
+		answer(ras, &look, SIGHT_GONE);
+	} else if (link == NULL || !look_add(ras, &look)) {
+		answer(ras, &look, SIGHT_UNABLE);
+	} else {
+		link->watched = true; // only what it says from now on is a proof
+		link_check(ras, link);
+	}
+}
+
+void liveness_claim(struct ras *ras, uint32_t slot, struct conn *conn) {
+	look_begin(ras, (struct look){.slot = slot, .asker = RAS_NO_SLOT, .claim = conn->handle});
+}
+
+void looks_tick(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+
+	for (uint32_t n = 0; n < liveness->look_count;) {
+		struct look look = liveness->looks[n];
+		const struct link *link;
+
+		if (look.deadline_ns > ras->observed_ns) {
+			ras_wake_at(ras, look.deadline_ns);
+			n++;
+			continue;
+		}
+		liveness->looks[n] = liveness->looks[--liveness->look_count];
+		if (look.slot == RAS_NO_SLOT) {
+			pair_send(ras, look.asker, LOOK_SAMPLES);
+			continue;
+		}
+		link = link_find(ras, look.slot);
+		// Where nothing was under way nothing was seen.
+		if (link == NULL ||
+		    (link->current == NULL && link->pending == NULL && link->retries == 0))
+			answer(ras, &look, SIGHT_UNABLE);
+		else
+			answer(ras, &look, SIGHT_SILENT);
+	}
+}
+
+// Who is asked: those with links to the suspect by position, near ones of each ring first.
+
+static bool host_is_among(const struct ras *ras, const struct suspicion *suspicion, uint32_t slot) {
+	uint64_t host = ras_entry(ras, slot)->record->host_id;
+
+	if (host == ras_self(ras)->record->host_id ||
+	    host == ras_entry(ras, suspicion->slot)->record->host_id)
+		return true;
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		if (ras_entry(ras, suspicion->asked[n])->record->host_id == host)
+			return true;
+	}
+	return false;
+}
+
+static bool may_be_asked(
+	const struct ras *ras, const struct suspicion *suspicion, uint32_t slot, bool any_host
+) {
+	if (slot == ras->self_slot || slot == suspicion->slot ||
+	    ras_entry(ras, slot)->state != RAS_ALIVE)
+		return false;
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		if (suspicion->asked[n] == slot)
+			return false;
+	}
+	return any_host || !host_is_among(ras, suspicion, slot);
+}
+
+static void choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bool any_host) {
+	struct peers *peers = &ras->peers;
+	uint32_t count = peers_ring_count(peers);
+	const struct ras_record *suspect = ras_entry(ras, suspicion->slot)->record;
+	uint32_t position = peers_ring_position(peers, suspect);
+	uint32_t steps = 2 * (ring_levels(count) + 1);
+
+	// ±1, ±2, ±4 …; a later round begins further out. Then whoever is next to it.
+	for (uint32_t n = 0; n < steps + count && suspicion->asked_count < place; n++) {
+		uint32_t turn = (n + suspicion->rounds) % (n < steps ? steps : count + steps);
+		uint32_t distance = n < steps ? 1u << (turn / 2) : (n - steps) + 1;
+		bool ahead = n >= steps || turn % 2 == 0;
+		uint32_t at = ahead ? (position + distance) % count
+				    : (position + count - distance % count) % count;
+		uint32_t slot = peers_ring_at(peers, at);
+
+		if (may_be_asked(ras, suspicion, slot, any_host)) {
+			suspicion->sights[suspicion->asked_count] = SIGHT_NONE;
+			suspicion->asked[suspicion->asked_count++] = slot;
+		}
+	}
+}
+
+void look_ask(struct ras *ras, struct suspicion *suspicion) {
+	choose(ras, suspicion, LIVENESS_ASKED_MAX, false);
+	choose(ras, suspicion, LIVENESS_ASKED_MAX, true);
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		uint8_t bytes[LOOK_BYTES_MAX];
+		struct wire_writer writer;
+
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		message_begin(ras, &writer, LOOK_ASK, suspicion->slot, suspicion->round);
+		message_send(ras, suspicion->asked[n], &writer);
+	}
+}
+
+// What others say.
+
+static void asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round) {
+	struct look look = {.slot = slot, .asker = asker, .round = round};
+
+	if (slot == ras->self_slot) {
+		answer(ras, &look, SIGHT_ALIVE);
+		return;
+	}
+	if (!peer_is_member(ras_entry(ras, slot)))
+		return; // dead or gone here already: that news is on its way to the asker
+	look_begin(ras, look);
+}
+
+void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *reader) {
+	uint8_t kind = wire_get_u8(reader);
+	uint64_t subject = wire_get_u64(reader);
+	uint64_t incarnation = wire_get_u64(reader);
+	uint32_t round = wire_get_u32(reader);
+	uint8_t sight = kind == LOOK_ANSWER ? wire_get_u8(reader) : SIGHT_NONE;
+	uint32_t from = peers_find(&ras->peers, source);
+	uint32_t slot = peers_find(&ras->peers, subject);
+
+	if (kind == LOOK_SAMPLES)
+		brake_samples_take(ras, reader);
+	if (sight >= SIGHT_COUNT)
+		wire_reader_fail(reader, -EBADMSG);
+	if (!wire_reader_ok(reader) || from == RAS_NO_SLOT || slot == RAS_NO_SLOT)
+		return;
+	switch (kind) {
+	case LOOK_ASK:
+		asked(ras, from, slot, round);
+		break;
+	case LOOK_ANSWER:
+		// A word about an older start says nothing about this one.
+		if (ras_incarnation_start(incarnation) ==
+		    ras_incarnation_start(ras_entry(ras, slot)->incarnation))
+			liveness_sight(ras, slot, round, from, sight);
+		break;
+	case LOOK_TELL:
+		if (slot == ras->self_slot) {
+			ras_refute(ras, incarnation);
+			asked(ras, from, slot, round);
+		}
+		break;
+	case LOOK_SURVEY:
+		brake_surveyed(ras, from);
+		break;
+	case LOOK_SAMPLES:
+		break;
+	case LOOK_ECHO:
+		pair_send(ras, from, LOOK_ECHOED);
+		break;
+	case LOOK_ECHOED:
+		brake_echoed(ras, from);
+		break;
+	default:
+		wire_reader_fail(reader, -EBADMSG);
+	}
+}

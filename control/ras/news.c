@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "news.h"
+
+#include "core.h"
+
+#include <errno.h>
+
+#define PULLS_MAX 1024 // asked for at once; the comparison of tables finds the rest
+
+void news_fini(struct ras *ras) {
+	struct news *news = &ras->news;
+
+	memory_release(&ras->memory, news->items, news->capacity * sizeof(*news->items));
+	*news = (struct news){0};
+}
+
+void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool record) {
+	struct news *news = &ras->news;
+	uint64_t earliest = news->flushed_ns + ras->profile->news_ns;
+
+	if (!ras->joined)
+		return;
+	if (memory_grow(
+		    &ras->memory, (void **)&news->items, &news->capacity, news->count + 1,
+		    sizeof(*news->items)
+	    ) != 0)
+		return; // the comparison of tables brings it later
+	news->items[news->count++] = (struct news_item){
+		.slot = slot,
+		.record = record,
+		.told = from != NULL ? link_bit(from) : 0,
+	};
+	ras_entry(ras, slot)->pending = news->count;
+	// The first after a quiet time goes at once, what follows is gathered.
+	if (news->flush_ns == RAS_NEVER)
+		news->flush_ns = earliest > ras->observed_ns ? earliest : ras->observed_ns;
+	ras_wake_at(ras, news->flush_ns);
+}
+
+static void frame_begin(struct ras *ras, struct wire_writer *writer) {
+	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
+	wire_put_u8(writer, MESSAGE_UPDATE);
+}
+
+static void frame_add(
+	struct ras *ras, struct link *link, struct wire_writer *writer, const struct peer_news *news
+) {
+	if (wire_writer_used(writer) + message_news_bytes(news) > RAS_FRAME_MAX) {
+		link_send(ras, link, ras->scratch, wire_writer_used(writer));
+		frame_begin(ras, writer);
+	}
+	message_news_encode(news, writer);
+	ras->counters.news_sent++;
+}
+
+static void flush_to(struct ras *ras, struct link *link) {
+	struct wire_writer writer;
+
+	frame_begin(ras, &writer);
+	for (uint32_t n = 0; n < ras->news.count; n++) {
+		const struct news_item *item = &ras->news.items[n];
+		struct peer_news news;
+
+		if ((item->told & link_bit(link)) != 0 ||
+		    ras_entry(ras, item->slot)->record == NULL)
+			continue;
+		// Its own record it knows best; what others decided about it, it has to hear.
+		if (item->slot == link->slot && item->record)
+			continue;
+		peers_news(&ras->peers, item->slot, &news);
+		if (!item->record)
+			news.record = NULL;
+		if (news.hops < UINT8_MAX)
+			news.hops++;
+		frame_add(ras, link, &writer, &news);
+	}
+	if (wire_writer_used(&writer) > 1)
+		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+}
+
+static void news_flush(struct ras *ras) {
+	ras->news.flush_ns = RAS_NEVER;
+	ras->news.flushed_ns = ras->observed_ns;
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		if (link_is_good(ras->links.table[n]))
+			flush_to(ras, ras->links.table[n]);
+	}
+	for (uint32_t n = 0; n < ras->news.count; n++)
+		ras_entry(ras, ras->news.items[n].slot)->pending = 0;
+	ras->news.count = 0;
+}
+
+void news_tick(struct ras *ras) {
+	if (ras->news.flush_ns <= ras->observed_ns)
+		news_flush(ras);
+	ras_wake_at(ras, ras->news.flush_ns);
+}
+
+void news_of_self(struct ras *ras) {
+	struct peer_news news;
+	struct wire_writer writer;
+
+	peers_news(&ras->peers, ras->self_slot, &news);
+	if (ras->left)
+		news.state = RAS_LEFT;
+	news.hops = 1;
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		struct link *link = ras->links.table[n];
+
+		if (!link->used || !link_is_ready(link))
+			continue;
+		frame_begin(ras, &writer);
+		message_news_encode(&news, &writer);
+		ras->counters.news_sent++;
+		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+	}
+}
+
+// Most of what a flood brings was brought by another link already: told apart before anything
+// is decoded. Within one incarnation a peer's facts do not change, so its record is not looked
+// at; if they ever did, the digests would differ and the tables be compared.
+static bool news_is_known(struct ras *ras, const struct peer_news *news, const struct link *link) {
+	uint32_t slot = peers_find(&ras->peers, news->id);
+	const struct peer_entry *entry;
+
+	if (slot == RAS_NO_SLOT)
+		return false;
+	entry = ras_entry(ras, slot);
+	if (news->maint > entry->maint || news->incarnation > entry->incarnation)
+		return false;
+	if (news->incarnation == entry->incarnation &&
+	    news->state != (peer_is_member(entry) ? RAS_ALIVE : entry->state))
+		return false;
+	// Who tells us need not be told, if we have not done so yet.
+	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)
+		ras->news.items[entry->pending - 1].told |= link_bit(link);
+	return true;
+}
+
+int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
+	uint64_t pulls[PULLS_MAX];
+	uint32_t pull_count = 0;
+	struct message_news decoded;
+	int err;
+
+	while ((err = message_news_decode(reader, &decoded)) == 0) {
+		struct ras_record *record = NULL;
+
+		ras->counters.news_received++;
+		if (news_is_known(ras, &decoded.news, link))
+			continue;
+		if (decoded.record != NULL) {
+			err = ras_record_intern(
+				ras->interner, decoded.record, decoded.record_size, &record
+			);
+			if (err == -ENOMEM)
+				continue; // counted there; the comparison of tables brings it later
+			if (err != 0)
+				return err;
+		}
+		decoded.news.record = record;
+		if (!ras_apply(ras, &decoded.news, link) && pull_count < PULLS_MAX)
+			pulls[pull_count++] = decoded.news.id;
+		ras_record_put(ras->interner, record);
+		if (link != NULL && !link->used)
+			return 0; // it said goodbye, or somebody declared it dead
+	}
+	if (pull_count > 0 && link != NULL)
+		sync_want(ras, link, pulls, pull_count);
+	return err == -ENODATA ? 0 : err;
+}

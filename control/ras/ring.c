@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ring.h"
+
+#include "core.h"
+
+#include <errno.h>
+
+#define REBUILD_NS (20 * RAS_NS_PER_MS) // changes are gathered this long
+#define CANDIDATES_MAX 16		// looked at for one long link
+
+static const uint32_t primary_use[] = {
+	[RING_NEXT] = RAS_USE_NEXT,
+	[RING_PREV] = RAS_USE_PREV,
+};
+static const uint32_t fallback_use[] = {
+	[RING_NEXT] = RAS_USE_FALLBACK_NEXT,
+	[RING_PREV] = RAS_USE_FALLBACK_PREV,
+};
+
+uint32_t ring_levels(uint32_t members) {
+	uint32_t levels = 0;
+
+	while (levels < RAS_LEVELS_MAX - 1 && (UINT64_C(2) << (levels + 1)) <= members)
+		levels++;
+	return levels;
+}
+
+bool ring_distance_fits(uint32_t distance, uint32_t level) {
+	uint64_t nominal = UINT64_C(1) << level;
+
+	return 5 * (uint64_t)distance >= 3 * nominal && 5 * (uint64_t)distance <= 8 * nominal;
+}
+
+int ring_init(struct ras *ras) {
+	struct ring *ring = &ras->ring;
+
+	*ring = (struct ring){.rebuild_ns = RAS_NEVER, .relink_ns = RAS_NEVER};
+	ring->levels = memory_allocate(&ras->memory, RAS_LEVELS_MAX * sizeof(*ring->levels));
+	if (ring->levels == NULL)
+		return -ENOMEM;
+	for (uint32_t side = 0; side < 2; side++)
+		ring->sides[side].primary = RAS_NO_SLOT;
+	for (uint32_t level = 0; level < RAS_LEVELS_MAX; level++) {
+		ring->levels[level] =
+			(struct ring_level){.slot = RAS_NO_SLOT, .replacement = RAS_NO_SLOT};
+	}
+	return 0;
+}
+
+void ring_fini(struct ras *ras) {
+	memory_release(&ras->memory, ras->ring.levels, RAS_LEVELS_MAX * sizeof(*ras->ring.levels));
+	ras->ring.levels = NULL;
+}
+
+void ring_changed(struct ras *ras) {
+	if (ras->ring.rebuild_ns != RAS_NEVER || !ras->joined)
+		return;
+	ras->ring.rebuild_ns = ras->observed_ns + REBUILD_NS;
+	ras_wake_at(ras, ras->ring.rebuild_ns);
+}
+
+static uint32_t step(uint32_t position, uint32_t count, enum ring_direction direction) {
+	if (direction == RING_NEXT)
+		return position + 1 < count ? position + 1 : 0;
+	return position > 0 ? position - 1 : count - 1;
+}
+
+// Steps from us to the position, going in the direction.
+static uint32_t
+steps_to(uint32_t self, uint32_t position, uint32_t count, enum ring_direction direction) {
+	uint32_t ahead = position >= self ? position - self : position + count - self;
+
+	return direction == RING_NEXT ? ahead : (count - ahead) % count;
+}
+
+static uint32_t self_position(struct ras *ras) {
+	return peers_ring_position(&ras->peers, ras_self(ras)->record);
+}
+
+static void unwant(struct ras *ras, uint32_t slot, uint32_t uses) {
+	struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
+
+	if (link != NULL)
+		link_unwant(ras, link, uses);
+}
+
+static void fallbacks_drop(struct ras *ras, enum ring_direction direction) {
+	struct ring_side *side = &ras->ring.sides[direction];
+
+	while (side->fallback_count > 0)
+		unwant(ras, side->fallbacks[--side->fallback_count], fallback_use[direction]);
+}
+
+static bool slot_is_good(const struct ras *ras, uint32_t slot) {
+	const struct link *link = link_find(ras, slot);
+
+	return link != NULL && link_is_good(link);
+}
+
+static bool side_is_good(const struct ras *ras, const struct ring_side *side) {
+	if (slot_is_good(ras, side->primary))
+		return true;
+	for (uint32_t n = 0; n < side->fallback_count; n++) {
+		if (slot_is_good(ras, side->fallbacks[n]))
+			return true;
+	}
+	return false;
+}
+
+// All members of the failed one's host are passed over at once, lest each costs its own time;
+// unless it is our host, or one of them is known to be well.
+static bool host_is_skipped(struct ras *ras, const struct ras_record *failed) {
+	if (failed->host_id == ras_self(ras)->record->host_id)
+		return false;
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link_is_good(link) &&
+		    ras_entry(ras, link->slot)->record->host_id == failed->host_id)
+			return false;
+	}
+	return true;
+}
+
+static bool link_is_delayed(const struct ras *ras, uint32_t slot) {
+	const struct link *link = link_find(ras, slot);
+
+	return link != NULL && link->delayed;
+}
+
+// The next member beyond `last` that may serve; RAS_NO_SLOT if the way leads back to us.
+static uint32_t
+fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last, bool skip_host) {
+	struct peers *peers = &ras->peers;
+	const struct ras_record *failed = ras_entry(ras, last)->record;
+	uint32_t count = peers_ring_count(peers);
+	uint32_t position = peers_ring_position(peers, failed);
+
+	for (uint32_t steps = 0; steps < count; steps++) {
+		uint32_t slot;
+
+		position = step(position, count, direction);
+		slot = peers_ring_at(peers, position);
+		if (slot == ras->self_slot)
+			return RAS_NO_SLOT;
+		if (skip_host && ras_entry(ras, slot)->record->host_id == failed->host_id)
+			continue;
+		if (!link_is_delayed(ras, slot))
+			return slot;
+	}
+	return RAS_NO_SLOT;
+}
+
+// A peer that already uses us and lies nearer than the candidate serves as well, for nothing.
+static uint32_t
+external_nearer(struct ras *ras, enum ring_direction direction, uint32_t last, uint32_t candidate) {
+	struct peers *peers = &ras->peers;
+	uint32_t count = peers_ring_count(peers);
+	uint32_t self = self_position(ras);
+	uint32_t beyond = steps_to(
+		self, peers_ring_position(peers, ras_entry(ras, last)->record), count, direction
+	);
+	uint32_t best_steps =
+		candidate == RAS_NO_SLOT
+			? count
+			: steps_to(
+				  self,
+				  peers_ring_position(peers, ras_entry(ras, candidate)->record),
+				  count, direction
+			  );
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+		const struct peer_entry *entry = ras_entry(ras, link->slot);
+		uint32_t steps;
+
+		if (!link_is_good(link) || !peer_is_member(entry) || link->theirs == 0)
+			continue;
+		steps = steps_to(self, peers_ring_position(peers, entry->record), count, direction);
+		if (steps > beyond && steps < best_steps) {
+			best_steps = steps;
+			candidate = link->slot;
+		}
+	}
+	return candidate;
+}
+
+static void fallback_add(struct ras *ras, enum ring_direction direction) {
+	struct ring_side *side = &ras->ring.sides[direction];
+	bool first = side->fallback_count == 0;
+	uint32_t last = first ? side->primary : side->fallbacks[side->fallback_count - 1];
+	const struct ras_record *failed = ras_entry(ras, last)->record;
+	uint32_t slot;
+
+	if (side->fallback_count == RING_FALLBACKS_MAX)
+		return;
+	slot = fallback_candidate(ras, direction, last, !first && host_is_skipped(ras, failed));
+	slot = external_nearer(ras, direction, last, slot);
+	if (slot == RAS_NO_SLOT || slot == side->primary)
+		return;
+	side->fallbacks[side->fallback_count++] = slot;
+	link_want(ras, slot, fallback_use[direction]);
+	ras_emit(ras, RAS_EVENT_LINK_FALLBACK, slot, RAS_CAUSE_SILENT, direction);
+}
+
+void ring_delayed(struct ras *ras, struct link *link) {
+	for (uint32_t direction = 0; direction < 2; direction++) {
+		struct ring_side *side = &ras->ring.sides[direction];
+		bool ours = link->slot == side->primary;
+
+		for (uint32_t n = 0; n < side->fallback_count; n++)
+			ours = ours || link->slot == side->fallbacks[n];
+		if (ours && !side_is_good(ras, side))
+			fallback_add(ras, direction);
+	}
+}
+
+static void replacement_check(struct ras *ras, uint32_t level) {
+	struct ring_level *place = &ras->ring.levels[level];
+
+	if (place->replacement == RAS_NO_SLOT || !slot_is_good(ras, place->replacement))
+		return;
+	unwant(ras, place->slot, RAS_USE_LEVEL(level));
+	place->slot = place->replacement;
+	place->replacement = RAS_NO_SLOT;
+	place->tries = 0;
+}
+
+void ring_recovered(struct ras *ras, struct link *link) {
+	for (uint32_t direction = 0; direction < 2; direction++) {
+		if (link->slot == ras->ring.sides[direction].primary && link_is_good(link))
+			fallbacks_drop(ras, direction);
+	}
+	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
+		replacement_check(ras, level);
+}
+
+// Levels.
+
+static uint32_t distance_ahead(struct ras *ras, uint32_t self, uint32_t slot) {
+	uint32_t position = peers_ring_position(&ras->peers, ras_entry(ras, slot)->record);
+
+	return steps_to(self, position, peers_ring_count(&ras->peers), RING_NEXT);
+}
+
+static bool level_has(const struct ring *ring, uint32_t slot) {
+	for (uint32_t level = 1; level <= ring->level_count; level++) {
+		if (ring->levels[level].slot == slot || ring->levels[level].replacement == slot)
+			return true;
+	}
+	return slot == ring->sides[RING_NEXT].primary || slot == ring->sides[RING_PREV].primary;
+}
+
+// 2^level ahead, then 1 more, 1 less, 2 more, … as those before were refused.
+static uint32_t level_candidate(struct ras *ras, uint32_t level) {
+	struct ring_level *place = &ras->ring.levels[level];
+	uint32_t count = peers_ring_count(&ras->peers);
+	uint32_t self = self_position(ras);
+	uint32_t nominal = 1u << level;
+
+	for (uint32_t tries = 0; tries < CANDIDATES_MAX; tries++) {
+		uint32_t offset = (place->tries + 1) / 2;
+		uint32_t distance = place->tries % 2 == 1 ? nominal + offset : nominal - offset;
+		uint32_t slot;
+
+		place->tries++;
+		if (!ring_distance_fits(distance, level) || distance >= count) {
+			if (offset > nominal)
+				place->tries = 0;
+			continue;
+		}
+		slot = peers_ring_at(&ras->peers, (self + distance) % count);
+		if (slot != place->slot && !level_has(&ras->ring, slot) &&
+		    ras_entry(ras, slot)->state == RAS_ALIVE)
+			return slot;
+	}
+	return RAS_NO_SLOT;
+}
+
+static bool level_fits(struct ras *ras, uint32_t level, uint32_t self) {
+	uint32_t slot = ras->ring.levels[level].slot;
+
+	return slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
+	       ring_distance_fits(distance_ahead(ras, self, slot), level);
+}
+
+// Gives the level a link, or a replacement for one that does not fit any more.
+static bool level_fill(struct ras *ras, uint32_t level) {
+	struct ring_level *place = &ras->ring.levels[level];
+	uint32_t slot = level_candidate(ras, level);
+
+	if (slot == RAS_NO_SLOT)
+		return false;
+	if (place->slot == RAS_NO_SLOT)
+		place->slot = slot;
+	else
+		place->replacement = slot;
+	ras->counters.long_links_opened++;
+	link_want(ras, slot, RAS_USE_LEVEL(level));
+	replacement_check(ras, level); // it may be up already, for another use
+	return true;
+}
+
+static void levels_fit(struct ras *ras) {
+	struct ring *ring = &ras->ring;
+	uint32_t count = peers_ring_count(&ras->peers);
+	uint32_t levels = ras->profile->long_rings ? ring_levels(count) : 0;
+
+	for (uint32_t level = levels + 1; level <= ring->level_count; level++) {
+		unwant(ras, ring->levels[level].slot, RAS_USE_LEVEL(level));
+		unwant(ras, ring->levels[level].replacement, RAS_USE_LEVEL(level));
+		ring->levels[level] =
+			(struct ring_level){.slot = RAS_NO_SLOT, .replacement = RAS_NO_SLOT};
+	}
+	ring->level_count = levels;
+}
+
+bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses) {
+	uint32_t reserved = 0;
+
+	if ((uses & RAS_USE_LONG) == 0 || (uses & RAS_USE_RING) != 0)
+		return true;
+	if (link != NULL && link->mine != 0)
+		return true; // we want it ourselves
+	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
+		reserved += ras->ring.levels[level].slot == RAS_NO_SLOT;
+	return links_degree(ras) + reserved < links_degree_max(peers_ring_count(&ras->peers));
+}
+
+// More links than allowed, as after a change of ring neighbours: one that only its other side
+// wants goes, and finds another place. True if there were too many.
+static bool degree_shed(struct ras *ras) {
+	if (links_degree(ras) <= links_degree_max(peers_ring_count(&ras->peers)))
+		return false;
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		struct link *link = ras->links.table[n];
+
+		if (!link_is_good(link) || link->mine != 0 || (link->theirs & RAS_USE_LONG) == 0 ||
+		    (link->theirs & RAS_USE_RING) != 0)
+			continue;
+		collective_link_lost(ras, link);
+		relay_link_lost(ras, link);
+		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_DEGREE);
+		break;
+	}
+	return true;
+}
+
+// At most one long link a second is opened, except by a member that has none yet. True if
+// every level has what fits it: then there is nothing to do until the members change.
+static bool levels_tick(struct ras *ras) {
+	struct ring *ring = &ras->ring;
+	bool fresh = ras->observed_ns - ras->joined_ns < ras->profile->relink_ns;
+	uint32_t self = self_position(ras);
+	bool opened = false;
+	bool complete = true;
+
+	for (uint32_t level = 1; level <= ring->level_count && (!opened || fresh); level++) {
+		struct ring_level *place = &ring->levels[level];
+
+		replacement_check(ras, level);
+		if (level_fits(ras, level, self))
+			continue;
+		complete = false;
+		if (place->replacement == RAS_NO_SLOT)
+			opened = level_fill(ras, level) || opened;
+	}
+	return complete;
+}
+
+void ring_relink(struct ras *ras) {
+	uint64_t due = ras->observed_ns + ras_jitter(ras, ras->profile->relink_ns);
+
+	if (due < ras->ring.relink_ns)
+		ras->ring.relink_ns = due;
+	ras_wake_at(ras, ras->ring.relink_ns);
+}
+
+void ring_refused(struct ras *ras, struct link *link) {
+	for (uint32_t level = 1; level <= ras->ring.level_count; level++) {
+		struct ring_level *place = &ras->ring.levels[level];
+
+		if (place->slot == link->slot)
+			place->slot = RAS_NO_SLOT;
+		else if (place->replacement == link->slot)
+			place->replacement = RAS_NO_SLOT;
+		else
+			continue;
+		link_unwant(ras, link, RAS_USE_LEVEL(level));
+	}
+	ring_relink(ras);
+}
+
+// The ring itself.
+
+static void side_set(struct ras *ras, enum ring_direction direction, uint32_t primary) {
+	struct ring_side *side = &ras->ring.sides[direction];
+	struct link *link;
+
+	if (side->primary == primary)
+		return;
+	unwant(ras, side->primary, primary_use[direction]);
+	side->primary = primary;
+	if (primary == RAS_NO_SLOT) {
+		fallbacks_drop(ras, direction);
+		return;
+	}
+	ras->counters.ring_links_opened++;
+	link = link_want(ras, primary, primary_use[direction]);
+	if (link == NULL)
+		return;
+	if (link_is_good(link))
+		fallbacks_drop(ras, direction);
+	else if (link->delayed)
+		ring_delayed(ras, link);
+}
+
+// A fallback that is a member no more, or not beyond the primary, is none.
+static void fallbacks_prune(struct ras *ras, enum ring_direction direction) {
+	struct ring_side *side = &ras->ring.sides[direction];
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < side->fallback_count; n++) {
+		uint32_t slot = side->fallbacks[n];
+
+		if (peer_is_member(ras_entry(ras, slot)) && slot != side->primary)
+			side->fallbacks[kept++] = slot;
+		else
+			unwant(ras, slot, fallback_use[direction]);
+	}
+	side->fallback_count = kept;
+}
+
+void ring_rebuild(struct ras *ras) {
+	uint32_t count = peers_ring_count(&ras->peers);
+	bool fresh = ras->joined_ns == ras->observed_ns;
+	uint32_t self;
+
+	ras->ring.rebuild_ns = RAS_NEVER;
+	if (!ras->joined || ras->leaving)
+		return;
+	self = self_position(ras);
+	for (uint32_t direction = 0; direction < 2; direction++) {
+		uint32_t neighbour = RAS_NO_SLOT;
+
+		if (count > 1)
+			neighbour = peers_ring_at(&ras->peers, step(self, count, direction));
+		side_set(ras, direction, neighbour);
+		fallbacks_prune(ras, direction);
+	}
+	levels_fit(ras);
+	if (fresh)
+		levels_tick(ras);
+	ring_relink(ras);
+}
+
+void ring_exclude(struct ras *ras, uint32_t slot) {
+	struct ring *ring = &ras->ring;
+
+	for (uint32_t direction = 0; direction < 2; direction++) {
+		struct ring_side *side = &ring->sides[direction];
+		uint32_t kept = 0;
+
+		for (uint32_t n = 0; n < side->fallback_count; n++) {
+			if (side->fallbacks[n] != slot)
+				side->fallbacks[kept++] = side->fallbacks[n];
+		}
+		side->fallback_count = kept;
+		if (side->primary != slot)
+			continue;
+		side->primary = RAS_NO_SLOT;
+		if (kept == 0)
+			continue;
+		// The first fallback closes the ring until the rebuild has the last word.
+		side->primary = side->fallbacks[0];
+		side->fallback_count--;
+		for (uint32_t n = 0; n < side->fallback_count; n++)
+			side->fallbacks[n] = side->fallbacks[n + 1];
+		link_want(ras, side->primary, primary_use[direction]);
+		unwant(ras, side->primary, fallback_use[direction]);
+	}
+	for (uint32_t level = 1; level <= ring->level_count; level++) {
+		if (ring->levels[level].slot == slot)
+			ring->levels[level].slot = RAS_NO_SLOT;
+		if (ring->levels[level].replacement == slot)
+			ring->levels[level].replacement = RAS_NO_SLOT;
+	}
+	ring_relink(ras);
+}
+
+void ring_tick(struct ras *ras) {
+	struct ring *ring = &ras->ring;
+
+	if (ring->rebuild_ns <= ras->observed_ns)
+		ring_rebuild(ras);
+	ras_wake_at(ras, ring->rebuild_ns);
+	if (ring->relink_ns <= ras->observed_ns) {
+		bool complete = levels_tick(ras) && !degree_shed(ras);
+
+		ring->relink_ns = complete ? RAS_NEVER : ras->observed_ns + ras->profile->relink_ns;
+	}
+	ras_wake_at(ras, ring->relink_ns);
+}

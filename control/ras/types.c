@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <ras/event.h>
+#include <ras/ras.h>
+#include <ras/types.h>
+
+#include <errno.h>
+
+static const char *const state_names[] = {
+	[RAS_UNKNOWN] = "unknown",	   [RAS_ALIVE] = "alive", [RAS_SUSPECT] = "suspect",
+	[RAS_UNREACHABLE] = "unreachable", [RAS_DEAD] = "dead",	  [RAS_LEFT] = "left",
+};
+
+static const char *const cause_names[RAS_CAUSE_COUNT] = {
+	[RAS_CAUSE_NONE] = "none",	     [RAS_CAUSE_SILENT] = "silent",
+	[RAS_CAUSE_GONE] = "gone",	     [RAS_CAUSE_RESET] = "reset",
+	[RAS_CAUSE_REFUSED] = "refused",     [RAS_CAUSE_UNREACHABLE] = "unreachable",
+	[RAS_CAUSE_TIMEOUT] = "timeout",     [RAS_CAUSE_STUCK] = "stuck",
+	[RAS_CAUSE_PROOF] = "proof",	     [RAS_CAUSE_VERSION] = "version",
+	[RAS_CAUSE_CLUSTER] = "cluster",     [RAS_CAUSE_CONFLICT] = "conflict",
+	[RAS_CAUSE_DUPLICATE] = "duplicate", [RAS_CAUSE_DEGREE] = "degree",
+	[RAS_CAUSE_IDLE] = "idle",	     [RAS_CAUSE_LEAVE] = "leave",
+	[RAS_CAUSE_DEATH] = "death",	     [RAS_CAUSE_REPORT] = "report",
+	[RAS_CAUSE_OWN_FAULT] = "own-fault", [RAS_CAUSE_PROTOCOL] = "protocol",
+	[RAS_CAUSE_RESTART] = "restart",     [RAS_CAUSE_REFUTED] = "refuted",
+	[RAS_CAUSE_BUSY] = "busy",
+};
+
+static const char *const event_names[RAS_EVENT_KIND_COUNT] = {
+	[RAS_EVENT_JOINED] = "JOINED",
+	[RAS_EVENT_ALIVE] = "ALIVE",
+	[RAS_EVENT_SUSPECT] = "SUSPECT",
+	[RAS_EVENT_REFUTED] = "REFUTED",
+	[RAS_EVENT_UNREACHABLE] = "UNREACHABLE",
+	[RAS_EVENT_DEAD] = "DEAD",
+	[RAS_EVENT_LEFT] = "LEFT",
+	[RAS_EVENT_REJOINED] = "REJOINED",
+	[RAS_EVENT_FORGOTTEN] = "FORGOTTEN",
+	[RAS_EVENT_CONFLICT] = "CONFLICT",
+	[RAS_EVENT_MAINT] = "MAINT",
+	[RAS_EVENT_LINK_UP] = "LINK_UP",
+	[RAS_EVENT_LINK_RECOVERED] = "LINK_RECOVERED",
+	[RAS_EVENT_LINK_DELAYED] = "LINK_DELAYED",
+	[RAS_EVENT_LINK_DOWN] = "LINK_DOWN",
+	[RAS_EVENT_LINK_FALLBACK] = "LINK_FALLBACK",
+	[RAS_EVENT_LINK_STUCK] = "LINK_STUCK",
+	[RAS_EVENT_BRAKE_ON] = "BRAKE_ON",
+	[RAS_EVENT_BRAKE_OFF] = "BRAKE_OFF",
+	[RAS_EVENT_PAUSED] = "PAUSED",
+	[RAS_EVENT_JOIN_WAITING] = "JOIN_WAITING",
+	[RAS_EVENT_JOIN_DONE] = "JOIN_DONE",
+	[RAS_EVENT_JOIN_REFUSED] = "JOIN_REFUSED",
+	[RAS_EVENT_DECLARED_DEAD] = "DECLARED_DEAD",
+	[RAS_EVENT_DIVERGED] = "DIVERGED",
+};
+
+const char *ras_state_name(enum ras_state state) {
+	return (unsigned)state <= RAS_LEFT ? state_names[state] : "invalid";
+}
+
+const char *ras_cause_name(enum ras_cause cause) {
+	return (unsigned)cause < RAS_CAUSE_COUNT ? cause_names[cause] : "invalid";
+}
+
+const char *ras_event_name(enum ras_event_kind kind) {
+	return (unsigned)kind < RAS_EVENT_KIND_COUNT ? event_names[kind] : "INVALID";
+}
+
+// Refused and reset are evidence about the process, unreachable and timed out about the way,
+// and what is our own fault is evidence of nothing.
+static const struct {
+	int error;
+	enum ras_cause cause;
+} errno_causes[] = {
+	{ECONNREFUSED, RAS_CAUSE_REFUSED},
+	{ECONNRESET, RAS_CAUSE_RESET},
+	{EPIPE, RAS_CAUSE_RESET},
+	{ECONNABORTED, RAS_CAUSE_RESET},
+	{ETIMEDOUT, RAS_CAUSE_TIMEOUT},
+	{EHOSTUNREACH, RAS_CAUSE_UNREACHABLE},
+	{ENETUNREACH, RAS_CAUSE_UNREACHABLE},
+	{EHOSTDOWN, RAS_CAUSE_UNREACHABLE},
+	{EPROTO, RAS_CAUSE_PROTOCOL},
+	{EBADMSG, RAS_CAUSE_PROTOCOL},
+	{EKEYREJECTED, RAS_CAUSE_PROOF},
+	{EACCES, RAS_CAUSE_OWN_FAULT},
+	{EPERM, RAS_CAUSE_OWN_FAULT},
+	{EMFILE, RAS_CAUSE_OWN_FAULT},
+	{ENFILE, RAS_CAUSE_OWN_FAULT},
+	{ENOBUFS, RAS_CAUSE_OWN_FAULT},
+	{ENOMEM, RAS_CAUSE_OWN_FAULT},
+	{EADDRNOTAVAIL, RAS_CAUSE_OWN_FAULT},
+	{ENETDOWN, RAS_CAUSE_OWN_FAULT},
+};
+
+enum ras_cause ras_cause_of_errno(int error) {
+	if (error < 0)
+		error = -error;
+	for (size_t n = 0; n < sizeof(errno_causes) / sizeof(errno_causes[0]); n++) {
+		if (errno_causes[n].error == error)
+			return errno_causes[n].cause;
+	}
+	return error == 0 ? RAS_CAUSE_RESET : RAS_CAUSE_OWN_FAULT; // 0: an end without LEAVE
+}

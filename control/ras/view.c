@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What can be asked of an instance.
+#include "core.h"
+
+#include <errno.h>
+#include <string.h>
+
+void ras_view(const struct ras *ras, struct ras_view *ret_view) {
+	const uint32_t *counts = ras->peers.state_counts;
+
+	*ret_view = (struct ras_view){
+		.number = ras->peers.view_number,
+		.digest = peers_digest(&ras->peers),
+		.alive = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE],
+		.suspect = counts[RAS_SUSPECT],
+		.unreachable = counts[RAS_UNREACHABLE],
+		.dead = counts[RAS_DEAD],
+		.left = counts[RAS_LEFT],
+		.slots_max = ras->peers.entry_count,
+		.joined = ras->joined,
+		.brake = ras->liveness.brake,
+	};
+}
+
+uint64_t ras_self_id(const struct ras *ras) {
+	return ras->self_id;
+}
+
+uint64_t ras_self_incarnation(const struct ras *ras) {
+	return ras_self(ras)->incarnation;
+}
+
+int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer) {
+	const struct peer_entry *entry;
+	struct peer_news news;
+	uint64_t age_ns;
+
+	if (slot >= ras->peers.entry_count || ras_entry(ras, slot)->record == NULL)
+		return -ENOENT;
+	entry = ras_entry(ras, slot);
+	peers_news(&ras->peers, slot, &news);
+	age_ns = ras->observed_ns - entry->since_ns;
+	*ret_peer = (struct ras_peer){
+		.record = entry->record,
+		.slot = slot,
+		.incarnation = entry->incarnation,
+		.state = entry->state,
+		.cause = entry->cause,
+		.sole = entry->state == RAS_DEAD && news.observer_count == 1 &&
+			ras->profile->observers > 1,
+		.maint = (entry->maint & 1) != 0,
+		.since_ns = ras->now_ns > age_ns ? ras->now_ns - age_ns : 0,
+		.observer_count = news.observer_count,
+	};
+	memcpy(ret_peer->observers, news.observers, sizeof(ret_peer->observers));
+	return 0;
+}
+
+int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer) {
+	uint32_t slot = peers_find(&ras->peers, id);
+
+	return slot != RAS_NO_SLOT ? ras_peer_at(ras, slot, ret_peer) : -ENOENT;
+}
+
+int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_info) {
+	const struct link *link;
+
+	if (n >= ras->links.count)
+		return -ENOENT;
+	link = ras->links.table[n];
+	*ret_info = (struct ras_link_info){
+		.peer = link->peer,
+		.ready = link_is_ready(link),
+		.delayed = link->delayed,
+		.outgoing = link->current != NULL && link->current->outgoing,
+		.mine = link->mine,
+		.theirs = link->theirs,
+		.silent_ns = ras->observed_ns - link->heard_ns,
+		.rtt_min_ns = link->rtt.min_ns,
+		.rtt_mean_ns = link->rtt.count > 0 ? link->rtt.sum_ns / link->rtt.count : 0,
+		.rtt_max_ns = link->rtt.max_ns,
+		.sent_bytes = link->sent_bytes,
+		.sent_frames = link->sent_frames,
+		.received_bytes = link->received_bytes,
+		.received_frames = link->received_frames,
+		.reconnects = link->reconnects,
+		.queued_bytes = link->queue_bytes,
+	};
+	return 0;
+}
+
+uint32_t ras_history(
+	const struct ras *ras,
+	uint64_t from,
+	struct ras_event *events,
+	uint32_t count,
+	uint64_t *ret_oldest
+) {
+	return history_read(&ras->history, from, events, count, ret_oldest);
+}
+
+const struct ras_counters *ras_counters(const struct ras *ras) {
+	return &ras->counters;
+}
+
+size_t ras_memory_used(const struct ras *ras) {
+	return ras->memory.used_bytes;
+}
