@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One instance among a few peers, driven by the input: connections that come, open, end and
+// stall, frames well-formed and not, requests, time.
+//
+// Checked: no crash and no broken promise, no operation on a handle that the core does not
+// have, memory within bounds all along and none of it left at the end.
+#include "core.h"
+
+#include <lib/must.h>
+#include <support/fuzz.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PEERS 6
+#define SELF 2
+#define CONNS_MAX_HERE 24
+#define STEPS_MAX 400
+#define MEMORY_MAX (8u << 20)
+
+enum handle_state {
+	HANDLE_NONE,
+	HANDLE_OPENING,
+	HANDLE_OPEN,
+};
+
+struct bed {
+	struct ras *ras;
+	struct ras_interner *interner;
+	struct ras_record *records[PEERS];
+	struct ras_record *newer[PEERS]; // the next start of each
+	uint64_t now_ns, wake_ns;
+	size_t allocated_bytes;
+	bool full;
+	struct {
+		uint32_t handle;
+		enum handle_state state;
+		bool outgoing;
+	} conns[CONNS_MAX_HERE];
+	const uint8_t *data;
+	size_t size;
+};
+
+static void *memory_take(void *ctx, size_t size) {
+	struct bed *bed = ctx;
+
+	must(size < MEMORY_MAX);
+	bed->allocated_bytes += size;
+	must(bed->allocated_bytes < MEMORY_MAX);
+	return calloc(1, size);
+}
+
+static void memory_give(void *ctx, void *memory, size_t size) {
+	struct bed *bed = ctx;
+
+	if (memory != NULL)
+		bed->allocated_bytes -= size;
+	free(memory);
+}
+
+static uint32_t place_of(const struct bed *bed, uint32_t handle) {
+	for (uint32_t n = 0; n < CONNS_MAX_HERE; n++) {
+		if (bed->conns[n].state != HANDLE_NONE && bed->conns[n].handle == handle)
+			return n;
+	}
+	must(false); // a handle that the core has not, or had before
+	return 0;
+}
+
+static void place_take(struct bed *bed, uint32_t handle, enum handle_state state) {
+	uint32_t n = 0;
+
+	while (n < CONNS_MAX_HERE && bed->conns[n].state != HANDLE_NONE) {
+		must(bed->conns[n].handle != handle);
+		n++;
+	}
+	must(n < CONNS_MAX_HERE); // conns_max is as many
+	bed->conns[n].handle = handle;
+	bed->conns[n].state = state;
+	bed->conns[n].outgoing = state == HANDLE_OPENING;
+}
+
+static void op_open(void *ctx, uint32_t handle, const struct sock_addr *to) {
+	must(to->family == SOCK_ADDR_V4 || to->family == SOCK_ADDR_V6);
+	place_take(ctx, handle, HANDLE_OPENING);
+}
+
+static int op_send(void *ctx, uint32_t handle, const void *frame, size_t size) {
+	struct bed *bed = ctx;
+	uint8_t sum = 0;
+
+	must(bed->conns[place_of(bed, handle)].state == HANDLE_OPEN);
+	must(size > 0 && size <= RAS_FRAME_MAX);
+	for (size_t n = 0; n < size; n++)
+		sum = (uint8_t)(sum + ((const uint8_t *)frame)[n]); // all of it can be read
+	return bed->full ? -EAGAIN : 0;
+}
+
+static void op_close(void *ctx, uint32_t handle, enum ras_close how) {
+	struct bed *bed = ctx;
+
+	(void)how;
+	bed->conns[place_of(bed, handle)].state = HANDLE_NONE;
+}
+
+static void op_wake(void *ctx, uint64_t at_ns) {
+	((struct bed *)ctx)->wake_ns = at_ns;
+}
+
+static void op_event(void *ctx, const struct ras_event *event) {
+	(void)ctx;
+	must(event->kind < RAS_EVENT_KIND_COUNT && event->cause < RAS_CAUSE_COUNT);
+	must(memchr(event->name, 0, sizeof(event->name)) != NULL);
+}
+
+static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
+	static const int answers[] = {0, -EAGAIN, -ENOENT, -EBADMSG};
+
+	(void)ctx;
+	return answers[delivery->port % 4];
+}
+
+static void op_report(void *ctx, const struct ras_relay_report *report) {
+	(void)ctx;
+	must(report->outcome < RAS_RELAY_OUTCOME_COUNT);
+}
+
+static bool
+op_contribute(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer) {
+	(void)ctx;
+	wire_put_u32(writer, wanted->part);
+	return wanted->part < 2;
+}
+
+static void op_collected(void *ctx, const struct ras_collective_result *result) {
+	(void)ctx;
+	must(result->answered <= result->member_count + result->surplus);
+}
+
+static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size) {
+	(void)ctx;
+	(void)origin;
+	(void)payload;
+	must(kind >= RAS_NOTICE_OWN_MIN && size <= RAS_NOTICE_BYTES_MAX);
+}
+
+static const struct ras_ops ops = {
+	op_open,    op_send,   op_close,      op_wake,	    op_event,
+	op_deliver, op_report, op_contribute, op_collected, op_notice,
+};
+
+// The input.
+
+static uint8_t take(struct bed *bed) {
+	if (bed->size == 0)
+		return 0;
+	bed->size--;
+	return *bed->data++;
+}
+
+static uint64_t take_number(struct bed *bed) {
+	uint64_t value = 0;
+
+	for (uint32_t n = take(bed) & 7; n > 0; n--)
+		value = value << 8 | take(bed);
+	return value;
+}
+
+static struct ras_record *take_record(struct bed *bed) {
+	uint8_t choice = take(bed);
+
+	return choice & 0x80 ? bed->newer[choice % PEERS] : bed->records[choice % PEERS];
+}
+
+static uint64_t take_incarnation(struct bed *bed, const struct ras_record *record) {
+	uint8_t choice = take(bed);
+
+	return choice < 200 ? ras_incarnation(record->start, choice & 3) : take_number(bed);
+}
+
+// A live connection, or none.
+static bool take_conn(struct bed *bed, enum handle_state state, uint32_t *ret_handle) {
+	uint32_t start = take(bed);
+
+	for (uint32_t n = 0; n < CONNS_MAX_HERE; n++) {
+		uint32_t place = (start + n) % CONNS_MAX_HERE;
+
+		if (bed->conns[place].state == state) {
+			*ret_handle = bed->conns[place].handle;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void put_init(struct bed *bed, struct wire_writer *writer) {
+	const struct ras_record *record = take_record(bed);
+	struct message_init init = {
+		.version_min = 1,
+		.version_max = (uint16_t)(1 + (take(bed) & 1)),
+		.cluster = take(bed) > 5 ? bed->ras->cluster : 7,
+		.flags = take(bed) > 200 ? MESSAGE_INIT_JOIN : 0,
+		.uses = (uint32_t)take_number(bed),
+		.record = record->encoding,
+		.record_size = record->size,
+		.incarnation = take_incarnation(bed, record),
+		.digest = take_number(bed),
+		.your_state = take(bed) % (RAS_LEFT + 1),
+		.your_incarnation = take_number(bed),
+	};
+
+	must(message_init_encode(&init, writer) == 0);
+}
+
+static void put_ack(struct bed *bed, struct wire_writer *writer) {
+	const struct ras_record *record = take_record(bed);
+	struct message_init_ack ack = {
+		.version = 1,
+		.refusal = take(bed) > 60 ? RAS_CAUSE_NONE : take(bed) % RAS_CAUSE_COUNT,
+		.uses = (uint32_t)take_number(bed),
+		.record = record->encoding,
+		.record_size = record->size,
+		.incarnation = take_incarnation(bed, record),
+		.digest = take_number(bed),
+		.your_state = take(bed) % (RAS_LEFT + 1),
+		.your_incarnation = take_number(bed),
+		.your_start = take_number(bed),
+	};
+
+	must(message_init_ack_encode(&ack, writer) == 0);
+}
+
+static void put_news(struct bed *bed, struct wire_writer *writer) {
+	static const uint8_t states[] = {RAS_ALIVE, RAS_DEAD, RAS_LEFT};
+
+	wire_put_u8(writer, MESSAGE_UPDATE);
+	for (uint32_t n = 1 + (take(bed) & 3); n > 0; n--) {
+		struct ras_record *record = take_record(bed);
+		struct peer_news news = {
+			.id = take(bed) > 10 ? record->id : take_number(bed),
+			.incarnation = take_incarnation(bed, record),
+			.record = take(bed) & 1 ? record : NULL,
+			.maint = (uint32_t)take_number(bed),
+			.state = states[take(bed) % 3],
+			.cause = take(bed) % RAS_CAUSE_COUNT,
+			.hops = take(bed),
+			.observer_count = take(bed) % (RAS_OBSERVERS_MAX + 1),
+		};
+
+		for (uint32_t k = 0; k < news.observer_count; k++)
+			news.observers[k] = bed->records[take(bed) % PEERS]->id;
+		message_news_encode(&news, writer);
+	}
+}
+
+static void put_brief(struct bed *bed, struct wire_writer *writer) {
+	wire_put_u8(writer, MESSAGE_BRIEF);
+	wire_put_u64(writer, take(bed) & 1 ? UINT64_MAX : take_number(bed));
+	wire_put_u8(writer, take(bed));
+	for (uint32_t n = take(bed) & 7; n > 0; n--) {
+		const struct ras_record *record = take_record(bed);
+		struct message_brief brief = {
+			.id = take(bed) > 10 ? record->id : take_number(bed),
+			.incarnation = take_incarnation(bed, record),
+			.record_digest = take(bed) & 1 ? record->digest : take_number(bed),
+			.maint = (uint32_t)take_number(bed),
+			.state = take(bed) % (RAS_LEFT + 2),
+		};
+
+		message_brief_encode(&brief, writer);
+	}
+}
+
+static void put_beat(struct bed *bed, struct wire_writer *writer) {
+	struct message_beat beat = {
+		.sequence = (uint32_t)take_number(bed),
+		.echo = (uint32_t)take_number(bed),
+		.echo_delay_us = (uint32_t)take_number(bed),
+		.digest = take(bed) & 1 ? peers_digest(&bed->ras->peers) : take_number(bed),
+		.uses = (uint32_t)take_number(bed),
+		.period = take(bed),
+		.flags = take(bed),
+	};
+
+	message_beat_encode(&beat, writer);
+}
+
+static void put_bytes(struct bed *bed, struct wire_writer *writer) {
+	size_t size = take(bed);
+
+	wire_put_u8(writer, take(bed));
+	if (size > bed->size)
+		size = bed->size;
+	wire_put_bytes(writer, bed->data, size);
+	bed->data += size;
+	bed->size -= size;
+}
+
+static void put_run(struct bed *bed, struct wire_writer *writer) {
+	wire_put_u8(writer, take(bed) & 1 ? MESSAGE_DIGESTS : MESSAGE_PULL);
+	for (uint32_t n = 0; n < PEERS_RANGES; n++)
+		wire_put_u64(writer, take(bed) & 1 ? bed->records[n % PEERS]->id : n);
+}
+
+static void frame_step(struct bed *bed) {
+	static void (*const puts[])(struct bed * bed, struct wire_writer * writer) = {
+		put_init, put_ack, put_news, put_brief, put_beat, put_bytes, put_run, put_news,
+	};
+	uint8_t frame[16384];
+	struct wire_writer writer;
+	size_t size;
+	uint32_t handle;
+
+	if (!take_conn(bed, HANDLE_OPEN, &handle))
+		return;
+	wire_writer_init(&writer, frame, sizeof(frame));
+	puts[take(bed) % 8](bed, &writer);
+	size = wire_writer_used(&writer);
+	if (take(bed) > 250)
+		size -= size * take(bed) / 256;
+	ras_conn_frame(bed->ras, bed->now_ns, handle, frame, size);
+}
+
+static void conn_step(struct bed *bed) {
+	struct sock_addr from = bed->records[0]->address;
+	uint32_t handle;
+
+	switch (take(bed) % 5) {
+	case 0:
+		if (ras_conn_accepted(bed->ras, bed->now_ns, &from, &handle) == 0)
+			place_take(bed, handle, HANDLE_OPEN);
+		return;
+	case 1:
+		if (!take_conn(bed, HANDLE_OPENING, &handle))
+			return;
+		bed->conns[place_of(bed, handle)].state = HANDLE_OPEN;
+		ras_conn_opened(bed->ras, bed->now_ns, handle);
+		return;
+	case 2:
+	case 3:
+		if (!take_conn(bed, take(bed) & 1 ? HANDLE_OPEN : HANDLE_OPENING, &handle))
+			return;
+		bed->conns[place_of(bed, handle)].state = HANDLE_NONE;
+		ras_conn_ended(bed->ras, bed->now_ns, handle, take(bed) % RAS_CAUSE_COUNT);
+		return;
+	default:
+		bed->full = take(bed) & 1;
+		if (!bed->full && take_conn(bed, HANDLE_OPEN, &handle))
+			ras_conn_writable(bed->ras, bed->now_ns, handle);
+	}
+}
+
+static void time_step(struct bed *bed) {
+	uint64_t until = bed->now_ns + take(bed) * (take(bed) & 1 ? UINT64_C(100000000) : 1000000);
+	uint32_t ticks = 0;
+
+	if (take(bed) > 240)
+		bed->now_ns = until; // we were stopped
+	while (bed->wake_ns <= until) {
+		if (bed->wake_ns > bed->now_ns)
+			bed->now_ns = bed->wake_ns;
+		bed->wake_ns = RAS_NEVER;
+		ras_tick(bed->ras, bed->now_ns);
+		must(++ticks < 100000); // no wake-up is asked for again and again
+	}
+	if (until > bed->now_ns)
+		bed->now_ns = until;
+}
+
+static void request_step(struct bed *bed) {
+	uint64_t peer = bed->records[take(bed) % PEERS]->id;
+	struct ras_evidence evidence = {
+		.source = take(bed) % 3,
+		.observer = bed->records[0]->id,
+		.subject = peer,
+		.alive = take(bed) & 1,
+		.age_ns = take_number(bed),
+	};
+	struct ras_relay_message message = {
+		.destination = peer,
+		.class = take(bed) % RAS_RELAY_CLASS_COUNT,
+		.flags = take(bed) & (RAS_RELAY_REPORT | RAS_RELAY_ORDERED),
+		.port = RAS_RELAY_PORT_MIN + (take(bed) & 3),
+		.payload = "payload",
+		.size = 7,
+	};
+	uint64_t id;
+
+	switch (take(bed) % 8) {
+	case 0:
+		ras_maint(bed->ras, bed->now_ns, peer, take(bed) & 1);
+		break;
+	case 1:
+		ras_forget(bed->ras, bed->now_ns, peer);
+		break;
+	case 2:
+	case 3:
+		ras_evidence(bed->ras, bed->now_ns, &evidence);
+		break;
+	case 4:
+		ras_relay_send(bed->ras, bed->now_ns, &message, &id);
+		break;
+	case 5:
+		ras_collect(bed->ras, bed->now_ns, 1 + take(bed) % 4, take_number(bed), &id);
+		break;
+	case 6:
+		ras_notice(bed->ras, bed->now_ns, RAS_NOTICE_OWN_MIN, "notice", 6);
+		break;
+	default:
+		if (take(bed) > 250)
+			ras_leave(bed->ras, bed->now_ns);
+	}
+}
+
+static void view_check(const struct bed *bed) {
+	struct ras_view view;
+	struct ras_peer peer;
+	uint32_t alive = 0;
+
+	ras_view(bed->ras, &view);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(bed->ras, slot, &peer) == 0)
+			alive += peer.state >= RAS_ALIVE && peer.state <= RAS_UNREACHABLE;
+	}
+	must(alive == view.alive);
+	must(ras_peer_find(bed->ras, ras_self_id(bed->ras), &peer) == 0);
+	must(peer.state == RAS_ALIVE); // nobody judges itself
+}
+
+static struct ras_record *record_of(struct bed *bed, uint32_t peer, uint64_t start) {
+	struct ras_peer_info info = {.start = start, .address_count = 1};
+	struct ras_record *record;
+
+	snprintf(info.name, sizeof(info.name), "n%u", peer);
+	snprintf(info.host, sizeof(info.host), "h%u", peer / 2);
+	info.addresses[0] = (struct sock_addr
+	){.family = SOCK_ADDR_V4, .port = 7, .address = {10, 0, 0, (uint8_t)peer}};
+	must(ras_record_from_info(bed->interner, &info, &record) == 0);
+	return record;
+}
+
+static void bed_make(struct bed *bed, uint8_t choice) {
+	struct ras_memory memory = {memory_take, memory_give, bed};
+	struct sock_addr seeds[PEERS];
+	struct ras_config config = {
+		.profile = choice & 1 ? &ras_profile_nccl : &ras_profile_fast,
+		.cluster = "fuzz",
+		.seeds = seeds,
+		.seed_count = choice & 2 ? PEERS : 0,
+		.random_seed = choice,
+		.history_events = 8,
+		.conns_max = CONNS_MAX_HERE,
+	};
+
+	must(ras_interner_create(&memory, &bed->interner) == 0);
+	for (uint32_t n = 0; n < PEERS; n++) {
+		bed->records[n] = record_of(bed, n, 1);
+		bed->newer[n] = record_of(bed, n, 2);
+		seeds[n] = bed->records[n]->address;
+	}
+	ras_record_info(bed->records[SELF], &config.self);
+	must(ras_create(&config, &memory, bed->interner, &ops, bed, &bed->ras) == 0);
+	if ((choice & 2) == 0)
+		must(ras_preload(bed->ras, bed->records, PEERS) == 0);
+	bed->now_ns = RAS_NS_PER_SEC;
+	ras_start(bed->ras, bed->now_ns);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+	struct bed bed = {.data = data, .size = size, .wake_ns = RAS_NEVER};
+
+	bed_make(&bed, take(&bed));
+	for (uint32_t step = 0; step < STEPS_MAX && bed.size > 0; step++) {
+		switch (take(&bed) % 8) {
+		case 0:
+		case 1:
+			conn_step(&bed);
+			break;
+		case 2:
+			time_step(&bed);
+			break;
+		case 3:
+			request_step(&bed);
+			break;
+		default:
+			frame_step(&bed);
+		}
+		view_check(&bed);
+	}
+	ras_destroy(bed.ras);
+	for (uint32_t n = 0; n < PEERS; n++) {
+		ras_record_put(bed.interner, bed.records[n]);
+		ras_record_put(bed.interner, bed.newer[n]);
+	}
+	ras_interner_destroy(bed.interner);
+	must(bed.allocated_bytes == 0);
+	return 0;
+}

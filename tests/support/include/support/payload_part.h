@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the tests of payloads share: counted memory, dice, a part in the making, one row of
+// each kind.
+#pragma once
+
+#include <lib/wire.h>
+#include <ras/payload.h>
+#include <support/cmocka.h>
+
+#include <stdlib.h>
+
+// Memory that can run out and that must come back whole.
+struct pool {
+	size_t used_bytes;
+	size_t limit_bytes;
+};
+
+static inline void *pool_allocate(void *ctx, size_t size) {
+	struct pool *pool = ctx;
+
+	if (size > pool->limit_bytes - pool->used_bytes)
+		return NULL;
+	pool->used_bytes += size;
+	return calloc(1, size);
+}
+
+static inline void pool_release(void *ctx, void *memory, size_t size) {
+	struct pool *pool = ctx;
+
+	if (memory == NULL)
+		return;
+	assert_true(pool->used_bytes >= size);
+	pool->used_bytes -= size;
+	free(memory);
+}
+
+static struct pool pool;
+static const struct ras_memory memory = {
+	.allocate = pool_allocate, .release = pool_release, .ctx = &pool};
+
+static inline int pool_fill(void **state) {
+	(void)state;
+	pool = (struct pool){.limit_bytes = SIZE_MAX};
+	return 0;
+}
+
+static inline int pool_is_whole(void **state) {
+	(void)state;
+	return pool.used_bytes == 0 ? 0 : -1;
+}
+
+static uint64_t random_state;
+
+static inline uint32_t random_below(uint32_t limit) {
+	random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(random_state >> 33) % limit;
+}
+
+static inline void shuffle(uint32_t *order, uint32_t count) {
+	for (uint32_t n = 0; n < count; n++)
+		order[n] = n;
+	for (uint32_t n = count; n > 1; n--) {
+		uint32_t other = random_below(n);
+		uint32_t held = order[n - 1];
+
+		order[n - 1] = order[other];
+		order[other] = held;
+	}
+}
+
+struct part {
+	uint8_t bytes[2048];
+	struct wire_writer writer;
+	struct ras_collected_part collected;
+};
+
+static inline void part_begin(struct part *part, uint64_t node) {
+	part->collected = (struct ras_collected_part){.node = node, .payload = part->bytes};
+	wire_writer_init(&part->writer, part->bytes, sizeof(part->bytes));
+}
+
+static inline void part_end(struct part *part) {
+	assert_int_equal(wire_writer_finish(&part->writer, &part->collected.size), 0);
+}
+
+// A row of every kind, in its coded form.
+static const struct ras_conn_row a_conn = {
+	.peer = 7,
+	.transport = RAS_TRANSPORT_ROCE,
+	.samples = 3,
+	.min_ns = 10,
+	.mean_ns = 20,
+	.max_ns = 40,
+	.sent_bytes = 1000,
+	.received_bytes = UINT64_MAX,
+	.errors = 2,
+	.retransmits = 5,
+};
+static const struct ras_comm_rank a_rank = {
+	.rank = 1,
+	.pid = 4242,
+	.ops = {1, 2, 3, 4, UINT64_MAX},
+	.init_state = 7,
+	.async_error = 3,
+	.flags = RAS_RANK_ABORT,
+	.cuda_device = 1,
+	.nvml_device = -1,
+};
+static const struct ras_comm_missing a_missing = {
+	.rank = 2,
+	.pid = 17,
+	.node = 99,
+	.family = 4,
+	.address = {127, 0, 2, 1},
+	.cuda_device = 0,
+	.nvml_device = 3,
+};
+static const struct ras_comm a_comm = {
+	.id = {0x2dca, 0x115b, 0xead9},
+	.size = 4,
+	.rank_count = 1,
+	.ranks = &a_rank,
+	.missing_count = 1,
+	.missing = &a_missing,
+};
+static const struct ras_health_row a_health = {
+	.subject = 12,
+	.verdict = 4,
+	.since_s = -1,
+	.reason = "FabricDown",
+	.evidence = "mlx5_0: 3 of 3 reads unanswered for 4.1 s, own pulse reads",
+};
+static const struct ras_path_row a_path = {
+	.peer = 5,
+	.device = "mlx5_0",
+	.count = 100,
+	.lost = 1,
+	.min_ns = 1200,
+	.median_ns = 1500,
+	.mad_ns = 100,
+	.p99_ns = 9000,
+};

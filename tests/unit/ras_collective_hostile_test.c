@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages of collectives that are malformed, forged, late or from whom nobody asked.
+#include <support/collective_frames.h>
+
+static void a_cancel_counts_only_from_whom_asked(void **state) {
+	struct net *net = net_create(4);
+	struct bytes cancel;
+	uint64_t id;
+
+	(void)state;
+	net_chain(net);
+	net->nodes[3].deaf = true;
+	id = collect(net, 0);
+	net_run(net);
+	cancel = cancel_bytes(0, id);
+	assert_int_equal(inject(net, 3, 2, &cancel), 0);
+	assert_int_equal(inject(net, 1, 0, &cancel), 0); // not even the root's own
+	assert_int_equal(counters_of(net, 2)->cancels_foreign, 1);
+	assert_int_equal(counters_of(net, 0)->cancels_foreign, 1);
+	cancel = cancel_bytes(0, id + 1);
+	assert_int_equal(inject(net, 1, 2, &cancel), 0); // of what is not known
+	assert_int_equal(counters_of(net, 2)->running, 1);
+	net_run_out(net);
+	assert_ended_well(net, 0);
+	net_destroy(net);
+}
+
+static void a_replayed_request_is_answered_empty_and_asked_of_nobody(void **state) {
+	struct net *net = net_create(3);
+	struct bytes request = request_bytes(0, (UINT64_C(1) << 32) + 500, RAS_COLLECT_HEALTH);
+
+	(void)state;
+	net_chain(net);
+	assert_int_equal(inject(net, 0, 1, &request), 0);
+	net_run(net);
+	assert_int_equal(net->nodes[1].contributed, 1);
+	assert_int_equal(net->nodes[2].contributed, 1);
+	for (uint32_t n = 0; n < 3; n++) {
+		uint64_t before = net->sent_frames;
+
+		assert_int_equal(inject(net, 0, 1, &request), 0);
+		assert_int_equal(net->sent_frames, before + 1);
+		assert_int_equal(net->first->size, COLLECTED_HEADER_BYTES);
+		assert_int_equal(net->first->to, 0);
+		net_run(net);
+	}
+	assert_int_equal(net->nodes[1].contributed, 1);
+	assert_int_equal(counters_of(net, 1)->requests_repeated, 3);
+	net_destroy(net);
+}
+
+static void a_request_in_a_forged_name_is_refused_and_changes_nothing(void **state) {
+	// In the receiver's own name, and from a start of the origin that cannot be yet.
+	const struct bytes forged[] = {
+		request_bytes(1, 1, RAS_COLLECT_HEALTH),
+		request_bytes(0, UINT64_MAX, RAS_COLLECT_HEALTH),
+	};
+	struct net *net = net_create(3);
+
+	(void)state;
+	net_chain(net);
+	for (size_t n = 0; n < COUNT_OF(forged); n++) {
+		assert_int_equal(inject(net, 0, 1, &forged[n]), 0);
+		assert_int_equal(counters_of(net, 1)->requests_forged, n + 1);
+		assert_int_equal(net->sent_frames, n + 1); // the refusal
+	}
+	assert_int_equal(net->nodes[1].contributed, 0);
+	net_run(net);
+	collect(net, 0);
+	net_run_out(net);
+	assert_int_equal(result_of(net, 0)->result.answered, 3);
+	net_destroy(net);
+}
+
+static void a_kind_of_a_newer_version_is_refused(void **state) {
+	struct net *net = net_create(2);
+	struct bytes request = request_bytes(0, (UINT64_C(1) << 32) + 1, RAS_COLLECT_KIND_END);
+
+	(void)state;
+	net_ring(net);
+	assert_int_equal(inject(net, 0, 1, &request), 0);
+	assert_int_equal(counters_of(net, 1)->requests_refused, 1);
+	assert_true(net->first->size > COLLECTED_HEADER_BYTES);
+	assert_true(net_idle(net));
+	net_destroy(net);
+}
+
+static void answers_nobody_asked_for_change_nothing(void **state) {
+	struct net *net = net_create(4);
+	struct bytes foreign;
+	uint64_t id;
+
+	(void)state;
+	net_chain(net);
+	net->nodes[3].deaf = true;
+	id = collect(net, 0);
+	net_run(net);
+	foreign = answer_bytes(0, id, 3, 1, COLLECTED_FINAL);
+	// Node 1 asked node 2 and was asked by node 0: that one is no leg of its.
+	assert_int_equal(inject(net, 0, 1, &foreign), 0);
+	assert_int_equal(counters_of(net, 1)->answers_foreign, 1);
+	foreign = answer_bytes(0, id + 9, 3, 1, COLLECTED_FINAL);
+	assert_int_equal(inject(net, 2, 1, &foreign), 0);
+	assert_int_equal(counters_of(net, 1)->answers_late, 1);
+	assert_int_equal(counters_of(net, 1)->running, 1);
+	net_run_out(net);
+	assert_ended_well(net, 0);
+	net_destroy(net);
+}
+
+static void parts_of_strangers_and_parts_sent_twice_are_left_out_and_counted(void **state) {
+	struct net *net = net_create(2);
+	const struct net_result *kept;
+	struct bytes frames[3];
+	uint64_t id;
+
+	(void)state;
+	net_ring(net);
+	net->nodes[1].deaf = true;
+	id = collect(net, 0);
+	frames[0] = answer_bytes(0, id, 1, 1, 0);
+	frames[1] = answer_bytes(0, id, 1, 2, 0); // once more, and one past the last
+	frames[2] = answer_bytes(0, id, 99, 1, COLLECTED_FINAL);
+	for (size_t n = 0; n < COUNT_OF(frames); n++)
+		assert_int_equal(inject(net, 1, 0, &frames[n]), 0);
+	kept = result_of(net, 0);
+	assert_int_equal(kept->result.answered, 2);
+	assert_int_equal(kept->result.surplus, 3);
+	net_destroy(net);
+}
+
+static void every_truncation_of_a_message_is_refused_and_changes_nothing(void **state) {
+	struct net *net = net_create(2);
+	struct bytes frames[3];
+	uint64_t id;
+
+	(void)state;
+	net_ring(net);
+	net->nodes[1].deaf = true;
+	id = collect(net, 0);
+	net_run(net);
+	frames[0] = request_bytes(1, (UINT64_C(1) << 32) + 1, RAS_COLLECT_HEALTH);
+	frames[1] = cancel_bytes(0, id);
+	frames[2] = answer_bytes(0, id, 1, 1, COLLECTED_FINAL);
+	for (size_t n = 0; n < COUNT_OF(frames); n++) {
+		for (size_t size = 1; size < frames[n].size; size++) {
+			// A frame of answers may end behind its header: then it is empty.
+			if (n == 2 && size == COLLECTED_HEADER_BYTES)
+				continue;
+			assert_int_equal(net_inject(net, 1, 0, frames[n].data, size), -EBADMSG);
+		}
+	}
+	assert_int_equal(counters_of(net, 0)->running, 1);
+	assert_int_equal(net->nodes[0].contributed, 1);
+	assert_int_equal(net->nodes[0].result_count, 0);
+	net_destroy(net);
+}
+
+static void counts_and_lengths_that_disagree_are_refused_without_memory(void **state) {
+	struct net *net = net_create(2);
+	struct bytes request = request_bytes(1, (UINT64_C(1) << 32) + 1, RAS_COLLECT_COMMS);
+	struct bytes answer;
+	uint64_t allocations;
+	uint64_t id;
+
+	(void)state;
+	net_ring(net);
+	net->nodes[1].deaf = true;
+	id = collect(net, 0);
+	answer = answer_bytes(0, id, 1, 1, COLLECTED_FINAL);
+	allocations = net->allocations;
+	// 65,535 communicators to skip, or 2 in the room of none; then of falling order.
+	memset(&request.data[request.size - 2], 0xff, 2);
+	assert_int_equal(inject(net, 1, 0, &request), -EMSGSIZE);
+	request.data[request.size - 2] = 2;
+	request.data[request.size - 1] = 0;
+	assert_int_equal(inject(net, 1, 0, &request), -EBADMSG);
+	request.size += 48;
+	assert_int_equal(inject(net, 1, 0, &request), -EBADMSG); // twice the same
+	// An item longer than the message, then one shorter than its own fields.
+	memset(&answer.data[COLLECTED_HEADER_BYTES + 1], 0xff, 4);
+	assert_int_equal(inject(net, 1, 0, &answer), -EBADMSG);
+	memset(&answer.data[COLLECTED_HEADER_BYTES + 1], 0, 4);
+	assert_int_equal(inject(net, 1, 0, &answer), -EBADMSG);
+	assert_int_equal(net->allocations, allocations);
+	net_destroy(net);
+}
+
+static void items_of_a_newer_version_are_handed_up_and_skipped(void **state) {
+	static const uint8_t item[] = {77, 3, 0, 0, 0, 'n', 'e', 'w'};
+	struct net *net = net_create(3);
+	struct bytes answer;
+	uint64_t id;
+
+	(void)state;
+	net_chain(net);
+	net->nodes[2].deaf = true;
+	id = collect(net, 0);
+	net_run(net);
+	answer = answer_bytes(0, id, 2, 0, COLLECTED_FINAL);
+	memcpy(answer.data + answer.size, item, sizeof(item));
+	answer.size += sizeof(item);
+	assert_int_equal(inject(net, 2, 1, &answer), 0);
+	assert_memory_equal(
+		net->first->bytes + net->first->size - sizeof(item), item, sizeof(item)
+	);
+	net_run_out(net);
+	assert_int_equal(result_of(net, 0)->result.answered, 2);
+	net_destroy(net);
+}
+
+static void a_notice_that_is_malformed_forged_or_repeated_stops_here(void **state) {
+	struct collect_notice notice = {
+		.origin = net_id(0),
+		.id = 1,
+		.kind = RAS_NOTICE_OWN_MIN,
+		.payload = "x",
+		.size = 1};
+	struct net *net = net_create(3);
+	struct wire_writer writer;
+	struct bytes frame = {0};
+
+	(void)state;
+	net_chain(net);
+	wire_writer_init(&writer, frame.data, sizeof(frame.data));
+	collect_notice_encode(&notice, &writer);
+	assert_int_equal(wire_writer_finish(&writer, &frame.size), 0);
+	for (size_t size = 1; size < frame.size; size++)
+		assert_int_equal(net_inject(net, 0, 1, frame.data, size), -EBADMSG);
+	assert_int_equal(inject(net, 0, 1, &frame), 0);
+	assert_int_equal(inject(net, 0, 1, &frame), 0);
+	assert_int_equal(net->nodes[1].noticed, 1);
+	assert_int_equal(counters_of(net, 1)->notices_repeated, 1);
+	assert_int_equal(net->sent_frames, 1);
+	memset(&frame.data[9], 0xff, 8); // a start that cannot be yet
+	assert_int_equal(inject(net, 0, 1, &frame), 0);
+	assert_int_equal(counters_of(net, 1)->requests_forged, 1);
+	memset(&frame.data[9], 0, 8);
+	frame.data[17] = FLOOD_NOTICE_FORGET;
+	frame.data[18] = 0;
+	assert_int_equal(inject(net, 0, 1, &frame), -EBADMSG);
+	assert_int_equal(net->nodes[1].forgotten, 0);
+	net_destroy(net);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cancel_counts_only_from_whom_asked),
+		cmocka_unit_test(a_replayed_request_is_answered_empty_and_asked_of_nobody),
+		cmocka_unit_test(a_request_in_a_forged_name_is_refused_and_changes_nothing),
+		cmocka_unit_test(a_kind_of_a_newer_version_is_refused),
+		cmocka_unit_test(answers_nobody_asked_for_change_nothing),
+		cmocka_unit_test(parts_of_strangers_and_parts_sent_twice_are_left_out_and_counted),
+		cmocka_unit_test(every_truncation_of_a_message_is_refused_and_changes_nothing),
+		cmocka_unit_test(counts_and_lengths_that_disagree_are_refused_without_memory),
+		cmocka_unit_test(items_of_a_newer_version_are_handed_up_and_skipped),
+		cmocka_unit_test(a_notice_that_is_malformed_forged_or_repeated_stops_here),
+	};
+
+	return cmocka_run_group_tests_name("ras_collective_hostile", tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ras_lone.h"
+#include "ras_world.h"
+
+#include <support/cmocka.h>
+
+#define SEC RAS_NS_PER_SEC
+#define MS RAS_NS_PER_MS
+
+static void agent_without_seeds_is_a_ring_of_one_at_once(void **state) {
+	struct world *world = world_create(&(struct world_setup){.count = 1});
+
+	(void)state;
+	assert_true(world_view(world, 0).joined);
+	assert_int_equal(world_view(world, 0).alive, 1);
+	world_destroy(world);
+}
+
+static void all_seeds_at_once_make_one_ring_founded_by_the_lowest(void **state) {
+	struct world *world = world_create(&(struct world_setup){.count = 3, .seeds = 3});
+
+	(void)state;
+	world_pass(world, 10 * SEC);
+	assert_true(world_agrees(world));
+	for (uint32_t n = 0; n < 3; n++)
+		assert_int_equal(world_events(world, n, RAS_EVENT_JOIN_DONE), 1);
+	assert_true(
+		world_event(world, 0, RAS_EVENT_JOIN_DONE)->at_ns <
+		world_event(world, 1, RAS_EVENT_JOIN_DONE)->at_ns
+	);
+	world_destroy(world);
+}
+
+static void next_seed_founds_where_the_lowest_does_not_run(void **state) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 4, .seeds = 3, .idle = true});
+
+	(void)state;
+	for (uint32_t n = 1; n < 4; n++)
+		world_start(world, n, 0, n);
+	world_pass(world, 10 * SEC);
+	assert_true(world_agrees(world));
+	world_start(world, 0, 0, 0); // and joins it when it comes
+	world_pass(world, 10 * SEC);
+	assert_true(world_agrees(world));
+	world_destroy(world);
+}
+
+// Rows 9 and 30.
+static void crowd_through_one_seed_is_one_ring_with_few_connections(void **state) {
+	struct world *world = world_create(&(struct world_setup){.count = 40, .seeds = 1});
+	uint64_t served = 0;
+
+	(void)state;
+	world_pass(world, 30 * SEC);
+	assert_true(world_agrees(world));
+	for (uint32_t n = 0; n < 40; n++) {
+		served += ras_counters(world->nodes[n].ras)->joins_served;
+		assert_in_range(world_open_conns(world, n), 2, links_degree_max(40));
+	}
+	assert_in_range(served, 39, 60);
+	assert_int_equal(world_events_all(world, RAS_EVENT_SUSPECT), 0);
+	world_destroy(world);
+}
+
+static void alone_without_an_answer_says_so_and_keeps_trying(void **state) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 3, .seeds = 2, .idle = true});
+
+	(void)state;
+	world_start(world, 2, 0, 2);
+	world_pass(world, 30 * SEC);
+	assert_false(world_view(world, 2).joined);
+	assert_int_equal(world_event(world, 2, RAS_EVENT_JOIN_WAITING)->value, 2);
+	world_start(world, 0, 0, 0);
+	world_pass(world, 10 * SEC);
+	assert_true(world_agrees(world));
+	world_destroy(world);
+}
+
+// From the one that is asked when it has as many as it serves.
+static void busy_seed_points_to_other_members(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct message_init init = lone_init(lone, 2, 0);
+	struct message_init_ack ack;
+	struct wire_reader reader;
+	const struct lone_frame *frame;
+	uint32_t conn = 0;
+
+	(void)state;
+	init.flags = MESSAGE_INIT_JOIN;
+	lone->full = true; // so that nobody's table is ever complete
+	for (uint32_t n = 0; n < lone->profile.joins_max; n++)
+		lone_send_init(lone, lone_accept(lone), &init);
+	lone->full = false;
+	conn = lone_accept(lone);
+	lone_send_init(lone, conn, &init);
+	frame = lone_latest(lone, conn, MESSAGE_INIT_ACK);
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(message_init_ack_decode(&reader, &ack), 0);
+	assert_int_equal(ack.refusal, RAS_CAUSE_BUSY);
+	assert_in_range(ack.redirect_count, 1, MESSAGE_REDIRECTS_MAX);
+	for (uint32_t n = 0; n < ack.redirect_count; n++) {
+		struct sock_addr own = lone_address(1);
+
+		assert_false(sock_addr_equal(&ack.redirects[n], &own));
+	}
+	assert_int_equal(ras_counters(lone->ras)->joins_redirected, 1);
+	assert_true(lone_is_closed(lone, conn));
+	lone_destroy(lone);
+}
+
+static void redirected_joiner_asks_whom_it_was_sent_to(void **state) {
+	struct lone *lone =
+		lone_create(&(struct lone_setup){.count = 3, .self = 1, .joining = true});
+	struct message_init_ack ack = lone_ack(lone, 0);
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	ack.refusal = RAS_CAUSE_BUSY;
+	ack.redirect_count = 1;
+	ack.redirects[0] = lone_address(8);
+	lone_send_ack(lone, lone_opening(lone, 0), &ack);
+	lone_pass(lone, 10 * MS);
+	assert_int_not_equal(lone_opening(lone, 8), 0);
+	lone_destroy(lone);
+}
+
+static void start_number_is_one_past_the_largest_known(void **state) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 3, .seeds = 1, .idle = true});
+
+	(void)state;
+	world_start(world, 0, 7, 0);
+	world_start(world, 1, 0, 1);
+	world_pass(world, 10 * SEC);
+	assert_int_equal(ras_self_incarnation(world->nodes[0].ras), ras_incarnation(7, 0));
+	assert_int_equal(ras_self_incarnation(world->nodes[1].ras), ras_incarnation(1, 0));
+	for (uint64_t start = 2; start < 5; start++) {
+		world_kill(world, 1);
+		world_pass(world, start == 3 ? 100 * MS : 15 * SEC); // dead, or not yet
+		world_start(world, 1, 0, 1);
+		world_pass(world, 15 * SEC);
+		assert_true(world_agrees(world));
+		assert_int_equal(
+			ras_self_incarnation(world->nodes[1].ras), ras_incarnation(start, 0)
+		);
+	}
+	world_destroy(world);
+}
+
+static void start_number_kept_by_the_joiner_is_used_if_it_is_newer(void **state) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 3, .seeds = 1, .idle = true});
+
+	(void)state;
+	world_start(world, 0, 0, 0);
+	world_start(world, 1, 40, 1);
+	world_pass(world, 10 * SEC);
+	assert_int_equal(ras_self_incarnation(world->nodes[1].ras), ras_incarnation(40, 0));
+	world_kill(world, 1);
+	world_pass(world, 15 * SEC);
+	world_start(world, 1, 12, 1); // its state directory was restored from a backup
+	world_pass(world, 15 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(ras_self_incarnation(world->nodes[1].ras), ras_incarnation(41, 0));
+	world_destroy(world);
+}
+
+// Node 3 claims the name of node `holder` at its own address.
+static struct world *world_with_claim(uint32_t holder, bool frozen) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 4, .seeds = 1, .idle = true});
+
+	for (uint32_t n = 0; n < 3; n++)
+		world_start(world, n, 0, n);
+	world_pass(world, 15 * SEC);
+	world_mark(world);
+	if (frozen)
+		world_freeze(world, holder);
+	world_start(world, 3, 0, holder);
+	world_pass(world, 6 * SEC);
+	return world;
+}
+
+static void second_live_holder_of_a_name_is_refused(void **state) {
+	struct world *world = world_with_claim(1, false);
+
+	(void)state;
+	assert_false(world_view(world, 3).joined);
+	assert_int_equal(world_event(world, 3, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_CONFLICT);
+	assert_true(world_events(world, 0, RAS_EVENT_CONFLICT) > 0);
+	assert_int_equal(world_state(world, 0, 1), RAS_ALIVE);
+	assert_int_equal(world_state(world, 2, 1), RAS_ALIVE);
+	world_destroy(world);
+}
+
+// Found: the seed looked for a link to itself and stopped.
+static void newcomer_with_the_seeds_own_name_is_refused(void **state) {
+	struct world *world = world_with_claim(0, false);
+
+	(void)state;
+	assert_false(world_view(world, 3).joined);
+	assert_int_equal(world_event(world, 3, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_CONFLICT);
+	world_destroy(world);
+}
+
+static void newcomer_takes_the_name_of_a_holder_that_does_not_answer(void **state) {
+	struct world *world = world_with_claim(1, true);
+	struct ras_peer peer;
+
+	(void)state;
+	assert_true(world_view(world, 3).joined);
+	assert_int_equal(ras_peer_find(world->nodes[0].ras, world_id(world, 1), &peer), 0);
+	assert_int_equal(peer.record->address.address[3], 4);
+	assert_int_equal(peer.incarnation, ras_incarnation(2, 0));
+	world_destroy(world);
+}
+
+static void conflict_is_answered_with_the_holders_address(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct message_init init = lone_init(lone, 2, 0);
+	struct ras_peer_info info = lone_info(lone, 2, 0);
+	struct message_init_ack ack;
+	struct ras_record *claimer;
+	const struct lone_frame *frame;
+	struct wire_reader reader;
+	struct sock_addr held = lone_address(2);
+	uint32_t link = lone_link(lone, 2);
+	uint32_t conn;
+
+	(void)state;
+	info.addresses[0] = lone_address(9);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &claimer), 0);
+	init.flags = MESSAGE_INIT_JOIN;
+	init.record = claimer->encoding;
+	init.record_size = claimer->size;
+	init.incarnation = 0;
+	conn = lone_accept(lone);
+	lone_send_init(lone, conn, &init);
+	assert_int_equal(lone_sent(lone, conn, MESSAGE_INIT_ACK), 0); // it is looked at first
+	lone_beat(lone, link, 2, RAS_USE_NEXT);
+	frame = lone_latest(lone, conn, MESSAGE_INIT_ACK);
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(message_init_ack_decode(&reader, &ack), 0);
+	assert_int_equal(ack.refusal, RAS_CAUSE_CONFLICT);
+	assert_int_equal(ack.redirect_count, 1);
+	assert_true(sock_addr_equal(&ack.redirects[0], &held));
+	ras_record_put(lone->interner, claimer);
+	lone_destroy(lone);
+}
+
+// Row 20.
+static void wrong_cluster_and_version_are_refused_with_the_reason_on_both_sides(void **state) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 4, .seeds = 1, .idle = true});
+
+	(void)state;
+	world_start(world, 0, 0, 0);
+	world_pass(world, 5 * SEC);
+	world_start_as(world, 1, "another", 0);
+	world_start_as(world, 2, "world", 77);
+	world_start_as(world, 3, "world", 0);
+	world_pass(world, 10 * SEC);
+	assert_int_equal(world_event(world, 1, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_CLUSTER);
+	assert_int_equal(world_event(world, 2, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_VERSION);
+	assert_false(world_view(world, 1).joined);
+	assert_false(world_view(world, 2).joined);
+	assert_int_equal(world_view(world, 0).alive, 2);
+	assert_true(ras_counters(world->nodes[0].ras)->inits_refused >= 2);
+	world_destroy(world);
+}
+
+// Whatever the seed's table looks like when it stops half-way, the next seed's completes it.
+static void seed_that_stops_half_way_is_replaced_by_the_next(void **state) {
+	struct lone *lone =
+		lone_create(&(struct lone_setup){.count = 4, .self = 3, .joining = true});
+	struct peer_news news;
+	uint32_t conn;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	conn = lone_answer(lone, 0);
+	news = lone_told(lone, 0, RAS_ALIVE, ras_incarnation(1, 0));
+	news.record = lone->records[0];
+	lone_news(lone, conn, &news);
+	lone_end(lone, conn, RAS_CAUSE_RESET);
+	assert_false(lone->ras->joined);
+	lone_pass(lone, 600 * MS);
+	conn = lone_answer(lone, 1);
+	for (uint32_t n = 0; n < 3; n++) {
+		news = lone_told(lone, n, RAS_ALIVE, ras_incarnation(1, 0));
+		news.record = lone->records[n];
+		lone_news(lone, conn, &news);
+	}
+	lone_beat(lone, conn, 0, 0);
+	assert_true(lone->ras->joined);
+	assert_int_equal(peers_ring_count(&lone->ras->peers), 4);
+	assert_true(lone_is_closed(lone, conn));
+	lone_destroy(lone);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_cluster_and_version_are_refused_with_the_reason_on_both_sides
+		),
+		cmocka_unit_test(second_live_holder_of_a_name_is_refused),
+		cmocka_unit_test(newcomer_with_the_seeds_own_name_is_refused),
+		cmocka_unit_test(newcomer_takes_the_name_of_a_holder_that_does_not_answer),
+		cmocka_unit_test(conflict_is_answered_with_the_holders_address),
+		cmocka_unit_test(seed_that_stops_half_way_is_replaced_by_the_next),
+		cmocka_unit_test(alone_without_an_answer_says_so_and_keeps_trying),
+		cmocka_unit_test(agent_without_seeds_is_a_ring_of_one_at_once),
+		cmocka_unit_test(all_seeds_at_once_make_one_ring_founded_by_the_lowest),
+		cmocka_unit_test(next_seed_founds_where_the_lowest_does_not_run),
+		cmocka_unit_test(crowd_through_one_seed_is_one_ring_with_few_connections),
+		cmocka_unit_test(busy_seed_points_to_other_members),
+		cmocka_unit_test(redirected_joiner_asks_whom_it_was_sent_to),
+		cmocka_unit_test(start_number_is_one_past_the_largest_known),
+		cmocka_unit_test(start_number_kept_by_the_joiner_is_used_if_it_is_newer),
+	};
+
+	return cmocka_run_group_tests_name("ras_join", tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ras_lone.h"
+#include "ras_world.h"
+
+#include <support/cmocka.h>
+
+#include <errno.h>
+
+#define SEC RAS_NS_PER_SEC
+#define HOUR (3600 * SEC)
+
+static void leave(struct world *world, uint32_t node) {
+	ras_leave(world->nodes[node].ras, world->now_ns);
+	assert_true(ras_gone(world->nodes[node].ras));
+	world_pass(world, SEC / 10);
+	world_kill(world, node);
+}
+
+// Row 2: the farewell comes before the end of the connection, which then is no evidence.
+static void one_who_leaves_is_left_at_all_and_never_suspected(void **state) {
+	struct world *world = world_of(8);
+
+	(void)state;
+	leave(world, 3);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	for (uint32_t n = 0; n < 8; n++) {
+		if (n == 3)
+			continue;
+		assert_int_equal(world_state(world, n, 3), RAS_LEFT);
+		assert_int_equal(world_view(world, n).left, 1);
+		assert_int_equal(world_event(world, n, RAS_EVENT_LEFT)->cause, RAS_CAUSE_LEAVE);
+	}
+	assert_int_equal(world_events_all(world, RAS_EVENT_SUSPECT), 0);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	world_destroy(world);
+}
+
+static void half_of_the_ring_may_leave_at_once(void **state) {
+	struct world *world = world_of(8);
+
+	(void)state;
+	for (uint32_t n = 0; n < 8; n += 2)
+		ras_leave(world->nodes[n].ras, world->now_ns);
+	world_pass(world, SEC / 10);
+	for (uint32_t n = 0; n < 8; n += 2)
+		world_kill(world, n);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(world_view(world, 1).left, 4);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	world_destroy(world);
+}
+
+static void one_who_left_may_come_back_as_a_new_start(void **state) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 4, .seeds = 1, .idle = true});
+
+	(void)state;
+	for (uint32_t n = 0; n < 4; n++)
+		world_start(world, n, 0, n);
+	world_pass(world, 15 * SEC);
+	leave(world, 2);
+	world_pass(world, 5 * SEC);
+	world_start(world, 2, 0, 2);
+	world_pass(world, 15 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(ras_self_incarnation(world->nodes[2].ras), ras_incarnation(2, 0));
+	world_destroy(world);
+}
+
+static void second_leave_and_what_comes_after_it_change_nothing(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct sock_addr from = lone_address(3);
+	uint32_t conn = lone_link(lone, 2);
+	uint32_t other;
+
+	(void)state;
+	lone_mark(lone);
+	ras_leave(lone->ras, lone->now_ns);
+	assert_int_equal(lone_sent(lone, conn, MESSAGE_UPDATE), 1);
+	assert_true(lone_is_closed(lone, conn));
+	ras_leave(lone->ras, lone->now_ns);
+	assert_int_equal(lone_sent(lone, conn, MESSAGE_UPDATE), 1);
+	assert_int_equal(ras_conn_accepted(lone->ras, lone->now_ns, &from, &other), -EMFILE);
+	lone_pass(lone, 60 * SEC);
+	for (uint32_t peer = 0; peer < 4; peer++)
+		assert_int_equal(lone_opening(lone, peer), 0);
+	assert_true(ras_gone(lone->ras));
+	lone_destroy(lone);
+}
+
+// What is held of 3 after that long, seen by an agent that is alone with its memories. The
+// steps are shorter than what counts as a pause of our own.
+static bool known_after(enum ras_state state, uint64_t ns) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = lone_link(lone, 2);
+	struct peer_news news = lone_told(lone, 3, state, ras_incarnation(1, 0));
+	struct ras_peer peer;
+	bool known;
+
+	lone_news(lone, conn, &news);
+	assert_int_equal(lone_peer(lone, 3).state, state);
+	lone->ras->observed_ns += ns; // as if so much time had been observed
+	expire_tick(lone->ras);
+	known = ras_peer_find(lone->ras, lone_id(lone, 3), &peer) == 0;
+	assert_int_equal(lone_events(lone, RAS_EVENT_FORGOTTEN), known ? 0 : 1);
+	lone_destroy(lone);
+	return known;
+}
+
+static void one_who_left_is_kept_an_hour_and_a_dead_one_seven_days(void **state) {
+	(void)state;
+	assert_true(known_after(RAS_LEFT, HOUR - 2 * SEC));
+	assert_false(known_after(RAS_LEFT, HOUR + SEC));
+	assert_true(known_after(RAS_DEAD, 168 * HOUR - 2 * SEC));
+	assert_false(known_after(RAS_DEAD, 168 * HOUR + SEC));
+}
+
+static void dead_one_is_forgotten_by_all_when_one_is_told_to(void **state) {
+	struct world *world = world_of(6);
+	uint64_t id = world_id(world, 3);
+
+	(void)state;
+	assert_int_equal(ras_forget(world->nodes[1].ras, world->now_ns, id), -EBUSY);
+	assert_int_equal(ras_forget(world->nodes[1].ras, world->now_ns, 12345), -ENOENT);
+	world_kill(world, 3);
+	world_pass(world, 5 * SEC);
+	assert_int_equal(world_view(world, 0).dead, 1);
+	assert_int_equal(ras_forget(world->nodes[1].ras, world->now_ns, id), 0);
+	world_pass(world, 2 * SEC);
+	for (uint32_t n = 0; n < 6; n++) {
+		if (n == 3)
+			continue;
+		assert_int_equal(world_state(world, n, 3), RAS_UNKNOWN);
+		assert_int_equal(world_events(world, n, RAS_EVENT_FORGOTTEN), 1);
+	}
+	assert_true(world_agrees(world));
+	world_destroy(world);
+}
+
+static void history_gives_events_without_gaps_from_where_it_is_asked(void **state) {
+	struct world *world = world_of(4);
+	struct ras_event events[64];
+	uint64_t oldest;
+	uint32_t count;
+
+	(void)state;
+	for (uint32_t round = 0; round < 8; round++) {
+		world_freeze(world, 2);
+		world_pass(world, 5 * SEC);
+		world_resume(world, 2);
+		world_pass(world, 5 * SEC);
+	}
+	count = ras_history(world->nodes[1].ras, 0, events, 64, &oldest);
+	assert_int_equal(count, 32); // what the configuration keeps
+	assert_int_equal(events[0].sequence, oldest);
+	for (uint32_t n = 1; n < count; n++)
+		assert_int_equal(events[n].sequence, events[n - 1].sequence + 1);
+	count = ras_history(world->nodes[1].ras, oldest + 30, events, 64, &oldest);
+	assert_int_equal(count, 2);
+	count = ras_history(world->nodes[1].ras, UINT64_MAX, events, 64, &oldest);
+	assert_int_equal(count, 0);
+	world_destroy(world);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(second_leave_and_what_comes_after_it_change_nothing),
+		cmocka_unit_test(one_who_leaves_is_left_at_all_and_never_suspected),
+		cmocka_unit_test(half_of_the_ring_may_leave_at_once),
+		cmocka_unit_test(one_who_left_may_come_back_as_a_new_start),
+		cmocka_unit_test(one_who_left_is_kept_an_hour_and_a_dead_one_seven_days),
+		cmocka_unit_test(dead_one_is_forgotten_by_all_when_one_is_told_to),
+		cmocka_unit_test(history_gives_events_without_gaps_from_where_it_is_asked),
+	};
+
+	return cmocka_run_group_tests_name("ras_leave", tests, NULL, NULL);
+}

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "message.h"
+
+#include <ras/record.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES_MAX 4096
+
+struct fixture {
+	struct ras_memory memory;
+	struct ras_interner *interner;
+	struct ras_record *record;
+};
+
+static void *memory_take(void *ctx, size_t size) {
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void memory_give(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+static struct ras_peer_info sample_info(void) {
+	struct ras_peer_info info = {
+		.name = "node001",
+		.host = "host1",
+		.boot_id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+		.start = 3,
+		.pid = 4711,
+		.version = "1.0",
+		.address_count = 2,
+		.addresses =
+			{
+				{.family = SOCK_ADDR_V4, .port = 7000, .address = {10, 0, 0, 1}},
+				{.family = SOCK_ADDR_V6, .port = 7001, .address = {0xfe, 0x80}},
+			},
+		.device_count = 1,
+		.devices = {{.name = "mlx5_0", .link_layer = RAS_LINK_LAYER_INFINIBAND}},
+	};
+
+	return info;
+}
+
+static int set_up(void **state) {
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct ras_peer_info info = sample_info();
+
+	assert_non_null(fixture);
+	fixture->memory = (struct ras_memory){memory_take, memory_give, NULL};
+	assert_int_equal(ras_interner_create(&fixture->memory, &fixture->interner), 0);
+	assert_int_equal(ras_record_from_info(fixture->interner, &info, &fixture->record), 0);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state) {
+	struct fixture *fixture = *state;
+
+	ras_record_put(fixture->interner, fixture->record);
+	ras_interner_destroy(fixture->interner);
+	free(fixture);
+	return 0;
+}
+
+// Each type as one encoded sample and one decoder; the union compares what it decoded.
+union decoded {
+	struct message_init init;
+	struct message_init_ack ack;
+	struct message_beat beat;
+	struct message_news news;
+	struct message_brief brief;
+	struct sock_addr address;
+};
+
+static int encode_init(const struct fixture *fixture, struct wire_writer *writer) {
+	struct message_init init = {
+		.version_min = 1,
+		.version_max = 2,
+		.cluster = UINT64_C(0x1122334455667788),
+		.flags = MESSAGE_INIT_JOIN,
+		.uses = RAS_USE_NEXT | RAS_USE_LEVEL(3),
+		.record = fixture->record->encoding,
+		.record_size = fixture->record->size,
+		.incarnation = ras_incarnation(3, 7),
+		.digest = UINT64_MAX,
+		.your_state = RAS_DEAD,
+		.your_incarnation = 99,
+	};
+
+	return message_init_encode(&init, writer);
+}
+
+static int encode_ack(const struct fixture *fixture, struct wire_writer *writer) {
+	struct message_init_ack ack = {
+		.version = 1,
+		.refusal = RAS_CAUSE_BUSY,
+		.uses = RAS_USE_PREV,
+		.record = fixture->record->encoding,
+		.record_size = fixture->record->size,
+		.incarnation = ras_incarnation(3, 7),
+		.digest = 12,
+		.your_state = RAS_ALIVE,
+		.your_incarnation = 13,
+		.your_start = 14,
+		.redirect_count = 2,
+	};
+
+	ack.redirects[0] = fixture->record->address;
+	ack.redirects[1] = (struct sock_addr
+	){.family = SOCK_ADDR_V6, .port = 9, .address = {0x20, 0x01, 0x0d, 0xb8}};
+	return message_init_ack_encode(&ack, writer);
+}
+
+static int encode_beat(const struct fixture *fixture, struct wire_writer *writer) {
+	struct message_beat beat = {
+		.sequence = 5,
+		.echo = 4,
+		.echo_delay_us = 1000,
+		.digest = 77,
+		.uses = RAS_USE_RING,
+		.period = 3,
+		.flags = MESSAGE_BEAT_PING,
+	};
+
+	(void)fixture;
+	message_beat_encode(&beat, writer);
+	return wire_writer_finish(writer, &(size_t){0});
+}
+
+static int encode_news(const struct fixture *fixture, struct wire_writer *writer) {
+	struct peer_news news = {
+		.id = fixture->record->id,
+		.incarnation = ras_incarnation(3, 0),
+		.record = fixture->record,
+		.maint = 5,
+		.state = RAS_DEAD,
+		.cause = RAS_CAUSE_SILENT,
+		.hops = 3,
+		.observer_count = 2,
+		.observers = {10, 20},
+	};
+
+	wire_put_u8(writer, MESSAGE_UPDATE);
+	message_news_encode(&news, writer);
+	return wire_writer_finish(writer, &(size_t){0});
+}
+
+static int encode_brief(const struct fixture *fixture, struct wire_writer *writer) {
+	struct message_brief brief = {
+		.id = fixture->record->id,
+		.incarnation = 8,
+		.record_digest = fixture->record->digest,
+		.maint = 2,
+		.state = RAS_LEFT,
+	};
+
+	wire_put_u8(writer, MESSAGE_BRIEF);
+	message_brief_encode(&brief, writer);
+	return wire_writer_finish(writer, &(size_t){0});
+}
+
+static int decode_init(struct wire_reader *reader, union decoded *ret) {
+	return message_init_decode(reader, &ret->init);
+}
+
+static int decode_ack(struct wire_reader *reader, union decoded *ret) {
+	return message_init_ack_decode(reader, &ret->ack);
+}
+
+static int decode_beat(struct wire_reader *reader, union decoded *ret) {
+	return message_beat_decode(reader, &ret->beat);
+}
+
+static int decode_news(struct wire_reader *reader, union decoded *ret) {
+	return message_news_decode(reader, &ret->news);
+}
+
+static int decode_brief(struct wire_reader *reader, union decoded *ret) {
+	return message_brief_decode(reader, &ret->brief);
+}
+
+static const struct kind {
+	uint8_t type;
+	int (*encode)(const struct fixture *fixture, struct wire_writer *writer);
+	int (*decode)(struct wire_reader *reader, union decoded *ret);
+} kinds[] = {
+	{MESSAGE_INIT, encode_init, decode_init},    {MESSAGE_INIT_ACK, encode_ack, decode_ack},
+	{MESSAGE_BEAT, encode_beat, decode_beat},    {MESSAGE_UPDATE, encode_news, decode_news},
+	{MESSAGE_BRIEF, encode_brief, decode_brief},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+// The message without its type byte.
+static size_t sample(const struct fixture *fixture, const struct kind *kind, uint8_t *ret_bytes) {
+	uint8_t bytes[BYTES_MAX];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_int_equal(kind->encode(fixture, &writer), 0);
+	assert_int_equal(bytes[0], kind->type);
+	memcpy(ret_bytes, bytes + 1, wire_writer_used(&writer) - 1);
+	return wire_writer_used(&writer) - 1;
+}
+
+static int decode(const struct kind *kind, const void *bytes, size_t size, union decoded *ret) {
+	struct wire_reader reader;
+
+	wire_reader_init(&reader, bytes, size);
+	return kind->decode(&reader, ret);
+}
+
+static void every_shorter_message_is_refused_and_leaves_the_output_alone(void **state) {
+	for (size_t n = 0; n < KINDS; n++) {
+		uint8_t bytes[BYTES_MAX];
+		size_t size = sample(*state, &kinds[n], bytes);
+
+		for (size_t shorter = 0; shorter < size; shorter++) {
+			// A copy of exactly that size: a read past it is seen by the sanitizer.
+			uint8_t *cut = malloc(shorter + 1);
+			union decoded before;
+			union decoded after;
+
+			assert_non_null(cut);
+			memset(&before, 0xa5, sizeof(before));
+			after = before;
+			memcpy(cut, bytes, shorter);
+			assert_in_range(-decode(&kinds[n], cut, shorter, &after), 1, 4095);
+			assert_memory_equal(&before, &after, sizeof(after));
+			free(cut);
+		}
+	}
+}
+
+// Row 20: what a newer minor version appends is not read, and harms nobody.
+static void trailing_bytes_of_a_newer_version_are_left_alone(void **state) {
+	for (size_t n = 0; n < KINDS; n++) {
+		uint8_t bytes[BYTES_MAX];
+		size_t size = sample(*state, &kinds[n], bytes);
+		struct wire_reader reader;
+		union decoded decoded;
+
+		memset(bytes + size, 0xff, 5);
+		wire_reader_init(&reader, bytes, size + 5);
+		assert_int_equal(kinds[n].decode(&reader, &decoded), 0);
+		assert_int_equal(wire_reader_left(&reader), 5);
+	}
+}
+
+static void init_comes_back_as_it_was_sent(void **state) {
+	const struct fixture *fixture = *state;
+	uint8_t bytes[BYTES_MAX];
+	size_t size = sample(fixture, &kinds[0], bytes);
+	union decoded decoded;
+
+	assert_int_equal(decode(&kinds[0], bytes, size, &decoded), 0);
+	assert_int_equal(decoded.init.version_min, 1);
+	assert_int_equal(decoded.init.version_max, 2);
+	assert_int_equal(decoded.init.cluster, UINT64_C(0x1122334455667788));
+	assert_int_equal(decoded.init.flags, MESSAGE_INIT_JOIN);
+	assert_int_equal(decoded.init.uses, RAS_USE_NEXT | RAS_USE_LEVEL(3));
+	assert_int_equal(decoded.init.record_size, fixture->record->size);
+	assert_memory_equal(decoded.init.record, fixture->record->encoding, fixture->record->size);
+	assert_int_equal(decoded.init.incarnation, ras_incarnation(3, 7));
+	assert_int_equal(decoded.init.digest, UINT64_MAX);
+	assert_int_equal(decoded.init.your_state, RAS_DEAD);
+	assert_int_equal(decoded.init.your_incarnation, 99);
+}
+
+static void acknowledgement_comes_back_with_refusal_and_redirects(void **state) {
+	const struct fixture *fixture = *state;
+	uint8_t bytes[BYTES_MAX];
+	size_t size = sample(fixture, &kinds[1], bytes);
+	union decoded decoded;
+
+	assert_int_equal(decode(&kinds[1], bytes, size, &decoded), 0);
+	assert_int_equal(decoded.ack.version, 1);
+	assert_int_equal(decoded.ack.refusal, RAS_CAUSE_BUSY);
+	assert_int_equal(decoded.ack.uses, RAS_USE_PREV);
+	assert_int_equal(decoded.ack.your_start, 14);
+	assert_int_equal(decoded.ack.redirect_count, 2);
+	assert_true(sock_addr_equal(&decoded.ack.redirects[0], &fixture->record->address));
+	assert_int_equal(decoded.ack.redirects[1].family, SOCK_ADDR_V6);
+	assert_int_equal(decoded.ack.redirects[1].port, 9);
+}
+
+static void beat_comes_back_as_it_was_sent(void **state) {
+	uint8_t bytes[BYTES_MAX];
+	size_t size = sample(*state, &kinds[2], bytes);
+	union decoded decoded;
+
+	assert_int_equal(decode(&kinds[2], bytes, size, &decoded), 0);
+	assert_int_equal(decoded.beat.sequence, 5);
+	assert_int_equal(decoded.beat.echo, 4);
+	assert_int_equal(decoded.beat.echo_delay_us, 1000);
+	assert_int_equal(decoded.beat.digest, 77);
+	assert_int_equal(decoded.beat.uses, RAS_USE_RING);
+	assert_int_equal(decoded.beat.period, 3);
+	assert_int_equal(decoded.beat.flags, MESSAGE_BEAT_PING);
+}
+
+static void news_come_back_with_record_and_observers(void **state) {
+	const struct fixture *fixture = *state;
+	uint8_t bytes[BYTES_MAX];
+	size_t size = sample(fixture, &kinds[3], bytes);
+	union decoded decoded;
+	const struct peer_news *news = &decoded.news.news;
+
+	assert_int_equal(decode(&kinds[3], bytes, size, &decoded), 0);
+	assert_int_equal(news->id, fixture->record->id);
+	assert_int_equal(news->incarnation, ras_incarnation(3, 0));
+	assert_int_equal(news->maint, 5);
+	assert_int_equal(news->state, RAS_DEAD);
+	assert_int_equal(news->cause, RAS_CAUSE_SILENT);
+	assert_int_equal(news->hops, 3);
+	assert_int_equal(news->observer_count, 2);
+	assert_int_equal(news->observers[1], 20);
+	assert_null(news->record);
+	assert_int_equal(decoded.news.record_size, fixture->record->size);
+}
+
+static void brief_comes_back_as_it_was_sent(void **state) {
+	const struct fixture *fixture = *state;
+	uint8_t bytes[BYTES_MAX];
+	size_t size = sample(fixture, &kinds[4], bytes);
+	union decoded decoded;
+
+	assert_int_equal(size, MESSAGE_BRIEF_BYTES);
+	assert_int_equal(decode(&kinds[4], bytes, size, &decoded), 0);
+	assert_int_equal(decoded.brief.id, fixture->record->id);
+	assert_int_equal(decoded.brief.incarnation, 8);
+	assert_int_equal(decoded.brief.record_digest, fixture->record->digest);
+	assert_int_equal(decoded.brief.maint, 2);
+	assert_int_equal(decoded.brief.state, RAS_LEFT);
+}
+
+static void news_take_the_room_that_was_announced(void **state) {
+	const struct fixture *fixture = *state;
+
+	for (uint8_t with = 0; with < 4; with++) {
+		struct peer_news news = {
+			.id = 1,
+			.record = (with & 1) != 0 ? fixture->record : NULL,
+			.state = (with & 2) != 0 ? RAS_DEAD : RAS_ALIVE,
+			.observer_count = 1,
+		};
+		uint8_t bytes[BYTES_MAX];
+		struct wire_writer writer;
+
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		message_news_encode(&news, &writer);
+		assert_int_equal(wire_writer_used(&writer), message_news_bytes(&news));
+	}
+}
+
+// Where a byte or two of the sample are overwritten by a value that no agent sends.
+static void values_that_cannot_be_are_refused(void **state) {
+	static const struct {
+		size_t kind, offset;
+		uint8_t value;
+		const char *what;
+	} cases[] = {
+		{0, 1, 3, "a version range that ends before it begins"},
+		{0, 18, 0x07, "a record longer than any"},
+		{1, 2, RAS_CAUSE_COUNT, "a refusal without a name"},
+		{3, 0, RAS_UNKNOWN, "news of nobody"},
+		{3, 0, RAS_SUSPECT, "a suspicion as a fact"},
+		{3, 0, RAS_UNREACHABLE, "a held verdict as a fact"},
+		{3, 0, 6, "a state past the last"},
+		{3, 0, 0x20 | RAS_ALIVE, "a flag without a meaning"},
+		{3, 22, RAS_CAUSE_COUNT, "a death without a cause"},
+		{3, 23, RAS_OBSERVERS_MAX + 1, "a death with a crowd of observers"},
+		{4, 28, RAS_UNKNOWN, "a brief of nobody"},
+		{4, 28, RAS_SUSPECT, "a brief of a suspect"},
+		{4, 28, RAS_UNREACHABLE, "a brief of an unreachable one"},
+		{4, 28, RAS_LEFT + 1, "a brief of a state past the last"},
+	};
+
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		uint8_t bytes[BYTES_MAX];
+		size_t size = sample(*state, &kinds[cases[n].kind], bytes);
+		union decoded decoded;
+
+		bytes[cases[n].offset] = cases[n].value;
+		if (decode(&kinds[cases[n].kind], bytes, size, &decoded) == 0)
+			fail_msg("%s was decoded", cases[n].what);
+	}
+}
+
+static void lists_beyond_their_caps_are_refused(void **state) {
+	uint8_t bytes[BYTES_MAX];
+	size_t size = sample(*state, &kinds[1], bytes);
+	size_t count_at = size - 2 - 7 - 19;
+	union decoded decoded;
+
+	assert_int_equal(bytes[count_at], 2);
+	memset(bytes + size, SOCK_ADDR_V4, sizeof(bytes) - size);
+	bytes[count_at] = MESSAGE_REDIRECTS_MAX + 1;
+	assert_int_equal(decode(&kinds[1], bytes, sizeof(bytes), &decoded), -EMSGSIZE);
+}
+
+static void address_of_an_unknown_family_is_refused(void **state) {
+	static const uint8_t families[] = {SOCK_ADDR_NONE, 3, 5, 255};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(families); n++) {
+		uint8_t bytes[19] = {families[n]};
+		struct sock_addr address = {.port = 1};
+		struct wire_reader reader;
+
+		if (families[n] == SOCK_ADDR_V4 || families[n] == SOCK_ADDR_V6)
+			continue;
+		wire_reader_init(&reader, bytes, sizeof(bytes));
+		message_sock_addr_decode(&reader, &address);
+		assert_int_equal(wire_reader_error(&reader), -EBADMSG);
+		assert_int_equal(address.port, 1);
+	}
+}
+
+static void end_of_a_run_is_told_from_a_fault(void **state) {
+	struct message_news news;
+	struct message_brief brief;
+	struct wire_reader reader;
+
+	(void)state;
+	wire_reader_init(&reader, "", 0);
+	assert_int_equal(message_news_decode(&reader, &news), -ENODATA);
+	assert_int_equal(message_brief_decode(&reader, &brief), -ENODATA);
+	wire_reader_fail(&reader, -EILSEQ);
+	assert_int_equal(message_news_decode(&reader, &news), -EILSEQ);
+	assert_int_equal(message_brief_decode(&reader, &brief), -EILSEQ);
+}
+
+static void encoder_says_when_its_buffer_is_too_small(void **state) {
+	uint8_t bytes[BYTES_MAX];
+	size_t size = 1 + sample(*state, &kinds[0], bytes);
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, size - 1);
+	assert_int_equal(encode_init(*state, &writer), -EMSGSIZE);
+}
+
+static void every_type_has_a_name_and_nothing_else_has(void **state) {
+	(void)state;
+	assert_string_equal(message_type_name(0), "unknown");
+	assert_string_equal(message_type_name(MESSAGE_TYPE_COUNT), "unknown");
+	assert_string_equal(message_type_name(255), "unknown");
+	for (unsigned type = 1; type < MESSAGE_TYPE_COUNT; type++)
+		assert_string_not_equal(message_type_name((uint8_t)type), "unknown");
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_shorter_message_is_refused_and_leaves_the_output_alone),
+		cmocka_unit_test(values_that_cannot_be_are_refused),
+		cmocka_unit_test(lists_beyond_their_caps_are_refused),
+		cmocka_unit_test(address_of_an_unknown_family_is_refused),
+		cmocka_unit_test(encoder_says_when_its_buffer_is_too_small),
+		cmocka_unit_test(end_of_a_run_is_told_from_a_fault),
+		cmocka_unit_test(trailing_bytes_of_a_newer_version_are_left_alone),
+		cmocka_unit_test(init_comes_back_as_it_was_sent),
+		cmocka_unit_test(acknowledgement_comes_back_with_refusal_and_redirects),
+		cmocka_unit_test(beat_comes_back_as_it_was_sent),
+		cmocka_unit_test(news_come_back_with_record_and_observers),
+		cmocka_unit_test(brief_comes_back_as_it_was_sent),
+		cmocka_unit_test(news_take_the_room_that_was_announced),
+		cmocka_unit_test(every_type_has_a_name_and_nothing_else_has),
+	};
+
+	return cmocka_run_group_tests_name("ras_message", tests, set_up, tear_down);
+}

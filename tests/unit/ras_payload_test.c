@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rows of collectives on the wire. Merging: ras_payload_merge_test.c.
+#include <support/payload_part.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static int drain_conns(struct wire_reader *reader) {
+	struct ras_conn_row row;
+	int err;
+
+	while ((err = ras_conn_get(reader, &row)) == 0)
+		assert_memory_equal(&row, &a_conn, sizeof(row));
+	return err;
+}
+
+static int drain_comms(struct wire_reader *reader) {
+	struct ras_comm_missing missing;
+	struct ras_comm_rank rank;
+	struct ras_comm head;
+	int err;
+
+	while ((err = ras_comm_get(reader, &head)) == 0) {
+		for (uint32_t n = 0; err == 0 && n < head.rank_count; n++) {
+			err = ras_comm_get_rank(reader, head.size, &rank);
+			if (err == 0)
+				assert_memory_equal(&rank, &a_rank, sizeof(rank));
+		}
+		for (uint32_t n = 0; err == 0 && n < head.missing_count; n++) {
+			err = ras_comm_get_missing(reader, head.size, &missing);
+			if (err == 0)
+				assert_memory_equal(&missing, &a_missing, sizeof(missing));
+		}
+		if (err != 0)
+			return err;
+		assert_int_equal(ras_comm_id_compare(&head.id, &a_comm.id), 0);
+		assert_int_equal(head.size, 4);
+	}
+	return err;
+}
+
+static int drain_healths(struct wire_reader *reader) {
+	struct ras_health_row row;
+	int err;
+
+	while ((err = ras_health_get(reader, &row)) == 0) {
+		assert_int_equal(row.subject, a_health.subject);
+		assert_int_equal(row.verdict, a_health.verdict);
+		assert_int_equal(row.since_s, a_health.since_s);
+		assert_string_equal(row.reason, a_health.reason);
+		assert_string_equal(row.evidence, a_health.evidence);
+	}
+	return err;
+}
+
+static int drain_paths(struct wire_reader *reader) {
+	struct ras_path_row row;
+	int err;
+
+	while ((err = ras_path_get(reader, &row)) == 0) {
+		assert_string_equal(row.device, a_path.device);
+		assert_int_equal(row.p99_ns, a_path.p99_ns);
+	}
+	return err;
+}
+
+static int put_conn(struct wire_writer *writer) {
+	return ras_conn_put(writer, &a_conn);
+}
+
+static int put_comm(struct wire_writer *writer) {
+	return ras_comm_put(writer, &a_comm);
+}
+
+static int put_health(struct wire_writer *writer) {
+	return ras_health_put(writer, &a_health);
+}
+
+static int put_path(struct wire_writer *writer) {
+	return ras_path_put(writer, &a_path);
+}
+
+static const struct kind {
+	int (*put)(struct wire_writer *writer);
+	int (*drain)(struct wire_reader *reader);
+} kinds[] = {
+	{put_conn, drain_conns},
+	{put_comm, drain_comms},
+	{put_health, drain_healths},
+	{put_path, drain_paths},
+};
+
+static void rows_come_back_as_they_were_put(void **state) {
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(kinds); n++) {
+		struct wire_reader reader;
+		struct part part;
+
+		part_begin(&part, 1);
+		assert_int_equal(kinds[n].put(&part.writer), 0);
+		assert_int_equal(kinds[n].put(&part.writer), 0);
+		part_end(&part);
+		wire_reader_init(&reader, part.bytes, part.collected.size);
+		assert_int_equal(kinds[n].drain(&reader), -ENODATA);
+	}
+}
+
+static void a_row_that_does_not_fit_leaves_the_writer_as_it_was(void **state) {
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(kinds); n++) {
+		struct wire_writer writer;
+		uint8_t bytes[512];
+		size_t whole;
+		size_t used;
+
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		assert_int_equal(kinds[n].put(&writer), 0);
+		whole = wire_writer_used(&writer);
+		for (size_t room = 0; room < whole; room++) {
+			wire_writer_init(&writer, bytes, whole + room);
+			assert_int_equal(kinds[n].put(&writer), 0);
+			assert_int_equal(kinds[n].put(&writer), -EMSGSIZE);
+			assert_int_equal(wire_writer_finish(&writer, &used), 0);
+			assert_int_equal(used, whole);
+		}
+	}
+}
+
+static void every_truncation_of_a_row_is_ebadmsg(void **state) {
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(kinds); n++) {
+		struct part part;
+
+		part_begin(&part, 1);
+		assert_int_equal(kinds[n].put(&part.writer), 0);
+		part_end(&part);
+		for (size_t size = 1; size < part.collected.size; size++) {
+			struct wire_reader reader;
+
+			wire_reader_init(&reader, part.bytes, size);
+			assert_int_equal(kinds[n].drain(&reader), -EBADMSG);
+			assert_int_equal(kinds[n].drain(&reader), -EBADMSG); // and stays so
+		}
+	}
+}
+
+static void values_that_contradict_each_other_are_ebadmsg(void **state) {
+	static const struct ras_conn_row conns[] = {
+		{.samples = 0, .mean_ns = 1},
+		{.samples = 1, .min_ns = 2, .mean_ns = 1, .max_ns = 3},
+		{.samples = 1, .min_ns = 1, .mean_ns = 4, .max_ns = 3},
+		{.transport = RAS_TRANSPORT_COUNT},
+	};
+	static const struct ras_path_row paths[] = {
+		{.count = 0, .p99_ns = 1},
+		{.count = 1, .min_ns = 2, .median_ns = 1, .p99_ns = 3},
+		{.count = 1, .min_ns = 1, .median_ns = 4, .p99_ns = 3},
+	};
+	struct ras_conns conns_merged = {0};
+	struct ras_paths *paths_merged;
+	struct part part;
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(conns); n++) {
+		part_begin(&part, 1);
+		assert_int_equal(ras_conn_put(&part.writer, &a_conn), 0);
+		assert_int_equal(ras_conn_put(&part.writer, &conns[n]), 0);
+		part_end(&part);
+		assert_int_equal(ras_conns_add(&conns_merged, &part.collected), -EBADMSG);
+		assert_int_equal(conns_merged.rows, 0); // not even the good row before it
+	}
+	assert_int_equal(ras_paths_create(&memory, &paths_merged), 0);
+	for (size_t n = 0; n < COUNT_OF(paths); n++) {
+		part_begin(&part, 1);
+		assert_int_equal(ras_path_put(&part.writer, &a_path), 0);
+		assert_int_equal(ras_path_put(&part.writer, &paths[n]), 0);
+		part_end(&part);
+		assert_int_equal(ras_paths_add(paths_merged, &part.collected), -EBADMSG);
+		assert_int_equal(ras_paths_settle(paths_merged), 0);
+	}
+	ras_paths_destroy(paths_merged);
+}
+
+static void a_communicator_whose_counts_disagree_is_refused_whole(void **state) {
+	const struct ras_comm_rank outside = {.rank = 4};
+	const struct ras_comm_missing outside_missing = {.rank = 4};
+	const struct ras_comm_missing no_family = {.rank = 1, .family = 5};
+	const struct ras_comm_rank bad_device = {.rank = 1, .cuda_device = -2};
+	const struct ras_comm_rank many[3] = {{.rank = 0}, {.rank = 1}, {.rank = 2}};
+	const struct ras_comm rows[] = {
+		{.size = 0},
+		{.size = RAS_COMM_SIZE_MAX + 1},
+		{.size = 4, .rank_count = 1, .ranks = &outside},
+		{.size = 4, .missing_count = 1, .missing = &outside_missing},
+		{.size = 4, .missing_count = 1, .missing = &no_family},
+		{.size = 4, .rank_count = 1, .ranks = &bad_device},
+		{.size = 3,
+		 .rank_count = 3,
+		 .ranks = many,
+		 .missing_count = 1,
+		 .missing = &a_missing},
+	};
+	struct ras_comms *comms;
+
+	(void)state;
+	assert_int_equal(ras_comms_create(&memory, &comms), 0);
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct part part;
+		int err;
+
+		part_begin(&part, 1);
+		assert_int_equal(ras_comm_put(&part.writer, &a_comm), 0);
+		assert_int_equal(ras_comm_put(&part.writer, &rows[n]), 0);
+		part_end(&part);
+		err = ras_comms_add(comms, &part.collected);
+		assert_true(err == -EBADMSG || err == -EMSGSIZE);
+		assert_int_equal(ras_comms_settle(comms), 0);
+	}
+	ras_comms_destroy(comms);
+}
+
+static void text_that_is_no_text_is_refused_by_put_and_get(void **state) {
+	struct ras_health_row row = a_health;
+	struct ras_path_row path = a_path;
+	struct ras_health_row untouched;
+	struct wire_reader reader;
+	struct part part;
+
+	(void)state;
+	part_begin(&part, 1);
+	row.evidence[3] = '\xff';
+	assert_int_equal(ras_health_put(&part.writer, &row), -EILSEQ);
+	path.device[0] = '\xc0';
+	assert_int_equal(ras_path_put(&part.writer, &path), -EILSEQ);
+	assert_int_equal(wire_writer_used(&part.writer), 0);
+	assert_int_equal(ras_health_put(&part.writer, &a_health), 0);
+	part_end(&part);
+	// subject, verdict, since, then the length of the reason and its first byte.
+	part.bytes[8 + 1 + 8 + 2] = 0;
+	wire_reader_init(&reader, part.bytes, part.collected.size);
+	memset(&untouched, 0x5a, sizeof(untouched));
+	row = untouched;
+	assert_int_equal(ras_health_get(&reader, &row), -EILSEQ);
+	assert_memory_equal(&row, &untouched, sizeof(row));
+	part.bytes[8 + 1 + 8] = 0xff;
+	wire_reader_init(&reader, part.bytes, part.collected.size);
+	assert_int_equal(ras_health_get(&reader, &row), -EMSGSIZE);
+}
+
+static void names_exist_for_what_is_known_only(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < RAS_TRANSPORT_COUNT; n++)
+		assert_non_null(ras_transport_name((enum ras_transport)n));
+	assert_null(ras_transport_name(RAS_TRANSPORT_COUNT));
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_come_back_as_they_were_put),
+		cmocka_unit_test(a_row_that_does_not_fit_leaves_the_writer_as_it_was),
+		cmocka_unit_test(every_truncation_of_a_row_is_ebadmsg),
+		cmocka_unit_test(values_that_contradict_each_other_are_ebadmsg),
+		cmocka_unit_test(a_communicator_whose_counts_disagree_is_refused_whole),
+		cmocka_unit_test(text_that_is_no_text_is_refused_by_put_and_get),
+		cmocka_unit_test(names_exist_for_what_is_known_only),
+	};
+
+	return cmocka_run_group_tests_name("ras_payload", tests, pool_fill, pool_is_whole);
+}
