@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The command line of tocsin-sim: command_test.sh PROGRAM BROKEN_PROGRAM. TAP.
+set -eu
+export LC_ALL=C.UTF-8
+
+sim=$1
+broken=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0
+
+# Says whether what came before it held.
+check() {
+	status=$?
+	number=$((number + 1))
+	[ $status -eq 0 ] && echo "ok $number - $1" || echo "not ok $number - $1"
+}
+
+digest_of() {
+	"$sim" "$@" --json | sed 's/.*"digest":"\([0-9a-f]*\)".*/\1/'
+}
+
+# Runs it with wrong arguments; its only line must hold the words, its status be 2.
+refuses() {
+	words=$1
+	shift
+	"$sim" "$@" >"$work/out" 2>"$work/err" && return 1
+	[ $? -eq 2 ] && grep -qF -e "$words" "$work/err" && [ "$(wc -l <"$work/err")" -eq 1 ]
+}
+
+echo 1..17
+
+set +e
+[ "$(digest_of --scenario mixed --nodes 50 --seed 9)" = \
+	"$(digest_of --scenario mixed --nodes 50 --seed 9)" ]
+check "two runs of one seed have the same digest"
+
+[ "$(digest_of --scenario mixed --nodes 50 --seed 9)" != \
+	"$(digest_of --scenario mixed --nodes 50 --seed 10)" ]
+check "another seed has another"
+
+[ "$(digest_of --scenario crash --nodes 20 --trace "$work/trace")" = \
+	"$(digest_of --scenario crash --nodes 20)" ] && grep -q DEAD "$work/trace"
+check "a trace tells of the death and changes nothing"
+
+"$sim" --scenario crash --nodes 20 --json >"$work/json" &&
+	for key in scenario nodes profile seed digest joined_s first_dead_s all_dead_s \
+		false_suspect false_dead rejoined_s converged_s flood_hops_max \
+		bytes_per_node_s_mean bytes_per_node_s_p99 instance_bytes relay_delivered_pct \
+		relay_nak_pct links_changed_per_join wall_s; do
+		grep -q "\"$key\":" "$work/json" || exit 1
+	done
+check "the object has all the keys"
+
+[ "$("$sim" --scenario crash --nodes 20 | awk 'length > 100' | wc -l)" -eq 0 ]
+check "the table keeps to 100 columns"
+
+"$sim" --help | grep -q -e '--swarm COUNT' && [ "$("$sim" --list | wc -l)" -ge 21 ]
+check "help and list tell what there is"
+
+"$sim" --scenario faults --nodes 20 --faults 'kill:5@2s+9s,freeze:7@3s+6s' >"$work/out"
+check "faults can be spelt"
+
+refuses 'nothing to do' --nodes 5
+check "without anything to do it says what there is"
+refuses '"nonsense" is no scenario' --scenario nonsense
+check "an unknown scenario is quoted"
+refuses '"slow" is no profile; there are: fast, nccl' --scenario crash --profile slow
+check "an unknown profile is quoted with those there are"
+refuses '20000' --scenario crash --nodes 20001
+check "too many nodes are told the limit"
+refuses 'tiny takes 1 to 4 nodes' --scenario tiny --nodes 5
+check "more nodes than a scenario takes are told the limit"
+refuses '--seed: ' --scenario crash --seed 1x
+check "a seed that is no number names its option"
+refuses '"kil" is no fault' --scenario faults --faults kil:5@2s
+check "a fault that is none is quoted"
+refuses 'belong together' --scenario crash --faults kill:5@2s
+check "faults are for their scenario only"
+
+"$broken" --swarm 12 --nodes 64 --seed 1 >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] && grep -q '^seed [0-9]* breaks: A: ' "$work/out" &&
+	grep -q '^shrunk from 64 nodes and ' "$work/out" && grep -q '^what led to it:' "$work/err"
+check "a core that needs no second observer is found and shrunk"
+
+# The command that was shown, as it was shown.
+arguments=$(sed -n 's/^  tocsin-sim //p' "$work/out" | head -n 1)
+# shellcheck disable=SC2086
+[ -n "$arguments" ] && ! "$broken" $arguments >"$work/again" 2>&1 &&
+	grep -q 'BROKEN.* A: ' "$work/again"
+check "the command it shows breaks again"

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fault.h"
+
+#include "world.h"
+
+#include <lib/must.h>
+
+#include <stdlib.h>
+
+// After the end of a pause, news of the death it was taken for may still arrive this long.
+#define FAULT_ECHO_NS (10 * WORLD_SEC)
+
+enum fault_phase {
+	FAULT_BEGINS,
+	FAULT_ENDS,
+	FAULT_ECHOED,
+};
+
+void faults_fini(struct faults *faults) {
+	free(faults->list);
+}
+
+static void
+fault_push(struct world *world, uint32_t index, enum fault_phase phase, uint64_t at_ns) {
+	struct event *event = queue_event(&world->queue, WORLD_FAULT, 0);
+
+	event->target = index;
+	event->code = (uint16_t)phase;
+	queue_push(&world->queue, event, at_ns);
+}
+
+void fault_add(struct world *world, const struct fault *fault) {
+	struct faults *faults = &world->faults;
+	uint64_t at_ns = faults->begin_ns + fault->at_ns;
+
+	must(fault->node < world->options.nodes);
+	if (faults->count == faults->capacity) {
+		faults->capacity = faults->capacity > 0 ? 2 * faults->capacity : 64;
+		faults->list = realloc(faults->list, faults->capacity * sizeof(*faults->list));
+		must(faults->list != NULL);
+	}
+	faults->list[faults->count] = *fault;
+	fault_push(world, faults->count, FAULT_BEGINS, at_ns);
+	faults->count++;
+	if (at_ns + fault->duration_ns > faults->end_ns)
+		faults->end_ns = at_ns + fault->duration_ns;
+}
+
+// While something ails a node, its death is no false alarm.
+static void fault_ails(struct world *world, uint32_t node, bool ails) {
+	struct node *victim = &world->nodes[node];
+
+	if (ails) {
+		victim->ailing++;
+		return;
+	}
+	victim->ailing--;
+	victim->healthy_ns = world_now(world);
+}
+
+// A stop of this length is survived by the rules, ends in death by them, or may do either.
+static void fault_pauses(struct world *world, const struct fault *fault, uint32_t node) {
+	const struct ras_profile *profile = world->options.profile;
+
+	if (fault->duration_ns == 0 || fault->duration_ns > profile->dead_ns + WORLD_SEC)
+		measure_expect_death(world, node, true);
+	else if (fault->duration_ns + 2 * WORLD_SEC > profile->dead_ns)
+		world->measure.nodes[node].expected = true;
+}
+
+static void fault_process(struct world *world, const struct fault *fault, bool begins) {
+	bool is_up = world->nodes[fault->node].state != NODE_OFF;
+
+	if (!begins || fault->kind == FAULT_START) {
+		node_start(world, fault->node, false, fault->kind != FAULT_FORGET);
+		return;
+	}
+	if (is_up)
+		measure_expect_death(world, fault->node, false);
+	if (fault->kind == FAULT_LEAVE)
+		node_leave(world, fault->node);
+	else
+		node_kill(world, fault->node);
+}
+
+// One process stops, or resumes: a part of what a fault does.
+static void fault_freeze_node(struct world *world, uint32_t index, uint32_t victim, bool begins) {
+	struct node *node = &world->nodes[victim];
+
+	fault_ails(world, victim, begins);
+	if (begins && node->state == NODE_UP) {
+		fault_pauses(world, &world->faults.list[index], victim);
+		node_freeze(world, victim);
+	} else if (!begins && node->state == NODE_FROZEN) {
+		if (world->measure.nodes[victim].death != 0)
+			measure_expect_return(world, victim);
+		node_thaw(world, victim);
+	}
+}
+
+// A machine that stands still takes all its processes with it, and its kernel.
+static void fault_freeze(struct world *world, uint32_t index, bool begins) {
+	const struct fault *fault = &world->faults.list[index];
+	uint32_t host = world->net.nodes[fault->node].host;
+
+	if (fault->kind == FAULT_STOP)
+		net_host_down(&world->net, host, begins, true);
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (n == fault->node ||
+		    (fault->kind == FAULT_STOP && world->net.nodes[n].host == host))
+			fault_freeze_node(world, index, n, begins);
+	}
+	if (!begins)
+		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
+}
+
+static void fault_host(struct world *world, const struct fault *fault, bool begins) {
+	uint32_t host = world->net.nodes[fault->node].host;
+
+	if (!begins)
+		net_host_down(&world->net, host, false, false);
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (world->net.nodes[n].host != host)
+			continue;
+		if (begins && world->nodes[n].state != NODE_OFF) {
+			measure_expect_death(world, n, false);
+			node_vanish(world, n);
+		} else if (!begins) {
+			node_start(world, n, false, true);
+		}
+	}
+	if (begins)
+		net_host_down(&world->net, host, true, false);
+}
+
+// Cut off in one direction: in the end the others may take it for dead.
+static void fault_one_way(struct world *world, uint32_t index, bool begins) {
+	const struct fault *fault = &world->faults.list[index];
+	uint32_t host = world->net.nodes[fault->node].host;
+	struct net_host wanted = world->net.hosts[host];
+
+	if (fault->kind == FAULT_DEAF)
+		wanted.deaf = begins;
+	else
+		wanted.mute = begins;
+	net_host_set(&world->net, host, &wanted);
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (world->net.nodes[n].host != host)
+			continue;
+		fault_ails(world, n, begins);
+		if (begins)
+			world->measure.nodes[n].expected = true;
+	}
+	if (!begins)
+		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
+}
+
+// The first hosts in ring order are the island. Whom the other side may declare dead is whom
+// its brake does not hold.
+static void fault_split(struct world *world, uint32_t index, bool begins) {
+	const struct fault *fault = &world->faults.list[index];
+	const struct ras_profile *profile = world->options.profile;
+	uint32_t hosts = world->options.hosts;
+	uint32_t island = (uint32_t)((uint64_t)hosts * fault->value / 100);
+	uint64_t nodes = world->options.nodes;
+	uint64_t inside = 0;
+	uint64_t held;
+
+	for (uint32_t n = 0; n < hosts; n++)
+		world->net.hosts[n].island = begins && n < island;
+	net_faults_changed(&world->net);
+	for (uint32_t n = 0; n < nodes; n++)
+		inside += world->net.nodes[n].host < island;
+	held = nodes * profile->brake_percent / 100;
+	if (held < profile->brake_peers)
+		held = profile->brake_peers;
+	for (uint32_t n = 0; n < nodes; n++) {
+		bool in = world->net.nodes[n].host < island;
+
+		fault_ails(world, n, begins);
+		if (begins && (in ? inside : nodes - inside) <= held)
+			world->measure.nodes[n].expected = true;
+	}
+	if (!begins)
+		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
+}
+
+static void fault_wire(struct world *world, const struct fault *fault, bool begins) {
+	uint32_t host = world->net.nodes[fault->node].host;
+	struct net_host wanted = world->net.hosts[host];
+
+	switch (fault->kind) {
+	case FAULT_CUT:
+		net_pair_cut(&world->net, fault->node, fault->value, begins);
+		return;
+	case FAULT_STALL:
+		world->net.config.stall_ppm = begins ? fault->value : world->options.stall_ppm;
+		return;
+	case FAULT_SLOW:
+		wanted.slow_ns = begins ? fault->value * WORLD_MS : 0;
+		break;
+	default:
+		wanted.refuses = begins;
+		break;
+	}
+	net_host_set(&world->net, host, &wanted);
+}
+
+// The echo of its end: all on the fault's host, or all there are, may be held to live again.
+static void fault_echoed(struct world *world, const struct fault *fault) {
+	uint32_t host = world->net.nodes[fault->node].host;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		bool concerned = fault->kind == FAULT_SPLIT || n == fault->node ||
+				 world->net.nodes[n].host == host;
+
+		if (concerned && world->nodes[n].ailing == 0)
+			measure_expect_life(world, n);
+	}
+}
+
+static void fault_apply(struct world *world, uint32_t index, bool begins) {
+	const struct fault *fault = &world->faults.list[index];
+
+	switch (fault->kind) {
+	case FAULT_KILL:
+	case FAULT_FORGET:
+	case FAULT_LEAVE:
+	case FAULT_START:
+		fault_process(world, fault, begins);
+		break;
+	case FAULT_FREEZE:
+	case FAULT_STOP:
+		fault_freeze(world, index, begins);
+		break;
+	case FAULT_HOST:
+		fault_host(world, fault, begins);
+		break;
+	case FAULT_DEAF:
+	case FAULT_MUTE:
+		fault_one_way(world, index, begins);
+		break;
+	case FAULT_SPLIT:
+		fault_split(world, index, begins);
+		break;
+	case FAULT_RESET:
+		net_process_cut(&world->net, fault->node);
+		break;
+	case FAULT_LEAP:
+		node_leap(world, fault->node, fault->value * WORLD_MS);
+		break;
+	default:
+		fault_wire(world, fault, begins);
+		break;
+	}
+}
+
+void fault_happen(struct world *world, struct event *event) {
+	uint32_t index = event->target;
+	enum fault_phase phase = event->code;
+	struct fault fault = world->faults.list[index];
+	struct trace_entry entry = {
+		.at_ns = world_now(world),
+		.node = fault.node,
+		.other = NET_NOBODY,
+		.value = fault.kind,
+		.kind = TRACE_FAULT,
+		.detail = (uint16_t)phase,
+	};
+
+	queue_release(&world->queue, event);
+	trace_add(&world->trace, &entry);
+	if (phase == FAULT_ECHOED) {
+		fault_echoed(world, &fault);
+		return;
+	}
+	fault_apply(world, index, phase == FAULT_BEGINS);
+	if (phase == FAULT_BEGINS && fault.duration_ns > 0)
+		fault_push(world, index, FAULT_ENDS, world_now(world) + fault.duration_ns);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What goes wrong, when, for how long: a list that a scenario fills, or a text spells.
+//
+// A fault that ends undoes itself. What its victims may expect from the others (to be declared
+// dead, or not) is part of it.
+#pragma once
+
+#include <lib/parse.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event;
+struct world;
+
+enum fault_kind {
+	FAULT_KILL,   // the process; started again at the end
+	FAULT_FORGET, // the same, and its state directory is gone
+	FAULT_LEAVE,  // it says goodbye; started again at the end
+	FAULT_START,  // one that was not started so far
+	FAULT_FREEZE, // SIGSTOP: its kernel goes on
+	FAULT_STOP,   // its machine stands still, as a paused VM does
+	FAULT_HOST,   // its host is dark; powered up again at the end
+	FAULT_DEAF,   // nothing reaches its host
+	FAULT_MUTE,   // nothing leaves its host
+	FAULT_SPLIT,  // this many percent of the hosts are an island
+	FAULT_CUT,    // between it and one other node
+	FAULT_SLOW,   // its host is so many milliseconds further away
+	FAULT_REJECT, // its firewall rejects new connections
+	FAULT_RESET,  // its connections are reset, once
+	FAULT_LEAP,   // its clock leaps by so many milliseconds, once
+	FAULT_STALL,  // this many of a million messages stand still, everywhere
+	FAULT_KIND_COUNT,
+};
+
+struct fault {
+	enum fault_kind kind;
+	uint32_t node;
+	uint32_t value;	      // by kind
+	uint64_t at_ns;	      // since the faults began
+	uint64_t duration_ns; // 0: for good
+};
+
+struct faults {
+	struct fault *list;
+	uint32_t count, capacity;
+	uint64_t begin_ns; // virtual time of at_ns 0
+	uint64_t end_ns;   // when all have ended
+};
+
+void faults_fini(struct faults *faults);
+// Schedules it; at_ns counts from faults.begin_ns, and has not passed.
+void fault_add(struct world *world, const struct fault *fault);
+void fault_happen(struct world *world, struct event *event);
+
+const char *fault_name(enum fault_kind kind);
+
+// "freeze:5@12.5s+6s,split/40@20s+10s": kind, node counted from 1, value, time, duration. At
+// most `count_max` faults are written to *ret_faults. -EINVAL, -ERANGE, -E2BIG with the reason.
+int faults_parse(
+	const char *text,
+	uint32_t nodes,
+	struct fault *ret_faults,
+	uint32_t count_max,
+	uint32_t *ret_count,
+	struct parse_error *error
+);
+#define FAULT_TEXT_BYTES 96
+void fault_format(const struct fault *fault, char text[static FAULT_TEXT_BYTES]);

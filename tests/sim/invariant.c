@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "invariant.h"
+
+#include "world.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INVARIANT_STEP_NODES 64
+#define INVARIANT_STEP_PEERS 16
+#define INVARIANT_QUEUE_BYTES_MAX (4u << 20)
+// What one instance may hold: the same for all, for each peer, and frames in its queues.
+#define INVARIANT_BASE_BYTES (2u << 20)
+#define INVARIANT_PEER_BYTES 256
+
+// What an observer has told of a subject; 0 is nothing yet. The bits above are the last ones
+// of the incarnation it was told of.
+#define TOLD_BITS 3
+#define TOLD_MASK ((1u << TOLD_BITS) - 1)
+
+enum told {
+	TOLD_NOTHING,
+	TOLD_ALIVE,
+	TOLD_SUSPECT,
+	TOLD_UNREACHABLE,
+	TOLD_DEAD,
+	TOLD_LEFT,
+	TOLD_FORGOTTEN,
+	TOLD_COUNT,
+};
+
+#define BIT(told) (1u << (told))
+#define TOLD_ANY ((1u << TOLD_COUNT) - 1)
+
+// From which of these an event may come, and where it leads.
+struct transition {
+	uint32_t from;
+	enum told to;
+};
+
+static const struct transition transitions[RAS_EVENT_KIND_COUNT] = {
+	[RAS_EVENT_JOINED] = {TOLD_ANY, TOLD_ALIVE},
+	[RAS_EVENT_ALIVE] = {BIT(TOLD_SUSPECT) | BIT(TOLD_UNREACHABLE), TOLD_ALIVE},
+	[RAS_EVENT_SUSPECT] = {BIT(TOLD_ALIVE) | BIT(TOLD_UNREACHABLE), TOLD_SUSPECT},
+	[RAS_EVENT_REFUTED] =
+		{BIT(TOLD_ALIVE) | BIT(TOLD_SUSPECT) | BIT(TOLD_UNREACHABLE) | BIT(TOLD_DEAD),
+		 TOLD_ALIVE},
+	[RAS_EVENT_UNREACHABLE] = {BIT(TOLD_ALIVE) | BIT(TOLD_SUSPECT), TOLD_UNREACHABLE},
+	[RAS_EVENT_DEAD] =
+		{BIT(TOLD_ALIVE) | BIT(TOLD_SUSPECT) | BIT(TOLD_UNREACHABLE) | BIT(TOLD_FORGOTTEN),
+		 TOLD_DEAD},
+	[RAS_EVENT_LEFT] = {TOLD_ANY & ~BIT(TOLD_LEFT), TOLD_LEFT},
+	[RAS_EVENT_REJOINED] = {BIT(TOLD_DEAD) | BIT(TOLD_LEFT), TOLD_ALIVE},
+	[RAS_EVENT_FORGOTTEN] = {BIT(TOLD_DEAD) | BIT(TOLD_LEFT), TOLD_FORGOTTEN},
+};
+
+static const char *const told_names[TOLD_COUNT] = {
+	"nothing", "alive", "suspect", "unreachable", "dead", "left", "forgotten",
+};
+
+int invariants_init(struct invariants *invariants, const struct world *world) {
+	size_t nodes = world->options.nodes;
+
+	if (!world->options.check)
+		return 0;
+	invariants->told = calloc(nodes * nodes, sizeof(*invariants->told));
+	invariants->preloaded = calloc(nodes, sizeof(*invariants->preloaded));
+	invariants->declared = calloc(nodes, sizeof(*invariants->declared));
+	if (invariants->told == NULL || invariants->preloaded == NULL ||
+	    invariants->declared == NULL)
+		return -ENOMEM;
+	return 0;
+}
+
+void invariants_fini(struct invariants *invariants) {
+	free(invariants->told);
+	free(invariants->preloaded);
+	free(invariants->declared);
+}
+
+void invariants_break(struct world *world, uint32_t node, uint32_t other, const char *format, ...) {
+	struct invariants *invariants = &world->invariants;
+	va_list arguments;
+
+	if (invariants->broken || !world->options.check)
+		return;
+	invariants->broken = true;
+	invariants->at_ns = world_now(world);
+	invariants->nodes[invariants->node_count++] = node;
+	if (other != NET_NOBODY)
+		invariants->nodes[invariants->node_count++] = other;
+	va_start(arguments, format);
+	vsnprintf(invariants->text, sizeof(invariants->text), format, arguments);
+	va_end(arguments);
+}
+
+void invariants_started(struct world *world, const struct node *node, bool preloaded) {
+	struct invariants *invariants = &world->invariants;
+	size_t nodes = world->options.nodes;
+
+	invariants->preloaded[node->index] = preloaded;
+	invariants->declared[node->index] = 0;
+	if (node->start > 1)
+		memset(&invariants->told[node->index * nodes], TOLD_NOTHING, nodes);
+}
+
+static uint8_t *invariants_told(struct world *world, const struct node *node, uint32_t subject) {
+	struct invariants *invariants = &world->invariants;
+	uint8_t *told = &invariants->told[(size_t)node->index * world->options.nodes + subject];
+
+	if (*told == TOLD_NOTHING && invariants->preloaded[node->index])
+		*told = TOLD_ALIVE;
+	return told;
+}
+
+// C. Of what a table held when it was received, no event tells: from nothing all may follow.
+static void invariants_transition(
+	struct world *world,
+	const struct node *node,
+	const struct ras_event *event,
+	uint32_t subject
+) {
+	const struct transition *transition = &transitions[event->kind];
+	uint8_t *told = invariants_told(world, node, subject);
+	uint8_t now_told = (uint8_t)(transition->to | (event->incarnation << TOLD_BITS));
+	uint32_t from = *told & TOLD_MASK;
+
+	if (transition->from == 0)
+		return;
+	// Whoever did not hear that it came back hears of its next death.
+	if (from != TOLD_NOTHING && (transition->from & BIT(from)) == 0 &&
+	    !(event->kind == RAS_EVENT_DEAD && from == TOLD_DEAD && *told != now_told))
+		invariants_break(
+			world, node->index, subject, "C: event %s after it was told %s",
+			ras_event_name(event->kind), told_names[from]
+		);
+	*told = now_told;
+}
+
+// Has the node been well for longer than it takes to be held for dead?
+static bool invariants_healthy(const struct world *world, const struct node *node) {
+	uint64_t patience_ns = world->options.profile->dead_ns + 5 * WORLD_SEC;
+
+	return node->state == NODE_UP && node->ailing == 0 && !node->leaving &&
+	       world_now(world) > node->healthy_ns + patience_ns;
+}
+
+// Nodes beside these two that could have been asked.
+static uint32_t invariants_able(const struct world *world, uint32_t observer, uint32_t subject) {
+	uint32_t able = 0;
+
+	for (uint32_t n = 0; n < world->options.nodes && able < 2; n++) {
+		if (n != observer && n != subject && invariants_healthy(world, &world->nodes[n]))
+			able += net_reaches(&world->net, observer, n) &&
+				net_reaches(&world->net, n, observer);
+	}
+	return able;
+}
+
+// Did this core come to the verdict, or did it hear of it?
+static bool invariants_declares(struct world *world, const struct node *node) {
+	uint64_t *seen = &world->invariants.declared[node->index];
+	uint64_t declared = ras_counters(node->ras)->deaths_declared;
+	bool declares = declared != *seen;
+
+	*seen = declared;
+	return declares;
+}
+
+// As many as the profile asks for, or as the observer holds for alive, itself included.
+static uint32_t invariants_needed(const struct world *world, const struct node *node) {
+	uint32_t observers = world->options.profile->observers;
+	struct ras_view view;
+	uint32_t alive;
+
+	ras_view(node->ras, &view);
+	alive = view.alive - view.suspect - view.unreachable;
+	return alive < observers ? alive : observers;
+}
+
+// A and B.
+static void invariants_death(
+	struct world *world,
+	const struct node *node,
+	const struct ras_event *event,
+	uint32_t subject
+) {
+	const struct node *victim = &world->nodes[subject];
+	const struct ras_profile *profile = world->options.profile;
+	bool declared_here = invariants_declares(world, node);
+	uint32_t able;
+
+	for (uint32_t n = 0; n < event->observer_count; n++) {
+		uint32_t observer = world_node_of_id(world, event->observers[n]);
+
+		if (observer == NET_NOBODY || observer == subject ||
+		    (n > 0 && event->observers[n] == event->observers[0]))
+			invariants_break(
+				world, node->index, subject,
+				"A: observer %u of a death is nobody else, or named twice", n
+			);
+	}
+	able = invariants_able(world, node->index, subject);
+	if (declared_here && (event->observer_count < invariants_needed(world, node) ||
+			      (event->observer_count < profile->observers && able > 0)))
+		invariants_break(
+			world, node->index, subject,
+			"A: declared dead (%s) by %u of %u observers, though others can look",
+			ras_cause_name(event->cause), event->observer_count, profile->observers
+		);
+	// Where one word is enough, the word of a node that is cut off kills the healthy.
+	if (profile->observers > 1 && able > 0 && invariants_healthy(world, victim) &&
+	    world->net.config.stall_ppm == 0 && !world->measure.nodes[subject].expected &&
+	    event->incarnation >= ras_self_incarnation(victim->ras))
+		invariants_break(
+			world, node->index, subject, "B: a healthy node was declared dead (%s)",
+			ras_cause_name(event->cause)
+		);
+}
+
+void invariants_event(struct world *world, const struct node *node, const struct ras_event *event) {
+	uint32_t subject = event->peer != 0 ? world_node_of_id(world, event->peer) : NET_NOBODY;
+
+	if (subject == NET_NOBODY || subject == node->index)
+		return;
+	if (event->kind == RAS_EVENT_DEAD)
+		invariants_death(world, node, event, subject);
+	invariants_transition(world, node, event, subject);
+}
+
+// D.
+static void invariants_peer(struct world *world, const struct node *node, uint32_t subject) {
+	static const uint8_t told_of[RAS_LEFT + 1] = {
+		[RAS_ALIVE] = TOLD_ALIVE,
+		[RAS_SUSPECT] = TOLD_SUSPECT,
+		[RAS_UNREACHABLE] = TOLD_UNREACHABLE,
+		[RAS_DEAD] = TOLD_DEAD,
+		[RAS_LEFT] = TOLD_LEFT,
+	};
+	uint8_t *told = invariants_told(world, node, subject);
+	struct ras_peer peer;
+
+	if (ras_peer_find(node->ras, world->nodes[subject].record->id, &peer) != 0)
+		return;
+	if (*told == TOLD_NOTHING)
+		*told = told_of[peer.state];
+	if (peer.state != RAS_UNKNOWN && (*told & TOLD_MASK) != told_of[peer.state])
+		invariants_break(
+			world, node->index, subject, "D: it holds the peer %s, but told %s",
+			ras_state_name(peer.state), told_names[*told & TOLD_MASK]
+		);
+}
+
+// E.
+static void invariants_bounds(struct world *world, const struct node *node) {
+	size_t used = ras_memory_used(node->ras);
+	size_t allowed = INVARIANT_BASE_BYTES + (size_t)INVARIANT_PEER_BYTES * world->options.nodes;
+	struct ras_link_info link;
+
+	for (uint32_t n = 0; ras_link_at(node->ras, n, &link) == 0; n++) {
+		if (link.queued_bytes > INVARIANT_QUEUE_BYTES_MAX)
+			invariants_break(
+				world, node->index, world_node_of_id(world, link.peer),
+				"E: %u bytes in a link's queue", link.queued_bytes
+			);
+		allowed += link.queued_bytes * 2;
+	}
+	if (used > allowed)
+		invariants_break(
+			world, node->index, NET_NOBODY, "E: %zu bytes held, %zu allowed", used,
+			allowed
+		);
+}
+
+void invariants_step(struct world *world) {
+	struct invariants *invariants = &world->invariants;
+	uint32_t count = world->options.nodes;
+	uint32_t looked = count < INVARIANT_STEP_NODES ? count : INVARIANT_STEP_NODES;
+
+	must(count > 0);
+	invariants->next_ns = world_now(world) + WORLD_SEC;
+	if (!world->options.check)
+		return;
+	for (uint32_t n = 0; n < looked; n++) {
+		uint32_t index = (invariants->cursor + n) % count;
+		const struct node *node = &world->nodes[index];
+
+		if (node->state == NODE_OFF)
+			continue;
+		invariants_bounds(world, node);
+		for (uint32_t m = 0; m < INVARIANT_STEP_PEERS; m++) {
+			uint32_t subject = (index + invariants->cursor + m * 61) % count;
+
+			if (subject != index)
+				invariants_peer(world, node, subject);
+		}
+	}
+	invariants->cursor = (invariants->cursor + looked) % count;
+	load_check(world);
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A process: one core, what it asks of its kernel, and its life.
+#include "world.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODE_HISTORY 16 // events kept by a core: the simulator sees them all anyway
+#define NODE_CONNS_MAX 1024
+// The kernel's number for the ports of those that connect.
+#define NODE_PORT_EPHEMERAL 40000
+
+static void node_note(const struct node *node, uint32_t kind, uint32_t other, uint32_t value) {
+	struct trace_entry entry = {
+		.at_ns = world_now(node->world),
+		.node = node->index,
+		.other = other,
+		.value = value,
+		.kind = (uint8_t)kind,
+	};
+
+	trace_add(&node->world->trace, &entry);
+}
+
+// 10.x.y.z spells the index.
+static struct sock_addr node_address(uint32_t index, uint16_t port) {
+	struct sock_addr address = {.family = SOCK_ADDR_V4, .port = port};
+
+	index++;
+	address.address[0] = 10;
+	address.address[1] = (uint8_t)(index >> 16);
+	address.address[2] = (uint8_t)(index >> 8);
+	address.address[3] = (uint8_t)index;
+	return address;
+}
+
+static uint32_t node_at_address(const struct world *world, const struct sock_addr *address) {
+	uint32_t index = (uint32_t)address->address[1] << 16 | (uint32_t)address->address[2] << 8 |
+			 address->address[3];
+
+	if (address->family != SOCK_ADDR_V4 || address->address[0] != 10 ||
+	    address->port != WORLD_PORT || index == 0 || index > world->options.nodes)
+		return NET_NOBODY;
+	return index - 1;
+}
+
+static void node_info(const struct world *world, uint32_t index, struct ras_peer_info *ret_info) {
+	memset(ret_info, 0, sizeof(*ret_info));
+	trace_node_name(index, ret_info->name);
+	snprintf(ret_info->host, sizeof(ret_info->host), "h%05u", world->net.nodes[index].host + 1);
+	memcpy(ret_info->boot_id, &world->net.nodes[index].host, sizeof(uint32_t));
+	ret_info->pid = 1000 + index;
+	snprintf(ret_info->version, sizeof(ret_info->version), "0.1.0");
+	ret_info->start = world->nodes[index].start;
+	ret_info->address_count = 1;
+	ret_info->addresses[0] = node_address(index, WORLD_PORT);
+}
+
+int node_record(struct world *world, uint32_t index, struct ras_record **ret_record) {
+	struct ras_peer_info info;
+
+	node_info(world, index, &info);
+	return ras_record_from_info(world->interner, &info, ret_record);
+}
+
+// What the core asks for. While it is being taken down its process is gone already.
+
+static void node_op_open(void *ctx, uint32_t handle, const struct sock_addr *to) {
+	struct node *node = ctx;
+	uint32_t other = node_at_address(node->world, to);
+
+	node_note(node, TRACE_OPEN, other, handle);
+	net_open(&node->world->net, node->index, handle, other);
+}
+
+static int node_op_send(void *ctx, uint32_t handle, const void *frame, size_t size) {
+	struct node *node = ctx;
+
+	must(size > 0 && size <= RAS_FRAME_MAX);
+	return net_send(&node->world->net, node->index, handle, frame, (uint32_t)size);
+}
+
+static void node_op_close(void *ctx, uint32_t handle, enum ras_close how) {
+	struct node *node = ctx;
+
+	// Both ways what the kernel has taken is still sent: the difference is in how long a
+	// real process would go on reading.
+	(void)how;
+	if (node->world->net.nodes[node->index].process != NET_PROCESS_NONE)
+		net_close(&node->world->net, node->index, handle);
+}
+
+// Sees to it that an event comes no later than the wake-up asked for. One that comes earlier
+// looks again when it happens; so most changes cost nothing.
+static void node_arm(struct node *node) {
+	struct world *world = node->world;
+	struct event *event;
+
+	if (node->timer_ns <= node->wake_ns)
+		return;
+	node->timer_ns = node->wake_ns;
+	event = queue_event(&world->queue, WORLD_TIMER, 0);
+	event->target = node->index;
+	event->generation = ++node->timer_generation;
+	queue_push(&world->queue, event, node->timer_ns);
+}
+
+static void node_op_wake(void *ctx, uint64_t at_ns) {
+	struct node *node = ctx;
+	uint64_t now_ns = world_now(node->world);
+
+	node->wake_ns = at_ns;
+	if (at_ns == RAS_NEVER)
+		return;
+	node->wake_ns = at_ns > node->leap_ns ? at_ns - node->leap_ns : 0;
+	if (node->wake_ns < now_ns)
+		node->wake_ns = now_ns;
+	node_arm(node);
+}
+
+static void node_op_event(void *ctx, const struct ras_event *event) {
+	struct node *node = ctx;
+	struct world *world = node->world;
+	struct trace_entry entry = {
+		.at_ns = world_now(world),
+		.node = node->index,
+		.other = NET_NOBODY,
+		.value = (uint32_t)event->kind,
+		.kind = TRACE_RAS_EVENT,
+		.detail = (uint16_t)event->cause,
+	};
+
+	if (event->peer != 0)
+		entry.other = world_node_of_id(world, event->peer);
+	trace_add(&world->trace, &entry);
+	if (event->kind == RAS_EVENT_JOIN_REFUSED)
+		node->refused = true;
+	if (world->options.check)
+		invariants_event(world, node, event);
+	measure_event(world, node, event);
+}
+
+static int node_op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
+	struct node *node = ctx;
+
+	return load_deliver(node->world, node, delivery);
+}
+
+static void node_op_report(void *ctx, const struct ras_relay_report *report) {
+	struct node *node = ctx;
+
+	load_report(node->world, node, report);
+}
+
+static bool node_op_contribute(
+	void *ctx, const struct ras_contribution *contribution, struct wire_writer *writer
+) {
+	struct node *node = ctx;
+
+	return load_contribute(node->world, node, contribution, writer);
+}
+
+static void node_op_collected(void *ctx, const struct ras_collective_result *result) {
+	struct node *node = ctx;
+
+	load_collected(node->world, node, result);
+}
+
+static void
+node_op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size) {
+	struct node *node = ctx;
+
+	(void)origin;
+	(void)kind;
+	load_notice(node->world, node, payload, size);
+}
+
+static const struct ras_ops node_ops = {
+	.open = node_op_open,
+	.send = node_op_send,
+	.close = node_op_close,
+	.wake = node_op_wake,
+	.event = node_op_event,
+	.deliver = node_op_deliver,
+	.report = node_op_report,
+	.contribute = node_op_contribute,
+	.collected = node_op_collected,
+	.notice = node_op_notice,
+};
+
+// What the network hands over.
+
+static void node_opened(void *ctx, uint32_t index, uint32_t handle) {
+	struct node *node = &((struct world *)ctx)->nodes[index];
+
+	ras_conn_opened(node->ras, node_now(node), handle);
+	node_settle(node);
+}
+
+static int node_accepted(void *ctx, uint32_t index, uint32_t from, uint32_t *ret_handle) {
+	struct node *node = &((struct world *)ctx)->nodes[index];
+	struct sock_addr address =
+		node_address(from, (uint16_t)(NODE_PORT_EPHEMERAL + from % 20000));
+
+	return ras_conn_accepted(node->ras, node_now(node), &address, ret_handle);
+}
+
+static void
+node_frame(void *ctx, uint32_t index, uint32_t handle, const void *frame, uint32_t size) {
+	struct node *node = &((struct world *)ctx)->nodes[index];
+
+	ras_conn_frame(node->ras, node_now(node), handle, frame, size);
+	node_settle(node);
+}
+
+static void node_writable(void *ctx, uint32_t index, uint32_t handle) {
+	struct node *node = &((struct world *)ctx)->nodes[index];
+
+	ras_conn_writable(node->ras, node_now(node), handle);
+	node_settle(node);
+}
+
+static void node_ended(void *ctx, uint32_t index, uint32_t handle, int error) {
+	struct node *node = &((struct world *)ctx)->nodes[index];
+
+	ras_conn_ended(node->ras, node_now(node), handle, ras_cause_of_errno(error));
+	node_settle(node);
+}
+
+const struct net_sink node_sink = {
+	.opened = node_opened,
+	.accepted = node_accepted,
+	.frame = node_frame,
+	.writable = node_writable,
+	.ended = node_ended,
+};
+
+static void node_tick(struct node *node) {
+	// One that was asked for later still stands: the core asks again only for another time.
+	if (node->wake_ns <= world_now(node->world))
+		node->wake_ns = RAS_NEVER;
+	ras_tick(node->ras, node_now(node));
+	node_settle(node);
+}
+
+void node_timer(struct world *world, struct event *event) {
+	struct node *node = &world->nodes[event->target];
+	bool valid = event->generation == node->timer_generation;
+
+	queue_release(&world->queue, event);
+	if (!valid)
+		return;
+	node->timer_ns = RAS_NEVER;
+	if (node->state != NODE_UP)
+		return;
+	if (node->wake_ns > world_now(world)) {
+		node_arm(node);
+		return;
+	}
+	node_note(node, TRACE_TICK, NET_NOBODY, 0);
+	node_tick(node);
+}
+
+static void node_stop(struct node *node) {
+	node->state = NODE_OFF;
+	node->leaving = false;
+	node->timer_generation++;
+	node->timer_ns = RAS_NEVER;
+	node->wake_ns = RAS_NEVER;
+	node->ras = ras_destroy(node->ras);
+}
+
+void node_settle(struct node *node) {
+	if ((node->leaving && ras_gone(node->ras)) || node->refused) {
+		net_process_end(&node->world->net, node->index);
+		node_stop(node);
+	}
+}
+
+static void node_preload(struct world *world, struct node *node) {
+	uint32_t count = world->options.nodes;
+	struct ras_record **records = calloc(count, sizeof(struct ras_record *));
+	uint32_t used = 0;
+
+	must(records != NULL);
+	for (uint32_t n = 0; n < count; n++) {
+		if (n != node->index && world->nodes[n].record != NULL)
+			records[used++] = world->nodes[n].record;
+	}
+	must(ras_preload(node->ras, records, used) == 0);
+	free(records);
+}
+
+void node_start(struct world *world, uint32_t index, bool preload, bool remember) {
+	struct node *node = &world->nodes[index];
+	struct ras_config config = {
+		.profile = world->options.profile,
+		.cluster = "sim",
+		.seeds = world->seeds,
+		.seed_count = world->seed_count,
+		.random_seed = world->options.seed ^ (uint64_t)index << 20 ^ node->timer_generation,
+		.history_events = NODE_HISTORY,
+		.conns_max = NODE_CONNS_MAX,
+		.version_min = node->version_min,
+		.version_max = node->version_max,
+	};
+
+	if (node->state != NODE_OFF || world->net.hosts[world->net.nodes[index].host].down)
+		return;
+	if (node->started_ns != 0)
+		node->start++;
+	node_info(world, index, &config.self);
+	if (!remember)
+		config.self.start = 0;
+	must(ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras) == 0
+	);
+	if (preload)
+		node_preload(world, node);
+	node->state = NODE_UP;
+	node->refused = false;
+	node->leap_ns = 0;
+	node->started_ns = world_now(world);
+	node->healthy_ns = node->started_ns;
+	net_process_start(&world->net, index);
+	measure_started(world, node);
+	if (world->options.check)
+		invariants_started(world, node, preload);
+	ras_start(node->ras, node_now(node));
+	node_settle(node);
+}
+
+void node_kill(struct world *world, uint32_t index) {
+	struct node *node = &world->nodes[index];
+
+	if (node->state == NODE_OFF)
+		return;
+	net_process_end(&world->net, index);
+	node_stop(node);
+}
+
+void node_vanish(struct world *world, uint32_t index) {
+	if (world->nodes[index].state != NODE_OFF)
+		node_stop(&world->nodes[index]);
+}
+
+void node_leave(struct world *world, uint32_t index) {
+	struct node *node = &world->nodes[index];
+
+	if (node->state != NODE_UP || node->leaving)
+		return;
+	node->leaving = true;
+	ras_leave(node->ras, node_now(node));
+	node_settle(node);
+}
+
+void node_freeze(struct world *world, uint32_t index) {
+	struct node *node = &world->nodes[index];
+
+	if (node->state != NODE_UP)
+		return;
+	node->state = NODE_FROZEN;
+	net_process_freeze(&world->net, index);
+}
+
+void node_thaw(struct world *world, uint32_t index) {
+	struct node *node = &world->nodes[index];
+
+	if (node->state != NODE_FROZEN)
+		return;
+	node->state = NODE_UP;
+	node->healthy_ns = world_now(world);
+	net_process_thaw(&world->net, index);
+	if (node->state == NODE_UP)
+		node_tick(node);
+	if (node->state == NODE_UP)
+		node_arm(node);
+}
+
+void node_leap(struct world *world, uint32_t index, uint64_t leap_ns) {
+	struct node *node = &world->nodes[index];
+
+	if (node->state != NODE_UP)
+		return;
+	node->leap_ns += leap_ns;
+	// What it waited for is nearer by as much, or overdue.
+	if (node->wake_ns != RAS_NEVER)
+		node_op_wake(node, node->wake_ns + node->leap_ns - leap_ns);
+	node_tick(node);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pool.h"
+
+#include <lib/error.h>
+#include <lib/must.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define POOL_PLAIN true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POOL_PLAIN true
+#endif
+#endif
+#ifndef POOL_PLAIN
+#define POOL_PLAIN false
+#endif
+
+// Up to this size classes are 16 bytes apart, above there are 8 to each doubling.
+#define POOL_FINE_BYTES 512
+#define POOL_FINE_CLASSES (POOL_FINE_BYTES / 16)
+#define POOL_CLASS_BYTES_MAX (4u << 20)
+#define POOL_CLASSES (POOL_FINE_CLASSES + 13 * 8)
+// A multiple of the huge page size: ten thousand tables are gigabytes, and page faults would
+// be half of the time it takes to fill them.
+#define POOL_CHUNK_BYTES (64u << 20)
+
+struct pool_block {
+	struct pool_block *next;
+};
+
+struct pool_chunk {
+	struct pool_chunk *next;
+};
+
+struct pool {
+	struct pool_block *given[POOL_CLASSES];
+	uint8_t *fresh; // of the newest chunk: never used, hence zero
+	size_t fresh_bytes;
+	struct pool_chunk *chunks;
+	size_t bytes;
+};
+
+static uint32_t pool_class(size_t size) {
+	uint32_t power;
+
+	if (size <= POOL_FINE_BYTES)
+		return size == 0 ? 0 : (uint32_t)((size - 1) / 16);
+	power = 63 - (uint32_t)__builtin_clzll(size - 1);
+	return POOL_FINE_CLASSES + (power - 9) * 8 + (uint32_t)((size - 1) >> (power - 3) & 7);
+}
+
+static size_t pool_class_bytes(uint32_t class) {
+	uint32_t coarse = class - POOL_FINE_CLASSES;
+
+	if (class < POOL_FINE_CLASSES)
+		return ((size_t) class + 1) * 16;
+	return (size_t)(coarse % 8 + 9) << (coarse / 8 + 6);
+}
+
+int pool_create(struct pool **ret_pool) {
+	struct pool *pool = calloc(1, sizeof(*pool));
+
+	if (pool == NULL)
+		return -ENOMEM;
+	*ret_pool = pool;
+	return 0;
+}
+
+struct pool *pool_destroy(struct pool *pool) {
+	if (pool == NULL)
+		return NULL;
+	while (pool->chunks != NULL) {
+		struct pool_chunk *chunk = pool->chunks;
+
+		pool->chunks = chunk->next;
+		munmap(chunk, POOL_CHUNK_BYTES);
+	}
+	free(pool);
+	return NULL;
+}
+
+static void pool_add_chunk(struct pool *pool) {
+	struct pool_chunk *chunk;
+
+	chunk =
+		mmap(NULL, POOL_CHUNK_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	must(chunk != MAP_FAILED);
+	// Advice only: without huge pages it is slower, not wrong.
+	madvise(chunk, POOL_CHUNK_BYTES, MADV_HUGEPAGE);
+	chunk->next = pool->chunks;
+	pool->chunks = chunk;
+	pool->fresh = (uint8_t *)chunk + 64; // keeps blocks of a line on a line
+	pool->fresh_bytes = POOL_CHUNK_BYTES - 64;
+	pool->bytes += POOL_CHUNK_BYTES;
+}
+
+static void *pool_take_plain(struct pool *pool, size_t size) {
+	void *block = calloc(1, size > 0 ? size : 1);
+
+	must(block != NULL);
+	pool->bytes += size;
+	return block;
+}
+
+// *ret_zero says whether the block is known to be zero.
+static void *pool_take_any(struct pool *pool, size_t size, bool *ret_zero) {
+	struct pool_block *block;
+	uint32_t class;
+	size_t bytes;
+
+	*ret_zero = true;
+	if (POOL_PLAIN || size > POOL_CLASS_BYTES_MAX)
+		return pool_take_plain(pool, size);
+	class = pool_class(size);
+	block = pool->given[class];
+	if (block != NULL) {
+		pool->given[class] = block->next;
+		*ret_zero = false;
+		return block;
+	}
+	bytes = pool_class_bytes(class);
+	if (pool->fresh_bytes < bytes)
+		pool_add_chunk(pool);
+	block = (struct pool_block *)(void *)pool->fresh;
+	pool->fresh += bytes;
+	pool->fresh_bytes -= bytes;
+	return block;
+}
+
+void *pool_take(struct pool *pool, size_t size) {
+	bool zero;
+
+	return pool_take_any(pool, size, &zero);
+}
+
+void *pool_take_zeroed(struct pool *pool, size_t size) {
+	bool zero;
+	void *block = pool_take_any(pool, size, &zero);
+
+	if (!zero)
+		memset(block, 0, size);
+	return block;
+}
+
+void pool_give(struct pool *pool, void *given, size_t size) {
+	struct pool_block *block = given;
+	uint32_t class;
+
+	if (block == NULL)
+		return;
+	if (POOL_PLAIN || size > POOL_CLASS_BYTES_MAX) {
+		pool->bytes -= size;
+		free(block);
+		return;
+	}
+	class = pool_class(size);
+	block->next = pool->given[class];
+	pool->given[class] = block;
+}
+
+size_t pool_bytes(const struct pool *pool) {
+	return pool->bytes;
+}

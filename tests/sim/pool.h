@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory by size class, for one simulation: events, frames and everything the cores hold.
+//
+// Blocks carry no header: who gives one back names its size. What is given back is reused,
+// never returned to the system before the end. Under AddressSanitizer every block is the
+// heap's own, so that a use after release is seen.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pool;
+
+int pool_create(struct pool **ret_pool);
+// All blocks go with it.
+struct pool *pool_destroy(struct pool *pool);
+
+// Not cleared. Ends the program when the system has no memory left: a simulation that cannot
+// go on has no result to report.
+void *pool_take(struct pool *pool, size_t size);
+// Zero-filled.
+void *pool_take_zeroed(struct pool *pool, size_t size);
+// `size` is what was asked for; NULL is nothing to do.
+void pool_give(struct pool *pool, void *block, size_t size);
+
+// Taken from the system.
+size_t pool_bytes(const struct pool *pool);

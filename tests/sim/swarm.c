@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "swarm.h"
+
+#include "random.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SWARM_FAULTS_MAX 8
+#define SWARM_SPAN_NS (15 * WORLD_SEC)
+#define SWARM_NODES_MIN 3
+
+static void swarm_draw(const struct run_options *base, uint64_t seed, struct run_options *ret_run) {
+	uint64_t random = random_stream(seed, 3);
+
+	*ret_run = *base;
+	ret_run->scenario = &scenario_of_faults;
+	ret_run->seed = seed;
+	ret_run->explain = false;
+	ret_run->fault_count = 1 + random_below(&random, SWARM_FAULTS_MAX);
+	for (uint32_t n = 0; n < ret_run->fault_count; n++)
+		scenario_draw_fault(
+			&random, base->nodes, base->profile->dead_ns, SWARM_SPAN_NS,
+			&ret_run->faults[n]
+		);
+}
+
+static bool swarm_breaks(const struct run_options *run, struct result *ret_result) {
+	return run_play_apart(run, ret_result) == 0 && ret_result->broken;
+}
+
+// Without one fault after the other.
+static bool swarm_drop_fault(struct run_options *run, struct result *result) {
+	for (uint32_t n = 0; n < run->fault_count && run->fault_count > 1; n++) {
+		struct run_options fewer = *run;
+		struct result found;
+
+		memmove(&fewer.faults[n], &fewer.faults[n + 1],
+			(fewer.fault_count - n - 1) * sizeof(fewer.faults[0]));
+		fewer.fault_count--;
+		if (swarm_breaks(&fewer, &found)) {
+			*run = fewer;
+			*result = found;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool swarm_drop_nodes(struct run_options *run, struct result *result) {
+	static const uint32_t parts[][2] = {{1, 2}, {3, 4}, {7, 8}};
+
+	for (size_t n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
+		struct run_options fewer = *run;
+		struct result found;
+
+		fewer.nodes = run->nodes * parts[n][0] / parts[n][1];
+		if (fewer.nodes < SWARM_NODES_MIN || fewer.nodes == run->nodes)
+			continue;
+		if (fewer.hosts > fewer.nodes)
+			fewer.hosts = fewer.nodes;
+		for (uint32_t f = 0; f < fewer.fault_count; f++) {
+			fewer.faults[f].node %= fewer.nodes;
+			if (fewer.faults[f].kind == FAULT_CUT)
+				fewer.faults[f].value %= fewer.nodes;
+		}
+		if (swarm_breaks(&fewer, &found)) {
+			*run = fewer;
+			*result = found;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void swarm_show(struct run_options *run, const struct result *before, FILE *to) {
+	struct result result = *before;
+	char command[RUN_COMMAND_BYTES];
+	uint32_t nodes = run->nodes;
+	uint32_t faults = run->fault_count;
+	bool smaller = true;
+
+	fprintf(to, "seed %" PRIu64 " breaks: %s\n", run->seed, result.broken_text);
+	while (smaller) {
+		smaller = swarm_drop_fault(run, &result);
+		smaller = swarm_drop_nodes(run, &result) || smaller;
+	}
+	run_command(run, command);
+	fprintf(to, "shrunk from %u nodes and %u faults to %u and %u:\n  %s\n  tocsin-sim %s\n",
+		nodes, faults, run->nodes, run->fault_count, result.broken_text, command);
+	fflush(to);
+	run->explain = true;
+	run_play_apart(run, &result);
+}
+
+int swarm_play(const struct run_options *options, uint32_t count, FILE *to, uint32_t *ret_broken) {
+	uint32_t broken = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		struct run_options run;
+		struct result result;
+		int err;
+
+		swarm_draw(options, options->seed + n, &run);
+		run.progress = false;
+		err = run_play_apart(&run, &result);
+		if (err != 0)
+			return err;
+		if (options->progress) {
+			fprintf(stderr, "\rswarm: %u of %u ", n + 1, count);
+			fflush(stderr);
+		}
+		if (!result.broken)
+			continue;
+		if (broken++ == 0)
+			swarm_show(&run, &result, to);
+		else
+			fprintf(to, "seed %" PRIu64 " breaks: %s\n", run.seed, result.broken_text);
+	}
+	if (options->progress)
+		fprintf(stderr, "\n");
+	*ret_broken = broken;
+	return 0;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "world.h"
+
+#include "random.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORLD_BUFFER_BYTES (1u << 20)
+#define WORLD_USER_TIMEOUT_NS (20 * WORLD_SEC)
+#define WORLD_BACKLOG_MAX 128
+#define WORLD_STALL_NS (2 * WORLD_SEC)
+#define WORLD_FETCH_LINES 4
+
+static void *world_allocate(void *ctx, size_t size) {
+	return pool_take_zeroed(ctx, size);
+}
+
+static void world_release(void *ctx, void *memory, size_t size) {
+	pool_give(ctx, memory, size);
+}
+
+static int world_init_net(struct world *world) {
+	struct net_config config = {
+		.nodes = world->options.nodes,
+		.hosts = world->options.hosts,
+		.seed = world->options.seed,
+		.delay_median_ns = 100000,
+		.delay_p99_ns = 1000000,
+		.stall_ppm = world->options.stall_ppm,
+		.stall_ns = WORLD_STALL_NS,
+		.buffer_bytes = WORLD_BUFFER_BYTES,
+		.user_timeout_ns = WORLD_USER_TIMEOUT_NS,
+		.backlog_max = WORLD_BACKLOG_MAX,
+	};
+
+	return net_init(&world->net, &config, &world->queue, &world->trace, &node_sink, world);
+}
+
+static int world_init_ids(struct world *world) {
+	uint32_t capacity = 16;
+
+	while (capacity < 3 * world->options.nodes)
+		capacity *= 2;
+	world->id_mask = capacity - 1;
+	world->ids = calloc(capacity, sizeof(*world->ids));
+	world->id_nodes = calloc(capacity, sizeof(*world->id_nodes));
+	return world->ids != NULL && world->id_nodes != NULL ? 0 : -ENOMEM;
+}
+
+static void world_add_id(struct world *world, uint64_t id, uint32_t node) {
+	uint32_t at = (uint32_t)id & world->id_mask;
+
+	while (world->ids[at] != 0)
+		at = (at + 1) & world->id_mask;
+	world->ids[at] = id;
+	world->id_nodes[at] = node;
+}
+
+uint32_t world_node_of_id(const struct world *world, uint64_t id) {
+	uint32_t at = (uint32_t)id & world->id_mask;
+
+	while (world->ids[at] != 0 && world->ids[at] != id)
+		at = (at + 1) & world->id_mask;
+	return world->ids[at] == id ? world->id_nodes[at] : NET_NOBODY;
+}
+
+static int world_init_nodes(struct world *world) {
+	uint32_t count = world->options.nodes;
+
+	world->nodes = calloc(count, sizeof(*world->nodes));
+	if (world->nodes == NULL)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < count; n++) {
+		struct node *node = &world->nodes[n];
+		int err;
+
+		node->world = world;
+		node->index = n;
+		node->wake_ns = RAS_NEVER;
+		node->timer_ns = RAS_NEVER;
+		node->start = 1;
+		err = node_record(world, n, &node->record);
+		if (err != 0)
+			return err;
+		world_add_id(world, node->record->id, n);
+	}
+	world->seed_count = count < WORLD_SEEDS ? count : WORLD_SEEDS;
+	for (uint32_t n = 0; n < world->seed_count; n++)
+		world->seeds[n] = world->nodes[n * count / world->seed_count].record->address;
+	return 0;
+}
+
+int world_create(const struct world_options *options, struct world **ret_world) {
+	struct world *world = calloc(1, sizeof(*world));
+	int err;
+
+	if (world == NULL)
+		return -ENOMEM;
+	world->options = *options;
+	world->random = random_stream(options->seed, 2);
+	err = pool_create(&world->pool);
+	world->memory = (struct ras_memory){world_allocate, world_release, world->pool};
+	if (err == 0)
+		err = queue_init(&world->queue, world->pool);
+	if (err == 0)
+		err = trace_init(&world->trace, options->trace);
+	if (err == 0)
+		err = world_init_net(world);
+	if (err == 0)
+		err = ras_interner_create(&world->memory, &world->interner);
+	if (err == 0)
+		err = world_init_ids(world);
+	if (err == 0)
+		err = world_init_nodes(world);
+	if (err == 0)
+		err = measure_init(&world->measure, world);
+	if (err == 0)
+		err = invariants_init(&world->invariants, world);
+	if (err != 0) {
+		world_destroy(world);
+		return err;
+	}
+	// Not at 0, which some clocks use for never.
+	world->queue.now_ns = WORLD_SEC;
+	*ret_world = world;
+	return 0;
+}
+
+struct world *world_destroy(struct world *world) {
+	if (world == NULL)
+		return NULL;
+	for (uint32_t n = 0; world->nodes != NULL && n < world->options.nodes; n++) {
+		struct node *node = &world->nodes[n];
+
+		node->state = NODE_OFF;
+		node->ras = ras_destroy(node->ras);
+		if (node->record != NULL)
+			ras_record_put(world->interner, node->record);
+	}
+	invariants_fini(&world->invariants);
+	measure_fini(&world->measure);
+	load_fini(&world->load);
+	faults_fini(&world->faults);
+	free(world->nodes);
+	free(world->ids);
+	free(world->id_nodes);
+	if (world->interner != NULL)
+		ras_interner_destroy(world->interner);
+	if (world->net.nodes != NULL)
+		net_fini(&world->net);
+	trace_fini(&world->trace);
+	if (world->queue.heap != NULL)
+		queue_fini(&world->queue);
+	pool_destroy(world->pool);
+	free(world);
+	return NULL;
+}
+
+static void world_fetch_core(const struct world *world, uint32_t node) {
+	const char *ras = (const char *)world->nodes[node].ras;
+
+	__builtin_prefetch(&world->net.nodes[node]);
+	for (uint32_t line = 0; line < WORLD_FETCH_LINES; line++)
+		__builtin_prefetch(ras + (size_t)line * 64);
+}
+
+// Thousands of instances do not fit in a cache: what the next events touch is fetched while
+// this one is served, connections first, since they tell whose core it will be.
+static void world_fetch(const struct world *world) {
+	const struct event *next = queue_hint(&world->queue, 0);
+	const struct event *after = queue_hint(&world->queue, 1);
+
+	if (after != NULL && after->kind < NET_INBOX)
+		__builtin_prefetch(&world->net.conns[after->target >> 1]);
+	if (next == NULL)
+		return;
+	if (next->kind == WORLD_TIMER)
+		world_fetch_core(world, next->target);
+	else if (next->kind < NET_INBOX)
+		world_fetch_core(world, world->net.conns[next->target >> 1].node[next->target & 1]);
+}
+
+void world_run(struct world *world, uint64_t until_ns) {
+	struct event *event;
+
+	while (!world->invariants.broken && (event = queue_pop(&world->queue, until_ns)) != NULL) {
+		world_fetch(world);
+		switch (event->kind) {
+		case WORLD_TIMER:
+			node_timer(world, event);
+			break;
+		case WORLD_FAULT:
+			fault_happen(world, event);
+			break;
+		case WORLD_LOAD:
+			load_happen(world, event);
+			break;
+		default:
+			net_dispatch(&world->net, event);
+			break;
+		}
+		if (world->queue.now_ns >= world->invariants.next_ns)
+			invariants_step(world);
+	}
+	if (!world->invariants.broken && world->queue.now_ns < until_ns)
+		world->queue.now_ns = until_ns;
+}
+
+// What it holds is what is: it knows all that are up, and no more, and agrees with `digest`.
+static bool world_sees(const struct node *node, uint32_t up, uint64_t *digest) {
+	struct ras_view view;
+
+	if (node->state == NODE_OFF)
+		return true;
+	ras_view(node->ras, &view);
+	if (!view.joined || view.alive != up)
+		return false;
+	if (*digest == 0)
+		*digest = view.digest;
+	return view.digest == *digest;
+}
+
+uint32_t world_count_up(const struct world *world) {
+	uint32_t up = 0;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++)
+		up += world->nodes[n].state != NODE_OFF;
+	return up;
+}
+
+bool world_has_one_view(struct world *world) {
+	uint32_t count = world->options.nodes;
+	uint32_t up = world_count_up(world);
+	uint64_t digest = 0;
+
+	// Starting with the one that was behind the last time: mostly it still is.
+	for (uint32_t n = 0; n < count; n++) {
+		uint32_t index = (world->straggler + n) % count;
+
+		if (!world_sees(&world->nodes[index], up, &digest)) {
+			world->straggler = index;
+			return false;
+		}
+	}
+	return true;
+}
+
+bool world_await_one_view(struct world *world, uint64_t until_ns, uint64_t step_ns) {
+	for (;;) {
+		if (world->invariants.broken)
+			return false;
+		if (world_has_one_view(world))
+			return true;
+		if (world_now(world) >= until_ns)
+			return false;
+		world_run(world, world_now(world) + step_ns);
+	}
+}
+
+uint32_t world_draw_up(struct world *world) {
+	uint32_t count = world->options.nodes;
+	uint32_t from = random_below(&world->random, count);
+
+	for (uint32_t n = 0; n < count; n++) {
+		uint32_t index = (from + n) % count;
+
+		if (world->nodes[index].state == NODE_UP)
+			return index;
+	}
+	return 0;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One simulation: thousands of cores on a virtual network, under virtual time.
+//
+// Everything a run needs hangs here and nothing is global: the same options give the same
+// run. The parts: queue (what happens next), net (wires and kernels), node (a process around
+// a core), fault (what goes wrong), load (what users ask), measure (what came of it),
+// invariant (what must never be).
+#pragma once
+
+#include "fault.h"
+#include "invariant.h"
+#include "load.h"
+#include "measure.h"
+#include "net.h"
+#include "pool.h"
+#include "queue.h"
+#include "trace.h"
+
+#include <ras/ras.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define WORLD_NODES_MAX 20000
+#define WORLD_PORT 28030
+#define WORLD_SEEDS 3
+#define WORLD_MS UINT64_C(1000000)
+#define WORLD_SEC UINT64_C(1000000000)
+
+// Kinds of events beyond the network's.
+enum world_event {
+	WORLD_TIMER = NET_EVENT_COUNT, // of a node
+	WORLD_FAULT,
+	WORLD_LOAD,
+};
+
+enum node_state {
+	NODE_OFF,
+	NODE_UP,
+	NODE_FROZEN,
+};
+
+struct node {
+	struct world *world;
+	struct ras *ras; // NULL while off
+	struct ras_record *record;
+	uint32_t index;
+	enum node_state state;
+	bool leaving;
+	bool refused; // was told not to join: the agent gives up
+	uint16_t version_max;
+	uint16_t version_min;
+	uint32_t start;	   // how often it was started
+	uint64_t leap_ns;  // its clock is ahead by this much
+	uint64_t wake_ns;  // asked for, in virtual time
+	uint64_t timer_ns; // of the event that will wake it
+	uint32_t timer_generation;
+	uint32_t ailing; // faults that now make it hard to reach
+	uint64_t started_ns;
+	uint64_t healthy_ns; // since when it runs and can be reached, as far as faults go
+};
+
+struct world_options {
+	uint32_t nodes;
+	uint32_t hosts;
+	const struct ras_profile *profile;
+	uint64_t seed;
+	uint32_t stall_ppm;
+	bool preload; // the ring is there from the beginning
+	bool check;   // invariants
+	FILE *trace;  // NULL, or where every step is written
+};
+
+struct world {
+	struct world_options options;
+	struct pool *pool;
+	struct queue queue;
+	struct trace trace;
+	struct net net;
+	struct ras_memory memory;
+	struct ras_interner *interner;
+	struct node *nodes;
+	struct sock_addr seeds[WORLD_SEEDS];
+	uint32_t seed_count;
+	struct faults faults;
+	struct load load;
+	struct measure measure;
+	struct invariants invariants;
+	uint64_t random; // of scenarios
+	uint64_t *ids;	 // open addressing: id, and the node in `id_nodes`
+	uint32_t *id_nodes;
+	uint32_t id_mask;
+	uint32_t straggler; // the last one seen not to share the view
+};
+
+// -ENOMEM, or what the core says.
+int world_create(const struct world_options *options, struct world **ret_world);
+struct world *world_destroy(struct world *world);
+
+static inline uint64_t world_now(const struct world *world) {
+	return world->queue.now_ns;
+}
+
+// Lets events happen until then. Stops early if an invariant is broken.
+void world_run(struct world *world, uint64_t until_ns);
+// The same until all that are up share one view of exactly those, looked at every `step_ns`;
+// false if they do not by then.
+bool world_await_one_view(struct world *world, uint64_t until_ns, uint64_t step_ns);
+bool world_has_one_view(struct world *world);
+
+// NET_NOBODY if there is no such node.
+uint32_t world_node_of_id(const struct world *world, uint64_t id);
+uint32_t world_count_up(const struct world *world);
+// A node that is up, drawn from the scenario's randomness.
+uint32_t world_draw_up(struct world *world);
+
+// A node's life (node.c). Starting one that is up, or ending one that is off, does nothing.
+// Without `remember` its state directory is empty: it has to learn its start at joining.
+void node_start(struct world *world, uint32_t node, bool preload, bool remember);
+void node_kill(struct world *world, uint32_t node);
+void node_vanish(struct world *world, uint32_t node); // its host is down: the network knows
+void node_leave(struct world *world, uint32_t node);
+void node_freeze(struct world *world, uint32_t node);
+void node_thaw(struct world *world, uint32_t node);
+void node_leap(struct world *world, uint32_t node, uint64_t leap_ns);
+void node_timer(struct world *world, struct event *event);
+// What follows from an input: a core that is done ends its process.
+void node_settle(struct node *node);
+int node_record(struct world *world, uint32_t node, struct ras_record **ret_record);
+
+static inline uint64_t node_now(const struct node *node) {
+	return node->world->queue.now_ns + node->leap_ns;
+}
+
+extern const struct net_sink node_sink;
