@@ -29,6 +29,11 @@
 // be half of the time it takes to fill them.
 #define POOL_CHUNK_BYTES (64u << 20)
 
+// A block of this size that comes back leaves its pages to the system until it is used again:
+// thousands of tables that grow at once would else keep all their former selves.
+#define POOL_RETURN_BYTES (64u << 10)
+#define POOL_PAGE_BYTES 4096
+
 struct pool_block {
 	struct pool_block *next;
 };
@@ -42,7 +47,6 @@ struct pool {
 	uint8_t *fresh; // of the newest chunk: never used, hence zero
 	size_t fresh_bytes;
 	struct pool_chunk *chunks;
-	size_t bytes;
 };
 
 static uint32_t pool_class(size_t size) {
@@ -97,14 +101,12 @@ static void pool_add_chunk(struct pool *pool) {
 	pool->chunks = chunk;
 	pool->fresh = (uint8_t *)chunk + 64; // keeps blocks of a line on a line
 	pool->fresh_bytes = POOL_CHUNK_BYTES - 64;
-	pool->bytes += POOL_CHUNK_BYTES;
 }
 
-static void *pool_take_plain(struct pool *pool, size_t size) {
+static void *pool_take_plain(size_t size) {
 	void *block = calloc(1, size > 0 ? size : 1);
 
 	must(block != NULL);
-	pool->bytes += size;
 	return block;
 }
 
@@ -116,7 +118,7 @@ static void *pool_take_any(struct pool *pool, size_t size, bool *ret_zero) {
 
 	*ret_zero = true;
 	if (POOL_PLAIN || size > POOL_CLASS_BYTES_MAX)
-		return pool_take_plain(pool, size);
+		return pool_take_plain(size);
 	class = pool_class(size);
 	block = pool->given[class];
 	if (block != NULL) {
@@ -148,6 +150,17 @@ void *pool_take_zeroed(struct pool *pool, size_t size) {
 	return block;
 }
 
+static void pool_return_pages(void *block, size_t size) {
+	// The first page holds the list.
+	uintptr_t from = ((uintptr_t)block + sizeof(struct pool_block) + POOL_PAGE_BYTES - 1) /
+			 POOL_PAGE_BYTES * POOL_PAGE_BYTES;
+	uintptr_t to = ((uintptr_t)block + size) / POOL_PAGE_BYTES * POOL_PAGE_BYTES;
+
+	if (to > from)
+		madvise((void *)from, to - from,
+			MADV_DONTNEED); // advice: failing costs memory only
+}
+
 void pool_give(struct pool *pool, void *given, size_t size) {
 	struct pool_block *block = given;
 	uint32_t class;
@@ -155,15 +168,12 @@ void pool_give(struct pool *pool, void *given, size_t size) {
 	if (block == NULL)
 		return;
 	if (POOL_PLAIN || size > POOL_CLASS_BYTES_MAX) {
-		pool->bytes -= size;
 		free(block);
 		return;
 	}
 	class = pool_class(size);
 	block->next = pool->given[class];
 	pool->given[class] = block;
-}
-
-size_t pool_bytes(const struct pool *pool) {
-	return pool->bytes;
+	if (size >= POOL_RETURN_BYTES)
+		pool_return_pages(block, size);
 }

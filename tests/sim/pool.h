@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory by size class, for one simulation: events, frames and everything the cores hold.
 //
-// Blocks carry no header: who gives one back names its size. What is given back is reused,
-// never returned to the system before the end. Under AddressSanitizer every block is the
+// Blocks carry no header: who gives one back names its size. What is given back is reused; of
+// large blocks the system has the pages until then. Under AddressSanitizer every block is the
 // heap's own, so that a use after release is seen.
 #pragma once
 
@@ -22,6 +22,3 @@ void *pool_take(struct pool *pool, size_t size);
 void *pool_take_zeroed(struct pool *pool, size_t size);
 // `size` is what was asked for; NULL is nothing to do.
 void pool_give(struct pool *pool, void *block, size_t size);
-
-// Taken from the system.
-size_t pool_bytes(const struct pool *pool);

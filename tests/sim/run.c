@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -167,6 +168,7 @@ static void run_collect(struct run *run) {
 	const struct measure *measure = &world->measure;
 	struct result *result = run->result;
 	struct measure_traffic traffic;
+	struct rusage usage;
 
 	measure_traffic(world, &traffic);
 	result->bytes_mean = traffic.bytes_mean;
@@ -187,7 +189,8 @@ static void run_collect(struct run *run) {
 	result->refused_joins = (double)measure->refused_joins;
 	result->flood_hops_max = measure->flood_hops_max;
 	result->instance_bytes = (double)measure_instance_bytes(world);
-	result->world_bytes = (double)pool_bytes(world->pool);
+	getrusage(RUSAGE_SELF, &usage);
+	result->world_bytes = (double)usage.ru_maxrss * 1024;
 	run_collect_load(&world->load, result);
 	result->frames = (double)world->net.frames_delivered;
 	result->virtual_s = (double)(world_now(world) - WORLD_SEC) / 1e9;
