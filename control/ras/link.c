@@ -77,6 +77,18 @@ uint32_t links_degree(const struct ras *ras) {
 	return degree;
 }
 
+// One that no other link has, as long as there are no more than 64.
+static uint8_t bit_choose(const struct links *links) {
+	uint64_t taken = 0;
+
+	for (uint32_t n = 0; n < links->count; n++) {
+		if (links->table[n]->used)
+			taken |= link_bit(links->table[n]);
+	}
+	return taken != UINT64_MAX ? (uint8_t)__builtin_ctzll(~taken)
+				   : (uint8_t)(links->count % 64);
+}
+
 static struct link *link_add(struct ras *ras, uint32_t slot) {
 	struct links *links = &ras->links;
 	struct link *link;
@@ -91,7 +103,7 @@ static struct link *link_add(struct ras *ras, uint32_t slot) {
 		return NULL;
 	*link = (struct link){
 		.slot = slot,
-		.bit = links->next_bit++ % 64,
+		.bit = bit_choose(links),
 		.peer = ras_entry(ras, slot)->record->id,
 		.used = true,
 		.watched = true,

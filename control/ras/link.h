@@ -78,7 +78,6 @@ struct links {
 	struct link **table; // a pointer holds as long as an input is being handled
 	uint32_t count, capacity;
 	uint32_t dropped;     // to be freed
-	uint32_t next_bit;    // of links, going round
 	uint32_t beats;	      // ticks so far
 	uint64_t beat_due_ns; // next tick
 };
