@@ -100,7 +100,10 @@ void liveness_silent(struct ras *ras, struct link *link) {
 
 void liveness_gone(struct ras *ras, struct link *link) {
 	look_gone(ras, link->slot);
-	suspect(ras, link->slot, RAS_CAUSE_GONE, link->refused_ns);
+	// Whoever had no connection has lost none: a firewall may refuse newcomers and let those
+	// be who are connected. He may bear witness, but does not accuse.
+	if (link->reconnects > 0)
+		suspect(ras, link->slot, RAS_CAUSE_GONE, link->refused_ns);
 }
 
 void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
@@ -235,15 +238,17 @@ declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause
 	ras_apply(ras, &news, NULL);
 }
 
+static bool
+gone_is_seen(const struct ras *ras, const struct suspicion *suspicion, uint32_t *ret_other) {
+	return own_sight(ras, suspicion) == SIGHT_GONE &&
+	       1 + sights_count(suspicion, true, ret_other) >= observers_needed(ras);
+}
+
 static bool decide_gone(struct ras *ras, const struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 	uint32_t other = RAS_NO_SLOT;
-	uint32_t seen;
 
-	if (own_sight(ras, suspicion) != SIGHT_GONE)
-		return false;
-	seen = 1 + sights_count(suspicion, true, &other);
-	if (seen < observers_needed(ras))
+	if (!gone_is_seen(ras, suspicion, &other))
 		return false;
 	if (is_sole(ras) && ras->observed_ns - link->refused_ns <
 				    ras->profile->sole_factor * ras->profile->gone_recheck_ns)
@@ -347,7 +352,9 @@ void liveness_sight(
 	struct ras *ras, uint32_t slot, uint32_t round, uint32_t from, enum sight sight
 ) {
 	struct suspicion *suspicion = suspicion_find(ras, slot);
+	uint64_t veto_ns = ras->observed_ns + ras->profile->gone_recheck_ns;
 	bool waiting = false;
+	uint32_t other;
 
 	if (sight == SIGHT_ALIVE) {
 		if (suspicion != NULL)
@@ -361,12 +368,14 @@ void liveness_sight(
 			suspicion->sights[n] = sight;
 		waiting = waiting || suspicion->sights[n] == SIGHT_NONE;
 	}
-	if (decide_gone(ras, suspicion))
+	if (suspicion->cause != RAS_CAUSE_GONE)
 		return;
-	if (!waiting && suspicion->cause == RAS_CAUSE_GONE) {
+	// Enough saw it gone; whoever was asked as well has a moment to say that it lives.
+	if (!waiting)
 		suspicion->due_ns = ras->observed_ns;
-		ras_wake_at(ras, ras->observed_ns);
-	}
+	else if (gone_is_seen(ras, suspicion, &other) && veto_ns < suspicion->due_ns)
+		suspicion->due_ns = veto_ns;
+	ras_wake_at(ras, suspicion->due_ns);
 }
 
 // One dead or unreachable peer after the other is tried, so that halves of a healed partition
