@@ -161,11 +161,25 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 	ring_changed(ras);
 }
 
+// Only a member's word counts; and the slot may be another's before the round is over.
+static void word_forget(struct suspicion *suspicion, uint32_t slot) {
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		if (suspicion->asked[n] != slot)
+			continue;
+		suspicion->asked_count--;
+		suspicion->asked[n] = suspicion->asked[suspicion->asked_count];
+		suspicion->sights[n] = suspicion->sights[suspicion->asked_count];
+		return; // nobody is asked twice
+	}
+}
+
 void liveness_forget(struct ras *ras, uint32_t slot) {
 	struct suspicion *suspicion = suspicion_find(ras, slot);
 
 	if (suspicion != NULL)
 		suspicion_remove(ras, suspicion);
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++)
+		word_forget(&ras->liveness.suspicions[n], slot);
 	look_forget(ras, slot);
 }
 

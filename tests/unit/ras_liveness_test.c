@@ -194,6 +194,33 @@ static void third_of_three_needs_both_others(void **state) {
 	world_destroy(world);
 }
 
+// Found: the round ended with the word of one who had been forgotten meanwhile, and read it.
+static void word_of_one_who_left_during_the_round_is_dropped(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct suspicion *suspicion;
+	uint32_t conn = lone_link(lone, 2);
+	uint32_t asked;
+	struct peer_news news;
+
+	(void)state;
+	liveness_reported(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0);
+	lone_pass_beating(lone, 100 * MS, conn);
+	assert_int_equal(lone->ras->liveness.suspicion_count, 1);
+	suspicion = &lone->ras->liveness.suspicions[0];
+	asked = suspicion->asked[0];
+	assert_int_equal(suspicion->asked_count, LIVENESS_ASKED_MAX);
+	suspicion->sights[0] = SIGHT_SILENT;
+	peers_news(&lone->ras->peers, asked, &news);
+	news.state = RAS_LEFT;
+	lone_news(lone, conn, &news);
+	assert_int_equal(ras_forget(lone->ras, lone->now_ns, news.id), 0);
+	suspicion = &lone->ras->liveness.suspicions[0];
+	for (uint32_t n = 0; n < suspicion->asked_count; n++)
+		assert_int_not_equal(suspicion->asked[n], asked);
+	assert_int_equal(suspicion->asked_count, LIVENESS_ASKED_MAX - 1);
+	lone_destroy(lone);
+}
+
 // Row 18: who reports is never an observer; what others hear of the peer clears it.
 static void report_raises_a_suspicion_that_the_peer_is_told_of_and_refutes(void **state) {
 	struct world *world = world_of(6);
@@ -386,6 +413,7 @@ int main(void) {
 		cmocka_unit_test(second_of_two_is_declared_dead_after_twice_the_time_and_marked_sole
 		),
 		cmocka_unit_test(third_of_three_needs_both_others),
+		cmocka_unit_test(word_of_one_who_left_during_the_round_is_dropped),
 		cmocka_unit_test(report_raises_a_suspicion_that_the_peer_is_told_of_and_refutes),
 		cmocka_unit_test(proof_of_life_from_the_data_plane_clears_a_suspicion),
 		cmocka_unit_test(weak_evidence_is_looked_into_and_suspects_nobody),
