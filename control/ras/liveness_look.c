@@ -149,10 +149,17 @@ void look_promise(struct ras *ras, uint32_t asker) {
 	look_add(ras, &look); // without room it stays unanswered: one sample less
 }
 
+// A profile that asks nobody has no time for looks; a name is not given away without one.
+static uint64_t look_ns(const struct ras_profile *profile, uint32_t asker) {
+	uint64_t limit_ns = LOOK_NS(profile);
+
+	return asker == RAS_NO_SLOT && limit_ns < LOOK_PING_NS ? LOOK_PING_NS : limit_ns;
+}
+
 static void look_begin(struct ras *ras, struct look look) {
 	struct link *link = link_want(ras, look.slot, RAS_USE_CHECK);
 
-	look.deadline_ns = ras->observed_ns + LOOK_NS(ras->profile);
+	look.deadline_ns = ras->observed_ns + look_ns(ras->profile, look.asker);
 	if (link != NULL && link->gone) {
 		answer(ras, &look, SIGHT_GONE);
 	} else if (link == NULL || !look_add(ras, &look)) {
