@@ -408,6 +408,18 @@ static int init_received(struct ras *ras, struct conn *conn, struct wire_reader 
 	return 0;
 }
 
+// Who refuses may be somebody else at the address of the one we look for.
+static bool refused_by(struct ras *ras, const struct message_init_ack *ack, uint64_t peer) {
+	struct ras_record *record;
+	bool same;
+
+	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
+		return true; // what we cannot read is no evidence
+	same = record->id == peer;
+	ras_record_put(ras->interner, record);
+	return same;
+}
+
 static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
 	struct link *link = conn->link;
 	struct message_init_ack ack;
@@ -423,7 +435,8 @@ static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *
 		return 0;
 	}
 	if (ack.refusal != RAS_CAUSE_NONE) {
-		conn_failed(ras, conn, RAS_CLOSE_SOFT, ack.refusal);
+		cause = refused_by(ras, &ack, link->peer) ? ack.refusal : RAS_CAUSE_REFUSED;
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, cause);
 		return 0;
 	}
 	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation, &cause);

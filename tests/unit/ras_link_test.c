@@ -296,6 +296,25 @@ static void somebody_else_at_the_address_counts_as_a_refusal(void **state) {
 	lone_destroy(lone);
 }
 
+// Found: any refusal was taken for a word of the one we looked for, and kept the dead alive.
+static void refusal_by_somebody_else_at_the_address_is_no_proof_of_life(void **state) {
+	static const enum ras_cause refusals[] = {
+		RAS_CAUSE_DEGREE, RAS_CAUSE_DUPLICATE, RAS_CAUSE_BUSY};
+
+	(void)state;
+	for (uint32_t n = 0; n < sizeof(refusals) / sizeof(refusals[0]); n++) {
+		struct lone *lone = lone_of(4, 1);
+		struct message_init_ack ack = lone_ack(lone, 3);
+
+		lone_pass(lone, 100 * MS);
+		ack.refusal = (uint8_t)refusals[n];
+		lone_send_ack(lone, lone_opening(lone, 2), &ack);
+		assert_true(lone_find_link(lone, 2)->watched);
+		assert_true(lone_find_link(lone, 2)->refused_ns != RAS_NEVER);
+		lone_destroy(lone);
+	}
+}
+
 // Row 12: what an errno is evidence of.
 static void errno_says_what_it_is_evidence_of(void **state) {
 	static const struct {
@@ -408,6 +427,7 @@ int main(void) {
 		cmocka_unit_test(word_of_an_old_connection_is_nobodys),
 		cmocka_unit_test(newer_start_in_an_acknowledgement_ends_the_old_link),
 		cmocka_unit_test(somebody_else_at_the_address_counts_as_a_refusal),
+		cmocka_unit_test(refusal_by_somebody_else_at_the_address_is_no_proof_of_life),
 		cmocka_unit_test(reconnect_keeps_the_queue_and_neither_beats_nor_handshakes),
 		cmocka_unit_test(connection_lost_at_any_frame_loses_only_what_was_taken),
 		cmocka_unit_test(silence_counts_on_over_connects_that_fail),
