@@ -562,7 +562,8 @@ static void link_stuck_check(struct ras *ras, struct link *link) {
 static void link_tick(struct ras *ras, struct link *link) {
 	const struct peer_entry *entry = ras_entry(ras, link->slot);
 
-	if (link->idle_ns != RAS_NEVER && link->queue_head == NULL) {
+	// What waits for a connection that nobody will open does not keep the link either.
+	if (link->idle_ns != RAS_NEVER && (link->queue_head == NULL || link->current == NULL)) {
 		uint64_t due = link->idle_ns + ras->profile->idle_ns;
 
 		if (due <= ras->observed_ns) {

@@ -315,6 +315,25 @@ static void refusal_by_somebody_else_at_the_address_is_no_proof_of_life(void **s
 	}
 }
 
+// Found: it stayed for as long as the peer lived, and nothing was ever sent.
+static void link_that_nobody_needs_is_retired_with_what_waits_on_it(void **state) {
+	struct lone *lone = lone_of(9, 1);
+	uint32_t conn = lone_connect(lone, 6, RAS_USE_LEVEL(2));
+
+	(void)state;
+	assert_int_equal(lone_find_link(lone, 6)->mine, 0);
+	lone->full = true;
+	queue_something(lone, 6, 1, 100);
+	lone->full = false;
+	lone_end(lone, conn, RAS_CAUSE_PROTOCOL);
+	assert_non_null(lone_find_link(lone, 6)->queue_head);
+	lone_pass(lone, lone->profile.idle_ns - SEC);
+	assert_non_null(lone_find_link(lone, 6));
+	lone_pass(lone, 2 * SEC);
+	assert_null(lone_find_link(lone, 6));
+	lone_destroy(lone);
+}
+
 // Row 12: what an errno is evidence of.
 static void errno_says_what_it_is_evidence_of(void **state) {
 	static const struct {
@@ -428,6 +447,7 @@ int main(void) {
 		cmocka_unit_test(newer_start_in_an_acknowledgement_ends_the_old_link),
 		cmocka_unit_test(somebody_else_at_the_address_counts_as_a_refusal),
 		cmocka_unit_test(refusal_by_somebody_else_at_the_address_is_no_proof_of_life),
+		cmocka_unit_test(link_that_nobody_needs_is_retired_with_what_waits_on_it),
 		cmocka_unit_test(reconnect_keeps_the_queue_and_neither_beats_nor_handshakes),
 		cmocka_unit_test(connection_lost_at_any_frame_loses_only_what_was_taken),
 		cmocka_unit_test(silence_counts_on_over_connects_that_fail),
