@@ -126,7 +126,10 @@ static void invariants_transition(
 ) {
 	const struct transition *transition = &transitions[event->kind];
 	uint8_t *told = invariants_told(world, node, subject);
-	uint8_t now_told = (uint8_t)(transition->to | (event->incarnation << TOLD_BITS));
+	// Of start and refutations the low bits: enough to tell one death from the next.
+	uint64_t death =
+		(ras_incarnation_start(event->incarnation) & 3) << 3 | (event->incarnation & 7);
+	uint8_t now_told = (uint8_t)(transition->to | death << TOLD_BITS);
 	uint32_t from = *told & TOLD_MASK;
 
 	if (transition->from == 0)
