@@ -337,7 +337,7 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 	slot = peers_find(&ras->peers, record->id);
 	// An agent that comes back at its own address has replaced itself: two cannot listen there.
 	if (slot == ras->self_slot)
-		join_claimed(ras, conn, slot, true);
+		join_claimed(ras, conn, slot, RAS_CAUSE_CONFLICT);
 	else if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
 	    !sock_addr_equal(&ras_entry(ras, slot)->record->address, &record->address))
 		liveness_claim(ras, slot, conn);
@@ -346,11 +346,15 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 	ras_record_put(ras->interner, record);
 }
 
-void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, bool alive) {
+void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal) {
 	struct message_init_ack ack;
 
-	if (!alive) {
-		serve_accept(ras, conn, ras_entry(ras, slot)->record);
+	if (refusal != RAS_CAUSE_CONFLICT) {
+		// A name is not given away unseen, nor past the number of joins served at once.
+		if (refusal == RAS_CAUSE_BUSY || ras->join.serving >= ras->profile->joins_max)
+			redirect(ras, conn);
+		else
+			serve_accept(ras, conn, ras_entry(ras, slot)->record);
 		return;
 	}
 	ras_emit(ras, RAS_EVENT_CONFLICT, slot, RAS_CAUSE_CONFLICT, 0);

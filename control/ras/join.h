@@ -49,8 +49,9 @@ void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack 
 int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t size);
 // Of the seed.
 void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init);
-// The holder of the name it wants was looked at.
-void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, bool alive);
+// The holder of the name it wants was looked at: CONFLICT if it lives, BUSY if nobody could
+// look, NONE if it is gone and the name is free.
+void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal);
 void join_writable(struct ras *ras, struct conn *conn);
 // Of both.
 void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);

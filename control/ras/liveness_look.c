@@ -59,7 +59,12 @@ static void answer(struct ras *ras, const struct look *look, enum sight sight) {
 		struct conn *conn = conn_find(ras, look->claim);
 
 		if (conn != NULL)
-			join_claimed(ras, conn, look->slot, sight == SIGHT_ALIVE);
+			join_claimed(
+				ras, conn, look->slot,
+				sight == SIGHT_ALIVE	? RAS_CAUSE_CONFLICT
+				: sight == SIGHT_UNABLE ? RAS_CAUSE_BUSY
+							: RAS_CAUSE_NONE
+			);
 		return;
 	}
 	wire_writer_init(&writer, bytes, sizeof(bytes));
