@@ -152,13 +152,16 @@ void *pool_take_zeroed(struct pool *pool, size_t size) {
 
 static void pool_return_pages(void *block, size_t size) {
 	// The first page holds the list.
-	uintptr_t from = ((uintptr_t)block + sizeof(struct pool_block) + POOL_PAGE_BYTES - 1) /
-			 POOL_PAGE_BYTES * POOL_PAGE_BYTES;
-	uintptr_t to = ((uintptr_t)block + size) / POOL_PAGE_BYTES * POOL_PAGE_BYTES;
+	size_t first = (uintptr_t)block % POOL_PAGE_BYTES + sizeof(struct pool_block);
+	size_t kept = (first + POOL_PAGE_BYTES - 1) / POOL_PAGE_BYTES * POOL_PAGE_BYTES -
+		      (uintptr_t)block % POOL_PAGE_BYTES;
+	size_t pages;
 
-	if (to > from)
-		madvise((void *)from, to - from,
-			MADV_DONTNEED); // advice: failing costs memory only
+	if (kept >= size)
+		return;
+	pages = (size - kept) / POOL_PAGE_BYTES * POOL_PAGE_BYTES;
+	if (pages > 0) // advice: failing costs memory only
+		madvise((char *)block + kept, pages, MADV_DONTNEED);
 }
 
 void pool_give(struct pool *pool, void *given, size_t size) {
