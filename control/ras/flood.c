@@ -78,9 +78,9 @@ static bool origin_add(struct ras *ras, uint64_t origin, uint64_t id) {
 
 	if (flood->count == FLOOD_ORIGINS_MAX)
 		origin_evict(flood);
-	if (memory_grow(
+	if (memory_grow_within(
 		    &ras->memory, (void **)&flood->origins, &flood->capacity, flood->count + 1,
-		    sizeof(*flood->origins)
+		    FLOOD_ORIGINS_MAX, sizeof(*flood->origins)
 	    ) != 0)
 		return false;
 	place = origin_place(flood, origin);

@@ -41,3 +41,12 @@ int memory_grow(
 	uint32_t needed,
 	size_t element_bytes
 );
+// The same for an array that never holds more than `most` elements, which take no more room.
+int memory_grow_within(
+	struct memory *memory,
+	void **array,
+	uint32_t *capacity,
+	uint32_t needed,
+	uint32_t most,
+	size_t element_bytes
+);

@@ -448,10 +448,8 @@ static void the_memory_of_origins_is_bounded_and_loses_the_oldest(void **state) 
 	assert_false(flood_first(ras, 2, 5));
 	assert_false(flood_first(ras, 1 + 2 * 7919, 5));
 	assert_true(flood_first(ras, 1 + 7919, 5)); // made room
-	// Arrays grow by half, so up to half of one may be room.
 	assert_in_range(
-		ras->memory.used_bytes, 0,
-		FLOOD_ORIGINS_MAX * 3 / 2 * sizeof(struct flood_origin) + 512
+		ras->memory.used_bytes, 0, FLOOD_ORIGINS_MAX * sizeof(struct flood_origin) + 512
 	);
 	net_destroy(net);
 }
