@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The overlay's connections: TCP, sealed with the cluster's key, between this node and others.
+//
+// This is what the protocol core asks for by ras_ops and is told by ras_conn_...(): a connection
+// is a number. The core gives those of connections it opens; for an accepted one
+// `accepted` is asked for one when the key has been proven, never before: until then a stranger
+// costs a small fixed record and learns nothing.
+//
+// A frame that was taken is sent whole or the connection ends. What is queued here is bounded
+// (TRANSPORT_QUEUE_BYTES_MAX a connection), the rest waits in the core: send says -EAGAIN and
+// `writable` follows. All on the loop's thread.
+#pragma once
+
+#include <lib/sockaddr.h>
+#include <ras/ras.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+struct seal_keys;
+struct transport;
+
+#define TRANSPORT_QUEUE_BYTES_MAX (256u << 10)
+
+struct transport_config {
+	const struct seal_keys *keys; // outlives the transport; may be replaced while it runs
+	const char *cluster;	      // part of the proof: agents of another one do not get in
+	struct sock_addr listen;      // port 0: any, see transport_address()
+	struct sock_addr source; // outgoing connections are bound to it; NONE: the kernel's choice
+	const char *interface;	 // and to this interface; NULL: no binding
+	uint64_t connect_ns;	 // deadline of the TCP handshake
+	uint64_t proof_ns;	 // and of the proof of the key, either direction
+	uint64_t stuck_ns;	 // TCP_USER_TIMEOUT, and age of the head of a queue
+	uint64_t close_ns;	 // a soft close reads to the end for so long
+	uint32_t conns_max;	 // proven, either direction
+	uint32_t proving_max;	 // accepted and not proven yet; more are turned away
+	uint32_t proving_per_source;	   // of these, from one address
+	uint32_t accepts_per_source_per_s; // one source may not spend more of our time
+};
+
+struct transport_ops {
+	// The key was proven. 0 and a number, or -EMFILE: it is closed.
+	int (*accepted)(void *ctx, const struct sock_addr *from, uint32_t *ret_conn);
+	void (*opened)(void *ctx, uint32_t conn);
+	void (*frame)(void *ctx, uint32_t conn, const void *frame, size_t size);
+	void (*writable)(void *ctx, uint32_t conn);
+	// Everything it carried has been handed over before. Not for one that was closed by us.
+	void (*ended)(void *ctx, uint32_t conn, enum ras_cause cause);
+};
+
+// Binds and listens. *ret_detail, if there is an error, says in words what failed and with whom
+// (the holder of the port, if that can be known). -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, -ENODEV,
+// -EPERM (no key and an address that is not loopback), -ENOMEM, ...
+int transport_create(
+	struct loop *loop,
+	const struct transport_config *config,
+	const struct transport_ops *ops,
+	void *ops_ctx,
+	char ret_detail[static 256],
+	struct transport **ret_transport
+);
+// Every connection is closed at once, without a word to the ops.
+struct transport *transport_destroy(struct transport *transport);
+
+// Where it listens, with the port the kernel chose.
+struct sock_addr transport_address(const struct transport *transport);
+
+// Never answers from inside: opened() or ended() follow.
+void transport_open(struct transport *transport, uint32_t conn, const struct sock_addr *to);
+// 0; -EAGAIN: nothing was taken; -ENOTCONN: not open, or ended meanwhile.
+int transport_send(struct transport *transport, uint32_t conn, const void *frame, size_t size);
+void transport_close(struct transport *transport, uint32_t conn, enum ras_close how);
+// No more accepts; connections live on. For leaving.
+void transport_deafen(struct transport *transport);
+// Soft closes under way: when none is left, everything said has been delivered or given up.
+uint32_t transport_closing(const struct transport *transport);
+
+struct transport_counters {
+	uint64_t accepted, accept_failures, connects, connect_failures;
+	uint64_t turned_away_full, turned_away_rate; // before a single byte was read
+	uint64_t proofs, proof_failures, proof_timeouts, proof_unknown_key;
+	uint64_t frames_sent, frames_received, bytes_sent, bytes_received; // on the wire
+	uint64_t frames_forged; // authentic no more: altered, repeated or out of order
+	uint64_t queues_full, stuck, descriptors_short;
+	uint32_t open, proving, closing; // now
+};
+
+const struct transport_counters *transport_counters(const struct transport *transport);
