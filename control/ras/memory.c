@@ -5,6 +5,9 @@
 #include <string.h>
 
 #define GROW_MIN 8
+// Up to so many elements an array grows by half, beyond by an eighth: the tables of ten thousand
+// peers are most of an instance, and should not be a third empty.
+#define GROW_HALF_MAX 1024
 
 int memory_grow(
 	struct memory *memory,
@@ -24,8 +27,7 @@ int memory_grow_within(
 	uint32_t most,
 	size_t element_bytes
 ) {
-	// By half: a table that is large already should not be half empty as well.
-	uint32_t wanted = *capacity + *capacity / 2;
+	uint32_t wanted = *capacity + *capacity / (*capacity < GROW_HALF_MAX ? 2 : 8);
 	void *grown;
 
 	if (needed <= *capacity)

@@ -33,7 +33,7 @@ static inline void memory_release(struct memory *memory, void *taken, size_t siz
 	memory->source.release(memory->source.ctx, taken, size);
 }
 
-// Grows an array by half or more, old contents kept. -ENOMEM leaves it as it was.
+// Grows an array by a part of itself or more, old contents kept. -ENOMEM leaves it as it was.
 int memory_grow(
 	struct memory *memory,
 	void **array,

@@ -6,12 +6,19 @@
 #include <errno.h>
 
 #define PULLS_MAX 1024 // asked for at once; the comparison of tables finds the rest
+#define ITEMS_KEPT 64  // a larger array, as of a storm of joins, is given back
 
-void news_fini(struct ras *ras) {
+static void items_release(struct ras *ras) {
 	struct news *news = &ras->news;
 
 	memory_release(&ras->memory, news->items, news->capacity * sizeof(*news->items));
-	*news = (struct news){0};
+	news->items = NULL;
+	news->capacity = 0;
+}
+
+void news_fini(struct ras *ras) {
+	items_release(ras);
+	ras->news = (struct news){0};
 }
 
 void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool record) {
@@ -88,6 +95,8 @@ static void news_flush(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->news.count; n++)
 		ras_entry(ras, ras->news.items[n].slot)->pending = 0;
 	ras->news.count = 0;
+	if (ras->news.capacity > ITEMS_KEPT)
+		items_release(ras);
 }
 
 void news_tick(struct ras *ras) {

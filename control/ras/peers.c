@@ -37,6 +37,10 @@ static uint32_t index_home(const struct peers *peers, uint64_t id) {
 	return (uint32_t)id & (peers->index_capacity - 1);
 }
 
+static uint64_t index_id(const struct peers *peers, uint32_t place) {
+	return peers->entries[peers->index[place].slot - 1].record->id;
+}
+
 uint32_t peers_find(const struct peers *peers, uint64_t id) {
 	uint32_t tag = (uint32_t)(id >> 32);
 	uint32_t place;
@@ -45,10 +49,8 @@ uint32_t peers_find(const struct peers *peers, uint64_t id) {
 		return RAS_NO_SLOT;
 	place = index_home(peers, id);
 	while (peers->index[place].slot != 0) {
-		uint32_t slot = peers->index[place].slot - 1;
-
-		if (peers->index[place].tag == tag && peers->entries[slot].id == id)
-			return slot;
+		if (peers->index[place].tag == tag && index_id(peers, place) == id)
+			return peers->index[place].slot - 1;
 		place = (place + 1) & (peers->index_capacity - 1);
 	}
 	return RAS_NO_SLOT;
@@ -71,7 +73,7 @@ static void index_remove(struct peers *peers, uint64_t id, uint32_t slot) {
 	while (peers->index[hole].slot != slot + 1)
 		hole = (hole + 1) & mask;
 	for (place = (hole + 1) & mask; peers->index[place].slot != 0; place = (place + 1) & mask) {
-		uint32_t home = index_home(peers, peers->entries[peers->index[place].slot - 1].id);
+		uint32_t home = index_home(peers, index_id(peers, place));
 
 		if (((place - home) & mask) >= ((place - hole) & mask)) {
 			peers->index[hole] = peers->index[place];
@@ -99,7 +101,8 @@ static int index_reserve(struct peers *peers, uint32_t count) {
 	for (uint32_t place = 0; place < old_capacity; place++) {
 		if (old[place].slot != 0)
 			index_put(
-				peers, peers->entries[old[place].slot - 1].id, old[place].slot - 1
+				peers, peers->entries[old[place].slot - 1].record->id,
+				old[place].slot - 1
 			);
 	}
 	memory_release(peers->memory, old, old_capacity * sizeof(*old));
@@ -355,7 +358,6 @@ static int entry_insert(
 		return err;
 	entry = &peers->entries[slot];
 	*entry = (struct peer_entry){
-		.id = news->id,
 		.record = ras_record_get(news->record),
 		.incarnation = news->incarnation,
 		.since_ns = now_ns,

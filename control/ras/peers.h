@@ -32,7 +32,6 @@ struct peer_news {
 };
 
 struct peer_entry {
-	uint64_t id;
 	struct ras_record *record; // NULL: the slot is free
 	uint64_t incarnation;
 	uint64_t since_ns;		       // in this state
@@ -133,6 +132,10 @@ void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_
 
 static inline uint64_t peers_digest(const struct peers *peers) {
 	return peers->digest;
+}
+
+static inline uint32_t peers_tombstones(const struct peers *peers) {
+	return peers->state_counts[RAS_DEAD] + peers->state_counts[RAS_LEFT];
 }
 
 static inline uint32_t peers_range(uint64_t id) {
