@@ -281,6 +281,8 @@ void expire_tick(struct ras *ras) {
 	}
 	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
 	ras_wake_at(ras, ras->expire_ns);
+	if (peers_tombstones(&ras->peers) == 0)
+		return;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 		uint64_t age_ns = ras->observed_ns - entry->since_ns;

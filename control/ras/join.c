@@ -17,10 +17,11 @@ int join_init(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
 	*join = (struct join){.ask_ns = RAS_NEVER};
 	if (count == 0)
 		return 0;
-	join->seeds = memory_allocate(&ras->memory, count * sizeof(*seeds));
+	join->seeds = memory_allocate(&ras->memory, count * sizeof(*join->seeds));
 	if (join->seeds == NULL)
 		return -ENOMEM;
-	memcpy(join->seeds, seeds, count * sizeof(*seeds));
+	for (uint32_t n = 0; n < count; n++)
+		join->seeds[n] = (struct join_seed){.address = seeds[n]};
 	join->seed_count = count;
 	return 0;
 }
@@ -40,7 +41,7 @@ static void join_reset(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < join->seed_count; n++)
-		join->is_seed = join->is_seed || seed_is_self(ras, &join->seeds[n]);
+		join->is_seed = join->is_seed || seed_is_self(ras, &join->seeds[n].address);
 	join->seed_next = 0;
 	join->lower_seed = false;
 	join->ask_ns = ras->observed_ns;
@@ -53,7 +54,7 @@ void join_begin(struct ras *ras) {
 
 	join->started_ns = ras->observed_ns;
 	for (uint32_t n = 0; n < join->seed_count; n++)
-		others = others || !seed_is_self(ras, &join->seeds[n]);
+		others = others || !seed_is_self(ras, &join->seeds[n].address);
 	if (others)
 		join_reset(ras);
 	else
@@ -105,7 +106,7 @@ static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 		return true;
 	}
 	while (join->seed_next < join->seed_count) {
-		*ret_address = join->seeds[join->seed_next++];
+		*ret_address = join->seeds[join->seed_next++].address;
 		if (!seed_is_self(ras, ret_address))
 			return true;
 	}
@@ -147,12 +148,20 @@ static void ask_next(struct ras *ras) {
 		round_ended(ras);
 }
 
-static bool address_is_known(const struct ras *ras, const struct sock_addr *address) {
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
-		const struct ras_record *record = ras_entry(ras, slot)->record;
+static bool slot_is_at(const struct ras *ras, uint32_t slot, const struct sock_addr *address) {
+	const struct ras_record *record = ras_entry(ras, slot)->record;
 
-		if (record != NULL && sock_addr_equal(&record->address, address))
+	return record != NULL && sock_addr_equal(&record->address, address);
+}
+
+static bool seed_is_known(const struct ras *ras, struct join_seed *seed) {
+	if (slot_is_at(ras, seed->slot, &seed->address))
+		return true;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		if (slot_is_at(ras, slot, &seed->address)) {
+			seed->slot = slot;
 			return true;
+		}
 	}
 	return false;
 }
@@ -160,15 +169,15 @@ static bool address_is_known(const struct ras *ras, const struct sock_addr *addr
 // One seed after the other, if it is none of ours.
 static void merge_tick(struct ras *ras) {
 	struct join *join = &ras->join;
-	const struct sock_addr *seed;
+	struct join_seed *seed;
 
 	if (join->seed_count == 0 || ras->leaving)
 		return;
 	if (join->merge_ns <= ras->observed_ns) {
 		join->merge_ns = ras->observed_ns + ras_jitter(ras, MERGE_GAP_NS);
 		seed = &join->seeds[join->seed_next++ % join->seed_count];
-		if (join->asks[0] == NULL && !address_is_known(ras, seed))
-			join->asks[0] = conn_open(ras, seed, NULL);
+		if (join->asks[0] == NULL && !seed_is_known(ras, seed))
+			join->asks[0] = conn_open(ras, &seed->address, NULL);
 	}
 	ras_wake_at(ras, join->merge_ns);
 }

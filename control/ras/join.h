@@ -21,8 +21,13 @@ struct wire_reader;
 
 #define JOIN_ASKS_MAX 3 // at once
 
+struct join_seed {
+	struct sock_addr address;
+	uint32_t slot; // of the peer that was last seen there: mostly it still is
+};
+
 struct join {
-	struct sock_addr *seeds;
+	struct join_seed *seeds;
 	uint32_t seed_count;
 	uint32_t seed_next;
 	struct sock_addr redirects[8];

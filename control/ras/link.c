@@ -514,7 +514,14 @@ static void link_judge(struct ras *ras, struct link *link) {
 	uint64_t silent_ns = link_silence_ns(ras, link);
 	uint64_t left_ns;
 
-	if (silent_ns >= profile->delayed_ns && !link->delayed) {
+	// Mostly it spoke in time: that is settled before anybody's entry is looked at.
+	if (silent_ns < profile->delayed_ns) {
+		ras_wake_at(ras, ras->observed_ns + profile->suspect_ns - silent_ns);
+		return;
+	}
+	if (!peer_is_member(ras_entry(ras, link->slot)))
+		return;
+	if (!link->delayed) {
 		link->delayed = true;
 		link->watched = true;
 		ras_emit(ras, RAS_EVENT_LINK_DELAYED, link->slot, RAS_CAUSE_SILENT, silent_ns);
@@ -560,8 +567,6 @@ static void link_stuck_check(struct ras *ras, struct link *link) {
 }
 
 static void link_tick(struct ras *ras, struct link *link) {
-	const struct peer_entry *entry = ras_entry(ras, link->slot);
-
 	// What waits for a connection that nobody will open does not keep the link either.
 	if (link->idle_ns != RAS_NEVER && (link->queue_head == NULL || link->current == NULL)) {
 		uint64_t due = link->idle_ns + ras->profile->idle_ns;
@@ -577,7 +582,7 @@ static void link_tick(struct ras *ras, struct link *link) {
 	if (link->retry_ns <= ras->observed_ns)
 		link_connect(ras, link);
 	ras_wake_at(ras, link->retry_ns);
-	if (peer_is_member(entry) && (link->mine | link->theirs) != 0)
+	if ((link->mine | link->theirs) != 0)
 		link_judge(ras, link);
 	link_stuck_check(ras, link);
 }
