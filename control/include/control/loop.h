@@ -36,10 +36,8 @@ struct loop_source {
 	uint32_t events; // EPOLLIN, EPOLLOUT; level-triggered. Errors and hang-ups come unasked
 	enum loop_rank rank;
 	void (*ready)(struct loop_source *source, uint32_t events);
-	struct loop *loop; // private, as the rest
-	struct loop_source *next_removed;
+	struct loop *loop; // private, as the rest; NULL: not added
 	uint32_t slot;
-	uint32_t generation;
 };
 
 struct loop_timer {
@@ -54,9 +52,10 @@ struct loop_job {
 	bool queued;
 };
 
-// `clock` outlives the loop; sleeping is on CLOCK_MONOTONIC, so it is that one or a test's.
-// -ENOMEM, or what epoll and timerfd say.
+// `clock` outlives the loop; sleeping is on CLOCK_MONOTONIC, so it is that one or a test's: no
+// timer ends the sleep of a loop on a fake clock. -ENOMEM, or what epoll and timerfd say.
 int loop_create(const struct clock *clock, struct loop **ret_loop);
+// What is still added or set is forgotten and not touched.
 struct loop *loop_destroy(struct loop *loop);
 
 // 0, or what epoll_ctl() says: -ENOMEM, -ENOSPC (too many watches), -EPERM (a plain file).
@@ -66,11 +65,13 @@ void loop_want(struct loop_source *source, uint32_t events);
 // Before its descriptor is closed. Nothing happens to one that was never added.
 void loop_remove(struct loop_source *source);
 
-// Once, at at_ns on the loop's clock; replaces what was set before. 0 or -ENOMEM.
+// Once, at at_ns on the loop's clock (UINT64_MAX: never); replaces what was set before. One that
+// is set again to a time that has come waits for the next turn. 0 or -ENOMEM.
 int loop_timer_set(struct loop *loop, struct loop_timer *timer, uint64_t at_ns);
 void loop_timer_cancel(struct loop *loop, struct loop_timer *timer);
 
-// Once, at the end of this turn, however often it is asked for; from inside a job: the next turn.
+// Once, after the events of this turn, however often it is asked for; from inside a job or a
+// timer: of the next turn, which then does not wait.
 void loop_defer(struct loop *loop, struct loop_job *job);
 void loop_undefer(struct loop *loop, struct loop_job *job);
 
@@ -93,7 +94,7 @@ struct loop_counters {
 	uint64_t busy_ns;		// in handlers
 	uint64_t turn_longest_ns;	// since loop_counters_reset_longest()
 	uint64_t timer_late_longest_ns; // between at_ns and its handler, likewise
-	uint64_t clients_put_off;	// ready clients that had to wait for the next turn
+	uint64_t clients_full;		// turns with as many clients as allowed: others may wait
 };
 
 const struct loop_counters *loop_counters(const struct loop *loop);

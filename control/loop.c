@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The event loop. Run by the control thread, which owns all of it; sources, timers and jobs
+// belong to their owners and are only pointed to.
+//
+// The overlay's sources are in one epoll, with a second one for those of clients nested in it:
+// one wait serves both, and how many clients are served in a turn is how many are taken out of
+// theirs. The kernel takes them in turn, so none is forgotten.
+//
+// An event carries slot and generation of its source, not its address: a source that is removed
+// empties its slot, and the events that were fetched for it before lead nowhere, even if another
+// source was given the slot meanwhile.
+#include <control/loop.h>
+#include <lib/error.h>
+#include <lib/must.h>
+
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define NS_PER_SEC UINT64_C(1000000000)
+#define NO_SLOT UINT32_MAX
+
+// Of no slot, for there are never so many.
+#define DATA_TIMER UINT64_MAX
+#define DATA_CLIENTS (UINT64_MAX - 1)
+#define SOURCES_MAX (UINT32_MAX / 2)
+
+struct slot {
+	struct loop_source *source; // NULL: free
+	uint32_t generation;	    // changes with each removal
+	uint32_t next_free;
+};
+
+struct job_list {
+	struct loop_job *first;
+	struct loop_job *last;
+};
+
+struct loop {
+	const struct clock *clock;
+	int epolls[LOOP_RANK_COUNT]; // that of the clients is one of the overlay's events
+	int timer_fd;
+	uint64_t armed_ns; // what the timerfd waits for; UINT64_MAX: nothing
+	uint64_t now_ns;
+	bool stopped;
+
+	struct slot *slots;
+	uint32_t slot_count;
+	uint32_t first_free;
+	// Room for every source of the overlay, so that one wait fetches all that are ready.
+	struct epoll_event *events;
+	uint32_t event_capacity;
+	uint32_t overlay_count;
+
+	struct loop_timer **heap; // from 1; the earliest first
+	uint32_t timer_count;
+	uint32_t heap_capacity;
+
+	struct job_list jobs;
+	struct job_list running;
+	struct loop_counters counters;
+};
+
+// For one more source of the overlay, the clients' epoll and the timer, and for a turn's clients.
+static int grow_events(struct loop *loop) {
+	uint32_t wanted = loop->overlay_count + 3;
+	struct epoll_event *events;
+
+	if (wanted < LOOP_CLIENTS_PER_TURN)
+		wanted = LOOP_CLIENTS_PER_TURN;
+	if (wanted <= loop->event_capacity)
+		return 0;
+	events = reallocarray(loop->events, 2 * (size_t)wanted, sizeof(*events));
+	if (events == NULL)
+		return -ENOMEM;
+	loop->events = events;
+	loop->event_capacity = 2 * wanted;
+	return 0;
+}
+
+static int add_own(struct loop *loop, int fd, uint64_t data, uint32_t events) {
+	struct epoll_event event = {.events = events, .data.u64 = data};
+
+	if (fd < 0)
+		return neg_errno();
+	if (epoll_ctl(loop->epolls[LOOP_OVERLAY], EPOLL_CTL_ADD, fd, &event) != 0)
+		return neg_errno();
+	return 0;
+}
+
+int loop_create(const struct clock *clock, struct loop **ret_loop) {
+	struct loop *loop = calloc(1, sizeof(*loop));
+	int err;
+
+	if (loop == NULL)
+		return -ENOMEM;
+	loop->clock = clock;
+	loop->now_ns = clock_now_ns(clock);
+	loop->armed_ns = UINT64_MAX;
+	loop->first_free = NO_SLOT;
+	loop->timer_fd = -1;
+	for (unsigned rank = 0; rank < LOOP_RANK_COUNT; rank++)
+		loop->epolls[rank] = epoll_create1(EPOLL_CLOEXEC);
+	err = loop->epolls[LOOP_OVERLAY] < 0 ? neg_errno() : grow_events(loop);
+	if (err == 0)
+		err = add_own(loop, loop->epolls[LOOP_CLIENTS], DATA_CLIENTS, EPOLLIN);
+	if (err != 0)
+		goto fail;
+	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	// By edge: it is never read, setting it anew makes it quiet.
+	err = add_own(loop, loop->timer_fd, DATA_TIMER, EPOLLIN | EPOLLET);
+	if (err != 0)
+		goto fail;
+	*ret_loop = loop;
+	return 0;
+fail:
+	loop_destroy(loop);
+	return err;
+}
+
+struct loop *loop_destroy(struct loop *loop) {
+	if (loop == NULL)
+		return NULL;
+	for (unsigned rank = 0; rank < LOOP_RANK_COUNT; rank++) {
+		if (loop->epolls[rank] >= 0)
+			close(loop->epolls[rank]);
+	}
+	if (loop->timer_fd >= 0)
+		close(loop->timer_fd);
+	free(loop->slots);
+	free(loop->events);
+	free(loop->heap);
+	free(loop);
+	return NULL;
+}
+
+static int grow_slots(struct loop *loop) {
+	uint32_t count = loop->slot_count > 0 ? 2 * loop->slot_count : 16;
+	struct slot *slots;
+
+	if (count > SOURCES_MAX)
+		return -ENOMEM;
+	slots = reallocarray(loop->slots, count, sizeof(*slots));
+	if (slots == NULL)
+		return -ENOMEM;
+	for (uint32_t n = loop->slot_count; n < count; n++)
+		slots[n] = (struct slot){.next_free = n + 1 < count ? n + 1 : NO_SLOT};
+	loop->first_free = loop->slot_count;
+	loop->slots = slots;
+	loop->slot_count = count;
+	return 0;
+}
+
+static uint64_t data_of(const struct loop *loop, uint32_t slot) {
+	return (uint64_t)loop->slots[slot].generation << 32 | slot;
+}
+
+int loop_add(struct loop *loop, struct loop_source *source) {
+	struct epoll_event event = {.events = source->events};
+	uint32_t slot;
+	int err = 0;
+
+	must(source->loop == NULL && source->rank < LOOP_RANK_COUNT);
+	if (loop->first_free == NO_SLOT)
+		err = grow_slots(loop);
+	if (err == 0)
+		err = grow_events(loop);
+	if (err != 0)
+		return err;
+	slot = loop->first_free;
+	event.data.u64 = data_of(loop, slot);
+	if (epoll_ctl(loop->epolls[source->rank], EPOLL_CTL_ADD, source->fd, &event) != 0)
+		return neg_errno();
+	loop->first_free = loop->slots[slot].next_free;
+	loop->slots[slot].source = source;
+	loop->overlay_count += source->rank == LOOP_OVERLAY;
+	source->slot = slot;
+	source->loop = loop;
+	return 0;
+}
+
+void loop_want(struct loop_source *source, uint32_t events) {
+	struct loop *loop = source->loop;
+	struct epoll_event event = {.events = events};
+	int result;
+
+	must(loop != NULL);
+	if (events == source->events)
+		return;
+	source->events = events;
+	event.data.u64 = data_of(loop, source->slot);
+	result = epoll_ctl(loop->epolls[source->rank], EPOLL_CTL_MOD, source->fd, &event);
+	must(result == 0);
+}
+
+void loop_remove(struct loop_source *source) {
+	struct loop *loop = source->loop;
+	struct slot *slot;
+	int result;
+
+	if (loop == NULL)
+		return;
+	result = epoll_ctl(loop->epolls[source->rank], EPOLL_CTL_DEL, source->fd, NULL);
+	must(result == 0); // else it was closed before, and events may still come
+	slot = &loop->slots[source->slot];
+	slot->source = NULL;
+	slot->generation++;
+	slot->next_free = loop->first_free;
+	loop->first_free = source->slot;
+	loop->overlay_count -= source->rank == LOOP_OVERLAY;
+	source->loop = NULL;
+}
+
+static void heap_put(struct loop *loop, uint32_t place, struct loop_timer *timer) {
+	loop->heap[place] = timer;
+	timer->place = place;
+}
+
+// The timer belongs at this place or nearer to the top.
+static void heap_rise(struct loop *loop, uint32_t place, struct loop_timer *timer) {
+	while (place > 1 && loop->heap[place / 2]->at_ns > timer->at_ns) {
+		heap_put(loop, place, loop->heap[place / 2]);
+		place /= 2;
+	}
+	heap_put(loop, place, timer);
+}
+
+// Or further from it.
+static void heap_sink(struct loop *loop, uint32_t place, struct loop_timer *timer) {
+	uint32_t child;
+
+	for (; 2 * place <= loop->timer_count; place = child) {
+		child = 2 * place;
+		if (child < loop->timer_count &&
+		    loop->heap[child + 1]->at_ns < loop->heap[child]->at_ns)
+			child++;
+		if (loop->heap[child]->at_ns >= timer->at_ns)
+			break;
+		heap_put(loop, place, loop->heap[child]);
+	}
+	heap_put(loop, place, timer);
+}
+
+static void heap_settle(struct loop *loop, uint32_t place, struct loop_timer *timer) {
+	if (place > 1 && loop->heap[place / 2]->at_ns > timer->at_ns)
+		heap_rise(loop, place, timer);
+	else
+		heap_sink(loop, place, timer);
+}
+
+static int grow_heap(struct loop *loop) {
+	uint32_t capacity = loop->heap_capacity > 0 ? 2 * loop->heap_capacity : 16;
+	struct loop_timer **heap;
+
+	if (loop->timer_count + 1 < loop->heap_capacity)
+		return 0;
+	if (capacity > SOURCES_MAX)
+		return -ENOMEM;
+	heap = reallocarray(loop->heap, capacity, sizeof(struct loop_timer *));
+	if (heap == NULL)
+		return -ENOMEM;
+	loop->heap = heap;
+	loop->heap_capacity = capacity;
+	return 0;
+}
+
+int loop_timer_set(struct loop *loop, struct loop_timer *timer, uint64_t at_ns) {
+	int err;
+
+	if (timer->place != 0) {
+		timer->at_ns = at_ns;
+		heap_settle(loop, timer->place, timer);
+		return 0;
+	}
+	err = grow_heap(loop);
+	if (err != 0)
+		return err;
+	timer->at_ns = at_ns;
+	heap_rise(loop, ++loop->timer_count, timer);
+	return 0;
+}
+
+void loop_timer_cancel(struct loop *loop, struct loop_timer *timer) {
+	uint32_t place = timer->place;
+	struct loop_timer *last;
+
+	if (place == 0)
+		return;
+	must(place <= loop->timer_count && loop->heap[place] == timer);
+	timer->place = 0;
+	last = loop->heap[loop->timer_count--];
+	if (last != timer)
+		heap_settle(loop, place, last);
+}
+
+void loop_defer(struct loop *loop, struct loop_job *job) {
+	if (job->queued)
+		return;
+	job->queued = true;
+	job->next = NULL;
+	if (loop->jobs.first == NULL)
+		loop->jobs.first = job;
+	else
+		loop->jobs.last->next = job;
+	loop->jobs.last = job;
+}
+
+static bool job_unlink(struct job_list *jobs, struct loop_job *job) {
+	struct loop_job *before = NULL;
+
+	for (struct loop_job *at = jobs->first; at != job; at = at->next) {
+		if (at == NULL)
+			return false;
+		before = at;
+	}
+	if (before == NULL)
+		jobs->first = job->next;
+	else
+		before->next = job->next;
+	if (jobs->last == job)
+		jobs->last = before;
+	return true;
+}
+
+void loop_undefer(struct loop *loop, struct loop_job *job) {
+	if (!job->queued)
+		return;
+	if (!job_unlink(&loop->running, job))
+		job_unlink(&loop->jobs, job);
+	job->queued = false;
+}
+
+uint64_t loop_now_ns(const struct loop *loop) {
+	return loop->now_ns;
+}
+
+uint64_t loop_clock_ns(const struct loop *loop) {
+	return clock_now_ns(loop->clock);
+}
+
+static uint64_t next_timer_ns(const struct loop *loop) {
+	return loop->timer_count > 0 ? loop->heap[1]->at_ns : UINT64_MAX;
+}
+
+// So that the wait ends with the first timer.
+static int arm(struct loop *loop) {
+	uint64_t at_ns = next_timer_ns(loop);
+	struct itimerspec spec = {0};
+
+	if (at_ns == loop->armed_ns || clock_source(loop->clock) == CLOCK_SOURCE_FAKE)
+		return 0;
+	if (at_ns != UINT64_MAX) {
+		spec.it_value.tv_sec = (time_t)(at_ns / NS_PER_SEC);
+		spec.it_value.tv_nsec = (long)(at_ns % NS_PER_SEC);
+	}
+	if (timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) != 0)
+		return neg_errno();
+	loop->armed_ns = at_ns;
+	return 0;
+}
+
+static int wait_on(struct loop *loop, enum loop_rank rank, uint32_t count_max, int timeout_ms) {
+	int n = epoll_wait(loop->epolls[rank], loop->events, (int)count_max, timeout_ms);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : neg_errno();
+	return n;
+}
+
+static void serve(struct loop *loop, const struct epoll_event *event) {
+	uint32_t slot = (uint32_t)event->data.u64;
+	struct loop_source *source = loop->slots[slot].source;
+	uint32_t events;
+
+	if (source == NULL || loop->slots[slot].generation != event->data.u64 >> 32)
+		return;
+	// Another handler of this turn may have changed what it waits for.
+	events = event->events & (source->events | EPOLLERR | EPOLLHUP);
+	if (events == 0)
+		return;
+	loop->counters.events++;
+	source->ready(source, events);
+}
+
+// Handlers may add sources and so move the events: they are copied, one at a time.
+static bool serve_overlay(struct loop *loop, int count) {
+	bool clients = false;
+	struct epoll_event event;
+
+	for (int n = 0; n < count; n++) {
+		event = loop->events[n];
+		if (event.data.u64 == DATA_CLIENTS)
+			clients = true;
+		else if (event.data.u64 == DATA_TIMER)
+			loop->armed_ns = 0;
+		else
+			serve(loop, &event);
+	}
+	return clients;
+}
+
+static int serve_clients(struct loop *loop) {
+	int count = wait_on(loop, LOOP_CLIENTS, LOOP_CLIENTS_PER_TURN, 0);
+	struct epoll_event event;
+
+	loop->counters.clients_full += count == LOOP_CLIENTS_PER_TURN;
+	for (int n = 0; n < count; n++) {
+		event = loop->events[n];
+		serve(loop, &event);
+	}
+	return count < 0 ? count : 0;
+}
+
+static void run_jobs(struct loop *loop) {
+	struct loop_job *job;
+
+	loop->running = loop->jobs;
+	loop->jobs = (struct job_list){0};
+	while ((job = loop->running.first) != NULL) {
+		loop->running.first = job->next;
+		job->queued = false;
+		job->run(job);
+	}
+}
+
+// No more than were set when it began, so that one that always sets itself to now ends.
+static void run_timers(struct loop *loop) {
+	struct loop_timer *timer;
+	uint64_t late_ns;
+
+	for (uint32_t n = loop->timer_count; n > 0; n--) {
+		if (next_timer_ns(loop) > loop->now_ns || next_timer_ns(loop) == UINT64_MAX)
+			return;
+		timer = loop->heap[1];
+		loop_timer_cancel(loop, timer);
+		late_ns = loop_clock_ns(loop) - timer->at_ns;
+		if (late_ns > loop->counters.timer_late_longest_ns)
+			loop->counters.timer_late_longest_ns = late_ns;
+		loop->counters.timers++;
+		timer->expired(timer, loop->now_ns);
+	}
+}
+
+static void count_turn(struct loop *loop) {
+	uint64_t took_ns = loop_clock_ns(loop) - loop->now_ns;
+
+	loop->counters.turns++;
+	loop->counters.busy_ns += took_ns;
+	if (took_ns > loop->counters.turn_longest_ns)
+		loop->counters.turn_longest_ns = took_ns;
+}
+
+int loop_turn(struct loop *loop, int timeout_ms) {
+	int err = 0;
+	int count;
+
+	// A timer that has come needs no timerfd to end the wait.
+	if (loop->jobs.first != NULL || next_timer_ns(loop) <= loop_clock_ns(loop))
+		timeout_ms = 0;
+	else
+		err = arm(loop);
+	if (err != 0)
+		return err;
+	count = wait_on(loop, LOOP_OVERLAY, loop->overlay_count + 2, timeout_ms);
+	if (count < 0)
+		return count;
+	loop->now_ns = loop_clock_ns(loop);
+	if (serve_overlay(loop, count))
+		err = serve_clients(loop);
+	run_jobs(loop);
+	run_timers(loop);
+	count_turn(loop);
+	return err;
+}
+
+int loop_run(struct loop *loop) {
+	int err = 0;
+
+	while (err == 0 && !loop->stopped)
+		err = loop_turn(loop, -1);
+	loop->stopped = false;
+	return err;
+}
+
+void loop_stop(struct loop *loop) {
+	loop->stopped = true;
+}
+
+const struct loop_counters *loop_counters(const struct loop *loop) {
+	return &loop->counters;
+}
+
+void loop_counters_reset_longest(struct loop *loop) {
+	loop->counters.turn_longest_ns = 0;
+	loop->counters.timer_late_longest_ns = 0;
+}
