@@ -32,18 +32,6 @@ enum message_type {
 	MESSAGE_TYPE_COUNT,
 };
 
-// What a link is used for; exchanged in INIT and BEAT so that either side knows when the
-// other still wants it.
-#define RAS_USE_NEXT 0x0001
-#define RAS_USE_PREV 0x0002
-#define RAS_USE_FALLBACK_NEXT 0x0004
-#define RAS_USE_FALLBACK_PREV 0x0008
-#define RAS_USE_CHECK 0x0010u		  // looked at on somebody's behalf, or rediscovered
-#define RAS_USE_LEVEL(k) (0x0100u << (k)) // long ring of level k, opened by the user's side
-#define RAS_USE_RING (RAS_USE_NEXT | RAS_USE_PREV | RAS_USE_FALLBACK_NEXT | RAS_USE_FALLBACK_PREV)
-#define RAS_USE_LONG 0xffffff00u
-#define RAS_LEVELS_MAX 20
-
 #define MESSAGE_INIT_JOIN 0x01 // send me the table, and a start number if mine is 0
 
 struct message_init {

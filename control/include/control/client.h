@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The client protocol: lines in; tables, JSON and NCCL's reports out.
+//
+// Served on TCP (loopback; everybody, read-only) and on a Unix socket (everybody for what only
+// reads; root, the agent's own user and one group for the rest, by the kernel's word on who
+// connected). It runs on the loop's thread in the rank LOOP_CLIENTS: a command that has much to
+// say says it in steps, at most one a turn.
+//
+// A line ends in "\n", a "\r" before it is dropped; commands are case-insensitive. A line of
+// CLIENT_LINE_BYTES_MAX bytes without its end closes the connection. Several lines may come at
+// once; each is answered before the next is looked at.
+//
+// NCCL's commands, as its RAS speaks them (client protocol 2):
+//
+//	CLIENT PROTOCOL x	"SERVER PROTOCOL 2"
+//	TIMEOUT seconds		"OK"; for questions to all nodes, 0: as long as it takes
+//	SET FORMAT text|json	"OK"
+//	[VERBOSE ]STATUS	the report, whose end is the end of the connection
+//	MONITOR [groups]	"OK", then events; lifecycle, trace, all
+//	what is unknown		"ERROR: Unknown command ..."
+//
+// Tocsin's own, each answered in the format that was set:
+//
+//	PEERS [state]		HEALTH [node]		EVENTS [since]		LINKS
+//	COMMS			WHY node		PING node		COUNTERS
+//	NODE node command	one of these or a STATUS, put to another node
+//	REPORT node reason	MAINT node on|off	FORGET node		LOG level
+//
+// How a client sees the end: in text the last line is "OK", or the only line is "ERROR: " and
+// why (no other line is or begins like that); in JSON the whole answer is one line, an object,
+// which has the key "error" if it failed.
+#pragma once
+
+#include <lib/sockaddr.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct client_server;
+struct loop;
+struct overlay;
+struct overlay_served;
+
+#define CLIENT_LINE_BYTES_MAX 1024
+#define CLIENT_DETAIL_BYTES 256
+
+struct client_config {
+	struct sock_addr listen; // port 0: any; SOCK_ADDR_NONE: no TCP
+	const char *socket_path; // NULL: none
+	mode_t socket_mode;
+	bool has_group;
+	gid_t group; // whose members may do everything on the Unix socket
+	uint32_t clients_max;
+	uint64_t idle_ns;    // between two complete lines
+	uint64_t drain_ns;   // for what was sent to a client to be taken by it
+	uint32_t asks_per_s; // questions to other nodes, per user; TCP is one user
+	uint32_t asks_burst;
+	const char *version; // of the product
+	const char *cluster;
+};
+
+// With the defaults: no listener, 64 clients, five minutes, ten seconds, 5 and 10.
+void client_config_init(struct client_config *config);
+
+// Listens, and answers what other nodes ask this one (overlay_server()). Strings are copied.
+// A Unix socket that nobody answers on is taken over. -errno, and what failed in words:
+// -EADDRINUSE (somebody answers there), -ENAMETOOLONG, -ENOMEM, ...
+int client_server_create(
+	struct loop *loop,
+	const struct client_config *config,
+	struct overlay *overlay,
+	char ret_detail[static CLIENT_DETAIL_BYTES],
+	struct client_server **ret_server
+);
+// Every client is closed at once. Before the overlay and the loop are destroyed.
+struct client_server *client_server_destroy(struct client_server *server);
+
+// Where TCP is served, with the port the kernel chose; SOCK_ADDR_NONE if it is not.
+struct sock_addr client_server_address(const struct client_server *server);
+
+// An overlay_serve_fn, ctx the server: "text|json timeout command", where timeout is in seconds
+// or "-", answered by the bytes of the client protocol. Commands that only read.
+void client_serve(void *ctx, struct overlay_served *served, const char *line);
+
+struct client_counters {
+	uint64_t accepted, turned_away, accept_failures;
+	uint64_t lines, lines_unknown, lines_denied, lines_too_long;
+	uint64_t reports, asks_refused, remote_served;
+	uint64_t monitor_events, monitor_lost;
+	uint64_t closed_idle, closed_slow;
+	uint32_t clients; // now
+};
+
+const struct client_counters *client_counters(const struct client_server *server);
