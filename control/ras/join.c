@@ -11,19 +11,35 @@
 #define ROUNDS_PER_EVENT 15		 // that nobody answers is said again so often
 #define MERGE_GAP_NS (10 * RAS_NS_PER_SEC)
 
+static bool seed_is_self(const struct ras *ras, const struct sock_addr *seed) {
+	return sock_addr_equal(seed, &ras_self(ras)->record->address);
+}
+
+static int seeds_copy(
+	struct ras *ras, const struct sock_addr *seeds, uint32_t count, struct join_seed **ret_copy
+) {
+	struct join_seed *copy = NULL;
+
+	if (count > 0) {
+		copy = memory_allocate(&ras->memory, count * sizeof(*copy));
+		if (copy == NULL)
+			return -ENOMEM;
+	}
+	for (uint32_t n = 0; n < count; n++)
+		copy[n] = (struct join_seed){.address = seeds[n]};
+	*ret_copy = copy;
+	return 0;
+}
+
 int join_init(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
 	struct join *join = &ras->join;
+	int err;
 
 	*join = (struct join){.ask_ns = RAS_NEVER};
-	if (count == 0)
-		return 0;
-	join->seeds = memory_allocate(&ras->memory, count * sizeof(*join->seeds));
-	if (join->seeds == NULL)
-		return -ENOMEM;
-	for (uint32_t n = 0; n < count; n++)
-		join->seeds[n] = (struct join_seed){.address = seeds[n]};
-	join->seed_count = count;
-	return 0;
+	err = seeds_copy(ras, seeds, count, &join->seeds);
+	if (err == 0)
+		join->seed_count = count;
+	return err;
 }
 
 void join_fini(struct ras *ras) {
@@ -33,8 +49,26 @@ void join_fini(struct ras *ras) {
 	join->seeds = NULL;
 }
 
-static bool seed_is_self(const struct ras *ras, const struct sock_addr *seed) {
-	return sock_addr_equal(seed, &ras_self(ras)->record->address);
+int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
+	struct join *join = &ras->join;
+	struct join_seed *copy;
+	int err;
+
+	if (count > RAS_SEEDS_MAX)
+		return -EINVAL;
+	err = seeds_copy(ras, seeds, count, &copy);
+	if (err != 0)
+		return err;
+	join_fini(ras);
+	join->seeds = copy;
+	join->seed_count = count;
+	// A round under way goes on with the new ones; whether we are the first of them to found a
+	// ring is found out anew.
+	join->seed_next = 0;
+	join->is_seed = false;
+	for (uint32_t n = 0; n < count; n++)
+		join->is_seed = join->is_seed || seed_is_self(ras, &copy[n].address);
+	return 0;
 }
 
 static void join_reset(struct ras *ras) {

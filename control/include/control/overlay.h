@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct journal;
 struct loop;
 struct overlay;
 struct seal_keys;
+struct state;
 struct transport;
 
 struct overlay_config {
@@ -28,7 +28,7 @@ struct overlay_config {
 	const struct seal_keys *keys;
 	struct sock_addr listen;
 	const char *interface;
-	const char *state_directory; // NULL: none, nothing is kept over a restart
+	struct state *state; // NULL: nothing is kept over a restart
 	uint32_t conns_max;
 };
 
@@ -41,7 +41,8 @@ int overlay_create(
 );
 struct overlay *overlay_destroy(struct overlay *overlay);
 
-// Begins to join through these, which may be none; called again, they replace those of before.
+// Begins to join through these, which may be none: then this node is a ring of its own. Called
+// again, they replace those of before. Until the first call nobody is let in.
 void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count);
 // Says goodbye; `done` is called once everything is said, or after the profile's close_ns.
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx);
@@ -51,6 +52,8 @@ const struct ras *overlay_ras(const struct overlay *overlay);
 uint64_t overlay_now_ns(const struct overlay *overlay);
 const struct transport *overlay_transport(const struct overlay *overlay);
 struct sock_addr overlay_address(const struct overlay *overlay);
+// NULL if there is none.
+const struct state *overlay_state(const struct overlay *overlay);
 // The time of day at which now_ns was or will be, as far as the present clock knows.
 int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns);
 
@@ -84,7 +87,8 @@ struct overlay_answer {
 void overlay_answer_put(struct overlay_answer *answer);
 
 struct overlay_question {
-	// Once, never from inside overlay_ask_all(). The reference passes to the callee.
+	// Once, never from inside overlay_ask_all(). The reference passes to the callee, who puts an
+	// answer that says err back at once.
 	void (*answered)(struct overlay_question *question, struct overlay_answer *answer);
 	struct overlay_question *next; // private, as the rest
 	struct overlay *overlay;

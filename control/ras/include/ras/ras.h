@@ -88,6 +88,11 @@ struct ras *ras_destroy(struct ras *ras);
 // that begin with a standing ring, and for a table kept over a restart. Before ras_start().
 int ras_preload(struct ras *ras, struct ras_record *const *records, uint32_t count);
 
+// Joins through these addresses from now on, instead of those of before: a list that was read
+// anew, a name that resolves to another address. Any time. -EINVAL (more than RAS_SEEDS_MAX) or
+// -ENOMEM, and those of before stay.
+int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count);
+
 // Begins to join. To be called once, before any other input.
 void ras_start(struct ras *ras, uint64_t now_ns);
 // Announces that we leave; links close softly. ras_gone() turns true when nothing is open.

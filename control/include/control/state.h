@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an agent remembers over a restart, in its state directory: how often it was started, and
+// the events of its past.
+//
+//	lock     held for as long as the agent runs, with its pid
+//	start    the start counter, replaced whole
+//	journal  one JSON object a line; journal.1 is the one before, so the size is bounded
+//
+// Reading happens in state_open(), before the loop runs. After that only a thread of its own
+// touches the disk: a full or hanging one costs events, which are counted, and never a keep-alive.
+#pragma once
+
+#include <ras/event.h>
+
+#include <stdint.h>
+
+struct state;
+
+#define STATE_EARLIER_MAX 4096	// events of earlier runs kept in memory
+#define STATE_QUEUE_EVENTS 1024 // not written yet; more are lost
+#define STATE_DETAIL_BYTES 256
+
+struct state_event {
+	int64_t realtime_ns; // UNIX time
+	struct ras_event event;
+};
+
+// Makes the directory if its parent exists. -EBUSY: another agent holds it. On failure *ret_detail
+// says what failed, with the path. A counter or journal that cannot be read is begun anew, and
+// logged.
+int state_open(
+	const char *directory,
+	uint64_t journal_bytes_max,
+	char ret_detail[static STATE_DETAIL_BYTES],
+	struct state **ret_state
+);
+// Waits for what is queued to be written, at most 2 s.
+struct state *state_close(struct state *state);
+
+// The number of this start: one more than the last one kept; 0 if it could not be kept.
+uint64_t state_start(const struct state *state);
+// The cluster knew a larger one.
+void state_keep_start(struct state *state, uint64_t start);
+
+// Never waits.
+void state_journal(struct state *state, const struct state_event *event);
+
+// The latest events of earlier runs, oldest first. They do not change.
+uint32_t state_earlier(const struct state *state, const struct state_event **ret_events);
+
+struct state_counters {
+	uint64_t events_written, events_lost, write_failures;
+};
+
+void state_counters(const struct state *state, struct state_counters *ret_counters);

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Questions to everybody: one of a kind at a time, its answer merged once and shared.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/must.h>
+#include <lib/wire.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void overlay_answer_put(struct overlay_answer *answer) {
+	if (answer == NULL || --answer->references > 0)
+		return;
+	free((void *)(uintptr_t)answer->result.missing);
+	free(answer->conns);
+	ras_comms_destroy(answer->comms);
+	ras_healths_destroy(answer->healths);
+	ras_paths_destroy(answer->paths);
+	free(answer);
+}
+
+static void answer_all(struct overlay_ask *ask, struct overlay_answer *answer) {
+	struct overlay_question *question;
+
+	while ((question = ask->waiting) != NULL) {
+		ask->waiting = question->next;
+		question->overlay = NULL;
+		answer->references++;
+		question->answered(question, answer);
+	}
+}
+
+// One part of one node; what cannot be read is left out and counted.
+static int add_part(struct overlay_answer *answer, const struct ras_collected_part *part) {
+	switch (answer->kind) {
+	case RAS_COLLECT_CONNS:
+		return ras_conns_add(answer->conns, part);
+	case RAS_COLLECT_COMMS:
+		return ras_comms_add(answer->comms, part);
+	case RAS_COLLECT_HEALTH:
+		return ras_healths_add(answer->healths, part);
+	case RAS_COLLECT_PATHS:
+		return ras_paths_add(answer->paths, part);
+	case RAS_COLLECT_KIND_END:
+		break;
+	}
+	return -EINVAL;
+}
+
+static int make_table(struct overlay *overlay, struct overlay_answer *answer) {
+	switch (answer->kind) {
+	case RAS_COLLECT_CONNS:
+		answer->conns = calloc(1, sizeof(*answer->conns));
+		return answer->conns != NULL ? 0 : -ENOMEM;
+	case RAS_COLLECT_COMMS:
+		return ras_comms_create(&overlay->memory, &answer->comms);
+	case RAS_COLLECT_HEALTH:
+		return ras_healths_create(&overlay->memory, &answer->healths);
+	case RAS_COLLECT_PATHS:
+		return ras_paths_create(&overlay->memory, &answer->paths);
+	case RAS_COLLECT_KIND_END:
+		break;
+	}
+	return -EINVAL;
+}
+
+static void settle(struct overlay_answer *answer) {
+	if (answer->comms != NULL)
+		ras_comms_settle(answer->comms);
+	if (answer->healths != NULL)
+		ras_healths_settle(answer->healths);
+	if (answer->paths != NULL)
+		ras_paths_settle(answer->paths);
+}
+
+static int
+merge(struct overlay *overlay,
+      struct overlay_answer *answer,
+      const struct ras_collective_result *result) {
+	size_t missing_size = result->missing_count * sizeof(*result->missing);
+	struct ras_missing_peer *missing = malloc(missing_size + 1);
+	struct ras_collected_cursor cursor = {0};
+	struct ras_collected_part part;
+	int err;
+
+	answer->result = *result;
+	answer->result.collected = NULL;
+	answer->result.missing = missing;
+	if (missing == NULL)
+		return -ENOMEM;
+	memcpy(missing, result->missing, missing_size);
+	err = make_table(overlay, answer);
+	while (err == 0 && ras_collected_next(result->collected, &cursor, &part)) {
+		if (add_part(answer, &part) != 0)
+			answer->bad_parts++;
+	}
+	settle(answer);
+	return err;
+}
+
+// Asked from inside the core, which must not be called back into: those who waited are told at
+// the end of the turn.
+void overlay_collected(struct overlay *overlay, const struct ras_collective_result *result) {
+	struct overlay_answer *answer;
+	struct overlay_ask *ask;
+
+	must(result->kind < RAS_COLLECT_KIND_END);
+	ask = &overlay->asks[result->kind];
+	if (!ask->running || ask->id != result->id)
+		return;
+	ask->running = false;
+	answer = calloc(1, sizeof(*answer));
+	if (answer == NULL) {
+		log_event(LOG_LEVEL_ERROR, "answer_lost", log_errno("error", ENOMEM));
+		return; // those who wait are told by the share job that nothing came
+	}
+	answer->references = 1;
+	answer->kind = (enum ras_collect_kind)result->kind;
+	answer->at_ns = overlay_clock_ns(overlay);
+	answer->err = merge(overlay, answer, result);
+	overlay_answer_put(ask->recent);
+	ask->recent = answer;
+	loop_defer(overlay->loop, &overlay->share);
+}
+
+static void share(struct loop_job *job) {
+	struct overlay *overlay = container_of(job, struct overlay, share);
+	static struct overlay_answer none = {.references = 1, .err = -ENOMEM};
+
+	for (uint32_t kind = 0; kind < RAS_COLLECT_KIND_END; kind++) {
+		struct overlay_ask *ask = &overlay->asks[kind];
+
+		if (ask->running || ask->waiting == NULL)
+			continue;
+		answer_all(ask, ask->recent != NULL ? ask->recent : &none);
+	}
+}
+
+static bool is_fresh(const struct overlay *overlay, const struct overlay_ask *ask) {
+	return ask->recent != NULL && ask->recent->err == 0 &&
+	       overlay_now_ns(overlay) - ask->recent->at_ns < OVERLAY_SHARE_NS;
+}
+
+int overlay_ask_all(
+	struct overlay *overlay,
+	enum ras_collect_kind kind,
+	uint64_t timeout_ns,
+	struct overlay_question *question
+) {
+	struct overlay_ask *ask = &overlay->asks[kind];
+	int err;
+
+	must(kind > 0 && kind < RAS_COLLECT_KIND_END);
+	if (!ask->running && is_fresh(overlay, ask)) {
+		loop_defer(overlay->loop, &overlay->share);
+	} else if (!ask->running) {
+		overlay_answer_put(ask->recent);
+		ask->recent = NULL;
+		err = ras_collect(
+			overlay->ras, overlay_clock_ns(overlay), kind, timeout_ns, &ask->id
+		);
+		if (err != 0)
+			return err;
+		ask->running = true;
+	}
+	question->overlay = overlay;
+	question->kind = kind;
+	question->next = ask->waiting;
+	ask->waiting = question;
+	return 0;
+}
+
+void overlay_forget_question(struct overlay_question *question) {
+	struct overlay_question **at;
+
+	if (question->overlay == NULL)
+		return;
+	at = &question->overlay->asks[question->kind].waiting;
+	while (*at != NULL && *at != question)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = question->next;
+	question->overlay = NULL;
+}
+
+void overlay_contributor(
+	struct overlay *overlay, enum ras_collect_kind kind, overlay_contribute_fn *fn, void *ctx
+) {
+	overlay->contributors[kind] = (struct overlay_contributor){.fn = fn, .ctx = ctx};
+}
+
+bool overlay_contribute(
+	struct overlay *overlay, const struct ras_contribution *wanted, struct wire_writer *writer
+) {
+	const struct overlay_contributor *contributor;
+
+	if (wanted->kind >= RAS_COLLECT_KIND_END)
+		return false;
+	contributor = &overlay->contributors[wanted->kind];
+	return contributor->fn != NULL && contributor->fn(contributor->ctx, wanted, writer);
+}
+
+void overlay_ask_init(struct overlay *overlay) {
+	overlay->share.run = share;
+}
+
+void overlay_ask_fini(struct overlay *overlay) {
+	loop_undefer(overlay->loop, &overlay->share);
+	for (uint32_t kind = 0; kind < RAS_COLLECT_KIND_END; kind++) {
+		struct overlay_answer cancelled = {.references = 1, .err = -ECANCELED};
+
+		// Of automatic storage: nobody may keep a reference on what says that nothing came.
+		answer_all(&overlay->asks[kind], &cancelled);
+		must(cancelled.references == 1);
+		overlay_answer_put(overlay->asks[kind].recent);
+		overlay->asks[kind].recent = NULL;
+	}
+}

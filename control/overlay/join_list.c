@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "join_list.h"
+
+#include <control/loop.h>
+#include <lib/config.h>
+#include <lib/error.h>
+#include <lib/hostlist.h>
+#include <lib/must.h>
+#include <lib/parse.h>
+#include <lib/scoped.h>
+#include <ras/types.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define FILE_LINE_BYTES 512
+#define FILE_LINES_MAX 10000
+#define ERROR_BYTES (PARSE_ERROR_BYTES + 64)
+
+// What one pass found.
+struct pass {
+	struct sock_addr seeds[RAS_SEEDS_MAX];
+	uint32_t count;
+	uint32_t failures;
+	char error[ERROR_BYTES];
+};
+
+// Shared by the loop's side and the thread; whoever lets go last frees it, since the resolver may
+// be stuck for longer than an agent takes to end.
+struct shared {
+	pthread_mutex_t mutex;
+	pthread_cond_t wanted;
+	uint32_t references;
+	bool again, stop, done; // done: `pass` is the loop's to read
+	int eventfd;
+	struct pass pass;
+	char *text;
+	uint16_t default_port;
+	enum sock_addr_family prefer;
+};
+
+struct join_list {
+	struct loop_source source;
+	struct shared *shared;
+	struct join_list_ops ops;
+};
+
+static void shared_put(struct shared *shared) {
+	bool last;
+
+	pthread_mutex_lock(&shared->mutex);
+	last = --shared->references == 0;
+	pthread_mutex_unlock(&shared->mutex);
+	if (!last)
+		return;
+	if (shared->eventfd >= 0)
+		close(shared->eventfd);
+	free(shared->text);
+	pthread_mutex_destroy(&shared->mutex);
+	pthread_cond_destroy(&shared->wanted);
+	free(shared);
+}
+
+// The thread.
+
+static void pass_fail(struct pass *pass, const char *text, const char *reason) {
+	if (pass->failures++ == 0)
+		snprintf(
+			pass->error, sizeof(pass->error), "%s%s%s", text,
+			text[0] != '\0' ? ": " : "", reason
+		);
+}
+
+static void pass_resolve(struct pass *pass, const struct shared *shared, const char *text) {
+	struct parse_error error;
+	struct sock_addr addr;
+
+	if (pass->count == RAS_SEEDS_MAX)
+		return; // enough to find a ring through
+	if (sock_addr_resolve(
+		    text, strlen(text), shared->default_port, shared->prefer, &error, &addr
+	    ) == 0)
+		pass->seeds[pass->count++] = addr;
+	else
+		pass_fail(pass, "", error.text);
+}
+
+// Brackets that hold digits and ranges are a hostlist's; those of an IPv6 address hold a colon.
+static bool is_hostlist(const char *text) {
+	const char *open = strchr(text, '[');
+
+	return open != NULL && open != text;
+}
+
+// node[01-16]:28030 is node01:28030, node02:28030 and so on.
+static void pass_hostlist(struct pass *pass, const struct shared *shared, const char *text) {
+	const char *colon = strrchr(text, ':');
+	size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
+	struct parse_error error;
+	struct hostlist *hosts;
+
+	if (hostlist_expand(text, length, CONFIG_HOSTLIST_COUNT_MAX, &error, &hosts) != 0) {
+		pass_fail(pass, "", error.text);
+		return;
+	}
+	for (uint32_t n = 0; n < hostlist_count(hosts) && pass->count < RAS_SEEDS_MAX; n++) {
+		char name[HOSTLIST_NAME_LENGTH_MAX + 16];
+
+		snprintf(
+			name, sizeof(name), "%s%s", hostlist_name(hosts, n),
+			colon != NULL ? colon : ""
+		);
+		pass_resolve(pass, shared, name);
+	}
+	hostlist_destroy(hosts);
+}
+
+static void pass_name(struct pass *pass, const struct shared *shared, const char *text) {
+	if (is_hostlist(text))
+		pass_hostlist(pass, shared, text);
+	else
+		pass_resolve(pass, shared, text);
+}
+
+// The next item, without the blanks around it: up to a comma outside of brackets. False at the
+// end; *text moves on. An item may be empty.
+static bool item_next(const char **text, const char **ret_item, size_t *ret_length) {
+	const char *at = *text;
+	int depth = 0;
+
+	if (at == NULL)
+		return false;
+	at += strspn(at, " \t\r");
+	*ret_item = at;
+	for (; *at != '\0' && (*at != ',' || depth > 0); at++)
+		depth += *at == '[' ? 1 : *at == ']' ? -1 : 0;
+	*text = *at == ',' ? at + 1 : NULL;
+	*ret_length = (size_t)(at - *ret_item);
+	while (*ret_length > 0 && strchr(" \t\r", (*ret_item)[*ret_length - 1]) != NULL)
+		--*ret_length;
+	return true;
+}
+
+static void pass_items(
+	struct pass *pass,
+	const struct shared *shared,
+	const char *text,
+	void (*take)(struct pass *pass, const struct shared *shared, const char *item)
+) {
+	const char *item;
+	size_t length;
+
+	while (item_next(&text, &item, &length)) {
+		scoped_mem char *copy = strndup(item, length);
+
+		if (copy == NULL)
+			pass_fail(pass, "", "out of memory");
+		else if (length > 0)
+			take(pass, shared, copy);
+	}
+}
+
+static void pass_file(struct pass *pass, const struct shared *shared, const char *path) {
+	scoped_file FILE *file = fopen(path, "re");
+	char line[FILE_LINE_BYTES];
+
+	if (file == NULL) {
+		pass_fail(pass, path, strerrordesc_np(errno));
+		return;
+	}
+	for (int n = 0; n < FILE_LINES_MAX && fgets(line, sizeof(line), file) != NULL; n++) {
+		line[strcspn(line, "#\n")] = '\0';
+		pass_items(pass, shared, line, pass_name);
+	}
+}
+
+static void pass_item(struct pass *pass, const struct shared *shared, const char *text) {
+	if (text[0] == '/')
+		pass_file(pass, shared, text);
+	else
+		pass_name(pass, shared, text);
+}
+
+static int compare(const void *a, const void *b) {
+	return sock_addr_compare(a, b);
+}
+
+static void pass_make(struct pass *pass, const struct shared *shared) {
+	uint32_t kept = 0;
+
+	memset(pass, 0, sizeof(*pass));
+	pass_items(pass, shared, shared->text, pass_item);
+	qsort(pass->seeds, pass->count, sizeof(pass->seeds[0]), compare);
+	for (uint32_t n = 0; n < pass->count; n++) {
+		if (kept == 0 || !sock_addr_equal(&pass->seeds[kept - 1], &pass->seeds[n]))
+			pass->seeds[kept++] = pass->seeds[n];
+	}
+	pass->count = kept;
+}
+
+static void *resolver_main(void *argument) {
+	struct shared *shared = argument;
+	struct pass *pass = malloc(sizeof(*pass));
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&shared->mutex);
+	while (pass != NULL && !shared->stop) {
+		if (!shared->again) {
+			pthread_cond_wait(&shared->wanted, &shared->mutex);
+			continue;
+		}
+		shared->again = false;
+		pthread_mutex_unlock(&shared->mutex);
+		pass_make(pass, shared);
+		pthread_mutex_lock(&shared->mutex);
+		shared->pass = *pass;
+		shared->done = true;
+		if (write(shared->eventfd, &one, sizeof(one)) < 0)
+			must(errno == EAGAIN); // it is readable already
+	}
+	pthread_mutex_unlock(&shared->mutex);
+	free(pass);
+	shared_put(shared);
+	return NULL;
+}
+
+// The loop's side.
+
+static void resolved(struct loop_source *source, uint32_t events) {
+	struct join_list *list = (struct join_list *)source;
+	struct shared *shared = list->shared;
+	scoped_mem struct pass *pass = NULL;
+	uint64_t count;
+
+	(void)events;
+	if (read(source->fd, &count, sizeof(count)) < 0)
+		return;
+	pass = malloc(sizeof(*pass));
+	if (pass == NULL)
+		return;
+	pthread_mutex_lock(&shared->mutex);
+	*pass = shared->pass;
+	shared->done = false;
+	pthread_mutex_unlock(&shared->mutex);
+	list->ops.resolved(list->ops.ctx, pass->seeds, pass->count, pass->failures, pass->error);
+}
+
+void join_list_refresh(struct join_list *list) {
+	pthread_mutex_lock(&list->shared->mutex);
+	list->shared->again = true;
+	pthread_cond_signal(&list->shared->wanted);
+	pthread_mutex_unlock(&list->shared->mutex);
+}
+
+static int resolver_start(struct shared *shared) {
+	sigset_t all, before;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all); // signals are the loop's
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	shared->references++;
+	err = pthread_create(&thread, NULL, resolver_main, shared);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0) {
+		shared->references--;
+		return -err;
+	}
+	pthread_setname_np(thread, "tocsin-resolve");
+	pthread_detach(thread);
+	return 0;
+}
+
+int join_list_create(
+	struct loop *loop,
+	const char *text,
+	uint16_t default_port,
+	enum sock_addr_family prefer,
+	const struct join_list_ops *ops,
+	struct join_list **ret_list
+) {
+	struct join_list *list = calloc(1, sizeof(*list));
+	int err;
+
+	if (list == NULL)
+		return -ENOMEM;
+	list->shared = calloc(1, sizeof(*list->shared));
+	if (list->shared == NULL) {
+		free(list);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&list->shared->mutex, NULL);
+	pthread_cond_init(&list->shared->wanted, NULL);
+	list->ops = *ops;
+	list->shared->references = 1;
+	list->shared->default_port = default_port;
+	list->shared->prefer = prefer;
+	list->shared->again = true;
+	list->shared->text = strdup(text);
+	list->shared->eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	list->source = (struct loop_source
+	){.fd = list->shared->eventfd, .events = EPOLLIN, .rank = LOOP_OVERLAY, .ready = resolved};
+	err = list->shared->eventfd < 0 ? neg_errno() : 0;
+	if (list->shared->text == NULL)
+		err = -ENOMEM;
+	if (err == 0)
+		err = loop_add(loop, &list->source);
+	if (err == 0)
+		err = resolver_start(list->shared);
+	if (err != 0) {
+		join_list_destroy(list);
+		return err;
+	}
+	*ret_list = list;
+	return 0;
+}
+
+struct join_list *join_list_destroy(struct join_list *list) {
+	if (list == NULL)
+		return NULL;
+	loop_remove(&list->source);
+	pthread_mutex_lock(&list->shared->mutex);
+	list->shared->stop = true;
+	pthread_cond_signal(&list->shared->wanted);
+	pthread_mutex_unlock(&list->shared->mutex);
+	shared_put(list->shared);
+	free(list);
+	return NULL;
+}
+
+static int check_item(const char *item, size_t length, struct parse_error *error) {
+	struct hostlist *hosts;
+	struct sock_addr addr;
+	const char *colon;
+	int err;
+
+	if (length == 0)
+		return parse_fail(error, -EINVAL, item, length, "is an empty item");
+	if (item[0] == '/')
+		return 0; // a file may come later
+	if (memchr(item, '[', length) != NULL && item[0] != '[') {
+		colon = memrchr(item, ':', length);
+		err = hostlist_expand(
+			item, colon != NULL ? (size_t)(colon - item) : length,
+			CONFIG_HOSTLIST_COUNT_MAX, error, &hosts
+		);
+		if (err == 0)
+			hostlist_destroy(hosts);
+		return err;
+	}
+	// A name cannot be judged without asking, an address can.
+	if (item[0] == '[' || strspn(item, "0123456789.:") >= length)
+		return sock_addr_parse(item, length, 0, error, &addr);
+	return 0;
+}
+
+int join_list_check(const char *text, size_t length, struct parse_error *error) {
+	scoped_mem char *copy = strndup(text, length);
+	const char *rest = copy;
+	const char *item;
+	size_t item_length;
+	int err = 0;
+
+	if (copy == NULL)
+		return parse_fail(error, -ENOMEM, text, length, "is more than memory holds");
+	if (strlen(copy) == 0)
+		return 0; // nobody to join
+	while (err == 0 && item_next(&rest, &item, &item_length))
+		err = check_item(item, item_length, error);
+	return err;
+}

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/must.h>
+#include <lib/wire.h>
+
+#include <sodium.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HISTORY_EVENTS 4096
+#define PROVING_MAX 1024 // strangers on their way to prove the key
+#define PROVING_PER_SOURCE 64
+#define ACCEPTS_PER_SOURCE_PER_S 256
+#define SEEDS_ALONE_LOG_NS (60 * RAS_NS_PER_SEC)
+
+static void *memory_get(void *ctx, size_t size) {
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void memory_put(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+uint64_t overlay_clock_ns(struct overlay *overlay) {
+	return loop_clock_ns(overlay->loop);
+}
+
+// What the core asks for.
+
+static void op_open(void *ctx, uint32_t conn, const struct sock_addr *to) {
+	struct overlay *overlay = ctx;
+
+	transport_open(overlay->transport, conn, to);
+}
+
+static int op_send(void *ctx, uint32_t conn, const void *frame, size_t size) {
+	struct overlay *overlay = ctx;
+	int err = transport_send(overlay->transport, conn, frame, size);
+
+	// An end that the core has not been told of yet looks like a full queue until it is.
+	return err == 0 ? 0 : -EAGAIN;
+}
+
+static void op_close(void *ctx, uint32_t conn, enum ras_close how) {
+	struct overlay *overlay = ctx;
+
+	transport_close(overlay->transport, conn, how);
+}
+
+static void op_wake(void *ctx, uint64_t at_ns) {
+	struct overlay *overlay = ctx;
+
+	if (at_ns == RAS_NEVER)
+		loop_timer_cancel(overlay->loop, &overlay->wake);
+	else if (loop_timer_set(overlay->loop, &overlay->wake, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+}
+
+static enum log_level level_of(enum ras_event_kind kind) {
+	switch (kind) {
+	case RAS_EVENT_DEAD:
+	case RAS_EVENT_CONFLICT:
+	case RAS_EVENT_BRAKE_ON:
+	case RAS_EVENT_PAUSED:
+	case RAS_EVENT_DECLARED_DEAD:
+	case RAS_EVENT_JOIN_REFUSED:
+	case RAS_EVENT_LINK_STUCK:
+		return LOG_LEVEL_WARN;
+	case RAS_EVENT_LINK_UP:
+	case RAS_EVENT_LINK_DOWN:
+	case RAS_EVENT_LINK_RECOVERED:
+	case RAS_EVENT_LINK_DELAYED:
+	case RAS_EVENT_LINK_FALLBACK:
+		return LOG_LEVEL_DEBUG;
+	default:
+		return LOG_LEVEL_INFO;
+	}
+}
+
+static void op_event(void *ctx, const struct ras_event *event) {
+	struct overlay *overlay = ctx;
+	struct state_event kept = {.event = *event};
+
+	if (level_of(event->kind) != LOG_LEVEL_DEBUG || log_enabled(LOG_LEVEL_DEBUG))
+		log_event(
+			level_of(event->kind), "overlay",
+			log_str("event", ras_event_name(event->kind)), log_str("peer", event->name),
+			log_str("cause", ras_cause_name(event->cause)),
+			log_u64("value", event->value), log_u64("observers", event->observer_count)
+		);
+	if (overlay->state != NULL) {
+		kept.realtime_ns = overlay_realtime_ns(overlay, event->at_ns);
+		state_journal(overlay->state, &kept);
+		if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD)
+			loop_defer(overlay->loop, &overlay->keep_start);
+	}
+	for (struct overlay_listener *listener = overlay->listeners; listener != NULL;) {
+		struct overlay_listener *next = listener->next;
+
+		listener->event(listener, event);
+		listener = next;
+	}
+}
+
+// The core may be in the middle of a change when it tells us: its own number is asked for later.
+static void keep_start(struct loop_job *job) {
+	struct overlay *overlay = container_of(job, struct overlay, keep_start);
+	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay->ras));
+
+	if (start != state_start(overlay->state))
+		state_keep_start(overlay->state, start);
+}
+
+static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
+	(void)ctx;
+	// Everybody answers an echo, by taking it.
+	return delivery->port == OVERLAY_PORT_PING ? 0 : -ENOENT;
+}
+
+static void op_report(void *ctx, const struct ras_relay_report *report) {
+	struct overlay *overlay = ctx;
+
+	overlay_ping_report(overlay, report);
+}
+
+static bool
+op_contribute(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer) {
+	struct overlay *overlay = ctx;
+
+	return overlay_contribute(overlay, wanted, writer);
+}
+
+static void op_collected(void *ctx, const struct ras_collective_result *result) {
+	struct overlay *overlay = ctx;
+
+	overlay_collected(overlay, result);
+}
+
+static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size) {
+	(void)ctx;
+	(void)payload;
+	// A newer version's: nothing here has a use for it.
+	log_event(
+		LOG_LEVEL_DEBUG, "notice_ignored", log_u64("kind", kind), log_u64("origin", origin),
+		log_u64("bytes", size)
+	);
+}
+
+static const struct ras_ops core_ops = {
+	.open = op_open,
+	.send = op_send,
+	.close = op_close,
+	.wake = op_wake,
+	.event = op_event,
+	.deliver = op_deliver,
+	.report = op_report,
+	.contribute = op_contribute,
+	.collected = op_collected,
+	.notice = op_notice,
+};
+
+// What the sockets tell.
+
+static int on_accepted(void *ctx, const struct sock_addr *from, uint32_t *ret_conn) {
+	struct overlay *overlay = ctx;
+
+	if (!overlay->started)
+		return -EMFILE; // not to be joined through before we know with whom
+	return ras_conn_accepted(overlay->ras, overlay_clock_ns(overlay), from, ret_conn);
+}
+
+static void on_opened(void *ctx, uint32_t conn) {
+	struct overlay *overlay = ctx;
+
+	ras_conn_opened(overlay->ras, overlay_clock_ns(overlay), conn);
+}
+
+static void on_frame(void *ctx, uint32_t conn, const void *frame, size_t size) {
+	struct overlay *overlay = ctx;
+
+	ras_conn_frame(overlay->ras, overlay_clock_ns(overlay), conn, frame, size);
+}
+
+static void on_writable(void *ctx, uint32_t conn) {
+	struct overlay *overlay = ctx;
+
+	ras_conn_writable(overlay->ras, overlay_clock_ns(overlay), conn);
+}
+
+static void on_ended(void *ctx, uint32_t conn, enum ras_cause cause) {
+	struct overlay *overlay = ctx;
+
+	ras_conn_ended(overlay->ras, overlay_clock_ns(overlay), conn, cause);
+}
+
+static const struct transport_ops socket_ops = {
+	.accepted = on_accepted,
+	.opened = on_opened,
+	.frame = on_frame,
+	.writable = on_writable,
+	.ended = on_ended,
+};
+
+// Life.
+
+static void tick(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay *overlay = container_of(timer, struct overlay, wake);
+
+	(void)now_ns;
+	ras_tick(overlay->ras, overlay_clock_ns(overlay));
+}
+
+static int
+open_transport(struct overlay *overlay, const struct overlay_config *config, char *detail) {
+	const struct ras_profile *profile = config->profile;
+	struct transport_config transport = {
+		.keys = config->keys,
+		.cluster = config->cluster,
+		.listen = config->listen,
+		.source = config->listen,
+		.interface = config->interface,
+		.connect_ns = profile->connect_ns,
+		.proof_ns = profile->connect_ns,
+		.stuck_ns = profile->stuck_ns,
+		.close_ns = profile->close_ns,
+		.conns_max = config->conns_max,
+		.proving_max = PROVING_MAX,
+		.proving_per_source = PROVING_PER_SOURCE,
+		.accepts_per_source_per_s = ACCEPTS_PER_SOURCE_PER_S,
+	};
+
+	transport.source.port = 0;
+	if (sock_addr_is_any(&transport.source))
+		transport.source = (struct sock_addr){0};
+	return transport_create(
+		overlay->loop, &transport, &socket_ops, overlay, detail, &overlay->transport
+	);
+}
+
+static int open_core(struct overlay *overlay, const struct overlay_config *config, char *detail) {
+	struct ras_config core = {
+		.profile = config->profile,
+		.cluster = config->cluster,
+		.self = config->self,
+		.history_events = HISTORY_EVENTS,
+		.conns_max = config->conns_max,
+	};
+	int err;
+
+	randombytes_buf(&core.random_seed, sizeof(core.random_seed));
+	if (overlay->state != NULL)
+		core.self.start = state_start(overlay->state);
+	if (core.self.addresses[0].port == 0)
+		core.self.addresses[0].port = transport_address(overlay->transport).port;
+	err = ras_interner_create(&overlay->memory, &overlay->interner);
+	if (err == 0)
+		err = ras_create(
+			&core, &overlay->memory, overlay->interner, &core_ops, overlay,
+			&overlay->ras
+		);
+	if (err != 0)
+		snprintf(
+			detail, 256, "cannot set up the protocol core for node %s: %s",
+			core.self.name, strerrordesc_np(-err)
+		);
+	return err;
+}
+
+int overlay_create(
+	struct loop *loop,
+	const struct overlay_config *config,
+	char ret_detail[static 256],
+	struct overlay **ret_overlay
+) {
+	struct overlay *overlay = calloc(1, sizeof(*overlay));
+	int err;
+
+	must(sodium_init() >= 0);
+	if (overlay == NULL) {
+		snprintf(ret_detail, 256, "out of memory");
+		return -ENOMEM;
+	}
+	overlay->loop = loop;
+	overlay->state = config->state;
+	overlay->close_ns = config->profile->close_ns;
+	overlay->memory = (struct ras_memory){.allocate = memory_get, .release = memory_put};
+	overlay->wake.expired = tick;
+	overlay->keep_start.run = keep_start;
+	overlay_ask_init(overlay);
+	err = open_transport(overlay, config, ret_detail);
+	if (err == 0)
+		err = open_core(overlay, config, ret_detail);
+	if (err != 0) {
+		overlay_destroy(overlay);
+		return err;
+	}
+	*ret_overlay = overlay;
+	return 0;
+}
+
+struct overlay *overlay_destroy(struct overlay *overlay) {
+	if (overlay == NULL)
+		return NULL;
+	if (overlay->ras != NULL) {
+		overlay_ask_fini(overlay);
+		overlay_ping_fini(overlay);
+	}
+	loop_timer_cancel(overlay->loop, &overlay->wake);
+	loop_timer_cancel(overlay->loop, &overlay->leave_end);
+	loop_undefer(overlay->loop, &overlay->keep_start);
+	ras_destroy(overlay->ras);
+	transport_destroy(overlay->transport);
+	ras_interner_destroy(overlay->interner);
+	free(overlay);
+	return NULL;
+}
+
+void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
+	int err = ras_seeds(overlay->ras, seeds, count);
+
+	if (err != 0)
+		log_event(LOG_LEVEL_ERROR, "join_addresses_lost", log_errno("error", err));
+	if (overlay->started)
+		return;
+	overlay->started = true;
+	ras_start(overlay->ras, overlay_clock_ns(overlay));
+}
+
+static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay *overlay = container_of(timer, struct overlay, leave_end);
+
+	(void)now_ns;
+	overlay->left(overlay->left_ctx);
+}
+
+// Looks again soon whether everything has been said.
+static void leave_look(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay *overlay = container_of(timer, struct overlay, leave_end);
+	bool done = ras_gone(overlay->ras) && transport_closing(overlay->transport) == 0;
+
+	if (done || now_ns >= overlay->leave_by_ns ||
+	    loop_timer_set(overlay->loop, timer, now_ns + 5 * RAS_NS_PER_MS) != 0)
+		leave_ended(timer, now_ns);
+}
+
+void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) {
+	uint64_t now_ns = overlay_clock_ns(overlay);
+
+	overlay->left = done;
+	overlay->left_ctx = ctx;
+	overlay->leave_by_ns = now_ns + overlay->close_ns;
+	transport_deafen(overlay->transport);
+	if (overlay->started)
+		ras_leave(overlay->ras, now_ns);
+	overlay->leave_end.expired = leave_look;
+	if (loop_timer_set(overlay->loop, &overlay->leave_end, now_ns) != 0)
+		done(ctx);
+}
+
+// Questions about the present, and wishes.
+
+const struct ras *overlay_ras(const struct overlay *overlay) {
+	return overlay->ras;
+}
+
+uint64_t overlay_now_ns(const struct overlay *overlay) {
+	return loop_clock_ns(overlay->loop);
+}
+
+const struct transport *overlay_transport(const struct overlay *overlay) {
+	return overlay->transport;
+}
+
+struct sock_addr overlay_address(const struct overlay *overlay) {
+	return transport_address(overlay->transport);
+}
+
+const struct state *overlay_state(const struct overlay *overlay) {
+	return overlay->state;
+}
+
+int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns) {
+	struct timespec now;
+	int64_t realtime_ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	realtime_ns = (int64_t)now.tv_sec * (int64_t)RAS_NS_PER_SEC + now.tv_nsec;
+	return realtime_ns + ((int64_t)now_ns - (int64_t)overlay_now_ns(overlay));
+}
+
+void overlay_listen(struct overlay *overlay, struct overlay_listener *listener) {
+	listener->next = overlay->listeners;
+	overlay->listeners = listener;
+}
+
+void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener) {
+	struct overlay_listener **at = &overlay->listeners;
+
+	while (*at != NULL && *at != listener)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = listener->next;
+}
+
+int overlay_report(struct overlay *overlay, uint64_t subject, const char *reason) {
+	struct ras_evidence evidence = {
+		.source = RAS_SOURCE_REPORT,
+		.observer = ras_self_id(overlay->ras),
+		.subject = subject,
+	};
+	int err = ras_evidence(overlay->ras, overlay_clock_ns(overlay), &evidence);
+
+	log_event(
+		LOG_LEVEL_INFO, "report", log_u64("subject", subject), log_str("reason", reason),
+		log_errno("result", err)
+	);
+	return err;
+}
+
+int overlay_maint(struct overlay *overlay, uint64_t peer, bool on) {
+	return ras_maint(overlay->ras, overlay_clock_ns(overlay), peer, on);
+}
+
+int overlay_forget(struct overlay *overlay, uint64_t peer) {
+	return ras_forget(overlay->ras, overlay_clock_ns(overlay), peer);
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state_file.h"
+
+#include <control/state.h>
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/must.h>
+#include <lib/parse.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLOSE_WAIT_S 2
+#define JOURNAL_BYTES_MIN 65536
+
+struct state {
+	int directory;
+	int lock;
+	uint64_t start;
+	uint64_t journal_bytes_max; // of both files together
+	struct state_event *earlier;
+	uint32_t earlier_count;
+
+	pthread_t writer;
+	bool writer_runs;
+	// Under the mutex, which nobody holds while waiting for a disk.
+	pthread_mutex_t mutex;
+	pthread_cond_t wanted, idle;
+	struct state_event queue[STATE_QUEUE_EVENTS];
+	uint32_t queue_first, queue_count;
+	uint64_t start_wanted; // to be kept; 0: nothing
+	bool busy, stop;
+
+	_Atomic uint64_t written;  // writer: rw, others: ro; all counters relaxed, no order needed
+	_Atomic uint64_t lost;	   // loop: rw, others: ro
+	_Atomic uint64_t failures; // writer: rw, others: ro
+};
+
+static void count(_Atomic uint64_t *counter) {
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+// The writer: the only one to touch the disk once the loop runs.
+
+static void journal_rotate(struct state *state, int *fd) {
+	if (renameat(state->directory, "journal", state->directory, "journal.1") != 0)
+		count(&state->failures);
+	close(*fd);
+	*fd = -1;
+}
+
+static int journal_open(const struct state *state) {
+	return openat(
+		state->directory, "journal", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+		0600
+	);
+}
+
+// A line is written by one call, or, on a full disk, cut: the reader leaves such a line out.
+static bool journal_write(struct state *state, int *fd, const struct state_event *event) {
+	char line[STATE_LINE_BYTES_MAX];
+	int size = state_line_format(event, line, sizeof(line));
+	struct stat info;
+
+	if (*fd < 0)
+		*fd = journal_open(state);
+	if (size < 0 || *fd < 0 || fstat(*fd, &info) != 0)
+		return false;
+	if ((uint64_t)info.st_size + (uint64_t)size > state->journal_bytes_max / 2) {
+		journal_rotate(state, fd);
+		*fd = journal_open(state);
+	}
+	return *fd >= 0 && write(*fd, line, (size_t)size) == size;
+}
+
+static int start_keep(struct state *state, uint64_t start) {
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64 "\n", start);
+	return state_file_replace(state->directory, "start", text);
+}
+
+static void write_one(struct state *state, int *fd, const struct state_event *event) {
+	if (journal_write(state, fd, event)) {
+		count(&state->written);
+		return;
+	}
+	count(&state->failures);
+	log_event(
+		LOG_LEVEL_WARN, "journal_write_failed", log_errno("error", errno),
+		log_str("effect", "the event is not kept")
+	);
+}
+
+static void write_start(struct state *state, uint64_t start) {
+	int err = start_keep(state, start);
+
+	if (err != 0) {
+		count(&state->failures);
+		log_event(LOG_LEVEL_WARN, "start_counter_write_failed", log_errno("error", err));
+	}
+}
+
+static void *writer_main(void *argument) {
+	struct state *state = argument;
+	int fd = -1;
+
+	pthread_mutex_lock(&state->mutex);
+	for (;;) {
+		struct state_event event;
+		uint64_t start = state->start_wanted;
+		bool has_event = state->queue_count > 0;
+
+		if (!has_event && start == 0) {
+			state->busy = false;
+			pthread_cond_broadcast(&state->idle);
+			if (state->stop)
+				break;
+			pthread_cond_wait(&state->wanted, &state->mutex);
+			continue;
+		}
+		state->busy = true;
+		state->start_wanted = 0;
+		if (has_event) {
+			event = state->queue[state->queue_first];
+			state->queue_first = (state->queue_first + 1) % STATE_QUEUE_EVENTS;
+			state->queue_count--;
+		}
+		pthread_mutex_unlock(&state->mutex);
+		if (start != 0)
+			write_start(state, start);
+		if (has_event)
+			write_one(state, &fd, &event);
+		pthread_mutex_lock(&state->mutex);
+	}
+	pthread_mutex_unlock(&state->mutex);
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+static int writer_start(struct state *state) {
+	sigset_t all, before;
+	int err;
+
+	// Signals are the loop's.
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&state->writer, NULL, writer_main, state);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0)
+		return -err;
+	pthread_setname_np(state->writer, "tocsin-state");
+	state->writer_runs = true;
+	return 0;
+}
+
+// Opening.
+
+static void keep_earlier(struct state *state, uint32_t *seen, const struct state_event *event) {
+	state->earlier[(*seen)++ % STATE_EARLIER_MAX] = *event;
+}
+
+static void read_journal(struct state *state, const char *name, uint32_t *seen) {
+	int fd = openat(state->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	scoped_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[STATE_LINE_BYTES_MAX + 1];
+	uint64_t bad = 0;
+
+	if (file == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while (fgets(line, sizeof(line), file) != NULL) {
+		struct state_event event;
+
+		if (state_line_parse(line, strlen(line), &event) == 0)
+			keep_earlier(state, seen, &event);
+		else
+			bad++;
+	}
+	if (bad > 0)
+		log_event(
+			LOG_LEVEL_WARN, "journal_lines_unreadable", log_str("file", name),
+			log_u64("lines", bad)
+		);
+}
+
+static void reverse(struct state_event *events, uint32_t from, uint32_t to) {
+	while (from + 1 < to) {
+		struct state_event other = events[--to];
+
+		events[to] = events[from];
+		events[from++] = other;
+	}
+}
+
+// The ring of the last STATE_EARLIER_MAX is turned so that the oldest is first.
+static int read_earlier(struct state *state) {
+	uint32_t seen = 0;
+
+	state->earlier = calloc(STATE_EARLIER_MAX, sizeof(*state->earlier));
+	if (state->earlier == NULL)
+		return -ENOMEM;
+	read_journal(state, "journal.1", &seen);
+	read_journal(state, "journal", &seen);
+	state->earlier_count = seen < STATE_EARLIER_MAX ? seen : STATE_EARLIER_MAX;
+	if (seen > STATE_EARLIER_MAX) {
+		uint32_t oldest = seen % STATE_EARLIER_MAX;
+
+		reverse(state->earlier, 0, oldest);
+		reverse(state->earlier, oldest, STATE_EARLIER_MAX);
+		reverse(state->earlier, 0, STATE_EARLIER_MAX);
+	}
+	return 0;
+}
+
+static void count_start(struct state *state) {
+	char text[32];
+	uint64_t last = 0;
+	int err = state_file_read(state->directory, "start", text, sizeof(text));
+
+	if (err == 0) {
+		text[strcspn(text, "\n")] = '\0';
+		err = parse_u64(text, strlen(text), 1, RAS_START_MAX - 1, NULL, &last);
+	}
+	if (err != 0 && err != -ENOENT) {
+		// Not 1: the cluster may know a larger one, and tells it at the join.
+		log_event(LOG_LEVEL_WARN, "start_counter_unreadable", log_errno("error", err));
+		return;
+	}
+	err = start_keep(state, last + 1);
+	if (err != 0) {
+		log_event(LOG_LEVEL_WARN, "start_counter_write_failed", log_errno("error", err));
+		return;
+	}
+	// Without a file this is the first start, or the file was lost: the join tells.
+	state->start = last == 0 ? 0 : last + 1;
+}
+
+static int
+detail_fill(char detail[static STATE_DETAIL_BYTES], const char *what, const char *path, int err) {
+	snprintf(detail, STATE_DETAIL_BYTES, "%s %s: %s", what, path, strerrordesc_np(-err));
+	return err;
+}
+
+static int directory_lock(struct state *state, const char *path, char *detail) {
+	char text[32] = "?";
+	char pid[32];
+
+	state->lock = openat(state->directory, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (state->lock < 0)
+		return detail_fill(detail, "cannot make the lock in", path, neg_errno());
+	if (flock(state->lock, LOCK_EX | LOCK_NB) != 0) {
+		int err = errno == EWOULDBLOCK ? -EBUSY : neg_errno();
+
+		state_file_read(state->directory, "lock", text, sizeof(text));
+		text[strcspn(text, "\n")] = '\0';
+		snprintf(
+			detail, STATE_DETAIL_BYTES,
+			"the state directory %s is held by another agent, process %s", path, text
+		);
+		return err;
+	}
+	snprintf(pid, sizeof(pid), "%d\n", getpid());
+	if (ftruncate(state->lock, 0) != 0 || pwrite(state->lock, pid, strlen(pid), 0) < 0)
+		log_event(LOG_LEVEL_WARN, "lock_write_failed", log_errno("error", errno));
+	return 0;
+}
+
+static int directory_open(struct state *state, const char *path, char *detail) {
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return detail_fill(detail, "cannot make the state directory", path, neg_errno());
+	state->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (state->directory < 0)
+		return detail_fill(detail, "cannot open the state directory", path, neg_errno());
+	return directory_lock(state, path, detail);
+}
+
+int state_open(
+	const char *directory,
+	uint64_t journal_bytes_max,
+	char ret_detail[static STATE_DETAIL_BYTES],
+	struct state **ret_state
+) {
+	struct state *state = calloc(1, sizeof(*state));
+	int err;
+
+	if (state == NULL)
+		return detail_fill(ret_detail, "cannot open", directory, -ENOMEM);
+	state->directory = -1;
+	state->lock = -1;
+	state->journal_bytes_max =
+		journal_bytes_max < JOURNAL_BYTES_MIN ? JOURNAL_BYTES_MIN : journal_bytes_max;
+	pthread_mutex_init(&state->mutex, NULL);
+	pthread_cond_init(&state->wanted, NULL);
+	pthread_cond_init(&state->idle, NULL);
+	err = directory_open(state, directory, ret_detail);
+	if (err == 0) {
+		err = read_earlier(state);
+		if (err == 0) {
+			count_start(state);
+			err = writer_start(state);
+		}
+		if (err != 0)
+			detail_fill(ret_detail, "cannot use", directory, err);
+	}
+	if (err != 0) {
+		state_close(state);
+		return err;
+	}
+	*ret_state = state;
+	return 0;
+}
+
+// A disk that hangs must not keep the agent from ending: then the writer is left behind, and with
+// it what it points to.
+static bool writer_stop(struct state *state) {
+	struct timespec until;
+	bool idle;
+
+	pthread_mutex_lock(&state->mutex);
+	state->stop = true;
+	pthread_cond_signal(&state->wanted);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += CLOSE_WAIT_S;
+	while ((state->busy || state->queue_count > 0 || state->start_wanted != 0) &&
+	       pthread_cond_timedwait(&state->idle, &state->mutex, &until) == 0)
+		continue;
+	idle = !state->busy && state->queue_count == 0 && state->start_wanted == 0;
+	pthread_mutex_unlock(&state->mutex);
+	if (idle)
+		pthread_join(state->writer, NULL);
+	else
+		pthread_detach(state->writer);
+	return idle;
+}
+
+struct state *state_close(struct state *state) {
+	if (state == NULL)
+		return NULL;
+	if (state->writer_runs && !writer_stop(state)) {
+		log_event(LOG_LEVEL_WARN, "journal_hangs", log_str("effect", "events are lost"));
+		return NULL;
+	}
+	if (state->lock >= 0)
+		close(state->lock);
+	if (state->directory >= 0)
+		close(state->directory);
+	pthread_mutex_destroy(&state->mutex);
+	pthread_cond_destroy(&state->wanted);
+	pthread_cond_destroy(&state->idle);
+	free(state->earlier);
+	free(state);
+	return NULL;
+}
+
+uint64_t state_start(const struct state *state) {
+	return state->start;
+}
+
+void state_keep_start(struct state *state, uint64_t start) {
+	pthread_mutex_lock(&state->mutex);
+	state->start_wanted = start;
+	pthread_cond_signal(&state->wanted);
+	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_journal(struct state *state, const struct state_event *event) {
+	pthread_mutex_lock(&state->mutex);
+	if (state->queue_count == STATE_QUEUE_EVENTS) {
+		count(&state->lost);
+	} else {
+		uint32_t last = (state->queue_first + state->queue_count) % STATE_QUEUE_EVENTS;
+
+		state->queue[last] = *event;
+		state->queue_count++;
+		pthread_cond_signal(&state->wanted);
+	}
+	pthread_mutex_unlock(&state->mutex);
+}
+
+uint32_t state_earlier(const struct state *state, const struct state_event **ret_events) {
+	*ret_events = state->earlier;
+	return state->earlier_count;
+}
+
+void state_counters(const struct state *state, struct state_counters *ret_counters) {
+	ret_counters->events_written = atomic_load_explicit(&state->written, memory_order_relaxed);
+	ret_counters->events_lost = atomic_load_explicit(&state->lost, memory_order_relaxed);
+	ret_counters->write_failures = atomic_load_explicit(&state->failures, memory_order_relaxed);
+}

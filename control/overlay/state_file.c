@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state_file.h"
+
+#include <lib/error.h>
+#include <lib/must.h>
+#include <lib/scoped.h>
+#include <lib/stream.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int write_all(int fd, const char *text, size_t size) {
+	while (size > 0) {
+		ssize_t written = write(fd, text, size);
+
+		if (written < 0 && errno != EINTR)
+			return neg_errno();
+		if (written > 0) {
+			text += written;
+			size -= (size_t)written;
+		}
+	}
+	return 0;
+}
+
+int state_file_replace(int directory, const char *name, const char *text) {
+	char fresh[64];
+	int err;
+
+	must((size_t)snprintf(fresh, sizeof(fresh), "%s.new", name) < sizeof(fresh));
+	{
+		scoped_fd int fd =
+			openat(directory, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+		if (fd < 0)
+			return neg_errno();
+		err = write_all(fd, text, strlen(text));
+		// On the disk before it takes the place of the old one, which a crash may else lose.
+		if (err == 0 && fsync(fd) != 0)
+			err = neg_errno();
+	}
+	if (err == 0 && renameat(directory, fresh, directory, name) != 0)
+		err = neg_errno();
+	if (err != 0)
+		unlinkat(directory, fresh, 0);
+	return err;
+}
+
+int state_file_read(int directory, const char *name, char *text, size_t size) {
+	scoped_fd int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	size_t used = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return neg_errno();
+	while (used < size && (got = read(fd, text + used, size - used)) != 0) {
+		if (got < 0 && errno != EINTR)
+			return neg_errno();
+		used += got > 0 ? (size_t)got : 0;
+	}
+	if (used == size)
+		return -EMSGSIZE;
+	text[used] = '\0';
+	return 0;
+}
+
+// Ids are written as hexadecimal text: JSON's readers keep 53 bits of a number.
+static json_t *observers_array(const struct ras_event *event) {
+	json_t *array = json_array();
+	char id[17];
+
+	for (uint32_t n = 0; n < event->observer_count; n++) {
+		snprintf(id, sizeof(id), "%016" PRIx64, event->observers[n]);
+		json_array_append_new(array, json_string(id));
+	}
+	return array;
+}
+
+int state_line_format(const struct state_event *event, char *line, size_t size) {
+	const struct ras_event *what = &event->event;
+	char peer[17];
+	json_t *object;
+	size_t used;
+
+	snprintf(peer, sizeof(peer), "%016" PRIx64, what->peer);
+	object = json_pack(
+		"{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "time_ns",
+		(json_int_t)event->realtime_ns, "event", ras_event_name(what->kind), "cause",
+		ras_cause_name(what->cause), "peer", peer, "name", what->name, "incarnation",
+		(json_int_t)what->incarnation, "value", (json_int_t)what->value, "hops",
+		(json_int_t)what->hops, "observers", observers_array(what)
+	);
+	if (object == NULL)
+		return -EMSGSIZE;
+	used = json_dumpb(object, line, size, JSON_COMPACT);
+	json_decref(object);
+	if (used == 0 || used >= size)
+		return -EMSGSIZE;
+	line[used] = '\n';
+	return (int)used + 1;
+}
+
+static bool kind_find(const char *name, enum ras_event_kind *ret_kind) {
+	for (int n = 0; n < RAS_EVENT_KIND_COUNT; n++) {
+		if (strcmp(ras_event_name((enum ras_event_kind)n), name) == 0) {
+			*ret_kind = (enum ras_event_kind)n;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool cause_find(const char *name, enum ras_cause *ret_cause) {
+	for (int n = 0; n < RAS_CAUSE_COUNT; n++) {
+		if (strcmp(ras_cause_name((enum ras_cause)n), name) == 0) {
+			*ret_cause = (enum ras_cause)n;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool id_parse(const char *text, uint64_t *ret_id) {
+	char *end;
+
+	if (text == NULL || strlen(text) != 16)
+		return false;
+	*ret_id = strtoull(text, &end, 16);
+	return *end == '\0';
+}
+
+static bool observers_parse(const json_t *array, struct ras_event *event) {
+	size_t count = json_array_size(array);
+
+	if (count > RAS_OBSERVERS_MAX)
+		return false;
+	event->observer_count = (uint32_t)count;
+	for (size_t n = 0; n < count; n++) {
+		if (!id_parse(json_string_value(json_array_get(array, n)), &event->observers[n]))
+			return false;
+	}
+	return true;
+}
+
+int state_line_parse(const char *line, size_t size, struct state_event *ret_event) {
+	json_t *object = json_loadb(line, size, JSON_REJECT_DUPLICATES, NULL);
+	struct state_event event = {0};
+	const char *kind, *cause, *peer, *name;
+	json_int_t time_ns, incarnation, value, hops;
+	json_t *observers;
+	bool sound;
+
+	sound = object != NULL &&
+		json_unpack(
+			object, "{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "time_ns",
+			&time_ns, "event", &kind, "cause", &cause, "peer", &peer, "name", &name,
+			"incarnation", &incarnation, "value", &value, "hops", &hops, "observers",
+			&observers
+		) == 0 &&
+		kind_find(kind, &event.event.kind) && cause_find(cause, &event.event.cause) &&
+		id_parse(peer, &event.event.peer) && strlen(name) <= RAS_NAME_MAX &&
+		observers_parse(observers, &event.event);
+	if (sound) {
+		event.realtime_ns = time_ns;
+		event.event.incarnation = (uint64_t)incarnation;
+		event.event.value = (uint64_t)value;
+		event.event.hops = (uint32_t)hops;
+		memcpy(event.event.name, name, strlen(name));
+		*ret_event = event;
+	}
+	json_decref(object);
+	return sound ? 0 : -EBADMSG;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The files of the state directory, read and written by whoever may wait for a disk.
+#pragma once
+
+#include <control/state.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define STATE_LINE_BYTES_MAX 1024
+
+// Replaces the file `name` by a new one that is complete or not there. 0 or -errno.
+int state_file_replace(int directory, const char *name, const char *text);
+// At most size - 1 bytes, terminated. 0, -EMSGSIZE, or -errno.
+int state_file_read(int directory, const char *name, char *text, size_t size);
+
+// One event as one line, newline included. The length, or -EMSGSIZE.
+int state_line_format(const struct state_event *event, char *line, size_t size);
+// -EBADMSG if it is no such line.
+int state_line_parse(const char *line, size_t size, struct state_event *ret_event);
