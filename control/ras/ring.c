@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #define REBUILD_NS (20 * RAS_NS_PER_MS) // changes are gathered this long
-#define CANDIDATES_MAX 16		// looked at for one long link
 
 static const uint32_t primary_use[] = {
 	[RING_NEXT] = RAS_USE_NEXT,
@@ -16,20 +15,6 @@ static const uint32_t fallback_use[] = {
 	[RING_NEXT] = RAS_USE_FALLBACK_NEXT,
 	[RING_PREV] = RAS_USE_FALLBACK_PREV,
 };
-
-uint32_t ring_levels(uint32_t members) {
-	uint32_t levels = 0;
-
-	while (levels < RAS_LEVELS_MAX - 1 && (UINT64_C(2) << (levels + 1)) <= members)
-		levels++;
-	return levels;
-}
-
-bool ring_distance_fits(uint32_t distance, uint32_t level) {
-	uint64_t nominal = UINT64_C(1) << level;
-
-	return 5 * (uint64_t)distance >= 3 * nominal && 5 * (uint64_t)distance <= 8 * nominal;
-}
 
 int ring_init(struct ras *ras) {
 	struct ring *ring = &ras->ring;
@@ -66,18 +51,18 @@ static uint32_t step(uint32_t position, uint32_t count, enum ring_direction dire
 }
 
 // Steps from us to the position, going in the direction.
-static uint32_t
-steps_to(uint32_t self, uint32_t position, uint32_t count, enum ring_direction direction) {
+uint32_t
+ring_steps(uint32_t self, uint32_t position, uint32_t count, enum ring_direction direction) {
 	uint32_t ahead = position >= self ? position - self : position + count - self;
 
 	return direction == RING_NEXT ? ahead : (count - ahead) % count;
 }
 
-static uint32_t self_position(struct ras *ras) {
+uint32_t ring_self_position(struct ras *ras) {
 	return peers_ring_position(&ras->peers, ras_self(ras)->record);
 }
 
-static void unwant(struct ras *ras, uint32_t slot, uint32_t uses) {
+void ring_unwant(struct ras *ras, uint32_t slot, uint32_t uses) {
 	struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
 
 	if (link != NULL)
@@ -88,20 +73,20 @@ static void fallbacks_drop(struct ras *ras, enum ring_direction direction) {
 	struct ring_side *side = &ras->ring.sides[direction];
 
 	while (side->fallback_count > 0)
-		unwant(ras, side->fallbacks[--side->fallback_count], fallback_use[direction]);
+		ring_unwant(ras, side->fallbacks[--side->fallback_count], fallback_use[direction]);
 }
 
-static bool slot_is_good(const struct ras *ras, uint32_t slot) {
+bool ring_slot_is_good(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
 
 	return link != NULL && link_is_good(link);
 }
 
 static bool side_is_good(const struct ras *ras, const struct ring_side *side) {
-	if (slot_is_good(ras, side->primary))
+	if (ring_slot_is_good(ras, side->primary))
 		return true;
 	for (uint32_t n = 0; n < side->fallback_count; n++) {
-		if (slot_is_good(ras, side->fallbacks[n]))
+		if (ring_slot_is_good(ras, side->fallbacks[n]))
 			return true;
 	}
 	return false;
@@ -156,14 +141,14 @@ static uint32_t
 external_nearer(struct ras *ras, enum ring_direction direction, uint32_t last, uint32_t candidate) {
 	struct peers *peers = &ras->peers;
 	uint32_t count = peers_ring_count(peers);
-	uint32_t self = self_position(ras);
-	uint32_t beyond = steps_to(
+	uint32_t self = ring_self_position(ras);
+	uint32_t beyond = ring_steps(
 		self, peers_ring_position(peers, ras_entry(ras, last)->record), count, direction
 	);
 	uint32_t best_steps =
 		candidate == RAS_NO_SLOT
 			? count
-			: steps_to(
+			: ring_steps(
 				  self,
 				  peers_ring_position(peers, ras_entry(ras, candidate)->record),
 				  count, direction
@@ -176,7 +161,9 @@ external_nearer(struct ras *ras, enum ring_direction direction, uint32_t last, u
 
 		if (!link_is_good(link) || !peer_is_member(entry) || link->theirs == 0)
 			continue;
-		steps = steps_to(self, peers_ring_position(peers, entry->record), count, direction);
+		steps = ring_steps(
+			self, peers_ring_position(peers, entry->record), count, direction
+		);
 		if (steps > beyond && steps < best_steps) {
 			best_steps = steps;
 			candidate = link->slot;
@@ -215,180 +202,12 @@ void ring_delayed(struct ras *ras, struct link *link) {
 	}
 }
 
-static void replacement_check(struct ras *ras, uint32_t level) {
-	struct ring_level *place = &ras->ring.levels[level];
-
-	if (place->replacement == RAS_NO_SLOT || !slot_is_good(ras, place->replacement))
-		return;
-	unwant(ras, place->slot, RAS_USE_LEVEL(level));
-	place->slot = place->replacement;
-	place->replacement = RAS_NO_SLOT;
-	place->tries = 0;
-}
-
 void ring_recovered(struct ras *ras, struct link *link) {
 	for (uint32_t direction = 0; direction < 2; direction++) {
 		if (link->slot == ras->ring.sides[direction].primary && link_is_good(link))
 			fallbacks_drop(ras, direction);
 	}
-	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
-		replacement_check(ras, level);
-}
-
-// Levels.
-
-static uint32_t distance_ahead(struct ras *ras, uint32_t self, uint32_t slot) {
-	uint32_t position = peers_ring_position(&ras->peers, ras_entry(ras, slot)->record);
-
-	return steps_to(self, position, peers_ring_count(&ras->peers), RING_NEXT);
-}
-
-static bool level_has(const struct ring *ring, uint32_t slot) {
-	for (uint32_t level = 1; level <= ring->level_count; level++) {
-		if (ring->levels[level].slot == slot || ring->levels[level].replacement == slot)
-			return true;
-	}
-	return slot == ring->sides[RING_NEXT].primary || slot == ring->sides[RING_PREV].primary;
-}
-
-// 2^level ahead, then 1 more, 1 less, 2 more, … as those before were refused.
-static uint32_t level_candidate(struct ras *ras, uint32_t level) {
-	struct ring_level *place = &ras->ring.levels[level];
-	uint32_t count = peers_ring_count(&ras->peers);
-	uint32_t self = self_position(ras);
-	uint32_t nominal = 1u << level;
-
-	for (uint32_t tries = 0; tries < CANDIDATES_MAX; tries++) {
-		uint32_t offset = (place->tries + 1) / 2;
-		uint32_t distance = place->tries % 2 == 1 ? nominal + offset : nominal - offset;
-		uint32_t slot;
-
-		place->tries++;
-		if (!ring_distance_fits(distance, level) || distance >= count) {
-			if (offset > nominal)
-				place->tries = 0;
-			continue;
-		}
-		slot = peers_ring_at(&ras->peers, (self + distance) % count);
-		if (slot != place->slot && !level_has(&ras->ring, slot) &&
-		    ras_entry(ras, slot)->state == RAS_ALIVE)
-			return slot;
-	}
-	return RAS_NO_SLOT;
-}
-
-static bool level_fits(struct ras *ras, uint32_t level, uint32_t self) {
-	uint32_t slot = ras->ring.levels[level].slot;
-
-	return slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
-	       ring_distance_fits(distance_ahead(ras, self, slot), level);
-}
-
-// Gives the level a link, or a replacement for one that does not fit any more.
-static bool level_fill(struct ras *ras, uint32_t level) {
-	struct ring_level *place = &ras->ring.levels[level];
-	uint32_t slot = level_candidate(ras, level);
-
-	if (slot == RAS_NO_SLOT)
-		return false;
-	if (place->slot == RAS_NO_SLOT)
-		place->slot = slot;
-	else
-		place->replacement = slot;
-	ras->counters.long_links_opened++;
-	link_want(ras, slot, RAS_USE_LEVEL(level));
-	replacement_check(ras, level); // it may be up already, for another use
-	return true;
-}
-
-static void levels_fit(struct ras *ras) {
-	struct ring *ring = &ras->ring;
-	uint32_t count = peers_ring_count(&ras->peers);
-	uint32_t levels = ras->profile->long_rings ? ring_levels(count) : 0;
-
-	for (uint32_t level = levels + 1; level <= ring->level_count; level++) {
-		unwant(ras, ring->levels[level].slot, RAS_USE_LEVEL(level));
-		unwant(ras, ring->levels[level].replacement, RAS_USE_LEVEL(level));
-		ring->levels[level] =
-			(struct ring_level){.slot = RAS_NO_SLOT, .replacement = RAS_NO_SLOT};
-	}
-	ring->level_count = levels;
-}
-
-bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses) {
-	uint32_t reserved = 0;
-
-	if ((uses & RAS_USE_LONG) == 0 || (uses & RAS_USE_RING) != 0)
-		return true;
-	if (link != NULL && link->mine != 0)
-		return true; // we want it ourselves
-	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
-		reserved += ras->ring.levels[level].slot == RAS_NO_SLOT;
-	return links_degree(ras) + reserved < links_degree_max(peers_ring_count(&ras->peers));
-}
-
-// More links than allowed, as after a change of ring neighbours: one that only its other side
-// wants goes, and finds another place. True if there were too many.
-static bool degree_shed(struct ras *ras) {
-	if (links_degree(ras) <= links_degree_max(peers_ring_count(&ras->peers)))
-		return false;
-	for (uint32_t n = 0; n < ras->links.count; n++) {
-		struct link *link = ras->links.table[n];
-
-		if (!link_is_good(link) || link->mine != 0 || (link->theirs & RAS_USE_LONG) == 0 ||
-		    (link->theirs & RAS_USE_RING) != 0)
-			continue;
-		collective_link_lost(ras, link);
-		relay_link_lost(ras, link);
-		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_DEGREE);
-		break;
-	}
-	return true;
-}
-
-// At most one long link a second is opened, except by a member that has none yet. True if
-// every level has what fits it: then there is nothing to do until the members change.
-static bool levels_tick(struct ras *ras) {
-	struct ring *ring = &ras->ring;
-	bool fresh = ras->observed_ns - ras->joined_ns < ras->profile->relink_ns;
-	uint32_t self = self_position(ras);
-	bool opened = false;
-	bool complete = true;
-
-	for (uint32_t level = 1; level <= ring->level_count && (!opened || fresh); level++) {
-		struct ring_level *place = &ring->levels[level];
-
-		replacement_check(ras, level);
-		if (level_fits(ras, level, self))
-			continue;
-		complete = false;
-		if (place->replacement == RAS_NO_SLOT)
-			opened = level_fill(ras, level) || opened;
-	}
-	return complete;
-}
-
-void ring_relink(struct ras *ras) {
-	uint64_t due = ras->observed_ns + ras_jitter(ras, ras->profile->relink_ns);
-
-	if (due < ras->ring.relink_ns)
-		ras->ring.relink_ns = due;
-	ras_wake_at(ras, ras->ring.relink_ns);
-}
-
-void ring_refused(struct ras *ras, struct link *link) {
-	for (uint32_t level = 1; level <= ras->ring.level_count; level++) {
-		struct ring_level *place = &ras->ring.levels[level];
-
-		if (place->slot == link->slot)
-			place->slot = RAS_NO_SLOT;
-		else if (place->replacement == link->slot)
-			place->replacement = RAS_NO_SLOT;
-		else
-			continue;
-		link_unwant(ras, link, RAS_USE_LEVEL(level));
-	}
-	ring_relink(ras);
+	longs_recovered(ras);
 }
 
 // The ring itself.
@@ -399,7 +218,7 @@ static void side_set(struct ras *ras, enum ring_direction direction, uint32_t pr
 
 	if (side->primary == primary)
 		return;
-	unwant(ras, side->primary, primary_use[direction]);
+	ring_unwant(ras, side->primary, primary_use[direction]);
 	side->primary = primary;
 	if (primary == RAS_NO_SLOT) {
 		fallbacks_drop(ras, direction);
@@ -426,7 +245,7 @@ static void fallbacks_prune(struct ras *ras, enum ring_direction direction) {
 		if (peer_is_member(ras_entry(ras, slot)) && slot != side->primary)
 			side->fallbacks[kept++] = slot;
 		else
-			unwant(ras, slot, fallback_use[direction]);
+			ring_unwant(ras, slot, fallback_use[direction]);
 	}
 	side->fallback_count = kept;
 }
@@ -439,7 +258,7 @@ void ring_rebuild(struct ras *ras) {
 	ras->ring.rebuild_ns = RAS_NEVER;
 	if (!ras->joined || ras->leaving)
 		return;
-	self = self_position(ras);
+	self = ring_self_position(ras);
 	for (uint32_t direction = 0; direction < 2; direction++) {
 		uint32_t neighbour = RAS_NO_SLOT;
 
@@ -448,9 +267,7 @@ void ring_rebuild(struct ras *ras) {
 		side_set(ras, direction, neighbour);
 		fallbacks_prune(ras, direction);
 	}
-	levels_fit(ras);
-	if (fresh)
-		levels_tick(ras);
+	longs_rebuild(ras, fresh);
 	ring_relink(ras);
 }
 
@@ -477,15 +294,9 @@ void ring_exclude(struct ras *ras, uint32_t slot) {
 		for (uint32_t n = 0; n < side->fallback_count; n++)
 			side->fallbacks[n] = side->fallbacks[n + 1];
 		link_want(ras, side->primary, primary_use[direction]);
-		unwant(ras, side->primary, fallback_use[direction]);
+		ring_unwant(ras, side->primary, fallback_use[direction]);
 	}
-	for (uint32_t level = 1; level <= ring->level_count; level++) {
-		if (ring->levels[level].slot == slot)
-			ring->levels[level].slot = RAS_NO_SLOT;
-		if (ring->levels[level].replacement == slot)
-			ring->levels[level].replacement = RAS_NO_SLOT;
-	}
-	ring_relink(ras);
+	longs_exclude(ras, slot);
 }
 
 void ring_tick(struct ras *ras) {
@@ -494,10 +305,5 @@ void ring_tick(struct ras *ras) {
 	if (ring->rebuild_ns <= ras->observed_ns)
 		ring_rebuild(ras);
 	ras_wake_at(ras, ring->rebuild_ns);
-	if (ring->relink_ns <= ras->observed_ns) {
-		bool complete = levels_tick(ras) && !degree_shed(ras);
-
-		ring->relink_ns = complete ? RAS_NEVER : ras->observed_ns + ras->profile->relink_ns;
-	}
-	ras_wake_at(ras, ring->relink_ns);
+	longs_tick(ras);
 }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which links there should be: the ring, its fallbacks, and the long rings.
+// Which links there should be: the ring and its fallbacks; the long rings are in ring_long.h.
 //
 // Level 0 is the seed's ring: the next and the previous member, each side with fallbacks beyond
-// a primary that is silent, so that floods go round it before anybody is declared dead. Level
-// k >= 1 joins i and i + 2^k; each member opens the ones ahead and accepts those from behind,
-// so a node has about 2·log2 N links and no pair of failures cuts the overlay. A long link
-// stays while its distance is within [0.6, 1.6]·2^k: by exact position one join among ten
-// thousand would move thousands. Long rings have no fallbacks: level 0 closes the circle, and
-// the other levels lead round one that is missing.
+// a primary that is silent, so that floods go round it before anybody is declared dead.
 #pragma once
 
-#include <ras/types.h>
+#include "ring_long.h"
 
 struct link;
 struct ras;
@@ -26,12 +21,6 @@ struct ring_side {
 	uint32_t primary;			// slot, RAS_NO_SLOT if we are alone
 	uint32_t fallbacks[RING_FALLBACKS_MAX]; // beyond it, in order of distance
 	uint32_t fallback_count;
-};
-
-struct ring_level {
-	uint32_t slot;	      // RAS_NO_SLOT while there is none
-	uint32_t replacement; // comes up before `slot` goes
-	uint32_t tries;	      // candidates refused so far
 };
 
 struct ring {
@@ -54,16 +43,12 @@ void ring_exclude(struct ras *ras, uint32_t slot);
 void ring_delayed(struct ras *ras, struct link *link);
 // It speaks: fallbacks that are needed no more go, a replacement takes its place.
 void ring_recovered(struct ras *ras, struct link *link);
-// It has all the links it wants.
-void ring_refused(struct ras *ras, struct link *link);
-// The long rings want a look soon.
-void ring_relink(struct ras *ras);
-// May a peer open a link for these uses? Not if it is a long one and we have as many links as
-// allowed, those counted that we have yet to open ourselves. `link` is the one we have, or NULL.
-bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses);
 void ring_tick(struct ras *ras);
 
-// Levels of the long rings among so many members.
-uint32_t ring_levels(uint32_t members);
-// Is this distance ahead right for level k?
-bool ring_distance_fits(uint32_t distance, uint32_t level);
+// For ring_long.c. Steps from us to the position, going in the direction.
+uint32_t
+ring_steps(uint32_t self, uint32_t position, uint32_t count, enum ring_direction direction);
+uint32_t ring_self_position(struct ras *ras);
+// Takes the uses of the link to this slot back, if there is one.
+void ring_unwant(struct ras *ras, uint32_t slot, uint32_t uses);
+bool ring_slot_is_good(const struct ras *ras, uint32_t slot);
