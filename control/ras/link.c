@@ -7,6 +7,7 @@
 
 #define FRESH_MEMBER_NS RAS_NS_PER_SEC // so long others may not have heard of us
 #define BACKOFF_DOUBLINGS_MAX 5
+#define FALLBACK_USES (RAS_USE_FALLBACK_NEXT | RAS_USE_FALLBACK_PREV)
 #define LONG_BEATS_PER_TICK 6 // long links take turns: this many beat in one tick
 
 static void link_frames_free(struct ras *ras, struct link *link) {
@@ -163,6 +164,9 @@ struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses) {
 		link->heard_ns = ras->observed_ns;
 		link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns;
 	}
+	// It is dialled at once, and floods wait for it: no more time than one that was up.
+	if ((uses & FALLBACK_USES) != 0 && link->reconnects == 0)
+		link->period_ns = ras->profile->beat_ns;
 	link->mine |= uses;
 	link->idle_ns = RAS_NEVER;
 	if (added == 0)
@@ -357,7 +361,10 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	link->refused_ns = RAS_NEVER;
 	link->retry_ns = RAS_NEVER;
 	link->retries = 0;
-	link->reconnects++;
+	if (link->reconnects++ == 0 && conn->outgoing) {
+		ras->counters.ring_links_opened += (link->mine & RAS_USE_RING) != 0;
+		ras->counters.long_links_opened += (link->mine & RAS_USE_LONG) != 0;
+	}
 	link->heard_sequence = 0;
 	link->sent_sequence = 0;
 	link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns; // until it promises better
@@ -426,6 +433,8 @@ static void connect_failed(struct ras *ras, struct link *link, enum ras_cause ca
 	// After the other connection of a crossing pair was kept there is nothing to retry soon.
 	if (cause == RAS_CAUSE_DUPLICATE)
 		link->retry_ns = ras->observed_ns + ras->profile->retry_ns;
+	if (link->mine == 0)
+		link->retry_ns = RAS_NEVER; // it was refused, and is needed for nothing now
 	ras_wake_at(ras, link->retry_ns);
 }
 
@@ -443,7 +452,8 @@ static void link_lost(struct ras *ras, struct link *link, enum ras_cause cause) 
 	relay_link_lost(ras, link);
 	if (!link->used)
 		return;
-	if (cause == RAS_CAUSE_IDLE) {
+	if (cause == RAS_CAUSE_IDLE || !peer_is_member(ras_entry(ras, link->slot))) {
+		// A dead peer that had connected itself was heard by that; there is no more to see.
 		link_drop(ras, link, RAS_CLOSE_HARD, cause);
 	} else if (cause == RAS_CAUSE_RESET || cause == RAS_CAUSE_SILENT) {
 		// Both sides look at once: who is refused now has the first word of evidence.
@@ -470,10 +480,13 @@ void link_conn_ended(struct ras *ras, struct link *link, struct conn *conn, enum
 void link_check(struct ras *ras, struct link *link) {
 	if (link->checked_ns == RAS_NEVER)
 		link->checked_ns = ras->observed_ns;
-	if (link->current != NULL)
+	if (link->current != NULL) {
 		link_beat(ras, link, true);
-	else if (link->refused_ns == RAS_NEVER)
+	} else if (link->refused_ns == RAS_NEVER) {
+		link->mine |= RAS_USE_CHECK;
+		link->idle_ns = RAS_NEVER;
 		link_connect(ras, link);
+	}
 }
 
 void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_cause cause) {
@@ -579,6 +592,8 @@ static void link_tick(struct ras *ras, struct link *link) {
 		}
 		ras_wake_at(ras, due);
 	}
+	if (link->mine == 0)
+		link->retry_ns = RAS_NEVER; // what it was to be tried again for is gone
 	if (link->retry_ns <= ras->observed_ns)
 		link_connect(ras, link);
 	ras_wake_at(ras, link->retry_ns);

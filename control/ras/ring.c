@@ -44,6 +44,15 @@ void ring_changed(struct ras *ras) {
 	ras_wake_at(ras, ras->ring.rebuild_ns);
 }
 
+// Without memory for a link: it is tried again, not at the pace of changes.
+static void rebuild_later(struct ras *ras) {
+	uint64_t due_ns = ras->observed_ns + ras->profile->relink_ns;
+
+	if (due_ns < ras->ring.rebuild_ns)
+		ras->ring.rebuild_ns = due_ns;
+	ras_wake_at(ras, ras->ring.rebuild_ns);
+}
+
 static uint32_t step(uint32_t position, uint32_t count, enum ring_direction direction) {
 	if (direction == RING_NEXT)
 		return position + 1 < count ? position + 1 : 0;
@@ -185,8 +194,11 @@ static void fallback_add(struct ras *ras, enum ring_direction direction) {
 	slot = external_nearer(ras, direction, last, slot);
 	if (slot == RAS_NO_SLOT || slot == side->primary)
 		return;
+	if (link_want(ras, slot, fallback_use[direction]) == NULL) {
+		rebuild_later(ras);
+		return;
+	}
 	side->fallbacks[side->fallback_count++] = slot;
-	link_want(ras, slot, fallback_use[direction]);
 	ras_emit(ras, RAS_EVENT_LINK_FALLBACK, slot, RAS_CAUSE_SILENT, direction);
 }
 
@@ -224,10 +236,12 @@ static void side_set(struct ras *ras, enum ring_direction direction, uint32_t pr
 		fallbacks_drop(ras, direction);
 		return;
 	}
-	ras->counters.ring_links_opened++;
 	link = link_want(ras, primary, primary_use[direction]);
-	if (link == NULL)
+	if (link == NULL) {
+		side->primary = RAS_NO_SLOT;
+		rebuild_later(ras);
 		return;
+	}
 	if (link_is_good(link))
 		fallbacks_drop(ras, direction);
 	else if (link->delayed)
@@ -250,6 +264,17 @@ static void fallbacks_prune(struct ras *ras, enum ring_direction direction) {
 	side->fallback_count = kept;
 }
 
+// A side whose last link is silent and that could not be given the next.
+static void side_mend(struct ras *ras, enum ring_direction direction) {
+	const struct ring_side *side = &ras->ring.sides[direction];
+	uint32_t last = side->fallback_count > 0 ? side->fallbacks[side->fallback_count - 1]
+						 : side->primary;
+	struct link *link = last != RAS_NO_SLOT ? link_find(ras, last) : NULL;
+
+	if (link != NULL && link->delayed)
+		ring_delayed(ras, link);
+}
+
 void ring_rebuild(struct ras *ras) {
 	uint32_t count = peers_ring_count(&ras->peers);
 	bool fresh = ras->joined_ns == ras->observed_ns;
@@ -266,6 +291,7 @@ void ring_rebuild(struct ras *ras) {
 			neighbour = peers_ring_at(&ras->peers, step(self, count, direction));
 		side_set(ras, direction, neighbour);
 		fallbacks_prune(ras, direction);
+		side_mend(ras, direction);
 	}
 	longs_rebuild(ras, fresh);
 	ring_relink(ras);

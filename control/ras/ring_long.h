@@ -6,6 +6,11 @@
 // is within [0.6, 1.6]·2^k: by exact position one join among ten thousand would move thousands.
 // Long rings have no fallbacks: level 0 closes the circle, and the other levels lead round one
 // that is missing.
+//
+// The longest level spans an eighth to a quarter of the ring, so that a member's own links and as
+// many from behind leave four places and more of the 2·ceil(log2 N) free: whoever looks for a place
+// finds one, and nobody is made to move for it. Above the bound (a new ring neighbour, a smaller
+// ring) a member is back within relink_ns, but for links it cannot do without.
 #pragma once
 
 #include <ras/types.h>
@@ -17,6 +22,7 @@ struct ring_level {
 	uint32_t slot;	      // RAS_NO_SLOT while there is none
 	uint32_t replacement; // comes up before `slot` goes
 	uint32_t tries;	      // candidates refused so far
+	uint64_t rest_ns;     // none is tried before this; observed time
 };
 
 // The members changed; `fresh`: we are one since this moment, and open all levels at once.
@@ -35,7 +41,7 @@ void ring_relink(struct ras *ras);
 // allowed, those counted that we have yet to open ourselves. `link` is the one we have, or NULL.
 bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses);
 
-// Levels of the long rings among so many members.
+// Levels of the long rings among so many members; some of these have one less.
 uint32_t ring_levels(uint32_t members);
 // Is this distance ahead right for level k?
 bool ring_distance_fits(uint32_t distance, uint32_t level);

@@ -248,6 +248,51 @@ static void link_that_nobody_needs_is_retired_and_not_dialled_again(void **state
 }
 
 // Found: the mark of a look stayed for ever on a link that was up.
+// Connections that the instance has begun to this peer.
+static uint32_t dials(const struct lone *lone, uint32_t peer) {
+	struct sock_addr address = lone_address(peer);
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < lone->conn_count; n++)
+		count += lone->conns[n].outgoing && sock_addr_equal(&lone->conns[n].to, &address);
+	return count;
+}
+
+// Found: the link was tried once more, for no use, and accepted as such.
+static void refused_long_link_is_not_dialled_again_for_nothing(void **state) {
+	struct lone *lone = lone_of(9, 1);
+	struct message_init_ack ack = lone_ack(lone, 3);
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	assert_int_equal(lone_find_link(lone, 3)->mine, RAS_USE_LEVEL(1));
+	ack.refusal = RAS_CAUSE_DEGREE;
+	lone_send_ack(lone, lone_opening(lone, 3), &ack);
+	assert_int_equal(lone_find_link(lone, 3)->mine, 0);
+	// Before a fallback is needed, for which it might serve.
+	lone_pass(lone, lone->profile.delayed_ns - 100 * MS);
+	assert_int_equal(dials(lone, 3), 1);
+	lone_destroy(lone);
+}
+
+// Found: it was dialled each half minute until its tombstone went.
+static void one_who_left_and_called_again_is_not_dialled_when_it_hangs_up(void **state) {
+	struct lone *lone = lone_of(9, 1);
+	struct peer_news left = lone_told(lone, 6, RAS_LEFT, ras_incarnation(1, 0));
+	uint32_t conn;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	conn = lone_link(lone, 2);
+	lone_news(lone, conn, &left);
+	assert_int_equal(lone_peer(lone, 6).state, RAS_LEFT);
+	lone_end(lone, lone_connect(lone, 6, RAS_USE_LEVEL(2)), RAS_CAUSE_RESET);
+	lone_pass(lone, 60 * SEC);
+	assert_int_equal(dials(lone, 6), 0);
+	assert_null(lone_find_link(lone, 6));
+	lone_destroy(lone);
+}
+
 static void look_at_a_linked_peer_does_not_keep_its_link(void **state) {
 	struct lone *lone = lone_of(9, 1);
 
@@ -456,6 +501,8 @@ int main(void) {
 		cmocka_unit_test(pair_that_connects_at_once_ends_with_one_connection),
 		cmocka_unit_test(lower_side_connects_at_once_and_higher_side_after_its_wait),
 		cmocka_unit_test(link_that_nobody_needs_is_retired_and_not_dialled_again),
+		cmocka_unit_test(refused_long_link_is_not_dialled_again_for_nothing),
+		cmocka_unit_test(one_who_left_and_called_again_is_not_dialled_when_it_hangs_up),
 		cmocka_unit_test(look_at_a_linked_peer_does_not_keep_its_link),
 		cmocka_unit_test(travel_time_is_a_round_trip_on_one_clock),
 	};

@@ -181,7 +181,10 @@ static void death_of_a_neighbour_closes_the_ring_over_it(void **state) {
 static void levels_are_those_whose_links_are_not_neighbours(void **state) {
 	static const struct {
 		uint32_t members, levels;
-	} rows[] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 1}, {7, 1}, {8, 2}, {1000, 8}, {10000, 12}};
+	} rows[] = {
+		{0, 0},	 {1, 0},  {2, 0},  {3, 0},  {4, 1},    {8, 1},
+		{15, 1}, {16, 2}, {31, 2}, {32, 3}, {1000, 7}, {10000, 11},
+	};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
@@ -214,7 +217,7 @@ static void every_level_finds_a_link_and_the_degree_stays_bounded(void **state) 
 	for (uint32_t n = 0; n < 32; n++) {
 		const struct ras *ras = world->nodes[n].ras;
 
-		assert_int_equal(ras->ring.level_count, ring_levels(32));
+		assert_in_range(ras->ring.level_count, ring_levels(32) - 1, ring_levels(32));
 		for (uint32_t level = 1; level <= ras->ring.level_count; level++) {
 			uint32_t slot = ras->ring.levels[level].slot;
 
@@ -226,32 +229,205 @@ static void every_level_finds_a_link_and_the_degree_stays_bounded(void **state) 
 	world_destroy(world);
 }
 
-// By position alone a join would move a link of every node on every level.
-static void join_moves_few_long_links(void **state) {
-	struct world *world =
-		world_create(&(struct world_setup){.count = 31, .seeds = 1, .idle = true});
-	uint64_t opened = 0;
+// Marks what can be reached from node `at` over ready links, without the two that failed.
+static void reach(const struct world *world, uint32_t at, uint32_t a, uint32_t b, bool *reached) {
+	reached[at] = true;
+	for (uint32_t to = 0; to < world->count; to++) {
+		if (to != a && to != b && to != at && !reached[to] &&
+		    world_is_linked(world, at, to))
+			reach(world, to, a, b, reached);
+	}
+}
+
+static void assert_pair_cuts_nothing(const struct world *world, uint32_t a, uint32_t b) {
+	bool reached[WORLD_NODES_MAX] = {false};
+	uint32_t from = 0;
+
+	while (from == a || from == b)
+		from++;
+	reach(world, from, a, b, reached);
+	for (uint32_t n = 0; n < world->count; n++) {
+		if (n != a && n != b && !reached[n])
+			fail_msg(
+				"of %u nodes %u is cut off without %u and %u", world->count, n, a, b
+			);
+	}
+}
+
+static void no_two_failures_cut_the_overlay(void **state) {
+	static const uint32_t counts[] = {4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 40};
 
 	(void)state;
-	for (uint32_t n = 0; n < 31; n++) {
-		if (n != 15)
-			world_start(world, n, 0, n);
+	for (size_t row = 0; row < sizeof(counts) / sizeof(counts[0]); row++) {
+		struct world *world = world_of(counts[row]);
+
+		world_pass(world, 20 * SEC);
+		for (uint32_t a = 0; a < world->count; a++) {
+			for (uint32_t b = a + 1; b < world->count; b++)
+				assert_pair_cuts_nothing(world, a, b);
+		}
+		world_destroy(world);
 	}
-	world_pass(world, 60 * SEC);
-	for (uint32_t n = 0; n < 31; n++) {
-		if (n != 15)
-			opened += ras_counters(world->nodes[n].ras)->long_links_opened;
+}
+
+// By position alone a join would move a link of every node on every level. Counted are links
+// that really came up; no more than 2·log2 N, most of them the newcomer's own.
+static void one_join_changes_few_links(void **state) {
+	for (uint32_t late = 3; late < 32; late += 7) {
+		struct world *world =
+			world_create(&(struct world_setup){.count = 32, .seeds = 1, .idle = true});
+
+		(void)state;
+		for (uint32_t n = 0; n < 32; n++) {
+			if (n != late)
+				world_start(world, n, 0, n);
+		}
+		world_pass(world, 60 * SEC);
+		world_mark(world);
+		world_start(world, late, 0, late);
+		world_pass(world, 60 * SEC);
+		assert_true(world_agrees(world));
+		assert_in_range(world_events_all(world, RAS_EVENT_LINK_UP) / 2, 5, 10);
+		world_destroy(world);
 	}
-	world_start(world, 15, 0, 15);
-	world_pass(world, 60 * SEC);
-	assert_true(world_agrees(world));
-	for (uint32_t n = 0; n < 31; n++) {
-		if (n != 15)
-			opened -= ras_counters(world->nodes[n].ras)->long_links_opened;
+}
+
+// A member of 16 with all the long links it accepts; returns the connections.
+static uint32_t fill_with_long_links(struct lone *lone, uint32_t use) {
+	uint32_t taken = 0;
+
+	for (uint32_t peer = 2; peer < 15; peer++) {
+		uint32_t conn = lone_accept(lone);
+		struct message_init init = lone_init(lone, peer, use);
+
+		if (lone_find_link(lone, peer) != NULL)
+			continue;
+		lone_send_init(lone, conn, &init);
+		if (lone_refusal(lone, conn) == RAS_CAUSE_DEGREE)
+			return taken;
+		taken++;
 	}
-	// 30 nodes with 3 levels each; the windows let all but a few stay.
-	assert_in_range((uint64_t)0 - opened, 0, 12);
-	world_destroy(world);
+	fail_msg("it takes long links without end");
+	return 0;
+}
+
+static void last_places_are_kept_for_levels_with_few_candidates(void **state) {
+	static const uint32_t uses[] = {RAS_USE_LEVEL(3), RAS_USE_LEVEL(1)};
+	uint32_t taken[2];
+
+	(void)state;
+	for (uint32_t n = 0; n < 2; n++) {
+		struct lone *lone = lone_of(16, 0);
+
+		lone_pass(lone, 10 * MS);
+		taken[n] = fill_with_long_links(lone, uses[n]);
+		assert_in_range(links_degree(lone->ras), 1, links_degree_max(16));
+		lone_destroy(lone);
+	}
+	assert_int_equal(taken[1], taken[0] + 2);
+}
+
+// Found: while a level was incomplete nothing was shed.
+static void degree_is_back_within_a_second_while_levels_are_incomplete(void **state) {
+	struct lone *lone = lone_of(16, 0);
+	uint32_t over;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	fill_with_long_links(lone, RAS_USE_LEVEL(1));
+	// Ring links are always accepted.
+	for (uint32_t peer = 13; peer < 15; peer++)
+		lone_connect(lone, peer, RAS_USE_FALLBACK_NEXT);
+	over = links_degree(lone->ras);
+	assert_in_range(over, links_degree_max(16) + 1, 16);
+	lone_pass(lone, lone->profile.relink_ns + 10 * MS);
+	assert_in_range(links_degree(lone->ras), 1, links_degree_max(16));
+	assert_int_equal(ras_counters(lone->ras)->links_shed, over - links_degree_max(16));
+	assert_non_null(lone_find_link(lone, 13));
+	assert_non_null(lone_find_link(lone, 14));
+	lone_destroy(lone);
+}
+
+// Found: what was refused counted as opened.
+static void links_that_were_not_accepted_are_not_counted_as_opened(void **state) {
+	struct lone *lone = lone_of(16, 0);
+	const struct ras_counters *counters = ras_counters(lone->ras);
+	struct message_init_ack ack = lone_ack(lone, 2);
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	assert_int_equal(counters->ring_links_opened + counters->long_links_opened, 0);
+	ack.refusal = RAS_CAUSE_DEGREE;
+	lone_send_ack(lone, lone_opening(lone, 2), &ack);
+	assert_int_equal(counters->long_links_opened, 0);
+	lone_pass(lone, lone->profile.relink_ns);
+	lone_answer(lone, 3); // the other candidate
+	assert_int_equal(counters->long_links_opened, 1);
+	lone_answer(lone, 1);
+	assert_int_equal(counters->ring_links_opened, 1);
+	lone_connect(lone, 7, RAS_USE_LEVEL(3)); // the other side's
+	assert_int_equal(counters->long_links_opened, 1);
+	lone_destroy(lone);
+}
+
+// Found: the place was taken by a peer without a link, for ever.
+static void neighbour_without_memory_for_its_link_is_linked_when_there_is_some(void **state) {
+	struct lone *lone = lone_of(9, 4);
+	uint32_t conn;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	conn = lone_link(lone, 3);
+	for (uint32_t peer = 5; peer < 7; peer++) {
+		struct peer_news left = lone_told(lone, peer, RAS_LEFT, ras_incarnation(1, 0));
+
+		lone_news(lone, conn, &left);
+	}
+	lone->memory_spent = true;
+	lone_pass(lone, 100 * MS);
+	assert_null(lone_find_link(lone, 7));
+	lone->memory_spent = false;
+	lone_pass(lone, lone->profile.relink_ns + 100 * MS);
+	assert_non_null(lone_find_link(lone, 7));
+	assert_int_equal(lone_find_link(lone, 7)->mine & RAS_USE_NEXT, RAS_USE_NEXT);
+	lone_destroy(lone);
+}
+
+static void fallback_without_memory_for_its_link_is_tried_again(void **state) {
+	struct lone *lone = lone_of(16, 4);
+	const struct ring_side *side = &lone->ras->ring.sides[RING_PREV];
+	uint32_t conn;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	conn = lone_link(lone, 5);
+	lone_link(lone, 3);
+	lone_pass_beating(lone, 2 * SEC, conn);
+	assert_int_equal(side->fallback_count, 0);
+	lone->memory_spent = true;
+	lone_pass_beating(lone, 2 * SEC, conn);
+	assert_true(lone_find_link(lone, 3)->delayed);
+	assert_null(lone_find_link(lone, 2));
+	lone->memory_spent = false;
+	lone_pass_beating(lone, lone->profile.relink_ns + 200 * MS, conn);
+	assert_int_equal(side->fallback_count, 1);
+	assert_non_null(lone_find_link(lone, 2));
+	lone_destroy(lone);
+}
+
+// Found: it had eight seconds, as a link that the other side might have to open.
+static void fallback_that_never_comes_up_is_passed_over_as_one_that_fell_silent(void **state) {
+	struct lone *lone = lone_create(&(struct lone_setup){.count = 9, .self = 2, .per_host = 3});
+	const struct ring_side *side = &lone->ras->ring.sides[RING_NEXT];
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	lone_link(lone, 3);
+	lone_pass(lone, 2 * (lone->profile.delayed_ns + 100 * MS));
+	assert_in_range(side->fallback_count, 2, RING_FALLBACKS_MAX);
+	assert_int_equal(ras_entry(lone->ras, side->fallbacks[0])->record->id, lone_id(lone, 4));
+	assert_int_equal(ras_entry(lone->ras, side->fallbacks[1])->record->id, lone_id(lone, 6));
+	lone_destroy(lone);
 }
 
 static void nccl_profile_has_one_ring_and_no_long_links(void **state) {
@@ -278,7 +454,16 @@ int main(void) {
 		cmocka_unit_test(unneeded_fallback_link_is_retired_by_both_and_stays_away),
 		cmocka_unit_test(death_of_a_neighbour_closes_the_ring_over_it),
 		cmocka_unit_test(every_level_finds_a_link_and_the_degree_stays_bounded),
-		cmocka_unit_test(join_moves_few_long_links),
+		cmocka_unit_test(no_two_failures_cut_the_overlay),
+		cmocka_unit_test(one_join_changes_few_links),
+		cmocka_unit_test(last_places_are_kept_for_levels_with_few_candidates),
+		cmocka_unit_test(degree_is_back_within_a_second_while_levels_are_incomplete),
+		cmocka_unit_test(links_that_were_not_accepted_are_not_counted_as_opened),
+		cmocka_unit_test(neighbour_without_memory_for_its_link_is_linked_when_there_is_some
+		),
+		cmocka_unit_test(fallback_without_memory_for_its_link_is_tried_again),
+		cmocka_unit_test(fallback_that_never_comes_up_is_passed_over_as_one_that_fell_silent
+		),
 		cmocka_unit_test(nccl_profile_has_one_ring_and_no_long_links),
 	};
 

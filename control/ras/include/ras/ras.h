@@ -216,7 +216,8 @@ struct ras_counters {
 	uint64_t joins_served, joins_redirected;
 	uint64_t syncs, news_sent, news_received, news_fresh;
 	uint64_t suspicions, suspicions_cleared, deaths_declared;
-	uint64_t long_links_opened, ring_links_opened, links_retired;
+	uint64_t long_links_opened, ring_links_opened; // and accepted by the other side
+	uint64_t links_retired, links_shed;
 	uint64_t own_pauses, own_paused_ns;
 	uint64_t memory_failures;
 	uint64_t news_hops_max;
