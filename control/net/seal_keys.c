@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The keys in memory, and the text of a key file. What is done with files is in seal_keys_file.c.
+#include "seal_keys_inside.h"
+
+#include <lib/must.h>
+
+#include <sodium.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BLANKS " \t\r"
+#define LINE_WORD "tocsin-key-1"
+#define HEX_DIGITS "0123456789abcdefABCDEF"
+#define HEX_LENGTH ((size_t)2 * SEAL_SECRET_BYTES)
+
+void seal_hash(
+	const uint8_t *key,
+	const char *purpose,
+	const void *bytes,
+	size_t size,
+	uint8_t ret_hash[static SEAL_SECRET_BYTES]
+) {
+	uint8_t personal[crypto_generichash_blake2b_PERSONALBYTES] = {0};
+
+	must(strlen(purpose) <= sizeof(personal));
+	memcpy(personal, purpose, strlen(purpose));
+	must(crypto_generichash_blake2b_salt_personal(
+		     ret_hash, SEAL_SECRET_BYTES, bytes, size, key,
+		     key == NULL ? 0 : SEAL_SECRET_BYTES, NULL, personal
+	     ) == 0);
+}
+
+static struct seal_keys *create(void) {
+	struct seal_keys *keys;
+
+	if (sodium_init() < 0)
+		return NULL;
+	keys = sodium_malloc(sizeof(*keys));
+	if (keys == NULL)
+		return NULL;
+	memset(keys, 0, sizeof(*keys));
+	keys->references = 1;
+	return keys;
+}
+
+// The next key, its secret written already.
+static void adopt(struct seal_keys *keys) {
+	struct seal_key *key = &keys->keys[keys->count++];
+	uint8_t hash[SEAL_SECRET_BYTES];
+
+	seal_hash(key->secret, "tocsin key id", NULL, 0, hash);
+	memcpy(key->id, hash, sizeof(key->id));
+}
+
+static void add_random(struct seal_keys *keys) {
+	randombytes_buf(keys->keys[keys->count].secret, SEAL_SECRET_BYTES);
+	adopt(keys);
+}
+
+int seal_keys_create_random(const struct seal_keys **ret_keys) {
+	struct seal_keys *keys = create();
+
+	if (keys == NULL)
+		return -ENOMEM;
+	add_random(keys);
+	*ret_keys = keys;
+	return 0;
+}
+
+int seal_keys_create_keyless(const char *cluster, const struct seal_keys **ret_keys) {
+	struct seal_keys *keys = create();
+
+	if (keys == NULL)
+		return -ENOMEM;
+	keys->is_keyless = true;
+	seal_hash(NULL, "tocsin keyless", cluster, strlen(cluster), keys->keys[0].secret);
+	adopt(keys);
+	*ret_keys = keys;
+	return 0;
+}
+
+int seal_keys_create_step(
+	const struct seal_keys *keys, enum seal_keys_step step, const struct seal_keys **ret_keys
+) {
+	struct seal_keys *next;
+
+	if (step == SEAL_KEYS_ADD && keys->count == SEAL_KEYS_MAX)
+		return -EEXIST;
+	if (step != SEAL_KEYS_ADD && keys->count < SEAL_KEYS_MAX)
+		return -ENOENT;
+	next = create();
+	if (next == NULL)
+		return -ENOMEM;
+	next->keys[next->count++] = keys->keys[step == SEAL_KEYS_SWAP ? 1 : 0];
+	if (step == SEAL_KEYS_SWAP)
+		next->keys[next->count++] = keys->keys[0];
+	if (step == SEAL_KEYS_ADD)
+		add_random(next);
+	*ret_keys = next;
+	return 0;
+}
+
+// The count is all that changes in keys that somebody holds; it is not part of what they are.
+const struct seal_keys *seal_keys_get(const struct seal_keys *keys) {
+	struct seal_keys *counted = (struct seal_keys *)keys;
+
+	must(keys->references > 0 && keys->references < UINT32_MAX);
+	counted->references++;
+	return keys;
+}
+
+const struct seal_keys *seal_keys_put(const struct seal_keys *keys) {
+	struct seal_keys *counted = (struct seal_keys *)keys;
+
+	if (keys == NULL)
+		return NULL;
+	must(keys->references > 0);
+	if (--counted->references == 0)
+		sodium_free(counted); // wipes
+	return NULL;
+}
+
+bool seal_keys_is_keyless(const struct seal_keys *keys) {
+	return keys->is_keyless;
+}
+
+uint32_t seal_keys_count(const struct seal_keys *keys) {
+	return keys->count;
+}
+
+void seal_keys_id(
+	const struct seal_keys *keys, uint32_t index, char text[static SEAL_KEY_ID_TEXT_BYTES]
+) {
+	must(index < keys->count);
+	sodium_bin2hex(text, SEAL_KEY_ID_TEXT_BYTES, keys->keys[index].id, SEAL_KEY_ID_BYTES);
+}
+
+const struct seal_key *
+seal_keys_find(const struct seal_keys *keys, const uint8_t id[static SEAL_KEY_ID_BYTES]) {
+	for (uint32_t n = 0; n < keys->count; n++) {
+		if (memcmp(keys->keys[n].id, id, SEAL_KEY_ID_BYTES) == 0)
+			return &keys->keys[n];
+	}
+	return NULL;
+}
+
+void seal_keys_format(const struct seal_keys *keys, char text[static SEAL_KEYS_TEXT_BYTES]) {
+	char secret[HEX_LENGTH + 1];
+	char id[SEAL_KEY_ID_TEXT_BYTES];
+	size_t used;
+
+	used = (size_t)snprintf(
+		text, SEAL_KEYS_TEXT_BYTES,
+		"# The key of a Tocsin cluster: who can read this file is a member.\n"
+		"# The first key starts connections, each is accepted; to replace it see\n"
+		"# tocsin keygen --help.\n"
+	);
+	for (uint32_t n = 0; n < keys->count; n++) {
+		seal_keys_id(keys, n, id);
+		sodium_bin2hex(secret, sizeof(secret), keys->keys[n].secret, SEAL_SECRET_BYTES);
+		used += (size_t)snprintf(
+			text + used, SEAL_KEYS_TEXT_BYTES - used, "# id %s\n" LINE_WORD " %s\n", id,
+			secret
+		);
+		must(used < SEAL_KEYS_TEXT_BYTES);
+	}
+	sodium_memzero(secret, sizeof(secret));
+}
+
+// A text under way: what is wrong is said with the line, and never with what stands there, which
+// may be a key all the same.
+struct reader {
+	const char *at;
+	size_t left;
+	uint32_t line;
+	char *detail;
+};
+
+__attribute__((format(printf, 2, 3))) static int
+refuse(struct reader *reader, const char *format, ...) {
+	va_list args;
+	int used = 0;
+
+	if (reader->line > 0)
+		used = snprintf(reader->detail, SEAL_KEYS_DETAIL_BYTES, "line %u: ", reader->line);
+	va_start(args, format);
+	vsnprintf(reader->detail + used, SEAL_KEYS_DETAIL_BYTES - (size_t)used, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+// How many of the first bytes are among those of set. A NUL is in no set.
+static size_t span(const char *text, size_t size, const char *set) {
+	size_t n = 0;
+
+	while (n < size && text[n] != '\0' && strchr(set, text[n]) != NULL)
+		n++;
+	return n;
+}
+
+// The next line without the blanks around it; false at the end.
+static bool next_line(struct reader *reader, const char **ret_line, size_t *ret_size) {
+	const char *line = reader->at;
+	const char *newline;
+	size_t size, blanks;
+
+	if (reader->left == 0)
+		return false;
+	newline = memchr(line, '\n', reader->left);
+	size = newline == NULL ? reader->left : (size_t)(newline - line);
+	reader->at += size + (newline != NULL);
+	reader->left -= size + (newline != NULL);
+	reader->line++;
+	blanks = span(line, size, BLANKS);
+	line += blanks;
+	size -= blanks;
+	while (size > 0 && span(line + size - 1, 1, BLANKS) == 1)
+		size--;
+	*ret_line = line;
+	*ret_size = size;
+	return true;
+}
+
+static int check_new(struct reader *reader, const struct seal_keys *keys) {
+	const struct seal_key *added = &keys->keys[keys->count - 1];
+
+	if (sodium_is_zero(added->secret, sizeof(added->secret)))
+		return refuse(reader, "the key is all zeros; make one by tocsin keygen");
+	for (uint32_t n = 0; n + 1 < keys->count; n++) {
+		if (sodium_memcmp(keys->keys[n].secret, added->secret, SEAL_SECRET_BYTES) == 0)
+			return refuse(reader, "the same key as before; two must differ");
+	}
+	return 0;
+}
+
+static int take_line(struct reader *reader, const char *line, size_t size, struct seal_keys *keys) {
+	size_t word = strlen(LINE_WORD);
+	size_t blanks;
+
+	if (size < word || memcmp(line, LINE_WORD, word) != 0)
+		return refuse(
+			reader, "neither a comment (#) nor " LINE_WORD " and a key; nothing else "
+				"is allowed"
+		);
+	blanks = span(line + word, size - word, BLANKS);
+	line += word + blanks;
+	size -= word + blanks;
+	if (blanks == 0 || size != HEX_LENGTH || span(line, size, HEX_DIGITS) != size)
+		return refuse(
+			reader,
+			"behind " LINE_WORD " come a blank and %zu hexadecimal digits, "
+			"nothing else",
+			HEX_LENGTH
+		);
+	if (keys->count == SEAL_KEYS_MAX)
+		return refuse(reader, "a third key; at most %d are allowed", SEAL_KEYS_MAX);
+	sodium_hex2bin(
+		keys->keys[keys->count].secret, SEAL_SECRET_BYTES, line, size, NULL, NULL, NULL
+	);
+	adopt(keys);
+	return check_new(reader, keys);
+}
+
+static int read_lines(struct reader *reader, struct seal_keys *keys) {
+	const char *line;
+	size_t size;
+	int err;
+
+	while (next_line(reader, &line, &size)) {
+		if (size == 0 || line[0] == '#')
+			continue;
+		err = take_line(reader, line, size, keys);
+		if (err != 0)
+			return err;
+	}
+	if (keys->count > 0)
+		return 0;
+	reader->line = 0;
+	return refuse(
+		reader,
+		"holds no key: a line " LINE_WORD " and %zu hexadecimal digits; "
+		"make one by tocsin keygen",
+		HEX_LENGTH
+	);
+}
+
+int seal_keys_parse(
+	const char *text,
+	size_t size,
+	char ret_detail[static SEAL_KEYS_DETAIL_BYTES],
+	const struct seal_keys **ret_keys
+) {
+	struct reader reader = {.at = text, .left = size, .detail = ret_detail};
+	struct seal_keys *keys = create();
+	int err;
+
+	if (keys == NULL) {
+		snprintf(ret_detail, SEAL_KEYS_DETAIL_BYTES, "out of memory");
+		return -ENOMEM;
+	}
+	err = read_lines(&reader, keys);
+	if (err != 0) {
+		seal_keys_put(keys);
+		return err;
+	}
+	*ret_keys = keys;
+	return 0;
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Key files: who may have had a hand in them, and how they are written.
+//
+// The directories are looked at before the file in them. Where they pass, nobody but root and
+// ourselves can exchange what is opened then, so there is no race between look and use.
+#include "seal_keys_inside.h"
+
+#include <lib/error.h>
+#include <lib/escape.h>
+#include <lib/scoped.h>
+
+#include <sodium.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define QUOTED_BYTES 100
+#define TEMPORARY_SUFFIX ".XXXXXX"
+
+// A sentence about a path; returns err, so that a check can end in it.
+__attribute__((format(printf, 4, 5))) static int
+refuse(char *detail, int err, const char *path, const char *format, ...) {
+	va_list args;
+	size_t used;
+
+	escape_quote(path, strlen(path), detail, QUOTED_BYTES);
+	used = strlen(detail);
+	va_start(args, format);
+	vsnprintf(detail + used, SEAL_KEYS_DETAIL_BYTES - used, format, args);
+	va_end(args);
+	return err;
+}
+
+static int refuse_errno(char *detail, int err, const char *path, const char *what) {
+	return refuse(detail, err, path, ": cannot %s: %s", what, strerrordesc_np(-err));
+}
+
+static bool is_trusted(uid_t owner) {
+	return owner == 0 || owner == geteuid();
+}
+
+static int check_directory(const char *path, char *detail) {
+	struct stat status;
+
+	if (lstat(path, &status) != 0)
+		return refuse_errno(detail, neg_errno(), path, "look at this directory");
+	if (!is_trusted(status.st_uid))
+		return refuse(
+			detail, -EPERM, path,
+			": this directory belongs to user %u; allowed are root and user %u",
+			status.st_uid, geteuid()
+		);
+	if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)
+		return refuse(
+			detail, -EPERM, path,
+			": others may write into this directory (mode %04o): chmod go-w",
+			status.st_mode & ALLPERMS
+		);
+	return 0;
+}
+
+// Every directory above the last part of a path that is resolved: absolute, no link in it.
+static int check_directories(const char *resolved, char *detail) {
+	scoped_mem char *path = strdup(resolved);
+	int err;
+
+	if (path == NULL)
+		return refuse_errno(detail, -ENOMEM, resolved, "check it");
+	err = check_directory("/", detail);
+	for (char *slash = strchr(path + 1, '/'); err == 0 && slash != NULL;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		err = check_directory(path, detail);
+		*slash = '/';
+	}
+	return err;
+}
+
+static int check_file(int fd, const char *path, struct stat *ret_status, char *detail) {
+	struct stat status;
+	mode_t mode;
+
+	if (fstat(fd, &status) != 0)
+		return refuse_errno(detail, neg_errno(), path, "look at it");
+	if (!S_ISREG(status.st_mode))
+		return refuse(detail, -EPERM, path, ": not a regular file");
+	if (!is_trusted(status.st_uid))
+		return refuse(
+			detail, -EPERM, path, ": belongs to user %u; allowed are root and user %u",
+			status.st_uid, geteuid()
+		);
+	mode = status.st_mode & ALLPERMS;
+	if (mode != 0600 && mode != 0400)
+		return refuse(
+			detail, -EPERM, path, ": mode %04o; allowed are 0600 and 0400: chmod 0600",
+			mode
+		);
+	if (status.st_size > SEAL_KEYS_FILE_BYTES_MAX)
+		return refuse(
+			detail, -EFBIG, path, ": %lld bytes; a key file has at most %d",
+			(long long)status.st_size, SEAL_KEYS_FILE_BYTES_MAX
+		);
+	*ret_status = status;
+	return 0;
+}
+
+// Opens it once it is known that nobody can have exchanged it. *ret_resolved is for the caller to
+// free.
+static int open_checked(
+	const char *path, char **ret_resolved, struct stat *ret_status, int *ret_fd, char *detail
+) {
+	scoped_mem char *resolved = realpath(path, NULL);
+	scoped_fd int fd = -1;
+	int err;
+
+	if (resolved == NULL)
+		return refuse_errno(detail, neg_errno(), path, "open it");
+	err = check_directories(resolved, detail);
+	if (err != 0)
+		return err;
+	// Neither waits for the other end of a pipe, nor follows what was no link a moment ago.
+	fd = open(resolved, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return refuse_errno(detail, neg_errno(), path, "open it");
+	err = check_file(fd, path, ret_status, detail);
+	if (err != 0)
+		return err;
+	*ret_resolved = scoped_take_mem(&resolved);
+	*ret_fd = scoped_take_fd(&fd);
+	return 0;
+}
+
+static int read_bounded(int fd, char *text, size_t capacity, size_t *ret_size) {
+	size_t size = 0;
+
+	while (size < capacity) {
+		ssize_t got = read(fd, text + size, capacity - size);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return neg_errno();
+		if (got == 0)
+			break;
+		size += (size_t)got;
+	}
+	*ret_size = size;
+	return 0;
+}
+
+static int parse_file(int fd, const char *path, char *detail, const struct seal_keys **ret_keys) {
+	char text[SEAL_KEYS_FILE_BYTES_MAX + 1]; // a byte too many shows that it grew meanwhile
+	char reason[SEAL_KEYS_DETAIL_BYTES];
+	size_t size;
+	int err;
+
+	err = read_bounded(fd, text, sizeof(text), &size);
+	if (err != 0) {
+		refuse_errno(detail, err, path, "read it");
+	} else if (size > SEAL_KEYS_FILE_BYTES_MAX) {
+		err =
+			refuse(detail, -EFBIG, path, ": a key file has at most %d bytes",
+			       SEAL_KEYS_FILE_BYTES_MAX);
+	} else {
+		err = seal_keys_parse(text, size, reason, ret_keys);
+		if (err != 0)
+			refuse(detail, err, path, ": %s", reason);
+	}
+	sodium_memzero(text, sizeof(text));
+	return err;
+}
+
+int seal_keys_load(
+	const char *path,
+	char ret_detail[static SEAL_KEYS_DETAIL_BYTES],
+	const struct seal_keys **ret_keys
+) {
+	scoped_mem char *resolved = NULL;
+	scoped_fd int fd = -1;
+	struct stat status;
+	int err = open_checked(path, &resolved, &status, &fd, ret_detail);
+
+	if (err != 0)
+		return err;
+	return parse_file(fd, path, ret_detail, ret_keys);
+}
+
+static int write_whole(int fd, const char *text, size_t size) {
+	while (size > 0) {
+		ssize_t done = write(fd, text, size);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return neg_errno();
+		text += done;
+		size -= (size_t)done;
+	}
+	return fsync(fd) == 0 ? 0 : neg_errno();
+}
+
+static int write_keys(int fd, const struct seal_keys *keys) {
+	char text[SEAL_KEYS_TEXT_BYTES];
+	int err;
+
+	seal_keys_format(keys, text);
+	err = write_whole(fd, text, strlen(text));
+	sodium_memzero(text, sizeof(text));
+	return err;
+}
+
+// A name is on the disk when its directory is.
+static int sync_directory(const char *resolved) {
+	scoped_mem char *directory = strdup(resolved);
+	scoped_fd int fd = -1;
+
+	if (directory == NULL)
+		return -ENOMEM;
+	*(strrchr(directory, '/') + 1) = '\0';
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) != 0)
+		return neg_errno();
+	return 0;
+}
+
+// The directory of a file that need not exist resolved, and the file's name as it is.
+static int resolve_new(const char *path, char **ret_resolved, char *detail) {
+	scoped_mem char *copy = strdup(path);
+	scoped_mem char *directory = NULL;
+	const char *name = path;
+	char *slash;
+
+	if (copy == NULL)
+		return refuse_errno(detail, -ENOMEM, path, "create it");
+	slash = strrchr(copy, '/');
+	if (slash != NULL) {
+		name = path + (slash - copy) + 1;
+		slash[slash == copy] = '\0';
+	}
+	if (name[0] == '\0')
+		return refuse(detail, -EINVAL, path, ": not the name of a file");
+	directory = realpath(slash == NULL ? "." : copy, NULL);
+	if (directory == NULL)
+		return refuse_errno(detail, neg_errno(), path, "find its directory");
+	if (asprintf(ret_resolved, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory, name) < 0)
+		return refuse_errno(detail, -ENOMEM, path, "create it");
+	return 0;
+}
+
+int seal_keys_write_new(
+	const char *path,
+	const struct seal_keys *keys,
+	char ret_detail[static SEAL_KEYS_DETAIL_BYTES]
+) {
+	scoped_mem char *resolved = NULL;
+	scoped_fd int fd = -1;
+	int err = resolve_new(path, &resolved, ret_detail);
+
+	if (err != 0)
+		return err;
+	err = check_directories(resolved, ret_detail);
+	if (err != 0)
+		return err;
+	fd = open(resolved, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return refuse_errno(ret_detail, neg_errno(), path, "create it");
+	err = fchmod(fd, 0600) == 0 ? write_keys(fd, keys) : neg_errno();
+	if (err == 0)
+		err = sync_directory(resolved);
+	if (err == 0)
+		return 0;
+	unlink(resolved);
+	return refuse_errno(ret_detail, err, path, "write it");
+}
+
+// Mode and owner are those of the file that it replaces.
+static int write_beside(int fd, const struct stat *status, const struct seal_keys *keys) {
+	if (fchown(fd, status->st_uid, status->st_gid) != 0)
+		return neg_errno();
+	if (fchmod(fd, status->st_mode & ALLPERMS) != 0)
+		return neg_errno();
+	return write_keys(fd, keys);
+}
+
+static int replace(const char *resolved, const struct stat *status, const struct seal_keys *keys) {
+	scoped_mem char *temporary = NULL;
+	scoped_fd int fd = -1;
+	int err;
+
+	if (asprintf(&temporary, "%s" TEMPORARY_SUFFIX, resolved) < 0)
+		return -ENOMEM;
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return neg_errno();
+	err = write_beside(fd, status, keys);
+	if (err == 0 && rename(temporary, resolved) != 0)
+		err = neg_errno();
+	if (err != 0) {
+		unlink(temporary);
+		return err;
+	}
+	return sync_directory(resolved);
+}
+
+int seal_keys_rewrite(
+	const char *path,
+	const struct seal_keys *keys,
+	char ret_detail[static SEAL_KEYS_DETAIL_BYTES]
+) {
+	scoped_mem char *resolved = NULL;
+	scoped_fd int fd = -1;
+	struct stat status;
+	int err = open_checked(path, &resolved, &status, &fd, ret_detail);
+
+	if (err != 0)
+		return err;
+	err = replace(resolved, &status, keys);
+	return err == 0 ? 0 : refuse_errno(ret_detail, err, path, "replace it");
+}
