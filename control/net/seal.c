@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two ends prove the cluster's key to each other, and seal frames with keys of this session only.
+//
+// The conversation. C connects, A accepts; all fields are bytes, all sizes fixed.
+//
+//	C -> A  hello    key id 8, versions 1 + 1, ephemeral 32, mac 32
+//	A -> C  answer   version 1, versions 1 + 1, ephemeral 32, mac 32, header 24, proof 32
+//	C -> A  finish   header 24, proof 32
+//
+// H(key, purpose; bytes) is keyed BLAKE2b-256, the purpose its personalisation. T is the hash of
+// the transcript: T = H(-, "tocsin seal 1"; cluster name), and each part that is said goes in by
+// T = H(T, "tocsin said"; part). K is the cluster's key.
+//
+//	key id         the first 8 bytes of H(K, "tocsin key id")
+//	proof key P  = H(K, "tocsin proof"; T of the cluster)
+//	mac          = H(P, the sender's role; T including what precedes the mac)
+//	session S    = H(P, "tocsin session"; X25519 of the ephemerals, T after both macs)
+//	proof        = H(S, the sender's role; T including the sender's stream header)
+//	stream key   = H(S, the sender's role): one secretstream a direction
+//
+// Whom it keeps out. Somebody who sees, alters, repeats, drops and reflects what is on the wire, or
+// connects to us, or is connected to; and who may learn the key later:
+//
+//   - The connecting end proves first. Without a valid mac no byte goes back, whether the key id
+//     was known or not, and both take the same work: one that is unknown is tested against a key
+//     that nobody has. What a stranger costs is four hashes on a fixed buffer; X25519, on either
+//     end, comes after the mac.
+//   - A replayed hello is answered, and that is all: the answer's ephemeral is fresh, and without
+//     the hello's secret the finish cannot be made. A replayed answer fails at the mac.
+//   - A mac or a proof names the role of its sender, so none can be sent back where it came from.
+//     An end that is led to its own listener does talk to itself; who is at the other end is said
+//     by the first frame (INIT), not here: holders of the key are equal here.
+//   - Versions and cluster are part of the transcript: nobody can talk two ends into an older
+//     version. Another cluster with the same key looks like a wrong key.
+//   - Ephemerals are wiped with the handshake. Who learns K later reads nothing that was recorded.
+//     A stream also changes its key, one way, every SEAL_REKEY_BYTES: who learns a session's state
+//     does not read what was sent before that.
+//
+// Not kept out: a holder of the key. Not hidden: that this is Tocsin, which of the keys is used
+// (one key has the same id in all clusters: give each its own), and the sizes and times of frames.
+// That a stream ends is not authenticated: whoever can cut the wire can end it; LEAVE, which
+// matters, is a sealed frame.
+#include "seal.h"
+
+#include "seal_keys_inside.h"
+
+#include <lib/must.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+// At 1 KB/s every four hours; at full speed less than one part in 1,000 of the time.
+#define SEAL_REKEY_BYTES ((size_t)16 << 20)
+
+#define HASH_BYTES SEAL_SECRET_BYTES
+#define EPHEMERAL_BYTES crypto_scalarmult_BYTES
+#define HEADER_BYTES crypto_secretstream_xchacha20poly1305_HEADERBYTES
+
+struct hello {
+	uint8_t key_id[SEAL_KEY_ID_BYTES];
+	uint8_t version_min, version_max;
+	uint8_t ephemeral[EPHEMERAL_BYTES];
+	uint8_t mac[HASH_BYTES];
+};
+
+struct answer {
+	uint8_t version; // 0: none in common, and what follows the mac is zeros
+	uint8_t version_min, version_max;
+	uint8_t ephemeral[EPHEMERAL_BYTES];
+	uint8_t mac[HASH_BYTES];
+	uint8_t header[HEADER_BYTES];
+	uint8_t proof[HASH_BYTES];
+};
+
+struct finish {
+	uint8_t header[HEADER_BYTES];
+	uint8_t proof[HASH_BYTES];
+};
+
+// Only bytes: the structs are the wire format.
+static_assert(sizeof(struct hello) == 74, "no padding");
+static_assert(sizeof(struct answer) == SEAL_HANDSHAKE_BYTES_MAX, "no padding");
+static_assert(sizeof(struct finish) == 56, "no padding");
+static_assert(EPHEMERAL_BYTES == sizeof(((struct seal *)0)->ephemeral_secret), "X25519");
+static_assert(HASH_BYTES == crypto_secretstream_xchacha20poly1305_KEYBYTES, "a hash is a key");
+static_assert(sizeof(((struct seal *)0)->key_id) == SEAL_KEY_ID_BYTES, "an id");
+
+// By the role of who sends.
+static const char *const mac_purpose[] = {
+	[SEAL_CONNECTS] = "tocsin mac conn",
+	[SEAL_ACCEPTS] = "tocsin mac acc",
+};
+static const char *const proof_purpose[] = {
+	[SEAL_CONNECTS] = "tocsin proof con",
+	[SEAL_ACCEPTS] = "tocsin proof acc",
+};
+static const char *const stream_purpose[] = {
+	[SEAL_CONNECTS] = "tocsin from conn",
+	[SEAL_ACCEPTS] = "tocsin from acc",
+};
+
+static void say(struct seal *seal, const void *bytes, size_t size) {
+	seal_hash(seal->transcript, "tocsin said", bytes, size, seal->transcript);
+}
+
+static void
+mark(const struct seal *seal, const uint8_t *key, const char *purpose, uint8_t *ret_mark) {
+	seal_hash(key, purpose, seal->transcript, sizeof(seal->transcript), ret_mark);
+}
+
+static bool
+is_mark(const struct seal *seal, const uint8_t *key, const char *purpose, const uint8_t *given) {
+	uint8_t expected[HASH_BYTES];
+	bool equal;
+
+	mark(seal, key, purpose, expected);
+	equal = sodium_memcmp(expected, given, sizeof(expected)) == 0;
+	sodium_memzero(expected, sizeof(expected));
+	return equal;
+}
+
+static void derive_proof_key(struct seal *seal, const uint8_t *secret) {
+	mark(seal, secret, "tocsin proof", seal->proof_key);
+}
+
+static void make_ephemeral(struct seal *seal, uint8_t ret_public[static EPHEMERAL_BYTES]) {
+	randombytes_buf(seal->ephemeral_secret, sizeof(seal->ephemeral_secret));
+	must(crypto_scalarmult_base(ret_public, seal->ephemeral_secret) == 0);
+}
+
+// False for a point of low order, which only a holder of the key can have sent.
+static bool derive_session(struct seal *seal, const uint8_t ephemeral[static EPHEMERAL_BYTES]) {
+	uint8_t material[EPHEMERAL_BYTES + HASH_BYTES];
+	bool good = crypto_scalarmult(material, seal->ephemeral_secret, ephemeral) == 0;
+
+	memcpy(material + EPHEMERAL_BYTES, seal->transcript, HASH_BYTES);
+	seal_hash(
+		seal->proof_key, "tocsin session", material, sizeof(material), seal->session_secret
+	);
+	sodium_memzero(material, sizeof(material));
+	sodium_memzero(seal->ephemeral_secret, sizeof(seal->ephemeral_secret));
+	return good;
+}
+
+// Opens the stream of what we send, and proves it.
+static void start_sending(
+	struct seal *seal,
+	uint8_t ret_header[static HEADER_BYTES],
+	uint8_t ret_proof[static HASH_BYTES]
+) {
+	uint8_t key[HASH_BYTES];
+
+	seal_hash(seal->session_secret, stream_purpose[seal->role], NULL, 0, key);
+	must(crypto_secretstream_xchacha20poly1305_init_push(&seal->sending, ret_header, key) == 0);
+	sodium_memzero(key, sizeof(key));
+	say(seal, ret_header, HEADER_BYTES);
+	mark(seal, seal->session_secret, proof_purpose[seal->role], ret_proof);
+}
+
+// Opens the stream of what the other end sends, if it has proven it.
+static bool start_receiving(
+	struct seal *seal,
+	const uint8_t header[static HEADER_BYTES],
+	const uint8_t proof[static HASH_BYTES]
+) {
+	enum seal_role peer = seal->role == SEAL_CONNECTS ? SEAL_ACCEPTS : SEAL_CONNECTS;
+	uint8_t key[HASH_BYTES];
+	int result;
+
+	say(seal, header, HEADER_BYTES);
+	if (!is_mark(seal, seal->session_secret, proof_purpose[peer], proof))
+		return false;
+	seal_hash(seal->session_secret, stream_purpose[peer], NULL, 0, key);
+	result = crypto_secretstream_xchacha20poly1305_init_pull(&seal->receiving, header, key);
+	must(result == 0);
+	sodium_memzero(key, sizeof(key));
+	return true;
+}
+
+// Once the streams stand, nothing of the handshake is needed.
+static void forget_handshake(struct seal *seal) {
+	seal->keys = seal_keys_put(seal->keys);
+	sodium_memzero(seal->transcript, sizeof(seal->transcript));
+	sodium_memzero(seal->proof_key, sizeof(seal->proof_key));
+	sodium_memzero(seal->ephemeral_secret, sizeof(seal->ephemeral_secret));
+	sodium_memzero(seal->session_secret, sizeof(seal->session_secret));
+}
+
+// Wipes all but what a log wants to know.
+static int fail(struct seal *seal, int err) {
+	forget_handshake(seal);
+	sodium_memzero(&seal->sending, sizeof(seal->sending));
+	sodium_memzero(&seal->receiving, sizeof(seal->receiving));
+	seal->state = SEAL_FAILED;
+	return err;
+}
+
+void seal_init(
+	struct seal *seal, const struct seal_keys *keys, enum seal_role role, const char *cluster
+) {
+	*seal = (struct seal){
+		.role = role,
+		.state = SEAL_STARTED,
+		.keys = seal_keys_get(keys),
+		.version_min = SEAL_VERSION_MIN,
+		.version_max = SEAL_VERSION_MAX,
+	};
+	seal_hash(NULL, "tocsin seal 1", cluster, strlen(cluster), seal->transcript);
+}
+
+void seal_limit_versions(struct seal *seal, uint8_t version_min, uint8_t version_max) {
+	must(seal->state == SEAL_STARTED);
+	must(version_min >= 1 && version_min <= version_max);
+	seal->version_min = version_min;
+	seal->version_max = version_max;
+}
+
+void seal_begin(struct seal *seal, struct seal_reply *ret_reply) {
+	const struct seal_key *key = &seal->keys->keys[0];
+	struct hello hello = {
+		.version_min = seal->version_min,
+		.version_max = seal->version_max,
+	};
+
+	must(seal->role == SEAL_CONNECTS && seal->state == SEAL_STARTED);
+	memcpy(seal->key_id, key->id, sizeof(seal->key_id));
+	memcpy(hello.key_id, key->id, sizeof(hello.key_id));
+	derive_proof_key(seal, key->secret);
+	make_ephemeral(seal, hello.ephemeral);
+	say(seal, &hello, offsetof(struct hello, mac));
+	mark(seal, seal->proof_key, mac_purpose[SEAL_CONNECTS], hello.mac);
+	seal->state = SEAL_SPOKEN;
+	memcpy(ret_reply->bytes, &hello, sizeof(hello));
+	ret_reply->size = sizeof(hello);
+}
+
+size_t seal_wants(const struct seal *seal) {
+	if (seal->role == SEAL_ACCEPTS && seal->state == SEAL_STARTED)
+		return sizeof(struct hello);
+	if (seal->state == SEAL_SPOKEN)
+		return seal->role == SEAL_ACCEPTS ? sizeof(struct finish) : sizeof(struct answer);
+	return 0;
+}
+
+// The highest version that both speak; 0 if there is none.
+static uint8_t common_version(const struct seal *seal) {
+	uint8_t max = seal->version_max < seal->peer_version_max ? seal->version_max
+								 : seal->peer_version_max;
+
+	return max >= seal->version_min && max >= seal->peer_version_min ? max : 0;
+}
+
+static int check_hello(struct seal *seal, const struct hello *hello) {
+	static const uint8_t nobodys[SEAL_SECRET_BYTES];
+	const struct seal_key *key = seal_keys_find(seal->keys, hello->key_id);
+	bool valid;
+
+	memcpy(seal->key_id, hello->key_id, sizeof(seal->key_id));
+	derive_proof_key(seal, key != NULL ? key->secret : nobodys);
+	say(seal, hello, offsetof(struct hello, mac));
+	valid = is_mark(seal, seal->proof_key, mac_purpose[SEAL_CONNECTS], hello->mac);
+	if (key == NULL)
+		return -ENOKEY;
+	if (!valid)
+		return -EACCES;
+	if (hello->version_min == 0 || hello->version_min > hello->version_max)
+		return -EBADMSG;
+	seal->peer_version_min = hello->version_min;
+	seal->peer_version_max = hello->version_max;
+	return 0;
+}
+
+static void reply_with(struct seal_reply *ret_reply, const struct answer *answer) {
+	memcpy(ret_reply->bytes, answer, sizeof(*answer));
+	ret_reply->size = sizeof(*answer);
+}
+
+static int take_hello(struct seal *seal, const struct hello *hello, struct seal_reply *ret_reply) {
+	struct answer answer = {
+		.version_min = seal->version_min,
+		.version_max = seal->version_max,
+	};
+	int err = check_hello(seal, hello);
+
+	if (err != 0)
+		return err;
+	seal->version = common_version(seal);
+	answer.version = seal->version;
+	if (seal->version != 0)
+		make_ephemeral(seal, answer.ephemeral);
+	say(seal, &answer, offsetof(struct answer, mac));
+	mark(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer.mac);
+	if (seal->version == 0) {
+		reply_with(ret_reply, &answer);
+		return -EPROTO;
+	}
+	if (!derive_session(seal, hello->ephemeral))
+		return -EBADMSG;
+	start_sending(seal, answer.header, answer.proof);
+	seal->state = SEAL_SPOKEN;
+	reply_with(ret_reply, &answer);
+	return 0;
+}
+
+static int check_answer(struct seal *seal, const struct answer *answer) {
+	say(seal, answer, offsetof(struct answer, mac));
+	if (!is_mark(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer->mac))
+		return -EACCES;
+	seal->peer_version_min = answer->version_min;
+	seal->peer_version_max = answer->version_max;
+	if (answer->version == 0)
+		return -EPROTO;
+	if (answer->version != common_version(seal))
+		return -EBADMSG;
+	seal->version = answer->version;
+	return derive_session(seal, answer->ephemeral) ? 0 : -EBADMSG;
+}
+
+static int
+take_answer(struct seal *seal, const struct answer *answer, struct seal_reply *ret_reply) {
+	struct finish finish;
+	int err = check_answer(seal, answer);
+
+	if (err != 0)
+		return err;
+	if (!start_receiving(seal, answer->header, answer->proof))
+		return -EACCES;
+	start_sending(seal, finish.header, finish.proof);
+	forget_handshake(seal);
+	seal->state = SEAL_PROVEN;
+	memcpy(ret_reply->bytes, &finish, sizeof(finish));
+	ret_reply->size = sizeof(finish);
+	return 0;
+}
+
+static int take_finish(struct seal *seal, const struct finish *finish) {
+	if (!start_receiving(seal, finish->header, finish->proof))
+		return -EACCES;
+	forget_handshake(seal);
+	seal->state = SEAL_PROVEN;
+	return 0;
+}
+
+int seal_take(struct seal *seal, const void *bytes, size_t size, struct seal_reply *ret_reply) {
+	int err;
+
+	must(size > 0 && size == seal_wants(seal));
+	ret_reply->size = 0;
+	if (seal->role == SEAL_CONNECTS)
+		err = take_answer(seal, bytes, ret_reply);
+	else if (seal->state == SEAL_STARTED)
+		err = take_hello(seal, bytes, ret_reply);
+	else
+		err = take_finish(seal, bytes);
+	return err == 0 ? 0 : fail(seal, err);
+}
+
+bool seal_proven(const struct seal *seal) {
+	return seal->state == SEAL_PROVEN;
+}
+
+void seal_key_id(const struct seal *seal, char text[static SEAL_KEY_ID_TEXT_BYTES]) {
+	sodium_bin2hex(text, SEAL_KEY_ID_TEXT_BYTES, seal->key_id, sizeof(seal->key_id));
+}
+
+uint8_t seal_version(const struct seal *seal) {
+	return seal->version;
+}
+
+void seal_peer_versions(const struct seal *seal, uint8_t *ret_min, uint8_t *ret_max) {
+	*ret_min = seal->peer_version_min;
+	*ret_max = seal->peer_version_max;
+}
+
+int seal_encrypt(struct seal *seal, const void *frame, size_t size, uint8_t *ret_bytes) {
+	uint8_t tag = crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
+
+	if (seal->state != SEAL_PROVEN)
+		return -ENOTCONN;
+	if (size > SEAL_FRAME_MAX)
+		return -EMSGSIZE;
+	seal->sent_since_rekey_bytes += size + SEAL_OVERHEAD;
+	if (seal->sent_since_rekey_bytes >= SEAL_REKEY_BYTES) {
+		seal->sent_since_rekey_bytes = 0;
+		tag = crypto_secretstream_xchacha20poly1305_TAG_REKEY;
+	}
+	must(crypto_secretstream_xchacha20poly1305_push(
+		     &seal->sending, ret_bytes, NULL, frame, size, NULL, 0, tag
+	     ) == 0);
+	return 0;
+}
+
+// The other end decides when its stream changes the key; libsodium follows the tag by itself.
+int seal_decrypt(struct seal *seal, const void *bytes, size_t size, uint8_t *ret_frame) {
+	uint8_t tag;
+	int result;
+
+	if (seal->state != SEAL_PROVEN)
+		return -ENOTCONN;
+	if (size < SEAL_OVERHEAD || size > SEAL_FRAME_MAX + SEAL_OVERHEAD)
+		return fail(seal, -EBADMSG);
+	result = crypto_secretstream_xchacha20poly1305_pull(
+		&seal->receiving, ret_frame, NULL, &tag, bytes, size, NULL, 0
+	);
+	return result == 0 ? 0 : fail(seal, -EBADMSG);
+}
+
+void seal_wipe(struct seal *seal) {
+	seal_keys_put(seal->keys);
+	sodium_memzero(seal, sizeof(*seal));
+}
