@@ -129,11 +129,14 @@ int peer_table_set(struct peer_table *table, const struct peer_row *row) {
 	return 0;
 }
 
+const struct peer_row *peer_table_newest(const struct peer_table *table, uint32_t slot) {
+	return peer_snapshot_row(table->next != NULL ? table->next : table->current, slot);
+}
+
 int peer_table_clear(struct peer_table *table, uint32_t slot) {
-	const struct peer_snapshot *newest = table->next != NULL ? table->next : table->current;
 	struct peer_row *own;
 
-	if (peer_snapshot_row(newest, slot) == NULL)
+	if (peer_table_newest(table, slot) == NULL)
 		return 0;
 	own = own_row(table, slot);
 	if (own == NULL)

@@ -88,6 +88,8 @@ struct peer_table *peer_table_destroy(struct peer_table *table);
 int peer_table_set(struct peer_table *table, const struct peer_row *row);
 // 0 also if there is no row in the slot; -ENOMEM.
 int peer_table_clear(struct peer_table *table, uint32_t slot);
+// The row as the version to come has it, NULL if there is none; valid until the next call above.
+const struct peer_row *peer_table_newest(const struct peer_table *table, uint32_t slot);
 // The control thread, registered and online as call_rcu wants it. Makes the version to come the
 // present one. -EAGAIN (readers hold too much of what was before), -ENOMEM; then readers go on
 // with the present version, and the changes are kept for the next try.
