@@ -117,6 +117,12 @@ void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer
 	wire_put_u8(writer, (uint8_t)why);
 }
 
+void collect_count_encode(uint32_t count, struct wire_writer *writer) {
+	wire_put_u8(writer, COLLECT_ITEM_COUNT);
+	wire_put_u32(writer, COLLECT_COUNT_BYTES);
+	wire_put_u32(writer, count);
+}
+
 static void answer_decode(struct wire_reader *reader, struct collect_answer *answer) {
 	answer->node = wire_get_u64(reader);
 	answer->incarnation = wire_get_u64(reader);
@@ -148,6 +154,8 @@ int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_ite
 		answer_decode(&body, &item.answer);
 	else if (item.type == COLLECT_ITEM_LOST)
 		lost_decode(&body, &item);
+	else if (item.type == COLLECT_ITEM_COUNT)
+		item.count = wire_get_u32(&body);
 	wire_reader_fail(reader, wire_reader_error(&body));
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);

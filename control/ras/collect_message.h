@@ -9,6 +9,7 @@
 //	  ANSWER          u64 node, u64 incarnation, u64 view digest, u16 hops, u16 part,
 //	                  u8 flags, payload to the item's end
 //	  LOST            u64 peer, u8 why
+//	  COUNT           u32 members reached over this leg; of a census only
 //	COLLECT_CANCEL  u64 origin, u64 id
 //
 // Items of unknown type are handed up unread: the root may know them.
@@ -25,12 +26,17 @@
 #define COLLECT_ANSWER_HEADER_BYTES 29
 #define COLLECT_ANSWER_LAST 0x01 // of the node's parts
 #define COLLECT_LOST_BYTES 9
+#define COLLECT_COUNT_BYTES 4
 #define COLLECT_REQUEST_BYTES_MAX (1 + 8 + 8 + 2 + 8 + 2 + 2 + 24 * RAS_COLLECT_SKIP_MAX)
 #define COLLECT_CANCEL_BYTES 17
+
+// Of the core's own beside enum ras_collect_kind: how many members are reached, and no more.
+#define COLLECT_KIND_CENSUS 0x8000
 
 enum collect_item_type {
 	COLLECT_ITEM_ANSWER = 1,
 	COLLECT_ITEM_LOST,
+	COLLECT_ITEM_COUNT,
 };
 
 // Why a leg was given up; a newer one that we do not know reads as GONE.
@@ -64,6 +70,7 @@ struct collect_answer {
 struct collect_item {
 	uint8_t type;
 	struct collect_answer answer;
+	uint32_t count;
 	uint64_t lost_peer;
 	enum collect_why lost_why;
 };
@@ -97,6 +104,7 @@ int collected_decode(
 
 void collect_answer_encode(const struct collect_answer *answer, struct wire_writer *writer);
 void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer *writer);
+void collect_count_encode(uint32_t count, struct wire_writer *writer);
 // 0, -EBADMSG, or -ENODATA at the end.
 int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_item);
 

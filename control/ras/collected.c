@@ -36,13 +36,16 @@ static void snapshot(const struct ras *ras, struct ras_collected *collected) {
 }
 
 struct ras_collected *collected_create(struct ras *ras, uint32_t kind, uint64_t id) {
-	uint32_t slot_count = ras->peers.entry_count;
+	// Who is counted in a census is not kept.
+	uint32_t slot_count = kind == COLLECT_KIND_CENSUS ? 0 : ras->peers.entry_count;
 	struct ras_collected *collected;
 
 	collected = memory_allocate(&ras->memory, sizeof(*collected));
 	if (collected == NULL)
 		return NULL;
 	collected->slot_count = slot_count;
+	if (slot_count == 0)
+		return collected;
 	collected->answers =
 		memory_allocate(&ras->memory, slot_count * sizeof(*collected->answers));
 	collected->missing =

@@ -15,6 +15,17 @@ const char *ras_collect_kind_name(uint32_t kind) {
 	return kind < RAS_COLLECT_KIND_END ? kind_names[kind] : NULL;
 }
 
+// One more of this kind may run: the counting of members does not wait for questions of users.
+static bool kind_has_room(const struct ras *ras, uint32_t kind) {
+	const struct gather *gather;
+	bool census = kind == COLLECT_KIND_CENSUS;
+	uint32_t running = 0;
+
+	for (gather = ras->collective->running; gather != NULL; gather = gather->next)
+		running += gather_is_census(gather) == census;
+	return running < (census ? CENSUSES_MAX : COLLECTIVES_MAX);
+}
+
 static bool kind_is_known(uint32_t kind) {
 	return kind >= RAS_COLLECT_CONNS && kind < RAS_COLLECT_KIND_END;
 }
@@ -52,8 +63,13 @@ void collective_destroy(struct ras *ras) {
 
 static void root_finish(struct ras *ras, struct gather *gather) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
-	struct ras_collective_result *result = collected_finish(ras, gather->collected);
+	struct ras_collective_result *result;
 
+	if (gather_is_census(gather)) {
+		brake_counted_here(ras, gather->count);
+		return;
+	}
+	result = collected_finish(ras, gather->collected);
 	result->by_deadline = gather->by_deadline;
 	result->elapsed_ns = ras->now_ns - gather->started_ns;
 	counters->finished++;
@@ -101,6 +117,25 @@ static void gather_abandon(struct ras *ras, struct gather *gather) {
 	gather->holds--;
 }
 
+// Asks with what there is of the request. NULL without memory.
+static struct gather *root_begin(
+	struct ras *ras, struct collect_request *request, uint64_t budget_ns, uint64_t grace_ns
+) {
+	struct gather *gather;
+
+	request->origin = ras->self_id;
+	request->id = flood_next_id(ras);
+	request->budget_ns = budget_ns;
+	gather = gather_create(ras, request, NULL);
+	if (gather == NULL)
+		return NULL;
+	gather->deadline_ns += grace_ns;
+	gather_serve(ras, gather, request);
+	// Even if nobody is to be waited for, the result comes with the next tick.
+	gather->holds--;
+	return gather;
+}
+
 int ras_collect(
 	struct ras *ras, uint64_t now_ns, uint32_t kind, uint64_t timeout_ns, uint64_t *ret_id
 ) {
@@ -111,27 +146,27 @@ int ras_collect(
 		return -EINVAL;
 	if (!ras->started || ras->leaving)
 		return -EAGAIN;
-	if (ras->collective->counters.running == COLLECTIVES_MAX)
+	if (!kind_has_room(ras, kind))
 		return -EBUSY;
 	ras_enter(ras, now_ns);
 	if (timeout_ns == 0)
 		timeout_ns = ras->profile->leg_ns;
 	if (timeout_ns > RAS_COLLECT_TIMEOUT_MAX_NS)
 		timeout_ns = RAS_COLLECT_TIMEOUT_MAX_NS;
-	request.origin = ras->self_id;
-	request.id = flood_next_id(ras);
-	request.budget_ns = timeout_ns;
-	gather = gather_create(ras, &request, NULL);
+	gather = root_begin(ras, &request, timeout_ns, ras->profile->leg_grace_ns);
 	if (gather != NULL) {
-		gather->deadline_ns += ras->profile->leg_grace_ns;
 		ras->collective->counters.started++;
-		gather_serve(ras, gather, &request);
-		// Even if nobody is to be waited for, the result comes with the next tick.
-		gather->holds--;
-		*ret_id = request.id;
+		*ret_id = gather->id;
 	}
 	ras_exit(ras);
 	return gather != NULL ? 0 : -ENOMEM;
+}
+
+void collective_census(struct ras *ras, uint64_t timeout_ns) {
+	struct collect_request request = {.kind = COLLECT_KIND_CENSUS};
+
+	if (kind_has_room(ras, COLLECT_KIND_CENSUS))
+		root_begin(ras, &request, timeout_ns, 0);
 }
 
 int ras_collect_cancel(struct ras *ras, uint64_t now_ns, uint64_t id) {
@@ -166,8 +201,11 @@ static void
 request_serve(struct ras *ras, struct link *link, const struct collect_request *request) {
 	struct gather *gather = NULL;
 
-	if (kind_is_known(request->kind) && ras->collective->counters.running < COLLECTIVES_MAX)
+	if ((kind_is_known(request->kind) || request->kind == COLLECT_KIND_CENSUS) &&
+	    kind_has_room(ras, request->kind))
 		gather = gather_create(ras, request, link);
+	if (request->kind == COLLECT_KIND_CENSUS)
+		brake_census_seen(ras);
 	if (gather == NULL) {
 		ras->collective->counters.requests_refused++;
 		answer_at_once(ras, link, request, true);

@@ -19,11 +19,16 @@ struct ras;
 struct wire_reader;
 
 #define COLLECTIVES_MAX 16 // running per instance
+#define CENSUSES_MAX 8	   // and of the core's own beside them
 
 struct collective; // all of an instance's
 
 int collective_create(struct ras *ras); // -ENOMEM
 void collective_destroy(struct ras *ras);
+
+// Counts the members that can be reached; brake_counted() is told within the time. What cannot
+// be begun for want of memory is not answered.
+void collective_census(struct ras *ras, uint64_t timeout_ns);
 
 // Messages, the type byte read already. 0, or the decoder's error: the caller then closes the
 // connection. A message that is well-formed but wrong is counted and answered here.

@@ -7,6 +7,7 @@
 
 #define FLOOD_FRAME_MAX (1 + 8 + 8 + 4 + 2 + 2 + RAS_NOTICE_BYTES_MAX)
 #define FLOOD_FORGET_BYTES 16
+#define FLOOD_CENSUS_BYTES 8
 // The start counter is the upper half of an id.
 #define FLOOD_START_SHIFT 32
 // An origin may have been restarted this often without our having heard of it yet.
@@ -140,6 +141,15 @@ notice_send(struct ras *ras, const struct link *from, const struct collect_notic
 	}
 }
 
+// -EBADMSG if it is one of the core's and too short. More is of a newer version, and not read.
+static int notice_check(const struct collect_notice *notice) {
+	if (notice->kind == FLOOD_NOTICE_FORGET && notice->size < FLOOD_FORGET_BYTES)
+		return -EBADMSG;
+	if (notice->kind == FLOOD_NOTICE_CENSUS && notice->size < FLOOD_CENSUS_BYTES)
+		return -EBADMSG;
+	return 0;
+}
+
 static void notice_deliver(struct ras *ras, const struct collect_notice *notice) {
 	struct wire_reader reader;
 	uint64_t incarnation;
@@ -154,6 +164,12 @@ static void notice_deliver(struct ras *ras, const struct collect_notice *notice)
 		id = wire_get_u64(&reader);
 		incarnation = wire_get_u64(&reader);
 		ras_forget_apply(ras, id, incarnation);
+	} else if (notice->kind == FLOOD_NOTICE_CENSUS) {
+		uint32_t reached;
+
+		wire_reader_init(&reader, notice->payload, notice->size);
+		reached = wire_get_u32(&reader);
+		brake_counted(ras, reached, wire_get_u32(&reader));
 	}
 	// Another kind of the core's is of a newer version: handed on, not understood.
 }
@@ -169,8 +185,9 @@ int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t s
 	err = collect_notice_decode(&reader, &notice);
 	if (err != 0)
 		return err;
-	if (notice.kind == FLOOD_NOTICE_FORGET && notice.size < FLOOD_FORGET_BYTES)
-		return -EBADMSG;
+	err = notice_check(&notice);
+	if (err != 0)
+		return err;
 	if (!flood_plausible(ras, notice.origin, notice.id)) {
 		counters->requests_forged++;
 		return 0;
@@ -211,6 +228,16 @@ void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	wire_put_u64(&writer, id);
 	wire_put_u64(&writer, incarnation);
 	notice_originate(ras, FLOOD_NOTICE_FORGET, payload, sizeof(payload));
+}
+
+void flood_census(struct ras *ras, uint32_t reached, uint32_t members) {
+	uint8_t payload[FLOOD_CENSUS_BYTES];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, payload, sizeof(payload));
+	wire_put_u32(&writer, reached);
+	wire_put_u32(&writer, members);
+	notice_originate(ras, FLOOD_NOTICE_CENSUS, payload, sizeof(payload));
 }
 
 int ras_notice(struct ras *ras, uint64_t now_ns, uint32_t kind, const void *payload, size_t size) {

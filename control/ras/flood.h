@@ -18,6 +18,7 @@ struct ras;
 
 enum flood_notice_kind {
 	FLOOD_NOTICE_FORGET = 1, // u64 id, u64 incarnation: remove its tombstone
+	FLOOD_NOTICE_CENSUS,	 // u32 reached, u32 members of the view: liveness_brake.c
 };
 
 struct flood_origin {
@@ -48,3 +49,5 @@ bool flood_plausible(const struct ras *ras, uint64_t origin, uint64_t id);
 int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t size);
 // Tells everybody to remove the tombstone; ours is the caller's to remove.
 void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation);
+// Tells everybody else what a census found.
+void flood_census(struct ras *ras, uint32_t reached, uint32_t members);

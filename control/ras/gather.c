@@ -33,6 +33,7 @@ gather_create(struct ras *ras, const struct collect_request *request, struct lin
 	gather->origin = request->origin;
 	gather->id = request->id;
 	gather->kind = request->kind;
+	gather->count = 1;
 	gather->hops = request->hops;
 	gather->started_ns = ras->now_ns;
 	gather->started_observed_ns = ras->observed_ns;
@@ -79,6 +80,17 @@ struct link *gather_link(const struct ras *ras, uint32_t slot, uint64_t peer) {
 	return link;
 }
 
+// The whole answer of a census.
+static void count_send(struct ras *ras, struct gather *gather, struct link *link) {
+	uint8_t frame[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + COLLECT_COUNT_BYTES];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, frame, sizeof(frame));
+	collected_encode(gather->origin, gather->id, COLLECTED_FINAL, &writer);
+	collect_count_encode(gather->count, &writer);
+	link_send(ras, link, frame, sizeof(frame));
+}
+
 void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags) {
 	struct link *link = gather_link(ras, gather->parent_slot, gather->parent);
 	uint8_t bare[COLLECTED_HEADER_BYTES];
@@ -86,6 +98,11 @@ void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags) {
 	struct wire_writer header;
 	uint32_t size = gather->pending_used;
 
+	if (gather_is_census(gather)) {
+		if (link != NULL && !gather->abandoned)
+			count_send(ras, gather, link);
+		return;
+	}
 	wire_writer_init(&header, frame, COLLECTED_HEADER_BYTES);
 	collected_encode(gather->origin, gather->id, flags, &header);
 	if (size == 0)
@@ -149,6 +166,8 @@ void gather_lost(struct ras *ras, struct gather *gather, uint64_t peer, enum col
 	size_t size = COLLECT_ITEM_HEADER_BYTES + COLLECT_LOST_BYTES;
 	struct wire_writer writer;
 
+	if (gather_is_census(gather))
+		return; // who is not counted is not reached, for whatever reason
 	if (gather->collected != NULL) {
 		collected_lost(ras, gather->collected, peer, why);
 		return;
@@ -171,9 +190,22 @@ static void root_items(struct ras *ras, struct gather *gather, struct wire_reade
 	}
 }
 
+static void census_items(struct gather *gather, struct wire_reader *items) {
+	struct collect_item item;
+
+	while (collect_item_decode(items, &item) == 0) {
+		if (item.type == COLLECT_ITEM_COUNT && item.count <= RAS_PEERS_MAX - gather->count)
+			gather->count += item.count;
+	}
+}
+
 void gather_items(struct ras *ras, struct gather *gather, struct wire_reader *items) {
 	size_t size = wire_reader_left(items);
 
+	if (gather_is_census(gather)) {
+		census_items(gather, items);
+		return;
+	}
 	if (gather->collected != NULL) {
 		root_items(ras, gather, items);
 		return;
@@ -288,7 +320,8 @@ void gather_serve(struct ras *ras, struct gather *gather, const struct collect_r
 	struct gather_skip skip = {0};
 
 	if (gather_skip_init(ras, &skip, request) == 0) {
-		gather_contribute(ras, gather, &skip);
+		if (!gather_is_census(gather))
+			gather_contribute(ras, gather, &skip);
 		gather_forward(ras, gather, request, &skip);
 	} else {
 		gather_lost(ras, gather, ras->self_id, COLLECT_WHY_REFUSED);

@@ -23,7 +23,8 @@ struct gather {
 	uint64_t origin;
 	uint64_t id;
 	uint32_t kind;
-	uint32_t hops; // from the origin to here
+	uint32_t count; // CENSUS: members reached, we included
+	uint32_t hops;	// from the origin to here
 	uint64_t started_ns;
 	uint64_t started_observed_ns;
 	uint64_t budget_ns;
@@ -62,6 +63,11 @@ void gather_items(struct ras *ras, struct gather *gather, struct wire_reader *it
 
 // Sends what is pending to whom asked; `flags` as in collect_message.h.
 void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags);
+
+// The answer of a census is a sum, made on the way up; nobody is named.
+static inline bool gather_is_census(const struct gather *gather) {
+	return gather->kind == COLLECT_KIND_CENSUS;
+}
 
 // NULL if the peer was never asked.
 struct gather_leg *gather_leg_of(struct gather *gather, uint64_t peer);

@@ -12,6 +12,7 @@
 
 #define GONE_HOLD_NS (500 * RAS_NS_PER_MS) // ring neighbours speak first of who is gone
 #define CROWD 4				   // among so few everybody speaks at once
+#define HELD_LOOK_NS (15 * RAS_NS_PER_SEC) // between looks at one whom the brake holds
 #define REDISCOVERS_PER_PEER 8 // tries of one dead peer a second, by all agents together
 
 void liveness_fini(struct ras *ras) {
@@ -23,7 +24,6 @@ void liveness_fini(struct ras *ras) {
 		liveness->suspicion_capacity * sizeof(*liveness->suspicions)
 	);
 	memory_release(memory, liveness->looks, liveness->look_capacity * sizeof(*liveness->looks));
-	brake_fini(ras);
 	*liveness = (struct liveness){0};
 }
 
@@ -198,9 +198,11 @@ static bool is_sole(const struct ras *ras) {
 	return false;
 }
 #else
-// min(observers, agents able to look), the suspect left out and we included.
+// min(observers, agents able to look), the suspect left out and we included. Whom we suspect,
+// too, is able: if nobody answers us it is we who are cut off, and hold our verdict.
 static uint32_t observers_needed(const struct ras *ras) {
-	uint32_t able = ras->peers.state_counts[RAS_ALIVE];
+	const uint32_t *counts = ras->peers.state_counts;
+	uint32_t able = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] - 1;
 
 	return able < ras->profile->observers ? able : ras->profile->observers;
 }
@@ -279,27 +281,31 @@ static uint64_t dead_at(const struct ras *ras, const struct suspicion *suspicion
 	return suspicion->silent_ns + dead_ns;
 }
 
-static bool decide_silent(struct ras *ras, const struct suspicion *suspicion) {
-	uint32_t slot = suspicion->slot;
-	uint32_t other = RAS_NO_SLOT;
-	enum sight own = own_sight(ras, suspicion);
-	uint32_t seen;
+static void hold(struct ras *ras, uint32_t slot) {
+	if (ras_entry(ras, slot)->state == RAS_UNREACHABLE)
+		return;
+	peers_set_local(&ras->peers, slot, RAS_UNREACHABLE, RAS_CAUSE_SILENT, ras->observed_ns);
+	ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, RAS_CAUSE_SILENT, 0);
+}
 
-	if (ras->observed_ns < dead_at(ras, suspicion) || own == SIGHT_NONE)
+static bool decide_silent(struct ras *ras, struct suspicion *suspicion) {
+	uint32_t other = RAS_NO_SLOT;
+	uint32_t seen = 1 + sights_count(suspicion, false, &other);
+
+	if (ras->observed_ns < dead_at(ras, suspicion) || own_sight(ras, suspicion) == SIGHT_NONE)
 		return false;
-	seen = 1 + sights_count(suspicion, false, &other);
+	switch (brake_word(ras)) {
+	case BRAKE_UNKNOWN:
+		suspicion->open = true; // what was seen holds until the count is there
+		return false;
+	case BRAKE_HELD:
+		hold(ras, suspicion->slot);
+		return false;
+	case BRAKE_FREE:
+		break;
+	}
 	if (seen < observers_needed(ras))
 		return false;
-	if (brake_holds(ras)) {
-		if (ras_entry(ras, slot)->state != RAS_UNREACHABLE) {
-			peers_set_local(
-				&ras->peers, slot, RAS_UNREACHABLE, RAS_CAUSE_SILENT,
-				ras->observed_ns
-			);
-			ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, RAS_CAUSE_SILENT, 0);
-		}
-		return false;
-	}
 	declare(ras, suspicion, RAS_CAUSE_SILENT, other);
 	return true;
 }
@@ -320,7 +326,7 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 	}
 	// In the round at whose end silence may kill, it is asked how the rest of the view is.
 	if (suspicion->due_ns >= dead_at(ras, suspicion))
-		brake_survey(ras);
+		brake_count(ras);
 	if (ras->profile->observers > 1)
 		look_ask(ras, suspicion);
 	if (suspicion->asked_count == 0 && suspicion->cause == RAS_CAUSE_GONE)
@@ -329,10 +335,13 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 }
 
 // When the next round begins: the last one so that it ends as the time that kills is up.
-static uint64_t next_round(const struct ras *ras, const struct suspicion *suspicion) {
+static uint64_t next_round(struct ras *ras, const struct suspicion *suspicion) {
 	uint64_t last = dead_at(ras, suspicion) - ras->profile->confirm_ns;
 
-	if (suspicion->cause == RAS_CAUSE_GONE || last < ras->observed_ns)
+	if (ras->liveness.brake && !suspicion->open &&
+	    ras_entry(ras, suspicion->slot)->state == RAS_UNREACHABLE)
+		return ras->observed_ns + ras_jitter(ras, HELD_LOOK_NS);
+	if (suspicion->open || suspicion->cause == RAS_CAUSE_GONE || last < ras->observed_ns)
 		return ras->observed_ns + ras->profile->gone_recheck_ns;
 	return last;
 }
@@ -360,6 +369,17 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 	}
 	suspicion->due_ns = next_round(ras, suspicion);
 	return false;
+}
+
+void liveness_released(struct ras *ras) {
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		struct suspicion *suspicion = &ras->liveness.suspicions[n];
+
+		if (ras_entry(ras, suspicion->slot)->state != RAS_UNREACHABLE || suspicion->open)
+			continue;
+		suspicion->due_ns = ras->observed_ns + ras_random(ras) % RAS_NS_PER_SEC;
+		ras_wake_at(ras, suspicion->due_ns);
+	}
 }
 
 void liveness_sight(

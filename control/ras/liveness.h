@@ -15,7 +15,6 @@ struct ras;
 struct wire_reader;
 
 #define LIVENESS_ASKED_MAX 3
-#define LIVENESS_SAMPLES_MAX 256
 #define LIVENESS_SUSPICIONS_MAX 1024
 #define LIVENESS_LOOKS_MAX 1024
 
@@ -53,35 +52,27 @@ struct look {
 	uint64_t deadline_ns;
 };
 
-// Whether a member drawn by us or by a peer of ours answered: what the brake counts.
-struct sample {
-	uint64_t peer;
-	uint64_t at_ns;
-	bool silent;
+// What the latest census found, ours or another's.
+struct census {
+	uint32_t reached; // members that can be reached, the one who counted included
+	uint32_t members; // of its view
+	uint64_t counted_ns;
+	uint64_t begun_ns; // the latest one that we know of
+	uint64_t due_ns;   // ours begins then
+	bool due;
 };
-
-#define LIVENESS_ECHOES 8 // members drawn in one survey
 
 struct liveness {
 	struct suspicion *suspicions;
 	uint32_t suspicion_count, suspicion_capacity;
 	struct look *looks;
 	uint32_t look_count, look_capacity;
-	struct sample *samples; // distinct by peer, the oldest makes room
-	uint32_t sample_count;
-	uint32_t round;			  // last token given out
-	uint32_t echoes[LIVENESS_ECHOES]; // slots drawn
-	bool echoed[LIVENESS_ECHOES];	  // answered
-	uint32_t echo_count;
-	bool echo_repeated;
-	bool echo_open;	   // the time for answers is not over
-	uint64_t drawn_ns; // since when
-	uint64_t surveyed_ns;
+	uint32_t round; // last token given out
+	struct census census;
 	bool brake;
 	uint64_t brake_ns;	// since when
 	uint64_t brake_free_ns; // released: not on again before this
-	uint64_t judged_ns;	// last evaluation
-	uint32_t majority;	// evaluations in a row in which we were with more than half
+	uint32_t calm;		// counts in a row that found no more silent than may be
 	uint64_t rediscover_ns;
 	uint32_t rediscover_slot;
 };
@@ -97,6 +88,8 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
 void liveness_weak_evidence(struct ras *ras, uint32_t slot);
 // Proof of life, from the peer itself.
 void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer);
+// Those whom the brake held may be judged again: looks at them anew, soon.
+void liveness_released(struct ras *ras);
 // The peer is out of the table's members, or newly in.
 void liveness_forget(struct ras *ras, uint32_t slot);
 

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The brake: if too much falls silent at once, it is the network or we, not the peers.
 //
-// Nobody sees the whole view, so the silent part is estimated from a sample. The links are no
-// fair one: most lead to near members, which in a partition of the ring are on our side. So in
-// the last round before a death by silence an observer sends an echo to a few members drawn at
-// random, over the relay, and asks the peers of its links to do the same and tell. Of some 150
-// members drawn in this way, a tenth lost at once is told from a partition in the middle.
+// Nobody sees the whole view from its own links, and a sample is wrong too often: among many
+// observers the one that is wrong declares. So members are counted: before a death by silence
+// an observer asks over all good links, each one asked asks on, and the numbers are summed on
+// the way back (a collective of its own kind). Whoever counts tells all, and one count serves
+// all who need it at that time, so its cost does not grow with the number of observers.
 #pragma once
 
 #include "liveness.h"
 
-struct wire_writer;
+enum brake_word {
+	BRAKE_FREE,    // a death by silence may be declared
+	BRAKE_HELD,    // it may not
+	BRAKE_UNKNOWN, // no count is fresh enough; one is on its way
+};
 
-void brake_fini(struct ras *ras);
 void brake_tick(struct ras *ras);
-// Draws members and sends them an echo; asks the peers of our links to do so as well.
-void brake_survey(struct ras *ras);
-// A peer asks us to: the answer goes out when the echoes have had their time.
-void brake_surveyed(struct ras *ras, uint32_t asker);
-// A member answered our echo.
-void brake_echoed(struct ras *ras, uint32_t slot);
+// Sees to it that a count is at hand within CENSUS_NS or so.
+void brake_count(struct ras *ras);
+enum brake_word brake_word(struct ras *ras);
 
-// True if a death by silence may not be declared now.
-bool brake_holds(struct ras *ras);
-
-// What our own echoes found, for one who asked.
-void brake_samples_encode(const struct ras *ras, struct wire_writer *writer);
-void brake_samples_take(struct ras *ras, struct wire_reader *reader);
+// A census of somebody else's came by: ours is not needed now.
+void brake_census_seen(struct ras *ras);
+// Our own census is over; the others are told.
+void brake_counted_here(struct ras *ras, uint32_t reached);
+// Somebody has counted so many of the members of its view.
+void brake_counted(struct ras *ras, uint32_t reached, uint32_t members);

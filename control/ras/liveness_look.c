@@ -6,19 +6,14 @@
 #include <errno.h>
 
 // Of RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 its incarnation, u32 round, then for
-// ANSWER: u8 sight; for SAMPLES: what the sender's echoes found (liveness_brake.c).
+// ANSWER: u8 sight.
 enum look_message {
 	LOOK_ASK = 1, // look at the subject
 	LOOK_ANSWER,  // this is what I saw
 	LOOK_TELL,    // you, the subject, are suspected
-	LOOK_SURVEY,  // draw members, see who answers, and tell
-	LOOK_SAMPLES,
-	LOOK_ECHO, // are you there?
-	LOOK_ECHOED,
 };
 
-#define LOOK_BYTES_MAX 512
-#define SAMPLES_NS (LOOK_PING_NS + LOOK_PING_NS / 5)
+#define LOOK_BYTES_MAX 64
 // The answer has to arrive before the asker's round ends.
 #define LOOK_NS(profile) ((profile)->confirm_ns / 4 * 3)
 
@@ -73,27 +68,6 @@ static void answer(struct ras *ras, const struct look *look, enum sight sight) {
 	message_send(ras, look->asker, &writer);
 }
 
-// A message about nobody but the two that exchange it.
-static void pair_send(struct ras *ras, uint32_t to, enum look_message kind) {
-	uint8_t bytes[LOOK_BYTES_MAX];
-	struct wire_writer writer;
-
-	wire_writer_init(&writer, bytes, sizeof(bytes));
-	message_begin(ras, &writer, kind, ras->self_slot, 0);
-	if (kind == LOOK_SAMPLES)
-		brake_samples_encode(ras, &writer);
-	message_send(ras, to, &writer);
-}
-
-void look_echo(struct ras *ras, uint32_t slot) {
-	if (ras_entry(ras, slot)->record != NULL)
-		pair_send(ras, slot, LOOK_ECHO);
-}
-
-void look_survey(struct ras *ras, uint32_t slot) {
-	pair_send(ras, slot, LOOK_SURVEY);
-}
-
 // Ends the looks at a peer with what was seen.
 static void looks_answer(struct ras *ras, uint32_t slot, enum sight sight) {
 	struct liveness *liveness = &ras->liveness;
@@ -144,16 +118,6 @@ static bool look_add(struct ras *ras, const struct look *look) {
 	return true;
 }
 
-void look_promise(struct ras *ras, uint32_t asker) {
-	struct look look = {
-		.slot = RAS_NO_SLOT,
-		.asker = asker,
-		.deadline_ns = ras->observed_ns + SAMPLES_NS,
-	};
-
-	look_add(ras, &look); // without room it stays unanswered: one sample less
-}
-
 // A profile that asks nobody has no time for looks; a name is not given away without one.
 static uint64_t look_ns(const struct ras_profile *profile, uint32_t asker) {
 	uint64_t limit_ns = LOOK_NS(profile);
@@ -192,10 +156,6 @@ void looks_tick(struct ras *ras) {
 			continue;
 		}
 		liveness->looks[n] = liveness->looks[--liveness->look_count];
-		if (look.slot == RAS_NO_SLOT) {
-			pair_send(ras, look.asker, LOOK_SAMPLES);
-			continue;
-		}
 		link = link_find(ras, look.slot);
 		// Where nothing was under way nothing was seen.
 		if (link == NULL ||
@@ -293,8 +253,6 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 	uint32_t from = peers_find(&ras->peers, source);
 	uint32_t slot = peers_find(&ras->peers, subject);
 
-	if (kind == LOOK_SAMPLES)
-		brake_samples_take(ras, reader);
 	if (sight >= SIGHT_COUNT)
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader) || from == RAS_NO_SLOT || slot == RAS_NO_SLOT)
@@ -314,17 +272,6 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 			ras_refute(ras, incarnation);
 			asked(ras, from, slot, round);
 		}
-		break;
-	case LOOK_SURVEY:
-		brake_surveyed(ras, from);
-		break;
-	case LOOK_SAMPLES:
-		break;
-	case LOOK_ECHO:
-		pair_send(ras, from, LOOK_ECHOED);
-		break;
-	case LOOK_ECHOED:
-		brake_echoed(ras, from);
 		break;
 	default:
 		wire_reader_fail(reader, -EBADMSG);

@@ -4,19 +4,13 @@
 
 #include "liveness.h"
 
-#define LOOK_PING_NS RAS_NS_PER_SEC // an echo that took longer was not answered
+#define LOOK_PING_NS RAS_NS_PER_SEC // a word that took longer was not given
 
 // Asks up to LIVENESS_ASKED_MAX others, on different hosts if there is a choice, from different
 // rings, other ones in each round.
 void look_ask(struct ras *ras, struct suspicion *suspicion);
 // Tells the suspect, so that it may refute.
 void look_tell(struct ras *ras, uint32_t slot);
-
-// Sends an echo; asks a peer what its own found; promises an answer to one who asks us
-// (liveness_brake.c).
-void look_echo(struct ras *ras, uint32_t slot);
-void look_survey(struct ras *ras, uint32_t slot);
-void look_promise(struct ras *ras, uint32_t asker);
 
 // What became of the looks at this peer that we have promised.
 void look_alive(struct ras *ras, uint32_t slot);

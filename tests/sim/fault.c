@@ -168,12 +168,16 @@ static void fault_split(struct world *world, uint32_t index, bool begins) {
 
 	for (uint32_t n = 0; n < hosts; n++)
 		world->net.hosts[n].island = begins && n < island;
+	world->faults.splits += begins ? 1 : -1u;
+	world->faults.split_ns = world_now(world);
 	net_faults_changed(&world->net);
 	for (uint32_t n = 0; n < nodes; n++)
 		inside += world->net.nodes[n].host < island;
 	held = nodes * profile->brake_percent / 100;
 	if (held < profile->brake_peers)
 		held = profile->brake_peers;
+	if (profile->observers > 1 && held >= nodes / 2)
+		held = (nodes - 1) / 2;
 	for (uint32_t n = 0; n < nodes; n++) {
 		bool in = world->net.nodes[n].host < island;
 

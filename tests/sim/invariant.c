@@ -6,6 +6,7 @@
 #include <lib/must.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,15 +175,53 @@ static bool invariants_declares(struct world *world, const struct node *node) {
 	return declares;
 }
 
-// As many as the profile asks for, or as the observer holds for alive, itself included.
+// As many as the profile asks for, or as there are left, the observer included.
 static uint32_t invariants_needed(const struct world *world, const struct node *node) {
 	uint32_t observers = world->options.profile->observers;
 	struct ras_view view;
-	uint32_t alive;
 
 	ras_view(node->ras, &view);
-	alive = view.alive - view.suspect - view.unreachable;
-	return alive < observers ? alive : observers;
+	return view.alive < observers ? view.alive : observers;
+}
+
+static bool island_of(const struct world *world, uint32_t node) {
+	return world->net.hosts[world->net.nodes[node].host].island;
+}
+
+// K. Of the deaths of one moment the first is judged; the other ones follow from it.
+static void invariants_across(
+	struct world *world,
+	const struct node *node,
+	const struct ras_event *event,
+	uint32_t subject
+) {
+	const struct ras_profile *profile = world->options.profile;
+	uint64_t age_ns = world_now(world) - world->faults.split_ns;
+	bool island = island_of(world, node->index);
+	uint64_t members = 1;
+	uint64_t across = 1;
+	struct ras_peer peer;
+
+	if (world->faults.splits != 1 || age_ns < profile->dead_ns ||
+	    age_ns >= profile->brake_hold_ns || event->cause != RAS_CAUSE_SILENT ||
+	    island_of(world, subject) == island || profile->brake_peers == UINT32_MAX)
+		return;
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (ras_peer_find(node->ras, world->nodes[n].record->id, &peer) != 0 ||
+		    peer.state < RAS_ALIVE || peer.state > RAS_UNREACHABLE)
+			continue;
+		members++;
+		across += island_of(world, n) != island;
+	}
+	if (members > 2 && ((across > profile->brake_peers &&
+			     across * 100 > members * (profile->brake_percent + 1)) ||
+			    2 * across >= members))
+		invariants_break(
+			world, node->index, subject,
+			"K: declared dead across a gap with %" PRIu64 " of %" PRIu64
+			" members behind it",
+			across, members
+		);
 }
 
 // A and B.
@@ -215,6 +254,8 @@ static void invariants_death(
 			"A: declared dead (%s) by %u of %u observers, though others can look",
 			ras_cause_name(event->cause), event->observer_count, profile->observers
 		);
+	if (declared_here)
+		invariants_across(world, node, event, subject);
 	// Where one word is enough, the word of a node that is cut off kills the healthy.
 	if (profile->observers > 1 && able > 0 && invariants_healthy(world, victim) &&
 	    world->net.config.stall_ppm == 0 && !world->measure.nodes[subject].expected &&

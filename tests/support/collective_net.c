@@ -139,6 +139,20 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	return true;
 }
 
+// A census is counted here as the brake would be told of it.
+void brake_counted_here(struct ras *ras, uint32_t reached) {
+	ras->liveness.census.reached = reached;
+}
+
+void brake_counted(struct ras *ras, uint32_t reached, uint32_t members) {
+	ras->liveness.census.reached = reached;
+	ras->liveness.census.members = members;
+}
+
+void brake_census_seen(struct ras *ras) {
+	ras->liveness.census.begun_ns = ras->observed_ns;
+}
+
 void liveness_weak_evidence(struct ras *ras, uint32_t slot) {
 	node_of(ras)->weak[slot]++;
 }

@@ -328,6 +328,22 @@ static void without_memory_at_any_moment_it_ends_and_nothing_leaks(void **state)
 	}
 }
 
+static void a_census_ends_in_time_without_those_behind_a_silent_one(void **state) {
+	struct net *net = net_create(6);
+	struct ras *root = net->nodes[0].ras;
+
+	(void)state;
+	net_chain(net);
+	net->nodes[3].deaf = true;
+	ras_enter(root, net->now_ns);
+	collective_census(root, RAS_NS_PER_SEC);
+	ras_exit(root);
+	net_run_out(net);
+	assert_int_equal(root->liveness.census.reached, 3);
+	assert_true(net_idle(net));
+	net_destroy(net);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_link_cut_or_delayed_at_any_message_never_keeps_a_collective),
@@ -343,6 +359,7 @@ int main(void) {
 		cmocka_unit_test(a_cancel_at_any_moment_frees_everything_and_brings_no_result),
 		cmocka_unit_test(whoever_was_asked_by_a_lost_link_forgets_it_with_all_below),
 		cmocka_unit_test(without_memory_at_any_moment_it_ends_and_nothing_leaks),
+		cmocka_unit_test(a_census_ends_in_time_without_those_behind_a_silent_one),
 	};
 
 	return cmocka_run_group_tests_name("ras_collective_fault", tests, NULL, NULL);

@@ -470,6 +470,33 @@ static void ids_grow_over_restarts_and_when_the_start_is_learnt_late(void **stat
 	net_destroy(net);
 }
 
+// The brake's own question: a sum, and nothing that anybody else sees.
+static void a_census_counts_each_member_once_and_asks_nobody_for_a_share(void **state) {
+	static const uint32_t counts[] = {1, 2, 3, 7, 33};
+
+	(void)state;
+	for (size_t t = 0; t < COUNT_OF(topologies); t++) {
+		for (size_t c = 0; c < COUNT_OF(counts); c++) {
+			struct net *net = net_create(counts[c]);
+			struct ras *root = net->nodes[counts[c] - 1].ras;
+
+			net->random = c;
+			topologies[t].connect(net);
+			ras_enter(root, net->now_ns);
+			collective_census(root, RAS_NS_PER_SEC);
+			ras_exit(root);
+			net_run_out(net);
+			assert_int_equal(root->liveness.census.reached, counts[c]);
+			assert_true(net_idle(net));
+			for (uint32_t n = 0; n < net->count; n++) {
+				assert_int_equal(net->nodes[n].contributed, 0);
+				assert_int_equal(net->nodes[n].result_count, 0);
+			}
+			net_destroy(net);
+		}
+	}
+}
+
 static void names_exist_for_what_is_known_only(void **state) {
 	(void)state;
 	for (uint32_t kind = RAS_COLLECT_CONNS; kind < RAS_COLLECT_KIND_END; kind++)
@@ -502,6 +529,7 @@ int main(void) {
 		cmocka_unit_test(floods_that_overtake_each_other_are_all_seen_and_replays_are_not),
 		cmocka_unit_test(the_memory_of_origins_is_bounded_and_loses_the_oldest),
 		cmocka_unit_test(ids_grow_over_restarts_and_when_the_start_is_learnt_late),
+		cmocka_unit_test(a_census_counts_each_member_once_and_asks_nobody_for_a_share),
 		cmocka_unit_test(names_exist_for_what_is_known_only),
 	};
 

@@ -140,7 +140,7 @@ static void queue_that_does_not_move_ends_its_connection_and_stays(void **state)
 	lone_pass_beating(lone, 2 * SEC, conn);
 	assert_true(lone_is_closed(lone, conn));
 	assert_in_range(lone_event(lone, RAS_EVENT_LINK_STUCK)->value, 20 * SEC, 21 * SEC);
-	assert_int_equal(lone_find_link(lone, 2)->queue_bytes, 60);
+	assert_int_equal(lone_find_link(lone, 2)->queue_head->size, 60);
 	lone_pass(lone, 2 * SEC);
 	lone_mark(lone);
 	conn = lone_answer(lone, 2); // takes nothing yet: its time begins now

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who may declare a death by silence when much is silent at once.
+#include "ras_lone.h"
+#include "ras_world.h"
+
+#include <support/cmocka.h>
+
+#define SEC RAS_NS_PER_SEC
+#define MS RAS_NS_PER_MS
+
+static void cut_off(struct world *world, uint32_t node, enum world_way way) {
+	for (uint32_t n = 0; n < world->count; n++) {
+		world_way(world, node, n, way);
+		world_way(world, n, node, way);
+	}
+}
+
+static uint32_t deaths_by(const struct world *world, uint32_t node) {
+	return (uint32_t)ras_counters(world->nodes[node].ras)->deaths_declared;
+}
+
+// Found: whoever was cut off from so few that all were its neighbours held itself for the only
+// one left to look, and declared them all dead.
+static void node_cut_off_from_all_others_declares_nobody_dead(void **state) {
+	static const uint32_t counts[] = {3, 4, 6, 9};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		uint32_t count = counts[n];
+		struct world *world = world_of(count);
+
+		cut_off(world, 0, WORLD_STALLED);
+		world_pass(world, 100 * SEC); // the brake's time and more
+		assert_int_equal(deaths_by(world, 0), 0);
+		assert_int_equal(world_view(world, 0).unreachable, count - 1);
+		// With two others each of them has the other to confirm.
+		for (uint32_t m = 1; m < count; m++)
+			assert_int_equal(world_state(world, m, 0), RAS_DEAD);
+		cut_off(world, 0, WORLD_OPEN);
+		world_pass(world, 10 * SEC);
+		assert_true(world_agrees(world));
+		assert_int_equal(world_view(world, 0).unreachable, 0);
+		world_destroy(world);
+	}
+}
+
+// Nobody is left to confirm: it is shown, and never decided.
+static void last_of_three_holds_both_others_as_unreachable(void **state) {
+	static void (*const ways[])(struct world *, uint32_t) = {world_off, world_kill};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(ways) / sizeof(ways[0]); n++) {
+		struct world *world = world_of(3);
+
+		ways[n](world, 1);
+		ways[n](world, 2);
+		world_pass(world, 12 * SEC);
+		assert_int_equal(world_view(world, 0).unreachable, 2);
+		world_pass(world, 100 * SEC);
+		assert_int_equal(world_view(world, 0).unreachable, 2);
+		assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+		world_destroy(world);
+	}
+}
+
+static void third_of_three_that_fails_after_the_second_is_declared_by_one_alone(void **state) {
+	struct world *world = world_of(3);
+	struct ras_peer peer;
+
+	(void)state;
+	world_off(world, 2);
+	world_pass(world, 15 * SEC);
+	assert_int_equal(world_state(world, 0, 2), RAS_DEAD);
+	world_off(world, 1);
+	world_pass(world, 30 * SEC);
+	assert_int_equal(ras_peer_find(world->nodes[0].ras, world_id(world, 1), &peer), 0);
+	assert_int_equal(peer.state, RAS_DEAD);
+	assert_true(peer.sole);
+	world_destroy(world);
+}
+
+static void half_of_four_is_declared_when_the_brake_has_held_its_time(void **state) {
+	struct world *world = world_of(4);
+
+	(void)state;
+	world_off(world, 1);
+	world_off(world, 2);
+	world_pass(world, 60 * SEC);
+	assert_int_equal(world_view(world, 0).unreachable, 2);
+	assert_int_equal(world_view(world, 3).unreachable, 2);
+	world_pass(world, 20 * SEC);
+	assert_int_equal(world_view(world, 0).dead, 2);
+	assert_int_equal(world_view(world, 3).dead, 2);
+	assert_int_equal(world_event(world, 0, RAS_EVENT_DEAD)->observer_count, 2);
+	world_destroy(world);
+}
+
+// Found: a sample told a third of the view from a fifth by luck, and more than half of the view
+// being with us let the brake go, so that an island died.
+static void island_above_the_limit_is_held_by_both_sides_and_heals(void **state) {
+	static const uint32_t islands[][2] = {{40, 9}, {40, 12}, {40, 20}, {16, 8}, {24, 12}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(islands) / sizeof(islands[0]); n++) {
+		struct world *world = world_of(islands[n][0]);
+
+		world_split(world, islands[n][1], WORLD_STALLED);
+		world_pass(world, 50 * SEC);
+		assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+		assert_true(world_events_all(world, RAS_EVENT_UNREACHABLE) > 0);
+		world_split(world, islands[n][1], WORLD_OPEN);
+		world_pass(world, 20 * SEC);
+		assert_true(world_agrees(world));
+		for (uint32_t m = 0; m < islands[n][0]; m++)
+			assert_false(world_view(world, m).brake);
+		world_destroy(world);
+	}
+}
+
+// Eight are what a host may take with it.
+static void eight_of_many_that_fall_at_once_are_declared_in_time(void **state) {
+	struct world *world = world_of(24);
+
+	(void)state;
+	for (uint32_t n = 0; n < 8; n++)
+		world_off(world, 3 * n);
+	world_pass(world, 13 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(world_view(world, 20).dead, 8);
+	assert_int_equal(world_events_all(world, RAS_EVENT_BRAKE_ON), 0);
+	world_destroy(world);
+}
+
+// Found: a brake let go because all were back would not go on again for a minute.
+static void second_partition_soon_after_the_first_is_held_as_well(void **state) {
+	struct world *world = world_of(24);
+
+	(void)state;
+	world_split(world, 12, WORLD_STALLED);
+	world_pass(world, 20 * SEC);
+	world_split(world, 12, WORLD_OPEN);
+	world_pass(world, 20 * SEC);
+	assert_true(world_events_all(world, RAS_EVENT_BRAKE_OFF) > 0);
+	world_split(world, 12, WORLD_STALLED);
+	world_pass(world, 30 * SEC);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	world_destroy(world);
+}
+
+static void one_count_serves_all_observers_of_a_moment(void **state) {
+	struct world *world = world_of(24);
+	uint64_t begun = 0;
+
+	(void)state;
+	world_off(world, 5);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	// Each notice that a node sends by itself is the end of a count.
+	for (uint32_t n = 0; n < 24; n++) {
+		if (n != 5)
+			begun += ras_collect_counters(world->nodes[n].ras)->notices_sent;
+	}
+	assert_in_range(begun, 1, 4);
+	world_destroy(world);
+}
+
+// It speaks and hears nothing: what it counts is told to all, and is of itself alone.
+static void count_of_one_that_hears_nothing_is_no_brake_for_the_others(void **state) {
+	struct world *world = world_of(12);
+
+	(void)state;
+	for (uint32_t n = 1; n < 12; n++)
+		world_way(world, n, 0, WORLD_STALLED);
+	world_off(world, 6);
+	world_pass(world, 14 * SEC);
+	for (uint32_t n = 1; n < 12; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_ON), 0);
+		assert_int_equal(n == 6 ? RAS_DEAD : world_state(world, n, 6), RAS_DEAD);
+	}
+	assert_int_equal(deaths_by(world, 0), 0);
+	world_destroy(world);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(node_cut_off_from_all_others_declares_nobody_dead),
+		cmocka_unit_test(last_of_three_holds_both_others_as_unreachable),
+		cmocka_unit_test(third_of_three_that_fails_after_the_second_is_declared_by_one_alone
+		),
+		cmocka_unit_test(half_of_four_is_declared_when_the_brake_has_held_its_time),
+		cmocka_unit_test(island_above_the_limit_is_held_by_both_sides_and_heals),
+		cmocka_unit_test(eight_of_many_that_fall_at_once_are_declared_in_time),
+		cmocka_unit_test(second_partition_soon_after_the_first_is_held_as_well),
+		cmocka_unit_test(count_of_one_that_hears_nothing_is_no_brake_for_the_others),
+		cmocka_unit_test(one_count_serves_all_observers_of_a_moment),
+	};
+
+	return cmocka_run_group_tests_name("ras_brake", tests, NULL, NULL);
+}
