@@ -180,32 +180,6 @@ struct ras *ras_destroy(struct ras *ras) {
 	return NULL;
 }
 
-int ras_preload(struct ras *ras, struct ras_record *const *records, uint32_t count) {
-	int err = peers_reserve(&ras->peers, count + 1);
-
-	must(!ras->started);
-	// We ourselves stand in the ring before the others come, so that sorted ones stay sorted.
-	peers_ring_count(&ras->peers);
-	for (uint32_t n = 0; n < count && err == 0; n++) {
-		struct peer_news news = {
-			.id = records[n]->id,
-			.incarnation = ras_incarnation(records[n]->start, 0),
-			.record = records[n],
-			.state = RAS_ALIVE,
-		};
-		enum peers_change change;
-		uint32_t slot;
-
-		if (news.id == ras->self_id)
-			continue;
-		err = peers_merge(&ras->peers, &news, 0, &change, &slot);
-		if (err == 0)
-			ras_entry(ras, slot)->flags |= PEER_SEEN;
-	}
-	ras->preloaded = err == 0;
-	return err;
-}
-
 void ras_start(struct ras *ras, uint64_t now_ns) {
 	must(!ras->started);
 	ras->now_ns = now_ns;

@@ -9,6 +9,21 @@
 // peers are most of an instance, and should not be a third empty.
 #define GROW_HALF_MAX 1024
 
+void *memory_copy(struct memory *memory, const void *model, size_t size) {
+	void *taken;
+
+	if (memory->source.copy != NULL) {
+		taken = memory->source.copy(memory->source.ctx, model, size);
+		memory->used_bytes += taken != NULL ? size : 0;
+		memory->failures += taken == NULL;
+		return taken;
+	}
+	taken = memory_allocate(memory, size);
+	if (taken != NULL)
+		memcpy(taken, model, size);
+	return taken;
+}
+
 int memory_grow(
 	struct memory *memory,
 	void **array,

@@ -24,6 +24,9 @@ static inline void *memory_allocate(struct memory *memory, size_t size) {
 	return taken;
 }
 
+// A copy of an array that changes no more; NULL without memory.
+void *memory_copy(struct memory *memory, const void *model, size_t size);
+
 // `size` is what was asked for. NULL is nothing to do.
 static inline void memory_release(struct memory *memory, void *taken, size_t size) {
 	if (taken == NULL)

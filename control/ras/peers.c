@@ -31,6 +31,27 @@ void peers_fini(struct peers *peers) {
 	*peers = (struct peers){0};
 }
 
+int peers_copy(struct peers *to, const struct peers *from, struct memory *memory) {
+	must(from->fresh_count == 0);
+	*to = *from;
+	to->memory = memory;
+	to->fresh = NULL;
+	to->fresh_capacity = 0;
+	to->entries =
+		memory_copy(memory, from->entries, from->entry_capacity * sizeof(*to->entries));
+	to->index = memory_copy(memory, from->index, from->index_capacity * sizeof(*to->index));
+	to->ring = memory_copy(memory, from->ring, from->ring_capacity * sizeof(*to->ring));
+	to->entry_count = to->entries != NULL ? from->entry_count : 0;
+	for (uint32_t slot = 0; slot < to->entry_count; slot++) {
+		if (from->entries[slot].record != NULL)
+			ras_record_get(from->entries[slot].record);
+	}
+	if (to->entries != NULL && to->index != NULL && to->ring != NULL)
+		return 0;
+	peers_fini(to);
+	return -ENOMEM;
+}
+
 // The index: ids are hashes already, so their low bits serve as they are.
 
 static uint32_t index_home(const struct peers *peers, uint64_t id) {

@@ -95,6 +95,9 @@ enum peers_change {
 void peers_init(struct peers *peers, struct memory *memory, struct ras_interner *interner);
 void peers_fini(struct peers *peers);
 
+// Makes `to` a table of its own, equal to one that changes no more. -ENOMEM, and there is none.
+int peers_copy(struct peers *to, const struct peers *from, struct memory *memory);
+
 // Makes room for so many in all, at once. -ENOMEM.
 int peers_reserve(struct peers *peers, uint32_t count);
 

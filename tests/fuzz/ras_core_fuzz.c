@@ -441,7 +441,7 @@ static struct ras_record *record_of(struct bed *bed, uint32_t peer, uint64_t sta
 }
 
 static void bed_make(struct bed *bed, uint8_t choice) {
-	struct ras_memory memory = {memory_take, memory_give, bed};
+	struct ras_memory memory = {.allocate = memory_take, .release = memory_give, .ctx = bed};
 	struct sock_addr seeds[PEERS];
 	struct ras_config config = {
 		.profile = choice & 1 ? &ras_profile_nccl : &ras_profile_fast,

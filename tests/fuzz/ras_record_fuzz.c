@@ -45,7 +45,7 @@ static void record_check(struct ras_interner *interner, struct ras_record *recor
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-	struct ras_memory memory = {memory_take, memory_give, NULL};
+	struct ras_memory memory = {.allocate = memory_take, .release = memory_give, .ctx = NULL};
 	struct ras_interner *interner;
 	struct ras_record *first = NULL;
 	struct ras_record *second = NULL;

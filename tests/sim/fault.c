@@ -72,7 +72,7 @@ static void fault_process(struct world *world, const struct fault *fault, bool b
 	bool is_up = world->nodes[fault->node].state != NODE_OFF;
 
 	if (!begins || fault->kind == FAULT_START) {
-		node_start(world, fault->node, false, fault->kind != FAULT_FORGET);
+		node_start(world, fault->node, NULL, fault->kind != FAULT_FORGET);
 		return;
 	}
 	if (is_up)
@@ -126,7 +126,7 @@ static void fault_host(struct world *world, const struct fault *fault, bool begi
 			measure_expect_death(world, n, false);
 			node_vanish(world, n);
 		} else if (!begins) {
-			node_start(world, n, false, true);
+			node_start(world, n, NULL, true);
 		}
 	}
 	if (begins)

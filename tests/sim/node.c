@@ -280,21 +280,20 @@ void node_settle(struct node *node) {
 	}
 }
 
-static void node_preload(struct world *world, struct node *node) {
+struct ras_table *world_table(struct world *world) {
 	uint32_t count = world->options.nodes;
 	struct ras_record **records = calloc(count, sizeof(struct ras_record *));
-	uint32_t used = 0;
+	struct ras_table *table;
 
 	must(records != NULL);
-	for (uint32_t n = 0; n < count; n++) {
-		if (n != node->index && world->nodes[n].record != NULL)
-			records[used++] = world->nodes[n].record;
-	}
-	must(ras_preload(node->ras, records, used) == 0);
+	for (uint32_t n = 0; n < count; n++)
+		records[n] = world->nodes[n].record;
+	must(ras_table_create(&world->memory, world->interner, records, count, &table) == 0);
 	free(records);
+	return table;
 }
 
-void node_start(struct world *world, uint32_t index, bool preload, bool remember) {
+void node_start(struct world *world, uint32_t index, const struct ras_table *table, bool remember) {
 	struct node *node = &world->nodes[index];
 	struct ras_config config = {
 		.profile = world->options.profile,
@@ -317,8 +316,8 @@ void node_start(struct world *world, uint32_t index, bool preload, bool remember
 		config.self.start = 0;
 	must(ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras) == 0
 	);
-	if (preload)
-		node_preload(world, node);
+	if (table != NULL)
+		must(ras_preload_table(node->ras, table) == 0);
 	node->state = NODE_UP;
 	node->refused = false;
 	node->leap_ns = 0;
@@ -327,7 +326,7 @@ void node_start(struct world *world, uint32_t index, bool preload, bool remember
 	net_process_start(&world->net, index);
 	measure_started(world, node);
 	if (world->options.check)
-		invariants_started(world, node, preload);
+		invariants_started(world, node, table != NULL);
 	ras_start(node->ras, node_now(node));
 	node_settle(node);
 }

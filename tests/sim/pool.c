@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pool.h"
 
+#include "share.h"
+
 #include <lib/error.h>
 #include <lib/must.h>
 
@@ -47,6 +49,7 @@ struct pool {
 	uint8_t *fresh; // of the newest chunk: never used, hence zero
 	size_t fresh_bytes;
 	struct pool_chunk *chunks;
+	struct share share;
 };
 
 static uint32_t pool_class(size_t size) {
@@ -84,6 +87,7 @@ struct pool *pool_destroy(struct pool *pool) {
 		pool->chunks = chunk->next;
 		munmap(chunk, POOL_CHUNK_BYTES);
 	}
+	share_fini(&pool->share);
 	free(pool);
 	return NULL;
 }
@@ -150,6 +154,16 @@ void *pool_take_zeroed(struct pool *pool, size_t size) {
 	return block;
 }
 
+void *pool_copy(struct pool *pool, const void *model, size_t size) {
+	void *block = POOL_PLAIN ? NULL : share_copy(&pool->share, model, size);
+
+	if (block == NULL) {
+		block = pool_take(pool, size);
+		memcpy(block, model, size);
+	}
+	return block;
+}
+
 static void pool_return_pages(void *block, size_t size) {
 	// The first page holds the list.
 	size_t first = (uintptr_t)block % POOL_PAGE_BYTES + sizeof(struct pool_block);
@@ -168,7 +182,7 @@ void pool_give(struct pool *pool, void *given, size_t size) {
 	struct pool_block *block = given;
 	uint32_t class;
 
-	if (block == NULL)
+	if (block == NULL || share_give(&pool->share, block, size))
 		return;
 	if (POOL_PLAIN || size > POOL_CLASS_BYTES_MAX) {
 		free(block);

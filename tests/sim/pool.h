@@ -20,5 +20,7 @@ struct pool *pool_destroy(struct pool *pool);
 void *pool_take(struct pool *pool, size_t size);
 // Zero-filled.
 void *pool_take_zeroed(struct pool *pool, size_t size);
+// A copy of a block of the pool that nobody changes until it is given back.
+void *pool_copy(struct pool *pool, const void *model, size_t size);
 // `size` is what was asked for; NULL is nothing to do.
 void pool_give(struct pool *pool, void *block, size_t size);

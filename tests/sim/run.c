@@ -84,18 +84,21 @@ static void run_form(struct run *run) {
 	struct world *world = run->world;
 	uint32_t nodes = run->options->nodes;
 	uint64_t begin_ns = world_now(world);
+	bool joins = run->options->scenario->joins;
+	struct ras_table *table = joins ? NULL : world_table(world);
 
 	for (uint32_t n = 0; n < nodes; n++) {
-		if (run->options->scenario->joins && nodes > 1)
+		if (joins && nodes > 1)
 			run_until(run, begin_ns + RUN_JOIN_SPREAD_NS * n / nodes);
-		node_start(world, n, !run->options->scenario->joins, true);
+		node_start(world, n, table, true);
 	}
+	ras_table_destroy(table);
 	run->result->joined_s = run_await_one_view(run, RUN_JOIN_LIMIT_NS);
 	if (isnan(run->result->joined_s))
 		invariants_break(
 			world, world->straggler, NET_NOBODY, "H: no one view after all were started"
 		);
-	if (!run->options->scenario->joins)
+	if (!joins)
 		run->result->joined_s = NAN;
 	run_until(run, world_now(world) + RUN_SETTLE_NS);
 }

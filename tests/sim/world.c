@@ -19,6 +19,10 @@ static void *world_allocate(void *ctx, size_t size) {
 	return pool_take_zeroed(ctx, size);
 }
 
+static void *world_copy(void *ctx, const void *model, size_t size) {
+	return pool_copy(ctx, model, size);
+}
+
 static void world_release(void *ctx, void *memory, size_t size) {
 	pool_give(ctx, memory, size);
 }
@@ -103,7 +107,12 @@ int world_create(const struct world_options *options, struct world **ret_world) 
 	world->options = *options;
 	world->random = random_stream(options->seed, 2);
 	err = pool_create(&world->pool);
-	world->memory = (struct ras_memory){world_allocate, world_release, world->pool};
+	world->memory = (struct ras_memory){
+		.allocate = world_allocate,
+		.release = world_release,
+		.copy = world_copy,
+		.ctx = world->pool,
+	};
 	if (err == 0)
 		err = queue_init(&world->queue, world->pool);
 	if (err == 0)

@@ -117,7 +117,10 @@ uint32_t world_draw_up(struct world *world);
 
 // A node's life (node.c). Starting one that is up, or ending one that is off, does nothing.
 // Without `remember` its state directory is empty: it has to learn its start at joining.
-void node_start(struct world *world, uint32_t node, bool preload, bool remember);
+// With a table it begins as a member among those in it.
+void node_start(struct world *world, uint32_t node, const struct ras_table *table, bool remember);
+// A table of all nodes that are to begin as members.
+struct ras_table *world_table(struct world *world);
 void node_kill(struct world *world, uint32_t node);
 void node_vanish(struct world *world, uint32_t node); // its host is down: the network knows
 void node_leave(struct world *world, uint32_t node);

@@ -178,7 +178,7 @@ static void config_fill(
 struct lone *lone_create(const struct lone_setup *setup) {
 	struct lone *lone = calloc(1, sizeof(*lone));
 	struct sock_addr seeds[LONE_PEERS_MAX];
-	struct ras_memory memory = {memory_take, memory_give, lone};
+	struct ras_memory memory = {.allocate = memory_take, .release = memory_give, .ctx = lone};
 	struct ras_config config;
 
 	assert_non_null(lone);

@@ -53,7 +53,8 @@ static int set_up(void **state) {
 	struct ras_peer_info info = sample_info();
 
 	assert_non_null(fixture);
-	fixture->memory = (struct ras_memory){memory_take, memory_give, NULL};
+	fixture->memory =
+		(struct ras_memory){.allocate = memory_take, .release = memory_give, .ctx = NULL};
 	assert_int_equal(ras_interner_create(&fixture->memory, &fixture->interner), 0);
 	assert_int_equal(ras_record_from_info(fixture->interner, &info, &fixture->record), 0);
 	*state = fixture;

@@ -41,7 +41,8 @@ static int set_up(void **state) {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
-	fixture->memory.source = (struct ras_memory){memory_take, memory_give, fixture};
+	fixture->memory.source = (struct ras_memory
+	){.allocate = memory_take, .release = memory_give, .ctx = fixture};
 	fixture->random = 1;
 	assert_int_equal(ras_interner_create(&fixture->memory.source, &fixture->interner), 0);
 	*state = fixture;

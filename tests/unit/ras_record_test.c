@@ -33,7 +33,8 @@ static void memory_give(void *ctx, void *memory, size_t size) {
 
 static int set_up(void **state) {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct ras_memory memory = {memory_take, memory_give, fixture};
+	struct ras_memory memory = {
+		.allocate = memory_take, .release = memory_give, .ctx = fixture};
 
 	assert_non_null(fixture);
 	assert_int_equal(ras_interner_create(&memory, &fixture->interner), 0);

@@ -41,7 +41,7 @@ record_of(struct world *world, uint32_t node, uint32_t name, uint64_t start, boo
 
 static void
 node_create(struct world *world, uint32_t node, const struct ras_config *given, bool preload) {
-	struct ras_memory memory = {memory_take, memory_give, world};
+	struct ras_memory memory = {.allocate = memory_take, .release = memory_give, .ctx = world};
 	struct sock_addr seeds[WORLD_NODES_MAX];
 	struct ras_config config = *given;
 	struct ras_record *records[WORLD_NODES_MAX];
@@ -91,7 +91,7 @@ void world_start_as(struct world *world, uint32_t node, const char *cluster, uin
 
 struct world *world_create(const struct world_setup *setup) {
 	struct world *world = calloc(1, sizeof(*world));
-	struct ras_memory memory = {memory_take, memory_give, world};
+	struct ras_memory memory = {.allocate = memory_take, .release = memory_give, .ctx = world};
 
 	assert_non_null(world);
 	world->tail = &world->head;

@@ -140,6 +140,37 @@ static void any_mix_of_pushes_and_pops_comes_in_order(void **state) {
 	}
 }
 
+static void copies_of_a_block_are_equal_until_one_is_written_to(void **state) {
+	static const size_t sizes[] = {100, 5000, 100000, 1000000};
+	struct fixture *fixture = *state;
+
+	for (size_t n = 0; n < sizeof(sizes) / sizeof(sizes[0]); n++) {
+		uint8_t *model = pool_take_zeroed(fixture->pool, sizes[n]);
+		uint8_t *copies[3];
+
+		model[sizes[n] - 1] = 7;
+		for (uint32_t copy = 0; copy < 3; copy++)
+			copies[copy] = pool_copy(fixture->pool, model, sizes[n]);
+		copies[1][0] = 9;
+		pool_give(fixture->pool, copies[0], sizes[n]);
+		assert_int_equal(model[0], 0);
+		pool_give(fixture->pool, model, sizes[n]);
+		// Of the same place, but another block by now.
+		model = pool_take_zeroed(fixture->pool, sizes[n]);
+		model[0] = 3;
+		copies[0] = pool_copy(fixture->pool, model, sizes[n]);
+		assert_int_equal(copies[0][0], 3);
+		assert_int_equal(copies[0][sizes[n] - 1], 0);
+		assert_int_equal(copies[1][0], 9);
+		assert_int_equal(copies[2][0], 0);
+		assert_int_equal(copies[1][sizes[n] - 1], 7);
+		assert_int_equal(copies[2][sizes[n] - 1], 7);
+		for (uint32_t copy = 0; copy < 3; copy++)
+			pool_give(fixture->pool, copies[copy], sizes[n]);
+		pool_give(fixture->pool, model, sizes[n]);
+	}
+}
+
 static void the_pool_reuses_what_it_was_given_and_clears_on_request(void **state) {
 	static const size_t sizes[] = {0, 1, 16, 17, 512, 513, 640, 65536, 4194304, 4194305};
 	struct fixture *fixture = *state;
@@ -194,6 +225,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			the_pool_reuses_what_it_was_given_and_clears_on_request, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			copies_of_a_block_are_equal_until_one_is_written_to, setup, teardown
 		),
 		cmocka_unit_test(quantiles_are_near_and_never_above_the_largest),
 	};

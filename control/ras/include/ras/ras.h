@@ -88,6 +88,20 @@ struct ras *ras_destroy(struct ras *ras);
 // that begin with a standing ring, and for a table kept over a restart. Before ras_start().
 int ras_preload(struct ras *ras, struct ras_record *const *records, uint32_t count);
 
+// The same for many instances of one interner: the table is made once and copied. It may be
+// destroyed as soon as the last copy is made. -ENOMEM.
+struct ras_table;
+int ras_table_create(
+	const struct ras_memory *memory,
+	struct ras_interner *interner,
+	struct ras_record *const *records,
+	uint32_t count,
+	struct ras_table **ret_table
+);
+struct ras_table *ras_table_destroy(struct ras_table *table);
+// -ENOENT if our own record is none of the table's, -ENOMEM.
+int ras_preload_table(struct ras *ras, const struct ras_table *table);
+
 // Joins through these addresses from now on, instead of those of before: a list that was read
 // anew, a name that resolves to another address. Any time. -EINVAL (more than RAS_SEEDS_MAX) or
 // -ENOMEM, and those of before stay.
