@@ -515,6 +515,8 @@ static int frame_received(struct ras *ras, struct conn *conn, const uint8_t *fra
 	case CONN_JOIN_READY:
 		return join_frame(ras, conn, frame, size);
 	case CONN_READY:
+		if (ras->leaving)
+			return 0; // it waits for our goodbye to go out, and for nothing else
 		conn->link->received_frames++;
 		conn->link->received_bytes += size;
 		link_heard(ras, conn->link);

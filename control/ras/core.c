@@ -236,17 +236,12 @@ void ras_leave(struct ras *ras, uint64_t now_ns) {
 	if (!ras->leaving) {
 		ras->leaving = true;
 		ras->left = true;
-		news_of_self(ras);
-		for (uint32_t n = 0; n < ras->links.count; n++) {
-			struct link *link = ras->links.table[n];
-
-			collective_link_lost(ras, link);
-			relay_link_lost(ras, link);
-			link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
-		}
+		links_leave(ras);
 		for (uint32_t n = 0; n < ras->conns.count; n++) {
-			if (ras->conns.table[n]->stage != CONN_FREE)
-				conn_close(ras, ras->conns.table[n], RAS_CLOSE_SOFT);
+			struct conn *conn = ras->conns.table[n];
+
+			if (conn->stage != CONN_FREE && conn->link == NULL)
+				conn_close(ras, conn, RAS_CLOSE_SOFT);
 		}
 	}
 	ras_exit(ras);
@@ -260,8 +255,8 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 	ras_enter(ras, now_ns);
 	ras->wake_ns = RAS_NEVER;
 	ras->wake_asked_ns = RAS_NEVER; // it may have been this one, which is spent
+	conns_tick(ras);		// a goodbye may still wait for its connection
 	if (!ras->leaving) {
-		conns_tick(ras);
 		links_tick(ras);
 		ring_tick(ras);
 		liveness_tick(ras);

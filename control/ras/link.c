@@ -256,7 +256,9 @@ void link_flush(struct ras *ras, struct link *link) {
 		link->queue_bytes -= frame->size;
 		memory_release(&ras->memory, frame, sizeof(*frame) + frame->size);
 	}
-	if (link_takes(ras, link))
+	if (ras->leaving)
+		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
+	else if (link_takes(ras, link))
 		relay_link_good(ras, link);
 }
 
@@ -452,7 +454,8 @@ static void link_lost(struct ras *ras, struct link *link, enum ras_cause cause) 
 	relay_link_lost(ras, link);
 	if (!link->used)
 		return;
-	if (cause == RAS_CAUSE_IDLE || !peer_is_member(ras_entry(ras, link->slot))) {
+	if (cause == RAS_CAUSE_IDLE || ras->leaving ||
+	    !peer_is_member(ras_entry(ras, link->slot))) {
 		// A dead peer that had connected itself was heard by that; there is no more to see.
 		link_drop(ras, link, RAS_CLOSE_HARD, cause);
 	} else if (cause == RAS_CAUSE_RESET || cause == RAS_CAUSE_SILENT) {
@@ -505,6 +508,29 @@ void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_
 	link_frames_free(ras, link);
 	if (cause == RAS_CAUSE_IDLE)
 		ras->counters.links_retired++;
+}
+
+static void link_leave(struct ras *ras, struct link *link) {
+	collective_link_lost(ras, link);
+	relay_link_lost(ras, link);
+	link_frames_free(ras, link);
+	if (link->pending != NULL)
+		conn_close(ras, link->pending, RAS_CLOSE_SOFT);
+	link->pending = NULL;
+	if (link->current != NULL)
+		news_of_self_to(ras, link);
+	// What could not be queued for want of memory is told by the others.
+	if (link->current == NULL || link->queue_head == NULL)
+		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
+	else
+		conn_extend(ras, link->current, ras->profile->close_ns);
+}
+
+void links_leave(struct ras *ras) {
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		if (ras->links.table[n]->used)
+			link_leave(ras, ras->links.table[n]);
+	}
 }
 
 uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {

@@ -132,6 +132,10 @@ void links_reap(struct ras *ras);
 // Ends everything about it. The caller has routed round it and purged what used it.
 void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_cause cause);
 
+// Says goodbye on every link and ends it; one that takes nothing now keeps its connection until
+// the word has gone out, close_ns at most. Whatever else waited is dropped: it is past now.
+void links_leave(struct ras *ras);
+
 // How long the peer has been silent beyond what it promised.
 uint64_t link_silence_ns(const struct ras *ras, const struct link *link);
 

@@ -105,7 +105,7 @@ void news_tick(struct ras *ras) {
 	ras_wake_at(ras, ras->news.flush_ns);
 }
 
-void news_of_self(struct ras *ras) {
+void news_of_self_to(struct ras *ras, struct link *link) {
 	struct peer_news news;
 	struct wire_writer writer;
 
@@ -113,15 +113,18 @@ void news_of_self(struct ras *ras) {
 	if (ras->left)
 		news.state = RAS_LEFT;
 	news.hops = 1;
+	frame_begin(ras, &writer);
+	message_news_encode(&news, &writer);
+	ras->counters.news_sent++;
+	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+}
+
+void news_of_self(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		struct link *link = ras->links.table[n];
 
-		if (!link->used || !link_is_ready(link))
-			continue;
-		frame_begin(ras, &writer);
-		message_news_encode(&news, &writer);
-		ras->counters.news_sent++;
-		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+		if (link->used && link_is_ready(link))
+			news_of_self_to(ras, link);
 	}
 }
 

@@ -30,6 +30,7 @@ void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool reco
 void news_tick(struct ras *ras);
 // Tells every ready link about ourselves, now and past the batch.
 void news_of_self(struct ras *ras);
+void news_of_self_to(struct ras *ras, struct link *link);
 
 // Takes an UPDATE. `link` is NULL while we take the table of a seed. Negative if it is malformed;
 // what came before the fault has been applied.

@@ -36,6 +36,74 @@ static void one_who_leaves_is_left_at_all_and_never_suspected(void **state) {
 	world_destroy(world);
 }
 
+// From one node to all it is linked with.
+static void ways_of(struct world *world, uint32_t node, enum world_way way) {
+	for (uint32_t to = 0; to < world->count; to++) {
+		if (to != node)
+			world_way(world, node, to, way);
+	}
+}
+
+// Found: what a link did not take at once was dropped with its queue, the farewell included.
+static void farewell_waits_for_links_that_take_nothing_now(void **state) {
+	struct world *world = world_of(8);
+
+	(void)state;
+	ways_of(world, 3, WORLD_FULL);
+	world_pass(world, 2 * SEC); // beats find that nothing is taken
+	ras_leave(world->nodes[3].ras, world->now_ns);
+	assert_false(ras_gone(world->nodes[3].ras));
+	world_pass(world, SEC / 2);
+	assert_int_equal(world_events_all(world, RAS_EVENT_LEFT), 0);
+	ways_of(world, 3, WORLD_OPEN);
+	world_pass(world, SEC / 2);
+	assert_true(ras_gone(world->nodes[3].ras));
+	world_kill(world, 3);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(world_events_all(world, RAS_EVENT_LEFT), 7);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	assert_int_equal(world_events_all(world, RAS_EVENT_SUSPECT), 0);
+	world_destroy(world);
+}
+
+static void farewell_is_told_by_others_where_a_link_never_takes_it(void **state) {
+	struct world *world = world_of(8);
+	struct ras *leaver = world->nodes[3].ras;
+	struct link *full = world_link(world, 3, 4);
+	static uint8_t bytes[RAS_FRAME_MAX];
+
+	(void)state;
+	world_way(world, 3, 4, WORLD_FULL);
+	while (ras_counters(leaver)->queue_dropped == 0)
+		link_send(leaver, full, bytes, sizeof(bytes));
+	ras_leave(leaver, world->now_ns);
+	assert_false(ras_gone(leaver));
+	world_pass(world, SEC);
+	assert_int_equal(world_state(world, 4, 3), RAS_LEFT);
+	world_pass(world, world->profile.close_ns);
+	assert_true(ras_gone(leaver)); // within the stated time
+	world_kill(world, 3);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	assert_int_equal(world_events_all(world, RAS_EVENT_SUSPECT), 0);
+	world_destroy(world);
+}
+
+static void one_who_leaves_is_gone_in_time_though_nobody_takes_its_farewell(void **state) {
+	struct world *world = world_of(4);
+	struct ras *leaver = world->nodes[3].ras;
+
+	(void)state;
+	ways_of(world, 3, WORLD_FULL);
+	world_pass(world, 2 * SEC);
+	ras_leave(leaver, world->now_ns);
+	world_pass(world, world->profile.close_ns + SEC / 10);
+	assert_true(ras_gone(leaver));
+	world_destroy(world);
+}
+
 static void half_of_the_ring_may_leave_at_once(void **state) {
 	struct world *world = world_of(8);
 
@@ -168,6 +236,9 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(second_leave_and_what_comes_after_it_change_nothing),
 		cmocka_unit_test(one_who_leaves_is_left_at_all_and_never_suspected),
+		cmocka_unit_test(farewell_waits_for_links_that_take_nothing_now),
+		cmocka_unit_test(farewell_is_told_by_others_where_a_link_never_takes_it),
+		cmocka_unit_test(one_who_leaves_is_gone_in_time_though_nobody_takes_its_farewell),
 		cmocka_unit_test(half_of_the_ring_may_leave_at_once),
 		cmocka_unit_test(one_who_left_may_come_back_as_a_new_start),
 		cmocka_unit_test(one_who_left_is_kept_an_hour_and_a_dead_one_seven_days),
