@@ -21,6 +21,30 @@ void conns_fini(struct ras *ras) {
 	*conns = (struct conns){0};
 }
 
+// A seed has a thousand of them for some seconds, and a dozen for the rest of its life.
+void conns_reap(struct ras *ras) {
+	struct conns *conns = &ras->conns;
+
+	for (uint32_t n = 0; conns->freed > 0 && n < conns->count; n++) {
+		if (conns->table[n] == NULL || conns->table[n]->stage != CONN_FREE)
+			continue;
+		memory_release(&ras->memory, conns->table[n], sizeof(**conns->table));
+		conns->table[n] = NULL;
+		conns->freed--;
+	}
+	while (conns->count > 0 && conns->table[conns->count - 1] == NULL)
+		conns->count--;
+}
+
+void conns_leave(struct ras *ras) {
+	for (uint32_t n = 0; n < ras->conns.count; n++) {
+		struct conn *conn = ras->conns.table[n];
+
+		if (conn != NULL && conn->stage != CONN_FREE && conn->link == NULL)
+			conn_close(ras, conn, RAS_CLOSE_SOFT);
+	}
+}
+
 struct conn *conn_find(const struct ras *ras, uint32_t handle) {
 	uint32_t index = handle & CONN_INDEX_MASK;
 	struct conn *conn;
@@ -28,46 +52,51 @@ struct conn *conn_find(const struct ras *ras, uint32_t handle) {
 	if (index >= ras->conns.count)
 		return NULL;
 	conn = ras->conns.table[index];
-	return conn->handle == handle && conn->stage != CONN_FREE ? conn : NULL;
+	return conn != NULL && conn->handle == handle && conn->stage != CONN_FREE ? conn : NULL;
 }
 
-static struct conn *conn_add(struct ras *ras) {
+// A free place of the table; CONNS_MAX without memory.
+static uint32_t place_take(struct ras *ras) {
 	struct conns *conns = &ras->conns;
-	struct conn *conn;
 
-	if (memory_grow(
+	for (uint32_t n = 0; n < conns->count; n++) {
+		if (conns->table[n] == NULL)
+			return n;
+	}
+	if (conns->count == CONNS_MAX ||
+	    memory_grow(
 		    &ras->memory, (void **)&conns->table, &conns->capacity, conns->count + 1,
 		    sizeof(struct conn *)
 	    ) != 0)
+		return CONNS_MAX;
+	conns->table[conns->count] = NULL;
+	return conns->count++;
+}
+
+static struct conn *conn_take(struct ras *ras) {
+	struct conns *conns = &ras->conns;
+	uint32_t place;
+	struct conn *conn;
+
+	if (conns->open >= ras->conns_max)
+		return NULL;
+	place = place_take(ras);
+	if (place == CONNS_MAX)
 		return NULL;
 	conn = memory_allocate(&ras->memory, sizeof(*conn));
 	if (conn == NULL)
 		return NULL;
-	conn->handle = conns->count;
-	conns->table[conns->count++] = conn;
-	return conn;
-}
-
-static struct conn *conn_take(struct ras *ras) {
-	struct conn *conn = NULL;
-
-	if (ras->conns.open >= ras->conns_max)
-		return NULL;
-	for (uint32_t n = 0; n < ras->conns.count && conn == NULL; n++) {
-		if (ras->conns.table[n]->stage == CONN_FREE)
-			conn = ras->conns.table[n];
-	}
-	if (conn == NULL)
-		conn = conn_add(ras);
-	if (conn == NULL)
-		return NULL;
-	// A handle of the place's last user must not reach the next one.
+	// A handle of a place's last user must not reach the next one; none is 0.
+	conns->generation += 1u << CONN_INDEX_BITS;
+	if (conns->generation == 0)
+		conns->generation = 1u << CONN_INDEX_BITS;
 	*conn = (struct conn){
-		.handle = conn->handle + (1u << CONN_INDEX_BITS),
+		.handle = place | conns->generation,
 		.opened_ns = ras->observed_ns,
 		.deadline_ns = RAS_NEVER,
 	};
-	ras->conns.open++;
+	conns->table[place] = conn;
+	conns->open++;
 	return conn;
 }
 
@@ -75,6 +104,7 @@ static void conn_release(struct ras *ras, struct conn *conn) {
 	conn->stage = CONN_FREE;
 	conn->link = NULL;
 	ras->conns.open--;
+	ras->conns.freed++;
 }
 
 static void conn_stage(struct ras *ras, struct conn *conn, enum conn_stage stage, uint64_t limit) {
@@ -559,7 +589,7 @@ void conns_tick(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->conns.count; n++) {
 		struct conn *conn = ras->conns.table[n];
 
-		if (conn->stage == CONN_FREE)
+		if (conn == NULL || conn->stage == CONN_FREE)
 			continue;
 		if (conn->deadline_ns <= ras->observed_ns)
 			conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_TIMEOUT);

@@ -19,7 +19,7 @@ enum conn_stage {
 };
 
 struct conn {
-	uint32_t handle; // index | generation << 16
+	uint32_t handle; // index | generation << CONN_INDEX_BITS
 	enum conn_stage stage;
 	bool outgoing;
 	bool join;    // to a seed, or from a joiner: there is no link
@@ -34,18 +34,24 @@ struct conn {
 	struct sock_addr address;
 };
 
-#define CONN_INDEX_BITS 16
-#define CONNS_MAX 4096
+#define CONN_INDEX_BITS 12
+#define CONNS_MAX (1u << CONN_INDEX_BITS)
 
 struct conns {
-	struct conn **table;
+	struct conn **table; // NULL where there is none; one holds as long as an input is handled
 	uint32_t count, capacity;
 	uint32_t open;
+	uint32_t freed;	      // ended, their places to be given back
+	uint32_t generation;  // of the latest handle
 	uint64_t deadline_ns; // no stage ends before this
 };
 
 void conns_fini(struct ras *ras);
 void conns_tick(struct ras *ras);
+// Gives back what ended. Called when no input is being handled any more.
+void conns_reap(struct ras *ras);
+// Closes those that carry no link.
+void conns_leave(struct ras *ras);
 
 // NULL if the handle's connection is no more.
 struct conn *conn_find(const struct ras *ras, uint32_t handle);

@@ -58,6 +58,8 @@ void ras_exit(struct ras *ras) {
 		ras->wake_ns = collective_ns;
 	if (ras->links.dropped > 0)
 		links_reap(ras);
+	if (ras->conns.freed > 0)
+		conns_reap(ras);
 	if (ras->wake_ns != ras->wake_asked_ns) {
 		ras->wake_asked_ns = ras->wake_ns;
 		ras->ops.wake(ras->ops_ctx, ras->wake_ns);
@@ -237,12 +239,7 @@ void ras_leave(struct ras *ras, uint64_t now_ns) {
 		ras->leaving = true;
 		ras->left = true;
 		links_leave(ras);
-		for (uint32_t n = 0; n < ras->conns.count; n++) {
-			struct conn *conn = ras->conns.table[n];
-
-			if (conn->stage != CONN_FREE && conn->link == NULL)
-				conn_close(ras, conn, RAS_CLOSE_SOFT);
-		}
+		conns_leave(ras);
 	}
 	ras_exit(ras);
 }

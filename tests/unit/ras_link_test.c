@@ -466,6 +466,39 @@ static void handshake_that_stalls_ends_by_its_deadline(void **state) {
 	lone_destroy(lone);
 }
 
+// Found: a seed kept a place for each of the connections of a join storm, for ever.
+static void connections_that_ended_hold_no_memory_and_their_handles_stay_theirs(void **state) {
+	struct lone *lone = lone_create(&(struct lone_setup){.count = 2, .self = 0});
+	struct sock_addr from = lone_address(9);
+	uint32_t handles[64];
+	size_t before;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	before = ras_memory_used(lone->ras);
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t n = 0; n < 32; n++) {
+			uint32_t *handle = &handles[32 * round + n];
+
+			assert_int_equal(
+				ras_conn_accepted(lone->ras, lone->now_ns, &from, handle), 0
+			);
+		}
+		for (uint32_t n = 0; n < 32; n++)
+			ras_conn_ended(
+				lone->ras, lone->now_ns, handles[32 * round + n], RAS_CAUSE_RESET
+			);
+	}
+	// The table of their places stays: a pointer each.
+	assert_in_range(ras_memory_used(lone->ras), before, before + 64 * sizeof(void *));
+	for (uint32_t a = 0; a < 64; a++) {
+		assert_null(conn_find(lone->ras, handles[a]));
+		for (uint32_t b = 0; b < a; b++)
+			assert_int_not_equal(handles[a], handles[b]);
+	}
+	lone_destroy(lone);
+}
+
 static void more_connections_than_allowed_are_refused(void **state) {
 	struct lone *lone =
 		lone_create(&(struct lone_setup){.count = 2, .self = 0, .conns_max = 4});
@@ -486,6 +519,8 @@ int main(void) {
 		cmocka_unit_test(errno_says_what_it_is_evidence_of),
 		cmocka_unit_test(only_a_refused_connect_is_a_first_word_of_gone),
 		cmocka_unit_test(handshake_that_stalls_ends_by_its_deadline),
+		cmocka_unit_test(connections_that_ended_hold_no_memory_and_their_handles_stay_theirs
+		),
 		cmocka_unit_test(more_connections_than_allowed_are_refused),
 		cmocka_unit_test(queue_is_bounded_and_counts_what_it_drops),
 		cmocka_unit_test(word_of_an_old_connection_is_nobodys),
