@@ -318,6 +318,17 @@ void ras_refute(struct ras *ras, uint64_t incarnation) {
 	news_of_self(ras);
 }
 
+int ras_relay_deliver(struct ras *ras, const struct ras_relay_delivery *delivery) {
+	if (delivery->port < RAS_RELAY_PORT_MIN)
+		return -EBADMSG; // none of ours takes any yet
+	return ras->ops.deliver != NULL ? ras->ops.deliver(ras->ops_ctx, delivery) : -ENOENT;
+}
+
+void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_report *report) {
+	if (port >= RAS_RELAY_PORT_MIN)
+		ras->ops.report(ras->ops_ctx, report);
+}
+
 void ras_relay_internal(
 	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
 ) {

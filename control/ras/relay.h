@@ -15,7 +15,7 @@ struct link;
 
 // Ports of the core's own, below RAS_RELAY_PORT_MIN.
 enum relay_port {
-	RELAY_PORT_CONFIRM = 1, // do you see this peer, and the answer
+	RELAY_PORT_CONFIRM = 1, // do you see this peer, and the answer; sent once
 };
 
 int relay_create(struct ras *ras); // -ENOMEM
@@ -33,7 +33,20 @@ void relay_send_internal(
 	size_t size
 );
 
-// Where such a message ends; in core.c. A reader left with an error is counted as UNDECODABLE.
+// As ras_relay_send() from inside the core, to one of its own ports: acknowledged, tried again,
+// ordered if asked for. Its end is told to ras_relay_report().
+int relay_send_own(
+	struct ras *ras, const struct ras_relay_message *message, uint64_t *ret_message_id
+);
+// As ras_relay_cancel(); nothing if it has ended.
+void relay_take_back(struct ras *ras, uint64_t message_id);
+
+// Where messages that are acknowledged end, and what became of our own: with the core or with
+// its user, by their port; in core.c.
+int ras_relay_deliver(struct ras *ras, const struct ras_relay_delivery *delivery);
+void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_report *report);
+
+// Where a message that is sent once ends; in core.c. A reader left with an error is counted as UNDECODABLE.
 void ras_relay_internal(
 	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
 );

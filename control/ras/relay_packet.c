@@ -85,8 +85,8 @@ static bool header_kind_valid(const struct relay_header *header) {
 	case 0:
 		return false;
 	case RELAY_DATA:
-		// What is sent once is for the core's own ports, and nothing else is.
-		if ((header->sequence == 0) != (header->port < RAS_RELAY_PORT_MIN))
+		// Only what is for the core's own ports may be sent once.
+		if (header->sequence == 0 && header->port >= RAS_RELAY_PORT_MIN)
 			return false;
 		if (header->reason != 0 || header->about != 0)
 			return false;

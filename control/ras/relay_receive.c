@@ -140,7 +140,7 @@ offer(struct ras *ras,
 			return 0;
 		}
 	}
-	err = ras->ops.deliver(ras->ops_ctx, &delivery);
+	err = ras_relay_deliver(ras, &delivery);
 	if (err == -EBADMSG) {
 		refuse_for_good(ras, source, packet, RAS_RELAY_UNDECODABLE);
 		return 0;

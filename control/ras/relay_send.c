@@ -72,11 +72,12 @@ static void pending_end(
 		.round_trip_ns = ras->now_ns - pending->first_ns,
 	};
 	bool wanted = pending->report;
+	uint32_t port = pending->header.port;
 
 	pending_remove(ras, pending);
 	ras->relay->counters.outcomes[outcome]++;
 	if (wanted)
-		ras->ops.report(ras->ops_ctx, &report);
+		ras_relay_report(ras, port, &report);
 }
 
 static void pending_delivered(struct ras *ras, struct relay_pending *pending, uint32_t hops) {
@@ -292,7 +293,7 @@ uint64_t relay_pending_due_ns(const struct relay *relay) {
 // Acceptance
 
 static int message_check(const struct ras_relay_message *message) {
-	if (message->class >= RAS_RELAY_CLASS_COUNT || message->port < RAS_RELAY_PORT_MIN)
+	if (message->class >= RAS_RELAY_CLASS_COUNT)
 		return -EINVAL;
 	if ((message->flags & ~(RAS_RELAY_REPORT | RAS_RELAY_ORDERED)) != 0)
 		return -EINVAL;
@@ -396,7 +397,7 @@ int ras_relay_send(
 	const struct ras_relay_message *message,
 	uint64_t *ret_message_id
 ) {
-	int err = message_check(message);
+	int err = message->port < RAS_RELAY_PORT_MIN ? -EINVAL : message_check(message);
 
 	if (err < 0)
 		return err;
@@ -406,12 +407,32 @@ int ras_relay_send(
 	return err;
 }
 
-int ras_relay_cancel(struct ras *ras, uint64_t now_ns, uint64_t message_id) {
+int relay_send_own(
+	struct ras *ras, const struct ras_relay_message *message, uint64_t *ret_message_id
+) {
+	must(message->port < RAS_RELAY_PORT_MIN && message_check(message) == 0);
+	return accept_message(ras, message, ret_message_id);
+}
+
+static struct relay_pending *pending_find(const struct ras *ras, uint64_t message_id) {
 	struct relay_pending *pending = ras->relay->pending;
 
 	while (pending != NULL && pending->message_id != message_id)
 		pending = pending->next;
-	if (pending == NULL)
+	return pending;
+}
+
+void relay_take_back(struct ras *ras, uint64_t message_id) {
+	struct relay_pending *pending = pending_find(ras, message_id);
+
+	if (pending != NULL)
+		pending_remove(ras, pending);
+}
+
+int ras_relay_cancel(struct ras *ras, uint64_t now_ns, uint64_t message_id) {
+	struct relay_pending *pending = pending_find(ras, message_id);
+
+	if (pending == NULL || pending->header.port < RAS_RELAY_PORT_MIN)
 		return -ENOENT;
 	ras_enter(ras, now_ns);
 	pending_remove(ras, pending);

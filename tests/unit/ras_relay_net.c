@@ -74,6 +74,15 @@ void ras_relay_internal(
 		wire_reader_fail(reader, -EBADMSG);
 }
 
+int ras_relay_deliver(struct ras *ras, const struct ras_relay_delivery *delivery) {
+	return ras->ops.deliver(ras->ops_ctx, delivery);
+}
+
+void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_report *report) {
+	(void)port;
+	ras->ops.report(ras->ops_ctx, report);
+}
+
 static int deliver(void *ctx, const struct ras_relay_delivery *delivery) {
 	struct net_node *node = ctx;
 	struct net_delivery *kept = &node->deliveries[node->delivery_count % NET_LOG_MAX];
