@@ -46,20 +46,26 @@ static enum ras_cause end_cause(const struct peer_news *news) {
 	}
 }
 
+// It is no member any more, or another start: what is on its way to or from it.
+static void peer_changed(struct ras *ras, uint32_t slot) {
+	relay_peer_changed(ras, slot);
+	transfer_peer_changed(ras, slot);
+}
+
 static void joined(struct ras *ras, uint32_t slot, struct link *from, bool known) {
 	ras_emit(
 		ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
 		ras_entry(ras, slot)->record->start
 	);
 	if (known)
-		relay_peer_changed(ras, slot);
+		peer_changed(ras, slot);
 	news_add(ras, slot, from, true);
 	ring_changed(ras);
 }
 
 static void rejoined(struct ras *ras, uint32_t slot, struct link *from) {
 	news_add(ras, slot, from, false);
-	relay_peer_changed(ras, slot);
+	peer_changed(ras, slot);
 	ring_changed(ras);
 	ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
 }
@@ -68,7 +74,7 @@ static void ended(struct ras *ras, uint32_t slot, struct link *from, bool known)
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	news_add(ras, slot, from, !known);
-	relay_peer_changed(ras, slot);
+	peer_changed(ras, slot);
 	if (ras->ring.rebuild_ns == RAS_NEVER)
 		ring_changed(ras);
 	ras_emit(
@@ -221,7 +227,7 @@ static void tombstone_remove(struct ras *ras, uint32_t slot) {
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, 0);
 	liveness_forget(ras, slot);
 	collective_peer_gone(ras, slot);
-	relay_peer_changed(ras, slot);
+	peer_changed(ras, slot);
 	peers_remove(&ras->peers, slot);
 }
 

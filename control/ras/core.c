@@ -51,11 +51,14 @@ void ras_wake_at(struct ras *ras, uint64_t at_ns) {
 void ras_exit(struct ras *ras) {
 	uint64_t relay_ns = relay_next_ns(ras);
 	uint64_t collective_ns = collective_next_ns(ras);
+	uint64_t transfer_ns = transfer_next_ns(ras);
 
 	if (relay_ns < ras->wake_ns)
 		ras->wake_ns = relay_ns;
 	if (collective_ns < ras->wake_ns)
 		ras->wake_ns = collective_ns;
+	if (transfer_ns < ras->wake_ns)
+		ras->wake_ns = transfer_ns;
 	if (ras->links.dropped > 0)
 		links_reap(ras);
 	if (ras->conns.freed > 0)
@@ -115,6 +118,8 @@ static int parts_init(struct ras *ras, const struct ras_config *config) {
 	if (err == 0)
 		err = relay_create(ras);
 	if (err == 0)
+		err = transfer_create(ras);
+	if (err == 0)
 		err = collective_create(ras);
 	return err;
 }
@@ -165,6 +170,7 @@ struct ras *ras_destroy(struct ras *ras) {
 	if (ras == NULL)
 		return NULL;
 	collective_destroy(ras);
+	transfer_destroy(ras);
 	relay_destroy(ras);
 	flood_fini(&ras->flood, &ras->memory);
 	join_fini(ras);
@@ -238,6 +244,7 @@ void ras_leave(struct ras *ras, uint64_t now_ns) {
 	if (!ras->leaving) {
 		ras->leaving = true;
 		ras->left = true;
+		transfer_leave(ras);
 		links_leave(ras);
 		conns_leave(ras);
 	}
@@ -259,6 +266,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 		liveness_tick(ras);
 		join_tick(ras);
 		relay_tick(ras);
+		transfer_tick(ras);
 		expire_tick(ras);
 		news_tick(ras); // last: it sends what the others found
 	}
@@ -319,14 +327,18 @@ void ras_refute(struct ras *ras, uint64_t incarnation) {
 }
 
 int ras_relay_deliver(struct ras *ras, const struct ras_relay_delivery *delivery) {
+	if (delivery->port == RELAY_PORT_TRANSFER)
+		return transfer_deliver(ras, delivery);
 	if (delivery->port < RAS_RELAY_PORT_MIN)
-		return -EBADMSG; // none of ours takes any yet
+		return -EBADMSG;
 	return ras->ops.deliver != NULL ? ras->ops.deliver(ras->ops_ctx, delivery) : -ENOENT;
 }
 
 void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_report *report) {
 	if (port >= RAS_RELAY_PORT_MIN)
 		ras->ops.report(ras->ops_ctx, report);
+	else
+		transfer_report(ras, report);
 }
 
 void ras_relay_internal(

@@ -22,6 +22,7 @@
 #include "relay.h"
 #include "ring.h"
 #include "sync.h"
+#include "transfer.h"
 
 #include <ras/ras.h>
 
@@ -59,6 +60,7 @@ struct ras {
 	struct join join;
 	struct flood flood;
 	struct relay *relay;
+	struct transfers *transfers;
 	struct collective *collective;
 	struct history history;
 	struct ras_counters counters;

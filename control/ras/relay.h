@@ -16,6 +16,7 @@ struct link;
 // Ports of the core's own, below RAS_RELAY_PORT_MIN.
 enum relay_port {
 	RELAY_PORT_CONFIRM = 1, // do you see this peer, and the answer; sent once
+	RELAY_PORT_TRANSFER,	// segments and credits; as users' messages
 };
 
 int relay_create(struct ras *ras); // -ENOMEM

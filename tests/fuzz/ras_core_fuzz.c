@@ -145,9 +145,32 @@ static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *pay
 	must(kind >= RAS_NOTICE_OWN_MIN && size <= RAS_NOTICE_BYTES_MAX);
 }
 
+static int op_transfer_take(void *ctx, const struct ras_transfer_segment *segment) {
+	static const int answers[] = {0, -EAGAIN, -ENOENT, -EBADMSG};
+
+	(void)ctx;
+	must(segment->size <= RAS_TRANSFER_SEGMENT_BYTES_MAX);
+	return answers[segment->port % 4];
+}
+
+static void op_transfer_ended(void *ctx, const struct ras_transfer_end *end) {
+	(void)ctx;
+	must(end->outcome < RAS_TRANSFER_OUTCOME_COUNT);
+}
+
 static const struct ras_ops ops = {
-	op_open,    op_send,   op_close,      op_wake,	    op_event,
-	op_deliver, op_report, op_contribute, op_collected, op_notice,
+	.open = op_open,
+	.send = op_send,
+	.close = op_close,
+	.wake = op_wake,
+	.event = op_event,
+	.deliver = op_deliver,
+	.report = op_report,
+	.contribute = op_contribute,
+	.collected = op_collected,
+	.notice = op_notice,
+	.transfer_take = op_transfer_take,
+	.transfer_ended = op_transfer_ended,
 };
 
 // The input.

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 
 static void *memory_take(void *ctx, size_t size) {
-	((struct world *)ctx)->allocated_bytes += size;
+	struct world *world = ctx;
+
+	if (world->memory_spent)
+		return NULL;
+	world->allocated_bytes += size;
 	return calloc(1, size);
 }
 
@@ -46,8 +50,14 @@ node_create(struct world *world, uint32_t node, const struct ras_config *given, 
 	struct ras_config config = *given;
 	struct ras_record *records[WORLD_NODES_MAX];
 	struct ras **ras = &world->nodes[node].ras;
+	struct ras_ops ops = world_ops;
 
 	assert_null(*ras);
+	if (world->users != NULL) {
+		ops.transfer_read = world->users->transfer_read;
+		ops.transfer_take = world->users->transfer_take;
+		ops.transfer_ended = world->users->transfer_ended;
+	}
 	for (uint32_t n = 0; n < world->count; n++) {
 		seeds[n] = world->nodes[n].record->address;
 		records[n] = world->nodes[n].record;
@@ -60,8 +70,7 @@ node_create(struct world *world, uint32_t node, const struct ras_config *given, 
 	config.conns_max = 256;
 	world->nodes[node].wake_ns = RAS_NEVER;
 	assert_int_equal(
-		ras_create(&config, &memory, world->interner, &world_ops, &world->nodes[node], ras),
-		0
+		ras_create(&config, &memory, world->interner, &ops, &world->nodes[node], ras), 0
 	);
 	if (preload)
 		assert_int_equal(ras_preload(*ras, records, world->count), 0);
@@ -97,6 +106,7 @@ struct world *world_create(const struct world_setup *setup) {
 	world->tail = &world->head;
 	world->count = setup->count;
 	world->seeds = setup->seeds;
+	world->users = setup->users;
 	world->now_ns = 1000 * RAS_NS_PER_SEC;
 	world->profile = setup->profile != NULL ? *setup->profile : ras_profile_fast;
 	world->conns = calloc(WORLD_CONNS_MAX, sizeof(*world->conns));

@@ -38,6 +38,7 @@ struct world_setup {
 	bool pairs;	// two nodes a host
 	bool idle;	// no node is started
 	const struct ras_profile *profile; // NULL for fast
+	const struct ras_ops *users;	   // NULL, or the transfer_* of all; ctx is the node
 };
 
 struct world {
@@ -47,6 +48,8 @@ struct world {
 	struct ras_profile profile;
 	struct ras_interner *interner;
 	size_t allocated_bytes;
+	bool memory_spent; // allocations fail
+	const struct ras_ops *users;
 	uint8_t ways[WORLD_NODES_MAX][WORLD_NODES_MAX]; // enum world_way
 	struct world_conn *conns;
 	uint32_t conn_count;

@@ -31,6 +31,9 @@ struct ras_relay_delivery;
 struct ras_relay_report;
 struct ras_collective_result;
 struct ras_contribution;
+struct ras_transfer_read;
+struct ras_transfer_segment;
+struct ras_transfer_end;
 struct wire_writer;
 
 struct ras_ops {
@@ -57,6 +60,12 @@ struct ras_ops {
 	void (*collected)(void *ctx, const struct ras_collective_result *result);
 	// A notice of another node's, once. The payload is gone after the call.
 	void (*notice)(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size);
+
+	// Transfers (ras/transfer.h); each may be NULL. Bytes to send, from an offset on.
+	int (*transfer_read)(void *ctx, struct ras_transfer_read *read);
+	// A segment for a consumer here: 0 takes it, -EAGAIN when it is full; NULL: none here.
+	int (*transfer_take)(void *ctx, const struct ras_transfer_segment *segment);
+	void (*transfer_ended)(void *ctx, const struct ras_transfer_end *end);
 };
 
 struct ras_config {
