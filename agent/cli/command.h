@@ -50,3 +50,4 @@ __attribute__((format(printf, 2, 3))) void
 command_complain(const char *command_name, const char *format, ...);
 
 extern const struct command ifaces_command;
+extern const struct command keygen_command;

@@ -11,6 +11,7 @@
 
 static const struct command *const commands[] = {
 	&ifaces_command,
+	&keygen_command,
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin keygen: makes the cluster's key file, and takes a key through its replacement.
+#include "command.h"
+
+#include <control/seal_keys.h>
+#include <lib/escape.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_PATH "/etc/tocsin/tocsin.key"
+#define QUOTED_BYTES 200
+
+enum {
+	OPTION_OUTPUT,
+	OPTION_ROTATE,
+	OPTION_SHOW,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_OUTPUT] =
+		{"output", "PATH",
+		 "the key file, " DEFAULT_PATH " if not given; - writes a\n"
+		 "new one to standard output, unless that is a terminal"},
+	[OPTION_ROTATE] =
+		{"rotate", "STEP", "add, swap or drop: change the keys of a file that is there"},
+	[OPTION_SHOW] =
+		{"show", NULL,
+		 "check the file as tocsind does, and print the ids of its keys, not\n"
+		 "the keys"},
+};
+
+static const char details[] =
+	"Who can read the key is a member of the cluster. A file is never overwritten. It is refused\n"
+	"unless it is a regular one of mode 0600 or 0400 below directories that only root or the\n"
+	"user who runs this can write into, unless they are sticky; root or that user owns all of them.\n"
+	"Comments in the file do not outlive --rotate.\n"
+	"\n"
+	"To replace the key of a running cluster, without losing a connection:\n"
+	"  1. tocsin keygen --rotate add    a second key, accepted everywhere, used nowhere yet\n"
+	"  2. tocsin keygen --rotate swap   it comes first: connections start with it\n"
+	"  3. tocsin keygen --rotate drop   the old one, now the second, is gone\n"
+	"After each step, before the next: copy the file to every node, reload every tocsind, and see by\n"
+	"--show that the ids are the same everywhere. A drop instead of the swap takes the new key back.\n"
+	"\n"
+	"Exit status: 0 done, 1 the file is refused or cannot be read or written, 2 a mistake in an option.\n";
+
+static const char copy_it[] =
+	"Next: copy it to the same path on every node, by a way that nobody else can read, with mode\n"
+	"0600, owned by root or by the user of tocsind.";
+
+static int complain(const char *detail, const char *hint) {
+	command_complain("keygen", "%s%s", detail, hint);
+	return EXIT_NEGATIVE;
+}
+
+static void print_keys(const struct seal_keys *keys, const char *path) {
+	char quoted[QUOTED_BYTES];
+	char id[SEAL_KEY_ID_TEXT_BYTES];
+
+	escape_quote(path, strlen(path), quoted, sizeof(quoted));
+	printf("Keys of %s, by id:\n", quoted);
+	for (uint32_t n = 0; n < seal_keys_count(keys); n++) {
+		seal_keys_id(keys, n, id);
+		printf("  %s  %s\n", id, n == 0 ? "starts connections" : "is accepted");
+	}
+}
+
+static int print_new(const struct seal_keys *keys) {
+	char text[SEAL_KEYS_TEXT_BYTES];
+
+	if (isatty(STDOUT_FILENO)) {
+		command_complain(
+			"keygen", "--output -: standard output is a terminal, which keeps what it "
+				  "shows; give a file or a pipe"
+		);
+		return EXIT_USAGE;
+	}
+	seal_keys_format(keys, text);
+	fputs(text, stdout);
+	explicit_bzero(text, sizeof(text));
+	return EXIT_DONE;
+}
+
+static int write_new(const struct seal_keys *keys, const char *path) {
+	char detail[SEAL_KEYS_DETAIL_BYTES];
+	int err = seal_keys_write_new(path, keys, detail);
+
+	if (err == -EEXIST)
+		return complain(detail, "; it is never overwritten: see --rotate and --show");
+	if (err == -ENOENT)
+		return complain(detail, ": make it first, mode 0755");
+	if (err != 0)
+		return complain(detail, "");
+	print_keys(keys, path);
+	printf("%s\nThen start tocsind there, or reload the one that runs.\n", copy_it);
+	return EXIT_DONE;
+}
+
+static int create(const char *path) {
+	const struct seal_keys *keys;
+	int status;
+
+	if (seal_keys_create_random(&keys) != 0)
+		return complain("out of memory", "");
+	status = strcmp(path, "-") == 0 ? print_new(keys) : write_new(keys, path);
+	seal_keys_put(keys);
+	return status;
+}
+
+static int show(const char *path) {
+	char detail[SEAL_KEYS_DETAIL_BYTES];
+	const struct seal_keys *keys;
+
+	if (seal_keys_load(path, detail, &keys) != 0)
+		return complain(detail, "");
+	print_keys(keys, path);
+	seal_keys_put(keys);
+	return EXIT_DONE;
+}
+
+struct step {
+	const char *name;
+	enum seal_keys_step step;
+	const char *senseless; // why there is nothing to do
+	const char *next;
+};
+
+static const struct step steps[] = {
+	{"add", SEAL_KEYS_ADD, "there are two keys already; --rotate swap or drop comes next",
+	 "Then reload every tocsind; when the last has done so, --rotate swap follows."},
+	{"swap", SEAL_KEYS_SWAP, "there is one key; --rotate add comes first",
+	 "Then reload every tocsind; when the last has done so, --rotate drop follows."},
+	{"drop", SEAL_KEYS_DROP, "there is one key; the last one is never dropped",
+	 "Then reload every tocsind; that is the last step."},
+};
+
+static const struct step *find_step(const char *name) {
+	char quoted[QUOTED_BYTES];
+
+	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]); n++) {
+		if (strcmp(steps[n].name, name) == 0)
+			return &steps[n];
+	}
+	escape_quote(name, strlen(name), quoted, sizeof(quoted));
+	command_complain("keygen", "--rotate: %s is neither add, swap nor drop", quoted);
+	return NULL;
+}
+
+static int rewrite(const struct seal_keys *keys, const char *path, const struct step *step) {
+	char detail[SEAL_KEYS_DETAIL_BYTES];
+
+	if (seal_keys_rewrite(path, keys, detail) != 0)
+		return complain(detail, "");
+	print_keys(keys, path);
+	printf("%s\n%s\n", copy_it, step->next);
+	return EXIT_DONE;
+}
+
+static int rotate(const char *path, const struct step *step) {
+	char detail[SEAL_KEYS_DETAIL_BYTES];
+	char quoted[QUOTED_BYTES];
+	const struct seal_keys *keys;
+	const struct seal_keys *next = NULL;
+	int status;
+	int err;
+
+	if (seal_keys_load(path, detail, &keys) != 0)
+		return complain(detail, "");
+	err = seal_keys_create_step(keys, step->step, &next);
+	if (err == 0) {
+		status = rewrite(next, path, step);
+	} else {
+		escape_quote(path, strlen(path), quoted, sizeof(quoted));
+		command_complain(
+			"keygen", "%s: %s", quoted,
+			err == -ENOMEM ? "out of memory" : step->senseless
+		);
+		status = EXIT_NEGATIVE;
+	}
+	seal_keys_put(next);
+	seal_keys_put(keys);
+	return status;
+}
+
+static int run(const struct arguments *arguments) {
+	const char *path = arguments->values[OPTION_OUTPUT];
+	const char *rotated = arguments->values[OPTION_ROTATE];
+	bool is_shown = arguments->values[OPTION_SHOW] != NULL;
+	const struct step *step;
+
+	if (path == NULL)
+		path = DEFAULT_PATH;
+	if (rotated != NULL && is_shown) {
+		command_complain("keygen", "--rotate and --show do not go together");
+		return EXIT_USAGE;
+	}
+	if (strcmp(path, "-") == 0 && (rotated != NULL || is_shown)) {
+		command_complain(
+			"keygen", "--output - does not go with --%s, which needs a file",
+			is_shown ? "show" : "rotate"
+		);
+		return EXIT_USAGE;
+	}
+	if (is_shown)
+		return show(path);
+	if (rotated == NULL)
+		return create(path);
+	step = find_step(rotated);
+	return step == NULL ? EXIT_USAGE : rotate(path, step);
+}
+
+const struct command keygen_command = {
+	.name = "keygen",
+	.summary = "Make the cluster's key file, or replace a key step by step",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.run = run,
+};
