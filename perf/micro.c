@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-micro [--json]: the time of one operation, each beside a yardstick of the same run.
+// The time of one operation, each beside a yardstick of the same run, as a table or as JSON.
 //
 // Both run in turns, slice by slice, so that what slows the machine down for a moment meets
 // both; the ratio is the median of those of neighbours. Printed are the medians over the slices;
@@ -16,21 +16,6 @@
 #define SLICES 15
 #define SLICE_NS_MIN 4000000ULL
 #define ROUNDS_MAX (1ULL << 40)
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-// clang-format off
-static const struct micro_row rows[] = {
-	{"histogram record", micro_histogram_record, "increment a counter by index", micro_counter_add, "ns", MICRO_TARGET_VALUE, 10},
-	{"histogram record, log2 form", micro_histogram_log2_record, "increment a counter by index", micro_counter_add, "ns", MICRO_TARGET_VALUE, 10},
-	{"histogram snapshot, 1 ns to 1 h at 1/128", micro_histogram_snapshot, "memcpy of as many bytes", micro_histogram_copy, "ns", MICRO_TARGET_NONE, 0},
-	{"wire write and read 100 bytes", micro_wire_message, "memcpy of 100 bytes, twice", micro_wire_memcpy, "ns", MICRO_TARGET_VALUE, 60},
-	{"clock read", micro_clock_tsc, "rdtsc", micro_clock_rdtsc, "ns", MICRO_TARGET_RATIO, 1.3},
-	{"clock read, kernel", micro_clock_monotonic, "rdtsc", micro_clock_rdtsc, "ns", MICRO_TARGET_NONE, 0},
-	{"disabled log line", micro_log_disabled, "relaxed load and branch", micro_log_load_and_branch, "ns", MICRO_TARGET_VALUE, 2},
-	{"hostlist expand 100,000 names", micro_hostlist_expand, "snprintf of as many names", micro_hostlist_format, "ms", MICRO_TARGET_VALUE, 50},
-};
-// clang-format on
 
 struct spread {
 	double median, min, iqr;
@@ -126,8 +111,8 @@ static json_t *json_of(const struct result *result) {
 	);
 }
 
-static int print_json(json_t *array) {
-	json_t *object = json_pack("{s:s s:o}", "bench", "micro", "rows", array);
+static int print_json(const char *bench, json_t *array) {
+	json_t *object = json_pack("{s:s s:o}", "bench", bench, "rows", array);
 	int err;
 
 	err = object == NULL ? -1 : json_dumpf(object, stdout, JSON_REAL_PRECISION(6));
@@ -136,7 +121,9 @@ static int print_json(json_t *array) {
 	return err == 0 ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
+int micro_run(
+	const char *bench, const struct micro_row *rows, size_t count, int argc, char **argv
+) {
 	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
 	json_t *array;
 
@@ -147,7 +134,7 @@ int main(int argc, char **argv) {
 	array = json_array();
 	if (!json)
 		print_head();
-	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+	for (size_t n = 0; n < count; n++) {
 		struct result result = measure(&rows[n]);
 
 		if (!json)
@@ -156,7 +143,7 @@ int main(int argc, char **argv) {
 			return 1;
 	}
 	if (json)
-		return print_json(array);
+		return print_json(bench, array);
 	json_decref(array);
 	return 0;
 }

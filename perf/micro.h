@@ -3,9 +3,10 @@
 // took. It prepares before the first reading of the clock and tidies up after the second.
 //
 // To add one: write its slice in micro_SUBJECT.c, declare it here, add its line to the table
-// in micro.c.
+// of its program: micro_main.c, rcu_main.c.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 // Returns the nanoseconds that `rounds` operations took.
@@ -27,10 +28,16 @@ struct micro_row {
 	double target;
 };
 
+// A whole program: measures the rows and prints them. Returns its exit status.
+int micro_run(const char *bench, const struct micro_row *rows, size_t count, int argc, char **argv);
+
 // Makes the compiler believe that the value is used. Without outputs an asm is never dropped.
 static inline void micro_keep(uint64_t value) {
 	__asm__("" : : "r"(value) : "memory");
 }
+
+// A whole program: measures the rows and prints them. Returns its exit status.
+int micro_run(const char *bench, const struct micro_row *rows, size_t count, int argc, char **argv);
 
 // Makes the compiler believe that what lies there is used and changed.
 static inline void micro_touch(void *memory) {
@@ -55,3 +62,14 @@ micro_slice micro_log_load_and_branch;
 
 micro_slice micro_hostlist_expand;
 micro_slice micro_hostlist_format;
+
+micro_slice micro_rcu_row_near;
+micro_slice micro_rcu_row_any;
+micro_slice micro_rcu_find;
+micro_slice micro_rcu_quiescent;
+micro_slice micro_rcu_publish;
+micro_slice micro_rcu_publish_join;
+micro_slice micro_rcu_rwlock;
+micro_slice micro_rcu_spinlock;
+micro_slice micro_rcu_rwlock_any;
+micro_slice micro_rcu_copy_table;

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One thread is reader and publisher; locks are without contention, which flatters them. A
+// look-up finds a row and reads a field of it.
+#include "micro.h"
+
+#include <dataplane/peer_table.h>
+#include <lib/clock.h>
+#include <lib/must.h>
+#include <lib/rcu.h>
+#include <lib/rcu_reclaimer.h>
+#include <lib/rcu_thread.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#define ROWS 10000
+#define NEAR 64
+// Look-ups between two quiescent states: those of one turn of a worker.
+#define TURN 64
+
+static struct peer_row rows[ROWS];
+static struct peer_row rows_copy[ROWS];
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+static uint64_t id_of(uint32_t slot) {
+	return (slot + 1) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static void fill_row(uint32_t slot) {
+	rows[slot] = (struct peer_row
+	){.id = id_of(slot), .slot = slot, .incarnation = slot, .name_length = 1, .name = "n"};
+}
+
+// Made by the first slice that asks, and kept to the end of the program.
+static struct peer_table *table_ready(void) {
+	static struct peer_table *table;
+	struct peer_view view = {.number = 1};
+
+	if (table != NULL)
+		return table;
+	must(peer_table_create(&table) == 0);
+	for (uint32_t slot = 0; slot < ROWS; slot++) {
+		fill_row(slot);
+		must(peer_table_set(table, &rows[slot]) == 0);
+	}
+	must(peer_table_publish(table, &view) == 0);
+	return table;
+}
+
+// All of them in turn, each far from the one before: a stride that is prime to ROWS, beyond what
+// a prefetcher follows, and cheap to take.
+static uint32_t slot_after(uint32_t slot) {
+	slot += 7919;
+	return slot < ROWS ? slot : slot - ROWS;
+}
+
+static uint32_t slot_near(uint32_t slot) {
+	return (slot + 1) % NEAR;
+}
+
+static inline uint64_t read_rows(uint64_t rounds, uint32_t (*next)(uint32_t slot)) {
+	struct peer_table *table = table_ready();
+	uint64_t start_ns = clock_monotonic_ns();
+	uint32_t slot = 0;
+
+	for (uint64_t n = 0; n < rounds; n++) {
+		const struct peer_row *row = peer_snapshot_row(peer_table_snapshot(table), slot);
+
+		micro_keep(row->incarnation);
+		slot = next(slot);
+		if (n % TURN == 0)
+			rcu_thread_quiescent(start_ns);
+	}
+	return clock_monotonic_ns() - start_ns;
+}
+
+uint64_t micro_rcu_row_near(uint64_t rounds) {
+	return read_rows(rounds, slot_near);
+}
+
+uint64_t micro_rcu_row_any(uint64_t rounds) {
+	return read_rows(rounds, slot_after);
+}
+
+uint64_t micro_rcu_find(uint64_t rounds) {
+	struct peer_table *table = table_ready();
+	uint64_t start_ns = clock_monotonic_ns();
+	uint32_t slot = 0;
+
+	for (uint64_t n = 0; n < rounds; n++) {
+		const struct peer_snapshot *snapshot = peer_table_snapshot(table);
+
+		micro_keep(peer_snapshot_find(snapshot, id_of(slot))->incarnation);
+		slot = slot_after(slot);
+		if (n % TURN == 0)
+			rcu_thread_quiescent(start_ns);
+	}
+	return clock_monotonic_ns() - start_ns;
+}
+
+uint64_t micro_rcu_quiescent(uint64_t rounds) {
+	uint64_t start_ns = clock_monotonic_ns();
+
+	for (uint64_t n = 0; n < rounds; n++)
+		rcu_thread_quiescent(n);
+	return clock_monotonic_ns() - start_ns;
+}
+
+static inline uint64_t read_locked(uint64_t rounds, uint32_t (*next)(uint32_t slot)) {
+	uint64_t start_ns;
+	uint32_t slot = 0;
+
+	table_ready();
+	start_ns = clock_monotonic_ns();
+	for (uint64_t n = 0; n < rounds; n++) {
+		pthread_rwlock_rdlock(&rwlock);
+		micro_keep(rows[slot].incarnation);
+		pthread_rwlock_unlock(&rwlock);
+		slot = next(slot);
+	}
+	return clock_monotonic_ns() - start_ns;
+}
+
+uint64_t micro_rcu_rwlock(uint64_t rounds) {
+	return read_locked(rounds, slot_near);
+}
+
+uint64_t micro_rcu_rwlock_any(uint64_t rounds) {
+	return read_locked(rounds, slot_after);
+}
+
+uint64_t micro_rcu_spinlock(uint64_t rounds) {
+	pthread_spinlock_t lock;
+	uint64_t start_ns;
+
+	table_ready();
+	must(pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE) == 0);
+	start_ns = clock_monotonic_ns();
+	for (uint64_t n = 0; n < rounds; n++) {
+		pthread_spin_lock(&lock);
+		micro_keep(rows[(uint32_t)n % NEAR].incarnation);
+		pthread_spin_unlock(&lock);
+	}
+	return clock_monotonic_ns() - start_ns;
+}
+
+// Where old versions have piled up they are waited for, outside of the time that is taken.
+static uint64_t publish_timed(struct peer_table *table, uint32_t slot, bool gone) {
+	struct peer_view view = {.number = slot};
+	uint64_t start_ns;
+	int err;
+
+	for (;;) {
+		start_ns = clock_monotonic_ns();
+		err = gone ? peer_table_clear(table, slot) : peer_table_set(table, &rows[slot]);
+		must(err == 0);
+		err = peer_table_publish(table, &view);
+		if (err == 0)
+			return clock_monotonic_ns() - start_ns;
+		must(err == -EAGAIN);
+		rcu_thread_offline();
+		rcu_reclaimer_drain();
+		rcu_thread_online(start_ns);
+	}
+}
+
+// Members go and come in turn, and all are back at the end.
+static uint64_t publish_many(uint64_t rounds, bool members) {
+	struct peer_table *table = table_ready();
+	uint64_t total_ns = 0;
+	uint32_t slot = 0;
+
+	for (uint64_t n = 0; n < rounds; n++) {
+		bool gone = members && n % 2 == 0;
+
+		total_ns += publish_timed(table, slot, gone);
+		rcu_thread_quiescent(n);
+		if (!gone)
+			slot = slot_after(slot);
+	}
+	if (members && rounds % 2 != 0)
+		publish_timed(table, slot, false);
+	return total_ns;
+}
+
+uint64_t micro_rcu_publish(uint64_t rounds) {
+	return publish_many(rounds, false);
+}
+
+uint64_t micro_rcu_publish_join(uint64_t rounds) {
+	return publish_many(rounds, true);
+}
+
+uint64_t micro_rcu_copy_table(uint64_t rounds) {
+	uint64_t start_ns = clock_monotonic_ns();
+
+	for (uint64_t n = 0; n < rounds; n++) {
+		memcpy(rows_copy, rows, sizeof(rows));
+		micro_keep(rows_copy[n % ROWS].id);
+	}
+	return clock_monotonic_ns() - start_ns;
+}
