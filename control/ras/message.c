@@ -175,7 +175,7 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 // One piece of news: flags, hops, id, incarnation, maintenance, then what the flags announce.
 #define NEWS_STATE 0x07
 #define NEWS_RECORD 0x08
-#define NEWS_DEATH 0x10 // cause and observers follow
+#define NEWS_DEATH 0x10 // cause and observers follow: with a death, and with nothing else
 #define NEWS_KNOWN (NEWS_STATE | NEWS_RECORD | NEWS_DEATH)
 #define NEWS_BYTES_MIN 22
 
@@ -238,7 +238,8 @@ int message_news_decode(struct wire_reader *reader, struct message_news *ret_new
 	news->id = wire_get_u64(reader);
 	news->incarnation = wire_get_u64(reader);
 	news->maint = wire_get_u32(reader);
-	if ((flags & ~NEWS_KNOWN) != 0 || !state_travels(news->state))
+	if ((flags & ~NEWS_KNOWN) != 0 || !state_travels(news->state) ||
+	    ((flags & NEWS_DEATH) != 0) != (news->state == RAS_DEAD))
 		wire_reader_fail(reader, -EBADMSG);
 	if ((flags & NEWS_DEATH) != 0)
 		news_death_decode(reader, news);
