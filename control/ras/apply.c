@@ -220,13 +220,8 @@ int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 }
 
 static void tombstone_remove(struct ras *ras, uint32_t slot) {
-	struct link *link = link_find(ras, slot);
-
-	if (link != NULL)
-		link_drop(ras, link, RAS_CLOSE_HARD, RAS_CAUSE_IDLE);
+	farewell(ras, slot, RAS_CAUSE_IDLE);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, 0);
-	liveness_forget(ras, slot);
-	collective_peer_gone(ras, slot);
 	peer_changed(ras, slot);
 	peers_remove(&ras->peers, slot);
 }

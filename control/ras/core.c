@@ -12,17 +12,18 @@
 // Time.
 
 void ras_enter(struct ras *ras, uint64_t now_ns) {
+	uint64_t paused_ns = 0;
 	uint64_t since_ns;
 
 	must(now_ns >= ras->now_ns);
 	since_ns = now_ns - ras->now_ns;
-	if (ras->started && ras->wake_ns != RAS_NEVER && now_ns > ras->wake_ns &&
-	    now_ns - ras->wake_ns > PAUSE_MIN_NS) {
+	if (ras->started && now_ns > ras->wake_ns)
+		paused_ns = now_ns - ras->wake_ns;
+	// A wake-up may be asked for that has passed: what was before the last input is no pause.
+	if (paused_ns > since_ns)
+		paused_ns = since_ns;
+	if (paused_ns > PAUSE_MIN_NS) {
 		// What we did not see because we did not look is no evidence against anybody.
-		uint64_t paused_ns = now_ns - ras->wake_ns;
-
-		if (paused_ns > since_ns)
-			paused_ns = since_ns;
 		since_ns -= paused_ns;
 		ras->counters.own_pauses++;
 		ras->counters.own_paused_ns += paused_ns;
@@ -292,17 +293,13 @@ void ras_emit(
 
 	if (slot != RAS_NO_SLOT) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
-		struct peer_news news;
 
 		event.peer = entry->record->id;
 		event.incarnation = entry->incarnation;
 		event.hops = entry->hops;
 		memcpy(event.name, entry->record->name, entry->record->name_length);
-		if (entry->state == RAS_DEAD) {
-			peers_news(&ras->peers, slot, &news);
-			event.observer_count = news.observer_count;
-			memcpy(event.observers, news.observers, sizeof(event.observers));
-		}
+		if (entry->state == RAS_DEAD)
+			event.observer_count = peers_observers(&ras->peers, slot, event.observers);
 	}
 	history_add(&ras->history, &event);
 	ras->ops.event(ras->ops_ctx, &event);

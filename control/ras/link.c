@@ -409,6 +409,7 @@ static void connect_refused(struct ras *ras, struct link *link) {
 		link->refused_ns = ras->observed_ns;
 	if (ras->observed_ns - link->refused_ns >= recheck_ns) {
 		link->gone = true;
+		link->gone_ns = ras->observed_ns;
 		liveness_gone(ras, link);
 	} else if (link->retry_ns > link->refused_ns + recheck_ns) {
 		link->retry_ns = link->refused_ns + recheck_ns;

@@ -44,6 +44,7 @@ struct link {
 	uint64_t heard_ns;   // last authenticated message; before the first: when we began to wait
 	uint64_t period_ns;  // the peer promised to speak again within this
 	uint64_t refused_ns; // first refused connect since the last proof of life, or RAS_NEVER
+	uint64_t gone_ns;    // if `gone`: the latest refused connect
 	uint64_t checked_ns; // a ping or connect awaits its answer since, or RAS_NEVER
 	uint64_t down_ns;    // since when nothing is ready
 	uint64_t retry_ns;   // next connect, RAS_NEVER while one is under way or none is due

@@ -12,7 +12,7 @@
 
 #define GONE_HOLD_NS (500 * RAS_NS_PER_MS) // ring neighbours speak first of who is gone
 #define CROWD 4				   // among so few everybody speaks at once
-#define HELD_LOOK_NS (15 * RAS_NS_PER_SEC) // between looks at one whom the brake holds
+#define HELD_LOOK_NS (60 * RAS_NS_PER_SEC) // at one whom the brake holds, if nothing changes
 #define REDISCOVERS_PER_PEER 8 // tries of one dead peer a second, by all agents together
 
 void liveness_fini(struct ras *ras) {
@@ -147,10 +147,11 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 		entry->flags |= PEER_SEEN;
 	else
 		link_excuse(ras, slot);
-	look_alive(ras, slot);
+	// First, for what is sent below may change the list.
 	if (suspicion != NULL)
 		suspicion_remove(ras, suspicion);
-	if (was == RAS_ALIVE)
+	look_alive(ras, slot);
+	if (was == RAS_ALIVE || ras_entry(ras, slot)->state != was)
 		return;
 	ras->counters.suspicions_cleared++;
 	peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_REFUTED, ras->observed_ns);

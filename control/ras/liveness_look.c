@@ -125,11 +125,20 @@ static uint64_t look_ns(const struct ras_profile *profile, uint32_t asker) {
 	return asker == RAS_NO_SLOT && limit_ns < LOOK_PING_NS ? LOOK_PING_NS : limit_ns;
 }
 
+// What was seen a while ago is no look: the process may have been started since.
+static bool gone_is_fresh(struct ras *ras, struct link *link) {
+	if (link->gone && ras->observed_ns - link->gone_ns > LOOK_PING_NS) {
+		link->gone = false;
+		link->refused_ns = RAS_NEVER;
+	}
+	return link->gone;
+}
+
 static void look_begin(struct ras *ras, struct look look) {
 	struct link *link = link_want(ras, look.slot, RAS_USE_CHECK);
 
 	look.deadline_ns = ras->observed_ns + look_ns(ras->profile, look.asker);
-	if (link != NULL && link->gone) {
+	if (link != NULL && gone_is_fresh(ras, link)) {
 		answer(ras, &look, SIGHT_GONE);
 	} else if (link == NULL || !look_add(ras, &look)) {
 		answer(ras, &look, SIGHT_UNABLE);

@@ -356,6 +356,9 @@ static void state_set(struct peers *peers, struct peer_entry *entry, uint8_t sta
 static void
 death_keep(struct peers *peers, struct peer_entry *entry, const struct peer_news *news) {
 	entry->cause = news->cause;
+	entry->flags &= (uint8_t)~PEER_SOLE;
+	if (news->state == RAS_DEAD && news->observer_count == 1)
+		entry->flags |= PEER_SOLE;
 	for (uint32_t n = 0; n < RAS_OBSERVERS_MAX; n++) {
 		entry->observers[n] = n < news->observer_count
 					      ? peers_find(peers, news->observers[n])
@@ -399,13 +402,27 @@ static uint8_t merged_state(const struct peer_entry *entry) {
 	return peer_is_member(entry) ? RAS_ALIVE : entry->state;
 }
 
-// The order of the lattice: incarnation, then alive < dead < left, then the record's digest.
+// The order of the lattice: incarnation, then alive < dead < left. Beside it, among the records
+// of one start, that of the record's digest: news may come without one, so that the two must
+// not depend on each other.
 static bool news_is_newer(const struct peer_entry *entry, const struct peer_news *news) {
 	if (news->incarnation != entry->incarnation)
 		return news->incarnation > entry->incarnation;
-	if (news->state != merged_state(entry))
-		return news->state > merged_state(entry);
-	return news->record != NULL && news->record->digest > entry->record->digest;
+	return news->state > merged_state(entry);
+}
+
+// What of the news is to be taken into an entry of the same start; false: nothing.
+static bool news_select(const struct peer_entry *entry, struct peer_news *news) {
+	bool newer = news_is_newer(entry, news);
+	bool better = news->record != NULL && news->record->digest > entry->record->digest;
+
+	if (!better)
+		news->record = NULL;
+	if (!newer) {
+		news->incarnation = entry->incarnation;
+		news->state = merged_state(entry);
+	}
+	return newer || better;
 }
 
 static enum peers_change change_of(const struct peer_entry *entry, const struct peer_news *news) {
@@ -418,6 +435,14 @@ static enum peers_change change_of(const struct peer_entry *entry, const struct 
 	if (!peer_is_member(entry))
 		return PEERS_REJOINED;
 	return news->incarnation > entry->incarnation ? PEERS_REFUTED : PEERS_RECORD;
+}
+
+static void
+record_replace(struct peers *peers, struct peer_entry *entry, struct ras_record *record) {
+	struct ras_record *old = entry->record;
+
+	entry->record = ras_record_get(record);
+	ras_record_put(peers->interner, old);
 }
 
 // Takes the entry out of ring and digest, changes it, and puts it back where it then belongs.
@@ -436,12 +461,8 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 	}
 	if (peer_is_member(entry))
 		member_remove(peers, slot);
-	if (news->record != NULL && news->record != entry->record) {
-		struct ras_record *old = entry->record;
-
-		entry->record = ras_record_get(news->record);
-		ras_record_put(peers->interner, old);
-	}
+	if (news->record != NULL && news->record != entry->record)
+		record_replace(peers, entry, news->record);
 	if (!same_start)
 		entry->flags = 0;
 	entry->incarnation = news->incarnation;
@@ -486,25 +507,33 @@ static int entry_merge(
 	enum peers_change *ret_change
 ) {
 	struct peer_entry *entry = &peers->entries[slot];
+	bool same_start = ras_incarnation_start(news->incarnation) ==
+			  ras_incarnation_start(entry->incarnation);
 	bool newer = news_is_newer(entry, news);
+	struct peer_news taken = *news;
 	int err;
 
 	if (peers_conflict(peers, slot, news)) {
 		*ret_change = PEERS_CONFLICT;
 		return 0;
 	}
-	if (newer && news->record == NULL &&
-	    ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation)) {
+	if (newer && news->record == NULL && !same_start) {
 		*ret_change = PEERS_NEEDED;
 		return 0;
 	}
 	*ret_change = PEERS_SAME;
-	if (newer) {
+	if (same_start ? news_select(entry, &taken) : newer) {
 		err = ring_reserve(peers, 1);
 		if (err != 0)
 			return err;
-		*ret_change = change_of(entry, news);
-		entry_update(peers, slot, news, now_ns);
+		if (newer)
+			*ret_change = change_of(entry, news);
+		else if (peer_is_member(entry))
+			*ret_change = PEERS_RECORD;
+		if (newer || peer_is_member(entry))
+			entry_update(peers, slot, &taken, now_ns);
+		else
+			record_replace(peers, entry, taken.record); // of one dead or gone
 	}
 	if (news->maint > entry->maint) {
 		maint_update(peers, entry, news->maint);
@@ -582,6 +611,21 @@ void peers_remove(struct peers *peers, uint32_t slot) {
 	peers->view_number++;
 }
 
+uint8_t peers_observers(
+	const struct peers *peers, uint32_t slot, uint64_t ret_ids[static RAS_OBSERVERS_MAX]
+) {
+	const struct peer_entry *entry = &peers->entries[slot];
+	uint8_t count = 0;
+
+	for (uint32_t n = 0; n < RAS_OBSERVERS_MAX; n++) {
+		uint32_t observer = entry->observers[n];
+
+		if (observer != RAS_NO_SLOT && peers->entries[observer].record != NULL)
+			ret_ids[count++] = peers->entries[observer].record->id;
+	}
+	return count;
+}
+
 void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_news) {
 	const struct peer_entry *entry = &peers->entries[slot];
 	struct peer_news news = {
@@ -595,13 +639,10 @@ void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_
 
 	if (news.state == RAS_DEAD) {
 		news.cause = entry->cause;
-		for (uint32_t n = 0; n < RAS_OBSERVERS_MAX; n++) {
-			uint32_t observer = entry->observers[n];
-
-			if (observer != RAS_NO_SLOT && peers->entries[observer].record != NULL)
-				news.observers[news.observer_count++] =
-					peers->entries[observer].record->id;
-		}
+		news.observer_count = peers_observers(peers, slot, news.observers);
+		// Else the next one would take it for a death by one alone.
+		if ((entry->flags & PEER_SOLE) == 0)
+			news.observer_count = RAS_OBSERVERS_MAX;
 	}
 	*ret_news = news;
 }

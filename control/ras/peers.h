@@ -46,6 +46,7 @@ struct peer_entry {
 
 #define PEER_SEEN 0x01	 // spoke to us at least once in this start
 #define PEER_LISTED 0x02 // by the peer with whom tables are being compared
+#define PEER_SOLE 0x04	 // its death was declared by one alone, known to us or not
 
 struct ring_place {
 	uint64_t order; // copied from the record: most comparisons end here, without a miss
@@ -130,7 +131,12 @@ void peers_set_local(
 // Removes a dead or left one; its slot may be used again.
 void peers_remove(struct peers *peers, uint32_t slot);
 
-// What we would tell another agent of this peer.
+// Those of its observers whom we know; returns how many.
+uint8_t peers_observers(
+	const struct peers *peers, uint32_t slot, uint64_t ret_ids[static RAS_OBSERVERS_MAX]
+);
+
+// What we would tell another agent of this peer. An observer we do not know stands as id 0.
 void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_news);
 
 static inline uint64_t peers_digest(const struct peers *peers) {

@@ -32,13 +32,11 @@ uint64_t ras_self_incarnation(const struct ras *ras) {
 
 int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer) {
 	const struct peer_entry *entry;
-	struct peer_news news;
 	uint64_t age_ns;
 
 	if (slot >= ras->peers.entry_count || ras_entry(ras, slot)->record == NULL)
 		return -ENOENT;
 	entry = ras_entry(ras, slot);
-	peers_news(&ras->peers, slot, &news);
 	age_ns = ras->observed_ns - entry->since_ns;
 	*ret_peer = (struct ras_peer){
 		.record = entry->record,
@@ -46,13 +44,13 @@ int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer)
 		.incarnation = entry->incarnation,
 		.state = entry->state,
 		.cause = entry->cause,
-		.sole = entry->state == RAS_DEAD && news.observer_count == 1 &&
+		.sole = entry->state == RAS_DEAD && (entry->flags & PEER_SOLE) != 0 &&
 			ras->profile->observers > 1,
 		.maint = (entry->maint & 1) != 0,
 		.since_ns = ras->now_ns > age_ns ? ras->now_ns - age_ns : 0,
-		.observer_count = news.observer_count,
 	};
-	memcpy(ret_peer->observers, news.observers, sizeof(ret_peer->observers));
+	if (entry->state == RAS_DEAD)
+		ret_peer->observer_count = peers_observers(&ras->peers, slot, ret_peer->observers);
 	return 0;
 }
 

@@ -242,6 +242,44 @@ static void same_news_in_any_order_and_number_make_equal_tables(void **state) {
 	}
 }
 
+// Found: facts of a start were taken or not, depending on whether a refutation without them came
+// before. Both tables hold the first word, as whoever is told without a record does.
+static void facts_and_refutations_told_apart_make_equal_tables_in_any_order(void **state) {
+	struct fixture *fixture = *state;
+
+	for (uint32_t round = 0; round < 300; round++) {
+		struct ras_record *base = record_of(fixture, 1, 1, 0);
+		struct peer_news first = news_of(base, 0, RAS_ALIVE);
+		struct peer_news news[8];
+		struct ras_record *records[8];
+		struct peers tables[2];
+
+		for (uint32_t n = 0; n < 8; n++) {
+			uint8_t state_told = random_below(fixture, 6) == 0 ? RAS_DEAD : RAS_ALIVE;
+
+			records[n] = record_of(fixture, 1, 1, random_below(fixture, 4));
+			news[n] = news_of(records[n], random_below(fixture, 4), state_told);
+			if (random_below(fixture, 2) == 0)
+				news[n].record = NULL;
+		}
+		for (uint32_t n = 0; n < 2; n++) {
+			peers_init(&tables[n], &fixture->memory, fixture->interner);
+			merge(&tables[n], &first);
+			merge_all(fixture, &tables[n], news, 8, n == 1);
+			assert_int_equal(
+				digest_from_scratch(fixture, &tables[n]), peers_digest(&tables[n])
+			);
+			ring_is_sound(&tables[n]);
+		}
+		tables_are_equal(&tables[0], &tables[1]);
+		peers_fini(&tables[0]);
+		peers_fini(&tables[1]);
+		for (uint32_t n = 0; n < 8; n++)
+			ras_record_put(fixture->interner, records[n]);
+		ras_record_put(fixture->interner, base);
+	}
+}
+
 // What one table tells another stands for all that the first was told.
 static void telling_a_whole_table_is_as_good_as_telling_its_news(void **state) {
 	struct fixture *fixture = *state;
@@ -434,6 +472,7 @@ static void digest_covers_members_starts_facts_and_maintenance_alone(void **stat
 static void death_names_its_observers_as_long_as_they_are_known(void **state) {
 	struct fixture *fixture = *state;
 	struct ras_record *records[3];
+	uint64_t ids[RAS_OBSERVERS_MAX];
 	struct peer_news news;
 	struct peers peers;
 	enum peers_change change;
@@ -455,9 +494,13 @@ static void death_names_its_observers_as_long_as_they_are_known(void **state) {
 	news = news_of(records[1], 0, RAS_LEFT);
 	merge(&peers, &news);
 	peers_remove(&peers, peers_find(&peers, records[1]->id));
+	assert_int_equal(peers_observers(&peers, slot, ids), 1);
+	assert_int_equal(ids[0], records[2]->id);
+	// Whoever is told by us does not take it for a death by one alone.
 	peers_news(&peers, slot, &news);
-	assert_int_equal(news.observer_count, 1);
+	assert_int_equal(news.observer_count, 2);
 	assert_int_equal(news.observers[0], records[2]->id);
+	assert_int_equal(news.observers[1], 0);
 	peers_fini(&peers);
 	for (uint32_t n = 0; n < 3; n++)
 		ras_record_put(fixture->interner, records[n]);
@@ -523,6 +566,7 @@ int main(void) {
 		TEST(news_without_a_record_are_asked_for_only_if_it_is_needed),
 		TEST(transitions_are_those_of_the_table),
 		TEST(same_news_in_any_order_and_number_make_equal_tables),
+		TEST(facts_and_refutations_told_apart_make_equal_tables_in_any_order),
 		TEST(telling_a_whole_table_is_as_good_as_telling_its_news),
 		TEST(digest_covers_members_starts_facts_and_maintenance_alone),
 		TEST(death_names_its_observers_as_long_as_they_are_known),

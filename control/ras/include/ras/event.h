@@ -44,7 +44,7 @@ struct ras_event {
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
 	uint64_t value; // by kind
-	uint32_t hops;	// the news travelled this far to us
+	uint32_t hops;	// the news travelled this far to us; counted to 255
 };
 
 const char *ras_event_name(enum ras_event_kind kind);

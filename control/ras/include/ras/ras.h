@@ -243,7 +243,7 @@ struct ras_counters {
 	uint64_t links_retired, links_shed;
 	uint64_t own_pauses, own_paused_ns;
 	uint64_t memory_failures;
-	uint64_t news_hops_max;
+	uint64_t news_hops_max; // counted to 255: a ring without long links may need more
 };
 
 const struct ras_counters *ras_counters(const struct ras *ras);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Looks at a peer on another's behalf, proofs of life, and what is known of a death.
+#include "ras_lone.h"
+#include "ras_world.h"
+
+#include <support/cmocka.h>
+
+#define SEC RAS_NS_PER_SEC
+#define MS RAS_NS_PER_MS
+
+// Of the messages of RELAY_PORT_CONFIRM: `from` asks to look at `subject`.
+static void ask(struct lone *lone, uint32_t from, uint32_t subject) {
+	uint8_t bytes[64];
+	struct wire_writer writer;
+	struct wire_reader reader;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	wire_put_u8(&writer, 1);
+	wire_put_u64(&writer, lone_id(lone, subject));
+	wire_put_u64(&writer, ras_incarnation(1, 0));
+	wire_put_u32(&writer, 7);
+	wire_reader_init(&reader, bytes, wire_writer_used(&writer));
+	ras_enter(lone->ras, lone->now_ns);
+	liveness_message(lone->ras, lone_id(lone, from), &reader);
+	ras_exit(lone->ras);
+	assert_true(wire_reader_ok(&reader));
+}
+
+// A link that was up, lost its connection and was refused twice.
+static void refuse_twice(struct lone *lone, uint32_t peer) {
+	lone_end(lone, lone_link(lone, peer), RAS_CAUSE_RESET);
+	lone_pass_refusing(lone, 500 * MS, peer);
+	assert_true(lone_find_link(lone, peer)->gone);
+}
+
+static void refusal_of_just_now_is_an_answer(void **state) {
+	struct lone *lone = lone_of(6, 1);
+
+	(void)state;
+	refuse_twice(lone, 2);
+	ask(lone, 4, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	assert_true(lone_find_link(lone, 2)->gone);
+	lone_destroy(lone);
+}
+
+// Found: a peer that was started again meanwhile was called gone by what had been seen before.
+static void refusal_of_a_while_ago_is_looked_at_anew(void **state) {
+	struct lone *lone = lone_of(6, 1);
+
+	(void)state;
+	refuse_twice(lone, 2);
+	lone_pass(lone, 2 * SEC); // no connect of ours is answered
+	lone_mark(lone);
+	ask(lone, 4, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 1);
+	assert_false(lone_find_link(lone, 2)->gone);
+	lone_answer(lone, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
+	lone_destroy(lone);
+}
+
+static void second_look_that_is_refused_twice_as_well_says_gone(void **state) {
+	struct lone *lone = lone_of(6, 1);
+
+	(void)state;
+	refuse_twice(lone, 2);
+	lone_pass(lone, 2 * SEC);
+	ask(lone, 4, 2);
+	lone_pass_refusing(lone, 500 * MS, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	assert_true(lone_find_link(lone, 2)->gone);
+	lone_destroy(lone);
+}
+
+// A proof ends our own suspicion and the look that was promised, in whatever order they were
+// begun, and is one event.
+static void proof_ends_a_suspicion_and_a_promised_look_at_once(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	lone_pass(lone, 4 * SEC);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_SUSPECT);
+	ask(lone, 4, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 1);
+	lone_mark(lone);
+	lone_beat(lone, conn, 2, RAS_USE_NEXT);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	for (uint32_t n = 0; n < lone->ras->liveness.suspicion_count; n++)
+		assert_int_not_equal(
+			lone->ras->liveness.suspicions[n].slot, lone_find_link(lone, 2)->slot
+		);
+	assert_int_equal(lone_events(lone, RAS_EVENT_REFUTED), 1);
+	lone_destroy(lone);
+}
+
+// Found: a death by two, of whom we know one, was shown as a death by one alone.
+static void death_by_an_observer_we_do_not_know_is_not_sole(void **state) {
+	static const struct {
+		uint8_t count;
+		bool sole;
+	} rows[] = {{2, false}, {1, true}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		uint32_t conn = lone_link(lone, 2);
+		struct peer_news news = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
+		struct ras_peer peer;
+
+		news.observer_count = rows[n].count;
+		news.observers[0] = lone_id(lone, 3);
+		news.observers[1] = 12345; // nobody of ours
+		lone_news(lone, conn, &news);
+		peer = lone_peer(lone, 4);
+		assert_int_equal(peer.state, RAS_DEAD);
+		assert_int_equal(peer.observer_count, 1);
+		assert_int_equal(peer.sole, rows[n].sole);
+		assert_int_equal(lone_event(lone, RAS_EVENT_DEAD)->observer_count, 1);
+		lone_destroy(lone);
+	}
+}
+
+// Found: what waits with a deadline in the caller's time may ask for a wake-up that has passed,
+// and each input of the same moment took that for another pause.
+static void one_pause_is_told_once_however_many_words_follow(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 2 * SEC, &id), 0);
+	lone_pass_beating(lone, SEC, conn);
+	lone->now_ns += 600 * SEC;
+	for (uint32_t n = 0; n < 5; n++) {
+		lone_beat(lone, conn, 10 + n, RAS_USE_NEXT);
+		lone->now_ns += n % 2 * MS;
+	}
+	lone_pass(lone, 0);
+	assert_int_equal(lone_events(lone, RAS_EVENT_PAUSED), 1);
+	assert_int_equal(ras_counters(lone->ras)->own_pauses, 1);
+	lone_destroy(lone);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refusal_of_just_now_is_an_answer),
+		cmocka_unit_test(refusal_of_a_while_ago_is_looked_at_anew),
+		cmocka_unit_test(second_look_that_is_refused_twice_as_well_says_gone),
+		cmocka_unit_test(proof_ends_a_suspicion_and_a_promised_look_at_once),
+		cmocka_unit_test(death_by_an_observer_we_do_not_know_is_not_sole),
+		cmocka_unit_test(one_pause_is_told_once_however_many_words_follow),
+	};
+
+	return cmocka_run_group_tests_name("ras_look", tests, NULL, NULL);
+}
