@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "join_list.h"
-
+#include <control/join_list.h>
 #include <control/loop.h>
 #include <lib/config.h>
 #include <lib/error.h>

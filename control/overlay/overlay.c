@@ -67,38 +67,11 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static enum log_level level_of(enum ras_event_kind kind) {
-	switch (kind) {
-	case RAS_EVENT_DEAD:
-	case RAS_EVENT_CONFLICT:
-	case RAS_EVENT_BRAKE_ON:
-	case RAS_EVENT_PAUSED:
-	case RAS_EVENT_DECLARED_DEAD:
-	case RAS_EVENT_JOIN_REFUSED:
-	case RAS_EVENT_LINK_STUCK:
-		return LOG_LEVEL_WARN;
-	case RAS_EVENT_LINK_UP:
-	case RAS_EVENT_LINK_DOWN:
-	case RAS_EVENT_LINK_RECOVERED:
-	case RAS_EVENT_LINK_DELAYED:
-	case RAS_EVENT_LINK_FALLBACK:
-		return LOG_LEVEL_DEBUG;
-	default:
-		return LOG_LEVEL_INFO;
-	}
-}
-
 static void op_event(void *ctx, const struct ras_event *event) {
 	struct overlay *overlay = ctx;
 	struct state_event kept = {.event = *event};
 
-	if (level_of(event->kind) != LOG_LEVEL_DEBUG || log_enabled(LOG_LEVEL_DEBUG))
-		log_event(
-			level_of(event->kind), "overlay",
-			log_str("event", ras_event_name(event->kind)), log_str("peer", event->name),
-			log_str("cause", ras_cause_name(event->cause)),
-			log_u64("value", event->value), log_u64("observers", event->observer_count)
-		);
+	overlay_tell(overlay, event);
 	if (overlay->state != NULL) {
 		kept.realtime_ns = overlay_realtime_ns(overlay, event->at_ns);
 		state_journal(overlay->state, &kept);
@@ -123,15 +96,35 @@ static void keep_start(struct loop_job *job) {
 }
 
 static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
-	(void)ctx;
-	// Everybody answers an echo, by taking it.
-	return delivery->port == OVERLAY_PORT_PING ? 0 : -ENOENT;
+	struct overlay *overlay = ctx;
+
+	switch (delivery->port) {
+	case OVERLAY_PORT_PING:
+		return 0; // everybody answers an echo, by taking it
+	case OVERLAY_PORT_QUESTION:
+		return overlay_call_deliver(overlay, delivery);
+	default:
+		return -ENOENT;
+	}
 }
 
 static void op_report(void *ctx, const struct ras_relay_report *report) {
 	struct overlay *overlay = ctx;
 
-	overlay_ping_report(overlay, report);
+	if (!overlay_ping_report(overlay, report))
+		overlay_call_report(overlay, report);
+}
+
+static int op_transfer_read(void *ctx, struct ras_transfer_read *read) {
+	return overlay_call_read(ctx, read);
+}
+
+static int op_transfer_take(void *ctx, const struct ras_transfer_segment *segment) {
+	return segment->port == OVERLAY_PORT_ANSWER ? overlay_call_take(ctx, segment) : -ENOENT;
+}
+
+static void op_transfer_ended(void *ctx, const struct ras_transfer_end *end) {
+	overlay_call_ended(ctx, end);
 }
 
 static bool
@@ -165,6 +158,9 @@ static const struct ras_ops core_ops = {
 	.event = op_event,
 	.deliver = op_deliver,
 	.report = op_report,
+	.transfer_read = op_transfer_read,
+	.transfer_take = op_transfer_take,
+	.transfer_ended = op_transfer_ended,
 	.contribute = op_contribute,
 	.collected = op_collected,
 	.notice = op_notice,
@@ -298,6 +294,7 @@ int overlay_create(
 	overlay->wake.expired = tick;
 	overlay->keep_start.run = keep_start;
 	overlay_ask_init(overlay);
+	overlay_call_init(overlay);
 	err = open_transport(overlay, config, ret_detail);
 	if (err == 0)
 		err = open_core(overlay, config, ret_detail);
@@ -315,12 +312,14 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	if (overlay->ras != NULL) {
 		overlay_ask_fini(overlay);
 		overlay_ping_fini(overlay);
+		overlay_call_fini(overlay);
 	}
 	loop_timer_cancel(overlay->loop, &overlay->wake);
 	loop_timer_cancel(overlay->loop, &overlay->leave_end);
 	loop_undefer(overlay->loop, &overlay->keep_start);
 	ras_destroy(overlay->ras);
 	transport_destroy(overlay->transport);
+	overlay_roster_fini(overlay);
 	ras_interner_destroy(overlay->interner);
 	free(overlay);
 	return NULL;
@@ -366,6 +365,10 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 	overlay->leave_end.expired = leave_look;
 	if (loop_timer_set(overlay->loop, &overlay->leave_end, now_ns) != 0)
 		done(ctx);
+}
+
+void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys) {
+	transport_rekey(overlay->transport, keys);
 }
 
 // Questions about the present, and wishes.

@@ -6,6 +6,7 @@
 // listeners for what happens, and requests that answer later. All on the loop's thread.
 #pragma once
 
+#include <control/loop.h>
 #include <lib/sockaddr.h>
 #include <ras/collective.h>
 #include <ras/payload.h>
@@ -15,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct loop;
 struct overlay;
 struct seal_keys;
 struct state;
@@ -47,6 +47,9 @@ void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32
 // Says goodbye; `done` is called once everything is said, or after the profile's close_ns.
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx);
 
+// For connections that begin from now on.
+void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys);
+
 // Read-only; requests go through the functions below.
 const struct ras *overlay_ras(const struct overlay *overlay);
 uint64_t overlay_now_ns(const struct overlay *overlay);
@@ -56,6 +59,15 @@ struct sock_addr overlay_address(const struct overlay *overlay);
 const struct state *overlay_state(const struct overlay *overlay);
 // The time of day at which now_ns was or will be, as far as the present clock knows.
 int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns);
+
+// The roster: names that should be there, a hostlist; "" for none. -EINVAL and the like for a text
+// that is no hostlist, -ENOMEM; the roster of before stays.
+int overlay_expect(struct overlay *overlay, const char *names);
+uint32_t overlay_expected(const struct overlay *overlay);
+bool overlay_is_expected(const struct overlay *overlay, const char *name, size_t length);
+// Those of the roster that no table knows: never seen, or forgotten. The cursor begins at 0; NULL
+// past the last.
+const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor);
 
 // Told of each event after it was applied; must not call back into the overlay, but may defer.
 struct overlay_listener {
@@ -115,14 +127,23 @@ void overlay_contributor(
 // A question to one node: a line of the client protocol, answered by its bytes. The other side
 // serves what OVERLAY_REMOTE commands allow: those that only read.
 struct overlay_call {
-	// A piece of the answer in order; 0, or -EAGAIN: overlay_call_ready() will follow.
+	// A piece of the answer in order; 0, or -EAGAIN: overlay_call_ready() will follow; anything
+	// else cancels. It must not call back into the overlay.
 	int (*piece)(struct overlay_call *call, const void *data, size_t size);
-	// Once, after the last piece: 0, -ETIMEDOUT, -EHOSTDOWN, -ECONNREFUSED (nobody serves it
-	// there), -ECANCELED. Never from inside overlay_call_start().
+	// Once, after the last piece: 0, -ETIMEDOUT, -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED (nobody
+	// serves it there), -ECANCELED, or what the other side's overlay_served_end() said. Never
+	// from inside overlay_call_start().
 	void (*ended)(struct overlay_call *call, int err);
 	struct overlay_call *next; // private, as the rest
 	struct overlay *overlay;
+	uint64_t node;
 	uint64_t tag;
+	uint64_t message_id;
+	uint64_t transfer;
+	struct loop_timer deadline;
+	uint8_t status[4];
+	bool over;
+	int err;
 };
 
 // -ENOENT (no such peer), -EHOSTDOWN (dead or left), -EMSGSIZE, -EAGAIN (as many as allowed).
@@ -136,8 +157,8 @@ int overlay_call_start(
 void overlay_call_ready(struct overlay_call *call);
 void overlay_call_cancel(struct overlay_call *call);
 
-// Who answers such calls here: handed the line, it writes the whole answer before it returns or
-// later, and says when it is complete.
+// Who answers such calls here: handed the line, it writes the answer before it returns or later,
+// and says when it is complete. Lines are of at most 2,000 bytes; what is longer is -EMSGSIZE.
 struct overlay_served;
 typedef void overlay_serve_fn(void *ctx, struct overlay_served *served, const char *line);
 void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx);

@@ -24,7 +24,7 @@ struct transport;
 #define TRANSPORT_QUEUE_BYTES_MAX (256u << 10)
 
 struct transport_config {
-	const struct seal_keys *keys; // outlives the transport; may be replaced while it runs
+	const struct seal_keys *keys; // the transport takes its own reference
 	const char *cluster;	      // part of the proof: agents of another one do not get in
 	struct sock_addr listen;      // port 0: any, see transport_address()
 	struct sock_addr source; // outgoing connections are bound to it; NONE: the kernel's choice
@@ -62,6 +62,9 @@ int transport_create(
 );
 // Every connection is closed at once, without a word to the ops.
 struct transport *transport_destroy(struct transport *transport);
+
+// For handshakes that begin from now on. Takes its own reference.
+void transport_rekey(struct transport *transport, const struct seal_keys *keys);
 
 // Where it listens, with the port the kernel chose.
 struct sock_addr transport_address(const struct transport *transport);

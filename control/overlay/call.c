@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Questions to one node. A question is one relay message: tag, life, line. Its answer is a
+// transfer under that tag: a status of four bytes (0, or an errno of the node asked), then the
+// text.
+//
+// The core calls us while it is at work, and must not be called back then: who ends a call is told
+// by the job `finish`, and a question that arrived is handed to the server by it.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/must.h>
+#include <lib/wire.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUESTION_BYTES_MAX RAS_RELAY_CONTROL_BYTES_MAX
+static_assert(QUESTION_BYTES_MAX <= OVERLAY_LINE_BYTES, "a line fits where it is kept");
+#define STATUS_BYTES 4
+#define GRACE_NS RAS_NS_PER_SEC // the answer may be on its way when the other side's time is over
+#define SERVED_MAX 16		// at once
+#define SERVED_BYTES_MAX (32u << 20) // of answers, all together
+#define ANSWER_BYTES_MAX (RAS_TRANSFER_BYTES_MAX - STATUS_BYTES)
+#define GROW_BYTES 16384
+
+// Asking.
+
+static void call_unlink(struct overlay_call *call) {
+	struct overlay_call **at = &call->overlay->calls;
+
+	while (*at != NULL && *at != call)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = call->next;
+}
+
+// Its end is told at the end of the turn.
+static void call_end(struct overlay_call *call, int err) {
+	if (call->over)
+		return;
+	call->over = true;
+	call->err = err;
+	loop_defer(call->overlay->loop, &call->overlay->finish);
+}
+
+static void call_expired(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay_call *call = container_of(timer, struct overlay_call, deadline);
+
+	(void)now_ns;
+	call_end(call, -ETIMEDOUT);
+}
+
+static int question_send(struct overlay_call *call, const char *line, uint64_t timeout_ns) {
+	struct overlay *overlay = call->overlay;
+	uint8_t bytes[QUESTION_BYTES_MAX];
+	struct wire_writer writer;
+	struct ras_relay_message message = {
+		.destination = call->node,
+		.class = RAS_RELAY_CONTROL,
+		.flags = RAS_RELAY_REPORT,
+		.flow = OVERLAY_PORT_QUESTION,
+		.port = OVERLAY_PORT_QUESTION,
+		.life_ns = timeout_ns < RAS_RELAY_LIFE_MAX_NS ? timeout_ns : RAS_RELAY_LIFE_MAX_NS,
+		.payload = bytes,
+	};
+	int err;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	wire_put_u64(&writer, call->tag);
+	wire_put_u64(&writer, timeout_ns);
+	wire_put_bytes(&writer, line, strlen(line));
+	err = wire_writer_finish(&writer, &message.size);
+	if (err != 0)
+		return -EMSGSIZE;
+	return ras_relay_send(overlay->ras, overlay_clock_ns(overlay), &message, &call->message_id);
+}
+
+int overlay_call_start(
+	struct overlay *overlay,
+	uint64_t node,
+	const char *line,
+	uint64_t timeout_ns,
+	struct overlay_call *call
+) {
+	uint64_t now_ns = overlay_clock_ns(overlay);
+	int err;
+
+	call->overlay = overlay;
+	call->node = node;
+	call->tag = ++overlay->tags;
+	call->transfer = 0;
+	memset(call->status, 0, sizeof(call->status));
+	call->over = false;
+	call->deadline = (struct loop_timer){.expired = call_expired};
+	err = loop_timer_set(overlay->loop, &call->deadline, now_ns + timeout_ns + GRACE_NS);
+	if (err == 0)
+		err = question_send(call, line, timeout_ns);
+	if (err != 0) {
+		loop_timer_cancel(overlay->loop, &call->deadline);
+		call->overlay = NULL;
+		return err;
+	}
+	call->next = overlay->calls;
+	overlay->calls = call;
+	return 0;
+}
+
+void overlay_call_ready(struct overlay_call *call) {
+	if (call->overlay != NULL && call->transfer != 0)
+		(void)ras_transfer_ready(
+			call->overlay->ras, overlay_clock_ns(call->overlay), call->transfer
+		);
+}
+
+void overlay_call_cancel(struct overlay_call *call) {
+	struct overlay *overlay = call->overlay;
+
+	if (overlay == NULL)
+		return;
+	call_unlink(call);
+	loop_timer_cancel(overlay->loop, &call->deadline);
+	call->overlay = NULL;
+	(void)ras_relay_cancel(overlay->ras, overlay_clock_ns(overlay), call->message_id);
+	if (call->transfer != 0)
+		(void)ras_transfer_cancel(overlay->ras, overlay_clock_ns(overlay), call->transfer);
+}
+
+static int error_of(const struct ras_relay_report *report) {
+	switch (report->reason) {
+	case RAS_RELAY_DESTINATION_DOWN:
+	case RAS_RELAY_WRONG_INCARNATION:
+		return -EHOSTDOWN;
+	case RAS_RELAY_NO_CONSUMER:
+	case RAS_RELAY_UNDECODABLE:
+		return -ECONNREFUSED;
+	case RAS_RELAY_NO_ROUTE:
+	case RAS_RELAY_STALE_VIEW:
+		return -EHOSTUNREACH;
+	default:
+		return -ETIMEDOUT;
+	}
+}
+
+bool overlay_call_report(struct overlay *overlay, const struct ras_relay_report *report) {
+	for (struct overlay_call *call = overlay->calls; call != NULL; call = call->next) {
+		if (call->message_id != report->message_id)
+			continue;
+		if (report->outcome != RAS_RELAY_OUTCOME_DELIVERED)
+			call_end(call, error_of(report));
+		return true;
+	}
+	return false;
+}
+
+static struct overlay_call *call_find(struct overlay *overlay, uint64_t node, uint64_t tag) {
+	for (struct overlay_call *call = overlay->calls; call != NULL; call = call->next) {
+		if (call->tag == tag && call->node == node && !call->over)
+			return call;
+	}
+	return NULL;
+}
+
+// How many bytes of the segment are of the status, which comes first.
+static size_t take_status(struct overlay_call *call, const struct ras_transfer_segment *segment) {
+	const uint8_t *bytes = segment->bytes;
+	size_t taken = 0;
+
+	for (; segment->offset + taken < STATUS_BYTES && taken < segment->size; taken++)
+		call->status[segment->offset + taken] = bytes[taken];
+	return taken;
+}
+
+static int status_error(const struct overlay_call *call) {
+	uint32_t status = (uint32_t)call->status[0] | (uint32_t)call->status[1] << 8;
+
+	return status == 0 ? 0 : -(int)status;
+}
+
+int overlay_call_take(struct overlay *overlay, const struct ras_transfer_segment *segment) {
+	struct overlay_call *call = call_find(overlay, segment->source, segment->tag);
+	size_t skip;
+	int err;
+
+	if (call == NULL)
+		return -ECANCELED; // nobody waits for it any more
+	call->transfer = segment->id;
+	skip = take_status(call, segment);
+	if (segment->size == skip)
+		return 0;
+	err = call->piece(call, (const char *)segment->bytes + skip, segment->size - skip);
+	return err == 0 || err == -EAGAIN ? err : -ECANCELED;
+}
+
+static int error_of_end(const struct overlay_call *call, const struct ras_transfer_end *end) {
+	switch (end->outcome) {
+	case RAS_TRANSFER_DONE:
+		return end->bytes < STATUS_BYTES ? -EBADMSG : status_error(call);
+	case RAS_TRANSFER_DEAD:
+	case RAS_TRANSFER_LEFT:
+	case RAS_TRANSFER_RESTARTED:
+		return -EHOSTDOWN;
+	case RAS_TRANSFER_EXPIRED:
+		return -ETIMEDOUT;
+	case RAS_TRANSFER_BROKEN:
+		return -EBADMSG;
+	default:
+		return -ECANCELED;
+	}
+}
+
+// Answering.
+
+static void served_unlink(struct overlay_served *served) {
+	struct overlay_served **at = &served->overlay->served;
+
+	while (*at != NULL && *at != served)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = served->next;
+}
+
+static void served_free(struct overlay_served *served) {
+	served_unlink(served);
+	served->overlay->served_count--;
+	served->overlay->served_bytes -= served->capacity;
+	free(served->bytes);
+	free(served);
+}
+
+static struct overlay_served *served_find(struct overlay *overlay, uint64_t transfer) {
+	for (struct overlay_served *served = overlay->served; served != NULL;
+	     served = served->next) {
+		if (served->transfer == transfer && transfer != 0)
+			return served;
+	}
+	return NULL;
+}
+
+int overlay_call_deliver(struct overlay *overlay, const struct ras_relay_delivery *delivery) {
+	struct overlay_served *served;
+	struct wire_reader reader;
+
+	if (overlay->serve == NULL)
+		return -ENOENT;
+	if (overlay->served_count == SERVED_MAX)
+		return -EAGAIN;
+	if (delivery->size > QUESTION_BYTES_MAX)
+		return -EBADMSG;
+	served = calloc(1, sizeof(*served));
+	if (served == NULL)
+		return -EAGAIN;
+	wire_reader_init(&reader, delivery->payload, delivery->size);
+	served->tag = wire_get_u64(&reader);
+	served->life_ns = wire_get_u64(&reader);
+	served->line_size = wire_reader_left(&reader);
+	wire_get_bytes(&reader, served->line, served->line_size);
+	if (wire_reader_finish(&reader) != 0 || served->life_ns > RAS_TRANSFER_LIFE_MAX_NS ||
+	    memchr(served->line, '\0', served->line_size) != NULL) {
+		free(served);
+		return -EBADMSG;
+	}
+	served->overlay = overlay;
+	served->source = delivery->source;
+	served->used = STATUS_BYTES;
+	served->next = overlay->served;
+	overlay->served = served;
+	overlay->served_count++;
+	loop_defer(overlay->loop, &overlay->finish);
+	return 0;
+}
+
+static int served_grow(struct overlay_served *served, size_t needed) {
+	size_t capacity = served->capacity + served->capacity / 2 + GROW_BYTES;
+	struct overlay *overlay = served->overlay;
+	uint8_t *grown;
+
+	if (needed <= served->capacity)
+		return 0;
+	if (capacity < needed)
+		capacity = needed;
+	if (overlay->served_bytes - served->capacity + capacity > SERVED_BYTES_MAX)
+		return -ENOSPC;
+	grown = realloc(served->bytes, capacity);
+	if (grown == NULL)
+		return -ENOMEM;
+	overlay->served_bytes += capacity - served->capacity;
+	served->bytes = grown;
+	served->capacity = capacity;
+	return 0;
+}
+
+int overlay_served_write(struct overlay_served *served, const void *data, size_t size) {
+	int err;
+
+	if (size > ANSWER_BYTES_MAX || served->used - STATUS_BYTES > ANSWER_BYTES_MAX - size)
+		return -ENOSPC;
+	err = served_grow(served, served->used + size);
+	if (err != 0)
+		return err;
+	memcpy(served->bytes + served->used, data, size);
+	served->used += size;
+	return 0;
+}
+
+void overlay_served_end(struct overlay_served *served, int err) {
+	struct overlay *overlay = served->overlay;
+	struct ras_transfer_request request = {
+		.destination = served->source,
+		.port = OVERLAY_PORT_ANSWER,
+		.tag = served->tag,
+		.life_ns = served->life_ns + GRACE_NS < RAS_TRANSFER_LIFE_MAX_NS
+				   ? served->life_ns + GRACE_NS
+				   : RAS_TRANSFER_LIFE_MAX_NS,
+	};
+	uint32_t status = (uint32_t)(err < 0 ? -err : err);
+
+	if (served_grow(served, STATUS_BYTES) != 0) {
+		served_free(served);
+		return;
+	}
+	for (int n = 0; n < STATUS_BYTES; n++)
+		served->bytes[n] = (uint8_t)(status >> (8 * n));
+	request.size = served->used;
+	err = ras_transfer_send(
+		overlay->ras, overlay_clock_ns(overlay), &request, &served->transfer
+	);
+	if (err == 0)
+		return;
+	log_event(
+		LOG_LEVEL_WARN, "answer_not_sent", log_errno("error", err),
+		log_u64("bytes", served->used)
+	);
+	served_free(served);
+}
+
+int overlay_call_read(struct overlay *overlay, struct ras_transfer_read *read) {
+	const struct overlay_served *served = served_find(overlay, read->id);
+	size_t left;
+
+	if (served == NULL || read->offset > served->used)
+		return -EIO;
+	left = served->used - (size_t)read->offset;
+	read->count = left < read->size ? left : read->size;
+	memcpy(read->bytes, served->bytes + read->offset, read->count);
+	read->last = read->count == left;
+	return 0;
+}
+
+void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *end) {
+	struct overlay_served *served;
+	struct overlay_call *call;
+
+	if (!end->incoming) {
+		served = served_find(overlay, end->id);
+		if (served != NULL)
+			served_free(served);
+		return;
+	}
+	call = call_find(overlay, end->peer, end->tag);
+	if (call == NULL)
+		return;
+	call->transfer = 0;
+	call_end(call, error_of_end(call, end));
+}
+
+// The end of a turn: calls that are over, questions that came.
+
+static struct overlay_call *first_over(const struct overlay *overlay) {
+	struct overlay_call *call = overlay->calls;
+
+	while (call != NULL && !call->over)
+		call = call->next;
+	return call;
+}
+
+static struct overlay_served *first_new(const struct overlay *overlay) {
+	struct overlay_served *served = overlay->served;
+
+	while (served != NULL && served->begun)
+		served = served->next;
+	return served;
+}
+
+static void finish(struct loop_job *job) {
+	struct overlay *overlay = container_of(job, struct overlay, finish);
+	struct overlay_served *served;
+	struct overlay_call *call;
+
+	while ((call = first_over(overlay)) != NULL) {
+		overlay_call_cancel(call);
+		call->ended(call, call->err);
+	}
+	while ((served = first_new(overlay)) != NULL) {
+		served->begun = true;
+		overlay->serve(overlay->serve_ctx, served, served->line);
+	}
+}
+
+void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
+	overlay->serve = fn;
+	overlay->serve_ctx = ctx;
+}
+
+void overlay_call_init(struct overlay *overlay) {
+	overlay->finish.run = finish;
+}
+
+void overlay_call_fini(struct overlay *overlay) {
+	struct overlay_call *call;
+
+	loop_undefer(overlay->loop, &overlay->finish);
+	while ((call = overlay->calls) != NULL) {
+		overlay_call_cancel(call);
+		call->ended(call, -ECANCELED);
+	}
+	while (overlay->served != NULL)
+		served_free(overlay->served);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happens in the overlay, as lines of the log: news of peers always, of links when debugging.
+#include "inside.h"
+
+#include <lib/log.h>
+#include <lib/parse.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define OBSERVERS_BYTES (RAS_OBSERVERS_MAX * (RAS_NAME_MAX + 1) + 1)
+
+enum value_meaning {
+	VALUE_NOTHING,
+	VALUE_TIME,
+	VALUE_COUNT,
+};
+
+struct telling {
+	enum log_level level;
+	enum value_meaning value;
+};
+
+static const struct telling tellings[RAS_EVENT_KIND_COUNT] = {
+	[RAS_EVENT_JOINED] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_ALIVE] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_SUSPECT] = {LOG_LEVEL_INFO, VALUE_TIME},
+	[RAS_EVENT_REFUTED] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_UNREACHABLE] = {LOG_LEVEL_WARN, VALUE_NOTHING},
+	[RAS_EVENT_DEAD] = {LOG_LEVEL_WARN, VALUE_NOTHING},
+	[RAS_EVENT_LEFT] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_REJOINED] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_FORGOTTEN] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_CONFLICT] = {LOG_LEVEL_WARN, VALUE_NOTHING},
+	[RAS_EVENT_MAINT] = {LOG_LEVEL_INFO, VALUE_COUNT},
+	[RAS_EVENT_LINK_UP] = {LOG_LEVEL_DEBUG, VALUE_TIME},
+	[RAS_EVENT_LINK_RECOVERED] = {LOG_LEVEL_DEBUG, VALUE_TIME},
+	[RAS_EVENT_LINK_DELAYED] = {LOG_LEVEL_DEBUG, VALUE_TIME},
+	[RAS_EVENT_LINK_DOWN] = {LOG_LEVEL_DEBUG, VALUE_NOTHING},
+	[RAS_EVENT_LINK_FALLBACK] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_LINK_STUCK] = {LOG_LEVEL_WARN, VALUE_TIME},
+	[RAS_EVENT_BRAKE_ON] = {LOG_LEVEL_WARN, VALUE_COUNT},
+	[RAS_EVENT_BRAKE_OFF] = {LOG_LEVEL_WARN, VALUE_NOTHING},
+	[RAS_EVENT_PAUSED] = {LOG_LEVEL_WARN, VALUE_TIME},
+	[RAS_EVENT_JOIN_WAITING] = {LOG_LEVEL_WARN, VALUE_COUNT},
+	[RAS_EVENT_JOIN_DONE] = {LOG_LEVEL_INFO, VALUE_TIME},
+	[RAS_EVENT_JOIN_REFUSED] = {LOG_LEVEL_ERROR, VALUE_NOTHING},
+	[RAS_EVENT_DECLARED_DEAD] = {LOG_LEVEL_WARN, VALUE_NOTHING},
+	[RAS_EVENT_DIVERGED] = {LOG_LEVEL_WARN, VALUE_NOTHING},
+};
+
+static void
+observer_names(const struct overlay *overlay, const struct ras_event *event, char *names) {
+	size_t used = 0;
+
+	names[0] = '\0';
+	for (uint32_t n = 0; n < event->observer_count; n++) {
+		struct ras_peer peer;
+
+		if (ras_peer_find(overlay->ras, event->observers[n], &peer) != 0)
+			continue;
+		used += (size_t)snprintf(
+			names + used, OBSERVERS_BYTES - used, "%s%.*s", used > 0 ? "," : "",
+			(int)peer.record->name_length, peer.record->name
+		);
+	}
+}
+
+// Keys that say nothing are left out: a line is read by people first.
+void overlay_tell(const struct overlay *overlay, const struct ras_event *event) {
+	const struct telling *telling = &tellings[event->kind];
+	struct log_field fields[8] = {0};
+	char observers[OBSERVERS_BYTES];
+	char after[PARSE_TEXT_BYTES];
+	static struct log_site site;
+	size_t used = 0;
+
+	if (!log_enabled(telling->level))
+		return;
+	fields[used++] = log_str("event", ras_event_name(event->kind));
+	if (event->name[0] != '\0')
+		fields[used++] = log_str("peer", event->name);
+	if (event->cause != RAS_CAUSE_NONE)
+		fields[used++] = log_str("cause", ras_cause_name(event->cause));
+	if (telling->value == VALUE_TIME) {
+		format_duration_ns(event->value - event->value % RAS_NS_PER_MS, after);
+		fields[used++] = log_str("after", after);
+	} else if (telling->value == VALUE_COUNT) {
+		fields[used++] = log_u64("count", event->value);
+	}
+	observer_names(overlay, event, observers);
+	if (observers[0] != '\0')
+		fields[used++] = log_str("observers", observers);
+	log_write(&site, telling->level, "overlay", fields);
+}
