@@ -311,6 +311,11 @@ static void rtt_add(struct link_rtt *rtt, uint64_t sample_ns) {
 	rtt->count++;
 }
 
+static void degree_check(struct ras *ras) {
+	if (links_degree(ras) > links_degree_max(peers_ring_count(&ras->peers)))
+		ring_relink(ras);
+}
+
 void link_beat_heard(struct ras *ras, struct link *link, const struct message_beat *beat) {
 	uint64_t delay_ns = UINT64_C(1000) * beat->echo_delay_us;
 	uint64_t since_ns = ras->observed_ns - link->sent_sequence_ns;
@@ -325,6 +330,7 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 	if (beat->uses != link->theirs) {
 		link->theirs = beat->uses;
 		link_idle_check(ras, link);
+		degree_check(ras); // what was idle is in use again, and nobody asked
 	}
 	sync_heard(ras, link, beat->digest);
 	if ((beat->flags & MESSAGE_BEAT_PING) != 0)
@@ -376,8 +382,7 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	ras_emit(ras, RAS_EVENT_LINK_UP, link->slot, RAS_CAUSE_NONE, down_ns);
 	link_idle_check(ras, link);
 	ring_recovered(ras, link);
-	if (links_degree(ras) > links_degree_max(peers_ring_count(&ras->peers)))
-		ring_relink(ras);
+	degree_check(ras);
 	link_beat(ras, link, false);
 	if (link->queue_head != NULL)
 		link->queue_head->queued_ns = ras->observed_ns; // it waited for a connection

@@ -11,7 +11,7 @@
 uint32_t ring_levels(uint32_t members) {
 	uint32_t levels = members >= 4 ? 1 : 0;
 
-	while (levels < RAS_LEVELS_MAX - 1 && (UINT64_C(8) << levels) <= members)
+	while (levels < RAS_LEVELS_MAX - 1 && (UINT64_C(4) << levels) <= members)
 		levels++;
 	return levels;
 }
@@ -119,7 +119,7 @@ static uint32_t own_levels(const struct ras *ras, uint32_t count) {
 	uint32_t levels = ring_levels(count);
 	uint64_t share = ras->self_id & 0xffff;
 
-	if (levels > 1 && ((uint64_t)count << 16) < (UINT64_C(4) << levels) * (0x10000 + share))
+	if (levels > 1 && ((uint64_t)count << 16) < (UINT64_C(2) << levels) * (0x10000 + share))
 		levels--;
 	return levels;
 }

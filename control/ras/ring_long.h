@@ -7,10 +7,11 @@
 // Long rings have no fallbacks: level 0 closes the circle, and the other levels lead round one
 // that is missing.
 //
-// The longest level spans an eighth to a quarter of the ring, so that a member's own links and as
-// many from behind leave four places and more of the 2·ceil(log2 N) free: whoever looks for a place
-// finds one, and nobody is made to move for it. Above the bound (a new ring neighbour, a smaller
-// ring) a member is back within relink_ns, but for links it cannot do without.
+// The longest level spans a quarter to a half of the ring and comes to the members one by one,
+// so that their own links and as many from behind leave two to four places of the 2·ceil(log2 N)
+// free: whoever looks for a place finds one, and nobody is made to move for it. Above the bound
+// (a new ring neighbour, a smaller ring) a member is back within relink_ns, but for links it
+// cannot do without.
 #pragma once
 
 #include <ras/types.h>
