@@ -5,4 +5,8 @@
 #pragma once
 
 #include <rte_config.h>
+#include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <rte_ring.h>
