@@ -43,6 +43,7 @@ struct ras {
 	uint64_t observed_ns;
 	uint64_t wake_ns;	// needed, by the caller's time
 	uint64_t wake_asked_ns; // asked for
+	struct wall_clock wall;
 
 	uint64_t self_id;
 	uint32_t self_slot;

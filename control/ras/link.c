@@ -282,6 +282,7 @@ static void beat_send(struct ras *ras, struct link *link, uint32_t period, bool 
 		.uses = link->mine,
 		.period = (uint8_t)(period < UINT8_MAX ? period : UINT8_MAX),
 		.flags = ping ? MESSAGE_BEAT_PING : 0,
+		.wall_ns = wall_stamp(ras, link->sent_sequence),
 	};
 	uint8_t frame[64];
 	struct wire_writer writer;
@@ -323,6 +324,7 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 	// A round trip on one clock; the time it lay at the peer is the peer's to tell.
 	if (beat->echo == link->sent_sequence && beat->echo != 0 && since_ns >= delay_ns)
 		rtt_add(&link->rtt, since_ns - delay_ns);
+	wall_heard(ras, link, beat->wall_ns);
 	link->heard_sequence = beat->sequence;
 	link->heard_sequence_ns = ras->observed_ns;
 	if (beat->period > 0)

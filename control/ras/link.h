@@ -9,6 +9,7 @@
 #pragma once
 
 #include "message.h"
+#include "wall_clock.h"
 
 #include <ras/ras.h>
 
@@ -59,6 +60,7 @@ struct link {
 	uint64_t heard_sequence_ns;
 	uint64_t sent_sequence_ns;
 	struct link_rtt rtt;
+	struct wall_offset wall;
 
 	uint64_t peer_digest; // as last heard
 	uint64_t own_digest;  // ours at that time

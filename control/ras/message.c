@@ -146,6 +146,10 @@ int message_init_ack_decode(struct wire_reader *reader, struct message_init_ack 
 }
 
 void message_beat_encode(const struct message_beat *beat, struct wire_writer *writer) {
+	uint8_t flags = beat->flags & (uint8_t)~MESSAGE_BEAT_WALL;
+
+	if (beat->wall_ns != 0)
+		flags |= MESSAGE_BEAT_WALL;
 	wire_put_u8(writer, MESSAGE_BEAT);
 	wire_put_u32(writer, beat->sequence);
 	wire_put_u32(writer, beat->echo);
@@ -153,7 +157,9 @@ void message_beat_encode(const struct message_beat *beat, struct wire_writer *wr
 	wire_put_u64(writer, beat->digest);
 	wire_put_u32(writer, beat->uses);
 	wire_put_u8(writer, beat->period);
-	wire_put_u8(writer, beat->flags);
+	wire_put_u8(writer, flags);
+	if (beat->wall_ns != 0)
+		wire_put_u64(writer, beat->wall_ns);
 }
 
 int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_beat) {
@@ -166,6 +172,11 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 	beat.uses = wire_get_u32(reader);
 	beat.period = wire_get_u8(reader);
 	beat.flags = wire_get_u8(reader);
+	if ((beat.flags & MESSAGE_BEAT_WALL) != 0) {
+		beat.wall_ns = wire_get_u64(reader);
+		if (beat.wall_ns == 0)
+			wire_reader_fail(reader, -EBADMSG);
+	}
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
 	*ret_beat = beat;

@@ -63,6 +63,7 @@ struct message_init_ack {
 };
 
 #define MESSAGE_BEAT_PING 0x01 // answer at once
+#define MESSAGE_BEAT_WALL 0x02 // wall_ns is appended: older peers stop before it
 
 struct message_beat {
 	uint32_t sequence;
@@ -70,8 +71,9 @@ struct message_beat {
 	uint32_t echo_delay_us; // how long ago that was
 	uint64_t digest;
 	uint32_t uses;
-	uint8_t period; // you hear from me again within so many beats
-	uint8_t flags;
+	uint8_t period;	  // you hear from me again within so many beats
+	uint8_t flags;	  // MESSAGE_BEAT_WALL is set by the encoder
+	uint64_t wall_ns; // the sender's wall clock, 0 if it does not say
 };
 
 struct message_brief {

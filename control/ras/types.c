@@ -51,6 +51,8 @@ static const char *const event_names[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_JOIN_REFUSED] = "JOIN_REFUSED",
 	[RAS_EVENT_DECLARED_DEAD] = "DECLARED_DEAD",
 	[RAS_EVENT_DIVERGED] = "DIVERGED",
+	[RAS_EVENT_CLOCK_OFFSET] = "CLOCK_OFFSET",
+	[RAS_EVENT_CLOCK_AGREES] = "CLOCK_AGREES",
 };
 
 const char *ras_state_name(enum ras_state state) {

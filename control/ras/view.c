@@ -77,6 +77,7 @@ int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_inf
 		.rtt_min_ns = link->rtt.min_ns,
 		.rtt_mean_ns = link->rtt.count > 0 ? link->rtt.sum_ns / link->rtt.count : 0,
 		.rtt_max_ns = link->rtt.max_ns,
+		.wall_offset_ns = wall_median(&link->wall),
 		.sent_bytes = link->sent_bytes,
 		.sent_frames = link->sent_frames,
 		.received_bytes = link->received_bytes,

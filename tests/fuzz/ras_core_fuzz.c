@@ -304,6 +304,7 @@ static void put_beat(struct bed *bed, struct wire_writer *writer) {
 		.uses = (uint32_t)take_number(bed),
 		.period = take(bed),
 		.flags = take(bed),
+		.wall_ns = take(bed) & 1 ? take_number(bed) : 0,
 	};
 
 	message_beat_encode(&beat, writer);
@@ -488,6 +489,7 @@ static void bed_make(struct bed *bed, uint8_t choice) {
 		must(ras_preload(bed->ras, bed->records, PEERS) == 0);
 	bed->now_ns = RAS_NS_PER_SEC;
 	ras_start(bed->ras, bed->now_ns);
+	ras_wall_clock(bed->ras, bed->now_ns, UINT64_C(1700000000) * RAS_NS_PER_SEC);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

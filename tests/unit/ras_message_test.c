@@ -361,6 +361,36 @@ static void news_take_the_room_that_was_announced(void **state) {
 	}
 }
 
+// What a peer of an older version reads of it is what it always read.
+static void clock_of_a_beat_is_appended_behind_all_that_older_peers_read(void **state) {
+	struct message_beat beat = {.sequence = 1, .period = 1, .flags = MESSAGE_BEAT_PING};
+	struct message_beat decoded;
+	uint8_t with[64], without[64];
+	struct wire_writer writer;
+	struct wire_reader reader;
+	size_t size;
+
+	(void)state;
+	wire_writer_init(&writer, without, sizeof(without));
+	message_beat_encode(&beat, &writer);
+	size = wire_writer_used(&writer);
+	beat.wall_ns = UINT64_C(1) << 60;
+	wire_writer_init(&writer, with, sizeof(with));
+	message_beat_encode(&beat, &writer);
+	assert_int_equal(wire_writer_used(&writer), size + 8);
+	assert_memory_equal(with, without, size - 1);
+	assert_int_equal(with[size - 1], MESSAGE_BEAT_PING | MESSAGE_BEAT_WALL);
+	wire_reader_init(&reader, with + 1, size + 8 - 1);
+	assert_int_equal(message_beat_decode(&reader, &decoded), 0);
+	assert_true(decoded.wall_ns == beat.wall_ns);
+	// Announced and not there, or nothing.
+	wire_reader_init(&reader, with + 1, size + 7 - 1);
+	assert_true(message_beat_decode(&reader, &decoded) != 0);
+	memset(with + size, 0, 8);
+	wire_reader_init(&reader, with + 1, size + 8 - 1);
+	assert_int_equal(message_beat_decode(&reader, &decoded), -EBADMSG);
+}
+
 // Where a byte or two of the sample are overwritten by a value that no agent sends.
 static void values_that_cannot_be_are_refused(void **state) {
 	static const struct {
@@ -463,6 +493,7 @@ static void every_type_has_a_name_and_nothing_else_has(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_shorter_message_is_refused_and_leaves_the_output_alone),
+		cmocka_unit_test(clock_of_a_beat_is_appended_behind_all_that_older_peers_read),
 		cmocka_unit_test(values_that_cannot_be_are_refused),
 		cmocka_unit_test(lists_beyond_their_caps_are_refused),
 		cmocka_unit_test(address_of_an_unknown_family_is_refused),

@@ -30,6 +30,8 @@ enum ras_event_kind {
 	RAS_EVENT_JOIN_REFUSED,	  // cause says why; the agent must not go on
 	RAS_EVENT_DECLARED_DEAD,  // others had declared us dead; value: incarnation taken
 	RAS_EVENT_DIVERGED,	  // tables with a peer stay different; a comparison was started
+	RAS_EVENT_CLOCK_OFFSET,	  // a peer's wall clock is over 1 s from ours; value: ns
+	RAS_EVENT_CLOCK_AGREES,	  // within 0.5 s again; value: ns
 	RAS_EVENT_KIND_COUNT,
 };
 

@@ -141,6 +141,11 @@ enum ras_cause ras_cause_of_errno(int error);
 
 void ras_tick(struct ras *ras, uint64_t now_ns);
 
+// What the wall clock shows, in ns since 1970, at this time; 0: it is not known any more. To be
+// told every minute or so, and at once when it was set: keep-alives carry it, and a peer whose
+// clock is more than a second away is an event. Nothing in the core is timed by it.
+void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns);
+
 // Evidence from elsewhere: the data plane, local checks, people and jobs.
 enum ras_evidence_source {
 	RAS_SOURCE_DATA_PLANE, // part of our own observation
@@ -210,6 +215,9 @@ struct ras_link_info {
 	uint64_t rtt_min_ns; // of beats, RAS_NEVER if none came back
 	uint64_t rtt_mean_ns;
 	uint64_t rtt_max_ns;
+	// The peer's wall clock less ours, to half a round trip: the median of the last few told,
+	// RAS_OFFSET_UNKNOWN if it or we tell none. No decision of the core rests on it.
+	int64_t wall_offset_ns;
 	uint64_t sent_bytes, sent_frames, received_bytes, received_frames;
 	uint32_t reconnects;
 	uint32_t queued_bytes;

@@ -15,6 +15,7 @@
 #define RAS_NS_PER_MS UINT64_C(1000000)
 #define RAS_NS_PER_SEC UINT64_C(1000000000)
 #define RAS_NEVER UINT64_MAX
+#define RAS_OFFSET_UNKNOWN INT64_MIN // between two wall clocks
 
 // A peer's dense place in the table; never moves while the peer is known.
 #define RAS_NO_SLOT UINT32_MAX
