@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks at a peer on another's behalf, proofs of life, and what is known of a death.
+// Looks at a peer on another's behalf, proofs of life, what is known of a death, and what does
+// not wait for one.
 #include "ras_lone.h"
 #include "ras_world.h"
 
@@ -144,6 +145,59 @@ static void one_pause_is_told_once_however_many_words_follow(void **state) {
 	lone_destroy(lone);
 }
 
+// Row 8: at the warning, long before a death, a running collective waits for the leg no more.
+static void leg_of_a_running_collective_is_purged_at_the_warning(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t silent = lone_link(lone, 2);
+	const struct ras_collect_counters *counters = ras_collect_counters(lone->ras);
+	uint64_t id;
+
+	(void)state;
+	lone_mark(lone);
+	assert_int_equal(
+		ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 600 * SEC, &id), 0
+	);
+	assert_int_equal(lone_sent(lone, silent, MESSAGE_COLLECT), 1);
+	lone_pass(lone, 2 * SEC);
+	assert_int_equal(counters->running, 1);
+	for (uint32_t n = 0; n < 12 && !lone_find_link(lone, 2)->delayed; n++)
+		lone_pass(lone, SEC);
+	assert_true(lone_find_link(lone, 2)->delayed);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_SUSPECT);
+	assert_false(lone_is_closed(lone, silent)); // it stands, and is only silent
+	lone_pass(lone, 0);
+	assert_int_equal(counters->running, 0);
+	assert_int_equal(counters->finished, 1);
+	assert_int_equal(counters->legs_lost, 1);
+	assert_int_equal(counters->legs_timed_out, 0);
+	lone_destroy(lone);
+}
+
+// Row 8: nor is it asked by the next one, nor told by a flood, until it speaks again.
+static void delayed_link_is_left_out_of_floods_until_it_speaks(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t silent = lone_link(lone, 2);
+	const struct ras_collect_counters *counters = ras_collect_counters(lone->ras);
+	uint64_t id;
+
+	(void)state;
+	for (uint32_t n = 0; n < 12 && !lone_find_link(lone, 2)->delayed; n++)
+		lone_pass(lone, SEC);
+	lone_mark(lone);
+	assert_int_equal(
+		ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 600 * SEC, &id), 0
+	);
+	assert_int_equal(ras_notice(lone->ras, lone->now_ns, RAS_NOTICE_OWN_MIN, "x", 1), 0);
+	lone_pass(lone, 0);
+	assert_int_equal(lone_sent(lone, silent, MESSAGE_COLLECT), 0);
+	assert_int_equal(lone_sent(lone, silent, MESSAGE_NOTICE), 0);
+	assert_int_equal(counters->running, 0);
+	lone_beat(lone, silent, 2, RAS_USE_NEXT);
+	assert_int_equal(ras_notice(lone->ras, lone->now_ns, RAS_NOTICE_OWN_MIN, "x", 1), 0);
+	assert_int_equal(lone_sent(lone, silent, MESSAGE_NOTICE), 1);
+	lone_destroy(lone);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refusal_of_just_now_is_an_answer),
@@ -152,6 +206,8 @@ int main(void) {
 		cmocka_unit_test(proof_ends_a_suspicion_and_a_promised_look_at_once),
 		cmocka_unit_test(death_by_an_observer_we_do_not_know_is_not_sole),
 		cmocka_unit_test(one_pause_is_told_once_however_many_words_follow),
+		cmocka_unit_test(leg_of_a_running_collective_is_purged_at_the_warning),
+		cmocka_unit_test(delayed_link_is_left_out_of_floods_until_it_speaks),
 	};
 
 	return cmocka_run_group_tests_name("ras_look", tests, NULL, NULL);
