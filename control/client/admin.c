@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// REPORT, MAINT, FORGET, LOG: the commands that change something. Who gave one is logged.
+#include "answers.h"
+#include "names.h"
+#include "server.h"
+
+#include <lib/escape.h>
+#include <lib/log.h>
+#include <lib/utf8.h>
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#define QUOTED_BYTES 96
+#define REASON_BYTES_MAX 160
+
+// What -errno of an order about a node means to who gave it.
+static void fail_order(struct session *session, const struct ras_peer *peer, int err) {
+	char name[NAMES_TEXT_BYTES];
+
+	names_record(peer->record, name);
+	switch (err) {
+	case -ENOENT:
+		session_fail(session, "%s is not known any more", name);
+		break;
+	case -EBUSY:
+		session_fail(
+			session, "%s is %s: only a node that is dead or has left can be forgotten",
+			name, ras_state_name(peer->state)
+		);
+		break;
+	case -ESTALE:
+		session_fail(session, "%s was heard of since: the report is out of date", name);
+		break;
+	default:
+		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
+		break;
+	}
+}
+
+static void
+finish(struct session *session, const struct ras_peer *peer, const char *order, int err) {
+	char name[NAMES_TEXT_BYTES];
+
+	if (err < 0) {
+		fail_order(session, peer, err);
+		return;
+	}
+	names_record(peer->record, name);
+	log_event(
+		LOG_LEVEL_INFO, "client_order", log_str("order", order), log_str("node", name),
+		log_u64("uid", session->uid)
+	);
+	session_ok(session);
+}
+
+static bool is_utf8(const char *text) {
+	size_t left = strlen(text);
+	size_t size;
+
+	for (; left > 0; left -= size, text += size) {
+		size = utf8_character_size(text, left);
+		if (size == 0)
+			return false;
+	}
+	return true;
+}
+
+void answer_report(struct session *session, const char *rest) {
+	struct ras_peer peer;
+
+	if (!names_first(session, &rest, &peer))
+		return;
+	if (*rest == '\0' || strlen(rest) > REASON_BYTES_MAX || !is_utf8(rest)) {
+		session_fail(
+			session,
+			"REPORT needs a reason: REPORT node reason, at most %u bytes of UTF-8",
+			REASON_BYTES_MAX
+		);
+		return;
+	}
+	finish(session, &peer, "report",
+	       overlay_report(session->server->overlay, peer.record->id, rest));
+}
+
+void answer_maint(struct session *session, const char *rest) {
+	char quoted[QUOTED_BYTES];
+	struct ras_peer peer;
+	bool on;
+
+	if (!names_first(session, &rest, &peer))
+		return;
+	on = strcasecmp(rest, "on") == 0;
+	if (!on && strcasecmp(rest, "off") != 0) {
+		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
+		session_fail(session, "MAINT takes on or off after the node, not %s", quoted);
+		return;
+	}
+	finish(session, &peer, on ? "maint on" : "maint off",
+	       overlay_maint(session->server->overlay, peer.record->id, on));
+}
+
+void answer_forget(struct session *session, const char *rest) {
+	struct ras_peer peer;
+
+	if (names_only(session, rest, &peer))
+		finish(session, &peer, "forget",
+		       overlay_forget(session->server->overlay, peer.record->id));
+}
+
+void answer_log(struct session *session, const char *rest) {
+	char quoted[QUOTED_BYTES];
+	enum log_level level;
+
+	if (log_level_parse(rest, &level) < 0) {
+		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
+		session_fail(session, "%s is no level: error, warn, info and debug are", quoted);
+		return;
+	}
+	log_event(
+		LOG_LEVEL_INFO, "client_order", log_str("order", "log"),
+		log_str("level", log_level_name(level)), log_u64("uid", session->uid)
+	);
+	log_set_level(level);
+	session_ok(session);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One function per command: `rest` is what stood behind its name.
+#pragma once
+
+struct session;
+
+typedef void answer_fn(struct session *session, const char *rest);
+
+answer_fn answer_client_protocol, answer_timeout, answer_set_format;
+answer_fn answer_status, answer_monitor;
+answer_fn answer_peers, answer_links, answer_health, answer_events, answer_comms;
+answer_fn answer_why, answer_ping, answer_counters, answer_node;
+answer_fn answer_report, answer_maint, answer_forget, answer_log;

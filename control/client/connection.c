@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "connection.h"
+
+#include "monitor.h"
+#include "server.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/stream.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define LINES_PER_TURN 4
+
+static struct connection *of_source(struct loop_source *source) {
+	return container_of(source, struct connection, source);
+}
+
+static struct connection *of_timer(struct loop_timer *timer) {
+	return container_of(timer, struct connection, timer);
+}
+
+void connection_close(struct connection *connection) {
+	struct client_server *server = connection->session.server;
+
+	loop_timer_cancel(server->loop, &connection->timer);
+	loop_remove(&connection->source);
+	close(connection->source.fd);
+	*connection->place = connection->next;
+	if (connection->next != NULL)
+		connection->next->place = connection->place;
+	session_fini(&connection->session);
+	server->counters.clients--;
+	free(connection);
+}
+
+static uint64_t deadline_ns(const struct connection *connection) {
+	const struct client_config *config = &connection->session.server->config;
+	uint64_t at_ns = RAS_NEVER;
+
+	if (connection->lingering)
+		return connection->since_ns + config->drain_ns;
+	if (connection->mark != 0)
+		return connection->drain_at_ns;
+	if (!connection->session.busy && connection->session.monitor == 0)
+		at_ns = connection->since_ns + config->idle_ns;
+	return at_ns;
+}
+
+// The last thing in each turn: which events and which deadline are waited for.
+static void await(struct connection *connection, uint32_t events) {
+	struct loop *loop = connection->session.server->loop;
+	uint64_t at_ns = deadline_ns(connection);
+
+	loop_want(&connection->source, events);
+	// Without memory for a timer there is one deadline less, and nothing else is lost.
+	if (at_ns == RAS_NEVER || loop_timer_set(loop, &connection->timer, at_ns) < 0)
+		loop_timer_cancel(loop, &connection->timer);
+}
+
+// Everything was said. Closing with bytes unread would be a reset, which may overtake the answer.
+static void finish(struct connection *connection) {
+	if (connection->ended || shutdown(connection->source.fd, SHUT_WR) < 0) {
+		connection_close(connection);
+		return;
+	}
+	connection->lingering = true;
+	connection->since_ns = loop_now_ns(connection->session.server->loop);
+	await(connection, EPOLLIN);
+}
+
+// What is queued now has to be taken within drain_ns, whatever is queued behind it.
+static void watch_progress(struct connection *connection) {
+	const struct client_server *server = connection->session.server;
+	size_t left = text_size(&connection->session.out);
+
+	if (connection->mark != 0 && connection->sent >= connection->mark)
+		connection->mark = 0;
+	if (connection->mark != 0 || left == 0)
+		return;
+	connection->mark = connection->sent + left;
+	connection->drain_at_ns = loop_now_ns(server->loop) + server->config.drain_ns;
+}
+
+// false if the client is gone. Sends a bounded amount.
+static bool flush(struct connection *connection) {
+	struct text *out = &connection->session.out;
+	size_t size = text_size(out);
+	ssize_t sent;
+
+	if (out->failed)
+		return false;
+	if (size > LOOP_STEP_BYTES_MAX)
+		size = LOOP_STEP_BYTES_MAX;
+	if (size > 0) {
+		sent = stream_send(connection->source.fd, text_front(out), size);
+		if (sent < 0 && sent != -EAGAIN)
+			return false;
+		if (sent > 0) {
+			text_take(out, (size_t)sent);
+			connection->sent += (uint64_t)sent;
+		}
+	}
+	watch_progress(connection);
+	return true;
+}
+
+enum next {
+	NEXT_ANSWER, // something may have been said: flush and look again
+	NEXT_TURN,   // a share of the turn is used up
+	NEXT_INPUT,
+	NEXT_WAIT, // for others
+	NEXT_FINISH,
+};
+
+static enum next take_line(struct connection *connection) {
+	struct client_server *server = connection->session.server;
+	char line[CLIENT_LINE_BYTES_MAX];
+	int err = lines_take(&connection->lines, line);
+
+	if (err == 0) {
+		connection->since_ns = loop_now_ns(server->loop);
+		session_line(&connection->session, line);
+		return NEXT_ANSWER;
+	}
+	if (err == -EAGAIN && !connection->ended)
+		return NEXT_INPUT;
+	server->counters.lines_too_long += err == -EMSGSIZE;
+	return NEXT_FINISH;
+}
+
+// With nothing left to send.
+static enum next advance(struct connection *connection) {
+	struct session *session = &connection->session;
+
+	if (session->busy) {
+		if (session->step == NULL)
+			return NEXT_WAIT;
+		session_step(session);
+		connection->since_ns = loop_now_ns(session->server->loop);
+		return NEXT_TURN;
+	}
+	if (session->closing)
+		return NEXT_FINISH;
+	if (monitor_waits(session)) {
+		monitor_tell(session);
+		return NEXT_TURN;
+	}
+	return take_line(connection);
+}
+
+static void pump(struct connection *connection) {
+	enum next next = NEXT_ANSWER;
+
+	for (uint32_t lines = 0; next == NEXT_ANSWER && lines <= LINES_PER_TURN; lines++) {
+		if (!flush(connection)) {
+			connection_close(connection);
+			return;
+		}
+		if (text_size(&connection->session.out) > 0)
+			break;
+		next = advance(connection);
+	}
+	switch (next) {
+	case NEXT_ANSWER:
+	case NEXT_TURN:
+		await(connection, EPOLLOUT);
+		break;
+	case NEXT_INPUT:
+		await(connection, EPOLLIN);
+		break;
+	case NEXT_WAIT:
+		await(connection, 0);
+		break;
+	case NEXT_FINISH:
+		finish(connection);
+		break;
+	}
+}
+
+static void linger(struct connection *connection) {
+	char dropped[4096];
+	ssize_t size = stream_receive(connection->source.fd, dropped, sizeof(dropped));
+
+	if (size == 0 || (size < 0 && size != -EAGAIN))
+		connection_close(connection);
+}
+
+// false if the connection broke.
+static bool receive(struct connection *connection) {
+	size_t room;
+	void *into = lines_room(&connection->lines, &room);
+	ssize_t size;
+
+	if (room == 0 || connection->ended)
+		return true;
+	size = stream_receive(connection->source.fd, into, room);
+	if (size == -EAGAIN)
+		return true;
+	if (size < 0)
+		return false;
+	connection->ended = size == 0;
+	lines_filled(&connection->lines, (size_t)size);
+	return true;
+}
+
+static void ready(struct loop_source *source, uint32_t events) {
+	struct connection *connection = of_source(source);
+	bool readable = (events & EPOLLIN) != 0;
+
+	if (connection->lingering) {
+		linger(connection);
+		return;
+	}
+	// A hang-up while nothing is read: nobody is there to take an answer.
+	if ((events & (EPOLLERR | EPOLLHUP)) != 0 && !readable) {
+		connection_close(connection);
+		return;
+	}
+	if (readable && !receive(connection)) {
+		connection_close(connection);
+		return;
+	}
+	pump(connection);
+}
+
+static void expired(struct loop_timer *timer, uint64_t now_ns) {
+	struct connection *connection = of_timer(timer);
+	struct client_server *server = connection->session.server;
+	bool slow = connection->lingering || connection->mark != 0;
+
+	if (now_ns < deadline_ns(connection)) {
+		await(connection, connection->source.events);
+		return;
+	}
+	if (slow)
+		server->counters.closed_slow++;
+	else
+		server->counters.closed_idle++;
+	log_event(
+		LOG_LEVEL_INFO, "client_closed",
+		log_str("reason", slow ? "does not take what it asked for" : "idle"),
+		log_u64("unsent_bytes", text_size(&connection->session.out))
+	);
+	connection_close(connection);
+}
+
+static void wake(struct session *session) {
+	struct connection *connection = (struct connection *)session;
+
+	loop_want(&connection->source, EPOLLOUT);
+}
+
+void connection_news(struct connection *connection) {
+	const struct session *session = &connection->session;
+
+	if (session->monitor != 0 && !session->busy && !connection->lingering)
+		loop_want(&connection->source, EPOLLOUT);
+}
+
+int connection_open(
+	struct client_server *server, int fd, const struct connection_credentials *credentials
+) {
+	struct connection *connection = calloc(1, sizeof(*connection));
+	int err;
+
+	if (connection == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	session_init(&connection->session, server);
+	connection->session.uid = credentials->uid;
+	connection->session.privileged = credentials->privileged;
+	connection->session.wake = wake;
+	connection->source = (struct loop_source
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = ready};
+	connection->timer.expired = expired;
+	connection->since_ns = loop_now_ns(server->loop);
+	err = loop_add(server->loop, &connection->source);
+	if (err < 0) {
+		close(fd);
+		free(connection);
+		return err;
+	}
+	connection->next = server->connections;
+	connection->place = &server->connections;
+	if (connection->next != NULL)
+		connection->next->place = &connection->next;
+	server->connections = connection;
+	server->counters.clients++;
+	await(connection, EPOLLIN);
+	return 0;
+}

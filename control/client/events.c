@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// EVENTS [since]: what happened here, the oldest first. `since` is a sequence number, of which the
+// events that followed are shown, or a duration back from now. Without it the last
+// EVENTS_SHOWN.
+//
+// Each step reads on from its place in the history; what was dropped there meanwhile is missing,
+// and the numbers show it.
+#include "answers.h"
+#include "happening.h"
+#include "server.h"
+
+#include <lib/escape.h>
+#include <lib/parse.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_SHOWN 100
+#define EVENTS_PER_STEP 128
+#define EVENTS_SINCE_MAX_NS (365 * UINT64_C(86400) * RAS_NS_PER_SEC)
+#define QUOTED_BYTES 96
+
+struct events {
+	uint64_t next;
+	uint64_t not_before_ns;
+	uint64_t skipped; // older ones that are kept and were not asked for
+	bool begun;
+	bool any;
+};
+
+static void begin(struct session *session, struct events *events) {
+	events->begun = true;
+	if (session->json) {
+		text_print(&session->out, "{\"skipped\":%" PRIu64 ",\"events\":[", events->skipped);
+		return;
+	}
+	if (events->skipped > 0)
+		text_print(
+			&session->out, "%" PRIu64 " older events are kept: EVENTS 0 shows them\n\n",
+			events->skipped
+		);
+	text_print(
+		&session->out, "%7s %-24s %-14s %-18s %s\n", "NUMBER", "TIME", "EVENT", "NODE",
+		"DETAIL"
+	);
+}
+
+static void add(struct session *session, struct events *events, const struct ras_event *event) {
+	if (event->at_ns < events->not_before_ns)
+		return;
+	if (!session->json) {
+		happening_say(session, event, happening_time(session, event));
+		return;
+	}
+	if (events->any)
+		text_add(&session->out, ",", 1);
+	events->any = true;
+	text_json(&session->out, happening_json(session, event, happening_time(session, event)));
+}
+
+static bool step(struct session *session) {
+	struct ras_event read[EVENTS_PER_STEP];
+	struct events *events = session->work;
+	uint64_t oldest;
+	uint32_t count;
+
+	if (!events->begun)
+		begin(session, events);
+	count = ras_history(session_ras(session), events->next, read, EVENTS_PER_STEP, &oldest);
+	for (uint32_t n = 0; n < count; n++) {
+		add(session, events, &read[n]);
+		events->next = read[n].sequence + 1;
+	}
+	if (count == EVENTS_PER_STEP)
+		return false;
+	if (session->json)
+		text_print(&session->out, "],\"last\":%" PRIu64 "}\n", events->next - 1);
+	else
+		session_ok(session);
+	return true;
+}
+
+// The sequence number after the newest event.
+static uint64_t history_end(const struct ras *ras, uint64_t *ret_oldest) {
+	struct ras_event read[EVENTS_PER_STEP];
+	uint64_t next = 0;
+	uint32_t count;
+
+	do {
+		count = ras_history(ras, next, read, EVENTS_PER_STEP, ret_oldest);
+		if (count > 0)
+			next = read[count - 1].sequence + 1;
+	} while (count == EVENTS_PER_STEP);
+	return next > 0 ? next : 1;
+}
+
+static void choose_last(struct session *session, struct events *events) {
+	uint64_t oldest = 1;
+	uint64_t end = history_end(session_ras(session), &oldest);
+
+	events->next = end > oldest + EVENTS_SHOWN ? end - EVENTS_SHOWN : oldest;
+	events->skipped = events->next - oldest;
+}
+
+static bool read_since(struct session *session, const char *text, struct events *events) {
+	uint64_t now_ns = overlay_now_ns(session->server->overlay);
+	char quoted[QUOTED_BYTES];
+	uint64_t value, end, oldest;
+
+	if (parse_u64(text, strlen(text), 0, UINT64_MAX - 1, NULL, &value) == 0) {
+		// A number of an earlier run of this agent: all that follows is news.
+		end = history_end(session_ras(session), &oldest);
+		events->next = value + 1 < end ? value + 1 : end;
+		return true;
+	}
+	if (parse_duration_ns(text, strlen(text), 1, EVENTS_SINCE_MAX_NS, NULL, &value) == 0) {
+		events->not_before_ns = now_ns > value ? now_ns - value : 0;
+		return true;
+	}
+	escape_quote(text, strlen(text), quoted, sizeof(quoted));
+	session_fail(
+		session,
+		"%s is neither the number of an event nor a duration such as 90s, 10m or 2h", quoted
+	);
+	return false;
+}
+
+void answer_events(struct session *session, const char *rest) {
+	struct events wanted = {.next = 1};
+	struct events *events;
+
+	if (*rest == '\0')
+		choose_last(session, &wanted);
+	else if (!read_since(session, rest, &wanted))
+		return;
+	events = calloc(1, sizeof(*events));
+	if (!session_begin(session, step, free, events))
+		return;
+	*events = wanted;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// LINKS: this node's connections in the overlay, the ring first.
+#include "answers.h"
+#include "listing.h"
+#include "names.h"
+#include "roll.h"
+#include "show.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LINKS_SHOWN_MAX 4096 // far above what any node has
+#define USES_TEXT_BYTES 128
+
+struct links {
+	struct listing listing;
+	struct ras_link_info rows[];
+};
+
+static const struct {
+	uint32_t bit;
+	const char *name;
+} uses[] = {
+	{RAS_USE_NEXT, "next"},
+	{RAS_USE_PREV, "prev"},
+	{RAS_USE_FALLBACK_NEXT, "fallback-next"},
+	{RAS_USE_FALLBACK_PREV, "fallback-prev"},
+	{RAS_USE_CHECK, "check"},
+};
+#define USE_COUNT (sizeof(uses) / sizeof(uses[0]))
+
+// A text that is full takes no more.
+static void show_uses(uint32_t bits, char text[static USES_TEXT_BYTES]) {
+	size_t used = 0;
+
+	snprintf(text, USES_TEXT_BYTES, "-");
+	for (size_t n = 0; n < USE_COUNT && used < USES_TEXT_BYTES; n++) {
+		if ((bits & uses[n].bit) != 0)
+			used += (size_t)snprintf(
+				text + used, USES_TEXT_BYTES - used, "%s%s", used > 0 ? " " : "",
+				uses[n].name
+			);
+	}
+	for (uint32_t level = 0; level < RAS_LEVELS_MAX && used < USES_TEXT_BYTES; level++) {
+		if ((bits & RAS_USE_LEVEL(level)) != 0)
+			used += (size_t)snprintf(
+				text + used, USES_TEXT_BYTES - used, "%slong%u",
+				used > 0 ? " " : "", level
+			);
+	}
+}
+
+static const char *state_of(const struct ras_link_info *link) {
+	if (!link->ready)
+		return "down";
+	return link->delayed ? "delayed" : "up";
+}
+
+// Ring links first, then long ones by level, then the rest.
+static int compare(const void *left, const void *right) {
+	const struct ras_link_info *a = left;
+	const struct ras_link_info *b = right;
+	uint32_t bits_a = (a->mine | a->theirs) != 0 ? (a->mine | a->theirs) : UINT32_MAX;
+	uint32_t bits_b = (b->mine | b->theirs) != 0 ? (b->mine | b->theirs) : UINT32_MAX;
+	uint32_t lowest_a = bits_a & (0 - bits_a);
+	uint32_t lowest_b = bits_b & (0 - bits_b);
+
+	if (lowest_a != lowest_b)
+		return lowest_a < lowest_b ? -1 : 1;
+	return a->peer < b->peer ? -1 : a->peer > b->peer;
+}
+
+static void say_head(struct session *session, void *work) {
+	const struct listing *listing = work;
+
+	text_print(
+		&session->out, "%u links\n\n%-18s %-17s %-7s %-3s %-8s %-8s %-10s %-8s %-8s %s\n",
+		listing->count, "NODE", "USE", "STATE", "DIR", "RTT MIN", "RTT MEAN", "SILENT",
+		"SENT", "RECEIVED", "LOST"
+	);
+}
+
+static void say_row(struct session *session, void *work, uint32_t n) {
+	const struct ras_link_info *link = &((struct links *)work)->rows[n];
+	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], use[USES_TEXT_BYTES], shown[SHOW_BYTES];
+	char min[SHOW_BYTES] = "-", mean[SHOW_BYTES] = "-", silent[SHOW_BYTES];
+	char sent[SHOW_BYTES], received[SHOW_BYTES];
+
+	names_id(session_ras(session), link->peer, name);
+	show_cell(name, 18, node);
+	show_uses(link->mine != 0 ? link->mine : link->theirs, use);
+	show_cell(use, 17, shown);
+	if (link->rtt_min_ns != RAS_NEVER) {
+		show_duration(link->rtt_min_ns, min);
+		show_duration(link->rtt_mean_ns, mean);
+	}
+	show_duration(link->silent_ns, silent);
+	show_bytes(link->sent_bytes, sent);
+	show_bytes(link->received_bytes, received);
+	text_print(
+		&session->out, "%-18s %-17s %-7s %-3s %-8s %-8s %-10s %-8s %-8s %u\n", node, shown,
+		state_of(link), link->outgoing ? "out" : "in", min, mean, silent, sent, received,
+		link->reconnects
+	);
+}
+
+static json_t *row_json(struct session *session, void *work, uint32_t n) {
+	const struct ras_link_info *link = &((struct links *)work)->rows[n];
+	bool timed = link->rtt_min_ns != RAS_NEVER;
+	char name[NAMES_TEXT_BYTES], mine[USES_TEXT_BYTES], theirs[USES_TEXT_BYTES];
+
+	names_id(session_ras(session), link->peer, name);
+	show_uses(link->mine, mine);
+	show_uses(link->theirs, theirs);
+	return json_pack(
+		"{s:o,s:s,s:s,s:s,s:b,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:i,s:i}", "node",
+		roll_name_json(name), "state", state_of(link), "mine", mine, "theirs", theirs,
+		"outgoing", link->outgoing, "rtt_min_ns",
+		timed ? json_integer((json_int_t)link->rtt_min_ns) : json_null(), "rtt_mean_ns",
+		timed ? json_integer((json_int_t)link->rtt_mean_ns) : json_null(), "rtt_max_ns",
+		timed ? json_integer((json_int_t)link->rtt_max_ns) : json_null(), "silent_ns",
+		(json_int_t)link->silent_ns, "sent_bytes", (json_int_t)link->sent_bytes,
+		"sent_frames", (json_int_t)link->sent_frames, "received_bytes",
+		(json_int_t)link->received_bytes, "received_frames",
+		(json_int_t)link->received_frames, "reconnects", (int)link->reconnects,
+		"queued_bytes", (int)link->queued_bytes
+	);
+}
+
+static const struct listing_ops ops = {
+	.key = "links", .head = say_head, .row = say_row, .row_json = row_json};
+
+void answer_links(struct session *session, const char *rest) {
+	struct ras_link_info info;
+	struct links *links;
+	uint32_t count = 0;
+
+	(void)rest;
+	while (count < LINKS_SHOWN_MAX && ras_link_at(session_ras(session), count, &info) == 0)
+		count++;
+	links = calloc(1, sizeof(*links) + count * sizeof(links->rows[0]));
+	if (!session_begin(session, listing_step, free, links))
+		return;
+	links->listing = (struct listing){.ops = &ops, .count = count};
+	for (uint32_t n = 0; n < count; n++)
+		ras_link_at(session_ras(session), n, &links->rows[n]);
+	qsort(links->rows, count, sizeof(links->rows[0]), compare);
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "listen.h"
+
+#include "connection.h"
+
+#include <lib/container.h>
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/scoped.h>
+#include <lib/stream.h>
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// The kernel caps it by net.core.somaxconn.
+#define BACKLOG 128
+#define ACCEPTS_PER_TURN 8
+#define ACCEPT_AGAIN_NS (100 * RAS_NS_PER_MS)
+#define GROUPS_MAX 1024
+// Beyond clients_max, for those who may put things right.
+#define RESERVED_CLIENTS 4
+
+static bool is_member(int fd, gid_t primary, gid_t wanted) {
+	gid_t groups[GROUPS_MAX];
+	socklen_t size = sizeof(groups);
+
+	if (primary == wanted)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return false;
+	for (size_t n = 0; n < size / sizeof(groups[0]); n++) {
+		if (groups[n] == wanted)
+			return true;
+	}
+	return false;
+}
+
+// The kernel's word on who connected; nobody in particular if it has none.
+static struct connection_credentials identify(const struct client_listener *listener, int fd) {
+	const struct client_config *config = &listener->server->config;
+	struct connection_credentials credentials = {.uid = SESSION_NO_UID};
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (!listener->local || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return credentials;
+	credentials.uid = peer.uid;
+	credentials.privileged = peer.uid == 0 || peer.uid == geteuid() ||
+				 (config->has_group && is_member(fd, peer.gid, config->group));
+	return credentials;
+}
+
+static void turn_away(struct client_server *server, int fd) {
+	char text[96];
+	int size = snprintf(
+		text, sizeof(text), "ERROR: Too many clients: %u are connected\n",
+		server->counters.clients
+	);
+
+	server->counters.turned_away++;
+	log_event(
+		LOG_LEVEL_WARN, "client_turned_away", log_u64("clients", server->counters.clients)
+	);
+	(void)stream_send(fd, text, (size_t)size); // as far as it goes
+	close(fd);
+}
+
+static void take(struct client_listener *listener, int fd) {
+	struct client_server *server = listener->server;
+	struct connection_credentials credentials = identify(listener, fd);
+	uint32_t limit = server->config.clients_max;
+	int one = 1;
+	int err;
+
+	if (credentials.privileged)
+		limit += RESERVED_CLIENTS;
+	if (server->counters.clients >= limit) {
+		turn_away(server, fd);
+		return;
+	}
+	// A banner is to be seen while the answer is still being collected.
+	if (!listener->local)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	server->counters.accepted++;
+	err = connection_open(server, fd, &credentials);
+	if (err < 0)
+		log_event(LOG_LEVEL_WARN, "client_not_opened", log_errno("error", err));
+}
+
+static void accept_again(struct loop_timer *timer, uint64_t now_ns) {
+	struct client_server *server = container_of(timer, struct client_server, accept_again);
+
+	(void)now_ns;
+	if (server->tcp.source.fd >= 0)
+		loop_want(&server->tcp.source, EPOLLIN);
+	if (server->local.source.fd >= 0)
+		loop_want(&server->local.source, EPOLLIN);
+}
+
+// Out of descriptors or memory: the listener stays ready, and would be called without end.
+static void pause_accepting(struct client_listener *listener, int err) {
+	struct client_server *server = listener->server;
+
+	server->counters.accept_failures++;
+	log_event(LOG_LEVEL_WARN, "client_accept_failed", log_errno("error", err));
+	if (loop_timer_set(
+		    server->loop, &server->accept_again, loop_now_ns(server->loop) + ACCEPT_AGAIN_NS
+	    ) == 0)
+		loop_want(&listener->source, 0);
+}
+
+static void ready(struct loop_source *source, uint32_t events) {
+	struct client_listener *listener = (struct client_listener *)source;
+
+	(void)events;
+	for (uint32_t n = 0; n < ACCEPTS_PER_TURN; n++) {
+		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			take(listener, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			pause_accepting(listener, neg_errno());
+		else if (errno == ECONNABORTED || errno == EINTR)
+			continue;
+		return;
+	}
+}
+
+static int say_why(char detail[static CLIENT_DETAIL_BYTES], const char *what, int err) {
+	snprintf(detail, CLIENT_DETAIL_BYTES, "%.180s: %s", what, strerrordesc_np(-err));
+	return err;
+}
+
+static int begin(struct client_server *server, struct client_listener *listener, int fd) {
+	int err;
+
+	listener->server = server;
+	listener->source = (struct loop_source
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = ready};
+	server->accept_again.expired = accept_again;
+	err = loop_add(server->loop, &listener->source);
+	if (err < 0) {
+		close(fd);
+		listener->source.fd = -1;
+	}
+	return err;
+}
+
+int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]) {
+	const struct sock_addr *address = &server->config.listen;
+	char text[SOCK_ADDR_TEXT_BYTES];
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	scoped_fd int fd = -1;
+	int one = 1;
+
+	sock_addr_format(address, text);
+	fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return say_why(detail, text, neg_errno());
+	// A fixed port is taken again at once after a kill; never shared with another agent.
+	if (address->port != 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (const struct sockaddr *)&storage, length) < 0 || listen(fd, BACKLOG) < 0)
+		return say_why(detail, text, neg_errno());
+	server->tcp.local = false;
+	return begin(server, &server->tcp, scoped_take_fd(&fd));
+}
+
+// 0 if nobody answers on the socket any more; it is then gone.
+static int take_over(const struct sockaddr_un *address, char detail[static CLIENT_DETAIL_BYTES]) {
+	scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct stat status;
+	int err;
+
+	if (fd < 0)
+		return neg_errno();
+	if (lstat(address->sun_path, &status) < 0)
+		return errno == ENOENT ? 0 : neg_errno();
+	if (!S_ISSOCK(status.st_mode)) {
+		snprintf(
+			detail, CLIENT_DETAIL_BYTES, "%s: there is a file that is no socket",
+			address->sun_path
+		);
+		return -EADDRINUSE;
+	}
+	err = stream_connect_start(fd, (const struct sockaddr *)address, sizeof(*address));
+	if (err != -ECONNREFUSED) {
+		snprintf(
+			detail, CLIENT_DETAIL_BYTES, "%s: another agent answers there",
+			address->sun_path
+		);
+		return -EADDRINUSE;
+	}
+	return unlink(address->sun_path) == 0 || errno == ENOENT ? 0 : neg_errno();
+}
+
+static int bind_local(int fd, const struct sockaddr_un *address, mode_t mode) {
+	struct stat status;
+
+	// Never wider than it is to be: the file is made with the socket's own mode less the
+	// umask, and then widened to it.
+	if (fchmod(fd, mode) < 0)
+		return neg_errno();
+	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+		return neg_errno();
+	if (lstat(address->sun_path, &status) < 0 || chmod(address->sun_path, mode) < 0 ||
+	    listen(fd, BACKLOG) < 0)
+		return neg_errno();
+	return 0;
+}
+
+int listen_local(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	scoped_fd int fd = -1;
+	struct stat status;
+	int err;
+
+	if (strlen(server->socket_path) >= sizeof(address.sun_path))
+		return say_why(detail, server->socket_path, -ENAMETOOLONG);
+	memcpy(address.sun_path, server->socket_path, strlen(server->socket_path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return say_why(detail, server->socket_path, neg_errno());
+	err = bind_local(fd, &address, server->config.socket_mode);
+	if (err == -EADDRINUSE) {
+		err = take_over(&address, detail);
+		if (err == -EADDRINUSE)
+			return err;
+		if (err == 0)
+			err = bind_local(fd, &address, server->config.socket_mode);
+	}
+	if (err < 0)
+		return say_why(detail, server->socket_path, err);
+	if (lstat(server->socket_path, &status) == 0) {
+		server->socket_device = status.st_dev;
+		server->socket_inode = status.st_ino;
+	}
+	server->local.local = true;
+	return begin(server, &server->local, scoped_take_fd(&fd));
+}
+
+static void stop(struct client_listener *listener) {
+	if (listener->source.fd < 0)
+		return;
+	loop_remove(&listener->source);
+	close(listener->source.fd);
+	listener->source.fd = -1;
+}
+
+void listen_stop(struct client_server *server) {
+	struct stat status;
+	bool had_local = server->local.source.fd >= 0;
+
+	loop_timer_cancel(server->loop, &server->accept_again);
+	stop(&server->tcp);
+	stop(&server->local);
+	// A successor may have put its own in place.
+	if (had_local && lstat(server->socket_path, &status) == 0 &&
+	    status.st_dev == server->socket_device && status.st_ino == server->socket_inode)
+		unlink(server->socket_path);
+}

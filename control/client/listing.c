@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "listing.h"
+
+static void begin(struct session *session, struct listing *listing) {
+	const struct listing_ops *ops = listing->ops;
+	json_t *facts;
+
+	listing->begun = true;
+	if (!session->json) {
+		ops->head(session, listing);
+		return;
+	}
+	facts = ops->facts != NULL ? ops->facts(session, listing) : json_object();
+	text_json(&session->out, facts);
+	if (session->out.failed)
+		return;
+	session->out.end--; // the brace is closed after the rows
+	if (session->out.data[session->out.end - 1] != '{')
+		text_add(&session->out, ",", 1);
+	text_print(&session->out, "\"%s\":[", ops->key);
+}
+
+static void add_row(struct session *session, struct listing *listing) {
+	json_t *row;
+
+	if (!session->json) {
+		listing->ops->row(session, listing, listing->next);
+		return;
+	}
+	row = listing->ops->row_json(session, listing, listing->next);
+	if (json_is_null(row))
+		return;
+	if (listing->any)
+		text_add(&session->out, ",", 1);
+	listing->any = true;
+	text_json(&session->out, row);
+}
+
+bool listing_step(struct session *session) {
+	struct listing *listing = session->work;
+	uint32_t rows = 0;
+
+	if (!listing->begun)
+		begin(session, listing);
+	while (listing->next < listing->count && rows++ < SESSION_STEP_ROWS &&
+	       text_size(&session->out) < SESSION_STEP_BYTES) {
+		add_row(session, listing);
+		listing->next++;
+	}
+	if (listing->next < listing->count)
+		return false;
+	if (session->json) {
+		text_print(&session->out, "]}\n");
+		return true;
+	}
+	if (listing->ops->tail != NULL)
+		listing->ops->tail(session, listing);
+	session_ok(session);
+	return true;
+}

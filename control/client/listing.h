@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An answer of rows, said in steps: a table in text, an array of one object in JSON.
+#pragma once
+
+#include "session.h"
+
+struct listing_ops {
+	const char *key; // of the array
+	// Members before it; NULL for none.
+	json_t *(*facts)(struct session *session, void *work);
+	void (*head)(struct session *session, void *work);
+	// What a row speaks of may be gone by now: it then adds nothing, in JSON it is null.
+	void (*row)(struct session *session, void *work, uint32_t n);
+	json_t *(*row_json)(struct session *session, void *work, uint32_t n);
+	void (*tail)(struct session *session, void *work); // may be NULL
+};
+
+// Begins the work of a command, which begins with this.
+struct listing {
+	const struct listing_ops *ops;
+	uint32_t count;
+	uint32_t next;
+	bool begun;
+	bool any; // rows in JSON
+};
+
+// A session_step_fn.
+bool listing_step(struct session *session);

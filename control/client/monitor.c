@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "monitor.h"
+
+#include "answers.h"
+#include "happening.h"
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+#include "show.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MONITOR_READ 64
+#define DETAIL_BYTES 160
+
+struct alias {
+	enum session_group group;
+	const char *name; // of NCCL's; NULL: it has none, ours is told
+};
+
+// Leaving is told to those who follow lives, under a name that raises no alarm.
+static const struct alias aliases[RAS_EVENT_KIND_COUNT] = {
+	[RAS_EVENT_JOINED] = {SESSION_LIFECYCLE, "PEER_NEW"},
+	[RAS_EVENT_REJOINED] = {SESSION_LIFECYCLE, "PEER_NEW"},
+	[RAS_EVENT_DEAD] = {SESSION_LIFECYCLE, "PEER_DEAD"},
+	[RAS_EVENT_LEFT] = {SESSION_LIFECYCLE, "PEER_DISCONNECTED"},
+	[RAS_EVENT_ALIVE] = {SESSION_TRACE, "PEER_RECOVERED"},
+	[RAS_EVENT_REFUTED] = {SESSION_TRACE, "PEER_RECOVERED"},
+	[RAS_EVENT_SUSPECT] = {SESSION_TRACE, "PEER_UNRESPONSIVE"},
+	[RAS_EVENT_UNREACHABLE] = {SESSION_TRACE, "PEER_UNRESPONSIVE"},
+	[RAS_EVENT_LINK_UP] = {SESSION_TRACE, "PEER_CONNECTED"},
+	[RAS_EVENT_LINK_RECOVERED] = {SESSION_TRACE, "PEER_RECOVERED"},
+	[RAS_EVENT_LINK_DELAYED] = {SESSION_TRACE, "PEER_UNRESPONSIVE"},
+	[RAS_EVENT_LINK_DOWN] = {SESSION_TRACE, "PEER_DISCONNECTED"},
+	[RAS_EVENT_LINK_FALLBACK] = {SESSION_TRACE, "PEER_CONNECTING"},
+	[RAS_EVENT_LINK_STUCK] = {SESSION_TRACE, "PEER_SEND_STUCK"},
+};
+
+// A link that went down, by how.
+static const char *down_name(enum ras_cause cause) {
+	switch (cause) {
+	case RAS_CAUSE_SILENT:
+		return "PEER_KEEPALIVE_TIMEOUT";
+	case RAS_CAUSE_TIMEOUT:
+		return "PEER_INIT_TIMEOUT";
+	case RAS_CAUSE_STUCK:
+		return "PEER_SEND_STUCK";
+	case RAS_CAUSE_REFUSED:
+		return "PEER_RETRY";
+	case RAS_CAUSE_DEATH:
+		return "PEER_TIMEOUT_DEAD";
+	default:
+		return "PEER_DISCONNECTED";
+	}
+}
+
+static struct alias alias_of(const struct ras_event *event) {
+	struct alias alias = aliases[event->kind];
+
+	if (event->kind == RAS_EVENT_LINK_DOWN)
+		alias.name = down_name(event->cause);
+	if (alias.name == NULL)
+		alias = (struct alias){SESSION_TRACE, ras_event_name(event->kind)};
+	return alias;
+}
+
+// What NCCL says where the event is one of its own; else what EVENTS says.
+static void
+show_details(const struct ras *ras, const struct ras_event *event, char text[static DETAIL_BYTES]) {
+	char detail[HAPPENING_BYTES];
+
+	switch (event->kind) {
+	case RAS_EVENT_JOINED:
+		text[0] = '\0';
+		return;
+	case RAS_EVENT_LINK_UP:
+		snprintf(text, DETAIL_BYTES, "connection established successfully");
+		return;
+	case RAS_EVENT_LINK_RECOVERED:
+		snprintf(text, DETAIL_BYTES, "peer responding again");
+		return;
+	case RAS_EVENT_LINK_DELAYED:
+		snprintf(
+			text, DETAIL_BYTES,
+			"peer not responding for %" PRIu64 "s (keepalive warning)",
+			event->value / RAS_NS_PER_SEC
+		);
+		return;
+	default:
+		happening_detail(ras, event, detail);
+		snprintf(text, DETAIL_BYTES, "%.*s", DETAIL_BYTES - 1, detail);
+	}
+}
+
+static void say_peer(struct text *out, const struct ras_peer_info *info) {
+	char host[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format_host(&info->addresses[0], host);
+	text_print(out, "Process %u on node %s (%s)", info->pid, host, info->name);
+	for (uint32_t n = 0; n < info->device_count; n++)
+		text_print(
+			out, "%s%s",
+			n > 0			 ? ","
+			: info->device_count > 1 ? " managing devices "
+						 : " managing device ",
+			info->devices[n].name
+		);
+	text_add(out, " ", 1);
+}
+
+static void
+say_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
+	struct overlay *overlay = session->server->overlay;
+	char when[SHOW_BYTES], details[DETAIL_BYTES];
+	struct text *out = &session->out;
+	struct ras_peer_info info;
+	struct ras_peer peer;
+
+	show_local_time(overlay_realtime_ns(overlay, event->at_ns), when);
+	show_details(overlay_ras(overlay), event, details);
+	text_print(out, "[%s] %s: ", when, alias->name);
+	if (event->peer != 0 && ras_peer_find(overlay_ras(overlay), event->peer, &peer) == 0) {
+		ras_record_info(peer.record, &info);
+		say_peer(out, &info);
+	} else if (event->name[0] != '\0') {
+		text_print(out, "%s ", event->name);
+	}
+	text_print(out, "%s\n", details);
+}
+
+static json_t *peer_json(const struct ras *ras, const struct ras_event *event) {
+	char host[SOCK_ADDR_TEXT_BYTES];
+	json_t *devices = json_array();
+	struct ras_peer_info info;
+	struct ras_peer peer;
+
+	if (ras_peer_find(ras, event->peer, &peer) < 0) {
+		json_decref(devices);
+		return json_pack("{s:o}", "name", roll_name_json(event->name));
+	}
+	ras_record_info(peer.record, &info);
+	sock_addr_format_host(&info.addresses[0], host);
+	for (uint32_t n = 0; n < info.device_count; n++)
+		json_array_append_new(devices, roll_name_json(info.devices[n].name));
+	return json_pack(
+		"{s:s,s:i,s:[],s:[],s:o,s:o}", "host", host, "pid", (int)info.pid, "cuda_devs",
+		"nvml_devs", "name", roll_name_json(info.name), "devices", devices
+	);
+}
+
+static void add_pretty(struct session *session, json_t *object) {
+	char *dumped = object != NULL ? json_dumps(object, JSON_INDENT(2)) : NULL;
+
+	if (dumped != NULL)
+		text_print(&session->out, "%s\n", dumped);
+	else
+		session->out.failed = true;
+	free(dumped);
+	json_decref(object);
+}
+
+static const char *group_name(enum session_group group) {
+	return group == SESSION_LIFECYCLE ? "LIFECYCLE" : "TRACE";
+}
+
+static void
+put_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
+	struct overlay *overlay = session->server->overlay;
+	char when[SHOW_BYTES], details[DETAIL_BYTES];
+	json_t *object;
+
+	show_local_time(overlay_realtime_ns(overlay, event->at_ns), when);
+	show_details(overlay_ras(overlay), event, details);
+	object = json_pack(
+		"{s:s,s:s,s:s}", "timestamp", when, "group", group_name(alias->group), "event",
+		alias->name
+	);
+	if (event->peer != 0)
+		json_object_set_new(object, "peer", peer_json(overlay_ras(overlay), event));
+	json_object_set_new(object, "details", roll_name_json(details));
+	add_pretty(session, object);
+}
+
+static void tell_lost(struct session *session, uint64_t lost) {
+	struct overlay *overlay = session->server->overlay;
+	char when[SHOW_BYTES], details[64];
+
+	session->monitor_lost += lost;
+	session->server->counters.monitor_lost += lost;
+	show_local_time(overlay_realtime_ns(overlay, overlay_now_ns(overlay)), when);
+	snprintf(
+		details, sizeof(details), "%" PRIu64 " events lost: read faster, or ask EVENTS",
+		lost
+	);
+	if (!session->json) {
+		text_print(&session->out, "[%s] EVENTS_LOST: %s\n", when, details);
+		return;
+	}
+	add_pretty(
+		session,
+		json_pack(
+			"{s:s,s:s,s:s,s:s,s:I}", "timestamp", when, "group", "LIFECYCLE", "event",
+			"EVENTS_LOST", "details", details, "lost", (json_int_t)lost
+		)
+	);
+}
+
+bool monitor_waits(const struct session *session) {
+	struct ras_event next;
+	uint64_t oldest;
+
+	return session->monitor != 0 &&
+	       ras_history(session_ras(session), session->monitor_next, &next, 1, &oldest) > 0;
+}
+
+void monitor_tell(struct session *session) {
+	struct ras_event read[MONITOR_READ];
+	uint64_t oldest;
+	uint32_t count;
+
+	if (session->monitor == 0 || text_size(&session->out) > 0)
+		return;
+	count = ras_history(
+		session_ras(session), session->monitor_next, read, MONITOR_READ, &oldest
+	);
+	if (oldest > session->monitor_next) {
+		tell_lost(session, oldest - session->monitor_next);
+		session->monitor_next = oldest;
+	}
+	for (uint32_t n = 0; n < count; n++) {
+		struct alias alias = alias_of(&read[n]);
+
+		session->monitor_next = read[n].sequence + 1;
+		if ((session->monitor & alias.group) == 0)
+			continue;
+		session->server->counters.monitor_events++;
+		if (session->json)
+			put_event(session, &read[n], &alias);
+		else
+			say_event(session, &read[n], &alias);
+	}
+}
+
+// A token as it stands between commas, blanks included.
+static bool read_group(const char *token, size_t length, uint32_t *groups) {
+	static const struct {
+		const char *name;
+		uint32_t group;
+	} known[] = {
+		{"lifecycle", SESSION_LIFECYCLE},
+		{"trace", SESSION_TRACE},
+		{"all", SESSION_ALL},
+	};
+
+	for (size_t n = 0; n < sizeof(known) / sizeof(known[0]); n++) {
+		if (strlen(known[n].name) == length &&
+		    strncasecmp(token, known[n].name, length) == 0) {
+			*groups |= known[n].group;
+			return true;
+		}
+	}
+	return false;
+}
+
+// The sequence of the next event that will happen.
+static uint64_t next_event(const struct ras *ras) {
+	struct ras_event read[MONITOR_READ];
+	uint64_t next = 0, oldest = 1;
+	uint32_t count;
+
+	do {
+		count = ras_history(ras, next, read, MONITOR_READ, &oldest);
+		if (count > 0)
+			next = read[count - 1].sequence + 1;
+	} while (count == MONITOR_READ);
+	return next > oldest ? next : oldest;
+}
+
+void answer_monitor(struct session *session, const char *rest) {
+	uint32_t groups = 0;
+
+	rest += strspn(rest, " ");
+	while (*rest != '\0') {
+		size_t length = strcspn(rest, ",");
+
+		if (length > 0 && !read_group(rest, length, &groups)) {
+			text_print(
+				&session->out, "ERROR: Invalid event group '%.*s'\n", (int)length,
+				rest
+			);
+			return;
+		}
+		rest += length;
+		rest += strspn(rest, ",");
+	}
+	if (session->monitor == 0)
+		session->monitor_next = next_event(session_ras(session));
+	session->monitor = groups != 0 ? groups : SESSION_LIFECYCLE;
+	text_print(&session->out, "OK\n");
+}

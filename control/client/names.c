@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "names.h"
+
+#include <lib/escape.h>
+#include <lib/suggestion.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// More names than these are not listed in an error.
+#define NAMES_LISTED_MAX 16
+#define NAMES_QUOTE_BYTES 96
+
+void names_record(const struct ras_record *record, char name[static NAMES_TEXT_BYTES]) {
+	snprintf(name, NAMES_TEXT_BYTES, "%.*s", record->name_length, record->name);
+}
+
+void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYTES]) {
+	snprintf(host, NAMES_TEXT_BYTES, "%.*s", record->host_length, record->host);
+}
+
+void names_id(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]) {
+	struct ras_peer peer;
+
+	if (ras_peer_find(ras, id, &peer) == 0)
+		names_record(peer.record, name);
+	else
+		snprintf(name, NAMES_TEXT_BYTES, "#%016" PRIx64, id);
+}
+
+void names_observers(
+	const struct ras *ras,
+	const uint64_t *ids,
+	uint32_t count,
+	char text[static NAMES_PAIR_BYTES]
+) {
+	char name[NAMES_TEXT_BYTES];
+	int used = 0;
+
+	text[0] = '\0';
+	for (uint32_t n = 0; n < count && n < RAS_OBSERVERS_MAX; n++) {
+		names_id(ras, ids[n], name);
+		used += snprintf(
+			text + used, (size_t)(NAMES_PAIR_BYTES - used), "%s%s",
+			n > 0 ? " and " : "", name
+		);
+	}
+}
+
+static void fail_unknown(struct session *session, const char *word) {
+	const struct ras *ras = session_ras(session);
+	struct suggestion suggestion;
+	char quoted[NAMES_QUOTE_BYTES];
+	struct ras_peer peer;
+	struct ras_view view;
+	uint32_t known = 0;
+
+	ras_view(ras, &view);
+	suggestion_init(&suggestion, word);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) < 0)
+			continue;
+		suggestion_add(&suggestion, peer.record->name, peer.record->name_length);
+		known++;
+	}
+	escape_quote(word, strlen(word), quoted, sizeof(quoted));
+	if (suggestion.nearest_size > 0 || known <= NAMES_LISTED_MAX)
+		session_fail(
+			session, "no node %s is known, %s", quoted, suggestion_text(&suggestion)
+		);
+	else
+		session_fail(
+			session,
+			"no node %s is known, nor one of a similar name among the %u that "
+			"PEERS lists",
+			quoted, known
+		);
+}
+
+bool names_first(struct session *session, const char **rest, struct ras_peer *ret_peer) {
+	const struct command *command = &commands[session->verb];
+	char word[CLIENT_LINE_BYTES_MAX];
+	struct ras_peer peer;
+
+	if (!command_word(rest, word, sizeof(word))) {
+		session_fail(
+			session, "%s needs the name of a node: %s %s", command->name, command->name,
+			command->arguments
+		);
+		return false;
+	}
+	// Two names may share an id; the table holds one of them.
+	if (ras_peer_find(session_ras(session), ras_id(word, strlen(word)), &peer) < 0 ||
+	    peer.record->name_length != strlen(word) ||
+	    memcmp(peer.record->name, word, strlen(word)) != 0) {
+		fail_unknown(session, word);
+		return false;
+	}
+	*ret_peer = peer;
+	return true;
+}
+
+bool names_only(struct session *session, const char *rest, struct ras_peer *ret_peer) {
+	const struct command *command = &commands[session->verb];
+	char quoted[NAMES_QUOTE_BYTES];
+	struct ras_peer peer;
+
+	if (!names_first(session, &rest, &peer))
+		return false;
+	if (*rest != '\0') {
+		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
+		session_fail(session, "%s takes one node, not also %s", command->name, quoted);
+		return false;
+	}
+	*ret_peer = peer;
+	return true;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// NODE node command: the command put to another node, its answer passed on as it comes.
+//
+// An answer that breaks off ends in a line of its own that says so.
+#include "answers.h"
+#include "names.h"
+#include "remote.h"
+#include "server.h"
+
+#include <lib/escape.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define NODE_TIMEOUT_NS (15 * RAS_NS_PER_SEC)
+#define NODE_AHEAD_BYTES (256u << 10) // waits here; more waits at the other node
+#define QUOTED_BYTES 96
+
+struct node_call {
+	struct overlay_call call;
+	struct session *session;
+	char name[NAMES_TEXT_BYTES];
+	bool ended;
+	bool held; // a piece was put off
+	bool middle_of_line;
+	int err;
+	struct text came;
+};
+
+static void drop(void *work) {
+	struct node_call *node = work;
+
+	if (!node->ended)
+		overlay_call_cancel(&node->call);
+	text_fini(&node->came);
+	free(node);
+}
+
+static const char *words_of(int err) {
+	switch (err) {
+	case -ETIMEDOUT:
+		return "did not answer in time";
+	case -EHOSTDOWN:
+		return "is down";
+	case -ECONNREFUSED:
+		return "answers no questions";
+	case -ECANCELED:
+		return "cannot be asked: this agent is leaving";
+	case -EAGAIN:
+		return "cannot be asked now: too many questions are on their way";
+	default:
+		return strerrordesc_np(-err);
+	}
+}
+
+static bool step(struct session *session) {
+	struct node_call *node = session->work;
+	size_t size = text_size(&node->came);
+
+	if (size > SESSION_STEP_BYTES)
+		size = SESSION_STEP_BYTES;
+	if (size > 0) {
+		text_add(&session->out, text_front(&node->came), size);
+		node->middle_of_line = text_front(&node->came)[size - 1] != '\n';
+		text_take(&node->came, size);
+	}
+	if (node->held && text_size(&node->came) == 0) {
+		node->held = false;
+		overlay_call_ready(&node->call);
+	}
+	if (text_size(&node->came) > 0)
+		return false;
+	if (!node->ended) {
+		session->step = NULL;
+		return false;
+	}
+	if (node->err < 0) {
+		if (node->middle_of_line)
+			text_add(&session->out, "\n", 1);
+		session_fail(session, "%s %s", node->name, words_of(node->err));
+	}
+	return true;
+}
+
+static int on_piece(struct overlay_call *call, const void *data, size_t size) {
+	struct node_call *node = (struct node_call *)call;
+
+	if (text_size(&node->came) >= NODE_AHEAD_BYTES) {
+		node->held = true;
+		return -EAGAIN;
+	}
+	text_add(&node->came, data, size);
+	if (node->session->step == NULL)
+		session_continue(node->session, step);
+	return 0;
+}
+
+static void on_end(struct overlay_call *call, int err) {
+	struct node_call *node = (struct node_call *)call;
+
+	node->ended = true;
+	node->err = node->came.failed ? -ENOMEM : err;
+	if (node->session->step == NULL)
+		session_continue(node->session, step);
+}
+
+// The line for the other node, of a command that it will answer.
+static bool compose(struct session *session, const char *rest, struct text *line) {
+	char copy[CLIENT_LINE_BYTES_MAX], quoted[QUOTED_BYTES];
+	const char *inner = "";
+	enum verb verb;
+
+	snprintf(copy, sizeof(copy), "%s", rest);
+	verb = command_parse(copy, &inner);
+	if (!commands[verb].remote) {
+		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
+		session_fail(
+			session,
+			"another node answers PEERS, LINKS, HEALTH, EVENTS, COMMS, WHY, "
+			"PING, COUNTERS and STATUS, not %s",
+			quoted
+		);
+		return false;
+	}
+	remote_line(session, rest, line);
+	if (!line->failed)
+		return true;
+	session_fail(session, "out of memory");
+	return false;
+}
+
+static void begin(struct session *session, const struct ras_peer *peer, const struct text *line) {
+	struct node_call *node = calloc(1, sizeof(*node));
+	int err;
+
+	if (!session_begin(session, NULL, drop, node))
+		return;
+	node->session = session;
+	node->call.piece = on_piece;
+	node->call.ended = on_end;
+	names_record(peer->record, node->name);
+	err = overlay_call_start(
+		session->server->overlay, peer->record->id, text_front(line),
+		session_timeout_ns(session, NODE_TIMEOUT_NS), &node->call
+	);
+	if (err == 0)
+		return;
+	node->ended = true;
+	session_fail(session, "%s %s", node->name, words_of(err));
+	session_end(session);
+}
+
+void answer_node(struct session *session, const char *rest) {
+	struct text line = {0};
+	struct ras_peer peer;
+	bool is_report;
+
+	if (!names_first(session, &rest, &peer) || !compose(session, rest, &line)) {
+		text_fini(&line);
+		return;
+	}
+	is_report = strcasecmp(rest, commands[VERB_STATUS].name) == 0 ||
+		    strcasecmp(rest, commands[VERB_VERBOSE_STATUS].name) == 0;
+	if (session_may_ask(session)) {
+		begin(session, &peer, &line);
+		// A report has no other end.
+		session->closing = is_report;
+	}
+	text_fini(&line);
+}

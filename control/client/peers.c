@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PEERS [state]: the table of peers. Rows are said in steps; a peer that is forgotten meanwhile is
+// left out.
+#include "answers.h"
+#include "listing.h"
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+#include "show.h"
+
+#include <lib/escape.h>
+#include <lib/suggestion.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define QUOTED_BYTES 96
+
+struct peers {
+	struct listing listing;
+	struct roll_row *rows;
+};
+
+static const enum ras_state states[] = {
+	RAS_ALIVE, RAS_SUSPECT, RAS_UNREACHABLE, RAS_DEAD, RAS_LEFT,
+};
+#define STATE_COUNT (sizeof(states) / sizeof(states[0]))
+
+static void drop(void *work) {
+	struct peers *peers = work;
+
+	free(peers->rows);
+	free(peers);
+}
+
+static void say_head(struct session *session, void *work) {
+	struct ras_view view;
+
+	(void)work;
+	ras_view(session_ras(session), &view);
+	text_print(
+		&session->out,
+		"%u alive (%u suspect, %u unreachable), %u dead, %u left; view %" PRIu64
+		" %016" PRIx64 "%s\n\n%-22s %-11s %-12s %-11s %-5s %s\n",
+		view.alive, view.suspect, view.unreachable, view.dead, view.left, view.number,
+		view.digest, view.joined ? "" : "; not joined yet", "NODE", "STATE", "FOR", "CAUSE",
+		"NOTE", "ADDRESS"
+	);
+}
+
+static void say_row(struct session *session, void *work, uint32_t n) {
+	const struct ras *ras = session_ras(session);
+	struct peers *peers = work;
+	char name[NAMES_TEXT_BYTES], shown[SHOW_BYTES], age[SHOW_BYTES], where[SHOW_BYTES];
+	char address[SOCK_ADDR_TEXT_BYTES];
+	const char *note = "";
+	struct ras_peer peer;
+
+	if (!roll_peer(ras, &peers->rows[n], &peer))
+		return;
+	names_record(peer.record, name);
+	show_cell(name, 22, shown);
+	show_duration(roll_age_ns(session, peer.since_ns), age);
+	sock_addr_format(&peer.record->address, address);
+	show_cell(address, 34, where);
+	if (peer.maint)
+		note = "maint";
+	else if (peer.sole)
+		note = "sole";
+	else if (peer.record->id == ras_self_id(ras))
+		note = "self";
+	text_print(
+		&session->out, "%-22s %-11s %-12s %-11s %-5s %s\n", shown,
+		ras_state_name(peer.state), age,
+		peer.cause == RAS_CAUSE_NONE ? "-" : ras_cause_name(peer.cause), note, where
+	);
+}
+
+static json_t *facts(struct session *session, void *work) {
+	struct ras_view view;
+	char digest[32];
+
+	(void)work;
+	ras_view(session_ras(session), &view);
+	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view.digest);
+	return json_pack(
+		"{s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i}", "view", (json_int_t)view.number, "digest",
+		digest, "joined", view.joined, "brake", view.brake, "alive", (int)view.alive,
+		"suspect", (int)view.suspect, "unreachable", (int)view.unreachable, "dead",
+		(int)view.dead, "left", (int)view.left
+	);
+}
+
+static json_t *row_json(struct session *session, void *work, uint32_t n) {
+	struct peers *peers = work;
+	struct ras_peer peer;
+
+	if (!roll_peer(session_ras(session), &peers->rows[n], &peer))
+		return json_null();
+	return roll_json(session, &peer);
+}
+
+static const struct listing_ops ops = {
+	.key = "peers", .facts = facts, .head = say_head, .row = say_row, .row_json = row_json};
+
+static bool is_in_state(const struct ras_peer *peer, const void *ctx) {
+	return peer->state == *(const enum ras_state *)ctx;
+}
+
+static bool
+read_state(struct session *session, const char *rest, const enum ras_state **ret_state) {
+	struct suggestion suggestion;
+	char quoted[QUOTED_BYTES];
+
+	suggestion_init(&suggestion, rest);
+	for (size_t n = 0; n < STATE_COUNT; n++) {
+		const char *name = ras_state_name(states[n]);
+
+		if (strcasecmp(rest, name) == 0) {
+			*ret_state = &states[n];
+			return true;
+		}
+		suggestion_add(&suggestion, name, strlen(name));
+	}
+	escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
+	session_fail(session, "%s is no state, %s", quoted, suggestion_text(&suggestion));
+	return false;
+}
+
+void answer_peers(struct session *session, const char *rest) {
+	const enum ras_state *state = NULL;
+	struct peers *peers;
+
+	if (*rest != '\0' && !read_state(session, rest, &state))
+		return;
+	peers = calloc(1, sizeof(*peers));
+	if (!session_begin(session, listing_step, drop, peers))
+		return;
+	peers->listing.ops = &ops;
+	if (roll_call(
+		    session_ras(session), state != NULL ? is_in_state : NULL, state, &peers->rows,
+		    &peers->listing.count
+	    ) < 0) {
+		session_end(session);
+		session_fail(session, "out of memory");
+	}
+}

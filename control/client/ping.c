@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PING node: an echo over the relay, there and back over the links.
+#include "answers.h"
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+#include "show.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PING_TIMEOUT_NS (5 * RAS_NS_PER_SEC)
+
+struct ping {
+	struct overlay_ping echo;
+	struct session *session;
+	bool ended;
+	struct ras_relay_report report;
+};
+
+static void drop(void *work) {
+	struct ping *ping = work;
+
+	if (!ping->ended)
+		overlay_ping_cancel(&ping->echo);
+	free(ping);
+}
+
+static void say_failure(struct session *session, const struct ras_relay_report *report) {
+	char name[NAMES_TEXT_BYTES], refuser[NAMES_TEXT_BYTES], waited[SHOW_BYTES];
+
+	names_id(session_ras(session), report->destination, name);
+	show_duration(report->round_trip_ns, waited);
+	if (report->refuser == 0) {
+		session_fail(
+			session, "%s did not answer: %s, %u tries in %s", name,
+			ras_relay_reason_name(report->reason), report->tries, waited
+		);
+		return;
+	}
+	names_id(session_ras(session), report->refuser, refuser);
+	session_fail(
+		session, "%s was not reached: %s says %s after %u hops, %u tries in %s", name,
+		refuser, ras_relay_reason_name(report->reason), report->hops, report->tries, waited
+	);
+}
+
+static bool step(struct session *session) {
+	const struct ping *ping = session->work;
+	const struct ras_relay_report *report = &ping->report;
+	char name[NAMES_TEXT_BYTES], took[SHOW_BYTES];
+
+	if (report->outcome != RAS_RELAY_OUTCOME_DELIVERED) {
+		say_failure(session, report);
+		return true;
+	}
+	names_id(session_ras(session), report->destination, name);
+	if (session->json) {
+		session_json(
+			session, json_pack(
+					 "{s:o,s:I,s:i,s:i}", "node", roll_name_json(name),
+					 "round_trip_ns", (json_int_t)report->round_trip_ns, "hops",
+					 (int)report->hops, "tries", (int)report->tries
+				 )
+		);
+		return true;
+	}
+	show_duration(report->round_trip_ns, took);
+	text_print(
+		&session->out, "%s answers: %s there and back, %u hop%s%s\n", name, took,
+		report->hops, report->hops == 1 ? "" : "s", report->tries > 1 ? ", tried again" : ""
+	);
+	session_ok(session);
+	return true;
+}
+
+static void on_end(struct overlay_ping *echo, const struct ras_relay_report *report) {
+	struct ping *ping = (struct ping *)echo;
+
+	ping->ended = true;
+	ping->report = *report;
+	session_continue(ping->session, step);
+}
+
+static void fail_start(struct session *session, const struct ras_peer *peer, int err) {
+	char name[NAMES_TEXT_BYTES];
+
+	names_record(peer->record, name);
+	if (err == -EHOSTDOWN)
+		session_fail(
+			session, "%s is %s: there is nobody to answer, WHY %s tells more", name,
+			ras_state_name(peer->state), name
+		);
+	else if (err == -EAGAIN)
+		session_fail(session, "too much is on its way already, try again");
+	else
+		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
+}
+
+void answer_ping(struct session *session, const char *rest) {
+	struct ras_peer peer;
+	struct ping *ping;
+	int err;
+
+	if (!names_only(session, rest, &peer) || !session_may_ask(session))
+		return;
+	ping = calloc(1, sizeof(*ping));
+	if (!session_begin(session, NULL, drop, ping))
+		return;
+	ping->session = session;
+	ping->echo.ended = on_end;
+	err = overlay_ping_start(
+		session->server->overlay, peer.record->id,
+		session_timeout_ns(session, PING_TIMEOUT_NS), &ping->echo
+	);
+	if (err == 0)
+		return;
+	ping->ended = true;
+	session_end(session);
+	fail_start(session, &peer, err);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "remote.h"
+
+#include "server.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/parse.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REMOTE_NODES_MAX 16 // questions answered at once
+
+struct served {
+	struct session session;
+	struct overlay_served *asked;
+	struct loop_job job;
+	struct served *next;
+};
+
+void remote_line(const struct session *session, const char *command, struct text *line) {
+	const char *format = session->json ? "json" : "text";
+
+	if (session->timeout_s == SESSION_TIMEOUT_UNSET)
+		text_print(line, "%s - %s", format, command);
+	else
+		text_print(line, "%s %u %s", format, session->timeout_s, command);
+	text_add(line, "", 1);
+}
+
+static bool read_head(struct session *session, const char **line) {
+	char word[32];
+	uint64_t seconds;
+
+	if (!command_word(line, word, sizeof(word)))
+		return false;
+	session->json = strcmp(word, "json") == 0;
+	if (!session->json && strcmp(word, "text") != 0)
+		return false;
+	if (!command_word(line, word, sizeof(word)))
+		return false;
+	if (strcmp(word, "-") == 0)
+		return true;
+	if (parse_u64(word, strlen(word), 0, INT_MAX, NULL, &seconds) < 0)
+		return false;
+	session->timeout_s = (uint32_t)seconds;
+	return true;
+}
+
+static void unlink_served(struct served *served) {
+	struct served **place = &served->session.server->served;
+
+	while (*place != served)
+		place = &(*place)->next;
+	*place = served->next;
+}
+
+static void end(struct served *served, int err) {
+	struct client_server *server = served->session.server;
+
+	unlink_served(served);
+	loop_undefer(server->loop, &served->job);
+	session_fini(&served->session);
+	overlay_served_end(served->asked, err);
+	free(served);
+}
+
+static void wake(struct session *session) {
+	struct served *served = (struct served *)session;
+
+	loop_defer(session->server->loop, &served->job);
+}
+
+// One step a turn, as for a client on a socket.
+static void run(struct loop_job *job) {
+	struct served *served = container_of(job, struct served, job);
+	struct session *session = &served->session;
+	int err = 0;
+
+	session_step(session);
+	if (text_size(&session->out) > 0)
+		err = overlay_served_write(
+			served->asked, text_front(&session->out), text_size(&session->out)
+		);
+	text_take(&session->out, text_size(&session->out));
+	if (err == 0 && session->out.failed)
+		err = -ENOMEM;
+	if (err < 0 || !session->busy)
+		end(served, err);
+	else if (session->step != NULL)
+		wake(session);
+}
+
+static uint32_t count_served(const struct client_server *server) {
+	uint32_t count = 0;
+
+	for (const struct served *served = server->served; served != NULL; served = served->next)
+		count++;
+	return count;
+}
+
+void client_serve(void *ctx, struct overlay_served *asked, const char *line) {
+	struct client_server *server = ctx;
+	char copy[CLIENT_LINE_BYTES_MAX];
+	struct served *served;
+
+	if (count_served(server) >= REMOTE_NODES_MAX) {
+		overlay_served_end(asked, -EAGAIN);
+		return;
+	}
+	served = calloc(1, sizeof(*served));
+	if (served == NULL) {
+		overlay_served_end(asked, -ENOMEM);
+		return;
+	}
+	session_init(&served->session, server);
+	served->session.remote = true;
+	served->session.uid = SESSION_REMOTE_UID;
+	served->session.wake = wake;
+	served->asked = asked;
+	served->job.run = run;
+	served->next = server->served;
+	server->served = served;
+	server->counters.remote_served++;
+	if (!read_head(&served->session, &line) || strlen(line) >= sizeof(copy)) {
+		end(served, -EBADMSG);
+		return;
+	}
+	snprintf(copy, sizeof(copy), "%s", line);
+	session_line(&served->session, copy);
+	wake(&served->session);
+}
+
+void remote_stop(struct client_server *server) {
+	while (server->served != NULL)
+		end(server->served, -ECANCELED);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Questions of other nodes, answered by the same commands: "text|json timeout command".
+#pragma once
+
+#include "session.h"
+
+struct served;
+
+// A session's own settings and a command, terminated, as another node reads it.
+void remote_line(const struct session *session, const char *command, struct text *line);
+// Every question under way is ended.
+void remote_stop(struct client_server *server);

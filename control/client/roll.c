@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "roll.h"
+
+#include "finding.h"
+#include "names.h"
+#include "server.h"
+#include "show.h"
+
+#include <lib/escape.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+// While sorting; the record is valid for as long as nothing is fed to the core.
+struct entry {
+	const struct ras_record *record;
+	uint32_t slot;
+	uint32_t weight;
+};
+
+static const uint32_t weights[] = {
+	[RAS_DEAD] = 0,	 [RAS_UNREACHABLE] = 1, [RAS_SUSPECT] = 2,
+	[RAS_ALIVE] = 3, [RAS_LEFT] = 4,	[RAS_UNKNOWN] = 5,
+};
+
+static int compare(const void *left, const void *right) {
+	const struct entry *a = left;
+	const struct entry *b = right;
+	size_t shared;
+	int order;
+
+	if (a->weight != b->weight)
+		return a->weight < b->weight ? -1 : 1;
+	shared = a->record->name_length < b->record->name_length ? a->record->name_length
+								 : b->record->name_length;
+	order = memcmp(a->record->name, b->record->name, shared);
+	if (order != 0)
+		return order;
+	return (int)a->record->name_length - (int)b->record->name_length;
+}
+
+int roll_call(
+	const struct ras *ras,
+	roll_keep_fn *keep,
+	const void *ctx,
+	struct roll_row **ret_rows,
+	uint32_t *ret_count
+) {
+	struct entry *entries;
+	struct roll_row *rows;
+	struct ras_peer peer;
+	struct ras_view view;
+	uint32_t count = 0;
+
+	ras_view(ras, &view);
+	entries = calloc((size_t)view.slots_max + 1, sizeof(*entries));
+	rows = calloc((size_t)view.slots_max + 1, sizeof(*rows));
+	if (entries == NULL || rows == NULL) {
+		free(entries);
+		free(rows);
+		return -ENOMEM;
+	}
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) == 0 && (keep == NULL || keep(&peer, ctx)))
+			entries[count++] = (struct entry){peer.record, slot, weights[peer.state]};
+	}
+	qsort(entries, count, sizeof(*entries), compare);
+	for (uint32_t n = 0; n < count; n++)
+		rows[n] = (struct roll_row){entries[n].record->id, entries[n].slot};
+	free(entries);
+	*ret_rows = rows;
+	*ret_count = count;
+	return 0;
+}
+
+bool roll_peer(const struct ras *ras, const struct roll_row *row, struct ras_peer *ret_peer) {
+	struct ras_peer peer;
+
+	if (ras_peer_at(ras, row->slot, &peer) < 0 || peer.record->id != row->id)
+		return false;
+	*ret_peer = peer;
+	return true;
+}
+
+uint64_t roll_age_ns(struct session *session, uint64_t since_ns) {
+	uint64_t now_ns = overlay_now_ns(session->server->overlay);
+
+	return now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
+json_t *roll_time_json(struct session *session, uint64_t at_ns) {
+	char text[SHOW_BYTES];
+
+	show_time(overlay_realtime_ns(session->server->overlay, at_ns), text);
+	return json_string(text);
+}
+
+// Names come from other agents; what is not UTF-8 is shown as an error shows it.
+json_t *roll_name_json(const char *name) {
+	char quoted[4 * CLIENT_LINE_BYTES_MAX];
+	json_t *string = json_string(name);
+
+	if (string != NULL)
+		return string;
+	escape_quote(name, strlen(name), quoted, sizeof(quoted));
+	return json_string(quoted);
+}
+
+static json_t *observers_json(const struct ras *ras, const struct ras_peer *peer) {
+	json_t *array = json_array();
+	char name[NAMES_TEXT_BYTES];
+
+	for (uint32_t n = 0; n < peer->observer_count && n < RAS_OBSERVERS_MAX; n++) {
+		names_id(ras, peer->observers[n], name);
+		json_array_append_new(array, roll_name_json(name));
+	}
+	return array;
+}
+
+json_t *roll_json(struct session *session, const struct ras_peer *peer) {
+	const struct ras *ras = session_ras(session);
+	struct ras_peer_info info;
+	char address[SOCK_ADDR_TEXT_BYTES];
+	struct finding finding;
+
+	ras_record_info(peer->record, &info);
+	finding_of(peer, &finding);
+	sock_addr_format(&peer->record->address, address);
+	return json_pack(
+		"{s:o,s:s,s:s,s:b,s:b,s:b,s:o,s:f,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",
+		roll_name_json(info.name), "state", ras_state_name(peer->state), "cause",
+		ras_cause_name(peer->cause), "sole", peer->sole, "maint", peer->maint, "self",
+		peer->record->id == ras_self_id(ras), "since",
+		roll_time_json(session, peer->since_ns), "for_s",
+		(double)roll_age_ns(session, peer->since_ns) / (double)RAS_NS_PER_SEC, "start",
+		(json_int_t)ras_incarnation_start(peer->incarnation), "refutations",
+		(json_int_t)(peer->incarnation & RAS_REFUTATIONS_MAX), "observers",
+		observers_json(ras, peer), "address", address, "host", roll_name_json(info.host),
+		"pid", (int)info.pid, "version", roll_name_json(info.version), "verdict",
+		finding.verdict, "devices", (int)info.device_count
+	);
+}

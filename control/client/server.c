@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "server.h"
+
+#include "connection.h"
+#include "listen.h"
+#include "remote.h"
+
+#include <lib/container.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void client_config_init(struct client_config *config) {
+	*config = (struct client_config){
+		.socket_mode = 0666,
+		.clients_max = 64,
+		.idle_ns = 300 * RAS_NS_PER_SEC,
+		.drain_ns = 10 * RAS_NS_PER_SEC,
+		.asks_per_s = 5,
+		.asks_burst = 10,
+		.version = "",
+		.cluster = "",
+	};
+}
+
+// Inside the core's call: only remembers that there is something to tell.
+static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
+	struct client_server *server =
+		container_of(listener, struct client_server, monitors.listener);
+
+	(void)event;
+	loop_defer(server->loop, &server->monitors.job);
+}
+
+static void tell_monitors(struct loop_job *job) {
+	struct client_server *server = container_of(job, struct client_server, monitors.job);
+	struct connection *connection = server->connections;
+
+	for (; connection != NULL; connection = connection->next)
+		connection_news(connection);
+}
+
+static int copy_text(const char *text, char **ret_copy) {
+	*ret_copy = text != NULL ? strdup(text) : NULL;
+	return text != NULL && *ret_copy == NULL ? -ENOMEM : 0;
+}
+
+static int start(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]) {
+	const struct client_config *config = &server->config;
+	int err;
+
+	if (copy_text(config->socket_path, &server->socket_path) < 0 ||
+	    copy_text(config->version, &server->version) < 0 ||
+	    copy_text(config->cluster, &server->cluster) < 0)
+		return -ENOMEM;
+	server->config.socket_path = server->socket_path;
+	server->config.version = server->version;
+	server->config.cluster = server->cluster;
+	if (config->listen.family != SOCK_ADDR_NONE) {
+		err = listen_tcp(server, detail);
+		if (err < 0)
+			return err;
+	}
+	return server->socket_path != NULL ? listen_local(server, detail) : 0;
+}
+
+int client_server_create(
+	struct loop *loop,
+	const struct client_config *config,
+	struct overlay *overlay,
+	char ret_detail[static CLIENT_DETAIL_BYTES],
+	struct client_server **ret_server
+) {
+	struct client_server *server = calloc(1, sizeof(*server));
+	int err;
+
+	ret_detail[0] = '\0';
+	if (server == NULL)
+		return -ENOMEM;
+	server->loop = loop;
+	server->overlay = overlay;
+	server->config = *config;
+	server->tcp.source.fd = -1;
+	server->local.source.fd = -1;
+	server->monitors.listener.event = on_event;
+	server->monitors.job.run = tell_monitors;
+	rate_init(&server->rate, config->asks_per_s, config->asks_burst);
+	overlay_listen(overlay, &server->monitors.listener);
+	overlay_server(overlay, client_serve, server);
+	err = start(server, ret_detail);
+	if (err < 0) {
+		if (ret_detail[0] == '\0')
+			snprintf(ret_detail, CLIENT_DETAIL_BYTES, "%s", strerrordesc_np(-err));
+		client_server_destroy(server);
+		return err;
+	}
+	*ret_server = server;
+	return 0;
+}
+
+struct client_server *client_server_destroy(struct client_server *server) {
+	if (server == NULL)
+		return NULL;
+	overlay_server(server->overlay, NULL, NULL);
+	overlay_unlisten(server->overlay, &server->monitors.listener);
+	loop_undefer(server->loop, &server->monitors.job);
+	remote_stop(server);
+	while (server->connections != NULL)
+		connection_close(server->connections);
+	listen_stop(server);
+	free(server->socket_path);
+	free(server->version);
+	free(server->cluster);
+	free(server);
+	return NULL;
+}
+
+struct sock_addr client_server_address(const struct client_server *server) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+	struct sock_addr address = {0};
+
+	if (server->tcp.source.fd >= 0 &&
+	    getsockname(server->tcp.source.fd, (struct sockaddr *)&storage, &length) == 0)
+		(void)sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &address);
+	return address;
+}
+
+const struct client_counters *client_counters(const struct client_server *server) {
+	return &server->counters;
+}

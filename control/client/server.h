@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the sessions of one server share. Owned by server.c.
+#pragma once
+
+#include "monitor.h"
+#include "rate.h"
+#include "session.h"
+
+#include <control/loop.h>
+
+struct connection;
+
+struct client_listener {
+	struct loop_source source;
+	struct client_server *server;
+	bool local; // the Unix socket
+};
+
+struct client_server {
+	struct loop *loop;
+	struct overlay *overlay;
+	struct client_config config;
+	struct client_counters counters;
+	char *socket_path;
+	char *version;
+	char *cluster;
+	uint64_t socket_device, socket_inode; // of what is ours to unlink
+	struct client_listener tcp, local;
+	struct loop_timer accept_again;
+	struct rate rate;
+	struct monitors monitors;
+	struct connection *connections;
+	struct served *served; // questions of other nodes under way
+};

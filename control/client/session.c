@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "session.h"
+
+#include "answers.h"
+#include "server.h"
+
+#include <lib/escape.h>
+#include <lib/must.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUOTED_BYTES 96
+#define ERROR_BYTES 1536 // a line and what is said of it
+
+static answer_fn *const answers[VERB_COUNT] = {
+	[VERB_CLIENT_PROTOCOL] = answer_client_protocol,
+	[VERB_TIMEOUT] = answer_timeout,
+	[VERB_SET_FORMAT] = answer_set_format,
+	[VERB_STATUS] = answer_status,
+	[VERB_VERBOSE_STATUS] = answer_status,
+	[VERB_MONITOR] = answer_monitor,
+	[VERB_PEERS] = answer_peers,
+	[VERB_LINKS] = answer_links,
+	[VERB_HEALTH] = answer_health,
+	[VERB_EVENTS] = answer_events,
+	[VERB_COMMS] = answer_comms,
+	[VERB_WHY] = answer_why,
+	[VERB_PING] = answer_ping,
+	[VERB_COUNTERS] = answer_counters,
+	[VERB_NODE] = answer_node,
+	[VERB_REPORT] = answer_report,
+	[VERB_MAINT] = answer_maint,
+	[VERB_FORGET] = answer_forget,
+	[VERB_LOG] = answer_log,
+};
+
+void session_init(struct session *session, struct client_server *server) {
+	*session = (struct session
+	){.server = server, .uid = SESSION_NO_UID, .timeout_s = SESSION_TIMEOUT_UNSET};
+}
+
+void session_fini(struct session *session) {
+	session_end(session);
+	text_fini(&session->out);
+}
+
+const struct ras *session_ras(const struct session *session) {
+	return overlay_ras(session->server->overlay);
+}
+
+// The rights of who asks were settled when it connected.
+static bool is_allowed(struct session *session, const struct command *command) {
+	const struct client_config *config = &session->server->config;
+	char group[48] = "";
+
+	if (session->remote && !command->remote) {
+		session_fail(session, "%s is not answered to other nodes", command->name);
+		return false;
+	}
+	if (!command->changes || session->privileged)
+		return true;
+	session->server->counters.lines_denied++;
+	if (config->has_group)
+		snprintf(group, sizeof(group), " or to members of group %u", config->group);
+	if (session->uid == SESSION_NO_UID)
+		session_fail(
+			session, "%s is for the Unix socket only: TCP does not say who you are",
+			command->name
+		);
+	else
+		session_fail(
+			session, "%s is allowed to root, to the agent's own user%s; you are uid %u",
+			command->name, group, session->uid
+		);
+	return false;
+}
+
+void session_line(struct session *session, char *line) {
+	struct client_counters *counters = &session->server->counters;
+	const struct command *command;
+	const char *rest = "";
+	char quoted[QUOTED_BYTES];
+
+	must(!session->busy);
+	counters->lines++;
+	session->verb = command_parse(line, &rest);
+	command = &commands[session->verb];
+	if (session->verb == VERB_UNKNOWN) {
+		counters->lines_unknown++;
+		text_print(&session->out, "ERROR: Unknown command %s\n", line);
+		return;
+	}
+	if (!is_allowed(session, command))
+		return;
+	if (command->arguments == NULL && *rest != '\0') {
+		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
+		session_fail(session, "%s takes nothing after it, not %s", command->name, quoted);
+		return;
+	}
+	answers[session->verb](session, rest);
+}
+
+void session_step(struct session *session) {
+	if (session->busy && session->step != NULL && session->step(session))
+		session_end(session);
+}
+
+void session_ok(struct session *session) {
+	if (session->json)
+		text_print(&session->out, "{\"ok\":true}\n");
+	else
+		text_print(&session->out, "OK\n");
+}
+
+void session_fail(struct session *session, const char *format, ...) {
+	char text[ERROR_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (session->json)
+		session_json(session, json_pack("{s:s}", "error", text));
+	else
+		text_print(&session->out, "ERROR: %s\n", text);
+}
+
+void session_json(struct session *session, json_t *object) {
+	text_json(&session->out, object);
+	text_add(&session->out, "\n", 1);
+}
+
+bool session_begin(
+	struct session *session, session_step_fn *step, session_drop_fn *drop, void *work
+) {
+	must(!session->busy);
+	if (work == NULL) {
+		session_fail(session, "out of memory");
+		return false;
+	}
+	session->busy = true;
+	session->step = step;
+	session->drop = drop;
+	session->work = work;
+	return true;
+}
+
+void session_continue(struct session *session, session_step_fn *step) {
+	must(session->busy);
+	session->step = step;
+	session->wake(session);
+}
+
+void session_end(struct session *session) {
+	if (session->drop != NULL)
+		session->drop(session->work);
+	session->busy = false;
+	session->step = NULL;
+	session->drop = NULL;
+	session->work = NULL;
+}
+
+bool session_may_ask(struct session *session) {
+	struct client_server *server = session->server;
+
+	if (rate_allows(&server->rate, session->uid, loop_now_ns(server->loop)))
+		return true;
+	server->counters.asks_refused++;
+	session_fail(
+		session, "too many questions to other nodes: %u a second are allowed, try again",
+		server->config.asks_per_s
+	);
+	return false;
+}
+
+uint64_t session_timeout_ns(const struct session *session, uint64_t unset_ns) {
+	if (session->timeout_s == SESSION_TIMEOUT_UNSET)
+		return unset_ns;
+	if (session->timeout_s == 0)
+		return RAS_COLLECT_TIMEOUT_MAX_NS;
+	return session->timeout_s * RAS_NS_PER_SEC;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "show.h"
+
+#include <lib/must.h>
+#include <ras/types.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct unit {
+	uint64_t size;
+	const char *name;
+};
+
+static const struct unit times[] = {
+	{86400 * RAS_NS_PER_SEC, "d"},
+	{3600 * RAS_NS_PER_SEC, "h"},
+	{60 * RAS_NS_PER_SEC, "min"},
+	{RAS_NS_PER_SEC, "s"},
+	{RAS_NS_PER_MS, "ms"},
+	{1000, "us"},
+	{1, "ns"},
+};
+#define TIME_COUNT (sizeof(times) / sizeof(times[0]))
+#define SECONDS 3 // the place of "s"
+
+void show_duration(uint64_t duration_ns, char text[static SHOW_BYTES]) {
+	size_t n = 0;
+
+	while (n + 1 < TIME_COUNT && duration_ns < times[n].size)
+		n++;
+	if (n < SECONDS && duration_ns % times[n].size >= times[n + 1].size)
+		snprintf(
+			text, SHOW_BYTES, "%" PRIu64 " %s %" PRIu64 " %s",
+			duration_ns / times[n].size, times[n].name,
+			duration_ns % times[n].size / times[n + 1].size, times[n + 1].name
+		);
+	else if (n >= SECONDS && n + 1 < TIME_COUNT && duration_ns < 10 * times[n].size)
+		snprintf(
+			text, SHOW_BYTES, "%" PRIu64 ".%" PRIu64 " %s", duration_ns / times[n].size,
+			duration_ns % times[n].size / (times[n].size / 10), times[n].name
+		);
+	else
+		snprintf(
+			text, SHOW_BYTES, "%" PRIu64 " %s", duration_ns / times[n].size,
+			times[n].name
+		);
+}
+
+void show_bytes(uint64_t bytes, char text[static SHOW_BYTES]) {
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	uint64_t scale = 1;
+	size_t n = 0;
+
+	for (uint64_t left = bytes; left >= 1024; left /= 1024, n++)
+		scale *= 1024;
+	if (n > 0 && bytes / scale < 10)
+		snprintf(
+			text, SHOW_BYTES, "%" PRIu64 ".%" PRIu64 " %s", bytes / scale,
+			bytes % scale / (scale / 10), units[n]
+		);
+	else
+		snprintf(text, SHOW_BYTES, "%" PRIu64 " %s", bytes / scale, units[n]);
+}
+
+// Rounds down, also before 1970.
+static time_t seconds_of(int64_t realtime_ns, int64_t *ret_rest_ns) {
+	int64_t second = (int64_t)RAS_NS_PER_SEC;
+	int64_t rest = realtime_ns % second;
+
+	if (rest < 0)
+		rest += second;
+	*ret_rest_ns = rest;
+	return (time_t)((realtime_ns - rest) / second);
+}
+
+void show_time(int64_t realtime_ns, char text[static SHOW_BYTES]) {
+	int64_t rest_ns;
+	time_t seconds = seconds_of(realtime_ns, &rest_ns);
+	struct tm parts;
+	size_t used;
+
+	gmtime_r(&seconds, &parts);
+	used = strftime(text, SHOW_BYTES, "%Y-%m-%dT%H:%M:%S", &parts);
+	snprintf(text + used, SHOW_BYTES - used, ".%03dZ", (int)(rest_ns / 1000000));
+}
+
+void show_local_time(int64_t realtime_ns, char text[static SHOW_BYTES]) {
+	int64_t rest_ns;
+	time_t seconds = seconds_of(realtime_ns, &rest_ns);
+	struct tm parts;
+
+	localtime_r(&seconds, &parts);
+	strftime(text, SHOW_BYTES, "%Y-%m-%d %H:%M:%S", &parts);
+}
+
+void show_cell(const char *value, size_t width, char text[static SHOW_BYTES]) {
+	must(width > 0 && width < SHOW_BYTES);
+	snprintf(text, width + 1, "%s", value);
+	if (strlen(value) > width)
+		text[width - 1] = '~';
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "status.h"
+
+#include "answers.h"
+#include "server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTLIER_COUNT_MAX 10
+#define OUTLIER_PERCENT 25
+#define OUTLIER_VERBOSE_PERCENT 50
+
+static void drop(void *work) {
+	struct status *status = work;
+
+	if (status->asked)
+		overlay_forget_question(&status->question);
+	if (status->answer != NULL)
+		overlay_answer_put(status->answer);
+	comm_table_fini(&status->comms);
+	free(status);
+}
+
+static bool step(struct session *session) {
+	status_phase_fn *const *phases = session->json ? status_json_phases : status_text_phases;
+	struct status *status = session->work;
+
+	while (phases[status->phase] != NULL && text_size(&session->out) < SESSION_STEP_BYTES) {
+		if (!phases[status->phase](session, status))
+			return false;
+		status->phase++;
+		status->comm = 0;
+		status->rank = 0;
+	}
+	return phases[status->phase] == NULL;
+}
+
+static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
+	struct status *status = (struct status *)question;
+
+	status->asked = false;
+	status->err = answer->err;
+	if (answer->err < 0)
+		overlay_answer_put(answer);
+	else
+		status->answer = answer;
+	session_continue(status->session, step);
+}
+
+bool status_node_answered(const struct status *status, uint64_t node) {
+	const struct ras_collective_result *result = &status->answer->result;
+	uint32_t low = 0, high = result->missing_count;
+	struct ras_peer peer;
+
+	if (node == 0 || ras_peer_find(session_ras(status->session), node, &peer) < 0)
+		return false;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (result->missing[middle].id == node)
+			return false;
+		if (result->missing[middle].id < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return peer.state != RAS_LEFT;
+}
+
+double status_seconds(const struct status *status) {
+	if (status->answer == NULL)
+		return 0;
+	return (double)status->answer->result.elapsed_ns / (double)RAS_NS_PER_SEC;
+}
+
+uint32_t status_timeouts(const struct status *status) {
+	if (status->answer == NULL)
+		return 0;
+	return status->answer->result.legs_timed_out + status->answer->result.legs_lost;
+}
+
+const char *status_trouble(const struct status *status) {
+	switch (status->err) {
+	case 0:
+		return NULL;
+	case -EAGAIN:
+		return "this agent is not a member of a ring yet, or is leaving it";
+	case -EBUSY:
+		return "as many questions to all agents are on their way as may be, try again";
+	case -ECANCELED:
+		return "this agent is leaving";
+	default:
+		return strerrordesc_np(-status->err);
+	}
+}
+
+bool status_is_outlier(const struct status *status, uint32_t count, uint32_t total) {
+	if (count == 1)
+		return true;
+	if (status->verbose)
+		return (uint64_t)count * 100 < (uint64_t)total * OUTLIER_VERBOSE_PERCENT;
+	return count <= OUTLIER_COUNT_MAX &&
+	       (uint64_t)count * 100 <= (uint64_t)total * OUTLIER_PERCENT;
+}
+
+void answer_status(struct session *session, const char *rest) {
+	struct status *status;
+
+	(void)rest;
+	// The end of a report is the end of the connection, whatever comes of it.
+	session->closing = true;
+	session->monitor = 0;
+	if (!session_may_ask(session))
+		return;
+	status = calloc(1, sizeof(*status));
+	if (!session_begin(session, NULL, drop, status))
+		return;
+	session->server->counters.reports++;
+	status->session = session;
+	status->verbose = session->verb == VERB_VERBOSE_STATUS;
+	status->question.answered = on_answer;
+	if (!session->json)
+		status_say_banner(session);
+	status->err = overlay_ask_all(
+		session->server->overlay, RAS_COLLECT_COMMS, session_timeout_ns(session, 0),
+		&status->question
+	);
+	status->asked = status->err == 0;
+	if (!status->asked)
+		session->step = step; // says why, and what is known without the others
+}

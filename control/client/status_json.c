@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report as NCCL's JSON: its keys in its order, its indentation, and "tocsin" beside them.
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+#include "show.h"
+#include "status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool summarise(struct session *session, struct status *status) {
+	(void)session;
+	return comm_table_build(status);
+}
+
+static bool put_head(struct session *session, struct status *status) {
+	struct overlay *overlay = session->server->overlay;
+	char when[SHOW_BYTES];
+
+	show_local_time(overlay_realtime_ns(overlay, overlay_now_ns(overlay)), when);
+	text_print(&session->out, "{\n  \"nccl_version\": ");
+	text_json(&session->out, json_sprintf("tocsin %s", session->server->version));
+	text_print(
+		&session->out,
+		",\n  \"cuda_runtime_version\": -1,\n  \"cuda_driver_version\": -1,\n"
+		"  \"timestamp\": \"%s\",\n  \"communicators_count\": %u,\n"
+		"  \"communicators\": [%s",
+		when, status->comms.count, status->comms.count > 0 ? "\n" : ""
+	);
+	return true;
+}
+
+static void put_comm_head(struct text *out, const struct ras_merged_comm *comm) {
+	text_print(
+		out,
+		"    {\n      \"hash\": \"0x%" PRIx64 "\",\n"
+		"      \"secondary_hash\": \"0x%" PRIx64 ":0x%" PRIx64 "\",\n"
+		"      \"size\": %u,\n      \"ranks_count\": %u,\n"
+		"      \"missing_ranks_count\": %u,\n      \"ranks\": [",
+		comm->id.hash, comm->id.host_hash, comm->id.pid_hash, comm->size, comm->rank_count,
+		comm->missing_count
+	);
+}
+
+static const char *truth(bool value) {
+	return value ? "true" : "false";
+}
+
+// The address of the agent that speaks for a node: NCCL's "host".
+static void
+show_host(const struct ras *ras, uint64_t node, char text[static SOCK_ADDR_TEXT_BYTES]) {
+	struct ras_peer peer;
+
+	if (ras_peer_find(ras, node, &peer) == 0)
+		sock_addr_format_host(&peer.record->address, text);
+	else
+		snprintf(text, SOCK_ADDR_TEXT_BYTES, "unknown");
+}
+
+static void put_rank(struct session *session, const struct ras_merged_rank *merged, bool first) {
+	const struct ras_comm_rank *rank = &merged->rank;
+	char host[SOCK_ADDR_TEXT_BYTES];
+
+	show_host(session_ras(session), merged->node, host);
+	text_print(
+		&session->out,
+		"%s\n        {\n          \"rank\": %u,\n          \"host\": \"%s\",\n"
+		"          \"pid\": %u,\n          \"cuda_dev\": %d,\n          \"nvml_dev\": %d,\n"
+		"          \"status\": {\n            \"init_state\": %u,\n"
+		"            \"async_error\": %u,\n            \"finalize_called\": %s,\n"
+		"            \"destroy_flag\": %s,\n            \"abort_flag\": %s\n          },\n",
+		first ? "" : ",", rank->rank, host, rank->pid, rank->cuda_device, rank->nvml_device,
+		rank->init_state, rank->async_error, truth((rank->flags & RAS_RANK_FINALIZE) != 0),
+		truth((rank->flags & RAS_RANK_DESTROY) != 0),
+		truth((rank->flags & RAS_RANK_ABORT) != 0)
+	);
+	text_print(
+		&session->out,
+		"          \"collective_counts\": {\n            \"Broadcast\": %" PRIu64 ",\n"
+		"            \"Reduce\": %" PRIu64 ",\n            \"AllGather\": %" PRIu64 ",\n"
+		"            \"ReduceScatter\": %" PRIu64 ",\n            \"AllReduce\": %" PRIu64
+		"\n          }\n        }",
+		rank->ops[0], rank->ops[1], rank->ops[2], rank->ops[3], rank->ops[4]
+	);
+}
+
+static void show_missing_host(
+	const struct ras *ras,
+	const struct ras_comm_missing *missing,
+	char text[static SOCK_ADDR_TEXT_BYTES]
+) {
+	struct sock_addr address = {.family = missing->family};
+
+	if (missing->family == 0) {
+		show_host(ras, missing->node, text);
+		return;
+	}
+	memcpy(address.address, missing->address, sizeof(address.address));
+	sock_addr_format_host(&address, text);
+}
+
+static void put_missing(
+	struct session *session,
+	const struct status *status,
+	const struct ras_comm_missing *missing,
+	bool first
+) {
+	char host[SOCK_ADDR_TEXT_BYTES];
+	struct ras_peer peer;
+	bool dead;
+
+	dead = ras_peer_find(session_ras(session), missing->node, &peer) == 0 &&
+	       peer.state == RAS_DEAD;
+	show_missing_host(session_ras(session), missing, host);
+	text_print(
+		&session->out,
+		"%s\n        {\n          \"rank\": %u,\n          \"host\": \"%s\",\n"
+		"          \"pid\": %d,\n          \"cuda_dev\": %d,\n          \"nvml_dev\": %d,\n"
+		"          \"status\": {\n            \"unresponsive\": %s,\n"
+		"            \"considered_dead\": %s\n          }\n        }",
+		first ? "" : ",", missing->rank, host, missing->pid > 0 ? (int)missing->pid : -1,
+		missing->cuda_device, missing->nvml_device,
+		truth(!status_node_answered(status, missing->node)), truth(dead)
+	);
+}
+
+static void put_comm_tail(
+	struct session *session, const struct status *status, const struct ras_merged_comm *comm
+) {
+	struct text *out = &session->out;
+
+	text_print(out, "%s],\n      \"missing_ranks\": [", comm->rank_count > 0 ? "\n      " : "");
+	for (uint32_t n = 0; n < comm->missing_count; n++)
+		put_missing(session, status, &comm->missing[n].missing, n == 0);
+	text_print(
+		out, "%s]\n    }%s\n", comm->missing_count > 0 ? "\n      " : "",
+		status->comm + 1 < status->comms.count ? "," : ""
+	);
+}
+
+static bool put_comms(struct session *session, struct status *status) {
+	while (status->comm < status->comms.count) {
+		struct ras_merged_comm comm;
+
+		ras_comms_at(status->answer->comms, status->comms.rows[status->comm].place, &comm);
+		if (status->rank == 0)
+			put_comm_head(&session->out, &comm);
+		for (; status->rank < comm.rank_count; status->rank++) {
+			if (text_size(&session->out) >= SESSION_STEP_BYTES)
+				return false;
+			put_rank(session, &comm.ranks[status->rank], status->rank == 0);
+		}
+		put_comm_tail(session, status, &comm);
+		status->rank = 0;
+		status->comm++;
+	}
+	return true;
+}
+
+static json_t *nodes_json(const struct ras *ras, enum ras_state state) {
+	json_t *array = json_array();
+	char name[NAMES_TEXT_BYTES];
+	struct ras_peer peer;
+	struct ras_view view;
+
+	ras_view(ras, &view);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) < 0 || peer.state != state)
+			continue;
+		names_record(peer.record, name);
+		json_array_append_new(array, roll_name_json(name));
+	}
+	return array;
+}
+
+static json_t *missing_json(const struct ras *ras, const struct status *status) {
+	json_t *array = json_array();
+	char name[NAMES_TEXT_BYTES];
+
+	if (status->answer == NULL)
+		return array;
+	for (uint32_t n = 0; n < status->answer->result.missing_count; n++) {
+		const struct ras_missing_peer *missing = &status->answer->result.missing[n];
+
+		names_id(ras, missing->id, name);
+		json_array_append_new(
+			array, json_pack(
+				       "{s:o,s:s}", "node", roll_name_json(name), "reason",
+				       ras_missing_name(missing->reason)
+			       )
+		);
+	}
+	return array;
+}
+
+static json_t *tocsin_json(struct session *session, const struct status *status) {
+	const struct ras *ras = session_ras(session);
+	char digest[32], node[NAMES_TEXT_BYTES];
+	struct ras_view view;
+
+	ras_view(ras, &view);
+	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view.digest);
+	names_id(ras, ras_self_id(ras), node);
+	return json_pack(
+		"{s:s,s:s,s:o,s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:s?}",
+		"version", session->server->version, "cluster", session->server->cluster, "node",
+		roll_name_json(node), "view", (json_int_t)view.number, "digest", digest, "joined",
+		view.joined, "brake", view.brake, "alive", (int)view.alive, "suspect",
+		(int)view.suspect, "unreachable", (int)view.unreachable, "dead", (int)view.dead,
+		"left", (int)view.left, "answered",
+		status->answer != NULL ? (int)status->answer->result.answered : 0, "dead_nodes",
+		nodes_json(ras, RAS_DEAD), "suspect_nodes", nodes_json(ras, RAS_SUSPECT),
+		"unreachable_nodes", nodes_json(ras, RAS_UNREACHABLE), "missing_nodes",
+		missing_json(ras, status), "error", status_trouble(status)
+	);
+}
+
+static bool put_tail(struct session *session, struct status *status) {
+	text_print(
+		&session->out,
+		"%s],\n  \"ras\": {\n    \"collection_time_sec\": %.3f,\n"
+		"    \"timeouts_count\": %u\n  },\n  \"tocsin\": ",
+		status->comms.count > 0 ? "  " : "", status_seconds(status), status_timeouts(status)
+	);
+	text_json(&session->out, tocsin_json(session, status));
+	text_print(&session->out, "\n}\n");
+	return true;
+}
+
+status_phase_fn *const status_json_phases[] = {summarise, put_head, put_comms, put_tail, NULL};

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report for people: NCCL's sections in NCCL's order, and Tocsin's words in them.
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+#include "show.h"
+#include "status.h"
+#include "status_ranks.h"
+
+#include <lib/hostlist.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_COLUMNS 94
+
+// The job summary
+
+struct spread {
+	uint32_t min, max;
+};
+
+static void spread_add(struct spread *spread, uint32_t value, bool first) {
+	if (first || value < spread->min)
+		spread->min = value;
+	if (first || value > spread->max)
+		spread->max = value;
+}
+
+static void show_spread(const struct spread *spread, char text[static SHOW_BYTES]) {
+	if (spread->min == spread->max)
+		snprintf(text, SHOW_BYTES, "%u", spread->min);
+	else
+		snprintf(text, SHOW_BYTES, "%u-%u", spread->min, spread->max);
+}
+
+static int compare_hosts(const void *left, const void *right) {
+	uint64_t a = *(const uint64_t *)left;
+	uint64_t b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+// All agents that are known but those that left, the dead included.
+static uint32_t count_agents(
+	const struct ras *ras, uint64_t *hosts, struct spread *devices, uint32_t *ret_devices
+) {
+	struct ras_peer_info info;
+	struct ras_peer peer;
+	struct ras_view view;
+	uint32_t count = 0;
+
+	ras_view(ras, &view);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) < 0 || peer.state == RAS_LEFT)
+			continue;
+		ras_record_info(peer.record, &info);
+		spread_add(devices, info.device_count, count == 0);
+		*ret_devices += info.device_count;
+		hosts[count++] = peer.record->host_id;
+	}
+	return count;
+}
+
+static void say_summary(struct session *session) {
+	const struct ras *ras = session_ras(session);
+	struct spread per_node = {0}, per_agent = {0};
+	char agents[SHOW_BYTES], devices[SHOW_BYTES];
+	uint32_t count, nodes = 0, device_count = 0, from = 0;
+	struct ras_view view;
+	uint64_t *hosts;
+
+	ras_view(ras, &view);
+	hosts = calloc((size_t)view.slots_max + 1, sizeof(*hosts));
+	if (hosts == NULL) {
+		session->out.failed = true;
+		return;
+	}
+	count = count_agents(ras, hosts, &per_agent, &device_count);
+	qsort(hosts, count, sizeof(*hosts), compare_hosts);
+	for (uint32_t n = 1; n <= count; n++) {
+		if (n < count && hosts[n] == hosts[from])
+			continue;
+		spread_add(&per_node, n - from, nodes++ == 0);
+		from = n;
+	}
+	free(hosts);
+	show_spread(&per_node, agents);
+	show_spread(&per_agent, devices);
+	text_print(
+		&session->out,
+		"Job summary\n===========\n\n"
+		"  Nodes     Agents      Devices     Agents  Devices\n"
+		"(total)   per node    per agent    (total)  (total)\n"
+		"%7u  %9s  %11s  %9u  %7u\n",
+		nodes, agents, devices, count, device_count
+	);
+}
+
+void status_say_banner(struct session *session) {
+	const struct client_server *server = session->server;
+	const struct ras *ras = session_ras(session);
+	char node[NAMES_TEXT_BYTES], address[SOCK_ADDR_TEXT_BYTES];
+	struct sock_addr self = overlay_address(server->overlay);
+	struct ras_view view;
+
+	ras_view(ras, &view);
+	names_id(ras, ras_self_id(ras), node);
+	sock_addr_format(&self, address);
+	text_print(
+		&session->out,
+		"Tocsin version %s, cluster %s\nNode %s at %s, view %" PRIu64
+		", %u agents alive, %u suspect, %u unreachable, %u dead, %u left\n\n",
+		server->version, server->cluster, node, address, view.number, view.alive,
+		view.suspect, view.unreachable, view.dead, view.left
+	);
+	say_summary(session);
+	text_print(&session->out, "\nCommunicators...");
+}
+
+// Communicators
+
+static bool summarise(struct session *session, struct status *status) {
+	(void)session;
+	return comm_table_build(status);
+}
+
+static void
+say_group(struct session *session, const struct status *status, uint32_t first, uint32_t count) {
+	const struct comm_summary *rows = &status->comms.rows[first];
+	struct spread per_node = {rows->per_node_min, rows->per_node_max};
+	char ranks[SHOW_BYTES], errors[32];
+
+	for (uint32_t n = 1; n < count; n++) {
+		spread_add(&per_node, rows[n].per_node_min, false);
+		spread_add(&per_node, rows[n].per_node_max, false);
+	}
+	show_spread(&per_node, ranks);
+	text_print(
+		&session->out, "%5u  %8u  %8u  %8s  %8u  %8u  %8s  %6s\n", rows->group, count,
+		rows->nodes, ranks, rows->size, comm_group_ranks(status, first, count),
+		comm_state_name(rows->state), comm_error_name(rows->errors, errors)
+	);
+}
+
+static bool say_communicators(struct session *session, struct status *status) {
+	const struct comm_table *table = &status->comms;
+	uint32_t first = 0;
+
+	text_print(&session->out, " (%.3fs)\n=============\n\n", status_seconds(status));
+	if (table->count == 0) {
+		text_print(&session->out, "No communicator data collected!\n");
+		return true;
+	}
+	text_print(
+		&session->out,
+		"Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors\n"
+		"    #  in group  per comm  per node  per comm  in group\n"
+	);
+	for (uint32_t n = 1; n <= table->count; n++) {
+		if (n < table->count && table->rows[n].group == table->rows[first].group)
+			continue;
+		say_group(session, status, first, n - first);
+		first = n;
+	}
+	return true;
+}
+
+// Agents that something is wrong with
+
+struct roster {
+	const char **names;
+	char (*texts)[NAMES_TEXT_BYTES];
+	struct ras_peer *peers;
+	const char **reasons;
+	uint32_t count;
+};
+
+static void roster_fini(struct roster *roster) {
+	free(roster->names);
+	free(roster->texts);
+	free(roster->peers);
+	free(roster->reasons);
+}
+
+static bool roster_init(struct roster *roster, size_t capacity) {
+	*roster = (struct roster){
+		.names = calloc(capacity + 1, sizeof(*roster->names)),
+		.texts = calloc(capacity + 1, sizeof(*roster->texts)),
+		.peers = calloc(capacity + 1, sizeof(*roster->peers)),
+		.reasons = calloc(capacity + 1, sizeof(*roster->reasons)),
+	};
+	if (roster->names != NULL && roster->texts != NULL && roster->peers != NULL &&
+	    roster->reasons != NULL)
+		return true;
+	roster_fini(roster);
+	return false;
+}
+
+static void roster_add(struct roster *roster, const struct ras_peer *peer, const char *reason) {
+	uint32_t n = roster->count++;
+
+	names_record(peer->record, roster->texts[n]);
+	roster->names[n] = roster->texts[n];
+	roster->peers[n] = *peer;
+	roster->reasons[n] = reason;
+}
+
+static void roster_of_state(struct roster *roster, const struct ras *ras, enum ras_state state) {
+	struct ras_peer peer;
+	struct ras_view view;
+
+	ras_view(ras, &view);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state == state)
+			roster_add(roster, &peer, ras_cause_name(peer.cause));
+	}
+}
+
+static void
+roster_of_missing(struct roster *roster, const struct ras *ras, const struct status *status) {
+	const struct ras_collective_result *result = &status->answer->result;
+	struct ras_peer peer;
+
+	for (uint32_t n = 0; n < result->missing_count; n++) {
+		enum ras_missing reason = result->missing[n].reason;
+
+		if (reason != RAS_MISSING_DEAD && reason != RAS_MISSING_LEFT &&
+		    ras_peer_find(ras, result->missing[n].id, &peer) == 0)
+			roster_add(roster, &peer, ras_missing_name(reason));
+	}
+}
+
+// Cut after a comma, so that no name is shown in part.
+static void say_names(struct session *session, const struct roster *roster) {
+	char *text;
+	size_t length;
+
+	if (hostlist_compress(roster->names, roster->count, &text) < 0)
+		return; // a name that is no host's: the count has to do
+	length = strlen(text);
+	if (length > LIST_COLUMNS) {
+		for (length = LIST_COLUMNS; length > 0 && text[length] != ',';)
+			length--;
+	}
+	text_print(
+		&session->out, "  %.*s%s\n", (int)length, text, text[length] != '\0' ? ",..." : ""
+	);
+	free(text);
+}
+
+static void
+say_roster(struct session *session, const struct status *status, const struct roster *roster) {
+	char address[SOCK_ADDR_TEXT_BYTES], host[NAMES_TEXT_BYTES];
+	struct ras_view view;
+
+	ras_view(session_ras(session), &view);
+	if (!status_is_outlier(status, roster->count, view.alive + view.dead)) {
+		say_names(session, roster);
+		return;
+	}
+	for (uint32_t n = 0; n < roster->count; n++) {
+		const struct ras_record *record = roster->peers[n].record;
+
+		sock_addr_format(&record->address, address);
+		names_host(record, host);
+		text_print(
+			&session->out, "  Agent %s on host %.24s at %s: %s\n", roster->texts[n],
+			host, address, roster->reasons[n]
+		);
+	}
+}
+
+static void say_state(struct session *session, const struct status *status, enum ras_state state) {
+	static const struct {
+		const char *title;
+		const char *words;
+	} blocks[] = {
+		[RAS_DEAD] = {"DEAD", "considered dead (unreachable via the RAS network)"},
+		[RAS_SUSPECT] = {"SUSPECT", "suspected to be dead; others are looking"},
+		[RAS_UNREACHABLE] = {"UNREACHABLE", "silent, and too many at once to be judged"},
+	};
+	const struct ras *ras = session_ras(session);
+	struct roster roster;
+	struct ras_view view;
+
+	ras_view(ras, &view);
+	if (!roster_init(&roster, view.slots_max)) {
+		session->out.failed = true;
+		return;
+	}
+	roster_of_state(&roster, ras, state);
+	if (roster.count > 0) {
+		text_print(
+			&session->out, "%s\n  %u agent%s %s\n", blocks[state].title, roster.count,
+			roster.count == 1 ? " is" : "s are", blocks[state].words
+		);
+		say_roster(session, status, &roster);
+		text_print(&session->out, "\n");
+	}
+	roster_fini(&roster);
+}
+
+static void say_missing(struct session *session, const struct status *status) {
+	struct roster roster;
+
+	if (status->answer == NULL) {
+		text_print(
+			&session->out,
+			"INCOMPLETE\n  Missing communicator data from all other agents: %s\n\n",
+			status_trouble(status)
+		);
+		return;
+	}
+	if (!roster_init(&roster, status->answer->result.missing_count)) {
+		session->out.failed = true;
+		return;
+	}
+	roster_of_missing(&roster, session_ras(session), status);
+	if (roster.count > 0) {
+		text_print(
+			&session->out, "INCOMPLETE\n  Missing communicator data from %u agent%s\n",
+			roster.count, roster.count == 1 ? "" : "s"
+		);
+		say_roster(session, status, &roster);
+		text_print(&session->out, "\n");
+	}
+	roster_fini(&roster);
+}
+
+static bool say_errors(struct session *session, struct status *status) {
+	text_print(&session->out, "\nErrors\n======\n\n");
+	say_missing(session, status);
+	say_state(session, status, RAS_DEAD);
+	return true;
+}
+
+// One communicator after the other: each walks over all its ranks.
+static bool each_comm(
+	struct session *session,
+	struct status *status,
+	void (*say)(struct session *, const struct status *, const struct comm_summary *)
+) {
+	while (status->comm < status->comms.count) {
+		if (text_size(&session->out) >= SESSION_STEP_BYTES)
+			return false;
+		say(session, status, &status->comms.rows[status->comm++]);
+	}
+	return true;
+}
+
+static bool say_comm_errors(struct session *session, struct status *status) {
+	return each_comm(session, status, status_say_errors);
+}
+
+static bool say_warnings(struct session *session, struct status *status) {
+	uint32_t timeouts = status_timeouts(status);
+
+	text_print(&session->out, "Warnings\n========\n\n");
+	if (timeouts > 0)
+		text_print(
+			&session->out,
+			"TIMEOUT\n  Encountered %u communication timeout%s while gathering "
+			"communicator data\n\n",
+			timeouts, timeouts == 1 ? "" : "s"
+		);
+	if (status->answer != NULL && status->answer->result.truncated > 0)
+		text_print(
+			&session->out,
+			"TRUNCATED\n  %u parts were left out: the answer is longer than may be\n\n",
+			status->answer->result.truncated
+		);
+	say_state(session, status, RAS_SUSPECT);
+	say_state(session, status, RAS_UNREACHABLE);
+	return true;
+}
+
+static bool say_comm_warnings(struct session *session, struct status *status) {
+	return each_comm(session, status, status_say_mismatches);
+}
+
+status_phase_fn *const status_text_phases[] = {
+	summarise,    say_communicators, say_errors, say_comm_errors,
+	say_warnings, say_comm_warnings, NULL,
+};

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "text.h"
+
+#include <lib/must.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES_FIRST 1024
+
+void text_fini(struct text *text) {
+	free(text->data);
+	*text = (struct text){0};
+}
+
+// Room for `size` bytes and a terminator after the end.
+static bool reserve(struct text *text, size_t size) {
+	size_t capacity = text->capacity > 0 ? text->capacity : TEXT_BYTES_FIRST;
+	char *data;
+
+	if (text->failed || size > TEXT_BYTES_MAX - text->end) {
+		text->failed = true;
+		return false;
+	}
+	if (text->end + size < text->capacity)
+		return true;
+	while (capacity <= text->end + size)
+		capacity *= 2;
+	data = realloc(text->data, capacity);
+	if (data == NULL) {
+		text->failed = true;
+		return false;
+	}
+	text->data = data;
+	text->capacity = capacity;
+	return true;
+}
+
+void text_add(struct text *text, const void *bytes, size_t size) {
+	if (size == 0 || !reserve(text, size))
+		return;
+	memcpy(text->data + text->end, bytes, size);
+	text->end += size;
+}
+
+void text_print(struct text *text, const char *format, ...) {
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
+	if (size < 0 || !reserve(text, (size_t)size)) {
+		text->failed = true;
+		return;
+	}
+	va_start(arguments, format);
+	vsnprintf(text->data + text->end, (size_t)size + 1, format, arguments);
+	va_end(arguments);
+	text->end += (size_t)size;
+}
+
+static int add_piece(const char *piece, size_t size, void *ctx) {
+	struct text *text = ctx;
+
+	text_add(text, piece, size);
+	return text->failed ? -1 : 0;
+}
+
+void text_json(struct text *text, json_t *value) {
+	if (value == NULL || json_dump_callback(value, add_piece, text, JSON_COMPACT) != 0)
+		text->failed = true;
+	json_decref(value);
+}
+
+void text_take(struct text *text, size_t size) {
+	must(size <= text_size(text));
+	text->taken += size;
+	if (text->taken == text->end)
+		text->taken = text->end = 0;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// WHY node: the story of one node, for who is woken at night: what it is, why, who says so, what
+// that means and what will follow.
+#include "answers.h"
+#include "finding.h"
+#include "happening.h"
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+#include "show.h"
+
+#include <control/state.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define WHY_EVENTS 8
+#define WHY_LINKS_MAX 8
+#define WHY_READ 64
+
+struct story {
+	struct ras_peer peer;
+	char name[NAMES_TEXT_BYTES];
+	bool self;
+	struct state_event events[WHY_EVENTS]; // the last about it, a ring
+	uint32_t event_count;		       // ever seen
+	struct ras_link_info links[WHY_LINKS_MAX];
+	uint32_t link_count;
+};
+
+static void add_event(struct story *story, const struct ras_event *event, int64_t realtime_ns) {
+	story->events[story->event_count++ % WHY_EVENTS] =
+		(struct state_event){.realtime_ns = realtime_ns, .event = *event};
+}
+
+// Of earlier runs of this agent, from its journal.
+static void collect_earlier(struct session *session, struct story *story) {
+	const struct state *state = overlay_state(session->server->overlay);
+	const struct state_event *earlier;
+	uint32_t count;
+
+	if (state == NULL)
+		return;
+	count = state_earlier(state, &earlier);
+	for (uint32_t n = 0; n < count; n++) {
+		if (earlier[n].event.peer == story->peer.record->id)
+			add_event(story, &earlier[n].event, earlier[n].realtime_ns);
+	}
+}
+
+// The last events about the peer; the history is bounded, so this is.
+static void collect_events(struct session *session, struct story *story) {
+	struct ras_event read[WHY_READ];
+	uint64_t next = 0, oldest;
+	uint32_t count;
+
+	do {
+		count = ras_history(session_ras(session), next, read, WHY_READ, &oldest);
+		for (uint32_t n = 0; n < count; n++) {
+			next = read[n].sequence + 1;
+			if (read[n].peer == story->peer.record->id)
+				add_event(story, &read[n], happening_time(session, &read[n]));
+		}
+	} while (count == WHY_READ);
+}
+
+static void collect_links(const struct ras *ras, struct story *story) {
+	struct ras_link_info info;
+
+	for (uint32_t n = 0; ras_link_at(ras, n, &info) == 0; n++) {
+		if (info.peer == story->peer.record->id && story->link_count < WHY_LINKS_MAX)
+			story->links[story->link_count++] = info;
+	}
+}
+
+static const struct state_event *event_at(const struct story *story, uint32_t n) {
+	uint32_t first = story->event_count > WHY_EVENTS ? story->event_count - WHY_EVENTS : 0;
+
+	return first + n < story->event_count ? &story->events[(first + n) % WHY_EVENTS] : NULL;
+}
+
+// How it came to be so, a line each, in the words of the state.
+static const char *meaning_of(const struct ras_peer *peer) {
+	switch (peer->state) {
+	case RAS_ALIVE:
+		return "Its agent answers on the overlay. Whether its fabric works is not known from "
+		       "this.";
+	case RAS_SUSPECT:
+		return "There is evidence against it, and others are looking. Any sign of life ends "
+		       "this.";
+	case RAS_UNREACHABLE:
+		return "Too many fell silent at the same time: this side may be the one that is cut "
+		       "off,\n  so nobody is declared dead by silence.";
+	case RAS_DEAD:
+		if (peer->sole)
+			return "No second agent could look, so this is one agent's word and not "
+			       "acted upon.";
+		if (finding_is_agent_only(peer->cause))
+			return "Its agent is gone while its host still answers. That alone says "
+			       "nothing bad of\n  the host, its fabric or its jobs.";
+		return "Whether the host died, the agent froze or only this network failed cannot "
+		       "be told\n  from the overlay alone.";
+	case RAS_LEFT:
+		return "Its agent was stopped in good order. No alarm is due.";
+	case RAS_UNKNOWN:
+		break;
+	}
+	return "It is expected and was never seen.";
+}
+
+static const char *future_of(const struct ras_peer *peer) {
+	switch (peer->state) {
+	case RAS_ALIVE:
+		return "Nothing, as long as it is heard.";
+	case RAS_SUSPECT:
+		return "It refutes, or a second agent confirms and it is declared dead, within "
+		       "seconds.";
+	case RAS_UNREACHABLE:
+		return "It is alive again at its first word, or judged when the brake lets go.";
+	case RAS_DEAD:
+		if (finding_is_agent_only(peer->cause))
+			return "Start tocsind on it again (its log says why it ended); it rejoins "
+			       "by itself.\n  If it is gone for good: FORGET.";
+		return "It is tried again all the time and rejoins at its first word. Look at the "
+		       "host by\n  another way: console, power, switch port. If it is gone for "
+		       "good: FORGET.";
+	case RAS_LEFT:
+		return "It joins again when it is started; its entry expires by itself.";
+	case RAS_UNKNOWN:
+		break;
+	}
+	return "Start tocsind on it, or take it off the roster.";
+}
+
+static void say_title(struct session *session, const struct story *story) {
+	const struct ras_peer *peer = &story->peer;
+	struct text *out = &session->out;
+
+	text_print(out, "%s is %s", story->name, ras_state_name(peer->state));
+	if (story->self)
+		text_print(out, ", and it is the node you ask");
+	else if (peer->state != RAS_ALIVE && peer->state != RAS_LEFT)
+		text_print(out, ": %s", finding_cause(peer->cause));
+	text_print(out, "%s.\n\n", peer->maint ? "; it is in maintenance, no alarm is raised" : "");
+}
+
+static void say_facts(struct session *session, const struct story *story) {
+	const struct ras_peer *peer = &story->peer;
+	char since[SHOW_BYTES], age[SHOW_BYTES], address[SOCK_ADDR_TEXT_BYTES];
+	char observers[NAMES_PAIR_BYTES];
+	struct ras_peer_info info;
+	struct text *out = &session->out;
+
+	ras_record_info(peer->record, &info);
+	show_time(overlay_realtime_ns(session->server->overlay, peer->since_ns), since);
+	show_duration(roll_age_ns(session, peer->since_ns), age);
+	sock_addr_format(&peer->record->address, address);
+	names_observers(session_ras(session), peer->observers, peer->observer_count, observers);
+	text_print(out, "  since        %s, %s ago\n", since, age);
+	if (observers[0] != '\0')
+		text_print(out, "  says who     %s\n", observers);
+	text_print(
+		out, "  incarnation  start %" PRIu64 ", %" PRIu64 " suspicions refuted\n",
+		ras_incarnation_start(peer->incarnation), peer->incarnation & RAS_REFUTATIONS_MAX
+	);
+	text_print(out, "  agent        %s, pid %u, version %s\n", address, info.pid, info.version);
+	text_print(out, "  host         %s\n", info.host);
+}
+
+static void say_links(struct session *session, const struct story *story) {
+	char silent[SHOW_BYTES], rtt[SHOW_BYTES];
+	struct text *out = &session->out;
+
+	if (story->self)
+		return;
+	text_print(out, "\nLinks from here to it\n");
+	if (story->link_count == 0)
+		text_print(out, "  none: what is known came from its neighbours\n");
+	for (uint32_t n = 0; n < story->link_count; n++) {
+		const struct ras_link_info *link = &story->links[n];
+
+		show_duration(link->silent_ns, silent);
+		text_print(
+			out, "  %s, %s, silent for %s, reconnected %u times",
+			link->outgoing ? "out" : "in",
+			!link->ready	? "down"
+			: link->delayed ? "delayed"
+					: "up",
+			silent, link->reconnects
+		);
+		if (link->rtt_min_ns != RAS_NEVER) {
+			show_duration(link->rtt_mean_ns, rtt);
+			text_print(out, ", round trip %s", rtt);
+		}
+		text_print(out, "\n");
+	}
+}
+
+static void say(struct session *session, const struct story *story) {
+	const struct state_event *event;
+
+	say_title(session, story);
+	say_facts(session, story);
+	text_print(&session->out, "\nWhat it means\n  %s\n", meaning_of(&story->peer));
+	text_print(&session->out, "\nWhat follows\n  %s\n", future_of(&story->peer));
+	say_links(session, story);
+	text_print(
+		&session->out, "\nLast events of it seen here%s\n",
+		story->event_count == 0 ? ": none is kept" : ""
+	);
+	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
+		happening_say(session, &event->event, event->realtime_ns);
+	session_ok(session);
+}
+
+static json_t *links_json(const struct story *story) {
+	json_t *array = json_array();
+
+	for (uint32_t n = 0; n < story->link_count; n++) {
+		const struct ras_link_info *link = &story->links[n];
+
+		json_array_append_new(
+			array, json_pack(
+				       "{s:b,s:b,s:b,s:I,s:o,s:i}", "ready", link->ready, "delayed",
+				       link->delayed, "outgoing", link->outgoing, "silent_ns",
+				       (json_int_t)link->silent_ns, "rtt_mean_ns",
+				       link->rtt_min_ns != RAS_NEVER
+					       ? json_integer((json_int_t)link->rtt_mean_ns)
+					       : json_null(),
+				       "reconnects", (int)link->reconnects
+			       )
+		);
+	}
+	return array;
+}
+
+static void put(struct session *session, const struct story *story) {
+	json_t *object = roll_json(session, &story->peer);
+	json_t *events = json_array();
+	const struct state_event *event;
+
+	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
+		json_array_append_new(
+			events, happening_json(session, &event->event, event->realtime_ns)
+		);
+	json_object_set_new(object, "because", json_string(finding_cause(story->peer.cause)));
+	json_object_set_new(object, "meaning", json_string(meaning_of(&story->peer)));
+	json_object_set_new(object, "follows", json_string(future_of(&story->peer)));
+	json_object_set_new(object, "links", links_json(story));
+	json_object_set_new(object, "events", events);
+	session_json(session, object);
+}
+
+void answer_why(struct session *session, const char *rest) {
+	const struct ras *ras = session_ras(session);
+	struct story story = {0};
+
+	if (!names_only(session, rest, &story.peer))
+		return;
+	names_record(story.peer.record, story.name);
+	story.self = story.peer.record->id == ras_self_id(ras);
+	collect_earlier(session, &story);
+	collect_events(session, &story);
+	collect_links(ras, &story);
+	if (session->json)
+		put(session, &story);
+	else
+		say(session, &story);
+}

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client_bench.h"
+
+#include <control/state.h>
+#include <lib/stream.h>
+#include <ras/collective.h>
+#include <ras/relay.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define NOW_NS UINT64_C(1000000000000)
+#define UNIX_NS INT64_C(1795000000000000000) // what the clock on the wall says at NOW_NS
+#define TURNS 24
+#define PATIENCE_TURNS 20000
+
+struct bench bench;
+static char heard[1 << 22];
+
+static void *allocate(void *ctx, size_t size) {
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void release(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+static const struct ras_memory memory = {.allocate = allocate, .release = release};
+
+// The overlay, as far as clients see it
+
+const struct ras *overlay_ras(const struct overlay *overlay) {
+	return (const struct ras *)(const void *)overlay;
+}
+
+uint64_t overlay_now_ns(const struct overlay *overlay) {
+	(void)overlay;
+	return clock_now_ns(&bench.clock);
+}
+
+const struct state *overlay_state(const struct overlay *overlay) {
+	return (const struct state *)(const void *)overlay;
+}
+
+struct sock_addr overlay_address(const struct overlay *overlay) {
+	return overlay->records[0]->address;
+}
+
+int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns) {
+	(void)overlay;
+	return UNIX_NS + (int64_t)(now_ns - NOW_NS);
+}
+
+void overlay_listen(struct overlay *overlay, struct overlay_listener *listener) {
+	overlay->listeners = listener;
+}
+
+void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener) {
+	assert_ptr_equal(overlay->listeners, listener);
+	overlay->listeners = NULL;
+}
+
+void overlay_answer_put(struct overlay_answer *answer) {
+	if (--answer->references > 0)
+		return;
+	ras_comms_destroy(answer->comms);
+	free((void *)(uintptr_t)answer->result.missing);
+	free(answer);
+}
+
+int overlay_ask_all(
+	struct overlay *overlay,
+	enum ras_collect_kind kind,
+	uint64_t timeout_ns,
+	struct overlay_question *question
+) {
+	(void)kind;
+	if (overlay->ask_err < 0)
+		return overlay->ask_err;
+	overlay->asked++;
+	overlay->ask_timeout_ns = timeout_ns;
+	question->next = overlay->questions;
+	overlay->questions = question;
+	return 0;
+}
+
+void overlay_forget_question(struct overlay_question *question) {
+	struct overlay_question **place = &bench.overlay.questions;
+
+	while (*place != question)
+		place = &(*place)->next;
+	*place = question->next;
+	bench.overlay.forgotten++;
+}
+
+int overlay_call_start(
+	struct overlay *overlay,
+	uint64_t node,
+	const char *line,
+	uint64_t timeout_ns,
+	struct overlay_call *call
+) {
+	(void)node;
+	(void)timeout_ns;
+	if (overlay->call_err < 0)
+		return overlay->call_err;
+	overlay->call = call;
+	snprintf(overlay->call_line, sizeof(overlay->call_line), "%s", line);
+	return 0;
+}
+
+void overlay_call_ready(struct overlay_call *call) {
+	assert_ptr_equal(call, bench.overlay.call);
+	bench.overlay.call_readies++;
+}
+
+void overlay_call_cancel(struct overlay_call *call) {
+	assert_ptr_equal(call, bench.overlay.call);
+	bench.overlay.call = NULL;
+	bench.overlay.call_cancelled++;
+}
+
+void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
+	overlay->serve = fn;
+	overlay->serve_ctx = ctx;
+}
+
+int overlay_served_write(struct overlay_served *served, const void *data, size_t size) {
+	struct overlay *overlay = &bench.overlay;
+
+	(void)served;
+	if (size > sizeof(overlay->served) - 1 - overlay->served_size)
+		return -ENOSPC;
+	memcpy(overlay->served + overlay->served_size, data, size);
+	overlay->served_size += size;
+	overlay->served[overlay->served_size] = '\0';
+	return 0;
+}
+
+void overlay_served_end(struct overlay_served *served, int err) {
+	(void)served;
+	assert_false(bench.overlay.served_ended);
+	bench.overlay.served_ended = true;
+	bench.overlay.served_err = err;
+}
+
+int overlay_ping_start(
+	struct overlay *overlay, uint64_t node, uint64_t timeout_ns, struct overlay_ping *ping
+) {
+	(void)node;
+	(void)timeout_ns;
+	if (overlay->ping_err < 0)
+		return overlay->ping_err;
+	overlay->ping = ping;
+	return 0;
+}
+
+void overlay_ping_cancel(struct overlay_ping *ping) {
+	assert_ptr_equal(ping, bench.overlay.ping);
+	bench.overlay.ping = NULL;
+	bench.overlay.ping_cancelled++;
+}
+
+int overlay_report(struct overlay *overlay, uint64_t subject, const char *reason) {
+	(void)subject;
+	snprintf(overlay->order, sizeof(overlay->order), "report %s", reason);
+	return overlay->order_err;
+}
+
+int overlay_maint(struct overlay *overlay, uint64_t peer, bool on) {
+	(void)peer;
+	snprintf(overlay->order, sizeof(overlay->order), "maint %d", on);
+	return overlay->order_err;
+}
+
+int overlay_forget(struct overlay *overlay, uint64_t peer) {
+	(void)peer;
+	snprintf(overlay->order, sizeof(overlay->order), "forget");
+	return overlay->order_err;
+}
+
+// The core, as far as clients ask it
+
+static const struct overlay *played(const struct ras *ras) {
+	return (const struct overlay *)(const void *)ras;
+}
+
+void ras_view(const struct ras *ras, struct ras_view *ret_view) {
+	const struct overlay *overlay = played(ras);
+	uint32_t counts[RAS_LEFT + 1] = {0};
+
+	for (uint32_t n = 0; n < overlay->peer_count; n++)
+		counts[overlay->peers[n].state]++;
+	*ret_view = overlay->view;
+	ret_view->suspect = counts[RAS_SUSPECT];
+	ret_view->unreachable = counts[RAS_UNREACHABLE];
+	ret_view->alive = counts[RAS_ALIVE] + ret_view->suspect + ret_view->unreachable;
+	ret_view->dead = counts[RAS_DEAD];
+	ret_view->left = counts[RAS_LEFT];
+	ret_view->slots_max = overlay->peer_count;
+}
+
+uint64_t ras_self_id(const struct ras *ras) {
+	return played(ras)->records[0]->id;
+}
+
+int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer) {
+	const struct overlay *overlay = played(ras);
+
+	if (slot >= overlay->peer_count || overlay->peers[slot].record == NULL)
+		return -ENOENT;
+	*ret_peer = overlay->peers[slot];
+	return 0;
+}
+
+int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer) {
+	const struct overlay *overlay = played(ras);
+
+	for (uint32_t n = 0; n < overlay->peer_count; n++) {
+		if (overlay->peers[n].record != NULL && overlay->peers[n].record->id == id)
+			return ras_peer_at(ras, n, ret_peer);
+	}
+	return -ENOENT;
+}
+
+int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_info) {
+	const struct overlay *overlay = played(ras);
+
+	if (n >= overlay->link_count)
+		return -ENOENT;
+	*ret_info = overlay->links[n];
+	return 0;
+}
+
+uint32_t ras_history(
+	const struct ras *ras,
+	uint64_t from,
+	struct ras_event *events,
+	uint32_t count,
+	uint64_t *ret_oldest
+) {
+	const struct overlay *overlay = played(ras);
+	uint64_t capacity = overlay->event_capacity;
+	uint64_t oldest = overlay->event_next > capacity ? overlay->event_next - capacity : 1;
+	uint32_t copied = 0;
+
+	*ret_oldest = oldest;
+	if (from < oldest)
+		from = oldest;
+	while (copied < count && from < overlay->event_next)
+		events[copied++] = overlay->events[from++ % BENCH_EVENTS_MAX];
+	return copied;
+}
+
+const struct ras_counters *ras_counters(const struct ras *ras) {
+	static const struct ras_counters counters = {.frames_sent = 17, .news_hops_max = 3};
+
+	(void)ras;
+	return &counters;
+}
+
+const struct ras_collect_counters *ras_collect_counters(const struct ras *ras) {
+	static const struct ras_collect_counters counters = {.started = 5};
+
+	(void)ras;
+	return &counters;
+}
+
+const struct ras_relay_counters *ras_relay_counters(const struct ras *ras) {
+	static const struct ras_relay_counters counters = {.detours = 2};
+
+	(void)ras;
+	return &counters;
+}
+
+// In the object of what is played above.
+const char *ras_relay_reason_name(enum ras_relay_reason reason) {
+	return reason == RAS_RELAY_NO_ROUTE ? "no-route" : "no-answer";
+}
+
+uint32_t state_earlier(const struct state *state, const struct state_event **ret_events) {
+	(void)state;
+	*ret_events = bench.earlier;
+	return bench.earlier_count;
+}
+
+// What the test arranges
+
+uint64_t bench_add_peer(const char *name, const char *host, enum ras_state state) {
+	struct overlay *overlay = &bench.overlay;
+	uint32_t n = overlay->peer_count++;
+	struct ras_peer_info info = {
+		.start = 3,
+		.pid = 100 + n,
+		.version = "0.1.0",
+		.address_count = 1,
+		.device_count = 1,
+	};
+
+	snprintf(info.name, sizeof(info.name), "%s", name);
+	snprintf(info.host, sizeof(info.host), "%s", host);
+	snprintf(info.devices[0].name, sizeof(info.devices[0].name), "mlx5_0");
+	info.addresses[0] = (struct sock_addr){
+		.address = {10, 0, (uint8_t)(n >> 8), (uint8_t)n},
+		.port = 28030,
+		.family = SOCK_ADDR_V4,
+	};
+	assert_int_equal(ras_record_from_info(overlay->interner, &info, &overlay->records[n]), 0);
+	overlay->peers[n] = (struct ras_peer){
+		.record = overlay->records[n],
+		.slot = n,
+		.incarnation = ras_incarnation(3, 1),
+		.state = state,
+		.since_ns = NOW_NS - 65 * RAS_NS_PER_SEC,
+	};
+	return overlay->records[n]->id;
+}
+
+struct ras_peer *bench_peer(const char *name) {
+	uint64_t id = ras_id(name, strlen(name));
+
+	for (uint32_t n = 0; n < bench.overlay.peer_count; n++) {
+		if (bench.overlay.records[n]->id == id)
+			return &bench.overlay.peers[n];
+	}
+	fail_msg("no peer %s", name);
+	return NULL;
+}
+
+void bench_add_event(
+	enum ras_event_kind kind, const char *name, enum ras_cause cause, uint64_t value
+) {
+	struct overlay *overlay = &bench.overlay;
+	struct ras_event *event = &overlay->events[overlay->event_next % BENCH_EVENTS_MAX];
+
+	*event = (struct ras_event){
+		.sequence = overlay->event_next++,
+		.at_ns = clock_now_ns(&bench.clock),
+		.kind = kind,
+		.cause = cause,
+		.incarnation = ras_incarnation(3, 1),
+		.value = value,
+	};
+	if (name != NULL) {
+		event->peer = ras_id(name, strlen(name));
+		snprintf(event->name, sizeof(event->name), "%s", name);
+	}
+	if (overlay->listeners != NULL)
+		overlay->listeners->event(overlay->listeners, event);
+}
+
+struct overlay_answer *bench_answer_new(void) {
+	struct overlay_answer *answer = calloc(1, sizeof(*answer));
+	struct ras_missing_peer *missing = calloc(BENCH_PEERS_MAX, sizeof(*missing));
+
+	assert_non_null(answer);
+	assert_non_null(missing);
+	answer->references = 1;
+	answer->kind = RAS_COLLECT_COMMS;
+	answer->result.missing = missing;
+	answer->result.member_count = bench.overlay.peer_count;
+	answer->result.answered = bench.overlay.peer_count;
+	answer->result.elapsed_ns = 3 * RAS_NS_PER_MS;
+	assert_int_equal(ras_comms_create(&memory, &answer->comms), 0);
+	return answer;
+}
+
+// To all who wait, as the overlay does it.
+void bench_answer(struct overlay_answer *answer) {
+	struct overlay_question *question;
+
+	while ((question = bench.overlay.questions) != NULL) {
+		bench.overlay.questions = question->next;
+		answer->references++;
+		question->answered(question, answer);
+	}
+	overlay_answer_put(answer);
+}
+
+static void create_server(void) {
+	char detail[CLIENT_DETAIL_BYTES];
+	int err;
+
+	err = client_server_create(
+		bench.loop, &bench.config, &bench.overlay, detail, &bench.server
+	);
+	if (err < 0)
+		fail_msg("%s", detail);
+}
+
+int bench_start(void **state) {
+	(void)state;
+	memset(&bench, 0, sizeof(bench));
+	clock_init_fake(&bench.clock, NOW_NS);
+	assert_int_equal(loop_create(&bench.clock, &bench.loop), 0);
+	assert_int_equal(ras_interner_create(&memory, &bench.overlay.interner), 0);
+	bench.overlay.event_next = 1;
+	bench.overlay.event_capacity = BENCH_EVENTS_MAX;
+	bench.overlay.view = (struct ras_view){.number = 12, .digest = 0xabc, .joined = true};
+	bench_add_peer("n1", "rack1", RAS_ALIVE);
+	bench_add_peer("n2", "rack1", RAS_ALIVE);
+	bench_add_peer("n3", "rack2", RAS_ALIVE);
+	snprintf(bench.directory, sizeof(bench.directory), "/tmp/tocsin-client-XXXXXX");
+	assert_non_null(mkdtemp(bench.directory));
+	snprintf(bench.path, sizeof(bench.path), "%s/sock", bench.directory);
+	client_config_init(&bench.config);
+	bench.config.listen = (struct sock_addr){.address = {127, 0, 0, 1}, .family = SOCK_ADDR_V4};
+	bench.config.socket_path = bench.path;
+	bench.config.version = "0.1.0";
+	bench.config.cluster = "test";
+	bench.config.asks_burst = 1000;
+	create_server();
+	return 0;
+}
+
+void bench_restart(void) {
+	client_server_destroy(bench.server);
+	create_server();
+}
+
+int bench_stop(void **state) {
+	struct overlay *overlay = &bench.overlay;
+
+	(void)state;
+	client_server_destroy(bench.server);
+	loop_destroy(bench.loop);
+	assert_null(overlay->questions);
+	for (uint32_t n = 0; n < overlay->peer_count; n++)
+		ras_record_put(overlay->interner, overlay->records[n]);
+	ras_interner_destroy(overlay->interner);
+	unlink(bench.path);
+	return rmdir(bench.directory);
+}
+
+static int connect_to(const struct sockaddr *address, socklen_t length) {
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, address, length), 0);
+	return fd;
+}
+
+int bench_connect(void) {
+	struct sock_addr address = client_server_address(bench.server);
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(&address, &storage);
+
+	return connect_to((const struct sockaddr *)&storage, length);
+}
+
+int bench_connect_local(void) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", bench.path);
+	return connect_to((const struct sockaddr *)&address, sizeof(address));
+}
+
+void bench_turn(void) {
+	for (uint32_t n = 0; n < TURNS; n++)
+		assert_int_equal(loop_turn(bench.loop, 0), 0);
+}
+
+void bench_send(int fd, const char *text, size_t size) {
+	while (size > 0) {
+		ssize_t sent = stream_send(fd, text, size);
+
+		if (sent == -EAGAIN) {
+			bench_turn();
+			continue;
+		}
+		if (sent < 0)
+			return; // the server has had enough of it
+		text += sent;
+		size -= (size_t)sent;
+	}
+}
+
+void bench_say(int fd, const char *text) {
+	bench_send(fd, text, strlen(text));
+}
+
+// How much came, and whether the connection ended.
+static size_t hear(int fd, size_t used, bool *ret_ended) {
+	ssize_t size;
+
+	while ((size = stream_receive(fd, heard + used, sizeof(heard) - 1 - used)) > 0)
+		used += (size_t)size;
+	*ret_ended = size != -EAGAIN;
+	heard[used] = '\0';
+	return used;
+}
+
+const char *bench_hear(int fd) {
+	size_t used = 0, before;
+	bool ended;
+
+	do {
+		before = used;
+		bench_turn();
+		used = hear(fd, used, &ended);
+	} while (used > before);
+	return heard;
+}
+
+const char *bench_hear_all(int fd) {
+	bool ended = false;
+	size_t used = 0;
+
+	for (uint32_t n = 0; n < PATIENCE_TURNS && !ended; n++) {
+		assert_int_equal(loop_turn(bench.loop, 0), 0);
+		used = hear(fd, used, &ended);
+	}
+	assert_true(ended);
+	return heard;
+}
+
+bool bench_is_open(int fd) {
+	char byte;
+
+	bench_turn();
+	return stream_receive(fd, &byte, 1) == -EAGAIN;
+}
+
+json_t *bench_ask_json(int fd, const char *text) {
+	json_error_t error;
+	const char *answer;
+	json_t *object;
+
+	bench_say(fd, text);
+	answer = bench_hear(fd);
+	assert_non_null(strchr(answer, '\n'));
+	assert_ptr_equal(strchr(answer, '\n'), answer + strlen(answer) - 1);
+	object = json_loads(answer, 0, &error);
+	if (object == NULL)
+		fail_msg("%s: %s", error.text, answer);
+	return object;
+}
+
+void bench_assert_narrow(const char *text) {
+	while (*text != '\0') {
+		size_t length = strcspn(text, "\n");
+
+		if (length > 100)
+			fail_msg("%zu columns: %.*s", length, (int)length, text);
+		text += length + (text[length] == '\n');
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A client server on a real loop and real sockets, over an overlay that the test plays.
+//
+// The overlay and the questions to the core are defined in client_bench.c, so the real ones are
+// not linked: what the cluster looks like is what the test puts in here. Time stands still.
+#pragma once
+
+#include <control/client.h>
+#include <control/loop.h>
+#include <control/overlay.h>
+#include <control/state.h>
+#include <lib/clock.h>
+#include <support/cases.h>
+#include <support/cmocka.h>
+
+#include <jansson.h>
+
+#define BENCH_PEERS_MAX 1100
+#define BENCH_EVENTS_MAX 4096
+
+struct overlay {
+	struct ras_interner *interner;
+	struct ras_record *records[BENCH_PEERS_MAX];
+	struct ras_peer peers[BENCH_PEERS_MAX];
+	uint32_t peer_count;
+	struct ras_link_info links[8];
+	uint32_t link_count;
+	struct ras_view view; // counts are those of the peers
+	struct ras_event events[BENCH_EVENTS_MAX];
+	uint32_t event_capacity;
+	uint64_t event_next;
+	struct overlay_listener *listeners;
+
+	int ask_err;
+	uint64_t ask_timeout_ns;
+	uint32_t asked, forgotten;
+	struct overlay_question *questions;
+
+	int ping_err;
+	uint32_t ping_cancelled;
+	struct overlay_ping *ping;
+
+	int call_err;
+	uint32_t call_cancelled, call_readies;
+	struct overlay_call *call;
+	char call_line[CLIENT_LINE_BYTES_MAX];
+
+	overlay_serve_fn *serve;
+	void *serve_ctx;
+	char served[1 << 16];
+	size_t served_size;
+	bool served_ended;
+	int served_err;
+
+	char order[256];
+	int order_err;
+};
+
+struct bench {
+	struct clock clock;
+	struct loop *loop;
+	struct overlay overlay;
+	struct client_config config;
+	struct client_server *server;
+	struct state_event earlier[4];
+	uint32_t earlier_count;
+	char directory[64];
+	char path[96];
+};
+
+extern struct bench bench;
+
+// cmocka's setup and teardown: TCP on any port and a Unix socket; three nodes n1 (self), n2, n3.
+int bench_start(void **state);
+int bench_stop(void **state);
+// The same server with other settings.
+void bench_restart(void);
+
+uint64_t bench_add_peer(const char *name, const char *host, enum ras_state state);
+struct ras_peer *bench_peer(const char *name);
+void bench_add_event(
+	enum ras_event_kind kind, const char *name, enum ras_cause cause, uint64_t value
+);
+void bench_answer(struct overlay_answer *answer);
+struct overlay_answer *bench_answer_new(void);
+
+int bench_connect(void);       // TCP
+int bench_connect_local(void); // the Unix socket
+void bench_turn(void);
+void bench_send(int fd, const char *text, size_t size);
+void bench_say(int fd, const char *text);
+// What has come after some turns of the loop; terminated, into a buffer that lasts until the next.
+const char *bench_hear(int fd);
+// Until the server ends the connection.
+const char *bench_hear_all(int fd);
+bool bench_is_open(int fd);
+// Says, and hears what must be one line of JSON. The caller's to put.
+json_t *bench_ask_json(int fd, const char *text);
+void bench_assert_narrow(const char *text); // at most 100 columns
