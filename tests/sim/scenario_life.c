@@ -175,6 +175,30 @@ void play_version_mix(struct run *run) {
 	fault_add(run->world, &kill);
 }
 
+// E. Once all are linked a node holds no more connections than the bound of its degree.
+static void life_check_degrees(struct world *world) {
+	uint32_t allowed = 0;
+
+	while ((UINT64_C(1) << allowed) < world_count_up(world))
+		allowed++;
+	allowed *= 2;
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		const struct node *node = &world->nodes[n];
+		struct ras_link_info link;
+		uint32_t held = 0;
+
+		if (node->state != NODE_UP)
+			continue;
+		while (ras_link_at(node->ras, held, &link) == 0)
+			held++;
+		if (held > allowed)
+			invariants_break(
+				world, n, NET_NOBODY, "E: %u links after a join storm, %u allowed",
+				held, allowed
+			);
+	}
+}
+
 void finish_one_more(struct run *run) {
 	const struct measure *measure = &run->world->measure;
 	uint64_t quiet_ns = 20 * WORLD_SEC;
@@ -190,4 +214,5 @@ void finish_one_more(struct run *run) {
 	run_await_one_view(run, 10 * WORLD_SEC);
 	run_until(run, world_now(run->world) + 2 * quiet_ns);
 	run->result->links_changed_per_join = measure_links_up(measure) - before;
+	life_check_degrees(run->world);
 }
