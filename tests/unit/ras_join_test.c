@@ -257,6 +257,102 @@ static void conflict_is_answered_with_the_holders_address(void **state) {
 	lone_destroy(lone);
 }
 
+// An INIT by which somebody at another address claims the name of peer 2.
+static struct message_init claim_of(struct lone *lone, struct ras_record **ret_claimer) {
+	struct message_init init = lone_init(lone, 2, 0);
+	struct ras_peer_info info = lone_info(lone, 2, 0);
+
+	info.addresses[0] = lone_address(9);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, ret_claimer), 0);
+	init.flags = MESSAGE_INIT_JOIN;
+	init.record = (*ret_claimer)->encoding;
+	init.record_size = (*ret_claimer)->size;
+	init.incarnation = 0;
+	return init;
+}
+
+// Found: a seed that had no room for another look gave the name of a live holder away.
+static void name_is_not_given_away_where_nobody_could_look(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct ras_record *claimer;
+	struct message_init init = claim_of(lone, &claimer);
+	uint32_t conn = lone_accept(lone);
+
+	(void)state;
+	lone->memory_spent = true;
+	lone_send_init(lone, conn, &init);
+	lone->memory_spent = false;
+	assert_int_equal(lone_refusal(lone, conn), RAS_CAUSE_BUSY);
+	assert_true(lone_is_closed(lone, conn));
+	assert_int_equal(ras_counters(lone->ras)->joins_served, 0);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
+	ras_record_put(lone->interner, claimer);
+	lone_destroy(lone);
+}
+
+// Found: those whose name had to be looked after were served past the number of joins at once.
+static void name_that_is_free_waits_for_its_turn_among_the_joins(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct ras_record *claimer;
+	struct message_init claim = claim_of(lone, &claimer);
+	struct message_init other = lone_init(lone, 4, 0);
+	uint32_t conn;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	lone_link(lone, 2); // and says nothing any more
+	conn = lone_accept(lone);
+	lone_send_init(lone, conn, &claim);
+	other.flags = MESSAGE_INIT_JOIN;
+	lone->full = true; // so that nobody's table is ever complete
+	for (uint32_t n = 0; n < lone->profile.joins_max; n++)
+		lone_send_init(lone, lone_accept(lone), &other);
+	lone->full = false;
+	assert_int_equal(lone_sent(lone, conn, MESSAGE_INIT_ACK), 0);
+	while (!lone_is_closed(lone, conn))
+		lone_pass(lone, 10 * MS);
+	assert_int_equal(lone_refusal(lone, conn), RAS_CAUSE_BUSY);
+	assert_int_equal(ras_counters(lone->ras)->joins_served, lone->profile.joins_max);
+	ras_record_put(lone->interner, claimer);
+	lone_destroy(lone);
+}
+
+#define ROUNDS 8
+
+// When the joiner begins its rounds through a seed that is no member yet either.
+static void round_times(uint64_t random_seed, uint64_t times[ROUNDS]) {
+	struct lone *lone = lone_create(&(struct lone_setup
+	){.count = 2, .self = 1, .joining = true, .random_seed = random_seed});
+	struct message_init_ack ack;
+	uint32_t conn;
+
+	for (uint32_t n = 0; n < ROUNDS; n++) {
+		while ((conn = lone_opening(lone, 0)) == 0)
+			lone_pass(lone, 5 * MS);
+		times[n] = lone->now_ns;
+		ack = lone_ack(lone, 0);
+		ack.refusal = RAS_CAUSE_BUSY;
+		lone_send_ack(lone, conn, &ack);
+	}
+	lone_destroy(lone);
+}
+
+// Rows 12 and 30.
+static void rounds_through_the_seeds_are_bounded_and_not_in_step(void **state) {
+	uint64_t times[2][ROUNDS];
+	uint32_t together = 0;
+
+	(void)state;
+	round_times(11, times[0]);
+	round_times(12, times[1]);
+	for (uint32_t n = 1; n < ROUNDS; n++) {
+		for (uint32_t m = 0; m < 2; m++)
+			assert_in_range(times[m][n] - times[m][n - 1], 700 * MS, 1500 * MS);
+		together += times[0][n] == times[1][n];
+	}
+	assert_in_range(together, 0, 1);
+}
+
 // Row 20.
 static void wrong_cluster_and_version_are_refused_with_the_reason_on_both_sides(void **state) {
 	struct world *world =
@@ -315,6 +411,9 @@ int main(void) {
 		cmocka_unit_test(newcomer_with_the_seeds_own_name_is_refused),
 		cmocka_unit_test(newcomer_takes_the_name_of_a_holder_that_does_not_answer),
 		cmocka_unit_test(conflict_is_answered_with_the_holders_address),
+		cmocka_unit_test(name_is_not_given_away_where_nobody_could_look),
+		cmocka_unit_test(name_that_is_free_waits_for_its_turn_among_the_joins),
+		cmocka_unit_test(rounds_through_the_seeds_are_bounded_and_not_in_step),
 		cmocka_unit_test(seed_that_stops_half_way_is_replaced_by_the_next),
 		cmocka_unit_test(alone_without_an_answer_says_so_and_keeps_trying),
 		cmocka_unit_test(agent_without_seeds_is_a_ring_of_one_at_once),

@@ -449,6 +449,58 @@ static void travel_time_is_a_round_trip_on_one_clock(void **state) {
 	lone_destroy(lone);
 }
 
+#define TRIES 9
+
+// When the instance dialled the peer that refuses to speak, try by try.
+static void dial_times(uint64_t random_seed, uint32_t peer, uint64_t times[TRIES]) {
+	// Nobody is suspected meanwhile.
+	struct ras_profile profile = ras_profile_fast;
+	struct lone *lone;
+	uint32_t conn;
+
+	profile.suspect_ns = 3600 * SEC;
+	profile.delayed_ns = 3600 * SEC;
+	profile.dead_ns = 3600 * SEC;
+	lone = lone_create(&(struct lone_setup
+	){.count = 9, .self = 1, .profile = &profile, .random_seed = random_seed});
+	for (uint32_t n = 0; n < TRIES; n++) {
+		while ((conn = lone_opening(lone, peer)) == 0)
+			lone_pass(lone, 5 * MS);
+		times[n] = lone->now_ns;
+		lone_end(lone, conn, RAS_CAUSE_UNREACHABLE);
+	}
+	lone_destroy(lone);
+}
+
+// Row 12: 3 is a long link, tried at doubling gaps; 2 a ring neighbour, tried at a steady pace.
+static void retries_back_off_within_their_bound_and_not_in_step(void **state) {
+	static const struct {
+		uint32_t peer;
+		uint64_t most_ns;
+	} rows[] = {{2, SEC}, {3, 30 * SEC}};
+
+	(void)state;
+	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		uint64_t times[2][TRIES];
+		uint32_t together = 0;
+
+		dial_times(11, rows[row].peer, times[0]);
+		dial_times(12, rows[row].peer, times[1]);
+		for (uint32_t n = 1; n < TRIES; n++) {
+			uint64_t wait = SEC << (n - 1) < rows[row].most_ns ? SEC << (n - 1)
+									   : rows[row].most_ns;
+
+			for (uint32_t m = 0; m < 2; m++)
+				assert_in_range(
+					times[m][n] - times[m][n - 1], wait - wait / 4,
+					wait + 10 * MS
+				);
+			together += times[0][n] == times[1][n];
+		}
+		assert_in_range(together, 0, 1);
+	}
+}
+
 // Row 11: each stage has its deadline, and its end a cause.
 static void handshake_that_stalls_ends_by_its_deadline(void **state) {
 	struct lone *lone = lone_of(4, 1);
@@ -518,6 +570,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errno_says_what_it_is_evidence_of),
 		cmocka_unit_test(only_a_refused_connect_is_a_first_word_of_gone),
+		cmocka_unit_test(retries_back_off_within_their_bound_and_not_in_step),
 		cmocka_unit_test(handshake_that_stalls_ends_by_its_deadline),
 		cmocka_unit_test(connections_that_ended_hold_no_memory_and_their_handles_stay_theirs
 		),

@@ -167,7 +167,7 @@ static void config_fill(
 		.cluster = LONE_CLUSTER,
 		.seeds = seeds,
 		.seed_count = setup->joining ? setup->count : 0,
-		.random_seed = 7,
+		.random_seed = setup->random_seed != 0 ? setup->random_seed : 7,
 		.history_events = 64,
 		.conns_max = setup->conns_max != 0 ? setup->conns_max : LONE_CONNS_MAX,
 	};

@@ -50,6 +50,7 @@ struct lone_setup {
 	bool joining;			   // through all the others, else they are known
 	uint32_t per_host;		   // peers of one host; 0 for one
 	uint32_t conns_max;		   // 0 for enough
+	uint64_t random_seed;		   // 0 for any, always the same
 };
 
 struct lone *lone_create(const struct lone_setup *setup);

@@ -143,6 +143,68 @@ static void peer_that_uses_us_already_is_taken_if_it_lies_nearer(void **state) {
 	world_destroy(world);
 }
 
+// Row 6: of the peers that use us already only one that is the nearest serves; else the nearest
+// is dialled.
+static void peer_that_uses_us_is_adopted_only_if_it_is_nearer(void **state) {
+	(void)state;
+	for (uint32_t external = 0; external < 3; external++) {
+		struct lone *lone = lone_of(16, 4);
+		const struct ring_side *side = &lone->ras->ring.sides[RING_PREV];
+		uint32_t conn;
+
+		lone_pass(lone, 10 * MS);
+		lone_link(lone, 3);
+		conn = lone_connect(lone, external, RAS_USE_NEXT);
+		lone_pass_beating(lone, 3 * SEC + 100 * MS, conn);
+		assert_int_equal(side->fallback_count, 1);
+		assert_int_equal(
+			ras_entry(lone->ras, side->fallbacks[0])->record->id, lone_id(lone, 2)
+		);
+		assert_true(link_is_good(lone_find_link(lone, 2)) == (external == 2));
+		lone_destroy(lone);
+	}
+}
+
+// Row 6: who is no member has no place in the ring, though it is connected and uses us.
+static void peer_without_a_place_in_the_ring_is_no_fallback(void **state) {
+	struct lone *lone = lone_of(9, 2);
+	const struct ring_side *side = &lone->ras->ring.sides[RING_NEXT];
+	struct peer_news left = lone_told(lone, 4, RAS_LEFT, ras_incarnation(1, 0));
+	uint32_t conn;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	conn = lone_link(lone, 3);
+	lone_news(lone, conn, &left);
+	conn = lone_connect(lone, 4, RAS_USE_PREV);
+	lone_pass_beating(lone, 3 * SEC + 100 * MS, conn);
+	assert_true(link_is_good(lone_find_link(lone, 4)));
+	assert_int_equal(side->fallback_count, 1);
+	assert_int_equal(ras_entry(lone->ras, side->fallbacks[0])->record->id, lone_id(lone, 5));
+	lone_destroy(lone);
+}
+
+// Row 6: the first fallback becomes the primary, and is a fallback no more.
+static void promoted_fallback_is_used_as_primary_only(void **state) {
+	struct lone *lone = lone_of(16, 4);
+	const struct ring_side *side = &lone->ras->ring.sides[RING_PREV];
+	struct peer_news left = lone_told(lone, 3, RAS_LEFT, ras_incarnation(1, 0));
+	uint32_t fallback;
+
+	(void)state;
+	lone_pass(lone, 10 * MS);
+	lone_link(lone, 3);
+	fallback = lone_connect(lone, 2, RAS_USE_NEXT);
+	lone_pass_beating(lone, 3 * SEC + 100 * MS, fallback);
+	assert_int_equal(lone_find_link(lone, 2)->mine & RAS_USE_RING, RAS_USE_FALLBACK_PREV);
+	lone_news(lone, fallback, &left);
+	lone_pass_beating(lone, 500 * MS, fallback);
+	assert_int_equal(ras_entry(lone->ras, side->primary)->record->id, lone_id(lone, 2));
+	assert_int_equal(side->fallback_count, 0);
+	assert_int_equal(lone_find_link(lone, 2)->mine & RAS_USE_RING, RAS_USE_PREV);
+	lone_destroy(lone);
+}
+
 // Row 6: both sides say what they use a link for, and agree to drop it without ping-pong.
 static void unneeded_fallback_link_is_retired_by_both_and_stays_away(void **state) {
 	struct world *world = world_of(5);
@@ -473,6 +535,9 @@ int main(void) {
 		cmocka_unit_test(fallbacks_are_gone_within_a_beat_of_the_primary_speaking_again),
 		cmocka_unit_test(fallback_of_a_fallback_skips_the_rest_of_a_failed_host),
 		cmocka_unit_test(peer_that_uses_us_already_is_taken_if_it_lies_nearer),
+		cmocka_unit_test(peer_that_uses_us_is_adopted_only_if_it_is_nearer),
+		cmocka_unit_test(peer_without_a_place_in_the_ring_is_no_fallback),
+		cmocka_unit_test(promoted_fallback_is_used_as_primary_only),
 		cmocka_unit_test(unneeded_fallback_link_is_retired_by_both_and_stays_away),
 		cmocka_unit_test(death_of_a_neighbour_closes_the_ring_over_it),
 		cmocka_unit_test(every_level_finds_a_link_and_the_degree_stays_bounded),
