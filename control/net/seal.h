@@ -8,7 +8,7 @@
 //	seal_init(&seal, keys, SEAL_CONNECTS, cluster);
 //	seal_begin(&seal, &reply);                       // send reply
 //	while ((size = seal_wants(&seal)) > 0) {         // receive exactly so much
-//		err = seal_take(&seal, bytes, size, &reply); // send reply if it has bytes, even on error
+//		err = seal_take(&seal, bytes, size, &reply); // send reply, on error too
 //		if (err != 0)
 //			break;                           // close
 //	}

@@ -35,8 +35,21 @@ refuse(char *detail, int err, const char *path, const char *format, ...) {
 	return err;
 }
 
+// Static analysis does not follow a variadic call, and would take each refusal for a possible 0.
+#ifdef __clang_analyzer__
+#define refuse(detail, err, ...) ((void)refuse(detail, err, __VA_ARGS__), (err))
+#endif
+
 static int refuse_errno(char *detail, int err, const char *path, const char *what) {
 	return refuse(detail, err, path, ": cannot %s: %s", what, strerrordesc_np(-err));
+}
+
+// Who may not open it wants to know as whom it was tried.
+static int refuse_open(char *detail, int err, const char *path) {
+	return refuse(
+		detail, err, path, ": cannot open it as user %u: %s", geteuid(),
+		strerrordesc_np(-err)
+	);
 }
 
 static bool is_trusted(uid_t owner) {
@@ -118,14 +131,14 @@ static int open_checked(
 	int err;
 
 	if (resolved == NULL)
-		return refuse_errno(detail, neg_errno(), path, "open it");
+		return refuse_open(detail, neg_errno(), path);
 	err = check_directories(resolved, detail);
 	if (err != 0)
 		return err;
 	// Neither waits for the other end of a pipe, nor follows what was no link a moment ago.
 	fd = open(resolved, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return refuse_errno(detail, neg_errno(), path, "open it");
+		return refuse_open(detail, neg_errno(), path);
 	err = check_file(fd, path, ret_status, detail);
 	if (err != 0)
 		return err;

@@ -153,7 +153,8 @@ def show_checks_the_file_and_prints_ids_alone(place):
     expect_refused(1, f'"{path}": line 1: behind tocsin-key-1', "--output", path, "--show")
     assert "secret" not in keygen("--output", path, "--show").stderr
     path.unlink()
-    expect_refused(1, f'"{path}": cannot open it: No such file', "--output", path, "--show")
+    expect_refused(1, f'"{path}": cannot open it as user {os.geteuid()}: No such file',
+                   "--output", path, "--show")
 
 
 def standard_output_gets_a_key_file_and_nothing_else():
