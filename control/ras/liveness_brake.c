@@ -20,12 +20,22 @@ static bool count_is_valid(const struct ras *ras) {
 	       ras->profile->confirm_ns + 2 * CENSUS_FRESH_NS;
 }
 
+// Others may begin one after the other and tell of none: then we count ourselves.
+static bool census_is_overdue(const struct ras *ras) {
+	const struct census *census = &ras->liveness.census;
+
+	return census->wanted_ns != 0 && ras->observed_ns - census->wanted_ns >= 2 * CENSUS_NS;
+}
+
 void brake_count(struct ras *ras) {
 	struct census *census = &ras->liveness.census;
 
 	if (brake_is_off(ras) || census->due ||
-	    ras->observed_ns - census->counted_ns < CENSUS_FRESH_NS ||
-	    ras->observed_ns - census->begun_ns < CENSUS_NS)
+	    ras->observed_ns - census->counted_ns < CENSUS_FRESH_NS)
+		return;
+	if (census->wanted_ns == 0)
+		census->wanted_ns = ras->observed_ns;
+	if (ras->observed_ns - census->begun_ns < CENSUS_NS && !census_is_overdue(ras))
 		return;
 	census->due = true;
 	census->due_ns = ras->observed_ns + ras_random(ras) % CENSUS_SPREAD_NS;
@@ -33,6 +43,8 @@ void brake_count(struct ras *ras) {
 }
 
 void brake_census_seen(struct ras *ras) {
+	if (census_is_overdue(ras))
+		return;
 	ras->liveness.census.begun_ns = ras->observed_ns;
 	ras->liveness.census.due = false;
 }
@@ -100,14 +112,15 @@ static uint32_t good_links(const struct ras *ras) {
 
 void brake_counted(struct ras *ras, uint32_t reached, uint32_t members) {
 	struct census *census = &ras->liveness.census;
+	bool fresh = ras->observed_ns - census->counted_ns < CENSUS_FRESH_NS;
 
-	if (brake_is_off(ras))
+	if (brake_is_off(ras) || reached > members)
 		return;
 	// Who reached fewer than we have beside us does not hear, or is cut off: its count is of
 	// itself. And of two counts of a moment the higher is nearer to the truth.
 	if (reached <= good_links(ras))
 		census->begun_ns = 0;
-	else if (reached >= census->reached || ras->observed_ns - census->counted_ns >= CENSUS_FRESH_NS)
+	else if (reached >= census->reached || !fresh)
 		counted(ras, reached, members);
 }
 
@@ -145,6 +158,7 @@ static void census_tick(struct ras *ras) {
 	}
 	census->due = false;
 	census->begun_ns = ras->observed_ns;
+	census->wanted_ns = ras->observed_ns;
 	if (ras->joined)
 		collective_census(ras, CENSUS_NS);
 }

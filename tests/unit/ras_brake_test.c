@@ -147,6 +147,27 @@ static void second_partition_soon_after_the_first_is_held_as_well(void **state) 
 	world_destroy(world);
 }
 
+// What a count may say, and how long others' counts that never end are waited for.
+static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+
+	(void)state;
+	ras_enter(ras, lone->now_ns);
+	lone_link(lone, 2);
+	brake_counted(ras, 9, 8); // more than there are
+	brake_counted(ras, 1, 8); // fewer than we have beside us
+	assert_int_equal(brake_word(ras), BRAKE_UNKNOWN);
+	for (uint32_t n = 0; n < 20 && ras->liveness.census.counted_ns == 0; n++) {
+		brake_census_seen(ras); // somebody else begins
+		brake_count(ras);
+		lone_pass(lone, 500 * MS);
+	}
+	assert_int_equal(ras->liveness.census.reached, 1); // nobody answers here
+	assert_int_equal(brake_word(ras), BRAKE_HELD);
+	lone_destroy(lone);
+}
+
 static void one_count_serves_all_observers_of_a_moment(void **state) {
 	struct world *world = world_of(24);
 	uint64_t begun = 0;
@@ -192,6 +213,7 @@ int main(void) {
 		cmocka_unit_test(eight_of_many_that_fall_at_once_are_declared_in_time),
 		cmocka_unit_test(second_partition_soon_after_the_first_is_held_as_well),
 		cmocka_unit_test(count_of_one_that_hears_nothing_is_no_brake_for_the_others),
+		cmocka_unit_test(counts_that_cannot_be_or_never_end_are_not_waited_for),
 		cmocka_unit_test(one_count_serves_all_observers_of_a_moment),
 	};
 

@@ -142,7 +142,7 @@ enum ras_cause ras_cause_of_errno(int error);
 void ras_tick(struct ras *ras, uint64_t now_ns);
 
 // What the wall clock shows, in ns since 1970, at this time; 0: it is not known any more. To be
-// told every minute or so, and at once when it was set: keep-alives carry it, and a peer whose
+// told every minute or so, and at once when it was set: beats carry it, and a peer whose
 // clock is more than a second away is an event. Nothing in the core is timed by it.
 void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns);
 
