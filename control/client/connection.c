@@ -50,11 +50,26 @@ static uint64_t deadline_ns(const struct connection *connection) {
 	return at_ns;
 }
 
+// What is queued now has to be taken within drain_ns, whatever is queued behind it.
+static void watch_progress(struct connection *connection) {
+	const struct client_server *server = connection->session.server;
+	size_t left = text_size(&connection->session.out);
+
+	if (connection->mark != 0 && connection->sent >= connection->mark)
+		connection->mark = 0;
+	if (connection->mark != 0 || left == 0)
+		return;
+	connection->mark = connection->sent + left;
+	connection->drain_at_ns = loop_now_ns(server->loop) + server->config.drain_ns;
+}
+
 // The last thing in each turn: which events and which deadline are waited for.
 static void await(struct connection *connection, uint32_t events) {
 	struct loop *loop = connection->session.server->loop;
-	uint64_t at_ns = deadline_ns(connection);
+	uint64_t at_ns;
 
+	watch_progress(connection);
+	at_ns = deadline_ns(connection);
 	loop_want(&connection->source, events);
 	// Without memory for a timer there is one deadline less, and nothing else is lost.
 	if (at_ns == RAS_NEVER || loop_timer_set(loop, &connection->timer, at_ns) < 0)
@@ -70,19 +85,6 @@ static void finish(struct connection *connection) {
 	connection->lingering = true;
 	connection->since_ns = loop_now_ns(connection->session.server->loop);
 	await(connection, EPOLLIN);
-}
-
-// What is queued now has to be taken within drain_ns, whatever is queued behind it.
-static void watch_progress(struct connection *connection) {
-	const struct client_server *server = connection->session.server;
-	size_t left = text_size(&connection->session.out);
-
-	if (connection->mark != 0 && connection->sent >= connection->mark)
-		connection->mark = 0;
-	if (connection->mark != 0 || left == 0)
-		return;
-	connection->mark = connection->sent + left;
-	connection->drain_at_ns = loop_now_ns(server->loop) + server->config.drain_ns;
 }
 
 // false if the client is gone. Sends a bounded amount.
@@ -104,7 +106,6 @@ static bool flush(struct connection *connection) {
 			connection->sent += (uint64_t)sent;
 		}
 	}
-	watch_progress(connection);
 	return true;
 }
 

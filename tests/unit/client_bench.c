@@ -61,12 +61,16 @@ int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns) {
 }
 
 void overlay_listen(struct overlay *overlay, struct overlay_listener *listener) {
+	listener->next = overlay->listeners;
 	overlay->listeners = listener;
 }
 
 void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener) {
-	assert_ptr_equal(overlay->listeners, listener);
-	overlay->listeners = NULL;
+	struct overlay_listener **place = &overlay->listeners;
+
+	while (*place != listener)
+		place = &(*place)->next;
+	*place = listener->next;
 }
 
 void overlay_answer_put(struct overlay_answer *answer) {
@@ -354,8 +358,9 @@ void bench_add_event(
 		event->peer = ras_id(name, strlen(name));
 		snprintf(event->name, sizeof(event->name), "%s", name);
 	}
-	if (overlay->listeners != NULL)
-		overlay->listeners->event(overlay->listeners, event);
+	for (struct overlay_listener *listener = overlay->listeners; listener != NULL;
+	     listener = listener->next)
+		listener->event(listener, event);
 }
 
 struct overlay_answer *bench_answer_new(void) {

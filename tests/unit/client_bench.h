@@ -73,6 +73,7 @@ extern struct bench bench;
 // cmocka's setup and teardown: TCP on any port and a Unix socket; three nodes n1 (self), n2, n3.
 int bench_start(void **state);
 int bench_stop(void **state);
+#define BENCH_TEST(name) cmocka_unit_test_setup_teardown(name, bench_start, bench_stop)
 // The same server with other settings.
 void bench_restart(void);
 

@@ -130,26 +130,12 @@ static void a_nul_ends_what_is_read_of_a_line(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			each_line_is_answered_as_nccl_does_and_the_connection_stays, bench_start,
-			bench_stop
-		),
-		cmocka_unit_test_setup_teardown(
-			lines_of_one_packet_are_answered_in_order, bench_start, bench_stop
-		),
-		cmocka_unit_test_setup_teardown(
-			a_line_in_single_bytes_is_answered_once_it_is_whole, bench_start, bench_stop
-		),
-		cmocka_unit_test_setup_teardown(
-			the_longest_line_is_answered_whole, bench_start, bench_stop
-		),
-		cmocka_unit_test_setup_teardown(
-			a_line_without_end_closes_after_what_was_asked_before_was_answered,
-			bench_start, bench_stop
-		),
-		cmocka_unit_test_setup_teardown(
-			a_nul_ends_what_is_read_of_a_line, bench_start, bench_stop
-		),
+		BENCH_TEST(each_line_is_answered_as_nccl_does_and_the_connection_stays),
+		BENCH_TEST(lines_of_one_packet_are_answered_in_order),
+		BENCH_TEST(a_line_in_single_bytes_is_answered_once_it_is_whole),
+		BENCH_TEST(the_longest_line_is_answered_whole),
+		BENCH_TEST(a_line_without_end_closes_after_what_was_asked_before_was_answered),
+		BENCH_TEST(a_nul_ends_what_is_read_of_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
