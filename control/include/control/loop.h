@@ -26,7 +26,7 @@ struct loop;
 #define LOOP_STEP_BYTES_MAX 65536
 
 enum loop_rank {
-	LOOP_OVERLAY, // keep-alives depend on it
+	LOOP_OVERLAY, // who is thought to be alive depends on it
 	LOOP_CLIENTS, // everybody else
 	LOOP_RANK_COUNT,
 };

@@ -22,6 +22,7 @@ struct seal_keys;
 struct transport;
 
 #define TRANSPORT_QUEUE_BYTES_MAX (256u << 10)
+#define TRANSPORT_CONNS_MAX 65536
 
 struct transport_config {
 	const struct seal_keys *keys; // the transport takes its own reference
@@ -33,8 +34,8 @@ struct transport_config {
 	uint64_t proof_ns;	 // and of the proof of the key, either direction
 	uint64_t stuck_ns;	 // TCP_USER_TIMEOUT, and age of the head of a queue
 	uint64_t close_ns;	 // a soft close reads to the end for so long
-	uint32_t conns_max;	 // proven, either direction
-	uint32_t proving_max;	 // accepted and not proven yet; more are turned away
+	uint32_t conns_max;	 // with a number, either direction: `accepted` keeps to it
+	uint32_t proving_max;	 // accepted and not proven yet; one more, and the oldest has to go
 	uint32_t proving_per_source;	   // of these, from one address
 	uint32_t accepts_per_source_per_s; // one source may not spend more of our time
 };
@@ -46,12 +47,18 @@ struct transport_ops {
 	void (*frame)(void *ctx, uint32_t conn, const void *frame, size_t size);
 	void (*writable)(void *ctx, uint32_t conn);
 	// Everything it carried has been handed over before. Not for one that was closed by us.
+	// Connecting took too long: TIMEOUT; then nothing was heard: SILENT; no proof came of what
+	// was heard, or the other side hung up on ours: PROOF; VERSION, PROTOCOL, STUCK as named;
+	// the rest by ras_cause_of_errno().
 	void (*ended)(void *ctx, uint32_t conn, enum ras_cause cause);
 };
 
-// Binds and listens. *ret_detail, if there is an error, says in words what failed and with whom
-// (the holder of the port, if that can be known). -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, -ENODEV,
-// -EPERM (no key and an address that is not loopback), -ENOMEM, ...
+// Any of the ops may call any function here, transport_destroy() too.
+
+// Binds and listens; configuration and ops are copied. *ret_detail, if there is an error, says in
+// words what failed and with whom (the holder of the port, if that can be known). -EADDRINUSE,
+// -EADDRNOTAVAIL, -EACCES, -ENODEV, -EPERM (no key and an address that is not loopback), -ENOMEM,
+// or what the socket said.
 int transport_create(
 	struct loop *loop,
 	const struct transport_config *config,
@@ -82,9 +89,12 @@ uint32_t transport_closing(const struct transport *transport);
 struct transport_counters {
 	uint64_t accepted, accept_failures, connects, connect_failures;
 	uint64_t turned_away_full, turned_away_rate; // before a single byte was read
+	uint64_t strangers_evicted;		     // to make room for newer ones
+	uint64_t closes_cut;			     // soft closes, likewise
 	uint64_t proofs, proof_failures, proof_timeouts, proof_unknown_key;
 	uint64_t frames_sent, frames_received, bytes_sent, bytes_received; // on the wire
-	uint64_t frames_forged; // authentic no more: altered, repeated or out of order
+	uint64_t frames_forged;	   // authentic no more: altered, repeated or out of order
+	uint64_t frames_malformed; // of a size that no frame has
 	uint64_t queues_full, stuck, descriptors_short;
 	uint32_t open, proving, closing; // now
 };

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Outgoing connections: bound to our address and interface, connected without waiting.
+#include "channel.h"
+
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/scoped.h>
+#include <lib/stream.h>
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+// Without the privilege our address alone has to do. Said once.
+static int bind_interface(struct transport *transport, int fd) {
+	const char *interface = transport->config.interface;
+	int err;
+
+	if (interface == NULL || transport->unbound_said)
+		return 0;
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface)) ==
+	    0)
+		return 0;
+	err = neg_errno();
+	if (err != -EPERM)
+		return err;
+	transport->unbound_said = true;
+	log_event(
+		LOG_LEVEL_WARN, "interface_not_bound", log_str("interface", interface),
+		log_errno("error", err), log_str("instead", "the source address alone is bound")
+	);
+	return 0;
+}
+
+static int bind_source(const struct transport *transport, int fd, const struct sock_addr *to) {
+	struct sock_addr source = transport->config.source;
+	struct sockaddr_storage storage;
+	socklen_t length;
+	int one = 1;
+
+	if (source.family != to->family || sock_addr_is_any(&source))
+		return 0;
+	// The port is chosen with the destination known: the same one serves many.
+	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
+	source.port = 0;
+	length = sock_addr_to_sockaddr(&source, &storage);
+	return bind(fd, (struct sockaddr *)&storage, length) == 0 ? 0 : neg_errno();
+}
+
+// A link-local address that was heard of has no scope: it can only be the one that is ours.
+static struct sock_addr scoped_address(const struct transport *transport, struct sock_addr to) {
+	const struct transport_config *config = &transport->config;
+
+	if (to.family != SOCK_ADDR_V6 || to.scope_id != 0 || !sock_addr_is_link_local(&to))
+		return to;
+	to.scope_id = config->source.scope_id;
+	if (to.scope_id == 0)
+		to.scope_id = config->listen.scope_id;
+	if (to.scope_id == 0 && config->interface != NULL)
+		to.scope_id = if_nametoindex(config->interface);
+	return to;
+}
+
+static int dial_start(struct channel *channel) {
+	struct transport *transport = channel->transport;
+	struct sock_addr to = scoped_address(transport, channel->peer);
+	scoped_fd int fd = -1;
+	struct sockaddr_storage storage;
+	socklen_t length;
+	int err;
+
+	if (to.family == SOCK_ADDR_NONE)
+		return -EADDRNOTAVAIL;
+	length = sock_addr_to_sockaddr(&to, &storage);
+	fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (fd < 0)
+		return neg_errno();
+	err = bind_interface(transport, fd);
+	if (err == 0)
+		err = bind_source(transport, fd, &to);
+	if (err != 0)
+		return err;
+	err = stream_connect_start(fd, (struct sockaddr *)&storage, length);
+	if (err != 0 && err != -EINPROGRESS)
+		return err;
+	err = channel_attach(channel, scoped_take_fd(&fd), LOOP_OVERLAY, EPOLLOUT);
+	return err == 0 ? channel_set_deadline(channel, transport->config.connect_ns) : err;
+}
+
+void dial(struct channel *channel) {
+	struct transport_counters *counters = &channel->transport->counters;
+	int err;
+
+	channel->outgoing = true;
+	channel_enter_state(channel, CHANNEL_CONNECTING);
+	counters->connects++;
+	err = dial_start(channel);
+	if (err == 0)
+		return;
+	counters->connect_failures++;
+	counters->descriptors_short += err == -EMFILE || err == -ENFILE;
+	channel_fail_later(channel, ras_cause_of_errno(err));
+}
+
+void dial_ready(struct channel *channel) {
+	int err = stream_connect_finish(channel->source.fd);
+
+	if (err == -EINPROGRESS)
+		return;
+	if (err != 0) {
+		channel->transport->counters.connect_failures++;
+		channel_fail(channel, ras_cause_of_errno(err));
+		return;
+	}
+	channel_set_options(channel);
+	proof_begin(channel);
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Accepting: who may come in, and what happens to those for whom there is no room.
+//
+// The rule for strangers, those that have not proven the key:
+//
+//   - A source may have `proving_per_source` of them and begin `accepts_per_source_per_s`; more
+//     are reset before a byte is read. So one address that floods has its share and no more.
+//   - All together they are at most `proving_max`. When a source that is within its limits comes
+//     to a full table, the oldest stranger has to go: an honest node proves the key in a few
+//     round trips, while what floods from thousands of addresses never does. A flood of F
+//     connections a second leaves each stranger proving_max / F seconds.
+//   - At most ACCEPTS_PER_TURN are accepted in a turn of the loop, and strangers are served after
+//     the overlay, with the clients, LOOP_CLIENTS_PER_TURN at a time.
+//
+// A process without descriptors cannot accept, and a backlog that is not accepted keeps the
+// listener ready for ever: a descriptor held in reserve is given up to accept and reset one at
+// a time. If even that is gone, the listener rests for PAUSE_NS.
+#include "channel.h"
+#include "port_holder.h"
+
+#include <lib/container.h>
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/scoped.h>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define ACCEPTS_PER_TURN 32
+#define BACKLOG 1024
+#define PAUSE_NS UINT64_C(100000000)
+
+static void reset_connection(int fd) {
+	struct linger linger = {.l_onoff = 1};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	close(fd);
+}
+
+static bool may_enter(struct transport *transport, const struct sock_addr *from) {
+	struct transport_counters *counters = &transport->counters;
+	enum admission_verdict verdict;
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	verdict = admission_ask(transport->admission, from, loop_now_ns(transport->loop));
+	if (verdict == ADMISSION_GRANTED)
+		return true;
+	if (verdict == ADMISSION_TOO_FAST)
+		counters->turned_away_rate++;
+	else
+		counters->turned_away_full++;
+	sock_addr_format_host(from, text);
+	log_event(
+		LOG_LEVEL_WARN, "connection_turned_away", log_str("from", text),
+		log_str("why", verdict == ADMISSION_TOO_FAST ? "too many a second" : "too many")
+	);
+	return false;
+}
+
+static void make_room(struct transport *transport) {
+	while (transport->counters.proving >= transport->config.proving_max) {
+		transport->counters.strangers_evicted++;
+		channel_abort(TAILQ_FIRST(&transport->strangers));
+	}
+}
+
+static void
+admit(struct transport *transport, int fd, const struct sockaddr *address, socklen_t length) {
+	struct channel *channel;
+	struct sock_addr from;
+
+	if (sock_addr_from_sockaddr(address, length, &from) != 0 || !may_enter(transport, &from)) {
+		reset_connection(fd);
+		return;
+	}
+	make_room(transport);
+	transport->counters.accepted++;
+	channel = channel_take(transport, &from);
+	if (channel_attach(channel, fd, LOOP_CLIENTS, EPOLLIN) != 0) {
+		transport->counters.accept_failures++;
+		admission_give_back(transport->admission, &from, false);
+		channel_end(channel);
+		return;
+	}
+	channel_set_options(channel);
+	proof_begin(channel);
+}
+
+static void rest(struct transport *transport) {
+	struct listener *listener = &transport->listener;
+	uint64_t at_ns = loop_now_ns(transport->loop) + PAUSE_NS;
+
+	// Without memory for a timer there is nothing better than to try again at once.
+	if (loop_timer_set(transport->loop, &listener->pause, at_ns) == 0)
+		loop_want(&listener->source, 0);
+}
+
+static void open_reserve(struct listener *listener) {
+	if (listener->reserve_fd < 0)
+		listener->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void on_rested(struct loop_timer *timer, uint64_t now_ns) {
+	struct listener *listener = container_of(timer, struct listener, pause);
+
+	(void)now_ns;
+	open_reserve(listener);
+	loop_want(&listener->source, EPOLLIN);
+}
+
+// Turns away the first in the backlog. False if that cannot be done either.
+static bool accept_by_reserve(struct transport *transport) {
+	struct listener *listener = &transport->listener;
+	int fd;
+
+	transport->counters.descriptors_short++;
+	log_event(LOG_LEVEL_ERROR, "descriptors_short", log_str("part", "overlay listener"));
+	if (listener->reserve_fd < 0)
+		return false;
+	close(listener->reserve_fd);
+	listener->reserve_fd = -1;
+	fd = accept4(listener->source.fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		reset_connection(fd);
+	open_reserve(listener);
+	return fd >= 0;
+}
+
+// What accept() said: 0 to go on with the next in the backlog.
+static int after_error(struct transport *transport, int err) {
+	if (err == -EAGAIN)
+		return err;
+	transport->counters.accept_failures++;
+	switch (err) {
+	case -EMFILE:
+	case -ENFILE:
+		if (accept_by_reserve(transport))
+			return 0;
+		break;
+	case -ENOBUFS:
+	case -ENOMEM:
+		break;
+	default:
+		// The connection failed before it was accepted: not ours to be told about.
+		return 0;
+	}
+	rest(transport);
+	return err;
+}
+
+static void accept_some(struct transport *transport) {
+	struct sockaddr_storage address;
+	socklen_t length;
+	int err = 0;
+	int fd;
+
+	for (unsigned n = 0; n < ACCEPTS_PER_TURN && err == 0; n++) {
+		length = sizeof(address);
+		fd =
+			accept4(transport->listener.source.fd, (struct sockaddr *)&address, &length,
+				SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			admit(transport, fd, (struct sockaddr *)&address, length);
+		else
+			err = after_error(transport, neg_errno());
+	}
+}
+
+static void on_ready(struct loop_source *source, uint32_t events) {
+	struct listener *listener = container_of(source, struct listener, source);
+	struct transport *transport = container_of(listener, struct transport, listener);
+
+	(void)events;
+	transport_enter(transport);
+	accept_some(transport);
+	transport_leave(transport);
+}
+
+// The kernel cuts a backlog to this without a word.
+static uint64_t backlog_limit(void) {
+	scoped_file FILE *file = fopen("/proc/sys/net/core/somaxconn", "re");
+	uint64_t limit;
+	char text[32];
+
+	if (file == NULL || fgets(text, sizeof(text), file) == NULL)
+		return BACKLOG;
+	text[strcspn(text, "\n")] = '\0';
+	return parse_u64(text, strlen(text), 0, UINT64_MAX, NULL, &limit) == 0 ? limit : BACKLOG;
+}
+
+static void say_listening(const struct listener *listener) {
+	uint64_t limit = backlog_limit();
+	char address[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(&listener->address, address);
+	log_event(
+		LOG_LEVEL_INFO, "overlay_listening", log_str("address", address),
+		log_u64("backlog", limit < BACKLOG ? limit : BACKLOG), log_u64("somaxconn", limit)
+	);
+}
+
+static int read_address(int fd, struct sock_addr *ret_address) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+
+	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0)
+		return neg_errno();
+	return sock_addr_from_sockaddr((struct sockaddr *)&storage, length, ret_address);
+}
+
+static int bind_and_listen(int fd, const struct sock_addr *address) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	int one = 1;
+
+	// After kill -9 the old connections still stand for a while. Two listeners on one port are
+	// not allowed by this, and by SO_REUSEPORT, which would allow it, never asked for.
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
+		return neg_errno();
+	if (address->family == SOCK_ADDR_V6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0)
+		return neg_errno();
+	if (bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, BACKLOG) != 0)
+		return neg_errno();
+	return 0;
+}
+
+static void explain(const struct sock_addr *address, int err, char ret_detail[static 256]) {
+	char holder[PORT_HOLDER_TEXT_BYTES] = "a process that cannot be seen from here";
+	char text[SOCK_ADDR_TEXT_BYTES];
+	const char *why = strerrorname_np(-err);
+
+	sock_addr_format(address, text);
+	if (err == -EADDRINUSE) {
+		port_holder_find(address, holder);
+		snprintf(ret_detail, 256, "%s is held by %s", text, holder);
+	} else if (err == -EADDRNOTAVAIL) {
+		snprintf(ret_detail, 256, "%s is no address of this machine", text);
+	} else if (err == -EACCES) {
+		snprintf(ret_detail, 256, "%s needs a privilege, ports from 1024 on do not", text);
+	} else {
+		snprintf(ret_detail, 256, "cannot listen on %s: %s", text, why != NULL ? why : "?");
+	}
+}
+
+int listener_open(struct transport *transport, char ret_detail[static 256]) {
+	const struct sock_addr *address = &transport->config.listen;
+	struct listener *listener = &transport->listener;
+	int family = address->family == SOCK_ADDR_V6 ? AF_INET6 : AF_INET;
+	scoped_fd int fd = -1;
+	int err;
+
+	listener->pause.expired = on_rested;
+	listener->source.ready = on_ready;
+	listener->source.rank = LOOP_OVERLAY;
+	listener->source.events = EPOLLIN;
+	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	err = fd < 0 ? neg_errno() : bind_and_listen(fd, address);
+	if (err == 0)
+		err = read_address(fd, &listener->address);
+	if (err == 0) {
+		listener->source.fd = fd;
+		err = loop_add(transport->loop, &listener->source);
+	}
+	if (err != 0) {
+		listener->source.fd = -1;
+		explain(address, err, ret_detail);
+		return err;
+	}
+	scoped_take_fd(&fd);
+	open_reserve(listener);
+	say_listening(listener);
+	return 0;
+}
+
+void listener_close(struct transport *transport) {
+	struct listener *listener = &transport->listener;
+
+	loop_timer_cancel(transport->loop, &listener->pause);
+	loop_remove(&listener->source);
+	if (listener->source.fd >= 0)
+		close(listener->source.fd);
+	if (listener->reserve_fd >= 0)
+		close(listener->reserve_fd);
+	listener->source.fd = -1;
+	listener->reserve_fd = -1;
+}

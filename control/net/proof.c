@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The proof of the key on a connected socket: moves the messages of <seal.h> back and forth, one
+// step each time the socket is ready, and never reads a byte more than the next message has.
+//
+// How it can end has a cause of its own each: nothing was heard in time (SILENT), what came was
+// no proof or did not become one in time, or the other side had no use for ours (PROOF), no common
+// version (VERSION), nonsense by somebody with the key (PROTOCOL), and what the socket says.
+#include "channel.h"
+
+#include <lib/log.h>
+#include <lib/must.h>
+#include <lib/stream.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+static enum ras_cause cause_of(int err) {
+	switch (err) {
+	case -ENOKEY:
+	case -EACCES:
+		return RAS_CAUSE_PROOF;
+	case -EPROTO:
+		return RAS_CAUSE_VERSION;
+	default:
+		return ras_cause_of_errno(err);
+	}
+}
+
+static void log_refused(const struct channel *channel, int err) {
+	char peer[SOCK_ADDR_TEXT_BYTES];
+	char key[SEAL_KEY_ID_TEXT_BYTES];
+	uint8_t version_min;
+	uint8_t version_max;
+
+	sock_addr_format(&channel->peer, peer);
+	seal_key_id(&channel->seal, key);
+	seal_peer_versions(&channel->seal, &version_min, &version_max);
+	log_event(
+		LOG_LEVEL_WARN, "proof_failed", log_str("peer", peer),
+		log_bool("outgoing", channel->outgoing), log_errno("error", err),
+		log_str("key", key), log_u64("peer_version_min", version_min),
+		log_u64("peer_version_max", version_max)
+	);
+}
+
+// What the other side said is no proof.
+static void refuse(struct channel *channel, int err) {
+	struct transport_counters *counters = &channel->transport->counters;
+
+	counters->proof_failures++;
+	counters->proof_unknown_key += err == -ENOKEY;
+	log_refused(channel, err);
+	channel_fail(channel, cause_of(err));
+}
+
+static void fail_own(struct channel *channel, int err) {
+	channel->transport->counters.proof_failures++;
+	channel_fail(channel, ras_cause_of_errno(err));
+}
+
+// The handle of an accepted channel, now that the other side is one of us. False: it ended.
+static bool introduce(struct channel *channel) {
+	struct transport *transport = channel->transport;
+	uint32_t life = channel->life;
+	uint32_t conn;
+	int err;
+
+	err = transport->ops.accepted(transport->ops_ctx, &channel->peer, &conn);
+	if (channel->life != life) // the transport is no more
+		return false;
+	if (err != 0) {
+		channel_end(channel);
+		return false;
+	}
+	channel_own_handle(channel, conn);
+	return true;
+}
+
+static void succeed(struct channel *channel, const struct seal_reply *last) {
+	struct transport *transport = channel->transport;
+	int err = -ENOMEM;
+
+	channel->buffers = malloc(sizeof(*channel->buffers));
+	// Until now it waited its turn among the clients; from now on the overlay depends on it.
+	if (channel->buffers != NULL)
+		err = channel_attach(channel, channel->source.fd, LOOP_OVERLAY, EPOLLIN);
+	if (err == 0)
+		err = channel_set_deadline(channel, UINT64_MAX);
+	if (err != 0) {
+		fail_own(channel, err);
+		return;
+	}
+	transport->counters.proofs++;
+	channel_enter_state(channel, CHANNEL_OPEN);
+	if (last->size > 0)
+		channel_queue_bytes(channel, last->bytes, last->size);
+	if (channel->outgoing)
+		transport->ops.opened(transport->ops_ctx, channel->conn);
+	else
+		introduce(channel);
+}
+
+static void send_message(struct channel *channel) {
+	struct seal_reply *message = &channel->message;
+	ssize_t n;
+
+	n = stream_send(
+		channel->source.fd, message->bytes + channel->message_done,
+		message->size - channel->message_done
+	);
+	if (n < 0 && n != -EAGAIN) {
+		fail_own(channel, (int)n);
+		return;
+	}
+	if (n > 0) {
+		channel->message_done += (size_t)n;
+		channel->transport->counters.bytes_sent += (uint64_t)n;
+	}
+	channel->message_out = channel->message_done < message->size;
+	if (!channel->message_out)
+		channel->message_done = 0;
+	loop_want(&channel->source, channel->message_out ? EPOLLOUT : EPOLLIN);
+}
+
+static void take_message(struct channel *channel, size_t size) {
+	struct seal_reply reply = {0};
+	int err = seal_take(&channel->seal, channel->message.bytes, size, &reply);
+
+	if (err != 0) {
+		// Why we refuse, to one who has the key; it fits into any socket.
+		if (reply.size > 0)
+			stream_send(channel->source.fd, reply.bytes, reply.size);
+		refuse(channel, err);
+		return;
+	}
+	if (seal_proven(&channel->seal)) {
+		succeed(channel, &reply);
+		return;
+	}
+	channel->message_done = 0;
+	channel->message = reply;
+	channel->message_out = true;
+	send_message(channel);
+}
+
+static void receive_message(struct channel *channel) {
+	size_t wanted = seal_wants(&channel->seal);
+	ssize_t n;
+
+	must(wanted > channel->message_done && wanted <= sizeof(channel->message.bytes));
+	n = stream_receive(
+		channel->source.fd, channel->message.bytes + channel->message_done,
+		wanted - channel->message_done
+	);
+	if (n == -EAGAIN)
+		return;
+	if (n < 0) {
+		fail_own(channel, (int)n);
+		return;
+	}
+	if (n == 0) {
+		channel->transport->counters.proof_failures++;
+		channel_fail(channel, RAS_CAUSE_PROOF);
+		return;
+	}
+	channel->heard = true;
+	channel->transport->counters.bytes_received += (uint64_t)n;
+	channel->message_done += (size_t)n;
+	if (channel->message_done == wanted)
+		take_message(channel, wanted);
+}
+
+void proof_begin(struct channel *channel) {
+	struct transport *transport = channel->transport;
+	const struct transport_config *config = &transport->config;
+
+	channel_enter_state(channel, CHANNEL_PROVING);
+	seal_init(
+		&channel->seal, config->keys, channel->outgoing ? SEAL_CONNECTS : SEAL_ACCEPTS,
+		config->cluster
+	);
+	if (channel_set_deadline(channel, config->proof_ns) != 0) {
+		fail_own(channel, -ENOMEM);
+		return;
+	}
+	if (!channel->outgoing)
+		return;
+	seal_begin(&channel->seal, &channel->message);
+	channel->message_out = true;
+	send_message(channel);
+}
+
+void proof_ready(struct channel *channel) {
+	if (channel->message_out)
+		send_message(channel);
+	else
+		receive_message(channel);
+}
+
+void proof_timed_out(struct channel *channel) {
+	channel->transport->counters.proof_timeouts++;
+	if (channel->outgoing)
+		channel_fail(channel, channel->heard ? RAS_CAUSE_PROOF : RAS_CAUSE_SILENT);
+	else
+		channel_abort(channel);
+}

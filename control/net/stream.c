@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames on a channel that has proven the key, and its end.
+//
+// On the wire a frame is its sealed size, 4 bytes, and the sealed bytes. One step receives and
+// sends at most LOOP_STEP_BYTES_MAX and a length: a connection that has more is called again in
+// the next turn, after all others.
+//
+// What is queued is sent at the end of the turn, so that the frames of a turn share a packet.
+#include "channel.h"
+
+#include <lib/log.h>
+#include <lib/must.h>
+#include <lib/stream.h>
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define QUEUE_LOW_BYTES (TRANSPORT_QUEUE_BYTES_MAX / 2) // at which a sender is asked back
+
+static void want_flush(struct channel *channel) {
+	struct transport *transport = channel->transport;
+
+	if (channel->will_flush)
+		return;
+	channel->will_flush = true;
+	channel->round = transport->round;
+	TAILQ_INSERT_TAIL(&transport->flush, channel, in_flush);
+	loop_defer(transport->loop, &transport->flush_job);
+}
+
+// The time that everything queued by now has; looked at when it is over.
+static void start_stuck_clock(struct channel *channel) {
+	channel->mark = channel->queued_total;
+	// Its place in the loop is had since the proof, so that this cannot fail.
+	channel_set_deadline(channel, channel->transport->config.stuck_ns);
+}
+
+// Room for so much more at the end of the queue, which is known to be there.
+static uint8_t *queue_extend(struct channel *channel, size_t size) {
+	uint8_t *queue = channel->buffers->queue;
+	size_t queued = channel_queued(channel);
+
+	must(size <= TRANSPORT_QUEUE_BYTES_MAX - queued);
+	if (size > TRANSPORT_QUEUE_BYTES_MAX - channel->queue_tail) {
+		memmove(queue, queue + channel->queue_head, queued);
+		channel->queue_head = 0;
+		channel->queue_tail = queued;
+	}
+	channel->queue_tail += size;
+	channel->queued_total += size;
+	if (queued == 0)
+		start_stuck_clock(channel);
+	want_flush(channel);
+	return queue + channel->queue_tail - size;
+}
+
+void channel_queue_bytes(struct channel *channel, const void *bytes, size_t size) {
+	memcpy(queue_extend(channel, size), bytes, size);
+}
+
+int channel_queue_frame(struct channel *channel, const void *frame, size_t size) {
+	size_t sealed_size = size + SEAL_OVERHEAD;
+	uint32_t length = htole32((uint32_t)sealed_size);
+	uint8_t *to;
+
+	must(size <= RAS_FRAME_MAX);
+	if (channel->send_error != 0)
+		return -ENOTCONN;
+	if (channel_queued(channel) + sizeof(length) + sealed_size > TRANSPORT_QUEUE_BYTES_MAX) {
+		channel->owes_writable = true;
+		channel->transport->counters.queues_full++;
+		return -EAGAIN;
+	}
+	to = queue_extend(channel, sizeof(length) + sealed_size);
+	memcpy(to, &length, sizeof(length));
+	must(seal_encrypt(&channel->seal, frame, size, to + sizeof(length)) == 0);
+	channel->transport->counters.frames_sent++;
+	return 0;
+}
+
+// An established connection times out only when nothing it sends is acknowledged.
+static enum ras_cause cause_of(struct channel *channel, int err) {
+	if (err != -ETIMEDOUT)
+		return ras_cause_of_errno(err);
+	channel->transport->counters.stuck++;
+	return RAS_CAUSE_STUCK;
+}
+
+static void log_broken(const struct channel *channel, const char *what) {
+	char peer[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(&channel->peer, peer);
+	log_event(LOG_LEVEL_WARN, "frame_refused", log_str("peer", peer), log_str("why", what));
+}
+
+// Opens one frame and hands it over. False if the channel is not open any more.
+static bool take_frame(struct channel *channel, const uint8_t *sealed, size_t sealed_size) {
+	struct transport *transport = channel->transport;
+	uint32_t life = channel->life;
+
+	if (seal_decrypt(&channel->seal, sealed, sealed_size, transport->scratch) != 0) {
+		transport->counters.frames_forged++;
+		log_broken(channel, "forged");
+		channel_fail(channel, RAS_CAUSE_PROTOCOL);
+		return false;
+	}
+	transport->counters.frames_received++;
+	transport->ops.frame(
+		transport->ops_ctx, channel->conn, transport->scratch, sealed_size - SEAL_OVERHEAD
+	);
+	return channel->life == life && channel->state == CHANNEL_OPEN;
+}
+
+// All whole frames that were received; the beginning of the next one moves to the front.
+static void take_frames(struct channel *channel) {
+	uint8_t *received = channel->buffers->received;
+	size_t at = 0;
+	uint32_t length;
+
+	while (channel->received - at >= sizeof(length)) {
+		memcpy(&length, received + at, sizeof(length));
+		length = le32toh(length);
+		if (length < SEAL_OVERHEAD || length > CHANNEL_SEALED_MAX) {
+			channel->transport->counters.frames_malformed++;
+			log_broken(channel, "malformed");
+			channel_fail(channel, RAS_CAUSE_PROTOCOL);
+			return;
+		}
+		if (channel->received - at - sizeof(length) < length)
+			break;
+		if (!take_frame(channel, received + at + sizeof(length), length))
+			return;
+		at += sizeof(length) + length;
+	}
+	if (at > 0)
+		memmove(received, received + at, channel->received - at);
+	channel->received -= at;
+}
+
+void channel_receive(struct channel *channel) {
+	ssize_t n;
+
+	n = stream_receive(
+		channel->source.fd, channel->buffers->received + channel->received,
+		CHANNEL_RECEIVE_BYTES - channel->received
+	);
+	if (n > 0) {
+		channel->transport->counters.bytes_received += (uint64_t)n;
+		channel->received += (size_t)n;
+		take_frames(channel);
+	} else if (n != -EAGAIN) {
+		// The kernel tells a reset once; it may have told whoever sent.
+		channel_fail(
+			channel,
+			cause_of(channel, channel->send_error != 0 ? channel->send_error : (int)n)
+		);
+	} else if (channel->send_error != 0) {
+		channel_fail(channel, cause_of(channel, channel->send_error));
+	}
+}
+
+// Sends at most a step. 0 or the error.
+static int send_some(struct channel *channel) {
+	size_t size = channel_queued(channel);
+	ssize_t n;
+
+	if (size == 0 || channel->send_error != 0)
+		return 0;
+	if (size > LOOP_STEP_BYTES_MAX)
+		size = LOOP_STEP_BYTES_MAX;
+	n = stream_send(channel->source.fd, channel->buffers->queue + channel->queue_head, size);
+	if (n < 0)
+		return n == -EAGAIN ? 0 : (int)n;
+	channel->transport->counters.bytes_sent += (uint64_t)n;
+	channel->sent_total += (uint64_t)n;
+	channel->queue_head += (size_t)n;
+	if (channel_queued(channel) == 0) {
+		channel->queue_head = 0;
+		channel->queue_tail = 0;
+	}
+	return 0;
+}
+
+static void want_events(struct channel *channel) {
+	uint32_t events = channel->read_ended ? 0 : EPOLLIN;
+
+	if (channel_queued(channel) > 0 && channel->send_error == 0)
+		events |= EPOLLOUT;
+	loop_want(&channel->source, events);
+}
+
+// The end of a soft close: everything was sent, the other side has to say so.
+static void end_writing(struct channel *channel) {
+	if (channel_queued(channel) > 0)
+		return;
+	if (!channel->write_ended)
+		shutdown(channel->source.fd, SHUT_WR);
+	channel->write_ended = true;
+	if (channel->read_ended)
+		channel_end(channel);
+}
+
+void channel_flush(struct channel *channel) {
+	struct transport *transport = channel->transport;
+	int err = send_some(channel);
+
+	if (err != 0 && channel->state == CHANNEL_CLOSING) {
+		channel_end(channel);
+		return;
+	}
+	// Its last words may still lie in the kernel: they are read before it ends.
+	channel->send_error = err != 0 ? err : channel->send_error;
+	want_events(channel);
+	if (channel->state == CHANNEL_CLOSING) {
+		end_writing(channel);
+	} else if (err != 0) {
+		channel_receive(channel);
+	} else if (channel->owes_writable && channel_queued(channel) <= QUEUE_LOW_BYTES) {
+		channel->owes_writable = false;
+		transport->ops.writable(transport->ops_ctx, channel->conn);
+	}
+}
+
+void channel_check_stuck(struct channel *channel) {
+	if (channel->sent_total < channel->mark) {
+		channel->transport->counters.stuck++;
+		channel_fail(channel, RAS_CAUSE_STUCK);
+	} else if (channel_queued(channel) > 0) {
+		start_stuck_clock(channel);
+	} else {
+		channel_set_deadline(channel, UINT64_MAX);
+	}
+}
+
+void channel_drain(struct channel *channel) {
+	uint8_t *scratch = channel->transport->scratch;
+	ssize_t n;
+
+	n = stream_receive(channel->source.fd, scratch, sizeof(channel->transport->scratch));
+	if (n > 0 || n == -EAGAIN)
+		return;
+	if (n < 0) {
+		channel_end(channel);
+		return;
+	}
+	channel->read_ended = true;
+	if (channel->write_ended)
+		channel_end(channel);
+	else
+		want_events(channel);
+}
+
+void channel_close_softly(struct channel *channel) {
+	channel_forget_handle(channel);
+	channel_enter_state(channel, CHANNEL_CLOSING);
+	channel_set_deadline(channel, channel->transport->config.close_ns);
+	if (channel->send_error != 0)
+		channel_end(channel);
+	else
+		want_flush(channel);
+}

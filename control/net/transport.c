@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The overlay's connections as the protocol core sees them. Run by the control thread; owns its
+// table of channels and their sockets.
+#include "channel.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The first of a list, if it was there before this round began.
+static struct channel *next_of(const struct channel_list *list) {
+	struct channel *channel = TAILQ_FIRST(list);
+
+	if (channel == NULL || channel->round == channel->transport->round)
+		return NULL;
+	return channel;
+}
+
+static void on_flush(struct loop_job *job) {
+	struct transport *transport = container_of(job, struct transport, flush_job);
+	struct channel *channel;
+
+	transport_enter(transport);
+	transport->round++;
+	while ((channel = next_of(&transport->flush)) != NULL) {
+		TAILQ_REMOVE(&transport->flush, channel, in_flush);
+		channel->will_flush = false;
+		channel_flush(channel);
+	}
+	transport_leave(transport);
+}
+
+static void on_failed(struct loop_job *job) {
+	struct transport *transport = container_of(job, struct transport, failed_job);
+	struct channel *channel;
+
+	transport_enter(transport);
+	transport->round++;
+	while ((channel = next_of(&transport->failed)) != NULL)
+		channel_fail(channel, channel->cause);
+	transport_leave(transport);
+}
+
+static int copy_text(const char **text) {
+	if (*text == NULL)
+		return 0;
+	*text = strdup(*text);
+	return *text != NULL ? 0 : -ENOMEM;
+}
+
+static int copy_config(struct transport *transport, const struct transport_config *config) {
+	int err;
+
+	transport->config = *config;
+	transport->config.keys = seal_keys_get(config->keys);
+	// In this order, so that none of the caller's is taken for ours when one fails.
+	transport->config.interface = NULL;
+	err = copy_text(&transport->config.cluster);
+	if (err == 0) {
+		transport->config.interface = config->interface;
+		err = copy_text(&transport->config.interface);
+	}
+	return err;
+}
+
+static int make_tables(struct transport *transport) {
+	const struct transport_config *config = &transport->config;
+	uint32_t buckets = 16;
+
+	while (buckets < config->conns_max)
+		buckets *= 2;
+	transport->bucket_mask = buckets - 1;
+	transport->buckets = calloc(buckets, sizeof(*transport->buckets));
+	// Those with a handle, as many that close softly, and strangers. Only touched when used.
+	transport->channel_max = 2 * config->conns_max + config->proving_max;
+	transport->channels = calloc(transport->channel_max, sizeof(*transport->channels));
+	if (transport->buckets == NULL || transport->channels == NULL)
+		return -ENOMEM;
+	return admission_create(
+		config->proving_per_source, config->accepts_per_source_per_s, &transport->admission
+	);
+}
+
+static struct transport *transport_new(struct loop *loop) {
+	struct transport *transport = calloc(1, sizeof(*transport));
+
+	if (transport == NULL)
+		return NULL;
+	transport->loop = loop;
+	transport->listener.source.fd = -1;
+	transport->listener.reserve_fd = -1;
+	transport->flush_job.run = on_flush;
+	transport->failed_job.run = on_failed;
+	TAILQ_INIT(&transport->free);
+	TAILQ_INIT(&transport->strangers);
+	TAILQ_INIT(&transport->live);
+	TAILQ_INIT(&transport->closing);
+	TAILQ_INIT(&transport->failed);
+	TAILQ_INIT(&transport->flush);
+	return transport;
+}
+
+int transport_create(
+	struct loop *loop,
+	const struct transport_config *config,
+	const struct transport_ops *ops,
+	void *ops_ctx,
+	char ret_detail[static 256],
+	struct transport **ret_transport
+) {
+	struct transport *transport;
+	int err;
+
+	must(config->conns_max > 0 && config->conns_max <= TRANSPORT_CONNS_MAX);
+	must(config->proving_max > 0 && config->proving_max <= TRANSPORT_CONNS_MAX);
+	if (seal_keys_is_keyless(config->keys) && !sock_addr_is_loopback(&config->listen)) {
+		char text[SOCK_ADDR_TEXT_BYTES];
+
+		sock_addr_format(&config->listen, text);
+		snprintf(ret_detail, 256, "without a key only loopback is allowed, not %s", text);
+		return -EPERM;
+	}
+	snprintf(ret_detail, 256, "out of memory");
+	transport = transport_new(loop);
+	if (transport == NULL)
+		return -ENOMEM;
+	transport->ops = *ops;
+	transport->ops_ctx = ops_ctx;
+	err = copy_config(transport, config);
+	if (err == 0)
+		err = make_tables(transport);
+	if (err == 0)
+		err = listener_open(transport, ret_detail);
+	if (err != 0) {
+		transport_destroy(transport);
+		return err;
+	}
+	*ret_transport = transport;
+	return 0;
+}
+
+static void end_channels(struct transport *transport) {
+	struct channel *channel;
+
+	for (uint32_t n = 0; n < transport->channel_count; n++) {
+		channel = &transport->channels[n];
+		if (channel->state != CHANNEL_FREE)
+			channel_end(channel);
+	}
+}
+
+struct transport *transport_destroy(struct transport *transport) {
+	if (transport == NULL)
+		return NULL;
+	listener_close(transport);
+	end_channels(transport);
+	loop_undefer(transport->loop, &transport->flush_job);
+	loop_undefer(transport->loop, &transport->failed_job);
+	transport->destroyed = true;
+	if (transport->depth > 0)
+		return NULL; // the rest by transport_leave()
+	admission_destroy(transport->admission);
+	seal_keys_put(transport->config.keys);
+	free((char *)transport->config.cluster);
+	free((char *)transport->config.interface);
+	free(transport->buckets);
+	free(transport->channels);
+	free(transport);
+	return NULL;
+}
+
+void transport_rekey(struct transport *transport, const struct seal_keys *keys) {
+	const struct seal_keys *before = transport->config.keys;
+
+	transport->config.keys = seal_keys_get(keys);
+	seal_keys_put(before);
+}
+
+struct sock_addr transport_address(const struct transport *transport) {
+	return transport->listener.address;
+}
+
+void transport_open(struct transport *transport, uint32_t conn, const struct sock_addr *to) {
+	struct channel *channel = channel_take(transport, to);
+
+	channel_own_handle(channel, conn);
+	dial(channel);
+}
+
+int transport_send(struct transport *transport, uint32_t conn, const void *frame, size_t size) {
+	struct channel *channel = channel_find(transport, conn);
+
+	if (channel == NULL || channel->state != CHANNEL_OPEN)
+		return -ENOTCONN;
+	return channel_queue_frame(channel, frame, size);
+}
+
+void transport_close(struct transport *transport, uint32_t conn, enum ras_close how) {
+	struct channel *channel = channel_find(transport, conn);
+
+	if (channel == NULL)
+		return;
+	if (how == RAS_CLOSE_SOFT && channel->state == CHANNEL_OPEN)
+		channel_close_softly(channel);
+	else
+		channel_end(channel);
+}
+
+void transport_deafen(struct transport *transport) {
+	listener_close(transport);
+}
+
+uint32_t transport_closing(const struct transport *transport) {
+	return transport->counters.closing;
+}
+
+const struct transport_counters *transport_counters(const struct transport *transport) {
+	return &transport->counters;
+}
