@@ -144,26 +144,29 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 		);
 }
 
-// A start of our name that is not ours, and newer.
-static bool news_claim_our_name(const struct ras *ras, const struct peer_news *news) {
-	const struct peer_entry *self = ras_self(ras);
-
-	return ras->joined && news->incarnation > self->incarnation && news->record != NULL &&
-	       news->record != self->record;
+// A record of our name that is another holder's and stands above ours. True if it was one.
+static bool claim_heard(struct ras *ras, const struct peer_news *news) {
+	if (!ras->joined || news->record == NULL || !join_yields_to(ras, news->record))
+		return false;
+	ras_emit(ras, RAS_EVENT_CONFLICT, ras->self_slot, RAS_CAUSE_CONFLICT, news->incarnation);
+	join_rival(ras, &news->record->address);
+	return true;
 }
 
 static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 	const struct peer_entry *self = ras_self(ras);
 
 	maint_of_self(ras, news->maint);
-	if (ras->leaving || news->incarnation < self->incarnation)
+	if (ras->leaving || (news->state == RAS_ALIVE && claim_heard(ras, news)) ||
+	    news->incarnation < self->incarnation)
 		return;
 	if (news->state != RAS_ALIVE && ras->joined) {
 		ras_declared_dead(ras, news->incarnation, news->cause);
 	} else if (news->state != RAS_ALIVE) {
 		// Of an earlier run of ours, met in the table that we take.
 		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
-	} else if (news_claim_our_name(ras, news)) {
+	} else if (ras->joined && news->incarnation > self->incarnation && news->record != NULL && news->record != self->record) {
+		// At our own address: a start of ours that we do not know of.
 		ras_emit(
 			ras, RAS_EVENT_CONFLICT, ras->self_slot, RAS_CAUSE_CONFLICT,
 			news->incarnation

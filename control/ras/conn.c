@@ -306,6 +306,23 @@ static void refuse(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	conn_refuse(ras, conn, &ack);
 }
 
+// With the address of the one whom we hold for the owner of its name.
+static void refuse_rival(struct ras *ras, struct conn *conn, const struct message_init *init) {
+	struct message_init_ack ack;
+	struct ras_record *record;
+	uint32_t slot = RAS_NO_SLOT;
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = RAS_CAUSE_CONFLICT;
+	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) == 0) {
+		slot = peers_find(&ras->peers, record->id);
+		ras_record_put(ras->interner, record);
+	}
+	if (slot != RAS_NO_SLOT)
+		ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;
+	conn_refuse(ras, conn, &ack);
+}
+
 // Which of two connections with one peer stays. True: the one that just sent INIT.
 static bool init_wins(struct ras *ras, const struct link *link) {
 	const struct ras_record *self = ras_self(ras)->record;
@@ -396,6 +413,10 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 		return;
 	}
 	slot = peer_admit(ras, init->record, init->record_size, init->incarnation, &cause);
+	if (slot == RAS_NO_SLOT && cause == RAS_CAUSE_CONFLICT) {
+		refuse_rival(ras, conn, init);
+		return;
+	}
 	if (slot == RAS_NO_SLOT) {
 		refuse(ras, conn, cause);
 		return;
@@ -467,6 +488,8 @@ static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *
 	if (ack.refusal != RAS_CAUSE_NONE) {
 		cause = refused_by(ras, &ack, link->peer) ? ack.refusal : RAS_CAUSE_REFUSED;
 		conn_failed(ras, conn, RAS_CLOSE_SOFT, cause);
+		if (ack.refusal == RAS_CAUSE_CONFLICT && ack.redirect_count > 0)
+			join_rival(ras, &ack.redirects[0]);
 		return 0;
 	}
 	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation, &cause);

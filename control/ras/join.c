@@ -10,6 +10,7 @@
 #define ROUND_GAP_NS RAS_NS_PER_SEC	 // between rounds through all seeds, with jitter
 #define ROUNDS_PER_EVENT 15		 // that nobody answers is said again so often
 #define MERGE_GAP_NS (10 * RAS_NS_PER_SEC)
+#define RIVAL_GAP_NS RAS_NS_PER_SEC // between calls at another holder of our name
 
 static bool seed_is_self(const struct ras *ras, const struct sock_addr *seed) {
 	return sock_addr_equal(seed, &ras_self(ras)->record->address);
@@ -240,6 +241,43 @@ static void ask_close(struct ras *ras, struct conn *conn) {
 	}
 }
 
+// Two holders of one name.
+
+bool join_yields_to(const struct ras *ras, const struct ras_record *record) {
+	const struct ras_record *own = ras_self(ras)->record;
+
+	// Two cannot listen at one address: that is ourselves, before or after.
+	if (record->id != ras->self_id || sock_addr_equal(&record->address, &own->address))
+		return false;
+	return record->start != own->start ? record->start > own->start
+					   : record->digest > own->digest;
+}
+
+void join_rival(struct ras *ras, const struct sock_addr *address) {
+	struct join *join = &ras->join;
+
+	if (!ras->joined || ras->leaving || join->asks[0] != NULL || seed_is_self(ras, address) ||
+	    join->rival_ns > ras->observed_ns)
+		return;
+	join->rival_ns = ras->observed_ns + ras_jitter(ras, RIVAL_GAP_NS);
+	join->asks[0] = conn_open(ras, address, NULL);
+}
+
+// The one who refuses us speaks for itself, or points to the holder.
+static void refused_as_rival(struct ras *ras, const struct message_init_ack *ack) {
+	struct ras_record *record;
+
+	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
+		return;
+	if (join_yields_to(ras, record) && !ras->join.gave_way) {
+		ras->join.gave_way = true;
+		ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, RAS_CAUSE_CONFLICT, 0);
+	} else if (record->id != ras->self_id && ack->redirect_count > 0) {
+		join_rival(ras, &ack->redirects[0]);
+	}
+	ras_record_put(ras->interner, record);
+}
+
 static void join_refused(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
 
@@ -263,6 +301,8 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 		break;
 	}
 	ask_close(ras, conn);
+	if (ras->joined && ack->refusal == RAS_CAUSE_CONFLICT)
+		refused_as_rival(ras, ack);
 }
 
 void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {

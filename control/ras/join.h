@@ -7,6 +7,14 @@
 // that comes first by address founds the ring. Seeds that could not see each other then may have
 // founded two: a member looks now and then whether a seed is none of its ring, and takes the
 // table of the other; links and comparisons of tables do the rest.
+//
+// Two such rings may each have a holder of one name. No clock says which was earlier, so what
+// decides is the order in which tables merge: the higher start stays, of equal starts the record
+// with the higher digest, and every member ends up with that one without asking. A holder that
+// is refused as the other one, or hears of one above it, calls at that one's address. If there
+// lives another holder of its name that stands above it, it gives way (JOIN_REFUSED, and no
+// farewell in a name that is no longer its own). Nobody gives way to hearsay, to a record at its
+// own address, or to one who does not answer.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -38,6 +46,8 @@ struct join {
 	uint64_t merge_ns; // next look for a seed of another ring; observed time
 	uint64_t ask_ns;   // next one, RAS_NEVER while none is due
 	uint32_t rounds;   // through all seeds, without one that accepts
+	uint64_t rival_ns; // none is called before this; observed time
+	bool gave_way;	   // to another holder of our name
 	bool lower_seed;   // a seed before us by address may yet found the ring
 	bool is_seed;
 	uint64_t start;	  // given by the one whose table we take
@@ -60,5 +70,9 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 void join_writable(struct ras *ras, struct conn *conn);
 // Of both.
 void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);
+// Another holder of our name is said to live there; we are a member.
+void join_rival(struct ras *ras, const struct sock_addr *address);
+// True if a record of our name is another holder's, and stands above ours.
+bool join_yields_to(const struct ras *ras, const struct ras_record *record);
 // Founds or completes: we are a member from now on.
 void join_done(struct ras *ras);

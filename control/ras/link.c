@@ -525,7 +525,8 @@ static void link_leave(struct ras *ras, struct link *link) {
 	if (link->pending != NULL)
 		conn_close(ras, link->pending, RAS_CLOSE_SOFT);
 	link->pending = NULL;
-	if (link->current != NULL)
+	// Of a name that another holder carries on nothing is said.
+	if (link->current != NULL && !ras->join.gave_way)
 		news_of_self_to(ras, link);
 	// What could not be queued for want of memory is told by the others.
 	if (link->current == NULL || link->queue_head == NULL)

@@ -257,6 +257,96 @@ static void conflict_is_answered_with_the_holders_address(void **state) {
 	lone_destroy(lone);
 }
 
+// Nodes of different parity, from and to each other.
+static void parity_way(struct world *world, enum world_way way) {
+	for (uint32_t a = 0; a < world->count; a++) {
+		for (uint32_t b = a + 1; b < world->count; b += 2) {
+			world_way(world, a, b, way);
+			world_way(world, b, a, way);
+		}
+	}
+}
+
+// Two rings that do not reach each other: 0, 2, 4 and 1, 3, 5; 5 has the name of 4.
+static void two_rings_with_one_name(uint64_t start_of_4, uint64_t start_of_5, uint32_t stays) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 6, .seeds = 2, .idle = true});
+	uint32_t goes = stays == 4 ? 5 : 4;
+
+	parity_way(world, WORLD_REFUSED);
+	for (uint32_t n = 0; n < 4; n++)
+		world_start(world, n, 0, n);
+	world_start(world, 4, start_of_4, 4);
+	world_start(world, 5, start_of_5, 4);
+	world_pass(world, 15 * SEC);
+	assert_int_equal(world_view(world, 4).alive, 3);
+	assert_int_equal(world_view(world, 5).alive, 3);
+	parity_way(world, WORLD_OPEN);
+	world_pass(world, 30 * SEC);
+	if (start_of_4 == start_of_5 && world_events(world, 4, RAS_EVENT_JOIN_REFUSED) > 0) {
+		stays = 5;
+		goes = 4;
+	}
+	assert_int_equal(world_events(world, stays, RAS_EVENT_JOIN_REFUSED), 0);
+	assert_int_equal(world_events(world, goes, RAS_EVENT_JOIN_REFUSED), 1);
+	assert_int_equal(
+		world_event(world, goes, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_CONFLICT
+	);
+	ras_leave(world->nodes[goes].ras, world->now_ns); // as its agent does
+	world_pass(world, SEC);
+	world_kill(world, goes);
+	world_pass(world, 20 * SEC);
+	for (uint32_t n = 0; n < 4; n++) {
+		assert_int_equal(world_view(world, n).alive, 5);
+		assert_int_equal(world_view(world, n).digest, world_view(world, stays).digest);
+		assert_int_equal(world_events(world, n, RAS_EVENT_DEAD), 0);
+		assert_int_equal(world_events(world, n, RAS_EVENT_LEFT), 0);
+	}
+	world_destroy(world);
+}
+
+static void of_two_holders_whose_rings_meet_the_higher_start_stays(void **state) {
+	(void)state;
+	two_rings_with_one_name(7, 3, 4);
+	two_rings_with_one_name(3, 7, 5);
+}
+
+static void of_two_holders_with_equal_starts_exactly_one_stays(void **state) {
+	(void)state;
+	two_rings_with_one_name(0, 0, 4);
+}
+
+// Of a record that is said to stand above ours, at an address that does not answer.
+static void hearsay_of_another_holder_makes_nobody_give_way(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct ras_peer_info info = lone_info(lone, 1, 9);
+	struct peer_news news = lone_told(lone, 1, RAS_ALIVE, ras_incarnation(9, 0));
+	uint32_t conn;
+
+	(void)state;
+	info.addresses[0] = lone_address(9);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	lone_pass(lone, 10 * MS);
+	conn = lone_link(lone, 2);
+	lone_news(lone, conn, &news);
+	assert_int_equal(lone_event(lone, RAS_EVENT_CONFLICT)->cause, RAS_CAUSE_CONFLICT);
+	assert_int_not_equal(lone_opening(lone, 9), 0);
+	lone_end(lone, lone_opening(lone, 9), RAS_CAUSE_REFUSED);
+	// Nor does our own answer, by another way to ourselves.
+	lone_pass(lone, 2 * SEC);
+	lone_news(lone, conn, &news);
+	if (lone_opening(lone, 9) != 0) {
+		struct message_init_ack ack = lone_ack(lone, 1);
+
+		ack.refusal = RAS_CAUSE_CONFLICT;
+		lone_send_ack(lone, lone_opening(lone, 9), &ack);
+	}
+	lone_pass(lone, 2 * SEC);
+	assert_int_equal(lone_events(lone, RAS_EVENT_JOIN_REFUSED), 0);
+	ras_record_put(lone->interner, news.record);
+	lone_destroy(lone);
+}
+
 // An INIT by which somebody at another address claims the name of peer 2.
 static struct message_init claim_of(struct lone *lone, struct ras_record **ret_claimer) {
 	struct message_init init = lone_init(lone, 2, 0);
@@ -411,6 +501,9 @@ int main(void) {
 		cmocka_unit_test(newcomer_with_the_seeds_own_name_is_refused),
 		cmocka_unit_test(newcomer_takes_the_name_of_a_holder_that_does_not_answer),
 		cmocka_unit_test(conflict_is_answered_with_the_holders_address),
+		cmocka_unit_test(of_two_holders_whose_rings_meet_the_higher_start_stays),
+		cmocka_unit_test(of_two_holders_with_equal_starts_exactly_one_stays),
+		cmocka_unit_test(hearsay_of_another_holder_makes_nobody_give_way),
 		cmocka_unit_test(name_is_not_given_away_where_nobody_could_look),
 		cmocka_unit_test(name_that_is_free_waits_for_its_turn_among_the_joins),
 		cmocka_unit_test(rounds_through_the_seeds_are_bounded_and_not_in_step),
