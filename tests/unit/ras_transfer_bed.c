@@ -7,8 +7,7 @@
 
 struct bed bed;
 
-// Byte `offset` of what is sent under a tag.
-static uint8_t byte_of(uint64_t tag, uint64_t offset) {
+uint8_t bed_byte(uint64_t tag, uint64_t offset) {
 	uint64_t mixed = (tag + offset / 251) * UINT64_C(0x9e3779b97f4a7c15) + offset;
 
 	return (uint8_t)(mixed >> 32);
@@ -26,7 +25,7 @@ static int on_read(void *ctx, struct ras_transfer_read *read) {
 	while (read->count < read->size && read->offset + read->count < user->read_until &&
 	       read->offset + read->count < user->read_total &&
 	       (user->read_piece == 0 || read->count < user->read_piece)) {
-		bytes[read->count] = byte_of(read->tag, read->offset + read->count);
+		bytes[read->count] = bed_byte(read->tag, read->offset + read->count);
 		read->count++;
 	}
 	read->last = read->offset + read->count == user->read_total;
@@ -60,7 +59,7 @@ static int on_take(void *ctx, const struct ras_transfer_segment *segment) {
 		return user->take_result;
 	user->take_room -= segment->size;
 	for (size_t n = 0; n < segment->size; n++) {
-		if (bytes[n] != byte_of(segment->tag, segment->offset + n))
+		if (bytes[n] != bed_byte(segment->tag, segment->offset + n))
 			fail_msg("byte %zu differs", (size_t)segment->offset + n);
 	}
 	arrival->taken += segment->size;
@@ -189,20 +188,27 @@ struct transfer *bed_transfer(uint32_t node, bool incoming) {
 	return transfer;
 }
 
-void bed_inject(uint32_t from, uint32_t to, const void *payload, size_t size) {
-	struct ras *ras = bed.world->nodes[from].ras;
-	struct ras_relay_message message = {
-		.destination = world_id(bed.world, to),
+int bed_inject(uint32_t from, uint32_t to, const void *payload, size_t size) {
+	struct ras *ras = bed.world->nodes[to].ras;
+	struct ras_relay_delivery delivery = {
+		.source = world_id(bed.world, from),
+		.source_incarnation = ras_incarnation(1, 0),
 		.class = RAS_RELAY_BULK,
 		.port = RELAY_PORT_TRANSFER,
-		.flow = 40,
-		.flags = RAS_RELAY_ORDERED,
+		.hops = 1,
 		.payload = payload,
 		.size = size,
 	};
-	uint64_t id;
+	int err;
 
 	ras_enter(ras, bed.world->now_ns);
-	assert_int_equal(relay_send_own(ras, &message, &id), 0);
+	err = transfer_deliver(ras, &delivery);
 	ras_exit(ras);
+	return err;
+}
+
+int bed_inject_message(uint32_t from, uint32_t to, const struct transfer_message *message) {
+	uint8_t payload[TRANSFER_MESSAGE_BYTES_MAX];
+
+	return bed_inject(from, to, payload, transfer_message_encode(message, payload));
 }

@@ -38,6 +38,8 @@ struct bed {
 // The only one at a time.
 extern struct bed bed;
 
+// Byte `offset` of what is sent under a tag.
+uint8_t bed_byte(uint64_t tag, uint64_t offset);
 void bed_create(uint32_t nodes);
 // Fails the test if a transfer or a buffer of one is left anywhere.
 void bed_destroy(void);
@@ -53,5 +55,6 @@ const struct ras_transfer_counters *bed_counters(uint32_t node);
 const struct ras_transfer_end *bed_end(uint32_t node);
 // The first transfer of the node in this direction.
 struct transfer *bed_transfer(uint32_t node, bool incoming);
-// One message to `to` from the core of `from`, as nobody of ours would send it.
-void bed_inject(uint32_t from, uint32_t to, const void *payload, size_t size);
+// One message handed to the core of `to`, as if it came from `from`. Returns its answer.
+int bed_inject(uint32_t from, uint32_t to, const void *payload, size_t size);
+int bed_inject_message(uint32_t from, uint32_t to, const struct transfer_message *message);
