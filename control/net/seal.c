@@ -7,16 +7,17 @@
 //	A -> C  answer   version 1, versions 1 + 1, ephemeral 32, mac 32, header 24, proof 32
 //	C -> A  finish   header 24, proof 32
 //
-// H(key, purpose; bytes) is keyed BLAKE2b-256, the purpose its personalisation. T is the hash of
-// the transcript: T = H(-, "tocsin seal 1"; cluster name), and each part that is said goes in by
-// T = H(T, "tocsin said"; part). K is the cluster's key.
+// H(key, purpose; bytes) is keyed BLAKE2b-256, the purpose its personalisation; where it depends on
+// the sender's role, the tables below have it. K is the cluster's key. T is the transcript: it
+// starts as H(-, "tocsin seal 1"; cluster name), and by T = H(T, "tocsin said"; part) go in, one
+// after the other, the hello up to its mac, the answer up to its mac, A's header, C's header.
 //
-//	key id         the first 8 bytes of H(K, "tocsin key id")
-//	proof key P  = H(K, "tocsin proof"; T of the cluster)
-//	mac          = H(P, the sender's role; T including what precedes the mac)
-//	session S    = H(P, "tocsin session"; X25519 of the ephemerals, T after both macs)
-//	proof        = H(S, the sender's role; T including the sender's stream header)
-//	stream key   = H(S, the sender's role): one secretstream a direction
+//	key id         the first 8 bytes of H(K, "tocsin key id"; -)
+//	proof key P  = H(K, "tocsin proof"; the first T)
+//	mac          = H(P, by role; T with what precedes the mac)
+//	session S    = H(P, "tocsin session"; X25519 of the ephemerals, T with the answer)
+//	proof        = H(S, by role; T with the sender's header)
+//	stream key   = H(S, by role; -), for one secretstream a direction
 //
 // Whom it keeps out. Somebody who sees, alters, repeats, drops and reflects what is on the wire, or
 // connects to us, or is connected to; and who may learn the key later:
