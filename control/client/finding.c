@@ -4,7 +4,7 @@
 static const char *const cause_sentences[RAS_CAUSE_COUNT] = {
 	[RAS_CAUSE_NONE] = "nothing is known against it",
 	[RAS_CAUSE_SILENT] = "nothing was heard of it any more",
-	[RAS_CAUSE_GONE] = "its host answers, but its agent's process does not exist",
+	[RAS_CAUSE_GONE] = "its host answers, its agent's process is gone",
 	[RAS_CAUSE_RESET] = "its connection broke without a goodbye",
 	[RAS_CAUSE_REFUSED] = "its host refused a connection: nobody listens there",
 	[RAS_CAUSE_UNREACHABLE] = "the network knows no way to it",

@@ -47,8 +47,8 @@ static void say_head(struct session *session, void *work) {
 		);
 	if (health->listing.count > 0)
 		text_print(
-			&session->out, "\n%-22s %-11s %-9s %-10s %-12s %s\n", "NODE", "AGENT",
-			"GRADE", "VERDICT", "FOR", "EVIDENCE"
+			&session->out, "\n%-20s %-11s %-10s %-10s %s\n", "NODE", "AGENT", "VERDICT",
+			"FOR", "EVIDENCE"
 		);
 }
 
@@ -62,13 +62,12 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		return;
 	finding_of(&peer, &finding);
 	names_record(peer.record, name);
-	show_cell(name, 22, node);
+	show_cell(name, 20, node);
 	show_duration(roll_age_ns(session, peer.since_ns), age);
-	show_cell(finding.evidence, 30, evidence);
+	show_cell(finding.evidence, 45, evidence);
 	text_print(
-		&session->out, "%-22s %-11s %-9s %-10s %-12s %s\n", node,
-		ras_state_name(peer.state), finding_grade_name(finding.grade), finding.verdict, age,
-		evidence
+		&session->out, "%-20s %-11s %-10s %-10s %s\n", node, ras_state_name(peer.state),
+		finding.verdict, age, evidence
 	);
 }
 

@@ -141,18 +141,22 @@ static void put_comm_tail(
 	);
 }
 
+// The place is the rank to come; the head goes with rank 0, the tail with the last.
 static bool put_comms(struct session *session, struct status *status) {
-	while (status->comm < status->comms.count) {
-		struct ras_merged_comm comm;
+	struct ras_merged_comm comm;
 
+	while (status->comm < status->comms.count) {
+		if (text_size(&session->out) >= SESSION_STEP_BYTES)
+			return false;
 		ras_comms_at(status->answer->comms, status->comms.rows[status->comm].place, &comm);
 		if (status->rank == 0)
 			put_comm_head(&session->out, &comm);
-		for (; status->rank < comm.rank_count; status->rank++) {
-			if (text_size(&session->out) >= SESSION_STEP_BYTES)
-				return false;
+		if (status->rank < comm.rank_count) {
 			put_rank(session, &comm.ranks[status->rank], status->rank == 0);
+			status->rank++;
 		}
+		if (status->rank < comm.rank_count)
+			continue;
 		put_comm_tail(session, status, &comm);
 		status->rank = 0;
 		status->comm++;

@@ -70,7 +70,8 @@ static int add_piece(const char *piece, size_t size, void *ctx) {
 }
 
 void text_json(struct text *text, json_t *value) {
-	if (value == NULL || json_dump_callback(value, add_piece, text, JSON_COMPACT) != 0)
+	if (value == NULL ||
+	    json_dump_callback(value, add_piece, text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
 		text->failed = true;
 	json_decref(value);
 }

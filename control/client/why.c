@@ -160,7 +160,7 @@ static void say_facts(struct session *session, const struct story *story) {
 	if (observers[0] != '\0')
 		text_print(out, "  says who     %s\n", observers);
 	text_print(
-		out, "  incarnation  start %" PRIu64 ", %" PRIu64 " suspicions refuted\n",
+		out, "  incarnation  start %" PRIu64 ", suspicions refuted %" PRIu64 "\n",
 		ras_incarnation_start(peer->incarnation), peer->incarnation & RAS_REFUTATIONS_MAX
 	);
 	text_print(out, "  agent        %s, pid %u, version %s\n", address, info.pid, info.version);
@@ -181,7 +181,7 @@ static void say_links(struct session *session, const struct story *story) {
 
 		show_duration(link->silent_ns, silent);
 		text_print(
-			out, "  %s, %s, silent for %s, reconnected %u times",
+			out, "  %s, %s, silent for %s, lost %u times",
 			link->outgoing ? "out" : "in",
 			!link->ready	? "down"
 			: link->delayed ? "delayed"

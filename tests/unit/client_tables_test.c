@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tocsin's own commands: their tables fit 100 columns, their JSON is one line, their errors say
+// what is wrong and what is allowed.
+#include "client_bench.h"
+
+#include <lib/log.h>
+#include <ras/relay.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// n3 is dead (its process gone), n2 suspect, and there is a link to n2.
+static void make_trouble(void) {
+	struct ras_peer *dead = bench_peer("n3");
+	struct ras_peer *suspect = bench_peer("n2");
+
+	dead->state = RAS_DEAD;
+	dead->cause = RAS_CAUSE_GONE;
+	dead->observer_count = 2;
+	dead->observers[0] = bench.overlay.records[0]->id;
+	dead->observers[1] = bench.overlay.records[1]->id;
+	suspect->state = RAS_SUSPECT;
+	suspect->cause = RAS_CAUSE_SILENT;
+	bench.overlay.links[0] = (struct ras_link_info){
+		.peer = suspect->record->id,
+		.ready = true,
+		.delayed = true,
+		.outgoing = true,
+		.mine = RAS_USE_NEXT | RAS_USE_PREV,
+		.silent_ns = 3200 * RAS_NS_PER_MS,
+		.rtt_min_ns = 80000,
+		.rtt_mean_ns = 120000,
+		.rtt_max_ns = 500000,
+		.sent_bytes = 123456,
+		.received_bytes = 99,
+		.reconnects = 1,
+	};
+	bench.overlay.links[1] = (struct ras_link_info){
+		.peer = dead->record->id,
+		.theirs = RAS_USE_LEVEL(2),
+		.silent_ns = 90 * RAS_NS_PER_SEC,
+		.rtt_min_ns = RAS_NEVER,
+	};
+	bench.overlay.link_count = 2;
+	bench_add_event(RAS_EVENT_JOINED, "n3", RAS_CAUSE_NONE, 0);
+	bench_add_event(RAS_EVENT_LINK_UP, "n3", RAS_CAUSE_NONE, 2 * RAS_NS_PER_MS);
+	bench_add_event(RAS_EVENT_SUSPECT, "n3", RAS_CAUSE_RESET, 0);
+	bench_add_event(RAS_EVENT_DEAD, "n3", RAS_CAUSE_GONE, 0);
+	bench_add_event(RAS_EVENT_BRAKE_ON, NULL, RAS_CAUSE_NONE, 17);
+}
+
+static const char *const own[] = {
+	"PEERS\n",    "PEERS dead\n", "LINKS\n",  "HEALTH\n", "HEALTH n3\n", "EVENTS\n",
+	"EVENTS 2\n", "EVENTS 10m\n", "WHY n1\n", "WHY n2\n", "WHY n3\n",    "COUNTERS\n",
+};
+
+static void every_table_fits_and_ends_in_ok(void **state) {
+	int fd = bench_connect();
+
+	(void)state;
+	make_trouble();
+	for (size_t n = 0; n < COUNT_OF(own); n++) {
+		const char *answer;
+
+		bench_say(fd, own[n]);
+		answer = bench_hear(fd);
+		bench_assert_narrow(answer);
+		assert_true(strlen(answer) > 3);
+		assert_string_equal(answer + strlen(answer) - 4, "\nOK\n");
+		if (getenv("CLIENT_SHOW") != NULL)
+			printf("# %s%s\n", own[n], answer);
+	}
+	close(fd);
+}
+
+static void every_answer_in_json_is_one_line(void **state) {
+	int fd = bench_connect_local();
+
+	(void)state;
+	make_trouble();
+	bench_say(fd, "SET FORMAT json\n");
+	assert_string_equal(bench_hear(fd), "OK\n");
+	for (size_t n = 0; n < COUNT_OF(own); n++) {
+		json_t *object = bench_ask_json(fd, own[n]);
+
+		assert_null(json_object_get(object, "error"));
+		json_decref(object);
+	}
+	close(fd);
+}
+
+struct mistake {
+	const char *line;
+	const char *words[3];
+};
+
+static const struct mistake mistakes[] = {
+	{"PEERS dea\n", {"\"dea\" is no state", "did you mean \"dead\"?"}},
+	{"PEERS green\n", {"\"green\" is no state", "alive, suspect, unreachable, dead, left"}},
+	{"LINKS now\n", {"LINKS takes nothing after it", "\"now\""}},
+	{"WHY\n", {"WHY needs the name of a node: WHY node"}},
+	{"WHY nn3\n", {"no node \"nn3\" is known", "did you mean \"n3\"?"}},
+	{"WHY somewhere\n", {"no node \"somewhere\" is known", "known are: n1, n2, n3"}},
+	{"WHY n1 n2\n", {"WHY takes one node", "\"n2\""}},
+	{"HEALTH n9x\n", {"no node \"n9x\""}},
+	{"EVENTS yesterday\n", {"\"yesterday\" is neither", "90s, 10m or 2h"}},
+	{"PING\n", {"PING needs the name of a node"}},
+	{"NODE n2 FORGET n3\n", {"another node answers PEERS", "\"FORGET n3\""}},
+	{"NODE n2 NODE n3 PEERS\n", {"another node answers", "\"NODE n3 PEERS\""}},
+	{"MAINT n2\n", {"MAINT takes on or off", "\"\""}},
+	{"MAINT n2 maybe\n", {"MAINT takes on or off", "\"maybe\""}},
+	{"REPORT n2\n", {"REPORT needs a reason", "160 bytes"}},
+	{"REPORT n2 \xff\xfe\n", {"REPORT needs a reason", "UTF-8"}},
+	{"LOG loud\n", {"\"loud\" is no level", "error, warn, info and debug"}},
+};
+
+static void a_mistake_is_answered_with_the_value_and_what_is_allowed(void **state) {
+	int fd = bench_connect_local();
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(mistakes); n++) {
+		const char *answer;
+
+		bench_say(fd, mistakes[n].line);
+		answer = bench_hear(fd);
+		assert_int_equal(strncmp(answer, "ERROR: ", 7), 0);
+		for (size_t w = 0; w < COUNT_OF(mistakes[n].words); w++) {
+			if (mistakes[n].words[w] != NULL &&
+			    strstr(answer, mistakes[n].words[w]) == NULL)
+				fail_msg("%s in: %s", mistakes[n].words[w], answer);
+		}
+		assert_ptr_equal(strchr(answer, '\n'), answer + strlen(answer) - 1);
+	}
+	close(fd);
+}
+
+static void a_mistake_in_json_is_an_object_with_an_error(void **state) {
+	int fd = bench_connect_local();
+
+	(void)state;
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	for (size_t n = 0; n < COUNT_OF(mistakes); n++) {
+		json_t *object = bench_ask_json(fd, mistakes[n].line);
+
+		assert_true(json_is_string(json_object_get(object, "error")));
+		json_decref(object);
+	}
+	close(fd);
+}
+
+static void a_name_is_suggested_among_a_thousand_and_none_is_listed(void **state) {
+	char name[32];
+	int fd = bench_connect();
+
+	(void)state;
+	for (uint32_t n = 0; n < 1000; n++) {
+		snprintf(name, sizeof(name), "node%04u", n);
+		bench_add_peer(name, name, RAS_ALIVE);
+	}
+	bench_say(fd, "WHY nodee0501\n");
+	assert_non_null(strstr(bench_hear(fd), "did you mean \"node0501\"?"));
+	bench_say(fd, "WHY galaxy\n");
+	assert_string_equal(
+		bench_hear(fd), "ERROR: no node \"galaxy\" is known, nor one of a similar name "
+				"among the 1003 that PEERS lists\n"
+	);
+	close(fd);
+}
+
+static void the_worst_peers_come_first_and_those_of_one_state_can_be_asked_for(void **state) {
+	int fd = bench_connect();
+	json_t *object, *peers;
+
+	(void)state;
+	make_trouble();
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "PEERS\n");
+	peers = json_object_get(object, "peers");
+	assert_int_equal(json_array_size(peers), 3);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(peers, 0), "node")), "n3"
+	);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(peers, 0), "verdict")),
+		"agent-down"
+	);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(peers, 1), "node")), "n2"
+	);
+	assert_int_equal(json_integer_value(json_object_get(object, "dead")), 1);
+	json_decref(object);
+	object = bench_ask_json(fd, "PEERS DEAD\n");
+	assert_int_equal(json_array_size(json_object_get(object, "peers")), 1);
+	json_decref(object);
+	object = bench_ask_json(fd, "PEERS left\n");
+	assert_int_equal(json_array_size(json_object_get(object, "peers")), 0);
+	json_decref(object);
+	close(fd);
+}
+
+struct health {
+	enum ras_state state;
+	enum ras_cause cause;
+	bool sole, maint, brake;
+	const char *grade, *verdict;
+};
+
+// What the overlay alone can know; the rest is unknown, never healthy and never down.
+static const struct health healths[] = {
+	{RAS_ALIVE, RAS_CAUSE_NONE, false, false, false, "ok", NULL},
+	{RAS_LEFT, RAS_CAUSE_LEAVE, false, false, false, "ok", NULL},
+	{RAS_SUSPECT, RAS_CAUSE_SILENT, false, false, false, "warning", "unknown"},
+	{RAS_UNREACHABLE, RAS_CAUSE_SILENT, false, false, true, "unknown", "unknown"},
+	{RAS_DEAD, RAS_CAUSE_SILENT, false, false, false, "critical", "unknown"},
+	{RAS_DEAD, RAS_CAUSE_GONE, false, false, false, "critical", "agent-down"},
+	{RAS_DEAD, RAS_CAUSE_REFUSED, false, false, false, "critical", "agent-down"},
+	{RAS_DEAD, RAS_CAUSE_GONE, true, false, false, "unknown", "unknown"},
+	{RAS_DEAD, RAS_CAUSE_GONE, false, true, false, "ok", "agent-down"},
+};
+
+static void health_never_says_more_than_the_overlay_knows(void **state) {
+	struct ras_peer *peer = bench_peer("n3");
+	int fd = bench_connect();
+
+	(void)state;
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	for (size_t n = 0; n < COUNT_OF(healths); n++) {
+		const struct health *health = &healths[n];
+		json_t *object, *row;
+
+		peer->state = health->state;
+		peer->cause = health->cause;
+		peer->sole = health->sole;
+		peer->maint = health->maint;
+		bench.overlay.view.brake = health->brake;
+		object = bench_ask_json(fd, "HEALTH\n");
+		assert_string_equal(
+			json_string_value(json_object_get(object, "grade")), health->grade
+		);
+		row = json_array_get(json_object_get(object, "findings"), 0);
+		if (health->verdict == NULL)
+			assert_null(row);
+		else
+			assert_string_equal(
+				json_string_value(json_object_get(row, "verdict")), health->verdict
+			);
+		json_decref(object);
+	}
+	close(fd);
+}
+
+static void why_tells_the_story_of_a_killed_node(void **state) {
+	int fd = bench_connect();
+	const char *answer;
+
+	(void)state;
+	make_trouble();
+	bench.earlier_count = 1;
+	bench.earlier[0] = (struct state_event){
+		.realtime_ns = INT64_C(1790000000000000000),
+		.event =
+			{
+				.sequence = 9,
+				.kind = RAS_EVENT_LEFT,
+				.peer = bench_peer("n3")->record->id,
+				.name = "n3",
+			},
+	};
+	bench_say(fd, "WHY n3\n");
+	answer = bench_hear(fd);
+	assert_non_null(
+		strstr(answer, "n3 is dead: its host answers, its agent's process is gone.\n")
+	);
+	assert_non_null(strstr(answer, "  says who     n1 and n2\n"));
+	assert_non_null(strstr(answer, "1 min 5 s ago\n"));
+	assert_non_null(strstr(answer, "Start tocsind on it again"));
+	assert_non_null(strstr(answer, "SUSPECT"));
+	// From the journal of an earlier run.
+	assert_non_null(strstr(answer, "LEFT"));
+	close(fd);
+}
+
+static void why_of_a_frozen_node_names_no_culprit(void **state) {
+	struct ras_peer *peer = bench_peer("n3");
+	int fd = bench_connect();
+	const char *answer;
+
+	(void)state;
+	peer->state = RAS_DEAD;
+	peer->cause = RAS_CAUSE_SILENT;
+	bench_say(fd, "WHY n3\n");
+	answer = bench_hear(fd);
+	assert_non_null(strstr(answer, "n3 is dead: nothing was heard of it any more.\n"));
+	assert_non_null(strstr(answer, "cannot be told"));
+	close(fd);
+}
+
+static void why_of_a_departed_and_of_a_healthy_node_gives_no_alarm(void **state) {
+	int fd = bench_connect();
+
+	(void)state;
+	bench_peer("n3")->state = RAS_LEFT;
+	bench_peer("n3")->cause = RAS_CAUSE_LEAVE;
+	bench_say(fd, "WHY n3\n");
+	assert_non_null(strstr(bench_hear(fd), "stopped in good order"));
+	bench_say(fd, "WHY n2\n");
+	assert_non_null(strstr(bench_hear(fd), "n2 is alive.\n"));
+	bench_say(fd, "WHY n1\n");
+	assert_non_null(strstr(bench_hear(fd), "n1 is alive, and it is the node you ask.\n"));
+	close(fd);
+}
+
+static void events_go_on_from_a_number_and_count_what_they_left_out(void **state) {
+	int fd = bench_connect();
+	json_t *object;
+
+	(void)state;
+	for (uint32_t n = 0; n < 1000; n++)
+		bench_add_event(RAS_EVENT_LINK_UP, "n2", RAS_CAUSE_NONE, n);
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "EVENTS\n");
+	assert_int_equal(json_array_size(json_object_get(object, "events")), 100);
+	assert_int_equal(json_integer_value(json_object_get(object, "skipped")), 900);
+	assert_int_equal(json_integer_value(json_object_get(object, "last")), 1000);
+	json_decref(object);
+	object = bench_ask_json(fd, "EVENTS 0\n");
+	assert_int_equal(json_array_size(json_object_get(object, "events")), 1000);
+	json_decref(object);
+	object = bench_ask_json(fd, "EVENTS 997\n");
+	assert_int_equal(json_array_size(json_object_get(object, "events")), 3);
+	json_decref(object);
+	// A number from before a restart.
+	object = bench_ask_json(fd, "EVENTS 5000\n");
+	assert_int_equal(json_array_size(json_object_get(object, "events")), 0);
+	assert_int_equal(json_integer_value(json_object_get(object, "last")), 1000);
+	json_decref(object);
+	clock_advance(&bench.clock, 3600 * RAS_NS_PER_SEC);
+	bench_add_event(RAS_EVENT_LINK_UP, "n2", RAS_CAUSE_NONE, 0);
+	object = bench_ask_json(fd, "EVENTS 5m\n");
+	assert_int_equal(json_array_size(json_object_get(object, "events")), 1);
+	json_decref(object);
+	close(fd);
+}
+
+static void a_ping_tells_the_round_trip_or_who_refused(void **state) {
+	struct ras_relay_report report = {.round_trip_ns = 830000, .hops = 3, .tries = 1};
+	int fd = bench_connect();
+
+	(void)state;
+	report.destination = bench_peer("n3")->record->id;
+	bench_say(fd, "PING n3\n");
+	assert_string_equal(bench_hear(fd), "");
+	bench.overlay.ping->ended(bench.overlay.ping, &report);
+	assert_string_equal(bench_hear(fd), "n3 answers: 830 us there and back, 3 hops\nOK\n");
+	bench_say(fd, "PING n3\n");
+	bench_turn();
+	report.outcome = RAS_RELAY_OUTCOME_REFUSED;
+	report.reason = RAS_RELAY_NO_ROUTE;
+	report.refuser = bench_peer("n2")->record->id;
+	bench.overlay.ping->ended(bench.overlay.ping, &report);
+	assert_string_equal(
+		bench_hear(fd),
+		"ERROR: n3 was not reached: n2 says no-route after 3 hops, 1 tries in 830 us\n"
+	);
+	bench_say(fd, "PING n3\n");
+	bench_turn();
+	close(fd);
+	bench_turn();
+	assert_int_equal(
+		bench.overlay.ping_cancelled, 0
+	); // TCP: not known before something is sent
+}
+
+static void a_ping_whose_asker_goes_away_is_cancelled(void **state) {
+	int fd = bench_connect_local();
+
+	(void)state;
+	bench_say(fd, "PING n3\n");
+	bench_turn();
+	close(fd);
+	bench_turn();
+	assert_int_equal(bench.overlay.ping_cancelled, 1);
+}
+
+static void orders_are_for_the_privileged_on_the_unix_socket_only(void **state) {
+	static const char *const orders[] = {
+		"REPORT n2 broken\n", "MAINT n2 on\n", "FORGET n2\n", "LOG info\n"};
+	int tcp = bench_connect(), local = bench_connect_local();
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(orders); n++) {
+		bench_say(tcp, orders[n]);
+		assert_non_null(strstr(
+			bench_hear(tcp), "is for the Unix socket only: TCP does not say who you are"
+		));
+		assert_string_equal(bench.overlay.order, "");
+	}
+	assert_int_equal(client_counters(bench.server)->lines_denied, COUNT_OF(orders));
+	bench_say(local, orders[0]);
+	assert_string_equal(bench_hear(local), "OK\n");
+	assert_string_equal(bench.overlay.order, "report broken");
+	bench_say(local, orders[1]);
+	assert_string_equal(bench_hear(local), "OK\n");
+	assert_string_equal(bench.overlay.order, "maint 1");
+	bench_say(local, orders[2]);
+	assert_string_equal(bench_hear(local), "OK\n");
+	assert_string_equal(bench.overlay.order, "forget");
+	bench_say(local, orders[3]);
+	assert_string_equal(bench_hear(local), "OK\n");
+	close(tcp);
+	close(local);
+}
+
+static void another_user_is_told_who_may_give_orders(void **state) {
+	const char *answer;
+	int fd = -1;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	bench.config.has_group = true;
+	bench.config.group = 4711;
+	bench_restart();
+	assert_int_equal(chmod(bench.directory, 0755), 0);
+	assert_int_equal(seteuid(65534), 0);
+	fd = bench_connect_local();
+	assert_int_equal(seteuid(0), 0);
+	bench_say(fd, "FORGET n2\n");
+	answer = bench_hear(fd);
+	assert_string_equal(
+		answer, "ERROR: FORGET is allowed to root, to the agent's own user or to members "
+			"of group 4711; you are uid 65534\n"
+	);
+	assert_string_equal(bench.overlay.order, "");
+	close(fd);
+}
+
+static void an_order_that_fails_says_why(void **state) {
+	int fd = bench_connect_local();
+
+	(void)state;
+	bench.overlay.order_err = -EBUSY;
+	bench_say(fd, "FORGET n2\n");
+	assert_string_equal(
+		bench_hear(fd), "ERROR: n2 is alive: only a node that is dead or has left can be "
+				"forgotten\n"
+	);
+	close(fd);
+}
+
+static void another_node_is_asked_and_its_answer_passed_on(void **state) {
+	int fd = bench_connect();
+	struct overlay_call *call;
+
+	(void)state;
+	bench_say(fd, "SET FORMAT json\nTIMEOUT 7\nNODE n3 PEERS dead\n");
+	assert_string_equal(bench_hear(fd), "OK\nOK\n");
+	assert_string_equal(bench.overlay.call_line, "json 7 PEERS dead");
+	call = bench.overlay.call;
+	assert_int_equal(call->piece(call, "{\"peers\":", 9), 0);
+	assert_string_equal(bench_hear(fd), "{\"peers\":");
+	assert_int_equal(call->piece(call, "[]}\n", 4), 0);
+	call->ended(call, 0);
+	assert_string_equal(bench_hear(fd), "[]}\n");
+	bench_say(fd, "TIMEOUT 3\n");
+	assert_string_equal(bench_hear(fd), "OK\n");
+	close(fd);
+}
+
+static void an_answer_of_another_node_that_breaks_off_says_so(void **state) {
+	int fd = bench_connect();
+	struct overlay_call *call;
+
+	(void)state;
+	bench_say(fd, "NODE n3 PEERS\n");
+	bench_turn();
+	assert_string_equal(bench.overlay.call_line, "text - PEERS");
+	call = bench.overlay.call;
+	assert_int_equal(call->piece(call, "half a li", 9), 0);
+	call->ended(call, -ETIMEDOUT);
+	assert_string_equal(bench_hear(fd), "half a li\nERROR: n3 did not answer in time\n");
+	bench.overlay.call_err = -EHOSTDOWN;
+	bench_say(fd, "NODE n3 PEERS\n");
+	assert_string_equal(bench_hear(fd), "ERROR: n3 is down\n");
+	close(fd);
+}
+
+static void a_reader_that_is_slower_than_another_node_holds_it_back(void **state) {
+	static char piece[65536];
+	int fd = bench_connect_local();
+	struct overlay_call *call;
+	uint32_t taken = 0;
+
+	(void)state;
+	bench_say(fd, "NODE n3 PEERS\n");
+	bench_turn();
+	call = bench.overlay.call;
+	memset(piece, 'x', sizeof(piece));
+	while (call->piece(call, piece, sizeof(piece)) == 0) {
+		taken++;
+		assert_true(taken < 64);
+	}
+	assert_int_equal(bench.overlay.call_readies, 0);
+	while (bench.overlay.call_readies == 0)
+		assert_true(strlen(bench_hear(fd)) > 0);
+	call->ended(call, 0);
+	bench_turn();
+	close(fd);
+}
+
+static void another_node_s_question_is_answered_as_a_client_s(void **state) {
+	struct overlay *overlay = &bench.overlay;
+
+	(void)state;
+	overlay->serve(overlay->serve_ctx, NULL, "json - PEERS");
+	bench_turn();
+	assert_true(overlay->served_ended);
+	assert_int_equal(overlay->served_err, 0);
+	assert_int_equal(strncmp(overlay->served, "{\"view\":12,", 11), 0);
+	assert_string_equal(overlay->served + overlay->served_size - 3, "]}\n");
+}
+
+static void another_node_may_not_give_orders_nor_ask_on(void **state) {
+	static const char *const lines[] = {
+		"text - FORGET n2",
+		"text - NODE n2 PEERS",
+		"text - MONITOR",
+		"text - SET FORMAT json",
+	};
+	struct overlay *overlay = &bench.overlay;
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(lines); n++) {
+		overlay->served_size = 0;
+		overlay->served_ended = false;
+		overlay->serve(overlay->serve_ctx, NULL, lines[n]);
+		bench_turn();
+		assert_true(overlay->served_ended);
+		assert_non_null(strstr(overlay->served, "is not answered to other nodes\n"));
+	}
+	overlay->served_ended = false;
+	overlay->serve(overlay->serve_ctx, NULL, "yaml - PEERS");
+	assert_true(overlay->served_ended);
+	assert_int_equal(overlay->served_err, -EBADMSG);
+	assert_string_equal(overlay->order, "");
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		BENCH_TEST(every_table_fits_and_ends_in_ok),
+		BENCH_TEST(every_answer_in_json_is_one_line),
+		BENCH_TEST(a_mistake_is_answered_with_the_value_and_what_is_allowed),
+		BENCH_TEST(a_mistake_in_json_is_an_object_with_an_error),
+		BENCH_TEST(a_name_is_suggested_among_a_thousand_and_none_is_listed),
+		BENCH_TEST(the_worst_peers_come_first_and_those_of_one_state_can_be_asked_for),
+		BENCH_TEST(health_never_says_more_than_the_overlay_knows),
+		BENCH_TEST(why_tells_the_story_of_a_killed_node),
+		BENCH_TEST(why_of_a_frozen_node_names_no_culprit),
+		BENCH_TEST(why_of_a_departed_and_of_a_healthy_node_gives_no_alarm),
+		BENCH_TEST(events_go_on_from_a_number_and_count_what_they_left_out),
+		BENCH_TEST(a_ping_tells_the_round_trip_or_who_refused),
+		BENCH_TEST(a_ping_whose_asker_goes_away_is_cancelled),
+		BENCH_TEST(orders_are_for_the_privileged_on_the_unix_socket_only),
+		BENCH_TEST(another_user_is_told_who_may_give_orders),
+		BENCH_TEST(an_order_that_fails_says_why),
+		BENCH_TEST(another_node_is_asked_and_its_answer_passed_on),
+		BENCH_TEST(an_answer_of_another_node_that_breaks_off_says_so),
+		BENCH_TEST(a_reader_that_is_slower_than_another_node_holds_it_back),
+		BENCH_TEST(another_node_s_question_is_answered_as_a_client_s),
+		BENCH_TEST(another_node_may_not_give_orders_nor_ask_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
