@@ -197,7 +197,8 @@ void ras_start(struct ras *ras, uint64_t now_ns) {
 	ras->started = true;
 	ras->links.beat_due_ns = ras->observed_ns + ras_random(ras) % ras->profile->beat_ns;
 	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
-	ras_entry(ras, ras->self_slot)->flags |= PEER_SEEN;
+	ras_self(ras)->flags |= PEER_SEEN;
+	ras_self(ras)->since_ns = ras->observed_ns;
 	if (ras->preloaded)
 		ras_become_member(ras, 0);
 	else

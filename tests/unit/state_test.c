@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state_file.h"
+
+#include <control/state.h>
+#include <lib/log.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOURNAL_BYTES 65536
+
+static char directory[PATH_MAX];
+static char detail[STATE_DETAIL_BYTES];
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where) {
+	(void)info;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
+static int make_directory(void **state) {
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/tocsin-state-XXXXXX");
+	log_set_level(LOG_LEVEL_ERROR);
+	return mkdtemp(directory) == NULL;
+}
+
+static int remove_directory(void **state) {
+	(void)state;
+	return nftw(directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct state *open_state(void) {
+	struct state *opened = NULL;
+
+	if (state_open(directory, JOURNAL_BYTES, detail, &opened) != 0)
+		fail_msg("%s", detail);
+	return opened;
+}
+
+static void write_file(const char *name, const char *text) {
+	char path[PATH_MAX + 32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static struct state_event event_of(uint64_t peer, const char *name) {
+	struct state_event event = {
+		.realtime_ns = 1795274228633157520,
+		.event =
+			{
+				.kind = RAS_EVENT_DEAD,
+				.cause = RAS_CAUSE_GONE,
+				.peer = peer,
+				.incarnation = 65537,
+				.observer_count = 2,
+				.observers = {UINT64_MAX, 7},
+				.value = 12,
+				.hops = 3,
+			},
+	};
+
+	snprintf(event.event.name, sizeof(event.event.name), "%s", name);
+	return event;
+}
+
+static void a_first_start_is_not_known_and_the_next_ones_count(void **state) {
+	struct state *opened = open_state();
+
+	(void)state;
+	assert_int_equal(state_start(opened), 0);
+	state_close(opened);
+	opened = open_state();
+	assert_int_equal(state_start(opened), 2);
+	state_close(opened);
+	opened = open_state();
+	assert_int_equal(state_start(opened), 3);
+	state_close(opened);
+}
+
+static void a_start_that_the_cluster_taught_is_kept(void **state) {
+	struct state *opened = open_state();
+
+	(void)state;
+	state_keep_start(opened, 41);
+	state_close(opened);
+	opened = open_state();
+	assert_int_equal(state_start(opened), 42);
+	state_close(opened);
+}
+
+static void a_counter_that_is_no_number_is_learnt_at_the_join(void **state) {
+	static const char *const texts[] = {
+		"",
+		"\n",
+		"x\n",
+		"-1\n",
+		"0\n",
+		"99999999999999999999\n",
+		"281474976710655\n",
+		"1 2\n",
+		"12345678901234567890123456789012345678901234567890\n",
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(texts) / sizeof(texts[0]); n++) {
+		struct state *opened;
+
+		write_file("start", texts[n]);
+		opened = open_state();
+		assert_int_equal(state_start(opened), 0);
+		state_close(opened);
+	}
+}
+
+static void a_directory_that_another_agent_holds_is_refused_with_its_pid(void **state) {
+	struct state *holder = open_state();
+	struct state *second = NULL;
+	char pid[32];
+
+	(void)state;
+	assert_int_equal(state_open(directory, JOURNAL_BYTES, detail, &second), -EBUSY);
+	assert_null(second);
+	snprintf(pid, sizeof(pid), "process %d", getpid());
+	assert_non_null(strstr(detail, pid));
+	assert_non_null(strstr(detail, directory));
+	state_close(holder);
+}
+
+static void a_directory_whose_parent_is_missing_is_an_error_with_its_path(void **state) {
+	struct state *opened = NULL;
+
+	(void)state;
+	assert_int_equal(
+		state_open("/tmp/tocsin-state-none/x", JOURNAL_BYTES, detail, &opened), -ENOENT
+	);
+	assert_non_null(strstr(detail, "/tmp/tocsin-state-none/x"));
+	assert_null(opened);
+}
+
+static void events_come_back_after_a_restart_as_they_were(void **state) {
+	struct state_event first = event_of(1, "node-1");
+	struct state_event second = event_of(UINT64_MAX, "quote\"back\\slash");
+	const struct state_event *earlier;
+	struct state *opened = open_state();
+
+	(void)state;
+	assert_int_equal(state_earlier(opened, &earlier), 0);
+	state_journal(opened, &first);
+	state_journal(opened, &second);
+	state_close(opened);
+	opened = open_state();
+	assert_int_equal(state_earlier(opened, &earlier), 2);
+	assert_memory_equal(&earlier[0], &first, sizeof(first));
+	assert_memory_equal(&earlier[1], &second, sizeof(second));
+	state_close(opened);
+}
+
+static void a_journal_stays_within_its_size_and_keeps_the_latest(void **state) {
+	struct state_event event = event_of(1, "node");
+	const struct state_event *earlier;
+	struct state *opened;
+	uint64_t written = 0;
+	struct stat now, before;
+	uint32_t count;
+	char path[PATH_MAX + 32];
+
+	(void)state;
+	while (written < 3000) {
+		opened = open_state();
+		for (int n = 0; n < 500; n++) {
+			event.event.value = written++;
+			state_journal(opened, &event);
+		}
+		state_close(opened);
+	}
+	snprintf(path, sizeof(path), "%s/journal", directory);
+	assert_int_equal(stat(path, &now), 0);
+	snprintf(path, sizeof(path), "%s/journal.1", directory);
+	assert_int_equal(stat(path, &before), 0);
+	assert_true(now.st_size + before.st_size <= JOURNAL_BYTES);
+	opened = open_state();
+	count = state_earlier(opened, &earlier);
+	assert_true(count > 100);
+	for (uint32_t n = 0; n < count; n++)
+		assert_int_equal(earlier[n].event.value, written - count + n);
+	state_close(opened);
+}
+
+static void more_events_than_memory_keeps_leave_the_latest_in_order(void **state) {
+	struct state_event event = event_of(1, "node");
+	char line[STATE_LINE_BYTES_MAX];
+	const struct state_event *earlier;
+	struct state *opened;
+	char path[PATH_MAX + 32];
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/journal", directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (uint64_t n = 0; n < STATE_EARLIER_MAX + 10; n++) {
+		event.event.value = n;
+		assert_true(state_line_format(&event, line, sizeof(line)) > 0);
+		fwrite(line, 1, strcspn(line, "\n") + 1, file);
+	}
+	assert_int_equal(fclose(file), 0);
+	opened = open_state();
+	assert_int_equal(state_earlier(opened, &earlier), STATE_EARLIER_MAX);
+	assert_int_equal(earlier[0].event.value, 10);
+	assert_int_equal(earlier[STATE_EARLIER_MAX - 1].event.value, STATE_EARLIER_MAX + 9);
+	state_close(opened);
+}
+
+static void lines_that_are_no_event_are_left_out(void **state) {
+	static const char *const lines[] = {
+		"",
+		"\n",
+		"{}\n",
+		"[]\n",
+		"null\n",
+		"{\"time_ns\":1}\n",
+		"{\"time_ns\":1",
+		"{\"time_ns\":1,\"event\":\"NOPE\",\"cause\":\"none\",\"peer\":\"0000000000000001\","
+		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,\"observers\":[]}\n",
+		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"none\",\"peer\":\"1\","
+		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,\"observers\":[]}\n",
+		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"none\",\"peer\":\"0000000000000001\","
+		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,"
+		"\"observers\":[\"0000000000000001\",\"0000000000000001\",\"0000000000000001\"]}\n",
+		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"none\",\"peer\":\"0000000000000001\","
+		"\"name\":\"0123456789012345678901234567890123456789012345678901234567890123\","
+		"\"incarnation\":1,\"value\":1,\"hops\":1,\"observers\":[]}\n",
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(lines) / sizeof(lines[0]); n++) {
+		struct state_event event;
+
+		assert_int_equal(state_line_parse(lines[n], strlen(lines[n]), &event), -EBADMSG);
+	}
+}
+
+static void a_disk_that_takes_nothing_costs_events_and_nothing_else(void **state) {
+	struct state_event event = event_of(1, "node");
+	struct state_counters counters;
+	struct state *opened = open_state();
+	char path[PATH_MAX + 32];
+
+	(void)state;
+	// A directory in its place: no open, whoever asks.
+	snprintf(path, sizeof(path), "%s/journal", directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	for (int n = 0; n < 10; n++)
+		state_journal(opened, &event);
+	do
+		state_counters(opened, &counters);
+	while (counters.write_failures < 10);
+	assert_int_equal(counters.events_written, 0);
+	state_close(opened);
+}
+
+int main(void) {
+#define CASE(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
+	const struct CMUnitTest tests[] = {
+		CASE(a_first_start_is_not_known_and_the_next_ones_count),
+		CASE(a_start_that_the_cluster_taught_is_kept),
+		CASE(a_counter_that_is_no_number_is_learnt_at_the_join),
+		CASE(a_directory_that_another_agent_holds_is_refused_with_its_pid),
+		CASE(a_directory_whose_parent_is_missing_is_an_error_with_its_path),
+		CASE(events_come_back_after_a_restart_as_they_were),
+		CASE(a_journal_stays_within_its_size_and_keeps_the_latest),
+		CASE(more_events_than_memory_keeps_leave_the_latest_in_order),
+		CASE(lines_that_are_no_event_are_left_out),
+		CASE(a_disk_that_takes_nothing_costs_events_and_nothing_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
