@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the agent consists of. main.c makes it, parts.c starts and stops what is in it.
+#pragma once
+
+#include "options.h"
+
+#include <control/loop.h>
+#include <control/overlay.h>
+#include <lib/clock.h>
+#include <lib/sockaddr.h>
+#include <ras/record.h>
+
+#define AGENT_DETAIL_BYTES 1024
+
+struct client_server;
+struct config;
+struct join_list;
+struct overlay;
+struct peer_table;
+struct publish;
+struct seal_keys;
+struct state;
+
+struct agent {
+	const struct options *options;
+	struct config *config;
+	struct clock clock;
+	char detail[AGENT_DETAIL_BYTES]; // why a part did not start, in words
+
+	struct loop *loop;
+	struct loop_source signals;
+	struct loop_timer watchdog;
+	struct state *state;
+	const struct seal_keys *keys;
+	struct overlay *overlay;
+	struct overlay_listener listener;
+	struct peer_table *peers; // what other threads read
+	struct publish *publish;
+	struct loop_timer publish_timer;
+	struct client_server *clients;
+	struct join_list *join;
+	struct loop_timer join_again;
+	bool joining; // overlay_join() was called
+
+	bool leaving;
+	enum agent_exit exit;
+};
+
+// parts.c: 0, or -errno with detail; then nothing is left started.
+int agent_start(struct agent *agent);
+void agent_stop(struct agent *agent);
+
+// identity.c: who this node is, by configuration and by the system. 0 or -errno with detail.
+int identity_find(struct agent *agent, struct ras_peer_info *ret_self);
+// listen_address.c: where the overlay is spoken: 0 or -errno with detail.
+struct listen_choice {
+	struct sock_addr address;
+	char interface[16]; // the one it was chosen on, "" if an address was given
+};
+int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice);
+
+// signals.c
+int signals_start(struct agent *agent);
+void signals_stop(struct agent *agent);
+void agent_leave(struct agent *agent, enum agent_exit status);
+
+// joining.c: keeps the addresses to join through up to date.
+int joining_start(struct agent *agent);
+void joining_stop(struct agent *agent);
+int joining_restart(struct agent *agent);
+
+// readers.c: what other threads read.
+int rcu_start(struct agent *agent);
+void rcu_stop(struct agent *agent);
+int readers_start(struct agent *agent);
+void readers_stop(struct agent *agent);
+
+// reload.c: what SIGHUP does.
+void agent_reload(struct agent *agent);
+
+// service.c: what systemd is told; nothing where there is none.
+int service_start(struct agent *agent);
+void service_stop(struct agent *agent);
+void service_notify(const char *text);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config_schema.h"
+
+#include <control/join_list.h>
+#include <lib/must.h>
+#include <lib/netif/tocsin.h>
+#include <lib/sockaddr.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define SECOND INT64_C(1000000000)
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
+
+static const char *const profile_choices[] = {"fast", "nccl", NULL};
+static const char *const idle_choices[] = {"adaptive", "spin", "event", "window", NULL};
+static const char *const level_choices[] = {"error", "warn", "info", "debug", NULL};
+
+static int check_name(const char *text, size_t length, struct parse_error *error) {
+	for (size_t n = 0; n < length; n++) {
+		char c = text[n];
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		    strchr("-_.", c) != NULL)
+			continue;
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"holds a character that is none of letters, digits, '-', '_' and '.'"
+		);
+	}
+	return 0;
+}
+
+// Without a port it gets the default one, so any port will do here.
+static int check_address(const char *text, size_t length, struct parse_error *error) {
+	struct sock_addr addr;
+
+	return length == 0 ? 0 : sock_addr_parse(text, length, 0, error, &addr);
+}
+
+static int check_interface(const char *text, size_t length, struct parse_error *error) {
+	char copy[CONFIG_VALUE_BYTES_MAX + 1];
+	struct netif_tocsin_settings settings = {.ifname = {.value = copy, .origin = "it"}};
+	struct netif_error reason;
+	struct netif_policy policy;
+
+	if (length == 0)
+		return 0;
+	must(length < sizeof(copy));
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	if (netif_policy_parse(&settings, &policy, &reason) == 0)
+		return 0;
+	return parse_fail(
+		error, -EINVAL, text, length, "is no list of interfaces: %s", reason.text
+	);
+}
+
+static int check_path(const char *text, size_t length, struct parse_error *error) {
+	if (length == 0 || text[0] == '/')
+		return 0;
+	return parse_fail(error, -EINVAL, text, length, "is not an absolute path");
+}
+
+// clang-format off
+static const struct config_key keys[] = {
+	{"node", "name", CONFIG_STRING, false, 0, 63, NULL, check_name,
+	 "at most 63 letters, digits, '-', '_' and '.'", "",
+	 "The name of this node, the key of every table of the cluster. Empty: the host name."},
+	{"node", "host", CONFIG_STRING, false, 0, 63, NULL, check_name,
+	 "at most 63 letters, digits, '-', '_' and '.'", "",
+	 "The machine it runs on: agents of one host are expected to fail together. Empty: the "
+	 "machine id and the network namespace."},
+	{"node", "state_directory", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
+	 "an absolute path", "/var/lib/tocsin",
+	 "Where the start counter and the journal of events are kept. Empty: nowhere; they do not "
+	 "survive a restart."},
+	{"node", "journal_size", CONFIG_SIZE, false, 64 * KIB, 1024 * MIB, NULL, NULL, NULL, "8MiB",
+	 "How much of the disk the journal of events may take."},
+
+	{"overlay", "cluster", CONFIG_STRING, false, 1, 63, NULL, check_name,
+	 "1 to 63 letters, digits, '-', '_' and '.'", "tocsin",
+	 "The name of the cluster. Agents of another one are refused."},
+	{"overlay", "join", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL, join_list_check,
+	 "addresses, names, hostlists such as node[001-128], and files of these, between commas", "",
+	 "Whom to join the cluster through; any of them that can be reached will do, this node "
+	 "itself may be among them. Empty: nobody, this node begins a cluster of its own."},
+	{"overlay", "expect", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL,
+	 config_check_hostlist, "a hostlist such as node[001-128]", "",
+	 "The names of the nodes that should be there. One that never came is shown as missing."},
+	{"overlay", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
+	 "an address, its port optional", "",
+	 "Where other agents reach this one. Empty: port 28030 of the address that interface "
+	 "chooses, or of 127.0.0.1 if there is no key."},
+	{"overlay", "advertise", CONFIG_STRING, false, 0, 80, NULL, check_address,
+	 "an address, its port optional", "",
+	 "The address that others are told, where it differs from listen."},
+	{"overlay", "interface", CONFIG_STRING, false, 0, 1024, NULL, check_interface,
+	 "a list as TOCSIN_SOCKET_IFNAME has it; tocsin ifaces --help", "",
+	 "Which interfaces may carry the overlay, where listen is empty."},
+	{"overlay", "profile", CONFIG_ENUM, false, 0, 0, profile_choices, NULL, NULL, "fast",
+	 "The timers: fast finds a silent node dead within ten seconds; nccl has the ring and the "
+	 "times of NCCL."},
+	{"overlay", "key", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
+	 "an absolute path", "",
+	 "The key file that all nodes of the cluster share, made by tocsin keygen. Read again on "
+	 "SIGHUP. Empty: no key; the agent then speaks on loopback only."},
+	{"overlay", "connections", CONFIG_INT, false, 16, 4096, NULL, NULL, NULL, "256",
+	 "How many connections to other agents may be open at once."},
+
+	{"worker", "cores", CONFIG_STRING, false, 0, 1024, NULL, config_check_cpu_set,
+	 "processors such as 2,4-7", "",
+	 "One polling thread is pinned to each. Empty: one thread, placed by rule (isolated "
+	 "processors first, never 0 if there is another)."},
+	{"worker", "pin", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	 "Whether polling threads are pinned; no where agents share their processors."},
+	{"worker", "idle", CONFIG_ENUM, false, 0, 0, idle_choices, NULL, NULL, "adaptive",
+	 "What a polling thread does when nothing is there: adaptive, spin (never rest), event (never "
+	 "spin), window (as Monarch does)."},
+	{"worker", "memory", CONFIG_SIZE, false, 8 * MIB, 65536 * MIB, NULL, NULL, NULL, "16MiB",
+	 "What DPDK sets aside."},
+	{"worker", "huge_pages", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
+	 "Whether that memory is of huge pages, if there are any."},
+	{"worker", "lock_memory", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
+	 "Whether all memory is locked, so that no page fault delays a measurement."},
+
+	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
+	 "an address, its port optional", "127.0.0.1:28029",
+	 "Where clients, NCCL's ncclras among them, may ask what only reads. Empty: nowhere."},
+	{"client", "socket", CONFIG_STRING, false, 0, 107, NULL, check_path,
+	 "an absolute path of at most 107 bytes", "",
+	 "The Unix socket of all commands. Empty: tocsind.sock in the runtime directory, which is "
+	 "/run/tocsin for root, else $XDG_RUNTIME_DIR/tocsin."},
+	{"client", "group", CONFIG_STRING, false, 0, 63, NULL, check_name, "the name of a group", "",
+	 "Its members may give commands that change something, as root and the agent's user may."},
+	{"client", "connections", CONFIG_INT, false, 1, 4096, NULL, NULL, NULL, "64",
+	 "How many clients may be connected at once."},
+	{"client", "idle", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "5m",
+	 "A client that says nothing for so long is disconnected, unless it monitors."},
+
+	{"http", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
+	 "an address, its port optional", "127.0.0.1:28031",
+	 "Where /metrics, /health and /status.json are served. Empty: nowhere."},
+	{"http", "allow", CONFIG_LIST, false, 0, 64, NULL, NULL,
+	 "networks such as 10.0.0.0/8 between commas", "",
+	 "From where, beside this machine, HTTP may be asked. Empty: from everywhere that reaches "
+	 "the address."},
+
+	{"log", "level", CONFIG_ENUM, true, 0, 0, level_choices, NULL, NULL, "info",
+	 "What is logged: this and all that weighs more."},
+};
+// clang-format on
+
+const struct config_schema agent_config_schema = {
+	.keys = keys,
+	.key_count = sizeof(keys) / sizeof(keys[0]),
+};

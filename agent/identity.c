@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agent.h"
+
+#include <lib/config.h>
+#include <lib/error.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int read_line(const char *path, char *text, size_t size) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (got < 0)
+		return neg_errno();
+	text[got] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return 0;
+}
+
+static int node_name(struct agent *agent, char name[static RAS_NAME_MAX + 1]) {
+	const char *given = config_get_string(agent->config, "node", "name");
+
+	if (given[0] != '\0') {
+		snprintf(name, RAS_NAME_MAX + 1, "%s", given);
+		return 0;
+	}
+	if (gethostname(name, RAS_NAME_MAX) != 0 || name[0] == '\0') {
+		snprintf(
+			agent->detail, sizeof(agent->detail),
+			"this machine has no host name of at most %d bytes; give [node] name",
+			RAS_NAME_MAX - 1
+		);
+		return -EINVAL;
+	}
+	name[RAS_NAME_MAX] = '\0';
+	return 0;
+}
+
+// Agents in namespaces of one machine stand for different machines, above all in tests: the id of
+// the network namespace is part of the host.
+static void host_name(struct agent *agent, const char *name, char host[static RAS_NAME_MAX + 1]) {
+	const char *given = config_get_string(agent->config, "node", "host");
+	char machine[64];
+	struct stat namespace;
+
+	if (given[0] != '\0')
+		snprintf(host, RAS_NAME_MAX + 1, "%s", given);
+	else if (read_line("/etc/machine-id", machine, sizeof(machine)) != 0 || machine[0] == '\0' || stat("/proc/self/ns/net", &namespace) != 0)
+		snprintf(host, RAS_NAME_MAX + 1, "%s", name);
+	else
+		snprintf(
+			host, RAS_NAME_MAX + 1, "%.32s-%" PRIu64, machine,
+			(uint64_t) namespace.st_ino
+		);
+}
+
+// "0f0d9e46-...": 32 digits with dashes between.
+static void boot_id(uint8_t id[static 16]) {
+	char text[64];
+	uint32_t digits = 0;
+
+	memset(id, 0, 16);
+	if (read_line("/proc/sys/kernel/random/boot_id", text, sizeof(text)) != 0)
+		return;
+	for (const char *at = text; *at != '\0' && digits < 32; at++) {
+		const char *hex = "0123456789abcdef";
+		const char *digit = strchr(hex, *at);
+
+		if (digit == NULL)
+			continue;
+		id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | (digit - hex));
+		digits++;
+	}
+}
+
+int identity_find(struct agent *agent, struct ras_peer_info *ret_self) {
+	struct ras_peer_info self = {.pid = (uint32_t)getpid(), .version = TOCSIN_VERSION};
+	int err = node_name(agent, self.name);
+
+	if (err != 0)
+		return err;
+	host_name(agent, self.name, self.host);
+	boot_id(self.boot_id);
+	*ret_self = self;
+	return 0;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Keeps the addresses to join through up to date: names may resolve to other addresses tomorrow,
+// and files change. Until the first pass has found any, an agent that has somebody to join is
+// alone and says so: it must not found a second cluster because a resolver was slow.
+#include "agent.h"
+
+#include <control/join_list.h>
+#include <control/overlay.h>
+#include <lib/config.h>
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+
+#define OVERLAY_PORT 28030
+#define AGAIN_ALONE_NS (5 * RAS_NS_PER_SEC)
+#define AGAIN_NS (60 * RAS_NS_PER_SEC)
+
+static void again(struct loop_timer *timer, uint64_t now_ns) {
+	struct agent *agent = container_of(timer, struct agent, join_again);
+
+	(void)now_ns;
+	join_list_refresh(agent->join);
+}
+
+static void resolved(
+	void *ctx,
+	const struct sock_addr *seeds,
+	uint32_t count,
+	uint32_t failures,
+	const char *error
+) {
+	struct agent *agent = ctx;
+	struct ras_view view;
+
+	ras_view(overlay_ras(agent->overlay), &view);
+	if (failures > 0)
+		log_event(
+			LOG_LEVEL_WARN, "join_addresses_unusable", log_u64("failures", failures),
+			log_u64("usable", count), log_str("first", error)
+		);
+	if (count > 0) {
+		agent->joining = true;
+		overlay_join(agent->overlay, seeds, count);
+	} else if (!agent->joining) {
+		log_event(LOG_LEVEL_WARN, "alone", log_str("reason", "no address to join through"));
+	}
+	if (loop_timer_set(
+		    agent->loop, &agent->join_again,
+		    loop_now_ns(agent->loop) + (view.joined ? AGAIN_NS : AGAIN_ALONE_NS)
+	    ) != 0)
+		log_event(LOG_LEVEL_WARN, "join_not_refreshed", log_errno("error", ENOMEM));
+}
+
+int joining_start(struct agent *agent) {
+	const struct join_list_ops ops = {.resolved = resolved, .ctx = agent};
+	const char *join = config_get_string(agent->config, "overlay", "join");
+
+	agent->join_again.expired = again;
+	if (join[0] == '\0') {
+		agent->joining = true;
+		overlay_join(agent->overlay, NULL, 0);
+		return 0;
+	}
+	return join_list_create(
+		agent->loop, join, OVERLAY_PORT,
+		(enum sock_addr_family)overlay_address(agent->overlay).family, &ops, &agent->join
+	);
+}
+
+void joining_stop(struct agent *agent) {
+	loop_timer_cancel(agent->loop, &agent->join_again);
+	agent->join = join_list_destroy(agent->join);
+}
+
+int joining_restart(struct agent *agent) {
+	joining_stop(agent);
+	return joining_start(agent);
+}

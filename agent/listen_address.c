@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agent.h"
+
+#include <control/seal_keys.h>
+#include <lib/config.h>
+#include <lib/must.h>
+#include <lib/netif/source.h>
+#include <lib/netif/tocsin.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OVERLAY_PORT 28030
+
+static void fail(struct agent *agent, const char *reason) {
+	snprintf(agent->detail, sizeof(agent->detail), "%s", reason);
+}
+
+// The best address by the rules of `tocsin ifaces`, the way to the first join address preferred.
+static int
+choose(struct agent *agent, const struct netif_policy *policy, struct listen_choice *ret_choice) {
+	struct netif_choice *choice = NULL;
+	struct netif_table *table = NULL;
+	struct netif_query query = {0};
+	struct netif_error error = {0};
+	int err;
+
+	netif_policy_query(policy, &query);
+	err = netif_gather(&query, &table);
+	if (err == 0)
+		err = netif_choose(table, policy, &choice, &error);
+	if (err == 0 && choice->chosen_count == 0) {
+		snprintf(
+			error.text, sizeof(error.text),
+			"no interface can carry the overlay; tocsin ifaces --explain says why"
+		);
+		err = -EADDRNOTAVAIL;
+	}
+	if (err == 0) {
+		const struct netif_judgement *best = &choice->judgements[choice->chosen[0]];
+
+		ret_choice->address = table->addresses[best->address].address;
+		ret_choice->address.port = choice->port != 0 ? choice->port : OVERLAY_PORT;
+		snprintf(
+			ret_choice->interface, sizeof(ret_choice->interface), "%s",
+			table->links[best->link].name
+		);
+	} else {
+		fail(agent, error.text[0] != '\0' ? error.text : strerrordesc_np(-err));
+	}
+	netif_choice_destroy(choice);
+	netif_table_destroy(table);
+	return err;
+}
+
+static int choose_by_rules(struct agent *agent, struct listen_choice *ret_choice) {
+	const char *interface = config_get_string(agent->config, "overlay", "interface");
+	const char *join = config_get_string(agent->config, "overlay", "join");
+	char peer[SOCK_ADDR_TEXT_BYTES] = "";
+	struct netif_tocsin_settings settings = {
+		.ifname = {interface[0] != '\0' ? interface : NULL, "[overlay] interface"},
+		.family = {NULL, "default"},
+		.peer = {NULL, "[overlay] join"},
+	};
+	struct netif_error error;
+	struct netif_policy policy;
+	struct sock_addr addr;
+
+	// A name would have to be asked for first: then the address is chosen without it.
+	snprintf(peer, sizeof(peer), "%.*s", (int)strcspn(join, ", "), join);
+	if (sock_addr_parse(peer, strlen(peer), OVERLAY_PORT, NULL, &addr) == 0)
+		settings.peer.value = peer;
+	if (netif_policy_parse(&settings, &policy, &error) != 0) {
+		fail(agent, error.text);
+		return -EINVAL;
+	}
+	return choose(agent, &policy, ret_choice);
+}
+
+int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice) {
+	const char *listen = config_get_string(agent->config, "overlay", "listen");
+	struct listen_choice choice = {0};
+	int err = 0;
+
+	if (listen[0] != '\0')
+		must(sock_addr_parse(listen, strlen(listen), OVERLAY_PORT, NULL, &choice.address) ==
+		     0);
+	else if (seal_keys_is_keyless(agent->keys))
+		must(sock_addr_parse("127.0.0.1", 9, OVERLAY_PORT, NULL, &choice.address) == 0);
+	else
+		err = choose_by_rules(agent, &choice);
+	if (err == 0)
+		*ret_choice = choice;
+	return err;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsind: reads the options and the configuration, and runs the loop until it is told to leave.
+#include "agent.h"
+#include "config_schema.h"
+#include "load.h"
+
+#include <control/overlay.h>
+#include <lib/log.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void log_started(const struct agent *agent) {
+	struct sock_addr address = overlay_address(agent->overlay);
+	char text[SOCK_ADDR_TEXT_BYTES];
+	struct ras_peer self;
+
+	sock_addr_format(&address, text);
+	if (ras_peer_find(
+		    overlay_ras(agent->overlay), ras_self_id(overlay_ras(agent->overlay)), &self
+	    ) != 0)
+		return;
+	log_event(
+		LOG_LEVEL_INFO, "started", log_str("version", TOCSIN_VERSION),
+		log_bytes("node", self.record->name, self.record->name_length),
+		log_bytes("host", self.record->host, self.record->host_length),
+		log_str("address", text)
+	);
+}
+
+static enum agent_exit run(const struct options *options, struct config *config) {
+	struct agent agent = {.options = options, .config = config};
+	int err;
+
+	log_init();
+	if (options->foreground)
+		log_set_sink(NULL);
+	log_set_level((enum log_level)config_get_enum(config, "log", "level"));
+	err = agent_start(&agent);
+	if (err == 0) {
+		log_started(&agent);
+		err = loop_run(agent.loop);
+		if (err != 0)
+			log_event(LOG_LEVEL_ERROR, "loop_failed", log_errno("error", err));
+		agent_stop(&agent);
+		log_event(LOG_LEVEL_INFO, "stopped", log_u64("exit", agent.exit));
+	}
+	config_destroy(agent.config);
+	return err != 0 ? AGENT_EXIT_FAILED : agent.exit;
+}
+
+static int check_written(int status) {
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fprintf(stderr, "tocsind: cannot write the answer\n");
+	return AGENT_EXIT_FAILED;
+}
+
+static int with_config(const struct options *options) {
+	struct config *config;
+
+	if (load_config(options, &config) != 0)
+		return AGENT_EXIT_USAGE;
+	if (options->action == OPTIONS_RUN)
+		return (int)run(options, config);
+	if (options->action == OPTIONS_PRINT)
+		config_print(config, stdout);
+	else
+		printf("%s: the configuration is sound\n",
+		       options->config_given ? options->config_path : "defaults and settings");
+	config_destroy(config);
+	return check_written(AGENT_EXIT_DONE);
+}
+
+int main(int argc, char **argv) {
+	struct options options;
+
+	if (options_parse(argc, argv, &options) != 0)
+		return AGENT_EXIT_USAGE;
+	switch (options.action) {
+	case OPTIONS_HELP:
+		options_print_help();
+		return check_written(AGENT_EXIT_DONE);
+	case OPTIONS_VERSION:
+		printf("tocsind %s\n", TOCSIN_VERSION);
+		return check_written(AGENT_EXIT_DONE);
+	case OPTIONS_MAN:
+		config_print_man(&agent_config_schema, stdout);
+		return check_written(AGENT_EXIT_DONE);
+	case OPTIONS_RUN:
+	case OPTIONS_CHECK:
+	case OPTIONS_PRINT:
+		break;
+	}
+	return with_config(&options);
+}

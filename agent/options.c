@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.h"
+
+#include <lib/escape.h>
+#include <lib/suggestion.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUOTED_BYTES 80
+
+static const char help_text[] =
+	"Usage: tocsind [OPTION]...\n"
+	"\n"
+	"The agent of one node: watches the other nodes of its cluster, and is watched by them.\n"
+	"\n"
+	"Options:\n"
+	"  --config FILE            the configuration; " TOCSIN_CONFIG_PATH " by default\n"
+	"  --set SECTION.KEY=VALUE  one setting, before the file's; may be given again and again\n"
+	"  --check-config [FILE]    report every mistake of the configuration, start nothing\n"
+	"  --print-config           print the configuration with its defaults, and where each value\n"
+	"                           comes from, start nothing\n"
+	"  --foreground             log for people, not for the journal; tocsind never goes to the\n"
+	"                           background by itself\n"
+	"  --help, --version\n"
+	"\n"
+	"Signals: TERM and INT leave the cluster and exit (a second one exits at once), HUP reads the\n"
+	"configuration again.\n"
+	"\n"
+	"Exit status: 0 left on request, 1 could not start or go on, 2 a mistake in an option or the\n"
+	"configuration, 3 another live agent holds this node's name, 4 the cluster refuses us.\n";
+
+static const char *const option_names[] = {
+	"--config",	"--set",  "--check-config", "--print-config",
+	"--foreground", "--help", "--version",
+};
+
+static void complain_unknown(const char *given) {
+	struct suggestion suggestion;
+	char quoted[QUOTED_BYTES];
+
+	escape_quote(given, strlen(given), quoted, sizeof(quoted));
+	suggestion_init(&suggestion, given);
+	for (size_t n = 0; n < sizeof(option_names) / sizeof(option_names[0]); n++)
+		suggestion_add(&suggestion, option_names[n], strlen(option_names[n]));
+	fprintf(stderr, "tocsind: unknown option %s; %s\n", quoted, suggestion_text(&suggestion));
+}
+
+// The value of --name VALUE or --name=VALUE; NULL if argv[*at] is not --name.
+static bool take(int argc, char **argv, int *at, const char *name, const char **ret_value) {
+	size_t length = strlen(name);
+
+	if (strncmp(argv[*at], name, length) != 0)
+		return false;
+	if (argv[*at][length] == '=') {
+		*ret_value = argv[*at] + length + 1;
+		return true;
+	}
+	if (argv[*at][length] != '\0')
+		return false;
+	*ret_value = *at + 1 < argc ? argv[++*at] : NULL;
+	return true;
+}
+
+static int add_setting(struct options *options, const char *setting) {
+	if (setting == NULL || options->setting_count == OPTIONS_SETTINGS_MAX) {
+		fprintf(stderr, "tocsind: --set needs SECTION.KEY=VALUE, at most %d times\n",
+			OPTIONS_SETTINGS_MAX);
+		return -EINVAL;
+	}
+	options->settings[options->setting_count++] = setting;
+	return 0;
+}
+
+static int set_path(struct options *options, const char *path) {
+	if (path == NULL || path[0] == '\0') {
+		fprintf(stderr, "tocsind: --config needs a FILE\n");
+		return -EINVAL;
+	}
+	options->config_path = path;
+	options->config_given = true;
+	return 0;
+}
+
+// --check-config takes a FILE if one follows.
+static int set_check(int argc, char **argv, int *at, struct options *options) {
+	options->action = OPTIONS_CHECK;
+	if (*at + 1 < argc && argv[*at + 1][0] != '-')
+		return set_path(options, argv[++*at]);
+	return 0;
+}
+
+static int parse_one(int argc, char **argv, int *at, struct options *options) {
+	const char *given = argv[*at];
+	const char *value;
+
+	if (strcmp(given, "--help") == 0 || strcmp(given, "-h") == 0)
+		options->action = OPTIONS_HELP;
+	else if (strcmp(given, "--version") == 0)
+		options->action = OPTIONS_VERSION;
+	else if (strcmp(given, "--print-config") == 0)
+		options->action = OPTIONS_PRINT;
+	else if (strcmp(given, "--print-config-man") == 0)
+		options->action = OPTIONS_MAN;
+	else if (strcmp(given, "--foreground") == 0)
+		options->foreground = true;
+	else if (strcmp(given, "--check-config") == 0)
+		return set_check(argc, argv, at, options);
+	else if (take(argc, argv, at, "--check-config", &value)) {
+		options->action = OPTIONS_CHECK;
+		return set_path(options, value);
+	} else if (take(argc, argv, at, "--config", &value))
+		return set_path(options, value);
+	else if (take(argc, argv, at, "--set", &value))
+		return add_setting(options, value);
+	else {
+		complain_unknown(given);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *ret_options) {
+	struct options options = {.config_path = TOCSIN_CONFIG_PATH};
+
+	for (int at = 1; at < argc; at++) {
+		if (parse_one(argc, argv, &at, &options) != 0)
+			return -EINVAL;
+		if (options.action == OPTIONS_HELP || options.action == OPTIONS_VERSION)
+			break;
+	}
+	*ret_options = options;
+	return 0;
+}
+
+void options_print_help(void) {
+	fputs(help_text, stdout);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The agent's parts in the order in which they start, and in reverse stop.
+#include "agent.h"
+#include "config_schema.h"
+
+#include <control/client.h>
+#include <control/overlay.h>
+#include <control/seal_keys.h>
+#include <control/state.h>
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OVERLAY_PORT 28030
+#define CLIENT_PORT 28029
+
+struct part {
+	const char *name;
+	int (*start)(struct agent *agent); // 0, or -errno, perhaps with agent->detail
+	void (*stop)(struct agent *agent);
+};
+
+static int loop_start(struct agent *agent) {
+	clock_init_monotonic(&agent->clock);
+	return loop_create(&agent->clock, &agent->loop);
+}
+
+static void loop_end(struct agent *agent) {
+	agent->loop = loop_destroy(agent->loop);
+}
+
+static int state_start_part(struct agent *agent) {
+	const char *directory = config_get_string(agent->config, "node", "state_directory");
+
+	if (directory[0] == '\0')
+		return 0;
+	return state_open(
+		directory, config_get_size_bytes(agent->config, "node", "journal_size"),
+		agent->detail, &agent->state
+	);
+}
+
+static void state_stop(struct agent *agent) {
+	agent->state = state_close(agent->state);
+}
+
+static int keys_start(struct agent *agent) {
+	const char *path = config_get_string(agent->config, "overlay", "key");
+	const char *cluster = config_get_string(agent->config, "overlay", "cluster");
+
+	if (path[0] != '\0')
+		return seal_keys_load(path, agent->detail, &agent->keys);
+	log_event(
+		LOG_LEVEL_WARN, "no_key",
+		log_str("effect", "the overlay is spoken on loopback only")
+	);
+	return seal_keys_create_keyless(cluster, &agent->keys);
+}
+
+static void keys_stop(struct agent *agent) {
+	seal_keys_put(agent->keys);
+	agent->keys = NULL;
+}
+
+static void advertise(struct agent *agent, const struct sock_addr *listen, struct sock_addr *self) {
+	const char *text = config_get_string(agent->config, "overlay", "advertise");
+
+	*self = *listen;
+	if (text[0] != '\0')
+		must(sock_addr_parse(text, strlen(text), listen->port, NULL, self) == 0);
+}
+
+static int overlay_start(struct agent *agent) {
+	struct overlay_config config = {
+		.cluster = config_get_string(agent->config, "overlay", "cluster"),
+		.keys = agent->keys,
+		.state = agent->state,
+		.conns_max = (uint32_t)config_get_int(agent->config, "overlay", "connections"),
+	};
+	struct listen_choice choice;
+	int err = identity_find(agent, &config.self);
+
+	if (err == 0)
+		err = listen_address_choose(agent, &choice);
+	if (err != 0)
+		return err;
+	config.profile = ras_profile_find(
+		config_get_enum(agent->config, "overlay", "profile") == 0 ? "fast" : "nccl"
+	);
+	config.listen = choice.address;
+	config.interface = choice.interface[0] != '\0' ? choice.interface : NULL;
+	config.self.address_count = 1;
+	advertise(agent, &choice.address, &config.self.addresses[0]);
+	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);
+	if (err != 0)
+		return err;
+	return overlay_expect(
+		agent->overlay, config_get_string(agent->config, "overlay", "expect")
+	);
+}
+
+static void overlay_stop(struct agent *agent) {
+	agent->overlay = overlay_destroy(agent->overlay);
+}
+
+// /run/tocsin for root, else below XDG_RUNTIME_DIR.
+static int socket_path(struct agent *agent, char *path, size_t size) {
+	const char *given = config_get_string(agent->config, "client", "socket");
+	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");
+	char directory[96];
+
+	if (given[0] != '\0') {
+		snprintf(path, size, "%s", given);
+		return 0;
+	}
+	if (base == NULL || strlen(base) > 64) {
+		snprintf(
+			agent->detail, sizeof(agent->detail),
+			"XDG_RUNTIME_DIR is not set: give [client] socket"
+		);
+		return -ENOENT;
+	}
+	snprintf(directory, sizeof(directory), "%s/tocsin", base);
+	if (mkdir(directory, 0755) != 0 && errno != EEXIST) {
+		int err = -errno;
+
+		snprintf(
+			agent->detail, sizeof(agent->detail), "cannot make %s: %s", directory,
+			strerrordesc_np(-err)
+		);
+		return err;
+	}
+	snprintf(path, size, "%s/tocsind.sock", directory);
+	return 0;
+}
+
+static int find_group(struct agent *agent, struct client_config *config) {
+	const char *name = config_get_string(agent->config, "client", "group");
+	const struct group *group;
+
+	if (name[0] == '\0')
+		return 0;
+	group = getgrnam(name); // NOLINT(concurrency-mt-unsafe): before other threads ask
+	if (group == NULL) {
+		snprintf(
+			agent->detail, sizeof(agent->detail),
+			"[client] group: there is no group %s", name
+		);
+		return -ENOENT;
+	}
+	config->has_group = true;
+	config->group = group->gr_gid;
+	return 0;
+}
+
+static int clients_start(struct agent *agent) {
+	const char *listen = config_get_string(agent->config, "client", "listen");
+	struct client_config config;
+	char path[128];
+	int err;
+
+	client_config_init(&config);
+	config.version = TOCSIN_VERSION;
+	config.cluster = config_get_string(agent->config, "overlay", "cluster");
+	config.clients_max = (uint32_t)config_get_int(agent->config, "client", "connections");
+	config.idle_ns = config_get_duration_ns(agent->config, "client", "idle");
+	config.socket_path = path;
+	config.socket_mode = 0666; // what may be done is decided by who connected
+	if (listen[0] != '\0')
+		must(sock_addr_parse(listen, strlen(listen), CLIENT_PORT, NULL, &config.listen) == 0
+		);
+	err = socket_path(agent, path, sizeof(path));
+	if (err == 0)
+		err = find_group(agent, &config);
+	if (err != 0)
+		return err;
+	return client_server_create(
+		agent->loop, &config, agent->overlay, agent->detail, &agent->clients
+	);
+}
+
+static void clients_stop(struct agent *agent) {
+	agent->clients = client_server_destroy(agent->clients);
+}
+
+static const struct part parts[] = {
+	{"loop", loop_start, loop_end},		  {"signals", signals_start, signals_stop},
+	{"state", state_start_part, state_stop},  {"key", keys_start, keys_stop},
+	{"overlay", overlay_start, overlay_stop}, {"clients", clients_start, clients_stop},
+	{"join", joining_start, joining_stop},	  {"service", service_start, service_stop},
+};
+#define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
+
+static void stop_from(struct agent *agent, size_t started) {
+	while (started-- > 0)
+		parts[started].stop(agent);
+}
+
+int agent_start(struct agent *agent) {
+	for (size_t n = 0; n < PART_COUNT; n++) {
+		int err;
+
+		agent->detail[0] = '\0';
+		err = parts[n].start(agent);
+		if (err == 0)
+			continue;
+		log_event(
+			LOG_LEVEL_ERROR, "start_failed", log_str("part", parts[n].name),
+			log_errno("error", err), log_str("reason", agent->detail)
+		);
+		stop_from(agent, n);
+		return err;
+	}
+	return 0;
+}
+
+void agent_stop(struct agent *agent) {
+	stop_from(agent, PART_COUNT);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The peers for other threads: the overlay's table, published by RCU whenever it has changed.
+#include "agent.h"
+
+#include <control/overlay.h>
+#include <control/publish.h>
+#include <dataplane/peer_table.h>
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/rcu_reclaimer.h>
+#include <lib/rcu_thread.h>
+
+#include <errno.h>
+
+static void publish(struct loop_timer *timer, uint64_t now_ns) {
+	struct agent *agent = container_of(timer, struct agent, publish_timer);
+	uint64_t again_ns = publish_dirty(agent->publish, now_ns);
+
+	if (again_ns != RAS_NEVER && loop_timer_set(agent->loop, timer, again_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "publish_late", log_errno("error", ENOMEM));
+}
+
+// Not at once: what follows within the interval is published with it.
+static void happened(struct overlay_listener *listener, const struct ras_event *event) {
+	struct agent *agent = container_of(listener, struct agent, listener);
+
+	publish_mark(agent->publish, event->peer);
+	publish_mark(agent->publish, ras_self_id(overlay_ras(agent->overlay)));
+	if (agent->publish_timer.place == 0 &&
+	    loop_timer_set(agent->loop, &agent->publish_timer, loop_now_ns(agent->loop)) != 0)
+		log_event(LOG_LEVEL_ERROR, "publish_late", log_errno("error", ENOMEM));
+}
+
+int rcu_start(struct agent *agent) {
+	int err = rcu_reclaimer_start();
+
+	(void)agent;
+	if (err == 0)
+		err = rcu_thread_register("control", clock_now_ns(&agent->clock));
+	if (err == 0)
+		rcu_thread_offline();
+	return err;
+}
+
+void rcu_stop(struct agent *agent) {
+	(void)agent;
+	rcu_reclaimer_drain();
+	rcu_thread_unregister();
+}
+
+int readers_start(struct agent *agent) {
+	int err = peer_table_create(&agent->peers);
+
+	if (err != 0)
+		return err;
+	err = publish_create(
+		overlay_ras(agent->overlay), agent->peers, loop_now_ns(agent->loop), &agent->publish
+	);
+	if (err != 0) {
+		agent->peers = peer_table_destroy(agent->peers);
+		return err;
+	}
+	agent->publish_timer.expired = publish;
+	agent->listener.event = happened;
+	overlay_listen(agent->overlay, &agent->listener);
+	return loop_timer_set(agent->loop, &agent->publish_timer, loop_now_ns(agent->loop));
+}
+
+void readers_stop(struct agent *agent) {
+	overlay_unlisten(agent->overlay, &agent->listener);
+	loop_timer_cancel(agent->loop, &agent->publish_timer);
+	agent->publish = publish_destroy(agent->publish);
+	agent->peers = peer_table_destroy(agent->peers);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The service manager's protocol: datagrams to the socket that NOTIFY_SOCKET names. The watchdog
+// is fed by the loop itself: a loop that does not turn is a hanging agent.
+#include "agent.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/parse.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+void service_notify(const char *text) {
+	const char *path = getenv("NOTIFY_SOCKET"); // NOLINT(concurrency-mt-unsafe): never set here
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	scoped_fd int fd = -1;
+	socklen_t length;
+
+	if (path == NULL || (path[0] != '/' && path[0] != '@') ||
+	    strlen(path) >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, strlen(path));
+	if (path[0] == '@')
+		address.sun_path[0] = '\0'; // of the abstract namespace
+	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL,
+			     (const struct sockaddr *)&address, length) < 0)
+		log_event(LOG_LEVEL_DEBUG, "notify_failed", log_errno("error", errno));
+}
+
+// How often the manager wants to hear of us; 0: never.
+static uint64_t watchdog_ns(void) {
+	const char *text = getenv("WATCHDOG_USEC"); // NOLINT(concurrency-mt-unsafe): never set here
+	const char *pid = getenv("WATCHDOG_PID");   // NOLINT(concurrency-mt-unsafe): never set here
+	uint64_t microseconds, wanted;
+
+	if (text == NULL ||
+	    parse_u64(text, strlen(text), 1, UINT64_MAX / 1000, NULL, &microseconds) != 0)
+		return 0;
+	if (pid != NULL && (parse_u64(pid, strlen(pid), 1, UINT32_MAX, NULL, &wanted) != 0 ||
+			    wanted != (uint64_t)getpid()))
+		return 0;
+	return microseconds * 1000;
+}
+
+static void feed(struct loop_timer *timer, uint64_t now_ns) {
+	struct agent *agent = container_of(timer, struct agent, watchdog);
+
+	service_notify("WATCHDOG=1");
+	if (loop_timer_set(agent->loop, timer, now_ns + watchdog_ns() / 3) != 0)
+		log_event(LOG_LEVEL_ERROR, "watchdog_lost", log_errno("error", ENOMEM));
+}
+
+int service_start(struct agent *agent) {
+	agent->watchdog.expired = feed;
+	service_notify("READY=1\nSTATUS=running");
+	if (watchdog_ns() == 0)
+		return 0;
+	return loop_timer_set(agent->loop, &agent->watchdog, loop_now_ns(agent->loop));
+}
+
+void service_stop(struct agent *agent) {
+	loop_timer_cancel(agent->loop, &agent->watchdog);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Signals arrive through the loop; they are blocked in every thread.
+#include "agent.h"
+
+#include <control/overlay.h>
+#include <lib/container.h>
+#include <lib/error.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static void left(void *ctx) {
+	struct agent *agent = ctx;
+
+	loop_stop(agent->loop);
+}
+
+void agent_leave(struct agent *agent, enum agent_exit status) {
+	if (agent->leaving) {
+		log_event(LOG_LEVEL_WARN, "leaving_cut_short");
+		loop_stop(agent->loop);
+		return;
+	}
+	agent->leaving = true;
+	agent->exit = status;
+	service_notify("STOPPING=1\nSTATUS=leaving the cluster");
+	log_event(LOG_LEVEL_INFO, "leaving");
+	overlay_leave(agent->overlay, left, agent);
+}
+
+static void signalled(struct loop_source *source, uint32_t events) {
+	struct agent *agent = container_of(source, struct agent, signals);
+	struct signalfd_siginfo info;
+
+	(void)events;
+	while (read(source->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGHUP:
+			agent_reload(agent);
+			break;
+		case SIGTERM:
+		case SIGINT:
+			agent_leave(agent, AGENT_EXIT_DONE);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+int signals_start(struct agent *agent) {
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return neg_errno();
+	agent->signals = (struct loop_source){
+		.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC),
+		.events = EPOLLIN,
+		.rank = LOOP_OVERLAY,
+		.ready = signalled,
+	};
+	if (agent->signals.fd < 0)
+		return neg_errno();
+	err = loop_add(agent->loop, &agent->signals);
+	if (err != 0)
+		close(agent->signals.fd);
+	return err;
+}
+
+void signals_stop(struct agent *agent) {
+	loop_remove(&agent->signals);
+	close(agent->signals.fd);
+}
