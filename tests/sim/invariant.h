@@ -16,6 +16,8 @@
 // J. Where a scenario says that nobody is to be taken for dead who lives, nobody is (run.c).
 // K. While a part of the hosts is an island, nobody declares a member across the gap dead by
 //    silence if so many are there that the brake has to hold it.
+// L. The consumer of a transfer gets its bytes in order, each once and as they were sent; each
+//    side that lives on is told once how it ended, and done means whole (load_transfer.c).
 #pragma once
 
 #include <ras/event.h>

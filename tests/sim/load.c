@@ -21,13 +21,8 @@
 #define LOAD_PAYLOAD_BYTES_MIN 8 // the message's index
 #define LOAD_SHARE_BYTES 64
 
-enum load_kind {
-	LOAD_RELAY,
-	LOAD_COLLECT,
-	LOAD_NOTICE,
-};
-
 void load_fini(struct load *load) {
+	load_transfers_fini(&load->transfers);
 	free(load->messages);
 	free(load->collectives);
 	free(load->counted);
@@ -59,6 +54,12 @@ void load_notices(struct world *world, uint64_t every_ns, uint64_t until_ns) {
 	load_again(world, LOAD_NOTICE, world_now(world));
 }
 
+void load_transfer(struct world *world, uint64_t every_ns, uint64_t until_ns) {
+	world->load.transfers.every_ns = every_ns;
+	world->load.transfers.until_ns = until_ns;
+	load_again(world, LOAD_TRANSFER, world_now(world));
+}
+
 static struct load_message *load_message_add(struct load *load) {
 	if (load->message_count == load->message_capacity) {
 		load->message_capacity =
@@ -71,7 +72,7 @@ static struct load_message *load_message_add(struct load *load) {
 	return &load->messages[load->message_count++];
 }
 
-static bool load_well_since(const struct node *node, uint32_t start, uint64_t since_ns) {
+bool load_well_since(const struct node *node, uint32_t start, uint64_t since_ns) {
 	return node->state == NODE_UP && node->ailing == 0 && node->start == start &&
 	       node->healthy_ns <= since_ns && !node->leaving;
 }
@@ -170,6 +171,10 @@ static uint64_t load_next(struct world *world, enum load_kind kind) {
 		load_send(world);
 		now_ns += load->relay_every_ns;
 		return now_ns < load->relay_until_ns ? now_ns : RAS_NEVER;
+	case LOAD_TRANSFER:
+		load_transfer_send(world);
+		now_ns += load->transfers.every_ns;
+		return now_ns < load->transfers.until_ns ? now_ns : RAS_NEVER;
 	case LOAD_NOTICE:
 		load_notice_now(world, world_draw_up(world));
 		now_ns += load->notice_every_ns;
@@ -187,9 +192,14 @@ static uint64_t load_next(struct world *world, enum load_kind kind) {
 
 void load_happen(struct world *world, struct event *event) {
 	enum load_kind kind = event->code;
+	uint32_t target = event->target;
 	uint64_t next_ns;
 
 	queue_release(&world->queue, event);
+	if (kind == LOAD_TRANSFER_READY) {
+		load_transfer_ready(world, target);
+		return;
+	}
 	next_ns = load_next(world, kind);
 	if (next_ns != RAS_NEVER)
 		load_again(world, kind, next_ns);
@@ -200,6 +210,7 @@ void load_check(struct world *world) {
 	struct load *load = &world->load;
 	const struct ras_profile *profile = world->options.profile;
 
+	load_transfers_check(world);
 	for (; load->message_checked < load->message_count; load->message_checked++) {
 		const struct load_message *message = &load->messages[load->message_checked];
 
@@ -232,7 +243,7 @@ bool load_idle(const struct world *world) {
 	const struct load *load = &world->load;
 
 	return load->message_checked == load->message_count &&
-	       load->collective_checked == load->collective_count;
+	       load->collective_checked == load->collective_count && load_transfers_idle(world);
 }
 
 // By position alone a message needs as many hops as there are long rings; without them half

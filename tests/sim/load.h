@@ -3,6 +3,7 @@
 // whether they got it.
 #pragma once
 
+#include "load_transfer.h"
 #include "stats.h"
 
 #include <ras/collective.h>
@@ -15,6 +16,15 @@ struct event;
 struct node;
 struct wire_writer;
 struct world;
+
+// What a load event is about, its code.
+enum load_kind {
+	LOAD_RELAY,
+	LOAD_COLLECT,
+	LOAD_NOTICE,
+	LOAD_TRANSFER,
+	LOAD_TRANSFER_READY, // target: which one
+};
 
 struct load_message {
 	uint32_t from, to;
@@ -39,6 +49,7 @@ struct load {
 	uint64_t relay_every_ns, relay_until_ns;
 	uint64_t collect_every_ns, collect_until_ns;
 	uint64_t notice_every_ns, notice_until_ns;
+	struct load_transfers transfers;
 	struct load_message *messages;
 	uint32_t message_count, message_capacity;
 	uint32_t message_checked; // those before have ended
@@ -69,6 +80,8 @@ void load_fini(struct load *load);
 
 // A message between two nodes drawn at random every so often, until then.
 void load_relay(struct world *world, uint64_t every_ns, uint64_t until_ns);
+// A transfer between two nodes drawn at random (load_transfer.h).
+void load_transfer(struct world *world, uint64_t every_ns, uint64_t until_ns);
 // A collective from a node drawn at random.
 void load_collect(struct world *world, uint64_t every_ns, uint64_t until_ns);
 // A notice from a node drawn at random.
@@ -76,6 +89,9 @@ void load_notices(struct world *world, uint64_t every_ns, uint64_t until_ns);
 // One now, and from this node; false if it was not started.
 bool load_notice_now(struct world *world, uint32_t origin);
 bool load_collect_now(struct world *world, uint32_t root, uint32_t kind);
+
+// The node runs and could be reached, in this start, all the time since.
+bool load_well_since(const struct node *node, uint32_t start, uint64_t since_ns);
 
 void load_happen(struct world *world, struct event *event);
 // Has everything ended that should have?

@@ -178,6 +178,24 @@ node_op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, s
 	load_notice(node->world, node, payload, size);
 }
 
+static int node_op_transfer_read(void *ctx, struct ras_transfer_read *read) {
+	struct node *node = ctx;
+
+	return load_transfer_read(node->world, node, read);
+}
+
+static int node_op_transfer_take(void *ctx, const struct ras_transfer_segment *segment) {
+	struct node *node = ctx;
+
+	return load_transfer_take(node->world, node, segment);
+}
+
+static void node_op_transfer_ended(void *ctx, const struct ras_transfer_end *end) {
+	struct node *node = ctx;
+
+	load_transfer_ended(node->world, node, end);
+}
+
 static const struct ras_ops node_ops = {
 	.open = node_op_open,
 	.send = node_op_send,
@@ -189,6 +207,9 @@ static const struct ras_ops node_ops = {
 	.contribute = node_op_contribute,
 	.collected = node_op_collected,
 	.notice = node_op_notice,
+	.transfer_read = node_op_transfer_read,
+	.transfer_take = node_op_transfer_take,
+	.transfer_ended = node_op_transfer_ended,
 };
 
 // What the network hands over.

@@ -28,6 +28,7 @@ struct result {
 	double links_changed_per_join;
 	double relay_delivered_pct, relay_nak_pct, relay_hops_p99, relay_ms_p99;
 	double relay_delivered, relay_refused, relay_expired;
+	double transfer_done_pct, transfer_done, transfer_ended, transfer_ms_p99;
 	double collect_ms_p50, collect_ms_max, collect_hops_max, collect_partial;
 	double notice_heard_pct, notice_ms_p99, notice_ms_max;
 	double brakes_on, own_pauses, conflicts, refused_joins, declared_dead;

@@ -142,6 +142,19 @@ static double percent(uint64_t part, uint64_t of) {
 	return of > 0 ? 100.0 * (double)part / (double)of : NAN;
 }
 
+static void run_collect_transfers(const struct load_transfers *load, struct result *result) {
+	uint64_t ended = 0;
+
+	if (load->count == 0)
+		return;
+	for (uint32_t n = 0; n < RAS_TRANSFER_OUTCOME_COUNT; n++)
+		ended += n != RAS_TRANSFER_DONE ? load->outcomes[n] : 0;
+	result->transfer_done_pct = percent(load->between_live_done, load->between_live);
+	result->transfer_done = (double)load->outcomes[RAS_TRANSFER_DONE];
+	result->transfer_ended = (double)ended;
+	result->transfer_ms_p99 = stats_quantile(&load->time, 0.99) / 1e6;
+}
+
 static void run_collect_load(const struct load *load, struct result *result) {
 	result->relay_delivered_pct = percent(load->between_live_delivered, load->between_live);
 	result->relay_nak_pct = percent(load->to_dead_refused, load->to_dead);
@@ -195,6 +208,7 @@ static void run_collect(struct run *run) {
 	getrusage(RUSAGE_SELF, &usage);
 	result->world_bytes = (double)usage.ru_maxrss * 1024;
 	run_collect_load(&world->load, result);
+	run_collect_transfers(&world->load.transfers, result);
 	result->frames = (double)world->net.frames_delivered;
 	result->virtual_s = (double)(world_now(world) - WORLD_SEC) / 1e9;
 }

@@ -24,6 +24,8 @@ void play_relay_faults(struct run *run) {
 			fault_add(world, &cut);
 	}
 	load_relay(world, 5 * WORLD_MS, world_now(world) + run->length_ns);
+	// They end later than messages: as much earlier, so that the run takes no longer.
+	load_transfer(world, 100 * WORLD_MS, world_now(world) + run->length_ns - 7 * WORLD_SEC);
 }
 
 void play_collective_faults(struct run *run) {

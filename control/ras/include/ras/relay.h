@@ -25,8 +25,8 @@ enum ras_relay_class {
 	RAS_RELAY_CLASS_COUNT,
 };
 
-// Of one message, by class: small, since a keep-alive may have to wait for one. What is longer its
-// sender cuts up: the ordered messages of one flow arrive in order or not at all.
+// Of one message, by class: small, since a keep-alive may have to wait for one. What is longer is
+// a transfer (ras/transfer.h).
 #define RAS_RELAY_CONTROL_BYTES_MAX 2048
 #define RAS_RELAY_EVENT_BYTES_MAX 4096
 #define RAS_RELAY_BULK_BYTES_MAX 8192

@@ -6,9 +6,9 @@
 //   another way, reordered or lost meanwhile: what it gave up is sent again from there;
 // - no more than RAS_TRANSFER_WINDOW_BYTES are on their way to or wait at a consumer: the
 //   receiver grants credit for what it has room for, and for nothing else;
-// - each side is told once how it ended, at its deadline at the latest. Only done means that
-//   the consumer took everything; after any other outcome it may have, if the sender's word of
-//   it was lost;
+// - each side is told once how it ended: who sends at its deadline at the latest, a consumer
+//   10 s later, as the announcement may have been on its way for as long. Done means that the
+//   consumer took everything; after any other outcome it may have, if its word of it was lost;
 // - it is between one start of an agent and one start of another, as all of the relay;
 // - segments are of the relay's lowest class and at most 8 KiB, and few are on their way at once,
 //   so that neither keep-alives nor other messages wait behind a transfer. Transfers take turns.
