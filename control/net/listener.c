@@ -111,44 +111,42 @@ static void on_rested(struct loop_timer *timer, uint64_t now_ns) {
 	loop_want(&listener->source, EPOLLIN);
 }
 
-// Turns away the first in the backlog. False if that cannot be done either.
-static bool accept_by_reserve(struct transport *transport) {
+// Turns away the first in the backlog: 0, -EAGAIN (there is none: the kernel complains about
+// descriptors before it looks), or why that cannot be done either.
+static int accept_by_reserve(struct transport *transport) {
 	struct listener *listener = &transport->listener;
+	int err = -EMFILE;
 	int fd;
 
+	if (listener->reserve_fd >= 0) {
+		close(listener->reserve_fd);
+		listener->reserve_fd = -1;
+		fd = accept4(listener->source.fd, NULL, NULL, SOCK_CLOEXEC);
+		err = fd >= 0 ? 0 : neg_errno();
+		if (fd >= 0)
+			reset_connection(fd);
+		open_reserve(listener);
+	}
+	if (err == -EAGAIN)
+		return err;
 	transport->counters.descriptors_short++;
 	log_event(LOG_LEVEL_ERROR, "descriptors_short", log_str("part", "overlay listener"));
-	if (listener->reserve_fd < 0)
-		return false;
-	close(listener->reserve_fd);
-	listener->reserve_fd = -1;
-	fd = accept4(listener->source.fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
-		reset_connection(fd);
-	open_reserve(listener);
-	return fd >= 0;
+	return err;
 }
 
 // What accept() said: 0 to go on with the next in the backlog.
 static int after_error(struct transport *transport, int err) {
-	if (err == -EAGAIN)
+	if (err == -EMFILE || err == -ENFILE)
+		err = accept_by_reserve(transport);
+	if (err == 0 || err == -EAGAIN)
 		return err;
 	transport->counters.accept_failures++;
-	switch (err) {
-	case -EMFILE:
-	case -ENFILE:
-		if (accept_by_reserve(transport))
-			return 0;
-		break;
-	case -ENOBUFS:
-	case -ENOMEM:
-		break;
-	default:
-		// The connection failed before it was accepted: not ours to be told about.
-		return 0;
+	if (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM) {
+		rest(transport);
+		return err;
 	}
-	rest(transport);
-	return err;
+	// The connection failed before it was accepted: not ours to be told about.
+	return 0;
 }
 
 static void accept_some(struct transport *transport) {

@@ -315,7 +315,7 @@ int raw_prove(int fd, struct seal *seal, const struct seal_keys *keys, enum seal
 	size_t size;
 	int err = 0;
 
-	if (seal_wants(seal) == 0 && !seal_proven(seal) && seal->keys == NULL)
+	if (seal->keys == NULL)
 		seal_init(seal, keys, role, WORLD_CLUSTER);
 	if (role == SEAL_CONNECTS) {
 		seal_begin(seal, &reply);

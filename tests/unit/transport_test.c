@@ -156,6 +156,27 @@ static void soft_close_that_is_not_answered_is_given_up(void **state) {
 	seal_wipe(&seal);
 }
 
+static void soft_closes_that_take_all_places_are_cut_for_new_connections(void **state) {
+	struct seal seal;
+	uint32_t conn;
+	int fds[12];
+
+	(void)state;
+	world_config.conns_max = 4;
+	world_config.proving_max = 1;
+	world_start(0);
+	for (uint32_t n = 0; n < COUNT_OF(fds); n++) {
+		fds[n] = raw_member(&seal, &conn);
+		transport_close(A->transport, conn, RAS_CLOSE_SOFT);
+		seal_wipe(&seal);
+	}
+	assert_int_equal(transport_closing(A->transport), 2 * 4 + 1);
+	assert_int_equal(transport_counters(A->transport)->closes_cut, COUNT_OF(fds) - (2 * 4 + 1));
+	for (uint32_t n = 0; n < COUNT_OF(fds); n++)
+		close(fds[n]);
+	WORLD_UNTIL(transport_closing(A->transport) == 0);
+}
+
 static void handle_that_was_closed_may_be_used_again_at_once(void **state) {
 	struct sock_addr to;
 
@@ -663,6 +684,7 @@ int main(void) {
 		IN_A_WORLD(soft_close_delivers_everything_that_was_taken),
 		IN_A_WORLD(soft_close_of_both_sides_at_once_ends),
 		IN_A_WORLD(soft_close_that_is_not_answered_is_given_up),
+		IN_A_WORLD(soft_closes_that_take_all_places_are_cut_for_new_connections),
 		IN_A_WORLD(handle_that_was_closed_may_be_used_again_at_once),
 		IN_A_WORLD(hard_close_is_not_told_here_and_ends_there),
 		IN_A_WORLD(what_came_before_a_reset_is_handed_over_before_its_cause),
