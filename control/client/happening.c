@@ -84,10 +84,12 @@ int64_t happening_time(const struct session *session, const struct ras_event *ev
 
 void happening_say(struct session *session, const struct ras_event *event, int64_t realtime_ns) {
 	char detail[HAPPENING_BYTES], shown[SHOW_BYTES], node[SHOW_BYTES], when[SHOW_BYTES];
+	char name[NAMES_TEXT_BYTES];
 
 	happening_detail(session_ras(session), event, detail);
 	show_time(realtime_ns, when);
-	show_cell(event->name[0] != '\0' ? event->name : "-", 18, node);
+	names_clean(event->name, strlen(event->name), name);
+	show_cell(name[0] != '\0' ? name : "-", 18, node);
 	show_cell(detail[0] != '\0' ? detail : "-", 32, shown);
 	text_print(
 		&session->out, "%7" PRIu64 " %-24s %-14s %-18s %s\n", event->sequence, when,

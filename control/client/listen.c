@@ -164,6 +164,13 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	int one = 1;
 
 	sock_addr_format(address, text);
+	// What is said here is said to everybody who can connect.
+	if (!sock_addr_is_loopback(address)) {
+		snprintf(
+			detail, CLIENT_DETAIL_BYTES, "%s: clients are served on loopback only", text
+		);
+		return -EPERM;
+	}
 	fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return say_why(detail, text, neg_errno());

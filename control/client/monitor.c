@@ -97,25 +97,28 @@ show_details(const struct ras *ras, const struct ras_event *event, char text[sta
 }
 
 static void say_peer(struct text *out, const struct ras_peer_info *info) {
-	char host[SOCK_ADDR_TEXT_BYTES];
+	char host[SOCK_ADDR_TEXT_BYTES], name[NAMES_TEXT_BYTES];
 
 	sock_addr_format_host(&info->addresses[0], host);
-	text_print(out, "Process %u on node %s (%s)", info->pid, host, info->name);
-	for (uint32_t n = 0; n < info->device_count; n++)
+	names_clean(info->name, strlen(info->name), name);
+	text_print(out, "Process %u on node %s (%s)", info->pid, host, name);
+	for (uint32_t n = 0; n < info->device_count; n++) {
+		names_clean(info->devices[n].name, strlen(info->devices[n].name), name);
 		text_print(
 			out, "%s%s",
 			n > 0			 ? ","
 			: info->device_count > 1 ? " managing devices "
 						 : " managing device ",
-			info->devices[n].name
+			name
 		);
+	}
 	text_add(out, " ", 1);
 }
 
 static void
 say_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
 	struct overlay *overlay = session->server->overlay;
-	char when[SHOW_BYTES], details[DETAIL_BYTES];
+	char when[SHOW_BYTES], details[DETAIL_BYTES], name[NAMES_TEXT_BYTES];
 	struct text *out = &session->out;
 	struct ras_peer_info info;
 	struct ras_peer peer;
@@ -127,7 +130,8 @@ say_event(struct session *session, const struct ras_event *event, const struct a
 		ras_record_info(peer.record, &info);
 		say_peer(out, &info);
 	} else if (event->name[0] != '\0') {
-		text_print(out, "%s ", event->name);
+		names_clean(event->name, strlen(event->name), name);
+		text_print(out, "%s ", name);
 	}
 	text_print(out, "%s\n", details);
 }

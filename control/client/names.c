@@ -12,12 +12,33 @@
 #define NAMES_LISTED_MAX 16
 #define NAMES_QUOTE_BYTES 96
 
+void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]) {
+	struct escape_unit unit;
+	size_t used = 0;
+
+	for (size_t at = 0; at < length; at += unit.taken_bytes) {
+		bool shown;
+
+		escape_next(text + at, length - at, &unit);
+		shown = unit.text_size == unit.taken_bytes || text[at] == '"' || text[at] == '\\';
+		if (used + (shown ? unit.taken_bytes : 1) >= NAMES_TEXT_BYTES)
+			break;
+		if (!shown) {
+			name[used++] = '?';
+			continue;
+		}
+		memcpy(name + used, text + at, unit.taken_bytes);
+		used += unit.taken_bytes;
+	}
+	name[used] = '\0';
+}
+
 void names_record(const struct ras_record *record, char name[static NAMES_TEXT_BYTES]) {
-	snprintf(name, NAMES_TEXT_BYTES, "%.*s", record->name_length, record->name);
+	names_clean(record->name, record->name_length, name);
 }
 
 void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYTES]) {
-	snprintf(host, NAMES_TEXT_BYTES, "%.*s", record->host_length, record->host);
+	names_clean(record->host, record->host_length, host);
 }
 
 void names_id(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]) {

@@ -11,6 +11,9 @@ bool names_only(struct session *session, const char *rest, struct ras_peer *ret_
 // The first word of *rest, which moves on.
 bool names_first(struct session *session, const char **rest, struct ras_peer *ret_peer);
 
+// As it stands, but for what would break a line or steer a terminal: that
+// becomes "?". Names come from other agents.
+void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]);
 void names_record(const struct ras_record *record, char name[static NAMES_TEXT_BYTES]);
 void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYTES]);
 // "#" and the id if it is not known any more.

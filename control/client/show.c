@@ -99,6 +99,11 @@ void show_local_time(int64_t realtime_ns, char text[static SHOW_BYTES]) {
 void show_cell(const char *value, size_t width, char text[static SHOW_BYTES]) {
 	must(width > 0 && width < SHOW_BYTES);
 	snprintf(text, width + 1, "%s", value);
-	if (strlen(value) > width)
-		text[width - 1] = '~';
+	if (strlen(value) <= width)
+		return;
+	// A character is left out whole.
+	for (width--; width > 0 && ((unsigned char)value[width] & 0xc0) == 0x80;)
+		width--;
+	text[width] = '~';
+	text[width + 1] = '\0';
 }

@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WHY_EVENTS 8
 #define WHY_LINKS_MAX 8
@@ -147,11 +148,13 @@ static void say_title(struct session *session, const struct story *story) {
 static void say_facts(struct session *session, const struct story *story) {
 	const struct ras_peer *peer = &story->peer;
 	char since[SHOW_BYTES], age[SHOW_BYTES], address[SOCK_ADDR_TEXT_BYTES];
-	char observers[NAMES_PAIR_BYTES];
+	char observers[NAMES_PAIR_BYTES], host[NAMES_TEXT_BYTES], version[NAMES_TEXT_BYTES];
 	struct ras_peer_info info;
 	struct text *out = &session->out;
 
 	ras_record_info(peer->record, &info);
+	names_host(peer->record, host);
+	names_clean(info.version, strlen(info.version), version);
 	show_time(overlay_realtime_ns(session->server->overlay, peer->since_ns), since);
 	show_duration(roll_age_ns(session, peer->since_ns), age);
 	sock_addr_format(&peer->record->address, address);
@@ -163,8 +166,8 @@ static void say_facts(struct session *session, const struct story *story) {
 		out, "  incarnation  start %" PRIu64 ", suspicions refuted %" PRIu64 "\n",
 		ras_incarnation_start(peer->incarnation), peer->incarnation & RAS_REFUTATIONS_MAX
 	);
-	text_print(out, "  agent        %s, pid %u, version %s\n", address, info.pid, info.version);
-	text_print(out, "  host         %s\n", info.host);
+	text_print(out, "  agent        %s, pid %u, version %s\n", address, info.pid, version);
+	text_print(out, "  host         %s\n", host);
 }
 
 static void say_links(struct session *session, const struct story *story) {

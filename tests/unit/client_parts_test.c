@@ -164,6 +164,8 @@ static void sizes_times_and_cells_are_shown_short(void **state) {
 	assert_string_equal(text, "abcdef");
 	show_cell("abcdefg", 6, text);
 	assert_string_equal(text, "abcde~");
+	show_cell("ab\xc3\xa4\xc3\xa4", 4, text);
+	assert_string_equal(text, "ab~");
 }
 
 static void each_user_has_a_burst_and_then_a_rate(void **state) {

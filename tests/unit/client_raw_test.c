@@ -62,13 +62,14 @@ static void lines_of_one_packet_are_answered_in_order(void **state) {
 
 	(void)state;
 	bench_say(
-		fd, "CLIENT PROTOCOL 2\nTIMEOUT 3\nSET FORMAT x\nHELP\nA\nB\nC\nD\nE\nTIMEOUT 4\n"
+		fd, "CLIENT PROTOCOL 2\nTIMEOUT 3\nSET FORMAT "
+		    "x\nHELP\n1\n2\n3\n4\n5\nTIMEOUT 4\n"
 	);
 	assert_string_equal(
 		bench_hear(fd), "SERVER PROTOCOL 2\nOK\nERROR: Invalid format x\n"
-				"ERROR: Unknown command HELP\nERROR: Unknown command A\n"
-				"ERROR: Unknown command B\nERROR: Unknown command C\n"
-				"ERROR: Unknown command D\nERROR: Unknown command E\nOK\n"
+				"ERROR: Unknown command HELP\nERROR: Unknown command 1\n"
+				"ERROR: Unknown command 2\nERROR: Unknown command 3\n"
+				"ERROR: Unknown command 4\nERROR: Unknown command 5\nOK\n"
 	);
 	close(fd);
 }

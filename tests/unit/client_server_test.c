@@ -386,6 +386,20 @@ static void a_port_in_use_is_named(void **state) {
 	assert_non_null(strstr(detail, "127.0.0.1:"));
 }
 
+static void tcp_is_served_on_loopback_only(void **state) {
+	struct client_config config = bench.config;
+	char detail[CLIENT_DETAIL_BYTES];
+	struct client_server *other;
+
+	(void)state;
+	config.listen = (struct sock_addr){.family = SOCK_ADDR_V4};
+	config.socket_path = NULL;
+	assert_int_equal(
+		client_server_create(bench.loop, &config, &bench.overlay, detail, &other), -EPERM
+	);
+	assert_string_equal(detail, "0.0.0.0:0: clients are served on loopback only");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(what_was_asked_before_a_half_close_is_answered),
@@ -405,6 +419,7 @@ int main(void) {
 		BENCH_TEST(the_mode_of_the_file_is_as_configured_whatever_the_umask),
 		BENCH_TEST(a_successor_s_file_is_not_unlinked),
 		BENCH_TEST(a_port_in_use_is_named),
+		BENCH_TEST(tcp_is_served_on_loopback_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -443,6 +443,22 @@ static void another_user_is_told_who_may_give_orders(void **state) {
 	close(fd);
 }
 
+static void a_name_that_would_forge_a_line_is_shown_harmless(void **state) {
+	int fd = bench_connect();
+	const char *answer;
+
+	(void)state;
+	bench_add_peer("x\nOK\n\x1b[2J", "h\nh", RAS_DEAD);
+	bench_add_event(RAS_EVENT_DEAD, "x\nOK\n\x1b[2J", RAS_CAUSE_GONE, 0);
+	bench_say(fd, "PEERS\n");
+	answer = bench_hear(fd);
+	assert_non_null(strstr(answer, "\nx?OK??[2J "));
+	assert_ptr_equal(strstr(answer, "OK\n"), answer + strlen(answer) - 3);
+	bench_say(fd, "EVENTS\n");
+	assert_non_null(strstr(bench_hear(fd), " x?OK??[2J "));
+	close(fd);
+}
+
 static void an_order_that_fails_says_why(void **state) {
 	int fd = bench_connect_local();
 
@@ -570,6 +586,7 @@ int main(void) {
 		BENCH_TEST(a_ping_whose_asker_goes_away_is_cancelled),
 		BENCH_TEST(orders_are_for_the_privileged_on_the_unix_socket_only),
 		BENCH_TEST(another_user_is_told_who_may_give_orders),
+		BENCH_TEST(a_name_that_would_forge_a_line_is_shown_harmless),
 		BENCH_TEST(an_order_that_fails_says_why),
 		BENCH_TEST(another_node_is_asked_and_its_answer_passed_on),
 		BENCH_TEST(an_answer_of_another_node_that_breaks_off_says_so),
