@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <control/client.h>
+#include <control/counters.h>
+#include <control/loop.h>
+#include <control/state.h>
+#include <control/transport.h>
+#include <lib/must.h>
+#include <ras/collective.h>
+#include <ras/ras.h>
+#include <ras/relay.h>
+#include <ras/transfer.h>
+
+#include <stdio.h>
+#include <string.h>
+
+// The structs that numbers are copied from.
+enum source {
+	SOURCE_RAS,
+	SOURCE_COLLECT,
+	SOURCE_RELAY,
+	SOURCE_RELAY_STATS,
+	SOURCE_TRANSFER,
+	SOURCE_TRANSPORT,
+	SOURCE_LOOP,
+	SOURCE_CLIENT,
+	SOURCE_STATE,
+	SOURCE_COUNT,
+};
+
+static const char *const groups[SOURCE_COUNT] = {
+	[SOURCE_RAS] = "overlay",	[SOURCE_COLLECT] = "collective",
+	[SOURCE_RELAY] = "relay",	[SOURCE_RELAY_STATS] = "relay",
+	[SOURCE_TRANSFER] = "transfer", [SOURCE_TRANSPORT] = "transport",
+	[SOURCE_LOOP] = "loop",		[SOURCE_CLIENT] = "client",
+	[SOURCE_STATE] = "journal",
+};
+
+// An axis of an array of numbers: its label, and the names of its places.
+struct axis {
+	const char *label;
+	uint32_t count;
+	const char *(*name)(uint32_t n);
+};
+
+static const char *reason_name(uint32_t n) {
+	return ras_relay_reason_name((enum ras_relay_reason)n);
+}
+
+static const char *class_name(uint32_t n) {
+	return ras_relay_class_name((enum ras_relay_class)n);
+}
+
+static const char *outcome_name(uint32_t n) {
+	return ras_relay_outcome_name((enum ras_relay_outcome)n);
+}
+
+static const char *ending_name(uint32_t n) {
+	return ras_transfer_outcome_name((enum ras_transfer_outcome)n);
+}
+
+static const struct axis by_reason = {"reason", RAS_RELAY_REASON_COUNT, reason_name};
+static const struct axis by_class = {"class", RAS_RELAY_CLASS_COUNT, class_name};
+static const struct axis by_outcome = {"outcome", RAS_RELAY_OUTCOME_COUNT, outcome_name};
+static const struct axis by_ending = {"outcome", RAS_TRANSFER_OUTCOME_COUNT, ending_name};
+
+struct spec {
+	enum source source;
+	const char *name;
+	const char *help;
+	enum counter_kind kind;
+	size_t offset;
+	size_t width; // of one number, bytes
+	const struct axis *outer, *inner;
+};
+
+#define FIELD(source_, type, field, kind_, help_)                                       \
+	{                                                                               \
+		.source = (source_), .name = #field, .help = (help_), .kind = (kind_),  \
+		.offset = offsetof(type, field), .width = sizeof(((type *)NULL)->field) \
+	}
+#define ARRAY(source_, type, field, kind_, outer_, help_)                                   \
+	{                                                                                   \
+		.source = (source_), .name = #field, .help = (help_), .kind = (kind_),      \
+		.offset = offsetof(type, field), .width = sizeof(((type *)NULL)->field[0]), \
+		.outer = (outer_)                                                           \
+	}
+#define RAS(field, help) FIELD(SOURCE_RAS, struct ras_counters, field, COUNTER_COUNT, help)
+#define COLLECT(field, help) \
+	FIELD(SOURCE_COLLECT, struct ras_collect_counters, field, COUNTER_COUNT, help)
+#define RELAY(field, help) \
+	FIELD(SOURCE_RELAY, struct ras_relay_counters, field, COUNTER_COUNT, help)
+#define RELAY_BY(field, axis, help) \
+	ARRAY(SOURCE_RELAY, struct ras_relay_counters, field, COUNTER_COUNT, axis, help)
+#define TRANSFER(field, help) \
+	FIELD(SOURCE_TRANSFER, struct ras_transfer_counters, field, COUNTER_COUNT, help)
+#define TRANSPORT(field, help) \
+	FIELD(SOURCE_TRANSPORT, struct transport_counters, field, COUNTER_COUNT, help)
+#define LOOP(field, kind, help) FIELD(SOURCE_LOOP, struct loop_counters, field, kind, help)
+#define CLIENT(field, help) FIELD(SOURCE_CLIENT, struct client_counters, field, COUNTER_COUNT, help)
+#define STATE(field, help) FIELD(SOURCE_STATE, struct state_counters, field, COUNTER_COUNT, help)
+
+// clang-format off
+static const struct spec specs[] = {
+	RAS(frames_sent, "messages of the overlay sent"),
+	RAS(bytes_sent, "bytes in them"),
+	RAS(frames_received, "messages of the overlay received"),
+	RAS(bytes_received, "bytes in them"),
+	RAS(frames_malformed, "messages that no agent sends; their connections were closed"),
+	RAS(frames_unknown, "messages of a newer version, skipped"),
+	RAS(frames_unexpected, "messages that were sound, but not now or not from there"),
+	RAS(queue_dropped, "messages dropped because the queue of a link was full"),
+	RAS(conns_refused, "connections refused because as many are open as may"),
+	RAS(inits_refused, "handshakes refused, in either direction"),
+	RAS(joins_served, "nodes that joined through this one"),
+	RAS(joins_redirected, "nodes that were sent to another one to join"),
+	RAS(syncs, "comparisons of tables with another node"),
+	RAS(news_sent, "changes of the table sent"),
+	RAS(news_received, "changes of the table received"),
+	RAS(news_fresh, "of these, changes not known before"),
+	RAS(suspicions, "nodes suspected"),
+	RAS(suspicions_cleared, "suspicions that were disproved"),
+	RAS(deaths_declared, "nodes declared dead by this one"),
+	RAS(long_links_opened, "long links opened"),
+	RAS(ring_links_opened, "links of the ring opened"),
+	RAS(links_retired, "links that nobody needed any more"),
+	RAS(links_shed, "long links given up for want of room"),
+	RAS(own_pauses, "times this agent was itself stopped"),
+	FIELD(SOURCE_RAS, struct ras_counters, own_paused_ns, COUNTER_TIME, "for how long"),
+	RAS(memory_failures, "times memory was refused"),
+	FIELD(SOURCE_RAS, struct ras_counters, news_hops_max, COUNTER_GAUGE,
+	      "the longest way that a change took to here"),
+
+	COLLECT(started, "questions to everybody asked here"),
+	COLLECT(finished, "of these, answered"),
+	COLLECT(cancelled, "of these, cancelled"),
+	COLLECT(by_deadline, "of these, ended by their deadline"),
+	COLLECT(served, "questions of others answered"),
+	COLLECT(abandoned, "questions of others given up, since the asker went away"),
+	COLLECT(requests_repeated, "questions that came a second time"),
+	COLLECT(requests_refused, "questions refused, for want of room"),
+	COLLECT(requests_forged, "questions in our own name, or from the future"),
+	COLLECT(answers_late, "answers that came too late"),
+	COLLECT(answers_foreign, "answers from who was not asked"),
+	COLLECT(legs_lost, "neighbours that went away while asked"),
+	COLLECT(legs_timed_out, "neighbours that did not answer in time"),
+	COLLECT(contributions_cut, "own answers that were too long"),
+
+	{.source = SOURCE_RELAY, .name = "ended", .kind = COUNTER_COUNT,
+	 .help = "messages that ended here, by reason",
+	 .offset = offsetof(struct ras_relay_counters, ended), .width = sizeof(uint64_t),
+	 .outer = &by_reason, .inner = &by_class},
+	RELAY_BY(accepted, &by_class, "own messages accepted"),
+	RELAY_BY(forwarded, &by_class, "messages of others passed on"),
+	RELAY_BY(forwarded_bytes, &by_class, "bytes in them"),
+	RELAY_BY(delivered, &by_class, "messages delivered here"),
+	RELAY_BY(delivered_bytes, &by_class, "bytes in them"),
+	RELAY_BY(outcomes, &by_outcome, "own messages by how they ended"),
+	RELAY(retransmitted, "own messages sent again"),
+	RELAY(queued, "messages that had to wait for a link"),
+	RELAY(detours, "messages sent over a link that leads no nearer"),
+	RELAY(rerouted, "messages taken from the queue of a lost link"),
+	RELAY(early, "messages that waited for a consumer"),
+	RELAY(reordered, "messages that waited for an earlier one"),
+	RELAY(acks_sent, "acknowledgements sent"),
+	RELAY(naks_sent, "refusals sent"),
+	RELAY(replies_lost, "acknowledgements and refusals without a way"),
+	RELAY(replies_unknown, "acknowledgements and refusals of nothing"),
+	ARRAY(SOURCE_RELAY_STATS, struct ras_relay_stats, queued_bytes, COUNTER_GAUGE, &by_class,
+	      "bytes that wait now"),
+
+	TRANSFER(started, "long answers begun"),
+	TRANSFER(accepted, "long answers that came"),
+	ARRAY(SOURCE_TRANSFER, struct ras_transfer_counters, ended_out, COUNTER_COUNT, &by_ending,
+	      "long answers sent, by how they ended"),
+	ARRAY(SOURCE_TRANSFER, struct ras_transfer_counters, ended_in, COUNTER_COUNT, &by_ending,
+	      "long answers received, by how they ended"),
+	TRANSFER(bytes_sent, "bytes of them sent, repetitions included"),
+	TRANSFER(bytes_taken, "bytes of them taken"),
+	TRANSFER(resumed, "times a lost piece was sent again"),
+	TRANSFER(malformed, "pieces that no agent sends"),
+	TRANSFER(overruns, "long answers ended since more came than was allowed"),
+	TRANSFER(lies, "long answers ended since their sizes disagreed"),
+
+	TRANSPORT(accepted, "connections accepted"),
+	TRANSPORT(accept_failures, "times a connection could not be accepted"),
+	TRANSPORT(connects, "connections opened"),
+	TRANSPORT(connect_failures, "of these, failed"),
+	TRANSPORT(turned_away_full, "strangers turned away, as many are proving as may"),
+	TRANSPORT(turned_away_rate, "strangers turned away, too many from one address"),
+	TRANSPORT(strangers_evicted, "strangers given up for newer ones"),
+	TRANSPORT(closes_cut, "farewells cut short for want of room"),
+	TRANSPORT(proofs, "connections whose key was proven"),
+	TRANSPORT(proof_failures, "connections whose key was not proven"),
+	TRANSPORT(proof_timeouts, "connections that did not prove the key in time"),
+	TRANSPORT(proof_unknown_key, "connections with a key that is not ours"),
+	TRANSPORT(frames_sent, "frames sealed and sent"),
+	TRANSPORT(frames_received, "frames received and opened"),
+	TRANSPORT(bytes_sent, "bytes on the wire"),
+	TRANSPORT(bytes_received, "bytes from the wire"),
+	TRANSPORT(frames_forged, "frames altered, repeated or out of order"),
+	TRANSPORT(frames_malformed, "frames of a size that no frame has"),
+	TRANSPORT(queues_full, "times a connection took no more"),
+	TRANSPORT(stuck, "connections ended since nothing moved"),
+	TRANSPORT(descriptors_short, "times the process had no descriptor left"),
+	FIELD(SOURCE_TRANSPORT, struct transport_counters, open, COUNTER_GAUGE,
+	      "connections open and proven"),
+	FIELD(SOURCE_TRANSPORT, struct transport_counters, proving, COUNTER_GAUGE,
+	      "strangers proving the key"),
+
+	LOOP(turns, COUNTER_COUNT, "turns of the control loop"),
+	LOOP(events, COUNTER_COUNT, "events handled"),
+	LOOP(timers, COUNTER_COUNT, "timers handled"),
+	LOOP(busy_ns, COUNTER_TIME, "time spent in handlers"),
+	LOOP(clients_full, COUNTER_COUNT, "turns that left clients for the next one"),
+
+	CLIENT(accepted, "clients accepted"),
+	CLIENT(turned_away, "clients turned away, as many are connected as may"),
+	CLIENT(accept_failures, "times a client could not be accepted"),
+	CLIENT(lines, "commands"),
+	CLIENT(lines_unknown, "commands that do not exist"),
+	CLIENT(lines_denied, "commands that the client may not give"),
+	CLIENT(lines_too_long, "clients closed for a line without end"),
+	CLIENT(reports, "status reports"),
+	CLIENT(asks_refused, "questions to other nodes refused, for their rate"),
+	CLIENT(remote_served, "commands answered for other nodes"),
+	CLIENT(monitor_events, "events told to monitors"),
+	CLIENT(monitor_lost, "events that a monitor was too slow for"),
+	CLIENT(closed_idle, "clients closed, since they said nothing"),
+	CLIENT(closed_slow, "clients closed, since they did not read"),
+	FIELD(SOURCE_CLIENT, struct client_counters, clients, COUNTER_GAUGE, "clients connected"),
+
+	STATE(events_written, "events written to the journal"),
+	STATE(events_lost, "events lost, since the disk was too slow"),
+	STATE(write_failures, "times the journal or the start counter was not written"),
+};
+// clang-format on
+#define SPEC_COUNT (sizeof(specs) / sizeof(specs[0]))
+
+static uint32_t elements(const struct spec *spec) {
+	return (spec->outer != NULL ? spec->outer->count : 1) *
+	       (spec->inner != NULL ? spec->inner->count : 1);
+}
+
+uint32_t counters_count(void) {
+	uint32_t count = 0;
+
+	for (size_t n = 0; n < SPEC_COUNT; n++)
+		count += elements(&specs[n]);
+	must(count <= COUNTERS_MAX);
+	return count;
+}
+
+static void labels_fill(const struct spec *spec, uint32_t element, char *labels) {
+	uint32_t inner = spec->inner != NULL ? spec->inner->count : 1;
+
+	labels[0] = '\0';
+	if (spec->outer == NULL)
+		return;
+	if (spec->inner == NULL)
+		snprintf(
+			labels, COUNTER_LABELS_BYTES, "%s=\"%s\"", spec->outer->label,
+			spec->outer->name(element)
+		);
+	else
+		snprintf(
+			labels, COUNTER_LABELS_BYTES, "%s=\"%s\",%s=\"%s\"", spec->outer->label,
+			spec->outer->name(element / inner), spec->inner->label,
+			spec->inner->name(element % inner)
+		);
+}
+
+void counter_at(uint32_t n, struct counter *ret_counter) {
+	const struct spec *spec = specs;
+
+	must(n < counters_count());
+	while (n >= elements(spec))
+		n -= elements(spec++);
+	*ret_counter = (struct counter){
+		.group = groups[spec->source],
+		.name = spec->name,
+		.help = spec->help,
+		.kind = spec->kind,
+	};
+	labels_fill(spec, n, ret_counter->labels);
+}
+
+static uint64_t number_at(const void *base, const struct spec *spec, uint32_t element) {
+	const char *at = (const char *)base + spec->offset + element * spec->width;
+	uint64_t wide = 0;
+	uint32_t narrow;
+
+	if (spec->width == sizeof(wide)) {
+		memcpy(&wide, at, sizeof(wide));
+		return wide;
+	}
+	must(spec->width == sizeof(narrow));
+	memcpy(&narrow, at, sizeof(narrow));
+	return narrow;
+}
+
+void counters_read(const struct counter_sources *sources, uint64_t *values) {
+	struct ras_relay_stats relay_stats = {0};
+	struct state_counters state = {0};
+	const void *bases[SOURCE_COUNT] = {
+		[SOURCE_RAS] = ras_counters(sources->ras),
+		[SOURCE_COLLECT] = ras_collect_counters(sources->ras),
+		[SOURCE_RELAY] = ras_relay_counters(sources->ras),
+		[SOURCE_RELAY_STATS] = &relay_stats,
+		[SOURCE_TRANSFER] = ras_transfer_counters(sources->ras),
+		[SOURCE_TRANSPORT] = sources->transport,
+		[SOURCE_LOOP] = sources->loop,
+		[SOURCE_CLIENT] = sources->clients,
+		[SOURCE_STATE] = &state,
+	};
+	uint32_t used = 0;
+
+	ras_relay_stats(sources->ras, &relay_stats);
+	if (sources->state != NULL)
+		state_counters(sources->state, &state);
+	for (size_t n = 0; n < SPEC_COUNT; n++) {
+		const void *base = bases[specs[n].source];
+
+		for (uint32_t element = 0; element < elements(&specs[n]); element++)
+			values[used++] = base == NULL ? 0 : number_at(base, &specs[n], element);
+	}
+}
