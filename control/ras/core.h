@@ -27,6 +27,21 @@
 #include <ras/ras.h>
 
 struct ras {
+	// Time. `now` is the caller's; `observed` leaves out the time in which we ourselves were
+	// stopped, so that nobody is judged by it.
+	uint64_t now_ns;
+	uint64_t observed_ns;
+	uint64_t wake_ns;	// needed, by the caller's time
+	uint64_t wake_asked_ns; // asked for
+
+	// What every input looks at comes first: thousands of instances fit in no cache.
+	uint32_t self_slot;
+	bool started, preloaded, joined, leaving, left;
+	struct relay *relay;
+	struct collective *collective;
+	struct conns conns;
+	struct links links;
+
 	const struct ras_profile *profile;
 	struct ras_ops ops;
 	void *ops_ctx;
@@ -37,34 +52,22 @@ struct ras {
 	uint16_t version_min, version_max;
 	uint32_t conns_max;
 
-	// Time. `now` is the caller's; `observed` leaves out the time in which we ourselves were
-	// stopped, so that nobody is judged by it.
-	uint64_t now_ns;
-	uint64_t observed_ns;
-	uint64_t wake_ns;	// needed, by the caller's time
-	uint64_t wake_asked_ns; // asked for
 	struct wall_clock wall;
 
 	uint64_t self_id;
-	uint32_t self_slot;
-	bool started, preloaded, joined, leaving, left;
 	uint64_t joined_ns;
 	uint64_t expire_ns; // next look for tombstones that are old enough
 
+	struct ras_counters counters;
 	struct peers peers;
-	struct conns conns;
-	struct links links;
 	struct ring ring;
 	struct liveness liveness;
 	struct news news;
 	struct sync sync;
 	struct join join;
 	struct flood flood;
-	struct relay *relay;
 	struct transfers *transfers;
-	struct collective *collective;
 	struct history history;
-	struct ras_counters counters;
 
 	// A frame is built here; nothing keeps a pointer into it while it sends or calls out.
 	uint8_t *scratch; // RAS_FRAME_MAX bytes

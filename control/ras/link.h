@@ -13,6 +13,8 @@
 
 #include <ras/ras.h>
 
+#include <assert.h>
+
 struct conn;
 
 #define LINK_QUEUE_BYTES_MAX (4u << 20) // beyond this what is new is dropped and counted
@@ -30,52 +32,53 @@ struct link_rtt {
 	uint32_t count;
 };
 
+// In the order of use: a tick of the clock reads the first line of all links, a message the first
+// two of one.
 struct link {
-	uint32_t slot;
-	uint8_t bit; // 0 to 63, in the masks of news.h; may be another's too
-	uint64_t peer;
+	uint32_t beat_tick;    // of ours: what we promised with the last one
 	bool used;	       // false: dropped, freed when no input is being handled
 	bool delayed;	       // floods go round it, collectives were purged of it
 	bool watched;	       // the next message from it is news to liveness.c
 	bool gone;	       // refused twice, gone_recheck_ns apart
 	uint32_t mine, theirs; // RAS_USE_*: who needs it for what
 	struct conn *current;  // ready, or NULL
-	struct conn *pending;  // in its handshake, or NULL
+	uint64_t heard_ns;     // last authenticated message; at first: when we began to wait
+	uint64_t period_ns;    // the peer promised to speak again within this
+	uint64_t retry_ns;     // next connect, RAS_NEVER while one is under way or none is due
+	uint64_t idle_ns;      // since when nobody needs it, or RAS_NEVER
+	struct link_frame *queue_head;
 
-	uint64_t heard_ns;   // last authenticated message; before the first: when we began to wait
-	uint64_t period_ns;  // the peer promised to speak again within this
-	uint64_t refused_ns; // first refused connect since the last proof of life, or RAS_NEVER
-	uint64_t gone_ns;    // if `gone`: the latest refused connect
-	uint64_t checked_ns; // a ping or connect awaits its answer since, or RAS_NEVER
-	uint64_t down_ns;    // since when nothing is ready
-	uint64_t retry_ns;   // next connect, RAS_NEVER while one is under way or none is due
-	uint32_t retries;
-	uint64_t idle_ns; // since when nobody needs it, or RAS_NEVER
-
-	struct link_frame *queue_head, *queue_tail;
-	uint32_t queue_bytes;
-
-	uint32_t beat_tick; // of ours: what we promised with the last one
+	uint32_t slot;
 	uint32_t sent_sequence, heard_sequence;
+	uint8_t bit; // 0 to 63, in the masks of news.h; may be another's too
 	uint64_t heard_sequence_ns;
 	uint64_t sent_sequence_ns;
+	uint64_t checked_ns; // a ping or connect awaits its answer since, or RAS_NEVER
+	uint64_t differs_ns; // since when the two digests below stand still, or RAS_NEVER
+	uint64_t received_bytes, received_frames;
+
+	uint64_t sent_bytes, sent_frames;
 	struct link_rtt rtt;
 	struct wall_offset wall;
 
-	uint64_t peer_digest; // as last heard
-	uint64_t own_digest;  // ours at that time
-	uint64_t differs_ns;  // since when these two differ and stand still, or RAS_NEVER
-	uint64_t synced_ns;   // last comparison of the tables that we began
-	uint64_t briefed_ns;  // and the last one that we answered
-
-	uint32_t position;	// in the ring, of its peer, as of
-	uint64_t position_ring; // this ring_number
-
+	uint64_t peer;
+	struct conn *pending;	// in its handshake, or NULL
+	uint64_t refused_ns;	// first refused connect since the last proof of life, or RAS_NEVER
+	uint64_t gone_ns;	// if `gone`: the latest refused connect
+	uint64_t down_ns;	// since when nothing is ready
+	uint64_t peer_digest;	// as last heard
+	uint64_t own_digest;	// ours at that time
+	uint64_t synced_ns;	// last comparison of the tables that we began
+	uint64_t briefed_ns;	// and the last one that we answered
+	uint64_t position_ring; // the ring_number of `position`
 	uint64_t excused_ns; // another observer saw the peer: our silence counts again after this
-
-	uint64_t sent_bytes, sent_frames, received_bytes, received_frames;
+	struct link_frame *queue_tail;
+	uint32_t queue_bytes;
+	uint32_t position; // in the ring, of its peer
+	uint32_t retries;
 	uint32_t reconnects;
 };
+static_assert(offsetof(struct link, slot) == 64 && offsetof(struct link, sent_bytes) == 128, "");
 
 struct links {
 	struct link **table; // a pointer holds as long as an input is being handled

@@ -61,6 +61,7 @@ struct index_place {
 };
 
 struct peers {
+	uint64_t digest; // the sum of `ranges`
 	struct memory *memory;
 	struct ras_interner *interner;
 	struct peer_entry *entries;
@@ -72,11 +73,10 @@ struct peers {
 	uint32_t ring_count, ring_capacity;
 	struct ring_place *fresh; // members not yet sorted in: one sort serves a whole table
 	uint32_t fresh_count, fresh_capacity;
-	uint64_t ranges[PEERS_RANGES]; // sums of contributions
-	uint64_t digest;	       // their sum
 	uint64_t view_number;
 	uint64_t ring_number; // grows whenever a position may have changed
 	uint32_t state_counts[RAS_LEFT + 1];
+	uint64_t ranges[PEERS_RANGES]; // sums of contributions
 };
 
 // What a merge did.

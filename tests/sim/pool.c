@@ -11,22 +11,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define POOL_PLAIN true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POOL_PLAIN true
-#endif
-#endif
-#ifndef POOL_PLAIN
-#define POOL_PLAIN false
-#endif
-
 // Up to this size classes are 16 bytes apart, above there are 8 to each doubling.
 #define POOL_FINE_BYTES 512
 #define POOL_FINE_CLASSES (POOL_FINE_BYTES / 16)
 #define POOL_CLASS_BYTES_MAX (4u << 20)
 #define POOL_CLASSES (POOL_FINE_CLASSES + 13 * 8)
+// Blocks of so many bytes begin on a line of the cache, which those who order their members by
+// use rely on.
+#define POOL_LINED_BYTES 192
+#define POOL_LINE_BYTES 64
 // A multiple of the huge page size: ten thousand tables are gigabytes, and page faults would
 // be half of the time it takes to fill them.
 #define POOL_CHUNK_BYTES (64u << 20)
@@ -103,8 +96,14 @@ static void pool_add_chunk(struct pool *pool) {
 	madvise(chunk, POOL_CHUNK_BYTES, MADV_HUGEPAGE);
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
-	pool->fresh = (uint8_t *)chunk + 64; // keeps blocks of a line on a line
-	pool->fresh_bytes = POOL_CHUNK_BYTES - 64;
+	pool->fresh = (uint8_t *)chunk + POOL_LINE_BYTES;
+	pool->fresh_bytes = POOL_CHUNK_BYTES - POOL_LINE_BYTES;
+}
+
+// Chunks end on a line, so what is left of one tells where in a line it begins.
+static void pool_skip(struct pool *pool, size_t bytes) {
+	pool->fresh += bytes;
+	pool->fresh_bytes -= bytes;
 }
 
 static void *pool_take_plain(size_t size) {
@@ -131,11 +130,12 @@ static void *pool_take_any(struct pool *pool, size_t size, bool *ret_zero) {
 		return block;
 	}
 	bytes = pool_class_bytes(class);
+	if (bytes >= POOL_LINED_BYTES)
+		pool_skip(pool, pool->fresh_bytes % POOL_LINE_BYTES);
 	if (pool->fresh_bytes < bytes)
 		pool_add_chunk(pool);
 	block = (struct pool_block *)(void *)pool->fresh;
-	pool->fresh += bytes;
-	pool->fresh_bytes -= bytes;
+	pool_skip(pool, bytes);
 	return block;
 }
 

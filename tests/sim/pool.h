@@ -6,8 +6,21 @@
 // heap's own, so that a use after release is seen.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+// Every block is the heap's own.
+#if defined(__SANITIZE_ADDRESS__)
+#define POOL_PLAIN true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POOL_PLAIN true
+#endif
+#endif
+#ifndef POOL_PLAIN
+#define POOL_PLAIN false
+#endif
 
 struct pool;
 
