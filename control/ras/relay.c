@@ -423,6 +423,10 @@ uint64_t relay_next_ns(const struct ras *ras) {
 	return ras->leaving ? RAS_NEVER : ras->relay->due_ns;
 }
 
+void relay_fetch(const struct ras *ras) {
+	__builtin_prefetch(&ras->relay->due_ns);
+}
+
 // Figures
 
 const struct ras_relay_counters *ras_relay_counters(const struct ras *ras) {

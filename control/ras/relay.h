@@ -67,6 +67,8 @@ void relay_peer_changed(struct ras *ras, uint32_t slot);
 void relay_tick(struct ras *ras);
 // When relay_tick() has something to do, or RAS_NEVER.
 uint64_t relay_next_ns(const struct ras *ras);
+// Brings near what that reads.
+void relay_fetch(const struct ras *ras);
 
 // How far a message may travel in a ring of so many: the longest way by the rules, with room for
 // the detour and for tables that differ a little.

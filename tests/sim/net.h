@@ -46,6 +46,8 @@ struct net_sink {
 	int (*accepted)(void *ctx, uint32_t node, uint32_t from, uint32_t *ret_handle);
 	void (*frame)(void *ctx, uint32_t node, uint32_t handle, const void *frame, uint32_t size);
 	void (*writable)(void *ctx, uint32_t node, uint32_t handle);
+	// May be NULL. A frame for the node is on its way, and will be there soon.
+	void (*coming)(void *ctx, uint32_t node);
 	// errno as connect(), send() or recv() would say; a peer's close is ECONNRESET as well.
 	void (*ended)(void *ctx, uint32_t node, uint32_t handle, int error);
 };

@@ -50,6 +50,8 @@ int net_send(struct net *net, uint32_t node, uint32_t handle, const void *frame,
 	event = net_event(net, NET_FRAME, socket ^ 1, size);
 	memcpy(event->bytes, frame, size);
 	net_stream_push(net, socket ^ 1, event, size + NET_FRAME_OVERHEAD);
+	if (net->sink->coming != NULL)
+		net->sink->coming(net->sink_ctx, net_conn_of(net, socket)->node[(socket & 1) ^ 1]);
 	return 0;
 }
 

@@ -251,7 +251,18 @@ static void node_ended(void *ctx, uint32_t index, uint32_t handle, int error) {
 	node_settle(node);
 }
 
+// Mostly it takes longer than the events before it, and the instance is near by then.
+static void node_coming(void *ctx, uint32_t index) {
+	const struct world *world = ctx;
+
+	__builtin_prefetch(&world->net.nodes[index]);
+	__builtin_prefetch((const char *)&world->net.nodes[index + 1] - 1);
+	if (world->nodes[index].ras != NULL)
+		ras_fetch_frame(world->nodes[index].ras, 0, 0);
+}
+
 const struct net_sink node_sink = {
+	.coming = node_coming,
 	.opened = node_opened,
 	.accepted = node_accepted,
 	.frame = node_frame,
@@ -335,8 +346,7 @@ void node_start(struct world *world, uint32_t index, const struct ras_table *tab
 	node_info(world, index, &config.self);
 	if (!remember)
 		config.self.start = 0;
-	must(ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras) == 0
-	);
+	must(ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras) == 0);
 	if (table != NULL)
 		must(ras_preload_table(node->ras, table) == 0);
 	node->state = NODE_UP;

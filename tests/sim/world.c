@@ -13,7 +13,6 @@
 #define WORLD_USER_TIMEOUT_NS (20 * WORLD_SEC)
 #define WORLD_BACKLOG_MAX 128
 #define WORLD_STALL_NS (2 * WORLD_SEC)
-#define WORLD_FETCH_LINES 4
 
 static void *world_allocate(void *ctx, size_t size) {
 	return pool_take_zeroed(ctx, size);
@@ -169,28 +168,62 @@ struct world *world_destroy(struct world *world) {
 	return NULL;
 }
 
-static void world_fetch_core(const struct world *world, uint32_t node) {
-	const char *ras = (const char *)world->nodes[node].ras;
-
+static void world_fetch_node(const struct world *world, uint32_t node) {
+	__builtin_prefetch(&world->nodes[node]);
 	__builtin_prefetch(&world->net.nodes[node]);
-	for (uint32_t line = 0; line < WORLD_FETCH_LINES; line++)
-		__builtin_prefetch(ras + (size_t)line * 64);
+	__builtin_prefetch((const char *)&world->net.nodes[node + 1] - 1);
 }
 
-// Thousands of instances do not fit in a cache: what the next events touch is fetched while
-// this one is served, connections first, since they tell whose core it will be.
-static void world_fetch(const struct world *world) {
-	const struct event *next = queue_hint(&world->queue, 0);
-	const struct event *after = queue_hint(&world->queue, 1);
+// A tick beats on many connections.
+static void world_fetch_sockets(const struct world *world, uint32_t node, uint32_t step) {
+	const struct socket_map *map = &world->net.nodes[node].sockets;
 
-	if (after != NULL && after->kind < NET_INBOX)
-		__builtin_prefetch(&world->net.conns[after->target >> 1]);
-	if (next == NULL)
-		return;
-	if (next->kind == WORLD_TIMER)
-		world_fetch_core(world, next->target);
-	else if (next->kind < NET_INBOX)
-		world_fetch_core(world, world->net.conns[next->target >> 1].node[next->target & 1]);
+	for (uint32_t n = 0; n < map->capacity; n++) {
+		if (step == 1 && n % 8 == 0)
+			__builtin_prefetch(&map->places[n]);
+		if (step == 2 && map->places[n].socket != SOCKET_NONE)
+			__builtin_prefetch(&world->net.conns[map->places[n].socket >> 1]);
+	}
+}
+
+static void world_fetch_tick(const struct world *world, uint32_t index, uint32_t step) {
+	const struct node *node = &world->nodes[index];
+
+	if (step == 0) {
+		world_fetch_node(world, index);
+	} else if (node->ras != NULL) {
+		ras_fetch_tick(node->ras, step - 1);
+		world_fetch_sockets(world, index, step - 1);
+	}
+}
+
+static void world_fetch_frame(const struct world *world, uint32_t socket, uint32_t step) {
+	const struct net_conn *conn = &world->net.conns[socket >> 1];
+	const struct node *node = &world->nodes[conn->node[socket & 1]];
+
+	// The first steps were made when it was sent.
+	if (step > 1 && node->ras != NULL)
+		ras_fetch_frame(node->ras, conn->handle[socket & 1], step - 1);
+}
+
+// Thousands of instances do not fit in a cache, and what an event touches hangs together by
+// pointers: it is fetched pointer by pointer while those before it are served. In the queue's
+// heap, level n holds about what comes 2^n events from now; each time one of each level is
+// served, so that most events are once on their way up.
+static void world_fetch(struct world *world) {
+	uint32_t turn = world->fetch_turn++;
+
+	for (uint32_t level = 0; level <= RAS_FETCH_STEPS; level++) {
+		uint32_t first = (1u << level) - 1;
+		const struct event *event = queue_hint(&world->queue, first + (turn & first));
+
+		if (event == NULL)
+			return;
+		if (event->kind == WORLD_TIMER)
+			world_fetch_tick(world, event->target, RAS_FETCH_STEPS - level);
+		else if (event->kind < NET_INBOX)
+			world_fetch_frame(world, event->target, RAS_FETCH_STEPS - level);
+	}
 }
 
 void world_run(struct world *world, uint64_t until_ns) {

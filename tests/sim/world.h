@@ -88,7 +88,8 @@ struct world {
 	struct measure measure;
 	struct invariants invariants;
 	uint64_t random; // of scenarios
-	uint64_t *ids;	 // open addressing: id, and the node in `id_nodes`
+	uint32_t fetch_turn;
+	uint64_t *ids; // open addressing: id, and the node in `id_nodes`
 	uint32_t *id_nodes;
 	uint32_t id_mask;
 	uint32_t straggler; // the last one seen not to share the view

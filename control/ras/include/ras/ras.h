@@ -111,6 +111,13 @@ struct ras_table *ras_table_destroy(struct ras_table *table);
 // -ENOENT if our own record is none of the table's, -ENOMEM.
 int ras_preload_table(struct ras *ras, const struct ras_table *table);
 
+// For whoever runs thousands of instances, which no cache holds: brings near what the next frame
+// of a connection, or the next tick, will touch. A step follows pointers that the step before it
+// brought, so some time should pass between them. Nothing changes.
+#define RAS_FETCH_STEPS 4
+void ras_fetch_frame(const struct ras *ras, uint32_t handle, uint32_t step);
+void ras_fetch_tick(const struct ras *ras, uint32_t step);
+
 // Joins through these addresses from now on, instead of those of before: a list that was read
 // anew, a name that resolves to another address. Any time. -EINVAL (more than RAS_SEEDS_MAX) or
 // -ENOMEM, and those of before stay.
