@@ -24,6 +24,10 @@
 // be half of the time it takes to fill them.
 #define POOL_CHUNK_BYTES (64u << 20)
 
+// The buffer of a frame, of which mostly the first page alone is used: with huge pages ten
+// thousand of them would be most of what the system has to clear.
+#define POOL_SPARSE_BYTES (64u << 10)
+
 // A block of this size that comes back leaves its pages to the system until it is used again:
 // thousands of tables that grow at once would else keep all their former selves.
 #define POOL_RETURN_BYTES (64u << 10)
@@ -37,10 +41,15 @@ struct pool_chunk {
 	struct pool_chunk *next;
 };
 
+// Of the newest chunk: never used, hence zero.
+struct pool_fresh {
+	uint8_t *at;
+	size_t bytes;
+};
+
 struct pool {
 	struct pool_block *given[POOL_CLASSES];
-	uint8_t *fresh; // of the newest chunk: never used, hence zero
-	size_t fresh_bytes;
+	struct pool_fresh dense, sparse;
 	struct pool_chunk *chunks;
 	struct share share;
 };
@@ -85,7 +94,7 @@ struct pool *pool_destroy(struct pool *pool) {
 	return NULL;
 }
 
-static void pool_add_chunk(struct pool *pool) {
+static void pool_add_chunk(struct pool *pool, struct pool_fresh *fresh) {
 	struct pool_chunk *chunk;
 
 	chunk =
@@ -93,17 +102,18 @@ static void pool_add_chunk(struct pool *pool) {
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	must(chunk != MAP_FAILED);
 	// Advice only: without huge pages it is slower, not wrong.
-	madvise(chunk, POOL_CHUNK_BYTES, MADV_HUGEPAGE);
+	if (fresh == &pool->dense)
+		madvise(chunk, POOL_CHUNK_BYTES, MADV_HUGEPAGE);
 	chunk->next = pool->chunks;
 	pool->chunks = chunk;
-	pool->fresh = (uint8_t *)chunk + POOL_LINE_BYTES;
-	pool->fresh_bytes = POOL_CHUNK_BYTES - POOL_LINE_BYTES;
+	fresh->at = (uint8_t *)chunk + POOL_LINE_BYTES;
+	fresh->bytes = POOL_CHUNK_BYTES - POOL_LINE_BYTES;
 }
 
 // Chunks end on a line, so what is left of one tells where in a line it begins.
-static void pool_skip(struct pool *pool, size_t bytes) {
-	pool->fresh += bytes;
-	pool->fresh_bytes -= bytes;
+static void pool_skip(struct pool_fresh *fresh, size_t bytes) {
+	fresh->at += bytes;
+	fresh->bytes -= bytes;
 }
 
 static void *pool_take_plain(size_t size) {
@@ -115,6 +125,7 @@ static void *pool_take_plain(size_t size) {
 
 // *ret_zero says whether the block is known to be zero.
 static void *pool_take_any(struct pool *pool, size_t size, bool *ret_zero) {
+	struct pool_fresh *fresh = size == POOL_SPARSE_BYTES ? &pool->sparse : &pool->dense;
 	struct pool_block *block;
 	uint32_t class;
 	size_t bytes;
@@ -131,11 +142,11 @@ static void *pool_take_any(struct pool *pool, size_t size, bool *ret_zero) {
 	}
 	bytes = pool_class_bytes(class);
 	if (bytes >= POOL_LINED_BYTES)
-		pool_skip(pool, pool->fresh_bytes % POOL_LINE_BYTES);
-	if (pool->fresh_bytes < bytes)
-		pool_add_chunk(pool);
-	block = (struct pool_block *)(void *)pool->fresh;
-	pool_skip(pool, bytes);
+		pool_skip(fresh, fresh->bytes % POOL_LINE_BYTES);
+	if (fresh->bytes < bytes)
+		pool_add_chunk(pool, fresh);
+	block = (struct pool_block *)(void *)fresh->at;
+	pool_skip(fresh, bytes);
 	return block;
 }
 
