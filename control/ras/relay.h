@@ -47,7 +47,8 @@ void relay_take_back(struct ras *ras, uint64_t message_id);
 int ras_relay_deliver(struct ras *ras, const struct ras_relay_delivery *delivery);
 void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_report *report);
 
-// Where a message that is sent once ends; in core.c. A reader left with an error is counted as UNDECODABLE.
+// Where a message that is sent once ends; in core.c. A reader left with an error is counted as
+// UNDECODABLE.
 void ras_relay_internal(
 	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
 );

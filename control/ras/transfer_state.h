@@ -4,6 +4,7 @@
 //	transfer_message	the wire format
 //	transfer_send		who sends: reading, segments on their way, going back
 //	transfer_receive	who receives: order, credit, what a full consumer left
+//	transfer_request	what users ask for
 //	transfer		the list, control messages, ends, hooks and counters
 //
 // Messages and reports come in the middle of the relay's work: they change this state alone, but

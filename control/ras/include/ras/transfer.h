@@ -11,7 +11,7 @@
 //   consumer took everything; after any other outcome it may have, if its word of it was lost;
 // - it is between one start of an agent and one start of another, as all of the relay;
 // - segments are of the relay's lowest class and at most 8 KiB, and few are on their way at once,
-//   so that neither keep-alives nor other messages wait behind a transfer. Transfers take turns.
+//   so that no keep-alive and no other message waits behind a transfer. Transfers take turns.
 //
 // The bytes are kept by who sends them: they are asked for segment by segment, and again if
 // some were lost. Nothing is kept here but what a full consumer has not taken.
@@ -24,7 +24,7 @@ struct ras;
 #define RAS_TRANSFER_BYTES_MAX (16u << 20)
 #define RAS_TRANSFER_SIZE_UNKNOWN UINT64_MAX
 #define RAS_TRANSFER_SEGMENT_BYTES_MAX 8160
-#define RAS_TRANSFER_WINDOW_BYTES (8u * RAS_TRANSFER_SEGMENT_BYTES_MAX)
+#define RAS_TRANSFER_WINDOW_BYTES 65280u // 8 segments
 #define RAS_TRANSFER_LIFE_MAX_NS (600 * RAS_NS_PER_SEC)
 #define RAS_TRANSFERS_MAX 32	 // at once, of each direction
 #define RAS_TRANSFERS_PEER_MAX 8 // of them to one peer, and from one peer
