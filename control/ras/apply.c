@@ -153,6 +153,14 @@ static bool claim_heard(struct ras *ras, const struct peer_news *news) {
 	return true;
 }
 
+// At our own address: a start of ours that we do not know of.
+static bool is_unknown_start(const struct ras *ras, const struct peer_news *news) {
+	const struct peer_entry *self = ras_self(ras);
+
+	return ras->joined && news->incarnation > self->incarnation && news->record != NULL &&
+	       news->record != self->record;
+}
+
 static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 	const struct peer_entry *self = ras_self(ras);
 
@@ -165,8 +173,7 @@ static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 	} else if (news->state != RAS_ALIVE) {
 		// Of an earlier run of ours, met in the table that we take.
 		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
-	} else if (ras->joined && news->incarnation > self->incarnation && news->record != NULL && news->record != self->record) {
-		// At our own address: a start of ours that we do not know of.
+	} else if (is_unknown_start(ras, news)) {
 		ras_emit(
 			ras, RAS_EVENT_CONFLICT, ras->self_slot, RAS_CAUSE_CONFLICT,
 			news->incarnation

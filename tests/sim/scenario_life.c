@@ -189,8 +189,8 @@ static void life_check_degrees(struct world *world) {
 
 		if (node->state != NODE_UP)
 			continue;
-		while (ras_link_at(node->ras, held, &link) == 0)
-			held++;
+		for (uint32_t m = 0; ras_link_at(node->ras, m, &link) == 0; m++)
+			held += link.ready;
 		if (held > allowed)
 			invariants_break(
 				world, n, NET_NOBODY, "E: %u links after a join storm, %u allowed",
