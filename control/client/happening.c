@@ -44,6 +44,8 @@ static void show_value(const struct ras_event *event, char text[static HAPPENING
 	case MEANS_NOTHING:
 		break;
 	case MEANS_DURATION:
+		if (event->value == 0)
+			break; // the other side began it: there was nothing to wait for
 		show_duration(event->value, duration);
 		snprintf(text, HAPPENING_BYTES, "%s %s", words, duration);
 		break;

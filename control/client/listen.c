@@ -2,6 +2,7 @@
 #include "listen.h"
 
 #include "connection.h"
+#include "port_holder.h"
 
 #include <lib/container.h>
 #include <lib/error.h>
@@ -140,6 +141,17 @@ static int say_why(char detail[static CLIENT_DETAIL_BYTES], const char *what, in
 	return err;
 }
 
+static int
+say_taken(char detail[static CLIENT_DETAIL_BYTES], const struct sock_addr *address, int err) {
+	char holder[PORT_HOLDER_TEXT_BYTES], text[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(address, text);
+	if (err != -EADDRINUSE || !port_holder_find(address, holder))
+		return say_why(detail, text, err);
+	snprintf(detail, CLIENT_DETAIL_BYTES, "%s: %s listens there", text, holder);
+	return err;
+}
+
 static int begin(struct client_server *server, struct client_listener *listener, int fd) {
 	int err;
 
@@ -178,7 +190,7 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	if (address->port != 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)&storage, length) < 0 || listen(fd, BACKLOG) < 0)
-		return say_why(detail, text, neg_errno());
+		return say_taken(detail, address, neg_errno());
 	server->tcp.local = false;
 	return begin(server, &server->tcp, scoped_take_fd(&fd));
 }

@@ -79,7 +79,6 @@ void overlay_answer_put(struct overlay_answer *answer) {
 	if (--answer->references > 0)
 		return;
 	ras_comms_destroy(answer->comms);
-	free((void *)(uintptr_t)answer->result.missing);
 	free(answer);
 }
 
@@ -367,13 +366,11 @@ void bench_add_event(
 
 struct overlay_answer *bench_answer_new(void) {
 	struct overlay_answer *answer = calloc(1, sizeof(*answer));
-	struct ras_missing_peer *missing = calloc(BENCH_PEERS_MAX, sizeof(*missing));
 
 	assert_non_null(answer);
-	assert_non_null(missing);
 	answer->references = 1;
 	answer->kind = RAS_COLLECT_COMMS;
-	answer->result.missing = missing;
+	answer->result.missing = bench.missing;
 	answer->result.member_count = bench.overlay.peer_count;
 	answer->result.answered = bench.overlay.peer_count;
 	answer->result.elapsed_ns = 3 * RAS_NS_PER_MS;

@@ -64,6 +64,7 @@ struct bench {
 	struct client_server *server;
 	struct state_event earlier[4];
 	uint32_t earlier_count;
+	struct ras_missing_peer missing[8]; // of the answer
 	char directory[64];
 	char path[96];
 };

@@ -384,6 +384,7 @@ static void a_port_in_use_is_named(void **state) {
 		-EADDRINUSE
 	);
 	assert_non_null(strstr(detail, "127.0.0.1:"));
+	assert_non_null(strstr(detail, " listens there"));
 }
 
 static void tcp_is_served_on_loopback_only(void **state) {

@@ -69,10 +69,7 @@ add_missing(struct overlay_answer *answer, const char *reporter, uint64_t hash, 
 
 static void
 set_missing(struct overlay_answer *answer, uint32_t n, const char *node, enum ras_missing reason) {
-	struct ras_missing_peer *missing =
-		(struct ras_missing_peer *)(uintptr_t)answer->result.missing;
-
-	missing[n] = (struct ras_missing_peer){bench_peer(node)->record->id, reason};
+	bench.missing[n] = (struct ras_missing_peer){bench_peer(node)->record->id, reason};
 	answer->result.missing_count = n + 1;
 }
 
