@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "names.h"
 
+#include "server.h"
+#include "show.h"
+
 #include <lib/escape.h>
 #include <lib/suggestion.h>
 
@@ -11,6 +14,7 @@
 // More names than these are not listed in an error.
 #define NAMES_LISTED_MAX 16
 #define NAMES_QUOTE_BYTES 96
+#define NAMES_READ 64
 
 void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]) {
 	struct escape_unit unit;
@@ -69,6 +73,40 @@ void names_observers(
 	}
 }
 
+// The last event about a node of this name that was known once.
+static bool find_past(const struct ras *ras, const char *word, struct ras_event *ret_event) {
+	struct ras_event read[NAMES_READ];
+	uint64_t next = 0, oldest;
+	bool found = false;
+	uint32_t count;
+
+	do {
+		count = ras_history(ras, next, read, NAMES_READ, &oldest);
+		for (uint32_t n = 0; n < count; n++) {
+			next = read[n].sequence + 1;
+			if (strcmp(read[n].name, word) != 0)
+				continue;
+			*ret_event = read[n];
+			found = true;
+		}
+	} while (count == NAMES_READ);
+	return found;
+}
+
+static bool fail_past(struct session *session, const char *word, const char *quoted) {
+	char when[SHOW_BYTES];
+	struct ras_event event;
+
+	if (!find_past(session_ras(session), word, &event))
+		return false;
+	show_time(overlay_realtime_ns(session->server->overlay, event.at_ns), when);
+	session_fail(
+		session, "no node %s is known any more: the last of it was %s, %s", quoted,
+		ras_event_name(event.kind), when
+	);
+	return true;
+}
+
 static void fail_unknown(struct session *session, const char *word) {
 	const struct ras *ras = session_ras(session);
 	struct suggestion suggestion;
@@ -77,6 +115,9 @@ static void fail_unknown(struct session *session, const char *word) {
 	struct ras_view view;
 	uint32_t known = 0;
 
+	escape_quote(word, strlen(word), quoted, sizeof(quoted));
+	if (fail_past(session, word, quoted))
+		return;
 	ras_view(ras, &view);
 	suggestion_init(&suggestion, word);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
@@ -85,7 +126,6 @@ static void fail_unknown(struct session *session, const char *word) {
 		suggestion_add(&suggestion, peer.record->name, peer.record->name_length);
 		known++;
 	}
-	escape_quote(word, strlen(word), quoted, sizeof(quoted));
 	if (suggestion.nearest_size > 0 || known <= NAMES_LISTED_MAX)
 		session_fail(
 			session, "no node %s is known, %s", quoted, suggestion_text(&suggestion)

@@ -317,6 +317,22 @@ static void why_of_a_departed_and_of_a_healthy_node_gives_no_alarm(void **state)
 	close(fd);
 }
 
+static void a_node_that_was_forgotten_is_told_from_one_that_never_was(void **state) {
+	int fd = bench_connect();
+
+	(void)state;
+	bench_add_event(RAS_EVENT_LEFT, "n7", RAS_CAUSE_LEAVE, 0);
+	bench_add_event(RAS_EVENT_FORGOTTEN, "n7", RAS_CAUSE_NONE, 0);
+	bench_say(fd, "WHY n7\n");
+	assert_string_equal(
+		bench_hear(fd), "ERROR: no node \"n7\" is known any more: the last of it was "
+				"FORGOTTEN, 2026-11-18T11:06:40.000Z\n"
+	);
+	bench_say(fd, "WHY n8\n");
+	assert_non_null(strstr(bench_hear(fd), "no node \"n8\" is known, "));
+	close(fd);
+}
+
 static void events_go_on_from_a_number_and_count_what_they_left_out(void **state) {
 	int fd = bench_connect();
 	json_t *object;
@@ -581,6 +597,7 @@ int main(void) {
 		BENCH_TEST(why_tells_the_story_of_a_killed_node),
 		BENCH_TEST(why_of_a_frozen_node_names_no_culprit),
 		BENCH_TEST(why_of_a_departed_and_of_a_healthy_node_gives_no_alarm),
+		BENCH_TEST(a_node_that_was_forgotten_is_told_from_one_that_never_was),
 		BENCH_TEST(events_go_on_from_a_number_and_count_what_they_left_out),
 		BENCH_TEST(a_ping_tells_the_round_trip_or_who_refused),
 		BENCH_TEST(a_ping_whose_asker_goes_away_is_cancelled),
