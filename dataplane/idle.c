@@ -36,11 +36,3 @@ void idle_init(struct idle *idle, const struct idle_config *config, uint64_t now
 		.budget_ns = config->block_ns,
 	};
 }
-
-const struct idle_books *idle_books(const struct idle *idle) {
-	return &idle->books;
-}
-
-uint64_t idle_budget_ns(const struct idle *idle) {
-	return idle->budget_ns;
-}

@@ -115,9 +115,14 @@ void idle_init(struct idle *idle, const struct idle_config *config, uint64_t now
 // Hot: after each step of the loop. What is said first after a wait is what ended it.
 struct idle_decision idle_next(struct idle *idle, const struct idle_found *found);
 
-const struct idle_books *idle_books(const struct idle *idle);
+static inline const struct idle_books *idle_books(const struct idle *idle) {
+	return &idle->books;
+}
+
 // What `adaptive` spins for before it blocks, at present.
-uint64_t idle_budget_ns(const struct idle *idle);
+static inline uint64_t idle_budget_ns(const struct idle *idle) {
+	return idle->budget_ns;
+}
 
 static inline bool idle_is_due(uint64_t due_ns, uint64_t now_ns) {
 	return due_ns <= now_ns || due_ns - now_ns <= IDLE_SHARE_NS;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A worker: one thread, on a processor of its own if it is given one, that polls a list of things
+// and sleeps by the policy of <dataplane/idle.h> when there is nothing to do.
+//
+// Control brings requests and takes events, fixed-size records through rings of one producer and
+// one consumer; each side has a doorbell. The worker reads what RCU publishes: it says that it is
+// quiescent in every turn and goes offline before it sleeps. It never allocates, locks or logs.
+//
+// Its time is that of the clock it is given, on which all deadlines of polls are.
+#pragma once
+
+#include <dataplane/idle.h>
+#include <lib/clock.h>
+#include <lib/cpu_set.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define WORKER_NAME_MAX 15 // what the kernel keeps of a thread's name
+#define WORKER_CPU_ANY UINT32_MAX
+#define WORKER_POLLS_MAX 32
+#define WORKER_RING_RECORDS 1024
+
+struct worker;
+
+struct worker_record {
+	uint32_t kind; // by whoever gave the worker its polls
+	uint32_t slot;
+	uint64_t words[7];
+};
+
+// One thing to poll. `poll` is hot, as all that it calls: it returns whether there was progress,
+// and adds to *found what is outstanding and when it wants to be called next.
+struct worker_poll {
+	bool (*poll)(void *ctx, struct idle_found *found);
+	void *ctx;
+};
+
+struct worker_config {
+	const char *name;	   // up to WORKER_NAME_MAX bytes
+	uint32_t cpu;		   // WORKER_CPU_ANY: where the scheduler likes
+	const struct clock *clock; // outlives the worker
+	struct idle_config idle;   // block_ns 0: measured when it starts
+	struct worker_poll polls[WORKER_POLLS_MAX];
+	uint32_t poll_count;
+	// A request, on the worker's thread; hot.
+	void (*request)(void *ctx, struct worker *worker, const struct worker_record *record);
+	void *request_ctx;
+};
+
+// What came of the configuration, read back.
+struct worker_facts {
+	pid_t tid;
+	struct cpu_set affinity;
+	uint64_t block_ns; // C
+	bool eal;	   // registered with EAL, which ran
+};
+
+// Control. -EINVAL (name, polls), -ENOMEM, -errno of its descriptors.
+int worker_create(const struct worker_config *config, struct worker **ret_worker);
+// Stops it if it runs. NULL is fine.
+struct worker *worker_destroy(struct worker *worker);
+
+// Control; returns when the thread runs, or could not: -EINVAL (the processor is not allowed),
+// -ENOSPC (RCU's readers), -ENOMEM (EAL's threads), -errno of making it. Once.
+int worker_start(struct worker *worker, struct worker_facts *ret_facts);
+// Control, also while it is blocked. What is in the rings stays there. Again is harmless.
+void worker_stop(struct worker *worker);
+
+// Control: -EAGAIN if the ring is full.
+int worker_post(struct worker *worker, const struct worker_record *record);
+// Control: takes up to `count` events, returns how many. When it returns less, worker_event_fd()
+// turns readable with the next one.
+uint32_t worker_take(struct worker *worker, struct worker_record *records, uint32_t count);
+// To be watched for reading.
+int worker_event_fd(const struct worker *worker);
+
+// The worker's thread, from a poll or request; hot. -ENOBUFS if control does not keep up: the
+// event is lost and counted.
+int worker_event(struct worker *worker, const struct worker_record *record);
+
+// Written by the worker, read by anybody: of slightly different moments.
+struct worker_counters {
+	uint64_t turns, requests, events, events_lost;
+	uint64_t busy_ns, spin_ns, yield_ns, blocked_ns; // parts of all its time
+	uint64_t yields, blocks, sleeps;
+	uint64_t wakes_rung, wakes_timed;    // how blocks ended
+	uint64_t waits, paid_ns, optimum_ns; // of <dataplane/idle.h>: the ratio really achieved
+};
+void worker_counters(const struct worker *worker, struct worker_counters *ret_counters);
+
+// The whole process: nothing of it is ever paged out, and all of it is resident from now on.
+// -EPERM or -ENOMEM (RLIMIT_MEMLOCK).
+int worker_lock_memory(void);

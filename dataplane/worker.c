@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The life of a worker, and its sleep. Control owns the struct; the thread owns what worker_impl.h
+// says is its own.
+#include "worker_impl.h"
+
+#include <dataplane/block_cost.h>
+#include <dataplane/eal.h>
+#include <lib/error.h>
+#include <lib/rcu_thread.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES 65536 // of the stack, touched before it counts
+// The worker's clock and the kernel's drift apart: by 500 ppm at most, 50 us in this time.
+#define COMPARE_NS UINT64_C(100000000)
+
+static struct rte_ring *ring_create(const char *name) {
+	ssize_t size = rte_ring_get_memsize_elem(sizeof(struct worker_record), WORKER_RING_RECORDS);
+	struct rte_ring *ring;
+
+	if (size < 0)
+		return NULL;
+	ring = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL((size_t)size, RTE_CACHE_LINE_SIZE)
+	);
+	if (ring == NULL)
+		return NULL;
+	memset(ring, 0, (size_t)size);
+	if (rte_ring_init(ring, name, WORKER_RING_RECORDS, RING_F_SP_ENQ | RING_F_SC_DEQ) != 0) {
+		free(ring);
+		return NULL;
+	}
+	return ring;
+}
+
+static bool config_is_sound(const struct worker_config *config) {
+	size_t length = strlen(config->name);
+
+	return length > 0 && length <= WORKER_NAME_MAX && config->clock != NULL &&
+	       config->poll_count <= WORKER_POLLS_MAX && config->idle.policy < IDLE_POLICY_COUNT &&
+	       (config->cpu == WORKER_CPU_ANY || config->cpu < CPU_SET_CPUS_MAX);
+}
+
+static void ignore_request(void *ctx, struct worker *worker, const struct worker_record *record) {
+	(void)ctx;
+	(void)worker;
+	(void)record;
+}
+
+int worker_create(const struct worker_config *config, struct worker **ret_worker) {
+	struct worker *worker;
+	int err = -ENOMEM;
+
+	if (!config_is_sound(config))
+		return -EINVAL;
+	worker = aligned_alloc(64, sizeof(*worker));
+	if (worker == NULL)
+		return -ENOMEM;
+	memset(worker, 0, sizeof(*worker));
+	worker->config = *config;
+	if (worker->config.request == NULL)
+		worker->config.request = ignore_request;
+	snprintf(worker->name, sizeof(worker->name), "%s", config->name);
+	worker->bell.fd = worker->control_bell.fd = worker->timer_fd = -1;
+	sem_init(&worker->started, 0, 0);
+	worker->requests = ring_create("requests");
+	worker->events = ring_create("events");
+	if (worker->requests == NULL || worker->events == NULL)
+		goto fail;
+	err = doorbell_init(&worker->bell);
+	if (err == 0)
+		err = doorbell_init(&worker->control_bell);
+	if (err != 0)
+		goto fail;
+	doorbell_arm(&worker->control_bell); // the first event is rung for
+	worker->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (worker->timer_fd < 0) {
+		err = neg_errno();
+		goto fail;
+	}
+	*ret_worker = worker;
+	return 0;
+fail:
+	worker_destroy(worker);
+	return err;
+}
+
+struct worker *worker_destroy(struct worker *worker) {
+	if (worker == NULL)
+		return NULL;
+	worker_stop(worker);
+	if (worker->timer_fd >= 0)
+		close(worker->timer_fd);
+	doorbell_fini(&worker->bell);
+	doorbell_fini(&worker->control_bell);
+	sem_destroy(&worker->started);
+	free(worker->requests);
+	free(worker->events);
+	free(worker);
+	return NULL;
+}
+
+// Acquire pairs with the release in worker_stop(): what control wrote before is seen by the end
+// of the thread.
+static bool must_stop(const struct worker *worker) {
+	return atomic_load_explicit(&worker->stop, memory_order_acquire);
+}
+
+static void compare_clocks(struct worker *worker) {
+	worker->last_ns = clock_now_ns(worker->config.clock);
+	worker->to_monotonic_ns = clock_monotonic_ns() - worker->last_ns;
+	worker->compare_ns = worker->last_ns + COMPARE_NS;
+}
+
+// Outside of the step: it calls the system if control sleeps.
+static void ring_control(struct worker *worker) {
+	if (!worker->event_pushed)
+		return;
+	worker->event_pushed = false;
+	doorbell_ring(&worker->control_bell);
+}
+
+static void timespec_of(uint64_t ns, struct timespec *ret_time) {
+	ret_time->tv_sec = (time_t)(ns / 1000000000);
+	ret_time->tv_nsec = (long)(ns % 1000000000);
+}
+
+// Offline, until the bell, or the time on the worker's clock.
+static void block_until(struct worker *worker, uint64_t until_ns) {
+	struct pollfd fds[] = {
+		{.fd = worker->bell.fd, .events = POLLIN},
+		{.fd = worker->timer_fd, .events = POLLIN},
+	};
+	struct itimerspec timer = {.it_value = {0}};
+	nfds_t count = 1;
+
+	if (until_ns != IDLE_NEVER) {
+		// Absolute: being held up between here and there makes no wait longer. At least 1:
+		// 0 would take the timer out.
+		timespec_of(until_ns + worker->to_monotonic_ns, &timer.it_value);
+		timer.it_value.tv_nsec |= 1;
+		timerfd_settime(worker->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
+		count = 2;
+	}
+	rcu_thread_offline();
+	(void)poll(fds, count, -1); // signals are masked; whatever ends it, we look
+	rcu_thread_online(clock_monotonic_ns());
+	worker_count(worker, WORKER_BLOCKS, 1);
+	worker_count(worker, fds[0].revents != 0 ? WORKER_WAKES_RUNG : WORKER_WAKES_TIMED, 1);
+}
+
+// Arm, look once more, block.
+static void wait_until(struct worker *worker, uint64_t until_ns) {
+	struct idle_found found = {.due_ns = IDLE_NEVER, .events = true};
+
+	doorbell_arm(&worker->bell);
+	found.now_ns = clock_now_ns(worker->config.clock);
+	found.progress = worker_poll_all(worker, &found);
+	if (found.progress)
+		idle_next(&worker->idle, &found);
+	else if (!must_stop(worker) && until_ns > found.now_ns)
+		block_until(worker, until_ns);
+	doorbell_disarm(&worker->bell);
+	ring_control(worker);
+}
+
+static void sleep_until(struct worker *worker, uint64_t until_ns) {
+	struct timespec until;
+
+	timespec_of(until_ns + worker->to_monotonic_ns, &until);
+	rcu_thread_offline();
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	rcu_thread_online(clock_monotonic_ns());
+	worker_count(worker, WORKER_SLEEPS, 1);
+}
+
+static void worker_loop(struct worker *worker) {
+	struct idle_decision decision;
+
+	while (!must_stop(worker)) {
+		decision = worker_turn(worker);
+		ring_control(worker);
+		if (decision.action == IDLE_YIELD) {
+			sched_yield();
+			worker_count(worker, WORKER_YIELDS, 1);
+		} else if (decision.action == IDLE_SLEEP) {
+			sleep_until(worker, decision.until_ns);
+		} else if (decision.action == IDLE_WAIT) {
+			wait_until(worker, decision.until_ns);
+		}
+		if (worker->last_ns >= worker->compare_ns)
+			compare_clocks(worker);
+	}
+}
+
+// So that the first turn does not meet page faults.
+static __attribute__((noinline)) void touch_stack(void) {
+	char stack[STACK_BYTES];
+
+	explicit_bzero(stack, sizeof(stack));
+}
+
+static int pin(uint32_t cpu, struct cpu_set *ret_affinity) {
+	struct cpu_set wanted = {{0}};
+	int err = 0;
+
+	if (cpu != WORKER_CPU_ANY) {
+		cpu_set_add(&wanted, cpu);
+		err = cpu_set_bind_thread(&wanted);
+	}
+	if (err == 0)
+		err = cpu_set_get_allowed(ret_affinity);
+	if (err == 0 && cpu != WORKER_CPU_ANY && memcmp(ret_affinity, &wanted, sizeof(wanted)) != 0)
+		err = -EINVAL;
+	return err;
+}
+
+// All that the thread needs; what was done is undone on failure.
+static int thread_begin(struct worker *worker) {
+	struct worker_facts *facts = &worker->facts;
+	struct idle_config *idle = &worker->config.idle;
+	int err;
+
+	pthread_setname_np(pthread_self(), worker->name);
+	// Else the kernel adds up to 50 us to each sleep.
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	touch_stack();
+	facts->tid = gettid();
+	err = pin(worker->config.cpu, &facts->affinity);
+	if (err == 0 && idle->block_ns == 0)
+		err = block_cost_measure(&idle->block_ns);
+	if (err != 0)
+		return err;
+	facts->block_ns = idle->block_ns;
+	facts->eal = eal_runs();
+	if (facts->eal)
+		err = eal_thread_register();
+	if (err != 0)
+		return err;
+	err = rcu_thread_register(worker->name, clock_monotonic_ns());
+	if (err != 0 && facts->eal)
+		eal_thread_unregister();
+	if (err != 0)
+		return err;
+	compare_clocks(worker);
+	worker->charged = WORKER_SPIN_NS;
+	idle_init(&worker->idle, idle, worker->last_ns);
+	return 0;
+}
+
+static void *worker_run(void *argument) {
+	struct worker *worker = argument;
+	bool eal;
+
+	worker->start_err = thread_begin(worker);
+	eal = worker->facts.eal;
+	if (worker->start_err != 0) {
+		sem_post(&worker->started);
+		return NULL;
+	}
+	sem_post(&worker->started);
+	worker_loop(worker);
+	rcu_thread_unregister();
+	if (eal)
+		eal_thread_unregister();
+	return NULL;
+}
+
+int worker_start(struct worker *worker, struct worker_facts *ret_facts) {
+	sigset_t all, before;
+	int err;
+
+	// Signals are for the control thread.
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&worker->thread, NULL, worker_run, worker);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0)
+		return err;
+	while (sem_wait(&worker->started) != 0)
+		; // interrupted
+	if (worker->start_err != 0) {
+		pthread_join(worker->thread, NULL);
+		return worker->start_err;
+	}
+	worker->runs = true;
+	*ret_facts = worker->facts;
+	return 0;
+}
+
+void worker_stop(struct worker *worker) {
+	if (!worker->runs)
+		return;
+	atomic_store_explicit(&worker->stop, true, memory_order_release);
+	doorbell_ring(&worker->bell);
+	pthread_join(worker->thread, NULL);
+	worker->runs = false;
+}
+
+int worker_post(struct worker *worker, const struct worker_record *record) {
+	if (worker_enqueue(worker->requests, record) != 0)
+		return -EAGAIN;
+	doorbell_ring(&worker->bell);
+	return 0;
+}
+
+static uint32_t take_events(struct worker *worker, struct worker_record *records, uint32_t count) {
+	return rte_ring_sc_dequeue_burst_elem(
+		worker->events, records, sizeof(records[0]), count, NULL
+	);
+}
+
+uint32_t worker_take(struct worker *worker, struct worker_record *records, uint32_t count) {
+	uint32_t taken;
+
+	doorbell_disarm(&worker->control_bell);
+	taken = take_events(worker, records, count);
+	if (taken == count)
+		return taken;
+	// Arm, and look once more.
+	doorbell_arm(&worker->control_bell);
+	return taken + take_events(worker, records + taken, count - taken);
+}
+
+int worker_event_fd(const struct worker *worker) {
+	return worker->control_bell.fd;
+}
+
+void worker_counters(const struct worker *worker, struct worker_counters *ret_counters) {
+	uint64_t counts[WORKER_COUNTS];
+
+	for (int n = 0; n < WORKER_COUNTS; n++)
+		counts[n] = atomic_load_explicit(&worker->counts[n], memory_order_relaxed);
+	*ret_counters = (struct worker_counters){
+		.turns = counts[WORKER_TURNS],
+		.requests = counts[WORKER_REQUESTS],
+		.events = counts[WORKER_EVENTS],
+		.events_lost = counts[WORKER_EVENTS_LOST],
+		.busy_ns = counts[WORKER_BUSY_NS],
+		.spin_ns = counts[WORKER_SPIN_NS],
+		.yield_ns = counts[WORKER_YIELD_NS],
+		.blocked_ns = counts[WORKER_BLOCKED_NS],
+		.yields = counts[WORKER_YIELDS],
+		.blocks = counts[WORKER_BLOCKS],
+		.sleeps = counts[WORKER_SLEEPS],
+		.wakes_rung = counts[WORKER_WAKES_RUNG],
+		.wakes_timed = counts[WORKER_WAKES_TIMED],
+		.waits = counts[WORKER_WAITS],
+		.paid_ns = counts[WORKER_PAID_NS],
+		.optimum_ns = counts[WORKER_OPTIMUM_NS],
+	};
+}
+
+int worker_lock_memory(void) {
+	return mlockall(MCL_CURRENT | MCL_FUTURE) == 0 ? 0 : neg_errno();
+}

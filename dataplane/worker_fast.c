@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One turn of a worker: poll, be quiescent, ask what to do next.
+#include "worker_impl.h"
+
+#include <lib/rcu_thread.h>
+
+#include <errno.h>
+
+// A bound on what control can make a turn long with.
+#define REQUESTS_PER_TURN 8
+
+static bool take_requests(struct worker *worker) {
+	struct worker_record records[REQUESTS_PER_TURN];
+	uint32_t count;
+
+	if (rte_ring_empty(worker->requests) != 0)
+		return false;
+	count = rte_ring_sc_dequeue_burst_elem(
+		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN, NULL
+	);
+	for (uint32_t n = 0; n < count; n++)
+		worker->config.request(worker->config.request_ctx, worker, &records[n]);
+	worker_count(worker, WORKER_REQUESTS, count);
+	return count > 0;
+}
+
+bool worker_poll_all(struct worker *worker, struct idle_found *found) {
+	bool progress = take_requests(worker);
+
+	for (uint32_t n = 0; n < worker->config.poll_count; n++) {
+		const struct worker_poll *poll = &worker->config.polls[n];
+
+		progress |= poll->poll(poll->ctx, found);
+	}
+	return progress;
+}
+
+static void publish_books(struct worker *worker) {
+	const struct idle_books *books = idle_books(&worker->idle);
+	_Atomic uint64_t *counts = worker->counts;
+
+	atomic_store_explicit(&counts[WORKER_WAITS], books->waits, memory_order_relaxed);
+	atomic_store_explicit(&counts[WORKER_PAID_NS], books->paid_ns, memory_order_relaxed);
+	atomic_store_explicit(&counts[WORKER_OPTIMUM_NS], books->optimum_ns, memory_order_relaxed);
+}
+
+struct idle_decision worker_turn(struct worker *worker) {
+	static const enum worker_count charged_by[] = {
+		[IDLE_POLL] = WORKER_SPIN_NS,
+		[IDLE_YIELD] = WORKER_YIELD_NS,
+		[IDLE_SLEEP] = WORKER_BLOCKED_NS,
+		[IDLE_WAIT] = WORKER_BLOCKED_NS,
+	};
+	uint64_t now_ns = clock_now_ns(worker->config.clock);
+	struct idle_found found = {.now_ns = now_ns, .due_ns = IDLE_NEVER, .events = true};
+	struct idle_decision decision;
+
+	if (now_ns > worker->last_ns)
+		worker_count(worker, worker->charged, now_ns - worker->last_ns);
+	worker_count(worker, WORKER_TURNS, 1);
+	worker->last_ns = now_ns;
+	// What was found in the turn before is not used any more.
+	rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);
+	found.progress = worker_poll_all(worker, &found);
+	decision = idle_next(&worker->idle, &found);
+	worker->charged = found.progress ? WORKER_BUSY_NS : charged_by[decision.action];
+	if (found.progress)
+		publish_books(worker);
+	return decision;
+}
+
+int worker_event(struct worker *worker, const struct worker_record *record) {
+	if (worker_enqueue(worker->events, record) != 0) {
+		worker_count(worker, WORKER_EVENTS_LOST, 1);
+		return -ENOBUFS;
+	}
+	worker_count(worker, WORKER_EVENTS, 1);
+	worker->event_pushed = true;
+	return 0;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the cold and the hot half of a worker share.
+#pragma once
+
+#include <dataplane/doorbell.h>
+#include <dataplane/dpdk.h>
+#include <dataplane/worker.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+enum worker_count {
+	WORKER_TURNS,
+	WORKER_REQUESTS,
+	WORKER_EVENTS,
+	WORKER_EVENTS_LOST,
+	WORKER_BUSY_NS,
+	WORKER_SPIN_NS,
+	WORKER_YIELD_NS,
+	WORKER_BLOCKED_NS,
+	WORKER_YIELDS,
+	WORKER_BLOCKS,
+	WORKER_SLEEPS,
+	WORKER_WAKES_RUNG,
+	WORKER_WAKES_TIMED,
+	WORKER_WAITS,
+	WORKER_PAID_NS,
+	WORKER_OPTIMUM_NS,
+	WORKER_COUNTS,
+};
+
+struct worker {
+	struct worker_config config; // from here on read only once it runs
+	char name[WORKER_NAME_MAX + 1];
+	struct rte_ring *requests; // control to worker
+	struct rte_ring *events;   // worker to control
+	int timer_fd;
+	pthread_t thread;
+	bool runs; // control only
+	sem_t started;
+	int start_err;
+	struct worker_facts facts;
+	struct doorbell control_bell; // armed when control has seen all events
+	struct doorbell bell;	      // armed while the worker sleeps
+	// The worker's own.
+	alignas(64) struct idle idle;
+	enum worker_count charged; // what the time since last_ns goes to
+	uint64_t last_ns;
+	uint64_t to_monotonic_ns; // from its clock to CLOCK_MONOTONIC, which sleeping is on
+	uint64_t compare_ns;	  // when to look at both again
+	bool event_pushed;	  // control is to be rung after the step
+	alignas(64) _Atomic uint64_t counts[WORKER_COUNTS]; // worker: rw, others: ro
+	alignas(64) atomic_bool stop;			    // control: wo, worker: ro
+};
+
+// One writer: a load and a store, no locked instruction.
+static inline void worker_count(struct worker *worker, enum worker_count which, uint64_t by) {
+	_Atomic uint64_t *count = &worker->counts[which];
+
+	// Relaxed: numbers for people.
+	atomic_store_explicit(
+		count, atomic_load_explicit(count, memory_order_relaxed) + by, memory_order_relaxed
+	);
+}
+
+// From the ring's one producer. -ENOBUFS if it is full. DPDK only reads, and does not say so.
+static inline int worker_enqueue(struct rte_ring *ring, const struct worker_record *record) {
+	return rte_ring_sp_enqueue_elem(ring, (void *)(uintptr_t)record, sizeof(*record));
+}
+
+// Hot: everything on the list and the requests, once. True if there was progress.
+bool worker_poll_all(struct worker *worker, struct idle_found *found);
+
+// Hot: one turn without what may sleep.
+struct idle_decision worker_turn(struct worker *worker);
