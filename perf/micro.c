@@ -54,9 +54,10 @@ static uint64_t rounds_find(micro_slice *slice) {
 }
 
 static struct result measure(const struct micro_row *row) {
-	double per_unit = strcmp(row->unit, "ms") == 0 ? 1e6 : 1;
-	uint64_t rounds = rounds_find(row->slice);
-	uint64_t yardstick_rounds = rounds_find(row->yardstick);
+	bool share = strcmp(row->unit, "%") == 0;
+	double per_unit = share ? MICRO_SHARE_NS / 100.0 : strcmp(row->unit, "ms") == 0 ? 1e6 : 1;
+	uint64_t rounds = share ? 1 : rounds_find(row->slice);
+	uint64_t yardstick_rounds = share ? 1 : rounds_find(row->yardstick);
 	double values[SLICES], yardsticks[SLICES], ratios[SLICES];
 	struct result result = {.row = row};
 
@@ -64,7 +65,7 @@ static struct result measure(const struct micro_row *row) {
 		values[n] = (double)row->slice(rounds) / (double)rounds / per_unit;
 		yardsticks[n] = (double)row->yardstick(yardstick_rounds) /
 				(double)yardstick_rounds / per_unit;
-		ratios[n] = values[n] / yardsticks[n];
+		ratios[n] = yardsticks[n] > 0 ? values[n] / yardsticks[n] : 0;
 	}
 	result.value = spread_of(values);
 	result.yardstick = spread_of(yardsticks);

@@ -3,13 +3,15 @@
 // took. It prepares before the first reading of the clock and tidies up after the second.
 //
 // To add one: write its slice in micro_SUBJECT.c, declare it here, add its line to the table
-// of its program: micro_main.c, rcu_main.c.
+// of its program: micro_main.c, rcu_main.c, worker_main.c.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Returns the nanoseconds that `rounds` operations took.
+// Returns the nanoseconds that `rounds` operations took; in a row of unit "%" the processor time
+// that something took within MICRO_SHARE_NS.
+#define MICRO_SHARE_NS UINT64_C(100000000)
 typedef uint64_t micro_slice(uint64_t rounds);
 
 enum micro_target {
@@ -23,7 +25,7 @@ struct micro_row {
 	micro_slice *slice;
 	const char *yardstick_what;
 	micro_slice *yardstick;
-	const char *unit; // "ns" or "ms", of one operation
+	const char *unit; // "ns" or "ms" of one operation, "%" of a processor
 	enum micro_target target_of;
 	double target;
 };
@@ -73,3 +75,9 @@ micro_slice micro_rcu_rwlock;
 micro_slice micro_rcu_spinlock;
 micro_slice micro_rcu_rwlock_any;
 micro_slice micro_rcu_copy_table;
+
+micro_slice micro_worker_turn;
+micro_slice micro_worker_idle;
+micro_slice micro_worker_idle_window;
+micro_slice micro_worker_deadlines;
+micro_slice micro_worker_empty_wakes;

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Workers with an empty list, and one with deadlines like those of 8 peers probed 10 times a
+// second. Those that run are made by the first slice that asks, and run to the end.
+#include "micro.h"
+#include "worker_impl.h"
+
+#include <lib/clock.h>
+#include <lib/must.h>
+#include <lib/rcu_thread.h>
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define DEADLINE_NS (UINT64_C(1000000000) / 80)
+
+static struct clock *tsc(void) {
+	static struct clock clock;
+	static bool calibrated;
+
+	if (!calibrated)
+		clock_init_tsc(&clock);
+	calibrated = true;
+	return &clock;
+}
+
+static struct worker_config config_of(enum idle_policy policy) {
+	return (struct worker_config){
+		.name = idle_policy_name(policy),
+		.cpu = WORKER_CPU_ANY,
+		.clock = tsc(),
+		.idle = {.policy = policy, .window_ns = 100000},
+	};
+}
+
+// On this thread, with no thread of the worker's own.
+uint64_t micro_worker_turn(uint64_t rounds) {
+	struct worker_config config = config_of(IDLE_SPIN);
+	struct worker *worker;
+	uint64_t start_ns;
+
+	config.idle.block_ns = 20000;
+	must(worker_create(&config, &worker) == 0);
+	worker->last_ns = clock_now_ns(config.clock);
+	idle_init(&worker->idle, &config.idle, worker->last_ns);
+	start_ns = clock_monotonic_ns();
+	for (uint64_t n = 0; n < rounds; n++)
+		micro_keep(worker_turn(worker).action);
+	start_ns = clock_monotonic_ns() - start_ns;
+	worker_destroy(worker);
+	return start_ns;
+}
+
+static uint64_t time_of(clockid_t clock) {
+	struct timespec time;
+
+	must(clock_gettime(clock, &time) == 0);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static void sleep_offline(uint64_t ns) {
+	const struct timespec time = {.tv_nsec = (long)ns};
+
+	rcu_thread_offline();
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+	rcu_thread_online(clock_monotonic_ns());
+}
+
+// Processor time of the worker's thread while this one sleeps.
+static uint64_t share_of(struct worker **worker, const struct worker_config *config) {
+	struct worker_facts facts;
+	uint64_t start_ns;
+	clockid_t clock;
+
+	if (*worker == NULL) {
+		must(worker_create(config, worker) == 0);
+		must(worker_start(*worker, &facts) == 0);
+	}
+	must(pthread_getcpuclockid((*worker)->thread, &clock) == 0);
+	start_ns = time_of(clock);
+	sleep_offline(MICRO_SHARE_NS);
+	return time_of(clock) - start_ns;
+}
+
+uint64_t micro_worker_idle(uint64_t rounds) {
+	static struct worker *worker;
+	struct worker_config config = config_of(IDLE_ADAPTIVE);
+
+	(void)rounds;
+	return share_of(&worker, &config);
+}
+
+uint64_t micro_worker_idle_window(uint64_t rounds) {
+	static struct worker *worker;
+	struct worker_config config = config_of(IDLE_WINDOW);
+
+	(void)rounds;
+	return share_of(&worker, &config);
+}
+
+static bool poll_deadlines(void *ctx, struct idle_found *found) {
+	uint64_t *due_ns = ctx;
+
+	if (found->now_ns < *due_ns) {
+		found->due_ns = *due_ns;
+		return false;
+	}
+	*due_ns = found->now_ns + DEADLINE_NS;
+	found->due_ns = *due_ns;
+	return true;
+}
+
+uint64_t micro_worker_deadlines(uint64_t rounds) {
+	static struct worker *worker;
+	static uint64_t due_ns;
+	struct worker_config config = config_of(IDLE_ADAPTIVE);
+
+	(void)rounds;
+	config.polls[0] = (struct worker_poll){poll_deadlines, &due_ns};
+	config.poll_count = 1;
+	return share_of(&worker, &config);
+}
+
+// The least that a thread can pay to be awake as often.
+static void *empty_wakes_run(void *argument) {
+	struct timespec until;
+	uint64_t until_ns = clock_monotonic_ns();
+
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	for (;;) {
+		until_ns += DEADLINE_NS;
+		until.tv_sec = (time_t)(until_ns / 1000000000);
+		until.tv_nsec = (long)(until_ns % 1000000000);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	}
+	return argument;
+}
+
+uint64_t micro_worker_empty_wakes(uint64_t rounds) {
+	static pthread_t thread;
+	static bool runs;
+	clockid_t clock;
+	uint64_t start_ns;
+
+	(void)rounds;
+	if (!runs)
+		must(pthread_create(&thread, NULL, empty_wakes_run, NULL) == 0);
+	runs = true;
+	must(pthread_getcpuclockid(thread, &clock) == 0);
+	start_ns = time_of(clock);
+	sleep_offline(MICRO_SHARE_NS);
+	return time_of(clock) - start_ns;
+}
