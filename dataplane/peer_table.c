@@ -53,7 +53,9 @@ static void give_back(struct peer_table *table, void *memory, size_t size) {
 }
 
 static size_t snapshot_size(uint32_t chunk_count) {
-	return sizeof(struct peer_snapshot) + chunk_count * sizeof(struct peer_chunk *);
+	const struct peer_snapshot *snapshot = NULL;
+
+	return sizeof(*snapshot) + chunk_count * sizeof(snapshot->chunks[0]);
 }
 
 static struct peer_snapshot *snapshot_create(struct peer_table *table, uint32_t chunk_count) {

@@ -67,7 +67,7 @@ static inline void worker_count(struct worker *worker, enum worker_count which, 
 
 // From the ring's one producer. -ENOBUFS if it is full. DPDK only reads, and does not say so.
 static inline int worker_enqueue(struct rte_ring *ring, const struct worker_record *record) {
-	return rte_ring_sp_enqueue_elem(ring, (void *)(uintptr_t)record, sizeof(*record));
+	return rte_ring_sp_enqueue_elem(ring, (void *)record, sizeof(*record));
 }
 
 // Hot: everything on the list and the requests, once. True if there was progress.
