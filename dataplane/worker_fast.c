@@ -13,15 +13,16 @@ static bool take_requests(struct worker *worker) {
 	struct worker_record records[REQUESTS_PER_TURN];
 	uint32_t count;
 
-	if (rte_ring_empty(worker->requests) != 0)
-		return false;
+	// Not rte_ring_empty() before: it reads what the other side writes without any ordering.
 	count = rte_ring_sc_dequeue_burst_elem(
 		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN, NULL
 	);
+	if (count == 0)
+		return false;
 	for (uint32_t n = 0; n < count; n++)
 		worker->config.request(worker->config.request_ctx, worker, &records[n]);
 	worker_count(worker, WORKER_REQUESTS, count);
-	return count > 0;
+	return true;
 }
 
 bool worker_poll_all(struct worker *worker, struct idle_found *found) {
