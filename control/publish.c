@@ -78,7 +78,7 @@ void publish_mark(struct publish *publish, uint64_t peer) {
 
 	if (ras_peer_find(publish->ras, peer, &found) == 0)
 		mark_slot(publish, found.slot);
-	// The slot of one that was forgotten. Its only writer may read the table without being online.
+	// The slot of one that was forgotten. The only writer may read without being online.
 	row = peer_snapshot_find(peer_table_snapshot(publish->table), peer);
 	if (row != NULL)
 		mark_slot(publish, row->slot);

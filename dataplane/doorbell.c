@@ -28,8 +28,8 @@ void doorbell_disarm(struct doorbell *bell) {
 	uint64_t count;
 
 	atomic_store_explicit(&bell->armed, 0, memory_order_relaxed);
-	// Always: a bringer that found the bell armed may write only after an earlier disarm, and what
-	// is never read keeps the sleeper from sleeping. EAGAIN: there was no ring.
+	// Always: a bringer that found the bell armed may write only after an earlier disarm, and
+	// what is never read keeps the sleeper from sleeping. EAGAIN: there was no ring.
 	(void)!read(bell->fd, &count, sizeof(count));
 }
 

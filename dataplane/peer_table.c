@@ -305,7 +305,7 @@ static void drop_next(struct peer_table *table) {
 		if (next->chunks[n] != chunk_of(table->current, n))
 			give_back(table, next->chunks[n], next->chunks[n]->piece.size);
 	}
-	// Its index is still that of the present version: a new one is made to be published at once.
+	// Its index is still the present version's: a new one is made to be published at once.
 	give_back(table, next, next->size);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Publishes the overlay's peers to those who read: the core's table becomes <dataplane/peer_table.h>.
+// Publishes the overlay's peers: the core's table becomes <dataplane/peer_table.h> for readers.
 //
 // Peers that an event names are marked, and marked ones are read anew when it is time to publish:
 // at most once in PUBLISH_INTERVAL_NS, so that a storm of changes costs one version each time. A
