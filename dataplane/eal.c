@@ -158,8 +158,11 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 		err = make_arguments(&start, config);
 	if (err == 0)
 		err = start_on_helper(&start);
-	if (err != 0)
+	if (err != 0) {
+		// Made before what failed; empty if EAL did not come so far.
+		eal_directory_remove(rte_eal_get_runtime_dir());
 		return err;
+	}
 	snprintf(
 		start.facts.runtime_dir, sizeof(start.facts.runtime_dir), "%s",
 		rte_eal_get_runtime_dir()

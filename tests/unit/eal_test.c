@@ -149,6 +149,7 @@ static void says_why(void) {
 	config.memory_mib = 100000000; // more than there is
 	CHECK(eal_start(&config, &facts) < 0);
 	CHECK(!eal_runs());
+	CHECK(!exists(rte_eal_get_runtime_dir()));
 	CHECK(atomic_load(&lines) > 0);
 	CHECK(atomic_load(&bad_lines) == 0);
 	eal_stop();
