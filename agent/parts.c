@@ -194,7 +194,8 @@ static const struct part parts[] = {
 	{"loop", loop_start, loop_end},		  {"signals", signals_start, signals_stop},
 	{"state", state_start_part, state_stop},  {"key", keys_start, keys_stop},
 	{"overlay", overlay_start, overlay_stop}, {"clients", clients_start, clients_stop},
-	{"join", joining_start, joining_stop},	  {"service", service_start, service_stop},
+	{"refusal", refusal_start, refusal_stop}, {"join", joining_start, joining_stop},
+	{"service", service_start, service_stop},
 };
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
