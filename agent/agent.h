@@ -14,11 +14,13 @@
 
 struct client_server;
 struct config;
+struct http;
 struct join_list;
 struct overlay;
 struct peer_table;
 struct publish;
 struct seal_keys;
+struct snapshots;
 struct state;
 
 struct agent {
@@ -38,13 +40,12 @@ struct agent {
 	struct publish *publish;
 	struct loop_timer publish_timer;
 	struct client_server *clients;
+	struct snapshots *snapshots; // NULL: HTTP is off
+	struct loop_timer snapshot_timer;
+	struct http *http;
 	struct join_list *join;
 	struct loop_timer join_again;
 	bool joining; // overlay_join() was called
-
-	struct overlay_listener refusals;
-	struct loop_job give_up;
-	enum agent_exit refusal;
 
 	bool leaving;
 	enum agent_exit exit;
@@ -68,10 +69,6 @@ int signals_start(struct agent *agent);
 void signals_stop(struct agent *agent);
 void agent_leave(struct agent *agent, enum agent_exit status);
 
-// refusal.c: leaves when the cluster does not want this node.
-int refusal_start(struct agent *agent);
-void refusal_stop(struct agent *agent);
-
 // joining.c: keeps the addresses to join through up to date.
 int joining_start(struct agent *agent);
 void joining_stop(struct agent *agent);
@@ -83,6 +80,10 @@ void rcu_stop(struct agent *agent);
 int readers_start(struct agent *agent);
 void readers_stop(struct agent *agent);
 
+// http.c
+int http_part_start(struct agent *agent);
+void http_part_stop(struct agent *agent);
+
 // reload.c: what SIGHUP does.
 void agent_reload(struct agent *agent);
 
@@ -90,5 +91,3 @@ void agent_reload(struct agent *agent);
 int service_start(struct agent *agent);
 void service_stop(struct agent *agent);
 void service_notify(const char *text);
-// A reload begins; READY=1 ends it.
-void service_notify_reloading(void);

@@ -2,6 +2,7 @@
 #include "config_schema.h"
 
 #include <control/join_list.h>
+#include <lib/cidr.h>
 #include <lib/must.h>
 #include <lib/netif/tocsin.h>
 #include <lib/sockaddr.h>
@@ -55,6 +56,12 @@ static int check_interface(const char *text, size_t length, struct parse_error *
 	return parse_fail(
 		error, -EINVAL, text, length, "is no list of interfaces: %s", reason.text
 	);
+}
+
+static int check_network(const char *text, size_t length, struct parse_error *error) {
+	struct cidr cidr;
+
+	return cidr_parse(text, length, error, &cidr);
 }
 
 static int check_path(const char *text, size_t length, struct parse_error *error) {
@@ -142,7 +149,7 @@ static const struct config_key keys[] = {
 	{"http", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28031",
 	 "Where /metrics, /health and /status.json are served. Empty: nowhere."},
-	{"http", "allow", CONFIG_LIST, false, 0, 64, NULL, NULL,
+	{"http", "allow", CONFIG_LIST, false, 0, 64, NULL, check_network,
 	 "networks such as 10.0.0.0/8 between commas", "",
 	 "From where, beside this machine, HTTP may be asked. Empty: from everywhere that reaches "
 	 "the address."},

@@ -191,10 +191,16 @@ static void clients_stop(struct agent *agent) {
 }
 
 static const struct part parts[] = {
-	{"loop", loop_start, loop_end},		  {"signals", signals_start, signals_stop},
-	{"state", state_start_part, state_stop},  {"key", keys_start, keys_stop},
-	{"overlay", overlay_start, overlay_stop}, {"clients", clients_start, clients_stop},
-	{"refusal", refusal_start, refusal_stop}, {"join", joining_start, joining_stop},
+	{"loop", loop_start, loop_end},
+	{"signals", signals_start, signals_stop},
+	{"rcu", rcu_start, rcu_stop},
+	{"state", state_start_part, state_stop},
+	{"key", keys_start, keys_stop},
+	{"overlay", overlay_start, overlay_stop},
+	{"readers", readers_start, readers_stop},
+	{"clients", clients_start, clients_stop},
+	{"http", http_part_start, http_part_stop},
+	{"join", joining_start, joining_stop},
 	{"service", service_start, service_stop},
 };
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))

@@ -19,7 +19,7 @@
 #define PROVING_MAX 1024 // strangers on their way to prove the key
 #define PROVING_PER_SOURCE 64
 #define ACCEPTS_PER_SOURCE_PER_S 256
-#define SEEDS_ALONE_LOG_NS (60 * RAS_NS_PER_SEC)
+#define WALL_CLOCK_NS (10 * RAS_NS_PER_SEC) // a clock that is set is seen by then
 
 static void *memory_get(void *ctx, size_t size) {
 	(void)ctx;
@@ -210,6 +210,16 @@ static const struct transport_ops socket_ops = {
 
 // Life.
 
+// The core compares wall clocks with its peers'; it has none itself.
+static void tell_wall_clock(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay *overlay = container_of(timer, struct overlay, wall);
+	uint64_t clock_ns = overlay_clock_ns(overlay);
+
+	ras_wall_clock(overlay->ras, clock_ns, (uint64_t)overlay_realtime_ns(overlay, clock_ns));
+	if (loop_timer_set(overlay->loop, timer, now_ns + WALL_CLOCK_NS) != 0)
+		log_event(LOG_LEVEL_WARN, "wall_clock_untold", log_errno("error", ENOMEM));
+}
+
 static void tick(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, wake);
 
@@ -226,8 +236,9 @@ open_transport(struct overlay *overlay, const struct overlay_config *config, cha
 		.listen = config->listen,
 		.source = config->listen,
 		.interface = config->interface,
-		.connect_ns = profile->connect_ns,
-		.proof_ns = profile->connect_ns,
+		// Together less than the core waits for both, so that it is told which took too long.
+		.connect_ns = profile->connect_ns * 9 / 20,
+		.proof_ns = profile->connect_ns * 9 / 20,
 		.stuck_ns = profile->stuck_ns,
 		.close_ns = profile->close_ns,
 		.conns_max = config->conns_max,
@@ -292,6 +303,7 @@ int overlay_create(
 	overlay->close_ns = config->profile->close_ns;
 	overlay->memory = (struct ras_memory){.allocate = memory_get, .release = memory_put};
 	overlay->wake.expired = tick;
+	overlay->wall.expired = tell_wall_clock;
 	overlay->keep_start.run = keep_start;
 	overlay_ask_init(overlay);
 	overlay_call_init(overlay);
@@ -315,6 +327,7 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 		overlay_call_fini(overlay);
 	}
 	loop_timer_cancel(overlay->loop, &overlay->wake);
+	loop_timer_cancel(overlay->loop, &overlay->wall);
 	loop_timer_cancel(overlay->loop, &overlay->leave_end);
 	loop_undefer(overlay->loop, &overlay->keep_start);
 	ras_destroy(overlay->ras);
@@ -334,6 +347,7 @@ void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32
 		return;
 	overlay->started = true;
 	ras_start(overlay->ras, overlay_clock_ns(overlay));
+	tell_wall_clock(&overlay->wall, loop_now_ns(overlay->loop));
 }
 
 static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {

@@ -4,25 +4,30 @@
 //
 // A reader is registered and online (<lib/rcu_thread.h>) while it reads, and takes the peers
 // from <dataplane/peer_table.h> in the same breath; both are valid until its next quiescent state.
+// The age of a snapshot tells whether the control thread still turns.
 #pragma once
 
-#include <control/loop.h>
-#include <control/transport.h>
+#include <control/counters.h>
 #include <ras/ras.h>
 
 #include <stdint.h>
 
+struct overlay;
+
 // Retired ones that readers may hold up before publishing is refused.
 #define SNAPSHOTS_WAITING_MAX 64
+#define SNAPSHOT_MISSING_MAX 64
 
 struct snapshot {
-	uint64_t at_ns;
+	uint64_t at_ns;	   // 0: nothing was published yet
 	uint64_t log_lost; // lines that could not be written
+	char node[RAS_NAME_MAX + 1];
 	struct ras_view view;
-	struct ras_counters ras;
-	struct loop_counters loop;
-	struct transport_counters transport;
 	uint64_t ras_bytes; // memory of the core
+	uint32_t links, links_ready;
+	uint32_t expected, missing;				    // of the roster
+	char missing_names[SNAPSHOT_MISSING_MAX][RAS_NAME_MAX + 1]; // the first of them
+	uint64_t values[COUNTERS_MAX];
 };
 
 struct snapshots;
@@ -31,6 +36,14 @@ struct snapshots;
 int snapshots_create(struct snapshots **ret_snapshots);
 // The control thread, offline, when no reader is left. NULL is fine.
 struct snapshots *snapshots_destroy(struct snapshots *snapshots);
+
+// The control thread: the numbers of this moment.
+void snapshot_take(
+	const struct overlay *overlay,
+	const struct counter_sources *sources,
+	uint64_t now_ns,
+	struct snapshot *ret_snapshot
+);
 
 // The control thread, registered and online; takes a copy. -EAGAIN (a reader holds up what was
 // before), -ENOMEM; then readers go on with the one that they have.

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "page.h"
+
+#include <control/http.h>
+#include <control/snapshot.h>
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/must.h>
+#include <lib/rcu_thread.h>
+#include <lib/scoped.h>
+
+#include <microhttpd.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CONNECTION_TIMEOUT_S 10
+#define CONNECTION_BYTES 32768
+#define BACKLOG 64
+#define IDLE_MS 1000
+
+struct http {
+	struct http_config config;
+	struct cidr *allow;
+	struct sock_addr address;
+	struct MHD_Daemon *daemon;
+	int stop; // eventfd
+	pthread_t thread;
+	bool runs;
+};
+
+// Answers.
+
+enum page {
+	PAGE_METRICS,
+	PAGE_HEALTH,
+	PAGE_STATUS,
+	PAGE_COUNT,
+};
+
+static const char *const paths[PAGE_COUNT] = {"/metrics", "/health", "/status.json"};
+
+static const char text_type[] = "text/plain; version=0.0.4; charset=utf-8";
+static const char open_type[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+static const char json_type[] = "application/json";
+
+static enum MHD_Result send_text(
+	struct MHD_Connection *connection,
+	unsigned status,
+	const char *type,
+	char *text,
+	size_t size
+) {
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
+	enum MHD_Result result;
+
+	if (response == NULL) {
+		free(text);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result
+send_sentence(struct MHD_Connection *connection, unsigned status, const char *sentence) {
+	char *text = strdup(sentence);
+
+	if (text == NULL)
+		return MHD_NO;
+	return send_text(connection, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static bool wants_open_metrics(struct MHD_Connection *connection) {
+	const char *accept =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+
+	return accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
+}
+
+// Online as an RCU reader from here to the end of writing: what was found stays that long.
+static int
+write_page(struct http *http, enum page page, bool open_metrics, FILE *out, unsigned *ret_status) {
+	uint64_t now_ns = clock_now_ns(http->config.clock);
+	struct page_facts facts = {
+		.peers = http->config.peers,
+		.version = http->config.version,
+		.now_ns = now_ns,
+	};
+	const char *reason;
+	int err = 0;
+
+	rcu_thread_online(now_ns);
+	facts.snapshot = snapshots_current(http->config.snapshots);
+	// It may have been taken after our look at the clock.
+	if (facts.snapshot->at_ns > facts.now_ns)
+		facts.now_ns = facts.snapshot->at_ns;
+	*ret_status = MHD_HTTP_OK;
+	if (page == PAGE_METRICS)
+		page_metrics(&facts, open_metrics, out);
+	else if (page == PAGE_STATUS)
+		err = page_status(&facts, out);
+	else
+		err = page_health(&facts, out);
+	if (page == PAGE_HEALTH && page_grade(&facts, &reason) == PAGE_CRITICAL)
+		*ret_status = MHD_HTTP_SERVICE_UNAVAILABLE;
+	rcu_thread_offline();
+	return err;
+}
+
+static enum MHD_Result
+answer(struct http *http, struct MHD_Connection *connection, enum page page) {
+	bool open_metrics = page == PAGE_METRICS && wants_open_metrics(connection);
+	const char *type = page != PAGE_METRICS ? json_type : open_metrics ? open_type : text_type;
+	unsigned status;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (out == NULL)
+		return MHD_NO;
+	err = write_page(http, page, open_metrics, out, &status);
+	if (fclose(out) != 0 || err != 0) {
+		free(text);
+		return MHD_NO;
+	}
+	return send_text(connection, status, type, text, size);
+}
+
+static enum MHD_Result
+handle(void *ctx,
+       struct MHD_Connection *connection,
+       const char *url,
+       const char *method,
+       const char *version,
+       const char *upload,
+       size_t *upload_size,
+       void **connection_ctx) {
+	struct http *http = ctx;
+
+	(void)version;
+	(void)upload;
+	(void)connection_ctx;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+		*upload_size = 0;
+		return send_sentence(
+			connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD are served.\n"
+		);
+	}
+	for (int page = 0; page < PAGE_COUNT; page++) {
+		if (strcmp(url, paths[page]) == 0)
+			return answer(http, connection, (enum page)page);
+	}
+	return send_sentence(
+		connection, MHD_HTTP_NOT_FOUND, "There are /metrics, /health and /status.json.\n"
+	);
+}
+
+static enum MHD_Result may_connect(void *ctx, const struct sockaddr *from, socklen_t length) {
+	const struct http *http = ctx;
+	struct sock_addr addr;
+
+	if (http->config.allow_count == 0)
+		return MHD_YES;
+	if (sock_addr_from_sockaddr(from, length, &addr) != 0)
+		return MHD_NO;
+	if (sock_addr_is_loopback(&addr))
+		return MHD_YES;
+	for (size_t n = 0; n < http->config.allow_count; n++) {
+		if (cidr_contains(&http->allow[n], &addr))
+			return MHD_YES;
+	}
+	return MHD_NO;
+}
+
+// The thread. Of its own making, not the library's: it has to register with RCU, and to
+// unregister at its end.
+
+static int poll_timeout(struct http *http) {
+	MHD_UNSIGNED_LONG_LONG timeout_ms;
+
+	if (MHD_get_timeout(http->daemon, &timeout_ms) != MHD_YES || timeout_ms > IDLE_MS)
+		return IDLE_MS;
+	return (int)timeout_ms;
+}
+
+static void *http_main(void *argument) {
+	struct http *http = argument;
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	struct pollfd fds[] = {
+		{.fd = info->epoll_fd, .events = POLLIN},
+		{.fd = http->stop, .events = POLLIN},
+	};
+	int err = rcu_thread_register("http", clock_now_ns(http->config.clock));
+
+	if (err != 0) {
+		log_event(LOG_LEVEL_ERROR, "http_failed", log_errno("error", err));
+		return NULL;
+	}
+	rcu_thread_offline();
+	while ((fds[1].revents & POLLIN) == 0) {
+		if (poll(fds, 2, poll_timeout(http)) < 0)
+			must(errno == EINTR);
+		MHD_run(http->daemon);
+	}
+	rcu_thread_unregister();
+	return NULL;
+}
+
+static int thread_start(struct http *http) {
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all); // signals are the loop's
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&http->thread, NULL, http_main, http);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0)
+		return -err;
+	pthread_setname_np(http->thread, "tocsin-http");
+	http->runs = true;
+	return 0;
+}
+
+// Starting.
+
+static int listen_socket(const struct sock_addr *address, int *ret_fd) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	const int on = 1;
+	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0)
+		return neg_errno();
+	if (storage.ss_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)
+		return neg_errno();
+	if (bind(fd, (const struct sockaddr *)&storage, length) != 0 || listen(fd, BACKLOG) != 0)
+		return neg_errno();
+	*ret_fd = scoped_take_fd(&fd);
+	return 0;
+}
+
+static int bound_address(int fd, struct sock_addr *ret_addr) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+
+	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0)
+		return neg_errno();
+	return sock_addr_from_sockaddr((const struct sockaddr *)&storage, length, ret_addr);
+}
+
+// The daemon owns the socket once it has started.
+static int daemon_start(struct http *http) {
+	int fd;
+	int err = listen_socket(&http->config.listen, &fd);
+
+	if (err != 0)
+		return err;
+	err = bound_address(fd, &http->address);
+	if (err == 0)
+		http->daemon = MHD_start_daemon(
+			MHD_USE_EPOLL, 0, may_connect, http, handle, http, MHD_OPTION_LISTEN_SOCKET,
+			fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_TIMEOUT_S,
+			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END
+		);
+	if (err == 0 && http->daemon == NULL)
+		err = -EIO;
+	if (err != 0)
+		close(fd);
+	return err;
+}
+
+static int copy_allow(struct http *http) {
+	size_t count = http->config.allow_count;
+
+	if (count == 0)
+		return 0;
+	http->allow = calloc(count, sizeof(*http->allow));
+	if (http->allow == NULL)
+		return -ENOMEM;
+	memcpy(http->allow, http->config.allow, count * sizeof(*http->allow));
+	return 0;
+}
+
+int http_start(
+	const struct http_config *config,
+	char ret_detail[static HTTP_DETAIL_BYTES],
+	struct http **ret_http
+) {
+	struct http *http = calloc(1, sizeof(*http));
+	char text[SOCK_ADDR_TEXT_BYTES];
+	int err;
+
+	if (http == NULL)
+		return -ENOMEM;
+	http->config = *config;
+	http->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = http->stop < 0 ? neg_errno() : copy_allow(http);
+	if (err == 0)
+		err = daemon_start(http);
+	if (err == 0)
+		err = thread_start(http);
+	if (err != 0) {
+		sock_addr_format(&config->listen, text);
+		snprintf(
+			ret_detail, HTTP_DETAIL_BYTES, "cannot serve HTTP on %s: %s", text,
+			strerrordesc_np(-err)
+		);
+		http_stop(http);
+		return err;
+	}
+	*ret_http = http;
+	return 0;
+}
+
+struct http *http_stop(struct http *http) {
+	uint64_t one = 1;
+
+	if (http == NULL)
+		return NULL;
+	if (http->runs) {
+		must(write(http->stop, &one, sizeof(one)) == sizeof(one));
+		pthread_join(http->thread, NULL);
+	}
+	if (http->daemon != NULL)
+		MHD_stop_daemon(http->daemon);
+	if (http->stop >= 0)
+		close(http->stop);
+	free(http->allow);
+	free(http);
+	return NULL;
+}
+
+struct sock_addr http_address(const struct http *http) {
+	return http->address;
+}

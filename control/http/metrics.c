@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names are tocsin_GROUP_NAME, counters end in _total, times are in seconds. In OpenMetrics a family
+// of counters is called without _total, and the whole ends in a mark.
+#include "page.h"
+
+#include <control/snapshot.h>
+#include <dataplane/peer_table.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NAMED_PEERS_MAX 1000 // series of peers that are not alive: a scrape stays small
+
+static void
+family(FILE *out, bool open_metrics, const char *name, const char *type, const char *help) {
+	const char *total = !open_metrics && strcmp(type, "counter") == 0 ? "_total" : "";
+
+	fprintf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, total, help, name, total, type);
+}
+
+static void gauge(FILE *out, const char *name, const char *help, uint64_t value) {
+	family(out, true, name, "gauge", help);
+	fprintf(out, "%s %" PRIu64 "\n", name, value);
+}
+
+// "tocsin_loop_busy_seconds" for loop.busy_ns.
+static void counter_name(const struct counter *counter, char *name, size_t size) {
+	int length = (int)strlen(counter->name);
+
+	if (counter->kind == COUNTER_TIME)
+		snprintf(
+			name, size, "tocsin_%s_%.*s_seconds", counter->group, length - 3,
+			counter->name
+		);
+	else
+		snprintf(name, size, "tocsin_%s_%s", counter->group, counter->name);
+}
+
+static void sample(FILE *out, const char *name, const struct counter *counter, uint64_t value) {
+	fprintf(out, "%s%s", name, counter->kind == COUNTER_GAUGE ? "" : "_total");
+	if (counter->labels[0] != '\0')
+		fprintf(out, "{%s}", counter->labels);
+	if (counter->kind == COUNTER_TIME)
+		fprintf(out, " %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000,
+			value % 1000000000);
+	else
+		fprintf(out, " %" PRIu64 "\n", value);
+}
+
+static void counters(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+	char before[128] = "";
+	char name[128];
+
+	for (uint32_t n = 0; n < counters_count(); n++) {
+		struct counter counter;
+
+		counter_at(n, &counter);
+		counter_name(&counter, name, sizeof(name));
+		if (strcmp(name, before) != 0)
+			family(out, open_metrics, name,
+			       counter.kind == COUNTER_GAUGE ? "gauge" : "counter", counter.help);
+		memcpy(before, name, sizeof(before));
+		sample(out, name, &counter, snapshot->values[n]);
+	}
+}
+
+static void states(const struct ras_view *view, FILE *out) {
+	const struct {
+		const char *name;
+		uint32_t count;
+	} rows[] = {
+		{"alive", view->alive - view->suspect - view->unreachable},
+		{"suspect", view->suspect},
+		{"unreachable", view->unreachable},
+		{"dead", view->dead},
+		{"left", view->left},
+	};
+
+	family(out, true, "tocsin_peers", "gauge", "nodes of the cluster by state");
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
+		fprintf(out, "tocsin_peers{state=\"%s\"} %u\n", rows[n].name, rows[n].count);
+}
+
+// Names are of letters, digits, '-', '_' and '.' here; those of other agents may not be.
+static void label_value(FILE *out, const char *text, size_t size) {
+	for (size_t n = 0; n < size; n++) {
+		if (text[n] == '"' || text[n] == '\\')
+			fputc('\\', out);
+		if (text[n] == '\n')
+			fputs("\\n", out);
+		else
+			fputc(text[n], out);
+	}
+}
+
+static const char *state_name(uint8_t state) {
+	return ras_state_name((enum ras_state)state);
+}
+
+static void lost_peers(const struct peer_table *peers, FILE *out) {
+	const struct peer_snapshot *snapshot = peer_table_snapshot(peers);
+	const struct peer_view *view = peer_snapshot_view(snapshot);
+	uint32_t named = 0;
+
+	family(out, true, "tocsin_peer_not_alive", "gauge",
+	       "nodes that are not alive, at most 1000 of them; 2 if in maintenance");
+	for (uint32_t slot = 0; slot < view->slots_max && named < NAMED_PEERS_MAX; slot++) {
+		const struct peer_row *row = peer_snapshot_row(snapshot, slot);
+
+		if (row == NULL || row->state == PEER_ALIVE)
+			continue;
+		fputs("tocsin_peer_not_alive{node=\"", out);
+		label_value(out, row->name, row->name_length);
+		fprintf(out, "\",state=\"%s\"} %d\n", state_name(row->state), row->maint ? 2 : 1);
+		named++;
+	}
+}
+
+void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) {
+	const struct snapshot *snapshot = facts->snapshot;
+
+	family(out, true, "tocsin_build_info", "gauge", "the version of this agent");
+	fprintf(out, "tocsin_build_info{version=\"%s\"} 1\n", facts->version);
+	if (snapshot->at_ns != 0) {
+		gauge(out, "tocsin_joined", "whether this node is a member of its cluster",
+		      snapshot->view.joined);
+		gauge(out, "tocsin_brake", "whether deaths by silence are held",
+		      snapshot->view.brake);
+		gauge(out, "tocsin_view_number", "the number of this node's view, which grows",
+		      snapshot->view.number);
+		gauge(out, "tocsin_memory_bytes", "memory of the protocol core",
+		      snapshot->ras_bytes);
+		gauge(out, "tocsin_links", "links of this node", snapshot->links);
+		gauge(out, "tocsin_links_ready", "links of this node that are up",
+		      snapshot->links_ready);
+		gauge(out, "tocsin_expected", "nodes that the roster names", snapshot->expected);
+		gauge(out, "tocsin_missing", "nodes of the roster that never came",
+		      snapshot->missing);
+		family(out, true, "tocsin_snapshot_age_seconds", "gauge",
+		       "how old these numbers are; more than 5 says that the agent hangs");
+		fprintf(out, "tocsin_snapshot_age_seconds %.3f\n",
+			(double)(facts->now_ns - snapshot->at_ns) / 1e9);
+		family(out, open_metrics, "tocsin_log_lost_lines", "counter",
+		       "lines of the log that could not be written");
+		fprintf(out, "tocsin_log_lost_lines_total %" PRIu64 "\n", snapshot->log_lost);
+		states(&snapshot->view, out);
+		lost_peers(facts->peers, out);
+		counters(snapshot, open_metrics, out);
+	}
+	if (open_metrics)
+		fputs("# EOF\n", out);
+}

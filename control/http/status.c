@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "page.h"
+
+#include <control/http.h>
+#include <control/snapshot.h>
+#include <dataplane/peer_table.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <inttypes.h>
+
+const char *page_grade_name(enum page_grade grade) {
+	static const char *const names[] = {"ok", "warning", "critical"};
+
+	return names[grade];
+}
+
+enum page_grade page_grade(const struct page_facts *facts, const char **ret_reason) {
+	const struct snapshot *snapshot = facts->snapshot;
+	const struct {
+		bool is_so;
+		enum page_grade grade;
+		const char *reason;
+	} rules[] = {
+		{snapshot->at_ns == 0, PAGE_CRITICAL, "Starting"},
+		{facts->now_ns - snapshot->at_ns > HTTP_STALE_NS, PAGE_CRITICAL,
+		 "ControlLoopStuck"},
+		{!snapshot->view.joined, PAGE_CRITICAL, "NotJoined"},
+		{snapshot->view.brake, PAGE_WARNING, "MassSilence"},
+		{snapshot->view.dead > 0, PAGE_WARNING, "PeersDead"},
+		{snapshot->view.unreachable > 0, PAGE_WARNING, "PeersUnreachable"},
+		{snapshot->missing > 0, PAGE_WARNING, "PeersMissing"},
+	};
+
+	for (size_t n = 0; n < sizeof(rules) / sizeof(rules[0]); n++) {
+		if (!rules[n].is_so)
+			continue;
+		*ret_reason = rules[n].reason;
+		return rules[n].grade;
+	}
+	*ret_reason = "None";
+	return PAGE_OK;
+}
+
+static json_t *view_object(const struct page_facts *facts) {
+	const struct snapshot *snapshot = facts->snapshot;
+	const struct ras_view *view = &snapshot->view;
+	char digest[19];
+
+	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
+	return json_pack(
+		"{s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "view", (json_int_t)view->number,
+		"digest", digest, "joined", view->joined, "brake", view->brake, "alive",
+		(int)(view->alive - view->suspect - view->unreachable), "suspect",
+		(int)view->suspect, "unreachable", (int)view->unreachable, "dead", (int)view->dead,
+		"left", (int)view->left, "expected", (int)snapshot->expected, "missing",
+		(int)snapshot->missing
+	);
+}
+
+static json_t *head(const struct page_facts *facts) {
+	const char *reason;
+	enum page_grade grade = page_grade(facts, &reason);
+	json_t *object = json_pack(
+		"{s:s,s:s,s:s}", "grade", page_grade_name(grade), "reason", reason, "version",
+		facts->version
+	);
+
+	if (object == NULL || facts->snapshot->at_ns == 0)
+		return object;
+	json_object_set_new(object, "node", json_string(facts->snapshot->node));
+	json_object_set_new(
+		object, "age_ms",
+		json_integer((json_int_t)((facts->now_ns - facts->snapshot->at_ns) / 1000000))
+	);
+	json_object_set_new(object, "overlay", view_object(facts));
+	return object;
+}
+
+static int dump(json_t *object, FILE *out) {
+	int err = object == NULL || json_dumpf(object, out, JSON_INDENT(2)) != 0 ? -ENOMEM : 0;
+
+	json_decref(object);
+	fputc('\n', out);
+	return err;
+}
+
+int page_health(const struct page_facts *facts, FILE *out) {
+	return dump(head(facts), out);
+}
+
+static json_t *row_object(const struct peer_row *row) {
+	char address[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(&row->address, address);
+	// A name that is no UTF-8 cannot stand in JSON; then json_pack() fails, and it is left out.
+	return json_pack(
+		"{s:s,s:s,s:s,s:s,s:b,s:b,s:s,s:I}", "node", row->name, "host", row->host, "state",
+		ras_state_name((enum ras_state)row->state), "cause",
+		ras_cause_name((enum ras_cause)row->cause), "sole", row->sole, "maint", row->maint,
+		"address", address, "start", (json_int_t)ras_incarnation_start(row->incarnation)
+	);
+}
+
+static json_t *peers_array(const struct peer_table *peers) {
+	const struct peer_snapshot *snapshot = peer_table_snapshot(peers);
+	json_t *array = json_array();
+
+	for (uint32_t slot = 0; slot < peer_snapshot_view(snapshot)->slots_max; slot++) {
+		const struct peer_row *row = peer_snapshot_row(snapshot, slot);
+		json_t *object = row != NULL ? row_object(row) : NULL;
+
+		if (object != NULL)
+			json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static json_t *missing_array(const struct snapshot *snapshot) {
+	json_t *array = json_array();
+
+	for (uint32_t n = 0; n < snapshot->missing && n < SNAPSHOT_MISSING_MAX; n++)
+		json_array_append_new(array, json_string(snapshot->missing_names[n]));
+	return array;
+}
+
+int page_status(const struct page_facts *facts, FILE *out) {
+	json_t *object = head(facts);
+
+	if (object != NULL && facts->snapshot->at_ns != 0) {
+		json_object_set_new(object, "peers", peers_array(facts->peers));
+		json_object_set_new(object, "missing_nodes", missing_array(facts->snapshot));
+	}
+	return dump(object, out);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <control/overlay.h>
+#include <control/snapshot.h>
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static void copy_links(const struct ras *ras, struct snapshot *snapshot) {
+	struct ras_link_info link;
+
+	while (ras_link_at(ras, snapshot->links, &link) == 0) {
+		snapshot->links++;
+		snapshot->links_ready += link.ready;
+	}
+}
+
+static void copy_missing(const struct overlay *overlay, struct snapshot *snapshot) {
+	uint32_t cursor = 0;
+	const char *name;
+
+	snapshot->expected = overlay_expected(overlay);
+	while ((name = overlay_missing_next(overlay, &cursor)) != NULL) {
+		if (snapshot->missing < SNAPSHOT_MISSING_MAX)
+			snprintf(
+				snapshot->missing_names[snapshot->missing], RAS_NAME_MAX + 1,
+				"%.*s", RAS_NAME_MAX, name
+			);
+		snapshot->missing++;
+	}
+}
+
+void snapshot_take(
+	const struct overlay *overlay,
+	const struct counter_sources *sources,
+	uint64_t now_ns,
+	struct snapshot *ret_snapshot
+) {
+	const struct ras *ras = overlay_ras(overlay);
+	struct ras_peer self;
+
+	*ret_snapshot = (struct snapshot){.at_ns = now_ns, .log_lost = log_lost_count()};
+	must(ras_peer_find(ras, ras_self_id(ras), &self) == 0);
+	memcpy(ret_snapshot->node, self.record->name, self.record->name_length);
+	ras_view(ras, &ret_snapshot->view);
+	ret_snapshot->ras_bytes = ras_memory_used(ras);
+	copy_links(ras, ret_snapshot);
+	copy_missing(overlay, ret_snapshot);
+	counters_read(sources, ret_snapshot->values);
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""HTTP of real agents: what monitoring systems and people with a browser get.
+
+    http_test.py BUILD-ROOT
+"""
+
+import http.client
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+
+import cluster as clusters
+import tap
+
+PORT = 28031
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
+
+
+def get(agent, path, method="GET", headers=None, body=None):
+    """(status, headers, text) of one request."""
+    connection = http.client.HTTPConnection(agent.address, PORT, timeout=30)
+    try:
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read().decode()
+    finally:
+        connection.close()
+
+
+def value(text, name):
+    return next((float(line.split()[-1]) for line in text.splitlines()
+                 if line.startswith(name + " ")), None)
+
+
+def numbers_follow_the_cluster(cluster):
+    agent = cluster.agents[0]
+    names = len(cluster.agents)
+
+    def alive():
+        return value(get(agent, "/metrics")[2], 'tocsin_peers{state="alive"}') == names
+
+    clusters.wait_until("all counted alive", alive)
+    text = get(agent, "/metrics")[2]
+    assert value(text, "tocsin_joined") == 1
+    assert value(text, "tocsin_missing") == 1, "the roster names one more"
+    assert value(text, "tocsin_overlay_frames_sent_total") > 0
+
+
+def promtool_finds_nothing(cluster):
+    if shutil.which("promtool") is None:
+        raise tap.Skip("promtool is not installed (Debian package prometheus)")
+    text = get(cluster.agents[0], "/metrics")[2]
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def open_metrics_is_served_to_who_asks(cluster):
+    status, headers, text = get(cluster.agents[0], "/metrics", headers={"Accept": OPEN_METRICS})
+    assert status == 200 and headers["Content-Type"].startswith("application/openmetrics-text")
+    assert text.endswith("# EOF\n")
+    families = set()
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name not in families, f"{name} is opened twice"
+            assert not name.endswith("_total"), name
+            families.add(name)
+        elif not line.startswith("#"):
+            name = line.split("{")[0].split()[0]
+            assert name in families or name.removesuffix("_total") in families, line
+
+
+def documents_parse(cluster):
+    for path in ("/health", "/status.json"):
+        status, headers, text = get(cluster.agents[0], path)
+        assert status == 200 and headers["Content-Type"] == "application/json"
+        assert json.loads(text)["node"] == "n1"
+    peers = json.loads(get(cluster.agents[0], "/status.json")[2])["peers"]
+    assert {peer["node"] for peer in peers} == {agent.name for agent in cluster.agents}
+
+
+def only_reading_is_served(cluster):
+    agent = cluster.agents[0]
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        status, headers, _ = get(agent, "/health", method, body="x" * 100000)
+        assert status == 405 and headers["Allow"] == "GET, HEAD", (method, status)
+    status, _, text = get(agent, "/metrics", "HEAD")
+    assert status == 200 and text == ""
+
+
+def an_unknown_path_names_the_known_ones(cluster):
+    for path in ("/", "/metrics/", "/../etc/passwd", "/%00", "/metric"):
+        status, _, text = get(cluster.agents[0], path)
+        assert status == 404 and "/status.json" in text, (path, status, text)
+
+
+def garbage_and_silence_harm_nobody(cluster):
+    agent = cluster.agents[0]
+    held = []
+    for bytes_ in (b"", b"\0" * 4096, b"GET ", b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 1000,
+                   b"GET /metrics HTTP/1.1\r\n" + b"X: y\r\n" * 20000):
+        peer = socket.create_connection((agent.address, PORT), timeout=30)
+        try:
+            peer.sendall(bytes_)
+        except OSError:
+            pass  # closed in the middle: its right
+        held.append(peer)
+    status, _, _ = get(agent, "/health")
+    assert status == 200
+    for peer in held:
+        peer.close()
+
+
+def many_readers_suspect_nobody(cluster):
+    agent = cluster.agents[0]
+    stop = threading.Event()
+
+    def read():
+        while not stop.is_set():
+            try:
+                get(agent, "/status.json")
+            except (OSError, http.client.HTTPException):
+                pass  # as many as may are connected
+
+    before = agent.ask("COUNTERS")["overlay"]["suspicions"]
+    threads = [threading.Thread(target=read) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for _ in range(40):
+        agent.ask("PEERS")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    after = [other.ask("COUNTERS")["overlay"]["suspicions"] for other in cluster.agents]
+    assert after[0] == before and sum(after) == 0, after
+
+
+def a_dead_peer_is_a_warning_with_its_name(cluster):
+    agent, victim = cluster.agents[0], cluster.agents[-1]
+    victim.kill()
+
+    def told():
+        return 'node="n3",state="dead"' in get(agent, "/metrics")[2]
+
+    clusters.wait_until("the dead one is named", told)
+
+    def judged():
+        health = json.loads(get(agent, "/health")[2])
+        return (health["grade"], health["reason"]) == ("warning", "PeersDead")
+
+    clusters.wait_until("its death is a warning", judged)
+
+
+def a_busy_port_is_an_error_that_names_it(cluster):
+    agent = cluster.agents[0]
+    done = subprocess.run(
+        [str(cluster.tocsind), "--config", "/dev/null", "--set", "node.state_directory=",
+         "--set", f"overlay.listen={agent.address}:0", "--set", "client.listen=",
+         "--set", f"client.socket={cluster.directory}/other.sock",
+         "--set", f"http.listen={agent.address}"], capture_output=True, text=True, timeout=60,
+        check=False)
+    assert done.returncode == 1, done.stderr
+    assert f"{agent.address}:{PORT}" in done.stderr and "in use" in done.stderr, done.stderr
+
+
+def main(build):
+    with clusters.Cluster(build, 3, settings={"overlay.expect": "n[1-4]"}) as cluster:
+        cluster.start().wait_ring()
+        cases = [
+            ("the numbers follow the cluster", numbers_follow_the_cluster),
+            ("promtool finds nothing to complain about", promtool_finds_nothing),
+            ("OpenMetrics is served to who asks for it", open_metrics_is_served_to_who_asks),
+            ("health and status are JSON that parses", documents_parse),
+            ("only reading is served", only_reading_is_served),
+            ("an unknown path names the known ones", an_unknown_path_names_the_known_ones),
+            ("garbage and silence harm nobody", garbage_and_silence_harm_nobody),
+            ("many readers make nobody suspect", many_readers_suspect_nobody),
+            ("a busy port is an error that names it", a_busy_port_is_an_error_that_names_it),
+            ("a dead peer is a warning with its name", a_dead_peer_is_a_warning_with_its_name),
+        ]
+        tests = [(name, lambda case=case: case(cluster)) for name, case in cases]
+        tap.run(tests)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
