@@ -7,9 +7,19 @@
 #include "listing.h"
 #include "names.h"
 #include "roll.h"
+#include "server.h"
 #include "show.h"
 
+#include <lib/hostlist.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define MISSING_COLUMNS 64 // of their names in the text; all of them are in JSON
 
 struct health {
 	struct listing listing;
@@ -17,13 +27,26 @@ struct health {
 	enum finding_grade grade;
 	struct ras_view view;
 	uint32_t maint;
+	uint32_t missing;    // of the roster: known to no table
+	char *missing_names; // as a hostlist
 };
 
 static void drop(void *work) {
 	struct health *health = work;
 
+	free(health->missing_names);
 	free(health->rows);
 	free(health);
+}
+
+static void say_missing(struct session *session, const struct health *health) {
+	bool fits = strlen(health->missing_names) <= MISSING_COLUMNS;
+
+	text_print(
+		&session->out, "%u of %u expected were never seen: %.*s%s\n", health->missing,
+		overlay_expected(session->server->overlay), MISSING_COLUMNS, health->missing_names,
+		fits ? "" : "..."
+	);
 }
 
 static void say_head(struct session *session, void *work) {
@@ -45,6 +68,8 @@ static void say_head(struct session *session, void *work) {
 			&session->out,
 			"Too many fell silent at once to judge them: deaths by silence are held.\n"
 		);
+	if (health->missing > 0)
+		say_missing(session, health);
 	if (health->listing.count > 0)
 		text_print(
 			&session->out, "\n%-20s %-11s %-10s %-10s %s\n", "NODE", "AGENT", "VERDICT",
@@ -71,16 +96,28 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	);
 }
 
+// Who says so: a client that comes back can tell whether it is still the same start of this agent.
 static json_t *facts(struct session *session, void *work) {
-	struct health *health = work;
+	const struct client_server *server = session->server;
+	const struct ras *ras = session_ras(session);
+	const struct health *health = work;
 	const struct ras_view *view = &health->view;
+	char node[NAMES_TEXT_BYTES], digest[32];
+	struct ras_peer self = {0};
 
-	(void)session;
+	names_id(ras, ras_self_id(ras), node);
+	ras_peer_find(ras, ras_self_id(ras), &self);
+	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
-		"{s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b}", "grade", finding_grade_name(health->grade),
-		"alive", (int)view->alive, "suspect", (int)view->suspect, "unreachable",
-		(int)view->unreachable, "dead", (int)view->dead, "left", (int)view->left, "maint",
-		(int)health->maint, "brake", view->brake, "joined", view->joined
+		"{s:s,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s}",
+		"grade", finding_grade_name(health->grade), "node", roll_name_json(node), "version",
+		server->version, "cluster", server->cluster, "start",
+		(json_int_t)ras_incarnation_start(self.incarnation), "view",
+		(json_int_t)view->number, "digest", digest, "alive", (int)view->alive, "suspect",
+		(int)view->suspect, "unreachable", (int)view->unreachable, "dead", (int)view->dead,
+		"left", (int)view->left, "maint", (int)health->maint, "brake", view->brake,
+		"joined", view->joined, "expected", (int)overlay_expected(server->overlay),
+		"missing", (int)health->missing, "missing_nodes", health->missing_names
 	);
 }
 
@@ -95,10 +132,11 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	finding_of(&peer, &finding);
 	names_record(peer.record, name);
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:b,s:o}", "node", roll_name_json(name), "state",
+		"{s:o,s:s,s:s,s:s,s:s,s:b,s:o,s:f}", "node", roll_name_json(name), "state",
 		ras_state_name(peer.state), "grade", finding_grade_name(finding.grade), "verdict",
 		finding.verdict, "evidence", finding.evidence, "maint", peer.maint, "since",
-		roll_time_json(session, peer.since_ns)
+		roll_time_json(session, peer.since_ns), "for_s",
+		(double)roll_age_ns(session, peer.since_ns) / (double)RAS_NS_PER_SEC
 	);
 }
 
@@ -111,6 +149,21 @@ static bool is_worth_a_row(const struct ras_peer *peer, const void *ctx) {
 	if (only != NULL)
 		return peer->record->id == *only;
 	return peer->maint || (peer->state != RAS_ALIVE && peer->state != RAS_LEFT);
+}
+
+// Nobody knows them, so they have no row; that they are not there is still not fine.
+static int find_missing(struct session *session, struct health *health) {
+	const struct overlay *overlay = session->server->overlay;
+	scoped_mem const char **names = NULL;
+	uint32_t cursor = 0;
+	const char *name;
+
+	names = calloc((size_t)overlay_expected(overlay) + 1, sizeof(*names));
+	if (names == NULL)
+		return -ENOMEM;
+	while ((name = overlay_missing_next(overlay, &cursor)) != NULL)
+		names[health->missing++] = name;
+	return hostlist_compress(names, health->missing, &health->missing_names);
 }
 
 static void look(struct session *session, struct health *health) {
@@ -145,7 +198,8 @@ void answer_health(struct session *session, const char *rest) {
 	if (!session_begin(session, listing_step, drop, health))
 		return;
 	health->listing.ops = &ops;
-	if (roll_call(
+	if (find_missing(session, health) < 0 ||
+	    roll_call(
 		    session_ras(session), is_worth_a_row, only ? &id : NULL, &health->rows,
 		    &health->listing.count
 	    ) < 0) {
@@ -154,4 +208,6 @@ void answer_health(struct session *session, const char *rest) {
 		return;
 	}
 	look(session, health);
+	if (!only && health->missing > 0)
+		health->grade = finding_worse(health->grade, FINDING_UNKNOWN);
 }

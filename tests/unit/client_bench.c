@@ -62,6 +62,20 @@ int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns) {
 	return UNIX_NS + (int64_t)(now_ns - NOW_NS);
 }
 
+uint32_t overlay_expected(const struct overlay *overlay) {
+	uint32_t cursor = 0;
+
+	while (overlay_missing_next(overlay, &cursor) != NULL)
+		continue;
+	return cursor > 0 ? cursor + overlay->peer_count : 0;
+}
+
+const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor) {
+	if (*cursor >= COUNT_OF(overlay->missing) || overlay->missing[*cursor] == NULL)
+		return NULL;
+	return overlay->missing[(*cursor)++];
+}
+
 void overlay_listen(struct overlay *overlay, struct overlay_listener *listener) {
 	listener->next = overlay->listeners;
 	overlay->listeners = listener;

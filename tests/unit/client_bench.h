@@ -25,7 +25,8 @@ struct overlay {
 	uint32_t peer_count;
 	struct ras_link_info links[8];
 	uint32_t link_count;
-	struct ras_view view; // counts are those of the peers
+	const char *missing[4]; // of the roster
+	struct ras_view view;	// counts are those of the peers
 	struct ras_event events[BENCH_EVENTS_MAX];
 	uint32_t event_capacity;
 	uint64_t event_next;

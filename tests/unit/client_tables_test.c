@@ -93,6 +93,34 @@ static void every_answer_in_json_is_one_line(void **state) {
 	close(fd);
 }
 
+// Of the whole view; a question about one node is not about those who are not there.
+static void health_names_whom_the_roster_misses(void **state) {
+	int fd = bench_connect();
+	json_t *object;
+
+	(void)state;
+	bench.overlay.missing[0] = "n5";
+	bench.overlay.missing[1] = "n4";
+	bench_say(fd, "HEALTH\n");
+	assert_string_equal(
+		bench_hear(fd), "unknown: 3 of 3 agents answer, 0 suspect, 0 unreachable, 0 dead, "
+				"0 left, 0 in maintenance\n"
+				"2 of 5 expected were never seen: n[4-5]\nOK\n"
+	);
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "HEALTH\n");
+	assert_int_equal(json_integer_value(json_object_get(object, "expected")), 5);
+	assert_int_equal(json_integer_value(json_object_get(object, "missing")), 2);
+	assert_string_equal(json_string_value(json_object_get(object, "missing_nodes")), "n[4-5]");
+	assert_string_equal(json_string_value(json_object_get(object, "node")), "n1");
+	json_decref(object);
+	object = bench_ask_json(fd, "HEALTH n2\n");
+	assert_string_equal(json_string_value(json_object_get(object, "grade")), "ok");
+	json_decref(object);
+	close(fd);
+}
+
 struct mistake {
 	const char *line;
 	const char *words[3];
@@ -589,6 +617,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(every_table_fits_and_ends_in_ok),
 		BENCH_TEST(every_answer_in_json_is_one_line),
+		BENCH_TEST(health_names_whom_the_roster_misses),
 		BENCH_TEST(a_mistake_is_answered_with_the_value_and_what_is_allowed),
 		BENCH_TEST(a_mistake_in_json_is_an_object_with_an_error),
 		BENCH_TEST(a_name_is_suggested_among_a_thousand_and_none_is_listed),
