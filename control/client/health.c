@@ -8,10 +8,10 @@
 #include "names.h"
 #include "roll.h"
 #include "server.h"
-#include "show.h"
 
 #include <lib/hostlist.h>
 #include <lib/scoped.h>
+#include <lib/show.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,8 @@
 #include "listing.h"
 #include "names.h"
 #include "roll.h"
-#include "show.h"
+
+#include <lib/show.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
 #include "names.h"
 #include "roll.h"
 #include "server.h"
-#include "show.h"
+
+#include <lib/show.h>
 
 #include <inttypes.h>
 #include <stdio.h>

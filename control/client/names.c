@@ -2,9 +2,9 @@
 #include "names.h"
 
 #include "server.h"
-#include "show.h"
 
 #include <lib/escape.h>
+#include <lib/show.h>
 #include <lib/suggestion.h>
 
 #include <inttypes.h>

@@ -4,7 +4,8 @@
 #include "names.h"
 #include "roll.h"
 #include "server.h"
-#include "show.h"
+
+#include <lib/show.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "finding.h"
 #include "names.h"
 #include "server.h"
-#include "show.h"
 
 #include <lib/escape.h>
+#include <lib/show.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,8 +3,9 @@
 #include "names.h"
 #include "roll.h"
 #include "server.h"
-#include "show.h"
 #include "status.h"
+
+#include <lib/show.h>
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,11 +3,11 @@
 #include "names.h"
 #include "roll.h"
 #include "server.h"
-#include "show.h"
 #include "status.h"
 #include "status_ranks.h"
 
 #include <lib/hostlist.h>
+#include <lib/show.h>
 
 #include <inttypes.h>
 #include <stdio.h>

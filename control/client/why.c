@@ -7,9 +7,9 @@
 #include "names.h"
 #include "roll.h"
 #include "server.h"
-#include "show.h"
 
 #include <control/state.h>
+#include <lib/show.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

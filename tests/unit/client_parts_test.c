@@ -3,9 +3,9 @@
 #include "command.h"
 #include "lines.h"
 #include "rate.h"
-#include "show.h"
 #include "text.h"
 
+#include <lib/show.h>
 #include <ras/types.h>
 #include <support/cases.h>
 #include <support/cmocka.h>

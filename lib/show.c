@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "show.h"
-
 #include <lib/must.h>
-#include <ras/types.h>
+#include <lib/show.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_SEC UINT64_C(1000000000)
 
 struct unit {
 	uint64_t size;
@@ -15,11 +16,11 @@ struct unit {
 };
 
 static const struct unit times[] = {
-	{86400 * RAS_NS_PER_SEC, "d"},
-	{3600 * RAS_NS_PER_SEC, "h"},
-	{60 * RAS_NS_PER_SEC, "min"},
-	{RAS_NS_PER_SEC, "s"},
-	{RAS_NS_PER_MS, "ms"},
+	{86400 * NS_PER_SEC, "d"},
+	{3600 * NS_PER_SEC, "h"},
+	{60 * NS_PER_SEC, "min"},
+	{NS_PER_SEC, "s"},
+	{NS_PER_MS, "ms"},
 	{1000, "us"},
 	{1, "ns"},
 };
@@ -67,7 +68,7 @@ void show_bytes(uint64_t bytes, char text[static SHOW_BYTES]) {
 
 // Rounds down, also before 1970.
 static time_t seconds_of(int64_t realtime_ns, int64_t *ret_rest_ns) {
-	int64_t second = (int64_t)RAS_NS_PER_SEC;
+	int64_t second = (int64_t)NS_PER_SEC;
 	int64_t rest = realtime_ns % second;
 
 	if (rest < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values as people read them.
+// Values as people read them. Any thread; allocates nothing.
 #pragma once
 
 #include <stddef.h>
