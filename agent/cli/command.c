@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "command.h"
 
+#include "target.h"
+
 #include <lib/escape.h>
 #include <lib/must.h>
 #include <lib/suggestion.h>
@@ -12,6 +14,8 @@
 #define HELP_COLUMN 24
 #define QUOTED_BYTES 80
 
+static const struct option_spec help_option = {"help", NULL, "print this and exit"};
+
 void command_complain(const char *command_name, const char *format, ...) {
 	va_list args;
 
@@ -22,13 +26,19 @@ void command_complain(const char *command_name, const char *format, ...) {
 	fputc('\n', stderr);
 }
 
-// One option's help, its lines below each other behind a column for the option itself.
-static void print_option(const struct option_spec *option, FILE *out) {
-	const char *line = option->help;
-	int width =
-		fprintf(out, "  --%s%s%s", option->name, option->argument == NULL ? "" : " ",
-			option->argument == NULL ? "" : option->argument);
+const struct option_spec *command_option(const struct command *command, size_t n) {
+	size_t shared = target_option_count(command->target);
 
+	if (n < command->option_count)
+		return &command->options[n];
+	n -= command->option_count;
+	if (n < shared)
+		return &target_options[n];
+	return n == shared ? &help_option : NULL;
+}
+
+// Help's lines below each other, behind a column for what they are about.
+static void print_entry(const char *line, int width, FILE *out) {
 	for (;;) {
 		int length = (int)strcspn(line, "\n");
 
@@ -41,18 +51,48 @@ static void print_option(const struct option_spec *option, FILE *out) {
 	}
 }
 
-void command_print_help(const struct command *command, FILE *out) {
-	static const struct option_spec help = {"help", NULL, "print this and exit"};
+static void print_option(const struct option_spec *option, FILE *out) {
+	int width =
+		fprintf(out, "  --%s%s%s", option->name, option->argument == NULL ? "" : " ",
+			option->argument == NULL ? "" : option->argument);
 
-	fprintf(out, "Usage: tocsin %s [OPTION]...\n\n%s\n\nOptions:\n", command->name,
-		command->summary);
-	for (size_t n = 0; n < command->option_count; n++)
-		print_option(&command->options[n], out);
-	print_option(&help, out);
+	print_entry(option->help, width, out);
+}
+
+void command_shape(const struct command *command, char text[static COMMAND_SHAPE_BYTES]) {
+	size_t used = (size_t)snprintf(text, COMMAND_SHAPE_BYTES, "[OPTION]...");
+
+	for (size_t n = 0; n < command->word_count; n++) {
+		const struct word_spec *word = &command->words[n];
+
+		used += (size_t)snprintf(
+			text + used, COMMAND_SHAPE_BYTES - used, " %s%s%s%s",
+			word->optional ? "[" : "", word->name, word->kind == WORD_TEXT ? "..." : "",
+			word->optional ? "]" : ""
+		);
+		must(used < COMMAND_SHAPE_BYTES);
+	}
+}
+
+void command_print_help(const struct command *command, FILE *out) {
+	const struct option_spec *option;
+	char shape[COMMAND_SHAPE_BYTES];
+
+	command_shape(command, shape);
+	fprintf(out, "Usage: tocsin %s %s\n\n%s\n\n", command->name, shape, command->summary);
+	for (size_t n = 0; n < command->word_count; n++) {
+		const struct word_spec *word = &command->words[n];
+
+		print_entry(word->help, fprintf(out, "  %s", word->name), out);
+	}
+	fprintf(out, "%sOptions:\n", command->word_count > 0 ? "\n" : "");
+	for (size_t n = 0; (option = command_option(command, n)) != NULL; n++)
+		print_option(option, out);
 	fprintf(out, "\n%s", command->details);
 }
 
-static void complain_unknown(const struct command *command, const char *given, size_t length) {
+static int complain_unknown(const struct command *command, const char *given, size_t length) {
+	const struct option_spec *option;
 	struct suggestion suggestion;
 	char word[SUGGESTION_WORD_BYTES_MAX + 2];
 	char quoted[QUOTED_BYTES];
@@ -60,28 +100,38 @@ static void complain_unknown(const struct command *command, const char *given, s
 	escape_quote(given, length, quoted, sizeof(quoted));
 	snprintf(word, sizeof(word), "%.*s", (int)length, given);
 	suggestion_init(&suggestion, word);
-	for (size_t n = 0; n < command->option_count; n++) {
+	for (size_t n = 0; (option = command_option(command, n)) != NULL; n++) {
 		char known[SUGGESTION_WORD_BYTES_MAX];
 
-		snprintf(known, sizeof(known), "--%s", command->options[n].name);
+		snprintf(known, sizeof(known), "--%s", option->name);
 		suggestion_add(&suggestion, known, strlen(known));
 	}
-	suggestion_add(&suggestion, "--help", 6);
 	command_complain(
 		command->name, "unknown option %s; %s", quoted, suggestion_text(&suggestion)
 	);
+	return -EINVAL;
 }
 
-// The option that the first `length` characters of given are; option_count when there is none.
-static size_t find_option(const struct command *command, const char *given, size_t length) {
-	for (size_t n = 0; n < command->option_count; n++) {
-		const char *name = command->options[n].name;
+// The option that the first `length` characters of given are, NULL when there is none, and where
+// what is given for it goes.
+static const struct option_spec *find_option(
+	const struct command *command,
+	const char *given,
+	size_t length,
+	struct arguments *arguments,
+	const char ***ret_place
+) {
+	size_t own = command->option_count;
+	const struct option_spec *option;
 
-		if (length == strlen(name) + 2 && memcmp(given, "--", 2) == 0 &&
-		    memcmp(given + 2, name, length - 2) == 0)
-			return n;
+	for (size_t n = 0; (option = command_option(command, n)) != &help_option; n++) {
+		if (length != strlen(option->name) + 2 || memcmp(given, "--", 2) != 0 ||
+		    memcmp(given + 2, option->name, length - 2) != 0)
+			continue;
+		*ret_place = n < own ? &arguments->values[n] : &arguments->shared[n - own];
+		return option;
 	}
-	return command->option_count;
+	return NULL;
 }
 
 // Reads one option, and what it takes from the next argument; moves *at to the last one used.
@@ -92,14 +142,12 @@ static int parse_option(
 	size_t length = strcspn(given, "=");
 	bool has_value = given[length] == '=';
 	const struct option_spec *option;
-	size_t n = find_option(command, given, length);
+	const char **place;
 
-	if (n == command->option_count) {
-		complain_unknown(command, given, length);
-		return -EINVAL;
-	}
-	option = &command->options[n];
-	if (arguments->values[n] != NULL) {
+	option = find_option(command, given, length, arguments, &place);
+	if (option == NULL)
+		return complain_unknown(command, given, length);
+	if (*place != NULL) {
 		command_complain(command->name, "--%s is given twice", option->name);
 		return -EINVAL;
 	}
@@ -115,33 +163,150 @@ static int parse_option(
 		return -EINVAL;
 	}
 	if (option->argument == NULL)
-		arguments->values[n] = "";
+		*place = "";
 	else
-		arguments->values[n] = has_value ? given + length + 1 : argv[++*at];
+		*place = has_value ? given + length + 1 : argv[++*at];
+	return 0;
+}
+
+// A word becomes part of a line of the client protocol, which blanks and control characters part.
+static int
+check_name(const struct command *command, const struct word_spec *spec, const char *word) {
+	char quoted[QUOTED_BYTES];
+
+	if (target_is_name(word))
+		return 0;
+	escape_quote(word, strlen(word), quoted, sizeof(quoted));
+	command_complain(
+		command->name, "%s: %s is no name: 1 to %d bytes without blanks", spec->name,
+		quoted, TARGET_NAME_BYTES_MAX
+	);
+	return -EINVAL;
+}
+
+static int
+check_choice(const struct command *command, const struct word_spec *spec, const char *word) {
+	struct suggestion suggestion;
+	char quoted[QUOTED_BYTES];
+
+	suggestion_init(&suggestion, word);
+	for (const char *const *choice = spec->choices; *choice != NULL; choice++) {
+		if (strcmp(word, *choice) == 0)
+			return 0;
+		suggestion_add(&suggestion, *choice, strlen(*choice));
+	}
+	escape_quote(word, strlen(word), quoted, sizeof(quoted));
+	command_complain(
+		command->name, "%s: %s is not allowed; %s", spec->name, quoted,
+		suggestion_text(&suggestion)
+	);
+	return -EINVAL;
+}
+
+// Adds a word to the text, which is one line of the client protocol at most.
+static int add_text(
+	const struct command *command,
+	const struct word_spec *spec,
+	const char *word,
+	struct arguments *arguments
+) {
+	size_t used = strlen(arguments->text);
+	char quoted[QUOTED_BYTES];
+
+	for (const char *at = word; *at != '\0'; at++) {
+		if ((unsigned char)*at >= ' ' && *at != '\x7f')
+			continue;
+		escape_quote(word, strlen(word), quoted, sizeof(quoted));
+		command_complain(
+			command->name, "%s: %s has a control character; it is one line of text",
+			spec->name, quoted
+		);
+		return -EINVAL;
+	}
+	if (used + 1 + strlen(word) > TARGET_TEXT_BYTES_MAX) {
+		command_complain(
+			command->name, "%s: it is longer than %d bytes", spec->name,
+			TARGET_TEXT_BYTES_MAX
+		);
+		return -EINVAL;
+	}
+	snprintf(
+		arguments->text + used, sizeof(arguments->text) - used, "%s%s", used > 0 ? " " : "",
+		word
+	);
+	return 0;
+}
+
+static int parse_word(
+	const struct command *command, const char *word, size_t *place, struct arguments *arguments
+) {
+	const struct word_spec *spec = &command->words[*place];
+	char quoted[QUOTED_BYTES];
+	int err = 0;
+
+	if (*place == command->word_count) {
+		escape_quote(word, strlen(word), quoted, sizeof(quoted));
+		command_complain(
+			command->name, "takes no %sargument %s; see tocsin %s --help",
+			command->word_count > 0 ? "further " : "", quoted, command->name
+		);
+		return -EINVAL;
+	}
+	switch (spec->kind) {
+	case WORD_NAME:
+		err = check_name(command, spec, word);
+		break;
+	case WORD_CHOICE:
+		err = check_choice(command, spec, word);
+		break;
+	case WORD_TEXT:
+		arguments->words[*place] = arguments->text;
+		return add_text(command, spec, word, arguments);
+	}
+	arguments->words[(*place)++] = word;
+	return err;
+}
+
+// A word that is not optional, and was not given.
+static int check_complete(const struct command *command, const struct arguments *arguments) {
+	char shape[COMMAND_SHAPE_BYTES];
+
+	for (size_t n = 0; n < command->word_count; n++) {
+		if (command->words[n].optional ||
+		    (arguments->words[n] != NULL && arguments->words[n][0] != '\0'))
+			continue;
+		command_shape(command, shape);
+		command_complain(
+			command->name, "%s is missing: tocsin %s %s", command->words[n].name,
+			command->name, shape
+		);
+		return -EINVAL;
+	}
 	return 0;
 }
 
 int command_parse(
 	const struct command *command, int argc, char **argv, struct arguments *ret_arguments
 ) {
-	struct arguments arguments = {0};
-	char quoted[QUOTED_BYTES];
+	struct arguments *arguments = ret_arguments;
+	bool words_only = false;
+	size_t place = 0;
+	int err = 0;
 
 	must(command->option_count <= COMMAND_OPTIONS_MAX);
-	for (int at = 0; at < argc; at++) {
-		if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0)
+	must(command->word_count <= COMMAND_WORDS_MAX);
+	memset(arguments, 0, sizeof(*arguments));
+	for (int at = 0; at < argc && err == 0; at++) {
+		bool is_word = argv[at][0] != '-' || argv[at][1] == '\0' || words_only;
+
+		if (!words_only && (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0))
 			return 1;
-		if (argv[at][0] != '-' || argv[at][1] == '\0') {
-			escape_quote(argv[at], strlen(argv[at]), quoted, sizeof(quoted));
-			command_complain(
-				command->name, "takes no argument %s; see tocsin %s --help", quoted,
-				command->name
-			);
-			return -EINVAL;
-		}
-		if (parse_option(command, argc, argv, &at, &arguments) != 0)
-			return -EINVAL;
+		if (!is_word && command->word_count > 0 && strcmp(argv[at], "--") == 0)
+			words_only = true;
+		else if (is_word)
+			err = parse_word(command, argv[at], &place, arguments);
+		else
+			err = parse_option(command, argc, argv, &at, arguments);
 	}
-	*ret_arguments = arguments;
-	return 0;
+	return err == 0 ? check_complete(command, arguments) : err;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin: the client. Finds the command and hands it the rest of the line.
 #include "command.h"
+#include "man.h"
 
 #include <lib/escape.h>
 #include <lib/suggestion.h>
@@ -9,15 +10,29 @@
 
 #define QUOTED_BYTES 80
 
-static const struct command *const commands[] = {
+const struct command *const commands[] = {
+	&status_command,
+	&health_command,
+	&peers_command,
+	&links_command,
+	&events_command,
+	&why_command,
+	&ping_command,
+	&comms_command,
+	&top_command,
+	&report_command,
+	&maint_command,
+	&forget_command,
+	&log_command,
+	&version_command,
 	&ifaces_command,
 	&keygen_command,
+	NULL,
 };
-#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void print_help(FILE *out) {
-	fprintf(out, "Usage: tocsin COMMAND [OPTION]...\n\nCommands:\n");
-	for (size_t n = 0; n < COMMAND_COUNT; n++)
+	fprintf(out, "Usage: tocsin COMMAND [OPTION]... [ARGUMENT]...\n\nCommands:\n");
+	for (size_t n = 0; commands[n] != NULL; n++)
 		fprintf(out, "  %-12s%s\n", commands[n]->name, commands[n]->summary);
 	fprintf(out,
 		"\nOptions:\n"
@@ -25,11 +40,12 @@ static void print_help(FILE *out) {
 		"              for a command's own\n"
 		"  --version   print the version and exit\n"
 		"\nExit status: 0 done, 1 the answer is no, 2 a mistake in the command line or a "
-		"setting.\n");
+		"setting,\n"
+		"3 no agent answered; health has its own.\n");
 }
 
 static const struct command *find_command(const char *name) {
-	for (size_t n = 0; n < COMMAND_COUNT; n++) {
+	for (size_t n = 0; commands[n] != NULL; n++) {
 		if (strcmp(commands[n]->name, name) == 0)
 			return commands[n];
 	}
@@ -42,7 +58,7 @@ static void complain_unknown(const char *given) {
 
 	escape_quote(given, strlen(given), quoted, sizeof(quoted));
 	suggestion_init(&suggestion, given);
-	for (size_t n = 0; n < COMMAND_COUNT && given[0] != '-'; n++)
+	for (size_t n = 0; commands[n] != NULL && given[0] != '-'; n++)
 		suggestion_add(&suggestion, commands[n]->name, strlen(commands[n]->name));
 	if (given[0] == '-') {
 		suggestion_add(&suggestion, "--help", 6);
@@ -80,7 +96,7 @@ static int run_command(const struct command *command, int argc, char **argv) {
 	int parsed = command_parse(command, argc, argv, &arguments);
 
 	if (parsed < 0)
-		return EXIT_USAGE;
+		return command->usage_status != 0 ? command->usage_status : EXIT_USAGE;
 	if (parsed > 0) {
 		command_print_help(command, stdout);
 		return EXIT_DONE;
@@ -111,6 +127,10 @@ static int run(int argc, char **argv) {
 		return help(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("tocsin %s\n", TOCSIN_VERSION);
+		return EXIT_DONE;
+	}
+	if (strcmp(argv[1], "--man") == 0) { // for the build
+		man_print(stdout);
 		return EXIT_DONE;
 	}
 	command = find_command(argv[1]);

@@ -74,7 +74,7 @@ def no_command_shows_the_help_as_a_mistake():
 
 def unknown_words_are_quoted_with_the_nearest():
     expect_usage('unknown command "iface"; did you mean "ifaces"?', "iface")
-    expect_usage('unknown command "frobnicate"; known are: ifaces', "frobnicate")
+    expect_usage('unknown command "frobnicate"; known are: status, ', "frobnicate")
     expect_usage('unknown option "--verison"; did you mean "--version"?', "--verison")
     expect_usage('unknown option "--explian"; did you mean "--explain"?', "ifaces", "--explian")
     expect_usage('unknown option "--pear"; did you mean "--peer"?', "ifaces", "--pear=10.0.0.1")

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The commands that are one question: the agent's answer, as it came, in text or in JSON.
+#pragma once
+
+#include "contact.h"
+
+// For the details of such commands.
+#define ASK_EXIT_STATUS                                                                         \
+	"Exit status: 0 done, 1 the answer is no, 2 a mistake in the command line, 3 no agent " \
+	"answered.\n"
+
+#define ASK_FIRST_BYTES 160
+
+// What a command may want to know of the answer beyond having it printed.
+struct ask_answer {
+	char first[ASK_FIRST_BYTES]; // line, of text
+	json_t *json;		     // the caller's to put
+};
+
+// Puts the question and prints the answer. ret_answer may be NULL; it is filled as far as
+// an answer came. Returns the exit status.
+int ask(const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	struct ask_answer *ret_answer);
+
+// The same for an order, whose success is said in a sentence.
+__attribute__((format(printf, 4, 5))) int ask_order(
+	const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	const char *format,
+	...
+);
+
+// What contact_*() returned as an exit status, after a complaint, and in JSON also an answer.
+int ask_fail(const struct contact *contact, int err);
+
+// One line on stdout, in ASCII. 0, or the exit status after a complaint.
+int ask_print_json(const struct target *target, const json_t *answer);

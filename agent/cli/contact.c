@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "contact.h"
+
+#include <lib/clock.h>
+#include <lib/escape.h>
+#include <lib/stream.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NS_PER_SEC UINT64_C(1000000000)
+#define NS_PER_MS UINT64_C(1000000)
+#define CONNECT_NS (3 * NS_PER_SEC)
+#define ANSWER_NS (20 * NS_PER_SEC)
+#define GRACE_NS (2 * NS_PER_SEC) // for the agent that is asked, beyond what others are given
+#define QUESTION_BYTES 1024
+#define READ_BYTES 65536
+#define ERROR_PREFIX "ERROR: "
+#define PROTOCOL_PREFIX "SERVER PROTOCOL "
+
+// Pauses before the tries after the first.
+static const uint64_t pauses_ns[] = {100 * NS_PER_MS, 300 * NS_PER_MS, 600 * NS_PER_MS};
+#define PAUSE_COUNT (sizeof(pauses_ns) / sizeof(pauses_ns[0]))
+
+void contact_init(struct contact *contact, const struct target *target) {
+	*contact = (struct contact){.target = target, .fd = -1, .watched = {-1, -1}};
+}
+
+static void close_contact(struct contact *contact) {
+	if (contact->fd >= 0)
+		close(contact->fd);
+	contact->fd = -1;
+	contact->begin = 0;
+	contact->end = 0;
+}
+
+void contact_fini(struct contact *contact) {
+	close_contact(contact);
+	free(contact->data);
+	contact->data = NULL;
+	contact->capacity = 0;
+}
+
+// Says why, in bytes that no terminal takes for orders, and gives err back.
+__attribute__((format(printf, 3, 4))) static int
+fail(struct contact *contact, int err, const char *format, ...) {
+	char raw[CONTACT_WHY_BYTES];
+	struct escape_unit unit;
+	size_t used = 0, size;
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(raw, sizeof(raw), format, arguments);
+	va_end(arguments);
+	size = strlen(raw);
+	for (size_t at = 0; at < size; at += unit.taken_bytes) {
+		escape_next(raw + at, size - at, &unit);
+		if (raw[at] == '"' || raw[at] == '\\')
+			unit.text[0] = raw[at], unit.text_size = 1;
+		if (used + unit.text_size >= sizeof(contact->why))
+			break;
+		memcpy(contact->why + used, unit.text, unit.text_size);
+		used += unit.text_size;
+	}
+	contact->why[used] = '\0';
+	return err;
+}
+
+// For events on the connection (0: for the time alone), unless something watched comes first.
+static int await(struct contact *contact, short events, uint64_t due_ns) {
+	struct pollfd polled[1 + CONTACT_WATCHED_MAX] = {
+		{.fd = events != 0 ? contact->fd : -1, .events = events},
+		{.fd = contact->watched[0], .events = POLLIN},
+		{.fd = contact->watched[1], .events = POLLIN},
+	};
+	int count;
+
+	do
+		count = poll(
+			polled, 1 + CONTACT_WATCHED_MAX,
+			deadline_poll_timeout_ms((struct deadline){due_ns}, clock_monotonic_ns())
+		);
+	while (count < 0 && errno == EINTR);
+	if (polled[1].revents != 0 || polled[2].revents != 0)
+		return fail(contact, -EINTR, "interrupted");
+	return count > 0 ? 0 : -ETIMEDOUT;
+}
+
+// Connecting
+
+static int connect_once(struct contact *contact, const struct target_place *place) {
+	uint64_t due_ns = clock_monotonic_ns() + CONNECT_NS;
+	int err;
+
+	close_contact(contact);
+	contact->fd =
+		socket(place->address.generic.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+		       0);
+	if (contact->fd < 0)
+		return -errno;
+	err = stream_connect_start(contact->fd, &place->address.generic, place->length);
+	while (err == -EINPROGRESS) {
+		err = await(contact, POLLOUT, due_ns);
+		if (err == 0)
+			err = stream_connect_finish(contact->fd);
+	}
+	return err;
+}
+
+static const char *hint_of(int err) {
+	switch (err) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return "; is tocsind running?";
+	case -EACCES:
+		return "; its mode keeps you out";
+	case -EAGAIN:
+		return "; too many wait there already";
+	case -ETIMEDOUT:
+		return "; is that host up?";
+	default:
+		return "";
+	}
+}
+
+static int connect_place(struct contact *contact) {
+	struct target_place place;
+	int err;
+
+	for (size_t tried = 0;; tried++) {
+		target_find(contact->target, &place);
+		snprintf(contact->place, sizeof(contact->place), "%s", place.text);
+		err = connect_once(contact, &place);
+		if ((err != -ECONNREFUSED && err != -EAGAIN) || tried == PAUSE_COUNT)
+			break;
+		err = await(contact, 0, clock_monotonic_ns() + pauses_ns[tried]);
+		if (err == -EINTR)
+			break;
+	}
+	if (err == 0 || err == -EINTR)
+		return err;
+	if (place.absent[0] != '\0')
+		return fail(
+			contact, err,
+			"there is no socket %s, and nobody can be reached on %s: %s%s",
+			place.absent, place.text, strerrordesc_np(-err), hint_of(err)
+		);
+	return fail(
+		contact, err, "cannot reach the agent on %s: %s%s", place.text,
+		strerrordesc_np(-err), hint_of(err)
+	);
+}
+
+// Receiving
+
+static int make_room(struct contact *contact) {
+	size_t kept = contact->end - contact->begin;
+	size_t capacity = contact->capacity;
+	char *grown;
+
+	if (contact->begin > 0)
+		memmove(contact->data, contact->data + contact->begin, kept);
+	contact->begin = 0;
+	contact->end = kept;
+	if (kept >= CONTACT_ANSWER_BYTES_MAX)
+		return fail(
+			contact, -EMSGSIZE,
+			"what answers on %s is no tocsind: its answer has no end", contact->place
+		);
+	if (capacity - kept > READ_BYTES)
+		return 0;
+	capacity = 2 * capacity + 2 * READ_BYTES;
+	grown = realloc(contact->data, capacity);
+	if (grown == NULL)
+		return fail(contact, -ENOMEM, "out of memory");
+	contact->data = grown;
+	contact->capacity = capacity;
+	return 0;
+}
+
+static int fail_late(struct contact *contact) {
+	return fail(
+		contact, -ETIMEDOUT,
+		"the agent on %s did not answer in time; is it stopped or overloaded? see --timeout",
+		contact->place
+	);
+}
+
+// More bytes behind those that are there. -ENODATA at the end of the stream, of which nothing is
+// said yet.
+static int receive(struct contact *contact) {
+	ssize_t size;
+	int err = make_room(contact);
+
+	while (err == 0) {
+		size = stream_receive(
+			contact->fd, contact->data + contact->end,
+			contact->capacity - contact->end - 1
+		);
+		if (size == 0)
+			return -ENODATA;
+		if (size > 0) {
+			contact->end += (size_t)size;
+			return 0;
+		}
+		if (size != -EAGAIN)
+			return fail(
+				contact, (int)size, "the connection with %s broke: %s",
+				contact->place, strerrordesc_np((int)-size)
+			);
+		err = await(contact, POLLIN, contact->due_ns);
+		if (err == -ETIMEDOUT)
+			return fail_late(contact);
+	}
+	return err;
+}
+
+static int fail_foreign(struct contact *contact, const char *line) {
+	char quoted[80];
+
+	escape_quote(line, strlen(line), quoted, sizeof(quoted));
+	return fail(
+		contact, -EPROTO, "what answers on %s is no tocsind: it said %s", contact->place,
+		quoted
+	);
+}
+
+// One line, terminated in place.
+static int read_line(struct contact *contact, char **ret_line) {
+	size_t looked = 0;
+	char *line, *end;
+	int err = 0;
+
+	while (err == 0) {
+		line = contact->data + contact->begin;
+		end = NULL;
+		if (contact->end - contact->begin > looked)
+			end = memchr(line + looked, '\n', contact->end - contact->begin - looked);
+		if (end != NULL)
+			break;
+		looked = contact->end - contact->begin;
+		err = receive(contact);
+	}
+	if (err == -ENODATA)
+		return fail(
+			contact, -ENODATA,
+			"the agent on %s ended the connection before its answer was complete",
+			contact->place
+		);
+	if (err != 0)
+		return err;
+	*end = '\0';
+	contact->begin += (size_t)(end - line) + 1;
+	if (strlen(line) != (size_t)(end - line))
+		return fail_foreign(contact, line);
+	*ret_line = line;
+	return 0;
+}
+
+static bool is_error(const char *line) {
+	return strncmp(line, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0;
+}
+
+static int fail_refused(struct contact *contact, const char *words) {
+	return fail(contact, -EREMOTEIO, "%s", words);
+}
+
+// Asking
+
+static int send_all(struct contact *contact, const char *text) {
+	const struct target *target = contact->target;
+	uint64_t now_ns = clock_monotonic_ns();
+	size_t size = strlen(text);
+	int err = 0;
+
+	contact->due_ns =
+		now_ns + (target->timeout_ns > 0 ? target->timeout_ns + GRACE_NS : ANSWER_NS);
+	for (size_t sent = 0; sent < size && err == 0;) {
+		ssize_t taken = stream_send(contact->fd, text + sent, size - sent);
+
+		if (taken >= 0)
+			sent += (size_t)taken;
+		else if (taken == -EAGAIN)
+			err = await(contact, POLLOUT, contact->due_ns);
+		else
+			err = (int)taken;
+	}
+	if (err == 0 || err == -EINTR)
+		return err;
+	// What it said before it closed is worth more than that it did: the next read tells.
+	if (err == -EPIPE || err == -ECONNRESET)
+		return 0;
+	return err == -ETIMEDOUT ? fail_late(contact)
+				 : fail(contact, err, "cannot ask on %s: %s", contact->place,
+					strerrordesc_np(-err));
+}
+
+static int expect_ok(struct contact *contact) {
+	char *line;
+	int err = read_line(contact, &line);
+
+	if (err != 0)
+		return err;
+	return strcmp(line, "OK") == 0 ? 0 : fail_foreign(contact, line);
+}
+
+static int greet(struct contact *contact, bool json) {
+	uint64_t timeout_s = (contact->target->timeout_ns + NS_PER_SEC - 1) / NS_PER_SEC;
+	char timeout[48] = "";
+	char text[128];
+	uint64_t protocol;
+	char *line;
+	int err;
+
+	if (timeout_s > 0)
+		snprintf(timeout, sizeof(timeout), "TIMEOUT %" PRIu64 "\n", timeout_s);
+	snprintf(
+		text, sizeof(text), "CLIENT PROTOCOL 2\n%sSET FORMAT %s\n", timeout,
+		json ? "json" : "text"
+	);
+	err = send_all(contact, text);
+	if (err == 0)
+		err = read_line(contact, &line);
+	if (err != 0)
+		return err;
+	if (is_error(line)) // it turns clients away: that is its answer to whatever was asked
+		return fail(contact, -EBUSY, "%s", line + strlen(ERROR_PREFIX));
+	if (strncmp(line, PROTOCOL_PREFIX, strlen(PROTOCOL_PREFIX)) != 0)
+		return fail_foreign(contact, line);
+	line += strlen(PROTOCOL_PREFIX);
+	if (parse_u64(line, strlen(line), 1, UINT32_MAX, NULL, &protocol) != 0)
+		return fail_foreign(contact, line);
+	contact->protocol = (uint32_t)protocol;
+	if (timeout_s > 0)
+		err = expect_ok(contact);
+	return err == 0 ? expect_ok(contact) : err;
+}
+
+int contact_open(struct contact *contact, bool json) {
+	int err = connect_place(contact);
+
+	return err == 0 ? greet(contact, json) : err;
+}
+
+int contact_ask(struct contact *contact, const char *question) {
+	const char *node = contact->target->node;
+	char line[QUESTION_BYTES];
+
+	if (node != NULL)
+		snprintf(line, sizeof(line), "NODE %s %s\n", node, question);
+	else
+		snprintf(line, sizeof(line), "%s\n", question);
+	return send_all(contact, line);
+}
+
+int contact_line(struct contact *contact, const char **ret_line) {
+	char *line;
+	int err = read_line(contact, &line);
+
+	if (err != 0)
+		return err;
+	if (is_error(line))
+		return fail_refused(contact, line + strlen(ERROR_PREFIX));
+	*ret_line = strcmp(line, "OK") == 0 ? NULL : line;
+	return 0;
+}
+
+int contact_rest(struct contact *contact, const char **ret_text) {
+	int err;
+
+	do
+		err = receive(contact);
+	while (err == 0);
+	if (err != -ENODATA)
+		return err;
+	if (contact->begin == contact->end)
+		return fail(
+			contact, -ENODATA, "the agent on %s ended the connection without an answer",
+			contact->place
+		);
+	contact->data[contact->end] = '\0';
+	*ret_text = contact->data + contact->begin;
+	contact->begin = contact->end;
+	return 0;
+}
+
+int contact_json(struct contact *contact, const char *question, json_t **ret_answer) {
+	json_t *answer = NULL;
+	const char *words;
+	char *line;
+	int err = contact_ask(contact, question);
+
+	// An answer of another node that breaks off is half a line; the next one says why.
+	for (int lines = contact->target->node != NULL ? 2 : 1; err == 0 && lines > 0; lines--) {
+		err = read_line(contact, &line);
+		if (err == 0)
+			answer = json_loads(line, 0, NULL);
+		if (answer != NULL)
+			break;
+	}
+	if (err != 0)
+		return err;
+	if (!json_is_object(answer)) {
+		json_decref(answer);
+		return fail_foreign(contact, line);
+	}
+	words = json_string_value(json_object_get(answer, "error"));
+	if (words == NULL) {
+		*ret_answer = answer;
+		return 0;
+	}
+	fail_refused(contact, words);
+	json_decref(answer);
+	return -EREMOTEIO;
+}

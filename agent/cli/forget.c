@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin forget: a dead node that will not come back.
+#include "ask.h"
+
+static const struct word_spec words[] = {
+	{"NAME", "the node, which must be dead or have left", WORD_NAME, false, NULL},
+};
+
+static const char details[] =
+	"The agent that is asked takes it out of its table, where it would otherwise stay for 7 days, and\n"
+	"tries it no more. One that comes back is welcome. Who may give the order: root, the agent's own\n"
+	"user, and members of the group that [client] group names.\n"
+	"\n" ASK_EXIT_STATUS;
+
+static int run(const struct arguments *arguments) {
+	char question[128];
+
+	snprintf(question, sizeof(question), "FORGET %s", arguments->words[0]);
+	return ask_order(
+		&forget_command, arguments, question, "%s is forgotten", arguments->words[0]
+	);
+}
+
+const struct command forget_command = {
+	.name = "forget",
+	.summary = "Forget a node that is dead or has left",
+	.details = details,
+	.words = words,
+	.word_count = 1,
+	.target = TARGET_ORDER,
+	.run = run,
+};

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "man.h"
+
+#include "command.h"
+
+#include <string.h>
+
+// Text that roff takes for itself: a backslash begins an escape, a dot or quote that begins a
+// line makes it a request, and an unprotected hyphen may become a dash.
+static void put_roff(const char *text, size_t size, FILE *out) {
+	if (size > 0 && (text[0] == '.' || text[0] == '\''))
+		fputs("\\&", out);
+	for (size_t n = 0; n < size; n++) {
+		if (text[n] == '\\')
+			fputs("\\e", out);
+		else if (text[n] == '-')
+			fputs("\\-", out);
+		else if (text[n] == '^')
+			fputs("\\(ha", out);
+		else if (text[n] == '~')
+			fputs("\\(ti", out);
+		else
+			fputc(text[n], out);
+	}
+}
+
+static void put_lines(const char *text, FILE *out) {
+	while (*text != '\0') {
+		size_t size = strcspn(text, "\n");
+
+		if (size > 0)
+			put_roff(text, size, out);
+		fputc('\n', out);
+		text += size + (text[size] == '\n');
+	}
+}
+
+static void put_tag(const char *bold, const char *italic, FILE *out) {
+	fputs(".TP\n\\fB", out);
+	put_roff(bold, strlen(bold), out);
+	fputs("\\fR", out);
+	if (italic != NULL) {
+		fputs(" \\fI", out);
+		put_roff(italic, strlen(italic), out);
+		fputs("\\fR", out);
+	}
+	fputc('\n', out);
+}
+
+static void put_command(const struct command *command, FILE *out) {
+	char shape[COMMAND_SHAPE_BYTES];
+
+	command_shape(command, shape);
+	fputs(".SS \"tocsin ", out);
+	put_roff(command->name, strlen(command->name), out);
+	fputc(' ', out);
+	put_roff(shape, strlen(shape), out);
+	fputs("\"\n", out);
+	put_lines(command->summary, out);
+	for (size_t n = 0; n < command->word_count; n++) {
+		put_tag(command->words[n].name, NULL, out);
+		put_lines(command->words[n].help, out);
+	}
+	for (size_t n = 0; n < command->option_count; n++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "--%s", command->options[n].name);
+		put_tag(name, command->options[n].argument, out);
+		put_lines(command->options[n].help, out);
+	}
+	// Tables and lists: as they were laid out.
+	fputs(".PP\n.EX\n", out);
+	put_lines(command->details, out);
+	fputs(".EE\n", out);
+}
+
+// The options of every command that asks an agent.
+static void put_shared(FILE *out) {
+	const struct option_spec *option;
+	size_t n = status_command.option_count;
+
+	for (; (option = command_option(&status_command, n)) != NULL; n++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "--%s", option->name);
+		put_tag(name, option->argument, out);
+		put_lines(option->help, out);
+	}
+}
+
+static const char head[] =
+	".SH NAME\n"
+	"tocsin \\- ask an agent of a Tocsin cluster, and give it orders\n"
+	".SH SYNOPSIS\n"
+	".B tocsin\n"
+	".I COMMAND\n"
+	"[\\fIOPTION\\fR]...\n"
+	"[\\fIARGUMENT\\fR]...\n"
+	".SH DESCRIPTION\n"
+	"Most commands ask the agent\n"
+	".BR tocsind (8)\n"
+	"of this machine and print what it says: as text for people, with colour on a terminal only, or\n"
+	"with \\fB\\-\\-json\\fR as one line.\n"
+	"They try its Unix socket first, then, if there is none, TCP 127.0.0.1 port 28029, which answers\n"
+	"what only reads.\n"
+	"A refused connection is tried four times within a second; each try may take 3 seconds.\n"
+	".SH OPTIONS\n"
+	"Of the commands that ask an agent; \\fBreport\\fR, \\fBmaint\\fR, \\fBforget\\fR and \\fBlog\\fR,\n"
+	"which give orders, go to the Unix socket only.\n";
+
+static const char tail[] =
+	".SH EXIT STATUS\n"
+	".TP\n.B 0\ndone\n"
+	".TP\n.B 1\nthe question was understood, and the answer is no\n"
+	".TP\n.B 2\na mistake in the command line or in a setting\n"
+	".TP\n.B 3\nno agent answered\n"
+	".PP\n"
+	"\\fBtocsin health\\fR has its own: see there.\n"
+	".SH ENVIRONMENT\n"
+	".TP\n.B TOCSIN_SOCKET\nthe agent's Unix socket, where \\fB\\-\\-socket\\fR is not given\n"
+	".TP\n.B XDG_RUNTIME_DIR\nwhere users other than root have their agent's socket\n"
+	".TP\n.B NO_COLOR\nif set and not empty, no colour\n"
+	".SH FILES\n"
+	".TP\n.I /run/tocsin/tocsind.sock\nthe socket of the system's agent\n"
+	".TP\n.I $XDG_RUNTIME_DIR/tocsin/tocsind.sock\nthe socket of a user's own\n"
+	".SH SEE ALSO\n"
+	".BR tocsind (8),\n"
+	".BR tocsin.conf (5)\n";
+
+void man_print(FILE *out) {
+	fprintf(out, ".TH TOCSIN 1 \"\" \"tocsin %s\" \"User Commands\"\n", TOCSIN_VERSION);
+	fputs(head, out);
+	put_shared(out);
+	fputs(".SH COMMANDS\n", out);
+	for (size_t n = 0; commands[n] != NULL; n++)
+		put_command(commands[n], out);
+	fputs(tail, out);
+}

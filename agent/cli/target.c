@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "target.h"
+
+#include <lib/escape.h>
+#include <lib/parse.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUOTED_BYTES 200
+#define TIMEOUT_MIN_NS UINT64_C(1000000)
+#define TIMEOUT_MAX_NS (UINT64_C(3600) * 1000000000)
+#define SYSTEM_SOCKET "/run/tocsin/tocsind.sock"
+#define LOOPBACK "127.0.0.1"
+
+enum {
+	OPTION_JSON,
+	OPTION_TIMEOUT,
+	OPTION_SOCKET,
+	OPTION_NODE, // from here on of those who only read
+	OPTION_HOST,
+	OPTION_PORT,
+	OPTION_COUNT,
+};
+
+const struct option_spec target_options[OPTION_COUNT] = {
+	[OPTION_JSON] = {"json", NULL, "the answer as one line of JSON"},
+	[OPTION_TIMEOUT] =
+		{"timeout", "TIME",
+		 "how long other nodes may take, 5s or 500ms; the agent that is\n"
+		 "asked has 2 s more. Not given: 20 s for all of it"},
+	[OPTION_SOCKET] = {"socket", "PATH", "the agent's Unix socket; also by $TOCSIN_SOCKET"},
+	[OPTION_NODE] = {"node", "NAME", "let that node answer, asked over the relay"},
+	[OPTION_HOST] = {"host", "HOST", "ask over TCP, 127.0.0.1 if only --port is given"},
+	[OPTION_PORT] = {"port", "PORT", "28029 if only --host is given"},
+};
+
+size_t target_option_count(enum command_target target) {
+	switch (target) {
+	case TARGET_NONE:
+		return 0;
+	case TARGET_READ:
+		return OPTION_COUNT;
+	case TARGET_ORDER:
+		return OPTION_NODE;
+	}
+	return 0;
+}
+
+bool target_is_name(const char *word) {
+	size_t length = 0;
+
+	for (; word[length] != '\0'; length++) {
+		if ((unsigned char)word[length] <= ' ' || word[length] == '\x7f')
+			return false;
+	}
+	return length > 0 && length <= TARGET_NAME_BYTES_MAX;
+}
+
+static int refuse(const struct target *target, const char *option, const char *what) {
+	command_complain(target->command_name, "--%s: %s", option, what);
+	return EXIT_USAGE;
+}
+
+static int check_path(struct target *target, const char *path, const char *origin) {
+	const struct sockaddr_un *local = NULL;
+	char quoted[QUOTED_BYTES];
+
+	target->path = path;
+	if (path[0] != '\0' && strlen(path) < sizeof(local->sun_path))
+		return 0;
+	escape_quote(path, strlen(path), quoted, sizeof(quoted));
+	command_complain(
+		target->command_name, "%s: %s is no path of a socket: 1 to %zu bytes", origin,
+		quoted, sizeof(local->sun_path) - 1
+	);
+	return EXIT_USAGE;
+}
+
+static int read_address(struct target *target, const char *host, const char *port) {
+	struct parse_error error;
+	uint64_t number = TARGET_PORT;
+	int err = 0;
+
+	if (port != NULL)
+		err = parse_u64(port, strlen(port), 1, UINT16_MAX, &error, &number);
+	if (err != 0)
+		return refuse(target, "port", error.text);
+	if (host == NULL)
+		host = LOOPBACK;
+	err = sock_addr_resolve(
+		host, strlen(host), (int32_t)number, SOCK_ADDR_NONE, &error, &target->address
+	);
+	if (err == 0)
+		return 0;
+	refuse(target, "host", error.text);
+	return err == -EINVAL || err == -ERANGE || err == -ENODEV ? EXIT_USAGE : EXIT_UNREACHED;
+}
+
+static int read_options(struct target *target, const char *const *given) {
+	const char *socket = given[OPTION_SOCKET];
+	const char *host = given[OPTION_HOST];
+	const char *port = given[OPTION_PORT];
+
+	if (socket != NULL && (host != NULL || port != NULL)) {
+		command_complain(
+			target->command_name, "--socket and --%s do not go together",
+			host != NULL ? "host" : "port"
+		);
+		return EXIT_USAGE;
+	}
+	if (socket != NULL)
+		return check_path(target, socket, "--socket");
+	if (host != NULL || port != NULL)
+		return read_address(target, host, port);
+	socket = getenv("TOCSIN_SOCKET"); // NOLINT(concurrency-mt-unsafe): one thread
+	return socket == NULL ? 0 : check_path(target, socket, "TOCSIN_SOCKET");
+}
+
+int target_init(
+	struct target *target, const struct command *command, const struct arguments *arguments
+) {
+	const char *const *given = arguments->shared;
+	const char *timeout = given[OPTION_TIMEOUT];
+	struct parse_error error;
+	char quoted[QUOTED_BYTES];
+
+	*target = (struct target){
+		.command_name = command->name,
+		.node = given[OPTION_NODE],
+		.json = given[OPTION_JSON] != NULL,
+		.orders = command->target == TARGET_ORDER,
+	};
+	if (timeout != NULL && parse_duration_ns(
+				       timeout, strlen(timeout), TIMEOUT_MIN_NS, TIMEOUT_MAX_NS,
+				       &error, &target->timeout_ns
+			       ) != 0)
+		return refuse(target, "timeout", error.text);
+	if (target->node != NULL && !target_is_name(target->node)) {
+		escape_quote(target->node, strlen(target->node), quoted, sizeof(quoted));
+		command_complain(
+			command->name, "--node: %s is no name: 1 to %d bytes without blanks",
+			quoted, TARGET_NAME_BYTES_MAX
+		);
+		return EXIT_USAGE;
+	}
+	return read_options(target, given);
+}
+
+static void place_local(struct target_place *place, const char *path) {
+	struct sockaddr_un *local = &place->address.local;
+
+	memset(local, 0, sizeof(*local));
+	local->sun_family = AF_UNIX;
+	snprintf(local->sun_path, sizeof(local->sun_path), "%s", path);
+	place->length = sizeof(*local);
+	escape_quote(path, strlen(path), place->text, sizeof(place->text));
+}
+
+static void place_tcp(struct target_place *place, const struct sock_addr *address) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(address, text);
+	place->length = sock_addr_to_sockaddr(address, &place->address.any);
+	snprintf(place->text, sizeof(place->text), "%s", text);
+}
+
+// The agent of this user, then that of the system; then, for who only reads, TCP.
+static void place_default(const struct target *target, struct target_place *place) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	const char *runtime = geteuid() == 0 ? NULL : getenv("XDG_RUNTIME_DIR");
+	struct sock_addr loopback;
+	char own[sizeof(place->address.local.sun_path)] = "";
+
+	if (runtime != NULL && strlen(runtime) < sizeof(own) - sizeof("/tocsin/tocsind.sock"))
+		snprintf(own, sizeof(own), "%s/tocsin/tocsind.sock", runtime);
+	if (own[0] != '\0' && access(own, F_OK) == 0) {
+		place_local(place, own);
+		return;
+	}
+	if (access(SYSTEM_SOCKET, F_OK) == 0) {
+		place_local(place, SYSTEM_SOCKET);
+		return;
+	}
+	if (target->orders) {
+		place_local(place, own[0] != '\0' ? own : SYSTEM_SOCKET);
+		return;
+	}
+	if (sock_addr_parse(LOOPBACK, strlen(LOOPBACK), TARGET_PORT, NULL, &loopback) == 0)
+		place_tcp(place, &loopback);
+	snprintf(place->absent, sizeof(place->absent), "%s", own[0] != '\0' ? own : SYSTEM_SOCKET);
+}
+
+void target_find(const struct target *target, struct target_place *ret_place) {
+	memset(ret_place, 0, sizeof(*ret_place));
+	if (target->path != NULL)
+		place_local(ret_place, target->path);
+	else if (target->address.family != SOCK_ADDR_NONE)
+		place_tcp(ret_place, &target->address);
+	else
+		place_default(target, ret_place);
+}
