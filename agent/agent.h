@@ -12,6 +12,7 @@
 
 #define AGENT_DETAIL_BYTES 1024
 
+struct agent_worker;
 struct client_server;
 struct config;
 struct http;
@@ -39,6 +40,8 @@ struct agent {
 	struct peer_table *peers; // what other threads read
 	struct publish *publish;
 	struct loop_timer publish_timer;
+	struct agent_worker *workers;
+	uint32_t worker_count;
 	struct client_server *clients;
 	struct snapshots *snapshots; // NULL: HTTP is off
 	struct loop_timer snapshot_timer;
@@ -79,6 +82,12 @@ int rcu_start(struct agent *agent);
 void rcu_stop(struct agent *agent);
 int readers_start(struct agent *agent);
 void readers_stop(struct agent *agent);
+
+// workers.c: DPDK's environment, and the polling threads.
+int eal_part_start(struct agent *agent);
+void eal_part_stop(struct agent *agent);
+int workers_start(struct agent *agent);
+void workers_stop(struct agent *agent);
 
 // http.c
 int http_part_start(struct agent *agent);

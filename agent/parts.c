@@ -190,19 +190,24 @@ static void clients_stop(struct agent *agent) {
 	agent->clients = client_server_destroy(agent->clients);
 }
 
+// Signals come before anything that makes threads, so that all of them leave signals alone.
+// clang-format off
 static const struct part parts[] = {
 	{"loop", loop_start, loop_end},
 	{"signals", signals_start, signals_stop},
+	{"eal", eal_part_start, eal_part_stop},
 	{"rcu", rcu_start, rcu_stop},
 	{"state", state_start_part, state_stop},
 	{"key", keys_start, keys_stop},
 	{"overlay", overlay_start, overlay_stop},
 	{"readers", readers_start, readers_stop},
+	{"workers", workers_start, workers_stop},
 	{"clients", clients_start, clients_stop},
 	{"http", http_part_start, http_part_stop},
 	{"join", joining_start, joining_stop},
 	{"service", service_start, service_stop},
 };
+// clang-format on
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
 static void stop_from(struct agent *agent, size_t started) {

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DPDK's environment, and the polling threads. They have nothing to poll yet: the data plane
+// brings that.
+#include "agent.h"
+
+#include <dataplane/cores.h>
+#include <dataplane/eal.h>
+#include <dataplane/worker.h>
+#include <lib/config.h>
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/must.h>
+#include <lib/parse.h>
+#include <ras/ras.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define ISOLATED_PATH "/sys/devices/system/cpu/isolated"
+#define CPUS_TEXT_BYTES 128
+#define EVENTS_PER_TURN 64
+#define IDLE_WINDOW_NS UINT64_C(1000000) // Monarch leaves it to its user, for ever by default
+
+struct agent_worker {
+	struct loop_source events;
+	struct worker *worker;
+};
+
+// EAL.
+
+static void eal_line(uint32_t level, const char *line, size_t length) {
+	if (level <= EAL_LOG_ERROR)
+		log_event(LOG_LEVEL_WARN, "eal", log_bytes("text", line, length));
+	else
+		log_event(LOG_LEVEL_DEBUG, "eal", log_bytes("text", line, length));
+}
+
+int eal_part_start(struct agent *agent) {
+	struct ras_peer_info self;
+	struct eal_config config = {
+		.name = self.name,
+		.memory = config_get_bool(agent->config, "worker", "huge_pages") ? EAL_MEMORY_AUTO
+										 : EAL_MEMORY_PLAIN,
+		.memory_mib =
+			(uint32_t)(config_get_size_bytes(agent->config, "worker", "memory") >> 20),
+		.log = eal_line,
+	};
+	char took[PARSE_TEXT_BYTES];
+	struct eal_facts facts;
+	int err = identity_find(agent, &self);
+
+	if (err == 0)
+		err = eal_start(&config, &facts);
+	if (err != 0)
+		return err;
+	format_duration_ns(facts.start_ns - facts.start_ns % 1000000, took);
+	log_event(
+		LOG_LEVEL_INFO, "eal_started", log_bool("huge_pages", facts.huge_pages),
+		log_str("took", took), log_str("telemetry", facts.runtime_dir)
+	);
+	return 0;
+}
+
+void eal_part_stop(struct agent *agent) {
+	(void)agent;
+	eal_stop();
+}
+
+// Workers.
+
+static int choose_cores(struct agent *agent, struct cpu_set *ret_cores) {
+	const char *given = config_get_string(agent->config, "worker", "cores");
+	struct cpu_set allowed, isolated;
+	struct parse_error error;
+	int err = cpu_set_get_allowed(&allowed);
+
+	if (err != 0)
+		return err;
+	if (given[0] == '\0') {
+		cores_read_isolated(ISOLATED_PATH, &isolated);
+		return cores_choose(&allowed, &isolated, 1, ret_cores);
+	}
+	err = cpu_set_parse_allowed(given, strlen(given), &allowed, &error, ret_cores);
+	if (err != 0)
+		snprintf(agent->detail, sizeof(agent->detail), "[worker] cores: %s", error.text);
+	return err;
+}
+
+// Nothing tells any yet; what a later part adds and nobody here knows is shown, not lost.
+static void on_events(struct loop_source *source, uint32_t events) {
+	struct agent_worker *worker = container_of(source, struct agent_worker, events);
+	struct worker_record records[EVENTS_PER_TURN];
+	uint32_t count = worker_take(worker->worker, records, EVENTS_PER_TURN);
+
+	(void)events;
+	for (uint32_t n = 0; n < count; n++)
+		log_event(LOG_LEVEL_WARN, "worker_event", log_u64("kind", records[n].kind));
+}
+
+static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu) {
+	static const enum idle_policy policies[] = {
+		IDLE_ADAPTIVE,
+		IDLE_SPIN,
+		IDLE_EVENT,
+		IDLE_WINDOW,
+	};
+	bool pin = config_get_bool(agent->config, "worker", "pin");
+	char name[32], cores[CPUS_TEXT_BYTES], block[PARSE_TEXT_BYTES];
+	struct worker_config config = {
+		.name = name,
+		.cpu = pin ? cpu : WORKER_CPU_ANY,
+		.clock = &agent->clock,
+		.idle =
+			{
+				.policy =
+					policies[config_get_enum(agent->config, "worker", "idle")],
+				.window_ns = IDLE_WINDOW_NS,
+				.foresees = true,
+			},
+	};
+	struct worker_facts facts;
+	int err;
+
+	snprintf(name, sizeof(name), "tocsin-w%u", cpu);
+	err = worker_create(&config, &worker->worker);
+	if (err == 0)
+		err = worker_start(worker->worker, &facts);
+	if (err != 0)
+		return err;
+	worker->events = (struct loop_source){
+		.fd = worker_event_fd(worker->worker),
+		.events = EPOLLIN,
+		.rank = LOOP_OVERLAY,
+		.ready = on_events,
+	};
+	cpu_set_format(&facts.affinity, cores, sizeof(cores));
+	format_duration_ns(facts.block_ns, block);
+	log_event(
+		LOG_LEVEL_INFO, "worker_started", log_str("name", name), log_str("cores", cores),
+		log_str("idle", idle_policy_name(config.idle.policy)), log_str("block_cost", block)
+	);
+	return loop_add(agent->loop, &worker->events);
+}
+
+int workers_start(struct agent *agent) {
+	struct cpu_set cores;
+	int err = choose_cores(agent, &cores);
+
+	if (err == 0 && config_get_bool(agent->config, "worker", "lock_memory"))
+		err = worker_lock_memory();
+	if (err != 0)
+		return err;
+	agent->workers = calloc(cpu_set_count(&cores), sizeof(*agent->workers));
+	if (agent->workers == NULL)
+		return -ENOMEM;
+	for (uint32_t cpu = cpu_set_next(&cores, 0); cpu < CPU_SET_CPUS_MAX && err == 0;
+	     cpu = cpu_set_next(&cores, cpu + 1))
+		err = worker_begin(agent, &agent->workers[agent->worker_count++], cpu);
+	if (err != 0)
+		workers_stop(agent);
+	return err;
+}
+
+void workers_stop(struct agent *agent) {
+	for (uint32_t n = 0; n < agent->worker_count; n++) {
+		loop_remove(&agent->workers[n].events);
+		worker_destroy(agent->workers[n].worker);
+	}
+	agent->worker_count = 0;
+	free(agent->workers);
+	agent->workers = NULL;
+}
