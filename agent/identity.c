@@ -48,17 +48,17 @@ static int node_name(struct agent *agent, char name[static RAS_NAME_MAX + 1]) {
 static void host_name(struct agent *agent, const char *name, char host[static RAS_NAME_MAX + 1]) {
 	const char *given = config_get_string(agent->config, "node", "host");
 	char machine[64];
-	struct stat namespace;
+	struct stat net;
 
-	if (given[0] != '\0')
+	if (given[0] != '\0') {
 		snprintf(host, RAS_NAME_MAX + 1, "%s", given);
-	else if (read_line("/etc/machine-id", machine, sizeof(machine)) != 0 || machine[0] == '\0' || stat("/proc/self/ns/net", &namespace) != 0)
-		snprintf(host, RAS_NAME_MAX + 1, "%s", name);
-	else
-		snprintf(
-			host, RAS_NAME_MAX + 1, "%.32s-%" PRIu64, machine,
-			(uint64_t) namespace.st_ino
-		);
+		return;
+	}
+	snprintf(host, RAS_NAME_MAX + 1, "%s", name);
+	if (read_line("/etc/machine-id", machine, sizeof(machine)) != 0 || machine[0] == '\0')
+		return;
+	if (stat("/proc/self/ns/net", &net) == 0)
+		snprintf(host, RAS_NAME_MAX + 1, "%.32s-%" PRIu64, machine, (uint64_t)net.st_ino);
 }
 
 // "0f0d9e46-...": 32 digits with dashes between.

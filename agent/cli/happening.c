@@ -26,7 +26,7 @@ cell(const json_t *event, const char *key, size_t columns, char out[static CELL_
 	paint_escape(text, columns + 1, longer, sizeof(longer));
 	if (strlen(longer) > strlen(out)) {
 		paint_escape(text, columns - 1, out, CELL_BYTES - 1);
-		strncat(out, "~", 2);
+		memcpy(out + strlen(out), "~", 2);
 	}
 }
 

@@ -23,7 +23,8 @@ struct screen {
 // -errno if this is no terminal, or cannot be made one for this.
 int screen_enter(struct screen *screen);
 void screen_leave(struct screen *screen);
-// Ends the process by the signal that asked to quit, as if it had not been caught, if there was one.
+// Ends the process by the signal that asked to quit, if there was one, as if it had not been
+// caught.
 void screen_pass_on(const struct screen *screen);
 
 // Until the time (monotonic) or an event.

@@ -52,7 +52,8 @@ struct overlay {
 	struct state *state; // NULL: none
 	bool started;
 	struct loop_timer wake;
-	struct loop_timer wall; // tells the core what time of day it is
+	// Tells the core what time of day it is.
+	struct loop_timer wall;
 	struct loop_job keep_start; // what the join taught us
 	struct overlay_listener *listeners;
 	struct hostlist *roster; // NULL: nobody in particular is expected

@@ -236,7 +236,8 @@ open_transport(struct overlay *overlay, const struct overlay_config *config, cha
 		.listen = config->listen,
 		.source = config->listen,
 		.interface = config->interface,
-		// Together less than the core waits for both, so that it is told which took too long.
+		// Together less than the core waits for both, so that it is told which took too
+		// long.
 		.connect_ns = profile->connect_ns * 9 / 20,
 		.proof_ns = profile->connect_ns * 9 / 20,
 		.stuck_ns = profile->stuck_ns,

@@ -3,6 +3,7 @@
 
 #include <lib/error.h>
 #include <lib/must.h>
+#include <lib/parse.h>
 #include <lib/scoped.h>
 #include <lib/stream.h>
 
@@ -41,7 +42,8 @@ int state_file_replace(int directory, const char *name, const char *text) {
 		if (fd < 0)
 			return neg_errno();
 		err = write_all(fd, text, strlen(text));
-		// On the disk before it takes the place of the old one, which a crash may else lose.
+		// On the disk before it takes the place of the old one, which a crash may else
+		// lose.
 		if (err == 0 && fsync(fd) != 0)
 			err = neg_errno();
 	}
@@ -127,12 +129,12 @@ static bool cause_find(const char *name, enum ras_cause *ret_cause) {
 }
 
 static bool id_parse(const char *text, uint64_t *ret_id) {
-	char *end;
+	char number[2 + 16 + 1];
 
-	if (text == NULL || strlen(text) != 16)
+	if (text == NULL || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
 		return false;
-	*ret_id = strtoull(text, &end, 16);
-	return *end == '\0';
+	snprintf(number, sizeof(number), "0x%s", text);
+	return parse_u64(number, strlen(number), 0, UINT64_MAX, NULL, ret_id) == 0;
 }
 
 static bool observers_parse(const json_t *array, struct ras_event *event) {

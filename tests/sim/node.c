@@ -338,6 +338,7 @@ void node_start(struct world *world, uint32_t index, const struct ras_table *tab
 		.version_min = node->version_min,
 		.version_max = node->version_max,
 	};
+	int err;
 
 	if (node->state != NODE_OFF || world->net.hosts[world->net.nodes[index].host].down)
 		return;
@@ -346,7 +347,8 @@ void node_start(struct world *world, uint32_t index, const struct ras_table *tab
 	node_info(world, index, &config.self);
 	if (!remember)
 		config.self.start = 0;
-	must(ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras) == 0);
+	err = ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras);
+	must(err == 0);
 	if (table != NULL)
 		must(ras_preload_table(node->ras, table) == 0);
 	node->state = NODE_UP;

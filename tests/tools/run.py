@@ -12,7 +12,6 @@ import sys
 import cluster as clusters
 
 
-
 def view(cluster):
     """On a terminal a live view, until it is quit; else until a signal comes."""
     if sys.stdout.isatty():
@@ -38,10 +37,11 @@ def main(build, count):
             print(f"No ring: {failure!r}\n{cluster.logs()}", flush=True)
             return 1
         first = cluster.agents[0]
-        print(f"{count} agents, {first.name} on {first.address} to n{count} on "
-              f"{cluster.agents[-1].address}; logs in {cluster.directory}/n*/log\n"
+        last = cluster.agents[-1]
+        print(f"{count} agents, {first.name} on {first.address} to {last.name} on "
+              f"{last.address}; logs in {cluster.directory}/n*/log\n"
               f"  ask one:   {cluster.tocsin} status --socket {first.socket}\n"
-              f"  kill one:  kill -9 {cluster.agents[-1].process.pid}   # {cluster.agents[-1].name}\n"
+              f"  kill one:  kill -9 {last.process.pid}   # {last.name}\n"
               "  stop all:  Ctrl-C", flush=True)
         try:
             view(cluster)

@@ -239,6 +239,12 @@ static void lines_that_are_no_event_are_left_out(void **state) {
 		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,\"observers\":[]}\n",
 		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"none\",\"peer\":\"1\","
 		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,\"observers\":[]}\n",
+		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"none\",\"peer\":\"-000000000000001\","
+		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,\"observers\":[]}\n",
+		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"none\",\"peer\":\"0x00000000000001\","
+		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,\"observers\":[]}\n",
+		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"none\",\"peer\":\"               1\","
+		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,\"observers\":[]}\n",
 		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"none\",\"peer\":\"0000000000000001\","
 		"\"name\":\"a\",\"incarnation\":1,\"value\":1,\"hops\":1,"
 		"\"observers\":[\"0000000000000001\",\"0000000000000001\",\"0000000000000001\"]}\n",

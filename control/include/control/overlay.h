@@ -99,8 +99,8 @@ struct overlay_answer {
 void overlay_answer_put(struct overlay_answer *answer);
 
 struct overlay_question {
-	// Once, never from inside overlay_ask_all(). The reference passes to the callee, who puts an
-	// answer that says err back at once.
+	// Once, never from inside overlay_ask_all(). The reference passes to the callee, who puts
+	// an answer that says err back at once.
 	void (*answered)(struct overlay_question *question, struct overlay_answer *answer);
 	struct overlay_question *next; // private, as the rest
 	struct overlay *overlay;
@@ -130,9 +130,9 @@ struct overlay_call {
 	// A piece of the answer in order; 0, or -EAGAIN: overlay_call_ready() will follow; anything
 	// else cancels. It must not call back into the overlay.
 	int (*piece)(struct overlay_call *call, const void *data, size_t size);
-	// Once, after the last piece: 0, -ETIMEDOUT, -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED (nobody
-	// serves it there), -ECANCELED, or what the other side's overlay_served_end() said. Never
-	// from inside overlay_call_start().
+	// Once, after the last piece: 0, -ETIMEDOUT, -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED
+	// (nobody serves it there), -ECANCELED, or what the other side's overlay_served_end() said.
+	// Never from inside overlay_call_start().
 	void (*ended)(struct overlay_call *call, int err);
 	struct overlay_call *next; // private, as the rest
 	struct overlay *overlay;
