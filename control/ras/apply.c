@@ -136,6 +136,11 @@ static void maint_of_self(struct ras *ras, uint32_t maint) {
 void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
 	uint64_t before = ras_self(ras)->incarnation;
 
+	// A start that was only guessed may have been that of an earlier run, which did die.
+	if (ras->start_guessed && incarnation >= before) {
+		ras_earlier_run(ras, ras_incarnation_start(before));
+		return;
+	}
 	ras_refute(ras, incarnation);
 	if (ras_self(ras)->incarnation != before)
 		ras_emit(
@@ -161,10 +166,23 @@ static bool is_unknown_start(const struct ras *ras, const struct peer_news *news
 	       news->record != self->record;
 }
 
+// Two runs that count alike, since the first one is forgotten here: its facts are not ours.
+static bool is_earlier_run(const struct ras *ras, const struct peer_news *news) {
+	const struct ras_record *own = ras_self(ras)->record;
+
+	return ras->joined && news->record != NULL && news->record->start == own->start &&
+	       news->record->digest != own->digest &&
+	       sock_addr_equal(&news->record->address, &own->address);
+}
+
 static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 	const struct peer_entry *self = ras_self(ras);
 
 	maint_of_self(ras, news->maint);
+	if (is_earlier_run(ras, news)) {
+		ras_earlier_run(ras, news->record->start);
+		return;
+	}
 	if (ras->leaving || (news->state == RAS_ALIVE && claim_heard(ras, news)) ||
 	    news->incarnation < self->incarnation)
 		return;

@@ -306,7 +306,8 @@ static void refuse(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	conn_refuse(ras, conn, &ack);
 }
 
-// With the address of the one whom we hold for the owner of its name.
+// With the address of the one whom we hold for the owner of its name. At its own address that
+// is itself, in a run it does not remember: it goes on past that one's start.
 static void refuse_rival(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct message_init_ack ack;
 	struct ras_record *record;
@@ -318,8 +319,12 @@ static void refuse_rival(struct ras *ras, struct conn *conn, const struct messag
 		slot = peers_find(&ras->peers, record->id);
 		ras_record_put(ras->interner, record);
 	}
-	if (slot != RAS_NO_SLOT)
-		ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;
+	if (slot != RAS_NO_SLOT) {
+		const struct peer_entry *holder = ras_entry(ras, slot);
+
+		ack.redirects[ack.redirect_count++] = holder->record->address;
+		ack.your_start = ras_incarnation_start(holder->incarnation) + 1;
+	}
 	conn_refuse(ras, conn, &ack);
 }
 
@@ -471,6 +476,16 @@ static bool refused_by(struct ras *ras, const struct message_init_ack *ack, uint
 	return same;
 }
 
+// Our name is another holder's there, or that of an earlier run of ours.
+static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) {
+	if (ack->redirect_count == 0)
+		return;
+	if (!sock_addr_equal(&ack->redirects[0], &ras_self(ras)->record->address))
+		join_rival(ras, &ack->redirects[0]);
+	else if (ack->your_start > 0)
+		ras_earlier_run(ras, ack->your_start - 1);
+}
+
 static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
 	struct link *link = conn->link;
 	struct message_init_ack ack;
@@ -488,8 +503,8 @@ static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *
 	if (ack.refusal != RAS_CAUSE_NONE) {
 		cause = refused_by(ras, &ack, link->peer) ? ack.refusal : RAS_CAUSE_REFUSED;
 		conn_failed(ras, conn, RAS_CLOSE_SOFT, cause);
-		if (ack.refusal == RAS_CAUSE_CONFLICT && ack.redirect_count > 0)
-			join_rival(ras, &ack.redirects[0]);
+		if (ack.refusal == RAS_CAUSE_CONFLICT)
+			conflict_heard(ras, &ack);
 		return 0;
 	}
 	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation, &cause);

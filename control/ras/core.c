@@ -232,8 +232,10 @@ static void self_restart(struct ras *ras, uint64_t start) {
 void ras_become_member(struct ras *ras, uint64_t start) {
 	uint64_t own = ras_incarnation_start(ras_self(ras)->incarnation);
 
-	if (start == 0 || start > RAS_START_MAX)
+	if (start == 0 || start > RAS_START_MAX) {
+		ras->start_guessed = own == 0;
 		start = own > 0 ? own : 1;
+	}
 	self_restart(ras, start);
 	ras->joined = true;
 	ras->joined_ns = ras->observed_ns;
@@ -251,6 +253,22 @@ void ras_leave(struct ras *ras, uint64_t now_ns) {
 		conns_leave(ras);
 	}
 	ras_exit(ras);
+}
+
+void ras_earlier_run(struct ras *ras, uint64_t start) {
+	uint64_t before = ras_self(ras)->incarnation;
+
+	if (!ras->joined || ras->leaving || start >= RAS_START_MAX)
+		return;
+	self_restart(ras, start + 1);
+	if (ras_self(ras)->incarnation == before)
+		return;
+	ras->start_guessed = false;
+	ras_emit(
+		ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, RAS_CAUSE_RESTART,
+		ras_self(ras)->incarnation
+	);
+	news_of_self(ras);
 }
 
 bool ras_gone(const struct ras *ras) {

@@ -37,6 +37,7 @@ struct ras {
 	// What every input looks at comes first: thousands of instances fit in no cache.
 	uint32_t self_slot;
 	bool started, preloaded, joined, leaving, left;
+	bool start_guessed; // nobody told us our start, and nothing kept it: it may be of before
 	struct relay *relay;
 	struct collective *collective;
 	struct conns conns;
@@ -104,6 +105,10 @@ void ras_emit(
 // Merges news and does all that follows from them: links, legs, events, forwarding. `from` is
 // the link they came by, NULL if they are our own. False: the record is missing.
 bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from);
+
+// An earlier run of ours, that we know nothing of, had this start or one below it: takes the next
+// one and tells. Nothing to do if ours is higher already.
+void ras_earlier_run(struct ras *ras, uint64_t start);
 
 // We are a member from now on, in this start if it is higher than ours.
 void ras_become_member(struct ras *ras, uint64_t start);

@@ -135,8 +135,8 @@ static bool news_is_known(struct ras *ras, const struct peer_news *news, const s
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	const struct peer_entry *entry;
 
-	if (slot == RAS_NO_SLOT)
-		return false;
+	if (slot == RAS_NO_SLOT || slot == ras->self_slot)
+		return false; // of us, it may be an earlier run's: its record tells
 	entry = ras_entry(ras, slot);
 	if (news->maint > entry->maint || news->incarnation > entry->incarnation)
 		return false;

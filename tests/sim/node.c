@@ -52,7 +52,7 @@ static void node_info(const struct world *world, uint32_t index, struct ras_peer
 	trace_node_name(index, ret_info->name);
 	snprintf(ret_info->host, sizeof(ret_info->host), "h%05u", world->net.nodes[index].host + 1);
 	memcpy(ret_info->boot_id, &world->net.nodes[index].host, sizeof(uint32_t));
-	ret_info->pid = 1000 + index;
+	ret_info->pid = 1000 + index + (world->nodes[index].start << 16);
 	snprintf(ret_info->version, sizeof(ret_info->version), "0.1.0");
 	ret_info->start = world->nodes[index].start;
 	ret_info->address_count = 1;

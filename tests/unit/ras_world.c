@@ -83,6 +83,7 @@ void world_start(struct world *world, uint32_t node, uint64_t start, uint32_t na
 	ras_record_info(world->nodes[name].record, &config.self);
 	config.self.addresses[0] = world->nodes[node].record->address;
 	config.self.start = start;
+	config.self.pid += world->pid_offset;
 	node_create(world, node, &config, false);
 }
 

@@ -48,7 +48,8 @@ struct world {
 	struct ras_profile profile;
 	struct ras_interner *interner;
 	size_t allocated_bytes;
-	bool memory_spent; // allocations fail
+	bool memory_spent;   // allocations fail
+	uint32_t pid_offset; // of processes started from now on
 	const struct ras_ops *users;
 	uint8_t ways[WORLD_NODES_MAX][WORLD_NODES_MAX]; // enum world_way
 	struct world_conn *conns;

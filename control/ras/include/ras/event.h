@@ -28,7 +28,7 @@ enum ras_event_kind {
 	RAS_EVENT_JOIN_WAITING,	  // alone, no join address answers; value: addresses tried
 	RAS_EVENT_JOIN_DONE,	  // member of a ring; value: ns it took
 	RAS_EVENT_JOIN_REFUSED,	  // cause says why; the agent must not go on
-	RAS_EVENT_DECLARED_DEAD,  // others had declared us dead; value: incarnation taken
+	RAS_EVENT_DECLARED_DEAD,  // we were held for dead, or for another run; value: incarnation
 	RAS_EVENT_DIVERGED,	  // tables with a peer stay different; a comparison was started
 	RAS_EVENT_CLOCK_OFFSET,	  // a peer's wall clock is over 1 s from ours; value: ns
 	RAS_EVENT_CLOCK_AGREES,	  // within 0.5 s again; value: ns

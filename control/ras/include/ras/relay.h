@@ -9,6 +9,11 @@
 // - it costs the nodes between neither state nor an answer of their consumers.
 // An expired message may have been delivered: only its acknowledgement is missing.
 //
+// One start is told from the next by its number. Whoever forgot its own learns at the join, or when
+// it is refused or held for dead, that the number was used, and takes the next one. Only a run with
+// the same number and the same facts (boot, pid, addresses) as one that others still hold for alive
+// passes for it: it founded a ring of its own before they had noticed the end of the other.
+//
 // Who sent a message is what the sender says and every holder of the key could say so: a source
 // is not proven end to end.
 #pragma once

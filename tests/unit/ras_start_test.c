@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An agent that remembers nothing of its earlier runs, and counts its start as one of them did.
+#include "ras_lone.h"
+#include "ras_world.h"
+
+#include <support/cmocka.h>
+
+#define MS RAS_NS_PER_MS
+#define SEC RAS_NS_PER_SEC
+
+// Node 1 dies, and founds a ring of its own while nobody reaches it; then the two rings meet.
+static void rings_meet_after_a_start_without_memory(uint32_t pid_offset) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 3, .seeds = 2, .idle = true});
+
+	for (uint32_t n = 0; n < 3; n++)
+		world_start(world, n, 0, n);
+	world_pass(world, 15 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(ras_self_incarnation(world->nodes[1].ras), ras_incarnation(1, 0));
+	for (uint32_t n = 0; n < 3; n += 2) {
+		world_way(world, n, 1, WORLD_REFUSED);
+		world_way(world, 1, n, WORLD_REFUSED);
+	}
+	world_kill(world, 1);
+	world_pass(world, 15 * SEC);
+	world->pid_offset = pid_offset;
+	world_start(world, 1, 0, 1);
+	world_pass(world, 3 * SEC);
+	assert_true(world_view(world, 1).joined);
+	assert_int_equal(world_view(world, 1).alive, 1);
+	assert_int_equal(world_state(world, 0, 1), RAS_DEAD);
+	for (uint32_t n = 0; n < 3; n += 2) {
+		world_way(world, n, 1, WORLD_OPEN);
+		world_way(world, 1, n, WORLD_OPEN);
+	}
+	world_pass(world, 30 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(ras_self_incarnation(world->nodes[1].ras), ras_incarnation(2, 0));
+	assert_true(world_events(world, 1, RAS_EVENT_DECLARED_DEAD) > 0);
+	world_destroy(world);
+}
+
+// Found: two runs that count alike and differ in their facts refused each other for ever.
+static void run_that_counts_like_one_before_it_takes_the_next_start(void **state) {
+	(void)state;
+	rings_meet_after_a_start_without_memory(1000);
+}
+
+// Found: as in a container, where each run is process 1. What the relay had delivered of the run
+// before was acknowledged in the name of this one.
+static void run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next(void **state) {
+	(void)state;
+	rings_meet_after_a_start_without_memory(0);
+}
+
+static struct message_init_ack conflict_from(const struct lone *lone, uint32_t holder_at) {
+	struct message_init_ack ack = lone_ack(lone, 2);
+
+	ack.refusal = RAS_CAUSE_CONFLICT;
+	ack.redirect_count = 1;
+	ack.redirects[0] = lone_address(holder_at);
+	return ack;
+}
+
+static void refusal_moves_the_start_only_if_the_holder_has_our_own_address(void **state) {
+	static const struct {
+		uint32_t holder_at;
+		uint64_t your_start;
+		uint64_t start;
+	} rows[] = {
+		{1, 8, 8},	    {1, 0, 1}, // an agent of before does not say
+		{1, 1, 1},		       // no more than ours
+		{9, 8, 1},		       // another holder: his matter
+		{1, UINT64_MAX, 1}, {1, RAS_START_MAX + 1, 1},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(4, 1);
+		struct message_init_ack ack = conflict_from(lone, rows[n].holder_at);
+		uint64_t wanted = ras_incarnation(rows[n].start, 0);
+
+		ack.your_start = rows[n].your_start;
+		lone_pass(lone, 10 * MS);
+		lone_send_ack(lone, lone_opening(lone, 2), &ack);
+		assert_int_equal(ras_self_incarnation(lone->ras), wanted);
+		assert_int_equal(
+			lone_events(lone, RAS_EVENT_DECLARED_DEAD), rows[n].start == 1 ? 0 : 1
+		);
+		lone_destroy(lone);
+	}
+}
+
+static void refusal_of_an_old_start_says_which_one_is_next(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct ras_peer_info info = lone_info(lone, 2, 1);
+	struct message_init init = lone_init(lone, 2, RAS_USE_NEXT);
+	const struct lone_frame *frame;
+	struct message_init_ack ack;
+	struct ras_record *record;
+	struct wire_reader reader;
+	uint32_t conn = lone_accept(lone);
+
+	(void)state;
+	info.pid += 7;
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &record), 0);
+	init.record = record->encoding;
+	init.record_size = record->size;
+	init.incarnation = ras_incarnation(1, 0);
+	lone_send_init(lone, conn, &init);
+	frame = lone_latest(lone, conn, MESSAGE_INIT_ACK);
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(message_init_ack_decode(&reader, &ack), 0);
+	assert_int_equal(ack.refusal, RAS_CAUSE_CONFLICT);
+	assert_int_equal(ack.your_start, 2);
+	assert_true(sock_addr_equal(&ack.redirects[0], &info.addresses[0]));
+	ras_record_put(lone->interner, record);
+	lone_destroy(lone);
+}
+
+static void news_of_an_earlier_run_at_our_address_move_the_start(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct ras_peer_info info = lone_info(lone, 1, 1);
+	struct peer_news news = lone_told(lone, 1, RAS_ALIVE, ras_incarnation(1, 0));
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	lone_news(lone, conn, &news); // our own facts
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 0));
+	info.pid += 7;
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	lone_news(lone, conn, &news);
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(2, 0));
+	lone_news(lone, conn, &news); // of the past by now
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(2, 0));
+	ras_record_put(lone->interner, news.record);
+	lone_destroy(lone);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(run_that_counts_like_one_before_it_takes_the_next_start),
+		cmocka_unit_test(run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next),
+		cmocka_unit_test(refusal_moves_the_start_only_if_the_holder_has_our_own_address),
+		cmocka_unit_test(refusal_of_an_old_start_says_which_one_is_next),
+		cmocka_unit_test(news_of_an_earlier_run_at_our_address_move_the_start),
+	};
+
+	return cmocka_run_group_tests_name("ras_start", tests, NULL, NULL);
+}
