@@ -18,6 +18,7 @@ struct config;
 struct http;
 struct join_list;
 struct overlay;
+struct netif_watch;
 struct peer_table;
 struct publish;
 struct seal_keys;
@@ -40,6 +41,10 @@ struct agent {
 	struct peer_table *peers; // what other threads read
 	struct publish *publish;
 	struct loop_timer publish_timer;
+	struct netif_watch *netwatch;
+	struct loop_source netwatch_source;
+	struct loop_timer netwatch_timer;
+	bool address_there; // as far as we know
 	struct agent_worker *workers;
 	uint32_t worker_count;
 	struct client_server *clients;
@@ -82,6 +87,10 @@ int rcu_start(struct agent *agent);
 void rcu_stop(struct agent *agent);
 int readers_start(struct agent *agent);
 void readers_stop(struct agent *agent);
+
+// netwatch.c: whether the overlay's address is still ours.
+int netwatch_start(struct agent *agent);
+void netwatch_stop(struct agent *agent);
 
 // workers.c: DPDK's environment, and the polling threads.
 int eal_part_start(struct agent *agent);

@@ -201,6 +201,7 @@ static const struct part parts[] = {
 	{"key", keys_start, keys_stop},
 	{"overlay", overlay_start, overlay_stop},
 	{"readers", readers_start, readers_stop},
+	{"netwatch", netwatch_start, netwatch_stop},
 	{"workers", workers_start, workers_stop},
 	{"clients", clients_start, clients_stop},
 	{"http", http_part_start, http_part_stop},

@@ -55,6 +55,8 @@ struct overlay {
 	// Tells the core what time of day it is.
 	struct loop_timer wall;
 	struct loop_job keep_start; // what the join taught us
+	struct loop_timer incidents;
+	uint64_t incidents_told[RAS_RELAY_REASON_COUNT];
 	struct overlay_listener *listeners;
 	struct hostlist *roster; // NULL: nobody in particular is expected
 
@@ -108,3 +110,7 @@ void overlay_roster_fini(struct overlay *overlay);
 
 // tell.c: one line of the log about an event.
 void overlay_tell(const struct overlay *overlay, const struct ras_event *event);
+
+// incidents.c: what the relay refused, in the log.
+void overlay_incidents_start(struct overlay *overlay);
+void overlay_incidents_stop(struct overlay *overlay);

@@ -329,6 +329,7 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	}
 	loop_timer_cancel(overlay->loop, &overlay->wake);
 	loop_timer_cancel(overlay->loop, &overlay->wall);
+	overlay_incidents_stop(overlay);
 	loop_timer_cancel(overlay->loop, &overlay->leave_end);
 	loop_undefer(overlay->loop, &overlay->keep_start);
 	ras_destroy(overlay->ras);
@@ -349,6 +350,7 @@ void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32
 	overlay->started = true;
 	ras_start(overlay->ras, overlay_clock_ns(overlay));
 	tell_wall_clock(&overlay->wall, loop_now_ns(overlay->loop));
+	overlay_incidents_start(overlay);
 }
 
 static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {
