@@ -60,8 +60,11 @@ int signals_start(struct agent *agent) {
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return neg_errno();
+	err = pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (err != 0)
+		return -err;
 	agent->signals = (struct loop_source){
 		.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC),
 		.events = EPOLLIN,

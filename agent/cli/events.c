@@ -89,21 +89,19 @@ static int ask_start(struct follower *follower) {
 	return 0;
 }
 
-// Connected: asks again and again, until that fails.
-static int follow_on(struct follower *follower) {
+// Connected: asks again and again, until that fails; the contact says why.
+static void follow_on(struct follower *follower) {
 	char since[32];
 	json_t *answer;
-	int err;
 
 	for (;;) {
 		snprintf(since, sizeof(since), "%" PRId64, follower->last);
-		err = ask_events(follower, since, &answer);
-		if (err != 0)
-			return err;
+		if (ask_events(follower, since, &answer) != 0)
+			return;
 		print_events(follower, answer);
 		json_decref(answer);
 		if (ferror(stdout))
-			return -EPIPE;
+			return;
 		poll(NULL, 0, FOLLOW_MS);
 	}
 }
@@ -119,7 +117,7 @@ static int follow(struct follower *follower) {
 			fprintf(stderr, "tocsin events: it is back\n");
 		if (err == 0) {
 			follower->lost = false;
-			err = follow_on(follower);
+			follow_on(follower);
 		}
 		if (ferror(stdout))
 			return EXIT_NEGATIVE; // main says why

@@ -98,7 +98,7 @@ int screen_enter(struct screen *screen) {
 	screen->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (screen->signals < 0)
 		return -errno;
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	for (size_t n = 0; n < FATAL_COUNT; n++)
 		sigaction(fatal[n], &action, NULL);
 	return take(screen);
@@ -120,7 +120,7 @@ void screen_pass_on(const struct screen *screen) {
 	signal(screen->fatal_signal, SIG_DFL);
 	raise(screen->fatal_signal); // pending as long as it is blocked
 	signal_set(&set);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 // The shell has its terminal as long as this is stopped.

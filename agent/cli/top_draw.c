@@ -100,6 +100,7 @@ static void add_ring(const json_t *rows, struct frame *frame) {
 		return;
 	if (width >= SHOW_BYTES)
 		width = SHOW_BYTES - 1;
+	// NOLINTNEXTLINE(bugprone-sizeof-expression): these are pointers
 	qsort(sorted, count, sizeof(sorted[0]), compare);
 	frame_add(frame, FRAME_HEAD, "RING  " LEGEND);
 	per_row = frame->columns / width;

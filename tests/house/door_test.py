@@ -95,6 +95,50 @@ def words_too_many_or_empty_are_refused():
             assert done.returncode == 2 and wrong in done.stderr and not done.stdout, done
 
 
+def run_takes_a_number_of_agents_that_one_machine_bears():
+    with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
+        for count in ("", "0", "00", "-1", "+4", "4x", "1.5", " 4", "201", "1000", "9" * 40):
+            done = machine.dev("run", count)
+            wanted = f"dev: run: '{count}' is not a number of agents from 1 to 200\n"
+            assert (done.returncode, done.stdout, done.stderr) == (2, "", wanted), done
+        for words, wrong in ((["run", "4", "4"], "run takes one number of agents"),
+                             (["demo", "4"], "demo takes no argument")):
+            done = machine.dev(*words)
+            assert (done.returncode, done.stderr) == (2, f"dev: {wrong}\n"), done
+
+
+def fuzzed(targets, *arguments):
+    """(exit status, what ./dev hands to the tool) with these targets in the tree."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        root = pathlib.Path(name)
+        for directory in ("tests/tools", "tests/fuzz"):
+            (root / directory).mkdir(parents=True)
+        for target in targets:
+            (root / "tests/fuzz" / f"{target}_fuzz.c").touch()
+        for part in ("setup", "build", "test"):
+            (root / "tests/tools" / f"{part}.sh").touch()
+        stand_ins = "tool() { echo echo; }\nbuild() { :; }\n"
+        (root / "tests/tools/build.sh").write_text(stand_ins, encoding="utf-8")
+        shutil.copy(ROOT / "dev", root / "dev")
+        done = subprocess.run(["/bin/sh", root / "dev", "fuzz", *arguments], text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return done.returncode, done.stdout.split()[1:]
+
+
+def a_name_that_fuzz_targets_begin_with_stands_for_all_of_them():
+    targets = ("raster", "ras_core", "ras_relay", "seal", "seal_keys", "wire")
+    for words, wanted in (
+            (("5", "ras"), ["build-fuzz", "5", "ras_core", "ras_relay"]),
+            (("ras",), ["build-fuzz", "60", "ras_core", "ras_relay"]),
+            (("5", "seal", "wire"), ["build-fuzz", "5", "seal", "seal_keys", "wire"]),
+            (("5", "ras_core"), ["build-fuzz", "5", "ras_core"]),
+            (("5",), ["build-fuzz", "5"]),
+            ((), ["build-fuzz", "60"])):
+        assert fuzzed(targets, *words) == (0, wanted), words
+    for word in ("ra", "ras_", "ras_c", "core", "*"):
+        assert fuzzed(targets, "5", word) == (2, []), word
+
+
 def fuzzing_for_ever_is_refused():
     with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
         for seconds in ("0", "00", "-1", "1000000", "9" * 40):
@@ -255,6 +299,10 @@ if __name__ == "__main__":
         ("help explains every verb", help_explains_every_verb),
         ("wrong words are refused by name", wrong_words_are_refused_by_name),
         ("words too many or empty are refused", words_too_many_or_empty_are_refused),
+        ("run takes a number of agents that one machine bears",
+         run_takes_a_number_of_agents_that_one_machine_bears),
+        ("a name that fuzz targets begin with stands for all of them",
+         a_name_that_fuzz_targets_begin_with_stands_for_all_of_them),
         ("fuzzing for ever is refused", fuzzing_for_ever_is_refused),
         ("setup with nothing missing calls no apt", setup_with_nothing_missing_calls_no_apt),
         ("setup installs only what is missing", setup_installs_only_what_is_missing),
