@@ -120,7 +120,8 @@ int relay_header_decode(const uint8_t *frame, size_t size, struct relay_header *
 		return -EBADMSG;
 	if (header.source == 0 || header.destination == 0 || header.detours > RELAY_DETOURS_MAX)
 		return -EBADMSG;
-	if (!header_kind_valid(&header))
+	// What one sends to itself takes no link: whoever says so answers for another.
+	if (header.source == header.destination || !header_kind_valid(&header))
 		return -EBADMSG;
 
 	*ret_header = header;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages that are well-formed but wrong, one by one; ARCHITECTURE.md has them as a table.
 #include "ras_lone.h"
+#include "relay_packet.h"
 
 #include <support/cmocka.h>
 
@@ -184,6 +185,39 @@ static void our_own_name_in_an_init_is_refused_as_a_conflict(void **state) {
 
 	(void)state;
 	assert_int_equal(refused_for(lone, &init), RAS_CAUSE_CONFLICT);
+	lone_destroy(lone);
+}
+
+// Found: a look asked for in our own name was answered to ourselves, which is a broken promise.
+static void relayed_message_from_ourselves_to_us_ends_the_connection(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = next_of(lone);
+	uint8_t frame[RELAY_HEADER_BYTES + 32];
+	struct relay_header header = {
+		.header_size = RELAY_HEADER_BYTES,
+		.kind = RELAY_DATA,
+		.class = RAS_RELAY_CONTROL,
+		.hops = 2,
+		.hops_left = 9,
+		.life_us = 1000000,
+		.source = lone_id(lone, 1),
+		.source_incarnation = ras_incarnation(1, 0),
+		.destination = lone_id(lone, 1),
+		.destination_start = 1,
+		.port = RELAY_PORT_CONFIRM,
+		.payload_size = 21,
+	};
+	struct wire_writer writer;
+
+	(void)state;
+	relay_header_encode(&header, frame);
+	wire_writer_init(&writer, frame + RELAY_HEADER_BYTES, 32);
+	wire_put_u8(&writer, 1); // look at the subject
+	wire_put_u64(&writer, lone_id(lone, 1));
+	wire_put_u64(&writer, ras_incarnation(1, 0));
+	wire_put_u32(&writer, 1);
+	lone_frame(lone, conn, frame, RELAY_HEADER_BYTES + header.payload_size);
+	assert_true(lone_is_closed(lone, conn));
 	lone_destroy(lone);
 }
 
@@ -443,6 +477,7 @@ int main(void) {
 		cmocka_unit_test(older_start_than_the_known_one_is_refused_as_a_conflict),
 		cmocka_unit_test(same_start_with_other_facts_is_refused_as_a_conflict),
 		cmocka_unit_test(our_own_name_in_an_init_is_refused_as_a_conflict),
+		cmocka_unit_test(relayed_message_from_ourselves_to_us_ends_the_connection),
 		cmocka_unit_test(start_that_is_not_the_record_s_is_refused),
 		cmocka_unit_test(other_cluster_and_other_versions_are_refused_with_the_reason),
 		cmocka_unit_test(older_incarnation_changes_nothing_and_is_not_passed_on),
