@@ -3,7 +3,7 @@
 #include "ask.h"
 
 static const struct word_spec words[] = {
-	{"NAME", "the node, which must be dead or have left", WORD_NAME, false, NULL},
+	{"NAME", "the node, which must be dead, unreachable or have left", WORD_NAME, false, NULL},
 };
 
 static const char details[] =
@@ -23,7 +23,7 @@ static int run(const struct arguments *arguments) {
 
 const struct command forget_command = {
 	.name = "forget",
-	.summary = "Forget a node that is dead or has left",
+	.summary = "Forget a node that is dead, unreachable or has left",
 	.details = details,
 	.words = words,
 	.word_count = 1,

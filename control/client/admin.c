@@ -26,7 +26,8 @@ static void fail_order(struct session *session, const struct ras_peer *peer, int
 		break;
 	case -EBUSY:
 		session_fail(
-			session, "%s is %s: only a node that is dead or has left can be forgotten",
+			session,
+			"%s is %s: only a node that is dead, unreachable or has left can be forgotten",
 			name, ras_state_name(peer->state)
 		);
 		break;

@@ -254,13 +254,26 @@ static void tombstone_remove(struct ras *ras, uint32_t slot) {
 	peers_remove(&ras->peers, slot);
 }
 
+// Whom the brake holds may be forgotten, too: it takes a person to tell that it is really gone.
+static bool is_forgettable(const struct peer_entry *entry) {
+	return !peer_is_member(entry) || entry->state == RAS_UNREACHABLE;
+}
+
 bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	uint32_t slot = peers_find(&ras->peers, id);
+	bool member;
 
-	if (slot == RAS_NO_SLOT || peer_is_member(ras_entry(ras, slot)) ||
+	if (slot == RAS_NO_SLOT || !is_forgettable(ras_entry(ras, slot)) ||
 	    ras_entry(ras, slot)->incarnation > incarnation)
 		return false;
+	member = peer_is_member(ras_entry(ras, slot));
+	if (member) {
+		farewell(ras, slot, RAS_CAUSE_REPORT);
+		peers_set_left(&ras->peers, slot, ras->observed_ns); // told to nobody
+	}
 	tombstone_remove(ras, slot);
+	if (member)
+		ring_changed(ras);
 	return true;
 }
 
@@ -270,7 +283,7 @@ int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer) {
 
 	ras_enter(ras, now_ns);
 	slot = peers_find(&ras->peers, peer);
-	if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot))) {
+	if (slot != RAS_NO_SLOT && !is_forgettable(ras_entry(ras, slot))) {
 		err = -EBUSY;
 	} else if (slot != RAS_NO_SLOT) {
 		uint64_t incarnation = ras_entry(ras, slot)->incarnation;

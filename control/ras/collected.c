@@ -211,7 +211,7 @@ static enum ras_missing reason_of(
 ) {
 	uint32_t slot = peers_find(&ras->peers, answer->id);
 
-	// Forgotten meanwhile: only who is dead or has left is ever forgotten.
+	// Forgotten meanwhile, as dead or as one who left; or by a person, as unreachable.
 	if (slot == RAS_NO_SLOT)
 		return answer->member ? RAS_MISSING_LEFT : RAS_MISSING_DEAD;
 	switch ((enum ras_state)ras_entry(ras, slot)->state) {

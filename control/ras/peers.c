@@ -591,6 +591,16 @@ void peers_set_local(
 	entry->cause = (uint8_t)cause;
 }
 
+void peers_set_left(struct peers *peers, uint32_t slot, uint64_t now_ns) {
+	struct peer_news news;
+
+	must(peer_is_member(&peers->entries[slot]));
+	peers_news(peers, slot, &news);
+	news.state = RAS_LEFT;
+	entry_update(peers, slot, &news, now_ns);
+	peers->view_number++;
+}
+
 void peers_remove(struct peers *peers, uint32_t slot) {
 	struct peer_entry *entry = &peers->entries[slot];
 	struct ras_record *record = entry->record;

@@ -120,6 +120,9 @@ int peers_check(const struct peer_news *news);
 // True if another peer of the same id is known.
 bool peers_conflict(const struct peers *peers, uint32_t slot, const struct peer_news *news);
 
+// A member ends as one who left: here only, before it is removed.
+void peers_set_left(struct peers *peers, uint32_t slot, uint64_t now_ns);
+
 // This observer's own view of a live peer: alive, suspect or unreachable.
 void peers_set_local(
 	struct peers *peers,

@@ -510,8 +510,8 @@ static void an_order_that_fails_says_why(void **state) {
 	bench.overlay.order_err = -EBUSY;
 	bench_say(fd, "FORGET n2\n");
 	assert_string_equal(
-		bench_hear(fd), "ERROR: n2 is alive: only a node that is dead or has left can be "
-				"forgotten\n"
+		bench_hear(fd), "ERROR: n2 is alive: only a node that is dead, unreachable or has "
+				"left can be forgotten\n"
 	);
 	close(fd);
 }

@@ -5,6 +5,8 @@
 
 #include <support/cmocka.h>
 
+#include <errno.h>
+
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 
@@ -92,6 +94,50 @@ static void half_of_four_is_declared_when_the_brake_has_held_its_time(void **sta
 	assert_int_equal(world_view(world, 0).dead, 2);
 	assert_int_equal(world_view(world, 3).dead, 2);
 	assert_int_equal(world_event(world, 0, RAS_EVENT_DEAD)->observer_count, 2);
+	world_destroy(world);
+}
+
+// Found: nobody could tell the last of three that the others, gone at once, were really gone.
+static void last_of_three_forgets_the_others_when_it_is_told_to(void **state) {
+	struct world *world = world_of(3);
+
+	(void)state;
+	assert_int_equal(
+		ras_forget(world->nodes[0].ras, world->now_ns, world_id(world, 1)), -EBUSY
+	);
+	world_split(world, 1, WORLD_STALLED);
+	world_pass(world, 30 * SEC);
+	assert_int_equal(world_view(world, 0).unreachable, 2);
+	for (uint32_t n = 1; n < 3; n++) {
+		assert_int_equal(
+			ras_forget(world->nodes[0].ras, world->now_ns, world_id(world, n)), 0
+		);
+		assert_int_equal(world_state(world, 0, n), RAS_UNKNOWN);
+	}
+	assert_int_equal(world_events(world, 0, RAS_EVENT_FORGOTTEN), 2);
+	assert_int_equal(world_events(world, 0, RAS_EVENT_LEFT), 0);
+	assert_int_equal(world_view(world, 0).alive, 1);
+	world_pass(world, 100 * SEC);
+	assert_int_equal(world_view(world, 0).alive, 1);
+	world_destroy(world);
+}
+
+static void one_that_was_forgotten_as_unreachable_and_lives_comes_back(void **state) {
+	struct world *world = world_of(8);
+
+	(void)state;
+	world_split(world, 4, WORLD_STALLED);
+	world_pass(world, 30 * SEC);
+	assert_int_equal(world_state(world, 0, 6), RAS_UNREACHABLE);
+	assert_int_equal(ras_forget(world->nodes[0].ras, world->now_ns, world_id(world, 6)), 0);
+	world_pass(world, 3 * SEC);
+	for (uint32_t n = 0; n < 8; n++)
+		assert_int_equal(world_state(world, n, 6), n < 4 ? RAS_UNKNOWN : RAS_ALIVE);
+	assert_int_equal(world_view(world, 0).digest, world_view(world, 3).digest);
+	world_split(world, 4, WORLD_OPEN);
+	world_pass(world, 30 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
 	world_destroy(world);
 }
 
@@ -209,6 +255,8 @@ int main(void) {
 		cmocka_unit_test(third_of_three_that_fails_after_the_second_is_declared_by_one_alone
 		),
 		cmocka_unit_test(half_of_four_is_declared_when_the_brake_has_held_its_time),
+		cmocka_unit_test(last_of_three_forgets_the_others_when_it_is_told_to),
+		cmocka_unit_test(one_that_was_forgotten_as_unreachable_and_lives_comes_back),
 		cmocka_unit_test(island_above_the_limit_is_held_by_both_sides_and_heals),
 		cmocka_unit_test(eight_of_many_that_fall_at_once_are_declared_in_time),
 		cmocka_unit_test(second_partition_soon_after_the_first_is_held_as_well),

@@ -172,7 +172,8 @@ struct ras_evidence {
 int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *evidence);
 
 // Maintenance and forgetting are known to everybody; -ENOENT, for forget also -EBUSY if the
-// peer is neither dead nor left.
+// peer is neither dead, left nor unreachable here. An unreachable one, which the brake holds, is
+// forgotten by all who do not reach it either; if it lives after all it comes back by itself.
 int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on);
 int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer);
 
