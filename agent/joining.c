@@ -23,6 +23,28 @@ static void again(struct loop_timer *timer, uint64_t now_ns) {
 	join_list_refresh(agent->join);
 }
 
+// A node speaks from one address, and reaches none of another family: said with both sides.
+static void check_families(struct agent *agent, const struct sock_addr *seeds, uint32_t count) {
+	struct sock_addr own = overlay_address(agent->overlay);
+	char own_text[SOCK_ADDR_TEXT_BYTES], text[SOCK_ADDR_TEXT_BYTES];
+	uint32_t others = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		if (seeds[n].family == own.family)
+			continue;
+		if (others++ == 0)
+			sock_addr_format(&seeds[n], text);
+	}
+	if (others == 0)
+		return;
+	sock_addr_format(&own, own_text);
+	log_event(
+		LOG_LEVEL_WARN, "join_addresses_of_another_family", log_u64("count", others),
+		log_str("first", text), log_str("own", own_text),
+		log_str("effect", "they cannot be reached from here")
+	);
+}
+
 static void resolved(
 	void *ctx,
 	const struct sock_addr *seeds,
@@ -39,6 +61,8 @@ static void resolved(
 			LOG_LEVEL_WARN, "join_addresses_unusable", log_u64("failures", failures),
 			log_u64("usable", count), log_str("first", error)
 		);
+	if (!view.joined)
+		check_families(agent, seeds, count);
 	if (count > 0) {
 		agent->joining = true;
 		overlay_join(agent->overlay, seeds, count);
