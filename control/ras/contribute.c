@@ -117,7 +117,7 @@ static void link_row(const struct link *link, struct ras_conn_row *ret_row) {
 		.transport = RAS_TRANSPORT_TCP,
 		.sent_bytes = link->sent_bytes,
 		.received_bytes = link->received_bytes,
-		.errors = link->reconnects,
+		.errors = link->connects > 0 ? link->connects - 1 : 0,
 		.retransmits = RAS_RETRANSMITS_UNKNOWN,
 	};
 	if (link->rtt.count == 0)

@@ -165,7 +165,7 @@ struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses) {
 		link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns;
 	}
 	// It is dialled at once, and floods wait for it: no more time than one that was up.
-	if ((uses & FALLBACK_USES) != 0 && link->reconnects == 0)
+	if ((uses & FALLBACK_USES) != 0 && link->connects == 0)
 		link->period_ns = ras->profile->beat_ns;
 	link->mine |= uses;
 	link->idle_ns = RAS_NEVER;
@@ -371,7 +371,7 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	link->refused_ns = RAS_NEVER;
 	link->retry_ns = RAS_NEVER;
 	link->retries = 0;
-	if (link->reconnects++ == 0 && conn->outgoing) {
+	if (link->connects++ == 0 && conn->outgoing) {
 		ras->counters.ring_links_opened += (link->mine & RAS_USE_RING) != 0;
 		ras->counters.long_links_opened += (link->mine & RAS_USE_LONG) != 0;
 	}

@@ -76,7 +76,7 @@ struct link {
 	uint32_t queue_bytes;
 	uint32_t position; // in the ring, of its peer
 	uint32_t retries;
-	uint32_t reconnects;
+	uint32_t connects; // connections that were ready
 };
 static_assert(offsetof(struct link, slot) == 64 && offsetof(struct link, sent_bytes) == 128, "");
 

@@ -102,7 +102,7 @@ void liveness_gone(struct ras *ras, struct link *link) {
 	look_gone(ras, link->slot);
 	// Whoever had no connection has lost none: a firewall may refuse newcomers and let those
 	// be who are connected. He may bear witness, but does not accuse.
-	if (link->reconnects > 0)
+	if (link->connects > 0)
 		suspect(ras, link->slot, RAS_CAUSE_GONE, link->refused_ns);
 }
 

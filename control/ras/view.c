@@ -82,7 +82,7 @@ int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_inf
 		.sent_frames = link->sent_frames,
 		.received_bytes = link->received_bytes,
 		.received_frames = link->received_frames,
-		.reconnects = link->reconnects,
+		.reconnects = link->connects > 0 ? link->connects - 1 : 0,
 		.queued_bytes = link->queue_bytes,
 	};
 	return 0;

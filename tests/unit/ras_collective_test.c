@@ -269,7 +269,7 @@ static void conns_begin_with_the_rows_of_our_own_links(void **state) {
 	net->arrived = conns_arrived;
 	net->test = &conns;
 	link = net_link(net, 1, 0);
-	link->reconnects = 3;
+	link->connects = 4;
 	link->sent_bytes = 500;
 	link->rtt = (struct link_rtt){.count = 2, .sum_ns = 30, .min_ns = 10, .max_ns = 20};
 	collect(net, 0, RAS_COLLECT_CONNS);
