@@ -55,6 +55,10 @@ struct agent {
 	struct loop_timer join_again;
 	bool joining; // overlay_join() was called
 
+	struct overlay_listener refusals;
+	struct loop_job give_up;
+	enum agent_exit refusal;
+
 	bool leaving;
 	enum agent_exit exit;
 };
@@ -76,6 +80,10 @@ int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice)
 int signals_start(struct agent *agent);
 void signals_stop(struct agent *agent);
 void agent_leave(struct agent *agent, enum agent_exit status);
+
+// refusal.c: leaves when the cluster does not want this node.
+int refusal_start(struct agent *agent);
+void refusal_stop(struct agent *agent);
 
 // joining.c: keeps the addresses to join through up to date.
 int joining_start(struct agent *agent);
@@ -109,3 +117,5 @@ void agent_reload(struct agent *agent);
 int service_start(struct agent *agent);
 void service_stop(struct agent *agent);
 void service_notify(const char *text);
+// A reload begins; READY=1 ends it.
+void service_notify_reloading(void);

@@ -13,7 +13,7 @@ enum agent_exit {
 	AGENT_EXIT_FAILED = 1,	 // could not start, or could not go on
 	AGENT_EXIT_USAGE = 2,	 // a mistake on the command line or in the configuration
 	AGENT_EXIT_CONFLICT = 3, // another live agent holds this node's name
-	AGENT_EXIT_REFUSED = 4,	 // the cluster does not let us in: its name, version or key differ
+	AGENT_EXIT_REFUSED = 4,	 // the cluster does not let us in: its name or protocol differs
 };
 
 enum options_action {

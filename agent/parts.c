@@ -205,6 +205,7 @@ static const struct part parts[] = {
 	{"workers", workers_start, workers_stop},
 	{"clients", clients_start, clients_stop},
 	{"http", http_part_start, http_part_stop},
+	{"refusal", refusal_start, refusal_stop},
 	{"join", joining_start, joining_stop},
 	{"service", service_start, service_stop},
 };

@@ -54,7 +54,7 @@ void agent_reload(struct agent *agent) {
 	struct config *fresh;
 	size_t waiting;
 
-	service_notify("RELOADING=1");
+	service_notify_reloading();
 	if (load_config(agent->options, &fresh) != 0) {
 		log_event(
 			LOG_LEVEL_ERROR, "reload_failed",

@@ -9,12 +9,14 @@
 #include <lib/scoped.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 void service_notify(const char *text) {
@@ -34,6 +36,19 @@ void service_notify(const char *text) {
 	if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL,
 			     (const struct sockaddr *)&address, length) < 0)
 		log_event(LOG_LEVEL_DEBUG, "notify_failed", log_errno("error", errno));
+}
+
+// Type=notify-reload tells by the time whether this is the reload it asked for.
+void service_notify_reloading(void) {
+	struct timespec now;
+	char text[64];
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(
+		text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		(uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000
+	);
+	service_notify(text);
 }
 
 // How often the manager wants to hear of us; 0: never.

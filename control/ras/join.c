@@ -271,6 +271,7 @@ static void refused_as_rival(struct ras *ras, const struct message_init_ack *ack
 		return;
 	if (join_yields_to(ras, record) && !ras->join.gave_way) {
 		ras->join.gave_way = true;
+		ras->join.refused_by = record->address;
 		ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, RAS_CAUSE_CONFLICT, 0);
 	} else if (record->id != ras->self_id && ack->redirect_count > 0) {
 		join_rival(ras, &ack->redirects[0]);
@@ -285,8 +286,12 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 	case RAS_CAUSE_CONFLICT:
 	case RAS_CAUSE_VERSION:
 	case RAS_CAUSE_CLUSTER:
-		if (!ras->joined)
-			ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, ack->refusal, 0);
+		if (ras->joined)
+			break;
+		join->refused_by = conn->address;
+		if (ack->refusal == RAS_CAUSE_CONFLICT && ack->redirect_count > 0)
+			join->refused_by = ack->redirects[0]; // the holder
+		ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, ack->refusal, 0);
 		break;
 	case RAS_CAUSE_BUSY:
 		// A seed that is no member yet sends nobody anywhere; if it is before us by

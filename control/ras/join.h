@@ -43,12 +43,13 @@ struct join {
 	struct conn *asks[JOIN_ASKS_MAX];
 	struct conn *source; // whose table we are taking
 	uint64_t started_ns;
-	uint64_t merge_ns; // next look for a seed of another ring; observed time
-	uint64_t ask_ns;   // next one, RAS_NEVER while none is due
-	uint32_t rounds;   // through all seeds, without one that accepts
-	uint64_t rival_ns; // none is called before this; observed time
-	bool gave_way;	   // to another holder of our name
-	bool lower_seed;   // a seed before us by address may yet found the ring
+	uint64_t merge_ns;	     // next look for a seed of another ring; observed time
+	uint64_t ask_ns;	     // next one, RAS_NEVER while none is due
+	uint32_t rounds;	     // through all seeds, without one that accepts
+	uint64_t rival_ns;	     // none is called before this; observed time
+	bool gave_way;		     // to another holder of our name
+	struct sock_addr refused_by; // as in struct ras_view
+	bool lower_seed;	     // a seed before us by address may yet found the ring
 	bool is_seed;
 	uint64_t start;	  // given by the one whose table we take
 	uint32_t serving; // joins of others

@@ -19,6 +19,7 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 		.slots_max = ras->peers.entry_count,
 		.joined = ras->joined,
 		.brake = ras->liveness.brake,
+		.refused_by = ras->join.refused_by,
 	};
 }
 

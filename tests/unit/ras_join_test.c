@@ -186,9 +186,16 @@ world_with_claim(const struct ras_profile *profile, uint32_t holder, bool frozen
 
 static void second_holder_is_refused(const struct ras_profile *profile) {
 	struct world *world = world_with_claim(profile, 1, false);
+	struct sock_addr refused_by;
+	struct ras_peer holder;
 
 	assert_false(world_view(world, 3).joined);
 	assert_int_equal(world_event(world, 3, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_CONFLICT);
+	assert_int_equal(
+		ras_peer_find(world->nodes[1].ras, ras_self_id(world->nodes[1].ras), &holder), 0
+	);
+	refused_by = world_view(world, 3).refused_by;
+	assert_true(sock_addr_equal(&refused_by, &holder.record->address));
 	assert_true(world_events(world, 0, RAS_EVENT_CONFLICT) > 0);
 	assert_int_equal(world_state(world, 0, 1), RAS_ALIVE);
 	assert_int_equal(world_state(world, 2, 1), RAS_ALIVE);

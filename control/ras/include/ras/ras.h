@@ -189,6 +189,9 @@ struct ras_view {
 	uint32_t slots_max; // all slots in use are below
 	bool joined;
 	bool brake;
+	// After JOIN_REFUSED: where the other holder of the name lives, or who refused for another
+	// reason. No family while nobody has.
+	struct sock_addr refused_by;
 };
 
 void ras_view(const struct ras *ras, struct ras_view *ret_view);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the agent does when the cluster refuses it: it says who did and why, and ends with a status
+// of its own. Trying again would not help, so service managers are told not to (tocsind.service).
+#include "agent.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+static const char *explain(enum ras_cause cause) {
+	switch (cause) {
+	case RAS_CAUSE_CONFLICT:
+		return "another live agent holds this name; give this one another [node] name, or "
+		       "end that one";
+	case RAS_CAUSE_CLUSTER:
+		return "it belongs to another cluster; see [overlay] cluster and join";
+	default:
+		return "it speaks no version of the protocol that this agent does";
+	}
+}
+
+// A listener must not call back: the agent leaves at the end of the turn.
+static void happened(struct overlay_listener *listener, const struct ras_event *event) {
+	struct agent *agent = container_of(listener, struct agent, refusals);
+	const struct ras *ras = overlay_ras(agent->overlay);
+	struct sock_addr own = overlay_address(agent->overlay);
+	char own_text[SOCK_ADDR_TEXT_BYTES], by_text[SOCK_ADDR_TEXT_BYTES] = "unknown";
+	struct ras_view view;
+	struct ras_peer self;
+
+	if (event->kind != RAS_EVENT_JOIN_REFUSED || agent->refusal != AGENT_EXIT_DONE ||
+	    ras_peer_find(ras, ras_self_id(ras), &self) != 0)
+		return;
+	ras_view(ras, &view);
+	sock_addr_format(&own, own_text);
+	if (view.refused_by.family != SOCK_ADDR_NONE)
+		sock_addr_format(&view.refused_by, by_text);
+	log_event(
+		LOG_LEVEL_ERROR, "refused",
+		log_bytes("node", self.record->name, self.record->name_length),
+		log_str("address", own_text), log_str("by", by_text),
+		log_str("cause", ras_cause_name(event->cause)),
+		log_str("reason", explain(event->cause))
+	);
+	agent->refusal =
+		event->cause == RAS_CAUSE_CONFLICT ? AGENT_EXIT_CONFLICT : AGENT_EXIT_REFUSED;
+	loop_defer(agent->loop, &agent->give_up);
+}
+
+static void give_up(struct loop_job *job) {
+	struct agent *agent = container_of(job, struct agent, give_up);
+
+	if (!agent->leaving)
+		agent_leave(agent, agent->refusal);
+}
+
+int refusal_start(struct agent *agent) {
+	agent->refusals.event = happened;
+	agent->give_up.run = give_up;
+	overlay_listen(agent->overlay, &agent->refusals);
+	return 0;
+}
+
+void refusal_stop(struct agent *agent) {
+	overlay_unlisten(agent->overlay, &agent->refusals);
+	loop_undefer(agent->loop, &agent->give_up);
+}
