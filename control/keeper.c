@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two threads: the control thread, which owns the keeper, and the keeper's own. What they share is
+// in `struct shared`, behind its mutex; whoever lets go last frees it.
+//
+// A job is of one side at a time: of the thread from its queue until it is done, else of the loop.
+// Its place in the loop's own list, and who asked for it, only the loop touches.
+#include <control/keeper.h>
+#include <lib/container.h>
+#include <lib/error.h>
+#include <lib/must.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct keeper_job {
+	struct keeper_job *next; // in one of the lists of `struct shared`
+	struct keeper_call call;
+	int result;
+	// The loop's.
+	struct keeper_job *asked_next;
+	struct keeper *keeper;
+	struct keeper_request *request; // NULL: cancelled
+};
+
+struct job_list {
+	struct keeper_job *first, *last;
+};
+
+struct shared {
+	pthread_mutex_t mutex;
+	pthread_cond_t wanted;
+	struct job_list queue, done;
+	bool busy, stop;
+	uint32_t references;
+	int event_fd;
+};
+
+struct keeper {
+	struct loop *loop;
+	struct loop_source source;
+	struct loop_timer look;
+	struct keeper_ops ops;
+	struct shared *shared;
+	pthread_t thread;
+	struct keeper_job *asked; // under way, in the order asked
+	uint32_t pending;
+	uint64_t since_ns; // when the first of them came to be the first
+	bool stuck;
+	struct keeper_counters counters;
+	char name[KEEPER_NAME_BYTES];
+};
+
+static void list_add(struct job_list *list, struct keeper_job *job) {
+	job->next = NULL;
+	if (list->first == NULL)
+		list->first = job;
+	else
+		list->last->next = job;
+	list->last = job;
+}
+
+static struct keeper_job *list_take(struct job_list *list) {
+	struct keeper_job *job = list->first;
+
+	if (job != NULL)
+		list->first = job->next;
+	return job;
+}
+
+static bool list_remove(struct job_list *list, const struct keeper_job *job) {
+	struct keeper_job *before = NULL;
+
+	for (struct keeper_job *at = list->first; at != NULL; before = at, at = at->next) {
+		if (at != job)
+			continue;
+		if (before == NULL)
+			list->first = at->next;
+		else
+			before->next = at->next;
+		if (list->last == at)
+			list->last = before;
+		return true;
+	}
+	return false;
+}
+
+static void job_drop(struct keeper_job *job) {
+	if (job->call.drop != NULL)
+		job->call.drop(job->call.arg);
+	free(job);
+}
+
+static void drop_all(struct job_list *list) {
+	struct keeper_job *job;
+
+	while ((job = list_take(list)) != NULL)
+		job_drop(job);
+}
+
+static void shared_put(struct shared *shared) {
+	bool last;
+
+	pthread_mutex_lock(&shared->mutex);
+	last = --shared->references == 0;
+	pthread_mutex_unlock(&shared->mutex);
+	if (!last)
+		return;
+	drop_all(&shared->queue);
+	drop_all(&shared->done);
+	if (shared->event_fd >= 0)
+		close(shared->event_fd);
+	pthread_cond_destroy(&shared->wanted);
+	pthread_mutex_destroy(&shared->mutex);
+	free(shared);
+}
+
+// The keeper's thread.
+
+static void *keeper_main(void *argument) {
+	struct shared *shared = argument;
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&shared->mutex);
+	while (!shared->stop) {
+		struct keeper_job *job = list_take(&shared->queue);
+
+		if (job == NULL) {
+			pthread_cond_wait(&shared->wanted, &shared->mutex);
+			continue;
+		}
+		shared->busy = true;
+		pthread_mutex_unlock(&shared->mutex);
+		job->result = job->call.call(job->call.arg);
+		pthread_mutex_lock(&shared->mutex);
+		shared->busy = false;
+		list_add(&shared->done, job);
+		if (write(shared->event_fd, &one, sizeof(one)) < 0)
+			must(errno == EAGAIN); // it is readable already
+	}
+	pthread_mutex_unlock(&shared->mutex);
+	shared_put(shared);
+	return NULL;
+}
+
+// The loop's side.
+
+// The first of those asked for is the one under way, for answers come in order. It is timed from
+// when the loop knew it to be the first, so an agent that was stopped itself blames nobody:
+// answers are heard before timers expire.
+static void first_changed(struct keeper *keeper) {
+	keeper->stuck = false;
+	keeper->since_ns = loop_clock_ns(keeper->loop);
+	if (keeper->asked == NULL ||
+	    loop_timer_set(keeper->loop, &keeper->look, keeper->since_ns + KEEPER_STUCK_NS) != 0)
+		loop_timer_cancel(keeper->loop, &keeper->look);
+}
+
+static void look(struct loop_timer *timer, uint64_t now_ns) {
+	struct keeper *keeper = container_of(timer, struct keeper, look);
+
+	(void)now_ns;
+	keeper->stuck = true;
+	keeper->counters.stuck++;
+	if (keeper->ops.stuck != NULL)
+		keeper->ops.stuck(keeper->ops.ctx, keeper);
+}
+
+static void forget_job(struct keeper *keeper, const struct keeper_job *job) {
+	struct keeper_job **at = &keeper->asked;
+	bool first = keeper->asked == job;
+
+	while (*at != job)
+		at = &(*at)->asked_next;
+	*at = job->asked_next;
+	keeper->pending--;
+	if (first)
+		first_changed(keeper);
+}
+
+static void job_ended(struct keeper *keeper, struct keeper_job *job) {
+	uint64_t took_ns = loop_clock_ns(keeper->loop) - keeper->since_ns;
+	struct keeper_request *request = job->request;
+
+	if (took_ns > keeper->counters.longest_ns)
+		keeper->counters.longest_ns = took_ns;
+	forget_job(keeper, job);
+	if (request != NULL) {
+		request->job = NULL;
+		request->ended(request, job->call.arg, job->result);
+	}
+	job_drop(job);
+}
+
+static void ready(struct loop_source *source, uint32_t events) {
+	struct keeper *keeper = container_of(source, struct keeper, source);
+	struct shared *shared = keeper->shared;
+	struct keeper_job *job;
+	struct job_list done;
+	uint64_t count;
+
+	(void)events;
+	if (read(source->fd, &count, sizeof(count)) < 0)
+		return;
+	pthread_mutex_lock(&shared->mutex);
+	done = shared->done;
+	shared->done = (struct job_list){0};
+	pthread_mutex_unlock(&shared->mutex);
+	while ((job = list_take(&done)) != NULL)
+		job_ended(keeper, job);
+}
+
+static int thread_start(struct keeper *keeper) {
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all); // signals are the loop's
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	keeper->shared->references++; // before there is another thread
+	err = pthread_create(&keeper->thread, NULL, keeper_main, keeper->shared);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0) {
+		keeper->shared->references--;
+		return -err;
+	}
+	pthread_setname_np(keeper->thread, keeper->name);
+	return 0;
+}
+
+static struct shared *shared_create(void) {
+	struct shared *shared = calloc(1, sizeof(*shared));
+
+	if (shared == NULL)
+		return NULL;
+	pthread_mutex_init(&shared->mutex, NULL);
+	pthread_cond_init(&shared->wanted, NULL);
+	shared->references = 1;
+	shared->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return shared;
+}
+
+int keeper_create(
+	struct loop *loop,
+	const char *name,
+	const struct keeper_ops *ops,
+	struct keeper **ret_keeper
+) {
+	struct keeper *keeper = calloc(1, sizeof(*keeper));
+	int err;
+
+	if (keeper == NULL)
+		return -ENOMEM;
+	keeper->shared = shared_create();
+	if (keeper->shared == NULL) {
+		free(keeper);
+		return -ENOMEM;
+	}
+	keeper->loop = loop;
+	keeper->ops = *ops;
+	keeper->look.expired = look;
+	snprintf(keeper->name, sizeof(keeper->name), "%s", name);
+	keeper->source = (struct loop_source){
+		.fd = keeper->shared->event_fd,
+		.events = EPOLLIN,
+		.rank = LOOP_OVERLAY,
+		.ready = ready,
+	};
+	err = keeper->source.fd < 0 ? -EMFILE : loop_add(loop, &keeper->source);
+	if (err == 0)
+		err = thread_start(keeper);
+	if (err != 0)
+		goto fail;
+	*ret_keeper = keeper;
+	return 0;
+fail:
+	loop_remove(&keeper->source);
+	shared_put(keeper->shared);
+	free(keeper);
+	return err;
+}
+
+struct keeper *keeper_destroy(struct keeper *keeper) {
+	bool busy;
+
+	if (keeper == NULL)
+		return NULL;
+	for (struct keeper_job *job = keeper->asked; job != NULL; job = job->asked_next) {
+		if (job->request != NULL)
+			job->request->job = NULL;
+	}
+	loop_timer_cancel(keeper->loop, &keeper->look);
+	loop_remove(&keeper->source);
+	pthread_mutex_lock(&keeper->shared->mutex);
+	keeper->shared->stop = true;
+	busy = keeper->shared->busy;
+	pthread_cond_signal(&keeper->shared->wanted);
+	pthread_mutex_unlock(&keeper->shared->mutex);
+	if (busy) // for as long as it takes: left behind
+		pthread_detach(keeper->thread);
+	else
+		pthread_join(keeper->thread, NULL);
+	shared_put(keeper->shared);
+	free(keeper);
+	return NULL;
+}
+
+int keeper_run(
+	struct keeper *keeper, const struct keeper_call *call, struct keeper_request *request
+) {
+	struct keeper_job **last = &keeper->asked;
+	struct keeper_job *job;
+
+	must(request->ended != NULL && request->job == NULL);
+	keeper->counters.calls++;
+	job = keeper->pending < KEEPER_PENDING_MAX ? calloc(1, sizeof(*job)) : NULL;
+	if (job == NULL) {
+		keeper->counters.refused++;
+		return keeper->pending < KEEPER_PENDING_MAX ? -ENOMEM : -EAGAIN;
+	}
+	*job = (struct keeper_job){.call = *call, .keeper = keeper, .request = request};
+	request->job = job;
+	while (*last != NULL)
+		last = &(*last)->asked_next;
+	*last = job;
+	keeper->pending++;
+	if (keeper->asked == job)
+		first_changed(keeper);
+	pthread_mutex_lock(&keeper->shared->mutex);
+	list_add(&keeper->shared->queue, job);
+	pthread_cond_signal(&keeper->shared->wanted);
+	pthread_mutex_unlock(&keeper->shared->mutex);
+	return 0;
+}
+
+void keeper_cancel(struct keeper_request *request) {
+	struct keeper_job *job = request->job;
+	struct shared *shared;
+	bool waits;
+
+	if (job == NULL)
+		return;
+	request->job = NULL;
+	job->request = NULL;
+	shared = job->keeper->shared;
+	pthread_mutex_lock(&shared->mutex);
+	waits = list_remove(&shared->queue, job);
+	pthread_mutex_unlock(&shared->mutex);
+	if (!waits)
+		return;
+	forget_job(job->keeper, job);
+	job_drop(job);
+}
+
+const char *keeper_name(const struct keeper *keeper) {
+	return keeper->name;
+}
+
+uint64_t keeper_busy_ns(const struct keeper *keeper) {
+	return keeper->asked == NULL ? 0 : loop_clock_ns(keeper->loop) - keeper->since_ns;
+}
+
+bool keeper_is_stuck(const struct keeper *keeper) {
+	return keeper->stuck;
+}
+
+const struct keeper_counters *keeper_counters(const struct keeper *keeper) {
+	return &keeper->counters;
+}
