@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The agent's side of the spawn helper. Run by the control thread, which owns the jobs; a request
+// belongs to who made it, and a job outlives it when it is cancelled.
+#include "spawn_inside.h"
+
+#include <lib/container.h>
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <assert.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define END_WAIT_MS 1000
+
+struct spawn_job {
+	struct spawn_job *next;
+	struct spawn *spawn;
+	struct spawn_request *request; // NULL: nobody waits any more
+	bool sent;
+	size_t size;
+	struct spawn_order_head head; // the strings follow
+};
+
+static_assert(
+	offsetof(struct spawn_job, head) + sizeof(struct spawn_order_head) ==
+		sizeof(struct spawn_job),
+	"head and strings are one record"
+);
+
+struct spawn {
+	struct loop_source source;
+	struct spawn_helper helper;
+	bool alive;
+	struct spawn_job *first; // in the order asked
+	uint32_t pending, running;
+	uint64_t next_id;
+	struct spawn_counters counters;
+	char record[SPAWN_ANSWER_BYTES_MAX];
+};
+
+const char *spawn_end_name(enum spawn_end end) {
+	static const char *const names[] = {
+		[SPAWN_EXITED] = "exited",	    [SPAWN_SIGNALLED] = "signalled",
+		[SPAWN_TIMED_OUT] = "timed out",    [SPAWN_NOT_STARTED] = "not started",
+		[SPAWN_LOST] = "spawn helper lost",
+	};
+
+	return names[end];
+}
+
+int spawn_fork(struct spawn_helper *ret_helper) {
+	pid_t agent = getpid();
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return neg_errno();
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != agent)
+			_exit(1);
+		spawn_helper_main(ends[1]);
+	}
+	if (pid < 0) {
+		int err = neg_errno();
+
+		close(ends[0]);
+		close(ends[1]);
+		return err;
+	}
+	close(ends[1]);
+	*ret_helper = (struct spawn_helper){ends[0], pid};
+	return 0;
+}
+
+// It ends when it reads the end of our stream; one that does not within its time is killed, and
+// by the death of their parent so are the programs.
+void spawn_helper_end(struct spawn_helper *helper) {
+	struct pollfd gone = {.fd = helper->fd, .events = 0};
+
+	if (helper->pid <= 0)
+		return;
+	shutdown(helper->fd, SHUT_WR);
+	if (poll(&gone, 1, END_WAIT_MS) != 1)
+		kill(helper->pid, SIGKILL);
+	close(helper->fd);
+	waitpid(helper->pid, NULL, 0);
+	*helper = (struct spawn_helper){-1, 0};
+}
+
+static void unlink_job(struct spawn *spawn, struct spawn_job *job) {
+	struct spawn_job **at = &spawn->first;
+
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
+	spawn->pending--;
+	if (job->sent)
+		spawn->running--;
+}
+
+// Answers whoever waits. The job is gone before, so that the callee may do as it likes.
+static void end_job(struct spawn *spawn, struct spawn_job *job, const struct spawn_result *result) {
+	struct spawn_request *request = job->request;
+
+	unlink_job(spawn, job);
+	free(job);
+	if (request == NULL)
+		return;
+	request->job = NULL;
+	request->ended(request, result);
+}
+
+// Sends what may run. Why the helper takes nothing is told when its end is read.
+static void pump(struct spawn *spawn) {
+	struct spawn_job *job = spawn->first;
+
+	for (; job != NULL && spawn->alive && spawn->running < SPAWN_RUNNING_MAX; job = job->next) {
+		if (job->sent)
+			continue;
+		if (send(spawn->helper.fd, &job->head, job->size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			break;
+		job->sent = true;
+		spawn->running++;
+	}
+	// A full socket is the only reason for which one that may run still waits.
+	loop_want(
+		&spawn->source,
+		EPOLLIN | (job != NULL && spawn->running < SPAWN_RUNNING_MAX ? EPOLLOUT : 0)
+	);
+}
+
+static void count_end(struct spawn *spawn, enum spawn_end end) {
+	spawn->counters.timed_out += end == SPAWN_TIMED_OUT;
+	spawn->counters.failed += end == SPAWN_NOT_STARTED;
+	spawn->counters.lost += end == SPAWN_LOST;
+}
+
+static void lose(struct spawn *spawn) {
+	static const struct spawn_result result = {
+		.end = SPAWN_LOST, .out = {"", 0, false}, .err = {"", 0, false}};
+
+	spawn->alive = false;
+	spawn->counters.helper_lost++;
+	loop_remove(&spawn->source);
+	log_event(
+		LOG_LEVEL_ERROR, "spawn_helper_lost", log_u64("pid", (uint64_t)spawn->helper.pid),
+		log_u64("requests", spawn->pending),
+		log_str("effect", "no program is run until the agent is restarted")
+	);
+	while (spawn->first != NULL) {
+		count_end(spawn, SPAWN_LOST);
+		end_job(spawn, spawn->first, &result);
+	}
+}
+
+static void answered(struct spawn *spawn, size_t size) {
+	const char *bytes = spawn->record + sizeof(struct spawn_answer_head);
+	struct spawn_answer_head head;
+	struct spawn_result result;
+	struct spawn_job *job = spawn->first;
+
+	must(size >= sizeof(head));
+	memcpy(&head, spawn->record, sizeof(head));
+	must(size == sizeof(head) + head.sizes[0] + head.sizes[1]);
+	while (job != NULL && job->head.id != head.id)
+		job = job->next;
+	must(job != NULL);
+	result = (struct spawn_result){
+		.end = (enum spawn_end)head.end,
+		.status = head.status,
+		.took_ns = head.took_ns,
+		.out = {bytes, head.sizes[0], head.cut[0] != 0},
+		.err = {bytes + head.sizes[0], head.sizes[1], head.cut[1] != 0},
+	};
+	count_end(spawn, result.end);
+	end_job(spawn, job, &result);
+}
+
+// One answer in a turn: it is up to 64 KiB.
+static void ready(struct loop_source *source, uint32_t events) {
+	struct spawn *spawn = container_of(source, struct spawn, source);
+	ssize_t got;
+
+	(void)events;
+	got = recv(source->fd, spawn->record, sizeof(spawn->record), MSG_DONTWAIT);
+	if (got > 0)
+		answered(spawn, (size_t)got);
+	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+		lose(spawn);
+	if (spawn->alive)
+		pump(spawn);
+}
+
+int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **ret_spawn) {
+	struct spawn *spawn = calloc(1, sizeof(*spawn));
+	int err;
+
+	if (spawn == NULL)
+		return -ENOMEM;
+	spawn->alive = true;
+	spawn->source = (struct loop_source){
+		.fd = helper->fd,
+		.events = EPOLLIN,
+		.rank = LOOP_CLIENTS,
+		.ready = ready,
+	};
+	err = loop_add(loop, &spawn->source);
+	if (err != 0) {
+		free(spawn);
+		return err;
+	}
+	spawn->helper = *helper;
+	*helper = (struct spawn_helper){-1, 0};
+	*ret_spawn = spawn;
+	return 0;
+}
+
+struct spawn *spawn_destroy(struct spawn *spawn) {
+	struct spawn_job *job;
+
+	if (spawn == NULL)
+		return NULL;
+	loop_remove(&spawn->source);
+	spawn_helper_end(&spawn->helper);
+	while ((job = spawn->first) != NULL) {
+		if (job->request != NULL)
+			job->request->job = NULL;
+		unlink_job(spawn, job);
+		free(job);
+	}
+	free(spawn);
+	return NULL;
+}
+
+// How many bytes argv takes with its NULs.
+static int measure(const char *const *argv, size_t *ret_bytes) {
+	size_t bytes = 0;
+	size_t count = 0;
+
+	for (; argv[count] != NULL; count++) {
+		bytes += strnlen(argv[count], SPAWN_ARGUMENT_BYTES_MAX) + 1;
+		if (bytes > SPAWN_ARGUMENT_BYTES_MAX || count == SPAWN_ARGUMENTS_MAX)
+			return -E2BIG;
+	}
+	if (count == 0)
+		return -EINVAL;
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static int make_job(const char *const *argv, struct spawn_job **ret_job) {
+	struct spawn_job *job;
+	size_t bytes;
+	char *at;
+	int err = measure(argv, &bytes);
+
+	if (err != 0)
+		return err;
+	job = calloc(1, sizeof(*job) + bytes);
+	if (job == NULL)
+		return -ENOMEM;
+	job->size = sizeof(job->head) + bytes;
+	at = (char *)(job + 1);
+	for (size_t n = 0; argv[n] != NULL; n++)
+		at = stpcpy(at, argv[n]) + 1;
+	*ret_job = job;
+	return 0;
+}
+
+static int
+check_request(const struct spawn *spawn, uint32_t output_max, const struct spawn_request *request) {
+	must(request->ended != NULL && request->job == NULL);
+	if (!spawn->alive)
+		return -EPIPE;
+	if (output_max > SPAWN_OUTPUT_BYTES_MAX)
+		return -EINVAL;
+	return spawn->pending < SPAWN_PENDING_MAX ? 0 : -EAGAIN;
+}
+
+int spawn_run(
+	struct spawn *spawn,
+	const char *const *argv,
+	uint64_t timeout_ns,
+	uint32_t output_max,
+	struct spawn_request *request
+) {
+	struct spawn_job **last = &spawn->first;
+	struct spawn_job *job = NULL;
+	int err = check_request(spawn, output_max, request);
+
+	spawn->counters.runs++;
+	if (err == 0)
+		err = make_job(argv, &job);
+	if (err != 0) {
+		spawn->counters.refused++;
+		return err;
+	}
+	job->spawn = spawn;
+	job->request = request;
+	job->head.order = SPAWN_ORDER_RUN;
+	job->head.id = ++spawn->next_id;
+	job->head.timeout_ns = timeout_ns;
+	job->head.output_max = output_max;
+	request->job = job;
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = job;
+	spawn->pending++;
+	pump(spawn);
+	return 0;
+}
+
+// One that runs keeps its place until the helper has said that it is over. An order that the
+// helper does not take is one it will not need: then the deadline ends the program.
+void spawn_cancel(struct spawn_request *request) {
+	struct spawn_job *job = request->job;
+
+	if (job == NULL)
+		return;
+	request->job = NULL;
+	job->request = NULL;
+	if (!job->sent) {
+		unlink_job(job->spawn, job);
+		free(job);
+		return;
+	}
+	job->head.order = SPAWN_ORDER_CANCEL;
+	(void
+	)!send(job->spawn->helper.fd, &job->head, sizeof(job->head), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool spawn_is_alive(const struct spawn *spawn) {
+	return spawn->alive;
+}
+
+const struct spawn_counters *spawn_counters(const struct spawn *spawn) {
+	return &spawn->counters;
+}

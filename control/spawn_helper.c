@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The spawn helper: a process of one thread, which owns all of this and whose memory is its own.
+//
+// It trusts the agent, which is the same program, and nothing that it runs. It never waits but in
+// poll(): an answer that the agent does not take stays in its slot, of which there are
+// SPAWN_RUNNING_MAX, while the deadlines of the others are kept.
+#include "spawn_inside.h"
+
+#include <lib/deadline.h>
+#include <lib/error.h>
+#include <lib/must.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NEVER UINT64_MAX
+#define READ_BYTES 4096
+#define READS_MAX 16 // of one stream in a turn
+#define FIRST_FREE_FD 3
+
+struct stream {
+	int fd; // -1: closed
+	char *bytes;
+	uint32_t used, max;
+	bool cut;
+};
+
+struct program {
+	bool used, ended, cancelled, timed_out;
+	uint64_t id;
+	pid_t pid; // of the group too
+	uint64_t started_ns;
+	uint64_t term_ns, kill_ns; // NEVER: not any more
+	struct stream streams[2];
+	int failure_fd; // -errno of exec(), or closed by it
+	struct spawn_answer_head answer;
+};
+
+struct helper {
+	int fd, signal_fd;
+	struct program programs[SPAWN_RUNNING_MAX];
+};
+
+static uint64_t now_ns(void) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void close_fd(int *fd) {
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void program_clear(struct program *program) {
+	for (unsigned n = 0; n < 2; n++) {
+		close_fd(&program->streams[n].fd);
+		free(program->streams[n].bytes);
+	}
+	close_fd(&program->failure_fd);
+	*program = (struct program){0};
+}
+
+// In the new process. Only what may be called between fork() and exec().
+static _Noreturn void become(char *const *argv, const int *ends, int failure_fd, pid_t helper) {
+	sigset_t none;
+	int err;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != helper)
+		_exit(127);
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (dup2(ends[0], STDOUT_FILENO) >= 0 && dup2(ends[1], STDERR_FILENO) >= 0 &&
+	    dup3(failure_fd, FIRST_FREE_FD, O_CLOEXEC) >= 0 &&
+	    close_range(FIRST_FREE_FD + 1, ~0U, 0) == 0)
+		execvp(argv[0], argv);
+	err = neg_errno();
+	if (write(FIRST_FREE_FD, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+// All ends are above FIRST_FREE_FD, so that none is in the way of dup2() in the new process.
+static int make_pipe(int *ret_read, int *ret_write) {
+	int ends[2];
+	int high;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return neg_errno();
+	high = fcntl(ends[1], F_DUPFD_CLOEXEC, FIRST_FREE_FD + 1);
+	close(ends[1]);
+	if (high < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+		close(ends[0]);
+		close_fd(&high);
+		return -EMFILE;
+	}
+	*ret_read = ends[0];
+	*ret_write = high;
+	return 0;
+}
+
+static int program_fork(struct program *program, char *const *argv) {
+	int ends[3] = {-1, -1, -1};
+	pid_t helper = getpid();
+	int err = make_pipe(&program->streams[0].fd, &ends[0]);
+
+	if (err == 0)
+		err = make_pipe(&program->streams[1].fd, &ends[1]);
+	if (err == 0)
+		err = make_pipe(&program->failure_fd, &ends[2]);
+	if (err == 0) {
+		program->pid = fork();
+		if (program->pid == 0)
+			become(argv, ends, ends[2], helper);
+		err = program->pid < 0 ? neg_errno() : 0;
+	}
+	if (err == 0)
+		setpgid(program->pid, program->pid); // whoever is first; a signal must find it
+	for (unsigned n = 0; n < 3; n++)
+		close_fd(&ends[n]);
+	return err;
+}
+
+static void program_fail(struct program *program, int err) {
+	program->ended = true;
+	program->answer.end = SPAWN_NOT_STARTED;
+	program->answer.status = err;
+}
+
+// Strings that end within the record, for so the agent's side made it.
+static void split(char *text, size_t size, char **argv) {
+	size_t count = 0;
+
+	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
+		must(count < SPAWN_ARGUMENTS_MAX);
+		argv[count++] = text + at;
+	}
+	argv[count] = NULL;
+	must(count > 0);
+}
+
+static void
+program_start(struct helper *helper, const struct spawn_order_head *head, char *text, size_t size) {
+	char *argv[SPAWN_ARGUMENTS_MAX + 1];
+	struct program *program = NULL;
+	int err = 0;
+
+	for (unsigned n = 0; n < SPAWN_RUNNING_MAX && program == NULL; n++) {
+		if (!helper->programs[n].used)
+			program = &helper->programs[n];
+	}
+	must(program != NULL); // the agent sends no more than there are slots
+	split(text, size, argv);
+	*program = (struct program){
+		.used = true,
+		.id = head->id,
+		.started_ns = now_ns(),
+		.kill_ns = NEVER,
+		.failure_fd = -1,
+		.answer.id = head->id,
+	};
+	program->term_ns = head->timeout_ns < NEVER - program->started_ns
+				   ? program->started_ns + head->timeout_ns
+				   : NEVER;
+	for (unsigned n = 0; n < 2; n++) {
+		program->streams[n] = (struct stream){.fd = -1, .max = head->output_max};
+		program->streams[n].bytes = malloc(head->output_max + 1);
+		if (program->streams[n].bytes == NULL)
+			err = -ENOMEM;
+	}
+	if (err == 0)
+		err = program_fork(program, argv);
+	if (err != 0)
+		program_fail(program, err);
+}
+
+static void stream_read(struct stream *stream) {
+	char bytes[READ_BYTES];
+
+	for (unsigned n = 0; n < READS_MAX && stream->fd >= 0; n++) {
+		ssize_t got = read(stream->fd, bytes, sizeof(bytes));
+		size_t kept;
+
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (got <= 0) {
+			close_fd(&stream->fd);
+			return;
+		}
+		kept = (size_t)got;
+		if (kept > stream->max - stream->used) {
+			kept = stream->max - stream->used;
+			stream->cut = true; // the rest is read and dropped: it must not block
+		}
+		memcpy(stream->bytes + stream->used, bytes, kept);
+		stream->used += (uint32_t)kept;
+	}
+}
+
+// Its process has ended but is not reaped yet, so the number of the group is still its own.
+static void program_end(struct program *program, const siginfo_t *info) {
+	int err;
+
+	kill(-program->pid, SIGKILL);
+	waitpid(program->pid, NULL, 0);
+	program->pid = 0;
+	program->ended = true;
+	program->term_ns = program->kill_ns = NEVER;
+	for (unsigned n = 0; n < 2; n++) {
+		stream_read(&program->streams[n]);
+		close_fd(&program->streams[n].fd);
+	}
+	program->answer.took_ns = now_ns() - program->started_ns;
+	program->answer.status = info->si_status;
+	if (read(program->failure_fd, &err, sizeof(err)) == (ssize_t)sizeof(err))
+		program_fail(program, err);
+	else if (program->timed_out)
+		program->answer.end = SPAWN_TIMED_OUT;
+	else
+		program->answer.end = info->si_code == CLD_EXITED ? SPAWN_EXITED : SPAWN_SIGNALLED;
+}
+
+static void reap(struct helper *helper) {
+	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+		struct program *program = &helper->programs[n];
+		siginfo_t info = {0};
+
+		if (program->pid > 0 &&
+		    waitid(P_PID, (id_t)program->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		    info.si_pid == program->pid)
+			program_end(program, &info);
+	}
+}
+
+static void keep_deadlines(struct helper *helper) {
+	uint64_t now = now_ns();
+
+	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+		struct program *program = &helper->programs[n];
+
+		if (program->pid <= 0)
+			continue;
+		if (now >= program->kill_ns) {
+			kill(-program->pid, SIGKILL);
+			program->kill_ns = NEVER;
+		} else if (now >= program->term_ns) {
+			program->timed_out = true;
+			kill(-program->pid, SIGTERM);
+			program->term_ns = NEVER;
+			program->kill_ns = now + SPAWN_GRACE_NS;
+		}
+	}
+}
+
+// False: the agent takes no more now.
+static bool answer_send(const struct helper *helper, struct program *program) {
+	struct iovec parts[3] = {{&program->answer, sizeof(program->answer)}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
+
+	for (unsigned n = 0; n < 2; n++) {
+		parts[n + 1].iov_base = program->streams[n].bytes;
+		parts[n + 1].iov_len = program->streams[n].used;
+		program->answer.sizes[n] = program->streams[n].used;
+		program->answer.cut[n] = program->streams[n].cut;
+	}
+	return sendmsg(helper->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+	       (errno != EAGAIN && errno != ENOBUFS && errno != EINTR);
+}
+
+// Returns whether an answer is left that the agent does not take.
+static bool answer_all(struct helper *helper) {
+	bool left = false;
+
+	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+		struct program *program = &helper->programs[n];
+
+		if (!program->used || !program->ended)
+			continue;
+		if (answer_send(helper, program))
+			program_clear(program);
+		else
+			left = true;
+	}
+	return left;
+}
+
+static _Noreturn void end(struct helper *helper) {
+	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+		if (helper->programs[n].pid > 0)
+			kill(-helper->programs[n].pid, SIGKILL);
+	}
+	_exit(0);
+}
+
+static void cancel(struct helper *helper, uint64_t id) {
+	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+		if (helper->programs[n].id == id && helper->programs[n].pid > 0)
+			kill(-helper->programs[n].pid, SIGKILL);
+	}
+}
+
+static void take_orders(struct helper *helper) {
+	static char record[SPAWN_ORDER_BYTES_MAX];
+	struct spawn_order_head head;
+	ssize_t got;
+
+	while ((got = recv(helper->fd, record, sizeof(record), MSG_DONTWAIT)) > 0) {
+		must((size_t)got >= sizeof(head));
+		memcpy(&head, record, sizeof(head));
+		if (head.order == SPAWN_ORDER_CANCEL)
+			cancel(helper, head.id);
+		else
+			program_start(
+				helper, &head, record + sizeof(head), (size_t)got - sizeof(head)
+			);
+	}
+	if (got == 0 || (errno != EAGAIN && errno != EINTR))
+		end(helper);
+}
+
+static int wait_ms(const struct helper *helper) {
+	uint64_t next = NEVER, now = now_ns();
+
+	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+		const struct program *program = &helper->programs[n];
+		uint64_t at =
+			program->term_ns < program->kill_ns ? program->term_ns : program->kill_ns;
+
+		if (program->pid > 0 && at < next)
+			next = at;
+	}
+	return deadline_poll_timeout_ms((struct deadline){next}, now);
+}
+
+static void turn(struct helper *helper) {
+	bool unsent = answer_all(helper);
+	struct pollfd fds[2 + 2 * SPAWN_RUNNING_MAX] = {
+		{helper->fd, (short)(POLLIN | (unsent ? POLLOUT : 0)), 0},
+		{helper->signal_fd, POLLIN, 0},
+	};
+	struct stream *streams[2 * SPAWN_RUNNING_MAX];
+	struct signalfd_siginfo info;
+	nfds_t count = 2;
+
+	for (unsigned n = 0; n < 2 * SPAWN_RUNNING_MAX; n++) {
+		struct program *program = &helper->programs[n / 2];
+
+		if (!program->used || program->streams[n % 2].fd < 0)
+			continue;
+		streams[count - 2] = &program->streams[n % 2];
+		fds[count++] = (struct pollfd){program->streams[n % 2].fd, POLLIN, 0};
+	}
+	if (poll(fds, count, wait_ms(helper)) < 0)
+		return;
+	for (nfds_t n = 2; n < count; n++) {
+		if (fds[n].revents != 0)
+			stream_read(streams[n - 2]);
+	}
+	while (read(helper->signal_fd, &info, sizeof(info)) > 0)
+		continue;
+	reap(helper);
+	keep_deadlines(helper);
+	if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+		take_orders(helper);
+}
+
+// The agent's terminal and service manager speak to the agent; this process ends with it.
+static int prepare_signals(void) {
+	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP};
+	sigset_t set;
+
+	for (size_t n = 0; n < sizeof(ignored) / sizeof(ignored[0]); n++)
+		signal(ignored[n], SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+// A program of ours must not speak to the service manager in the agent's name.
+static void prepare_environment(void) {
+	static const char *const names[] = {
+		"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+		"LISTEN_FDS",	 "LISTEN_PID",	  "LISTEN_FDNAMES",
+	};
+
+	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+		unsetenv(names[n]);
+}
+
+void spawn_helper_main(int fd) {
+	static struct helper helper;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	prctl(PR_SET_NAME, "tocsin-spawn");
+	setsid();
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(fd, FIRST_FREE_FD) < 0 ||
+	    close_range(FIRST_FREE_FD + 1, ~0U, 0) != 0)
+		_exit(1);
+	fcntl(FIRST_FREE_FD, F_SETFD, FD_CLOEXEC);
+	prepare_environment();
+	helper.fd = FIRST_FREE_FD;
+	helper.signal_fd = prepare_signals();
+	if (helper.signal_fd < 0)
+		_exit(1);
+	for (;;)
+		turn(&helper);
+}

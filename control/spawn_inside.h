@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the agent and its spawn helper say to each other: records, one a message, between two
+// processes of one program.
+#pragma once
+
+#include <control/spawn.h>
+
+enum spawn_order {
+	SPAWN_ORDER_RUN,    // argv follows: strings, each with its NUL
+	SPAWN_ORDER_CANCEL, // no answer will be read
+};
+
+struct spawn_order_head {
+	uint64_t id;
+	uint64_t timeout_ns;
+	uint32_t order;
+	uint32_t output_max;
+};
+
+// The bytes of both streams follow.
+struct spawn_answer_head {
+	uint64_t id;
+	uint64_t took_ns;
+	uint32_t end;
+	int32_t status;
+	uint32_t sizes[2];
+	uint8_t cut[2];
+	uint8_t zero[6];
+};
+
+#define SPAWN_ORDER_BYTES_MAX (sizeof(struct spawn_order_head) + SPAWN_ARGUMENT_BYTES_MAX)
+#define SPAWN_ANSWER_BYTES_MAX (sizeof(struct spawn_answer_head) + 2 * SPAWN_OUTPUT_BYTES_MAX)
+
+// The helper's life: serves fd until the other end is closed, and ends the process.
+_Noreturn void spawn_helper_main(int fd);

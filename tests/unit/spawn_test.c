@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A real helper and real programs. What must have ended is seen by a FIFO: it is at its end once
+// nobody holds the other side any more.
+#include <control/spawn.h>
+#include <lib/container.h>
+#include <lib/log.h>
+#include <support/cases.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SEC UINT64_C(1000000000)
+#define FOR_EVER (1000 * SEC)
+
+struct asker {
+	struct spawn_request request;
+	bool answered;
+	struct spawn_result result;
+	char out[SPAWN_OUTPUT_BYTES_MAX + 1], err[SPAWN_OUTPUT_BYTES_MAX + 1];
+};
+
+static struct clock monotonic;
+static struct loop *loop;
+static struct spawn_helper helper;
+static pid_t helper_pid;
+static struct spawn *spawn;
+static char fifo[] = "/tmp/tocsin-spawn-XXXXXX/fifo";
+static uint32_t answered_count;
+
+static int begin(void **state) {
+	(void)state;
+	answered_count = 0;
+	log_set_level(LOG_LEVEL_ERROR);
+	memcpy(fifo, "/tmp/tocsin-spawn-XXXXXX", sizeof(fifo) - 5);
+	fifo[sizeof(fifo) - 6] = '\0';
+	assert_non_null(mkdtemp(fifo));
+	fifo[sizeof(fifo) - 6] = '/';
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(setenv("FIFO", fifo, 1), 0);
+	assert_int_equal(setenv("NOTIFY_SOCKET", "/nowhere", 1), 0);
+	clock_init_monotonic(&monotonic);
+	assert_int_equal(loop_create(&monotonic, &loop), 0);
+	assert_int_equal(spawn_fork(&helper), 0);
+	helper_pid = helper.pid;
+	assert_int_equal(spawn_create(loop, &helper, &spawn), 0);
+	return 0;
+}
+
+static int end(void **state) {
+	(void)state;
+	spawn = spawn_destroy(spawn);
+	loop = loop_destroy(loop);
+	unlink(fifo);
+	fifo[sizeof(fifo) - 6] = '\0';
+	return rmdir(fifo);
+}
+
+static void copy_text(const struct spawn_text *text, char *copy) {
+	memcpy(copy, text->bytes, text->size);
+	copy[text->size] = '\0';
+}
+
+static void ended(struct spawn_request *request, const struct spawn_result *result) {
+	struct asker *asker = container_of(request, struct asker, request);
+
+	assert_false(asker->answered);
+	assert_null(request->job);
+	asker->answered = true;
+	asker->result = *result;
+	copy_text(&result->out, asker->out);
+	copy_text(&result->err, asker->err);
+	answered_count++;
+}
+
+static int run_argv(struct asker *asker, const char *const *argv, uint64_t timeout_ns) {
+	memset(asker, 0, sizeof(*asker));
+	asker->request.ended = ended;
+	return spawn_run(spawn, argv, timeout_ns, SPAWN_OUTPUT_BYTES_MAX, &asker->request);
+}
+
+static int run(struct asker *asker, const char *script, uint64_t timeout_ns) {
+	const char *const argv[] = {"sh", "-c", script, NULL};
+
+	return run_argv(asker, argv, timeout_ns);
+}
+
+static void turn_until_answered(uint32_t count) {
+	while (answered_count < count)
+		assert_int_equal(loop_turn(loop, -1), 0);
+}
+
+static void run_to_end(struct asker *asker, const char *script, uint64_t timeout_ns) {
+	assert_int_equal(run(asker, script, timeout_ns), 0);
+	assert_false(asker->answered);
+	turn_until_answered(answered_count + 1);
+}
+
+// Returns once a program has opened the FIFO to write.
+static int open_fifo(void) {
+	int fd = open(fifo, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+// Returns once all have closed it, which in these tests means that they have ended.
+static void wait_closed(int fd) {
+	char bytes[64];
+	ssize_t got;
+
+	while ((got = read(fd, bytes, sizeof(bytes))) > 0)
+		continue;
+	assert_int_equal(got, 0);
+	close(fd);
+}
+
+static void the_end_of_a_program_is_told(void **state) {
+	static const struct {
+		const char *script;
+		enum spawn_end end;
+		int status;
+		const char *out, *err;
+	} cases[] = {
+		{"exit 0", SPAWN_EXITED, 0, "", ""},
+		{"echo said; exit 3", SPAWN_EXITED, 3, "said\n", ""},
+		{"echo out; echo err >&2", SPAWN_EXITED, 0, "out\n", "err\n"},
+		{"kill -9 $$", SPAWN_SIGNALLED, SIGKILL, "", ""},
+		{"kill -TERM $$", SPAWN_SIGNALLED, SIGTERM, "", ""},
+		{"printf 'a\\000b'", SPAWN_EXITED, 0, "a", ""},
+		{"cat; echo $?", SPAWN_EXITED, 0, "0\n", ""},
+		{"ls /proc/self/fd | wc -l", SPAWN_EXITED, 0, "4\n", ""},
+		{"grep -c 'SigIgn:.*00000000[01]*$' /proc/self/status", SPAWN_EXITED, 0, "1\n", ""},
+		{"grep -c 'SigBlk:.*0000000000000000' /proc/self/status", SPAWN_EXITED, 0, "1\n",
+		 ""},
+		{"echo ${NOTIFY_SOCKET-none}", SPAWN_EXITED, 0, "none\n", ""},
+	};
+	static struct asker asker;
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		run_to_end(&asker, cases[n].script, FOR_EVER);
+		assert_string_equal(spawn_end_name(asker.result.end), spawn_end_name(cases[n].end));
+		assert_int_equal(asker.result.status, cases[n].status);
+		assert_string_equal(asker.out, cases[n].out);
+		assert_string_equal(asker.err, cases[n].err);
+		assert_false(asker.result.out.cut);
+	}
+	assert_int_equal(spawn_counters(spawn)->runs, COUNT_OF(cases));
+}
+
+static void a_program_that_is_not_there_is_not_started_and_says_why(void **state) {
+	static const struct {
+		const char *program;
+		int err;
+	} cases[] = {{"/nowhere/at-all", -ENOENT}, {"no-such-program", -ENOENT}, {"/tmp", -EACCES}};
+	static struct asker asker;
+
+	(void)state;
+	for (uint32_t n = 0; n < COUNT_OF(cases); n++) {
+		const char *const argv[] = {cases[n].program, NULL};
+
+		assert_int_equal(run_argv(&asker, argv, FOR_EVER), 0);
+		turn_until_answered(n + 1);
+		assert_int_equal(asker.result.end, SPAWN_NOT_STARTED);
+		assert_int_equal(asker.result.status, cases[n].err);
+	}
+	assert_int_equal(spawn_counters(spawn)->failed, COUNT_OF(cases));
+}
+
+static void arguments_come_as_they_are(void **state) {
+	const char *const argv[] = {"printf", "%s|", "a b", "", "$HOME", "\xff\n", NULL};
+	static struct asker asker;
+
+	(void)state;
+	assert_int_equal(run_argv(&asker, argv, FOR_EVER), 0);
+	turn_until_answered(1);
+	assert_string_equal(asker.out, "a b||$HOME|\xff\n|");
+}
+
+static void what_is_said_past_the_cap_is_dropped_and_blocks_nobody(void **state) {
+	static struct asker asker;
+	const char *const argv[] = {"sh", "-c", "head -c 1000000 /dev/zero; echo e >&2", NULL};
+
+	(void)state;
+	run_to_end(&asker, "head -c 1000000 /dev/zero; head -c 32768 /dev/zero >&2", FOR_EVER);
+	assert_int_equal(asker.result.end, SPAWN_EXITED);
+	assert_int_equal(asker.result.out.size, SPAWN_OUTPUT_BYTES_MAX);
+	assert_true(asker.result.out.cut);
+	assert_int_equal(asker.result.err.size, SPAWN_OUTPUT_BYTES_MAX);
+	assert_false(asker.result.err.cut);
+	memset(&asker, 0, sizeof(asker));
+	asker.request.ended = ended;
+	assert_int_equal(spawn_run(spawn, argv, FOR_EVER, 0, &asker.request), 0);
+	turn_until_answered(2);
+	assert_int_equal(asker.result.out.size + asker.result.err.size, 0);
+	assert_true(asker.result.out.cut && asker.result.err.cut);
+}
+
+static void a_deadline_ends_the_program_and_what_it_started(void **state) {
+	static const char *const scripts[] = {
+		"sleep 1000 > $FIFO & sleep 1000",
+		"trap '' TERM; sh -c \"trap '' TERM; sleep 1000; sleep 1000\" > $FIFO & "
+		"while :; do sleep 1000; done",
+	};
+	static struct asker asker;
+
+	(void)state;
+	for (uint32_t n = 0; n < COUNT_OF(scripts); n++) {
+		int fd;
+
+		// Without waiting: on a slow machine the deadline comes before the program does.
+		fd = open(fifo, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		assert_int_equal(run(&asker, scripts[n], SEC / 4), 0);
+		turn_until_answered(n + 1);
+		assert_int_equal(asker.result.end, SPAWN_TIMED_OUT);
+		assert_true(asker.result.took_ns >= SEC / 4);
+		assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+		wait_closed(fd);
+	}
+	assert_int_equal(spawn_counters(spawn)->timed_out, 2);
+}
+
+static void what_a_program_leaves_behind_ends_with_it(void **state) {
+	static struct asker asker;
+	int fd;
+
+	(void)state;
+	assert_int_equal(run(&asker, "exec 3>$FIFO; sleep 1000 & echo done", FOR_EVER), 0);
+	fd = open_fifo();
+	turn_until_answered(1);
+	assert_int_equal(asker.result.end, SPAWN_EXITED);
+	assert_string_equal(asker.out, "done\n");
+	wait_closed(fd);
+}
+
+static void a_cancelled_program_is_killed_and_not_answered(void **state) {
+	static struct asker asker, other;
+	int fd;
+
+	(void)state;
+	assert_int_equal(run(&asker, "exec sleep 1000 > $FIFO", FOR_EVER), 0);
+	fd = open_fifo();
+	spawn_cancel(&asker.request);
+	spawn_cancel(&asker.request);
+	wait_closed(fd);
+	run_to_end(&other, "echo still", FOR_EVER);
+	assert_string_equal(other.out, "still\n");
+	assert_false(asker.answered);
+}
+
+static void many_requests_are_bounded_and_all_are_answered(void **state) {
+	static struct asker askers[100];
+	uint32_t taken = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < 100; n++) {
+		int err = run(&askers[n], "exit 5", FOR_EVER);
+
+		assert_int_equal(err, n < SPAWN_PENDING_MAX ? 0 : -EAGAIN);
+		taken += err == 0;
+	}
+	// One that still waits is not run at all.
+	spawn_cancel(&askers[SPAWN_PENDING_MAX - 1].request);
+	turn_until_answered(taken - 1);
+	for (uint32_t n = 0; n < taken - 1; n++)
+		assert_int_equal(askers[n].result.status, 5);
+	assert_int_equal(spawn_counters(spawn)->refused, 100 - SPAWN_PENDING_MAX);
+	run_to_end(&askers[99], "exit 6", FOR_EVER);
+	assert_int_equal(askers[99].result.status, 6);
+}
+
+static void a_request_that_cannot_be_is_refused(void **state) {
+	static char long_text[SPAWN_ARGUMENT_BYTES_MAX + 1];
+	const char *many[SPAWN_ARGUMENTS_MAX + 2] = {NULL};
+	const char *const nothing[] = {NULL};
+	const char *const too_long[] = {"echo", long_text, NULL};
+	static struct asker asker;
+
+	(void)state;
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	for (uint32_t n = 0; n <= SPAWN_ARGUMENTS_MAX; n++)
+		many[n] = "x";
+	assert_int_equal(run_argv(&asker, nothing, FOR_EVER), -EINVAL);
+	assert_int_equal(run_argv(&asker, too_long, FOR_EVER), -E2BIG);
+	assert_int_equal(run_argv(&asker, many, FOR_EVER), -E2BIG);
+	many[SPAWN_ARGUMENTS_MAX] = NULL;
+	many[0] = "true";
+	assert_int_equal(run_argv(&asker, many, FOR_EVER), 0);
+	turn_until_answered(1);
+	assert_int_equal(asker.result.status, 0);
+}
+
+static void a_helper_that_dies_loses_the_requests_and_takes_no_more(void **state) {
+	static struct asker askers[20];
+	int fd;
+
+	(void)state;
+	assert_int_equal(run(&askers[0], "exec sleep 1000 > $FIFO", FOR_EVER), 0);
+	for (uint32_t n = 1; n < 20; n++)
+		assert_int_equal(run(&askers[n], "sleep 1000", FOR_EVER), 0);
+	fd = open_fifo();
+	assert_true(spawn_is_alive(spawn));
+	kill(helper_pid, SIGKILL);
+	turn_until_answered(20);
+	for (uint32_t n = 0; n < 20; n++)
+		assert_int_equal(askers[n].result.end, SPAWN_LOST);
+	assert_false(spawn_is_alive(spawn));
+	assert_int_equal(run(&askers[0], "exit 0", FOR_EVER), -EPIPE);
+	assert_int_equal(spawn_counters(spawn)->helper_lost, 1);
+	assert_int_equal(spawn_counters(spawn)->lost, 20);
+	wait_closed(fd); // its programs died with it
+}
+
+static void programs_and_helper_end_with_the_agents_side(void **state) {
+	static struct asker asker;
+	int fd;
+
+	(void)state;
+	assert_int_equal(run(&asker, "trap '' TERM; exec sleep 1000 > $FIFO", FOR_EVER), 0);
+	fd = open_fifo();
+	spawn = spawn_destroy(spawn);
+	wait_closed(fd);
+	assert_null(asker.request.job);
+	assert_false(asker.answered);
+	assert_int_equal(kill(helper_pid, 0), -1); // reaped, so it has not become another one
+	assert_int_equal(errno, ESRCH);
+}
+
+static void an_agent_that_is_killed_takes_helper_and_programs_along(void **state) {
+	pid_t agent = fork();
+	int fd;
+
+	(void)state;
+	if (agent == 0) {
+		static struct asker asker;
+		struct spawn_helper own;
+		struct spawn *other;
+
+		if (spawn_fork(&own) != 0 || spawn_create(loop, &own, &other) != 0)
+			_exit(1);
+		asker.request.ended = ended;
+		spawn_run(
+			other, (const char *const[]){"sh", "-c", "exec sleep 1000 > $FIFO", NULL},
+			FOR_EVER, 0, &asker.request
+		);
+		pause();
+	}
+	fd = open_fifo();
+	kill(agent, SIGKILL);
+	assert_int_equal(waitpid(agent, NULL, 0), agent);
+	wait_closed(fd);
+}
+
+static void a_helper_that_was_never_used_can_be_ended(void **state) {
+	struct spawn_helper none = {-1, 0}, unused;
+
+	(void)state;
+	spawn_helper_end(&none);
+	assert_int_equal(spawn_fork(&unused), 0);
+	spawn_helper_end(&unused);
+	assert_int_equal(unused.fd, -1);
+	spawn_helper_end(&unused);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		TEST(the_end_of_a_program_is_told),
+		TEST(a_program_that_is_not_there_is_not_started_and_says_why),
+		TEST(arguments_come_as_they_are),
+		TEST(what_is_said_past_the_cap_is_dropped_and_blocks_nobody),
+		TEST(a_deadline_ends_the_program_and_what_it_started),
+		TEST(what_a_program_leaves_behind_ends_with_it),
+		TEST(a_cancelled_program_is_killed_and_not_answered),
+		TEST(many_requests_are_bounded_and_all_are_answered),
+		TEST(a_request_that_cannot_be_is_refused),
+		TEST(a_helper_that_dies_loses_the_requests_and_takes_no_more),
+		TEST(programs_and_helper_end_with_the_agents_side),
+		TEST(an_agent_that_is_killed_takes_helper_and_programs_along),
+		TEST(a_helper_that_was_never_used_can_be_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
