@@ -6,6 +6,7 @@
 
 #include <control/loop.h>
 #include <control/overlay.h>
+#include <control/spawn.h>
 #include <lib/clock.h>
 #include <lib/sockaddr.h>
 #include <ras/record.h>
@@ -31,6 +32,8 @@ struct agent {
 	struct clock clock;
 	char detail[AGENT_DETAIL_BYTES]; // why a part did not start, in words
 
+	struct spawn_helper spawn_helper; // until there is a loop to attach it to
+	struct spawn *spawn;
 	struct loop *loop;
 	struct loop_source signals;
 	struct loop_timer watchdog;

@@ -36,6 +36,23 @@ static void loop_end(struct agent *agent) {
 	agent->loop = loop_destroy(agent->loop);
 }
 
+// First of all: afterwards there are threads, and what a fork would copy of their locks.
+static int helper_start(struct agent *agent) {
+	return spawn_fork(&agent->spawn_helper);
+}
+
+static void helper_stop(struct agent *agent) {
+	spawn_helper_end(&agent->spawn_helper);
+}
+
+static int spawn_start(struct agent *agent) {
+	return spawn_create(agent->loop, &agent->spawn_helper, &agent->spawn);
+}
+
+static void spawn_stop(struct agent *agent) {
+	agent->spawn = spawn_destroy(agent->spawn);
+}
+
 static int state_start_part(struct agent *agent) {
 	const char *directory = config_get_string(agent->config, "node", "state_directory");
 
@@ -193,8 +210,10 @@ static void clients_stop(struct agent *agent) {
 // Signals come before anything that makes threads, so that all of them leave signals alone.
 // clang-format off
 static const struct part parts[] = {
+	{"helper", helper_start, helper_stop},
 	{"loop", loop_start, loop_end},
 	{"signals", signals_start, signals_stop},
+	{"spawn", spawn_start, spawn_stop},
 	{"eal", eal_part_start, eal_part_stop},
 	{"rcu", rcu_start, rcu_stop},
 	{"state", state_start_part, state_stop},
