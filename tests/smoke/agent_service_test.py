@@ -67,7 +67,11 @@ def one_agent(key=False, settings=None, environment=None):
         finally:
             os.environ.clear()
             os.environ.update(before)
-        yield agent
+        try:
+            yield agent
+        except Exception:
+            print("# " + ring.logs().replace("\n", "\n# "), flush=True)
+            raise
 
 
 def ended(agent, status):
