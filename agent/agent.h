@@ -13,6 +13,11 @@
 
 #define AGENT_DETAIL_BYTES 1024
 
+// Where nothing else is said.
+#define CLIENT_PORT 28029
+#define OVERLAY_PORT 28030
+#define HTTP_PORT 28031
+
 struct agent_worker;
 struct client_server;
 struct config;

@@ -162,4 +162,11 @@ static const struct config_key keys[] = {
 const struct config_schema agent_config_schema = {
 	.keys = keys,
 	.key_count = sizeof(keys) / sizeof(keys[0]),
+	.conflict = check_contradictions,
+};
+
+const struct config_schema agent_check_schema = {
+	.keys = keys,
+	.key_count = sizeof(keys) / sizeof(keys[0]),
+	.conflict = check_machine,
 };

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define HTTP_PORT 28031
 #define ALLOW_MAX 64
 #define SNAPSHOT_NS RAS_NS_PER_SEC
 

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 
-#define OVERLAY_PORT 28030
 #define AGAIN_ALONE_NS (5 * RAS_NS_PER_SEC)
 #define AGAIN_NS (60 * RAS_NS_PER_SEC)
 

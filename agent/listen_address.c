@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OVERLAY_PORT 28030
-
 static void fail(struct agent *agent, const char *reason) {
 	snprintf(agent->detail, sizeof(agent->detail), "%s", reason);
 }

@@ -22,5 +22,8 @@ int load_config(const struct options *options, struct config **ret_config) {
 	// The defaults are a configuration too, unless a file was asked for by name.
 	if (!options->config_given && access(options->config_path, F_OK) != 0)
 		input.path = NULL;
-	return config_load(&agent_config_schema, &input, &reporter, ret_config);
+	return config_load(
+		options->action == OPTIONS_CHECK ? &agent_check_schema : &agent_config_schema,
+		&input, &reporter, ret_config
+	);
 }

@@ -18,9 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OVERLAY_PORT 28030
-#define CLIENT_PORT 28029
-
 struct part {
 	const char *name;
 	int (*start)(struct agent *agent); // 0, or -errno, perhaps with agent->detail
@@ -127,35 +124,47 @@ static void overlay_stop(struct agent *agent) {
 	agent->overlay = overlay_destroy(agent->overlay);
 }
 
-// /run/tocsin for root, else below XDG_RUNTIME_DIR.
-static int socket_path(struct agent *agent, char *path, size_t size) {
-	const char *given = config_get_string(agent->config, "client", "socket");
+// The directory that systemd made for us; else /run/tocsin for root, or below XDG_RUNTIME_DIR.
+static int runtime_directory(struct agent *agent, char *path, size_t size) {
+	const char *made = secure_getenv("RUNTIME_DIRECTORY");
 	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");
-	char directory[96];
+	int err;
 
-	if (given[0] != '\0') {
-		snprintf(path, size, "%s", given);
+	if (made != NULL && made[0] == '/' && strlen(made) < size && strchr(made, ':') == NULL) {
+		snprintf(path, size, "%s", made);
 		return 0;
 	}
-	if (base == NULL || strlen(base) > 64) {
+	if (base == NULL || strlen(base) + sizeof("/tocsin") > size) {
 		snprintf(
 			agent->detail, sizeof(agent->detail),
 			"XDG_RUNTIME_DIR is not set: give [client] socket"
 		);
 		return -ENOENT;
 	}
-	snprintf(directory, sizeof(directory), "%s/tocsin", base);
-	if (mkdir(directory, 0755) != 0 && errno != EEXIST) {
-		int err = -errno;
+	snprintf(path, size, "%s/tocsin", base);
+	if (mkdir(path, 0755) == 0 || errno == EEXIST)
+		return 0;
+	err = -errno;
+	snprintf(
+		agent->detail, sizeof(agent->detail), "cannot make %s: %s", path,
+		strerrordesc_np(-err)
+	);
+	return err;
+}
 
-		snprintf(
-			agent->detail, sizeof(agent->detail), "cannot make %s: %s", directory,
-			strerrordesc_np(-err)
-		);
-		return err;
+static int socket_path(struct agent *agent, char *path, size_t size) {
+	const char *given = config_get_string(agent->config, "client", "socket");
+	char directory[80];
+	int err;
+
+	if (given[0] != '\0') {
+		snprintf(path, size, "%s", given);
+		return 0;
 	}
-	snprintf(path, size, "%s/tocsind.sock", directory);
-	return 0;
+	err = runtime_directory(agent, directory, sizeof(directory));
+	if (err == 0)
+		snprintf(path, size, "%s/tocsind.sock", directory);
+	return err;
 }
 
 static int find_group(struct agent *agent, struct client_config *config) {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a table of keys cannot know: values that contradict each other, and values that are sound
+// but not on this machine. Nothing is started, nothing is kept.
+#include "agent.h"
+#include "config_schema.h"
+
+#include <control/seal_keys.h>
+#include <lib/config.h>
+#include <lib/cpu_set.h>
+#include <lib/must.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// False: the key is empty. Its text was checked before.
+static bool get_address(
+	const struct config *config,
+	const char *section,
+	const char *key,
+	uint16_t port,
+	struct sock_addr *ret_address
+) {
+	const char *text = config_get_string(config, section, key);
+
+	if (text[0] == '\0')
+		return false;
+	must(sock_addr_parse(text, strlen(text), port, NULL, ret_address) == 0);
+	return true;
+}
+
+static void check_overlay(const struct config *config, struct config_load *load) {
+	struct sock_addr listen, advertise;
+
+	if (!get_address(config, "overlay", "listen", OVERLAY_PORT, &listen))
+		return;
+	if (config_get_string(config, "overlay", "key")[0] == '\0' &&
+	    !sock_addr_is_loopback(&listen))
+		config_reject(
+			load, "overlay", "listen",
+			"without a key the agent speaks on loopback only; give [overlay] key, or an "
+			"address such as 127.0.0.1"
+		);
+	if (get_address(config, "overlay", "advertise", OVERLAY_PORT, &advertise) &&
+	    advertise.family != listen.family)
+		config_reject(
+			load, "overlay", "advertise",
+			"is of another family than [overlay] listen; both are IPv4, or both IPv6"
+		);
+}
+
+void check_contradictions(const struct config *config, struct config_load *load) {
+	struct sock_addr overlay, clients, http;
+	bool has_overlay = get_address(config, "overlay", "listen", OVERLAY_PORT, &overlay);
+	bool has_clients = get_address(config, "client", "listen", CLIENT_PORT, &clients);
+	bool has_http = get_address(config, "http", "listen", HTTP_PORT, &http);
+
+	check_overlay(config, load);
+	if (has_clients && !sock_addr_is_loopback(&clients))
+		config_reject(
+			load, "client", "listen",
+			"clients are served on loopback only; give an address such as 127.0.0.1"
+		);
+	if (has_clients && has_overlay && clients.port != 0 && sock_addr_equal(&clients, &overlay))
+		config_reject(load, "client", "listen", "is that of [overlay] listen, too");
+	if (has_http && has_overlay && http.port != 0 && sock_addr_equal(&http, &overlay))
+		config_reject(load, "http", "listen", "is that of [overlay] listen, too");
+	if (has_http && has_clients && http.port != 0 && sock_addr_equal(&http, &clients))
+		config_reject(load, "http", "listen", "is that of [client] listen, too");
+}
+
+// Whether there is a name, and an address that the overlay can be spoken on.
+static void check_self(const struct config *config, struct config_load *load) {
+	struct agent probe = {.config = (struct config *)config}; // nothing below writes to it
+	const char *path = config_get_string(config, "overlay", "key");
+	struct listen_choice choice;
+	struct ras_peer_info self;
+	int err;
+
+	if (identity_find(&probe, &self) != 0)
+		config_reject(load, "node", "name", "%s", probe.detail);
+	if (path[0] != '\0')
+		err = seal_keys_load(path, probe.detail, &probe.keys);
+	else
+		err = seal_keys_create_keyless("check", &probe.keys);
+	if (err != 0)
+		config_reject(load, "overlay", "key", "%s", probe.detail);
+	else if (listen_address_choose(&probe, &choice) != 0)
+		config_reject(load, "overlay", "interface", "%s", probe.detail);
+	seal_keys_put(probe.keys);
+}
+
+// Files of addresses: what stands in them may change while the agent runs, that they can be read
+// should not.
+static void check_join_files(const struct config *config, struct config_load *load) {
+	scoped_mem char *copy = strdup(config_get_string(config, "overlay", "join"));
+	char *rest = copy, *item;
+
+	while (rest != NULL && (item = strsep(&rest, ", ")) != NULL) {
+		if (item[0] == '/' && access(item, R_OK) != 0)
+			config_reject(
+				load, "overlay", "join", "cannot read %s: %s", item,
+				strerrordesc_np(errno)
+			);
+	}
+}
+
+static void check_group(const struct config *config, struct config_load *load) {
+	const char *name = config_get_string(config, "client", "group");
+
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+	if (name[0] != '\0' && getgrnam(name) == NULL)
+		config_reject(load, "client", "group", "there is no such group");
+}
+
+static void check_cores(const struct config *config, struct config_load *load) {
+	const char *cores = config_get_string(config, "worker", "cores");
+	struct cpu_set allowed, set;
+	struct parse_error error;
+
+	if (cores[0] != '\0' && cpu_set_get_allowed(&allowed) == 0 &&
+	    cpu_set_parse_allowed(cores, strlen(cores), &allowed, &error, &set) != 0)
+		config_reject(load, "worker", "cores", "%s", error.text);
+}
+
+// It is made at the start if its parent is there.
+static void check_state_directory(const struct config *config, struct config_load *load) {
+	const char *path = config_get_string(config, "node", "state_directory");
+	const char *last = strrchr(path, '/');
+	scoped_mem char *parent = NULL;
+	struct stat info;
+
+	if (path[0] == '\0')
+		return;
+	if (stat(path, &info) == 0) {
+		if (!S_ISDIR(info.st_mode))
+			config_reject(load, "node", "state_directory", "is no directory");
+		return;
+	}
+	parent = strndup(path, last == path ? 1 : (size_t)(last - path));
+	if (parent != NULL && (stat(parent, &info) != 0 || !S_ISDIR(info.st_mode)))
+		config_reject(
+			load, "node", "state_directory",
+			"can be made only where its parent is: there is no directory %s", parent
+		);
+}
+
+void check_machine(const struct config *config, struct config_load *load) {
+	check_contradictions(config, load);
+	check_self(config, load);
+	check_join_files(config, load);
+	check_group(config, load);
+	check_cores(config, load);
+	check_state_directory(config, load);
+}
