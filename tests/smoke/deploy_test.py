@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `meson install` puts where, and whether it is sound: man pages, unit, example.
+
+    deploy_test.py BUILD_DIRECTORY
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+BUILD = pathlib.Path(sys.argv[1])
+TOCSIND = BUILD / "agent" / "tocsind"
+TOCSIN = BUILD / "agent" / "tocsin"
+PATIENCE_S = 60
+
+# Below the prefix.
+INSTALLED = {
+    "bin/tocsin": 0o755,
+    "sbin/tocsind": 0o755,
+    "lib/systemd/system/tocsind.service": 0o644,
+    "share/doc/tocsin/tocsin.conf": 0o644,
+    "share/man/man1/tocsin.1": 0o644,
+    "share/man/man5/tocsin.conf.5": 0o644,
+    "share/man/man8/tocsind.8": 0o644,
+}
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False, **options)
+
+
+def needs(program):
+    if shutil.which(program) is None:
+        raise tap.Skip(f"{program} is not installed")
+
+
+def in_installation(test):
+    """Calls test with the directory that stands for / and the prefix within it."""
+    def call():
+        with tempfile.TemporaryDirectory(prefix="tocsin-deploy-") as place:
+            root = pathlib.Path(place)
+            root.chmod(0o755)
+            done = run("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", root)
+            assert done.returncode == 0, done.stdout + done.stderr
+            test(root, next(root.rglob("sbin/tocsind")).parent.parent)
+    call.__name__ = test.__name__
+    return call
+
+
+@in_installation
+def everything_is_installed_where_it_is_looked_for(_, prefix):
+    for name, mode in INSTALLED.items():
+        path = prefix / name
+        assert path.is_file(), name
+        got = stat.S_IMODE(path.stat().st_mode)
+        assert got == mode, f"{name}: {got:o}, not {mode:o}"
+
+
+@in_installation
+def nothing_else_is_installed(_, prefix):
+    names = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
+    assert names == set(INSTALLED), names ^ set(INSTALLED)
+
+
+@in_installation
+def the_unit_starts_what_is_installed_and_systemd_finds_nothing(root, prefix):
+    needs("systemd-analyze")
+    unit = prefix / "lib/systemd/system/tocsind.service"
+    command = re.search(r"^ExecStart=(\S+)$", unit.read_text(), re.MULTILINE).group(1)
+    assert os.access(str(root) + command, os.X_OK), command
+    # It looks for programs and manual pages on this machine: there, they are the build's.
+    text = unit.read_text().replace(command, str(TOCSIND.resolve()))
+    copy = root / "tocsind.service"
+    copy.write_text(re.sub(r"^Documentation=.*$", "", text, flags=re.MULTILINE))
+    done = run("systemd-analyze", "verify", "--man=no", copy)
+    said = [line for line in done.stderr.splitlines() if "tocsind" in line]
+    assert done.returncode == 0 and not said, done.stderr
+
+
+@in_installation
+def the_unit_restarts_no_agent_that_a_restart_does_not_help(_, prefix):
+    text = (prefix / "lib/systemd/system/tocsind.service").read_text()
+    assert "\nRestartPreventExitStatus=2 3 4\n" in text
+    page = (prefix / "share/man/man8/tocsind.8").read_text()
+    for status in range(5):
+        assert re.search(rf"^\.TP\n\.B {status}$", page, re.MULTILINE), status
+
+
+@in_installation
+def the_example_is_sound(root, prefix):
+    key = root / "key"
+    done = run(TOCSIN, "keygen", "--output", key)
+    assert done.returncode == 0, done.stderr
+    done = run(TOCSIND, "--check-config", prefix / "share/doc/tocsin/tocsin.conf",
+               "--set", f"overlay.key={key}", "--set", f"node.state_directory={root}/state",
+               "--set", "overlay.listen=127.0.0.1")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+@in_installation
+def what_the_example_has_in_comments_is_sound_too(_, prefix):
+    text = (prefix / "share/doc/tocsin/tocsin.conf").read_text()
+    with tempfile.TemporaryDirectory() as place:
+        path = pathlib.Path(place) / "tocsin.conf"
+        path.write_text(re.sub(r"^#(\w+ = )", r"\1", text, flags=re.MULTILINE))
+        done = run(TOCSIND, "--print-config", "--config", path)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+@in_installation
+def groff_finds_nothing_in_the_manual(_, prefix):
+    needs("groff")
+    for name in INSTALLED:
+        if "/man/" not in name:
+            continue
+        done = run("groff", "-man", "-ww", "-Tutf8", prefix / name)
+        assert (done.returncode, done.stderr) == (0, ""), f"{name}: {done.stderr}"
+
+
+@in_installation
+def mandoc_finds_nothing_in_the_manual(_, prefix):
+    needs("mandoc")
+    for name in INSTALLED:
+        if "/man/" in name:
+            done = run("mandoc", "-T", "lint", "-W", "warning", prefix / name)
+            assert done.returncode == 0, f"{name}: {done.stdout}"
+
+
+@in_installation
+def the_manual_has_every_key(_, prefix):
+    page = (prefix / "share/man/man5/tocsin.conf.5").read_text().replace("\\-", "-")
+    config = run(TOCSIND, "--print-config", "--config", os.devnull).stdout
+    keys = re.findall(r"^(\w+) = ", config, re.MULTILINE)
+    assert len(keys) > 20, config
+    for key in keys:
+        assert f"\\fB{key}\\fR (" in page, key
+    for section in re.findall(r"^\[(\w+)\]$", config, re.MULTILINE):
+        assert f'.SS "[{section}]"' in page, section
+
+
+@in_installation
+def the_manual_has_every_option(_, prefix):
+    page = (prefix / "share/man/man8/tocsind.8").read_text().replace("\\-", "-")
+    for option in re.findall(r"--[a-z-]+", run(TOCSIND, "--help").stdout):
+        assert option in page, option
+
+
+TESTS = [
+    everything_is_installed_where_it_is_looked_for,
+    nothing_else_is_installed,
+    the_unit_starts_what_is_installed_and_systemd_finds_nothing,
+    the_unit_restarts_no_agent_that_a_restart_does_not_help,
+    the_example_is_sound,
+    what_the_example_has_in_comments_is_sound_too,
+    groff_finds_nothing_in_the_manual,
+    mandoc_finds_nothing_in_the_manual,
+    the_manual_has_every_key,
+    the_manual_has_every_option,
+]
+
+if __name__ == "__main__":
+    tap.run([(test.__name__.replace("_", " "), test) for test in TESTS])
