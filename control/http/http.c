@@ -144,6 +144,7 @@ answer(struct http *http, struct MHD_Connection *connection, enum page page) {
 }
 
 static enum MHD_Result
+// NOLINTNEXTLINE(readability-function-size): the library decides on the parameters
 handle(void *ctx,
        struct MHD_Connection *connection,
        const char *url,

@@ -14,7 +14,7 @@
 void overlay_answer_put(struct overlay_answer *answer) {
 	if (answer == NULL || --answer->references > 0)
 		return;
-	free((void *)(uintptr_t)answer->result.missing);
+	free((void *)answer->result.missing);
 	free(answer->conns);
 	ras_comms_destroy(answer->comms);
 	ras_healths_destroy(answer->healths);
