@@ -9,7 +9,10 @@
 static void *memory_take(void *ctx, size_t size) {
 	struct world *world = ctx;
 
-	if (world->memory_spent)
+	world->allocations++;
+	if (world->memory_spent || world->allocations == world->allocation_fails_at ||
+	    (world->allocation_fails_every > 0 &&
+	     world->allocations % world->allocation_fails_every == 0))
 		return NULL;
 	world->allocated_bytes += size;
 	return calloc(1, size);

@@ -48,8 +48,11 @@ struct world {
 	struct ras_profile profile;
 	struct ras_interner *interner;
 	size_t allocated_bytes;
-	bool memory_spent;   // allocations fail
-	uint32_t pid_offset; // of processes started from now on
+	bool memory_spent; // allocations fail
+	uint64_t allocations;
+	uint64_t allocation_fails_at;	 // this one, counted from 1; 0 for none
+	uint64_t allocation_fails_every; // 0 for none
+	uint32_t pid_offset;		 // of processes started from now on
 	const struct ras_ops *users;
 	uint8_t ways[WORLD_NODES_MAX][WORLD_NODES_MAX]; // enum world_way
 	struct world_conn *conns;
