@@ -186,6 +186,8 @@ static uint64_t shed_rank(struct ras *ras, const struct link *link, uint32_t sel
 	uint32_t level = 31 - (uint32_t)__builtin_clz(link->theirs / RAS_USE_LEVEL(0));
 	uint32_t distance = peers_ring_count(&ras->peers) - distance_ahead(ras, self, link->slot);
 
+	if (level > RAS_LEVELS_MAX)
+		level = RAS_LEVELS_MAX; // the other side may say what no ring has
 	if ((link->theirs & NEAR_LEVELS) != 0)
 		return 1;
 	return 1 + ((uint64_t)distance << (RAS_LEVELS_MAX - level));

@@ -414,6 +414,23 @@ static void degree_is_back_within_a_second_while_levels_are_incomplete(void **st
 	lone_destroy(lone);
 }
 
+// Found: a level above the highest there is made a shift of its distance by a negative number.
+static void level_that_no_ring_has_is_shed_as_any_other(void **state) {
+	(void)state;
+	for (uint32_t level = RAS_LEVELS_MAX - 1; level < 24; level++) {
+		struct lone *lone = lone_of(16, 0);
+
+		lone_pass(lone, 10 * MS);
+		fill_with_long_links(lone, RAS_USE_LEVEL(level));
+		for (uint32_t peer = 11; peer < 15; peer++)
+			lone_connect(lone, peer, RAS_USE_FALLBACK_NEXT);
+		assert_in_range(links_degree(lone->ras), links_degree_max(16) + 1, 16);
+		lone_pass(lone, lone->profile.relink_ns + 10 * MS);
+		assert_in_range(links_degree(lone->ras), 1, links_degree_max(16));
+		lone_destroy(lone);
+	}
+}
+
 // Found: a connection that nobody used any more was taken for a long link without a question.
 static void use_announced_on_an_idle_link_counts_against_the_degree(void **state) {
 	struct lone *lone = lone_of(16, 0);
@@ -545,6 +562,7 @@ int main(void) {
 		cmocka_unit_test(one_join_changes_few_links),
 		cmocka_unit_test(last_places_are_kept_for_levels_with_few_candidates),
 		cmocka_unit_test(degree_is_back_within_a_second_while_levels_are_incomplete),
+		cmocka_unit_test(level_that_no_ring_has_is_shed_as_any_other),
 		cmocka_unit_test(use_announced_on_an_idle_link_counts_against_the_degree),
 		cmocka_unit_test(links_that_were_not_accepted_are_not_counted_as_opened),
 		cmocka_unit_test(neighbour_without_memory_for_its_link_is_linked_when_there_is_some
