@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -204,7 +205,8 @@ static void line_put_time(struct line *line, uint64_t since_1970_ns) {
 }
 
 static void line_close_and_write(struct line *line) {
-	ssize_t n;
+	struct pollfd room = {.fd = sink.fd, .events = POLLOUT};
+	ssize_t n = -1;
 
 	line->limit = sizeof(line->text);
 	if (line->truncated) {
@@ -212,9 +214,13 @@ static void line_close_and_write(struct line *line) {
 		line_put_text(line, TRUNCATED_TAIL);
 	}
 	line->text[line->used++] = '\n';
-	do {
+	// Writable means room for PIPE_BUF. The descriptor is shared with whoever gave it to us, so
+	// it is not ours to set to O_NONBLOCK.
+	while (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT) != 0) {
 		n = write(sink.fd, line->text, line->used);
-	} while (n < 0 && errno == EINTR); // nothing was written yet
+		if (n >= 0 || errno != EINTR)
+			break; // else nothing was written yet
+	}
 	if (n != (ssize_t)line->used)
 		atomic_fetch_add_explicit(&lost_lines, 1, memory_order_relaxed);
 }

@@ -228,6 +228,29 @@ static void errno_is_kept_by_a_line_that_is_lost_and_the_loss_counted(void **sta
 	assert_int_equal(log_lost_count() - lost_before, 1);
 }
 
+static void line_is_lost_where_nobody_reads_and_the_writer_goes_on(void **state) {
+	uint64_t lost_before = log_lost_count();
+	char drained[65536];
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	use_sink(ends[1], LOG_PREFIX_NONE);
+	fake_monotonic_ns = 0;
+	for (unsigned n = 0; n < 3000; n++) {
+		fake_monotonic_ns += LOG_REFILL_NS;
+		log_event(LOG_LEVEL_INFO, "said", log_str("text", "to nobody"));
+	}
+	assert_in_range(log_lost_count(), lost_before + 1, lost_before + 2999);
+	assert_true(read(ends[0], drained, sizeof(drained)) > 0);
+	lost_before = log_lost_count();
+	fake_monotonic_ns += LOG_REFILL_NS;
+	log_event(LOG_LEVEL_INFO, "said", log_str("text", "to somebody"));
+	assert_int_equal(log_lost_count(), lost_before);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void priority_of_journald_precedes_each_level(void **state) {
 	(void)state;
 	use_sink(file, LOG_PREFIX_PRIORITY);
@@ -332,6 +355,7 @@ int main(void) {
 		LOG_TEST(disabled_level_evaluates_nothing_and_can_be_turned_on),
 		LOG_TEST(site_logs_a_burst_then_one_line_per_interval_and_counts_the_rest),
 		LOG_TEST(errno_is_kept_by_a_line_that_is_lost_and_the_loss_counted),
+		LOG_TEST(line_is_lost_where_nobody_reads_and_the_writer_goes_on),
 		LOG_TEST(priority_of_journald_precedes_each_level),
 		LOG_TEST(prefix_follows_terminal_and_journal_stream),
 		LOG_TEST(level_names_round_trip_and_others_leave_the_output_alone),

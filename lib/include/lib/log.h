@@ -17,8 +17,8 @@
 // suppressed=N. A disabled level costs one relaxed load and evaluates no argument.
 //
 // Every call keeps errno, takes no lock and no memory, and hands the kernel whole lines, one
-// write each, from any thread. It may wait as long as the reader of stderr does: control and
-// agent log; workers count, and never call this.
+// write each, from any thread. A line that stderr has no room for, since nobody reads it, is
+// lost and counted. Control and agent log; workers count, and never call this.
 #pragma once
 
 #include <stdatomic.h>
