@@ -19,7 +19,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define FILE_LINE_BYTES 512
 #define FILE_LINES_MAX 10000
 #define ERROR_BYTES (PARSE_ERROR_BYTES + 64)
 
@@ -168,13 +167,14 @@ static void pass_items(
 
 static void pass_file(struct pass *pass, const struct shared *shared, const char *path) {
 	scoped_file FILE *file = fopen(path, "re");
-	char line[FILE_LINE_BYTES];
+	scoped_mem char *line = NULL;
+	size_t size = 0;
 
 	if (file == NULL) {
 		pass_fail(pass, path, strerrordesc_np(errno));
 		return;
 	}
-	for (int n = 0; n < FILE_LINES_MAX && fgets(line, sizeof(line), file) != NULL; n++) {
+	for (int n = 0; n < FILE_LINES_MAX && getline(&line, &size, file) >= 0; n++) {
 		line[strcspn(line, "#\n")] = '\0';
 		pass_items(pass, shared, line, pass_name);
 	}

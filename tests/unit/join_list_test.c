@@ -135,6 +135,27 @@ static void a_file_is_read_anew_in_each_pass(void **state) {
 	unlink(path);
 }
 
+static void a_long_line_of_a_file_is_one_line(void **state) {
+	char path[] = "/tmp/tocsin-seeds-XXXXXX";
+	char blanks[1500];
+	struct bench bench;
+	FILE *file;
+
+	(void)state;
+	memset(blanks, ' ', sizeof(blanks));
+	file = fdopen(mkstemp(path), "w");
+	assert_non_null(file);
+	// Read in pieces, the end of the comment would be a seed, and an address be cut in two.
+	fprintf(file, "#%.*s127.0.0.1\n", (int)sizeof(blanks), blanks);
+	fprintf(file, "127.0.0.2,%.500s127.0.0.3\n", blanks);
+	assert_int_equal(fclose(file), 0);
+	begin(&bench, path);
+	assert_string_equal(found(&bench), "127.0.0.2:28030 127.0.0.3:28030");
+	assert_int_equal(bench.failures, 0);
+	end(&bench);
+	unlink(path);
+}
+
 static void a_list_may_be_destroyed_while_a_pass_is_under_way(void **state) {
 	struct bench bench;
 
@@ -183,6 +204,7 @@ int main(void) {
 		cmocka_unit_test(items_of_every_kind_become_addresses_in_order_once),
 		cmocka_unit_test(what_cannot_be_used_is_counted_and_the_first_named),
 		cmocka_unit_test(a_file_is_read_anew_in_each_pass),
+		cmocka_unit_test(a_long_line_of_a_file_is_one_line),
 		cmocka_unit_test(a_list_may_be_destroyed_while_a_pass_is_under_way),
 		cmocka_unit_test(a_text_that_is_no_list_is_refused_by_its_item),
 	};
