@@ -53,11 +53,15 @@ static void count(_Atomic uint64_t *counter) {
 
 // The writer: the only one to touch the disk once the loop runs.
 
-static void journal_rotate(struct state *state, int *fd) {
-	if (renameat(state->directory, "journal", state->directory, "journal.1") != 0)
-		count(&state->failures);
+// False if the full one has to stay: then nothing more goes into it.
+static bool journal_rotate(struct state *state, int *fd) {
+	bool moved = renameat(state->directory, "journal", state->directory, "journal.1") == 0;
+	int saved_errno = errno;
+
 	close(*fd);
 	*fd = -1;
+	errno = saved_errno;
+	return moved;
 }
 
 static int journal_open(const struct state *state) {
@@ -78,7 +82,8 @@ static bool journal_write(struct state *state, int *fd, const struct state_event
 	if (size < 0 || *fd < 0 || fstat(*fd, &info) != 0)
 		return false;
 	if ((uint64_t)info.st_size + (uint64_t)size > state->journal_bytes_max / 2) {
-		journal_rotate(state, fd);
+		if (!journal_rotate(state, fd))
+			return false;
 		*fd = journal_open(state);
 	}
 	return *fd >= 0 && write(*fd, line, (size_t)size) == size;

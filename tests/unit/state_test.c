@@ -280,6 +280,30 @@ static void a_disk_that_takes_nothing_costs_events_and_nothing_else(void **state
 	state_close(opened);
 }
 
+static void a_journal_that_cannot_be_put_aside_does_not_grow(void **state) {
+	struct state_event event = event_of(1, "node");
+	struct state_counters counters;
+	struct state *opened;
+	char path[PATH_MAX + 32];
+	struct stat now;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/journal.1", directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	do {
+		opened = open_state();
+		for (int n = 0; n < 500; n++)
+			state_journal(opened, &event);
+		do
+			state_counters(opened, &counters);
+		while (counters.events_written + counters.write_failures < 500);
+		state_close(opened);
+	} while (counters.events_written > 0);
+	snprintf(path, sizeof(path), "%s/journal", directory);
+	assert_int_equal(stat(path, &now), 0);
+	assert_true(now.st_size <= JOURNAL_BYTES / 2);
+}
+
 int main(void) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 	const struct CMUnitTest tests[] = {
@@ -293,6 +317,7 @@ int main(void) {
 		CASE(more_events_than_memory_keeps_leave_the_latest_in_order),
 		CASE(lines_that_are_no_event_are_left_out),
 		CASE(a_disk_that_takes_nothing_costs_events_and_nothing_else),
+		CASE(a_journal_that_cannot_be_put_aside_does_not_grow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
