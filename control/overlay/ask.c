@@ -22,15 +22,18 @@ void overlay_answer_put(struct overlay_answer *answer) {
 	free(answer);
 }
 
+// Who asks anew from inside its answer may be given this one too, or replace it as the recent one.
 static void answer_all(struct overlay_ask *ask, struct overlay_answer *answer) {
 	struct overlay_question *question;
 
+	answer->references++;
 	while ((question = ask->waiting) != NULL) {
 		ask->waiting = question->next;
 		question->overlay = NULL;
 		answer->references++;
 		question->answered(question, answer);
 	}
+	overlay_answer_put(answer);
 }
 
 // One part of one node; what cannot be read is left out and counted.
@@ -114,8 +117,10 @@ void overlay_collected(struct overlay *overlay, const struct ras_collective_resu
 	ask->running = false;
 	answer = calloc(1, sizeof(*answer));
 	if (answer == NULL) {
+		// Those who wait are told by the share job that nothing came.
 		log_event(LOG_LEVEL_ERROR, "answer_lost", log_errno("error", ENOMEM));
-		return; // those who wait are told by the share job that nothing came
+		loop_defer(overlay->loop, &overlay->share);
+		return;
 	}
 	answer->references = 1;
 	answer->kind = (enum ras_collect_kind)result->kind;

@@ -87,6 +87,9 @@ int overlay_call_start(
 	uint64_t now_ns = overlay_clock_ns(overlay);
 	int err;
 
+	// The answer lives no longer, and the other side refuses a question that wants more.
+	if (timeout_ns > RAS_TRANSFER_LIFE_MAX_NS)
+		timeout_ns = RAS_TRANSFER_LIFE_MAX_NS;
 	call->overlay = overlay;
 	call->node = node;
 	call->tag = ++overlay->tags;

@@ -22,7 +22,7 @@ int overlay_ping_start(
 		.flags = RAS_RELAY_REPORT,
 		.flow = OVERLAY_PORT_PING,
 		.port = OVERLAY_PORT_PING,
-		.life_ns = timeout_ns,
+		.life_ns = timeout_ns < RAS_RELAY_LIFE_MAX_NS ? timeout_ns : RAS_RELAY_LIFE_MAX_NS,
 	};
 	int err = ras_relay_send(
 		overlay->ras, overlay_clock_ns(overlay), &message, &ping->message_id

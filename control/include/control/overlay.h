@@ -146,7 +146,8 @@ struct overlay_call {
 	int err;
 };
 
-// -ENOENT (no such peer), -EHOSTDOWN (dead or left), -EMSGSIZE, -EAGAIN (as many as allowed).
+// -ENOENT (no such peer), -EHOSTDOWN (dead or left), -EMSGSIZE, -EAGAIN (as many as allowed). A
+// timeout of more than RAS_TRANSFER_LIFE_MAX_NS is shortened to it.
 int overlay_call_start(
 	struct overlay *overlay,
 	uint64_t node,
@@ -175,6 +176,7 @@ struct overlay_ping {
 	uint64_t message_id;
 };
 
+// -ENOENT, -EHOSTDOWN, -EAGAIN. A timeout of more than RAS_RELAY_LIFE_MAX_NS is shortened to it.
 int overlay_ping_start(
 	struct overlay *overlay, uint64_t node, uint64_t timeout_ns, struct overlay_ping *ping
 );
