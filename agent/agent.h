@@ -44,6 +44,7 @@ struct agent {
 	struct loop_timer watchdog;
 	struct state *state;
 	const struct seal_keys *keys;
+	char *key_path; // whose file the keys are of; NULL: keyless
 	struct overlay *overlay;
 	struct overlay_listener listener;
 	struct peer_table *peers; // what other threads read

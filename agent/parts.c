@@ -65,22 +65,32 @@ static void state_stop(struct agent *agent) {
 	agent->state = state_close(agent->state);
 }
 
+static void keys_stop(struct agent *agent) {
+	seal_keys_put(agent->keys);
+	agent->keys = NULL;
+	free(agent->key_path);
+	agent->key_path = NULL;
+}
+
 static int keys_start(struct agent *agent) {
 	const char *path = config_get_string(agent->config, "overlay", "key");
 	const char *cluster = config_get_string(agent->config, "overlay", "cluster");
+	int err;
 
-	if (path[0] != '\0')
-		return seal_keys_load(path, agent->detail, &agent->keys);
+	if (path[0] != '\0') {
+		agent->key_path = strdup(path);
+		if (agent->key_path == NULL)
+			return -ENOMEM;
+		err = seal_keys_load(path, agent->detail, &agent->keys);
+		if (err != 0)
+			keys_stop(agent);
+		return err;
+	}
 	log_event(
 		LOG_LEVEL_WARN, "no_key",
 		log_str("effect", "the overlay is spoken on loopback only")
 	);
 	return seal_keys_create_keyless(cluster, &agent->keys);
-}
-
-static void keys_stop(struct agent *agent) {
-	seal_keys_put(agent->keys);
-	agent->keys = NULL;
 }
 
 static void advertise(struct agent *agent, const struct sock_addr *listen, struct sock_addr *self) {
@@ -89,6 +99,10 @@ static void advertise(struct agent *agent, const struct sock_addr *listen, struc
 	*self = *listen;
 	if (text[0] != '\0')
 		must(sock_addr_parse(text, strlen(text), listen->port, NULL, self) == 0);
+}
+
+static void overlay_stop(struct agent *agent) {
+	agent->overlay = overlay_destroy(agent->overlay);
 }
 
 static int overlay_start(struct agent *agent) {
@@ -115,13 +129,10 @@ static int overlay_start(struct agent *agent) {
 	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);
 	if (err != 0)
 		return err;
-	return overlay_expect(
-		agent->overlay, config_get_string(agent->config, "overlay", "expect")
-	);
-}
-
-static void overlay_stop(struct agent *agent) {
-	agent->overlay = overlay_destroy(agent->overlay);
+	err = overlay_expect(agent->overlay, config_get_string(agent->config, "overlay", "expect"));
+	if (err != 0)
+		overlay_stop(agent);
+	return err;
 }
 
 // The directory that systemd made for us; else /run/tocsin for root, or below XDG_RUNTIME_DIR.

@@ -29,15 +29,15 @@ static void on_change(void *ctx, const struct config_change *change) {
 	reloading->level = reloading->level || strcmp(change->key, "level") == 0;
 }
 
-// The file may hold other keys under the same name: that is how keys are rotated.
+// The file may hold other keys under the same name: that is how keys are rotated. Another name
+// waits for the next start, and so does a first key: members without it would be cut off.
 static void reload_keys(struct agent *agent) {
-	const char *path = config_get_string(agent->config, "overlay", "key");
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 	const struct seal_keys *keys;
 
-	if (path[0] == '\0')
+	if (agent->key_path == NULL)
 		return;
-	if (seal_keys_load(path, detail, &keys) != 0) {
+	if (seal_keys_load(agent->key_path, detail, &keys) != 0) {
 		log_event(
 			LOG_LEVEL_ERROR, "key_not_reloaded", log_str("reason", detail),
 			log_str("effect", "the keys of before stay")
@@ -54,6 +54,8 @@ void agent_reload(struct agent *agent) {
 	struct config *fresh;
 	size_t waiting;
 
+	if (agent->leaving)
+		return; // and joins nothing any more
 	service_notify_reloading();
 	if (load_config(agent->options, &fresh) != 0) {
 		log_event(

@@ -29,6 +29,7 @@ void agent_leave(struct agent *agent, enum agent_exit status) {
 	agent->exit = status;
 	service_notify("STOPPING=1\nSTATUS=leaving the cluster");
 	log_event(LOG_LEVEL_INFO, "leaving");
+	joining_stop(agent); // an address found now would begin what is being ended
 	overlay_leave(agent->overlay, left, agent);
 }
 
