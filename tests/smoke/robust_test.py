@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real agents in bad surroundings: a log that nobody reads, settings that change under them, a
+state directory that goes, questions that may take for ever.
+
+    robust_test.py BUILD-ROOT
+"""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import cluster as clusters
+import tap
+
+F_SETPIPE_SZ = 1031
+
+
+def answer(agent, text):
+    """All that the agent says to these lines."""
+    with agent.client() as client:
+        client.send(text)
+        client.socket.shutdown(1)
+        return client.rest()
+
+
+def any_timeout_is_a_timeout(build):
+    with clusters.Cluster(build, 2) as cluster:
+        agent = cluster.start().agents[0]
+        cluster.wait_ring()
+        ask_with_timeouts(agent)
+
+
+def ask_with_timeouts(agent):
+    for seconds in (0, 1, 60, 61, 600, 601, 2**31 - 1):
+        for question in ("PING n2", "NODE n2 LINKS"):
+            # Questions to others are counted, some a second.
+            said = clusters.wait_until(question, lambda question=question, seconds=seconds: (
+                text := answer(agent, f"TIMEOUT {seconds}\n{question}\n")) and
+                "too many questions" not in text and text)
+            assert "ERROR" not in said, f"TIMEOUT {seconds}, {question}: {said}"
+
+
+class Reloaded(clusters.Cluster):
+    """Agents whose configuration is a file each."""
+
+    def write(self, agent, settings):
+        sections = {}
+        for key, value in settings.items():
+            section, name = key.split(".")
+            sections.setdefault(section, []).append(f"{name} = {value}")
+        text = "".join(f"[{section}]\n" + "\n".join(lines) + "\n"
+                       for section, lines in sections.items())
+        path = agent.directory / "tocsin.conf"
+        path.write_text(text)
+        return path
+
+    def start_from_file(self):
+        for agent in self.agents:
+            path = self.write(agent, agent.settings())
+            with open(agent.log, "ab") as log:
+                agent.process = subprocess.Popen(
+                    [str(self.tocsind), "--foreground", "--config", str(path)],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return self
+
+
+def a_new_key_path_waits_for_the_next_start(build):
+    with Reloaded(build, 2, key=False) as cluster:
+        cluster.start_from_file().wait_ring()
+        first, second = cluster.agents
+        cluster.write(first, {**first.settings(), "overlay.key": cluster.make_key()})
+        first.signal(signal.SIGHUP)
+        clusters.wait_until("reloaded", lambda: " reloaded " in first.log.read_text())
+        assert "at the next start" in first.log.read_text()
+        # Only new connections show what the keys are.
+        second.kill()
+        path = second.directory / "tocsin.conf"
+        with open(second.log, "ab") as log:
+            second.process = subprocess.Popen(
+                [str(cluster.tocsind), "--foreground", "--config", str(path)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        cluster.wait_ring()
+        assert "proof_failed" not in first.log.read_text() + second.log.read_text()
+
+
+def a_log_that_nobody_reads_stops_nothing(build):
+    with clusters.Cluster(build, 3, settings={"log.level": "debug"}) as cluster:
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, F_SETPIPE_SZ, 4096)
+        os.set_blocking(writer, False)
+        os.write(writer, b"x" * 4096)  # full from the first line on
+        os.set_blocking(writer, True)
+        agent = cluster.agents[0]
+        command = [str(cluster.tocsind), "--foreground", "--config", os.devnull]
+        for key, value in agent.settings().items():
+            command += ["--set", f"{key}={value}"]
+        agent.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=writer)
+        for other in cluster.agents[1:]:
+            other.start()
+        cluster.wait_ring()
+        assert agent.leave() == 0
+        os.close(writer)
+        os.close(reader)
+
+
+def a_state_directory_that_goes_costs_the_journal_only(build):
+    with clusters.Cluster(build, 4) as cluster:
+        cluster.start().wait_ring()
+        agent = cluster.agents[2]
+        shutil.rmtree(agent.directory / "state")
+        cluster.agents[3].kill()
+        clusters.wait_until("the death", lambda: cluster.agree(["n4"], "dead"))
+        assert agent.leave() == 0
+
+
+def leaving_before_anybody_was_found_ends_well(build):
+    with clusters.Cluster(build, 1) as cluster:
+        cluster.join = str(cluster.directory / "nobody")
+        agent = cluster.agents[0].start()
+        clusters.wait_until("alone", lambda: " alone " in agent.log.read_text())
+        agent.signal(signal.SIGTERM)
+        agent.signal(signal.SIGHUP)
+        assert agent.process.wait(clusters.WAIT_SECONDS_MAX) == 0
+
+
+def main(build):
+    cases = [
+        ("any timeout is a timeout", any_timeout_is_a_timeout),
+        ("a state directory that goes costs the journal only",
+         a_state_directory_that_goes_costs_the_journal_only),
+        ("a new key path waits for the next start", a_new_key_path_waits_for_the_next_start),
+        ("a log that nobody reads stops nothing", a_log_that_nobody_reads_stops_nothing),
+        ("leaving before anybody was found ends well", leaving_before_anybody_was_found_ends_well),
+    ]
+    tap.run([(name, lambda case=case: case(build)) for name, case in cases])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
