@@ -15,11 +15,23 @@
 #define QUOTED_BYTES 96
 #define REASON_BYTES_MAX 160
 
-// What -errno of an order about a node means to who gave it.
-static void fail_order(struct session *session, const struct ras_peer *peer, int err) {
+// Whom an order is about, as it was before: the order may be the end of its record.
+struct target {
+	uint64_t id;
+	enum ras_state state;
 	char name[NAMES_TEXT_BYTES];
+};
 
-	names_record(peer->record, name);
+static void target_of(const struct ras_peer *peer, struct target *ret_target) {
+	ret_target->id = peer->record->id;
+	ret_target->state = peer->state;
+	names_record(peer->record, ret_target->name);
+}
+
+// What -errno of an order about a node means to who gave it.
+static void fail_order(struct session *session, const struct target *target, int err) {
+	const char *name = target->name;
+
 	switch (err) {
 	case -ENOENT:
 		session_fail(session, "%s is not known any more", name);
@@ -28,7 +40,7 @@ static void fail_order(struct session *session, const struct ras_peer *peer, int
 		session_fail(
 			session,
 			"%s is %s: only a node that is dead, unreachable or has left can be forgotten",
-			name, ras_state_name(peer->state)
+			name, ras_state_name(target->state)
 		);
 		break;
 	case -ESTALE:
@@ -41,17 +53,14 @@ static void fail_order(struct session *session, const struct ras_peer *peer, int
 }
 
 static void
-finish(struct session *session, const struct ras_peer *peer, const char *order, int err) {
-	char name[NAMES_TEXT_BYTES];
-
+finish(struct session *session, const struct target *target, const char *order, int err) {
 	if (err < 0) {
-		fail_order(session, peer, err);
+		fail_order(session, target, err);
 		return;
 	}
-	names_record(peer->record, name);
 	log_event(
-		LOG_LEVEL_INFO, "client_order", log_str("order", order), log_str("node", name),
-		log_u64("uid", session->uid)
+		LOG_LEVEL_INFO, "client_order", log_str("order", order),
+		log_str("node", target->name), log_u64("uid", session->uid)
 	);
 	session_ok(session);
 }
@@ -69,6 +78,7 @@ static bool is_utf8(const char *text) {
 }
 
 void answer_report(struct session *session, const char *rest) {
+	struct target target;
 	struct ras_peer peer;
 
 	if (!names_first(session, &rest, &peer))
@@ -81,12 +91,14 @@ void answer_report(struct session *session, const char *rest) {
 		);
 		return;
 	}
-	finish(session, &peer, "report",
-	       overlay_report(session->server->overlay, peer.record->id, rest));
+	target_of(&peer, &target);
+	finish(session, &target, "report",
+	       overlay_report(session->server->overlay, target.id, rest));
 }
 
 void answer_maint(struct session *session, const char *rest) {
 	char quoted[QUOTED_BYTES];
+	struct target target;
 	struct ras_peer peer;
 	bool on;
 
@@ -98,16 +110,19 @@ void answer_maint(struct session *session, const char *rest) {
 		session_fail(session, "MAINT takes on or off after the node, not %s", quoted);
 		return;
 	}
-	finish(session, &peer, on ? "maint on" : "maint off",
-	       overlay_maint(session->server->overlay, peer.record->id, on));
+	target_of(&peer, &target);
+	finish(session, &target, on ? "maint on" : "maint off",
+	       overlay_maint(session->server->overlay, target.id, on));
 }
 
 void answer_forget(struct session *session, const char *rest) {
+	struct target target;
 	struct ras_peer peer;
 
-	if (names_only(session, rest, &peer))
-		finish(session, &peer, "forget",
-		       overlay_forget(session->server->overlay, peer.record->id));
+	if (!names_only(session, rest, &peer))
+		return;
+	target_of(&peer, &target);
+	finish(session, &target, "forget", overlay_forget(session->server->overlay, target.id));
 }
 
 void answer_log(struct session *session, const char *rest) {

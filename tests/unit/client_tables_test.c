@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -463,6 +464,25 @@ static void orders_are_for_the_privileged_on_the_unix_socket_only(void **state) 
 	close(local);
 }
 
+static void the_log_names_a_node_that_was_just_forgotten(void **state) {
+	int file = memfd_create("log", MFD_CLOEXEC);
+	struct log_sink sink = {
+		.fd = file, .monotonic_ns = clock_monotonic_ns, .realtime_ns = clock_monotonic_ns};
+	int fd = bench_connect_local();
+	char said[512] = "";
+
+	(void)state;
+	log_set_sink(&sink);
+	bench_say(fd, "FORGET n2\n");
+	assert_string_equal(bench_hear(fd), "OK\n");
+	log_set_sink(NULL);
+	assert_true(pread(file, said, sizeof(said) - 1, 0) > 0);
+	if (strstr(said, "client_order order=forget node=n2 ") == NULL)
+		fail_msg("%s", said);
+	close(file);
+	close(fd);
+}
+
 static void another_user_is_told_who_may_give_orders(void **state) {
 	const char *answer;
 	int fd = -1;
@@ -631,6 +651,7 @@ int main(void) {
 		BENCH_TEST(a_ping_tells_the_round_trip_or_who_refused),
 		BENCH_TEST(a_ping_whose_asker_goes_away_is_cancelled),
 		BENCH_TEST(orders_are_for_the_privileged_on_the_unix_socket_only),
+		BENCH_TEST(the_log_names_a_node_that_was_just_forgotten),
 		BENCH_TEST(another_user_is_told_who_may_give_orders),
 		BENCH_TEST(a_name_that_would_forge_a_line_is_shown_harmless),
 		BENCH_TEST(an_order_that_fails_says_why),
