@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks whether this machine still has the address that the overlay is spoken from. Losing it is our
-// own fault, not that of the peers that fall silent: an operator wants to read that first.
+// Looks whether this machine still has the address that the overlay is spoken from. Losing it is
+// our own fault, not that of the peers that fall silent: an operator wants to read that first.
 #include "agent.h"
 
 #include <lib/container.h>

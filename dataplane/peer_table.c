@@ -55,7 +55,7 @@ static void give_back(struct peer_table *table, void *memory, size_t size) {
 static size_t snapshot_size(uint32_t chunk_count) {
 	const struct peer_snapshot *snapshot = NULL;
 
-	return sizeof(*snapshot) + chunk_count * sizeof(snapshot->chunks[0]);
+	return sizeof(*snapshot) + chunk_count * sizeof(struct peer_chunk *);
 }
 
 static struct peer_snapshot *snapshot_create(struct peer_table *table, uint32_t chunk_count) {
@@ -83,7 +83,7 @@ static int open_next(struct peer_table *table, uint32_t chunk_count) {
 		return -ENOMEM;
 	next->view = from->view;
 	next->index = from->index;
-	memcpy(next->chunks, from->chunks, from->chunk_count * sizeof(from->chunks[0]));
+	memcpy(next->chunks, from->chunks, from->chunk_count * sizeof(struct peer_chunk *));
 	if (table->next != NULL)
 		give_back(table, table->next, table->next->size);
 	table->next = next;

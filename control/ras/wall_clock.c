@@ -32,9 +32,10 @@ static int64_t clamp(int64_t offset_ns) {
 
 // `a` less `b`, whatever a stranger says they are.
 static int64_t difference(uint64_t a, uint64_t b) {
-	if (a >= b)
-		return a - b > (uint64_t)OFFSET_MAX ? OFFSET_MAX : (int64_t)(a - b);
-	return -difference(b, a);
+	uint64_t distance = a >= b ? a - b : b - a;
+	int64_t size = distance > (uint64_t)OFFSET_MAX ? OFFSET_MAX : (int64_t)distance;
+
+	return a >= b ? size : -size;
 }
 
 static uint32_t samples_held(const struct wall_offset *offset) {
