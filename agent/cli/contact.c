@@ -30,6 +30,7 @@ static const uint64_t pauses_ns[] = {100 * NS_PER_MS, 300 * NS_PER_MS, 600 * NS_
 
 void contact_init(struct contact *contact, const struct target *target) {
 	*contact = (struct contact){.target = target, .fd = -1, .watched = {-1, -1}};
+	contact->answer_ns = target->timeout_ns > 0 ? target->timeout_ns + GRACE_NS : ANSWER_NS;
 }
 
 static void close_contact(struct contact *contact) {
@@ -279,13 +280,10 @@ static int fail_refused(struct contact *contact, const char *words) {
 // Asking
 
 static int send_all(struct contact *contact, const char *text) {
-	const struct target *target = contact->target;
-	uint64_t now_ns = clock_monotonic_ns();
 	size_t size = strlen(text);
 	int err = 0;
 
-	contact->due_ns =
-		now_ns + (target->timeout_ns > 0 ? target->timeout_ns + GRACE_NS : ANSWER_NS);
+	contact->due_ns = clock_monotonic_ns() + contact->answer_ns;
 	for (size_t sent = 0; sent < size && err == 0;) {
 		ssize_t taken = stream_send(contact->fd, text + sent, size - sent);
 
@@ -379,6 +377,8 @@ int contact_line(struct contact *contact, const char **ret_line) {
 int contact_rest(struct contact *contact, const char **ret_text) {
 	int err;
 
+	// Nothing else is asked: an answer that is an error ends the connection then, too.
+	shutdown(contact->fd, SHUT_WR);
 	do
 		err = receive(contact);
 	while (err == 0);

@@ -26,6 +26,7 @@ struct contact {
 	int watched[CONTACT_WATCHED_MAX]; // -1: none
 	char *data;
 	size_t begin, end, capacity;
+	uint64_t answer_ns; // how long an answer may take; may be changed before a question
 	uint64_t due_ns;
 	uint32_t protocol; // the agent's
 	char place[256];

@@ -58,6 +58,8 @@ static void print_marked(const char *text, bool colour, FILE *stream) {
 		size_t size = strcspn(text + blanks, " ");
 		enum paint paint = paint_of_mark(text[blanks]);
 
+		if (size == 0)
+			break;
 		fprintf(stream, "%*s%s%.*s%s", (int)blanks, "", paint_begin(paint, colour),
 			(int)size, text + blanks, paint_end(paint, colour));
 		text += blanks + size;

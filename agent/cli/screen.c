@@ -183,7 +183,7 @@ void screen_show(const struct screen *screen, const struct frame *frame) {
 	(void)screen;
 	fputs("\x1b[H", stdout);
 	// What was in a line before goes, and what was below the last.
-	frame_print(frame, paint_wanted(stdout), "\x1b[K\r\n", stdout);
+	frame_print(frame, paint_wanted(stdout), "\x1b[K\n", stdout);
 	fputs("\x1b[J", stdout);
 	fflush(stdout);
 }

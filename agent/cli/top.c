@@ -14,8 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PERIOD_NS UINT64_C(1000000000)
+#define NS_PER_MS UINT64_C(1000000)
 #define PERIOD_MS 1000
+#define PERIOD_NODE_MS 2000 // an agent puts five questions a second to another node, and no more
+#define ANSWER_NS UINT64_C(3000000000) // somebody watches
 #define COUNT_MAX 1000000000
 
 enum {
@@ -29,8 +31,8 @@ static const struct option_spec options[OPTION_COUNT] = {
 
 static const char details[] =
 	"On a terminal: what is wrong, the ring, links, traffic and events, as much as fits, drawn anew\n"
-	"each second and on any key; q quits. Not on a terminal, or with --json: one line a second. An\n"
-	"agent that goes away is waited for.\n"
+	"each second and on any key; q quits. Not on a terminal, or with --json: one line a second. With\n"
+	"--node it is every other second. An agent that goes away is waited for.\n"
 	"\n"
 	"Exit status: 0 done, 2 a mistake in the command line, 3 no agent answered at first, or at last.\n";
 
@@ -38,6 +40,7 @@ struct top {
 	struct contact contact;
 	struct top_view view;
 	bool connected;
+	int period_ms;
 	uint64_t left; // views to come
 	char trouble[CONTACT_WHY_BYTES];
 };
@@ -124,7 +127,7 @@ static void draw(const struct top *top, const struct screen *screen) {
 // Looks and draws until it is enough.
 static void run_views(struct top *top, struct screen *screen) {
 	enum screen_event event = SCREEN_DUE;
-	uint64_t due_ns = clock_monotonic_ns() + PERIOD_NS;
+	uint64_t due_ns = clock_monotonic_ns() + (uint64_t)top->period_ms * NS_PER_MS;
 	int err;
 
 	while (event != SCREEN_QUIT && top->left > 0) {
@@ -135,7 +138,9 @@ static void run_views(struct top *top, struct screen *screen) {
 			continue;
 		// A key cuts a look short: it is answered first, and the look begins anew.
 		err = look(top);
-		due_ns = clock_monotonic_ns() + (err == -EINTR ? 0 : PERIOD_NS);
+		due_ns = clock_monotonic_ns();
+		if (err != -EINTR)
+			due_ns += (uint64_t)top->period_ms * NS_PER_MS;
 		if (err == -EINTR)
 			event = screen_wait(screen, due_ns);
 	}
@@ -193,7 +198,7 @@ static int run_lines(struct top *top) {
 		print_view(top);
 		if (--top->left == 0 || ferror(stdout))
 			break;
-		poll(NULL, 0, PERIOD_MS);
+		poll(NULL, 0, top->period_ms);
 		look(top);
 	}
 	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
@@ -230,7 +235,10 @@ static int run(const struct arguments *arguments) {
 	status = target_init(&target, &top_command, arguments);
 	if (status != 0)
 		return status;
+	top.period_ms = target.node != NULL ? PERIOD_NODE_MS : PERIOD_MS;
 	contact_init(&top.contact, &target);
+	if (target.timeout_ns == 0)
+		top.contact.answer_ns = ANSWER_NS;
 	status = start(&top);
 	summary_fini(&top.view.summary);
 	json_decref(top.view.peers);

@@ -188,7 +188,7 @@ void top_draw(const struct top_view *view, struct frame *frame) {
 	char now[SHOW_BYTES], line[FRAME_LINE_BYTES];
 
 	now_text(now);
-	frame_add(frame, FRAME_TITLE, "tocsin top   %s   %s   q quits", now, view->place);
+	frame_add(frame, FRAME_TITLE, "tocsin top, q quits   %s   %s", now, view->place);
 	if (view->trouble != NULL)
 		frame_add(frame, FRAME_TEXT, "no answer: %s", view->trouble);
 	if (health == NULL)

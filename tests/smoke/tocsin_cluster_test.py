@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of tocsin against three real agents on loopback, one of which dies and returns.
+
+    tocsin_cluster_test.py BUILD-ROOT
+"""
+
+import json
+import subprocess
+import sys
+
+import cluster as clusters
+import tap
+from stand_in import Tocsin, expect, expect_fit
+
+ring = clusters.Cluster(sys.argv[1], 3, settings={"overlay.expect": "n[1-5]"})
+tocsin = Tocsin(str(ring.tocsin))
+first, second, third = ring.agents
+
+READING = [["status"], ["status", "--nccl"], ["status", "--nccl", "--verbose"], ["health"],
+           ["peers"], ["peers", "alive"], ["links"], ["events"], ["events", "--since", "0"],
+           ["events", "--since", "1h"], ["comms"], ["why", "n2"], ["ping", "n2"], ["version"],
+           ["top", "--count", "1"]]
+
+
+def patiently(*arguments):
+    """An agent puts five questions a second to others: who asks more is told to try again."""
+    return clusters.wait_until("leave to ask", lambda: (
+        None if "too many questions" in (done := tocsin(*arguments)).stderr else done), pause=1.5)
+
+
+def ask(*arguments):
+    return patiently(*arguments, "--socket", str(first.socket))
+
+
+def a_ring_forms_and_status_says_who_is_missing():
+    ring.start()
+    ring.wait_ring()
+    done = ask("status")
+    expect((done.returncode, done.stderr), (0, ""))
+    lines = done.stdout.splitlines()
+    expect(lines[0], "unknown: 3 of 5 agents answer; cluster tocsin, as n1 sees it")
+    expect(lines[1], "missing          2  n[4-5]: expected, not known")
+
+
+def every_table_fits_and_every_document_parses():
+    for command in READING:
+        done = ask(*command)
+        expect((command, done.stderr), (command, ""))
+        expect_fit("\n".join(line for line in done.stdout.splitlines()
+                             if "tocsind.sock" not in line))
+        for node in ([], ["--node", "n2"]):
+            done = ask(*command, *node, "--json")
+            expect((command, node, done.stderr), (command, node, ""))
+            json.loads(done.stdout)
+
+
+def everything_that_reads_goes_over_tcp():
+    for command in READING:
+        done = patiently(*command, "--host", first.address, "--json")
+        expect((command, done.stderr), (command, ""))
+        json.loads(done.stdout)
+
+
+def another_node_answers_as_itself():
+    told = json.loads(ask("health", "--json", "--node", "n3").stdout)
+    expect(told["node"], "n3")
+    told = json.loads(ask("version", "--json", "--node", "n2").stdout)
+    expect(told["agent"]["node"], "n2")
+
+
+def unknown_nodes_are_a_no_with_the_nearest_name():
+    for arguments in (["why", "n9"], ["ping", "n9"], ["peers", "--node", "n9"], ["forget", "n9"]):
+        done = ask(*arguments)
+        expect((arguments, done.returncode, done.stdout), (arguments, 1, ""))
+        assert 'no node "n9" is known, did you mean "n' in done.stderr, done.stderr
+
+
+def orders_are_carried_out_and_said():
+    done = ask("maint", "n2", "on")
+    expect((done.returncode, done.stdout), (0, "n2 is in maintenance: no alarms\n"))
+    clusters.wait_until("maintenance everywhere", lambda: all(
+        agent.ask("HEALTH")["maint"] == 1 for agent in ring.agents))
+    assert "maintenance      1  n2" in ask("status").stdout
+    expect(json.loads(ask("maint", "n2", "off", "--json").stdout), {"ok": True})
+    expect(ask("log", "debug").returncode, 0)
+    expect(ask("log", "info").returncode, 0)
+    expect(ask("report", "n2", "is", "slow").returncode, 0)
+    done = ask("forget", "n2")
+    expect(done.returncode, 1)
+    assert ": only a node that is dead" in done.stderr, done.stderr
+
+
+def a_death_is_told_by_every_command():
+    third.kill()
+    clusters.wait_until("dead", lambda: ring.agree(["n3"], "dead"))
+    done = ask("status")
+    assert "dead             1  n3\n" in done.stdout, done.stdout
+    assert "critical: 2 of 5 agents answer" in done.stdout, done.stdout
+    expect_fit(done.stdout)
+    for arguments, status in ((["health"], 2), (["health", "--exit", "npd"], 1),
+                              (["health", "n3"], 2), (["health", "n2"], 0), (["ping", "n3"], 1),
+                              (["ping", "n2"], 0), (["peers", "dead"], 0), (["why", "n3"], 0)):
+        expect((arguments, ask(*arguments).returncode), (arguments, status))
+    assert "n3 is dead: its host answers, its agent's process is gone." in ask("why", "n3").stdout
+    assert " DEAD " in ask("events").stdout
+
+
+def the_dead_is_forgotten_by_order_and_returns():
+    expect(ask("forget", "n3").returncode, 0)
+    expect(ask("why", "n3").returncode, 1)
+    third.start()
+    ring.wait_ring()
+
+
+def events_are_followed_over_a_real_restart():
+    follower = subprocess.Popen(
+        [tocsin.path, "events", "--follow", "--since", "0", "--json", "--socket",
+         str(third.socket)], text=True, env=tocsin.environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+
+    def numbers():
+        while line := follower.stdout.readline():
+            yield json.loads(line)["sequence"]
+
+    try:
+        seen = numbers()
+        expect(next(seen), 1)
+        third.kill()
+        clusters.wait_until("dead", lambda: ring.agree(["n3"], "dead"))
+        third.start()
+        expect(next(number for number in seen if number == 1), 1)  # those of the new run
+    finally:
+        follower.terminate()
+        follower.communicate()
+
+
+TESTS = [
+    a_ring_forms_and_status_says_who_is_missing,
+    every_table_fits_and_every_document_parses,
+    everything_that_reads_goes_over_tcp,
+    another_node_answers_as_itself,
+    unknown_nodes_are_a_no_with_the_nearest_name,
+    orders_are_carried_out_and_said,
+    a_death_is_told_by_every_command,
+    the_dead_is_forgotten_by_order_and_returns,
+    events_are_followed_over_a_real_restart,
+]
+
+if __name__ == "__main__":
+    with ring:
+        tap.run([(test.__name__.replace("_", " "), test) for test in TESTS])

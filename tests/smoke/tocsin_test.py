@@ -1,0 +1,467 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of tocsin that ask an agent, against a stand-in for it, also a hostile one.
+
+    tocsin_test.py TOCSIN
+"""
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+import tap
+from stand_in import (GREETING, HOSTILE, Last, StandIn, Tocsin, as_json, event, expect, expect_fit,
+                      expect_harmless, finding, hang, health, link, peer, ring)
+
+tocsin = Tocsin(sys.argv[1])
+
+# What is typed, and the line that the agent is to see.
+LINES = [
+    (["peers"], "PEERS"), (["peers", "dead"], "PEERS dead"), (["links"], "LINKS"),
+    (["health"], "HEALTH"), (["health", "n2"], "HEALTH n2"), (["events"], "EVENTS"),
+    (["events", "--since", "7"], "EVENTS 7"), (["events", "--since=10m"], "EVENTS 10m"),
+    (["comms"], "COMMS"), (["why", "n2"], "WHY n2"), (["why", "--", "-n2"], "WHY -n2"),
+    (["ping", "n2"], "PING n2"), (["report", "n2", "it", "is slow"], "REPORT n2 it is slow"),
+    (["maint", "n2", "off"], "MAINT n2 off"), (["forget", "n2"], "FORGET n2"),
+    (["log", "debug"], "LOG debug"), (["peers", "--node", "n3"], "NODE n3 PEERS"),
+    (["why", "n2", "--node=n3"], "NODE n3 WHY n2"), (["status", "--nccl"], "STATUS"),
+    (["status", "--nccl", "--verbose"], "VERBOSE STATUS"), (["version"], "HEALTH"),
+]
+COMMANDS = [["status"], ["health"], ["peers"], ["links"], ["events"], ["why", "n2"], ["ping", "n2"],
+            ["comms"], ["report", "n2", "slow"], ["maint", "n2", "on"], ["forget", "n2"],
+            ["log", "info"], ["version"], ["top", "--count", "1"], ["status", "--nccl"]]
+
+
+def each_command_puts_its_question():
+    for arguments, line in LINES:
+        with StandIn(ring()) as agent:
+            tocsin.ask(agent, *arguments)
+            assert line in [seen.strip() for seen in agent.lines], (arguments, agent.lines)
+
+
+def a_timeout_is_passed_on_in_whole_seconds():
+    for given, passed in (("1ms", "TIMEOUT 1"), ("1500ms", "TIMEOUT 2"), ("5s", "TIMEOUT 5")):
+        with StandIn(ring()) as agent:
+            expect(tocsin.ask(agent, "comms", "--timeout", given).returncode, 0)
+            expect(agent.lines[1], passed)
+
+
+def every_command_speaks_json_also_when_it_fails():
+    bad = [ring(), lambda *_: as_json({"error": "no, for a reason"}), lambda *_: None]
+    for answer in bad:
+        for command in COMMANDS:
+            if command[-1] == "--nccl" and answer is bad[0]:
+                continue  # its answer has another end
+            with StandIn(answer) as agent:
+                done = tocsin.ask(agent, *command, "--json")
+            told = json.loads(done.stdout)
+            expect((command, "error" in told), (command, answer is not bad[0]))
+            expect(done.stdout.count("\n"), 1)
+
+
+def a_no_is_1_and_says_why():
+    for command in COMMANDS:
+        with StandIn(lambda line, in_json: as_json({"error": "nobody knows \"n2\""}) if in_json
+                     else b"ERROR: nobody knows \"n2\"\n") as agent:
+            done = tocsin.ask(agent, *command)
+        wanted = {"health": 3, "top": 1}.get(command[0], 1)
+        expect((command, done.returncode), (command, wanted))
+        assert 'nobody knows "n2"' in done.stderr, done.stderr
+
+
+def an_agent_that_turns_clients_away_is_quoted():
+    with StandIn(lambda *_: b"ERROR: Too many clients: 64 are connected\n", greet=False) as agent:
+        done = tocsin.ask(agent, "peers")
+    expect((done.returncode, done.stdout, done.stderr),
+           (3, "", "tocsin peers: Too many clients: 64 are connected\n"))
+
+
+def an_agent_that_closes_early_is_no_answer():
+    half = {True: b'{"peers":[{"node"', False: b"half a li"}
+    rows = {True: b'{"peers":[', False: b"one\ntwo\n"}
+    early = [
+        (False, lambda *_: None), (True, lambda *_: None), (False, lambda *_: Last(b"SERVER PRO")),
+        (False, lambda *_: Last(GREETING)), (True, lambda _, in_json: Last(half[in_json])),
+        (True, lambda _, in_json: Last(rows[in_json])),
+    ]
+    for greet, answer in early:
+        for options in ([], ["--json"]):
+            with StandIn(answer, greet) as agent:
+                done = tocsin.ask(agent, "peers", *options)
+            expect(done.returncode, 3)
+            assert "ended the connection" in done.stderr, done.stderr
+
+
+def an_agent_that_never_answers_is_given_up():
+    for command in (["peers"], ["health", "--json"]):
+        with StandIn(hang) as agent:
+            done = tocsin.ask(agent, *command, "--timeout", "1ms")
+        expect(done.returncode, 3)
+        assert "did not answer in time" in done.stderr and "--timeout" in done.stderr, done.stderr
+    with StandIn(hang) as agent:
+        expect(tocsin.ask(agent, "health", "--exit=npd", "--timeout=1ms").returncode, 2)
+
+
+def what_is_no_agent_is_named_as_such():
+    foreign = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\xff\xfe\n", b"SERVER PROTOCOL x\n",
+               b"\x1b[2JSERVER\n", b"SERVER PROTOCOL 2\nNO\n"]
+    for said in foreign:
+        with StandIn(lambda *_, said=said: said, greet=False) as agent:
+            done = tocsin.ask(agent, "peers")
+        expect((said, done.returncode, done.stdout), (said, 3, ""))
+        assert "is no tocsind: it said" in done.stderr, done.stderr
+        expect_harmless(done.stderr)
+
+
+def a_document_that_is_none_is_refused():
+    for said in (b"{\"peers\":[}\n", b"[]\n", b"OK\n", b"\n", b"{\"a\":\"\xff\"}\n", b"nonsense\n",
+                 b"[" * 100000 + b"\n"):
+        for command in (["peers", "--json"], ["status"], ["top", "--count=1"], ["version"]):
+            with StandIn(lambda *_, said=said: said) as agent:
+                done = tocsin.ask(agent, *command)
+            expect((said[:9], command, done.returncode), (said[:9], command, 3))
+            assert "is no tocsind" in done.stderr, done.stderr
+
+
+def documents_with_nothing_in_them_harm_nobody():
+    for said in (b"{}\n", b'{"findings":7,"alive":"x","missing_nodes":[]}\n',
+                 b'{"findings":[1,null,{}],"dead":-5,"left":1,"peers":[null,{"node":7}],'
+                 b'"links":[0,{}],"events":[0,{}]}\n'):
+        for command in (["status"], ["status", "--json"], ["events"], ["top", "--count=1"],
+                        ["version"]):
+            with StandIn(lambda *_, said=said: said) as agent:
+                expect((command, tocsin.ask(agent, *command).returncode), (command, 0))
+
+
+def an_answer_without_end_is_cut():
+    with StandIn(lambda *_: b"x" * (65 << 20)) as agent:
+        done = tocsin.ask(agent, "peers")
+    expect((done.returncode, done.stdout), (3, ""))
+    assert "its answer has no end" in done.stderr, done.stderr
+
+
+def no_order_to_the_terminal_comes_through():
+    told = health(grade=HOSTILE, node=HOSTILE, cluster=HOSTILE, dead=1, missing=1,
+                  missing_nodes=HOSTILE, findings=[finding(HOSTILE, evidence=HOSTILE)], left=1)
+    facts = ring(told, [peer(HOSTILE), peer(HOSTILE, "left")],
+                 [event(1, HOSTILE, HOSTILE, detail=HOSTILE, time=HOSTILE)], [link(HOSTILE)])
+    for command in COMMANDS:
+        for options in ([], ["--json"]):
+            with StandIn(facts) as agent:
+                if command[-1] == "--nccl":
+                    agent.answer = lambda *_: as_json({"error": HOSTILE})
+                done = tocsin.ask(agent, *command, *options)
+            expect_harmless(done.stdout + done.stderr)
+    for said in (f"{HOSTILE}\nOK\n", f"ERROR: {HOSTILE}\n"):
+        with StandIn(lambda *_, said=said: said.encode()) as agent:
+            done = tocsin.ask(agent, "peers")
+        expect_harmless(done.stdout + done.stderr)
+        assert "\\x1b[31m\\x07" in done.stdout + done.stderr, done
+
+
+def status_of_a_thousand_fits_a_screen():
+    dead = [f"n{number:04}" for number in range(1, 600, 2)]
+    told = health(
+        grade="critical", alive=1000, dead=len(dead), suspect=1, missing=3000, expected=4000,
+        missing_nodes="m[0001-3000]", brake=True, joined=False,
+        findings=[finding(name) for name in dead] + [finding("n0700", "suspect")])
+    with StandIn(ring(told, events=[event(n) for n in range(50)])) as agent:
+        done = tocsin.ask(agent, "status")
+    expect((done.returncode, done.stderr), (0, ""))
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 30, done.stdout
+    expect_fit(done.stdout)
+    assert lines[0].startswith("critical: 999 of 4300 agents answer; cluster c, as n1"), lines[0]
+    names = "dead           300  n[0001,0003,0005,"
+    assert lines[1].startswith(names) and lines[1].endswith(" more"), lines[1]
+    # What is shown and what is counted are all of them.
+    shown, more = lines[1].split("n[")[1].split("] and ")
+    expect(len(shown.split(",")) + int(more.split()[0]), 300)
+    for words in ("suspect          1  n0700", "missing       3000  m[0001-3000]", "The brake",
+                  "not a member", "and 294 more: tocsin health", "0x00000000000000ff",
+                  "next n2 (170 us); prev n3"):
+        assert words in done.stdout, (words, done.stdout)
+
+
+def status_shows_the_events_that_matter():
+    events = [event(1, "DEAD")] + [event(n, "LINK_UP") for n in range(2, 90)]
+    with StandIn(ring(events=events)) as agent:
+        shown = tocsin.ask(agent, "status").stdout
+    assert " DEAD " in shown and "LINK_UP" not in shown, shown
+
+
+def names_that_are_no_hostlist_are_shown_as_they_are():
+    told = health(dead=2, findings=[finding("a b"), finding("ä")])
+    with StandIn(ring(told)) as agent:
+        assert "a b,ä" in tocsin.ask(agent, "status").stdout
+
+
+def health_exits_as_the_grade_says():
+    for grade, nagios, npd in (("ok", 0, 0), ("warning", 1, 0), ("critical", 2, 1),
+                               ("unknown", 3, 2), ("mauve", 3, 2)):
+        for style, wanted in (("nagios", nagios), ("npd", npd)):
+            for options in ([], ["--json"]):
+                with StandIn(ring(health(grade=grade))) as agent:
+                    done = tocsin.ask(agent, "health", "--exit", style, *options)
+                expect((grade, style, options, done.returncode), (grade, style, options, wanted))
+
+
+def a_mistake_in_a_check_is_unknown_not_critical():
+    for arguments in (["health", "--exit", "zabbix"], ["health", "--exot"], ["health", "a", "b"]):
+        expect(tocsin(*arguments).returncode, 3)
+
+
+def mistakes_are_named_with_what_is_allowed():
+    for words, arguments in (
+            ("NAME is missing: tocsin ping [OPTION]... NAME", ["ping"]),
+            ("REASON is missing: tocsin report [OPTION]... NAME REASON...", ["report", "n1"]),
+            ("REASON is missing", ["report", "n1", ""]),
+            ('NAME: "" is no name', ["why", ""]), ('NAME: "a b" is no name', ["why", "a b"]),
+            ('NAME: "a\\nFORGET" is no name', ["why", "a\nFORGET"]),
+            ('REASON: "a\\nb" has a control character', ["report", "n1", "a\nb"]),
+            ("REASON: it is longer than 160 bytes", ["report", "n1", "x" * 161]),
+            ('on|off: "oof" is not allowed; did you mean "off"?', ["maint", "n1", "oof"]),
+            ('LEVEL: "loud" is not allowed; known are: error, warn, info', ["log", "loud"]),
+            ('STATE: "daed" is not allowed; did you mean "dead"?', ["peers", "daed"]),
+            ('takes no further argument "n2"; see tocsin why --help', ["why", "n1", "n2"]),
+            ('takes no argument "now"', ["links", "now"]),
+            ('unknown option "--nod"; did you mean "--node"?', ["peers", "--nod", "n1"]),
+            ('unknown option "--host"', ["maint", "n1", "on", "--host", "h"]),
+            ("--socket and --host do not go together", ["peers", "--socket=/x", "--host=h"]),
+            ("--socket and --port do not go together", ["peers", "--socket=/x", "--port=1"]),
+            ('--socket: "" is no path', ["peers", "--socket", ""]),
+            ("is no path of a socket: 1 to 107 bytes", ["peers", "--socket", "/" + "x" * 107]),
+            ('--port: "70000"', ["peers", "--port", "70000"]),
+            ('--timeout: "5" ', ["peers", "--timeout", "5"]),
+            ('--timeout: "2h" ', ["peers", "--timeout", "2h"]),
+            ('--node: "a b" is no name', ["peers", "--node", "a b"]),
+            ('--since: "yesterday"', ["events", "--since", "yesterday"]),
+            ('--count: "0"', ["top", "--count", "0"]),
+            ("--verbose goes with --nccl", ["status", "--verbose"])):
+        done = tocsin(*arguments)
+        expect((arguments, done.returncode, done.stdout), (arguments, 2, ""))
+        assert words in done.stderr, (words, done.stderr)
+        expect(done.stderr.count("\n"), 1)
+
+
+def an_absent_agent_is_named_with_what_to_do():
+    with StandIn(ring(), listening=False) as agent:
+        missing = agent.path + "-not"
+        for command in COMMANDS:
+            done = tocsin(*command, "--socket", missing)
+            expect((command, done.returncode), (command, 3))
+            assert f'cannot reach the agent on "{missing}": No such file or directory; ' \
+                   "is tocsind running?" in done.stderr, done.stderr
+        done = tocsin("peers", *agent.where)
+        expect(done.returncode, 3)
+        assert "Connection refused; is tocsind running?" in done.stderr, done.stderr
+
+
+def an_agent_that_is_just_starting_is_waited_for():
+    with StandIn(ring(), listening=False) as agent:
+        late = threading.Timer(0.2, agent.listen)
+        late.start()
+        done = tocsin.ask(agent, "peers")
+        late.join()
+    expect((done.returncode, done.stderr), (0, ""))
+
+
+def the_way_to_the_agent_is_an_option_then_the_environment():
+    with StandIn(ring()) as agent, StandIn(ring(), tcp=True) as remote:
+        expect(tocsin("peers", TOCSIN_SOCKET=agent.path).returncode, 0)
+        expect(tocsin("peers", "--socket", agent.path, TOCSIN_SOCKET="/nonexistent").returncode, 0)
+        expect(tocsin("peers", *remote.where, TOCSIN_SOCKET="/nonexistent").returncode, 0)
+        expect(len(remote.lines), 3)
+        done = tocsin("peers", TOCSIN_SOCKET="")
+        expect(done.returncode, 2)
+        assert done.stderr.startswith('tocsin peers: TOCSIN_SOCKET: "" is no path'), done.stderr
+
+
+def users_find_their_own_agent_s_socket():
+    user = 65534 if os.geteuid() == 0 else None
+    copied = tempfile.mkdtemp(prefix="tocsin-user-")
+    try:
+        with StandIn(ring()) as agent:
+            os.mkdir(os.path.join(agent.directory, "tocsin"))
+            os.symlink("../tocsind.sock", os.path.join(agent.directory, "tocsin", "tocsind.sock"))
+            # The build may be where that user cannot go.
+            program = shutil.copy(tocsin.path, copied)
+            for path in (copied, agent.directory, agent.path):
+                os.chmod(path, 0o777)
+            done = Tocsin(program)("peers", user=user, XDG_RUNTIME_DIR=agent.directory)
+            expect((done.returncode, done.stderr), (0, ""))
+    finally:
+        shutil.rmtree(copied)
+
+
+def version_is_told_with_and_without_an_agent():
+    with StandIn(ring()) as agent:
+        done = tocsin.ask(agent, "version")
+        lines = done.stdout.splitlines()
+        assert lines[0].startswith("tocsin 0.") and lines[0].endswith("client protocol 2"), lines
+        assert lines[1].startswith("tocsind 9.9, client protocol 2; node n1 of cluster c"), lines
+        told = json.loads(tocsin.ask(agent, "version", "--json").stdout)
+        expect(told["agent"], {"version": "9.9", "protocol": 2, "node": "n1", "cluster": "c"})
+    done = tocsin("version", "--socket", "/nonexistent")
+    expect((done.returncode, done.stdout.count("\n")), (3, 1))
+    told = json.loads(tocsin("version", "--json", "--socket", "/nonexistent").stdout)
+    expect((told["agent"], told["client"]["protocol"]), (None, 2))
+
+
+def nccl_s_report_ends_with_its_connection():
+    for said, options, status in ((b"Job summary\n  fine\n", [], 0), (b"ERROR: no\n", [], 1),
+                                  (b'{\n  "a": 1\n}\n', ["--json"], 0), (b"{ half", ["--json"], 3),
+                                  (b'{"error": "no"}\n', ["--json"], 1), (b"", [], 3)):
+        with StandIn(lambda *_, said=said: said) as agent:
+            done = tocsin.ask(agent, "status", "--nccl", *options)
+        expect((said, done.returncode), (said, status))
+        if "--json" in options:
+            json.loads(done.stdout)
+
+
+def another_node_s_answer_that_breaks_off_says_so():
+    for options, said in (([], b"one row\nERROR: n3 did not answer in time\n"),
+                          (["--json"], b'{"peers":[{"no\n{"error":"n3 did not answer in time"}\n')):
+        with StandIn(lambda *_, said=said: said) as agent:
+            done = tocsin.ask(agent, "peers", "--node", "n3", *options)
+        expect(done.returncode, 1)
+        assert "n3 did not answer in time" in done.stderr, done.stderr
+
+
+def events_are_followed_over_a_restart():
+    # start -> the events of that run; each run ends with its first question beyond them
+    runs = {1: [event(1), event(2)], 2: [event(1, "JOINED"), event(2, "REJOINED"), event(3)]}
+    state = {"run": 1, "asked": []}
+
+    def answer(line, _json):
+        if line.startswith("HEALTH"):
+            return as_json(health(start=state["run"]))
+        since = line.split()[1:]
+        state["asked"].append((state["run"], since))
+        events = [row for row in runs[state["run"]] if not since or row["sequence"] > int(since[0])]
+        if not events and state["run"] == 1:
+            state["run"] = 2
+            return None
+        return as_json({"skipped": 0, "events": events, "last": 2})
+
+    for options in ([], ["--json"]):
+        state.update(run=1, asked=[])
+        with StandIn(answer) as agent:
+            follower = subprocess.Popen(
+                [tocsin.path, "events", "--follow", *options, *agent.where], text=True,
+                env=tocsin.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            lines = []
+            while len(lines) < (5 if options else 6):
+                lines.append(follower.stdout.readline())
+            follower.terminate()
+            complaints = follower.communicate()[1]
+        expect(state["asked"][2][:2], (2, ["0"]))
+        assert "waiting for it" in complaints and "it is back" in complaints, complaints
+        if options:
+            expect([json.loads(line)["sequence"] for line in lines], [1, 2, 1, 2, 3])
+        else:
+            expect([line.split()[0] for line in lines], ["NUMBER", "1", "2", "1", "2", "3"])
+
+
+def in_a_terminal(*arguments, **environment):
+    """What a terminal of 100 columns is sent."""
+    parent, child = pty.openpty()
+    subprocess.run([tocsin.path, *arguments], stdin=child, stdout=child, stderr=child, check=False,
+                   env=tocsin.environment(**environment), timeout=60)
+    os.close(child)
+    said = b""
+    try:
+        while data := os.read(parent, 65536):
+            said += data
+    except OSError:
+        pass  # the end of a terminal
+    os.close(parent)
+    return said.decode()
+
+
+def colour_is_for_terminals_that_want_it():
+    with StandIn(ring(health(grade="critical"))) as agent:
+        for command in ("status", "health"):
+            assert "\x1b[1;31mcritical:" in in_a_terminal(command, *agent.where)
+            assert "\x1b" not in in_a_terminal(command, *agent.where, NO_COLOR="1")
+            assert "\x1b" not in in_a_terminal(command, *agent.where, TERM="dumb")
+            assert "\x1b" not in tocsin.ask(agent, command).stdout
+
+
+def a_full_disk_is_no_success():
+    for command in (["peers"], ["peers", "--json"], ["status"], ["maint", "n2", "on"]):
+        with StandIn(ring()) as agent, open("/dev/full", "w", encoding="ascii") as full:
+            done = tocsin.ask(agent, *command)
+            expect(done.returncode, 0)
+            done = tocsin(*command, *agent.where, stdout=full)
+        expect((command, done.returncode), (command, 1))
+        assert "cannot write the answer" in done.stderr, done.stderr
+
+
+def help_and_the_page_name_every_command_and_option():
+    page = tocsin("--man").stdout.replace("\\-", "-")
+    names = [line.split()[0] for line in
+             tocsin("--help").stdout.split("Commands:\n")[1].split("\n\n")[0].splitlines()]
+    for name in sorted({command[0] for command in COMMANDS}):
+        assert name in names, (name, names)
+    for name in names:
+        shown = tocsin(name, "--help").stdout
+        expect_fit(shown)
+        assert "Exit status" in shown, shown
+        assert f'.SS "tocsin {name} ' in page, name
+        for word in shown.split():
+            if word.startswith("--") and word[2:].isalpha():
+                assert word in page, (name, word)
+    for line in page.splitlines():
+        assert not line.startswith("'"), line
+
+
+def the_page_is_sound_for_groff():
+    if shutil.which("groff") is None:
+        raise tap.Skip("groff is not installed")
+    page = tocsin("--man").stdout
+    done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", "-"], input=page, text=True,
+                          capture_output=True, check=False)
+    expect((done.returncode, done.stderr), (0, ""))
+
+
+TESTS = [
+    each_command_puts_its_question,
+    a_timeout_is_passed_on_in_whole_seconds,
+    every_command_speaks_json_also_when_it_fails,
+    a_no_is_1_and_says_why,
+    an_agent_that_turns_clients_away_is_quoted,
+    an_agent_that_closes_early_is_no_answer,
+    an_agent_that_never_answers_is_given_up,
+    what_is_no_agent_is_named_as_such,
+    a_document_that_is_none_is_refused,
+    documents_with_nothing_in_them_harm_nobody,
+    an_answer_without_end_is_cut,
+    no_order_to_the_terminal_comes_through,
+    status_of_a_thousand_fits_a_screen,
+    status_shows_the_events_that_matter,
+    names_that_are_no_hostlist_are_shown_as_they_are,
+    health_exits_as_the_grade_says,
+    a_mistake_in_a_check_is_unknown_not_critical,
+    mistakes_are_named_with_what_is_allowed,
+    an_absent_agent_is_named_with_what_to_do,
+    an_agent_that_is_just_starting_is_waited_for,
+    the_way_to_the_agent_is_an_option_then_the_environment,
+    users_find_their_own_agent_s_socket,
+    version_is_told_with_and_without_an_agent,
+    nccl_s_report_ends_with_its_connection,
+    another_node_s_answer_that_breaks_off_says_so,
+    events_are_followed_over_a_restart,
+    colour_is_for_terminals_that_want_it,
+    a_full_disk_is_no_success,
+    help_and_the_page_name_every_command_and_option,
+    the_page_is_sound_for_groff,
+]
+
+if __name__ == "__main__":
+    tap.run([(test.__name__.replace("_", " "), test) for test in TESTS])
