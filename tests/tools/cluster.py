@@ -109,8 +109,10 @@ class Agent:
         for key, value in self.settings().items():
             command += ["--set", f"{key}={value}"]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log)
+            # EAL's files too: another cluster on this machine has an n1 as well.
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, "RUNTIME_DIRECTORY": str(self.directory)})
         return self
 
     def client(self, seconds=WAIT_SECONDS_MAX):
