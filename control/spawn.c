@@ -272,8 +272,12 @@ static int make_job(const char *const *argv, struct spawn_job **ret_job) {
 		return -ENOMEM;
 	job->size = sizeof(job->head) + bytes;
 	at = (char *)(job + 1);
-	for (size_t n = 0; argv[n] != NULL; n++)
-		at = stpcpy(at, argv[n]) + 1;
+	for (size_t n = 0; argv[n] != NULL; n++) {
+		size_t size = strlen(argv[n]) + 1;
+
+		memcpy(at, argv[n], size); // measure() has added them up
+		at += size;
+	}
 	*ret_job = job;
 	return 0;
 }

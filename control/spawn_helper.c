@@ -85,7 +85,7 @@ static _Noreturn void become(char *const *argv, const int *ends, int failure_fd,
 	for (int number = 1; number < NSIG; number++)
 		signal(number, SIG_DFL);
 	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	if (dup2(ends[0], STDOUT_FILENO) >= 0 && dup2(ends[1], STDERR_FILENO) >= 0 &&
 	    dup3(failure_fd, FIRST_FREE_FD, O_CLOEXEC) >= 0 &&
 	    close_range(FIRST_FREE_FD + 1, ~0U, 0) == 0)
@@ -389,7 +389,7 @@ static int prepare_signals(void) {
 		signal(ignored[n], SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_SETMASK, &set, NULL);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -401,7 +401,7 @@ static void prepare_environment(void) {
 	};
 
 	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
-		unsetenv(names[n]);
+		unsetenv(names[n]); // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 void spawn_helper_main(int fd) {

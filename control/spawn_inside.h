@@ -29,7 +29,8 @@ struct spawn_answer_head {
 };
 
 #define SPAWN_ORDER_BYTES_MAX (sizeof(struct spawn_order_head) + SPAWN_ARGUMENT_BYTES_MAX)
-#define SPAWN_ANSWER_BYTES_MAX (sizeof(struct spawn_answer_head) + 2 * SPAWN_OUTPUT_BYTES_MAX)
+#define SPAWN_ANSWER_BYTES_MAX \
+	(sizeof(struct spawn_answer_head) + 2 * (size_t)SPAWN_OUTPUT_BYTES_MAX)
 
 // The helper's life: serves fd until the other end is closed, and ends the process.
 _Noreturn void spawn_helper_main(int fd);

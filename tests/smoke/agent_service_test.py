@@ -262,7 +262,7 @@ def a_file_with_five_mistakes_has_all_five_reported_and_exits_two():
 
 def an_unknown_option_or_a_missing_file_exits_two():
     for arguments in (["--frobnicate"], ["--config"], ["--check-config", "/nowhere/tocsin.conf"],
-                      ["--set", "node.nmae=x"], ["stray"]):
+                      ["--set", "node.title=x"], ["stray"]):
         done = subprocess.run([TOCSIND, *arguments], stdout=subprocess.PIPE, text=True,
                               stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
         assert done.returncode == 2 and done.stderr.startswith("tocsind: "), (arguments, done)
