@@ -132,7 +132,9 @@ def mandoc_finds_nothing_in_the_manual(_, prefix):
     for name in INSTALLED:
         if "/man/" in name:
             done = run("mandoc", "-T", "lint", "-W", "warning", prefix / name)
-            assert done.returncode == 0, f"{name}: {done.stdout}"
+            # A page has the date of its release, which the source does not know.
+            said = [line for line in done.stdout.splitlines() if "missing date" not in line]
+            assert not said, f"{name}: {said}"
 
 
 @in_installation
