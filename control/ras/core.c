@@ -30,6 +30,9 @@ void ras_enter(struct ras *ras, uint64_t now_ns) {
 		ras->wake_ns = now_ns;
 		ras->now_ns = now_ns;
 		ras->observed_ns += since_ns;
+		// What waits to be read was stamped while we stood still: it would seem late by
+		// that much. No clock is compared until we are told ours again.
+		ras->wall = (struct wall_clock){0};
 		ras_emit(ras, RAS_EVENT_PAUSED, RAS_NO_SLOT, RAS_CAUSE_NONE, paused_ns);
 		links_resume(ras);
 		return;

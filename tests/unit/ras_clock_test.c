@@ -95,6 +95,24 @@ static void clock_of_our_own_that_is_set_moves_all_offsets_at_once(void **state)
 	lone_destroy(lone);
 }
 
+static void beats_that_waited_while_we_stood_still_show_no_offset(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t stamped_ns;
+
+	(void)state;
+	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	for (uint32_t n = 0; n < 5; n++)
+		beat_at(lone, conn, lone_wall(lone));
+	stamped_ns = lone_wall(lone);
+	lone->now_ns += 20 * SEC; // stopped, and not called
+	for (uint32_t n = 0; n < 5; n++)
+		beat_at(lone, conn, stamped_ns + n * SEC);
+	assert_int_equal(lone_events(lone, RAS_EVENT_PAUSED), 1);
+	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 0);
+	lone_destroy(lone);
+}
+
 static void impossible_clocks_are_far_away_and_harm_nothing(void **state) {
 	static const uint64_t clocks[] = {1, UINT64_MAX, UINT64_MAX / 2, UINT64_C(1) << 63};
 
@@ -183,6 +201,7 @@ int main(void) {
 		cmocka_unit_test(offset_of_a_peers_clock_is_the_median_of_what_it_tells),
 		cmocka_unit_test(clock_that_is_far_away_is_told_once_and_once_more_when_it_agrees),
 		cmocka_unit_test(clock_of_our_own_that_is_set_moves_all_offsets_at_once),
+		cmocka_unit_test(beats_that_waited_while_we_stood_still_show_no_offset),
 		cmocka_unit_test(impossible_clocks_are_far_away_and_harm_nothing),
 		cmocka_unit_test(peer_that_tells_no_clock_has_no_offset),
 		cmocka_unit_test(beats_carry_a_clock_only_while_it_is_known),
