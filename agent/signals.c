@@ -61,7 +61,8 @@ int signals_start(struct agent *agent) {
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+	// Who is gone, and a file that may not grow, are errors where we write, not our end.
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
 		return neg_errno();
 	err = pthread_sigmask(SIG_BLOCK, &set, NULL);
 	if (err != 0)
