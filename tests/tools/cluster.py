@@ -91,6 +91,8 @@ class Agent:
         self.directory.mkdir()
         self.socket = self.directory / "tocsind.sock"
         self.log = self.directory / "log"
+        self.config = self.directory / "tocsin.conf"
+        self.own = {}  # settings that only this agent has
         self.process = None
 
     def settings(self):
@@ -102,17 +104,29 @@ class Agent:
             "client.listen": self.address, "client.socket": self.socket,
             "http.listen": self.address, "worker.pin": "no",
         }
-        return {**base, **self.cluster.settings}
+        return {**base, **self.cluster.settings, **self.own}
 
-    def start(self):
-        command = [str(self.cluster.tocsind), "--foreground", "--config", os.devnull]
+    def configure(self, **own):
+        """Writes the configuration anew; section__key=value is added to what was set before."""
+        self.own.update({key.replace("__", "."): value for key, value in own.items()})
+        sections = {}
         for key, value in self.settings().items():
-            command += ["--set", f"{key}={value}"]
-        with open(self.log, "ab") as log:
+            section, name = key.split(".")
+            sections.setdefault(section, []).append(f"{name} = {value}\n")
+        self.config.write_text("".join(
+            f"[{section}]\n{''.join(lines)}" for section, lines in sections.items()))
+
+    def start(self, around=(), environment=None, log=None):
+        """Starts it, perhaps by a command that ends in it, and with its log elsewhere."""
+        self.configure()
+        command = [*around, str(self.cluster.tocsind), "--foreground", "--config",
+                   str(self.config)]
+        with open(log or self.log, "ab") as out:
             # EAL's files too: another cluster on this machine has an n1 as well.
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={**os.environ, "RUNTIME_DIRECTORY": str(self.directory)})
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                env={**os.environ, "RUNTIME_DIRECTORY": str(self.directory),
+                     **(environment or {})})
         return self
 
     def client(self, seconds=WAIT_SECONDS_MAX):
@@ -131,6 +145,14 @@ class Agent:
     def peers(self):
         """name -> state, as this agent sees it."""
         return {peer["node"]: peer["state"] for peer in self.ask("PEERS")["peers"]}
+
+    def counters(self):
+        return self.ask("COUNTERS")
+
+    def events(self, kind=None, node=None, since=0):
+        """What happened as this agent saw it, the oldest first."""
+        return [event for event in self.ask(f"EVENTS {since}")["events"]
+                if kind in (None, event["event"]) and node in (None, event["node"])]
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -157,6 +179,8 @@ class Agent:
 class Cluster:
     """A number of agents in one directory, which go when it does."""
 
+    made = 0
+
     def __init__(self, build, count, directory=None, key=True, settings=None):
         self.tocsind = pathlib.Path(build) / "agent" / "tocsind"
         self.tocsin = pathlib.Path(build) / "agent" / "tocsin"
@@ -164,7 +188,8 @@ class Cluster:
         self.own_directory = directory is None
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="tocsin-"))
         # Clusters that run at the same time must not meet: 62,976 blocks, by process.
-        block = os.getpid() % (246 * 256)
+        block = (os.getpid() + 7919 * Cluster.made) % (246 * 256)
+        Cluster.made += 1
         self.block = f"127.{block // 256 + 1}.{block % 256}"
         self.key = self.make_key() if key else None
         self.join = ",".join(self.address(number) for number in range(1, min(count, 3) + 1))
