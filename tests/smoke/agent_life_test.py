@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A small cluster through what operators do to it: late seeds, reloads, other keys, a roster.
+
+    agent_life_test.py BUILD-ROOT
+
+The tests follow each other on one cluster.
+"""
+
+import subprocess
+import sys
+
+import agents
+import cluster as clusters
+
+AGENTS = 4
+
+
+def test_seeds_last(cluster):
+    """Agents whose seeds are not there yet are alone and say so; they found no ring."""
+    early, seeds = cluster.agents[3], cluster.agents[:3]
+    early.start()
+    agents.wait_until("one to say that it waits", lambda: early.events("JOIN_WAITING"))
+    assert not early.ask("PEERS")["joined"]
+    for agent in seeds:
+        agent.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
+    agents.wait_one_view(cluster)
+    assert early.events("JOIN_DONE")
+
+
+def test_join_file(cluster):
+    """A list of addresses in a file is read again on SIGHUP."""
+    joiner = cluster.agents[3]
+    addresses = cluster.directory / "join"
+    addresses.write_text(f"{cluster.address(77)}\n")
+    assert joiner.leave() == 0
+    joiner.own["overlay.join"] = addresses
+    joiner.start()
+    agents.wait_until("nobody to be found", lambda: joiner.events("JOIN_WAITING"))
+    addresses.write_text(f"{cluster.address(1)}\n")
+    agents.wait_reloaded(joiner)
+    cluster.wait_ring(agents.WAIT_SECONDS)
+
+
+def test_reload(cluster):
+    """SIGHUP changes what can change, says what cannot, and an error changes nothing."""
+    agent = cluster.agents[1]
+    agent.configure(log__level="debug", node__journal_size="2MiB")
+    agents.wait_reloaded(agent)
+    agents.wait_log(agent, "key=level before=info after=debug effect=now")
+    agents.wait_log(agent, 'key=journal_size before=8MiB after=2MiB effect="at the next start"')
+    agent.config.write_text("[overlay]\njion = nobody\n")
+    agent.signal(1)
+    agents.wait_log(agent, "reload_failed")
+    del agent.own["node.journal_size"]
+    agent.configure(log__level="info")
+    agents.wait_reloaded(agent)
+    agents.assert_unharmed(cluster)
+
+
+def test_roster(cluster):
+    """A node of the roster that never came is missed, until the roster is without it."""
+    agent = cluster.agents[0]
+    agent.configure(overlay__expect="n[1-4],ghost7")
+    agents.wait_reloaded(agent)
+    found = agent.ask("HEALTH")
+    assert (found["expected"], found["missing"], found["missing_nodes"]) == (5, 1, "ghost7"), found
+    assert found["grade"] != "ok", found
+    agent.configure(overlay__expect="n[1-4]")
+    agents.wait_reloaded(agent)
+    assert agent.ask("HEALTH")["grade"] == "ok", agent.ask("HEALTH")
+
+
+def test_rotation(cluster):
+    """The key is replaced in three steps without the loss of a link; the old one is then nobody's."""
+    old = cluster.directory / "old-key"
+    old.write_bytes(cluster.key.read_bytes())
+    old.chmod(0o600)
+    agents.wait_one_view(cluster)
+    last = {agent.name: agent.events()[-1]["sequence"] for agent in cluster.agents}
+    for step in ("add", "swap", "drop"):
+        subprocess.run([str(cluster.tocsin), "keygen", "--output", str(cluster.key), "--rotate",
+                        step], check=True, stdout=subprocess.DEVNULL)
+        for agent in cluster.agents:
+            agents.wait_reloaded(agent)
+        cluster.wait_ring(agents.WAIT_SECONDS)
+    lost = [(agent.name, event) for agent in cluster.agents
+            for event in agent.events("LINK_DOWN", since=last[agent.name])
+            if event["cause"] not in ("idle", "duplicate")]
+    assert not lost, lost
+    restarted = cluster.agents[3]
+    assert restarted.leave() == 0
+    restarted.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
+    stranger = clusters.Agent(cluster, 90)
+    stranger.own = {"overlay.key": old}
+    stranger.start()
+    try:
+        agents.wait_until("the old key to be refused", lambda: any(
+            agent.counters()["transport"]["proof_unknown_key"] for agent in cluster.agents))
+        assert not stranger.ask("PEERS")["joined"]
+    finally:
+        stranger.kill()
+
+
+def test_key_lost(cluster):
+    """A key file that cannot be read any more leaves the keys as they were."""
+    agent = cluster.agents[1]
+    agent.own["overlay.key"] = cluster.key
+    cluster.key.chmod(0o644)
+    agent.signal(1)
+    agents.wait_log(agent, "key_not_reloaded")
+    cluster.key.chmod(0o600)
+    agents.wait_reloaded(agent)
+    agents.assert_unharmed(cluster)
+
+
+def test_end(cluster):
+    """Nobody died in all this, and all leave with exit status 0."""
+    agents.assert_no_death_but(cluster)
+    agents.end(cluster)
+
+
+TESTS = [
+    test_seeds_last, test_join_file, test_reload, test_roster, test_rotation, test_key_lost,
+    test_end,
+]
+
+if __name__ == "__main__":
+    agents.run(clusters.Cluster(sys.argv[1], AGENTS), TESTS)
