@@ -363,11 +363,19 @@ static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {
 // Looks again soon whether everything has been said.
 static void leave_look(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, leave_end);
-	bool done = ras_gone(overlay->ras) && transport_closing(overlay->transport) == 0;
+	// Who never began to join has nobody to say goodbye to.
+	bool gone = !overlay->started || ras_gone(overlay->ras);
+	uint32_t closing = transport_closing(overlay->transport);
 
-	if (done || now_ns >= overlay->leave_by_ns ||
-	    loop_timer_set(overlay->loop, timer, now_ns + 5 * RAS_NS_PER_MS) != 0)
+	if (gone && closing == 0) {
 		leave_ended(timer, now_ns);
+	} else if (now_ns >= overlay->leave_by_ns || loop_timer_set(overlay->loop, timer, now_ns + 5 * RAS_NS_PER_MS) != 0) {
+		log_event(
+			LOG_LEVEL_WARN, "goodbye_unheard", log_bool("said", gone),
+			log_u64("connections", closing)
+		);
+		leave_ended(timer, now_ns);
+	}
 }
 
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) {

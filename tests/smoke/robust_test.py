@@ -125,6 +125,7 @@ def leaving_before_anybody_was_found_ends_well(build):
         agent.signal(signal.SIGTERM)
         agent.signal(signal.SIGHUP)
         assert agent.process.wait(clusters.WAIT_SECONDS_MAX) == 0
+        assert "goodbye_unheard" not in agent.log.read_text()
 
 
 def main(build):
