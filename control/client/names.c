@@ -110,7 +110,7 @@ static bool fail_past(struct session *session, const char *word, const char *quo
 static void fail_unknown(struct session *session, const char *word) {
 	const struct ras *ras = session_ras(session);
 	struct suggestion suggestion;
-	char quoted[NAMES_QUOTE_BYTES];
+	char quoted[NAMES_QUOTE_BYTES], name[NAMES_TEXT_BYTES];
 	struct ras_peer peer;
 	struct ras_view view;
 	uint32_t known = 0;
@@ -123,7 +123,8 @@ static void fail_unknown(struct session *session, const char *word) {
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
 		if (ras_peer_at(ras, slot, &peer) < 0)
 			continue;
-		suggestion_add(&suggestion, peer.record->name, peer.record->name_length);
+		names_record(peer.record, name);
+		suggestion_add(&suggestion, name, strlen(name));
 		known++;
 	}
 	if (suggestion.nearest_size > 0 || known <= NAMES_LISTED_MAX)

@@ -97,7 +97,8 @@ json_t *roll_time_json(struct session *session, uint64_t at_ns) {
 	return json_string(text);
 }
 
-// Names come from other agents; what is not UTF-8 is shown as an error shows it.
+// Names come from other agents, and what is cut may end within a character; what is not UTF-8 is
+// shown as an error shows it.
 json_t *roll_name_json(const char *name) {
 	char quoted[4 * CLIENT_LINE_BYTES_MAX];
 	json_t *string = json_string(name);

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "answers.h"
+#include "roll.h"
 #include "server.h"
 
 #include <lib/escape.h>
@@ -122,7 +123,7 @@ void session_fail(struct session *session, const char *format, ...) {
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (session->json)
-		session_json(session, json_pack("{s:s}", "error", text));
+		session_json(session, json_pack("{s:o}", "error", roll_name_json(text)));
 	else
 		text_print(&session->out, "ERROR: %s\n", text);
 }

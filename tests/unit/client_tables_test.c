@@ -483,6 +483,23 @@ static void the_log_names_a_node_that_was_just_forgotten(void **state) {
 	close(fd);
 }
 
+static void names_that_an_error_lists_are_made_fit_to_be_shown(void **state) {
+	int fd = bench_connect_local();
+	const char *answer;
+
+	(void)state;
+	bench_add_peer("z\nOK\n\x1b[2J", "h", RAS_ALIVE);
+	bench_say(fd, "WHY nobody-at-all\n");
+	answer = bench_hear(fd);
+	if (strchr(answer, '\n') != answer + strlen(answer) - 1 || strchr(answer, '\x1b') != NULL)
+		fail_msg("%s", answer);
+	assert_non_null(strstr(answer, "z?OK??[2J"));
+	bench_say(fd, "SET FORMAT json\nWHY nobody-at-all\n");
+	answer = bench_hear(fd);
+	assert_non_null(strstr(answer, "{\"error\":"));
+	close(fd);
+}
+
 static void another_user_is_told_who_may_give_orders(void **state) {
 	const char *answer;
 	int fd = -1;
@@ -652,6 +669,7 @@ int main(void) {
 		BENCH_TEST(a_ping_whose_asker_goes_away_is_cancelled),
 		BENCH_TEST(orders_are_for_the_privileged_on_the_unix_socket_only),
 		BENCH_TEST(the_log_names_a_node_that_was_just_forgotten),
+		BENCH_TEST(names_that_an_error_lists_are_made_fit_to_be_shown),
 		BENCH_TEST(another_user_is_told_who_may_give_orders),
 		BENCH_TEST(a_name_that_would_forge_a_line_is_shown_harmless),
 		BENCH_TEST(an_order_that_fails_says_why),
