@@ -39,6 +39,7 @@ struct shared {
 	bool again, stop, done; // done: `pass` is the loop's to read
 	int eventfd;
 	struct pass pass;
+	struct pass making; // the thread's own
 	char *text;
 	uint16_t default_port;
 	enum sock_addr_family prefer;
@@ -48,6 +49,7 @@ struct join_list {
 	struct loop_source source;
 	struct shared *shared;
 	struct join_list_ops ops;
+	struct pass taken; // what the ops are shown
 };
 
 static void shared_put(struct shared *shared) {
@@ -206,26 +208,24 @@ static void pass_make(struct pass *pass, const struct shared *shared) {
 
 static void *resolver_main(void *argument) {
 	struct shared *shared = argument;
-	struct pass *pass = malloc(sizeof(*pass));
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&shared->mutex);
-	while (pass != NULL && !shared->stop) {
+	while (!shared->stop) {
 		if (!shared->again) {
 			pthread_cond_wait(&shared->wanted, &shared->mutex);
 			continue;
 		}
 		shared->again = false;
 		pthread_mutex_unlock(&shared->mutex);
-		pass_make(pass, shared);
+		pass_make(&shared->making, shared);
 		pthread_mutex_lock(&shared->mutex);
-		shared->pass = *pass;
+		shared->pass = shared->making;
 		shared->done = true;
 		if (write(shared->eventfd, &one, sizeof(one)) < 0)
 			must(errno == EAGAIN); // it is readable already
 	}
 	pthread_mutex_unlock(&shared->mutex);
-	free(pass);
 	shared_put(shared);
 	return NULL;
 }
@@ -235,14 +235,11 @@ static void *resolver_main(void *argument) {
 static void resolved(struct loop_source *source, uint32_t events) {
 	struct join_list *list = (struct join_list *)source;
 	struct shared *shared = list->shared;
-	scoped_mem struct pass *pass = NULL;
+	struct pass *pass = &list->taken;
 	uint64_t count;
 
 	(void)events;
 	if (read(source->fd, &count, sizeof(count)) < 0)
-		return;
-	pass = malloc(sizeof(*pass));
-	if (pass == NULL)
 		return;
 	pthread_mutex_lock(&shared->mutex);
 	*pass = shared->pass;
