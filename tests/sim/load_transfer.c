@@ -97,7 +97,7 @@ transfer_of(struct world *world, const struct node *node, uint64_t tag, bool inc
 	struct load_transfer *transfer = tag < transfers->count ? &transfers->table[tag] : NULL;
 	uint32_t index = transfer == NULL ? NET_NOBODY : incoming ? transfer->to : transfer->from;
 
-	if (index != node->index ||
+	if (transfer == NULL || index != node->index ||
 	    node->start != (incoming ? transfer->to_start : transfer->from_start)) {
 		invariants_break(
 			world, node->index, index,

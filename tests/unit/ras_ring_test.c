@@ -291,13 +291,21 @@ static void every_level_finds_a_link_and_the_degree_stays_bounded(void **state) 
 	world_destroy(world);
 }
 
-// Marks what can be reached from node `at` over ready links, without the two that failed.
-static void reach(const struct world *world, uint32_t at, uint32_t a, uint32_t b, bool *reached) {
-	reached[at] = true;
-	for (uint32_t to = 0; to < world->count; to++) {
-		if (to != a && to != b && to != at && !reached[to] &&
-		    world_is_linked(world, at, to))
-			reach(world, to, a, b, reached);
+// Marks what can be reached from a node over ready links, without the two that failed.
+static void reach(const struct world *world, uint32_t from, uint32_t a, uint32_t b, bool *reached) {
+	uint32_t open[WORLD_NODES_MAX] = {from}; // reached, their links not yet followed
+	uint32_t count = 1;
+
+	reached[from] = true;
+	while (count > 0) {
+		uint32_t at = open[--count];
+
+		for (uint32_t to = 0; to < world->count; to++) {
+			if (to == a || to == b || reached[to] || !world_is_linked(world, at, to))
+				continue;
+			reached[to] = true;
+			open[count++] = to;
+		}
 	}
 }
 
