@@ -227,7 +227,7 @@ def mistakes_are_named_with_what_is_allowed():
             ("REASON: it is longer than 160 bytes", ["report", "n1", "x" * 161]),
             ('on|off: "oof" is not allowed; did you mean "off"?', ["maint", "n1", "oof"]),
             ('LEVEL: "loud" is not allowed; known are: error, warn, info', ["log", "loud"]),
-            ('STATE: "daed" is not allowed; did you mean "dead"?', ["peers", "daed"]),
+            ('STATE: "dea" is not allowed; did you mean "dead"?', ["peers", "dea"]),
             ('takes no further argument "n2"; see tocsin why --help', ["why", "n1", "n2"]),
             ('takes no argument "now"', ["links", "now"]),
             ('unknown option "--nod"; did you mean "--node"?', ["peers", "--nod", "n1"]),
