@@ -101,7 +101,11 @@ def main(arguments):
         signal.signal(number, targets.end)
     print(f"{len(names)} targets for {seconds} s each, {os.cpu_count()} at a time", flush=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        rows = list(pool.map(lambda name: run(targets, build, seconds, name), names))
+        runs = [pool.submit(run, targets, build, seconds, name) for name in names]
+        # Not without end: a signal that comes just before the wait would wait with it.
+        while concurrent.futures.wait(runs, timeout=1).not_done:
+            pass
+        rows = [one.result() for one in runs]
     print(f"\n{'target':16} {'executions':>12} {'per second':>11} {'new inputs':>11}  finding")
     for row in rows:
         rate = row["executions"] / max(row["seconds"], 0.001)
