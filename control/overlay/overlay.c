@@ -369,13 +369,16 @@ static void leave_look(struct loop_timer *timer, uint64_t now_ns) {
 
 	if (gone && closing == 0) {
 		leave_ended(timer, now_ns);
-	} else if (now_ns >= overlay->leave_by_ns || loop_timer_set(overlay->loop, timer, now_ns + 5 * RAS_NS_PER_MS) != 0) {
-		log_event(
-			LOG_LEVEL_WARN, "goodbye_unheard", log_bool("said", gone),
-			log_u64("connections", closing)
-		);
-		leave_ended(timer, now_ns);
+		return;
 	}
+	if (now_ns < overlay->leave_by_ns &&
+	    loop_timer_set(overlay->loop, timer, now_ns + 5 * RAS_NS_PER_MS) == 0)
+		return;
+	log_event(
+		LOG_LEVEL_WARN, "goodbye_unheard", log_bool("said", gone),
+		log_u64("connections", closing)
+	);
+	leave_ended(timer, now_ns);
 }
 
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) {

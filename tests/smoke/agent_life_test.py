@@ -73,7 +73,7 @@ def test_roster(cluster):
 
 
 def test_rotation(cluster):
-    """The key is replaced in three steps without the loss of a link; the old one is then nobody's."""
+    """The key is replaced in three steps without losing a link; the old one is then nobody's."""
     old = cluster.directory / "old-key"
     old.write_bytes(cluster.key.read_bytes())
     old.chmod(0o600)
