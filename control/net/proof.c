@@ -44,6 +44,19 @@ static void log_refused(const struct channel *channel, int err) {
 	);
 }
 
+// A stranger is told nothing: all we see of a wrong key is that the other side hangs up.
+static void log_hung_up(const struct channel *channel) {
+	char peer[SOCK_ADDR_TEXT_BYTES];
+	char key[SEAL_KEY_ID_TEXT_BYTES];
+
+	sock_addr_format(&channel->peer, peer);
+	seal_key_id(&channel->seal, key);
+	log_event(
+		LOG_LEVEL_WARN, "proof_not_taken", log_str("peer", peer), log_str("key", key),
+		log_str("likely", "its key or its cluster's name is another one")
+	);
+}
+
 // What the other side said is no proof.
 static void refuse(struct channel *channel, int err) {
 	struct transport_counters *counters = &channel->transport->counters;
@@ -161,6 +174,8 @@ static void receive_message(struct channel *channel) {
 	}
 	if (n == 0) {
 		channel->transport->counters.proof_failures++;
+		if (channel->outgoing)
+			log_hung_up(channel);
 		channel_fail(channel, RAS_CAUSE_PROOF);
 		return;
 	}
