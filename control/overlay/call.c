@@ -307,16 +307,34 @@ int overlay_served_write(struct overlay_served *served, const void *data, size_t
 	return 0;
 }
 
-void overlay_served_end(struct overlay_served *served, int err) {
+// As many transfers as may be: it waits until one of them has ended.
+static void served_send(struct overlay_served *served) {
 	struct overlay *overlay = served->overlay;
 	struct ras_transfer_request request = {
 		.destination = served->source,
 		.port = OVERLAY_PORT_ANSWER,
 		.tag = served->tag,
+		.size = served->used,
 		.life_ns = served->life_ns + GRACE_NS < RAS_TRANSFER_LIFE_MAX_NS
 				   ? served->life_ns + GRACE_NS
 				   : RAS_TRANSFER_LIFE_MAX_NS,
 	};
+	int err;
+
+	served->due = false;
+	err = ras_transfer_send(
+		overlay->ras, overlay_clock_ns(overlay), &request, &served->transfer
+	);
+	if (err == 0 || err == -EAGAIN)
+		return;
+	log_event(
+		LOG_LEVEL_WARN, "answer_not_sent", log_errno("error", err),
+		log_u64("bytes", served->used)
+	);
+	served_free(served);
+}
+
+void overlay_served_end(struct overlay_served *served, int err) {
 	uint32_t status = (uint32_t)(err < 0 ? -err : err);
 
 	if (served_grow(served, STATUS_BYTES) != 0) {
@@ -325,17 +343,8 @@ void overlay_served_end(struct overlay_served *served, int err) {
 	}
 	for (int n = 0; n < STATUS_BYTES; n++)
 		served->bytes[n] = (uint8_t)(status >> (8 * n));
-	request.size = served->used;
-	err = ras_transfer_send(
-		overlay->ras, overlay_clock_ns(overlay), &request, &served->transfer
-	);
-	if (err == 0)
-		return;
-	log_event(
-		LOG_LEVEL_WARN, "answer_not_sent", log_errno("error", err),
-		log_u64("bytes", served->used)
-	);
-	served_free(served);
+	served->complete = true;
+	served_send(served);
 }
 
 int overlay_call_read(struct overlay *overlay, struct ras_transfer_read *read) {
@@ -359,6 +368,7 @@ void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *
 		served = served_find(overlay, end->id);
 		if (served != NULL)
 			served_free(served);
+		loop_defer(overlay->loop, &overlay->finish); // another may be sent
 		return;
 	}
 	call = call_find(overlay, end->peer, end->tag);
@@ -368,7 +378,7 @@ void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *
 	call_end(call, error_of_end(call, end));
 }
 
-// The end of a turn: calls that are over, questions that came.
+// The end of a turn: calls that are over, questions that came, answers that waited.
 
 static struct overlay_call *first_over(const struct overlay *overlay) {
 	struct overlay_call *call = overlay->calls;
@@ -386,6 +396,21 @@ static struct overlay_served *first_new(const struct overlay *overlay) {
 	return served;
 }
 
+static void send_waiting(struct overlay *overlay) {
+	struct overlay_served *served;
+
+	for (served = overlay->served; served != NULL; served = served->next)
+		served->due = served->complete && served->transfer == 0;
+	// From the start each time: one that cannot be sent at all is gone.
+	do {
+		served = overlay->served;
+		while (served != NULL && !served->due)
+			served = served->next;
+		if (served != NULL)
+			served_send(served);
+	} while (served != NULL);
+}
+
 static void finish(struct loop_job *job) {
 	struct overlay *overlay = container_of(job, struct overlay, finish);
 	struct overlay_served *served;
@@ -399,6 +424,7 @@ static void finish(struct loop_job *job) {
 		served->begun = true;
 		overlay->serve(overlay->serve_ctx, served, served->line);
 	}
+	send_waiting(overlay);
 }
 
 void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
@@ -413,11 +439,11 @@ void overlay_call_init(struct overlay *overlay) {
 void overlay_call_fini(struct overlay *overlay) {
 	struct overlay_call *call;
 
-	loop_undefer(overlay->loop, &overlay->finish);
 	while ((call = overlay->calls) != NULL) {
 		overlay_call_cancel(call);
 		call->ended(call, -ECANCELED);
 	}
 	while (overlay->served != NULL)
 		served_free(overlay->served);
+	loop_undefer(overlay->loop, &overlay->finish);
 }

@@ -35,8 +35,10 @@ struct overlay_served {
 	uint64_t source;
 	uint64_t tag;
 	uint64_t life_ns;
-	uint64_t transfer; // 0 until the answer is complete
+	uint64_t transfer; // 0 until the answer is on its way
 	bool begun;	   // the server was given it
+	bool complete;
+	bool due; // to be sent now
 	uint8_t *bytes;
 	size_t used, capacity;
 	size_t line_size;

@@ -44,6 +44,25 @@ def ask_with_timeouts(agent):
             assert "ERROR" not in said, f"TIMEOUT {seconds}, {question}: {said}"
 
 
+def questions_that_come_all_at_once_are_all_answered(build):
+    with clusters.Cluster(build, 3) as cluster:
+        cluster.start().wait_ring()
+        agent, other = cluster.agents[:2]
+        # As many as each kind of client may ask at once, and more than may be answered at once.
+        asking = [agent.client() for _ in range(8)]
+        asking += [clusters.Client((agent.address, clusters.CLIENT_PORT)) for _ in range(8)]
+        other.freeze()
+        for client in asking:
+            client.send("NODE n2 LINKS\n")
+            client.socket.shutdown(1)
+        agent.ask("COUNTERS")  # after them in the same agent
+        other.thaw()
+        for client in asking:
+            said = client.rest()
+            assert "ERROR" not in said, said
+        assert "answer_not_sent" not in other.log.read_text()
+
+
 class Reloaded(clusters.Cluster):
     """Agents whose configuration is a file each."""
 
@@ -131,6 +150,8 @@ def leaving_before_anybody_was_found_ends_well(build):
 def main(build):
     cases = [
         ("any timeout is a timeout", any_timeout_is_a_timeout),
+        ("questions that come all at once are all answered",
+         questions_that_come_all_at_once_are_all_answered),
         ("a state directory that goes costs the journal only",
          a_state_directory_that_goes_costs_the_journal_only),
         ("a new key path waits for the next start", a_new_key_path_waits_for_the_next_start),
