@@ -340,8 +340,22 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	return NULL;
 }
 
+// Scopes are numbers of this machine's and no part of what agents tell each other. The one that
+// is ours comes back where a link-local address is dialled; with it we would not know ourselves.
+static int set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
+	struct sock_addr plain[RAS_SEEDS_MAX];
+
+	if (count > RAS_SEEDS_MAX)
+		return -EINVAL;
+	for (uint32_t n = 0; n < count; n++) {
+		plain[n] = seeds[n];
+		plain[n].scope_id = 0;
+	}
+	return ras_seeds(overlay->ras, plain, count);
+}
+
 void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
-	int err = ras_seeds(overlay->ras, seeds, count);
+	int err = set_seeds(overlay, seeds, count);
 
 	if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "join_addresses_lost", log_errno("error", err));
