@@ -1,0 +1,274 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Agents on machines of their own, namespaces on a switch that the test made: what happens to them
+when the network does what networks do.
+
+    agent_netns_test.py BUILD-ROOT
+"""
+
+import json
+import subprocess
+import sys
+import time
+
+import agents
+import cluster as clusters
+import netns
+from netns import ip
+
+BUILD = sys.argv[1]
+SILENT_SECONDS = 12  # longer than the profile `fast` needs to declare a death by silence
+netns.CASE_SECONDS_MAX = 240
+
+
+class Network:
+    """Machines m1, m2, ... with a cable each, eth0, to the switch br0, and an agent on each.
+
+    address(i) is that of machine i; several agents may share a machine.
+    """
+
+    def __init__(self, count, address="10.0.0.{}", prefix=24, settings=None):
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
+        self.address, self.prefix = address, prefix
+        ip("link set lo up", "link add br0 type bridge", "link set br0 up")
+        for number in range(1, count + 1):
+            subprocess.run(["ip", "netns", "add", f"m{number}"], check=True)
+            ip(f"link add p{number} type veth peer name eth0 netns m{number}",
+               f"link set p{number} master br0 up")
+            self.on(number, "link set lo up", "link set eth0 addrgenmode none",
+                    "link set eth0 up", *self.addresses(number, "add"))
+        self.cluster = clusters.Cluster(BUILD, count, settings={
+            "client.listen": "", "http.listen": "", **(settings or {})})
+        self.cluster.join = ",".join(self.endpoint(number) for number in (1, 2))
+
+    def addresses(self, number, verb):
+        return [f"addr {verb} {self.address.format(number)}/{self.prefix} dev eth0" +
+                (" nodad" if ":" in self.address and verb == "add" else "")]
+
+    def endpoint(self, number, scope=""):
+        address = self.address.format(number)
+        return f"[{address}{scope}]" if ":" in address else address
+
+    def on(self, number, *lines):
+        subprocess.run(["ip", "-n", f"m{number}", "-batch", "-"], input="\n".join(lines) + "\n",
+                       text=True, check=True)
+
+    def nft(self, number, rules):
+        """The rules of a machine's firewall, instead of those before."""
+        subprocess.run(["ip", "netns", "exec", f"m{number}", "nft", "-f", "-"], text=True,
+                       input=f"flush ruleset\n{rules}\n", check=True)
+
+    def start(self, agent, number=None):
+        number = number or int(agent.name[1:])
+        agent.own.setdefault("overlay.listen", self.endpoint(number))
+        agent.start(around=["ip", "netns", "exec", f"m{number}"])
+
+    def __enter__(self):
+        try:
+            for agent in self.cluster.agents:
+                self.start(agent)
+            self.cluster.wait_ring(agents.WAIT_SECONDS)
+        except BaseException:
+            agents.say(self.cluster.logs())
+            self.cluster.__exit__()
+            raise
+        return self.cluster
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            agents.say(self.cluster.logs())
+        else:
+            agents.end(self.cluster)
+        self.cluster.__exit__()
+
+
+def healed(cluster):
+    cluster.wait_ring(agents.WAIT_SECONDS)
+    agents.wait_one_view(cluster)
+
+
+def rest(cluster, *without):
+    return [agent for agent in cluster.agents if agent not in without]
+
+
+DROP_ALL = """
+table inet cut {
+	chain in { type filter hook input priority 0; policy drop; }
+	chain out { type filter hook output priority 0; policy drop; }
+}"""
+
+DROP_TO_THIRD = """
+table inet cut {
+	chain out { type filter hook output priority 0; ip daddr 10.0.0.3 drop; }
+}"""
+
+
+def cable_cut():
+    """one whose cable is cut is dead for the others; with the cable back there is one view"""
+    network = Network(4)
+    with network as cluster:
+        cut = cluster.agents[2]
+        ip("link set p3 down")
+        agents.wait_for_state(cluster, cut.name, "dead", rest(cluster, cut))
+        seen = agents.peer(cluster.agents[0], cut.name)
+        assert seen["cause"] == "silent" and len(set(seen["observers"])) == 2, seen
+        # Alone it has nobody who agrees: what it says of the others is one observer's word.
+        alone = [row for row in cut.ask("PEERS")["peers"] if row["state"] == "dead"]
+        assert all(row["sole"] for row in alone), alone
+        ip("link set p3 up")
+        healed(cluster)
+
+
+def one_way():
+    """packets lost one way between two cost no life: others hear both"""
+    network = Network(4)
+    with network as cluster:
+        network.nft(2, DROP_TO_THIRD)
+        end = time.monotonic() + SILENT_SECONDS
+        while time.monotonic() < end:  # as long as a death would take
+            agents.assert_no_death_but(cluster)
+            time.sleep(0.5)
+        told = {event["event"] for agent in cluster.agents[1:3] for event in agent.events()}
+        assert told & {"LINK_DELAYED", "LINK_DOWN", "SUSPECT"}, told
+        network.nft(2, "")
+        healed(cluster)
+        agents.assert_no_death_but(cluster)
+
+
+def half_open():
+    """connections whose other end was restarted unseen are found out; the new start is a member"""
+    network = Network(4)
+    with network as cluster:
+        restarted = cluster.agents[1]
+        before = agents.peer(cluster.agents[0], restarted.name)["start"]
+        network.nft(2, DROP_ALL)
+        restarted.kill()
+        # Its kernel answers with resets to nobody, while its connections are torn down.
+        network.nft(2, "")
+        network.start(restarted)
+        agents.wait_until("the next start", lambda: all(
+            agents.peer(agent, restarted.name)["start"] > before for agent in cluster.agents))
+        healed(cluster)
+        agents.assert_no_death_but(cluster, restarted.name)
+
+
+def halves_of_few():
+    """two halves of six declare each other dead, two agree in each; healed they are one view"""
+    network = Network(6)
+    with network as cluster:
+        ip("link add br1 type bridge", "link set br1 up",
+           *[f"link set p{number} master br1" for number in (4, 5, 6)])
+        halves = cluster.agents[:3], cluster.agents[3:]
+        for half, other in (halves, halves[::-1]):
+            for agent in other:
+                agents.wait_for_state(cluster, agent.name, "dead", half)
+        for agent in cluster.agents:
+            dead = [row for row in agent.ask("PEERS")["peers"] if row["state"] == "dead"]
+            assert len(dead) == 3 and not any(row["sole"] for row in dead), dead
+        ip(*[f"link set p{number} master br0" for number in (4, 5, 6)])
+        since = time.monotonic()
+        healed(cluster)
+        agents.say(f"healed, one view after {time.monotonic() - since:.1f} s")
+        for agent in cluster.agents:
+            assert agent.events("DECLARED_DEAD") or agent.events("REJOINED"), agent.name
+
+
+def halves_of_many():
+    """halves of twenty declare nobody: too many fell silent at once; healed they are one view"""
+    network = Network(2)
+    cluster = network.cluster
+    cluster.agents = [clusters.Agent(cluster, number + 10) for number in range(20)]
+    for number, agent in enumerate(cluster.agents):
+        machine, place = number % 2 + 1, number // 2 + 11
+        address = f"10.0.0.{100 * machine + place}"
+        network.on(machine, f"addr add {address}/24 dev eth0")
+        agent.own["overlay.listen"] = address
+    cluster.join = ",".join(agent.own["overlay.listen"] for agent in cluster.agents[:2])
+    network.start, start = lambda agent: start(agent, int(agent.name[1:]) % 2 + 1), network.start
+    with network:
+        halves = cluster.agents[0::2], cluster.agents[1::2]
+        ip("link set p2 nomaster")
+        for half in halves:
+            agents.wait_until("the brake", lambda half=half: any(
+                agent.ask("PEERS")["unreachable"] for agent in half))
+        end = time.monotonic() + SILENT_SECONDS
+        while time.monotonic() < end:  # as long as a death would take
+            agents.assert_no_death_but(cluster)
+            time.sleep(1)
+        ip("link set p2 master br0")
+        since = time.monotonic()
+        healed(cluster)
+        agents.say(f"healed, one view after {time.monotonic() - since:.1f} s")
+        agents.assert_no_death_but(cluster)
+
+
+def address_lost():
+    """an interface that loses its address costs one node; with the address back it is a member"""
+    network = Network(4)
+    with network as cluster:
+        lost = cluster.agents[3]
+        network.on(4, *network.addresses(4, "del"))
+        agents.wait_for_state(cluster, lost.name, "dead", rest(cluster, lost))
+        assert lost.running()
+        network.on(4, *network.addresses(4, "add"))
+        healed(cluster)
+
+
+def ipv6_only():
+    """a network of IPv6 alone carries the overlay"""
+    network = Network(3, "fd00:7::{}", 64)
+    with network as cluster:
+        victim = cluster.agents[2]
+        victim.kill()
+        agents.wait_for_state(cluster, victim.name, "dead")
+        assert agents.peer(cluster.agents[0], victim.name)["address"] == "[fd00:7::3]:28030"
+        network.start(victim)
+        healed(cluster)
+
+
+def link_local():
+    """link-local addresses carry it, where the interface is given with them"""
+    network = Network(3, "fe80::{}", 64)
+    network.cluster.join = ",".join(network.endpoint(number, "%eth0") for number in (1, 2))
+    for number, agent in enumerate(network.cluster.agents, 1):
+        agent.own["overlay.listen"] = network.endpoint(number, "%eth0")
+    with network as cluster:
+        healed(cluster)
+
+
+def sources_of(number):
+    """The own addresses of a machine's TCP connections that stand."""
+    told = subprocess.run(["ip", "netns", "exec", f"m{number}", "ss", "-tnH", "state",
+                           "established"], check=True, capture_output=True, text=True)
+    return [line.split()[2].rsplit(":", 1)[0].split("%")[0] for line in told.stdout.splitlines()]
+
+
+def interface_chosen():
+    """overlay.interface says where an agent listens, and from where it connects"""
+    network = Network(3, settings={"overlay.interface": "eth1", "overlay.listen": ""})
+    ip("link add br1 type bridge", "link set br1 up")
+    for number in (1, 2, 3):
+        ip(f"link add q{number} type veth peer name eth1 netns m{number}",
+           f"link set q{number} master br1 up")
+        network.on(number, "link set eth1 addrgenmode none", "link set eth1 up",
+                   f"addr add 10.1.0.{number}/24 dev eth1")
+        netns.wait_for(lambda number=number: is_up(number), f"eth1 of m{number} to run")
+        network.cluster.agents[number - 1].own["overlay.listen"] = ""
+    # Reached by a route over the other cable as well: the source is not the kernel's choice.
+    network.cluster.join = "10.1.0.1,10.1.0.2"
+    with network as cluster:
+        for number, agent in enumerate(cluster.agents, 1):
+            assert agents.peer(cluster.agents[0], agent.name)["address"] == \
+                f"10.1.0.{number}:28030"
+            assert set(sources_of(number)) == {f"10.1.0.{number}"}, sources_of(number)
+
+
+def is_up(number):
+    told = subprocess.run(["ip", "-n", f"m{number}", "-j", "link", "show", "dev", "eth1"],
+                          check=True, capture_output=True, text=True)
+    return json.loads(told.stdout)[0]["operstate"] == "UP"
+
+
+if __name__ == "__main__":
+    netns.run([cable_cut, one_way, half_open, halves_of_few, halves_of_many, address_lost,
+               ipv6_only, link_local, interface_chosen])
