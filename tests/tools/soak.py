@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`./dev soak [SECONDS]`: a cluster on this machine with one fault every second.
+
+    soak.py BUILD-ROOT SECONDS [SEED]
+
+Some agents are hurt: killed, frozen, made to leave, and started again. Others only watch, and are
+watched: their memory and descriptors must not grow, and what they hold for dead must have been
+killed or frozen for long. Exit status 0 only if all was so and the ring is whole at the end.
+"""
+
+import datetime
+import os
+import random
+import socket
+import sys
+import time
+
+import cluster as clusters
+
+AGENTS = 16
+WATCHERS = 4
+FAULTS_AT_ONCE = 3  # of the agents that are hurt: fewer than hold the brake
+FREEZE_SECONDS_MAX = 14.0
+FREEZE_DEADLY_SECONDS = 6.0  # silence kills after some 8.7 s; a loaded machine stretches a freeze
+REPORT_SECONDS = 10
+GROWTH_KIB_MAX = 2048  # the history of events is touched as it fills
+GROWTH_FDS_MAX = 8
+
+
+class Watched:
+    """An agent that is never hurt: what it used in the beginning, and uses now."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.first = self.now = self.usage()
+
+    def usage(self):
+        process = f"/proc/{self.agent.process.pid}"
+        with open(f"{process}/statm", encoding="ascii") as statm:
+            pages = int(statm.read().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") // 1024, len(os.listdir(f"{process}/fd"))
+
+    def sample(self):
+        self.now = self.usage()
+
+    def growth(self):
+        return self.now[0] - self.first[0], self.now[1] - self.first[1]
+
+
+class Hurt:
+    """An agent that is hurt: what was done to it, and what is due to be done."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.due = None  # (when, what)
+        self.killed_at = None
+        self.deadly = []  # (from, to) in which its death is explained, wall clock
+
+    def explains(self, at):
+        return any(start - 1 <= at <= end + 20 for start, end in self.deadly)
+
+
+class Soak:
+    def __init__(self, cluster, seconds, seed):
+        self.cluster = cluster
+        self.random = random.Random(seed)
+        self.until = time.monotonic() + seconds
+        self.watched = []
+        self.hurt = {agent.name: Hurt(agent) for agent in cluster.agents[WATCHERS:]}
+        self.sequence = 0
+        self.faults = {}
+        self.false_deaths = []
+        self.detected = []
+
+    def count(self, fault):
+        self.faults[fault] = self.faults.get(fault, 0) + 1
+
+    # Faults.
+
+    def kill(self, hurt):
+        hurt.agent.kill()
+        hurt.killed_at = time.time()
+        hurt.deadly.append((hurt.killed_at, hurt.killed_at + 60))
+        hurt.due = (time.monotonic() + self.random.uniform(2, 6), hurt.agent.start)
+
+    def freeze(self, hurt):
+        seconds = self.random.uniform(0.2, FREEZE_SECONDS_MAX)
+        hurt.agent.freeze()
+        if seconds >= FREEZE_DEADLY_SECONDS:
+            hurt.deadly.append((time.time(), time.time() + seconds))
+        hurt.due = (time.monotonic() + seconds, hurt.agent.thaw)
+
+    def leave(self, hurt):
+        if hurt.agent.leave() != 0:
+            raise clusters.Timeout(f"{hurt.agent.name} did not leave with 0")
+        hurt.due = (time.monotonic() + self.random.uniform(0, 3), hurt.agent.start)
+
+    def abuse(self):
+        """A client that says nonsense, or asks and does not read, and goes."""
+        agent = self.random.choice(self.watched).agent
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(10)
+            client.connect(str(agent.socket))
+            client.sendall(self.random.choice([
+                self.random.randbytes(500), b"PEERS\n" * 50, b"MONITOR all\n", b"STATUS",
+                b"A" * 1000]))
+
+    def strangers(self):
+        """Connections to the overlay that prove nothing."""
+        agent = self.random.choice(self.watched).agent
+        for _ in range(10):
+            with socket.create_connection((agent.address, 28030), timeout=10) as stranger:
+                try:
+                    stranger.sendall(self.random.randbytes(200))
+                except OSError:
+                    pass  # hung up on already
+
+    def fault(self):
+        free = [hurt for hurt in self.hurt.values() if hurt.due is None]
+        if len(self.hurt) - len(free) < FAULTS_AT_ONCE and self.random.random() < 0.7:
+            act = self.random.choice([self.kill, self.freeze, self.leave])
+            act(self.random.choice(free))
+        else:
+            act = self.random.choice([self.abuse, self.strangers])
+            act()
+        self.count(act.__name__)
+
+    def what_is_due(self):
+        for hurt in self.hurt.values():
+            if hurt.due is not None and time.monotonic() >= hurt.due[0]:
+                hurt.due[1]()
+                hurt.due = None
+
+    # Judging.
+
+    def read_events(self):
+        events = self.watched[0].agent.ask(f"EVENTS {self.sequence + 1}")["events"]
+        for event in events:
+            self.sequence = event["sequence"]
+            if event["event"] == "DEAD":
+                self.judge_death(event)
+
+    def judge_death(self, event):
+        text = event["time"].replace("Z", "+00:00")
+        at = datetime.datetime.fromisoformat(text).timestamp()
+        hurt = self.hurt.get(event["node"])
+        if hurt is None or not hurt.explains(at):
+            self.false_deaths.append(f"{event['node']} at {event['time']}")
+        elif hurt.killed_at is not None and at >= hurt.killed_at:
+            self.detected.append(at - hurt.killed_at)
+            hurt.killed_at = None
+
+    def check_alive(self):
+        for watched in self.watched:
+            if not watched.agent.running():
+                raise clusters.Timeout(f"{watched.agent.name} is gone, and nobody hurt it")
+
+    def figures(self):
+        kib = max(watched.growth()[0] for watched in self.watched)
+        fds = max(watched.growth()[1] for watched in self.watched)
+        done = sorted(self.detected)
+        seen = f"{done[len(done) // 2]:.2f}/{done[-1]:.2f} s" if done else "-"
+        faults = " ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
+        return (f"faults: {faults or 'none'}; killed to dead, median/most: {seen}; "
+                f"false deaths: {len(self.false_deaths)}; growth: {kib} KiB, {fds} descriptors")
+
+    def heal(self):
+        for hurt in self.hurt.values():
+            if hurt.due is not None:
+                hurt.due[1]()
+                hurt.due = None
+        self.cluster.wait_ring(120)
+        self.read_events()
+
+    def run(self):
+        self.cluster.start().wait_ring(120)
+        self.watched = [Watched(agent) for agent in self.cluster.agents[:WATCHERS]]
+        begun, told, warm = time.monotonic(), 0, False
+        while time.monotonic() < self.until:
+            tick = time.monotonic() + 1
+            self.what_is_due()
+            self.fault()
+            self.read_events()
+            self.check_alive()
+            elapsed = time.monotonic() - begun
+            if not warm and elapsed > (self.until - begun) / 5:
+                warm = True  # buffers have been touched once
+                self.watched = [Watched(watched.agent) for watched in self.watched]
+            if elapsed >= told + REPORT_SECONDS:
+                told += REPORT_SECONDS
+                for watched in self.watched:
+                    watched.sample()
+                print(f"{elapsed:5.0f} s  {self.figures()}", flush=True)
+            while time.monotonic() < tick:
+                self.what_is_due()
+                time.sleep(0.05)
+        self.heal()
+        for watched in self.watched:
+            watched.sample()
+
+    def verdict(self):
+        bad = [f"false death of {death}" for death in self.false_deaths]
+        for watched in self.watched:
+            kib, fds = watched.growth()
+            if kib > GROWTH_KIB_MAX or fds > GROWTH_FDS_MAX:
+                bad.append(f"{watched.agent.name} grew by {kib} KiB and {fds} descriptors")
+        return bad
+
+
+def main(build, seconds, seed):
+    print(f"{AGENTS} agents, a fault a second for {seconds} s, seed {seed}", flush=True)
+    with clusters.Cluster(build, AGENTS) as cluster:
+        soak = Soak(cluster, seconds, seed)
+        try:
+            soak.run()
+            bad = soak.verdict()
+        except (clusters.Timeout, OSError, EOFError, ValueError) as failure:
+            bad = [str(failure)]
+        print(f"at the end: {soak.figures()}", flush=True)
+        for line in bad:
+            print(f"not well: {line}", flush=True)
+        if bad:
+            print(cluster.logs()[-20000:], flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), int((sys.argv[3:] or [time.time_ns() % 10000])[0])))
