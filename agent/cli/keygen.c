@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define DEFAULT_PATH "/etc/tocsin/tocsin.key"
+#define DEFAULT_DIRECTORY "/etc/tocsin"
+#define DEFAULT_PATH DEFAULT_DIRECTORY "/tocsin.key"
 #define QUOTED_BYTES 200
 
 enum {
@@ -33,9 +35,10 @@ static const struct option_spec options[OPTION_COUNT] = {
 };
 
 static const char details[] =
-	"Who can read the key is a member of the cluster. A file is never overwritten. It is refused\n"
-	"unless it is a regular one of mode 0600 or 0400 below directories that only root or the\n"
-	"user who runs this can write into, unless they are sticky; root or that user owns all of them.\n"
+	"Who can read the key is a member of the cluster. A file is never overwritten. Without --output\n"
+	"/etc/tocsin is made if it is missing. A key file is refused unless it is a regular one of mode\n"
+	"0600 or 0400 below directories that only root or the user who runs this can write into, unless\n"
+	"they are sticky; root or that user owns all of them.\n"
 	"Comments in the file do not outlive --rotate.\n"
 	"\n"
 	"To replace the key of a running cluster, without losing a connection:\n"
@@ -97,6 +100,15 @@ static int write_new(const struct seal_keys *keys, const char *path) {
 	print_keys(keys, path);
 	printf("%s\nThen start tocsind there, or reload the one that runs.\n", copy_it);
 	return EXIT_DONE;
+}
+
+// What cannot be made is complained of where the file is written.
+static void make_default_directory(void) {
+	if (mkdir(DEFAULT_DIRECTORY, 0755) != 0)
+		return;
+	// The umask of who runs this may have taken from it what tocsind's user needs.
+	if (chmod(DEFAULT_DIRECTORY, 0755) == 0)
+		printf("Made the directory " DEFAULT_DIRECTORY ", mode 0755.\n");
 }
 
 static int create(const char *path) {
@@ -191,8 +203,11 @@ static int run(const struct arguments *arguments) {
 	bool is_shown = arguments->values[OPTION_SHOW] != NULL;
 	const struct step *step;
 
-	if (path == NULL)
+	if (path == NULL) {
 		path = DEFAULT_PATH;
+		if (rotated == NULL && !is_shown)
+			make_default_directory();
+	}
 	if (rotated != NULL && is_shown) {
 		command_complain("keygen", "--rotate and --show do not go together");
 		return EXIT_USAGE;

@@ -95,6 +95,22 @@ def a_place_that_does_not_do_is_named(place):
     expect(os.listdir(place / "open"), [])
 
 
+def the_default_directory_is_made_if_it_is_missing():
+    if os.geteuid() != 0:
+        raise tap.Skip("an empty /etc needs root")
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", 'umask 077; mount -t tmpfs none /etc && "$0" keygen && '
+         'chmod 0755 /etc && stat -c "%a %n" /etc/tocsin /etc/tocsin/tocsin.key; '
+         '"$0" keygen --show', TOCSIN],
+        capture_output=True, text=True, check=False)
+    if "unshare failed" in done.stderr or "mount:" in done.stderr:
+        raise tap.Skip(done.stderr)
+    expect((done.returncode, done.stderr), (0, ""))
+    for words in ("Made the directory /etc/tocsin", "755 /etc/tocsin\n",
+                  "600 /etc/tocsin/tocsin.key\n"):
+        assert words in done.stdout, done.stdout
+
+
 def a_replacement_goes_through_its_steps_and_ends_with_the_new_key(place):
     path = place / "key"
     expect_done("--output", path)
@@ -202,6 +218,7 @@ TESTS = [
     in_place(no_two_keys_are_the_same),
     in_place(a_file_that_is_there_is_not_overwritten),
     in_place(a_place_that_does_not_do_is_named),
+    the_default_directory_is_made_if_it_is_missing,
     in_place(a_replacement_goes_through_its_steps_and_ends_with_the_new_key),
     in_place(a_new_key_can_be_taken_back_before_it_is_used),
     in_place(a_step_that_makes_no_sense_changes_nothing),
