@@ -62,7 +62,7 @@ void finding_of(const struct ras_peer *peer, struct finding *ret_finding) {
 		finding = (struct finding){FINDING_OK, "-", finding_cause(RAS_CAUSE_LEAVE)};
 		break;
 	case RAS_UNKNOWN:
-		finding.evidence = "expected, and never seen";
+		finding.evidence = "expected, and not known";
 		break;
 	}
 	if (peer->maint) {

@@ -23,16 +23,17 @@ enum meaning {
 static const struct {
 	enum meaning meaning;
 	const char *words;
+	const char *word_of_one;
 } values[RAS_EVENT_KIND_COUNT] = {
-	[RAS_EVENT_MAINT] = {MEANS_SWITCH, NULL},
+	[RAS_EVENT_MAINT] = {MEANS_SWITCH},
 	[RAS_EVENT_LINK_UP] = {MEANS_DURATION, "after"},
 	[RAS_EVENT_LINK_RECOVERED] = {MEANS_DURATION, "silent for"},
 	[RAS_EVENT_LINK_DELAYED] = {MEANS_DURATION, "silent for"},
-	[RAS_EVENT_LINK_FALLBACK] = {MEANS_DIRECTION, NULL},
+	[RAS_EVENT_LINK_FALLBACK] = {MEANS_DIRECTION},
 	[RAS_EVENT_LINK_STUCK] = {MEANS_DURATION, "queue stood for"},
-	[RAS_EVENT_BRAKE_ON] = {MEANS_COUNT, "silent peers"},
+	[RAS_EVENT_BRAKE_ON] = {MEANS_COUNT, "silent peers", "silent peer"},
 	[RAS_EVENT_PAUSED] = {MEANS_DURATION, "this agent was stopped for"},
-	[RAS_EVENT_JOIN_WAITING] = {MEANS_COUNT, "addresses tried"},
+	[RAS_EVENT_JOIN_WAITING] = {MEANS_COUNT, "addresses tried", "address tried"},
 	[RAS_EVENT_JOIN_DONE] = {MEANS_DURATION, "took"},
 };
 
@@ -51,6 +52,8 @@ static void show_value(const struct ras_event *event, char text[static HAPPENING
 		snprintf(text, HAPPENING_BYTES, "%s %s", words, duration);
 		break;
 	case MEANS_COUNT:
+		if (event->value == 1)
+			words = values[event->kind].word_of_one;
 		snprintf(text, HAPPENING_BYTES, "%" PRIu64 " %s", event->value, words);
 		break;
 	case MEANS_SWITCH:

@@ -43,7 +43,7 @@ static void say_missing(struct session *session, const struct health *health) {
 	bool fits = strlen(health->missing_names) <= MISSING_COLUMNS;
 
 	text_print(
-		&session->out, "%u of %u expected were never seen: %.*s%s\n", health->missing,
+		&session->out, "%u of %u expected are not known: %.*s%s\n", health->missing,
 		overlay_expected(session->server->overlay), MISSING_COLUMNS, health->missing_names,
 		fits ? "" : "..."
 	);

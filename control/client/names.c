@@ -118,6 +118,16 @@ static void fail_unknown(struct session *session, const char *word) {
 	escape_quote(word, strlen(word), quoted, sizeof(quoted));
 	if (fail_past(session, word, quoted))
 		return;
+	if (overlay_is_expected(session->server->overlay, word, strlen(word))) {
+		names_clean(word, strlen(word), name);
+		session_fail(
+			session,
+			"%s is expected ([overlay] expect) and not known: it never came, or was "
+			"forgotten",
+			name
+		);
+		return;
+	}
 	ras_view(ras, &view);
 	suggestion_init(&suggestion, word);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
@@ -135,7 +145,7 @@ static void fail_unknown(struct session *session, const char *word) {
 		session_fail(
 			session,
 			"no node %s is known, nor one of a similar name among the %u that "
-			"PEERS lists",
+			"`tocsin peers` lists",
 			quoted, known
 		);
 }

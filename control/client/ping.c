@@ -90,8 +90,9 @@ static void fail_start(struct session *session, const struct ras_peer *peer, int
 	names_record(peer->record, name);
 	if (err == -EHOSTDOWN)
 		session_fail(
-			session, "%s is %s: there is nobody to answer, WHY %s tells more", name,
-			ras_state_name(peer->state), name
+			session, "%s %s %s: there is nobody to answer, `tocsin why %s` tells more",
+			name, peer->state == RAS_LEFT ? "has" : "is", ras_state_name(peer->state),
+			name
 		);
 	else if (err == -EAGAIN)
 		session_fail(session, "too much is on its way already, try again");

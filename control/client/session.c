@@ -8,11 +8,13 @@
 #include <lib/escape.h>
 #include <lib/must.h>
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define QUOTED_BYTES 96
+#define WORD_BYTES 32
 #define ERROR_BYTES 1536 // a line and what is said of it
 
 static answer_fn *const answers[VERB_COUNT] = {
@@ -51,10 +53,19 @@ const struct ras *session_ras(const struct session *session) {
 	return overlay_ras(session->server->overlay);
 }
 
+// As the program tocsin calls it.
+static void name_of_program(const struct command *command, char name[static WORD_BYTES]) {
+	size_t length = strlen(command->name);
+
+	must(length < WORD_BYTES);
+	for (size_t n = 0; n <= length; n++)
+		name[n] = (char)tolower((unsigned char)command->name[n]);
+}
+
 // The rights of who asks were settled when it connected.
 static bool is_allowed(struct session *session, const struct command *command) {
 	const struct client_config *config = &session->server->config;
-	char group[48] = "";
+	char group[48] = "", word[WORD_BYTES];
 
 	if (session->remote && !command->remote) {
 		session_fail(session, "%s is not answered to other nodes", command->name);
@@ -65,16 +76,19 @@ static bool is_allowed(struct session *session, const struct command *command) {
 	session->server->counters.lines_denied++;
 	if (config->has_group)
 		snprintf(group, sizeof(group), " or to members of group %u", config->group);
-	if (session->uid == SESSION_NO_UID)
+	if (session->uid == SESSION_NO_UID) {
 		session_fail(
 			session, "%s is for the Unix socket only: TCP does not say who you are",
 			command->name
 		);
-	else
-		session_fail(
-			session, "%s is allowed to root, to the agent's own user%s; you are uid %u",
-			command->name, group, session->uid
-		);
+		return false;
+	}
+	name_of_program(command, word);
+	session_fail(
+		session,
+		"`tocsin %s` is allowed to root, to the agent's own user%s; you are uid %u", word,
+		group, session->uid
+	);
 	return false;
 }
 

@@ -12,12 +12,14 @@
 #include <lib/show.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WHY_EVENTS 8
 #define WHY_LINKS_MAX 8
 #define WHY_READ 64
+#define FUTURE_BYTES (256 + NAMES_TEXT_BYTES)
 
 struct story {
 	struct ras_peer peer;
@@ -106,7 +108,7 @@ static const char *meaning_of(const struct ras_peer *peer) {
 	case RAS_UNKNOWN:
 		break;
 	}
-	return "It is expected and was never seen.";
+	return "It is expected and not known: it never came, or was forgotten.";
 }
 
 static const char *future_of(const struct ras_peer *peer) {
@@ -121,10 +123,9 @@ static const char *future_of(const struct ras_peer *peer) {
 	case RAS_DEAD:
 		if (finding_is_agent_only(peer->cause))
 			return "Start tocsind on it again (its log says why it ended); it rejoins "
-			       "by itself.\n  If it is gone for good: FORGET.";
+			       "by itself.";
 		return "It is tried again all the time and rejoins at its first word. Look at the "
-		       "host by\n  another way: console, power, switch port. If it is gone for "
-		       "good: FORGET.";
+		       "host by\n  another way: console, power, switch port.";
 	case RAS_LEFT:
 		return "It joins again when it is started; its entry expires by itself.";
 	case RAS_UNKNOWN:
@@ -133,11 +134,26 @@ static const char *future_of(const struct ras_peer *peer) {
 	return "Start tocsind on it, or take it off the roster.";
 }
 
+static void show_future(const struct story *story, char text[static FUTURE_BYTES]) {
+	const char *future = future_of(&story->peer);
+
+	if (story->peer.state == RAS_DEAD)
+		snprintf(
+			text, FUTURE_BYTES, "%s\n  If it is gone for good: `tocsin forget %s`.",
+			future, story->name
+		);
+	else
+		snprintf(text, FUTURE_BYTES, "%s", future);
+}
+
 static void say_title(struct session *session, const struct story *story) {
 	const struct ras_peer *peer = &story->peer;
 	struct text *out = &session->out;
 
-	text_print(out, "%s is %s", story->name, ras_state_name(peer->state));
+	text_print(
+		out, "%s %s %s", story->name, peer->state == RAS_LEFT ? "has" : "is",
+		ras_state_name(peer->state)
+	);
 	if (story->self)
 		text_print(out, ", and it is the node you ask");
 	else if (peer->state != RAS_ALIVE && peer->state != RAS_LEFT)
@@ -201,11 +217,13 @@ static void say_links(struct session *session, const struct story *story) {
 
 static void say(struct session *session, const struct story *story) {
 	const struct state_event *event;
+	char future[FUTURE_BYTES];
 
 	say_title(session, story);
 	say_facts(session, story);
+	show_future(story, future);
 	text_print(&session->out, "\nWhat it means\n  %s\n", meaning_of(&story->peer));
-	text_print(&session->out, "\nWhat follows\n  %s\n", future_of(&story->peer));
+	text_print(&session->out, "\nWhat follows\n  %s\n", future);
 	say_links(session, story);
 	text_print(
 		&session->out, "\nLast events of it seen here%s\n",
@@ -241,14 +259,16 @@ static void put(struct session *session, const struct story *story) {
 	json_t *object = roll_json(session, &story->peer);
 	json_t *events = json_array();
 	const struct state_event *event;
+	char future[FUTURE_BYTES];
 
+	show_future(story, future);
 	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
 		json_array_append_new(
 			events, happening_json(session, &event->event, event->realtime_ns)
 		);
 	json_object_set_new(object, "because", json_string(finding_cause(story->peer.cause)));
 	json_object_set_new(object, "meaning", json_string(meaning_of(&story->peer)));
-	json_object_set_new(object, "follows", json_string(future_of(&story->peer)));
+	json_object_set_new(object, "follows", roll_name_json(future));
 	json_object_set_new(object, "links", links_json(story));
 	json_object_set_new(object, "events", events);
 	session_json(session, object);

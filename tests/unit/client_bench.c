@@ -70,6 +70,16 @@ uint32_t overlay_expected(const struct overlay *overlay) {
 	return cursor > 0 ? cursor + overlay->peer_count : 0;
 }
 
+bool overlay_is_expected(const struct overlay *overlay, const char *name, size_t length) {
+	uint32_t cursor = 0;
+	const char *missing;
+
+	while ((missing = overlay_missing_next(overlay, &cursor)) != NULL)
+		if (strlen(missing) == length && memcmp(missing, name, length) == 0)
+			return true;
+	return false;
+}
+
 const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor) {
 	if (*cursor >= COUNT_OF(overlay->missing) || overlay->missing[*cursor] == NULL)
 		return NULL;

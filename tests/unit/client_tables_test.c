@@ -106,7 +106,7 @@ static void health_names_whom_the_roster_misses(void **state) {
 	assert_string_equal(
 		bench_hear(fd), "unknown: 3 of 3 agents answer, 0 suspect, 0 unreachable, 0 dead, "
 				"0 left, 0 in maintenance\n"
-				"2 of 5 expected were never seen: n[4-5]\nOK\n"
+				"2 of 5 expected are not known: n[4-5]\nOK\n"
 	);
 	bench_say(fd, "SET FORMAT json\n");
 	bench_hear(fd);
@@ -119,6 +119,23 @@ static void health_names_whom_the_roster_misses(void **state) {
 	object = bench_ask_json(fd, "HEALTH n2\n");
 	assert_string_equal(json_string_value(json_object_get(object, "grade")), "ok");
 	json_decref(object);
+	close(fd);
+}
+
+static void a_question_about_one_that_the_roster_misses_says_so(void **state) {
+	static const char *const questions[] = {"WHY n4\n", "PING n4\n", "HEALTH n4\n"};
+	int fd = bench_connect();
+
+	(void)state;
+	bench.overlay.missing[0] = "n4";
+	for (size_t n = 0; n < COUNT_OF(questions); n++) {
+		bench_say(fd, questions[n]);
+		assert_string_equal(
+			bench_hear(fd),
+			"ERROR: n4 is expected ([overlay] expect) and not known: it "
+			"never came, or was forgotten\n"
+		);
+	}
 	close(fd);
 }
 
@@ -196,7 +213,7 @@ static void a_name_is_suggested_among_a_thousand_and_none_is_listed(void **state
 	bench_say(fd, "WHY galaxy\n");
 	assert_string_equal(
 		bench_hear(fd), "ERROR: no node \"galaxy\" is known, nor one of a similar name "
-				"among the 1003 that PEERS lists\n"
+				"among the 1003 that `tocsin peers` lists\n"
 	);
 	close(fd);
 }
@@ -310,6 +327,7 @@ static void why_tells_the_story_of_a_killed_node(void **state) {
 	assert_non_null(strstr(answer, "  says who     n1 and n2\n"));
 	assert_non_null(strstr(answer, "1 min 5 s ago\n"));
 	assert_non_null(strstr(answer, "Start tocsind on it again"));
+	assert_non_null(strstr(answer, "If it is gone for good: `tocsin forget n3`.\n"));
 	assert_non_null(strstr(answer, "SUSPECT"));
 	// From the journal of an earlier run.
 	assert_non_null(strstr(answer, "LEFT"));
@@ -333,12 +351,15 @@ static void why_of_a_frozen_node_names_no_culprit(void **state) {
 
 static void why_of_a_departed_and_of_a_healthy_node_gives_no_alarm(void **state) {
 	int fd = bench_connect();
+	const char *answer;
 
 	(void)state;
 	bench_peer("n3")->state = RAS_LEFT;
 	bench_peer("n3")->cause = RAS_CAUSE_LEAVE;
 	bench_say(fd, "WHY n3\n");
-	assert_non_null(strstr(bench_hear(fd), "stopped in good order"));
+	answer = bench_hear(fd);
+	assert_non_null(strstr(answer, "n3 has left.\n"));
+	assert_non_null(strstr(answer, "stopped in good order"));
 	bench_say(fd, "WHY n2\n");
 	assert_non_null(strstr(bench_hear(fd), "n2 is alive.\n"));
 	bench_say(fd, "WHY n1\n");
@@ -517,8 +538,9 @@ static void another_user_is_told_who_may_give_orders(void **state) {
 	bench_say(fd, "FORGET n2\n");
 	answer = bench_hear(fd);
 	assert_string_equal(
-		answer, "ERROR: FORGET is allowed to root, to the agent's own user or to members "
-			"of group 4711; you are uid 65534\n"
+		answer,
+		"ERROR: `tocsin forget` is allowed to root, to the agent's own user or to members "
+		"of group 4711; you are uid 65534\n"
 	);
 	assert_string_equal(bench.overlay.order, "");
 	close(fd);
@@ -655,6 +677,7 @@ int main(void) {
 		BENCH_TEST(every_table_fits_and_ends_in_ok),
 		BENCH_TEST(every_answer_in_json_is_one_line),
 		BENCH_TEST(health_names_whom_the_roster_misses),
+		BENCH_TEST(a_question_about_one_that_the_roster_misses_says_so),
 		BENCH_TEST(a_mistake_is_answered_with_the_value_and_what_is_allowed),
 		BENCH_TEST(a_mistake_in_json_is_an_object_with_an_error),
 		BENCH_TEST(a_name_is_suggested_among_a_thousand_and_none_is_listed),
