@@ -19,6 +19,7 @@ struct page_facts {
 enum page_grade {
 	PAGE_OK,
 	PAGE_WARNING,  // something is wrong with a node, not with this one
+	PAGE_UNKNOWN,  // a node of the roster was not heard of
 	PAGE_CRITICAL, // this node is no member, or nobody turns the control loop
 };
 

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 
 const char *page_grade_name(enum page_grade grade) {
-	static const char *const names[] = {"ok", "warning", "critical"};
+	static const char *const names[] = {"ok", "warning", "unknown", "critical"};
 
 	return names[grade];
 }
@@ -30,7 +30,7 @@ enum page_grade page_grade(const struct page_facts *facts, const char **ret_reas
 		{snapshot->view.brake, PAGE_WARNING, "MassSilence"},
 		{snapshot->view.dead > 0, PAGE_WARNING, "PeersDead"},
 		{snapshot->view.unreachable > 0, PAGE_WARNING, "PeersUnreachable"},
-		{snapshot->missing > 0, PAGE_WARNING, "PeersMissing"},
+		{snapshot->missing > 0, PAGE_UNKNOWN, "PeersMissing"},
 	};
 
 	for (size_t n = 0; n < sizeof(rules) / sizeof(rules[0]); n++) {

@@ -140,6 +140,15 @@ def many_readers_suspect_nobody(cluster):
     assert after[0] == before and sum(after) == 0, after
 
 
+def one_that_never_came_is_unknown_as_tocsin_health_says(cluster):
+    def judged():
+        status, _, text = get(cluster.agents[0], "/health")
+        health = json.loads(text)
+        return (status, health["grade"], health["reason"]) == (200, "unknown", "PeersMissing")
+
+    clusters.wait_until("the missing one makes it unknown", judged)
+
+
 def a_dead_peer_is_a_warning_with_its_name(cluster):
     agent, victim = cluster.agents[0], cluster.agents[-1]
     victim.kill()
@@ -173,6 +182,8 @@ def main(build):
         cluster.start().wait_ring()
         cases = [
             ("the numbers follow the cluster", numbers_follow_the_cluster),
+            ("one that never came is unknown, as tocsin health says",
+             one_that_never_came_is_unknown_as_tocsin_health_says),
             ("promtool finds nothing to complain about", promtool_finds_nothing),
             ("OpenMetrics is served to who asks for it", open_metrics_is_served_to_who_asks),
             ("health and status are JSON that parses", documents_parse),
