@@ -227,20 +227,22 @@ static void clients_stop(struct agent *agent) {
 	agent->clients = client_server_destroy(agent->clients);
 }
 
-// Signals come before anything that makes threads, so that all of them leave signals alone.
+// Signals come before anything that makes threads, so that all of them leave signals alone. EAL's
+// runtime directory goes by the node's name, and eal_stop() removes it: an agent that finds its
+// state directory held or its port in use must fail before it, and not take another's away.
 // clang-format off
 static const struct part parts[] = {
 	{"helper", helper_start, helper_stop},
 	{"loop", loop_start, loop_end},
 	{"signals", signals_start, signals_stop},
 	{"spawn", spawn_start, spawn_stop},
-	{"eal", eal_part_start, eal_part_stop},
 	{"rcu", rcu_start, rcu_stop},
 	{"state", state_start_part, state_stop},
 	{"key", keys_start, keys_stop},
 	{"overlay", overlay_start, overlay_stop},
 	{"readers", readers_start, readers_stop},
 	{"netwatch", netwatch_start, netwatch_stop},
+	{"eal", eal_part_start, eal_part_stop},
 	{"workers", workers_start, workers_stop},
 	{"clients", clients_start, clients_stop},
 	{"http", http_part_start, http_part_stop},
