@@ -34,6 +34,7 @@ struct state;
 struct agent {
 	const struct options *options;
 	struct config *config;
+	struct config *started_with; // of the start, once another was loaded; NULL: config
 	struct clock clock;
 	char detail[AGENT_DETAIL_BYTES]; // why a part did not start, in words
 

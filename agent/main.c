@@ -46,6 +46,7 @@ static enum agent_exit run(const struct options *options, struct config *config)
 		log_event(LOG_LEVEL_INFO, "stopped", log_u64("exit", agent.exit));
 	}
 	config_destroy(agent.config);
+	config_destroy(agent.started_with);
 	return err != 0 ? AGENT_EXIT_FAILED : agent.exit;
 }
 

@@ -31,28 +31,63 @@ static void on_change(void *ctx, const struct config_change *change) {
 
 // The file may hold other keys under the same name: that is how keys are rotated. Another name
 // waits for the next start, and so does a first key: members without it would be cut off.
-static void reload_keys(struct agent *agent) {
+// Returns what became of them, for the log.
+static const char *reload_keys(struct agent *agent) {
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 	const struct seal_keys *keys;
 
 	if (agent->key_path == NULL)
-		return;
+		return "none";
 	if (seal_keys_load(agent->key_path, detail, &keys) != 0) {
 		log_event(
 			LOG_LEVEL_ERROR, "key_not_reloaded", log_str("reason", detail),
 			log_str("effect", "the keys of before stay")
 		);
-		return;
+		return "refused";
 	}
 	overlay_use_keys(agent->overlay, keys);
 	seal_keys_put(agent->keys);
 	agent->keys = keys;
+	return "read";
+}
+
+static void ignore(void *ctx, const struct config_change *change) {
+	(void)ctx;
+	(void)change;
+}
+
+// What the process was started with is kept: what waits for a restart differs from that, in
+// whichever reload it came.
+static size_t use_config(struct agent *agent, struct config *fresh, struct reloading *reloading) {
+	config_compare(agent->config, fresh, on_change, reloading);
+	if (agent->started_with == NULL)
+		agent->started_with = agent->config;
+	else
+		config_destroy(agent->config);
+	agent->config = fresh;
+	return config_compare(agent->started_with, fresh, ignore, NULL);
+}
+
+static void say_reloaded(const char *key, size_t waiting) {
+	bool refused = strcmp(key, "refused") == 0;
+
+	log_event(
+		refused || waiting > 0 ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "reloaded",
+		log_str("key", key), log_u64("waiting_for_restart", waiting)
+	);
+	if (refused)
+		service_notify("READY=1\nSTATUS=running; the key file was refused");
+	else if (waiting > 0)
+		service_notify("READY=1\nSTATUS=running; changes wait for a restart");
+	else
+		service_notify("READY=1\nSTATUS=running");
 }
 
 void agent_reload(struct agent *agent) {
 	struct reloading reloading = {0};
 	struct config *fresh;
 	size_t waiting;
+	const char *key;
 
 	if (agent->leaving)
 		return; // and joins nothing any more
@@ -65,10 +100,8 @@ void agent_reload(struct agent *agent) {
 		service_notify("READY=1\nSTATUS=running; the last reload failed");
 		return;
 	}
-	waiting = config_compare(agent->config, fresh, on_change, &reloading);
-	config_destroy(agent->config);
-	agent->config = fresh;
-	reload_keys(agent);
+	waiting = use_config(agent, fresh, &reloading);
+	key = reload_keys(agent);
 	if (reloading.level)
 		log_set_level((enum log_level)config_get_enum(agent->config, "log", "level"));
 	if (reloading.expect &&
@@ -77,6 +110,5 @@ void agent_reload(struct agent *agent) {
 		log_event(LOG_LEVEL_ERROR, "expect_not_reloaded");
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");
-	log_event(LOG_LEVEL_INFO, "reloaded", log_u64("waiting_for_restart", waiting));
-	service_notify("READY=1\nSTATUS=running");
+	say_reloaded(key, waiting);
 }

@@ -7,6 +7,9 @@
 The tests follow each other on one cluster.
 """
 
+import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -50,6 +53,9 @@ def test_reload(cluster):
     agents.wait_reloaded(agent)
     agents.wait_log(agent, "key=level before=info after=debug effect=now")
     agents.wait_log(agent, 'key=journal_size before=8MiB after=2MiB effect="at the next start"')
+    agents.wait_log(agent, "reloaded key=read waiting_for_restart=1")
+    agents.wait_reloaded(agent)
+    assert agent.log.read_text().count("reloaded key=read waiting_for_restart=1") == 2
     agent.config.write_text("[overlay]\njion = nobody\n")
     agent.signal(1)
     agents.wait_log(agent, "reload_failed")
@@ -111,8 +117,24 @@ def test_key_lost(cluster):
     cluster.key.chmod(0o644)
     agent.signal(1)
     agents.wait_log(agent, "key_not_reloaded")
+    agents.wait_log(agent, "reloaded key=refused")
     cluster.key.chmod(0o600)
     agents.wait_reloaded(agent)
+    agents.assert_unharmed(cluster)
+
+
+def test_second(cluster):
+    """An agent that cannot start beside another of its name takes nothing of it away."""
+    agent = cluster.agents[1]
+    eal = pathlib.Path(re.findall(r" eal_started .*telemetry=(\S+)", agent.log.read_text())[-1])
+    assert eal.is_dir(), eal
+    for setting in ("node.name=" + agent.name, "node.state_directory="):
+        second = subprocess.run(
+            [str(cluster.tocsind), "--config", str(agent.config), "--set", setting],
+            env={**os.environ, "RUNTIME_DIRECTORY": str(agent.directory)}, capture_output=True,
+            text=True, timeout=60, check=False)
+        assert second.returncode == 1 and "start_failed" in second.stderr, second.stderr
+        assert eal.is_dir(), (setting, second.stderr)
     agents.assert_unharmed(cluster)
 
 
@@ -124,7 +146,7 @@ def test_end(cluster):
 
 TESTS = [
     test_seeds_last, test_join_file, test_reload, test_roster, test_rotation, test_key_lost,
-    test_end,
+    test_second, test_end,
 ]
 
 if __name__ == "__main__":
