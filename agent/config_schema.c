@@ -92,7 +92,8 @@ static const struct config_key keys[] = {
 	{"overlay", "join", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL, join_list_check,
 	 "addresses, names, hostlists such as node[001-128], and files of these, between commas", "",
 	 "Whom to join the cluster through; any of them that can be reached will do, this node "
-	 "itself may be among them. Empty: nobody, this node begins a cluster of its own."},
+	 "itself may be among them. What begins with / is a file of such items. Empty: nobody, this "
+	 "node begins a cluster of its own."},
 	{"overlay", "expect", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL,
 	 config_check_hostlist, "a hostlist such as node[001-128]", "",
 	 "The names of the nodes that should be there. One that never came is shown as missing."},
@@ -134,7 +135,8 @@ static const struct config_key keys[] = {
 
 	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28029",
-	 "Where clients, NCCL's ncclras among them, may ask what only reads. Empty: nowhere."},
+	 "Where clients, NCCL's ncclras among them, may ask what only reads; on loopback only. "
+	 "Empty: nowhere."},
 	{"client", "socket", CONFIG_STRING, false, 0, 107, NULL, check_path,
 	 "an absolute path of at most 107 bytes", "",
 	 "The Unix socket of all commands. Empty: tocsind.sock in the runtime directory, which is "
