@@ -135,6 +135,7 @@ static void maint_of_self(struct ras *ras, uint32_t maint) {
 
 void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
 	uint64_t before = ras_self(ras)->incarnation;
+	const struct peer_entry *self;
 
 	// A start that was only guessed may have been that of an earlier run, which did die.
 	if (ras->start_guessed && incarnation >= before) {
@@ -142,11 +143,12 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 		return;
 	}
 	ras_refute(ras, incarnation);
-	if (ras_self(ras)->incarnation != before)
-		ras_emit(
-			ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause,
-			ras_self(ras)->incarnation
-		);
+	self = ras_self(ras);
+	if (ras_incarnation_start(incarnation) != ras_incarnation_start(before) ||
+	    incarnation >= self->incarnation || incarnation < ras->deaths_told)
+		return; // of another start, not refuted, or told already
+	ras->deaths_told = incarnation + 1;
+	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
 }
 
 // A record of our name that is another holder's and stands above ours. True if it was one.
@@ -183,11 +185,12 @@ static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 		ras_earlier_run(ras, news->record->start);
 		return;
 	}
-	if (ras->leaving || (news->state == RAS_ALIVE && claim_heard(ras, news)) ||
-	    news->incarnation < self->incarnation)
+	if (ras->leaving || (news->state == RAS_ALIVE && claim_heard(ras, news)))
 		return;
 	if (news->state != RAS_ALIVE && ras->joined) {
 		ras_declared_dead(ras, news->incarnation, news->cause);
+	} else if (news->incarnation < self->incarnation) {
+		return; // of the past
 	} else if (news->state != RAS_ALIVE) {
 		// Of an earlier run of ours, met in the table that we take.
 		ras->join.start = ras_incarnation_start(news->incarnation) + 1;

@@ -298,11 +298,33 @@ void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ac
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 }
 
+// A peer that came with INIT: its slot, or RAS_NO_SLOT with the reason to refuse it.
+struct admission {
+	uint32_t slot;
+	enum ras_cause cause;
+	// As we held it until then: it may have refuted its death before it heard of it.
+	uint8_t held_state;
+	uint64_t held_incarnation;
+};
+
 static void refuse(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	struct message_init_ack ack;
 
 	conn_ack_fill(ras, &ack);
 	ack.refusal = (uint8_t)cause;
+	conn_refuse(ras, conn, &ack);
+}
+
+// Its word has changed the table already: nobody else can tell it how it was held.
+static void refuse_admitted(
+	struct ras *ras, struct conn *conn, enum ras_cause cause, const struct admission *admission
+) {
+	struct message_init_ack ack;
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = (uint8_t)cause;
+	ack.your_state = admission->held_state;
+	ack.your_incarnation = admission->held_incarnation;
 	conn_refuse(ras, conn, &ack);
 }
 
@@ -340,107 +362,114 @@ static bool init_wins(struct ras *ras, const struct link *link) {
 	return link->pending == NULL || !link->pending->outgoing || !we_are_lower;
 }
 
-static void ack_send(struct ras *ras, struct conn *conn) {
-	struct link *link = conn->link;
-	const struct peer_entry *entry = ras_entry(ras, link->slot);
+static void ack_send(struct ras *ras, struct conn *conn, const struct admission *admission) {
 	struct message_init_ack ack;
 	struct wire_writer writer;
 
 	conn_ack_fill(ras, &ack);
 	ack.version = conn->version;
-	ack.uses = link->mine;
-	ack.your_state = entry->state;
-	ack.your_incarnation = entry->incarnation;
+	ack.uses = conn->link->mine;
+	ack.your_state = admission->held_state;
+	ack.your_incarnation = admission->held_incarnation;
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	must(message_init_ack_encode(&ack, &writer) == 0);
 	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
 }
 
 // The peer as INIT describes it may be new, a newer start, dead here, or not who it says.
-// Returns its slot, or RAS_NO_SLOT with the reason to refuse it.
-static uint32_t peer_admit(
-	struct ras *ras,
-	const void *encoding,
-	size_t size,
-	uint64_t incarnation,
-	enum ras_cause *ret
-) {
+static struct admission
+peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnation) {
+	struct admission admission = {
+		.slot = RAS_NO_SLOT,
+		.cause = RAS_CAUSE_PROTOCOL,
+		.held_state = RAS_ALIVE,
+		.held_incarnation = incarnation,
+	};
 	struct peer_news news = {.incarnation = incarnation, .state = RAS_ALIVE};
 	struct ras_record *record;
 	uint32_t slot;
 
-	*ret = RAS_CAUSE_PROTOCOL;
 	if (ras_record_intern(ras->interner, encoding, size, &record) != 0)
-		return RAS_NO_SLOT;
+		return admission;
 	news.id = record->id;
 	news.record = record;
 	slot = peers_find(&ras->peers, record->id);
 	if (record->id == ras->self_id || record->start != ras_incarnation_start(incarnation)) {
-		slot = RAS_NO_SLOT;
-		*ret = RAS_CAUSE_CONFLICT;
+		admission.cause = RAS_CAUSE_CONFLICT;
 	} else if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != record &&
 		   record->start <= ras_entry(ras, slot)->record->start) {
 		// An old start that woke up late, or two that count alike.
 		ras_emit(ras, RAS_EVENT_CONFLICT, slot, RAS_CAUSE_CONFLICT, record->start);
-		slot = RAS_NO_SLOT;
-		*ret = RAS_CAUSE_CONFLICT;
+		admission.cause = RAS_CAUSE_CONFLICT;
 	} else {
+		if (slot != RAS_NO_SLOT) {
+			admission.held_state = ras_entry(ras, slot)->state;
+			admission.held_incarnation = ras_entry(ras, slot)->incarnation;
+		}
 		ras_apply(ras, &news, NULL);
-		slot = peers_find(&ras->peers, news.id);
-		*ret = RAS_CAUSE_OWN_FAULT;
+		admission.slot = peers_find(&ras->peers, news.id);
+		admission.cause = RAS_CAUSE_OWN_FAULT;
 	}
 	ras_record_put(ras->interner, record);
-	return slot;
+	return admission;
+}
+
+// How the other side holds us, or did.
+static void held_heard(struct ras *ras, uint8_t state, uint64_t incarnation) {
+	if (state == RAS_DEAD || state == RAS_LEFT)
+		ras_declared_dead(ras, incarnation, RAS_CAUSE_DEATH);
 }
 
 static void init_accept(
-	struct ras *ras, struct conn *conn, struct link *link, const struct message_init *init
+	struct ras *ras,
+	struct conn *conn,
+	struct link *link,
+	const struct message_init *init,
+	const struct admission *admission
 ) {
 	conn->link = link;
 	if (link->pending != NULL)
 		conn_close(ras, link->pending, RAS_CLOSE_HARD);
 	link->pending = NULL;
 	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
-	ack_send(ras, conn);
+	ack_send(ras, conn, admission);
 	link_ready(ras, link, conn, init->uses);
 	sync_heard(ras, link, init->digest);
-	if (init->your_state == RAS_DEAD || init->your_state == RAS_LEFT)
-		ras_declared_dead(ras, init->your_incarnation, RAS_CAUSE_DEATH);
+	held_heard(ras, init->your_state, init->your_incarnation);
 }
 
 static void init_judge(struct ras *ras, struct conn *conn, const struct message_init *init) {
-	enum ras_cause cause;
+	struct admission admission;
 	struct link *link;
-	uint32_t slot;
 
 	if (!ras->joined) {
 		refuse(ras, conn, RAS_CAUSE_BUSY);
 		return;
 	}
-	slot = peer_admit(ras, init->record, init->record_size, init->incarnation, &cause);
-	if (slot == RAS_NO_SLOT && cause == RAS_CAUSE_CONFLICT) {
+	admission = peer_admit(ras, init->record, init->record_size, init->incarnation);
+	if (admission.slot == RAS_NO_SLOT && admission.cause == RAS_CAUSE_CONFLICT) {
 		refuse_rival(ras, conn, init);
 		return;
 	}
-	if (slot == RAS_NO_SLOT) {
-		refuse(ras, conn, cause);
+	if (admission.slot == RAS_NO_SLOT) {
+		refuse(ras, conn, admission.cause);
 		return;
 	}
-	link = link_find(ras, slot);
+	link = link_find(ras, admission.slot);
 	if (link != NULL && !init_wins(ras, link)) {
-		refuse(ras, conn, RAS_CAUSE_DUPLICATE);
+		refuse_admitted(ras, conn, RAS_CAUSE_DUPLICATE, &admission);
 		return;
 	}
 	if (!ring_accepts(ras, link, init->uses)) {
-		refuse(ras, conn, RAS_CAUSE_DEGREE);
+		refuse_admitted(ras, conn, RAS_CAUSE_DEGREE, &admission);
 		return;
 	}
 	if (link == NULL)
-		link = link_want(ras, slot, 0);
+		link = link_want(ras, admission.slot, 0);
 	if (link == NULL)
-		refuse(ras, conn, RAS_CAUSE_OWN_FAULT);
+		refuse_admitted(ras, conn, RAS_CAUSE_OWN_FAULT, &admission);
 	else
-		init_accept(ras, conn, link, init);
+		init_accept(ras, conn, link, init, &admission);
 }
 
 static int init_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
@@ -489,7 +518,6 @@ static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) 
 static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
 	struct link *link = conn->link;
 	struct message_init_ack ack;
-	enum ras_cause cause;
 	uint32_t slot;
 	int err = message_init_ack_decode(reader, &ack);
 
@@ -501,13 +529,16 @@ static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *
 		return 0;
 	}
 	if (ack.refusal != RAS_CAUSE_NONE) {
-		cause = refused_by(ras, &ack, link->peer) ? ack.refusal : RAS_CAUSE_REFUSED;
-		conn_failed(ras, conn, RAS_CLOSE_SOFT, cause);
+		bool same = refused_by(ras, &ack, link->peer);
+
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, same ? ack.refusal : RAS_CAUSE_REFUSED);
 		if (ack.refusal == RAS_CAUSE_CONFLICT)
 			conflict_heard(ras, &ack);
+		else if (same)
+			held_heard(ras, ack.your_state, ack.your_incarnation);
 		return 0;
 	}
-	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation, &cause);
+	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation).slot;
 	// A newer start than the one we looked for: with the old one its link went, and this
 	// connection with it. The rebuild of the ring opens what the new start is needed for.
 	if (conn->link != link)
@@ -521,8 +552,7 @@ static int ack_received(struct ras *ras, struct conn *conn, struct wire_reader *
 	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
 	link_ready(ras, link, conn, ack.uses);
 	sync_heard(ras, link, ack.digest);
-	if (ack.your_state == RAS_DEAD || ack.your_state == RAS_LEFT)
-		ras_declared_dead(ras, ack.your_incarnation, RAS_CAUSE_DEATH);
+	held_heard(ras, ack.your_state, ack.your_incarnation);
 	return 0;
 }
 

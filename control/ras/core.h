@@ -56,6 +56,7 @@ struct ras {
 	struct wall_clock wall;
 
 	uint64_t self_id;
+	uint64_t deaths_told; // our own, in every incarnation below this one
 	uint64_t joined_ns;
 	uint64_t expire_ns; // next look for tombstones that are old enough
 
@@ -119,7 +120,8 @@ void expire_tick(struct ras *ras);
 // We are suspected, or held for dead, in this incarnation or an older one: takes a higher one
 // and tells. Nothing to do if ours is higher already.
 void ras_refute(struct ras *ras, uint64_t incarnation);
-// The same for those who hold us for dead or gone, and it is an event.
+// The same for those who hold us for dead or gone. It is an event, once for each incarnation of
+// this start, also if we refuted it before we heard of it: a suspect is told, too.
 void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause);
 
 // Removes the tombstone if it is not of a newer incarnation; true if there was one.

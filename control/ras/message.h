@@ -55,7 +55,7 @@ struct message_init_ack {
 	size_t record_size;
 	uint64_t incarnation;
 	uint64_t digest;
-	uint8_t your_state;
+	uint8_t your_state; // what I held of you before your INIT
 	uint64_t your_incarnation;
 	uint64_t your_start; // for a joiner that does not know its own
 	uint32_t redirect_count;

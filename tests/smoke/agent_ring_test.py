@@ -190,6 +190,7 @@ def test_wake(cluster):
     cluster.wait_ring(agents.WAIT_SECONDS)
     agents.wait_one_view(cluster)
     assert victim.events("PAUSED"), victim.log.read_text()
+    assert victim.events("DECLARED_DEAD"), victim.log.read_text()
     assert victim.counters()["overlay"]["deaths_declared"] == long_frozen["declared"]
     assert agents.peer(others[0], victim.name)["refutations"] > long_frozen["refutations"]
     told = [agent.name for agent in others if not agent.events("REJOINED", victim.name)]

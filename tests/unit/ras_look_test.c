@@ -9,14 +9,17 @@
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 
-// Of the messages of RELAY_PORT_CONFIRM: `from` asks to look at `subject`.
-static void ask(struct lone *lone, uint32_t from, uint32_t subject) {
+// Of the messages of RELAY_PORT_CONFIRM.
+#define ASK 1
+#define TELL 3
+
+static void say(struct lone *lone, uint32_t from, uint8_t kind, uint32_t subject) {
 	uint8_t bytes[64];
 	struct wire_writer writer;
 	struct wire_reader reader;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	wire_put_u8(&writer, 1);
+	wire_put_u8(&writer, kind);
 	wire_put_u64(&writer, lone_id(lone, subject));
 	wire_put_u64(&writer, ras_incarnation(1, 0));
 	wire_put_u32(&writer, 7);
@@ -25,6 +28,11 @@ static void ask(struct lone *lone, uint32_t from, uint32_t subject) {
 	liveness_message(lone->ras, lone_id(lone, from), &reader);
 	ras_exit(lone->ras);
 	assert_true(wire_reader_ok(&reader));
+}
+
+// `from` asks to look at `subject`.
+static void ask(struct lone *lone, uint32_t from, uint32_t subject) {
+	say(lone, from, ASK, subject);
 }
 
 // A link that was up, lost its connection and was refused twice.
@@ -198,6 +206,100 @@ static void delayed_link_is_left_out_of_floods_until_it_speaks(void **state) {
 	lone_destroy(lone);
 }
 
+// Found: one that woke up refuted the suspicion, which it heard of first, and was never told that
+// it had been declared dead.
+static void death_that_was_refuted_before_it_was_heard_of_is_told_once(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+	struct peer_news death = lone_told(lone, 1, RAS_DEAD, ras_incarnation(1, 0));
+
+	(void)state;
+	say(lone, 4, TELL, 1);
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 1));
+	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 0); // suspected only
+	lone_mark(lone);
+	for (uint32_t n = 0; n < 3; n++)
+		lone_news(lone, conn, &death);
+	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 1);
+	assert_int_equal(lone_event(lone, RAS_EVENT_DECLARED_DEAD)->value, ras_incarnation(1, 1));
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 1));
+	death.incarnation = ras_incarnation(1, 1); // the next one
+	lone_news(lone, conn, &death);
+	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 2);
+	lone_destroy(lone);
+}
+
+static void death_of_this_start_in_an_answer_to_our_init_is_an_event(void **state) {
+	static const struct {
+		uint32_t start, refutations;
+		enum ras_state state;
+		enum ras_cause refusal;
+		uint32_t events;
+	} rows[] = {
+		{2, 0, RAS_DEAD, RAS_CAUSE_NONE, 1},	  {2, 0, RAS_LEFT, RAS_CAUSE_NONE, 1},
+		{2, 0, RAS_ALIVE, RAS_CAUSE_NONE, 0},	  {2, 0, RAS_SUSPECT, RAS_CAUSE_NONE, 0},
+		{1, 7, RAS_DEAD, RAS_CAUSE_NONE, 0}, // an earlier start, which did die
+		{2, 0, RAS_DEAD, RAS_CAUSE_DUPLICATE, 1}, {2, 0, RAS_ALIVE, RAS_CAUSE_DUPLICATE, 0},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		struct message_init_ack ack;
+
+		lone_pass(lone, 10 * MS);
+		ras_earlier_run(lone->ras, 1); // start 2
+		ras_refute(lone->ras, ras_incarnation(2, 0));
+		lone_mark(lone);
+		ack = lone_ack(lone, 2);
+		ack.your_state = (uint8_t)rows[n].state;
+		ack.refusal = (uint8_t)rows[n].refusal;
+		ack.your_incarnation = ras_incarnation(rows[n].start, rows[n].refutations);
+		lone_send_ack(lone, lone_opening(lone, 2), &ack);
+		assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), rows[n].events);
+		assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(2, 1));
+		lone_destroy(lone);
+	}
+}
+
+// Found: whoever refused it for a crossing of connections held it for alive from then on, and
+// told neither it nor anybody.
+static void one_that_comes_back_refuted_is_told_that_it_was_dead(void **state) {
+	static const enum ras_cause refusals[] = {RAS_CAUSE_NONE, RAS_CAUSE_DUPLICATE};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(refusals) / sizeof(refusals[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		struct peer_news death = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
+		struct message_init init = lone_init(lone, 4, RAS_USE_NEXT);
+		uint32_t conn = lone_link(lone, 2);
+		const struct lone_frame *frame;
+		struct message_init_ack ack;
+		struct wire_reader reader;
+
+		lone_news(lone, conn, &death);
+		assert_int_equal(lone_peer(lone, 4).state, RAS_DEAD);
+		if (refusals[n] == RAS_CAUSE_DUPLICATE) { // we look for it just now
+			uint32_t slot = peers_find(&lone->ras->peers, death.id);
+
+			assert_non_null(link_want(lone->ras, slot, RAS_USE_CHECK));
+			lone_pass(lone, 10 * MS);
+			assert_int_not_equal(lone_opening(lone, 4), 0);
+		}
+		init.incarnation = ras_incarnation(1, 1);
+		conn = lone_accept(lone);
+		lone_send_init(lone, conn, &init);
+		frame = lone_latest(lone, conn, MESSAGE_INIT_ACK);
+		wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+		assert_int_equal(message_init_ack_decode(&reader, &ack), 0);
+		assert_int_equal(ack.refusal, refusals[n]);
+		assert_int_equal(ack.your_state, RAS_DEAD);
+		assert_int_equal(ack.your_incarnation, ras_incarnation(1, 0));
+		assert_int_equal(lone_peer(lone, 4).state, RAS_ALIVE);
+		lone_destroy(lone);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refusal_of_just_now_is_an_answer),
@@ -208,6 +310,9 @@ int main(void) {
 		cmocka_unit_test(one_pause_is_told_once_however_many_words_follow),
 		cmocka_unit_test(leg_of_a_running_collective_is_purged_at_the_warning),
 		cmocka_unit_test(delayed_link_is_left_out_of_floods_until_it_speaks),
+		cmocka_unit_test(death_that_was_refuted_before_it_was_heard_of_is_told_once),
+		cmocka_unit_test(death_of_this_start_in_an_answer_to_our_init_is_an_event),
+		cmocka_unit_test(one_that_comes_back_refuted_is_told_that_it_was_dead),
 	};
 
 	return cmocka_run_group_tests_name("ras_look", tests, NULL, NULL);
