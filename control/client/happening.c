@@ -25,16 +25,16 @@ static const struct {
 	const char *words;
 	const char *word_of_one;
 } values[RAS_EVENT_KIND_COUNT] = {
-	[RAS_EVENT_MAINT] = {MEANS_SWITCH},
-	[RAS_EVENT_LINK_UP] = {MEANS_DURATION, "after"},
-	[RAS_EVENT_LINK_RECOVERED] = {MEANS_DURATION, "silent for"},
-	[RAS_EVENT_LINK_DELAYED] = {MEANS_DURATION, "silent for"},
-	[RAS_EVENT_LINK_FALLBACK] = {MEANS_DIRECTION},
-	[RAS_EVENT_LINK_STUCK] = {MEANS_DURATION, "queue stood for"},
+	[RAS_EVENT_MAINT] = {.meaning = MEANS_SWITCH},
+	[RAS_EVENT_LINK_UP] = {.meaning = MEANS_DURATION, .words = "after"},
+	[RAS_EVENT_LINK_RECOVERED] = {.meaning = MEANS_DURATION, .words = "silent for"},
+	[RAS_EVENT_LINK_DELAYED] = {.meaning = MEANS_DURATION, .words = "silent for"},
+	[RAS_EVENT_LINK_FALLBACK] = {.meaning = MEANS_DIRECTION},
+	[RAS_EVENT_LINK_STUCK] = {.meaning = MEANS_DURATION, .words = "queue stood for"},
 	[RAS_EVENT_BRAKE_ON] = {MEANS_COUNT, "silent peers", "silent peer"},
-	[RAS_EVENT_PAUSED] = {MEANS_DURATION, "this agent was stopped for"},
+	[RAS_EVENT_PAUSED] = {.meaning = MEANS_DURATION, .words = "this agent was stopped for"},
 	[RAS_EVENT_JOIN_WAITING] = {MEANS_COUNT, "addresses tried", "address tried"},
-	[RAS_EVENT_JOIN_DONE] = {MEANS_DURATION, "took"},
+	[RAS_EVENT_JOIN_DONE] = {.meaning = MEANS_DURATION, .words = "took"},
 };
 
 static void show_value(const struct ras_event *event, char text[static HAPPENING_BYTES]) {
