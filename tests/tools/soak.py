@@ -55,10 +55,24 @@ class Hurt:
         self.agent = agent
         self.due = None  # (when, what)
         self.killed_at = None
+        self.frozen_at = None
         self.deadly = []  # (from, to) in which its death is explained, wall clock
 
     def explains(self, at):
+        # How long a freeze will last is not known before its end: the loop may come late.
+        if self.frozen_at is not None and at - self.frozen_at >= FREEZE_DEADLY_SECONDS:
+            return True
         return any(start - 1 <= at <= end + 20 for start, end in self.deadly)
+
+    def start(self):
+        self.killed_at = None  # back before anybody had noticed
+        self.agent.start()
+
+    def thaw(self):
+        self.agent.thaw()
+        if time.time() - self.frozen_at >= FREEZE_DEADLY_SECONDS:
+            self.deadly.append((self.frozen_at, time.time()))
+        self.frozen_at = None
 
 
 class Soak:
@@ -82,19 +96,18 @@ class Soak:
         hurt.agent.kill()
         hurt.killed_at = time.time()
         hurt.deadly.append((hurt.killed_at, hurt.killed_at + 60))
-        hurt.due = (time.monotonic() + self.random.uniform(2, 6), hurt.agent.start)
+        hurt.due = (time.monotonic() + self.random.uniform(2, 6), hurt.start)
 
     def freeze(self, hurt):
         seconds = self.random.uniform(0.2, FREEZE_SECONDS_MAX)
         hurt.agent.freeze()
-        if seconds >= FREEZE_DEADLY_SECONDS:
-            hurt.deadly.append((time.time(), time.time() + seconds))
-        hurt.due = (time.monotonic() + seconds, hurt.agent.thaw)
+        hurt.frozen_at = time.time()
+        hurt.due = (time.monotonic() + seconds, hurt.thaw)
 
     def leave(self, hurt):
         if hurt.agent.leave() != 0:
             raise clusters.Timeout(f"{hurt.agent.name} did not leave with 0")
-        hurt.due = (time.monotonic() + self.random.uniform(0, 3), hurt.agent.start)
+        hurt.due = (time.monotonic() + self.random.uniform(0, 3), hurt.start)
 
     def abuse(self):
         """A client that says nonsense, or asks and does not read, and goes."""
@@ -147,6 +160,7 @@ class Soak:
         hurt = self.hurt.get(event["node"])
         if hurt is None or not hurt.explains(at):
             self.false_deaths.append(f"{event['node']} at {event['time']}")
+            print(f"false death of {self.false_deaths[-1]}", flush=True)
         elif hurt.killed_at is not None and at >= hurt.killed_at:
             self.detected.append(at - hurt.killed_at)
             hurt.killed_at = None
@@ -226,4 +240,5 @@ def main(build, seconds, seed):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), int((sys.argv[3:] or [time.time_ns() % 10000])[0])))
+    given = sys.argv[3] if len(sys.argv) > 3 else time.time_ns() % 10000
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(given)))
