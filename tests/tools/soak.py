@@ -213,11 +213,16 @@ class Soak:
         for watched in self.watched:
             watched.sample()
 
+    def keeps_what_is_freed(self):
+        """AddressSanitizer does, for a while: then memory grows without a leak."""
+        return b"__asan_init" in self.cluster.tocsind.read_bytes()
+
     def verdict(self):
         bad = [f"false death of {death}" for death in self.false_deaths]
+        kib_max = float("inf") if self.keeps_what_is_freed() else GROWTH_KIB_MAX
         for watched in self.watched:
             kib, fds = watched.growth()
-            if kib > GROWTH_KIB_MAX or fds > GROWTH_FDS_MAX:
+            if kib > kib_max or fds > GROWTH_FDS_MAX:
                 bad.append(f"{watched.agent.name} grew by {kib} KiB and {fds} descriptors")
         return bad
 
@@ -231,11 +236,11 @@ def main(build, seconds, seed):
             bad = soak.verdict()
         except (clusters.Timeout, OSError, EOFError, ValueError) as failure:
             bad = [str(failure)]
+        if bad:
+            print(cluster.logs()[-18000:], flush=True)
         print(f"at the end: {soak.figures()}", flush=True)
         for line in bad:
             print(f"not well: {line}", flush=True)
-        if bad:
-            print(cluster.logs()[-20000:], flush=True)
     return 1 if bad else 0
 
 
