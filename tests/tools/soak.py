@@ -24,6 +24,8 @@ FAULTS_AT_ONCE = 3  # of the agents that are hurt: fewer than hold the brake
 FREEZE_SECONDS_MAX = 14.0
 FREEZE_DEADLY_SECONDS = 6.0  # silence kills after some 8.7 s; a loaded machine stretches a freeze
 REPORT_SECONDS = 10
+CLOCK_SECONDS = 0.1  # between our look at the clock and the kernel's act
+NEWS_SECONDS = 3  # a death decided before the end of its cause may be told after it
 GROWTH_KIB_MAX = 2048  # the history of events is touched as it fills
 GROWTH_FDS_MAX = 8
 
@@ -54,24 +56,36 @@ class Hurt:
     def __init__(self, agent):
         self.agent = agent
         self.due = None  # (when, what)
-        self.killed_at = None
+        self.killed_at = None  # wall clock, as the next
         self.frozen_at = None
-        self.deadly = []  # (from, to) in which its death is explained, wall clock
+        self.down = []  # (from, to) in which its death is explained
 
     def explains(self, at):
+        if self.killed_at is not None and at >= self.killed_at - CLOCK_SECONDS:
+            return True
         # How long a freeze will last is not known before its end: the loop may come late.
         if self.frozen_at is not None and at - self.frozen_at >= FREEZE_DEADLY_SECONDS:
             return True
-        return any(start - 1 <= at <= end + 20 for start, end in self.deadly)
+        return any(start - CLOCK_SECONDS <= at <= end + NEWS_SECONDS for start, end in self.down)
+
+    def kill(self):
+        self.agent.kill()
+        self.killed_at = time.time()
 
     def start(self):
-        self.killed_at = None  # back before anybody had noticed
+        if self.killed_at is not None:
+            self.down.append((self.killed_at, time.time()))
+        self.killed_at = None
         self.agent.start()
+
+    def freeze(self):
+        self.agent.freeze()
+        self.frozen_at = time.time()
 
     def thaw(self):
         self.agent.thaw()
         if time.time() - self.frozen_at >= FREEZE_DEADLY_SECONDS:
-            self.deadly.append((self.frozen_at, time.time()))
+            self.down.append((self.frozen_at, time.time()))
         self.frozen_at = None
 
 
@@ -93,15 +107,12 @@ class Soak:
     # Faults.
 
     def kill(self, hurt):
-        hurt.agent.kill()
-        hurt.killed_at = time.time()
-        hurt.deadly.append((hurt.killed_at, hurt.killed_at + 60))
+        hurt.kill()
         hurt.due = (time.monotonic() + self.random.uniform(2, 6), hurt.start)
 
     def freeze(self, hurt):
         seconds = self.random.uniform(0.2, FREEZE_SECONDS_MAX)
-        hurt.agent.freeze()
-        hurt.frozen_at = time.time()
+        hurt.freeze()
         hurt.due = (time.monotonic() + seconds, hurt.thaw)
 
     def leave(self, hurt):
@@ -161,9 +172,9 @@ class Soak:
         if hurt is None or not hurt.explains(at):
             self.false_deaths.append(f"{event['node']} at {event['time']}")
             print(f"false death of {self.false_deaths[-1]}", flush=True)
-        elif hurt.killed_at is not None and at >= hurt.killed_at:
-            self.detected.append(at - hurt.killed_at)
-            hurt.killed_at = None
+        elif event["cause"] == "gone":
+            since = hurt.killed_at if hurt.killed_at is not None else hurt.down[-1][0]
+            self.detected.append(max(0, at - since))
 
     def check_alive(self):
         for watched in self.watched:
