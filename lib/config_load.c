@@ -430,7 +430,7 @@ static int load_file(struct config_load *load, const struct config_input *input)
 	else if (err == -EFBIG)
 		config_load_report(load, "larger than %zu bytes", CONFIG_FILE_BYTES_MAX);
 	else if (err != 0)
-		config_load_report(load, "cannot be read: %s", strerrorname_np(-err));
+		config_load_report(load, "cannot be read: %s", strerrordesc_np(-err));
 	return err;
 }
 

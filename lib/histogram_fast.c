@@ -9,7 +9,7 @@ static inline void cell_increment(_Atomic uint64_t *cell) {
 	cell_store(cell, own_load(cell) + 1);
 }
 
-static inline void
+static inline __attribute__((always_inline)) void
 moments_add(struct histogram_moments *moments, uint64_t value, uint64_t clamped) {
 	cell_increment(&moments->count);
 	if (__builtin_expect(value != clamped, 0))

@@ -97,6 +97,13 @@ void show_local_time(int64_t realtime_ns, char text[static SHOW_BYTES]) {
 	strftime(text, SHOW_BYTES, "%Y-%m-%d %H:%M:%S", &parts);
 }
 
+void show_range(uint64_t first, uint64_t last, char text[static SHOW_BYTES]) {
+	if (first == last)
+		snprintf(text, SHOW_BYTES, "%" PRIu64, first);
+	else
+		snprintf(text, SHOW_BYTES, "%" PRIu64 "-%" PRIu64, first, last);
+}
+
 void show_cell(const char *value, size_t width, char text[static SHOW_BYTES]) {
 	must(width > 0 && width < SHOW_BYTES);
 	snprintf(text, width + 1, "%s", value);

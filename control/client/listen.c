@@ -2,11 +2,11 @@
 #include "listen.h"
 
 #include "connection.h"
-#include "port_holder.h"
 
 #include <lib/container.h>
 #include <lib/error.h>
 #include <lib/log.h>
+#include <lib/port_holder.h>
 #include <lib/scoped.h>
 #include <lib/stream.h>
 
@@ -143,12 +143,16 @@ static int say_why(char detail[static CLIENT_DETAIL_BYTES], const char *what, in
 
 static int
 say_taken(char detail[static CLIENT_DETAIL_BYTES], const struct sock_addr *address, int err) {
-	char holder[PORT_HOLDER_TEXT_BYTES], text[SOCK_ADDR_TEXT_BYTES];
+	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
+	struct port_holder holder = {.kind = PORT_HOLDER_NONE};
 
 	sock_addr_format(address, text);
-	if (err != -EADDRINUSE || !port_holder_find(address, holder))
+	if (err == -EADDRINUSE)
+		port_holder_find(PORT_TCP, address, &holder);
+	if (holder.kind != PORT_HOLDER_PROCESS)
 		return say_why(detail, text, err);
-	snprintf(detail, CLIENT_DETAIL_BYTES, "%s: %s listens there", text, holder);
+	port_holder_format(&holder, words);
+	snprintf(detail, CLIENT_DETAIL_BYTES, "%s: %s listens there", text, words);
 	return err;
 }
 

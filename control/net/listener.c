@@ -16,11 +16,11 @@
 // listener ready for ever: a descriptor held in reserve is given up to accept and reset one at
 // a time. If even that is gone, the listener rests for PAUSE_NS.
 #include "channel.h"
-#include "port_holder.h"
 
 #include <lib/container.h>
 #include <lib/error.h>
 #include <lib/log.h>
+#include <lib/port_holder.h>
 #include <lib/scoped.h>
 
 #include <fcntl.h>
@@ -227,14 +227,15 @@ static int bind_and_listen(int fd, const struct sock_addr *address) {
 }
 
 static void explain(const struct sock_addr *address, int err, char ret_detail[static 256]) {
-	char holder[PORT_HOLDER_TEXT_BYTES] = "a process that cannot be seen from here";
-	char text[SOCK_ADDR_TEXT_BYTES];
+	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
+	struct port_holder holder;
 	const char *why = strerrorname_np(-err);
 
 	sock_addr_format(address, text);
 	if (err == -EADDRINUSE) {
-		port_holder_find(address, holder);
-		snprintf(ret_detail, 256, "%s is held by %s", text, holder);
+		port_holder_find(PORT_TCP, address, &holder);
+		port_holder_format(&holder, words);
+		snprintf(ret_detail, 256, "%s is held by %s", text, words);
 	} else if (err == -EADDRNOTAVAIL) {
 		snprintf(ret_detail, 256, "%s is no address of this machine", text);
 	} else if (err == -EACCES) {

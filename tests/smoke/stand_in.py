@@ -68,6 +68,8 @@ class StandIn:
             return b"SERVER PROTOCOL 2\n"
         if self.greet and line.startswith("TIMEOUT"):
             return b"OK\n"
+        if self.greet and line.startswith("SET COLUMNS"):
+            return b"OK\n"
         if self.greet and line.startswith("SET FORMAT"):
             state["json"] = line.endswith("json")
             return b"OK\n"

@@ -359,9 +359,11 @@ static void file_that_cannot_be_read_says_why(void **state) {
 
 	(void)state;
 	assert_int_equal(refuse(&missing, &messages), -ENOENT);
-	assert_string_equal(messages.text, "/nonexistent/t.conf: cannot be read: ENOENT\n");
+	assert_string_equal(
+		messages.text, "/nonexistent/t.conf: cannot be read: No such file or directory\n"
+	);
 	assert_int_equal(refuse(&directory, &messages), -EISDIR);
-	assert_string_equal(messages.text, "/: cannot be read: EISDIR\n");
+	assert_string_equal(messages.text, "/: cannot be read: Is a directory\n");
 }
 
 int main(void) {

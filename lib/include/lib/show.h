@@ -15,6 +15,8 @@ void show_bytes(uint64_t bytes, char text[static SHOW_BYTES]);
 void show_time(int64_t realtime_ns, char text[static SHOW_BYTES]);
 // 2026-11-20 10:43:26, local time, as NCCL writes it.
 void show_local_time(int64_t realtime_ns, char text[static SHOW_BYTES]);
+// 3, or 1-2 if they differ.
+void show_range(uint64_t first, uint64_t last, char text[static SHOW_BYTES]);
 // Cut to `width` bytes, the last a "~" if something is missing. `width` is
 // below SHOW_BYTES.
 void show_cell(const char *value, size_t width, char text[static SHOW_BYTES]);

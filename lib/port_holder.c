@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <lib/port_holder.h>
+#include <lib/scoped.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#define STATE_LISTEN "0A"
+#define ADDRESS_TEXT_BYTES 40
+#define SOCKET_NAME_BYTES 32
+
+// As /proc/net/tcp and its likes print an address: each 32 bits of memory as one number.
+static void print_address(const struct sock_addr *address, char text[static ADDRESS_TEXT_BYTES]) {
+	size_t words = address->family == SOCK_ADDR_V4 ? 1 : 4;
+	uint32_t word;
+
+	for (size_t n = 0; n < words; n++) {
+		memcpy(&word, address->address + n * sizeof(word), sizeof(word));
+		snprintf(text + n * 8, ADDRESS_TEXT_BYTES - n * 8, "%08X", word);
+	}
+}
+
+// Whether one who has this is in the way of us.
+static bool is_in_the_way(const char *local, const struct sock_addr *address) {
+	char own[ADDRESS_TEXT_BYTES];
+	char port[8];
+	const char *colon = strchr(local, ':');
+	size_t length;
+
+	if (colon == NULL)
+		return false;
+	snprintf(port, sizeof(port), "%04X", address->port);
+	if (strcmp(colon + 1, port) != 0)
+		return false;
+	length = (size_t)(colon - local);
+	print_address(address, own);
+	return sock_addr_is_any(address) || strspn(local, "0") == length ||
+	       (length == strlen(own) && strncmp(local, own, length) == 0);
+}
+
+// The inode of the socket of such a line, or NULL. state NULL: any.
+static const char *inode_of_line(char *line, const struct sock_addr *address, const char *state) {
+	char *rest = NULL;
+	char *field = strtok_r(line, " ", &rest);
+
+	for (unsigned n = 0; field != NULL; n++) {
+		if (n == 1 && !is_in_the_way(field, address))
+			return NULL;
+		if (n == 3 && state != NULL && strcmp(field, state) != 0)
+			return NULL;
+		if (n == 9)
+			return field;
+		field = strtok_r(NULL, " ", &rest);
+	}
+	return NULL;
+}
+
+// "socket:[12345]", as the links in /proc/PID/fd are named.
+static bool find_in_table(
+	const char *table,
+	const struct sock_addr *address,
+	const char *state,
+	char name[static SOCKET_NAME_BYTES]
+) {
+	scoped_file FILE *file = fopen(table, "re");
+	const char *inode;
+	char line[512];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		inode = inode_of_line(line, address, state);
+		if (inode != NULL) {
+			snprintf(name, SOCKET_NAME_BYTES, "socket:[%.20s]", inode);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool find_socket(
+	enum port_protocol protocol,
+	const struct sock_addr *address,
+	char name[static SOCKET_NAME_BYTES]
+) {
+	static const struct {
+		const char *tables[2];
+		const char *state;
+	} protocols[] = {
+		[PORT_TCP] = {{"/proc/net/tcp", "/proc/net/tcp6"}, STATE_LISTEN},
+		[PORT_UDP] = {{"/proc/net/udp", "/proc/net/udp6"}, NULL},
+	};
+	const char *state = protocols[protocol].state;
+
+	return find_in_table(protocols[protocol].tables[0], address, state, name) ||
+	       find_in_table(protocols[protocol].tables[1], address, state, name);
+}
+
+// *unseen: set if it is not ours to look at.
+static bool has_socket(const char *pid, const char *name, bool *unseen) {
+	scoped_dir DIR *dir = NULL;
+	struct dirent *entry;
+	char path[64];
+	char target[64];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
+	dir = opendir(path);
+	if (dir == NULL)
+		*unseen |= errno == EACCES || errno == EPERM;
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): the directory is ours alone
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		length = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+		if (length < 0)
+			continue;
+		target[length] = '\0';
+		if (strcmp(target, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void describe(const char *pid, struct port_holder *holder) {
+	scoped_file FILE *file = NULL;
+	uint64_t number = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
+	file = fopen(path, "re");
+	if (file == NULL || fgets(holder->command, sizeof(holder->command), file) == NULL)
+		snprintf(holder->command, sizeof(holder->command), "a program");
+	holder->command[strcspn(holder->command, "\n")] = '\0';
+	parse_u64(pid, strlen(pid), 0, UINT32_MAX, NULL, &number);
+	holder->pid = (uint32_t)number;
+	holder->kind = PORT_HOLDER_PROCESS;
+}
+
+void port_holder_find(
+	enum port_protocol protocol, const struct sock_addr *address, struct port_holder *ret_holder
+) {
+	struct port_holder holder = {.kind = PORT_HOLDER_NONE};
+	scoped_dir DIR *dir = NULL;
+	struct dirent *entry;
+	char name[SOCKET_NAME_BYTES];
+	bool unseen = false;
+
+	if (find_socket(protocol, address, name)) {
+		dir = opendir("/proc");
+		while (dir != NULL && holder.kind == PORT_HOLDER_NONE &&
+		       // NOLINTNEXTLINE(concurrency-mt-unsafe): the directory is ours alone
+		       (entry = readdir(dir)) != NULL) {
+			if (isdigit((unsigned char)entry->d_name[0]) &&
+			    has_socket(entry->d_name, name, &unseen))
+				describe(entry->d_name, &holder);
+		}
+		if (holder.kind == PORT_HOLDER_NONE)
+			holder.kind = unseen ? PORT_HOLDER_UNSEEN : PORT_HOLDER_KERNEL;
+	}
+	*ret_holder = holder;
+}
+
+void port_holder_format(
+	const struct port_holder *holder, char text[static PORT_HOLDER_TEXT_BYTES]
+) {
+	static const char *const words[] = {
+		[PORT_HOLDER_NONE] = "nobody",
+		[PORT_HOLDER_UNSEEN] = "a process of another user",
+		[PORT_HOLDER_KERNEL] = "no process that can be seen",
+	};
+
+	if (holder->kind == PORT_HOLDER_PROCESS)
+		snprintf(
+			text, PORT_HOLDER_TEXT_BYTES, "%s, process %u", holder->command, holder->pid
+		);
+	else
+		snprintf(text, PORT_HOLDER_TEXT_BYTES, "%s", words[holder->kind]);
+}
