@@ -5,16 +5,41 @@
 
 #include <lib/container.h>
 #include <lib/log.h>
+#include <lib/show.h>
 
-static const char *explain(enum ras_cause cause) {
-	switch (cause) {
+#include <stdio.h>
+
+#define REASON_BYTES 256
+
+static void
+explain(const struct ras_event *event, struct ras_versions ours, char text[static REASON_BYTES]) {
+	struct ras_versions theirs = ras_versions_unpack(event->value);
+	char theirs_text[SHOW_BYTES], ours_text[SHOW_BYTES];
+
+	switch (event->cause) {
 	case RAS_CAUSE_CONFLICT:
-		return "another live agent holds this name; give this one another [node] name, or "
-		       "end that one";
+		snprintf(
+			text, REASON_BYTES,
+			"another live agent holds this name; give this one another [node] name, or "
+			"end that one"
+		);
+		break;
 	case RAS_CAUSE_CLUSTER:
-		return "it belongs to another cluster; see [overlay] cluster and join";
+		snprintf(
+			text, REASON_BYTES,
+			"it belongs to another cluster; see [overlay] cluster and join"
+		);
+		break;
 	default:
-		return "it speaks no version of the protocol that this agent does";
+		show_range(theirs.min, theirs.max, theirs_text);
+		show_range(ours.min, ours.max, ours_text);
+		snprintf(
+			text, REASON_BYTES,
+			"it speaks version %s of the protocol, this agent %s; upgrade through a "
+			"release that speaks both",
+			theirs_text, ours_text
+		);
+		break;
 	}
 }
 
@@ -24,6 +49,7 @@ static void happened(struct overlay_listener *listener, const struct ras_event *
 	const struct ras *ras = overlay_ras(agent->overlay);
 	struct sock_addr own = overlay_address(agent->overlay);
 	char own_text[SOCK_ADDR_TEXT_BYTES], by_text[SOCK_ADDR_TEXT_BYTES] = "unknown";
+	char reason[REASON_BYTES];
 	struct ras_view view;
 	struct ras_peer self;
 
@@ -34,12 +60,12 @@ static void happened(struct overlay_listener *listener, const struct ras_event *
 	sock_addr_format(&own, own_text);
 	if (view.refused_by.family != SOCK_ADDR_NONE)
 		sock_addr_format(&view.refused_by, by_text);
+	explain(event, view.versions, reason);
 	log_event(
 		LOG_LEVEL_ERROR, "refused",
 		log_bytes("node", self.record->name, self.record->name_length),
 		log_str("address", own_text), log_str("by", by_text),
-		log_str("cause", ras_cause_name(event->cause)),
-		log_str("reason", explain(event->cause))
+		log_str("cause", ras_cause_name(event->cause)), log_str("reason", reason)
 	);
 	agent->refusal =
 		event->cause == RAS_CAUSE_CONFLICT ? AGENT_EXIT_CONFLICT : AGENT_EXIT_REFUSED;

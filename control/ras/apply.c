@@ -138,10 +138,9 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 	const struct peer_entry *self;
 
 	// A start that was only guessed may have been that of an earlier run, which did die.
-	if (ras->start_guessed && incarnation >= before) {
-		ras_earlier_run(ras, ras_incarnation_start(before));
+	if (ras->start_guessed && incarnation >= before &&
+	    ras_earlier_run(ras, ras_incarnation_start(incarnation)))
 		return;
-	}
 	ras_refute(ras, incarnation);
 	self = ras_self(ras);
 	if (ras_incarnation_start(incarnation) != ras_incarnation_start(before) ||
@@ -151,11 +150,15 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
 }
 
+static const struct sock_addr *address_of(const struct peer_news *news) {
+	return news->record != NULL ? &news->record->address : NULL;
+}
+
 // A record of our name that is another holder's and stands above ours. True if it was one.
 static bool claim_heard(struct ras *ras, const struct peer_news *news) {
 	if (!ras->joined || news->record == NULL || !join_yields_to(ras, news->record))
 		return false;
-	ras_emit(ras, RAS_EVENT_CONFLICT, ras->self_slot, RAS_CAUSE_CONFLICT, news->incarnation);
+	ras_conflict(ras, ras->self_slot, news->incarnation, &news->record->address);
 	join_rival(ras, &news->record->address);
 	return true;
 }
@@ -195,10 +198,7 @@ static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 		// Of an earlier run of ours, met in the table that we take.
 		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
 	} else if (is_unknown_start(ras, news)) {
-		ras_emit(
-			ras, RAS_EVENT_CONFLICT, ras->self_slot, RAS_CAUSE_CONFLICT,
-			news->incarnation
-		);
+		ras_conflict(ras, ras->self_slot, news->incarnation, address_of(news));
 	}
 }
 
@@ -222,7 +222,7 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		return true;	   // of memory: the comparison of tables brings it again
 	}
 	if (change == PEERS_CONFLICT)
-		ras_emit(ras, RAS_EVENT_CONFLICT, slot, RAS_CAUSE_CONFLICT, news->incarnation);
+		ras_conflict(ras, slot, news->incarnation, address_of(news));
 	else if (change != PEERS_NEEDED)
 		follow(ras, slot, from, change, known);
 	return change != PEERS_NEEDED;

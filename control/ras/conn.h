@@ -8,6 +8,7 @@
 struct link;
 struct message_init;
 struct message_init_ack;
+struct wire_reader;
 
 enum conn_stage {
 	CONN_FREE,
@@ -59,6 +60,10 @@ struct conn *conn_find(const struct ras *ras, uint32_t handle);
 struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link);
 // Ends it from our side; nobody is told.
 void conn_close(struct ras *ras, struct conn *conn, enum ras_close how);
+// Ends it from our side; join or link hear why.
+void conn_failed(struct ras *ras, struct conn *conn, enum ras_close how, enum ras_cause cause);
+// The stage that follows, and how long it may last; RAS_NEVER for as long as it likes.
+void conn_stage(struct ras *ras, struct conn *conn, enum conn_stage stage, uint64_t limit_ns);
 // The stage it is in ends after this much more.
 void conn_extend(struct ras *ras, struct conn *conn, uint64_t limit_ns);
 // 0, or -EAGAIN: the frame was not taken and the connection is now blocked.
@@ -66,5 +71,12 @@ int conn_send(struct ras *ras, struct conn *conn, const void *frame, size_t size
 // What every INIT and INIT_ACK says of us.
 void conn_init_fill(const struct ras *ras, struct message_init *ret_init);
 void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack);
+// What a refusal says of the versions that its sender speaks.
+struct ras_versions conn_ack_versions(const struct message_init_ack *ack);
+// It refused us since we have none in common: now and then that is an event.
+void conn_other_version(struct ras *ras, const struct message_init_ack *ack);
 // Answers with a refusal and closes softly.
 void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ack);
+// The first frame of a connection that was accepted, and the answer to ours. -EBADMSG or the like.
+int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *reader);
+int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader);

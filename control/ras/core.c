@@ -8,6 +8,7 @@
 
 #define PAUSE_MIN_NS (500 * RAS_NS_PER_MS) // later than this past the wake-up: we were stopped
 #define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
+#define STEP_GAP_NS (10 * RAS_NS_PER_SEC) // between steps past an earlier run of ours
 
 // Time.
 
@@ -153,8 +154,11 @@ int ras_create(
 	ras->interner = interner;
 	ras->random = config->random_seed;
 	ras->cluster = XXH3_64bits(config->cluster, strlen(config->cluster));
-	ras->version_min = config->version_min != 0 ? config->version_min : MESSAGE_VERSION_MIN;
-	ras->version_max = config->version_max != 0 ? config->version_max : MESSAGE_VERSION_MAX;
+	ras->versions = ras_versions_built;
+	if (config->version_min != 0)
+		ras->versions.min = config->version_min;
+	if (config->version_max != 0)
+		ras->versions.max = config->version_max;
 	ras->conns_max = config->conns_max;
 	ras->wake_ns = RAS_NEVER;
 	ras->wake_asked_ns = RAS_NEVER;
@@ -258,20 +262,32 @@ void ras_leave(struct ras *ras, uint64_t now_ns) {
 	ras_exit(ras);
 }
 
-void ras_earlier_run(struct ras *ras, uint64_t start) {
+bool ras_earlier_run(struct ras *ras, uint64_t start) {
 	uint64_t before = ras_self(ras)->incarnation;
 
-	if (!ras->joined || ras->leaving || start >= RAS_START_MAX)
-		return;
+	if (!ras->joined || ras->leaving || start >= RAS_START_MAX ||
+	    start < ras_incarnation_start(before))
+		return false;
+	// What takes a step each time that we do is no earlier run: it lives, and was cloned. Each
+	// step is news to all.
+	if (ras->observed_ns < ras->next_step_ns) {
+		if (!ras->step_put_off)
+			ras_conflict(ras, ras->self_slot, ras_incarnation(start, 0), NULL);
+		ras->step_put_off = true;
+		return false;
+	}
 	self_restart(ras, start + 1);
 	if (ras_self(ras)->incarnation == before)
-		return;
+		return false;
+	ras->next_step_ns = ras->observed_ns + STEP_GAP_NS;
+	ras->step_put_off = false;
 	ras->start_guessed = false;
 	ras_emit(
 		ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, RAS_CAUSE_RESTART,
 		ras_self(ras)->incarnation
 	);
 	news_of_self(ras);
+	return true;
 }
 
 bool ras_gone(const struct ras *ras) {
@@ -299,6 +315,20 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 
 // Events.
 
+static void tell(struct ras *ras, struct ras_event *event) {
+	history_add(&ras->history, event);
+	ras->ops.event(ras->ops_ctx, event);
+}
+
+static void name_peer(const struct ras *ras, uint32_t slot, struct ras_event *event) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	event->peer = entry->record->id;
+	event->incarnation = entry->incarnation;
+	event->hops = entry->hops;
+	memcpy(event->name, entry->record->name, entry->record->name_length);
+}
+
 void ras_emit(
 	struct ras *ras,
 	enum ras_event_kind kind,
@@ -314,17 +344,70 @@ void ras_emit(
 	};
 
 	if (slot != RAS_NO_SLOT) {
-		const struct peer_entry *entry = ras_entry(ras, slot);
-
-		event.peer = entry->record->id;
-		event.incarnation = entry->incarnation;
-		event.hops = entry->hops;
-		memcpy(event.name, entry->record->name, entry->record->name_length);
-		if (entry->state == RAS_DEAD)
+		name_peer(ras, slot, &event);
+		if (kind == RAS_EVENT_DEAD) // who saw it is of the death alone
 			event.observer_count = peers_observers(&ras->peers, slot, event.observers);
 	}
-	history_add(&ras->history, &event);
-	ras->ops.event(ras->ops_ctx, &event);
+	tell(ras, &event);
+}
+
+void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = RAS_EVENT_CONFLICT,
+		.cause = RAS_CAUSE_CONFLICT,
+		.value = value,
+	};
+
+	if (other != NULL)
+		event.other = *other;
+	name_peer(ras, slot, &event);
+	tell(ras, &event);
+}
+
+void ras_emit_of(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	const struct ras_record *record,
+	enum ras_cause cause,
+	uint64_t value
+) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = kind,
+		.cause = cause,
+		.value = value,
+	};
+
+	if (record != NULL) {
+		event.peer = record->id;
+		event.incarnation = ras_incarnation(record->start, 0);
+		memcpy(event.name, record->name, record->name_length);
+	}
+	tell(ras, &event);
+}
+
+int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
+	struct ras_event event = {
+		.kind = note->kind,
+		.cause = note->cause,
+		.observer_count = note->observer_count,
+		.value = note->value,
+	};
+	uint32_t slot;
+
+	must(note->kind >= RAS_EVENT_REPORTED && note->kind < RAS_EVENT_KIND_COUNT);
+	must(note->observer_count <= RAS_OBSERVERS_MAX);
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, note->peer);
+	if (slot != RAS_NO_SLOT) {
+		event.at_ns = ras->now_ns;
+		memcpy(event.observers, note->observers, sizeof(event.observers));
+		name_peer(ras, slot, &event);
+		tell(ras, &event);
+	}
+	ras_exit(ras);
+	return slot != RAS_NO_SLOT ? 0 : -ENOENT;
 }
 
 void ras_refute(struct ras *ras, uint64_t incarnation) {
@@ -334,7 +417,7 @@ void ras_refute(struct ras *ras, uint64_t incarnation) {
 		return;
 	if (ras_incarnation_start(incarnation) > ras_incarnation_start(self->incarnation)) {
 		// Somebody else carries our name on, or a start of ours that we do not know of.
-		ras_emit(ras, RAS_EVENT_CONFLICT, ras->self_slot, RAS_CAUSE_CONFLICT, incarnation);
+		ras_conflict(ras, ras->self_slot, incarnation, NULL);
 		return;
 	}
 	// When the refutations are used up the next number is a start of its own.

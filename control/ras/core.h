@@ -37,6 +37,7 @@ struct ras {
 	// What every input looks at comes first: thousands of instances fit in no cache.
 	uint32_t self_slot;
 	bool started, preloaded, joined, leaving, left;
+	bool step_put_off;  // and that was told
 	bool start_guessed; // nobody told us our start, and nothing kept it: it may be of before
 	struct relay *relay;
 	struct collective *collective;
@@ -50,7 +51,7 @@ struct ras {
 	struct ras_interner *interner;
 	uint64_t random;
 	uint64_t cluster;
-	uint16_t version_min, version_max;
+	struct ras_versions versions;
 	uint32_t conns_max;
 
 	struct wall_clock wall;
@@ -58,7 +59,9 @@ struct ras {
 	uint64_t self_id;
 	uint64_t deaths_told; // our own, in every incarnation below this one
 	uint64_t joined_ns;
-	uint64_t expire_ns; // next look for tombstones that are old enough
+	uint64_t other_version_ns; // no OTHER_VERSION before
+	uint64_t next_step_ns;	   // past an earlier run of ours, not before
+	uint64_t expire_ns;	   // next look for tombstones that are old enough
 
 	struct ras_counters counters;
 	struct peers peers;
@@ -102,14 +105,25 @@ void ras_emit(
 	enum ras_cause cause,
 	uint64_t value
 );
+// Another holder of the peer's name, at an address that may be unknown: NULL.
+void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other);
+// As ras_emit(), of one who may have no slot; NULL if it did not say who it is.
+void ras_emit_of(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	const struct ras_record *record,
+	enum ras_cause cause,
+	uint64_t value
+);
 
 // Merges news and does all that follows from them: links, legs, events, forwarding. `from` is
 // the link they came by, NULL if they are our own. False: the record is missing.
 bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from);
 
 // An earlier run of ours, that we know nothing of, had this start or one below it: takes the next
-// one and tells. Nothing to do if ours is higher already.
-void ras_earlier_run(struct ras *ras, uint64_t start);
+// one and tells. False if there is nothing to do, for ours is higher already, or if the last such
+// step is less than 10 s ago: who speaks of it comes again.
+bool ras_earlier_run(struct ras *ras, uint64_t start);
 
 // We are a member from now on, in this start if it is higher than ours.
 void ras_become_member(struct ras *ras, uint64_t start);

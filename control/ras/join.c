@@ -286,12 +286,19 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 	case RAS_CAUSE_CONFLICT:
 	case RAS_CAUSE_VERSION:
 	case RAS_CAUSE_CLUSTER:
+		if (ras->joined && ack->refusal == RAS_CAUSE_VERSION)
+			conn_other_version(ras, ack);
 		if (ras->joined)
 			break;
 		join->refused_by = conn->address;
 		if (ack->refusal == RAS_CAUSE_CONFLICT && ack->redirect_count > 0)
 			join->refused_by = ack->redirects[0]; // the holder
-		ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, ack->refusal, 0);
+		ras_emit(
+			ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, ack->refusal,
+			ack->refusal == RAS_CAUSE_VERSION
+				? ras_versions_pack(conn_ack_versions(ack))
+				: 0
+		);
 		break;
 	case RAS_CAUSE_BUSY:
 		// A seed that is no member yet sends nobody anywhere; if it is before us by
@@ -445,7 +452,7 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 			serve_accept(ras, conn, ras_entry(ras, slot)->record);
 		return;
 	}
-	ras_emit(ras, RAS_EVENT_CONFLICT, slot, RAS_CAUSE_CONFLICT, 0);
+	ras_conflict(ras, slot, 0, &conn->address);
 	conn_ack_fill(ras, &ack);
 	ack.refusal = RAS_CAUSE_CONFLICT;
 	ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;

@@ -320,11 +320,14 @@ static void degree_check(struct ras *ras) {
 void link_beat_heard(struct ras *ras, struct link *link, const struct message_beat *beat) {
 	uint64_t delay_ns = UINT64_C(1000) * beat->echo_delay_us;
 	uint64_t since_ns = ras->observed_ns - link->sent_sequence_ns;
+	uint64_t travel_ns = RAS_NEVER;
 
 	// A round trip on one clock; the time it lay at the peer is the peer's to tell.
-	if (beat->echo == link->sent_sequence && beat->echo != 0 && since_ns >= delay_ns)
-		rtt_add(&link->rtt, since_ns - delay_ns);
-	wall_heard(ras, link, beat->wall_ns);
+	if (beat->echo == link->sent_sequence && beat->echo != 0 && since_ns >= delay_ns) {
+		travel_ns = since_ns - delay_ns;
+		rtt_add(&link->rtt, travel_ns);
+	}
+	wall_heard(ras, link, beat->wall_ns, travel_ns);
 	link->heard_sequence = beat->sequence;
 	link->heard_sequence_ns = ras->observed_ns;
 	if (beat->period > 0)

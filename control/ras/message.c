@@ -107,6 +107,7 @@ int message_init_decode(struct wire_reader *reader, struct message_init *ret_ini
 int message_init_ack_encode(const struct message_init_ack *ack, struct wire_writer *writer) {
 	must(ack->redirect_count <= MESSAGE_REDIRECTS_MAX);
 	wire_put_u8(writer, MESSAGE_INIT_ACK);
+	wire_put_u16(writer, ack->version_min);
 	wire_put_u16(writer, ack->version);
 	wire_put_u8(writer, ack->refusal);
 	wire_put_u32(writer, ack->uses);
@@ -125,6 +126,7 @@ int message_init_ack_encode(const struct message_init_ack *ack, struct wire_writ
 int message_init_ack_decode(struct wire_reader *reader, struct message_init_ack *ret_ack) {
 	struct message_init_ack ack = {0};
 
+	ack.version_min = wire_get_u16(reader);
 	ack.version = wire_get_u16(reader);
 	ack.refusal = wire_get_u8(reader);
 	ack.uses = wire_get_u32(reader);
@@ -137,7 +139,7 @@ int message_init_ack_decode(struct wire_reader *reader, struct message_init_ack 
 	ack.redirect_count = wire_get_count_u16(reader, MESSAGE_REDIRECTS_MAX, 7);
 	for (uint32_t n = 0; n < ack.redirect_count; n++)
 		message_sock_addr_decode(reader, &ack.redirects[n]);
-	if (ack.refusal >= RAS_CAUSE_COUNT)
+	if (ack.version_min > ack.version || ack.refusal >= RAS_CAUSE_COUNT)
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);

@@ -12,8 +12,6 @@
 #include <lib/wire.h>
 #include <ras/types.h>
 
-#define MESSAGE_VERSION_MIN 1
-#define MESSAGE_VERSION_MAX 1
 #define MESSAGE_REDIRECTS_MAX 8
 
 enum message_type {
@@ -48,8 +46,9 @@ struct message_init {
 };
 
 struct message_init_ack {
-	uint16_t version;
-	uint8_t refusal; // enum ras_cause, NONE accepts
+	uint16_t version_min; // the oldest that the sender speaks
+	uint16_t version;     // of the session; in a refusal the newest that the sender speaks
+	uint8_t refusal;      // enum ras_cause, NONE accepts
 	uint32_t uses;
 	const void *record;
 	size_t record_size;

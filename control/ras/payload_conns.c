@@ -121,36 +121,40 @@ static void worst_insert(struct ras_conns *conns, const struct ras_conn_worst *f
 	conns->worst[at] = *fresh;
 }
 
-static void times_add(struct ras_conns *conns, const struct ras_conn_row *row) {
-	wide sum = (wide)conns->sum_high << 64 | conns->sum_low;
+static void times_add(struct ras_conn_sums *sums, const struct ras_conn_row *row) {
+	wide sum = (wide)sums->sum_high << 64 | sums->sum_low;
 
 	if (row->samples == 0)
 		return;
-	if (conns->samples == 0 || row->min_ns < conns->min_ns)
-		conns->min_ns = row->min_ns;
-	if (row->max_ns > conns->max_ns)
-		conns->max_ns = row->max_ns;
-	conns->samples += row->samples;
+	if (sums->samples == 0 || row->min_ns < sums->min_ns)
+		sums->min_ns = row->min_ns;
+	if (row->max_ns > sums->max_ns)
+		sums->max_ns = row->max_ns;
+	sums->samples += row->samples;
 	// A row adds less than 2^96 and a root holds less than 2^24 rows.
 	sum += (wide)row->mean_ns * row->samples;
-	conns->sum_high = (uint64_t)(sum >> 64);
-	conns->sum_low = (uint64_t)sum;
-	conns->mean_ns = (uint64_t)(sum / conns->samples);
+	sums->sum_high = (uint64_t)(sum >> 64);
+	sums->sum_low = (uint64_t)sum;
+	sums->mean_ns = (uint64_t)(sum / sums->samples);
+}
+
+static void sums_add(struct ras_conn_sums *sums, const struct ras_conn_row *row) {
+	sums->rows++;
+	times_add(sums, row);
+	add_capped(&sums->sent_bytes, row->sent_bytes);
+	add_capped(&sums->received_bytes, row->received_bytes);
+	add_capped(&sums->errors, row->errors);
+	if (row->retransmits == RAS_RETRANSMITS_UNKNOWN)
+		sums->retransmits_unknown++;
+	else
+		add_capped(&sums->retransmits, row->retransmits);
 }
 
 static void row_add(struct ras_conns *conns, uint64_t node, const struct ras_conn_row *row) {
 	struct ras_conn_worst fresh = {.node = node, .row = *row};
 
-	conns->rows++;
-	conns->per_transport[row->transport]++;
-	times_add(conns, row);
-	add_capped(&conns->sent_bytes, row->sent_bytes);
-	add_capped(&conns->received_bytes, row->received_bytes);
-	add_capped(&conns->errors, row->errors);
-	if (row->retransmits == RAS_RETRANSMITS_UNKNOWN)
-		conns->retransmits_unknown++;
-	else
-		add_capped(&conns->retransmits, row->retransmits);
+	sums_add(&conns->all, row);
+	sums_add(&conns->transports[row->transport], row);
 	if (row->samples > 0)
 		worst_insert(conns, &fresh);
 }

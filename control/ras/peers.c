@@ -463,8 +463,12 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 		member_remove(peers, slot);
 	if (news->record != NULL && news->record != entry->record)
 		record_replace(peers, entry, news->record);
-	if (!same_start)
+	if (!same_start) {
 		entry->flags = 0;
+		entry->revived = 0;
+	} else if (!peer_is_member(entry) && news->state == RAS_ALIVE) {
+		entry->revived = (uint32_t)(entry->incarnation & RAS_REFUTATIONS_MAX) + 1;
+	}
 	entry->incarnation = news->incarnation;
 	entry->hops = news->hops;
 	if (!(news->state == RAS_ALIVE && same_start && peer_is_member(entry)))

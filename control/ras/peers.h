@@ -42,6 +42,9 @@ struct peer_entry {
 	uint8_t flags; // PEER_*
 	uint8_t hops;
 	uint32_t pending; // its item among the news to be told, + 1; 0 for none
+	// It was no member in this start before, with so many refutations, + 1; 0 for never. It
+	// may have refuted that before it heard of it, and nobody else would tell it.
+	uint32_t revived;
 };
 
 #define PEER_SEEN 0x01	 // spoke to us at least once in this start
@@ -156,6 +159,17 @@ static inline uint32_t peers_range(uint64_t id) {
 
 static inline bool peer_is_member(const struct peer_entry *entry) {
 	return entry->state >= RAS_ALIVE && entry->state <= RAS_UNREACHABLE;
+}
+
+// What the peer itself is told of how we hold it, or did last when it was no member.
+static inline enum ras_state peer_held(const struct peer_entry *entry, uint64_t *ret_incarnation) {
+	if (!peer_is_member(entry) || entry->revived == 0) {
+		*ret_incarnation = entry->incarnation;
+		return (enum ras_state)entry->state;
+	}
+	*ret_incarnation =
+		ras_incarnation(ras_incarnation_start(entry->incarnation), entry->revived - 1);
+	return RAS_DEAD;
 }
 
 static inline struct peer_entry *peers_entry(const struct peers *peers, uint32_t slot) {

@@ -20,6 +20,7 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 		.joined = ras->joined,
 		.brake = ras->liveness.brake,
 		.refused_by = ras->join.refused_by,
+		.versions = ras->versions,
 	};
 }
 
@@ -72,6 +73,7 @@ int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_inf
 		.ready = link_is_ready(link),
 		.delayed = link->delayed,
 		.outgoing = link->current != NULL && link->current->outgoing,
+		.version = link->current != NULL ? link->current->version : 0,
 		.mine = link->mine,
 		.theirs = link->theirs,
 		.silent_ns = ras->observed_ns - link->heard_ns,

@@ -8,7 +8,8 @@
 #define KEEP_NS (120 * RAS_NS_PER_SEC) // told longer ago than this it may have been set since
 #define APART_NS ((int64_t)RAS_NS_PER_SEC)
 #define AGREES_NS ((int64_t)RAS_NS_PER_SEC / 2)
-#define JUDGED_MIN 3 // samples: fewer may all have been late
+#define TRAVEL_MAX_NS AGREES_NS // a round trip of more tells too little of the way here
+#define JUDGED_MIN 3		// samples: fewer may all have been late
 #define STAMP_EVERY 8
 #define OFFSET_MAX (INT64_C(1) << 61) // some 73 years: more is no clock at all
 
@@ -78,12 +79,12 @@ static void judge(struct ras *ras, struct link *link) {
 	}
 }
 
-void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns) {
+void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t travel_ns) {
 	uint64_t own_ns = wall_now(ras);
 	uint64_t way_ns = link->rtt.min_ns != RAS_NEVER ? link->rtt.min_ns / 2 : 0;
 	struct wall_offset *offset = &link->wall;
 
-	if (own_ns == 0 || wall_ns == 0)
+	if (own_ns == 0 || wall_ns == 0 || travel_ns > TRAVEL_MAX_NS)
 		return;
 	offset->samples[offset->count % WALL_SAMPLES] =
 		clamp(difference(wall_ns, own_ns) + difference(way_ns, 0));

@@ -3,7 +3,8 @@
 //
 // The caller tells us the wall clock now and then; in between it goes on with the time that
 // every input brings. Some beats carry it. What arrives is compared after half a round trip,
-// and the median of the last few is a link's offset, so that a stalled stream moves nothing.
+// and the median of the last few is a link's offset, so that a stalled stream moves nothing. Only
+// what echoes our latest beat, and soon, is compared: the rest may be as old as the stream is long.
 #pragma once
 
 #include <ras/types.h>
@@ -27,7 +28,8 @@ struct wall_offset {
 
 // What the next beat carries, 0 for nothing: the first few, then one in eight.
 uint64_t wall_stamp(const struct ras *ras, uint32_t sequence);
-// A beat carried this.
-void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns);
+// A beat carried this, which came back to our latest one in `travel_ns`; RAS_NEVER: it answers an
+// older one, as all do that waited while we stood still.
+void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t travel_ns);
 // The median, or RAS_OFFSET_UNKNOWN.
 int64_t wall_median(const struct wall_offset *offset);

@@ -9,6 +9,7 @@
 #include <lib/must.h>
 #include <support/fuzz.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,8 @@ struct bed {
 	uint64_t now_ns, wake_ns;
 	size_t allocated_bytes;
 	bool full;
+	uint64_t transfers[RAS_TRANSFERS_MAX]; // that we send, 0 for none
+	uint64_t consumed;		       // the latest that was offered to us
 	struct {
 		uint32_t handle;
 		enum handle_state state;
@@ -145,17 +148,42 @@ static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *pay
 	must(kind >= RAS_NOTICE_OWN_MIN && size <= RAS_NOTICE_BYTES_MAX);
 }
 
+static uint64_t *transfer_place(struct bed *bed, uint64_t id) {
+	for (uint32_t n = 0; n < RAS_TRANSFERS_MAX; n++) {
+		if (bed->transfers[n] == id)
+			return &bed->transfers[n];
+	}
+	must(false); // it was told of before, or never sent, or there are more than may be
+	return NULL;
+}
+
+// By the tag: bytes without end, some and then none for now, the last ones, an error.
+static int op_transfer_read(void *ctx, struct ras_transfer_read *read) {
+	transfer_place(ctx, read->id);
+	must(read->size > 0 && read->size <= RAS_TRANSFER_SEGMENT_BYTES_MAX);
+	must(read->kept <= read->offset && read->offset <= RAS_TRANSFER_BYTES_MAX);
+	if (read->tag % 4 == 3 || (read->tag % 4 == 1 && read->offset > 0))
+		return read->tag % 4 == 3 ? -EIO : -EAGAIN;
+	memset(read->bytes, (int)read->tag, read->size);
+	read->count = read->tag % 4 == 2 ? (read->size + 1) / 2 : read->size;
+	read->last = read->tag % 4 == 2;
+	return 0;
+}
+
 static int op_transfer_take(void *ctx, const struct ras_transfer_segment *segment) {
 	static const int answers[] = {0, -EAGAIN, -ENOENT, -EBADMSG};
+	struct bed *bed = ctx;
 
-	(void)ctx;
+	bed->consumed = segment->id;
 	must(segment->size <= RAS_TRANSFER_SEGMENT_BYTES_MAX);
 	return answers[segment->port % 4];
 }
 
 static void op_transfer_ended(void *ctx, const struct ras_transfer_end *end) {
-	(void)ctx;
 	must(end->outcome < RAS_TRANSFER_OUTCOME_COUNT);
+	must(end->reason < RAS_TRANSFER_REASON_COUNT);
+	if (!end->incoming)
+		*transfer_place(ctx, end->id) = 0;
 }
 
 static const struct ras_ops ops = {
@@ -169,6 +197,7 @@ static const struct ras_ops ops = {
 	.contribute = op_contribute,
 	.collected = op_collected,
 	.notice = op_notice,
+	.transfer_read = op_transfer_read,
 	.transfer_take = op_transfer_take,
 	.transfer_ended = op_transfer_ended,
 };
@@ -392,6 +421,41 @@ static void time_step(struct bed *bed) {
 		bed->now_ns = until;
 }
 
+// Told anew where to join: some of the peers, we ourselves among them, or nobody.
+static void seeds_step(struct bed *bed) {
+	struct sock_addr seeds[PEERS];
+	uint32_t count = take(bed) % (PEERS + 1);
+
+	for (uint32_t n = 0; n < count; n++)
+		seeds[n] = bed->records[take(bed) % PEERS]->address;
+	must(ras_seeds(bed->ras, seeds, count) == 0);
+}
+
+static void transfer_step(struct bed *bed, uint64_t peer) {
+	uint64_t id = bed->transfers[take(bed) % RAS_TRANSFERS_MAX];
+	struct ras_transfer_request request = {
+		.destination = peer,
+		.port = RAS_RELAY_PORT_MIN + (take(bed) & 3),
+		.tag = take(bed),
+		.size = take(bed) & 1 ? RAS_TRANSFER_SIZE_UNKNOWN : take_number(bed),
+		.life_ns = take_number(bed),
+	};
+
+	if (take(bed) & 1)
+		id = bed->consumed;
+	switch (take(bed) % 4) {
+	case 0:
+		ras_transfer_cancel(bed->ras, bed->now_ns, id);
+		break;
+	case 1:
+		ras_transfer_ready(bed->ras, bed->now_ns, id);
+		break;
+	default:
+		if (ras_transfer_send(bed->ras, bed->now_ns, &request, &id) == 0)
+			*transfer_place(bed, 0) = id;
+	}
+}
+
 static void request_step(struct bed *bed) {
 	uint64_t peer = bed->records[take(bed) % PEERS]->id;
 	struct ras_evidence evidence = {
@@ -411,7 +475,7 @@ static void request_step(struct bed *bed) {
 	};
 	uint64_t id;
 
-	switch (take(bed) % 8) {
+	switch (take(bed) % 12) {
 	case 0:
 		ras_maint(bed->ras, bed->now_ns, peer, take(bed) & 1);
 		break;
@@ -431,10 +495,26 @@ static void request_step(struct bed *bed) {
 	case 6:
 		ras_notice(bed->ras, bed->now_ns, RAS_NOTICE_OWN_MIN, "notice", 6);
 		break;
+	case 7:
+		seeds_step(bed);
+		break;
+	case 8:
+	case 9:
+	case 10:
+		transfer_step(bed, peer);
+		break;
 	default:
 		if (take(bed) > 250)
 			ras_leave(bed->ras, bed->now_ns);
 	}
+}
+
+static void transfers_check(const struct bed *bed) {
+	struct ras_transfer_stats stats;
+
+	ras_transfer_stats(bed->ras, &stats);
+	must(stats.outgoing <= RAS_TRANSFERS_MAX && stats.incoming <= RAS_TRANSFERS_MAX);
+	must(stats.held_bytes <= stats.incoming * RAS_TRANSFER_WINDOW_BYTES);
 }
 
 static void view_check(const struct bed *bed) {
@@ -512,6 +592,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 			frame_step(&bed);
 		}
 		view_check(&bed);
+		transfers_check(&bed);
 	}
 	ras_destroy(bed.ras);
 	for (uint32_t n = 0; n < PEERS; n++) {

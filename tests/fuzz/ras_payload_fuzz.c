@@ -22,8 +22,9 @@ static const struct ras_memory memory = {.allocate = heap_allocate, .release = h
 static void merge_conns(const struct ras_collected_part *part) {
 	struct ras_conns conns = {0};
 
-	if (ras_conns_add(&conns, part) == 0 && conns.samples > 0)
-		must(conns.min_ns <= conns.mean_ns && conns.mean_ns <= conns.max_ns);
+	if (ras_conns_add(&conns, part) == 0 && conns.all.samples > 0)
+		must(conns.all.min_ns <= conns.all.mean_ns && conns.all.mean_ns <= conns.all.max_ns
+		);
 }
 
 static void merge_comms(const struct ras_collected_part *part) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// agent/refusal.c alone. No real agent refuses another for its cluster or version while both are
-// built from one tree, so the overlay is played here.
+// agent/refusal.c alone. No real agent refuses another for its cluster: it proves another key. So
+// the overlay is played here.
 #include "agent.h"
 
 #include <lib/log.h>
@@ -57,7 +57,7 @@ int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer)
 
 void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 	(void)ras;
-	*ret_view = (struct ras_view){.refused_by = refused_by};
+	*ret_view = (struct ras_view){.refused_by = refused_by, .versions = {.min = 1, .max = 2}};
 }
 
 void loop_defer(struct loop *loop, struct loop_job *job) {
@@ -164,27 +164,52 @@ static uint64_t far_ahead(void) {
 	return UINT64_C(1) << 62;
 }
 
-static void the_line_names_both_addresses(void **state) {
+// What is logged of a refusal.
+static void line_of(const struct ras_event *event, char *text, size_t size) {
 	struct log_sink sink = {.monotonic_ns = far_ahead, .realtime_ns = far_ahead};
-	char text[1024] = "";
 	struct agent agent;
+	ssize_t got;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	begin(&agent);
 	assert_int_equal(sock_addr_parse("10.0.0.9:2", 10, 0, NULL, &refused_by), 0);
 	sink.fd = ends[1];
 	log_set_sink(&sink);
-	happen(RAS_EVENT_JOIN_REFUSED, RAS_CAUSE_CONFLICT);
+	listener->event(listener, event);
 	log_set_sink(NULL);
-	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
-	assert_non_null(
-		strstr(text, "refused node=n2 address=10.0.0.2:1 by=10.0.0.9:2 cause=conflict")
-	);
+	got = read(ends[0], text, size - 1);
+	assert_true(got > 0);
+	text[got] = '\0';
 	close(ends[0]);
 	close(ends[1]);
 	refusal_stop(&agent);
+}
+
+static void the_line_names_both_addresses(void **state) {
+	const struct ras_event event = {
+		.kind = RAS_EVENT_JOIN_REFUSED, .cause = RAS_CAUSE_CONFLICT};
+	char text[1024];
+
+	(void)state;
+	line_of(&event, text, sizeof(text));
+	assert_non_null(
+		strstr(text, "refused node=n2 address=10.0.0.2:1 by=10.0.0.9:2 cause=conflict")
+	);
+}
+
+static void the_line_names_both_ranges_of_versions(void **state) {
+	const struct ras_event event = {
+		.kind = RAS_EVENT_JOIN_REFUSED,
+		.cause = RAS_CAUSE_VERSION,
+		.value = ras_versions_pack((struct ras_versions){.min = 3, .max = 3}),
+	};
+	char text[1024];
+
+	(void)state;
+	line_of(&event, text, sizeof(text));
+	assert_non_null(strstr(text, "it speaks version 3 of the protocol, this agent 1-2; upgrade")
+	);
 }
 
 int main(void) {
@@ -194,6 +219,7 @@ int main(void) {
 		cmocka_unit_test(only_the_first_of_several_refusals_counts),
 		cmocka_unit_test(an_agent_that_leaves_anyway_is_not_asked_again),
 		cmocka_unit_test(the_line_names_both_addresses),
+		cmocka_unit_test(the_line_names_both_ranges_of_versions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,11 +13,17 @@ static uint64_t lone_wall(const struct lone *lone) {
 	return NOON + lone->now_ns;
 }
 
-// A beat of the peer's that carries its wall clock; 0 for none.
-static void beat_at(struct lone *lone, uint32_t conn, uint64_t wall_ns) {
+static void
+beat_echoing(struct lone *lone, uint32_t conn, uint32_t echo, uint32_t delay_us, uint64_t wall_ns) {
 	static uint32_t sequence = 100;
 	struct message_beat beat = {
-		.sequence = ++sequence, .period = 1, .uses = RAS_USE_NEXT, .wall_ns = wall_ns};
+		.sequence = ++sequence,
+		.echo = echo,
+		.echo_delay_us = delay_us,
+		.period = 1,
+		.uses = RAS_USE_NEXT,
+		.wall_ns = wall_ns,
+	};
 	uint8_t bytes[64];
 	struct wire_writer writer;
 
@@ -25,6 +31,14 @@ static void beat_at(struct lone *lone, uint32_t conn, uint64_t wall_ns) {
 	message_beat_encode(&beat, &writer);
 	lone_frame(lone, conn, bytes, wire_writer_used(&writer));
 	lone_pass(lone, SEC);
+}
+
+// A beat of the peer's that carries its wall clock, 0 for none, in answer to our latest.
+static void beat_at(struct lone *lone, uint32_t conn, uint64_t wall_ns) {
+	const struct link *link = lone_find_link(lone, 2);
+	uint64_t age_us = (lone->ras->observed_ns - link->sent_sequence_ns) / 1000;
+
+	beat_echoing(lone, conn, link->sent_sequence, (uint32_t)age_us, wall_ns);
 }
 
 static int64_t offset_to(struct lone *lone, uint32_t peer) {
@@ -95,20 +109,44 @@ static void clock_of_our_own_that_is_set_moves_all_offsets_at_once(void **state)
 	lone_destroy(lone);
 }
 
+// Ours is told again before what waits is read.
 static void beats_that_waited_while_we_stood_still_show_no_offset(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
 	uint64_t stamped_ns;
+	uint32_t echo;
 
 	(void)state;
 	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	for (uint32_t n = 0; n < 5; n++)
 		beat_at(lone, conn, lone_wall(lone));
 	stamped_ns = lone_wall(lone);
+	echo = lone_find_link(lone, 2)->sent_sequence;
 	lone->now_ns += 20 * SEC; // stopped, and not called
+	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	for (uint32_t n = 0; n < 5; n++)
-		beat_at(lone, conn, stamped_ns + n * SEC);
+		beat_echoing(lone, conn, echo, 0, stamped_ns + n * SEC);
 	assert_int_equal(lone_events(lone, RAS_EVENT_PAUSED), 1);
+	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 0);
+	lone_destroy(lone);
+}
+
+static void beat_whose_round_trip_was_long_shows_no_offset(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	ras_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
+	for (uint32_t n = 0; n < 5; n++) {
+		const struct link *link;
+
+		link_beat(lone->ras, lone_find_link(lone, 2), false);
+		link = lone_find_link(lone, 2);
+		lone->now_ns += 600 * MS;
+		beat_echoing(lone, conn, link->sent_sequence, 0, lone_wall(lone) - 90 * SEC);
+	}
+	assert_true(offset_to(lone, 2) == RAS_OFFSET_UNKNOWN);
 	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 0);
 	lone_destroy(lone);
 }
@@ -202,6 +240,7 @@ int main(void) {
 		cmocka_unit_test(clock_that_is_far_away_is_told_once_and_once_more_when_it_agrees),
 		cmocka_unit_test(clock_of_our_own_that_is_set_moves_all_offsets_at_once),
 		cmocka_unit_test(beats_that_waited_while_we_stood_still_show_no_offset),
+		cmocka_unit_test(beat_whose_round_trip_was_long_shows_no_offset),
 		cmocka_unit_test(impossible_clocks_are_far_away_and_harm_nothing),
 		cmocka_unit_test(peer_that_tells_no_clock_has_no_offset),
 		cmocka_unit_test(beats_carry_a_clock_only_while_it_is_known),

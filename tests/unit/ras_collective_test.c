@@ -275,13 +275,13 @@ static void conns_begin_with_the_rows_of_our_own_links(void **state) {
 	collect(net, 0, RAS_COLLECT_CONNS);
 	net_run(net);
 	assert_int_equal(result_of(net, 0)->result.answered, 3);
-	assert_int_equal(conns.rows, 6); // each link from either end
-	assert_int_equal(conns.samples, 2);
-	assert_int_equal(conns.min_ns, 10);
-	assert_int_equal(conns.mean_ns, 15);
-	assert_int_equal(conns.errors, 3);
-	assert_int_equal(conns.sent_bytes, 500);
-	assert_int_equal(conns.retransmits_unknown, 6);
+	assert_int_equal(conns.all.rows, 6); // each link from either end
+	assert_int_equal(conns.all.samples, 2);
+	assert_int_equal(conns.all.min_ns, 10);
+	assert_int_equal(conns.all.mean_ns, 15);
+	assert_int_equal(conns.all.errors, 3);
+	assert_int_equal(conns.all.sent_bytes, 500);
+	assert_int_equal(conns.all.retransmits_unknown, 6);
 	assert_int_equal(conns.worst_count, 1);
 	assert_int_equal(conns.worst[0].node, net_id(1));
 	assert_int_equal(conns.worst[0].row.peer, net_id(0));

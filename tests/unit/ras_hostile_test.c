@@ -3,6 +3,7 @@
 #include "ras_lone.h"
 #include "relay_packet.h"
 
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
@@ -240,14 +241,61 @@ static void other_cluster_and_other_versions_are_refused_with_the_reason(void **
 	init.cluster++;
 	assert_int_equal(refused_for(lone, &init), RAS_CAUSE_CLUSTER);
 	init = lone_init(lone, 2, RAS_USE_NEXT);
-	init.version_min = MESSAGE_VERSION_MAX + 1;
-	init.version_max = MESSAGE_VERSION_MAX + 2;
+	init.version_min = (uint16_t)(ras_versions_built.max + 1);
+	init.version_max = (uint16_t)(ras_versions_built.max + 2);
 	assert_int_equal(refused_for(lone, &init), RAS_CAUSE_VERSION);
 	init.version_min = 0;
 	init.version_max = 0;
 	assert_int_equal(refused_for(lone, &init), RAS_CAUSE_VERSION);
 	assert_int_equal(ras_counters(lone->ras)->inits_refused, 3);
+	assert_int_equal(ras_counters(lone->ras)->versions_refused, 2);
 	lone_destroy(lone);
+}
+
+// Agents that cannot join try again for as long as they run.
+static void other_version_is_one_event_in_ten_seconds_that_names_its_range(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct message_init init = lone_init(lone, 2, RAS_USE_NEXT);
+	const struct ras_event *event;
+
+	(void)state;
+	init.version_min = 7;
+	init.version_max = 9;
+	for (uint32_t n = 0; n < 100; n++) {
+		refused_for(lone, &init);
+		lone_pass(lone, SEC / 10);
+	}
+	assert_int_equal(ras_counters(lone->ras)->versions_refused, 100);
+	assert_int_equal(lone_events(lone, RAS_EVENT_OTHER_VERSION), 1);
+	event = lone_event(lone, RAS_EVENT_OTHER_VERSION);
+	assert_int_equal(event->peer, lone->records[2]->id);
+	assert_string_equal(event->name, "n02");
+	assert_int_equal(event->cause, RAS_CAUSE_VERSION);
+	assert_int_equal(ras_versions_unpack(event->value).min, 7);
+	assert_int_equal(ras_versions_unpack(event->value).max, 9);
+	refused_for(lone, &init);
+	assert_int_equal(lone_events(lone, RAS_EVENT_OTHER_VERSION), 2);
+	lone_destroy(lone);
+}
+
+static void version_that_we_did_not_offer_is_no_acceptance(void **state) {
+	static const int offered_less[] = {-1, 1};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(offered_less); n++) {
+		struct lone *lone =
+			lone_create(&(struct lone_setup){.count = 3, .self = 1, .joining = true});
+		struct message_init_ack ack = lone_ack(lone, 0);
+		uint32_t conn;
+
+		lone_pass(lone, SEC / 10);
+		conn = lone_opening(lone, 0);
+		ack.version = (uint16_t)(ack.version + offered_less[n]);
+		lone_send_ack(lone, conn, &ack);
+		assert_true(lone_is_closed(lone, conn));
+		assert_int_equal(ras_counters(lone->ras)->frames_malformed, 1);
+		lone_destroy(lone);
+	}
 }
 
 // News.
@@ -491,6 +539,8 @@ int main(void) {
 		cmocka_unit_test(brief_of_a_suspect_ends_the_connection),
 		cmocka_unit_test(pull_of_strangers_is_answered_by_nothing),
 		cmocka_unit_test(beat_with_impossible_numbers_is_only_a_sign_of_life),
+		cmocka_unit_test(other_version_is_one_event_in_ten_seconds_that_names_its_range),
+		cmocka_unit_test(version_that_we_did_not_offer_is_no_acceptance),
 		cmocka_unit_test(table_with_our_last_possible_start_does_not_stop_a_joiner),
 	};
 

@@ -454,6 +454,7 @@ static void rounds_through_the_seeds_are_bounded_and_not_in_step(void **state) {
 static void wrong_cluster_and_version_are_refused_with_the_reason_on_both_sides(void **state) {
 	struct world *world =
 		world_create(&(struct world_setup){.count = 4, .seeds = 1, .idle = true});
+	struct ras_versions theirs;
 
 	(void)state;
 	world_start(world, 0, 0, 0);
@@ -464,8 +465,15 @@ static void wrong_cluster_and_version_are_refused_with_the_reason_on_both_sides(
 	world_pass(world, 10 * SEC);
 	assert_int_equal(world_event(world, 1, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_CLUSTER);
 	assert_int_equal(world_event(world, 2, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_VERSION);
+	theirs = ras_versions_unpack(world_event(world, 2, RAS_EVENT_JOIN_REFUSED)->value);
+	assert_int_equal(theirs.min, ras_versions_built.min);
+	assert_int_equal(theirs.max, ras_versions_built.max);
+	theirs = ras_versions_unpack(world_event(world, 0, RAS_EVENT_OTHER_VERSION)->value);
+	assert_int_equal(theirs.min, 77);
+	assert_int_equal(theirs.max, 77);
 	assert_false(world_view(world, 1).joined);
 	assert_false(world_view(world, 2).joined);
+	assert_int_equal(world_view(world, 2).versions.max, 77);
 	assert_int_equal(world_view(world, 0).alive, 2);
 	assert_true(ras_counters(world->nodes[0].ras)->inits_refused >= 2);
 	world_destroy(world);

@@ -202,6 +202,9 @@ static void dead_one_is_forgotten_by_all_when_one_is_told_to(void **state) {
 			continue;
 		assert_int_equal(world_state(world, n, 3), RAS_UNKNOWN);
 		assert_int_equal(world_events(world, n, RAS_EVENT_FORGOTTEN), 1);
+		// Those who saw the death are the death's, not what came after it's.
+		assert_int_equal(world_event(world, n, RAS_EVENT_DEAD)->observer_count, 2);
+		assert_int_equal(world_event(world, n, RAS_EVENT_FORGOTTEN)->observer_count, 0);
 	}
 	assert_true(world_agrees(world));
 	world_destroy(world);
@@ -232,6 +235,38 @@ static void history_gives_events_without_gaps_from_where_it_is_asked(void **stat
 	world_destroy(world);
 }
 
+static void note_of_the_caller_is_told_and_kept_in_the_order_of_events(void **state) {
+	struct world *world = world_of(3);
+	struct ras *ras = world->nodes[0].ras;
+	struct ras_event note = {
+		.kind = RAS_EVENT_REPORTED,
+		.cause = RAS_CAUSE_REPORT,
+		.observer_count = 1,
+		.observers = {world_id(world, 2)},
+		.value = 7,
+	};
+	struct ras_event events[64];
+	uint64_t oldest;
+	uint32_t count;
+
+	(void)state;
+	note.peer = 4711;
+	assert_int_equal(ras_note(ras, world->now_ns, &note), -ENOENT);
+	assert_int_equal(world_events(world, 0, RAS_EVENT_REPORTED), 0);
+	note.peer = world_id(world, 1);
+	assert_int_equal(ras_note(ras, world->now_ns, &note), 0);
+	assert_int_equal(world_events(world, 0, RAS_EVENT_REPORTED), 1);
+	count = ras_history(ras, 0, events, 64, &oldest);
+	assert_true(count > 0);
+	assert_int_equal(events[count - 1].kind, RAS_EVENT_REPORTED);
+	assert_int_equal(events[count - 1].sequence, count);
+	assert_int_equal(events[count - 1].at_ns, world->now_ns);
+	assert_int_equal(events[count - 1].value, 7);
+	assert_int_equal(events[count - 1].observers[0], world_id(world, 2));
+	assert_true(events[count - 1].name[0] != '\0');
+	world_destroy(world);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(second_leave_and_what_comes_after_it_change_nothing),
@@ -244,6 +279,7 @@ int main(void) {
 		cmocka_unit_test(one_who_left_is_kept_an_hour_and_a_dead_one_seven_days),
 		cmocka_unit_test(dead_one_is_forgotten_by_all_when_one_is_told_to),
 		cmocka_unit_test(history_gives_events_without_gaps_from_where_it_is_asked),
+		cmocka_unit_test(note_of_the_caller_is_told_and_kept_in_the_order_of_events),
 	};
 
 	return cmocka_run_group_tests_name("ras_leave", tests, NULL, NULL);

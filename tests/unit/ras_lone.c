@@ -291,8 +291,8 @@ struct message_init lone_init(const struct lone *lone, uint32_t peer, uint32_t u
 	const struct ras_record *record = lone->records[peer];
 
 	return (struct message_init){
-		.version_min = MESSAGE_VERSION_MIN,
-		.version_max = MESSAGE_VERSION_MAX,
+		.version_min = ras_versions_built.min,
+		.version_max = ras_versions_built.max,
 		.cluster = lone->ras->cluster,
 		.uses = uses,
 		.record = record->encoding,
@@ -339,7 +339,8 @@ struct message_init_ack lone_ack(const struct lone *lone, uint32_t peer) {
 	const struct ras_record *record = lone->records[peer];
 
 	return (struct message_init_ack){
-		.version = MESSAGE_VERSION_MAX,
+		.version_min = ras_versions_built.min,
+		.version = ras_versions_built.max,
 		.record = record->encoding,
 		.record_size = record->size,
 		.incarnation = ras_incarnation(record->start, 0),

@@ -300,6 +300,67 @@ static void one_that_comes_back_refuted_is_told_that_it_was_dead(void **state) {
 	}
 }
 
+static struct message_init init_of(const struct lone *lone, uint32_t conn) {
+	const struct lone_frame *frame = lone_latest(lone, conn, MESSAGE_INIT);
+	struct wire_reader reader;
+	struct message_init init;
+
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(message_init_decode(&reader, &init), 0);
+	return init;
+}
+
+// Found: its refutation reached everybody by others' news before it met anybody, all held it for
+// alive again when they did, and none told it.
+static void one_of_whose_return_we_heard_by_others_is_told_that_it_was_dead(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct peer_news death = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 3));
+	struct peer_news back = lone_told(lone, 4, RAS_ALIVE, ras_incarnation(1, 4));
+	uint32_t conn = lone_link(lone, 2);
+	struct message_init init;
+
+	(void)state;
+	lone_news(lone, conn, &death);
+	lone_news(lone, conn, &back);
+	assert_int_equal(lone_peer(lone, 4).state, RAS_ALIVE);
+	back.incarnation = ras_incarnation(1, 5); // of a suspicion, in which nobody was dead
+	lone_news(lone, conn, &back);
+	assert_non_null(link_want(lone->ras, peers_find(&lone->ras->peers, death.id), RAS_USE_CHECK)
+	);
+	lone_pass(lone, 10 * MS);
+	init = init_of(lone, lone_answer(lone, 4));
+	assert_int_equal(init.your_state, RAS_DEAD);
+	assert_int_equal(init.your_incarnation, ras_incarnation(1, 3));
+	lone_destroy(lone);
+}
+
+// What is told of a start ends with it.
+static void next_start_is_not_told_of_the_death_of_the_one_before(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct peer_news death = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
+	struct peer_news back = lone_told(lone, 4, RAS_ALIVE, ras_incarnation(1, 1));
+	struct peer_news next = lone_told(lone, 4, RAS_ALIVE, ras_incarnation(2, 0));
+	struct ras_peer_info info = lone_info(lone, 4, 2);
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t incarnation;
+
+	(void)state;
+	lone_news(lone, conn, &death);
+	lone_news(lone, conn, &back);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &next.record), 0);
+	lone_news(lone, conn, &next);
+	ras_record_put(lone->interner, next.record);
+	assert_int_equal(
+		peer_held(
+			peers_entry(&lone->ras->peers, peers_find(&lone->ras->peers, next.id)),
+			&incarnation
+		),
+		RAS_ALIVE
+	);
+	assert_int_equal(incarnation, ras_incarnation(2, 0));
+	lone_destroy(lone);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refusal_of_just_now_is_an_answer),
@@ -313,6 +374,8 @@ int main(void) {
 		cmocka_unit_test(death_that_was_refuted_before_it_was_heard_of_is_told_once),
 		cmocka_unit_test(death_of_this_start_in_an_answer_to_our_init_is_an_event),
 		cmocka_unit_test(one_that_comes_back_refuted_is_told_that_it_was_dead),
+		cmocka_unit_test(one_of_whose_return_we_heard_by_others_is_told_that_it_was_dead),
+		cmocka_unit_test(next_start_is_not_told_of_the_death_of_the_one_before),
 	};
 
 	return cmocka_run_group_tests_name("ras_look", tests, NULL, NULL);

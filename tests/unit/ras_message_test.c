@@ -100,7 +100,8 @@ static int encode_init(const struct fixture *fixture, struct wire_writer *writer
 
 static int encode_ack(const struct fixture *fixture, struct wire_writer *writer) {
 	struct message_init_ack ack = {
-		.version = 1,
+		.version_min = 1,
+		.version = 2,
 		.refusal = RAS_CAUSE_BUSY,
 		.uses = RAS_USE_PREV,
 		.record = fixture->record->encoding,
@@ -282,7 +283,8 @@ static void acknowledgement_comes_back_with_refusal_and_redirects(void **state) 
 	union decoded decoded;
 
 	assert_int_equal(decode(&kinds[1], bytes, size, &decoded), 0);
-	assert_int_equal(decoded.ack.version, 1);
+	assert_int_equal(decoded.ack.version_min, 1);
+	assert_int_equal(decoded.ack.version, 2);
 	assert_int_equal(decoded.ack.refusal, RAS_CAUSE_BUSY);
 	assert_int_equal(decoded.ack.uses, RAS_USE_PREV);
 	assert_int_equal(decoded.ack.your_start, 14);
@@ -400,7 +402,8 @@ static void values_that_cannot_be_are_refused(void **state) {
 	} cases[] = {
 		{0, 1, 3, "a version range that ends before it begins"},
 		{0, 18, 0x07, "a record longer than any"},
-		{1, 2, RAS_CAUSE_COUNT, "a refusal without a name"},
+		{1, 1, 3, "an answer whose versions end before they begin"},
+		{1, 4, RAS_CAUSE_COUNT, "a refusal without a name"},
 		{3, 0, RAS_UNKNOWN, "news of nobody"},
 		{3, 0, RAS_SUSPECT, "a suspicion as a fact"},
 		{3, 0, RAS_UNREACHABLE, "a held verdict as a fact"},

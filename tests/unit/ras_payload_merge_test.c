@@ -19,13 +19,13 @@ static void conns_are_summed_and_the_slowest_named(void **state) {
 		part_end(&part);
 		assert_int_equal(ras_conns_add(&conns, &part.collected), 0);
 	}
-	assert_int_equal(conns.rows, 40);
-	assert_int_equal(conns.per_transport[RAS_TRANSPORT_TCP], 40);
-	assert_int_equal(conns.min_ns, 100);
-	assert_int_equal(conns.max_ns, 139);
-	assert_int_equal(conns.mean_ns, 119);
-	assert_int_equal(conns.sent_bytes, 400);
-	assert_int_equal(conns.retransmits_unknown, 40);
+	assert_int_equal(conns.all.rows, 40);
+	assert_int_equal(conns.transports[RAS_TRANSPORT_TCP].rows, 40);
+	assert_int_equal(conns.all.min_ns, 100);
+	assert_int_equal(conns.all.max_ns, 139);
+	assert_int_equal(conns.all.mean_ns, 119);
+	assert_int_equal(conns.all.sent_bytes, 400);
+	assert_int_equal(conns.all.retransmits_unknown, 40);
 	assert_int_equal(conns.worst_count, RAS_CONNS_WORST_MAX);
 	for (uint32_t n = 0; n < RAS_CONNS_WORST_MAX; n++)
 		assert_int_equal(conns.worst[n].node, 39 - n);
@@ -45,9 +45,9 @@ static void sums_of_hostile_numbers_stop_at_the_largest(void **state) {
 		assert_int_equal(ras_conn_put(&part.writer, &row), 0);
 	part_end(&part);
 	assert_int_equal(ras_conns_add(&conns, &part.collected), 0);
-	assert_true(conns.received_bytes == UINT64_MAX);
-	assert_true(conns.retransmits == UINT64_MAX);
-	assert_true(conns.mean_ns == UINT64_MAX);
+	assert_true(conns.all.received_bytes == UINT64_MAX);
+	assert_true(conns.all.retransmits == UINT64_MAX);
+	assert_true(conns.all.mean_ns == UINT64_MAX);
 }
 
 static void an_arriving_rank_is_missing_no_more_whatever_the_order(void **state) {

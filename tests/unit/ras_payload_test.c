@@ -166,7 +166,7 @@ static void values_that_contradict_each_other_are_ebadmsg(void **state) {
 		assert_int_equal(ras_conn_put(&part.writer, &conns[n]), 0);
 		part_end(&part);
 		assert_int_equal(ras_conns_add(&conns_merged, &part.collected), -EBADMSG);
-		assert_int_equal(conns_merged.rows, 0); // not even the good row before it
+		assert_int_equal(conns_merged.all.rows, 0); // not even the good row before it
 	}
 	assert_int_equal(ras_paths_create(&memory, &paths_merged), 0);
 	for (size_t n = 0; n < COUNT_OF(paths); n++) {

@@ -3,6 +3,7 @@
 #include "ras_lone.h"
 #include "ras_world.h"
 
+#include <support/cases.h>
 #include <support/cmocka.h>
 
 #define MS RAS_NS_PER_MS
@@ -54,6 +55,67 @@ static void run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next(void 
 	rings_meet_after_a_start_without_memory(0);
 }
 
+// Found: it took the start after the one it had guessed, and was held for dead for ever.
+static void run_on_another_host_takes_the_start_after_that_of_the_dead(void **state) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = 4, .seeds = 1, .idle = true});
+	static const uint32_t members[] = {0, 2};
+
+	(void)state;
+	world_start(world, 0, 0, 0);
+	world_start(world, 2, 0, 2);
+	world_start(world, 1, 7, 1);
+	world_pass(world, 15 * SEC);
+	world_kill(world, 1);
+	world_pass(world, 15 * SEC);
+	assert_int_equal(world_state(world, 0, 1), RAS_DEAD);
+	// Its seed is not there yet; it is one itself.
+	for (size_t n = 0; n < COUNT_OF(members); n++) {
+		world_way(world, members[n], 3, WORLD_REFUSED);
+		world_way(world, 3, members[n], WORLD_REFUSED);
+	}
+	world->seeds = 4;
+	world_start(world, 3, 0, 1);
+	world_pass(world, 10 * SEC);
+	assert_true(world_view(world, 3).joined);
+	assert_int_equal(world_view(world, 3).alive, 1);
+	for (size_t n = 0; n < COUNT_OF(members); n++) {
+		world_way(world, members[n], 3, WORLD_OPEN);
+		world_way(world, 3, members[n], WORLD_OPEN);
+	}
+	world_pass(world, 60 * SEC);
+	assert_int_equal(ras_self_incarnation(world->nodes[3].ras), ras_incarnation(8, 0));
+	assert_int_equal(world_state(world, 0, 1), RAS_ALIVE);
+	world_destroy(world);
+}
+
+static void guessed_start_gives_way_to_the_one_that_is_held_for_dead(void **state) {
+	static const struct {
+		uint64_t start, refutations; // that is held for dead
+		uint64_t next;
+	} rows[] = {
+		{1, 0, 2},
+		{1, 5, 2},
+		{7, 0, 8},
+		{7, RAS_REFUTATIONS_MAX, 8},
+		{RAS_START_MAX, 0, 1}, // after it there is none
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct lone *lone = lone_of(4, 1);
+		struct peer_news news = lone_told(
+			lone, 1, RAS_DEAD, ras_incarnation(rows[n].start, rows[n].refutations)
+		);
+		uint32_t conn = lone_link(lone, 2);
+
+		lone->ras->start_guessed = true;
+		lone_news(lone, conn, &news);
+		assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(rows[n].next, 0));
+		lone_destroy(lone);
+	}
+}
+
 static struct message_init_ack conflict_from(const struct lone *lone, uint32_t holder_at) {
 	struct message_init_ack ack = lone_ack(lone, 2);
 
@@ -90,6 +152,39 @@ static void refusal_moves_the_start_only_if_the_holder_has_our_own_address(void 
 		);
 		lone_destroy(lone);
 	}
+}
+
+// Refused in its start by one who holds another run, at our address, in a higher one.
+static void meet_higher(struct lone *lone, uint64_t start) {
+	struct message_init_ack ack = conflict_from(lone, 1);
+	uint32_t conn;
+
+	ack.your_start = start + 1;
+	while ((conn = lone_opening(lone, 2)) == 0)
+		lone_pass(lone, 10 * MS);
+	lone_send_ack(lone, conn, &ack);
+}
+
+// Found: two that were cloned, name and address, went past each other as fast as they met, and
+// each step was news to the whole cluster.
+static void two_of_one_name_and_address_take_a_start_in_ten_seconds_each(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint64_t begun_ns = lone->now_ns;
+	uint64_t start = 1;
+	uint32_t steps = 0;
+
+	(void)state;
+	while (lone->now_ns - begun_ns < 60 * SEC) {
+		uint64_t own = ras_incarnation_start(ras_self_incarnation(lone->ras));
+
+		steps += own != start;
+		start = own;
+		meet_higher(lone, own + 1); // the other one did not wait
+	}
+	assert_in_range(steps, 5, 7);
+	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), steps);
+	assert_in_range(lone_events(lone, RAS_EVENT_CONFLICT), 5, 7);
+	lone_destroy(lone);
 }
 
 static void refusal_of_an_old_start_says_which_one_is_next(void **state) {
@@ -142,6 +237,9 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_that_counts_like_one_before_it_takes_the_next_start),
 		cmocka_unit_test(run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next),
+		cmocka_unit_test(run_on_another_host_takes_the_start_after_that_of_the_dead),
+		cmocka_unit_test(guessed_start_gives_way_to_the_one_that_is_held_for_dead),
+		cmocka_unit_test(two_of_one_name_and_address_take_a_start_in_ten_seconds_each),
 		cmocka_unit_test(refusal_moves_the_start_only_if_the_holder_has_our_own_address),
 		cmocka_unit_test(refusal_of_an_old_start_says_which_one_is_next),
 		cmocka_unit_test(news_of_an_earlier_run_at_our_address_move_the_start),

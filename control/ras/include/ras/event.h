@@ -2,6 +2,7 @@
 // What happened, with its cause and its observers: the story that operators read.
 #pragma once
 
+#include <lib/sockaddr.h>
 #include <ras/types.h>
 
 enum ras_event_kind {
@@ -27,11 +28,16 @@ enum ras_event_kind {
 	RAS_EVENT_PAUSED,	  // we were stopped ourselves; value: ns
 	RAS_EVENT_JOIN_WAITING,	  // alone, no join address answers; value: addresses tried
 	RAS_EVENT_JOIN_DONE,	  // member of a ring; value: ns it took
-	RAS_EVENT_JOIN_REFUSED,	  // cause says why; the agent must not go on
+	RAS_EVENT_JOIN_REFUSED,	  // cause says why, VERSION with value; the agent must not go on
 	RAS_EVENT_DECLARED_DEAD,  // we were held for dead, or for another run; value: incarnation
 	RAS_EVENT_DIVERGED,	  // tables with a peer stay different; a comparison was started
 	RAS_EVENT_CLOCK_OFFSET,	  // a peer's wall clock is over 1 s from ours; value: ns
 	RAS_EVENT_CLOCK_AGREES,	  // within 0.5 s again; value: ns
+	RAS_EVENT_OTHER_VERSION,  // none in common with it; value: its, by ras_versions_pack()
+	// The caller's own, by ras_note().
+	RAS_EVENT_REPORTED,	    // a person or job spoke against it
+	RAS_EVENT_ADDRESS_UNPROVEN, // others do not reach the address that we tell
+	RAS_EVENT_ADDRESS_PROVEN,   // and now they do
 	RAS_EVENT_KIND_COUNT,
 };
 
@@ -45,8 +51,9 @@ struct ras_event {
 	uint64_t incarnation;
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
-	uint64_t value; // by kind
-	uint32_t hops;	// the news travelled this far to us; counted to 255
+	uint64_t value;		// by kind
+	struct sock_addr other; // of a CONFLICT: where the other holder is; NONE: not known
+	uint32_t hops;		// the news travelled this far to us; counted to 255
 };
 
 const char *ras_event_name(enum ras_event_kind kind);

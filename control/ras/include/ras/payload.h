@@ -50,17 +50,21 @@ struct ras_conn_worst {
 	struct ras_conn_row row;
 };
 
-// Zeroed to begin with. The sums behind the means are private.
-struct ras_conns {
+struct ras_conn_sums {
 	uint64_t rows;
-	uint64_t per_transport[RAS_TRANSPORT_COUNT];
 	uint64_t samples;
 	uint64_t min_ns, mean_ns, max_ns;
 	uint64_t sent_bytes, received_bytes, errors, retransmits;
 	uint64_t retransmits_unknown; // rows
-	uint32_t worst_count;	      // by largest mean, then largest maximum
+	uint64_t sum_high, sum_low;   // private: what is behind the mean
+};
+
+// Zeroed to begin with.
+struct ras_conns {
+	struct ras_conn_sums all;
+	struct ras_conn_sums transports[RAS_TRANSPORT_COUNT];
+	uint32_t worst_count; // by largest mean, then largest maximum
 	struct ras_conn_worst worst[RAS_CONNS_WORST_MAX];
-	uint64_t sum_high, sum_low;
 };
 
 // -EBADMSG.

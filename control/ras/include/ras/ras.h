@@ -68,6 +68,9 @@ struct ras_ops {
 	void (*transfer_ended)(void *ctx, const struct ras_transfer_end *end);
 };
 
+// What this build speaks: two adjacent builds have one in common.
+extern const struct ras_versions ras_versions_built;
+
 struct ras_config {
 	const struct ras_profile *profile;
 	const char *cluster;	       // name; agents of another one are refused
@@ -171,6 +174,10 @@ struct ras_evidence {
 // -ENOENT if the subject is not known, -ESTALE if the evidence is older than what we hold.
 int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *evidence);
 
+// Puts an event that is no matter of the protocol among the others: its kind (one of the caller's
+// own), cause, peer, observers and value; the core adds the rest. -ENOENT: the peer is not known.
+int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note);
+
 // Maintenance and forgetting are known to everybody; -ENOENT, for forget also -EBUSY if the
 // peer is neither dead, left nor unreachable here. An unreachable one, which the brake holds, is
 // forgotten by all who do not reach it either; if it lives after all it comes back by itself.
@@ -192,6 +199,7 @@ struct ras_view {
 	// After JOIN_REFUSED: where the other holder of the name lives, or who refused for another
 	// reason. No family while nobody has.
 	struct sock_addr refused_by;
+	struct ras_versions versions; // that we speak
 };
 
 void ras_view(const struct ras *ras, struct ras_view *ret_view);
@@ -220,8 +228,9 @@ struct ras_link_info {
 	bool ready;
 	bool delayed;
 	bool outgoing;
-	uint32_t mine;	 // RAS_USE_* bits, what we use it for
-	uint32_t theirs; // and the other side
+	uint16_t version; // of the protocol, 0 while it is not ready
+	uint32_t mine;	  // RAS_USE_* bits, what we use it for
+	uint32_t theirs;  // and the other side
 	uint64_t silent_ns;
 	uint64_t rtt_min_ns; // of beats, RAS_NEVER if none came back
 	uint64_t rtt_mean_ns;
@@ -255,6 +264,7 @@ struct ras_counters {
 	uint64_t frames_unexpected; // well-formed, but not now or not from there
 	uint64_t queue_dropped;
 	uint64_t conns_refused, inits_refused;
+	uint64_t versions_refused; // on either side
 	uint64_t joins_served, joins_redirected;
 	uint64_t syncs, news_sent, news_received, news_fresh;
 	uint64_t suspicions, suspicions_cleared, deaths_declared;

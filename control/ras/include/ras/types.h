@@ -34,6 +34,20 @@ static inline uint64_t ras_incarnation_start(uint64_t incarnation) {
 	return incarnation >> RAS_REFUTATION_BITS;
 }
 
+// Of the protocol: the oldest and the newest that an agent speaks.
+struct ras_versions {
+	uint16_t min, max;
+};
+
+// As the value of an event.
+static inline uint64_t ras_versions_pack(struct ras_versions versions) {
+	return (uint64_t)versions.min << 16 | versions.max;
+}
+
+static inline struct ras_versions ras_versions_unpack(uint64_t value) {
+	return (struct ras_versions){.min = (uint16_t)(value >> 16), .max = (uint16_t)value};
+}
+
 // What an agent thinks of a peer. Alive, dead and left travel between agents and are merged;
 // suspect and unreachable are this observer's own and never leave it as facts.
 enum ras_state {
