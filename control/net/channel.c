@@ -234,6 +234,11 @@ void channel_fail(struct channel *channel, enum ras_cause cause) {
 	bool has_conn = channel->has_conn;
 	uint32_t conn = channel->conn;
 
+	if (channel->outgoing && channel->state != CHANNEL_OPEN &&
+	    channel->state != CHANNEL_CLOSING) {
+		transport->trouble.failed = channel->peer;
+		transport->trouble.cause = cause;
+	}
 	channel_end(channel);
 	if (has_conn)
 		transport->ops.ended(transport->ops_ctx, conn, cause);

@@ -77,6 +77,15 @@ struct channel {
 TAILQ_HEAD(channel_list, channel);
 LIST_HEAD(channel_bucket, channel);
 
+// Of whose proofs the log has spoken, so that it does not every second.
+#define PROOF_SAID_MAX 16
+
+struct proof_said {
+	struct sock_addr peer; // the port is that of who was connected to, else 0
+	uint64_t again_ns;
+	uint64_t unsaid;
+};
+
 struct listener {
 	struct loop_source source;
 	struct loop_timer pause;
@@ -113,6 +122,8 @@ struct transport {
 	struct loop_job flush_job;
 	struct loop_job failed_job;
 	uint8_t scratch[RAS_FRAME_MAX]; // a frame that was opened, or bytes that nobody reads
+	struct proof_said said[PROOF_SAID_MAX];
+	struct transport_trouble trouble;
 	struct transport_counters counters;
 };
 

@@ -63,9 +63,8 @@ static struct sock_addr scoped_address(const struct transport *transport, struct
 	return to;
 }
 
-static int dial_start(struct channel *channel) {
-	struct transport *transport = channel->transport;
-	struct sock_addr to = scoped_address(transport, channel->peer);
+int transport_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd) {
+	struct sock_addr to = scoped_address(transport, *peer);
 	scoped_fd int fd = -1;
 	struct sockaddr_storage storage;
 	socklen_t length;
@@ -80,12 +79,22 @@ static int dial_start(struct channel *channel) {
 	err = bind_interface(transport, fd);
 	if (err == 0)
 		err = bind_source(transport, fd, &to);
-	if (err != 0)
-		return err;
-	err = stream_connect_start(fd, (struct sockaddr *)&storage, length);
+	if (err == 0)
+		err = stream_connect_start(fd, (struct sockaddr *)&storage, length);
 	if (err != 0 && err != -EINPROGRESS)
 		return err;
-	err = channel_attach(channel, scoped_take_fd(&fd), LOOP_OVERLAY, EPOLLOUT);
+	*ret_fd = scoped_take_fd(&fd);
+	return 0;
+}
+
+static int dial_start(struct channel *channel) {
+	struct transport *transport = channel->transport;
+	int fd;
+	int err = transport_socket(transport, &channel->peer, &fd);
+
+	if (err != 0)
+		return err;
+	err = channel_attach(channel, fd, LOOP_OVERLAY, EPOLLOUT);
 	return err == 0 ? channel_set_deadline(channel, transport->config.connect_ns) : err;
 }
 

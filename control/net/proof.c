@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#define SAY_AGAIN_NS (10 * RAS_NS_PER_SEC) // to the log, of one address
+
 static enum ras_cause cause_of(int err) {
 	switch (err) {
 	case -ENOKEY:
@@ -27,12 +29,52 @@ static enum ras_cause cause_of(int err) {
 	}
 }
 
+// The place of the address, or the one that is due for longest.
+static struct proof_said *said_place(struct transport *transport, const struct sock_addr *peer) {
+	struct proof_said *place = &transport->said[0];
+
+	for (size_t n = 0; n < PROOF_SAID_MAX; n++) {
+		struct proof_said *said = &transport->said[n];
+
+		if (sock_addr_equal(&said->peer, peer))
+			return said;
+		if (said->again_ns < place->again_ns)
+			place = said;
+	}
+	*place = (struct proof_said){.peer = *peer};
+	return place;
+}
+
+// Who has the wrong key tries again every few seconds, and for days. *ret_unsaid: how often it did
+// since the last line.
+static bool may_say(const struct channel *channel, uint64_t *ret_unsaid) {
+	struct transport *transport = channel->transport;
+	struct sock_addr peer = channel->peer;
+	uint64_t now_ns = loop_now_ns(transport->loop);
+	struct proof_said *said;
+
+	if (!channel->outgoing)
+		peer.port = 0;
+	said = said_place(transport, &peer);
+	if (now_ns < said->again_ns) {
+		said->unsaid++;
+		return false;
+	}
+	*ret_unsaid = said->unsaid;
+	said->unsaid = 0;
+	said->again_ns = now_ns + SAY_AGAIN_NS;
+	return true;
+}
+
 static void log_refused(const struct channel *channel, int err) {
 	char peer[SOCK_ADDR_TEXT_BYTES];
 	char key[SEAL_KEY_ID_TEXT_BYTES];
 	uint8_t version_min;
 	uint8_t version_max;
+	uint64_t unsaid;
 
+	if (!may_say(channel, &unsaid))
+		return;
 	sock_addr_format(&channel->peer, peer);
 	seal_key_id(&channel->seal, key);
 	seal_peer_versions(&channel->seal, &version_min, &version_max);
@@ -40,7 +82,7 @@ static void log_refused(const struct channel *channel, int err) {
 		LOG_LEVEL_WARN, "proof_failed", log_str("peer", peer),
 		log_bool("outgoing", channel->outgoing), log_errno("error", err),
 		log_str("key", key), log_u64("peer_version_min", version_min),
-		log_u64("peer_version_max", version_max)
+		log_u64("peer_version_max", version_max), log_u64("unsaid", unsaid)
 	);
 }
 
@@ -48,13 +90,28 @@ static void log_refused(const struct channel *channel, int err) {
 static void log_hung_up(const struct channel *channel) {
 	char peer[SOCK_ADDR_TEXT_BYTES];
 	char key[SEAL_KEY_ID_TEXT_BYTES];
+	uint64_t unsaid;
 
+	if (!may_say(channel, &unsaid))
+		return;
 	sock_addr_format(&channel->peer, peer);
 	seal_key_id(&channel->seal, key);
 	log_event(
 		LOG_LEVEL_WARN, "proof_not_taken", log_str("peer", peer), log_str("key", key),
-		log_str("likely", "its key or its cluster's name is another one")
+		log_str("likely", "its key or its cluster's name is another one"),
+		log_u64("unsaid", unsaid)
 	);
+}
+
+static void note_stranger(const struct channel *channel) {
+	struct transport_trouble *trouble = &channel->transport->trouble;
+	uint64_t now_ns = loop_now_ns(channel->transport->loop);
+
+	if (now_ns - trouble->stranger_ns > TRANSPORT_STRANGERS_NS)
+		trouble->strangers = 0;
+	trouble->strangers++;
+	trouble->stranger = channel->peer;
+	trouble->stranger_ns = now_ns;
 }
 
 // What the other side said is no proof.
@@ -63,6 +120,8 @@ static void refuse(struct channel *channel, int err) {
 
 	counters->proof_failures++;
 	counters->proof_unknown_key += err == -ENOKEY;
+	if (!channel->outgoing)
+		note_stranger(channel);
 	log_refused(channel, err);
 	channel_fail(channel, cause_of(err));
 }
@@ -108,10 +167,12 @@ static void succeed(struct channel *channel, const struct seal_reply *last) {
 	channel_enter_state(channel, CHANNEL_OPEN);
 	if (last->size > 0)
 		channel_queue_bytes(channel, last->bytes, last->size);
-	if (channel->outgoing)
-		transport->ops.opened(transport->ops_ctx, channel->conn);
-	else
+	if (!channel->outgoing) {
 		introduce(channel);
+		return;
+	}
+	transport->trouble.failed = (struct sock_addr){0};
+	transport->ops.opened(transport->ops_ctx, channel->conn);
 }
 
 static void send_message(struct channel *channel) {

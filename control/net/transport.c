@@ -218,6 +218,10 @@ uint32_t transport_closing(const struct transport *transport) {
 	return transport->counters.closing;
 }
 
+const struct transport_trouble *transport_trouble(const struct transport *transport) {
+	return &transport->trouble;
+}
+
 const struct transport_counters *transport_counters(const struct transport *transport) {
 	return &transport->counters;
 }

@@ -132,10 +132,16 @@ static void other_key_is_a_failed_proof_on_both_sides(void **state) {
 	assert_int_equal(B->accepted, 0);
 	assert_int_equal(transport_counters(B->transport)->proof_failures, 1);
 	assert_int_equal(transport_counters(B->transport)->proof_unknown_key, 1);
+	assert_true(sock_addr_equal(&transport_trouble(A->transport)->failed, &to));
+	assert_int_equal(transport_trouble(A->transport)->cause, RAS_CAUSE_PROOF);
+	assert_int_equal(transport_trouble(A->transport)->strangers, 0);
+	assert_int_equal(transport_trouble(B->transport)->strangers, 1);
+	assert_int_equal(transport_trouble(B->transport)->stranger.family, SOCK_ADDR_V4);
 	// Once both have the same, the next connection begins with it.
 	transport_rekey(B->transport, other);
 	world_open(0, &to);
 	WORLD_UNTIL(A->conns[1].opened);
+	assert_int_equal(transport_trouble(A->transport)->failed.family, SOCK_ADDR_NONE);
 	seal_keys_put(other);
 }
 
@@ -223,7 +229,7 @@ static void port_that_is_taken_names_its_holder(void **state) {
 	world_start(0);
 	world_config.listen = world_address(0);
 	assert_int_equal(create_failing(detail), -EADDRINUSE);
-	snprintf(expected, sizeof(expected), "(pid %d)", getpid());
+	snprintf(expected, sizeof(expected), ", process %d", getpid());
 	assert_non_null(strstr(detail, expected));
 	world_config.listen = (struct sock_addr){.family = SOCK_ADDR_V4};
 	world_config.listen.port = world_address(0).port;

@@ -78,6 +78,9 @@ struct sock_addr transport_address(const struct transport *transport);
 
 // Never answers from inside: opened() or ended() follow.
 void transport_open(struct transport *transport, uint32_t conn, const struct sock_addr *to);
+// A socket that begins to connect as transport_open()'s would, for who only wants to know whether
+// that is possible: the caller waits for EPOLLOUT and asks stream_connect_finish(). -errno.
+int transport_socket(struct transport *transport, const struct sock_addr *to, int *ret_fd);
 // 0; -EAGAIN: nothing was taken; -ENOTCONN: not open, or ended meanwhile.
 int transport_send(struct transport *transport, uint32_t conn, const void *frame, size_t size);
 void transport_close(struct transport *transport, uint32_t conn, enum ras_close how);
@@ -98,5 +101,18 @@ struct transport_counters {
 	uint64_t queues_full, stuck, descriptors_short;
 	uint32_t open, proving, closing; // now
 };
+
+// Who could not be reached last, and who came and could not prove the key: to be told to people.
+struct transport_trouble {
+	struct sock_addr
+		failed; // an outgoing connection that never opened; NONE: none since one did
+	enum ras_cause cause;
+	struct sock_addr stranger; // NONE: none came
+	uint64_t stranger_ns;	   // by the loop
+	uint32_t strangers;	   // so many, each within TRANSPORT_STRANGERS_NS of the one before
+};
+#define TRANSPORT_STRANGERS_NS (300 * RAS_NS_PER_SEC)
+
+const struct transport_trouble *transport_trouble(const struct transport *transport);
 
 const struct transport_counters *transport_counters(const struct transport *transport);
