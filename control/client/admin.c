@@ -93,7 +93,7 @@ void answer_report(struct session *session, const char *rest) {
 	}
 	target_of(&peer, &target);
 	finish(session, &target, "report",
-	       overlay_report(session->server->overlay, target.id, rest));
+	       overlay_report(session->server->overlay, target.id, session->uid, rest));
 }
 
 void answer_maint(struct session *session, const char *rest) {

@@ -294,6 +294,10 @@ static int served_grow(struct overlay_served *served, size_t needed) {
 	return 0;
 }
 
+uint64_t overlay_served_life_ns(const struct overlay_served *served) {
+	return served->life_ns;
+}
+
 int overlay_served_write(struct overlay_served *served, const void *data, size_t size) {
 	int err;
 
@@ -422,6 +426,8 @@ static void finish(struct loop_job *job) {
 	}
 	while ((served = first_new(overlay)) != NULL) {
 		served->begun = true;
+		if (overlay_reach_serve(overlay, served))
+			continue;
 		overlay->serve(overlay->serve_ctx, served, served->line);
 	}
 	send_waiting(overlay);

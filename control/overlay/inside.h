@@ -45,6 +45,47 @@ struct overlay_served {
 	char line[OVERLAY_LINE_BYTES + 1];
 };
 
+#define OVERLAY_REACH_ASKED 2	// in one round
+#define OVERLAY_REACH_TRIES 8	// for others, at once
+#define OVERLAY_REACH_ASKERS 64 // remembered; who asked longest ago makes room
+#define OVERLAY_REACH_ANSWER_BYTES 160
+#define OVERLAY_REACH_WORDS_BYTES 160 // they and an address are the words of an event
+
+// Our question to others, one at a time.
+struct overlay_reach_ask {
+	struct loop_timer due;
+	struct overlay_call call;
+	bool asking;
+	bool alone; // nobody was there to be asked
+	uint64_t pause_ns;
+	uint64_t asked[OVERLAY_REACH_ASKED];
+	uint64_t failed[OVERLAY_REACH_ASKED]; // of these, those who did not reach us
+	enum ras_cause cause;		      // of the first of them
+	uint32_t asked_count, failed_count;
+	char answer[OVERLAY_REACH_ANSWER_BYTES];
+	size_t answer_size;
+	char words[OVERLAY_REACH_WORDS_BYTES];
+};
+
+// What we try for another node.
+struct overlay_reach_try {
+	struct overlay *overlay;
+	struct overlay_served *served; // NULL: not in use
+	struct sock_addr to;
+	struct loop_source source;
+	struct loop_timer deadline;
+};
+
+struct overlay_reach_asker {
+	uint64_t id;
+	uint64_t again_ns; // not before
+};
+
+struct overlay_text {
+	uint64_t sequence;
+	char text[STATE_TEXT_BYTES];
+};
+
 struct overlay {
 	struct loop *loop;
 	struct ras_memory memory;
@@ -60,12 +101,23 @@ struct overlay {
 	struct loop_timer incidents;
 	uint64_t incidents_told[RAS_RELAY_REASON_COUNT];
 	struct overlay_listener *listeners;
+	const char *text;			  // of the note that is being told; NULL: none
+	enum ras_event_kind text_kind;		  // that it is of
+	struct overlay_text texts[OVERLAY_TEXTS]; // a ring
+	uint32_t text_next;
+	char join_names[STATE_TEXT_BYTES]; // what is wrong with those to join through
+
+	struct overlay_reach reach;
+	struct overlay_reach_ask reach_ask;
+	struct overlay_reach_try reach_tries[OVERLAY_REACH_TRIES];
+	struct overlay_reach_asker reach_askers[OVERLAY_REACH_ASKERS];
 	struct hostlist *roster; // NULL: nobody in particular is expected
 
 	struct overlay_ask asks[RAS_COLLECT_KIND_END];
 	struct overlay_contributor contributors[RAS_COLLECT_KIND_END];
 	struct loop_job share; // hands recent answers to those who asked just now
 	struct overlay_ping *pings;
+	struct overlay_port *ports;
 
 	uint64_t tags;
 	struct overlay_call *calls;
@@ -98,6 +150,11 @@ void overlay_ask_fini(struct overlay *overlay);
 bool overlay_ping_report(struct overlay *overlay, const struct ras_relay_report *report);
 void overlay_ping_fini(struct overlay *overlay);
 
+// port.c
+int overlay_port_deliver(struct overlay *overlay, const struct ras_relay_delivery *delivery);
+bool overlay_port_report(struct overlay *overlay, const struct ras_relay_report *report);
+void overlay_port_fini(struct overlay *overlay);
+
 // call.c: what the core's operations on these ports and transfers come to.
 bool overlay_call_report(struct overlay *overlay, const struct ras_relay_report *report);
 int overlay_call_deliver(struct overlay *overlay, const struct ras_relay_delivery *delivery);
@@ -106,6 +163,22 @@ int overlay_call_take(struct overlay *overlay, const struct ras_transfer_segment
 void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *end);
 void overlay_call_init(struct overlay *overlay);
 void overlay_call_fini(struct overlay *overlay);
+
+// note.c: events of the agent's own, told in words as well. 0 or -ENOENT, as ras_note().
+int overlay_note(struct overlay *overlay, const struct ras_event *note, const char *text);
+// What is said of the event that is being told; NULL: nothing.
+const char *overlay_note_text(const struct overlay *overlay, const struct ras_event *event);
+// The event that is being told is remembered with its text, if it has one.
+void overlay_note_keep(struct overlay *overlay, const struct ras_event *event);
+
+// reach.c: asks. The events tell when.
+void overlay_reach_event(struct overlay *overlay, const struct ras_event *event);
+void overlay_reach_stop(struct overlay *overlay);
+const char *overlay_reach_word(int err); // 0: reached
+// reach_try.c: tries for others. True: the question was this one, and will be answered.
+#define OVERLAY_REACH_LINE "REACH"
+bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served);
+void overlay_reach_serve_stop(struct overlay *overlay);
 
 // roster.c
 void overlay_roster_fini(struct overlay *overlay);

@@ -69,15 +69,19 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 
 static void op_event(void *ctx, const struct ras_event *event) {
 	struct overlay *overlay = ctx;
+	const char *text = overlay_note_text(overlay, event);
 	struct state_event kept = {.event = *event};
 
+	overlay_note_keep(overlay, event);
 	overlay_tell(overlay, event);
 	if (overlay->state != NULL) {
+		snprintf(kept.text, sizeof(kept.text), "%s", text != NULL ? text : "");
 		kept.realtime_ns = overlay_realtime_ns(overlay, event->at_ns);
 		state_journal(overlay->state, &kept);
 		if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD)
 			loop_defer(overlay->loop, &overlay->keep_start);
 	}
+	overlay_reach_event(overlay, event);
 	for (struct overlay_listener *listener = overlay->listeners; listener != NULL;) {
 		struct overlay_listener *next = listener->next;
 
@@ -104,14 +108,14 @@ static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
 	case OVERLAY_PORT_QUESTION:
 		return overlay_call_deliver(overlay, delivery);
 	default:
-		return -ENOENT;
+		return overlay_port_deliver(overlay, delivery);
 	}
 }
 
 static void op_report(void *ctx, const struct ras_relay_report *report) {
 	struct overlay *overlay = ctx;
 
-	if (!overlay_ping_report(overlay, report))
+	if (!overlay_ping_report(overlay, report) && !overlay_port_report(overlay, report))
 		overlay_call_report(overlay, report);
 }
 
@@ -325,6 +329,9 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	if (overlay->ras != NULL) {
 		overlay_ask_fini(overlay);
 		overlay_ping_fini(overlay);
+		overlay_port_fini(overlay);
+		overlay_reach_stop(overlay);
+		overlay_reach_serve_stop(overlay);
 		overlay_call_fini(overlay);
 	}
 	loop_timer_cancel(overlay->loop, &overlay->wake);
@@ -396,8 +403,10 @@ static void leave_look(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) {
-	uint64_t now_ns = overlay_clock_ns(overlay);
+	uint64_t now_ns;
 
+	overlay_reach_stop(overlay); // is an input to the core itself, so time is taken behind it
+	now_ns = overlay_clock_ns(overlay);
 	overlay->left = done;
 	overlay->left_ctx = ctx;
 	overlay->leave_by_ns = now_ns + overlay->close_ns;
@@ -458,18 +467,22 @@ void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener
 		*at = listener->next;
 }
 
-int overlay_report(struct overlay *overlay, uint64_t subject, const char *reason) {
+int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason) {
 	struct ras_evidence evidence = {
 		.source = RAS_SOURCE_REPORT,
 		.observer = ras_self_id(overlay->ras),
 		.subject = subject,
 	};
+	const struct ras_event note = {
+		.kind = RAS_EVENT_REPORTED,
+		.cause = RAS_CAUSE_REPORT,
+		.peer = subject,
+		.value = uid,
+	};
 	int err = ras_evidence(overlay->ras, overlay_clock_ns(overlay), &evidence);
 
-	log_event(
-		LOG_LEVEL_INFO, "report", log_u64("subject", subject), log_str("reason", reason),
-		log_errno("result", err)
-	);
+	if (err == 0)
+		err = overlay_note(overlay, &note, reason);
 	return err;
 }
 

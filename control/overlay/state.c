@@ -34,6 +34,7 @@ struct state {
 
 	pthread_t writer;
 	bool writer_runs;
+	bool journal_cut; // the writer's: the file does not end in a newline
 	// Under the mutex, which nobody holds while waiting for a disk.
 	pthread_mutex_t mutex;
 	pthread_cond_t wanted, idle;
@@ -64,29 +65,52 @@ static bool journal_rotate(struct state *state, int *fd) {
 	return moved;
 }
 
-static int journal_open(const struct state *state) {
-	return openat(
-		state->directory, "journal", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-		0600
-	);
+// What a full disk or a crash has cut short, in this run or an earlier one, does not end in a
+// newline: then the next line begins with one, and the reader leaves out the broken one alone.
+static bool journal_is_cut(int fd) {
+	struct stat info;
+	char last;
+
+	return fstat(fd, &info) == 0 && info.st_size > 0 &&
+	       pread(fd, &last, 1, info.st_size - 1) == 1 && last != '\n';
 }
 
-// A line is written by one call, or, on a full disk, cut: the reader leaves such a line out.
+static int journal_open(struct state *state) {
+	int fd =
+		openat(state->directory, "journal",
+		       O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	state->journal_cut = fd >= 0 && journal_is_cut(fd);
+	return fd;
+}
+
+// By one call. `line` begins with a newline for where it is needed.
+static bool journal_append(struct state *state, int fd, const char *line, size_t size) {
+	const char *from = state->journal_cut ? line : line + 1;
+	size_t wanted = size - (size_t)(from - line);
+	ssize_t written = write(fd, from, wanted);
+
+	if (written > 0)
+		state->journal_cut = from[written - 1] != '\n';
+	return written == (ssize_t)wanted;
+}
+
 static bool journal_write(struct state *state, int *fd, const struct state_event *event) {
-	char line[STATE_LINE_BYTES_MAX];
-	int size = state_line_format(event, line, sizeof(line));
+	char line[1 + STATE_LINE_BYTES_MAX] = "\n";
+	int size = state_line_format(event, line + 1, sizeof(line) - 1);
 	struct stat info;
 
 	if (*fd < 0)
 		*fd = journal_open(state);
 	if (size < 0 || *fd < 0 || fstat(*fd, &info) != 0)
 		return false;
+	size++;
 	if ((uint64_t)info.st_size + (uint64_t)size > state->journal_bytes_max / 2) {
 		if (!journal_rotate(state, fd))
 			return false;
 		*fd = journal_open(state);
 	}
-	return *fd >= 0 && write(*fd, line, (size_t)size) == size;
+	return *fd >= 0 && journal_append(state, *fd, line, (size_t)size);
 }
 
 static int start_keep(struct state *state, uint64_t start) {
@@ -243,7 +267,10 @@ static void count_start(struct state *state) {
 	}
 	if (err != 0 && err != -ENOENT) {
 		// Not 1: the cluster may know a larger one, and tells it at the join.
-		log_event(LOG_LEVEL_WARN, "start_counter_unreadable", log_errno("error", err));
+		log_event(
+			LOG_LEVEL_WARN, "start_counter_unreadable", log_errno("error", err),
+			log_str("effect", "which start this is will be learnt from others")
+		);
 		return;
 	}
 	err = start_keep(state, last + 1);

@@ -100,6 +100,8 @@ int state_line_format(const struct state_event *event, char *line, size_t size) 
 	);
 	if (object == NULL)
 		return -EMSGSIZE;
+	if (event->text[0] != '\0')
+		json_object_set_new(object, "text", json_string(event->text));
 	used = json_dumpb(object, line, size, JSON_COMPACT);
 	json_decref(object);
 	if (used == 0 || used >= size)
@@ -153,27 +155,28 @@ static bool observers_parse(const json_t *array, struct ras_event *event) {
 int state_line_parse(const char *line, size_t size, struct state_event *ret_event) {
 	json_t *object = json_loadb(line, size, JSON_REJECT_DUPLICATES, NULL);
 	struct state_event event = {0};
-	const char *kind, *cause, *peer, *name;
+	const char *kind, *cause, *peer, *name, *text = "";
 	json_int_t time_ns, incarnation, value, hops;
 	json_t *observers;
 	bool sound;
 
 	sound = object != NULL &&
 		json_unpack(
-			object, "{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "time_ns",
+			object, "{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s?s}", "time_ns",
 			&time_ns, "event", &kind, "cause", &cause, "peer", &peer, "name", &name,
 			"incarnation", &incarnation, "value", &value, "hops", &hops, "observers",
-			&observers
+			&observers, "text", &text
 		) == 0 &&
 		kind_find(kind, &event.event.kind) && cause_find(cause, &event.event.cause) &&
 		id_parse(peer, &event.event.peer) && strlen(name) <= RAS_NAME_MAX &&
-		observers_parse(observers, &event.event);
+		strlen(text) < STATE_TEXT_BYTES && observers_parse(observers, &event.event);
 	if (sound) {
 		event.realtime_ns = time_ns;
 		event.event.incarnation = (uint64_t)incarnation;
 		event.event.value = (uint64_t)value;
 		event.event.hops = (uint32_t)hops;
 		memcpy(event.event.name, name, strlen(name));
+		memcpy(event.text, text, strlen(text));
 		*ret_event = event;
 	}
 	json_decref(object);

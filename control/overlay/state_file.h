@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STATE_LINE_BYTES_MAX 1024
+#define STATE_LINE_BYTES_MAX 2048
 
 // Replaces the file `name` by a new one that is complete or not there. 0 or -errno.
 int state_file_replace(int directory, const char *name, const char *text);

@@ -4,6 +4,7 @@
 
 #include <lib/log.h>
 #include <lib/parse.h>
+#include <lib/show.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,10 @@ static const struct telling tellings[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_CLOCK_OFFSET] = {LOG_LEVEL_WARN, VALUE_TIME},
 	[RAS_EVENT_CLOCK_AGREES] = {LOG_LEVEL_INFO, VALUE_NOTHING},
 	[RAS_EVENT_DIVERGED] = {LOG_LEVEL_WARN, VALUE_NOTHING},
+	[RAS_EVENT_REPORTED] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_ADDRESS_UNPROVEN] = {LOG_LEVEL_ERROR, VALUE_NOTHING},
+	[RAS_EVENT_ADDRESS_PROVEN] = {LOG_LEVEL_INFO, VALUE_NOTHING},
+	[RAS_EVENT_OTHER_VERSION] = {LOG_LEVEL_WARN, VALUE_NOTHING},
 };
 
 static void
@@ -68,12 +73,45 @@ observer_names(const struct overlay *overlay, const struct ras_event *event, cha
 	}
 }
 
+// The versions of the protocol that it and that we speak.
+static void version_ranges(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char theirs_text[static SHOW_BYTES],
+	char ours_text[static SHOW_BYTES]
+) {
+	struct ras_versions theirs = ras_versions_unpack(event->value);
+	struct ras_view view;
+
+	ras_view(overlay->ras, &view);
+	show_range(theirs.min, theirs.max, theirs_text);
+	show_range(view.versions.min, view.versions.max, ours_text);
+}
+
+// Of those about which an operator asks where that is.
+static bool find_address(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char text[static SOCK_ADDR_TEXT_BYTES]
+) {
+	bool wanted = event->kind == RAS_EVENT_JOINED || event->kind == RAS_EVENT_REJOINED ||
+		      event->kind == RAS_EVENT_CONFLICT;
+	struct ras_peer peer;
+
+	if (!wanted || ras_peer_find(overlay->ras, event->peer, &peer) != 0)
+		return false;
+	sock_addr_format(&peer.record->address, text);
+	return true;
+}
+
 // Keys that say nothing are left out: a line is read by people first.
 void overlay_tell(const struct overlay *overlay, const struct ras_event *event) {
 	const struct telling *telling = &tellings[event->kind];
-	struct log_field fields[8] = {0};
+	const char *text = overlay_note_text(overlay, event);
+	struct log_field fields[12] = {0};
 	char observers[OBSERVERS_BYTES];
-	char after[PARSE_TEXT_BYTES];
+	char address[SOCK_ADDR_TEXT_BYTES], other[SOCK_ADDR_TEXT_BYTES];
+	char after[PARSE_TEXT_BYTES], theirs[SHOW_BYTES], ours[SHOW_BYTES];
 	static struct log_site site;
 	size_t used = 0;
 
@@ -82,6 +120,12 @@ void overlay_tell(const struct overlay *overlay, const struct ras_event *event) 
 	fields[used++] = log_str("event", ras_event_name(event->kind));
 	if (event->name[0] != '\0')
 		fields[used++] = log_str("peer", event->name);
+	if (find_address(overlay, event, address))
+		fields[used++] = log_str("address", address);
+	if (event->other.family != SOCK_ADDR_NONE) {
+		sock_addr_format(&event->other, other);
+		fields[used++] = log_str("other", other);
+	}
 	if (event->cause != RAS_CAUSE_NONE)
 		fields[used++] = log_str("cause", ras_cause_name(event->cause));
 	if (telling->value == VALUE_TIME) {
@@ -90,8 +134,15 @@ void overlay_tell(const struct overlay *overlay, const struct ras_event *event) 
 	} else if (telling->value == VALUE_COUNT) {
 		fields[used++] = log_u64("count", event->value);
 	}
+	if (event->cause == RAS_CAUSE_VERSION) {
+		version_ranges(overlay, event, theirs, ours);
+		fields[used++] = log_str("theirs", theirs);
+		fields[used++] = log_str("ours", ours);
+	}
 	observer_names(overlay, event, observers);
 	if (observers[0] != '\0')
 		fields[used++] = log_str("observers", observers);
+	if (text != NULL)
+		fields[used++] = log_str("text", text);
 	log_write(&site, telling->level, "overlay", fields);
 }

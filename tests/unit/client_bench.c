@@ -86,6 +86,26 @@ const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor
 	return overlay->missing[(*cursor)++];
 }
 
+const struct overlay_reach *overlay_reach(const struct overlay *overlay) {
+	return &overlay->reach;
+}
+
+bool overlay_join_problem(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
+	if (overlay->join_problem != NULL)
+		snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->join_problem);
+	return overlay->join_problem != NULL;
+}
+
+bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers) {
+	if (overlay->strangers.count > 0)
+		*ret_strangers = overlay->strangers;
+	return overlay->strangers.count > 0;
+}
+
+const char *overlay_event_text(const struct overlay *overlay, uint64_t sequence) {
+	return overlay->text != NULL && sequence + 1 == overlay->event_next ? overlay->text : "";
+}
+
 void overlay_listen(struct overlay *overlay, struct overlay_listener *listener) {
 	listener->next = overlay->listeners;
 	overlay->listeners = listener;
@@ -103,6 +123,7 @@ void overlay_answer_put(struct overlay_answer *answer) {
 	if (--answer->references > 0)
 		return;
 	ras_comms_destroy(answer->comms);
+	free(answer->conns);
 	free(answer);
 }
 
@@ -112,10 +133,10 @@ int overlay_ask_all(
 	uint64_t timeout_ns,
 	struct overlay_question *question
 ) {
-	(void)kind;
 	if (overlay->ask_err < 0)
 		return overlay->ask_err;
 	overlay->asked++;
+	overlay->ask_kind = kind;
 	overlay->ask_timeout_ns = timeout_ns;
 	question->next = overlay->questions;
 	overlay->questions = question;
@@ -163,6 +184,13 @@ void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
 	overlay->serve_ctx = ctx;
 }
 
+uint64_t overlay_served_life_ns(const struct overlay_served *served) {
+	const struct overlay *overlay = &bench.overlay;
+
+	(void)served;
+	return overlay->served_life_ns != 0 ? overlay->served_life_ns : 60 * RAS_NS_PER_SEC;
+}
+
 int overlay_served_write(struct overlay_served *served, const void *data, size_t size) {
 	struct overlay *overlay = &bench.overlay;
 
@@ -199,7 +227,8 @@ void overlay_ping_cancel(struct overlay_ping *ping) {
 	bench.overlay.ping_cancelled++;
 }
 
-int overlay_report(struct overlay *overlay, uint64_t subject, const char *reason) {
+int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason) {
+	(void)uid;
 	(void)subject;
 	snprintf(overlay->order, sizeof(overlay->order), "report %s", reason);
 	return overlay->order_err;

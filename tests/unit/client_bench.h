@@ -28,12 +28,17 @@ struct overlay {
 	const char *missing[4]; // of the roster
 	struct ras_view view;	// counts are those of the peers
 	struct ras_event events[BENCH_EVENTS_MAX];
+	const char *text; // of the last event
+	struct overlay_reach reach;
+	const char *join_problem; // NULL: none
+	struct overlay_strangers strangers;
 	uint32_t event_capacity;
 	uint64_t event_next;
 	struct overlay_listener *listeners;
 
 	int ask_err;
 	uint64_t ask_timeout_ns;
+	enum ras_collect_kind ask_kind;
 	uint32_t asked, forgotten;
 	struct overlay_question *questions;
 
@@ -46,6 +51,7 @@ struct overlay {
 	struct overlay_call *call;
 	char call_line[CLIENT_LINE_BYTES_MAX];
 
+	uint64_t served_life_ns; // 0: a minute
 	overlay_serve_fn *serve;
 	void *serve_ctx;
 	char served[1 << 16];

@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +78,42 @@ static struct state_event event_of(uint64_t peer, const char *name) {
 
 	snprintf(event.event.name, sizeof(event.event.name), "%s", name);
 	return event;
+}
+
+static void the_words_of_an_event_survive_whatever_they_are(void **state) {
+	static const char *const texts[] = {"", "the NIC blinks", "\"\\\t\x01 {\"a\":1} \xc3\xa4"};
+	const struct state_event *earlier;
+	struct state *opened = open_state();
+	struct state_event event;
+
+	(void)state;
+	for (size_t n = 0; n < 3; n++) {
+		event = event_of(5, "n5");
+		snprintf(event.text, sizeof(event.text), "%s", texts[n]);
+		state_journal(opened, &event);
+	}
+	state_close(opened);
+	opened = open_state();
+	assert_int_equal(state_earlier(opened, &earlier), 3);
+	for (size_t n = 0; n < 3; n++)
+		assert_string_equal(earlier[n].text, texts[n]);
+	state_close(opened);
+}
+
+static void a_line_whose_words_are_too_long_is_no_line(void **state) {
+	char line[STATE_LINE_BYTES_MAX], words[STATE_TEXT_BYTES + 1] = "";
+	struct state_event event;
+
+	(void)state;
+	memset(words, 'x', STATE_TEXT_BYTES);
+	snprintf(
+		line, sizeof(line),
+		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"gone\",\"peer\":\"0000000000000001\","
+		"\"name\":\"n\",\"incarnation\":1,\"value\":0,\"hops\":0,\"observers\":[],"
+		"\"text\":\"%s\"}",
+		words
+	);
+	assert_int_equal(state_line_parse(line, strlen(line), &event), -EBADMSG);
 }
 
 static void a_first_start_is_not_known_and_the_next_ones_count(void **state) {
@@ -280,6 +318,66 @@ static void a_disk_that_takes_nothing_costs_events_and_nothing_else(void **state
 	state_close(opened);
 }
 
+static void await_written(const struct state *opened, uint64_t written, uint64_t failures) {
+	struct state_counters counters;
+
+	do
+		state_counters(opened, &counters);
+	while (counters.events_written + counters.write_failures < written + failures);
+	assert_int_equal(counters.events_written, written);
+}
+
+// A limit cuts a write as a full disk does: what fits is written.
+static void limit_files(uint64_t size) {
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = size == 0 ? limit.rlim_max : size;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_line_that_was_cut_spoils_no_other_of_this_run_or_the_next(void **state) {
+	struct state_event event = event_of(1, "node");
+	const struct state_event *earlier;
+	struct state *opened = open_state();
+	char line[STATE_LINE_BYTES_MAX];
+	int size = state_line_format(&event, line, sizeof(line));
+
+	(void)state;
+	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	state_journal(opened, &event);
+	await_written(opened, 1, 0);
+	limit_files((uint64_t)size + (uint64_t)size / 2);
+	event.event.value++;
+	state_journal(opened, &event); // cut
+	await_written(opened, 1, 1);
+	event.event.value++;
+	state_journal(opened, &event); // nothing of it fits
+	await_written(opened, 1, 2);
+	limit_files(0);
+	event.event.value++;
+	state_journal(opened, &event); // 15
+	await_written(opened, 2, 2);
+	limit_files(3 * (uint64_t)size);
+	event.event.value++;
+	state_journal(opened, &event); // cut, and the run ends
+	await_written(opened, 2, 3);
+	limit_files(0);
+	state_close(opened);
+
+	opened = open_state();
+	assert_int_equal(state_earlier(opened, &earlier), 2);
+	event.event.value++;
+	state_journal(opened, &event); // 17
+	state_close(opened);
+	opened = open_state();
+	assert_int_equal(state_earlier(opened, &earlier), 3);
+	assert_int_equal(earlier[0].event.value, 12);
+	assert_int_equal(earlier[1].event.value, 15);
+	assert_int_equal(earlier[2].event.value, 17);
+	state_close(opened);
+}
+
 static void a_journal_that_cannot_be_put_aside_does_not_grow(void **state) {
 	struct state_event event = event_of(1, "node");
 	struct state_counters counters;
@@ -307,6 +405,8 @@ static void a_journal_that_cannot_be_put_aside_does_not_grow(void **state) {
 int main(void) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 	const struct CMUnitTest tests[] = {
+		CASE(the_words_of_an_event_survive_whatever_they_are),
+		CASE(a_line_whose_words_are_too_long_is_no_line),
 		CASE(a_first_start_is_not_known_and_the_next_ones_count),
 		CASE(a_start_that_the_cluster_taught_is_kept),
 		CASE(a_counter_that_is_no_number_is_learnt_at_the_join),
@@ -317,6 +417,7 @@ int main(void) {
 		CASE(more_events_than_memory_keeps_leave_the_latest_in_order),
 		CASE(lines_that_are_no_event_are_left_out),
 		CASE(a_disk_that_takes_nothing_costs_events_and_nothing_else),
+		CASE(a_line_that_was_cut_spoils_no_other_of_this_run_or_the_next),
 		CASE(a_journal_that_cannot_be_put_aside_does_not_grow),
 	};
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <control/loop.h>
+#include <control/state.h>
 #include <lib/sockaddr.h>
 #include <ras/collective.h>
 #include <ras/payload.h>
@@ -18,7 +19,6 @@
 
 struct overlay;
 struct seal_keys;
-struct state;
 struct transport;
 
 struct overlay_config {
@@ -74,6 +74,10 @@ struct overlay_listener {
 	void (*event)(struct overlay_listener *listener, const struct ras_event *event);
 	struct overlay_listener *next; // private
 };
+
+// What is said of an event in words, of the last OVERLAY_TEXTS that had any; else "".
+#define OVERLAY_TEXTS 64
+const char *overlay_event_text(const struct overlay *overlay, uint64_t sequence);
 
 void overlay_listen(struct overlay *overlay, struct overlay_listener *listener);
 void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener);
@@ -163,6 +167,8 @@ void overlay_call_cancel(struct overlay_call *call);
 struct overlay_served;
 typedef void overlay_serve_fn(void *ctx, struct overlay_served *served, const char *line);
 void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx);
+// How long who asked waits, from when the line is handed over.
+uint64_t overlay_served_life_ns(const struct overlay_served *served);
 // -ENOSPC: the answer is longer than a transfer may be.
 int overlay_served_write(struct overlay_served *served, const void *data, size_t size);
 // The answer is complete, or will not be (err). `served` is gone with it.
@@ -182,7 +188,93 @@ int overlay_ping_start(
 );
 void overlay_ping_cancel(struct overlay_ping *ping);
 
-// As ras_evidence(), ras_maint(), ras_forget().
-int overlay_report(struct overlay *overlay, uint64_t subject, const char *reason);
+// A port of the relay that another part of the agent serves, on every agent by the same number.
+// Messages are of at most RAS_RELAY_CONTROL_BYTES_MAX bytes, come in any order, and at most once.
+#define OVERLAY_PORT_PAIRING (RAS_RELAY_PORT_MIN + 16)
+#define OVERLAY_PORT_WAITING_MAX 256 // beyond it senders have to try again
+
+struct overlay_port;
+
+typedef void overlay_port_message_fn(
+	struct overlay_port *port,
+	uint64_t node,
+	uint64_t incarnation,
+	const void *bytes,
+	size_t size
+);
+typedef void overlay_port_undelivered_fn(
+	struct overlay_port *port, uint32_t tag, const struct ras_relay_report *report
+);
+
+struct overlay_port {
+	// Both on the loop, never from inside a call into the overlay.
+	overlay_port_message_fn *message;
+	// One that was sent will not be delivered, or nobody can say. tag as it was sent.
+	overlay_port_undelivered_fn *undelivered;
+	uint32_t number;
+	struct overlay_port *next; // private, as the rest
+	struct overlay *overlay;
+	struct overlay_port_item *first, **last;
+	uint32_t waiting;
+	struct overlay_port_sent *sent;
+	struct loop_job hand_over;
+};
+
+void overlay_port_open(struct overlay *overlay, struct overlay_port *port);
+// What waits is dropped. One that was never opened is fine.
+void overlay_port_close(struct overlay_port *port);
+// As ras_relay_send().
+struct overlay_port_message {
+	uint64_t node;
+	const void *bytes;
+	size_t size;
+	uint64_t life_ns; // 0: 10 s
+	uint32_t tag;
+};
+int overlay_port_send(struct overlay_port *port, const struct overlay_port_message *message);
+
+// Whether others can connect to the address that this node tells them. It asks one or two of them,
+// on other hosts if there is a choice, soon after it joined and until one says yes.
+enum overlay_reach_state {
+	OVERLAY_REACH_UNKNOWN, // not asked yet, or nobody could tell
+	OVERLAY_REACH_PROVEN,
+	OVERLAY_REACH_UNPROVEN, // those who tried got nowhere
+};
+
+struct overlay_reach_counters {
+	uint64_t asked;		   // questions to others whether they reach us
+	uint64_t reached;	   // of these: yes
+	uint64_t not_reached;	   // no
+	uint64_t unanswered;	   // nothing that tells
+	uint64_t tries;		   // connections begun for others
+	uint64_t tries_failed;	   // of these, to an address where nobody answered
+	uint64_t tries_turned_off; // questions of others not looked into, for their number
+};
+
+struct overlay_reach {
+	enum overlay_reach_state state;
+	char words[STATE_TEXT_BYTES]; // UNPROVEN: who tried, from where, and what came of it
+	struct overlay_reach_counters counters;
+};
+
+const struct overlay_reach *overlay_reach(const struct overlay *overlay);
+
+// The names to join through cannot be used, in words; "": they can.
+void overlay_join_names(struct overlay *overlay, const char *words);
+// Why this node is no member yet, or alone in a ring of its own, in words; false: there is nothing
+// to say.
+bool overlay_join_problem(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]);
+
+// Those who came and could not prove the key, until nobody has for TRANSPORT_STRANGERS_NS.
+struct overlay_strangers {
+	uint32_t count;
+	struct sock_addr last;
+	uint64_t last_ns;
+};
+bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers);
+
+// As ras_evidence(), ras_maint(), ras_forget(). A report that was taken is an event, with its
+// reason, less than STATE_TEXT_BYTES of UTF-8, and the uid of who gave it as its value.
+int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason);
 int overlay_maint(struct overlay *overlay, uint64_t peer, bool on);
 int overlay_forget(struct overlay *overlay, uint64_t peer);

@@ -19,10 +19,12 @@ struct state;
 #define STATE_EARLIER_MAX 4096	// events of earlier runs kept in memory
 #define STATE_QUEUE_EVENTS 1024 // not written yet; more are lost
 #define STATE_DETAIL_BYTES 256
+#define STATE_TEXT_BYTES 256 // of an event, with its NUL
 
 struct state_event {
 	int64_t realtime_ns; // UNIX time
 	struct ras_event event;
+	char text[STATE_TEXT_BYTES]; // what is said of it in words, UTF-8; ""
 };
 
 // Makes the directory if its parent exists. -EBUSY: another agent holds it. On failure *ret_detail

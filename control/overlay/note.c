@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an event says in words. The core numbers and keeps the events themselves; their words, which
+// few have, stand in a ring beside it.
+#include "inside.h"
+
+#include <stdio.h>
+
+int overlay_note(struct overlay *overlay, const struct ras_event *note, const char *text) {
+	int err;
+
+	overlay->text = text;
+	overlay->text_kind = note->kind;
+	err = ras_note(overlay->ras, overlay_clock_ns(overlay), note);
+	overlay->text = NULL;
+	return err;
+}
+
+// The core may have to tell of something else first, such as that we were stopped.
+const char *overlay_note_text(const struct overlay *overlay, const struct ras_event *event) {
+	return overlay->text != NULL && event->kind == overlay->text_kind ? overlay->text : NULL;
+}
+
+void overlay_note_keep(struct overlay *overlay, const struct ras_event *event) {
+	const char *text = overlay_note_text(overlay, event);
+	struct overlay_text *place;
+
+	if (text == NULL)
+		return;
+	place = &overlay->texts[overlay->text_next++ % OVERLAY_TEXTS];
+	place->sequence = event->sequence;
+	snprintf(place->text, sizeof(place->text), "%s", text);
+}
+
+const char *overlay_event_text(const struct overlay *overlay, uint64_t sequence) {
+	for (uint32_t n = 0; n < OVERLAY_TEXTS; n++) {
+		if (overlay->texts[n].sequence == sequence)
+			return overlay->texts[n].text;
+	}
+	return "";
+}

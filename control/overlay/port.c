@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ports of the relay for the agent's other parts. The core may not be called back from its own
+// calls, so what it brings is copied, and handed over at the end of the turn.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A message, or the news that one was not delivered.
+struct overlay_port_item {
+	struct overlay_port_item *next;
+	bool undelivered;
+	struct ras_relay_report report; // of one that was not delivered
+	uint32_t tag;
+	uint64_t node; // of a message
+	uint64_t incarnation;
+	size_t size;
+	uint8_t bytes[];
+};
+
+// At most RAS_RELAY_PENDING_MAX of all ports, since the core takes no more.
+struct overlay_port_sent {
+	struct overlay_port_sent *next;
+	uint64_t message_id;
+	uint32_t tag;
+};
+
+static struct overlay_port *find(const struct overlay *overlay, uint32_t number) {
+	struct overlay_port *port = overlay->ports;
+
+	while (port != NULL && port->number != number)
+		port = port->next;
+	return port;
+}
+
+static void append(struct overlay_port *port, struct overlay_port_item *item) {
+	item->next = NULL;
+	*port->last = item;
+	port->last = &item->next;
+	port->waiting++;
+	loop_defer(port->overlay->loop, &port->hand_over);
+}
+
+static struct overlay_port_item *take(struct overlay_port *port) {
+	struct overlay_port_item *item = port->first;
+
+	if (item == NULL)
+		return NULL;
+	port->first = item->next;
+	if (port->first == NULL)
+		port->last = &port->first;
+	port->waiting--;
+	return item;
+}
+
+// Those of this turn; the port may be closed by what it is told.
+static void hand_over(struct loop_job *job) {
+	struct overlay_port *port = container_of(job, struct overlay_port, hand_over);
+	uint32_t count = port->waiting;
+
+	while (count-- > 0 && port->overlay != NULL) {
+		struct overlay_port_item *item = take(port);
+
+		if (item == NULL)
+			return; // closed meanwhile, and opened again
+		if (item->undelivered)
+			port->undelivered(port, item->tag, &item->report);
+		else
+			port->message(port, item->node, item->incarnation, item->bytes, item->size);
+		free(item);
+	}
+}
+
+int overlay_port_deliver(struct overlay *overlay, const struct ras_relay_delivery *delivery) {
+	struct overlay_port *port = find(overlay, delivery->port);
+	struct overlay_port_item *item;
+
+	if (port == NULL)
+		return -ENOENT;
+	if (delivery->size > RAS_RELAY_CONTROL_BYTES_MAX)
+		return -EBADMSG;
+	if (port->waiting >= OVERLAY_PORT_WAITING_MAX)
+		return -EAGAIN;
+	item = calloc(1, sizeof(*item) + delivery->size);
+	if (item == NULL)
+		return -EAGAIN;
+	item->node = delivery->source;
+	item->incarnation = delivery->source_incarnation;
+	item->size = delivery->size;
+	if (delivery->size > 0)
+		memcpy(item->bytes, delivery->payload, delivery->size);
+	append(port, item);
+	return 0;
+}
+
+static bool forget_sent(struct overlay_port *port, uint64_t message_id, uint32_t *ret_tag) {
+	for (struct overlay_port_sent **at = &port->sent; *at != NULL; at = &(*at)->next) {
+		struct overlay_port_sent *sent = *at;
+
+		if (sent->message_id != message_id)
+			continue;
+		*at = sent->next;
+		*ret_tag = sent->tag;
+		free(sent);
+		return true;
+	}
+	return false;
+}
+
+bool overlay_port_report(struct overlay *overlay, const struct ras_relay_report *report) {
+	struct overlay_port *port = overlay->ports;
+	struct overlay_port_item *item;
+	uint32_t tag = 0;
+
+	while (port != NULL && !forget_sent(port, report->message_id, &tag))
+		port = port->next;
+	if (port == NULL)
+		return false;
+	if (report->outcome == RAS_RELAY_OUTCOME_DELIVERED)
+		return true;
+	// Without memory nobody is told, as when the message is lost at its destination.
+	item = calloc(1, sizeof(*item));
+	if (item == NULL)
+		return true;
+	item->undelivered = true;
+	item->tag = tag;
+	item->report = *report;
+	append(port, item);
+	return true;
+}
+
+int overlay_port_send(struct overlay_port *port, const struct overlay_port_message *message) {
+	struct overlay *overlay = port->overlay;
+	struct overlay_port_sent *sent = malloc(sizeof(*sent));
+	struct ras_relay_message relayed = {
+		.destination = message->node,
+		.class = RAS_RELAY_CONTROL,
+		.flags = RAS_RELAY_REPORT,
+		.flow = port->number,
+		.port = port->number,
+		.life_ns = message->life_ns,
+		.payload = message->bytes,
+		.size = message->size,
+	};
+	int err;
+
+	if (sent == NULL)
+		return -ENOMEM;
+	err = ras_relay_send(overlay->ras, overlay_clock_ns(overlay), &relayed, &sent->message_id);
+	if (err != 0) {
+		free(sent);
+		return err;
+	}
+	sent->tag = message->tag;
+	sent->next = port->sent;
+	port->sent = sent;
+	return 0;
+}
+
+void overlay_port_open(struct overlay *overlay, struct overlay_port *port) {
+	must(find(overlay, port->number) == NULL);
+	port->overlay = overlay;
+	port->first = NULL;
+	port->last = &port->first;
+	port->waiting = 0;
+	port->sent = NULL;
+	port->hand_over = (struct loop_job){.run = hand_over};
+	port->next = overlay->ports;
+	overlay->ports = port;
+	ras_relay_port_ready(overlay->ras, overlay_clock_ns(overlay), port->number);
+}
+
+void overlay_port_close(struct overlay_port *port) {
+	struct overlay_port **at;
+	struct overlay_port_item *item;
+
+	if (port->overlay == NULL)
+		return;
+	loop_undefer(port->overlay->loop, &port->hand_over);
+	for (at = &port->overlay->ports; *at != port; at = &(*at)->next)
+		;
+	*at = port->next;
+	while ((item = take(port)) != NULL)
+		free(item);
+	while (port->sent != NULL) {
+		struct overlay_port_sent *sent = port->sent;
+
+		(void)ras_relay_cancel(
+			port->overlay->ras, overlay_clock_ns(port->overlay), sent->message_id
+		);
+		port->sent = sent->next;
+		free(sent);
+	}
+	port->overlay = NULL;
+}
+
+void overlay_port_fini(struct overlay *overlay) {
+	while (overlay->ports != NULL)
+		overlay_port_close(overlay->ports);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the address that we tell others leads to us. A wrong `advertise`, a firewall or an
+// address translation lets an agent join, for it connects itself, and shows much later, when
+// somebody else has to connect to it. So others are asked to do that at once.
+//
+// A round asks one member, and a second one if the first does not reach us; members on other hosts
+// first. While nobody did, rounds go on with growing pauses: the way may open later.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <sodium.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIRST_NS (2 * RAS_NS_PER_SEC) // after joining: the table of who is asked knows us by then
+#define PAUSE_FIRST_NS (5 * RAS_NS_PER_SEC)
+#define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
+#define CALL_NS (5 * RAS_NS_PER_SEC) // the other side takes at most 2 s to find out
+
+// What the other side says, and what it means here.
+static const struct {
+	const char *word;
+	enum ras_cause cause; // NONE: reached
+	const char *sentence;
+} outcomes[] = {
+	{"reached", RAS_CAUSE_NONE, "reached it"},
+	{"refused", RAS_CAUSE_REFUSED, "was refused"},
+	{"timeout", RAS_CAUSE_TIMEOUT, "had no answer"},
+	{"unreachable", RAS_CAUSE_UNREACHABLE, "found no way"},
+};
+#define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
+
+const char *overlay_reach_word(int err) {
+	if (err == 0)
+		return "reached";
+	switch (ras_cause_of_errno(err)) {
+	case RAS_CAUSE_REFUSED:
+	case RAS_CAUSE_RESET:
+		return "refused";
+	case RAS_CAUSE_TIMEOUT:
+		return "timeout";
+	case RAS_CAUSE_UNREACHABLE:
+		return "unreachable";
+	default:
+		return "busy"; // our own fault says nothing of the asker
+	}
+}
+
+const struct overlay_reach *overlay_reach(const struct overlay *overlay) {
+	return &overlay->reach;
+}
+
+static void due_in(struct overlay *overlay, uint64_t after_ns) {
+	if (loop_timer_set(
+		    overlay->loop, &overlay->reach_ask.due, loop_now_ns(overlay->loop) + after_ns
+	    ) != 0)
+		log_event(LOG_LEVEL_WARN, "address_unchecked", log_errno("error", ENOMEM));
+}
+
+static struct sock_addr told_address(const struct overlay *overlay) {
+	struct sock_addr address = {0};
+	struct ras_peer self;
+
+	if (ras_peer_find(overlay->ras, ras_self_id(overlay->ras), &self) == 0)
+		address = self.record->address;
+	return address;
+}
+
+// A round's end.
+
+static void note(struct overlay *overlay, enum ras_event_kind kind, const char *words) {
+	const struct overlay_reach_ask *ask = &overlay->reach_ask;
+	struct ras_event event = {.kind = kind, .peer = ras_self_id(overlay->ras)};
+
+	if (kind == RAS_EVENT_ADDRESS_UNPROVEN) {
+		event.cause = ask->cause;
+		event.observer_count = ask->failed_count;
+		memcpy(event.observers, ask->failed, sizeof(ask->failed));
+	}
+	(void)overlay_note(overlay, &event, words);
+}
+
+static void prove(struct overlay *overlay) {
+	enum overlay_reach_state before = overlay->reach.state;
+	struct sock_addr address = told_address(overlay);
+	char text[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES];
+
+	overlay->reach.state = OVERLAY_REACH_PROVEN;
+	overlay->reach.words[0] = '\0';
+	overlay->reach_ask.pause_ns = 0;
+	sock_addr_format(&address, text);
+	if (before == OVERLAY_REACH_UNPROVEN) {
+		snprintf(words, sizeof(words), "%s: %s", text, overlay->reach_ask.words);
+		note(overlay, RAS_EVENT_ADDRESS_PROVEN, words);
+	} else if (before == OVERLAY_REACH_UNKNOWN) {
+		log_event(
+			LOG_LEVEL_INFO, "address_proven", log_str("address", text),
+			log_str("by", overlay->reach_ask.words)
+		);
+	}
+}
+
+static void round_over(struct overlay *overlay) {
+	struct overlay_reach_ask *ask = &overlay->reach_ask;
+	bool first = overlay->reach.state != OVERLAY_REACH_UNPROVEN;
+	struct sock_addr address = told_address(overlay);
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	ask->pause_ns = ask->pause_ns == 0		   ? PAUSE_FIRST_NS
+			: ask->pause_ns < PAUSE_MAX_NS / 2 ? 2 * ask->pause_ns
+							   : PAUSE_MAX_NS;
+	due_in(overlay, ask->pause_ns);
+	if (ask->failed_count == 0)
+		return; // nobody could tell
+	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
+	sock_addr_format(&address, text);
+	snprintf(
+		overlay->reach.words, sizeof(overlay->reach.words), "%s is not reached: %s", text,
+		ask->words
+	);
+	if (first)
+		note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
+}
+
+// Whom to ask.
+
+static bool was_asked(const struct overlay_reach_ask *ask, uint64_t id) {
+	for (uint32_t n = 0; n < ask->asked_count; n++) {
+		if (ask->asked[n] == id)
+			return true;
+	}
+	return false;
+}
+
+// Any member from a place by chance on; one on our own host only if there is no other. 0: nobody.
+static uint64_t choose(const struct overlay *overlay) {
+	struct ras_peer self, peer;
+	uint64_t on_our_host = 0;
+	struct ras_view view;
+	uint32_t first;
+
+	ras_view(overlay->ras, &view);
+	if (ras_peer_find(overlay->ras, ras_self_id(overlay->ras), &self) != 0)
+		return 0;
+	first = randombytes_uniform(view.slots_max);
+	for (uint32_t n = 0; n < view.slots_max; n++) {
+		uint32_t slot = (first + n) % view.slots_max;
+
+		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
+		    peer.record->id == self.record->id ||
+		    was_asked(&overlay->reach_ask, peer.record->id))
+			continue;
+		if (peer.record->host_id != self.record->host_id)
+			return peer.record->id;
+		on_our_host = peer.record->id;
+	}
+	return on_our_host;
+}
+
+// Asking.
+
+static int take_piece(struct overlay_call *call, const void *data, size_t size) {
+	struct overlay_reach_ask *ask = container_of(call, struct overlay_reach_ask, call);
+
+	if (size >= sizeof(ask->answer) - ask->answer_size)
+		return -EMSGSIZE;
+	memcpy(ask->answer + ask->answer_size, data, size);
+	ask->answer_size += size;
+	ask->answer[ask->answer_size] = '\0';
+	return 0;
+}
+
+// "refused 10.0.0.2 10.0.0.1:28030", from another node, so it may be anything.
+// False: it says nothing of the address that we tell.
+static bool read_answer(
+	const struct overlay *overlay, size_t *ret_outcome, char from[static SOCK_ADDR_TEXT_BYTES]
+) {
+	const char *word = overlay->reach_ask.answer;
+	struct sock_addr own = told_address(overlay);
+	struct sock_addr source, tried;
+	size_t length = strcspn(word, " ");
+	size_t n = 0;
+
+	while (n < OUTCOME_COUNT &&
+	       (strlen(outcomes[n].word) != length || memcmp(outcomes[n].word, word, length) != 0))
+		n++;
+	if (n == OUTCOME_COUNT || word[length] == '\0')
+		return false;
+	word += length + 1;
+	length = strcspn(word, " ");
+	if (word[length] == '\0' || sock_addr_parse(word, length, 0, NULL, &source) != 0)
+		return false;
+	word += length + 1;
+	own.scope_id = 0;
+	if (sock_addr_parse(word, strlen(word), 0, NULL, &tried) != 0)
+		return false;
+	tried.scope_id = 0;
+	if (!sock_addr_equal(&tried, &own))
+		return false; // it knows another start of ours
+	sock_addr_format_host(&source, from);
+	*ret_outcome = n;
+	return true;
+}
+
+// "n2 from 10.0.0.2 was refused", behind what another one said.
+static void add_words(struct overlay *overlay, size_t outcome, const char *from) {
+	struct overlay_reach_ask *ask = &overlay->reach_ask;
+	size_t used = strlen(ask->words);
+	const char *name = "?";
+	struct ras_peer peer;
+	int length = 1;
+
+	if (ras_peer_find(overlay->ras, ask->call.node, &peer) == 0) {
+		name = peer.record->name;
+		length = peer.record->name_length;
+	}
+	snprintf(
+		ask->words + used, sizeof(ask->words) - used, "%s%.*s from %s %s",
+		used == 0 ? "" : "; ", length, name, from, outcomes[outcome].sentence
+	);
+}
+
+static void ask_next(struct overlay *overlay);
+
+static void answered(struct overlay_call *call, int err) {
+	struct overlay_reach_ask *ask = container_of(call, struct overlay_reach_ask, call);
+	struct overlay *overlay = container_of(ask, struct overlay, reach_ask);
+	struct overlay_reach_counters *counters = &overlay->reach.counters;
+	char from[SOCK_ADDR_TEXT_BYTES];
+	size_t outcome;
+
+	ask->asking = false;
+	// That the overlay ends is never told here: overlay_reach_stop() comes first.
+	if (err != 0 || !read_answer(overlay, &outcome, from)) {
+		counters->unanswered++;
+	} else if (outcomes[outcome].cause == RAS_CAUSE_NONE) {
+		counters->reached++;
+		ask->words[0] = '\0';
+		add_words(overlay, outcome, from);
+		prove(overlay);
+		return;
+	} else {
+		counters->not_reached++;
+		if (ask->failed_count == 0)
+			ask->cause = outcomes[outcome].cause;
+		ask->failed[ask->failed_count++] = ask->asked[ask->asked_count - 1];
+		add_words(overlay, outcome, from);
+	}
+	ask_next(overlay);
+}
+
+static void ask_next(struct overlay *overlay) {
+	struct overlay_reach_ask *ask = &overlay->reach_ask;
+
+	while (ask->asked_count < OVERLAY_REACH_ASKED) {
+		uint64_t id = choose(overlay);
+
+		ask->alone = id == 0 && ask->asked_count == 0;
+		if (ask->alone)
+			return; // until somebody joins
+		if (id == 0)
+			break;
+		ask->asked[ask->asked_count++] = id;
+		ask->answer_size = 0;
+		ask->answer[0] = '\0';
+		ask->call.piece = take_piece;
+		ask->call.ended = answered;
+		overlay->reach.counters.asked++;
+		if (overlay_call_start(overlay, id, OVERLAY_REACH_LINE, CALL_NS, &ask->call) == 0) {
+			ask->asking = true;
+			return;
+		}
+		overlay->reach.counters.unanswered++;
+	}
+	round_over(overlay);
+}
+
+static void due(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay_reach_ask *ask = container_of(timer, struct overlay_reach_ask, due);
+	struct overlay *overlay = container_of(ask, struct overlay, reach_ask);
+
+	(void)now_ns;
+	if (ask->asking)
+		return;
+	ask->asked_count = 0;
+	ask->failed_count = 0;
+	ask->words[0] = '\0';
+	ask_next(overlay);
+}
+
+// There is somebody to ask who was not there, or was not alive, when we were alone.
+static bool may_be_asked_now(enum ras_event_kind kind) {
+	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED ||
+	       kind == RAS_EVENT_REFUTED || kind == RAS_EVENT_ALIVE;
+}
+
+void overlay_reach_event(struct overlay *overlay, const struct ras_event *event) {
+	struct overlay_reach_ask *ask = &overlay->reach_ask;
+
+	if (overlay->left != NULL) // leaving
+		return;
+	if (event->kind != RAS_EVENT_JOIN_DONE && !(ask->alone && may_be_asked_now(event->kind)))
+		return;
+	ask->alone = false;
+	ask->due.expired = due;
+	due_in(overlay, FIRST_NS);
+}
+
+void overlay_reach_stop(struct overlay *overlay) {
+	loop_timer_cancel(overlay->loop, &overlay->reach_ask.due);
+	if (overlay->reach_ask.asking)
+		overlay_call_cancel(&overlay->reach_ask.call);
+	overlay->reach_ask.asking = false;
+}

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// control/overlay/reach.c and reach_try.c: the calls, the table and the sockets are played here.
+#include "inside.h"
+
+#include <lib/clock.h>
+#include <lib/log.h>
+#include <support/cases.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PEERS_MAX 4
+#define SEC RAS_NS_PER_SEC
+
+static struct {
+	struct overlay overlay;
+	struct ras_record records[PEERS_MAX];
+	struct ras_peer peers[PEERS_MAX];
+	uint32_t peer_count;
+	// What was asked of others.
+	struct overlay_call *call;
+	uint32_t calls;
+	int call_err;
+	uint64_t asked[16];
+	// What others were answered.
+	char answer[256];
+	uint32_t answers;
+	// What was noted.
+	struct ras_event note;
+	uint32_t notes;
+	char words[STATE_TEXT_BYTES];
+	// Sockets.
+	struct sock_addr dialled;
+	uint32_t dials;
+	int dial_err;
+	int other_end;
+} stage;
+
+static struct clock fake_clock;
+
+uint64_t ras_self_id(const struct ras *ras) {
+	(void)ras;
+	return stage.records[0].id;
+}
+
+void ras_view(const struct ras *ras, struct ras_view *ret_view) {
+	(void)ras;
+	*ret_view = (struct ras_view){.slots_max = stage.peer_count, .joined = true};
+}
+
+int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer) {
+	(void)ras;
+	if (slot >= stage.peer_count)
+		return -ENOENT;
+	*ret_peer = stage.peers[slot];
+	return 0;
+}
+
+int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer) {
+	for (uint32_t n = 0; n < stage.peer_count; n++) {
+		if (stage.records[n].id == id)
+			return ras_peer_at(ras, n, ret_peer);
+	}
+	return -ENOENT;
+}
+
+int overlay_note(struct overlay *overlay, const struct ras_event *note, const char *text) {
+	(void)overlay;
+	stage.note = *note;
+	stage.notes++;
+	snprintf(stage.words, sizeof(stage.words), "%s", text);
+	return 0;
+}
+
+int overlay_call_start(
+	struct overlay *overlay,
+	uint64_t node,
+	const char *line,
+	uint64_t timeout_ns,
+	struct overlay_call *call
+) {
+	(void)timeout_ns;
+	assert_string_equal(line, OVERLAY_REACH_LINE);
+	if (stage.call_err != 0)
+		return stage.call_err;
+	assert_null(stage.call);
+	assert_true(stage.calls < COUNT_OF(stage.asked));
+	stage.asked[stage.calls++] = node;
+	call->overlay = overlay;
+	call->node = node;
+	stage.call = call;
+	return 0;
+}
+
+void overlay_call_cancel(struct overlay_call *call) {
+	assert_ptr_equal(call, stage.call);
+	stage.call = NULL;
+}
+
+int overlay_served_write(struct overlay_served *served, const void *data, size_t size) {
+	(void)served;
+	snprintf(stage.answer, sizeof(stage.answer), "%.*s", (int)size, (const char *)data);
+	return 0;
+}
+
+void overlay_served_end(struct overlay_served *served, int err) {
+	(void)served;
+	assert_int_equal(err, 0);
+	stage.answers++;
+}
+
+struct sock_addr transport_address(const struct transport *transport) {
+	(void)transport;
+	return stage.records[0].address;
+}
+
+// A pair of local sockets: connected at once, or not until the test says so.
+int transport_socket(struct transport *transport, const struct sock_addr *to, int *ret_fd) {
+	int ends[2];
+
+	(void)transport;
+	stage.dialled = *to;
+	stage.dials++;
+	if (stage.dial_err != 0)
+		return stage.dial_err;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+	*ret_fd = ends[0];
+	stage.other_end = ends[1];
+	return 0;
+}
+
+static void add_peer(const char *name, uint64_t host) {
+	struct ras_record *record = &stage.records[stage.peer_count];
+
+	*record = (struct ras_record){
+		.id = 100 + stage.peer_count,
+		.host_id = host,
+		.name = name,
+		.name_length = (uint8_t)strlen(name),
+		.address =
+			{.address = {10, 0, 0, (uint8_t)(stage.peer_count + 1)},
+			 .port = 28030,
+			 .family = SOCK_ADDR_V4},
+	};
+	stage.peers[stage.peer_count] =
+		(struct ras_peer){.record = record, .slot = stage.peer_count, .state = RAS_ALIVE};
+	stage.peer_count++;
+}
+
+static int set_up(void **state) {
+	(void)state;
+	memset(&stage, 0, sizeof(stage));
+	stage.other_end = -1;
+	clock_init_fake(&fake_clock, SEC);
+	log_set_level(LOG_LEVEL_ERROR);
+	add_peer("n1", 1);
+	return loop_create(&fake_clock, &stage.overlay.loop);
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	overlay_reach_stop(&stage.overlay);
+	overlay_reach_serve_stop(&stage.overlay);
+	loop_destroy(stage.overlay.loop);
+	if (stage.other_end >= 0)
+		close(stage.other_end);
+	return 0;
+}
+
+static void pass(uint64_t ns) {
+	clock_advance(&fake_clock, ns);
+	assert_true(loop_turn(stage.overlay.loop, 0) >= 0);
+	assert_true(loop_turn(stage.overlay.loop, 0) >= 0);
+}
+
+static void tell(enum ras_event_kind kind) {
+	const struct ras_event event = {.kind = kind};
+
+	overlay_reach_event(&stage.overlay, &event);
+}
+
+static void answer(const char *text, int err) {
+	struct overlay_call *call = stage.call;
+
+	assert_non_null(call);
+	stage.call = NULL;
+	if (err == 0)
+		assert_int_equal(call->piece(call, text, strlen(text)), 0);
+	call->ended(call, err);
+}
+
+static void join(void) {
+	tell(RAS_EVENT_JOIN_DONE);
+	pass(3 * SEC);
+}
+
+// Asking
+
+static void a_member_of_another_host_is_asked_where_there_is_one(void **state) {
+	(void)state;
+	add_peer("n2", 1);
+	add_peer("n3", 1);
+	add_peer("n4", 2);
+	for (uint32_t round = 0; round < 8; round++) {
+		join();
+		assert_int_equal(stage.asked[round], 103);
+		answer("reached 10.0.0.4 10.0.0.1:28030", 0);
+	}
+	assert_int_equal(overlay_reach(&stage.overlay)->state, OVERLAY_REACH_PROVEN);
+	assert_int_equal(stage.notes, 0);
+}
+
+static void nobody_is_asked_who_is_not_alive(void **state) {
+	(void)state;
+	add_peer("n2", 2);
+	add_peer("n3", 1);
+	stage.peers[1].state = RAS_DEAD;
+	join();
+	assert_int_equal(stage.calls, 1);
+	assert_int_equal(stage.asked[0], 102);
+}
+
+static void two_who_do_not_reach_us_are_an_event_with_both_sides(void **state) {
+	(void)state;
+	add_peer("n2", 2);
+	add_peer("n3", 1);
+	join();
+	answer("refused 10.0.0.2 10.0.0.1:28030", 0);
+	assert_int_equal(stage.notes, 0);
+	answer("timeout 10.0.0.3 10.0.0.1:28030", 0);
+	assert_int_equal(stage.notes, 1);
+	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_UNPROVEN);
+	assert_int_equal(stage.note.peer, 100);
+	assert_int_equal(stage.note.cause, RAS_CAUSE_REFUSED);
+	assert_int_equal(stage.note.observer_count, 2);
+	assert_string_equal(
+		stage.words, "10.0.0.1:28030 is not reached: n2 from 10.0.0.2 was refused; n3 from "
+			     "10.0.0.3 had no answer"
+	);
+	assert_string_equal(overlay_reach(&stage.overlay)->words, stage.words);
+}
+
+static void the_second_one_s_yes_is_proof_enough(void **state) {
+	(void)state;
+	add_peer("n2", 2);
+	add_peer("n3", 1);
+	join();
+	answer("unreachable 10.0.0.2 10.0.0.1:28030", 0);
+	answer("reached 10.0.0.3 10.0.0.1:28030", 0);
+	assert_int_equal(stage.notes, 0);
+	assert_int_equal(overlay_reach(&stage.overlay)->state, OVERLAY_REACH_PROVEN);
+	pass(1000 * SEC);
+	assert_int_equal(stage.calls, 2);
+}
+
+static void answers_that_tell_nothing_raise_no_alarm(void **state) {
+	static const struct {
+		const char *text;
+		int err;
+	} answers[] = {
+		{"", 0},
+		{"busy - -", 0},
+		{"refused", 0},
+		{"refused 10.0.0.2", 0},
+		{"refused 10.0.0.2 ", 0},
+		{"refused nowhere 10.0.0.1:28030", 0},
+		{"refused 10.0.0.2 10.0.0.9:28030", 0}, // another start of ours
+		{"refused 10.0.0.2 10.0.0.1:28031", 0},
+		{"refusedx 10.0.0.2 10.0.0.1:28030", 0},
+		{"ERROR: Unknown command REACH\n", 0}, // an older agent
+		{"", -ETIMEDOUT},
+		{"", -EBADMSG},
+		{"", -ECANCELED}, // it is leaving, or said more than an answer may be
+	};
+
+	(void)state;
+	add_peer("n2", 2);
+	for (size_t n = 0; n < COUNT_OF(answers); n++) {
+		join();
+		answer(answers[n].text, answers[n].err);
+		assert_int_equal(stage.notes, 0);
+		assert_int_equal(overlay_reach(&stage.overlay)->state, OVERLAY_REACH_UNKNOWN);
+		assert_int_equal(overlay_reach(&stage.overlay)->counters.unanswered, n + 1);
+	}
+}
+
+static void one_who_breaks_off_is_not_the_last_who_is_asked(void **state) {
+	(void)state;
+	add_peer("n2", 2);
+	add_peer("n3", 1);
+	join();
+	answer("", -ECANCELED);
+	answer("", -ECANCELED);
+	assert_int_equal(stage.calls, 2);
+	pass(6 * SEC);
+	assert_int_equal(stage.calls, 3);
+}
+
+static void an_answer_without_end_is_cut_off(void **state) {
+	char much[512];
+
+	(void)state;
+	add_peer("n2", 2);
+	join();
+	memset(much, 'x', sizeof(much));
+	assert_int_equal(stage.call->piece(stage.call, much, sizeof(much)), -EMSGSIZE);
+}
+
+static void an_unproven_address_is_asked_for_again_with_growing_pauses(void **state) {
+	uint64_t last_ns = 0, pause_ns = 0;
+
+	(void)state;
+	add_peer("n2", 2);
+	join();
+	for (uint32_t round = 0; round < 12; round++) {
+		uint64_t before_ns = pause_ns;
+
+		answer("refused 10.0.0.2 10.0.0.1:28030", 0);
+		last_ns = clock_now_ns(&fake_clock);
+		while (stage.call == NULL && clock_now_ns(&fake_clock) < last_ns + 400 * SEC)
+			pass(SEC);
+		assert_non_null(stage.call);
+		pause_ns = clock_now_ns(&fake_clock) - last_ns;
+		assert_true(pause_ns >= before_ns && pause_ns <= 301 * SEC);
+	}
+	assert_true(pause_ns >= 299 * SEC);
+	assert_int_equal(stage.notes, 1); // told once
+	answer("reached 10.0.0.2 10.0.0.1:28030", 0);
+	assert_int_equal(stage.notes, 2);
+	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_PROVEN);
+	assert_string_equal(overlay_reach(&stage.overlay)->words, "");
+}
+
+static void one_alone_asks_when_somebody_joins(void **state) {
+	(void)state;
+	join();
+	pass(1000 * SEC);
+	assert_int_equal(stage.calls, 0);
+	add_peer("n2", 2);
+	tell(RAS_EVENT_JOINED);
+	pass(3 * SEC);
+	assert_int_equal(stage.calls, 1);
+}
+
+static void one_alone_asks_when_a_member_is_back(void **state) {
+	static const enum ras_event_kind kinds[] = {
+		RAS_EVENT_REJOINED, RAS_EVENT_REFUTED, RAS_EVENT_ALIVE};
+
+	(void)state;
+	add_peer("n2", 2);
+	for (size_t n = 0; n < COUNT_OF(kinds); n++) {
+		stage.peers[1].state = RAS_SUSPECT;
+		join();
+		assert_int_equal(stage.calls, n);
+		stage.peers[1].state = RAS_ALIVE;
+		tell(kinds[n]);
+		pass(3 * SEC);
+		assert_int_equal(stage.calls, n + 1);
+		answer("busy - -", 0);
+	}
+}
+
+static void a_question_that_cannot_be_put_is_tried_again_later(void **state) {
+	(void)state;
+	add_peer("n2", 2);
+	stage.call_err = -EAGAIN;
+	join();
+	assert_int_equal(stage.calls, 0);
+	stage.call_err = 0;
+	pass(6 * SEC);
+	assert_int_equal(stage.calls, 1);
+}
+
+// Trying for others
+
+static struct overlay_served served_of(uint64_t source, const char *line) {
+	struct overlay_served served = {.source = source};
+
+	snprintf(served.line, sizeof(served.line), "%s", line);
+	return served;
+}
+
+static void other_questions_are_not_ours(void **state) {
+	static const char *const lines[] = {
+		"", "REACH ", "REACH 10.0.0.9:22", "text - PEERS", "reach"};
+
+	(void)state;
+	add_peer("n2", 2);
+	for (size_t n = 0; n < COUNT_OF(lines); n++) {
+		struct overlay_served served = served_of(101, lines[n]);
+
+		assert_false(overlay_reach_serve(&stage.overlay, &served));
+	}
+	assert_int_equal(stage.dials, 0);
+}
+
+static void the_asker_s_own_address_is_tried_and_reached(void **state) {
+	struct overlay_served served;
+
+	(void)state;
+	add_peer("n2", 2);
+	served = served_of(101, OVERLAY_REACH_LINE);
+	assert_true(overlay_reach_serve(&stage.overlay, &served));
+	assert_true(sock_addr_equal(&stage.dialled, &stage.records[1].address));
+	pass(0);
+	assert_int_equal(stage.answers, 1);
+	assert_string_equal(stage.answer, "reached 10.0.0.1 10.0.0.2:28030");
+}
+
+static void what_came_of_a_try_is_told_in_a_word(void **state) {
+	static const struct {
+		int err;
+		const char *word;
+	} cases[] = {
+		{-ECONNREFUSED, "refused "},
+		{-ETIMEDOUT, "timeout "},
+		{-EHOSTUNREACH, "unreachable "},
+		{-ENETUNREACH, "unreachable "},
+		{-EMFILE, "busy "},
+		{-EADDRNOTAVAIL, "busy "},
+		{-EPERM, "busy "},
+	};
+
+	(void)state;
+	add_peer("n2", 2);
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		struct overlay_served served = served_of(101, OVERLAY_REACH_LINE);
+
+		stage.dial_err = cases[n].err;
+		pass(2 * SEC);
+		assert_true(overlay_reach_serve(&stage.overlay, &served));
+		assert_int_equal(stage.answers, n + 1);
+		assert_memory_equal(stage.answer, cases[n].word, strlen(cases[n].word));
+	}
+}
+
+static void an_asker_that_comes_too_often_is_turned_off(void **state) {
+	struct overlay_served served;
+
+	(void)state;
+	add_peer("n2", 2);
+	stage.dial_err = -ECONNREFUSED;
+	served = served_of(101, OVERLAY_REACH_LINE);
+	for (uint32_t n = 0; n < 5; n++)
+		assert_true(overlay_reach_serve(&stage.overlay, &served));
+	assert_int_equal(stage.dials, 1);
+	assert_string_equal(stage.answer, "busy - -");
+	assert_int_equal(overlay_reach(&stage.overlay)->counters.tries_turned_off, 4);
+	pass(2 * SEC);
+	assert_true(overlay_reach_serve(&stage.overlay, &served));
+	assert_int_equal(stage.dials, 2);
+}
+
+static void a_stranger_is_tried_for_nowhere(void **state) {
+	struct overlay_served served = served_of(4711, OVERLAY_REACH_LINE);
+
+	(void)state;
+	assert_true(overlay_reach_serve(&stage.overlay, &served));
+	assert_int_equal(stage.dials, 0);
+	assert_string_equal(stage.answer, "busy - -");
+}
+
+static void no_more_than_a_few_are_tried_at_once(void **state) {
+	static struct overlay_served served[OVERLAY_REACH_TRIES + 1];
+	int ends[OVERLAY_REACH_TRIES];
+
+	(void)state;
+	add_peer("n2", 2);
+	for (uint32_t n = 0; n <= OVERLAY_REACH_TRIES; n++) {
+		served[n] = served_of(101, OVERLAY_REACH_LINE);
+		stage.records[1].id = 101;
+		stage.overlay.reach_askers[0] = (struct overlay_reach_asker){0};
+		memset(stage.overlay.reach_askers, 0, sizeof(stage.overlay.reach_askers));
+		assert_true(overlay_reach_serve(&stage.overlay, &served[n]));
+		if (n < OVERLAY_REACH_TRIES)
+			ends[n] = stage.other_end;
+	}
+	stage.other_end = -1;
+	assert_int_equal(stage.dials, OVERLAY_REACH_TRIES);
+	assert_string_equal(stage.answer, "busy - -");
+	overlay_reach_serve_stop(&stage.overlay);
+	assert_int_equal(stage.answers, 1); // the others' askers hear from the end of the overlay
+	for (uint32_t n = 0; n < OVERLAY_REACH_TRIES; n++)
+		close(ends[n]);
+}
+
+int main(void) {
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(a_member_of_another_host_is_asked_where_there_is_one),
+		CASE(nobody_is_asked_who_is_not_alive),
+		CASE(two_who_do_not_reach_us_are_an_event_with_both_sides),
+		CASE(the_second_one_s_yes_is_proof_enough),
+		CASE(answers_that_tell_nothing_raise_no_alarm),
+		CASE(one_who_breaks_off_is_not_the_last_who_is_asked),
+		CASE(an_answer_without_end_is_cut_off),
+		CASE(an_unproven_address_is_asked_for_again_with_growing_pauses),
+		CASE(one_alone_asks_when_somebody_joins),
+		CASE(one_alone_asks_when_a_member_is_back),
+		CASE(a_question_that_cannot_be_put_is_tried_again_later),
+		CASE(other_questions_are_not_ours),
+		CASE(the_asker_s_own_address_is_tried_and_reached),
+		CASE(what_came_of_a_try_is_told_in_a_word),
+		CASE(an_asker_that_comes_too_often_is_turned_off),
+		CASE(a_stranger_is_tried_for_nowhere),
+		CASE(no_more_than_a_few_are_tried_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
