@@ -52,6 +52,7 @@ struct keeper {
 	uint64_t since_ns; // when the first of them came to be the first
 	bool stuck;
 	struct keeper_counters counters;
+	struct keeper_counters *totals, unshared; // the second where there are none to share
 	char name[KEEPER_NAME_BYTES];
 };
 
@@ -149,6 +150,13 @@ static void *keeper_main(void *argument) {
 
 // The loop's side.
 
+static void count_longest(struct keeper *keeper, uint64_t took_ns) {
+	if (took_ns > keeper->counters.longest_ns)
+		keeper->counters.longest_ns = took_ns;
+	if (took_ns > keeper->totals->longest_ns)
+		keeper->totals->longest_ns = took_ns;
+}
+
 // The first of those asked for is the one under way, for answers come in order. It is timed from
 // when the loop knew it to be the first, so an agent that was stopped itself blames nobody:
 // answers are heard before timers expire.
@@ -166,6 +174,7 @@ static void look(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
 	keeper->stuck = true;
 	keeper->counters.stuck++;
+	keeper->totals->stuck++;
 	if (keeper->ops.stuck != NULL)
 		keeper->ops.stuck(keeper->ops.ctx, keeper);
 }
@@ -186,8 +195,7 @@ static void job_ended(struct keeper *keeper, struct keeper_job *job) {
 	uint64_t took_ns = loop_clock_ns(keeper->loop) - keeper->since_ns;
 	struct keeper_request *request = job->request;
 
-	if (took_ns > keeper->counters.longest_ns)
-		keeper->counters.longest_ns = took_ns;
+	count_longest(keeper, took_ns);
 	forget_job(keeper, job);
 	if (request != NULL) {
 		request->job = NULL;
@@ -261,6 +269,7 @@ int keeper_create(
 	}
 	keeper->loop = loop;
 	keeper->ops = *ops;
+	keeper->totals = ops->totals != NULL ? ops->totals : &keeper->unshared;
 	keeper->look.expired = look;
 	snprintf(keeper->name, sizeof(keeper->name), "%s", name);
 	keeper->source = (struct loop_source){
@@ -316,9 +325,11 @@ int keeper_run(
 
 	must(request->ended != NULL && request->job == NULL);
 	keeper->counters.calls++;
+	keeper->totals->calls++;
 	job = keeper->pending < KEEPER_PENDING_MAX ? calloc(1, sizeof(*job)) : NULL;
 	if (job == NULL) {
 		keeper->counters.refused++;
+		keeper->totals->refused++;
 		return keeper->pending < KEEPER_PENDING_MAX ? -ENOMEM : -EAGAIN;
 	}
 	*job = (struct keeper_job){.call = *call, .keeper = keeper, .request = request};

@@ -38,6 +38,10 @@ struct job_list {
 	struct loop_job *last;
 };
 
+struct longest {
+	uint64_t turn_ns, late_ns;
+};
+
 struct loop {
 	const struct clock *clock;
 	int epolls[LOOP_RANK_COUNT]; // that of the clients is one of the overlay's events
@@ -61,6 +65,8 @@ struct loop {
 	struct job_list jobs;
 	struct job_list running;
 	struct loop_counters counters;
+	uint64_t window_ns; // when this one began; `longest` is what it found
+	struct longest longest;
 };
 
 // For one more source of the overlay, the clients' epoll and the timer, and for a turn's clients.
@@ -98,6 +104,7 @@ int loop_create(const struct clock *clock, struct loop **ret_loop) {
 		return -ENOMEM;
 	loop->clock = clock;
 	loop->now_ns = clock_now_ns(clock);
+	loop->window_ns = loop->now_ns;
 	loop->armed_ns = UINT64_MAX;
 	loop->first_free = NO_SLOT;
 	loop->timer_fd = -1;
@@ -425,31 +432,42 @@ static void run_jobs(struct loop *loop) {
 	}
 }
 
+static void raise_to(uint64_t *longest_ns, uint64_t ns) {
+	if (ns > *longest_ns)
+		*longest_ns = ns;
+}
+
 // No more than were set when it began, so that one that always sets itself to now ends.
 static void run_timers(struct loop *loop) {
 	struct loop_timer *timer;
-	uint64_t late_ns;
 
 	for (uint32_t n = loop->timer_count; n > 0; n--) {
 		if (next_timer_ns(loop) > loop->now_ns || next_timer_ns(loop) == UINT64_MAX)
 			return;
 		timer = loop->heap[1];
 		loop_timer_cancel(loop, timer);
-		late_ns = loop_clock_ns(loop) - timer->at_ns;
-		if (late_ns > loop->counters.timer_late_longest_ns)
-			loop->counters.timer_late_longest_ns = late_ns;
+		raise_to(&loop->longest.late_ns, loop_clock_ns(loop) - timer->at_ns);
 		loop->counters.timers++;
 		timer->expired(timer, loop->now_ns);
 	}
 }
 
+// A window that ended is told until the next one ends.
 static void count_turn(struct loop *loop) {
 	uint64_t took_ns = loop_clock_ns(loop) - loop->now_ns;
 
 	loop->counters.turns++;
 	loop->counters.busy_ns += took_ns;
-	if (took_ns > loop->counters.turn_longest_ns)
-		loop->counters.turn_longest_ns = took_ns;
+	raise_to(&loop->longest.turn_ns, took_ns);
+	if (loop->now_ns - loop->window_ns >= LOOP_LONGEST_NS) {
+		loop->counters.turn_longest_ns = loop->longest.turn_ns;
+		loop->counters.timer_late_longest_ns = loop->longest.late_ns;
+		loop->longest = (struct longest){0};
+		loop->window_ns = loop->now_ns;
+		return;
+	}
+	raise_to(&loop->counters.turn_longest_ns, loop->longest.turn_ns);
+	raise_to(&loop->counters.timer_late_longest_ns, loop->longest.late_ns);
 }
 
 int loop_turn(struct loop *loop, int timeout_ms) {
@@ -490,9 +508,4 @@ void loop_stop(struct loop *loop) {
 
 const struct loop_counters *loop_counters(const struct loop *loop) {
 	return &loop->counters;
-}
-
-void loop_counters_reset_longest(struct loop *loop) {
-	loop->counters.turn_longest_ns = 0;
-	loop->counters.timer_late_longest_ns = 0;
 }

@@ -69,11 +69,14 @@ static void stuck(void *ctx, struct keeper *which) {
 	stuck_count++;
 }
 
+static struct keeper_counters totals;
+
 static int begin(void **state) {
-	const struct keeper_ops ops = {.stuck = stuck, .ctx = &stuck_count};
+	const struct keeper_ops ops = {.stuck = stuck, .ctx = &stuck_count, .totals = &totals};
 
 	(void)state;
 	stuck_count = answered_count = 0;
+	totals = (struct keeper_counters){.calls = 1000, .stuck = 1000, .refused = 1000};
 	clock_init_fake(&fake_clock, SEC);
 	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(dropped, O_CLOEXEC), 0);
@@ -138,6 +141,7 @@ static void calls_are_made_in_order_and_their_results_passed_on(void **state) {
 	}
 	wait_dropped(20);
 	assert_int_equal(keeper_counters(keeper)->calls, 20);
+	assert_int_equal(totals.calls, 1020);
 	assert_int_equal(keeper_busy_ns(keeper), 0);
 }
 
@@ -162,6 +166,8 @@ static void a_call_that_hangs_is_reported_once_and_the_loop_goes_on(void **state
 	assert_int_equal(behind.result, 8);
 	assert_false(keeper_is_stuck(keeper));
 	assert_int_equal(keeper_counters(keeper)->stuck, 1);
+	assert_int_equal(totals.stuck, 1001);
+	assert_int_equal(totals.longest_ns, KEEPER_STUCK_NS + 100 * SEC);
 	assert_int_equal(keeper_counters(keeper)->longest_ns, KEEPER_STUCK_NS + 100 * SEC);
 	wait_dropped(2);
 }
@@ -241,6 +247,7 @@ static void no_more_than_the_bound_may_wait(void **state) {
 	assert_int_equal(ask(&askers[KEEPER_PENDING_MAX], 0, NULL), -EAGAIN);
 	assert_null(askers[KEEPER_PENDING_MAX].request.job);
 	assert_int_equal(keeper_counters(keeper)->refused, 1);
+	assert_int_equal(totals.refused, 1001);
 	assert_int_equal(write(gate[1], "", 1), 1);
 	turn_until_answered(KEEPER_PENDING_MAX);
 	wait_dropped(KEEPER_PENDING_MAX);

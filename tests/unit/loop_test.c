@@ -504,14 +504,28 @@ static void counters_tell_the_longest_turn_and_the_latest_timer(void **state) {
 	assert_int_equal(loop_counters(loop)->turn_longest_ns, 700);
 	assert_int_equal(loop_counters(loop)->timer_late_longest_ns, 750);
 	assert_int_equal(loop_counters(loop)->busy_ns, 700);
-	loop_counters_reset_longest(loop);
 	actors[0].then = NULL;
 	turn();
-	assert_int_equal(loop_counters(loop)->turn_longest_ns, 0);
-	assert_int_equal(loop_counters(loop)->timer_late_longest_ns, 0);
+	assert_int_equal(loop_counters(loop)->turn_longest_ns, 700);
 	assert_int_equal(loop_counters(loop)->turns, 2);
 	assert_int_equal(loop_counters(loop)->events, 2);
 	assert_int_equal(loop_counters(loop)->timers, 1);
+}
+
+static void what_was_longest_is_told_for_a_minute_and_not_for_three(void **state) {
+	(void)state;
+	add_ready(0, LOOP_OVERLAY);
+	actors[0].then = pass_time;
+	turn();
+	actors[0].then = NULL;
+	for (uint32_t n = 0; n < 2; n++) {
+		clock_advance(&fake_clock, LOOP_LONGEST_NS - 1000);
+		turn();
+		assert_int_equal(loop_counters(loop)->turn_longest_ns, 700);
+	}
+	clock_advance(&fake_clock, LOOP_LONGEST_NS);
+	turn();
+	assert_int_equal(loop_counters(loop)->turn_longest_ns, 0);
 }
 
 #define ON_A_LOOP(test) cmocka_unit_test_setup_teardown(test, make_loop, end_loop)
@@ -542,6 +556,7 @@ int main(void) {
 		ON_A_LOOP(sleeping_loop_is_woken_by_its_timers_and_by_them_alone),
 		ON_A_LOOP(stop_before_running_ends_it_at_once),
 		ON_A_LOOP(counters_tell_the_longest_turn_and_the_latest_timer),
+		ON_A_LOOP(what_was_longest_is_told_for_a_minute_and_not_for_three),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,17 +36,19 @@ struct keeper_request {
 	struct keeper_job *job; // private; NULL: not under way
 };
 
-struct keeper_ops {
-	// A call has taken KEEPER_STUCK_NS. It must not destroy the keeper. May be NULL.
-	void (*stuck)(void *ctx, struct keeper *keeper);
-	void *ctx;
-};
-
 struct keeper_counters {
 	uint64_t calls;
 	uint64_t stuck; // of these, longer than KEEPER_STUCK_NS
 	uint64_t refused;
 	uint64_t longest_ns;
+};
+
+struct keeper_ops {
+	// A call has taken KEEPER_STUCK_NS. It must not destroy the keeper. May be NULL.
+	void (*stuck)(void *ctx, struct keeper *keeper);
+	void *ctx;
+	// Counts what the keepers that share it do, all together; outlives them. May be NULL.
+	struct keeper_counters *totals;
 };
 
 // The loop's thread, as all below. name is cut to KEEPER_NAME_BYTES.

@@ -24,6 +24,7 @@ struct loop;
 
 #define LOOP_CLIENTS_PER_TURN 16
 #define LOOP_STEP_BYTES_MAX 65536
+#define LOOP_LONGEST_NS UINT64_C(60000000000) // what was longest is told for so long, to twice that
 
 enum loop_rank {
 	LOOP_OVERLAY, // who is thought to be alive depends on it
@@ -92,10 +93,9 @@ struct loop_counters {
 	uint64_t events;
 	uint64_t timers;
 	uint64_t busy_ns;		// in handlers
-	uint64_t turn_longest_ns;	// since loop_counters_reset_longest()
+	uint64_t turn_longest_ns;	// of the last minute or two
 	uint64_t timer_late_longest_ns; // between at_ns and its handler, likewise
 	uint64_t clients_full;		// turns with as many clients as allowed: others may wait
 };
 
 const struct loop_counters *loop_counters(const struct loop *loop);
-void loop_counters_reset_longest(struct loop *loop);
