@@ -12,8 +12,16 @@
 #define RTE_USE_C11_MEM_MODEL
 #endif
 
+#include <rte_cpuflags.h>
+#include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <rte_net_crc.h>
 #include <rte_ring.h>
+#include <rte_telemetry.h>
+#include <rte_vect.h>

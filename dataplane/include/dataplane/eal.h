@@ -3,8 +3,8 @@
 //
 // EAL pins the thread that starts it and all that this one starts later. It is therefore started
 // on a helper thread that may run wherever the process may, and ends there; nobody else's
-// affinity changes. It scans no bus, shares no configuration with other processes, and takes no
-// huge pages unless there are some.
+// affinity changes. It scans no bus unless it is told to, shares no configuration with other
+// processes, and takes no huge pages unless there are some.
 //
 // The control thread's, but for registering.
 #pragma once
@@ -31,6 +31,10 @@ struct eal_config {
 	enum eal_memory memory;
 	uint32_t memory_mib; // of EAL_MEMORY_PLAIN
 	eal_log_fn *log;     // NULL: EAL's lines are dropped
+	// Inside programs that are not ours: no telemetry, and nothing stays in the file system,
+	// however the program ends.
+	bool bare;
+	bool pci; // devices of the PCI bus may be attached later; none is by itself
 };
 
 struct eal_facts {
