@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the parts of the programmable device share: its objects, each beginning with the struct of
+// libibverbs that the code under test holds.
+#pragma once
+
+#include <lib/container.h>
+#include <support/fake_verbs.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#define FAKE_FAULTS_MAX 16
+#define FAKE_ERRORS_MAX 8
+#define FAKE_FORBIDDEN_MAX 64
+#define FAKE_ACCESSES_MAX 4096
+#define FAKE_RKEY UINT32_C(0x40000000) // set in remote keys, never in local ones
+
+struct fake_pd {
+	struct ibv_pd verbs;
+	uint32_t users;
+};
+
+struct fake_mr {
+	struct ibv_mr verbs;
+	uint64_t iova;
+	uint8_t *bytes; // of the first one
+	int access;
+	void *mapping; // of a dmabuf: ours to unmap
+	size_t mapping_length;
+};
+
+struct fake_event {
+	struct fake_event *next;
+	struct ibv_async_event verbs;
+};
+
+struct fake_context {
+	struct ibv_context verbs;
+	struct fake_device *device;
+	struct fake_context *next; // of the same device
+	struct fake_event *events; // the oldest first
+	uint32_t objects;
+};
+
+struct fake_cqe {
+	struct ibv_wc wc;
+	struct fake_qp *qp; // NULL: destroyed
+	uint32_t end;	    // its queue has this many work requests done, when it is polled
+	bool receive;
+	bool solicited;
+};
+
+struct fake_cq {
+	struct ibv_cq verbs;
+	struct fake_cqe *entries; // verbs.cqe of them, a ring
+	uint32_t head, count;
+	uint32_t users;
+	bool armed, armed_solicited;
+	uint32_t events_taken, events_acked, async_taken, async_acked;
+	struct fake_cq *next_event; // in its channel's list
+	uint32_t events_waiting;
+};
+
+struct fake_channel {
+	struct ibv_comp_channel verbs;
+	struct fake_cq *ready; // those with events that wait
+};
+
+struct fake_send {
+	struct ibv_send_wr wr; // sg_list points to sge
+	struct ibv_sge sge[FAKE_SGE_MAX];
+	uint64_t order; // of posting, over all queue pairs
+	uint64_t due_ns;
+	uint64_t give_up_ns; // 0: was not tried in vain yet
+};
+
+struct fake_receive {
+	uint64_t wr_id;
+	int num_sge;
+	struct ibv_sge sge[FAKE_SGE_MAX];
+};
+
+struct fake_error {
+	uint64_t at; // of sends_tried
+	enum ibv_wc_status status;
+	uint32_t vendor;
+};
+
+struct fake_qp {
+	struct ibv_qp verbs;
+	struct fake_device *device;
+	struct ibv_qp_attr attr; // what modify said; qp_state is the truth
+	struct ibv_qp_init_attr init;
+	struct fake_send *sends; // rings; counters run on
+	struct fake_receive *receives;
+	uint8_t *inlined; // init.cap.max_inline_data for each place of sends
+	uint32_t sends_posted, sends_done, sends_free;
+	uint32_t receives_posted, receives_done, receives_free;
+	uint64_t last_due_ns, error_ns, delay_ns;
+	uint64_t sends_tried;
+	struct fake_error errors[FAKE_ERRORS_MAX];
+	uint32_t error_count;
+	struct fake_error receive_error; // status SUCCESS: none
+	bool held;
+	uint32_t let_go;
+	uint32_t flush_left;
+	uint64_t tried_epoch; // nothing has changed since its head was tried in vain
+	struct fake_qp *peer; // as of peer_epoch
+	uint64_t peer_epoch;
+	uint32_t async_taken, async_acked;
+	bool listed; // in the list of those with something to do
+	struct fake_qp *next, *previous;
+};
+
+struct fake_device_private {
+	struct fake_context *contexts;
+	struct fake_mr **mrs; // by place, from 1
+	uint8_t *mr_variants;
+	uint32_t mr_places;
+	struct fake_qp **qps; // by number - FAKE_QPN_FIRST
+	uint32_t qp_places;
+	bool cut;
+	struct fake_alive alive;
+};
+
+#define FAKE_QPN_FIRST 17
+
+struct fake_fault {
+	enum fake_call call;
+	uint32_t nth, times;
+	int err;
+};
+
+struct fake_range {
+	uintptr_t from, to;
+};
+
+struct fake_fabric {
+	const struct clock *clock;
+	bool shared;
+	bool light;
+	pthread_mutex_t lock;
+	struct fake_device *devices[FAKE_DEVICES_MAX];
+	uint32_t device_count;
+	struct fake_fault faults[FAKE_FAULTS_MAX];
+	uint32_t fault_count;
+	uint64_t calls[FAKE_CALL_COUNT];
+	void (*hook)(void *ctx, enum fake_call call);
+	void *hook_ctx;
+	char broken[256];
+	struct fake_range forbidden[FAKE_FORBIDDEN_MAX];
+	uint32_t forbidden_count;
+	struct fake_range accesses[FAKE_ACCESSES_MAX];
+	uint64_t access_count;
+	uint64_t epoch;	     // of what may let a request succeed that did not
+	uint64_t peer_epoch; // of who is connected to whom
+	uint64_t order;
+	struct fake_qp *busy; // the list of those with something to do
+	uint32_t lists;
+};
+
+extern struct fake_fabric fake;
+
+// The test's own objects, which it may hold as constant ones.
+static inline void *fake_unconst(const void *object) {
+	void *pointer;
+
+	memcpy(&pointer, &object, sizeof(pointer));
+	return pointer;
+}
+
+static inline void *fake_pointer(uint64_t address) {
+	void *pointer;
+
+	memcpy(&pointer, &address, sizeof(pointer));
+	return pointer;
+}
+
+static inline uint64_t fake_now_ns(void) {
+	return fake.clock != NULL ? clock_now_ns(fake.clock) : 0;
+}
+
+static inline void fake_lock(void) {
+	if (fake.shared)
+		pthread_mutex_lock(&fake.lock);
+}
+
+static inline void fake_unlock(void) {
+	if (fake.shared)
+		pthread_mutex_unlock(&fake.lock);
+}
+
+// 0, or what the test wants this call to fail with. Locked; the hook has run.
+int fake_fault(enum fake_call call);
+void fake_break(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static inline struct fake_qp *fake_qp_of(const struct ibv_qp *qp) {
+	return fake_unconst(qp);
+}
+
+static inline struct fake_cq *fake_cq_of(const struct ibv_cq *cq) {
+	return fake_unconst(cq);
+}
+
+// NULL: no such region, or of another variant.
+struct fake_mr *fake_mr_find(const struct fake_device *device, uint32_t key);
+// A device reads or writes there.
+void fake_touch(const uint8_t *bytes, uint64_t length);
+
+// fake_verbs_hot.c
+void fake_hot_ops(struct ibv_context_ops *ops);
+
+// fake_verbs_queue.c
+void fake_run_locked(void);
+bool fake_qp_has_work(const struct fake_qp *qp);
+void fake_qp_list(struct fake_qp *qp);
+void fake_qp_unlist(struct fake_qp *qp);
+void fake_qp_to_error(struct fake_qp *qp);
+// What was posted is forgotten.
+void fake_qp_empty(struct fake_qp *qp);
+// Its completions leave the completion queues, or lose their owner.
+void fake_qp_forget(struct fake_qp *qp, bool keep);
+struct fake_qp *fake_qp_by_number(const struct fake_device *device, uint32_t queue_number);
+
+// fake_verbs_work.c
+enum fake_answer {
+	FAKE_ANSWER_DONE,   // status says how
+	FAKE_ANSWER_SILENT, // nobody answers
+	FAKE_ANSWER_RNR,    // the peer has no receive posted
+};
+
+struct fake_outcome {
+	enum ibv_wc_status status;
+	uint32_t bytes;
+};
+
+enum fake_answer
+fake_work_do(struct fake_qp *qp, struct fake_send *send, struct fake_outcome *ret_outcome);
+void fake_cq_push(struct fake_cq *cq, const struct fake_cqe *entry);
+void fake_qp_changed(void); // who is connected to whom
+
+// fake_verbs_modify.c
+int fake_modify_check(
+	const struct fake_qp *qp,
+	const struct ibv_qp_attr *attr,
+	int mask,
+	enum ibv_qp_state *ret_next
+);
+
+// Cold calls.
+
+// Every call begins with enter() and, if that was 0, ends with leave().
+static inline int fake_enter(enum fake_call call) {
+	int err;
+
+	if (fake.hook != NULL)
+		fake.hook(fake.hook_ctx, call);
+	fake_lock();
+	err = fake_fault(call);
+	if (err != 0)
+		fake_unlock();
+	return err;
+}
+
+static inline int fake_leave(int err) {
+	fake_unlock();
+	return err;
+}
+
+static inline struct fake_context *fake_context_of(const struct ibv_context *context) {
+	return fake_unconst(context);
+}
+
+static inline struct fake_alive *fake_alive_of(const struct ibv_context *context) {
+	return &fake_context_of(context)->device->private->alive;
+}
+
+// fake_verbs_calls.c: events that nobody took go with the object.
+void fake_events_drop(struct fake_context *context, const void *object);
+
+// fake_verbs_regions.c, fake_verbs_pairs.c
+int fake_reg_mr(
+	struct ibv_pd *pd, void *address, size_t length, int access, struct ibv_mr **ret_mr
+);
+int fake_reg_dmabuf_mr(
+	struct ibv_pd *pd, const struct verbs_dmabuf *dmabuf, int access, struct ibv_mr **ret_mr
+);
+int fake_dereg_mr(struct ibv_mr *verbs);
+int fake_create_comp_channel(struct ibv_context *context, struct ibv_comp_channel **ret_channel);
+int fake_destroy_comp_channel(struct ibv_comp_channel *verbs);
+int fake_create_cq(
+	struct ibv_context *context,
+	uint32_t entries,
+	struct ibv_comp_channel *channel,
+	struct ibv_cq **ret_cq
+);
+int fake_destroy_cq(struct ibv_cq *verbs);
+int fake_get_cq_event(struct ibv_comp_channel *verbs, struct ibv_cq **ret_cq);
+void fake_ack_cq_events(struct ibv_cq *verbs, uint32_t count);
+int fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **ret_qp);
+int fake_modify_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask);
+int fake_query_qp(
+	struct ibv_qp *verbs,
+	int mask,
+	struct ibv_qp_attr *ret_attr,
+	struct ibv_qp_init_attr *ret_init
+);
+int fake_destroy_qp(struct ibv_qp *verbs);

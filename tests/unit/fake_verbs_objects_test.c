@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the programmable device promises to the tests that stand on it: objects,
+// their states and their events.
+#include "fake_verbs_ends.h"
+
+#include <support/cmocka.h>
+
+#include <poll.h>
+
+static struct clock clock_;
+static struct ends ends;
+
+static int set_up(void **state) {
+	(void)state;
+	clock_init_fake(&clock_, 1000000);
+	fake_verbs_init(&clock_);
+	ends_make(&ends);
+	return 0;
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	ends_destroy(&ends);
+	return fake_verbs_fini() == NULL ? 0 : -1;
+}
+
+static int tear_down_broken(void **state) {
+	(void)state;
+	ends_destroy(&ends);
+	fake_verbs_forgive();
+	return fake_verbs_fini() == NULL ? 0 : -1;
+}
+
+static struct end *a, *b;
+
+static int set_up_connected(void **state) {
+	int err = set_up(state);
+
+	a = &ends.end[0];
+	b = &ends.end[1];
+	ends_connect(a, b);
+	return err;
+}
+
+static void an_event_comes_for_what_arrives_after_arming_once(void **state) {
+	struct pollfd channel = {.fd = a->channel->fd, .events = POLLIN};
+	struct ibv_cq *cq = NULL;
+	struct ibv_wc wc;
+
+	(void)state;
+	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
+	fake_verbs_run();
+	assert_int_equal(ibv_req_notify_cq(a->cq, 0), 0);
+	// What was there before is found by polling only.
+	assert_int_equal(fake_verbs_calls.get_cq_event(a->channel, &cq), -EAGAIN);
+	assert_int_equal(end_wait(a, &wc), IBV_WC_SUCCESS);
+	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
+	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
+	fake_verbs_run();
+	assert_int_equal(poll(&channel, 1, 0), 1);
+	assert_int_equal(fake_verbs_calls.get_cq_event(a->channel, &cq), 0);
+	assert_ptr_equal(cq, a->cq);
+	assert_int_equal(fake_verbs_calls.get_cq_event(a->channel, &cq), -EAGAIN);
+	assert_int_equal(poll(&channel, 1, 0), 0);
+	assert_int_equal(fake_verbs_alive().completion_events, 1);
+	fake_verbs_calls.ack_cq_events(a->cq, 1);
+}
+
+static void solicited_only_hears_of_such_and_of_errors(void **state) {
+	struct ibv_cq *cq = NULL;
+	struct ibv_wc wc;
+
+	(void)state;
+	end_receive(b, 1, 0, 8);
+	end_receive(b, 2, 0, 8);
+	assert_int_equal(ibv_req_notify_cq(b->cq, 1), 0);
+	end_post(a, IBV_WR_SEND, 8, 0, b);
+	assert_int_equal(end_wait(b, &wc), IBV_WC_SUCCESS);
+	assert_int_equal(fake_verbs_calls.get_cq_event(b->channel, &cq), -EAGAIN);
+	end_modify(b, IBV_QPS_ERR);
+	assert_int_equal(fake_verbs_calls.get_cq_event(b->channel, &cq), 0);
+	fake_verbs_calls.ack_cq_events(b->cq, 1);
+}
+
+static void asynchronous_events_reach_the_context(void **state) {
+	struct pollfd fd = {.fd = a->context->async_fd, .events = POLLIN};
+	struct ibv_async_event event;
+
+	(void)state;
+	assert_int_equal(fake_verbs_calls.get_async_event(a->context, &event), -EAGAIN);
+	fake_device_event(ends.device[0], IBV_EVENT_PORT_ERR, 1);
+	fake_qp_event(a->qp, IBV_EVENT_QP_FATAL);
+	assert_int_equal(poll(&fd, 1, 0), 1);
+	assert_int_equal(fake_verbs_calls.get_async_event(a->context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_PORT_ERR);
+	assert_int_equal(event.element.port_num, 1);
+	fake_verbs_calls.ack_async_event(&event);
+	assert_int_equal(fake_verbs_calls.get_async_event(a->context, &event), 0);
+	assert_ptr_equal(event.element.qp, a->qp);
+	// Not acknowledged: a driver would hang here.
+	assert_int_equal(fake_verbs_calls.destroy_qp(a->qp), -EBUSY);
+	assert_non_null(fake_verbs_broken());
+	fake_verbs_calls.ack_async_event(&event);
+}
+
+static void objects_are_destroyed_in_order_only(void **state) {
+	(void)state;
+	assert_int_equal(fake_verbs_calls.destroy_cq(a->cq), -EBUSY);
+	assert_non_null(fake_verbs_broken());
+	fake_verbs_forgive();
+	assert_int_equal(fake_verbs_calls.destroy_comp_channel(a->channel), -EBUSY);
+	assert_non_null(fake_verbs_broken());
+	fake_verbs_forgive();
+	assert_int_equal(fake_verbs_calls.dealloc_pd(a->pd), -EBUSY);
+	assert_non_null(fake_verbs_broken());
+	fake_verbs_forgive();
+	assert_int_equal(fake_verbs_calls.close(a->context), -EBUSY);
+	assert_non_null(fake_verbs_broken());
+}
+
+static void transitions_want_exactly_their_attributes(void **state) {
+	static const int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	struct ibv_qp_attr attr = end_attr(a, b), bad;
+
+	(void)state;
+	end_modify(a, IBV_QPS_RESET);
+	attr.qp_state = IBV_QPS_RTR;
+	assert_int_equal(fake_verbs_calls.modify_qp(a->qp, &attr, rtr), -EINVAL);
+	end_modify(a, IBV_QPS_INIT);
+	for (uint32_t bit = 1; bit < 31; bit++) {
+		if ((rtr & 1 << bit) != 0)
+			assert_int_equal(
+				fake_verbs_calls.modify_qp(a->qp, &attr, rtr & ~(1 << bit)), -EINVAL
+			);
+	}
+	assert_int_equal(fake_verbs_calls.modify_qp(a->qp, &attr, rtr | IBV_QP_TIMEOUT), -EINVAL);
+	bad = attr;
+	bad.rq_psn = 1 << 24;
+	assert_int_equal(fake_verbs_calls.modify_qp(a->qp, &bad, rtr), -EINVAL);
+	bad = attr;
+	bad.path_mtu = (enum ibv_mtu)7;
+	assert_int_equal(fake_verbs_calls.modify_qp(a->qp, &bad, rtr), -EINVAL);
+	bad = attr;
+	memset(&bad.ah_attr.grh.dgid, 0, sizeof(bad.ah_attr.grh.dgid));
+	assert_int_equal(fake_verbs_calls.modify_qp(a->qp, &bad, rtr), -EINVAL);
+	bad = attr;
+	bad.max_dest_rd_atomic = 17;
+	assert_int_equal(fake_verbs_calls.modify_qp(a->qp, &bad, rtr), -EINVAL);
+	assert_int_equal(fake_verbs_calls.modify_qp(a->qp, &attr, rtr), 0);
+}
+
+static void every_cold_call_can_be_made_to_fail(void **state) {
+	struct ends more = {0};
+	uint64_t count;
+
+	(void)state;
+	count = fake_verbs_calls_made(FAKE_ANY_COLD);
+	assert_int_equal(end_make(&more.end[0], ends.device[0]), 0);
+	count = fake_verbs_calls_made(FAKE_ANY_COLD) - count;
+	end_destroy(&more.end[0]);
+	for (uint32_t nth = 1; nth <= count; nth++) {
+		fake_verbs_fail(FAKE_ANY_COLD, nth, 1, -EPERM);
+		assert_int_equal(end_make(&more.end[0], ends.device[0]), -EPERM);
+		fake_verbs_fail_no_more();
+		end_destroy(&more.end[0]);
+	}
+	assert_int_equal(fake_verbs_alive().contexts, 2);
+}
+
+static void numbers_are_used_again_and_the_same_on_all_devices(void **state) {
+	uint32_t number = a->qp->qp_num;
+
+	(void)state;
+	assert_int_equal(b->qp->qp_num, number);
+	end_unmake_qp(a);
+	assert_int_equal(end_make_qp(a), 0);
+	assert_int_equal(a->qp->qp_num, number);
+}
+
+static void completions_of_a_destroyed_queue_pair_stay_only_if_told_to(void **state) {
+	struct ibv_wc wc;
+
+	(void)state;
+	for (uint32_t keeps = 0; keeps < 2; keeps++) {
+		ends.device[0]->keeps_completions = keeps != 0;
+		end_modify(a, IBV_QPS_ERR);
+		end_receive(a, 5, 0, 8);
+		fake_verbs_run();
+		end_unmake_qp(a);
+		assert_int_equal(end_make_qp(a), 0);
+		end_modify(a, IBV_QPS_INIT);
+		assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), (int)keeps);
+	}
+}
+
+#define CONNECTED(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down)
+#define BREACH(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down_broken)
+
+int main(void) {
+	static const struct CMUnitTest tests[] = {
+		CONNECTED(an_event_comes_for_what_arrives_after_arming_once),
+		CONNECTED(solicited_only_hears_of_such_and_of_errors),
+		BREACH(asynchronous_events_reach_the_context),
+		BREACH(objects_are_destroyed_in_order_only),
+		CONNECTED(transitions_want_exactly_their_attributes),
+		CONNECTED(every_cold_call_can_be_made_to_fail),
+		CONNECTED(numbers_are_used_again_and_the_same_on_all_devices),
+		CONNECTED(completions_of_a_destroyed_queue_pair_stay_only_if_told_to),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
