@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a peer may say of its end of a pair, and the way to it.
+#include <dataplane/device.h>
+#include <support/cmocka.h>
+#include <support/fake_verbs.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void set_gid(union ibv_gid *gid, const char *text) {
+	assert_int_equal(inet_pton(AF_INET6, text, gid->raw), 1);
+}
+
+static struct device_facts roce(const char *gid) {
+	struct device_facts facts = {
+		.name = "mlx5_0",
+		.usable = true,
+		.port =
+			{
+				.number = 1,
+				.link = DEVICE_LINK_ETHERNET,
+				.active_mtu = 4096,
+				.gid_index = 3,
+				.gid_type = IBV_GID_TYPE_ROCE_V2,
+			},
+	};
+
+	set_gid(&facts.port.gid, gid);
+	return facts;
+}
+
+static struct device_facts infiniband(uint16_t lid, const char *gid) {
+	struct device_facts facts = roce(gid != NULL ? gid : "::");
+
+	facts.port.link = DEVICE_LINK_INFINIBAND;
+	facts.port.lid = lid;
+	facts.port.gid_index = gid != NULL ? 0 : -1;
+	facts.port.gid_type = IBV_GID_TYPE_IB;
+	return facts;
+}
+
+// A peer with whom nothing is wrong.
+static struct device_endpoint sound(const struct device_facts *like) {
+	return (struct device_endpoint){
+		.link = like->port.link,
+		.lid = like->port.lid,
+		.gid = like->port.gid,
+		.mtu = 1024,
+		.reads_in_max = 16,
+		.reads_out_max = 16,
+		.queue_number = 0x11,
+		.psn = 0xffffff,
+	};
+}
+
+static void an_end_that_no_device_can_be_is_refused_with_what_is_wrong(void **state) {
+#define SET(member, value, why)                                                   \
+	{                                                                         \
+		offsetof(struct device_endpoint, member),                         \
+			sizeof(((struct device_endpoint *)0)->member), value, why \
+	}
+	static const struct {
+		size_t offset, size;
+		uint32_t value;
+		const char *reason;
+	} cases[] = {
+		SET(mtu, 7, "mtu 7 is none of 256, 512, 1024, 2048 and 4096"),
+		SET(mtu, 0, "mtu 0 is none of 256, 512, 1024, 2048 and 4096"),
+		SET(mtu, 1, "mtu 1 is none of 256, 512, 1024, 2048 and 4096"),
+		SET(mtu, 1500, "mtu 1500 is none of 256, 512, 1024, 2048 and 4096"),
+		SET(mtu, 8192, "mtu 8192 is none of 256, 512, 1024, 2048 and 4096"),
+		SET(psn, 0x1000000, "psn 0x1000000 does not fit in 24 bits"),
+		SET(psn, UINT32_MAX, "psn 0xffffffff does not fit in 24 bits"),
+		SET(queue_number, 0, "queue pair 0x0 is none for pairs"),
+		SET(queue_number, 1, "queue pair 0x1 is none for pairs"),
+		SET(queue_number, 0xffffff, "queue pair 0xffffff is none for pairs"),
+		SET(queue_number, 0x1000011, "queue pair 0x1000011 is none for pairs"),
+		SET(reads_in_max, 0, "no reads under way: in 0, out 16"),
+		SET(reads_out_max, 0, "no reads under way: in 16, out 0"),
+		SET(link, 2, "link 2 is none"),
+		SET(link, UINT32_MAX, "link 4294967295 is none"),
+	};
+	const struct device_facts own = roce("::ffff:10.0.0.1");
+	char reason[DEVICE_REASON_MAX + 1];
+
+	(void)state;
+	for (size_t n = 0; n < COUNT(cases); n++) {
+		struct device_endpoint theirs = sound(&own);
+
+		assert_int_equal(device_endpoint_check(&own, &theirs, reason), 0);
+		memcpy((char *)&theirs + cases[n].offset, &cases[n].value, cases[n].size);
+		assert_int_equal(device_endpoint_check(&own, &theirs, reason), -EBADMSG);
+		assert_string_equal(reason, cases[n].reason);
+	}
+}
+
+static void a_number_of_reads_that_is_huge_is_sound_and_left_to_the_smaller_end(void **state) {
+	const struct device_facts own = roce("::ffff:10.0.0.1");
+	struct device_endpoint theirs = sound(&own);
+	char reason[DEVICE_REASON_MAX + 1];
+
+	(void)state;
+	theirs.reads_in_max = theirs.reads_out_max = 255;
+	assert_int_equal(device_endpoint_check(&own, &theirs, reason), 0);
+}
+
+static void an_address_is_one_that_a_port_can_have_and_reach(void **state) {
+	static const struct {
+		const char *own, *theirs;
+		int err;
+		const char *reason;
+	} cases[] = {
+		{"::ffff:10.0.0.1", "::ffff:192.168.7.9", 0, NULL},
+		{"::ffff:127.0.0.1", "::ffff:127.0.0.2", 0, NULL},
+		{"2001:db8::1", "fe80::2", 0, NULL},
+		{"fe80::1", "fd00::2", 0, NULL},
+		{"::ffff:10.0.0.1", "::", -EBADMSG, "the GID is zero"},
+		{"::ffff:10.0.0.1", "ff02::1", -EBADMSG, "GID ff02::1 is nobody's address"},
+		{"::ffff:10.0.0.1", "::1", -EBADMSG, "GID ::1 is nobody's address"},
+		{"::ffff:10.0.0.1", "::ffff:0.0.0.0", -EBADMSG, "GID 0.0.0.0 is nobody's address"},
+		{"::ffff:10.0.0.1", "::ffff:239.1.2.3", -EBADMSG,
+		 "GID 239.1.2.3 is nobody's address"},
+		{"::ffff:10.0.0.1", "2001:db8::1", -EPROTONOSUPPORT,
+		 "NoCommonFabric: mlx5_0 has an IPv4 GID, the other IPv6"},
+		{"fe80::1", "::ffff:10.0.0.1", -EPROTONOSUPPORT,
+		 "NoCommonFabric: mlx5_0 has an IPv6 GID, the other IPv4"},
+		{"::ffff:10.0.0.1", "::ffff:127.0.0.2", -EPROTONOSUPPORT,
+		 "NoCommonFabric: the address of mlx5_0 is of a network, the other's of its host "
+		 "alone"},
+		{"::ffff:127.0.0.1", "::ffff:10.0.0.2", -EPROTONOSUPPORT,
+		 "NoCommonFabric: the address of mlx5_0 is of this host alone, the other's of a "
+		 "network"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT(cases); n++) {
+		const struct device_facts own = roce(cases[n].own);
+		struct device_endpoint theirs = sound(&own);
+		char reason[DEVICE_REASON_MAX + 1];
+
+		set_gid(&theirs.gid, cases[n].theirs);
+		assert_int_equal(device_endpoint_check(&own, &theirs, reason), cases[n].err);
+		if (cases[n].reason != NULL)
+			assert_string_equal(reason, cases[n].reason);
+	}
+}
+
+static void infiniband_and_roce_have_no_fabric_in_common(void **state) {
+	const struct device_facts own = roce("::ffff:10.0.0.1"), other = infiniband(5, "fe80::5");
+	struct device_endpoint theirs = sound(&other);
+	char reason[DEVICE_REASON_MAX + 1];
+
+	(void)state;
+	assert_int_equal(device_endpoint_check(&own, &theirs, reason), -EPROTONOSUPPORT);
+	assert_string_equal(
+		reason, "NoCommonFabric: mlx5_0 is on Ethernet, the other on InfiniBand"
+	);
+	theirs = sound(&own);
+	assert_int_equal(device_endpoint_check(&other, &theirs, reason), -EPROTONOSUPPORT);
+	assert_string_equal(
+		reason, "NoCommonFabric: mlx5_0 is on InfiniBand, the other on Ethernet"
+	);
+}
+
+// The way to theirs from a device that is open, with these settings.
+static struct ibv_ah_attr
+route(const struct device_facts *own, const struct device_endpoint *theirs, uint32_t flow_label) {
+	struct device_settings settings = device_settings_default;
+	char reason[DEVICE_REASON_MAX + 1];
+	struct device *device = NULL;
+	struct ibv_ah_attr attr;
+
+	settings.service_level = 3;
+	settings.traffic_class = 104;
+	fake_verbs_init(NULL);
+	fake_device_add("fake0");
+	assert_int_equal(device_open(&fake_verbs_calls, "fake0", &settings, reason, &device), 0);
+	memset(&attr, 0x55, sizeof(attr));
+	device_route(device, own, theirs, flow_label, &attr);
+	device_put(device);
+	assert_null(fake_verbs_fini());
+	return attr;
+}
+
+static void infiniband_needs_gids_only_where_no_lid_leads(void **state) {
+	static const struct {
+		uint16_t own_lid;
+		const char *own_gid; // NULL: none
+		bool grh_needed;
+		uint16_t their_lid;
+		const char *their_gid;
+		int err;
+		bool is_global;
+		const char *reason;
+	} cases[] = {
+		{1, "fe80::1", false, 2, "fe80::2", 0, false, NULL},
+		{1, NULL, false, 2, "::", 0, false, NULL},
+		{1, NULL, false, 2, "fe80::2", 0, false, NULL},
+		{1, "fe80::1", false, 2, "fec0::2", 0, true, NULL}, // behind a router
+		{1, "fe80::1", true, 2, "fe80::2", 0, true, NULL},
+		{1, "fe80::1", false, 0, "fe80::2", 0, true, NULL},
+		{0, "fe80::1", false, 2, "fe80::2", 0, true, NULL},
+		{1, "fe80::1", false, 0xbfff, "::", 0, false, NULL},
+		{1, "fe80::1", false, 0xc000, "fe80::2", -EBADMSG, false,
+		 "lid 0xc000 is multicast"},
+		{1, "fe80::1", false, 0, "::", -EBADMSG, false, "neither lid nor GID"},
+		{1, "fe80::1", false, 2, "ff02::2", -EBADMSG, false,
+		 "GID ff02::2 is nobody's address"},
+		{1, NULL, false, 0, "fe80::2", -EPROTONOSUPPORT, false,
+		 "NoCommonFabric: no LID leads to the other, and mlx5_0 has no GID"},
+		{1, "fe80::1", true, 2, "::", -EPROTONOSUPPORT, false,
+		 "NoCommonFabric: no LID leads to the other, and it has no GID"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT(cases); n++) {
+		struct device_facts own = infiniband(cases[n].own_lid, cases[n].own_gid);
+		struct device_endpoint theirs = sound(&own);
+		char reason[DEVICE_REASON_MAX + 1];
+		struct ibv_ah_attr attr;
+
+		own.port.grh_needed = cases[n].grh_needed;
+		theirs.lid = cases[n].their_lid;
+		set_gid(&theirs.gid, cases[n].their_gid);
+		assert_int_equal(device_endpoint_check(&own, &theirs, reason), cases[n].err);
+		if (cases[n].err != 0) {
+			assert_string_equal(reason, cases[n].reason);
+			continue;
+		}
+		attr = route(&own, &theirs, 0);
+		assert_int_equal(attr.is_global, cases[n].is_global);
+		assert_int_equal(attr.dlid, cases[n].their_lid);
+		assert_int_equal(attr.sl, 3);
+		assert_int_equal(attr.port_num, 1);
+		assert_int_equal(attr.grh.hop_limit, cases[n].is_global ? 255 : 0);
+	}
+}
+
+static void the_way_on_ethernet_has_gids_traffic_class_and_a_flow_label_of_20_bits(void **state) {
+	const struct device_facts own = roce("::ffff:10.0.0.1");
+	struct device_endpoint theirs = sound(&own);
+	struct ibv_ah_attr attr;
+
+	(void)state;
+	theirs.lid = 77; // means nothing there
+	set_gid(&theirs.gid, "::ffff:10.0.0.2");
+	attr = route(&own, &theirs, 0xfff12345);
+	assert_int_equal(attr.is_global, 1);
+	assert_int_equal(attr.dlid, 0);
+	assert_int_equal(attr.sl, 3);
+	assert_int_equal(attr.port_num, 1);
+	assert_int_equal(attr.grh.sgid_index, 3);
+	assert_memory_equal(&attr.grh.dgid, &theirs.gid, sizeof(theirs.gid));
+	assert_int_equal(attr.grh.traffic_class, 104);
+	assert_int_equal(attr.grh.flow_label, 0x12345);
+	assert_int_equal(attr.grh.hop_limit, 255);
+	assert_int_equal(attr.src_path_bits, 0);
+	assert_int_equal(attr.static_rate, 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_end_that_no_device_can_be_is_refused_with_what_is_wrong),
+		cmocka_unit_test(a_number_of_reads_that_is_huge_is_sound_and_left_to_the_smaller_end
+		),
+		cmocka_unit_test(an_address_is_one_that_a_port_can_have_and_reach),
+		cmocka_unit_test(infiniband_and_roce_have_no_fabric_in_common),
+		cmocka_unit_test(infiniband_needs_gids_only_where_no_lid_leads),
+		cmocka_unit_test(
+			the_way_on_ethernet_has_gids_traffic_class_and_a_flow_label_of_20_bits
+		),
+	};
+
+	return cmocka_run_group_tests_name("device_endpoint", tests, NULL, NULL);
+}
