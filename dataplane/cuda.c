@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dataplane/cuda.h>
+#include <lib/must.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Of cuda.h, which need not be installed where this is built.
+typedef int cu_result;
+typedef unsigned long long cu_pointer;
+typedef int cu_device;
+typedef void *cu_context;
+
+enum {
+	CU_SUCCESS = 0,
+	CU_ERROR_OUT_OF_MEMORY = 2,
+	CU_ERROR_NO_DEVICE = 100,
+	CU_ERROR_INVALID_DEVICE = 101,
+	CU_ERROR_NOT_SUPPORTED = 801,
+};
+
+enum {
+	CU_ATTRIBUTE_CONTEXT = 1,
+	CU_ATTRIBUTE_MEMORY_TYPE = 2,
+	CU_ATTRIBUTE_BUFFER_ID = 7,
+	CU_ATTRIBUTE_IS_MANAGED = 8,
+	CU_ATTRIBUTE_DEVICE_ORDINAL = 9,
+};
+
+#define CU_MEMORY_TYPE_HOST 1
+#define CU_RANGE_HANDLE_DMA_BUF_FD 1
+
+struct cuda {
+	void *library;
+	cu_result (*init)(unsigned int flags);
+	cu_result (*error_name)(cu_result error, const char **ret_name);
+	cu_result (*device_get)(cu_device *ret_device, int ordinal);
+	cu_result (*device_pci)(char *text, int size, cu_device device);
+	cu_result (*context_push)(cu_context context);
+	cu_result (*context_pop)(cu_context *ret_context);
+	cu_result (*pointer_attribute)(void *ret_value, int attribute, cu_pointer pointer);
+	cu_result (*address_range)(cu_pointer *ret_base, size_t *ret_size, cu_pointer pointer);
+	// Since CUDA 11.7; NULL before.
+	cu_result (*range_handle
+	)(void *ret_handle, cu_pointer pointer, size_t size, int type, unsigned long long flags);
+};
+
+// A function pointer that dlsym() gives is none by the C standard; POSIX has it copied so.
+static bool find(const struct cuda *cuda, const char *name, void *ret_function) {
+	void *symbol = dlsym(cuda->library, name);
+
+	if (symbol == NULL)
+		return false;
+	memcpy(ret_function, &symbol, sizeof(symbol));
+	return true;
+}
+
+static const char *find_all(struct cuda *cuda) {
+	const struct {
+		const char *name;
+		void *function;
+	} needed[] = {
+		{"cuInit", &cuda->init},
+		{"cuGetErrorName", &cuda->error_name},
+		{"cuDeviceGet", &cuda->device_get},
+		{"cuDeviceGetPCIBusId", &cuda->device_pci},
+		{"cuCtxPushCurrent_v2", &cuda->context_push},
+		{"cuCtxPopCurrent_v2", &cuda->context_pop},
+		{"cuPointerGetAttribute", &cuda->pointer_attribute},
+		{"cuMemGetAddressRange_v2", &cuda->address_range},
+	};
+
+	for (size_t n = 0; n < sizeof(needed) / sizeof(needed[0]); n++) {
+		if (!find(cuda, needed[n].name, needed[n].function))
+			return needed[n].name;
+	}
+	find(cuda, "cuMemGetHandleForAddressRange", &cuda->range_handle);
+	return NULL;
+}
+
+static int error_of(cu_result result) {
+	switch (result) {
+	case CU_SUCCESS:
+		return 0;
+	case CU_ERROR_OUT_OF_MEMORY:
+		return -ENOMEM;
+	case CU_ERROR_NO_DEVICE:
+		return -ENODEV;
+	case CU_ERROR_INVALID_DEVICE:
+		return -ENOENT;
+	case CU_ERROR_NOT_SUPPORTED:
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int explain(const struct cuda *cuda, const char *call, cu_result result, char *reason) {
+	const char *name = NULL;
+
+	if (cuda->error_name(result, &name) != CU_SUCCESS || name == NULL)
+		name = "unknown";
+	snprintf(reason, CUDA_REASON_MAX + 1, "%s: %s (%d)", call, name, result);
+	return error_of(result);
+}
+
+int cuda_open(
+	const char *path, char ret_reason[static CUDA_REASON_MAX + 1], struct cuda **ret_cuda
+) {
+	struct cuda *cuda = calloc(1, sizeof(*cuda));
+	const char *missing;
+	cu_result result;
+	int err;
+
+	if (path == NULL)
+		path = "libcuda.so.1";
+	if (cuda == NULL)
+		return -ENOMEM;
+	err = -ENOENT;
+	cuda->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (cuda->library == NULL) {
+		snprintf(ret_reason, CUDA_REASON_MAX + 1, "%s cannot be loaded", path);
+		goto fail;
+	}
+	err = -ENOSYS;
+	missing = find_all(cuda);
+	if (missing != NULL) {
+		snprintf(ret_reason, CUDA_REASON_MAX + 1, "%s has no %s", path, missing);
+		goto fail;
+	}
+	err = -ENODEV;
+	result = cuda->init(0);
+	if (result != CU_SUCCESS) {
+		explain(cuda, "cuInit", result, ret_reason);
+		goto fail;
+	}
+	*ret_cuda = cuda;
+	return 0;
+fail:
+	cuda_close(cuda);
+	return err;
+}
+
+struct cuda *cuda_close(struct cuda *cuda) {
+	if (cuda == NULL)
+		return NULL;
+	if (cuda->library != NULL)
+		dlclose(cuda->library);
+	free(cuda);
+	return NULL;
+}
+
+// An attribute that memory of this kind has not is as good as 0.
+static uint64_t attribute(const struct cuda *cuda, int which, size_t size, uint64_t address) {
+	uint64_t value = 0;
+
+	must(size <= sizeof(value));
+	if (cuda->pointer_attribute(&value, which, address) != CU_SUCCESS)
+		return 0;
+	return value;
+}
+
+int cuda_memory(const struct cuda *cuda, uint64_t address, struct cuda_memory *ret_memory) {
+	uint32_t type = 0;
+	int ordinal = -1;
+
+	// Success means that CUDA knows the address, be it of the host or not.
+	if (cuda->pointer_attribute(&type, CU_ATTRIBUTE_MEMORY_TYPE, address) != CU_SUCCESS)
+		return -ENOENT;
+	if (cuda->pointer_attribute(&ordinal, CU_ATTRIBUTE_DEVICE_ORDINAL, address) != CU_SUCCESS)
+		ordinal = -1;
+	*ret_memory = (struct cuda_memory){
+		.device = type != CU_MEMORY_TYPE_HOST,
+		.managed = (uint32_t)attribute(cuda, CU_ATTRIBUTE_IS_MANAGED, 4, address) != 0,
+		.ordinal = ordinal,
+		.id = attribute(cuda, CU_ATTRIBUTE_BUFFER_ID, 8, address),
+	};
+	return 0;
+}
+
+// A keeper's thread has no context of its own, and the calls that look at an allocation ask for
+// its one. Memory from a pool has none; then the driver finds it without.
+static bool context_enter(const struct cuda *cuda, uint64_t address) {
+	cu_context context = NULL;
+
+	return cuda->pointer_attribute(&context, CU_ATTRIBUTE_CONTEXT, address) == CU_SUCCESS &&
+	       context != NULL && cuda->context_push(context) == CU_SUCCESS;
+}
+
+static void context_leave(const struct cuda *cuda, bool entered) {
+	cu_context context;
+
+	if (entered)
+		cuda->context_pop(&context);
+}
+
+int cuda_allocation(
+	const struct cuda *cuda,
+	uint64_t address,
+	char ret_reason[static CUDA_REASON_MAX + 1],
+	uint64_t *ret_begin,
+	uint64_t *ret_length
+) {
+	bool entered = context_enter(cuda, address);
+	cu_pointer begin = 0;
+	size_t length = 0;
+	cu_result result = cuda->address_range(&begin, &length, address);
+
+	context_leave(cuda, entered);
+	if (result != CU_SUCCESS)
+		return explain(cuda, "cuMemGetAddressRange", result, ret_reason);
+	*ret_begin = begin;
+	*ret_length = length;
+	return 0;
+}
+
+int cuda_export(
+	const struct cuda *cuda,
+	uint64_t address,
+	uint64_t length,
+	char ret_reason[static CUDA_REASON_MAX + 1],
+	int *ret_fd
+) {
+	cu_result result;
+	bool entered;
+	int fd = -1;
+
+	if (cuda->range_handle == NULL) {
+		snprintf(
+			ret_reason, CUDA_REASON_MAX + 1,
+			"libcuda has no cuMemGetHandleForAddressRange"
+		);
+		return -ENOSYS;
+	}
+	entered = context_enter(cuda, address);
+	result = cuda->range_handle(&fd, address, length, CU_RANGE_HANDLE_DMA_BUF_FD, 0);
+	context_leave(cuda, entered);
+	if (result != CU_SUCCESS)
+		return explain(cuda, "cuMemGetHandleForAddressRange", result, ret_reason);
+	if (fd < 0)
+		return -EIO;
+	*ret_fd = fd;
+	return 0;
+}
+
+// CUDA writes capitals, the kernel does not.
+static void pci_lower(char *text) {
+	for (; *text != '\0'; text++) {
+		if (*text >= 'A' && *text <= 'F')
+			*text = (char)(*text - 'A' + 'a');
+	}
+}
+
+int cuda_pci(const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA_PCI_BYTES]) {
+	char text[CUDA_PCI_BYTES] = "";
+	cu_device device;
+	cu_result result;
+
+	if (ordinal > INT32_MAX)
+		return -ENOENT;
+	result = cuda->device_get(&device, (int)ordinal);
+	if (result == CU_SUCCESS)
+		result = cuda->device_pci(text, sizeof(text), device);
+	if (result != CU_SUCCESS)
+		return error_of(result);
+	text[sizeof(text) - 1] = '\0';
+	pci_lower(text);
+	memcpy(ret_pci, text, sizeof(text));
+	return 0;
+}
