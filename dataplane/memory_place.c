@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What memory an address is of, and which device that makes the one to reach it.
+#include <dataplane/memory.h>
+
+struct memory_place memory_place(const struct cuda *cuda, uint64_t address) {
+	struct memory_place place = {.kind = MEMORY_HOST};
+	struct cuda_memory memory;
+
+	if (cuda == NULL || cuda_memory(cuda, address, &memory) != 0 ||
+	    (!memory.device && !memory.managed))
+		return place;
+	place.kind = memory.managed ? MEMORY_MANAGED : MEMORY_DEVICE;
+	if (memory.ordinal < 0)
+		return place;
+	place.ordinal = (uint32_t)memory.ordinal;
+	if (cuda_pci(cuda, place.ordinal, place.pci) != 0)
+		place.pci[0] = '\0';
+	return place;
+}
+
+int memory_view_take_near(
+	const struct memory_chooser *chooser,
+	const struct cuda *cuda,
+	const struct memory_request *request,
+	char ret_reason[static MEMORY_REASON_MAX + 1],
+	struct memory_view *ret_view
+) {
+	struct memory_place place = memory_place(cuda, request->address);
+	struct memory_registry *registry;
+	int err = chooser->choose(chooser->ctx, &place, ret_reason, &registry);
+
+	return err != 0 ? err : memory_view_take(registry, request, ret_reason, ret_view);
+}
