@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// "loss=1%,delay=50us±20us,seed=7" into faults. Pure; the text comes from a person.
+#include <dataplane/soft.h>
+
+#include <errno.h>
+#include <string.h>
+
+// More than a second on the way is no network: queue pairs give up by then.
+#define DELAY_MAX_NS UINT64_C(1000000000)
+#define PPM_MAX 1000000
+#define FAULT_NAMES "loss, delay, reorder, dup, corrupt and seed"
+
+struct item {
+	const char *text; // "loss=1%"
+	size_t length;
+	const char *value; // "1%"
+	size_t value_length;
+};
+
+typedef int
+item_parse(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults);
+
+static int parse_ppm(const struct item *item, struct parse_error *ret_error, uint32_t *ret_ppm) {
+	uint64_t ppm;
+	int err;
+
+	err = parse_percent_ppm(item->value, item->value_length, 0, PPM_MAX, ret_error, &ppm);
+	if (err == 0)
+		*ret_ppm = (uint32_t)ppm;
+	return err;
+}
+
+static int
+parse_loss(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
+	return parse_ppm(item, ret_error, &faults->loss_ppm);
+}
+
+static int
+parse_reorder(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
+	return parse_ppm(item, ret_error, &faults->reorder_ppm);
+}
+
+static int parse_duplicate(
+	const struct item *item, struct parse_error *ret_error, struct soft_faults *faults
+) {
+	return parse_ppm(item, ret_error, &faults->duplicate_ppm);
+}
+
+static int
+parse_corrupt(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
+	return parse_ppm(item, ret_error, &faults->corrupt_ppm);
+}
+
+// "±" or "+-" in a text: how much of it stands before, and how long the sign is; false if none.
+static bool plus_minus(const char *text, size_t length, size_t *ret_before, size_t *ret_sign) {
+	static const char *const signs[] = {"±", "+-"};
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		const char *at = memmem(text, length, signs[i], strlen(signs[i]));
+
+		if (at == NULL)
+			continue;
+		*ret_before = (size_t)(at - text);
+		*ret_sign = strlen(signs[i]);
+		return true;
+	}
+	return false;
+}
+
+static int
+parse_delay(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
+	size_t before = item->value_length;
+	size_t sign = 0;
+	bool jitters = plus_minus(item->value, item->value_length, &before, &sign);
+	int err;
+
+	err = parse_duration_ns(item->value, before, 0, DELAY_MAX_NS, ret_error, &faults->delay_ns);
+	if (err != 0 || !jitters)
+		return err;
+	// Nothing arrives before it was sent.
+	return parse_duration_ns(
+		item->value + before + sign, item->value_length - before - sign, 0,
+		faults->delay_ns, ret_error, &faults->jitter_ns
+	);
+}
+
+static int
+parse_seed(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
+	return parse_u64(item->value, item->value_length, 0, UINT64_MAX, ret_error, &faults->seed);
+}
+
+static const struct {
+	const char *name, *example;
+	item_parse *parse;
+} kinds[] = {
+	{"loss", "1%", parse_loss},	    {"delay", "50us±20us", parse_delay},
+	{"reorder", "2%", parse_reorder},   {"dup", "0.5%", parse_duplicate},
+	{"corrupt", "0.1%", parse_corrupt}, {"seed", "7", parse_seed},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static size_t kind_find(const char *name, size_t length) {
+	size_t kind = 0;
+
+	while (kind < KINDS &&
+	       (strlen(kinds[kind].name) != length || memcmp(kinds[kind].name, name, length) != 0))
+		kind++;
+	return kind;
+}
+
+static int parse_item(
+	struct item *item,
+	bool seen[static KINDS],
+	struct parse_error *ret_error,
+	struct soft_faults *faults
+) {
+	const char *equals = memchr(item->text, '=', item->length);
+	size_t name = equals != NULL ? (size_t)(equals - item->text) : item->length;
+	size_t kind = kind_find(item->text, name);
+	struct parse_error why;
+
+	if (kind == KINDS)
+		return parse_fail(
+			ret_error, -EINVAL, item->text, item->length,
+			"is no fault: " FAULT_NAMES " are known, as in loss=1%%"
+		);
+	if (equals == NULL)
+		return parse_fail(
+			ret_error, -EINVAL, item->text, item->length,
+			"has no value: %s=%s is an example", kinds[kind].name, kinds[kind].example
+		);
+	if (seen[kind])
+		return parse_fail(
+			ret_error, -EINVAL, item->text, item->length,
+			"is one too many: each fault is given once"
+		);
+	seen[kind] = true;
+	item->value = equals + 1;
+	item->value_length = item->length - name - 1;
+	if (kinds[kind].parse(item, &why, faults) == 0)
+		return 0;
+	return parse_fail(
+		ret_error, -EINVAL, item->text, item->length, "is not understood: %s", why.text
+	);
+}
+
+int soft_faults_parse(
+	const char *text,
+	size_t length,
+	struct parse_error *ret_error,
+	struct soft_faults *ret_faults
+) {
+	struct soft_faults faults = {0};
+	bool seen[KINDS] = {false};
+	int err;
+
+	for (size_t at = 0; length > 0 && at <= length;) {
+		const char *comma = memchr(text + at, ',', length - at);
+		struct item item = {.text = text + at, .length = length - at};
+
+		if (comma != NULL)
+			item.length = (size_t)(comma - item.text);
+		err = parse_item(&item, seen, ret_error, &faults);
+		if (err != 0)
+			return err;
+		at += item.length + 1;
+	}
+	faults.any = faults.loss_ppm > 0 || faults.reorder_ppm > 0 || faults.duplicate_ppm > 0 ||
+		     faults.corrupt_ppm > 0 || faults.delay_ns > 0;
+	*ret_faults = faults;
+	return 0;
+}

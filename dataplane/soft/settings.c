@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dataplane/soft_settings.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_CHARACTERS              \
+	"abcdefghijklmnopqrstuvwxyz" \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"0123456789_-."
+
+const char *const soft_setting_variables[SOFT_SETTING_COUNT] = {
+	[SOFT_SETTING_NAME] = "TOCSIN_SOFT_NAME",
+	[SOFT_SETTING_WIRE] = "TOCSIN_SOFT_WIRE",
+	[SOFT_SETTING_ADDRESS] = "TOCSIN_SOFT_ADDRESS",
+	[SOFT_SETTING_FAULTS] = "TOCSIN_SOFT_FAULTS",
+};
+
+static const char *or_default(const char *text, const char *otherwise) {
+	return text == NULL || text[0] == '\0' ? otherwise : text;
+}
+
+static int read_name(
+	const char *text,
+	size_t length,
+	struct parse_error *error,
+	const struct soft_config *earlier,
+	uint32_t earlier_count,
+	char ret_name[static SOFT_NAME_MAX + 1]
+) {
+	if (length == 0 || length > SOFT_NAME_MAX || strspn(text, NAME_CHARACTERS) < length)
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"is no name of a device; allowed are 1 to %d letters, digits, _ - and ., "
+			"and several with commas between",
+			SOFT_NAME_MAX
+		);
+	for (uint32_t n = 0; n < earlier_count; n++) {
+		if (strlen(earlier[n].name) == length && memcmp(earlier[n].name, text, length) == 0)
+			return parse_fail(error, -EINVAL, text, length, "is there twice");
+	}
+	memcpy(ret_name, text, length);
+	ret_name[length] = '\0';
+	return 0;
+}
+
+static int read_names(
+	const char *text,
+	struct parse_error *error,
+	struct soft_config *configs,
+	uint32_t *ret_count
+) {
+	uint32_t count = 0;
+
+	for (const char *at = text;; at++) {
+		size_t length = strcspn(at, ",");
+		int err;
+
+		if (count == SOFT_DEVICES_MAX)
+			return parse_fail(
+				error, -ERANGE, text, strlen(text),
+				"are too many devices; allowed are up to %d", SOFT_DEVICES_MAX
+			);
+		err = read_name(at, length, error, configs, count, configs[count].name);
+		if (err != 0)
+			return err;
+		count++;
+		at += length;
+		if (*at == '\0')
+			break;
+	}
+	*ret_count = count;
+	return 0;
+}
+
+static int read_wire(
+	const char *text, struct parse_error *error, struct soft_config *configs, uint32_t count
+) {
+	size_t length = strlen(text);
+	enum soft_wire_kind kind;
+	char args[SOFT_WIRE_ARGS_MAX + 1];
+	int err = soft_wire_parse(text, length, error, &kind, args);
+
+	if (err != 0)
+		return err;
+	if (kind == SOFT_WIRE_MEMORY)
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"does not leave the process; allowed are udp and dpdk:DEVARGS"
+		);
+	if (kind == SOFT_WIRE_DPDK && count > 1)
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"is one port, and %u devices are named; several need the wire udp", count
+		);
+	for (uint32_t n = 0; n < count; n++) {
+		configs[n].wire = kind;
+		memcpy(configs[n].wire_args, args, sizeof(args));
+	}
+	return 0;
+}
+
+static bool is_repeated(const struct soft_config *configs, uint32_t n) {
+	for (uint32_t other = 0; other < n; other++) {
+		if (sock_addr_equal(&configs[other].address, &configs[n].address))
+			return true;
+	}
+	return false;
+}
+
+static int read_addresses(
+	const char *text, struct parse_error *error, struct soft_config *configs, uint32_t count
+) {
+	const char *at = text;
+
+	for (uint32_t n = 0; n < count; n++) {
+		size_t length = strcspn(at, ",");
+		bool ends = at[length] == '\0';
+		int err = soft_address_parse(at, length, error, &configs[n].address);
+
+		if (err != 0)
+			return err;
+		if (is_repeated(configs, n))
+			return parse_fail(error, -EINVAL, at, length, "is there twice");
+		if (ends != (n + 1 == count))
+			return parse_fail(
+				error, -EINVAL, text, strlen(text),
+				"is not one address for each device: there %s %u",
+				count == 1 ? "is" : "are", count
+			);
+		at += length + 1;
+	}
+	return 0;
+}
+
+static int read_faults(
+	const char *text, struct parse_error *error, struct soft_config *configs, uint32_t count
+) {
+	struct soft_faults faults;
+	int err = soft_faults_parse(text, strlen(text), error, &faults);
+
+	for (uint32_t n = 0; n < count && err == 0; n++)
+		configs[n].faults = faults;
+	return err;
+}
+
+// There is no text to quote.
+static int fail_missing_address(struct parse_error *error) {
+	snprintf(
+		error->text, sizeof(error->text),
+		"must be given: a DPDK port has no address of its own"
+	);
+	return -EINVAL;
+}
+
+// Each stands on those before it.
+static int read_one(
+	enum soft_setting setting,
+	const char *text,
+	struct parse_error *error,
+	struct soft_config *configs,
+	uint32_t *count
+) {
+	switch (setting) {
+	case SOFT_SETTING_NAME:
+		return read_names(or_default(text, "soft0"), error, configs, count);
+	case SOFT_SETTING_WIRE:
+		return read_wire(or_default(text, "udp"), error, configs, *count);
+	case SOFT_SETTING_ADDRESS:
+		if (text != NULL && text[0] != '\0')
+			return read_addresses(text, error, configs, *count);
+		if (configs[0].wire == SOFT_WIRE_DPDK)
+			return fail_missing_address(error);
+		for (uint32_t n = 0; n < *count; n++)
+			configs[n].address_any = true;
+		return 0;
+	case SOFT_SETTING_FAULTS:
+		if (text != NULL && text[0] != '\0')
+			return read_faults(text, error, configs, *count);
+		return 0;
+	case SOFT_SETTING_COUNT:
+		break;
+	}
+	return -EINVAL;
+}
+
+int soft_settings_read(
+	const char *const texts[static SOFT_SETTING_COUNT],
+	struct parse_error *ret_error,
+	enum soft_setting *ret_wrong,
+	struct soft_config ret_configs[static SOFT_DEVICES_MAX],
+	uint32_t *ret_count
+) {
+	struct soft_config configs[SOFT_DEVICES_MAX] = {0};
+	uint32_t count = 0;
+
+	for (int setting = 0; setting < SOFT_SETTING_COUNT; setting++) {
+		int err = read_one(
+			(enum soft_setting)setting, texts[setting], ret_error, configs, &count
+		);
+
+		if (err != 0) {
+			*ret_wrong = (enum soft_setting)setting;
+			return err;
+		}
+	}
+	memcpy(ret_configs, configs, sizeof(configs));
+	*ret_count = count;
+	return 0;
+}

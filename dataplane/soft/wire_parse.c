@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dataplane/soft.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define DPDK_PREFIX "dpdk:"
+
+static bool is_word(const char *text, size_t length, const char *word) {
+	return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+// What a driver makes of its arguments is seen when the port is opened.
+static int read_devargs(
+	const char *text,
+	size_t length,
+	struct parse_error *error,
+	char ret_args[static SOFT_WIRE_ARGS_MAX + 1]
+) {
+	size_t prefix = strlen(DPDK_PREFIX);
+
+	if (length == prefix)
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"names no port: dpdk:DEVARGS, as dpdk:net_af_packet0,iface=veth0"
+		);
+	if (length - prefix > SOFT_WIRE_ARGS_MAX)
+		return parse_fail(
+			error, -EINVAL, text, length, "is longer than %d bytes", SOFT_WIRE_ARGS_MAX
+		);
+	for (size_t n = prefix; n < length; n++) {
+		if ((unsigned char)text[n] <= ' ' || text[n] == '\x7f')
+			return parse_fail(
+				error, -EINVAL, text, length, "has a blank or a control character"
+			);
+	}
+	memcpy(ret_args, text + prefix, length - prefix);
+	ret_args[length - prefix] = '\0';
+	return 0;
+}
+
+int soft_wire_parse(
+	const char *text,
+	size_t length,
+	struct parse_error *ret_error,
+	enum soft_wire_kind *ret_kind,
+	char ret_args[static SOFT_WIRE_ARGS_MAX + 1]
+) {
+	size_t prefix = strlen(DPDK_PREFIX);
+	int err;
+
+	if (length >= prefix && memcmp(text, DPDK_PREFIX, prefix) == 0) {
+		err = read_devargs(text, length, ret_error, ret_args);
+		if (err == 0)
+			*ret_kind = SOFT_WIRE_DPDK;
+		return err;
+	}
+	if (!is_word(text, length, "udp") && !is_word(text, length, "memory"))
+		return parse_fail(
+			ret_error, -EINVAL, text, length,
+			"is no wire; allowed are udp and dpdk:DEVARGS"
+		);
+	*ret_kind = text[0] == 'u' ? SOFT_WIRE_UDP : SOFT_WIRE_MEMORY;
+	ret_args[0] = '\0';
+	return 0;
+}
+
+// Multicast, and the broadcast of IPv4: a socket can be bound to such, nothing can be sent from it.
+static bool is_of_many(const struct sock_addr *address) {
+	static const uint8_t broadcast[4] = {255, 255, 255, 255};
+
+	if (address->family == SOCK_ADDR_V6)
+		return address->address[0] == 0xff;
+	return (address->address[0] & 0xf0) == 0xe0 ||
+	       memcmp(address->address, broadcast, sizeof(broadcast)) == 0;
+}
+
+int soft_address_parse(
+	const char *text,
+	size_t length,
+	struct parse_error *ret_error,
+	struct sock_addr *ret_address
+) {
+	struct sock_addr address;
+	int err = sock_addr_parse_host(text, length, ret_error, &address);
+
+	if (err != 0)
+		return err;
+	if (sock_addr_is_any(&address))
+		return parse_fail(
+			ret_error, -EINVAL, text, length, "stands for every address; one is needed"
+		);
+	if (is_of_many(&address))
+		return parse_fail(
+			ret_error, -EINVAL, text, length,
+			"is multicast or broadcast; one of a single machine is needed"
+		);
+	*ret_address = address;
+	return 0;
+}
