@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An ethdev of DPDK: EAL started if nobody did, the device attached, one queue each way, up.
+//
+// EAL and the drivers are linked into us; EAL starts with the first port, on a helper thread, and
+// stays until the process ends, since it cannot be started again. All calls are made with the lock
+// of the device whose port it is.
+#pragma once
+
+#include "wire.h"
+#include "wire_dpdk_args.h"
+
+#include <dataplane/dpdk.h>
+
+struct dpdk_port {
+	struct dpdk_args args;
+	uint16_t id;
+	bool attached, started;
+	bool link;	   // memif: somebody is at the other end
+	uint64_t look_ns;  // when to look at the link again; UINT64_MAX: never
+	uint64_t knock_ns; // a client: not to be stopped before
+	struct rte_mempool *pool;
+	uint8_t mac[6];
+	uint32_t frame_bytes; // the largest Ethernet frame
+	uint32_t ring_frames;
+};
+
+// args is taken over as it is. -EEXIST, -ENODEV, -ENOMEM, -EIO, what DPDK says; *ret_reason says
+// it in words. A memif client whose server is not there yet is opened, and started later.
+int dpdk_port_open(
+	const struct dpdk_args *args,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct dpdk_port *ret_port
+);
+// A port that is only zeroed is fine.
+void dpdk_port_close(struct dpdk_port *port);
+
+// Sees to a memif port: a client tries again to reach its server, now and then. True if the link
+// has just come up. Cheap; to be called each turn.
+bool dpdk_port_tend(struct dpdk_port *port, uint64_t now_ns);
+
+// Bursts: how many frames came, and how many were taken over.
+uint16_t dpdk_port_receive(struct dpdk_port *port, struct rte_mbuf **ret_frames, uint16_t max);
+uint16_t dpdk_port_send(struct dpdk_port *port, struct rte_mbuf **frames, uint16_t count);
