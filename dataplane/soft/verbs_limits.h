@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What query_device states, and what therefore works. Work requests, pieces and inline bytes of a
+// queue pair, and reads under way, are in requester.h and responder.h.
+#pragma once
+
+#define LIMIT_QPS 4096
+#define LIMIT_QP_WORKS 16384
+#define LIMIT_SRQS 4096
+#define LIMIT_SRQ_WORKS 16384
+#define LIMIT_CQS 16384
+#define LIMIT_CQ_ENTRIES (1 << 20)
+#define LIMIT_MRS (1 << 20)
+#define LIMIT_PDS 65536
+#define LIMIT_MESSAGE_BYTES (1u << 30)
+#define LIMIT_MR_BYTES (UINT64_C(1) << 46)
