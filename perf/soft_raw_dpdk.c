@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What frames over a DPDK port cost by themselves: a spinning ping-pong of bursts of one, on the
+// same kind of port, with the same arguments, frames and kernel as the device's, and nothing
+// around it. (Below af_packet the kernel looks at each frame as well: an IP packet for somebody
+// else costs it more than one of a type that it does not know.)
+//
+// Contenders with wire_args for two ends, as
+//
+//	memif       "net_memif0,role=server,socket=NAME" and the same with role=client
+//	af_packet   "net_af_packet0,iface=A" and "net_af_packet0,iface=B", the ends of one veth
+//	            pair; both may be in one namespace, where the kernel has no address on them
+//
+// The device under test takes the same as its wire arguments, and an address for each end.
+#include "link.h"
+#include "soft.h"
+#include "wire_dpdk_port.h"
+
+#include <lib/clock.h>
+#include <lib/error.h>
+
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define AROUND_BYTES (LINK_HEADER_BYTES + FRAME_IP4_BYTES + FRAME_UDP_BYTES)
+#define PEER_NS UINT64_C(10000000000)
+
+struct raw {
+	struct dpdk_port port;
+	struct clock clock;
+	uint8_t frame[AROUND_BYTES];
+	uint32_t size;
+};
+
+static int iface_mtu(const char *iface) {
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = {0};
+	int err = 0;
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", iface);
+	if (ioctl(fd, SIOCGIFMTU, &request) != 0)
+		err = neg_errno();
+	close(fd);
+	return err != 0 ? err : request.ifr_mtu;
+}
+
+static int open_port(struct raw *raw, const char *text) {
+	char reason[SOFT_HOLDER_MAX + 1];
+	struct parse_error error;
+	struct dpdk_args args;
+	int err = dpdk_args_parse(text, iface_mtu, &error, &args);
+
+	if (err != 0) {
+		fprintf(stderr, "soft bench: %s\n", error.text);
+		return err;
+	}
+	err = dpdk_port_open(&args, reason, &raw->port);
+	if (err != 0)
+		fprintf(stderr, "soft bench: %s\n", reason);
+	return err;
+}
+
+static union ibv_gid gid_of(uint32_t number) {
+	return (union ibv_gid
+	){.raw = {[10] = 0xff, [11] = 0xff, 198, 51, 100, (uint8_t)(1 + number)}};
+}
+
+static void compose(struct raw *raw, const struct soft_side *side, const uint8_t *peer_mac) {
+	const struct frame_route route = {
+		.from = gid_of(side->number),
+		.to = gid_of(1 - side->number),
+		.source_port = 49152,
+		.hop_limit = 64,
+	};
+
+	link_header(peer_mac, raw->port.mac, LINK_TYPE_IP4, raw->frame);
+	frame_headers(&route, side->setup->packet_bytes, raw->frame + LINK_HEADER_BYTES);
+}
+
+static int raw_open(struct soft_side *side) {
+	struct raw *raw = calloc(1, sizeof(*raw));
+	uint64_t end_ns, now_ns;
+	uint8_t mac[LINK_MAC_BYTES];
+	int err;
+
+	if (raw == NULL)
+		return -ENOMEM;
+	side->own = raw;
+	raw->size = AROUND_BYTES + side->setup->packet_bytes;
+	clock_init_tsc(&raw->clock);
+	err = open_port(raw, side->setup->wire_args[side->number]);
+	if (err != 0)
+		return err;
+	end_ns = clock_now_ns(&raw->clock) + PEER_NS;
+	while (!raw->port.link) {
+		now_ns = clock_now_ns(&raw->clock);
+		if (now_ns > end_ns)
+			return -ETIMEDOUT;
+		dpdk_port_tend(&raw->port, now_ns);
+	}
+	err = soft_exchange(side, raw->port.mac, mac, sizeof(mac));
+	compose(raw, side, mac);
+	soft_pin(side->number);
+	return err;
+}
+
+static void send_one(struct raw *raw) {
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(raw->port.pool);
+
+	if (mbuf == NULL)
+		return;
+	memcpy(rte_pktmbuf_mtod(mbuf, uint8_t *), raw->frame, sizeof(raw->frame));
+	mbuf->data_len = (uint16_t)raw->size;
+	mbuf->pkt_len = raw->size;
+	// A memif client has room for the first one only once it has polled.
+	while (rte_eth_tx_burst(raw->port.id, 0, &mbuf, 1) != 1)
+		continue;
+}
+
+// On an interface of the kernel's there may be frames of its own.
+static void receive_one(struct raw *raw) {
+	struct rte_mbuf *mbuf;
+	uint16_t type;
+
+	do {
+		while (rte_eth_rx_burst(raw->port.id, 0, &mbuf, 1) == 0)
+			continue;
+		type = link_get16(rte_pktmbuf_mtod(mbuf, uint8_t *) + LINK_HEADER_BYTES - 2);
+		rte_pktmbuf_free(mbuf);
+	} while (type != LINK_TYPE_IP4);
+}
+
+static int raw_play(struct soft_side *side, const struct soft_order *order, double *ret_value) {
+	struct raw *raw = side->own;
+	double *samples;
+	uint64_t begin_ns;
+
+	if (order->play != SOFT_PING)
+		return -EINVAL;
+	samples = malloc(order->count * sizeof(double));
+	if (samples == NULL)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < order->count; n++) {
+		begin_ns = clock_now_ns(&raw->clock);
+		if (side->number == 0)
+			send_one(raw);
+		receive_one(raw);
+		if (side->number == 1)
+			send_one(raw);
+		samples[n] = (double)(clock_now_ns(&raw->clock) - begin_ns) / 2;
+	}
+	*ret_value = soft_median(samples, order->count);
+	free(samples);
+	return 0;
+}
+
+const struct soft_kind soft_raw_dpdk = {raw_open, raw_play};
