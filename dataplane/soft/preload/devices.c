@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Software devices in the list of devices, and what can be asked of one without opening it.
+#include "preload.h"
+
+#include <dataplane/soft_settings.h>
+#include <lib/error.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Written once, by add(); count last.
+static struct {
+	struct ibv_device *devices[SOFT_DEVICES_MAX];
+	struct soft_config configs[SOFT_DEVICES_MAX];
+	// Release in add(), acquire in made_count(): who sees it sees the devices.
+	_Atomic uint32_t count;
+} made;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+// A program that ends with devices open: what its calls left for the next ones is sent now.
+static void settle(void) {
+	if (!preload_is_dead())
+		soft_devices_settle();
+}
+
+// Adds them and finds their structs. On failure there are none.
+static int add(const struct soft_config *configs, uint32_t count) {
+	struct ibv_device **devices = NULL;
+	uint32_t listed = 0;
+	int err = preload_fork_prepare();
+
+	if (err == 0 && atexit(settle) != 0)
+		err = -ENOMEM;
+	for (uint32_t n = 0; n < count && err == 0; n++)
+		err = soft_device_add(&configs[n]);
+	if (err == 0)
+		err = verbs_calls_soft.device_list(&devices, &listed);
+	if (err != 0)
+		return err;
+	must(listed == count);
+	memcpy(made.devices, devices, count * sizeof(struct ibv_device *));
+	memcpy(made.configs, configs, count * sizeof(*made.configs));
+	verbs_calls_soft.device_list_free(devices);
+	atomic_store_explicit(&made.count, count, memory_order_release);
+	return 0;
+}
+
+static void devices_make(void) {
+	struct soft_config configs[SOFT_DEVICES_MAX];
+	const char *texts[SOFT_SETTING_COUNT];
+	struct parse_error error;
+	enum soft_setting wrong;
+	uint32_t count;
+	int err;
+
+	for (int setting = 0; setting < SOFT_SETTING_COUNT; setting++)
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
+		texts[setting] = getenv(soft_setting_variables[setting]);
+	if (soft_settings_read(texts, &error, &wrong, configs, &count) != 0) {
+		preload_complain(
+			"%s: %s; there is no software device", soft_setting_variables[wrong],
+			error.text
+		);
+		return;
+	}
+	err = add(configs, count);
+	if (err != 0)
+		preload_complain(
+			"%s: cannot make the software device: %s", configs[0].name,
+			strerrordesc_np(-err)
+		);
+}
+
+static uint32_t made_count(void) {
+	return atomic_load_explicit(&made.count, memory_order_acquire);
+}
+
+// Its place in `made`; -1: not a software device.
+static int place_of(const struct ibv_device *device) {
+	uint32_t count = made_count();
+
+	for (uint32_t n = 0; n < count; n++) {
+		if (made.devices[n] == device)
+			return (int)n;
+	}
+	return -1;
+}
+
+bool preload_owns_device(const struct ibv_device *device) {
+	return place_of(device) >= 0;
+}
+
+// A list as programs get it: NULL ends it, and in front stands what it was made from.
+struct merged_list {
+	struct ibv_device **real; // NULL: libibverbs had none
+	struct ibv_device *devices[];
+};
+
+static uint32_t ours_count(void) {
+	return ALIVE_OR(0, made_count());
+}
+
+static struct merged_list *merge(struct ibv_device **real, uint32_t real_count) {
+	uint32_t count = ours_count();
+	struct merged_list *list;
+
+	list = calloc(1, sizeof(*list) + (count + real_count + 1) * sizeof(struct ibv_device *));
+	if (list == NULL)
+		return NULL;
+	list->real = real;
+	// Ours come first: a program that takes the first one was started to get it.
+	memcpy(list->devices, made.devices, count * sizeof(struct ibv_device *));
+	if (real_count > 0)
+		memcpy(list->devices + count, real, real_count * sizeof(struct ibv_device *));
+	return list;
+}
+
+// Without RDMA in the kernel libibverbs gives none and ENOSYS: ours are there all the same.
+struct ibv_device **ibv_get_device_list(int *num_devices) {
+	int real_count = 0;
+	struct ibv_device **real;
+	struct merged_list *list;
+	uint32_t count = 0;
+
+	pthread_once(&once, devices_make);
+	real = REAL(ibv_get_device_list)(&real_count);
+	if (real == NULL && ours_count() == 0) {
+		if (num_devices != NULL)
+			*num_devices = 0;
+		return NULL;
+	}
+	list = merge(real, real == NULL || real_count < 0 ? 0 : (uint32_t)real_count);
+	if (list == NULL) {
+		if (real != NULL)
+			REAL(ibv_free_device_list)(real);
+		errno = ENOMEM;
+		return NULL;
+	}
+	while (list->devices[count] != NULL)
+		count++;
+	if (num_devices != NULL)
+		*num_devices = (int)count;
+	errno = 0; // that of libibverbs, which some programs print whatever was returned
+	return list->devices;
+}
+
+void ibv_free_device_list(struct ibv_device **devices) {
+	struct merged_list *list;
+
+	if (devices == NULL)
+		return;
+	list = (void *)((char *)devices - offsetof(struct merged_list, devices));
+	if (list->real != NULL)
+		REAL(ibv_free_device_list)(list->real);
+	free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device) {
+	return preload_owns_device(device) ? device->name : REAL(ibv_get_device_name)(device);
+}
+
+// The kernel's number of a device: ours has none, which libibverbs says by -1 as well.
+int ibv_get_device_index(struct ibv_device *device) {
+	return preload_owns_device(device) ? -1 : REAL(ibv_get_device_index)(device);
+}
+
+__be64 ibv_get_device_guid(struct ibv_device *device) {
+	return preload_owns_device(device) ? soft_device_guid(device->name)
+					   : REAL(ibv_get_device_guid)(device);
+}
+
+int preload_let_block(int fd) {
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+		return neg_errno();
+	return 0;
+}
+
+static int open_and_keep(struct ibv_device *device, struct ibv_context **ret_context) {
+	int err;
+
+	preload_open_begin();
+	err = verbs_calls_soft.open(device, ret_context);
+	if (err == 0) {
+		err = preload_let_block((*ret_context)->async_fd);
+		if (err == 0)
+			err = preload_opened(*ret_context);
+		if (err != 0)
+			(void)verbs_calls_soft.close(*ret_context);
+	}
+	preload_open_end();
+	return err;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device) {
+	int place = place_of(device);
+	struct ibv_context *context = NULL;
+	char reason[SOFT_HOLDER_MAX + 1] = "";
+	int err;
+
+	if (place < 0)
+		return REAL(ibv_open_device)(device);
+	if (preload_is_dead()) {
+		preload_complain(
+			"%s: cannot open it: this process was forked from one that uses it; only "
+			"exec() makes it a device of its own",
+			device->name
+		);
+		errno = ENODEV;
+		return NULL;
+	}
+	err = open_and_keep(device, &context);
+	if (err == 0) {
+		preload_say_opened(device, &made.configs[place]);
+		return context;
+	}
+	soft_device_reason(device->name, reason);
+	preload_complain(
+		"%s: cannot open it: %s", device->name,
+		reason[0] == '\0' ? strerrordesc_np(-err) : reason
+	);
+	errno = -err;
+	return NULL;
+}
+
+// Objects that a program leaves behind the kernel takes away from a real device. Here they keep the
+// device alive for as long as the process is, and the program is told as much as there: nothing.
+int ibv_close_device(struct ibv_context *context) {
+	const char *name;
+
+	if (!preload_owns(context))
+		return REAL(ibv_close_device)(context);
+	if (preload_is_dead())
+		return 0;
+	name = context->device->name;
+	preload_open_begin();
+	if (verbs_calls_soft.close(context) == 0)
+		preload_closed(context);
+	preload_open_end();
+	preload_say_closed(name);
+	return 0;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is left of a device in a forked child: nothing that works, and nothing that crashes.
+//
+// A fork copies the memory of a device, not the engine that moves it on, and leaves its lock as
+// some other thread had it. A child that goes on to exec() does not care; one that stays finds
+// every call refused. One that forked before anything was opened has a device of its own.
+#include "preload.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+struct opened {
+	struct ibv_context *context;
+	struct opened *next;
+};
+
+static struct {
+	pthread_mutex_t lock; // of opening, closing and forking
+	struct opened *first;
+	bool dead; // written in the child, while it has one thread
+} opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool preload_is_dead(void) {
+	return opened.dead;
+}
+
+void preload_open_begin(void) {
+	pthread_mutex_lock(&opened.lock);
+}
+
+void preload_open_end(void) {
+	pthread_mutex_unlock(&opened.lock);
+}
+
+int preload_opened(struct ibv_context *context) {
+	struct opened *entry = malloc(sizeof(*entry));
+
+	if (entry == NULL)
+		return -ENOMEM;
+	entry->context = context;
+	entry->next = opened.first;
+	opened.first = entry;
+	return 0;
+}
+
+void preload_closed(const struct ibv_context *context) {
+	struct opened **link = &opened.first;
+
+	while (*link != NULL && (*link)->context != context)
+		link = &(*link)->next;
+	if (*link != NULL) {
+		struct opened *entry = *link;
+
+		*link = entry->next;
+		free(entry);
+	}
+}
+
+void preload_each_open(void (*visit)(const char *name)) {
+	preload_open_begin();
+	for (const struct opened *entry = opened.first; entry != NULL && !opened.dead;
+	     entry = entry->next)
+		visit(entry->context->device->name);
+	preload_open_end();
+}
+
+static int dead_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc) {
+	(void)cq, (void)num_entries, (void)wc;
+	return -EIO;
+}
+
+static int dead_req_notify_cq(struct ibv_cq *cq, int solicited_only) {
+	(void)cq, (void)solicited_only;
+	return EIO;
+}
+
+static int dead_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr) {
+	(void)qp;
+	*bad_wr = wr;
+	return EIO;
+}
+
+static int dead_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr) {
+	(void)qp;
+	*bad_wr = wr;
+	return EIO;
+}
+
+static int
+dead_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr) {
+	(void)srq;
+	*bad_wr = wr;
+	return EIO;
+}
+
+static int dead_query_port(
+	struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t attr_bytes
+) {
+	(void)context, (void)port, (void)attr, (void)attr_bytes;
+	return EIO;
+}
+
+static int dead_query_device_ex(
+	struct ibv_context *context,
+	const struct ibv_query_device_ex_input *input,
+	struct ibv_device_attr_ex *attr,
+	size_t attr_bytes
+) {
+	(void)context, (void)input, (void)attr, (void)attr_bytes;
+	return EIO;
+}
+
+// libibverbs' inline calls jump through these: nothing of ours is in between.
+static void bury(struct ibv_context *context) {
+	struct verbs_context *extended = verbs_get_ctx(context);
+
+	context->ops.poll_cq = dead_poll_cq;
+	context->ops.req_notify_cq = dead_req_notify_cq;
+	context->ops.post_send = dead_post_send;
+	context->ops.post_recv = dead_post_recv;
+	context->ops.post_srq_recv = dead_post_srq_recv;
+	if (extended != NULL) {
+		extended->query_port = dead_query_port;
+		extended->query_device_ex = dead_query_device_ex;
+	}
+}
+
+static void after_fork_in_child(void) {
+	for (const struct opened *entry = opened.first; entry != NULL; entry = entry->next) {
+		bury(entry->context);
+		opened.dead = true;
+	}
+	pthread_mutex_unlock(&opened.lock);
+}
+
+int preload_fork_prepare(void) {
+	return -pthread_atfork(preload_open_begin, preload_open_end, after_fork_in_child);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protection domains, memory, completion queues, shared receive queues, queue pairs.
+//
+// What a child of a fork destroys is gone without a word: programs do so on their way out.
+#include "preload.h"
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context) {
+	struct ibv_pd *pd = NULL;
+	int err;
+
+	if (!preload_owns(context))
+		return REAL(ibv_alloc_pd)(context);
+	err = ALIVE_OR(-EIO, verbs_calls_soft.alloc_pd(context, &pd));
+	return habit_object(err, pd);
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd) {
+	if (!preload_owns(pd->context))
+		return REAL(ibv_dealloc_pd)(pd);
+	return habit_positive(ALIVE_OR(0, verbs_calls_soft.dealloc_pd(pd)));
+}
+
+// Rights that a device may ignore are ignored.
+static int required(unsigned int access) {
+	return (int)(access & ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE);
+}
+
+static struct ibv_mr *
+reg_mr(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access) {
+	struct ibv_mr *mr = NULL;
+	int err;
+
+	err = ALIVE_OR(-EIO, soft_reg_mr_iova(pd, address, length, iova, access, &mr));
+	return habit_object(err, mr);
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access) {
+	if (!preload_owns(pd->context))
+		return REAL(ibv_reg_mr)(pd, address, length, access);
+	return reg_mr(pd, address, length, (uintptr_t)address, required((unsigned int)access));
+}
+
+struct ibv_mr *
+ibv_reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access) {
+	if (!preload_owns(pd->context))
+		return REAL(ibv_reg_mr_iova)(pd, address, length, iova, access);
+	return reg_mr(pd, address, length, iova, required((unsigned int)access));
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(
+	struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned int access
+) {
+	if (!preload_owns(pd->context))
+		return REAL(ibv_reg_mr_iova2)(pd, address, length, iova, access);
+	return reg_mr(pd, address, length, iova, required(access));
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(
+	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access
+) {
+	struct verbs_dmabuf dmabuf = {.fd = fd, .offset = offset, .length = length, .iova = iova};
+	struct ibv_mr *mr = NULL;
+	int err;
+
+	if (!preload_owns(pd->context))
+		return REAL(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access);
+	err = ALIVE_OR(
+		-EIO,
+		verbs_calls_soft.reg_dmabuf_mr(pd, &dmabuf, required((unsigned int)access), &mr)
+	);
+	return habit_object(err, mr);
+}
+
+int ibv_rereg_mr(
+	struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access
+) {
+	if (!preload_owns(mr->context))
+		return REAL(ibv_rereg_mr)(mr, flags, pd, address, length, access);
+	errno = EOPNOTSUPP;
+	return IBV_REREG_MR_ERR_INPUT; // the region is as it was
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr) {
+	if (!preload_owns(mr->context))
+		return REAL(ibv_dereg_mr)(mr);
+	return habit_positive(ALIVE_OR(0, verbs_calls_soft.dereg_mr(mr)));
+}
+
+struct ibv_cq *ibv_create_cq(
+	struct ibv_context *context,
+	int entries,
+	void *cq_context,
+	struct ibv_comp_channel *channel,
+	int vector
+) {
+	struct ibv_cq *cq = NULL;
+	int err = 0;
+
+	if (!preload_owns(context))
+		return REAL(ibv_create_cq)(context, entries, cq_context, channel, vector);
+	if (entries <= 0 || vector < 0 || vector >= context->num_comp_vectors)
+		err = -EINVAL;
+	if (err == 0)
+		err = ALIVE_OR(
+			-EIO, verbs_calls_soft.create_cq(context, (uint32_t)entries, channel, &cq)
+		);
+	if (err == 0)
+		cq->cq_context = cq_context;
+	return habit_object(err, cq);
+}
+
+int ibv_resize_cq(struct ibv_cq *cq, int entries) {
+	if (!preload_owns(cq->context))
+		return REAL(ibv_resize_cq)(cq, entries);
+	return habit_positive(ALIVE_OR(-EIO, soft_resize_cq(cq, entries)));
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq) {
+	if (!preload_owns(cq->context))
+		return REAL(ibv_destroy_cq)(cq);
+	return habit_positive(ALIVE_OR(0, verbs_calls_soft.destroy_cq(cq)));
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr) {
+	struct ibv_srq *srq = NULL;
+	int err;
+
+	if (!preload_owns(pd->context))
+		return REAL(ibv_create_srq)(pd, attr);
+	err = ALIVE_OR(-EIO, soft_create_srq(pd, attr, &srq));
+	if (err == 0)
+		srq->srq_context = attr->srq_context;
+	return habit_object(err, srq);
+}
+
+int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask) {
+	if (!preload_owns(srq->context))
+		return REAL(ibv_modify_srq)(srq, attr, mask);
+	return habit_positive(ALIVE_OR(-EIO, soft_modify_srq(srq, attr, mask)));
+}
+
+int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr) {
+	if (!preload_owns(srq->context))
+		return REAL(ibv_query_srq)(srq, attr);
+	return habit_positive(ALIVE_OR(-EIO, soft_query_srq(srq, attr)));
+}
+
+int ibv_destroy_srq(struct ibv_srq *srq) {
+	if (!preload_owns(srq->context))
+		return REAL(ibv_destroy_srq)(srq);
+	return habit_positive(ALIVE_OR(0, soft_destroy_srq(srq)));
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
+	struct ibv_qp *qp = NULL;
+	int err;
+
+	if (!preload_owns(pd->context))
+		return REAL(ibv_create_qp)(pd, attr);
+	err = ALIVE_OR(-EIO, verbs_calls_soft.create_qp(pd, attr, &qp));
+	if (err == 0)
+		qp->qp_context = attr->qp_context;
+	return habit_object(err, qp);
+}
+
+// The calls of ibv_qp_ex (ibv_wr_...) are another way to post: ours have the first one only.
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) {
+	return preload_owns(qp->context) ? NULL : REAL(ibv_qp_to_qp_ex)(qp);
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+	if (!preload_owns(qp->context))
+		return REAL(ibv_modify_qp)(qp, attr, mask);
+	return habit_positive(ALIVE_OR(-EIO, verbs_calls_soft.modify_qp(qp, attr, mask)));
+}
+
+int ibv_query_qp(
+	struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init
+) {
+	if (!preload_owns(qp->context))
+		return REAL(ibv_query_qp)(qp, attr, mask, init);
+	return habit_positive(ALIVE_OR(-EIO, verbs_calls_soft.query_qp(qp, mask, attr, init)));
+}
+
+// The last byte of a packet is seen last, of the bytes before it no order is promised.
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags) {
+	return preload_owns(qp->context) ? 0 : REAL(ibv_query_qp_data_in_order)(qp, op, flags);
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp) {
+	if (!preload_owns(qp->context))
+		return REAL(ibv_destroy_qp)(qp);
+	return habit_positive(ALIVE_OR(0, verbs_calls_soft.destroy_qp(qp)));
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a software device does not do, or not in user space: said as libibverbs says it of a device
+// that cannot. Address handles and multicast belong to datagrams, ECE and imports to the kernel.
+#include "preload.h"
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr) {
+	if (!preload_owns(pd->context))
+		return REAL(ibv_create_ah)(pd, attr);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+struct ibv_ah *
+ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port) {
+	if (!preload_owns(pd->context))
+		return REAL(ibv_create_ah_from_wc)(pd, wc, grh, port);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+int ibv_init_ah_from_wc(
+	struct ibv_context *context,
+	uint8_t port,
+	struct ibv_wc *wc,
+	struct ibv_grh *grh,
+	struct ibv_ah_attr *attr
+) {
+	if (!preload_owns(context))
+		return REAL(ibv_init_ah_from_wc)(context, port, wc, grh, attr);
+	return habit_minus_one(-EOPNOTSUPP);
+}
+
+int ibv_resolve_eth_l2_from_gid(
+	struct ibv_context *context,
+	struct ibv_ah_attr *attr,
+	uint8_t eth_mac[ETHERNET_LL_SIZE],
+	uint16_t *vid
+) {
+	if (!preload_owns(context))
+		return REAL(ibv_resolve_eth_l2_from_gid)(context, attr, eth_mac, vid);
+	return habit_minus_one(-EOPNOTSUPP);
+}
+
+int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
+	if (!preload_owns(qp->context))
+		return REAL(ibv_attach_mcast)(qp, gid, lid);
+	return habit_positive(-EOPNOTSUPP);
+}
+
+int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
+	if (!preload_owns(qp->context))
+		return REAL(ibv_detach_mcast)(qp, gid, lid);
+	return habit_positive(-EOPNOTSUPP);
+}
+
+int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece) {
+	if (!preload_owns(qp->context))
+		return REAL(ibv_query_ece)(qp, ece);
+	return habit_positive(-EOPNOTSUPP);
+}
+
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece) {
+	if (!preload_owns(qp->context))
+		return REAL(ibv_set_ece)(qp, ece);
+	return habit_positive(-EOPNOTSUPP);
+}
+
+struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle) {
+	if (!preload_owns(context))
+		return REAL(ibv_import_pd)(context, handle);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle) {
+	if (!preload_owns(pd->context))
+		return REAL(ibv_import_mr)(pd, handle);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle) {
+	if (!preload_owns(context))
+		return REAL(ibv_import_dm)(context, handle);
+	errno = EOPNOTSUPP;
+	return NULL;
+}

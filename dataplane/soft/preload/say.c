@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the user is told, on standard error: whole lines, one write each, since many programs that
+// were started at once share it.
+#include "preload.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_BYTES 512
+#define SAY "TOCSIN_SOFT_SAY" // 1: where it is; 2: and what became of its packets
+
+static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
+
+void preload_complain(const char *format, ...) {
+	char line[LINE_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	// NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start() is the line above
+	if (vsnprintf(line, sizeof(line), format, args) < 0)
+		line[0] = '\0';
+	va_end(args);
+	dprintf(STDERR_FILENO, "libtocsin-verbs.so: %s\n", line);
+}
+
+static int wanted(void) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
+	const char *text = getenv(SAY);
+
+	return text == NULL || text[0] < '0' || text[0] > '2' ? 0 : text[0] - '0';
+}
+
+static void say_left_open(void) {
+	preload_each_open(preload_say_closed);
+}
+
+// A program that fails often ends without closing anything: then its counters matter most.
+static void say_at_exit(void) {
+	(void)!atexit(say_left_open);
+}
+
+void preload_say_opened(const struct ibv_device *device, const struct soft_config *config) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+	struct sock_addr address;
+
+	if (wanted() < 1 || soft_device_address(device->name, &address) != 0)
+		return;
+	if (wanted() > 1)
+		pthread_once(&at_exit, say_at_exit);
+	sock_addr_format_host(&address, text);
+	dprintf(STDERR_FILENO, "%s on %s (%s)\n", device->name, text,
+		config->wire == SOFT_WIRE_UDP ? "udp" : "dpdk");
+}
+
+// As many names as fit a line of 100 columns, those that counted nothing left out.
+struct paragraph {
+	const char *name;
+	char line[LINE_BYTES];
+	size_t used;
+};
+
+#define COLUMNS_MAX 100
+
+static void paragraph_end(struct paragraph *paragraph) {
+	if (paragraph->used > 0)
+		dprintf(STDERR_FILENO, "%s: %s\n", paragraph->name, paragraph->line);
+	paragraph->used = 0;
+}
+
+static void paragraph_add(struct paragraph *paragraph, const char *what, uint64_t count) {
+	char text[80];
+	size_t size = (size_t)snprintf(text, sizeof(text), "%s %" PRIu64, what, count);
+
+	if (count == 0)
+		return;
+	if (strlen(paragraph->name) + 2 + paragraph->used + 2 + size > COLUMNS_MAX)
+		paragraph_end(paragraph);
+	paragraph->used += (size_t)snprintf(
+		paragraph->line + paragraph->used, sizeof(paragraph->line) - paragraph->used,
+		"%s%s", paragraph->used > 0 ? ", " : "", text
+	);
+}
+
+void preload_say_closed(const char *name) {
+	struct paragraph paragraph = {.name = name};
+	struct soft_counters counters;
+
+	if (wanted() < 2 || soft_counters_read(name, &counters) != 0)
+		return;
+#define SAY_COUNTER(field, help) paragraph_add(&paragraph, #field, counters.field);
+	SOFT_COUNTERS(SAY_COUNTER)
+	paragraph_end(&paragraph);
+}
