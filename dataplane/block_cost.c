@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -20,6 +21,7 @@ struct measurement {
 	int wake_fd;  // the helper writes, the sleeper blocks on it
 	int again_fd; // and the other way round
 	uint64_t sleep_ns;
+	uint32_t sleeper_cpu;
 	_Atomic uint64_t written_ns; // helper: wo, sleeper: ro
 };
 
@@ -38,10 +40,24 @@ static void read_one(int fd) {
 	(void)!read(fd, &count, sizeof(count));
 }
 
+// What wakes a worker comes from elsewhere: from the processor that the sleeper is bound to, which
+// the helper would inherit, it would find that one awake. Where there is no other it stays.
+static void leave_processor(uint32_t sleeper_cpu) {
+	cpu_set_t others;
+
+	// Of the process: its first thread.
+	if (sched_getaffinity(getpid(), sizeof(others), &others) != 0)
+		return;
+	CPU_CLR(sleeper_cpu, &others);
+	if (CPU_COUNT(&others) > 0)
+		(void)sched_setaffinity(0, sizeof(others), &others);
+}
+
 static void *helper_run(void *argument) {
 	struct measurement *measurement = argument;
 	struct timespec sleep = {.tv_nsec = (long)measurement->sleep_ns};
 
+	leave_processor(measurement->sleeper_cpu);
 	for (int n = 0; n < ROUNDS; n++) {
 		read_one(measurement->again_fd);
 		// Lets the sleeper fall asleep; nothing depends on how long this really takes.
@@ -89,7 +105,11 @@ int block_cost_measure(uint64_t *ret_block_ns) {
 		return neg_errno();
 	for (size_t n = 0; n < sizeof(sleeps_ns) / sizeof(sleeps_ns[0]); n++) {
 		struct measurement measurement = {
-			.wake_fd = wake_fd, .again_fd = again_fd, .sleep_ns = sleeps_ns[n]};
+			.wake_fd = wake_fd,
+			.again_fd = again_fd,
+			.sleep_ns = sleeps_ns[n],
+			.sleeper_cpu = (uint32_t)sched_getcpu(),
+		};
 		uint64_t median_ns;
 		int err = measure(&measurement, &median_ns);
 

@@ -34,5 +34,6 @@ void idle_init(struct idle *idle, const struct idle_config *config, uint64_t now
 		.start_ns = now_ns,
 		.last_ns = now_ns,
 		.budget_ns = config->block_ns,
+		.lead_ns = config->block_ns + config->block_ns / 2,
 	};
 }

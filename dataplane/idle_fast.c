@@ -3,7 +3,13 @@
 
 #define CREDIT_BLOCKS_MAX 64 // savings are forgotten beyond so many C
 #define COST_DECAY_SHIFT 3   // a wait counts for 1/8 of what is remembered
-#define YIELD_SHARE 16	     // yields of one wait take at most C / 16
+#define YIELD_SHARE 32	     // yields of one wait take at most C / 32
+// An operation that ended while it was slept through: the next is met C / 4 earlier, else C / 32
+// later. In the balance one of nine is slept through. What was missed by more than the most that is
+// ever given was not missed for want of it.
+#define LEAD_UP_SHARE 4
+#define LEAD_DOWN_SHARE 32
+#define LEAD_BLOCKS_MAX 3
 
 static uint64_t min_u64(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
@@ -47,11 +53,12 @@ static void learn_budget(struct idle *idle, uint64_t length_ns, uint64_t paid_ns
 	idle->budget_ns = wish_ns > least_ns ? wish_ns : least_ns;
 }
 
-// Median and distance of the quartiles of the last waits.
-static void learn_times(struct idle *idle, uint64_t length_ns) {
+// Median of the last operations, and twice its distance from the lower quartile: the distance of
+// the quartiles, were it not for those that something made late, our own sleep included.
+static void learn_time(struct idle *idle, uint64_t took_ns) {
 	uint64_t sorted[IDLE_TIMES];
 
-	idle->times_ns[idle->time_count++ % IDLE_TIMES] = length_ns;
+	idle->times_ns[idle->time_count++ % IDLE_TIMES] = took_ns;
 	// Once in half a window: the rest of the time this costs a store.
 	if (idle->time_count < IDLE_TIMES || idle->time_count % (IDLE_TIMES / 2) != 0)
 		return;
@@ -63,7 +70,70 @@ static void learn_times(struct idle *idle, uint64_t length_ns) {
 		sorted[place] = idle->times_ns[n];
 	}
 	idle->median_ns = sorted[IDLE_TIMES / 2];
-	idle->iqr_ns = sorted[IDLE_TIMES * 3 / 4] - sorted[IDLE_TIMES / 4];
+	idle->spread_ns = 2 * (idle->median_ns - sorted[IDLE_TIMES / 4]);
+	// What is slept through is known to within C only, what is met is known exactly.
+	idle->narrow = idle->spread_ns < idle->config.block_ns * (idle->narrow ? 2 : 1);
+}
+
+// Whether the last wait was slept through to the end.
+static bool slept(const struct idle *idle) {
+	return idle->last_action >= IDLE_SLEEP;
+}
+
+// When the oldest operation under way usually ends.
+static uint64_t usual_end_ns(const struct idle *idle) {
+	return idle->begun_ns[idle->begun_tail % IDLE_BEGUN] + idle->median_ns;
+}
+
+static void learn_lead(struct idle *idle, uint64_t now_ns) {
+	uint64_t block_ns = idle->config.block_ns;
+	uint64_t most_ns = LEAD_BLOCKS_MAX * block_ns;
+	bool tells = idle->phase == IDLE_PHASE_FORESEEN || idle->kept_awake;
+
+	idle->kept_awake = false;
+	if (!tells || since(usual_end_ns(idle), now_ns) > most_ns)
+		return;
+	// A lead that leaves nothing to sleep shrinks too, or it would never be tried again.
+	idle->lead_ns = slept(idle) ? idle->lead_ns + block_ns / LEAD_UP_SHARE
+				    : idle->lead_ns - block_ns / LEAD_DOWN_SHARE;
+	if (idle->lead_ns < block_ns)
+		idle->lead_ns = block_ns;
+	idle->lead_ns = min_u64(idle->lead_ns, most_ns);
+}
+
+static void end_operations(struct idle *idle, const struct idle_found *found) {
+	uint64_t late_ns = 0;
+
+	// Seen late by about C, if it had to wake the thread.
+	if (slept(idle))
+		late_ns = min_u64(idle->config.block_ns, since(idle->last_ns, found->now_ns));
+	learn_lead(idle, found->now_ns);
+	for (uint32_t n = 0; n < found->ended; n++) {
+		uint64_t begun_ns;
+
+		if (idle->begun_tail == idle->begun_head) {
+			idle->begun_lost -= idle->begun_lost > 0;
+			continue;
+		}
+		begun_ns = idle->begun_ns[idle->begun_tail++ % IDLE_BEGUN];
+		if (idle->config.policy == IDLE_ADAPTIVE)
+			learn_time(idle, since(begun_ns + late_ns, found->now_ns));
+	}
+}
+
+static void begin_operations(struct idle *idle, const struct idle_found *found) {
+	for (uint32_t n = 0; n < found->begun; n++) {
+		if (idle->begun_lost > 0 || idle->begun_head - idle->begun_tail == IDLE_BEGUN)
+			idle->begun_lost++;
+		else
+			idle->begun_ns[idle->begun_head++ % IDLE_BEGUN] = found->now_ns;
+	}
+}
+
+// Also heals what was counted wrong.
+static void forget_operations(struct idle *idle) {
+	idle->begun_tail = idle->begun_head;
+	idle->begun_lost = 0;
 }
 
 // How long the wait would have been, had it not had to wake up as well.
@@ -85,7 +155,6 @@ static void end_wait(struct idle *idle, uint64_t now_ns) {
 	if (idle->config.policy != IDLE_ADAPTIVE)
 		return;
 	learn_budget(idle, length_ns, paid_ns);
-	learn_times(idle, length_ns);
 }
 
 static void begin_wait(struct idle *idle, uint64_t now_ns) {
@@ -144,37 +213,46 @@ static bool may_yield(struct idle *idle, uint64_t now_ns) {
 	       since(idle->yield_start_ns, now_ns) < idle->config.block_ns / YIELD_SHARE;
 }
 
-// Completion times are narrow and long enough to sleep through most of one.
-static bool foresees(const struct idle *idle, const struct idle_found *found) {
-	return idle->config.foresees && idle->phase <= IDLE_PHASE_POLLING && found->outstanding &&
-	       idle->time_count >= IDLE_TIMES && idle->iqr_ns < idle->config.block_ns &&
-	       idle->median_ns > 2 * idle->config.block_ns;
+static bool foresees(const struct idle *idle) {
+	return idle->config.foresees && idle->narrow && idle->begun_tail != idle->begun_head &&
+	       idle->begun_lost == 0;
 }
 
-// Sleeps to median - C - margin, armed, and spins from there to past the usual.
-static struct idle_decision sleep_ahead(struct idle *idle, const struct idle_found *found) {
+// Sleeps, armed, to what the usual end of the oldest operation is worth being awake for, and polls
+// from there to past it. False if it is late already.
+static bool
+foresee(struct idle *idle, const struct idle_found *found, struct idle_decision *ret_decision) {
 	uint64_t block_ns = idle->config.block_ns;
-	uint64_t until_ns = idle->start_ns + idle->median_ns - block_ns - block_ns / 2;
+	uint64_t usual_ns = usual_end_ns(idle);
 
+	if (found->now_ns >= usual_ns + idle->spread_ns + block_ns)
+		return false;
+	*ret_decision = poll_on();
+	// Less than a block costs could be slept.
+	if (since(found->now_ns, usual_ns) <= idle->lead_ns + block_ns) {
+		if (since(found->now_ns, usual_ns) > 2 * block_ns)
+			idle->kept_awake = true;
+		if (idle->phase == IDLE_PHASE_FRESH)
+			idle->phase = IDLE_PHASE_POLLING;
+		return true;
+	}
+	idle->wait_blocks += idle->phase == IDLE_PHASE_FORESEEN ? 0 : 1;
 	idle->phase = IDLE_PHASE_FORESEEN;
-	idle->wait_blocks++;
-	idle->foreseen_end_ns = idle->start_ns + idle->median_ns + idle->iqr_ns + block_ns;
 	idle->books.blocks++;
-	return (struct idle_decision){
-		.action = IDLE_WAIT,
-		.until_ns = min_u64(until_ns, found->due_ns),
-	};
+	ret_decision->action = IDLE_WAIT;
+	ret_decision->until_ns = min_u64(usual_ns - idle->lead_ns, found->due_ns);
+	return true;
 }
 
 static struct idle_decision next_adaptive(struct idle *idle, const struct idle_found *found) {
+	struct idle_decision decision;
+
 	if (!found->outstanding)
 		return wait_until(idle, found->now_ns, found->due_ns);
-	if (foresees(idle, found))
-		return sleep_ahead(idle, found);
-	if (idle->phase == IDLE_PHASE_BLOCKED)
+	if (foresees(idle) && foresee(idle, found, &decision))
+		return decision;
+	if (idle->phase >= IDLE_PHASE_FORESEEN)
 		return block(idle, found);
-	if (idle->phase == IDLE_PHASE_FORESEEN)
-		return found->now_ns < idle->foreseen_end_ns ? poll_on() : block(idle, found);
 	idle->phase = IDLE_PHASE_POLLING;
 	if (since(idle->start_ns, found->now_ns) < idle->budget_ns)
 		return poll_on();
@@ -187,8 +265,12 @@ static struct idle_decision next_adaptive(struct idle *idle, const struct idle_f
 static struct idle_decision next_window(struct idle *idle, const struct idle_found *found) {
 	uint64_t sleep_ns;
 
+	if (!found->outstanding)
+		return wait_until(idle, found->now_ns, found->due_ns);
+	if (idle->phase == IDLE_PHASE_FRESH)
+		idle->yield_start_ns = found->now_ns;
 	idle->phase = IDLE_PHASE_POLLING;
-	if (since(idle->start_ns, found->now_ns) < idle->config.window_ns)
+	if (since(idle->yield_start_ns, found->now_ns) < idle->config.window_ns)
 		return (struct idle_decision){.action = IDLE_YIELD};
 	sleep_ns = backoff_ns(idle, IDLE_WINDOW_SLEEP_NS);
 	idle->books.blocks++;
@@ -198,27 +280,59 @@ static struct idle_decision next_window(struct idle *idle, const struct idle_fou
 	};
 }
 
+// The price of what was done since the last look. A step that took longer than C, or than all
+// yields of a wait may, did not burn the time: somebody else had the processor.
+static uint64_t price_ns(const struct idle *idle, uint64_t now_ns) {
+	uint64_t most_ns = idle->config.block_ns;
+
+	if (idle->last_action == IDLE_YIELD && idle->config.policy == IDLE_ADAPTIVE)
+		most_ns /= YIELD_SHARE;
+	return min_u64(since(idle->last_ns, now_ns), most_ns);
+}
+
+// Apart: the step that found nothing is to be short.
+static __attribute__((noinline)) void
+note_progress(struct idle *idle, const struct idle_found *found) {
+	if (found->ended > 0)
+		end_operations(idle, found);
+	if (found->begun > 0)
+		begin_operations(idle, found);
+	if (!found->outstanding)
+		forget_operations(idle);
+	if (idle->phase != IDLE_PHASE_FRESH && idle->outstanding)
+		end_wait(idle, found->now_ns);
+	begin_wait(idle, found->now_ns);
+}
+
 struct idle_decision idle_next(struct idle *idle, const struct idle_found *found) {
 	struct idle_decision decision = poll_on();
 
 	if (idle->last_action <= IDLE_YIELD)
-		idle->spun_ns += since(idle->last_ns, found->now_ns);
-	idle->last_ns = found->now_ns;
+		idle->spun_ns += price_ns(idle, found->now_ns);
 	if (found->progress) {
-		if (idle->phase != IDLE_PHASE_FRESH && idle->outstanding)
-			end_wait(idle, found->now_ns);
-		begin_wait(idle, found->now_ns);
+		note_progress(idle, found);
 	} else {
 		idle->outstanding |= found->outstanding;
 		if (idle->config.policy == IDLE_ADAPTIVE)
 			decision = next_adaptive(idle, found);
 		else if (idle->config.policy == IDLE_EVENT)
-			decision = wait_until(idle, found->now_ns, found->due_ns);
+			decision = block(idle, found);
 		else if (idle->config.policy == IDLE_WINDOW)
 			decision = next_window(idle, found);
 		else
 			idle->phase = IDLE_PHASE_POLLING;
 	}
+	idle->last_ns = found->now_ns;
 	idle->last_action = decision.action;
 	return decision;
+}
+
+void idle_change(struct idle *idle, const struct idle_config *config) {
+	uint64_t block_ns = idle->config.block_ns;
+
+	idle->config = *config;
+	idle->config.block_ns = block_ns;
+	idle->budget_ns = block_ns;
+	idle->credit_ns = 0;
+	begin_wait(idle, idle->last_ns);
 }

@@ -69,6 +69,8 @@ int worker_create(const struct worker_config *config, struct worker **ret_worker
 		return -ENOMEM;
 	memset(worker, 0, sizeof(*worker));
 	worker->config = *config;
+	memcpy(worker->polls, config->polls, sizeof(worker->polls));
+	worker->poll_count = config->poll_count;
 	if (worker->config.request == NULL)
 		worker->config.request = ignore_request;
 	snprintf(worker->name, sizeof(worker->name), "%s", config->name);
@@ -123,12 +125,19 @@ static void compare_clocks(struct worker *worker) {
 	worker->compare_ns = worker->last_ns + COMPARE_NS;
 }
 
-// Outside of the step: it calls the system if control sleeps.
-static void ring_control(struct worker *worker) {
-	if (!worker->event_pushed)
-		return;
-	worker->event_pushed = false;
-	doorbell_ring(&worker->control_bell);
+// Outside of the step: it calls the system if those it wakes sleep.
+static void wake_others(struct worker *worker) {
+	if (worker->progressed) {
+		worker->progressed = false;
+		for (uint32_t n = 0; n < worker->poll_count; n++) {
+			if (worker->polls[n].notify != NULL)
+				worker->polls[n].notify(worker->polls[n].ctx);
+		}
+	}
+	if (worker->event_pushed) {
+		worker->event_pushed = false;
+		doorbell_ring(&worker->control_bell);
+	}
 }
 
 static void timespec_of(uint64_t ns, struct timespec *ret_time) {
@@ -136,43 +145,94 @@ static void timespec_of(uint64_t ns, struct timespec *ret_time) {
 	ret_time->tv_nsec = (long)(ns % 1000000000);
 }
 
-// Offline, until the bell, or the time on the worker's clock.
-static void block_until(struct worker *worker, uint64_t until_ns) {
-	struct pollfd fds[] = {
-		{.fd = worker->bell.fd, .events = POLLIN},
-		{.fd = worker->timer_fd, .events = POLLIN},
-	};
+// The bell, the timer, and the descriptors of those that have one.
+static nfds_t gather(struct worker *worker, uint64_t until_ns, struct pollfd *fds) {
 	struct itimerspec timer = {.it_value = {0}};
-	nfds_t count = 1;
+	nfds_t count = 0;
 
+	fds[count++] = (struct pollfd){.fd = worker->bell.fd, .events = POLLIN};
+	// Absolute: being held up between here and there makes no wait longer. At least 1: 0 would
+	// take the timer out, as it should be without a time.
 	if (until_ns != IDLE_NEVER) {
-		// Absolute: being held up between here and there makes no wait longer. At least 1:
-		// 0 would take the timer out.
 		timespec_of(until_ns + worker->to_monotonic_ns, &timer.it_value);
 		timer.it_value.tv_nsec |= 1;
 		timerfd_settime(worker->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
-		count = 2;
 	}
+	fds[count++] = (struct pollfd){
+		.fd = until_ns != IDLE_NEVER ? worker->timer_fd : -1,
+		.events = POLLIN,
+	};
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		if (worker->polls[n].woken != NULL)
+			fds[count++] = (struct pollfd){
+				.fd = worker->polls[n].fd,
+				.events = POLLIN,
+			};
+	}
+	return count;
+}
+
+// In the order of gather(). True if it was one of them that ended the wait.
+static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
+	bool any = false;
+
+	fds += 2;
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		const struct worker_poll *poll = &worker->polls[n];
+
+		if (poll->woken == NULL)
+			continue;
+		if (fds->revents != 0) {
+			poll->woken(poll->ctx);
+			any = true;
+		}
+		fds++;
+	}
+	return any;
+}
+
+// Offline, until the bell, something on a descriptor, or the time on the worker's clock.
+static void block_until(struct worker *worker, uint64_t until_ns) {
+	struct pollfd fds[2 + WORKER_POLLS_MAX];
+	nfds_t count = gather(worker, until_ns, fds);
+	enum worker_count ended_by = WORKER_WAKES_TIMED;
+
 	rcu_thread_offline();
 	(void)poll(fds, count, -1); // signals are masked; whatever ends it, we look
 	rcu_thread_online(clock_monotonic_ns());
+	if (fds[0].revents != 0)
+		ended_by = WORKER_WAKES_RUNG;
+	if (tell_woken(worker, fds))
+		ended_by = WORKER_WAKES_POLLED;
 	worker_count(worker, WORKER_BLOCKS, 1);
-	worker_count(worker, fds[0].revents != 0 ? WORKER_WAKES_RUNG : WORKER_WAKES_TIMED, 1);
+	worker_count(worker, ended_by, 1);
+}
+
+static void arm(struct worker *worker) {
+	doorbell_arm(&worker->bell);
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		if (worker->polls[n].arm != NULL)
+			worker->polls[n].arm(worker->polls[n].ctx);
+	}
 }
 
 // Arm, look once more, block.
 static void wait_until(struct worker *worker, uint64_t until_ns) {
 	struct idle_found found = {.due_ns = IDLE_NEVER, .events = true};
 
-	doorbell_arm(&worker->bell);
+	arm(worker);
 	found.now_ns = clock_now_ns(worker->config.clock);
 	found.progress = worker_poll_all(worker, &found);
 	if (found.progress)
 		idle_next(&worker->idle, &found);
+	// A device that could not be armed: the decision to wait for its event was taken without
+	// knowing that there will be none.
+	else if (worker->awaits_events && !found.events)
+		worker->awaits_events = false;
 	else if (!must_stop(worker) && until_ns > found.now_ns)
 		block_until(worker, until_ns);
 	doorbell_disarm(&worker->bell);
-	ring_control(worker);
+	wake_others(worker);
 }
 
 static void sleep_until(struct worker *worker, uint64_t until_ns) {
@@ -190,7 +250,7 @@ static void worker_loop(struct worker *worker) {
 
 	while (!must_stop(worker)) {
 		decision = worker_turn(worker);
-		ring_control(worker);
+		wake_others(worker);
 		if (decision.action == IDLE_YIELD) {
 			sched_yield();
 			worker_count(worker, WORKER_YIELDS, 1);
@@ -315,6 +375,19 @@ int worker_post(struct worker *worker, const struct worker_record *record) {
 	return 0;
 }
 
+void worker_wake(struct worker *worker) {
+	doorbell_ring(&worker->bell);
+}
+
+int worker_set_idle(struct worker *worker, const struct idle_config *idle) {
+	const struct worker_record record = {
+		.kind = WORKER_REQUEST_IDLE,
+		.words = {idle->policy, idle->window_ns, idle->foresees},
+	};
+
+	return idle->policy < IDLE_POLICY_COUNT ? worker_post(worker, &record) : -EINVAL;
+}
+
 static uint32_t take_events(struct worker *worker, struct worker_record *records, uint32_t count) {
 	return rte_ring_sc_dequeue_burst_elem(
 		worker->events, records, sizeof(records[0]), count, NULL
@@ -356,6 +429,7 @@ void worker_counters(const struct worker *worker, struct worker_counters *ret_co
 		.sleeps = counts[WORKER_SLEEPS],
 		.wakes_rung = counts[WORKER_WAKES_RUNG],
 		.wakes_timed = counts[WORKER_WAKES_TIMED],
+		.wakes_polled = counts[WORKER_WAKES_POLLED],
 		.waits = counts[WORKER_WAITS],
 		.paid_ns = counts[WORKER_PAID_NS],
 		.optimum_ns = counts[WORKER_OPTIMUM_NS],

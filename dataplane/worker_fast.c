@@ -5,9 +5,21 @@
 #include <lib/rcu_thread.h>
 
 #include <errno.h>
+#include <string.h>
 
 // A bound on what control can make a turn long with.
 #define REQUESTS_PER_TURN 8
+
+static void serve(struct worker *worker, const struct worker_record *record) {
+	if (record->kind != WORKER_REQUEST_IDLE) {
+		worker->config.request(worker->config.request_ctx, worker, record);
+		return;
+	}
+	worker->config.idle.policy = (enum idle_policy)record->words[0];
+	worker->config.idle.window_ns = record->words[1];
+	worker->config.idle.foresees = record->words[2] != 0;
+	idle_change(&worker->idle, &worker->config.idle);
+}
 
 static bool take_requests(struct worker *worker) {
 	struct worker_record records[REQUESTS_PER_TURN];
@@ -20,7 +32,7 @@ static bool take_requests(struct worker *worker) {
 	if (count == 0)
 		return false;
 	for (uint32_t n = 0; n < count; n++)
-		worker->config.request(worker->config.request_ctx, worker, &records[n]);
+		serve(worker, &records[n]);
 	worker_count(worker, WORKER_REQUESTS, count);
 	return true;
 }
@@ -28,12 +40,38 @@ static bool take_requests(struct worker *worker) {
 bool worker_poll_all(struct worker *worker, struct idle_found *found) {
 	bool progress = take_requests(worker);
 
-	for (uint32_t n = 0; n < worker->config.poll_count; n++) {
-		const struct worker_poll *poll = &worker->config.polls[n];
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		const struct worker_poll *poll = &worker->polls[n];
 
-		progress |= poll->poll(poll->ctx, found);
+		if (!poll->poll(poll->ctx, found))
+			continue;
+		progress = true;
+		// It may have taken long: those after it are told the time as it is.
+		if (n + 1 < worker->poll_count)
+			found->now_ns = clock_now_ns(worker->config.clock);
 	}
+	worker->progressed |= progress;
 	return progress;
+}
+
+int worker_poll_add(struct worker *worker, const struct worker_poll *poll) {
+	if (worker->poll_count == WORKER_POLLS_MAX)
+		return -ENOSPC;
+	worker->polls[worker->poll_count++] = *poll;
+	return 0;
+}
+
+int worker_poll_remove(struct worker *worker, const void *ctx) {
+	struct worker_poll *poll = worker->polls;
+	uint32_t left = worker->poll_count;
+
+	for (; left > 0 && poll->ctx != ctx; left--)
+		poll++;
+	if (left == 0)
+		return -ENOENT;
+	memmove(poll, poll + 1, (left - 1) * sizeof(*poll));
+	worker->poll_count--;
+	return 0;
 }
 
 static void publish_books(struct worker *worker) {
@@ -63,6 +101,7 @@ struct idle_decision worker_turn(struct worker *worker) {
 	// What was found in the turn before is not used any more.
 	rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);
 	found.progress = worker_poll_all(worker, &found);
+	worker->awaits_events = found.events;
 	decision = idle_next(&worker->idle, &found);
 	worker->charged = found.progress ? WORKER_BUSY_NS : charged_by[decision.action];
 	if (found.progress)
@@ -78,4 +117,8 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 	worker_count(worker, WORKER_EVENTS, 1);
 	worker->event_pushed = true;
 	return 0;
+}
+
+uint32_t worker_event_room(const struct worker *worker) {
+	return rte_ring_free_count(worker->events);
 }

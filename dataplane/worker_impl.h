@@ -11,6 +11,9 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
+// Requests of the worker itself.
+#define WORKER_REQUEST_IDLE UINT32_MAX // words: policy, window_ns, foresees
+
 enum worker_count {
 	WORKER_TURNS,
 	WORKER_REQUESTS,
@@ -25,6 +28,7 @@ enum worker_count {
 	WORKER_SLEEPS,
 	WORKER_WAKES_RUNG,
 	WORKER_WAKES_TIMED,
+	WORKER_WAKES_POLLED,
 	WORKER_WAITS,
 	WORKER_PAID_NS,
 	WORKER_OPTIMUM_NS,
@@ -51,6 +55,10 @@ struct worker {
 	uint64_t to_monotonic_ns; // from its clock to CLOCK_MONOTONIC, which sleeping is on
 	uint64_t compare_ns;	  // when to look at both again
 	bool event_pushed;	  // control is to be rung after the step
+	bool progressed;	  // who has `notify` is to be called after it
+	bool awaits_events;	  // the last decision took for granted that they come
+	struct worker_poll polls[WORKER_POLLS_MAX];
+	uint32_t poll_count;
 	alignas(64) _Atomic uint64_t counts[WORKER_COUNTS]; // worker: rw, others: ro
 	alignas(64) atomic_bool stop;			    // control: wo, worker: ro
 };

@@ -116,7 +116,7 @@ uint64_t micro_worker_deadlines(uint64_t rounds) {
 	struct worker_config config = config_of(IDLE_ADAPTIVE);
 
 	(void)rounds;
-	config.polls[0] = (struct worker_poll){poll_deadlines, &due_ns};
+	config.polls[0] = (struct worker_poll){.poll = poll_deadlines, .ctx = &due_ns};
 	config.poll_count = 1;
 	return share_of(&worker, &config);
 }

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 static struct clock monotonic;
@@ -209,7 +210,7 @@ static void deadline_ends_a_wait_without_a_bell(void **state) {
 	struct worker *worker;
 
 	(void)state;
-	config.polls[0] = (struct worker_poll){alarm_poll, &alarm};
+	config.polls[0] = (struct worker_poll){.poll = alarm_poll, .ctx = &alarm};
 	config.poll_count = 1;
 	assert_int_equal(worker_create(&config, &worker), 0);
 	alarm.worker = worker;
@@ -221,6 +222,175 @@ static void deadline_ends_a_wait_without_a_bell(void **state) {
 	assert_true(counters.wakes_timed > 0);
 	assert_int_equal(counters.blocks, counters.wakes_timed + counters.wakes_rung);
 	assert_true(counters.blocked_ns > 0);
+	worker_destroy(worker);
+}
+
+// Something with a descriptor of its own, as a completion channel is: what came is seen by polling,
+// the descriptor only says that there is something, and only if it was armed.
+struct source {
+	struct worker *worker;
+	int fd; // of an eventfd
+	_Atomic uint32_t came, armed, woken, notified;
+	uint32_t seen;
+};
+
+static bool source_poll(void *ctx, struct idle_found *found) {
+	struct source *source = ctx;
+	struct worker_record record = {.kind = 3};
+
+	(void)found;
+	if (atomic_load(&source->came) == source->seen)
+		return false;
+	record.slot = ++source->seen;
+	worker_event(source->worker, &record);
+	return true;
+}
+
+static void source_arm(void *ctx) {
+	struct source *source = ctx;
+
+	atomic_store(&source->armed, 1);
+}
+
+static void source_woken(void *ctx) {
+	struct source *source = ctx;
+	uint64_t count;
+
+	assert_int_equal(read(source->fd, &count, sizeof(count)), sizeof(count));
+	atomic_fetch_add(&source->woken, 1);
+}
+
+static void source_notify(void *ctx) {
+	struct source *source = ctx;
+
+	atomic_fetch_add(&source->notified, 1);
+}
+
+static void source_comes(struct source *source) {
+	const uint64_t one = 1;
+
+	atomic_fetch_add(&source->came, 1);
+	if (atomic_exchange(&source->armed, 0) != 0)
+		assert_int_equal(write(source->fd, &one, sizeof(one)), sizeof(one));
+}
+
+static struct worker_poll source_to_poll(struct source *source) {
+	source->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(source->fd >= 0);
+	return (struct worker_poll){
+		.poll = source_poll,
+		.ctx = source,
+		.fd = source->fd,
+		.arm = source_arm,
+		.woken = source_woken,
+		.notify = source_notify,
+	};
+}
+
+static void descriptor_of_a_poll_ends_a_wait(void **state) {
+	struct worker_config config = config_of(IDLE_EVENT);
+	struct source source = {.fd = -1};
+	struct worker_counters counters;
+	struct worker_facts facts;
+	struct worker *worker;
+
+	(void)state;
+	config.polls[0] = source_to_poll(&source);
+	config.poll_count = 1;
+	assert_int_equal(worker_create(&config, &worker), 0);
+	source.worker = worker;
+	assert_int_equal(worker_start(worker, &facts), 0);
+	for (uint32_t n = 1; n <= 100; n++) {
+		wait_until_blocked(worker);
+		source_comes(&source);
+		assert_int_equal(next_event(worker).slot, n);
+	}
+	worker_stop(worker);
+	worker_counters(worker, &counters);
+	assert_true(counters.wakes_polled > 0);
+	assert_true(atomic_load(&source.notified) >= 100);
+	assert_int_equal(
+		counters.blocks, counters.wakes_timed + counters.wakes_rung + counters.wakes_polled
+	);
+	worker_destroy(worker);
+	close(source.fd);
+}
+
+// Adds or removes what words[0] points to, and says how that went.
+static void change_polls(void *ctx, struct worker *worker, const struct worker_record *record) {
+	// The test's own pointer, as it posted it.
+	const struct worker_poll *poll = (const void *)(uintptr_t)record->words[0]; // NOLINT
+	struct worker_record event = *record;
+	int err = record->kind == 1 ? worker_poll_add(worker, poll)
+				    : worker_poll_remove(worker, poll->ctx);
+
+	(void)ctx;
+	event.words[1] = (uint64_t)(int64_t)err;
+	worker_event(worker, &event);
+}
+
+static int ask_for_change(struct worker *worker, uint32_t kind, const struct worker_poll *poll) {
+	struct worker_record record = {.kind = kind, .words = {(uintptr_t)poll}};
+
+	assert_int_equal(worker_post(worker, &record), 0);
+	do
+		record = next_event(worker);
+	while (record.kind != kind);
+	return (int)(int64_t)record.words[1];
+}
+
+static void polls_come_and_go_while_it_runs(void **state) {
+	struct worker_config config = config_of(IDLE_ADAPTIVE);
+	struct source sources[WORKER_POLLS_MAX + 1] = {{0}};
+	struct worker_poll polls[WORKER_POLLS_MAX + 1];
+	struct worker_facts facts;
+	struct worker *worker;
+
+	(void)state;
+	config.request = change_polls;
+	worker = started(&config, &facts);
+	for (uint32_t n = 0; n <= WORKER_POLLS_MAX; n++) {
+		polls[n] = source_to_poll(&sources[n]);
+		sources[n].worker = worker;
+		assert_int_equal(
+			ask_for_change(worker, 1, &polls[n]), n < WORKER_POLLS_MAX ? 0 : -ENOSPC
+		);
+	}
+	assert_int_equal(ask_for_change(worker, 2, &polls[WORKER_POLLS_MAX]), -ENOENT);
+	for (uint32_t n = 0; n < WORKER_POLLS_MAX; n += 2)
+		assert_int_equal(ask_for_change(worker, 2, &polls[n]), 0);
+	for (uint32_t n = 1; n < WORKER_POLLS_MAX; n += 2) {
+		wait_until_blocked(worker);
+		source_comes(&sources[n]);
+		assert_int_equal(next_event(worker).slot, 1);
+		assert_int_equal(ask_for_change(worker, 2, &polls[n]), 0);
+		assert_int_equal(ask_for_change(worker, 2, &polls[n]), -ENOENT);
+	}
+	worker_destroy(worker);
+	for (uint32_t n = 0; n <= WORKER_POLLS_MAX; n++)
+		close(sources[n].fd);
+}
+
+static void policy_changes_while_it_runs(void **state) {
+	const enum idle_policy policies[] = {IDLE_SPIN, IDLE_EVENT, IDLE_WINDOW, IDLE_ADAPTIVE};
+	struct worker_config config = config_of(IDLE_ADAPTIVE);
+	struct worker_record record = {.kind = 7};
+	struct worker_facts facts;
+	struct worker *worker;
+
+	(void)state;
+	config.request = echo;
+	worker = started(&config, &facts);
+	config.idle.policy = IDLE_POLICY_COUNT;
+	assert_int_equal(worker_set_idle(worker, &config.idle), -EINVAL);
+	for (uint32_t n = 0; n < 40; n++) {
+		config.idle.policy = policies[n % 4];
+		assert_int_equal(worker_set_idle(worker, &config.idle), 0);
+		assert_int_equal(worker_post(worker, &record), 0);
+		assert_int_equal(next_event(worker).kind, 7);
+		assert_int_equal(worker->idle.config.policy, policies[n % 4]);
+		assert_int_equal(worker->idle.config.block_ns, 20000);
+	}
 	worker_destroy(worker);
 }
 
@@ -318,6 +488,9 @@ int main(void) {
 		cmocka_unit_test(many_requests_at_once_lose_nothing_and_keep_their_order),
 		cmocka_unit_test(full_rings_say_so),
 		cmocka_unit_test(deadline_ends_a_wait_without_a_bell),
+		cmocka_unit_test(descriptor_of_a_poll_ends_a_wait),
+		cmocka_unit_test(polls_come_and_go_while_it_runs),
+		cmocka_unit_test(policy_changes_while_it_runs),
 		cmocka_unit_test(blocked_worker_holds_up_no_grace_period),
 		cmocka_unit_test(spinning_worker_passes_quiescent_states),
 		cmocka_unit_test(worker_is_pinned_where_it_was_told_and_says_so),

@@ -3,13 +3,21 @@
 // thread and no descriptor of its own. The loop says what it found and what time it is, and is
 // told to poll on, to yield, or to wait.
 //
-// One wait lasts from the last progress to the next. Its price is its spinning and yielding time
-// plus C for each time it blocked, C being what one block-and-wake costs on this machine; the
-// optimum, known afterwards, is min(its length, C). Spinning for C and blocking then never pays
-// more than twice the optimum. The policy `adaptive` learns from past waits which budget would
-// have been the cheapest, and strays from C only by what it has saved below twice the optimum so
-// far: whatever the trace, all of it together stays within twice the optimum and a sixteenth of it,
-// which is for yields.
+// One wait lasts from the last progress to the next. Its price is its spinning and yielding time,
+// without what others had the processor, plus C for each time it blocked, C being what one
+// block-and-wake costs on this machine; the optimum, known afterwards, is min(its length, C).
+// Spinning for C and blocking then never pays more than twice the optimum. The policy `adaptive`
+// learns from past waits which budget would have been the cheapest, and strays from C only by what
+// it has saved below twice the optimum so far: whatever the trace, all of it together stays within
+// twice the optimum and a thirty-second of it, which is for yields.
+//
+// Where the last operations took about the same time, within C, `adaptive` may foresee the next: it
+// sleeps to somewhat before the oldest one under way usually ends, and polls from there to past the
+// usual. How much before is learnt: more if it slept too long, less if it did not.
+//
+// `window` is the seed's. Its window begins with the first empty poll of a wait. Any progress ends
+// the wait and so resets it, where the seed has one window for each caller's whole batch; with
+// nothing under way it blocks, as the seed's caller does not poll then.
 //
 // For one thread. No memory but the struct.
 #pragma once
@@ -64,6 +72,9 @@ struct idle_found {
 	bool progress;	  // a completion, a request taken, anything posted
 	bool outstanding; // operations are under way
 	bool events;	  // whose completions can end a wait
+	// Operations, in this step, whose times may foretell those of others; in about the order in
+	// which they were begun. Such are progress.
+	uint32_t begun, ended;
 };
 
 struct idle_books {
@@ -74,12 +85,13 @@ struct idle_books {
 };
 
 #define IDLE_CANDIDATES 5 // budgets of 0, 1/4, 1/2, 3/4 and 1 C
-#define IDLE_TIMES 16	  // waits that are looked at to foresee the next
+#define IDLE_TIMES 16	  // operations that are looked at to foresee the next
+#define IDLE_BEGUN 32	  // operations under way of which the beginning is known
 
 enum idle_phase {
 	IDLE_PHASE_FRESH,    // progress was just made
 	IDLE_PHASE_POLLING,  //
-	IDLE_PHASE_FORESEEN, // slept to just before the completion
+	IDLE_PHASE_FORESEEN, // slept to just before a completion
 	IDLE_PHASE_BLOCKED,  // at least once in this wait
 };
 
@@ -95,7 +107,6 @@ struct idle { // private
 	uint64_t last_ns;
 	uint64_t yield_start_ns;
 	uint64_t block_start_ns;
-	uint64_t foreseen_end_ns;
 	uint64_t sleep_ns; // the next step of a growing back-off
 	uint64_t spun_ns;
 	// What past waits taught.
@@ -105,12 +116,23 @@ struct idle { // private
 	uint64_t times_ns[IDLE_TIMES];
 	uint32_t time_count;
 	uint64_t median_ns;
-	uint64_t iqr_ns;
+	uint64_t spread_ns;
+	bool narrow;
+	uint64_t lead_ns; // awake so much before the usual end
+	bool kept_awake;  // in this wait a shorter lead would have slept
+	// Operations under way, the oldest in a ring.
+	uint64_t begun_ns[IDLE_BEGUN];
+	uint32_t begun_head;
+	uint32_t begun_tail;
+	uint32_t begun_lost; // were more; while there are such, nothing is foreseen
 	struct idle_books books;
 };
 
 // block_ns is at least 1.
 void idle_init(struct idle *idle, const struct idle_config *config, uint64_t now_ns);
+
+// Hot: another policy from now on, with the books and C of before. block_ns is not looked at.
+void idle_change(struct idle *idle, const struct idle_config *config);
 
 // Hot: after each step of the loop. What is said first after a wait is what ended it.
 struct idle_decision idle_next(struct idle *idle, const struct idle_found *found);

@@ -13,8 +13,10 @@
 #include <lib/clock.h>
 #include <lib/cpu_set.h>
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #define WORKER_NAME_MAX 15 // what the kernel keeps of a thread's name
@@ -25,24 +27,44 @@
 struct worker;
 
 struct worker_record {
-	uint32_t kind; // by whoever gave the worker its polls
+	uint32_t kind; // by whoever gave the worker its polls; UINT32_MAX is the worker's own
 	uint32_t slot;
 	uint64_t words[7];
 };
 
+// A pointer in a word, and back.
+static inline uint64_t worker_word(const void *pointer) {
+	return (uintptr_t)pointer;
+}
+
+static inline void *worker_pointer(uint64_t word) {
+	void *pointer;
+
+	static_assert(sizeof(word) == sizeof(pointer), "a word holds a pointer");
+	memcpy(&pointer, &word, sizeof(pointer));
+	return pointer;
+}
+
 // One thing to poll. `poll` is hot, as all that it calls: it returns whether there was progress,
 // and adds to *found what is outstanding and when it wants to be called next.
+//
+// What may call the system is made outside of the step, and left NULL where there is none: before
+// it blocks the worker arms all, polls all once more, and waits on their descriptors too.
 struct worker_poll {
 	bool (*poll)(void *ctx, struct idle_found *found);
 	void *ctx;
+	int fd;			   // used if there is `woken`
+	void (*arm)(void *ctx);	   // from here on something new makes the descriptor readable
+	void (*woken)(void *ctx);  // it was: take what it is readable with
+	void (*notify)(void *ctx); // after each step with progress: wake who waits for it
 };
 
 struct worker_config {
-	const char *name;	   // up to WORKER_NAME_MAX bytes
-	uint32_t cpu;		   // WORKER_CPU_ANY: where the scheduler likes
-	const struct clock *clock; // outlives the worker
-	struct idle_config idle;   // block_ns 0: measured when it starts
-	struct worker_poll polls[WORKER_POLLS_MAX];
+	const char *name;			    // up to WORKER_NAME_MAX bytes
+	uint32_t cpu;				    // WORKER_CPU_ANY: where the scheduler likes
+	const struct clock *clock;		    // outlives the worker
+	struct idle_config idle;		    // block_ns 0: measured when it starts
+	struct worker_poll polls[WORKER_POLLS_MAX]; // to begin with
 	uint32_t poll_count;
 	// A request, on the worker's thread; hot.
 	void (*request)(void *ctx, struct worker *worker, const struct worker_record *record);
@@ -70,6 +92,11 @@ void worker_stop(struct worker *worker);
 
 // Control: -EAGAIN if the ring is full.
 int worker_post(struct worker *worker, const struct worker_record *record);
+// Any thread that put work where a poll finds it: ends the worker's sleep, if it sleeps.
+void worker_wake(struct worker *worker);
+// Control: changes the policy of a worker that runs; block_ns is not looked at: C stays. -EINVAL,
+// or -EAGAIN as worker_post().
+int worker_set_idle(struct worker *worker, const struct idle_config *idle);
 // Control: takes up to `count` events, returns how many. When it returns less, worker_event_fd()
 // turns readable with the next one.
 uint32_t worker_take(struct worker *worker, struct worker_record *records, uint32_t count);
@@ -80,12 +107,20 @@ int worker_event_fd(const struct worker *worker);
 // event is lost and counted.
 int worker_event(struct worker *worker, const struct worker_record *record);
 
+// How many more events there is room for, at least. The worker's thread; hot.
+uint32_t worker_event_room(const struct worker *worker);
+
+// Its list, while it runs: the worker's thread, from a request; hot. -ENOSPC; -ENOENT.
+int worker_poll_add(struct worker *worker, const struct worker_poll *poll);
+int worker_poll_remove(struct worker *worker, const void *ctx);
+
 // Written by the worker, read by anybody: of slightly different moments.
 struct worker_counters {
 	uint64_t turns, requests, events, events_lost;
 	uint64_t busy_ns, spin_ns, yield_ns, blocked_ns; // parts of all its time
 	uint64_t yields, blocks, sleeps;
 	uint64_t wakes_rung, wakes_timed;    // how blocks ended
+	uint64_t wakes_polled;		     // by a descriptor of a poll
 	uint64_t waits, paid_ns, optimum_ns; // of <dataplane/idle.h>: the ratio really achieved
 };
 void worker_counters(const struct worker *worker, struct worker_counters *ret_counters);
