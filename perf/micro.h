@@ -81,3 +81,11 @@ micro_slice micro_worker_idle;
 micro_slice micro_worker_idle_window;
 micro_slice micro_worker_deadlines;
 micro_slice micro_worker_empty_wakes;
+
+micro_slice micro_lane_idle;
+micro_slice micro_lane_poll_cq;
+micro_slice micro_lane_one;
+micro_slice micro_lane_one_deadline;
+micro_slice micro_lane_batch;
+micro_slice micro_lane_raw_one;
+micro_slice micro_lane_raw_batch;

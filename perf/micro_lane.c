@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a lane adds to raw verbs, on the fake device in its immediate mode, where everything is
+// done while it is posted. The two take turns in short bouts within a slice, and a slice is the
+// median of its bouts: a bout that something else interrupted says nothing.
+#include "micro.h"
+
+#include <dataplane/lane.h>
+#include <dataplane/pair.h>
+#include <lib/clock.h>
+#include <lib/must.h>
+#include <support/fake_verbs.h>
+
+#include <stdlib.h>
+
+#define BOUT 128 // operations of one side before it is the other's turn
+#define BOUTS_MAX 4096
+#define BATCH 16
+#define BYTES 8
+#define AREA 4096
+
+static struct {
+	struct clock clock;
+	struct device *device;
+	struct lane *lane;
+	struct worker_poll poll;
+	struct pair *pair, *peer;
+	struct ibv_cq *raw_cq;
+	struct ibv_qp *raw_qp; // of `raw`
+	struct pair *raw, *raw_peer;
+	struct lane *raw_lane;
+	struct ibv_mr *mr;
+	uint8_t *memory;
+	struct op ops[BATCH];
+	uint64_t ended;
+} bench;
+
+static _Atomic uint64_t references;
+
+// As the registry counts, without one.
+void memory_view_hold(const struct memory_view *view) {
+	(void)view;
+	atomic_fetch_add_explicit(&references, 1, memory_order_relaxed);
+}
+
+void memory_view_put(const struct memory_view *view) {
+	(void)view;
+	atomic_fetch_sub_explicit(&references, 1, memory_order_release);
+}
+
+static struct lane *lane_of(void) {
+	struct lane_config config = {
+		.device = bench.device,
+		.pair_max = 2,
+		.depth = 16,
+		.op_max = 64,
+		.drain_ns = 1000000000,
+		.clock = &bench.clock,
+	};
+	struct lane *lane;
+
+	must(lane_create(&config, &lane) == 0);
+	return lane;
+}
+
+static void connect_pair(struct lane *lane, struct pair **ret_one, struct pair **ret_other) {
+	static uint32_t generation;
+	struct device_endpoint endpoints[2];
+	char reason[DEVICE_REASON_MAX + 1];
+	struct pair_config config = {.lane = lane, .psn = 1};
+
+	config.generation = ++generation;
+	must(pair_create(&config, &endpoints[0], ret_one) == 0);
+	config.generation = ++generation;
+	must(pair_create(&config, &endpoints[1], ret_other) == 0);
+	must(pair_connect(*ret_one, &endpoints[1], 0, reason) == 0);
+	must(pair_connect(*ret_other, &endpoints[0], 0, reason) == 0);
+}
+
+static void note_end(struct op *op) {
+	must(op->outcome == OP_OK);
+	bench.ended++;
+}
+
+static void ops_fill(uint64_t deadline_ns) {
+	for (uint32_t n = 0; n < BATCH; n++) {
+		bench.ops[n] = (struct op){
+			.kind = OP_READ,
+			.pair = pair_slot(bench.pair),
+			.generation = pair_generation(bench.pair),
+			.view =
+				{
+					.region = (struct memory_region *)(void *)&bench,
+					.device = bench.device,
+					.length = BYTES,
+					.wire_address = (uintptr_t)bench.memory + (size_t)n * BYTES,
+					.local_key = bench.mr->lkey,
+				},
+			.remote_address = (uintptr_t)bench.memory + AREA / 2 + (size_t)n * BYTES,
+			.remote_length = BYTES,
+			.remote_key = bench.mr->rkey,
+			.deadline_ns = deadline_ns,
+			.done = note_end,
+		};
+	}
+}
+
+static void prepare(void) {
+	char reason[DEVICE_REASON_MAX + 1];
+	struct worker_record record = {.kind = LANE_REQUEST_ADD};
+
+	if (bench.device != NULL)
+		return;
+	clock_init_tsc(&bench.clock);
+	fake_verbs_init(NULL);
+	fake_device_add("fake0");
+	must(device_open(
+		     &fake_verbs_calls, "fake0", &device_settings_default, reason, &bench.device
+	     ) == 0);
+	bench.lane = lane_of();
+	bench.poll = lane_poll(bench.lane);
+	bench.raw_lane = lane_of();
+	connect_pair(bench.lane, &bench.pair, &bench.peer);
+	connect_pair(bench.raw_lane, &bench.raw, &bench.raw_peer);
+	record.words[0] = worker_word(bench.lane);
+	record.words[1] = worker_word(bench.pair);
+	lane_request(NULL, NULL, &record);
+	bench.raw_qp = fake_qp_find(
+		fake_device_of(device_context(bench.device)), pair_queue_number(bench.raw)
+	);
+	bench.raw_cq = bench.raw_qp->send_cq;
+	bench.memory = aligned_alloc(AREA, AREA);
+	must(bench.memory != NULL);
+	must(fake_verbs_calls.reg_mr(
+		     device_pd(bench.device), bench.memory, AREA,
+		     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		     &bench.mr
+	     ) == 0);
+}
+
+static void step(void) {
+	// The time is the worker's, read once a turn and measured there.
+	struct idle_found found = {.now_ns = 1, .due_ns = IDLE_NEVER, .events = true};
+
+	bench.poll.poll(bench.poll.ctx, &found);
+	micro_keep(found.due_ns);
+}
+
+// The same messages as the lane posts, as a program would that knows what it waits for.
+static void raw_round(uint32_t batch) {
+	static struct ibv_send_wr wrs[BATCH];
+	struct ibv_send_wr *bad;
+	struct ibv_sge sges[BATCH];
+	struct ibv_wc wcs[BATCH];
+	int left = (int)batch;
+
+	for (uint32_t n = 0; n < batch; n++) {
+		struct ibv_send_wr *wr = &wrs[n];
+
+		sges[n] = (struct ibv_sge){
+			.addr = (uintptr_t)bench.memory + (size_t)n * BYTES,
+			.length = BYTES,
+			.lkey = bench.mr->lkey,
+		};
+		wr->wr_id = n;
+		wr->next = n + 1 < batch ? &wrs[n + 1] : NULL;
+		wr->sg_list = &sges[n];
+		wr->num_sge = 1;
+		wr->opcode = IBV_WR_RDMA_READ;
+		wr->send_flags = IBV_SEND_SIGNALED;
+		wr->wr.rdma.remote_addr = (uintptr_t)bench.memory + AREA / 2 + (size_t)n * BYTES;
+		wr->wr.rdma.rkey = bench.mr->rkey;
+	}
+	must(ibv_post_send(bench.raw_qp, wrs, &bad) == 0);
+	while (left > 0) {
+		int got = ibv_poll_cq(bench.raw_cq, BATCH, wcs);
+
+		must(got >= 0);
+		left -= got;
+	}
+}
+
+static void lane_round(uint32_t batch) {
+	struct op *list[BATCH];
+	uint64_t wanted = bench.ended + batch;
+
+	for (uint32_t n = 0; n < batch; n++)
+		list[n] = &bench.ops[n];
+	lane_submit(bench.lane, list, batch);
+	while (bench.ended < wanted)
+		step();
+}
+
+static uint64_t time_of(void (*round)(uint32_t batch), uint32_t batch, uint64_t rounds) {
+	uint64_t start_ns = clock_monotonic_ns();
+
+	for (uint64_t n = 0; n < rounds; n++)
+		round(batch);
+	return clock_monotonic_ns() - start_ns;
+}
+
+static int compare(const void *left, const void *right) {
+	const int64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+// What the first takes, less what the second does if there is one; never 0, for it is divided by.
+static uint64_t
+measure(void (*one)(uint32_t batch), void (*other)(uint32_t batch), uint32_t batch, uint64_t rounds
+) {
+	static int64_t bouts[BOUTS_MAX];
+	uint64_t count = rounds / BOUT;
+	int64_t middle;
+	double median_ns;
+
+	if (count > BOUTS_MAX)
+		count = BOUTS_MAX;
+	if (count == 0)
+		count = 1;
+	for (uint64_t n = 0; n < count; n++) {
+		bouts[n] = (int64_t)time_of(one, batch, BOUT / batch);
+		if (other != NULL)
+			bouts[n] -= (int64_t)time_of(other, batch, BOUT / batch);
+	}
+	qsort(bouts, count, sizeof(bouts[0]), compare);
+	middle = bouts[count / 2];
+	median_ns = (double)middle * (double)rounds / (double)BOUT;
+	return median_ns > 1 ? (uint64_t)median_ns : 1;
+}
+
+uint64_t micro_lane_one(uint64_t rounds) {
+	prepare();
+	ops_fill(IDLE_NEVER);
+	return measure(lane_round, raw_round, 1, rounds);
+}
+
+uint64_t micro_lane_one_deadline(uint64_t rounds) {
+	prepare();
+	ops_fill(IDLE_NEVER - 1);
+	return measure(lane_round, raw_round, 1, rounds);
+}
+
+uint64_t micro_lane_batch(uint64_t rounds) {
+	prepare();
+	ops_fill(IDLE_NEVER);
+	return measure(lane_round, raw_round, BATCH, rounds);
+}
+
+uint64_t micro_lane_raw_one(uint64_t rounds) {
+	prepare();
+	return measure(raw_round, NULL, 1, rounds);
+}
+
+uint64_t micro_lane_raw_batch(uint64_t rounds) {
+	prepare();
+	return measure(raw_round, NULL, BATCH, rounds);
+}
+
+static void step_round(uint32_t batch) {
+	(void)batch;
+	step();
+}
+
+static void poll_round(uint32_t batch) {
+	struct ibv_wc wcs[LANE_POLL_BATCH];
+
+	(void)batch;
+	micro_keep((uint64_t)ibv_poll_cq(bench.raw_cq, LANE_POLL_BATCH, wcs));
+}
+
+// An operation is under way, so the step polls; its queue pair is held.
+static void begin_waiting(void) {
+	struct ibv_qp *qp = fake_qp_find(
+		fake_device_of(device_context(bench.device)), pair_queue_number(bench.pair)
+	);
+	struct op *op = &bench.ops[0];
+
+	ops_fill(IDLE_NEVER);
+	fake_qp_hold(qp);
+	lane_submit(bench.lane, &op, 1);
+	step();
+}
+
+static void end_waiting(void) {
+	struct ibv_qp *qp = fake_qp_find(
+		fake_device_of(device_context(bench.device)), pair_queue_number(bench.pair)
+	);
+	uint64_t wanted = bench.ended + 1;
+
+	fake_qp_let_go(qp, UINT32_MAX);
+	while (bench.ended < wanted)
+		step();
+}
+
+uint64_t micro_lane_idle(uint64_t rounds) {
+	uint64_t ns;
+
+	prepare();
+	begin_waiting();
+	ns = measure(step_round, poll_round, 1, rounds);
+	end_waiting();
+	return ns;
+}
+
+uint64_t micro_lane_poll_cq(uint64_t rounds) {
+	uint64_t ns;
+
+	prepare();
+	begin_waiting();
+	ns = measure(poll_round, NULL, 1, rounds);
+	end_waiting();
+	return ns;
+}
