@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs of reads or writes over one path, one at a time, each timed: what `tocsin ping --rdma` asks
+// for. A prober is one thing that a worker polls.
+//
+// Control hands a run over by a request and gets it back with an event; between the two it is the
+// worker's. Path, pair and remote address are looked up in the path table for every operation: a
+// path that is taken away meanwhile ends the run, and nothing is sent into a pair that is gone.
+#pragma once
+
+#include <dataplane/op.h>
+#include <dataplane/worker.h>
+
+#include <stdint.h>
+
+#define PROBER_RUNS_MAX 16 // under way at once; who hands them over counts them
+
+struct histogram;
+struct path_table;
+struct prober;
+
+enum probe_end {
+	PROBE_COMPLETE, // as many as were asked for, or stopped
+	PROBE_NO_PATH,	// there is none in the slot any more, or another
+	PROBE_FAILED,	// an operation failed; the cause says why
+};
+
+struct probe_run {
+	// Control's, before it is handed over.
+	uint32_t path;		 // slot in the path table
+	uint64_t peer;		 // who is expected there
+	uint32_t generation;	 // of the pair that is: another one may be another lane's
+	enum op_kind kind;	 // OP_READ or OP_WRITE
+	uint32_t bytes;		 // of each, within the local view and what the peer shows
+	uint32_t count;		 // 0: until it is stopped
+	uint64_t interval_ns;	 // between two beginnings; 0: as fast as they end
+	uint64_t timeout_ns;	 // of each
+	struct memory_view view; // holds a reference while the run is the worker's
+	struct histogram
+		*latency; // nanoseconds, submission to end; cleared by whoever hands it over
+
+	// When it comes back.
+	enum probe_end end;
+	uint32_t sent, answered;
+	enum op_outcome outcome; // of the last one
+	struct op_cause cause;	 // if that failed
+	uint64_t incarnation;	 // of the peer, by the path
+
+	// The worker's.
+	struct op op;
+	struct prober *prober;
+	uint64_t submitted_ns;
+	uint64_t next_ns;
+	bool under_way, stopping, ended;
+};
+
+// Requests: words[0] is the prober, words[1] the run.
+enum prober_request {
+	PROBER_REQUEST_RUN = 0x200,
+	PROBER_REQUEST_STOP, // ends when the operation that is under way ends
+};
+
+// words[0] is the prober, words[1] the run, which is control's again.
+enum prober_event {
+	PROBER_EVENT_ENDED = 0x200,
+};
+
+// Control. The table outlives it. -ENOMEM.
+int prober_create(struct path_table *paths, const struct clock *clock, struct prober **ret_prober);
+// The worker does not poll it any more; runs that are left are not touched. NULL is fine.
+struct prober *prober_destroy(struct prober *prober);
+
+struct worker_poll prober_poll(struct prober *prober);
+// The worker's thread; hot.
+void prober_request(
+	struct prober *prober, struct worker *worker, const struct worker_record *record
+);
+
+const char *probe_end_name(enum probe_end end);

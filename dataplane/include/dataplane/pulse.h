@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The page that an agent shows to its peers: they read it with one-sided operations, and see
+// whether this agent lives without asking it.
+//
+// It is registered for reading only, on every device. Every word is written whole by one thread and
+// means something alone, since a read may see words of different moments. Beyond the words lie
+// zeros up to PULSE_BYTES, for probes of all sizes.
+//
+// The layout is what travels: little-endian words at fixed places. A change of it is a new number.
+#pragma once
+
+#include <stdint.h>
+
+#define PULSE_BYTES 65536
+#define PULSE_MAGIC UINT64_C(0x31455355504c5554) // "TULPUSE1"
+#define PULSE_LAYOUT 1
+#define PULSE_WORKERS_MAX 16
+
+struct pulse;
+
+// Control. name is the overlay's id of this node. -ENOMEM.
+int pulse_create(uint64_t name, uint32_t worker_count, struct pulse **ret_pulse);
+// No device can reach it any more. NULL is fine.
+struct pulse *pulse_destroy(struct pulse *pulse);
+
+// What is to be registered.
+void *pulse_memory(struct pulse *pulse);
+
+// Control: it is alive, and this is its present incarnation.
+void pulse_beat(struct pulse *pulse, uint64_t incarnation, uint64_t now_ns);
+// A worker, hot: it is alive. Those past PULSE_WORKERS_MAX have no word.
+void pulse_beat_worker(struct pulse *pulse, uint32_t worker);
+
+// What a reader makes of the bytes that it read.
+struct pulse_reading {
+	uint64_t name;
+	uint64_t incarnation;
+	uint64_t beats;	 // of control
+	uint64_t now_ns; // on the other's clock, of that beat
+	uint32_t worker_count;
+	uint64_t worker_beats[PULSE_WORKERS_MAX];
+};
+
+#define PULSE_HEAD_BYTES 192 // what must be read to tell
+
+// -EBADMSG: too short, or no page of ours (yet); -EPROTONOSUPPORT: another layout.
+int pulse_read(const void *bytes, uint32_t size, struct pulse_reading *ret_reading);

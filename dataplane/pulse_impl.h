@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <dataplane/pulse.h>
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+// One writer each: control, but for the workers' own. Peers read by DMA, which orders nothing:
+// relaxed, in little-endian.
+struct pulse {
+	alignas(4096) _Atomic uint64_t magic;
+	_Atomic uint64_t layout;
+	_Atomic uint64_t name;
+	_Atomic uint64_t worker_count;
+	_Atomic uint64_t incarnation;
+	_Atomic uint64_t beats;
+	_Atomic uint64_t now_ns;
+	uint64_t reserved;
+	_Atomic uint64_t worker_beats[PULSE_WORKERS_MAX];
+	uint8_t zeros[PULSE_BYTES - PULSE_HEAD_BYTES];
+};
+static_assert(sizeof(struct pulse) == PULSE_BYTES, "the layout is what travels");
+static_assert(offsetof(struct pulse, zeros) == PULSE_HEAD_BYTES, "all words are in its head");

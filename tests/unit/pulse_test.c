@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dataplane/pulse.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+static struct pulse *pulse;
+static uint8_t copy[PULSE_HEAD_BYTES];
+
+// What a one-sided read brings.
+static const void *read_page(void) {
+	memcpy(copy, pulse_memory(pulse), sizeof(copy));
+	return copy;
+}
+
+static int page_make(void **state) {
+	(void)state;
+	return pulse_create(42, 3, &pulse);
+}
+
+static int page_drop(void **state) {
+	(void)state;
+	pulse = pulse_destroy(pulse);
+	return 0;
+}
+
+static void page_that_never_beat_says_who_it_is_and_zeros(void **state) {
+	struct pulse_reading reading;
+
+	(void)state;
+	assert_int_equal(pulse_read(read_page(), sizeof(copy), &reading), 0);
+	assert_int_equal(reading.name, 42);
+	assert_int_equal(reading.worker_count, 3);
+	assert_int_equal(reading.beats, 0);
+	assert_int_equal(reading.incarnation, 0);
+}
+
+static void beats_of_control_and_of_each_worker_are_counted_apart(void **state) {
+	struct pulse_reading reading;
+
+	(void)state;
+	pulse_beat(pulse, 7 << 16, 1000);
+	pulse_beat(pulse, 8 << 16, 2000);
+	pulse_beat_worker(pulse, 1);
+	pulse_beat_worker(pulse, PULSE_WORKERS_MAX); // has no word
+	assert_int_equal(pulse_read(read_page(), sizeof(copy), &reading), 0);
+	assert_int_equal(reading.beats, 2);
+	assert_int_equal(reading.incarnation, 8 << 16);
+	assert_int_equal(reading.now_ns, 2000);
+	assert_int_equal(reading.worker_beats[0], 0);
+	assert_int_equal(reading.worker_beats[1], 1);
+}
+
+static void bytes_that_are_no_page_are_evidence_of_nothing(void **state) {
+	struct pulse_reading reading = {.name = 1};
+
+	(void)state;
+	memset(copy, 0, sizeof(copy));
+	assert_int_equal(pulse_read(copy, sizeof(copy), &reading), -EBADMSG);
+	read_page();
+	assert_int_equal(pulse_read(copy, sizeof(copy) - 1, &reading), -EBADMSG);
+	copy[8] = PULSE_LAYOUT + 1;
+	assert_int_equal(pulse_read(copy, sizeof(copy), &reading), -EPROTONOSUPPORT);
+	read_page();
+	copy[24] = PULSE_WORKERS_MAX + 1;
+	assert_int_equal(pulse_read(copy, sizeof(copy), &reading), -EBADMSG);
+	assert_int_equal(reading.name, 1);
+}
+
+static void all_of_the_page_beyond_its_words_is_zero(void **state) {
+	const uint8_t *page = pulse_memory(pulse);
+
+	(void)state;
+	for (uint32_t n = PULSE_HEAD_BYTES; n < PULSE_BYTES; n++)
+		assert_int_equal(page[n], 0);
+}
+
+#define PAGE_TEST(name) cmocka_unit_test_setup_teardown(name, page_make, page_drop)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		PAGE_TEST(page_that_never_beat_says_who_it_is_and_zeros),
+		PAGE_TEST(beats_of_control_and_of_each_worker_are_counted_apart),
+		PAGE_TEST(bytes_that_are_no_page_are_evidence_of_nothing),
+		PAGE_TEST(all_of_the_page_beyond_its_words_is_zero),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
