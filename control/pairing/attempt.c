@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One generation of a key: made, connected, given to a lane, taken back, destroyed.
+#include "pairing_inside.h"
+
+#include <stdlib.h>
+
+// After a lane or keeper refused to take a request, and after a queue pair could not be destroyed.
+#define AGAIN_NS (100 * PAIRING_NS_PER_MS)
+#define DESTROY_AGAIN_NS PAIRING_NS_PER_SEC
+#define RESEND_GROWTH 2
+
+// Calls
+
+static void cold_asked(struct pairing *pairing, struct attempt *attempt, enum cold_call cold) {
+	attempt->cold = cold;
+	attempt->cold_ns = pairing->now_ns;
+}
+
+// False: nobody had asked for that, and nothing follows.
+static bool cold_answered(
+	struct pairing *pairing,
+	uint32_t generation,
+	enum cold_call cold,
+	struct attempt **ret_attempt
+) {
+	struct attempt *attempt = attempt_find(pairing, generation);
+
+	if (attempt == NULL || attempt->cold != cold) {
+		pairing->counters.late++;
+		return false;
+	}
+	attempt->cold = COLD_NONE;
+	if (attempt->stuck) {
+		attempt->stuck = false;
+		pairing->devices[attempt->entry->key.device].stuck--;
+	}
+	*ret_attempt = attempt;
+	return true;
+}
+
+static uint64_t cold_limit_ns(const struct pairing *pairing, const struct attempt *attempt) {
+	if (attempt->cold == COLD_NONE || attempt->stuck)
+		return PAIRING_NEVER;
+	return attempt->cold_ns +
+	       (attempt->cold == COLD_DRAIN ? pairing->config.drain_ns : pairing->config.cold_ns);
+}
+
+static void stuck(struct pairing *pairing, struct attempt *attempt) {
+	static const char *const what[] = {
+		[COLD_CREATE] = "making",
+		[COLD_CONNECT] = "connecting",
+		[COLD_DRAIN] = "draining",
+		[COLD_DESTROY] = "destroying",
+	};
+	struct entry *entry = attempt->entry;
+	struct pairing_failure failure;
+
+	attempt->stuck = true;
+	pairing->devices[entry->key.device].stuck++;
+	pairing->counters.stuck++;
+	pairing_failure_set(
+		&failure, PAIRING_DEVICE_STUCK, 0,
+		"the driver of %s has not come back from %s a queue pair",
+		pairing->devices[entry->key.device].facts.name, what[attempt->cold]
+	);
+	if (entry->current == attempt) {
+		attempt_fail(pairing, entry, &failure);
+	} else if (entry->current == NULL) {
+		entry->failure = failure;
+		entry->tombstone = true;
+	}
+}
+
+// Failure of a call that makes something of our own.
+static enum pairing_reason reason_of(int err) {
+	switch (err) {
+	case -ENOMEM:
+		return PAIRING_NO_MEMORY;
+	case -ENOSPC:
+	case -EAGAIN:
+		return PAIRING_NO_ROOM;
+	case -EBADMSG:
+		return PAIRING_MALFORMED;
+	case -EPROTONOSUPPORT:
+		return PAIRING_NO_COMMON_FABRIC;
+	default:
+		return PAIRING_DRIVER;
+	}
+}
+
+static void fail_call(
+	struct pairing *pairing, struct entry *entry, int err, const char *what, const char *text
+) {
+	struct pairing_failure failure;
+	const char *name = strerrorname_np(-err);
+
+	if (text != NULL && text[0] != '\0')
+		pairing_failure_set(&failure, reason_of(err), err, "%s", text);
+	else
+		pairing_failure_set(
+			&failure, reason_of(err), err, "%s could not %s a queue pair: %s",
+			pairing->devices[entry->key.device].facts.name, what,
+			name != NULL ? name : "unknown error"
+		);
+	attempt_fail(pairing, entry, &failure);
+}
+
+// Up
+
+static uint32_t next_generation(struct pairing *pairing) {
+	do {
+		pairing->generation++;
+	} while (!pairing_generation_valid(pairing->generation));
+	return pairing->generation;
+}
+
+static void describe_own(struct pairing *pairing, struct attempt *attempt) {
+	const struct pairing_device *device = &pairing->devices[attempt->entry->key.device].facts;
+
+	attempt->own = (struct pairing_end){
+		.start = pairing->config.start,
+		.generation = next_generation(pairing),
+		.responder = device->responder,
+		.shares_overlay = device->shares_overlay,
+		.flow_label = pairing_random(pairing) & 0xfffff,
+		.traffic_class = device->traffic_class,
+		.pulse = device->pulse,
+	};
+	attempt->psn = pairing_random(pairing) & 0xffffff;
+}
+
+static void fail_early(struct pairing *pairing, struct entry *entry, enum pairing_reason reason) {
+	struct pairing_failure failure;
+
+	pairing_failure_set(
+		&failure, reason, 0,
+		reason == PAIRING_NO_ROOM ? "as many pairs as may be are in use" : "no memory"
+	);
+	attempt_fail(pairing, entry, &failure);
+}
+
+void attempt_begin(struct pairing *pairing, struct entry *entry) {
+	struct attempt *attempt;
+	int err;
+
+	if (!pace_room(pairing, entry)) {
+		fail_early(pairing, entry, PAIRING_NO_ROOM);
+		return;
+	}
+	attempt = calloc(1, sizeof(*attempt));
+	if (attempt == NULL) {
+		fail_early(pairing, entry, PAIRING_NO_MEMORY);
+		return;
+	}
+	attempt->entry = entry;
+	describe_own(pairing, attempt);
+	if (entry->offered) {
+		attempt->bound = true;
+		attempt->theirs = entry->offer;
+		entry->offered = false;
+		pairing->counters.answered++;
+	}
+	attempt->deadline_ns = pairing->now_ns + pairing->config.handshake_ns;
+	attempt->resend_gap_ns = pairing->config.resend_ns;
+	entry->current = attempt;
+	entry->generation = attempt->own.generation;
+	pairing->counters.begun++;
+	pace_begun(pairing, entry);
+
+	cold_asked(pairing, attempt, COLD_CREATE);
+	err = pairing->ops.create(
+		pairing->ops.ctx, &entry->key, attempt->own.generation, attempt->psn
+	);
+	if (err < 0) {
+		attempt->cold = COLD_NONE;
+		fail_call(pairing, entry, err, "make", NULL);
+	}
+}
+
+static void become_ready(struct pairing *pairing, struct attempt *attempt) {
+	struct entry *entry = attempt->entry;
+	struct pairing_answer answer = {.generation = attempt->own.generation};
+
+	attempt->in_lane = true;
+	entry->ready_ns = pairing->now_ns;
+	entry->used_ns = pairing->now_ns;
+	entry->took_ns = pairing->now_ns - entry->begun_ns;
+	entry->tombstone = false;
+	entry->peer->fault = false;
+	pairing->counters.succeeded++;
+	waiters_answer(pairing, entry, &answer);
+}
+
+void attempt_go_on(struct pairing *pairing, struct attempt *attempt) {
+	int err;
+
+	if (!attempt->exists || attempt->in_lane)
+		return;
+	if (attempt->bound && !attempt->connect_asked) {
+		attempt->connect_asked = true;
+		cold_asked(pairing, attempt, COLD_CONNECT);
+		err = pairing->ops.connect(
+			pairing->ops.ctx, attempt->own.generation, &attempt->theirs,
+			attempt->own.flow_label
+		);
+		if (err < 0) {
+			attempt->cold = COLD_NONE;
+			fail_call(pairing, attempt->entry, err, "connect", NULL);
+		}
+		return;
+	}
+	if (!attempt->connected || !attempt->peer_ready)
+		return;
+	err = pairing->ops.hand_over(pairing->ops.ctx, attempt->own.generation);
+	if (err < 0)
+		fail_call(pairing, attempt->entry, err, "hand over", NULL);
+	else
+		become_ready(pairing, attempt);
+}
+
+static void made(struct pairing *pairing, struct attempt *attempt) {
+	if (entry_is_self(pairing, attempt->entry)) {
+		attempt->bound = true;
+		attempt->theirs = attempt->own;
+	} else {
+		attempt_say(pairing, attempt);
+	}
+	attempt_go_on(pairing, attempt);
+}
+
+void pairing_created(
+	struct pairing *pairing,
+	uint64_t now_ns,
+	uint32_t generation,
+	int err,
+	const struct device_endpoint *endpoint
+) {
+	struct attempt *attempt;
+
+	pairing_enter(pairing, now_ns);
+	if (cold_answered(pairing, generation, COLD_CREATE, &attempt)) {
+		attempt->exists = err >= 0;
+		if (err >= 0)
+			attempt->own.endpoint = *endpoint;
+		if (attempt->entry->current != attempt)
+			attempt_take_down(pairing, attempt);
+		else if (err < 0)
+			fail_call(pairing, attempt->entry, err, "make", NULL);
+		else
+			made(pairing, attempt);
+	}
+	pairing_leave(pairing);
+}
+
+static void connected(struct pairing *pairing, struct attempt *attempt) {
+	attempt->connected = true;
+	if (entry_is_self(pairing, attempt->entry))
+		attempt->peer_ready = true;
+	else
+		attempt_say(pairing, attempt);
+	attempt_go_on(pairing, attempt);
+}
+
+void pairing_connected(
+	struct pairing *pairing, uint64_t now_ns, uint32_t generation, int err, const char *text
+) {
+	struct attempt *attempt;
+
+	pairing_enter(pairing, now_ns);
+	if (cold_answered(pairing, generation, COLD_CONNECT, &attempt)) {
+		if (attempt->entry->current != attempt)
+			attempt_take_down(pairing, attempt);
+		else if (err < 0)
+			fail_call(pairing, attempt->entry, err, "connect", text);
+		else
+			connected(pairing, attempt);
+	}
+	pairing_leave(pairing);
+}
+
+// Down
+
+static void
+retire(struct pairing *pairing, struct attempt *attempt, const struct pairing_failure *failure) {
+	struct entry *entry = attempt->entry;
+
+	if ((pairing_reason_flags(failure) & REASON_SILENT) == 0)
+		attempt_say_gone(pairing, attempt, failure);
+	if (attempt->in_lane && pairing->now_ns - entry->ready_ns >= pairing->config.proved_ns)
+		entry->tries = 0;
+	// Of one that nobody else heard of, another may be tried at once.
+	if (!attempt->announced && !attempt->bound)
+		entry->begun_ns = PAIRING_NEVER;
+	attempt->failure = *failure;
+	entry->current = NULL;
+	attempt->next = entry->retired;
+	entry->retired = attempt;
+	entry->retired_count++;
+}
+
+void attempt_fail(
+	struct pairing *pairing, struct entry *entry, const struct pairing_failure *failure
+) {
+	struct attempt *attempt = entry->current;
+	struct pairing_answer answer = {.failure = *failure};
+	uint32_t flags = pairing_reason_flags(failure);
+
+	if (attempt != NULL)
+		retire(pairing, attempt, failure);
+	else if (entry->offered)
+		refuse(pairing, entry->key.peer, pairing->devices[entry->key.device].facts.name,
+		       entry->key.peer_device, &entry->offer, failure);
+	entry->offered = false;
+	entry->failure = *failure;
+	entry->tombstone = (flags & REASON_TOMBSTONE) != 0;
+	if ((flags & REASON_FAULT) != 0)
+		entry->peer->fault = true;
+	pairing->counters.failed[failure->reason]++;
+	pace_failed(pairing, entry);
+	if ((flags & REASON_KEEPS_WAITERS) == 0)
+		waiters_answer(pairing, entry, &answer);
+	if (attempt != NULL)
+		attempt_take_down(pairing, attempt);
+}
+
+static void attempt_drop(struct attempt *attempt) {
+	struct entry *entry = attempt->entry;
+	struct attempt **at = &entry->retired;
+
+	while (*at != attempt)
+		at = &(*at)->next;
+	*at = attempt->next;
+	entry->retired_count--;
+	free(attempt);
+}
+
+void attempt_take_down(struct pairing *pairing, struct attempt *attempt) {
+	uint32_t generation = attempt->own.generation;
+	enum cold_call cold = attempt->in_lane ? COLD_DRAIN : COLD_DESTROY;
+	int err;
+
+	if (attempt->cold != COLD_NONE || pairing->now_ns < attempt->again_ns)
+		return;
+	if (!attempt->exists) {
+		attempt_drop(attempt);
+		return;
+	}
+	cold_asked(pairing, attempt, cold);
+	if (cold == COLD_DRAIN)
+		err = pairing->ops.drain(pairing->ops.ctx, generation, &attempt->failure);
+	else
+		err = pairing->ops.destroy(pairing->ops.ctx, generation);
+	if (err < 0) {
+		attempt->cold = COLD_NONE;
+		attempt->again_ns = pairing->now_ns + AGAIN_NS;
+	}
+}
+
+void pairing_broken(
+	struct pairing *pairing, uint64_t now_ns, uint32_t generation, int err, const char *text
+) {
+	struct attempt *attempt = attempt_find(pairing, generation);
+	struct pairing_failure failure;
+
+	pairing_enter(pairing, now_ns);
+	if (attempt == NULL || !attempt->in_lane) {
+		pairing->counters.late++;
+	} else if (attempt->cold == COLD_NONE) {
+		// The lane drains it by itself.
+		cold_asked(pairing, attempt, COLD_DRAIN);
+		pairing_failure_set(
+			&failure, PAIRING_BROKEN, err, "%s", text != NULL ? text : "it failed"
+		);
+		if (attempt->entry->current == attempt)
+			attempt_fail(pairing, attempt->entry, &failure);
+	}
+	pairing_leave(pairing);
+}
+
+void pairing_drained(
+	struct pairing *pairing, uint64_t now_ns, uint32_t generation, const char *cause
+) {
+	struct attempt *attempt;
+
+	pairing_enter(pairing, now_ns);
+	if (cold_answered(pairing, generation, COLD_DRAIN, &attempt)) {
+		struct entry *entry = attempt->entry;
+
+		attempt->in_lane = false;
+		if (cause != NULL && attempt->failure.reason == PAIRING_BROKEN &&
+		    entry->failure.reason == PAIRING_BROKEN && entry->generation == generation)
+			pairing_failure_set(
+				&entry->failure, PAIRING_BROKEN, entry->failure.err, "%s", cause
+			);
+		attempt_take_down(pairing, attempt);
+	}
+	pairing_leave(pairing);
+}
+
+void pairing_destroyed(struct pairing *pairing, uint64_t now_ns, uint32_t generation, int err) {
+	struct attempt *attempt;
+
+	pairing_enter(pairing, now_ns);
+	if (cold_answered(pairing, generation, COLD_DESTROY, &attempt)) {
+		if (err < 0)
+			attempt->again_ns = pairing->now_ns + DESTROY_AGAIN_NS;
+		else
+			attempt->exists = false;
+		attempt_take_down(pairing, attempt);
+	}
+	pairing_leave(pairing);
+}
+
+// Time
+
+static const char *waits_for(const struct attempt *attempt) {
+	if (!attempt->exists)
+		return "the driver to make a queue pair";
+	if (!attempt->bound)
+		return "an answer of the peer";
+	if (!attempt->connected)
+		return "the driver to connect it";
+	return "the peer to be ready";
+}
+
+static void pending_tick(struct pairing *pairing, struct attempt *attempt) {
+	uint64_t gap_max_ns = RESEND_GROWTH * pairing->config.resend_ns;
+	struct pairing_failure failure;
+
+	if (pairing->now_ns >= attempt->deadline_ns) {
+		pairing_failure_set(
+			&failure, PAIRING_TIMED_OUT, 0, "timed out, waiting for %s",
+			waits_for(attempt)
+		);
+		attempt_fail(pairing, attempt->entry, &failure);
+		return;
+	}
+	if (!attempt->announced || pairing->now_ns < attempt->resend_ns)
+		return;
+	pairing->counters.resent++;
+	attempt->resend_gap_ns *= 2;
+	if (attempt->resend_gap_ns > gap_max_ns)
+		attempt->resend_gap_ns = gap_max_ns;
+	attempt_say(pairing, attempt);
+}
+
+void attempt_tick(struct pairing *pairing, struct attempt *attempt) {
+	bool retired = attempt->entry->current != attempt;
+
+	if (cold_limit_ns(pairing, attempt) <= pairing->now_ns)
+		stuck(pairing, attempt);
+	else if (retired)
+		attempt_take_down(pairing, attempt);
+	else if (!attempt->in_lane)
+		pending_tick(pairing, attempt);
+}
+
+uint64_t attempt_next_ns(const struct pairing *pairing, const struct attempt *attempt) {
+	uint64_t at_ns = cold_limit_ns(pairing, attempt);
+
+	if (attempt->entry->current != attempt) {
+		if (attempt->cold == COLD_NONE && attempt->again_ns < at_ns)
+			at_ns = attempt->again_ns;
+		return at_ns;
+	}
+	if (attempt->in_lane)
+		return at_ns;
+	if (attempt->deadline_ns < at_ns)
+		at_ns = attempt->deadline_ns;
+	if (attempt->announced && attempt->resend_ns < at_ns)
+		at_ns = attempt->resend_ns;
+	return at_ns;
+}
+
+void attempts_free(struct entry *entry) {
+	while (entry->retired != NULL)
+		attempt_drop(entry->retired);
+	free(entry->current);
+	entry->current = NULL;
+}

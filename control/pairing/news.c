@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What becomes of own devices, of peers, and of ourselves.
+#include "pairing_inside.h"
+
+#include <stdio.h>
+
+// Devices
+
+int pairing_device(
+	struct pairing *pairing, const struct pairing_device *device, uint32_t *ret_device
+) {
+	size_t length = strnlen(device->name, sizeof(device->name));
+	struct own_device *own;
+	uint32_t n = 0;
+
+	if (length == 0 || length == sizeof(device->name))
+		return -EINVAL;
+	while (n < pairing->device_count &&
+	       strcmp(pairing->devices[n].facts.name, device->name) != 0)
+		n++;
+	if (n == PAIRING_DEVICES_MAX)
+		return -ENOSPC;
+	own = &pairing->devices[n];
+	if (n == pairing->device_count) {
+		pairing->device_count++;
+		own->state = PAIRING_DEVICE_DOWN;
+		snprintf(own->text, sizeof(own->text), "not opened yet");
+	}
+	own->facts = *device;
+	*ret_device = n;
+	return 0;
+}
+
+const char *pairing_device_name(const struct pairing *pairing, uint32_t device) {
+	return device < pairing->device_count ? pairing->devices[device].facts.name : NULL;
+}
+
+void pairing_device_state(
+	struct pairing *pairing,
+	uint64_t now_ns,
+	uint32_t device,
+	enum pairing_device_state state,
+	const char *text
+) {
+	struct own_device *own = &pairing->devices[device];
+	struct pairing_failure lost;
+
+	must(device < pairing->device_count);
+	pairing_enter(pairing, now_ns);
+	own->state = state;
+	snprintf(own->text, sizeof(own->text), "%s", text != NULL ? text : "");
+	pairing_failure_set(&lost, PAIRING_DEVICE_GONE, 0, "%s: %s", own->facts.name, own->text);
+	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
+		if (entry->key.device != device)
+			continue;
+		if (state == PAIRING_DEVICE_ACTIVE)
+			pace_news(pairing, entry);
+		if (state == PAIRING_DEVICE_LOST && entry->current != NULL)
+			attempt_fail(pairing, entry, &lost);
+	}
+	pairing_leave(pairing);
+}
+
+// Peers
+
+// All its pairs go, or only those with another start of it (or, not knowing of whom, none).
+static void drain_peer(struct pairing *pairing, struct peer *peer, bool all, const char *what) {
+	struct pairing_failure dead;
+
+	pairing_failure_set(&dead, PAIRING_PEER_DEAD, 0, "the peer %s", what);
+	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
+		const struct attempt *attempt = entry->current;
+
+		if (entry->peer != peer)
+			continue;
+		if (entry->offered && (all || entry->offer.start != peer->start))
+			entry->offered = false;
+		if (attempt == NULL && !all)
+			continue;
+		if (!all && (!attempt->bound || attempt->theirs.start == peer->start))
+			continue;
+		if (attempt != NULL || entry->waiters != NULL)
+			attempt_fail(pairing, entry, &dead);
+	}
+}
+
+static void peer_news(struct pairing *pairing, struct peer *peer) {
+	peer->fault = false;
+	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
+		if (entry->peer == peer)
+			pace_news(pairing, entry);
+	}
+}
+
+void peer_restarted(struct pairing *pairing, struct peer *peer, uint64_t start) {
+	peer->start = start;
+	peer->state = PAIRING_PEER_IS_ALIVE;
+	drain_peer(pairing, peer, false, "started anew");
+	peer_news(pairing, peer);
+}
+
+void pairing_peer(
+	struct pairing *pairing,
+	uint64_t now_ns,
+	uint64_t id,
+	enum pairing_peer_state state,
+	uint64_t start
+) {
+	struct peer *peer = peer_find(pairing, id);
+
+	// News of an older start are no news; ourselves we know better.
+	if (peer == NULL || start < peer->start || id == pairing->config.self)
+		return;
+	pairing_enter(pairing, now_ns);
+	if (start > peer->start)
+		peer_restarted(pairing, peer, start);
+	peer->state = state;
+	if (state == PAIRING_PEER_IS_ALIVE)
+		peer_news(pairing, peer);
+	else
+		drain_peer(
+			pairing, peer, true, state == PAIRING_PEER_HAS_LEFT ? "has left" : "is dead"
+		);
+	pairing_leave(pairing);
+}
+
+void pairing_restart(struct pairing *pairing, uint64_t now_ns, uint64_t start) {
+	struct peer *self = peer_find(pairing, pairing->config.self);
+	struct pairing_failure stale;
+
+	if (start == pairing->config.start)
+		return;
+	pairing_enter(pairing, now_ns);
+	pairing_failure_set(&stale, PAIRING_STALE, 0, "we have another start now");
+	// Said while the old start is still ours.
+	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
+		if (entry->current != NULL)
+			attempt_fail(pairing, entry, &stale);
+		pace_news(pairing, entry);
+	}
+	pairing->config.start = start;
+	if (self != NULL)
+		self->start = start;
+	pairing_leave(pairing);
+}

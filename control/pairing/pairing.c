@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Life and time of a pairing.
+#include "pairing_inside.h"
+
+#include <stdlib.h>
+
+static uint64_t or_default(uint64_t value, uint64_t preset) {
+	return value != 0 ? value : preset;
+}
+
+static void config_complete(struct pairing_config *config) {
+	config->handshake_ns = or_default(config->handshake_ns, 5 * PAIRING_NS_PER_SEC);
+	config->resend_ns = or_default(config->resend_ns, 250 * PAIRING_NS_PER_MS);
+	config->cold_ns = or_default(config->cold_ns, 5 * PAIRING_NS_PER_SEC);
+	config->drain_ns = or_default(config->drain_ns, 30 * PAIRING_NS_PER_SEC);
+	config->backoff_ns = or_default(config->backoff_ns, 250 * PAIRING_NS_PER_MS);
+	config->backoff_max_ns = or_default(config->backoff_max_ns, 30 * PAIRING_NS_PER_SEC);
+	config->backoff_wanted_ns = or_default(config->backoff_wanted_ns, 900 * PAIRING_NS_PER_MS);
+	config->gap_ns = or_default(config->gap_ns, PAIRING_NS_PER_SEC);
+	config->rate = (uint32_t)or_default(config->rate, 128);
+	config->demand_max = (uint32_t)or_default(config->demand_max, 64);
+	config->guest_max = (uint32_t)or_default(config->guest_max, 64);
+	config->idle_ns = or_default(config->idle_ns, 600 * PAIRING_NS_PER_SEC);
+	config->evict_ns = or_default(config->evict_ns, PAIRING_NS_PER_SEC);
+	config->proved_ns = or_default(config->proved_ns, 10 * PAIRING_NS_PER_SEC);
+}
+
+int pairing_create(
+	const struct pairing_config *config,
+	const struct pairing_ops *ops,
+	struct pairing **ret_pairing
+) {
+	struct pairing *pairing = calloc(1, sizeof(*pairing));
+
+	if (pairing == NULL)
+		return -ENOMEM;
+	pairing->config = *config;
+	config_complete(&pairing->config);
+	if (config->start == 0 || pairing->config.rate > PAIRING_NS_PER_SEC ||
+	    pairing->config.backoff_ns > pairing->config.backoff_max_ns ||
+	    pairing->config.backoff_ns > pairing->config.backoff_wanted_ns ||
+	    pairing->config.resend_ns > pairing->config.handshake_ns) {
+		free(pairing);
+		return -EINVAL;
+	}
+	pairing->ops = *ops;
+	pairing->random = config->random_seed;
+	pairing->wake_ns = PAIRING_NEVER;
+	pairing->entries_end = &pairing->entries;
+	*ret_pairing = pairing;
+	return 0;
+}
+
+struct pairing *pairing_destroy(struct pairing *pairing) {
+	struct pairing_answer answer = {0};
+
+	if (pairing == NULL)
+		return NULL;
+	pairing_failure_set(&answer.failure, PAIRING_SHUTDOWN, 0, "the agent ends");
+	while (pairing->entries != NULL) {
+		struct entry *entry = pairing->entries;
+
+		waiters_answer(pairing, entry, &answer);
+		attempts_free(entry);
+		pairing->entries = entry->next;
+		free(entry);
+	}
+	while (pairing->peers != NULL) {
+		struct peer *peer = pairing->peers;
+
+		pairing->peers = peer->next;
+		free(peer);
+	}
+	free(pairing);
+	return NULL;
+}
+
+void pairing_stop(struct pairing *pairing, uint64_t now_ns) {
+	struct pairing_failure failure;
+
+	pairing_enter(pairing, now_ns);
+	pairing->stopping = true;
+	pairing_failure_set(&failure, PAIRING_SHUTDOWN, 0, "the agent ends");
+	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
+		if (entry->current != NULL || entry->offered || entry->waiters != NULL)
+			attempt_fail(pairing, entry, &failure);
+	}
+	pairing_leave(pairing);
+}
+
+bool pairing_is_empty(const struct pairing *pairing) {
+	for (const struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
+		if (entry->current != NULL || entry->retired != NULL)
+			return false;
+	}
+	return true;
+}
+
+const struct pairing_counters *pairing_counters(const struct pairing *pairing) {
+	return &pairing->counters;
+}
+
+// splitmix64
+uint64_t pairing_random(struct pairing *pairing) {
+	uint64_t value = pairing->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+	return value ^ value >> 31;
+}
+
+// Time
+
+void pairing_enter(struct pairing *pairing, uint64_t now_ns) {
+	pairing->now_ns = pairing_later(pairing->now_ns, now_ns);
+}
+
+// When a pair that nobody keeps up has been unused for too long.
+static uint64_t idle_ns(const struct pairing *pairing, const struct entry *entry) {
+	const struct attempt *attempt = entry->current;
+
+	if (attempt == NULL || !attempt->in_lane || entry->wanted || attempt->theirs.wanted)
+		return PAIRING_NEVER;
+	return entry->used_ns + pairing->config.idle_ns;
+}
+
+static void attempts_tick(struct pairing *pairing, struct entry *entry) {
+	struct attempt *next;
+
+	if (entry->current != NULL)
+		attempt_tick(pairing, entry->current);
+	for (struct attempt *attempt = entry->retired; attempt != NULL; attempt = next) {
+		next = attempt->next;
+		attempt_tick(pairing, attempt);
+	}
+}
+
+// Those who wait for a pair that cannot be made at present are told so, and peers too.
+static void give_up(struct pairing *pairing, struct entry *entry) {
+	struct pairing_failure why;
+
+	if (entry->current != NULL || (!entry->offered && entry->waiters == NULL))
+		return;
+	if (entry_obstacle(pairing, entry) != PAIRING_REASON_NONE) {
+		entry_obstacle_describe(pairing, entry, &why);
+		attempt_fail(pairing, entry, &why);
+	} else if (entry->offered && entry->offer_until_ns <= pairing->now_ns) {
+		entry->offered = false;
+	}
+}
+
+static void begin_if_due(struct pairing *pairing, struct entry *entry) {
+	uint64_t wish_ns = pace_wish_ns(pairing, entry);
+
+	if (pace_due_ns(pairing, entry) <= pairing->now_ns) {
+		attempt_begin(pairing, entry);
+	} else if (wish_ns <= pairing->now_ns && !entry->deferred) {
+		entry->deferred = true;
+		pairing->counters.deferred++;
+	}
+}
+
+static void entry_tick(struct pairing *pairing, struct entry *entry) {
+	struct pairing_failure idle;
+
+	waiters_expire(pairing, entry);
+	attempts_tick(pairing, entry);
+	if (idle_ns(pairing, entry) <= pairing->now_ns) {
+		pairing->counters.evicted++;
+		pairing_failure_set(&idle, PAIRING_IDLE, 0, "unused for long");
+		attempt_fail(pairing, entry, &idle);
+	}
+	give_up(pairing, entry);
+	begin_if_due(pairing, entry);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b) {
+	return a < b ? a : b;
+}
+
+static uint64_t entry_next_ns(const struct pairing *pairing, const struct entry *entry) {
+	uint64_t at_ns = earlier(waiters_next_ns(entry), pace_due_ns(pairing, entry));
+
+	at_ns = earlier(at_ns, earlier(idle_ns(pairing, entry), entry_forget_ns(entry)));
+	if (entry->offered)
+		at_ns = earlier(at_ns, entry->offer_until_ns);
+	if (entry->current != NULL)
+		at_ns = earlier(at_ns, attempt_next_ns(pairing, entry->current));
+	for (const struct attempt *attempt = entry->retired; attempt != NULL;
+	     attempt = attempt->next)
+		at_ns = earlier(at_ns, attempt_next_ns(pairing, attempt));
+	return at_ns;
+}
+
+static void count_present(struct pairing *pairing, const struct entry *entry) {
+	struct pairing_counters *counters = &pairing->counters;
+
+	counters->retired += entry->retired_count;
+	if (entry->current == NULL)
+		return;
+	if (entry->current->in_lane)
+		counters->ready++;
+	else
+		counters->pending++;
+}
+
+void pairing_leave(struct pairing *pairing) {
+	uint64_t at_ns = PAIRING_NEVER;
+
+	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next)
+		entry_tick(pairing, entry);
+	pairing->counters.pending = 0;
+	pairing->counters.ready = 0;
+	pairing->counters.retired = 0;
+	// What one entry did may have changed another: only now all stands.
+	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
+		entry_update(pairing, entry);
+		count_present(pairing, entry);
+	}
+	entries_forget(pairing);
+	for (const struct entry *entry = pairing->entries; entry != NULL; entry = entry->next)
+		at_ns = earlier(at_ns, entry_next_ns(pairing, entry));
+	if (at_ns == pairing->wake_ns)
+		return;
+	pairing->wake_ns = at_ns;
+	pairing->ops.wake(pairing->ops.ctx, at_ns);
+}
+
+void pairing_tick(struct pairing *pairing, uint64_t now_ns) {
+	pairing_enter(pairing, now_ns);
+	pairing->wake_ns = PAIRING_NEVER; // it is spent
+	pairing_leave(pairing);
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pairing_message.h"
+
+#include "pairing_inside.h"
+
+#include <lib/wire.h>
+
+#include <inttypes.h>
+
+#define END_SHARES_OVERLAY 0x01
+#define END_WANTED 0x02
+#define END_FLAGS (END_SHARES_OVERLAY | END_WANTED)
+
+#define BITS_24 UINT32_C(0xffffff)
+#define FLOW_LABEL_MAX UINT32_C(0xfffff)
+#define QUEUE_NUMBER_MIN 2 // 0 and 1 are the port's own
+
+// Writing
+
+static void put_text(struct wire_writer *writer, const char *text) {
+	size_t length = strlen(text);
+
+	// A reason may come from a driver, and may be cut in the middle of a character.
+	while (length > 0 && !wire_utf8_valid(text, length))
+		length--;
+	wire_put_string(writer, text, length);
+}
+
+static void put_end(struct wire_writer *writer, const struct pairing_end *end) {
+	const struct device_endpoint *endpoint = &end->endpoint;
+
+	wire_put_u8(writer, (uint8_t)endpoint->link);
+	wire_put_u16(writer, endpoint->lid);
+	wire_put_bytes(writer, endpoint->gid.raw, sizeof(endpoint->gid.raw));
+	wire_put_u16(writer, endpoint->mtu);
+	wire_put_u8(writer, endpoint->reads_in_max);
+	wire_put_u8(writer, endpoint->reads_out_max);
+	wire_put_u32(writer, endpoint->queue_number);
+	wire_put_u32(writer, endpoint->psn);
+	wire_put_u32(writer, end->flow_label);
+	wire_put_u8(writer, end->traffic_class);
+	wire_put_u8(writer, (uint8_t)end->responder);
+	wire_put_u8(
+		writer,
+		(uint8_t
+		)((end->shares_overlay ? END_SHARES_OVERLAY : 0) | (end->wanted ? END_WANTED : 0))
+	);
+	wire_put_u64(writer, end->pulse.address);
+	wire_put_u32(writer, end->pulse.key);
+	wire_put_u16(writer, end->pulse.layout);
+}
+
+size_t pairing_message_encode(
+	const struct pairing_message *message, uint8_t bytes[static PAIRING_MESSAGE_BYTES_MAX]
+) {
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, PAIRING_MESSAGE_BYTES_MAX);
+	wire_put_u8(&writer, message->version);
+	wire_put_u8(&writer, message->version_least);
+	wire_put_u8(&writer, (uint8_t)message->type);
+	wire_put_u8(&writer, message->flags);
+	wire_put_u64(&writer, message->end.start);
+	wire_put_u32(&writer, message->end.generation);
+	wire_put_u64(&writer, message->your_start);
+	wire_put_u32(&writer, message->your_generation);
+	put_text(&writer, message->device);
+	put_text(&writer, message->your_device);
+	if (message->type == PAIRING_INFO || message->type == PAIRING_READY_SENT) {
+		put_end(&writer, &message->end);
+	} else {
+		wire_put_u8(&writer, (uint8_t)message->failure.reason);
+		put_text(&writer, message->failure.text);
+	}
+	must(!writer.overflowed);
+	return wire_writer_used(&writer);
+}
+
+// Reading
+
+// Device names are the kernel's: what a shell and a table show as it is.
+static void get_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
+	size_t length = wire_get_string(reader, name, DEVICE_NAME_MAX + 1);
+
+	for (size_t n = 0; n < length; n++) {
+		if (name[n] <= ' ' || name[n] > '~')
+			wire_reader_fail(reader, -EBADMSG);
+	}
+	if (length == 0)
+		wire_reader_fail(reader, -EBADMSG);
+}
+
+static void get_head(struct wire_reader *reader, struct pairing_message *message) {
+	uint8_t type;
+
+	message->version = wire_get_u8(reader);
+	message->version_least = wire_get_u8(reader);
+	type = wire_get_u8(reader);
+	message->flags = wire_get_u8(reader);
+	message->end.start = wire_get_u64(reader);
+	message->end.generation = wire_get_u32(reader);
+	message->your_start = wire_get_u64(reader);
+	message->your_generation = wire_get_u32(reader);
+	get_name(reader, message->device);
+	get_name(reader, message->your_device);
+	if (type == 0 || type >= PAIRING_MESSAGE_TYPE_END)
+		wire_reader_fail(reader, -EBADMSG);
+	message->type = type;
+	if (message->version == 0 || message->version_least > message->version)
+		wire_reader_fail(reader, -EBADMSG);
+	if (message->end.start == 0)
+		wire_reader_fail(reader, -EBADMSG);
+}
+
+// What each type promises beyond what all have.
+static bool head_is_sound(const struct pairing_message *message) {
+	bool has_pair = pairing_generation_valid(message->end.generation);
+	uint8_t flags = message->type == PAIRING_READY_SENT ? PAIRING_FLAG_SEEN : 0;
+
+	if ((message->flags & ~flags) != 0 && message->version <= PAIRING_VERSION)
+		return false;
+	if (message->your_generation != 0 && !pairing_generation_valid(message->your_generation))
+		return false;
+	switch (message->type) {
+	case PAIRING_INFO:
+	case PAIRING_CLOSE:
+		return has_pair;
+	case PAIRING_READY_SENT:
+		return has_pair && message->your_generation != 0;
+	case PAIRING_REFUSE:
+		return message->end.generation == 0 && message->your_generation != 0;
+	default:
+		return false;
+	}
+}
+
+static void get_failure(struct wire_reader *reader, struct pairing_failure *failure) {
+	uint8_t reason = wire_get_u8(reader);
+
+	wire_get_string(reader, failure->text, sizeof(failure->text));
+	// One of a newer version, or one that only the sender's own callers are told.
+	if (reason == PAIRING_REASON_NONE || reason >= PAIRING_REASON_COUNT ||
+	    reason == PAIRING_DEADLINE || reason == PAIRING_CANCELLED)
+		reason = PAIRING_CLOSED;
+	failure->reason = reason;
+	failure->err = pairing_reason_err(reason);
+	failure->by_peer = true;
+}
+
+struct raw_end {
+	uint8_t link, responder, flags;
+};
+
+static void get_end(struct wire_reader *reader, struct pairing_end *end, struct raw_end *ret_raw) {
+	struct device_endpoint *endpoint = &end->endpoint;
+
+	ret_raw->link = wire_get_u8(reader);
+	endpoint->lid = wire_get_u16(reader);
+	wire_get_bytes(reader, endpoint->gid.raw, sizeof(endpoint->gid.raw));
+	endpoint->mtu = wire_get_u16(reader);
+	endpoint->reads_in_max = wire_get_u8(reader);
+	endpoint->reads_out_max = wire_get_u8(reader);
+	endpoint->queue_number = wire_get_u32(reader);
+	endpoint->psn = wire_get_u32(reader);
+	end->flow_label = wire_get_u32(reader);
+	end->traffic_class = wire_get_u8(reader);
+	ret_raw->responder = wire_get_u8(reader);
+	ret_raw->flags = wire_get_u8(reader);
+	end->pulse.address = wire_get_u64(reader);
+	end->pulse.key = wire_get_u32(reader);
+	end->pulse.layout = wire_get_u16(reader);
+}
+
+static bool mtu_exists(uint16_t mtu) {
+	return mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096;
+}
+
+// What is impossible, NULL if all is well; *ret_value is the number that came.
+static const char *
+end_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *ret_value) {
+	static const union ibv_gid none;
+	const struct device_endpoint *endpoint = &end->endpoint;
+	bool has_gid = memcmp(&endpoint->gid, &none, sizeof(none)) != 0;
+	const struct {
+		const char *what;
+		uint64_t value;
+		bool possible;
+	} rules[] = {
+		{"link layer", raw->link, raw->link <= DEVICE_LINK_ETHERNET},
+		{"address, neither GID nor LID", 0,
+		 has_gid || (raw->link == DEVICE_LINK_INFINIBAND && endpoint->lid != 0)},
+		{"GID, a group's", endpoint->gid.raw[0], endpoint->gid.raw[0] != 0xff},
+		{"MTU", endpoint->mtu, mtu_exists(endpoint->mtu)},
+		{"queue number", endpoint->queue_number,
+		 endpoint->queue_number >= QUEUE_NUMBER_MIN && endpoint->queue_number <= BITS_24},
+		{"packet sequence number", endpoint->psn, endpoint->psn <= BITS_24},
+		{"flow label", end->flow_label, end->flow_label <= FLOW_LABEL_MAX},
+		{"responder", raw->responder, raw->responder <= DEVICE_RESPONDER_IN_PROCESS},
+		{"page without a layout", end->pulse.key,
+		 end->pulse.layout != 0 || (end->pulse.address == 0 && end->pulse.key == 0)},
+	};
+
+	for (size_t n = 0; n < sizeof(rules) / sizeof(rules[0]); n++) {
+		if (rules[n].possible)
+			continue;
+		*ret_value = rules[n].value;
+		return rules[n].what;
+	}
+	return NULL;
+}
+
+static int read_end(struct wire_reader *reader, struct pairing_message *message) {
+	bool newer = message->version > PAIRING_VERSION;
+	struct pairing_end *end = &message->end;
+	struct raw_end raw;
+	uint64_t value = wire_reader_left(reader);
+	const char *fault;
+
+	get_end(reader, end, &raw);
+	if (!wire_reader_ok(reader) || (!newer && wire_reader_left(reader) > 0)) {
+		fault = "length of what both must know";
+	} else if (!newer && (raw.flags & ~END_FLAGS) != 0) {
+		fault = "flags";
+		value = raw.flags;
+	} else {
+		fault = end_fault(end, &raw, &value);
+	}
+	if (fault != NULL) {
+		pairing_failure_set(
+			&message->failure, PAIRING_MALFORMED, 0, "impossible %s: %" PRIu64, fault,
+			value
+		);
+		return -EINVAL;
+	}
+	end->endpoint.link = raw.link;
+	end->responder = raw.responder;
+	end->shares_overlay = (raw.flags & END_SHARES_OVERLAY) != 0;
+	end->wanted = (raw.flags & END_WANTED) != 0;
+	return 0;
+}
+
+static bool speaks_ours(const struct pairing_message *message) {
+	return message->version >= PAIRING_VERSION_LEAST &&
+	       message->version_least <= PAIRING_VERSION;
+}
+
+int pairing_message_decode(const void *bytes, size_t size, struct pairing_message *ret_message) {
+	struct pairing_message message = {0};
+	struct wire_reader reader;
+	int err = 0;
+
+	wire_reader_init(&reader, bytes, size);
+	get_head(&reader, &message);
+	if (!wire_reader_ok(&reader) || !head_is_sound(&message))
+		return -EBADMSG;
+	if (message.type == PAIRING_REFUSE || message.type == PAIRING_CLOSE) {
+		get_failure(&reader, &message.failure);
+		if (wire_reader_finish(&reader) < 0)
+			return -EBADMSG;
+	} else if (!speaks_ours(&message)) {
+		pairing_failure_set(
+			&message.failure, PAIRING_NO_COMMON_VERSION, 0,
+			"versions %u to %u of the handshake are offered, %u to %u are spoken",
+			message.version_least, message.version, PAIRING_VERSION_LEAST,
+			PAIRING_VERSION
+		);
+		err = -EPROTO;
+	} else {
+		err = read_end(&reader, &message);
+	}
+	*ret_message = message;
+	return err;
+}
