@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This node's pairs in the collective CONNS: one row each, beside the core's own of TCP links.
+#include "inside.h"
+
+#include <ras/payload.h>
+
+#define ROWS_PER_PART 128
+
+static enum ras_transport transport_of(const struct nic *nic) {
+	const struct device_facts *facts = &nic->parts.facts;
+
+	if (facts->responder == DEVICE_RESPONDER_IN_PROCESS)
+		return RAS_TRANSPORT_SOFT;
+	return facts->port.link == DEVICE_LINK_INFINIBAND ? RAS_TRANSPORT_INFINIBAND
+							  : RAS_TRANSPORT_ROCE;
+}
+
+static void pair_row(const struct bond *bond, struct ras_conn_row *ret_row) {
+	struct histogram_summary summary;
+	struct histogram_log2 times;
+	struct pair_counters counters;
+	struct ras_conn_row row = {
+		.peer = bond->peer,
+		.transport = transport_of(bond->nic),
+		.retransmits = RAS_RETRANSMITS_UNKNOWN, // the device's own business
+	};
+
+	pair_counters(bond->pair, &counters);
+	row.sent_bytes = counters.bytes_out;
+	row.received_bytes = counters.bytes_in;
+	for (uint32_t n = 0; n < OP_OUTCOME_COUNT; n++)
+		row.errors += n != OP_OK ? counters.ops[n] : 0;
+	if (pair_times(bond->pair, &times) == 0) {
+		histogram_log2_summarize(&times, &summary);
+		row.samples = summary.count < UINT32_MAX ? (uint32_t)summary.count : UINT32_MAX;
+		row.min_ns = summary.min;
+		row.max_ns = summary.max;
+		row.mean_ns = (uint64_t)summary.mean;
+		// The mean is of times as the buckets have them, no time of 0 among them.
+		if (row.mean_ns < row.min_ns)
+			row.mean_ns = row.min_ns;
+		if (row.mean_ns > row.max_ns)
+			row.mean_ns = row.max_ns;
+	}
+	*ret_row = row;
+}
+
+// A part has those from the n-th on, for the list does not change between parts of one answer.
+bool fabric_contribute(
+	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
+) {
+	const struct fabric *fabric = ctx;
+	uint32_t first = wanted->part * ROWS_PER_PART, place = 0;
+
+	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
+		struct ras_conn_row row;
+
+		if (bond->stage != BOND_IN_LANE)
+			continue;
+		if (place >= first + ROWS_PER_PART)
+			return true;
+		if (place++ < first)
+			continue;
+		pair_row(bond, &row);
+		if (ras_conn_put(writer, &row) != 0)
+			return false; // counted by the core as cut
+	}
+	return false;
+}

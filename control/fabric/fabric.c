@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The whole: what it is made of, the relay's messages, records of workers, and the end of it.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BEAT_NS (100 * RAS_NS_PER_MS)
+
+// The relay.
+
+static void on_message(
+	struct overlay_port *port,
+	uint64_t node,
+	uint64_t incarnation,
+	const void *bytes,
+	size_t size
+) {
+	struct fabric *fabric = container_of(port, struct fabric, port);
+
+	// What cannot be read is counted there.
+	(void)pairing_receive(
+		fabric->pairing, loop_clock_ns(fabric->loop), node,
+		ras_incarnation_start(incarnation), bytes, size
+	);
+}
+
+static void
+on_undelivered(struct overlay_port *port, uint32_t tag, const struct ras_relay_report *report) {
+	struct fabric *fabric = container_of(port, struct fabric, port);
+
+	pairing_undelivered(
+		fabric->pairing, loop_clock_ns(fabric->loop), report->destination, tag,
+		ras_relay_reason_name(report->reason)
+	);
+}
+
+// Timers.
+
+static void on_wake(struct loop_timer *timer, uint64_t now_ns) {
+	struct fabric *fabric = container_of(timer, struct fabric, wake);
+
+	// now_ns is of the beginning of the turn, in which the pairing may have heard later times.
+	(void)now_ns;
+	pairing_tick(fabric->pairing, loop_clock_ns(fabric->loop));
+	fabric_look_stopped(fabric);
+}
+
+// Nothing but a turn of this loop makes it go on, so a peer that reads it sees whether it turns.
+static void on_beat(struct loop_timer *timer, uint64_t now_ns) {
+	struct fabric *fabric = container_of(timer, struct fabric, beat);
+
+	pulse_beat(fabric->pulse, ras_self_incarnation(overlay_ras(fabric->overlay)), now_ns);
+	must(loop_timer_set(fabric->loop, timer, now_ns + BEAT_NS) == 0);
+}
+
+// Workers.
+
+// Both are pointers that we gave to the worker ourselves.
+static void *pointer(uint64_t word) {
+	return (void *)(uintptr_t)word; // NOLINT(performance-no-int-to-ptr)
+}
+
+static struct nic *nic_of(struct fabric *fabric, const struct lane *lane) {
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		if (fabric->nics[n].open && fabric->nics[n].parts.lane == lane)
+			return &fabric->nics[n];
+	}
+	return NULL;
+}
+
+static void on_pair_event(struct fabric *fabric, const struct worker_record *record) {
+	struct bond *bond = bond_of(fabric, pointer(record->words[1]));
+
+	must(bond != NULL); // it is in a lane, so it is held
+	if (record->kind == LANE_EVENT_FAILED)
+		bond_failed(
+			bond, (int)(int64_t)record->words[2], (enum ibv_wc_status)record->words[3]
+		);
+	else if (record->kind == LANE_EVENT_DRAINED)
+		bond_drained(bond);
+	else
+		bond_stuck(bond);
+}
+
+bool fabric_worker_event(
+	struct fabric *fabric, uint32_t worker, const struct worker_record *record
+) {
+	struct nic *nic;
+
+	(void)worker;
+	switch (record->kind) {
+	case LANE_EVENT_ATTACHED:
+	case LANE_EVENT_DETACHED:
+		nic = nic_of(fabric, pointer(record->words[0]));
+		must(nic != NULL); // closed only when it is detached
+		if (record->kind == LANE_EVENT_ATTACHED)
+			nic_attached(nic, (int)(int64_t)record->words[1]);
+		else
+			nic_detached(nic, (int)(int64_t)record->words[1]);
+		return true;
+	case LANE_EVENT_FAILED:
+	case LANE_EVENT_DRAINED:
+	case LANE_EVENT_STUCK:
+		on_pair_event(fabric, record);
+		return true;
+	case PROBER_EVENT_ENDED:
+		fabric_run_ended(fabric, pointer(record->words[1]));
+		return true;
+	default:
+		return false;
+	}
+}
+
+// The end.
+
+static void stop_done(struct loop_job *job) {
+	struct fabric *fabric = container_of(job, struct fabric, stop_done);
+	void (*stopped)(void *ctx) = fabric->stopped;
+
+	loop_timer_cancel(fabric->loop, &fabric->stop_limit);
+	fabric->stopped = NULL;
+	if (stopped != NULL)
+		stopped(fabric->stopped_ctx);
+}
+
+static void stop_limit(struct loop_timer *timer, uint64_t now_ns) {
+	struct fabric *fabric = container_of(timer, struct fabric, stop_limit);
+
+	(void)now_ns;
+	log_event(
+		LOG_LEVEL_WARN, "rdma_left_behind", log_u64("pairs", fabric->counters.pairs),
+		log_str("effect", "a driver did not give back what it was asked for in time")
+	);
+	stop_done(&fabric->stop_done);
+}
+
+void fabric_look_stopped(struct fabric *fabric) {
+	bool closed = true;
+
+	if (!fabric->stopping || fabric->stopped == NULL)
+		return;
+	// Each by itself: one whose driver hangs must not keep the others open.
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		nic_close(&fabric->nics[n]);
+		closed = closed && nic_is_closed(&fabric->nics[n]);
+	}
+	if (closed && fabric->bonds == NULL && pairing_is_empty(fabric->pairing))
+		loop_defer(fabric->loop, &fabric->stop_done);
+}
+
+void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
+	uint64_t now_ns = loop_clock_ns(fabric->loop);
+
+	fabric->stopping = true;
+	fabric->stopped = done;
+	fabric->stopped_ctx = ctx;
+	neighbours_stop(fabric);
+	must(loop_timer_set(fabric->loop, &fabric->stop_limit, now_ns + FABRIC_STOP_NS) == 0);
+	pairing_stop(fabric->pairing, now_ns);
+	fabric_look_stopped(fabric);
+}
+
+struct fabric *fabric_destroy(struct fabric *fabric) {
+	bool closed = true;
+
+	if (fabric == NULL)
+		return NULL;
+	fabric->stopping = true; // those who are told now get nothing more
+	neighbours_stop(fabric);
+	paths_stop(fabric);
+	fabric_pings_fini(fabric);
+	posts_fini(fabric);
+	overlay_port_close(&fabric->port);
+	overlay_contributor(fabric->overlay, RAS_COLLECT_CONNS, NULL, NULL);
+	loop_timer_cancel(fabric->loop, &fabric->wake);
+	loop_timer_cancel(fabric->loop, &fabric->beat);
+	loop_timer_cancel(fabric->loop, &fabric->stop_limit);
+	loop_undefer(fabric->loop, &fabric->stop_done);
+	fabric->pairing = pairing_destroy(fabric->pairing);
+	bonds_fini(fabric);
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		closed = closed && nic_is_closed(&fabric->nics[n]);
+		fabric_nic_fini(&fabric->nics[n]);
+	}
+	// Else a device may reach them for as long as the process lives.
+	if (closed) {
+		pulse_destroy(fabric->pulse);
+		free(fabric->scratch);
+	}
+	free(fabric);
+	return NULL;
+}
+
+static int start(struct fabric *fabric) {
+	const struct ras *ras = overlay_ras(fabric->overlay);
+	struct pairing_config config;
+	int err;
+
+	fabric->start = ras_incarnation_start(ras_self_incarnation(ras));
+	config = (struct pairing_config){
+		.self = ras_self_id(ras),
+		.start = fabric->start != 0 ? fabric->start : 1, // until it is learnt, at the join
+		.random_seed = fabric->config.random_seed,
+	};
+	err = pairing_create(&config, &fabric->ops, &fabric->pairing);
+
+	if (err == 0)
+		err = pulse_create(config.self, fabric->config.worker_count, &fabric->pulse);
+	if (err != 0)
+		return err;
+	fabric->scratch = aligned_alloc(4096, PULSE_BYTES);
+	if (fabric->scratch == NULL)
+		return -ENOMEM;
+	memset(fabric->scratch, 0, PULSE_BYTES);
+	err = paths_start(fabric);
+	for (uint32_t n = 0; n < fabric->config.device_count && err == 0; n++) {
+		err = fabric_nic_init(fabric, &fabric->nics[n], n);
+		fabric->nic_count += err == 0;
+	}
+	return err;
+}
+
+int fabric_create(
+	struct loop *loop,
+	struct overlay *overlay,
+	const struct fabric_config *config,
+	struct fabric **ret_fabric
+) {
+	struct fabric *fabric = calloc(1, sizeof(*fabric));
+	int err;
+
+	if (fabric == NULL)
+		return -ENOMEM;
+	must(config->device_count <= FABRIC_DEVICES_MAX);
+	must(config->worker_count > 0 && config->worker_count <= FABRIC_WORKERS_MAX);
+	fabric->loop = loop;
+	fabric->overlay = overlay;
+	fabric->config = *config;
+	fabric->ops = fabric_pairing_ops;
+	fabric->ops.ctx = fabric;
+	fabric->wake.expired = on_wake;
+	fabric->beat.expired = on_beat;
+	fabric->stop_limit.expired = stop_limit;
+	fabric->stop_done.run = stop_done;
+	posts_init(fabric);
+	paths_init(fabric);
+	neighbours_start(fabric);
+	fabric->port = (struct overlay_port){
+		.message = on_message,
+		.undelivered = on_undelivered,
+		.number = OVERLAY_PORT_PAIRING,
+	};
+	err = start(fabric);
+	if (err != 0) {
+		fabric_destroy(fabric);
+		return err;
+	}
+	overlay_port_open(overlay, &fabric->port);
+	overlay_contributor(overlay, RAS_COLLECT_CONNS, fabric_contribute, fabric);
+	if (config->device_count > 0)
+		on_beat(&fabric->beat, loop_now_ns(loop));
+	for (uint32_t n = 0; n < fabric->nic_count; n++)
+		nic_open(&fabric->nics[n]);
+	*ret_fabric = fabric;
+	return 0;
+}
+
+// To look at.
+
+uint32_t fabric_device_count(const struct fabric *fabric) {
+	return fabric->nic_count;
+}
+
+void fabric_device_at(
+	const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view
+) {
+	must(n < fabric->nic_count);
+	nic_view(&fabric->nics[n], ret_view);
+}
+
+bool fabric_pair_next(
+	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
+) {
+	struct fabric_pair_view view = {0};
+	const struct bond *bond;
+
+	if (!pairing_next(fabric->pairing, cursor, &view.pairing))
+		return false;
+	view.device = fabric->nics[view.pairing.key.device].config.name;
+	bond = bond_find(fabric, view.pairing.generation);
+	if (bond != NULL && bond->stage == BOND_IN_LANE) {
+		view.in_lane = true;
+		view.queue_number = pair_queue_number(bond->pair);
+		pair_counters(bond->pair, &view.counters);
+		view.timed = pair_times(bond->pair, &view.times) == 0;
+	}
+	*ret_view = view;
+	return true;
+}
+
+static void count_own(const struct fabric *fabric, struct fabric_counters *ret_counters) {
+	struct fabric_counters counters = fabric->counters;
+
+	counters.devices = fabric->nic_count;
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		const struct keeper_counters *calls = keeper_counters(fabric->nics[n].keeper);
+
+		counters.devices_up += fabric->nics[n].state == FABRIC_DEVICE_UP;
+		counters.driver_calls += calls->calls;
+		counters.driver_stuck += calls->stuck;
+	}
+	*ret_counters = counters;
+}
+
+// Adds two structs that consist of 64-bit numbers.
+static void add_numbers(void *sum, const void *more, size_t size) {
+	uint64_t *to = sum;
+	const uint64_t *from = more;
+
+	for (size_t n = 0; n < size / sizeof(*to); n++)
+		to[n] += from[n];
+}
+
+void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numbers) {
+	struct fabric_numbers numbers = {.pairing = *pairing_counters(fabric->pairing)};
+
+	count_own(fabric, &numbers.counters);
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		struct lane_counters lane;
+
+		if (!nic_has_lane(&fabric->nics[n]))
+			continue;
+		lane_counters(fabric->nics[n].parts.lane, &lane);
+		add_numbers(&numbers.lanes, &lane, sizeof(lane));
+	}
+	for (uint32_t n = 0; n < fabric->config.worker_count; n++) {
+		struct worker_counters worker;
+
+		worker_counters(fabric->config.workers[n], &worker);
+		add_numbers(&numbers.workers, &worker, sizeof(worker));
+	}
+	if (fabric->config.soft_counters != NULL)
+		fabric->config.soft_counters(&numbers.soft);
+	*ret_numbers = numbers;
+}
+
+const struct fabric_calls fabric_calls = {
+	.device_count = fabric_device_count,
+	.device_at = fabric_device_at,
+	.pair_next = fabric_pair_next,
+	.ping_start = fabric_ping_start,
+	.ping_cancel = fabric_ping_cancel,
+	.numbers = fabric_numbers,
+};

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Private to this directory: what the fabric is made of.
+//
+// Who owns what: the fabric its devices and pairs; a job of a keeper what it makes, until it has
+// ended and its owner took that out of it; the worker a pair between LANE_REQUEST_ADD and
+// LANE_EVENT_DRAINED, and a run between PROBER_REQUEST_RUN and PROBER_EVENT_ENDED.
+#pragma once
+
+#include <control/fabric.h>
+#include <control/keeper.h>
+#include <dataplane/memory.h>
+#include <dataplane/pair.h>
+#include <dataplane/pulse.h>
+
+#define FABRIC_PAIR_DEPTH 64
+#define FABRIC_OPS_MAX 4096
+#define FABRIC_MEMORY_FAILURE_NS RAS_NS_PER_SEC
+#define FABRIC_DRAIN_NS (2 * RAS_NS_PER_SEC)
+#define FABRIC_MESSAGE_LIFE_NS (5 * RAS_NS_PER_SEC)
+
+// Made together on the keeper, and taken apart there.
+struct nic_parts {
+	struct device *device;
+	struct memory_registry *registry;
+	struct lane *lane;
+	struct memory_view pulse;   // what peers read
+	struct memory_view scratch; // where own reads go
+	struct device_facts facts;
+};
+
+struct nic {
+	struct fabric *fabric;
+	uint32_t place;	 // in fabric->nics
+	uint32_t number; // the pairing's
+	uint32_t worker;
+	struct fabric_device config;
+	struct keeper *keeper;
+	enum fabric_device_state state;
+	uint64_t since_ns;
+	char reason[DEVICE_REASON_MAX + 1];
+	bool open; // parts are there
+	struct nic_parts parts;
+	bool attached, attaching; // the worker polls its lane, or will
+	bool lost;		  // the device failed for good: to be closed and opened again
+	struct loop_source events;
+	struct loop_timer retry;
+	uint64_t retry_ns; // the next wait
+	struct keeper_request opening, closing, refreshing;
+	bool refresh_again;
+	bool eventless; // it was said
+	uint32_t opened, event_count;
+};
+
+enum bond_stage {
+	BOND_MAKING,	 // pair_create()
+	BOND_MADE,	 //
+	BOND_CONNECTING, // pair_connect()
+	BOND_CONNECTED,	 //
+	BOND_IN_LANE,	 //
+	BOND_LEAVING,	 // its path is being taken away, then its lane is told
+	BOND_DRAINING,	 // the lane drains it
+	BOND_OUT,	 // no lane has it, readers may still know its path
+	BOND_DESTROYING, // pair_destroy()
+};
+
+// A pair on its way from the pairing to the lane and back; named by its generation.
+struct bond {
+	struct bond *next;
+	struct fabric *fabric;
+	struct nic *nic;
+	uint32_t generation;
+	enum bond_stage stage;
+	struct pair *pair; // NULL until it is made
+	struct pairing_end theirs;
+	uint32_t flow_label;
+	uint64_t peer;
+	uint32_t path;	  // slot, PATH_NONE
+	uint64_t version; // of the path table, from which on its path is gone
+	int drain_err;
+	bool broken;		   // the lane said that it failed
+	bool drained;		   // and that it has let go of it
+	struct keeper_request job; // making, connecting, destroying
+	struct keeper_request fail;
+	struct keeper_request cut;
+	struct loop_timer cut_again;
+};
+
+#define PATH_NONE UINT32_MAX
+
+// A request that waits for room in a worker's ring.
+struct waiting_record {
+	struct waiting_record *next;
+	uint32_t worker;
+	struct worker_record record;
+};
+
+struct fabric {
+	struct loop *loop;
+	struct overlay *overlay;
+	struct fabric_config config;
+	struct pairing_ops ops;
+	struct pairing *pairing;
+	struct pulse *pulse;
+	void *scratch;
+	uint64_t start; // of this agent, as the pairing knows it
+	struct nic nics[FABRIC_DEVICES_MAX];
+	uint32_t nic_count;
+	struct bond *bonds;
+	struct overlay_port port;
+	struct overlay_listener listener;
+	struct news *news, **news_last;
+	bool news_lost;
+	struct loop_job tell_news;
+	struct loop_timer wake; // the pairing's
+	struct loop_timer want; // who is a neighbour now
+	struct loop_timer beat; // of the pulse
+	struct loop_source settled;
+	struct loop_timer publish_again;
+	struct loop_job look_bonds;
+	struct waiting_record *waiting, **waiting_last;
+	struct loop_timer post_again;
+	struct fabric_ping *pings;
+	uint32_t runs;
+	struct fabric_counters counters;
+	void (*stopped)(void *ctx);
+	void *stopped_ctx;
+	bool stopping;
+	struct loop_timer stop_limit;
+	struct loop_job stop_done;
+};
+
+// nic.c: one device.
+extern struct nic_parts fabric_left_behind[FABRIC_DEVICES_MAX];
+int fabric_nic_init(struct fabric *fabric, struct nic *nic, uint32_t place);
+void fabric_nic_fini(struct nic *nic);
+void nic_open(struct nic *nic);
+// When its pairs are gone. Again is harmless.
+void nic_close(struct nic *nic);
+bool nic_is_closed(const struct nic *nic);
+// That may be looked at: while it is being closed it is the keeper's.
+bool nic_has_lane(const struct nic *nic);
+void nic_attached(struct nic *nic, int err);
+void nic_detached(struct nic *nic, int err);
+void nic_view(const struct nic *nic, struct fabric_device_view *ret_view);
+
+// nic_parts.c: on the keeper.
+struct nic_work {
+	struct nic_parts parts;
+	struct fabric_device config;
+	struct lane_config lane;
+	void *pulse, *scratch;
+	bool taken; // the parts are somebody else's now
+	char reason[DEVICE_REASON_MAX + 1];
+};
+
+int nic_work_open(void *arg);
+int nic_work_close(void *arg);
+int nic_work_refresh(void *arg);
+void nic_work_drop(void *arg);
+
+// bond.c: pairs between pairing, keeper and lane.
+extern const struct pairing_ops fabric_pairing_ops;
+struct bond *bond_find(const struct fabric *fabric, uint32_t generation);
+struct bond *bond_of(const struct fabric *fabric, const struct pair *pair);
+void bond_failed(struct bond *bond, int err, enum ibv_wc_status status);
+void bond_drained(struct bond *bond);
+void bond_stuck(struct bond *bond);
+// Paths up to this version are gone.
+void bonds_settled(struct fabric *fabric, uint64_t version);
+// With the loop ended.
+void bonds_fini(struct fabric *fabric);
+
+// path.c
+int path_show(struct bond *bond);
+// With bond->stage telling that it goes; bond->version says from when on nobody knows it.
+void path_hide(struct bond *bond);
+void paths_init(struct fabric *fabric);
+int paths_start(struct fabric *fabric);
+void paths_stop(struct fabric *fabric);
+
+// post.c: to the workers.
+void fabric_post(struct fabric *fabric, uint32_t worker, const struct worker_record *record);
+void posts_init(struct fabric *fabric);
+void posts_fini(struct fabric *fabric);
+
+// neighbours.c: which pairs are wanted, and news of peers.
+void neighbours_start(struct fabric *fabric);
+void neighbours_stop(struct fabric *fabric);
+
+// conns.c: an overlay_contribute_fn.
+bool fabric_contribute(
+	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
+);
+
+// ping.c
+void fabric_run_ended(struct fabric *fabric, struct probe_run *run);
+void fabric_pings_fini(struct fabric *fabric);
+
+// fabric.c: whether all is closed, looked at later.
+void fabric_look_stopped(struct fabric *fabric);

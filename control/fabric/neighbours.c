@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which pairs are wanted: each device's with itself, and one with every neighbour on every ring.
+// And what the overlay says of peers, passed on to the pairing.
+//
+// The i-th own device is paired with the peer's device of the same name, else with its i-th one:
+// both sides choose alike if their devices are alike. What cannot reach each other is found out by
+// the handshake, and told as NoCommonFabric.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WANT_NS RAS_NS_PER_SEC
+#define WANTED_MAX 512
+
+// The core tells of events in the middle of its own work: passed on at the end of the turn.
+struct news {
+	struct news *next;
+	uint64_t peer;
+	enum pairing_peer_state state;
+	uint64_t start;
+};
+
+struct wanted {
+	struct pairing_key keys[WANTED_MAX];
+	uint32_t count;
+};
+
+static void add(struct wanted *wanted, uint32_t device, uint64_t peer, const char *peer_device) {
+	struct pairing_key *key;
+
+	if (wanted->count == WANTED_MAX)
+		return;
+	key = &wanted->keys[wanted->count++];
+	memset(key, 0, sizeof(*key));
+	key->device = device;
+	key->peer = peer;
+	snprintf(key->peer_device, sizeof(key->peer_device), "%s", peer_device);
+}
+
+static const char *choose_device(const struct ras_peer_info *info, const struct nic *nic) {
+	for (uint32_t n = 0; n < info->device_count; n++) {
+		if (strcmp(info->devices[n].name, nic->config.name) == 0)
+			return info->devices[n].name;
+	}
+	return info->devices[nic->place % info->device_count].name;
+}
+
+static void add_peer(const struct fabric *fabric, struct wanted *wanted, uint64_t id) {
+	struct ras_peer_info info;
+	struct ras_peer peer;
+
+	if (ras_peer_find(overlay_ras(fabric->overlay), id, &peer) != 0 || peer.state == RAS_DEAD ||
+	    peer.state == RAS_LEFT)
+		return;
+	ras_record_info(peer.record, &info);
+	if (info.device_count == 0)
+		return;
+	for (uint32_t n = 0; n < fabric->nic_count; n++)
+		add(wanted, n, id, choose_device(&info, &fabric->nics[n]));
+}
+
+static bool is_wanted(const struct wanted *wanted, const struct pairing_key *key) {
+	for (uint32_t n = 0; n < wanted->count; n++) {
+		if (wanted->keys[n].device == key->device && wanted->keys[n].peer == key->peer &&
+		    strcmp(wanted->keys[n].peer_device, key->peer_device) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void collect(const struct fabric *fabric, struct wanted *wanted) {
+	const struct ras *ras = overlay_ras(fabric->overlay);
+	struct ras_link_info link;
+
+	wanted->count = 0;
+	for (uint32_t n = 0; n < fabric->nic_count; n++)
+		add(wanted, n, ras_self_id(ras), fabric->nics[n].config.name);
+	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
+		if (((link.mine | link.theirs) & (RAS_USE_RING | RAS_USE_LONG)) != 0)
+			add_peer(fabric, wanted, link.peer);
+	}
+}
+
+// Learnt at the join, and another one once we were held for dead.
+static bool knows_start(struct fabric *fabric) {
+	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay_ras(fabric->overlay)));
+
+	if (start != fabric->start && start != 0)
+		pairing_restart(fabric->pairing, loop_clock_ns(fabric->loop), start);
+	fabric->start = start;
+	return start != 0;
+}
+
+static void look(struct fabric *fabric) {
+	uint64_t now_ns = loop_clock_ns(fabric->loop);
+	struct wanted *wanted = malloc(sizeof(*wanted));
+	struct pairing_view view;
+	uint32_t cursor = 0;
+
+	if (wanted == NULL || !knows_start(fabric)) {
+		free(wanted);
+		return; // the next look is soon
+	}
+	collect(fabric, wanted);
+	while (pairing_next(fabric->pairing, &cursor, &view)) {
+		if (view.wanted && !is_wanted(wanted, &view.key))
+			(void)pairing_want(fabric->pairing, now_ns, &view.key, false);
+	}
+	// Said again it changes nothing. Without memory: with the next look.
+	for (uint32_t n = 0; n < wanted->count; n++)
+		(void)pairing_want(fabric->pairing, now_ns, &wanted->keys[n], true);
+	free(wanted);
+}
+
+static void want(struct loop_timer *timer, uint64_t now_ns) {
+	struct fabric *fabric = container_of(timer, struct fabric, want);
+
+	if (fabric->nic_count == 0)
+		return;
+	look(fabric);
+	must(loop_timer_set(fabric->loop, timer, now_ns + WANT_NS) == 0);
+}
+
+// Events.
+
+static bool state_of(enum ras_event_kind kind, enum pairing_peer_state *ret_state) {
+	switch (kind) {
+	case RAS_EVENT_JOINED:
+	case RAS_EVENT_REJOINED:
+	case RAS_EVENT_ALIVE:
+	case RAS_EVENT_REFUTED:
+	case RAS_EVENT_LINK_UP:
+		*ret_state = PAIRING_PEER_IS_ALIVE;
+		return true;
+	case RAS_EVENT_DEAD:
+		*ret_state = PAIRING_PEER_HAS_DIED;
+		return true;
+	case RAS_EVENT_LEFT:
+		*ret_state = PAIRING_PEER_HAS_LEFT;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
+	struct fabric *fabric = container_of(listener, struct fabric, listener);
+	enum pairing_peer_state state;
+	struct news *news;
+
+	if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD)
+		loop_defer(fabric->loop, &fabric->tell_news);
+	if (event->peer == 0 || !state_of(event->kind, &state))
+		return;
+	news = malloc(sizeof(*news));
+	loop_defer(fabric->loop, &fabric->tell_news);
+	if (news == NULL) {
+		fabric->news_lost = true;
+		return;
+	}
+	*news = (struct news){
+		.peer = event->peer,
+		.state = state,
+		.start = ras_incarnation_start(event->incarnation),
+	};
+	*fabric->news_last = news;
+	fabric->news_last = &news->next;
+}
+
+// Instead of news for which there was no memory: what the overlay says of all who have pairs.
+static void tell_all(struct fabric *fabric) {
+	struct pairing_view view;
+	struct ras_peer peer;
+	uint32_t cursor = 0;
+
+	fabric->news_lost = false;
+	while (pairing_next(fabric->pairing, &cursor, &view)) {
+		if (ras_peer_find(overlay_ras(fabric->overlay), view.key.peer, &peer) != 0)
+			continue;
+		pairing_peer(
+			fabric->pairing, loop_clock_ns(fabric->loop), view.key.peer,
+			peer.state == RAS_DEAD	 ? PAIRING_PEER_HAS_DIED
+			: peer.state == RAS_LEFT ? PAIRING_PEER_HAS_LEFT
+						 : PAIRING_PEER_IS_ALIVE,
+			ras_incarnation_start(peer.incarnation)
+		);
+	}
+}
+
+static void tell_news(struct loop_job *job) {
+	struct fabric *fabric = container_of(job, struct fabric, tell_news);
+
+	while (fabric->news != NULL) {
+		struct news *news = fabric->news;
+
+		fabric->news = news->next;
+		if (fabric->news == NULL)
+			fabric->news_last = &fabric->news;
+		pairing_peer(
+			fabric->pairing, loop_clock_ns(fabric->loop), news->peer, news->state,
+			news->start
+		);
+		free(news);
+	}
+	if (fabric->news_lost)
+		tell_all(fabric);
+	if (!fabric->stopping)
+		look(fabric);
+}
+
+void neighbours_start(struct fabric *fabric) {
+	fabric->news = NULL;
+	fabric->news_last = &fabric->news;
+	fabric->tell_news.run = tell_news;
+	fabric->listener.event = on_event;
+	overlay_listen(fabric->overlay, &fabric->listener);
+	fabric->want.expired = want;
+	must(loop_timer_set(fabric->loop, &fabric->want, loop_now_ns(fabric->loop) + WANT_NS) == 0);
+}
+
+void neighbours_stop(struct fabric *fabric) {
+	overlay_unlisten(fabric->overlay, &fabric->listener);
+	loop_timer_cancel(fabric->loop, &fabric->want);
+	loop_undefer(fabric->loop, &fabric->tell_news);
+	while (fabric->news != NULL) {
+		struct news *news = fabric->news;
+
+		fabric->news = news->next;
+		free(news);
+	}
+	fabric->news_last = &fabric->news;
+}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The life of one device: opened, watched, closed and opened again.
+#include "inside.h"
+
+#include <dataplane/telemetry.h>
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define RETRY_NS RAS_NS_PER_SEC
+#define RETRY_MAX_NS (30 * RAS_NS_PER_SEC)
+#define EVENTS_PER_TURN 16
+
+static uint64_t now(const struct nic *nic) {
+	return loop_clock_ns(nic->fabric->loop);
+}
+
+static void set_state(struct nic *nic, enum fabric_device_state state, const char *reason) {
+	if (nic->state == state && strcmp(nic->reason, reason) == 0)
+		return;
+	if (nic->state != state)
+		nic->since_ns = now(nic);
+	nic->state = state;
+	if (reason != nic->reason)
+		snprintf(nic->reason, sizeof(nic->reason), "%s", reason);
+	if (state == FABRIC_DEVICE_OPENING)
+		return;
+	log_event(
+		state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING ? LOG_LEVEL_INFO
+									    : LOG_LEVEL_WARN,
+		"rdma_device", log_str("device", nic->config.name),
+		log_str("state", fabric_device_state_name(state)), log_str("reason", reason)
+	);
+}
+
+static void set_retry(struct nic *nic, uint64_t after_ns) {
+	struct loop *loop = nic->fabric->loop;
+
+	must(loop_timer_set(loop, &nic->retry, loop_now_ns(loop) + after_ns) == 0);
+}
+
+static int
+run(struct nic *nic,
+    int (*call)(void *),
+    struct keeper_request *request,
+    const struct nic_parts *parts) {
+	struct fabric *fabric = nic->fabric;
+	struct keeper_call job = {.call = call, .drop = nic_work_drop};
+	struct nic_work *work = calloc(1, sizeof(*work));
+	int err;
+
+	if (work == NULL)
+		return -ENOMEM;
+	if (parts != NULL)
+		work->parts = *parts;
+	work->taken = parts != NULL; // not its own to close when it is dropped
+	work->config = nic->config;
+	work->pulse = pulse_memory(fabric->pulse);
+	work->scratch = fabric->scratch;
+	work->lane = (struct lane_config){
+		.pair_max = fabric->config.pair_max,
+		.depth = FABRIC_PAIR_DEPTH,
+		.op_max = FABRIC_OPS_MAX,
+		.drain_ns = FABRIC_DRAIN_NS,
+		.clock = fabric->config.worker_clock,
+	};
+	job.arg = work;
+	err = keeper_run(nic->keeper, &job, request);
+	if (err != 0)
+		free(work);
+	return err;
+}
+
+static bool has_bonds(const struct nic *nic) {
+	for (const struct bond *bond = nic->fabric->bonds; bond != NULL; bond = bond->next) {
+		if (bond->nic == nic)
+			return true;
+	}
+	return false;
+}
+
+static void post(struct nic *nic, enum lane_request kind) {
+	struct worker_record record = {
+		.kind = kind,
+		.words = {(uintptr_t)nic->parts.lane},
+	};
+
+	fabric_post(nic->fabric, nic->worker, &record);
+}
+
+// What the device says.
+
+static void announce(struct nic *nic) {
+	struct fabric *fabric = nic->fabric;
+	struct pairing_device device = {
+		.responder = nic->parts.facts.responder,
+		.traffic_class = nic->config.settings.traffic_class,
+		.shares_overlay = fabric->config.interface[0] != '\0' &&
+				  strcmp(fabric->config.interface, nic->parts.facts.netdev) == 0,
+		.pulse =
+			{
+				.address = nic->parts.pulse.wire_address,
+				.key = nic->parts.pulse.remote_key,
+				.layout = nic->open ? PULSE_LAYOUT : 0,
+			},
+	};
+
+	memcpy(device.name, nic->config.name, sizeof(device.name));
+	must(pairing_device(fabric->pairing, &device, &nic->number) == 0);
+	must(nic->number == nic->place);
+}
+
+// Once, however often it is opened.
+static void say_if_eventless(struct nic *nic) {
+	struct lane_facts facts;
+
+	lane_facts(nic->parts.lane, &facts);
+	if (facts.events || nic->eventless)
+		return;
+	nic->eventless = true;
+	log_event(
+		LOG_LEVEL_WARN, "rdma_device_without_events", log_str("device", nic->config.name),
+		log_str("effect", "its completions are looked for by a timer, up to 10 ms late")
+	);
+}
+
+static void tell_pairing(struct nic *nic) {
+	bool up = nic->parts.facts.usable;
+	const char *reason = nic->parts.facts.reason;
+
+	announce(nic);
+	say_if_eventless(nic);
+	set_state(nic, up ? FABRIC_DEVICE_UP : FABRIC_DEVICE_DOWN, up ? "" : reason);
+	pairing_device_state(
+		nic->fabric->pairing, now(nic), nic->number,
+		up ? PAIRING_DEVICE_ACTIVE : PAIRING_DEVICE_DOWN, up ? NULL : reason
+	);
+}
+
+static void refresh(struct nic *nic);
+
+// Else a port that was not looked at would be taken for what it was until something happens.
+static void refresh_later(struct nic *nic) {
+	nic->refresh_again = true;
+	set_retry(nic, RETRY_NS);
+}
+
+static void ended_refreshing(struct keeper_request *request, void *arg, int result) {
+	struct nic *nic = container_of(request, struct nic, refreshing);
+	struct nic_work *work = arg;
+
+	if (nic->lost || !nic->open)
+		return;
+	if (result != 0) {
+		log_event(
+			LOG_LEVEL_WARN, "rdma_device_unread", log_str("device", nic->config.name),
+			log_errno("error", result)
+		);
+		refresh_later(nic);
+		return;
+	}
+	nic->parts.facts = work->parts.facts;
+	if (nic->attached)
+		tell_pairing(nic);
+	if (nic->refresh_again)
+		refresh(nic);
+}
+
+// One at a time; what happens meanwhile is looked at after it.
+static void refresh(struct nic *nic) {
+	nic->refresh_again = nic->refreshing.job != NULL;
+	if (nic->refresh_again)
+		return;
+	nic->refreshing.ended = ended_refreshing;
+	if (run(nic, nic_work_refresh, &nic->refreshing, &nic->parts) != 0)
+		refresh_later(nic);
+}
+
+static void lose(struct nic *nic, const char *why) {
+	if (nic->lost)
+		return;
+	nic->lost = true;
+	// Nothing more is to be learnt, and of a device that was removed it is readable for ever.
+	loop_remove(&nic->events);
+	set_state(nic, FABRIC_DEVICE_CLOSING, why);
+	pairing_device_state(nic->fabric->pairing, now(nic), nic->number, PAIRING_DEVICE_LOST, why);
+	nic_close(nic);
+}
+
+static void queue_failed(struct nic *nic, uint32_t queue_number) {
+	struct fabric *fabric = nic->fabric;
+
+	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
+		struct worker_record record = {
+			.kind = LANE_REQUEST_FAIL,
+			.words =
+				{(uintptr_t)nic->parts.lane, 0, bond->generation,
+				 (uint64_t)(int64_t)-EIO},
+		};
+
+		if (bond->nic != nic || bond->stage != BOND_IN_LANE ||
+		    pair_queue_number(bond->pair) != queue_number)
+			continue;
+		record.words[1] = pair_slot(bond->pair);
+		fabric_post(fabric, nic->worker, &record);
+	}
+}
+
+static void on_event(struct nic *nic, const struct device_event *event) {
+	nic->event_count++;
+	nic->fabric->counters.device_events++;
+	log_event(
+		LOG_LEVEL_INFO, "rdma_device_event", log_str("device", nic->config.name),
+		log_str("event", event->name), log_u64("port", event->port)
+	);
+	switch (event->kind) {
+	case DEVICE_EVENT_PORT_ACTIVE:
+	case DEVICE_EVENT_PORT_DOWN:
+	case DEVICE_EVENT_PORT_CHANGED:
+		if (event->port == nic->parts.facts.port.number)
+			refresh(nic);
+		break;
+	case DEVICE_EVENT_PAIR_FATAL:
+		queue_failed(nic, event->queue_number);
+		break;
+	case DEVICE_EVENT_COMPLETIONS_FATAL:
+	case DEVICE_EVENT_FATAL:
+		lose(nic, event->name);
+		break;
+	case DEVICE_EVENT_OTHER:
+		break;
+	}
+}
+
+static void on_events(struct loop_source *source, uint32_t events) {
+	struct nic *nic = container_of(source, struct nic, events);
+	struct device_event event;
+	int err;
+
+	(void)events;
+	for (uint32_t n = 0; n < EVENTS_PER_TURN && !nic->lost; n++) {
+		err = device_event(nic->parts.device, &event);
+		if (err == -EAGAIN || err == -EINTR)
+			return;
+		if (err == 0)
+			on_event(nic, &event);
+		else
+			lose(nic, "its events cannot be read");
+	}
+}
+
+// Opening.
+
+// What the driver did not take back while it was opened goes the way of a device that failed.
+static void open_failed(struct nic *nic, struct nic_work *work, int err) {
+	struct fabric *fabric = nic->fabric;
+
+	fabric->counters.open_failures++;
+	set_state(
+		nic, FABRIC_DEVICE_WAITING,
+		work->reason[0] != '\0' ? work->reason : strerrordesc_np(-err)
+	);
+	if (work->parts.device != NULL) {
+		nic->parts = work->parts;
+		work->taken = true;
+		nic->open = nic->lost = true;
+	}
+	set_retry(nic, err == -ENETDOWN ? RETRY_NS : nic->retry_ns);
+	nic->retry_ns = nic->retry_ns * 2 < RETRY_MAX_NS ? nic->retry_ns * 2 : RETRY_MAX_NS;
+	fabric_look_stopped(fabric);
+}
+
+static void ended_opening(struct keeper_request *request, void *arg, int result) {
+	struct nic *nic = container_of(request, struct nic, opening);
+	struct fabric *fabric = nic->fabric;
+	struct nic_work *work = arg;
+
+	if (result != 0) {
+		open_failed(nic, work, result);
+		return;
+	}
+	nic->parts = work->parts;
+	work->taken = true;
+	nic->open = true;
+	nic->lost = nic->refresh_again = false;
+	nic->opened++;
+	nic->retry_ns = RETRY_NS;
+	loop_timer_cancel(fabric->loop, &nic->retry);
+	fabric->counters.devices_opened++;
+	if (fabric->stopping) {
+		nic_close(nic);
+		return;
+	}
+	nic->events = (struct loop_source){
+		.fd = device_event_fd(nic->parts.device),
+		.events = EPOLLIN,
+		.rank = LOOP_OVERLAY,
+		.ready = on_events,
+	};
+	if (loop_add(fabric->loop, &nic->events) != 0) {
+		lose(nic, "its events cannot be watched");
+		return;
+	}
+	nic->attaching = true;
+	post(nic, LANE_REQUEST_ATTACH);
+}
+
+void nic_open(struct nic *nic) {
+	if (nic->open || nic->fabric->stopping || nic->opening.job != NULL ||
+	    nic->closing.job != NULL)
+		return;
+	nic->opening.ended = ended_opening;
+	if (run(nic, nic_work_open, &nic->opening, NULL) != 0) {
+		set_retry(nic, nic->retry_ns);
+		return;
+	}
+	set_state(nic, FABRIC_DEVICE_OPENING, nic->reason);
+}
+
+void nic_attached(struct nic *nic, int err) {
+	nic->attaching = false;
+	nic->attached = err == 0;
+	if (nic->lost || nic->fabric->stopping) {
+		nic_close(nic);
+	} else if (err != 0) {
+		lose(nic, "its worker has too much to poll");
+	} else {
+		// For DPDK's own tools; without room there it is not shown.
+		(void)telemetry_add_lane(nic->config.name, nic->parts.lane);
+		tell_pairing(nic);
+	}
+}
+
+// Closing.
+
+static void ended_closing(struct keeper_request *request, void *arg, int result) {
+	struct nic *nic = container_of(request, struct nic, closing);
+	struct fabric *fabric = nic->fabric;
+	struct nic_work *work = arg;
+
+	if (result != 0) {
+		nic->parts = work->parts; // as much of it as there still is
+		log_event(
+			LOG_LEVEL_ERROR, "rdma_device_held", log_str("device", nic->config.name),
+			log_errno("error", result)
+		);
+		set_retry(nic, RETRY_NS);
+		return;
+	}
+	memset(&nic->parts, 0, sizeof(nic->parts));
+	nic->open = false;
+	set_state(nic, FABRIC_DEVICE_WAITING, fabric->stopping ? "" : nic->reason);
+	set_retry(nic, nic->retry_ns);
+	fabric_look_stopped(fabric);
+}
+
+static void run_closing(struct nic *nic) {
+	loop_remove(&nic->events);
+	if (nic->closing.job != NULL)
+		return;
+	keeper_cancel(&nic->refreshing);
+	telemetry_remove(nic->parts.lane);
+	nic->closing.ended = ended_closing;
+	if (run(nic, nic_work_close, &nic->closing, &nic->parts) != 0)
+		set_retry(nic, RETRY_NS);
+}
+
+void nic_close(struct nic *nic) {
+	if (!nic->open || nic->attaching || has_bonds(nic))
+		return;
+	if (nic->attached) {
+		nic->attached = false;
+		nic->attaching = true; // until the worker has let go
+		post(nic, LANE_REQUEST_DETACH);
+		return;
+	}
+	run_closing(nic);
+}
+
+void nic_detached(struct nic *nic, int err) {
+	nic->attaching = false;
+	nic->attached = err != 0; // it has pairs, of which we will hear
+	nic_close(nic);
+}
+
+static void retry(struct loop_timer *timer, uint64_t now_ns) {
+	struct nic *nic = container_of(timer, struct nic, retry);
+
+	(void)now_ns;
+	if (!nic->open)
+		nic_open(nic);
+	else if (nic->lost || nic->fabric->stopping)
+		nic_close(nic);
+	else if (nic->refresh_again)
+		refresh(nic);
+}
+
+bool nic_is_closed(const struct nic *nic) {
+	return !nic->open && nic->opening.job == NULL && nic->closing.job == NULL;
+}
+
+bool nic_has_lane(const struct nic *nic) {
+	return nic->open && nic->closing.job == NULL && nic->parts.lane != NULL;
+}
+
+static void on_stuck(void *ctx, struct keeper *keeper) {
+	struct nic *nic = ctx;
+
+	(void)keeper;
+	log_event(
+		LOG_LEVEL_ERROR, "rdma_device_stuck", log_str("device", nic->config.name),
+		log_str("effect", "a call into its driver does not come back")
+	);
+}
+
+int fabric_nic_init(struct fabric *fabric, struct nic *nic, uint32_t place) {
+	struct keeper_ops ops = {
+		.stuck = on_stuck, .totals = fabric->config.driver_calls, .ctx = nic};
+	char name[KEEPER_NAME_BYTES + DEVICE_NAME_MAX];
+	int err;
+
+	nic->fabric = fabric;
+	nic->place = place;
+	nic->worker = place % fabric->config.worker_count;
+	nic->config = fabric->config.devices[place];
+	nic->retry.expired = retry;
+	nic->retry_ns = RETRY_NS;
+	nic->since_ns = loop_now_ns(fabric->loop);
+	snprintf(name, sizeof(name), "rdma-%s", nic->config.name);
+	err = keeper_create(fabric->loop, name, &ops, &nic->keeper);
+	if (err == 0)
+		announce(nic);
+	return err;
+}
+
+struct nic_parts fabric_left_behind[FABRIC_DEVICES_MAX];
+
+// With the loop ended: what could not be closed is left to the driver, and stays known until the
+// process ends, for the driver may still reach it.
+void fabric_nic_fini(struct nic *nic) {
+	struct fabric *fabric = nic->fabric;
+
+	if (fabric == NULL)
+		return;
+	if (nic->open) {
+		fabric->counters.left_behind++;
+		fabric_left_behind[nic->place] = nic->parts;
+		telemetry_remove(nic->parts.lane);
+		loop_remove(&nic->events);
+	}
+	loop_timer_cancel(fabric->loop, &nic->retry);
+	keeper_cancel(&nic->opening);
+	keeper_cancel(&nic->closing);
+	keeper_cancel(&nic->refreshing);
+	nic->keeper = keeper_destroy(nic->keeper);
+}
+
+void nic_view(const struct nic *nic, struct fabric_device_view *ret_view) {
+	*ret_view = (struct fabric_device_view){
+		.name = nic->config.name,
+		.state = keeper_is_stuck(nic->keeper) ? FABRIC_DEVICE_STUCK : nic->state,
+		.since_ns = nic->since_ns,
+		.stuck_ns = keeper_is_stuck(nic->keeper) ? keeper_busy_ns(nic->keeper) : 0,
+		.reason = nic->reason,
+		.worker = nic->worker,
+		.open = nic_has_lane(nic),
+		.facts = nic->parts.facts,
+		.opened = nic->opened,
+		.events = nic->event_count,
+	};
+	if (!ret_view->open)
+		return;
+	lane_facts(nic->parts.lane, &ret_view->lane);
+	lane_counters(nic->parts.lane, &ret_view->counters);
+}

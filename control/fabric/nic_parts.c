@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is made of a device before pairs can be, all of it on the device's keeper.
+#include "inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int take_view(
+	struct nic_work *work, const void *memory, uint32_t access, struct memory_view *ret_view
+) {
+	struct memory_request request = {
+		.address = (uintptr_t)memory,
+		.length = PULSE_BYTES,
+		.access = access,
+	};
+	char reason[MEMORY_REASON_MAX + 1] = "";
+	int err = memory_view_take(work->parts.registry, &request, reason, ret_view);
+
+	if (err != 0)
+		snprintf(work->reason, sizeof(work->reason), "%.*s", DEVICE_REASON_MAX, reason);
+	return err;
+}
+
+static int register_pages(struct nic_work *work) {
+	int err = take_view(work, work->pulse, MEMORY_PEER_READS, &work->parts.pulse);
+
+	if (err == 0)
+		err = take_view(work, work->scratch, MEMORY_LOCAL_WRITES, &work->parts.scratch);
+	return err;
+}
+
+// Everything that is there, in the order in which it must go. The lane has no pairs.
+static int take_apart(struct nic_parts *parts) {
+	int err = lane_destroy(parts->lane);
+
+	if (err != 0)
+		return err; // it may still be reached: what it stands on stays too
+	parts->lane = NULL;
+	if (parts->pulse.region != NULL)
+		memory_view_put(&parts->pulse);
+	if (parts->scratch.region != NULL)
+		memory_view_put(&parts->scratch);
+	parts->pulse.region = parts->scratch.region = NULL;
+	parts->registry = memory_registry_destroy(parts->registry);
+	if (parts->registry != NULL)
+		return -EBUSY; // a view that a worker still holds, or the driver does not let go
+	parts->device = device_put(parts->device);
+	return 0;
+}
+
+int nic_work_open(void *arg) {
+	struct nic_work *work = arg;
+	struct memory_config memory = {
+		.clock = work->lane.clock,
+		.failure_ns = FABRIC_MEMORY_FAILURE_NS,
+	};
+	struct nic_parts *parts = &work->parts;
+	int err;
+
+	err = device_open(
+		work->config.calls, work->config.name, &work->config.settings, work->reason,
+		&parts->device
+	);
+	if (err != 0)
+		return err;
+	parts->facts = *device_facts(parts->device);
+	work->lane.device = parts->device;
+	memory.device = parts->device;
+	err = memory_registry_create(&memory, &parts->registry);
+	if (err == 0)
+		err = register_pages(work);
+	if (err == 0)
+		err = lane_create(&work->lane, &parts->lane);
+	if (err != 0)
+		(void)take_apart(parts);
+	return err;
+}
+
+int nic_work_close(void *arg) {
+	struct nic_work *work = arg;
+
+	return take_apart(&work->parts);
+}
+
+int nic_work_refresh(void *arg) {
+	struct nic_work *work = arg;
+
+	return device_refresh(work->parts.device, &work->parts.facts);
+}
+
+// A device that was opened for nobody is closed again.
+void nic_work_drop(void *arg) {
+	struct nic_work *work = arg;
+
+	if (!work->taken)
+		(void)take_apart(&work->parts);
+	free(work);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which paths workers know: shown when a pair is in its lane, hidden before it is taken out.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+#include <lib/rcu_thread.h>
+
+#include <errno.h>
+#include <sys/epoll.h>
+
+#define PUBLISH_AGAIN_NS (5 * RAS_NS_PER_MS)
+
+// The control thread is a registered reader and offline but for this.
+static int publish(struct fabric *fabric, uint64_t *ret_version) {
+	int err;
+
+	rcu_thread_online(loop_clock_ns(fabric->loop));
+	err = path_table_publish(fabric->config.paths, ret_version);
+	rcu_thread_offline();
+	if (err == 0)
+		fabric->counters.paths_published++;
+	else
+		fabric->counters.paths_refused++;
+	return err;
+}
+
+static void set_timer(struct fabric *fabric) {
+	must(loop_timer_set(
+		     fabric->loop, &fabric->publish_again,
+		     loop_now_ns(fabric->loop) + PUBLISH_AGAIN_NS
+	     ) == 0);
+}
+
+static bool is_going(const struct bond *bond) {
+	return bond->stage == BOND_LEAVING || bond->stage == BOND_DRAINING ||
+	       bond->stage == BOND_OUT;
+}
+
+// What could not be taken away for want of memory.
+static int clear_going(struct fabric *fabric) {
+	for (struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
+		if (!is_going(bond) || bond->path == PATH_NONE)
+			continue;
+		if (path_table_clear(fabric->config.paths, bond->path) != 0)
+			return -ENOMEM;
+		bond->path = PATH_NONE;
+		fabric->counters.paths--;
+	}
+	return 0;
+}
+
+// All changes so far, or later if there is no memory or readers hold too many versions.
+static void publish_all(struct fabric *fabric) {
+	uint64_t version;
+
+	if (clear_going(fabric) != 0 || publish(fabric, &version) != 0) {
+		set_timer(fabric);
+		return;
+	}
+	for (struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
+		if (is_going(bond) && bond->version == UINT64_MAX)
+			bond->version = version;
+	}
+	// The pairing may be waiting for us to return, so what follows comes later.
+	loop_defer(fabric->loop, &fabric->look_bonds);
+}
+
+static void publish_again(struct loop_timer *timer, uint64_t now_ns) {
+	(void)now_ns;
+	publish_all(container_of(timer, struct fabric, publish_again));
+}
+
+static void look_bonds(struct loop_job *job) {
+	struct fabric *fabric = container_of(job, struct fabric, look_bonds);
+
+	bonds_settled(fabric, path_table_settled(fabric->config.paths));
+}
+
+static void on_settled(struct loop_source *source, uint32_t events) {
+	struct fabric *fabric = container_of(source, struct fabric, settled);
+
+	(void)events;
+	bonds_settled(fabric, path_table_settled(fabric->config.paths));
+}
+
+static uint32_t free_slot(const struct fabric *fabric) {
+	uint32_t slot = 0;
+
+	while (slot < PATH_TABLE_ROWS_MAX && path_table_newest(fabric->config.paths, slot) != NULL)
+		slot++;
+	return slot;
+}
+
+int path_show(struct bond *bond) {
+	struct fabric *fabric = bond->fabric;
+	const struct pairing_end *theirs = &bond->theirs;
+	struct path_row row = {
+		.peer = bond->peer,
+		.incarnation = ras_incarnation(theirs->start, 0),
+		.lane = bond->nic->parts.lane,
+		.remote_address = theirs->pulse.address,
+		.remote_key = theirs->pulse.key,
+		.remote_length = theirs->pulse.layout == PULSE_LAYOUT ? PULSE_BYTES : 0,
+		.pair = pair_slot(bond->pair),
+		.generation = bond->generation,
+		.flow_label = bond->flow_label,
+		.traffic_class = theirs->traffic_class,
+		.in_process = theirs->responder == DEVICE_RESPONDER_IN_PROCESS,
+	};
+	uint32_t slot = free_slot(fabric);
+	int err = slot < PATH_TABLE_ROWS_MAX ? path_table_set(fabric->config.paths, slot, &row)
+					     : -ENOSPC;
+
+	if (err != 0)
+		return err;
+	bond->path = slot;
+	fabric->counters.paths++;
+	publish_all(fabric);
+	return 0;
+}
+
+void path_hide(struct bond *bond) {
+	bond->version = bond->path == PATH_NONE ? 0 : UINT64_MAX;
+	publish_all(bond->fabric);
+}
+
+void paths_init(struct fabric *fabric) {
+	fabric->publish_again.expired = publish_again;
+	fabric->look_bonds.run = look_bonds;
+	fabric->settled = (struct loop_source){
+		.fd = path_table_fd(fabric->config.paths),
+		.events = EPOLLIN,
+		.rank = LOOP_OVERLAY,
+		.ready = on_settled,
+	};
+}
+
+int paths_start(struct fabric *fabric) {
+	return loop_add(fabric->loop, &fabric->settled);
+}
+
+void paths_stop(struct fabric *fabric) {
+	loop_remove(&fabric->settled);
+	loop_timer_cancel(fabric->loop, &fabric->publish_again);
+	loop_undefer(fabric->loop, &fabric->look_bonds);
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A ping over RDMA: a pair that is there or is made, then a run of the prober of its worker.
+//
+// A ping that is cancelled while a worker has its run is freed when the run comes back.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fabric_ping {
+	struct fabric_ping *next;
+	struct fabric *fabric;
+	struct fabric_ping_request request;
+	fabric_ping_fn *ended; // NULL: cancelled
+	void *ctx;
+	struct pairing_key key;
+	struct pairing_waiter waiter;
+	struct loop_job begin; // the pair was there at once
+	struct pairing_answer answer;
+	uint64_t begun_ns, paired_ns;
+	uint32_t worker;
+	bool waits;
+	bool runs;
+	struct probe_run run;
+};
+
+static uint64_t now(const struct fabric *fabric) {
+	return loop_clock_ns(fabric->loop);
+}
+
+static void ping_free(struct fabric_ping *ping) {
+	struct fabric_ping **at = &ping->fabric->pings;
+
+	while (*at != ping)
+		at = &(*at)->next;
+	*at = ping->next;
+	ping->fabric->runs--;
+	loop_undefer(ping->fabric->loop, &ping->begin);
+	histogram_destroy(ping->run.latency);
+	free(ping);
+}
+
+static void end(struct fabric_ping *ping, struct fabric_ping_result *result) {
+	fabric_ping_fn *ended = ping->ended;
+	void *ctx = ping->ctx;
+
+	result->key = ping->key;
+	result->device = ping->fabric->nics[ping->key.device].config.name;
+	result->paired_ns = ping->paired_ns;
+	result->latency = ping->run.latency;
+	ping->ended = NULL;
+	if (ended != NULL)
+		ended(ctx, result);
+	ping_free(ping);
+}
+
+static void end_unpaired(struct fabric_ping *ping, int err) {
+	struct fabric_ping_result result = {.err = err, .failure = ping->answer.failure};
+
+	end(ping, &result);
+}
+
+// It was there when it was asked for, and failed before it was used.
+static void end_gone(struct fabric_ping *ping) {
+	struct pairing_view view;
+
+	ping->answer.failure = (struct pairing_failure){
+		.reason = PAIRING_BROKEN,
+		.err = -ENETDOWN,
+		.text = "it went away before it was used",
+	};
+	if (pairing_find(ping->fabric->pairing, &ping->key, &view) &&
+	    view.failure.reason != PAIRING_REASON_NONE)
+		ping->answer.failure = view.failure;
+	end_unpaired(ping, -ENETDOWN);
+}
+
+// The pair is ready: its path is in the table already.
+static void begin_run(struct fabric_ping *ping) {
+	struct fabric *fabric = ping->fabric;
+	const struct bond *bond = bond_find(fabric, ping->answer.generation);
+	struct worker_record record = {.kind = PROBER_REQUEST_RUN};
+
+	ping->paired_ns = now(fabric) - ping->begun_ns;
+	if (bond == NULL || bond->stage != BOND_IN_LANE || bond->path == PATH_NONE) {
+		end_gone(ping);
+		return;
+	}
+	if (bond->theirs.pulse.layout != PULSE_LAYOUT) {
+		end_unpaired(ping, -ENODEV);
+		return;
+	}
+	ping->worker = bond->nic->worker;
+	ping->run.path = bond->path;
+	ping->run.generation = bond->generation;
+	ping->run.view = bond->nic->parts.scratch;
+	record.words[0] = (uintptr_t)fabric->config.probers[ping->worker];
+	record.words[1] = (uintptr_t)&ping->run;
+	ping->runs = true;
+	fabric_post(fabric, ping->worker, &record);
+}
+
+static void begin(struct loop_job *job) {
+	struct fabric_ping *ping = container_of(job, struct fabric_ping, begin);
+
+	if (ping->answer.failure.reason == PAIRING_REASON_NONE)
+		begin_run(ping);
+	else
+		end_unpaired(ping, -ENETDOWN);
+}
+
+// From inside the pairing.
+static void on_answer(struct pairing_waiter *waiter, const struct pairing_answer *answer) {
+	struct fabric_ping *ping = container_of(waiter, struct fabric_ping, waiter);
+
+	ping->waits = false;
+	ping->answer = *answer;
+	loop_defer(ping->fabric->loop, &ping->begin);
+}
+
+void fabric_run_ended(struct fabric *fabric, struct probe_run *run) {
+	struct fabric_ping *ping = container_of(run, struct fabric_ping, run);
+	const struct bond *bond = bond_find(fabric, ping->answer.generation);
+	struct fabric_ping_result result = {
+		.in_process = bond != NULL && bond->theirs.responder == DEVICE_RESPONDER_IN_PROCESS,
+		.end = run->end,
+		.sent = run->sent,
+		.answered = run->answered,
+		.outcome = run->outcome,
+		.cause = run->cause,
+	};
+
+	ping->runs = false;
+	if (run->answered > 0)
+		pairing_used(fabric->pairing, now(fabric), ping->answer.generation);
+	end(ping, &result);
+}
+
+// Which pair: one that is ready is taken before one that would have to be made.
+static bool find_ready(
+	const struct fabric *fabric,
+	const struct fabric_ping_request *request,
+	struct pairing_key *ret_key
+) {
+	struct pairing_view view;
+	uint32_t cursor = 0;
+
+	while (pairing_next(fabric->pairing, &cursor, &view)) {
+		const char *device = fabric->nics[view.key.device].config.name;
+
+		if (view.state != PAIRING_READY || view.key.peer != request->peer ||
+		    (request->device[0] != '\0' && strcmp(request->device, device) != 0) ||
+		    (request->peer_device[0] != '\0' &&
+		     strcmp(request->peer_device, view.key.peer_device) != 0))
+			continue;
+		*ret_key = view.key;
+		return true;
+	}
+	return false;
+}
+
+static const struct nic *own_device(const struct fabric *fabric, const char *name) {
+	const struct nic *found = NULL;
+
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		const struct nic *nic = &fabric->nics[n];
+
+		if (name[0] != '\0' && strcmp(name, nic->config.name) == 0)
+			return nic;
+		if (name[0] == '\0' && (found == NULL || (nic->state == FABRIC_DEVICE_UP &&
+							  found->state != FABRIC_DEVICE_UP)))
+			found = nic;
+	}
+	return found;
+}
+
+static int choose_key(
+	const struct fabric *fabric,
+	const struct fabric_ping_request *request,
+	const struct ras_record *record,
+	struct pairing_key *ret_key
+) {
+	struct pairing_key key = {.peer = request->peer};
+	const struct nic *nic = own_device(fabric, request->device);
+	const char *theirs = request->peer_device;
+	struct ras_peer_info info;
+
+	if (find_ready(fabric, request, ret_key))
+		return 0;
+	ras_record_info(record, &info);
+	if (request->peer == ras_self_id(overlay_ras(fabric->overlay)) && nic != NULL)
+		theirs = theirs[0] != '\0' ? theirs : nic->config.name;
+	else if (theirs[0] == '\0' && info.device_count > 0)
+		theirs = info.devices[0].name;
+	if (nic == NULL || theirs[0] == '\0')
+		return -ENODEV;
+	key.device = nic->number;
+	snprintf(key.peer_device, sizeof(key.peer_device), "%s", theirs);
+	*ret_key = key;
+	return 0;
+}
+
+static int
+check(const struct fabric *fabric,
+      const struct fabric_ping_request *request,
+      struct ras_peer *ret_peer) {
+	if (request->bytes == 0 || request->bytes > PULSE_BYTES || request->count == 0 ||
+	    request->count > FABRIC_PING_COUNT_MAX)
+		return -EINVAL;
+	if (fabric->runs >= FABRIC_PINGS_MAX || fabric->stopping)
+		return -EAGAIN;
+	if (ras_peer_find(overlay_ras(fabric->overlay), request->peer, ret_peer) != 0)
+		return -ENOENT;
+	return ret_peer->state == RAS_DEAD || ret_peer->state == RAS_LEFT ? -EHOSTDOWN : 0;
+}
+
+int fabric_ping_start(
+	struct fabric *fabric,
+	const struct fabric_ping_request *request,
+	fabric_ping_fn *ended,
+	void *ctx,
+	struct fabric_ping **ret_ping
+) {
+	struct fabric_ping *ping;
+	struct pairing_key key;
+	struct ras_peer peer;
+	int err = check(fabric, request, &peer);
+
+	if (err == 0)
+		err = choose_key(fabric, request, peer.record, &key);
+	if (err != 0)
+		return err;
+	ping = calloc(1, sizeof(*ping));
+	if (ping == NULL || histogram_create(&histogram_shape_latency, &ping->run.latency) != 0) {
+		free(ping);
+		return -ENOMEM;
+	}
+	ping->fabric = fabric;
+	ping->request = *request;
+	ping->ended = ended;
+	ping->ctx = ctx;
+	ping->key = key;
+	ping->begin.run = begin;
+	ping->waiter.answered = on_answer;
+	ping->begun_ns = now(fabric);
+	ping->run.peer = request->peer;
+	ping->run.kind = OP_READ;
+	ping->run.bytes = request->bytes;
+	ping->run.count = request->count;
+	ping->run.interval_ns = request->interval_ns;
+	ping->run.timeout_ns = request->timeout_ns;
+	ping->next = fabric->pings;
+	fabric->pings = ping;
+	fabric->runs++;
+	if (pairing_request(
+		    fabric->pairing, ping->begun_ns, &key, request->pair_deadline_ns, &ping->waiter,
+		    &ping->answer
+	    ))
+		loop_defer(fabric->loop, &ping->begin);
+	else
+		ping->waits = true;
+	*ret_ping = ping;
+	return 0;
+}
+
+void fabric_ping_cancel(struct fabric_ping *ping) {
+	struct fabric *fabric = ping->fabric;
+	struct worker_record record = {
+		.kind = PROBER_REQUEST_STOP,
+		.words = {0, (uintptr_t)&ping->run},
+	};
+
+	if (ping->ended == NULL)
+		return; // was cancelled before, or is just being told
+	ping->ended = NULL;
+	if (ping->runs) {
+		record.words[0] = (uintptr_t)fabric->config.probers[ping->worker];
+		fabric_post(fabric, ping->worker, &record);
+		return;
+	}
+	if (ping->waits)
+		(void)pairing_cancel(fabric->pairing, &ping->waiter);
+	ping_free(ping);
+}
+
+// With the workers ended: who waits is told, for nobody else will.
+void fabric_pings_fini(struct fabric *fabric) {
+	while (fabric->pings != NULL) {
+		struct fabric_ping *ping = fabric->pings;
+
+		if (ping->waits)
+			(void)pairing_cancel(fabric->pairing, &ping->waiter);
+		ping->answer.failure.reason = PAIRING_SHUTDOWN;
+		end_unpaired(ping, -ESHUTDOWN);
+	}
+}

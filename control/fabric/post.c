@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests to workers. What finds a worker's ring full waits here, in order, and is tried again.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+
+#include <stdlib.h>
+
+#define POST_AGAIN_NS RAS_NS_PER_MS
+
+static void set_timer(struct fabric *fabric) {
+	must(loop_timer_set(
+		     fabric->loop, &fabric->post_again, loop_now_ns(fabric->loop) + POST_AGAIN_NS
+	     ) == 0);
+}
+
+// True if it was taken.
+static bool try_post(struct fabric *fabric, uint32_t worker, const struct worker_record *record) {
+	return worker_post(fabric->config.workers[worker], record) == 0;
+}
+
+static void post_again(struct loop_timer *timer, uint64_t now_ns) {
+	struct fabric *fabric = container_of(timer, struct fabric, post_again);
+
+	(void)now_ns;
+	while (fabric->waiting != NULL) {
+		struct waiting_record *waiting = fabric->waiting;
+
+		if (!try_post(fabric, waiting->worker, &waiting->record)) {
+			set_timer(fabric);
+			return;
+		}
+		fabric->waiting = waiting->next;
+		free(waiting);
+	}
+	fabric->waiting_last = &fabric->waiting;
+}
+
+void fabric_post(struct fabric *fabric, uint32_t worker, const struct worker_record *record) {
+	struct waiting_record *waiting;
+
+	// Behind what waits already: a worker hears things in the order in which they were said.
+	if (fabric->waiting == NULL && try_post(fabric, worker, record))
+		return;
+	fabric->counters.records_waited++;
+	waiting = malloc(sizeof(*waiting));
+	must(waiting != NULL); // a pair that its worker is never told of could never be destroyed
+	*waiting = (struct waiting_record){.worker = worker, .record = *record};
+	*fabric->waiting_last = waiting;
+	fabric->waiting_last = &waiting->next;
+	set_timer(fabric);
+}
+
+void posts_init(struct fabric *fabric) {
+	fabric->waiting = NULL;
+	fabric->waiting_last = &fabric->waiting;
+	fabric->post_again.expired = post_again;
+}
+
+void posts_fini(struct fabric *fabric) {
+	while (fabric->waiting != NULL) {
+		struct waiting_record *waiting = fabric->waiting;
+
+		fabric->waiting = waiting->next;
+		free(waiting);
+	}
+	loop_timer_cancel(fabric->loop, &fabric->post_again);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This node in the fabric: its RDMA devices, their lanes in the workers, and the pairs to peers.
+//
+// Wires the pure pairing (<control/pairing.h>) to the overlay's relay, to one keeper per device, to
+// the workers and to the path table. A device that cannot be used at present is tried again, and
+// what stands in the way is said once; a node without devices has an idle fabric.
+//
+// Pairs that are wanted: one of each own device with itself, and one with each neighbour on every
+// ring that has a device. Others are made on demand.
+#pragma once
+
+#include <control/loop.h>
+#include <control/overlay.h>
+#include <control/pairing.h>
+#include <dataplane/device.h>
+#include <dataplane/lane.h>
+#include <dataplane/pair.h>
+#include <dataplane/path_table.h>
+#include <dataplane/prober.h>
+#include <dataplane/soft.h>
+#include <dataplane/worker.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FABRIC_DEVICES_MAX 8
+#define FABRIC_WORKERS_MAX 64
+#define FABRIC_STOP_NS (3 * RAS_NS_PER_SEC) // after it devices that do not answer are left behind
+
+struct fabric;
+struct keeper_counters;
+
+struct fabric_device {
+	const struct verbs_calls *calls;
+	char name[DEVICE_NAME_MAX + 1];
+	struct device_settings settings;
+};
+
+struct fabric_config {
+	struct fabric_device devices[FABRIC_DEVICES_MAX];
+	uint32_t device_count;
+	// At least one if there are devices; they outlive the fabric.
+	struct worker *workers[FABRIC_WORKERS_MAX];
+	struct prober *probers[FABRIC_WORKERS_MAX]; // polled by the worker of the same place
+	uint32_t worker_count;
+	const struct clock *worker_clock;     // the workers'
+	struct path_table *paths;	      // that their probers read
+	char interface[16];		      // that the overlay uses, "" if it is not known
+	uint32_t pair_max;		      // of one device
+	struct keeper_counters *driver_calls; // of all keepers together; may be NULL
+	uint64_t random_seed;
+	// Of the software device; NULL if there is none.
+	void (*soft_counters)(struct soft_counters *ret_counters);
+};
+
+// 0, -ENOMEM, or what keepers and loop say. Devices are opened later, on their keepers.
+int fabric_create(
+	struct loop *loop,
+	struct overlay *overlay,
+	const struct fabric_config *config,
+	struct fabric **ret_fabric
+);
+// Closes all pairs and devices; `done` is called when that is done or FABRIC_STOP_NS have passed.
+// While the overlay can still tell the peers.
+void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx);
+// Workers do not run any more. What a device may still reach is left behind. NULL is fine.
+struct fabric *fabric_destroy(struct fabric *fabric);
+
+// A record that a worker gave, if it is the fabric's.
+bool fabric_worker_event(
+	struct fabric *fabric, uint32_t worker, const struct worker_record *record
+);
+
+// To look at.
+
+enum fabric_device_state {
+	FABRIC_DEVICE_WAITING, // not open: reason, and it is tried again
+	FABRIC_DEVICE_OPENING,
+	FABRIC_DEVICE_UP,
+	FABRIC_DEVICE_DOWN, // open, without an active port
+	FABRIC_DEVICE_CLOSING,
+	FABRIC_DEVICE_STUCK, // a call into its driver does not come back
+	FABRIC_DEVICE_STATE_COUNT,
+};
+
+struct fabric_device_view {
+	const char *name;
+	enum fabric_device_state state;
+	uint64_t since_ns;
+	uint64_t stuck_ns;  // how long the call into its driver has taken
+	const char *reason; // "" if there is none
+	uint32_t worker;
+	bool open; // then the following are known
+	struct device_facts facts;
+	struct lane_facts lane;
+	struct lane_counters counters;
+	uint32_t opened; // times
+	uint32_t events; // of the driver
+};
+
+uint32_t fabric_device_count(const struct fabric *fabric);
+void fabric_device_at(const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view);
+
+struct fabric_pair_view {
+	struct pairing_view pairing;
+	const char *device;
+	bool in_lane; // then the following are known
+	uint32_t queue_number;
+	struct pair_counters counters;
+	bool timed;
+	struct histogram_log2 times;
+};
+
+// The cursor begins at 0; false past the last.
+bool fabric_pair_next(
+	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
+);
+
+struct fabric_counters {
+	uint64_t devices_opened, open_failures;
+	uint64_t device_events;
+	uint64_t driver_calls, driver_stuck; // of keepers
+	uint64_t paths_published, paths_refused;
+	uint64_t records_waited;		    // requests that found a worker's ring full
+	uint64_t messages_lost;			    // could not be sent
+	uint64_t left_behind;			    // things that a driver did not give back
+	uint32_t devices, devices_up, pairs, paths; // now
+};
+
+// All that is counted.
+struct fabric_numbers {
+	struct fabric_counters counters;
+	struct pairing_counters pairing;
+	struct lane_counters lanes;	// summed
+	struct worker_counters workers; // summed
+	struct soft_counters soft;	// of the software device
+};
+
+void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numbers);
+const char *fabric_device_state_name(enum fabric_device_state state);
+
+// Timed reads of a peer's page over RDMA, on a pair that is made if there is none.
+#define FABRIC_PING_COUNT_MAX 1000000
+#define FABRIC_PINGS_MAX 16 // under way at once
+
+struct fabric_ping;
+
+struct fabric_ping_request {
+	uint64_t peer;
+	char device[DEVICE_NAME_MAX + 1]; // own; "": of the pair that is there, or the first up
+	char peer_device[DEVICE_NAME_MAX + 1]; // "": of the pair that is there, or its first
+	uint32_t bytes;			       // 1 to PULSE_BYTES
+	uint32_t count;
+	uint64_t interval_ns;	   // between two beginnings; 0: one after the other
+	uint64_t timeout_ns;	   // of each
+	uint64_t pair_deadline_ns; // on the loop's clock: until then there must be a pair
+};
+
+struct fabric_ping_result {
+	// 0: there was a run; -ENETDOWN: no pair, failure says why; -ENODEV: no page to read.
+	int err;
+	struct pairing_failure failure;
+	struct pairing_key key;
+	const char *device; // own; valid during the call
+	uint64_t paired_ns; // until there was a pair
+	bool in_process;    // the peer's device answers only while its process runs
+	enum probe_end end;
+	uint32_t sent, answered;
+	enum op_outcome outcome;	 // of the last one
+	struct op_cause cause;		 // if that failed
+	const struct histogram *latency; // nanoseconds; valid during the call
+};
+
+typedef void fabric_ping_fn(void *ctx, const struct fabric_ping_result *result);
+
+// `ended` is called once, never from inside this. -EINVAL (bytes, count), -ENOENT (no such peer),
+// -EHOSTDOWN (dead or left), -ENODEV (no device here, or none there), -EAGAIN (FABRIC_PINGS_MAX),
+// -ENOMEM.
+int fabric_ping_start(
+	struct fabric *fabric,
+	const struct fabric_ping_request *request,
+	fabric_ping_fn *ended,
+	void *ctx,
+	struct fabric_ping **ret_ping
+);
+// `ended` will not be called. From inside it, it does nothing.
+void fabric_ping_cancel(struct fabric_ping *ping);
+
+// The calls above that look or ask, for those who must not depend on a data plane: clients, and
+// whoever copies counters. Tests put others in their place.
+struct fabric_calls {
+	uint32_t (*device_count)(const struct fabric *fabric);
+	void (*device_at
+	)(const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view);
+	bool (*pair_next
+	)(const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view);
+	int (*ping_start
+	)(struct fabric *fabric,
+	  const struct fabric_ping_request *request,
+	  fabric_ping_fn *ended,
+	  void *ctx,
+	  struct fabric_ping **ret_ping);
+	void (*ping_cancel)(struct fabric_ping *ping);
+	void (*numbers)(const struct fabric *fabric, struct fabric_numbers *ret_numbers);
+};
+
+extern const struct fabric_calls fabric_calls;

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "played_overlay.h"
+
+#include <control/pairing.h>
+#include <ras/payload.h>
+#include <ras/relay.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGES_MAX 256
+#define START 7
+
+struct played played;
+
+const struct ras *overlay_ras(const struct overlay *overlay) {
+	return (const struct ras *)(const void *)overlay;
+}
+
+static const struct overlay *overlay_of_ras(const struct ras *ras) {
+	return (const struct overlay *)(const void *)ras;
+}
+
+uint64_t ras_self_id(const struct ras *ras) {
+	return overlay_of_ras(ras)->record->id;
+}
+
+uint64_t ras_self_incarnation(const struct ras *ras) {
+	return overlay_of_ras(ras)->incarnation;
+}
+
+int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer) {
+	for (uint32_t n = 0; n < played.count; n++) {
+		const struct overlay *overlay = &played.agents[n];
+
+		if (overlay->record->id != id)
+			continue;
+		*ret_peer = (struct ras_peer){
+			.record = overlay->record,
+			.slot = n,
+			.incarnation = overlay->incarnation,
+			.state = overlay_of_ras(ras)->states[n],
+		};
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int ras_link_at(const struct ras *ras, uint32_t place, struct ras_link_info *ret_info) {
+	for (uint32_t n = 0; n < played.count; n++) {
+		if (!overlay_of_ras(ras)->links[n] || place-- > 0)
+			continue;
+		*ret_info = (struct ras_link_info){.peer = played_id(n), .mine = RAS_USE_RING};
+		return 0;
+	}
+	return -ENOENT;
+}
+
+const char *ras_relay_reason_name(enum ras_relay_reason reason) {
+	return reason == RAS_RELAY_NO_ROUTE ? "no-route" : "no-answer";
+}
+
+void overlay_listen(struct overlay *overlay, struct overlay_listener *listener) {
+	assert_null(overlay->listener);
+	overlay->listener = listener;
+}
+
+void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener) {
+	if (overlay->listener == listener)
+		overlay->listener = NULL;
+}
+
+void overlay_contributor(
+	struct overlay *overlay, enum ras_collect_kind kind, overlay_contribute_fn *fn, void *ctx
+) {
+	assert_int_equal(kind, RAS_COLLECT_CONNS);
+	overlay->contribute = fn;
+	overlay->contribute_ctx = ctx;
+}
+
+void overlay_port_open(struct overlay *overlay, struct overlay_port *port) {
+	port->overlay = overlay;
+	overlay->port = port;
+}
+
+void overlay_port_close(struct overlay_port *port) {
+	if (port->overlay != NULL)
+		port->overlay->port = NULL;
+	port->overlay = NULL;
+}
+
+struct message {
+	struct overlay *from;
+	uint64_t to;
+	uint64_t incarnation; // of who sent it
+	uint32_t tag;
+	size_t size;
+	uint8_t bytes[PAIRING_MESSAGE_BYTES_MAX];
+};
+
+static struct message messages[MESSAGES_MAX];
+static uint32_t message_count;
+
+int overlay_port_send(struct overlay_port *port, const struct overlay_port_message *message) {
+	struct message *kept = &messages[message_count];
+
+	if (message_count == MESSAGES_MAX)
+		return -EAGAIN;
+	message_count++;
+	*kept = (struct message){
+		.from = port->overlay,
+		.to = message->node,
+		.incarnation = port->overlay->incarnation,
+		.tag = message->tag,
+		.size = message->size,
+	};
+	memcpy(kept->bytes, message->bytes, message->size);
+	return 0;
+}
+
+static struct overlay *overlay_of(uint64_t id) {
+	for (uint32_t n = 0; n < played.count; n++) {
+		if (played_id(n) == id)
+			return &played.agents[n];
+	}
+	fail_msg("a message to nobody");
+	return NULL;
+}
+
+static void deliver(const struct message *message) {
+	struct overlay *to = overlay_of(message->to);
+	struct ras_relay_report report = {
+		.destination = message->to,
+		.reason = RAS_RELAY_NO_ROUTE,
+	};
+
+	if (to->port != NULL && !to->deaf)
+		to->port->message(
+			to->port, message->from->record->id, message->incarnation, message->bytes,
+			message->size
+		);
+	else if (message->from->port != NULL)
+		message->from->port->undelivered(message->from->port, message->tag, &report);
+}
+
+void played_deliver(void) {
+	static struct message now[MESSAGES_MAX];
+	uint32_t count = message_count;
+
+	memcpy(now, messages, count * sizeof(now[0]));
+	message_count = 0;
+	for (uint32_t n = 0; n < count; n++)
+		deliver(&now[n]);
+}
+
+uint64_t played_id(uint32_t agent) {
+	return played.agents[agent].record->id;
+}
+
+void played_link(uint32_t a, uint32_t b, bool linked) {
+	played.agents[a].links[b] = linked;
+	played.agents[b].links[a] = linked;
+}
+
+bool played_is_silent(void) {
+	return message_count == 0;
+}
+
+void played_say(uint32_t observer, uint32_t agent, enum ras_state state) {
+	struct overlay *overlay = &played.agents[observer];
+	struct ras_event event = {
+		.kind = state == RAS_DEAD   ? RAS_EVENT_DEAD
+			: state == RAS_LEFT ? RAS_EVENT_LEFT
+					    : RAS_EVENT_REJOINED,
+		.peer = played_id(agent),
+		.incarnation = played.agents[agent].incarnation,
+	};
+
+	overlay->states[agent] = state;
+	if (overlay->listener != NULL)
+		overlay->listener->event(overlay->listener, &event);
+}
+
+static void *allocate(void *ctx, size_t size) {
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void release(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+static const struct ras_memory memory = {.allocate = allocate, .release = release};
+
+void played_device_name(uint32_t agent, uint32_t device, char name[static 16]) {
+	snprintf(name, 16, "rdma%u", agent * PLAYED_DEVICES_MAX + device);
+}
+
+static void begin_agent(uint32_t number, uint32_t devices) {
+	struct ras_peer_info info = {.start = START, .address_count = 1, .device_count = devices};
+	struct overlay *overlay = &played.agents[number];
+
+	snprintf(info.name, sizeof(info.name), "n%u", number);
+	snprintf(info.host, sizeof(info.host), "h%u", number);
+	info.addresses[0].family = SOCK_ADDR_V4;
+	for (uint32_t n = 0; n < devices; n++)
+		played_device_name(number, n, info.devices[n].name);
+	overlay->incarnation = ras_incarnation(START, 0);
+	for (uint32_t n = 0; n < PLAYED_MAX; n++)
+		overlay->states[n] = RAS_ALIVE;
+	assert_int_equal(ras_record_from_info(played.interner, &info, &overlay->record), 0);
+}
+
+void played_begin(uint32_t agents, uint32_t devices) {
+	memset(&played, 0, sizeof(played));
+	message_count = 0;
+	played.count = agents;
+	assert_int_equal(ras_interner_create(&memory, &played.interner), 0);
+	for (uint32_t n = 0; n < agents; n++)
+		begin_agent(n, devices);
+}
+
+void played_end(void) {
+	for (uint32_t n = 0; n < played.count; n++) {
+		const struct overlay *overlay = &played.agents[n];
+
+		assert_null(overlay->listener);
+		assert_null(overlay->port);
+		assert_null(overlay->contribute);
+		ras_record_put(played.interner, overlay->record);
+	}
+	ras_interner_destroy(played.interner);
+}

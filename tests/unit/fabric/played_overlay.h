@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The overlay as the fabric sees it, played: agents that know each other as the test says, and
+// messages that are delivered when the test asks for it. One thread.
+#pragma once
+
+#include <control/overlay.h>
+#include <ras/ras.h>
+
+#define PLAYED_MAX 3
+#define PLAYED_DEVICES_MAX 2
+
+// What <control/overlay.h> calls an overlay is this.
+struct overlay {
+	uint64_t incarnation;
+	struct ras_record *record;
+	enum ras_state states[PLAYED_MAX]; // of the others, as this one sees them
+	bool links[PLAYED_MAX];
+	struct overlay_listener *listener;
+	struct overlay_port *port;
+	overlay_contribute_fn *contribute;
+	void *contribute_ctx;
+	bool deaf; // messages to it are not delivered
+};
+
+struct played {
+	struct overlay agents[PLAYED_MAX];
+	uint32_t count;
+	struct ras_interner *interner;
+};
+
+extern struct played played;
+
+// Agents n0, n1, ... that are alive and have no links, with so many devices: rdma0 and rdma1 are
+// n0's, rdma2 and rdma3 n1's.
+void played_begin(uint32_t agents, uint32_t devices);
+// Nothing may listen any more.
+void played_end(void);
+
+void played_device_name(uint32_t agent, uint32_t device, char name[static 16]);
+uint64_t played_id(uint32_t agent);
+void played_link(uint32_t a, uint32_t b, bool linked);
+// How `observer` sees `agent` from now on; it is told so by an event.
+void played_say(uint32_t observer, uint32_t agent, enum ras_state state);
+
+// All messages sent so far.
+void played_deliver(void);
+bool played_is_silent(void);
