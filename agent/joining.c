@@ -60,6 +60,7 @@ static void resolved(
 			LOG_LEVEL_WARN, "join_addresses_unusable", log_u64("failures", failures),
 			log_u64("usable", count), log_str("first", error)
 		);
+	overlay_join_names(agent->overlay, count == 0 && failures > 0 ? error : "");
 	if (!view.joined)
 		check_families(agent, seeds, count);
 	if (count > 0) {

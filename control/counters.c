@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <control/client.h>
 #include <control/counters.h>
+#include <control/fabric.h>
+#include <control/keeper.h>
 #include <control/loop.h>
+#include <control/overlay.h>
+#include <control/spawn.h>
 #include <control/state.h>
 #include <control/transport.h>
 #include <lib/must.h>
@@ -24,15 +28,27 @@ enum source {
 	SOURCE_LOOP,
 	SOURCE_CLIENT,
 	SOURCE_STATE,
+	SOURCE_REACH,
+	SOURCE_SPAWN,
+	SOURCE_KEEPER,
+	SOURCE_FABRIC,
+	SOURCE_PAIRING,
+	SOURCE_LANE,
+	SOURCE_WORKER,
+	SOURCE_SOFT,
 	SOURCE_COUNT,
 };
 
 static const char *const groups[SOURCE_COUNT] = {
+	[SOURCE_FABRIC] = "rdma",	[SOURCE_PAIRING] = "pairing",
+	[SOURCE_LANE] = "lane",		[SOURCE_WORKER] = "worker",
 	[SOURCE_RAS] = "overlay",	[SOURCE_COLLECT] = "collective",
 	[SOURCE_RELAY] = "relay",	[SOURCE_RELAY_STATS] = "relay",
 	[SOURCE_TRANSFER] = "transfer", [SOURCE_TRANSPORT] = "transport",
 	[SOURCE_LOOP] = "loop",		[SOURCE_CLIENT] = "client",
-	[SOURCE_STATE] = "journal",
+	[SOURCE_STATE] = "journal",	[SOURCE_REACH] = "reach",
+	[SOURCE_SPAWN] = "spawn",	[SOURCE_KEEPER] = "keeper",
+	[SOURCE_SOFT] = "soft",
 };
 
 // An axis of an array of numbers: its label, and the names of its places.
@@ -62,6 +78,17 @@ static const struct axis by_reason = {"reason", RAS_RELAY_REASON_COUNT, reason_n
 static const struct axis by_class = {"class", RAS_RELAY_CLASS_COUNT, class_name};
 static const struct axis by_outcome = {"outcome", RAS_RELAY_OUTCOME_COUNT, outcome_name};
 static const struct axis by_ending = {"outcome", RAS_TRANSFER_OUTCOME_COUNT, ending_name};
+
+static const char *failure_name(uint32_t n) {
+	return pairing_reason_name((enum pairing_reason)n);
+}
+
+static const char *op_end_name(uint32_t n) {
+	return op_outcome_name((enum op_outcome)n);
+}
+
+static const struct axis by_failure = {"reason", PAIRING_REASON_COUNT, failure_name};
+static const struct axis by_op_end = {"outcome", OP_OUTCOME_COUNT, op_end_name};
 
 struct spec {
 	enum source source;
@@ -99,6 +126,18 @@ struct spec {
 #define CLIENT(field, help) FIELD(SOURCE_CLIENT, struct client_counters, field, COUNTER_COUNT, help)
 #define STATE(field, help) FIELD(SOURCE_STATE, struct state_counters, field, COUNTER_COUNT, help)
 
+#define SPAWN(field, help) FIELD(SOURCE_SPAWN, struct spawn_counters, field, COUNTER_COUNT, help)
+#define KEEPER(field, kind, help) FIELD(SOURCE_KEEPER, struct keeper_counters, field, kind, help)
+#define REACH(field, help) \
+	FIELD(SOURCE_REACH, struct overlay_reach_counters, field, COUNTER_COUNT, help)
+
+#define FABRIC(field, kind, help) FIELD(SOURCE_FABRIC, struct fabric_counters, field, kind, help)
+#define PAIRING(field, help) \
+	FIELD(SOURCE_PAIRING, struct pairing_counters, field, COUNTER_COUNT, help)
+#define LANE(field, help) FIELD(SOURCE_LANE, struct lane_counters, field, COUNTER_COUNT, help)
+#define WORKER(field, kind, help) FIELD(SOURCE_WORKER, struct worker_counters, field, kind, help)
+#define SOFT(field, help) FIELD(SOURCE_SOFT, struct soft_counters, field, COUNTER_COUNT, help),
+
 // clang-format off
 static const struct spec specs[] = {
 	RAS(frames_sent, "messages of the overlay sent"),
@@ -111,6 +150,7 @@ static const struct spec specs[] = {
 	RAS(queue_dropped, "messages dropped because the queue of a link was full"),
 	RAS(conns_refused, "connections refused because as many are open as may"),
 	RAS(inits_refused, "handshakes refused, in either direction"),
+	RAS(versions_refused, "handshakes that ended for want of a common protocol version"),
 	RAS(joins_served, "nodes that joined through this one"),
 	RAS(joins_redirected, "nodes that were sent to another one to join"),
 	RAS(syncs, "comparisons of tables with another node"),
@@ -211,6 +251,9 @@ static const struct spec specs[] = {
 	LOOP(events, COUNTER_COUNT, "events handled"),
 	LOOP(timers, COUNTER_COUNT, "timers handled"),
 	LOOP(busy_ns, COUNTER_TIME, "time spent in handlers"),
+	LOOP(turn_longest_ns, COUNTER_LONGEST, "the longest turn of the last minute or two"),
+	LOOP(timer_late_longest_ns, COUNTER_LONGEST,
+	     "the latest that a timer was in the last minute or two"),
 	LOOP(clients_full, COUNTER_COUNT, "turns that left clients for the next one"),
 
 	CLIENT(accepted, "clients accepted"),
@@ -232,6 +275,106 @@ static const struct spec specs[] = {
 	STATE(events_written, "events written to the journal"),
 	STATE(events_lost, "events lost, since the disk was too slow"),
 	STATE(write_failures, "times the journal or the start counter was not written"),
+
+	REACH(asked, "others asked to connect to the address that this node tells"),
+	REACH(reached, "of these, who did"),
+	REACH(not_reached, "of these, who could not"),
+	REACH(unanswered, "of these, who did not tell"),
+	REACH(tries, "connections tried since another node asked for it"),
+	REACH(tries_failed, "of these, those that nobody answered"),
+	REACH(tries_turned_off, "requests for one that were turned off, for their number"),
+
+	SPAWN(runs, "programs asked for"),
+	SPAWN(refused, "of these, not taken, for want of room or helper"),
+	SPAWN(timed_out, "of these, ended at their deadline"),
+	SPAWN(failed, "of these, not to be started"),
+	SPAWN(lost, "of these, lost with the helper"),
+	SPAWN(helper_lost, "times the helper process was lost, which only a restart mends"),
+
+	KEEPER(calls, COUNTER_COUNT, "calls that may hang, made beside the loop"),
+	KEEPER(stuck, COUNTER_COUNT, "of these, longer than 2 s"),
+	KEEPER(refused, COUNTER_COUNT, "of these, not taken, as many were waiting as may"),
+	KEEPER(longest_ns, COUNTER_LONGEST, "the longest of them that came back"),
+
+	FABRIC(devices, COUNTER_GAUGE, "RDMA devices that this node measures with"),
+	FABRIC(devices_up, COUNTER_GAUGE, "of these, open and with an active port"),
+	FABRIC(devices_opened, COUNTER_COUNT, "times a device was opened"),
+	FABRIC(open_failures, COUNTER_COUNT, "times it could not be"),
+	FABRIC(device_events, COUNTER_COUNT, "what drivers told of ports, pairs and devices"),
+	FABRIC(driver_calls, COUNTER_COUNT, "calls into drivers"),
+	FABRIC(driver_stuck, COUNTER_COUNT, "of these, longer than 2 s"),
+	FABRIC(pairs, COUNTER_GAUGE, "queue pairs that are held"),
+	FABRIC(paths, COUNTER_GAUGE, "paths that workers know"),
+	FABRIC(paths_published, COUNTER_COUNT, "versions of the paths published"),
+	FABRIC(paths_refused, COUNTER_COUNT, "times readers held too many of them"),
+	FABRIC(records_waited, COUNTER_COUNT, "requests that a worker had no room for at once"),
+	FABRIC(messages_lost, COUNTER_COUNT, "messages of handshakes that could not be sent"),
+	FABRIC(left_behind, COUNTER_COUNT, "things that a driver did not give back"),
+
+	PAIRING(begun, "handshakes begun"),
+	PAIRING(answered, "of these, because the peer had begun"),
+	PAIRING(succeeded, "handshakes that ended in a pair"),
+	ARRAY(SOURCE_PAIRING, struct pairing_counters, failed, COUNTER_COUNT, &by_failure,
+	      "handshakes and pairs that failed, by reason"),
+	PAIRING(sent, "messages of handshakes sent"),
+	PAIRING(resent, "of these, since nothing was heard"),
+	PAIRING(send_failed, "messages that the relay did not take"),
+	PAIRING(undelivered, "messages that the relay did not deliver"),
+	PAIRING(received, "messages of handshakes received"),
+	PAIRING(malformed, "of these, not to be read"),
+	PAIRING(forged, "of these, in the name of another start of their sender"),
+	PAIRING(stale, "of these, about a pair that is over"),
+	PAIRING(refused, "handshakes of peers that were refused"),
+	PAIRING(repaired, "times a peer had not heard that we are ready"),
+	PAIRING(replaced, "pairs that gave way to a newer one of the peer"),
+	PAIRING(deferred, "handshakes that waited for the rate"),
+	PAIRING(evicted, "pairs closed for another, or for being idle"),
+	PAIRING(stuck, "calls into drivers, and drains, that did not come back in time"),
+	PAIRING(late, "answers of drivers and lanes that nobody had asked for"),
+	PAIRING(waiters, "requests for a pair"),
+	PAIRING(waiters_failed, "of these, without one"),
+	FIELD(SOURCE_PAIRING, struct pairing_counters, pending, COUNTER_GAUGE, "pairs in the making"),
+	FIELD(SOURCE_PAIRING, struct pairing_counters, ready, COUNTER_GAUGE, "pairs that are ready"),
+	FIELD(SOURCE_PAIRING, struct pairing_counters, retired, COUNTER_GAUGE,
+	      "pairs being taken down"),
+
+	LANE(polls, "times completions were polled for"),
+	LANE(completions, "completions"),
+	LANE(completion_events, "completions that ended a sleep"),
+	LANE(stale, "completions of no pair that there is"),
+	LANE(chains, "times work was posted"),
+	LANE(posted, "work requests posted"),
+	LANE(signalled, "of these, with a completion of their own"),
+	LANE(inlined, "of these, with their bytes in them"),
+	LANE(full, "postings that the device had no room for, tried again"),
+	LANE(post_failures, "postings that the device refused"),
+	LANE(poll_failures, "polls that the device refused"),
+	LANE(submitted, "operations asked for"),
+	ARRAY(SOURCE_LANE, struct lane_counters, ended, COUNTER_COUNT, &by_op_end,
+	      "operations by how they ended"),
+	LANE(failed, "pairs that failed"),
+	LANE(drained, "pairs that were drained"),
+	LANE(stuck, "pairs that a device did not flush in time"),
+
+	WORKER(turns, COUNTER_COUNT, "turns of polling threads"),
+	WORKER(requests, COUNTER_COUNT, "requests that they took"),
+	WORKER(events, COUNTER_COUNT, "events that they told"),
+	WORKER(events_lost, COUNTER_COUNT, "events that there was no room for"),
+	WORKER(busy_ns, COUNTER_TIME, "time of steps that found something"),
+	WORKER(spin_ns, COUNTER_TIME, "time of steps that found nothing"),
+	WORKER(yield_ns, COUNTER_TIME, "time given to others between steps"),
+	WORKER(blocked_ns, COUNTER_TIME, "time asleep"),
+	WORKER(yields, COUNTER_COUNT, "times the processor was given to others"),
+	WORKER(blocks, COUNTER_COUNT, "times they blocked"),
+	WORKER(sleeps, COUNTER_COUNT, "times they slept whatever would happen"),
+	WORKER(wakes_rung, COUNTER_COUNT, "blocks that a doorbell ended"),
+	WORKER(wakes_timed, COUNTER_COUNT, "blocks that their time ended"),
+	WORKER(wakes_polled, COUNTER_COUNT, "blocks that a completion ended"),
+	WORKER(waits, COUNTER_COUNT, "waits with operations under way"),
+	WORKER(paid_ns, COUNTER_TIME, "what those waits cost"),
+	WORKER(optimum_ns, COUNTER_TIME, "what they would have cost with foresight"),
+
+	SOFT_COUNTERS(SOFT)
 };
 // clang-format on
 #define SPEC_COUNT (sizeof(specs) / sizeof(specs[0]))
@@ -301,6 +444,7 @@ static uint64_t number_at(const void *base, const struct spec *spec, uint32_t el
 void counters_read(const struct counter_sources *sources, uint64_t *values) {
 	struct ras_relay_stats relay_stats = {0};
 	struct state_counters state = {0};
+	struct fabric_numbers fabric = {0};
 	const void *bases[SOURCE_COUNT] = {
 		[SOURCE_RAS] = ras_counters(sources->ras),
 		[SOURCE_COLLECT] = ras_collect_counters(sources->ras),
@@ -311,10 +455,20 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 		[SOURCE_LOOP] = sources->loop,
 		[SOURCE_CLIENT] = sources->clients,
 		[SOURCE_STATE] = &state,
+		[SOURCE_REACH] = sources->reach,
+		[SOURCE_SPAWN] = sources->spawn,
+		[SOURCE_KEEPER] = sources->keepers,
+		[SOURCE_FABRIC] = &fabric.counters,
+		[SOURCE_PAIRING] = &fabric.pairing,
+		[SOURCE_LANE] = &fabric.lanes,
+		[SOURCE_WORKER] = &fabric.workers,
+		[SOURCE_SOFT] = &fabric.soft,
 	};
 	uint32_t used = 0;
 
 	ras_relay_stats(sources->ras, &relay_stats);
+	if (sources->fabric != NULL)
+		sources->fabric_calls->numbers(sources->fabric, &fabric);
 	if (sources->state != NULL)
 		state_counters(sources->state, &state);
 	for (size_t n = 0; n < SPEC_COUNT; n++) {

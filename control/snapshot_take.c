@@ -44,6 +44,7 @@ void snapshot_take(
 	must(ras_peer_find(ras, ras_self_id(ras), &self) == 0);
 	memcpy(ret_snapshot->node, self.record->name, self.record->name_length);
 	ras_view(ras, &ret_snapshot->view);
+	finding_of_all(overlay, &ret_snapshot->finding);
 	ret_snapshot->ras_bytes = ras_memory_used(ras);
 	copy_links(ras, ret_snapshot);
 	copy_missing(overlay, ret_snapshot);

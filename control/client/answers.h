@@ -6,7 +6,7 @@ struct session;
 
 typedef void answer_fn(struct session *session, const char *rest);
 
-answer_fn answer_client_protocol, answer_timeout, answer_set_format;
+answer_fn answer_client_protocol, answer_timeout, answer_set_format, answer_set_columns;
 answer_fn answer_status, answer_monitor;
 answer_fn answer_peers, answer_links, answer_health, answer_events, answer_comms;
 answer_fn answer_why, answer_ping, answer_counters, answer_node;

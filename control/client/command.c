@@ -9,6 +9,7 @@ const struct command commands[VERB_COUNT] = {
 	[VERB_CLIENT_PROTOCOL] = {"CLIENT PROTOCOL", "version", false, false, true},
 	[VERB_TIMEOUT] = {"TIMEOUT", "seconds", false, false, true},
 	[VERB_SET_FORMAT] = {"SET FORMAT", "text|json", false, false, true},
+	[VERB_SET_COLUMNS] = {"SET COLUMNS", "cut|whole", false, false, false},
 	[VERB_STATUS] = {"STATUS", NULL, false, true, true},
 	[VERB_VERBOSE_STATUS] = {"VERBOSE STATUS", NULL, false, true, true},
 	[VERB_MONITOR] = {"MONITOR", "[groups]", false, false, true},

@@ -66,6 +66,11 @@ void answer_counters(struct session *session, const char *rest) {
 		.loop = loop_counters(server->loop),
 		.clients = &server->counters,
 		.state = overlay_state(server->overlay),
+		.spawn = server->config.spawn,
+		.keepers = server->config.keepers,
+		.reach = &overlay_reach(server->overlay)->counters,
+		.fabric_calls = server->fabric_calls,
+		.fabric = server->fabric,
 	};
 	uint64_t values[COUNTERS_MAX];
 

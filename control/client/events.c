@@ -47,16 +47,19 @@ static void begin(struct session *session, struct events *events) {
 }
 
 static void add(struct session *session, struct events *events, const struct ras_event *event) {
+	struct state_event happening;
+
 	if (event->at_ns < events->not_before_ns)
 		return;
+	happening = happening_of(session, event);
 	if (!session->json) {
-		happening_say(session, event, happening_time(session, event));
+		happening_say(session, &happening);
 		return;
 	}
 	if (events->any)
 		text_add(&session->out, ",", 1);
 	events->any = true;
-	text_json(&session->out, happening_json(session, event, happening_time(session, event)));
+	text_json(&session->out, happening_json(session, &happening));
 }
 
 static bool step(struct session *session) {

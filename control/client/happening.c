@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define WORDS_COLUMNS 88 // beside their indent
+
 // What ras_event.value means, by kind.
 enum meaning {
 	MEANS_NOTHING,
@@ -18,6 +20,7 @@ enum meaning {
 	MEANS_COUNT,
 	MEANS_SWITCH,
 	MEANS_DIRECTION,
+	MEANS_USER,
 };
 
 static const struct {
@@ -34,14 +37,36 @@ static const struct {
 	[RAS_EVENT_BRAKE_ON] = {MEANS_COUNT, "silent peers", "silent peer"},
 	[RAS_EVENT_PAUSED] = {.meaning = MEANS_DURATION, .words = "this agent was stopped for"},
 	[RAS_EVENT_JOIN_WAITING] = {MEANS_COUNT, "addresses tried", "address tried"},
+	[RAS_EVENT_CLOCK_OFFSET] = {.meaning = MEANS_DURATION, .words = "apart by"},
+	[RAS_EVENT_CLOCK_AGREES] = {.meaning = MEANS_DURATION, .words = "apart by"},
+	[RAS_EVENT_REPORTED] = {.meaning = MEANS_USER},
 	[RAS_EVENT_JOIN_DONE] = {.meaning = MEANS_DURATION, .words = "took"},
 };
 
-static void show_value(const struct ras_event *event, char text[static HAPPENING_BYTES]) {
+static void show_versions(
+	const struct ras *ras, const struct ras_event *event, char text[static HAPPENING_BYTES]
+) {
+	struct ras_versions theirs = ras_versions_unpack(event->value);
+	char theirs_text[SHOW_BYTES], ours_text[SHOW_BYTES];
+	struct ras_view view;
+
+	ras_view(ras, &view);
+	show_range(theirs.min, theirs.max, theirs_text);
+	show_range(view.versions.min, view.versions.max, ours_text);
+	snprintf(text, HAPPENING_BYTES, "speaks %s, we %s", theirs_text, ours_text);
+}
+
+static void show_value(
+	const struct ras *ras, const struct ras_event *event, char text[static HAPPENING_BYTES]
+) {
 	const char *words = values[event->kind].words;
 	char duration[SHOW_BYTES];
 
 	text[0] = '\0';
+	if (event->cause == RAS_CAUSE_VERSION) {
+		show_versions(ras, event, text);
+		return;
+	}
 	switch (values[event->kind].meaning) {
 	case MEANS_NOTHING:
 		break;
@@ -62,45 +87,87 @@ static void show_value(const struct ras_event *event, char text[static HAPPENING
 	case MEANS_DIRECTION:
 		snprintf(text, HAPPENING_BYTES, "of %s", event->value == 0 ? "next" : "prev");
 		break;
+	case MEANS_USER:
+		snprintf(text, HAPPENING_BYTES, "by uid %" PRIu64, event->value);
+		break;
 	}
 }
 
 void happening_detail(
-	const struct ras *ras, const struct ras_event *event, char text[static HAPPENING_BYTES]
+	const struct ras *ras,
+	const struct ras_event *event,
+	const char *words,
+	char text[static HAPPENING_BYTES]
 ) {
-	char value[HAPPENING_BYTES], observers[NAMES_PAIR_BYTES];
+	char value[HAPPENING_BYTES], observers[NAMES_PAIR_BYTES], clean[STATE_TEXT_BYTES];
 	const char *cause = event->cause != RAS_CAUSE_NONE ? ras_cause_name(event->cause) : "";
 	bool has_value, has_seen;
+	int used;
 
-	show_value(event, value);
+	show_value(ras, event, value);
 	names_observers(ras, event->observers, event->observer_count, observers);
 	has_value = value[0] != '\0';
 	has_seen = observers[0] != '\0';
-	snprintf(
+	used = snprintf(
 		text, HAPPENING_BYTES, "%s%s%.64s%s%s%.140s", cause,
 		*cause != '\0' && has_value ? ", " : "", value,
 		(*cause != '\0' || has_value) && has_seen ? ", " : "", has_seen ? "seen by " : "",
 		observers
 	);
+	names_text(words, strlen(words), clean, sizeof(clean));
+	if (clean[0] != '\0')
+		snprintf(
+			text + used, HAPPENING_BYTES - (size_t)used, "%s%s", used > 0 ? ": " : "",
+			clean
+		);
 }
 
-int64_t happening_time(const struct session *session, const struct ras_event *event) {
-	return overlay_realtime_ns(session->server->overlay, event->at_ns);
+struct state_event happening_of(const struct session *session, const struct ras_event *event) {
+	const struct overlay *overlay = session->server->overlay;
+	struct state_event happening = {
+		.realtime_ns = overlay_realtime_ns(overlay, event->at_ns),
+		.event = *event,
+	};
+
+	snprintf(
+		happening.text, sizeof(happening.text), "%s",
+		overlay_event_text(overlay, event->sequence)
+	);
+	return happening;
 }
 
-void happening_say(struct session *session, const struct ras_event *event, int64_t realtime_ns) {
+void happening_words(struct session *session, const char *words) {
+	while (*words != '\0') {
+		size_t length = strlen(words);
+
+		if (length > WORDS_COLUMNS) {
+			for (length = WORDS_COLUMNS; length > 0 && words[length] != ' ';)
+				length--;
+			if (length == 0)
+				length = strlen(words); // one long word
+		}
+		text_print(&session->out, "%8s%.*s\n", "", (int)length, words);
+		words += length;
+		words += strspn(words, " ");
+	}
+}
+
+void happening_say(struct session *session, const struct state_event *happening) {
 	char detail[HAPPENING_BYTES], shown[SHOW_BYTES], node[SHOW_BYTES], when[SHOW_BYTES];
-	char name[NAMES_TEXT_BYTES];
+	const struct ras_event *event = &happening->event;
+	char name[NAMES_TEXT_BYTES], words[STATE_TEXT_BYTES];
 
-	happening_detail(session_ras(session), event, detail);
-	show_time(realtime_ns, when);
+	happening_detail(session_ras(session), event, "", detail);
+	show_time(happening->realtime_ns, when);
 	names_clean(event->name, strlen(event->name), name);
-	show_cell(name[0] != '\0' ? name : "-", 18, node);
-	show_cell(detail[0] != '\0' ? detail : "-", 32, shown);
+	names_text(happening->text, strlen(happening->text), words, sizeof(words));
 	text_print(
 		&session->out, "%7" PRIu64 " %-24s %-14s %-18s %s\n", event->sequence, when,
-		ras_event_name(event->kind), node, shown
+		ras_event_name(event->kind),
+		session_cell(session, name[0] != '\0' ? name : "-", 18, node),
+		session_cell(session, detail[0] != '\0' ? detail : "-", 32, shown)
 	);
+	happening_words(session, words);
 }
 
 static json_t *observers_json(const struct ras *ras, const struct ras_event *event) {
@@ -114,21 +181,22 @@ static json_t *observers_json(const struct ras *ras, const struct ras_event *eve
 	return array;
 }
 
-json_t *
-happening_json(struct session *session, const struct ras_event *event, int64_t realtime_ns) {
+json_t *happening_json(struct session *session, const struct state_event *happening) {
+	const struct ras_event *event = &happening->event;
 	const struct ras *ras = session_ras(session);
 	char detail[HAPPENING_BYTES], when[SHOW_BYTES];
 
-	happening_detail(ras, event, detail);
-	show_time(realtime_ns, when);
+	happening_detail(ras, event, happening->text, detail);
+	show_time(happening->realtime_ns, when);
 	return json_pack(
-		"{s:I,s:s,s:s,s:o,s:s,s:I,s:I,s:I,s:i,s:o,s:o}", "sequence",
+		"{s:I,s:s,s:s,s:o,s:s,s:I,s:I,s:I,s:i,s:o,s:o,s:o}", "sequence",
 		(json_int_t)event->sequence, "time", when, "event", ras_event_name(event->kind),
 		"node", event->name[0] != '\0' ? roll_name_json(event->name) : json_null(), "cause",
 		ras_cause_name(event->cause), "start",
 		(json_int_t)ras_incarnation_start(event->incarnation), "refutations",
 		(json_int_t)(event->incarnation & RAS_REFUTATIONS_MAX), "value",
 		(json_int_t)event->value, "hops", (int)event->hops, "observers",
-		observers_json(ras, event), "detail", roll_name_json(detail)
+		observers_json(ras, event), "detail", roll_name_json(detail), "text",
+		roll_name_json(happening->text)
 	);
 }

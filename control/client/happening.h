@@ -4,13 +4,21 @@
 
 #include "session.h"
 
-#define HAPPENING_BYTES 256
+#include <control/state.h>
 
-// What the event says beside its name and peer: cause, who saw it, how long it took.
+#define HAPPENING_BYTES 512 // holds the longest whole: nothing is cut within a character
+
+// What the event says beside its name and peer: cause, who saw it, how long it took, and what was
+// said of it in words.
 void happening_detail(
-	const struct ras *ras, const struct ras_event *event, char text[static HAPPENING_BYTES]
+	const struct ras *ras,
+	const struct ras_event *event,
+	const char *words,
+	char text[static HAPPENING_BYTES]
 );
-// `realtime_ns` is when it happened.
-void happening_say(struct session *session, const struct ras_event *event, int64_t realtime_ns);
-int64_t happening_time(const struct session *session, const struct ras_event *event);
-json_t *happening_json(struct session *session, const struct ras_event *event, int64_t realtime_ns);
+// An event of this run, with its time and words.
+struct state_event happening_of(const struct session *session, const struct ras_event *event);
+// Whole, on lines of their own: a column would cut them.
+void happening_words(struct session *session, const char *words);
+void happening_say(struct session *session, const struct state_event *happening);
+json_t *happening_json(struct session *session, const struct state_event *happening);

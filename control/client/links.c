@@ -88,9 +88,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	char sent[SHOW_BYTES], received[SHOW_BYTES];
 
 	names_id(session_ras(session), link->peer, name);
-	show_cell(name, 18, node);
 	show_uses(link->mine != 0 ? link->mine : link->theirs, use);
-	show_cell(use, 17, shown);
 	if (link->rtt_min_ns != RAS_NEVER) {
 		show_duration(link->rtt_min_ns, min);
 		show_duration(link->rtt_mean_ns, mean);
@@ -99,7 +97,8 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	show_bytes(link->sent_bytes, sent);
 	show_bytes(link->received_bytes, received);
 	text_print(
-		&session->out, "%-18s %-17s %-7s %-3s %-8s %-8s %-10s %-8s %-8s %u\n", node, shown,
+		&session->out, "%-18s %-17s %-7s %-3s %-8s %-8s %-10s %-8s %-8s %u\n",
+		session_cell(session, name, 18, node), session_cell(session, use, 17, shown),
 		state_of(link), link->outgoing ? "out" : "in", min, mean, silent, sent, received,
 		link->reconnects
 	);
@@ -114,9 +113,9 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	show_uses(link->mine, mine);
 	show_uses(link->theirs, theirs);
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:b,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:i,s:i}", "node",
-		roll_name_json(name), "state", state_of(link), "mine", mine, "theirs", theirs,
-		"outgoing", link->outgoing, "rtt_min_ns",
+		"{s:o,s:s,s:i,s:s,s:s,s:b,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:i,s:i}", "node",
+		roll_name_json(name), "state", state_of(link), "protocol", (int)link->version,
+		"mine", mine, "theirs", theirs, "outgoing", link->outgoing, "rtt_min_ns",
 		timed ? json_integer((json_int_t)link->rtt_min_ns) : json_null(), "rtt_mean_ns",
 		timed ? json_integer((json_int_t)link->rtt_mean_ns) : json_null(), "rtt_max_ns",
 		timed ? json_integer((json_int_t)link->rtt_max_ns) : json_null(), "silent_ns",

@@ -16,7 +16,6 @@
 #include <strings.h>
 
 #define MONITOR_READ 64
-#define DETAIL_BYTES 160
 
 struct alias {
 	enum session_group group;
@@ -70,30 +69,33 @@ static struct alias alias_of(const struct ras_event *event) {
 }
 
 // What NCCL says where the event is one of its own; else what EVENTS says.
-static void
-show_details(const struct ras *ras, const struct ras_event *event, char text[static DETAIL_BYTES]) {
-	char detail[HAPPENING_BYTES];
-
+static void show_details(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char text[static HAPPENING_BYTES]
+) {
 	switch (event->kind) {
 	case RAS_EVENT_JOINED:
 		text[0] = '\0';
 		return;
 	case RAS_EVENT_LINK_UP:
-		snprintf(text, DETAIL_BYTES, "connection established successfully");
+		snprintf(text, HAPPENING_BYTES, "connection established successfully");
 		return;
 	case RAS_EVENT_LINK_RECOVERED:
-		snprintf(text, DETAIL_BYTES, "peer responding again");
+		snprintf(text, HAPPENING_BYTES, "peer responding again");
 		return;
 	case RAS_EVENT_LINK_DELAYED:
 		snprintf(
-			text, DETAIL_BYTES,
+			text, HAPPENING_BYTES,
 			"peer not responding for %" PRIu64 "s (keepalive warning)",
 			event->value / RAS_NS_PER_SEC
 		);
 		return;
 	default:
-		happening_detail(ras, event, detail);
-		snprintf(text, DETAIL_BYTES, "%.*s", DETAIL_BYTES - 1, detail);
+		happening_detail(
+			overlay_ras(overlay), event, overlay_event_text(overlay, event->sequence),
+			text
+		);
 	}
 }
 
@@ -119,13 +121,13 @@ static void say_peer(struct text *out, const struct ras_peer_info *info) {
 static void
 say_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
 	struct overlay *overlay = session->server->overlay;
-	char when[SHOW_BYTES], details[DETAIL_BYTES], name[NAMES_TEXT_BYTES];
+	char when[SHOW_BYTES], details[HAPPENING_BYTES], name[NAMES_TEXT_BYTES];
 	struct text *out = &session->out;
 	struct ras_peer_info info;
 	struct ras_peer peer;
 
 	show_local_time(overlay_realtime_ns(overlay, event->at_ns), when);
-	show_details(overlay_ras(overlay), event, details);
+	show_details(overlay, event, details);
 	text_print(out, "[%s] %s: ", when, alias->name);
 	if (event->peer != 0 && ras_peer_find(overlay_ras(overlay), event->peer, &peer) == 0) {
 		ras_record_info(peer.record, &info);
@@ -175,11 +177,11 @@ static const char *group_name(enum session_group group) {
 static void
 put_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
 	struct overlay *overlay = session->server->overlay;
-	char when[SHOW_BYTES], details[DETAIL_BYTES];
+	char when[SHOW_BYTES], details[HAPPENING_BYTES];
 	json_t *object;
 
 	show_local_time(overlay_realtime_ns(overlay, event->at_ns), when);
-	show_details(overlay_ras(overlay), event, details);
+	show_details(overlay, event, details);
 	object = json_pack(
 		"{s:s,s:s,s:s}", "timestamp", when, "group", group_name(alias->group), "event",
 		alias->name

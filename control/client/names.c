@@ -16,7 +16,7 @@
 #define NAMES_QUOTE_BYTES 96
 #define NAMES_READ 64
 
-void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]) {
+void names_text(const char *text, size_t length, char *clean, size_t size) {
 	struct escape_unit unit;
 	size_t used = 0;
 
@@ -25,16 +25,20 @@ void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BY
 
 		escape_next(text + at, length - at, &unit);
 		shown = unit.text_size == unit.taken_bytes || text[at] == '"' || text[at] == '\\';
-		if (used + (shown ? unit.taken_bytes : 1) >= NAMES_TEXT_BYTES)
+		if (used + (shown ? unit.taken_bytes : 1) >= size)
 			break;
 		if (!shown) {
-			name[used++] = '?';
+			clean[used++] = '?';
 			continue;
 		}
-		memcpy(name + used, text + at, unit.taken_bytes);
+		memcpy(clean + used, text + at, unit.taken_bytes);
 		used += unit.taken_bytes;
 	}
-	name[used] = '\0';
+	clean[used] = '\0';
+}
+
+void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]) {
+	names_text(text, length, name, NAMES_TEXT_BYTES);
 }
 
 void names_record(const struct ras_record *record, char name[static NAMES_TEXT_BYTES]) {
@@ -45,12 +49,32 @@ void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYT
 	names_clean(record->host, record->host_length, host);
 }
 
+// One that the table holds no more is named by the last event about it.
+static bool name_past(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]) {
+	struct ras_event read[NAMES_READ];
+	uint64_t next = 0, oldest;
+	bool found = false;
+	uint32_t count;
+
+	do {
+		count = ras_history(ras, next, read, NAMES_READ, &oldest);
+		for (uint32_t n = 0; n < count; n++) {
+			next = read[n].sequence + 1;
+			if (read[n].peer != id || read[n].name[0] == '\0')
+				continue;
+			names_clean(read[n].name, strlen(read[n].name), name);
+			found = true;
+		}
+	} while (count == NAMES_READ);
+	return found;
+}
+
 void names_id(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]) {
 	struct ras_peer peer;
 
 	if (ras_peer_find(ras, id, &peer) == 0)
 		names_record(peer.record, name);
-	else
+	else if (!name_past(ras, id, name))
 		snprintf(name, NAMES_TEXT_BYTES, "#%016" PRIx64, id);
 }
 
@@ -94,17 +118,46 @@ static bool find_past(const struct ras *ras, const char *word, struct ras_event 
 }
 
 static bool fail_past(struct session *session, const char *word, const char *quoted) {
-	char when[SHOW_BYTES];
+	const struct overlay *overlay = session->server->overlay;
+	char when[SHOW_BYTES], name[NAMES_TEXT_BYTES];
+	bool missing = overlay_is_expected(overlay, word, strlen(word));
 	struct ras_event event;
+	bool past = find_past(session_ras(session), word, &event);
 
-	if (!find_past(session_ras(session), word, &event))
-		return false;
-	show_time(overlay_realtime_ns(session->server->overlay, event.at_ns), when);
-	session_fail(
-		session, "no node %s is known any more: the last of it was %s, %s", quoted,
-		ras_event_name(event.kind), when
-	);
-	return true;
+	names_clean(word, strlen(word), name);
+	if (past)
+		show_time(overlay_realtime_ns(overlay, event.at_ns), when);
+	if (missing)
+		session_fail(
+			session,
+			"%s is missing: expected ([overlay] expect), and not seen%s%s%s%s%s", name,
+			past ? "; the last of it was " : "", past ? ras_event_name(event.kind) : "",
+			past ? ", " : "", past ? when : "",
+			session->verb == VERB_MAINT
+				? "; an order is for one that is known: start its agent first, or "
+				  "take it off the roster meanwhile"
+				: ""
+		);
+	else if (past)
+		session_fail(
+			session, "no node %s is known any more: the last of it was %s, %s", quoted,
+			ras_event_name(event.kind), when
+		);
+	return missing || past;
+}
+
+// Kept in order while there are few: they are listed.
+struct known {
+	char names[NAMES_LISTED_MAX][NAMES_TEXT_BYTES];
+	uint32_t count;
+};
+
+static void known_add(struct known *known, const char *name) {
+	uint32_t place = known->count++;
+
+	for (; place > 0 && strverscmp(known->names[place - 1], name) > 0; place--)
+		memcpy(known->names[place], known->names[place - 1], NAMES_TEXT_BYTES);
+	snprintf(known->names[place], NAMES_TEXT_BYTES, "%s", name);
 }
 
 static void fail_unknown(struct session *session, const char *word) {
@@ -112,31 +165,26 @@ static void fail_unknown(struct session *session, const char *word) {
 	struct suggestion suggestion;
 	char quoted[NAMES_QUOTE_BYTES], name[NAMES_TEXT_BYTES];
 	struct ras_peer peer;
+	struct known listed = {.count = 0};
 	struct ras_view view;
 	uint32_t known = 0;
 
 	escape_quote(word, strlen(word), quoted, sizeof(quoted));
 	if (fail_past(session, word, quoted))
 		return;
-	if (overlay_is_expected(session->server->overlay, word, strlen(word))) {
-		names_clean(word, strlen(word), name);
-		session_fail(
-			session,
-			"%s is expected ([overlay] expect) and not known: it never came, or was "
-			"forgotten",
-			name
-		);
-		return;
-	}
 	ras_view(ras, &view);
 	suggestion_init(&suggestion, word);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
 		if (ras_peer_at(ras, slot, &peer) < 0)
 			continue;
 		names_record(peer.record, name);
-		suggestion_add(&suggestion, name, strlen(name));
-		known++;
+		if (known++ < NAMES_LISTED_MAX)
+			known_add(&listed, name);
+		else
+			suggestion_add(&suggestion, name, strlen(name));
 	}
+	for (uint32_t n = 0; n < listed.count; n++)
+		suggestion_add(&suggestion, listed.names[n], strlen(listed.names[n]));
 	if (suggestion.nearest_size > 0 || known <= NAMES_LISTED_MAX)
 		session_fail(
 			session, "no node %s is known, %s", quoted, suggestion_text(&suggestion)

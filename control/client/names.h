@@ -13,6 +13,7 @@ bool names_first(struct session *session, const char **rest, struct ras_peer *re
 
 // As it stands, but for what would break a line or steer a terminal: that
 // becomes "?". Names come from other agents.
+void names_text(const char *text, size_t length, char *clean, size_t size);
 void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]);
 void names_record(const struct ras_record *record, char name[static NAMES_TEXT_BYTES]);
 void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYTES]);

@@ -39,12 +39,15 @@ static void drop(void *work) {
 	free(node);
 }
 
+// err may be anything that another node says.
 static const char *words_of(int err) {
+	const char *words = strerrordesc_np(-err);
+
 	switch (err) {
 	case -ETIMEDOUT:
 		return "did not answer in time";
 	case -EHOSTDOWN:
-		return "is down";
+		return "is down; `tocsin why` of it tells what is known here";
 	case -ECONNREFUSED:
 		return "answers no questions";
 	case -ECANCELED:
@@ -52,7 +55,7 @@ static const char *words_of(int err) {
 	case -EAGAIN:
 		return "cannot be asked now: too many questions are on their way";
 	default:
-		return strerrordesc_np(-err);
+		return words != NULL ? words : "answers what no agent answers";
 	}
 }
 
@@ -120,7 +123,7 @@ static bool compose(struct session *session, const char *rest, struct text *line
 		session_fail(
 			session,
 			"another node answers PEERS, LINKS, HEALTH, EVENTS, COMMS, WHY, "
-			"PING, COUNTERS and STATUS, not %s",
+			"PING, COUNTERS, DEVICES, PAIRS, PROBE and STATUS, not %s",
 			quoted
 		);
 		return false;

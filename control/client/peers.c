@@ -11,7 +11,9 @@
 #include <lib/show.h>
 #include <lib/suggestion.h>
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,32 +23,46 @@
 struct peers {
 	struct listing listing;
 	struct roll_row *rows;
+	uint32_t row_count;
+	char **missing; // behind the rows: names of the roster that no table knows
+	uint32_t missing_count;
 };
 
 static const enum ras_state states[] = {
-	RAS_ALIVE, RAS_SUSPECT, RAS_UNREACHABLE, RAS_DEAD, RAS_LEFT,
+	RAS_ALIVE, RAS_SUSPECT, RAS_UNREACHABLE, RAS_DEAD, RAS_LEFT, RAS_UNKNOWN,
 };
 #define STATE_COUNT (sizeof(states) / sizeof(states[0]))
+
+// Whom the table does not know is missing: the roster alone knows of it.
+static const char *word_of(enum ras_state state) {
+	return state == RAS_UNKNOWN ? "missing" : ras_state_name(state);
+}
 
 static void drop(void *work) {
 	struct peers *peers = work;
 
+	for (uint32_t n = 0; n < peers->missing_count; n++)
+		free(peers->missing[n]);
+	free(peers->missing);
 	free(peers->rows);
 	free(peers);
 }
 
 static void say_head(struct session *session, void *work) {
+	const struct peers *peers = work;
+	char missing[32] = "";
 	struct ras_view view;
 
-	(void)work;
 	ras_view(session_ras(session), &view);
+	if (peers->missing_count > 0)
+		snprintf(missing, sizeof(missing), ", %u missing", peers->missing_count);
 	text_print(
 		&session->out,
-		"%u alive (%u suspect, %u unreachable), %u dead, %u left; view %" PRIu64
+		"%u alive (%u suspect, %u unreachable), %u dead, %u left%s; view %" PRIu64
 		" %016" PRIx64 "%s\n\n%-22s %-11s %-12s %-11s %-5s %s\n",
-		view.alive, view.suspect, view.unreachable, view.dead, view.left, view.number,
-		view.digest, view.joined ? "" : "; not joined yet", "NODE", "STATE", "FOR", "CAUSE",
-		"NOTE", "ADDRESS"
+		view.alive, view.suspect, view.unreachable, view.dead, view.left, missing,
+		view.number, view.digest, view.joined ? "" : "; not joined yet", "NODE", "STATE",
+		"FOR", "CAUSE", "NOTE", "ADDRESS"
 	);
 }
 
@@ -58,13 +74,22 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	const char *note = "";
 	struct ras_peer peer;
 
+	if (n >= peers->row_count) {
+		const char *of_roster = peers->missing[n - peers->row_count];
+
+		names_clean(of_roster, strlen(of_roster), name);
+		text_print(
+			&session->out, "%-22s %-11s %-12s %-11s %-5s %s\n",
+			session_cell(session, name, 22, shown), "missing", "-", "-", "",
+			"expected, not seen"
+		);
+		return;
+	}
 	if (!roll_peer(ras, &peers->rows[n], &peer))
 		return;
 	names_record(peer.record, name);
-	show_cell(name, 22, shown);
 	show_duration(roll_age_ns(session, peer.since_ns), age);
 	sock_addr_format(&peer.record->address, address);
-	show_cell(address, 34, where);
 	if (peer.maint)
 		note = "maint";
 	else if (peer.sole)
@@ -72,24 +97,25 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	else if (peer.record->id == ras_self_id(ras))
 		note = "self";
 	text_print(
-		&session->out, "%-22s %-11s %-12s %-11s %-5s %s\n", shown,
-		ras_state_name(peer.state), age,
-		peer.cause == RAS_CAUSE_NONE ? "-" : ras_cause_name(peer.cause), note, where
+		&session->out, "%-22s %-11s %-12s %-11s %-5s %s\n",
+		session_cell(session, name, 22, shown), ras_state_name(peer.state), age,
+		peer.cause == RAS_CAUSE_NONE ? "-" : ras_cause_name(peer.cause), note,
+		session_cell(session, address, 34, where)
 	);
 }
 
 static json_t *facts(struct session *session, void *work) {
+	const struct peers *peers = work;
 	struct ras_view view;
 	char digest[32];
 
-	(void)work;
 	ras_view(session_ras(session), &view);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view.digest);
 	return json_pack(
-		"{s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i}", "view", (json_int_t)view.number, "digest",
-		digest, "joined", view.joined, "brake", view.brake, "alive", (int)view.alive,
-		"suspect", (int)view.suspect, "unreachable", (int)view.unreachable, "dead",
-		(int)view.dead, "left", (int)view.left
+		"{s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i}", "view", (json_int_t)view.number,
+		"digest", digest, "joined", view.joined, "brake", view.brake, "alive",
+		(int)view.alive, "suspect", (int)view.suspect, "unreachable", (int)view.unreachable,
+		"dead", (int)view.dead, "left", (int)view.left, "missing", (int)peers->missing_count
 	);
 }
 
@@ -97,6 +123,11 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	struct peers *peers = work;
 	struct ras_peer peer;
 
+	if (n >= peers->row_count)
+		return json_pack(
+			"{s:o,s:s}", "node", roll_name_json(peers->missing[n - peers->row_count]),
+			"state", "missing"
+		);
 	if (!roll_peer(session_ras(session), &peers->rows[n], &peer))
 		return json_null();
 	return roll_json(session, &peer);
@@ -116,7 +147,7 @@ read_state(struct session *session, const char *rest, const enum ras_state **ret
 
 	suggestion_init(&suggestion, rest);
 	for (size_t n = 0; n < STATE_COUNT; n++) {
-		const char *name = ras_state_name(states[n]);
+		const char *name = word_of(states[n]);
 
 		if (strcasecmp(rest, name) == 0) {
 			*ret_state = &states[n];
@@ -127,6 +158,24 @@ read_state(struct session *session, const char *rest, const enum ras_state **ret
 	escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
 	session_fail(session, "%s is no state, %s", quoted, suggestion_text(&suggestion));
 	return false;
+}
+
+// Copies: the roster may be another one before the last row is said.
+static int find_missing(const struct overlay *overlay, struct peers *peers) {
+	uint32_t cursor = 0;
+	const char *name;
+
+	peers->missing = calloc((size_t)overlay_expected(overlay) + 1, sizeof(*peers->missing));
+	if (peers->missing == NULL)
+		return -ENOMEM;
+	while ((name = overlay_missing_next(overlay, &cursor)) != NULL) {
+		char *copy = strdup(name);
+
+		if (copy == NULL)
+			return -ENOMEM;
+		peers->missing[peers->missing_count++] = copy;
+	}
+	return 0;
 }
 
 void answer_peers(struct session *session, const char *rest) {
@@ -141,9 +190,13 @@ void answer_peers(struct session *session, const char *rest) {
 	peers->listing.ops = &ops;
 	if (roll_call(
 		    session_ras(session), state != NULL ? is_in_state : NULL, state, &peers->rows,
-		    &peers->listing.count
-	    ) < 0) {
+		    &peers->row_count
+	    ) < 0 ||
+	    ((state == NULL || *state == RAS_UNKNOWN) &&
+	     find_missing(session->server->overlay, peers) < 0)) {
 		session_end(session);
 		session_fail(session, "out of memory");
+		return;
 	}
+	peers->listing.count = peers->row_count + peers->missing_count;
 }

@@ -19,6 +19,7 @@ struct served {
 	struct session session;
 	struct overlay_served *asked;
 	struct loop_job job;
+	struct loop_timer deadline; // nobody waits any more
 	struct served *next;
 };
 
@@ -64,6 +65,7 @@ static void end(struct served *served, int err) {
 
 	unlink_served(served);
 	loop_undefer(server->loop, &served->job);
+	loop_timer_cancel(server->loop, &served->deadline);
 	session_fini(&served->session);
 	overlay_served_end(served->asked, err);
 	free(served);
@@ -93,6 +95,12 @@ static void run(struct loop_job *job) {
 		end(served, err);
 	else if (session->step != NULL)
 		wake(session);
+}
+
+// Some commands take as long as they are told to: the place is for others then.
+static void expired(struct loop_timer *timer, uint64_t now_ns) {
+	(void)now_ns;
+	end(container_of(timer, struct served, deadline), -ETIMEDOUT);
 }
 
 static uint32_t count_served(const struct client_server *server) {
@@ -126,8 +134,16 @@ void client_serve(void *ctx, struct overlay_served *asked, const char *line) {
 	served->next = server->served;
 	server->served = served;
 	server->counters.remote_served++;
+	served->deadline.expired = expired;
 	if (!read_head(&served->session, &line) || strlen(line) >= sizeof(copy)) {
 		end(served, -EBADMSG);
+		return;
+	}
+	if (loop_timer_set(
+		    server->loop, &served->deadline,
+		    loop_now_ns(server->loop) + overlay_served_life_ns(asked)
+	    ) != 0) {
+		end(served, -ENOMEM);
 		return;
 	}
 	snprintf(copy, sizeof(copy), "%s", line);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "roll.h"
 
-#include "finding.h"
 #include "names.h"
 #include "server.h"
 
+#include <control/finding.h>
 #include <lib/escape.h>
 #include <lib/show.h>
 
@@ -25,20 +25,21 @@ static const uint32_t weights[] = {
 	[RAS_ALIVE] = 3, [RAS_LEFT] = 4,	[RAS_UNKNOWN] = 5,
 };
 
+static void terminate(const struct ras_record *record, char name[static RAS_NAME_MAX + 1]) {
+	memcpy(name, record->name, record->name_length);
+	name[record->name_length] = '\0';
+}
+
 static int compare(const void *left, const void *right) {
 	const struct entry *a = left;
 	const struct entry *b = right;
-	size_t shared;
-	int order;
+	char name_a[RAS_NAME_MAX + 1], name_b[RAS_NAME_MAX + 1];
 
 	if (a->weight != b->weight)
 		return a->weight < b->weight ? -1 : 1;
-	shared = a->record->name_length < b->record->name_length ? a->record->name_length
-								 : b->record->name_length;
-	order = memcmp(a->record->name, b->record->name, shared);
-	if (order != 0)
-		return order;
-	return (int)a->record->name_length - (int)b->record->name_length;
+	terminate(a->record, name_a);
+	terminate(b->record, name_b);
+	return strverscmp(name_a, name_b); // n2 before n10
 }
 
 int roll_call(

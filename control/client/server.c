@@ -131,3 +131,10 @@ struct sock_addr client_server_address(const struct client_server *server) {
 const struct client_counters *client_counters(const struct client_server *server) {
 	return &server->counters;
 }
+
+void client_server_use_fabric(
+	struct client_server *server, const struct fabric_calls *calls, struct fabric *fabric
+) {
+	server->fabric_calls = calls;
+	server->fabric = fabric;
+}

@@ -6,6 +6,7 @@
 #include "rate.h"
 #include "session.h"
 
+#include <control/fabric.h>
 #include <control/loop.h>
 
 struct connection;
@@ -19,6 +20,8 @@ struct client_listener {
 struct client_server {
 	struct loop *loop;
 	struct overlay *overlay;
+	const struct fabric_calls *fabric_calls;
+	struct fabric *fabric; // NULL: no devices
 	struct client_config config;
 	struct client_counters counters;
 	char *socket_path;

@@ -21,6 +21,7 @@ static answer_fn *const answers[VERB_COUNT] = {
 	[VERB_CLIENT_PROTOCOL] = answer_client_protocol,
 	[VERB_TIMEOUT] = answer_timeout,
 	[VERB_SET_FORMAT] = answer_set_format,
+	[VERB_SET_COLUMNS] = answer_set_columns,
 	[VERB_STATUS] = answer_status,
 	[VERB_VERBOSE_STATUS] = answer_status,
 	[VERB_MONITOR] = answer_monitor,
@@ -75,7 +76,7 @@ static bool is_allowed(struct session *session, const struct command *command) {
 		return true;
 	session->server->counters.lines_denied++;
 	if (config->has_group)
-		snprintf(group, sizeof(group), " or to members of group %u", config->group);
+		snprintf(group, sizeof(group), " and members of group %u", config->group);
 	if (session->uid == SESSION_NO_UID) {
 		session_fail(
 			session, "%s is for the Unix socket only: TCP does not say who you are",
@@ -85,8 +86,7 @@ static bool is_allowed(struct session *session, const struct command *command) {
 	}
 	name_of_program(command, word);
 	session_fail(
-		session,
-		"`tocsin %s` is allowed to root, to the agent's own user%s; you are uid %u", word,
+		session, "`tocsin %s` is for root and the agent's own user%s; you are uid %u", word,
 		group, session->uid
 	);
 	return false;
@@ -120,6 +120,15 @@ void session_line(struct session *session, char *line) {
 void session_step(struct session *session) {
 	if (session->busy && session->step != NULL && session->step(session))
 		session_end(session);
+}
+
+const char *session_cell(
+	const struct session *session, const char *value, size_t width, char cell[static SHOW_BYTES]
+) {
+	if (session->whole)
+		return value;
+	show_cell(value, width, cell);
+	return cell;
 }
 
 void session_ok(struct session *session) {

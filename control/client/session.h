@@ -12,6 +12,7 @@
 
 #include <control/client.h>
 #include <control/overlay.h>
+#include <lib/show.h>
 
 #include <jansson.h>
 
@@ -38,6 +39,7 @@ struct session {
 	void (*wake)(struct session *session); // the owner's; not called from inside its calls
 	struct text out;
 	bool json;
+	bool whole; // columns of tables are not cut
 	bool privileged;
 	bool remote;  // asked by another node
 	bool closing; // no more commands: ends when `out` is empty
@@ -65,6 +67,11 @@ void session_step(struct session *session);
 // For commands.
 
 const struct ras *session_ras(const struct session *session);
+
+// The value for a column so wide: cut, and copied to `cell`, unless the client wants it whole.
+const char *session_cell(
+	const struct session *session, const char *value, size_t width, char cell[static SHOW_BYTES]
+);
 
 // The end of an answer of Tocsin's own.
 void session_ok(struct session *session);

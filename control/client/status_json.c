@@ -181,7 +181,19 @@ static json_t *nodes_json(const struct ras *ras, enum ras_state state) {
 	return array;
 }
 
-static json_t *missing_json(const struct ras *ras, const struct status *status) {
+// Of the roster, those that no table knows.
+static json_t *missing_json(const struct overlay *overlay) {
+	json_t *array = json_array();
+	uint32_t cursor = 0;
+	const char *name;
+
+	while ((name = overlay_missing_next(overlay, &cursor)) != NULL)
+		json_array_append_new(array, roll_name_json(name));
+	return array;
+}
+
+// Members that said nothing of communicators, and why.
+static json_t *unanswered_json(const struct ras *ras, const struct status *status) {
 	json_t *array = json_array();
 	char name[NAMES_TEXT_BYTES];
 
@@ -210,7 +222,7 @@ static json_t *tocsin_json(struct session *session, const struct status *status)
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view.digest);
 	names_id(ras, ras_self_id(ras), node);
 	return json_pack(
-		"{s:s,s:s,s:o,s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:s?}",
+		"{s:s,s:s,s:o,s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:s?}",
 		"version", session->server->version, "cluster", session->server->cluster, "node",
 		roll_name_json(node), "view", (json_int_t)view.number, "digest", digest, "joined",
 		view.joined, "brake", view.brake, "alive", (int)view.alive, "suspect",
@@ -218,8 +230,9 @@ static json_t *tocsin_json(struct session *session, const struct status *status)
 		"left", (int)view.left, "answered",
 		status->answer != NULL ? (int)status->answer->result.answered : 0, "dead_nodes",
 		nodes_json(ras, RAS_DEAD), "suspect_nodes", nodes_json(ras, RAS_SUSPECT),
-		"unreachable_nodes", nodes_json(ras, RAS_UNREACHABLE), "missing_nodes",
-		missing_json(ras, status), "error", status_trouble(status)
+		"unreachable_nodes", nodes_json(ras, RAS_UNREACHABLE), "unanswered",
+		unanswered_json(ras, status), "missing_nodes",
+		missing_json(session->server->overlay), "error", status_trouble(status)
 	);
 }
 

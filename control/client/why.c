@@ -2,12 +2,12 @@
 // WHY node: the story of one node, for who is woken at night: what it is, why, who says so, what
 // that means and what will follow.
 #include "answers.h"
-#include "finding.h"
 #include "happening.h"
 #include "names.h"
 #include "roll.h"
 #include "server.h"
 
+#include <control/finding.h>
 #include <control/state.h>
 #include <lib/show.h>
 
@@ -22,18 +22,25 @@
 #define FUTURE_BYTES (256 + NAMES_TEXT_BYTES)
 
 struct story {
-	struct ras_peer peer;
+	uint64_t id;
+	struct ras_peer peer; // state UNKNOWN, and no record: it is expected, and was not seen
 	char name[NAMES_TEXT_BYTES];
 	bool self;
 	struct state_event events[WHY_EVENTS]; // the last about it, a ring
 	uint32_t event_count;		       // ever seen
 	struct ras_link_info links[WHY_LINKS_MAX];
 	uint32_t link_count;
+	struct state_event link_event; // the last of a link to it in this run
+	bool has_link_event;
+	struct state_event report; // the last one in this run
+	bool has_report;
+	uint32_t links_lost;		      // as far as the history goes back
+	char address_words[STATE_TEXT_BYTES]; // what is wrong with the one it tells; ""
+	char join_words[STATE_TEXT_BYTES];    // and why it is no member; ""
 };
 
-static void add_event(struct story *story, const struct ras_event *event, int64_t realtime_ns) {
-	story->events[story->event_count++ % WHY_EVENTS] =
-		(struct state_event){.realtime_ns = realtime_ns, .event = *event};
+static void add_event(struct story *story, const struct state_event *event) {
+	story->events[story->event_count++ % WHY_EVENTS] = *event;
 }
 
 // Of earlier runs of this agent, from its journal.
@@ -46,9 +53,28 @@ static void collect_earlier(struct session *session, struct story *story) {
 		return;
 	count = state_earlier(state, &earlier);
 	for (uint32_t n = 0; n < count; n++) {
-		if (earlier[n].event.peer == story->peer.record->id)
-			add_event(story, &earlier[n].event, earlier[n].realtime_ns);
+		if (earlier[n].event.peer == story->id)
+			add_event(story, &earlier[n]);
 	}
+}
+
+static bool is_of_link(enum ras_event_kind kind) {
+	return kind == RAS_EVENT_LINK_UP || kind == RAS_EVENT_LINK_DOWN ||
+	       kind == RAS_EVENT_LINK_DELAYED || kind == RAS_EVENT_LINK_RECOVERED ||
+	       kind == RAS_EVENT_LINK_STUCK;
+}
+
+// The link itself may be gone, or begun anew to try the peer again: its past is here.
+static void note_past(struct story *story, const struct state_event *happening) {
+	if (happening->event.kind == RAS_EVENT_REPORTED) {
+		story->report = *happening;
+		story->has_report = true;
+	}
+	if (!is_of_link(happening->event.kind))
+		return;
+	story->link_event = *happening;
+	story->has_link_event = true;
+	story->links_lost += happening->event.kind == RAS_EVENT_LINK_DOWN;
 }
 
 // The last events about the peer; the history is bounded, so this is.
@@ -60,9 +86,14 @@ static void collect_events(struct session *session, struct story *story) {
 	do {
 		count = ras_history(session_ras(session), next, read, WHY_READ, &oldest);
 		for (uint32_t n = 0; n < count; n++) {
+			struct state_event happening;
+
 			next = read[n].sequence + 1;
-			if (read[n].peer == story->peer.record->id)
-				add_event(story, &read[n], happening_time(session, &read[n]));
+			if (read[n].peer != story->id)
+				continue;
+			happening = happening_of(session, &read[n]);
+			add_event(story, &happening);
+			note_past(story, &happening);
 		}
 	} while (count == WHY_READ);
 }
@@ -71,9 +102,23 @@ static void collect_links(const struct ras *ras, struct story *story) {
 	struct ras_link_info info;
 
 	for (uint32_t n = 0; ras_link_at(ras, n, &info) == 0; n++) {
-		if (info.peer == story->peer.record->id && story->link_count < WHY_LINKS_MAX)
+		if (info.peer == story->id && story->link_count < WHY_LINKS_MAX)
 			story->links[story->link_count++] = info;
 	}
+}
+
+// Only of ourselves this is known here.
+static void collect_address(struct session *session, struct story *story) {
+	const struct overlay_reach *reach = overlay_reach(session->server->overlay);
+	char words[STATE_TEXT_BYTES];
+
+	if (story->self && overlay_join_problem(session->server->overlay, words))
+		names_text(words, strlen(words), story->join_words, sizeof(story->join_words));
+	if (story->self && reach->state == OVERLAY_REACH_UNPROVEN)
+		names_text(
+			reach->words, strlen(reach->words), story->address_words,
+			sizeof(story->address_words)
+		);
 }
 
 static const struct state_event *event_at(const struct story *story, uint32_t n) {
@@ -108,7 +153,7 @@ static const char *meaning_of(const struct ras_peer *peer) {
 	case RAS_UNKNOWN:
 		break;
 	}
-	return "It is expected and not known: it never came, or was forgotten.";
+	return "It is expected ([overlay] expect) and no table knows it: it never came, or was forgotten.";
 }
 
 static const char *future_of(const struct ras_peer *peer) {
@@ -186,52 +231,133 @@ static void say_facts(struct session *session, const struct story *story) {
 	text_print(out, "  host         %s\n", host);
 }
 
+static void show_lost(uint32_t count, char text[static SHOW_BYTES]) {
+	if (count == 0)
+		snprintf(text, SHOW_BYTES, "never lost");
+	else if (count == 1)
+		snprintf(text, SHOW_BYTES, "lost once");
+	else
+		snprintf(text, SHOW_BYTES, "lost %u times", count);
+}
+
+static void
+say_link(struct session *session, const struct story *story, const struct ras_link_info *link) {
+	uint32_t count =
+		link->reconnects > story->links_lost ? link->reconnects : story->links_lost;
+	char silent[SHOW_BYTES], rtt[SHOW_BYTES], lost[SHOW_BYTES];
+
+	show_duration(link->silent_ns, silent);
+	show_lost(count, lost);
+	text_print(
+		&session->out, "  %s, %s, silent for %s, %s", link->outgoing ? "out" : "in",
+		link->delayed ? "delayed" : "up", silent, lost
+	);
+	if (link->rtt_min_ns != RAS_NEVER) {
+		show_duration(link->rtt_mean_ns, rtt);
+		text_print(&session->out, ", round trip %s", rtt);
+	}
+	text_print(&session->out, "\n");
+}
+
+static void say_no_link(struct session *session, const struct story *story) {
+	const struct ras_event *event = &story->link_event.event;
+	const char *cause = event->cause != RAS_CAUSE_NONE ? ras_cause_name(event->cause) : "";
+	char age[SHOW_BYTES], lost[SHOW_BYTES];
+
+	if (!story->has_link_event) {
+		text_print(
+			&session->out, "  none, nor was there one: what is known came from others\n"
+		);
+		return;
+	}
+	show_duration(roll_age_ns(session, event->at_ns), age);
+	show_lost(story->links_lost, lost);
+	text_print(
+		&session->out, "  none now: the last said %s%s%s %s ago; %s\n",
+		ras_event_name(event->kind), *cause != '\0' ? ", " : "", cause, age, lost
+	);
+}
+
+// One that is down is a try to come through, and has no past of its own.
 static void say_links(struct session *session, const struct story *story) {
-	char silent[SHOW_BYTES], rtt[SHOW_BYTES];
-	struct text *out = &session->out;
+	uint32_t ready = 0;
 
 	if (story->self)
 		return;
-	text_print(out, "\nLinks from here to it\n");
-	if (story->link_count == 0)
-		text_print(out, "  none: what is known came from its neighbours\n");
+	text_print(&session->out, "\nLinks from here to it\n");
 	for (uint32_t n = 0; n < story->link_count; n++) {
-		const struct ras_link_info *link = &story->links[n];
-
-		show_duration(link->silent_ns, silent);
-		text_print(
-			out, "  %s, %s, silent for %s, lost %u times",
-			link->outgoing ? "out" : "in",
-			!link->ready	? "down"
-			: link->delayed ? "delayed"
-					: "up",
-			silent, link->reconnects
-		);
-		if (link->rtt_min_ns != RAS_NEVER) {
-			show_duration(link->rtt_mean_ns, rtt);
-			text_print(out, ", round trip %s", rtt);
-		}
-		text_print(out, "\n");
+		if (!story->links[n].ready)
+			continue;
+		say_link(session, story, &story->links[n]);
+		ready++;
 	}
+	if (ready == 0)
+		say_no_link(session, story);
+}
+
+static void say_events(struct session *session, const struct story *story) {
+	const struct state_event *event;
+
+	text_print(
+		&session->out, "\nLast events of it seen here%s\n",
+		story->event_count == 0 ? ": none is kept" : ""
+	);
+	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
+		happening_say(session, event);
+	session_ok(session);
+}
+
+static void say_missing(struct session *session, const struct story *story) {
+	text_print(
+		&session->out,
+		"%s is missing: expected, and not seen.\n\nWhat it means\n  %s\n\n"
+		"What follows\n  %s\n",
+		story->name, meaning_of(&story->peer), future_of(&story->peer)
+	);
+	say_events(session, story);
+}
+
+static void say_report(struct session *session, const struct story *story) {
+	char when[SHOW_BYTES], words[STATE_TEXT_BYTES];
+
+	if (!story->has_report)
+		return;
+	show_time(story->report.realtime_ns, when);
+	names_text(story->report.text, strlen(story->report.text), words, sizeof(words));
+	text_print(
+		&session->out, "  Reported %s by uid %" PRIu64 "%s\n", when,
+		story->report.event.value, words[0] != '\0' ? ":" : ""
+	);
+	happening_words(session, words);
+	text_print(
+		&session->out,
+		"  Then its neighbours were asked to look; what they see counts, not the "
+		"report.\n"
+	);
 }
 
 static void say(struct session *session, const struct story *story) {
-	const struct state_event *event;
 	char future[FUTURE_BYTES];
 
 	say_title(session, story);
 	say_facts(session, story);
 	show_future(story, future);
 	text_print(&session->out, "\nWhat it means\n  %s\n", meaning_of(&story->peer));
+	if (story->join_words[0] != '\0')
+		text_print(
+			&session->out, "\nIt is alone, and tries to join\n  %s\n", story->join_words
+		);
+	if (story->address_words[0] != '\0')
+		text_print(
+			&session->out,
+			"\nIts address\n  %s\n  Others cannot connect to it: see listen and advertise "
+			"in [overlay], and firewalls.\n",
+			story->address_words
+		);
 	text_print(&session->out, "\nWhat follows\n  %s\n", future);
+	say_report(session, story);
 	say_links(session, story);
-	text_print(
-		&session->out, "\nLast events of it seen here%s\n",
-		story->event_count == 0 ? ": none is kept" : ""
-	);
-	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
-		happening_say(session, &event->event, event->realtime_ns);
-	session_ok(session);
+	say_events(session, story);
 }
 
 static json_t *links_json(const struct story *story) {
@@ -255,36 +381,84 @@ static json_t *links_json(const struct story *story) {
 	return array;
 }
 
+static json_t *events_json(struct session *session, const struct story *story) {
+	json_t *array = json_array();
+	const struct state_event *event;
+
+	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
+		json_array_append_new(array, happening_json(session, event));
+	return array;
+}
+
+static void put_missing(struct session *session, const struct story *story) {
+	session_json(
+		session,
+		json_pack(
+			"{s:o,s:s,s:s,s:s,s:s,s:[],s:o}", "node", roll_name_json(story->name),
+			"state", "missing", "because", "expected, and not seen", "meaning",
+			meaning_of(&story->peer), "follows", future_of(&story->peer), "links",
+			"events", events_json(session, story)
+		)
+	);
+}
+
 static void put(struct session *session, const struct story *story) {
 	json_t *object = roll_json(session, &story->peer);
-	json_t *events = json_array();
-	const struct state_event *event;
 	char future[FUTURE_BYTES];
 
 	show_future(story, future);
-	for (uint32_t n = 0; (event = event_at(story, n)) != NULL; n++)
-		json_array_append_new(
-			events, happening_json(session, &event->event, event->realtime_ns)
-		);
 	json_object_set_new(object, "because", json_string(finding_cause(story->peer.cause)));
 	json_object_set_new(object, "meaning", json_string(meaning_of(&story->peer)));
 	json_object_set_new(object, "follows", roll_name_json(future));
+	json_object_set_new(
+		object, "address_problem",
+		story->address_words[0] != '\0' ? roll_name_json(story->address_words) : json_null()
+	);
+	json_object_set_new(
+		object, "join_problem",
+		story->join_words[0] != '\0' ? roll_name_json(story->join_words) : json_null()
+	);
 	json_object_set_new(object, "links", links_json(story));
-	json_object_set_new(object, "events", events);
+	json_object_set_new(object, "events", events_json(session, story));
 	session_json(session, object);
+}
+
+// One of the roster whom no table knows has no peer, but it has a story.
+static bool answer_missing(struct session *session, const char *rest) {
+	const struct overlay *overlay = session->server->overlay;
+	struct story story = {0};
+	char word[CLIENT_LINE_BYTES_MAX];
+	struct ras_peer peer;
+
+	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' ||
+	    !overlay_is_expected(overlay, word, strlen(word)))
+		return false;
+	story.id = ras_id(word, strlen(word));
+	if (ras_peer_find(overlay_ras(overlay), story.id, &peer) == 0)
+		return false;
+	names_clean(word, strlen(word), story.name);
+	collect_earlier(session, &story);
+	collect_events(session, &story);
+	if (session->json)
+		put_missing(session, &story);
+	else
+		say_missing(session, &story);
+	return true;
 }
 
 void answer_why(struct session *session, const char *rest) {
 	const struct ras *ras = session_ras(session);
 	struct story story = {0};
 
-	if (!names_only(session, rest, &story.peer))
+	if (answer_missing(session, rest) || !names_only(session, rest, &story.peer))
 		return;
+	story.id = story.peer.record->id;
 	names_record(story.peer.record, story.name);
-	story.self = story.peer.record->id == ras_self_id(ras);
+	story.self = story.id == ras_self_id(ras);
 	collect_earlier(session, &story);
 	collect_events(session, &story);
 	collect_links(ras, &story);
+	collect_address(session, &story);
 	if (session->json)
 		put(session, &story);
 	else

@@ -102,7 +102,6 @@ write_page(struct http *http, enum page page, bool open_metrics, FILE *out, unsi
 		.version = http->config.version,
 		.now_ns = now_ns,
 	};
-	const char *reason;
 	int err = 0;
 
 	rcu_thread_online(now_ns);
@@ -117,7 +116,7 @@ write_page(struct http *http, enum page page, bool open_metrics, FILE *out, unsi
 		err = page_status(&facts, out);
 	else
 		err = page_health(&facts, out);
-	if (page == PAGE_HEALTH && page_grade(&facts, &reason) == PAGE_CRITICAL)
+	if (page == PAGE_HEALTH && page_is_down(&facts))
 		*ret_status = MHD_HTTP_SERVICE_UNAVAILABLE;
 	rcu_thread_offline();
 	return err;

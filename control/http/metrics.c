@@ -23,11 +23,19 @@ static void gauge(FILE *out, const char *name, const char *help, uint64_t value)
 	fprintf(out, "%s %" PRIu64 "\n", name, value);
 }
 
+static bool is_time(const struct counter *counter) {
+	return counter->kind == COUNTER_TIME || counter->kind == COUNTER_LONGEST;
+}
+
+static bool is_gauge(const struct counter *counter) {
+	return counter->kind == COUNTER_GAUGE || counter->kind == COUNTER_LONGEST;
+}
+
 // "tocsin_loop_busy_seconds" for loop.busy_ns.
 static void counter_name(const struct counter *counter, char *name, size_t size) {
 	int length = (int)strlen(counter->name);
 
-	if (counter->kind == COUNTER_TIME)
+	if (is_time(counter))
 		snprintf(
 			name, size, "tocsin_%s_%.*s_seconds", counter->group, length - 3,
 			counter->name
@@ -37,10 +45,10 @@ static void counter_name(const struct counter *counter, char *name, size_t size)
 }
 
 static void sample(FILE *out, const char *name, const struct counter *counter, uint64_t value) {
-	fprintf(out, "%s%s", name, counter->kind == COUNTER_GAUGE ? "" : "_total");
+	fprintf(out, "%s%s", name, is_gauge(counter) ? "" : "_total");
 	if (counter->labels[0] != '\0')
 		fprintf(out, "{%s}", counter->labels);
-	if (counter->kind == COUNTER_TIME)
+	if (is_time(counter))
 		fprintf(out, " %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000,
 			value % 1000000000);
 	else
@@ -57,8 +65,8 @@ static void counters(const struct snapshot *snapshot, bool open_metrics, FILE *o
 		counter_at(n, &counter);
 		counter_name(&counter, name, sizeof(name));
 		if (strcmp(name, before) != 0)
-			family(out, open_metrics, name,
-			       counter.kind == COUNTER_GAUGE ? "gauge" : "counter", counter.help);
+			family(out, open_metrics, name, is_gauge(&counter) ? "gauge" : "counter",
+			       counter.help);
 		memcpy(before, name, sizeof(before));
 		sample(out, name, &counter, snapshot->values[n]);
 	}

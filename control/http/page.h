@@ -2,6 +2,8 @@
 // What is said about this node, from what has been published. The caller is an RCU reader, online.
 #pragma once
 
+#include <control/finding.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,15 +18,10 @@ struct page_facts {
 	uint64_t now_ns;
 };
 
-enum page_grade {
-	PAGE_OK,
-	PAGE_WARNING,  // something is wrong with a node, not with this one
-	PAGE_UNKNOWN,  // a node of the roster was not heard of
-	PAGE_CRITICAL, // this node is no member, or nobody turns the control loop
-};
-
-enum page_grade page_grade(const struct page_facts *facts, const char **ret_reason);
-const char *page_grade_name(enum page_grade grade);
+// As `tocsin health` grades, and why; but critical while nobody turns the control loop.
+enum finding_grade page_grade(const struct page_facts *facts, const char **ret_reason);
+// Whether this node itself does not do its part: it hangs, or is no member. Not that another died.
+bool page_is_down(const struct page_facts *facts);
 
 // The Prometheus text format, or OpenMetrics.
 void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out);

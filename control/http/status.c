@@ -10,37 +10,21 @@
 #include <errno.h>
 #include <inttypes.h>
 
-const char *page_grade_name(enum page_grade grade) {
-	static const char *const names[] = {"ok", "warning", "unknown", "critical"};
+enum finding_grade page_grade(const struct page_facts *facts, const char **ret_reason) {
+	const struct snapshot *snapshot = facts->snapshot;
 
-	return names[grade];
+	*ret_reason = snapshot->finding.reason;
+	if (snapshot->at_ns != 0 && facts->now_ns - snapshot->at_ns <= HTTP_STALE_NS)
+		return snapshot->finding.grade;
+	*ret_reason = snapshot->at_ns == 0 ? "Starting" : "ControlLoopStuck";
+	return FINDING_CRITICAL;
 }
 
-enum page_grade page_grade(const struct page_facts *facts, const char **ret_reason) {
+bool page_is_down(const struct page_facts *facts) {
 	const struct snapshot *snapshot = facts->snapshot;
-	const struct {
-		bool is_so;
-		enum page_grade grade;
-		const char *reason;
-	} rules[] = {
-		{snapshot->at_ns == 0, PAGE_CRITICAL, "Starting"},
-		{facts->now_ns - snapshot->at_ns > HTTP_STALE_NS, PAGE_CRITICAL,
-		 "ControlLoopStuck"},
-		{!snapshot->view.joined, PAGE_CRITICAL, "NotJoined"},
-		{snapshot->view.brake, PAGE_WARNING, "MassSilence"},
-		{snapshot->view.dead > 0, PAGE_WARNING, "PeersDead"},
-		{snapshot->view.unreachable > 0, PAGE_WARNING, "PeersUnreachable"},
-		{snapshot->missing > 0, PAGE_UNKNOWN, "PeersMissing"},
-	};
 
-	for (size_t n = 0; n < sizeof(rules) / sizeof(rules[0]); n++) {
-		if (!rules[n].is_so)
-			continue;
-		*ret_reason = rules[n].reason;
-		return rules[n].grade;
-	}
-	*ret_reason = "None";
-	return PAGE_OK;
+	return snapshot->at_ns == 0 || facts->now_ns - snapshot->at_ns > HTTP_STALE_NS ||
+	       !snapshot->view.joined;
 }
 
 static json_t *view_object(const struct page_facts *facts) {
@@ -61,9 +45,9 @@ static json_t *view_object(const struct page_facts *facts) {
 
 static json_t *head(const struct page_facts *facts) {
 	const char *reason;
-	enum page_grade grade = page_grade(facts, &reason);
+	enum finding_grade grade = page_grade(facts, &reason);
 	json_t *object = json_pack(
-		"{s:s,s:s,s:s}", "grade", page_grade_name(grade), "reason", reason, "version",
+		"{s:s,s:s,s:s}", "grade", finding_grade_name(grade), "reason", reason, "version",
 		facts->version
 	);
 

@@ -48,6 +48,12 @@ def numbers_follow_the_cluster(cluster):
     assert value(text, "tocsin_joined") == 1
     assert value(text, "tocsin_missing") == 1, "the roster names one more"
     assert value(text, "tocsin_overlay_frames_sent_total") > 0
+    assert "# TYPE tocsin_loop_timer_late_longest_seconds gauge" in text
+    assert value(text, "tocsin_loop_turn_longest_seconds") > 0
+    assert value(text, "tocsin_spawn_helper_lost_total") == 0
+    assert value(text, "tocsin_keeper_stuck_total") == 0
+    assert "# TYPE tocsin_keeper_longest_seconds gauge" in text
+    assert agent.counters()["spawn"]["helper_lost"] == agent.counters()["keeper"]["stuck"] == 0
 
 
 def promtool_finds_nothing(cluster):
@@ -149,7 +155,35 @@ def one_that_never_came_is_unknown_as_tocsin_health_says(cluster):
     clusters.wait_until("the missing one makes it unknown", judged)
 
 
-def a_dead_peer_is_a_warning_with_its_name(cluster):
+def grades(agent):
+    """(HTTP status, grade, reason) of /health, and the grade that HEALTH gives."""
+    status, _, text = get(agent, "/health")
+    health = json.loads(text)
+    return status, health["grade"], health["reason"], agent.ask("HEALTH")["grade"]
+
+
+def wait_grades(agent, *wanted):
+    clusters.wait_until(f"{wanted} instead of {grades(agent)}", lambda: grades(agent) == wanted)
+
+
+def a_death_that_only_one_saw_is_unknown_to_both(_):
+    with clusters.Cluster(sys.argv[1], 2) as two:
+        two.start().wait_ring()
+        wait_grades(two.agents[0], 200, "ok", "None", "ok")
+        two.agents[1].kill()
+        wait_grades(two.agents[0], 200, "unknown", "PeersDeadSole", "unknown")
+
+
+def one_that_is_no_member_is_unknown_to_both_and_unavailable(_):
+    with clusters.Cluster(sys.argv[1], 2) as two:
+        alone = two.agents[0]
+        alone.own = {"overlay.join": two.address(2)}
+        alone.start()
+        clusters.wait_until("the agent", alone.answers)
+        wait_grades(alone, 503, "unknown", "NotJoined", "unknown")
+
+
+def a_dead_peer_is_critical_with_its_name(cluster):
     agent, victim = cluster.agents[0], cluster.agents[-1]
     victim.kill()
 
@@ -158,11 +192,9 @@ def a_dead_peer_is_a_warning_with_its_name(cluster):
 
     clusters.wait_until("the dead one is named", told)
 
-    def judged():
-        health = json.loads(get(agent, "/health")[2])
-        return (health["grade"], health["reason"]) == ("warning", "PeersDead")
-
-    clusters.wait_until("its death is a warning", judged)
+    wait_grades(agent, 200, "critical", "PeersDead", "critical")
+    assert agent.ask("MAINT n3 on") == {"ok": True}
+    wait_grades(agent, 200, "unknown", "PeersMissing", "unknown")
 
 
 def a_busy_port_is_an_error_that_names_it(cluster):
@@ -192,7 +224,11 @@ def main(build):
             ("garbage and silence harm nobody", garbage_and_silence_harm_nobody),
             ("many readers make nobody suspect", many_readers_suspect_nobody),
             ("a busy port is an error that names it", a_busy_port_is_an_error_that_names_it),
-            ("a dead peer is a warning with its name", a_dead_peer_is_a_warning_with_its_name),
+            ("a death that only one saw is unknown to HTTP and to health",
+             a_death_that_only_one_saw_is_unknown_to_both),
+            ("one that is no member is unknown to both, and unavailable",
+             one_that_is_no_member_is_unknown_to_both_and_unavailable),
+            ("a dead peer is critical, with its name", a_dead_peer_is_critical_with_its_name),
         ]
         tests = [(name, lambda case=case: case(cluster)) for name, case in cases]
         tap.run(tests)

@@ -116,6 +116,26 @@ static void in_json_an_event_is_an_object_over_several_lines(void **state) {
 	close(fd);
 }
 
+static void the_longest_reason_of_a_report_is_told_whole(void **state) {
+	char reason[161] = "", details[200];
+	int fd = bench_connect();
+	json_t *object;
+
+	(void)state;
+	for (size_t n = 0; n < 160; n += 2)
+		memcpy(reason + n, "\xc3\xa9", 2);
+	snprintf(details, sizeof(details), "report, by uid 0: %s", reason);
+	bench_say(fd, "SET FORMAT json\nMONITOR all\n");
+	assert_string_equal(bench_hear(fd), "OK\nOK\n");
+	bench.overlay.text = reason;
+	bench_add_event(RAS_EVENT_REPORTED, "n2", RAS_CAUSE_REPORT, 0);
+	object = json_loads(bench_hear(fd), 0, NULL);
+	assert_non_null(object);
+	assert_string_equal(json_string_value(json_object_get(object, "details")), details);
+	json_decref(object);
+	close(fd);
+}
+
 static void what_happened_before_is_not_told(void **state) {
 	int fd;
 
@@ -187,6 +207,7 @@ int main(void) {
 		BENCH_TEST(each_event_is_told_under_nccl_s_name_to_those_who_want_its_group),
 		BENCH_TEST(an_event_about_nobody_or_somebody_forgotten_is_told_without_a_process),
 		BENCH_TEST(in_json_an_event_is_an_object_over_several_lines),
+		BENCH_TEST(the_longest_reason_of_a_report_is_told_whole),
 		BENCH_TEST(what_happened_before_is_not_told),
 		BENCH_TEST(
 			commands_are_answered_between_events_and_a_second_monitor_changes_the_groups

@@ -134,9 +134,8 @@ static void another_user_is_told_who_may_give_orders(void **state) {
 	bench_say(fd, "FORGET n2\n");
 	answer = bench_hear(fd);
 	assert_string_equal(
-		answer,
-		"ERROR: `tocsin forget` is allowed to root, to the agent's own user or to members "
-		"of group 4711; you are uid 65534\n"
+		answer, "ERROR: `tocsin forget` is for root and the agent's own user and members "
+			"of group 4711; you are uid 65534\n"
 	);
 	assert_string_equal(bench.overlay.order, "");
 	close(fd);
@@ -202,9 +201,16 @@ static void an_answer_of_another_node_that_breaks_off_says_so(void **state) {
 	assert_int_equal(call->piece(call, "half a li", 9), 0);
 	call->ended(call, -ETIMEDOUT);
 	assert_string_equal(bench_hear(fd), "half a li\nERROR: n3 did not answer in time\n");
+	bench_say(fd, "NODE n3 PEERS\n");
+	bench_turn();
+	call = bench.overlay.call;
+	call->ended(call, -65535); // no errno of this machine's
+	assert_string_equal(bench_hear(fd), "ERROR: n3 answers what no agent answers\n");
 	bench.overlay.call_err = -EHOSTDOWN;
 	bench_say(fd, "NODE n3 PEERS\n");
-	assert_string_equal(bench_hear(fd), "ERROR: n3 is down\n");
+	assert_string_equal(
+		bench_hear(fd), "ERROR: n3 is down; `tocsin why` of it tells what is known here\n"
+	);
 	close(fd);
 }
 
@@ -268,6 +274,57 @@ static void another_node_may_not_give_orders_nor_ask_on(void **state) {
 	assert_string_equal(overlay->order, "");
 }
 
+static void what_another_node_asked_for_ends_when_it_waits_no_more(void **state) {
+	struct overlay *overlay = &bench.overlay;
+
+	(void)state;
+	overlay->served_life_ns = 3 * RAS_NS_PER_SEC;
+	overlay->serve(overlay->serve_ctx, NULL, "text - PING n2");
+	clock_advance(&bench.clock, 2 * RAS_NS_PER_SEC);
+	bench_turn();
+	assert_false(overlay->served_ended);
+	clock_advance(&bench.clock, 2 * RAS_NS_PER_SEC);
+	bench_turn();
+	assert_true(overlay->served_ended);
+	assert_int_equal(overlay->served_err, -ETIMEDOUT);
+	assert_int_equal(overlay->ping_cancelled, 1);
+}
+
+static void the_reason_of_a_report_is_told_whole_by_events_and_by_why(void **state) {
+	static const char *const questions[] = {"EVENTS\n", "WHY n2\n"};
+	static const char reason[] =
+		"the switch's port counts symbol errors \x1b[2J since the cable was moved, and "
+		"two jobs on it have seen timeouts";
+	int fd = bench_connect_local();
+	const json_t *event;
+	json_t *answer;
+
+	(void)state;
+	bench_add_event(RAS_EVENT_REPORTED, "n2", RAS_CAUSE_REPORT, 0);
+	bench.overlay.text = reason;
+	for (size_t n = 0; n < COUNT_OF(questions); n++) {
+		const char *text;
+
+		bench_say(fd, questions[n]);
+		text = bench_hear(fd);
+		bench_assert_narrow(text);
+		assert_non_null(
+			strstr(text, " REPORTED       n2                 report, by uid 0\n")
+		);
+		assert_non_null(
+			strstr(text, "\n        the switch's port counts symbol errors ?[2J")
+		);
+		assert_non_null(strstr(text, "seen timeouts\n"));
+	}
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	answer = bench_ask_json(fd, "WHY n2\n");
+	event = json_array_get(json_object_get(answer, "events"), 0);
+	assert_string_equal(json_string_value(json_object_get(event, "text")), reason);
+	json_decref(answer);
+	close(fd);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(a_ping_tells_the_round_trip_or_who_refused),
@@ -278,11 +335,13 @@ int main(void) {
 		BENCH_TEST(another_user_is_told_who_may_give_orders),
 		BENCH_TEST(a_name_that_would_forge_a_line_is_shown_harmless),
 		BENCH_TEST(an_order_that_fails_says_why),
+		BENCH_TEST(the_reason_of_a_report_is_told_whole_by_events_and_by_why),
 		BENCH_TEST(another_node_is_asked_and_its_answer_passed_on),
 		BENCH_TEST(an_answer_of_another_node_that_breaks_off_says_so),
 		BENCH_TEST(a_reader_that_is_slower_than_another_node_holds_it_back),
 		BENCH_TEST(another_node_s_question_is_answered_as_a_client_s),
 		BENCH_TEST(another_node_may_not_give_orders_nor_ask_on),
+		BENCH_TEST(what_another_node_asked_for_ends_when_it_waits_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,6 +164,10 @@ static void sizes_times_and_cells_are_shown_short(void **state) {
 	assert_string_equal(text, "2026-11-18T11:06:40.125Z");
 	show_time(-1, text);
 	assert_string_equal(text, "1969-12-31T23:59:59.999Z");
+	show_range(3, 3, text);
+	assert_string_equal(text, "3");
+	show_range(1, UINT64_MAX, text);
+	assert_string_equal(text, "1-18446744073709551615");
 	show_cell("abcdef", 6, text);
 	assert_string_equal(text, "abcdef");
 	show_cell("abcdefg", 6, text);

@@ -97,9 +97,9 @@ static void health_names_whom_the_roster_misses(void **state) {
 	bench.overlay.missing[1] = "n4";
 	bench_say(fd, "HEALTH\n");
 	assert_string_equal(
-		bench_hear(fd), "unknown: 3 of 3 agents answer, 0 suspect, 0 unreachable, 0 dead, "
+		bench_hear(fd), "unknown: 3 of 5 agents answer, 0 suspect, 0 unreachable, 0 dead, "
 				"0 left, 0 in maintenance\n"
-				"2 of 5 expected are not known: n[4-5]\nOK\n"
+				"2 of 5 expected are not seen: n[4-5]\nOK\n"
 	);
 	bench_say(fd, "SET FORMAT json\n");
 	bench_hear(fd);
@@ -108,15 +108,193 @@ static void health_names_whom_the_roster_misses(void **state) {
 	assert_int_equal(json_integer_value(json_object_get(object, "missing")), 2);
 	assert_string_equal(json_string_value(json_object_get(object, "missing_nodes")), "n[4-5]");
 	assert_string_equal(json_string_value(json_object_get(object, "node")), "n1");
+	assert_true(json_is_null(json_object_get(object, "of")));
 	json_decref(object);
 	object = bench_ask_json(fd, "HEALTH n2\n");
 	assert_string_equal(json_string_value(json_object_get(object, "grade")), "ok");
+	assert_string_equal(json_string_value(json_object_get(object, "of")), "n2");
 	json_decref(object);
 	close(fd);
 }
 
+static void health_of_one_counts_nobody_else(void **state) {
+	int fd = bench_connect();
+	const char *answer;
+
+	(void)state;
+	make_trouble();
+	bench.overlay.missing[0] = "n4";
+	bench_say(fd, "HEALTH n3\n");
+	answer = bench_hear(fd);
+	assert_memory_equal(answer, "critical: n3 is dead\n\nNODE ", 27);
+	assert_null(strstr(answer, "agents answer"));
+	assert_null(strstr(answer, "expected"));
+	bench_say(fd, "HEALTH n2\n");
+	assert_memory_equal(bench_hear(fd), "warning: n2 is suspect\n", 23);
+	close(fd);
+}
+
+static void node_that_cannot_join_says_why(void **state) {
+	static const char words[] = "the key is not that of 10.0.0.9:28030";
+	static const char *const questions[] = {"HEALTH\n", "HEALTH n1\n", "WHY n1\n"};
+	int fd = bench_connect();
+	json_t *object;
+
+	(void)state;
+	bench.overlay.view.joined = false;
+	bench.overlay.join_problem = words;
+	for (size_t n = 0; n < COUNT_OF(questions); n++) {
+		bench_say(fd, questions[n]);
+		assert_non_null(strstr(bench_hear(fd), words));
+	}
+	bench_say(fd, "HEALTH n2\n");
+	assert_null(strstr(bench_hear(fd), words));
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	for (size_t n = 0; n < COUNT_OF(questions); n++) {
+		object = bench_ask_json(fd, questions[n]);
+		assert_string_equal(
+			json_string_value(json_object_get(object, "join_problem")), words
+		);
+		json_decref(object);
+	}
+	close(fd);
+}
+
+static void health_tells_of_strangers_that_were_turned_away(void **state) {
+	int fd = bench_connect();
+	const char *answer;
+	json_t *object;
+
+	(void)state;
+	bench.overlay.strangers = (struct overlay_strangers){
+		.count = 17,
+		.last = bench_peer("n2")->record->address,
+		.last_ns = clock_now_ns(&bench.clock),
+	};
+	bench_say(fd, "HEALTH\n");
+	answer = bench_hear(fd);
+	bench_assert_narrow(answer);
+	assert_non_null(strstr(answer, "Turned away: 17 connections without the key, the last from")
+	);
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "HEALTH\n");
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(object, "strangers"), "count")),
+		17
+	);
+	json_decref(object);
+	close(fd);
+}
+
+static void peers_lists_whom_the_roster_misses_behind_the_rest(void **state) {
+	int fd = bench_connect();
+	json_t *object, *rows;
+	const char *answer;
+
+	(void)state;
+	bench.overlay.missing[0] = "n5";
+	bench.overlay.missing[1] = "n4";
+	bench_say(fd, "PEERS\n");
+	answer = bench_hear(fd);
+	bench_assert_narrow(answer);
+	assert_non_null(strstr(answer, "0 left, 2 missing; view"));
+	assert_non_null(strstr(answer, "\nn5                     missing     -  "));
+	bench_say(fd, "PEERS alive\n");
+	assert_null(strstr(bench_hear(fd), "missing"));
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "PEERS missing\n");
+	rows = json_object_get(object, "peers");
+	assert_int_equal(json_array_size(rows), 2);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(rows, 1), "node")), "n4"
+	);
+	assert_int_equal(json_integer_value(json_object_get(object, "missing")), 2);
+	json_decref(object);
+	close(fd);
+}
+
+static void maintenance_of_one_that_the_roster_misses_says_what_to_do(void **state) {
+	int fd = bench_connect_local();
+
+	(void)state;
+	bench.overlay.missing[0] = "n4";
+	bench_say(fd, "MAINT n4 on\n");
+	assert_non_null(strstr(bench_hear(fd), "not seen; an order is for one that is known"));
+	close(fd);
+}
+
+static void names_with_numbers_are_in_the_order_of_the_numbers(void **state) {
+	int fd = bench_connect();
+	const char *answer;
+
+	(void)state;
+	bench_add_peer("n10", "n10", RAS_ALIVE);
+	bench_say(fd, "PEERS\n");
+	answer = bench_hear(fd);
+	assert_true(strstr(answer, "\nn10 ") > strstr(answer, "\nn2 "));
+	close(fd);
+}
+
+static void one_who_was_forgotten_keeps_its_name_in_what_it_saw(void **state) {
+	uint64_t seen_by = ras_id("n7", 2);
+	int fd = bench_connect();
+	const char *answer;
+
+	(void)state;
+	bench_add_event(RAS_EVENT_DEAD, "n3", RAS_CAUSE_GONE, 0);
+	bench.overlay.events[bench.overlay.event_next - 1].observer_count = 1;
+	bench.overlay.events[bench.overlay.event_next - 1].observers[0] = seen_by;
+	bench_add_event(RAS_EVENT_FORGOTTEN, "n7", RAS_CAUSE_NONE, 0);
+	bench_say(fd, "EVENTS\n");
+	answer = bench_hear(fd);
+	assert_null(strchr(answer, '#'));
+	assert_non_null(strstr(answer, "seen by n7"));
+	close(fd);
+}
+
+static void names_that_an_error_lists_are_in_the_order_of_their_numbers(void **state) {
+	int fd = bench_connect();
+
+	(void)state;
+	bench_add_peer("n10", "n10", RAS_ALIVE);
+	bench_add_peer("n9", "n9", RAS_ALIVE);
+	bench_say(fd, "WHY somewhere\n");
+	assert_non_null(strstr(bench_hear(fd), "known are: n1, n2, n3, n9, n10"));
+	close(fd);
+}
+
+static void clock_that_is_apart_tells_by_how_much(void **state) {
+	int fd = bench_connect();
+
+	(void)state;
+	bench_add_event(RAS_EVENT_CLOCK_OFFSET, "n3", RAS_CAUSE_NONE, 19 * RAS_NS_PER_SEC);
+	bench_say(fd, "EVENTS\n");
+	assert_non_null(strstr(bench_hear(fd), "apart by 19 s"));
+	close(fd);
+}
+
+static void why_tells_who_reported_it_and_what_follows(void **state) {
+	int fd = bench_connect();
+	const char *answer;
+
+	(void)state;
+	bench_add_event(RAS_EVENT_REPORTED, "n3", RAS_CAUSE_REPORT, 1000);
+	bench.overlay.text = "its link flaps";
+	bench_say(fd, "WHY n3\n");
+	answer = bench_hear(fd);
+	bench_assert_narrow(answer);
+	answer = strstr(answer, "What follows\n");
+	assert_non_null(answer);
+	assert_non_null(strstr(answer, "by uid 1000:\n        its link flaps\n"));
+	assert_true(strstr(answer, "neighbours were asked") < strstr(answer, "Links from here"));
+	close(fd);
+}
+
 static void a_question_about_one_that_the_roster_misses_says_so(void **state) {
-	static const char *const questions[] = {"WHY n4\n", "PING n4\n", "HEALTH n4\n"};
+	static const char *const questions[] = {"PING n4\n", "HEALTH n4\n"};
 	int fd = bench_connect();
 
 	(void)state;
@@ -125,10 +303,37 @@ static void a_question_about_one_that_the_roster_misses_says_so(void **state) {
 		bench_say(fd, questions[n]);
 		assert_string_equal(
 			bench_hear(fd),
-			"ERROR: n4 is expected ([overlay] expect) and not known: it "
-			"never came, or was forgotten\n"
+			"ERROR: n4 is missing: expected ([overlay] expect), and not seen\n"
 		);
 	}
+	bench_add_event(RAS_EVENT_DEAD, "n4", RAS_CAUSE_GONE, 0);
+	bench_add_event(RAS_EVENT_FORGOTTEN, "n4", RAS_CAUSE_NONE, 0);
+	bench_say(fd, "PING n4\n");
+	assert_non_null(strstr(bench_hear(fd), "not seen; the last of it was FORGOTTEN, 2026-"));
+	close(fd);
+}
+
+static void why_of_one_that_the_roster_misses_tells_what_was_seen_of_it(void **state) {
+	int fd = bench_connect();
+	const char *answer;
+	json_t *object;
+
+	(void)state;
+	bench.overlay.missing[0] = "n4";
+	bench_add_event(RAS_EVENT_DEAD, "n4", RAS_CAUSE_GONE, 0);
+	bench_add_event(RAS_EVENT_FORGOTTEN, "n4", RAS_CAUSE_NONE, 0);
+	bench_say(fd, "WHY n4\n");
+	answer = bench_hear(fd);
+	bench_assert_narrow(answer);
+	assert_memory_equal(answer, "n4 is missing: expected, and not seen.\n", 39);
+	assert_non_null(strstr(answer, " FORGOTTEN "));
+	assert_non_null(strstr(answer, "Start tocsind on it, or take it off the roster."));
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "WHY n4\n");
+	assert_string_equal(json_string_value(json_object_get(object, "state")), "missing");
+	assert_int_equal(json_array_size(json_object_get(object, "events")), 2);
+	json_decref(object);
 	close(fd);
 }
 
@@ -139,7 +344,8 @@ struct mistake {
 
 static const struct mistake mistakes[] = {
 	{"PEERS dea\n", {"\"dea\" is no state", "did you mean \"dead\"?"}},
-	{"PEERS green\n", {"\"green\" is no state", "alive, suspect, unreachable, dead, left"}},
+	{"PEERS green\n",
+	 {"\"green\" is no state", "alive, suspect, unreachable, dead, left, missing"}},
 	{"LINKS now\n", {"LINKS takes nothing after it", "\"now\""}},
 	{"WHY\n", {"WHY needs the name of a node: WHY node"}},
 	{"WHY nn3\n", {"no node \"nn3\" is known", "did you mean \"n3\"?"}},
@@ -327,6 +533,64 @@ static void why_tells_the_story_of_a_killed_node(void **state) {
 	close(fd);
 }
 
+struct past_link {
+	enum ras_event_kind kinds[4];
+	bool tried, ready; // a link is there; it is up
+	const char *words;
+};
+
+// What a link was is not lost with it, nor with the next try.
+static const struct past_link past_links[] = {
+	{{0}, false, false, "\n  none, nor was there one: what is known came from others\n"},
+	{{RAS_EVENT_LINK_UP, RAS_EVENT_LINK_DOWN},
+	 true,
+	 false,
+	 "\n  none now: the last said LINK_DOWN, reset 0 ns ago; lost once\n"},
+	{{RAS_EVENT_LINK_UP, RAS_EVENT_LINK_DELAYED},
+	 false,
+	 false,
+	 "\n  none now: the last said LINK_DELAYED, reset 0 ns ago; never lost\n"},
+	{{RAS_EVENT_LINK_DOWN, RAS_EVENT_LINK_UP, RAS_EVENT_LINK_DOWN, RAS_EVENT_LINK_UP},
+	 true,
+	 true,
+	 "\n  in, up, silent for 118 us, lost 2 times\n"},
+	{{RAS_EVENT_LINK_DOWN, RAS_EVENT_LINK_UP},
+	 true,
+	 true,
+	 "\n  in, up, silent for 118 us, lost once\n"},
+	{{RAS_EVENT_LINK_UP}, true, true, "\n  in, up, silent for 118 us, never lost\n"},
+};
+
+static void why_tells_of_the_link_that_was_when_there_is_none(void **state) {
+	for (size_t n = 0; n < COUNT_OF(past_links); n++) {
+		const struct past_link *past = &past_links[n];
+		struct ras_peer *peer;
+		const char *answer;
+		int fd;
+
+		assert_int_equal(bench_stop(state), 0);
+		assert_int_equal(bench_start(state), 0);
+		peer = bench_peer("n3");
+		peer->state = past->ready ? RAS_ALIVE : RAS_DEAD;
+		fd = bench_connect();
+		bench.overlay.links[0] = (struct ras_link_info){
+			.peer = peer->record->id,
+			.ready = past->ready,
+			.silent_ns = 118000,
+			.rtt_min_ns = RAS_NEVER,
+		};
+		bench.overlay.link_count = past->tried;
+		for (size_t k = 0; k < 4 && past->kinds[k] != 0; k++)
+			bench_add_event(past->kinds[k], "n3", RAS_CAUSE_RESET, 0);
+		bench_say(fd, "WHY n3\n");
+		answer = bench_hear(fd);
+		bench_assert_narrow(answer);
+		if (strstr(answer, past->words) == NULL)
+			fail_msg("%s not in: %s", past->words, answer);
+		close(fd);
+	}
+}
+
 static void why_of_a_frozen_node_names_no_culprit(void **state) {
 	struct ras_peer *peer = bench_peer("n3");
 	int fd = bench_connect();
@@ -414,13 +678,25 @@ int main(void) {
 		BENCH_TEST(every_table_fits_and_ends_in_ok),
 		BENCH_TEST(every_answer_in_json_is_one_line),
 		BENCH_TEST(health_names_whom_the_roster_misses),
+		BENCH_TEST(health_of_one_counts_nobody_else),
+		BENCH_TEST(node_that_cannot_join_says_why),
+		BENCH_TEST(health_tells_of_strangers_that_were_turned_away),
+		BENCH_TEST(peers_lists_whom_the_roster_misses_behind_the_rest),
+		BENCH_TEST(maintenance_of_one_that_the_roster_misses_says_what_to_do),
+		BENCH_TEST(names_with_numbers_are_in_the_order_of_the_numbers),
+		BENCH_TEST(one_who_was_forgotten_keeps_its_name_in_what_it_saw),
+		BENCH_TEST(names_that_an_error_lists_are_in_the_order_of_their_numbers),
+		BENCH_TEST(clock_that_is_apart_tells_by_how_much),
+		BENCH_TEST(why_tells_who_reported_it_and_what_follows),
 		BENCH_TEST(a_question_about_one_that_the_roster_misses_says_so),
+		BENCH_TEST(why_of_one_that_the_roster_misses_tells_what_was_seen_of_it),
 		BENCH_TEST(a_mistake_is_answered_with_the_value_and_what_is_allowed),
 		BENCH_TEST(a_mistake_in_json_is_an_object_with_an_error),
 		BENCH_TEST(a_name_is_suggested_among_a_thousand_and_none_is_listed),
 		BENCH_TEST(the_worst_peers_come_first_and_those_of_one_state_can_be_asked_for),
 		BENCH_TEST(health_never_says_more_than_the_overlay_knows),
 		BENCH_TEST(why_tells_the_story_of_a_killed_node),
+		BENCH_TEST(why_tells_of_the_link_that_was_when_there_is_none),
 		BENCH_TEST(why_of_a_frozen_node_names_no_culprit),
 		BENCH_TEST(why_of_a_departed_and_of_a_healthy_node_gives_no_alarm),
 		BENCH_TEST(a_node_that_was_forgotten_is_told_from_one_that_never_was),

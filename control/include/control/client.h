@@ -23,6 +23,7 @@
 //
 //	PEERS [state]		HEALTH [node]		EVENTS [since]		LINKS
 //	COMMS			WHY node		PING node		COUNTERS
+//	DEVICES			PAIRS			PROBE node [count [bytes [us]]]
 //	NODE node command	one of these or a STATUS, put to another node
 //	REPORT node reason	MAINT node on|off	FORGET node		LOG level
 //
@@ -38,9 +39,13 @@
 #include <sys/types.h>
 
 struct client_server;
+struct fabric;
+struct fabric_calls;
+struct keeper_counters;
 struct loop;
 struct overlay;
 struct overlay_served;
+struct spawn_counters;
 
 #define CLIENT_LINE_BYTES_MAX 1024
 #define CLIENT_DETAIL_BYTES 256
@@ -58,6 +63,9 @@ struct client_config {
 	uint32_t asks_burst;
 	const char *version; // of the product
 	const char *cluster;
+	// Of the agent's other parts, for COUNTERS; may be NULL, and outlive the server.
+	const struct spawn_counters *spawn;
+	const struct keeper_counters *keepers;
 };
 
 // With the defaults: no listener, 64 clients, five minutes, ten seconds, 5 and 10.
@@ -75,6 +83,11 @@ int client_server_create(
 );
 // Every client is closed at once. Before the overlay and the loop are destroyed.
 struct client_server *client_server_destroy(struct client_server *server);
+
+// The fabric to ask, once there is one; NULL before it is taken down.
+void client_server_use_fabric(
+	struct client_server *server, const struct fabric_calls *calls, struct fabric *fabric
+);
 
 // Where TCP is served, with the port the kernel chose; SOCK_ADDR_NONE if it is not.
 struct sock_addr client_server_address(const struct client_server *server);

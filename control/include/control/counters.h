@@ -8,13 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COUNTERS_MAX 320
+#define COUNTERS_MAX 512
 #define COUNTER_LABELS_BYTES 96
 
 enum counter_kind {
 	COUNTER_COUNT,
 	COUNTER_GAUGE,
-	COUNTER_TIME, // nanoseconds, counted
+	COUNTER_TIME,	 // nanoseconds, counted
+	COUNTER_LONGEST, // nanoseconds, a gauge
 };
 
 struct counter {
@@ -26,8 +27,13 @@ struct counter {
 };
 
 struct client_counters;
+struct fabric;
+struct fabric_calls;
+struct keeper_counters;
 struct loop_counters;
+struct overlay_reach_counters;
 struct ras;
+struct spawn_counters;
 struct state;
 struct transport_counters;
 
@@ -38,6 +44,11 @@ struct counter_sources {
 	const struct loop_counters *loop;
 	const struct client_counters *clients;
 	const struct state *state;
+	const struct overlay_reach_counters *reach;
+	const struct spawn_counters *spawn;
+	const struct keeper_counters *keepers; // of all together
+	const struct fabric_calls *fabric_calls;
+	const struct fabric *fabric;
 };
 
 // At most COUNTERS_MAX; constant.

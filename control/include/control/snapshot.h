@@ -8,6 +8,7 @@
 #pragma once
 
 #include <control/counters.h>
+#include <control/finding.h>
 #include <ras/ras.h>
 
 #include <stdint.h>
@@ -23,6 +24,7 @@ struct snapshot {
 	uint64_t log_lost; // lines that could not be written
 	char node[RAS_NAME_MAX + 1];
 	struct ras_view view;
+	struct finding_sum finding;
 	uint64_t ras_bytes; // memory of the core
 	uint32_t links, links_ready;
 	uint32_t expected, missing;				    // of the roster

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "finding.h"
+#include <control/finding.h>
+#include <control/overlay.h>
 
 static const char *const cause_sentences[RAS_CAUSE_COUNT] = {
 	[RAS_CAUSE_NONE] = "nothing is known against it",
@@ -62,7 +63,7 @@ void finding_of(const struct ras_peer *peer, struct finding *ret_finding) {
 		finding = (struct finding){FINDING_OK, "-", finding_cause(RAS_CAUSE_LEAVE)};
 		break;
 	case RAS_UNKNOWN:
-		finding.evidence = "expected, and not known";
+		finding.evidence = "expected, and not seen";
 		break;
 	}
 	if (peer->maint) {
@@ -92,4 +93,53 @@ enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b) {
 	};
 
 	return weights[a] >= weights[b] ? a : b;
+}
+
+static void add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const char *reason) {
+	if (!is_so || finding_worse(sum->grade, grade) == sum->grade)
+		return;
+	sum->grade = grade;
+	sum->reason = reason;
+}
+
+static const char *reason_of(const struct ras_peer *peer) {
+	switch (peer->state) {
+	case RAS_DEAD:
+		return peer->sole ? "PeersDeadSole" : "PeersDead";
+	case RAS_UNREACHABLE:
+		return "PeersUnreachable";
+	default:
+		return "PeersSuspect";
+	}
+}
+
+// Only where the counts say that there is something to be found: tables are long.
+static void add_peers(const struct ras *ras, const struct ras_view *view, struct finding_sum *sum) {
+	struct finding finding;
+	struct ras_peer peer;
+
+	if (view->dead + view->unreachable + view->suspect == 0)
+		return;
+	for (uint32_t slot = 0; slot < view->slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) != 0)
+			continue;
+		finding_of(&peer, &finding);
+		add(sum, finding.grade != FINDING_OK, finding.grade, reason_of(&peer));
+	}
+}
+
+void finding_of_all(const struct overlay *overlay, struct finding_sum *ret_sum) {
+	struct finding_sum sum = {FINDING_OK, "None"};
+	const struct ras *ras = overlay_ras(overlay);
+	struct ras_view view;
+	uint32_t cursor = 0;
+
+	ras_view(ras, &view);
+	add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
+	add(&sum, view.brake, FINDING_UNKNOWN, "MassSilence");
+	add_peers(ras, &view, &sum);
+	add(&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN, "PeersMissing");
+	add(&sum, overlay_reach(overlay)->state == OVERLAY_REACH_UNPROVEN, FINDING_WARNING,
+	    "AddressUnproven");
+	*ret_sum = sum;
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Why this node is alone, and who wants in and may not: the log says so when it happens, and here
+// it is said to who asks.
+#include "inside.h"
+
+#include <control/finding.h>
+
+#include <stdio.h>
+
+void overlay_join_names(struct overlay *overlay, const char *words) {
+	snprintf(overlay->join_names, sizeof(overlay->join_names), "%s", words);
+}
+
+bool overlay_join_problem(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
+	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
+	char address[SOCK_ADDR_TEXT_BYTES];
+	struct ras_view view;
+
+	ras_view(overlay->ras, &view);
+	// The first of those to join through founds a ring, also when the others do not let it in.
+	if (view.joined && (view.alive > 1 || trouble->cause != RAS_CAUSE_PROOF))
+		return false;
+	if (!view.joined && overlay->join_names[0] != '\0') {
+		snprintf(
+			ret_words, STATE_TEXT_BYTES, "no join address can be used: %.*s",
+			STATE_TEXT_BYTES - 32, overlay->join_names
+		);
+		return true;
+	}
+	if (trouble->failed.family == SOCK_ADDR_NONE)
+		return false;
+	sock_addr_format(&trouble->failed, address);
+	if (trouble->cause == RAS_CAUSE_PROOF)
+		snprintf(
+			ret_words, STATE_TEXT_BYTES,
+			"the key is not that of %s, or the cluster's name is not", address
+		);
+	else
+		snprintf(
+			ret_words, STATE_TEXT_BYTES, "%s: %s", address,
+			finding_cause(trouble->cause)
+		);
+	return true;
+}
+
+bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers) {
+	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
+	uint64_t now_ns = loop_now_ns(overlay->loop);
+
+	if (trouble->strangers == 0 || now_ns - trouble->stranger_ns > TRANSPORT_STRANGERS_NS)
+		return false;
+	*ret_strangers = (struct overlay_strangers
+	){trouble->strangers, trouble->stranger, trouble->stranger_ns};
+	return true;
+}
