@@ -3,6 +3,8 @@
 // what is wrong and what is allowed.
 #include "client_bench.h"
 
+#include <control/fabric.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -255,6 +257,21 @@ static void one_who_was_forgotten_keeps_its_name_in_what_it_saw(void **state) {
 	close(fd);
 }
 
+static void tables_of_rdma_say_in_words_that_there_is_no_device(void **state) {
+	static const char *const questions[] = {"PAIRS\n", "DEVICES\n"};
+	int fd = bench_connect();
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(questions); n++) {
+		bench_say(fd, questions[n]);
+		assert_non_null(
+			strstr(bench_hear(fd), "\nThis agent measures with no RDMA device: "
+					       "`tocsin devices --explain` says why.\nOK\n")
+		);
+	}
+	close(fd);
+}
+
 static void names_that_an_error_lists_are_in_the_order_of_their_numbers(void **state) {
 	int fd = bench_connect();
 
@@ -354,7 +371,7 @@ static const struct mistake mistakes[] = {
 	{"HEALTH n9x\n", {"no node \"n9x\""}},
 	{"EVENTS yesterday\n", {"\"yesterday\" is neither", "90s, 10m or 2h"}},
 	{"PING\n", {"PING needs the name of a node"}},
-	{"NODE n2 FORGET n3\n", {"another node answers PEERS", "\"FORGET n3\""}},
+	{"NODE n2 FORGET n3\n", {"another node answers PEERS", "PAIRS", "\"FORGET n3\""}},
 	{"NODE n2 NODE n3 PEERS\n", {"another node answers", "\"NODE n3 PEERS\""}},
 	{"MAINT n2\n", {"MAINT takes on or off", "\"\""}},
 	{"MAINT n2 maybe\n", {"MAINT takes on or off", "\"maybe\""}},
@@ -673,6 +690,70 @@ static void events_go_on_from_a_number_and_count_what_they_left_out(void **state
 	close(fd);
 }
 
+// One device, and a pair with the last peer.
+#define LONG_DEVICE "mlx5_a_name_of_31_bytes_12345678"
+
+static uint32_t device_count(const struct fabric *fabric) {
+	(void)fabric;
+	return 1;
+}
+
+static void
+device_at(const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view) {
+	(void)fabric;
+	(void)n;
+	*ret_view = (struct fabric_device_view){.name = LONG_DEVICE, .reason = ""};
+}
+
+static bool
+pair_next(const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view) {
+	const struct overlay *overlay = &bench.overlay;
+	uint64_t peer = overlay->records[overlay->peer_count - 1]->id;
+
+	(void)fabric;
+	*ret_view = (struct fabric_pair_view){.device = "d0", .pairing.key.peer = peer};
+	return (*cursor)++ == 0;
+}
+
+static const struct fabric_calls played_fabric = {
+	.device_count = device_count,
+	.device_at = device_at,
+	.pair_next = pair_next,
+};
+
+static void columns_are_whole_for_one_that_wants_them_so(void **state) {
+	static const char name[] = "a-name-that-is-longer-than-any-column-of-a-table-of-nodes";
+	static const struct {
+		const char *line, *name;
+	} questions[] = {
+		{"PEERS\n", name}, {"HEALTH\n", name}, {"EVENTS\n", name},
+		{"LINKS\n", name}, {"PAIRS\n", name},  {"DEVICES\n", LONG_DEVICE},
+	};
+	int fd = bench_connect();
+
+	(void)state;
+	bench_add_peer(name, "h", RAS_DEAD);
+	bench_peer(name)->cause = RAS_CAUSE_GONE;
+	bench_add_event(RAS_EVENT_DEAD, name, RAS_CAUSE_GONE, 0);
+	bench.overlay.links[bench.overlay.link_count++] = (struct ras_link_info
+	){.peer = ras_id(name, strlen(name)), .ready = true, .rtt_min_ns = RAS_NEVER};
+	client_server_use_fabric(bench.server, &played_fabric, (struct fabric *)&bench);
+	for (size_t n = 0; n < COUNT_OF(questions); n++) {
+		bench_say(fd, "SET COLUMNS cut\n");
+		assert_string_equal(bench_hear(fd), "OK\n");
+		bench_say(fd, questions[n].line);
+		assert_null(strstr(bench_hear(fd), questions[n].name));
+		bench_say(fd, "set columns WHOLE\n");
+		assert_string_equal(bench_hear(fd), "OK\n");
+		bench_say(fd, questions[n].line);
+		assert_non_null(strstr(bench_hear(fd), questions[n].name));
+	}
+	bench_say(fd, "SET COLUMNS 80\n");
+	assert_string_equal(bench_hear(fd), "ERROR: SET COLUMNS takes cut or whole, not \"80\"\n");
+	client_server_use_fabric(bench.server, NULL, NULL);
+	close(fd);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(every_table_fits_and_ends_in_ok),
@@ -685,6 +766,7 @@ int main(void) {
 		BENCH_TEST(maintenance_of_one_that_the_roster_misses_says_what_to_do),
 		BENCH_TEST(names_with_numbers_are_in_the_order_of_the_numbers),
 		BENCH_TEST(one_who_was_forgotten_keeps_its_name_in_what_it_saw),
+		BENCH_TEST(tables_of_rdma_say_in_words_that_there_is_no_device),
 		BENCH_TEST(names_that_an_error_lists_are_in_the_order_of_their_numbers),
 		BENCH_TEST(clock_that_is_apart_tells_by_how_much),
 		BENCH_TEST(why_tells_who_reported_it_and_what_follows),
@@ -701,6 +783,7 @@ int main(void) {
 		BENCH_TEST(why_of_a_departed_and_of_a_healthy_node_gives_no_alarm),
 		BENCH_TEST(a_node_that_was_forgotten_is_told_from_one_that_never_was),
 		BENCH_TEST(events_go_on_from_a_number_and_count_what_they_left_out),
+		BENCH_TEST(columns_are_whole_for_one_that_wants_them_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PAIRS: the RDMA pairs of this node, those that are not ready first.
+#include "answers.h"
+#include "listing.h"
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+
+#include <lib/show.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define PAIRS_SHOWN_MAX 4096
+#define MEDIAN 500000
+#define P99 990000
+
+struct pairs {
+	struct listing listing;
+	struct fabric_pair_view rows[];
+};
+
+static uint64_t unsuccessful(const struct pair_counters *counters) {
+	uint64_t count = 0;
+
+	for (uint32_t n = 0; n < OP_OUTCOME_COUNT; n++)
+		count += n != OP_OK ? counters->ops[n] : 0;
+	return count;
+}
+
+// Not ready first, then by peer and device.
+static int compare(const void *left, const void *right) {
+	const struct pairing_view *a = &((const struct fabric_pair_view *)left)->pairing;
+	const struct pairing_view *b = &((const struct fabric_pair_view *)right)->pairing;
+	bool ready_a = a->state == PAIRING_READY, ready_b = b->state == PAIRING_READY;
+
+	if (ready_a != ready_b)
+		return ready_a ? 1 : -1;
+	if (a->key.peer != b->key.peer)
+		return a->key.peer < b->key.peer ? -1 : 1;
+	return (a->key.device > b->key.device) - (a->key.device < b->key.device);
+}
+
+static void say_head(struct session *session, void *work) {
+	const struct pairs *pairs = work;
+	uint32_t ready = 0;
+
+	if (session->server->fabric == NULL) {
+		text_print(&session->out, "0 pairs, 0 ready\n%s", no_device_words);
+		return;
+	}
+	for (uint32_t n = 0; n < pairs->listing.count; n++)
+		ready += pairs->rows[n].pairing.state == PAIRING_READY;
+	text_print(
+		&session->out,
+		"%u pairs, %u ready\n\n%-15s %-16s %-8s %-11s %-7s %-7s %7s %6s %s\n",
+		pairs->listing.count, ready, "NODE", "DEVICES", "STATE", "FOR", "P50", "P99", "OPS",
+		"FAILED", "REASON"
+	);
+}
+
+static void say_row(struct session *session, void *work, uint32_t n) {
+	const struct fabric_pair_view *row = &((struct pairs *)work)->rows[n];
+	const struct pairing_view *pairing = &row->pairing;
+	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], both[SHOW_BYTES + DEVICE_NAME_MAX];
+	char devices[SHOW_BYTES], age[SHOW_BYTES], p50[SHOW_BYTES] = "-", p99[SHOW_BYTES] = "-";
+	char theirs[DEVICE_NAME_MAX + 1];
+
+	names_id(session_ras(session), pairing->key.peer, name);
+	names_text(
+		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
+	);
+	snprintf(both, sizeof(both), "%s>%s", row->device, theirs);
+	show_duration(roll_age_ns(session, pairing->since_ns), age);
+	if (row->timed && row->counters.ops[OP_OK] > 0) {
+		show_duration(histogram_log2_percentile(&row->times, MEDIAN), p50);
+		show_duration(histogram_log2_percentile(&row->times, P99), p99);
+	}
+	text_print(
+		&session->out, "%-15s %-16s %-8s %-11s %-7s %-7s %7" PRIu64 " %6" PRIu64 " %s\n",
+		session_cell(session, name, 15, node), session_cell(session, both, 16, devices),
+		pairing_state_name(pairing->state), age, p50, p99, row->counters.ops[OP_OK],
+		unsuccessful(&row->counters),
+		pairing->state == PAIRING_READY ? "-" : pairing_reason_name(pairing->failure.reason)
+	);
+}
+
+static json_t *times_json(const struct fabric_pair_view *row) {
+	struct histogram_summary summary;
+
+	if (!row->timed || row->counters.ops[OP_OK] == 0)
+		return json_null();
+	histogram_log2_summarize(&row->times, &summary);
+	return json_pack(
+		"{s:I,s:I,s:I,s:I,s:I}", "count", (json_int_t)summary.count, "min_ns",
+		(json_int_t)summary.min, "p50_ns",
+		(json_int_t)histogram_log2_percentile(&row->times, MEDIAN), "p99_ns",
+		(json_int_t)histogram_log2_percentile(&row->times, P99), "max_ns",
+		(json_int_t)summary.max
+	);
+}
+
+static json_t *failure_json(const struct pairing_failure *failure) {
+	char text[PAIRING_TEXT_MAX + 1];
+
+	if (failure->reason == PAIRING_REASON_NONE)
+		return json_null();
+	names_text(failure->text, strlen(failure->text), text, sizeof(text));
+	return json_pack(
+		"{s:s,s:b,s:s}", "reason", pairing_reason_name(failure->reason), "by_peer",
+		failure->by_peer, "text", text
+	);
+}
+
+static json_t *row_json(struct session *session, void *work, uint32_t n) {
+	const struct fabric_pair_view *row = &((struct pairs *)work)->rows[n];
+	const struct pairing_view *pairing = &row->pairing;
+	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1];
+
+	names_id(session_ras(session), pairing->key.peer, name);
+	names_text(
+		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
+	);
+	return json_pack(
+		"{s:o,s:s,s:s,s:s,s:o,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:o}", "node",
+		roll_name_json(name), "device", row->device, "peer_device", theirs, "state",
+		pairing_state_name(pairing->state), "since",
+		roll_time_json(session, pairing->since_ns), "wanted", pairing->wanted, "guest",
+		pairing->guest, "stuck", pairing->stuck, "generation",
+		(json_int_t)pairing->generation, "tries", (int)pairing->tries, "failure",
+		failure_json(&pairing->failure), "ops", (json_int_t)row->counters.ops[OP_OK],
+		"unsuccessful", (json_int_t)unsuccessful(&row->counters), "bytes_out",
+		(json_int_t)row->counters.bytes_out, "bytes_in", (json_int_t)row->counters.bytes_in,
+		"times", times_json(row)
+	);
+}
+
+static const struct listing_ops ops = {
+	.key = "pairs", .head = say_head, .row = say_row, .row_json = row_json};
+
+static uint32_t count_pairs(const struct client_server *server) {
+	struct fabric_pair_view view;
+	uint32_t cursor = 0, count = 0;
+
+	while (server->fabric != NULL && count < PAIRS_SHOWN_MAX &&
+	       server->fabric_calls->pair_next(server->fabric, &cursor, &view))
+		count++;
+	return count;
+}
+
+void answer_pairs(struct session *session, const char *rest) {
+	const struct client_server *server = session->server;
+	uint32_t count = count_pairs(server), cursor = 0;
+	struct pairs *pairs = calloc(1, sizeof(*pairs) + count * sizeof(pairs->rows[0]));
+
+	(void)rest;
+	if (!session_begin(session, listing_step, free, pairs))
+		return;
+	pairs->listing.ops = &ops;
+	while (pairs->listing.count < count &&
+	       server->fabric_calls->pair_next(
+		       server->fabric, &cursor, &pairs->rows[pairs->listing.count]
+	       ))
+		pairs->listing.count++;
+	qsort(pairs->rows, pairs->listing.count, sizeof(pairs->rows[0]), compare);
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PROBE node [count [bytes [microseconds between]]]: timed reads of another node's page over RDMA.
+#include "answers.h"
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+
+#include <dataplane/pulse.h>
+#include <lib/histogram.h>
+#include <lib/parse.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAIR_TIMEOUT_NS (5 * RAS_NS_PER_SEC)
+#define READ_TIMEOUT_NS (2 * RAS_NS_PER_SEC)
+#define COUNT 100
+#define BYTES 8
+#define INTERVAL_MAX_US 1000000
+#define NUMBER_BYTES 24
+#define CAUSE_BYTES 192
+
+static const uint32_t asked_percentiles[] = {500000, 900000, 990000, 999000};
+#define PERCENTILES (sizeof(asked_percentiles) / sizeof(asked_percentiles[0]))
+
+struct probe {
+	struct fabric_ping *ping;	  // NULL: ended
+	const struct fabric_calls *calls; // the server may have none by the end
+	struct session *session;
+	uint64_t peer;
+	uint32_t bytes;
+	struct fabric_ping_result result; // without latency and device, which are below
+	char device[DEVICE_NAME_MAX + 1];
+	struct histogram_summary summary;
+	uint64_t percentiles[PERCENTILES];
+};
+
+static void drop(void *work) {
+	struct probe *probe = work;
+
+	if (probe->ping != NULL)
+		probe->calls->ping_cancel(probe->ping);
+	free(probe);
+}
+
+// In words; false if it went well.
+static bool fails(struct session *session, const struct probe *probe) {
+	const struct fabric_ping_result *result = &probe->result;
+	char name[NAMES_TEXT_BYTES], text[PAIRING_TEXT_MAX + 1], cause[CAUSE_BYTES];
+
+	names_id(session_ras(session), probe->peer, name);
+	names_text(result->failure.text, strlen(result->failure.text), text, sizeof(text));
+	if (result->err == -ENODEV) {
+		session_fail(session, "%s shows no page that could be read", name);
+	} else if (result->err != 0) {
+		session_fail(
+			session, "no pair with %s: %s%s%s", name,
+			pairing_reason_name(result->failure.reason), text[0] != '\0' ? ": " : "",
+			text
+		);
+	} else if (result->end == PROBE_NO_PATH) {
+		session_fail(
+			session, "the pair with %s went away after %u of %u reads", name,
+			result->answered, result->sent
+		);
+	} else if (result->end == PROBE_FAILED) {
+		op_cause_format(&result->cause, cause, sizeof(cause));
+		session_fail(
+			session, "%s did not answer read %u: %s, %s", name, result->sent,
+			op_outcome_name(result->outcome), cause
+		);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool step(struct session *session) {
+	const struct probe *probe = session->work;
+	const struct fabric_ping_result *result = &probe->result;
+	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1];
+	char min[SHOW_BYTES], p50[SHOW_BYTES], p99[SHOW_BYTES], max[SHOW_BYTES];
+
+	if (fails(session, probe))
+		return true;
+	names_id(session_ras(session), probe->peer, name);
+	names_text(
+		result->key.peer_device, strlen(result->key.peer_device), theirs, sizeof(theirs)
+	);
+	if (session->json) {
+		session_json(
+			session,
+			json_pack(
+				"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f}",
+				"node", roll_name_json(name), "device", probe->device,
+				"peer_device", theirs, "in_process", result->in_process, "bytes",
+				(int)probe->bytes, "sent", (int)result->sent, "answered",
+				(int)result->answered, "paired_ns", (json_int_t)result->paired_ns,
+				"min_ns", (json_int_t)probe->summary.min, "p50_ns",
+				(json_int_t)probe->percentiles[0], "p90_ns",
+				(json_int_t)probe->percentiles[1], "p99_ns",
+				(json_int_t)probe->percentiles[2], "p999_ns",
+				(json_int_t)probe->percentiles[3], "max_ns",
+				(json_int_t)probe->summary.max, "mean_ns", probe->summary.mean
+			)
+		);
+		return true;
+	}
+	show_duration(probe->summary.min, min);
+	show_duration(probe->percentiles[0], p50);
+	show_duration(probe->percentiles[2], p99);
+	show_duration(probe->summary.max, max);
+	text_print(
+		&session->out,
+		"%s answers by RDMA, %s to %s: %u reads of %u bytes, min %s, p50 %s, p99 %s, max %s\n",
+		name, probe->device, theirs, result->answered, probe->bytes, min, p50, p99, max
+	);
+	session_ok(session);
+	return true;
+}
+
+static void on_end(void *ctx, const struct fabric_ping_result *result) {
+	struct probe *probe = ctx;
+
+	probe->ping = NULL;
+	probe->result = *result;
+	snprintf(probe->device, sizeof(probe->device), "%s", result->device);
+	if (result->latency != NULL) {
+		histogram_summarize(result->latency, &probe->summary);
+		histogram_percentiles(
+			result->latency, asked_percentiles, PERCENTILES, probe->percentiles
+		);
+	}
+	session_continue(probe->session, step);
+}
+
+// The next word, if there is one, as a number. False: the answer was given.
+static bool read_number(
+	struct session *session,
+	const char **rest,
+	const char *what,
+	uint64_t max,
+	uint64_t *ret_number
+) {
+	char word[NUMBER_BYTES];
+	struct parse_error error;
+
+	if (**rest == '\0')
+		return true;
+	if (!command_word(rest, word, sizeof(word))) {
+		session_fail(session, "%s: a number of at most %" PRIu64, what, max);
+		return false;
+	}
+	if (parse_u64(word, strlen(word), 0, max, &error, ret_number) == 0)
+		return true;
+	session_fail(session, "%s: %s", what, error.text);
+	return false;
+}
+
+static bool
+read_request(struct session *session, const char *rest, struct fabric_ping_request *ret_request) {
+	uint64_t count = COUNT, bytes = BYTES, interval_us = 0;
+	struct fabric_ping_request request = {.timeout_ns = READ_TIMEOUT_NS};
+	struct ras_peer peer;
+
+	if (!names_first(session, &rest, &peer) ||
+	    !read_number(session, &rest, "count", FABRIC_PING_COUNT_MAX, &count) ||
+	    !read_number(session, &rest, "bytes", PULSE_BYTES, &bytes) ||
+	    !read_number(session, &rest, "microseconds", INTERVAL_MAX_US, &interval_us))
+		return false;
+	if (*rest != '\0') {
+		session_fail(session, "PROBE node [count [bytes [microseconds]]]");
+		return false;
+	}
+	request.peer = peer.record->id;
+	request.count = (uint32_t)count;
+	request.bytes = (uint32_t)bytes;
+	request.interval_ns = interval_us * 1000;
+	request.pair_deadline_ns = overlay_now_ns(session->server->overlay) +
+				   session_timeout_ns(session, PAIR_TIMEOUT_NS);
+	*ret_request = request;
+	return true;
+}
+
+static void fail_start(struct session *session, uint64_t peer, int err) {
+	char name[NAMES_TEXT_BYTES];
+
+	names_id(session_ras(session), peer, name);
+	if (err == -EHOSTDOWN)
+		session_fail(
+			session, "%s is dead or has left, `tocsin why %s` tells more", name, name
+		);
+	else if (err == -ENODEV)
+		session_fail(
+			session, "no pair with %s: there is no RDMA device here, or none there",
+			name
+		);
+	else if (err == -EINVAL)
+		session_fail(session, "count and bytes are at least 1");
+	else if (err == -EAGAIN)
+		session_fail(session, "too many probes are under way, try again");
+	else
+		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
+}
+
+void answer_probe(struct session *session, const char *rest) {
+	const struct client_server *server = session->server;
+	struct fabric_ping_request request;
+	struct probe *probe;
+	int err = -ENODEV;
+
+	if (!read_request(session, rest, &request) || !session_may_ask(session))
+		return;
+	probe = calloc(1, sizeof(*probe));
+	if (!session_begin(session, NULL, drop, probe))
+		return;
+	probe->calls = server->fabric_calls;
+	probe->session = session;
+	probe->peer = request.peer;
+	probe->bytes = request.bytes;
+	if (server->fabric != NULL)
+		err = server->fabric_calls->ping_start(
+			server->fabric, &request, on_end, probe, &probe->ping
+		);
+	if (err == 0)
+		return;
+	probe->ping = NULL;
+	session_end(session);
+	fail_start(session, request.peer, err);
+}
