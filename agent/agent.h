@@ -4,10 +4,13 @@
 
 #include "options.h"
 
+#include <control/keeper.h>
 #include <control/loop.h>
 #include <control/overlay.h>
 #include <control/spawn.h>
+#include <dataplane/device.h>
 #include <lib/clock.h>
+#include <lib/cpu_set.h>
 #include <lib/sockaddr.h>
 #include <ras/record.h>
 
@@ -18,18 +21,40 @@
 #define OVERLAY_PORT 28030
 #define HTTP_PORT 28031
 
+#define AGENT_WORKERS_MAX 64
+#define AGENT_DEVICES_MAX 8
+
 struct agent_worker;
 struct client_server;
 struct config;
+struct fabric;
 struct http;
 struct join_list;
 struct overlay;
+struct parse_error;
+struct path_table;
+struct prober;
+struct worker;
 struct netif_watch;
 struct peer_table;
 struct publish;
 struct seal_keys;
 struct snapshots;
 struct state;
+
+// A SIGHUP under way: its files are read beside the loop.
+struct agent_reload {
+	struct keeper_request request;
+	bool again; // another SIGHUP came meanwhile
+};
+
+// An RDMA device that was chosen.
+struct agent_device {
+	const struct verbs_calls *calls;
+	char name[DEVICE_NAME_MAX + 1];
+	struct device_settings settings;
+	enum ras_link_layer link_layer;
+};
 
 struct agent {
 	const struct options *options;
@@ -40,8 +65,11 @@ struct agent {
 
 	struct spawn_helper spawn_helper; // until there is a loop to attach it to
 	struct spawn *spawn;
+	struct keeper_counters keeper_counters; // of all keepers
 	struct loop *loop;
 	struct loop_source signals;
+	struct keeper *files; // reads what SIGHUP asks for, which may be on a disk that hangs
+	struct agent_reload reload;
 	struct loop_timer watchdog;
 	struct state *state;
 	const struct seal_keys *keys;
@@ -52,9 +80,18 @@ struct agent {
 	struct publish *publish;
 	struct loop_timer publish_timer;
 	struct netif_watch *netwatch;
+	struct keeper *netif; // asks the kernel and drivers for what there is
+	struct keeper_request netif_request;
+	bool netif_again; // something moved meanwhile
 	struct loop_source netwatch_source;
 	struct loop_timer netwatch_timer;
 	bool address_there; // as far as we know
+	struct agent_device devices[AGENT_DEVICES_MAX];
+	uint32_t device_count;
+	struct cpu_set near_cpus; // the first device; empty: nobody knows
+	char interface[16];	  // that the overlay uses, "" if an address was given
+	struct path_table *paths;
+	struct fabric *fabric;
 	struct agent_worker *workers;
 	uint32_t worker_count;
 	struct client_server *clients;
@@ -76,6 +113,15 @@ struct agent {
 // parts.c: 0, or -errno with detail; then nothing is left started.
 int agent_start(struct agent *agent);
 void agent_stop(struct agent *agent);
+
+// devices.c: the section [device NAME], NULL if there is none.
+const char *device_section(const struct config *config, const char *name);
+
+// soft_device.c: the software device, by [device soft0]; it is opened when it comes into use. 0,
+// or -errno with a reason.
+int soft_device_make(struct agent *agent, struct parse_error *ret_error);
+// What is known of it before it is opened.
+void soft_device_facts(struct device_facts *ret_facts);
 
 // identity.c: who this node is, by configuration and by the system. 0 or -errno with detail.
 int identity_find(struct agent *agent, struct ras_peer_info *ret_self);
@@ -115,12 +161,30 @@ int eal_part_start(struct agent *agent);
 void eal_part_stop(struct agent *agent);
 int workers_start(struct agent *agent);
 void workers_stop(struct agent *agent);
+// What the configuration says of them that can change while they run.
+void workers_reload(struct agent *agent);
+// Ends their threads, and no more.
+void workers_halt(struct agent *agent);
+// All of them, in order; room for AGENT_WORKERS_MAX.
+void workers_list(const struct agent *agent, struct worker **workers, struct prober **probers);
+
+// devices.c: which RDMA devices there are for us, before anybody is told who we are.
+int devices_start(struct agent *agent);
+
+// fabric.c
+int paths_part_start(struct agent *agent);
+void paths_part_stop(struct agent *agent);
+int fabric_part_start(struct agent *agent);
+void fabric_part_stop(struct agent *agent);
 
 // http.c
 int http_part_start(struct agent *agent);
 void http_part_stop(struct agent *agent);
 
-// reload.c: what SIGHUP does.
+// reload.c: what SIGHUP does. The files are read by a keeper, and applied on the loop later; one
+// more of it while that goes on is remembered once.
+int reload_start(struct agent *agent);
+void reload_stop(struct agent *agent);
 void agent_reload(struct agent *agent);
 
 // service.c: what systemd is told; nothing where there is none.

@@ -5,6 +5,7 @@
 #include "config_schema.h"
 
 #include <control/seal_keys.h>
+#include <dataplane/soft.h>
 #include <lib/config.h>
 #include <lib/cpu_set.h>
 #include <lib/must.h>
@@ -53,6 +54,25 @@ static void check_overlay(const struct config *config, struct config_load *load)
 		);
 }
 
+// Keys of the software device in the section of another one would do nothing there.
+static void check_soft_keys(const struct config *config, struct config_load *load) {
+	static const char *const keys[] = {"wire", "address", "faults"};
+	const char *section;
+
+	for (size_t n = 0; (section = config_get_section(config, "device", n)) != NULL; n++) {
+		if (strcmp(config_section_name(section), SOFT_DEVICE_NAME) == 0)
+			continue;
+		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+			if (config_get_string(config, section, keys[k])[0] != '\0')
+				config_reject(
+					load, section, keys[k],
+					"is of the software device, [device %s], alone",
+					SOFT_DEVICE_NAME
+				);
+		}
+	}
+}
+
 void check_contradictions(const struct config *config, struct config_load *load) {
 	struct sock_addr overlay, clients, http;
 	bool has_overlay = get_address(config, "overlay", "listen", OVERLAY_PORT, &overlay);
@@ -60,6 +80,7 @@ void check_contradictions(const struct config *config, struct config_load *load)
 	bool has_http = get_address(config, "http", "listen", HTTP_PORT, &http);
 
 	check_overlay(config, load);
+	check_soft_keys(config, load);
 	if (has_clients && !sock_addr_is_loopback(&clients))
 		config_reject(
 			load, "client", "listen",

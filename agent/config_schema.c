@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config_schema.h"
 
+#include "agent.h"
+
 #include <control/join_list.h>
+#include <dataplane/device_choice.h>
+#include <dataplane/idle.h>
+#include <dataplane/soft.h>
 #include <lib/cidr.h>
 #include <lib/must.h>
 #include <lib/netif/tocsin.h>
 #include <lib/sockaddr.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SECOND INT64_C(1000000000)
@@ -15,7 +21,7 @@
 #define MIB (1024 * KIB)
 
 static const char *const profile_choices[] = {"fast", "nccl", NULL};
-static const char *const idle_choices[] = {"adaptive", "spin", "event", "window", NULL};
+static const char *const mtu_choices[] = {"auto", "256", "512", "1024", "2048", "4096", NULL};
 static const char *const level_choices[] = {"error", "warn", "info", "debug", NULL};
 
 static int check_name(const char *text, size_t length, struct parse_error *error) {
@@ -40,6 +46,35 @@ static int check_address(const char *text, size_t length, struct parse_error *er
 	return length == 0 ? 0 : sock_addr_parse(text, length, 0, error, &addr);
 }
 
+static int check_soft_address(const char *text, size_t length, struct parse_error *error) {
+	struct sock_addr addr;
+
+	return length == 0 ? 0 : soft_address_parse(text, length, error, &addr);
+}
+
+static int check_wire(const char *text, size_t length, struct parse_error *error) {
+	char args[SOFT_WIRE_ARGS_MAX + 1];
+	enum soft_wire_kind kind;
+	int err;
+
+	if (length == 0)
+		return 0;
+	err = soft_wire_parse(text, length, error, &kind, args);
+	if (err == 0 && kind == SOFT_WIRE_MEMORY)
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"reaches nobody outside of the agent: udp or "
+			"dpdk:DEVARGS"
+		);
+	return err;
+}
+
+static int check_faults(const char *text, size_t length, struct parse_error *error) {
+	struct soft_faults faults;
+
+	return length == 0 ? 0 : soft_faults_parse(text, length, error, &faults);
+}
+
 static int check_interface(const char *text, size_t length, struct parse_error *error) {
 	char copy[CONFIG_VALUE_BYTES_MAX + 1];
 	struct netif_tocsin_settings settings = {.ifname = {.value = copy, .origin = "it"}};
@@ -56,6 +91,25 @@ static int check_interface(const char *text, size_t length, struct parse_error *
 	return parse_fail(
 		error, -EINVAL, text, length, "is no list of interfaces: %s", reason.text
 	);
+}
+
+static int check_idle(const char *text, size_t length, struct parse_error *error) {
+	enum idle_policy policy;
+	char word[16];
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, text);
+	if (length < sizeof(word) && idle_policy_parse(word, &policy) == 0)
+		return 0;
+	return parse_fail(
+		error, -EINVAL, text, length, "is none of adaptive, spin, event and window"
+	);
+}
+
+// What it names need not be there: the agent then runs without RDMA, and says so.
+static int check_target(const char *text, size_t length, struct parse_error *error) {
+	struct device_target target;
+
+	return device_target_parse(text, length, error, &target);
 }
 
 static int check_network(const char *text, size_t length, struct parse_error *error) {
@@ -85,6 +139,11 @@ static const struct config_key keys[] = {
 	 "survive a restart."},
 	{"node", "journal_size", CONFIG_SIZE, false, 64 * KIB, 1024 * MIB, NULL, NULL, NULL, "8MiB",
 	 "How much of the disk the journal of events may take."},
+	{"node", "device", CONFIG_LIST, false, 1, 8, NULL, check_target,
+	 "auto, none, or any of nic:NAME, cpu:N, cuda:N and soft between commas", "auto",
+	 "The RDMA devices that this node measures with: auto is the best that there is, and the "
+	 "software device where there is none, cpu:N and cuda:N the one that is nearest to it, soft "
+	 "the software device, none no device at all."},
 
 	{"overlay", "cluster", CONFIG_STRING, false, 1, 63, NULL, check_name,
 	 "1 to 63 letters, digits, '-', '_' and '.'", "tocsin",
@@ -103,7 +162,8 @@ static const struct config_key keys[] = {
 	 "chooses, or of 127.0.0.1 if there is no key."},
 	{"overlay", "advertise", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "",
-	 "The address that others are told, where it differs from listen."},
+	 "The address that others are told, where it differs from listen. Some of them are asked to "
+	 "connect to it; while they cannot, tocsin health warns and names who tried."},
 	{"overlay", "interface", CONFIG_STRING, false, 0, 1024, NULL, check_interface,
 	 "a list as TOCSIN_SOCKET_IFNAME has it; tocsin ifaces --help", "",
 	 "Which interfaces may carry the overlay, where listen is empty."},
@@ -112,20 +172,62 @@ static const struct config_key keys[] = {
 	 "times of NCCL."},
 	{"overlay", "key", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
 	 "an absolute path", "",
-	 "The key file that all nodes of the cluster share, made by tocsin keygen. Read again on "
-	 "SIGHUP. Empty: no key; the agent then speaks on loopback only."},
+	 "The key file that all nodes of the cluster share, made by tocsin keygen. The file is read "
+	 "again on SIGHUP; another path waits for a restart, and so does a first key. Empty: no "
+	 "key; the agent then speaks on loopback only."},
 	{"overlay", "connections", CONFIG_INT, false, 16, 4096, NULL, NULL, NULL, "256",
 	 "How many connections to other agents may be open at once."},
 
+	{"device NAME", "port", CONFIG_INT, false, 0, 255, NULL, NULL, NULL, "0",
+	 "Which port of the device; 0: the first that is active."},
+	{"device NAME", "gid_index", CONFIG_INT, false, -1, 65535, NULL, NULL, NULL, "-1",
+	 "Which GID of the port; -1: by type and scope, RoCE v2 and routable ones first."},
+	{"device NAME", "mtu", CONFIG_ENUM, false, 0, 0, mtu_choices, NULL, NULL, "auto",
+	 "The largest packet in bytes; auto: what the port has. Two ends use the smaller one."},
+	{"device NAME", "traffic_class", CONFIG_INT, false, 0, 255, NULL, NULL, NULL, "0",
+	 "Of each packet; should be that of the jobs, since it decides which queues are measured."},
+	{"device NAME", "service_level", CONFIG_INT, false, 0, 15, NULL, NULL, NULL, "0",
+	 "Of InfiniBand; on Ethernet the priority."},
+	{"device NAME", "timeout", CONFIG_INT, false, 0, 31, NULL, NULL, NULL, "14",
+	 "How long an acknowledgement may take before it is tried again: 4.096 us times 2 to the "
+	 "power of this; 0 is for ever."},
+	{"device NAME", "retry", CONFIG_INT, false, 0, 7, NULL, NULL, NULL, "6",
+	 "How often it is tried again; 7 is for ever with Soft-RoCE."},
+	{"device NAME", "rnr_retry", CONFIG_INT, false, 0, 7, NULL, NULL, NULL, "6",
+	 "How often a receiver may be not ready; 7 is for ever."},
+	{"device NAME", "min_rnr_timer", CONFIG_INT, false, 0, 31, NULL, NULL, NULL, "12",
+	 "How long a sender waits for a receiver that is not ready, in the code of InfiniBand; 12 is "
+	 "0.64 ms, 0 the longest, 655 ms."},
+	{"device NAME", "pkey_index", CONFIG_INT, false, 0, 65535, NULL, NULL, NULL, "0",
+	 "Which partition key of the port."},
+	{"device NAME", "wire", CONFIG_STRING, false, 0, SOFT_WIRE_ARGS_MAX, NULL, check_wire,
+	 "udp or dpdk:DEVARGS", "",
+	 "Of soft0 alone, the software device: what carries its packets, RoCE v2 all of them. Empty or "
+	 "udp: a socket, port 4791. dpdk:DEVARGS: an Ethernet port of DPDK, as in "
+	 "dpdk:net_af_packet0,iface=eth1."},
+	{"device NAME", "address", CONFIG_STRING, false, 0, 80, NULL, check_soft_address,
+	 "the address of one machine, without a port", "",
+	 "Of soft0 alone: the address that it has. Empty: that of [overlay] listen."},
+	{"device NAME", "faults", CONFIG_STRING, false, 0, 255, NULL, check_faults,
+	 "loss, delay, reorder, dup, corrupt and seed between commas", "",
+	 "Of soft0 alone: what is done to the packets that it sends, for tests of what watches them: "
+	 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7."},
+
 	{"worker", "cores", CONFIG_STRING, false, 0, 1024, NULL, config_check_cpu_set,
 	 "processors such as 2,4-7", "",
-	 "One polling thread is pinned to each. Empty: one thread, placed by rule (isolated "
-	 "processors first, never 0 if there is another)."},
+	 "One polling thread is pinned to each. Empty: one thread, placed by rule (near the "
+	 "first RDMA device, isolated processors before others, never 0 if there is another)."},
 	{"worker", "pin", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether polling threads are pinned; no where agents share their processors."},
-	{"worker", "idle", CONFIG_ENUM, false, 0, 0, idle_choices, NULL, NULL, "adaptive",
+	{"worker", "idle", CONFIG_LIST, true, 1, AGENT_WORKERS_MAX, NULL, check_idle,
+	 "adaptive, spin, event or window, or one of them for each polling thread between commas",
+	 "adaptive",
 	 "What a polling thread does when nothing is there: adaptive, spin (never rest), event (never "
-	 "spin), window (as Monarch does)."},
+	 "spin), window (yield for a while, then sleep, as Monarch does). The last one is for all "
+	 "further threads."},
+	{"worker", "window", CONFIG_DURATION, true, 0, 3600 * SECOND, NULL, NULL, NULL, "1ms",
+	 "How long a thread with window yields, from the first empty poll of a wait on, before it "
+	 "sleeps 1 ms, doubled up to 10 ms. Progress begins a new wait."},
 	{"worker", "memory", CONFIG_SIZE, false, 8 * MIB, 65536 * MIB, NULL, NULL, NULL, "16MiB",
 	 "What DPDK sets aside."},
 	{"worker", "huge_pages", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",

@@ -3,6 +3,7 @@
 #include "agent.h"
 
 #include <control/client.h>
+#include <control/fabric.h>
 #include <control/http.h>
 #include <control/snapshot.h>
 #include <control/transport.h>
@@ -26,6 +27,11 @@ static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
 		.loop = loop_counters(agent->loop),
 		.clients = agent->clients != NULL ? client_counters(agent->clients) : NULL,
 		.state = agent->state,
+		.spawn = spawn_counters(agent->spawn),
+		.keepers = &agent->keeper_counters,
+		.reach = &overlay_reach(agent->overlay)->counters,
+		.fabric_calls = &fabric_calls,
+		.fabric = agent->fabric,
 	};
 	struct snapshot snapshot;
 	int err;

@@ -7,6 +7,7 @@
 #include <control/overlay.h>
 #include <lib/log.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -47,7 +48,7 @@ static enum agent_exit run(const struct options *options, struct config *config)
 	}
 	config_destroy(agent.config);
 	config_destroy(agent.started_with);
-	return err != 0 ? AGENT_EXIT_FAILED : agent.exit;
+	return err != 0 && agent.exit == AGENT_EXIT_DONE ? AGENT_EXIT_FAILED : agent.exit;
 }
 
 static int check_written(int status) {
@@ -73,9 +74,20 @@ static int with_config(const struct options *options) {
 	return check_written(AGENT_EXIT_DONE);
 }
 
+// A reload that is asked for before there is a loop to hear of it waits; by default it would end
+// the agent that a service manager has just started.
+static void put_off_reloads(void) {
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 int main(int argc, char **argv) {
 	struct options options;
 
+	put_off_reloads();
 	if (options_parse(argc, argv, &options) != 0)
 		return AGENT_EXIT_USAGE;
 	switch (options.action) {

@@ -9,6 +9,7 @@
 #include <lib/netif/watch.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 
 #define QUIET_NS (200 * RAS_NS_PER_MS) // after the last of several changes
@@ -31,17 +32,11 @@ static bool is_watched(const struct sock_addr *address) {
 	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address);
 }
 
-static void look(struct agent *agent) {
+static void judge(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr address = overlay_address(agent->overlay);
-	const struct netif_query query = {0};
+	bool is_there = has_address(table, &address);
 	char text[SOCK_ADDR_TEXT_BYTES];
-	struct netif_table *table;
-	bool is_there;
 
-	if (!is_watched(&address) || netif_gather(&query, &table) != 0)
-		return;
-	is_there = has_address(table, &address);
-	netif_table_destroy(table);
 	if (is_there == agent->address_there)
 		return;
 	agent->address_there = is_there;
@@ -53,6 +48,56 @@ static void look(struct agent *agent) {
 			LOG_LEVEL_ERROR, "own_address_gone", log_str("address", text),
 			log_str("effect", "the overlay cannot be spoken from this node")
 		);
+}
+
+// Beside the loop: dumps wait for the kernel's lock on interfaces, which a driver may hold long.
+static int gather(void *arg) {
+	const struct netif_query query = {0};
+	struct netif_table **table = arg;
+
+	return netif_gather(&query, table);
+}
+
+static void drop(void *arg) {
+	struct netif_table **table = arg;
+
+	netif_table_destroy(*table);
+	free(table);
+}
+
+static void look(struct agent *agent);
+
+static void gathered(struct keeper_request *request, void *arg, int result) {
+	struct agent *agent = container_of(request, struct agent, netif_request);
+	struct netif_table *const *table = arg;
+
+	if (result == 0)
+		judge(agent, *table);
+	if (!agent->netif_again)
+		return;
+	agent->netif_again = false;
+	look(agent);
+}
+
+static void look(struct agent *agent) {
+	struct sock_addr address = overlay_address(agent->overlay);
+	struct keeper_call call = {.call = gather, .drop = drop};
+	int err = -ENOMEM;
+
+	if (!is_watched(&address))
+		return;
+	if (agent->netif_request.job != NULL) {
+		agent->netif_again = true;
+		return;
+	}
+	agent->netif_request.ended = gathered;
+	call.arg = calloc(1, sizeof(struct netif_table *));
+	if (call.arg != NULL)
+		err = keeper_run(agent->netif, &call, &agent->netif_request);
+	if (err == 0)
+		return;
+	free(call.arg);
+	log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", err));
 }
 
 static void set_timer(struct agent *agent) {
@@ -82,7 +127,17 @@ static void readable(struct loop_source *source, uint32_t events) {
 	set_timer(agent);
 }
 
+static void stuck(void *ctx, struct keeper *keeper) {
+	(void)ctx;
+	(void)keeper;
+	log_event(
+		LOG_LEVEL_WARN, "interfaces_hang",
+		log_str("reason", "the kernel does not tell what interfaces there are")
+	);
+}
+
 int netwatch_start(struct agent *agent) {
+	const struct keeper_ops ops = {.stuck = stuck, .totals = &agent->keeper_counters};
 	int err = netif_watch_create(QUIET_NS, LIMIT_NS, &agent->netwatch);
 
 	if (err != 0)
@@ -95,14 +150,17 @@ int netwatch_start(struct agent *agent) {
 		.rank = LOOP_OVERLAY,
 		.ready = readable,
 	};
-	err = loop_add(agent->loop, &agent->netwatch_source);
+	err = keeper_create(agent->loop, "tocsin-netif", &ops, &agent->netif);
+	if (err == 0)
+		err = loop_add(agent->loop, &agent->netwatch_source);
 	if (err != 0)
-		agent->netwatch = netif_watch_destroy(agent->netwatch);
+		netwatch_stop(agent);
 	return err;
 }
 
 void netwatch_stop(struct agent *agent) {
 	loop_timer_cancel(agent->loop, &agent->netwatch_timer);
 	loop_remove(&agent->netwatch_source);
+	agent->netif = keeper_destroy(agent->netif);
 	agent->netwatch = netif_watch_destroy(agent->netwatch);
 }

@@ -84,6 +84,8 @@ static int keys_start(struct agent *agent) {
 		err = seal_keys_load(path, agent->detail, &agent->keys);
 		if (err != 0)
 			keys_stop(agent);
+		if (err != 0 && err != -ENOMEM)
+			agent->exit = AGENT_EXIT_USAGE; // as --check-config has it
 		return err;
 	}
 	log_event(
@@ -99,6 +101,10 @@ static void advertise(struct agent *agent, const struct sock_addr *listen, struc
 	*self = *listen;
 	if (text[0] != '\0')
 		must(sock_addr_parse(text, strlen(text), listen->port, NULL, self) == 0);
+}
+
+static void devices_stop(struct agent *agent) {
+	agent->device_count = 0;
 }
 
 static void overlay_stop(struct agent *agent) {
@@ -124,6 +130,13 @@ static int overlay_start(struct agent *agent) {
 	);
 	config.listen = choice.address;
 	config.interface = choice.interface[0] != '\0' ? choice.interface : NULL;
+	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
+	config.self.device_count = agent->device_count;
+	for (uint32_t n = 0; n < agent->device_count; n++) {
+		memcpy(config.self.devices[n].name, agent->devices[n].name,
+		       sizeof(config.self.devices[n].name));
+		config.self.devices[n].link_layer = agent->devices[n].link_layer;
+	}
 	config.self.address_count = 1;
 	advertise(agent, &choice.address, &config.self.addresses[0]);
 	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);
@@ -208,6 +221,8 @@ static int clients_start(struct agent *agent) {
 	config.cluster = config_get_string(agent->config, "overlay", "cluster");
 	config.clients_max = (uint32_t)config_get_int(agent->config, "client", "connections");
 	config.idle_ns = config_get_duration_ns(agent->config, "client", "idle");
+	config.spawn = spawn_counters(agent->spawn);
+	config.keepers = &agent->keeper_counters;
 	config.socket_path = path;
 	config.socket_mode = 0666; // what may be done is decided by who connected
 	if (listen[0] != '\0')
@@ -227,6 +242,7 @@ static void clients_stop(struct agent *agent) {
 	agent->clients = client_server_destroy(agent->clients);
 }
 
+// The key comes before the state directory: a mistake in the configuration leaves no trace there.
 // Signals come before anything that makes threads, so that all of them leave signals alone. EAL's
 // runtime directory goes by the node's name, and eal_stop() removes it: an agent that finds its
 // state directory held or its port in use must fail before it, and not take another's away.
@@ -236,16 +252,20 @@ static const struct part parts[] = {
 	{"loop", loop_start, loop_end},
 	{"signals", signals_start, signals_stop},
 	{"spawn", spawn_start, spawn_stop},
+	{"files", reload_start, reload_stop},
 	{"rcu", rcu_start, rcu_stop},
-	{"state", state_start_part, state_stop},
 	{"key", keys_start, keys_stop},
+	{"state", state_start_part, state_stop},
+	{"devices", devices_start, devices_stop},
 	{"overlay", overlay_start, overlay_stop},
 	{"readers", readers_start, readers_stop},
 	{"netwatch", netwatch_start, netwatch_stop},
 	{"clients", clients_start, clients_stop},
 	{"http", http_part_start, http_part_stop},
 	{"eal", eal_part_start, eal_part_stop},
+	{"paths", paths_part_start, paths_part_stop},
 	{"workers", workers_start, workers_stop},
+	{"fabric", fabric_part_start, fabric_part_stop},
 	{"refusal", refusal_start, refusal_stop},
 	{"join", joining_start, joining_stop},
 	{"service", service_start, service_stop},

@@ -1,53 +1,109 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// SIGHUP. The configuration and the key file may be on a disk that hangs: a keeper reads them, and
+// what it has read is applied on the loop.
 #include "agent.h"
 #include "config_schema.h"
 #include "load.h"
 
 #include <control/overlay.h>
 #include <control/seal_keys.h>
+#include <lib/container.h>
 #include <lib/log.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 struct reloading {
-	bool join, expect, level;
+	const struct config *started_with, *fresh;
+	bool join, expect, level, workers;
 };
+
+struct sought {
+	const struct config_change *change;
+	bool found;
+};
+
+static void seek(void *ctx, const struct config_change *change) {
+	struct sought *sought = ctx;
+
+	sought->found = sought->found || (strcmp(change->section, sought->change->section) == 0 &&
+					  strcmp(change->key, sought->change->key) == 0);
+}
+
+// Of a key that takes effect at the start only: taken back to what that was, nothing waits.
+static bool waits(const struct reloading *reloading, const struct config_change *change) {
+	struct sought sought = {.change = change};
+
+	config_compare(reloading->started_with, reloading->fresh, seek, &sought);
+	return sought.found;
+}
 
 static void on_change(void *ctx, const struct config_change *change) {
 	struct reloading *reloading = ctx;
+	bool waiting = !change->reloadable && waits(reloading, change);
 
 	log_event(
-		change->reloadable ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "config_changed",
+		waiting ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "config_changed",
 		log_str("section", change->section), log_str("key", change->key),
 		log_str("before", change->before), log_str("after", change->after),
-		log_str("effect", change->reloadable ? "now" : "at the next start")
+		log_str("effect", waiting	       ? "at the next start"
+				  : change->reloadable ? "now"
+						       : "none: it is as at the start again")
 	);
 	if (!change->reloadable)
 		return;
 	reloading->join = reloading->join || strcmp(change->key, "join") == 0;
 	reloading->expect = reloading->expect || strcmp(change->key, "expect") == 0;
 	reloading->level = reloading->level || strcmp(change->key, "level") == 0;
+	reloading->workers = reloading->workers || strcmp(change->section, "worker") == 0;
+}
+
+// What is read beside the loop. It is the keeper's, which may outlive the agent's other parts.
+struct reading {
+	struct options options;
+	char *key_path; // NULL: keyless
+	struct config *config;
+	const struct seal_keys *keys;
+	int key_err;
+	char detail[SEAL_KEYS_DETAIL_BYTES];
+};
+
+static int read_files(void *arg) {
+	struct reading *reading = arg;
+	int err = load_config(&reading->options, &reading->config);
+
+	if (err == 0 && reading->key_path != NULL)
+		reading->key_err =
+			seal_keys_load(reading->key_path, reading->detail, &reading->keys);
+	return err;
+}
+
+static void drop(void *arg) {
+	struct reading *reading = arg;
+
+	config_destroy(reading->config);
+	seal_keys_put(reading->keys);
+	free(reading->key_path);
+	free(reading);
 }
 
 // The file may hold other keys under the same name: that is how keys are rotated. Another name
 // waits for the next start, and so does a first key: members without it would be cut off.
 // Returns what became of them, for the log.
-static const char *reload_keys(struct agent *agent) {
-	char detail[SEAL_KEYS_DETAIL_BYTES];
-	const struct seal_keys *keys;
-
-	if (agent->key_path == NULL)
+static const char *use_keys(struct agent *agent, struct reading *reading) {
+	if (reading->key_path == NULL)
 		return "none";
-	if (seal_keys_load(agent->key_path, detail, &keys) != 0) {
+	if (reading->key_err != 0) {
 		log_event(
-			LOG_LEVEL_ERROR, "key_not_reloaded", log_str("reason", detail),
+			LOG_LEVEL_ERROR, "key_not_reloaded", log_str("reason", reading->detail),
 			log_str("effect", "the keys of before stay")
 		);
 		return "refused";
 	}
-	overlay_use_keys(agent->overlay, keys);
+	overlay_use_keys(agent->overlay, reading->keys);
 	seal_keys_put(agent->keys);
-	agent->keys = keys;
+	agent->keys = reading->keys;
+	reading->keys = NULL;
 	return "read";
 }
 
@@ -59,6 +115,8 @@ static void ignore(void *ctx, const struct config_change *change) {
 // What the process was started with is kept: what waits for a restart differs from that, in
 // whichever reload it came.
 static size_t use_config(struct agent *agent, struct config *fresh, struct reloading *reloading) {
+	reloading->started_with = agent->started_with != NULL ? agent->started_with : agent->config;
+	reloading->fresh = fresh;
 	config_compare(agent->config, fresh, on_change, reloading);
 	if (agent->started_with == NULL)
 		agent->started_with = agent->config;
@@ -83,32 +141,99 @@ static void say_reloaded(const char *key, size_t waiting) {
 		service_notify("READY=1\nSTATUS=running");
 }
 
-void agent_reload(struct agent *agent) {
+static void apply(struct agent *agent, struct reading *reading) {
 	struct reloading reloading = {0};
-	struct config *fresh;
-	size_t waiting;
+	size_t waiting = use_config(agent, reading->config, &reloading);
 	const char *key;
 
-	if (agent->leaving)
-		return; // and joins nothing any more
-	service_notify_reloading();
-	if (load_config(agent->options, &fresh) != 0) {
-		log_event(
-			LOG_LEVEL_ERROR, "reload_failed",
-			log_str("effect", "the configuration of before stays")
-		);
-		service_notify("READY=1\nSTATUS=running; the last reload failed");
-		return;
-	}
-	waiting = use_config(agent, fresh, &reloading);
-	key = reload_keys(agent);
+	reading->config = NULL;
+	key = use_keys(agent, reading);
 	if (reloading.level)
 		log_set_level((enum log_level)config_get_enum(agent->config, "log", "level"));
 	if (reloading.expect &&
 	    overlay_expect(agent->overlay, config_get_string(agent->config, "overlay", "expect")) !=
 		    0)
 		log_event(LOG_LEVEL_ERROR, "expect_not_reloaded");
+	if (reloading.workers)
+		workers_reload(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");
 	say_reloaded(key, waiting);
+}
+
+static void fail(void) {
+	log_event(
+		LOG_LEVEL_ERROR, "reload_failed",
+		log_str("effect", "the configuration of before stays")
+	);
+	service_notify("READY=1\nSTATUS=running; the last reload failed");
+}
+
+static void ended(struct keeper_request *request, void *arg, int result) {
+	struct agent *agent = container_of(request, struct agent, reload.request);
+
+	if (agent->leaving)
+		return; // and joins nothing any more
+	if (result == 0)
+		apply(agent, arg);
+	else
+		fail();
+	if (!agent->reload.again)
+		return;
+	agent->reload.again = false;
+	agent_reload(agent);
+}
+
+static struct reading *reading_create(const struct agent *agent) {
+	struct reading *reading = calloc(1, sizeof(*reading));
+
+	if (reading == NULL)
+		return NULL;
+	reading->options = *agent->options;
+	if (agent->key_path == NULL)
+		return reading;
+	reading->key_path = strdup(agent->key_path);
+	if (reading->key_path != NULL)
+		return reading;
+	free(reading);
+	return NULL;
+}
+
+void agent_reload(struct agent *agent) {
+	struct keeper_call call = {.call = read_files, .drop = drop};
+
+	if (agent->leaving)
+		return;
+	if (agent->reload.request.job != NULL) {
+		agent->reload.again = true;
+		return;
+	}
+	service_notify_reloading();
+	call.arg = reading_create(agent);
+	agent->reload.request.ended = ended;
+	if (call.arg != NULL && keeper_run(agent->files, &call, &agent->reload.request) == 0)
+		return;
+	if (call.arg != NULL)
+		drop(call.arg);
+	fail();
+}
+
+static void stuck(void *ctx, struct keeper *keeper) {
+	(void)ctx;
+	(void)keeper;
+	log_event(
+		LOG_LEVEL_WARN, "reload_hangs",
+		log_str("reason", "the configuration or the key file cannot be read"),
+		log_str("effect", "all stays as it was until it can")
+	);
+}
+
+int reload_start(struct agent *agent) {
+	const struct keeper_ops ops = {.stuck = stuck, .totals = &agent->keeper_counters};
+
+	return keeper_create(agent->loop, "tocsin-files", &ops, &agent->files);
+}
+
+void reload_stop(struct agent *agent) {
+	agent->files = keeper_destroy(agent->files);
 }

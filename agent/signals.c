@@ -2,6 +2,7 @@
 // Signals arrive through the loop; they are blocked in every thread.
 #include "agent.h"
 
+#include <control/fabric.h>
 #include <control/overlay.h>
 #include <lib/container.h>
 #include <lib/error.h>
@@ -19,9 +20,20 @@ static void left(void *ctx) {
 	loop_stop(agent->loop);
 }
 
+// Peers were told that the pairs end: now they are told that we do.
+static void pairs_closed(void *ctx) {
+	struct agent *agent = ctx;
+
+	overlay_leave(agent->overlay, left, agent);
+}
+
 void agent_leave(struct agent *agent, enum agent_exit status) {
 	if (agent->leaving) {
-		log_event(LOG_LEVEL_WARN, "leaving_cut_short");
+		log_event(
+			LOG_LEVEL_WARN, "leaving_cut_short",
+			log_str("reason", "a second signal asked to stop"),
+			log_str("effect", "others may take it for dead, not for left")
+		);
 		loop_stop(agent->loop);
 		return;
 	}
@@ -30,7 +42,10 @@ void agent_leave(struct agent *agent, enum agent_exit status) {
 	service_notify("STOPPING=1\nSTATUS=leaving the cluster");
 	log_event(LOG_LEVEL_INFO, "leaving");
 	joining_stop(agent); // an address found now would begin what is being ended
-	overlay_leave(agent->overlay, left, agent);
+	if (agent->fabric != NULL)
+		fabric_stop(agent->fabric, pairs_closed, agent);
+	else
+		pairs_closed(agent);
 }
 
 static void signalled(struct loop_source *source, uint32_t events) {

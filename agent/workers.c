@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPDK's environment, and the polling threads. They have nothing to poll yet: the data plane
-// brings that.
+// DPDK's environment, and the polling threads, each with a prober; the fabric adds its lanes.
 #include "agent.h"
 
+#include <control/fabric.h>
 #include <dataplane/cores.h>
+#include <dataplane/dispatch.h>
 #include <dataplane/eal.h>
+#include <dataplane/prober.h>
+#include <dataplane/telemetry.h>
 #include <dataplane/worker.h>
 #include <lib/config.h>
 #include <lib/container.h>
@@ -22,11 +25,13 @@
 #define ISOLATED_PATH "/sys/devices/system/cpu/isolated"
 #define CPUS_TEXT_BYTES 128
 #define EVENTS_PER_TURN 64
-#define IDLE_WINDOW_NS UINT64_C(1000000) // Monarch leaves it to its user, for ever by default
 
 struct agent_worker {
+	struct agent *agent;
+	uint32_t place;
 	struct loop_source events;
 	struct worker *worker;
+	struct prober *prober;
 };
 
 // EAL.
@@ -56,6 +61,11 @@ int eal_part_start(struct agent *agent) {
 		err = eal_start(&config, &facts);
 	if (err != 0)
 		return err;
+	err = telemetry_start();
+	if (err != 0) {
+		eal_stop();
+		return err;
+	}
 	format_duration_ns(facts.start_ns - facts.start_ns % 1000000, took);
 	log_event(
 		LOG_LEVEL_INFO, "eal_started", log_bool("huge_pages", facts.huge_pages),
@@ -81,7 +91,7 @@ static int choose_cores(struct agent *agent, struct cpu_set *ret_cores) {
 		return err;
 	if (given[0] == '\0') {
 		cores_read_isolated(ISOLATED_PATH, &isolated);
-		return cores_choose(&allowed, &isolated, 1, ret_cores);
+		return cores_choose(&allowed, &isolated, &agent->near_cpus, 1, ret_cores);
 	}
 	err = cpu_set_parse_allowed(given, strlen(given), &allowed, &error, ret_cores);
 	if (err != 0)
@@ -89,43 +99,56 @@ static int choose_cores(struct agent *agent, struct cpu_set *ret_cores) {
 	return err;
 }
 
-// Nothing tells any yet; what a later part adds and nobody here knows is shown, not lost.
+// What nobody here knows is shown, not lost.
 static void on_events(struct loop_source *source, uint32_t events) {
 	struct agent_worker *worker = container_of(source, struct agent_worker, events);
 	struct worker_record records[EVENTS_PER_TURN];
 	uint32_t count = worker_take(worker->worker, records, EVENTS_PER_TURN);
 
 	(void)events;
-	for (uint32_t n = 0; n < count; n++)
-		log_event(LOG_LEVEL_WARN, "worker_event", log_u64("kind", records[n].kind));
+	for (uint32_t n = 0; n < count; n++) {
+		struct fabric *fabric = worker->agent->fabric;
+
+		if (fabric == NULL || !fabric_worker_event(fabric, worker->place, &records[n]))
+			log_event(LOG_LEVEL_WARN, "worker_event", log_u64("kind", records[n].kind));
+	}
+}
+
+// Of the place-th worker: the last policy named is that of all further ones.
+static struct idle_config idle_of(const struct config *config, uint32_t place) {
+	const struct config_list *list = config_get_list(config, "worker", "idle");
+	struct idle_config idle = {
+		.window_ns = config_get_duration_ns(config, "worker", "window"),
+		.foresees = true,
+	};
+
+	must(idle_policy_parse(
+		     list->items[place < list->count ? place : list->count - 1], &idle.policy
+	     ) == 0);
+	return idle;
 }
 
 static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu) {
-	static const enum idle_policy policies[] = {
-		IDLE_ADAPTIVE,
-		IDLE_SPIN,
-		IDLE_EVENT,
-		IDLE_WINDOW,
-	};
 	bool pin = config_get_bool(agent->config, "worker", "pin");
 	char name[32], cores[CPUS_TEXT_BYTES], block[PARSE_TEXT_BYTES];
 	struct worker_config config = {
 		.name = name,
 		.cpu = pin ? cpu : WORKER_CPU_ANY,
 		.clock = &agent->clock,
-		.idle =
-			{
-				.policy =
-					policies[config_get_enum(agent->config, "worker", "idle")],
-				.window_ns = IDLE_WINDOW_NS,
-				.foresees = true,
-			},
+		.idle = idle_of(agent->config, worker->place),
+		.request = dispatch_request,
 	};
 	struct worker_facts facts;
 	int err;
 
 	snprintf(name, sizeof(name), "tocsin-w%u", cpu);
+	err = prober_create(agent->paths, &agent->clock, &worker->prober);
+	if (err != 0)
+		return err;
+	config.polls[config.poll_count++] = prober_poll(worker->prober);
 	err = worker_create(&config, &worker->worker);
+	if (err == 0)
+		err = telemetry_add_worker(name, worker->worker);
 	if (err == 0)
 		err = worker_start(worker->worker, &facts);
 	if (err != 0)
@@ -153,23 +176,67 @@ int workers_start(struct agent *agent) {
 		err = worker_lock_memory();
 	if (err != 0)
 		return err;
+	if (cpu_set_count(&cores) > AGENT_WORKERS_MAX) {
+		snprintf(
+			agent->detail, sizeof(agent->detail),
+			"[worker] cores: at most %d polling threads are run", AGENT_WORKERS_MAX
+		);
+		return -E2BIG;
+	}
 	agent->workers = calloc(cpu_set_count(&cores), sizeof(*agent->workers));
 	if (agent->workers == NULL)
 		return -ENOMEM;
 	for (uint32_t cpu = cpu_set_next(&cores, 0); cpu < CPU_SET_CPUS_MAX && err == 0;
-	     cpu = cpu_set_next(&cores, cpu + 1))
-		err = worker_begin(agent, &agent->workers[agent->worker_count++], cpu);
+	     cpu = cpu_set_next(&cores, cpu + 1)) {
+		struct agent_worker *worker = &agent->workers[agent->worker_count];
+
+		worker->agent = agent;
+		worker->place = agent->worker_count++;
+		err = worker_begin(agent, worker, cpu);
+	}
 	if (err != 0)
 		workers_stop(agent);
 	return err;
 }
 
+void workers_halt(struct agent *agent) {
+	for (uint32_t n = 0; n < agent->worker_count; n++)
+		worker_stop(agent->workers[n].worker);
+}
+
 void workers_stop(struct agent *agent) {
 	for (uint32_t n = 0; n < agent->worker_count; n++) {
 		loop_remove(&agent->workers[n].events);
+		telemetry_remove(agent->workers[n].worker);
 		worker_destroy(agent->workers[n].worker);
+		prober_destroy(agent->workers[n].prober);
 	}
 	agent->worker_count = 0;
 	free(agent->workers);
 	agent->workers = NULL;
+}
+
+void workers_list(const struct agent *agent, struct worker **workers, struct prober **probers) {
+	for (uint32_t n = 0; n < agent->worker_count; n++) {
+		workers[n] = agent->workers[n].worker;
+		probers[n] = agent->workers[n].prober;
+	}
+}
+
+void workers_reload(struct agent *agent) {
+	for (uint32_t n = 0; n < agent->worker_count; n++) {
+		struct idle_config idle = idle_of(agent->config, n);
+		int err = worker_set_idle(agent->workers[n].worker, &idle);
+
+		if (err == 0)
+			log_event(
+				LOG_LEVEL_INFO, "worker_idle", log_u64("worker", n),
+				log_str("idle", idle_policy_name(idle.policy))
+			);
+		else
+			log_event(
+				LOG_LEVEL_ERROR, "worker_idle_not_reloaded", log_u64("worker", n),
+				log_errno("error", err)
+			);
+	}
 }

@@ -6,17 +6,25 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Takes up to `count` of those that are (or are not) isolated; returns how many.
+struct places {
+	const struct cpu_set *allowed;
+	const struct cpu_set *isolated;
+	const struct cpu_set *near;
+};
+
+// Takes up to `count` of those that are (or are not) near and isolated; returns how many.
 static uint32_t
-take(const struct cpu_set *allowed,
-     const struct cpu_set *isolated,
+take(const struct places *places,
+     bool is_near,
      bool is_isolated,
      uint32_t count,
      struct cpu_set *cores) {
 	uint32_t taken = 0;
 
 	for (uint32_t cpu = CPU_SET_CPUS_MAX; cpu-- > 1 && taken < count;) {
-		if (!cpu_set_has(allowed, cpu) || cpu_set_has(isolated, cpu) != is_isolated)
+		if (!cpu_set_has(places->allowed, cpu) ||
+		    cpu_set_has(places->near, cpu) != is_near ||
+		    cpu_set_has(places->isolated, cpu) != is_isolated)
 			continue;
 		cpu_set_add(cores, cpu);
 		taken++;
@@ -27,16 +35,20 @@ take(const struct cpu_set *allowed,
 int cores_choose(
 	const struct cpu_set *allowed,
 	const struct cpu_set *isolated,
+	const struct cpu_set *near,
 	uint32_t count,
 	struct cpu_set *ret_cores
 ) {
+	const struct places places = {allowed, isolated, near};
 	struct cpu_set cores = {{0}};
-	uint32_t taken;
+	uint32_t taken = 0;
 
 	if (count == 0 || count > cpu_set_count(allowed))
 		return -ERANGE;
-	taken = take(allowed, isolated, true, count, &cores);
-	taken += take(allowed, isolated, false, count - taken, &cores);
+	taken += take(&places, true, true, count, &cores);
+	taken += take(&places, true, false, count - taken, &cores);
+	taken += take(&places, false, true, count - taken, &cores);
+	taken += take(&places, false, false, count - taken, &cores);
 	if (taken < count)
 		cpu_set_add(&cores, 0);
 	*ret_cores = cores;

@@ -52,6 +52,14 @@ CONTRADICTIONS = [
     ({"client.listen": "127.0.0.1:28030"}, "[client] listen", "[overlay] listen"),
     ({"http.listen": "127.0.0.1:28030"}, "[http] listen", "[overlay] listen"),
     ({"http.listen": "127.0.0.1:28029"}, "[http] listen", "[client] listen"),
+    ({"device.mlx5_0.wire": "udp"}, "[device mlx5_0] wire", "[device soft0], alone"),
+    ({"device.mlx5_0.faults": "loss=1%"}, "[device mlx5_0] faults", "[device soft0], alone"),
+    ({"device.soft0.wire": "tcp"}, "[device soft0] wire", "udp"),
+    ({"device.soft0.wire": "memory"}, "[device soft0] wire", "nobody outside"),
+    ({"device.soft0.address": "nowhere"}, "[device soft0] address", "nowhere"),
+    ({"device.soft0.address": "0.0.0.0"}, "[device soft0] address", "every address"),
+    ({"device.soft0.address": "224.0.0.1"}, "[device soft0] address", "multicast"),
+    ({"device.soft0.faults": "loss=200%"}, "[device soft0] faults", "loss"),
 ]
 
 

@@ -7,9 +7,11 @@
 The tests follow each other on one cluster.
 """
 
+import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 
@@ -56,13 +58,105 @@ def test_reload(cluster):
     agents.wait_log(agent, "reloaded key=read waiting_for_restart=1")
     agents.wait_reloaded(agent)
     assert agent.log.read_text().count("reloaded key=read waiting_for_restart=1") == 2
+    del agent.own["node.journal_size"]
+    agent.configure()
+    agents.wait_reloaded(agent)
+    agents.wait_log(agent, 'before=2MiB after=8MiB effect="none: it is as at the start again"')
+    agents.wait_log(agent, "reloaded key=read waiting_for_restart=0")
     agent.config.write_text("[overlay]\njion = nobody\n")
     agent.signal(1)
     agents.wait_log(agent, "reload_failed")
-    del agent.own["node.journal_size"]
     agent.configure(log__level="info")
     agents.wait_reloaded(agent)
     agents.assert_unharmed(cluster)
+
+
+def test_reload_idle(cluster):
+    """The idle policy of polling threads is changed while they run."""
+    agent = cluster.agents[0]
+    agent.configure(worker__idle="event")
+    agents.wait_reloaded(agent)
+    agents.wait_log(agent, "worker_idle worker=0 idle=event")
+    agent.configure(worker__idle="adaptive")
+    agents.wait_reloaded(agent)
+
+
+def test_telemetry(cluster):
+    """DPDK's own tools see what polling threads count."""
+    agent = cluster.agents[0]
+    where = re.findall(r" eal_started .*telemetry=(\S+)", agent.log.read_text())[-1]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
+        asked.settimeout(agents.WAIT_SECONDS)
+        asked.connect(f"{where}/dpdk_telemetry.v2")
+        asked.recv(65536)  # who it is
+        asked.send(b"/tocsin/worker")
+        names = json.loads(asked.recv(65536))["/tocsin/worker"]
+        asked.send(f"/tocsin/worker,{names[0]}".encode())
+        counters = json.loads(asked.recv(65536))["/tocsin/worker"]
+    assert counters["turns"] > 0, (names, counters)
+
+
+def test_reload_early(cluster):
+    """A SIGHUP that comes while the agent is still starting is obeyed when it has started."""
+    agent = cluster.agents[1]
+    assert agent.leave() == 0
+    before = agent.log.read_text()
+    agent.configure()
+    text = agent.config.read_text()
+    agent.config.unlink()
+    os.mkfifo(agent.config)  # who reads it waits for us
+    configure, agent.configure = agent.configure, lambda: None
+    agent.start()
+    agent.configure = configure
+    with open(agent.config, "w", encoding="utf-8") as pipe:
+        agent.signal(1)
+        agent.config.unlink()
+        agent.configure()  # a file in its place
+        pipe.write(text)
+    agents.wait_until("the reload", lambda: " reloaded " in agent.log.read_text()[len(before):])
+    cluster.wait_ring(agents.WAIT_SECONDS)
+
+
+def hang_reload(agent):
+    """Puts a pipe where its configuration was and lets it read; returns what belongs there."""
+    text = agent.config.read_text()
+    agent.config.unlink()
+    os.mkfifo(agent.config)
+    agent.signal(1)
+    agents.wait_log(agent, "reload_hangs")
+    return text
+
+
+def test_reload_hangs(cluster):
+    """A configuration that cannot be read holds up the reload, not the agent; then it is read."""
+    agent = cluster.agents[1]
+    hung = agent.counters()["keeper"]["stuck"]
+    text = hang_reload(agent)
+    before = agent.log.read_text().count(" reloaded ")
+    for _ in range(5):
+        agent.signal(1)  # remembered, all together as one
+        assert agent.ask("HEALTH")["joined"]
+    assert agent.counters()["keeper"]["stuck"] == hung + 1
+    assert cluster.agents[0].peers()[agent.name] == "alive"
+    with open(agent.config, "w", encoding="utf-8") as pipe:
+        agent.config.unlink()
+        agent.config.write_text(text)
+        pipe.write(text)
+    agents.wait_until("both reloads",
+                      lambda: agent.log.read_text().count(" reloaded ") == before + 2)
+    agents.wait_reloaded(agent)
+    assert agent.log.read_text().count(" reloaded ") == before + 3
+    agents.assert_unharmed(cluster)
+
+
+def test_leave_hanging(cluster):
+    """One whose configuration cannot be read leaves as any other when it is told to."""
+    agent = cluster.agents[1]
+    hang_reload(agent)
+    assert agent.leave() == 0
+    agent.config.unlink()
+    agent.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
 
 
 def test_roster(cluster):
@@ -145,8 +239,9 @@ def test_end(cluster):
 
 
 TESTS = [
-    test_seeds_last, test_join_file, test_reload, test_roster, test_rotation, test_key_lost,
-    test_second, test_end,
+    test_seeds_last, test_join_file, test_reload, test_reload_idle, test_telemetry,
+    test_reload_early, test_reload_hangs, test_leave_hanging, test_roster, test_rotation,
+    test_key_lost, test_second, test_end,
 ]
 
 if __name__ == "__main__":

@@ -218,6 +218,21 @@ def the_second_holder_of_a_name_exits_three_and_names_both_addresses():
         assert first.peers()[second.name] == "alive"
 
 
+def strangers(agent):
+    return (agent.ask("HEALTH")["strangers"] or {"count": 0})["count"]
+
+
+def an_agent_whose_names_to_join_do_not_resolve_says_which():
+    with cluster.Cluster(BUILD, 1, settings={"overlay.join": "no-such-host.invalid"}) as ring:
+        agent = ring.agents[0]
+        agent.start()
+        cluster.wait_until("words", lambda: agent.answers() and
+                           agent.ask("HEALTH")["join_problem"], PATIENCE_S)
+        problem = agent.ask(f"WHY {agent.name}")["join_problem"]
+        assert problem.startswith("no join address can be used: "), problem
+        assert "no-such-host.invalid" in problem, problem
+
+
 def an_agent_of_another_cluster_goes_on_trying_and_is_let_in_nowhere():
     # Before the proof nothing is disclosed: another cluster looks like another key, and keys are
     # replaced while agents run.
@@ -227,8 +242,10 @@ def an_agent_of_another_cluster_goes_on_trying_and_is_let_in_nowhere():
         cluster.wait_until("an answer", first.answers, PATIENCE_S)
         ring.settings["overlay.cluster"] = "another"
         second.start()
-        cluster.wait_until("three tries", lambda: first.log.read_text().count("proof_failed") >= 3,
-                           PATIENCE_S)
+        cluster.wait_until("three tries", lambda: strangers(first) >= 3, PATIENCE_S)
+        assert first.log.read_text().count("proof_failed") < strangers(first)
+        assert second.ask("HEALTH")["join_problem"] == (
+            f"the key is not that of {first.address}:28030, or the cluster's name is not")
         assert second.peers() == {second.name: "alive"} and first.peers() == {first.name: "alive"}
         assert second.leave() == 0
 
@@ -260,6 +277,23 @@ def a_file_with_five_mistakes_has_all_five_reported_and_exits_two():
             assert "join" in lines[2] and "fast" in lines[3], lines
 
 
+def a_key_that_is_not_there_exits_two_and_leaves_the_state_directory_alone():
+    with tempfile.TemporaryDirectory() as place:
+        state = pathlib.Path(place) / "state"
+        done = subprocess.run([TOCSIND, "--set", "overlay.key=/nowhere/key", "--set",
+                               f"node.state_directory={state}"], stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
+        assert done.returncode == 2 and "part=key" in done.stderr, done
+        assert not state.exists()
+
+
+def a_missing_file_is_told_in_words():
+    done = subprocess.run([TOCSIND, "--check-config", "/nowhere/tocsin.conf"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S,
+                          check=False)
+    assert "No such file or directory" in done.stderr, done
+
+
 def an_unknown_option_or_a_missing_file_exits_two():
     for arguments in (["--frobnicate"], ["--config"], ["--check-config", "/nowhere/tocsin.conf"],
                       ["--set", "node.title=x"], ["stray"]):
@@ -281,8 +315,11 @@ TESTS = [
     a_port_in_use_is_named_and_exits_one,
     a_held_state_directory_is_named_and_exits_one,
     the_second_holder_of_a_name_exits_three_and_names_both_addresses,
+    an_agent_whose_names_to_join_do_not_resolve_says_which,
     an_agent_of_another_cluster_goes_on_trying_and_is_let_in_nowhere,
     a_file_with_five_mistakes_has_all_five_reported_and_exits_two,
+    a_key_that_is_not_there_exits_two_and_leaves_the_state_directory_alone,
+    a_missing_file_is_told_in_words,
     an_unknown_option_or_a_missing_file_exits_two,
 ]
 

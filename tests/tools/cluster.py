@@ -93,6 +93,7 @@ class Agent:
         self.log = self.directory / "log"
         self.config = self.directory / "tocsin.conf"
         self.own = {}  # settings that only this agent has
+        self.program = cluster.tocsind
         self.process = None
 
     def settings(self):
@@ -111,15 +112,15 @@ class Agent:
         self.own.update({key.replace("__", "."): value for key, value in own.items()})
         sections = {}
         for key, value in self.settings().items():
-            section, name = key.split(".")
-            sections.setdefault(section, []).append(f"{name} = {value}\n")
+            section, name = key.rsplit(".", 1)
+            sections.setdefault(section.replace(".", " "), []).append(f"{name} = {value}\n")
         self.config.write_text("".join(
             f"[{section}]\n{''.join(lines)}" for section, lines in sections.items()))
 
     def start(self, around=(), environment=None, log=None):
         """Starts it, perhaps by a command that ends in it, and with its log elsewhere."""
         self.configure()
-        command = [*around, str(self.cluster.tocsind), "--foreground", "--config",
+        command = [*around, str(self.program), "--foreground", "--config",
                    str(self.config)]
         with open(log or self.log, "ab") as out:
             # EAL's files too: another cluster on this machine has an n1 as well.
@@ -143,8 +144,9 @@ class Agent:
             return False
 
     def peers(self):
-        """name -> state, as this agent sees it."""
-        return {peer["node"]: peer["state"] for peer in self.ask("PEERS")["peers"]}
+        """name -> state, as the table of this agent has it."""
+        return {peer["node"]: peer["state"] for peer in self.ask("PEERS")["peers"]
+                if peer["state"] != "missing"}
 
     def counters(self):
         return self.ask("COUNTERS")
@@ -187,10 +189,12 @@ class Cluster:
         self.settings = settings or {}
         self.own_directory = directory is None
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="tocsin-"))
-        # Clusters that run at the same time must not meet: 62,976 blocks, by process.
-        block = (os.getpid() + 7919 * Cluster.made) % (246 * 256)
+        # Clusters that run at the same time must not meet: 62,720 blocks, by process. 127.64 is
+        # left to programs on software devices of their own (tocsin soft-run).
+        block = (os.getpid() + 7919 * Cluster.made) % (245 * 256)
         Cluster.made += 1
-        self.block = f"127.{block // 256 + 1}.{block % 256}"
+        octet = block // 256 + 1
+        self.block = f"127.{octet + (octet >= 64)}.{block % 256}"
         self.key = self.make_key() if key else None
         self.join = ",".join(self.address(number) for number in range(1, min(count, 3) + 1))
         self.agents = [Agent(self, number) for number in range(1, count + 1)]

@@ -6,11 +6,13 @@
 
 #include <stdint.h>
 
-// `count` of those allowed: isolated ones first, the highest first, and processor 0, which serves
-// the most interrupts, only if there is no other left. -ERANGE if fewer are allowed, or count is 0.
+// `count` of those allowed: those near the device first (none, if it is not known), of these and of
+// the others isolated ones first, the highest first, and processor 0, which serves the most
+// interrupts, only if there is no other left. -ERANGE if fewer are allowed, or count is 0.
 int cores_choose(
 	const struct cpu_set *allowed,
 	const struct cpu_set *isolated,
+	const struct cpu_set *near,
 	uint32_t count,
 	struct cpu_set *ret_cores
 );

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// RDMA: what workers poll and look up, and the fabric that the control thread runs.
+#include "agent.h"
+
+#include <control/client.h>
+#include <control/fabric.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define PAIRS_MAX 256 // of one device: neighbours, those on demand, and those of peers
+
+int paths_part_start(struct agent *agent) {
+	return path_table_create(&agent->paths);
+}
+
+void paths_part_stop(struct agent *agent) {
+	agent->paths = path_table_destroy(agent->paths);
+}
+
+static void soft_counters(struct soft_counters *ret_counters) {
+	(void)soft_counters_read(SOFT_DEVICE_NAME, ret_counters); // not opened yet: zeros
+}
+
+int fabric_part_start(struct agent *agent) {
+	struct fabric_config config = {
+		.worker_count = agent->worker_count,
+		.worker_clock = &agent->clock,
+		.paths = agent->paths,
+		.device_count = agent->device_count,
+		.pair_max = PAIRS_MAX,
+		.driver_calls = &agent->keeper_counters,
+		.soft_counters = soft_counters,
+	};
+	int err;
+
+	for (uint32_t n = 0; n < agent->device_count; n++) {
+		config.devices[n].calls = agent->devices[n].calls;
+		config.devices[n].settings = agent->devices[n].settings;
+		memcpy(config.devices[n].name, agent->devices[n].name,
+		       sizeof(config.devices[n].name));
+	}
+	workers_list(agent, config.workers, config.probers);
+	memcpy(config.interface, agent->interface, sizeof(config.interface));
+	if (getrandom(&config.random_seed, sizeof(config.random_seed), 0) !=
+	    (ssize_t)sizeof(config.random_seed))
+		return -EIO;
+	err = fabric_create(agent->loop, agent->overlay, &config, &agent->fabric);
+	if (err == 0)
+		client_server_use_fabric(agent->clients, &fabric_calls, agent->fabric);
+	return err;
+}
+
+void fabric_part_stop(struct agent *agent) {
+	workers_halt(agent); // else they would go on with what is taken down
+	agent->fabric = fabric_destroy(agent->fabric);
+	client_server_use_fabric(agent->clients, NULL, NULL);
+}

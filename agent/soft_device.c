@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The software device of this agent: where there is no other, and where it is asked for.
+#include "agent.h"
+#include "config_schema.h"
+
+#include <dataplane/soft.h>
+#include <lib/config.h>
+#include <lib/must.h>
+#include <lib/parse.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *get(const struct config *config, const char *key) {
+	const char *section = device_section(config, SOFT_DEVICE_NAME);
+
+	return section != NULL ? config_get_string(config, section, key) : "";
+}
+
+// Its address is the overlay's, so that peers who know the one know the other; one that stands for
+// all of a machine's addresses is none to send from.
+static int
+find_address(struct agent *agent, struct parse_error *error, struct sock_addr *ret_address) {
+	const char *given = get(agent->config, "address");
+	const char *advertised = config_get_string(agent->config, "overlay", "advertise");
+	struct listen_choice choice;
+	int err;
+
+	if (given[0] != '\0') {
+		must(soft_address_parse(given, strlen(given), NULL, ret_address) == 0);
+		return 0;
+	}
+	err = listen_address_choose(agent, &choice);
+	if (err != 0) {
+		snprintf(
+			error->text, sizeof(error->text), "%.*s", (int)sizeof(error->text) - 1,
+			agent->detail
+		);
+		return err;
+	}
+	if (sock_addr_is_any(&choice.address) && advertised[0] != '\0')
+		must(sock_addr_parse(
+			     advertised, strlen(advertised), OVERLAY_PORT, NULL, &choice.address
+		     ) == 0);
+	if (sock_addr_is_any(&choice.address)) {
+		snprintf(
+			error->text, sizeof(error->text),
+			"[overlay] listen is no single address; give [device %s] address",
+			SOFT_DEVICE_NAME
+		);
+		return -EADDRNOTAVAIL;
+	}
+	*ret_address = choice.address;
+	return 0;
+}
+
+int soft_device_make(struct agent *agent, struct parse_error *ret_error) {
+	const char *wire = get(agent->config, "wire");
+	const char *faults = get(agent->config, "faults");
+	struct soft_config config = {.name = SOFT_DEVICE_NAME, .wire = SOFT_WIRE_UDP};
+	int err = find_address(agent, ret_error, &config.address);
+
+	if (err != 0)
+		return err;
+	if (wire[0] != '\0')
+		must(soft_wire_parse(wire, strlen(wire), NULL, &config.wire, config.wire_args) == 0
+		);
+	if (faults[0] != '\0')
+		must(soft_faults_parse(faults, strlen(faults), NULL, &config.faults) == 0);
+	config.address.port = SOFT_UDP_PORT;
+	err = soft_device_add(&config);
+	if (err != 0)
+		snprintf(
+			ret_error->text, sizeof(ret_error->text), "it cannot be made: %s",
+			strerrordesc_np(-err)
+		);
+	return err;
+}
+
+void soft_device_facts(struct device_facts *ret_facts) {
+	*ret_facts = (struct device_facts){
+		.name = SOFT_DEVICE_NAME,
+		.numa_node = -1,
+		.transport = IBV_TRANSPORT_IB,
+		.responder = DEVICE_RESPONDER_IN_PROCESS,
+		.usable = true,
+		.port = {.number = 1, .link = DEVICE_LINK_ETHERNET, .gid_index = -1},
+	};
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`./dev bench agent`: figures of real agents on this machine, against those to be reached.
+
+    agent_bench.py BUILD-ROOT [--json]
+
+Four of 64 agents, then how late the timers of one of three are under a flood of strangers, beside
+how late another process wakes up meanwhile. Exit status 1 if a target is missed.
+"""
+
+import json
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+
+import agents
+import cluster as clusters
+import strangers
+
+AGENTS = 64
+IDLE_SECONDS = 20
+STRANGERS = 10000
+PER_SECOND = 1000
+WINDOW_SECONDS = 60  # of what the loop tells as longest (control/loop.h)
+NAP_SECONDS = 0.01
+
+
+def row(what, value, unit, target, yardstick=None):
+    return {"what": what, "value": value, "unit": unit, "yardstick": yardstick,
+            "ratio": value / yardstick if yardstick else None, "target": target,
+            "ok": value <= target}
+
+
+def processor_seconds(agent):
+    with open(f"/proc/{agent.process.pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(agent):
+    with open(f"/proc/{agent.process.pid}/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def status_ms(agent):
+    since = time.monotonic()
+    with agent.client() as client:
+        client.send("STATUS\n")
+        client.rest()
+    return 1e3 * (time.monotonic() - since)
+
+
+def many(build):
+    """Rows of 64 agents in one ring."""
+    with clusters.Cluster(build, AGENTS) as cluster:
+        cluster.start()
+        cluster.wait_ring(agents.WAIT_SECONDS)
+        agents.wait_one_view(cluster)
+        before = [processor_seconds(agent) for agent in cluster.agents]
+        time.sleep(IDLE_SECONDS)
+        used = [processor_seconds(agent) - then
+                for agent, then in zip(cluster.agents, before)]
+        yield row(f"one of {AGENTS} idle agents, of a core",
+                  100 * statistics.mean(used) / IDLE_SECONDS, "%", 0.2)
+        yield row("resident, the largest", max(map(resident_mib, cluster.agents)), "MiB", 64)
+        yield row(f"STATUS of {AGENTS} agents, median",
+                  statistics.median(map(status_ms, cluster.agents)), "ms", 50)
+        victim = cluster.agents[AGENTS // 2]
+        victim.kill()
+        yield row("killed -> dead known by all",
+                  agents.wait_for_state(cluster, victim.name, "dead"), "s", 2)
+
+
+def nap(latest_ms, stop):
+    """In a process of its own: by how much this machine lets a sleeper sleep too long."""
+    while not stop.is_set():
+        since = time.monotonic()
+        time.sleep(NAP_SECONDS)
+        late_ms = 1e3 * (time.monotonic() - since - NAP_SECONDS)
+        latest_ms.value = max(latest_ms.value, late_ms)
+
+
+def flooded(build):
+    """The row of strangers at one agent of three."""
+    latest_ms, stop = multiprocessing.Value("d", 0.0), multiprocessing.Event()
+    napper = multiprocessing.Process(target=nap, args=(latest_ms, stop), daemon=True)
+    with clusters.Cluster(build, 3) as cluster:
+        cluster.start()
+        cluster.wait_ring(agents.WAIT_SECONDS)
+        time.sleep(2 * WINDOW_SECONDS)  # how late it was when it started is not asked
+        napper.start()
+        took = strangers.flood(cluster.agents[0].address, STRANGERS, PER_SECOND)
+        stop.set()
+        napper.join()
+        agents.assert_no_death_but(cluster)
+        late_ns = cluster.agents[0].counters()["loop"]["timer_late_longest_ns"]
+        yield row(f"latest timer, {STRANGERS / took:.0f} strangers/s", late_ns / 1e6, "ms", 200,
+                  latest_ms.value)
+
+
+def show(found):
+    yardstick = "" if found["yardstick"] is None else f"{found['yardstick']:.2f}"
+    print(f"{found['what']:<40} {found['value']:>9.2f} {found['unit']:<4} {yardstick:>10} "
+          f"{found['target']:>8} {'ok' if found['ok'] else 'MISSED'}", flush=True)
+
+
+def main(build, as_json):
+    rows = []
+    if not as_json:
+        print(f"{'agent':<40} {'reached':>9} {'':<4} {'another':>10} {'target':>8}", flush=True)
+    for part in (many, flooded):
+        for found in part(build):
+            rows.append(found)
+            if not as_json:
+                show(found)
+    if as_json:
+        print(json.dumps({"bench": "agent", "rows": rows}))
+    return 0 if all(found["ok"] for found in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], "--json" in sys.argv[2:]))

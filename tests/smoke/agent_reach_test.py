@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether others can connect to the address that an agent tells: proven by their doing so.
+
+    agent_reach_test.py BUILD-ROOT
+
+The tests follow each other on one cluster, whose last agent advertises a wrong address.
+"""
+
+import socket
+import subprocess
+import sys
+
+import agents
+import cluster as clusters
+
+WRONG = 77
+
+
+def test_told(cluster):
+    """One that advertises an address where nobody listens is told by who tried, and from where."""
+    wrong = cluster.agents[2]
+    address = f"{cluster.address(WRONG)}:28030"
+    wrong.own = {"overlay.advertise": address}
+    cluster.agents[1].own = {"overlay.advertise": cluster.address(2)}
+    cluster.start().wait_ring(agents.WAIT_SECONDS)
+    agents.wait_until("the event", lambda: wrong.events("ADDRESS_UNPROVEN", wrong.name))
+    event = wrong.events("ADDRESS_UNPROVEN")[0]
+    assert event["cause"] == "refused" and set(event["observers"]) == {"n1", "n2"}, event
+    for part in (f"{address} is not reached: ", f"n1 from {cluster.address(1)} was refused",
+                 f"n2 from {cluster.address(2)} was refused"):
+        assert part in event["text"], event
+        agents.wait_log(wrong, part)
+
+
+def test_shown(cluster):
+    """It shows in its status, its health and its why, and in its counters."""
+    wrong = cluster.agents[2]
+
+    def say(*arguments):
+        return subprocess.run(
+            [str(cluster.tocsin), *arguments, "--socket", str(wrong.socket)], text=True,
+            capture_output=True, timeout=60, check=False)
+
+    health = say("health")
+    assert health.returncode == 1 and "is not reached" in health.stdout, health
+    assert "Others cannot connect to this node" in say("status").stdout
+    assert f"{cluster.address(WRONG)}:28030 is not reached" in say("why", wrong.name).stdout
+    assert wrong.ask("HEALTH")["address_problem"], wrong.ask("HEALTH")
+    assert wrong.counters()["reach"]["not_reached"] >= 2
+    assert sum(agent.counters()["reach"]["tries_failed"] for agent in cluster.agents) >= 2
+
+
+def test_right(cluster):
+    """Those whose address is right are proven once, and nothing is wrong with them."""
+    for agent in cluster.agents[:2]:
+        agents.wait_log(agent, " address_proven ")
+        assert agent.ask("HEALTH")["address_problem"] is None
+        assert agent.ask("HEALTH")["grade"] == "ok"
+        assert not agent.events("ADDRESS_UNPROVEN")
+        assert agent.log.read_text().count(" address_proven ") == 1
+    assert "advertise" not in cluster.agents[0].own
+
+
+def test_later(cluster):
+    """Once somebody answers there the alarm ends by itself."""
+    wrong = cluster.agents[2]
+    with socket.create_server((cluster.address(WRONG), 28030)):
+        agents.wait_until("the proof", lambda: wrong.events("ADDRESS_PROVEN", wrong.name))
+    assert wrong.ask("HEALTH")["address_problem"] is None
+    agents.assert_unharmed(cluster)
+
+
+def test_leave_asking(cluster):
+    """One that leaves while it waits for an answer leaves as any other."""
+    asker, others = cluster.agents[2], cluster.agents[:2]
+    assert asker.leave() == 0
+    asker.start()
+    agents.wait_until("it to join", lambda: asker.events("JOIN_DONE"), pause=0.02)
+    for other in others:
+        other.freeze()  # they are asked in two seconds, and do not answer
+    agents.wait_until("its question", lambda: asker.counters()["reach"]["asked"] > 0, pause=0.02)
+    status = asker.leave()
+    for other in others:
+        other.thaw()
+    assert status == 0, asker.log.read_text()
+    agents.end(cluster)
+
+
+if __name__ == "__main__":
+    agents.run(clusters.Cluster(sys.argv[1], 3), [
+        test_told, test_shown, test_right, test_later, test_leave_asking])
