@@ -48,9 +48,13 @@ static int print_lines(struct contact *contact, struct ask_answer *answer) {
 	return err;
 }
 
-static int ask_text(struct contact *contact, const char *question, struct ask_answer *answer) {
+// more_ns: of patience with the answer; that the agent is there shows as soon as ever.
+static int ask_text(
+	struct contact *contact, const char *question, uint64_t more_ns, struct ask_answer *answer
+) {
 	int err = contact_open(contact, false);
 
+	contact->answer_ns += more_ns;
 	if (err == 0)
 		err = contact_ask(contact, question);
 	if (err == 0)
@@ -59,11 +63,14 @@ static int ask_text(struct contact *contact, const char *question, struct ask_an
 	return err == 0 ? EXIT_DONE : ask_fail(contact, err);
 }
 
-static int ask_json(struct contact *contact, const char *question, struct ask_answer *answer) {
+static int ask_json(
+	struct contact *contact, const char *question, uint64_t more_ns, struct ask_answer *answer
+) {
 	json_t *object;
 	int err = contact_open(contact, true);
 	int status;
 
+	contact->answer_ns += more_ns;
 	if (err == 0)
 		err = contact_json(contact, question, &object);
 	if (err != 0)
@@ -80,6 +87,16 @@ int ask(const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
 	struct ask_answer *ret_answer) {
+	return ask_patiently(command, arguments, question, 0, ret_answer);
+}
+
+int ask_patiently(
+	const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	uint64_t more_ns,
+	struct ask_answer *ret_answer
+) {
 	struct contact contact;
 	struct target target;
 	int status = target_init(&target, command, arguments);
@@ -88,9 +105,9 @@ int ask(const struct command *command,
 		return status;
 	contact_init(&contact, &target);
 	if (target.json)
-		status = ask_json(&contact, question, ret_answer);
+		status = ask_json(&contact, question, more_ns, ret_answer);
 	else
-		status = ask_text(&contact, question, ret_answer);
+		status = ask_text(&contact, question, more_ns, ret_answer);
 	contact_fini(&contact);
 	return status;
 }

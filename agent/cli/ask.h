@@ -23,6 +23,14 @@ int ask(const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
 	struct ask_answer *ret_answer);
+// Waits for longer than other answers take: for what is asked to be done.
+int ask_patiently(
+	const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	uint64_t more_ns,
+	struct ask_answer *ret_answer
+);
 
 // The same for an order, whose success is said in a sentence.
 __attribute__((format(printf, 4, 5))) int ask_order(

@@ -59,6 +59,13 @@ static void print_option(const struct option_spec *option, FILE *out) {
 	print_entry(option->help, width, out);
 }
 
+static const char *const shape_tails[] = {
+	[WORD_NAME] = "",
+	[WORD_CHOICE] = "",
+	[WORD_TEXT] = "...",
+	[WORD_COMMAND] = " [ARGUMENT]...",
+};
+
 void command_shape(const struct command *command, char text[static COMMAND_SHAPE_BYTES]) {
 	size_t used = (size_t)snprintf(text, COMMAND_SHAPE_BYTES, "[OPTION]...");
 
@@ -67,7 +74,7 @@ void command_shape(const struct command *command, char text[static COMMAND_SHAPE
 
 		used += (size_t)snprintf(
 			text + used, COMMAND_SHAPE_BYTES - used, " %s%s%s%s",
-			word->optional ? "[" : "", word->name, word->kind == WORD_TEXT ? "..." : "",
+			word->optional ? "[" : "", word->name, shape_tails[word->kind],
 			word->optional ? "]" : ""
 		);
 		must(used < COMMAND_SHAPE_BYTES);
@@ -262,6 +269,8 @@ static int parse_word(
 	case WORD_TEXT:
 		arguments->words[*place] = arguments->text;
 		return add_text(command, spec, word, arguments);
+	case WORD_COMMAND:
+		break; // any word is one
 	}
 	arguments->words[(*place)++] = word;
 	return err;
@@ -285,6 +294,11 @@ static int check_complete(const struct command *command, const struct arguments 
 	return 0;
 }
 
+// The first word of a command is reached: what follows belongs to it, and is not looked at.
+static bool takes_rest(const struct command *command, size_t place) {
+	return place < command->word_count && command->words[place].kind == WORD_COMMAND;
+}
+
 int command_parse(
 	const struct command *command, int argc, char **argv, struct arguments *ret_arguments
 ) {
@@ -303,7 +317,11 @@ int command_parse(
 			return 1;
 		if (!is_word && command->word_count > 0 && strcmp(argv[at], "--") == 0)
 			words_only = true;
-		else if (is_word)
+		else if (is_word && takes_rest(command, place)) {
+			arguments->command = argv + at;
+			arguments->words[place] = argv[at];
+			break;
+		} else if (is_word)
 			err = parse_word(command, argv[at], &place, arguments);
 		else
 			err = parse_option(command, argc, argv, &at, arguments);

@@ -26,9 +26,10 @@ struct option_spec {
 };
 
 enum word_kind {
-	WORD_NAME,   // of a node: no blank, no control character
-	WORD_CHOICE, // one of the choices
-	WORD_TEXT,   // all that follow, with a blank between
+	WORD_NAME,    // of a node: no blank, no control character
+	WORD_CHOICE,  // one of the choices
+	WORD_TEXT,    // all that follow, with a blank between
+	WORD_COMMAND, // a program and all that follows it, options as well
 };
 
 struct word_spec {
@@ -54,6 +55,7 @@ struct arguments {
 	const char *shared[COMMAND_OPTIONS_MAX]; // the same for target_options
 	const char *words[COMMAND_WORDS_MAX];	 // NULL: not given
 	char text[COMMAND_TEXT_BYTES];		 // of WORD_TEXT; its place in words points here
+	char **command;				 // of WORD_COMMAND: NULL ends it
 };
 
 struct command {
@@ -65,12 +67,13 @@ struct command {
 	const struct word_spec *words;
 	size_t word_count;
 	enum command_target target;
+	bool whole_seconds;			       // --timeout takes no less
 	int usage_status;			       // of a mistake in its line; 0: EXIT_USAGE
 	int (*run)(const struct arguments *arguments); // returns the exit status
 };
 
 // Reads argv[0 .. argc - 1], which follow the command's name: --name VALUE or --name=VALUE, words
-// between them, and behind -- words only, if the command takes any.
+// between them, and behind -- words only, if the command takes any. argv[argc] is NULL.
 // 0; -EINVAL after a complaint on stderr; 1 when --help was asked for. ret_arguments->words may
 // point into it: it is not to be moved.
 int command_parse(
@@ -94,6 +97,7 @@ command_complain(const char *command_name, const char *format, ...);
 extern const struct command *const commands[];
 
 extern const struct command comms_command;
+extern const struct command devices_command;
 extern const struct command events_command;
 extern const struct command forget_command;
 extern const struct command health_command;
@@ -105,6 +109,7 @@ extern const struct command maint_command;
 extern const struct command peers_command;
 extern const struct command ping_command;
 extern const struct command report_command;
+extern const struct command soft_run_command;
 extern const struct command status_command;
 extern const struct command top_command;
 extern const struct command version_command;

@@ -16,5 +16,6 @@ const struct command comms_command = {
 	.summary = "List the communicators of all jobs: sizes, missing ranks, errors",
 	.details = details,
 	.target = TARGET_READ,
+	.whole_seconds = true,
 	.run = run,
 };

@@ -3,6 +3,7 @@
 
 #include <lib/clock.h>
 #include <lib/escape.h>
+#include <lib/show.h>
 #include <lib/stream.h>
 
 #include <errno.h>
@@ -12,13 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NS_PER_SEC UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
 #define CONNECT_NS (3 * NS_PER_SEC)
 #define ANSWER_NS (20 * NS_PER_SEC)
-#define GRACE_NS (2 * NS_PER_SEC) // for the agent that is asked, beyond what others are given
+#define GRACE_NS (2 * NS_PER_SEC)    // for the agent that is asked, beyond what others are given
+#define HINT_NS (3 * NS_PER_SEC / 2) // after which who waits is told that they do
 #define QUESTION_BYTES 1024
 #define READ_BYTES 65536UL
 #define ERROR_PREFIX "ERROR: "
@@ -30,6 +33,7 @@ static const uint64_t pauses_ns[] = {100 * NS_PER_MS, 300 * NS_PER_MS, 600 * NS_
 
 void contact_init(struct contact *contact, const struct target *target) {
 	*contact = (struct contact){.target = target, .fd = -1, .watched = {-1, -1}};
+	contact->whole = isatty(STDOUT_FILENO) == 0;
 	contact->answer_ns = target->timeout_ns > 0 ? target->timeout_ns + GRACE_NS : ANSWER_NS;
 }
 
@@ -191,11 +195,50 @@ static int make_room(struct contact *contact) {
 }
 
 static int fail_late(struct contact *contact) {
+	char waited[SHOW_BYTES];
+
+	show_duration(contact->answer_ns, waited);
 	return fail(
 		contact, -ETIMEDOUT,
-		"the agent on %s did not answer in time; is it stopped or overloaded? see --timeout",
-		contact->place
+		"the agent on %s accepted the connection, but did not answer in time, which was "
+		"%s; is it stopped or overloaded? see --timeout",
+		contact->place, waited
 	);
+}
+
+// A person who looks at nothing for seconds wants to know for what, and until when.
+static void say_waiting(struct contact *contact) {
+	uint64_t now_ns = clock_monotonic_ns();
+	char until[SHOW_BYTES], left[SHOW_BYTES];
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	show_local_time(
+		(int64_t)(now.tv_sec * (int64_t)NS_PER_SEC + now.tv_nsec) +
+			(int64_t)(contact->due_ns - now_ns),
+		until
+	);
+	show_duration(contact->due_ns - now_ns, left);
+	fprintf(stderr, "tocsin %s: the agent on %s %s; waiting until %s (%s more)\n",
+		contact->target->command_name, contact->place,
+		contact->protocol == 0 ? "accepted the connection but has not answered"
+				       : "has not answered yet",
+		until, left);
+}
+
+// For an answer, which is said to be late once.
+static int await_answer(struct contact *contact) {
+	uint64_t hint_ns = contact->hint_ns;
+	int err;
+
+	if (contact->silent || hint_ns >= contact->due_ns)
+		return await(contact, POLLIN, contact->due_ns);
+	err = await(contact, POLLIN, hint_ns);
+	if (err != -ETIMEDOUT)
+		return err;
+	contact->hint_ns = UINT64_MAX;
+	say_waiting(contact);
+	return await(contact, POLLIN, contact->due_ns);
 }
 
 // More bytes behind those that are there. -ENODATA at the end of the stream, of which nothing is
@@ -220,7 +263,7 @@ static int receive(struct contact *contact) {
 				contact, (int)size, "the connection with %s broke: %s",
 				contact->place, strerrordesc_np((int)-size)
 			);
-		err = await(contact, POLLIN, contact->due_ns);
+		err = await_answer(contact);
 		if (err == -ETIMEDOUT)
 			return fail_late(contact);
 	}
@@ -284,6 +327,8 @@ static int send_all(struct contact *contact, const char *text) {
 	int err = 0;
 
 	contact->due_ns = clock_monotonic_ns() + contact->answer_ns;
+	if (contact->hint_ns != UINT64_MAX)
+		contact->hint_ns = clock_monotonic_ns() + HINT_NS;
 	for (size_t sent = 0; sent < size && err == 0;) {
 		ssize_t taken = stream_send(contact->fd, text + sent, size - sent);
 
@@ -315,6 +360,7 @@ static int expect_ok(struct contact *contact) {
 
 static int greet(struct contact *contact, bool json) {
 	uint64_t timeout_s = (contact->target->timeout_ns + NS_PER_SEC - 1) / NS_PER_SEC;
+	bool whole = contact->whole && !json;
 	char timeout[48] = "";
 	char text[128];
 	uint64_t protocol;
@@ -324,8 +370,8 @@ static int greet(struct contact *contact, bool json) {
 	if (timeout_s > 0)
 		snprintf(timeout, sizeof(timeout), "TIMEOUT %" PRIu64 "\n", timeout_s);
 	snprintf(
-		text, sizeof(text), "CLIENT PROTOCOL 2\n%sSET FORMAT %s\n", timeout,
-		json ? "json" : "text"
+		text, sizeof(text), "CLIENT PROTOCOL 2\n%sSET FORMAT %s\n%s", timeout,
+		json ? "json" : "text", whole ? "SET COLUMNS whole\n" : ""
 	);
 	err = send_all(contact, text);
 	if (err == 0)
@@ -342,7 +388,10 @@ static int greet(struct contact *contact, bool json) {
 	contact->protocol = (uint32_t)protocol;
 	if (timeout_s > 0)
 		err = expect_ok(contact);
-	return err == 0 ? expect_ok(contact) : err;
+	if (err == 0)
+		err = expect_ok(contact);
+	// An agent that does not know it says so, and cuts its tables as it always did.
+	return err == 0 && whole ? read_line(contact, &line) : err;
 }
 
 int contact_open(struct contact *contact, bool json) {

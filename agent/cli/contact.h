@@ -29,6 +29,9 @@ struct contact {
 	uint64_t answer_ns; // how long an answer may take; may be changed before a question
 	uint64_t due_ns;
 	uint32_t protocol; // the agent's
+	bool whole;	   // tables in text are to be whole, not cut to a terminal's width
+	bool silent;	   // nothing is said on stderr while it waits
+	uint64_t hint_ns;  // when that it waits is to be said; UINT64_MAX: it was
 	char place[256];
 	char why[CONTACT_WHY_BYTES];
 };

@@ -7,9 +7,10 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"The agent that is asked takes it out of its table, where it would otherwise stay for 7 days, and\n"
-	"tries it no more. One that comes back is welcome. Who may give the order: root, the agent's own\n"
-	"user, and members of the group that [client] group names.\n"
+	"The order is passed on to all agents that are reached: each takes the node out of its table,\n"
+	"where a dead one would otherwise stay for 7 days, and tries it no more. An agent that does not\n"
+	"hear of it now may tell the others of the node again. One that comes back is welcome. Who may\n"
+	"give the order: root, the agent's own user, and members of the group that [client] group names.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int run(const struct arguments *arguments) {

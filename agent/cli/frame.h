@@ -10,6 +10,7 @@
 #define FRAME_LINE_BYTES 1024
 #define FRAME_LINES_MAX 1024
 #define FRAME_COLUMNS 100
+#define FRAME_COLUMNS_WHOLE 1000 // where nobody's screen is in the way
 
 enum frame_kind {
 	FRAME_TEXT,   // words in their colours
@@ -30,6 +31,10 @@ struct frame {
 	size_t lines_max; // what is beyond is dropped
 	size_t columns;
 };
+
+static inline bool frame_is_whole(const struct frame *frame) {
+	return frame->columns >= FRAME_COLUMNS_WHOLE;
+}
 
 // 0 or -ENOMEM. lines_max is at most FRAME_LINES_MAX.
 int frame_init(struct frame *frame, size_t columns, size_t lines_max);

@@ -9,7 +9,8 @@
 
 #define NODE_COLUMNS 18
 #define DETAIL_COLUMNS 32
-#define CELL_BYTES 256
+#define WHOLE_COLUMNS 500 // as much as a cell holds
+#define CELL_BYTES 512
 
 const char happening_head[] =
 	" NUMBER TIME                     EVENT          NODE               DETAIL";
@@ -40,13 +41,19 @@ int64_t happening_sequence(const json_t *event) {
 	return json_integer_value(json_object_get(event, "sequence"));
 }
 
-void happening_line(const json_t *event, char line[static HAPPENING_BYTES]) {
+const char *happening_words(const json_t *event) {
+	const char *text = json_string_value(json_object_get(event, "text"));
+
+	return text != NULL ? text : "";
+}
+
+void happening_line(const json_t *event, bool whole, char line[static HAPPENING_BYTES]) {
 	char time[CELL_BYTES], name[CELL_BYTES], node[CELL_BYTES], detail[CELL_BYTES];
 
 	cell(event, "time", 24, time);
 	cell(event, "event", 14, name);
-	cell(event, "node", NODE_COLUMNS, node);
-	cell(event, "detail", DETAIL_COLUMNS, detail);
+	cell(event, "node", whole ? WHOLE_COLUMNS : NODE_COLUMNS, node);
+	cell(event, "detail", whole ? WHOLE_COLUMNS : DETAIL_COLUMNS, detail);
 	snprintf(
 		line, HAPPENING_BYTES, "%7" PRId64 " %-24s %-14s %-18s %s",
 		happening_sequence(event), time, name, node, detail

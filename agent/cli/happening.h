@@ -7,13 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HAPPENING_BYTES 1100 // of a line, escaped
+#define HAPPENING_BYTES 2300 // of a line, escaped
 
 // The columns' names: NUMBER TIME EVENT NODE DETAIL.
 extern const char happening_head[];
 
-// One row, at most 100 columns, fit for a terminal.
-void happening_line(const json_t *event, char line[static HAPPENING_BYTES]);
+// One row, fit for a terminal: of at most 100 columns, unless it is to be whole.
+void happening_line(const json_t *event, bool whole, char line[static HAPPENING_BYTES]);
+// What was said of it in words, which a column would cut; "" for most.
+const char *happening_words(const json_t *event);
 
 const char *happening_name(const json_t *event);
 int64_t happening_sequence(const json_t *event);

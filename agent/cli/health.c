@@ -23,7 +23,7 @@ static const struct word_spec words[] = {
 
 static const char details[] =
 	"Answered from the agent's table, without asking anybody else. A node in maintenance or one that\n"
-	"said goodbye is no alarm; one that is expected and not known is unknown.\n"
+	"said goodbye is no alarm; one that is expected and not seen is unknown.\n"
 	"\n"
 	"Exit status     nagios   npd (node-problem-detector)\n"
 	"  ok            0        0\n"

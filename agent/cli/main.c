@@ -2,6 +2,7 @@
 // tocsin: the client. Finds the command and hands it the rest of the line.
 #include "command.h"
 #include "man.h"
+#include "target.h"
 
 #include <lib/escape.h>
 #include <lib/suggestion.h>
@@ -24,9 +25,12 @@ const struct command *const commands[] = {
 	&maint_command,
 	&forget_command,
 	&log_command,
+	// Those that can do without an agent.
 	&version_command,
 	&ifaces_command,
+	&devices_command,
 	&keygen_command,
+	&soft_run_command,
 	NULL,
 };
 
@@ -39,9 +43,10 @@ static void print_help(FILE *out) {
 		"  --help      print this and exit; tocsin COMMAND --help or tocsin help COMMAND\n"
 		"              for a command's own\n"
 		"  --version   print the version and exit\n"
+		"  Those that commands share, such as --json and --socket, may stand before COMMAND.\n"
 		"\nExit status: 0 done, 1 the answer is no, 2 a mistake in the command line or a "
 		"setting,\n"
-		"3 no agent answered; health has its own.\n");
+		"3 no agent answered; health and soft-run have their own.\n");
 }
 
 static const struct command *find_command(const char *name) {
@@ -112,6 +117,40 @@ static int check_written(int status) {
 	return status == EXIT_DONE ? EXIT_NEGATIVE : status;
 }
 
+static bool is_shared_option(const char *word, bool *ret_takes_next) {
+	size_t length = strcspn(word, "=");
+
+	for (size_t n = 0; n < target_option_count(TARGET_READ); n++) {
+		const struct option_spec *option = &target_options[n];
+
+		if (strncmp(word, "--", 2) != 0 || strlen(option->name) + 2 != length ||
+		    memcmp(word + 2, option->name, length - 2) != 0)
+			continue;
+		*ret_takes_next = option->argument != NULL && word[length] == '\0';
+		return true;
+	}
+	return false;
+}
+
+// Options that commands share may stand before the command, too: they are moved behind it.
+static int put_command_first(int argc, char **argv) {
+	bool takes_next;
+	char *name;
+	int at = 1;
+
+	while (at < argc && is_shared_option(argv[at], &takes_next))
+		at += takes_next ? 2 : 1;
+	if (at >= argc) {
+		fprintf(stderr, "tocsin: COMMAND is missing: tocsin [OPTION]... COMMAND; "
+				"tocsin --help lists them\n");
+		return EXIT_USAGE;
+	}
+	name = argv[at];
+	memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
+	argv[1] = name;
+	return 0;
+}
+
 static int run(int argc, char **argv) {
 	const struct command *command;
 
@@ -133,6 +172,8 @@ static int run(int argc, char **argv) {
 		man_print(stdout);
 		return EXIT_DONE;
 	}
+	if (put_command_first(argc, argv) != 0)
+		return EXIT_USAGE;
 	command = find_command(argv[1]);
 	if (command == NULL) {
 		complain_unknown(argv[1]);

@@ -101,12 +101,14 @@ static const char head[] =
 	".BR tocsind (8)\n"
 	"of this machine and print what it says: as text for people, with colour on a terminal only, or\n"
 	"with \\fB\\-\\-json\\fR as one line.\n"
+	"Columns of tables are cut to fit a terminal; where the output is none they are whole.\n"
 	"They try its Unix socket first, then, if there is none, TCP 127.0.0.1 port 28029, which answers\n"
 	"what only reads.\n"
 	"A refused connection is tried four times within a second; each try may take 3 seconds.\n"
 	".SH OPTIONS\n"
 	"Of the commands that ask an agent; \\fBreport\\fR, \\fBmaint\\fR, \\fBforget\\fR and \\fBlog\\fR,\n"
-	"which give orders, go to the Unix socket only.\n";
+	"which give orders, go to the Unix socket only.\n"
+	"They may stand before the command as well as behind it.\n";
 
 static const char tail[] =
 	".SH EXIT STATUS\n"
@@ -115,11 +117,13 @@ static const char tail[] =
 	".TP\n.B 2\na mistake in the command line or in a setting\n"
 	".TP\n.B 3\nno agent answered\n"
 	".PP\n"
-	"\\fBtocsin health\\fR has its own: see there.\n"
+	"\\fBtocsin health\\fR and \\fBtocsin soft\\-run\\fR have their own: see there.\n"
 	".SH ENVIRONMENT\n"
 	".TP\n.B TOCSIN_SOCKET\nthe agent's Unix socket, where \\fB\\-\\-socket\\fR is not given\n"
 	".TP\n.B XDG_RUNTIME_DIR\nwhere users other than root have their agent's socket\n"
 	".TP\n.B NO_COLOR\nif set and not empty, no colour\n"
+	".TP\n.B TOCSIN_SOFT_WIRE TOCSIN_SOFT_ADDRESS TOCSIN_SOFT_FAULTS TOCSIN_SOFT_NAME\n"
+	"of programs under \\fBtocsin soft\\-run\\fR: what its options say\n"
 	".SH FILES\n"
 	".TP\n.I /run/tocsin/tocsind.sock\nthe socket of the system's agent\n"
 	".TP\n.I $XDG_RUNTIME_DIR/tocsin/tocsind.sock\nthe socket of a user's own\n"
@@ -128,7 +132,7 @@ static const char tail[] =
 	".BR tocsin.conf (5)\n";
 
 void man_print(FILE *out) {
-	fprintf(out, ".TH TOCSIN 1 \"\" \"tocsin %s\" \"User Commands\"\n", TOCSIN_VERSION);
+	fprintf(out, ".TH TOCSIN 1 \"\" \"Tocsin %s\" \"Tocsin Manual\"\n", TOCSIN_VERSION);
 	fputs(head, out);
 	put_shared(out);
 	fputs(".SH COMMANDS\n", out);

@@ -48,10 +48,11 @@ static void add_all(const struct summary *summary, struct frame *frame) {
 	summary_events(summary->events, STATUS_EVENTS, frame);
 }
 
-static int print(const struct summary *summary) {
+static int print(const struct summary *summary, bool whole) {
+	size_t columns = whole ? FRAME_COLUMNS_WHOLE : FRAME_COLUMNS;
 	struct frame frame;
 
-	if (frame_init(&frame, FRAME_COLUMNS, STATUS_LINES_MAX) != 0) {
+	if (frame_init(&frame, columns, STATUS_LINES_MAX) != 0) {
 		command_complain("status", "out of memory");
 		return EXIT_NEGATIVE;
 	}
@@ -85,7 +86,7 @@ static int show(struct contact *contact) {
 	else if (contact->target->json)
 		status = put(contact->target, &summary);
 	else
-		status = print(&summary);
+		status = print(&summary, contact->whole);
 	summary_fini(&summary);
 	return status;
 }

@@ -146,6 +146,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	static const char *const states[] = {"dead", "unreachable", "suspect"};
 	const json_t *health = summary->health;
 	const json_t *rows = json_object_get(health, "findings");
+	const json_t *strangers = json_object_get(health, "strangers");
 	scoped_mem char *missing = strdup(summary_text(health, "missing_nodes"));
 	char names[FRAME_LINE_BYTES] = "";
 
@@ -156,7 +157,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	if (missing != NULL)
 		shorten(missing, summary_number(health, "missing"), names);
 	add_state(
-		frame, "missing", summary_number(health, "missing"), names, ": expected, not known"
+		frame, "missing", summary_number(health, "missing"), names, ": expected, not seen"
 	);
 	list_names(rows, "maint", NULL, names);
 	add_state(frame, "maintenance", summary_number(health, "maint"), names, "");
@@ -170,6 +171,19 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 		);
 	if (json_is_false(json_object_get(health, "joined")))
 		frame_add(frame, FRAME_TEXT, "This node is not a member of a ring yet.");
+	if (summary_text(health, "join_problem")[0] != '\0')
+		frame_add(frame, FRAME_TEXT, "  %s", summary_text(health, "join_problem"));
+	if (summary_number(strangers, "count") > 0)
+		frame_add(
+			frame, FRAME_TEXT,
+			"Turned away: %" PRId64 " connections without the key, the last from %s",
+			summary_number(strangers, "count"), summary_text(strangers, "last")
+		);
+	if (summary_text(health, "address_problem")[0] != '\0')
+		frame_add(
+			frame, FRAME_TEXT, "Others cannot connect to this node: tocsin why %s",
+			summary_text(health, "node")
+		);
 }
 
 // Rows
@@ -181,14 +195,15 @@ static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
 }
 
 static void add_finding(const json_t *row, struct frame *frame) {
-	char age[SHOW_BYTES], node[SHOW_BYTES];
+	char age[SHOW_BYTES], cut[SHOW_BYTES];
+	const char *node = summary_text(row, "node");
 
 	show_seconds(json_number_value(json_object_get(row, "for_s")), age);
-	show_cell(summary_text(row, "node"), 18, node);
+	show_cell(node, 18, cut);
 	frame_add(
-		frame, FRAME_TEXT, "%-18s %-11s %-10.10s %-11s %s", node,
-		summary_text(row, "state"), summary_text(row, "verdict"), age,
-		summary_text(row, "evidence")
+		frame, FRAME_TEXT, "%-18s %-11s %-10.10s %-11s %s",
+		frame_is_whole(frame) ? node : cut, summary_text(row, "state"),
+		summary_text(row, "verdict"), age, summary_text(row, "evidence")
 	);
 }
 
@@ -277,7 +292,7 @@ void summary_events(const json_t *events, size_t rows_max, struct frame *frame) 
 
 		if (!happening_matters(json_array_get(rows, n)))
 			continue;
-		happening_line(json_array_get(rows, n), line);
+		happening_line(json_array_get(rows, n), frame_is_whole(frame), line);
 		frame_add(frame, FRAME_TEXT, "%s", line);
 	}
 }

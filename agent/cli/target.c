@@ -11,7 +11,8 @@
 
 #define QUOTED_BYTES 200
 #define TIMEOUT_MIN_NS UINT64_C(1000000)
-#define TIMEOUT_MAX_NS (UINT64_C(3600) * 1000000000)
+#define NS_PER_SEC UINT64_C(1000000000)
+#define TIMEOUT_MAX_NS (3600 * NS_PER_SEC)
 #define SYSTEM_SOCKET "/run/tocsin/tocsind.sock"
 #define LOOPBACK "127.0.0.1"
 
@@ -138,6 +139,8 @@ int target_init(
 				       &error, &target->timeout_ns
 			       ) != 0)
 		return refuse(target, "timeout", error.text);
+	if (command->whole_seconds && target->timeout_ns % NS_PER_SEC != 0)
+		return refuse(target, "timeout", "1s to 3600s are allowed here, in whole seconds");
 	if (target->node != NULL && !target_is_name(target->node)) {
 		escape_quote(target->node, strlen(target->node), quoted, sizeof(quoted));
 		command_complain(

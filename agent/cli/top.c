@@ -237,6 +237,7 @@ static int run(const struct arguments *arguments) {
 		return status;
 	top.period_ms = target.node != NULL ? PERIOD_NODE_MS : PERIOD_MS;
 	contact_init(&top.contact, &target);
+	top.contact.silent = true; // the screen says it
 	if (target.timeout_ns == 0)
 		top.contact.answer_ns = ANSWER_NS;
 	status = start(&top);

@@ -16,7 +16,7 @@ static void now_text(char text[static SHOW_BYTES]) {
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	show_time((int64_t)now.tv_sec * 1000000000, text);
-	text[19] = '\0'; // to the second
+	memcpy(text + 19, "Z", 2); // to the second
 }
 
 // Ring
@@ -93,6 +93,8 @@ static void add_ring(const json_t *rows, struct frame *frame) {
 
 		if (count == TOP_DRAWN_MAX)
 			break;
+		if (strcmp(summary_text(row, "state"), "missing") == 0)
+			continue; // it has no place in the ring, and no host
 		width = length + 3 > width ? length + 3 : width;
 		sorted[count++] = row;
 	}

@@ -95,6 +95,12 @@ def words_too_many_or_empty_are_refused():
             assert done.returncode == 2 and wrong in done.stderr and not done.stdout, done
 
 
+def run_explains_itself_without_building():
+    with Machine() as machine:
+        done = machine.dev("run", "--help")
+        assert done.returncode == 0 and done.stdout.startswith("./dev run [N]"), done
+
+
 def run_takes_a_number_of_agents_that_one_machine_bears():
     with Machine(dpkg_query=DPKG_ALL, apt_get="exit 9") as machine:
         for count in ("", "0", "00", "-1", "+4", "4x", "1.5", " 4", "201", "1000", "9" * 40):
@@ -299,6 +305,7 @@ if __name__ == "__main__":
         ("help explains every verb", help_explains_every_verb),
         ("wrong words are refused by name", wrong_words_are_refused_by_name),
         ("words too many or empty are refused", words_too_many_or_empty_are_refused),
+        ("run explains itself without building", run_explains_itself_without_building),
         ("run takes a number of agents that one machine bears",
          run_takes_a_number_of_agents_that_one_machine_bears),
         ("a name that fuzz targets begin with stands for all of them",

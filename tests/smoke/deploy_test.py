@@ -5,6 +5,7 @@
     deploy_test.py BUILD_DIRECTORY
 """
 
+import json
 import os
 import pathlib
 import re
@@ -21,8 +22,13 @@ TOCSIND = BUILD / "agent" / "tocsind"
 TOCSIN = BUILD / "agent" / "tocsin"
 PATIENCE_S = 60
 
+OPTIONS = json.loads((BUILD / "meson-info" / "intro-buildoptions.json").read_text())
+LIBDIR = next(option["value"] for option in OPTIONS if option["name"] == "libdir")
+VERBS = f"{LIBDIR}/tocsin/libtocsin-verbs.so"
+
 # Below the prefix.
 INSTALLED = {
+    VERBS: 0o755,
     "bin/tocsin": 0o755,
     "sbin/tocsind": 0o755,
     "lib/systemd/system/tocsind.service": 0o644,
@@ -138,6 +144,14 @@ def mandoc_finds_nothing_in_the_manual(_, prefix):
 
 
 @in_installation
+def the_pages_of_the_manual_agree_on_what_they_belong_to(_, prefix):
+    named = {re.search(r'^\.TH \S+ \d "" (.*)$', (prefix / name).read_text(), re.MULTILINE)[1]
+             for name in INSTALLED if "/man/" in name}
+    version = run(TOCSIN, "--version").stdout.split()[1]
+    assert named == {f'"Tocsin {version}" "Tocsin Manual"'}, named
+
+
+@in_installation
 def the_manual_has_every_key(_, prefix):
     page = (prefix / "share/man/man5/tocsin.conf.5").read_text().replace("\\-", "-")
     config = run(TOCSIND, "--print-config", "--config", os.devnull).stdout
@@ -156,7 +170,22 @@ def the_manual_has_every_option(_, prefix):
         assert option in page, option
 
 
+@in_installation
+def soft_run_finds_the_library_wherever_all_was_moved_to(root, prefix):
+    if "libasan" in run("ldd", TOCSIN).stdout:
+        raise tap.Skip("a sanitized library does not load into a plain shell")
+    moved = root / "moved"
+    prefix.rename(moved)
+    done = run(moved / "bin/tocsin", "soft-run", "--", "sh", "-c", "echo $LD_PRELOAD")
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert done.stdout == f"{moved / VERBS}\n", done.stdout
+    (moved / VERBS).unlink()
+    done = run(moved / "bin/tocsin", "soft-run", "--", "true")
+    assert done.returncode == 125 and "libtocsin-verbs.so is not where" in done.stderr, done
+
+
 TESTS = [
+    soft_run_finds_the_library_wherever_all_was_moved_to,
     everything_is_installed_where_it_is_looked_for,
     nothing_else_is_installed,
     the_unit_starts_what_is_installed_and_systemd_finds_nothing,
@@ -165,6 +194,7 @@ TESTS = [
     what_the_example_has_in_comments_is_sound_too,
     groff_finds_nothing_in_the_manual,
     mandoc_finds_nothing_in_the_manual,
+    the_pages_of_the_manual_agree_on_what_they_belong_to,
     the_manual_has_every_key,
     the_manual_has_every_option,
 ]

@@ -18,7 +18,8 @@ tocsin = Tocsin(str(ring.tocsin))
 first, second, third = ring.agents
 
 READING = [["status"], ["status", "--nccl"], ["status", "--nccl", "--verbose"], ["health"],
-           ["peers"], ["peers", "alive"], ["links"], ["events"], ["events", "--since", "0"],
+           ["peers"], ["peers", "alive"], ["links"], ["links", "--rdma"], ["links", "--all"],
+           ["events"], ["events", "--since", "0"],
            ["events", "--since", "1h"], ["comms"], ["why", "n2"], ["ping", "n2"], ["version"],
            ["top", "--count", "1"]]
 
@@ -40,7 +41,7 @@ def a_ring_forms_and_status_says_who_is_missing():
     expect((done.returncode, done.stderr), (0, ""))
     lines = done.stdout.splitlines()
     expect(lines[0], "unknown: 3 of 5 agents answer; cluster tocsin, as n1 sees it")
-    expect(lines[1], "missing          2  n[4-5]: expected, not known")
+    expect(lines[1], "missing          2  n[4-5]: expected, not seen")
 
 
 def every_table_fits_and_every_document_parses():
@@ -53,6 +54,24 @@ def every_table_fits_and_every_document_parses():
             done = ask(*command, *node, "--json")
             expect((command, node, done.stderr), (command, node, ""))
             json.loads(done.stdout)
+
+
+def connections_of_all_are_summed_up_by_transport():
+    def told():
+        answer = json.loads(ask("links", "--all", "--json").stdout)
+        tcp = answer["transports"][0] if answer["transports"] else {}
+        # Of three agents each has a link to both others; beats have come back on all of them.
+        return answer if tcp.get("rows", 0) >= 6 and len(answer["worst"]) >= 6 else None
+
+    answer = clusters.wait_until("all links are timed", told, 60, pause=1.5)
+    expect([answer["members"], answer["answered"], answer["unreadable"]], [3, 3, 0])
+    # Where there is no RDMA device the software device has the pairs.
+    assert [row["transport"] for row in answer["transports"]] in (["tcp"], ["tcp", "soft"]), answer
+    tcp = answer["transports"][0]
+    assert 0 < tcp["min_ns"] <= tcp["mean_ns"] <= tcp["max_ns"] and tcp["sent_bytes"] > 0, tcp
+    means = [row["mean_ns"] for row in answer["worst"]]
+    expect(means, sorted(means, reverse=True))
+    assert {row["node"] for row in answer["worst"]} == {"n1", "n2", "n3"}, answer
 
 
 def everything_that_reads_goes_over_tcp():
@@ -86,6 +105,9 @@ def orders_are_carried_out_and_said():
     expect(ask("log", "debug").returncode, 0)
     expect(ask("log", "info").returncode, 0)
     expect(ask("report", "n2", "is", "slow").returncode, 0)
+    assert "is slow" in ask("why", "n2").stdout
+    assert any(event["text"] == "is slow" for event in first.events("REPORTED", "n2"))
+    assert '"text":"is slow"' in (first.directory / "state" / "journal").read_text()
     done = ask("forget", "n2")
     expect(done.returncode, 1)
     assert ": only a node that is dead" in done.stderr, done.stderr
@@ -108,7 +130,11 @@ def a_death_is_told_by_every_command():
 
 def the_dead_is_forgotten_by_order_and_returns():
     expect(ask("forget", "n3").returncode, 0)
-    expect(ask("why", "n3").returncode, 1)
+    told = ask("why", "n3")
+    expect((told.returncode, told.stdout.split("\n")[0]),
+           (0, "n3 is missing: expected, and not seen."))
+    assert " FORGOTTEN " in told.stdout, told.stdout
+    assert "missing          3  n[3-5]: expected, not seen" in ask("status").stdout
     third.start()
     ring.wait_ring()
 
@@ -138,6 +164,7 @@ def events_are_followed_over_a_real_restart():
 TESTS = [
     a_ring_forms_and_status_says_who_is_missing,
     every_table_fits_and_every_document_parses,
+    connections_of_all_are_summed_up_by_transport,
     everything_that_reads_goes_over_tcp,
     another_node_answers_as_itself,
     unknown_nodes_are_a_no_with_the_nearest_name,

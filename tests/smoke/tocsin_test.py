@@ -8,6 +8,7 @@
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ LINES = [
     (["peers"], "PEERS"), (["peers", "dead"], "PEERS dead"), (["links"], "LINKS"),
     (["health"], "HEALTH"), (["health", "n2"], "HEALTH n2"), (["events"], "EVENTS"),
     (["events", "--since", "7"], "EVENTS 7"), (["events", "--since=10m"], "EVENTS 10m"),
+    (["links", "--rdma"], "PAIRS"), (["links", "--all"], "CONNS"),
     (["comms"], "COMMS"), (["why", "n2"], "WHY n2"), (["why", "--", "-n2"], "WHY -n2"),
     (["ping", "n2"], "PING n2"), (["report", "n2", "it", "is slow"], "REPORT n2 it is slow"),
     (["maint", "n2", "off"], "MAINT n2 off"), (["forget", "n2"], "FORGET n2"),
@@ -47,8 +49,15 @@ def each_command_puts_its_question():
 def a_timeout_is_passed_on_in_whole_seconds():
     for given, passed in (("1ms", "TIMEOUT 1"), ("1500ms", "TIMEOUT 2"), ("5s", "TIMEOUT 5")):
         with StandIn(ring()) as agent:
-            expect(tocsin.ask(agent, "comms", "--timeout", given).returncode, 0)
+            expect(tocsin.ask(agent, "peers", "--timeout", given).returncode, 0)
             expect(agent.lines[1], passed)
+
+
+def comms_refuses_a_timeout_that_is_no_whole_second():
+    with StandIn(ring()) as agent:
+        done = tocsin.ask(agent, "comms", "--timeout", "500ms")
+        expect(done.returncode, 2)
+        assert "whole seconds" in done.stderr, done.stderr
 
 
 def every_command_speaks_json_also_when_it_fails():
@@ -105,6 +114,69 @@ def an_agent_that_never_answers_is_given_up():
         assert "did not answer in time" in done.stderr and "--timeout" in done.stderr, done.stderr
     with StandIn(hang) as agent:
         expect(tocsin.ask(agent, "health", "--exit=npd", "--timeout=1ms").returncode, 2)
+
+
+def ping_over_rdma_is_waited_for_as_long_as_its_reads_may_take():
+    with StandIn(hang) as agent:
+        done = tocsin.ask(agent, "ping", "--rdma", "--count", "1", "n1", "--timeout", "1ms")
+    expect(done.returncode, 3)
+    assert re.search(r"did not answer in time, which was 4(\.0\d*)? s", done.stderr), done.stderr
+
+
+def who_waits_for_a_frozen_agent_is_told_for_what_and_until_when():
+    for command in (["status"], ["peers"], ["status", "--json"]):
+        with StandIn(hang, greet=False) as agent:
+            done = tocsin.ask(agent, *command, "--timeout", "100ms")
+        said = done.stderr.splitlines()
+        expect((command, done.returncode, len(said)), (command, 3, 2))
+        assert re.match(rf"tocsin {command[0]}: the agent on \S*{agent.path}\S* accepted the "
+                        r"connection but has not answered; waiting until "
+                        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(.* more\)$", said[0]), said
+        assert agent.path in said[1] and (
+            " accepted the connection, but did not answer in time, which was 2.1" in said[1]), said
+
+
+def options_that_commands_share_may_stand_before_them():
+    with StandIn(ring()) as agent:
+        after = tocsin("status", "--json", *agent.where)
+        for before in (["--json", *agent.where, "status"], [*agent.where, "status", "--json"],
+                       ["--json", f"--socket={agent.path}", "status"]):
+            done = tocsin(*before)
+            expect((before, done.returncode, done.stdout), (before, 0, after.stdout))
+        expect(tocsin(*agent.where, "why", "n2").returncode, 0)
+    for wrong, why in ((["--json"], "COMMAND is missing"),
+                       (["--socket", "/x"], "COMMAND is missing"),
+                       (["--json", "stauts"], "unknown command"),
+                       (["--jsn", "status"], "unknown option"),
+                       (["--json", "status", "--json"], "--json is given twice"),
+                       (["--json", "keygen"], "unknown option")):
+        done = tocsin(*wrong)
+        expect((wrong, done.returncode, done.stdout), (wrong, 2, ""))
+        assert why in done.stderr, done.stderr
+
+
+def columns_are_cut_for_a_terminal_only():
+    words = "words that are longer than the column which they would stand in, by far"
+    told = ring(health(findings=[finding("n2", evidence=words + " ")], dead=1),
+                events=[event(1, "REPORTED", detail="report: " + words, text=words)])
+    with StandIn(told) as agent:
+        assert words in tocsin.ask(agent, "status").stdout
+        assert f" report: {words}\n" in tocsin.ask(agent, "events").stdout
+        shown = in_a_terminal("events", *agent.where, NO_COLOR="1")
+        assert f"report: {words}" not in shown and words in shown, shown
+        before = len(agent.lines)
+        in_a_terminal("peers", *agent.where)
+        assert "SET COLUMNS whole" not in agent.lines[before:], agent.lines
+        tocsin.ask(agent, "peers")
+        assert "SET COLUMNS whole" in agent.lines[before:], agent.lines
+    # An agent of before does not know it.
+    old = StandIn(lambda line, _: (b"SERVER PROTOCOL 2\n" if line.startswith("CLIENT") else
+                                   b"OK\n" if line.startswith("SET FORMAT") else
+                                   b"ERROR: Unknown command\n" if line.startswith("SET") else
+                                   b"one row\nOK\n"), greet=False)
+    with old as agent:
+        done = tocsin.ask(agent, "peers")
+        expect((done.returncode, done.stdout, done.stderr), (0, "one row\n", ""))
 
 
 def what_is_no_agent_is_named_as_such():
@@ -276,7 +348,7 @@ def the_way_to_the_agent_is_an_option_then_the_environment():
         expect(tocsin("peers", TOCSIN_SOCKET=agent.path).returncode, 0)
         expect(tocsin("peers", "--socket", agent.path, TOCSIN_SOCKET="/nonexistent").returncode, 0)
         expect(tocsin("peers", *remote.where, TOCSIN_SOCKET="/nonexistent").returncode, 0)
-        expect(len(remote.lines), 3)
+        expect(remote.lines[1:3], ["SET FORMAT text", "SET COLUMNS whole"])
         done = tocsin("peers", TOCSIN_SOCKET="")
         expect(done.returncode, 2)
         assert done.stderr.startswith('tocsin peers: TOCSIN_SOCKET: "" is no path'), done.stderr
@@ -433,11 +505,16 @@ def the_page_is_sound_for_groff():
 TESTS = [
     each_command_puts_its_question,
     a_timeout_is_passed_on_in_whole_seconds,
+    comms_refuses_a_timeout_that_is_no_whole_second,
     every_command_speaks_json_also_when_it_fails,
     a_no_is_1_and_says_why,
     an_agent_that_turns_clients_away_is_quoted,
     an_agent_that_closes_early_is_no_answer,
     an_agent_that_never_answers_is_given_up,
+    ping_over_rdma_is_waited_for_as_long_as_its_reads_may_take,
+    who_waits_for_a_frozen_agent_is_told_for_what_and_until_when,
+    options_that_commands_share_may_stand_before_them,
+    columns_are_cut_for_a_terminal_only,
     what_is_no_agent_is_named_as_such,
     a_document_that_is_none_is_refused,
     documents_with_nothing_in_them_harm_nobody,

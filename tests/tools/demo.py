@@ -55,6 +55,23 @@ def ring_forms(story, cluster):
     show(cluster, "status")
 
 
+def pairs_are_made(story, cluster):
+    """Where there are RDMA devices: every neighbour is read over them."""
+    asker, asked = cluster.agents[:2]
+    if not asker.ask("DEVICES")["devices"]:
+        story.tell("This machine has no RDMA device, so nothing is read over RDMA here.")
+        return
+    story.tell("Every agent pairs its RDMA device with those of its neighbours.")
+    since = time.monotonic()
+    clusters.wait_until("all pairs ready", lambda: all(
+        pair["state"] == "ready" for agent in cluster.running()
+        for pair in agent.ask("PAIRS")["pairs"] or [{"state": "none"}]))
+    story.seen("all pairs are ready", since)
+    show(cluster, "links", "--rdma")
+    if show(cluster, "ping", "--rdma", asked.name) != 0:
+        raise clusters.Timeout(f"{asked.name} is not read over RDMA")
+
+
 def one_is_killed(story, cluster):
     victim = cluster.agents[1]
     story.tell(f"{victim.name} is killed (SIGKILL): its kernel answers, the process is gone.")
@@ -105,6 +122,7 @@ def main(build):
     with clusters.Cluster(build, AGENTS) as cluster:
         try:
             ring_forms(story, cluster)
+            pairs_are_made(story, cluster)
             one_is_killed(story, cluster)
             one_is_frozen(story, cluster)
             one_leaves(story, cluster)

@@ -12,12 +12,25 @@ import sys
 import cluster as clusters
 
 
+def hints(cluster):
+    """What there is to do with it, in lines to be copied."""
+    first, last = cluster.agents[0], cluster.agents[-1]
+    pids = " ".join(f"{agent.name}={agent.process.pid}" for agent in cluster.agents[:16])
+    return (f"{len(cluster.agents)} agents, {first.name} on {first.address} to {last.name} on "
+            f"{last.address}; logs in {cluster.directory}/n*/log\n"
+            f"  ask one:   {cluster.tocsin} status --socket {first.socket}\n"
+            f"  kill one:  kill -9 {last.process.pid}   # {last.name}; others: {pids}\n"
+            "  stop all:  Ctrl-C")
+
+
 def view(cluster):
-    """On a terminal a live view, until it is quit; else until a signal comes."""
-    if sys.stdout.isatty():
+    """On a terminal a live view, for as long as is wanted; else until a signal comes."""
+    while sys.stdin.isatty() and sys.stdout.isatty():
+        if not input("\nEnter shows it live (q ends the view), Ctrl-C stops all. ") == "":
+            continue
         subprocess.run([str(cluster.tocsin), "top", "--socket", str(cluster.agents[0].socket)],
                        check=False)
-        return
+        print(hints(cluster), flush=True)
     while True:
         signal.pause()
 
@@ -36,16 +49,10 @@ def main(build, count):
         except (clusters.Timeout, KeyboardInterrupt) as failure:
             print(f"No ring: {failure!r}\n{cluster.logs()}", flush=True)
             return 1
-        first = cluster.agents[0]
-        last = cluster.agents[-1]
-        print(f"{count} agents, {first.name} on {first.address} to {last.name} on "
-              f"{last.address}; logs in {cluster.directory}/n*/log\n"
-              f"  ask one:   {cluster.tocsin} status --socket {first.socket}\n"
-              f"  kill one:  kill -9 {last.process.pid}   # {last.name}\n"
-              "  stop all:  Ctrl-C", flush=True)
+        print(hints(cluster), flush=True)
         try:
             view(cluster)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, EOFError):
             pass
     return 0
 

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin soft-run: a program with a software RDMA device beside those that the machine has.
+//
+// Nothing but its environment tells the program: libtocsin-verbs.so is loaded before libibverbs.
+// It takes this process's place, so that signals, terminal and exit status are its own.
+#include "command.h"
+
+#include <dataplane/soft_settings.h>
+#include <lib/error.h>
+#include <lib/escape.h>
+#include <lib/scoped.h>
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define QUOTED_BYTES 200
+#define PRELOAD "LD_PRELOAD"
+
+// As env, nice and timeout have them, so that a program's own status is told from these.
+enum {
+	EXIT_NOT_RUN = 125,
+	EXIT_NOT_RUNNABLE = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+enum {
+	OPTION_WIRE,
+	OPTION_ADDRESS,
+	OPTION_FAULTS,
+	OPTION_DEVICE,
+	OPTION_VERBOSE,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_WIRE] =
+		{"wire", "WIRE",
+		 "udp, a socket on port 4791, which needs no privileges (the default);\n"
+		 "or dpdk:DEVARGS, any port of DPDK: dpdk:net_af_packet0,iface=veth0"},
+	[OPTION_ADDRESS] =
+		{"address", "ADDR",
+		 "the device's own; without it the first free one of 127.64.0.0/16, by\n"
+		 "which programs of this machine reach each other; of several devices as\n"
+		 "many, with commas between"},
+	[OPTION_FAULTS] =
+		{"faults", "LIST",
+		 "what happens to packets that it sends, each drawn by the seed:\n"
+		 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7"},
+	[OPTION_DEVICE] =
+		{"device", "NAME", "what it is called, soft0; several with commas between"},
+	[OPTION_VERBOSE] = {"verbose", NULL, "count its packets, and print that when it is closed"},
+};
+
+static const struct word_spec words[] = {
+	{"PROGRAM",
+	 "any program that uses libibverbs, and its arguments; it takes this\n"
+	 "command's place, and whatever it starts has the device, too",
+	 WORD_COMMAND, false, NULL},
+};
+
+static const char details[] =
+	"The device speaks RoCEv2: send, write, read and atomics over reliable connections, in user space,\n"
+	"without driver, kernel module or privileges. Where it is, is printed when the program opens it.\n"
+	"\n"
+	"  tocsin soft-run -- ibv_devinfo -v\n"
+	"  tocsin soft-run -- ib_write_lat -x 1             and in another shell, with the address\n"
+	"  tocsin soft-run -- ib_write_lat -x 1 127.0.0.1   that perftest exchanges its details by\n"
+	"  tocsin soft-run --faults loss=1% --verbose -- ibv_rc_pingpong -e -g 1\n"
+	"\n"
+	"GID 0 is link-local and does not leave the machine: programs that want an index are given 1.\n"
+	"On one address there is one process: another one, or an agent, needs another address. On another\n"
+	"host's network give --address one of this machine's. Datagrams (UD, UC, XRC), multicast, memory\n"
+	"windows, the connection manager (-R of perftest) and ibv_wr_...() are refused. A program that was\n"
+	"linked statically, or gains privileges when it starts, cannot be given the device.\n"
+	"\n"
+	"The options become TOCSIN_SOFT_WIRE, TOCSIN_SOFT_ADDRESS, TOCSIN_SOFT_FAULTS and TOCSIN_SOFT_NAME in\n"
+	"the program's environment; those that are not given are left as they are. The library goes behind\n"
+	"what LD_PRELOAD has already.\n"
+	"\n"
+	"Exit status: that of PROGRAM; 125 a mistake in the line or a setting, or no library; 126 PROGRAM\n"
+	"cannot be run, 127 it is not found.\n";
+
+static int complain(int status, const char *detail) {
+	command_complain("soft-run", "%s", detail);
+	return status;
+}
+
+// By setting: the option that is given for it.
+static const int option_of[SOFT_SETTING_COUNT] = {
+	[SOFT_SETTING_NAME] = OPTION_DEVICE,
+	[SOFT_SETTING_WIRE] = OPTION_WIRE,
+	[SOFT_SETTING_ADDRESS] = OPTION_ADDRESS,
+	[SOFT_SETTING_FAULTS] = OPTION_FAULTS,
+};
+
+// A socket shows whether an address is of this machine; who has port 4791 there the program is told
+// when it opens the device, and not before: that may change in between.
+static int check_address(const struct sock_addr *address) {
+	scoped_fd int fd = -1;
+	struct sockaddr_storage storage;
+	struct sock_addr any_port = *address;
+	socklen_t length;
+
+	any_port.port = 0;
+	length = sock_addr_to_sockaddr(&any_port, &storage);
+	fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&storage, length) < 0)
+		return neg_errno();
+	return 0;
+}
+
+static int check_addresses(const struct soft_config *configs, uint32_t count) {
+	for (uint32_t n = 0; n < count; n++) {
+		char text[SOCK_ADDR_TEXT_BYTES];
+		int err;
+
+		if (configs[n].wire != SOFT_WIRE_UDP || configs[n].address_any)
+			continue;
+		err = check_address(&configs[n].address);
+		if (err == 0)
+			continue;
+		sock_addr_format_host(&configs[n].address, text);
+		if (err == -EADDRNOTAVAIL)
+			command_complain(
+				"soft-run", "--address: %s is not an address of this machine", text
+			);
+		else
+			command_complain(
+				"soft-run", "--address: cannot use %s: %s", text,
+				strerrordesc_np(-err)
+			);
+		return err;
+	}
+	return 0;
+}
+
+// Checks what the program would be told, by options or by an environment that is there already, and
+// puts the options into that.
+static int apply_settings(const struct arguments *arguments) {
+	struct soft_config configs[SOFT_DEVICES_MAX];
+	const char *texts[SOFT_SETTING_COUNT];
+	enum soft_setting wrong;
+	struct parse_error error;
+	uint32_t count;
+
+	for (int n = 0; n < SOFT_SETTING_COUNT; n++) {
+		const char *given = arguments->values[option_of[n]];
+
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+		texts[n] = given != NULL ? given : getenv(soft_setting_variables[n]);
+	}
+	if (soft_settings_read(texts, &error, &wrong, configs, &count) != 0) {
+		bool is_given = arguments->values[option_of[wrong]] != NULL ||
+				// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+				getenv(soft_setting_variables[wrong]) == NULL;
+
+		command_complain(
+			"soft-run", "%s%s: %s", is_given ? "--" : "",
+			is_given ? options[option_of[wrong]].name : soft_setting_variables[wrong],
+			error.text
+		);
+		return -EINVAL;
+	}
+	for (int n = 0; n < SOFT_SETTING_COUNT; n++) {
+		const char *given = arguments->values[option_of[n]];
+
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+		if (given != NULL && setenv(soft_setting_variables[n], given, 1) < 0)
+			return neg_errno();
+	}
+	return check_addresses(configs, count);
+}
+
+// Where the library is, seen from the directory of this program: where both were installed to,
+// wherever that was moved, or where both were built.
+static const char *const places[] = {
+	TOCSIN_LIBRARY_FROM_BINDIR "/tocsin/libtocsin-verbs.so",
+	"../dataplane/soft/preload/libtocsin-verbs.so",
+};
+
+static int find_library(char ret_path[static PATH_MAX]) {
+	char own[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *slash;
+
+	if (length < 0)
+		return neg_errno();
+	own[length] = '\0';
+	slash = strrchr(own, '/');
+	if (slash == NULL)
+		return -ENOENT;
+	*slash = '\0';
+	for (size_t n = 0; n < sizeof(places) / sizeof(places[0]); n++) {
+		char path[PATH_MAX];
+		bool is_whole = places[n][0] == '/';
+		int size = snprintf(
+			path, sizeof(path), "%s%s%s", is_whole ? "" : own, is_whole ? "" : "/",
+			places[n]
+		);
+
+		if (size > 0 && (size_t)size < sizeof(path) && realpath(path, ret_path) != NULL)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int apply_library(void) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	const char *before = getenv(PRELOAD);
+	char path[PATH_MAX];
+	scoped_mem char *value = NULL;
+
+	if (find_library(path) != 0) {
+		command_complain(
+			"soft-run",
+			"libtocsin-verbs.so is not where it was installed or built: %s/tocsin "
+			"beside the directory of tocsin",
+			TOCSIN_LIBRARY_FROM_BINDIR
+		);
+		return -ENOENT;
+	}
+	if (path[strcspn(path, " :")] != '\0') {
+		command_complain(
+			"soft-run",
+			"%s: its path has a blank or a colon, at which the loader would part it",
+			path
+		);
+		return -EINVAL;
+	}
+	if (asprintf(
+		    &value, "%s%s%s", before == NULL ? "" : before,
+		    before == NULL || before[0] == '\0' ? "" : ":", path
+	    ) < 0) {
+		value = NULL;
+		return complain(-ENOMEM, "out of memory");
+	}
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	return setenv(PRELOAD, value, 1) < 0 ? complain(-ENOMEM, "out of memory") : 0;
+}
+
+// Where exec would find it. -ENOENT, -EACCES.
+static int find_program(const char *name, char ret_path[static PATH_MAX]) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	const char *path = getenv("PATH");
+	int err = -ENOENT;
+
+	if (strchr(name, '/') != NULL) {
+		if (snprintf(ret_path, PATH_MAX, "%s", name) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		return access(name, X_OK) == 0 ? 0 : neg_errno();
+	}
+	for (const char *at = path == NULL ? "/usr/bin:/bin" : path;; at++) {
+		size_t length = strcspn(at, ":");
+		struct stat status;
+
+		if (snprintf(
+			    ret_path, PATH_MAX, "%.*s%s%s", (int)length, at, length == 0 ? "" : "/",
+			    name
+		    ) < PATH_MAX &&
+		    stat(ret_path, &status) == 0 && S_ISREG(status.st_mode)) {
+			if (access(ret_path, X_OK) == 0)
+				return 0;
+			err = -EACCES;
+		}
+		at += length;
+		if (*at == '\0')
+			return err;
+	}
+}
+
+// The loader takes nothing from the environment of a program that gains privileges. NULL: it is
+// none.
+static const char *why_privileged(const char *path) {
+	struct stat status;
+
+	if (stat(path, &status) != 0)
+		return NULL;
+	if ((status.st_mode & S_ISUID) != 0 && status.st_uid != getuid())
+		return "setuid";
+	if ((status.st_mode & S_ISGID) != 0 && status.st_gid != getgid())
+		return "setgid";
+	if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
+		return "given capabilities";
+	return NULL;
+}
+
+static int fail_to_run(const char *name, int err) {
+	char quoted[QUOTED_BYTES];
+
+	escape_quote(name, strlen(name), quoted, sizeof(quoted));
+	command_complain("soft-run", "cannot run %s: %s", quoted, strerrordesc_np(-err));
+	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
+}
+
+static int run(const struct arguments *arguments) {
+	char *const *program = arguments->command;
+	const char *privilege;
+	char path[PATH_MAX];
+	int err;
+
+	if (apply_settings(arguments) != 0 || apply_library() != 0)
+		return EXIT_NOT_RUN;
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	if (setenv("TOCSIN_SOFT_SAY", arguments->values[OPTION_VERBOSE] == NULL ? "1" : "2", 1) < 0)
+		return complain(EXIT_NOT_RUN, "out of memory");
+	err = find_program(program[0], path);
+	if (err != 0)
+		return fail_to_run(program[0], err);
+	privilege = why_privileged(path);
+	if (privilege != NULL) {
+		char quoted[QUOTED_BYTES];
+
+		escape_quote(path, strlen(path), quoted, sizeof(quoted));
+		command_complain(
+			"soft-run", "%s is %s: nothing can be loaded into it by another user",
+			quoted, privilege
+		);
+		return EXIT_NOT_RUNNABLE;
+	}
+	// A script without #! goes to the shell, as everywhere.
+	execvp(path, program);
+	return fail_to_run(program[0], neg_errno());
+}
+
+const struct command soft_run_command = {
+	.name = "soft-run",
+	.summary = "Run a program that finds a software RDMA device",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.words = words,
+	.word_count = sizeof(words) / sizeof(words[0]),
+	.usage_status = EXIT_NOT_RUN,
+	.run = run,
+};
