@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs under `tocsin soft-run`, alone or as server and client, on any wire.
+
+A wire says what soft-run is given at each end. Programs exchange their details by TCP on a port
+that was free a moment ago.
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import cluster as clusters
+import tap
+
+PATIENCE_S = 120  # of one program on a busy machine; none of them judges time
+ATTEMPTS = 3      # to get a port before somebody else does
+CLONE_NEWNET = 0x40000000
+LISTENS = "0A"    # a state of /proc/net/tcp
+OPENED = re.compile(r"^(\S+) on (\S+) \((\w+)\)$", re.MULTILINE)
+
+
+class Udp:
+    """Each end on an address of its own of 127.64/16, which the device finds by itself."""
+    name = "udp"
+
+    @contextlib.contextmanager
+    def ends(self):
+        yield [], []
+
+
+def dpdk_ends(server, client):
+    """Two ports of DPDK; their addresses are nobody else's on this machine."""
+    return (["--wire", f"dpdk:{server}", "--address", "198.51.100.1"],
+            ["--wire", f"dpdk:{client}", "--address", "198.51.100.2"])
+
+
+class Memif:
+    """Shared memory between two processes."""
+    name = "memif"
+
+    @contextlib.contextmanager
+    def ends(self):
+        port = f"net_memif0,socket=tocsin-programs-{os.getpid()},role="
+        yield dpdk_ends(port + "server", port + "client")
+
+
+class Veth:
+    """The ends of a veth pair in a network namespace that goes with this process. Its ends have
+    indexes that are far apart: DPDK's driver makes a number of them and the process's, which must
+    not be the same twice in a namespace."""
+    name = "veth"
+    COMMANDS = ("link set lo up",
+                "link add va index 4096 mtu 9000 type veth peer name vb index 8192 mtu 9000",
+                "link set va addrgenmode none", "link set vb addrgenmode none",
+                "link set va up", "link set vb up")
+
+    def __init__(self):
+        self.made = False
+
+    def make(self):
+        if os.geteuid() != 0:
+            raise tap.Skip("a network namespace needs root")
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(CLONE_NEWNET) != 0:
+            raise tap.Skip(f"no network namespace: {os.strerror(ctypes.get_errno())}")
+        done = subprocess.run(["ip", "-batch", "-"], input="\n".join(self.COMMANDS) + "\n",
+                              text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        self.made = True
+
+    @contextlib.contextmanager
+    def ends(self):
+        if not self.made:
+            self.make()
+        yield dpdk_ends("net_af_packet0,iface=va", "net_af_packet0,iface=vb")
+
+
+class Kit:
+    """Where tocsin is, and what programs need beside their own environment."""
+
+    def __init__(self, tocsin, sanitizer=None):
+        self.tocsin = tocsin
+        self.environment = {**os.environ}
+        for name in ("WIRE", "ADDRESS", "FAULTS", "NAME", "SAY"):
+            self.environment.pop("TOCSIN_SOFT_" + name, None)
+        if sanitizer:
+            # The sanitizer of a library that is loaded into a foreign program has to come first;
+            # what that program leaks is its own affair.
+            self.environment["LD_PRELOAD"] = sanitizer
+            self.environment["ASAN_OPTIONS"] = "detect_leaks=0"
+
+    def command(self, soft, *program):
+        return [self.tocsin, "soft-run", *soft, "--", *map(str, program)]
+
+    def run(self, *program, soft=(), **environment):
+        """What a program said, and how it ended."""
+        return subprocess.run(
+            self.command(soft, *program), env={**self.environment, **environment}, text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
+
+    @contextlib.contextmanager
+    def started(self, *program, soft=()):
+        """A program that runs; its output goes to files, which nobody has to drain."""
+        with contextlib.ExitStack() as stack:
+            out, err = (stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2))
+            process = subprocess.Popen(
+                self.command(soft, *program), env=self.environment, stdin=subprocess.DEVNULL,
+                stdout=out, stderr=err)
+            try:
+                yield Started(process, out, err)
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+
+
+class Started:
+    def __init__(self, process, out, err):
+        self.process, self.files = process, (out, err)
+
+    def said(self):
+        """Both outputs until now."""
+        texts = []
+        for file in self.files:
+            file.seek(0)
+            texts.append(file.read())
+        return texts
+
+    def address(self):
+        """Where its device is, once it said so."""
+        def asked():
+            found = OPENED.search(self.said()[1])
+            assert found or self.process.poll() is None, self.said()
+            return found
+        return clusters.wait_until("an address", asked, PATIENCE_S).group(2)
+
+    def end(self):
+        status = self.process.wait(timeout=PATIENCE_S)
+        return status, *self.said()
+
+
+def needs(program):
+    if shutil.which(program) is None:
+        raise tap.Skip(f"{program} is not installed")
+
+
+def free_port():
+    with socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::", 0))
+        return probe.getsockname()[1]
+
+
+def is_listening(port):
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table, encoding="ascii") as lines:
+            for line in list(lines)[1:]:
+                _, local, _, state = line.split()[:4]
+                if state == LISTENS and int(local.rsplit(":", 1)[1], 16) == port:
+                    return True
+    return False
+
+
+def attempt(kit, ends, program, server_options, client_options):
+    """Both ends' (status, stdout, stderr); None if the server ended before it listened."""
+    port = free_port()
+    words = [program, "-p", port]
+    with kit.started(*words, *server_options, soft=ends[0]) as server:
+        clusters.wait_until("a server that listens", lambda: is_listening(port) or
+                            server.process.poll() is not None, PATIENCE_S)
+        if server.process.poll() is not None:
+            return None, server.end()
+        client = kit.run(*words, *client_options, "127.0.0.1", soft=ends[1])
+        if client.returncode != 0:
+            server.process.terminate()
+        return (client.returncode, client.stdout, client.stderr), server.end()
+
+
+def run_pair(kit, wire, program, *options, client=(), server=()):
+    """Runs both ends to their end; their outputs. Whatever fails shows what both said."""
+    needs(program)
+    with wire.ends() as ends:
+        for _ in range(ATTEMPTS):
+            ours, theirs = attempt(kit, ends, program, [*options, *server], [*options, *client])
+            if ours is not None:
+                break
+    for end in (ours, theirs):
+        assert end is not None and end[0] == 0, \
+            f"{program} {options}: client {ours}, server {theirs}"
+    return ours[1], theirs[1]
