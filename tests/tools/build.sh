@@ -61,6 +61,10 @@ configure() {
 		set -- env CC="$(build_compiler "$kind")" "$(tool meson)" setup "$dir" \
 			$(build_options "$kind")
 	fi
+	if [ ! -w "$dir" ]; then
+		say "build: $(id -un) may not write in $PWD/$dir: a clone of your own is needed"
+		return 1
+	fi
 	if ! "$@" >"$dir/configure.txt" 2>&1 </dev/null; then
 		tail -n 20 "$dir/configure.txt" >&2
 		return 1

@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""In the guest: agents with real RDMA devices, their pairs, and what becomes of them in faults."""
+
+import contextlib
+import json
+import os
+import subprocess
+
+import cluster as clusters
+import tap
+
+# Retries end after 0.1 s and not after half a second: faults here are short.
+DEVICE = {f"device rxe{n}.{key}": value for n in (0, 1)
+          for key, value in (("timeout", 12), ("retry", 4))}
+SECONDS = 60
+
+
+def said(*words):
+    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=True).stdout
+
+
+class Ring:
+    """Three agents on alternating devices: the first two are at the two ends of the wire. Shared by
+    the tests, each of which leaves all of it as it was."""
+
+    cluster = None
+
+    @classmethod
+    def agents(cls):
+        if cls.cluster is None:
+            cls.cluster = clusters.Cluster(os.environ["TOCSIN_BUILD"], 3, settings=DEVICE)
+            for number, agent in enumerate(cls.cluster.agents):
+                agent.own["node.device"] = f"nic:rxe{number % 2}"
+            cls.cluster.start()
+        cls.cluster.wait_ring()
+        for agent in cls.cluster.agents:
+            for other in cls.cluster.agents:
+                wait_ready(agent, other.name)
+        return cls.cluster.agents
+
+    @classmethod
+    def end(cls):
+        if cls.cluster is not None:
+            cls.cluster.__exit__()
+            cls.cluster = None
+
+
+def told(function):
+    """The test, which shows what the agents said if it fails."""
+    def test():
+        try:
+            function()
+        except Exception:
+            if Ring.cluster is not None:
+                print("\n".join(f"# {line}" for line in Ring.cluster.logs().splitlines()))
+                Ring.end()
+            raise
+    return function.__name__.replace("_", " "), test
+
+
+def pairs(agent, node=None):
+    return [pair for pair in agent.ask("PAIRS")["pairs"] if node in (None, pair["node"])]
+
+
+def is_ready(agent, node):
+    return any(pair["state"] == "ready" for pair in pairs(agent, node))
+
+
+def wait_ready(agent, node):
+    clusters.wait_until(f"{agent.name} has a pair with {node}", lambda: is_ready(agent, node),
+                        SECONDS)
+
+
+def wait_not_ready(agent, node):
+    clusters.wait_until(f"{agent.name} has no pair with {node}",
+                        lambda: not is_ready(agent, node), SECONDS)
+
+
+def probe(agent, node, count=20, size=8):
+    return agent.ask(f"PROBE {node} {count} {size}")
+
+
+def reads(agent, node, size=8):
+    """Whether reads succeed."""
+    return "p50_ns" in probe(agent, node, 10, size)
+
+
+def neighbours_are_paired_and_each_device_with_itself():
+    for agent in Ring.agents():
+        answer = probe(agent, agent.name)
+        assert answer["answered"] == 20, answer
+
+
+def reads_of_all_sizes_are_timed_over_the_wire():
+    one, two = Ring.agents()[:2]
+    for size in (1, 8, 1024, 1025, 4096, 65536):
+        answer = probe(one, two.name, 20, size)
+        assert answer["answered"] == 20 and answer["min_ns"] > 0, answer
+        assert not answer["in_process"], answer
+    text = said(str(Ring.cluster.tocsin), "ping", "--rdma", two.name, "--count", "5", "--socket",
+                str(one.socket))
+    assert "5 reads of 8 bytes" in text, text
+
+
+def tables_of_the_client_show_pairs_and_devices():
+    one, two = Ring.agents()[:2]
+    table = said(str(Ring.cluster.tocsin), "links", "--rdma", "--socket", str(one.socket))
+    assert f"{two.name} " in table and "rxe0>rxe1" in table and "ready" in table, table
+    assert all(len(line) <= 100 for line in table.splitlines()), table
+    devices = one.ask("DEVICES")["devices"]
+    assert devices[0]["name"] == "rxe0" and devices[0]["responder"] == "kernel", devices
+    counters = one.counters()
+    assert counters["rdma"]["devices_up"] == 1 and counters["pairing"]["ready"] >= 3, counters
+
+
+def peer_whose_process_is_killed_is_paired_anew_when_it_is_back():
+    one, two = Ring.agents()[:2]
+    before = pairs(one, two.name)[0]["generation"]
+    two.kill()
+    wait_not_ready(one, two.name)
+    two.start()
+    Ring.agents()
+    clusters.wait_until("reads succeed again", lambda: reads(one, two.name), SECONDS)
+    assert pairs(one, two.name)[0]["generation"] != before
+
+
+def frozen_peer_is_read_all_the_same_for_its_kernel_answers():
+    one, two = Ring.agents()[:2]
+    two.freeze()
+    try:
+        answer = probe(one, two.name, 50)
+    finally:
+        two.thaw()
+    assert answer["answered"] == 50, answer
+
+
+def cable_that_is_out_fails_pairs_and_they_are_back_when_it_is_in():
+    one, two = Ring.agents()[:2]
+    said("ip", "link", "set", "ve1", "down")
+    try:
+        clusters.wait_until("the device is seen down", lambda: one.ask("DEVICES")["devices"][0]
+                            ["state"] == "down", SECONDS)
+        assert not reads(one, two.name)
+        wait_not_ready(one, two.name)
+    finally:
+        said("ip", "link", "set", "ve1", "up")
+    wait_ready(one, two.name)
+    clusters.wait_until("reads succeed again", lambda: reads(one, two.name), SECONDS)
+
+
+@contextlib.contextmanager
+def netem(*links, how):
+    for link in links:
+        said("tc", "qdisc", "add", "dev", link, "root", "netem", *how.split())
+    try:
+        yield
+    finally:
+        for link in links:
+            said("tc", "qdisc", "del", "dev", link, "root")
+
+
+def lost_replies_fail_reads_with_the_reason_and_the_pair_comes_back():
+    one, two = Ring.agents()[:2]
+    with netem("ve1", how="loss 100%"):
+        answer = probe(one, two.name)
+    assert "RETRY_EXC_ERR" in answer.get("error", ""), answer
+    wait_ready(one, two.name)
+    clusters.wait_until("reads succeed again", lambda: reads(one, two.name), SECONDS)
+
+
+def lossy_and_slow_wire_is_slow_and_nothing_else():
+    one, two = Ring.agents()[:2]
+    with netem("ve0", "ve1", how="loss 2% delay 1ms"):
+        answer = probe(one, two.name, 50)
+    assert answer["answered"] == 50 and answer["p50_ns"] > 2000000, answer
+
+
+def agents_that_leave_close_their_pairs_and_nothing_is_left_in_the_kernel():
+    agents = Ring.agents()
+    for agent in reversed(agents):
+        assert agent.leave() == 0
+    Ring.end()
+    left = json.loads(said("rdma", "-j", "resource", "show"))
+    for device in left:
+        assert device["qp"] <= 1 and device["mr"] == 0, left  # the kernel's own
+
+
+def node_without_the_device_that_was_named_says_so_once_and_is_a_member():
+    with clusters.Cluster(os.environ["TOCSIN_BUILD"], 2) as cluster:
+        cluster.agents[1].own["node.device"] = "nic:none"
+        cluster.start()
+        cluster.wait_ring()
+        log = cluster.agents[1].log.read_text()
+        assert log.count("rdma_missing") == 1, log
+        answer = probe(cluster.agents[0], "n2")
+        assert "no RDMA device" in answer["error"], answer
+
+
+if __name__ == "__main__":
+    try:
+        tap.run([told(function) for function in (
+            neighbours_are_paired_and_each_device_with_itself,
+            reads_of_all_sizes_are_timed_over_the_wire,
+            tables_of_the_client_show_pairs_and_devices,
+            peer_whose_process_is_killed_is_paired_anew_when_it_is_back,
+            frozen_peer_is_read_all_the_same_for_its_kernel_answers,
+            cable_that_is_out_fails_pairs_and_they_are_back_when_it_is_in,
+            lost_replies_fail_reads_with_the_reason_and_the_pair_comes_back,
+            lossy_and_slow_wire_is_slow_and_nothing_else,
+            agents_that_leave_close_their_pairs_and_nothing_is_left_in_the_kernel,
+            node_without_the_device_that_was_named_says_so_once_and_is_a_member,
+        )])
+    finally:
+        Ring.end()

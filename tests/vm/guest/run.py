@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""In the guest: runs test programs one after the other and tells of all in one TAP.
+
+    run.py PROGRAM...
+
+A program is what ./dev test takes as one: TAP, or an exit status; it is judged alike. One that
+ends in .py is run by python. Each has two minutes.
+"""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import tally
+
+SECONDS_MAX = 120
+
+
+def whole(file):
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
+
+
+def outcome(path):
+    """What meson would have logged of this program."""
+    words = [sys.executable, path] if path.endswith(".py") else [path]
+    begun = time.monotonic()
+    result = "OK"
+    # Not pipes: what a program leaves behind would hold their ends, and us.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                              start_new_session=True) as process:
+            try:
+                process.wait(SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                result = "TIMEOUT"
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        return {"name": pathlib.Path(path).stem.removesuffix("_test"), "stdout": whole(out),
+                "stderr": whole(err), "result": result, "returncode": process.returncode,
+                "duration": time.monotonic() - begun}
+
+
+class Report:
+    """One TAP of many programs; the plan comes last, since nobody knows it before."""
+
+    def __init__(self):
+        self.count = 0
+        self.failed = 0
+
+    def line(self, verdict, name, directive=""):
+        self.count += 1
+        print(f"{verdict} {self.count} - {name}{directive}", flush=True)
+
+    def add(self, program):
+        for name in program.passed:
+            self.line("ok", f"{program.name}: {name}")
+        for name, reason in program.skipped:
+            self.line("ok", f"{program.name}: {name}", f" # SKIP {reason or 'no reason given'}")
+        for name in program.failed:
+            self.line("not ok", f"{program.name}: {name}")
+        if program.failed:
+            self.failed += 1
+            for line in (program.stdout + program.stderr).splitlines()[-tally.OUTPUT_LINES_MAX:]:
+                print(f"# {line}", flush=True)
+
+    def end(self):
+        print(f"1..{self.count}", flush=True)
+        return 1 if self.failed else 0
+
+
+def main(paths):
+    report = Report()
+    for path in paths:
+        program = tally.Program("guest", outcome(path))
+        report.add(program)
+        print(f"# {program.name} took {program.seconds:.1f} s", flush=True)
+    return report.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
