@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one store of verdicts in an agent. Everything that tells somebody outside how a node is (the
+// client protocol, HTTP, feeds) reads it here, from memory, and asks nobody.
+//
+// Wires the pure engine (<verdict/engine.h>) to the overlay (peers, events, notices), the fabric
+// (sights of paths), keepers (drivers that hang) and local checks (statements). All on the loop's
+// thread; other threads see a copy in the snapshot (<control/snapshot.h>).
+#pragma once
+
+#include <control/loop.h>
+#include <control/overlay.h>
+
+#include <verdict/engine.h>
+
+struct health;
+
+#define HEALTH_NOTICE (RAS_NOTICE_OWN_MIN + 0) // kind of the notices that carry sights
+
+struct health_config {
+	uint64_t confirm_ns;  // before VERDICT_ADVICE_DRAIN_LATER becomes a drain; 0: 60 s
+	const char *topology; // a file that names the leaf of each node; "": none
+	uint64_t random_seed;
+};
+
+// -ENOMEM, -errno of the topology file with what is wrong in words.
+int health_create(
+	struct loop *loop,
+	struct overlay *overlay,
+	const struct health_config *config,
+	char ret_detail[static 256],
+	struct health **ret_health
+);
+struct health *health_destroy(struct health *health);
+
+// Evidence of this node.
+void health_sight(struct health *health, const struct sight *sight);
+void health_say(struct health *health, const struct statement *statement);
+
+const struct verdict_engine *health_engine(const struct health *health);
+
+// Advice with the confirmation time applied, maintenance and brake: what a scheduler may do now.
+enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view);
+
+// Told of each change after it was applied; may defer, must not call back into the store.
+struct health_listener {
+	void (*changed)(struct health_listener *listener, const struct verdict_change *change);
+	struct health_listener *next; // private
+};
+void health_listen(struct health *health, struct health_listener *listener);
+void health_unlisten(struct health *health, struct health_listener *listener);
