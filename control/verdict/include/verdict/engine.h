@@ -25,15 +25,6 @@ struct verdict_engine;
 #define VERDICT_STATEMENTS_MAX 16     // kept of one subject
 #define VERDICT_HISTORY_MAX 8	      // changes kept of one subject
 
-// How a peer's host took connections of overlay observers, this one or those who looked.
-enum verdict_reach {
-	VERDICT_REACH_UNKNOWN,
-	VERDICT_REACH_ANSWERS,
-	VERDICT_REACH_ACCEPTS, // connects, and says nothing: the kernel lives
-	VERDICT_REACH_REFUSES, // the host answers, nobody listens
-	VERDICT_REACH_NONE,    // nothing comes back
-};
-
 struct verdict_config {
 	uint64_t self;
 	uint64_t settle_ns;	 // 0: 5 s

@@ -30,13 +30,24 @@ enum sight_responder {
 	SIGHT_RESPONDER_COUNT,
 };
 
+// How a peer's host took connections of an observer's overlay, the last time.
+enum verdict_reach {
+	VERDICT_REACH_UNKNOWN,
+	VERDICT_REACH_ANSWERS,
+	VERDICT_REACH_ACCEPTS, // connects, and says nothing: the kernel lives
+	VERDICT_REACH_REFUSES, // the host answers, nobody listens
+	VERDICT_REACH_NONE,    // nothing comes back
+};
+
+// One with no device is of the overlay: its kind is SIGHT_NO_PAIR, and its reach is what was seen.
 struct sight {
 	uint64_t observer, subject;
 	uint64_t incarnation; // of the subject, as the observer knows it
 	enum sight_kind kind;
 	enum sight_responder responder;
-	bool own_good; // the observer reads its own pulse through the same device
-	bool shares;   // the path uses the interface that the overlay uses
+	enum verdict_reach reach; // UNKNOWN where the observer had no reason to connect
+	bool own_good;		  // the observer reads its own pulse through the same device
+	bool shares;		  // the path uses the interface that the overlay uses
 	char device[VERDICT_DEVICE_MAX + 1];	  // the observer's
 	char peer_device[VERDICT_DEVICE_MAX + 1]; // the subject's
 	uint32_t median_ns, baseline_ns;	  // 0: not known
