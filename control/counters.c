@@ -289,6 +289,7 @@ static const struct spec specs[] = {
 	SPAWN(timed_out, "of these, ended at their deadline"),
 	SPAWN(failed, "of these, not to be started"),
 	SPAWN(lost, "of these, lost with the helper"),
+	SPAWN(stuck, "of these, not ended by SIGKILL: they hang in the kernel"),
 	SPAWN(helper_lost, "times the helper process was lost, which only a restart mends"),
 
 	KEEPER(calls, COUNTER_COUNT, "calls that may hang, made beside the loop"),

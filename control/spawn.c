@@ -26,6 +26,7 @@ struct spawn_job {
 	struct spawn *spawn;
 	struct spawn_request *request; // NULL: nobody waits any more
 	bool sent;
+	bool stuck; // told; it counts as running no more
 	size_t size;
 	struct spawn_order_head head; // the strings follow
 };
@@ -105,7 +106,7 @@ static void unlink_job(struct spawn *spawn, struct spawn_job *job) {
 		at = &(*at)->next;
 	*at = job->next;
 	spawn->pending--;
-	if (job->sent)
+	if (job->sent && !job->stuck)
 		spawn->running--;
 }
 
@@ -164,6 +165,19 @@ static void lose(struct spawn *spawn) {
 	}
 }
 
+static void job_stuck(struct spawn *spawn, struct spawn_job *job, const char *bytes) {
+	struct spawn_request *request = job->request;
+	struct spawn_stuck stuck;
+
+	must(!job->stuck);
+	memcpy(&stuck, bytes, sizeof(stuck));
+	job->stuck = true;
+	spawn->running--;
+	spawn->counters.stuck++;
+	if (request != NULL && request->stuck != NULL)
+		request->stuck(request, &stuck);
+}
+
 static void answered(struct spawn *spawn, size_t size) {
 	const char *bytes = spawn->record + sizeof(struct spawn_answer_head);
 	struct spawn_answer_head head;
@@ -176,6 +190,10 @@ static void answered(struct spawn *spawn, size_t size) {
 	while (job != NULL && job->head.id != head.id)
 		job = job->next;
 	must(job != NULL);
+	if (head.end == SPAWN_END_STUCK) {
+		job_stuck(spawn, job, bytes);
+		return;
+	}
 	result = (struct spawn_result){
 		.end = (enum spawn_end)head.end,
 		.status = head.status,

@@ -2,8 +2,10 @@
 // The spawn helper: a process of one thread, which owns all of this and whose memory is its own.
 //
 // It trusts the agent, which is the same program, and nothing that it runs. It never waits but in
-// poll(): an answer that the agent does not take stays in its slot, of which there are
-// SPAWN_RUNNING_MAX, while the deadlines of the others are kept.
+// poll(): an answer that the agent does not take stays in its slot, of which there are as many as
+// the agent may have under way, while the deadlines of the others are kept.
+//
+// It is the reaper of whatever its programs leave behind, so it sees when a group has gone.
 #include "spawn_inside.h"
 
 #include <lib/deadline.h>
@@ -27,6 +29,7 @@
 #define READ_BYTES 4096
 #define READS_MAX 16 // of one stream in a turn
 #define FIRST_FREE_FD 3
+#define PROGRAMS_MAX SPAWN_PENDING_MAX
 
 struct stream {
 	int fd; // -1: closed
@@ -36,11 +39,13 @@ struct stream {
 };
 
 struct program {
-	bool used, ended, cancelled, timed_out;
+	bool used, left, ended, timed_out; // left: the process itself has ended, its group not yet
+	bool stuck, stuck_told;
 	uint64_t id;
-	pid_t pid; // of the group too
+	pid_t pid; // of the group too, whose number is its own while a process is left in it
 	uint64_t started_ns;
 	uint64_t term_ns, kill_ns; // NEVER: not any more
+	uint64_t gone_ns;	   // when what was killed should be gone; NEVER: not killed
 	struct stream streams[2];
 	int failure_fd; // -errno of exec(), or closed by it
 	struct spawn_answer_head answer;
@@ -48,7 +53,7 @@ struct program {
 
 struct helper {
 	int fd, signal_fd;
-	struct program programs[SPAWN_RUNNING_MAX];
+	struct program programs[PROGRAMS_MAX];
 };
 
 static uint64_t now_ns(void) {
@@ -161,7 +166,7 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 	struct program *program = NULL;
 	int err = 0;
 
-	for (unsigned n = 0; n < SPAWN_RUNNING_MAX && program == NULL; n++) {
+	for (unsigned n = 0; n < PROGRAMS_MAX && program == NULL; n++) {
 		if (!helper->programs[n].used)
 			program = &helper->programs[n];
 	}
@@ -172,6 +177,7 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 		.id = head->id,
 		.started_ns = now_ns(),
 		.kill_ns = NEVER,
+		.gone_ns = NEVER,
 		.failure_fd = -1,
 		.answer.id = head->id,
 	};
@@ -213,59 +219,113 @@ static void stream_read(struct stream *stream) {
 	}
 }
 
-// Its process has ended but is not reaped yet, so the number of the group is still its own.
+static void program_kill(struct program *program) {
+	kill(-program->pid, SIGKILL);
+	program->term_ns = program->kill_ns = NEVER;
+	if (program->gone_ns == NEVER)
+		program->gone_ns = now_ns() + SPAWN_STUCK_NS;
+}
+
+// Its process has ended but is not reaped yet, so the number of the group is still its own. What
+// it leaves behind was made ours when it ended.
 static void program_end(struct program *program, const siginfo_t *info) {
 	int err;
 
-	kill(-program->pid, SIGKILL);
+	program_kill(program);
 	waitpid(program->pid, NULL, 0);
-	program->pid = 0;
-	program->ended = true;
-	program->term_ns = program->kill_ns = NEVER;
+	program->left = true;
 	for (unsigned n = 0; n < 2; n++) {
 		stream_read(&program->streams[n]);
 		close_fd(&program->streams[n].fd);
 	}
 	program->answer.took_ns = now_ns() - program->started_ns;
 	program->answer.status = info->si_status;
-	if (read(program->failure_fd, &err, sizeof(err)) == (ssize_t)sizeof(err))
-		program_fail(program, err);
-	else if (program->timed_out)
+	if (read(program->failure_fd, &err, sizeof(err)) == (ssize_t)sizeof(err)) {
+		program->answer.end = SPAWN_NOT_STARTED;
+		program->answer.status = err;
+	} else if (program->timed_out)
 		program->answer.end = SPAWN_TIMED_OUT;
 	else
 		program->answer.end = info->si_code == CLD_EXITED ? SPAWN_EXITED : SPAWN_SIGNALLED;
 }
 
-static void reap(struct helper *helper) {
-	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
-		struct program *program = &helper->programs[n];
-		siginfo_t info = {0};
+static bool group_is_gone(pid_t group) {
+	pid_t got;
 
-		if (program->pid > 0 &&
-		    waitid(P_PID, (id_t)program->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-		    info.si_pid == program->pid)
+	do
+		got = waitpid(-group, NULL, WNOHANG);
+	while (got > 0);
+	return got < 0;
+}
+
+static struct program *program_of(struct helper *helper, pid_t pid) {
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
+		if (helper->programs[n].pid == pid && !helper->programs[n].left)
+			return &helper->programs[n];
+	}
+	return NULL;
+}
+
+static void reap(struct helper *helper) {
+	siginfo_t info = {0};
+
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
+		struct program *program = program_of(helper, info.si_pid);
+
+		if (program != NULL)
 			program_end(program, &info);
+		else
+			waitpid(info.si_pid, NULL, 0);
+		info.si_pid = 0;
+	}
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
+		struct program *program = &helper->programs[n];
+
+		if (!program->left || program->ended || !group_is_gone(program->pid))
+			continue;
+		program->pid = 0;
+		program->ended = true;
 	}
 }
 
 static void keep_deadlines(struct helper *helper) {
 	uint64_t now = now_ns();
 
-	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		struct program *program = &helper->programs[n];
 
 		if (program->pid <= 0)
 			continue;
 		if (now >= program->kill_ns) {
-			kill(-program->pid, SIGKILL);
-			program->kill_ns = NEVER;
+			program_kill(program);
 		} else if (now >= program->term_ns) {
 			program->timed_out = true;
 			kill(-program->pid, SIGTERM);
 			program->term_ns = NEVER;
 			program->kill_ns = now + SPAWN_GRACE_NS;
+		} else if (now >= program->gone_ns) {
+			program->gone_ns = NEVER;
+			program->stuck = true;
+			for (unsigned k = 0; k < 2; k++)
+				close_fd(&program->streams[k].fd);
 		}
 	}
+}
+
+// What hangs, said once; false: the agent takes no more now.
+static bool stuck_send(const struct helper *helper, const struct program *program) {
+	struct spawn_answer_head head = {
+		.id = program->id,
+		.end = SPAWN_END_STUCK,
+		.sizes = {sizeof(struct spawn_stuck)},
+	};
+	struct spawn_stuck stuck;
+	struct iovec parts[2] = {{&head, sizeof(head)}, {&stuck, sizeof(stuck)}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+
+	spawn_stuck_look(program->pid, &stuck);
+	return sendmsg(helper->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
+	       (errno != EAGAIN && errno != ENOBUFS && errno != EINTR);
 }
 
 // False: the agent takes no more now.
@@ -287,10 +347,14 @@ static bool answer_send(const struct helper *helper, struct program *program) {
 static bool answer_all(struct helper *helper) {
 	bool left = false;
 
-	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		struct program *program = &helper->programs[n];
 
-		if (!program->used || !program->ended)
+		if (program->used && program->stuck && !program->stuck_told) {
+			program->stuck_told = stuck_send(helper, program);
+			left = left || !program->stuck_told;
+		}
+		if (!program->used || !program->ended || program->stuck != program->stuck_told)
 			continue;
 		if (answer_send(helper, program))
 			program_clear(program);
@@ -301,7 +365,7 @@ static bool answer_all(struct helper *helper) {
 }
 
 static _Noreturn void end(struct helper *helper) {
-	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		if (helper->programs[n].pid > 0)
 			kill(-helper->programs[n].pid, SIGKILL);
 	}
@@ -309,9 +373,9 @@ static _Noreturn void end(struct helper *helper) {
 }
 
 static void cancel(struct helper *helper, uint64_t id) {
-	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		if (helper->programs[n].id == id && helper->programs[n].pid > 0)
-			kill(-helper->programs[n].pid, SIGKILL);
+			program_kill(&helper->programs[n]);
 	}
 }
 
@@ -337,11 +401,13 @@ static void take_orders(struct helper *helper) {
 static int wait_ms(const struct helper *helper) {
 	uint64_t next = NEVER, now = now_ns();
 
-	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		const struct program *program = &helper->programs[n];
 		uint64_t at =
 			program->term_ns < program->kill_ns ? program->term_ns : program->kill_ns;
 
+		if (program->gone_ns < at)
+			at = program->gone_ns;
 		if (program->pid > 0 && at < next)
 			next = at;
 	}
@@ -350,15 +416,15 @@ static int wait_ms(const struct helper *helper) {
 
 static void turn(struct helper *helper) {
 	bool unsent = answer_all(helper);
-	struct pollfd fds[2 + 2 * SPAWN_RUNNING_MAX] = {
+	struct pollfd fds[2 + 2 * PROGRAMS_MAX] = {
 		{helper->fd, (short)(POLLIN | (unsent ? POLLOUT : 0)), 0},
 		{helper->signal_fd, POLLIN, 0},
 	};
-	struct stream *streams[2 * SPAWN_RUNNING_MAX];
+	struct stream *streams[2 * PROGRAMS_MAX];
 	struct signalfd_siginfo info;
 	nfds_t count = 2;
 
-	for (unsigned n = 0; n < 2 * SPAWN_RUNNING_MAX; n++) {
+	for (unsigned n = 0; n < 2 * PROGRAMS_MAX; n++) {
 		struct program *program = &helper->programs[n / 2];
 
 		if (!program->used || program->streams[n % 2].fd < 0)
@@ -409,6 +475,7 @@ void spawn_helper_main(int fd) {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	prctl(PR_SET_NAME, "tocsin-spawn");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	setsid();
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(fd, FIRST_FREE_FD) < 0 ||
 	    close_range(FIRST_FREE_FD + 1, ~0U, 0) != 0)

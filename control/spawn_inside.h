@@ -17,6 +17,10 @@ struct spawn_order_head {
 	uint32_t output_max;
 };
 
+// In place of an end: the program hangs; a struct spawn_stuck follows, and another answer if it
+// ends.
+#define SPAWN_END_STUCK UINT32_MAX
+
 // The bytes of both streams follow.
 struct spawn_answer_head {
 	uint64_t id;
@@ -34,3 +38,7 @@ struct spawn_answer_head {
 
 // The helper's life: serves fd until the other end is closed, and ends the process.
 _Noreturn void spawn_helper_main(int fd);
+
+// Which process of a group is still there, one that hangs before others. Reads /proc: nothing
+// there waits for the process.
+void spawn_stuck_look(pid_t group, struct spawn_stuck *ret_stuck);

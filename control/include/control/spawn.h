@@ -11,6 +11,10 @@
 // ended, what is left of its group is killed: nothing may go on behind the answer. Only a process
 // that makes a group of its own gets away.
 //
+// One that is still there SPAWN_STUCK_NS after SIGKILL hangs in the kernel, where nothing reaches
+// it: that is told once, it is not waited for, and its place is another's from then on. The answer
+// follows if it ends after all.
+//
 // At most SPAWN_RUNNING_MAX run at once, the rest waits here. The helper ends with the agent,
 // however that ends, and takes the programs with it. If the helper ends alone, every request ends
 // as lost, and no more are taken: a process with threads cannot be forked safely, so only a restart
@@ -28,11 +32,14 @@ struct spawn;
 struct spawn_job;
 
 #define SPAWN_RUNNING_MAX 8
-#define SPAWN_PENDING_MAX 64 // running and waiting
+#define SPAWN_PENDING_MAX 64 // running, stuck and waiting
 #define SPAWN_ARGUMENTS_MAX 64
 #define SPAWN_ARGUMENT_BYTES_MAX 16384 // all together, with their NULs
 #define SPAWN_OUTPUT_BYTES_MAX 32768   // of one stream
 #define SPAWN_GRACE_NS UINT64_C(500000000)
+#define SPAWN_STUCK_NS UINT64_C(2000000000)
+#define SPAWN_COMM_BYTES 16
+#define SPAWN_WCHAN_BYTES 48
 
 struct spawn_helper {
 	int fd;
@@ -68,9 +75,20 @@ struct spawn_result {
 	struct spawn_text out, err; // gone when ended() returns
 };
 
+// A process of the program that SIGKILL did not end, as /proc shows it.
+struct spawn_stuck {
+	int32_t pid;
+	char state;		     // D: waits in the kernel
+	char comm[SPAWN_COMM_BYTES]; // any bytes
+	char wchan
+		[SPAWN_WCHAN_BYTES]; // the function of the kernel it waits in; "" if it is not told
+};
+
 struct spawn_request {
 	// Once; never from inside spawn_run(). It may run, cancel, but not destroy.
 	void (*ended)(struct spawn_request *request, const struct spawn_result *result);
+	// At most once, before ended(). It may do what that may. May be NULL.
+	void (*stuck)(struct spawn_request *request, const struct spawn_stuck *stuck);
 	struct spawn_job *job; // private; NULL: not under way
 };
 
@@ -80,6 +98,7 @@ struct spawn_counters {
 	uint64_t timed_out; // ended at their deadline
 	uint64_t failed;    // could not be started
 	uint64_t lost;	    // with the helper
+	uint64_t stuck;	    // not ended by SIGKILL
 	uint64_t helper_lost;
 };
 

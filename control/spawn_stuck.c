@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What hangs, by /proc. Run in the spawn helper, once for each program that hangs.
+//
+// stat and wchan are told from what the kernel keeps of a process, under spinning locks only: they
+// do not wait for one that waits. (cmdline, environ and maps do.)
+#include "spawn_inside.h"
+
+#include <lib/parse.h>
+#include <lib/scoped.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_BYTES 64
+#define STAT_BYTES 512
+
+// As it stands, with a NUL behind it; false if there is none.
+static bool read_small(int pid, const char *name, char *text, size_t size) {
+	char path[PATH_BYTES];
+	scoped_fd int fd = -1;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : read(fd, text, size - 1);
+	if (got < 0)
+		return false;
+	text[got] = '\0';
+	return true;
+}
+
+// "PID (COMM) STATE PPID PGRP ...", where COMM may hold anything, brackets too.
+static bool read_stat(int pid, struct spawn_stuck *ret_stuck, int *ret_group) {
+	struct spawn_stuck stuck = {.pid = pid};
+	char text[STAT_BYTES];
+	char *first, *last;
+	int parent;
+
+	if (!read_small(pid, "stat", text, sizeof(text)))
+		return false;
+	first = strchr(text, '(');
+	last = strrchr(text, ')');
+	if (first == NULL || last == NULL || last < first ||
+	    sscanf(last + 1, " %c %d %d", &stuck.state, &parent, ret_group) != 3)
+		return false;
+	snprintf(stuck.comm, sizeof(stuck.comm), "%.*s", (int)(last - first - 1), first + 1);
+	*ret_stuck = stuck;
+	return true;
+}
+
+static bool read_pid(const char *name, int *ret_pid) {
+	uint64_t pid;
+
+	if (!isdigit((unsigned char)name[0]) ||
+	    parse_u64(name, strlen(name), 1, INT32_MAX, NULL, &pid) != 0)
+		return false;
+	*ret_pid = (int)pid;
+	return true;
+}
+
+void spawn_stuck_look(pid_t group, struct spawn_stuck *ret_stuck) {
+	struct spawn_stuck found = {.pid = group, .state = '?'}, one;
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int pid, its_group;
+
+	while (proc != NULL && found.state != 'D' && (entry = readdir(proc)) != NULL) {
+		if (read_pid(entry->d_name, &pid) && read_stat(pid, &one, &its_group) &&
+		    its_group == group && (found.state == '?' || one.state == 'D'))
+			found = one;
+	}
+	if (proc != NULL)
+		closedir(proc);
+	if (!read_small(found.pid, "wchan", found.wchan, sizeof(found.wchan)) ||
+	    strcmp(found.wchan, "0") == 0)
+		found.wchan[0] = '\0';
+	*ret_stuck = found;
+}
