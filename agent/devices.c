@@ -67,14 +67,18 @@ static void add(struct discovery *discovery, const struct device_facts *facts) {
 
 // Of the software device it is better known why it is missing.
 static void say_missing(struct discovery *discovery, const struct device_target *target) {
-	bool soft_failed = !discovery->soft && (target->kind == DEVICE_TARGET_AUTO ||
-						target->kind == DEVICE_TARGET_SOFT);
+	const char *reason = discovery->soft ? "" : discovery->soft_reason;
 
-	snprintf(
-		discovery->reason, sizeof(discovery->reason), "%s%s%s", discovery->why,
-		soft_failed ? "; and no software device: " : "",
-		soft_failed ? discovery->soft_reason : ""
-	);
+	if (target->kind == DEVICE_TARGET_SOFT)
+		snprintf(
+			discovery->reason, sizeof(discovery->reason), "no software device: %s",
+			reason
+		);
+	else
+		snprintf(
+			discovery->reason, sizeof(discovery->reason), "%s%s%s", discovery->why,
+			reason[0] != '\0' ? "; and no software device: " : "", reason
+		);
 }
 
 static void choose(struct discovery *discovery, const struct device_query *query) {
@@ -118,19 +122,9 @@ static int list(const struct discovery *discovery, struct device_query *query) {
 	return 0;
 }
 
-// Where there is no RDMA device at all the software device takes the place of one. A device that
-// merely has no active port at present will have one again.
 static bool falls_back(const struct discovery *discovery, const struct device_query *query) {
-	if (query->target.kind != DEVICE_TARGET_AUTO || !discovery->soft)
-		return false;
-	for (uint32_t n = 0; n < query->count; n++) {
-		const struct device_facts *facts = &query->facts[n];
-
-		if (facts->responder != DEVICE_RESPONDER_IN_PROCESS &&
-		    (facts->usable || facts->awaits_port))
-			return false;
-	}
-	return true;
+	return query->target.kind == DEVICE_TARGET_AUTO && discovery->soft &&
+	       device_choice_wants_soft(query->facts, query->count);
 }
 
 static int discover(struct discovery *discovery) {

@@ -244,6 +244,15 @@ struct device_choice *device_choice_destroy(struct device_choice *choice) {
 	return NULL;
 }
 
+bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count) {
+	for (uint32_t n = 0; n < count; n++) {
+		if (facts[n].responder != DEVICE_RESPONDER_IN_PROCESS &&
+		    (facts[n].usable || facts[n].awaits_port))
+			return false;
+	}
+	return true;
+}
+
 uint32_t device_choice_spread(const struct device_choice *choice, uint64_t address, uint64_t size) {
 	const uint64_t where[] = {htole64(address), htole64(size)};
 	uint64_t hash = XXH3_64bits(where, sizeof(where));

@@ -84,6 +84,10 @@ void device_choice_say_one(
 }
 
 static void say_nothing(const struct device_choice *choice, char *text) {
+	if (choice->target.kind == DEVICE_TARGET_SOFT) {
+		add(text, "the software device, which agents make for themselves");
+		return;
+	}
 	add(text, "no device: ");
 	for (uint32_t n = 0; n < choice->count; n++) {
 		const struct device_judgement *judgement = &choice->judgements[n];
@@ -98,8 +102,6 @@ static void say_nothing(const struct device_choice *choice, char *text) {
 	}
 	if (choice->target.kind == DEVICE_TARGET_NONE)
 		add(text, "none was asked for");
-	else if (choice->target.kind == DEVICE_TARGET_SOFT)
-		add(text, "agents make the software device for themselves");
 	else if (choice->count == 0)
 		add(text, "this machine has no RDMA device");
 	else

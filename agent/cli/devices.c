@@ -5,6 +5,7 @@
 
 #include "command.h"
 
+#include <dataplane/soft.h>
 #include <lib/scoped.h>
 
 #include <string.h>
@@ -31,7 +32,7 @@ static const char details[] =
 	"  cpu:N      memory of NUMA node N\n"
 	"  cuda:N     memory of the GPU that CUDA calls N\n"
 	"  nic:NAME   the device of this name, even while it has no active port\n"
-	"  soft       the software device, which an agent makes for itself; it is not listed here\n"
+	"  soft       the software device, soft0, which an agent makes for itself and no driver lists\n"
 	"  none       no device\n"
 	"\n"
 	"The nearest is taken, of equally near ones the one with the most bandwidth: the narrowest PCIe\n"
@@ -45,8 +46,11 @@ static const char details[] =
 	"spread over them. PCIe is counted with three quarters of its nominal speed; if no link on the\n"
 	"way can be read, a 3rd generation one with 16 lanes is assumed (~).\n"
 	"\n"
-	"Exit status: 0 done; 1 --for names what is not there or cannot be served, or the devices cannot\n"
-	"be listed; 2 a mistake in an option.\n";
+	"An agent takes the first of the chosen ones, which agents_take in JSON names. For auto, where\n"
+	"no device here could have pairs even if its port came up, it takes soft0.\n"
+	"\n"
+	"Exit status: 0 done; 1 --for names what is not there, or what none of the listed devices can\n"
+	"serve (but soft, which needs none), or the devices cannot be listed; 2 a mistake in an option.\n";
 
 static int print(const struct devices *devices, bool json) {
 	if (!json) {
@@ -72,7 +76,7 @@ static int choose(const struct device_query *query, const struct arguments *argu
 	devices.choice = choice;
 	status = print(&devices, arguments->values[OPTION_JSON] != NULL);
 	if (arguments->values[OPTION_FOR] != NULL && choice->best_count == 0 &&
-	    choice->target.kind != DEVICE_TARGET_NONE)
+	    choice->target.kind != DEVICE_TARGET_NONE && choice->target.kind != DEVICE_TARGET_SOFT)
 		status = EXIT_NEGATIVE;
 	device_choice_destroy(choice);
 	return status;
@@ -127,6 +131,9 @@ static int run(const struct arguments *arguments) {
 		command_complain("devices", "--for: %s", error.text);
 		return EXIT_USAGE;
 	}
+	if (query.target.kind == DEVICE_TARGET_NIC &&
+	    strcmp(query.target.name, SOFT_DEVICE_NAME) == 0)
+		query.target = (struct device_target){.kind = DEVICE_TARGET_SOFT};
 	return answer(&query, arguments);
 }
 

@@ -18,6 +18,9 @@ const char *devices_kind(const struct device_facts *device);
 // -1 if nobody knows.
 int devices_node(const struct devices *devices, const struct device_facts *device);
 
+// The device that an agent takes for this target, NULL if none.
+const char *devices_taken(const struct device_choice *choice);
+
 void devices_print(const struct devices *devices, FILE *out);
 // 0 or -ENOMEM.
 int devices_print_json(const struct devices *devices, FILE *out);

@@ -115,6 +115,7 @@ static json_t *steps_json(const struct device_choice *choice, bool *failed) {
 int devices_print_json(const struct devices *devices, FILE *out) {
 	const struct device_choice *choice = devices->choice;
 	json_t *root = json_object(), *list = json_array(), *chosen = json_array();
+	const char *taken = devices_taken(choice);
 	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_WHY_BYTES];
 	bool failed = false;
 
@@ -127,6 +128,7 @@ int devices_print_json(const struct devices *devices, FILE *out) {
 	put(root, "for", text_of(target), &failed);
 	put(root, "for_pci", text_of(choice->target_pci), &failed);
 	put(root, "chosen", chosen, &failed);
+	put(root, "agents_take", taken == NULL ? json_null() : text_of(taken), &failed);
 	put(root, "why", text_of(why), &failed);
 	if (devices->explain)
 		put(root, "steps", steps_json(choice, &failed), &failed);

@@ -3,6 +3,7 @@
 #include "devices.h"
 
 #include <dataplane/gid.h>
+#include <dataplane/soft.h>
 #include <lib/show.h>
 
 #include <string.h>
@@ -158,15 +159,17 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 	}
 }
 
-// As agents do it. The software device is made by them, and no driver lists it.
+// The software device, which no driver lists.
 static bool agents_make_one(const struct device_choice *choice) {
-	if (choice->target.kind != DEVICE_TARGET_AUTO)
-		return false;
-	for (uint32_t n = 0; n < choice->count; n++) {
-		if (choice->facts[n].usable || choice->facts[n].awaits_port)
-			return false;
-	}
-	return true;
+	return choice->target.kind == DEVICE_TARGET_SOFT ||
+	       (choice->target.kind == DEVICE_TARGET_AUTO &&
+		device_choice_wants_soft(choice->facts, choice->count));
+}
+
+const char *devices_taken(const struct device_choice *choice) {
+	if (choice->best_count > 0)
+		return choice->facts[choice->judgements[0].device].name;
+	return agents_make_one(choice) ? SOFT_DEVICE_NAME : NULL;
 }
 
 void devices_print(const struct devices *devices, FILE *out) {
@@ -187,7 +190,9 @@ void devices_print(const struct devices *devices, FILE *out) {
 		fputc('\n', out);
 	indent = (size_t)fprintf(out, "For %s: ", target);
 	print_wrapped(out, why, indent);
-	if (agents_make_one(choice))
+	if (choice->target.kind == DEVICE_TARGET_SOFT)
+		fputs("Programs get one from tocsin soft-run.\n", out);
+	else if (choice->best_count == 0 && agents_make_one(choice))
 		fputs("Agents take the software device then, and tocsin soft-run gives it to programs.\n",
 		      out);
 }

@@ -48,11 +48,21 @@ def a_machine_without_devices_says_so_and_that_is_no_failure():
     assert done.stdout == (
         "For auto: no device: this machine has no RDMA device\n"
         "Agents take the software device then, and tocsin soft-run gives it to programs.\n"), done
-    assert json.loads(devices("--json", "--explain").stdout)["devices"] == []
+    answer = json.loads(devices("--json", "--explain").stdout)
+    assert (answer["devices"], answer["agents_take"]) == ([], "soft0"), answer
     # Only who asked for one is told no.
     assert devices("--for", "auto").returncode == 1
     assert devices("--for", "cpu:0").returncode == 1
     assert devices("--for", "none").returncode == 0
+
+
+def the_software_device_is_to_be_had_on_every_machine():
+    for target in ("soft", "nic:soft0"):
+        done = devices("--for", target)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert "For soft: the software device" in done.stdout, done
+        answer = json.loads(devices("--for", target, "--json").stdout)
+        assert (answer["chosen"], answer["agents_take"]) == ([], "soft0"), answer
 
 
 def text_and_json_name_the_same():
@@ -113,6 +123,7 @@ def help_says_what_a_target_is():
 TESTS = [
     every_device_of_the_kernel_is_listed,
     a_machine_without_devices_says_so_and_that_is_no_failure,
+    the_software_device_is_to_be_had_on_every_machine,
     text_and_json_name_the_same,
     a_target_that_is_not_there_is_told_with_what_is,
     gpus_are_where_their_driver_says,

@@ -34,7 +34,7 @@ static void the_outcome_is_one_sentence(void **state) {
 		 "of which it is not known"},
 		{&scene_soft_roce, "soft", NULL, "soft0, the only one that may be taken"},
 		{&scene_mixed, "soft", NULL,
-		 "no device: agents make the software device for themselves"},
+		 "the software device, which agents make for themselves"},
 		{&scene_mixed, "none", NULL, "no device: none was asked for"},
 		{&scene_none, "auto", NULL, "no device: this machine has no RDMA device"},
 	};

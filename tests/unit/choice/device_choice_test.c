@@ -203,6 +203,31 @@ static void the_software_device_is_taken_only_if_it_is_asked_for(void **state) {
 	EXPECT_CHOICES(cases);
 }
 
+static void auto_wants_the_software_device_where_no_other_will_ever_have_pairs(void **state) {
+	static const enum device_responder ours = DEVICE_RESPONDER_IN_PROCESS;
+	const struct {
+		struct device_facts facts[3];
+		uint32_t count;
+		bool wants;
+	} cases[] = {
+		{{{.name = ""}}, 0, true},
+		{{{.usable = true}}, 1, false},
+		{{{.usable = false}}, 1, true},
+		{{{.awaits_port = true}}, 1, false},
+		{{{.responder = DEVICE_RESPONDER_KERNEL, .usable = true}}, 1, false},
+		{{{.responder = ours, .usable = true}}, 1, true},
+		{{{.usable = false}, {.responder = ours, .usable = true}}, 2, true},
+		{{{.usable = false}, {.responder = ours}, {.awaits_port = true}}, 3, false},
+		{{{.responder = ours}, {.usable = false}, {.usable = true}}, 3, false},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++)
+		assert_int_equal(
+			device_choice_wants_soft(cases[n].facts, cases[n].count), cases[n].wants
+		);
+}
+
 static void without_a_device_every_place_gets_none(void **state) {
 	static const struct choice_case cases[] = {
 		{&scene_none, "auto", NULL, ""},	  {&scene_none, "cpu:1", NULL, ""},
@@ -320,6 +345,8 @@ int main(void) {
 			a_name_takes_its_device_even_without_an_active_port_but_never_without_rc
 		),
 		cmocka_unit_test(the_software_device_is_taken_only_if_it_is_asked_for),
+		cmocka_unit_test(auto_wants_the_software_device_where_no_other_will_ever_have_pairs
+		),
 		cmocka_unit_test(without_a_device_every_place_gets_none),
 		cmocka_unit_test(the_order_in_which_devices_are_listed_does_not_matter),
 		cmocka_unit_test(a_target_that_is_not_there_is_an_error_that_names_what_is),

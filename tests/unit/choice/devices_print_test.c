@@ -121,10 +121,15 @@ static const char nothing[] =
 	"For auto: no device: this machine has no RDMA device\n"
 	"Agents take the software device then, and tocsin soft-run gives it to programs.\n";
 
+static const char soft_wanted[] =
+	"For soft: the software device, which agents make for themselves\n"
+	"Programs get one from tocsin soft-run.\n";
+
 static void the_table_has_every_device_its_facts_and_what_was_chosen(void **state) {
 	static const struct print_case cases[] = {
 		{&scene_soft_roce, "auto", NULL, soft_roce_listed},
 		{&scene_none, "auto", NULL, nothing},
+		{&scene_none, "soft", NULL, soft_wanted},
 	};
 
 	(void)state;
@@ -214,6 +219,7 @@ static void json_says_the_same(void **state) {
 	(void)state;
 	expect_json(
 		object, "{\"for\": \"cuda:0\", \"for_pci\": \"0000:03:00.0\", \"chosen\": [], "
+			"\"agents_take\": null, "
 			"\"why\": \"no device: of 2 none may be taken\","
 			"\"steps\": {\"devices\": 2, \"eligible\": 0, \"nearest\": 0, \"best\": 0},"
 			"\"devices\": [{\"name\": \"efa_0\", \"kind\": \"vendor\", "
@@ -250,9 +256,35 @@ static void json_of_no_device_is_an_empty_list(void **state) {
 	(void)state;
 	expect_json(
 		object, "{\"for\": \"auto\", \"for_pci\": null, \"chosen\": [], \"devices\": [], "
+			"\"agents_take\": \"soft0\", "
 			"\"why\": \"no device: this machine has no RDMA device\"}"
 	);
 	json_decref(object);
+}
+
+static void json_names_the_device_that_an_agent_takes(void **state) {
+	static const struct {
+		struct print_case asked;
+		const char *taken;
+	} cases[] = {
+		{{&scene_eight, "auto", NULL, NULL}, "\"mlx5_2\""},
+		{{&scene_mixed, "nic:rxe0", NULL, NULL}, "\"rxe0\""},
+		{{&scene_none, "auto", NULL, NULL}, "\"soft0\""},
+		{{&scene_lone, "auto", NULL, NULL}, "\"soft0\""},
+		{{&scene_mixed, "soft", NULL, NULL}, "\"soft0\""},
+		// It will have a port again.
+		{{&scene_no_rc, "auto", NULL, NULL}, "null"},
+		{{&scene_none, "cpu:0", NULL, NULL}, "null"},
+		{{&scene_mixed, "none", NULL, NULL}, "null"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		json_t *object = print_json(&cases[n].asked, false);
+
+		expect_json(json_object_get(object, "agents_take"), cases[n].taken);
+		json_decref(object);
+	}
 }
 
 static void a_reason_that_is_not_utf8_does_not_spoil_json(void **state) {
@@ -290,6 +322,7 @@ int main(void) {
 		cmocka_unit_test(no_line_is_longer_than_100_columns),
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(json_of_no_device_is_an_empty_list),
+		cmocka_unit_test(json_names_the_device_that_an_agent_takes),
 		cmocka_unit_test(a_reason_that_is_not_utf8_does_not_spoil_json),
 	};
 
