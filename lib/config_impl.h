@@ -15,6 +15,7 @@ enum config_source {
 struct config_value {
 	enum config_source source;
 	uint32_t line; // of the file; 0 else
+	bool wrong;    // what was given was refused, and this is the default
 	char *text;    // as written, owned; NULL only while a required key is missing
 	union {
 		bool truth;

@@ -94,6 +94,15 @@ void config_reject(
 	load_fail(load, &message);
 }
 
+bool config_is_sound(const struct config_load *load, const char *section_name, const char *key) {
+	const struct config_section *section = config_find_section(load->config, section_name);
+	size_t index = 0;
+
+	must(section != NULL);
+	must(config_section_find_key(section, key, &index) != NULL);
+	return !section->values[index].wrong;
+}
+
 static bool text_unit_is_allowed(const struct escape_unit *unit, char first) {
 	if (unit->text_size == unit->taken_bytes)
 		return true;
@@ -230,7 +239,7 @@ static void report_duplicate(
 }
 
 // Whether the parser's sentence tells all that the key takes: its words or its bounds.
-static bool error_tells_allowed(const struct config_key *key, int err) {
+static bool error_tells_allowed(const struct config_key *key, int err, const char *sentence) {
 	switch (key->type) {
 	case CONFIG_BOOL:
 	case CONFIG_ENUM:
@@ -242,7 +251,7 @@ static bool error_tells_allowed(const struct config_key *key, int err) {
 		return err == -ERANGE;
 	case CONFIG_STRING:
 	case CONFIG_LIST:
-		return false;
+		return strstr(sentence, "allowed") != NULL;
 	}
 	return false;
 }
@@ -256,7 +265,7 @@ static void report_bad_value(
 ) {
 	char allowed[PARSE_ERROR_BYTES];
 
-	if (error_tells_allowed(key, err)) {
+	if (error_tells_allowed(key, err, error->text)) {
 		config_load_report(load, "[%s] %s: %s", section->name, key->name, error->text);
 		return;
 	}
@@ -285,6 +294,7 @@ static void assign_known(
 	// Even if the text is bad: a second line for the key is then a second error.
 	value->source = source;
 	value->line = load->line;
+	value->wrong = true;
 	err = config_value_parse(key, text, &error, &fresh);
 	if (err == -ENOMEM) {
 		load->out_of_memory = true;
@@ -296,6 +306,7 @@ static void assign_known(
 	}
 	config_value_fini(key, value);
 	*value = fresh;
+	value->wrong = false;
 	value->source = source;
 	value->line = load->line;
 }
@@ -434,16 +445,20 @@ static int load_file(struct config_load *load, const struct config_input *input)
 	return err;
 }
 
-static void check_required(struct config_load *load) {
+// Whether every key has a value, a default if none other.
+static bool check_required(struct config_load *load) {
 	const struct config *config = load->config;
+	bool complete = true;
 
 	for (size_t i = 0; i < config->section_count; i++) {
 		const struct config_section *section = config->sections[i];
 
 		load->line = section->line;
 		for (size_t k = 0; k < section->key_count; k++) {
-			if (section->values[k].text == NULL &&
-			    section->values[k].source == CONFIG_FROM_DEFAULT)
+			if (section->values[k].text != NULL)
+				continue;
+			complete = false;
+			if (section->values[k].source == CONFIG_FROM_DEFAULT)
 				config_load_report(
 					load, "[%s] needs the key %s", section->name,
 					section->keys[k].name
@@ -451,6 +466,7 @@ static void check_required(struct config_load *load) {
 		}
 	}
 	load->line = 0;
+	return complete;
 }
 
 static int load_all(struct config_load *load, const struct config_input *input) {
@@ -459,9 +475,8 @@ static int load_all(struct config_load *load, const struct config_input *input) 
 	if (input->path != NULL)
 		err = load_file(load, input);
 	load_settings(load, input);
-	if (err == 0)
-		check_required(load);
-	if (!load->failed && !load->out_of_memory && load->schema->conflict != NULL)
+	if (err == 0 && check_required(load) && !load->out_of_memory &&
+	    load->schema->conflict != NULL)
 		load->schema->conflict(load->config, load);
 	if (load->out_of_memory)
 		return -ENOMEM;

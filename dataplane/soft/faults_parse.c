@@ -123,17 +123,18 @@ static int parse_item(
 	if (kind == KINDS)
 		return parse_fail(
 			ret_error, -EINVAL, item->text, item->length,
-			"is no fault: " FAULT_NAMES " are known, as in loss=1%%"
+			"is no fault; allowed are " FAULT_NAMES ", as in loss=1%%"
 		);
 	if (equals == NULL)
 		return parse_fail(
 			ret_error, -EINVAL, item->text, item->length,
-			"has no value: %s=%s is an example", kinds[kind].name, kinds[kind].example
+			"has no value; allowed is %s=%s, for example", kinds[kind].name,
+			kinds[kind].example
 		);
 	if (seen[kind])
 		return parse_fail(
 			ret_error, -EINVAL, item->text, item->length,
-			"is one too many: each fault is given once"
+			"is one too many; each fault is allowed once"
 		);
 	seen[kind] = true;
 	item->value = equals + 1;

@@ -185,6 +185,29 @@ static void keys_that_contradict_each_other_are_named_with_their_origin(void **s
 	CHECK_CASES(cases);
 }
 
+static void contradictions_are_found_among_what_is_right_beside_wrong_values(void **state) {
+	static const struct error_case cases[] = {
+		{"[probe]\nsize = 1\ninterval = 1s\ndeadline = 2s\n",
+		 "t.conf:2: [probe] size: \"1\" is out of range: 8B to 64KiB is allowed\n"
+		 "t.conf:4: [probe] deadline = \"2s\": must not be longer than interval\n"},
+		// Nothing follows from the default that stands in for a wrong value.
+		{"[probe]\ninterval = 9ms\ndeadline = 2s\n",
+		 "t.conf:2: [probe] interval: \"9ms\" is out of range: 10ms to 1h is allowed\n"},
+		{"[probe]\ninterval = 1s\ndeadline = x\ndeadline = 2s\n",
+		 "t.conf:3: [probe] deadline: \"x\" is not a duration: a number followed by ns, us, "
+		 "ms, s, m, h or d is needed; allowed: a duration from 0s to 1h\n"
+		 "t.conf:4: [probe] deadline is already given in line 3\n"},
+		// A key without a default has nothing to compare.
+		{"[check x]\n[probe]\ninterval = 1s\ndeadline = 2s\n",
+		 "t.conf:1: [check x] needs the key command\n"},
+		{"[check x]\ncommand =\n[probe]\ninterval = 1s\ndeadline = 2s\n",
+		 "t.conf:2: [check x] command: \"\" has 0 bytes; allowed: 1 to 200 bytes of text\n"},
+	};
+
+	(void)state;
+	CHECK_CASES(cases);
+}
+
 static void every_error_of_a_file_and_of_the_settings_is_reported(void **state) {
 	static const char text[] =
 		"[probe]\nsize = 1\n[prob]\n[device]\nshare = 1\n[node]\nnme = x\n";
@@ -373,6 +396,9 @@ int main(void) {
 		cmocka_unit_test(line_that_is_no_line_is_named),
 		cmocka_unit_test(duplicate_names_both_lines),
 		cmocka_unit_test(keys_that_contradict_each_other_are_named_with_their_origin),
+		cmocka_unit_test(
+			contradictions_are_found_among_what_is_right_beside_wrong_values
+		),
 		cmocka_unit_test(every_error_of_a_file_and_of_the_settings_is_reported),
 		cmocka_unit_test(bad_setting_is_quoted),
 		cmocka_unit_test(setting_longer_than_a_line_is_an_error),

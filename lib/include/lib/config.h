@@ -45,7 +45,8 @@ enum config_type {
 };
 
 // Whether a string, or one item of a list, is acceptable. Returns 0, or fills *error (with
-// parse_fail()) and returns -errno.
+// parse_fail()) and returns -errno. What the key takes is added to a sentence that does not say
+// what is "allowed".
 typedef int config_check_fn(const char *text, size_t length, struct parse_error *error);
 
 // Checks for what lib can read: a hostlist of at most CONFIG_HOSTLIST_COUNT_MAX names, a set of
@@ -72,7 +73,9 @@ struct config_key {
 struct config;
 struct config_load; // a load under way, for config_reject()
 
-// Called with a configuration that is right key by key, to find keys that contradict each other.
+// Called to find keys that contradict each other, also where some values were wrong: those hold
+// their defaults, and config_is_sound() tells which they are. Not called while a key without a
+// default is missing, or a file could not be read.
 typedef void config_conflict_fn(const struct config *config, struct config_load *load);
 
 struct config_schema {
@@ -114,6 +117,10 @@ struct config *config_destroy(struct config *config);
 __attribute__((format(printf, 4, 5))) void config_reject(
 	struct config_load *load, const char *section, const char *key, const char *format, ...
 );
+
+// For config_conflict_fn: whether the key holds what was given, or its default as nothing was. False:
+// what was given is reported already, and nothing should be concluded from what the key holds.
+bool config_is_sound(const struct config_load *load, const char *section, const char *key);
 
 // section is "probe" or "device mlx5_0".
 bool config_get_bool(const struct config *config, const char *section, const char *key);

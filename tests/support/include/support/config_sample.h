@@ -136,6 +136,9 @@ static const struct config_key sample_keys[] = {
 
 // Keys of one section that contradict each other.
 static inline void sample_find_conflicts(const struct config *config, struct config_load *load) {
+	if (!config_is_sound(load, "probe", "deadline") ||
+	    !config_is_sound(load, "probe", "interval"))
+		return;
 	if (config_get_duration_ns(config, "probe", "deadline") >
 	    config_get_duration_ns(config, "probe", "interval"))
 		config_reject(load, "probe", "deadline", "must not be longer than interval");
