@@ -608,21 +608,37 @@ static struct dpdk_wire *make(const struct wire_config *config, const struct dpd
 	return dpdk;
 }
 
-int wire_dpdk_create(
+static int read_config(
 	const struct wire_config *config,
 	char ret_reason[static SOFT_HOLDER_MAX + 1],
-	struct soft_wire **ret_wire
+	struct dpdk_args *ret_args
 ) {
 	struct parse_error error;
-	struct dpdk_wire *dpdk;
-	struct dpdk_args args;
-	int err = dpdk_args_parse(config->args, iface_mtu, &error, &args);
+	int err = dpdk_args_parse(config->args, iface_mtu, &error, ret_args);
 
 	if (err != 0) {
 		snprintf(ret_reason, SOFT_HOLDER_MAX + 1, "%.*s", SOFT_HOLDER_MAX, error.text);
 		return err;
 	}
-	err = check_address(config, &args, ret_reason);
+	return check_address(config, ret_args, ret_reason);
+}
+
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	struct dpdk_args args;
+	int err = read_config(config, ret_reason, &args);
+
+	return err != 0 ? err : dpdk_port_check(&args, ret_reason);
+}
+
+int wire_dpdk_create(
+	const struct wire_config *config,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct soft_wire **ret_wire
+) {
+	struct dpdk_wire *dpdk;
+	struct dpdk_args args;
+	int err = read_config(config, ret_reason, &args);
+
 	if (err != 0)
 		return err;
 	dpdk = make(config, &args);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,10 +91,21 @@ static int start_eal(bool pci, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	return err;
 }
 
+// A device that was probed, but is no port under its own name, is given back.
+static void remove_probed(const char *text) {
+	struct rte_devargs devargs = {0};
+
+	if (rte_devargs_parse(&devargs, text) == 0)
+		(void)rte_eal_hotplug_remove(rte_bus_name(devargs.bus), devargs.name);
+	free(devargs.data);
+}
+
 static int attach(struct dpdk_port *port, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	const char *name = port->args.name;
-	int err;
+	int err = dpdk_port_check(&port->args, ret_reason);
 
+	if (err != 0)
+		return err;
 	if (rte_eth_dev_get_port_by_name(name, &port->id) == 0) {
 		tell(ret_reason, "the DPDK port %s is in use", name);
 		return -EEXIST;
@@ -104,8 +116,10 @@ static int attach(struct dpdk_port *port, char ret_reason[static SOFT_HOLDER_MAX
 		return err;
 	}
 	err = dpdk_error_from_code(rte_eth_dev_get_port_by_name(name, &port->id));
-	if (err != 0)
-		tell(ret_reason, "no driver that we have takes %s", name);
+	if (err != 0) {
+		remove_probed(port->args.devargs);
+		dpdk_port_say_unknown(name, ret_reason);
+	}
 	port->attached = err == 0;
 	return err;
 }

@@ -12,8 +12,10 @@
 #define RTE_USE_C11_MEM_MODEL
 #endif
 
+#include <rte_bus.h>
 #include <rte_cpuflags.h>
 #include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>

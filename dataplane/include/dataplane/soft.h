@@ -76,6 +76,13 @@ int soft_address_parse(
 	struct sock_addr *ret_address
 );
 
+// Whether a device of this configuration could be opened on this machine, as far as that can be
+// seen without opening it: a socket is bound for a moment, a DPDK port is not attached. As opening
+// would say it, -EADDRINUSE and -EADDRNOTAVAIL among them, with the reason.
+int soft_config_check(
+	const struct soft_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]
+);
+
 // -EEXIST (the name), -ENOSPC, -EINVAL.
 int soft_device_add(const struct soft_config *config);
 // Takes all of them away again; none is open any more.

@@ -311,6 +311,28 @@ static void meet_kernel(const void *argument) {
 	talk_with_kernel("fd07::2", "fd07::1");
 }
 
+// Its driver names the port after another word than the device's.
+static void open_unnamed(const void *argument) {
+	struct wire_config config = {.counters = &counters, .address = address_of(ip4.server)};
+	char args[64], reason[SOFT_HOLDER_MAX + 1] = "";
+	struct soft_wire *wire = NULL;
+
+	(void)argument;
+	config.args = args;
+	for (int n = 0; n < 3; n++) {
+		snprintf(args, sizeof(args), "net_ring0,nodeaction=tocsin%d:0:CREATE", n);
+		// Not that a device of this name is there already.
+		CHECK(wire_dpdk_create(&config, reason, &wire) == -ENODEV);
+		CHECK(strstr(reason, "no driver takes net_ring0") != NULL);
+	}
+	wire_destroy(open_wire("net_ring0", ip4.server));
+}
+
+static void a_device_that_makes_no_port_of_its_name_is_given_back(void **state) {
+	(void)state;
+	ended_well(child(open_unnamed, NULL));
+}
+
 static void the_kernel_and_we_find_each_other(void **state) {
 	(void)state;
 	if (geteuid() != 0)
@@ -324,6 +346,7 @@ int main(void) {
 		cmocka_unit_test(the_largest_frames_of_ip6_pass),
 		cmocka_unit_test(a_sleeper_is_rung),
 		cmocka_unit_test(a_client_waits_for_its_server),
+		cmocka_unit_test(a_device_that_makes_no_port_of_its_name_is_given_back),
 		cmocka_unit_test(the_kernel_and_we_find_each_other),
 		cmocka_unit_test(a_server_that_dies_and_comes_back_is_found),
 	};

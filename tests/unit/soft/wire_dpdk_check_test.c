@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire_dpdk_port.h"
+
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int iface_mtu(const char *iface) {
+	(void)iface;
+	return 1500;
+}
+
+static int check(const char *text, const char *root, char reason[SOFT_HOLDER_MAX + 1]) {
+	struct parse_error error;
+	struct dpdk_args args;
+
+	reason[0] = '\0';
+	assert_int_equal(dpdk_args_parse(text, iface_mtu, &error, &args), 0);
+	return dpdk_port_check_at(&args, root, reason);
+}
+
+static void names_without_a_driver_are_told_those_that_have_one(void **state) {
+	static const struct {
+		const char *text;
+		int err;
+	} rows[] = {
+		{"net_memif0,role=client", 0},
+		{"net_af_packet0,iface=veth0", 0},
+		{"net_ring0", 0},
+		{"net_tap0", -ENODEV},
+		{"mlx5_0", -ENODEV},
+		{"a-name-that-is-longer-than-any-driver-has-one-and-is-cut", -ENODEV},
+	};
+	char reason[SOFT_HOLDER_MAX + 1];
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		assert_int_equal(check(rows[n].text, "/nowhere", reason), rows[n].err);
+		if (rows[n].err == 0)
+			assert_string_equal(reason, "");
+		else
+			assert_non_null(strstr(reason, "linked are " DPDK_DRIVERS));
+	}
+}
+
+// What a directory of PCI devices would have: each with the driver that it is bound to.
+static void make_device(const char *root, const char *name, const char *driver) {
+	char path[128], target[128];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	if (driver == NULL)
+		return;
+	snprintf(path, sizeof(path), "%s/%s/driver", root, name);
+	snprintf(target, sizeof(target), "../../../bus/pci/drivers/%s", driver);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static void remove_device(const char *root, const char *name) {
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s/driver", root, name);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void a_pci_device_is_there_and_not_the_kernels(void **state) {
+	static const struct {
+		const char *name, *driver;
+	} devices[] = {
+		{"0000:03:00.0", "vfio-pci"}, {"0000:03:00.1", "uio_pci_generic"},
+		{"0000:03:00.2", "ixgbe"},    {"0000:03:00.3", NULL},
+		{"0001:0a:1f.7", "igb_uio"},
+	};
+	static const struct {
+		const char *text;
+		int err;
+		const char *words;
+	} rows[] = {
+		{"0000:03:00.0", 0, ""},
+		{"0000:03:00.1,gateway=192.0.2.1/24", 0, ""},
+		{"0000:03:00.2", -EBUSY,
+		 "0000:03:00.2 belongs to the kernel's driver ixgbe; bind it to vfio-pci first: "
+		 "dpdk-devbind.py -b vfio-pci 0000:03:00.2"},
+		{"0000:03:00.3", 0, ""},
+		{"1:A:1f.7", 0, ""},
+		{"0000:03:00.4", -ENODEV, "this machine has no PCI device 0000:03:00.4"},
+		{"ffff:ff:1f.7", -ENODEV, "this machine has no PCI device ffff:ff:1f.7"},
+	};
+	char root[] = "/tmp/tocsin-pci-XXXXXX", reason[SOFT_HOLDER_MAX + 1];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (size_t n = 0; n < sizeof(devices) / sizeof(devices[0]); n++)
+		make_device(root, devices[n].name, devices[n].driver);
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		assert_int_equal(check(rows[n].text, root, reason), rows[n].err);
+		assert_string_equal(reason, rows[n].words);
+	}
+	for (size_t n = 0; n < sizeof(devices) / sizeof(devices[0]); n++)
+		remove_device(root, devices[n].name);
+	assert_int_equal(rmdir(root), 0);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_without_a_driver_are_told_those_that_have_one),
+		cmocka_unit_test(a_pci_device_is_there_and_not_the_kernels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
