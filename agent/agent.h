@@ -40,6 +40,7 @@ struct peer_table;
 struct publish;
 struct seal_keys;
 struct snapshots;
+struct soft_config;
 struct state;
 
 // A SIGHUP under way: its files are read beside the loop.
@@ -119,6 +120,11 @@ const char *device_section(const struct config *config, const char *name);
 
 // soft_device.c: the software device, by [device soft0]; it is opened when it comes into use. 0,
 // or -errno with a reason.
+int soft_device_config(
+	struct agent *agent, struct parse_error *ret_error, struct soft_config *ret_config
+);
+// Whether its packets would go over a port of DPDK.
+bool soft_device_needs_dpdk(const struct config *config);
 int soft_device_make(struct agent *agent, struct parse_error *ret_error);
 // What is known of it before it is opened.
 void soft_device_facts(struct device_facts *ret_facts);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a table of keys cannot know: values that contradict each other, and values that are sound
 // but not on this machine. Nothing is started, nothing is kept.
+#include "check.h"
+
 #include "agent.h"
 #include "config_schema.h"
 
@@ -18,9 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// False: the key is empty. Its text was checked before.
+// False: the key is empty, or holds what was refused already.
 static bool get_address(
 	const struct config *config,
+	const struct config_load *load,
 	const char *section,
 	const char *key,
 	uint16_t port,
@@ -28,7 +31,7 @@ static bool get_address(
 ) {
 	const char *text = config_get_string(config, section, key);
 
-	if (text[0] == '\0')
+	if (text[0] == '\0' || !config_is_sound(load, section, key))
 		return false;
 	must(sock_addr_parse(text, strlen(text), port, NULL, ret_address) == 0);
 	return true;
@@ -37,16 +40,16 @@ static bool get_address(
 static void check_overlay(const struct config *config, struct config_load *load) {
 	struct sock_addr listen, advertise;
 
-	if (!get_address(config, "overlay", "listen", OVERLAY_PORT, &listen))
+	if (!get_address(config, load, "overlay", "listen", OVERLAY_PORT, &listen))
 		return;
 	if (config_get_string(config, "overlay", "key")[0] == '\0' &&
-	    !sock_addr_is_loopback(&listen))
+	    config_is_sound(load, "overlay", "key") && !sock_addr_is_loopback(&listen))
 		config_reject(
 			load, "overlay", "listen",
 			"without a key the agent speaks on loopback only; give [overlay] key, or an "
 			"address such as 127.0.0.1"
 		);
-	if (get_address(config, "overlay", "advertise", OVERLAY_PORT, &advertise) &&
+	if (get_address(config, load, "overlay", "advertise", OVERLAY_PORT, &advertise) &&
 	    advertise.family != listen.family)
 		config_reject(
 			load, "overlay", "advertise",
@@ -75,9 +78,9 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 
 void check_contradictions(const struct config *config, struct config_load *load) {
 	struct sock_addr overlay, clients, http;
-	bool has_overlay = get_address(config, "overlay", "listen", OVERLAY_PORT, &overlay);
-	bool has_clients = get_address(config, "client", "listen", CLIENT_PORT, &clients);
-	bool has_http = get_address(config, "http", "listen", HTTP_PORT, &http);
+	bool has_overlay = get_address(config, load, "overlay", "listen", OVERLAY_PORT, &overlay);
+	bool has_clients = get_address(config, load, "client", "listen", CLIENT_PORT, &clients);
+	bool has_http = get_address(config, load, "http", "listen", HTTP_PORT, &http);
 
 	check_overlay(config, load);
 	check_soft_keys(config, load);
@@ -98,11 +101,16 @@ void check_contradictions(const struct config *config, struct config_load *load)
 static void check_self(const struct config *config, struct config_load *load) {
 	struct agent probe = {.config = (struct config *)config}; // nothing below writes to it
 	const char *path = config_get_string(config, "overlay", "key");
+	bool may_choose = config_is_sound(load, "overlay", "listen") &&
+			  config_is_sound(load, "overlay", "interface") &&
+			  config_is_sound(load, "overlay", "key");
 	struct listen_choice choice;
 	struct ras_peer_info self;
+	bool chosen = false;
 	int err;
 
-	if (identity_find(&probe, &self) != 0)
+	if (config_is_sound(load, "node", "name") && config_is_sound(load, "node", "host") &&
+	    identity_find(&probe, &self) != 0)
 		config_reject(load, "node", "name", "%s", probe.detail);
 	if (path[0] != '\0')
 		err = seal_keys_load(path, probe.detail, &probe.keys);
@@ -110,8 +118,11 @@ static void check_self(const struct config *config, struct config_load *load) {
 		err = seal_keys_create_keyless("check", &probe.keys);
 	if (err != 0)
 		config_reject(load, "overlay", "key", "%s", probe.detail);
-	else if (listen_address_choose(&probe, &choice) != 0)
+	else
+		chosen = may_choose && listen_address_choose(&probe, &choice) == 0;
+	if (err == 0 && may_choose && !chosen)
 		config_reject(load, "overlay", "interface", "%s", probe.detail);
+	check_devices(&probe, chosen, load);
 	seal_keys_put(probe.keys);
 }
 

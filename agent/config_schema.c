@@ -63,8 +63,7 @@ static int check_wire(const char *text, size_t length, struct parse_error *error
 	if (err == 0 && kind == SOFT_WIRE_MEMORY)
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"reaches nobody outside of the agent: udp or "
-			"dpdk:DEVARGS"
+			"reaches nobody outside of the agent; allowed are udp and dpdk:DEVARGS"
 		);
 	return err;
 }
@@ -229,7 +228,7 @@ static const struct config_key keys[] = {
 	 "How long a thread with window yields, from the first empty poll of a wait on, before it "
 	 "sleeps 1 ms, doubled up to 10 ms. Progress begins a new wait."},
 	{"worker", "memory", CONFIG_SIZE, false, 8 * MIB, 65536 * MIB, NULL, NULL, NULL, "16MiB",
-	 "What DPDK sets aside."},
+	 "What DPDK sets aside. A dpdk wire adds 64 MiB."},
 	{"worker", "huge_pages", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
 	 "Whether that memory is of huge pages, if there are any."},
 	{"worker", "lock_memory", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",

@@ -55,20 +55,45 @@ find_address(struct agent *agent, struct parse_error *error, struct sock_addr *r
 	return 0;
 }
 
-int soft_device_make(struct agent *agent, struct parse_error *ret_error) {
-	const char *wire = get(agent->config, "wire");
+static enum soft_wire_kind
+read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX + 1]) {
+	const char *wire = get(config, "wire");
+	enum soft_wire_kind kind = SOFT_WIRE_UDP;
+
+	if (wire[0] != '\0')
+		must(soft_wire_parse(wire, strlen(wire), NULL, &kind, ret_args) == 0);
+	return kind;
+}
+
+bool soft_device_needs_dpdk(const struct config *config) {
+	char args[SOFT_WIRE_ARGS_MAX + 1];
+
+	return read_wire(config, args) == SOFT_WIRE_DPDK;
+}
+
+int soft_device_config(
+	struct agent *agent, struct parse_error *ret_error, struct soft_config *ret_config
+) {
 	const char *faults = get(agent->config, "faults");
-	struct soft_config config = {.name = SOFT_DEVICE_NAME, .wire = SOFT_WIRE_UDP};
+	struct soft_config config = {.name = SOFT_DEVICE_NAME};
 	int err = find_address(agent, ret_error, &config.address);
 
 	if (err != 0)
 		return err;
-	if (wire[0] != '\0')
-		must(soft_wire_parse(wire, strlen(wire), NULL, &config.wire, config.wire_args) == 0
-		);
+	config.wire = read_wire(agent->config, config.wire_args);
 	if (faults[0] != '\0')
 		must(soft_faults_parse(faults, strlen(faults), NULL, &config.faults) == 0);
 	config.address.port = SOFT_UDP_PORT;
+	*ret_config = config;
+	return 0;
+}
+
+int soft_device_make(struct agent *agent, struct parse_error *ret_error) {
+	struct soft_config config;
+	int err = soft_device_config(agent, ret_error, &config);
+
+	if (err != 0)
+		return err;
 	err = soft_device_add(&config);
 	if (err != 0)
 		snprintf(

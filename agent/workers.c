@@ -43,6 +43,9 @@ static void eal_line(uint32_t level, const char *line, size_t length) {
 		log_event(LOG_LEVEL_DEBUG, "eal", log_bytes("text", line, length));
 }
 
+// What a dpdk wire may need beside the rings of workers: the buffers and queues of a physical port.
+#define WIRE_MIB 64
+
 int eal_part_start(struct agent *agent) {
 	struct ras_peer_info self;
 	struct eal_config config = {
@@ -57,6 +60,10 @@ int eal_part_start(struct agent *agent) {
 	struct eal_facts facts;
 	int err = identity_find(agent, &self);
 
+	if (soft_device_needs_dpdk(agent->config)) {
+		config.memory_mib += WIRE_MIB;
+		config.pci = true;
+	}
 	if (err == 0)
 		err = eal_start(&config, &facts);
 	if (err != 0)

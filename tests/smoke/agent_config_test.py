@@ -5,7 +5,9 @@
     agent_config_test.py BUILD_DIRECTORY
 """
 
+import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -54,7 +56,7 @@ CONTRADICTIONS = [
     ({"http.listen": "127.0.0.1:28029"}, "[http] listen", "[client] listen"),
     ({"device.mlx5_0.wire": "udp"}, "[device mlx5_0] wire", "[device soft0], alone"),
     ({"device.mlx5_0.faults": "loss=1%"}, "[device mlx5_0] faults", "[device soft0], alone"),
-    ({"device.soft0.wire": "tcp"}, "[device soft0] wire", "udp"),
+    ({"device.soft0.wire": "tcp"}, "[device soft0] wire", "udp and dpdk:DEVARGS"),
     ({"device.soft0.wire": "memory"}, "[device soft0] wire", "nobody outside"),
     ({"device.soft0.address": "nowhere"}, "[device soft0] address", "nowhere"),
     ({"device.soft0.address": "0.0.0.0"}, "[device soft0] address", "every address"),
@@ -71,6 +73,7 @@ def values_that_contradict_each_other_are_refused_by_check_and_start(place):
             assert (done.returncode, done.stdout) == (2, ""), (change, done)
             assert done.stderr.count("\n") == 1, done.stderr
             assert where in done.stderr and why in done.stderr, done.stderr
+            assert done.stderr.count("allowed") <= 1, done.stderr
 
 
 @in_place
@@ -134,12 +137,92 @@ def everything_that_will_not_do_is_named_at_once_with_its_place(place):
         assert any(f"{path}:{number}: " in line for line in lines), (number, lines)
 
 
+@in_place
+def contradictions_are_named_together_with_wrong_values(place):
+    done = tocsind("--check-config", *settings({
+        **sound(place), "log.level": "loud", "client.listen": "10.1.2.3",
+        "device.mlx5_0.wire": "udp", "worker.cores": "0,1023"}))
+    lines = done.stderr.splitlines()
+    assert (done.returncode, len(lines)) == (2, 4), done.stderr
+    for words in ("[log] level", "[client] listen", "[device mlx5_0] wire", "[worker] cores"):
+        assert any(words in line for line in lines), (words, lines)
+
+
+@in_place
+def nothing_is_concluded_from_what_stands_in_for_a_wrong_value(place):
+    for change in ({"overlay.key": "relative", "overlay.listen": "10.1.2.3"},
+                   {"overlay.listen": "nowhere", "overlay.advertise": "[::1]:5"},
+                   {"node.device": "soft", "device.soft0.wire": "tcp"},
+                   {"node.device": "nic"}):
+        done = tocsind("--check-config", *settings({**sound(place), **change}))
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), (change, done)
+
+
+@in_place
+def devices_that_this_machine_does_not_have_are_named(place):
+    soft = {"node.device": "soft"}
+    dpdk = {**soft, "device.soft0.address": "192.0.2.1"}
+    for change, words in (
+            ({"node.device": "nic:no-such"}, ["[node] device", '"nic:no-such" names no device']),
+            ({"node.device": "auto,cpu:4095"}, ["[node] device", '"cpu:4095" names no NUMA node']),
+            ({"node.device": "cuda:4095"}, ["[node] device", '"cuda:4095" ']),
+            ({**soft, "device.soft0.address": "192.0.2.1"},
+             ["[device soft0] address", "192.0.2.1 is no address of an interface"]),
+            ({**dpdk, "device.soft0.wire": "dpdk:net_af_packet0,iface=no-such"},
+             ["[device soft0] wire", '"no-such" is not an interface']),
+            ({**dpdk, "device.soft0.wire": "dpdk:net_af_packet0"},
+             ["[device soft0] wire", "iface=NAME"]),
+            ({**dpdk, "device.soft0.wire": "dpdk:net_foo0"},
+             ["[device soft0] wire", "no driver takes net_foo0", "net_memif", "virtio"]),
+            ({**dpdk, "device.soft0.wire": "dpdk:ffff:1f:1f.7"},
+             ["[device soft0] wire", "no PCI device ffff:1f:1f.7"]),
+            ({**dpdk, "device.soft0.wire": "dpdk:net_memif0,gateway=192.0.2.1"},
+             ["[device soft0] wire", "ADDRESS/PREFIX"]),
+    ):
+        done = tocsind("--check-config", *settings({**sound(place), **change}))
+        assert (done.returncode, done.stdout) == (2, ""), (change, done)
+        assert done.stderr.count("\n") == 1, done.stderr
+        for word in words:
+            assert word in done.stderr, (word, done.stderr)
+
+
+@in_place
+def devices_that_it_has_are_sound(place):
+    for change in ({"node.device": "soft"}, {"node.device": "nic:soft0,cpu:0"},
+                   {"node.device": "none", "device.soft0.address": "192.0.2.1"},
+                   {"node.device": "soft", "device.soft0.address": "127.90.1.2"},
+                   {"node.device": "soft", "device.soft0.address": "192.0.2.1",
+                    "device.soft0.wire": "dpdk:net_memif0,socket=@no-such,role=client"},
+                   {"node.device": "soft", "device.soft0.address": "192.0.2.1",
+                    "device.soft0.wire": "dpdk:net_af_packet0,iface=lo"}):
+        done = tocsind("--check-config", *settings({**sound(place), **change}))
+        assert (done.returncode, done.stderr) == (0, ""), (change, done)
+
+
+@in_place
+def a_port_that_another_program_holds_is_named_with_its_holder(place):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
+        holder.bind(("127.90.1.3", 4791))
+        held = {**sound(place), "device.soft0.address": "127.90.1.3"}
+        done = tocsind("--check-config", *settings({**held, "node.device": "soft"}))
+        assert done.returncode == 2 and str(os.getpid()) in done.stderr, done
+        assert "[device soft0] address" in done.stderr, done
+        # Who has no use for it does not care.
+        done = tocsind("--check-config", *settings({**held, "node.device": "none"}))
+        assert done.returncode == 0, done
+
+
 TESTS = [
     values_that_contradict_each_other_are_refused_by_check_and_start,
     ports_that_the_system_chooses_contradict_nothing,
     a_sound_configuration_is_said_to_be_and_leaves_nothing_behind,
     what_will_not_do_on_this_machine_is_named_with_the_reason,
     everything_that_will_not_do_is_named_at_once_with_its_place,
+    contradictions_are_named_together_with_wrong_values,
+    nothing_is_concluded_from_what_stands_in_for_a_wrong_value,
+    devices_that_this_machine_does_not_have_are_named,
+    devices_that_it_has_are_sound,
+    a_port_that_another_program_holds_is_named_with_its_holder,
 ]
 
 if __name__ == "__main__":

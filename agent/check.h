@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of --check-config.
+#pragma once
+
+#include <lib/config.h>
+
+struct agent;
+
+// check_devices.c. probe: only its configuration, and its keys if has_address: then the overlay's
+// address can be chosen.
+void check_devices(struct agent *probe, bool has_address, struct config_load *load);

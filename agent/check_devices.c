@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether this machine has the RDMA devices that the configuration names, and the software device
+// what it needs. Drivers are asked, as `tocsin devices` does; nothing is opened for good.
+#include "agent.h"
+#include "check.h"
+
+#include <dataplane/device_choice.h>
+#include <dataplane/soft.h>
+#include <lib/config.h>
+#include <lib/must.h>
+#include <lib/port_holder.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct machine {
+	struct topology *topology;
+	struct device_facts *facts; // the software device is the last of them
+	uint32_t count;
+};
+
+static int look(struct machine *machine) {
+	struct device_facts *facts = NULL, *more;
+	int err = device_list(&verbs_calls_system, NULL, &facts, &machine->count);
+
+	if (err != 0)
+		return err;
+	more = realloc(facts, (machine->count + 1) * sizeof(*facts));
+	if (more == NULL) {
+		free(facts);
+		return -ENOMEM;
+	}
+	soft_device_facts(&more[machine->count++]);
+	machine->facts = more;
+	return topology_create(&machine->topology);
+}
+
+// A port that is down may come up, and a place without a device costs nothing: a name, a NUMA node
+// or a GPU that is not there is a mistake, and so is a device that can have no pairs.
+static void check_target(
+	const struct machine *machine, const struct device_target *target, struct config_load *load
+) {
+	struct device_query query = {
+		.topology = machine->topology,
+		.target = *target,
+		.facts = machine->facts,
+		.count = machine->count,
+	};
+	struct device_choice *choice = NULL;
+	struct device_gpus gpus = {0};
+	struct parse_error error = {.text = "out of memory"};
+	char why[DEVICE_WHY_BYTES];
+
+	if (target->kind == DEVICE_TARGET_CUDA) {
+		device_gpus_init(&gpus);
+		query.gpus = &gpus;
+	}
+	if (device_choice_create(&query, &error, &choice) != 0) {
+		config_reject(load, "node", "device", "%s", error.text);
+	} else if (target->kind == DEVICE_TARGET_NIC && choice->best_count == 0) {
+		device_choice_say(choice, why);
+		config_reject(load, "node", "device", "%s", why);
+	}
+	device_choice_destroy(choice);
+	device_gpus_fini(&gpus);
+}
+
+// Who only falls back to the software device goes on without it.
+static bool is_asked_for(
+	const struct machine *machine,
+	const struct device_target *target,
+	const struct config *config
+) {
+	const char *section = device_section(config, SOFT_DEVICE_NAME);
+	bool is_set_up =
+		section != NULL && (config_get_string(config, section, "wire")[0] != '\0' ||
+				    config_get_string(config, section, "address")[0] != '\0');
+
+	switch (target->kind) {
+	case DEVICE_TARGET_SOFT:
+		return true;
+	case DEVICE_TARGET_AUTO:
+		return is_set_up && device_choice_wants_soft(machine->facts, machine->count);
+	case DEVICE_TARGET_NIC:
+		return strcmp(target->name, SOFT_DEVICE_NAME) == 0;
+	case DEVICE_TARGET_CPU:
+	case DEVICE_TARGET_CUDA:
+	case DEVICE_TARGET_NONE:
+		break;
+	}
+	return false;
+}
+
+// The agent that runs already may hold it, and so may whom we are not allowed to see.
+static bool is_held_by_agent(const struct sock_addr *address) {
+	struct port_holder holder;
+
+	port_holder_find(PORT_UDP, address, &holder);
+	return holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_UNSEEN ||
+	       (holder.kind == PORT_HOLDER_PROCESS && strcmp(holder.command, "tocsind") == 0);
+}
+
+static void check_soft(struct agent *probe, struct config_load *load) {
+	const char *section = device_section(probe->config, SOFT_DEVICE_NAME);
+	char reason[SOFT_HOLDER_MAX + 1];
+	struct soft_config config;
+	struct parse_error error;
+	int err = soft_device_config(probe, &error, &config);
+
+	if (err != 0) {
+		config_reject(load, "overlay", "listen", "%s", error.text);
+		return;
+	}
+	err = soft_config_check(&config, reason);
+	if (err == 0 || (err == -EADDRINUSE && is_held_by_agent(&config.address)))
+		return;
+	if (section != NULL && config.wire == SOFT_WIRE_DPDK)
+		config_reject(load, section, "wire", "%s", reason);
+	else if (section != NULL && config_get_string(probe->config, section, "address")[0] != '\0')
+		config_reject(load, section, "address", "%s", reason);
+	else
+		config_reject(load, "node", "device", "no software device: %s", reason);
+}
+
+static bool soft_is_sound(const struct config *config, struct config_load *load) {
+	const char *section = device_section(config, SOFT_DEVICE_NAME);
+
+	return section == NULL || (config_is_sound(load, section, "wire") &&
+				   config_is_sound(load, section, "address"));
+}
+
+void check_devices(struct agent *probe, bool has_address, struct config_load *load) {
+	const struct config_list *list = config_get_list(probe->config, "node", "device");
+	const char *section = device_section(probe->config, SOFT_DEVICE_NAME);
+	struct machine machine = {0};
+	bool wants_soft = false;
+	int err;
+
+	if (!config_is_sound(load, "node", "device"))
+		return;
+	err = look(&machine);
+	if (err != 0)
+		config_reject(
+			load, "node", "device", "RDMA devices cannot be listed: %s",
+			strerrordesc_np(-err)
+		);
+	for (size_t n = 0; n < list->count && err == 0; n++) {
+		struct device_target target;
+
+		must(device_target_parse(list->items[n], strlen(list->items[n]), NULL, &target) == 0
+		);
+		check_target(&machine, &target, load);
+		wants_soft = wants_soft || is_asked_for(&machine, &target, probe->config);
+	}
+	if (section != NULL && config_get_string(probe->config, section, "address")[0] != '\0')
+		has_address = true;
+	if (wants_soft && has_address && soft_is_sound(probe->config, load))
+		check_soft(probe, load);
+	topology_destroy(machine.topology);
+	free(machine.facts);
+}
