@@ -10,13 +10,14 @@ INCLUDE_DIRECTORIES = {
     "lib": "lib/include/lib",
     "dataplane": "dataplane/include/dataplane",
     "ras": "control/ras/include/ras",
+    "verdict": "control/verdict/include/verdict",
     "control": "control/include/control",
     "agent": "agent/include/agent",
     "perf": "perf/include/perf",
 }
 SOURCE_DIRECTORIES = {
-    "lib": "lib/", "dataplane": "dataplane/", "ras": "control/ras/", "control": "control/",
-    "agent": "agent/", "perf": "perf/", "support": "tests/",
+    "lib": "lib/", "dataplane": "dataplane/", "ras": "control/ras/",
+    "verdict": "control/verdict/", "control": "control/", "agent": "agent/", "perf": "perf/", "support": "tests/",
 }
 
 

@@ -20,6 +20,8 @@ FORBIDDEN = [
     ("lib", "dataplane"), ("lib", "ras"), ("lib", "control"), ("lib", "agent"), ("lib", "perf"),
     ("dataplane", "ras"), ("dataplane", "control"), ("dataplane", "agent"), ("dataplane", "perf"),
     ("ras", "dataplane"), ("ras", "control"), ("ras", "agent"), ("ras", "perf"),
+    ("ras", "verdict"), ("lib", "verdict"), ("dataplane", "verdict"), ("perf", "verdict"),
+    ("verdict", "dataplane"), ("verdict", "control"), ("verdict", "agent"), ("verdict", "perf"),
     ("control", "agent"), ("control", "perf"),
     ("perf", "ras"), ("perf", "control"), ("perf", "agent"),
 ]

@@ -7,7 +7,8 @@
 A poll step does not allocate, lock, log or call the system: the release object of every
 *_fast.c has no undefined symbol outside hot_symbols.txt and the other *_fast.c. The
 protocol core has no socket, clock, thread or allocator: the objects of control/ras have
-none outside ras_symbols.txt and each other.
+none outside ras_symbols.txt and each other. The same for control/verdict and
+verdict_symbols.txt.
 """
 
 import fnmatch
@@ -94,6 +95,8 @@ def main():
          objects_test("**/*_fast.c", "**/*.a.p/*_fast.c.o", HOT)),
         ("the protocol core asks for nothing outside ras_symbols.txt",
          objects_test("control/ras/**/*.c", "control/ras/*.a.p/*.o", RAS)),
+        ("the verdict engine asks for nothing outside verdict_symbols.txt",
+         objects_test("control/verdict/**/*.c", "control/verdict/*.a.p/*.o", VERDICT)),
     ])
 
 
@@ -101,4 +104,5 @@ if __name__ == "__main__":
     ROOT, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     HOT = ROOT / "tests/house/hot_symbols.txt"
     RAS = ROOT / "tests/house/ras_symbols.txt"
+    VERDICT = ROOT / "tests/house/verdict_symbols.txt"
     main()

@@ -20,8 +20,9 @@ LAYERS = {
     "lib": {"lib", "tocsin"},
     "dataplane": {"lib", "tocsin", "dataplane"},
     "control/ras": {"lib", "ras"},
-    "control": {"lib", "tocsin", "dataplane", "ras", "control"},
-    "agent": {"lib", "tocsin", "dataplane", "ras", "control", "agent"},
+    "control/verdict": {"lib", "ras", "verdict"},
+    "control": {"lib", "tocsin", "dataplane", "ras", "verdict", "control"},
+    "agent": {"lib", "tocsin", "dataplane", "ras", "verdict", "control", "agent"},
     "perf": {"lib", "tocsin", "dataplane", "perf", "support"},
 }
 COMPONENT_PREFIXES = set().union(*LAYERS.values()) | {"support"}
@@ -214,7 +215,7 @@ def rule_wrappers(source):
 
 def rule_executables(source):
     """A component is a library; programs are declared where nothing depends on them."""
-    libraries = ("lib", "dataplane", "control", "control/ras")
+    libraries = ("lib", "dataplane", "control", "control/ras", "control/verdict")
     if source.path.endswith("meson.build") and source.component() in libraries:
         for number, line in enumerate(source.lines, 1):
             if re.search(r"\bexecutable\s*\(", line):

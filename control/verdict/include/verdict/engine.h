@@ -15,7 +15,6 @@
 #pragma once
 
 #include <ras/memory.h>
-
 #include <verdict/sight.h>
 #include <verdict/verdict.h>
 

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <lib/histogram.h>
-
 #include <verdict/sight.h>
 
 #define PATH_SIZES 4 // 8 B, 1 KiB, the path's MTU, 64 KiB

@@ -30,24 +30,28 @@ enum sight_responder {
 	SIGHT_RESPONDER_COUNT,
 };
 
-// How a peer's host took connections of an observer's overlay, the last time.
+// How its host takes the overlay's connections: of the observer that tells it, and not older than
+// the read beside it.
 enum verdict_reach {
-	VERDICT_REACH_UNKNOWN,
-	VERDICT_REACH_ANSWERS,
-	VERDICT_REACH_ACCEPTS, // connects, and says nothing: the kernel lives
+	VERDICT_REACH_UNKNOWN, // there is no link between the two, or it says neither yet
+	VERDICT_REACH_ANSWERS, // beats came since the reads turned bad
+	VERDICT_REACH_ACCEPTS, // connects or acknowledges, and says nothing: the kernel lives
 	VERDICT_REACH_REFUSES, // the host answers, nobody listens
 	VERDICT_REACH_NONE,    // nothing comes back
+	VERDICT_REACH_COUNT,
 };
 
-// One with no device is of the overlay: its kind is SIGHT_NO_PAIR, and its reach is what was seen.
+// One observer's row of the design's table: what the read says, and what the overlay says beside
+// it. So those who look at neither learn both. One with no device is of the overlay alone: its kind
+// is SIGHT_NO_PAIR.
 struct sight {
 	uint64_t observer, subject;
 	uint64_t incarnation; // of the subject, as the observer knows it
 	enum sight_kind kind;
 	enum sight_responder responder;
-	enum verdict_reach reach; // UNKNOWN where the observer had no reason to connect
-	bool own_good;		  // the observer reads its own pulse through the same device
-	bool shares;		  // the path uses the interface that the overlay uses
+	enum verdict_reach reach;
+	bool own_good; // the observer reads its own pulse through the same device
+	bool shares;   // the path uses the interface that the overlay uses
 	char device[VERDICT_DEVICE_MAX + 1];	  // the observer's
 	char peer_device[VERDICT_DEVICE_MAX + 1]; // the subject's
 	uint32_t median_ns, baseline_ns;	  // 0: not known
@@ -59,14 +63,19 @@ struct sight {
 // What a node says of itself: local checks, its drivers, its own ports. One row for each; a
 // statement with VERDICT_HEALTHY takes back the one of the same reason.
 struct statement {
-	uint64_t subject; // who says it
-	enum verdict verdict;
+	uint64_t subject;     // who says it
+	enum verdict verdict; // one that statement_may_say()
 	char reason[VERDICT_REASON_MAX + 1];
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 	uint32_t age_s;
 };
 
-// Into and out of a notice. -EMSGSIZE: it does not fit, the writer is as before.
+// What a node may say of itself: healthy, check-warning, unknown, check-failed, device-stuck,
+// fabric-down.
+bool statement_may_say(enum verdict verdict);
+
+// Into and out of a notice. -EMSGSIZE: it does not fit, -EINVAL: no reader would take it; the
+// writer is as before.
 int sight_put(struct wire_writer *writer, const struct sight *sight);
 int statement_put(struct wire_writer *writer, const struct statement *statement);
 
@@ -82,5 +91,6 @@ struct told {
 // version are skipped. Everything is checked: enumerations, names, numbers, UTF-8.
 int told_get(struct wire_reader *reader, struct told *ret_told);
 
+const char *verdict_reach_name(enum verdict_reach reach);
 const char *sight_kind_name(enum sight_kind kind);
 const char *sight_responder_name(enum sight_responder responder);

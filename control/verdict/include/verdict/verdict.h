@@ -67,6 +67,7 @@ struct verdict_view {
 	uint64_t subject;
 	enum verdict verdict;
 	enum verdict_confidence confidence;
+	enum verdict_advice advice; // the verdict's, no more than peer state and maintenance allow
 	bool both_planes;   // overlay and data plane agree: only then jobs are told of node-down
 	bool maint;	    // no alarm, no drain
 	uint64_t since_ns;  // caller's clock

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A notice from outside: what is taken from it can be told again, and reads the same.
+#include <lib/must.h>
+#include <lib/wire.h>
+#include <support/fuzz.h>
+#include <verdict/sight.h>
+
+static int put(struct wire_writer *writer, const struct told *told) {
+	return told->kind == TOLD_SIGHT ? sight_put(writer, &told->sight)
+					: statement_put(writer, &told->statement);
+}
+
+static void again(const struct told *told) {
+	uint8_t once[512];
+	uint8_t twice[512];
+	struct wire_writer writer;
+	struct wire_reader reader;
+	struct told read;
+	size_t used;
+	size_t used_again;
+
+	wire_writer_init(&writer, once, sizeof(once));
+	must(put(&writer, told) == 0);
+	must(wire_writer_finish(&writer, &used) == 0);
+	wire_reader_init(&reader, once, used);
+	must(told_get(&reader, &read) == 0);
+	must(read.kind == told->kind);
+	wire_writer_init(&writer, twice, sizeof(twice));
+	must(put(&writer, &read) == 0);
+	must(wire_writer_finish(&writer, &used_again) == 0);
+	must(used == used_again && memcmp(once, twice, used) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+	struct wire_reader reader;
+	struct told told;
+	int err;
+
+	wire_reader_init(&reader, data, size);
+	while ((err = told_get(&reader, &told)) == 0)
+		again(&told);
+	must(err == -ENODATA || err == -EBADMSG || err == -EMSGSIZE || err == -EILSEQ);
+	return 0;
+}
