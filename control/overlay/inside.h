@@ -86,6 +86,22 @@ struct overlay_text {
 	char text[STATE_TEXT_BYTES];
 };
 
+// Of an address that was connected to from here.
+struct overlay_knocked {
+	struct sock_addr to; // NONE: not in use
+	uint32_t conn;	     // under way, if it is
+	bool under_way;
+	struct overlay_knock last;
+};
+#define OVERLAY_KNOCKS 256 // a later one may take the place of an earlier one
+
+struct overlay_notice_consumer {
+	uint32_t kind;
+	overlay_notice_fn *fn; // NULL: nobody
+	void *ctx;
+};
+#define OVERLAY_NOTICE_CONSUMERS 4
+
 struct overlay {
 	struct loop *loop;
 	struct ras_memory memory;
@@ -112,6 +128,9 @@ struct overlay {
 	struct overlay_reach_try reach_tries[OVERLAY_REACH_TRIES];
 	struct overlay_reach_asker reach_askers[OVERLAY_REACH_ASKERS];
 	struct hostlist *roster; // NULL: nobody in particular is expected
+
+	struct overlay_knocked knocks[OVERLAY_KNOCKS];
+	struct overlay_notice_consumer notices[OVERLAY_NOTICE_CONSUMERS];
 
 	struct overlay_ask asks[RAS_COLLECT_KIND_END];
 	struct overlay_contributor contributors[RAS_COLLECT_KIND_END];
@@ -179,6 +198,11 @@ const char *overlay_reach_word(int err); // 0: reached
 #define OVERLAY_REACH_LINE "REACH"
 bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served);
 void overlay_reach_serve_stop(struct overlay *overlay);
+
+// knock.c: what connections that we begin come to.
+void overlay_knock_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to);
+void overlay_knock_opened(struct overlay *overlay, uint32_t conn);
+void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause);
 
 // roster.c
 void overlay_roster_fini(struct overlay *overlay);

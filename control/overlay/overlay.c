@@ -41,6 +41,7 @@ uint64_t overlay_clock_ns(struct overlay *overlay) {
 static void op_open(void *ctx, uint32_t conn, const struct sock_addr *to) {
 	struct overlay *overlay = ctx;
 
+	overlay_knock_begin(overlay, conn, to);
 	transport_open(overlay->transport, conn, to);
 }
 
@@ -145,8 +146,16 @@ static void op_collected(void *ctx, const struct ras_collective_result *result) 
 }
 
 static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size) {
-	(void)ctx;
-	(void)payload;
+	struct overlay *overlay = ctx;
+
+	for (uint32_t n = 0; n < OVERLAY_NOTICE_CONSUMERS; n++) {
+		const struct overlay_notice_consumer *consumer = &overlay->notices[n];
+
+		if (consumer->fn == NULL || consumer->kind != kind)
+			continue;
+		consumer->fn(consumer->ctx, origin, payload, size);
+		return;
+	}
 	// A newer version's: nothing here has a use for it.
 	log_event(
 		LOG_LEVEL_DEBUG, "notice_ignored", log_u64("kind", kind), log_u64("origin", origin),
@@ -183,6 +192,7 @@ static int on_accepted(void *ctx, const struct sock_addr *from, uint32_t *ret_co
 static void on_opened(void *ctx, uint32_t conn) {
 	struct overlay *overlay = ctx;
 
+	overlay_knock_opened(overlay, conn);
 	ras_conn_opened(overlay->ras, overlay_clock_ns(overlay), conn);
 }
 
@@ -201,6 +211,7 @@ static void on_writable(void *ctx, uint32_t conn) {
 static void on_ended(void *ctx, uint32_t conn, enum ras_cause cause) {
 	struct overlay *overlay = ctx;
 
+	overlay_knock_ended(overlay, conn, cause);
 	ras_conn_ended(overlay->ras, overlay_clock_ns(overlay), conn, cause);
 }
 

@@ -57,6 +57,7 @@ static const char *const event_names[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_REPORTED] = "REPORTED",
 	[RAS_EVENT_ADDRESS_UNPROVEN] = "ADDRESS_UNPROVEN",
 	[RAS_EVENT_ADDRESS_PROVEN] = "ADDRESS_PROVEN",
+	[RAS_EVENT_VERDICT] = "VERDICT",
 };
 
 const char *ras_state_name(enum ras_state state) {

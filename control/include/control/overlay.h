@@ -16,6 +16,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <verdict/sight.h>
 
 struct overlay;
 struct seal_keys;
@@ -232,6 +233,29 @@ struct overlay_port_message {
 	uint32_t tag;
 };
 int overlay_port_send(struct overlay_port *port, const struct overlay_port_message *message);
+
+// Notices: what is told to everybody at once, best effort (ras_notice()). fn is called from inside
+// the core and must not call back into the overlay. One consumer of a kind; fn NULL ends it.
+typedef void overlay_notice_fn(void *ctx, uint64_t origin, const void *bytes, size_t size);
+void overlay_notice_consumer(
+	struct overlay *overlay, uint32_t kind, overlay_notice_fn *fn, void *ctx
+);
+// -EMSGSIZE, -EAGAIN (not started, or leaving).
+int overlay_notice(struct overlay *overlay, uint32_t kind, const void *bytes, size_t size);
+
+// How a peer's host took what was tried from here last: whether its kernel lives, where its agent
+// says nothing. An open connection tells, too: what is sent on it is acknowledged by the kernel.
+struct overlay_knock {
+	enum verdict_reach reach;
+	uint64_t at_ns;
+};
+// REACH_UNKNOWN, at 0: nothing was tried lately.
+void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock);
+
+// An event about a verdict, with a sentence; the value says which. -ENOENT: no such peer.
+int overlay_note_verdict(
+	struct overlay *overlay, uint64_t peer, uint64_t verdict, const char *sentence
+);
 
 // Whether others can connect to the address that this node tells them. It asks one or two of them,
 // on other hosts if there is a choice, soon after it joined and until one says yes.

@@ -38,6 +38,7 @@ enum ras_event_kind {
 	RAS_EVENT_REPORTED,	    // a person or job spoke against it
 	RAS_EVENT_ADDRESS_UNPROVEN, // others do not reach the address that we tell
 	RAS_EVENT_ADDRESS_PROVEN,   // and now they do
+	RAS_EVENT_VERDICT,	    // another one than before; value: which
 	RAS_EVENT_KIND_COUNT,
 };
 

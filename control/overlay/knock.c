@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How hosts take our connections: the only thing that tells a frozen agent from a dead host where
+// no device answers for it.
+#include "inside.h"
+
+#include <errno.h>
+
+// Older than this it says nothing of now.
+#define KNOCK_LIFE_NS (15 * RAS_NS_PER_SEC)
+// An agent that lives is heard each second; of one that was not, the kernel is asked.
+#define KNOCK_SILENT_NS (3 * RAS_NS_PER_SEC / 2)
+
+// The address' place: its own, or the oldest of a few beside it.
+static struct overlay_knocked *place(struct overlay *overlay, const struct sock_addr *to) {
+	struct overlay_knocked *oldest = NULL;
+	uint32_t hash = (uint32_t)sock_addr_digest(to);
+
+	for (uint32_t n = 0; n < 4; n++) {
+		struct overlay_knocked *knocked = &overlay->knocks[(hash + n) % OVERLAY_KNOCKS];
+
+		if (sock_addr_equal(&knocked->to, to))
+			return knocked;
+		if (oldest == NULL || knocked->last.at_ns < oldest->last.at_ns)
+			oldest = knocked;
+	}
+	*oldest = (struct overlay_knocked){.to = *to};
+	return oldest;
+}
+
+static struct overlay_knocked *under_way(struct overlay *overlay, uint32_t conn) {
+	for (uint32_t n = 0; n < OVERLAY_KNOCKS; n++) {
+		struct overlay_knocked *knocked = &overlay->knocks[n];
+
+		if (knocked->under_way && knocked->conn == conn)
+			return knocked;
+	}
+	return NULL;
+}
+
+static void
+learn(struct overlay *overlay, struct overlay_knocked *knocked, enum verdict_reach reach) {
+	knocked->under_way = false;
+	if (reach == VERDICT_REACH_UNKNOWN)
+		return;
+	knocked->last = (struct overlay_knock){reach, overlay_clock_ns(overlay)};
+}
+
+void overlay_knock_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to) {
+	struct overlay_knocked *knocked = place(overlay, to);
+
+	knocked->conn = conn;
+	knocked->under_way = true;
+}
+
+void overlay_knock_opened(struct overlay *overlay, uint32_t conn) {
+	struct overlay_knocked *knocked = under_way(overlay, conn);
+
+	if (knocked != NULL)
+		learn(overlay, knocked, VERDICT_REACH_ANSWERS);
+}
+
+static enum verdict_reach reach_of(enum ras_cause cause) {
+	switch (cause) {
+	case RAS_CAUSE_SILENT: // connected, and no proof came
+		return VERDICT_REACH_ACCEPTS;
+	case RAS_CAUSE_REFUSED:
+		return VERDICT_REACH_REFUSES;
+	case RAS_CAUSE_TIMEOUT:
+	case RAS_CAUSE_UNREACHABLE:
+		return VERDICT_REACH_NONE;
+	case RAS_CAUSE_RESET:
+	case RAS_CAUSE_PROOF:
+	case RAS_CAUSE_VERSION:
+	case RAS_CAUSE_PROTOCOL:
+		return VERDICT_REACH_ANSWERS; // something does
+	default:
+		return VERDICT_REACH_UNKNOWN; // a trouble of our own
+	}
+}
+
+void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause) {
+	struct overlay_knocked *knocked = under_way(overlay, conn);
+
+	if (knocked != NULL)
+		learn(overlay, knocked, reach_of(cause));
+}
+
+static bool is_heard(const struct overlay *overlay, uint64_t peer) {
+	struct ras_link_info link;
+
+	for (uint32_t n = 0; ras_link_at(overlay->ras, n, &link) == 0; n++) {
+		if (link.peer == peer && link.ready && link.silent_ns < KNOCK_SILENT_NS)
+			return true;
+	}
+	return false;
+}
+
+static const struct overlay_knocked *
+find(const struct overlay *overlay, const struct sock_addr *to) {
+	uint32_t hash = (uint32_t)sock_addr_digest(to);
+
+	for (uint32_t n = 0; n < 4; n++) {
+		const struct overlay_knocked *knocked =
+			&overlay->knocks[(hash + n) % OVERLAY_KNOCKS];
+
+		if (sock_addr_equal(&knocked->to, to))
+			return knocked;
+	}
+	return NULL;
+}
+
+void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock) {
+	uint64_t now_ns = loop_now_ns(overlay->loop);
+	uint64_t silent_since_ns = now_ns > KNOCK_SILENT_NS ? now_ns - KNOCK_SILENT_NS : 0;
+	const struct overlay_knocked *knocked;
+	struct ras_peer found;
+
+	*ret_knock = (struct overlay_knock){0};
+	if (ras_peer_find(overlay->ras, peer, &found) != 0 || found.record == NULL)
+		return;
+	if (is_heard(overlay, peer)) {
+		*ret_knock = (struct overlay_knock){VERDICT_REACH_ANSWERS, now_ns};
+		return;
+	}
+	if (transport_kernel_answers(overlay->transport, &found.record->address, silent_since_ns) ==
+	    0) {
+		*ret_knock = (struct overlay_knock){VERDICT_REACH_ACCEPTS, now_ns};
+		return;
+	}
+	knocked = find(overlay, &found.record->address);
+	if (knocked != NULL && now_ns - knocked->last.at_ns < KNOCK_LIFE_NS)
+		*ret_knock = knocked->last;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Notices of the agent's own, which the core carries to everybody.
+#include "inside.h"
+
+#include <lib/must.h>
+
+void overlay_notice_consumer(
+	struct overlay *overlay, uint32_t kind, overlay_notice_fn *fn, void *ctx
+) {
+	struct overlay_notice_consumer *free = NULL;
+
+	for (uint32_t n = 0; n < OVERLAY_NOTICE_CONSUMERS; n++) {
+		struct overlay_notice_consumer *consumer = &overlay->notices[n];
+
+		if (consumer->fn == NULL && free == NULL)
+			free = consumer;
+		if (consumer->fn == NULL || consumer->kind != kind)
+			continue;
+		*consumer = (struct overlay_notice_consumer){kind, fn, ctx};
+		return;
+	}
+	must(free != NULL); // as many kinds as the agent has
+	*free = (struct overlay_notice_consumer){kind, fn, ctx};
+}
+
+int overlay_notice(struct overlay *overlay, uint32_t kind, const void *bytes, size_t size) {
+	return ras_notice(overlay->ras, overlay_clock_ns(overlay), kind, bytes, size);
+}
