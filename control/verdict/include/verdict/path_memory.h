@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is remembered of one path, and what it is judged by: its own past, and its like.
 //
-// Pure. Fed with the outcome of single probes or of small groups of them; tells a sight. A path to
-// a neighbour keeps a mergeable histogram; one that is only looked at in turn keeps at most 256
-// bytes.
+// Pure. Fed with the outcome of single probes; tells a sight. A path to a neighbour keeps a
+// mergeable histogram; one that is only looked at in turn keeps at most 256 bytes.
 //
-// The baseline is robust: median and MAD of the small size's medians over a long window, updated only
-// while the path is good, so that a slow fault does not teach it. A path is degraded when the
-// median of the last window is above `ratio` x its baseline and above baseline + 6 MAD and above
-// the median of its like (paths of the same kind from here) by the same ratio, for `windows`
-// windows in a row; a machine that is slow as a whole blames no path.
+// Latency is judged by windows of the small size: each is over when it has lasted long enough and
+// holds enough, so a path that is probed seldom has longer ones. The baseline is the median of the
+// medians of the last PATH_PAST_WINDOWS windows, which only windows of a good path enter, and it
+// rises by no more than a tenth in an hour: neither a fault nor a slow ramp teaches it. A path is
+// degraded when the median of the last windows is above `ratio` x its baseline, and above its
+// baseline + 6 MAD, and above `ratio` x what its like would have it be (path_like_ns()), `windows`
+// times in a row, and no more when as many in a row are not: a machine that is slow as a whole
+// blames no path.
+//
+// Loss is judged by size: of the outcomes of the last lossy_window_ns, at least the last four.
+// silent_reads of any size unanswered in a row are silence, until the next answer.
+//
+// Of a pulse that is read the counter is looked at: it stands if it is the same in reads that lie
+// standing_ns apart, all answered. A page that is torn, of another or impossible (its counter goes
+// back) is evidence of nothing: the path is no worse for it, and not seen to be good by it.
 #pragma once
 
 #include <lib/histogram.h>
 #include <ras/memory.h>
+
 #include <verdict/sight.h>
 
-#define PATH_SIZES 4 // 8 B, 1 KiB, the path's MTU, 64 KiB
+#define PATH_SIZES 4	     // 8 B, 1 KiB, the path's MTU, 64 KiB
+#define PATH_PAST_WINDOWS 64 // that the baseline is made of
+#define PATH_LEARN_WINDOWS 4 // before there is one
+// Nothing has been read for so long: the path is unknown again, unless it is silent.
+#define PATH_STALE_NS (10 * RAS_NS_PER_SEC)
 
 struct path_memory_config {
 	uint64_t window_ns;	  // 0: 5 s
@@ -30,18 +44,21 @@ struct path_memory_config {
 };
 
 struct path_probe {
-	uint64_t at_ns;
-	uint32_t size; // place in the sizes
+	uint64_t at_ns; // when it was begun
+	uint32_t size;	// place in the sizes
 	bool answered;
 	bool is_read;	     // else a write
 	uint64_t latency_ns; // if answered
-	// Of a read of the pulse's head that was answered; beats 0: it was not one, or torn.
+	// Of a read of the pulse that was answered; beats 0: it was none, or torn. The small size
+	// reads nothing but the counter: incarnation 0, and taken for a pulse's only once the whole
+	// head was seen.
 	uint64_t incarnation, beats;
 };
 
 struct path_memory; // of a neighbour
 struct path_brief;  // of one that is looked at in turn; at most 256 bytes
 
+// -ENOMEM.
 int path_memory_create(
 	const struct path_memory_config *config,
 	const struct ras_memory *memory,
@@ -49,25 +66,35 @@ int path_memory_create(
 );
 struct path_memory *path_memory_destroy(struct path_memory *memory);
 void path_memory_add(struct path_memory *memory, const struct path_probe *probe);
-// We were stopped ourselves until then: what was not answered before counts for nothing.
+// We were stopped ourselves until then: what was begun before counts for nothing.
 void path_memory_paused(struct path_memory *memory, uint64_t until_ns);
+// Another start of the peer, or another way to it: loss and counter begin anew, the past stays.
+void path_memory_reopened(struct path_memory *memory, uint64_t now_ns);
 
-// like_median_ns: the median of the medians of the other paths like this; 0: there are none.
-enum sight_kind
-path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_median_ns);
+// like_ns: what the path would show if it were as its like are at present, see path_like_ns(); 0:
+// there are none. SIGHT_NO_PAIR: nothing is known (yet, or any more).
+enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns);
 
 struct path_summary {
 	uint64_t count, lost; // since the path began
 	uint64_t size_lost[PATH_SIZES], size_sent[PATH_SIZES];
-	uint64_t min_ns, median_ns, mad_ns, p99_ns; // of the small size, the last windows; 0: none
-	uint64_t baseline_ns, baseline_mad_ns;	    // 0: not learnt yet
-	uint64_t last_answer_ns;		    // RAS_NEVER: none
-	enum sight_kind kind;			    // of the last judgement
+	// Of the small size's last answers; 0: none. The median is that of the last window.
+	uint64_t min_ns, median_ns, mad_ns, p99_ns;
+	uint64_t baseline_ns, baseline_mad_ns; // 0: not learnt yet
+	uint64_t last_answer_ns;	       // RAS_NEVER: none
+	uint64_t last_probe_ns;		       // RAS_NEVER: none
+	enum sight_kind kind;		       // of the last judgement
 	uint64_t since_ns;
-	uint32_t lost_permille, lost_bytes_place; // PATH_SIZES: none
+	uint32_t lost_permille;	   // of the sizes that are lost, lately
+	uint32_t lost_bytes_place; // the smallest of them; PATH_SIZES: none
 };
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary);
 const struct histogram *path_memory_histogram(const struct path_memory *memory);
+
+// What path `self` of these would show if it were slowed down as the others are: its baseline times
+// the median of their last medians by their baselines. 0: nobody knows, no other has learnt one.
+#define PATH_LIKE_MAX 256 // others beyond are not looked at
+uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self);
 
 size_t path_brief_bytes(void);
 void path_brief_init(struct path_brief *brief);

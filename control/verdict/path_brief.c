@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A path that is looked at in turn, once in the time of a whole round.
+#include "path_inside.h"
+
+#include <lib/must.h>
+
+#include <assert.h>
+#include <string.h>
+
+#define BUCKETS 42 // octaves: 1 ns to 73 minutes
+#define BRIEF_RECENT 16
+#define SILENT_READS 2
+#define PERMILLE_99 990
+
+struct path_brief {
+	uint64_t last_answer_ns, last_probe_ns; // RAS_NEVER: none
+	uint64_t since_ns;			// of the kind
+	uint32_t sent[PATH_SIZES], lost[PATH_SIZES];
+	uint32_t recent[BRIEF_RECENT]; // of the small size, at most 4.2 s
+	uint32_t min_ns;
+	uint32_t recent_count;	   // more than there are places, once it is full
+	uint16_t buckets[BUCKETS]; // of the small size; all are halved when one is full
+	uint8_t unanswered;	   // reads in a row, at most SILENT_READS
+	uint8_t kind;
+};
+static_assert(sizeof(struct path_brief) <= 256, "ten thousand of them are 2.5 MB");
+
+size_t path_brief_bytes(void) {
+	return sizeof(struct path_brief);
+}
+
+void path_brief_init(struct path_brief *brief) {
+	memset(brief, 0, sizeof(*brief));
+	brief->last_answer_ns = brief->last_probe_ns = RAS_NEVER;
+	brief->kind = SIGHT_NO_PAIR;
+}
+
+static uint32_t bucket_of(uint64_t latency_ns) {
+	uint32_t bucket = latency_ns > 0 ? 63 - (uint32_t)__builtin_clzll(latency_ns) : 0;
+
+	return bucket < BUCKETS ? bucket : BUCKETS - 1;
+}
+
+static void note_latency(struct path_brief *brief, uint64_t latency_ns) {
+	uint16_t *bucket = &brief->buckets[bucket_of(latency_ns)];
+	uint32_t value = latency_ns < UINT32_MAX ? (uint32_t)latency_ns : UINT32_MAX;
+
+	if (*bucket == UINT16_MAX) {
+		for (uint32_t n = 0; n < BUCKETS; n++)
+			brief->buckets[n] /= 2;
+	}
+	(*bucket)++;
+	if (brief->recent_count == 0 || value < brief->min_ns)
+		brief->min_ns = value;
+	brief->recent[brief->recent_count % BRIEF_RECENT] = value;
+	// Stays full, and the place goes on.
+	brief->recent_count++;
+	if (brief->recent_count == 2 * BRIEF_RECENT)
+		brief->recent_count = BRIEF_RECENT;
+}
+
+static void set_kind(struct path_brief *brief, enum sight_kind kind, uint64_t now_ns) {
+	if (brief->kind != kind)
+		brief->since_ns = now_ns;
+	brief->kind = (uint8_t)kind;
+}
+
+void path_brief_add(struct path_brief *brief, const struct path_probe *probe) {
+	must(probe->size < PATH_SIZES);
+	brief->sent[probe->size] += brief->sent[probe->size] < UINT32_MAX;
+	brief->last_probe_ns = probe->at_ns;
+	if (!probe->answered) {
+		brief->lost[probe->size] += brief->lost[probe->size] < UINT32_MAX;
+		if (probe->is_read && brief->unanswered < SILENT_READS)
+			brief->unanswered++;
+		if (brief->unanswered == SILENT_READS)
+			set_kind(brief, SIGHT_SILENT, probe->at_ns);
+		return;
+	}
+	brief->unanswered = 0;
+	brief->last_answer_ns = probe->at_ns;
+	if (probe->size == 0)
+		note_latency(brief, probe->latency_ns);
+	// Too seldom to see a counter stand: that there is a pulse's head is all that can be told.
+	if (probe->beats != 0 && probe->incarnation != 0)
+		set_kind(brief, SIGHT_GOOD, probe->at_ns);
+	else if (brief->kind == SIGHT_SILENT)
+		set_kind(brief, SIGHT_NO_PAIR, probe->at_ns);
+}
+
+// The middle of the bucket in which it lies.
+static uint64_t percentile(const struct path_brief *brief, uint32_t permille) {
+	uint64_t total = 0, below = 0, rank;
+
+	for (uint32_t n = 0; n < BUCKETS; n++)
+		total += brief->buckets[n];
+	rank = (total * permille + 999) / 1000;
+	for (uint32_t n = 0; n < BUCKETS; n++) {
+		below += brief->buckets[n];
+		if (total > 0 && below >= rank)
+			return (UINT64_C(3) << n) / 2;
+	}
+	return 0;
+}
+
+static void add_times(const struct path_brief *brief, struct path_summary *summary) {
+	uint32_t count = brief->recent_count < BRIEF_RECENT ? brief->recent_count : BRIEF_RECENT;
+	uint64_t sorted[BRIEF_RECENT];
+
+	if (count == 0)
+		return;
+	for (uint32_t n = 0; n < count; n++)
+		sorted[n] = brief->recent[n];
+	path_sort(sorted, count);
+	summary->min_ns = brief->min_ns;
+	summary->median_ns = path_median(sorted, count);
+	summary->p99_ns = percentile(brief, PERMILLE_99);
+	// A bucket is wide.
+	if (summary->p99_ns < summary->median_ns)
+		summary->p99_ns = summary->median_ns;
+	summary->mad_ns = path_mad(sorted, count, summary->median_ns);
+}
+
+void path_brief_summary(const struct path_brief *brief, struct path_summary *ret_summary) {
+	struct path_summary summary = {
+		.last_answer_ns = brief->last_answer_ns,
+		.last_probe_ns = brief->last_probe_ns,
+		.kind = (enum sight_kind)brief->kind,
+		.since_ns = brief->since_ns,
+		.lost_bytes_place = PATH_SIZES,
+	};
+
+	for (uint32_t n = PATH_SIZES; n-- > 0;) {
+		summary.size_sent[n] = brief->sent[n];
+		summary.size_lost[n] = brief->lost[n];
+		summary.count += brief->sent[n];
+		summary.lost += brief->lost[n];
+		if (brief->lost[n] == 0)
+			continue;
+		summary.lost_bytes_place = n;
+		summary.lost_permille =
+			(uint32_t)((uint64_t)brief->lost[n] * 1000 / brief->sent[n]);
+	}
+	add_times(brief, &summary);
+	*ret_summary = summary;
+}

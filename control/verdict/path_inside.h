@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Private to this directory: how a path is remembered.
+#pragma once
+
+#include <verdict/path_memory.h>
+
+#define WINDOW_SAMPLES 64  // of one window the last so many
+#define RECENT_SAMPLES 128 // that the summary is made of
+#define OUTCOMES 128	   // of each size
+
+// The last outcomes of one size, in a ring.
+struct size_past {
+	uint64_t sent, lost; // since the path began
+	uint32_t count;	     // of the ring, ever; begins anew with the path
+	uint64_t at_ns[OUTCOMES];
+	bool answered[OUTCOMES];
+};
+
+// What the counter of the pulse told.
+struct pulse_past {
+	uint64_t incarnation; // 0: no head was seen yet
+	uint64_t beats;
+	uint64_t since_ns; // the counter is as it is
+	uint64_t seen_ns;  // the last sound read; RAS_NEVER: none
+	bool advances;	   // it was seen to, once
+};
+
+struct path_memory {
+	struct path_memory_config config; // without zeros
+	struct ras_memory memory;
+	struct histogram *histogram;
+	uint64_t count, lost;
+	uint64_t paused_until_ns;
+	uint64_t last_answer_ns, last_probe_ns;
+	uint32_t unanswered; // reads in a row
+	bool silent;	     // judged so, and nothing was answered since
+	struct size_past sizes[PATH_SIZES];
+	struct pulse_past pulse;
+	// The window to come.
+	uint64_t window_begin_ns;
+	uint32_t window_count; // may be more than there are places
+	uint64_t window[WINDOW_SAMPLES];
+	uint32_t recent_count; // likewise
+	uint64_t recent[RECENT_SAMPLES];
+	// Windows of a good path.
+	uint32_t past_count; // likewise
+	uint64_t past[PATH_PAST_WINDOWS];
+	uint64_t baseline_ns, baseline_mad_ns;
+	uint64_t baseline_at_ns; // when it was last moved
+	// What came of the last ones.
+	uint64_t min_ns, median_ns, mad_ns, p99_ns;
+	uint32_t slow_windows, quick_windows; // in a row
+	bool degraded;
+	uint32_t lost_permille, lost_place;
+	enum sight_kind kind;
+	uint64_t since_ns;
+};
+
+// Ascending, in place; for the few that there are.
+void path_sort(uint64_t *values, uint32_t count);
+// Of a sorted array; 0 if it is empty.
+uint64_t path_median(const uint64_t *sorted, uint32_t count);
+// Median distance from `median`; the array is spent.
+uint64_t path_mad(uint64_t *values, uint32_t count, uint64_t median);

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Judging a path by what is remembered of it.
+#include "path_inside.h"
+
+#include <string.h>
+
+#define MAD_TIMES 6
+#define MAD_FLOOR_SHARE 16 // a baseline that never moved is still only known to a 16th
+#define CREEP_SHARE 10	   // the baseline rises by at most a tenth in
+#define CREEP_NS (3600 * RAS_NS_PER_SEC)
+#define LOST_MIN 2	 // of all sizes from one on: one that is lost is no pattern
+#define OUTCOMES_LEAST 4 // of a size that is probed seldom, the last so many count
+
+// Numbers.
+
+void path_sort(uint64_t *values, uint32_t count) {
+	for (uint32_t n = 1; n < count; n++) {
+		uint64_t value = values[n];
+		uint32_t place = n;
+
+		for (; place > 0 && values[place - 1] > value; place--)
+			values[place] = values[place - 1];
+		values[place] = value;
+	}
+}
+
+uint64_t path_median(const uint64_t *sorted, uint32_t count) {
+	return count > 0 ? sorted[(count - 1) / 2] : 0;
+}
+
+uint64_t path_mad(uint64_t *values, uint32_t count, uint64_t median) {
+	for (uint32_t n = 0; n < count; n++)
+		values[n] = values[n] > median ? values[n] - median : median - values[n];
+	path_sort(values, count);
+	return path_median(values, count);
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b) {
+	return a < b ? a : b;
+}
+
+// Latencies are below 2^48, ratios below 2^16.
+static uint64_t times_permille(uint64_t value, uint32_t permille) {
+	return value / 1000 * permille + value % 1000 * permille / 1000;
+}
+
+static uint64_t since(uint64_t then_ns, uint64_t now_ns) {
+	return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+// Latency.
+
+static void summarize_recent(struct path_memory *memory) {
+	uint32_t count = min_u32(memory->recent_count, RECENT_SAMPLES);
+	uint64_t sorted[RECENT_SAMPLES];
+
+	memcpy(sorted, memory->recent, count * sizeof(sorted[0]));
+	path_sort(sorted, count);
+	memory->min_ns = sorted[0];
+	memory->p99_ns = sorted[(count * 99 + 99) / 100 - 1]; // nearest rank
+	memory->mad_ns = path_mad(sorted, count, path_median(sorted, count));
+}
+
+// A good window enters the past, and the baseline follows: down at once, up slowly.
+static void learn(struct path_memory *memory, uint64_t median_ns, uint64_t now_ns) {
+	uint32_t count;
+	uint64_t sorted[PATH_PAST_WINDOWS];
+	uint64_t wish_ns, most_ns, elapsed_ns;
+
+	memory->past[memory->past_count++ % PATH_PAST_WINDOWS] = median_ns;
+	count = min_u32(memory->past_count, PATH_PAST_WINDOWS);
+	if (count < PATH_LEARN_WINDOWS)
+		return;
+	memcpy(sorted, memory->past, count * sizeof(sorted[0]));
+	path_sort(sorted, count);
+	wish_ns = path_median(sorted, count);
+	if (memory->baseline_ns != 0) {
+		elapsed_ns = since(memory->baseline_at_ns, now_ns);
+		most_ns = memory->baseline_ns + (uint64_t
+						)((double)memory->baseline_ns / CREEP_SHARE *
+						  ((double)elapsed_ns / (double)CREEP_NS));
+		// Less than a nanosecond is kept for the next time.
+		if (wish_ns > memory->baseline_ns && most_ns == memory->baseline_ns)
+			return;
+		wish_ns = wish_ns < most_ns ? wish_ns : most_ns;
+	}
+	memory->baseline_ns = wish_ns > 0 ? wish_ns : 1;
+	memory->baseline_at_ns = now_ns;
+	memory->baseline_mad_ns = path_mad(sorted, count, path_median(sorted, count));
+}
+
+static bool is_slow(const struct path_memory *memory, uint64_t median_ns, uint64_t like_ns) {
+	uint32_t ratio = memory->config.ratio_permille;
+	uint64_t mad_ns = memory->baseline_mad_ns;
+
+	if (memory->baseline_ns == 0)
+		return false;
+	if (mad_ns < memory->baseline_ns / MAD_FLOOR_SHARE)
+		mad_ns = memory->baseline_ns / MAD_FLOOR_SHARE;
+	return median_ns > times_permille(memory->baseline_ns, ratio) &&
+	       median_ns > memory->baseline_ns + MAD_TIMES * mad_ns &&
+	       (like_ns == 0 || median_ns > times_permille(like_ns, ratio));
+}
+
+// Slow by its own past, whatever its like do: not to be learnt from.
+static bool is_unlike_its_past(const struct path_memory *memory, uint64_t median_ns) {
+	return is_slow(memory, median_ns, 0);
+}
+
+static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns) {
+	uint32_t count = min_u32(memory->window_count, WINDOW_SAMPLES);
+	uint64_t median_ns;
+
+	path_sort(memory->window, count);
+	median_ns = path_median(memory->window, count);
+	memory->median_ns = median_ns;
+	summarize_recent(memory);
+	memory->window_begin_ns = now_ns;
+	memory->window_count = 0;
+	if (is_slow(memory, median_ns, like_ns)) {
+		memory->slow_windows++;
+		memory->quick_windows = 0;
+	} else {
+		memory->slow_windows = 0;
+		memory->quick_windows++;
+	}
+	if (memory->slow_windows >= memory->config.windows)
+		memory->degraded = true;
+	else if (memory->quick_windows >= memory->config.windows)
+		memory->degraded = false;
+	if (!memory->degraded && !is_unlike_its_past(memory, median_ns))
+		learn(memory, median_ns, now_ns);
+}
+
+static bool window_is_over(const struct path_memory *memory, uint64_t now_ns) {
+	return memory->window_begin_ns != RAS_NEVER &&
+	       since(memory->window_begin_ns, now_ns) >= memory->config.window_ns &&
+	       memory->window_count >= memory->config.samples_min;
+}
+
+// Loss.
+
+struct lately {
+	uint32_t sent, lost;
+};
+
+static struct lately lately(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
+	const struct size_past *past = &memory->sizes[size];
+	uint32_t held = min_u32(past->count, OUTCOMES);
+	struct lately lately = {0};
+
+	for (uint32_t n = 1; n <= held; n++) {
+		uint32_t place = (past->count - n) % OUTCOMES;
+
+		if (n > OUTCOMES_LEAST &&
+		    since(past->at_ns[place], now_ns) > memory->config.lossy_window_ns)
+			break;
+		lately.sent++;
+		lately.lost += !past->answered[place];
+	}
+	return lately;
+}
+
+// The smallest size that is lost, and how much is lost of it and of all that are larger.
+static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
+	struct lately from_here = {0};
+
+	memory->lost_place = PATH_SIZES;
+	memory->lost_permille = 0;
+	for (uint32_t n = PATH_SIZES; n-- > 0;) {
+		struct lately here = lately(memory, n, now_ns);
+
+		from_here.sent += here.sent;
+		from_here.lost += here.lost;
+		if (here.lost == 0 || (uint64_t)here.lost * 1000 <
+					      (uint64_t)here.sent * memory->config.lossy_permille)
+			continue;
+		memory->lost_place = n;
+		memory->lost_permille =
+			(uint32_t)((uint64_t)from_here.lost * 1000 / from_here.sent);
+	}
+	return memory->lost_place < PATH_SIZES && from_here.lost >= LOST_MIN;
+}
+
+// All of it.
+
+static bool is_stale(const struct pulse_past *pulse, uint64_t now_ns) {
+	return pulse->seen_ns == RAS_NEVER || since(pulse->seen_ns, now_ns) > PATH_STALE_NS;
+}
+
+// Also of one that never advanced: it was read so far apart.
+static bool stands(const struct path_memory *memory) {
+	const struct pulse_past *pulse = &memory->pulse;
+
+	return since(pulse->since_ns, pulse->seen_ns) >= memory->config.standing_ns;
+}
+
+static enum sight_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
+	bool loses = find_loss(memory, now_ns);
+
+	if (memory->unanswered >= memory->config.silent_reads)
+		memory->silent = true;
+	if (memory->silent)
+		return SIGHT_SILENT;
+	if (is_stale(&memory->pulse, now_ns))
+		return SIGHT_NO_PAIR;
+	if (stands(memory))
+		return SIGHT_STANDING;
+	if (!memory->pulse.advances)
+		return SIGHT_NO_PAIR;
+	if (loses)
+		return SIGHT_LOSSY;
+	return memory->degraded ? SIGHT_DEGRADED : SIGHT_GOOD;
+}
+
+enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns) {
+	enum sight_kind kind;
+
+	if (window_is_over(memory, now_ns))
+		close_window(memory, now_ns, like_ns);
+	kind = find_kind(memory, now_ns);
+	if (kind != memory->kind)
+		memory->since_ns = now_ns;
+	memory->kind = kind;
+	return kind;
+}
+
+uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self) {
+	uint64_t ratios[PATH_LIKE_MAX]; // permille
+	uint64_t own_ns = paths[self].baseline_ns;
+	uint32_t found = 0;
+
+	for (uint32_t n = 0; n < count && found < PATH_LIKE_MAX; n++) {
+		if (n == self || paths[n].baseline_ns == 0 || paths[n].median_ns == 0)
+			continue;
+		ratios[found++] = paths[n].median_ns * 1000 / paths[n].baseline_ns;
+	}
+	if (found == 0 || own_ns == 0)
+		return 0;
+	path_sort(ratios, found);
+	// At least its own past: that others are quicker than theirs makes nobody slow.
+	if (path_median(ratios, found) <= 1000)
+		return own_ns;
+	return (uint64_t)((double)own_ns * (double)path_median(ratios, found) / 1000);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Taking in what probes brought.
+#include "path_inside.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise) {
+	return value != 0 ? value : otherwise;
+}
+
+static struct path_memory_config fill_in(const struct path_memory_config *config) {
+	return (struct path_memory_config){
+		.window_ns = or_default(config->window_ns, 5 * RAS_NS_PER_SEC),
+		.samples_min = (uint32_t)or_default(config->samples_min, 4),
+		.ratio_permille = (uint32_t)or_default(config->ratio_permille, 2000),
+		.windows = (uint32_t)or_default(config->windows, 2),
+		.silent_reads = (uint32_t)or_default(config->silent_reads, 2),
+		.standing_ns = or_default(config->standing_ns, 1500 * MS),
+		.lossy_permille = (uint32_t)or_default(config->lossy_permille, 20),
+		.lossy_window_ns = or_default(config->lossy_window_ns, 10 * RAS_NS_PER_SEC),
+	};
+}
+
+int path_memory_create(
+	const struct path_memory_config *config,
+	const struct ras_memory *memory,
+	struct path_memory **ret_memory
+) {
+	struct path_memory *path = memory->allocate(memory->ctx, sizeof(*path));
+
+	if (path == NULL)
+		return -ENOMEM;
+	path->config = fill_in(config);
+	path->memory = *memory;
+	path->last_answer_ns = path->last_probe_ns = RAS_NEVER;
+	path->pulse.seen_ns = RAS_NEVER;
+	path->window_begin_ns = RAS_NEVER;
+	path->kind = SIGHT_NO_PAIR;
+	path->lost_place = PATH_SIZES;
+	if (histogram_create(&histogram_shape_latency, &path->histogram) != 0) {
+		path_memory_destroy(path);
+		return -ENOMEM;
+	}
+	*ret_memory = path;
+	return 0;
+}
+
+struct path_memory *path_memory_destroy(struct path_memory *memory) {
+	struct ras_memory source;
+
+	if (memory == NULL)
+		return NULL;
+	source = memory->memory;
+	histogram_destroy(memory->histogram);
+	source.release(source.ctx, memory, sizeof(*memory));
+	return NULL;
+}
+
+static void note_outcome(struct size_past *past, const struct path_probe *probe) {
+	uint32_t place = past->count++ % OUTCOMES;
+
+	past->at_ns[place] = probe->at_ns;
+	past->answered[place] = probe->answered;
+}
+
+static void note_latency(struct path_memory *memory, const struct path_probe *probe) {
+	histogram_record(memory->histogram, probe->latency_ns);
+	if (memory->window_begin_ns == RAS_NEVER)
+		memory->window_begin_ns = probe->at_ns;
+	memory->window[memory->window_count++ % WINDOW_SAMPLES] = probe->latency_ns;
+	memory->recent[memory->recent_count++ % RECENT_SAMPLES] = probe->latency_ns;
+}
+
+static void begin_pulse(struct pulse_past *pulse, const struct path_probe *probe) {
+	*pulse = (struct pulse_past){
+		.incarnation = probe->incarnation,
+		.beats = probe->beats,
+		.since_ns = probe->at_ns,
+		.seen_ns = probe->at_ns,
+	};
+}
+
+static void note_pulse(struct pulse_past *pulse, const struct path_probe *probe) {
+	if (probe->beats == 0)
+		return;
+	if (probe->incarnation != 0 && probe->incarnation != pulse->incarnation) {
+		// A refutation is the same agent and counts on; a start begins at 1.
+		if (pulse->incarnation == 0 || probe->beats < pulse->beats) {
+			begin_pulse(pulse, probe);
+			return;
+		}
+		pulse->incarnation = probe->incarnation;
+	}
+	// Without a head nobody knows what was read; and no counter goes back.
+	if (pulse->incarnation == 0 || probe->beats < pulse->beats)
+		return;
+	pulse->seen_ns = probe->at_ns;
+	if (probe->beats == pulse->beats)
+		return;
+	pulse->beats = probe->beats;
+	pulse->since_ns = probe->at_ns;
+	pulse->advances = true;
+}
+
+void path_memory_add(struct path_memory *memory, const struct path_probe *probe) {
+	struct size_past *size;
+
+	must(probe->size < PATH_SIZES);
+	size = &memory->sizes[probe->size];
+	memory->count++;
+	size->sent++;
+	memory->last_probe_ns = probe->at_ns;
+	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
+		return;
+	if (probe->answered) {
+		memory->last_answer_ns = probe->at_ns;
+		memory->unanswered = 0;
+		memory->silent = false;
+	} else {
+		memory->lost++;
+		size->lost++;
+		memory->unanswered += probe->is_read;
+	}
+	note_outcome(size, probe);
+	if (!probe->answered || probe->at_ns < memory->paused_until_ns)
+		return;
+	if (probe->size == 0)
+		note_latency(memory, probe);
+	if (probe->is_read)
+		note_pulse(&memory->pulse, probe);
+}
+
+static void drop_window(struct path_memory *memory) {
+	memory->window_begin_ns = RAS_NEVER;
+	memory->window_count = 0;
+}
+
+// What was lost before is taken out of the rings: the rest moves up.
+static void forget_lost(struct size_past *past, uint64_t until_ns) {
+	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+	struct size_past kept = {.sent = past->sent, .lost = past->lost};
+
+	for (uint32_t n = past->count - held; n < past->count; n++) {
+		uint32_t from = n % OUTCOMES;
+
+		if (!past->answered[from] && past->at_ns[from] < until_ns)
+			continue;
+		kept.at_ns[kept.count] = past->at_ns[from];
+		kept.answered[kept.count++] = past->answered[from];
+	}
+	*past = kept;
+}
+
+void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
+	if (until_ns <= memory->paused_until_ns)
+		return;
+	memory->paused_until_ns = until_ns;
+	for (uint32_t n = 0; n < PATH_SIZES; n++)
+		forget_lost(&memory->sizes[n], until_ns);
+	memory->unanswered = 0;
+	drop_window(memory);
+	// The counter may have stood or not while nobody looked.
+	memory->pulse.since_ns = until_ns;
+}
+
+void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
+	for (uint32_t n = 0; n < PATH_SIZES; n++)
+		memory->sizes[n].count = 0;
+	memory->pulse = (struct pulse_past){.seen_ns = RAS_NEVER, .since_ns = now_ns};
+	memory->unanswered = 0;
+	memory->silent = false;
+	drop_window(memory);
+}
+
+void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary) {
+	struct path_summary summary = {
+		.count = memory->count,
+		.lost = memory->lost,
+		.min_ns = memory->min_ns,
+		.median_ns = memory->median_ns,
+		.mad_ns = memory->mad_ns,
+		.p99_ns = memory->p99_ns,
+		.baseline_ns = memory->baseline_ns,
+		.baseline_mad_ns = memory->baseline_mad_ns,
+		.last_answer_ns = memory->last_answer_ns,
+		.last_probe_ns = memory->last_probe_ns,
+		.kind = memory->kind,
+		.since_ns = memory->since_ns,
+		.lost_permille = memory->lost_permille,
+		.lost_bytes_place = memory->lost_place,
+	};
+
+	for (uint32_t n = 0; n < PATH_SIZES; n++) {
+		summary.size_sent[n] = memory->sizes[n].sent;
+		summary.size_lost[n] = memory->sizes[n].lost;
+	}
+	*ret_summary = summary;
+}
+
+const struct histogram *path_memory_histogram(const struct path_memory *memory) {
+	return memory->histogram;
+}

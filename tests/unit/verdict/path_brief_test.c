@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <support/cmocka.h>
+
+#include <stdlib.h>
+#include <verdict/path_memory.h>
+
+#define SEC RAS_NS_PER_SEC
+#define US UINT64_C(1000)
+
+static int brief_make(void **state) {
+	struct path_brief *brief = malloc(path_brief_bytes());
+
+	assert_non_null(brief);
+	path_brief_init(brief);
+	*state = brief;
+	return 0;
+}
+
+static int brief_drop(void **state) {
+	free(*state);
+	return 0;
+}
+
+static struct path_summary summary(const struct path_brief *brief) {
+	struct path_summary now;
+
+	path_brief_summary(brief, &now);
+	return now;
+}
+
+static void add(struct path_brief *brief, uint32_t size, bool answered, uint64_t latency_ns) {
+	const struct path_probe probe = {
+		.at_ns = SEC,
+		.size = size,
+		.answered = answered,
+		.is_read = true,
+		.latency_ns = latency_ns,
+		.incarnation = size > 0 ? 1 << 16 : 0,
+		.beats = 5,
+	};
+
+	path_brief_add(brief, &probe);
+}
+
+static void costs_at_most_256_bytes(void **state) {
+	(void)state;
+	assert_in_range(path_brief_bytes(), 1, 256);
+}
+
+static void knows_nothing_to_begin_with(void **state) {
+	struct path_summary now = summary(*state);
+
+	assert_int_equal(now.kind, SIGHT_NO_PAIR);
+	assert_int_equal(now.count, 0);
+	assert_int_equal(now.median_ns | now.p99_ns | now.min_ns, 0);
+	assert_int_equal(now.last_answer_ns, RAS_NEVER);
+	assert_int_equal(now.lost_bytes_place, PATH_SIZES);
+}
+
+static void remembers_times_of_the_small_size(void **state) {
+	struct path_summary now;
+
+	for (uint64_t n = 0; n < 100; n++)
+		add(*state, 0, true, 10 * US + n);
+	add(*state, 3, true, 900 * US);
+	now = summary(*state);
+	assert_int_equal(now.kind, SIGHT_GOOD);
+	assert_int_equal(now.count, 101);
+	assert_int_equal(now.min_ns, 10 * US);
+	assert_in_range(now.median_ns, 10 * US + 84, 10 * US + 99); // of the last
+	assert_in_range(now.p99_ns, now.median_ns, 16384);
+	assert_in_range(now.mad_ns, 1, 8);
+}
+
+static void loss_is_kept_by_size(void **state) {
+	struct path_summary now;
+
+	for (uint32_t n = 0; n < 10; n++) {
+		add(*state, 0, true, 10 * US);
+		add(*state, 2, true, 12 * US);
+		add(*state, 3, false, 0);
+	}
+	now = summary(*state);
+	assert_int_equal(now.kind, SIGHT_GOOD);
+	assert_int_equal(now.lost_bytes_place, 3);
+	assert_int_equal(now.lost_permille, 1000);
+	assert_int_equal(now.size_lost[3], 10);
+	assert_int_equal(now.size_sent[2], 10);
+}
+
+static void two_reads_without_an_answer_are_silence_until_the_next_answer(void **state) {
+	add(*state, 1, true, 10 * US);
+	add(*state, 0, false, 0);
+	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
+	add(*state, 0, false, 0);
+	assert_int_equal(summary(*state).kind, SIGHT_SILENT);
+	add(*state, 0, true, 10 * US); // answered, but by whom
+	assert_int_equal(summary(*state).kind, SIGHT_NO_PAIR);
+	add(*state, 1, true, 10 * US);
+	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
+}
+
+static void counts_that_fill_up_keep_their_shape(void **state) {
+	struct path_summary now;
+
+	for (uint32_t n = 0; n < 300000; n++)
+		add(*state, 0, true, n % 10 == 0 ? 1000 * US : 10 * US);
+	now = summary(*state);
+	assert_int_equal(now.count, 300000);
+	assert_int_equal(now.median_ns, 10 * US);
+	assert_in_range(now.p99_ns, 500 * US, 1500 * US);
+}
+
+static void times_beyond_all_bounds_are_taken_for_the_longest(void **state) {
+	add(*state, 0, true, UINT64_MAX);
+	add(*state, 0, true, 0);
+	assert_int_equal(summary(*state).min_ns, 0);
+	assert_true(summary(*state).p99_ns >= summary(*state).median_ns);
+}
+
+#define BRIEF(name) cmocka_unit_test_setup_teardown(name, brief_make, brief_drop)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(costs_at_most_256_bytes),
+		BRIEF(knows_nothing_to_begin_with),
+		BRIEF(remembers_times_of_the_small_size),
+		BRIEF(loss_is_kept_by_size),
+		BRIEF(two_reads_without_an_answer_are_silence_until_the_next_answer),
+		BRIEF(counts_that_fill_up_keep_their_shape),
+		BRIEF(times_beyond_all_bounds_are_taken_for_the_longest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A path, probed in virtual time: what the path does is a row of a table or a few lines of a test.
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <verdict/path_memory.h>
+
+#define SEC RAS_NS_PER_SEC
+#define US UINT64_C(1000)
+#define INCARNATION (UINT64_C(3) << 16)
+#define BEATS_A_SECOND 10
+
+static bool no_memory;
+
+static void *allocate(void *ctx, size_t size) {
+	(void)ctx;
+	return no_memory ? NULL : calloc(1, size);
+}
+
+static void release(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+static const struct ras_memory memory = {.allocate = allocate, .release = release};
+
+struct scene {
+	struct path_memory *path;
+	uint64_t now_ns;
+	uint64_t like_ns;
+	uint64_t random;
+	uint64_t beats_at_ns; // the counter has stood since; 0: it goes on
+	enum sight_kind kind;
+};
+
+static struct scene scene;
+
+static int scene_make(void **state) {
+	const struct path_memory_config config = {0};
+
+	(void)state;
+	scene = (struct scene){.now_ns = 1000 * SEC, .random = 88172645463325252};
+	assert_int_equal(path_memory_create(&config, &memory, &scene.path), 0);
+	return 0;
+}
+
+static int scene_drop(void **state) {
+	(void)state;
+	assert_null(path_memory_destroy(scene.path));
+	return 0;
+}
+
+static uint64_t draw(uint64_t below) {
+	scene.random ^= scene.random << 13;
+	scene.random ^= scene.random >> 7;
+	scene.random ^= scene.random << 17;
+	return scene.random % below;
+}
+
+static struct path_probe answered(uint32_t size, uint64_t latency_ns) {
+	uint64_t at_ns = scene.beats_at_ns != 0 ? scene.beats_at_ns : scene.now_ns;
+
+	return (struct path_probe){
+		.at_ns = scene.now_ns,
+		.size = size,
+		.answered = true,
+		.is_read = true,
+		.latency_ns = latency_ns,
+		.incarnation = INCARNATION,
+		.beats = at_ns / (SEC / BEATS_A_SECOND),
+	};
+}
+
+static struct path_probe unanswered(uint32_t size) {
+	return (struct path_probe){.at_ns = scene.now_ns, .size = size, .is_read = true};
+}
+
+// One probe, the judgement, and a second of waiting.
+static void tell(const struct path_probe *probe) {
+	path_memory_add(scene.path, probe);
+	scene.kind = path_memory_judge(scene.path, scene.now_ns, scene.like_ns);
+	scene.now_ns += SEC;
+}
+
+static void good(uint32_t size, uint64_t latency_ns) {
+	struct path_probe probe = answered(size, latency_ns);
+
+	tell(&probe);
+}
+
+static void lost(uint32_t size) {
+	struct path_probe probe = unanswered(size);
+
+	tell(&probe);
+}
+
+static void good_for(uint32_t seconds, uint64_t latency_ns) {
+	for (uint32_t n = 0; n < seconds; n++)
+		good(0, latency_ns + draw(latency_ns / 20));
+}
+
+static struct path_summary summary(void) {
+	struct path_summary now;
+
+	path_memory_summary(scene.path, &now);
+	return now;
+}
+
+static void unknown_until_its_pulse_was_seen_to_advance(void **state) {
+	(void)state;
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
+	good(1, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_NO_PAIR);
+	good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+static void healthy_path_stays_good_and_learns_its_baseline(void **state) {
+	(void)state;
+	good_for(300, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_in_range(summary().baseline_ns, 10 * US, 10500);
+	assert_in_range(summary().median_ns, 10 * US, 10500);
+	assert_in_range(summary().p99_ns, summary().median_ns, 10500);
+	assert_int_equal(summary().count, 300);
+}
+
+// What a path does from some second on, and what is to be seen of it.
+struct change {
+	const char *what;
+	uint64_t before_ns, after_ns;
+	uint32_t outliers_permille, outlier_times; // of either
+	uint64_t like_times_permille;		   // of `before`; 0: it has no like
+	uint32_t within_s;			   // seen by then; 0: never, in half an hour
+};
+
+static const struct change changes[] = {
+	{"x3 step, alone", 10 * US, 30 * US, 0, 0, 0, 20},
+	{"x3 step, others as before", 10 * US, 30 * US, 0, 0, 1000, 20},
+	{"x3 step under noise", 10 * US, 30 * US, 50, 10, 1000, 20},
+	{"x10 step of a slow path", 50 * US, 500 * US, 0, 0, 1000, 20},
+	{"heavy tail, 5 % of samples x10", 10 * US, 10 * US, 50, 10, 1000, 0},
+	{"heavy tail, 5 % of samples x100, alone", 10 * US, 10 * US, 50, 100, 0, 0},
+	{"x1.8 step is within its habits", 10 * US, 18 * US, 0, 0, 1000, 0},
+	{"x3 step of the whole machine", 10 * US, 30 * US, 0, 0, 3000, 0},
+	{"x3 step of the machine with noise", 10 * US, 30 * US, 50, 10, 3000, 0},
+	{"a path that got quicker", 30 * US, 10 * US, 0, 0, 1000, 0},
+};
+
+static uint64_t draw_latency(const struct change *change, uint64_t latency_ns) {
+	latency_ns += draw(latency_ns / 20);
+	if (draw(1000) < change->outliers_permille)
+		latency_ns *= change->outlier_times;
+	return latency_ns;
+}
+
+static uint32_t seconds_until_degraded(const struct change *change, uint32_t most_s) {
+	for (uint32_t n = 1; n <= most_s; n++) {
+		good(0, draw_latency(change, change->after_ns));
+		if (scene.kind == SIGHT_DEGRADED)
+			return n;
+	}
+	return 0;
+}
+
+static void steps_are_seen_in_time_and_noise_is_not(void **state) {
+	for (size_t n = 0; n < sizeof(changes) / sizeof(changes[0]); n++) {
+		const struct change *change = &changes[n];
+		uint32_t seen_s;
+
+		if (n > 0) {
+			scene_drop(state);
+			scene_make(state);
+		}
+		for (uint32_t s = 0; s < 600; s++) {
+			good(0, draw_latency(change, change->before_ns));
+			assert_int_not_equal(scene.kind, SIGHT_DEGRADED);
+		}
+		scene.like_ns = change->before_ns * change->like_times_permille / 1000;
+		seen_s = seconds_until_degraded(change, change->within_s > 0 ? 60 : 1800);
+		if (change->within_s > 0 ? seen_s == 0 || seen_s > change->within_s : seen_s > 0)
+			fail_msg("%s: seen after %u s", change->what, seen_s);
+	}
+}
+
+static void slow_ramp_is_not_learnt(void **state) {
+	static const uint32_t minutes[] = {1, 10, 60};
+
+	for (size_t n = 0; n < sizeof(minutes) / sizeof(minutes[0]); n++) {
+		uint32_t seconds = minutes[n] * 60;
+		bool seen = false;
+
+		if (n > 0) {
+			scene_drop(state);
+			scene_make(state);
+		}
+		good_for(300, 10 * US);
+		for (uint32_t s = 0; s < seconds; s++) {
+			good(0, 10 * US + 20 * US * s / seconds);
+			seen = seen || scene.kind == SIGHT_DEGRADED;
+		}
+		good_for(60, 30 * US);
+		assert_int_equal(scene.kind, SIGHT_DEGRADED);
+		assert_true(seen);
+		assert_in_range(summary().baseline_ns, 9 * US, 12 * US);
+	}
+}
+
+static void degraded_path_teaches_nothing_and_recovers(void **state) {
+	(void)state;
+	good_for(300, 10 * US);
+	good_for(3600, 30 * US);
+	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_in_range(summary().baseline_ns, 9 * US, 11 * US);
+	good_for(15, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+static void path_that_is_quick_for_good_is_known_as_such(void **state) {
+	(void)state;
+	good_for(600, 30 * US);
+	good_for(600, 10 * US);
+	assert_in_range(summary().baseline_ns, 9 * US, 11 * US);
+	assert_true(seconds_until_degraded(&changes[0], 20) > 0);
+}
+
+// Loss: of eight sizes in turn, those from `from` on are lost.
+struct loss {
+	const char *what;
+	uint32_t lost_from; // place in the sizes
+	uint32_t permille;  // of these
+	enum sight_kind kind;
+	uint32_t place;
+};
+
+static const struct loss losses[] = {
+	{"nothing is lost", PATH_SIZES, 1000, SIGHT_GOOD, PATH_SIZES},
+	{"only the largest", 3, 1000, SIGHT_LOSSY, 3},
+	{"what is larger than the MTU", 2, 1000, SIGHT_LOSSY, 2},
+	{"all but the smallest", 1, 1000, SIGHT_LOSSY, 1},
+	{"half of the largest", 3, 500, SIGHT_LOSSY, 3},
+	{"all", 0, 1000, SIGHT_SILENT, 0},
+};
+
+static void loss_is_told_by_size(void **state) {
+	static const uint32_t order[] = {0, 1, 0, 3, 0, 2, 0, 3};
+
+	for (size_t n = 0; n < sizeof(losses) / sizeof(losses[0]); n++) {
+		const struct loss *loss = &losses[n];
+
+		if (n > 0) {
+			scene_drop(state);
+			scene_make(state);
+		}
+		good_for(60, 10 * US);
+		for (uint32_t s = 0; s < 40; s++) {
+			uint32_t size = order[s % 8];
+			bool goes = size >= loss->lost_from &&
+				    (s / 4 % 2 == 0 || loss->permille == 1000);
+
+			if (goes)
+				lost(size);
+			else
+				good(size, 10 * US);
+			assert_int_not_equal(scene.kind, SIGHT_DEGRADED);
+		}
+		if (scene.kind != loss->kind || summary().lost_bytes_place != loss->place)
+			fail_msg(
+				"%s: %d from place %u on", loss->what, scene.kind,
+				summary().lost_bytes_place
+			);
+	}
+}
+
+static void single_loss_is_no_pattern(void **state) {
+	(void)state;
+	good_for(60, 10 * US);
+	lost(3);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	good_for(10, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+static void loss_that_is_over_is_forgotten(void **state) {
+	(void)state;
+	good_for(30, 10 * US);
+	for (uint32_t n = 0; n < 4; n++) {
+		good(0, 10 * US);
+		lost(3);
+	}
+	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(summary().lost_permille, 1000);
+	// The last outcomes of that size stay what is known of it, however old.
+	good_for(60, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	for (uint32_t n = 0; n < 3; n++)
+		good(3, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(summary().size_lost[3], 4);
+}
+
+static void two_reads_without_an_answer_are_silence_until_the_next_answer(void **state) {
+	(void)state;
+	good_for(30, 10 * US);
+	lost(0);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	lost(0);
+	assert_int_equal(scene.kind, SIGHT_SILENT);
+	scene.now_ns += 100 * SEC; // nobody could ask meanwhile
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
+	assert_int_equal(summary().since_ns, 1031 * SEC);
+	good(0, 10 * US);
+	assert_int_not_equal(scene.kind, SIGHT_SILENT);
+}
+
+static void writes_without_an_answer_are_loss_and_no_silence(void **state) {
+	struct path_probe probe = unanswered(0);
+
+	(void)state;
+	good_for(30, 10 * US);
+	probe.is_read = false;
+	for (uint32_t n = 0; n < 3; n++) {
+		probe.at_ns = scene.now_ns;
+		tell(&probe);
+	}
+	assert_int_equal(scene.kind, SIGHT_LOSSY);
+}
+
+static void counter_that_stands_is_seen_and_one_that_goes_on_again_too(void **state) {
+	(void)state;
+	good_for(30, 10 * US);
+	scene.beats_at_ns = scene.now_ns;
+	good(0, 10 * US);
+	good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_STANDING);
+	scene.beats_at_ns = 0;
+	good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+// What a page can show that no agent writes, from some second on.
+struct lie {
+	const char *what;
+	uint64_t incarnation, beats, beats_step;
+};
+
+static const struct lie lies[] = {
+	{"no page of ours", 0, 0, 0},
+	{"a counter without a head", 0, 5, 0},
+	{"a counter that goes back", INCARNATION, 1, 0},
+	{"a counter that goes back and on from there", INCARNATION, 1, 1},
+	{"the incarnation of another, and a counter of ours", INCARNATION + 1, 0, 0},
+};
+
+static void impossible_pages_are_evidence_of_nothing(void **state) {
+	for (size_t n = 0; n < sizeof(lies) / sizeof(lies[0]); n++) {
+		if (n > 0) {
+			scene_drop(state);
+			scene_make(state);
+		}
+		good_for(30, 10 * US);
+		for (uint32_t s = 0; s < 60; s++) {
+			struct path_probe probe = answered(s % 2, 10 * US);
+
+			probe.incarnation = lies[n].incarnation;
+			probe.beats = lies[n].beats + s * lies[n].beats_step;
+			tell(&probe);
+			if (scene.kind != SIGHT_GOOD && scene.kind != SIGHT_NO_PAIR)
+				fail_msg("%s: %d", lies[n].what, scene.kind);
+		}
+		if (scene.kind != SIGHT_NO_PAIR)
+			fail_msg("%s: good to the end", lies[n].what);
+		good(1, 10 * US);
+		good(1, 10 * US);
+		assert_int_equal(scene.kind, SIGHT_GOOD);
+	}
+}
+
+static void counter_without_a_head_says_nothing_from_the_beginning(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < 30; n++) {
+		struct path_probe probe = answered(0, 10 * US);
+
+		probe.incarnation = 0;
+		tell(&probe);
+		assert_int_equal(scene.kind, SIGHT_NO_PAIR);
+	}
+}
+
+static void new_start_of_the_peer_is_no_counter_that_goes_back(void **state) {
+	(void)state;
+	good_for(30, 10 * US);
+	for (uint32_t n = 0; n < 5; n++) {
+		struct path_probe probe = answered(n % 2, 10 * US);
+
+		probe.incarnation = INCARNATION + (UINT64_C(1) << 16);
+		probe.beats = 1 + n * 10;
+		tell(&probe);
+	}
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+static void own_pause_is_nobody_elses_silence(void **state) {
+	(void)state;
+	good_for(30, 10 * US);
+	lost(0);
+	path_memory_paused(scene.path, scene.now_ns + SEC);
+	lost(0); // begun before, heard of after
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	lost(0);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	lost(0);
+	assert_int_equal(scene.kind, SIGHT_SILENT);
+}
+
+static void own_pause_makes_no_counter_stand_and_no_path_slow(void **state) {
+	(void)state;
+	good_for(100, 10 * US);
+	scene.beats_at_ns = scene.now_ns;
+	good(0, 10 * US);
+	for (uint32_t n = 0; n < 3; n++)
+		good(0, 900 * 1000 * US); // ended when we were back
+	path_memory_paused(scene.path, scene.now_ns);
+	good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	scene.beats_at_ns = 0;
+	good_for(30, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+static void path_that_is_not_probed_any_more_is_unknown_again(void **state) {
+	(void)state;
+	good_for(30, 10 * US);
+	scene.now_ns += PATH_STALE_NS + SEC;
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
+}
+
+static void reopened_path_keeps_its_past_and_forgets_its_losses(void **state) {
+	(void)state;
+	good_for(100, 10 * US);
+	lost(0);
+	lost(0);
+	assert_int_equal(scene.kind, SIGHT_SILENT);
+	path_memory_reopened(scene.path, scene.now_ns);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
+	good(1, 10 * US);
+	good(1, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_in_range(summary().baseline_ns, 9 * US, 11 * US);
+	assert_int_equal(summary().lost, 2);
+}
+
+static void histogram_holds_what_the_small_size_brought(void **state) {
+	struct histogram_summary all;
+
+	(void)state;
+	good_for(30, 10 * US);
+	good(3, 900 * US);
+	histogram_summarize(path_memory_histogram(scene.path), &all);
+	assert_int_equal(all.count, 30);
+	assert_in_range(all.max, 10 * US, 11 * US);
+}
+
+static void like_paths_tell_what_would_be_usual_now(void **state) {
+	struct path_summary paths[] = {
+		{.baseline_ns = 10 * US, .median_ns = 30 * US},
+		{.baseline_ns = 50 * US, .median_ns = 150 * US},
+		{.baseline_ns = 20 * US, .median_ns = 60 * US},
+		{.median_ns = 5 * US}, // it has learnt nothing yet
+	};
+
+	(void)state;
+	assert_int_equal(path_like_ns(paths, 4, 0), 30 * US);
+	assert_int_equal(path_like_ns(paths, 4, 3), 0);
+	assert_int_equal(path_like_ns(paths, 1, 0), 0);
+	paths[1].median_ns = 40 * US;
+	paths[2].median_ns = 15 * US;
+	assert_int_equal(path_like_ns(paths, 4, 0), 10 * US);
+}
+
+static void without_memory_there_is_no_path(void **state) {
+	const struct path_memory_config config = {0};
+	struct path_memory *path = NULL;
+
+	(void)state;
+	no_memory = true;
+	assert_int_equal(path_memory_create(&config, &memory, &path), -ENOMEM);
+	no_memory = false;
+	assert_null(path);
+}
+
+#define SCENE(name) cmocka_unit_test_setup_teardown(name, scene_make, scene_drop)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		SCENE(unknown_until_its_pulse_was_seen_to_advance),
+		SCENE(healthy_path_stays_good_and_learns_its_baseline),
+		SCENE(steps_are_seen_in_time_and_noise_is_not),
+		SCENE(slow_ramp_is_not_learnt),
+		SCENE(degraded_path_teaches_nothing_and_recovers),
+		SCENE(path_that_is_quick_for_good_is_known_as_such),
+		SCENE(loss_is_told_by_size),
+		SCENE(single_loss_is_no_pattern),
+		SCENE(loss_that_is_over_is_forgotten),
+		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
+		SCENE(writes_without_an_answer_are_loss_and_no_silence),
+		SCENE(counter_that_stands_is_seen_and_one_that_goes_on_again_too),
+		SCENE(impossible_pages_are_evidence_of_nothing),
+		SCENE(counter_without_a_head_says_nothing_from_the_beginning),
+		SCENE(new_start_of_the_peer_is_no_counter_that_goes_back),
+		SCENE(own_pause_is_nobody_elses_silence),
+		SCENE(own_pause_makes_no_counter_stand_and_no_path_slow),
+		SCENE(path_that_is_not_probed_any_more_is_unknown_again),
+		SCENE(reopened_path_keeps_its_past_and_forgets_its_losses),
+		SCENE(histogram_holds_what_the_small_size_brought),
+		SCENE(like_paths_tell_what_would_be_usual_now),
+		cmocka_unit_test(without_memory_there_is_no_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
