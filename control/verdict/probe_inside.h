@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Private to this directory: what a schedule of probes is made of.
+#pragma once
+
+#include <verdict/probe_schedule.h>
+
+#define PROBE_LARGE_SHARE_PERMILLE 200
+#define PROBE_NEIGHBOURS_SHARE_PERMILLE 700
+#define PROBE_ROTATION_LEAST_PERMILLE 100
+
+struct probe_cost {
+	uint64_t packets, bytes;
+};
+
+struct probe_spent {
+	uint64_t at_ns;
+	struct probe_cost cost;
+};
+
+// What was spent within the last second, in a ring.
+struct probe_purse {
+	struct probe_spent *spent;
+	uint32_t max, oldest, held;
+	struct probe_cost budget, last;
+};
+
+struct probe_path {
+	bool used, visit;
+	uint32_t mtu;
+	uint32_t count;	      // planned in turn
+	uint32_t large_count; // when the last large one was
+	uint64_t large_ns;
+	uint64_t next_ns;
+};
+
+// In the order of this schedule: by a hash of it.
+struct probe_place {
+	uint64_t order;
+	struct probe_target target;
+};
+
+struct probe_schedule {
+	struct ras_memory memory;
+	uint64_t random, order_seed;
+	uint64_t asked_ns;
+	struct probe_path paths[PROBE_PATHS_MAX];
+	uint32_t neighbour_count, visit_count;
+	struct probe_purse planned, urgent;
+	uint64_t planned_ns;  // nothing is planned before it any more
+	uint64_t large_at_ns; // the next large one, at the earliest
+	// Rotation.
+	struct probe_place *places;
+	uint32_t place_count, place_max;
+	bool begun;	     // there is a last place
+	uint64_t last_order; // of the last one that was visited
+	uint64_t visit_at_ns, round_begin_ns;
+	// What follows from paths and targets.
+	uint64_t interval_ns, visit_ns, round_ns;
+	struct probe_schedule_counters counters;
+};
+
+uint32_t probe_size_bytes(uint32_t size, uint32_t mtu);
+struct probe_cost probe_cost(uint32_t bytes, uint32_t mtu);
+// How long so much takes at that share of the budget, by packets or bytes, whichever is longer.
+uint64_t probe_share_ns(
+	const struct probe_schedule *schedule, struct probe_cost cost, uint32_t share_permille
+);
+// The times anew, when paths or targets have changed.
+void probe_settle(struct probe_schedule *schedule);
+void probe_targets_fini(struct probe_schedule *schedule);

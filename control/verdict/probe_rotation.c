@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whose turn it is among those that are no neighbours, and how long all of them take.
+#include "probe_inside.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BASE_MTU 1024 // where no path says another: that most fabrics have at least
+#define PLACES_LEAST 64
+
+// Times.
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+	return a > b ? a : b;
+}
+
+// Rounded up: no share is exceeded by what was cut off.
+static uint64_t take_ns(uint64_t cost, uint64_t budget, uint32_t share_permille) {
+	uint64_t share = budget * share_permille;
+
+	return (cost * 1000 * RAS_NS_PER_SEC + share - 1) / share;
+}
+
+uint64_t probe_share_ns(
+	const struct probe_schedule *schedule, struct probe_cost cost, uint32_t share_permille
+) {
+	return larger(
+		take_ns(cost.packets, schedule->planned.budget.packets, share_permille),
+		take_ns(cost.bytes, schedule->planned.budget.bytes, share_permille)
+	);
+}
+
+// Of ten probes of a neighbour, without large ones: seven of 8 bytes, one or two of each other.
+static struct probe_cost ten_probes(uint32_t mtu) {
+	static const uint32_t times[] = {7, 1, 2};
+	struct probe_cost sum = {0};
+
+	for (uint32_t size = 0; size < 3; size++) {
+		struct probe_cost one = probe_cost(probe_size_bytes(size, mtu), mtu);
+
+		sum.packets += times[size] * one.packets;
+		sum.bytes += times[size] * one.bytes;
+	}
+	return sum;
+}
+
+// Without the large one, which has its own share.
+static struct probe_cost visit_cost(uint32_t mtu) {
+	static const uint32_t times[] = {3, 1, 1};
+	struct probe_cost sum = {0};
+
+	for (uint32_t size = 0; size < 3; size++) {
+		struct probe_cost one = probe_cost(probe_size_bytes(size, mtu), mtu);
+
+		sum.packets += times[size] * one.packets;
+		sum.bytes += times[size] * one.bytes;
+	}
+	return sum;
+}
+
+static uint32_t share_left(uint64_t rate, uint64_t budget) {
+	uint64_t used = rate * 1000 / budget + 1;
+
+	if (used + PROBE_ROTATION_LEAST_PERMILLE > 1000 - PROBE_LARGE_SHARE_PERMILLE)
+		return PROBE_ROTATION_LEAST_PERMILLE;
+	return (uint32_t)(1000 - PROBE_LARGE_SHARE_PERMILLE - used);
+}
+
+void probe_settle(struct probe_schedule *schedule) {
+	struct probe_cost ten = {0}, rate;
+	uint32_t mtu = 0;
+
+	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
+		const struct probe_path *path = &schedule->paths[n];
+		struct probe_cost own;
+
+		if (!path->used || path->visit)
+			continue;
+		own = ten_probes(path->mtu);
+		ten.packets += own.packets;
+		ten.bytes += own.bytes;
+		if (mtu == 0 || path->mtu < mtu)
+			mtu = path->mtu;
+	}
+	schedule->interval_ns =
+		larger(schedule->asked_ns,
+		       probe_share_ns(schedule, ten, PROBE_NEIGHBOURS_SHARE_PERMILLE) / 10);
+	rate.packets = ten.packets * (RAS_NS_PER_SEC / 10) / schedule->interval_ns;
+	rate.bytes = ten.bytes * (RAS_NS_PER_SEC / 10) / schedule->interval_ns;
+	ten = visit_cost(mtu != 0 ? mtu : BASE_MTU);
+	schedule->visit_ns =
+		larger(take_ns(ten.packets, schedule->planned.budget.packets,
+			       share_left(rate.packets, schedule->planned.budget.packets)),
+		       take_ns(ten.bytes, schedule->planned.budget.bytes,
+			       share_left(rate.bytes, schedule->planned.budget.bytes)));
+	schedule->visit_ns = larger(schedule->visit_ns, PROBE_VISIT_LEAST_NS);
+}
+
+void probe_schedule_facts(
+	const struct probe_schedule *schedule, struct probe_schedule_facts *ret_facts
+) {
+	*ret_facts = (struct probe_schedule_facts){
+		.neighbours = schedule->neighbour_count,
+		.visits = schedule->visit_count,
+		.targets = schedule->place_count,
+		.interval_ns = schedule->interval_ns,
+		.visit_ns = schedule->visit_ns,
+		.coverage_ns = schedule->place_count * schedule->visit_ns,
+		.round_ns = schedule->round_ns,
+	};
+}
+
+// Targets.
+
+static void free_places(struct probe_schedule *schedule) {
+	if (schedule->places != NULL)
+		schedule->memory.release(
+			schedule->memory.ctx, schedule->places,
+			schedule->place_max * sizeof(schedule->places[0])
+		);
+	schedule->places = NULL;
+	schedule->place_count = schedule->place_max = 0;
+}
+
+void probe_targets_fini(struct probe_schedule *schedule) {
+	free_places(schedule);
+}
+
+// Bits of the peer and of this schedule well mixed (splitmix64).
+static uint64_t order_of(const struct probe_target *target, uint64_t seed) {
+	uint64_t mixed = target->peer ^ seed ^ ((uint64_t)target->device << 56);
+
+	mixed += UINT64_C(0x9e3779b97f4a7c15);
+	mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return mixed ^ (mixed >> 31);
+}
+
+// Heap sort: qsort() may allocate.
+static void sift(struct probe_place *places, uint32_t from, uint32_t count) {
+	struct probe_place moved = places[from];
+	uint32_t place = from;
+
+	for (;;) {
+		uint32_t child = 2 * place + 1;
+
+		if (child >= count)
+			break;
+		if (child + 1 < count && places[child + 1].order > places[child].order)
+			child++;
+		if (places[child].order <= moved.order)
+			break;
+		places[place] = places[child];
+		place = child;
+	}
+	places[place] = moved;
+}
+
+static void sort(struct probe_place *places, uint32_t count) {
+	for (uint32_t n = count / 2; n-- > 0;)
+		sift(places, n, count);
+	for (uint32_t n = count; n-- > 1;) {
+		struct probe_place largest = places[0];
+
+		places[0] = places[n];
+		places[n] = largest;
+		sift(places, 0, n);
+	}
+}
+
+int probe_schedule_targets(
+	struct probe_schedule *schedule, const struct probe_target *targets, uint32_t count
+) {
+	if (count > schedule->place_max) {
+		uint32_t max = count + count / 4 > PLACES_LEAST ? count + count / 4 : PLACES_LEAST;
+		struct probe_place *places =
+			schedule->memory.allocate(schedule->memory.ctx, max * sizeof(places[0]));
+
+		if (places == NULL)
+			return -ENOMEM;
+		free_places(schedule);
+		schedule->places = places;
+		schedule->place_max = max;
+	}
+	for (uint32_t n = 0; n < count; n++)
+		schedule->places[n] = (struct probe_place){
+			.order = order_of(&targets[n], schedule->order_seed),
+			.target = targets[n],
+		};
+	sort(schedule->places, count);
+	schedule->place_count = count;
+	return 0;
+}
+
+// The first one past the last that was visited; 0 past the end.
+static uint32_t next_place(const struct probe_schedule *schedule) {
+	uint32_t low = 0, high = schedule->place_count;
+
+	if (!schedule->begun)
+		return 0;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (schedule->places[middle].order > schedule->last_order)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static void begin_round(struct probe_schedule *schedule, uint64_t now_ns) {
+	if (schedule->begun) {
+		schedule->round_ns = now_ns - schedule->round_begin_ns;
+		schedule->counters.rounds++;
+	}
+	schedule->round_begin_ns = now_ns;
+}
+
+uint64_t probe_schedule_visit_at(const struct probe_schedule *schedule) {
+	return schedule->place_count > 0 ? schedule->visit_at_ns : RAS_NEVER;
+}
+
+bool probe_schedule_visit(
+	struct probe_schedule *schedule, uint64_t now_ns, struct probe_target *ret_target
+) {
+	uint32_t place;
+
+	if (schedule->place_count == 0 || now_ns < schedule->visit_at_ns)
+		return false;
+	place = next_place(schedule);
+	if (place == schedule->place_count)
+		place = 0;
+	if (place == 0)
+		begin_round(schedule, now_ns);
+	schedule->begun = true;
+	schedule->last_order = schedule->places[place].order;
+	schedule->counters.visits++;
+	// From when it was due, so that what a timer is late does not add up.
+	schedule->visit_at_ns += schedule->visit_ns;
+	if (schedule->visit_at_ns <= now_ns)
+		schedule->visit_at_ns = now_ns + schedule->visit_ns;
+	*ret_target = schedule->places[place].target;
+	return true;
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "probe_inside.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define PACKETS_DEFAULT 100
+#define BYTES_DEFAULT (512 * UINT64_C(1024))
+#define PROBE_PACKETS_LEAST 2 // of any
+#define LARGE 3		      // place of the largest size
+#define LARGE_EACH 5	      // of a path's probes at most every fifth
+#define PATTERN 5
+
+const uint32_t probe_bytes[PATH_SIZES] = {8, 1024, 0, 65536};
+
+// The first tells who is there: only the larger ones read the whole head of a pulse.
+static const uint32_t patterns[2][PATTERN] = {{1, 0, 0, 2, 0}, {0, 0, 2, 0, 0}};
+static const uint32_t visit_pattern[PROBE_VISIT_PROBES] = {1, 0, 2, 0, 3};
+
+uint32_t probe_size_bytes(uint32_t size, uint32_t mtu) {
+	return probe_bytes[size] != 0 ? probe_bytes[size] : mtu;
+}
+
+struct probe_cost probe_cost(uint32_t bytes, uint32_t mtu) {
+	uint32_t packets = 1 + (bytes + mtu - 1) / mtu;
+
+	return (struct probe_cost){packets, bytes + packets * PROBE_PACKET_BYTES};
+}
+
+static uint64_t draw(struct probe_schedule *schedule) {
+	schedule->random ^= schedule->random << 13;
+	schedule->random ^= schedule->random >> 7;
+	schedule->random ^= schedule->random << 17;
+	return schedule->random;
+}
+
+// The budget.
+
+static int
+purse_init(struct probe_purse *purse, const struct ras_memory *memory, struct probe_cost budget) {
+	purse->budget = budget;
+	purse->max = (uint32_t)(budget.packets / PROBE_PACKETS_LEAST) + 1;
+	purse->spent = memory->allocate(memory->ctx, purse->max * sizeof(purse->spent[0]));
+	return purse->spent != NULL ? 0 : -ENOMEM;
+}
+
+static void purse_fini(struct probe_purse *purse, const struct ras_memory *memory) {
+	if (purse->spent != NULL)
+		memory->release(memory->ctx, purse->spent, purse->max * sizeof(purse->spent[0]));
+}
+
+static bool has_room(const struct probe_purse *purse, struct probe_cost cost) {
+	return purse->held < purse->max &&
+	       purse->last.packets + cost.packets <= purse->budget.packets &&
+	       purse->last.bytes + cost.bytes <= purse->budget.bytes;
+}
+
+static bool can_ever_hold(const struct probe_purse *purse, struct probe_cost cost) {
+	return cost.packets <= purse->budget.packets && cost.bytes <= purse->budget.bytes;
+}
+
+// When there is room for so much, at at_ns or later: by then enough of the last second is over.
+static uint64_t
+when_there_is_room(struct probe_purse *purse, uint64_t at_ns, struct probe_cost cost) {
+	while (purse->held > 0) {
+		const struct probe_spent *oldest = &purse->spent[purse->oldest];
+		uint64_t over_ns = oldest->at_ns + RAS_NS_PER_SEC;
+
+		if (over_ns > at_ns && has_room(purse, cost))
+			break;
+		at_ns = over_ns > at_ns ? over_ns : at_ns;
+		purse->last.packets -= oldest->cost.packets;
+		purse->last.bytes -= oldest->cost.bytes;
+		purse->oldest = (purse->oldest + 1) % purse->max;
+		purse->held--;
+	}
+	return at_ns;
+}
+
+static void spend(struct probe_purse *purse, uint64_t at_ns, struct probe_cost cost) {
+	must(purse->held < purse->max);
+	purse->spent[(purse->oldest + purse->held++) % purse->max] =
+		(struct probe_spent){at_ns, cost};
+	purse->last.packets += cost.packets;
+	purse->last.bytes += cost.bytes;
+}
+
+// What large probes may take, saved up to one of them.
+static bool
+may_be_large(const struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost) {
+	return at_ns >= schedule->large_at_ns && can_ever_hold(&schedule->planned, cost);
+}
+
+static void spend_large(struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost) {
+	schedule->large_at_ns = at_ns + probe_share_ns(schedule, cost, PROBE_LARGE_SHARE_PERMILLE);
+}
+
+// The path that had to wait longest for a large one goes first.
+static bool
+is_first_for_large(const struct probe_schedule *schedule, const struct probe_path *path) {
+	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
+		const struct probe_path *other = &schedule->paths[n];
+
+		if (other->used && !other->visit && other->large_ns < path->large_ns)
+			return false;
+	}
+	return true;
+}
+
+// Paths.
+
+static struct probe_path *path_at(struct probe_schedule *schedule, uint32_t path) {
+	must(path < PROBE_PATHS_MAX && schedule->paths[path].used);
+	return &schedule->paths[path];
+}
+
+void probe_schedule_add(
+	struct probe_schedule *schedule, uint64_t now_ns, uint32_t path, uint32_t mtu, bool visit
+) {
+	must(path < PROBE_PATHS_MAX && !schedule->paths[path].used);
+	must(mtu > 0);
+	// The first one soon: somebody waits to know whether it is good.
+	schedule->paths[path] = (struct probe_path){
+		.used = true,
+		.visit = visit,
+		.mtu = mtu,
+		.next_ns = now_ns + draw(schedule) % PROBE_VISIT_GAP_NS,
+	};
+	if (visit)
+		schedule->visit_count++;
+	else
+		schedule->neighbour_count++;
+	probe_settle(schedule);
+}
+
+void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path) {
+	struct probe_path *gone = path_at(schedule, path);
+
+	gone->used = false;
+	if (gone->visit)
+		schedule->visit_count--;
+	else
+		schedule->neighbour_count--;
+	probe_settle(schedule);
+}
+
+bool probe_schedule_visited(const struct probe_schedule *schedule, uint32_t path) {
+	must(path < PROBE_PATHS_MAX);
+	return schedule->paths[path].used && schedule->paths[path].visit &&
+	       schedule->paths[path].count >= PROBE_VISIT_PROBES;
+}
+
+// Planning.
+
+static uint32_t
+choose_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
+	struct probe_cost large = probe_cost(probe_bytes[LARGE], path->mtu);
+	uint32_t size;
+
+	if (path->visit) {
+		size = visit_pattern[path->count % PROBE_VISIT_PROBES];
+		return size != LARGE || may_be_large(schedule, at_ns, large) ? size : 0;
+	}
+	if (path->count >= path->large_count + LARGE_EACH && may_be_large(schedule, at_ns, large) &&
+	    is_first_for_large(schedule, path))
+		return LARGE;
+	return patterns[path->count / PATTERN % 2][path->count % PATTERN];
+}
+
+static struct probe_path *first_due(struct probe_schedule *schedule, uint32_t *ret_path) {
+	struct probe_path *first = NULL;
+
+	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
+		struct probe_path *path = &schedule->paths[n];
+
+		if (!path->used || (path->visit && path->count >= PROBE_VISIT_PROBES) ||
+		    (first != NULL && path->next_ns >= first->next_ns))
+			continue;
+		first = path;
+		*ret_path = n;
+	}
+	return first;
+}
+
+// An eighth to either side: agents that started together drift apart.
+static uint64_t jittered(struct probe_schedule *schedule, uint64_t ns) {
+	return ns - ns / 8 + draw(schedule) % (ns / 4 + 1);
+}
+
+static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
+	uint64_t due_ns = path->next_ns;
+
+	if (path->visit) {
+		path->next_ns = at_ns + jittered(schedule, PROBE_VISIT_GAP_NS);
+		return;
+	}
+	// From when it was due, so that short delays do not add up; a turn that is past is skipped.
+	path->next_ns = due_ns + jittered(schedule, schedule->interval_ns);
+	if (path->next_ns <= at_ns) {
+		schedule->counters.skipped++;
+		path->next_ns = at_ns + jittered(schedule, schedule->interval_ns);
+	}
+}
+
+static void
+count_probe(struct probe_schedule *schedule, const struct probe_due *due, struct probe_cost cost) {
+	schedule->counters.planned[due->size]++;
+	schedule->counters.packets += cost.packets;
+	schedule->counters.bytes += cost.bytes;
+}
+
+static void
+take(struct probe_schedule *schedule,
+     struct probe_path *path,
+     struct probe_cost cost,
+     const struct probe_due *due) {
+	spend(&schedule->planned, due->at_ns, cost);
+	count_probe(schedule, due, cost);
+	if (due->size == LARGE) {
+		spend_large(schedule, due->at_ns, cost);
+		path->large_ns = due->at_ns;
+		path->large_count = path->count;
+	}
+	path->count++;
+	go_on(schedule, path, due->at_ns);
+}
+
+uint32_t probe_schedule_plan(
+	struct probe_schedule *schedule,
+	uint64_t from_ns,
+	uint64_t until_ns,
+	struct probe_due *dues,
+	uint32_t max
+) {
+	uint32_t count = 0;
+
+	if (schedule->planned_ns < from_ns)
+		schedule->planned_ns = from_ns;
+	while (count < max) {
+		struct probe_due due = {.at_ns = schedule->planned_ns};
+		struct probe_path *path = first_due(schedule, &due.path);
+		struct probe_cost cost;
+		uint64_t wish_ns;
+
+		if (path == NULL)
+			break;
+		// While nobody planned nothing was missed.
+		if (path->next_ns < from_ns)
+			path->next_ns = from_ns;
+		wish_ns = path->next_ns > due.at_ns ? path->next_ns : due.at_ns;
+		if (wish_ns >= until_ns)
+			break;
+		due.size = choose_size(schedule, path, wish_ns);
+		due.bytes = probe_size_bytes(due.size, path->mtu);
+		cost = probe_cost(due.bytes, path->mtu);
+		due.at_ns = when_there_is_room(&schedule->planned, wish_ns, cost);
+		schedule->planned_ns = due.at_ns;
+		if (due.at_ns >= until_ns)
+			break;
+		schedule->counters.delayed += due.at_ns > path->next_ns;
+		take(schedule, path, cost, &due);
+		dues[count++] = due;
+	}
+	return count;
+}
+
+bool probe_schedule_urgent(
+	struct probe_schedule *schedule,
+	uint64_t now_ns,
+	uint32_t path,
+	uint32_t size,
+	struct probe_due *ret_due
+) {
+	uint32_t mtu = path_at(schedule, path)->mtu;
+	struct probe_due due = {now_ns, path, size, probe_size_bytes(size, mtu)};
+	struct probe_cost cost = probe_cost(due.bytes, mtu);
+
+	// A time that lies before the last one would open a second that is over.
+	if (when_there_is_room(&schedule->urgent, now_ns, (struct probe_cost){0}) > now_ns ||
+	    !has_room(&schedule->urgent, cost)) {
+		schedule->counters.urgent_refused++;
+		return false;
+	}
+	spend(&schedule->urgent, now_ns, cost);
+	count_probe(schedule, &due, cost);
+	schedule->counters.urgent++;
+	*ret_due = due;
+	return true;
+}
+
+// Life.
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise) {
+	return value != 0 ? value : otherwise;
+}
+
+// A tenth, and room for one of 1 KiB at least.
+static struct probe_cost least_kept(struct probe_cost budget) {
+	struct probe_cost kept = {budget.packets / 10, budget.bytes / 10};
+
+	kept.packets = kept.packets > PROBE_PACKETS_LEAST ? kept.packets : PROBE_PACKETS_LEAST;
+	return kept;
+}
+
+int probe_schedule_create(
+	const struct probe_schedule_config *config,
+	const struct ras_memory *memory,
+	struct probe_schedule **ret_schedule
+) {
+	struct probe_schedule *schedule = memory->allocate(memory->ctx, sizeof(*schedule));
+	struct probe_cost budget = {
+		.packets = or_default(config->packets, PACKETS_DEFAULT),
+		.bytes = or_default(config->bytes, BYTES_DEFAULT),
+	};
+	struct probe_cost kept;
+
+	if (schedule == NULL)
+		return -ENOMEM;
+	if (budget.packets < PROBE_PACKETS_MIN)
+		budget.packets = PROBE_PACKETS_MIN;
+	if (budget.bytes < PROBE_BYTES_MIN)
+		budget.bytes = PROBE_BYTES_MIN;
+	kept = least_kept(budget);
+	budget.packets -= kept.packets;
+	budget.bytes -= kept.bytes;
+	schedule->memory = *memory;
+	schedule->asked_ns = or_default(config->interval_ns, RAS_NS_PER_SEC);
+	schedule->random = config->random_seed | 1;
+	schedule->order_seed = config->random_seed;
+	if (purse_init(&schedule->planned, memory, budget) != 0 ||
+	    purse_init(&schedule->urgent, memory, kept) != 0) {
+		probe_schedule_destroy(schedule);
+		return -ENOMEM;
+	}
+	probe_settle(schedule);
+	*ret_schedule = schedule;
+	return 0;
+}
+
+struct probe_schedule *probe_schedule_destroy(struct probe_schedule *schedule) {
+	struct ras_memory memory;
+
+	if (schedule == NULL)
+		return NULL;
+	memory = schedule->memory;
+	purse_fini(&schedule->planned, &memory);
+	purse_fini(&schedule->urgent, &memory);
+	probe_targets_fini(schedule);
+	memory.release(memory.ctx, schedule, sizeof(*schedule));
+	return NULL;
+}
+
+const struct probe_schedule_counters *probe_schedule_counters(const struct probe_schedule *schedule
+) {
+	return &schedule->counters;
+}
