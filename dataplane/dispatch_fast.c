@@ -8,11 +8,10 @@ void dispatch_request(void *ctx, struct worker *worker, const struct worker_reco
 	switch (record->kind) {
 	case PROBER_REQUEST_RUN:
 	case PROBER_REQUEST_STOP:
-		// Control's own pointer, as it sent it.
-		prober_request(
-			(struct prober *)(uintptr_t)record->words[0], // NOLINT
-			worker, record
-		);
+	case PROBER_REQUEST_WATCH:
+	case PROBER_REQUEST_UNWATCH:
+	case PROBER_REQUEST_NOW:
+		prober_request(worker_pointer(record->words[0]), worker, record);
 		return;
 	default:
 		lane_request(NULL, worker, record);

@@ -5,12 +5,21 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int prober_create(struct path_table *paths, const struct clock *clock, struct prober **ret_prober) {
-	struct prober *prober = calloc(1, sizeof(*prober));
+	struct prober *prober = aligned_alloc(alignof(struct prober), sizeof(*prober));
 
 	if (prober == NULL)
 		return -ENOMEM;
+	memset(prober, 0, sizeof(*prober));
+	// Of pages that nobody touched: most of them never are.
+	prober->agenda.items = calloc(WATCH_AGENDA, sizeof(prober->agenda.items[0]));
+	prober->outcomes.items = calloc(WATCH_OUTCOMES, sizeof(prober->outcomes.items[0]));
+	if (prober->agenda.items == NULL || prober->outcomes.items == NULL) {
+		prober_destroy(prober);
+		return -ENOMEM;
+	}
 	prober->paths = paths;
 	prober->clock = clock;
 	*ret_prober = prober;
@@ -18,6 +27,10 @@ int prober_create(struct path_table *paths, const struct clock *clock, struct pr
 }
 
 struct prober *prober_destroy(struct prober *prober) {
+	if (prober == NULL)
+		return NULL;
+	free(prober->agenda.items);
+	free(prober->outcomes.items);
 	free(prober);
 	return NULL;
 }

@@ -106,7 +106,7 @@ bool prober_step(void *ctx, struct idle_found *found) {
 		progress |= prober->runs[n]->sent != sent;
 		n++;
 	}
-	return progress;
+	return watches_step(prober, found) || progress;
 }
 
 static void take_run(struct prober *prober, struct probe_run *run) {
@@ -122,10 +122,13 @@ static void take_run(struct prober *prober, struct probe_run *run) {
 void prober_request(
 	struct prober *prober, struct worker *worker, const struct worker_record *record
 ) {
-	// Control's own pointers, as it sent them.
-	struct probe_run *run = (struct probe_run *)(uintptr_t)record->words[1]; // NOLINT
+	struct probe_run *run = worker_pointer(record->words[1]);
 
 	prober->worker = worker;
+	if (record->kind >= PROBER_REQUEST_WATCH) {
+		watches_request(prober, record);
+		return;
+	}
 	if (record->kind == PROBER_REQUEST_RUN) {
 		take_run(prober, run);
 		return;

@@ -2,6 +2,30 @@
 #pragma once
 
 #include <dataplane/prober.h>
+#include <dataplane/watch.h>
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+static_assert((WATCH_AGENDA & (WATCH_AGENDA - 1)) == 0, "numbers wrap into places");
+static_assert((WATCH_OUTCOMES & (WATCH_OUTCOMES - 1)) == 0, "numbers wrap into places");
+
+// Both rings: numbers that only grow; the producer publishes an item with the release of `put`,
+// which the consumer acquires; the consumer gives its place back with the release of `taken`,
+// which the producer acquires.
+struct watch_agenda {
+	alignas(64) _Atomic uint32_t put;   // control: wo, worker: ro
+	alignas(64) _Atomic uint32_t taken; // worker: wo, control: ro
+	struct watch_due *items;	    // WATCH_AGENDA of them
+};
+
+struct watch_outcomes {
+	alignas(64) _Atomic uint32_t put;   // worker: wo, control: ro
+	_Atomic uint64_t lost;		    // worker: rw, control: ro; relaxed, a number for people
+	alignas(64) _Atomic uint32_t taken; // control: wo, worker: ro
+	struct watch_outcome *items;	    // WATCH_OUTCOMES of them
+};
 
 struct prober {
 	const struct path_table *paths;
@@ -10,6 +34,15 @@ struct prober {
 	struct worker *worker;			 // who gave us the last request
 	struct probe_run *runs[PROBER_RUNS_MAX]; // the first run_count
 	uint32_t run_count;
+	struct watch *watches[WATCHES_MAX]; // by place
+	uint32_t leaving;		    // of them: to be given back
+	bool lost_untold;
+	struct watch_agenda agenda;
+	struct watch_outcomes outcomes;
 };
+
+// watch_fast.c
+bool watches_step(struct prober *prober, struct idle_found *found);
+void watches_request(struct prober *prober, const struct worker_record *record);
 
 bool prober_step(void *ctx, struct idle_found *found);

@@ -23,4 +23,5 @@ struct pulse {
 	uint8_t zeros[PULSE_BYTES - PULSE_HEAD_BYTES];
 };
 static_assert(sizeof(struct pulse) == PULSE_BYTES, "the layout is what travels");
+static_assert(offsetof(struct pulse, beats) == PULSE_BEATS_AT, "the layout is what travels");
 static_assert(offsetof(struct pulse, zeros) == PULSE_HEAD_BYTES, "all words are in its head");

@@ -2,6 +2,7 @@
 #include <dataplane/pulse.h>
 #include <support/cmocka.h>
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -78,12 +79,56 @@ static void all_of_the_page_beyond_its_words_is_zero(void **state) {
 
 #define PAGE_TEST(name) cmocka_unit_test_setup_teardown(name, page_make, page_drop)
 
+static void glance_sees_what_a_reading_says(void **state) {
+	uint64_t incarnation, beats;
+
+	(void)state;
+	pulse_beat(pulse, 7 << 16, 1000);
+	pulse_beat(pulse, 7 << 16, 2000);
+	assert_true(pulse_glance(pulse_memory(pulse), 42, &incarnation, &beats));
+	assert_int_equal(incarnation, 7 << 16);
+	assert_int_equal(beats, 2);
+	assert_int_equal(
+		pulse_glance_beats((const uint8_t *)pulse_memory(pulse) + PULSE_BEATS_AT), 2
+	);
+}
+
+static void glance_tells_nothing_of_what_no_agent_writes(void **state) {
+	static const struct {
+		uint32_t place; // of the word
+		uint64_t value;
+	} lies[] = {
+		{0, 0},
+		{0, PULSE_MAGIC + 1},
+		{1, PULSE_LAYOUT + 1},
+		{2, 43},		    // another's name
+		{3, PULSE_WORKERS_MAX + 1}, //
+		{4, 0},			    // it never beat
+	};
+	uint64_t page[PULSE_HEAD_BYTES / 8];
+	uint64_t incarnation, beats;
+
+	(void)state;
+	pulse_beat(pulse, 7 << 16, 1000);
+	for (size_t n = 0; n < sizeof(lies) / sizeof(lies[0]); n++) {
+		memcpy(page, read_page(), sizeof(page));
+		page[lies[n].place] = htole64(lies[n].value);
+		assert_false(pulse_glance(page, 42, &incarnation, &beats));
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		PAGE_TEST(page_that_never_beat_says_who_it_is_and_zeros),
 		PAGE_TEST(beats_of_control_and_of_each_worker_are_counted_apart),
 		PAGE_TEST(bytes_that_are_no_page_are_evidence_of_nothing),
 		PAGE_TEST(all_of_the_page_beyond_its_words_is_zero),
+		cmocka_unit_test_setup_teardown(
+			glance_sees_what_a_reading_says, page_make, page_drop
+		),
+		cmocka_unit_test_setup_teardown(
+			glance_tells_nothing_of_what_no_agent_writes, page_make, page_drop
+		),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
 // Control hands a run over by a request and gets it back with an event; between the two it is the
 // worker's. Path, pair and remote address are looked up in the path table for every operation: a
 // path that is taken away meanwhile ends the run, and nothing is sent into a pair that is gone.
+//
+// It also carries out the standing probes of <dataplane/watch.h>.
 #pragma once
 
 #include <dataplane/op.h>
@@ -57,11 +59,18 @@ struct probe_run {
 enum prober_request {
 	PROBER_REQUEST_RUN = 0x200,
 	PROBER_REQUEST_STOP, // ends when the operation that is under way ends
+	// words[1]: a watch (<dataplane/watch.h>), the worker's from here on
+	PROBER_REQUEST_WATCH,
+	PROBER_REQUEST_UNWATCH, // given back when the probe that is under way has ended
+	// One probe at once. words[1]: place, words[2]: generation, words[3]: bytes, words[4]: tag
+	PROBER_REQUEST_NOW,
 };
 
-// words[0] is the prober, words[1] the run, which is control's again.
+// words[0] is the prober.
 enum prober_event {
-	PROBER_EVENT_ENDED = 0x200,
+	PROBER_EVENT_ENDED = 0x200, // words[1]: the run, which is control's again
+	PROBER_EVENT_UNWATCHED,	    // words[1]: the watch, likewise
+	PROBER_EVENT_LOST,	    // a probe of a watch was not answered: ask for outcomes
 };
 
 // Control. The table outlives it. -ENOMEM.

@@ -9,6 +9,7 @@
 // The layout is what travels: little-endian words at fixed places. A change of it is a new number.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PULSE_BYTES 65536
@@ -42,6 +43,13 @@ struct pulse_reading {
 };
 
 #define PULSE_HEAD_BYTES 192 // what must be read to tell
+#define PULSE_BEATS_AT 40    // where the counter of control lies, for who reads nothing else
 
 // -EBADMSG: too short, or no page of ours (yet); -EPROTONOSUPPORT: another layout.
 int pulse_read(const void *bytes, uint32_t size, struct pulse_reading *ret_reading);
+
+// The same at a glance, hot, where a device has put the bytes (aligned to 8): false if they are no
+// page of `name` (yet), or one that no agent writes.
+bool pulse_glance(const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats);
+// The counter alone, where a device has put it.
+uint64_t pulse_glance_beats(const void *bytes);

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Standing probes, on the worker: what is due is begun, what came of it is kept for control.
+#include "prober_impl.h"
+
+#include <dataplane/lane.h>
+#include <dataplane/path_table.h>
+#include <dataplane/pulse.h>
+#include <lib/must.h>
+
+#define COUNTER_BYTES 8
+
+// Outcomes.
+
+static void keep(struct prober *prober, const struct watch_outcome *outcome) {
+	struct watch_outcomes *ring = &prober->outcomes;
+	uint32_t put = atomic_load_explicit(&ring->put, memory_order_relaxed);
+
+	// Acquire pairs with the release in prober_outcomes(): the place was read before.
+	if (put - atomic_load_explicit(&ring->taken, memory_order_acquire) == WATCH_OUTCOMES) {
+		atomic_store_explicit(
+			&ring->lost, atomic_load_explicit(&ring->lost, memory_order_relaxed) + 1,
+			memory_order_relaxed
+		);
+		return;
+	}
+	ring->items[put % WATCH_OUTCOMES] = *outcome;
+	// Pairs with the acquire in prober_outcomes().
+	atomic_store_explicit(&ring->put, put + 1, memory_order_release);
+}
+
+static void keep_unbegun(
+	struct prober *prober,
+	const struct watch_due *due,
+	uint64_t now_ns,
+	enum watch_result result
+) {
+	const struct watch_outcome outcome = {
+		.at_ns = now_ns,
+		.place = due->place,
+		.generation = due->generation,
+		.tag = due->tag,
+		.result = result,
+	};
+
+	keep(prober, &outcome);
+}
+
+// What else may end an operation: a pair that is taken down, or fails by another operation.
+static enum watch_result result_of(const struct op *op) {
+	switch (op->outcome) {
+	case OP_OK:
+		return WATCH_ANSWERED;
+	case OP_TIMED_OUT:
+		return WATCH_LOST;
+	case OP_FAILED:
+		return op->cause.status == IBV_WC_RETRY_EXC_ERR ||
+				       op->cause.status == IBV_WC_RESP_TIMEOUT_ERR
+			       ? WATCH_LOST
+			       : WATCH_VOID;
+	default:
+		return WATCH_VOID;
+	}
+}
+
+static void look_at_pulse(const struct watch *watch, struct watch_outcome *outcome) {
+	const void *bytes = worker_pointer(watch->own.address);
+
+	if (watch->bytes == COUNTER_BYTES)
+		outcome->beats = pulse_glance_beats(bytes);
+	else if (watch->bytes >= PULSE_HEAD_BYTES && watch->bytes <= WATCH_OWN_BYTES)
+		(void)pulse_glance(bytes, watch->peer, &outcome->incarnation, &outcome->beats);
+}
+
+// From the lane's step, on this thread.
+static void on_done(struct op *op) {
+	struct watch *watch = op->ctx;
+	struct prober *prober = watch->prober;
+	struct watch_outcome outcome = {
+		.at_ns = watch->at_ns,
+		.latency_ns = op->done_ns - watch->at_ns,
+		.place = watch->place,
+		.generation = watch->generation,
+		.tag = watch->tag,
+		.result = result_of(op),
+	};
+
+	watch->under_way = false;
+	if (outcome.result == WATCH_ANSWERED)
+		look_at_pulse(watch, &outcome);
+	keep(prober, &outcome);
+	prober->lost_untold |= outcome.result == WATCH_LOST;
+}
+
+// Beginning.
+
+static bool path_serves(const struct watch *watch, const struct path_row *row, uint32_t bytes) {
+	return row != NULL && row->peer == watch->peer && row->generation == watch->generation &&
+	       bytes <= row->remote_length;
+}
+
+static void begin(struct watch *watch, const struct path_row *row, const struct watch_due *due) {
+	struct op *op = &watch->op;
+	uint64_t now_ns = clock_now_ns(watch->prober->clock);
+	bool counter_only = due->bytes == COUNTER_BYTES;
+
+	*op = (struct op){
+		.kind = OP_READ,
+		.pair = row->pair,
+		.generation = row->generation,
+		.view = due->bytes <= WATCH_OWN_BYTES ? watch->own : watch->sink,
+		.remote_address = row->remote_address + (counter_only ? PULSE_BEATS_AT : 0),
+		.remote_length = due->bytes,
+		.remote_key = row->remote_key,
+		.deadline_ns = now_ns + watch->timeout_ns,
+		.done = on_done,
+		.ctx = watch,
+	};
+	op->view.length = due->bytes;
+	watch->at_ns = now_ns;
+	watch->bytes = due->bytes;
+	watch->tag = due->tag;
+	watch->under_way = true;
+	lane_submit(row->lane, &op, 1);
+}
+
+static void carry_out(struct prober *prober, const struct watch_due *due, uint64_t now_ns) {
+	struct watch *watch = due->place < WATCHES_MAX ? prober->watches[due->place] : NULL;
+	const struct path_row *row;
+
+	// Planned for one that is gone.
+	if (watch == NULL || watch->leaving || watch->generation != due->generation) {
+		keep_unbegun(prober, due, now_ns, WATCH_NO_PATH);
+		return;
+	}
+	if (watch->under_way || now_ns > due->at_ns + WATCH_LATE_NS) {
+		keep_unbegun(prober, due, now_ns, WATCH_SKIPPED);
+		return;
+	}
+	row = path_snapshot_row(path_table_snapshot(prober->paths), watch->path);
+	if (!path_serves(watch, row, due->bytes))
+		keep_unbegun(prober, due, now_ns, WATCH_NO_PATH);
+	else
+		begin(watch, row, due);
+}
+
+static bool carry_out_agenda(struct prober *prober, struct idle_found *found) {
+	struct watch_agenda *ring = &prober->agenda;
+	uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_relaxed);
+	// Pairs with the release in prober_plan().
+	uint32_t put = atomic_load_explicit(&ring->put, memory_order_acquire);
+	bool progress = false;
+
+	while (taken != put) {
+		const struct watch_due due = ring->items[taken % WATCH_AGENDA];
+
+		if (due.at_ns > found->now_ns) {
+			if (due.at_ns < found->due_ns)
+				found->due_ns = due.at_ns;
+			break;
+		}
+		// Release pairs with the acquire in prober_plan(): the place was read before.
+		atomic_store_explicit(&ring->taken, ++taken, memory_order_release);
+		carry_out(prober, &due, found->now_ns);
+		progress = true;
+	}
+	return progress;
+}
+
+// Life.
+
+static void tell_lost(struct prober *prober) {
+	const struct worker_record record = {
+		.kind = PROBER_EVENT_LOST,
+		.words = {worker_word(prober)},
+	};
+
+	if (prober->lost_untold && worker_event(prober->worker, &record) == 0)
+		prober->lost_untold = false;
+}
+
+// True if it is control's again.
+static bool give_back(struct prober *prober, struct watch *watch) {
+	const struct worker_record record = {
+		.kind = PROBER_EVENT_UNWATCHED,
+		.words = {worker_word(prober), worker_word(watch)},
+	};
+	struct memory_view own = watch->own, sink = watch->sink; // it is control's once it is told
+
+	if (watch->under_way || worker_event(prober->worker, &record) != 0)
+		return false;
+	memory_view_put(&own);
+	memory_view_put(&sink);
+	return true;
+}
+
+static bool give_back_all(struct prober *prober) {
+	bool progress = false;
+
+	for (uint32_t n = 0; n < WATCHES_MAX && prober->leaving > 0; n++) {
+		struct watch *watch = prober->watches[n];
+
+		if (watch == NULL || !watch->leaving || !give_back(prober, watch))
+			continue;
+		prober->watches[n] = NULL;
+		prober->leaving--;
+		progress = true;
+	}
+	return progress;
+}
+
+bool watches_step(struct prober *prober, struct idle_found *found) {
+	bool progress = carry_out_agenda(prober, found);
+
+	if (prober->lost_untold)
+		tell_lost(prober);
+	if (prober->leaving > 0)
+		progress |= give_back_all(prober);
+	return progress;
+}
+
+static void take_watch(struct prober *prober, struct watch *watch) {
+	// Control gives places, and takes them back only when it has heard.
+	must(watch->place < WATCHES_MAX && prober->watches[watch->place] == NULL);
+	watch->prober = prober;
+	watch->under_way = watch->leaving = false;
+	memory_view_hold(&watch->own);
+	memory_view_hold(&watch->sink);
+	prober->watches[watch->place] = watch;
+}
+
+void watches_request(struct prober *prober, const struct worker_record *record) {
+	struct watch *watch = worker_pointer(record->words[1]);
+	struct watch_due now;
+
+	if (record->kind == PROBER_REQUEST_WATCH) {
+		take_watch(prober, watch);
+	} else if (record->kind == PROBER_REQUEST_UNWATCH) {
+		must(!watch->leaving); // asked for once
+		watch->leaving = true;
+		prober->leaving++;
+	} else {
+		now = (struct watch_due){
+			.at_ns = clock_now_ns(prober->clock),
+			.place = (uint32_t)record->words[1],
+			.generation = (uint32_t)record->words[2],
+			.bytes = (uint32_t)record->words[3],
+			.tag = (uint32_t)record->words[4],
+		};
+		carry_out(prober, &now, now.at_ns);
+	}
+}
