@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A path, probed in virtual time: what the path does is a row of a table or a few lines of a test.
 #include <support/cmocka.h>
+#include <verdict/path_memory.h>
 
 #include <errno.h>
 #include <stdlib.h>
-#include <verdict/path_memory.h>
 
 #define SEC RAS_NS_PER_SEC
 #define US UINT64_C(1000)
@@ -268,7 +268,7 @@ static void loss_is_told_by_size(void **state) {
 		}
 		if (scene.kind != loss->kind || summary().lost_bytes_place != loss->place)
 			fail_msg(
-				"%s: %d from place %u on", loss->what, scene.kind,
+				"%s: %s from place %u on", loss->what, sight_kind_name(scene.kind),
 				summary().lost_bytes_place
 			);
 	}
@@ -370,7 +370,7 @@ static void impossible_pages_are_evidence_of_nothing(void **state) {
 			probe.beats = lies[n].beats + s * lies[n].beats_step;
 			tell(&probe);
 			if (scene.kind != SIGHT_GOOD && scene.kind != SIGHT_NO_PAIR)
-				fail_msg("%s: %d", lies[n].what, scene.kind);
+				fail_msg("%s: %s", lies[n].what, sight_kind_name(scene.kind));
 		}
 		if (scene.kind != SIGHT_NO_PAIR)
 			fail_msg("%s: good to the end", lies[n].what);
