@@ -25,6 +25,7 @@
 #define AGENT_DEVICES_MAX 8
 
 struct agent_worker;
+struct checks;
 struct client_server;
 struct config;
 struct fabric;
@@ -93,6 +94,7 @@ struct agent {
 	char interface[16];	  // that the overlay uses, "" if an address was given
 	struct path_table *paths;
 	struct fabric *fabric;
+	struct checks *checks;
 	struct agent_worker *workers;
 	uint32_t worker_count;
 	struct client_server *clients;
@@ -182,6 +184,11 @@ int paths_part_start(struct agent *agent);
 void paths_part_stop(struct agent *agent);
 int fabric_part_start(struct agent *agent);
 void fabric_part_stop(struct agent *agent);
+
+// node_checks.c: the local checks, and what the configuration says of them.
+int checks_part_start(struct agent *agent);
+void checks_part_stop(struct agent *agent);
+void checks_part_reload(struct agent *agent);
 
 // http.c
 int http_part_start(struct agent *agent);

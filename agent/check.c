@@ -84,6 +84,7 @@ void check_contradictions(const struct config *config, struct config_load *load)
 
 	check_overlay(config, load);
 	check_soft_keys(config, load);
+	check_user_checks(config, load);
 	if (has_clients && !sock_addr_is_loopback(&clients))
 		config_reject(
 			load, "client", "listen",
@@ -183,6 +184,7 @@ static void check_state_directory(const struct config *config, struct config_loa
 
 void check_machine(const struct config *config, struct config_load *load) {
 	check_contradictions(config, load);
+	check_programs(config, load);
 	check_self(config, load);
 	check_join_files(config, load);
 	check_group(config, load);

@@ -3,6 +3,7 @@
 
 #include "agent.h"
 
+#include <control/checks.h>
 #include <control/join_list.h>
 #include <dataplane/device_choice.h>
 #include <dataplane/idle.h>
@@ -22,6 +23,7 @@
 
 static const char *const profile_choices[] = {"fast", "nccl", NULL};
 static const char *const mtu_choices[] = {"auto", "256", "512", "1024", "2048", "4096", NULL};
+static const char *const convention_choices[] = {"nagios", "npd", NULL};
 static const char *const level_choices[] = {"error", "warn", "info", "debug", NULL};
 
 static int check_name(const char *text, size_t length, struct parse_error *error) {
@@ -115,6 +117,25 @@ static int check_network(const char *text, size_t length, struct parse_error *er
 	struct cidr cidr;
 
 	return cidr_parse(text, length, error, &cidr);
+}
+
+// The program is named as it is: checks do not search PATH, which is whoever started the agent's.
+static int check_command(const char *text, size_t length, struct parse_error *error) {
+	char copy[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
+	const char *why;
+
+	if (length > CHECKS_COMMAND_MAX)
+		return 0; // the bounds of the key say that
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	if (check_command_split(copy, words, &why) != 0)
+		return parse_fail(error, -EINVAL, text, length, "%s", why);
+	if (words[0][0] != '/')
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"does not begin with an absolute path, such as /usr/lib/checks/disk"
+		);
+	return 0;
 }
 
 static int check_path(const char *text, size_t length, struct parse_error *error) {
@@ -233,6 +254,28 @@ static const struct config_key keys[] = {
 	 "Whether that memory is of huge pages, if there are any."},
 	{"worker", "lock_memory", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
 	 "Whether all memory is locked, so that no page fault delays a measurement."},
+
+	{"check NAME", "command", CONFIG_STRING, true, 1, CHECKS_COMMAND_MAX, NULL, check_command,
+	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", NULL,
+	 "The program of a check of this node, and its arguments; there is no shell between. It runs "
+	 "with the agent's rights and environment, /dev/null as its input, in a process group of its "
+	 "own, which is killed when the program ends. The first line that it writes is the evidence, "
+	 "cut to 80 characters. The reason is Check and NAME in CamelCase."},
+	{"check NAME", "convention", CONFIG_ENUM, true, 0, 0, convention_choices, NULL, NULL, "nagios",
+	 "What its exit status means. nagios: 0 ok, 1 warning, 2 critical; npd, as for "
+	 "node-problem-detector: 0 ok, 1 critical. Everything else, a signal and a timeout are "
+	 "unknown, which is shown, and neither fails the check nor clears it."},
+	{"check NAME", "interval", CONFIG_DURATION, true, SECOND, 86400 * SECOND, NULL, NULL, NULL,
+	 "30s", "From one run to the next, give or take a twentieth."},
+	{"check NAME", "timeout", CONFIG_DURATION, true, SECOND / 10, 3600 * SECOND, NULL, NULL, NULL,
+	 "5s",
+	 "How long a run may take, less than interval. Then its processes get SIGTERM, and half a "
+	 "second later SIGKILL. One that even that does not end is told with its pid and where in the "
+	 "kernel it hangs; it is not waited for, and the check is not run again before it has ended."},
+	{"check NAME", "confirm", CONFIG_INT, true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
+	 "How many runs in a row must be that bad before the node is said to be."},
+	{"check NAME", "clear", CONFIG_INT, true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
+	 "How many runs in a row must be better before it is taken back."},
 
 	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28029",

@@ -30,6 +30,7 @@ static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
 		.spawn = spawn_counters(agent->spawn),
 		.keepers = &agent->keeper_counters,
 		.reach = &overlay_reach(agent->overlay)->counters,
+		.checks = agent->checks,
 		.fabric_calls = &fabric_calls,
 		.fabric = agent->fabric,
 	};

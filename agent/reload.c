@@ -15,7 +15,7 @@
 
 struct reloading {
 	const struct config *started_with, *fresh;
-	bool join, expect, level, workers;
+	bool join, expect, level, workers, checks;
 };
 
 struct sought {
@@ -55,6 +55,7 @@ static void on_change(void *ctx, const struct config_change *change) {
 	reloading->join = reloading->join || strcmp(change->key, "join") == 0;
 	reloading->expect = reloading->expect || strcmp(change->key, "expect") == 0;
 	reloading->level = reloading->level || strcmp(change->key, "level") == 0;
+	reloading->checks = reloading->checks || strncmp(change->section, "check ", 6) == 0;
 	reloading->workers = reloading->workers || strcmp(change->section, "worker") == 0;
 }
 
@@ -156,6 +157,8 @@ static void apply(struct agent *agent, struct reading *reading) {
 		log_event(LOG_LEVEL_ERROR, "expect_not_reloaded");
 	if (reloading.workers)
 		workers_reload(agent);
+	if (reloading.checks)
+		checks_part_reload(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");
 	say_reloaded(key, waiting);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <control/checks.h>
 #include <control/client.h>
 #include <control/counters.h>
 #include <control/fabric.h>
@@ -30,6 +31,7 @@ enum source {
 	SOURCE_STATE,
 	SOURCE_REACH,
 	SOURCE_SPAWN,
+	SOURCE_CHECKS,
 	SOURCE_KEEPER,
 	SOURCE_FABRIC,
 	SOURCE_PAIRING,
@@ -47,8 +49,8 @@ static const char *const groups[SOURCE_COUNT] = {
 	[SOURCE_TRANSFER] = "transfer", [SOURCE_TRANSPORT] = "transport",
 	[SOURCE_LOOP] = "loop",		[SOURCE_CLIENT] = "client",
 	[SOURCE_STATE] = "journal",	[SOURCE_REACH] = "reach",
-	[SOURCE_SPAWN] = "spawn",	[SOURCE_KEEPER] = "keeper",
-	[SOURCE_SOFT] = "soft",
+	[SOURCE_CHECKS] = "check",	[SOURCE_SPAWN] = "spawn",
+	[SOURCE_KEEPER] = "keeper",	[SOURCE_SOFT] = "soft",
 };
 
 // An axis of an array of numbers: its label, and the names of its places.
@@ -90,6 +92,12 @@ static const char *op_end_name(uint32_t n) {
 static const struct axis by_failure = {"reason", PAIRING_REASON_COUNT, failure_name};
 static const struct axis by_op_end = {"outcome", OP_OUTCOME_COUNT, op_end_name};
 
+static const char *level_name(uint32_t n) {
+	return check_level_name((enum check_level)n);
+}
+
+static const struct axis by_level = {"result", CHECK_LEVEL_COUNT, level_name};
+
 struct spec {
 	enum source source;
 	const char *name;
@@ -127,6 +135,7 @@ struct spec {
 #define STATE(field, help) FIELD(SOURCE_STATE, struct state_counters, field, COUNTER_COUNT, help)
 
 #define SPAWN(field, help) FIELD(SOURCE_SPAWN, struct spawn_counters, field, COUNTER_COUNT, help)
+#define CHECKS(field, kind, help) FIELD(SOURCE_CHECKS, struct checks_counters, field, kind, help)
 #define KEEPER(field, kind, help) FIELD(SOURCE_KEEPER, struct keeper_counters, field, kind, help)
 #define REACH(field, help) \
 	FIELD(SOURCE_REACH, struct overlay_reach_counters, field, COUNTER_COUNT, help)
@@ -292,6 +301,20 @@ static const struct spec specs[] = {
 	SPAWN(stuck, "of these, not ended by SIGKILL: they hang in the kernel"),
 	SPAWN(helper_lost, "times the helper process was lost, which only a restart mends"),
 
+	CHECKS(checks, COUNTER_GAUGE, "local checks of this node"),
+	CHECKS(warning, COUNTER_GAUGE, "of these, those that warn"),
+	CHECKS(critical, COUNTER_GAUGE, "of these, those that failed"),
+	CHECKS(unknown, COUNTER_GAUGE, "of these, those that could not tell"),
+	CHECKS(stuck_now, COUNTER_GAUGE, "of these, those whose program hangs in the kernel"),
+	CHECKS(runs, COUNTER_COUNT, "programs of checks to be run"),
+	ARRAY(SOURCE_CHECKS, struct checks_counters, results, COUNTER_COUNT, &by_level,
+	      "of these, ended, by what they said"),
+	CHECKS(timed_out, COUNTER_COUNT, "of these, ended at their deadline"),
+	CHECKS(not_started, COUNTER_COUNT, "of these, not to be started"),
+	CHECKS(skipped, COUNTER_COUNT, "of these, not run for want of room or helper"),
+	CHECKS(stuck, COUNTER_COUNT, "of these, not ended by SIGKILL"),
+	CHECKS(statements, COUNTER_COUNT, "statements of this node on itself"),
+
 	KEEPER(calls, COUNTER_COUNT, "calls that may hang, made beside the loop"),
 	KEEPER(stuck, COUNTER_COUNT, "of these, longer than 2 s"),
 	KEEPER(refused, COUNTER_COUNT, "of these, not taken, as many were waiting as may"),
@@ -446,6 +469,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 	struct ras_relay_stats relay_stats = {0};
 	struct state_counters state = {0};
 	struct fabric_numbers fabric = {0};
+	struct checks_counters checks = {0};
 	const void *bases[SOURCE_COUNT] = {
 		[SOURCE_RAS] = ras_counters(sources->ras),
 		[SOURCE_COLLECT] = ras_collect_counters(sources->ras),
@@ -458,6 +482,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 		[SOURCE_STATE] = &state,
 		[SOURCE_REACH] = sources->reach,
 		[SOURCE_SPAWN] = sources->spawn,
+		[SOURCE_CHECKS] = &checks,
 		[SOURCE_KEEPER] = sources->keepers,
 		[SOURCE_FABRIC] = &fabric.counters,
 		[SOURCE_PAIRING] = &fabric.pairing,
@@ -468,6 +493,8 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 	uint32_t used = 0;
 
 	ras_relay_stats(sources->ras, &relay_stats);
+	if (sources->checks != NULL)
+		checks_counters(sources->checks, &checks);
 	if (sources->fabric != NULL)
 		sources->fabric_calls->numbers(sources->fabric, &fabric);
 	if (sources->state != NULL)

@@ -96,6 +96,7 @@ command_complain(const char *command_name, const char *format, ...);
 // Of main.c, for help and the man page; NULL behind the last.
 extern const struct command *const commands[];
 
+extern const struct command checks_command;
 extern const struct command comms_command;
 extern const struct command devices_command;
 extern const struct command events_command;

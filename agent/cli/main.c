@@ -18,6 +18,7 @@ const struct command *const commands[] = {
 	&links_command,
 	&events_command,
 	&why_command,
+	&checks_command,
 	&ping_command,
 	&comms_command,
 	&top_command,

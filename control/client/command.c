@@ -22,6 +22,7 @@ const struct command commands[VERB_COUNT] = {
 	[VERB_WHY] = {"WHY", "node", false, true, false},
 	[VERB_PING] = {"PING", "node", false, true, false},
 	[VERB_COUNTERS] = {"COUNTERS", NULL, false, true, false},
+	[VERB_CHECKS] = {"CHECKS", NULL, false, true, false},
 	[VERB_DEVICES] = {"DEVICES", NULL, false, true, false},
 	[VERB_PAIRS] = {"PAIRS", NULL, false, true, false},
 	[VERB_PROBE] = {"PROBE", "node [count [bytes [microseconds]]]", false, true, false},

@@ -132,6 +132,10 @@ const struct client_counters *client_counters(const struct client_server *server
 	return &server->counters;
 }
 
+void client_server_use_checks(struct client_server *server, const struct checks *checks) {
+	server->checks = checks;
+}
+
 void client_server_use_fabric(
 	struct client_server *server, const struct fabric_calls *calls, struct fabric *fabric
 ) {

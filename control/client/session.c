@@ -33,6 +33,7 @@ static answer_fn *const answers[VERB_COUNT] = {
 	[VERB_WHY] = answer_why,
 	[VERB_PING] = answer_ping,
 	[VERB_COUNTERS] = answer_counters,
+	[VERB_CHECKS] = answer_checks,
 	[VERB_DEVICES] = answer_devices,
 	[VERB_PAIRS] = answer_pairs,
 	[VERB_PROBE] = answer_probe,

@@ -24,6 +24,7 @@
 //	PEERS [state]		HEALTH [node]		EVENTS [since]		LINKS
 //	COMMS			WHY node		PING node		COUNTERS
 //	DEVICES			PAIRS			PROBE node [count [bytes [us]]]
+//	CHECKS
 //	NODE node command	one of these or a STATUS, put to another node
 //	REPORT node reason	MAINT node on|off	FORGET node		LOG level
 //
@@ -38,6 +39,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct checks;
 struct client_server;
 struct fabric;
 struct fabric_calls;
@@ -88,6 +90,9 @@ struct client_server *client_server_destroy(struct client_server *server);
 void client_server_use_fabric(
 	struct client_server *server, const struct fabric_calls *calls, struct fabric *fabric
 );
+
+// The local checks to look at, once there are any; NULL before they are taken down.
+void client_server_use_checks(struct client_server *server, const struct checks *checks);
 
 // Where TCP is served, with the port the kernel chose; SOCK_ADDR_NONE if it is not.
 struct sock_addr client_server_address(const struct client_server *server);

@@ -26,6 +26,7 @@ struct counter {
 	char labels[COUNTER_LABELS_BYTES]; // of one element of several, as in reason="no route"; ""
 };
 
+struct checks;
 struct client_counters;
 struct fabric;
 struct fabric_calls;
@@ -47,6 +48,7 @@ struct counter_sources {
 	const struct overlay_reach_counters *reach;
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers; // of all together
+	const struct checks *checks;
 	const struct fabric_calls *fabric_calls;
 	const struct fabric *fabric;
 };

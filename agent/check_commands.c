@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is wrong with [check NAME] beyond one key.
+#include "check.h"
+
+#include <control/checks.h>
+#include <lib/must.h>
+#include <lib/parse.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void
+check_timeout(const struct config *config, const char *section, struct config_load *load) {
+	uint64_t interval_ns = config_get_duration_ns(config, section, "interval");
+	char text[PARSE_TEXT_BYTES];
+
+	if (!config_is_sound(load, section, "timeout") ||
+	    !config_is_sound(load, section, "interval") ||
+	    config_get_duration_ns(config, section, "timeout") < interval_ns)
+		return;
+	format_duration_ns(interval_ns, text);
+	config_reject(load, section, "timeout", "must be less than interval, which is %s", text);
+}
+
+// Schedulers and alerts go by the reason: no two checks may have one between them.
+static void check_name(
+	const struct config *config, const char *section, size_t place, struct config_load *load
+) {
+	struct check_reasons reasons, other;
+	const char *before;
+
+	if (check_reasons_of(config_section_name(section), &reasons) != 0) {
+		config_reject(load, section, "command", "the name needs a letter or a digit");
+		return;
+	}
+	if (check_reasons_are_own(&reasons))
+		config_reject(
+			load, section, "command",
+			"its reason would be %s, as that of a check of the agent's own is; another "
+			"name is needed",
+			reasons.unknown
+		);
+	for (size_t n = 0; n < place; n++) {
+		before = config_get_section(config, "check", n);
+		if (check_reasons_of(config_section_name(before), &other) == 0 &&
+		    check_reasons_clash(&reasons, &other))
+			config_reject(
+				load, section, "command",
+				"its reason would be %s, and that of [%s] %s; one needs another "
+				"name, different in its first 19 letters and digits",
+				reasons.bad, before, other.bad
+			);
+	}
+}
+
+void check_user_checks(const struct config *config, struct config_load *load) {
+	const char *section;
+
+	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++) {
+		check_timeout(config, section, load);
+		check_name(config, section, n, load);
+		if (n == CHECKS_USER_MAX)
+			config_reject(
+				load, section, "command", "there may be at most %d checks",
+				CHECKS_USER_MAX
+			);
+	}
+}
+
+static const char *why_not_run(const char *path) {
+	struct stat info;
+
+	if (stat(path, &info) != 0)
+		return strerrordesc_np(errno);
+	if (!S_ISREG(info.st_mode))
+		return "it is no file";
+	return access(path, X_OK) == 0 ? NULL : "it is not executable";
+}
+
+void check_programs(const struct config *config, struct config_load *load) {
+	char command[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
+	const char *section, *why;
+
+	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++) {
+		if (!config_is_sound(load, section, "command"))
+			continue;
+		snprintf(
+			command, sizeof(command), "%s",
+			config_get_string(config, section, "command")
+		);
+		must(check_command_split(command, words, &why) == 0);
+		why = why_not_run(words[0]);
+		if (why != NULL)
+			config_reject(load, section, "command", "cannot run %s: %s", words[0], why);
+	}
+}

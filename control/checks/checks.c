@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The checks of this node together.
+#include "checks_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+// xorshift64*: only spreads runs in time.
+uint64_t checks_random(struct checks *checks, uint64_t range) {
+	checks->random ^= checks->random >> 12;
+	checks->random ^= checks->random << 25;
+	checks->random ^= checks->random >> 27;
+	return range == 0 ? 0 : checks->random * UINT64_C(0x2545f4914f6cdd1d) % range;
+}
+
+int checks_create(const struct checks_config *config, struct checks **ret_checks) {
+	struct checks *checks = calloc(1, sizeof(*checks));
+
+	if (checks == NULL)
+		return -ENOMEM;
+	checks->config = *config;
+	checks->random = config->random_seed | 1;
+	checks->sayer = (struct check_sayer
+	){.say = config->say, .ctx = config->say_ctx, .subject = config->subject};
+	*ret_checks = checks;
+	return 0;
+}
+
+struct checks *checks_destroy(struct checks *checks) {
+	if (checks == NULL)
+		return NULL;
+	for (uint32_t n = 0; n < checks->user_count; n++)
+		user_check_destroy(checks->user[n]);
+	free(checks);
+	return NULL;
+}
+
+static struct user_check *find(const struct checks *checks, const char *name) {
+	for (uint32_t n = 0; n < checks->user_count; n++) {
+		if (strcmp(checks->user[n]->check.name, name) == 0)
+			return checks->user[n];
+	}
+	return NULL;
+}
+
+static void drop_others(struct checks *checks) {
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < checks->user_count; n++) {
+		struct user_check *user = checks->user[n];
+
+		if (user->keep) {
+			checks->user[kept++] = user;
+			continue;
+		}
+		check_retract(&user->check);
+		user_check_destroy(user);
+	}
+	checks->user_count = kept;
+}
+
+// Those that go, go first: there is room for the rest then.
+int checks_set_user(struct checks *checks, const struct check_settings *settings, uint32_t count) {
+	int err = 0;
+
+	for (uint32_t n = 0; n < checks->user_count; n++)
+		checks->user[n]->keep = false;
+	for (uint32_t n = 0; n < count; n++) {
+		struct user_check *user = find(checks, settings[n].name);
+
+		if (user != NULL)
+			user->keep = true;
+	}
+	drop_others(checks);
+	for (uint32_t n = 0; n < count && err == 0; n++) {
+		struct user_check *user = find(checks, settings[n].name);
+
+		if (user != NULL)
+			err = user_check_change(user, &settings[n]);
+		else
+			err = user_check_create(
+				checks, &settings[n], &checks->user[checks->user_count]
+			);
+		checks->user_count += user == NULL && err == 0;
+	}
+	return err;
+}
+
+void checks_look(const struct check *check, struct check_view *ret_view) {
+	*ret_view = (struct check_view){
+		.name = check->name,
+		.command = "",
+		.ran = check->ran,
+		.level = check->level,
+		.evidence = check->evidence,
+		.at_ns = check->at_ns,
+		.took_ns = check->took_ns,
+		.told = check->told,
+		.reason = check_reason(check),
+		.stuck = check->stuck,
+		.next_ns = UINT64_MAX,
+	};
+	memcpy(ret_view->counts, check->counts, sizeof(ret_view->counts));
+}
+
+uint32_t checks_count(const struct checks *checks) {
+	return checks->user_count;
+}
+
+void checks_at(const struct checks *checks, uint32_t n, struct check_view *ret_view) {
+	user_check_look(checks->user[n], ret_view);
+}
+
+static void count_now(const struct check *check, struct checks_counters *counters) {
+	counters->checks++;
+	counters->warning += check->told == CHECK_WARNING;
+	counters->critical += check->told == CHECK_CRITICAL;
+	counters->unknown += check->unknown || check->stuck;
+	counters->stuck_now += check->stuck;
+}
+
+void checks_counters(const struct checks *checks, struct checks_counters *ret_counters) {
+	struct checks_counters counters = checks->counters;
+
+	counters.statements = checks->sayer.statements;
+	for (uint32_t n = 0; n < checks->user_count; n++)
+		count_now(&checks->user[n]->check, &counters);
+	*ret_counters = counters;
+}

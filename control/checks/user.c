@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One check of the user: when it runs, and what came of it. Owned by the checks.
+#include "checks_inside.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTPUT_BYTES_MAX 4096 // of a line of 80 characters, and blank ones before it
+#define JITTER 10	      // runs come up to a tenth of the interval early or late, half each
+
+static void run_at(struct user_check *user, uint64_t at_ns) {
+	user->next_ns = at_ns;
+	// Without memory for a timer it does not run again before a reload: that is then seen by
+	// its age. There is room for it after the first time.
+	if (loop_timer_set(user->checks->config.loop, &user->timer, at_ns) != 0)
+		user->next_ns = UINT64_MAX;
+}
+
+// Of many nodes, and of many checks, not all at once.
+static void run_soon(struct user_check *user) {
+	uint64_t interval_ns = user->settings.interval_ns;
+	uint64_t within_ns = interval_ns < CHECKS_FIRST_NS ? interval_ns : CHECKS_FIRST_NS;
+
+	run_at(user,
+	       loop_now_ns(user->checks->config.loop) + checks_random(user->checks, within_ns));
+}
+
+static void run_later(struct user_check *user) {
+	uint64_t interval_ns = user->settings.interval_ns;
+	uint64_t spread_ns = interval_ns / JITTER;
+
+	run_at(user, user->started_ns + interval_ns - spread_ns / 2 +
+			     checks_random(user->checks, spread_ns));
+}
+
+static void
+take(struct user_check *user, enum check_level level, const char *evidence, uint64_t took_ns) {
+	const struct check_result result = {
+		.level = level,
+		.evidence = evidence,
+		.at_ns = loop_now_ns(user->checks->config.loop),
+		.took_ns = took_ns,
+	};
+
+	user->checks->counters.results[level]++;
+	check_result(&user->check, &result);
+	run_later(user);
+}
+
+static void ended(struct spawn_request *request, const struct spawn_result *result) {
+	struct user_check *user = container_of(request, struct user_check, request);
+	struct checks_counters *counters = &user->checks->counters;
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+	enum check_level level =
+		check_judge(result, user->settings.convention, user->settings.timeout_ns, evidence);
+
+	counters->timed_out += result->end == SPAWN_TIMED_OUT;
+	counters->not_started += result->end == SPAWN_NOT_STARTED;
+	take(user, level, evidence, result->took_ns);
+}
+
+static void hangs(struct spawn_request *request, const struct spawn_stuck *stuck) {
+	struct user_check *user = container_of(request, struct user_check, request);
+
+	user->checks->counters.stuck++;
+	user->what = *stuck;
+	check_say_stuck(&user->check, stuck);
+}
+
+static void due(struct loop_timer *timer, uint64_t now_ns) {
+	struct user_check *user = container_of(timer, struct user_check, timer);
+	struct checks *checks = user->checks;
+	int err;
+
+	must(user->request.job == NULL);
+	user->started_ns = now_ns;
+	user->next_ns = UINT64_MAX;
+	checks->counters.runs++;
+	err = spawn_run(
+		checks->config.spawn, (const char *const *)user->words, user->settings.timeout_ns,
+		OUTPUT_BYTES_MAX, &user->request
+	);
+	if (err == 0)
+		return;
+	checks->counters.skipped++;
+	take(user, CHECK_UNKNOWN,
+	     err == -EPIPE    ? "the spawn helper is gone; a restart of the agent mends that"
+	     : err == -EAGAIN ? "not run: as many programs are under way as may"
+			      : "not run: out of memory",
+	     0);
+}
+
+static void settings_fini(struct check_settings *settings) {
+	free((char *)settings->name);
+	free((char *)settings->command);
+}
+
+// The command's syntax was checked by who read it.
+static int set(struct user_check *user, const struct check_settings *settings) {
+	struct check_settings copy = *settings;
+	char *split = strdup(settings->command);
+	char *words[SPAWN_ARGUMENTS_MAX + 1];
+	const char *why;
+
+	copy.name = strdup(settings->name);
+	copy.command = strdup(settings->command);
+	if (split == NULL || copy.name == NULL || copy.command == NULL) {
+		settings_fini(&copy);
+		free(split);
+		return -ENOMEM;
+	}
+	must(check_command_split(split, words, &why) == 0);
+	settings_fini(&user->settings);
+	free(user->split);
+	user->settings = copy;
+	user->split = split;
+	memcpy(user->words, words, sizeof(words));
+	user->check.confirm = settings->confirm;
+	user->check.clear = settings->clear;
+	return 0;
+}
+
+int user_check_create(
+	struct checks *checks, const struct check_settings *settings, struct user_check **ret_user
+) {
+	struct user_check *user = calloc(1, sizeof(*user));
+
+	if (user == NULL)
+		return -ENOMEM;
+	user->checks = checks;
+	user->timer.expired = due;
+	user->request.ended = ended;
+	user->request.stuck = hangs;
+	check_init(&user->check, &checks->sayer, settings->name);
+	must(check_reasons_of(settings->name, &user->check.reasons) == 0);
+	if (set(user, settings) != 0) {
+		user_check_destroy(user);
+		return -ENOMEM;
+	}
+	check_say_unknown(&user->check, "it has not run yet");
+	run_soon(user);
+	*ret_user = user;
+	return 0;
+}
+
+struct user_check *user_check_destroy(struct user_check *user) {
+	if (user == NULL)
+		return NULL;
+	loop_timer_cancel(user->checks->config.loop, &user->timer);
+	spawn_cancel(&user->request);
+	settings_fini(&user->settings);
+	free(user->split);
+	free(user);
+	return NULL;
+}
+
+static bool is_same_run(const struct check_settings *a, const struct check_settings *b) {
+	return strcmp(a->command, b->command) == 0 && a->convention == b->convention &&
+	       a->timeout_ns == b->timeout_ns;
+}
+
+// What hangs is not started a second time, so its request stays, whatever is to run later.
+int user_check_change(struct user_check *user, const struct check_settings *settings) {
+	bool same_run = is_same_run(&user->settings, settings);
+	bool same = same_run && user->settings.interval_ns == settings->interval_ns;
+	int err = set(user, settings);
+
+	if (err != 0 || same || user->check.stuck)
+		return err;
+	if (!same_run)
+		spawn_cancel(&user->request);
+	if (user->request.job == NULL)
+		run_soon(user);
+	return 0;
+}
+
+void user_check_look(const struct user_check *user, struct check_view *ret_view) {
+	checks_look(&user->check, ret_view);
+	ret_view->command = user->settings.command;
+	ret_view->interval_ns = user->settings.interval_ns;
+	ret_view->timeout_ns = user->settings.timeout_ns;
+	ret_view->running = user->request.job != NULL;
+	ret_view->what = user->what;
+	ret_view->next_ns = user->next_ns;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The words of checks: their commands, what their programs say, and what they are called. Pure;
+// all of it is from outside.
+#include "check.h"
+#include "own.h"
+
+#include <lib/escape.h>
+#include <lib/show.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINE_CHARACTERS 80
+#define BLANKS " \t\r\f\v"
+
+// Takes one word at *from to *to, which may be the same bytes. False: a quote has no end.
+static bool take_word(const char **from, char **to) {
+	const char *at = *from;
+	char *out = *to;
+	char quote = '\0';
+
+	for (; *at != '\0' && (quote != '\0' || strchr(BLANKS, *at) == NULL); at++) {
+		if (*at == quote) {
+			quote = '\0';
+		} else if (quote == '\0' && (*at == '\'' || *at == '"')) {
+			quote = *at;
+		} else if (*at == '\\' && at[1] != '\0' && (quote == '\0' || (quote == '"' && strchr("\"\\", at[1]) != NULL))) {
+			*out++ = *++at;
+		} else {
+			*out++ = *at;
+		}
+	}
+	*from = at;
+	*to = out;
+	return quote == '\0';
+}
+
+int check_command_split(
+	char *command, char *words[static SPAWN_ARGUMENTS_MAX + 1], const char **ret_why
+) {
+	const char *at = command + strspn(command, BLANKS);
+	char *out = command;
+	size_t count = 0;
+
+	while (*at != '\0') {
+		if (count == SPAWN_ARGUMENTS_MAX) {
+			*ret_why = "has too many words";
+			return -E2BIG;
+		}
+		words[count++] = out;
+		if (!take_word(&at, &out)) {
+			*ret_why = "has a quote without its end";
+			return -EINVAL;
+		}
+		at += strspn(at, BLANKS); // before the end of the word is written over it
+		*out++ = '\0';
+	}
+	words[count] = NULL;
+	if (count > 0 && words[0][0] != '\0')
+		return 0;
+	*ret_why = "names no program";
+	return -EINVAL;
+}
+
+static bool name_camel(const char *name, const char *prefix, char reason[VERDICT_REASON_MAX + 1]) {
+	size_t used = strlen(prefix), before = used;
+	bool begins = true;
+
+	memcpy(reason, prefix, used);
+	for (; *name != '\0'; name++) {
+		bool letter = isalnum((unsigned char)*name);
+
+		if (letter && used < VERDICT_REASON_MAX)
+			reason[used++] = begins ? (char)toupper((unsigned char)*name) : *name;
+		begins = !letter;
+	}
+	reason[used] = '\0';
+	return used > before;
+}
+
+int check_reasons_of(const char *name, struct check_reasons *ret_reasons) {
+	struct check_reasons reasons;
+
+	if (!name_camel(name, "Check", reasons.bad) ||
+	    !name_camel(name, "CheckUnknown", reasons.unknown) ||
+	    !name_camel(name, "CheckStuck", reasons.stuck))
+		return -EINVAL;
+	*ret_reasons = reasons;
+	return 0;
+}
+
+static bool is_among(const char *reason, const struct check_reasons *reasons) {
+	return strcmp(reason, reasons->bad) == 0 || strcmp(reason, reasons->unknown) == 0 ||
+	       strcmp(reason, reasons->stuck) == 0;
+}
+
+bool check_reasons_clash(const struct check_reasons *a, const struct check_reasons *b) {
+	return is_among(a->bad, b) || is_among(a->unknown, b) || is_among(a->stuck, b);
+}
+
+bool check_reasons_are_own(const struct check_reasons *reasons) {
+	for (uint32_t n = 0; n < OWN_CHECK_COUNT; n++) {
+		struct check_reasons own;
+
+		own_check_reasons((enum own_check)n, &own);
+		if (check_reasons_clash(reasons, &own))
+			return true;
+	}
+	return false;
+}
+
+// The first line that is not blank, without what may be dropped of it.
+static const char *
+find_line(const char *bytes, size_t size, enum check_convention convention, size_t *ret_size) {
+	while (size > 0) {
+		const char *end = memchr(bytes, '\n', size);
+		size_t length = end != NULL ? (size_t)(end - bytes) : size;
+		const char *pipe = convention == CHECK_NAGIOS ? memchr(bytes, '|', length) : NULL;
+		size_t used = pipe != NULL ? (size_t)(pipe - bytes) : length;
+		size_t skipped = 0;
+
+		while (skipped < used && strchr(BLANKS, bytes[skipped]) != NULL &&
+		       bytes[skipped] != '\0')
+			skipped++;
+		while (used > skipped && bytes[used - 1] != '\0' &&
+		       strchr(BLANKS, bytes[used - 1]) != NULL)
+			used--;
+		if (used > skipped) {
+			*ret_size = used - skipped;
+			return bytes + skipped;
+		}
+		if (end == NULL)
+			break;
+		size -= length + 1;
+		bytes = end + 1;
+	}
+	return NULL;
+}
+
+// Quotes are good text here, and a tab is a blank; the rest is as in an error.
+static void next_unit(const char *text, size_t size, struct escape_unit *ret_unit) {
+	escape_next(text, size, ret_unit);
+	if (text[0] != '"' && text[0] != '\t')
+		return;
+	ret_unit->text[0] = text[0] == '"' ? '"' : ' ';
+	ret_unit->text_size = 1;
+}
+
+bool check_first_line(
+	const char *bytes,
+	size_t size,
+	enum check_convention convention,
+	char line[static VERDICT_EVIDENCE_MAX + 1]
+) {
+	size_t length = 0, used = 0, characters = 0;
+	const char *text = find_line(bytes, size, convention, &length);
+	struct escape_unit unit;
+
+	if (text == NULL)
+		return false;
+	for (size_t at = 0; at < length; at += unit.taken_bytes) {
+		next_unit(text + at, length - at, &unit);
+		// A character that was left as it is counts as one, whatever it takes.
+		characters += unit.text_size == unit.taken_bytes ? 1 : unit.text_size;
+		if (characters > LINE_CHARACTERS || used + unit.text_size > VERDICT_EVIDENCE_MAX)
+			break;
+		memcpy(line + used, unit.text, unit.text_size);
+		used += unit.text_size;
+	}
+	line[used] = '\0';
+	return true;
+}
+
+static enum check_level level_of(int status, enum check_convention convention) {
+	if (status == 0)
+		return CHECK_OK;
+	if (convention == CHECK_NPD)
+		return status == 1 ? CHECK_CRITICAL : CHECK_UNKNOWN;
+	return status == 1 ? CHECK_WARNING : status == 2 ? CHECK_CRITICAL : CHECK_UNKNOWN;
+}
+
+// What it said, on either stream; of a status that means nothing also that.
+static void say_exit(
+	const struct spawn_result *result,
+	enum check_convention convention,
+	char evidence[static VERDICT_EVIDENCE_MAX + 1]
+) {
+	bool known = result->status <= (convention == CHECK_NPD ? 1 : 3);
+	char line[VERDICT_EVIDENCE_MAX + 1];
+
+	if (!check_first_line(result->out.bytes, result->out.size, convention, line) &&
+	    !check_first_line(result->err.bytes, result->err.size, CHECK_NPD, line))
+		snprintf(
+			evidence, VERDICT_EVIDENCE_MAX + 1, "exit status %d, and not a word",
+			result->status
+		);
+	else if (known)
+		memcpy(evidence, line, sizeof(line));
+	else
+		snprintf(
+			evidence, VERDICT_EVIDENCE_MAX + 1, "exit status %d: %.*s", result->status,
+			VERDICT_EVIDENCE_MAX - 20, line
+		);
+}
+
+enum check_level check_judge(
+	const struct spawn_result *result,
+	enum check_convention convention,
+	uint64_t timeout_ns,
+	char evidence[static VERDICT_EVIDENCE_MAX + 1]
+) {
+	size_t size = VERDICT_EVIDENCE_MAX + 1;
+	const char *name;
+	char timeout[SHOW_BYTES];
+
+	switch (result->end) {
+	case SPAWN_EXITED:
+		say_exit(result, convention, evidence);
+		return level_of(result->status, convention);
+	case SPAWN_SIGNALLED:
+		name = sigabbrev_np(result->status);
+		snprintf(
+			evidence, size, "ended by signal %d%s%s", result->status,
+			name != NULL ? ", SIG" : "", name != NULL ? name : ""
+		);
+		break;
+	case SPAWN_TIMED_OUT:
+		show_duration(timeout_ns, timeout);
+		snprintf(evidence, size, "timed out after %s", timeout);
+		break;
+	case SPAWN_NOT_STARTED:
+		snprintf(
+			evidence, size, "not started: %s",
+			result->status < 0 ? strerrordesc_np(-result->status) : "no reason"
+		);
+		break;
+	case SPAWN_LOST:
+		snprintf(
+			evidence, size,
+			"the spawn helper is gone; a restart of the agent mends that"
+		);
+		break;
+	}
+	return CHECK_UNKNOWN;
+}

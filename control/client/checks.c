@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// CHECKS: the local checks of this node: what each found last, when, and when it looks again.
+#include "answers.h"
+#include "listing.h"
+#include "roll.h"
+#include "server.h"
+
+#include <control/checks.h>
+#include <lib/show.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVIDENCE_WIDTH 97 // on a line of its own, with its reason
+
+// What is shown is copied: a reload may come between two steps.
+struct row {
+	struct check_view view;
+	char name[CHECKS_NAME_MAX + 1];
+	char command[CHECKS_COMMAND_MAX + 1];
+	char reason[VERDICT_REASON_MAX + 1];
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+};
+
+struct checks_answer {
+	struct listing listing;
+	struct checks_counters counters;
+	struct row rows[];
+};
+
+static void say_head(struct session *session, void *work) {
+	const struct checks_answer *answer = work;
+	const struct checks_counters *counters = &answer->counters;
+
+	text_print(
+		&session->out,
+		"%u check%s: %u warning, %u failed, %u could not tell, %u of these hang\n",
+		answer->listing.count, answer->listing.count == 1 ? "" : "s", counters->warning,
+		counters->critical, counters->unknown, counters->stuck_now
+	);
+	if (answer->listing.count > 0)
+		text_print(
+			&session->out, "\n%-24s %-8s %9s %9s %9s %7s %7s %7s %7s\n", "CHECK",
+			"LAST", "AGO", "TOOK", "NEXT", "OK", "WARNED", "FAILED", "UNKNOWN"
+		);
+}
+
+static void
+next_text(struct session *session, const struct check_view *view, char text[static SHOW_BYTES]) {
+	uint64_t now_ns = overlay_now_ns(session->server->overlay);
+
+	if (view->stuck)
+		snprintf(text, SHOW_BYTES, "hangs");
+	else if (view->running)
+		snprintf(text, SHOW_BYTES, "running");
+	else if (view->next_ns == UINT64_MAX)
+		snprintf(text, SHOW_BYTES, "-");
+	else
+		show_duration(view->next_ns > now_ns ? view->next_ns - now_ns : 0, text);
+}
+
+static void say_row(struct session *session, void *work, uint32_t n) {
+	const struct row *row = &((const struct checks_answer *)work)->rows[n];
+	const struct check_view *view = &row->view;
+	char name[SHOW_BYTES], ago[SHOW_BYTES] = "-", took[SHOW_BYTES] = "-", next[SHOW_BYTES];
+	char line[VERDICT_REASON_MAX + VERDICT_EVIDENCE_MAX + 4];
+
+	if (view->ran) {
+		show_duration(roll_age_ns(session, view->at_ns), ago);
+		show_duration(view->took_ns, took);
+	}
+	next_text(session, view, next);
+	text_print(
+		&session->out,
+		"%-24s %-8s %9s %9s %9s %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 "\n",
+		session_cell(session, row->name, 24, name),
+		view->ran ? check_level_name(view->level) : "-", ago, took, next,
+		view->counts[CHECK_OK], view->counts[CHECK_WARNING], view->counts[CHECK_CRITICAL],
+		view->counts[CHECK_UNKNOWN]
+	);
+	snprintf(
+		line, sizeof(line), "%s%s%s", row->reason,
+		row->reason[0] != '\0' && row->evidence[0] != '\0' ? ": " : "", row->evidence
+	);
+	if (line[0] != '\0')
+		text_print(
+			&session->out, "  %.*s\n",
+			session->whole ? (int)sizeof(line) : EVIDENCE_WIDTH, line
+		);
+}
+
+static json_t *facts(struct session *session, void *work) {
+	const struct checks_counters *counters = &((const struct checks_answer *)work)->counters;
+
+	(void)session;
+	return json_pack(
+		"{s:i,s:i,s:i,s:i}", "warning", (int)counters->warning, "critical",
+		(int)counters->critical, "unknown", (int)counters->unknown, "stuck",
+		(int)counters->stuck_now
+	);
+}
+
+static json_t *stuck_json(const struct check_view *view) {
+	char state[2] = {view->what.state, '\0'};
+
+	if (!view->stuck)
+		return json_null();
+	return json_pack(
+		"{s:i,s:o,s:s,s:o}", "pid", (int)view->what.pid, "comm",
+		roll_name_json(view->what.comm), "state", state, "wchan",
+		roll_name_json(view->what.wchan)
+	);
+}
+
+static json_t *last_json(struct session *session, const struct row *row) {
+	const struct check_view *view = &row->view;
+
+	if (!view->ran)
+		return json_null();
+	return json_pack(
+		"{s:s,s:o,s:o,s:f,s:f}", "result", check_level_name(view->level), "evidence",
+		roll_name_json(row->evidence), "at", roll_time_json(session, view->at_ns), "ago_s",
+		(double)roll_age_ns(session, view->at_ns) / (double)RAS_NS_PER_SEC, "took_s",
+		(double)view->took_ns / (double)RAS_NS_PER_SEC
+	);
+}
+
+static json_t *next_json(struct session *session, const struct check_view *view) {
+	uint64_t now_ns = overlay_now_ns(session->server->overlay);
+
+	if (view->next_ns == UINT64_MAX)
+		return json_null();
+	return json_real(
+		view->next_ns > now_ns ? (double)(view->next_ns - now_ns) / (double)RAS_NS_PER_SEC
+				       : 0
+	);
+}
+
+static json_t *row_json(struct session *session, void *work, uint32_t n) {
+	const struct row *row = &((const struct checks_answer *)work)->rows[n];
+	const struct check_view *view = &row->view;
+
+	return json_pack(
+		"{s:s,s:o,s:f,s:f,s:s,s:s,s:o,s:b,s:o,s:o,s:{s:I,s:I,s:I,s:I}}", "name", row->name,
+		"command", row->command[0] != '\0' ? roll_name_json(row->command) : json_null(),
+		"interval_s", (double)view->interval_ns / (double)RAS_NS_PER_SEC, "timeout_s",
+		(double)view->timeout_ns / (double)RAS_NS_PER_SEC, "said",
+		check_level_name(view->told), "reason", row->reason, "last",
+		last_json(session, row), "running", view->running, "next_s",
+		next_json(session, view), "stuck", stuck_json(view), "counts", "ok",
+		(json_int_t)view->counts[CHECK_OK], "warning",
+		(json_int_t)view->counts[CHECK_WARNING], "critical",
+		(json_int_t)view->counts[CHECK_CRITICAL], "unknown",
+		(json_int_t)view->counts[CHECK_UNKNOWN]
+	);
+}
+
+static const struct listing_ops ops = {
+	.key = "checks", .facts = facts, .head = say_head, .row = say_row, .row_json = row_json};
+
+static void copy(const struct checks *checks, uint32_t n, struct row *row) {
+	struct check_view *view = &row->view;
+
+	checks_at(checks, n, view);
+	snprintf(row->name, sizeof(row->name), "%s", view->name);
+	snprintf(row->command, sizeof(row->command), "%s", view->command);
+	snprintf(row->reason, sizeof(row->reason), "%s", view->reason);
+	snprintf(row->evidence, sizeof(row->evidence), "%s", view->ran ? view->evidence : "");
+}
+
+void answer_checks(struct session *session, const char *rest) {
+	const struct checks *checks = session->server->checks;
+	uint32_t count = checks != NULL ? checks_count(checks) : 0;
+	struct checks_answer *answer = calloc(1, sizeof(*answer) + count * sizeof(answer->rows[0]));
+
+	(void)rest;
+	if (!session_begin(session, listing_step, free, answer))
+		return;
+	answer->listing.ops = &ops;
+	answer->listing.count = count;
+	if (checks != NULL)
+		checks_counters(checks, &answer->counters);
+	for (uint32_t n = 0; n < count; n++)
+		copy(checks, n, &answer->rows[n]);
+}
