@@ -93,6 +93,41 @@ def failures_come_with_their_output_and_skips_with_their_reason():
         assert part in said, said
 
 
+TRACEBACK = """1..3
+not ok 1 - second
+# Traceback (most recent call last):
+#   File "/tree/tap.py", line 18, in run
+#     function()
+#   File "/tree/ring_test.py", line 199, in test_two
+#     wait_log(intruder)
+#   File "/tree/cluster.py", line 40, in wait_until
+#     raise Timeout(what)
+# cluster.Timeout: LONG not within 3 s
+# measured later
+ok 2 - c
+not ok 3 - d
+# 0x1 != 0x2
+# d_test.c:7: error: Failure!
+"""
+SANITIZED = "1..2\nok 1 - a\n"
+REPORT = "==7==ERROR: AddressSanitizer: heap-use-after-free\n" + 60 * "  #1 in main\n"
+
+
+def the_end_is_each_failure_in_a_few_short_lines():
+    _, said = tally({"stdout": TRACEBACK.replace("LONG", 900 * "x"), "returncode": 1},
+                    {"stdout": SANITIZED, "stderr": REPORT, "returncode": -6},
+                    {"stdout": "seed 3\nbroken: two dead\n", "returncode": 1, "result": "FAIL"})
+    end = said[said.index("FAILED: "):].splitlines()
+    assert len(end) < 30 and max(map(len, end)) < 300, said
+    for first, then in (("  second", "    cluster.Timeout: xxx"), ("  d", "    0x1 != 0x2"),
+                        ("  killed by signal 6 after 1 of 2 tests", "    ==7==ERROR: Address"),
+                        ("  exit status 1", "    seed 3")):
+        assert end[end.index(first) + 1].startswith(then), said
+    for part in ("    at /tree/ring_test.py:199 in test_two: wait_log(intruder)",
+                 "    d_test.c:7: error: Failure!", "    broken: two dead"):
+        assert part in end, said
+
+
 if __name__ == "__main__":
     TALLY = pathlib.Path(sys.argv[1]).resolve() / "tests/tools/tally.py"
     tap.run([(f"the count of a program with: {title}", closing_line_test(record, expected))
@@ -103,4 +138,6 @@ if __name__ == "__main__":
          what_was_skipped_as_a_whole_is_said_to_have_run_nothing),
         ("failures come with their output, skips with their reason",
          failures_come_with_their_output_and_skips_with_their_reason),
+        ("the end is each failure in a few short lines",
+         the_end_is_each_failure_in_a_few_short_lines),
     ])

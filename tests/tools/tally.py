@@ -7,9 +7,10 @@
 Every TAP line counts as one test, and a program without TAP as one. A program that
 crashed, timed out, stopped short of its plan or ran nothing counts as a failed test of
 its own, whatever its lines said, and so does a build with fewer programs than expected.
-Prints where the time went, the skips with their reasons, the failures with their output,
-and last: N passed, N failed, N skipped. Exits with 1 if anything failed or nothing ran;
-with --chosen, for a suite or test asked for by name, skips that all have a reason will do.
+Prints what the failed programs said, where the time went, the skips with their reasons, each
+failure in a few short lines, and last: N passed, N failed, N skipped. So the end of a long
+output is what has to be known. Exits with 1 if anything failed or nothing ran; with --chosen,
+for a suite or test asked for by name, skips that all have a reason will do.
 """
 
 import json
@@ -18,6 +19,11 @@ import re
 import sys
 
 OUTPUT_LINES_MAX = 60
+OUTPUT_COLUMNS_MAX = 500
+REASON_LINES_MAX = 8
+REASON_COLUMNS_MAX = 240
+PLACE = re.compile(r' *File "(.*)", line (\d+), in (.*)')  # of a traceback
+VERDICT = re.compile(r"\w+Sanitizer: |runtime error: |must\(|Assertion ")
 TAP_LINE = re.compile(
     r"^(not )?ok\b *(\d*) *-? *(.*?) *(?:# *(skip\S*|todo) *(.*))?$", re.IGNORECASE)
 TAP_PLAN = re.compile(r"^1\.\.(\d+)(?: *# *skip\S* *(.*))?$", re.IGNORECASE)
@@ -38,6 +44,8 @@ class Program:
         self.stderr = record.get("stderr", "") or ""
         self.passed, self.failed, self.skipped = [], [], []
         self.planned = None
+        self.remarks = {}  # of each failed test: what it wrote as comments
+        self.latest = None
         for line in self.stdout.splitlines():
             self.read_line(line)
         self.judge()
@@ -51,8 +59,11 @@ class Program:
             return
         said = TAP_LINE.match(line)
         if not said:
+            if line.startswith("#") and self.latest is not None:
+                self.latest.append(line[1:].removeprefix(" "))
             return
         bad, number, name, directive, reason = said.groups()
+        self.latest = self.remarks.setdefault(name or number, []) if bad else None
         if directive:
             # cmocka writes the name behind the word SKIP; TAP wants the reason there.
             self.skipped.append((name or reason or number, reason if name else ""))
@@ -90,6 +101,33 @@ class Program:
     def title(self):
         return f"{self.kind} {self.suite}/{self.name}"
 
+    def output(self):
+        return (self.stdout + self.stderr).splitlines()
+
+    def reason(self, name):
+        """Why a test of it failed, in a few lines, the most telling first."""
+        if self.remarks.get(name):
+            return reason_of(self.remarks[name])
+        lines = [line for line in self.output() if line.strip()]
+        return [line for line in lines if VERDICT.search(line)] or lines[-REASON_LINES_MAX // 2:]
+
+
+def reason_of(remarks):
+    """Of a traceback the exception, then where it came from; of other remarks the first."""
+    places = [number for number, line in enumerate(remarks) if PLACE.match(line)]
+    if not places:
+        return remarks
+    told = remarks[places[-1] + 1:]
+    while told and told[0].startswith(" "):  # the line of source, and marks below it
+        told.pop(0)
+    at = ["at {}:{} in {}: ".format(*PLACE.match(remarks[number]).groups()) +
+          remarks[number + 1].strip() for number in places if number + 1 < len(remarks)]
+    return told[:REASON_LINES_MAX // 2] + at[::-1]
+
+
+def cut(line, columns):
+    return line if len(line) <= columns else f"{line[:columns]} ... {len(line) - columns} more"
+
 
 def programs_of(kind, directory):
     log = pathlib.Path(directory) / "meson-logs" / "testlog.json"
@@ -109,6 +147,18 @@ def print_skips(programs):
         print(f"skipped: {what} ({', '.join(kinds)})")
 
 
+def print_outputs(programs):
+    for program in programs:
+        if not program.failed:
+            continue
+        print(f"\noutput of {program.title()}, which failed:")
+        output = program.output()
+        if len(output) > OUTPUT_LINES_MAX:
+            print(f"  | ... {len(output) - OUTPUT_LINES_MAX} lines before these")
+        for line in output[-OUTPUT_LINES_MAX:]:
+            print(f"  | {cut(line, OUTPUT_COLUMNS_MAX)}")
+
+
 def print_failures(programs):
     for program in programs:
         if not program.failed:
@@ -116,11 +166,8 @@ def print_failures(programs):
         print(f"\nFAILED: {program.title()}")
         for name in program.failed:
             print(f"  {name}")
-        output = (program.stdout + program.stderr).splitlines()
-        if len(output) > OUTPUT_LINES_MAX:
-            print(f"  | ... {len(output) - OUTPUT_LINES_MAX} lines before these")
-        for line in output[-OUTPUT_LINES_MAX:]:
-            print(f"  | {line}")
+            for line in program.reason(name)[:REASON_LINES_MAX]:
+                print(f"    {cut(line, REASON_COLUMNS_MAX)}")
 
 
 def print_times(builds, programs):
@@ -163,6 +210,7 @@ def main(arguments):
     passed = sum(len(program.passed) for program in programs)
     failed = sum(len(program.failed) for program in programs) + len(short)
     skipped = sum(len(program.skipped) for program in programs)
+    print_outputs(programs)
     print_times(builds, programs)
     print_skips(programs)
     print_failures(programs)
