@@ -113,7 +113,8 @@ void overlay_tell(const struct overlay *overlay, const struct ras_event *event) 
 	char observers[OBSERVERS_BYTES];
 	char address[SOCK_ADDR_TEXT_BYTES], other[SOCK_ADDR_TEXT_BYTES];
 	char after[PARSE_TEXT_BYTES], theirs[SHOW_BYTES], ours[SHOW_BYTES];
-	static struct log_site site;
+	// One account for each kind: a hundred that join must not hold back the one that dies.
+	static struct log_site sites[RAS_EVENT_KIND_COUNT];
 	size_t used = 0;
 
 	if (!log_enabled(telling->level))
@@ -145,5 +146,5 @@ void overlay_tell(const struct overlay *overlay, const struct ras_event *event) 
 		fields[used++] = log_str("observers", observers);
 	if (text != NULL)
 		fields[used++] = log_str("text", text);
-	log_write(&site, telling->level, "overlay", fields);
+	log_write(&sites[event->kind], telling->level, "overlay", fields);
 }
