@@ -17,6 +17,7 @@ import agents
 import cluster as clusters
 
 FROZEN_LONG_SECONDS = 30
+EXIT_CONFLICT = 3  # tocsind(8)
 long_frozen = {}  # since when, and what else is to be known when it wakes up
 
 
@@ -39,6 +40,13 @@ def other(cluster, number):
 def alive_in(text):
     """How many agents a report in text says are alive."""
     return int(text.split(" agents alive")[0].split()[-1])
+
+
+def events_told(cluster, kind):
+    """The lines of all logs about events of a kind."""
+    return [line for agent in cluster.running()
+            for line in agent.log.read_text(errors="replace").splitlines()
+            if f" event={kind} " in line]
 
 
 def test_join(cluster):
@@ -175,21 +183,29 @@ def test_two_holders(cluster):
     intruder.start()
     try:
         agents.wait_log(intruder, "JOIN_REFUSED")
+        status = intruder.process.wait(agents.WAIT_SECONDS)
     finally:
         if intruder.running():
             intruder.kill()
-    assert intruder.process.returncode != 0, intruder.log.read_text()
-    told = [line for agent in cluster.running()
-            for line in agent.log.read_text(errors="replace").splitlines()
-            if " event=CONFLICT " in line]
+    assert status == EXIT_CONFLICT, (status, intruder.log.read_text())
+    told = events_told(cluster, "CONFLICT")
     assert any(f" address={holder.address}:28030 other={intruder.address}:" in line
                for line in told), told
-    # Whoever joined after the seed found it in the table, and may have had nothing to log.
-    joined = f" event=JOINED peer={seed.name} address={seed.address}:28030"
-    assert any(joined in agent.log.read_text(errors="replace") for agent in cluster.running())
+    assert holder.running(), holder.log.read_text()
+    agents.wait_for_state(cluster, holder.name, "alive", [seed])
     after = agents.peer(seed, holder.name)
-    assert (after["state"], after["address"], after["start"]) == (
-        "alive", before["address"], before["start"]), after
+    assert (after["address"], after["start"]) == (before["address"], before["start"]), after
+
+
+def test_addresses(cluster):
+    """Whoever is told of a new member is told its address."""
+    told = events_told(cluster, "JOINED")
+    addresses = {agent.name: agent.address for agent in cluster.agents}
+    # The log holds back what comes too fast, so not every member has its line.
+    assert told
+    for line in told:
+        name = line.split(" peer=")[1].split()[0]
+        assert f" address={addresses[name]}:28030" in line, line
 
 
 def test_maint(cluster):
@@ -239,8 +255,8 @@ def test_story(cluster):
 
 TESTS = [
     test_join, test_status, test_kill, test_restart, test_state_lost, test_freeze_long,
-    test_freeze_short, test_freeze_asked, test_leave, test_two_holders, test_maint, test_wake,
-    test_forget, test_story,
+    test_freeze_short, test_freeze_asked, test_leave, test_two_holders, test_addresses,
+    test_maint, test_wake, test_forget, test_story,
 ]
 
 if __name__ == "__main__":
