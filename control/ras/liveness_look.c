@@ -46,6 +46,24 @@ void look_tell(struct ras *ras, uint32_t slot) {
 	message_send(ras, slot, &writer);
 }
 
+// What a newcomer hears of its claim. A silence of one look is less than what kills: a holder that
+// is only slow keeps its name, and the newcomer asks others until the holder has answered one of
+// them, or is held for dead or unreachable.
+static enum ras_cause claim_refusal(const struct ras *ras, uint32_t slot, enum sight sight) {
+	switch (sight) {
+	case SIGHT_ALIVE:
+		return RAS_CAUSE_CONFLICT;
+	case SIGHT_GONE:
+		return RAS_CAUSE_NONE;
+	case SIGHT_SILENT:
+		if (ras_entry(ras, slot)->state == RAS_UNREACHABLE)
+			return RAS_CAUSE_NONE;
+		return RAS_CAUSE_BUSY;
+	default:
+		return RAS_CAUSE_BUSY;
+	}
+}
+
 static void answer(struct ras *ras, const struct look *look, enum sight sight) {
 	uint8_t bytes[LOOK_BYTES_MAX];
 	struct wire_writer writer;
@@ -54,12 +72,7 @@ static void answer(struct ras *ras, const struct look *look, enum sight sight) {
 		struct conn *conn = conn_find(ras, look->claim);
 
 		if (conn != NULL)
-			join_claimed(
-				ras, conn, look->slot,
-				sight == SIGHT_ALIVE	? RAS_CAUSE_CONFLICT
-				: sight == SIGHT_UNABLE ? RAS_CAUSE_BUSY
-							: RAS_CAUSE_NONE
-			);
+			join_claimed(ras, conn, look->slot, claim_refusal(ras, look->slot, sight));
 		return;
 	}
 	wire_writer_init(&writer, bytes, sizeof(bytes));
