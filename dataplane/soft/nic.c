@@ -100,11 +100,14 @@ static void nic_timers(struct soft_nic *nic) {
 
 // Requests first: an acknowledgement that leaves with them costs them nothing.
 static void qp_transmit(struct soft_qp *qp, bool defer_acks) {
+	uint64_t sent = qp->nic->counters.packets_sent;
 	bool more;
 
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;
 	more = requester_transmit(qp, QP_BUDGET);
+	if (qp->nic->counters.packets_sent != sent)
+		ack_rule_answered(&qp->responder.ack_rule);
 	more |= responder_transmit(qp, QP_BUDGET, defer_acks && !qp->ack_now);
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;
@@ -143,12 +146,15 @@ static uint32_t nic_receive(struct soft_nic *nic) {
 	return count;
 }
 
-// What waited in the turn before waits no longer. Before frames come: who receives one is ready
-// anew, and would wait again.
-static void nic_end_waits(struct soft_nic *nic) {
-	struct soft_qp *qp;
+// What waited in the turn before waits no longer, unless it is held for a ping-pong. Before frames
+// come: who receives one is ready anew, and would wait again.
+static void nic_end_waits(struct soft_nic *nic, bool may_hold) {
+	struct soft_qp *qp, *next;
 
-	while ((qp = TAILQ_FIRST(&nic->lazy)) != NULL) {
+	for (qp = TAILQ_FIRST(&nic->lazy); qp != NULL; qp = next) {
+		next = TAILQ_NEXT(qp, ready_entry);
+		if (may_hold && ack_rule_holds(&qp->responder.ack_rule, nic->now_ns))
+			continue;
 		qp->ack_now = true;
 		qp_ready(qp);
 	}
@@ -160,7 +166,7 @@ bool nic_turn(struct soft_nic *nic, bool defer_acks) {
 	uint32_t received;
 
 	nic->now_ns = clock_now_ns(nic->clock);
-	nic_end_waits(nic);
+	nic_end_waits(nic, defer_acks);
 	received = nic_receive(nic);
 	nic_timers(nic);
 	nic_transmit(nic, defer_acks && received > 0);

@@ -87,6 +87,11 @@ static void request_early(struct soft_qp *qp, const struct packet *packet) {
 		gap_begin(responder, PACKET_SYNDROME_NAK_SEQUENCE, packet->psn);
 }
 
+static void owe_ack(struct soft_qp *qp, bool single) {
+	qp->responder.ack_due = true;
+	ack_rule_request(&qp->responder.ack_rule, qp->nic->now_ns, single);
+}
+
 static void request_again(struct soft_qp *qp, const struct packet *packet, uint8_t kind) {
 	counter_add(&qp->nic->counters.duplicates, 1);
 	switch (kind) {
@@ -97,7 +102,7 @@ static void request_again(struct soft_qp *qp, const struct packet *packet, uint8
 		responder_atomic_again(qp, packet);
 		break;
 	default:
-		qp->responder.ack_due = true;
+		owe_ack(qp, false);
 	}
 }
 
@@ -158,9 +163,10 @@ static void request_next(struct soft_qp *qp, const struct packet *packet) {
 	}
 	// The response of a read or atomic acknowledges it, and all before it.
 	if (facts->kind == PACKET_KIND_READ || facts->kind == PACKET_KIND_ATOMIC)
-		responder->ack_due = false;
+		responder_acknowledged(responder);
 	else if (packet->ack_request)
-		responder->ack_due = true;
+		owe_ack(qp,
+			(facts->flags & PACKET_FIRST) != 0 && (facts->flags & PACKET_LAST) != 0);
 }
 
 void responder_request(struct soft_qp *qp, const struct packet *packet) {

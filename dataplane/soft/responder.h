@@ -5,6 +5,7 @@
 // acknowledgement or the NAK of what came after them waits.
 #pragma once
 
+#include "ack_rule.h"
 #include "nic.h"
 #include "packet.h"
 #include "psn.h"
@@ -42,6 +43,7 @@ struct responder {
 	bool nak_sent;	  // of the present gap, or not ready: what comes later is not answered
 	uint32_t gap_psn; // the latest that came after the gap
 	bool ack_due;	  // up to expected_psn - 1
+	struct ack_rule ack_rule;
 	struct responder_nak nak;
 	uint64_t write_address; // of a write under way: where the next packet goes
 	uint32_t write_key, write_left, write_length;

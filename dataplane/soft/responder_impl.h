@@ -38,6 +38,12 @@ struct response_work *responder_find_work(struct responder *responder, uint32_t 
 // So much of it, from answer_next on, is to be sent.
 void responder_answer(struct soft_qp *qp, const struct response_work *work);
 
+// What is owed was sent, or goes with an answer.
+static inline void responder_acknowledged(struct responder *responder) {
+	responder->ack_due = false;
+	ack_rule_sent(&responder->ack_rule);
+}
+
 // The pad makes the packet a multiple of four bytes, and there is no other.
 static inline bool pad_is_right(const struct packet *packet) {
 	return packet->pad == (-packet->payload_bytes & 3);

@@ -80,7 +80,7 @@ int responder_post(struct soft_qp *qp, const struct ibv_recv_wr *wr) {
 void responder_flush(struct soft_qp *qp) {
 	struct responder *responder = &qp->responder;
 
-	responder->ack_due = false;
+	responder_acknowledged(responder);
 	responder->nak = (struct responder_nak){0};
 	responder->answering = responder->work_tail;
 	if (responder->receiving)

@@ -41,7 +41,7 @@ static enum sent send_nak(struct soft_qp *qp) {
 		return sent;
 	count_nak(qp->nic, nak.syndrome);
 	qp->responder.nak = (struct responder_nak){0};
-	qp->responder.ack_due = false;
+	responder_acknowledged(&qp->responder);
 	if (nak.fatal && nak.told)
 		qp_error(qp);
 	else if (nak.fatal)
@@ -56,7 +56,7 @@ static enum sent send_ack(struct soft_qp *qp) {
 	if (sent != SENT)
 		return sent;
 	counter_add(&qp->nic->counters.acks_sent, 1);
-	qp->responder.ack_due = false;
+	responder_acknowledged(&qp->responder);
 	return SENT;
 }
 

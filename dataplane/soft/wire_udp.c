@@ -147,13 +147,13 @@ static void name_to_route(
 	*ret_route = route;
 }
 
-// How many came, or -1. Only where one was there are there likely to be more: a look for a single
-// packet costs a third less, found or not.
+// How many came, or -1. Only where two looks in a row found one are there likely to be more: a look
+// for a single packet costs a third less, found or not.
 static int receive_some(struct udp_wire *udp, uint32_t max) {
 	socklen_t length = sizeof(union udp_name);
 	ssize_t size;
 
-	if (udp->in_count > 0) {
+	if (udp->in_row > 1) {
 		for (uint32_t n = 0; n < udp->in_count; n++)
 			udp->in[n].msg_hdr.msg_namelen = sizeof(union udp_name);
 		return recvmmsg(udp->fd, udp->in, max, MSG_DONTWAIT, NULL);
@@ -185,6 +185,7 @@ udp_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max,
 
 	(void)now_ns;
 	udp->in_count = receive_batch(udp, max < WIRE_BATCH ? max : WIRE_BATCH);
+	udp->in_row = udp->in_count > 0 ? udp->in_row + 1 : 0;
 	for (uint32_t n = 0; n < udp->in_count; n++) {
 		frame = udp->in_slots + (size_t)n * UDP_SLOT_BYTES + FRAME_HEADROOM;
 		name_to_route(udp, &udp->in_names[n], &route);

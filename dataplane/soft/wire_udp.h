@@ -44,6 +44,7 @@ struct udp_wire {
 	_Atomic bool is_full;
 
 	uint32_t in_count; // of the last batch
+	uint32_t in_row;   // batches that were not empty
 	struct mmsghdr in[WIRE_BATCH];
 	struct iovec in_pieces[WIRE_BATCH];
 	union udp_name in_names[WIRE_BATCH];

@@ -73,7 +73,8 @@ static void the_engine_defers_nothing(void **state) {
 	assert_int_equal(due(there), NIC_NEVER);
 }
 
-static void who_posts_sends_before_what_it_owes(void **state) {
+// As a program does whose calls drive.
+static void post_back(void) {
 	struct soft_nic *nic = nic_of(there->context);
 	struct ibv_sge sge = {(uintptr_t)there->bytes, 8, there->mr->lkey};
 	struct ibv_send_wr wr =
@@ -84,21 +85,69 @@ static void who_posts_sends_before_what_it_owes(void **state) {
 					   .wr.rdma = {(uintptr_t)here->bytes, here->mr->rkey},
 				   },
 			   *bad = NULL;
+
+	assert_int_equal(ibv_post_send(there->qp, &wr, &bad), 0);
+	nic_lock(nic);
+	nic_push(nic);
+	nic_unlock(nic);
+}
+
+static void who_posts_sends_before_what_it_owes(void **state) {
 	struct soft_counters after;
 
 	(void)state;
 	write_there(here->qp, 8);
 	turn(here, false);
 	turn(there, true);
-	assert_int_equal(ibv_post_send(there->qp, &wr, &bad), 0);
-	nic_lock(nic);
-	nic_push(nic);
-	nic_unlock(nic);
+	post_back();
 	after = counters("soft1");
 	assert_int_equal(after.packets_sent, 1);
 	assert_int_equal(after.acks_sent, 0);
 	turn(there, true);
 	assert_int_equal(counters("soft1").acks_sent, 1);
+}
+
+// Both ends only poll, as far as the wire can tell.
+static void play_ping_pong(uint32_t volleys) {
+	for (uint32_t n = 0; n < volleys; n++) {
+		write_there(here->qp, 8);
+		turn(here, true);
+		turn(there, true);
+		post_back();
+		turn(there, true);
+		turn(here, true);
+		clock_advance(&bed.clock, 1000);
+	}
+}
+
+static void in_a_ping_pong_an_acknowledgement_is_for_several_requests(void **state) {
+	uint64_t sent;
+
+	(void)state;
+	play_ping_pong(20);
+	sent = counters("soft1").acks_sent;
+	play_ping_pong(64);
+	assert_in_range(counters("soft1").acks_sent - sent, 2, 8);
+}
+
+static void what_is_held_leaves_by_itself_and_at_once_by_the_engine(void **state) {
+	uint64_t sent;
+
+	(void)state;
+	for (int engine = 0; engine < 2; engine++) {
+		do {
+			play_ping_pong(1);
+		} while (!qp_of(there->qp)->is_lazy);
+		sent = counters("soft1").acks_sent;
+		assert_false(turn(there, true));
+		assert_int_equal(counters("soft1").acks_sent, sent);
+		assert_int_equal(due(there), 0);
+		if (!engine)
+			clock_advance(&bed.clock, 20000);
+		assert_true(turn(there, !engine));
+		assert_int_equal(counters("soft1").acks_sent, sent + 1);
+		assert_false(qp_of(there->qp)->is_lazy);
+	}
 }
 
 // Two queue pairs with far more to send than a turn allows, or their windows.
@@ -137,6 +186,8 @@ int main(void) {
 		BED(an_acknowledgement_waits_one_turn_though_frames_keep_coming),
 		BED(the_engine_defers_nothing),
 		BED(who_posts_sends_before_what_it_owes),
+		BED(in_a_ping_pong_an_acknowledgement_is_for_several_requests),
+		BED(what_is_held_leaves_by_itself_and_at_once_by_the_engine),
 		BED(a_turn_is_bounded_and_shared),
 	};
 
