@@ -60,6 +60,7 @@ struct soft_nic {
 	struct qp_list lazy;  // owe an acknowledgement that may wait for a caller's next turn
 	struct qp_list timed; // have a time at which something falls due
 	uint64_t due_ns;      // no timer falls due before; may be too early
+	uint32_t put_off;     // turns in a row whose frames went before timers that are due
 	uint64_t now_ns;      // of the present turn
 	uint8_t *out;	      // the frame that output_begin() began
 	uint32_t out_size;

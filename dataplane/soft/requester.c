@@ -91,6 +91,7 @@ void requester_start(struct soft_qp *qp) {
 	set_idle(requester);
 	set_windows(qp);
 	requester->retries = qp->attr.retry_cnt;
+	requester->pauses = 0;
 	requester->rnr_retries = qp->attr.rnr_retry;
 	requester->wait_ns = 0;
 }

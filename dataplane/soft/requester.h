@@ -46,6 +46,7 @@ struct requester {
 	uint32_t reads_out;	      // read requests and atomics between acked_psn and next_psn
 	uint32_t resumed_psn;	      // where a read was last asked for within a piece
 	uint8_t retries, rnr_retries; // left
+	uint8_t pauses;		      // of our own, seen since anything was acknowledged
 	bool lost;		      // it went back since an answer was seen to be missing
 	uint32_t lost_psn;	      // the latest answer seen after the missing one
 	bool draining;		      // to be told of when the queue pair has drained

@@ -92,6 +92,7 @@ bool requester_settle(struct soft_qp *qp, uint32_t before) {
 	skip_acknowledged(requester);
 	grow(requester, psn_add(requester->acked_psn, -before));
 	requester->retries = qp->attr.retry_cnt;
+	requester->pauses = 0;
 	requester->rnr_retries = qp->attr.rnr_retry;
 	requester->lost = false;
 	requester->rnr_ns = 0;

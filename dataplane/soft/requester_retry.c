@@ -15,6 +15,15 @@
 #define PROBE_WAITS 4
 #define PROBE_LEAST_NS UINT64_C(50000)
 #define PROBES_MAX 16
+// A timeout that is seen so much too late, or by an eighth of itself, tells of a pause of our own:
+// on a machine with more spinning threads than processors they are as long as timeouts. The device
+// itself may be late by two ticks (NIC_LAZY_NS). For as many in a row the peer is not blamed.
+#define PAUSE_NS UINT64_C(4000000)
+#define PAUSES_MAX 32
+
+static uint64_t timeout_interval_ns(const struct soft_qp *qp) {
+	return TIMEOUT_UNIT_NS << (qp->attr.timeout & 31);
+}
 
 static uint64_t probe_interval_ns(const struct requester *requester) {
 	return (requester->wait_ns * PROBE_WAITS + PROBE_LEAST_NS) << requester->probes;
@@ -22,7 +31,7 @@ static uint64_t probe_interval_ns(const struct requester *requester) {
 
 void requester_arm(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
-	uint64_t timeout_ns = TIMEOUT_UNIT_NS << (qp->attr.timeout & 31);
+	uint64_t timeout_ns = timeout_interval_ns(qp);
 	uint64_t probe_ns = probe_interval_ns(requester);
 
 	if (qp->attr.timeout == 0)
@@ -157,6 +166,28 @@ uint64_t requester_due(const struct soft_qp *qp) {
 	return due_ns;
 }
 
+// The peer may have answered in time, or been as short of a processor: it gets all of another
+// period for what is sent again.
+static bool was_away(const struct soft_qp *qp) {
+	uint64_t late_ns = qp->nic->now_ns - qp->requester.timeout_ns;
+
+	return late_ns >= PAUSE_NS && late_ns >= timeout_interval_ns(qp) / 8;
+}
+
+static void overdue(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+	bool away = was_away(qp) && requester->pauses < PAUSES_MAX;
+
+	counter_add(&qp->nic->counters.timeouts, 1);
+	requester_disarm(requester);
+	if (away)
+		requester->pauses++;
+	else
+		shrink_window(requester);
+	if (away || take_retry(qp))
+		go_back(qp);
+}
+
 void requester_timer(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint64_t now_ns = qp->nic->now_ns;
@@ -165,13 +196,8 @@ void requester_timer(struct soft_qp *qp) {
 		requester->rnr_ns = 0;
 		qp_ready(qp);
 	}
-	if (now_ns >= requester->timeout_ns) {
-		counter_add(&qp->nic->counters.timeouts, 1);
-		requester_disarm(requester);
-		shrink_window(requester);
-		if (take_retry(qp))
-			go_back(qp);
-	} else if (now_ns >= requester->probe_ns) {
+	if (now_ns >= requester->timeout_ns)
+		overdue(qp);
+	else if (now_ns >= requester->probe_ns)
 		probe(qp);
-	}
 }

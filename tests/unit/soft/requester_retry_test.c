@@ -282,6 +282,45 @@ static void silence_is_answered_by_sending_again_until_the_retries_are_spent(voi
 	assert_int_equal(COUNTER(timeouts), 0 + 1 + 3 + 7 + 4);
 }
 
+// On a machine that is short of processors.
+static void a_timeout_that_we_ourselves_slept_through_is_not_the_peers(void **state) {
+	static const uint64_t late_ns = 30000000;
+
+	(void)state;
+	bed->qp.attr.retry_cnt = 0;
+	bed_start(1000, MTU);
+	bed_post(IBV_WR_RDMA_WRITE, 0, 3 * MTU);
+	bed_transmit();
+	for (uint32_t round = 0; round < 30; round++) {
+		bed_advance(TIMEOUT_NS + late_ns);
+		assert_int_equal(bed_transmit(), 3);
+		bed_no_wc();
+	}
+	// Each progress ends the account.
+	bed_ack(1000);
+	for (uint32_t round = 0; round < 30; round++) {
+		bed_advance(TIMEOUT_NS + late_ns);
+		assert_int_equal(bed_transmit(), 2);
+	}
+	bed_no_wc();
+	bed_timeout();
+	bed_wc(IBV_WC_RETRY_EXC_ERR);
+}
+
+static void one_who_is_always_away_gives_up_in_the_end(void **state) {
+	uint32_t rounds = 0;
+
+	(void)state;
+	bed_post(IBV_WR_SEND, 0, 8);
+	for (; bed->errors == 0; rounds++) {
+		bed_transmit();
+		bed_advance(10 * TIMEOUT_NS);
+		assert_true(rounds < 100);
+	}
+	assert_int_equal(COUNTER(timeouts), rounds);
+	bed_wc(IBV_WC_RETRY_EXC_ERR);
+}
+
 static void retries_begin_anew_with_every_progress(void **state) {
 	(void)state;
 	bed_post(IBV_WR_RDMA_WRITE, 0, 32 * MTU);
@@ -557,6 +596,8 @@ int main(void) {
 		TEST(it_goes_back_at_most_once_in_the_time_an_answer_takes),
 		TEST(going_back_without_progress_ends_after_the_retries),
 		TEST(silence_is_answered_by_sending_again_until_the_retries_are_spent),
+		TEST(a_timeout_that_we_ourselves_slept_through_is_not_the_peers),
+		TEST(one_who_is_always_away_gives_up_in_the_end),
 		TEST(retries_begin_anew_with_every_progress),
 		TEST(progress_puts_the_timeout_off),
 		TEST(the_timeout_is_a_power_of_two_and_zero_is_never),
