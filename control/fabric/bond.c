@@ -458,7 +458,7 @@ static void op_changed(void *ctx, const struct pairing_key *key, enum pairing_st
 		log_str("device", fabric->nics[key->device].config.name),
 		log_str("peer_device", key->peer_device), log_u64("generation", view.generation),
 		log_str("reason", failed ? pairing_reason_name(view.failure.reason) : "none"),
-		log_str("text", failed ? view.failure.text : "")
+		log_str("text", failed ? view.failure.text : ""), log_u64("untold", view.untold)
 	);
 }
 

@@ -197,8 +197,12 @@ void entry_update(struct pairing *pairing, struct entry *entry) {
 		return;
 	entry->state = state;
 	entry->since_ns = pairing->now_ns;
-	if (pairing->ops.changed != NULL)
-		pairing->ops.changed(pairing->ops.ctx, &entry->key, state);
+	if (pairing->ops.changed == NULL ||
+	    !tell_is_due(&entry->telling, pairing->now_ns, state, entry->failure.reason))
+		return;
+	pairing->ops.changed(pairing->ops.ctx, &entry->key, state);
+	if (state == PAIRING_FAILED || state == PAIRING_READY)
+		entry->telling.untold = 0;
 }
 
 // To look at
@@ -227,6 +231,7 @@ show(const struct pairing *pairing, const struct entry *entry, struct pairing_vi
 		.took_ns = entry->took_ns,
 		.used_ns = entry->used_ns,
 		.failure = entry->failure,
+		.untold = entry->telling.untold,
 	};
 	for (const struct pairing_waiter *waiter = entry->waiters; waiter != NULL;
 	     waiter = waiter->next)

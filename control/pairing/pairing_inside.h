@@ -49,6 +49,14 @@ struct attempt {
 	struct pairing_failure failure; // once retired
 };
 
+// What was told of a key.
+struct telling {
+	uint64_t next_ns, pause_ns; // when a reason is told again; 0: nothing was told
+	uint32_t reasons;	    // told since the pause began, one bit for each
+	uint32_t untold;	    // failures, since then
+	enum pairing_state last;    // of absent, ready and failed
+};
+
 struct entry {
 	struct entry *next;
 	struct pairing_key key;
@@ -76,6 +84,7 @@ struct entry {
 	uint64_t begun_ns; // PAIRING_NEVER: never
 	uint64_t ready_ns, took_ns, used_ns;
 	struct pairing_failure failure;
+	struct telling telling;
 	struct pairing_waiter *waiters;
 };
 
@@ -190,6 +199,14 @@ void refuse(
 	const char *peer_device,
 	const struct pairing_end *theirs,
 	const struct pairing_failure *failure
+);
+
+// tell.c: whether ops.changed is called.
+bool tell_is_due(
+	struct telling *telling,
+	uint64_t now_ns,
+	enum pairing_state state,
+	enum pairing_reason reason
 );
 
 // pace.c

@@ -78,9 +78,7 @@ int wire_dpdk_create(
 	struct soft_wire **ret_wire
 );
 // The arguments and the machine, without attaching the port.
-int wire_dpdk_check(
-	const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]
-);
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]);
 // Devices of this process reach each other by address; frames to nobody are lost.
 int wire_memory_create(
 	const struct wire_config *config,

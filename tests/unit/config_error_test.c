@@ -396,9 +396,7 @@ int main(void) {
 		cmocka_unit_test(line_that_is_no_line_is_named),
 		cmocka_unit_test(duplicate_names_both_lines),
 		cmocka_unit_test(keys_that_contradict_each_other_are_named_with_their_origin),
-		cmocka_unit_test(
-			contradictions_are_found_among_what_is_right_beside_wrong_values
-		),
+		cmocka_unit_test(contradictions_are_found_among_what_is_right_beside_wrong_values),
 		cmocka_unit_test(every_error_of_a_file_and_of_the_settings_is_reported),
 		cmocka_unit_test(bad_setting_is_quoted),
 		cmocka_unit_test(setting_longer_than_a_line_is_an_error),

@@ -350,6 +350,17 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 	((struct net_node *)ctx)->wake_ns = at_ns;
 }
 
+static void op_changed(void *ctx, const struct pairing_key *key, enum pairing_state state) {
+	struct net_node *node = ctx;
+	struct pairing_view view;
+
+	assert_true(pairing_find(node->pairing, key, &view));
+	assert_int_equal(view.state, state);
+	node->told[state]++;
+	if (state == PAIRING_FAILED || state == PAIRING_READY)
+		node->untold = view.untold;
+}
+
 // Nodes
 
 static void node_up(uint32_t n) {
@@ -364,6 +375,7 @@ static void node_up(uint32_t n) {
 		.peer = op_peer,
 		.check = op_check,
 		.wake = op_wake,
+		.changed = op_changed,
 		.ctx = node,
 	};
 	struct pairing_config config = net.config;

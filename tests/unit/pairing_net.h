@@ -67,7 +67,9 @@ struct net_node {
 	uint64_t begun_ns[NET_NODES_MAX]; // the last create for each peer
 	uint64_t gap_ns[NET_NODES_MAX];	  // the shortest time between two of them
 	uint32_t sent[PAIRING_MESSAGE_TYPE_END];
-	uint32_t fabric[NET_DEVICES_MAX]; // devices of different ones do not reach each other
+	uint32_t told[PAIRING_STATE_COUNT]; // changes of all keys
+	uint32_t untold;		    // as the last of them said
+	uint32_t fabric[NET_DEVICES_MAX];   // devices of different ones do not reach each other
 };
 
 struct net {

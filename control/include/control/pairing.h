@@ -137,7 +137,9 @@ struct pairing_ops {
 	  char ret_reason[static DEVICE_REASON_MAX + 1]);
 	// pairing_tick() is to be called then; replaces what was asked before.
 	void (*wake)(void *ctx, uint64_t at_ns);
-	// The state of a key changed: for the log. Ask pairing_find() for the rest. May be NULL.
+	// The state of a key changed: for the log. Ask pairing_find() for the rest. Of a pair that
+	// fails again and again it is not called each time, but after pauses that grow from 2 s to
+	// 10 min, or if it has a reason that was not told in this pause. May be NULL.
 	void (*changed)(void *ctx, const struct pairing_key *key, enum pairing_state state);
 	void *ctx;
 };
@@ -319,8 +321,9 @@ struct pairing_view {
 	uint64_t begun_ns;    // the last handshake
 	uint64_t took_ns;     // the last one that succeeded
 	uint64_t used_ns;
-	struct pairing_failure failure;	 // the last, also while it is ready again
-	uint32_t flow_label;		 // ours
+	struct pairing_failure failure; // the last, also while it is ready again
+	uint32_t untold;     // failures that ops.changed was not called for, since it was
+	uint32_t flow_label; // ours
 	struct device_endpoint endpoint; // ours; zero until it is known
 	struct pairing_end theirs;	 // generation 0 until it is known
 };
