@@ -2,8 +2,8 @@
 // Which RDMA devices this node measures with, found out once, before it tells others of itself.
 //
 // Enumeration asks drivers, which may hang: it runs on a thread of its own, and an agent whose
-// driver does not come back in DISCOVERY_SECONDS goes on without RDMA. That thread is left behind
-// with its memory.
+// driver does not come back in DISCOVERY_SECONDS goes on without RDMA, or with the software device if
+// that is among what was asked for. That thread is left behind with its memory.
 #include "agent.h"
 
 #include <control/fabric.h>
@@ -102,12 +102,28 @@ static void choose(struct discovery *discovery, const struct device_query *query
 	device_choice_destroy(choice);
 }
 
+static bool is_soft(const struct device_target *target) {
+	return target->kind == DEVICE_TARGET_SOFT ||
+	       (target->kind == DEVICE_TARGET_NIC && strcmp(target->name, SOFT_DEVICE_NAME) == 0);
+}
+
+// Of the targets: how many are the software device, which is had without asking a driver.
+static uint32_t count_soft(const struct discovery *discovery) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < discovery->target_count; n++)
+		count += is_soft(&discovery->targets[n]);
+	return count;
+}
+
 // The devices of the system, and behind them the software device, which is not opened for this:
 // it takes what it needs, a port above all, when it comes into use.
 static int list(const struct discovery *discovery, struct device_query *query) {
 	struct device_facts *facts = NULL, *more;
-	int err = device_list(&verbs_calls_system, NULL, &facts, &query->count);
+	int err = 0;
 
+	if (count_soft(discovery) < discovery->target_count)
+		err = device_list(&verbs_calls_system, NULL, &facts, &query->count);
 	if (err != 0 || !discovery->soft) {
 		query->facts = facts;
 		return err;
@@ -260,7 +276,11 @@ static void tell(const struct agent *agent, const struct discovery *discovery, i
 	if (err == -ETIMEDOUT)
 		log_event(
 			LOG_LEVEL_ERROR, "rdma_device_stuck",
-			log_str("effect", "a driver does not come back; this node has no RDMA")
+			log_str("effect",
+				agent->device_count == 0
+					? "a driver does not come back; this node has no RDMA"
+					: "a driver does not come back; none of its devices is used"
+			)
 		);
 	else if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "rdma_off", log_errno("error", err));
@@ -272,8 +292,24 @@ static void tell(const struct agent *agent, const struct discovery *discovery, i
 	for (uint32_t n = 0; n < agent->device_count; n++)
 		log_event(
 			LOG_LEVEL_INFO, "rdma_device_chosen",
-			log_str("device", agent->devices[n].name), log_str("why", discovery->why)
+			log_str("device", agent->devices[n].name),
+			log_str("why", err == 0 ? discovery->why : "it needs no driver")
 		);
+}
+
+// While a thread that was left behind may still write to what it found.
+static void take_soft_alone(struct agent *agent, const struct discovery *discovery) {
+	struct device_facts facts;
+
+	if (!discovery->soft || count_soft(discovery) == 0)
+		return;
+	soft_device_facts(&facts);
+	take(agent, &(struct found){
+			    .calls = &verbs_calls_soft,
+			    .name = SOFT_DEVICE_NAME,
+			    .link = facts.port.link,
+			    .responder = facts.responder,
+		    });
 }
 
 // Made if it may be needed; whether it is, is seen when the others were listed.
@@ -305,6 +341,8 @@ int devices_start(struct agent *agent) {
 		take(agent, &discovery->found[n]);
 	if (err == 0)
 		agent->near_cpus = discovery->near_cpus;
+	else
+		take_soft_alone(agent, discovery);
 	tell(agent, discovery, err);
 	let_go(discovery);
 	return 0;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Agents on a machine without an RDMA device: they have the software device.
 
-    agent_soft_test.py BUILD-ROOT
+    agent_soft_test.py BUILD-ROOT STUCK-VERBS
 """
 
 import json
@@ -18,6 +18,8 @@ import tap
 
 INFINIBAND = pathlib.Path("/sys/class/infiniband")
 PORT = 4791
+STUCK = {"LD_PRELOAD": sys.argv[2],
+         "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
 
 
 def device(agent):
@@ -122,6 +124,19 @@ def test_faults(cluster):
     assert asker.counters()["soft"]["drop_icrc"] > 0
 
 
+def test_stuck(cluster):
+    """A driver of the system that does not come back costs the software device nothing."""
+    victim = cluster.agents[2]
+    for targets, is_asked in (("soft", False), ("cpu:0,soft", True)):
+        assert victim.leave() == 0
+        victim.configure(node__device=targets, device__soft0__faults="")
+        victim.log.unlink()
+        victim.start(environment=STUCK)
+        cluster.wait_ring(agents.WAIT_SECONDS)
+        all_ready(cluster)
+        assert ("rdma_device_stuck" in victim.log.read_text()) == is_asked
+
+
 def test_none(cluster):
     """An agent that wants no device has none, and no pair is made with it."""
     victim, asker = cluster.agents[2], cluster.agents[0]
@@ -139,7 +154,8 @@ def main():
     if INFINIBAND.is_dir() and any(INFINIBAND.iterdir()):
         tap.run([("the software device in agents", skip)])
     agents.run(clusters.Cluster(sys.argv[1], 3), [
-        test_pairs, test_ping, test_frozen, test_killed, test_held, test_faults, test_none])
+        test_pairs, test_ping, test_frozen, test_killed, test_held, test_faults,
+        test_stuck, test_none])
 
 
 def skip():
