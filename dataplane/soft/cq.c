@@ -148,11 +148,16 @@ static void cq_overrun(struct soft_cq *cq) {
 	async_event(context_of(cq->verbs.context), &event);
 }
 
-void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
-	if (cq->overrun)
-		return;
-	if (cq_count(cq) == cq->capacity) {
+// Called from the midst of a queue pair's work: what becomes of that is seen to by nic_overrun().
+static void cq_lose(struct soft_cq *cq) {
+	if (!cq->overrun)
 		cq_overrun(cq);
+	cq->nic->overran = true;
+}
+
+void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
+	if (cq->overrun || cq_count(cq) == cq->capacity) {
+		cq_lose(cq);
 		return;
 	}
 	*cq_entry(cq, cq->tail++) = *wc;

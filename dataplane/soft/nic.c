@@ -180,12 +180,16 @@ bool nic_turn(struct soft_nic *nic, bool defer_acks) {
 	received = nic_receive(nic);
 	nic_timers(nic, received);
 	nic_transmit(nic, defer_acks && received > 0);
+	if (nic->overran)
+		nic_overrun(nic);
 	return received > 0 || nic->counters.packets_sent != sent;
 }
 
 void nic_push(struct soft_nic *nic) {
 	nic->now_ns = clock_now_ns(nic->clock);
 	nic_transmit(nic, true);
+	if (nic->overran)
+		nic_overrun(nic);
 }
 
 static uint64_t timers_due(const struct soft_nic *nic) {

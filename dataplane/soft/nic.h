@@ -65,6 +65,7 @@ struct soft_nic {
 	uint8_t *out;	      // the frame that output_begin() began
 	uint32_t out_size;
 	bool wire_full;	 // took no more in the present turn
+	bool overran;	 // a completion found no room since nic_overrun()
 	uint64_t random; // state of nic_random()
 	bool random_kernel;
 	uint64_t random_pool[NIC_RANDOM_BATCH];
@@ -118,6 +119,9 @@ uint64_t nic_random(struct soft_nic *nic);
 // budget, and the wire's flush. True if a frame came or something was sent: call again soon.
 // defer_acks: acknowledgements may wait for the next turn, where data to send may go before them.
 bool nic_turn(struct soft_nic *nic, bool defer_acks);
+
+// Queue pairs whose completions are lost go to ERR: they would work on, and nobody would know.
+void nic_overrun(struct soft_nic *nic);
 
 // What is ready is sent, and nothing is received: for a caller that has just posted.
 void nic_push(struct soft_nic *nic);

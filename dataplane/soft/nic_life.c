@@ -123,11 +123,26 @@ static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 
 	return err;
 }
 
+// Wires are made and engines ended by calls in which a thread may be cancelled: one that was would
+// keep the lock, and leave half a device.
+static int life_lock(struct soft_nic *nic) {
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_mutex_lock(&nic->life);
+	return cancel_state;
+}
+
+static void life_unlock(struct soft_nic *nic, int cancel_state) {
+	pthread_mutex_unlock(&nic->life);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
 int nic_up(struct soft_nic *nic) {
+	int cancel_state = life_lock(nic);
 	char reason[SOFT_HOLDER_MAX + 1] = "";
 	int err = 0;
 
-	pthread_mutex_lock(&nic->life);
 	if (nic->contexts == 0)
 		err = nic_begin(nic, reason);
 	if (err == 0)
@@ -135,7 +150,7 @@ int nic_up(struct soft_nic *nic) {
 	nic_lock(nic);
 	memcpy(nic->reason, reason, sizeof(reason));
 	nic_unlock(nic);
-	pthread_mutex_unlock(&nic->life);
+	life_unlock(nic, cancel_state);
 	return err;
 }
 
@@ -154,9 +169,10 @@ static void nic_end(struct soft_nic *nic) {
 }
 
 void nic_down(struct soft_nic *nic) {
-	pthread_mutex_lock(&nic->life);
+	int cancel_state = life_lock(nic);
+
 	if (nic->contexts == 1)
 		nic_end(nic);
 	nic->contexts--;
-	pthread_mutex_unlock(&nic->life);
+	life_unlock(nic, cancel_state);
 }

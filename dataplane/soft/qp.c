@@ -224,6 +224,26 @@ void qp_error(struct soft_qp *qp) {
 	qp_unlist(qp);
 }
 
+// Only those that may complete something; others are found when they do.
+static bool qp_is_at_work(const struct soft_qp *qp) {
+	return qp->verbs.state == IBV_QPS_RTR || qp->verbs.state == IBV_QPS_RTS ||
+	       qp->verbs.state == IBV_QPS_SQD;
+}
+
+// What is flushed may overrun another completion queue, which has its own queue pairs.
+void nic_overrun(struct soft_nic *nic) {
+	while (nic->overran) {
+		nic->overran = false;
+		for (uint32_t n = 0; n < nic->qp_capacity; n++) {
+			struct soft_qp *qp = nic->qps[n];
+
+			if (qp != NULL && qp_is_at_work(qp) &&
+			    (qp->send_cq->overrun || qp->receive_cq->overrun))
+				qp_fatal(qp, IBV_EVENT_QP_FATAL);
+		}
+	}
+}
+
 void qp_fatal(struct soft_qp *qp, enum ibv_event_type type) {
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;

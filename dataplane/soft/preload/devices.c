@@ -124,8 +124,12 @@ struct ibv_device **ibv_get_device_list(int *num_devices) {
 	struct ibv_device **real;
 	struct merged_list *list;
 	uint32_t count = 0;
+	int cancel_state;
 
+	// Cancelled in it, a thread would leave devices that are there and not listed.
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_once(&once, devices_make);
+	pthread_setcancelstate(cancel_state, NULL);
 	real = REAL(ibv_get_device_list)(&real_count);
 	if (real == NULL && ours_count() == 0) {
 		if (num_devices != NULL)

@@ -16,6 +16,7 @@ struct opened {
 
 static struct {
 	pthread_mutex_t lock; // of opening, closing and forking
+	int cancel_state;     // of the thread that has the lock, before it
 	struct opened *first;
 	bool dead; // written in the child, while it has one thread
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -24,12 +25,20 @@ bool preload_is_dead(void) {
 	return opened.dead;
 }
 
+// A thread that was cancelled while it opens a device would keep the lock.
 void preload_open_begin(void) {
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&opened.lock);
+	opened.cancel_state = cancel_state;
 }
 
 void preload_open_end(void) {
+	int cancel_state = opened.cancel_state;
+
 	pthread_mutex_unlock(&opened.lock);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 int preload_opened(struct ibv_context *context) {

@@ -140,6 +140,59 @@ static void an_overrun_is_told_once_and_ends_the_queue(void **state) {
 	assert_int_equal(ibv_poll_cq(here->cq, 1, &wc), 0);
 }
 
+static void post_writes(struct ibv_qp *qp, uint32_t count) {
+	struct bed_end *there = &bed.ends[1];
+	struct ibv_sge sge = {(uintptr_t)here->bytes, 8, here->mr->lkey};
+	struct ibv_send_wr wr =
+				   {
+					   .sg_list = &sge,
+					   .num_sge = 1,
+					   .opcode = IBV_WR_RDMA_WRITE,
+					   .send_flags = IBV_SEND_SIGNALED,
+					   .wr.rdma = {(uintptr_t)there->bytes, there->mr->rkey},
+				   },
+			   *bad;
+
+	for (; count > 0; count--)
+		assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+}
+
+// Their completions are lost from then on: they do not work on as if nothing had happened.
+static void queue_pairs_of_a_queue_that_was_overrun_go_to_error(void **state) {
+	struct bed_end *there = &bed.ends[1];
+	struct ibv_cq *small = NULL;
+	struct ibv_qp_init_attr attr;
+	struct ibv_qp *overrun = NULL, *resting = NULL, *peer = NULL;
+	struct ibv_async_event event;
+	uint32_t fatal = 0, told = 0;
+
+	(void)state;
+	assert_int_equal(calls->create_cq(here->context, 1, NULL, &small), 0);
+	attr = bed_qp_attr(here);
+	attr.send_cq = attr.recv_cq = small;
+	assert_int_equal(calls->create_qp(here->pd, &attr, &overrun), 0);
+	assert_int_equal(calls->create_qp(here->pd, &attr, &resting), 0);
+	attr = bed_qp_attr(there);
+	assert_int_equal(calls->create_qp(there->pd, &attr, &peer), 0);
+	bed_connect(here, overrun, there, peer);
+	post_writes(overrun, (uint32_t)small->cqe + 1);
+	bed_run(0);
+	assert_int_equal(overrun->state, IBV_QPS_ERR);
+	assert_int_equal(resting->state, IBV_QPS_RESET);
+	assert_int_equal(here->qp->state, IBV_QPS_RTS);
+	while (calls->get_async_event(here->context, &event) == 0) {
+		told += event.event_type == IBV_EVENT_CQ_ERR && event.element.cq == small;
+		fatal += event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == overrun;
+		calls->ack_async_event(&event);
+	}
+	assert_int_equal(told, 1);
+	assert_int_equal(fatal, 1);
+	assert_int_equal(calls->destroy_qp(overrun), 0);
+	assert_int_equal(calls->destroy_qp(resting), 0);
+	assert_int_equal(calls->destroy_qp(peer), 0);
+	assert_int_equal(calls->destroy_cq(small), 0);
+}
+
 static void a_resized_queue_keeps_what_waits(void **state) {
 	struct ibv_wc wc;
 
@@ -309,6 +362,7 @@ int main(void) {
 		BED(solicited_events_are_for_these_and_for_errors),
 		BED(completions_come_in_order_however_they_are_polled),
 		BED(an_overrun_is_told_once_and_ends_the_queue),
+		BED(queue_pairs_of_a_queue_that_was_overrun_go_to_error),
 		BED(a_resized_queue_keeps_what_waits),
 		BED(the_completions_of_one_queue_pair_are_forgotten),
 		BED(queues_of_one_channel_are_told_in_order),
