@@ -66,6 +66,24 @@ void async_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
 	async_event(qp->context, &event);
 }
 
+void nic_port_tell(struct soft_nic *nic, enum nic_port port) {
+	struct ibv_async_event event = {
+		.element.port_num = 1,
+		.event_type = port == NIC_PORT_ACTIVE ? IBV_EVENT_PORT_ACTIVE
+			      : port == NIC_PORT_DOWN ? IBV_EVENT_PORT_ERR
+						      : IBV_EVENT_DEVICE_FATAL,
+	};
+
+	nic_lock(nic);
+	if (nic->port != port && nic->port != NIC_PORT_GONE) {
+		nic->port = port;
+		for (struct soft_context *context = nic->opened; context != NULL;
+		     context = context->next)
+			async_event(context, &event);
+	}
+	nic_unlock(nic);
+}
+
 // What the event is about, and where it is counted that the program has it; NULL of a port.
 static uint32_t *taken_of(const struct ibv_async_event *event, struct soft_nic **ret_nic) {
 	switch (event->event_type) {

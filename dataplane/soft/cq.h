@@ -11,6 +11,7 @@ struct soft_context {
 	struct soft_nic *nic;
 	struct soft_async *events; // oldest first, one unit of verbs.context.async_fd each
 	struct soft_async **events_end;
+	struct soft_context *next; // of the device's open ones
 	uint32_t objects;
 };
 

@@ -24,13 +24,21 @@
 
 struct soft_qp;
 struct soft_mr;
+struct soft_context;
 struct engine;
+struct port_watch;
 TAILQ_HEAD(qp_list, soft_qp);
 
 // Remote and local keys are the same, 32 random bits each, found by hashing.
 struct region_table {
 	struct soft_mr **places; // open addressing; a power of two of them
 	uint32_t capacity, count;
+};
+
+enum nic_port {
+	NIC_PORT_ACTIVE,
+	NIC_PORT_DOWN,
+	NIC_PORT_GONE, // for good: the device has to be opened anew
 };
 
 // What there is of each kind, against what query_device promises (verbs_limits.h).
@@ -45,7 +53,10 @@ struct soft_nic {
 	pthread_cond_t acked; // some event was acknowledged
 	struct soft_config config;
 	struct nic_count count;
-	uint32_t contexts; // open ones; the wire lives while there are any
+	uint32_t contexts;	       // open ones; the wire lives while there are any
+	struct soft_context *opened;   // those that are told of events
+	struct port_watch *port_watch; // NULL: the port never goes down
+	enum nic_port port;
 	struct soft_wire *wire;
 	const struct clock *clock;
 	struct engine *engine; // NULL: a test drives it
@@ -139,6 +150,10 @@ void nic_frame(struct soft_nic *nic, const struct wire_frame *frame);
 // take the lock themselves, and nic_down() waits for the engine without it.
 int nic_up(struct soft_nic *nic);
 void nic_down(struct soft_nic *nic);
+
+// Of the interface under the wire; without the lock. Contexts are told if it is another state than
+// before: PORT_ACTIVE, PORT_ERR, DEVICE_FATAL. Nothing comes after GONE.
+void nic_port_tell(struct soft_nic *nic, enum nic_port port);
 
 // The device's engine: a thread that moves it on while no caller does. (engine.c)
 //

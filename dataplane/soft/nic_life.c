@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A device comes to life with its first context and rests again after the last one. Cold.
 #include "nic.h"
+#include "port_watch.h"
 #include "qp.h"
 
 #include <lib/must.h>
@@ -119,7 +120,10 @@ static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 
 	nic->engine = engine;
 	if (err != 0)
 		nic->wire = wire_destroy(wire);
+	nic->port = NIC_PORT_ACTIVE;
 	nic_unlock(nic);
+	if (err == 0)
+		nic->port_watch = port_watch_start(nic);
 	return err;
 }
 
@@ -155,6 +159,7 @@ int nic_up(struct soft_nic *nic) {
 }
 
 static void nic_end(struct soft_nic *nic) {
+	nic->port_watch = port_watch_stop(nic->port_watch);
 	engine_stop(nic->engine);
 	nic_lock(nic);
 	must(nic->qp_count == 0 && nic->regions.count == 0);

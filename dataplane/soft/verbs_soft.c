@@ -198,8 +198,20 @@ static int soft_open(struct ibv_device *verbs, struct ibv_context **ret_context)
 		context_free(context);
 		return err;
 	}
+	nic_lock(&device->nic);
+	context->next = device->nic.opened;
+	device->nic.opened = context;
+	nic_unlock(&device->nic);
 	*ret_context = &context->verbs.context;
 	return 0;
+}
+
+static void context_unlist(struct soft_context *context) {
+	struct soft_context **place = &context->nic->opened;
+
+	while (*place != context)
+		place = &(*place)->next;
+	*place = context->next;
 }
 
 static int soft_close(struct ibv_context *verbs) {
@@ -208,6 +220,8 @@ static int soft_close(struct ibv_context *verbs) {
 
 	nic_lock(context->nic);
 	objects = context->objects;
+	if (objects == 0)
+		context_unlist(context);
 	nic_unlock(context->nic);
 	if (objects > 0)
 		return -EBUSY;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define GIDS 2
+#define PHYS_STATE_DISABLED 3
 #define PHYS_STATE_LINK_UP 5
 #define WIDTH_1X 1
 #define SPEED_10 4 // Gbit/s a lane, which sockets reach about
@@ -55,19 +56,25 @@ static enum ibv_mtu mtu_code(uint16_t bytes) {
 }
 
 int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *ret_attr) {
+	struct soft_nic *nic = nic_of(context);
+	bool active;
+
 	if (port != 1)
 		return -EINVAL;
+	nic_lock(nic);
+	active = nic->port == NIC_PORT_ACTIVE;
+	nic_unlock(nic);
 	*ret_attr = (struct ibv_port_attr){
-		.state = IBV_PORT_ACTIVE,
+		.state = active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = mtu_code(nic_of(context)->wire->mtu),
+		.active_mtu = mtu_code(nic->wire->mtu),
 		.gid_tbl_len = GIDS,
 		.port_cap_flags = IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = LIMIT_MESSAGE_BYTES,
 		.pkey_tbl_len = 1,
 		.active_width = WIDTH_1X,
 		.active_speed = SPEED_10,
-		.phys_state = PHYS_STATE_LINK_UP,
+		.phys_state = active ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Agents whose software device has a port of DPDK for its wire: two processes over memif, and two
-machines over interfaces, each in namespaces of its own.
+"""The wires of agents' software devices: two processes over memif, and two machines over interfaces,
+by DPDK or by sockets; what happens to interfaces. Each in namespaces of its own.
 
-    agent_dpdk_test.py BUILD-ROOT
+    agent_wires_test.py BUILD-ROOT
 """
 
 import json
@@ -30,8 +30,8 @@ class Wired:
             "client.listen": "", "http.listen": "", "node.device": "soft", **settings})
         for number, wire in enumerate(wires, 1):
             self.agent(number).own.update({
-                "device.soft0.wire": f"dpdk:{wire}",
-                "device.soft0.address": f"10.0.0.{100 + number}"})
+                "device.soft0.wire": wire,
+                "device.soft0.address": "" if wire == "udp" else f"10.0.0.{100 + number}"})
 
     def agent(self, number):
         return self.cluster.agents[number - 1]
@@ -76,7 +76,7 @@ def device(agent):
 
 def memif():
     """two agents pair over memif, also when the one that serves it was killed and is back"""
-    socket = "net_memif0,socket=@agents"
+    socket = "dpdk:net_memif0,socket=@agents"
     with Wired([f"{socket},role=server", f"{socket},role=client"]) as wired:
         wired.cluster.wait_ring(agents.WAIT_SECONDS)
         wired.wait_ready()
@@ -115,7 +115,7 @@ def on_machines(wires, **settings):
 
 def interfaces():
     """two machines pair over interfaces that the kernel uses too, also after the cable was cut"""
-    with on_machines(["net_af_packet0,iface=eth0"] * 2) as wired:
+    with on_machines(["dpdk:net_af_packet0,iface=eth0"] * 2) as wired:
         wired.cluster.wait_ring(agents.WAIT_SECONDS)
         wired.wait_ready()
         wired.ping(1, 2)
@@ -129,9 +129,27 @@ def interfaces():
         wired.ping(2, 1)
 
 
+def cable():
+    """a port whose cable is cut is down, and no longer when the cable is back"""
+    for wire in ("udp", "dpdk:net_af_packet0,iface=eth0"):
+        with on_machines([wire] * 2) as wired:
+            wired.wait_ready()
+            on(1, "link set eth0 down")
+            for agent in wired.cluster.agents:
+                agents.wait_until("the port to be down", lambda agent=agent:
+                                  device(agent)["state"] == "down")
+                assert device(agent)["reason"] == "port 1 of soft0 is down", device(agent)
+            on(1, "link set eth0 up")
+            wired.cluster.wait_ring(agents.WAIT_SECONDS)
+            wired.wait_ready()
+            wired.ping(1, 2)
+        for number in (1, 2):
+            subprocess.run(["ip", "netns", "del", f"m{number}"], check=True)
+
+
 def late():
     """an interface that is not there is named, and taken when it comes"""
-    with on_machines(["net_af_packet0,iface=eth1", "net_af_packet0,iface=eth1"]) as wired:
+    with on_machines(["dpdk:net_af_packet0,iface=eth1", "dpdk:net_af_packet0,iface=eth1"]) as wired:
         row = agents.wait_until("the reason", lambda: device(wired.agent(1))["reason"]
                                 and device(wired.agent(1)))
         assert row["state"] != "up" and '"eth1" is not an interface' in row["reason"], row
@@ -142,5 +160,20 @@ def late():
         wired.ping(1, 2)
 
 
+def removed():
+    """an interface that is taken away and comes back has pairs again"""
+    with on_machines(["dpdk:net_af_packet0,iface=eth1", "dpdk:net_af_packet0,iface=eth1"]) as wired:
+        for _ in range(2):
+            on(1, "link add eth1 type veth peer name eth1 netns m2", "link set eth1 up")
+            on(2, "link set eth1 up")
+            wired.cluster.wait_ring(agents.WAIT_SECONDS)
+            wired.wait_ready()
+            wired.ping(1, 2)
+            on(1, "link del eth1")
+            agents.wait_until("no pair", lambda: not any(
+                pair["state"] == "ready" and pair["node"] != agent.name
+                for agent in wired.cluster.agents for pair in agent.ask("PAIRS")["pairs"]))
+
+
 if __name__ == "__main__":
-    netns.run([memif, interfaces, late])
+    netns.run([memif, interfaces, cable, late, removed])
