@@ -1,215 +1,227 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-soft-bench [--json] [TEXT]: all rows, or those that have the text in their name.
+// tocsin-soft-bench [--rxe] [--json] [TEXT]
 //
 // A row's two contenders take turns; a slice gives one value of each and their ratio. Printed are
-// the medians over the slices and the interval that holds the true median of the judged one 96
-// times of 100; a target is missed only if the whole interval misses it.
-#include "soft.h"
+// the medians over the slices and the interval of the judged one.
+#include "soft_rows.h"
 
 #include <lib/must.h>
 
-#include <jansson.h>
-
-#include <math.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-// Of nine values in order the second and the eighth.
-#define INTERVAL_LOW 1
-#define INTERVAL_HIGH 7
-#define MS UINT64_C(1000000)
-#define PING_BYTES 8
-#define PING_PACKET_BYTES 40 // BTH, RETH, 8 bytes, ICRC
-#define BULK_BYTES 65536
-#define MTU 4096
-#define MTU_PACKET_BYTES 4128 // BTH, a RETH in one of sixteen, ICRC
-#define QUEUE_PAIRS 1000
+#define STAGES_PROGRAM "tocsin-soft-stages"
 
-enum judged { JUDGED_RATIO, JUDGED_VALUE };
-
-struct row {
-	const char *what;
-	const struct soft_setup *setup;
-	struct soft_order order;
-	double scale; // of what is printed
-	const char *unit;
-	const char *yardstick;
-	const struct soft_setup *beside; // NULL: none
-	struct soft_order beside_order;
-	enum judged judged;
-	bool at_least;
-	double target; // 0: none
+struct options {
+	const struct soft_rows *rows;
+	bool json;
+	const char *text; // of the rows that are wanted
 };
 
-struct result {
-	double value, yardstick, ratio, low, high;
-	bool ok;
-};
+static const char help[] =
+	"usage: tocsin-soft-bench [--rxe] [--json] [TEXT]\n"
+	"\n"
+	"The software device beside what the same packets cost without it: all rows, or those that\n"
+	"have TEXT in their name. Needs no privileges; what it cannot have here, a row says.\n"
+	"\n"
+	"  --json   one object, {\"bench\": ..., \"rows\": [...]}\n"
+	"  --rxe    beside the kernel's Soft-RoCE devices rxe0 and rxe1, as `./dev bench soft-rxe`\n"
+	"           does in a guest; these are on the ends of a veth pair. So is the software device,\n"
+	"           on the udp wire and on af_packet, between two network namespaces; memif is\n"
+	"           shared memory\n"
+	"\n"
+	"A contender is two processes, on two cores. In each of 9 slices both contenders of a row\n"
+	"play once, in turn. Shown are the medians of their values and of their ratio, and the\n"
+	"second and eighth of the nine values that are judged; a target is missed if that whole\n"
+	"interval misses it.\n"
+	"\n"
+	"  polling    both programs call ibv_poll_cq() until the answer is there\n"
+	"  on memory  both look at the memory that the peer writes to, as ib_write_lat does: the\n"
+	"             data is brought by the device's own thread, which has to be woken\n"
+	"  veth       DPDK's af_packet on the ends of a veth pair, each in a network namespace of\n"
+	"             its own, which the bench makes (root, or unprivileged user namespaces; ip)\n"
+	"  one core   one thread with two devices, pinned to one core with all that they have: it\n"
+	"             writes from one to the other, so that each packet is built, sent, received,\n"
+	"             checked and executed there. Packets a second of its CPU time (acknowledgements\n"
+	"             are packets too), beside as many packets between two plain sockets\n"
+	"  cycles     of these, the processor's counter per packet and stage:\n"
+	"               receive    the wire's, with the system call\n"
+	"               check      headers and ICRC of what came\n"
+	"               transport  sequence, windows, timers, completions; data put in place\n"
+	"               build      headers, data and ICRC of what goes out\n"
+	"               send       the wire's, with the system call and, on loopback, the kernel's\n"
+	"                          way to the other socket\n"
+	"               verbs      the calls of the program, lock, queues\n"
+	"               rest       what is left of the CPU time: the program's loop, other threads\n"
+	"             by a program of its own (" STAGES_PROGRAM "), the same code linked with\n"
+	"             counters between its stages, whose cost is taken off; no other has them\n"
+	"\n"
+	"Exit status: 0; 1 if a target is missed or a row could not be measured; 2 for wrong usage.\n";
 
-static const struct soft_setup udp_small = {.kind = &soft_udp, .packet_bytes = PING_PACKET_BYTES};
-static const struct soft_setup udp_large = {.kind = &soft_udp, .packet_bytes = MTU_PACKET_BYTES};
-static const struct soft_setup on_udp = {
-	.kind = &soft_verbs, .calls = &verbs_calls_soft, .wire = SOFT_WIRE_UDP, .timeout = 17};
-static const struct soft_setup on_udp_fast = {
-	.kind = &soft_verbs, .calls = &verbs_calls_soft, .wire = SOFT_WIRE_UDP, .timeout = 10};
-static const struct soft_setup on_memif = {
-	.kind = &soft_verbs,
-	.calls = &verbs_calls_soft,
-	.wire = SOFT_WIRE_DPDK,
-	.wire_args =
-		{"net_memif0,role=server,id=0,socket=@tocsin-soft-bench",
-		 "net_memif0,role=client,id=0,socket=@tocsin-soft-bench"},
-	.address = {"10.77.0.1", "10.77.0.2"},
-	.timeout = 17};
-static const struct soft_setup on_udp_lossy = {
-	.kind = &soft_verbs,
-	.calls = &verbs_calls_soft,
-	.wire = SOFT_WIRE_UDP,
-	.timeout = 10,
-	.faults = "loss=1%,seed=1"};
+static int measure_slices(
+	const struct soft_row *row,
+	struct soft_pair *pair,
+	struct soft_pair *beside,
+	struct soft_slices *slices,
+	struct soft_why *why
+) {
+	double *value = NULL, warm_up;
+	int err = soft_pair_play(pair, &row->order, &warm_up, why);
 
-// clang-format off
-static const struct row rows[] = {
-	{"udp: write of 8 bytes, one way, polling", &on_udp, {SOFT_PING, 4000, PING_BYTES, 0}, 1e-3, "us",
-	 "UDP ping-pong, spinning", &udp_small, {SOFT_PING, 4000, 0, 0}, JUDGED_RATIO, false, 1.5},
-	{"memif: write of 8 bytes, one way, polling", &on_memif, {SOFT_PING, 4000, PING_BYTES, 0}, 1e-3, "us",
-	 "UDP ping-pong, spinning", &udp_small, {SOFT_PING, 4000, 0, 0}, JUDGED_VALUE, false, 1.5},
-	{"udp: the same, spinning on memory", &on_udp, {SOFT_PING_MEMORY, 1000, PING_BYTES, 0}, 1e-3, "us",
-	 "one block-and-wake", &udp_small, {SOFT_BLOCK_COST, 0, 0, 0}, JUDGED_RATIO, false, 1.3},
-	{"udp: the same, spinning on memory", &on_udp, {SOFT_PING_MEMORY, 1000, PING_BYTES, 0}, 1e-3, "us",
-	 "UDP ping-pong, blocking", &udp_small, {SOFT_PING_BLOCK, 1000, 0, 0}, JUDGED_RATIO, false, 0},
-	{"udp: writes of 64 KiB", &on_udp, {SOFT_BULK, 0, BULK_BYTES, 100 * MS}, 1e-9, "GB/s",
-	 "UDP blast, 4128 bytes", &udp_large, {SOFT_BULK, 0, 0, 100 * MS}, JUDGED_RATIO, true, 0.8},
-	{"udp: writes of 8 bytes, a core's", &on_udp, {SOFT_RATE, 0, PING_BYTES, 100 * MS}, 1e-6, "M/s",
-	 NULL, NULL, {0}, JUDGED_VALUE, true, 0},
-	{"udp: 64 KiB, 1 % loss, timeout 10", &on_udp_lossy, {SOFT_BULK, 0, BULK_BYTES, 200 * MS}, 1e-9, "GB/s",
-	 "without loss", &on_udp_fast, {SOFT_BULK, 0, BULK_BYTES, 200 * MS}, JUDGED_RATIO, true, 0.6},
-	{"udp: idle device", &on_udp, {SOFT_IDLE, 0, 0, 500 * MS}, 1, "% cpu",
-	 NULL, NULL, {0}, JUDGED_VALUE, false, 0.1},
-	{"udp: 1,000 queue pairs, resident", &on_udp, {SOFT_MEMORY, QUEUE_PAIRS, 0, 0}, 1, "MiB",
-	 NULL, NULL, {0}, JUDGED_VALUE, false, 64},
-};
-// clang-format on
-
-static struct result
-judge(const struct row *row, double *values, double *yardsticks, double *ratios) {
-	double *judged = row->judged == JUDGED_RATIO ? ratios : values;
-	struct result result = {
-		.value = soft_median(values, SOFT_SLICES),
-		.yardstick = soft_median(yardsticks, SOFT_SLICES),
-		.ratio = soft_median(ratios, SOFT_SLICES),
-	};
-
-	result.low = judged[INTERVAL_LOW];
-	result.high = judged[INTERVAL_HIGH];
-	result.ok = row->at_least ? !(result.high < row->target) : !(result.low > row->target);
-	for (uint32_t n = 0; n < SOFT_SLICES; n++)
-		result.ok &= !isnan(values[n]);
-	return result;
+	if (err == 0 && beside != NULL)
+		err = soft_pair_play(beside, &row->beside_order, &warm_up, why);
+	for (uint32_t n = 0; n < SOFT_SLICES && err == 0; n++) {
+		value = &slices->values[n];
+		err = soft_pair_play(pair, &row->order, value, why);
+		*value *= row->scale;
+		if (beside == NULL || err != 0)
+			continue;
+		value = &slices->yardsticks[n];
+		err = soft_pair_play(beside, &row->beside_order, value, why);
+		*value *= row->scale;
+	}
+	return err;
 }
 
-// 0 or -errno of what could not be started.
-static int measure(const struct row *row, struct result *ret_result) {
-	double values[SOFT_SLICES], yardsticks[SOFT_SLICES] = {0}, ratios[SOFT_SLICES] = {0};
+static json_t *measure(const struct soft_row *row) {
+	struct soft_slices slices = {0};
 	struct soft_pair pair, beside;
-	int err = soft_pair_start(row->setup, &pair);
+	struct soft_why why = {0};
 
-	if (err != 0)
-		return err;
-	if (row->beside != NULL)
-		err = soft_pair_start(row->beside, &beside);
-	if (err != 0) {
-		soft_pair_stop(&pair);
-		return err;
-	}
-	soft_pair_play(&pair, &row->order); // warms up
-	for (uint32_t n = 0; n < SOFT_SLICES; n++) {
-		values[n] = soft_pair_play(&pair, &row->order) * row->scale;
-		if (row->beside == NULL)
-			continue;
-		yardsticks[n] = soft_pair_play(&beside, &row->beside_order) * row->scale;
-		ratios[n] = values[n] / yardsticks[n];
-	}
-	*ret_result = judge(row, values, yardsticks, ratios);
-	soft_pair_stop(&pair);
-	if (row->beside != NULL)
+	if (soft_pair_start(row->setup, &pair, &why) != 0)
+		return soft_table_missing(&row->head, why.text);
+	if (row->beside == NULL) {
+		(void)measure_slices(row, &pair, NULL, &slices, &why);
+	} else if (soft_pair_start(row->beside, &beside, &why) == 0) {
+		(void)measure_slices(row, &pair, &beside, &slices, &why);
 		soft_pair_stop(&beside);
-	return 0;
-}
-
-static void print_head(void) {
-	printf("%-40s %8s %-5s  %-25s %8s %6s %15s %7s\n", "medians of 9 slices", "value", "",
-	       "beside", "value", "ratio", "interval", "target");
-}
-
-static void print_row(const struct row *row, const struct result *result) {
-	printf("%-40s %8.3f %-5s  ", row->what, result->value, row->unit);
-	if (row->beside != NULL)
-		printf("%-25s %8.3f %6.2f ", row->yardstick, result->yardstick, result->ratio);
-	else
-		printf("%-25s %8s %6s ", "", "", "");
-	printf("[%6.2f, %6.2f]", result->low, result->high);
-	if (row->target > 0)
-		printf(" %s %-4.4g %s", row->at_least ? ">=" : "<=", row->target,
-		       result->ok ? "ok" : "MISSED");
-	printf("\n");
-	fflush(stdout);
-}
-
-static json_t *json_of(const struct row *row, const struct result *result) {
-	bool beside = row->beside != NULL, aimed = row->target > 0;
-
-	return json_pack(
-		"{s:s s:f s:s s:s? s:o s:o s:[f,f] s:o s:s? s:o}", "what", row->what, "value",
-		result->value, "unit", row->unit, "yardstick", row->yardstick, "yardstick_value",
-		beside ? json_real(result->yardstick) : json_null(), "ratio",
-		beside ? json_real(result->ratio) : json_null(), "interval", result->low,
-		result->high, "target", aimed ? json_real(row->target) : json_null(), "target_of",
-		!aimed			      ? NULL
-		: row->judged == JUDGED_RATIO ? "ratio"
-					      : "value",
-		"ok", aimed ? json_boolean(result->ok) : json_null()
-	);
-}
-
-static int run(bool json, const char *text) {
-	json_t *array = json_array(), *object;
-	struct result result;
-	uint32_t missed = 0;
-	int err = 0;
-
-	if (!json)
-		print_head();
-	for (size_t n = 0; n < COUNT_OF(rows) && err == 0; n++) {
-		if (text != NULL && strstr(rows[n].what, text) == NULL)
-			continue;
-		err = measure(&rows[n], &result);
-		if (err != 0) {
-			fprintf(stderr, "%s: %s\n", rows[n].what, strerrorname_np(-err));
-			break;
-		}
-		missed += rows[n].target > 0 && !result.ok;
-		if (json)
-			json_array_append_new(array, json_of(&rows[n], &result));
-		else
-			print_row(&rows[n], &result);
 	}
-	object = json_pack("{s:s s:o}", "bench", "soft", "rows", array);
-	if (json && err == 0) {
-		err = json_dumpf(object, stdout, JSON_REAL_PRECISION(6));
+	soft_pair_stop(&pair);
+	if (why.text[0] != '\0')
+		return soft_table_missing(&row->head, why.text);
+	return soft_table_row(&row->head, &slices);
+}
+
+// Takes the row.
+static bool put(const struct options *options, json_t *rows, json_t *row) {
+	bool ok = soft_table_ok(row);
+
+	if (!options->json)
+		soft_table_print(row);
+	json_array_append_new(rows, row);
+	return ok;
+}
+
+static bool run_rows(const struct options *options, json_t *rows) {
+	bool ok = true;
+
+	for (uint32_t n = 0; n < options->rows->count; n++) {
+		const struct soft_row *row = &options->rows->rows[n];
+
+		if (options->text == NULL || strstr(row->head.what, options->text) != NULL)
+			ok &= put(options, rows, measure(row));
+	}
+	return ok;
+}
+
+// The program beside this one, and what it printed: an array of rows.
+static json_t *ask_stages(const char *text) {
+	const char *words[] = {NULL, text, NULL};
+	char path[PATH_MAX], *name;
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof(STAGES_PROGRAM));
+	int out = memfd_create("stages", MFD_CLOEXEC);
+	json_t *found = NULL;
+
+	if (length > 0 && out >= 0) {
+		path[length] = '\0';
+		name = strrchr(path, '/') + 1;
+		snprintf(name, sizeof(path) - (size_t)(name - path), "%s", STAGES_PROGRAM);
+		words[0] = path;
+		if (soft_program_run(words, STDIN_FILENO, out) == 0 && lseek(out, 0, SEEK_SET) == 0)
+			found = json_loadfd(out, 0, NULL);
+	}
+	if (out >= 0)
+		close(out);
+	return found;
+}
+
+static bool run_stages(const struct options *options, json_t *rows) {
+	static const struct soft_head lost = {.what = "udp: one core", .unit = "M/s"};
+	json_t *found = ask_stages(options->text), *row;
+	bool ok = true;
+	size_t n;
+
+	if (found == NULL)
+		return put(
+			options, rows,
+			soft_table_missing(&lost, STAGES_PROGRAM " is not there, or failed")
+		);
+	json_array_foreach(found, n, row) {
+		ok &= put(options, rows, json_incref(row));
+	}
+	json_decref(found);
+	return ok;
+}
+
+static int run(const struct options *options) {
+	json_t *rows = json_array(), *object;
+	bool ok;
+
+	if (!options->json)
+		soft_table_print_head();
+	ok = run_rows(options, rows);
+	if (options->rows == &soft_rows_plain)
+		ok &= run_stages(options, rows);
+	if (json_array_size(rows) == 0) {
+		fprintf(stderr, "soft bench: no row has '%s' in its name\n", options->text);
+		json_decref(rows);
+		return 2;
+	}
+	object = json_pack("{s:s s:o}", "bench", options->rows->bench, "rows", rows);
+	must(object != NULL);
+	if (options->json) {
+		ok &= json_dumpf(object, stdout, JSON_REAL_PRECISION(6)) == 0;
 		printf("\n");
 	}
 	json_decref(object);
-	return err == 0 && missed == 0 ? 0 : 1;
+	return ok ? 0 : 1;
 }
 
 int main(int argc, char **argv) {
-	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-	const char *text = argc > 1 + json ? argv[1 + json] : NULL;
+	static const struct option known[] = {
+		{"help", no_argument, NULL, 'h'},
+		{"json", no_argument, NULL, 'j'},
+		{"rxe", no_argument, NULL, 'r'},
+		{0},
+	};
+	struct options options = {.rows = &soft_rows_plain};
+	int option;
 
-	if (argc > 2 + json || (text != NULL && text[0] == '-')) {
-		fprintf(stderr, "usage: %s [--json] [TEXT]\n", argv[0]);
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+	while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(help, stdout);
+			return 0;
+		}
+		if (option == '?') {
+			fputs("usage: tocsin-soft-bench [--rxe] [--json] [TEXT]\n", stderr);
+			return 2;
+		}
+		options.json |= option == 'j';
+		if (option == 'r')
+			options.rows = &soft_rows_rxe;
+	}
+	if (argc - optind > 1) {
+		fputs("usage: tocsin-soft-bench [--rxe] [--json] [TEXT]\n", stderr);
 		return 2;
 	}
-	return run(json, text);
+	options.text = argv[optind];
+	signal(SIGPIPE, SIG_IGN); // a side that has ended is an answer
+	soft_rows_prepare();
+	return run(&options);
 }

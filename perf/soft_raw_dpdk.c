@@ -8,7 +8,7 @@
 //
 //	memif       "net_memif0,role=server,socket=NAME" and the same with role=client
 //	af_packet   "net_af_packet0,iface=A" and "net_af_packet0,iface=B", the ends of one veth
-//	            pair; both may be in one namespace, where the kernel has no address on them
+//	            pair, on which the kernel has no address
 //
 // The device under test takes the same as its wire arguments, and an address for each end.
 #include "link.h"
@@ -48,20 +48,15 @@ static int iface_mtu(const char *iface) {
 	return err != 0 ? err : request.ifr_mtu;
 }
 
-static int open_port(struct raw *raw, const char *text) {
-	char reason[SOFT_HOLDER_MAX + 1];
+static int open_port(struct raw *raw, const char *text, struct soft_why *why) {
+	char reason[SOFT_HOLDER_MAX + 1] = "";
 	struct parse_error error;
 	struct dpdk_args args;
 	int err = dpdk_args_parse(text, iface_mtu, &error, &args);
 
-	if (err != 0) {
-		fprintf(stderr, "soft bench: %s\n", error.text);
-		return err;
-	}
-	err = dpdk_port_open(&args, reason, &raw->port);
 	if (err != 0)
-		fprintf(stderr, "soft bench: %s\n", reason);
-	return err;
+		return soft_fail(why, err, "%s", error.text);
+	return soft_fail(why, dpdk_port_open(&args, reason, &raw->port), "%s", reason);
 }
 
 static union ibv_gid gid_of(uint32_t number) {
@@ -92,14 +87,14 @@ static int raw_open(struct soft_side *side) {
 	side->own = raw;
 	raw->size = AROUND_BYTES + side->setup->packet_bytes;
 	clock_init_tsc(&raw->clock);
-	err = open_port(raw, side->setup->wire_args[side->number]);
+	err = open_port(raw, side->setup->wire_args[side->number], &side->why);
 	if (err != 0)
 		return err;
 	end_ns = clock_now_ns(&raw->clock) + PEER_NS;
 	while (!raw->port.link) {
 		now_ns = clock_now_ns(&raw->clock);
 		if (now_ns > end_ns)
-			return -ETIMEDOUT;
+			return soft_fail(&side->why, -ETIMEDOUT, "the DPDK port has no peer");
 		dpdk_port_tend(&raw->port, now_ns);
 	}
 	err = soft_exchange(side, raw->port.mac, mac, sizeof(mac));

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -28,25 +29,34 @@ struct udp {
 	double *samples;
 };
 
-static struct sockaddr_in name_of(uint32_t number) {
-	return (struct sockaddr_in){
+// On a port that nobody else has, which the other side is told.
+static int bind_somewhere(struct soft_side *side, struct udp *udp) {
+	struct sockaddr_in name = {
 		.sin_family = AF_INET,
-		.sin_port = htons(20791),
-		.sin_addr.s_addr = htonl(UINT32_C(0x7f4e0001) + number),
+		.sin_addr.s_addr = htonl(UINT32_C(0x7f4e0001) + side->number), // 127.78.0.1 and 2
 	};
+	socklen_t length = sizeof(name);
+	const int size = BUFFER_BYTES;
+
+	udp->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+	if (bind(udp->fd, (struct sockaddr *)&name, length) != 0 ||
+	    getsockname(udp->fd, (struct sockaddr *)&name, &length) != 0)
+		return soft_fail(
+			&side->why, neg_errno(), "no UDP socket: %s", strerrordesc_np(errno)
+		);
+	return soft_exchange(side, &name, &udp->peer, sizeof(name));
 }
 
 static int udp_open(struct soft_side *side) {
-	struct sockaddr_in name = name_of(side->number);
 	struct udp *udp = calloc(1, sizeof(*udp));
-	const int size = BUFFER_BYTES;
 
 	if (udp == NULL)
 		return -ENOMEM;
 	side->own = udp;
 	clock_init_tsc(&udp->clock);
 	soft_pin(side->number);
-	udp->peer = name_of(1 - side->number);
 	udp->size = side->setup->packet_bytes;
 	for (uint32_t n = 0; n < BATCH; n++) {
 		udp->pieces[n] = (struct iovec){udp->packets[n], udp->size};
@@ -57,10 +67,7 @@ static int udp_open(struct soft_side *side) {
 			.msg_namelen = side->number == 0 ? sizeof(udp->peer) : 0,
 		};
 	}
-	udp->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
-	setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
-	return bind(udp->fd, (struct sockaddr *)&name, sizeof(name)) == 0 ? 0 : neg_errno();
+	return bind_somewhere(side, udp);
 }
 
 static void send_one(struct udp *udp) {
