@@ -2,7 +2,6 @@
 // Evidence on the wire: a kind, the size of what follows, and that. What is read came from
 // outside: nothing is taken that this build would not itself say.
 #include <lib/wire.h>
-
 #include <verdict/sight.h>
 
 #define FLAG_OWN_GOOD 0x01

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <string.h>
 #include <verdict/verdict.h>
+
+#include <string.h>
 
 // One row for each verdict: the second table of the design, at its most.
 static const struct verdict_row {

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine's life and its inputs. Each ends in the judgement of those it concerns; what only
+// time changes is judged by verdict_tick().
+#include "inside.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define SETTLE_NS (5 * SEC)
+#define STALE_NS (30 * SEC)
+#define BRAKE_NODES 8
+#define BRAKE_PERMILLE 200
+#define TURNS_MAX 4 // of the brake by one input
+
+int verdict_engine_create(
+	const struct verdict_config *config,
+	const struct ras_memory *memory,
+	const struct verdict_ops *ops,
+	void *ops_ctx,
+	struct verdict_engine **ret_engine
+) {
+	struct verdict_engine *engine = memory->allocate(memory->ctx, sizeof(*engine));
+
+	if (engine == NULL)
+		return -ENOMEM;
+	engine->config = *config;
+	if (config->settle_ns == 0)
+		engine->config.settle_ns = SETTLE_NS;
+	if (config->stale_ns == 0)
+		engine->config.stale_ns = STALE_NS;
+	if (config->brake_nodes == 0)
+		engine->config.brake_nodes = BRAKE_NODES;
+	if (config->brake_permille == 0)
+		engine->config.brake_permille = BRAKE_PERMILLE;
+	engine->memory = *memory;
+	engine->ops = *ops;
+	engine->ops_ctx = ops_ctx;
+	engine->self.joined = true;
+	engine->next_ns = RAS_NEVER;
+	members_init(&engine->members, &engine->memory);
+	*ret_engine = engine;
+	return 0;
+}
+
+struct verdict_engine *verdict_engine_destroy(struct verdict_engine *engine) {
+	struct ras_memory memory;
+
+	if (engine == NULL)
+		return NULL;
+	memory = engine->memory;
+	while (engine->subject_count > 0)
+		subject_remove(engine, engine->subjects[engine->subject_count - 1]);
+	array_release(
+		&memory, engine->subjects, engine->subject_capacity, sizeof(struct subject *)
+	);
+	members_fini(&engine->members);
+	memory.release(memory.ctx, engine, sizeof(*engine));
+	return NULL;
+}
+
+static void engine_wake(struct verdict_engine *engine, uint64_t at_ns) {
+	if (at_ns == engine->next_ns)
+		return;
+	engine->next_ns = at_ns;
+	if (engine->ops.wake != NULL)
+		engine->ops.wake(engine->ops_ctx, at_ns);
+}
+
+static uint64_t engine_first(const struct verdict_engine *engine) {
+	uint64_t first_ns = RAS_NEVER;
+
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		if (engine->subjects[n]->next_ns < first_ns)
+			first_ns = engine->subjects[n]->next_ns;
+	}
+	return first_ns;
+}
+
+// What a judgement of one changed for all. The count of the brake may turn it again, which ends:
+// it only turns when the count passes its limit.
+static void engine_turn(struct verdict_engine *engine, uint64_t now_ns) {
+	for (uint32_t n = 0; engine->turned && n < TURNS_MAX; n++) {
+		engine->turned = false;
+		hold_all(engine, now_ns);
+		engine_wake(engine, engine_first(engine));
+	}
+}
+
+static void engine_judge(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	hold(engine, subject, now_ns);
+	if (subject->next_ns < engine->next_ns)
+		engine_wake(engine, subject->next_ns);
+	engine_turn(engine, now_ns);
+}
+
+// A node that tells of several bad ones may be what is bad about them.
+static void engine_judge_teller(struct verdict_engine *engine, uint64_t observer, uint64_t now_ns) {
+	uint32_t row = members_find(&engine->members, observer);
+
+	if (row != MEMBERS_NONE && engine->members.rows[row].subject != NULL &&
+	    engine->members.rows[row].subject->tells_bad > 1)
+		engine_judge(engine, engine->members.rows[row].subject, now_ns);
+}
+
+// Whether its word counts has changed, and so for all of whom it told something.
+static void engine_judge_told(struct verdict_engine *engine, uint64_t observer, uint64_t now_ns) {
+	for (uint32_t n = engine->subject_count; n-- > 0;) {
+		if (subject_told_by(engine->subjects[n], observer))
+			engine_judge(engine, engine->subjects[n], now_ns);
+	}
+}
+
+static bool
+peer_is_same(const struct verdict_engine *engine, uint32_t row, const struct verdict_peer *peer) {
+	const struct member_row *held = &engine->members.rows[row];
+	const struct subject *subject = held->subject;
+
+	return held->incarnation == peer->incarnation && held->state == peer->state &&
+	       held->cause == peer->cause && held->sole == peer->sole &&
+	       held->maint == peer->maint &&
+	       strcmp(member_name(&engine->members.hosts, held->host), peer->host) == 0 &&
+	       strcmp(member_name(&engine->members.leaves, held->leaf), peer->leaf) == 0 &&
+	       (subject != NULL ? subject->reach == peer->reach &&
+					  subject->observer_count == peer->observer_count &&
+					  memcmp(subject->observers, peer->observers,
+						 peer->observer_count * sizeof(uint64_t)) == 0
+				: peer->reach <= VERDICT_REACH_ANSWERS);
+}
+
+// One of which there is nothing to say needs no memory beyond its row.
+static bool peer_needs_subject(const struct verdict_peer *peer) {
+	return peer->state == RAS_SUSPECT || peer->state == RAS_UNREACHABLE ||
+	       peer->state == RAS_DEAD ||
+	       (peer->state == RAS_ALIVE && peer->reach > VERDICT_REACH_ANSWERS);
+}
+
+static void peer_apply(
+	struct verdict_engine *engine, uint32_t at, uint64_t now_ns, const struct verdict_peer *peer
+) {
+	struct member_row *row = &engine->members.rows[at];
+	struct subject *subject = row->subject;
+	bool restarted = row->incarnation != 0 && ras_incarnation_start(row->incarnation) !=
+							  ras_incarnation_start(peer->incarnation);
+
+	if (subject != NULL) {
+		if (restarted || peer->state == RAS_LEFT)
+			subject_clear(engine, subject);
+		if (restarted || row->state != peer->state)
+			subject->state_ns = now_ns;
+		if (restarted || subject->reach != peer->reach)
+			subject->reach_ns = now_ns;
+		subject->reach = peer->reach;
+		subject->observer_count = peer->observer_count;
+		memcpy(subject->observers, peer->observers,
+		       peer->observer_count * sizeof(uint64_t));
+	}
+	members_set_state(&engine->members, at, peer->state);
+	row->incarnation = peer->incarnation;
+	row->cause = (uint8_t)peer->cause;
+	row->sole = peer->sole;
+	row->maint = peer->maint;
+}
+
+int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_peer *peer) {
+	bool known = members_find(&engine->members, peer->id) != MEMBERS_NONE;
+	struct subject *subject = NULL;
+	bool turned;
+	uint32_t row;
+	int err;
+
+	must(peer->id != 0 && peer->observer_count <= RAS_OBSERVERS_MAX);
+	must((unsigned)peer->state <= RAS_LEFT && (unsigned)peer->reach < VERDICT_REACH_COUNT);
+	err = members_add(&engine->members, peer->id, &row);
+	if (err != 0)
+		return err;
+	if (known && peer_is_same(engine, row, peer))
+		return 0;
+	if (engine->members.rows[row].subject != NULL || peer_needs_subject(peer))
+		err = subject_make(engine, row, &subject);
+	if (err == 0)
+		err = members_place(&engine->members, row, peer->host, peer->leaf);
+	if (err != 0) {
+		if (!known && subject != NULL)
+			subject_remove(engine, subject);
+		if (!known)
+			members_remove(&engine->members, row);
+		return err;
+	}
+	turned = engine->members.rows[row].state != peer->state;
+	peer_apply(engine, row, now_ns, peer);
+	if (subject != NULL)
+		engine_judge(engine, subject, now_ns);
+	if (known && turned)
+		engine_judge_told(engine, peer->id, now_ns);
+	return 0;
+}
+
+// What it told of others goes with it.
+static void forget_told(struct verdict_engine *engine, uint64_t id, uint64_t now_ns) {
+	for (uint32_t n = engine->subject_count; n-- > 0;) {
+		if (subject_untell(engine, engine->subjects[n], id))
+			engine_judge(engine, engine->subjects[n], now_ns);
+	}
+}
+
+void verdict_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id) {
+	uint32_t row = members_find(&engine->members, id);
+	struct verdict_change change;
+	struct verdict_view view;
+
+	if (row == MEMBERS_NONE)
+		return;
+	look_view(engine, row, &view);
+	if (engine->members.rows[row].subject != NULL)
+		subject_remove(engine, engine->members.rows[row].subject);
+	members_set_state(&engine->members, row, RAS_LEFT);
+	forget_told(engine, id, now_ns);
+	change.before = view.verdict;
+	look_view(engine, row, &view);
+	change.now = &view;
+	if (change.before > VERDICT_HEALTHY) {
+		engine->counts.changes++;
+		if (engine->ops.changed != NULL)
+			engine->ops.changed(engine->ops_ctx, &change);
+	}
+	members_remove(&engine->members, row);
+	brake_again(engine);
+	engine_turn(engine, now_ns);
+}
+
+// Of another start than the one we know, or too old to count.
+static bool sight_is_old(
+	const struct verdict_engine *engine, const struct member_row *row, const struct sight *sight
+) {
+	uint64_t start = ras_incarnation_start(sight->incarnation);
+
+	return (start != 0 && start < ras_incarnation_start(row->incarnation)) ||
+	       sight->age_ms * MS >= engine->config.stale_ns;
+}
+
+static void sight_judge(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct sight *sight,
+	uint64_t now_ns
+) {
+	if (sight->kind == SIGHT_GOOD && !subject->stale_said)
+		subject->stale_ns = RAS_NEVER;
+	engine_judge(engine, subject, now_ns);
+	engine_judge_teller(engine, sight->observer, now_ns);
+	if (sight_is_bad(sight->kind))
+		return;
+	// It is seen well: those who do not see it may be to blame themselves.
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		if (sight_is_bad(subject->sights[n].sight.kind))
+			engine_judge_teller(engine, subject->sights[n].sight.observer, now_ns);
+	}
+}
+
+int verdict_sight(struct verdict_engine *engine, uint64_t now_ns, const struct sight *sight) {
+	uint32_t row = members_find(&engine->members, sight->subject);
+	struct subject *subject;
+	uint64_t age_ns = sight->age_ms * MS;
+	int err;
+
+	if (row == MEMBERS_NONE) {
+		engine->counts.sights_unknown++;
+		return -ENOENT;
+	}
+	if (sight_is_old(engine, &engine->members.rows[row], sight)) {
+		engine->counts.sights_stale++;
+		return -ESTALE;
+	}
+	err = subject_make(engine, row, &subject);
+	if (err == 0)
+		err = subject_add_sight(
+			engine, subject, sight, now_ns > age_ns ? now_ns - age_ns : 0
+		);
+	if (err == 0)
+		engine->counts.sights++;
+	else if (err == -ESTALE)
+		engine->counts.sights_stale++;
+	else
+		engine->counts.sights_dropped++;
+	if (err == 0)
+		sight_judge(engine, subject, sight, now_ns);
+	return err;
+}
+
+int verdict_statement(
+	struct verdict_engine *engine, uint64_t now_ns, const struct statement *statement
+) {
+	uint32_t row = members_find(&engine->members, statement->subject);
+	uint64_t age_ns = statement->age_s * SEC;
+	struct subject *subject;
+	int err;
+
+	if (row == MEMBERS_NONE)
+		return -ENOENT;
+	if (age_ns >= engine->config.stale_ns)
+		return -ESTALE;
+	err = subject_make(engine, row, &subject);
+	if (err == 0)
+		err = subject_add_statement(
+			engine, subject, statement, now_ns > age_ns ? now_ns - age_ns : 0
+		);
+	if (err != 0)
+		return err;
+	engine->counts.statements++;
+	subject->stale_said = false;
+	subject->stale_ns = RAS_NEVER;
+	engine_judge(engine, subject, now_ns);
+	if (subject->tells_bad > 0)
+		engine_judge_told(engine, statement->subject, now_ns);
+	return 0;
+}
+
+void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self) {
+	if (self->joined == engine->self.joined && self->brake == engine->self.brake &&
+	    self->paused_until_ns == engine->self.paused_until_ns)
+		return;
+	engine->self = *self;
+	brake_again(engine);
+	engine->turned = true;
+	engine_turn(engine, now_ns);
+}
+
+void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
+	engine->next_ns = RAS_NEVER; // what was asked for has come
+	for (uint32_t n = engine->subject_count; n-- > 0;) {
+		struct subject *subject = engine->subjects[n];
+
+		if (subject->next_ns > now_ns)
+			continue;
+		hold(engine, subject, now_ns);
+		if (subject_is_idle(engine, subject))
+			subject_remove(engine, subject);
+	}
+	engine_turn(engine, now_ns);
+	engine_wake(engine, engine_first(engine));
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From what the evidence says now to what is held: the brake, hysteresis, history.
+#include "inside.h"
+
+#include <string.h>
+
+static bool is_well(enum verdict verdict) {
+	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
+}
+
+static void find_unknown(struct finding *finding, const char *reason) {
+	finding->verdict = VERDICT_UNKNOWN;
+	finding->reason = reason;
+	finding->own_words = false;
+	finding->both_planes = false;
+	finding->statement = NULL;
+}
+
+// How many may fall silent at once without that being one event.
+static uint32_t brake_limit(const struct verdict_engine *engine) {
+	const uint32_t *of_state = engine->members.of_state;
+	uint64_t view = (uint64_t)of_state[RAS_ALIVE] + of_state[RAS_SUSPECT] +
+			of_state[RAS_UNREACHABLE] + of_state[RAS_DEAD];
+	uint64_t share = view * engine->config.brake_permille / 1000;
+
+	return share > engine->config.brake_nodes ? (uint32_t)share : engine->config.brake_nodes;
+}
+
+void brake_again(struct verdict_engine *engine) {
+	bool braking = engine->self.brake || engine->silent_recent > brake_limit(engine);
+
+	if (braking == engine->braking)
+		return;
+	engine->braking = braking;
+	engine->turned = true;
+	for (uint32_t n = 0; n < engine->subject_count; n++)
+		engine->subjects[n]->braked = braking && engine->subjects[n]->counted;
+}
+
+// Keeps the count of those that fell silent at about the same time, however long that lasts.
+static void
+brake_count(struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns) {
+	bool counted = silent;
+
+	if (silent && !subject->silent)
+		subject->silent_ns = now_ns;
+	// One that was judged before is none of a new event.
+	if (silent && !subject->braked && now_ns >= subject->silent_ns + BRAKE_WINDOW_NS)
+		counted = false;
+	if (counted && !subject->braked)
+		hold_until(subject, subject->silent_ns + BRAKE_WINDOW_NS);
+	subject->silent = silent;
+	if (counted != subject->counted)
+		engine->silent_recent += counted ? 1 : -1u;
+	subject->counted = counted;
+	subject->braked = counted && engine->braking;
+	brake_again(engine);
+}
+
+// Nothing speaks against it now, but only because nobody has repeated what did.
+static void stale_apply(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *finding
+) {
+	uint64_t forget_ns = subject->stale_ns + STALE_FORGET_TIMES * engine->config.stale_ns;
+
+	if (subject->stale_ns == RAS_NEVER)
+		return;
+	if ((finding->state != RAS_ALIVE && finding->state != RAS_SUSPECT) ||
+	    finding->verdict > VERDICT_UNKNOWN || now_ns >= forget_ns) {
+		subject->stale_ns = RAS_NEVER;
+		return;
+	}
+	hold_until(subject, forget_ns);
+	if (finding->verdict < VERDICT_UNKNOWN)
+		find_unknown(finding, "EvidenceStale");
+}
+
+// Of our own: who was stopped, or is cut off, knows nothing.
+static void self_apply(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *finding
+) {
+	uint64_t paused_until_ns = engine->self.paused_until_ns;
+
+	if (finding->verdict == VERDICT_NONE)
+		return;
+	if (!engine->self.joined) {
+		find_unknown(finding, "NotMember");
+	} else if (paused_until_ns != 0 && now_ns < paused_until_ns + engine->config.settle_ns && !is_well(finding->verdict)) {
+		find_unknown(finding, "OwnPause");
+		hold_until(subject, paused_until_ns + engine->config.settle_ns);
+	} else if (subject->braked) {
+		find_unknown(finding, "Brake");
+	}
+}
+
+// What was held, as it was, into the ring; without memory it is not remembered.
+static void past_add(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	struct verdict_past *past;
+
+	if (subject->past == NULL)
+		subject->past = engine->memory.allocate(
+			engine->memory.ctx, VERDICT_HISTORY_MAX * sizeof(*subject->past)
+		);
+	if (subject->past == NULL)
+		return;
+	past = &subject->past[subject->past_next];
+	subject->past_next = (subject->past_next + 1) % VERDICT_HISTORY_MAX;
+	if (subject->past_count < VERDICT_HISTORY_MAX)
+		subject->past_count++;
+	past->verdict = subject->held.verdict;
+	past->since_ns = subject->held.since_ns;
+	past->until_ns = now_ns;
+	memcpy(past->reason, subject->held.reason, sizeof(past->reason));
+}
+
+static void held_fill(struct held *held, const struct finding *finding) {
+	held->verdict = finding->verdict;
+	held->state = finding->state;
+	held->both_planes = finding->both_planes;
+	held->drainable = finding->own_words || finding->bad > 1 || finding->state == RAS_DEAD;
+	held->confidence = finding->own_words || finding->both_planes ||
+					   finding->observer_count > 1 || finding->bad > 1
+				   ? VERDICT_SURE
+				   : VERDICT_LIKELY;
+	if (is_well(finding->verdict))
+		held->confidence = VERDICT_SURE;
+	held->looked_ns = finding->looked_ns;
+	held->observer_count = finding->observer_count;
+	memcpy(held->observers, finding->observers, sizeof(held->observers));
+	story_tell(finding, held);
+}
+
+static void hold_change(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct finding *finding,
+	uint64_t now_ns
+) {
+	struct verdict_change change = {.before = subject->held.verdict};
+	struct verdict_view view;
+
+	past_add(engine, subject, now_ns);
+	subject->held.since_ns = now_ns;
+	held_fill(&subject->held, finding);
+	engine->counts.changes++;
+	if (engine->ops.changed == NULL)
+		return;
+	look_view(engine, subject->peer, &view);
+	change.now = &view;
+	engine->ops.changed(engine->ops_ctx, &change);
+}
+
+// The evidence is better than what is held. What does not go with the state any more is unknown
+// until it has settled; so is what was unknown.
+static void hold_better(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct finding *finding,
+	uint64_t now_ns
+) {
+	struct finding settling = *finding;
+
+	if (subject->better_ns == RAS_NEVER)
+		subject->better_ns = now_ns;
+	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN ||
+	    now_ns >= subject->better_ns + engine->config.settle_ns) {
+		subject->better_ns = RAS_NEVER;
+		hold_change(engine, subject, finding, now_ns);
+		return;
+	}
+	hold_until(subject, subject->better_ns + engine->config.settle_ns);
+	find_unknown(&settling, "Settling");
+	if (subject->held.verdict == VERDICT_UNKNOWN)
+		held_fill(&subject->held, &settling);
+	else if (!judge_goes_with(subject->held.verdict, finding->state))
+		hold_change(engine, subject, &settling, now_ns);
+}
+
+static void hold_finding(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct finding *finding,
+	uint64_t now_ns
+) {
+	if (finding->verdict < subject->held.verdict) {
+		hold_better(engine, subject, finding, now_ns);
+		return;
+	}
+	if (finding->verdict > subject->held.verdict) {
+		subject->better_ns = RAS_NEVER;
+		hold_change(engine, subject, finding, now_ns);
+		return;
+	}
+	// It was better in between, not long enough to be believed, and is bad again: a scheduler
+	// that waits for a confirmation begins to wait anew.
+	if (subject->better_ns != RAS_NEVER)
+		subject->held.since_ns = now_ns;
+	subject->better_ns = RAS_NEVER;
+	held_fill(&subject->held, finding);
+}
+
+void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	struct finding finding;
+	bool said;
+
+	subject->next_ns = RAS_NEVER;
+	if (subject_expire(engine, subject, now_ns, &said) && !is_well(subject->held.verdict) &&
+	    subject->stale_ns == RAS_NEVER) {
+		subject->stale_ns = now_ns;
+		subject->stale_said = said;
+	}
+	judge(engine, subject, now_ns, &finding);
+	brake_count(engine, subject, finding.by_silence, now_ns);
+	stale_apply(engine, subject, now_ns, &finding);
+	self_apply(engine, subject, now_ns, &finding);
+	hold_finding(engine, subject, &finding, now_ns);
+	hold_until(subject, subject_stale_ns(engine, subject));
+}
+
+void hold_all(struct verdict_engine *engine, uint64_t now_ns) {
+	for (uint32_t n = 0; n < engine->subject_count; n++)
+		hold(engine, engine->subjects[n], now_ns);
+}

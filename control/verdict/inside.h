@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the parts of the engine share. One thread; all memory is of the caller's allocator.
+#pragma once
+
+#include "members.h"
+
+#include <verdict/engine.h>
+
+#include <stddef.h>
+
+#define MS RAS_NS_PER_MS
+#define SEC RAS_NS_PER_SEC
+
+// Two who see badly do not suffice at once: those who see well are asked by that, and get so long.
+#define GATHER_NS (600 * MS)
+// A read that was answered so long before others turned silent speaks against them nevertheless:
+// who turned silent had missed for a second by then. And what is judged over windows takes longer.
+#define COVER_NS (750 * MS)
+#define COVER_WINDOWS_NS (10 * SEC)
+// An agent that the overlay still holds alive so long after its pulse fell silent is alive.
+#define ALIVE_PROOF_NS (12 * SEC)
+// Silence of so many that it began within this is one event.
+#define BRAKE_WINDOW_NS (60 * SEC)
+// Nobody repeated what was bad for so many times `stale`: it is not bad any more.
+#define STALE_FORGET_TIMES 10
+
+struct evidence {
+	struct sight sight;
+	uint64_t seen_ns;  // the latest look that said so
+	uint64_t since_ns; // the first one of its kind
+};
+
+struct said {
+	struct statement statement;
+	uint64_t said_ns;
+};
+
+// What the evidence says now, before hysteresis. Plain values: it is made anew each time.
+struct finding {
+	enum verdict verdict;
+	const char *reason;
+	enum ras_state
+		state; // that goes with it: alive agents that others cannot talk to are suspect
+	bool both_planes;
+	bool by_silence;  // counted by the brake
+	bool own_words;	  // a statement of its own: no observer is needed
+	uint32_t bad;	  // observers
+	uint32_t lookers; // all who could look
+	uint32_t overlay; // observers of the overlay
+	uint64_t observers[VERDICT_OBSERVERS_MAX];
+	uint32_t observer_count;
+	uint64_t looked_ns;
+	const struct sight *example; // for figures; valid while the evidence is unchanged
+	const struct statement *statement;
+};
+
+struct held {
+	enum verdict verdict;
+	enum verdict_confidence confidence;
+	enum ras_state state;
+	bool both_planes;
+	bool drainable; // more than one observer stands behind it
+	uint64_t since_ns;
+	uint64_t looked_ns;
+	uint32_t observer_count;
+	uint64_t observers[VERDICT_OBSERVERS_MAX];
+	char reason[VERDICT_REASON_MAX + 1];
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+};
+
+// What there is to say of one peer. Made when there is something, gone when there is not.
+struct subject {
+	uint32_t peer;	// its row
+	uint32_t place; // among the engine's subjects
+
+	// Of the overlay.
+	enum verdict_reach reach; // of our own
+	uint64_t reach_ns;	  // since when
+	uint64_t state_ns;	  // since when it is in its state
+	uint32_t observer_count;
+	uint64_t observers[RAS_OBSERVERS_MAX];
+
+	struct evidence *sights;
+	uint32_t sight_count, sight_capacity;
+	struct said *said;
+	uint32_t said_count, said_capacity;
+	uint32_t tells_bad; // sights that it told of others, and that are bad
+
+	struct held held;
+	uint64_t better_ns;	   // since when the evidence is better than what is held, RAS_NEVER
+	uint8_t blame;		   // enum fabric of what is being gathered
+	uint64_t blame_ns;	   // since when
+	uint64_t stale_ns;	   // what was bad was not repeated since, RAS_NEVER
+	bool stale_said;	   // and that were its own words
+	bool silent;		   // bad by silence
+	bool counted;		   // by the brake
+	bool braked;		   //
+	uint64_t silent_ns;	   // since when it is silent
+	uint64_t next_ns;	   // to be judged again
+	struct verdict_past *past; // a ring of VERDICT_HISTORY_MAX
+	uint32_t past_count, past_next;
+};
+
+struct verdict_engine {
+	struct verdict_config config;
+	struct ras_memory memory;
+	struct verdict_ops ops;
+	void *ops_ctx;
+	struct members members;
+	struct subject **subjects;
+	uint32_t subject_count, subject_capacity;
+	struct verdict_self self;
+	uint32_t silent_recent; // subjects that the brake counts
+	bool braking;
+	bool turned;		      // the brake did: all are to be judged anew
+	uint64_t next_ns;	      // asked for
+	struct verdict_counts counts; // of inputs and changes
+};
+
+static inline const struct member_row *
+subject_peer(const struct verdict_engine *engine, const struct subject *subject) {
+	return &engine->members.rows[subject->peer];
+}
+
+// subject.c: the evidence itself.
+
+// The subject of a peer, made if need be. -ENOMEM.
+int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject);
+void subject_remove(struct verdict_engine *engine, struct subject *subject);
+// Drops what is stale; true if something bad was.
+bool subject_expire(
+	struct verdict_engine *engine, struct subject *subject, uint64_t now_ns, bool *ret_said
+);
+// When the next of it will be stale, RAS_NEVER.
+uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject);
+void subject_clear(struct verdict_engine *engine, struct subject *subject);
+bool subject_told_by(const struct subject *subject, uint64_t observer);
+// Drops what this observer told of it; false if there was nothing.
+bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer);
+// Nothing is left that is worth its memory.
+bool subject_is_idle(const struct verdict_engine *engine, const struct subject *subject);
+// 0, also if it was not kept because it is known; -ESTALE, -ENOSPC, -ENOMEM.
+int subject_add_sight(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct sight *sight,
+	uint64_t seen_ns
+);
+int subject_add_statement(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct statement *statement,
+	uint64_t said_ns
+);
+static inline bool sight_is_bad(enum sight_kind kind) {
+	return kind == SIGHT_STANDING || kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY ||
+	       kind == SIGHT_SILENT;
+}
+
+// triangulate.c: what the observers together say of the data plane of one node.
+enum fabric {
+	FABRIC_UNSEEN,	 // nobody looks
+	FABRIC_READABLE, // somebody reads it well, and nothing of it is to blame
+	FABRIC_SLOW,
+	FABRIC_LOSSY,
+	FABRIC_PORT,	 // one of its ports is silent, another is read
+	FABRIC_PEERS,	 // it reads nobody, and those it does not read are read by others
+	FABRIC_STANDING, // read, and its counter stands
+	FABRIC_SILENT,
+};
+
+struct fabric_look {
+	enum fabric fabric;
+	uint32_t bad;	  // distinct observers to whom it is so
+	uint32_t lookers; // distinct observers in all
+	uint64_t observers[VERDICT_OBSERVERS_MAX];
+	uint32_t observer_count;
+	bool in_process;    // nobody but the agent itself answers there
+	uint64_t bad_ns;    // since when
+	uint64_t good_ns;   // the latest that advanced, 0: none
+	uint32_t good;	    // who saw that after `good_after_ns`
+	uint64_t newest_ns; // the latest of all
+	const struct sight *example;
+};
+
+void triangulate(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	uint64_t good_after_ns,
+	struct fabric_look *ret_look
+);
+// Whether this sight counts at all: its observer can look, and nothing of its own explains it.
+bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence);
+// Who is to blame for one bad path, and the name of what it is.
+enum path_blame triangulate_path(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence,
+	uint64_t *ret_node,
+	const char **ret_what
+);
+// How many observers are needed for blame, if there are so many.
+uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject);
+
+// judge.c: the table of the design.
+void judge(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *ret_finding
+);
+// Whether a verdict goes with a state: the second table of the design.
+bool judge_goes_with(enum verdict verdict, enum ras_state state);
+enum verdict_advice judge_advice(const struct held *held, bool maint);
+
+// hold.c: hysteresis, the brake, history.
+void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
+// The brake turned, or we were paused: everybody is judged anew.
+void hold_all(struct verdict_engine *engine, uint64_t now_ns);
+// Something that the brake depends on changed.
+void brake_again(struct verdict_engine *engine);
+// Judge it no later than that.
+static inline void hold_until(struct subject *subject, uint64_t at_ns) {
+	if (at_ns < subject->next_ns)
+		subject->next_ns = at_ns;
+}
+
+// story.c: reasons and sentences.
+void story_tell(const struct finding *finding, struct held *held);
+
+// look.c
+void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdict_view *ret_view);

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tables of the design, row by row: what overlay and data plane say of one node, together.
+#include "inside.h"
+
+#include <string.h>
+
+// How many observers say how its host takes the overlay's connections.
+struct votes {
+	uint32_t of[VERDICT_REACH_COUNT];
+	uint32_t against; // accepts, refuses or none
+	uint64_t newest_ns;
+};
+
+// The same observer may have several paths: its best word counts.
+static bool outvoted(const struct subject *subject, uint32_t at) {
+	const struct sight *sight = &subject->sights[at].sight;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct sight *other = &subject->sights[n].sight;
+
+		if (n == at || other->observer != sight->observer ||
+		    other->reach == VERDICT_REACH_UNKNOWN)
+			continue;
+		if (subject->sights[n].seen_ns > subject->sights[at].seen_ns ||
+		    (subject->sights[n].seen_ns == subject->sights[at].seen_ns && n < at))
+			return true;
+	}
+	return false;
+}
+
+// When somebody last found it not to answer.
+static uint64_t
+votes_against_ns(const struct verdict_engine *engine, const struct subject *subject) {
+	uint64_t newest_ns = 0;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (evidence->sight.reach > VERDICT_REACH_ANSWERS &&
+		    triangulate_counts(engine, evidence) && evidence->seen_ns > newest_ns)
+			newest_ns = evidence->seen_ns;
+	}
+	if (subject->reach > VERDICT_REACH_ANSWERS && subject->reach_ns > newest_ns)
+		newest_ns = subject->reach_ns;
+	return newest_ns;
+}
+
+static void votes_take(
+	const struct verdict_engine *engine, const struct subject *subject, struct votes *ret_votes
+) {
+	bool own = false;
+
+	memset(ret_votes, 0, sizeof(*ret_votes));
+	ret_votes->newest_ns = votes_against_ns(engine, subject);
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+		enum verdict_reach reach = evidence->sight.reach;
+
+		if (reach == VERDICT_REACH_UNKNOWN || !triangulate_counts(engine, evidence) ||
+		    outvoted(subject, n))
+			continue;
+		// It answered before others found that it does not.
+		if (reach == VERDICT_REACH_ANSWERS &&
+		    evidence->seen_ns + COVER_NS < ret_votes->newest_ns)
+			continue;
+		own = own || evidence->sight.observer == engine->config.self;
+		ret_votes->of[reach]++;
+	}
+	if (!own && subject->reach != VERDICT_REACH_UNKNOWN &&
+	    (subject->reach > VERDICT_REACH_ANSWERS ||
+	     subject->reach_ns + COVER_NS >= ret_votes->newest_ns))
+		ret_votes->of[subject->reach]++;
+	ret_votes->against = ret_votes->of[VERDICT_REACH_ACCEPTS] +
+			     ret_votes->of[VERDICT_REACH_REFUSES] +
+			     ret_votes->of[VERDICT_REACH_NONE];
+}
+
+static void find(struct finding *finding, enum verdict verdict, const char *reason) {
+	finding->verdict = verdict;
+	finding->reason = reason;
+}
+
+static void find_by_silence(struct finding *finding, enum verdict verdict, const char *reason) {
+	find(finding, verdict, reason);
+	finding->by_silence = true;
+}
+
+// What the observers of the data plane have to say for it.
+static void find_observers(struct finding *finding, const struct fabric_look *look) {
+	finding->bad = look->bad;
+	finding->lookers = look->lookers;
+	finding->example = look->example;
+	finding->observer_count = look->observer_count;
+	memcpy(finding->observers, look->observers, sizeof(finding->observers));
+	if (look->newest_ns > finding->looked_ns)
+		finding->looked_ns = look->newest_ns;
+}
+
+static void find_overlay(struct finding *finding, const struct subject *subject) {
+	for (uint32_t n = 0; n < subject->observer_count; n++) {
+		uint32_t at = 0;
+
+		while (at < finding->observer_count &&
+		       finding->observers[at] != subject->observers[n])
+			at++;
+		if (at == finding->observer_count && at < VERDICT_OBSERVERS_MAX)
+			finding->observers[finding->observer_count++] = subject->observers[n];
+	}
+	finding->overlay = subject->observer_count;
+	if (subject->state_ns > finding->looked_ns)
+		finding->looked_ns = subject->state_ns;
+}
+
+// The overlay holds it for dead, and not because connections are refused.
+static void judge_silent_death(
+	const struct fabric_look *look, const struct votes *votes, struct finding *finding
+) {
+	bool unread = look->fabric == FABRIC_SILENT;
+
+	if (look->fabric == FABRIC_STANDING)
+		find_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
+	else if (look->good > 0)
+		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	else if (votes->of[VERDICT_REACH_REFUSES] > 0)
+		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
+	else if (votes->of[VERDICT_REACH_ACCEPTS] > 0)
+		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	else if (unread && (!look->in_process || votes->of[VERDICT_REACH_NONE] > 0)) {
+		find_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
+		finding->both_planes = true;
+	} else if (votes->of[VERDICT_REACH_NONE] > 0)
+		find_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
+	else
+		find(finding, VERDICT_UNKNOWN, "HostOrAgent");
+}
+
+static const struct evidence *newest_of(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	uint64_t after_ns
+) {
+	const struct evidence *newest = NULL;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (evidence->sight.kind != kind || evidence->since_ns <= after_ns ||
+		    !triangulate_counts(engine, evidence))
+			continue;
+		if (newest == NULL || evidence->seen_ns > newest->seen_ns ||
+		    (evidence->seen_ns == newest->seen_ns &&
+		     evidence->sight.observer < newest->sight.observer))
+			newest = evidence;
+	}
+	return newest;
+}
+
+// Of a dead one a single observer is enough where two of the overlay stand behind it already. Who
+// reads a page that stands outweighs who reads nothing, unless that came later.
+static void look_at_death(
+	const struct verdict_engine *engine, const struct subject *subject, struct fabric_look *look
+) {
+	const struct evidence *standing;
+	const struct evidence *silent;
+	const struct evidence *found;
+
+	if (look->fabric == FABRIC_SILENT || look->fabric == FABRIC_STANDING)
+		return;
+	standing = newest_of(engine, subject, SIGHT_STANDING, look->good_ns);
+	silent = newest_of(engine, subject, SIGHT_SILENT, look->good_ns);
+	found = standing;
+	if (found == NULL || (silent != NULL && standing->seen_ns + COVER_NS < silent->since_ns))
+		found = silent;
+	if (found == NULL)
+		return;
+	look->bad = 1;
+	look->example = &found->sight;
+	look->observer_count = 1;
+	look->observers[0] = found->sight.observer;
+	look->in_process = found->sight.responder == SIGHT_RESPONDER_IN_PROCESS;
+	look->fabric = found == standing ? FABRIC_STANDING : FABRIC_SILENT;
+}
+
+static void judge_dead(
+	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
+) {
+	const struct member_row *peer = subject_peer(engine, subject);
+	struct fabric_look look;
+	struct votes votes;
+
+	if (peer->sole) {
+		find_overlay(finding, subject);
+		find(finding, VERDICT_UNKNOWN, "SoleObserver");
+		return;
+	}
+	triangulate(engine, subject, subject->state_ns, &look);
+	look_at_death(engine, subject, &look);
+	votes_take(engine, subject, &votes);
+	find_observers(finding, &look);
+	find_overlay(finding, subject);
+	if (peer->cause == RAS_CAUSE_GONE || peer->cause == RAS_CAUSE_RESET ||
+	    peer->cause == RAS_CAUSE_REFUSED)
+		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
+	else
+		judge_silent_death(&look, &votes, finding);
+}
+
+// Its pulse is not to be read.
+static void judge_unread(
+	const struct subject *subject,
+	uint64_t now_ns,
+	const struct fabric_look *look,
+	const struct votes *votes,
+	struct finding *finding
+) {
+	if (finding->state == RAS_ALIVE && votes->of[VERDICT_REACH_ANSWERS] > 0) {
+		find_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
+	} else if (finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
+		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	} else if (finding->state == RAS_ALIVE && subject->state_ns <= look->bad_ns && now_ns >= look->bad_ns + ALIVE_PROOF_NS) {
+		find_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
+	} else {
+		find(finding, VERDICT_UNKNOWN, "SilentBothWays");
+	}
+}
+
+// Others, or we ourselves, cannot talk to it.
+static void
+judge_suspect(const struct fabric_look *look, const struct votes *votes, struct finding *finding) {
+	if (look->good > 0)
+		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	else if (votes->of[VERDICT_REACH_ACCEPTS] > 0)
+		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	else
+		find(finding, VERDICT_UNKNOWN, "Suspected");
+}
+
+// What there is against it must have stood for a moment: who sees well is being heard.
+static enum fabric
+gathered(struct subject *subject, const struct fabric_look *look, bool against, uint64_t now_ns) {
+	uint8_t blame = look->fabric > FABRIC_READABLE ? (uint8_t)look->fabric : FABRIC_UNSEEN;
+
+	if (blame == FABRIC_UNSEEN && against)
+		blame = FABRIC_READABLE;
+	if (blame != subject->blame) {
+		subject->blame = blame;
+		subject->blame_ns = now_ns;
+	}
+	if (blame == FABRIC_UNSEEN)
+		return look->fabric;
+	if (now_ns >= subject->blame_ns + GATHER_NS)
+		return look->fabric;
+	hold_until(subject, subject->blame_ns + GATHER_NS);
+	return FABRIC_UNSEEN;
+}
+
+static void judge_seen(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *finding
+) {
+	uint32_t need = triangulate_need(engine, subject);
+	struct fabric_look look;
+	struct votes votes;
+	enum fabric fabric;
+
+	votes_take(engine, subject, &votes);
+	if (finding->state == RAS_ALIVE && votes.of[VERDICT_REACH_ANSWERS] == 0 &&
+	    votes.against >= need)
+		finding->state = RAS_SUSPECT;
+	triangulate(
+		engine, subject,
+		subject_peer(engine, subject)->state == RAS_SUSPECT ? subject->state_ns
+								    : votes.newest_ns,
+		&look
+	);
+	fabric = gathered(subject, &look, finding->state == RAS_SUSPECT, now_ns);
+	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&
+	    subject_peer(engine, subject)->state == RAS_ALIVE)
+		finding->state = RAS_ALIVE;
+	if (fabric == FABRIC_SILENT && now_ns < look.bad_ns + ALIVE_PROOF_NS)
+		hold_until(subject, look.bad_ns + ALIVE_PROOF_NS);
+	find_observers(finding, &look);
+	if (fabric == FABRIC_STANDING && votes.of[VERDICT_REACH_ANSWERS] > 0 &&
+	    finding->state == RAS_ALIVE) {
+		find(finding, VERDICT_UNKNOWN, "PulseContradicts");
+	} else if (fabric == FABRIC_STANDING) {
+		finding->state = RAS_SUSPECT;
+		find_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
+	} else if (fabric == FABRIC_SILENT) {
+		judge_unread(subject, now_ns, &look, &votes, finding);
+	} else if (finding->state == RAS_SUSPECT) {
+		judge_suspect(&look, &votes, finding);
+	} else if (fabric == FABRIC_PEERS || fabric == FABRIC_PORT) {
+		find_by_silence(
+			finding, VERDICT_FABRIC_DOWN,
+			fabric == FABRIC_PEERS ? "PeersUnread" : "PortUnread"
+		);
+	} else if (fabric == FABRIC_LOSSY) {
+		find(finding, VERDICT_PATH_LOSSY, "LargeLost");
+	} else if (fabric == FABRIC_SLOW) {
+		find(finding, VERDICT_PATH_DEGRADED, "PulseSlow");
+	}
+}
+
+static bool said_is_worse(const struct said *a, const struct said *b) {
+	if (a->statement.verdict != b->statement.verdict)
+		return a->statement.verdict > b->statement.verdict;
+	return strcmp(a->statement.reason, b->statement.reason) < 0;
+}
+
+static void judge_words(
+	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
+) {
+	const struct said *worst = NULL;
+
+	for (uint32_t n = 0; n < subject->said_count; n++) {
+		if (worst == NULL || said_is_worse(&subject->said[n], worst))
+			worst = &subject->said[n];
+	}
+	if (worst == NULL || worst->statement.verdict < finding->verdict)
+		return;
+	find(finding, worst->statement.verdict, worst->statement.reason);
+	finding->by_silence = false;
+	finding->own_words = true;
+	finding->both_planes = false;
+	finding->statement = &worst->statement;
+	finding->observer_count = 1;
+	finding->observers[0] = subject_peer(engine, subject)->id;
+	finding->looked_ns = worst->said_ns;
+}
+
+void judge(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	struct finding *ret_finding
+) {
+	enum ras_state state = subject_peer(engine, subject)->state;
+
+	memset(ret_finding, 0, sizeof(*ret_finding));
+	find(ret_finding, VERDICT_HEALTHY, "None");
+	ret_finding->state = state;
+	switch (state) {
+	case RAS_LEFT:
+		find(ret_finding, VERDICT_NONE, "None");
+		return;
+	case RAS_UNKNOWN:
+		find(ret_finding, VERDICT_UNKNOWN, "NeverSeen");
+		return;
+	case RAS_UNREACHABLE:
+		find_overlay(ret_finding, subject);
+		find(ret_finding, VERDICT_UNKNOWN, "Unreachable");
+		return;
+	case RAS_DEAD:
+		judge_dead(engine, subject, ret_finding);
+		return;
+	default:
+		judge_seen(engine, subject, now_ns, ret_finding);
+		judge_words(engine, subject, ret_finding);
+		return;
+	}
+}
+
+bool judge_goes_with(enum verdict verdict, enum ras_state state) {
+	switch (state) {
+	case RAS_ALIVE:
+		return verdict != VERDICT_NONE && verdict != VERDICT_MGMT_NET_DOWN &&
+		       verdict != VERDICT_AGENT_DOWN && verdict != VERDICT_AGENT_FROZEN &&
+		       verdict != VERDICT_NODE_DOWN;
+	case RAS_SUSPECT:
+		return verdict != VERDICT_HEALTHY && verdict != VERDICT_NONE;
+	case RAS_DEAD:
+		return verdict == VERDICT_AGENT_DOWN || verdict == VERDICT_AGENT_FROZEN ||
+		       verdict == VERDICT_MGMT_NET_DOWN || verdict == VERDICT_NODE_DOWN ||
+		       verdict == VERDICT_UNKNOWN;
+	case RAS_LEFT:
+		return verdict == VERDICT_NONE;
+	default:
+		return verdict == VERDICT_UNKNOWN;
+	}
+}
+
+enum verdict_advice judge_advice(const struct held *held, bool maint) {
+	enum verdict_advice advice = verdict_advice_of(held->verdict);
+	enum verdict_advice most = VERDICT_ADVICE_DRAIN;
+
+	if (maint)
+		most = VERDICT_ADVICE_SHOW;
+	else if (held->state == RAS_SUSPECT || !held->drainable)
+		most = VERDICT_ADVICE_WARN;
+	return advice < most ? advice : most;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reasons, and the evidence in one sentence with its figures.
+#include "story.h"
+
+#include "inside.h"
+
+#include <lib/show.h>
+
+#include <stdio.h>
+#include <string.h>
+
+// Stable: schedulers and alerts match the names.
+const struct story_reason story_reasons[] = {
+	{"None", "healthy", "Nothing speaks against it."},
+	{"PulseSlow", "path-degraded",
+	 "Two observers or more read its pulse slowly, against their past and against other paths; "
+	 "nobody reads it as fast as before."},
+	{"LargeLost", "path-lossy",
+	 "Large reads or writes are lost on every path to it, small ones "
+	 "are not."},
+	{"NotMember", "unknown", "The agent that was asked is no member of the cluster."},
+	{"NeverSeen", "unknown", "It is expected by the roster and never came."},
+	{"Suspected", "unknown",
+	 "The overlay does not hear it at the moment and has not decided yet."},
+	{"SilentBothWays", "unknown",
+	 "Neither its pulse nor its agent is heard, and the overlay has not decided yet."},
+	{"Unreachable", "unknown",
+	 "It is silent together with so many others that the overlay's brake holds its death."},
+	{"Brake", "unknown",
+	 "Too many went bad at once: the network between is more likely than each of them."},
+	{"SoleObserver", "unknown", "One agent alone holds it for dead."},
+	{"HostOrAgent", "unknown",
+	 "Its agent is dead by silence, and nothing tells whether its host lives."},
+	{"EvidenceStale", "unknown",
+	 "What spoke against it was not repeated, and not taken back either."},
+	{"OwnPause", "unknown", "The agent that was asked has been stopped itself just now."},
+	{"PulseContradicts", "unknown",
+	 "The counter of its pulse stands, and yet its agent answers."},
+	{"Settling", "unknown", "The evidence is good again, not yet for long enough."},
+	{"PulseAlone", "mgmt-net-down",
+	 "The overlay does not reach it, while its pulse is read and advances."},
+	{"AgentGone", "agent-down",
+	 "Its host takes no connections to the agent any more: the process is gone."},
+	{"PulseStands", "agent-frozen",
+	 "Its pulse is read, and the counter stands: the host lives, the agent does not run."},
+	{"AgentMute", "agent-frozen",
+	 "Its host accepts connections, and the agent says nothing on them."},
+	{"PulseUnread", "fabric-down",
+	 "Its agent answers, and its pulse cannot be read on any of its ports."},
+	{"PortUnread", "fabric-down",
+	 "Its pulse cannot be read through one of its ports; through another it can."},
+	{"PeersUnread", "fabric-down",
+	 "It reads none of its members, which others read, and nobody reads it."},
+	{"NodeSilent", "node-down", "The overlay does not reach it, and its pulse cannot be read."},
+	{"OverlaySilent", "node-down",
+	 "Its host does not answer the overlay; there is no data plane to it."},
+	{"PortDown", "fabric-down", "It says so itself: a port of its own is down."},
+	{"DeviceStuck", "device-stuck",
+	 "It says so itself: a call into the driver of a device does not return."},
+};
+
+const uint32_t story_reason_count = sizeof(story_reasons) / sizeof(story_reasons[0]);
+
+struct sentence {
+	char text[VERDICT_EVIDENCE_MAX + 1];
+};
+
+static void tell_pulse(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text), "%u of %u observers %s",
+		finding->bad, finding->lookers > finding->bad ? finding->lookers : finding->bad,
+		finding->bad == 1 ? "does not read its pulse" : "do not read its pulse"
+	);
+}
+
+static void tell_unread(const struct finding *finding, struct sentence *ret_sentence) {
+	struct sentence pulse;
+
+	tell_pulse(finding, &pulse);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%.80s; its agent answers; own ports of the observers are good", pulse.text
+	);
+}
+
+static void tell_port(const struct finding *finding, struct sentence *ret_sentence) {
+	struct sentence pulse;
+
+	tell_pulse(finding, &pulse);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%.80s through its port %.15s; another port of it is read", pulse.text,
+		finding->example->peer_device
+	);
+}
+
+static void tell_peers(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"it does not read %u peers that others read, through %.15s; nobody reads it",
+		finding->bad, finding->example->device
+	);
+}
+
+static void tell_node(const struct finding *finding, struct sentence *ret_sentence) {
+	struct sentence pulse;
+
+	tell_pulse(finding, &pulse);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"silent on the overlay (%u observers); %.80s", finding->overlay, pulse.text
+	);
+}
+
+static void tell_overlay(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"silent on the overlay (%u observers); nothing comes back from its host; no path "
+		"to it",
+		finding->overlay
+	);
+}
+
+static void tell_stands(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%u of %u observers read its pulse, and the counter stands; its agent does not "
+		"answer",
+		finding->bad, finding->lookers > finding->bad ? finding->lookers : finding->bad
+	);
+}
+
+static void tell_alone(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"silent on the overlay (%u observers); %u of %u observers read its pulse, which "
+		"advances",
+		finding->overlay, finding->observer_count, finding->lookers
+	);
+}
+
+static void tell_gone(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"connections to it ended and are refused (%u observers); its host answers",
+		finding->overlay
+	);
+}
+
+static void tell_slow(const struct finding *finding, struct sentence *ret_sentence) {
+	char median[SHOW_BYTES];
+	char baseline[SHOW_BYTES];
+
+	show_duration(finding->example->median_ns, median);
+	show_duration(finding->example->baseline_ns, baseline);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%u of %u paths to it are slow: a median of %.20s, it was %.20s", finding->bad,
+		finding->lookers > finding->bad ? finding->lookers : finding->bad, median, baseline
+	);
+}
+
+static void tell_lossy(const struct finding *finding, struct sentence *ret_sentence) {
+	char size[SHOW_BYTES];
+
+	show_bytes(finding->example->lost_bytes, size);
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%u of %u paths to it lose %u of 1000 of %.20s and more; smaller ones arrive",
+		finding->bad, finding->lookers > finding->bad ? finding->lookers : finding->bad,
+		finding->example->lost_permille, size
+	);
+}
+
+// Those whose sentence has figures; of the others the meaning is the sentence.
+static const struct story_figures {
+	const char *reason;
+	void (*tell)(const struct finding *finding, struct sentence *ret_sentence);
+	bool example; // needs one
+} figures[] = {
+	{"PulseUnread", tell_unread, false},	{"PortUnread", tell_port, true},
+	{"PeersUnread", tell_peers, true},	{"NodeSilent", tell_node, false},
+	{"OverlaySilent", tell_overlay, false}, {"PulseStands", tell_stands, false},
+	{"PulseAlone", tell_alone, false},	{"AgentGone", tell_gone, false},
+	{"PulseSlow", tell_slow, true},		{"LargeLost", tell_lossy, true},
+	{"SilentBothWays", tell_pulse, false},
+};
+
+static void tell_meaning(const char *reason, struct sentence *ret_sentence) {
+	for (uint32_t n = 0; n < story_reason_count; n++) {
+		if (strcmp(story_reasons[n].name, reason) == 0) {
+			snprintf(
+				ret_sentence->text, sizeof(ret_sentence->text), "%s",
+				story_reasons[n].meaning
+			);
+			return;
+		}
+	}
+}
+
+void story_tell(const struct finding *finding, struct held *held) {
+	struct sentence sentence = {.text = ""};
+
+	snprintf(held->reason, sizeof(held->reason), "%s", finding->reason);
+	if (finding->statement != NULL) {
+		memcpy(held->evidence, finding->statement->evidence, sizeof(held->evidence));
+		return;
+	}
+	if (finding->verdict > VERDICT_HEALTHY)
+		tell_meaning(finding->reason, &sentence);
+	for (uint32_t n = 0; n < sizeof(figures) / sizeof(figures[0]); n++) {
+		if (strcmp(figures[n].reason, finding->reason) == 0 &&
+		    (!figures[n].example || finding->example != NULL))
+			figures[n].tell(finding, &sentence);
+	}
+	memcpy(held->evidence, sentence.text, sizeof(held->evidence));
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The evidence of one subject: what is kept, what replaces what, and when it is too old.
+#include "inside.h"
+
+#include <errno.h>
+#include <string.h>
+
+int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject) {
+	struct member_row *row = &engine->members.rows[peer];
+	struct subject *subject = row->subject;
+	int err;
+
+	if (subject != NULL) {
+		*ret_subject = subject;
+		return 0;
+	}
+	err = array_grow(
+		&engine->memory, (void **)&engine->subjects, &engine->subject_capacity,
+		engine->subject_count + 1, sizeof(struct subject *)
+	);
+	if (err != 0)
+		return err;
+	subject = engine->memory.allocate(engine->memory.ctx, sizeof(*subject));
+	if (subject == NULL)
+		return -ENOMEM;
+	subject->peer = peer;
+	subject->place = engine->subject_count;
+	subject->held.verdict = VERDICT_HEALTHY;
+	subject->held.state = RAS_ALIVE;
+	subject->held.reason[0] = '\0';
+	subject->better_ns = RAS_NEVER;
+	subject->stale_ns = RAS_NEVER;
+	subject->next_ns = RAS_NEVER;
+	engine->subjects[engine->subject_count++] = subject;
+	row->subject = subject;
+	*ret_subject = subject;
+	return 0;
+}
+
+// A sight that goes is no longer told by its observer.
+static void sight_untell(struct verdict_engine *engine, const struct evidence *evidence) {
+	uint32_t observer;
+
+	if (!sight_is_bad(evidence->sight.kind))
+		return;
+	observer = members_find(&engine->members, evidence->sight.observer);
+	if (observer != MEMBERS_NONE && engine->members.rows[observer].subject != NULL &&
+	    engine->members.rows[observer].subject->tells_bad > 0)
+		engine->members.rows[observer].subject->tells_bad--;
+}
+
+static void sight_drop(struct verdict_engine *engine, struct subject *subject, uint32_t at) {
+	sight_untell(engine, &subject->sights[at]);
+	subject->sights[at] = subject->sights[--subject->sight_count];
+}
+
+bool subject_told_by(const struct subject *subject, uint64_t observer) {
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		if (subject->sights[n].sight.observer == observer)
+			return true;
+	}
+	return false;
+}
+
+bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer) {
+	bool any = false;
+
+	for (uint32_t n = subject->sight_count; n-- > 0;) {
+		if (subject->sights[n].sight.observer != observer)
+			continue;
+		sight_drop(engine, subject, n);
+		any = true;
+	}
+	return any;
+}
+
+void subject_clear(struct verdict_engine *engine, struct subject *subject) {
+	while (subject->sight_count > 0)
+		sight_drop(engine, subject, subject->sight_count - 1);
+	subject->said_count = 0;
+	subject->stale_ns = RAS_NEVER;
+	subject->blame = FABRIC_UNSEEN;
+}
+
+void subject_remove(struct verdict_engine *engine, struct subject *subject) {
+	const struct ras_memory *memory = &engine->memory;
+	struct subject *last = engine->subjects[--engine->subject_count];
+
+	subject_clear(engine, subject);
+	if (subject->counted)
+		engine->silent_recent--;
+	engine->subjects[subject->place] = last;
+	last->place = subject->place;
+	engine->members.rows[subject->peer].subject = NULL;
+	array_release(memory, subject->sights, subject->sight_capacity, sizeof(*subject->sights));
+	array_release(memory, subject->said, subject->said_capacity, sizeof(*subject->said));
+	if (subject->past != NULL)
+		memory->release(
+			memory->ctx, subject->past, VERDICT_HISTORY_MAX * sizeof(*subject->past)
+		);
+	memory->release(memory->ctx, subject, sizeof(*subject));
+}
+
+// While we were stopped nobody could reach us: that time does not make evidence older.
+static uint64_t fresh_since(const struct verdict_engine *engine, uint64_t at_ns) {
+	return at_ns > engine->self.paused_until_ns ? at_ns : engine->self.paused_until_ns;
+}
+
+static bool is_stale(const struct verdict_engine *engine, uint64_t at_ns, uint64_t now_ns) {
+	return fresh_since(engine, at_ns) + engine->config.stale_ns <= now_ns;
+}
+
+// A death stands by itself, and nobody goes on looking: what was seen when it came explains it for
+// as long as it lasts. That a pulse advances is another matter: it may end any time.
+static bool sight_stands(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence
+) {
+	return subject_peer(engine, subject)->state == RAS_DEAD &&
+	       evidence->sight.kind != SIGHT_GOOD && evidence->sight.kind != SIGHT_DEGRADED &&
+	       evidence->sight.kind != SIGHT_LOSSY &&
+	       fresh_since(engine, evidence->seen_ns) + engine->config.stale_ns > subject->state_ns;
+}
+
+bool subject_expire(
+	struct verdict_engine *engine, struct subject *subject, uint64_t now_ns, bool *ret_said
+) {
+	bool bad = false;
+
+	*ret_said = false;
+
+	for (uint32_t n = subject->sight_count; n-- > 0;) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (!is_stale(engine, evidence->seen_ns, now_ns) ||
+		    sight_stands(engine, subject, evidence))
+			continue;
+		bad = bad || sight_is_bad(evidence->sight.kind) ||
+		      evidence->sight.reach > VERDICT_REACH_ANSWERS;
+		sight_drop(engine, subject, n);
+	}
+	for (uint32_t n = subject->said_count; n-- > 0;) {
+		if (!is_stale(engine, subject->said[n].said_ns, now_ns))
+			continue;
+		bad = *ret_said = true;
+		subject->said[n] = subject->said[--subject->said_count];
+	}
+	return bad;
+}
+
+uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject) {
+	uint64_t first_ns = RAS_NEVER;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+		uint64_t at_ns = fresh_since(engine, evidence->seen_ns) + engine->config.stale_ns;
+
+		if (at_ns < first_ns && !sight_stands(engine, subject, evidence))
+			first_ns = at_ns;
+	}
+	for (uint32_t n = 0; n < subject->said_count; n++) {
+		uint64_t at_ns =
+			fresh_since(engine, subject->said[n].said_ns) + engine->config.stale_ns;
+
+		first_ns = at_ns < first_ns ? at_ns : first_ns;
+	}
+	return first_ns;
+}
+
+bool subject_is_idle(const struct verdict_engine *engine, const struct subject *subject) {
+	uint8_t state = subject_peer(engine, subject)->state;
+
+	return subject->sight_count == 0 && subject->said_count == 0 && subject->tells_bad == 0 &&
+	       subject->past_count == 0 && subject->stale_ns == RAS_NEVER &&
+	       (state == RAS_ALIVE || state == RAS_LEFT) &&
+	       (subject->held.verdict == VERDICT_HEALTHY || subject->held.verdict == VERDICT_NONE);
+}
+
+static bool same_path(const struct sight *a, const struct sight *b) {
+	return a->observer == b->observer &&
+	       strncmp(a->device, b->device, sizeof(a->device)) == 0 &&
+	       strncmp(a->peer_device, b->peer_device, sizeof(a->peer_device)) == 0;
+}
+
+// The place for it: that of the same path, a new one, or that of the stalest if it is fresher.
+static int sight_place(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct sight *sight,
+	uint64_t seen_ns,
+	uint32_t *ret_at
+) {
+	uint32_t oldest = 0;
+	int err;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		if (same_path(&subject->sights[n].sight, sight)) {
+			*ret_at = n;
+			return subject->sights[n].seen_ns > seen_ns ? -ESTALE : 0;
+		}
+		if (subject->sights[n].seen_ns < subject->sights[oldest].seen_ns)
+			oldest = n;
+	}
+	if (subject->sight_count == VERDICT_SUBJECT_SIGHTS_MAX) {
+		if (subject->sights[oldest].seen_ns >= seen_ns)
+			return -ENOSPC;
+		sight_drop(engine, subject, oldest);
+	}
+	err = array_grow(
+		&engine->memory, (void **)&subject->sights, &subject->sight_capacity,
+		subject->sight_count + 1, sizeof(*subject->sights)
+	);
+	if (err == 0)
+		*ret_at = subject->sight_count;
+	return err;
+}
+
+int subject_add_sight(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct sight *sight,
+	uint64_t seen_ns
+) {
+	uint32_t observer = members_find(&engine->members, sight->observer);
+	struct subject *teller = NULL;
+	struct evidence *evidence;
+	uint32_t at;
+	int err;
+
+	// Before anything is changed, since it may fail.
+	if (sight_is_bad(sight->kind) && observer != MEMBERS_NONE) {
+		err = subject_make(engine, observer, &teller);
+		if (err != 0)
+			return err;
+	}
+	err = sight_place(engine, subject, sight, seen_ns, &at);
+	if (err != 0)
+		return err;
+	evidence = &subject->sights[at];
+	if (at == subject->sight_count) {
+		subject->sight_count++;
+		evidence->since_ns = seen_ns;
+	} else {
+		sight_untell(engine, evidence);
+		if (evidence->sight.kind != sight->kind)
+			evidence->since_ns = seen_ns;
+	}
+	if (teller != NULL)
+		teller->tells_bad++;
+	evidence->sight = *sight;
+	evidence->seen_ns = seen_ns;
+	return 0;
+}
+
+int subject_add_statement(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct statement *statement,
+	uint64_t said_ns
+) {
+	uint32_t at = 0;
+	int err;
+
+	while (at < subject->said_count &&
+	       strncmp(subject->said[at].statement.reason, statement->reason,
+		       sizeof(statement->reason)) != 0)
+		at++;
+	if (at < subject->said_count && subject->said[at].said_ns > said_ns)
+		return -ESTALE;
+	if (statement->verdict == VERDICT_HEALTHY) {
+		if (at < subject->said_count)
+			subject->said[at] = subject->said[--subject->said_count];
+		return 0;
+	}
+	if (at == VERDICT_STATEMENTS_MAX)
+		return -ENOSPC;
+	if (at == subject->said_count) {
+		err = array_grow(
+			&engine->memory, (void **)&subject->said, &subject->said_capacity, at + 1,
+			sizeof(*subject->said)
+		);
+		if (err != 0)
+			return err;
+		subject->said_count++;
+	}
+	subject->said[at] = (struct said){.statement = *statement, .said_ns = said_ns};
+	return 0;
+}

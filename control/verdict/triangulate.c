@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who is to blame: a port, a node, a host, a leaf, or nothing but the path between two of them.
+//
+// A port of a node is bad when as many observers as are needed see it badly, on different hosts if
+// there is a choice, and nobody sees it well: a good look excuses it if it is not older than the
+// bad ones by more than it takes to turn bad. Who shares the subject's host reads it without the
+// fabric, which excuses nothing. A node that reads nobody is to blame if others read those it does
+// not, and nobody reads it.
+#include "inside.h"
+
+#include <string.h>
+
+#define OBSERVERS_MAX VERDICT_SUBJECT_SIGHTS_MAX
+
+// What one subject's sights say of one of its ports, or of all.
+struct tally {
+	uint64_t bad[OBSERVERS_MAX];
+	uint32_t bad_hosts[OBSERVERS_MAX];
+	uint32_t bad_count, host_count;
+	uint64_t bad_since_ns; // the latest that turned bad
+	uint64_t good_ns;      // the latest that was good
+	uint64_t newest_ns;
+	bool in_process; // all bad ones
+	const struct evidence *example;
+};
+
+static const struct member_row *row_of(const struct verdict_engine *engine, uint64_t id) {
+	uint32_t row = members_find(&engine->members, id);
+
+	return row != MEMBERS_NONE ? &engine->members.rows[row] : NULL;
+}
+
+// What it says of its own port explains what it does not see.
+static bool says_own_port_is_bad(const struct subject *subject) {
+	for (uint32_t n = 0; subject != NULL && n < subject->said_count; n++) {
+		enum verdict verdict = subject->said[n].statement.verdict;
+
+		if (verdict == VERDICT_FABRIC_DOWN || verdict == VERDICT_DEVICE_STUCK)
+			return true;
+	}
+	return false;
+}
+
+bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence) {
+	const struct sight *sight = &evidence->sight;
+	const struct member_row *observer;
+
+	if (sight->observer == engine->config.self) {
+		// What we did not hear while we were stopped ourselves was not silence.
+		if (sight_is_bad(sight->kind) && evidence->seen_ns < engine->self.paused_until_ns)
+			return false;
+		if (!sight_is_bad(sight->kind) || sight->own_good)
+			return true;
+	}
+	if (sight_is_bad(sight->kind) && !sight->own_good)
+		return false;
+	observer = row_of(engine, sight->observer);
+	return observer != NULL && observer->state != RAS_DEAD && observer->state != RAS_LEFT &&
+	       (!sight_is_bad(sight->kind) || !says_own_port_is_bad(observer->subject));
+}
+
+static bool shares_host(const struct verdict_engine *engine, uint64_t observer, uint32_t host) {
+	const struct member_row *row = row_of(engine, observer);
+
+	return engine->members.hosts_alive > 1 && host != NAMES_NONE && row != NULL &&
+	       row->host == host;
+}
+
+uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject) {
+	const uint32_t *of_state = engine->members.of_state;
+	uint32_t able = of_state[RAS_ALIVE] + of_state[RAS_SUSPECT];
+	uint8_t state = subject_peer(engine, subject)->state;
+
+	if (state == RAS_ALIVE || state == RAS_SUSPECT)
+		able--;
+	return able > 1 ? 2 : 1;
+}
+
+static void tally_bad(
+	const struct verdict_engine *engine, const struct evidence *evidence, struct tally *tally
+) {
+	const struct member_row *observer = row_of(engine, evidence->sight.observer);
+	uint32_t host = observer != NULL ? observer->host : NAMES_NONE;
+	uint32_t n;
+
+	if (evidence->since_ns > tally->bad_since_ns || tally->bad_count == 0)
+		tally->bad_since_ns = evidence->since_ns;
+	if (tally->bad_count == 0)
+		tally->in_process = true;
+	if (evidence->sight.responder != SIGHT_RESPONDER_IN_PROCESS)
+		tally->in_process = false;
+	if (tally->example == NULL || evidence->seen_ns > tally->example->seen_ns ||
+	    (evidence->seen_ns == tally->example->seen_ns &&
+	     evidence->sight.observer < tally->example->sight.observer))
+		tally->example = evidence;
+	for (n = 0; n < tally->bad_count; n++) {
+		if (tally->bad[n] == evidence->sight.observer)
+			return;
+	}
+	tally->bad[tally->bad_count++] = evidence->sight.observer;
+	for (n = 0; host != NAMES_NONE && n < tally->host_count; n++) {
+		if (tally->bad_hosts[n] == host)
+			return;
+	}
+	tally->bad_hosts[tally->host_count++] = host;
+}
+
+// Whether a good look at this port excuses one of the kind.
+static bool excuses(enum sight_kind look, enum sight_kind kind) {
+	if (kind == SIGHT_SILENT)
+		return look == SIGHT_GOOD || look == SIGHT_STANDING || look == SIGHT_DEGRADED ||
+		       look == SIGHT_LOSSY;
+	if (kind == SIGHT_STANDING)
+		return look == SIGHT_GOOD || look == SIGHT_DEGRADED || look == SIGHT_LOSSY;
+	return look == SIGHT_GOOD;
+}
+
+// Of all ports if `port` is NULL: the page is the same behind each of them.
+static void tally_take(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	const char *port,
+	struct tally *ret_tally
+) {
+	uint32_t host = subject_peer(engine, subject)->host;
+
+	memset(ret_tally, 0, sizeof(*ret_tally));
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (port != NULL && strcmp(evidence->sight.peer_device, port) != 0)
+			continue;
+		if (!triangulate_counts(engine, evidence))
+			continue;
+		if (evidence->seen_ns > ret_tally->newest_ns)
+			ret_tally->newest_ns = evidence->seen_ns;
+		if (evidence->sight.kind == kind)
+			tally_bad(engine, evidence, ret_tally);
+		else if (excuses(evidence->sight.kind, kind) &&
+			 !shares_host(engine, evidence->sight.observer, host) &&
+			 evidence->seen_ns > ret_tally->good_ns)
+			ret_tally->good_ns = evidence->seen_ns;
+	}
+}
+
+static bool tally_blames(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	const struct tally *tally
+) {
+	uint32_t need = triangulate_need(engine, subject);
+	uint64_t cover_ns =
+		kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY ? COVER_WINDOWS_NS : COVER_NS;
+
+	if (tally->bad_count < need)
+		return false;
+	// Two agents of one host are one pair of eyes, if there are three hosts to choose from.
+	if (need > 1 && tally->host_count < 2 && engine->members.hosts_alive > 2)
+		return false;
+	return tally->good_ns == 0 || tally->good_ns + cover_ns < tally->bad_since_ns;
+}
+
+static bool blames_port(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	const char *port
+) {
+	struct tally tally;
+
+	tally_take(engine, subject, kind, port, &tally);
+	return tally_blames(engine, subject, kind, &tally);
+}
+
+// The first port of each name, by its first sight.
+static bool is_first_of_port(const struct subject *subject, uint32_t at) {
+	for (uint32_t n = 0; n < at; n++) {
+		if (strcmp(subject->sights[n].sight.peer_device,
+			   subject->sights[at].sight.peer_device) == 0)
+			return false;
+	}
+	return true;
+}
+
+// Somebody who does not share its host reads a port other than this.
+static bool other_port_is_read(
+	const struct verdict_engine *engine, const struct subject *subject, const char *port
+) {
+	uint32_t host = subject_peer(engine, subject)->host;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (excuses(evidence->sight.kind, SIGHT_SILENT) &&
+		    strcmp(evidence->sight.peer_device, port) != 0 &&
+		    triangulate_counts(engine, evidence) &&
+		    !shares_host(engine, evidence->sight.observer, host))
+			return true;
+	}
+	return false;
+}
+
+static void look_fill(const struct tally *tally, enum fabric fabric, struct fabric_look *look) {
+	look->fabric = fabric;
+	look->bad = tally->bad_count;
+	look->bad_ns = tally->bad_since_ns;
+	look->in_process = tally->in_process;
+	look->example = &tally->example->sight;
+	look->observer_count = 0;
+	for (uint32_t n = 0; n < tally->bad_count && n < VERDICT_OBSERVERS_MAX; n++)
+		look->observers[look->observer_count++] = tally->bad[n];
+}
+
+static bool look_by_kind(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	enum fabric fabric,
+	struct fabric_look *look
+) {
+	struct tally tally;
+
+	tally_take(engine, subject, kind, NULL, &tally);
+	if (!tally_blames(engine, subject, kind, &tally))
+		return false;
+	look_fill(&tally, fabric, look);
+	return true;
+}
+
+static bool look_by_port(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	enum fabric fabric,
+	struct fabric_look *look
+) {
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const char *port = subject->sights[n].sight.peer_device;
+		struct tally tally;
+
+		if (port[0] == '\0' || !is_first_of_port(subject, n))
+			continue;
+		tally_take(engine, subject, kind, port, &tally);
+		if (!tally_blames(engine, subject, kind, &tally))
+			continue;
+		look_fill(&tally, fabric, look);
+		return true;
+	}
+	return false;
+}
+
+// Whether others read the subject, after this observer no longer did.
+static bool read_by_others(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *bad
+) {
+	uint32_t host = subject_peer(engine, subject)->host;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (evidence->sight.observer != bad->sight.observer &&
+		    excuses(evidence->sight.kind, bad->sight.kind) &&
+		    triangulate_counts(engine, evidence) &&
+		    !shares_host(engine, evidence->sight.observer, host) &&
+		    evidence->seen_ns + COVER_NS >= bad->since_ns)
+			return true;
+	}
+	return false;
+}
+
+// What one node tells of the others, of one kind.
+struct outward {
+	uint32_t bad_elsewhere_good;
+	uint64_t bad_since_ns;
+	bool reads_somebody;
+	const struct evidence *example;
+};
+
+static void outward_add(
+	const struct verdict_engine *engine,
+	const struct subject *other,
+	enum sight_kind kind,
+	uint64_t observer,
+	struct outward *outward
+) {
+	bool counted = false;
+
+	for (uint32_t n = 0; n < other->sight_count; n++) {
+		const struct evidence *evidence = &other->sights[n];
+
+		if (evidence->sight.observer != observer || !triangulate_counts(engine, evidence))
+			continue;
+		if (evidence->sight.kind != kind) {
+			outward->reads_somebody |=
+				excuses(evidence->sight.kind, kind) &&
+				!shares_host(engine, observer, subject_peer(engine, other)->host);
+			continue;
+		}
+		if (counted || !read_by_others(engine, other, evidence))
+			continue;
+		counted = true;
+		outward->bad_elsewhere_good++;
+		if (evidence->since_ns > outward->bad_since_ns)
+			outward->bad_since_ns = evidence->since_ns;
+		if (outward->example == NULL ||
+		    evidence->sight.subject < outward->example->sight.subject)
+			outward->example = evidence;
+	}
+}
+
+// Its own bad paths end at nodes that others see well, and nobody sees it well.
+static bool look_outward(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	enum fabric fabric,
+	struct fabric_look *look
+) {
+	uint64_t self = subject_peer(engine, subject)->id;
+	struct outward outward = {0};
+	struct tally tally;
+
+	if (subject->tells_bad < 2)
+		return false;
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		if (engine->subjects[n] != subject)
+			outward_add(engine, engine->subjects[n], kind, self, &outward);
+	}
+	tally_take(engine, subject, kind, NULL, &tally);
+	if (outward.bad_elsewhere_good < 2 || outward.reads_somebody ||
+	    (tally.good_ns != 0 && tally.good_ns + COVER_NS >= outward.bad_since_ns))
+		return false;
+	look->fabric = fabric;
+	look->bad = outward.bad_elsewhere_good;
+	look->bad_ns = outward.bad_since_ns;
+	look->in_process = false;
+	look->example = &outward.example->sight;
+	look->observer_count = 1;
+	look->observers[0] = self;
+	return true;
+}
+
+static void look_readers(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	uint64_t good_after_ns,
+	struct fabric_look *look
+) {
+	uint64_t seen[OBSERVERS_MAX];
+	uint64_t good[OBSERVERS_MAX];
+	uint32_t seen_count = 0;
+	uint32_t good_count = 0;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+		enum sight_kind kind = evidence->sight.kind;
+		bool advances = kind == SIGHT_GOOD || kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY;
+		uint32_t at = 0;
+
+		if (kind == SIGHT_NO_PAIR || !triangulate_counts(engine, evidence))
+			continue;
+		if (evidence->seen_ns > look->newest_ns)
+			look->newest_ns = evidence->seen_ns;
+		while (at < seen_count && seen[at] != evidence->sight.observer)
+			at++;
+		if (at == seen_count)
+			seen[seen_count++] = evidence->sight.observer;
+		if (!advances)
+			continue;
+		if (evidence->seen_ns > look->good_ns)
+			look->good_ns = evidence->seen_ns;
+		for (at = 0; at < good_count && good[at] != evidence->sight.observer; at++)
+			;
+		if (at == good_count && evidence->seen_ns >= good_after_ns)
+			good[good_count++] = evidence->sight.observer;
+	}
+	look->lookers = seen_count;
+	look->good = good_count;
+	if (look->good_ns != 0)
+		look->fabric = FABRIC_READABLE;
+	for (uint32_t n = 0; n < good_count && n < VERDICT_OBSERVERS_MAX; n++)
+		look->observers[look->observer_count++] = good[n];
+}
+
+// The worst that holds.
+void triangulate(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	uint64_t good_after_ns,
+	struct fabric_look *ret_look
+) {
+	memset(ret_look, 0, sizeof(*ret_look));
+	look_readers(engine, subject, good_after_ns, ret_look);
+	if (look_by_kind(engine, subject, SIGHT_SILENT, FABRIC_SILENT, ret_look) ||
+	    look_by_kind(engine, subject, SIGHT_STANDING, FABRIC_STANDING, ret_look) ||
+	    look_outward(engine, subject, SIGHT_SILENT, FABRIC_PEERS, ret_look) ||
+	    look_by_port(engine, subject, SIGHT_SILENT, FABRIC_PORT, ret_look) ||
+	    look_by_port(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, ret_look) ||
+	    look_outward(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, ret_look) ||
+	    look_by_port(engine, subject, SIGHT_DEGRADED, FABRIC_SLOW, ret_look) ||
+	    look_outward(engine, subject, SIGHT_DEGRADED, FABRIC_SLOW, ret_look))
+		return;
+}
+
+// What a node's own ports have to do with a bad path of theirs.
+static enum path_blame end_blame(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	const char *port
+) {
+	struct fabric_look look = {0};
+
+	if (subject == NULL)
+		return PATH_BLAME_PATH;
+	if (blames_port(engine, subject, kind, port))
+		return other_port_is_read(engine, subject, port) ? PATH_BLAME_PORT
+								 : PATH_BLAME_NODE;
+	if (look_outward(engine, subject, kind, FABRIC_PEERS, &look))
+		return PATH_BLAME_NODE;
+	return PATH_BLAME_PATH;
+}
+
+// Whether all of a host's agents that anybody looks at are to blame, and there are two.
+static bool host_is_bad(const struct verdict_engine *engine, uint32_t host, enum sight_kind kind) {
+	uint32_t bad = 0;
+
+	if (host == NAMES_NONE)
+		return false;
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		const struct subject *other = engine->subjects[n];
+		bool seen = false;
+		bool blamed = false;
+
+		if (subject_peer(engine, other)->host != host)
+			continue;
+		for (uint32_t m = 0; m < other->sight_count && !blamed; m++) {
+			const struct evidence *evidence = &other->sights[m];
+
+			if (!triangulate_counts(engine, evidence) ||
+			    shares_host(engine, evidence->sight.observer, host))
+				continue;
+			seen = true;
+			blamed = evidence->sight.kind == kind &&
+				 blames_port(engine, other, kind, evidence->sight.peer_device);
+		}
+		if (seen && !blamed)
+			return false;
+		bad += blamed;
+	}
+	return bad > 1;
+}
+
+// Whether whatever crosses the border of a leaf is bad, at two nodes of it or more.
+static bool leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, enum sight_kind kind) {
+	uint64_t nodes[2] = {0, 0};
+	uint32_t count = 0;
+
+	if (leaf == NAMES_NONE)
+		return false;
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		const struct subject *other = engine->subjects[n];
+		bool inside = subject_peer(engine, other)->leaf == leaf;
+
+		for (uint32_t m = 0; m < other->sight_count; m++) {
+			const struct evidence *evidence = &other->sights[m];
+			const struct member_row *observer =
+				row_of(engine, evidence->sight.observer);
+			uint64_t node = inside ? evidence->sight.subject : evidence->sight.observer;
+
+			if (observer == NULL || (observer->leaf == leaf) == inside ||
+			    !triangulate_counts(engine, evidence))
+				continue;
+			if (excuses(evidence->sight.kind, kind))
+				return false;
+			if (evidence->sight.kind != kind || node == nodes[0] || node == nodes[1])
+				continue;
+			nodes[count < 2 ? count : 1] = node;
+			count++;
+		}
+	}
+	return count > 1;
+}
+
+enum path_blame triangulate_path(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence,
+	uint64_t *ret_node,
+	const char **ret_what
+) {
+	const struct member_row *far = subject_peer(engine, subject);
+	const struct member_row *near = row_of(engine, evidence->sight.observer);
+	const struct member_row *ends[2] = {far, near};
+	const char *ports[2] = {evidence->sight.peer_device, evidence->sight.device};
+	enum sight_kind kind = evidence->sight.kind;
+
+	*ret_node = 0;
+	*ret_what = "";
+	// What it says itself of its own port needs nobody else.
+	if (near != NULL && (!evidence->sight.own_good || says_own_port_is_bad(near->subject))) {
+		*ret_node = near->id;
+		*ret_what = evidence->sight.device;
+		return PATH_BLAME_PORT;
+	}
+	for (uint32_t n = 0; n < 2 && near != NULL; n++) {
+		if (far->leaf != near->leaf && leaf_is_bad(engine, ends[n]->leaf, kind)) {
+			*ret_what = member_name(&engine->members.leaves, ends[n]->leaf);
+			return PATH_BLAME_LEAF;
+		}
+	}
+	for (uint32_t n = 0; n < 2 && ends[n] != NULL; n++) {
+		enum path_blame blame = end_blame(engine, ends[n]->subject, kind, ports[n]);
+
+		if (blame == PATH_BLAME_PATH)
+			continue;
+		*ret_node = ends[n]->id;
+		if (host_is_bad(engine, ends[n]->host, kind)) {
+			*ret_what = member_name(&engine->members.hosts, ends[n]->host);
+			return PATH_BLAME_HOST;
+		}
+		*ret_what = blame == PATH_BLAME_PORT ? ports[n] : "";
+		return blame;
+	}
+	return PATH_BLAME_PATH;
+}

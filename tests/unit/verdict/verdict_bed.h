@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One engine, its cluster played, and a clock that is turned by hand.
+//
+// Agent n of `count` has the id n + 1; the engine is of agent 0. Each has a host of its own unless
+// a test places it elsewhere.
+#pragma once
+
+#include <support/cmocka.h>
+#include <verdict/engine.h>
+
+#define MS RAS_NS_PER_MS
+#define SEC RAS_NS_PER_SEC
+#define BED_CHANGES_MAX 4096
+
+struct bed {
+	struct verdict_engine *engine;
+	struct ras_memory memory;
+	uint64_t now_ns;
+	uint64_t wake_ns;
+	uint32_t count;
+	uint64_t allocations, fails_at, fails_every;
+	size_t held_bytes;
+	struct verdict_change last;
+	enum verdict last_now;
+	uint32_t changes;
+};
+
+// All alive.
+struct bed *bed_create(uint32_t count);
+struct bed *bed_create_with(uint32_t count, const struct verdict_config *config);
+// The same without peers, its memory failing as told.
+struct bed *bed_create_bare(const struct verdict_config *config);
+void bed_destroy(struct bed *bed);
+
+static inline uint64_t bed_id(uint32_t agent) {
+	return agent + 1;
+}
+
+// Time passes, and the engine is called when it asked to be.
+void bed_pass(struct bed *bed, uint64_t ns);
+
+struct verdict_peer bed_peer(uint32_t agent, enum ras_state state, enum ras_cause cause);
+int bed_state(struct bed *bed, uint32_t agent, enum ras_state state, enum ras_cause cause);
+int bed_place(struct bed *bed, uint32_t agent, const char *host, const char *leaf);
+
+// A sound sight through "dev0" at both ends, of a hardware responder.
+struct sight bed_sight(uint32_t observer, uint32_t subject, enum sight_kind kind);
+int bed_see(struct bed *bed, uint32_t observer, uint32_t subject, enum sight_kind kind);
+int bed_see_reach(
+	struct bed *bed,
+	uint32_t observer,
+	uint32_t subject,
+	enum sight_kind kind,
+	enum verdict_reach reach
+);
+int bed_say(struct bed *bed, uint32_t agent, enum verdict verdict, const char *reason);
+
+struct verdict_view bed_view(const struct bed *bed, uint32_t agent);
+// Fails with what is held instead. `reason` may be NULL.
+void bed_expect_at(
+	const struct bed *bed,
+	uint32_t agent,
+	enum verdict verdict,
+	const char *reason,
+	const char *file,
+	int line
+);
+#define bed_expect(bed, agent, verdict, reason) \
+	bed_expect_at(bed, agent, verdict, reason, __FILE__, __LINE__)

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is held, and for how long: hysteresis, staleness, the brake, our own pauses, restarts.
+#include "verdict_bed.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void see_two(struct bed *bed, uint32_t subject, enum sight_kind kind) {
+	assert_int_equal(bed_see(bed, 1, subject, kind), 0);
+	assert_int_equal(bed_see(bed, 2, subject, kind), 0);
+}
+
+static struct bed *with_fabric_down(void) {
+	struct bed *bed = bed_create(8);
+
+	see_two(bed, 5, SIGHT_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	return bed;
+}
+
+static void worse_holds_at_once_and_better_when_it_has_settled(void **state) {
+	struct bed *bed = with_fabric_down();
+	uint64_t since_ns = bed_view(bed, 5).since_ns;
+
+	(void)state;
+	assert_int_equal(bed->changes, 1);
+	assert_int_equal(bed->last.before, VERDICT_HEALTHY);
+	assert_int_equal(bed->last_now, VERDICT_FABRIC_DOWN);
+	see_two(bed, 5, SIGHT_GOOD);
+	bed_pass(bed, 5 * SEC - 1);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	assert_int_equal(bed_view(bed, 5).since_ns, since_ns);
+	bed_pass(bed, 1);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	assert_int_equal(bed->changes, 2);
+	assert_int_equal(bed_view(bed, 5).since_ns, bed->now_ns);
+	bed_destroy(bed);
+}
+
+static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
+	struct bed *bed = with_fabric_down();
+	uint64_t since_ns = bed_view(bed, 5).since_ns;
+
+	(void)state;
+	see_two(bed, 5, SIGHT_GOOD);
+	bed_pass(bed, 3 * SEC);
+	see_two(bed, 5, SIGHT_SILENT);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	assert_int_equal(bed->changes, 1); // it was not told as healthy in between
+	assert_true(bed_view(bed, 5).since_ns > since_ns);
+	bed_destroy(bed);
+}
+
+static void evidence_that_is_not_repeated_leaves_unknown_never_healthy(void **state) {
+	struct bed *bed = with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 29 * SEC - 1);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_pass(bed, 1);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_SHOW);
+	bed_pass(bed, 100 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	see_two(bed, 5, SIGHT_GOOD);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void what_nobody_repeats_for_ten_times_as_long_is_forgotten(void **state) {
+	struct bed *bed = with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 29 * SEC + 300 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "Settling");
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void a_good_look_does_not_take_back_what_the_node_said_itself(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull"), 0);
+	bed_expect(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+	see_two(bed, 5, SIGHT_GOOD);
+	bed_pass(bed, 31 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	see_two(bed, 5, SIGHT_GOOD);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	assert_int_equal(bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull"), 0);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void of_what_a_node_says_the_worst_is_told_until_it_is_taken_back(void **state) {
+	struct bed *bed = bed_create(8);
+	struct statement statement;
+	uint64_t said_ns;
+	uint32_t cursor = 0;
+
+	(void)state;
+	bed_say(bed, 5, VERDICT_CHECK_WARNING, "Warm");
+	bed_expect(bed, 5, VERDICT_CHECK_WARNING, "Warm");
+	bed_say(bed, 5, VERDICT_DEVICE_STUCK, "DeviceStuck");
+	bed_say(bed, 5, VERDICT_UNKNOWN, "CheckTimedOut");
+	bed_expect(bed, 5, VERDICT_DEVICE_STUCK, "DeviceStuck");
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_DRAIN_LATER);
+	assert_string_equal(bed_view(bed, 5).evidence, "it says so");
+	while (verdict_statement_next(bed->engine, bed_id(5), &cursor, &statement, &said_ns))
+		assert_int_equal(said_ns, bed->now_ns);
+	assert_int_equal(cursor, 3);
+	bed_say(bed, 5, VERDICT_HEALTHY, "DeviceStuck");
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "CheckTimedOut");
+	bed_destroy(bed);
+}
+
+static void more_words_than_are_kept_are_refused(void **state) {
+	struct bed *bed = bed_create(8);
+	char reason[] = "Check0";
+
+	(void)state;
+	for (uint32_t n = 0; n < VERDICT_STATEMENTS_MAX; n++) {
+		reason[5] = (char)('A' + n);
+		assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_WARNING, reason), 0);
+	}
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "OneMore"), -ENOSPC);
+	bed_expect(bed, 5, VERDICT_CHECK_WARNING, "CheckA");
+	bed_destroy(bed);
+}
+
+static void evidence_of_nobody_and_of_the_past_is_refused(void **state) {
+	struct bed *bed = bed_create(8);
+	struct verdict_counts counts;
+	struct sight sight = bed_sight(1, 20, SIGHT_SILENT);
+
+	(void)state;
+	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), -ENOENT);
+	sight = bed_sight(1, 5, SIGHT_SILENT);
+	sight.age_ms = 30000;
+	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), -ESTALE);
+	sight.age_ms = 0;
+	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+	sight.age_ms = 1000;
+	sight.kind = SIGHT_GOOD;
+	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), -ESTALE);
+	assert_int_equal(bed_say(bed, 30, VERDICT_CHECK_FAILED, "DiskFull"), -ENOENT);
+	verdict_counts(bed->engine, &counts);
+	assert_int_equal(counts.sights, 1);
+	assert_int_equal(counts.sights_unknown, 1);
+	assert_int_equal(counts.sights_stale, 2);
+	bed_destroy(bed);
+}
+
+static void of_more_observers_than_are_kept_the_freshest_stay(void **state) {
+	struct bed *bed = bed_create(30);
+	struct sight sight;
+	uint64_t seen_ns;
+	uint32_t cursor = 0;
+
+	(void)state;
+	for (uint32_t n = 1; n <= 20; n++) {
+		bed_see(bed, n, 25, SIGHT_GOOD);
+		bed_pass(bed, 10 * MS);
+	}
+	while (verdict_sight_next(bed->engine, bed_id(25), &cursor, &sight, &seen_ns))
+		assert_int_equal(sight.observer, bed_id(21 - cursor)); // newest first
+	assert_int_equal(cursor, VERDICT_SUBJECT_SIGHTS_MAX);
+	sight = bed_sight(1, 25, SIGHT_GOOD);
+	sight.age_ms = 1000;
+	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), -ENOSPC);
+	bed_destroy(bed);
+}
+
+static void a_new_start_is_not_judged_by_what_was_seen_of_the_old_one(void **state) {
+	struct bed *bed = with_fabric_down();
+	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
+	struct sight late = bed_sight(3, 5, SIGHT_SILENT);
+
+	(void)state;
+	peer.incarnation = ras_incarnation(2, 0);
+	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &late), -ESTALE);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void a_refutation_is_no_new_start(void **state) {
+	struct bed *bed = with_fabric_down();
+	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
+
+	(void)state;
+	peer.incarnation = ras_incarnation(1, 3);
+	assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_destroy(bed);
+}
+
+static void the_same_peer_again_changes_nothing(void **state) {
+	struct bed *bed = with_fabric_down();
+	uint64_t allocations = bed->allocations;
+
+	(void)state;
+	for (uint32_t n = 0; n < 8; n++)
+		bed_state(bed, n, RAS_ALIVE, RAS_CAUSE_NONE);
+	assert_int_equal(bed->changes, 1);
+	assert_int_equal(bed->allocations, allocations);
+	bed_destroy(bed);
+}
+
+static void one_that_leaves_is_no_matter_any_more(void **state) {
+	struct bed *bed = with_fabric_down();
+
+	(void)state;
+	bed_state(bed, 5, RAS_LEFT, RAS_CAUSE_LEAVE);
+	bed_expect(bed, 5, VERDICT_NONE, "None");
+	assert_int_equal(bed->last_now, VERDICT_NONE);
+	bed_state(bed, 5, RAS_ALIVE, RAS_CAUSE_NONE);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void a_forgotten_peer_is_unknown_and_what_it_told_is_gone(void **state) {
+	struct bed *bed = with_fabric_down();
+	struct verdict_view view;
+
+	(void)state;
+	verdict_forget(bed->engine, bed->now_ns, bed_id(5));
+	assert_int_equal(verdict_of(bed->engine, bed_id(5), &view), -ENOENT);
+	assert_int_equal(bed->last.before, VERDICT_FABRIC_DOWN);
+	assert_int_equal(bed->last_now, VERDICT_NONE);
+	see_two(bed, 6, SIGHT_SILENT);
+	verdict_forget(bed->engine, bed->now_ns, bed_id(1));
+	bed_pass(bed, SEC);
+	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
+	verdict_forget(bed->engine, bed->now_ns, bed_id(99));
+	bed_destroy(bed);
+}
+
+static void the_last_changes_are_remembered_newest_first(void **state) {
+	struct bed *bed = bed_create(8);
+	struct verdict_past past;
+	uint32_t cursor = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < 6; n++) {
+		see_two(bed, 5, SIGHT_SILENT);
+		bed_pass(bed, SEC);
+		see_two(bed, 5, SIGHT_GOOD);
+		bed_pass(bed, 6 * SEC);
+	}
+	while (verdict_past_next(bed->engine, bed_id(5), &cursor, &past)) {
+		assert_int_equal(
+			past.verdict, cursor % 2 == 1 ? VERDICT_FABRIC_DOWN : VERDICT_HEALTHY
+		);
+		assert_true(past.since_ns < past.until_ns);
+	}
+	assert_int_equal(cursor, VERDICT_HISTORY_MAX);
+	bed_destroy(bed);
+}
+
+// Silent on both planes: dead, and nobody reads them.
+static void fall(struct bed *bed, uint32_t first, uint32_t count) {
+	for (uint32_t n = first; n < first + count; n++) {
+		bed_see_reach(bed, 1, n, SIGHT_SILENT, VERDICT_REACH_NONE);
+		bed_see_reach(bed, 2, n, SIGHT_SILENT, VERDICT_REACH_NONE);
+		bed_state(bed, n, RAS_DEAD, RAS_CAUSE_SILENT);
+	}
+}
+
+static uint32_t count_of(const struct bed *bed, enum verdict verdict) {
+	struct verdict_counts counts;
+
+	verdict_counts(bed->engine, &counts);
+	return counts.of[verdict];
+}
+
+static bool is_braking(const struct bed *bed) {
+	struct verdict_counts counts;
+
+	verdict_counts(bed->engine, &counts);
+	return counts.brake;
+}
+
+static void a_tenth_that_falls_at_once_is_declared(void **state) {
+	struct bed *bed = bed_create(100);
+
+	(void)state;
+	fall(bed, 50, 10);
+	bed_pass(bed, SEC);
+	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 10);
+	assert_false(is_braking(bed));
+	bed_destroy(bed);
+}
+
+static void a_third_that_falls_at_once_is_unknown_also_those_who_fell_first(void **state) {
+	struct bed *bed = bed_create(100);
+
+	(void)state;
+	fall(bed, 50, 20);
+	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 20);
+	fall(bed, 70, 1);
+	assert_true(is_braking(bed));
+	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 0);
+	fall(bed, 71, 9);
+	bed_pass(bed, 300 * SEC);
+	assert_int_equal(count_of(bed, VERDICT_UNKNOWN), 30);
+	bed_expect(bed, 75, VERDICT_UNKNOWN, "Brake");
+	// Ten of them come back: the rest are no third of all.
+	for (uint32_t n = 50; n < 60; n++)
+		bed_state(bed, n, RAS_ALIVE, RAS_CAUSE_NONE);
+	bed_pass(bed, 10 * SEC);
+	assert_false(is_braking(bed));
+	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 20);
+	bed_destroy(bed);
+}
+
+static void those_who_fell_long_before_stay_what_they_are(void **state) {
+	struct bed *bed = bed_create(100);
+
+	(void)state;
+	fall(bed, 50, 15);
+	bed_pass(bed, 61 * SEC);
+	fall(bed, 70, 15);
+	bed_pass(bed, SEC);
+	assert_false(is_braking(bed));
+	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 30);
+	bed_destroy(bed);
+}
+
+static void the_brake_does_not_hold_what_is_no_silence(void **state) {
+	struct bed *bed = bed_create(100);
+
+	(void)state;
+	for (uint32_t n = 10; n < 60; n++) {
+		if (n % 2 == 0)
+			bed_state(bed, n, RAS_DEAD, RAS_CAUSE_GONE);
+		else
+			bed_say(bed, n, VERDICT_CHECK_FAILED, "DiskFull");
+	}
+	bed_pass(bed, SEC);
+	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 25);
+	assert_int_equal(count_of(bed, VERDICT_CHECK_FAILED), 25);
+	bed_destroy(bed);
+}
+
+static void while_the_overlay_brakes_nobody_is_declared_by_silence(void **state) {
+	struct bed *bed = bed_create(8);
+	struct verdict_self self = {.joined = true, .brake = true};
+
+	(void)state;
+	verdict_self(bed->engine, bed->now_ns, &self);
+	fall(bed, 5, 1);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "Brake");
+	self.brake = false;
+	verdict_self(bed->engine, bed->now_ns, &self);
+	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
+	bed_destroy(bed);
+}
+
+static void after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment(void **state) {
+	struct bed *bed = with_fabric_down();
+	struct verdict_self self = {.joined = true};
+
+	(void)state;
+	bed->now_ns += 60 * SEC; // nobody called us
+	self.paused_until_ns = bed->now_ns;
+	verdict_self(bed->engine, bed->now_ns, &self);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
+	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
+	see_two(bed, 5, SIGHT_SILENT);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_destroy(bed);
+}
+
+static void what_we_did_not_hear_while_we_stood_still_is_no_silence(void **state) {
+	struct bed *bed = bed_create(8);
+	struct verdict_self self = {.joined = true};
+
+	(void)state;
+	bed_see(bed, 0, 5, SIGHT_SILENT); // our own
+	self.paused_until_ns = bed->now_ns + 1;
+	verdict_self(bed->engine, bed->now_ns, &self);
+	bed_see(bed, 1, 5, SIGHT_SILENT);
+	bed_pass(bed, 20 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_see(bed, 0, 5, SIGHT_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_destroy(bed);
+}
+
+static void who_is_no_member_knows_nothing(void **state) {
+	struct bed *bed = with_fabric_down();
+	struct verdict_self self = {.joined = false};
+
+	(void)state;
+	verdict_self(bed->engine, bed->now_ns, &self);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "NotMember");
+	bed_expect(bed, 6, VERDICT_UNKNOWN, "NotMember");
+	self.joined = true;
+	verdict_self(bed->engine, bed->now_ns, &self);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void only_what_is_bad_is_listed_and_all_are_counted(void **state) {
+	struct bed *bed = with_fabric_down();
+	struct verdict_counts counts;
+	struct verdict_view view;
+	uint32_t cursor = 0;
+
+	(void)state;
+	bed_state(bed, 6, RAS_LEFT, RAS_CAUSE_LEAVE);
+	bed_state(bed, 7, RAS_DEAD, RAS_CAUSE_GONE);
+	while (verdict_next(bed->engine, &cursor, &view))
+		assert_true(view.subject == bed_id(5) || view.subject == bed_id(7));
+	verdict_counts(bed->engine, &counts);
+	assert_int_equal(counts.of[VERDICT_FABRIC_DOWN], 1);
+	assert_int_equal(counts.of[VERDICT_AGENT_DOWN], 1);
+	assert_int_equal(counts.of[VERDICT_NONE], 1);
+	assert_int_equal(counts.of[VERDICT_HEALTHY], 5);
+	bed_destroy(bed);
+}
+
+// Evidence of all kinds, told in one order and in many others: after a while all engines agree.
+#define PIECES 60
+
+static uint64_t draw(uint64_t *random, uint64_t below) {
+	*random = *random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (*random >> 33) % below;
+}
+
+static void pieces_draw(uint64_t *random, struct sight pieces[PIECES], uint64_t ages[PIECES]) {
+	for (uint32_t n = 0; n < PIECES; n++) {
+		uint32_t observer = (uint32_t)draw(random, 8);
+		uint32_t subject = 4 + (uint32_t)draw(random, 4);
+
+		subject = subject == observer ? 3 : subject;
+		pieces[n] = bed_sight(observer, subject, (enum sight_kind)draw(random, 6));
+		pieces[n].reach = (enum verdict_reach)draw(random, 5);
+		pieces[n].responder = (enum sight_responder)draw(random, 4);
+		pieces[n].own_good = draw(random, 8) != 0;
+		ages[n] = draw(random, 2000) * 7 % 2000; // of one path no two alike, nearly
+		pieces[n].age_ms = (uint32_t)ages[n];
+		// One word of each observer: the order of two is no matter of order alone.
+		for (uint32_t before = 0; before < n; before++) {
+			if (pieces[before].observer == pieces[n].observer &&
+			    pieces[before].subject == pieces[n].subject)
+				pieces[n] = pieces[before];
+		}
+	}
+}
+
+static void the_order_in_which_evidence_comes_does_not_matter(void **state) {
+	uint64_t random = 12345;
+
+	(void)state;
+	for (uint32_t world = 0; world < 60; world++) {
+		struct sight pieces[PIECES];
+		uint64_t ages[PIECES];
+		struct verdict_view first[8];
+
+		pieces_draw(&random, pieces, ages);
+		for (uint32_t order = 0; order < 8; order++) {
+			struct bed *bed = bed_create(8);
+
+			for (uint32_t n = 0; n < PIECES; n++)
+				assert_int_equal(
+					verdict_sight(bed->engine, bed->now_ns, &pieces[n]), 0
+				);
+			if (world % 2 == 0)
+				bed_state(bed, 4, RAS_DEAD, RAS_CAUSE_SILENT);
+			bed_pass(bed, 10 * SEC);
+			for (uint32_t agent = 0; agent < 8; agent++) {
+				struct verdict_view view = bed_view(bed, agent);
+
+				if (order == 0)
+					first[agent] = view;
+				if (view.verdict != first[agent].verdict)
+					fail_msg(
+						"world %u, agent %u: %s (%s), not %s", world, agent,
+						verdict_name(view.verdict), view.reason,
+						verdict_name(first[agent].verdict)
+					);
+			}
+			bed_destroy(bed);
+			for (uint32_t n = PIECES - 1; n > 0; n--) {
+				uint32_t other = (uint32_t)draw(&random, n + 1);
+				struct sight moved = pieces[n];
+
+				pieces[n] = pieces[other];
+				pieces[other] = moved;
+			}
+		}
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(worse_holds_at_once_and_better_when_it_has_settled),
+		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
+		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
+		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
+		cmocka_unit_test(a_good_look_does_not_take_back_what_the_node_said_itself),
+		cmocka_unit_test(of_what_a_node_says_the_worst_is_told_until_it_is_taken_back),
+		cmocka_unit_test(more_words_than_are_kept_are_refused),
+		cmocka_unit_test(evidence_of_nobody_and_of_the_past_is_refused),
+		cmocka_unit_test(of_more_observers_than_are_kept_the_freshest_stay),
+		cmocka_unit_test(a_new_start_is_not_judged_by_what_was_seen_of_the_old_one),
+		cmocka_unit_test(a_refutation_is_no_new_start),
+		cmocka_unit_test(the_same_peer_again_changes_nothing),
+		cmocka_unit_test(one_that_leaves_is_no_matter_any_more),
+		cmocka_unit_test(a_forgotten_peer_is_unknown_and_what_it_told_is_gone),
+		cmocka_unit_test(the_last_changes_are_remembered_newest_first),
+		cmocka_unit_test(a_tenth_that_falls_at_once_is_declared),
+		cmocka_unit_test(a_third_that_falls_at_once_is_unknown_also_those_who_fell_first),
+		cmocka_unit_test(those_who_fell_long_before_stay_what_they_are),
+		cmocka_unit_test(the_brake_does_not_hold_what_is_no_silence),
+		cmocka_unit_test(while_the_overlay_brakes_nobody_is_declared_by_silence),
+		cmocka_unit_test(after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment),
+		cmocka_unit_test(what_we_did_not_hear_while_we_stood_still_is_no_silence),
+		cmocka_unit_test(who_is_no_member_knows_nothing),
+		cmocka_unit_test(only_what_is_bad_is_listed_and_all_are_counted),
+		cmocka_unit_test(the_order_in_which_evidence_comes_does_not_matter),
+	};
+
+	return cmocka_run_group_tests_name("verdict_hold", tests, NULL, NULL);
+}
