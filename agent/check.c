@@ -63,8 +63,14 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 	const char *section;
 
 	for (size_t n = 0; (section = config_get_section(config, "device", n)) != NULL; n++) {
-		if (strcmp(config_section_name(section), SOFT_DEVICE_NAME) == 0)
+		if (strcmp(config_section_name(section), SOFT_DEVICE_NAME) == 0) {
+			if (config_get_string(config, section, "expect_rate")[0] != '\0')
+				config_reject(
+					load, section, "expect_rate",
+					"the software device has no rate, and is always there"
+				);
 			continue;
+		}
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
 			if (config_get_string(config, section, keys[k])[0] != '\0')
 				config_reject(

@@ -138,6 +138,22 @@ static int check_command(const char *text, size_t length, struct parse_error *er
 	return 0;
 }
 
+static int check_rate(const char *text, size_t length, struct parse_error *error) {
+	uint32_t mbps;
+
+	return length == 0 ? 0 : checks_rate_parse(text, length, error, &mbps);
+}
+
+static int check_own_name(const char *text, size_t length, struct parse_error *error) {
+	const char *name;
+
+	for (uint32_t n = 0; (name = checks_own_name(n)) != NULL; n++) {
+		if (strlen(name) == length && memcmp(name, text, length) == 0)
+			return 0;
+	}
+	return parse_fail(error, -EINVAL, text, length, "is no check of the agent's own");
+}
+
 static int check_path(const char *text, size_t length, struct parse_error *error) {
 	if (length == 0 || text[0] == '/')
 		return 0;
@@ -233,6 +249,12 @@ static const struct config_key keys[] = {
 	 "Of soft0 alone: what is done to the packets that it sends, for tests of what watches them: "
 	 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7."},
 
+	{"device NAME", "expect_rate", CONFIG_STRING, true, 0, 32, NULL, check_rate,
+	 "gigabits a second, such as 200 or 2.5Gb/s", "",
+	 "The rate that a port of it must have; a slower one, one that is down, and a device that is "
+	 "not there fail the node. It need not be one that this node measures with. Empty: a port "
+	 "that is slower than it was once is warned of."},
+
 	{"worker", "cores", CONFIG_STRING, false, 0, 1024, NULL, config_check_cpu_set,
 	 "processors such as 2,4-7", "",
 	 "One polling thread is pinned to each. Empty: one thread, placed by rule (near the "
@@ -291,6 +313,18 @@ static const struct config_key keys[] = {
 	 "How many clients may be connected at once."},
 	{"client", "idle", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "5m",
 	 "A client that says nothing for so long is disconnected, unless it monitors."},
+
+	{"health", "interval", CONFIG_DURATION, true, SECOND, 3600 * SECOND, NULL, NULL, NULL, "10s",
+	 "How often the agent's own checks look: at links, errors of links, drivers, its memory, the "
+	 "machine's, and the file system of its state directory."},
+	{"health", "off", CONFIG_LIST, true, 0, CHECKS_OWN_COUNT, NULL, check_own_name,
+	 "link-state, link-rate, link-errors, drivers, agent-memory, memory-pressure, state-directory",
+	 "", "Which of them do not look."},
+	{"health", "memory_limit", CONFIG_SIZE, true, 0, INT64_MAX, NULL, NULL, NULL, "192MiB",
+	 "How much memory the agent may hold before it warns of itself; 0: no limit. What DPDK sets "
+	 "aside counts."},
+	{"health", "disk_free", CONFIG_SIZE, true, 0, INT64_MAX, NULL, NULL, NULL, "32MiB",
+	 "How much must be free where the state directory is before that is warned of."},
 
 	{"http", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28031",

@@ -4,10 +4,14 @@
 
 #include <control/checks.h>
 #include <control/client.h>
+#include <control/fabric.h>
 #include <lib/config.h>
 #include <lib/log.h>
+#include <lib/must.h>
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 
 static void read_settings(
@@ -36,6 +40,87 @@ static int set_user(struct agent *agent) {
 	return checks_set_user(agent->checks, settings, count);
 }
 
+static void add_device(
+	struct checks_own_settings *settings, const char *name, uint8_t port, uint32_t expect_mbps
+) {
+	struct checks_device *device = &settings->devices[settings->device_count];
+
+	if (settings->device_count == CHECKS_DEVICES_MAX)
+		return;
+	snprintf(device->name, sizeof(device->name), "%s", name);
+	device->port = port;
+	device->expect_mbps = expect_mbps;
+	settings->device_count++;
+}
+
+static uint32_t expect_rate(const struct config *config, const char *section) {
+	const char *text = config_get_string(config, section, "expect_rate");
+	uint32_t mbps = 0;
+
+	if (text[0] != '\0')
+		must(checks_rate_parse(text, strlen(text), NULL, &mbps) == 0);
+	return mbps;
+}
+
+static bool is_used(const struct agent *agent, const char *name) {
+	for (uint32_t n = 0; n < agent->device_count; n++) {
+		if (strcmp(agent->devices[n].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+// Those that we measure with, but for the software device, which no kernel knows; and those of
+// which somebody expects something.
+static void add_devices(const struct agent *agent, struct checks_own_settings *settings) {
+	const char *section;
+
+	for (uint32_t n = 0; n < agent->device_count; n++) {
+		const struct agent_device *device = &agent->devices[n];
+
+		section = device_section(agent->config, device->name);
+		if (!device->calls->in_process)
+			add_device(
+				settings, device->name, device->settings.port,
+				section != NULL ? expect_rate(agent->config, section) : 0
+			);
+	}
+	for (size_t n = 0; (section = config_get_section(agent->config, "device", n)) != NULL;
+	     n++) {
+		const char *name = config_section_name(section);
+		uint32_t mbps = expect_rate(agent->config, section);
+
+		if (mbps > 0 && !is_used(agent, name))
+			add_device(
+				settings, name,
+				(uint8_t)config_get_int(agent->config, section, "port"), mbps
+			);
+	}
+}
+
+static bool is_off(const struct config *config, const char *name) {
+	const struct config_list *off = config_get_list(config, "health", "off");
+
+	for (size_t n = 0; n < off->count; n++) {
+		if (strcmp(off->items[n], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int set_own(struct agent *agent) {
+	struct checks_own_settings settings = {
+		.interval_ns = config_get_duration_ns(agent->config, "health", "interval"),
+		.memory_max_bytes = config_get_size_bytes(agent->config, "health", "memory_limit"),
+		.disk_free_bytes = config_get_size_bytes(agent->config, "health", "disk_free"),
+	};
+
+	for (uint32_t n = 0; n < CHECKS_OWN_COUNT; n++)
+		settings.off[n] = is_off(agent->config, checks_own_name(n));
+	add_devices(agent, &settings);
+	return checks_set_own(agent->checks, &settings);
+}
+
 // Until there is a store of verdicts, `tocsin checks` and the log are where they are seen.
 static void say(void *ctx, const struct statement *statement) {
 	(void)ctx;
@@ -47,17 +132,25 @@ int checks_part_start(struct agent *agent) {
 		.subject = ras_self_id(overlay_ras(agent->overlay)),
 		.loop = agent->loop,
 		.spawn = agent->spawn,
+		.keepers = &agent->keeper_counters,
+		.fabric_calls = &fabric_calls,
+		.fabric = agent->fabric,
 		.say = say,
 		.say_ctx = agent,
 	};
+	const char *directory = config_get_string(agent->config, "node", "state_directory");
 	int err;
 
+	if (agent->state != NULL)
+		config.state_directory = directory;
 	if (getrandom(&config.random_seed, sizeof(config.random_seed), 0) !=
 	    (ssize_t)sizeof(config.random_seed))
 		return -EIO;
 	err = checks_create(&config, &agent->checks);
 	if (err == 0)
 		err = set_user(agent);
+	if (err == 0)
+		err = set_own(agent);
 	if (err != 0) {
 		agent->checks = checks_destroy(agent->checks);
 		return err;
@@ -74,6 +167,8 @@ void checks_part_stop(struct agent *agent) {
 void checks_part_reload(struct agent *agent) {
 	int err = set_user(agent);
 
+	if (err == 0)
+		err = set_own(agent);
 	if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "checks_not_reloaded", log_errno("error", err));
 }

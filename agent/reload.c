@@ -56,6 +56,8 @@ static void on_change(void *ctx, const struct config_change *change) {
 	reloading->expect = reloading->expect || strcmp(change->key, "expect") == 0;
 	reloading->level = reloading->level || strcmp(change->key, "level") == 0;
 	reloading->checks = reloading->checks || strncmp(change->section, "check ", 6) == 0;
+	reloading->checks = reloading->checks || strcmp(change->section, "health") == 0 ||
+			    strcmp(change->key, "expect_rate") == 0;
 	reloading->workers = reloading->workers || strcmp(change->section, "worker") == 0;
 }
 

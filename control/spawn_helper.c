@@ -78,6 +78,18 @@ static void program_clear(struct program *program) {
 	*program = (struct program){0};
 }
 
+// The agent and its programs share what a service manager allows them, and the agent is held back
+// from being killed for it: a program that takes all memory must be the one that goes.
+static void die_first(void) {
+	static const char most[] = "1000";
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, most, sizeof(most) - 1);
+	close(fd);
+}
+
 // In the new process. Only what may be called between fork() and exec().
 static _Noreturn void become(char *const *argv, const int *ends, int failure_fd, pid_t helper) {
 	sigset_t none;
@@ -87,6 +99,7 @@ static _Noreturn void become(char *const *argv, const int *ends, int failure_fd,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != helper)
 		_exit(127);
+	die_first();
 	for (int number = 1; number < NSIG; number++)
 		signal(number, SIG_DFL);
 	sigemptyset(&none);

@@ -33,19 +33,35 @@ static bool read_small(int pid, const char *name, char *text, size_t size) {
 	return true;
 }
 
+// " S 12 34 ...": the state, its parent's number and that of its group.
+static bool read_state(const char *text, char *ret_state, int *ret_group) {
+	uint64_t group;
+	size_t size;
+
+	if (text[0] != ' ' || text[1] == '\0' || text[2] != ' ')
+		return false;
+	*ret_state = text[1];
+	text += 3 + strcspn(text + 3, " ");
+	text += *text == ' ';
+	size = strcspn(text, " ");
+	if (parse_u64(text, size, 0, INT32_MAX, NULL, &group) != 0)
+		return false;
+	*ret_group = (int)group;
+	return true;
+}
+
 // "PID (COMM) STATE PPID PGRP ...", where COMM may hold anything, brackets too.
 static bool read_stat(int pid, struct spawn_stuck *ret_stuck, int *ret_group) {
 	struct spawn_stuck stuck = {.pid = pid};
 	char text[STAT_BYTES];
 	char *first, *last;
-	int parent;
 
 	if (!read_small(pid, "stat", text, sizeof(text)))
 		return false;
 	first = strchr(text, '(');
 	last = strrchr(text, ')');
 	if (first == NULL || last == NULL || last < first ||
-	    sscanf(last + 1, " %c %d %d", &stuck.state, &parent, ret_group) != 3)
+	    !read_state(last + 1, &stuck.state, ret_group))
 		return false;
 	snprintf(stuck.comm, sizeof(stuck.comm), "%.*s", (int)(last - first - 1), first + 1);
 	*ret_stuck = stuck;
@@ -68,6 +84,7 @@ void spawn_stuck_look(pid_t group, struct spawn_stuck *ret_stuck) {
 	struct dirent *entry;
 	int pid, its_group;
 
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): of a stream of its own
 	while (proc != NULL && found.state != 'D' && (entry = readdir(proc)) != NULL) {
 		if (read_pid(entry->d_name, &pid) && read_stat(pid, &one, &its_group) &&
 		    its_group == group && (found.state == '?' || one.state == 'D'))

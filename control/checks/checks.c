@@ -32,6 +32,7 @@ struct checks *checks_destroy(struct checks *checks) {
 		return NULL;
 	for (uint32_t n = 0; n < checks->user_count; n++)
 		user_check_destroy(checks->user[n]);
+	own_destroy(checks->own);
 	free(checks);
 	return NULL;
 }
@@ -87,6 +88,14 @@ int checks_set_user(struct checks *checks, const struct check_settings *settings
 	return err;
 }
 
+int checks_set_own(struct checks *checks, const struct checks_own_settings *settings) {
+	int err = 0;
+
+	if (checks->own == NULL)
+		err = own_create(checks, &checks->own);
+	return err == 0 ? own_set(checks->own, settings) : err;
+}
+
 void checks_look(const struct check *check, struct check_view *ret_view) {
 	*ret_view = (struct check_view){
 		.name = check->name,
@@ -105,11 +114,14 @@ void checks_look(const struct check *check, struct check_view *ret_view) {
 }
 
 uint32_t checks_count(const struct checks *checks) {
-	return checks->user_count;
+	return checks->user_count + (checks->own != NULL ? own_count(checks->own) : 0);
 }
 
 void checks_at(const struct checks *checks, uint32_t n, struct check_view *ret_view) {
-	user_check_look(checks->user[n], ret_view);
+	if (n < checks->user_count)
+		user_check_look(checks->user[n], ret_view);
+	else
+		own_look(checks->own, n - checks->user_count, ret_view);
 }
 
 static void count_now(const struct check *check, struct checks_counters *counters) {
@@ -126,5 +138,7 @@ void checks_counters(const struct checks *checks, struct checks_counters *ret_co
 	counters.statements = checks->sayer.statements;
 	for (uint32_t n = 0; n < checks->user_count; n++)
 		count_now(&checks->user[n]->check, &counters);
+	for (uint32_t n = checks->user_count; n < checks_count(checks); n++)
+		count_now(own_at(checks->own, n - checks->user_count), &counters);
 	*ret_counters = counters;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "check.h"
+#include "own.h"
 
 struct user_check {
 	struct check check;
@@ -22,6 +23,7 @@ struct checks {
 	struct check_sayer sayer;
 	struct user_check *user[CHECKS_USER_MAX];
 	uint32_t user_count;
+	struct own_checks *own; // NULL: they do not look
 	uint64_t random;
 	struct checks_counters counters; // of what is not counted by a check
 };

@@ -16,6 +16,13 @@
 #define LINE_CHARACTERS 80
 #define BLANKS " \t\r\f\v"
 
+// Whether a backslash before it keeps a byte.
+static bool escapes(char quote, char next) {
+	if (quote == '"')
+		return next == '"' || next == '\\';
+	return quote == '\0' && next != '\0';
+}
+
 // Takes one word at *from to *to, which may be the same bytes. False: a quote has no end.
 static bool take_word(const char **from, char **to) {
 	const char *at = *from;
@@ -27,7 +34,7 @@ static bool take_word(const char **from, char **to) {
 			quote = '\0';
 		} else if (quote == '\0' && (*at == '\'' || *at == '"')) {
 			quote = *at;
-		} else if (*at == '\\' && at[1] != '\0' && (quote == '\0' || (quote == '"' && strchr("\"\\", at[1]) != NULL))) {
+		} else if (*at == '\\' && escapes(quote, at[1])) {
 			*out++ = *++at;
 		} else {
 			*out++ = *at;
@@ -65,16 +72,20 @@ int check_command_split(
 	return -EINVAL;
 }
 
-static bool name_camel(const char *name, const char *prefix, char reason[VERDICT_REASON_MAX + 1]) {
-	size_t used = strlen(prefix), before = used;
+static char upper(char c) {
+	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+// False: nothing of the name is left.
+static bool add_camel(const char *name, const char *prefix, char *reason, size_t size) {
+	size_t before = (size_t)snprintf(reason, size, "%s", prefix), used = before;
 	bool begins = true;
 
-	memcpy(reason, prefix, used);
 	for (; *name != '\0'; name++) {
-		bool letter = isalnum((unsigned char)*name);
+		bool letter = isalnum((unsigned char)*name) != 0;
 
-		if (letter && used < VERDICT_REASON_MAX)
-			reason[used++] = begins ? (char)toupper((unsigned char)*name) : *name;
+		if (letter && used + 1 < size)
+			reason[used++] = begins ? upper(*name) : *name;
 		begins = !letter;
 	}
 	reason[used] = '\0';
@@ -84,9 +95,9 @@ static bool name_camel(const char *name, const char *prefix, char reason[VERDICT
 int check_reasons_of(const char *name, struct check_reasons *ret_reasons) {
 	struct check_reasons reasons;
 
-	if (!name_camel(name, "Check", reasons.bad) ||
-	    !name_camel(name, "CheckUnknown", reasons.unknown) ||
-	    !name_camel(name, "CheckStuck", reasons.stuck))
+	if (!add_camel(name, "Check", reasons.bad, sizeof(reasons.bad)) ||
+	    !add_camel(name, "CheckUnknown", reasons.unknown, sizeof(reasons.unknown)) ||
+	    !add_camel(name, "CheckStuck", reasons.stuck, sizeof(reasons.stuck)))
 		return -EINVAL;
 	*ret_reasons = reasons;
 	return 0;

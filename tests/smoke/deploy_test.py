@@ -32,6 +32,7 @@ INSTALLED = {
     "bin/tocsin": 0o755,
     "sbin/tocsind": 0o755,
     "lib/systemd/system/tocsind.service": 0o644,
+    "share/doc/tocsin/checks.md": 0o644,
     "share/doc/tocsin/soft-device.md": 0o644,
     "share/doc/tocsin/tocsin.conf": 0o644,
     "share/man/man1/tocsin.1": 0o644,

@@ -200,6 +200,34 @@ static void a_program_without_output_is_told_by_what_it_said_of_errors(void **st
 	assert_string_equal(evidence, "exit status 2, and not a word");
 }
 
+static void a_rate_is_gigabits_a_second(void **state) {
+	static const struct {
+		const char *text;
+		int err;
+		uint32_t mbps;
+	} cases[] = {
+		{"100", 0, 100000},	{"2.5", 0, 2500},
+		{"2.5Gb/s", 0, 2500},	{"400 Gb/s", 0, 400000},
+		{"0.001", 0, 1},	{"0", -EINVAL, 0},
+		{"100000", -EINVAL, 0}, {"", -EINVAL, 0},
+		{"Gb/s", -EINVAL, 0},	{"-1", -EINVAL, 0},
+		{"1.", -EINVAL, 0},	{"1.2345", -EINVAL, 0},
+		{"1e3", -EINVAL, 0},	{"100Mb/s", -EINVAL, 0},
+		{"0x10", -EINVAL, 0},	{"99999999999999999999", -EINVAL, 0},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		uint32_t mbps = 0;
+
+		assert_int_equal(
+			checks_rate_parse(cases[n].text, strlen(cases[n].text), NULL, &mbps),
+			cases[n].err
+		);
+		assert_int_equal(mbps, cases[n].mbps);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_is_split_at_blanks_and_quotes_keep_them),
@@ -208,6 +236,7 @@ int main(void) {
 		cmocka_unit_test(the_first_line_is_escaped_and_cut),
 		cmocka_unit_test(ends_of_programs_become_levels_by_convention),
 		cmocka_unit_test(a_program_without_output_is_told_by_what_it_said_of_errors),
+		cmocka_unit_test(a_rate_is_gigabits_a_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,14 @@ static void a_program_that_is_not_there_is_not_started_and_says_why(void **state
 	assert_int_equal(spawn_counters(spawn)->failed, COUNT_OF(cases));
 }
 
+static void a_program_is_the_first_to_go_when_memory_runs_out(void **state) {
+	static struct asker asker;
+
+	(void)state;
+	run_to_end(&asker, "cat /proc/self/oom_score_adj", FOR_EVER);
+	assert_string_equal(asker.out, "1000\n");
+}
+
 static void arguments_come_as_they_are(void **state) {
 	const char *const argv[] = {"printf", "%s|", "a b", "", "$HOME", "\xff\n", NULL};
 	static struct asker asker;
@@ -376,6 +384,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(the_end_of_a_program_is_told),
 		TEST(a_program_that_is_not_there_is_not_started_and_says_why),
+		TEST(a_program_is_the_first_to_go_when_memory_runs_out),
 		TEST(arguments_come_as_they_are),
 		TEST(what_is_said_past_the_cap_is_dropped_and_blocks_nobody),
 		TEST(a_deadline_ends_the_program_and_what_it_started),

@@ -7,23 +7,24 @@
 // sense) is a statement of its own beside that: it takes nothing back, so it neither drains nor
 // undrains. Before its first run a check is unknown.
 //
-// A program that SIGKILL does not end is said (CheckStuck...) with its pid and where it hangs; it is
-// not waited for, its check is not started again before it has ended, and the others go on.
+// A program that SIGKILL does not end is said (CheckStuck...) with its pid and where it hangs; it
+// is not waited for, its check is not started again before it has ended, and the others go on.
 //
 // All on the loop's thread. Calls that may hang are made by keepers.
 #pragma once
 
 #include <control/loop.h>
 #include <control/spawn.h>
+#include <verdict/sight.h>
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <verdict/sight.h>
 
 struct checks;
 struct fabric;
 struct fabric_calls;
 struct keeper_counters;
+struct parse_error;
 
 #define CHECKS_USER_MAX 32	// fewer than programs that may be under way
 #define CHECKS_COMMAND_MAX 1024 // bytes
@@ -75,10 +76,45 @@ int check_reasons_of(const char *name, struct check_reasons *ret_reasons);
 bool check_reasons_clash(const struct check_reasons *a, const struct check_reasons *b);
 bool check_reasons_are_own(const struct check_reasons *reasons);
 
+// The agent's own checks.
+
+#define CHECKS_OWN_COUNT 7
+#define CHECKS_DEVICES_MAX 16
+
+// By place; NULL past the last.
+const char *checks_own_name(uint32_t own);
+
+// "100", "2.5 Gb/s": gigabits a second, of 0.001 to 99999.999. -EINVAL.
+int checks_rate_parse(
+	const char *text, size_t length, struct parse_error *error, uint32_t *ret_mbps
+);
+
+// An RDMA device of which something is expected: that it is up, or as fast as that.
+struct checks_device {
+	char name[CHECKS_NAME_MAX];
+	uint8_t port;	      // 0: any of its ports
+	uint32_t expect_mbps; // 0: as fast as it ever was
+};
+
+struct checks_own_settings {
+	uint64_t interval_ns;
+	bool off[CHECKS_OWN_COUNT];
+	uint64_t memory_max_bytes; // of the agent, resident; 0: whatever it is
+	uint64_t disk_free_bytes;  // of the state directory's file system
+	struct checks_device devices[CHECKS_DEVICES_MAX];
+	uint32_t device_count;
+};
+
 struct checks_config {
 	uint64_t subject; // this node's id
 	struct loop *loop;
 	struct spawn *spawn;
+	struct keeper_counters *keepers; // of all keepers together; may be NULL
+	const char *sysfs;		 // NULL: "/sys/class/infiniband"
+	const char *proc;		 // NULL: "/proc"
+	const char *state_directory; // NULL: there is none, and links are remembered until the end
+	const struct fabric_calls *fabric_calls;
+	const struct fabric *fabric; // outlives the checks; NULL: none
 	uint64_t random_seed;
 	void (*say)(void *ctx, const struct statement *statement);
 	void *say_ctx;
@@ -92,6 +128,10 @@ struct checks *checks_destroy(struct checks *checks);
 // whose command changed is run anew and says until then what it said. Settings are checked before:
 // no two clash, and there are at most CHECKS_USER_MAX. -ENOMEM: not all of them are there.
 int checks_set_user(struct checks *checks, const struct check_settings *settings, uint32_t count);
+
+// The agent's own checks from now on; before it is called they do not look. -ENOMEM, or what
+// keepers say: then they do not look either.
+int checks_set_own(struct checks *checks, const struct checks_own_settings *settings);
 
 // To look at.
 

@@ -6,10 +6,11 @@
 //	spawn_create()  once there is a loop: requests can be made
 //
 // A program runs in a process group of its own, with standard input from /dev/null, no other
-// descriptors, default signals, and the agent's environment less what a service manager put there.
-// At its deadline the group gets SIGTERM, SPAWN_GRACE_NS later SIGKILL. When the program itself has
-// ended, what is left of its group is killed: nothing may go on behind the answer. Only a process
-// that makes a group of its own gets away.
+// descriptors, default signals, the first place when somebody has to go for want of memory, and
+// the agent's environment less what a service manager put there. At its deadline the group gets
+// SIGTERM, SPAWN_GRACE_NS later SIGKILL. When the program itself has ended, what is left of its
+// group is killed: nothing may go on behind the answer. Only a process that makes a group of its
+// own gets away.
 //
 // One that is still there SPAWN_STUCK_NS after SIGKILL hangs in the kernel, where nothing reaches
 // it: that is told once, it is not waited for, and its place is another's from then on. The answer

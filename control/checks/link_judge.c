@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From looks at links to what is wrong with them. Pure.
+//
+// Errors of the last hour are a bucket that leaks: what is counted goes in, and in an hour as much
+// goes out as may be counted in one. So a few at a time never add up, and what was bad is forgotten
+// once it is over. What was counted before the first look of a boot says nothing of today.
+#include "links.h"
+
+#include <lib/must.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ACTIVE 4
+#define ACTIVE_DEFER 5
+#define HOUR_S 3600
+#define NS_PER_S UINT64_C(1000000000)
+#define MILLI_MAX (UINT64_C(1000000) * 1000) // of a bucket: more says no more
+
+__attribute__((format(printf, 3, 4))) static void
+add(struct link_finding *finding, enum check_level level, const char *format, ...) {
+	size_t used = strlen(finding->evidence);
+	char text[VERDICT_EVIDENCE_MAX + 1];
+	const char *between = used > 0 ? "; " : "";
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (level > finding->level)
+		finding->level = level;
+	// Room is left for how many more there are.
+	if (used > 0 && used + strlen(text) + 20 > VERDICT_EVIDENCE_MAX)
+		finding->more++;
+	else
+		snprintf(
+			finding->evidence + used, sizeof(finding->evidence) - used, "%s%s", between,
+			text
+		);
+}
+
+static void finish(struct link_finding *finding) {
+	size_t used = strlen(finding->evidence);
+
+	if (finding->more > 0)
+		snprintf(
+			finding->evidence + used, sizeof(finding->evidence) - used, "; %u more",
+			finding->more
+		);
+}
+
+static const struct checks_device *
+wanted(const struct checks_own_settings *settings, const char *device) {
+	for (uint32_t n = 0; n < settings->device_count; n++) {
+		if (strcmp(settings->devices[n].name, device) == 0)
+			return &settings->devices[n];
+	}
+	return NULL;
+}
+
+static bool is_up(const struct link_port *port) {
+	return port->state == ACTIVE || port->state == ACTIVE_DEFER;
+}
+
+static struct link_past *find(struct link_book *book, const char *device, uint8_t number) {
+	for (uint32_t n = 0; n < book->count; n++) {
+		if (book->ports[n].number == number && strcmp(book->ports[n].device, device) == 0)
+			return &book->ports[n];
+	}
+	return NULL;
+}
+
+static void begin_anew(struct link_past *past, const struct link_port *port) {
+	*past = (struct link_past){.number = port->number, .guid = port->guid};
+	snprintf(past->device, sizeof(past->device), "%s", port->device);
+	memset(past->counters, 0xff, sizeof(past->counters));
+}
+
+// NULL: there is no room, and nothing is remembered of it.
+static struct link_past *open_page(struct link_book *book, const struct link_port *port) {
+	struct link_past *past = find(book, port->device, port->number);
+
+	if (past != NULL) {
+		if (past->guid != port->guid) // other hardware under the same name
+			begin_anew(past, port);
+		return past;
+	}
+	if (book->count == LINK_PORTS_MAX)
+		return NULL;
+	past = &book->ports[book->count++];
+	begin_anew(past, port);
+	return past;
+}
+
+static void leak(const struct link_past *past, uint32_t n, uint64_t gone_ns, uint64_t *ret_milli) {
+	uint64_t gone_s = gone_ns / NS_PER_S;
+	uint64_t out = gone_s >= HOUR_S ? UINT64_MAX
+					: gone_ns / 1000000 * link_counters[n].per_hour / HOUR_S;
+
+	*ret_milli = past->milli[n] > out ? past->milli[n] - out : 0;
+}
+
+static void count_errors(
+	struct link_book *book,
+	struct link_past *past,
+	const struct link_port *port,
+	uint64_t now_ns
+) {
+	uint64_t gone_ns = now_ns > past->looked_ns ? now_ns - past->looked_ns : 0;
+
+	for (uint32_t n = 0; n < link_counter_count; n++) {
+		uint64_t before = past->counters[n], now = port->counters[n], milli;
+
+		leak(past, n, gone_ns, &milli);
+		// One that is less than before was reset; what it shows may be old.
+		if (before != UINT64_MAX && now != UINT64_MAX && now > before)
+			milli +=
+				now - before > MILLI_MAX / 1000 ? MILLI_MAX : (now - before) * 1000;
+		past->milli[n] = milli < MILLI_MAX ? milli : MILLI_MAX;
+		book->changed = book->changed || (now != UINT64_MAX && now != before);
+		if (now != UINT64_MAX)
+			past->counters[n] = now;
+	}
+	past->looked_ns = now_ns;
+}
+
+static void judge_errors(const struct link_past *past, struct link_finding *finding) {
+	uint64_t sum = 0, worst = 0;
+	uint32_t which = 0;
+
+	for (uint32_t n = 0; n < link_counter_count; n++) {
+		uint64_t share =
+			past->milli[n] * link_counters[n].weight / 1000 / link_counters[n].per_hour;
+
+		sum += share;
+		if (share > worst) {
+			worst = share;
+			which = n;
+		}
+	}
+	if (sum > 1000)
+		add(finding, CHECK_WARNING, "%.32s port %u counts %" PRIu64 " %s in the last hour",
+		    past->device, past->number, (past->milli[which] + 999) / 1000,
+		    link_counters[which].name);
+}
+
+static void judge_rate(
+	const struct link_past *past,
+	const struct link_port *port,
+	const struct checks_device *device,
+	struct link_finding *finding
+) {
+	uint32_t expected = device != NULL ? device->expect_mbps : 0;
+
+	if (port->rate_mbps == 0)
+		return;
+	if (expected > 0 && port->rate_mbps < expected)
+		add(finding, CHECK_CRITICAL, "%.32s port %u has %.1f Gb/s, expected are %.1f",
+		    port->device, port->number, port->rate_mbps / 1000.0, expected / 1000.0);
+	else if (expected == 0 && port->rate_mbps < past->best_mbps)
+		add(finding, CHECK_WARNING, "%.32s port %u has %.1f Gb/s, and had %.1f before",
+		    port->device, port->number, port->rate_mbps / 1000.0, past->best_mbps / 1000.0);
+}
+
+// A port that this agent measures with, or that somebody expects something of.
+static bool is_meant(const struct checks_device *device, uint8_t number) {
+	return device != NULL && (device->port == 0 || device->port == number);
+}
+
+static bool has_another_up(const struct link_port *ports, uint32_t count, const char *device) {
+	for (uint32_t n = 0; n < count; n++) {
+		if (is_up(&ports[n]) && strcmp(ports[n].device, device) == 0)
+			return true;
+	}
+	return false;
+}
+
+// A port that nobody plugged anything into is no finding, unless it was meant to be up.
+static void judge_down(
+	const struct link_past *past,
+	const struct link_port *ports,
+	uint32_t count,
+	const struct link_port *port,
+	const struct checks_device *device,
+	struct link_finding *finding
+) {
+	bool any_port = device != NULL && device->port == 0;
+	bool meant = is_meant(device, port->number) &&
+		     !(any_port && has_another_up(ports, count, port->device));
+	bool known = past->was_up || (device != NULL && device->expect_mbps > 0);
+
+	if (meant && known)
+		add(finding, CHECK_CRITICAL, "%.32s port %u is %s (%s)", port->device, port->number,
+		    port->state_name, port->phys_name);
+	else if (past->up || meant)
+		add(finding, CHECK_WARNING, "%.32s port %u is %s (%s)%s", port->device,
+		    port->number, port->state_name, port->phys_name,
+		    past->up ? ", and was up before" : ", and was never seen up");
+}
+
+// Of a device that is not there any more only what we measure with is missed: others may have been
+// given to a container.
+static void judge_gone(
+	struct link_book *book,
+	const struct checks_own_settings *settings,
+	struct link_finding *finding
+) {
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < book->count; n++) {
+		const struct link_past *past = &book->ports[n];
+		bool meant = is_meant(wanted(settings, past->device), past->number);
+
+		if (!past->seen && meant && past->was_up)
+			add(finding, CHECK_CRITICAL, "%.32s port %u is not there any more",
+			    past->device, past->number);
+		if (past->seen || meant)
+			book->ports[kept++] = *past;
+	}
+	book->count = kept;
+}
+
+static bool is_known(const struct link_book *book, const char *device) {
+	for (uint32_t n = 0; n < book->count; n++) {
+		if (strcmp(book->ports[n].device, device) == 0)
+			return true;
+	}
+	return false;
+}
+
+// What somebody expects something of, and nobody ever saw.
+static void judge_missing(
+	const struct link_book *book,
+	const struct checks_own_settings *settings,
+	struct link_finding *finding
+) {
+	for (uint32_t n = 0; n < settings->device_count; n++) {
+		const struct checks_device *device = &settings->devices[n];
+
+		if (device->expect_mbps > 0 && !is_known(book, device->name))
+			add(finding, CHECK_CRITICAL, "%.32s is not there", device->name);
+	}
+}
+
+void link_judge(
+	struct link_book *book,
+	const struct link_port *ports,
+	uint32_t count,
+	const struct checks_own_settings *settings,
+	uint64_t now_ns,
+	struct link_finding ret_findings[static LINK_FINDING_COUNT]
+) {
+	struct link_finding findings[LINK_FINDING_COUNT] = {0};
+	uint32_t up = 0;
+
+	for (uint32_t n = 0; n < book->count; n++)
+		book->ports[n].seen = false;
+	for (uint32_t n = 0; n < count; n++) {
+		const struct checks_device *device = wanted(settings, ports[n].device);
+		struct link_past *past = open_page(book, &ports[n]);
+
+		if (past == NULL)
+			continue;
+		past->seen = true;
+		count_errors(book, past, &ports[n], now_ns);
+		judge_errors(past, &findings[LINK_ERRORS]);
+		if (!is_up(&ports[n])) {
+			judge_down(past, ports, count, &ports[n], device, &findings[LINK_STATE]);
+			continue;
+		}
+		up++;
+		book->changed = book->changed || !past->up || ports[n].rate_mbps > past->best_mbps;
+		past->up = past->was_up = true;
+		judge_rate(past, &ports[n], device, &findings[LINK_RATE]);
+		if (ports[n].rate_mbps > past->best_mbps)
+			past->best_mbps = ports[n].rate_mbps;
+	}
+	judge_gone(book, settings, &findings[LINK_STATE]);
+	judge_missing(book, settings, &findings[LINK_STATE]);
+	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++) {
+		if (findings[n].level == CHECK_OK)
+			snprintf(
+				findings[n].evidence, sizeof(findings[n].evidence),
+				"%u of %u ports of RDMA devices are up", up, count
+			);
+		finish(&findings[n]);
+	}
+	memcpy(ret_findings, findings, sizeof(findings));
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads sysfs. Run by a keeper: the kernel asks the device for its counters, and may wait for it.
+#include "links.h"
+
+#include "fields.h"
+
+#include <lib/parse.h>
+#include <lib/scoped.h>
+
+#include <assert.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_BYTES 64
+
+// The limits are those of the examples of InfiniBand's tools (10, and 100 for what congestion
+// makes, too), for an hour. Counters that a busy network without faults moves, as
+// out_of_sequence does, are not here.
+const struct link_counter link_counters[] = {
+	{"counters", "symbol_error", 10, 1000},
+	{"counters", "link_error_recovery", 10, 1000},
+	{"counters", "link_downed", 2, 1000},
+	{"counters", "port_rcv_errors", 10, 1000},
+	{"counters", "port_rcv_remote_physical_errors", 100, 500},
+	{"counters", "local_link_integrity_errors", 10, 1000},
+	{"counters", "excessive_buffer_overrun_errors", 10, 1000},
+	{"counters", "port_rcv_constraint_errors", 100, 500},
+	{"counters", "port_xmit_constraint_errors", 100, 500},
+	{"hw_counters", "rx_icrc_encapsulated", 10, 1000},
+	{"hw_counters", "packet_seq_err", 100, 500},
+	{"hw_counters", "local_ack_timeout_err", 100, 500},
+};
+const uint32_t link_counter_count = sizeof(link_counters) / sizeof(link_counters[0]);
+static_assert(sizeof(link_counters) / sizeof(link_counters[0]) <= LINK_COUNTERS_MAX, "places");
+
+void link_list(const char *root, struct link_device_list *ret_list) {
+	scoped_dir DIR *directory = opendir(root);
+	struct link_device_list list = {.count = 0};
+	struct dirent *entry;
+
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): of a stream of its own
+	while (directory != NULL && list.count < LINK_DEVICES_MAX && (entry = readdir(directory))) {
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= CHECKS_NAME_MAX)
+			continue;
+		snprintf(list.names[list.count], CHECKS_NAME_MAX, "%.63s", entry->d_name);
+		list.count++;
+	}
+	*ret_list = list;
+}
+
+static bool read_line(const char *path, char line[static LINE_BYTES]) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, line, LINE_BYTES - 1);
+
+	if (got <= 0)
+		return false;
+	line[got] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return line[0] != '\0';
+}
+
+// "4: ACTIVE"; 0 if it is none.
+static uint8_t read_state(const char *path, char *name, size_t size) {
+	char line[LINE_BYTES];
+	uint64_t number;
+	size_t digits;
+
+	snprintf(name, size, "?");
+	if (!read_line(path, line))
+		return 0;
+	digits = strspn(line, "0123456789");
+	if (parse_u64(line, digits, 0, UINT8_MAX, NULL, &number) != 0 || line[digits] != ':')
+		return 0;
+	snprintf(name, size, "%s", line + digits + 1 + strspn(line + digits + 1, " "));
+	return (uint8_t)number;
+}
+
+// "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)"
+static uint32_t read_rate(const char *path) {
+	char line[LINE_BYTES];
+	const char *at = line, *word;
+	uint32_t mbps;
+	size_t size;
+
+	if (!read_line(path, line) || !field_next(&at, &word, &size) ||
+	    !fixed_parse(word, size, &mbps) || !field_is(&at, "Gb/sec"))
+		return 0;
+	return mbps;
+}
+
+// "5054:00ff:fe12:3456"
+static uint64_t read_guid(const char *path) {
+	static const char hex[] = "0123456789abcdef";
+	char line[LINE_BYTES];
+	unsigned int digits = 0;
+	uint64_t guid = 0;
+
+	if (!read_line(path, line))
+		return 0;
+	for (const char *at = line; *at != '\0'; at++) {
+		const char *digit = strchr(hex, *at);
+
+		if (*at == ':')
+			continue;
+		if (digit == NULL || ++digits > 16)
+			return 0;
+		guid = guid << 4 | (uint64_t)(digit - hex);
+	}
+	return digits == 16 ? guid : 0;
+}
+
+static void read_port(const char *path, struct link_port *port) {
+	char file[PATH_MAX], line[LINE_BYTES];
+
+	snprintf(file, sizeof(file), "%.3000s/state", path);
+	port->state = read_state(file, port->state_name, sizeof(port->state_name));
+	snprintf(file, sizeof(file), "%.3000s/phys_state", path);
+	read_state(file, port->phys_name, sizeof(port->phys_name));
+	snprintf(file, sizeof(file), "%.3000s/rate", path);
+	port->rate_mbps = read_rate(file);
+	for (uint32_t n = 0; n < link_counter_count; n++) {
+		snprintf(
+			file, sizeof(file), "%.3000s/%s/%s", path, link_counters[n].directory,
+			link_counters[n].name
+		);
+		if (!read_line(file, line) ||
+		    parse_u64(line, strlen(line), 0, UINT64_MAX - 1, NULL, &port->counters[n]) != 0)
+			port->counters[n] = UINT64_MAX;
+	}
+}
+
+uint32_t
+link_read(const char *root, const char *device, struct link_port ports[LINK_DEVICE_PORTS_MAX]) {
+	char path[PATH_MAX], port_path[PATH_MAX];
+	uint32_t count = 0;
+	uint64_t guid;
+
+	snprintf(path, sizeof(path), "%.2000s/%s/node_guid", root, device);
+	guid = read_guid(path);
+	for (unsigned number = 1; number <= LINK_DEVICE_PORTS_MAX; number++) {
+		struct link_port *port = &ports[count];
+
+		snprintf(port_path, sizeof(port_path), "%.2000s/%s/ports/%u", root, device, number);
+		if (access(port_path, F_OK) != 0)
+			continue;
+		*port = (struct link_port){.number = (uint8_t)number, .guid = guid};
+		snprintf(port->device, sizeof(port->device), "%s", device);
+		read_port(port_path, port);
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the parts that run the agent's own checks share.
+#pragma once
+
+#include "checks_inside.h"
+#include "links.h"
+
+#include <control/keeper.h>
+
+// The keeper that reads sysfs, device after device, and what it has read.
+struct own_links {
+	struct own_checks *own;
+	struct keeper *keeper;
+	struct keeper_request request;
+	struct link_device_list list;
+	uint32_t next; // of the list: under way, or to be read
+	bool reading;  // the list is there
+	struct link_port ports[LINK_PORTS_MAX];
+	uint32_t count;
+	struct link_book book;
+	uint64_t began_ns;
+};
+
+struct own_checks {
+	struct checks *checks;
+	struct checks_own_settings settings;
+	struct check all[OWN_CHECK_COUNT];
+	struct loop_timer look; // at each interval
+	struct loop_timer watch;
+	uint64_t next_ns;
+	struct own_links links;
+	struct keeper *disk;
+	struct keeper_request disk_request;
+	uint64_t disk_began_ns;
+	bool book_known; // as it was on the disk; before, links are not looked at
+	uint64_t saved_ns;
+};
+
+void own_result(
+	struct own_checks *own,
+	enum own_check which,
+	enum check_level level,
+	const char *evidence,
+	uint64_t took_ns
+);
+
+// own_links.c
+int own_links_start(struct own_links *links, struct own_checks *own);
+void own_links_stop(struct own_links *links);
+// A look begins, unless the one before still goes on.
+void own_links_look(struct own_links *links);
+// What hangs, in words; false: nothing does.
+bool own_links_hang(const struct own_links *links, char *text, size_t size);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Looks at links: a keeper reads the list of devices, then one device after the other, so that of
+// one that hangs it is known which.
+#include "own_inside.h"
+
+#include <lib/container.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SYSFS "/sys/class/infiniband"
+
+// The keeper's, which may outlive us.
+struct call {
+	char root[256];
+	char device[CHECKS_NAME_MAX]; // "": the list
+	struct link_device_list list;
+	struct link_port ports[LINK_DEVICE_PORTS_MAX];
+	uint32_t count;
+};
+
+static int read_call(void *arg) {
+	struct call *call = arg;
+
+	if (call->device[0] == '\0')
+		link_list(call->root, &call->list);
+	else
+		call->count = link_read(call->root, call->device, call->ports);
+	return 0;
+}
+
+static void tell(struct own_links *links) {
+	static const enum own_check places[LINK_FINDING_COUNT] = {
+		[LINK_STATE] = OWN_LINKS, [LINK_RATE] = OWN_RATES, [LINK_ERRORS] = OWN_ERRORS};
+	struct own_checks *own = links->own;
+	uint64_t now_ns = loop_clock_ns(own->checks->config.loop);
+	struct link_finding findings[LINK_FINDING_COUNT];
+
+	link_judge(&links->book, links->ports, links->count, &own->settings, now_ns, findings);
+	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++)
+		own_result(
+			own, places[n], findings[n].level, findings[n].evidence,
+			now_ns - links->began_ns
+		);
+}
+
+static void run(struct own_links *links, const char *device) {
+	const char *root = links->own->checks->config.sysfs;
+	struct keeper_call call = {.call = read_call, .drop = free};
+	struct call *arg = calloc(1, sizeof(*arg));
+
+	if (arg == NULL)
+		return; // the next look may find memory
+	snprintf(arg->root, sizeof(arg->root), "%s", root != NULL ? root : SYSFS);
+	snprintf(arg->device, sizeof(arg->device), "%s", device);
+	call.arg = arg;
+	if (keeper_run(links->keeper, &call, &links->request) != 0)
+		free(arg);
+}
+
+static void ended(struct keeper_request *request, void *arg, int result) {
+	struct own_links *links = container_of(request, struct own_links, request);
+	const struct call *call = arg;
+
+	(void)result;
+	if (!links->reading) {
+		links->list = call->list;
+		links->reading = true;
+	} else {
+		for (uint32_t n = 0; n < call->count && links->count < LINK_PORTS_MAX; n++)
+			links->ports[links->count++] = call->ports[n];
+		links->next++;
+	}
+	if (links->next < links->list.count)
+		run(links, links->list.names[links->next]);
+	else
+		tell(links);
+}
+
+int own_links_start(struct own_links *links, struct own_checks *own) {
+	const struct keeper_ops ops = {.totals = own->checks->config.keepers};
+
+	links->own = own;
+	links->request.ended = ended;
+	return keeper_create(own->checks->config.loop, "tocsin-sysfs", &ops, &links->keeper);
+}
+
+void own_links_stop(struct own_links *links) {
+	links->keeper = keeper_destroy(links->keeper);
+}
+
+void own_links_look(struct own_links *links) {
+	if (links->request.job != NULL)
+		return;
+	links->reading = false;
+	links->next = links->count = 0;
+	links->began_ns = loop_clock_ns(links->own->checks->config.loop);
+	run(links, "");
+}
+
+bool own_links_hang(const struct own_links *links, char *text, size_t size) {
+	char gone[SHOW_BYTES];
+
+	if (!keeper_is_stuck(links->keeper))
+		return false;
+	show_duration(keeper_busy_ns(links->keeper), gone);
+	if (links->reading)
+		snprintf(
+			text, size, "%.32s does not tell its counters for %.16s",
+			links->list.names[links->next], gone
+		);
+	else
+		snprintf(text, size, "/sys does not list RDMA devices for %.16s", gone);
+	return true;
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The agent's own checks on a machine of the test's own: trees for /sys and /proc, a fabric that is
+// played, and files that hang: a FIFO that nobody writes to.
+#include <control/checks.h>
+#include <control/fabric.h>
+#include <control/keeper.h>
+#include <lib/log.h>
+#include <support/cases.h>
+#include <support/cmocka.h>
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEC UINT64_C(1000000000)
+#define SAID_MAX 4096
+#define DEVICE "sys/mlx5_0/ports/1/"
+
+static char root[] = "/tmp/tocsin-own-XXXXXX";
+static struct clock now;
+static struct loop *loop;
+static struct checks *checks;
+static struct statement said[SAID_MAX];
+static uint32_t said_count;
+static enum fabric_device_state driver_state;
+static struct checks_own_settings settings;
+static char sysfs[PATH_MAX], proc[PATH_MAX], state_path[PATH_MAX];
+
+static void say(void *ctx, const struct statement *statement) {
+	(void)ctx;
+	assert_true(said_count < SAID_MAX);
+	said[said_count++] = *statement;
+}
+
+static uint32_t device_count(const struct fabric *fabric) {
+	(void)fabric;
+	return 2;
+}
+
+static void
+device_at(const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view) {
+	(void)fabric;
+	*ret_view = (struct fabric_device_view
+	){.name = n == 0 ? "mlx5_0" : "mlx5_1", .state = FABRIC_DEVICE_UP, .reason = ""};
+	if (n == 1) {
+		ret_view->state = driver_state;
+		ret_view->stuck_ns = 12 * SEC;
+	}
+}
+
+static const struct fabric_calls played = {.device_count = device_count, .device_at = device_at};
+
+static const char *path_of(const char *name) {
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	return path;
+}
+
+static void make_way(const char *name) {
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+}
+
+static void put(const char *name, const char *text) {
+	FILE *file;
+
+	make_way(name);
+	file = fopen(path_of(name), "we");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+// Whoever opens it to read hangs until let_go().
+static void make_hang(const char *name) {
+	make_way(name);
+	unlink(path_of(name));
+	assert_int_equal(mkfifo(path_of(name), 0600), 0);
+}
+
+// Those who hang go on; the file is a plain one for the next who come.
+static void let_go(const char *name, const char *text) {
+	int fd = open(path_of(name), O_RDWR | O_CLOEXEC); // also if nobody came
+
+	assert_true(fd >= 0);
+	unlink(path_of(name));
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	put(name, text);
+}
+
+static void make_machine(void) {
+	put("sys/mlx5_0/node_guid", "0000:0000:0000:0001\n");
+	put(DEVICE "state", "4: ACTIVE\n");
+	put(DEVICE "phys_state", "5: LinkUp\n");
+	put(DEVICE "rate", "100 Gb/sec (4X EDR)\n");
+	put(DEVICE "counters/symbol_error", "0\n");
+	put("proc/self/statm", "1000 100 0 0 0 0 0\n");
+	put("proc/pressure/memory", "some avg10=9.00 avg60=99.00 avg300=0.00 total=0\n"
+				    "full avg10=0.00 avg60=0.50 avg300=0.00 total=0\n");
+	put("proc/sys/kernel/random/boot_id", "this-boot\n");
+	make_way("state/x");
+}
+
+static void start(void) {
+	const struct checks_config config = {
+		.subject = 7,
+		.loop = loop,
+		.say = say,
+		.sysfs = sysfs,
+		.proc = proc,
+		.state_directory = state_path,
+		.fabric_calls = &played,
+		.fabric = (const struct fabric *)&played,
+	};
+
+	assert_int_equal(checks_create(&config, &checks), 0);
+}
+
+static int begin(void **state) {
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	memcpy(root + sizeof(root) - 7, "XXXXXX", 6);
+	assert_non_null(mkdtemp(root));
+	snprintf(sysfs, sizeof(sysfs), "%s/sys", root);
+	snprintf(proc, sizeof(proc), "%s/proc", root);
+	snprintf(state_path, sizeof(state_path), "%s/state", root);
+	said_count = 0;
+	driver_state = FABRIC_DEVICE_UP;
+	settings = (struct checks_own_settings){.interval_ns = 10 * SEC};
+	make_machine();
+	clock_init_fake(&now, 1000 * SEC);
+	assert_int_equal(loop_create(&now, &loop), 0);
+	start();
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+	(void)info;
+	(void)kind;
+	(void)walk;
+	return remove(path);
+}
+
+static int end(void **state) {
+	(void)state;
+	checks = checks_destroy(checks);
+	loop = loop_destroy(loop);
+	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct check_view view(const char *name) {
+	struct check_view view = {.name = ""};
+	uint32_t n = 0;
+
+	while (strcmp(view.name, name) != 0) {
+		assert_true(n < checks_count(checks));
+		checks_at(checks, n++, &view);
+	}
+	return view;
+}
+
+static uint64_t runs(const char *name) {
+	struct check_view one = view(name);
+
+	return one.counts[0] + one.counts[1] + one.counts[2] + one.counts[3];
+}
+
+static void pass(uint64_t ns) {
+	clock_advance(&now, ns);
+	assert_int_equal(loop_turn(loop, 0), 0);
+}
+
+// Until a check has looked once more, which a keeper may do in its own time.
+static void look_once(const char *name) {
+	uint64_t before = runs(name);
+
+	pass(11 * SEC);
+	while (runs(name) == before)
+		assert_int_equal(loop_turn(loop, -1), 0);
+}
+
+static void begin_looking(void) {
+	assert_int_equal(checks_set_own(checks, &settings), 0);
+	pass(1);
+	while (runs("link-errors") == 0)
+		assert_int_equal(loop_turn(loop, -1), 0);
+}
+
+static enum verdict last_said(const char *reason) {
+	for (uint32_t n = said_count; n-- > 0;) {
+		if (strcmp(said[n].reason, reason) == 0)
+			return said[n].verdict;
+	}
+	return VERDICT_NONE;
+}
+
+static const char *evidence(const char *reason) {
+	for (uint32_t n = said_count; n-- > 0;) {
+		if (strcmp(said[n].reason, reason) == 0)
+			return said[n].evidence;
+	}
+	return "";
+}
+
+// Until the next look has come to where it hangs.
+static void wait_stuck(void) {
+	// The clock runs ahead of the keeper, so other calls may look as if they hung.
+	while (strstr(evidence("DeviceStuck"), "counters") == NULL) {
+		pass(SEC);
+		sched_yield();
+	}
+}
+
+static void a_machine_that_is_well_says_nothing(void **state) {
+	(void)state;
+	begin_looking();
+	look_once("link-state");
+	assert_int_equal(said_count, 0);
+	assert_int_equal(checks_count(checks), CHECKS_OWN_COUNT);
+	for (uint32_t n = 0; checks_own_name(n) != NULL; n++) {
+		assert_int_equal(view(checks_own_name(n)).level, CHECK_OK);
+		assert_true(view(checks_own_name(n)).ran);
+	}
+	assert_string_equal(view("link-state").evidence, "1 of 1 ports of RDMA devices are up");
+}
+
+static void a_link_that_goes_down_is_said_at_the_second_look(void **state) {
+	(void)state;
+	snprintf(settings.devices[0].name, sizeof(settings.devices[0].name), "mlx5_0");
+	settings.device_count = 1;
+	begin_looking();
+	put(DEVICE "state", "1: DOWN\n");
+	put(DEVICE "phys_state", "2: Polling\n");
+	look_once("link-state");
+	assert_int_equal(last_said("LinkDown"), VERDICT_NONE);
+	look_once("link-state");
+	assert_int_equal(last_said("LinkDown"), VERDICT_CHECK_FAILED);
+	assert_string_equal(evidence("LinkDown"), "mlx5_0 port 1 is DOWN (Polling)");
+	put(DEVICE "state", "4: ACTIVE\n");
+	look_once("link-state");
+	assert_int_equal(last_said("LinkDown"), VERDICT_CHECK_FAILED);
+	look_once("link-state");
+	assert_int_equal(last_said("LinkDown"), VERDICT_HEALTHY);
+}
+
+static bool is_written(const char *words) {
+	static char text[8192];
+	FILE *file = fopen(path_of("state/links"), "re");
+	size_t got = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	if (file != NULL)
+		fclose(file);
+	text[got] = '\0';
+	return strstr(text, words) != NULL;
+}
+
+static void errors_survive_a_restart_of_the_agent(void **state) {
+	(void)state;
+	begin_looking();
+	put(DEVICE "counters/symbol_error", "100\n");
+	look_once("link-errors");
+	assert_int_equal(last_said("LinkErrors"), VERDICT_CHECK_WARNING);
+	while (!is_written("symbol_error 100 ")) {
+		pass(11 * SEC);
+		sched_yield();
+	}
+	checks = checks_destroy(checks);
+	said_count = 0;
+	start();
+	begin_looking();
+	assert_int_equal(last_said("LinkErrors"), VERDICT_CHECK_WARNING);
+}
+
+static void a_device_that_does_not_tell_is_named_and_nothing_waits(void **state) {
+	(void)state;
+	put("sys/mlx5_0/ports/1/counters/x", "");
+	begin_looking();
+	make_hang(DEVICE "counters/symbol_error");
+	wait_stuck();
+	assert_non_null(strstr(evidence("DeviceStuck"), "mlx5_0 does not tell its counters for"));
+	look_once("agent-memory"); // goes on
+	look_once("state-directory");
+	let_go(DEVICE "counters/symbol_error", "0\n");
+	look_once("link-errors");
+	pass(SEC);
+	assert_int_equal(last_said("DeviceStuck"), VERDICT_HEALTHY);
+}
+
+static void a_driver_that_hangs_is_said_at_once(void **state) {
+	(void)state;
+	begin_looking();
+	driver_state = FABRIC_DEVICE_STUCK;
+	pass(SEC + 1);
+	assert_int_equal(last_said("DeviceStuck"), VERDICT_DEVICE_STUCK);
+	assert_string_equal(
+		evidence("DeviceStuck"), "a call into the driver of mlx5_1 hangs for 12 s"
+	);
+	driver_state = FABRIC_DEVICE_UP;
+	pass(SEC + 1);
+	assert_int_equal(last_said("DeviceStuck"), VERDICT_HEALTHY);
+}
+
+static void a_state_directory_that_hangs_is_unknown_and_links_are_looked_at_without(void **state) {
+	(void)state;
+	make_hang("state/links");
+	assert_int_equal(checks_set_own(checks, &settings), 0);
+	pass(1);
+	while (runs("link-errors") == 0) {
+		pass(SEC);
+		sched_yield();
+	}
+	assert_int_equal(last_said("CheckUnknownStateDirectory"), VERDICT_UNKNOWN);
+	let_go("state/links", "boot this-boot\n");
+	while (last_said("CheckUnknownStateDirectory") != VERDICT_HEALTHY)
+		look_once("state-directory");
+}
+
+static void memory_pressure_and_disk_are_judged_by_their_limits(void **state) {
+	(void)state;
+	settings.memory_max_bytes = 1 << 20;
+	settings.disk_free_bytes = UINT64_MAX;
+	put("proc/self/statm", "1000 1000 0 0 0 0 0\n");
+	put("proc/pressure/memory", "some avg10=1 avg60=1 avg300=1 total=1\n"
+				    "full avg10=1.00 avg60=33.30 avg300=0.00 total=0\n");
+	begin_looking();
+	assert_int_equal(last_said("AgentMemory"), VERDICT_CHECK_WARNING);
+	assert_int_equal(last_said("MemoryPressure"), VERDICT_CHECK_WARNING);
+	assert_string_equal(
+		evidence("MemoryPressure"),
+		"for 33.3% of the last minute everything waited for memory"
+	);
+	assert_int_equal(last_said("StateDirectory"), VERDICT_CHECK_WARNING);
+	settings.memory_max_bytes = settings.disk_free_bytes = 0;
+	put("proc/pressure/memory", "nonsense");
+	assert_int_equal(checks_set_own(checks, &settings), 0);
+	look_once("state-directory");
+	assert_int_equal(last_said("AgentMemory"), VERDICT_HEALTHY);
+	assert_int_equal(last_said("StateDirectory"), VERDICT_HEALTHY);
+	assert_int_equal(last_said("MemoryPressure"), VERDICT_CHECK_WARNING); // nothing cleared it
+	assert_int_equal(last_said("CheckUnknownMemoryPressure"), VERDICT_UNKNOWN);
+	unlink(path_of("proc/pressure/memory")); // a kernel that has none
+	look_once("memory-pressure");
+	assert_int_equal(last_said("CheckUnknownMemoryPressure"), VERDICT_HEALTHY);
+}
+
+static void one_that_is_turned_off_is_taken_back_and_not_listed(void **state) {
+	(void)state;
+	settings.memory_max_bytes = 1;
+	begin_looking();
+	assert_int_equal(last_said("AgentMemory"), VERDICT_CHECK_WARNING);
+	settings.off[4] = true;
+	assert_string_equal(checks_own_name(4), "agent-memory");
+	assert_int_equal(checks_set_own(checks, &settings), 0);
+	assert_int_equal(last_said("AgentMemory"), VERDICT_HEALTHY);
+	said_count = 0;
+	look_once("link-errors");
+	assert_int_equal(said_count, 0);
+	assert_int_equal(checks_count(checks), CHECKS_OWN_COUNT - 1);
+}
+
+static void it_ends_while_everything_hangs(void **state) {
+	(void)state;
+	begin_looking();
+	make_hang(DEVICE "counters/symbol_error");
+	wait_stuck();
+	checks = checks_destroy(checks); // leaves the keeper behind
+	start();
+	let_go(DEVICE "counters/symbol_error", "0\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		TEST(a_machine_that_is_well_says_nothing),
+		TEST(a_link_that_goes_down_is_said_at_the_second_look),
+		TEST(errors_survive_a_restart_of_the_agent),
+		TEST(a_device_that_does_not_tell_is_named_and_nothing_waits),
+		TEST(a_driver_that_hangs_is_said_at_once),
+		TEST(a_state_directory_that_hangs_is_unknown_and_links_are_looked_at_without),
+		TEST(memory_pressure_and_disk_are_judged_by_their_limits),
+		TEST(one_that_is_turned_off_is_taken_back_and_not_listed),
+		TEST(it_ends_while_everything_hangs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
