@@ -42,8 +42,7 @@ say(struct check *check, enum verdict verdict, const char *reason, const char *e
 
 	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
 	copy_text(evidence, statement.evidence);
-	check->sayer->statements++;
-	check->sayer->say(check->sayer->ctx, &statement);
+	check_sayer_say(check->sayer, &statement);
 }
 
 static void take_back_unknown(struct check *check) {

@@ -4,12 +4,25 @@
 
 #include <control/checks.h>
 
+#define CHECK_ROWS_MAX (2 * (CHECKS_USER_MAX + CHECKS_OWN_COUNT)) // of each its level, and unknown
+
+struct check_row {
+	struct statement statement;
+	bool told;
+};
+
+// What stands of all checks; sayer.c.
 struct check_sayer {
 	void (*say)(void *ctx, const struct statement *statement);
 	void *ctx;
 	uint64_t subject;
 	uint64_t statements;
+	struct check_row rows[CHECK_ROWS_MAX];
+	uint32_t count, told_count;
 };
+
+// Tells it, unless as many stand as may be told and all of them weigh as much.
+void check_sayer_say(struct check_sayer *sayer, const struct statement *statement);
 
 struct check {
 	struct check_sayer *sayer;

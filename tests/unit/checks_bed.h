@@ -6,7 +6,7 @@
 #include <control/checks.h>
 
 #define BED_SEC UINT64_C(1000000000)
-#define BED_SAID_MAX 256
+#define BED_SAID_MAX 1024
 
 struct bed {
 	struct clock clock;

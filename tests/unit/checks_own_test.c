@@ -193,6 +193,15 @@ static void look_once(const char *name) {
 		assert_int_equal(loop_turn(loop, -1), 0);
 }
 
+// The same of all; no keeper is left with a call that could look as if it hung.
+static void look_all(void) {
+	uint64_t links = runs("link-errors"), disk = runs("state-directory");
+
+	pass(11 * SEC);
+	while (runs("link-errors") == links || runs("state-directory") == disk)
+		assert_int_equal(loop_turn(loop, -1), 0);
+}
+
 static void begin_looking(void) {
 	assert_int_equal(checks_set_own(checks, &settings), 0);
 	pass(1);
@@ -228,7 +237,7 @@ static void wait_stuck(void) {
 static void a_machine_that_is_well_says_nothing(void **state) {
 	(void)state;
 	begin_looking();
-	look_once("link-state");
+	look_all();
 	assert_int_equal(said_count, 0);
 	assert_int_equal(checks_count(checks), CHECKS_OWN_COUNT);
 	for (uint32_t n = 0; checks_own_name(n) != NULL; n++) {
@@ -245,15 +254,15 @@ static void a_link_that_goes_down_is_said_at_the_second_look(void **state) {
 	begin_looking();
 	put(DEVICE "state", "1: DOWN\n");
 	put(DEVICE "phys_state", "2: Polling\n");
-	look_once("link-state");
+	look_all();
 	assert_int_equal(last_said("LinkDown"), VERDICT_NONE);
-	look_once("link-state");
+	look_all();
 	assert_int_equal(last_said("LinkDown"), VERDICT_CHECK_FAILED);
 	assert_string_equal(evidence("LinkDown"), "mlx5_0 port 1 is DOWN (Polling)");
 	put(DEVICE "state", "4: ACTIVE\n");
-	look_once("link-state");
+	look_all();
 	assert_int_equal(last_said("LinkDown"), VERDICT_CHECK_FAILED);
-	look_once("link-state");
+	look_all();
 	assert_int_equal(last_said("LinkDown"), VERDICT_HEALTHY);
 }
 
@@ -271,13 +280,11 @@ static bool is_written(const char *words) {
 static void errors_survive_a_restart_of_the_agent(void **state) {
 	(void)state;
 	begin_looking();
-	put(DEVICE "counters/symbol_error", "100\n");
-	look_once("link-errors");
+	put(DEVICE "counters/symbol_error", "1000000\n");
+	look_all();
 	assert_int_equal(last_said("LinkErrors"), VERDICT_CHECK_WARNING);
-	while (!is_written("symbol_error 100 ")) {
-		pass(11 * SEC);
-		sched_yield();
-	}
+	while (!is_written("symbol_error 1000000 "))
+		look_all();
 	checks = checks_destroy(checks);
 	said_count = 0;
 	start();

@@ -269,6 +269,38 @@ static void what_cannot_be_run_is_unknown_with_its_reason_and_tried_again(void *
 	assert_int_equal(bed_said("CheckUnknownDisk"), VERDICT_HEALTHY);
 }
 
+// Who listens keeps sixteen statements of a node; with more of them a failure was refused.
+static void a_failure_is_told_however_many_checks_know_nothing(void **state) {
+	struct check_settings settings[CHECKS_USER_MAX];
+	char names[CHECKS_USER_MAX][8], commands[CHECKS_USER_MAX][8], reason[32];
+	uint32_t standing = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < CHECKS_USER_MAX; n++) {
+		settings[n] = disk;
+		snprintf(names[n], sizeof(names[n]), "c%u", n);
+		snprintf(commands[n], sizeof(commands[n]), "/c%u", n);
+		settings[n].name = names[n];
+		settings[n].command = commands[n];
+	}
+	assert_int_equal(checks_set_user(bed.checks, settings, CHECKS_USER_MAX), 0);
+	bed_exit("/c31", 2, "broken");
+	assert_int_equal(bed_said("CheckC31"), VERDICT_CHECK_FAILED);
+	for (uint32_t n = 0; n < CHECKS_USER_MAX; n++) {
+		snprintf(reason, sizeof(reason), "CheckUnknownC%u", n);
+		standing += bed_said(reason) == VERDICT_UNKNOWN;
+	}
+	assert_int_equal(standing, CHECKS_TOLD_MAX - 1);
+	for (uint32_t n = 0; n < CHECKS_USER_MAX - 1; n++)
+		bed_exit(commands[n], 1, "meh"); // a warning weighs less than what is not known
+	assert_int_equal(bed_said("CheckC31"), VERDICT_CHECK_FAILED);
+	bed_exit("/c30", 2, "broken, too");
+	assert_int_equal(bed_said("CheckC30"), VERDICT_CHECK_FAILED);
+	assert_int_equal(checks_set_user(bed.checks, settings, 0), 0);
+	for (uint32_t n = 0; n < bed.said_count; n++)
+		assert_int_not_equal(bed_said(bed.said[n].reason), VERDICT_CHECK_FAILED);
+}
+
 static void a_reload_adds_removes_and_changes_checks(void **state) {
 	struct check_settings two[2] = {disk, disk};
 
@@ -327,6 +359,7 @@ int main(void) {
 		TEST(a_check_that_hangs_is_said_not_waited_for_and_not_started_again),
 		TEST(a_hanging_check_that_is_changed_is_still_not_started_again),
 		TEST(what_cannot_be_run_is_unknown_with_its_reason_and_tried_again),
+		TEST(a_failure_is_told_however_many_checks_know_nothing),
 		TEST(a_reload_adds_removes_and_changes_checks),
 		TEST(a_reload_that_changes_nothing_disturbs_no_run),
 	};

@@ -15,7 +15,7 @@
 
 #include <control/loop.h>
 #include <control/spawn.h>
-#include <verdict/sight.h>
+#include <verdict/engine.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,6 +29,7 @@ struct parse_error;
 #define CHECKS_USER_MAX 32	// fewer than programs that may be under way
 #define CHECKS_COMMAND_MAX 1024 // bytes
 #define CHECKS_NAME_MAX 64
+#define CHECKS_TOLD_MAX (VERDICT_STATEMENTS_MAX - 2) // at once, those that weigh most
 #define CHECKS_CONFIRM_MAX 100
 #define CHECKS_FIRST_NS UINT64_C(5000000000) // first runs are spread over so long, or an interval
 
@@ -160,7 +161,7 @@ struct checks_counters {
 	uint64_t runs;
 	uint64_t results[CHECK_LEVEL_COUNT];
 	uint64_t timed_out, not_started, skipped, stuck;
-	uint64_t statements;
+	uint64_t statements; // told, also those that take another back
 	uint32_t checks, warning, critical, unknown, stuck_now; // now
 };
 
