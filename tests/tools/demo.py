@@ -61,15 +61,15 @@ def pairs_are_made(story, cluster):
     if not asker.ask("DEVICES")["devices"]:
         story.tell("This machine has no RDMA device, so nothing is read over RDMA here.")
         return
-    story.tell("Every agent pairs its RDMA device with those of its neighbours.")
+    story.tell("Every agent pairs its RDMA device with those of its neighbours, to read their pulse.")
     since = time.monotonic()
     clusters.wait_until("all pairs ready", lambda: all(
         pair["state"] == "ready" for agent in cluster.running()
         for pair in agent.ask("PAIRS")["pairs"] or [{"state": "none"}]))
     story.seen("all pairs are ready", since)
-    show(cluster, "links", "--rdma")
     if show(cluster, "ping", "--rdma", asked.name) != 0:
         raise clusters.Timeout(f"{asked.name} is not read over RDMA")
+    show(cluster, "links", "--rdma")
 
 
 def one_is_killed(story, cluster):
