@@ -2,8 +2,8 @@
 // Which RDMA devices this node measures with, found out once, before it tells others of itself.
 //
 // Enumeration asks drivers, which may hang: it runs on a thread of its own, and an agent whose
-// driver does not come back in DISCOVERY_SECONDS goes on without RDMA, or with the software device if
-// that is among what was asked for. That thread is left behind with its memory.
+// driver does not come back in DISCOVERY_SECONDS goes on without RDMA, or with the software device
+// if that is among what was asked for. That thread is left behind with its memory.
 #include "agent.h"
 
 #include <control/fabric.h>

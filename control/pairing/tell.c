@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which changes of a key are told: not each failure of a pair that fails again and again, whether it
-// never comes up or breaks as soon as it is used.
+// Which changes of a key are told: not each failure of a pair that fails again and again, whether
+// it never comes up or breaks as soon as it is used.
 //
 // A failure is told when its reason is new, then again after pauses that grow, with the number of
 // those left out. That the pair is ready is told if the last that was told is a failure. So what

@@ -3,8 +3,8 @@
 // interfaces or addresses changed, then looks, and tells the device.
 //
 // There is one for each open device whose wire has an interface that can go: not for addresses of
-// the loopback, nor for memif, nor for ports that have no interface. A wire of sockets lives on when
-// its interface is back; a port of DPDK on an interface that went has nothing to live on.
+// the loopback, nor for memif, nor for ports that have no interface. A wire of sockets lives on
+// when its interface is back; a port of DPDK on an interface that went has nothing to live on.
 #include "port_watch.h"
 
 #include <lib/clock.h>

@@ -4,6 +4,7 @@
 #include "frame.h"
 #include "link.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +23,9 @@
 #define AF_PACKET_FRAME_BYTES 2048
 #define AF_PACKET_FRAMES 512
 #define AF_PACKET_BLOCK_BYTES 65536
+
+#define PCI_FIRST "0000:00:00.0"
+#define PCI_BYTES sizeof(PCI_FIRST)
 
 // One KEY=VALUE of the list.
 struct item {
@@ -138,21 +142,34 @@ static int take_af_packet(
 	return err;
 }
 
-// Only the form is looked at: 0000:03:00.0.
-static bool is_pci_address(const char *name) {
-	static const struct part {
-		size_t digits_max;
-		char end;
-	} parts[] = {{4, ':'}, {2, ':'}, {2, '.'}, {1, '\0'}};
-	size_t digits;
+// So many digits and what ends them, with leading zeroes; behind that, NULL: it is something else.
+static const char *pci_part(const char *name, size_t width, char end, char *ret_part) {
+	size_t digits = strspn(name, "0123456789abcdefABCDEF");
 
-	for (size_t n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
-		digits = strspn(name, "0123456789abcdefABCDEF");
-		if (digits == 0 || digits > parts[n].digits_max || name[digits] != parts[n].end)
-			return false;
-		name += digits + 1;
-	}
-	return true;
+	if (digits == 0 || digits > width || name[digits] != end)
+		return NULL;
+	memset(ret_part, '0', width - digits);
+	for (size_t n = 0; n < digits; n++)
+		ret_part[width - digits + n] = (char)tolower(name[n]);
+	ret_part[width] = end;
+	return name + digits + 1;
+}
+
+// The address as the kernel and DPDK write it, 0000:03:00.0, of one whose domain or leading zeroes
+// may be missing; only the form is looked at.
+static bool pci_read(const char *name, char ret_full[static PCI_BYTES]) {
+	bool has_domain = strchr(name, ':') != strrchr(name, ':');
+
+	memcpy(ret_full, PCI_FIRST, PCI_BYTES);
+	if (has_domain)
+		name = pci_part(name, 4, ':', ret_full);
+	if (name != NULL)
+		name = pci_part(name, 2, ':', ret_full + 5);
+	if (name != NULL)
+		name = pci_part(name, 2, '.', ret_full + 8);
+	if (name != NULL)
+		name = pci_part(name, 1, '\0', ret_full + 11);
+	return name != NULL;
 }
 
 static enum dpdk_kind kind_of(const char *name) {
@@ -160,8 +177,6 @@ static enum dpdk_kind kind_of(const char *name) {
 		return DPDK_MEMIF;
 	if (strncmp(name, "net_af_packet", 13) == 0)
 		return DPDK_AF_PACKET;
-	if (is_pci_address(name))
-		return DPDK_PCI;
 	return DPDK_OTHER;
 }
 
@@ -274,6 +289,8 @@ static int take_item(
 
 static int
 take_name(const char *text, size_t length, struct parse_error *error, struct dpdk_args *args) {
+	char full[PCI_BYTES];
+
 	if (length == 0 || length > DPDK_NAME_MAX)
 		return parse_fail(
 			error, -EINVAL, text, length,
@@ -282,7 +299,11 @@ take_name(const char *text, size_t length, struct parse_error *error, struct dpd
 		);
 	memcpy(args->name, text, length);
 	args->kind = kind_of(args->name);
-	memcpy(args->devargs, args->name, length + 1);
+	if (args->kind == DPDK_OTHER && pci_read(args->name, full)) {
+		args->kind = DPDK_PCI;
+		memcpy(args->name, full, sizeof(full)); // by which its port will be known
+	}
+	memcpy(args->devargs, args->name, sizeof(args->name));
 	return 0;
 }
 

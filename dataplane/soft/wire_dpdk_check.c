@@ -2,22 +2,19 @@
 // What can be seen of a DPDK port before EAL has to do with it. Cold.
 #include "wire_dpdk_port.h"
 
+#include <lib/scoped.h>
+
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-// Which a port can be taken over from; nobody at all is for the driver to judge.
-static const char *const givers[] = {"vfio-pci", "uio_pci_generic", "igb_uio"};
-
-static bool is_giver(const char *driver) {
-	for (size_t n = 0; n < sizeof(givers) / sizeof(givers[0]); n++) {
-		if (strcmp(driver, givers[n]) == 0)
-			return true;
-	}
-	return false;
-}
+// The one driver of the kernel that a port can be taken over from: EAL knows memory by virtual
+// addresses, as it has to without huge pages, and those of uio need the physical ones.
+#define GIVER "vfio-pci"
+#define NO_IOMMU "vfio-noiommu"
 
 // The last part of what a link of sysfs leads to, "" if there is none.
 static void read_driver(const char *link, char ret_driver[static DPDK_NAME_MAX + 1]) {
@@ -36,31 +33,44 @@ static void read_driver(const char *link, char ret_driver[static DPDK_NAME_MAX +
 	);
 }
 
+// vfio can be told to do without one, and names the groups that it makes then.
+static bool is_without_iommu(const char *name, const char *root) {
+	char path[PATH_MAX], word[32] = "";
+	scoped_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s/iommu_group/name", root, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && read(fd, word, sizeof(word) - 1) > 0 &&
+	       strncmp(word, NO_IOMMU, strlen(NO_IOMMU)) == 0;
+}
+
 static int check_pci(const char *name, const char *root, char *ret_reason) {
 	char path[PATH_MAX], driver[DPDK_NAME_MAX + 1];
-	unsigned int domain, bus, device, function;
 
-	// Its form was looked at, but leading zeroes may be missing.
-	// NOLINTNEXTLINE(cert-err34-c): so few digits do not overflow
-	if (sscanf(name, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
-		return -EINVAL;
-	snprintf(path, sizeof(path), "%s/%04x:%02x:%02x.%x", root, domain, bus, device, function);
+	snprintf(path, sizeof(path), "%s/%s", root, name);
 	if (access(path, F_OK) != 0) {
 		snprintf(
 			ret_reason, SOFT_HOLDER_MAX + 1, "this machine has no PCI device %s", name
 		);
 		return -ENODEV;
 	}
-	strncat(path, "/driver", sizeof(path) - strlen(path) - 1);
+	snprintf(path, sizeof(path), "%s/%s/driver", root, name);
 	read_driver(path, driver);
-	if (driver[0] != '\0' && !is_giver(driver)) {
+	if (strcmp(driver, GIVER) != 0) {
 		snprintf(
 			ret_reason, SOFT_HOLDER_MAX + 1,
-			"%s belongs to the kernel's driver %.20s; bind it to vfio-pci first: "
-			"dpdk-devbind.py -b vfio-pci %s",
-			name, driver, name
+			"%s belongs to %s%.20s; bind it to " GIVER
+			" first: dpdk-devbind.py -b " GIVER " %s",
+			name, driver[0] != '\0' ? "the driver " : "no driver", driver, name
 		);
 		return -EBUSY;
+	}
+	if (is_without_iommu(name, root)) {
+		snprintf(
+			ret_reason, SOFT_HOLDER_MAX + 1,
+			"%s has no IOMMU in front of it, which a wire needs", name
+		);
+		return -ENOTSUP;
 	}
 	return 0;
 }

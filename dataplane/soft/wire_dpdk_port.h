@@ -12,12 +12,12 @@
 #include <dataplane/dpdk.h>
 
 // What the build links: see dpdk_names in dataplane/meson.build.
-#define DPDK_DRIVERS                                                                                 \
-	"net_memif, net_af_packet, and for PCI addresses virtio, vmxnet3, e1000, igb, ixgbe, i40e, " \
-	"ice, iavf"
+#define DPDK_DRIVERS                                               \
+	"net_memif, net_af_packet, and for PCI addresses virtio, " \
+	"vmxnet3, e1000, igb, ixgbe, i40e, ice, iavf"
 
 // Whether there is such a port to be taken over, without EAL: -ENODEV (no such PCI device, no
-// driver for this name), -EBUSY (the kernel drives it); *ret_reason says it in words.
+// driver for this name), -EBUSY (it is not vfio-pci's), -ENOTSUP (no IOMMU); *ret_reason says it.
 int dpdk_port_check(const struct dpdk_args *args, char ret_reason[static SOFT_HOLDER_MAX + 1]);
 // The same by another directory than /sys/bus/pci/devices.
 int dpdk_port_check_at(

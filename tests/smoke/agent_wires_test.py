@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The wires of agents' software devices: two processes over memif, and two machines over interfaces,
-by DPDK or by sockets; what happens to interfaces. Each in namespaces of its own.
+"""The wires of agents' software devices: two processes over memif, and two machines over
+interfaces, by DPDK or by sockets; what happens to interfaces. Each in namespaces of its own.
 
     agent_wires_test.py BUILD-ROOT
 """

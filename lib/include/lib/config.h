@@ -118,8 +118,8 @@ __attribute__((format(printf, 4, 5))) void config_reject(
 	struct config_load *load, const char *section, const char *key, const char *format, ...
 );
 
-// For config_conflict_fn: whether the key holds what was given, or its default as nothing was. False:
-// what was given is reported already, and nothing should be concluded from what the key holds.
+// For config_conflict_fn: whether the key holds what was given, or its default as nothing was.
+// False: what was given is reported already, and nothing should be concluded from what it holds.
 bool config_is_sound(const struct config_load *load, const char *section, const char *key);
 
 // section is "probe" or "device mlx5_0".

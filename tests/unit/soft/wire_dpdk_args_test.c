@@ -57,10 +57,34 @@ static void each_kind_is_known_by_its_name(void **state) {
 	assert_true(args.memif_server);
 	assert_string_equal(args.socket, "x");
 	assert_string_equal(args.name, "net_memif9");
-	assert_int_equal(dpdk_args_parse("03:00.1", mtu_of_machine, &error, &args), 0);
-	assert_int_equal(args.kind, DPDK_OTHER); // without its domain it is no name of DPDK's
-	assert_int_equal(dpdk_args_parse("0000:03:00.1", mtu_of_machine, &error, &args), 0);
-	assert_int_equal(args.kind, DPDK_PCI);
+}
+
+static void a_pci_address_gets_the_name_that_its_port_will_have(void **state) {
+	static const struct {
+		const char *text, *name;
+	} rows[] = {
+		{"0000:03:00.1", "0000:03:00.1"},
+		{"03:00.1", "0000:03:00.1"},
+		{"3:0.1", "0000:03:00.1"},
+		{"1:A:1F.7", "0001:0a:1f.7"},
+		{"10000:03:00.1", NULL},
+		{"03:00", NULL},
+		{"3:0.12", NULL},
+		{"0:3:0:1", NULL},
+		{":03:00.1", NULL},
+		{"03:00.1x", NULL},
+	};
+	struct parse_error error;
+	struct dpdk_args args;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool is_pci = rows[i].name != NULL;
+
+		assert_int_equal(dpdk_args_parse(rows[i].text, mtu_of_machine, &error, &args), 0);
+		assert_int_equal(args.kind, is_pci ? DPDK_PCI : DPDK_OTHER);
+		assert_string_equal(args.devargs, is_pci ? rows[i].name : rows[i].text);
+	}
 }
 
 static void the_gateway_is_ours_and_not_the_drivers(void **state) {
@@ -146,6 +170,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_not_named_is_completed),
 		cmocka_unit_test(each_kind_is_known_by_its_name),
+		cmocka_unit_test(a_pci_address_gets_the_name_that_its_port_will_have),
 		cmocka_unit_test(the_gateway_is_ours_and_not_the_drivers),
 		cmocka_unit_test(a_memif_gets_an_address_that_stays),
 		cmocka_unit_test(what_cannot_be_is_said),

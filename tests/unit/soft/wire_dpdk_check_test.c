@@ -48,49 +48,67 @@ static void names_without_a_driver_are_told_those_that_have_one(void **state) {
 	}
 }
 
-// What a directory of PCI devices would have: each with the driver that it is bound to.
-static void make_device(const char *root, const char *name, const char *driver) {
-	char path[128], target[128];
+// What a directory of PCI devices would have.
+static const struct pci_device {
+	const char *name, *driver;
+	bool without_iommu;
+} devices[] = {
+	{"0000:03:00.0", "vfio-pci", false}, {"0000:03:00.1", "uio_pci_generic", false},
+	{"0000:03:00.2", "ixgbe", false},    {"0000:03:00.3", NULL, false},
+	{"0000:03:00.4", "vfio-pci", true},  {"0001:0a:1f.7", "vfio-pci", false},
+};
 
-	snprintf(path, sizeof(path), "%s/%s", root, name);
+static void make_device(const char *root, const struct pci_device *device) {
+	char path[128], target[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, device->name);
 	assert_int_equal(mkdir(path, 0700), 0);
-	if (driver == NULL)
-		return;
-	snprintf(path, sizeof(path), "%s/%s/driver", root, name);
-	snprintf(target, sizeof(target), "../../../bus/pci/drivers/%s", driver);
-	assert_int_equal(symlink(target, path), 0);
+	if (device->driver != NULL) {
+		snprintf(path, sizeof(path), "%s/%s/driver", root, device->name);
+		snprintf(target, sizeof(target), "../../../bus/pci/drivers/%s", device->driver);
+		assert_int_equal(symlink(target, path), 0);
+	}
+	snprintf(path, sizeof(path), "%s/%s/iommu_group", root, device->name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/%s/iommu_group/name", root, device->name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(device->without_iommu ? "vfio-noiommu\n" : "some\n", file);
+	assert_int_equal(fclose(file), 0);
 }
 
-static void remove_device(const char *root, const char *name) {
+static void remove_device(const char *root, const struct pci_device *device) {
+	static const char *const below[] = {"/driver", "/iommu_group/name", "/iommu_group", ""};
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/%s/driver", root, name);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	assert_int_equal(rmdir(path), 0);
+	for (size_t n = 0; n < sizeof(below) / sizeof(below[0]); n++) {
+		snprintf(path, sizeof(path), "%s/%s%s", root, device->name, below[n]);
+		(void)remove(path);
+	}
 }
 
-static void a_pci_device_is_there_and_not_the_kernels(void **state) {
-	static const struct {
-		const char *name, *driver;
-	} devices[] = {
-		{"0000:03:00.0", "vfio-pci"}, {"0000:03:00.1", "uio_pci_generic"},
-		{"0000:03:00.2", "ixgbe"},    {"0000:03:00.3", NULL},
-		{"0001:0a:1f.7", "igb_uio"},
-	};
+static void a_pci_device_is_there_behind_an_iommu_and_to_be_had(void **state) {
 	static const struct {
 		const char *text;
 		int err;
 		const char *words;
 	} rows[] = {
 		{"0000:03:00.0", 0, ""},
-		{"0000:03:00.1,gateway=192.0.2.1/24", 0, ""},
-		{"0000:03:00.2", -EBUSY,
-		 "0000:03:00.2 belongs to the kernel's driver ixgbe; bind it to vfio-pci first: "
-		 "dpdk-devbind.py -b vfio-pci 0000:03:00.2"},
-		{"0000:03:00.3", 0, ""},
+		{"3:0.0,gateway=192.0.2.1/24", 0, ""},
 		{"1:A:1f.7", 0, ""},
-		{"0000:03:00.4", -ENODEV, "this machine has no PCI device 0000:03:00.4"},
+		{"0000:03:00.1", -EBUSY,
+		 "0000:03:00.1 belongs to the driver uio_pci_generic; bind it to vfio-pci first: "
+		 "dpdk-devbind.py -b vfio-pci 0000:03:00.1"},
+		{"0000:03:00.2", -EBUSY,
+		 "0000:03:00.2 belongs to the driver ixgbe; bind it to vfio-pci first: "
+		 "dpdk-devbind.py -b vfio-pci 0000:03:00.2"},
+		{"0000:03:00.3", -EBUSY,
+		 "0000:03:00.3 belongs to no driver; bind it to vfio-pci first: "
+		 "dpdk-devbind.py -b vfio-pci 0000:03:00.3"},
+		{"0000:03:00.4", -ENOTSUP,
+		 "0000:03:00.4 has no IOMMU in front of it, which a wire needs"},
+		{"4:0.1", -ENODEV, "this machine has no PCI device 0000:04:00.1"},
 		{"ffff:ff:1f.7", -ENODEV, "this machine has no PCI device ffff:ff:1f.7"},
 	};
 	char root[] = "/tmp/tocsin-pci-XXXXXX", reason[SOFT_HOLDER_MAX + 1];
@@ -98,20 +116,20 @@ static void a_pci_device_is_there_and_not_the_kernels(void **state) {
 	(void)state;
 	assert_non_null(mkdtemp(root));
 	for (size_t n = 0; n < sizeof(devices) / sizeof(devices[0]); n++)
-		make_device(root, devices[n].name, devices[n].driver);
+		make_device(root, &devices[n]);
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		assert_int_equal(check(rows[n].text, root, reason), rows[n].err);
 		assert_string_equal(reason, rows[n].words);
 	}
 	for (size_t n = 0; n < sizeof(devices) / sizeof(devices[0]); n++)
-		remove_device(root, devices[n].name);
+		remove_device(root, &devices[n]);
 	assert_int_equal(rmdir(root), 0);
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_without_a_driver_are_told_those_that_have_one),
-		cmocka_unit_test(a_pci_device_is_there_and_not_the_kernels),
+		cmocka_unit_test(a_pci_device_is_there_behind_an_iommu_and_to_be_had),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
