@@ -14,7 +14,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define WAIT_NS (200 * MS)	   // at most, before anything is told
+#define WAIT_NS (100 * MS)	   // at most, before anything is told
+#define OUTLIVED_NS (2 * SEC)	   // then a pulse that advances unanswered is told again
 #define CLEARS 2		   // more times that the end of something bad is told
 #define ANSWER_AGAIN_NS (15 * SEC) // an answer that is about to be stale where it was heard
 #define KEEP_NS (30 * SEC)	   // of a good path nobody asks for
@@ -30,6 +31,7 @@ struct own_path {
 	uint64_t told_seen_ns;
 	enum sight_kind told_kind;
 	enum verdict_reach told_reach;
+	bool again; // it was told as it is more than once
 	uint8_t clears;
 	bool quiet; // enough others said it: it waits until that is old
 	enum sight_kind quiet_kind;
@@ -255,6 +257,16 @@ static uint32_t said_by_others(
 	return count;
 }
 
+// A pulse that advances while the overlay is not answered proves something only if it goes on.
+static uint64_t path_repeat_ns(const struct own_path *path) {
+	bool advances = path->sight.kind == SIGHT_GOOD || path->sight.kind == SIGHT_DEGRADED ||
+			path->sight.kind == SIGHT_LOSSY;
+
+	if (advances && path->sight.reach > VERDICT_REACH_ANSWERS && !path->again)
+		return OUTLIVED_NS;
+	return SIGHT_REPEAT_NS;
+}
+
 // When it is to be told next.
 static void path_plan(struct sight_exchange *exchange, struct own_path *path, uint64_t now_ns) {
 	bool against = speaks_against(&path->sight);
@@ -276,7 +288,8 @@ static void path_plan(struct sight_exchange *exchange, struct own_path *path, ui
 	if (news && path->due_ns > now_ns + WAIT_NS)
 		path->due_ns = now_ns + exchange_draw(exchange, WAIT_NS);
 	else if (!news && path->due_ns == RAS_NEVER && (against || path->clears > 0))
-		path->due_ns = path->told_ns + SIGHT_REPEAT_NS + exchange_draw(exchange, WAIT_NS);
+		path->due_ns =
+			path->told_ns + path_repeat_ns(path) + exchange_draw(exchange, WAIT_NS);
 	exchange_wake(exchange, path->due_ns);
 }
 
@@ -437,6 +450,7 @@ path_told(struct sight_exchange *exchange, struct own_path *path, uint64_t now_n
 	exchange->counters.answered += !against && !told_against(path) && path->clears == 0;
 	if (!against && !told_against(path) && path->clears > 0)
 		path->clears--;
+	path->again = repeated;
 	path->told_ns = now_ns;
 	path->told_seen_ns = path->seen_ns;
 	path->told_kind = path->sight.kind;

@@ -136,24 +136,32 @@ static void held_fill(struct held *held, const struct finding *finding) {
 	story_tell(finding, held);
 }
 
+static void
+tell_changed(struct verdict_engine *engine, const struct subject *subject, enum verdict before) {
+	struct verdict_change change = {.before = before};
+	struct verdict_view view;
+
+	if (engine->ops.changed == NULL)
+		return;
+	look_view(engine, subject->peer, &view);
+	change.now = &view;
+	engine->ops.changed(engine->ops_ctx, &change);
+}
+
 static void hold_change(
 	struct verdict_engine *engine,
 	struct subject *subject,
 	const struct finding *finding,
 	uint64_t now_ns
 ) {
-	struct verdict_change change = {.before = subject->held.verdict};
-	struct verdict_view view;
+	enum verdict before = subject->held.verdict;
 
 	past_add(engine, subject, now_ns);
 	subject->held.since_ns = now_ns;
 	held_fill(&subject->held, finding);
+	subject->held.ripe = !finding->by_silence;
 	engine->counts.changes++;
-	if (engine->ops.changed == NULL)
-		return;
-	look_view(engine, subject->peer, &view);
-	change.now = &view;
-	engine->ops.changed(engine->ops_ctx, &change);
+	tell_changed(engine, subject, before);
 }
 
 // The evidence is better than what is held. What does not go with the state any more is unknown
@@ -205,6 +213,23 @@ static void hold_finding(
 	held_fill(&subject->held, finding);
 }
 
+// A node that falls may be the first of many: nobody is drained before the brake has seen that.
+static void hold_ripen(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct finding *finding,
+	uint64_t now_ns
+) {
+	uint64_t ripe_ns = subject->held.since_ns + engine->config.settle_ns;
+	bool was_ripe = subject->held.ripe;
+
+	subject->held.ripe = !finding->by_silence || now_ns >= ripe_ns;
+	if (!subject->held.ripe)
+		hold_until(subject, ripe_ns);
+	else if (!was_ripe && verdict_advice_of(subject->held.verdict) > VERDICT_ADVICE_WARN)
+		tell_changed(engine, subject, subject->held.verdict);
+}
+
 void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	struct finding finding;
 	bool said;
@@ -220,6 +245,7 @@ void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_n
 	stale_apply(engine, subject, now_ns, &finding);
 	self_apply(engine, subject, now_ns, &finding);
 	hold_finding(engine, subject, &finding, now_ns);
+	hold_ripen(engine, subject, &finding, now_ns);
 	hold_until(subject, subject_stale_ns(engine, subject));
 }
 

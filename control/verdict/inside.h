@@ -12,11 +12,15 @@
 #define SEC RAS_NS_PER_SEC
 
 // Two who see badly do not suffice at once: those who see well are asked by that, and get so long.
-#define GATHER_NS (600 * MS)
+#define GATHER_NS (400 * MS)
+// And so long if all of them are seen badly themselves: then they are what is bad, or everything is.
+#define GATHER_DOUBT_NS (2 * SEC)
 // A read that was answered so long before others turned silent speaks against them nevertheless:
 // who turned silent had missed for a second by then. And what is judged over windows takes longer.
 #define COVER_NS (750 * MS)
 #define COVER_WINDOWS_NS (10 * SEC)
+// A pulse that was seen to advance so long after the overlay went unanswered has outlived it.
+#define OUTLIVES_NS (1500 * MS)
 // An agent that the overlay still holds alive so long after its pulse fell silent is alive.
 #define ALIVE_PROOF_NS (12 * SEC)
 // Silence of so many that it began within this is one event.
@@ -28,6 +32,7 @@ struct evidence {
 	struct sight sight;
 	uint64_t seen_ns;  // the latest look that said so
 	uint64_t since_ns; // the first one of its kind
+	uint64_t mute_ns;  // the first since which the overlay of the same observer is not answered
 };
 
 struct said {
@@ -60,6 +65,7 @@ struct held {
 	enum ras_state state;
 	bool both_planes;
 	bool drainable; // more than one observer stands behind it
+	bool ripe;	// it has held for long enough to see whether others fall as well
 	uint64_t since_ns;
 	uint64_t looked_ns;
 	uint32_t observer_count;
@@ -176,6 +182,7 @@ struct fabric_look {
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
 	bool in_process;    // nobody but the agent itself answers there
+	bool doubtful;	    // without observers that are seen badly themselves there are too few
 	uint64_t bad_ns;    // since when
 	uint64_t good_ns;   // the latest that advanced, 0: none
 	uint32_t good;	    // who saw that after `good_after_ns`

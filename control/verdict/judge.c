@@ -73,6 +73,9 @@ static void votes_take(
 	ret_votes->against = ret_votes->of[VERDICT_REACH_ACCEPTS] +
 			     ret_votes->of[VERDICT_REACH_REFUSES] +
 			     ret_votes->of[VERDICT_REACH_NONE];
+	// One whose own link is bad is outvoted, and so is one whose beat was under way.
+	if (ret_votes->against > ret_votes->of[VERDICT_REACH_ANSWERS])
+		ret_votes->of[VERDICT_REACH_ANSWERS] = 0;
 }
 
 static void find(struct finding *finding, enum verdict verdict, const char *reason) {
@@ -240,6 +243,7 @@ judge_suspect(const struct fabric_look *look, const struct votes *votes, struct 
 static enum fabric
 gathered(struct subject *subject, const struct fabric_look *look, bool against, uint64_t now_ns) {
 	uint8_t blame = look->fabric > FABRIC_READABLE ? (uint8_t)look->fabric : FABRIC_UNSEEN;
+	uint64_t wait_ns = look->doubtful ? GATHER_DOUBT_NS : GATHER_NS;
 
 	if (blame == FABRIC_UNSEEN && against)
 		blame = FABRIC_READABLE;
@@ -249,9 +253,9 @@ gathered(struct subject *subject, const struct fabric_look *look, bool against, 
 	}
 	if (blame == FABRIC_UNSEEN)
 		return look->fabric;
-	if (now_ns >= subject->blame_ns + GATHER_NS)
+	if (now_ns >= subject->blame_ns + wait_ns)
 		return look->fabric;
-	hold_until(subject, subject->blame_ns + GATHER_NS);
+	hold_until(subject, subject->blame_ns + wait_ns);
 	return FABRIC_UNSEEN;
 }
 
@@ -389,7 +393,7 @@ enum verdict_advice judge_advice(const struct held *held, bool maint) {
 
 	if (maint)
 		most = VERDICT_ADVICE_SHOW;
-	else if (held->state == RAS_SUSPECT || !held->drainable)
+	else if (held->state == RAS_SUSPECT || !held->drainable || !held->ripe)
 		most = VERDICT_ADVICE_WARN;
 	return advice < most ? advice : most;
 }

@@ -241,10 +241,13 @@ int subject_add_sight(
 	if (at == subject->sight_count) {
 		subject->sight_count++;
 		evidence->since_ns = seen_ns;
+		evidence->mute_ns = seen_ns;
 	} else {
 		sight_untell(engine, evidence);
 		if (evidence->sight.kind != sight->kind)
 			evidence->since_ns = seen_ns;
+		if (evidence->sight.reach <= VERDICT_REACH_ANSWERS)
+			evidence->mute_ns = seen_ns;
 	}
 	if (teller != NULL)
 		teller->tells_bad++;

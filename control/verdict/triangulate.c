@@ -18,7 +18,10 @@ struct tally {
 	uint32_t bad_hosts[OBSERVERS_MAX];
 	uint32_t bad_count, host_count;
 	uint64_t bad_since_ns; // the latest that turned bad
-	uint64_t good_ns;      // the latest that was good
+	uint64_t good[OBSERVERS_MAX];
+	uint64_t good_at[OBSERVERS_MAX]; // when each was
+	uint32_t good_count;
+	uint64_t good_ns; // the latest that was good
 	uint64_t newest_ns;
 	bool in_process; // all bad ones
 	const struct evidence *example;
@@ -105,6 +108,21 @@ static void tally_bad(
 	tally->bad_hosts[tally->host_count++] = host;
 }
 
+static void tally_good(const struct evidence *evidence, struct tally *tally) {
+	uint32_t at = 0;
+
+	if (evidence->seen_ns > tally->good_ns)
+		tally->good_ns = evidence->seen_ns;
+	while (at < tally->good_count && tally->good[at] != evidence->sight.observer)
+		at++;
+	if (at == tally->good_count) {
+		tally->good[tally->good_count++] = evidence->sight.observer;
+		tally->good_at[at] = 0;
+	}
+	if (evidence->seen_ns > tally->good_at[at])
+		tally->good_at[at] = evidence->seen_ns;
+}
+
 // Whether a good look at this port excuses one of the kind.
 static bool excuses(enum sight_kind look, enum sight_kind kind) {
 	if (kind == SIGHT_SILENT)
@@ -137,10 +155,8 @@ static void tally_take(
 			ret_tally->newest_ns = evidence->seen_ns;
 		if (evidence->sight.kind == kind)
 			tally_bad(engine, evidence, ret_tally);
-		else if (excuses(evidence->sight.kind, kind) &&
-			 !shares_host(engine, evidence->sight.observer, host) &&
-			 evidence->seen_ns > ret_tally->good_ns)
-			ret_tally->good_ns = evidence->seen_ns;
+		else if (excuses(evidence->sight.kind, kind) && !shares_host(engine, evidence->sight.observer, host))
+			tally_good(evidence, ret_tally);
 	}
 }
 
@@ -151,15 +167,20 @@ static bool tally_blames(
 	const struct tally *tally
 ) {
 	uint32_t need = triangulate_need(engine, subject);
-	uint64_t cover_ns =
-		kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY ? COVER_WINDOWS_NS : COVER_NS;
+	uint32_t good = 0;
 
 	if (tally->bad_count < need)
 		return false;
 	// Two agents of one host are one pair of eyes, if there are three hosts to choose from.
 	if (need > 1 && tally->host_count < 2 && engine->members.hosts_alive > 2)
 		return false;
-	return tally->good_ns == 0 || tally->good_ns + cover_ns < tally->bad_since_ns;
+	if (kind == SIGHT_SILENT || kind == SIGHT_STANDING)
+		return tally->good_ns == 0 || tally->good_ns + COVER_NS < tally->bad_since_ns;
+	// What is judged over windows not all see at once, and one that is new has no past to judge
+	// it by: two thirds are enough.
+	for (uint32_t n = 0; n < tally->good_count; n++)
+		good += tally->good_at[n] + COVER_WINDOWS_NS >= tally->bad_since_ns;
+	return 2 * good <= tally->bad_count;
 }
 
 static bool blames_port(
@@ -202,6 +223,27 @@ static bool other_port_is_read(
 	return false;
 }
 
+// Others see this observer badly, and nobody sees it well.
+static bool is_badly_seen(const struct verdict_engine *engine, uint64_t observer) {
+	const struct member_row *row = row_of(engine, observer);
+
+	return row != NULL && row->subject != NULL &&
+	       (blames_port(engine, row->subject, SIGHT_SILENT, NULL) ||
+		blames_port(engine, row->subject, SIGHT_STANDING, NULL));
+}
+
+static bool is_doubtful(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct tally *tally
+) {
+	uint32_t sound = 0;
+
+	for (uint32_t n = 0; n < tally->bad_count; n++)
+		sound += !is_badly_seen(engine, tally->bad[n]);
+	return sound < triangulate_need(engine, subject);
+}
+
 static void look_fill(const struct tally *tally, enum fabric fabric, struct fabric_look *look) {
 	look->fabric = fabric;
 	look->bad = tally->bad_count;
@@ -226,6 +268,7 @@ static bool look_by_kind(
 	if (!tally_blames(engine, subject, kind, &tally))
 		return false;
 	look_fill(&tally, fabric, look);
+	look->doubtful = is_doubtful(engine, subject, &tally);
 	return true;
 }
 
@@ -246,6 +289,7 @@ static bool look_by_port(
 		if (!tally_blames(engine, subject, kind, &tally))
 			continue;
 		look_fill(&tally, fabric, look);
+		look->doubtful = is_doubtful(engine, subject, &tally);
 		return true;
 	}
 	return false;
@@ -266,7 +310,7 @@ static bool read_by_others(
 		    excuses(evidence->sight.kind, bad->sight.kind) &&
 		    triangulate_counts(engine, evidence) &&
 		    !shares_host(engine, evidence->sight.observer, host) &&
-		    evidence->seen_ns + COVER_NS >= bad->since_ns)
+		    evidence->seen_ns >= bad->since_ns)
 			return true;
 	}
 	return false;
@@ -344,6 +388,11 @@ static bool look_outward(
 	return true;
 }
 
+static bool outlives(const struct evidence *evidence) {
+	return evidence->sight.reach > VERDICT_REACH_ANSWERS &&
+	       evidence->seen_ns >= evidence->mute_ns + OUTLIVES_NS;
+}
+
 static void look_readers(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -375,7 +424,7 @@ static void look_readers(
 			look->good_ns = evidence->seen_ns;
 		for (at = 0; at < good_count && good[at] != evidence->sight.observer; at++)
 			;
-		if (at == good_count && evidence->seen_ns >= good_after_ns)
+		if (at == good_count && (evidence->seen_ns >= good_after_ns || outlives(evidence)))
 			good[good_count++] = evidence->sight.observer;
 	}
 	look->lookers = seen_count;

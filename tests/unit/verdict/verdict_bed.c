@@ -34,7 +34,8 @@ static void bed_changed(void *ctx, const struct verdict_change *change) {
 
 	bed->last = *change;
 	bed->last_now = change->now->verdict;
-	bed->changes++;
+	bed->changes += change->before != change->now->verdict;
+	bed->ripened += change->before == change->now->verdict;
 }
 
 static void bed_wake(void *ctx, uint64_t at_ns) {

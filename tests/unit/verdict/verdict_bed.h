@@ -23,6 +23,7 @@ struct bed {
 	struct verdict_change last;
 	enum verdict last_now;
 	uint32_t changes;
+	uint32_t ripened; // told again, with the advice that was held back
 };
 
 // All alive.

@@ -251,7 +251,7 @@ static void who_sees_well_has_a_moment_to_say_so(void **state) {
 	(void)state;
 	bed_see(bed, 1, 5, SIGHT_SILENT);
 	bed_see(bed, 2, 5, SIGHT_SILENT);
-	bed_pass(bed, 400 * MS);
+	bed_pass(bed, 300 * MS);
 	expect_all_well(bed);
 	bed_see(bed, 3, 5, SIGHT_GOOD);
 	bed_pass(bed, 10 * SEC);

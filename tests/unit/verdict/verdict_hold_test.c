@@ -38,6 +38,18 @@ static void worse_holds_at_once_and_better_when_it_has_settled(void **state) {
 	bed_destroy(bed);
 }
 
+static void nobody_is_drained_before_it_is_seen_whether_others_fall_too(void **state) {
+	struct bed *bed = with_fabric_down();
+
+	(void)state;
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_WARN);
+	bed_pass(bed, 5 * SEC);
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_DRAIN);
+	assert_int_equal(bed->changes, 1);
+	assert_int_equal(bed->ripened, 1);
+	bed_destroy(bed);
+}
+
 static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
 	struct bed *bed = with_fabric_down();
 	uint64_t since_ns = bed_view(bed, 5).since_ns;
@@ -512,6 +524,7 @@ static void the_order_in_which_evidence_comes_does_not_matter(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worse_holds_at_once_and_better_when_it_has_settled),
+		cmocka_unit_test(nobody_is_drained_before_it_is_seen_whether_others_fall_too),
 		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),

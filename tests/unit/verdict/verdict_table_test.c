@@ -26,7 +26,7 @@ look(enum ras_state state,
 		sight.reach = reach;
 		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
 	}
-	bed_pass(bed, SEC);
+	bed_pass(bed, 6 * SEC);
 	return bed;
 }
 

@@ -28,11 +28,12 @@ struct verdict_config {
 	uint64_t self;
 	uint64_t settle_ns;	 // 0: 5 s
 	uint64_t stale_ns;	 // 0: 30 s
-	uint32_t brake_nodes;	 // fabric-down and node-down by silence of more nodes than
+	uint32_t brake_nodes;	 // fabric-, node-, mgmt-net-down, agent-frozen of more nodes than
 	uint32_t brake_permille; // this, and this share of the view, at once are unknown; 0: 8, 200
 };
 
-// Told when a verdict changes. From inside an input; must not call back into the engine.
+// Told when a verdict changes, and when one by silence has held for `settle_ns`: then `before` is the
+// same, and the advice is no longer held back. From inside an input; must not call back into the engine.
 struct verdict_change {
 	enum verdict before;
 	const struct verdict_view *now;

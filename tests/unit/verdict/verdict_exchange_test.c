@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who tells what, and when: a few agents, each with its engine, that hear each other at once.
+#include <lib/wire.h>
+#include <ras/collective.h>
+#include <support/cmocka.h>
+#include <verdict/engine.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS RAS_NS_PER_MS
+#define SEC RAS_NS_PER_SEC
+#define AGENTS 20
+#define STEP_NS (10 * MS)
+
+struct agent {
+	struct net *net;
+	struct verdict_engine *engine;
+	struct sight_exchange *exchange;
+	uint32_t index;
+	bool deaf;
+};
+
+struct net {
+	struct agent agents[AGENTS];
+	uint64_t now_ns;
+	uint64_t notices;
+	size_t largest;
+	uint64_t fails_at, allocations;
+};
+
+static void *net_allocate(void *ctx, size_t size) {
+	struct net *net = ctx;
+
+	return ++net->allocations == net->fails_at ? NULL : calloc(1, size);
+}
+
+static void net_release(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+static uint64_t id_of(uint32_t agent) {
+	return agent + 1;
+}
+
+static void on_tell(void *ctx, const void *bytes, size_t size) {
+	struct agent *agent = ctx;
+	struct net *net = agent->net;
+
+	net->notices++;
+	net->largest = size > net->largest ? size : net->largest;
+	assert_true(size > 0 && size <= RAS_NOTICE_BYTES_MAX);
+	for (uint32_t n = 0; n < AGENTS; n++) {
+		if (n != agent->index && !net->agents[n].deaf)
+			assert_int_equal(
+				sight_exchange_heard(
+					net->agents[n].exchange, net->now_ns, id_of(agent->index),
+					bytes, size
+				),
+				0
+			);
+	}
+}
+
+// The net looks at everybody each step: it needs no wake-ups.
+static void on_wake(void *ctx, uint64_t at_ns) {
+	(void)ctx;
+	(void)at_ns;
+}
+
+static struct net *net_create(void) {
+	static const struct verdict_ops engine_ops = {.wake = on_wake};
+	static const struct sight_exchange_ops exchange_ops = {.tell = on_tell, .wake = on_wake};
+	struct net *net = calloc(1, sizeof(*net));
+	struct ras_memory memory = {.allocate = net_allocate, .release = net_release, .ctx = net};
+
+	assert_non_null(net);
+	net->now_ns = 1000 * SEC;
+	for (uint32_t n = 0; n < AGENTS; n++) {
+		struct agent *agent = &net->agents[n];
+		struct verdict_config config = {.self = id_of(n)};
+
+		agent->net = net;
+		agent->index = n;
+		assert_int_equal(
+			verdict_engine_create(&config, &memory, &engine_ops, agent, &agent->engine),
+			0
+		);
+		assert_int_equal(
+			sight_exchange_create(
+				agent->engine, id_of(n), n + 7, &memory, &exchange_ops, agent,
+				&agent->exchange
+			),
+			0
+		);
+		for (uint32_t peer = 0; peer < AGENTS; peer++) {
+			struct verdict_peer said = {
+				.id = id_of(peer),
+				.incarnation = ras_incarnation(1, 0),
+				.state = RAS_ALIVE,
+				.host = "",
+				.leaf = "",
+			};
+
+			assert_int_equal(verdict_peer(agent->engine, net->now_ns, &said), 0);
+		}
+	}
+	return net;
+}
+
+static void net_destroy(struct net *net) {
+	for (uint32_t n = 0; n < AGENTS; n++) {
+		sight_exchange_destroy(net->agents[n].exchange);
+		verdict_engine_destroy(net->agents[n].engine);
+	}
+	free(net);
+}
+
+static void pass(struct net *net, uint64_t ns) {
+	for (uint64_t passed_ns = 0; passed_ns < ns; passed_ns += STEP_NS) {
+		net->now_ns += STEP_NS;
+		for (uint32_t n = 0; n < AGENTS; n++) {
+			sight_exchange_tick(net->agents[n].exchange, net->now_ns);
+			verdict_tick(net->agents[n].engine, net->now_ns);
+		}
+	}
+}
+
+static int see(struct net *net, uint32_t observer, uint32_t subject, enum sight_kind kind) {
+	struct sight sight = {
+		.observer = id_of(observer),
+		.subject = id_of(subject),
+		.incarnation = ras_incarnation(1, 0),
+		.kind = kind,
+		.responder = SIGHT_RESPONDER_HARDWARE,
+		.reach = VERDICT_REACH_ANSWERS,
+		.own_good = true,
+		.device = "dev0",
+		.peer_device = "dev0",
+	};
+
+	return sight_exchange_own(net->agents[observer].exchange, net->now_ns, &sight);
+}
+
+static enum verdict held(const struct net *net, uint32_t by, uint32_t subject) {
+	struct verdict_view view;
+
+	assert_int_equal(verdict_of(net->agents[by].engine, id_of(subject), &view), 0);
+	return view.verdict;
+}
+
+static uint64_t told(const struct net *net, uint32_t agent) {
+	return sight_exchange_counters(net->agents[agent].exchange)->told;
+}
+
+static uint64_t told_by_all(const struct net *net) {
+	uint64_t sum = 0;
+
+	for (uint32_t n = 0; n < AGENTS; n++)
+		sum += told(net, n);
+	return sum;
+}
+
+static void what_two_see_is_held_by_all(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	see(net, 1, 5, SIGHT_SILENT);
+	see(net, 2, 5, SIGHT_SILENT);
+	pass(net, SEC);
+	for (uint32_t n = 0; n < AGENTS; n++)
+		assert_int_equal(held(net, n, 5), VERDICT_FABRIC_DOWN);
+	see(net, 1, 5, SIGHT_GOOD);
+	see(net, 2, 5, SIGHT_GOOD);
+	pass(net, 7 * SEC);
+	for (uint32_t n = 0; n < AGENTS; n++)
+		assert_int_equal(held(net, n, 5), VERDICT_HEALTHY);
+	net_destroy(net);
+}
+
+static void good_paths_are_told_when_they_are_asked_for_only(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	for (uint32_t n = 6; n < 9; n++)
+		see(net, n, 5, SIGHT_GOOD);
+	pass(net, 5 * SEC);
+	assert_int_equal(told_by_all(net), 0);
+	for (uint32_t n = 6; n < 9; n++)
+		see(net, n, 5, SIGHT_GOOD);
+	see(net, 1, 5, SIGHT_SILENT);
+	see(net, 2, 5, SIGHT_SILENT);
+	pass(net, 2 * SEC);
+	for (uint32_t n = 0; n < AGENTS; n++)
+		assert_int_equal(held(net, n, 5), VERDICT_HEALTHY);
+	for (uint32_t n = 6; n < 9; n++) {
+		assert_int_equal(told(net, n), 1);
+		assert_int_equal(sight_exchange_counters(net->agents[n].exchange)->answered, 1);
+	}
+	net_destroy(net);
+}
+
+static void an_answer_that_is_too_old_waits_for_the_next_look(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	see(net, 6, 5, SIGHT_GOOD);
+	pass(net, 3 * SEC);
+	see(net, 1, 5, SIGHT_SILENT);
+	pass(net, SEC);
+	assert_int_equal(told(net, 6), 0);
+	see(net, 6, 5, SIGHT_GOOD);
+	pass(net, SEC);
+	assert_int_equal(told(net, 6), 1);
+	net_destroy(net);
+}
+
+static void what_is_bad_is_repeated_and_what_clears_is_told_three_times(void **state) {
+	struct net *net = net_create();
+	uint64_t before;
+
+	(void)state;
+	for (uint32_t second = 0; second < 35; second++) {
+		see(net, 1, 5, SIGHT_SILENT);
+		pass(net, SEC);
+	}
+	assert_int_equal(told(net, 1), 4);
+	before = told(net, 1);
+	for (uint32_t second = 0; second < 60; second++) {
+		see(net, 1, 5, SIGHT_GOOD);
+		pass(net, SEC);
+	}
+	assert_int_equal(told(net, 1), before + 3);
+	net_destroy(net);
+}
+
+static void what_enough_said_is_not_said_again(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	for (uint32_t n = 0; n < AGENTS; n++) {
+		if (n != 5)
+			see(net, n, 5, SIGHT_SILENT);
+	}
+	pass(net, SEC);
+	// Some drew the same moment.
+	assert_in_range(told_by_all(net), SIGHT_ENOUGH, SIGHT_ENOUGH + 4);
+	for (uint32_t n = 0; n < AGENTS; n++)
+		assert_int_equal(held(net, n, 5), VERDICT_FABRIC_DOWN);
+	net_destroy(net);
+}
+
+static void who_changes_its_mind_says_so_although_others_said_it(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	see(net, 9, 5, SIGHT_GOOD);
+	see(net, 1, 5, SIGHT_SILENT);
+	pass(net, 300 * MS);
+	assert_int_equal(told(net, 9), 1);
+	pass(net, 2 * SEC);
+	for (uint32_t n = 1; n < 5; n++)
+		see(net, n, 5, SIGHT_SILENT);
+	pass(net, SEC);
+	assert_int_equal(held(net, 0, 5), VERDICT_FABRIC_DOWN); // its word was of before
+	see(net, 9, 5, SIGHT_SILENT);
+	pass(net, 300 * MS);
+	assert_int_equal(told(net, 9), 2);
+	net_destroy(net);
+}
+
+static void nobody_tells_more_than_its_budget(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	for (uint32_t second = 0; second < 4; second++) {
+		uint64_t before = told(net, 1);
+
+		for (uint32_t subject = 2; subject < AGENTS; subject++)
+			see(net, 1, subject, SIGHT_SILENT);
+		pass(net, SEC);
+		assert_true(told(net, 1) - before <= 2 * SIGHT_BUDGET);
+	}
+	assert_true(sight_exchange_counters(net->agents[1].exchange)->held_by_budget > 0);
+	assert_true(told(net, 1) <= 5 * SIGHT_BUDGET);
+	net_destroy(net);
+}
+
+static void the_more_is_heard_the_less_everybody_tells(void **state) {
+	static const enum sight_kind kinds[] = {SIGHT_SILENT, SIGHT_DEGRADED, SIGHT_LOSSY};
+	struct net *net = net_create();
+	uint64_t before = 0;
+
+	(void)state;
+	// All see all badly, and each second otherwise: without a limit, 380 a second.
+	for (uint32_t second = 0; second < 12; second++) {
+		for (uint32_t n = 0; n < AGENTS; n++) {
+			for (uint32_t subject = 0; subject < AGENTS; subject++) {
+				if (n != subject)
+					see(net, n, subject, kinds[second % 3]);
+			}
+		}
+		pass(net, SEC);
+		if (second == 1)
+			before = told_by_all(net);
+	}
+	assert_true(told_by_all(net) - before < 10 * AGENTS * SIGHT_BUDGET / 2);
+	net_destroy(net);
+}
+
+static int say(struct net *net, uint32_t agent, enum verdict verdict) {
+	struct statement statement = {
+		.subject = id_of(agent),
+		.verdict = verdict,
+		.reason = "DeviceStuck",
+		.evidence = "ibv_create_qp on dev0 hangs",
+	};
+
+	return sight_exchange_say(net->agents[agent].exchange, net->now_ns, &statement);
+}
+
+static void words_are_repeated_until_they_are_taken_back(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	net->agents[3].deaf = true;
+	assert_int_equal(say(net, 1, VERDICT_DEVICE_STUCK), 0);
+	pass(net, SEC);
+	assert_int_equal(held(net, 2, 1), VERDICT_DEVICE_STUCK);
+	assert_int_equal(held(net, 3, 1), VERDICT_HEALTHY);
+	net->agents[3].deaf = false; // it hears a repetition
+	pass(net, 60 * SEC);
+	assert_int_equal(held(net, 3, 1), VERDICT_DEVICE_STUCK);
+	assert_int_equal(held(net, 1, 1), VERDICT_DEVICE_STUCK);
+	net->agents[3].deaf = true;
+	assert_int_equal(say(net, 1, VERDICT_HEALTHY), 0);
+	pass(net, 5 * SEC);
+	net->agents[3].deaf = false; // and another
+	pass(net, 20 * SEC);
+	assert_int_equal(held(net, 2, 1), VERDICT_HEALTHY);
+	assert_int_equal(held(net, 3, 1), VERDICT_HEALTHY);
+	net_destroy(net);
+}
+
+static void a_word_in_anothers_name_is_dropped_and_counted(void **state) {
+	struct net *net = net_create();
+	struct wire_writer writer;
+	uint8_t bytes[512];
+	struct sight sight = {
+		.observer = id_of(2),
+		.subject = id_of(5),
+		.kind = SIGHT_SILENT,
+		.own_good = true,
+	};
+	struct statement statement = {
+		.subject = id_of(6), .verdict = VERDICT_CHECK_FAILED, .reason = "DiskFull"};
+
+	(void)state;
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_int_equal(sight_put(&writer, &sight), 0);
+	assert_int_equal(statement_put(&writer, &statement), 0);
+	assert_int_equal(
+		sight_exchange_heard(
+			net->agents[0].exchange, net->now_ns, id_of(9), bytes,
+			wire_writer_used(&writer)
+		),
+		0
+	);
+	assert_int_equal(sight_exchange_counters(net->agents[0].exchange)->heard_forged, 2);
+	assert_int_equal(sight_exchange_counters(net->agents[0].exchange)->heard, 0);
+	assert_int_equal(held(net, 0, 6), VERDICT_HEALTHY);
+	net_destroy(net);
+}
+
+static void of_a_malformed_notice_what_came_before_is_taken(void **state) {
+	struct net *net = net_create();
+	struct wire_writer writer;
+	uint8_t bytes[512];
+	struct statement statement = {
+		.subject = id_of(6), .verdict = VERDICT_CHECK_FAILED, .reason = "DiskFull"};
+
+	(void)state;
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_int_equal(statement_put(&writer, &statement), 0);
+	wire_put_u8(&writer, TOLD_SIGHT);
+	wire_put_u16(&writer, 1000);
+	assert_int_equal(
+		sight_exchange_heard(
+			net->agents[0].exchange, net->now_ns, id_of(6), bytes,
+			wire_writer_used(&writer)
+		),
+		-EBADMSG
+	);
+	assert_int_equal(held(net, 0, 6), VERDICT_CHECK_FAILED);
+	assert_int_equal(sight_exchange_counters(net->agents[0].exchange)->heard_bad, 1);
+	net_destroy(net);
+}
+
+static void without_memory_it_says_so_and_goes_on(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	for (uint64_t n = 1; n < 8; n++) {
+		int err;
+
+		net->fails_at = net->allocations + n;
+		err = see(net, 1, 5, SIGHT_SILENT);
+		assert_true(err == 0 || err == -ENOMEM);
+	}
+	net->fails_at = 0;
+	see(net, 1, 5, SIGHT_SILENT);
+	see(net, 2, 5, SIGHT_SILENT);
+	pass(net, SEC);
+	assert_int_equal(held(net, 0, 5), VERDICT_FABRIC_DOWN);
+	net_destroy(net);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_two_see_is_held_by_all),
+		cmocka_unit_test(good_paths_are_told_when_they_are_asked_for_only),
+		cmocka_unit_test(an_answer_that_is_too_old_waits_for_the_next_look),
+		cmocka_unit_test(what_is_bad_is_repeated_and_what_clears_is_told_three_times),
+		cmocka_unit_test(what_enough_said_is_not_said_again),
+		cmocka_unit_test(who_changes_its_mind_says_so_although_others_said_it),
+		cmocka_unit_test(nobody_tells_more_than_its_budget),
+		cmocka_unit_test(the_more_is_heard_the_less_everybody_tells),
+		cmocka_unit_test(words_are_repeated_until_they_are_taken_back),
+		cmocka_unit_test(a_word_in_anothers_name_is_dropped_and_counted),
+		cmocka_unit_test(of_a_malformed_notice_what_came_before_is_taken),
+		cmocka_unit_test(without_memory_it_says_so_and_goes_on),
+	};
+
+	return cmocka_run_group_tests_name("verdict_exchange", tests, NULL, NULL);
+}
