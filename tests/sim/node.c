@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A process: one core, what it asks of its kernel, and its life.
+#include "verdicts.h"
 #include "world.h"
 
 #include <lib/must.h>
@@ -141,6 +142,7 @@ static void node_op_event(void *ctx, const struct ras_event *event) {
 	if (world->options.check)
 		invariants_event(world, node, event);
 	measure_event(world, node, event);
+	verdicts_event(world, node, event);
 }
 
 static int node_op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
@@ -173,9 +175,10 @@ static void
 node_op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size) {
 	struct node *node = ctx;
 
-	(void)origin;
-	(void)kind;
-	load_notice(node->world, node, payload, size);
+	if (kind == VERDICTS_NOTICE)
+		verdicts_notice(node->world, node, origin, payload, size);
+	else
+		load_notice(node->world, node, payload, size);
 }
 
 static int node_op_transfer_read(void *ctx, struct ras_transfer_read *read) {
@@ -297,6 +300,7 @@ void node_timer(struct world *world, struct event *event) {
 }
 
 static void node_stop(struct node *node) {
+	verdicts_stopped(node->world, node);
 	node->state = NODE_OFF;
 	node->leaving = false;
 	node->timer_generation++;
@@ -357,6 +361,7 @@ void node_start(struct world *world, uint32_t index, const struct ras_table *tab
 	node->started_ns = world_now(world);
 	node->healthy_ns = node->started_ns;
 	net_process_start(&world->net, index);
+	verdicts_started(world, node);
 	measure_started(world, node);
 	if (world->options.check)
 		invariants_started(world, node, table != NULL);
@@ -395,6 +400,7 @@ void node_freeze(struct world *world, uint32_t index) {
 		return;
 	node->state = NODE_FROZEN;
 	net_process_freeze(&world->net, index);
+	verdicts_frozen(world, node, true);
 }
 
 void node_thaw(struct world *world, uint32_t index) {
@@ -404,6 +410,7 @@ void node_thaw(struct world *world, uint32_t index) {
 		return;
 	node->state = NODE_UP;
 	node->healthy_ns = world_now(world);
+	verdicts_frozen(world, node, false);
 	net_process_thaw(&world->net, index);
 	if (node->state == NODE_UP)
 		node_tick(node);

@@ -137,6 +137,8 @@ void result_print(const struct result *result, FILE *to) {
 		fprintf(to, "  %-40s %16s\n", result_rows[n].label, text);
 	}
 	fprintf(to, "  %-40s %016" PRIx64 "\n", "digest", result->digest);
+	if (result->matrix.present)
+		matrix_print(&result->matrix, to);
 	if (result->broken)
 		fprintf(to, "  BROKEN at %.6f s: %s\n", result->broken_s, result->broken_text);
 }
@@ -161,6 +163,8 @@ int result_print_json(const struct result *result, FILE *to) {
 
 		json_object_set_new(object, result_rows[n].key, made);
 	}
+	if (result->matrix.present)
+		matrix_json(&result->matrix, object);
 	json_object_set_new(
 		object, "broken", result->broken ? json_string(result->broken_text) : json_null()
 	);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "invariant.h"
+#include "verdict_matrix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ struct result {
 	double brakes_on, own_pauses, conflicts, refused_joins, declared_dead;
 	double virtual_s, wall_s, cpu_s;
 	double frames;
+	struct verdict_matrix matrix;
 
 	bool broken;
 	double broken_s;

@@ -27,5 +27,9 @@ void play_listed(struct run *run);
 void play_relay_faults(struct run *run);
 void play_collective_faults(struct run *run);
 void play_mixed(struct run *run);
+void play_verdicts(struct run *run);
+void play_verdicts_slow(struct run *run);
+void finish_verdicts(struct run *run);
+
 void play_quiet(struct run *run);
 void finish_collective(struct run *run);

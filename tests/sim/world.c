@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "random.h"
+#include "verdicts.h"
 
 #include <lib/must.h>
 
@@ -141,6 +142,7 @@ int world_create(const struct world_options *options, struct world **ret_world) 
 struct world *world_destroy(struct world *world) {
 	if (world == NULL)
 		return NULL;
+	verdicts_end(world);
 	for (uint32_t n = 0; world->nodes != NULL && n < world->options.nodes; n++) {
 		struct node *node = &world->nodes[n];
 
@@ -240,6 +242,9 @@ void world_run(struct world *world, uint64_t until_ns) {
 			break;
 		case WORLD_LOAD:
 			load_happen(world, event);
+			break;
+		case WORLD_VERDICT:
+			verdicts_happen(world, event);
 			break;
 		default:
 			net_dispatch(&world->net, event);

@@ -4,7 +4,8 @@
 // Everything a run needs hangs here and nothing is global: the same options give the same
 // run. The parts: queue (what happens next), net (wires and kernels), node (a process around
 // a core), fault (what goes wrong), load (what users ask), measure (what came of it),
-// invariant (what must never be).
+// invariant (what must never be),
+// verdicts (the data plane, and what is concluded from both).
 #pragma once
 
 #include "fault.h"
@@ -33,6 +34,7 @@ enum world_event {
 	WORLD_TIMER = NET_EVENT_COUNT, // of a node
 	WORLD_FAULT,
 	WORLD_LOAD,
+	WORLD_VERDICT,
 };
 
 enum node_state {
@@ -72,6 +74,8 @@ struct world_options {
 	FILE *trace;  // NULL, or where every step is written
 };
 
+struct verdicts;
+
 struct world {
 	struct world_options options;
 	struct pool *pool;
@@ -87,7 +91,8 @@ struct world {
 	struct load load;
 	struct measure measure;
 	struct invariants invariants;
-	uint64_t random; // of scenarios
+	struct verdicts *verdicts; // NULL: this scenario has none
+	uint64_t random;	   // of scenarios
 	uint32_t fetch_turn;
 	uint64_t *ids; // open addressing: id, and the node in `id_nodes`
 	uint32_t *id_nodes;

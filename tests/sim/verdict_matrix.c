@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "verdict_matrix.h"
+
+#include <math.h>
+
+const struct matrix_info matrix_rows[ROW_COUNT] = {
+	[ROW_CRASH] = {"crash", VERDICT_AGENT_DOWN, 2},
+	[ROW_FREEZE_HARDWARE] = {"freeze-hardware", VERDICT_AGENT_FROZEN, 3},
+	[ROW_FREEZE_KERNEL] = {"freeze-kernel", VERDICT_AGENT_FROZEN, 3},
+	[ROW_FREEZE_IN_PROCESS] = {"freeze-in-process", VERDICT_AGENT_FROZEN, 3},
+	[ROW_HOST_DEAD] = {"host-dead", VERDICT_NODE_DOWN, 10},
+	[ROW_MGMT_CUT] = {"mgmt-net-cut", VERDICT_MGMT_NET_DOWN, 12},
+	[ROW_FABRIC_CUT] = {"fabric-cut", VERDICT_FABRIC_DOWN, 3},
+	[ROW_DEVICE_STUCK] = {"device-stuck", VERDICT_DEVICE_STUCK, 4},
+	[ROW_CHECK_FAILED] = {"check-failed", VERDICT_CHECK_FAILED, 2},
+	[ROW_NODE_SLOW] = {"node-slow-x3", VERDICT_PATH_DEGRADED, 20},
+	[ROW_NODE_LOSSY] = {"node-lossy-large", VERDICT_PATH_LOSSY, 30},
+	[ROW_PATH_CUT] = {"path-cut", MATRIX_PATH, 4},
+	[ROW_PATH_SLOW] = {"path-slow-x3", MATRIX_PATH, 20},
+	[ROW_PATH_LOSSY] = {"path-lossy-large", MATRIX_PATH, 30},
+	[ROW_MGMT_SPLIT] = {"mgmt-split-30%", VERDICT_UNKNOWN, 15},
+	[ROW_FABRIC_SPLIT] = {"fabric-split-30%", VERDICT_UNKNOWN, 15},
+};
+
+// Of the columns, as short as they have to be.
+static const char *const heads[MATRIX_COLUMNS] = {
+	[VERDICT_NONE] = "none",	  [VERDICT_HEALTHY] = "well",
+	[VERDICT_CHECK_WARNING] = "warn", [VERDICT_PATH_DEGRADED] = "slow",
+	[VERDICT_PATH_LOSSY] = "loss",	  [VERDICT_UNKNOWN] = "unkn",
+	[VERDICT_MGMT_NET_DOWN] = "mgmt", [VERDICT_AGENT_DOWN] = "down",
+	[VERDICT_AGENT_FROZEN] = "frzn",  [VERDICT_CHECK_FAILED] = "chck",
+	[VERDICT_DEVICE_STUCK] = "stck",  [VERDICT_FABRIC_DOWN] = "fabr",
+	[VERDICT_NODE_DOWN] = "node",	  [MATRIX_PATH] = "path",
+};
+
+static uint32_t row_sum(const uint32_t row[MATRIX_COLUMNS]) {
+	uint32_t sum = 0;
+
+	for (uint32_t column = 0; column < MATRIX_COLUMNS; column++)
+		sum += row[column];
+	return sum;
+}
+
+double matrix_single_pct(const struct verdict_matrix *matrix) {
+	uint32_t exact = 0;
+	uint32_t all = 0;
+
+	for (uint32_t row = 0; row < ROW_COUNT; row++) {
+		exact += matrix->single[row][matrix_rows[row].column];
+		all += row_sum(matrix->single[row]);
+	}
+	return all > 0 ? 100.0 * exact / all : NAN;
+}
+
+double matrix_double_pct(const struct verdict_matrix *matrix) {
+	return matrix->pair_looks > 0 ? 100.0 * matrix->pair_exact / matrix->pair_looks : NAN;
+}
+
+static void
+print_rows(const uint32_t rows[ROW_COUNT][MATRIX_COLUMNS], const char *title, FILE *to) {
+	fprintf(to, "%-18s", title);
+	for (uint32_t column = 0; column < MATRIX_COLUMNS; column++)
+		fprintf(to, "%5s", heads[column]);
+	fputc('\n', to);
+	for (uint32_t row = 0; row < ROW_COUNT; row++) {
+		if (row_sum(rows[row]) == 0)
+			continue;
+		fprintf(to, "%-18s", matrix_rows[row].name);
+		for (uint32_t column = 0; column < MATRIX_COLUMNS; column++) {
+			if (rows[row][column] > 0)
+				fprintf(to, "%5u", rows[row][column]);
+			else
+				fprintf(to, "%5s", ".");
+		}
+		if (rows[row][matrix_rows[row].column] < row_sum(rows[row]))
+			fprintf(to, " !");
+		fputc('\n', to);
+	}
+}
+
+void matrix_print(const struct verdict_matrix *matrix, FILE *to) {
+	fprintf(to, "\n");
+	print_rows(matrix->single, "one fault", to);
+	fprintf(to, "\n");
+	print_rows(matrix->pair, "of two at once", to);
+	fprintf(to, "\n%-18s%12s%12s%12s\n", "time to its name", "p50", "max", "to reach");
+	for (uint32_t row = 0; row < ROW_COUNT; row++) {
+		if (!isnan(matrix->right_p50_s[row]) && row_sum(matrix->single[row]) > 0)
+			fprintf(to, "%-18s%10.1f s%10.1f s%10u s\n", matrix_rows[row].name,
+				matrix->right_p50_s[row], matrix->right_max_s[row],
+				matrix_rows[row].reach_s);
+	}
+	fprintf(to, "\n  %-40s %15.2f %%\n", "single faults named exactly",
+		matrix_single_pct(matrix));
+	fprintf(to, "  %-40s %15.2f %%\n", "pairs of faults named exactly, both",
+		matrix_double_pct(matrix));
+	fprintf(to, "  %-40s %17u\n", "healthy nodes drained", matrix->healthy_drained);
+	fprintf(to, "  %-40s %17u\n", "not healthy again after the end", matrix->not_healed);
+	fprintf(to, "  %-40s %17u\n", "single faults", matrix->faults);
+	fprintf(to, "  %-40s %17u\n", "pairs", matrix->pairs);
+	fprintf(to, "  %-40s %13.1f KiB\n", "engine, exchange and paths of a node",
+		matrix->engine_bytes / 1024);
+	fprintf(to, "  %-40s %17.3f\n", "sights told by a node in a second",
+		matrix->told_per_node_s);
+	fprintf(to, "  %-40s %17.2f\n", "bytes of them", matrix->told_bytes_per_node_s);
+}
+
+static json_t *json_rows(const uint32_t rows[ROW_COUNT][MATRIX_COLUMNS]) {
+	json_t *object = json_object();
+
+	for (uint32_t row = 0; row < ROW_COUNT; row++) {
+		json_t *held = json_object();
+
+		for (uint32_t column = 0; column < MATRIX_COLUMNS; column++) {
+			const char *name = column == MATRIX_PATH ? "path" : verdict_name(column);
+
+			if (rows[row][column] > 0)
+				json_object_set_new(held, name, json_integer(rows[row][column]));
+		}
+		if (json_object_size(held) > 0)
+			json_object_set_new(object, matrix_rows[row].name, held);
+		else
+			json_decref(held);
+	}
+	return object;
+}
+
+static json_t *json_number(double value) {
+	return isnan(value) ? json_null() : json_real(value);
+}
+
+void matrix_json(const struct verdict_matrix *matrix, json_t *object) {
+	json_t *times = json_object();
+
+	for (uint32_t row = 0; row < ROW_COUNT; row++) {
+		if (!isnan(matrix->right_p50_s[row]) && row_sum(matrix->single[row]) > 0)
+			json_object_set_new(
+				times, matrix_rows[row].name,
+				json_pack(
+					"{s:f, s:f, s:i}", "p50", matrix->right_p50_s[row], "max",
+					matrix->right_max_s[row], "reach",
+					(int)matrix_rows[row].reach_s
+				)
+			);
+	}
+	json_object_set_new(
+		object, "single_fault_exact_pct", json_number(matrix_single_pct(matrix))
+	);
+	json_object_set_new(
+		object, "double_fault_exact_pct", json_number(matrix_double_pct(matrix))
+	);
+	json_object_set_new(object, "healthy_drained", json_integer(matrix->healthy_drained));
+	json_object_set_new(object, "not_healed", json_integer(matrix->not_healed));
+	json_object_set_new(object, "single_faults", json_integer(matrix->faults));
+	json_object_set_new(object, "double_faults", json_integer(matrix->pairs));
+	json_object_set_new(object, "engine_bytes", json_number(matrix->engine_bytes));
+	json_object_set_new(object, "told_per_node_s", json_number(matrix->told_per_node_s));
+	json_object_set_new(
+		object, "told_bytes_per_node_s", json_number(matrix->told_bytes_per_node_s)
+	);
+	json_object_set_new(object, "matrix", json_rows(matrix->single));
+	json_object_set_new(object, "matrix_of_pairs", json_rows(matrix->pair));
+	json_object_set_new(object, "seconds_to_name", times);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What was wrong, against what uninvolved nodes held of it: plain figures, as all results.
+#pragma once
+
+#include <verdict/verdict.h>
+
+#include <jansson.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define MATRIX_COLUMNS (VERDICT_COUNT + 1)
+#define MATRIX_PATH VERDICT_COUNT // the path is named, and nobody is blamed for it
+
+enum matrix_row {
+	ROW_CRASH,
+	ROW_FREEZE_HARDWARE,
+	ROW_FREEZE_KERNEL,
+	ROW_FREEZE_IN_PROCESS,
+	ROW_HOST_DEAD,
+	ROW_MGMT_CUT,
+	ROW_FABRIC_CUT,
+	ROW_DEVICE_STUCK,
+	ROW_CHECK_FAILED,
+	ROW_NODE_SLOW,
+	ROW_NODE_LOSSY,
+	ROW_PATH_CUT,
+	ROW_PATH_SLOW,
+	ROW_PATH_LOSSY,
+	ROW_FAULTS, // so many that come alone and in pairs
+	ROW_MGMT_SPLIT = ROW_FAULTS,
+	ROW_FABRIC_SPLIT,
+	ROW_COUNT,
+};
+
+struct matrix_info {
+	const char *name;
+	uint32_t column;  // what it is to be named
+	uint32_t reach_s; // after so long
+};
+extern const struct matrix_info matrix_rows[ROW_COUNT];
+
+// Zeroed: there was no such scenario.
+struct verdict_matrix {
+	bool present;
+	uint32_t single[ROW_COUNT][MATRIX_COLUMNS];
+	uint32_t pair[ROW_COUNT][MATRIX_COLUMNS];
+	uint32_t faults, pairs;				       // injected
+	uint32_t pair_looks, pair_exact;		       // both named, at one observer
+	double right_p50_s[ROW_COUNT], right_max_s[ROW_COUNT]; // of single ones, until named
+	uint32_t healthy_drained;
+	uint32_t not_healed; // looks at healed nodes that did not find them healthy
+	double engine_bytes; // of one node, all in all, on average
+	double told_per_node_s, told_bytes_per_node_s;
+};
+
+double matrix_single_pct(const struct verdict_matrix *matrix);
+double matrix_double_pct(const struct verdict_matrix *matrix);
+// At most 100 columns.
+void matrix_print(const struct verdict_matrix *matrix, FILE *to);
+void matrix_json(const struct verdict_matrix *matrix, json_t *object);

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "verdicts.h"
+
+#include "random.h"
+#include "world.h"
+
+#include <lib/must.h>
+#include <ras/collective.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DRAIN_AFTER_NS (60 * WORLD_SEC) // what is to be drained later, once confirmed
+#define PHASE_NS (WORLD_SEC / VERDICTS_PHASES)
+
+// Codes of WORLD_VERDICT.
+enum verdicts_code {
+	VERDICTS_WAKE,
+	VERDICTS_LOOK,
+	VERDICTS_MISSED,
+	VERDICTS_FEED,
+};
+
+struct missed {
+	uint32_t peer;
+	uint64_t begun_ns;
+};
+
+static void *verdicts_allocate(void *ctx, size_t size) {
+	struct verdicts *verdicts = ctx;
+
+	verdicts->bytes += size;
+	if (verdicts->bytes > verdicts->bytes_max)
+		verdicts->bytes_max = verdicts->bytes;
+	return pool_take_zeroed(verdicts->world->pool, size);
+}
+
+static void verdicts_release(void *ctx, void *memory, size_t size) {
+	struct verdicts *verdicts = ctx;
+
+	if (memory == NULL)
+		return;
+	verdicts->bytes -= size;
+	pool_give(verdicts->world->pool, memory, size);
+}
+
+static struct event *
+verdicts_event_new(struct verdict_node *own, enum verdicts_code code, uint32_t bytes) {
+	struct event *event = queue_event(&own->node->world->queue, WORLD_VERDICT, bytes);
+
+	event->target = own->node->index;
+	event->generation = own->generation;
+	event->code = (uint16_t)code;
+	return event;
+}
+
+static void verdicts_arm(struct verdict_node *own) {
+	struct world *world = own->node->world;
+	uint64_t at_ns = own->engine_wake_ns < own->exchange_wake_ns ? own->engine_wake_ns
+								     : own->exchange_wake_ns;
+
+	if (at_ns < world_now(world))
+		at_ns = world_now(world);
+	if (at_ns == RAS_NEVER || own->timer_ns <= at_ns)
+		return;
+	own->timer_ns = at_ns;
+	queue_push(&world->queue, verdicts_event_new(own, VERDICTS_WAKE, 0), at_ns);
+}
+
+static void on_engine_wake(void *ctx, uint64_t at_ns) {
+	struct verdict_node *own = ctx;
+
+	own->engine_wake_ns = at_ns;
+	verdicts_arm(own);
+}
+
+static void on_exchange_wake(void *ctx, uint64_t at_ns) {
+	struct verdict_node *own = ctx;
+
+	own->exchange_wake_ns = at_ns;
+	verdicts_arm(own);
+}
+
+static void on_tell(void *ctx, const void *bytes, size_t size) {
+	struct verdict_node *own = ctx;
+	struct node *node = own->node;
+
+	(void)ras_notice(node->ras, node_now(node), VERDICTS_NOTICE, bytes, size);
+}
+
+// Would somebody act on it although nothing is wrong there?
+static void
+verdicts_check(struct verdicts *verdicts, uint32_t by, const struct verdict_view *view) {
+	uint64_t now_ns = world_now(verdicts->world);
+	uint32_t node = world_node_of_id(verdicts->world, view->subject);
+	bool acts = view->advice == VERDICT_ADVICE_DRAIN ||
+		    (view->advice == VERDICT_ADVICE_DRAIN_LATER &&
+		     now_ns >= view->since_ns + DRAIN_AFTER_NS);
+
+	if (!acts || node == NET_NOBODY || verdicts->nodes[node].sick || verdicts->drained[node])
+		return;
+	verdicts->drained[node] = 1;
+	if (verdicts->healthy_drained++ > 0)
+		return;
+	verdicts->drained_node = node;
+	snprintf(
+		verdicts->drained_text, sizeof(verdicts->drained_text),
+		"n%05u, by n%05u, at %.3f s, as %s (%s): %s", node + 1, by + 1,
+		(double)now_ns / 1e9, verdict_name(view->verdict), view->reason, view->evidence
+	);
+}
+
+static void on_changed(void *ctx, const struct verdict_change *change) {
+	struct verdict_node *own = ctx;
+
+	verdicts_check(own->node->world->verdicts, own->node->index, change->now);
+}
+
+void verdicts_audit(struct world *world) {
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		const struct verdict_node *own = &world->verdicts->nodes[n];
+		struct verdict_view view;
+		uint32_t cursor = 0;
+
+		while (own->engine != NULL && verdict_next(own->engine, &cursor, &view))
+			verdicts_check(world->verdicts, n, &view);
+	}
+}
+
+// Only where several share one: in a simulation of thousands the names would be most of it.
+static const char *host_of(const struct world *world, uint32_t node, char text[16]) {
+	text[0] = '\0';
+	if (world->options.hosts < world->options.nodes)
+		snprintf(text, 16, "h%05u", world->net.nodes[node].host + 1);
+	return text;
+}
+
+static void verdicts_peer(
+	struct world *world, struct verdict_node *own, uint32_t peer, struct verdict_peer *said
+) {
+	char host[16];
+
+	said->host = host_of(world, peer, host);
+	said->leaf = "";
+	must(verdict_peer(own->engine, world_now(world), said) == 0);
+}
+
+// What the core holds, all of it.
+static void verdicts_feed(struct world *world, struct verdict_node *own) {
+	const struct ras *ras = own->node->ras;
+	struct verdict_self self = {.brake = own->braking};
+	struct ras_view view;
+
+	own->feeding = false;
+	ras_view(ras, &view);
+	self.joined = view.joined;
+	verdict_self(own->engine, world_now(world), &self);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		struct verdict_peer said = {0};
+		struct ras_peer peer;
+		uint32_t node;
+
+		if (ras_peer_at(ras, slot, &peer) != 0)
+			continue;
+		node = world_node_of_id(world, peer.record->id);
+		if (node == NET_NOBODY)
+			continue;
+		said.id = peer.record->id;
+		said.incarnation = peer.incarnation;
+		said.state = node == own->node->index ? RAS_ALIVE : peer.state;
+		said.cause = peer.cause;
+		said.sole = peer.sole;
+		said.maint = peer.maint;
+		said.observer_count = peer.observer_count;
+		memcpy(said.observers, peer.observers, sizeof(said.observers));
+		verdicts_peer(world, own, node, &said);
+	}
+}
+
+static void verdicts_start_node(struct world *world, struct verdict_node *own) {
+	static const struct verdict_ops engine_ops = {
+		.changed = on_changed, .wake = on_engine_wake};
+	static const struct sight_exchange_ops exchange_ops = {
+		.tell = on_tell, .wake = on_exchange_wake};
+	struct verdicts *verdicts = world->verdicts;
+	uint64_t self = own->node->record->id;
+	struct verdict_config config = {.self = self};
+	struct event *event;
+	int err;
+
+	own->generation++;
+	own->engine_wake_ns = own->exchange_wake_ns = own->timer_ns = RAS_NEVER;
+	own->braking = false;
+	err = verdict_engine_create(&config, &verdicts->memory, &engine_ops, own, &own->engine);
+	must(err == 0);
+	err = sight_exchange_create(
+		own->engine, self, random_next(&verdicts->random), &verdicts->memory, &exchange_ops,
+		own, &own->exchange
+	);
+	must(err == 0);
+	// Spread over a phase, as agents that were not started at the same instant are.
+	event = verdicts_event_new(own, VERDICTS_LOOK, 0);
+	queue_push(
+		&world->queue, event, world_now(world) + random_below(&verdicts->random, PHASE_NS)
+	);
+}
+
+int verdicts_begin(struct world *world) {
+	struct verdicts *verdicts = calloc(1, sizeof(*verdicts));
+
+	if (verdicts == NULL)
+		return -ENOMEM;
+	world->verdicts = verdicts;
+	verdicts->world = world;
+	verdicts->random = random_stream(world->options.seed, 7);
+	verdicts->memory = (struct ras_memory
+	){.allocate = verdicts_allocate, .release = verdicts_release, .ctx = verdicts};
+	verdicts->nodes = calloc(world->options.nodes, sizeof(*verdicts->nodes));
+	verdicts->drained = calloc(world->options.nodes, 1);
+	if (verdicts->nodes == NULL || verdicts->drained == NULL) {
+		verdicts_end(world);
+		return -ENOMEM;
+	}
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		struct verdict_node *own = &verdicts->nodes[n];
+
+		own->node = &world->nodes[n];
+		own->responder = SIGHT_RESPONDER_HARDWARE;
+		if (own->node->state == NODE_OFF)
+			continue;
+		verdicts_start_node(world, own);
+		verdicts_feed(world, own);
+	}
+	return 0;
+}
+
+static void verdicts_stop_node(struct world *world, struct verdict_node *own) {
+	const struct sight_exchange_counters *counters;
+
+	if (own->engine == NULL)
+		return;
+	counters = sight_exchange_counters(own->exchange);
+	world->verdicts->told += counters->told;
+	world->verdicts->told_bytes += counters->told_bytes;
+	own->generation++;
+	verdicts_forget_paths(world, own);
+	own->exchange = sight_exchange_destroy(own->exchange);
+	own->engine = verdict_engine_destroy(own->engine);
+}
+
+void verdicts_end(struct world *world) {
+	struct verdicts *verdicts = world->verdicts;
+
+	if (verdicts == NULL)
+		return;
+	for (uint32_t n = 0; verdicts->nodes != NULL && n < world->options.nodes; n++) {
+		if (verdicts->nodes[n].node != NULL)
+			verdicts_stop_node(world, &verdicts->nodes[n]);
+	}
+	must(verdicts->bytes == 0);
+	free(verdicts->nodes);
+	free(verdicts->drained);
+	free(verdicts);
+	world->verdicts = NULL;
+}
+
+void verdicts_started(struct world *world, struct node *node) {
+	if (world->verdicts != NULL)
+		verdicts_start_node(world, &world->verdicts->nodes[node->index]);
+}
+
+void verdicts_stopped(struct world *world, struct node *node) {
+	if (world->verdicts != NULL)
+		verdicts_stop_node(world, &world->verdicts->nodes[node->index]);
+}
+
+void verdicts_frozen(struct world *world, struct node *node, bool frozen) {
+	struct verdict_node *own;
+
+	if (world->verdicts == NULL)
+		return;
+	own = &world->verdicts->nodes[node->index];
+	own->frozen_ns = world_now(world);
+	if (!frozen && own->engine != NULL) {
+		struct verdict_self self = {
+			.joined = true,
+			.brake = own->braking,
+			.paused_until_ns = world_now(world),
+		};
+
+		verdict_self(own->engine, world_now(world), &self);
+		verdicts_resume(world, own);
+	}
+}
+
+// The state that an event speaks of; false if it is of none.
+static bool state_of_event(const struct ras_event *event, enum ras_state *ret_state) {
+	switch (event->kind) {
+	case RAS_EVENT_JOINED:
+	case RAS_EVENT_ALIVE:
+	case RAS_EVENT_REFUTED:
+	case RAS_EVENT_REJOINED:
+		*ret_state = RAS_ALIVE;
+		return true;
+	case RAS_EVENT_SUSPECT:
+		*ret_state = RAS_SUSPECT;
+		return true;
+	case RAS_EVENT_UNREACHABLE:
+		*ret_state = RAS_UNREACHABLE;
+		return true;
+	case RAS_EVENT_DEAD:
+		*ret_state = RAS_DEAD;
+		return true;
+	case RAS_EVENT_LEFT:
+		*ret_state = RAS_LEFT;
+		return true;
+	default:
+		return false;
+	}
+}
+
+void verdicts_event(struct world *world, struct node *node, const struct ras_event *event) {
+	struct verdict_peer said = {.id = event->peer};
+	struct verdict_node *own;
+	uint32_t peer;
+
+	if (world->verdicts == NULL || world->verdicts->nodes[node->index].engine == NULL)
+		return;
+	own = &world->verdicts->nodes[node->index];
+	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF)
+		own->braking = event->kind == RAS_EVENT_BRAKE_ON;
+	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF ||
+	    event->kind == RAS_EVENT_JOIN_DONE) {
+		// The core must not be asked from inside one of its calls.
+		if (!own->feeding)
+			queue_push(
+				&world->queue, verdicts_event_new(own, VERDICTS_FEED, 0),
+				world_now(world)
+			);
+		own->feeding = true;
+		return;
+	}
+	peer = event->peer != 0 ? world_node_of_id(world, event->peer) : NET_NOBODY;
+	if (peer == NET_NOBODY || peer == node->index)
+		return;
+	if (event->kind == RAS_EVENT_FORGOTTEN) {
+		verdict_forget(own->engine, world_now(world), event->peer);
+		return;
+	}
+	if (!state_of_event(event, &said.state))
+		return;
+	said.incarnation = event->incarnation;
+	said.cause = event->cause;
+	said.observer_count = event->observer_count;
+	memcpy(said.observers, event->observers, sizeof(said.observers));
+	said.sole = said.state == RAS_DEAD && event->observer_count == 1;
+	verdicts_peer(world, own, peer, &said);
+}
+
+void verdicts_notice(
+	struct world *world, struct node *node, uint64_t origin, const void *bytes, size_t size
+) {
+	struct verdict_node *own;
+
+	if (world->verdicts == NULL)
+		return;
+	own = &world->verdicts->nodes[node->index];
+	if (own->exchange != NULL)
+		must(sight_exchange_heard(own->exchange, world_now(world), origin, bytes, size) == 0
+		);
+}
+
+static void verdicts_wake(struct world *world, struct verdict_node *own) {
+	uint64_t now_ns = world_now(world);
+
+	own->timer_ns = RAS_NEVER;
+	if (own->engine_wake_ns <= now_ns) {
+		own->engine_wake_ns = RAS_NEVER;
+		verdict_tick(own->engine, now_ns);
+	}
+	if (own->exchange_wake_ns <= now_ns) {
+		own->exchange_wake_ns = RAS_NEVER;
+		sight_exchange_tick(own->exchange, now_ns);
+		node_settle(own->node);
+	}
+	if (own->engine != NULL)
+		verdicts_arm(own);
+}
+
+// One that stands still does nothing, and does it again when it goes on.
+static void verdicts_later(struct world *world, struct event *event) {
+	queue_push(&world->queue, event, world_now(world) + PHASE_NS);
+}
+
+void verdicts_happen(struct world *world, struct event *event) {
+	struct verdict_node *own =
+		world->verdicts != NULL ? &world->verdicts->nodes[event->target] : NULL;
+	struct missed missed = {0};
+
+	if (own == NULL || own->engine == NULL || event->generation != own->generation) {
+		queue_release(&world->queue, event);
+		return;
+	}
+	if (own->node->state == NODE_FROZEN && event->code != VERDICTS_MISSED) {
+		verdicts_later(world, event);
+		return;
+	}
+	switch (event->code) {
+	case VERDICTS_WAKE:
+		queue_release(&world->queue, event);
+		verdicts_wake(world, own);
+		return;
+	case VERDICTS_LOOK:
+		verdicts_look(
+			world, own,
+			(uint32_t
+			)((world_now(world) / PHASE_NS + own->node->index) % VERDICTS_PHASES)
+		);
+		verdicts_later(world, event);
+		return;
+	case VERDICTS_FEED:
+		queue_release(&world->queue, event);
+		verdicts_feed(world, own);
+		return;
+	default:
+		memcpy(&missed, event->bytes, sizeof(missed));
+		queue_release(&world->queue, event);
+		if (own->node->state == NODE_UP)
+			verdicts_missed(world, own, missed.peer, missed.begun_ns);
+		return;
+	}
+}
+
+void verdicts_miss_at(struct verdict_node *own, uint32_t peer, uint64_t at_ns) {
+	struct world *world = own->node->world;
+	struct missed missed = {.peer = peer, .begun_ns = world_now(world)};
+	struct event *event = verdicts_event_new(own, VERDICTS_MISSED, sizeof(missed));
+
+	memcpy(event->bytes, &missed, sizeof(missed));
+	queue_push(&world->queue, event, at_ns);
+}
+
+void verdicts_sum(const struct world *world, double *ret_told, double *ret_bytes) {
+	uint64_t told = world->verdicts->told;
+	uint64_t bytes = world->verdicts->told_bytes;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		const struct sight_exchange *exchange = world->verdicts->nodes[n].exchange;
+
+		if (exchange == NULL)
+			continue;
+		told += sight_exchange_counters(exchange)->told;
+		bytes += sight_exchange_counters(exchange)->told_bytes;
+	}
+	*ret_told = (double)told;
+	*ret_bytes = (double)bytes;
+}
+
+void verdicts_say(
+	struct world *world,
+	uint32_t node,
+	enum verdict verdict,
+	const char *reason,
+	const char *evidence
+) {
+	struct verdict_node *own = &world->verdicts->nodes[node];
+	struct statement statement = {.verdict = verdict};
+
+	if (own->engine == NULL || own->node->state != NODE_UP)
+		return;
+	statement.subject = own->node->record->id;
+	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
+	snprintf(statement.evidence, sizeof(statement.evidence), "%s", evidence);
+	(void)sight_exchange_say(own->exchange, world_now(world), &statement);
+}

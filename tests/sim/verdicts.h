@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The data plane of a simulation: who reads whose pulse, and a verdict engine with its exchange on
+// every node.
+//
+// The engines are the product's; so is the memory of a path wherever latency or loss matters. What
+// is played is the fabric: a read is answered or not, and takes so long, by what is wrong with its
+// two ends and the path between. Each node reads the pulse of each of its links once a second.
+#pragma once
+
+#include <ras/collective.h>
+#include <ras/event.h>
+#include <verdict/engine.h>
+#include <verdict/path_memory.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event;
+struct node;
+struct world;
+
+#define VERDICTS_NOTICE (RAS_NOTICE_OWN_MIN + 7)
+#define VERDICTS_PATHS_MAX 64 // of one node
+#define VERDICTS_FAULTS_MAX 64
+
+// A pulse that one node reads.
+struct pulse_path {
+	uint32_t peer;
+	uint32_t count;	   // reads so far
+	uint32_t misses;   // in a row
+	bool linked;	   // still a link of the overlay
+	uint64_t until_ns; // if not: looked at until then
+	uint64_t miss_ns;  // when the first of them was begun
+	uint64_t beats, beats_ns;
+	uint64_t told_ns; // handed to the exchange
+	enum sight_kind kind;
+	enum verdict_reach reach;
+	struct path_memory *memory; // NULL: only told whether it is read
+};
+
+struct verdict_node {
+	struct node *node;
+	struct verdict_engine *engine; // NULL while the node is off
+	struct sight_exchange *exchange;
+	struct pulse_path *paths;
+	uint32_t path_count;
+	uint32_t generation; // of its events
+	uint64_t engine_wake_ns, exchange_wake_ns;
+	uint64_t timer_ns;
+	uint64_t frozen_ns;
+	uint64_t resumed_ns; // it went on itself
+	bool braking;
+	bool feeding; // its table is to be read anew
+	// The truth of its end of the fabric.
+	enum sight_responder responder;
+	bool cut;      // its port is dark
+	bool lossy;    // loses what is large
+	uint32_t slow; // times as slow, 0: not
+	bool watched;  // something is wrong there: those who read it say what they see each time
+	bool sick;     // whatever is held against it may be right
+};
+
+// Between two nodes, whichever reads.
+struct path_fault {
+	uint32_t a, b;
+	bool cut, lossy;
+	uint32_t slow;
+};
+
+struct verdicts {
+	struct world *world;
+	struct verdict_node *nodes;
+	struct ras_memory memory; // counted
+	uint64_t bytes, bytes_max;
+	struct path_fault faults[VERDICTS_FAULTS_MAX];
+	uint32_t fault_count;
+	uint64_t random;
+	uint8_t *drained; // healthy nodes that somebody would have drained
+	uint32_t healthy_drained;
+	uint32_t drained_node; // the first of them
+	char drained_text[512];
+	uint64_t told, told_bytes; // of those that ended
+};
+
+// On all nodes that are up; they know what the cores know. -ENOMEM.
+int verdicts_begin(struct world *world);
+void verdicts_end(struct world *world);
+
+// Between its two ends, until it is taken away. Both ends were well so far, and remember that.
+void verdicts_path_fault(struct world *world, const struct path_fault *fault);
+void verdicts_path_heal(struct world *world, uint32_t a, uint32_t b);
+// Those who read this node, and whom it reads, remember how fast and lossless that was.
+void verdicts_remember(struct world *world, uint32_t node);
+void verdicts_say(
+	struct world *world,
+	uint32_t node,
+	enum verdict verdict,
+	const char *reason,
+	const char *evidence
+);
+
+// Whether the observer reads its pulse, so that it is a party to what befalls it.
+bool verdicts_reads(const struct world *world, uint32_t observer, uint32_t node);
+// What the exchanges told so far.
+void verdicts_sum(const struct world *world, double *ret_told, double *ret_bytes);
+// Looks through all that is held for healthy nodes that would be drained by it.
+void verdicts_audit(struct world *world);
+
+// Hooks; do nothing while there are no engines.
+void verdicts_started(struct world *world, struct node *node);
+void verdicts_stopped(struct world *world, struct node *node);
+void verdicts_frozen(struct world *world, struct node *node, bool frozen);
+void verdicts_event(struct world *world, struct node *node, const struct ras_event *event);
+void verdicts_notice(
+	struct world *world, struct node *node, uint64_t origin, const void *bytes, size_t size
+);
+void verdicts_happen(struct world *world, struct event *event);
+
+void verdicts_miss_at(struct verdict_node *own, uint32_t peer, uint64_t at_ns);
+
+// verdicts_look.c
+void verdicts_look(struct world *world, struct verdict_node *own, uint32_t phase);
+void verdicts_missed(
+	struct world *world, struct verdict_node *own, uint32_t peer, uint64_t begun_ns
+);
+void verdicts_forget_paths(struct world *world, struct verdict_node *own);
+// The node stood still itself: what it did not read then says nothing.
+void verdicts_resume(struct world *world, struct verdict_node *own);
+#define VERDICTS_PHASES 4 // of a second

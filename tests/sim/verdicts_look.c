@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One node reads the pulses of its neighbours, and says what it sees.
+#include "random.h"
+#include "verdicts.h"
+#include "world.h"
+
+#include <lib/must.h>
+
+#include <string.h>
+
+#define READ_LIMIT_NS (300 * WORLD_MS) // then it was not answered
+#define BEAT_NS (100 * WORLD_MS)       // of the counter in the page
+#define STANDING_NS (1500 * WORLD_MS)
+#define QUIET_NS (1500 * WORLD_MS)     // a link that says nothing for so long is asked why
+#define AFTERWARDS_NS (60 * WORLD_SEC) // looked at, once the overlay has let go of it
+#define GOOD_AGAIN_NS (10 * WORLD_SEC)
+#define BASE_NS 4000
+#define PAST_PROBES 90
+#define PATTERN 10
+
+// Places in the sizes: as the schedule of probes has it.
+static const uint8_t pattern[PATTERN] = {1, 0, 0, 2, 0, 0, 0, 2, 0, 0};
+
+static const struct path_fault *
+fault_between(const struct verdicts *verdicts, uint32_t a, uint32_t b) {
+	for (uint32_t n = 0; n < verdicts->fault_count; n++) {
+		const struct path_fault *fault = &verdicts->faults[n];
+
+		if ((fault->a == a && fault->b == b) || (fault->a == b && fault->b == a))
+			return fault;
+	}
+	return NULL;
+}
+
+static uint32_t slower(uint32_t a, uint32_t b) {
+	uint32_t slow = a > b ? a : b;
+
+	return slow > 0 ? slow : 1;
+}
+
+// What a read finds.
+struct found {
+	bool answered;
+	uint64_t beats;
+	uint64_t latency_ns;
+};
+
+static void read_page(
+	struct world *world,
+	const struct verdict_node *own,
+	uint32_t peer,
+	uint32_t size,
+	struct found *ret_found
+) {
+	struct verdicts *verdicts = world->verdicts;
+	const struct verdict_node *far = &verdicts->nodes[peer];
+	const struct path_fault *fault = fault_between(verdicts, own->node->index, peer);
+	bool lossy = own->lossy || far->lossy || (fault != NULL && fault->lossy);
+	uint64_t ran_ns = far->node->state == NODE_FROZEN ? far->frozen_ns : world_now(world);
+	uint32_t slow = slower(own->slow, far->slow);
+
+	if (fault != NULL)
+		slow = slower(slow, fault->slow);
+	ret_found->answered =
+		!own->cut && !far->cut && (fault == NULL || !fault->cut) &&
+		far->node->state != NODE_OFF &&
+		(far->node->state != NODE_FROZEN || far->responder != SIGHT_RESPONDER_IN_PROCESS) &&
+		!(lossy && size > 1 && random_below(&verdicts->random, 8) != 0);
+	ret_found->beats = 1 + ran_ns / BEAT_NS;
+	ret_found->latency_ns = (uint64_t)slow * (BASE_NS + 200 * size +
+						  random_below(&verdicts->random, BASE_NS / 5));
+}
+
+static struct pulse_path *path_to(const struct verdict_node *own, uint32_t peer) {
+	for (uint32_t n = 0; n < own->path_count; n++) {
+		if (own->paths[n].peer == peer)
+			return &own->paths[n];
+	}
+	return NULL;
+}
+
+bool verdicts_reads(const struct world *world, uint32_t observer, uint32_t node) {
+	return path_to(&world->verdicts->nodes[observer], node) != NULL;
+}
+
+static bool latency_matters(const struct world *world, uint32_t a, uint32_t b) {
+	const struct verdicts *verdicts = world->verdicts;
+	const struct path_fault *fault = fault_between(verdicts, a, b);
+
+	return verdicts->nodes[a].slow > 0 || verdicts->nodes[b].slow > 0 ||
+	       verdicts->nodes[a].lossy || verdicts->nodes[b].lossy ||
+	       (fault != NULL && (fault->slow > 0 || fault->lossy));
+}
+
+static void
+memory_add(struct pulse_path *path, uint64_t at_ns, uint32_t size, const struct found *found) {
+	struct path_probe probe = {
+		.at_ns = at_ns,
+		.size = size,
+		.answered = found->answered,
+		.is_read = true,
+		.latency_ns = found->latency_ns,
+		.incarnation = size > 0 ? 1 : 0,
+		.beats = found->beats,
+	};
+
+	path_memory_add(path->memory, &probe);
+}
+
+// A memory of this path as it was so far: read once a second, and well.
+static void path_remember(struct world *world, struct pulse_path *path) {
+	struct verdicts *verdicts = world->verdicts;
+	struct path_memory_config config = {0};
+	uint64_t from_ns = world_now(world) - PAST_PROBES * WORLD_SEC;
+
+	if (path->memory != NULL)
+		return;
+	must(path_memory_create(&config, &verdicts->memory, &path->memory) == 0);
+	for (uint32_t n = 0; n < PAST_PROBES; n++) {
+		uint64_t at_ns = from_ns + n * WORLD_SEC;
+		uint32_t size = pattern[path->count++ % PATTERN];
+		struct found found = {
+			.answered = true,
+			.beats = 1 + at_ns / BEAT_NS,
+			.latency_ns =
+				BASE_NS + 200 * size + random_below(&verdicts->random, BASE_NS / 5),
+		};
+
+		memory_add(path, at_ns, size, &found);
+		(void)path_memory_judge(path->memory, at_ns, BASE_NS);
+	}
+}
+
+static void path_drop(struct verdict_node *own, uint32_t at) {
+	own->paths[at].memory = path_memory_destroy(own->paths[at].memory);
+	own->paths[at] = own->paths[--own->path_count];
+}
+
+void verdicts_forget_paths(struct world *world, struct verdict_node *own) {
+	while (own->path_count > 0)
+		path_drop(own, own->path_count - 1);
+	pool_give(
+		world->pool, own->paths,
+		own->paths != NULL ? VERDICTS_PATHS_MAX * sizeof(*own->paths) : 0
+	);
+	own->paths = NULL;
+}
+
+static void path_add(struct world *world, struct verdict_node *own, uint32_t peer) {
+	struct pulse_path *path;
+
+	if (own->paths == NULL)
+		own->paths =
+			pool_take_zeroed(world->pool, VERDICTS_PATHS_MAX * sizeof(*own->paths));
+	if (own->path_count == VERDICTS_PATHS_MAX)
+		return;
+	path = &own->paths[own->path_count++];
+	*path = (struct pulse_path){
+		.peer = peer,
+		.linked = true,
+		.beats_ns = world_now(world),
+		.kind = SIGHT_NO_PAIR,
+		.reach = VERDICT_REACH_ANSWERS,
+	};
+	if (latency_matters(world, own->node->index, peer))
+		path_remember(world, path);
+}
+
+// Once the overlay has no link there any more; what something is wrong with is read on, as by the
+// rotation of a real fabric.
+static bool path_is_over(
+	const struct world *world, const struct verdict_node *own, const struct pulse_path *path
+) {
+	const struct verdict_node *far = &world->verdicts->nodes[path->peer];
+	struct ras_peer peer;
+
+	if (world_now(world) >= path->until_ns)
+		return true;
+	if (ras_peer_find(own->node->ras, far->node->record->id, &peer) != 0)
+		return true;
+	return peer.state == RAS_LEFT ||
+	       (peer.state == RAS_ALIVE && path->misses == 0 && !far->watched && !own->watched);
+}
+
+// What the overlay has a link to is read; what it lost for another while, unless it left or lives.
+static void paths_follow(struct world *world, struct verdict_node *own) {
+	struct ras_link_info link;
+
+	for (uint32_t n = 0; n < own->path_count; n++)
+		own->paths[n].linked = false;
+	for (uint32_t n = 0; ras_link_at(own->node->ras, n, &link) == 0; n++) {
+		uint32_t peer = world_node_of_id(world, link.peer);
+		struct pulse_path *path;
+
+		if (peer == NET_NOBODY)
+			continue;
+		path = path_to(own, peer);
+		if (path == NULL && link.ready)
+			path_add(world, own, peer);
+		else if (path != NULL)
+			path->linked = true;
+	}
+	for (uint32_t n = own->path_count; n-- > 0;) {
+		struct pulse_path *path = &own->paths[n];
+
+		if (path->linked) {
+			path->until_ns = world_now(world) + AFTERWARDS_NS;
+			continue;
+		}
+		if (path_is_over(world, own, path))
+			path_drop(own, n);
+	}
+}
+
+// What a connection to its host comes to: the kernel says so, also on one that is open.
+static enum verdict_reach
+knock(const struct world *world, const struct verdict_node *own, const struct verdict_node *far) {
+	const struct net *net = &world->net;
+	uint32_t a = own->node->index;
+	uint32_t b = far->node->index;
+
+	if (!net_reaches(net, a, b) || !net_reaches(net, b, a))
+		return VERDICT_REACH_NONE;
+	if (far->node->state == NODE_OFF)
+		return VERDICT_REACH_REFUSES;
+	return far->node->state == NODE_FROZEN ? VERDICT_REACH_ACCEPTS : VERDICT_REACH_UNKNOWN;
+}
+
+static enum verdict_reach path_reach(
+	const struct world *world, const struct verdict_node *own, const struct pulse_path *path
+) {
+	const struct verdict_node *far = &world->verdicts->nodes[path->peer];
+	struct ras_link_info link;
+	uint64_t now_ns = world_now(world);
+	uint64_t silent_ns = RAS_NEVER;
+	uint64_t bad_ns = path->misses > 0 ? path->miss_ns : path->beats_ns;
+	bool bad = path->kind == SIGHT_SILENT || path->kind == SIGHT_STANDING;
+	enum verdict_reach reach;
+
+	for (uint32_t n = 0; ras_link_at(own->node->ras, n, &link) == 0; n++) {
+		if (link.peer == far->node->record->id)
+			silent_ns = link.ready ? link.silent_ns : RAS_NEVER;
+	}
+	if (bad ? silent_ns < QUIET_NS && silent_ns + bad_ns <= now_ns : silent_ns < 2 * QUIET_NS)
+		return VERDICT_REACH_ANSWERS;
+	if (silent_ns < QUIET_NS)
+		return VERDICT_REACH_UNKNOWN;
+	reach = knock(world, own, far);
+	return reach == VERDICT_REACH_UNKNOWN && !bad ? VERDICT_REACH_ANSWERS : reach;
+}
+
+static void path_tell(struct world *world, struct verdict_node *own, struct pulse_path *path) {
+	const struct verdict_node *far = &world->verdicts->nodes[path->peer];
+	struct ras_peer peer;
+	struct sight sight = {
+		.observer = own->node->record->id,
+		.subject = far->node->record->id,
+		.kind = path->kind,
+		.responder = far->responder,
+		.reach = path->reach,
+		.own_good = true,
+		.device = "dev0",
+		.peer_device = "dev0",
+		.median_ns = BASE_NS,
+		.baseline_ns = BASE_NS,
+	};
+
+	if (ras_peer_find(own->node->ras, sight.subject, &peer) != 0)
+		return;
+	sight.incarnation = peer.incarnation;
+	// It was good when the counter was last seen to advance.
+	if (path->kind == SIGHT_GOOD || path->kind == SIGHT_DEGRADED || path->kind == SIGHT_LOSSY)
+		sight.age_ms = (uint32_t)((world_now(world) - path->beats_ns) / WORLD_MS);
+	if (path->memory != NULL) {
+		struct path_summary summary;
+
+		path_memory_summary(path->memory, &summary);
+		sight.median_ns = (uint32_t)summary.median_ns;
+		sight.baseline_ns = (uint32_t)summary.baseline_ns;
+		sight.lost_permille = summary.lost_permille;
+		if (summary.lost_bytes_place == 1)
+			sight.lost_bytes = 1024;
+		else if (summary.lost_bytes_place == 2)
+			sight.lost_bytes = 4096;
+	}
+	path->told_ns = world_now(world);
+	(void)sight_exchange_own(own->exchange, world_now(world), &sight);
+}
+
+static void path_judged(
+	struct world *world, struct verdict_node *own, struct pulse_path *path, enum sight_kind kind
+) {
+	const struct verdict_node *far = &world->verdicts->nodes[path->peer];
+	uint64_t now_ns = world_now(world);
+	enum sight_kind before = path->kind;
+	enum verdict_reach reach;
+	bool dull;
+
+	path->kind = kind;
+	dull = kind == SIGHT_GOOD && !far->watched && !own->watched && far->node->state == NODE_UP;
+	reach = dull ? VERDICT_REACH_ANSWERS : path_reach(world, own, path);
+	if (kind == before && reach == path->reach &&
+	    now_ns < path->told_ns + (dull ? GOOD_AGAIN_NS : WORLD_SEC / 2))
+		return;
+	path->reach = reach;
+	path_tell(world, own, path);
+}
+
+// Of a machine that is slow as a whole, all others are as slow.
+static enum sight_kind
+path_judge(struct world *world, const struct verdict_node *own, struct pulse_path *path) {
+	return path_memory_judge(
+		path->memory, world_now(world), (uint64_t)slower(own->slow, 0) * BASE_NS
+	);
+}
+
+static void look_at(struct world *world, struct verdict_node *own, struct pulse_path *path) {
+	uint64_t now_ns = world_now(world);
+	uint32_t size = pattern[path->count++ % PATTERN];
+	struct found found;
+
+	read_page(world, own, path->peer, size, &found);
+	if (path->memory != NULL && found.answered)
+		memory_add(path, now_ns, size, &found);
+	if (!found.answered) {
+		verdicts_miss_at(own, path->peer, now_ns + READ_LIMIT_NS);
+		return;
+	}
+	path->misses = 0;
+	if (found.beats != path->beats) {
+		path->beats = found.beats;
+		path->beats_ns = now_ns;
+	}
+	if (path->memory != NULL)
+		path_judged(world, own, path, path_judge(world, own, path));
+	else if (now_ns >= path->beats_ns + STANDING_NS)
+		path_judged(world, own, path, SIGHT_STANDING);
+	else
+		path_judged(
+			world, own, path,
+			path->kind == SIGHT_STANDING && path->beats_ns != now_ns ? SIGHT_STANDING
+										 : SIGHT_GOOD
+		);
+}
+
+void verdicts_missed(
+	struct world *world, struct verdict_node *own, uint32_t peer, uint64_t begun_ns
+) {
+	struct pulse_path *path = path_to(own, peer);
+
+	if (path == NULL || begun_ns < world->verdicts->nodes[own->node->index].resumed_ns)
+		return;
+	if (path->misses++ == 0)
+		path->miss_ns = begun_ns;
+	if (path->memory != NULL) {
+		struct found found = {.answered = false};
+		uint32_t size = pattern[(path->count + PATTERN - 1) % PATTERN];
+
+		memory_add(path, begun_ns, size, &found);
+		path_judged(world, own, path, path_judge(world, own, path));
+	} else if (path->misses > 1) {
+		path_judged(world, own, path, SIGHT_SILENT);
+	}
+}
+
+void verdicts_resume(struct world *world, struct verdict_node *own) {
+	own->resumed_ns = world_now(world);
+	for (uint32_t n = 0; n < own->path_count; n++) {
+		struct pulse_path *path = &own->paths[n];
+
+		path->misses = 0;
+		path->beats_ns = world_now(world);
+		if (path->memory != NULL)
+			path_memory_paused(path->memory, world_now(world));
+	}
+}
+
+void verdicts_look(struct world *world, struct verdict_node *own, uint32_t phase) {
+	if (phase == 0)
+		paths_follow(world, own);
+	for (uint32_t n = 0; n < own->path_count; n++) {
+		if (own->paths[n].peer % VERDICTS_PHASES == phase)
+			look_at(world, own, &own->paths[n]);
+	}
+}
+
+static void node_remember(struct world *world, struct verdict_node *own, uint32_t peer) {
+	struct pulse_path *path = path_to(own, peer);
+
+	if (path != NULL)
+		path_remember(world, path);
+}
+
+void verdicts_remember(struct world *world, uint32_t node) {
+	struct verdict_node *own = &world->verdicts->nodes[node];
+
+	for (uint32_t n = 0; n < world->options.nodes; n++)
+		node_remember(world, &world->verdicts->nodes[n], node);
+	for (uint32_t n = 0; n < own->path_count; n++)
+		path_remember(world, &own->paths[n]);
+}
+
+void verdicts_path_fault(struct world *world, const struct path_fault *fault) {
+	struct verdicts *verdicts = world->verdicts;
+
+	must(verdicts->fault_count < VERDICTS_FAULTS_MAX);
+	verdicts->faults[verdicts->fault_count++] = *fault;
+	if (fault->cut)
+		return;
+	node_remember(world, &verdicts->nodes[fault->a], fault->b);
+	node_remember(world, &verdicts->nodes[fault->b], fault->a);
+}
+
+void verdicts_path_heal(struct world *world, uint32_t a, uint32_t b) {
+	struct verdicts *verdicts = world->verdicts;
+
+	for (uint32_t n = verdicts->fault_count; n-- > 0;) {
+		const struct path_fault *fault = &verdicts->faults[n];
+
+		if ((fault->a == a && fault->b == b) || (fault->a == b && fault->b == a))
+			verdicts->faults[n] = verdicts->faults[--verdicts->fault_count];
+	}
+}
