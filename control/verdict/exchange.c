@@ -215,27 +215,44 @@ static uint64_t cover_of(enum sight_kind kind) {
 	return kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY ? COVER_WINDOWS_NS : COVER_NS;
 }
 
-// Whether others say that the end of this good path is bad, and ours has not answered that: what
-// it told was seen before they began, or will soon be too old where it was heard.
+// Whether so many others say that the end of this good path is bad that its node would be blamed,
+// and ours has not answered that: what it told was seen before they began, or will soon be too old
+// where it was heard.
 static bool
 is_asked(const struct sight_exchange *exchange, const struct own_path *path, uint64_t now_ns) {
 	const struct subject *subject = subject_of(exchange, path->sight.subject);
+	uint64_t since_ns = 0;
+	uint64_t cover_ns = 0;
+	uint64_t last = 0;
+	uint32_t others = 0;
 
-	if (path->sight.kind != SIGHT_GOOD)
+	if (path->sight.kind != SIGHT_GOOD || subject == NULL)
 		return false;
-	for (uint32_t n = 0; subject != NULL && n < subject->sight_count; n++) {
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const struct evidence *evidence = &subject->sights[n];
-		uint64_t cover_ns = cover_of(evidence->sight.kind);
 
 		if (!sight_is_bad(evidence->sight.kind) ||
 		    evidence->sight.observer == exchange->self ||
-		    path->seen_ns + cover_ns < evidence->since_ns)
+		    path->seen_ns + cover_of(evidence->sight.kind) < evidence->since_ns)
 			continue;
-		if (path->told_ns == 0 || path->told_seen_ns + cover_ns < evidence->since_ns ||
-		    now_ns >= path->told_ns + ANSWER_AGAIN_NS)
-			return true;
+		others += evidence->sight.observer != last;
+		last = evidence->sight.observer;
+		if (evidence->since_ns + cover_of(evidence->sight.kind) > since_ns + cover_ns) {
+			since_ns = evidence->since_ns;
+			cover_ns = cover_of(evidence->sight.kind);
+		}
 	}
-	return false;
+	if (others < triangulate_need(exchange->engine, subject))
+		return false;
+	return path->told_ns == 0 || path->told_seen_ns + cover_ns < since_ns ||
+	       now_ns >= path->told_ns + ANSWER_AGAIN_NS;
+}
+
+// Others have found that it is we who are cut off: what we do not read is nobody's fault.
+static bool is_to_blame(const struct sight_exchange *exchange) {
+	const struct subject *self = subject_of(exchange, exchange->self);
+
+	return self != NULL && self->held.verdict == VERDICT_FABRIC_DOWN;
 }
 
 // How many others have said the same since.
@@ -467,6 +484,8 @@ path_is_said(const struct sight_exchange *exchange, const struct own_path *path,
 		       told_against(path) != against;
 	uint64_t since_ns = now_ns > SIGHT_REPEAT_NS ? now_ns - SIGHT_REPEAT_NS : 0;
 
+	if (against && is_to_blame(exchange))
+		return true;
 	return !changed && path->clears == 0 &&
 	       said_by_others(exchange, &path->sight, since_ns) >= SIGHT_ENOUGH;
 }

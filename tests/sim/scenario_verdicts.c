@@ -430,6 +430,22 @@ static void play_pairs(struct round *round, uint32_t every) {
 		play_round(round);
 }
 
+// One of the smaller side that two of the larger read: of others nobody there can know anything.
+static uint32_t draw_read(struct world *world, uint32_t nodes, uint32_t island) {
+	uint32_t node = 0;
+
+	for (uint32_t tries = 0; tries < 1000; tries++) {
+		uint32_t readers = 0;
+
+		node = random_below(&world->random, island);
+		for (uint32_t n = island; n < nodes && readers < 2; n++)
+			readers += verdicts_reads(world, n, node);
+		if (readers > 1)
+			break;
+	}
+	return node;
+}
+
 // What those on the larger side hold of those on the smaller.
 static void look_over(struct run *run, enum matrix_row row, uint32_t island) {
 	struct world *world = run->world;
@@ -437,7 +453,7 @@ static void look_over(struct run *run, enum matrix_row row, uint32_t island) {
 
 	for (uint32_t n = 0; n < SPLIT_SAMPLES; n++) {
 		uint32_t observer = island + random_below(&world->random, nodes - island);
-		uint32_t node = random_below(&world->random, island);
+		uint32_t node = draw_read(world, nodes, island);
 
 		run->result->matrix.single[row][held_by(world, observer, node)]++;
 	}

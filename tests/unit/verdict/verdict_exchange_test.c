@@ -204,6 +204,34 @@ static void good_paths_are_told_when_they_are_asked_for_only(void **state) {
 	net_destroy(net);
 }
 
+static void one_alone_asks_nobody(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	see(net, 6, 5, SIGHT_GOOD);
+	see(net, 1, 5, SIGHT_SILENT);
+	pass(net, SEC);
+	assert_int_equal(told(net, 6), 0);
+	net_destroy(net);
+}
+
+static void who_is_to_blame_itself_says_no_more_of_others(void **state) {
+	struct net *net = net_create();
+	uint64_t before;
+
+	(void)state;
+	see(net, 1, 5, SIGHT_SILENT);
+	see(net, 2, 5, SIGHT_SILENT);
+	pass(net, SEC);
+	assert_int_equal(held(net, 5, 5), VERDICT_FABRIC_DOWN);
+	before = told(net, 5);
+	for (uint32_t subject = 6; subject < 12; subject++)
+		see(net, 5, subject, SIGHT_SILENT);
+	pass(net, 5 * SEC);
+	assert_int_equal(told(net, 5), before);
+	net_destroy(net);
+}
+
 static void an_answer_that_is_too_old_waits_for_the_next_look(void **state) {
 	struct net *net = net_create();
 
@@ -211,10 +239,11 @@ static void an_answer_that_is_too_old_waits_for_the_next_look(void **state) {
 	see(net, 6, 5, SIGHT_GOOD);
 	pass(net, 3 * SEC);
 	see(net, 1, 5, SIGHT_SILENT);
-	pass(net, SEC);
+	see(net, 2, 5, SIGHT_SILENT);
+	pass(net, 200 * MS);
 	assert_int_equal(told(net, 6), 0);
 	see(net, 6, 5, SIGHT_GOOD);
-	pass(net, SEC);
+	pass(net, 200 * MS);
 	assert_int_equal(told(net, 6), 1);
 	net_destroy(net);
 }
@@ -260,10 +289,11 @@ static void who_changes_its_mind_says_so_although_others_said_it(void **state) {
 	(void)state;
 	see(net, 9, 5, SIGHT_GOOD);
 	see(net, 1, 5, SIGHT_SILENT);
+	see(net, 2, 5, SIGHT_SILENT);
 	pass(net, 300 * MS);
 	assert_int_equal(told(net, 9), 1);
 	pass(net, 2 * SEC);
-	for (uint32_t n = 1; n < 5; n++)
+	for (uint32_t n = 3; n < 7; n++)
 		see(net, n, 5, SIGHT_SILENT);
 	pass(net, SEC);
 	assert_int_equal(held(net, 0, 5), VERDICT_FABRIC_DOWN); // its word was of before
@@ -423,6 +453,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_two_see_is_held_by_all),
 		cmocka_unit_test(good_paths_are_told_when_they_are_asked_for_only),
+		cmocka_unit_test(one_alone_asks_nobody),
+		cmocka_unit_test(who_is_to_blame_itself_says_no_more_of_others),
 		cmocka_unit_test(an_answer_that_is_too_old_waits_for_the_next_look),
 		cmocka_unit_test(what_is_bad_is_repeated_and_what_clears_is_told_three_times),
 		cmocka_unit_test(what_enough_said_is_not_said_again),

@@ -7,7 +7,11 @@
 // A path fault is not a node fault. A path is bad when one end says so; a node is to blame when
 // two observers with good own ports see it badly and nobody sees it well (or all who can look do,
 // where only one can), or when its own bad paths end at nodes that others see well. What remains is
-// the path's own.
+// the path's own. Two who see badly do not suffice at once: for 0.4 s those who see well are heard.
+//
+// What the overlay does is known by its states, and by what each observer's own link says beside
+// what it reads: agents that enough observers find mute are judged as suspect ones. Of a dead one what
+// was seen when it died explains it for as long as it is dead.
 //
 // Hysteresis: a verdict for the worse holds from the moment its evidence suffices; one for the
 // better once its evidence has been better for `settle_ns`. Evidence older than `stale_ns` counts
@@ -55,7 +59,8 @@ int verdict_engine_create(
 );
 struct verdict_engine *verdict_engine_destroy(struct verdict_engine *engine);
 
-// A peer as the overlay has it now; the same again changes nothing. -ENOMEM.
+// A peer as the overlay has it now, the agent itself included; the same again changes nothing.
+// -ENOMEM, and nothing has changed.
 struct verdict_peer {
 	uint64_t id;
 	uint64_t incarnation;
@@ -158,9 +163,10 @@ bool verdict_path_next(
 // When what was seen is told to others. Pure, too: the agent sends what it is handed.
 //
 // Own sights that turn bad, change or clear are told after a short random wait, and again each
-// SIGHT_REPEAT_NS while they are bad; a sight of ours that is good is told once when another says
-// the same subject is bad. What SIGHT_ENOUGH others said already is not said again; nobody tells more
-// than SIGHT_BUDGET a second, and all together less, the more is heard.
+// SIGHT_REPEAT_NS while they are bad; a sight of ours that is good is told when so many others say
+// that the same subject is bad that it would be blamed. What SIGHT_ENOUGH others said already is not
+// said again, nor what we do not read by those who hold us to blame for it; nobody tells more than
+// SIGHT_BUDGET a second, and all together less, the more is heard.
 #define SIGHT_REPEAT_NS (10 * RAS_NS_PER_SEC)
 #define SIGHT_ENOUGH 4
 #define SIGHT_BUDGET 8
@@ -183,8 +189,8 @@ int sight_exchange_create(
 	struct sight_exchange **ret_exchange
 );
 struct sight_exchange *sight_exchange_destroy(struct sight_exchange *exchange);
-// What this agent sees now of a path: handed to the engine, and told when it has to be. Good ones
-// are remembered so that they can be told when asked for.
+// What this agent sees now of a path: handed to the engine, and told when it has to be. To be called
+// after each look, also if nothing changed: who is asked answers with its last look.
 int sight_exchange_own(struct sight_exchange *exchange, uint64_t now_ns, const struct sight *sight);
 int sight_exchange_say(
 	struct sight_exchange *exchange, uint64_t now_ns, const struct statement *statement

@@ -57,7 +57,9 @@ struct sight {
 	uint32_t median_ns, baseline_ns;	  // 0: not known
 	uint32_t lost_permille; // of the sizes that are lost, over the last window
 	uint32_t lost_bytes;	// the smallest size that is lost; 0: all
-	uint32_t age_ms;	// since it was seen, when told
+	// Since it was seen, when told. Of one that is read: since its counter was last seen to
+	// advance. A read that shows the same counter again proves nothing yet.
+	uint32_t age_ms;
 };
 
 // What a node says of itself: local checks, its drivers, its own ports. One row for each; a

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operators find every reason and verdict in docs/verdicts.md, as the program has them.
+
+    verdicts_test.py SOURCE-ROOT
+"""
+
+import pathlib
+import re
+import sys
+
+import tap
+
+
+def text_of(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def rows_of(document, heading, columns):
+    """The cells of the table under a heading, without code marks."""
+    part = document.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")]
+    rows = [tuple(cell.strip().strip("`") for cell in row) for row in rows[2:]]
+    assert rows and all(len(row) == columns for row in rows), rows
+    return rows
+
+
+def reasons_of(source):
+    """(name, verdict, meaning) of story_reasons[]."""
+    table = source.split("story_reasons[] = {", 1)[1].split("};", 1)[0]
+    joined = re.sub(r'"\s*"', "", table)
+    return re.findall(r'\{\s*"(\w+)",\s*"([\w-]+)",\s*"([^"]+)"\s*\}', joined)
+
+
+def verdicts_of(source):
+    """(name, grade, advice) of rows[]."""
+    found = re.findall(r'\{"([\w-]+)", VERDICT_GRADE_(\w+), VERDICT_ADVICE_(\w+)\}',
+                       re.sub(r"\s+", " ", source))
+    return [(name, grade.lower(), advice.lower().replace("_", "-"))
+            for name, grade, advice in found]
+
+
+def reasons_are_documented():
+    wanted = reasons_of(text_of("control/verdict/story.c"))
+    assert len(wanted) > 20, wanted
+    found = rows_of(text_of("docs/verdicts.md"), "Reasons", 3)
+    assert found == wanted, set(found) ^ set(wanted)
+
+
+def verdicts_are_documented():
+    wanted = verdicts_of(text_of("control/verdict/verdict.c"))
+    assert len(wanted) == 13, wanted
+    found = [row[:3] for row in rows_of(text_of("docs/verdicts.md"), "Verdicts", 4)]
+    assert found == wanted, set(found) ^ set(wanted)
+
+
+def every_reason_that_is_given_is_in_the_table():
+    names = {name for name, _, _ in reasons_of(text_of("control/verdict/story.c"))}
+    given = set()
+    for path in ("judge.c", "hold.c", "look.c", "story.c"):
+        source = text_of(f"control/verdict/{path}")
+        given |= set(re.findall(r'find(?:_by_silence|_unknown)?\([^;]*?"([A-Z]\w+)"', source))
+        given |= set(re.findall(r'reason = "([A-Z]\w+)"', source))
+    assert given and given <= names, given - names
+
+
+if __name__ == "__main__":
+    ROOT = pathlib.Path(sys.argv[1]).resolve()
+    tap.run([
+        ("docs/verdicts.md has the reasons of story.c", reasons_are_documented),
+        ("docs/verdicts.md has the verdicts of verdict.c", verdicts_are_documented),
+        ("every reason that is given is in the table", every_reason_that_is_given_is_in_the_table),
+    ])
