@@ -8,6 +8,9 @@
 #   tsan      stress, and threads: those of unit that start some
 #   fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
 
+# So many tests that only wait may run at once, beside one for each processor.
+waiting_tests=3
+
 # Prints "SUITE NAME" of every test of a build directory, one per line; one that is in two suites
 # twice.
 tests_read() {
@@ -63,9 +66,10 @@ test_kind() {
 	if [ "$kind$chosen" = release ]; then
 		build_whole release || return 0
 	fi
-	# A slow machine must not fail a test that is only slow there.
-	"$(tool meson)" test -C "$(build_dir "$kind")" --timeout-multiplier 4 "$@" \
-		</dev/null 2>&1 | thin_out
+	# A slow machine must not fail a test that is only slow there. Beside those that compute, a
+	# few more run, since agents and guests wait most of the time.
+	"$(tool meson)" test -C "$(build_dir "$kind")" --timeout-multiplier 4 \
+		--num-processes $(($(nproc) + waiting_tests)) "$@" </dev/null 2>&1 | thin_out
 }
 
 # Such lines as one list per suite, in lines of at most 100 columns.
