@@ -9,7 +9,7 @@
 #   fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
 
 # So many tests that only wait may run at once, beside one for each processor.
-waiting_tests=3
+waiting_tests=4
 
 # Prints "SUITE NAME" of every test of a build directory, one per line; one that is in two suites
 # twice.
@@ -34,7 +34,12 @@ tests_of() {
 # Compiler lines are progress: a few are enough. What meson finds when it configures anew is
 # of interest only if it fails.
 thin_out() {
-	awk '/Regenerating build files/ { quiet = 1 }
+	# mawk waits for a whole block of input, which is minutes of tests, unless told otherwise.
+	case $(awk -W version 2>&1 </dev/null) in
+	mawk*) set -- -W interactive ;;
+	*) set -- ;;
+	esac
+	awk "$@" '/Regenerating build files/ { quiet = 1 }
 		/^Found ninja-/ { quiet = 0; next }
 		/^FAILED: / { quiet = 0 }
 		quiet && !/ERROR/ { next }
