@@ -34,7 +34,7 @@ def reads_of(line, root):
 def digest_of(line, reads, root, versions):
     state = hashlib.sha256(versions.encode())
     state.update("\0".join([line.compiler, *line.flags]).encode())
-    for path in reads + sorted(root.glob("**/.clang-tidy")):
+    for path in reads:
         state.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return state.hexdigest()
 
@@ -46,13 +46,14 @@ def run(root, database, changed, versions):
     """
     cache = pathlib.Path(database) / "tidy-clean"
     cache.mkdir(exist_ok=True)
+    settings = sorted(root.glob("**/.clang-tidy"))  # a walk through the whole tree
 
     def check(line):
         reads = reads_of(line, root)
         names = {str(path.relative_to(root)) for path in reads}
         if changed is not None and not names & changed:
             return "untouched", ""
-        known = cache / digest_of(line, reads, root, versions)
+        known = cache / digest_of(line, reads + settings, root, versions)
         if known.exists():
             return "remembered", ""
         done = quiet_run([TIDY, "--quiet", "-p", database, str(line.file)], root)
