@@ -17,7 +17,7 @@ import tempfile
 import cluster as clusters
 import tap
 
-PATIENCE_S = 120  # of one program on a busy machine; none of them judges time
+PATIENCE_S = 300  # of one program on a busy machine; none of them judges time
 ATTEMPTS = 3      # to get a port before somebody else does
 CLONE_NEWNET = 0x40000000
 LISTENS = "0A"    # a state of /proc/net/tcp
