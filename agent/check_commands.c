@@ -77,6 +77,8 @@ static const char *why_not_run(const char *path) {
 		return strerrordesc_np(errno);
 	if (!S_ISREG(info.st_mode))
 		return "it is no file";
+	if ((info.st_mode & S_IWOTH) != 0)
+		return "anybody may write to it, and it would run with the agent's rights";
 	return access(path, X_OK) == 0 ? NULL : "it is not executable";
 }
 

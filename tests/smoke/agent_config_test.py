@@ -120,6 +120,8 @@ def what_will_not_do_on_this_machine_is_named_with_the_reason(place):
     garbage.touch(0o600)
     garbage.write_text("no key\n")
     (place / "file").touch()
+    (place / "open").touch()
+    (place / "open").chmod(0o777)
     for change, words in (
             ({"overlay.key": place / "none"}, ["[overlay] key", f"{place}/none"]),
             ({"overlay.key": open_key}, ["[overlay] key", "0600"]),
@@ -128,6 +130,7 @@ def what_will_not_do_on_this_machine_is_named_with_the_reason(place):
             ({"client.group": "nobody-has-this"}, ["[client] group", "nobody-has-this"]),
             ({"check.x.command": "/no/such x"}, ["[check x] command", "cannot run /no/such: No"]),
             ({"check.x.command": place / "file"}, ["[check x] command", "not executable"]),
+            ({"check.x.command": place / "open"}, ["[check x] command", "anybody may write"]),
             ({"check.x.command": "/bin"}, ["[check x] command", "no file"]),
             ({"worker.cores": "0,1023"}, ["[worker] cores", "1023"]),
             ({"node.state_directory": place / "file"}, ["state_directory", "no directory"]),

@@ -4,6 +4,7 @@
 #include <control/spawn.h>
 #include <lib/container.h>
 #include <lib/log.h>
+#include <lib/parse.h>
 #include <support/cmocka.h>
 
 #include <signal.h>
@@ -99,13 +100,15 @@ static pid_t hold(void) {
 	FILE *stream = fopen(fifo, "re");
 	char line[32], held = 0;
 	int ready[2];
+	uint64_t number;
 	pid_t pid;
 
 	assert_non_null(stream);
 	assert_non_null(fgets(line, sizeof(line), stream));
 	assert_int_equal(fgetc(stream), EOF); // else the next one could find this writer
 	fclose(stream);
-	pid = (pid_t)atoi(line); // NOLINT(cert-err34-c): a shell wrote it
+	assert_int_equal(parse_u64(line, strcspn(line, "\n"), 1, INT32_MAX, NULL, &number), 0);
+	pid = (pid_t)number;
 	assert_int_equal(pipe(ready), 0);
 	holders[holder_count] = fork();
 	if (holders[holder_count] == 0) {

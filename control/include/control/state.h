@@ -4,6 +4,7 @@
 //
 //	lock     held for as long as the agent runs, with its pid
 //	start    the start counter, replaced whole
+//	links    what local checks remember of RDMA ports (<control/checks.h>), written by them
 //	journal  one JSON object a line; journal.1 is the one before, so the size is bounded
 //
 // Reading happens in state_open(), before the loop runs. After that only a thread of its own
