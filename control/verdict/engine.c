@@ -332,9 +332,11 @@ void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
 	for (uint32_t n = engine->subject_count; n-- > 0;) {
 		struct subject *subject = engine->subjects[n];
 
-		if (subject->next_ns > now_ns)
+		// One that waits for nothing may have become idle by what others were told.
+		if (subject->next_ns > now_ns && subject->next_ns != RAS_NEVER)
 			continue;
-		hold(engine, subject, now_ns);
+		if (subject->next_ns <= now_ns)
+			hold(engine, subject, now_ns);
 		if (subject_is_idle(engine, subject))
 			subject_remove(engine, subject);
 	}

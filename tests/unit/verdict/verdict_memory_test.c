@@ -120,7 +120,8 @@ static void evidence_that_is_over_gives_its_memory_back(void **state) {
 	size_t before;
 
 	(void)state;
-	bed_see(bed, 1, 5, SIGHT_GOOD); // the list of subjects has grown
+	bed_see(bed, 1, 5, SIGHT_SILENT); // the list of subjects has grown
+	bed_see(bed, 1, 5, SIGHT_GOOD);
 	bed_pass(bed, 60 * SEC);
 	before = bed->held_bytes;
 	for (uint32_t n = 0; n < 100; n++) {
@@ -128,6 +129,11 @@ static void evidence_that_is_over_gives_its_memory_back(void **state) {
 		bed_pass(bed, SEC);
 	}
 	assert_true(bed->held_bytes > before);
+	bed_pass(bed, 60 * SEC);
+	assert_int_equal(bed->held_bytes, before);
+	bed_see(bed, 1, 6, SIGHT_SILENT); // and so does who told it
+	assert_true(bed->held_bytes > before);
+	bed_see(bed, 1, 6, SIGHT_GOOD);
 	bed_pass(bed, 60 * SEC);
 	assert_int_equal(bed->held_bytes, before);
 	bed_destroy(bed);
