@@ -16,7 +16,7 @@
 
 #define WAIT_NS (100 * MS)	   // at most, before anything is told
 #define OUTLIVED_NS (2 * SEC)	   // then a pulse that advances unanswered is told again
-#define CLEARS 2		   // more times that the end of something bad is told
+#define CLEARS 1		   // more times that the end of something bad is told
 #define ANSWER_AGAIN_NS (15 * SEC) // an answer that is about to be stale where it was heard
 #define KEEP_NS (30 * SEC)	   // of a good path nobody asks for
 #define BUDGET_WINDOW_NS SEC
@@ -67,6 +67,7 @@ struct sight_exchange {
 	struct sight_exchange_counters counters;
 };
 
+// NOLINTNEXTLINE(readability-function-size): what any instance takes, and its seed
 int sight_exchange_create(
 	struct verdict_engine *engine,
 	uint64_t self,
@@ -87,7 +88,7 @@ int sight_exchange_create(
 	exchange->ops = *ops;
 	exchange->ops_ctx = ops_ctx;
 	exchange->next_ns = RAS_NEVER;
-	exchange->credit = SIGHT_BUDGET * 1000;
+	exchange->credit = SIGHT_BUDGET * UINT64_C(1000);
 	*ret_exchange = exchange;
 	return 0;
 }
@@ -274,14 +275,17 @@ static uint32_t said_by_others(
 	return count;
 }
 
-// A pulse that advances while the overlay is not answered proves something only if it goes on.
-static uint64_t path_repeat_ns(const struct own_path *path) {
+// A pulse that advances while the overlay is not answered proves something only if it goes on: it
+// was told once, and nobody knows yet.
+static bool path_may_outlive(const struct own_path *path) {
 	bool advances = path->sight.kind == SIGHT_GOOD || path->sight.kind == SIGHT_DEGRADED ||
 			path->sight.kind == SIGHT_LOSSY;
 
-	if (advances && path->sight.reach > VERDICT_REACH_ANSWERS && !path->again)
-		return OUTLIVED_NS;
-	return SIGHT_REPEAT_NS;
+	return advances && path->sight.reach > VERDICT_REACH_ANSWERS && !path->again;
+}
+
+static uint64_t path_repeat_ns(const struct own_path *path) {
+	return path_may_outlive(path) ? OUTLIVED_NS : SIGHT_REPEAT_NS;
 }
 
 // When it is to be told next.
@@ -423,7 +427,7 @@ int sight_exchange_heard(
 static bool budget_take(struct sight_exchange *exchange, uint64_t now_ns) {
 	uint64_t heard = exchange->heard_now > exchange->heard_before ? exchange->heard_now
 								      : exchange->heard_before;
-	uint64_t most = SIGHT_BUDGET * 1000;
+	uint64_t most = SIGHT_BUDGET * UINT64_C(1000);
 	uint64_t rate = most * HEARD_PER_SLOWDOWN / (HEARD_PER_SLOWDOWN + heard);
 	uint64_t passed_ns = now_ns - exchange->credit_ns;
 
@@ -486,6 +490,9 @@ path_is_said(const struct sight_exchange *exchange, const struct own_path *path,
 
 	if (against && is_to_blame(exchange))
 		return true;
+	// What others saw when it was told first is not what it is told again for.
+	if (path_may_outlive(path) && told_against(path) && since_ns < path->told_ns + OUTLIVES_NS)
+		since_ns = path->told_ns + OUTLIVES_NS;
 	return !changed && path->clears == 0 &&
 	       said_by_others(exchange, &path->sight, since_ns) >= SIGHT_ENOUGH;
 }

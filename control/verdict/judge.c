@@ -217,12 +217,13 @@ static void judge_unread(
 	const struct votes *votes,
 	struct finding *finding
 ) {
-	if (finding->state == RAS_ALIVE && votes->of[VERDICT_REACH_ANSWERS] > 0) {
+	bool lives = subject->state_ns <= look->bad_ns && now_ns >= look->bad_ns + ALIVE_PROOF_NS;
+	bool answers = votes->of[VERDICT_REACH_ANSWERS] > 0 || lives;
+
+	if (finding->state == RAS_ALIVE && answers) {
 		find_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
 	} else if (finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (finding->state == RAS_ALIVE && subject->state_ns <= look->bad_ns && now_ns >= look->bad_ns + ALIVE_PROOF_NS) {
-		find_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
 	} else {
 		find(finding, VERDICT_UNKNOWN, "SilentBothWays");
 	}

@@ -44,6 +44,13 @@ static bool says_own_port_is_bad(const struct subject *subject) {
 	return false;
 }
 
+static bool is_held_to_blame(const struct verdict_engine *engine, uint64_t id) {
+	const struct member_row *row = row_of(engine, id);
+
+	return row != NULL && row->subject != NULL &&
+	       row->subject->held.verdict == VERDICT_FABRIC_DOWN;
+}
+
 bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence) {
 	const struct sight *sight = &evidence->sight;
 	const struct member_row *observer;
@@ -51,6 +58,10 @@ bool triangulate_counts(const struct verdict_engine *engine, const struct eviden
 	if (sight->observer == engine->config.self) {
 		// What we did not hear while we were stopped ourselves was not silence.
 		if (sight_is_bad(sight->kind) && evidence->seen_ns < engine->self.paused_until_ns)
+			return false;
+		// And if it is we who are cut off, what we do not read is nobody's fault; nor do we
+		// tell it, so that nobody could contradict.
+		if (sight->kind == SIGHT_SILENT && is_held_to_blame(engine, sight->observer))
 			return false;
 		if (!sight_is_bad(sight->kind) || sight->own_good)
 			return true;
@@ -295,7 +306,8 @@ static bool look_by_port(
 	return false;
 }
 
-// Whether others read the subject, after this observer no longer did.
+// Whether others read the subject while this observer does not: since it turned bad, and not only
+// after its latest word, for both may have been mended since.
 static bool read_by_others(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -310,7 +322,8 @@ static bool read_by_others(
 		    excuses(evidence->sight.kind, bad->sight.kind) &&
 		    triangulate_counts(engine, evidence) &&
 		    !shares_host(engine, evidence->sight.observer, host) &&
-		    evidence->seen_ns >= bad->since_ns)
+		    evidence->seen_ns >= bad->since_ns &&
+		    evidence->seen_ns <= bad->seen_ns + COVER_NS)
 			return true;
 	}
 	return false;
@@ -382,6 +395,7 @@ static bool look_outward(
 	look->bad = outward.bad_elsewhere_good;
 	look->bad_ns = outward.bad_since_ns;
 	look->in_process = false;
+	look->doubtful = true; // nobody else accuses it
 	look->example = &outward.example->sight;
 	look->observer_count = 1;
 	look->observers[0] = self;

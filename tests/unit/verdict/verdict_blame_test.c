@@ -207,12 +207,26 @@ static void who_reads_nobody_that_others_read_is_to_blame(void **state) {
 		bed_see(bed, 1, subject, SIGHT_SILENT);
 		good_from(bed, subject, 7, 8);
 	}
-	settle(bed);
+	bed_pass(bed, 3 * SEC);
 	bed_expect(bed, 1, VERDICT_FABRIC_DOWN, "PeersUnread");
 	for (uint32_t subject = 2; subject <= 6; subject++) {
 		bed_expect(bed, subject, VERDICT_HEALTHY, "None");
 		assert_int_equal(path_of(bed, 1, subject).node, bed_id(1));
 	}
+	bed_destroy(bed);
+}
+
+static void who_has_not_yet_said_that_all_is_mended_is_not_to_blame(void **state) {
+	struct bed *bed = bed_create(AGENTS);
+
+	(void)state;
+	for (uint32_t subject = 2; subject <= 4; subject++)
+		bed_see(bed, 1, subject, SIGHT_SILENT);
+	bed_pass(bed, 5 * SEC);
+	for (uint32_t subject = 2; subject <= 4; subject++)
+		good_from(bed, subject, 7, 8);
+	bed_pass(bed, 3 * SEC);
+	expect_all_well(bed);
 	bed_destroy(bed);
 }
 
@@ -401,6 +415,7 @@ int main(void) {
 		cmocka_unit_test(an_observer_whose_own_port_is_bad_blames_nobody),
 		cmocka_unit_test(a_node_that_says_its_port_is_down_explains_what_it_does_not_see),
 		cmocka_unit_test(who_reads_nobody_that_others_read_is_to_blame),
+		cmocka_unit_test(who_has_not_yet_said_that_all_is_mended_is_not_to_blame),
 		cmocka_unit_test(a_liar_that_others_read_well_blames_nobody_and_is_not_blamed),
 		cmocka_unit_test(two_liars_are_outweighed_by_one_who_reads),
 		cmocka_unit_test(who_sees_well_has_a_moment_to_say_so),
