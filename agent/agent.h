@@ -29,6 +29,7 @@ struct checks;
 struct client_server;
 struct config;
 struct fabric;
+struct health;
 struct http;
 struct join_list;
 struct overlay;
@@ -97,6 +98,7 @@ struct agent {
 	struct checks *checks;
 	struct agent_worker *workers;
 	uint32_t worker_count;
+	struct health *health; // the store of verdicts
 	struct client_server *clients;
 	struct snapshots *snapshots; // NULL: HTTP is off
 	struct loop_timer snapshot_timer;
@@ -189,6 +191,10 @@ void fabric_part_stop(struct agent *agent);
 int checks_part_start(struct agent *agent);
 void checks_part_stop(struct agent *agent);
 void checks_part_reload(struct agent *agent);
+
+// health.c
+int health_part_start(struct agent *agent);
+void health_part_stop(struct agent *agent);
 
 // http.c
 int http_part_start(struct agent *agent);

@@ -314,6 +314,12 @@ static const struct config_key keys[] = {
 	{"client", "idle", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "5m",
 	 "A client that says nothing for so long is disconnected, unless it monitors."},
 
+	{"health", "confirm", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
+	 "How long agent-frozen and mgmt-net-down must have held before a scheduler is advised to "
+	 "drain the node."},
+	{"health", "topology", CONFIG_STRING, false, 0, 4096, NULL, NULL, NULL, "",
+	 "A file that says which leaf switch each node is at, in lines such as \"leaf1: "
+	 "node[001-032]\": bad paths that share one are then blamed on it. Empty: none."},
 	{"health", "interval", CONFIG_DURATION, true, SECOND, 3600 * SECOND, NULL, NULL, NULL, "10s",
 	 "How often the agent's own checks look: at links, errors of links, drivers, its memory, the "
 	 "machine's, and the file system of its state directory."},

@@ -37,7 +37,7 @@ static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
 	struct snapshot snapshot;
 	int err;
 
-	snapshot_take(agent->overlay, &sources, now_ns, &snapshot);
+	snapshot_take(agent->overlay, agent->health, &sources, now_ns, &snapshot);
 	rcu_thread_online(now_ns);
 	err = snapshots_publish(agent->snapshots, &snapshot);
 	rcu_thread_offline();

@@ -5,6 +5,7 @@
 #include <control/checks.h>
 #include <control/client.h>
 #include <control/fabric.h>
+#include <control/health.h>
 #include <lib/config.h>
 #include <lib/log.h>
 #include <lib/must.h>
@@ -121,10 +122,10 @@ static int set_own(struct agent *agent) {
 	return checks_set_own(agent->checks, &settings);
 }
 
-// Until there is a store of verdicts, `tocsin checks` and the log are where they are seen.
 static void say(void *ctx, const struct statement *statement) {
-	(void)ctx;
-	(void)statement;
+	const struct agent *agent = ctx;
+
+	health_say(agent->health, statement);
 }
 
 int checks_part_start(struct agent *agent) {

@@ -224,6 +224,7 @@ static int clients_start(struct agent *agent) {
 	config.spawn = spawn_counters(agent->spawn);
 	config.keepers = &agent->keeper_counters;
 	config.socket_path = path;
+	config.health = agent->health;
 	config.socket_mode = 0666; // what may be done is decided by who connected
 	if (listen[0] != '\0')
 		must(sock_addr_parse(listen, strlen(listen), CLIENT_PORT, NULL, &config.listen) == 0
@@ -260,6 +261,7 @@ static const struct part parts[] = {
 	{"overlay", overlay_start, overlay_stop},
 	{"readers", readers_start, readers_stop},
 	{"netwatch", netwatch_start, netwatch_stop},
+	{"health", health_part_start, health_part_stop},
 	{"clients", clients_start, clients_stop},
 	{"http", http_part_start, http_part_stop},
 	{"eal", eal_part_start, eal_part_stop},

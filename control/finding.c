@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <control/finding.h>
+#include <control/health.h>
 #include <control/overlay.h>
 
 static const char *const cause_sentences[RAS_CAUSE_COUNT] = {
@@ -36,39 +37,99 @@ bool finding_is_agent_only(enum ras_cause cause) {
 	return cause == RAS_CAUSE_GONE || cause == RAS_CAUSE_REFUSED;
 }
 
-void finding_of(const struct ras_peer *peer, struct finding *ret_finding) {
-	struct finding finding = {FINDING_UNKNOWN, "unknown", finding_cause(peer->cause)};
+// What the overlay alone can tell.
+static struct finding finding_of_peer(const struct ras_peer *peer) {
+	struct finding finding = {
+		.grade = FINDING_UNKNOWN,
+		.verdict = "unknown",
+		.reason = "NotJudged",
+		.evidence = finding_cause(peer->cause),
+		.advice = VERDICT_ADVICE_SHOW,
+	};
 
 	switch (peer->state) {
 	case RAS_ALIVE:
-		finding = (struct finding
-		){FINDING_OK, "unknown", "its agent answers; its fabric is not looked at"};
+		finding.grade = FINDING_OK;
+		finding.reason = "None";
+		finding.evidence = "its agent answers; its fabric is not looked at";
+		finding.advice = VERDICT_ADVICE_NOTHING;
 		break;
 	case RAS_SUSPECT:
 		finding.grade = FINDING_WARNING;
+		finding.reason = "Suspected";
+		finding.advice = VERDICT_ADVICE_WARN;
 		break;
 	case RAS_UNREACHABLE:
+		finding.reason = "MassSilence";
 		finding.evidence = "silent, but so are too many others to judge it";
 		break;
 	case RAS_DEAD:
+		finding.reason = "AgentSilent";
 		if (peer->sole) {
+			finding.reason = "SoleObserver";
 			finding.evidence = "dead to its only possible observer";
 			break;
 		}
 		finding.grade = FINDING_CRITICAL;
 		if (finding_is_agent_only(peer->cause))
-			finding.verdict = "agent-down";
+			finding.verdict = verdict_name(VERDICT_AGENT_DOWN);
 		break;
 	case RAS_LEFT:
-		finding = (struct finding){FINDING_OK, "-", finding_cause(RAS_CAUSE_LEAVE)};
+		finding.grade = FINDING_OK;
+		finding.verdict = verdict_name(VERDICT_NONE);
+		finding.reason = "None";
+		finding.evidence = finding_cause(RAS_CAUSE_LEAVE);
+		finding.advice = VERDICT_ADVICE_NOTHING;
 		break;
 	case RAS_UNKNOWN:
+		finding.reason = "NotSeen";
 		finding.evidence = "expected, and not seen";
 		break;
 	}
+	return finding;
+}
+
+static enum finding_grade grade_of(const struct ras_peer *peer, enum verdict verdict) {
+	static const enum finding_grade grades[] = {
+		[VERDICT_GRADE_OK] = FINDING_OK,
+		[VERDICT_GRADE_WARNING] = FINDING_WARNING,
+		[VERDICT_GRADE_CRITICAL] = FINDING_CRITICAL,
+		[VERDICT_GRADE_UNKNOWN] = FINDING_UNKNOWN,
+	};
+	enum finding_grade grade = grades[verdict_grade_of(verdict)];
+
+	// Whoever does not answer any more is to be looked at, whatever may be done to its node.
+	if (peer->state == RAS_DEAD && grade == FINDING_WARNING)
+		return FINDING_CRITICAL;
+	// It is being looked into, and will be over in seconds.
+	if (peer->state == RAS_SUSPECT && grade == FINDING_UNKNOWN)
+		return FINDING_WARNING;
+	return grade;
+}
+
+static void
+take_view(const struct health *health, const struct ras_peer *peer, struct finding *finding) {
+	finding->has_view = true;
+	finding->grade = grade_of(peer, finding->view.verdict);
+	finding->verdict = verdict_name(finding->view.verdict);
+	finding->reason = finding->view.reason;
+	finding->evidence = finding->view.evidence;
+	finding->advice = health_advice(health, &finding->view);
+}
+
+void finding_of(
+	const struct health *health, const struct ras_peer *peer, struct finding *ret_finding
+) {
+	struct finding finding = finding_of_peer(peer);
+
+	if (health != NULL && peer->record != NULL &&
+	    verdict_of(health_engine(health), peer->record->id, &finding.view) == 0)
+		take_view(health, peer, &finding);
 	if (peer->maint) {
 		finding.grade = FINDING_OK;
-		finding.evidence = "under maintenance: no alarm";
+		finding.advice = VERDICT_ADVICE_SHOW;
+		if (!finding.has_view)
+			finding.evidence = "under maintenance: no alarm";
 	}
 	*ret_finding = finding;
 }
@@ -102,33 +163,61 @@ static void add(struct finding_sum *sum, bool is_so, enum finding_grade grade, c
 	sum->reason = reason;
 }
 
-static const char *reason_of(const struct ras_peer *peer) {
+// Of a peer: what alerts and schedulers are given when all are asked about.
+static const char *reason_of(const struct ras_peer *peer, const struct finding *finding) {
 	switch (peer->state) {
 	case RAS_DEAD:
 		return peer->sole ? "PeersDeadSole" : "PeersDead";
 	case RAS_UNREACHABLE:
 		return "PeersUnreachable";
-	default:
+	case RAS_SUSPECT:
 		return "PeersSuspect";
+	default:
+		return finding->reason;
 	}
 }
 
-// Only where the counts say that there is something to be found: tables are long.
-static void add_peers(const struct ras *ras, const struct ras_view *view, struct finding_sum *sum) {
+static void
+add_peer(const struct health *health, const struct ras_peer *peer, struct finding_sum *sum) {
 	struct finding finding;
+
+	finding_of(health, peer, &finding);
+	add(sum, finding.grade != FINDING_OK, finding.grade, reason_of(peer, &finding));
+}
+
+// Only where the counts say that there is something to be found: tables are long.
+static void add_peers(
+	const struct ras *ras,
+	const struct health *health,
+	const struct ras_view *view,
+	struct finding_sum *sum
+) {
 	struct ras_peer peer;
 
 	if (view->dead + view->unreachable + view->suspect == 0)
 		return;
 	for (uint32_t slot = 0; slot < view->slots_max; slot++) {
-		if (ras_peer_at(ras, slot, &peer) != 0)
-			continue;
-		finding_of(&peer, &finding);
-		add(sum, finding.grade != FINDING_OK, finding.grade, reason_of(&peer));
+		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state != RAS_ALIVE)
+			add_peer(health, &peer, sum);
 	}
 }
 
-void finding_of_all(const struct overlay *overlay, struct finding_sum *ret_sum) {
+// Those whose agents answer, and with whom something is wrong nevertheless.
+static void
+add_living(const struct ras *ras, const struct health *health, struct finding_sum *sum) {
+	struct verdict_view view;
+	struct ras_peer peer;
+	uint32_t cursor = 0;
+
+	while (health != NULL && verdict_next(health_engine(health), &cursor, &view)) {
+		if (ras_peer_find(ras, view.subject, &peer) == 0 && peer.state == RAS_ALIVE)
+			add_peer(health, &peer, sum);
+	}
+}
+
+void finding_of_all(
+	const struct overlay *overlay, const struct health *health, struct finding_sum *ret_sum
+) {
 	struct finding_sum sum = {FINDING_OK, "None"};
 	const struct ras *ras = overlay_ras(overlay);
 	struct ras_view view;
@@ -137,7 +226,8 @@ void finding_of_all(const struct overlay *overlay, struct finding_sum *ret_sum) 
 	ras_view(ras, &view);
 	add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
 	add(&sum, view.brake, FINDING_UNKNOWN, "MassSilence");
-	add_peers(ras, &view, &sum);
+	add_peers(ras, health, &view, &sum);
+	add_living(ras, health, &sum);
 	add(&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN, "PeersMissing");
 	add(&sum, overlay_reach(overlay)->state == OVERLAY_REACH_UNPROVEN, FINDING_WARNING,
 	    "AddressUnproven");

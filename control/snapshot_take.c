@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <control/health.h>
 #include <control/overlay.h>
 #include <control/snapshot.h>
 #include <lib/log.h>
@@ -31,8 +32,41 @@ static void copy_missing(const struct overlay *overlay, struct snapshot *snapsho
 	}
 }
 
+static void
+copy_verdict(const struct health *health, const struct ras_peer *peer, struct snapshot *snapshot) {
+	struct snapshot_verdict *row = &snapshot->rows[snapshot->verdict_rows++];
+	struct finding finding;
+
+	finding_of(health, peer, &finding);
+	*row = (struct snapshot_verdict){
+		.verdict = finding.view.verdict,
+		.advice = finding.advice,
+		.grade = finding.grade,
+		.maint = peer->maint,
+		.since_ns = finding.view.since_ns,
+	};
+	memcpy(row->node, peer->record->name, peer->record->name_length);
+	snprintf(row->reason, sizeof(row->reason), "%s", finding.reason);
+}
+
+static void
+copy_verdicts(const struct ras *ras, const struct health *health, struct snapshot *snapshot) {
+	struct verdict_view view;
+	struct ras_peer peer;
+	uint32_t cursor = 0;
+
+	snapshot->judged = true;
+	verdict_counts(health_engine(health), &snapshot->verdicts);
+	while (snapshot->verdict_rows < SNAPSHOT_VERDICTS_MAX &&
+	       verdict_next(health_engine(health), &cursor, &view)) {
+		if (ras_peer_find(ras, view.subject, &peer) == 0)
+			copy_verdict(health, &peer, snapshot);
+	}
+}
+
 void snapshot_take(
 	const struct overlay *overlay,
+	const struct health *health,
 	const struct counter_sources *sources,
 	uint64_t now_ns,
 	struct snapshot *ret_snapshot
@@ -44,7 +78,9 @@ void snapshot_take(
 	must(ras_peer_find(ras, ras_self_id(ras), &self) == 0);
 	memcpy(ret_snapshot->node, self.record->name, self.record->name_length);
 	ras_view(ras, &ret_snapshot->view);
-	finding_of_all(overlay, &ret_snapshot->finding);
+	finding_of_all(overlay, health, &ret_snapshot->finding);
+	if (health != NULL)
+		copy_verdicts(ras, health, ret_snapshot);
 	ret_snapshot->ras_bytes = ras_memory_used(ras);
 	copy_links(ras, ret_snapshot);
 	copy_missing(overlay, ret_snapshot);

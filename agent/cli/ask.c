@@ -112,6 +112,28 @@ int ask_patiently(
 	return status;
 }
 
+int ask_silently(
+	const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	json_t **ret_object
+) {
+	struct contact contact;
+	struct target target;
+	int status = target_init(&target, command, arguments);
+	int err;
+
+	if (status != 0)
+		return status;
+	contact_init(&contact, &target);
+	err = contact_open(&contact, true);
+	if (err == 0)
+		err = contact_json(&contact, question, ret_object);
+	status = err == 0 ? EXIT_DONE : ask_fail(&contact, err);
+	contact_fini(&contact);
+	return status;
+}
+
 int ask_order(
 	const struct command *command,
 	const struct arguments *arguments,

@@ -32,6 +32,15 @@ int ask_patiently(
 	struct ask_answer *ret_answer
 );
 
+// Takes the answer as an object and prints nothing but a complaint. 0 and *ret_object, or the exit
+// status.
+int ask_silently(
+	const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	json_t **ret_object
+);
+
 // The same for an order, whose success is said in a sentence.
 __attribute__((format(printf, 4, 5))) int ask_order(
 	const struct command *command,

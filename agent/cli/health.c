@@ -8,13 +8,19 @@
 
 #define HEALTH_UNKNOWN 3
 
+#define LINE_COLUMNS 80 // node-problem-detector cuts behind it
+
 enum {
+	OPTION_ALL,
 	OPTION_EXIT,
+	OPTION_LINE,
 	OPTION_COUNT,
 };
 
 static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_ALL] = {"all", NULL, "each member, also those with whom nothing is wrong"},
 	[OPTION_EXIT] = {"exit", "STYLE", "nagios (the default) or npd; see below"},
+	[OPTION_LINE] = {"line", NULL, "one line of at most 80 characters, as checks want it"},
 };
 
 static const struct word_spec words[] = {
@@ -22,8 +28,12 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"Answered from the agent's table, without asking anybody else. A node in maintenance or one that\n"
-	"said goodbye is no alarm; one that is expected and not seen is unknown.\n"
+	"Answered from the agent's store of verdicts, without asking anybody else. A node in maintenance\n"
+	"or one that said goodbye is no alarm; one that is expected and not seen is unknown.\n"
+	"\n"
+	"With --json each finding has node, state, grade, verdict, reason, evidence, advice (nothing,\n"
+	"show, warn, restart, drain), confidence (likely, sure), both_planes, observers, since, for_s and\n"
+	"looked_s, the age of its newest evidence. The reasons are listed in docs/verdicts.md.\n"
 	"\n"
 	"Exit status     nagios   npd (node-problem-detector)\n"
 	"  ok            0        0\n"
@@ -63,7 +73,94 @@ static int judge(struct ask_answer *answer, bool npd) {
 	return status_of(grade != NULL ? grade : "", npd);
 }
 
+// The one that weighs most, in the order in which grades do.
+static const json_t *worst_finding(const json_t *answer) {
+	static const char *const weights[] = {"warning", "unknown", "critical"};
+	const json_t *findings = json_object_get(answer, "findings"), *worst = NULL;
+	size_t worst_weight = 0;
+
+	for (size_t n = 0; n < json_array_size(findings); n++) {
+		const json_t *row = json_array_get(findings, n);
+		const char *grade = json_string_value(json_object_get(row, "grade"));
+
+		for (size_t weight = 0; grade != NULL && weight < 3; weight++) {
+			if (strcmp(grade, weights[weight]) != 0 ||
+			    (worst != NULL && weight + 1 <= worst_weight))
+				continue;
+			worst = row;
+			worst_weight = weight + 1;
+		}
+	}
+	return worst;
+}
+
+static const char *member(const json_t *object, const char *key) {
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value != NULL ? value : "?";
+}
+
+// At most LINE_COLUMNS characters of what other machines may have had a hand in.
+static void print_line(const char *line) {
+	char clean[4 * LINE_COLUMNS + ESCAPE_UNIT_BYTES_MAX + 1];
+	size_t used = 0, fits = 0, columns = 0, left = strlen(line);
+
+	while (left > 0 && columns <= LINE_COLUMNS) {
+		struct escape_unit unit;
+
+		escape_next(line, left, &unit);
+		memcpy(clean + used, unit.text, unit.text_size);
+		used += unit.text_size;
+		columns += unit.text_size == unit.taken_bytes ? 1 : unit.text_size;
+		line += unit.taken_bytes;
+		left -= unit.taken_bytes;
+		if (columns <= LINE_COLUMNS - 3)
+			fits = used;
+	}
+	if (columns > LINE_COLUMNS)
+		printf("%.*s...\n", (int)fits, clean);
+	else
+		printf("%.*s\n", (int)used, clean);
+}
+
+// "critical: n2 node-down NodeSilent, for 12s: 2 of 2 observers ...", cut where it has to be.
+static void say_line(const json_t *answer, const char *name) {
+	const json_t *row = worst_finding(answer);
+	const char *grade = member(answer, "grade");
+	char line[512];
+
+	if (row == NULL && json_array_size(json_object_get(answer, "findings")) == 1 &&
+	    name != NULL)
+		row = json_array_get(json_object_get(answer, "findings"), 0);
+	if (row == NULL)
+		snprintf(
+			line, sizeof(line), "%s: %lld agents alive, %lld dead, %lld suspect", grade,
+			json_integer_value(json_object_get(answer, "alive")),
+			json_integer_value(json_object_get(answer, "dead")),
+			json_integer_value(json_object_get(answer, "suspect"))
+		);
+	else
+		snprintf(
+			line, sizeof(line), "%s: %s %s %s: %s", grade, member(row, "node"),
+			member(row, "verdict"), member(row, "reason"), member(row, "evidence")
+		);
+	print_line(line);
+}
+
+static int run_line(const struct arguments *arguments, const char *question, bool npd) {
+	json_t *answer = NULL;
+	int status = ask_silently(&health_command, arguments, question, &answer);
+
+	if (status != EXIT_DONE)
+		return status_of("unknown", npd);
+	say_line(answer, arguments->words[0]);
+	status = status_of(member(answer, "grade"), npd);
+	json_decref(answer);
+	return status;
+}
+
 static int run(const struct arguments *arguments) {
+	bool all = arguments->values[OPTION_ALL] != NULL;
 	const char *style = arguments->values[OPTION_EXIT];
 	struct ask_answer answer = {.json = NULL};
 	bool npd = style != NULL && strcmp(style, "npd") == 0;
@@ -75,10 +172,18 @@ static int run(const struct arguments *arguments) {
 		command_complain("health", "--exit: %s is neither nagios nor npd", quoted);
 		return HEALTH_UNKNOWN;
 	}
+	if (all && arguments->words[0] != NULL) {
+		command_complain("health", "--all and a node's name exclude each other");
+		return HEALTH_UNKNOWN;
+	}
 	snprintf(
 		question, sizeof(question), "HEALTH %s",
-		arguments->words[0] != NULL ? arguments->words[0] : ""
+		all			      ? "*"
+		: arguments->words[0] != NULL ? arguments->words[0]
+					      : ""
 	);
+	if (arguments->values[OPTION_LINE] != NULL)
+		return run_line(arguments, question, npd);
 	status = ask(&health_command, arguments, question, &answer);
 	status = status == EXIT_DONE ? judge(&answer, npd) : status_of("unknown", npd);
 	json_decref(answer.json);

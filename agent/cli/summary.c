@@ -188,6 +188,8 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 
 // Rows
 
+#define EVIDENCE_COLUMNS 43 // what is left of 100; all of it is in tocsin health
+
 static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
 	double ns = seconds * NS_PER_SEC;
 
@@ -195,15 +197,16 @@ static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
 }
 
 static void add_finding(const json_t *row, struct frame *frame) {
-	char age[SHOW_BYTES], cut[SHOW_BYTES];
+	char age[SHOW_BYTES], cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
 	const char *node = summary_text(row, "node");
 
 	show_seconds(json_number_value(json_object_get(row, "for_s")), age);
 	show_cell(node, 18, cut);
+	show_cell(summary_text(row, "evidence"), EVIDENCE_COLUMNS, cut_evidence);
 	frame_add(
-		frame, FRAME_TEXT, "%-18s %-11s %-10.10s %-11s %s",
+		frame, FRAME_TEXT, "%-18s %-11s %-13.13s %-11s %s",
 		frame_is_whole(frame) ? node : cut, summary_text(row, "state"),
-		summary_text(row, "verdict"), age, summary_text(row, "evidence")
+		summary_text(row, "verdict"), age, cut_evidence
 	);
 }
 
@@ -215,7 +218,7 @@ void summary_findings(const json_t *health, size_t rows_max, struct frame *frame
 	if (count == 0 || rows_max == 0)
 		return;
 	frame_add(
-		frame, FRAME_HEAD, "%-18s %-11s %-10s %-11s %s", "NODE", "AGENT", "VERDICT", "FOR",
+		frame, FRAME_HEAD, "%-18s %-11s %-13s %-11s %s", "NODE", "AGENT", "VERDICT", "FOR",
 		"EVIDENCE"
 	);
 	for (size_t n = 0; n < shown; n++)
@@ -288,11 +291,14 @@ void summary_events(const json_t *events, size_t rows_max, struct frame *frame) 
 	for (size_t found = 0; first > 0 && found < rows_max; first--)
 		found += happening_matters(json_array_get(rows, first - 1));
 	for (size_t n = first; n < count; n++) {
+		const json_t *row = json_array_get(rows, n);
+		// A sentence is for tocsin events and tocsin why.
+		bool whole = frame_is_whole(frame) && happening_words(row)[0] == '\0';
 		char line[HAPPENING_BYTES];
 
-		if (!happening_matters(json_array_get(rows, n)))
+		if (!happening_matters(row))
 			continue;
-		happening_line(json_array_get(rows, n), frame_is_whole(frame), line);
+		happening_line(row, whole, line);
 		frame_add(frame, FRAME_TEXT, "%s", line);
 	}
 }

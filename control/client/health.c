@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HEALTH [node]: what is wrong, and how many are not. Answered from the table, in no time.
-//
-// Until verdicts exist this is what the overlay alone has found; what it cannot know is unknown.
+// HEALTH [node|*]: what is wrong, and how many are not; with * each member, and what may be done
+// about it. Answered from the store of verdicts, in no time.
 #include "answers.h"
+#include "happening.h"
 #include "listing.h"
 #include "names.h"
 #include "roll.h"
 #include "server.h"
 
 #include <control/finding.h>
+#include <control/health.h>
 #include <lib/hostlist.h>
 #include <lib/scoped.h>
 #include <lib/show.h>
@@ -22,7 +23,7 @@
 
 #define MISSING_COLUMNS 64 // of their names in the text; all of them are in JSON
 
-struct health {
+struct survey {
 	struct listing listing;
 	struct roll_row *rows; // of those there is something to say of
 	enum finding_grade grade;
@@ -38,123 +39,135 @@ struct health {
 };
 
 static void drop(void *work) {
-	struct health *health = work;
+	struct survey *survey = work;
 
-	free(health->missing_names);
-	free(health->rows);
-	free(health);
+	free(survey->missing_names);
+	free(survey->rows);
+	free(survey);
 }
 
-static void say_missing(struct session *session, const struct health *health) {
-	bool fits = session->whole || strlen(health->missing_names) <= MISSING_COLUMNS;
+static void say_missing(struct session *session, const struct survey *survey) {
+	bool fits = session->whole || strlen(survey->missing_names) <= MISSING_COLUMNS;
 	int columns = fits ? INT_MAX : MISSING_COLUMNS;
 
 	text_print(
-		&session->out, "%u of %u expected are not seen: %.*s%s\n", health->missing,
-		overlay_expected(session->server->overlay), columns, health->missing_names,
+		&session->out, "%u of %u expected are not seen: %.*s%s\n", survey->missing,
+		overlay_expected(session->server->overlay), columns, survey->missing_names,
 		fits ? "" : "..."
 	);
 }
 
 // The same number of members as `tocsin status` counts: who is missing is one of them.
-static void say_counts(struct session *session, const struct health *health) {
-	const struct ras_view *view = &health->view;
+static void say_counts(struct session *session, const struct survey *survey) {
+	const struct ras_view *view = &survey->view;
 
 	text_print(
 		&session->out,
 		"%s: %u of %u agents answer, %u suspect, %u unreachable, %u dead, %u left, "
 		"%u in maintenance\n",
-		finding_grade_name(health->grade), view->alive - view->suspect - view->unreachable,
-		view->alive + view->dead + health->missing, view->suspect, view->unreachable,
-		view->dead, view->left, health->maint
+		finding_grade_name(survey->grade), view->alive - view->suspect - view->unreachable,
+		view->alive + view->dead + survey->missing, view->suspect, view->unreachable,
+		view->dead, view->left, survey->maint
 	);
 }
 
-static void say_one(struct session *session, const struct health *health) {
+static void say_one(struct session *session, const struct survey *survey) {
 	struct ras_peer peer = {.state = RAS_UNKNOWN};
 	char name[NAMES_TEXT_BYTES];
 
-	ras_peer_find(session_ras(session), health->id, &peer);
-	names_id(session_ras(session), health->id, name);
+	ras_peer_find(session_ras(session), survey->id, &peer);
+	names_id(session_ras(session), survey->id, name);
 	text_print(
-		&session->out, "%s: %s %s %s\n", finding_grade_name(health->grade), name,
+		&session->out, "%s: %s %s %s\n", finding_grade_name(survey->grade), name,
 		peer.state == RAS_LEFT ? "has" : "is", ras_state_name(peer.state)
 	);
 }
 
-static void say_strangers(struct session *session, const struct health *health) {
+static void say_strangers(struct session *session, const struct survey *survey) {
 	char address[SOCK_ADDR_TEXT_BYTES], age[SHOW_BYTES];
 
-	sock_addr_format(&health->strangers.last, address);
-	show_duration(roll_age_ns(session, health->strangers.last_ns), age);
+	sock_addr_format(&survey->strangers.last, address);
+	show_duration(roll_age_ns(session, survey->strangers.last_ns), age);
 	text_print(
 		&session->out,
 		"Turned away: %u connections without the key, the last from %s, %s ago\n",
-		health->strangers.count, address, age
+		survey->strangers.count, address, age
 	);
 }
 
-static json_t *strangers_json(struct session *session, const struct health *health) {
+static json_t *strangers_json(struct session *session, const struct survey *survey) {
 	char address[SOCK_ADDR_TEXT_BYTES];
 
-	if (health->strangers.count == 0)
+	if (survey->strangers.count == 0)
 		return json_null();
-	sock_addr_format(&health->strangers.last, address);
+	sock_addr_format(&survey->strangers.last, address);
 	return json_pack(
-		"{s:i,s:s,s:o}", "count", (int)health->strangers.count, "last", address, "at",
-		roll_time_json(session, health->strangers.last_ns)
+		"{s:i,s:s,s:o}", "count", (int)survey->strangers.count, "last", address, "at",
+		roll_time_json(session, survey->strangers.last_ns)
 	);
 }
 
 static void say_head(struct session *session, void *work) {
-	struct health *health = work;
-	const struct ras_view *view = &health->view;
+	struct survey *survey = work;
+	const struct ras_view *view = &survey->view;
 
-	if (health->only)
-		say_one(session, health);
+	if (survey->only)
+		say_one(session, survey);
 	else
-		say_counts(session, health);
+		say_counts(session, survey);
 	if (!view->joined)
 		text_print(&session->out, "This node is not a member of a ring yet.\n");
-	if (health->join_words[0] != '\0')
-		text_print(&session->out, "  %s\n", health->join_words);
-	if (health->strangers.count > 0)
-		say_strangers(session, health);
+	if (survey->join_words[0] != '\0')
+		text_print(&session->out, "  %s\n", survey->join_words);
+	if (survey->strangers.count > 0)
+		say_strangers(session, survey);
 	if (view->brake)
 		text_print(
 			&session->out,
 			"Too many fell silent at once to judge them: deaths by silence are held.\n"
 		);
-	if (health->missing > 0 && !health->only)
-		say_missing(session, health);
-	if (health->address_words[0] != '\0')
+	if (survey->missing > 0 && !survey->only)
+		say_missing(session, survey);
+	if (survey->address_words[0] != '\0')
 		text_print(
 			&session->out, "The address that this node tells others:\n  %s\n",
-			health->address_words
+			survey->address_words
 		);
-	if (health->listing.count > 0)
+	if (survey->listing.count > 0)
 		text_print(
-			&session->out, "\n%-20s %-11s %-10s %-10s %s\n", "NODE", "AGENT", "VERDICT",
-			"FOR", "EVIDENCE"
+			&session->out, "\n%-20s %-11s %-13s %-11s %s\n", "NODE", "AGENT", "VERDICT",
+			"FOR", "REASON"
 		);
 }
 
+// Of the verdict, where there ever was another; else of the state.
+static uint64_t since_ns(const struct ras_peer *peer, const struct finding *finding) {
+	bool changed = finding->has_view && finding->view.since_ns != 0;
+
+	return changed ? finding->view.since_ns : peer->since_ns;
+}
+
 static void say_row(struct session *session, void *work, uint32_t n) {
-	struct health *health = work;
-	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], age[SHOW_BYTES], evidence[SHOW_BYTES];
+	struct survey *survey = work;
+	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], age[SHOW_BYTES];
+	char evidence[STATE_TEXT_BYTES];
 	struct finding finding;
 	struct ras_peer peer;
 
-	if (!roll_peer(session_ras(session), &health->rows[n], &peer))
+	if (!roll_peer(session_ras(session), &survey->rows[n], &peer))
 		return;
-	finding_of(&peer, &finding);
+	finding_of(session->server->config.health, &peer, &finding);
 	names_record(peer.record, name);
-	show_duration(roll_age_ns(session, peer.since_ns), age);
+	show_duration(roll_age_ns(session, since_ns(&peer, &finding)), age);
 	text_print(
-		&session->out, "%-20s %-11s %-10s %-10s %s\n",
+		&session->out, "%-20s %-11s %-13s %-11s %s\n",
 		session_cell(session, name, 20, node), ras_state_name(peer.state), finding.verdict,
-		age, session_cell(session, finding.evidence, 45, evidence)
+		age, finding.reason
 	);
+	if (finding.grade == FINDING_OK && !peer.maint)
+		return;
+	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
+	happening_words(session, evidence);
 }
 
 // Who says so, and of whom the grade is (null: of all): a client that comes back can tell whether
@@ -162,67 +175,127 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 static json_t *facts(struct session *session, void *work) {
 	const struct client_server *server = session->server;
 	const struct ras *ras = session_ras(session);
-	const struct health *health = work;
-	const struct ras_view *view = &health->view;
+	const struct survey *survey = work;
+	const struct ras_view *view = &survey->view;
 	char node[NAMES_TEXT_BYTES], of[NAMES_TEXT_BYTES], digest[32];
 	struct ras_peer self = {0};
 
 	names_id(ras, ras_self_id(ras), node);
-	names_id(ras, health->only ? health->id : ras_self_id(ras), of);
+	names_id(ras, survey->only ? survey->id : ras_self_id(ras), of);
 	ras_peer_find(ras, ras_self_id(ras), &self);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
 		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,s:o}",
-		"grade", finding_grade_name(health->grade), "of",
-		health->only ? roll_name_json(of) : json_null(), "node", roll_name_json(node),
+		"grade", finding_grade_name(survey->grade), "of",
+		survey->only ? roll_name_json(of) : json_null(), "node", roll_name_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
 		(json_int_t)ras_incarnation_start(self.incarnation), "view",
 		(json_int_t)view->number, "digest", digest, "alive", (int)view->alive, "suspect",
 		(int)view->suspect, "unreachable", (int)view->unreachable, "dead", (int)view->dead,
-		"left", (int)view->left, "maint", (int)health->maint, "brake", view->brake,
+		"left", (int)view->left, "maint", (int)survey->maint, "brake", view->brake,
 		"joined", view->joined, "expected", (int)overlay_expected(server->overlay),
-		"missing", (int)health->missing, "missing_nodes", health->missing_names,
+		"missing", (int)survey->missing, "missing_nodes", survey->missing_names,
 		"address_problem",
-		health->address_words[0] != '\0' ? roll_name_json(health->address_words)
+		survey->address_words[0] != '\0' ? roll_name_json(survey->address_words)
 						 : json_null(),
 		"join_problem",
-		health->join_words[0] != '\0' ? roll_name_json(health->join_words) : json_null(),
-		"strangers", strangers_json(session, health)
+		survey->join_words[0] != '\0' ? roll_name_json(survey->join_words) : json_null(),
+		"strangers", strangers_json(session, survey)
+	);
+}
+
+static json_t *observers_json(struct session *session, const struct finding *finding) {
+	json_t *array = json_array();
+	char name[NAMES_TEXT_BYTES];
+
+	for (uint32_t n = 0; finding->has_view && n < finding->view.observer_count; n++) {
+		names_id(session_ras(session), finding->view.observers[n], name);
+		json_array_append_new(array, roll_name_json(name));
+	}
+	return array;
+}
+
+// How sure, and by what: what a scheduler must know before it acts.
+static void add_view(struct session *session, const struct finding *finding, json_t *object) {
+	const struct verdict_view *view = &finding->view;
+
+	json_object_set_new(
+		object, "confidence",
+		finding->has_view
+			? json_string(view->confidence == VERDICT_SURE ? "sure" : "likely")
+			: json_null()
+	);
+	json_object_set_new(
+		object, "both_planes", json_boolean(finding->has_view && view->both_planes)
+	);
+	json_object_set_new(
+		object, "looked_s",
+		finding->has_view && view->looked_ns != 0
+			? json_real(
+				  (double)roll_age_ns(session, view->looked_ns) /
+				  (double)RAS_NS_PER_SEC
+			  )
+			: json_null()
 	);
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
-	struct health *health = work;
+	struct survey *survey = work;
 	char name[NAMES_TEXT_BYTES];
+	char evidence[STATE_TEXT_BYTES];
 	struct finding finding;
 	struct ras_peer peer;
+	json_t *object;
 
-	if (!roll_peer(session_ras(session), &health->rows[n], &peer))
+	if (!roll_peer(session_ras(session), &survey->rows[n], &peer))
 		return json_null();
-	finding_of(&peer, &finding);
+	finding_of(session->server->config.health, &peer, &finding);
 	names_record(peer.record, name);
-	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:b,s:o,s:f}", "node", roll_name_json(name), "state",
-		ras_state_name(peer.state), "grade", finding_grade_name(finding.grade), "verdict",
-		finding.verdict, "evidence", finding.evidence, "maint", peer.maint, "since",
-		roll_time_json(session, peer.since_ns), "for_s",
-		(double)roll_age_ns(session, peer.since_ns) / (double)RAS_NS_PER_SEC
+	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
+	object = json_pack(
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:f}", "node", roll_name_json(name),
+		"state", ras_state_name(peer.state), "grade", finding_grade_name(finding.grade),
+		"verdict", finding.verdict, "reason", finding.reason, "evidence", evidence,
+		"advice", verdict_advice_name(finding.advice), "maint", peer.maint, "observers",
+		observers_json(session, &finding), "since",
+		roll_time_json(session, since_ns(&peer, &finding)), "for_s",
+		(double)roll_age_ns(session, since_ns(&peer, &finding)) / (double)RAS_NS_PER_SEC
 	);
+	if (object == NULL)
+		return json_null();
+	add_view(session, &finding, object);
+	return object;
 }
 
 static const struct listing_ops ops = {
 	.key = "findings", .facts = facts, .head = say_head, .row = say_row, .row_json = row_json};
 
-static bool is_worth_a_row(const struct ras_peer *peer, const void *ctx) {
-	const uint64_t *only = ctx;
+// Whose rows are wanted.
+struct wanted {
+	const struct health *store;
+	bool only, all;
+	uint64_t id; // of the only one
+};
 
-	if (only != NULL)
-		return peer->record->id == *only;
-	return peer->maint || (peer->state != RAS_ALIVE && peer->state != RAS_LEFT);
+static bool is_wrong(const struct health *store, const struct ras_peer *peer) {
+	struct finding finding;
+
+	if (peer->state != RAS_ALIVE)
+		return peer->state != RAS_LEFT;
+	finding_of(store, peer, &finding);
+	return finding.grade != FINDING_OK;
+}
+
+static bool is_worth_a_row(const struct ras_peer *peer, const void *ctx) {
+	const struct wanted *wanted = ctx;
+
+	if (wanted->only)
+		return peer->record->id == wanted->id;
+	return wanted->all || peer->maint || is_wrong(wanted->store, peer);
 }
 
 // Nobody knows them, so they have no row; that they are not there is still not fine.
-static int find_missing(struct session *session, struct health *health) {
+static int find_missing(struct session *session, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
 	scoped_mem const char **names = NULL;
 	uint32_t cursor = 0;
@@ -232,78 +305,82 @@ static int find_missing(struct session *session, struct health *health) {
 	if (names == NULL)
 		return -ENOMEM;
 	while ((name = overlay_missing_next(overlay, &cursor)) != NULL)
-		names[health->missing++] = name;
-	return hostlist_compress(names, health->missing, &health->missing_names);
+		names[survey->missing++] = name;
+	return hostlist_compress(names, survey->missing, &survey->missing_names);
 }
 
 // Of one node, where all are not asked about.
-static void grade_one(struct session *session, struct health *health, const struct ras_peer *peer) {
+static void grade_one(struct session *session, struct survey *survey, const struct ras_peer *peer) {
 	const struct overlay_reach *reach = overlay_reach(session->server->overlay);
 	bool self = peer->record->id == ras_self_id(session_ras(session));
 	struct finding finding;
 
-	finding_of(peer, &finding);
-	health->grade = finding.grade;
+	finding_of(session->server->config.health, peer, &finding);
+	survey->grade = finding.grade;
 	if (self && reach->state == OVERLAY_REACH_UNPROVEN)
-		health->grade = finding_worse(health->grade, FINDING_WARNING);
-	if (health->view.brake || !health->view.joined)
-		health->grade = finding_worse(health->grade, FINDING_UNKNOWN);
+		survey->grade = finding_worse(survey->grade, FINDING_WARNING);
+	if (survey->view.brake || !survey->view.joined)
+		survey->grade = finding_worse(survey->grade, FINDING_UNKNOWN);
 }
 
-static bool is_of_another(const struct session *session, const struct health *health) {
-	return health->only && health->id != ras_self_id(session_ras(session));
+static bool is_of_another(const struct session *session, const struct survey *survey) {
+	return survey->only && survey->id != ras_self_id(session_ras(session));
 }
 
-static void look(struct session *session, struct health *health) {
+static void look(struct session *session, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
 	const struct overlay_reach *reach = overlay_reach(overlay);
 	char words[STATE_TEXT_BYTES];
 	struct finding_sum sum;
 	struct ras_peer peer;
 
-	finding_of_all(overlay, &sum);
-	health->grade = sum.grade;
-	for (uint32_t n = 0; n < health->listing.count; n++) {
-		if (roll_peer(overlay_ras(overlay), &health->rows[n], &peer))
-			health->maint += peer.maint;
+	finding_of_all(overlay, session->server->config.health, &sum);
+	survey->grade = sum.grade;
+	for (uint32_t n = 0; n < survey->listing.count; n++) {
+		if (roll_peer(overlay_ras(overlay), &survey->rows[n], &peer))
+			survey->maint += peer.maint;
 	}
-	if (is_of_another(session, health))
+	if (is_of_another(session, survey))
 		return;
-	overlay_strangers(overlay, &health->strangers);
+	overlay_strangers(overlay, &survey->strangers);
 	if (overlay_join_problem(overlay, words))
-		names_text(words, strlen(words), health->join_words, sizeof(health->join_words));
+		names_text(words, strlen(words), survey->join_words, sizeof(survey->join_words));
 	if (reach->state == OVERLAY_REACH_UNPROVEN)
 		names_text(
-			reach->words, strlen(reach->words), health->address_words,
-			sizeof(health->address_words)
+			reach->words, strlen(reach->words), survey->address_words,
+			sizeof(survey->address_words)
 		);
 }
 
 void answer_health(struct session *session, const char *rest) {
-	struct health *health;
+	struct wanted wanted = {
+		.store = session->server->config.health,
+		.all = strcmp(rest, "*") == 0,
+	};
+	struct survey *survey;
 	struct ras_peer peer;
-	bool only = *rest != '\0';
 
-	if (only && !names_only(session, rest, &peer))
+	wanted.only = *rest != '\0' && !wanted.all;
+	if (wanted.only && !names_only(session, rest, &peer))
 		return;
-	health = calloc(1, sizeof(*health));
-	if (!session_begin(session, listing_step, drop, health))
+	survey = calloc(1, sizeof(*survey));
+	if (!session_begin(session, listing_step, drop, survey))
 		return;
-	health->listing.ops = &ops;
-	health->only = only;
-	if (only)
-		health->id = peer.record->id;
-	if (find_missing(session, health) < 0 ||
+	survey->listing.ops = &ops;
+	survey->only = wanted.only;
+	if (wanted.only)
+		survey->id = wanted.id = peer.record->id;
+	if (find_missing(session, survey) < 0 ||
 	    roll_call(
-		    session_ras(session), is_worth_a_row, only ? &health->id : NULL, &health->rows,
-		    &health->listing.count
+		    session_ras(session), is_worth_a_row, &wanted, &survey->rows,
+		    &survey->listing.count
 	    ) < 0) {
 		session_end(session);
 		session_fail(session, "out of memory");
 		return;
 	}
-	ras_view(session_ras(session), &health->view);
-	look(session, health);
-	if (only)
-		grade_one(session, health, &peer);
+	ras_view(session_ras(session), &survey->view);
+	look(session, survey);
+	if (wanted.only)
+		grade_one(session, survey, &peer);
 }

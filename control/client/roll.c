@@ -128,7 +128,7 @@ json_t *roll_json(struct session *session, const struct ras_peer *peer) {
 	struct finding finding;
 
 	ras_record_info(peer->record, &info);
-	finding_of(peer, &finding);
+	finding_of(session->server->config.health, peer, &finding);
 	sock_addr_format(&peer->record->address, address);
 	return json_pack(
 		"{s:o,s:s,s:s,s:b,s:b,s:b,s:o,s:f,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",

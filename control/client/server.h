@@ -21,7 +21,7 @@ struct client_server {
 	struct loop *loop;
 	struct overlay *overlay;
 	const struct fabric_calls *fabric_calls;
-	struct fabric *fabric; // NULL: no devices
+	struct fabric *fabric;	     // NULL: no devices
 	const struct checks *checks; // NULL: not yet, or no more
 	struct client_config config;
 	struct client_counters counters;

@@ -6,6 +6,7 @@
 #include "names.h"
 #include "roll.h"
 #include "server.h"
+#include "why_evidence.h"
 
 #include <control/finding.h>
 #include <control/state.h>
@@ -26,6 +27,7 @@ struct story {
 	struct ras_peer peer; // state UNKNOWN, and no record: it is expected, and was not seen
 	char name[NAMES_TEXT_BYTES];
 	bool self;
+	const char *means, *follows;	       // in words
 	struct state_event events[WHY_EVENTS]; // the last about it, a ring
 	uint32_t event_count;		       // ever seen
 	struct ras_link_info links[WHY_LINKS_MAX];
@@ -180,7 +182,7 @@ static const char *future_of(const struct ras_peer *peer) {
 }
 
 static void show_future(const struct story *story, char text[static FUTURE_BYTES]) {
-	const char *future = future_of(&story->peer);
+	const char *future = story->follows;
 
 	if (story->peer.state == RAS_DEAD)
 		snprintf(
@@ -312,7 +314,7 @@ static void say_missing(struct session *session, const struct story *story) {
 		&session->out,
 		"%s is missing: expected, and not seen.\n\nWhat it means\n  %s\n\n"
 		"What follows\n  %s\n",
-		story->name, meaning_of(&story->peer), future_of(&story->peer)
+		story->name, story->means, story->follows
 	);
 	say_events(session, story);
 }
@@ -342,7 +344,7 @@ static void say(struct session *session, const struct story *story) {
 	say_title(session, story);
 	say_facts(session, story);
 	show_future(story, future);
-	text_print(&session->out, "\nWhat it means\n  %s\n", meaning_of(&story->peer));
+	text_print(&session->out, "\nWhat it means\n  %s\n", story->means);
 	if (story->join_words[0] != '\0')
 		text_print(
 			&session->out, "\nIt is alone, and tries to join\n  %s\n", story->join_words
@@ -356,6 +358,7 @@ static void say(struct session *session, const struct story *story) {
 		);
 	text_print(&session->out, "\nWhat follows\n  %s\n", future);
 	say_report(session, story);
+	why_say_evidence(session, &story->peer);
 	say_links(session, story);
 	say_events(session, story);
 }
@@ -392,13 +395,12 @@ static json_t *events_json(struct session *session, const struct story *story) {
 
 static void put_missing(struct session *session, const struct story *story) {
 	session_json(
-		session,
-		json_pack(
-			"{s:o,s:s,s:s,s:s,s:s,s:[],s:o}", "node", roll_name_json(story->name),
-			"state", "missing", "because", "expected, and not seen", "meaning",
-			meaning_of(&story->peer), "follows", future_of(&story->peer), "links",
-			"events", events_json(session, story)
-		)
+		session, json_pack(
+				 "{s:o,s:s,s:s,s:s,s:s,s:[],s:o}", "node",
+				 roll_name_json(story->name), "state", "missing", "because",
+				 "expected, and not seen", "meaning", story->means, "follows",
+				 story->follows, "links", "events", events_json(session, story)
+			 )
 	);
 }
 
@@ -408,7 +410,7 @@ static void put(struct session *session, const struct story *story) {
 
 	show_future(story, future);
 	json_object_set_new(object, "because", json_string(finding_cause(story->peer.cause)));
-	json_object_set_new(object, "meaning", json_string(meaning_of(&story->peer)));
+	json_object_set_new(object, "meaning", json_string(story->means));
 	json_object_set_new(object, "follows", roll_name_json(future));
 	json_object_set_new(
 		object, "address_problem",
@@ -418,6 +420,7 @@ static void put(struct session *session, const struct story *story) {
 		object, "join_problem",
 		story->join_words[0] != '\0' ? roll_name_json(story->join_words) : json_null()
 	);
+	why_put_evidence(session, &story->peer, object);
 	json_object_set_new(object, "links", links_json(story));
 	json_object_set_new(object, "events", events_json(session, story));
 	session_json(session, object);
@@ -437,6 +440,8 @@ static bool answer_missing(struct session *session, const char *rest) {
 	if (ras_peer_find(overlay_ras(overlay), story.id, &peer) == 0)
 		return false;
 	names_clean(word, strlen(word), story.name);
+	story.means = meaning_of(&story.peer);
+	story.follows = future_of(&story.peer);
 	collect_earlier(session, &story);
 	collect_events(session, &story);
 	if (session->json)
@@ -455,6 +460,9 @@ void answer_why(struct session *session, const char *rest) {
 	story.id = story.peer.record->id;
 	names_record(story.peer.record, story.name);
 	story.self = story.id == ras_self_id(ras);
+	story.means = meaning_of(&story.peer);
+	story.follows = future_of(&story.peer);
+	(void)why_verdict_words(session, &story.peer, &story.means, &story.follows);
 	collect_earlier(session, &story);
 	collect_events(session, &story);
 	collect_links(ras, &story);

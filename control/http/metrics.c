@@ -11,15 +11,16 @@
 
 #define NAMED_PEERS_MAX 1000 // series of peers that are not alive: a scrape stays small
 
-static void
-family(FILE *out, bool open_metrics, const char *name, const char *type, const char *help) {
+void page_family(
+	FILE *out, bool open_metrics, const char *name, const char *type, const char *help
+) {
 	const char *total = !open_metrics && strcmp(type, "counter") == 0 ? "_total" : "";
 
 	fprintf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, total, help, name, total, type);
 }
 
 static void gauge(FILE *out, const char *name, const char *help, uint64_t value) {
-	family(out, true, name, "gauge", help);
+	page_family(out, true, name, "gauge", help);
 	fprintf(out, "%s %" PRIu64 "\n", name, value);
 }
 
@@ -65,8 +66,10 @@ static void counters(const struct snapshot *snapshot, bool open_metrics, FILE *o
 		counter_at(n, &counter);
 		counter_name(&counter, name, sizeof(name));
 		if (strcmp(name, before) != 0)
-			family(out, open_metrics, name, is_gauge(&counter) ? "gauge" : "counter",
-			       counter.help);
+			page_family(
+				out, open_metrics, name, is_gauge(&counter) ? "gauge" : "counter",
+				counter.help
+			);
 		memcpy(before, name, sizeof(before));
 		sample(out, name, &counter, snapshot->values[n]);
 	}
@@ -84,13 +87,13 @@ static void states(const struct ras_view *view, FILE *out) {
 		{"left", view->left},
 	};
 
-	family(out, true, "tocsin_peers", "gauge", "nodes of the cluster by state");
+	page_family(out, true, "tocsin_peers", "gauge", "nodes of the cluster by state");
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
 		fprintf(out, "tocsin_peers{state=\"%s\"} %u\n", rows[n].name, rows[n].count);
 }
 
 // Names are of letters, digits, '-', '_' and '.' here; those of other agents may not be.
-static void label_value(FILE *out, const char *text, size_t size) {
+void page_label(FILE *out, const char *text, size_t size) {
 	for (size_t n = 0; n < size; n++) {
 		if (text[n] == '"' || text[n] == '\\')
 			fputc('\\', out);
@@ -110,15 +113,17 @@ static void lost_peers(const struct peer_table *peers, FILE *out) {
 	const struct peer_view *view = peer_snapshot_view(snapshot);
 	uint32_t named = 0;
 
-	family(out, true, "tocsin_peer_not_alive", "gauge",
-	       "nodes that are not alive, at most 1000 of them; 2 if in maintenance");
+	page_family(
+		out, true, "tocsin_peer_not_alive", "gauge",
+		"nodes that are not alive, at most 1000 of them; 2 if in maintenance"
+	);
 	for (uint32_t slot = 0; slot < view->slots_max && named < NAMED_PEERS_MAX; slot++) {
 		const struct peer_row *row = peer_snapshot_row(snapshot, slot);
 
 		if (row == NULL || row->state == PEER_ALIVE)
 			continue;
 		fputs("tocsin_peer_not_alive{node=\"", out);
-		label_value(out, row->name, row->name_length);
+		page_label(out, row->name, row->name_length);
 		fprintf(out, "\",state=\"%s\"} %d\n", state_name(row->state), row->maint ? 2 : 1);
 		named++;
 	}
@@ -127,7 +132,7 @@ static void lost_peers(const struct peer_table *peers, FILE *out) {
 void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) {
 	const struct snapshot *snapshot = facts->snapshot;
 
-	family(out, true, "tocsin_build_info", "gauge", "the version of this agent");
+	page_family(out, true, "tocsin_build_info", "gauge", "the version of this agent");
 	fprintf(out, "tocsin_build_info{version=\"%s\"} 1\n", facts->version);
 	if (snapshot->at_ns != 0) {
 		gauge(out, "tocsin_joined", "whether this node is a member of its cluster",
@@ -144,15 +149,20 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 		gauge(out, "tocsin_expected", "nodes that the roster names", snapshot->expected);
 		gauge(out, "tocsin_missing", "nodes of the roster that never came",
 		      snapshot->missing);
-		family(out, true, "tocsin_snapshot_age_seconds", "gauge",
-		       "how old these numbers are; more than 5 says that the agent hangs");
+		page_family(
+			out, true, "tocsin_snapshot_age_seconds", "gauge",
+			"how old these numbers are; more than 5 says that the agent hangs"
+		);
 		fprintf(out, "tocsin_snapshot_age_seconds %.3f\n",
 			(double)(facts->now_ns - snapshot->at_ns) / 1e9);
-		family(out, open_metrics, "tocsin_log_lost_lines", "counter",
-		       "lines of the log that could not be written");
+		page_family(
+			out, open_metrics, "tocsin_log_lost_lines", "counter",
+			"lines of the log that could not be written"
+		);
 		fprintf(out, "tocsin_log_lost_lines_total %" PRIu64 "\n", snapshot->log_lost);
 		states(&snapshot->view, out);
 		lost_peers(facts->peers, out);
+		page_verdicts(snapshot, facts->now_ns, open_metrics, out);
 		counters(snapshot, open_metrics, out);
 	}
 	if (open_metrics)

@@ -164,6 +164,11 @@ static void hold_change(
 	tell_changed(engine, subject, before);
 }
 
+// A suspicion that was refuted leaves nothing that would have to settle.
+static bool was_suspected(const struct held *held) {
+	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
+}
+
 // The evidence is better than what is held. What does not go with the state any more is unknown
 // until it has settled; so is what was unknown.
 static void hold_better(
@@ -177,6 +182,7 @@ static void hold_better(
 	if (subject->better_ns == RAS_NEVER)
 		subject->better_ns = now_ns;
 	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN ||
+	    was_suspected(&subject->held) ||
 	    now_ns >= subject->better_ns + engine->config.settle_ns) {
 		subject->better_ns = RAS_NEVER;
 		hold_change(engine, subject, finding, now_ns);

@@ -157,10 +157,13 @@ def options_that_commands_share_may_stand_before_them():
 
 def columns_are_cut_for_a_terminal_only():
     words = "words that are longer than the column which they would stand in, by far"
-    told = ring(health(findings=[finding("n2", evidence=words + " ")], dead=1),
+    name = "a-node-whose-name-is-longer-than-its-column"
+    told = ring(health(findings=[finding(name, evidence=words + " ")], dead=1),
                 events=[event(1, "REPORTED", detail="report: " + words, text=words)])
     with StandIn(told) as agent:
-        assert words in tocsin.ask(agent, "status").stdout
+        # Sentences are for health and why: status is one row for each.
+        status = tocsin.ask(agent, "status").stdout
+        assert name in status and words not in status and words[:30] in status, status
         assert f" report: {words}\n" in tocsin.ask(agent, "events").stdout
         shown = in_a_terminal("events", *agent.where, NO_COLOR="1")
         assert f"report: {words}" not in shown and words in shown, shown

@@ -21,7 +21,7 @@
 //
 // Tocsin's own, each answered in the format that was set:
 //
-//	PEERS [state]		HEALTH [node]		EVENTS [since]		LINKS
+//	PEERS [state]		HEALTH [node|*]		EVENTS [since]		LINKS
 //	COMMS			WHY node		PING node		COUNTERS
 //	DEVICES			PAIRS			PROBE node [count [bytes [us]]]
 //	CHECKS
@@ -43,6 +43,7 @@ struct checks;
 struct client_server;
 struct fabric;
 struct fabric_calls;
+struct health;
 struct keeper_counters;
 struct loop;
 struct overlay;
@@ -65,6 +66,7 @@ struct client_config {
 	uint32_t asks_burst;
 	const char *version; // of the product
 	const char *cluster;
+	const struct health *health; // the store of verdicts; NULL: there is none
 	// Of the agent's other parts, for COUNTERS; may be NULL, and outlive the server.
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the overlay alone can say of a node: its part of the table of verdicts, and no more. HEALTH
-// and HTTP grade by it, so that they say the same.
+// What is said of a node to those outside: the verdict of the store, or, where there is none, what
+// the overlay alone can tell. HEALTH and HTTP grade by it, so that they say the same.
 #pragma once
 
 #include <ras/ras.h>
+#include <verdict/verdict.h>
 
 enum finding_grade {
 	FINDING_OK,
@@ -12,18 +13,26 @@ enum finding_grade {
 	FINDING_UNKNOWN,
 };
 
+struct health;
+struct overlay;
+
 struct finding {
 	enum finding_grade grade;
-	const char *verdict;  // as design calls them; "unknown" where the overlay cannot tell
-	const char *evidence; // half a sentence
+	const char *verdict;  // by name; "unknown" where the overlay alone cannot tell
+	const char *reason;   // CamelCase; "None" if all is well
+	const char *evidence; // a sentence, or half of one
+	enum verdict_advice advice;
+	bool has_view;		  // the store holds one:
+	struct verdict_view view; // valid until its next input
 };
 
-void finding_of(const struct ras_peer *peer, struct finding *ret_finding);
+// The loop's thread. health NULL: there is no store.
+void finding_of(
+	const struct health *health, const struct ras_peer *peer, struct finding *ret_finding
+);
 const char *finding_grade_name(enum finding_grade grade);
 // The worse of two; unknown is worse than a warning, since it may be anything.
 enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b);
-
-struct overlay;
 
 // Of the cluster as this node sees it: the worst, and what it is for, a word such as "PeersDead".
 struct finding_sum {
@@ -32,7 +41,9 @@ struct finding_sum {
 };
 
 // The loop's thread.
-void finding_of_all(const struct overlay *overlay, struct finding_sum *ret_sum);
+void finding_of_all(
+	const struct overlay *overlay, const struct health *health, struct finding_sum *ret_sum
+);
 
 // What a cause means, as half a sentence about the node.
 const char *finding_cause(enum ras_cause cause);

@@ -9,7 +9,6 @@
 
 #include <control/loop.h>
 #include <control/overlay.h>
-
 #include <verdict/engine.h>
 
 struct health;

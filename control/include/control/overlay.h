@@ -13,10 +13,10 @@
 #include <ras/payload.h>
 #include <ras/ras.h>
 #include <ras/relay.h>
+#include <verdict/sight.h>
 
 #include <stddef.h>
 #include <stdint.h>
-#include <verdict/sight.h>
 
 struct overlay;
 struct seal_keys;

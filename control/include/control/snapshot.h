@@ -10,14 +10,28 @@
 #include <control/counters.h>
 #include <control/finding.h>
 #include <ras/ras.h>
+#include <verdict/engine.h>
 
 #include <stdint.h>
 
+struct health;
 struct overlay;
 
 // Retired ones that readers may hold up before publishing is refused.
 #define SNAPSHOTS_WAITING_MAX 64
 #define SNAPSHOT_MISSING_MAX 64
+#define SNAPSHOT_VERDICTS_MAX 256 // so many series at most: a scrape stays small
+
+// A node with whom something is wrong, or that is in maintenance.
+struct snapshot_verdict {
+	char node[RAS_NAME_MAX + 1];
+	enum verdict verdict;
+	enum verdict_advice advice;
+	enum finding_grade grade;
+	bool maint;
+	uint64_t since_ns;
+	char reason[VERDICT_REASON_MAX + 1];
+};
 
 struct snapshot {
 	uint64_t at_ns;	   // 0: nothing was published yet
@@ -29,6 +43,10 @@ struct snapshot {
 	uint32_t links, links_ready;
 	uint32_t expected, missing;				    // of the roster
 	char missing_names[SNAPSHOT_MISSING_MAX][RAS_NAME_MAX + 1]; // the first of them
+	bool judged;						    // there is a store of verdicts:
+	struct verdict_counts verdicts;
+	uint32_t verdict_rows; // at most SNAPSHOT_VERDICTS_MAX of them
+	struct snapshot_verdict rows[SNAPSHOT_VERDICTS_MAX];
 	uint64_t values[COUNTERS_MAX];
 };
 
@@ -42,6 +60,7 @@ struct snapshots *snapshots_destroy(struct snapshots *snapshots);
 // The control thread: the numbers of this moment.
 void snapshot_take(
 	const struct overlay *overlay,
+	const struct health *health, // NULL: there is none
 	const struct counter_sources *sources,
 	uint64_t now_ns,
 	struct snapshot *ret_snapshot

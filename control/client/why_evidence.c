@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// WHY node, the part that the store of verdicts tells: the verdict, who saw what and when, what the
+// node says of itself, and what was said of it before.
+#include "why_evidence.h"
+
+#include "happening.h"
+#include "names.h"
+#include "roll.h"
+#include "server.h"
+
+#include <control/finding.h>
+#include <control/health.h>
+#include <lib/show.h>
+
+#include <stdio.h>
+#include <string.h>
+
+// What a verdict means for whoever is woken by it, and what to do; NULL: what the state says.
+static const struct {
+	const char *means, *follows;
+} words_of[VERDICT_COUNT] = {
+	[VERDICT_PATH_DEGRADED] =
+		{"It works, but its fabric is slower than it was and than its like is.",
+		 "Jobs on it run at the speed of the slow path. Look at cables, ports and congestion."},
+	[VERDICT_PATH_LOSSY] =
+		{"Small messages pass, large ones are lost: MTU, a bad cable, or a full queue on the way.",
+		 "Jobs stall on it. Compare MTUs along the path; look at the error counters of its ports."},
+	[VERDICT_MGMT_NET_DOWN] =
+		{"Its agent works and its fabric does; the network that the overlay uses does not reach it.",
+		 "Jobs that run on it may go on. Look at its management port and switch."},
+	[VERDICT_AGENT_DOWN] =
+		{"Its agent is gone while its host still answers. That alone says nothing bad of\n"
+		 "  the host, its fabric or its jobs.",
+		 "Start tocsind on it again (its log says why it ended); it rejoins by itself."},
+	[VERDICT_AGENT_FROZEN] =
+		{"Its host lives: something below the agent answers. The agent itself does nothing.",
+		 "Look at the host: is it out of memory, in a stuck driver, or is the process stopped?"},
+	[VERDICT_DEVICE_STUCK] =
+		{"A call into a driver hangs there. Programs that use that device will hang, too.",
+		 "Look at its kernel's log; as a rule only a restart of the host ends this."},
+	[VERDICT_FABRIC_DOWN] =
+		{"Its agent answers, its fabric does not: jobs on it cannot communicate.",
+		 "Look at its port, cable and switch port. Schedulers are advised to drain it."},
+	[VERDICT_NODE_DOWN] =
+		{"Neither its agent nor its fabric answers anybody: the host is down, or cut off.",
+		 "Look at the host by another way: console, power. Schedulers are advised to drain it."},
+	[VERDICT_CHECK_WARNING] = {"A local check of that node warns.", "What the check is for."},
+	[VERDICT_CHECK_FAILED] =
+		{"A local check of that node says critical.", "What the check is for."},
+};
+
+static const struct verdict_engine *engine_of(const struct session *session) {
+	const struct health *health = session->server->config.health;
+
+	return health != NULL ? health_engine(health) : NULL;
+}
+
+static void clean_words(const char *words, char clean[static STATE_TEXT_BYTES]) {
+	names_text(words, strlen(words), clean, STATE_TEXT_BYTES);
+}
+
+static void say_verdict(struct session *session, const struct finding *finding) {
+	const struct verdict_view *view = &finding->view;
+	char age[SHOW_BYTES], evidence[STATE_TEXT_BYTES];
+
+	show_duration(roll_age_ns(session, view->since_ns), age);
+	clean_words(view->evidence, evidence);
+	text_print(
+		&session->out, "\nVerdict\n  %s (%s), for %s, %s%s; advice to schedulers: %s\n",
+		finding->verdict, view->reason, age,
+		view->confidence == VERDICT_SURE ? "sure" : "likely",
+		view->both_planes ? ", seen on both planes" : "",
+		verdict_advice_name(finding->advice)
+	);
+	happening_words(session, evidence);
+}
+
+static void show_path(const struct sight *sight, char text[static SHOW_BYTES]) {
+	if (sight->device[0] == '\0')
+		snprintf(text, SHOW_BYTES, "overlay");
+	else
+		snprintf(
+			text, SHOW_BYTES, "%.15s -> %.15s", sight->device,
+			sight->peer_device[0] != '\0' ? sight->peer_device : "?"
+		);
+}
+
+static const char *reach_words(enum verdict_reach reach) {
+	static const char *const words[] = {
+		[VERDICT_REACH_UNKNOWN] = "was not tried",
+		[VERDICT_REACH_ANSWERS] = "answers",
+		[VERDICT_REACH_ACCEPTS] = "its kernel takes connections, its agent says nothing",
+		[VERDICT_REACH_REFUSES] = "its host refuses: nobody listens there",
+		[VERDICT_REACH_NONE] = "nothing comes back",
+	};
+
+	return words[reach];
+}
+
+// What was seen, in half a sentence.
+static void show_sight(const struct sight *sight, char *text, size_t size) {
+	char median[SHOW_BYTES], baseline[SHOW_BYTES];
+
+	if (sight->device[0] == '\0') {
+		snprintf(text, size, "%s", reach_words(sight->reach));
+		return;
+	}
+	show_duration(sight->median_ns, median);
+	show_duration(sight->baseline_ns, baseline);
+	switch (sight->kind) {
+	case SIGHT_DEGRADED:
+		snprintf(text, size, "slow: %s, usually %s", median, baseline);
+		break;
+	case SIGHT_LOSSY:
+		snprintf(
+			text, size, "loses %u.%u %% of reads of %u bytes and more",
+			sight->lost_permille / 10, sight->lost_permille % 10, sight->lost_bytes
+		);
+		break;
+	case SIGHT_SILENT:
+		snprintf(
+			text, size, "its pulse is not read; own port %s",
+			sight->own_good ? "good" : "not known to be good"
+		);
+		break;
+	case SIGHT_STANDING:
+		snprintf(
+			text, size, "its pulse is read and stands; answered by %s",
+			sight_responder_name(sight->responder)
+		);
+		break;
+	default:
+		snprintf(
+			text, size, "%s%s%s", sight_kind_name(sight->kind),
+			sight->median_ns != 0 ? ", " : "", sight->median_ns != 0 ? median : ""
+		);
+	}
+}
+
+static void say_sights(struct session *session, uint64_t id) {
+	const struct verdict_engine *engine = engine_of(session);
+	char name[NAMES_TEXT_BYTES], path[SHOW_BYTES], age[SHOW_BYTES], cell[SHOW_BYTES];
+	char words[256];
+	struct sight sight;
+	uint32_t cursor = 0;
+	uint64_t seen_ns;
+	bool any = false;
+
+	while (verdict_sight_next(engine, id, &cursor, &sight, &seen_ns)) {
+		if (!any)
+			text_print(&session->out, "\nWho saw what\n");
+		any = true;
+		names_id(session_ras(session), sight.observer, name);
+		show_path(&sight, path);
+		show_sight(&sight, words, sizeof(words));
+		show_duration(roll_age_ns(session, seen_ns), age);
+		text_print(
+			&session->out, "  %-16s %-20s %-8s %s\n",
+			session_cell(session, name, 16, cell), path, age, words
+		);
+	}
+}
+
+static void say_statements(struct session *session, uint64_t id) {
+	const struct verdict_engine *engine = engine_of(session);
+	char evidence[STATE_TEXT_BYTES], age[SHOW_BYTES];
+	struct statement statement;
+	uint32_t cursor = 0;
+	uint64_t said_ns;
+	bool any = false;
+
+	while (verdict_statement_next(engine, id, &cursor, &statement, &said_ns)) {
+		if (!any)
+			text_print(&session->out, "\nWhat it says of itself\n");
+		any = true;
+		clean_words(statement.evidence, evidence);
+		show_duration(roll_age_ns(session, said_ns), age);
+		text_print(
+			&session->out, "  %s, %s, %s ago\n", verdict_name(statement.verdict),
+			statement.reason, age
+		);
+		happening_words(session, evidence);
+	}
+}
+
+static void say_past(struct session *session, uint64_t id) {
+	const struct overlay *overlay = session->server->overlay;
+	char from[SHOW_BYTES], lasted[SHOW_BYTES];
+	struct verdict_past past;
+	uint32_t cursor = 0;
+	bool any = false;
+
+	while (verdict_past_next(engine_of(session), id, &cursor, &past)) {
+		if (!any)
+			text_print(&session->out, "\nVerdicts before\n");
+		any = true;
+		show_time(overlay_realtime_ns(overlay, past.since_ns), from);
+		show_duration(past.until_ns - past.since_ns, lasted);
+		text_print(
+			&session->out, "  %-24s %-14s %-8s %s\n", from, verdict_name(past.verdict),
+			lasted, past.reason
+		);
+	}
+}
+
+bool why_verdict_words(
+	struct session *session,
+	const struct ras_peer *peer,
+	const char **ret_means,
+	const char **ret_follows
+) {
+	struct finding finding;
+
+	finding_of(session->server->config.health, peer, &finding);
+	if (!finding.has_view || words_of[finding.view.verdict].means == NULL)
+		return false;
+	*ret_means = words_of[finding.view.verdict].means;
+	*ret_follows = words_of[finding.view.verdict].follows;
+	return true;
+}
+
+void why_say_evidence(struct session *session, const struct ras_peer *peer) {
+	struct finding finding;
+
+	finding_of(session->server->config.health, peer, &finding);
+	if (!finding.has_view)
+		return;
+	say_verdict(session, &finding);
+	say_sights(session, peer->record->id);
+	say_statements(session, peer->record->id);
+	say_past(session, peer->record->id);
+}
+
+static json_t *age_json(struct session *session, uint64_t at_ns) {
+	return json_real((double)roll_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
+}
+
+static json_t *sights_json(struct session *session, uint64_t id) {
+	json_t *array = json_array();
+	char name[NAMES_TEXT_BYTES];
+	struct sight sight;
+	uint32_t cursor = 0;
+	uint64_t seen_ns;
+
+	while (verdict_sight_next(engine_of(session), id, &cursor, &sight, &seen_ns)) {
+		names_id(session_ras(session), sight.observer, name);
+		json_array_append_new(
+			array,
+			json_pack(
+				"{s:o,s:s,s:s,s:o,s:o,s:b,s:b,s:s,s:I,s:I,s:i,s:I,s:o}", "observer",
+				roll_name_json(name), "kind", sight_kind_name(sight.kind),
+				"responder", sight_responder_name(sight.responder), "device",
+				roll_name_json(sight.device), "peer_device",
+				roll_name_json(sight.peer_device), "own_good", sight.own_good,
+				"shares_interface", sight.shares, "reach", reach_words(sight.reach),
+				"median_ns", (json_int_t)sight.median_ns, "baseline_ns",
+				(json_int_t)sight.baseline_ns, "lost_permille",
+				(int)sight.lost_permille, "lost_bytes",
+				(json_int_t)sight.lost_bytes, "age_s", age_json(session, seen_ns)
+			)
+		);
+	}
+	return array;
+}
+
+static json_t *statements_json(struct session *session, uint64_t id) {
+	json_t *array = json_array();
+	char evidence[STATE_TEXT_BYTES];
+	struct statement statement;
+	uint32_t cursor = 0;
+	uint64_t said_ns;
+
+	while (verdict_statement_next(engine_of(session), id, &cursor, &statement, &said_ns)) {
+		clean_words(statement.evidence, evidence);
+		json_array_append_new(
+			array,
+			json_pack(
+				"{s:s,s:o,s:o,s:o}", "verdict", verdict_name(statement.verdict),
+				"reason", roll_name_json(statement.reason), "evidence",
+				roll_name_json(evidence), "age_s", age_json(session, said_ns)
+			)
+		);
+	}
+	return array;
+}
+
+static json_t *past_json(struct session *session, uint64_t id) {
+	json_t *array = json_array();
+	struct verdict_past past;
+	uint32_t cursor = 0;
+
+	while (verdict_past_next(engine_of(session), id, &cursor, &past))
+		json_array_append_new(
+			array, json_pack(
+				       "{s:s,s:s,s:o,s:o}", "verdict", verdict_name(past.verdict),
+				       "reason", past.reason, "since",
+				       roll_time_json(session, past.since_ns), "until",
+				       roll_time_json(session, past.until_ns)
+			       )
+		);
+	return array;
+}
+
+void why_put_evidence(struct session *session, const struct ras_peer *peer, json_t *object) {
+	struct finding finding;
+
+	finding_of(session->server->config.health, peer, &finding);
+	if (!finding.has_view)
+		return;
+	json_object_set_new(object, "reason", json_string(finding.reason));
+	json_object_set_new(object, "evidence", roll_name_json(finding.evidence));
+	json_object_set_new(object, "advice", json_string(verdict_advice_name(finding.advice)));
+	json_object_set_new(object, "sights", sights_json(session, peer->record->id));
+	json_object_set_new(object, "statements", statements_json(session, peer->record->id));
+	json_object_set_new(object, "verdicts_before", past_json(session, peer->record->id));
+}

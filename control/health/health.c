@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The store's life, and what follows from a change of a verdict.
+#include "health_inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIRM_NS (60 * RAS_NS_PER_SEC)
+
+static void *memory_get(void *ctx, size_t size) {
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void memory_put(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+// What the engine asks for.
+
+static void set_timer(struct health *health, struct loop_timer *timer, uint64_t at_ns) {
+	if (at_ns == RAS_NEVER)
+		loop_timer_cancel(health->loop, timer);
+	else if (loop_timer_set(health->loop, timer, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+}
+
+static void op_wake(void *ctx, uint64_t at_ns) {
+	struct health *health = ctx;
+
+	set_timer(health, &health->engine_due, at_ns);
+}
+
+// The engine and perhaps the core are on the stack: it is told at the end of the turn. Of more
+// changes than fit, the newest are kept: they say how things are.
+static void op_changed(void *ctx, const struct verdict_change *change) {
+	struct health *health = ctx;
+	struct health_change *kept;
+
+	if (health->change_count == HEALTH_CHANGES) {
+		health->change_first = (health->change_first + 1) % HEALTH_CHANGES;
+		health->change_count--;
+		health->changes_lost++;
+	}
+	kept = &health->changes[(health->change_first + health->change_count++) % HEALTH_CHANGES];
+	*kept = (struct health_change){
+		.subject = change->now->subject,
+		.before = change->before,
+		.now = change->now->verdict,
+		.since_ns = change->now->since_ns,
+	};
+	snprintf(kept->reason, sizeof(kept->reason), "%s", change->now->reason);
+	snprintf(kept->evidence, sizeof(kept->evidence), "%s", change->now->evidence);
+	loop_defer(health->loop, &health->tell);
+}
+
+static const struct verdict_ops engine_ops = {.changed = op_changed, .wake = op_wake};
+
+static void engine_due(struct loop_timer *timer, uint64_t now_ns) {
+	struct health *health = container_of(timer, struct health, engine_due);
+
+	verdict_tick(health->engine, now_ns);
+}
+
+// To people and to listeners.
+
+static void note(struct health *health, const struct health_change *change) {
+	char sentence[STATE_TEXT_BYTES];
+
+	snprintf(
+		sentence, sizeof(sentence), "%s, was %s; %s: %s", verdict_name(change->now),
+		verdict_name(change->before), change->reason, change->evidence
+	);
+	// A peer that was forgotten meanwhile has no events any more.
+	(void
+	)overlay_note_verdict(health->overlay, change->subject, (uint64_t)change->now, sentence);
+}
+
+static void tell_listeners(struct health *health, const struct health_change *change) {
+	struct verdict_view view;
+	const struct verdict_change told = {.before = change->before, .now = &view};
+
+	if (verdict_of(health->engine, change->subject, &view) != 0)
+		return;
+	for (struct health_listener *listener = health->listeners; listener != NULL;) {
+		struct health_listener *next = listener->next;
+
+		listener->changed(listener, &told);
+		listener = next;
+	}
+}
+
+static bool is_quiet(enum verdict verdict) {
+	return verdict <= VERDICT_HEALTHY || verdict == VERDICT_UNKNOWN;
+}
+
+// Joining is no news of its own, and a suspicion has an event already: most of them end in nothing.
+static bool is_news(const struct health_change *change) {
+	return !is_quiet(change->before) || !is_quiet(change->now);
+}
+
+static void tell(struct loop_job *job) {
+	struct health *health = container_of(job, struct health, tell);
+
+	if (health->changes_lost > 0)
+		log_event(
+			LOG_LEVEL_WARN, "verdict_changes_untold",
+			log_u64("count", health->changes_lost)
+		);
+	health->changes_lost = 0;
+	while (health->change_count > 0) {
+		const struct health_change change = health->changes[health->change_first];
+
+		health->change_first = (health->change_first + 1) % HEALTH_CHANGES;
+		health->change_count--;
+		if (is_news(&change))
+			note(health, &change);
+		tell_listeners(health, &change);
+	}
+}
+
+// Life.
+
+static int make_engine(struct health *health) {
+	const struct verdict_config config = {
+		.self = ras_self_id(overlay_ras(health->overlay)),
+	};
+
+	return verdict_engine_create(
+		&config, &health->memory, &engine_ops, health, &health->engine
+	);
+}
+
+int health_create(
+	struct loop *loop,
+	struct overlay *overlay,
+	const struct health_config *config,
+	char ret_detail[static 256],
+	struct health **ret_health
+) {
+	struct health *health = calloc(1, sizeof(*health));
+	int err;
+
+	if (health == NULL)
+		return -ENOMEM;
+	health->loop = loop;
+	health->overlay = overlay;
+	health->confirm_ns = config->confirm_ns != 0 ? config->confirm_ns : CONFIRM_NS;
+	health->memory = (struct ras_memory){.allocate = memory_get, .release = memory_put};
+	health->engine_due.expired = engine_due;
+	health->tell.run = tell;
+	health->notice_last = &health->notices;
+	err = config->topology == NULL || config->topology[0] == '\0'
+		      ? 0
+		      : leaf_map_load(config->topology, ret_detail, &health->leaves);
+	if (err == 0)
+		err = make_engine(health);
+	if (err == 0)
+		err = health_notices_start(health, config->random_seed);
+	if (err != 0) {
+		health_destroy(health);
+		return err;
+	}
+	health_peers_start(health);
+	*ret_health = health;
+	return 0;
+}
+
+struct health *health_destroy(struct health *health) {
+	if (health == NULL)
+		return NULL;
+	health_peers_stop(health);
+	health_notices_stop(health);
+	loop_timer_cancel(health->loop, &health->engine_due);
+	loop_undefer(health->loop, &health->tell);
+	verdict_engine_destroy(health->engine);
+	leaf_map_destroy(health->leaves);
+	free(health);
+	return NULL;
+}
+
+void health_listen(struct health *health, struct health_listener *listener) {
+	listener->next = health->listeners;
+	health->listeners = listener;
+}
+
+void health_unlisten(struct health *health, struct health_listener *listener) {
+	struct health_listener **at = &health->listeners;
+
+	while (*at != NULL && *at != listener)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = listener->next;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Private to this directory: the store of verdicts wired to the overlay.
+#pragma once
+
+#include "leaf_map.h"
+
+#include <control/health.h>
+
+#define HEALTH_CHANGES 256 // waiting to be told; beyond it the oldest are told by number only
+#define HEALTH_DIRTY 512   // peers that changed in one turn; beyond it all are looked at
+
+// A change that was seen inside an input, where nothing may be called back.
+struct health_change {
+	uint64_t subject;
+	enum verdict before, now;
+	uint64_t since_ns;
+	char reason[VERDICT_REASON_MAX + 1];
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+};
+
+struct health {
+	struct loop *loop;
+	struct overlay *overlay;
+	struct ras_memory memory;
+	struct verdict_engine *engine;
+	struct sight_exchange *exchange;
+	struct leaf_map *leaves; // NULL: none
+	uint64_t confirm_ns;
+	struct overlay_listener listener;
+	struct health_listener *listeners;
+
+	struct loop_timer engine_due, exchange_due;
+	struct loop_timer look; // at those who are not alive, while there are any
+	struct loop_job refresh, tell, send;
+	uint64_t paused_until_ns;
+
+	uint64_t dirty[HEALTH_DIRTY];
+	uint32_t dirty_count;
+	bool all_dirty;
+
+	struct health_change changes[HEALTH_CHANGES];
+	uint32_t change_first, change_count;
+	uint64_t changes_lost;
+
+	struct health_notice *notices; // to be flooded when the core is not on the stack
+	struct health_notice **notice_last;
+	uint32_t notice_count;
+};
+
+// peers.c: from the overlay's table into the engine.
+void health_peers_start(struct health *health);
+void health_peers_stop(struct health *health);
+
+// notices.c: sights and statements, to others and from them.
+int health_notices_start(struct health *health, uint64_t random_seed);
+void health_notices_stop(struct health *health);

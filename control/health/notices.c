@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sights and statements: from this node into the engine and to others, and from others.
+//
+// A notice comes while the core is on the stack, so what it makes us say waits for a job.
+#include "health_inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTICES_WAITING_MAX 64
+
+struct health_notice {
+	struct health_notice *next;
+	size_t size;
+	uint8_t bytes[];
+};
+
+static struct health_notice *take(struct health *health) {
+	struct health_notice *notice = health->notices;
+
+	if (notice == NULL)
+		return NULL;
+	health->notices = notice->next;
+	if (health->notices == NULL)
+		health->notice_last = &health->notices;
+	health->notice_count--;
+	return notice;
+}
+
+// Best effort: bad sights are told again anyway.
+static void op_tell(void *ctx, const void *bytes, size_t size) {
+	struct health *health = ctx;
+	struct health_notice *notice;
+
+	if (health->notice_count == NOTICES_WAITING_MAX)
+		free(take(health));
+	notice = malloc(sizeof(*notice) + size);
+	if (notice == NULL)
+		return;
+	notice->next = NULL;
+	notice->size = size;
+	memcpy(notice->bytes, bytes, size);
+	*health->notice_last = notice;
+	health->notice_last = &notice->next;
+	health->notice_count++;
+	loop_defer(health->loop, &health->send);
+}
+
+static void send_all(struct loop_job *job) {
+	struct health *health = container_of(job, struct health, send);
+	struct health_notice *notice;
+
+	while ((notice = take(health)) != NULL) {
+		int err =
+			overlay_notice(health->overlay, HEALTH_NOTICE, notice->bytes, notice->size);
+
+		if (err != 0)
+			log_event(LOG_LEVEL_DEBUG, "sights_untold", log_errno("error", err));
+		free(notice);
+	}
+}
+
+static void op_wake(void *ctx, uint64_t at_ns) {
+	struct health *health = ctx;
+
+	if (at_ns == RAS_NEVER)
+		loop_timer_cancel(health->loop, &health->exchange_due);
+	else if (loop_timer_set(health->loop, &health->exchange_due, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+}
+
+static const struct sight_exchange_ops exchange_ops = {.tell = op_tell, .wake = op_wake};
+
+static void exchange_due(struct loop_timer *timer, uint64_t now_ns) {
+	struct health *health = container_of(timer, struct health, exchange_due);
+
+	sight_exchange_tick(health->exchange, now_ns);
+}
+
+static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
+	struct health *health = ctx;
+	int err = sight_exchange_heard(
+		health->exchange, loop_now_ns(health->loop), origin, bytes, size
+	);
+
+	if (err != 0)
+		log_event(
+			LOG_LEVEL_DEBUG, "sights_malformed", log_u64("origin", origin),
+			log_errno("error", err)
+		);
+}
+
+void health_sight(struct health *health, const struct sight *sight) {
+	int err = sight_exchange_own(health->exchange, loop_now_ns(health->loop), sight);
+
+	if (err == -ENOMEM)
+		log_event(LOG_LEVEL_ERROR, "sight_lost", log_errno("error", err));
+}
+
+void health_say(struct health *health, const struct statement *statement) {
+	int err = sight_exchange_say(health->exchange, loop_now_ns(health->loop), statement);
+
+	if (err != 0)
+		log_event(
+			LOG_LEVEL_ERROR, "statement_lost", log_str("reason", statement->reason),
+			log_errno("error", err)
+		);
+}
+
+int health_notices_start(struct health *health, uint64_t random_seed) {
+	uint64_t self = ras_self_id(overlay_ras(health->overlay));
+	int err = sight_exchange_create(
+		health->engine, self, random_seed, &health->memory, &exchange_ops, health,
+		&health->exchange
+	);
+
+	if (err != 0)
+		return err;
+	health->exchange_due.expired = exchange_due;
+	health->send.run = send_all;
+	overlay_notice_consumer(health->overlay, HEALTH_NOTICE, on_notice, health);
+	return 0;
+}
+
+void health_notices_stop(struct health *health) {
+	if (health->exchange == NULL)
+		return;
+	overlay_notice_consumer(health->overlay, HEALTH_NOTICE, NULL, NULL);
+	health->exchange = sight_exchange_destroy(health->exchange);
+	loop_timer_cancel(health->loop, &health->exchange_due);
+	loop_undefer(health->loop, &health->send);
+	for (struct health_notice *notice; (notice = take(health)) != NULL;)
+		free(notice);
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the overlay knows of peers, handed to the engine: after each event about one, and once a
+// second while somebody is not alive, since how a host takes connections has no event.
+#include "health_inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define LOOK_NS RAS_NS_PER_SEC
+#define PAUSE_GRACE_NS (2 * RAS_NS_PER_SEC) // after a pause of our own, for others to be heard
+
+static bool is_in_doubt(enum ras_state state) {
+	return state == RAS_SUSPECT || state == RAS_DEAD || state == RAS_UNREACHABLE;
+}
+
+// What this node saw with its own connections, for all others.
+static void
+tell_knock(struct health *health, const struct ras_peer *peer, const struct overlay_knock *knock) {
+	struct sight sight = {
+		.observer = ras_self_id(overlay_ras(health->overlay)),
+		.subject = peer->record->id,
+		.incarnation = peer->incarnation,
+		.kind = SIGHT_NO_PAIR,
+		.reach = knock->reach,
+		.age_ms = (uint32_t)((loop_now_ns(health->loop) - knock->at_ns) / RAS_NS_PER_MS),
+	};
+
+	if (knock->reach != VERDICT_REACH_UNKNOWN)
+		health_sight(health, &sight);
+}
+
+// Whether we told that its connections are not answered, and have not taken it back.
+static bool was_told(const struct health *health, uint64_t peer) {
+	uint64_t self = ras_self_id(overlay_ras(health->overlay));
+	struct sight sight;
+	uint32_t cursor = 0;
+	uint64_t seen_ns;
+
+	while (verdict_sight_next(health->engine, peer, &cursor, &sight, &seen_ns)) {
+		if (sight.observer == self && sight.device[0] == '\0')
+			return sight.reach != VERDICT_REACH_ANSWERS;
+	}
+	return false;
+}
+
+// It lives again, which we may not have seen by a connection of our own.
+static void take_back(struct health *health, const struct ras_peer *peer) {
+	const struct overlay_knock knock = {VERDICT_REACH_ANSWERS, loop_now_ns(health->loop)};
+
+	if (peer->state == RAS_ALIVE && was_told(health, peer->record->id))
+		tell_knock(health, peer, &knock);
+}
+
+static void hand_over(struct health *health, const struct ras_peer *peer) {
+	char name[RAS_NAME_MAX + 1] = "", host[RAS_NAME_MAX + 1] = "";
+	const struct ras_record *record = peer->record;
+	struct overlay_knock knock = {0};
+	struct verdict_peer told = {
+		.id = record->id,
+		.incarnation = peer->incarnation,
+		.state = peer->state,
+		.cause = peer->cause,
+		.sole = peer->sole,
+		.maint = peer->maint,
+		.observer_count = peer->observer_count,
+		.host = host,
+		.leaf = "",
+	};
+
+	memcpy(host, record->host, record->host_length);
+	memcpy(name, record->name, record->name_length);
+	memcpy(told.observers, peer->observers, sizeof(told.observers));
+	if (health->leaves != NULL)
+		told.leaf = leaf_map_leaf(health->leaves, name, record->name_length);
+	if (is_in_doubt(peer->state)) {
+		overlay_knock(health->overlay, record->id, &knock);
+		told.reach = knock.reach;
+	}
+	if (verdict_peer(health->engine, loop_now_ns(health->loop), &told) != 0)
+		log_event(LOG_LEVEL_ERROR, "verdict_lost", log_errno("error", ENOMEM));
+	if (is_in_doubt(peer->state))
+		tell_knock(health, peer, &knock);
+	else
+		take_back(health, peer);
+}
+
+static void look_again(struct health *health, bool wanted) {
+	if (!wanted)
+		loop_timer_cancel(health->loop, &health->look);
+	else if (health->look.place == 0 && loop_timer_set(health->loop, &health->look, loop_now_ns(health->loop) + LOOK_NS) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+}
+
+static bool are_in_doubt(const struct health *health) {
+	struct ras_view view;
+
+	ras_view(overlay_ras(health->overlay), &view);
+	return view.suspect + view.unreachable + view.dead > 0;
+}
+
+static void hand_over_all(struct health *health, bool in_doubt_only) {
+	const struct ras *ras = overlay_ras(health->overlay);
+	struct ras_view view;
+	struct ras_peer peer;
+
+	ras_view(ras, &view);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) == 0 &&
+		    (!in_doubt_only || is_in_doubt(peer.state)))
+			hand_over(health, &peer);
+	}
+}
+
+static void hand_over_self(struct health *health, uint64_t paused_until_ns) {
+	struct verdict_self self = {.paused_until_ns = paused_until_ns};
+	struct ras_view view;
+
+	ras_view(overlay_ras(health->overlay), &view);
+	self.joined = view.joined;
+	self.brake = view.brake;
+	verdict_self(health->engine, loop_now_ns(health->loop), &self);
+}
+
+static void refresh(struct loop_job *job) {
+	struct health *health = container_of(job, struct health, refresh);
+	const struct ras *ras = overlay_ras(health->overlay);
+	uint64_t now_ns = loop_now_ns(health->loop);
+	struct ras_peer peer;
+
+	hand_over_self(health, health->paused_until_ns);
+	if (health->all_dirty)
+		hand_over_all(health, false);
+	for (uint32_t n = 0; n < health->dirty_count; n++) {
+		if (ras_peer_find(ras, health->dirty[n], &peer) == 0)
+			hand_over(health, &peer);
+		else
+			verdict_forget(health->engine, now_ns, health->dirty[n]);
+	}
+	health->all_dirty = false;
+	health->dirty_count = 0;
+	look_again(health, are_in_doubt(health));
+}
+
+static void mark(struct health *health, uint64_t peer) {
+	for (uint32_t n = 0; n < health->dirty_count; n++) {
+		if (health->dirty[n] == peer)
+			return;
+	}
+	if (health->dirty_count == HEALTH_DIRTY)
+		health->all_dirty = true; // those that fit are kept: they may have been forgotten
+	else
+		health->dirty[health->dirty_count++] = peer;
+}
+
+// Of links there is nothing to be handed over, and there are many.
+static bool is_of_peer(enum ras_event_kind kind) {
+	switch (kind) {
+	case RAS_EVENT_JOINED:
+	case RAS_EVENT_ALIVE:
+	case RAS_EVENT_SUSPECT:
+	case RAS_EVENT_REFUTED:
+	case RAS_EVENT_UNREACHABLE:
+	case RAS_EVENT_DEAD:
+	case RAS_EVENT_LEFT:
+	case RAS_EVENT_REJOINED:
+	case RAS_EVENT_FORGOTTEN:
+	case RAS_EVENT_MAINT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_of_self(enum ras_event_kind kind) {
+	return kind == RAS_EVENT_BRAKE_ON || kind == RAS_EVENT_BRAKE_OFF ||
+	       kind == RAS_EVENT_PAUSED || kind == RAS_EVENT_JOIN_DONE;
+}
+
+static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
+	struct health *health = container_of(listener, struct health, listener);
+
+	if (event->kind == RAS_EVENT_PAUSED)
+		health->paused_until_ns = event->at_ns + PAUSE_GRACE_NS;
+	if (event->kind == RAS_EVENT_JOIN_DONE)
+		health->all_dirty = true; // a table came at once, without an event for each
+	if (is_of_peer(event->kind))
+		mark(health, event->peer);
+	if (is_of_peer(event->kind) || is_of_self(event->kind))
+		loop_defer(health->loop, &health->refresh);
+}
+
+static void look(struct loop_timer *timer, uint64_t now_ns) {
+	struct health *health = container_of(timer, struct health, look);
+
+	(void)now_ns;
+	hand_over_all(health, true);
+	look_again(health, are_in_doubt(health));
+}
+
+void health_peers_start(struct health *health) {
+	health->refresh.run = refresh;
+	health->look.expired = look;
+	health->listener.event = on_event;
+	overlay_listen(health->overlay, &health->listener);
+	health->all_dirty = true;
+	loop_defer(health->loop, &health->refresh);
+}
+
+void health_peers_stop(struct health *health) {
+	if (health->listener.event == NULL)
+		return;
+	overlay_unlisten(health->overlay, &health->listener);
+	loop_undefer(health->loop, &health->refresh);
+	loop_timer_cancel(health->loop, &health->look);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Verdicts as metrics: a count for each, and a series for each node with whom something is wrong.
+#include "page.h"
+
+#include <control/snapshot.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+static void counts(const struct verdict_counts *verdicts, FILE *out) {
+	page_family(out, true, "tocsin_nodes", "gauge", "nodes by verdict, as this agent holds it");
+	for (uint32_t verdict = VERDICT_HEALTHY; verdict < VERDICT_COUNT; verdict++)
+		fprintf(out, "tocsin_nodes{verdict=\"%s\"} %u\n",
+			verdict_name((enum verdict)verdict), verdicts->of[verdict]);
+	page_family(out, true, "tocsin_nodes_in_maintenance", "gauge", "nodes that raise no alarm");
+	fprintf(out, "tocsin_nodes_in_maintenance %u\n", verdicts->maint);
+	page_family(
+		out, true, "tocsin_verdict_brake", "gauge",
+		"whether too many nodes went bad at once for drains to be advised"
+	);
+	fprintf(out, "tocsin_verdict_brake %d\n", verdicts->brake);
+}
+
+static void node_label(const struct snapshot_verdict *row, FILE *out) {
+	fputs("node=\"", out);
+	page_label(out, row->node, strlen(row->node));
+	fputc('"', out);
+}
+
+static void row_labels(const struct snapshot_verdict *row, FILE *out) {
+	node_label(row, out);
+	fprintf(out, ",verdict=\"%s\",reason=\"", verdict_name(row->verdict));
+	page_label(out, row->reason, strlen(row->reason));
+	fprintf(out, "\",grade=\"%s\",advice=\"%s\",maint=\"%d\"", finding_grade_name(row->grade),
+		verdict_advice_name(row->advice), row->maint);
+}
+
+static void rows(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
+	page_family(
+		out, true, "tocsin_node_verdict", "gauge",
+		"1 for each node that is not healthy, at most 256 of them"
+	);
+	for (uint32_t n = 0; n < snapshot->verdict_rows; n++) {
+		fputs("tocsin_node_verdict{", out);
+		row_labels(&snapshot->rows[n], out);
+		fputs("} 1\n", out);
+	}
+	page_family(
+		out, true, "tocsin_node_verdict_age_seconds", "gauge",
+		"for how long that verdict has held"
+	);
+	for (uint32_t n = 0; n < snapshot->verdict_rows; n++) {
+		uint64_t since_ns = snapshot->rows[n].since_ns;
+		uint64_t age_ns = now_ns > since_ns ? now_ns - since_ns : 0;
+
+		fputs("tocsin_node_verdict_age_seconds{", out);
+		node_label(&snapshot->rows[n], out);
+		fprintf(out, "} %.3f\n", (double)age_ns / 1e9);
+	}
+}
+
+static void
+counter(FILE *out, bool open_metrics, const char *name, const char *help, uint64_t value) {
+	page_family(out, open_metrics, name, "counter", help);
+	fprintf(out, "%s_total %" PRIu64 "\n", name, value);
+}
+
+void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_metrics, FILE *out) {
+	const struct verdict_counts *verdicts = &snapshot->verdicts;
+
+	if (!snapshot->judged)
+		return;
+	counts(verdicts, out);
+	rows(snapshot, now_ns, out);
+	counter(out, open_metrics, "tocsin_verdict_changes", "verdicts that changed",
+		verdicts->changes);
+	counter(out, open_metrics, "tocsin_verdict_sights", "sights of paths that were taken in",
+		verdicts->sights);
+	counter(out, open_metrics, "tocsin_verdict_sights_stale",
+		"sights that were of the past when they came", verdicts->sights_stale);
+	counter(out, open_metrics, "tocsin_verdict_sights_unknown",
+		"sights of nodes that no table knows", verdicts->sights_unknown);
+	counter(out, open_metrics, "tocsin_verdict_sights_dropped",
+		"sights for which there was no room", verdicts->sights_dropped);
+	counter(out, open_metrics, "tocsin_verdict_statements", "what nodes said of themselves",
+		verdicts->statements);
+}
