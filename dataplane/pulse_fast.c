@@ -14,25 +14,28 @@ void pulse_beat_worker(struct pulse *pulse, uint32_t worker) {
 	atomic_store_explicit(word, htole64(beats + 1), memory_order_relaxed);
 }
 
-// Relaxed: the device that wrote them is done, as its completion says.
-static uint64_t word_of(const _Atomic uint64_t *word) {
+// Relaxed: the device that wrote them is done, as its completion says. By its place, since what was
+// read is a head at any address of words, and no struct pulse, which begins a page.
+static uint64_t word_at(const void *bytes, size_t place_bytes) {
+	const _Atomic uint64_t *word = (const void *)((const uint8_t *)bytes + place_bytes);
+
 	return le64toh(atomic_load_explicit(word, memory_order_relaxed));
 }
+
+#define WORD(bytes, member) word_at(bytes, offsetof(struct pulse, member))
 
 bool pulse_glance(
 	const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats
 ) {
-	const struct pulse *pulse = bytes;
-
-	if (word_of(&pulse->magic) != PULSE_MAGIC || word_of(&pulse->layout) != PULSE_LAYOUT ||
-	    word_of(&pulse->name) != name || word_of(&pulse->worker_count) > PULSE_WORKERS_MAX ||
-	    word_of(&pulse->incarnation) == 0)
+	if (WORD(bytes, magic) != PULSE_MAGIC || WORD(bytes, layout) != PULSE_LAYOUT ||
+	    WORD(bytes, name) != name || WORD(bytes, worker_count) > PULSE_WORKERS_MAX ||
+	    WORD(bytes, incarnation) == 0)
 		return false;
-	*ret_incarnation = word_of(&pulse->incarnation);
-	*ret_beats = word_of(&pulse->beats);
+	*ret_incarnation = WORD(bytes, incarnation);
+	*ret_beats = WORD(bytes, beats);
 	return true;
 }
 
 uint64_t pulse_glance_beats(const void *bytes) {
-	return word_of(bytes);
+	return word_at(bytes, 0);
 }
