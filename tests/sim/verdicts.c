@@ -138,13 +138,17 @@ static const char *host_of(const struct world *world, uint32_t node, char text[1
 }
 
 static void verdicts_peer(
-	struct world *world, struct verdict_node *own, uint32_t peer, struct verdict_peer *said
+	struct world *world,
+	struct verdict_node *own,
+	uint32_t peer,
+	const struct verdict_peer *said
 ) {
+	struct verdict_peer whole = *said;
 	char host[16];
 
-	said->host = host_of(world, peer, host);
-	said->leaf = "";
-	must(verdict_peer(own->engine, world_now(world), said) == 0);
+	whole.host = host_of(world, peer, host);
+	whole.leaf = "";
+	must(verdict_peer(own->engine, world_now(world), &whole) == 0);
 }
 
 // What the core holds, all of it.

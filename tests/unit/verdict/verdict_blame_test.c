@@ -230,6 +230,21 @@ static void who_has_not_yet_said_that_all_is_mended_is_not_to_blame(void **state
 	bed_destroy(bed);
 }
 
+static void one_that_is_cut_off_does_not_count_what_it_sees_itself(void **state) {
+	struct bed *bed = bed_create(AGENTS);
+
+	(void)state;
+	bed_see(bed, 1, 0, SIGHT_SILENT);
+	bed_see(bed, 2, 0, SIGHT_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 0, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_see(bed, 0, 5, SIGHT_SILENT);
+	bed_see(bed, 3, 5, SIGHT_SILENT); // one path of its own, which is bad
+	bed_pass(bed, 20 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 static void a_liar_that_others_read_well_blames_nobody_and_is_not_blamed(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 
@@ -416,6 +431,7 @@ int main(void) {
 		cmocka_unit_test(a_node_that_says_its_port_is_down_explains_what_it_does_not_see),
 		cmocka_unit_test(who_reads_nobody_that_others_read_is_to_blame),
 		cmocka_unit_test(who_has_not_yet_said_that_all_is_mended_is_not_to_blame),
+		cmocka_unit_test(one_that_is_cut_off_does_not_count_what_it_sees_itself),
 		cmocka_unit_test(a_liar_that_others_read_well_blames_nobody_and_is_not_blamed),
 		cmocka_unit_test(two_liars_are_outweighed_by_one_who_reads),
 		cmocka_unit_test(who_sees_well_has_a_moment_to_say_so),

@@ -130,20 +130,30 @@ static void pass(struct net *net, uint64_t ns) {
 	}
 }
 
-static int see(struct net *net, uint32_t observer, uint32_t subject, enum sight_kind kind) {
+static int see_reach(
+	struct net *net,
+	uint32_t observer,
+	uint32_t subject,
+	enum sight_kind kind,
+	enum verdict_reach reach
+) {
 	struct sight sight = {
 		.observer = id_of(observer),
 		.subject = id_of(subject),
 		.incarnation = ras_incarnation(1, 0),
 		.kind = kind,
 		.responder = SIGHT_RESPONDER_HARDWARE,
-		.reach = VERDICT_REACH_ANSWERS,
+		.reach = reach,
 		.own_good = true,
 		.device = "dev0",
 		.peer_device = "dev0",
 	};
 
 	return sight_exchange_own(net->agents[observer].exchange, net->now_ns, &sight);
+}
+
+static int see(struct net *net, uint32_t observer, uint32_t subject, enum sight_kind kind) {
+	return see_reach(net, observer, subject, kind, VERDICT_REACH_ANSWERS);
 }
 
 static enum verdict held(const struct net *net, uint32_t by, uint32_t subject) {
@@ -303,6 +313,35 @@ static void who_changes_its_mind_says_so_although_others_said_it(void **state) {
 	net_destroy(net);
 }
 
+static void a_pulse_that_outlives_its_agent_is_told_again_although_enough_told_it(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	for (uint32_t second = 0; second < 5; second++) {
+		for (uint32_t n = 0; n < AGENTS; n++) {
+			if (n != 5)
+				see_reach(net, n, 5, SIGHT_GOOD, VERDICT_REACH_NONE);
+		}
+		pass(net, SEC);
+	}
+	for (uint32_t n = 0; n < AGENTS; n++) {
+		struct verdict_peer dead = {
+			.id = id_of(5),
+			.incarnation = ras_incarnation(1, 0),
+			.state = RAS_DEAD,
+			.cause = RAS_CAUSE_SILENT,
+			.observer_count = 2,
+			.observers = {id_of(1), id_of(2)},
+			.host = "",
+			.leaf = "",
+		};
+
+		assert_int_equal(verdict_peer(net->agents[n].engine, net->now_ns, &dead), 0);
+		assert_int_equal(held(net, n, 5), VERDICT_MGMT_NET_DOWN);
+	}
+	net_destroy(net);
+}
+
 static void nobody_tells_more_than_its_budget(void **state) {
 	struct net *net = net_create();
 
@@ -459,6 +498,9 @@ int main(void) {
 		cmocka_unit_test(what_is_bad_is_repeated_and_what_clears_is_told_twice),
 		cmocka_unit_test(what_enough_said_is_not_said_again),
 		cmocka_unit_test(who_changes_its_mind_says_so_although_others_said_it),
+		cmocka_unit_test(
+			a_pulse_that_outlives_its_agent_is_told_again_although_enough_told_it
+		),
 		cmocka_unit_test(nobody_tells_more_than_its_budget),
 		cmocka_unit_test(the_more_is_heard_the_less_everybody_tells),
 		cmocka_unit_test(words_are_repeated_until_they_are_taken_back),
