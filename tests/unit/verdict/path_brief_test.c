@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <support/cmocka.h>
+#include <verdict/path_memory.h>
 
 #include <stdlib.h>
-#include <verdict/path_memory.h>
 
 #define SEC RAS_NS_PER_SEC
 #define US UINT64_C(1000)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A schedule whose clock is turned by the test; everything that it plans is kept and counted.
 #include <support/cmocka.h>
+#include <verdict/probe_schedule.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <verdict/probe_schedule.h>
 
 #define SEC RAS_NS_PER_SEC
 #define FRAME_NS SEC

@@ -23,7 +23,6 @@
 
 #include <lib/histogram.h>
 #include <ras/memory.h>
-
 #include <verdict/sight.h>
 
 #define PATH_SIZES 4	     // 8 B, 1 KiB, the path's MTU, 64 KiB

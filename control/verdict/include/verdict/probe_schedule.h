@@ -21,7 +21,6 @@
 #pragma once
 
 #include <ras/memory.h>
-
 #include <verdict/path_memory.h>
 
 #define PROBE_PACKET_BYTES 80 // around what a packet carries, Ethernet to checksum
