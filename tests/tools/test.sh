@@ -11,14 +11,14 @@
 # So many tests that only wait may run at once, beside one for each processor.
 waiting_tests=4
 
-# Prints "SUITE NAME" of every test of a build directory, one per line; one that is in two suites
-# twice.
+# Prints "SUITE NAME #NUMBER" of every test of a build directory, one per line; one that is in two
+# suites twice, with the same number.
 tests_read() {
 	"$(tool meson)" introspect --tests "$1" </dev/null | "$(tool python3)" -c '
 import json, sys
-for test in json.load(sys.stdin):
+for number, test in enumerate(json.load(sys.stdin)):
     for suite in test["suite"]:
-        print(suite.split(":")[-1], test["name"])'
+        print(suite.split(":")[-1], test["name"], "#%d" % number)'
 }
 
 # Of such lines the ones that a kind of build runs.
@@ -127,7 +127,7 @@ verb_test() {
 		test_kind "$kind" "$@"
 		took=$(($(date +%s) - started))
 		# Each once: a test may be in two suites.
-		programs=$(printf '%s\n' "$picked" | cut -d ' ' -f 2- | sort -u | wc -l)
+		programs=$(printf '%s\n' "$picked" | cut -d ' ' -f 3 | sort -u | wc -l)
 		tallied="$tallied $kind:$(build_dir "$kind"):$took:$programs"
 	done
 	# The list is words on purpose.
