@@ -8,7 +8,7 @@
 // More than a second on the way is no network: queue pairs give up by then.
 #define DELAY_MAX_NS UINT64_C(1000000000)
 #define PPM_MAX 1000000
-#define FAULT_NAMES "loss, delay, reorder, dup, corrupt and seed"
+#define FAULT_NAMES "loss, delay, reorder, dup, corrupt, large and seed"
 
 struct item {
 	const char *text; // "loss=1%"
@@ -85,6 +85,11 @@ parse_delay(const struct item *item, struct parse_error *ret_error, struct soft_
 }
 
 static int
+parse_large(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
+	return parse_ppm(item, ret_error, &faults->large_ppm);
+}
+
+static int
 parse_seed(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
 	return parse_u64(item->value, item->value_length, 0, UINT64_MAX, ret_error, &faults->seed);
 }
@@ -95,7 +100,8 @@ static const struct {
 } kinds[] = {
 	{"loss", "1%", parse_loss},	    {"delay", "50us±20us", parse_delay},
 	{"reorder", "2%", parse_reorder},   {"dup", "0.5%", parse_duplicate},
-	{"corrupt", "0.1%", parse_corrupt}, {"seed", "7", parse_seed},
+	{"corrupt", "0.1%", parse_corrupt}, {"large", "100%", parse_large},
+	{"seed", "7", parse_seed},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -167,8 +173,8 @@ int soft_faults_parse(
 			return err;
 		at += item.length + 1;
 	}
-	faults.any = faults.loss_ppm > 0 || faults.reorder_ppm > 0 || faults.duplicate_ppm > 0 ||
-		     faults.corrupt_ppm > 0 || faults.delay_ns > 0;
+	faults.any = faults.loss_ppm > 0 || faults.large_ppm > 0 || faults.reorder_ppm > 0 ||
+		     faults.duplicate_ppm > 0 || faults.corrupt_ppm > 0 || faults.delay_ns > 0;
 	*ret_faults = faults;
 	return 0;
 }

@@ -261,6 +261,9 @@ static void faults_give(struct soft_wire *wire, uint32_t size) {
 	bool repeated = happens(faults, faults->faults.duplicate_ppm);
 	uint32_t at_once = 0;
 
+	// Only where it is asked for, so that it moves no draw of the others.
+	if (size > SOFT_LARGE_BYTES && faults->faults.large_ppm > 0)
+		lost |= happens(faults, faults->faults.large_ppm);
 	// What is posted after a pause is not as old as the turn before it.
 	faults->now_ns = clock_now_ns(faults->clock);
 	if (lost) {

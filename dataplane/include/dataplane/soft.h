@@ -30,14 +30,17 @@ enum soft_wire_kind {
 };
 
 // What is done to packets that are sent; each is drawn independently from `seed`.
+#define SOFT_LARGE_BYTES 1500 // that every Ethernet carries
+
 struct soft_faults {
 	uint32_t loss_ppm, reorder_ppm, duplicate_ppm, corrupt_ppm;
 	uint64_t delay_ns, jitter_ns; // each packet: delay, plus or minus up to jitter
 	uint64_t seed;
 	bool any;
+	uint32_t large_ppm; // loss of what is larger than SOFT_LARGE_BYTES
 };
 
-// "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7": any of them, in any order,
+// "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,large=100%,seed=7": any of them, in any order,
 // each once; "+-" stands for "±" too. -EINVAL names the item, its value and what is allowed.
 int soft_faults_parse(
 	const char *text,

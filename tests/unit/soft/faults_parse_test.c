@@ -16,6 +16,8 @@ static void every_fault_is_read_in_any_order(void **state) {
 		{"loss=0.0001%", {.loss_ppm = 1, .any = true}},
 		{"loss=100%", {.loss_ppm = 1000000, .any = true}},
 		{"loss=0", {0}},
+		{"large=100%", {.large_ppm = 1000000, .any = true}},
+		{"large=0%", {0}},
 		{"loss=0%,seed=9", {.seed = 9}},
 		{"seed=0x10", {.seed = 16}},
 		{"seed=18446744073709551615", {.seed = UINT64_MAX}},
@@ -26,9 +28,9 @@ static void every_fault_is_read_in_any_order(void **state) {
 		{"delay=1.5ms±1.5ms", {.delay_ns = 1500000, .jitter_ns = 1500000, .any = true}},
 		{"delay=1s+-0", {.delay_ns = 1000000000, .any = true}},
 		{"loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7",
-		 {10000, 20000, 5000, 1000, 50000, 20000, 7, true}},
+		 {10000, 20000, 5000, 1000, 50000, 20000, 7, true, 0}},
 		{"seed=7,corrupt=0.1%,dup=0.5%,reorder=2%,delay=50us±20us,loss=1%",
-		 {10000, 20000, 5000, 1000, 50000, 20000, 7, true}},
+		 {10000, 20000, 5000, 1000, 50000, 20000, 7, true, 0}},
 	};
 
 	(void)state;
@@ -46,12 +48,13 @@ static void every_fault_is_read_in_any_order(void **state) {
 		assert_int_equal(faults.delay_ns, expected->delay_ns);
 		assert_int_equal(faults.jitter_ns, expected->jitter_ns);
 		assert_int_equal(faults.seed, expected->seed);
+		assert_int_equal(faults.large_ppm, expected->large_ppm);
 		assert_int_equal(faults.any, expected->any);
 	}
 }
 
 #define UNKNOWN \
-	" is no fault; allowed are loss, delay, reorder, dup, corrupt and seed, as in loss=1%"
+	" is no fault; allowed are loss, delay, reorder, dup, corrupt, large and seed, as in loss=1%"
 #define TWICE " is one too many; each fault is allowed once"
 #define WRONG " is not understood: "
 #define NO_PERCENT " is not a percentage: a number followed by % is needed"
