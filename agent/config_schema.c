@@ -245,9 +245,10 @@ static const struct config_key keys[] = {
 	 "the address of one machine, without a port", "",
 	 "Of soft0 alone: the address that it has. Empty: that of [overlay] listen."},
 	{"device NAME", "faults", CONFIG_STRING, false, 0, 255, NULL, check_faults,
-	 "loss, delay, reorder, dup, corrupt and seed between commas", "",
+	 "loss, delay, reorder, dup, corrupt, large and seed between commas", "",
 	 "Of soft0 alone: what is done to the packets that it sends, for tests of what watches them: "
-	 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7."},
+	 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7; large=100% loses what is "
+	 "over 1500 bytes."},
 
 	{"device NAME", "expect_rate", CONFIG_STRING, true, 0, 32, NULL, check_rate,
 	 "gigabits a second, such as 200 or 2.5Gb/s", "",
@@ -298,6 +299,18 @@ static const struct config_key keys[] = {
 	 "How many runs in a row must be that bad before the node is said to be."},
 	{"check NAME", "clear", CONFIG_INT, true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
 	 "How many runs in a row must be better before it is taken back."},
+
+	{"probe", "enabled", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	 "Whether the pulses of other nodes are read over RDMA all the time."},
+	{"probe", "interval", CONFIG_DURATION, false, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
+	 "Between two probes of one neighbour on a ring; longer where the budget does not suffice."},
+	{"probe", "packets", CONFIG_INT, false, 10, 5000, NULL, NULL, NULL, "100",
+	 "How many packets a second probes may cause in both directions; never exceeded."},
+	{"probe", "bytes", CONFIG_SIZE, false, 16 * KIB, 1024 * MIB, NULL, NULL, NULL, "512KiB",
+	 "The same in bytes, with their headers."},
+	{"probe", "rotation", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	 "Whether the nodes that are no neighbours are probed in turn, with what the budget leaves; "
+	 "the counter probe.coverage_s tells how long a round takes."},
 
 	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28029",

@@ -4,6 +4,7 @@
 
 #include <control/client.h>
 #include <control/fabric.h>
+#include <lib/config.h>
 #include <lib/must.h>
 
 #include <errno.h>
@@ -37,6 +38,13 @@ int fabric_part_start(struct agent *agent) {
 	};
 	int err;
 
+	config.probe = (struct fabric_probe_config){
+		.on = config_get_bool(agent->config, "probe", "enabled"),
+		.rotation = config_get_bool(agent->config, "probe", "rotation"),
+		.interval_ns = config_get_duration_ns(agent->config, "probe", "interval"),
+		.packets = (uint32_t)config_get_int(agent->config, "probe", "packets"),
+		.bytes = config_get_size_bytes(agent->config, "probe", "bytes"),
+	};
 	for (uint32_t n = 0; n < agent->device_count; n++) {
 		config.devices[n].calls = agent->devices[n].calls;
 		config.devices[n].settings = agent->devices[n].settings;

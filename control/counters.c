@@ -38,6 +38,7 @@ enum source {
 	SOURCE_LANE,
 	SOURCE_WORKER,
 	SOURCE_SOFT,
+	SOURCE_PROBE,
 	SOURCE_COUNT,
 };
 
@@ -51,6 +52,7 @@ static const char *const groups[SOURCE_COUNT] = {
 	[SOURCE_STATE] = "journal",	[SOURCE_REACH] = "reach",
 	[SOURCE_CHECKS] = "check",	[SOURCE_SPAWN] = "spawn",
 	[SOURCE_KEEPER] = "keeper",	[SOURCE_SOFT] = "soft",
+	[SOURCE_PROBE] = "probe",
 };
 
 // An axis of an array of numbers: its label, and the names of its places.
@@ -90,6 +92,13 @@ static const char *op_end_name(uint32_t n) {
 }
 
 static const struct axis by_failure = {"reason", PAIRING_REASON_COUNT, failure_name};
+static const char *size_name(uint32_t n) {
+	static const char *const names[PATH_SIZES] = {"8", "1024", "mtu", "65536"};
+
+	return names[n];
+}
+
+static const struct axis by_size = {"bytes", PATH_SIZES, size_name};
 static const struct axis by_op_end = {"outcome", OP_OUTCOME_COUNT, op_end_name};
 
 static const char *level_name(uint32_t n) {
@@ -145,6 +154,8 @@ struct spec {
 	FIELD(SOURCE_PAIRING, struct pairing_counters, field, COUNTER_COUNT, help)
 #define LANE(field, help) FIELD(SOURCE_LANE, struct lane_counters, field, COUNTER_COUNT, help)
 #define WORKER(field, kind, help) FIELD(SOURCE_WORKER, struct worker_counters, field, kind, help)
+#define PROBE(field, kind, help) \
+	FIELD(SOURCE_PROBE, struct fabric_probe_counters, field, kind, help)
 #define SOFT(field, help) FIELD(SOURCE_SOFT, struct soft_counters, field, COUNTER_COUNT, help),
 
 // clang-format off
@@ -335,6 +346,32 @@ static const struct spec specs[] = {
 	FABRIC(messages_lost, COUNTER_COUNT, "messages of handshakes that could not be sent"),
 	FABRIC(left_behind, COUNTER_COUNT, "things that a driver did not give back"),
 
+	ARRAY(SOURCE_PROBE, struct fabric_probe_counters, sent, COUNTER_COUNT, &by_size,
+	      "reads of pulses sent, by size"),
+	ARRAY(SOURCE_PROBE, struct fabric_probe_counters, lost, COUNTER_COUNT, &by_size,
+	      "of these, without an answer"),
+	PROBE(answered, COUNTER_COUNT, "of these, answered"),
+	PROBE(ended, COUNTER_COUNT, "of these, ended with their pair for another reason"),
+	PROBE(without_path, COUNTER_COUNT, "planned probes whose path was gone"),
+	PROBE(skipped, COUNTER_COUNT, "planned probes left out, since a worker was late or busy"),
+	PROBE(delayed, COUNTER_COUNT, "probes sent later than they were due, for the budget"),
+	PROBE(skipped_budget, COUNTER_COUNT, "probes not sent at all, for the budget"),
+	PROBE(urgent, COUNTER_COUNT, "probes sent at once, to confirm something"),
+	PROBE(packets, COUNTER_COUNT, "packets of probes as planned, both directions"),
+	PROBE(bytes, COUNTER_COUNT, "bytes in them, headers too"),
+	PROBE(visits, COUNTER_COUNT, "turns of nodes that are no neighbours"),
+	PROBE(visits_unpaired, COUNTER_COUNT, "of these, without a pair in time"),
+	PROBE(rounds, COUNTER_COUNT, "times all of them had their turn"),
+	PROBE(outcomes_lost, COUNTER_COUNT, "outcomes that were not taken in time"),
+	PROBE(sights, COUNTER_COUNT, "times it was told how a path is seen"),
+	PROBE(proofs, COUNTER_COUNT, "suspects vouched for, since their pulse goes on"),
+	PROBE(doubts, COUNTER_COUNT, "peers reported, since their pulse stands"),
+	PROBE(pauses, COUNTER_COUNT, "stops of our own that probes noticed"),
+	PROBE(neighbours, COUNTER_GAUGE, "paths that are probed steadily"),
+	PROBE(targets, COUNTER_GAUGE, "paths that are probed in turn"),
+	PROBE(interval_ms, COUNTER_GAUGE, "milliseconds between two probes of a neighbour"),
+	PROBE(coverage_s, COUNTER_GAUGE, "seconds in which all others have their turn"),
+
 	PAIRING(begun, "handshakes begun"),
 	PAIRING(answered, "of these, because the peer had begun"),
 	PAIRING(succeeded, "handshakes that ended in a pair"),
@@ -489,6 +526,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 		[SOURCE_LANE] = &fabric.lanes,
 		[SOURCE_WORKER] = &fabric.workers,
 		[SOURCE_SOFT] = &fabric.soft,
+		[SOURCE_PROBE] = &fabric.probes,
 	};
 	uint32_t used = 0;
 

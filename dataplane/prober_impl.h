@@ -36,7 +36,8 @@ struct prober {
 	uint32_t run_count;
 	struct watch *watches[WATCHES_MAX]; // by place
 	uint32_t leaving;		    // of them: to be given back
-	bool lost_untold;
+	bool untold;			    // control should look at outcomes
+	bool sink_taken;		    // a long read is under way
 	struct watch_agenda agenda;
 	struct watch_outcomes outcomes;
 };

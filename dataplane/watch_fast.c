@@ -9,6 +9,10 @@
 
 #define COUNTER_BYTES 8
 
+static bool is_long(uint32_t bytes) {
+	return bytes > WATCH_OWN_BYTES;
+}
+
 // Outcomes.
 
 static void keep(struct prober *prober, const struct watch_outcome *outcome) {
@@ -63,12 +67,22 @@ static enum watch_result result_of(const struct op *op) {
 }
 
 static void look_at_pulse(const struct watch *watch, struct watch_outcome *outcome) {
-	const void *bytes = worker_pointer(watch->own.address);
+	const void *bytes = worker_pointer(watch->op.view.address);
 
 	if (watch->bytes == COUNTER_BYTES)
 		outcome->beats = pulse_glance_beats(bytes);
-	else if (watch->bytes >= PULSE_HEAD_BYTES && watch->bytes <= WATCH_OWN_BYTES)
+	else if (watch->bytes >= PULSE_HEAD_BYTES)
 		(void)pulse_glance(bytes, watch->peer, &outcome->incarnation, &outcome->beats);
+}
+
+static bool stands(struct watch *watch, const struct watch_outcome *outcome) {
+	if (outcome->beats == 0)
+		return false;
+	if (outcome->beats == watch->beats)
+		return outcome->at_ns - watch->beats_at_ns >= WATCH_STANDS_NS;
+	watch->beats = outcome->beats;
+	watch->beats_at_ns = outcome->at_ns;
+	return false;
 }
 
 // From the lane's step, on this thread.
@@ -85,10 +99,12 @@ static void on_done(struct op *op) {
 	};
 
 	watch->under_way = false;
+	if (is_long(watch->bytes))
+		prober->sink_taken = false;
 	if (outcome.result == WATCH_ANSWERED)
 		look_at_pulse(watch, &outcome);
 	keep(prober, &outcome);
-	prober->lost_untold |= outcome.result == WATCH_LOST;
+	prober->untold |= outcome.result == WATCH_LOST || stands(watch, &outcome);
 }
 
 // Beginning.
@@ -107,7 +123,7 @@ static void begin(struct watch *watch, const struct path_row *row, const struct 
 		.kind = OP_READ,
 		.pair = row->pair,
 		.generation = row->generation,
-		.view = due->bytes <= WATCH_OWN_BYTES ? watch->own : watch->sink,
+		.view = is_long(due->bytes) ? watch->sink : watch->own,
 		.remote_address = row->remote_address + (counter_only ? PULSE_BEATS_AT : 0),
 		.remote_length = due->bytes,
 		.remote_key = row->remote_key,
@@ -120,6 +136,7 @@ static void begin(struct watch *watch, const struct path_row *row, const struct 
 	watch->bytes = due->bytes;
 	watch->tag = due->tag;
 	watch->under_way = true;
+	watch->prober->sink_taken |= is_long(due->bytes);
 	lane_submit(row->lane, &op, 1);
 }
 
@@ -132,7 +149,8 @@ static void carry_out(struct prober *prober, const struct watch_due *due, uint64
 		keep_unbegun(prober, due, now_ns, WATCH_NO_PATH);
 		return;
 	}
-	if (watch->under_way || now_ns > due->at_ns + WATCH_LATE_NS) {
+	if (watch->under_way || now_ns > due->at_ns + WATCH_LATE_NS ||
+	    (is_long(due->bytes) && prober->sink_taken)) {
 		keep_unbegun(prober, due, now_ns, WATCH_SKIPPED);
 		return;
 	}
@@ -168,14 +186,14 @@ static bool carry_out_agenda(struct prober *prober, struct idle_found *found) {
 
 // Life.
 
-static void tell_lost(struct prober *prober) {
+static void tell_control(struct prober *prober) {
 	const struct worker_record record = {
-		.kind = PROBER_EVENT_LOST,
+		.kind = PROBER_EVENT_OUTCOME,
 		.words = {worker_word(prober)},
 	};
 
-	if (prober->lost_untold && worker_event(prober->worker, &record) == 0)
-		prober->lost_untold = false;
+	if (worker_event(prober->worker, &record) == 0)
+		prober->untold = false;
 }
 
 // True if it is control's again.
@@ -211,8 +229,8 @@ static bool give_back_all(struct prober *prober) {
 bool watches_step(struct prober *prober, struct idle_found *found) {
 	bool progress = carry_out_agenda(prober, found);
 
-	if (prober->lost_untold)
-		tell_lost(prober);
+	if (prober->untold)
+		tell_control(prober);
 	if (prober->leaving > 0)
 		progress |= give_back_all(prober);
 	return progress;
@@ -223,6 +241,7 @@ static void take_watch(struct prober *prober, struct watch *watch) {
 	must(watch->place < WATCHES_MAX && prober->watches[watch->place] == NULL);
 	watch->prober = prober;
 	watch->under_way = watch->leaving = false;
+	watch->beats = 0;
 	memory_view_hold(&watch->own);
 	memory_view_hold(&watch->sink);
 	prober->watches[watch->place] = watch;

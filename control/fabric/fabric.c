@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The whole: what it is made of, the relay's messages, records of workers, and the end of it.
 #include "inside.h"
+#include "probing.h"
 
 #include <lib/container.h>
 #include <lib/log.h>
@@ -113,7 +114,7 @@ bool fabric_worker_event(
 		fabric_run_ended(fabric, pointer(record->words[1]));
 		return true;
 	default:
-		return false;
+		return probing_worker_event(fabric, record);
 	}
 }
 
@@ -161,6 +162,7 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
 	fabric->stopped = done;
 	fabric->stopped_ctx = ctx;
 	neighbours_stop(fabric);
+	probing_stop(fabric);
 	must(loop_timer_set(fabric->loop, &fabric->stop_limit, now_ns + FABRIC_STOP_NS) == 0);
 	pairing_stop(fabric->pairing, now_ns);
 	fabric_look_stopped(fabric);
@@ -175,6 +177,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 	neighbours_stop(fabric);
 	paths_stop(fabric);
 	fabric_pings_fini(fabric);
+	probing_stop(fabric);
 	posts_fini(fabric);
 	overlay_port_close(&fabric->port);
 	overlay_contributor(fabric->overlay, RAS_COLLECT_CONNS, NULL, NULL);
@@ -183,6 +186,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 	loop_timer_cancel(fabric->loop, &fabric->stop_limit);
 	loop_undefer(fabric->loop, &fabric->stop_done);
 	fabric->pairing = pairing_destroy(fabric->pairing);
+	probing_destroy(fabric);
 	bonds_fini(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		closed = closed && nic_is_closed(&fabric->nics[n]);
@@ -214,11 +218,13 @@ static int start(struct fabric *fabric) {
 		err = pulse_create(config.self, fabric->config.worker_count, &fabric->pulse);
 	if (err != 0)
 		return err;
-	fabric->scratch = aligned_alloc(4096, PULSE_BYTES);
+	fabric->scratch = aligned_alloc(4096, FABRIC_SCRATCH_BYTES);
 	if (fabric->scratch == NULL)
 		return -ENOMEM;
-	memset(fabric->scratch, 0, PULSE_BYTES);
+	memset(fabric->scratch, 0, FABRIC_SCRATCH_BYTES);
 	err = paths_start(fabric);
+	if (err == 0 && fabric->config.probe.on && fabric->config.device_count > 0)
+		err = probing_create(fabric);
 	for (uint32_t n = 0; n < fabric->config.device_count && err == 0; n++) {
 		err = fabric_nic_init(fabric, &fabric->nics[n], n);
 		fabric->nic_count += err == 0;
@@ -347,6 +353,7 @@ void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numb
 	}
 	if (fabric->config.soft_counters != NULL)
 		fabric->config.soft_counters(&numbers.soft);
+	probing_numbers(fabric, &numbers.probes);
 	*ret_numbers = numbers;
 }
 
@@ -357,4 +364,5 @@ const struct fabric_calls fabric_calls = {
 	.ping_start = fabric_ping_start,
 	.ping_cancel = fabric_ping_cancel,
 	.numbers = fabric_numbers,
+	.path_next = fabric_path_next,
 };

@@ -11,8 +11,12 @@
 #include <dataplane/memory.h>
 #include <dataplane/pair.h>
 #include <dataplane/pulse.h>
+#include <dataplane/watch.h>
 
 #define FABRIC_PAIR_DEPTH 64
+// A page for all pings, one for the long probes of each device, and a bit for each watch.
+#define FABRIC_SCRATCH_WATCHES ((1 + FABRIC_DEVICES_MAX) * PULSE_BYTES)
+#define FABRIC_SCRATCH_BYTES (FABRIC_SCRATCH_WATCHES + PROBE_PATHS_MAX * WATCH_OWN_BYTES)
 #define FABRIC_OPS_MAX 4096
 #define FABRIC_MEMORY_FAILURE_NS RAS_NS_PER_SEC
 #define FABRIC_DRAIN_NS (2 * RAS_NS_PER_SEC)
@@ -120,6 +124,7 @@ struct fabric {
 	struct waiting_record *waiting, **waiting_last;
 	struct loop_timer post_again;
 	struct fabric_ping *pings;
+	struct probing *probing; // NULL: no standing probes
 	uint32_t runs;
 	struct fabric_counters counters;
 	void (*stopped)(void *ctx);
@@ -186,6 +191,10 @@ void posts_fini(struct fabric *fabric);
 // neighbours.c: which pairs are wanted, and news of peers.
 void neighbours_start(struct fabric *fabric);
 void neighbours_stop(struct fabric *fabric);
+// What a device of ours is paired with at a peer; false: it has none.
+bool neighbours_key(
+	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key
+);
 
 // conns.c: an overlay_contribute_fn.
 bool fabric_contribute(

@@ -64,6 +64,23 @@ static void add_peer(const struct fabric *fabric, struct wanted *wanted, uint64_
 		add(wanted, n, id, choose_device(&info, &fabric->nics[n]));
 }
 
+bool neighbours_key(
+	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key
+) {
+	struct pairing_key key;
+	struct ras_peer_info info;
+
+	ras_record_info(record, &info);
+	if (info.device_count == 0)
+		return false;
+	memset(&key, 0, sizeof(key));
+	key.device = nic->number;
+	key.peer = record->id;
+	snprintf(key.peer_device, sizeof(key.peer_device), "%s", choose_device(&info, nic));
+	*ret_key = key;
+	return true;
+}
+
 static bool is_wanted(const struct wanted *wanted, const struct pairing_key *key) {
 	for (uint32_t n = 0; n < wanted->count; n++) {
 		if (wanted->keys[n].device == key->device && wanted->keys[n].peer == key->peer &&

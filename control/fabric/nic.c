@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of one device: opened, watched, closed and opened again.
 #include "inside.h"
+#include "probing.h"
 
 #include <dataplane/telemetry.h>
 #include <lib/container.h>
@@ -372,7 +373,7 @@ static void run_closing(struct nic *nic) {
 }
 
 void nic_close(struct nic *nic) {
-	if (!nic->open || nic->attaching || has_bonds(nic))
+	if (!nic->open || nic->attaching || has_bonds(nic) || probing_holds(nic->fabric, nic))
 		return;
 	if (nic->attached) {
 		nic->attached = false;

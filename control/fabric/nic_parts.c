@@ -8,11 +8,15 @@
 #include <string.h>
 
 static int take_view(
-	struct nic_work *work, const void *memory, uint32_t access, struct memory_view *ret_view
+	struct nic_work *work,
+	const void *memory,
+	uint64_t length,
+	uint32_t access,
+	struct memory_view *ret_view
 ) {
 	struct memory_request request = {
 		.address = (uintptr_t)memory,
-		.length = PULSE_BYTES,
+		.length = length,
 		.access = access,
 	};
 	char reason[MEMORY_REASON_MAX + 1] = "";
@@ -24,10 +28,13 @@ static int take_view(
 }
 
 static int register_pages(struct nic_work *work) {
-	int err = take_view(work, work->pulse, MEMORY_PEER_READS, &work->parts.pulse);
+	int err = take_view(work, work->pulse, PULSE_BYTES, MEMORY_PEER_READS, &work->parts.pulse);
 
 	if (err == 0)
-		err = take_view(work, work->scratch, MEMORY_LOCAL_WRITES, &work->parts.scratch);
+		err = take_view(
+			work, work->scratch, FABRIC_SCRATCH_BYTES, MEMORY_LOCAL_WRITES,
+			&work->parts.scratch
+		);
 	return err;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which paths workers know: shown when a pair is in its lane, hidden before it is taken out.
 #include "inside.h"
+#include "probing.h"
 
 #include <lib/container.h>
 #include <lib/must.h>
@@ -117,11 +118,13 @@ int path_show(struct bond *bond) {
 	bond->path = slot;
 	fabric->counters.paths++;
 	publish_all(fabric);
+	probing_look(fabric);
 	return 0;
 }
 
 void path_hide(struct bond *bond) {
 	bond->version = bond->path == PATH_NONE ? 0 : UINT64_MAX;
+	probing_bond_gone(bond->fabric, bond);
 	publish_all(bond->fabric);
 }
 

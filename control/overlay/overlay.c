@@ -497,6 +497,18 @@ int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, cons
 	return err;
 }
 
+int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns) {
+	const struct ras_evidence evidence = {
+		.source = RAS_SOURCE_DATA_PLANE,
+		.observer = ras_self_id(overlay->ras),
+		.subject = subject,
+		.alive = alive,
+		.age_ns = age_ns,
+	};
+
+	return ras_evidence(overlay->ras, overlay_clock_ns(overlay), &evidence);
+}
+
 int overlay_maint(struct overlay *overlay, uint64_t peer, bool on) {
 	return ras_maint(overlay->ras, overlay_clock_ns(overlay), peer, on);
 }

@@ -184,8 +184,15 @@ static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 
 // All of it.
 
-static bool is_stale(const struct pulse_past *pulse, uint64_t now_ns) {
-	return pulse->seen_ns == RAS_NEVER || since(pulse->seen_ns, now_ns) > PATH_STALE_NS;
+static bool is_stale(const struct path_memory *memory, uint64_t now_ns) {
+	uint64_t seen_ns = memory->pulse.seen_ns;
+
+	if (seen_ns == RAS_NEVER)
+		return true;
+	// While we were stopped ourselves nothing grew old.
+	if (seen_ns < memory->paused_until_ns)
+		seen_ns = memory->paused_until_ns;
+	return since(seen_ns, now_ns) > PATH_STALE_NS;
 }
 
 // Also of one that never advanced: it was read so far apart.
@@ -195,6 +202,14 @@ static bool stands(const struct path_memory *memory) {
 	return since(pulse->since_ns, pulse->seen_ns) >= memory->config.standing_ns;
 }
 
+uint64_t path_memory_confirm_at(const struct path_memory *memory) {
+	const struct pulse_past *pulse = &memory->pulse;
+
+	if (pulse->seen_ns == RAS_NEVER || pulse->seen_ns <= pulse->since_ns || stands(memory))
+		return RAS_NEVER;
+	return pulse->since_ns + memory->config.standing_ns;
+}
+
 static enum sight_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
 	bool loses = find_loss(memory, now_ns);
 
@@ -202,7 +217,7 @@ static enum sight_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
 		memory->silent = true;
 	if (memory->silent)
 		return SIGHT_SILENT;
-	if (is_stale(&memory->pulse, now_ns))
+	if (is_stale(memory, now_ns))
 		return SIGHT_NO_PAIR;
 	if (stands(memory))
 		return SIGHT_STANDING;

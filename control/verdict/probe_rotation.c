@@ -94,6 +94,9 @@ void probe_settle(struct probe_schedule *schedule) {
 		       take_ns(ten.bytes, schedule->planned.budget.bytes,
 			       share_left(rate.bytes, schedule->planned.budget.bytes)));
 	schedule->visit_ns = larger(schedule->visit_ns, PROBE_VISIT_LEAST_NS);
+	if (schedule->place_count > 0)
+		schedule->visit_ns =
+			larger(schedule->visit_ns, PROBE_ROUND_LEAST_NS / schedule->place_count);
 }
 
 void probe_schedule_facts(
@@ -189,6 +192,7 @@ int probe_schedule_targets(
 		};
 	sort(schedule->places, count);
 	schedule->place_count = count;
+	probe_settle(schedule);
 	return 0;
 }
 

@@ -23,7 +23,7 @@
 
 static struct op *submitted;
 static struct watch *given_back;
-static uint32_t losses_told;
+static uint32_t outcomes_told;
 static bool control_is_full;
 static int held;
 
@@ -40,8 +40,8 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 		return -ENOBUFS;
 	if (record->kind == PROBER_EVENT_UNWATCHED)
 		given_back = worker_pointer(record->words[1]);
-	else if (record->kind == PROBER_EVENT_LOST)
-		losses_told++;
+	else if (record->kind == PROBER_EVENT_OUTCOME)
+		outcomes_told++;
 	else
 		fail_msg("event %u", record->kind);
 	return 0;
@@ -66,6 +66,7 @@ struct bed {
 	struct idle_found found;
 	struct pulse *page;
 	alignas(64) uint8_t own[WATCH_OWN_BYTES];
+	alignas(64) uint8_t sink[PULSE_BYTES];
 };
 
 static struct bed bed;
@@ -104,7 +105,7 @@ static int bed_make(void **state) {
 	memset(&bed, 0, sizeof(bed));
 	submitted = NULL;
 	given_back = NULL;
-	losses_told = 0;
+	outcomes_told = 0;
 	control_is_full = false;
 	held = 0;
 	clock_init_fake(&bed.clock, 1000 * MS);
@@ -123,7 +124,7 @@ static int bed_make(void **state) {
 		.generation = GENERATION,
 		.timeout_ns = 500 * MS,
 		.own = {.address = (uintptr_t)bed.own, .length = WATCH_OWN_BYTES},
-		.sink = {.address = 0x7000, .length = PULSE_BYTES},
+		.sink = {.address = (uintptr_t)bed.sink, .length = PULSE_BYTES},
 	};
 	request(PROBER_REQUEST_WATCH);
 	return 0;
@@ -247,20 +248,59 @@ static void foreign_page_is_an_answer_without_a_pulse(void **state) {
 	assert_int_equal(outcome.beats | outcome.incarnation, 0);
 }
 
-// Several go there at once, so nobody knows whose bytes lie in it.
-static void what_is_too_long_for_its_own_memory_goes_where_nobody_looks(void **state) {
+static void what_is_too_long_for_its_own_memory_goes_where_the_others_go_in_turn(void **state) {
+	struct watch other = bed.watch;
+	const struct worker_record record = {
+		.kind = PROBER_REQUEST_WATCH,
+		.words = {worker_word(bed.prober), worker_word(&other)},
+	};
+	struct watch_due due = due_at(1000 * MS, PULSE_BYTES);
 	struct watch_outcome outcome;
 
 	(void)state;
-	memcpy(bed.own, pulse_memory(bed.page), 1024);
+	other.place = due.place = PLACE + 1;
+	prober_request(bed.prober, NULL, &record);
 	plan_now(PULSE_BYTES);
+	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
 	step();
-	assert_int_equal(submitted->view.address, 0x7000);
+	assert_int_equal(submitted->view.address, (uintptr_t)bed.sink);
 	assert_int_equal(submitted->view.length, PULSE_BYTES);
+	assert_int_equal(prober_outcomes(bed.prober, &outcome, 1), 1);
+	assert_int_equal(outcome.place, PLACE + 1);
+	assert_int_equal(outcome.result, WATCH_SKIPPED);
+	memcpy(bed.sink, pulse_memory(bed.page), 1024);
 	end(OP_OK, 0, 5 * US);
 	outcome = only_outcome();
-	assert_int_equal(outcome.result, WATCH_ANSWERED);
-	assert_int_equal(outcome.beats | outcome.incarnation, 0);
+	assert_int_equal(outcome.beats, 2);
+	assert_int_equal(outcome.incarnation, INCARNATION);
+	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	step();
+	assert_int_equal(submitted->view.address, (uintptr_t)bed.sink);
+	end(OP_FAILED, IBV_WC_RETRY_EXC_ERR, US);
+	plan_now(PULSE_BYTES);
+	step();
+	assert_non_null(submitted);
+	end(OP_OK, 0, US);
+}
+
+static void counter_that_stands_wakes_control(void **state) {
+	(void)state;
+	memcpy(bed.own, (const uint8_t *)pulse_memory(bed.page) + PULSE_BEATS_AT, 8);
+	for (uint32_t n = 0; n < 4; n++) {
+		plan_now(8);
+		step();
+		end(OP_OK, 0, US);
+		step();
+		assert_int_equal(outcomes_told, n < 3 ? 0 : 1);
+		(void)only_outcome();
+		clock_advance(&bed.clock, WATCH_STANDS_NS * 2 / 5);
+	}
+	bed.own[0]++;
+	plan_now(8);
+	step();
+	end(OP_OK, 0, US);
+	step();
+	assert_int_equal(outcomes_told, 1);
 }
 
 static const struct {
@@ -282,13 +322,13 @@ static const struct {
 static void only_what_nobody_answered_is_lost_and_wakes_control(void **state) {
 	(void)state;
 	for (size_t n = 0; n < sizeof(ends) / sizeof(ends[0]); n++) {
-		losses_told = 0;
+		outcomes_told = 0;
 		plan_now(8);
 		step();
 		end(ends[n].outcome, ends[n].status, 5 * US);
 		step();
 		assert_int_equal(only_outcome().result, ends[n].result);
-		assert_int_equal(losses_told, ends[n].result == WATCH_LOST);
+		assert_int_equal(outcomes_told, ends[n].result == WATCH_LOST);
 	}
 }
 
@@ -299,11 +339,11 @@ static void loss_that_control_has_no_room_for_is_told_later_and_once(void **stat
 	control_is_full = true;
 	end(OP_TIMED_OUT, 0, MS);
 	step();
-	assert_int_equal(losses_told, 0);
+	assert_int_equal(outcomes_told, 0);
 	control_is_full = false;
 	step();
 	step();
-	assert_int_equal(losses_told, 1);
+	assert_int_equal(outcomes_told, 1);
 }
 
 static void next_one_is_left_out_while_one_is_under_way(void **state) {
@@ -444,7 +484,8 @@ int main(void) {
 		BED(eight_bytes_are_the_counter_alone),
 		BED(longer_one_reads_the_head_and_knows_whose_it_is),
 		BED(foreign_page_is_an_answer_without_a_pulse),
-		BED(what_is_too_long_for_its_own_memory_goes_where_nobody_looks),
+		BED(what_is_too_long_for_its_own_memory_goes_where_the_others_go_in_turn),
+		BED(counter_that_stands_wakes_control),
 		BED(only_what_nobody_answered_is_lost_and_wakes_control),
 		BED(loss_that_control_has_no_room_for_is_told_later_and_once),
 		BED(next_one_is_left_out_while_one_is_under_way),

@@ -19,6 +19,8 @@
 #include <dataplane/prober.h>
 #include <dataplane/soft.h>
 #include <dataplane/worker.h>
+#include <verdict/path_memory.h>
+#include <verdict/probe_schedule.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +38,15 @@ struct fabric_device {
 	struct device_settings settings;
 };
 
+// Standing probes: all neighbours at a steady pace, the others in turn.
+struct fabric_probe_config {
+	bool on;
+	bool rotation;
+	uint64_t interval_ns; // 0 in a number: its default, see <verdict/probe_schedule.h>
+	uint32_t packets;     // a second, both directions, as all that follow
+	uint64_t bytes;
+};
+
 struct fabric_config {
 	struct fabric_device devices[FABRIC_DEVICES_MAX];
 	uint32_t device_count;
@@ -49,6 +60,7 @@ struct fabric_config {
 	uint32_t pair_max;		      // of one device
 	struct keeper_counters *driver_calls; // of all keepers together; may be NULL
 	uint64_t random_seed;
+	struct fabric_probe_config probe;
 	// Of the software device; NULL if there is none.
 	void (*soft_counters)(struct soft_counters *ret_counters);
 };
@@ -116,6 +128,57 @@ bool fabric_pair_next(
 	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
 );
 
+// What is seen of peers' pulses: of each path when it changes, and every FABRIC_SIGHT_NS; of those
+// that are visited in turn at the end of each visit. How their hosts take the overlay's connections
+// is left unknown. At most one; NULL: nobody any more. It must not call back into the fabric.
+#define FABRIC_SIGHT_NS (10 * RAS_NS_PER_SEC)
+
+typedef void fabric_sight_fn(void *ctx, const struct sight *sight);
+void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, void *ctx);
+
+struct fabric_path_view {
+	uint64_t peer; // our own id: a device with itself
+	const char *device;
+	const char *peer_device;
+	bool neighbour; // probed steadily, else in turn
+	bool watched;	// a pair is up and being probed
+	bool known;	// there was a pair, then the following are known
+	uint32_t mtu, flow_label;
+	enum device_responder responder;
+	bool shares; // it uses the interface that the overlay uses
+	struct path_summary summary;
+	const struct histogram *latency; // of a neighbour, of the small size; else NULL
+};
+
+// The cursor begins at 0; false past the last. Neighbours first.
+bool fabric_path_next(
+	const struct fabric *fabric, uint32_t *cursor, struct fabric_path_view *ret_view
+);
+
+struct fabric_probe_counters {
+	uint64_t sent[PATH_SIZES];
+	uint64_t lost[PATH_SIZES]; // of these: nobody answered
+	uint64_t answered;
+	uint64_t ended;		  // with their pair, for another reason than silence
+	uint64_t without_path;	  // planned, and the path was gone
+	uint64_t skipped;	  // planned, and the worker was late or the one before under way
+	uint64_t delayed;	  // for the budget, of neighbours and visits
+	uint64_t skipped_budget;  // for the budget, not at all
+	uint64_t urgent;	  // sent at once to confirm something
+	uint64_t packets, bytes;  // planned, both directions
+	uint64_t visits;	  // begun
+	uint64_t visits_unpaired; // for want of a pair
+	uint64_t rounds;	  // all others were visited
+	uint64_t outcomes_lost;	  // control did not ask in time
+	uint64_t sights;	  // told
+	uint64_t proofs, doubts;  // evidence given to the overlay: alive, standing
+	uint64_t pauses;	  // of our own, noticed here
+	uint64_t neighbours;	  // now, as the following
+	uint64_t targets;
+	uint64_t interval_ms; // between probes of a neighbour
+	uint64_t coverage_s;  // in which all targets are visited
+};
+
 struct fabric_counters {
 	uint64_t devices_opened, open_failures;
 	uint64_t device_events;
@@ -134,6 +197,7 @@ struct fabric_numbers {
 	struct lane_counters lanes;	// summed
 	struct worker_counters workers; // summed
 	struct soft_counters soft;	// of the software device
+	struct fabric_probe_counters probes;
 };
 
 void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numbers);
@@ -202,6 +266,8 @@ struct fabric_calls {
 	  struct fabric_ping **ret_ping);
 	void (*ping_cancel)(struct fabric_ping *ping);
 	void (*numbers)(const struct fabric *fabric, struct fabric_numbers *ret_numbers);
+	bool (*path_next
+	)(const struct fabric *fabric, uint32_t *cursor, struct fabric_path_view *ret_view);
 };
 
 extern const struct fabric_calls fabric_calls;

@@ -300,5 +300,7 @@ bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *
 // As ras_evidence(), ras_maint(), ras_forget(). A report that was taken is an event, with its
 // reason, less than STATE_TEXT_BYTES of UTF-8, and the uid of who gave it as its value.
 int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason);
+// What this node's data plane saw of a peer that long ago: as ras_evidence().
+int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns);
 int overlay_maint(struct overlay *overlay, uint64_t peer, bool on);
 int overlay_forget(struct overlay *overlay, uint64_t peer);

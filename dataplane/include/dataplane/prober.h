@@ -70,7 +70,7 @@ enum prober_request {
 enum prober_event {
 	PROBER_EVENT_ENDED = 0x200, // words[1]: the run, which is control's again
 	PROBER_EVENT_UNWATCHED,	    // words[1]: the watch, likewise
-	PROBER_EVENT_LOST,	    // a probe of a watch was not answered: ask for outcomes
+	PROBER_EVENT_OUTCOME,	    // one of a watch that control should not wait for
 };
 
 // Control. The table outlives it. -ENOMEM.

@@ -4,7 +4,11 @@
 // and keeps what came of them until control asks, about once a second.
 //
 // Agenda and outcomes are rings of one producer and one consumer each, control and the worker.
-// Control is woken only by a probe that was not answered.
+// Control is woken only by a probe that was not answered, and by one that found the counter as it
+// was WATCH_STANDS_NS before.
+//
+// Short reads go into memory of each watch's own. Longer ones share what they read into, so of those
+// there is one at a time of each prober, and another is left out.
 //
 // A watch is one path: made by control, the worker's from PROBER_REQUEST_WATCH to
 // PROBER_EVENT_UNWATCHED. It names the generation of its pair; its path is looked up for each
@@ -20,7 +24,8 @@
 #define WATCHES_MAX 384	     // of all workers together: places are control's to give
 #define WATCH_AGENDA 4096    // probes planned ahead of one worker
 #define WATCH_OUTCOMES 4096  // that control has not asked for yet
-#define WATCH_OWN_BYTES 1024 // of local memory of each watch; longer reads share theirs
+#define WATCH_OWN_BYTES 1024 // of local memory of each watch
+#define WATCH_STANDS_NS UINT64_C(500000000)
 // One that could not be begun so long after its time is left out: the worker was held up.
 #define WATCH_LATE_NS UINT64_C(100000000)
 
@@ -34,13 +39,15 @@ struct watch {
 	uint32_t generation;	 // of the pair that is
 	uint64_t timeout_ns;	 // of each probe
 	struct memory_view own;	 // WATCH_OWN_BYTES that nobody else reads into
-	struct memory_view sink; // for longer reads; both hold references while it is the worker's
+	struct memory_view sink; // for longer reads, of this prober's watches on this device; both
+				 // hold references while the watch is the worker's
 
 	// The worker's.
 	struct op op;
 	struct prober *prober;
 	uint64_t at_ns;
 	uint32_t bytes, tag;
+	uint64_t beats, beats_at_ns; // the counter, and when it was first read so
 	bool under_way, leaving;
 };
 

@@ -103,6 +103,11 @@ int worker_post(struct worker *worker, const struct worker_record *record) {
 	return 0;
 }
 
+// Their steps are the bed's.
+void worker_wake(struct worker *worker) {
+	(void)worker;
+}
+
 int worker_event(struct worker *worker, const struct worker_record *record) {
 	if (worker->event_count == BED_RING)
 		return -ENOBUFS;

@@ -32,6 +32,27 @@ uint64_t ras_self_incarnation(const struct ras *ras) {
 	return overlay_of_ras(ras)->incarnation;
 }
 
+int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer) {
+	return slot < played.count ? ras_peer_find(ras, played_id(slot), ret_peer) : -ENOENT;
+}
+
+void ras_view(const struct ras *ras, struct ras_view *ret_view) {
+	(void)ras;
+	*ret_view = (struct ras_view){.number = 1, .slots_max = played.count};
+}
+
+int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns) {
+	(void)age_ns;
+	for (uint32_t n = 0; n < played.count; n++) {
+		if (played_id(n) != subject)
+			continue;
+		overlay->proofs[n] += alive;
+		overlay->doubts[n] += !alive;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer) {
 	for (uint32_t n = 0; n < played.count; n++) {
 		const struct overlay *overlay = &played.agents[n];
@@ -76,6 +97,11 @@ void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener
 void overlay_contributor(
 	struct overlay *overlay, enum ras_collect_kind kind, overlay_contribute_fn *fn, void *ctx
 ) {
+	if (kind == RAS_COLLECT_PATHS) {
+		overlay->contribute_paths = fn;
+		overlay->contribute_paths_ctx = ctx;
+		return;
+	}
 	assert_int_equal(kind, RAS_COLLECT_CONNS);
 	overlay->contribute = fn;
 	overlay->contribute_ctx = ctx;
@@ -232,6 +258,7 @@ void played_end(void) {
 		assert_null(overlay->listener);
 		assert_null(overlay->port);
 		assert_null(overlay->contribute);
+		assert_null(overlay->contribute_paths);
 		ras_record_put(played.interner, overlay->record);
 	}
 	ras_interner_destroy(played.interner);

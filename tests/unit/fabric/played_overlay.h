@@ -17,9 +17,12 @@ struct overlay {
 	bool links[PLAYED_MAX];
 	struct overlay_listener *listener;
 	struct overlay_port *port;
-	overlay_contribute_fn *contribute;
+	overlay_contribute_fn *contribute; // CONNS
 	void *contribute_ctx;
-	bool deaf; // messages to it are not delivered
+	overlay_contribute_fn *contribute_paths;
+	void *contribute_paths_ctx;
+	uint32_t proofs[PLAYED_MAX], doubts[PLAYED_MAX]; // evidence given, by whom it is about
+	bool deaf;					 // messages to it are not delivered
 };
 
 struct played {

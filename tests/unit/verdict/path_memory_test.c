@@ -342,6 +342,23 @@ static void counter_that_stands_is_seen_and_one_that_goes_on_again_too(void **st
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
+static void counter_that_may_stand_is_to_be_read_again_when_that_can_tell(void **state) {
+	uint64_t stood_ns;
+
+	(void)state;
+	good_for(30, 10 * US);
+	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
+	stood_ns = scene.beats_at_ns = scene.now_ns;
+	good(0, 10 * US);
+	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
+	good(0, 10 * US);
+	assert_int_equal(path_memory_confirm_at(scene.path), stood_ns + 3 * SEC / 2);
+	scene.now_ns = stood_ns + 3 * SEC / 2;
+	good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_STANDING);
+	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
+}
+
 // What a page can show that no agent writes, from some second on.
 struct lie {
 	const char *what;
@@ -435,7 +452,12 @@ static void own_pause_makes_no_counter_stand_and_no_path_slow(void **state) {
 static void path_that_is_not_probed_any_more_is_unknown_again(void **state) {
 	(void)state;
 	good_for(30, 10 * US);
-	scene.now_ns += PATH_STALE_NS + SEC;
+	scene.now_ns += PATH_STALE_NS - SEC;
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_GOOD);
+	path_memory_paused(scene.path, scene.now_ns); // of our own: it did not grow old
+	scene.now_ns += PATH_STALE_NS;
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_GOOD);
+	scene.now_ns += SEC;
 	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
 }
 
@@ -509,6 +531,7 @@ int main(void) {
 		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
 		SCENE(writes_without_an_answer_are_loss_and_no_silence),
 		SCENE(counter_that_stands_is_seen_and_one_that_goes_on_again_too),
+		SCENE(counter_that_may_stand_is_to_be_read_again_when_that_can_tell),
 		SCENE(impossible_pages_are_evidence_of_nothing),
 		SCENE(counter_without_a_head_says_nothing_from_the_beginning),
 		SCENE(new_start_of_the_peer_is_no_counter_that_goes_back),

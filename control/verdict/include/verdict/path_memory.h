@@ -74,6 +74,10 @@ void path_memory_reopened(struct path_memory *memory, uint64_t now_ns);
 // there are none. SIGHT_NO_PAIR: nothing is known (yet, or any more).
 enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns);
 
+// When a read that finds the counter as it was would decide that it stands; RAS_NEVER: it moved
+// when it was read last, or stands already.
+uint64_t path_memory_confirm_at(const struct path_memory *memory);
+
 struct path_summary {
 	uint64_t count, lost; // since the path began
 	uint64_t size_lost[PATH_SIZES], size_sent[PATH_SIZES];

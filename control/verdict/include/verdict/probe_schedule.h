@@ -13,7 +13,8 @@
 //
 //	rest     = 9/10 budget
 //	interval = max(what is asked for, packets of one probe each / (7/10 rest))
-//	visit    = max(PROBE_VISIT_LEAST_NS, packets of a visit / (8/10 rest - neighbours' rate))
+//	visit    = max(PROBE_VISIT_LEAST_NS, PROBE_ROUND_LEAST_NS / targets,
+//	               packets of a visit / (8/10 rest - neighbours' rate))
 //	coverage = targets x visit
 //
 // and the same with bytes, whichever takes longer. A visit is one target's turn: a pair is made if
@@ -25,6 +26,7 @@
 
 #define PROBE_PACKET_BYTES 80 // around what a packet carries, Ethernet to checksum
 #define PROBE_VISIT_LEAST_NS (250 * RAS_NS_PER_MS)
+#define PROBE_ROUND_LEAST_NS (10 * RAS_NS_PER_SEC)
 #define PROBE_VISIT_PROBES 5
 #define PROBE_VISIT_GAP_NS (50 * RAS_NS_PER_MS) // between two probes of a visit
 #define PROBE_PATHS_MAX 320

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Paths to look at: views for clients, this node's rows of the collective PATHS, and numbers.
+#include "probing.h"
+
+#include <ras/payload.h>
+
+#include <stdio.h>
+
+#define ROWS_PER_PART 128
+
+static bool view_of_trail(
+	const struct fabric *fabric, const struct trail *trail, struct fabric_path_view *ret_view
+) {
+	struct fabric_path_view view = {
+		.peer = trail->key.peer,
+		.device = fabric->nics[trail->key.device].config.name,
+		.peer_device = trail->key.peer_device,
+		.neighbour = true,
+		.watched = trail->stage == TRAIL_WATCHED,
+		.known = trail->known,
+		.mtu = trail->mtu,
+		.flow_label = trail->flow_label,
+		.responder = trail->responder,
+		.shares = trail->shares,
+	};
+
+	if (trail->stage == TRAIL_FREE || trail->visit)
+		return false;
+	path_memory_summary(trail->memory, &view.summary);
+	view.latency = path_memory_histogram(trail->memory);
+	*ret_view = view;
+	return true;
+}
+
+static bool view_of_brief(
+	const struct fabric *fabric,
+	const struct brief_entry *entry,
+	struct fabric_path_view *ret_view
+) {
+	struct fabric_path_view view = {
+		.peer = entry->peer,
+		.peer_device = entry->peer_device,
+	};
+
+	if (entry->peer == 0)
+		return false;
+	view.device = fabric->nics[entry->device].config.name;
+	path_brief_summary(entry->brief, &view.summary);
+	*ret_view = view;
+	return true;
+}
+
+bool fabric_path_next(
+	const struct fabric *fabric, uint32_t *cursor, struct fabric_path_view *ret_view
+) {
+	const struct probing *probing = fabric->probing;
+
+	if (probing == NULL)
+		return false;
+	// Places of trails, then those of briefs: both are where they are between two looks.
+	while (*cursor < PROBE_PATHS_MAX) {
+		if (view_of_trail(fabric, &probing->trails[(*cursor)++], ret_view))
+			return true;
+	}
+	while (*cursor - PROBE_PATHS_MAX < probing->briefs.max) {
+		uint32_t place = (*cursor)++ - PROBE_PATHS_MAX;
+
+		if (view_of_brief(fabric, &probing->briefs.entries[place], ret_view))
+			return true;
+	}
+	return false;
+}
+
+static void fill_row(const struct fabric_path_view *view, struct ras_path_row *ret_row) {
+	const struct path_summary *summary = &view->summary;
+	struct ras_path_row row = {
+		.peer = view->peer,
+		.count = summary->count - summary->lost,
+		.lost = summary->lost,
+	};
+
+	snprintf(row.device, sizeof(row.device), "%.*s", RAS_PATH_DEVICE_MAX, view->device);
+	if (row.count > 0) {
+		row.min_ns = summary->min_ns;
+		row.median_ns = summary->median_ns;
+		row.mad_ns = summary->mad_ns;
+		row.p99_ns = summary->p99_ns;
+	}
+	*ret_row = row;
+}
+
+// A part has those from the n-th on, for the tables do not change between parts of one answer.
+bool probing_contribute(
+	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
+) {
+	const struct fabric *fabric = ctx;
+	uint32_t first = wanted->part * ROWS_PER_PART, place = 0, cursor = 0;
+	uint64_t self = ras_self_id(overlay_ras(fabric->overlay));
+	struct fabric_path_view view;
+
+	while (fabric_path_next(fabric, &cursor, &view)) {
+		struct ras_path_row row;
+
+		if (view.peer == self || view.summary.count == 0)
+			continue;
+		if (place >= first + ROWS_PER_PART)
+			return true;
+		if (place++ < first)
+			continue;
+		fill_row(&view, &row);
+		if (ras_path_put(writer, &row) != 0)
+			return false; // counted by the core as cut
+	}
+	return false;
+}
+
+void probing_numbers(const struct fabric *fabric, struct fabric_probe_counters *ret_counters) {
+	const struct probing *probing = fabric->probing;
+	const struct probe_schedule_counters *planned;
+	struct fabric_probe_counters counters;
+	struct probe_schedule_facts facts;
+
+	*ret_counters = (struct fabric_probe_counters){0};
+	if (probing == NULL)
+		return;
+	planned = probe_schedule_counters(probing->schedule);
+	probe_schedule_facts(probing->schedule, &facts);
+	counters = probing->counters;
+	counters.delayed = planned->delayed;
+	counters.skipped_budget = planned->skipped + planned->urgent_refused;
+	counters.urgent = planned->urgent;
+	counters.packets = planned->packets;
+	counters.bytes = planned->bytes;
+	counters.rounds = planned->rounds;
+	counters.neighbours = facts.neighbours;
+	counters.targets = facts.targets;
+	counters.interval_ms = facts.interval_ns / RAS_NS_PER_MS;
+	counters.coverage_s = facts.coverage_ns / RAS_NS_PER_SEC;
+	for (uint32_t n = 0; n < fabric->config.worker_count; n++)
+		counters.outcomes_lost += prober_outcomes_lost(fabric->config.probers[n]);
+	*ret_counters = counters;
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Standing probes as a whole: planned once a second and handed to the workers; what they brought is
+// taken, judged and told in the same turn, or at once when a probe was not answered.
+#include "probing.h"
+
+#include <lib/container.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FRAME_NS RAS_NS_PER_SEC
+// Planned beyond the next turn, so that a turn that is late leaves no gap.
+#define AHEAD_NS (RAS_NS_PER_SEC / 4)
+// A turn that is so late was not held up by work: we were stopped.
+#define PAUSE_NS (RAS_NS_PER_SEC / 2)
+#define PLAN_MAX 1024
+#define OUTCOMES_PER_STEP 64
+
+static void *allocate(void *ctx, size_t size) {
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void release(void *ctx, void *memory, size_t size) {
+	(void)ctx;
+	(void)size;
+	free(memory);
+}
+
+const struct ras_memory probing_memory = {.allocate = allocate, .release = release};
+
+// Outcomes.
+
+// Before anything is judged: what was begun before says nothing of others.
+static void notice_pause(struct probing *probing, uint64_t now_ns) {
+	if (now_ns <= probing->tick_due_ns + PAUSE_NS)
+		return;
+	probing->counters.pauses++;
+	probing->tick_due_ns = now_ns;
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		if (probing->trails[n].stage != TRAIL_FREE && probing->trails[n].memory != NULL)
+			path_memory_paused(probing->trails[n].memory, now_ns);
+	}
+}
+
+static void
+count_outcome(struct fabric_probe_counters *counters, const struct watch_outcome *outcome) {
+	must(outcome->tag < PATH_SIZES);
+	switch (outcome->result) {
+	case WATCH_ANSWERED:
+		counters->sent[outcome->tag]++;
+		counters->answered++;
+		break;
+	case WATCH_LOST:
+		counters->sent[outcome->tag]++;
+		counters->lost[outcome->tag]++;
+		break;
+	case WATCH_VOID:
+		counters->sent[outcome->tag]++;
+		counters->ended++;
+		break;
+	case WATCH_NO_PATH:
+		counters->without_path++;
+		break;
+	case WATCH_SKIPPED:
+		counters->skipped++;
+		break;
+	}
+}
+
+static void take_outcome(struct probing *probing, const struct watch_outcome *outcome) {
+	struct trail *trail = &probing->trails[outcome->place];
+
+	count_outcome(&probing->counters, outcome);
+	// A place is not given away before what its last watch brought was taken.
+	if (trail->stage != TRAIL_FREE)
+		trail_outcome(trail, outcome);
+}
+
+void probing_drain(struct probing *probing) {
+	const struct fabric_config *config = &probing->fabric->config;
+	struct watch_outcome outcomes[OUTCOMES_PER_STEP];
+	uint32_t count;
+
+	notice_pause(probing, loop_clock_ns(probing->fabric->loop));
+	for (uint32_t n = 0; n < config->worker_count; n++) {
+		do {
+			count = prober_outcomes(config->probers[n], outcomes, OUTCOMES_PER_STEP);
+			for (uint32_t k = 0; k < count; k++)
+				take_outcome(probing, &outcomes[k]);
+		} while (count == OUTCOMES_PER_STEP);
+	}
+}
+
+// Planning.
+
+static uint32_t
+hand_over(struct probing *probing, uint32_t worker, const struct probe_due *dues, uint32_t count) {
+	const struct fabric *fabric = probing->fabric;
+	struct watch_due own[PLAN_MAX];
+	uint32_t owned = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		const struct trail *trail = &probing->trails[dues[n].path];
+
+		if (fabric->nics[trail->key.device].worker == worker)
+			own[owned++] = (struct watch_due){
+				.at_ns = dues[n].at_ns,
+				.place = dues[n].path,
+				.generation = trail->generation,
+				.bytes = dues[n].bytes,
+				.tag = dues[n].size,
+			};
+	}
+	if (owned > 0) {
+		probing->counters.skipped +=
+			owned - prober_plan(fabric->config.probers[worker], own, owned);
+		worker_wake(fabric->config.workers[worker]);
+	}
+	return owned;
+}
+
+static void plan(struct probing *probing, uint64_t now_ns) {
+	struct probe_due dues[PLAN_MAX];
+	uint32_t count, handed;
+
+	do {
+		count = probe_schedule_plan(
+			probing->schedule, now_ns, now_ns + FRAME_NS + AHEAD_NS, dues, PLAN_MAX
+		);
+		handed = 0;
+		for (uint32_t n = 0; handed < count; n++)
+			handed += hand_over(probing, n, dues, count);
+	} while (count == PLAN_MAX);
+}
+
+// Counters that may stand are read once more as soon as that can tell.
+
+static void on_confirm(struct loop_timer *timer, uint64_t now_ns) {
+	struct probing *probing = container_of(timer, struct probing, confirm);
+
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		struct trail *trail = &probing->trails[n];
+
+		if (trail->stage == TRAIL_WATCHED && trail->memory != NULL &&
+		    path_memory_confirm_at(trail->memory) <= now_ns)
+			trail_confirm(trail);
+	}
+}
+
+static void confirm_later(struct probing *probing) {
+	uint64_t first_ns = RAS_NEVER;
+
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		const struct trail *trail = &probing->trails[n];
+		uint64_t at_ns = RAS_NEVER;
+
+		if (trail->stage == TRAIL_WATCHED && trail->memory != NULL)
+			at_ns = path_memory_confirm_at(trail->memory);
+		first_ns = at_ns < first_ns ? at_ns : first_ns;
+	}
+	must(loop_timer_set(probing->fabric->loop, &probing->confirm, first_ns) == 0);
+}
+
+// Which pairs.
+
+static void look_at_wanted(struct probing *probing) {
+	struct fabric *fabric = probing->fabric;
+	struct pairing_view view;
+	uint32_t cursor = 0;
+
+	while (pairing_next(fabric->pairing, &cursor, &view)) {
+		struct trail *trail;
+
+		if (!view.wanted)
+			continue;
+		trail = trail_find(probing, &view.key);
+		// A visit's is left to end; it is one of a neighbour's then.
+		if (trail == NULL)
+			trail = trail_make(probing, &view.key);
+		if (trail == NULL || trail->visit || trail->going)
+			continue;
+		trail->seen = true;
+		if (view.state == PAIRING_READY)
+			trail_follow(trail, view.generation);
+	}
+}
+
+// No neighbour any more. What is remembered of one that is down is worth keeping: it comes back.
+static void leave(struct trail *trail) {
+	const struct overlay *overlay = trail->probing->fabric->overlay;
+	struct ras_peer peer;
+
+	if (ras_peer_find(overlay_ras(overlay), trail->key.peer, &peer) == 0 &&
+	    (peer.state == RAS_DEAD || peer.state == RAS_LEFT))
+		trail_rest(trail);
+	else
+		trail_drop(trail);
+}
+
+static void look(struct probing *probing) {
+	uint64_t now_ns = loop_clock_ns(probing->fabric->loop);
+
+	for (uint32_t n = 0; n < probing->trails_used; n++)
+		probing->trails[n].seen = false;
+	look_at_wanted(probing);
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		struct trail *trail = &probing->trails[n];
+
+		if (trail->stage != TRAIL_FREE && !trail->visit && !trail->seen)
+			leave(trail);
+	}
+	visits_look(probing, now_ns);
+}
+
+static void on_look(struct loop_job *job) {
+	look(container_of(job, struct probing, look));
+}
+
+void probing_look(struct fabric *fabric) {
+	if (fabric->probing != NULL && !fabric->stopping)
+		loop_defer(fabric->loop, &fabric->probing->look);
+}
+
+static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
+	struct probing *probing = container_of(timer, struct probing, tick);
+	struct fabric *fabric = probing->fabric;
+
+	probing_drain(probing);
+	look(probing);
+	visits_targets(probing, now_ns);
+	sights_judge(probing, now_ns);
+	plan(probing, now_ns);
+	probing->tick_due_ns = now_ns + FRAME_NS;
+	must(loop_timer_set(fabric->loop, timer, probing->tick_due_ns) == 0);
+}
+
+void probing_bond_gone(struct fabric *fabric, const struct bond *bond) {
+	struct probing *probing = fabric->probing;
+
+	if (probing == NULL)
+		return;
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		struct trail *trail = &probing->trails[n];
+
+		if (trail->stage == TRAIL_WATCHED && trail->generation == bond->generation)
+			trail_unwatch(trail);
+	}
+}
+
+bool probing_holds(const struct fabric *fabric, const struct nic *nic) {
+	const struct probing *probing = fabric->probing;
+
+	for (uint32_t n = 0; probing != NULL && n < probing->trails_used; n++) {
+		const struct trail *trail = &probing->trails[n];
+
+		if ((trail->stage == TRAIL_WATCHED || trail->stage == TRAIL_LEAVING) &&
+		    trail->key.device == nic->number)
+			return true;
+	}
+	return false;
+}
+
+static void given_back(struct probing *probing, struct trail *trail) {
+	struct fabric *fabric = probing->fabric;
+	struct nic *nic = &fabric->nics[trail->key.device];
+
+	// Its place may be another's after this.
+	probing_drain(probing);
+	trail_given_back(trail);
+	if (nic->lost || fabric->stopping)
+		nic_close(nic);
+	fabric_look_stopped(fabric);
+	probing_look(fabric);
+}
+
+bool probing_worker_event(struct fabric *fabric, const struct worker_record *record) {
+	struct probing *probing = fabric->probing;
+
+	if (probing == NULL ||
+	    (record->kind != PROBER_EVENT_UNWATCHED && record->kind != PROBER_EVENT_OUTCOME))
+		return false;
+	if (record->kind == PROBER_EVENT_UNWATCHED) {
+		given_back(
+			probing, container_of(
+					 (struct watch *)worker_pointer(record->words[1]),
+					 struct trail, watch
+				 )
+		);
+		return true;
+	}
+	probing_drain(probing);
+	sights_judge(probing, loop_clock_ns(fabric->loop));
+	confirm_later(probing);
+	return true;
+}
+
+// Life.
+
+int probing_create(struct fabric *fabric) {
+	const struct fabric_probe_config *wanted = &fabric->config.probe;
+	const struct probe_schedule_config config = {
+		.interval_ns = wanted->interval_ns,
+		.packets = wanted->packets,
+		.bytes = wanted->bytes,
+		.random_seed = fabric->config.random_seed,
+	};
+	struct probing *probing = calloc(1, sizeof(*probing));
+	int err;
+
+	if (probing == NULL)
+		return -ENOMEM;
+	err = probe_schedule_create(&config, &probing_memory, &probing->schedule);
+	if (err != 0) {
+		free(probing);
+		return err;
+	}
+	probing->fabric = fabric;
+	probing->look.run = on_look;
+	probing->tick.expired = on_tick;
+	probing->confirm.expired = on_confirm;
+	probing->tick_due_ns = loop_now_ns(fabric->loop) + FRAME_NS;
+	visits_start(probing);
+	fabric->probing = probing;
+	overlay_contributor(fabric->overlay, RAS_COLLECT_PATHS, probing_contribute, fabric);
+	must(loop_timer_set(fabric->loop, &probing->tick, probing->tick_due_ns) == 0);
+	return 0;
+}
+
+void probing_stop(struct fabric *fabric) {
+	struct probing *probing = fabric->probing;
+
+	if (probing == NULL)
+		return;
+	loop_timer_cancel(fabric->loop, &probing->tick);
+	loop_timer_cancel(fabric->loop, &probing->confirm);
+	loop_undefer(fabric->loop, &probing->look);
+	visits_stop(probing);
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		if (probing->trails[n].stage != TRAIL_FREE)
+			trail_drop(&probing->trails[n]);
+	}
+	loop_undefer(fabric->loop, &probing->look);
+}
+
+void probing_destroy(struct fabric *fabric) {
+	struct probing *probing = fabric->probing;
+
+	if (probing == NULL)
+		return;
+	overlay_contributor(fabric->overlay, RAS_COLLECT_PATHS, NULL, NULL);
+	for (uint32_t n = 0; n < probing->trails_used; n++)
+		path_memory_destroy(probing->trails[n].memory);
+	briefs_free(&probing->briefs);
+	probe_schedule_destroy(probing->schedule);
+	free(probing);
+	fabric->probing = NULL;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From what is remembered of paths to what is told of them: sights, and evidence for the overlay.
+#include "probing.h"
+
+#include <lib/log.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static enum sight_responder responder_of(enum device_responder responder) {
+	static const enum sight_responder responders[] = {
+		[DEVICE_RESPONDER_HARDWARE] = SIGHT_RESPONDER_HARDWARE,
+		[DEVICE_RESPONDER_KERNEL] = SIGHT_RESPONDER_KERNEL,
+		[DEVICE_RESPONDER_IN_PROCESS] = SIGHT_RESPONDER_IN_PROCESS,
+	};
+
+	return responders[responder];
+}
+
+static uint32_t clamp_u32(uint64_t value) {
+	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+// A name may be longer than evidence carries it.
+static void put_name(char ret_name[static VERDICT_DEVICE_MAX + 1], const char *name) {
+	snprintf(ret_name, VERDICT_DEVICE_MAX + 1, "%.*s", VERDICT_DEVICE_MAX, name);
+}
+
+// Whether our own port can be read through itself: else what it does not read says nothing.
+bool sights_port_is_good(const struct probing *probing, uint32_t device) {
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		const struct trail *trail = &probing->trails[n];
+		struct path_summary summary;
+
+		if (trail->stage == TRAIL_FREE || !trail->self || trail->key.device != device)
+			continue;
+		path_memory_summary(trail->memory, &summary);
+		return summary.kind != SIGHT_SILENT && summary.kind != SIGHT_NO_PAIR;
+	}
+	return false;
+}
+
+static uint32_t lost_bytes(const struct trail *trail, const struct path_summary *summary) {
+	if (summary->kind != SIGHT_LOSSY || summary->lost_bytes_place == 0 ||
+	    summary->lost_bytes_place >= PATH_SIZES)
+		return 0;
+	return probe_bytes[summary->lost_bytes_place] != 0 ? probe_bytes[summary->lost_bytes_place]
+							   : trail->mtu;
+}
+
+// When what it says was seen.
+static uint64_t seen_ns(const struct path_summary *summary, uint64_t now_ns) {
+	uint64_t at_ns =
+		summary->kind == SIGHT_SILENT ? summary->last_probe_ns : summary->last_answer_ns;
+
+	return at_ns != RAS_NEVER && at_ns < now_ns ? at_ns : now_ns;
+}
+
+static struct sight make_sight(
+	const struct trail *trail,
+	const struct path_summary *summary,
+	uint64_t incarnation,
+	uint64_t now_ns
+) {
+	const struct fabric *fabric = trail->probing->fabric;
+	struct sight sight = {
+		.observer = ras_self_id(overlay_ras(fabric->overlay)),
+		.subject = trail->key.peer,
+		.incarnation = incarnation,
+		.kind = summary->kind,
+		.responder =
+			trail->known ? responder_of(trail->responder) : SIGHT_RESPONDER_UNKNOWN,
+		.reach = VERDICT_REACH_UNKNOWN,
+		.own_good = sights_port_is_good(trail->probing, trail->key.device),
+		.shares = trail->shares,
+		.median_ns = clamp_u32(summary->median_ns),
+		.baseline_ns = clamp_u32(summary->baseline_ns),
+		.lost_permille = summary->kind == SIGHT_LOSSY ? summary->lost_permille : 0,
+		.lost_bytes = lost_bytes(trail, summary),
+		.age_ms = clamp_u32((now_ns - seen_ns(summary, now_ns)) / RAS_NS_PER_MS),
+	};
+
+	put_name(sight.device, fabric->nics[trail->key.device].config.name);
+	put_name(sight.peer_device, trail->key.peer_device);
+	return sight;
+}
+
+static void hand_out(struct probing *probing, const struct sight *sight) {
+	if (probing->sight == NULL)
+		return;
+	probing->counters.sights++;
+	probing->sight(probing->sight_ctx, sight);
+}
+
+// The overlay hears what it cannot see by itself: one whose NIC answers and whose pulse stands,
+// and one that it suspects although its pulse goes on.
+static void
+give_evidence(struct probing *probing, const struct sight *sight, const struct ras_peer *peer) {
+	struct overlay *overlay = probing->fabric->overlay;
+	uint64_t age_ns = sight->age_ms * RAS_NS_PER_MS;
+	bool outside = sight->responder == SIGHT_RESPONDER_HARDWARE ||
+		       sight->responder == SIGHT_RESPONDER_KERNEL;
+	bool advances = sight->kind == SIGHT_GOOD || sight->kind == SIGHT_DEGRADED ||
+			sight->kind == SIGHT_LOSSY;
+
+	if (sight->kind == SIGHT_STANDING && outside && peer->state == RAS_ALIVE) {
+		probing->counters.doubts +=
+			overlay_evidence(overlay, sight->subject, false, age_ns) == 0;
+	} else if (advances && (peer->state == RAS_SUSPECT || peer->state == RAS_UNREACHABLE)) {
+		probing->counters.proofs +=
+			overlay_evidence(overlay, sight->subject, true, age_ns) == 0;
+	}
+}
+
+static void log_sight(const struct sight *sight, const struct ras_peer *peer) {
+	bool bad = sight->kind != SIGHT_GOOD && sight->kind != SIGHT_NO_PAIR;
+
+	log_event(
+		bad ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "rdma_path",
+		log_bytes("peer", peer->record->name, peer->record->name_length),
+		log_str("device", sight->device), log_str("peer_device", sight->peer_device),
+		log_str("seen", sight_kind_name(sight->kind)),
+		log_bool("own_port_good", sight->own_good), log_u64("median_ns", sight->median_ns),
+		log_u64("baseline_ns", sight->baseline_ns),
+		log_u64("lost_permille", sight->lost_permille)
+	);
+}
+
+static void tell(struct trail *trail, const struct path_summary *summary, uint64_t now_ns) {
+	struct probing *probing = trail->probing;
+	struct ras_peer peer;
+	struct sight sight;
+
+	if (ras_peer_find(overlay_ras(probing->fabric->overlay), trail->key.peer, &peer) != 0 ||
+	    peer.state == RAS_LEFT)
+		return;
+	sight = make_sight(trail, summary, peer.incarnation, now_ns);
+	give_evidence(probing, &sight, &peer);
+	if (sight.kind != trail->told.kind)
+		log_sight(&sight, &peer);
+	if (sight.kind == trail->told.kind && sight.own_good == trail->told.own_good &&
+	    now_ns < trail->told_ns + FABRIC_SIGHT_NS)
+		return;
+	trail->told = sight;
+	trail->told_ns = now_ns;
+	hand_out(probing, &sight);
+}
+
+// Paths of one device are alike; those to itself only among themselves, so they have no like.
+static bool is_of(const struct trail *trail, uint32_t device) {
+	return trail->stage != TRAIL_FREE && !trail->visit && !trail->self &&
+	       trail->key.device == device;
+}
+
+static void judge_device(struct probing *probing, uint32_t device, uint64_t now_ns) {
+	uint32_t count = 0, place = 0;
+
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		if (is_of(&probing->trails[n], device))
+			path_memory_summary(
+				probing->trails[n].memory, &probing->summaries[count++]
+			);
+	}
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		struct trail *trail = &probing->trails[n];
+		struct path_summary summary;
+
+		if (!is_of(trail, device))
+			continue;
+		(void)path_memory_judge(
+			trail->memory, now_ns, path_like_ns(probing->summaries, count, place++)
+		);
+		path_memory_summary(trail->memory, &summary);
+		tell(trail, &summary, now_ns);
+	}
+}
+
+void sights_judge(struct probing *probing, uint64_t now_ns) {
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		const struct trail *trail = &probing->trails[n];
+
+		if (trail->stage != TRAIL_FREE && trail->self)
+			(void)path_memory_judge(trail->memory, now_ns, 0);
+	}
+	for (uint32_t n = 0; n < probing->fabric->nic_count; n++)
+		judge_device(probing, n, now_ns);
+}
+
+void sights_visited(struct trail *trail, uint64_t now_ns) {
+	struct probing *probing = trail->probing;
+	struct path_summary summary;
+	struct ras_peer peer;
+	struct sight sight;
+
+	if (ras_peer_find(overlay_ras(probing->fabric->overlay), trail->key.peer, &peer) != 0)
+		return;
+	path_brief_summary(trail->brief, &summary);
+	sight = make_sight(trail, &summary, peer.incarnation, now_ns);
+	give_evidence(probing, &sight, &peer);
+	hand_out(probing, &sight);
+}
+
+void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, void *ctx) {
+	if (fabric->probing == NULL)
+		return;
+	fabric->probing->sight = fn;
+	fabric->probing->sight_ctx = ctx;
+}

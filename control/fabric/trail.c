@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One path that is probed: its watch follows the pair, its memory takes what the watch brings.
+#include "probing.h"
+
+#include <lib/must.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+// Twice it and what the second handshake takes have to fit into three seconds.
+#define TIMEOUT_NS (700 * RAS_NS_PER_MS)
+// Of six in ten that are small a window wants four.
+#define WINDOW_NS (5 * RAS_NS_PER_SEC)
+
+static bool same_key(const struct pairing_key *a, const struct pairing_key *b) {
+	return a->device == b->device && a->peer == b->peer &&
+	       strcmp(a->peer_device, b->peer_device) == 0;
+}
+
+struct trail *trail_find(struct probing *probing, const struct pairing_key *key) {
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		struct trail *trail = &probing->trails[n];
+
+		if (trail->stage != TRAIL_FREE && same_key(&trail->key, key))
+			return trail;
+	}
+	return NULL;
+}
+
+static uint32_t free_place(const struct probing *probing) {
+	uint32_t place = 0;
+
+	while (place < PROBE_PATHS_MAX && probing->trails[place].stage != TRAIL_FREE)
+		place++;
+	return place;
+}
+
+// A neighbour's, or a bare one that a visit completes; NULL: no room or memory, tried again.
+struct trail *trail_make(struct probing *probing, const struct pairing_key *key) {
+	const struct path_memory_config config = {.window_ns = WINDOW_NS};
+	uint64_t self = ras_self_id(overlay_ras(probing->fabric->overlay));
+	struct path_memory *memory = NULL;
+	uint32_t place = free_place(probing);
+	struct trail *trail;
+
+	if (place == PROBE_PATHS_MAX || path_memory_create(&config, &probing_memory, &memory) != 0)
+		return NULL;
+	trail = &probing->trails[place];
+	*trail = (struct trail){
+		.probing = probing,
+		.stage = TRAIL_BARE,
+		.self = key->peer == self,
+		.place = place,
+		.key = *key,
+		.memory = memory,
+		.told = {.kind = SIGHT_NO_PAIR},
+		// Whoever has no pair yet is given some time to get one.
+		.told_ns = loop_now_ns(probing->fabric->loop),
+	};
+	if (place >= probing->trails_used)
+		probing->trails_used = place + 1;
+	return trail;
+}
+
+static void unschedule(struct trail *trail) {
+	if (trail->scheduled)
+		probe_schedule_remove(trail->probing->schedule, trail->place);
+	trail->scheduled = false;
+}
+
+static void trail_free(struct trail *trail) {
+	struct probing *probing = trail->probing;
+
+	must(trail->stage == TRAIL_BARE && !trail->waits);
+	unschedule(trail);
+	path_memory_destroy(trail->memory);
+	trail->memory = NULL;
+	trail->stage = TRAIL_FREE;
+	while (probing->trails_used > 0 &&
+	       probing->trails[probing->trails_used - 1].stage == TRAIL_FREE)
+		probing->trails_used--;
+}
+
+// The watch.
+
+static struct worker_record record_of(const struct trail *trail, enum prober_request kind) {
+	const struct fabric *fabric = trail->probing->fabric;
+	uint32_t worker = fabric->nics[trail->key.device].worker;
+
+	return (struct worker_record){
+		.kind = kind,
+		.words = {worker_word(fabric->config.probers[worker]), worker_word(&trail->watch)},
+	};
+}
+
+static void post(const struct trail *trail, const struct worker_record *record) {
+	struct fabric *fabric = trail->probing->fabric;
+
+	fabric_post(fabric, fabric->nics[trail->key.device].worker, record);
+}
+
+// At once, to know who is there now, or whether what was lost was lost by itself.
+static void probe_now(struct trail *trail, uint32_t size) {
+	struct worker_record record = record_of(trail, PROBER_REQUEST_NOW);
+	struct probe_due due;
+
+	if (!probe_schedule_urgent(
+		    trail->probing->schedule, loop_clock_ns(trail->probing->fabric->loop),
+		    trail->place, size, &due
+	    ))
+		return;
+	record.words[1] = due.path;
+	record.words[2] = trail->generation;
+	record.words[3] = due.bytes;
+	record.words[4] = due.size;
+	post(trail, &record);
+}
+
+static void schedule(struct trail *trail, uint32_t mtu) {
+	struct probe_schedule *schedule = trail->probing->schedule;
+
+	if (trail->scheduled && mtu == trail->mtu)
+		return;
+	unschedule(trail);
+	probe_schedule_add(
+		schedule, loop_clock_ns(trail->probing->fabric->loop), trail->place, mtu,
+		trail->visit
+	);
+	trail->scheduled = true;
+	trail->mtu = mtu;
+}
+
+static void take_facts(struct trail *trail, const struct bond *bond) {
+	const struct fabric *fabric = trail->probing->fabric;
+	const struct device_facts *facts = &bond->nic->parts.facts;
+	uint32_t mtu = facts->port.active_mtu;
+
+	if (bond->theirs.endpoint.mtu < mtu)
+		mtu = bond->theirs.endpoint.mtu;
+	schedule(trail, mtu);
+	trail->responder = bond->theirs.responder;
+	trail->shares = bond->theirs.shares_overlay ||
+			(fabric->config.interface[0] != '\0' &&
+			 strcmp(fabric->config.interface, facts->netdev) == 0);
+	trail->flow_label = bond->flow_label;
+	if (trail->memory != NULL && trail->known && trail->start != bond->theirs.start)
+		path_memory_reopened(trail->memory, loop_clock_ns(fabric->loop));
+	trail->start = bond->theirs.start;
+	trail->known = true;
+}
+
+// A part of the scratch memory, by the reference of the whole.
+static struct memory_view part(const struct nic *nic, uint64_t offset, uint64_t length) {
+	struct memory_view view = nic->parts.scratch;
+
+	view.address += offset;
+	view.wire_address += offset;
+	view.length = length;
+	return view;
+}
+
+static void watch(struct trail *trail, const struct bond *bond) {
+	const struct nic *nic = bond->nic;
+	uint64_t own = FABRIC_SCRATCH_WATCHES + (uint64_t)trail->place * WATCH_OWN_BYTES;
+	uint64_t sink = (1 + (uint64_t)nic->place) * PULSE_BYTES;
+	struct worker_record record = record_of(trail, PROBER_REQUEST_WATCH);
+
+	trail->generation = bond->generation;
+	trail->watch = (struct watch){
+		.place = trail->place,
+		.path = bond->path,
+		.peer = bond->peer,
+		.generation = bond->generation,
+		.timeout_ns = TIMEOUT_NS,
+		.own = part(nic, own, WATCH_OWN_BYTES),
+		.sink = part(nic, sink, PULSE_BYTES),
+	};
+	trail->stage = TRAIL_WATCHED;
+	post(trail, &record);
+	probe_now(trail, trail->lost_last ? 0 : 1);
+}
+
+void trail_confirm(struct trail *trail) {
+	if (trail->stage == TRAIL_WATCHED)
+		probe_now(trail, 0);
+}
+
+void trail_follow(struct trail *trail, uint32_t generation) {
+	const struct bond *bond;
+
+	if (trail->stage == TRAIL_WATCHED && trail->generation != generation)
+		trail_unwatch(trail);
+	if (trail->stage != TRAIL_BARE || trail->going)
+		return; // it is watched, or will be when the watch has come back
+	bond = bond_find(trail->probing->fabric, generation);
+	if (bond == NULL || bond->stage != BOND_IN_LANE || bond->path == PATH_NONE ||
+	    bond->theirs.pulse.layout != PULSE_LAYOUT)
+		return;
+	take_facts(trail, bond);
+	watch(trail, bond);
+}
+
+void trail_unwatch(struct trail *trail) {
+	struct worker_record record = record_of(trail, PROBER_REQUEST_UNWATCH);
+
+	must(trail->stage == TRAIL_WATCHED);
+	trail->stage = TRAIL_LEAVING;
+	post(trail, &record);
+}
+
+void trail_rest(struct trail *trail) {
+	if (trail->stage == TRAIL_WATCHED)
+		trail_unwatch(trail);
+	unschedule(trail);
+}
+
+void trail_drop(struct trail *trail) {
+	trail->going = true;
+	if (trail->waits)
+		(void)pairing_cancel(trail->probing->fabric->pairing, &trail->waiter);
+	if (trail->stage == TRAIL_WATCHED)
+		trail_unwatch(trail);
+	if (trail->stage == TRAIL_BARE)
+		trail_free(trail);
+}
+
+void trail_given_back(struct trail *trail) {
+	must(trail->stage == TRAIL_LEAVING);
+	trail->stage = TRAIL_BARE;
+	if (trail->going)
+		trail_free(trail);
+}
+
+// Outcomes.
+
+void trail_outcome(struct trail *trail, const struct watch_outcome *outcome) {
+	struct fabric *fabric = trail->probing->fabric;
+	const struct path_probe probe = {
+		.at_ns = outcome->at_ns,
+		.size = outcome->tag,
+		.answered = outcome->result == WATCH_ANSWERED,
+		.is_read = true,
+		.latency_ns = outcome->latency_ns,
+		.incarnation = outcome->incarnation,
+		.beats = outcome->beats,
+	};
+
+	trail->outcomes++;
+	if (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST)
+		return;
+	trail->probed = true;
+	trail->lost_last = outcome->result == WATCH_LOST;
+	if (trail->memory != NULL)
+		path_memory_add(trail->memory, &probe);
+	if (trail->brief != NULL)
+		path_brief_add(trail->brief, &probe);
+	if (outcome->result == WATCH_ANSWERED && outcome->generation == trail->generation)
+		pairing_used(fabric->pairing, loop_clock_ns(fabric->loop), trail->generation);
+}

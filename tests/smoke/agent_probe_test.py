@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Standing probes of real agents on the software device, whose faults make paths slow, lossy and
+silent: what the others see is in their logs.
+
+    agent_probe_test.py BUILD-ROOT
+"""
+
+import pathlib
+import re
+import sys
+
+import agents
+import cluster as clusters
+import tap
+
+INFINIBAND = pathlib.Path("/sys/class/infiniband")
+SEEN_SECONDS = 60
+# Four windows of five seconds, with six of ten probes small and five a second on three paths.
+LEARNT_PROBES = 260
+
+
+def paths(agent, peer):
+    """How this agent saw its path to another, in order: the words of its log."""
+    pattern = re.compile(rf" rdma_path peer={peer.name} .* seen=(\S+) own_port_good=(\S+) ")
+    return pattern.findall(agent.log.read_text())
+
+
+def wait_seen(agent, peer, kind, since=0):
+    agents.wait_until(f"{agent.name} sees {peer.name} as {kind}",
+                      lambda: kind in [row[0] for row in paths(agent, peer)[since:]],
+                      SEEN_SECONDS)
+
+
+def restart(cluster, victim, faults):
+    """With other faults. Where the words begin that others say of it from then on."""
+    assert victim.leave() == 0
+    since = {agent.name: len(paths(agent, victim)) for agent in cluster.agents}
+    victim.configure(device__soft0__faults=faults)
+    victim.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
+    return since
+
+
+def probe(agent):
+    return agent.counters()["probe"]
+
+
+def sent(agent, size):
+    return probe(agent)["sent"][f'bytes="{size}"']
+
+
+def test_good(cluster):
+    """Every agent reads the pulses of the others and of itself, and sees them go on."""
+    for agent in cluster.agents:
+        agent.configure(probe__interval="200ms", probe__packets="400")
+    cluster.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
+    for agent in cluster.agents:
+        for peer in cluster.agents:
+            if peer is not agent:
+                wait_seen(agent, peer, "good")
+        agents.wait_until("all sizes", lambda one=agent: all(
+            sent(one, size) > 0 for size in ("8", "1024", "mtu", "65536")))
+        counters = probe(agent)
+        assert counters["neighbours"] == 3 and counters["interval_ms"] == 200, counters
+
+
+def test_slow(cluster):
+    """A path that becomes slow is degraded for those who knew it before, and for nobody else's."""
+    victim, others = cluster.agents[2], cluster.agents[:2]
+    agents.wait_until("the baseline", lambda: all(
+        sent(agent, "8") >= LEARNT_PROBES for agent in others), SEEN_SECONDS)
+    since = restart(cluster, victim, "delay=20ms")
+    for agent, other in zip(others, reversed(others)):
+        wait_seen(agent, victim, "degraded", since[agent.name])
+        assert "degraded" not in [row[0] for row in paths(agent, other)], paths(agent, other)
+
+
+def test_lossy(cluster):
+    """A path that loses large packets only is lossy, and read all the same."""
+    victim, others = cluster.agents[2], cluster.agents[:2]
+    since = restart(cluster, victim, "large=100%")
+    for agent in others:
+        wait_seen(agent, victim, "lossy", since[agent.name])
+        assert probe(agent)["lost"]['bytes="65536"'] > 0, probe(agent)
+        assert probe(agent)["lost"]['bytes="8"'] == 0, probe(agent)
+
+
+def test_silent(cluster):
+    """One whose packets are all lost is silent, and finds that its own port is not good."""
+    victim, others = cluster.agents[2], cluster.agents[:2]
+    since = restart(cluster, victim, "loss=100%")
+    for agent in others:
+        wait_seen(agent, victim, "silent", since[agent.name])
+        assert ("silent", "true") in paths(agent, victim), paths(agent, victim)
+        wait_seen(victim, agent, "silent", since[victim.name])
+        assert ("silent", "false") in paths(victim, agent), paths(victim, agent)
+
+
+def test_clear(cluster):
+    """Without faults everything is seen as good again."""
+    victim, others = cluster.agents[2], cluster.agents[:2]
+    since = restart(cluster, victim, "")
+    for agent in others:
+        wait_seen(agent, victim, "good", since[agent.name])
+
+
+def test_off(cluster):
+    """Switched off, nobody is probed."""
+    victim = cluster.agents[2]
+    victim.configure(probe__enabled="no")
+    restart(cluster, victim, "")
+    agents.wait_until("pairs", lambda: any(
+        pair["state"] == "ready" for pair in victim.ask("PAIRS")["pairs"]))
+    assert probe(victim)["answered"] == 0 and probe(victim)["neighbours"] == 0, probe(victim)
+    agents.end(cluster)
+
+
+def main():
+    if INFINIBAND.is_dir() and any(INFINIBAND.iterdir()):
+        tap.run([("standing probes over the software device", skip)])
+    agents.run(clusters.Cluster(sys.argv[1], 3), [
+        test_good, test_slow, test_lossy, test_silent, test_clear, test_off])
+
+
+def skip():
+    raise tap.Skip("this machine has an RDMA device")
+
+
+if __name__ == "__main__":
+    main()

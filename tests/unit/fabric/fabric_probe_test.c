@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Standing probes between whole fabrics: what is seen of a peer when its device, its agent or the
+// way to it is changed by the test.
+#include "fabric_bed.h"
+#include "probing.h"
+
+#include <ras/payload.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define SEC RAS_NS_PER_SEC
+#define US UINT64_C(1000)
+
+// What an agent was told last of each other.
+static struct heard {
+	struct sight last[PLAYED_MAX];
+	uint32_t count[PLAYED_MAX];
+} told[PLAYED_MAX];
+
+static void note_sight(void *ctx, const struct sight *sight) {
+	struct heard *of = ctx;
+
+	for (uint32_t n = 0; n < bed.agent_count; n++) {
+		if (sight->subject != bed_id(n))
+			continue;
+		of->last[n] = *sight;
+		of->count[n]++;
+	}
+}
+
+static void start(uint32_t agent) {
+	bed.agents[agent].config.probe.on = true;
+	bed_start(agent);
+	fabric_sights(bed.agents[agent].fabric, note_sight, &told[agent]);
+}
+
+static int open_pair(void **state) {
+	memset(told, 0, sizeof(told));
+	bed_pair_open(state);
+	for (uint32_t n = 0; n < 2; n++)
+		bed.agents[n].fakes[0]->delay_ns = 20 * US;
+	start(0);
+	start(1);
+	return 0;
+}
+
+static int open_three(void **state) {
+	(void)state;
+	memset(told, 0, sizeof(told));
+	bed_open(3, 1);
+	bed_link(0, 1, true);
+	return 0;
+}
+
+static enum sight_kind seen(uint32_t observer, uint32_t subject) {
+	return told[observer].count[subject] > 0 ? told[observer].last[subject].kind
+						 : SIGHT_NO_PAIR;
+}
+
+static struct fabric_probe_counters counters(uint32_t agent) {
+	struct fabric_numbers numbers;
+
+	fabric_numbers(bed.agents[agent].fabric, &numbers);
+	return numbers.probes;
+}
+
+static bool find_path(uint32_t agent, uint32_t peer, struct fabric_path_view *ret_view) {
+	uint32_t cursor = 0;
+
+	while (fabric_path_next(bed.agents[agent].fabric, &cursor, ret_view)) {
+		if (ret_view->peer == bed_id(peer))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t passed_since(uint64_t begin_ns) {
+	return clock_now_ns(&bed.clock) - begin_ns;
+}
+
+static void neighbour_is_read_steadily_and_told_as_good(void **state) {
+	struct fabric_path_view view;
+	const struct sight *sight = &told[0].last[1];
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD && seen(1, 0) == SIGHT_GOOD);
+	bed_until(sight->own_good);
+	assert_int_equal(sight->observer, bed_id(0));
+	assert_int_equal(sight->subject, bed_id(1));
+	assert_int_equal(sight->incarnation, played.agents[1].incarnation);
+	assert_int_equal(sight->responder, SIGHT_RESPONDER_KERNEL);
+	assert_int_equal(sight->reach, VERDICT_REACH_UNKNOWN);
+	assert_string_equal(sight->device, "rdma0");
+	assert_string_equal(sight->peer_device, "rdma2");
+	bed_pass(20 * SEC);
+	assert_in_range(told[0].count[1], 3, 5); // what changed, and every ten seconds
+	assert_true(find_path(0, 1, &view));
+	assert_true(view.neighbour && view.watched && view.known);
+	assert_in_range(view.summary.count, 15, 30);
+	assert_int_equal(view.summary.lost, 0);
+	assert_true(view.summary.median_ns >= 20 * US);
+	assert_true(find_path(0, 0, &view)); // itself
+	assert_int_equal(counters(0).neighbours, 2);
+	assert_true(counters(0).sent[0] > counters(0).sent[3] && counters(0).sent[3] > 0);
+	assert_int_equal(told[0].count[0], 0); // nobody is told of himself
+}
+
+static void switched_off_nobody_is_probed(void **state) {
+	(void)state;
+	memset(told, 0, sizeof(told));
+	bed_start(0);
+	bed_start(1);
+	fabric_sights(bed.agents[0].fabric, note_sight, &told[0]);
+	bed_until(bed_is_ready(0, 1));
+	bed_pass(5 * SEC);
+	assert_int_equal(counters(0).answered, 0);
+	assert_int_equal(told[0].count[1], 0);
+}
+
+static void device_that_is_cut_off_is_silent_within_three_seconds(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++) {
+		bed_until(seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
+		bed_pass(2 * SEC + n * 300 * RAS_NS_PER_MS);
+		begin_ns = clock_now_ns(&bed.clock);
+		fake_device_cut(bed.agents[1].fakes[0], true);
+		bed_until(seen(0, 1) == SIGHT_SILENT);
+		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
+		assert_true(told[0].last[1].own_good);
+		// The other one reads nobody, itself neither: it blames nobody but its port.
+		bed_until(seen(1, 0) == SIGHT_SILENT && !told[1].last[0].own_good);
+		fake_device_cut(bed.agents[1].fakes[0], false);
+	}
+	bed_until(seen(0, 1) == SIGHT_GOOD && seen(1, 0) == SIGHT_GOOD);
+}
+
+static void agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	for (uint32_t n = 0; n < 6; n++) {
+		bed_until(seen(0, 1) == SIGHT_GOOD);
+		bed_pass(3 * SEC + n * 170 * RAS_NS_PER_MS);
+		played.agents[0].doubts[1] = 0;
+		begin_ns = clock_now_ns(&bed.clock);
+		loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
+		bed_until(seen(0, 1) == SIGHT_STANDING);
+		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
+		assert_true(played.agents[0].doubts[1] > 0);
+		loop_timer_set(bed.loop, &bed.agents[1].fabric->beat, loop_now_ns(bed.loop));
+	}
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+}
+
+static void suspect_whose_pulse_goes_on_is_vouched_for(void **state) {
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	assert_int_equal(played.agents[0].proofs[1], 0);
+	bed.agents[0].overlay->states[1] = RAS_SUSPECT;
+	bed_pass(2 * SEC);
+	assert_true(played.agents[0].proofs[1] > 0);
+	assert_int_equal(played.agents[0].doubts[1], 0);
+}
+
+static void path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	// So slow that the bed's turns of a millisecond are no matter.
+	bed.agents[0].fakes[0]->delay_ns = 20 * RAS_NS_PER_MS;
+	bed_pass(60 * SEC);
+	assert_int_equal(seen(0, 1), SIGHT_GOOD);
+	begin_ns = clock_now_ns(&bed.clock);
+	bed.agents[0].fakes[0]->delay_ns = 60 * RAS_NS_PER_MS;
+	bed_until(seen(0, 1) == SIGHT_DEGRADED);
+	assert_in_range(passed_since(begin_ns), 0, 20 * SEC);
+	assert_true(told[0].last[1].median_ns > 2 * told[0].last[1].baseline_ns);
+	assert_true(told[0].last[1].baseline_ns > 0);
+	bed.agents[0].fakes[0]->delay_ns = 20 * RAS_NS_PER_MS;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+}
+
+static void own_pause_makes_nobody_silent(void **state) {
+	uint32_t before;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
+	bed_pass(5 * SEC);
+	before = told[0].count[1];
+	fake_qp_hold(bed_qp(0, 1));
+	bed_pass(SEC);
+	clock_advance(&bed.clock, 8 * SEC);
+	fake_qp_let_go(bed_qp(0, 1), UINT32_MAX);
+	bed_pass(3 * SEC);
+	assert_true(counters(0).pauses > 0);
+	assert_int_equal(seen(0, 1), SIGHT_GOOD);
+	assert_in_range(told[0].count[1], before, before + 2);
+}
+
+static void peer_that_died_is_probed_no_more_and_again_when_it_is_back(void **state) {
+	struct fabric_path_view view;
+	uint64_t sent;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_say(0, 1, RAS_DEAD);
+	bed_settle();
+	bed_pass(2 * SEC);
+	assert_true(find_path(0, 1, &view)); // what is known of it is kept
+	assert_false(view.watched);
+	sent = view.summary.count;
+	assert_int_equal(counters(0).neighbours, 1); // itself
+	bed_pass(5 * SEC);
+	assert_true(find_path(0, 1, &view));
+	assert_int_equal(view.summary.count, sent);
+	bed_say(0, 1, RAS_ALIVE);
+	bed_until(find_path(0, 1, &view) && view.watched && view.summary.count > sent + 3);
+	assert_int_equal(view.summary.kind, SIGHT_GOOD);
+	// One that is no neighbour any more is forgotten, if it lives.
+	bed_link(0, 1, false);
+	bed_until(!find_path(0, 1, &view));
+}
+
+static void pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed(void **state) {
+	struct fabric_path_view view;
+
+	(void)state;
+	for (uint32_t n = 0; n < 5; n++) {
+		bed_until(find_path(0, 1, &view) && view.watched);
+		bed_pass(700 * RAS_NS_PER_MS);
+		fake_qp_break(bed_qp(0, 1));
+		bed_pass(SEC);
+		bed_until(bed_is_ready(0, 1));
+	}
+	bed_until(find_path(0, 1, &view) && view.summary.kind == SIGHT_GOOD);
+}
+
+static void stops_with_probes_under_way(void **state) {
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	fake_qp_hold(bed_qp(0, 1));
+	bed_pass(3 * SEC);
+	bed_stop(0);
+	bed_until(bed.agents[0].stopped);
+}
+
+static void one_who_is_no_neighbour_is_visited_in_turn(void **state) {
+	struct fabric_path_view view;
+	struct fabric_pair_view pair;
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++) {
+		bed.agents[n].config.probe.rotation = n == 0;
+		start(n);
+	}
+	bed_until(seen(0, 2) == SIGHT_GOOD);
+	assert_true(find_path(0, 2, &view));
+	assert_false(view.neighbour);
+	assert_int_equal(view.summary.lost, 0);
+	assert_in_range(view.summary.count, 1, PROBE_VISIT_PROBES + 1);
+	assert_true(bed_find_pair(0, 2, &pair));
+	assert_false(pair.pairing.wanted);
+	bed_until(counters(0).targets == 1); // the neighbour is one no more
+	assert_true(counters(0).visits > 0);
+	assert_false(find_path(1, 2, &view)); // who does not rotate
+	// And again, over the same pair.
+	bed_until(counters(0).visits > 3 && counters(0).rounds > 1);
+	assert_true(find_path(0, 2, &view));
+	assert_true(view.summary.count > PROBE_VISIT_PROBES + 1);
+	fake_device_cut(bed.agents[2].fakes[0], true);
+	bed_until(seen(0, 2) == SIGHT_SILENT);
+	assert_true(told[0].last[2].own_good);
+	fake_device_cut(bed.agents[2].fakes[0], false);
+	bed_until(seen(0, 2) == SIGHT_GOOD);
+}
+
+static void visit_without_a_pair_says_nothing_of_the_path(void **state) {
+	(void)state;
+	bed.agents[0].config.probe.rotation = true;
+	start(0);
+	start(1);
+	played.agents[2].deaf = true; // nobody answers the handshake
+	bed_until(counters(0).visits_unpaired > 1);
+	assert_int_equal(told[0].count[2], 0);
+}
+
+static void visited_one_that_becomes_a_neighbour_is_probed_as_such(void **state) {
+	struct fabric_path_view view;
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++) {
+		bed.agents[n].config.probe.rotation = true;
+		start(n);
+	}
+	bed_until(seen(0, 2) == SIGHT_GOOD);
+	bed_link(0, 2, true);
+	bed_until(find_path(0, 2, &view) && view.neighbour && view.summary.kind == SIGHT_GOOD);
+	bed_link(0, 2, false);
+	bed_until(find_path(0, 2, &view) && !view.neighbour);
+}
+
+static void rows_of_the_collective_are_sound(void **state) {
+	uint8_t bytes[RAS_COLLECT_PART_BYTES_MAX];
+	struct ras_contribution wanted = {.kind = RAS_COLLECT_PATHS};
+	const struct overlay *overlay = bed.agents[0].overlay;
+	struct ras_path_row row;
+	struct wire_writer writer;
+	struct wire_reader reader;
+	size_t size = 0;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_pass(20 * SEC);
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_false(overlay->contribute_paths(overlay->contribute_paths_ctx, &wanted, &writer));
+	assert_int_equal(wire_writer_finish(&writer, &size), 0);
+	wire_reader_init(&reader, bytes, size);
+	assert_int_equal(ras_path_get(&reader, &row), 0);
+	assert_int_equal(row.peer, bed_id(1));
+	assert_string_equal(row.device, "rdma0");
+	assert_in_range(row.count, 15, 30);
+	assert_true(row.median_ns > 0);
+	assert_int_equal(ras_path_get(&reader, &row), -ENODATA); // nothing of itself
+	wanted.part = 1;
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_false(overlay->contribute_paths(overlay->contribute_paths_ctx, &wanted, &writer));
+	assert_int_equal(wire_writer_finish(&writer, &size), 0);
+	assert_int_equal(size, 0);
+}
+
+static void without_memory_there_is_no_fabric_or_one_that_probes(void **state) {
+	(void)state;
+	for (uint32_t nth = 1; nth < 12; nth++) {
+		struct bed_agent *agent = &bed.agents[0];
+
+		agent->config.probe.on = true;
+		bed_fail_allocation(nth);
+		if (fabric_create(bed.loop, agent->overlay, &agent->config, &agent->fabric) != 0) {
+			assert_true(bed_allocation_failed());
+			continue;
+		}
+		bed_until(bed_is_ready(0, 0));
+		bed_fail_allocation(0);
+		bed_until(counters(0).answered > 0);
+		bed_stop(0);
+		bed_until(agent->stopped);
+		agent->stopped = false;
+		bed_destroy(0);
+	}
+}
+
+#define PAIR(name) cmocka_unit_test_setup_teardown(name, open_pair, bed_pair_close)
+#define THREE(name) cmocka_unit_test_setup_teardown(name, open_three, bed_pair_close)
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		PAIR(neighbour_is_read_steadily_and_told_as_good),
+		BED_TEST(switched_off_nobody_is_probed),
+		PAIR(device_that_is_cut_off_is_silent_within_three_seconds),
+		PAIR(agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds),
+		PAIR(suspect_whose_pulse_goes_on_is_vouched_for),
+		PAIR(path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds),
+		PAIR(own_pause_makes_nobody_silent),
+		PAIR(peer_that_died_is_probed_no_more_and_again_when_it_is_back),
+		PAIR(pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed),
+		PAIR(stops_with_probes_under_way),
+		THREE(one_who_is_no_neighbour_is_visited_in_turn),
+		THREE(visit_without_a_pair_says_nothing_of_the_path),
+		THREE(visited_one_that_becomes_a_neighbour_is_probed_as_such),
+		PAIR(rows_of_the_collective_are_sound),
+		BED_TEST(without_memory_there_is_no_fabric_or_one_that_probes),
+	};
+
+	return cmocka_run_group_tests(tests, bed_group_begin, bed_group_end);
+}
