@@ -310,7 +310,7 @@ static const struct config_key keys[] = {
 	 "The same in bytes, with their headers."},
 	{"probe", "rotation", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether the nodes that are no neighbours are probed in turn, with what the budget leaves; "
-	 "the counter probe.coverage_s tells how long a round takes."},
+	 "the counter coverage_ns of probe tells how long a round takes."},
 
 	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28029",

@@ -369,8 +369,8 @@ static const struct spec specs[] = {
 	PROBE(pauses, COUNTER_COUNT, "stops of our own that probes noticed"),
 	PROBE(neighbours, COUNTER_GAUGE, "paths that are probed steadily"),
 	PROBE(targets, COUNTER_GAUGE, "paths that are probed in turn"),
-	PROBE(interval_ms, COUNTER_GAUGE, "milliseconds between two probes of a neighbour"),
-	PROBE(coverage_s, COUNTER_GAUGE, "seconds in which all others have their turn"),
+	PROBE(interval_ns, COUNTER_LONGEST, "time between two probes of a neighbour"),
+	PROBE(coverage_ns, COUNTER_LONGEST, "time in which all others have their turn"),
 
 	PAIRING(begun, "handshakes begun"),
 	PAIRING(answered, "of these, because the peer had begun"),

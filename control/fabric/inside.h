@@ -15,7 +15,7 @@
 
 #define FABRIC_PAIR_DEPTH 64
 // A page for all pings, one for the long probes of each device, and a bit for each watch.
-#define FABRIC_SCRATCH_WATCHES ((1 + FABRIC_DEVICES_MAX) * PULSE_BYTES)
+#define FABRIC_SCRATCH_WATCHES ((uint64_t)(1 + FABRIC_DEVICES_MAX) * PULSE_BYTES)
 #define FABRIC_SCRATCH_BYTES (FABRIC_SCRATCH_WATCHES + PROBE_PATHS_MAX * WATCH_OWN_BYTES)
 #define FABRIC_OPS_MAX 4096
 #define FABRIC_MEMORY_FAILURE_NS RAS_NS_PER_SEC

@@ -134,8 +134,8 @@ void probing_numbers(const struct fabric *fabric, struct fabric_probe_counters *
 	counters.rounds = planned->rounds;
 	counters.neighbours = facts.neighbours;
 	counters.targets = facts.targets;
-	counters.interval_ms = facts.interval_ns / RAS_NS_PER_MS;
-	counters.coverage_s = facts.coverage_ns / RAS_NS_PER_SEC;
+	counters.interval_ns = facts.interval_ns;
+	counters.coverage_ns = facts.coverage_ns;
 	for (uint32_t n = 0; n < fabric->config.worker_count; n++)
 		counters.outcomes_lost += prober_outcomes_lost(fabric->config.probers[n]);
 	*ret_counters = counters;

@@ -175,8 +175,8 @@ struct fabric_probe_counters {
 	uint64_t pauses;	  // of our own, noticed here
 	uint64_t neighbours;	  // now, as the following
 	uint64_t targets;
-	uint64_t interval_ms; // between probes of a neighbour
-	uint64_t coverage_s;  // in which all targets are visited
+	uint64_t interval_ns; // between probes of a neighbour
+	uint64_t coverage_ns; // in which all targets are visited
 };
 
 struct fabric_counters {

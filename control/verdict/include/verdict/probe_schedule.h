@@ -25,13 +25,13 @@
 #include <verdict/path_memory.h>
 
 #define PROBE_PACKET_BYTES 80 // around what a packet carries, Ethernet to checksum
-#define PROBE_VISIT_LEAST_NS (250 * RAS_NS_PER_MS)
-#define PROBE_ROUND_LEAST_NS (10 * RAS_NS_PER_SEC)
+#define PROBE_VISIT_LEAST_NS (500 * RAS_NS_PER_MS)
+#define PROBE_ROUND_LEAST_NS (30 * RAS_NS_PER_SEC)
 #define PROBE_VISIT_PROBES 5
 #define PROBE_VISIT_GAP_NS (50 * RAS_NS_PER_MS) // between two probes of a visit
 #define PROBE_PATHS_MAX 320
 #define PROBE_PACKETS_MIN 10 // a budget below it is taken for it
-#define PROBE_BYTES_MIN 16384
+#define PROBE_BYTES_MIN UINT64_C(16384)
 
 extern const uint32_t probe_bytes[PATH_SIZES]; // 0 in the place of the path's MTU
 
