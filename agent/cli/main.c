@@ -26,6 +26,7 @@ const struct command *const commands[] = {
 	&maint_command,
 	&forget_command,
 	&log_command,
+	&slurm_command,
 	// Those that can do without an agent.
 	&version_command,
 	&ifaces_command,

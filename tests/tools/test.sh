@@ -90,7 +90,7 @@ verb_test() {
 	[ $# -le 1 ] || die "test takes one SUITE or NAME"
 	chosen=${1-}
 	[ $# -eq 0 ] || [ -n "$chosen" ] || die "test: '' is neither a suite nor a test"
-	need build test fuzz
+	need build test slurm fuzz
 	case $chosen in
 	vm | guest) need vm || say "test: the suite vm will be skipped" ;;
 	"" | soft-rxe | soft_rxe) need vm soft-rxe || say "test: vm and soft-rxe will be skipped" ;;

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "slurm_policy.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+const char *slurm_why_words(enum slurm_why why) {
+	static const char *const words[SLURM_WHY_COUNT] = {
+		[SLURM_WHY_NOTHING] = "as it should be",
+		[SLURM_WHY_FOREIGN] = "drained by somebody else, whose reason stays",
+		[SLURM_WHY_EMPTY] = "drained without a reason: not by us",
+		[SLURM_WHY_DOWN] = "down in Slurm already",
+		[SLURM_WHY_UNKNOWN] = "its agents do not know how it is",
+		[SLURM_WHY_UNREAD] = "its state in Slurm is not understood",
+		[SLURM_WHY_SETTLES] = "healthy again, but not for long enough",
+		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are out of service",
+	};
+
+	return words[why];
+}
+
+bool slurm_reason_is_ours(const char *reason) {
+	return strncmp(reason, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
+}
+
+static bool brake_holds(const struct slurm_limits *limits, const struct slurm_tally *tally) {
+	uint64_t out = (uint64_t)tally->out + 1;
+
+	return tally->drained >= limits->per_interval ||
+	       out * 100 > (uint64_t)tally->nodes * limits->share_percent;
+}
+
+static enum slurm_advice advice_of(const struct slurm_finding *finding) {
+	return finding != NULL ? finding->advice : SLURM_ADVICE_UNKNOWN;
+}
+
+static enum slurm_action decide_drained(
+	const struct slurm_limits *limits,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding,
+	enum slurm_why *why
+) {
+	enum slurm_advice advice = advice_of(finding);
+
+	if (node->reason[0] == '\0')
+		*why = SLURM_WHY_EMPTY;
+	else if (!slurm_reason_is_ours(node->reason))
+		*why = SLURM_WHY_FOREIGN;
+	else if (advice == SLURM_ADVICE_UNKNOWN)
+		*why = SLURM_WHY_UNKNOWN;
+	else if (advice == SLURM_ADVICE_HEALTHY && finding->for_s < limits->settle_s)
+		*why = SLURM_WHY_SETTLES;
+	else if (advice == SLURM_ADVICE_HEALTHY)
+		return SLURM_UNDRAIN;
+	return SLURM_KEEP;
+}
+
+enum slurm_action slurm_decide(
+	const struct slurm_limits *limits,
+	const struct slurm_tally *tally,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding,
+	enum slurm_why *ret_why
+) {
+	enum slurm_advice advice = advice_of(finding);
+
+	*ret_why = SLURM_WHY_NOTHING;
+	if (!node->known) {
+		*ret_why = SLURM_WHY_UNREAD;
+		return SLURM_KEEP;
+	}
+	if (node->drain)
+		return decide_drained(limits, node, finding, ret_why);
+	if (advice == SLURM_ADVICE_UNKNOWN)
+		*ret_why = SLURM_WHY_UNKNOWN;
+	if (advice != SLURM_ADVICE_DRAIN)
+		return SLURM_KEEP;
+	// A reason without DRAIN is somebody's note, or why Slurm has it down: not to be replaced.
+	if (node->reason[0] != '\0' && !slurm_reason_is_ours(node->reason))
+		*ret_why = SLURM_WHY_FOREIGN;
+	else if (node->down)
+		*ret_why = SLURM_WHY_DOWN;
+	else if (brake_holds(limits, tally))
+		*ret_why = SLURM_WHY_BRAKE;
+	else
+		return SLURM_DRAIN;
+	return SLURM_KEEP;
+}
+
+// Slurm's own parser takes quotes and line ends as its own, and sinfo prints bytes as they are.
+static char plain(char byte) {
+	if (byte == '"' || byte == '\'' || byte == '`' || byte == '\\')
+		return ' ';
+	return byte >= ' ' && byte <= '~' ? byte : '?';
+}
+
+void slurm_reason_make(
+	const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]
+) {
+	char whole[sizeof(SLURM_PREFIX) + sizeof(finding->reason) + sizeof(finding->evidence) + 4];
+	size_t length;
+
+	snprintf(whole, sizeof(whole), SLURM_PREFIX "%s: %s", finding->reason, finding->evidence);
+	for (char *at = whole; *at != '\0'; at++)
+		*at = plain(*at);
+	length = strlen(whole);
+	if (length > SLURM_REASON_MAX) {
+		length = SLURM_REASON_MAX;
+		while (length > sizeof(SLURM_PREFIX) && whole[length] != ' ')
+			length--;
+	}
+	memcpy(text, whole, length);
+	text[length] = '\0';
+}
+
+// What follows "KEY=" at the beginning of a word, up to the next blank; NULL if it is not there.
+static const char *find_value(const char *line, const char *key, size_t *ret_length) {
+	size_t key_length = strlen(key);
+
+	for (const char *at = line; (at = strstr(at, key)) != NULL; at += key_length) {
+		if (at != line && at[-1] != ' ')
+			continue;
+		*ret_length = strcspn(at + key_length, " \r\n");
+		return at + key_length;
+	}
+	return NULL;
+}
+
+// The reason is the last thing of the line but for who gave it: "Reason=any words [user@time]".
+static void take_reason(const char *line, struct slurm_node *node) {
+	size_t length;
+	const char *reason = find_value(line, "Reason=", &length);
+	const char *by;
+
+	if (reason == NULL)
+		return;
+	// A comment or a reason that plays a second one: whose it is cannot be told, so not ours.
+	if (find_value(reason, "Reason=", &length) != NULL) {
+		snprintf(node->reason, sizeof(node->reason), "ambiguous");
+		return;
+	}
+	length = strcspn(reason, "\r\n");
+	for (by = reason + length; by > reason && by[-1] != '['; by--)
+		;
+	if (by > reason + 1 && by[-2] == ' ' && reason[length - 1] == ']')
+		length = (size_t)(by - 2 - reason);
+	while (length > 0 && reason[length - 1] == ' ')
+		length--;
+	snprintf(node->reason, sizeof(node->reason), "%.*s", (int)length, reason);
+}
+
+struct word {
+	const char *name;
+	bool drain, down;
+};
+
+// Base states, and the flags behind '+'. What is not here makes the whole state unread: fail open.
+static const struct word words[] = {
+	{"IDLE", false, false},		{"ALLOCATED", false, false},
+	{"MIXED", false, false},	{"COMPLETING", false, false},
+	{"RESERVED", false, false},	{"PLANNED", false, false},
+	{"BLOCKED", false, false},	{"CLOUD", false, false},
+	{"DYNAMIC_NORM", false, false}, {"DYNAMIC_FUTURE", false, false},
+	{"PERFCTRS", false, false},	{"DRAIN", true, false},
+	{"DRAINING", true, false},	{"DRAINED", true, false},
+	{"MAINT", false, false},	{"MAINTENANCE", false, false},
+	{"DOWN", false, true},		{"ERROR", false, true},
+	{"FAIL", false, true},		{"FAILING", false, true},
+	{"FUTURE", false, true},	{"UNKNOWN", false, true},
+	{"NO_RESPOND", false, true},	{"NOT_RESPONDING", false, true},
+	{"POWERED_DOWN", false, true},	{"POWERING_DOWN", false, true},
+	{"POWERING_UP", false, true},	{"POWER_DOWN", false, true},
+	{"POWER_UP", false, true},	{"REBOOT", false, true},
+	{"REBOOT_ISSUED", false, true}, {"REBOOT_REQUESTED", false, false},
+	{"INVALID", false, true},	{"INVALID_REG", false, true},
+	{"INVAL", false, true},
+};
+
+static bool take_word(const char *text, size_t length, struct slurm_node *node) {
+	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
+		if (strlen(words[n].name) != length ||
+		    strncasecmp(text, words[n].name, length) != 0)
+			continue;
+		node->drain |= words[n].drain;
+		node->down |= words[n].down;
+		return true;
+	}
+	return false;
+}
+
+// "IDLE+DRAIN*": '*' does not respond, and other marks of one character that say nothing to us.
+static void take_state(const char *state, size_t length, struct slurm_node *node) {
+	node->known = length > 0;
+	while (length > 0) {
+		size_t word = 0, marks = 0;
+
+		while (word < length && strchr("+*~#!%$@^-", state[word]) == NULL)
+			word++;
+		while (word + marks < length && state[word + marks] != '+') {
+			node->down |= state[word + marks] == '*' || state[word + marks] == '~';
+			marks++;
+		}
+		if (!take_word(state, word, node))
+			node->known = false;
+		state += word + marks;
+		length -= word + marks;
+		if (length > 0) {
+			state++;
+			length--;
+			node->known &= length > 0;
+		}
+	}
+}
+
+bool slurm_node_parse(const char *line, struct slurm_node *ret_node) {
+	struct slurm_node node = {.known = false};
+	const char *name, *state;
+	size_t length;
+
+	name = find_value(line, "NodeName=", &length);
+	if (name == NULL || length == 0 || length > SLURM_NODE_MAX)
+		return false;
+	memcpy(node.name, name, length);
+	state = find_value(line, "State=", &length);
+	if (state != NULL)
+		take_state(state, length, &node);
+	take_reason(line, &node);
+	*ret_node = node;
+	return true;
+}

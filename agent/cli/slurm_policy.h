@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What may be done to a node in Slurm, from what Slurm says of it and what the agent says of it.
+//
+// Pure. The rules, each paid for by somebody's cluster:
+//  - only what carries our own prefix is ours: a foreign reason, an empty one, and one that a person
+//    edited is never overwritten and never taken away;
+//  - unknown neither drains nor undrains, and so does anything that cannot be parsed;
+//  - nothing is undrained before it has been healthy for `settle_s`;
+//  - not more than `per_interval` nodes are drained in one interval, nor are more than
+//    `share_percent` of all nodes ever out of service when we drain another: whoever sees everything
+//    break doubts himself first.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SLURM_PREFIX "tocsin: " // of reasons; never changed: what it drained would stay drained
+#define SLURM_REASON_MAX 160	// bytes of ours, prefix and all
+#define SLURM_NODE_MAX 255
+
+// A node as `scontrol show node` has it.
+struct slurm_node {
+	char name[SLURM_NODE_MAX + 1];
+	char reason[512]; // "" if there is none
+	bool drain;	  // DRAIN is among its state's flags
+	bool down;	  // it, or its slurmd, is down, powered off or being made: nothing to drain
+	bool known;	  // its state was understood
+};
+
+// A node as `tocsin health --all --json` has it.
+enum slurm_advice {
+	SLURM_ADVICE_UNKNOWN, // not there, not understood, stale, or unknown
+	SLURM_ADVICE_HEALTHY, // may be undrained
+	SLURM_ADVICE_NONE,    // warned about, shown, in maintenance: as it is
+	SLURM_ADVICE_DRAIN,
+};
+
+struct slurm_finding {
+	char node[SLURM_NODE_MAX + 1];
+	enum slurm_advice advice;
+	char reason[64];    // CamelCase
+	char evidence[256]; // a sentence
+	uint64_t for_s;	    // it has been so
+};
+
+enum slurm_action {
+	SLURM_KEEP,
+	SLURM_DRAIN,
+	SLURM_UNDRAIN,
+};
+
+// Why it is kept although something else might be expected; for the log, once per change.
+enum slurm_why {
+	SLURM_WHY_NOTHING, // nothing is wrong, or it is as it should be
+	SLURM_WHY_FOREIGN, // drained by somebody else
+	SLURM_WHY_EMPTY,   // drained without a reason: not ours
+	SLURM_WHY_DOWN,	   // Slurm itself has it down
+	SLURM_WHY_UNKNOWN, // the agents do not know
+	SLURM_WHY_UNREAD,  // Slurm's word for its state was not understood
+	SLURM_WHY_SETTLES, // healthy, but not for long enough
+	SLURM_WHY_BRAKE,   // as many as allowed are drained
+	SLURM_WHY_COUNT,
+};
+
+const char *slurm_why_words(enum slurm_why why);
+
+struct slurm_limits {
+	uint32_t per_interval;
+	uint32_t share_percent;
+	uint64_t settle_s;
+};
+
+// What a run has done so far, and what it found when it began.
+struct slurm_tally {
+	uint32_t nodes;	  // in Slurm
+	uint32_t out;	  // drained or down, by whomever; those drained since are added
+	uint32_t drained; // in this interval
+};
+
+enum slurm_action slurm_decide(
+	const struct slurm_limits *limits,
+	const struct slurm_tally *tally,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding, // NULL: the agents say nothing of it
+	enum slurm_why *ret_why
+);
+
+// Whether we drained it.
+bool slurm_reason_is_ours(const char *reason);
+// "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes, cut at a word.
+void slurm_reason_make(const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]);
+
+// A line of `scontrol -o show node`. False if there is no NodeName in it.
+bool slurm_node_parse(const char *line, struct slurm_node *ret_node);

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "slurm_round.h"
+
+#include <lib/clock.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define UPDATE_BYTES (SLURM_NODE_MAX + 16)
+
+struct slurm_said {
+	char node[SLURM_NODE_MAX + 1];
+	enum slurm_action action;
+	enum slurm_why why;
+};
+
+static int compare_said(const void *a, const void *b) {
+	return strcmp(((const struct slurm_said *)a)->node, ((const struct slurm_said *)b)->node);
+}
+
+static void show_now(char text[static SHOW_BYTES]) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	show_time((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
+}
+
+static void
+say(const struct slurm_rounds *rounds, const char *node, const char *what, const char *why) {
+	char now[SHOW_BYTES];
+	json_t *line;
+
+	show_now(now);
+	if (!rounds->json) {
+		printf("%s %s: %s%s%s\n", now, node, what, why[0] != '\0' ? ": " : "", why);
+	} else {
+		line = json_pack(
+			"{s:s,s:s,s:s,s:s}", "time", now, "node", node, "what", what, "why", why
+		);
+		if (line != NULL && json_dumpf(line, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
+			putchar('\n');
+		json_decref(line);
+	}
+	fflush(stdout);
+}
+
+void slurm_round_trouble(struct slurm_rounds *rounds, const char *what) {
+	if (strcmp(rounds->trouble, what) == 0)
+		return;
+	snprintf(rounds->trouble, sizeof(rounds->trouble), "%s", what);
+	say(rounds, "-", "nothing is done", what);
+}
+
+static void trouble_over(struct slurm_rounds *rounds) {
+	if (rounds->trouble[0] == '\0')
+		return;
+	rounds->trouble[0] = '\0';
+	say(rounds, "-", "at work again", "");
+}
+
+static int
+read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *ret_nodes) {
+	const char *const argv[] = {"", "-o", "show", "node", only, NULL};
+	char why[256] = "out of memory";
+	char *output;
+	int err = slurm_program_run(&rounds->program, argv, &output, why);
+
+	if (err == 0) {
+		err = slurm_nodes_parse(output, ret_nodes);
+		free(output);
+	}
+	if (err == 0 && ret_nodes->count == 0) {
+		snprintf(why, sizeof(why), "%.60s names no node", rounds->program.path);
+		slurm_nodes_free(ret_nodes);
+		err = -EBADMSG;
+	}
+	if (err != 0)
+		slurm_round_trouble(rounds, why);
+	return err;
+}
+
+// Whether this was not the last thing said of the node.
+static bool is_change(
+	const struct slurm_rounds *rounds,
+	const char *node,
+	enum slurm_action action,
+	enum slurm_why why
+) {
+	struct slurm_said key = {.action = SLURM_KEEP};
+	const struct slurm_said *last = NULL;
+
+	snprintf(key.node, sizeof(key.node), "%s", node);
+	if (rounds->said != NULL)
+		last =
+			bsearch(&key, rounds->said, rounds->said_count, sizeof(*rounds->said),
+				compare_said);
+	if (action == SLURM_KEEP && why == SLURM_WHY_NOTHING)
+		return false;
+	return last == NULL || last->action != action || last->why != why;
+}
+
+static int
+update(struct slurm_rounds *rounds, const char *node, const char *state, const char *reason) {
+	char name[UPDATE_BYTES], state_text[32], reason_text[SLURM_REASON_MAX + 16], why[256];
+	const char *argv[] = {"", "update", name, state_text, reason_text, NULL};
+	char *output;
+	int err;
+
+	snprintf(name, sizeof(name), "NodeName=%s", node);
+	snprintf(state_text, sizeof(state_text), "State=%s", state);
+	if (reason != NULL)
+		snprintf(reason_text, sizeof(reason_text), "Reason=%s", reason);
+	else
+		argv[4] = NULL;
+	err = slurm_program_run(&rounds->program, argv, &output, why);
+	if (err == 0)
+		free(output);
+	else
+		say(rounds, node,
+		    reason != NULL ? "could not be drained" : "could not be undrained", why);
+	return err;
+}
+
+// Looks once more at this one: somebody may have given it a reason since.
+static bool is_still_so(
+	struct slurm_rounds *rounds,
+	const struct slurm_tally *tally,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding,
+	enum slurm_action action
+) {
+	struct slurm_nodes again;
+	enum slurm_why why;
+	bool same;
+
+	if (read_nodes(rounds, node->name, &again) != 0)
+		return false;
+	same = again.count == 1 && strcmp(again.rows[0].name, node->name) == 0 &&
+	       slurm_decide(&rounds->limits, tally, &again.rows[0], finding, &why) == action;
+	slurm_nodes_free(&again);
+	return same;
+}
+
+static void
+act(struct slurm_rounds *rounds,
+    struct slurm_tally *tally,
+    const struct slurm_node *node,
+    const struct slurm_finding *finding,
+    enum slurm_action action,
+    bool change) {
+	bool drains = action == SLURM_DRAIN;
+	char reason[SLURM_REASON_MAX + 1] = "";
+
+	if (drains)
+		slurm_reason_make(finding, reason);
+	if (rounds->dry_run) {
+		if (change)
+			say(rounds, node->name, drains ? "would be drained" : "would be undrained",
+			    reason);
+	} else if (!is_still_so(rounds, tally, node, finding, action) || update(rounds, node->name, drains ? "DRAIN" : "UNDRAIN", drains ? reason : NULL) != 0) {
+		return;
+	} else {
+		say(rounds, node->name, drains ? "drained" : "undrained", reason);
+	}
+	tally->drained += drains;
+	tally->out += drains;
+}
+
+static void
+look(struct slurm_rounds *rounds,
+     struct slurm_tally *tally,
+     const struct slurm_node *node,
+     const struct slurm_finding *finding,
+     struct slurm_said *said) {
+	bool change;
+
+	said->action = slurm_decide(&rounds->limits, tally, node, finding, &said->why);
+	snprintf(said->node, sizeof(said->node), "%s", node->name);
+	change = is_change(rounds, node->name, said->action, said->why);
+	if (said->action != SLURM_KEEP)
+		act(rounds, tally, node, finding, said->action, change);
+	else if (change)
+		say(rounds, node->name, "left as it is", slurm_why_words(said->why));
+}
+
+static int compare_all(
+	struct slurm_rounds *rounds,
+	const struct slurm_nodes *nodes,
+	const struct slurm_findings *findings
+) {
+	struct slurm_tally tally = {.nodes = (uint32_t)nodes->count, .out = nodes->out};
+	struct slurm_said *said = calloc(nodes->count, sizeof(*said));
+
+	if (said == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < nodes->count; n++) {
+		const struct slurm_node *node = &nodes->rows[n];
+
+		look(rounds, &tally, node, slurm_findings_find(findings, node->name), &said[n]);
+	}
+	free(rounds->said);
+	rounds->said = said;
+	rounds->said_count = nodes->count;
+	return 0;
+}
+
+int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only) {
+	struct slurm_findings findings;
+	struct slurm_nodes nodes;
+	int err = slurm_findings_read(health, &findings);
+
+	if (err != 0) {
+		slurm_round_trouble(rounds, "the agent's answer is not understood");
+		return err;
+	}
+	err = read_nodes(rounds, only, &nodes);
+	if (err == 0) {
+		trouble_over(rounds);
+		err = compare_all(rounds, &nodes, &findings);
+		slurm_nodes_free(&nodes);
+	}
+	slurm_findings_free(&findings);
+	return err;
+}
+
+void slurm_rounds_fini(struct slurm_rounds *rounds) {
+	free(rounds->said);
+	rounds->said = NULL;
+}

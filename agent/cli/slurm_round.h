@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One look at all nodes, and what is done about them. What is said is said once for each change.
+#pragma once
+
+#include "slurm_policy.h"
+#include "slurm_program.h"
+#include "slurm_tables.h"
+
+struct slurm_said; // of one node, what was said last
+
+struct slurm_rounds {
+	struct slurm_program program;
+	struct slurm_limits limits;
+	bool dry_run;
+	bool json;
+	struct slurm_said *said; // by name
+	size_t said_count;
+	char trouble[256]; // the last one that was said; "": none
+};
+
+void slurm_rounds_fini(struct slurm_rounds *rounds);
+
+// `only`: this node, NULL for all. 0 also where single nodes could not be changed; else what kept us
+// from looking, which has been said.
+int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only);
+// There is nothing to compare with: the agent, or Slurm, could not be asked. Said once.
+void slurm_round_trouble(struct slurm_rounds *rounds, const char *what);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The two sides of a comparison: nodes as Slurm has them, and findings as the agent has them.
+#pragma once
+
+#include "slurm_policy.h"
+
+#include <jansson.h>
+
+struct slurm_nodes {
+	struct slurm_node *rows; // by name
+	size_t count;
+	uint32_t out; // drained or down
+};
+
+// The output of `scontrol -o show node`. Lines that name no node are left out. -ENOMEM.
+int slurm_nodes_parse(const char *text, struct slurm_nodes *ret_nodes);
+void slurm_nodes_free(struct slurm_nodes *nodes);
+
+struct slurm_findings {
+	struct slurm_finding *rows; // by node
+	size_t count;
+	bool doubtful; // the agent is no member, or holds its verdicts: nothing of it is acted on
+};
+
+// The answer to HEALTH in JSON. -EBADMSG: it is none; -ENOMEM.
+int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_findings);
+void slurm_findings_free(struct slurm_findings *findings);
+// NULL: nothing is said of it.
+const struct slurm_finding *
+slurm_findings_find(const struct slurm_findings *findings, const char *node);

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Drains and undrains of a real Slurm by verdicts: those of a stand-in, which says what a test wants,
+and those of real agents.
+
+Usage: slurm_test.py BUILD-DIRECTORY"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import bed
+import cluster as clusters
+import tap
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "smoke"))
+from stand_in import StandIn, as_json, health  # noqa: E402
+
+build = pathlib.Path(sys.argv[1])
+program = str(build / "agent" / "tocsin")
+NAMES = ["n1", "n2", "n3", "n4", "n5"]
+EVIDENCE = "2 of 2 observers cannot reach it on either plane"
+FAST = {"interval": "1s", "settle": "1s", "share": "100", "per-interval": "100"}
+
+
+def row(node, verdict="healthy", **changed):
+    """What HEALTH * says of a node."""
+    bad = verdict != "healthy"
+    return {"node": node, "state": "dead" if bad else "alive",
+            "grade": "critical" if bad else "ok", "verdict": verdict,
+            "reason": "NodeSilent" if bad else "None", "evidence": EVIDENCE if bad else "",
+            "advice": "drain" if bad else "nothing", "maint": False, "for_s": 3600.0, **changed}
+
+
+class Verdicts:
+    """A stand-in agent whose rows a test changes at any time."""
+
+    def __init__(self):
+        self.rows = {name: row(name) for name in NAMES}
+        self.facts = {}
+        self.agent = StandIn(self.answer)
+
+    def answer(self, line, _):
+        wanted = line.split()[1]
+        rows = [each for each in self.rows.values() if wanted in ("*", each["node"])]
+        return as_json(health(findings=rows, **self.facts))
+
+
+def options(changed):
+    return [f"--{name}={value}" for name, value in {
+        **FAST, **{name.replace("_", "-"): value for name, value in changed.items()}}.items()]
+
+
+class Sync:
+    """`tocsin slurm sync` for as long as the block runs."""
+
+    def __init__(self, slurm, where):
+        self.log = slurm.directory / "sync.log"
+        self.log.write_text("")
+        with open(self.log, "ab") as out:
+            self.process = subprocess.Popen(
+                [program, "slurm", "sync", *where, *options({})], env=slurm.environment,
+                stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(60)
+        assert status == 0, (status, self.said())
+
+    def said(self):
+        return self.log.read_text()
+
+    def wait_said(self, words):
+        try:
+            clusters.wait_until(words, lambda: words in self.said())
+        except clusters.Timeout as error:
+            raise AssertionError(f"{error}\n{self.said()}") from error
+
+
+def once(slurm, verdicts, *flags, where=None, **changed):
+    """One look; what it said."""
+    done = slurm.run(program, "slurm", "sync", *(where or verdicts.agent.where), "--once", *flags,
+                     *options(changed))
+    assert done.returncode != 2, done.stderr
+    return done.stdout
+
+
+def reset(slurm, verdicts):
+    verdicts.rows = {name: row(name) for name in NAMES}
+    verdicts.facts = {}
+    for name in NAMES:
+        if slurm.is_drained(name):
+            slurm.update(name, State="RESUME")
+        clusters.wait_until(f"{name} idle", lambda name=name: slurm.state(name) == "idle")
+
+
+def bad_node_is_drained_with_reason_and_evidence(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    said = once(slurm, verdicts)
+    assert slurm.is_drained("n2"), said
+    assert slurm.reason("n2") == f"tocsin: NodeSilent: {EVIDENCE}", slurm.reason("n2")
+    assert "n2: drained: tocsin: NodeSilent" in said, said
+    assert not any(slurm.is_drained(name) for name in NAMES if name != "n2"), said
+
+
+def healthy_node_comes_back_once_it_has_settled(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    verdicts.rows["n2"] = row("n2", for_s=5.0)
+    said = once(slurm, verdicts, settle="60s")
+    assert slurm.is_drained("n2") and "not for long enough" in said, said
+    verdicts.rows["n2"] = row("n2", for_s=61.0)
+    said = once(slurm, verdicts, settle="60s")
+    assert "n2: undrained" in said, said
+    clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+
+
+def drain_of_a_person_stays_whatever_is_said(slurm, verdicts):
+    slurm.update("n3", State="DRAIN", Reason="bad DIMM, ticket 4711")
+    said = once(slurm, verdicts)
+    assert slurm.reason("n3") == "bad DIMM, ticket 4711" and slurm.is_drained("n3"), said
+    verdicts.rows["n3"] = row("n3", "node-down")
+    said += once(slurm, verdicts)
+    assert slurm.reason("n3") == "bad DIMM, ticket 4711" and slurm.is_drained("n3"), said
+    assert "drained by somebody else" in said, said
+
+
+def reason_that_a_person_edited_is_not_ours_any_more(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    slurm.update("n2", Reason="kept for the vendor (was tocsin: NodeSilent)")
+    verdicts.rows["n2"] = row("n2")
+    said = once(slurm, verdicts)
+    assert slurm.is_drained("n2"), said
+    assert slurm.reason("n2") == "kept for the vendor (was tocsin: NodeSilent)", said
+
+
+def unknown_neither_drains_nor_undrains(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    for name in ("n1", "n2"):
+        verdicts.rows[name] = row(name, "unknown", advice="show", grade="unknown")
+    del verdicts.rows["n4"]
+    verdicts.rows["n5"] = row("n5", "struck-by-lightning", advice="teleport")
+    said = once(slurm, verdicts)
+    assert slurm.is_drained("n2"), said
+    assert not any(slurm.is_drained(name) for name in ("n1", "n4", "n5")), said
+
+
+def agent_in_doubt_is_not_acted_on(slurm, verdicts):
+    for facts in ({"joined": False}, {"brake": True}):
+        verdicts.facts = facts
+        verdicts.rows["n1"] = row("n1", "node-down")
+        said = once(slurm, verdicts)
+        assert not slurm.is_drained("n1"), (facts, said)
+
+
+def warned_about_and_in_maintenance_stay_in_service(slurm, verdicts):
+    verdicts.rows["n1"] = row("n1", "path-degraded", advice="warn", grade="warning")
+    verdicts.rows["n2"] = row("n2", "agent-down", advice="restart", grade="warning")
+    verdicts.rows["n3"] = row("n3", "node-down", maint=True)
+    said = once(slurm, verdicts)
+    assert not any(slurm.is_drained(name) for name in NAMES), said
+
+
+def brake_holds_the_number_and_the_share(slurm, verdicts):
+    for name in NAMES:
+        verdicts.rows[name] = row(name, "node-down")
+    said = once(slurm, verdicts, per_interval=2)
+    assert sum(slurm.is_drained(name) for name in NAMES) == 2, said
+    assert "as many as allowed" in said, said
+    said = once(slurm, verdicts, share=60)
+    assert sum(slurm.is_drained(name) for name in NAMES) == 3, said
+    said = once(slurm, verdicts, share=60)
+    assert sum(slurm.is_drained(name) for name in NAMES) == 3, said
+
+
+def dry_run_says_and_does_nothing(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    said = once(slurm, verdicts, "--dry-run")
+    assert "n2: would be drained: tocsin: NodeSilent" in said, said
+    assert not slurm.is_drained("n2"), said
+
+
+def each_change_is_said_once(slurm, verdicts):
+    with Sync(slurm, verdicts.agent.where) as sync:
+        verdicts.rows["n2"] = row("n2", "node-down")
+        sync.wait_said("n2: drained")
+        slurm.update("n3", State="DRAIN", Reason="mine")
+        verdicts.rows["n3"] = row("n3", "node-down")
+        sync.wait_said("n3: left as it is")
+        asked = len(verdicts.agent.lines)
+        clusters.wait_until("three more looks", lambda: len(verdicts.agent.lines) > asked + 9)
+        said = sync.said()
+    assert said.count("n2: drained") == 1 and said.count("n3: left") == 1, said
+
+
+def controller_that_is_down_is_said_once_and_waited_for(slurm, verdicts):
+    with Sync(slurm, verdicts.agent.where) as sync:
+        slurm.stop_controller()
+        sync.wait_said("nothing is done: ")
+        verdicts.rows["n4"] = row("n4", "node-down")
+        slurm.start_controller()
+        sync.wait_said("n4: drained")
+        assert sync.said().count("nothing is done") <= 2, sync.said()
+        assert "at work again" in sync.said(), sync.said()
+    assert slurm.is_drained("n4")
+
+
+def agent_that_is_gone_is_said_once_and_nothing_is_done(slurm, verdicts):
+    nobody = ["--socket", str(slurm.directory / "nobody.sock")]
+    done = slurm.run(program, "slurm", "sync", *nobody, "--once", *options({}))
+    assert done.returncode == 3 and "nothing is done: " in done.stdout, done
+    assert not any(slurm.is_drained(name) for name in NAMES)
+
+
+def scontrol_that_misbehaves_leads_to_nothing(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    for name, script, words in (
+            ("fails", "echo 'slurm_load: oops' >&2; exit 1", "exit status 1: slurm_load: oops"),
+            ("dies", "kill -9 $$", "ended by signal 9"),
+            ("babbles", "echo nonsense; head -c 100000 /dev/urandom", "names no node"),
+            ("vanishes", None, "no such program"),
+            ("is-odd", "echo 'NodeName=n2 State=QUANTUM'", "is not understood")):
+        path = slurm.directory / name
+        if script is not None:
+            path.write_text(f"#!/bin/sh\n{script}\n")
+            path.chmod(0o755)
+        said = once(slurm, verdicts, scontrol=path)
+        assert words in said and "drained" not in said, (name, said)
+    assert not slurm.is_drained("n2")
+
+
+def health_program_drains_its_own_node(_, verdicts):
+    wrapper = verdicts.directory / "health"
+    log = verdicts.directory / "health.log"
+    with bed.Slurm(["n1", "n2"], health=wrapper) as slurm:
+        # As tocsin-slurm-health does, but for the places of this test.
+        wrapper.write_text(
+            f"#!/bin/sh\nexport SLURM_CONF={slurm.conf} PATH={os.environ['PATH']}\n"
+            f"exec {program} slurm check {' '.join(verdicts.agent.where)} --settle 1s "
+            f">>{log} 2>&1\n")
+        wrapper.chmod(0o755)
+        verdicts.rows["n2"] = row("n2", "check-failed", state="alive", reason="CheckDisk")
+        clusters.wait_until("n2 drained", lambda: slurm.is_drained("n2"))
+        assert slurm.reason("n2").startswith("tocsin: CheckDisk: "), slurm.reason("n2")
+        assert not slurm.is_drained("n1")
+        verdicts.rows["n2"] = row("n2")
+        # With its flag gone it is back; slurmctld shows a '*' until it has pinged it.
+        clusters.wait_until("n2 back", lambda: slurm.state("n2").startswith("idle"))
+
+
+def frozen_agent_is_drained_after_its_time_and_comes_back(slurm, _):
+    with clusters.Cluster(build, 5, settings={"health.confirm": "1s"}) as ring:
+        ring.start()
+        ring.wait_ring()
+        where = ["--socket", str(ring.agents[0].socket)]
+        with Sync(slurm, where) as sync:
+            ring.agents[4].freeze()
+            sync.wait_said("n5: drained: tocsin: ")
+            assert slurm.reason("n5").startswith("tocsin: Agent"), slurm.reason("n5")
+            ring.agents[4].thaw()
+            sync.wait_said("n5: undrained")
+            clusters.wait_until("n5 idle", lambda: slurm.state("n5") == "idle")
+
+
+def killed_agent_is_a_matter_of_its_service_and_drains_nothing(slurm, _):
+    with clusters.Cluster(build, 5, settings={"health.confirm": "1s"}) as ring:
+        ring.start()
+        ring.wait_ring()
+        ring.agents[3].kill()
+        first = ring.agents[0]
+        clusters.wait_until("agent-down", lambda: any(
+            finding["verdict"] == "agent-down" for finding in first.ask("HEALTH n4")["findings"]))
+        said = once(slurm, None, where=["--socket", str(first.socket)])
+        assert "drained" not in said and not slurm.is_drained("n4"), said
+
+
+CASES = [
+    bad_node_is_drained_with_reason_and_evidence,
+    healthy_node_comes_back_once_it_has_settled,
+    drain_of_a_person_stays_whatever_is_said,
+    reason_that_a_person_edited_is_not_ours_any_more,
+    unknown_neither_drains_nor_undrains,
+    agent_in_doubt_is_not_acted_on,
+    warned_about_and_in_maintenance_stay_in_service,
+    brake_holds_the_number_and_the_share,
+    dry_run_says_and_does_nothing,
+    each_change_is_said_once,
+    controller_that_is_down_is_said_once_and_waited_for,
+    agent_that_is_gone_is_said_once_and_nothing_is_done,
+    scontrol_that_misbehaves_leads_to_nothing,
+    health_program_drains_its_own_node,
+    frozen_agent_is_drained_after_its_time_and_comes_back,
+    killed_agent_is_a_matter_of_its_service_and_drains_nothing,
+]
+
+
+def sentence(case):
+    return case.__name__.replace("_", " ")
+
+
+def skipped():
+    raise tap.Skip(bed.missing())
+
+
+def main():
+    if bed.missing():
+        tap.run([(sentence(case), skipped) for case in CASES])
+    verdicts = Verdicts()
+    with verdicts.agent, bed.Slurm(NAMES) as slurm:
+        verdicts.directory = slurm.directory
+
+        def bound(case):
+            def run():
+                reset(slurm, verdicts)
+                case(slurm, verdicts)
+            return run
+
+        tap.run([(sentence(case), bound(case)) for case in CASES])
+
+
+main()

@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`./dev slurm-demo`: real agents beside a real Slurm on loopback, and what becomes of its nodes.
+
+    slurm_demo.py BUILD-ROOT
+
+Exit status 0 only if all was as it should be.
+"""
+
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import cluster as clusters
+from demo import Story
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "slurm"))
+import bed  # noqa: E402
+
+AGENTS = 5
+CONFIRM = "3s"
+SETTLE = "3s"
+
+
+class Bench:
+    """The cluster, its Slurm, and the sync between them."""
+
+    def __init__(self, build):
+        self.cluster = clusters.Cluster(build, AGENTS, settings={"health.confirm": CONFIRM})
+        self.slurm = bed.Slurm([agent.name for agent in self.cluster.agents])
+        self.sync = None
+
+    def __enter__(self):
+        self.cluster.start()
+        self.slurm.start()
+        self.cluster.wait_ring()
+        command = [str(self.cluster.tocsin), "slurm", "sync", "--socket",
+                   str(self.cluster.agents[0].socket), "--interval", "1s", "--settle", SETTLE,
+                   "--share", "50"]
+        print(f"   $ tocsin slurm sync --interval 1s --settle {SETTLE} --share 50 &",
+              flush=True)
+        self.log = open(self.slurm.directory / "sync.log", "ab")
+        self.sync = subprocess.Popen(command, env=self.slurm.environment, stdout=self.log,
+                                     stderr=self.log, stdin=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_):
+        if self.sync is not None:
+            self.sync.send_signal(signal.SIGTERM)
+            self.sync.wait(60)
+        self.slurm.__exit__()
+        self.cluster.stop()
+
+    def show(self):
+        """What an administrator types, and sees."""
+        print("\n   $ sinfo -R -N -o '%12N %80E'", flush=True)
+        shown = self.slurm.run("sinfo", "-R", "-N", "-o", "%12N %80E").stdout
+        for line in shown.splitlines():
+            print(f"   {line.rstrip()}", flush=True)
+
+    def wait_drained(self, name, drained=True):
+        def is_so():
+            state = self.slurm.state(name)
+            return "drain" in state if drained else state == "idle"
+        clusters.wait_until(f"{name} {'drained' if drained else 'idle'}", is_so)
+
+
+def one_freezes(story, bench):
+    agent = bench.cluster.agents[4]
+    story.tell(f"{agent.name} freezes: its kernel takes connections, nobody speaks. That has to hold"
+               f" for {CONFIRM} (the default is 60s) before anybody acts on it.")
+    since = time.monotonic()
+    agent.freeze()
+    bench.wait_drained(agent.name)
+    story.seen("drained", since)
+    bench.show()
+
+
+def an_administrator_drains_another(story, bench):
+    story.tell("An administrator drains n3 for a reason of his own, and n3 is as healthy as ever.")
+    bench.slurm.update("n3", State="DRAIN", Reason="bad DIMM, ticket 4711")
+    bench.show()
+
+
+def one_is_killed(story, bench):
+    agent = bench.cluster.agents[3]
+    story.tell(f"The agent of {agent.name} is killed. That is a matter of its service: its node "
+               "works, and stays in service.")
+    agent.kill()
+    first = bench.cluster.agents[0]
+    clusters.wait_until("agent-down", lambda: any(
+        found["verdict"] == "agent-down" for found in first.ask(f"HEALTH {agent.name}")["findings"]))
+    bench.show()
+    if bench.slurm.is_drained(agent.name):
+        raise clusters.Timeout(f"{agent.name} was drained")
+
+
+def the_frozen_one_comes_back(story, bench):
+    agent = bench.cluster.agents[4]
+    story.tell(f"{agent.name} thaws. It has to be healthy for {SETTLE} before it is given back; "
+               "n3 is not ours, and stays.")
+    since = time.monotonic()
+    agent.thaw()
+    bench.wait_drained(agent.name, False)
+    story.seen("undrained", since)
+    bench.show()
+    if bench.slurm.reason("n3") != "bad DIMM, ticket 4711" or not bench.slurm.is_drained("n3"):
+        raise clusters.Timeout("n3 was touched")
+
+
+def main():
+    if bed.missing():
+        sys.exit(f"slurm-demo: {bed.missing()}")
+    story = Story()
+    story.tell(f"A Slurm of {AGENTS} nodes and an agent for each start on loopback.")
+    try:
+        with Bench(sys.argv[1]) as bench:
+            bench.show()
+            for step in (one_freezes, an_administrator_drains_another, one_is_killed,
+                         the_frozen_one_comes_back):
+                step(story, bench)
+            print("\n   What tocsin slurm sync said:", flush=True)
+            print(*("   " + line for line in
+                    (bench.slurm.directory / "sync.log").read_text().splitlines()), sep="\n")
+    except clusters.Timeout as error:
+        sys.exit(f"\nslurm-demo: {error}")
+    print("\nAll was as it should be.")
+
+
+main()

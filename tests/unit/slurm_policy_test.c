@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "../../agent/cli/slurm_policy.h"
+
+#include <support/cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define OURS "tocsin: NodeSilent: nobody reaches it"
+
+static const struct slurm_limits limits = {.per_interval = 2, .share_percent = 20, .settle_s = 60};
+static const struct slurm_tally calm = {.nodes = 100};
+
+static enum slurm_action
+decide(const char *reason,
+       bool drain,
+       enum slurm_advice advice,
+       uint64_t for_s,
+       enum slurm_why *ret_why) {
+	const struct slurm_finding finding = {.node = "n1", .advice = advice, .for_s = for_s};
+	struct slurm_node node = {.name = "n1", .drain = drain, .known = true};
+
+	snprintf(node.reason, sizeof(node.reason), "%s", reason);
+	return slurm_decide(&limits, &calm, &node, &finding, ret_why);
+}
+
+// Every state of a node that matters beside every advice.
+static void each_reason_meets_each_advice_by_the_rules(void **state) {
+	static const struct {
+		const char *reason;
+		bool drain;
+		enum slurm_advice advice;
+		uint64_t for_s;
+		enum slurm_action action;
+		enum slurm_why why;
+	} cases[] = {
+		{"", false, SLURM_ADVICE_DRAIN, 0, SLURM_DRAIN, SLURM_WHY_NOTHING},
+		{"", false, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_NOTHING},
+		{"", false, SLURM_ADVICE_NONE, 0, SLURM_KEEP, SLURM_WHY_NOTHING},
+		{"", false, SLURM_ADVICE_UNKNOWN, 0, SLURM_KEEP, SLURM_WHY_UNKNOWN},
+		{"", true, SLURM_ADVICE_DRAIN, 0, SLURM_KEEP, SLURM_WHY_EMPTY},
+		{"", true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_EMPTY},
+		{"bad DIMM", true, SLURM_ADVICE_DRAIN, 0, SLURM_KEEP, SLURM_WHY_FOREIGN},
+		{"bad DIMM", true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_FOREIGN},
+		{"bad DIMM", false, SLURM_ADVICE_DRAIN, 0, SLURM_KEEP, SLURM_WHY_FOREIGN},
+		{"was " OURS, true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_FOREIGN},
+		{"Tocsin: x", true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_FOREIGN},
+		{"tocsin", true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_FOREIGN},
+		{OURS, true, SLURM_ADVICE_DRAIN, 0, SLURM_KEEP, SLURM_WHY_NOTHING},
+		{OURS, true, SLURM_ADVICE_NONE, 99, SLURM_KEEP, SLURM_WHY_NOTHING},
+		{OURS, true, SLURM_ADVICE_UNKNOWN, 99, SLURM_KEEP, SLURM_WHY_UNKNOWN},
+		{OURS, true, SLURM_ADVICE_HEALTHY, 59, SLURM_KEEP, SLURM_WHY_SETTLES},
+		{OURS, true, SLURM_ADVICE_HEALTHY, 60, SLURM_UNDRAIN, SLURM_WHY_NOTHING},
+		{OURS, false, SLURM_ADVICE_DRAIN, 0, SLURM_DRAIN, SLURM_WHY_NOTHING},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		enum slurm_why why;
+
+		assert_int_equal(
+			decide(cases[n].reason, cases[n].drain, cases[n].advice, cases[n].for_s,
+			       &why),
+			cases[n].action
+		);
+		assert_int_equal(why, cases[n].why);
+	}
+}
+
+static void node_that_nobody_speaks_of_is_kept(void **state) {
+	struct slurm_node node = {.drain = true, .known = true, .reason = OURS};
+	enum slurm_why why;
+
+	(void)state;
+	assert_int_equal(slurm_decide(&limits, &calm, &node, NULL, &why), SLURM_KEEP);
+	assert_int_equal(why, SLURM_WHY_UNKNOWN);
+	node.drain = false;
+	assert_int_equal(slurm_decide(&limits, &calm, &node, NULL, &why), SLURM_KEEP);
+	assert_int_equal(why, SLURM_WHY_UNKNOWN);
+}
+
+static void node_that_is_down_in_slurm_is_not_drained_but_may_be_undrained(void **state) {
+	struct slurm_finding finding = {.advice = SLURM_ADVICE_DRAIN};
+	struct slurm_node node = {.down = true, .known = true};
+	enum slurm_why why;
+
+	(void)state;
+	assert_int_equal(slurm_decide(&limits, &calm, &node, &finding, &why), SLURM_KEEP);
+	assert_int_equal(why, SLURM_WHY_DOWN);
+	node = (struct slurm_node){.down = true, .drain = true, .known = true, .reason = OURS};
+	finding = (struct slurm_finding){.advice = SLURM_ADVICE_HEALTHY, .for_s = 60};
+	assert_int_equal(slurm_decide(&limits, &calm, &node, &finding, &why), SLURM_UNDRAIN);
+}
+
+static void brake_counts_this_interval_and_all_that_are_out(void **state) {
+	static const struct {
+		struct slurm_tally tally;
+		enum slurm_action action;
+	} cases[] = {
+		{{.nodes = 100, .out = 0, .drained = 1}, SLURM_DRAIN},
+		{{.nodes = 100, .out = 0, .drained = 2}, SLURM_KEEP},
+		{{.nodes = 100, .out = 19, .drained = 0}, SLURM_DRAIN},
+		{{.nodes = 100, .out = 20, .drained = 0}, SLURM_KEEP},
+		{{.nodes = 4, .out = 0, .drained = 0}, SLURM_KEEP},
+		{{.nodes = 5, .out = 0, .drained = 0}, SLURM_DRAIN},
+		{{.nodes = UINT32_MAX, .out = UINT32_MAX - 1, .drained = 0}, SLURM_KEEP},
+	};
+	const struct slurm_finding finding = {.advice = SLURM_ADVICE_DRAIN};
+	const struct slurm_node node = {.known = true};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		enum slurm_why why;
+
+		assert_int_equal(
+			slurm_decide(&limits, &cases[n].tally, &node, &finding, &why),
+			cases[n].action
+		);
+		assert_int_equal(
+			why, cases[n].action == SLURM_KEEP ? SLURM_WHY_BRAKE : SLURM_WHY_NOTHING
+		);
+	}
+}
+
+static void state_is_read_word_by_word_and_a_new_word_makes_it_unread(void **state) {
+	static const struct {
+		const char *word;
+		bool known, drain, down;
+	} cases[] = {
+		{"IDLE", true, false, false},
+		{"MIXED+CLOUD", true, false, false},
+		{"ALLOCATED+DRAIN", true, true, false},
+		{"IDLE+DRAIN", true, true, false},
+		{"IDLE*+DRAIN", true, true, true},
+		{"DOWN*", true, false, true},
+		{"DOWN+DRAIN+NOT_RESPONDING", true, true, true},
+		{"IDLE+PLANNED", true, false, false},
+		{"IDLE+POWERED_DOWN", true, false, true},
+		{"idle+drain", true, true, false},
+		{"QUANTUM", false, false, false},
+		{"IDLE+QUANTUM", false, false, false},
+		{"IDLE+", false, false, false},
+		{"+DRAIN", false, true, false},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct slurm_node node;
+		char line[256];
+
+		snprintf(
+			line, sizeof(line), "NodeName=n1 CPUTot=2 State=%s Weight=1", cases[n].word
+		);
+		assert_true(slurm_node_parse(line, &node));
+		assert_string_equal(node.name, "n1");
+		assert_int_equal(node.known, cases[n].known);
+		assert_int_equal(node.drain, cases[n].drain);
+		assert_int_equal(node.down, cases[n].down);
+	}
+}
+
+static void reason_is_what_was_given_without_who_gave_it(void **state) {
+	static const struct {
+		const char *line, *reason;
+	} cases[] = {
+		{"NodeName=a State=IDLE", ""},
+		{"NodeName=a State=IDLE Reason=bad DIMM [root@2026-11-22T10:00:00]", "bad DIMM"},
+		{"NodeName=a State=IDLE Reason=slot [3] is bad [root@2026-11-22T10:00:00]",
+		 "slot [3] is bad"},
+		{"NodeName=a State=IDLE Reason=no time", "no time"},
+		{"NodeName=a State=IDLE Comment=Reason= x Reason=" OURS " [root@x]", OURS},
+		{"NodeName=a Comment=x Reason=tocsin: a State=DRAIN Reason=mine [b@c]",
+		 "ambiguous"},
+		{"NodeName=a State=IDLE Reason=", ""},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct slurm_node node;
+
+		assert_true(slurm_node_parse(cases[n].line, &node));
+		assert_string_equal(node.reason, cases[n].reason);
+	}
+}
+
+static void line_without_a_name_is_no_node(void **state) {
+	static const char *const lines[] = {
+		"", "nonsense", "State=IDLE", "NodeName= State=IDLE", "XNodeName=a State=IDLE",
+	};
+	char long_line[1024];
+	struct slurm_node node;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(lines) / sizeof(lines[0]); n++)
+		assert_false(slurm_node_parse(lines[n], &node));
+	snprintf(long_line, sizeof(long_line), "NodeName=%0300d State=IDLE", 7);
+	assert_false(slurm_node_parse(long_line, &node));
+	assert_true(slurm_node_parse("NodeName=a", &node));
+	assert_false(node.known);
+}
+
+static void reason_that_we_give_is_one_plain_line_with_our_prefix(void **state) {
+	struct slurm_finding finding = {.reason = "NodeSilent"};
+	char text[SLURM_REASON_MAX + 1];
+
+	(void)state;
+	snprintf(
+		finding.evidence, sizeof(finding.evidence),
+		"says \"hi\"\n\x1b[31m and \xc3\xa4 `id`"
+	);
+	slurm_reason_make(&finding, text);
+	assert_string_equal(text, "tocsin: NodeSilent: says  hi ??[31m and ??  id ");
+	assert_true(slurm_reason_is_ours(text));
+	memset(finding.evidence, 'x', 200);
+	memcpy(finding.evidence + 100, " end", 4);
+	finding.evidence[200] = '\0';
+	slurm_reason_make(&finding, text);
+	assert_int_equal(strlen(text), strlen("tocsin: NodeSilent: ") + 100);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_reason_meets_each_advice_by_the_rules),
+		cmocka_unit_test(node_that_nobody_speaks_of_is_kept),
+		cmocka_unit_test(node_that_is_down_in_slurm_is_not_drained_but_may_be_undrained),
+		cmocka_unit_test(brake_counts_this_interval_and_all_that_are_out),
+		cmocka_unit_test(state_is_read_word_by_word_and_a_new_word_makes_it_unread),
+		cmocka_unit_test(reason_is_what_was_given_without_who_gave_it),
+		cmocka_unit_test(line_without_a_name_is_no_node),
+		cmocka_unit_test(reason_that_we_give_is_one_plain_line_with_our_prefix),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
