@@ -8,6 +8,7 @@
 #include <control/loop.h>
 #include <control/overlay.h>
 #include <control/spawn.h>
+#include <control/webhook.h>
 #include <dataplane/device.h>
 #include <lib/clock.h>
 #include <lib/cpu_set.h>
@@ -30,6 +31,7 @@ struct client_server;
 struct config;
 struct fabric;
 struct health;
+struct webhook_part;
 struct http;
 struct join_list;
 struct overlay;
@@ -98,7 +100,9 @@ struct agent {
 	struct checks *checks;
 	struct agent_worker *workers;
 	uint32_t worker_count;
-	struct health *health; // the store of verdicts
+	struct health *health;	      // the store of verdicts
+	struct webhook_part *webhook; // NULL: nobody is told of changes
+	struct webhook_counters webhook_counters;
 	struct client_server *clients;
 	struct snapshots *snapshots; // NULL: HTTP is off
 	struct loop_timer snapshot_timer;
@@ -195,6 +199,10 @@ void checks_part_reload(struct agent *agent);
 // health.c
 int health_part_start(struct agent *agent);
 void health_part_stop(struct agent *agent);
+
+// webhook.c: told of what changes in the store.
+int webhook_part_start(struct agent *agent);
+void webhook_part_stop(struct agent *agent);
 
 // http.c
 int http_part_start(struct agent *agent);

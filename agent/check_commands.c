@@ -82,20 +82,26 @@ static const char *why_not_run(const char *path) {
 	return access(path, X_OK) == 0 ? NULL : "it is not executable";
 }
 
-void check_programs(const struct config *config, struct config_load *load) {
+static void check_program(
+	const struct config *config, const char *section, const char *key, struct config_load *load
+) {
 	char command[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
-	const char *section, *why;
+	const char *why;
 
-	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++) {
-		if (!config_is_sound(load, section, "command"))
-			continue;
-		snprintf(
-			command, sizeof(command), "%s",
-			config_get_string(config, section, "command")
-		);
-		must(check_command_split(command, words, &why) == 0);
-		why = why_not_run(words[0]);
-		if (why != NULL)
-			config_reject(load, section, "command", "cannot run %s: %s", words[0], why);
-	}
+	if (!config_is_sound(load, section, key))
+		return;
+	snprintf(command, sizeof(command), "%s", config_get_string(config, section, key));
+	must(check_command_split(command, words, &why) == 0);
+	why = why_not_run(words[0]);
+	if (why != NULL)
+		config_reject(load, section, key, "cannot run %s: %s", words[0], why);
+}
+
+void check_programs(const struct config *config, struct config_load *load) {
+	const char *section;
+
+	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++)
+		check_program(config, section, "command", load);
+	if (config_get_string(config, "health", "webhook")[0] != '\0')
+		check_program(config, "health", "webhook", load);
 }

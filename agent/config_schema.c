@@ -154,6 +154,23 @@ static int check_own_name(const char *text, size_t length, struct parse_error *e
 	return parse_fail(error, -EINVAL, text, length, "is no check of the agent's own");
 }
 
+static int check_webhook(const char *text, size_t length, struct parse_error *error) {
+	char copy[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1] = {NULL};
+	const char *why;
+	int err = length == 0 ? 0 : check_command(text, length, error);
+
+	if (err != 0 || length == 0 || length > CHECKS_COMMAND_MAX)
+		return err;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	must(check_command_split(copy, words, &why) == 0);
+	if (words[SPAWN_ARGUMENTS_MAX - 1] == NULL)
+		return 0;
+	return parse_fail(
+		error, -EINVAL, text, length, "leaves no room for the argument that is added"
+	);
+}
+
 static int check_path(const char *text, size_t length, struct parse_error *error) {
 	if (length == 0 || text[0] == '/')
 		return 0;
@@ -344,6 +361,15 @@ static const struct config_key keys[] = {
 	 "aside counts."},
 	{"health", "disk_free", CONFIG_SIZE, true, 0, INT64_MAX, NULL, NULL, NULL, "32MiB",
 	 "How much must be free where the state directory is before that is warned of."},
+	{"health", "webhook", CONFIG_STRING, false, 0, CHECKS_COMMAND_MAX, NULL, check_webhook,
+	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", "",
+	 "A program that is run for each verdict that changes, with one more argument, an object of "
+	 "JSON: node, verdict, was, reason, evidence, advice, confidence, both_planes, maint, time, "
+	 "cluster, observer, lost. One at a time, in their order; 64 wait, beyond that the oldest are "
+	 "dropped, and lost says how many were. Every agent that has it runs it: configure it on one "
+	 "or two. Empty: none."},
+	{"health", "webhook_timeout", CONFIG_DURATION, false, SECOND / 10, 600 * SECOND, NULL, NULL,
+	 NULL, "10s", "How long that program may take; then its processes are ended."},
 
 	{"http", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28031",

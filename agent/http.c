@@ -29,6 +29,7 @@ static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
 		.state = agent->state,
 		.spawn = spawn_counters(agent->spawn),
 		.keepers = &agent->keeper_counters,
+		.webhook = &agent->webhook_counters,
 		.reach = &overlay_reach(agent->overlay)->counters,
 		.checks = agent->checks,
 		.fabric_calls = &fabric_calls,

@@ -223,6 +223,7 @@ static int clients_start(struct agent *agent) {
 	config.idle_ns = config_get_duration_ns(agent->config, "client", "idle");
 	config.spawn = spawn_counters(agent->spawn);
 	config.keepers = &agent->keeper_counters;
+	config.webhook = &agent->webhook_counters;
 	config.socket_path = path;
 	config.health = agent->health;
 	config.socket_mode = 0666; // what may be done is decided by who connected
@@ -262,6 +263,7 @@ static const struct part parts[] = {
 	{"readers", readers_start, readers_stop},
 	{"netwatch", netwatch_start, netwatch_stop},
 	{"health", health_part_start, health_part_stop},
+	{"webhook", webhook_part_start, webhook_part_stop},
 	{"clients", clients_start, clients_stop},
 	{"http", http_part_start, http_part_stop},
 	{"eal", eal_part_start, eal_part_stop},

@@ -9,6 +9,7 @@
 #include <control/spawn.h>
 #include <control/state.h>
 #include <control/transport.h>
+#include <control/webhook.h>
 #include <lib/must.h>
 #include <ras/collective.h>
 #include <ras/ras.h>
@@ -33,6 +34,7 @@ enum source {
 	SOURCE_SPAWN,
 	SOURCE_CHECKS,
 	SOURCE_KEEPER,
+	SOURCE_WEBHOOK,
 	SOURCE_FABRIC,
 	SOURCE_PAIRING,
 	SOURCE_LANE,
@@ -52,7 +54,7 @@ static const char *const groups[SOURCE_COUNT] = {
 	[SOURCE_STATE] = "journal",	[SOURCE_REACH] = "reach",
 	[SOURCE_CHECKS] = "check",	[SOURCE_SPAWN] = "spawn",
 	[SOURCE_KEEPER] = "keeper",	[SOURCE_SOFT] = "soft",
-	[SOURCE_PROBE] = "probe",
+	[SOURCE_PROBE] = "probe",	[SOURCE_WEBHOOK] = "webhook",
 };
 
 // An axis of an array of numbers: its label, and the names of its places.
@@ -145,6 +147,8 @@ struct spec {
 
 #define SPAWN(field, help) FIELD(SOURCE_SPAWN, struct spawn_counters, field, COUNTER_COUNT, help)
 #define CHECKS(field, kind, help) FIELD(SOURCE_CHECKS, struct checks_counters, field, kind, help)
+#define WEBHOOK(field, help) \
+	FIELD(SOURCE_WEBHOOK, struct webhook_counters, field, COUNTER_COUNT, help)
 #define KEEPER(field, kind, help) FIELD(SOURCE_KEEPER, struct keeper_counters, field, kind, help)
 #define REACH(field, help) \
 	FIELD(SOURCE_REACH, struct overlay_reach_counters, field, COUNTER_COUNT, help)
@@ -330,6 +334,10 @@ static const struct spec specs[] = {
 	KEEPER(stuck, COUNTER_COUNT, "of these, longer than 2 s"),
 	KEEPER(refused, COUNTER_COUNT, "of these, not taken, as many were waiting as may"),
 	KEEPER(longest_ns, COUNTER_LONGEST, "the longest of them that came back"),
+
+	WEBHOOK(told, "changes of verdicts that the webhook took"),
+	WEBHOOK(failed, "of these, with which it failed, hung or was not to be started"),
+	WEBHOOK(dropped, "of these, for which there was no room while it ran"),
 
 	FABRIC(devices, COUNTER_GAUGE, "RDMA devices that this node measures with"),
 	FABRIC(devices_up, COUNTER_GAUGE, "of these, open and with an active port"),
@@ -521,6 +529,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 		[SOURCE_SPAWN] = sources->spawn,
 		[SOURCE_CHECKS] = &checks,
 		[SOURCE_KEEPER] = sources->keepers,
+		[SOURCE_WEBHOOK] = sources->webhook,
 		[SOURCE_FABRIC] = &fabric.counters,
 		[SOURCE_PAIRING] = &fabric.pairing,
 		[SOURCE_LANE] = &fabric.lanes,

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin health: for people, and as a check that Nagios or node-problem-detector runs.
+// tocsin health: for people, as a check that Nagios or node-problem-detector runs, for a script
+// that drains nodes, and as a file of metrics.
 #include "ask.h"
+#include "textfile.h"
 
 #include <lib/escape.h>
 
 #include <string.h>
 
 #define HEALTH_UNKNOWN 3
+#define DRAIN_NEITHER 2
 
 #define LINE_COLUMNS 80 // node-problem-detector cuts behind it
 
@@ -14,13 +17,18 @@ enum {
 	OPTION_ALL,
 	OPTION_EXIT,
 	OPTION_LINE,
+	OPTION_TEXTFILE,
 	OPTION_COUNT,
 };
 
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_ALL] = {"all", NULL, "each member, also those with whom nothing is wrong"},
-	[OPTION_EXIT] = {"exit", "STYLE", "nagios (the default) or npd; see below"},
+	[OPTION_EXIT] = {"exit", "STYLE", "nagios (the default), npd or drain; see below"},
 	[OPTION_LINE] = {"line", NULL, "one line of at most 80 characters, as checks want it"},
+	[OPTION_TEXTFILE] =
+		{"textfile", "FILE",
+		 "prints nothing, replaces FILE with metrics for node_exporter's\n"
+		 "textfile collector; then status 0 says that it was written"},
 };
 
 static const struct word_spec words[] = {
@@ -40,7 +48,31 @@ static const char details[] =
 	"  warning       1        0   a suspicion, which ends within seconds, is no problem of a node\n"
 	"  critical      2        1\n"
 	"  unknown       3        2\n"
-	"No agent that answers, and a mistake in the command line, are unknown.\n";
+	"No agent that answers, and a mistake in the command line, are unknown.\n"
+	"\n"
+	"With --exit=drain, of one node, the status says what its advice asks of a scheduler: 1 drain it,\n"
+	"0 nothing is wrong, so what was drained for this may come back, 2 or more neither: it is unknown,\n"
+	"braked, in maintenance, not confirmed yet, or bad in a way that no drain mends. It prints nothing\n"
+	"without --line.\n";
+
+enum style {
+	STYLE_NAGIOS,
+	STYLE_NPD,
+	STYLE_DRAIN,
+	STYLE_COUNT,
+};
+
+static const char *const style_names[STYLE_COUNT] = {
+	[STYLE_NAGIOS] = "nagios",
+	[STYLE_NPD] = "npd",
+	[STYLE_DRAIN] = "drain",
+};
+
+static const int unknown_statuses[STYLE_COUNT] = {
+	[STYLE_NAGIOS] = HEALTH_UNKNOWN,
+	[STYLE_NPD] = 2,
+	[STYLE_DRAIN] = DRAIN_NEITHER,
+};
 
 static const struct {
 	const char *grade;
@@ -50,27 +82,39 @@ static const struct {
 	{"ok", 0, 0},
 	{"warning", 1, 0},
 	{"critical", 2, 1},
-	{"unknown", HEALTH_UNKNOWN, 2},
 };
 #define STATUS_COUNT (sizeof(statuses) / sizeof(statuses[0]))
 
 // The unknown of the style for any word that is no grade.
-static int status_of(const char *grade, bool npd) {
-	size_t n = 0;
+static int status_of(const char *grade, enum style style) {
+	for (size_t n = 0; n < STATUS_COUNT; n++) {
+		if (strcmp(statuses[n].grade, grade) == 0)
+			return style == STYLE_NPD ? statuses[n].npd : statuses[n].nagios;
+	}
+	return unknown_statuses[style];
+}
 
-	while (n + 1 < STATUS_COUNT && strcmp(statuses[n].grade, grade) != 0)
-		n++;
-	return npd ? statuses[n].npd : statuses[n].nagios;
+// Of the only node that was asked about: words that are not known here leave it as it is.
+static int drain_status(const json_t *answer) {
+	const json_t *row = json_array_get(json_object_get(answer, "findings"), 0);
+	const char *advice = json_string_value(json_object_get(row, "advice"));
+	const char *grade = json_string_value(json_object_get(row, "grade"));
+
+	if (advice == NULL || grade == NULL || json_is_true(json_object_get(row, "maint")))
+		return DRAIN_NEITHER;
+	if (strcmp(advice, "drain") == 0)
+		return 1;
+	return strcmp(advice, "nothing") == 0 && strcmp(grade, "ok") == 0 ? 0 : DRAIN_NEITHER;
 }
 
 // "critical: 3 of 5 agents answer, ..." or the member of the object.
-static int judge(struct ask_answer *answer, bool npd) {
+static int judge(struct ask_answer *answer, enum style style) {
 	const char *grade = answer->first;
 
 	answer->first[strcspn(answer->first, ":")] = '\0';
 	if (answer->json != NULL)
 		grade = json_string_value(json_object_get(answer->json, "grade"));
-	return status_of(grade != NULL ? grade : "", npd);
+	return status_of(grade != NULL ? grade : "", style);
 }
 
 // The one that weighs most, in the order in which grades do.
@@ -147,45 +191,85 @@ static void say_line(const json_t *answer, const char *name) {
 	print_line(line);
 }
 
-static int run_line(const struct arguments *arguments, const char *question, bool npd) {
+// The answer as an object; what is printed is one line, or nothing.
+static int run_line(const struct arguments *arguments, const char *question, enum style style) {
 	json_t *answer = NULL;
 	int status = ask_silently(&health_command, arguments, question, &answer);
 
 	if (status != EXIT_DONE)
-		return status_of("unknown", npd);
-	say_line(answer, arguments->words[0]);
-	status = status_of(member(answer, "grade"), npd);
+		return unknown_statuses[style];
+	if (arguments->values[OPTION_LINE] != NULL)
+		say_line(answer, arguments->words[0]);
+	status = style == STYLE_DRAIN ? drain_status(answer)
+				      : status_of(member(answer, "grade"), style);
 	json_decref(answer);
 	return status;
 }
 
+// A file also if nobody answers: that is what it says then.
+static int run_textfile(const struct arguments *arguments, const char *question) {
+	json_t *answer = NULL;
+	int err;
+
+	if (ask_silently(&health_command, arguments, question, &answer) != EXIT_DONE)
+		answer = NULL;
+	err = textfile_write(arguments->values[OPTION_TEXTFILE], answer);
+	json_decref(answer);
+	return err == 0 ? EXIT_DONE : HEALTH_UNKNOWN;
+}
+
+static bool find_style(const char *name, enum style *ret_style) {
+	char quoted[80];
+
+	for (enum style style = 0; style < STYLE_COUNT; style++) {
+		if (name == NULL || strcmp(name, style_names[style]) == 0) {
+			*ret_style = style;
+			return true;
+		}
+	}
+	escape_quote(name, strlen(name), quoted, sizeof(quoted));
+	command_complain("health", "--exit: %s is none of nagios, npd and drain", quoted);
+	return false;
+}
+
+static bool fits_together(const struct arguments *arguments, enum style style) {
+	const char *const *values = arguments->values;
+	bool is_check = values[OPTION_LINE] != NULL || values[OPTION_EXIT] != NULL;
+	bool has_name = arguments->words[0] != NULL;
+
+	if (values[OPTION_ALL] != NULL && has_name)
+		command_complain("health", "--all and a node's name exclude each other");
+	else if (style == STYLE_DRAIN && !has_name)
+		command_complain("health", "--exit=drain is of one node: NAME is missing");
+	else if (values[OPTION_TEXTFILE] != NULL && is_check)
+		command_complain("health", "--textfile and --line or --exit exclude each other");
+	else
+		return true;
+	return false;
+}
+
 static int run(const struct arguments *arguments) {
-	bool all = arguments->values[OPTION_ALL] != NULL;
-	const char *style = arguments->values[OPTION_EXIT];
+	const char *const *values = arguments->values;
+	bool all = values[OPTION_ALL] != NULL;
 	struct ask_answer answer = {.json = NULL};
-	bool npd = style != NULL && strcmp(style, "npd") == 0;
-	char question[128], quoted[80];
+	char question[128];
+	enum style style;
 	int status;
 
-	if (style != NULL && !npd && strcmp(style, "nagios") != 0) {
-		escape_quote(style, strlen(style), quoted, sizeof(quoted));
-		command_complain("health", "--exit: %s is neither nagios nor npd", quoted);
+	if (!find_style(values[OPTION_EXIT], &style) || !fits_together(arguments, style))
 		return HEALTH_UNKNOWN;
-	}
-	if (all && arguments->words[0] != NULL) {
-		command_complain("health", "--all and a node's name exclude each other");
-		return HEALTH_UNKNOWN;
-	}
 	snprintf(
 		question, sizeof(question), "HEALTH %s",
 		all			      ? "*"
 		: arguments->words[0] != NULL ? arguments->words[0]
 					      : ""
 	);
-	if (arguments->values[OPTION_LINE] != NULL)
-		return run_line(arguments, question, npd);
+	if (values[OPTION_TEXTFILE] != NULL)
+		return run_textfile(arguments, question);
+	if (values[OPTION_LINE] != NULL || style == STYLE_DRAIN)
+		return run_line(arguments, question, style);
 	status = ask(&health_command, arguments, question, &answer);
-	status = status == EXIT_DONE ? judge(&answer, npd) : status_of("unknown", npd);
+	status = status == EXIT_DONE ? judge(&answer, style) : unknown_statuses[style];
 	json_decref(answer.json);
 	return status;
 }

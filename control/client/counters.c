@@ -68,6 +68,7 @@ void answer_counters(struct session *session, const char *rest) {
 		.state = overlay_state(server->overlay),
 		.spawn = server->config.spawn,
 		.keepers = server->config.keepers,
+		.webhook = server->config.webhook,
 		.reach = &overlay_reach(server->overlay)->counters,
 		.checks = server->checks,
 		.fabric_calls = server->fabric_calls,

@@ -30,14 +30,22 @@ VERBS = f"{LIBDIR}/tocsin/libtocsin-verbs.so"
 INSTALLED = {
     VERBS: 0o755,
     "bin/tocsin": 0o755,
+    "libexec/tocsin/tocsin-slurm-health": 0o755,
     "sbin/tocsind": 0o755,
     "lib/systemd/system/tocsind.service": 0o644,
     "share/doc/tocsin/checks.md": 0o644,
+    "share/doc/tocsin/feeds.md": 0o644,
     "share/doc/tocsin/soft-device.md": 0o644,
     "share/doc/tocsin/tocsin.conf": 0o644,
     "share/man/man1/tocsin.1": 0o644,
     "share/man/man5/tocsin.conf.5": 0o644,
     "share/man/man8/tocsind.8": 0o644,
+    "share/tocsin/kubernetes/tocsin-health.json": 0o644,
+    "share/tocsin/nhc/tocsin.nhc": 0o644,
+    "share/tocsin/prometheus/tocsin-grafana.json": 0o644,
+    "share/tocsin/prometheus/tocsin.rules.yml": 0o644,
+    "share/tocsin/tocsin-flux": 0o755,
+    "share/tocsin/tocsin-pbs": 0o755,
 }
 
 

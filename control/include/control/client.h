@@ -49,6 +49,7 @@ struct loop;
 struct overlay;
 struct overlay_served;
 struct spawn_counters;
+struct webhook_counters;
 
 #define CLIENT_LINE_BYTES_MAX 1024
 #define CLIENT_DETAIL_BYTES 256
@@ -70,6 +71,7 @@ struct client_config {
 	// Of the agent's other parts, for COUNTERS; may be NULL, and outlive the server.
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers;
+	const struct webhook_counters *webhook;
 };
 
 // With the defaults: no listener, 64 clients, five minutes, ten seconds, 5 and 10.

@@ -37,6 +37,7 @@ struct ras;
 struct spawn_counters;
 struct state;
 struct transport_counters;
+struct webhook_counters;
 
 // Where the numbers are; NULL for a part that is not there.
 struct counter_sources {
@@ -48,6 +49,7 @@ struct counter_sources {
 	const struct overlay_reach_counters *reach;
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers; // of all together
+	const struct webhook_counters *webhook;
 	const struct checks *checks;
 	const struct fabric_calls *fabric_calls;
 	const struct fabric *fabric;

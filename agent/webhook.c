@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// [health] webhook: a program that is told of verdicts that change.
+#include "agent.h"
+
+#include <control/health.h>
+#include <control/webhook.h>
+#include <lib/config.h>
+#include <lib/container.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BAD_MAX 512 // nodes that were told as bad, so that their end of it is told as well
+
+struct webhook_part {
+	struct health_listener listener;
+	struct agent *agent;
+	struct webhook *webhook;
+	uint64_t bad[BAD_MAX]; // ids; 0: free
+	uint32_t bad_next;     // to be overwritten if none is free
+};
+
+static bool is_quiet(enum verdict verdict) {
+	return verdict <= VERDICT_HEALTHY || verdict == VERDICT_UNKNOWN;
+}
+
+static void name_of(const struct ras_peer *peer, char name[static RAS_NAME_MAX + 1]) {
+	snprintf(name, RAS_NAME_MAX + 1, "%.*s", peer->record->name_length, peer->record->name);
+}
+
+static uint64_t *bad_of(struct webhook_part *part, uint64_t id) {
+	for (uint32_t n = 0; n < BAD_MAX; n++) {
+		if (part->bad[n] == id)
+			return &part->bad[n];
+	}
+	return NULL;
+}
+
+static void keep_bad(struct webhook_part *part, uint64_t id) {
+	uint64_t *place = bad_of(part, id);
+
+	if (place == NULL)
+		place = bad_of(part, 0);
+	if (place == NULL) {
+		place = &part->bad[part->bad_next];
+		part->bad_next = (part->bad_next + 1) % BAD_MAX;
+	}
+	*place = id;
+}
+
+// Joining is no news, nor is a suspicion that ends in nothing; a way back to health often leads
+// through unknown, and its end is news.
+static bool is_news(struct webhook_part *part, const struct verdict_change *change) {
+	uint64_t *bad = bad_of(part, change->now->subject);
+
+	if (!is_quiet(change->now->verdict)) {
+		keep_bad(part, change->now->subject);
+		return true;
+	}
+	if (bad == NULL)
+		return !is_quiet(change->before);
+	if (change->now->verdict != VERDICT_UNKNOWN)
+		*bad = 0;
+	return true;
+}
+
+static void changed(struct health_listener *listener, const struct verdict_change *change) {
+	struct webhook_part *part = container_of(listener, struct webhook_part, listener);
+	const struct ras *ras = overlay_ras(part->agent->overlay);
+	struct webhook_change told = {
+		.cluster = config_get_string(part->agent->config, "overlay", "cluster"),
+		.before = change->before,
+		.advice = health_advice(part->agent->health, change->now),
+		.now = change->now,
+	};
+	char node[RAS_NAME_MAX + 1], observer[RAS_NAME_MAX + 1];
+	struct ras_peer peer, self;
+
+	if (!is_news(part, change))
+		return;
+	if (ras_peer_find(ras, change->now->subject, &peer) != 0 ||
+	    ras_peer_find(ras, ras_self_id(ras), &self) != 0)
+		return;
+	name_of(&peer, node);
+	name_of(&self, observer);
+	told.node = node;
+	told.observer = observer;
+	webhook_tell(part->webhook, &told);
+}
+
+int webhook_part_start(struct agent *agent) {
+	struct webhook_config config = {
+		.command = config_get_string(agent->config, "health", "webhook"),
+		.timeout_ns = config_get_duration_ns(agent->config, "health", "webhook_timeout"),
+		.counters = &agent->webhook_counters,
+	};
+	struct webhook_part *part;
+	int err;
+
+	if (config.command[0] == '\0')
+		return 0;
+	part = calloc(1, sizeof(*part));
+	if (part == NULL)
+		return -ENOMEM;
+	err = webhook_create(agent->spawn, &config, &part->webhook);
+	if (err != 0) {
+		free(part);
+		return err;
+	}
+	part->agent = agent;
+	part->listener.changed = changed;
+	health_listen(agent->health, &part->listener);
+	agent->webhook = part;
+	return 0;
+}
+
+void webhook_part_stop(struct agent *agent) {
+	struct webhook_part *part = agent->webhook;
+
+	if (part == NULL)
+		return;
+	health_unlisten(agent->health, &part->listener);
+	webhook_destroy(part->webhook);
+	free(part);
+	agent->webhook = NULL;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <control/checks.h>
+#include <control/webhook.h>
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define OUTPUT_BYTES 256 // of what it says to stderr, for the log
+
+struct webhook {
+	struct spawn *spawn;
+	uint64_t timeout_ns;
+	char *command;			      // cut into words
+	char *words[SPAWN_ARGUMENTS_MAX + 1]; // pointing into it; NULL behind the last
+	struct spawn_request request;	      // its job is NULL: none is under way
+	json_t *queue[WEBHOOK_QUEUE];
+	uint32_t first, count;
+	uint64_t lost; // since the last one that was told of
+	bool failing;  // and that was logged
+	uint64_t failed_in_a_row;
+	struct webhook_counters *counters;
+};
+
+static void tell_next(struct webhook *webhook);
+
+// One line when it begins to fail, one when that is over: a hook may be called each second.
+static void failed(struct webhook *webhook, const char *how, int status, struct spawn_text said) {
+	webhook->counters->failed++;
+	webhook->failed_in_a_row++;
+	if (webhook->failing)
+		return;
+	webhook->failing = true;
+	log_event(
+		LOG_LEVEL_WARN, "webhook_failed", log_str("command", webhook->words[0]),
+		log_str("how", how), log_i64("status", status),
+		log_bytes("said", said.bytes, said.size)
+	);
+}
+
+static void worked(struct webhook *webhook) {
+	webhook->counters->told++;
+	if (webhook->failing)
+		log_event(
+			LOG_LEVEL_INFO, "webhook_works_again",
+			log_u64("failures", webhook->failed_in_a_row)
+		);
+	webhook->failing = false;
+	webhook->failed_in_a_row = 0;
+}
+
+static void ended(struct spawn_request *request, const struct spawn_result *result) {
+	struct webhook *webhook = container_of(request, struct webhook, request);
+
+	if (result->end == SPAWN_EXITED && result->status == 0)
+		worked(webhook);
+	else
+		failed(webhook, spawn_end_name(result->end), result->status, result->err);
+	tell_next(webhook);
+}
+
+static json_t *take(struct webhook *webhook) {
+	json_t *change = webhook->queue[webhook->first];
+
+	webhook->first = (webhook->first + 1) % WEBHOOK_QUEUE;
+	webhook->count--;
+	return change;
+}
+
+// 0 if it is under way. What cannot be started is told of in the log, and is not tried again.
+static int start(struct webhook *webhook, json_t *change) {
+	const char *argv[SPAWN_ARGUMENTS_MAX + 2];
+	size_t words = 0;
+	char *text;
+	int err;
+
+	json_object_set_new(change, "lost", json_integer((json_int_t)webhook->lost));
+	text = json_dumps(change, JSON_COMPACT | JSON_ENSURE_ASCII);
+	if (text == NULL)
+		return -ENOMEM;
+	for (; webhook->words[words] != NULL; words++)
+		argv[words] = webhook->words[words];
+	argv[words] = text;
+	argv[words + 1] = NULL;
+	err = spawn_run(webhook->spawn, argv, webhook->timeout_ns, OUTPUT_BYTES, &webhook->request);
+	free(text);
+	return err;
+}
+
+static void tell_next(struct webhook *webhook) {
+	const struct spawn_text nothing = {.bytes = "", .size = 0};
+
+	while (webhook->request.job == NULL && webhook->count > 0) {
+		json_t *change = take(webhook);
+		int err = start(webhook, change);
+
+		json_decref(change);
+		if (err == 0)
+			webhook->lost = 0;
+		else
+			failed(webhook, "not-started", err, nothing);
+	}
+}
+
+static void now_text(char text[static 40]) {
+	struct timespec now;
+	struct tm utc;
+	char seconds[24];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &utc);
+	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(text, 40, "%s.%03ldZ", seconds, now.tv_nsec / 1000000);
+}
+
+static json_t *change_json(const struct webhook_change *change) {
+	const struct verdict_view *now = change->now;
+	char time[40];
+
+	now_text(time);
+	return json_pack(
+		"{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b}", "time", time, "cluster",
+		change->cluster, "observer", change->observer, "node", change->node, "verdict",
+		verdict_name(now->verdict), "was", verdict_name(change->before), "reason",
+		now->reason, "evidence", now->evidence, "advice",
+		verdict_advice_name(change->advice), "confidence",
+		now->confidence == VERDICT_SURE ? "sure" : "likely", "both_planes",
+		now->both_planes, "maint", now->maint
+	);
+}
+
+void webhook_tell(struct webhook *webhook, const struct webhook_change *change) {
+	json_t *object = change_json(change);
+
+	if (object == NULL || webhook->count == WEBHOOK_QUEUE) {
+		webhook->counters->dropped++;
+		webhook->lost++;
+	}
+	if (object == NULL)
+		return;
+	if (webhook->count == WEBHOOK_QUEUE)
+		json_decref(take(webhook));
+	webhook->queue[(webhook->first + webhook->count++) % WEBHOOK_QUEUE] = object;
+	tell_next(webhook);
+}
+
+int webhook_create(
+	struct spawn *spawn, const struct webhook_config *config, struct webhook **ret_webhook
+) {
+	struct webhook *webhook = calloc(1, sizeof(*webhook));
+	const char *why;
+	int err = -ENOMEM;
+
+	if (webhook == NULL)
+		return -ENOMEM;
+	webhook->spawn = spawn;
+	webhook->timeout_ns = config->timeout_ns;
+	webhook->counters = config->counters;
+	webhook->request.ended = ended;
+	webhook->command = strdup(config->command);
+	if (webhook->command != NULL)
+		err = check_command_split(webhook->command, webhook->words, &why);
+	// One more argument is to come.
+	if (err == 0 && webhook->words[SPAWN_ARGUMENTS_MAX - 1] != NULL)
+		err = -E2BIG;
+	if (err != 0)
+		webhook_destroy(webhook);
+	else
+		*ret_webhook = webhook;
+	return err;
+}
+
+struct webhook *webhook_destroy(struct webhook *webhook) {
+	if (webhook == NULL)
+		return NULL;
+	spawn_cancel(&webhook->request);
+	while (webhook->count > 0)
+		json_decref(take(webhook));
+	free(webhook->command);
+	free(webhook);
+	return NULL;
+}

@@ -1,0 +1,350 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The feeds for Kubernetes, NHC, Flux and PBS: what they do with what an agent says, on a stand-in
+for the agent and on fakes of those who act.
+
+    feeds_test.py TOCSIN FEEDS-DIRECTORY
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import stand_in
+import tap
+
+TOCSIN = pathlib.Path(sys.argv[1]).resolve()
+FEEDS = pathlib.Path(sys.argv[2]).resolve()
+PATIENCE_S = 60
+
+# Facts are in files below $FAKES: what was drained and why, and each order that was given.
+FAKE_FLUX = """#!/bin/sh
+case "$*" in
+"resource drain --no-header --include n2 --format {reason}") cat "$FAKES/reason" ;;
+*) for word in "$@"; do printf '%s|' "$word"; done >>"$FAKES/orders"; echo >>"$FAKES/orders" ;;
+esac
+"""
+FAKE_PBSNODES = """#!/bin/sh
+case "$*" in
+n2) cat "$FAKES/node" ;;
+*) for word in "$@"; do printf '%s|' "$word"; done >>"$FAKES/orders"; echo >>"$FAKES/orders" ;;
+esac
+"""
+BROKEN = "#!/bin/sh\necho 'cannot connect' >&2\nexit 1\n"
+
+# What an agent may say of n2: grade, verdict, advice.
+DRAIN = ("critical", "node-down", "drain")
+HEALTHY = ("ok", "healthy", "nothing")
+NEITHER = {
+    "not confirmed": ("critical", "agent-frozen", "warn"),
+    "a restart": ("critical", "agent-down", "restart"),
+    "slow": ("warning", "path-degraded", "warn"),
+    "unknown": ("unknown", "unknown", "show"),
+    "in maintenance": ("ok", "node-down", "show"),
+    "braked": ("critical", "fabric-down", "show"),
+    "a word of the future": ("critical", "node-down", "reboot"),
+}
+DEAF = object()
+
+
+def answer_of(say):
+    grade, verdict, advice = say
+    row = stand_in.finding("n2", grade=grade, verdict=verdict, advice=advice,
+                           reason="NodeSilent", evidence="2 of 2 observers do not reach it")
+
+    def answer(line, _):
+        if line.split() != ["HEALTH", "n2"]:
+            return b'{"error": "no node is called so"}\n'
+        return stand_in.as_json(stand_in.health(grade=grade, findings=[row]))
+
+    return answer
+
+
+class Bed:
+    """tocsin, a stand-in that says so, and fakes of other programs, by PATH."""
+
+    def __init__(self, say, **programs):
+        self.agent = stand_in.StandIn(stand_in.hang if say is DEAF else answer_of(say))
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="tocsin-feeds-"))
+        (self.directory / "tocsin").symlink_to(TOCSIN)
+        for name, text in programs.items():
+            (self.directory / name).write_text(text)
+            (self.directory / name).chmod(0o755)
+
+    def __enter__(self):
+        self.agent.__enter__()
+        return self
+
+    def __exit__(self, *_):
+        self.agent.__exit__()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def run(self, *command, **environment):
+        return subprocess.run(
+            [str(word) for word in command], text=True, check=False, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S,
+            env={**os.environ, "PATH": f"{self.directory}:{os.environ['PATH']}",
+                 "TOCSIN_SOCKET": self.agent.path, "FAKES": str(self.directory), **environment})
+
+    def orders(self):
+        path = self.directory / "orders"
+        return path.read_text().splitlines() if path.exists() else []
+
+
+def exit_of(say, style):
+    with Bed(say) as bed:
+        return bed.run("tocsin", "health", f"--exit={style}", "--line", "--timeout", "1s",
+                       "n2").returncode
+
+
+def the_exit_status_says_what_to_do():
+    assert exit_of(DRAIN, "drain") == 1
+    assert exit_of(HEALTHY, "drain") == 0
+    for name, say in NEITHER.items():
+        assert exit_of(say, "drain") == 2, name
+    assert exit_of(DEAF, "drain") == 2
+
+
+def what_to_drain_is_asked_of_one_node():
+    with Bed(DRAIN) as bed:
+        done = bed.run("tocsin", "health", "--exit=drain", "--line")
+        assert done.returncode not in (0, 1) and "NAME" in done.stderr, done
+        assert bed.agent.lines == [], "an agent was asked"
+
+
+def npd_rule():
+    definition = json.loads((FEEDS / "kubernetes" / "tocsin-health.json").read_text())
+    assert definition["plugin"] == "custom" and len(definition["rules"]) == 1
+    rule = definition["rules"][0]
+    assert rule["condition"] == definition["conditions"][0]["type"]
+    return [rule["path"], *rule["args"]], rule, definition["pluginConfig"]
+
+
+def node_problem_detector_gets_its_exit_status_and_one_short_line():
+    command, _, config = npd_rule()
+    for say, status in ((HEALTHY, 0), (DRAIN, 1), (NEITHER["slow"], 0), (NEITHER["unknown"], 2)):
+        with Bed(say) as bed:
+            done = bed.run(*command, NODE_NAME="n2")
+        assert done.returncode == status, (say, done)
+        assert done.stdout.count("\n") == 1, done.stdout
+        assert len(done.stdout.rstrip("\n")) <= config["max_output_length"] == 80
+
+
+def node_problem_detector_is_answered_before_its_deadline():
+    command, rule, _ = npd_rule()
+    assert rule["timeout"] == "5s"
+    with Bed(DEAF) as bed:
+        since = time.monotonic()
+        done = bed.run(*command, NODE_NAME="n2")
+        print(f"# no agent answers: told after {time.monotonic() - since:.1f} s", flush=True)
+    assert done.returncode == 2, done
+
+
+def feed(say, path, program, text, facts):
+    """The orders that a feed gives if the agent says so and these are the facts."""
+    with Bed(say, **{program: text}) as bed:
+        for name, content in facts.items():
+            (bed.directory / name).write_text(content)
+        done = bed.run(FEEDS / path, "n2")
+        assert done.returncode == 0, done
+        return bed.orders()
+
+
+def flux(say, reason=""):
+    return feed(say, "flux/tocsin-flux", "flux", FAKE_FLUX, {"reason": reason})
+
+
+def pbs(say, state="free", comment=""):
+    node = f"n2\n     Mom = n2\n     state = {state}\n"
+    node += f"     comment = {comment}\n" if comment else ""
+    return feed(say, "pbs/tocsin-pbs", "pbsnodes", FAKE_PBSNODES, {"node": node})
+
+
+WHY = "tocsin: n2 node-down NodeSilent: 2 of 2 observers do not reach it"
+
+
+def flux_drains_and_takes_back_its_own():
+    assert flux(DRAIN) == [f"resource|drain|-u|n2|{WHY}|"]
+    assert flux(HEALTHY, WHY + "\n") == ["resource|undrain|n2|"]
+    assert flux(DRAIN, WHY + "\n") == [], "said once"
+    assert flux(HEALTHY) == []
+
+
+def flux_leaves_what_is_foreign():
+    for reason in ("replacing its cable\n", "see tocsin: ask Ann\n", "tocsin:x\n"):
+        assert flux(DRAIN, reason) == flux(HEALTHY, reason) == [], reason
+
+
+def pbs_drains_and_takes_back_its_own():
+    assert pbs(DRAIN) == [f"-o|-C|{WHY}|n2|"]
+    assert pbs(DRAIN, "job-busy") == [f"-o|-C|{WHY}|n2|"]
+    assert pbs(HEALTHY, "offline", WHY) == ["-r|-C||n2|"]
+    assert pbs(HEALTHY, "down,offline", WHY) == ["-r|-C||n2|"]
+    assert pbs(DRAIN, "offline", WHY) == [], "said once"
+    assert pbs(HEALTHY) == []
+
+
+def pbs_leaves_what_is_foreign():
+    for state, comment in (("offline", ""), ("offline", "replacing its cable"),
+                           ("free", "for Ann: only"), ("offline", "tocsin:x")):
+        assert pbs(DRAIN, state, comment) == pbs(HEALTHY, state, comment) == [], (state, comment)
+
+
+def neither_drains_nor_takes_back_what_is_not_known():
+    for say in (*NEITHER.values(), DEAF):
+        assert flux(say) == flux(say, WHY + "\n") == [], say
+        assert pbs(say) == pbs(say, "offline", WHY) == [], say
+
+
+def a_scheduler_that_fails_is_given_no_orders():
+    for say in (DRAIN, HEALTHY):
+        for path, program in (("flux/tocsin-flux", "flux"), ("pbs/tocsin-pbs", "pbsnodes")):
+            with Bed(say, **{program: BROKEN}) as bed:
+                bed.run(FEEDS / path, "n2", "n3")
+                assert bed.orders() == []
+
+
+def nhc(bed):
+    """What the check makes NHC say and return."""
+    script = (f'die() {{ printf "%s %s\\n" "$1" "$2"; }}; . "{FEEDS}/nhc/tocsin.nhc"; '
+              "check_tocsin")
+    done = bed.run("bash", "-c", script, HOSTNAME_S="n2",
+                   TOCSIN_NHC_LAST=str(bed.directory / "last"))
+    return done.returncode, done.stdout
+
+
+def nhc_fails_while_the_node_would_be_drained():
+    with Bed(DRAIN) as bed:
+        status, said = nhc(bed)
+        assert status == 1 and said.startswith("1 check_tocsin:  ") and "NodeSilent" in said
+        bed.agent.answer = answer_of(HEALTHY)
+        assert nhc(bed) == (0, "")
+
+
+def nhc_keeps_its_answer_while_nothing_is_known():
+    for name, say in NEITHER.items():
+        with Bed(say) as bed:
+            assert nhc(bed) == (0, ""), name
+            bed.agent.answer = answer_of(DRAIN)
+            assert nhc(bed)[0] == 1
+            bed.agent.answer = answer_of(say)
+            status, said = nhc(bed)
+            assert status == 1 and "NodeSilent" in said, name
+
+
+HOSTILE_NAME = 'n"1\\\n} 1 2\n# EOF'
+
+
+def textfile(bed, *words, file=None):
+    return bed.run("tocsin", "health", "--textfile", file or bed.directory / "tocsin.prom",
+                   "--timeout", "1s", *words)
+
+
+def checked(path):
+    """What promtool has no objection to, as {series: value}."""
+    text = path.read_text()
+    if shutil.which("promtool") is not None:
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                              check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout
+    rows = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert not any(word.isdigit() for word in (name.split("}")[-1] for name in rows)), text
+    return rows
+
+
+def a_textfile_has_the_verdicts_and_when_it_was_written():
+    with Bed(DRAIN) as bed:
+        before = int(time.time())
+        done = textfile(bed, "n2")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+        path = bed.directory / "tocsin.prom"
+        rows = checked(path)
+        assert rows['tocsin_health_verdict{node="n2",verdict="node-down",reason="NodeSilent",'
+                    'grade="critical",advice="drain",maint="0"}'] == "1", rows
+        assert rows["tocsin_health_answered"] == "1" and rows["tocsin_health_grade"] == "2"
+        assert before <= int(rows["tocsin_textfile_last_run_timestamp_seconds"]) <= time.time()
+        assert path.stat().st_mode & 0o777 == 0o644
+        assert not list(bed.directory.glob("tocsin.prom?*")), "nothing is left beside it"
+
+
+def a_name_cannot_write_lines_of_its_own():
+    with Bed(DRAIN) as bed:
+        bed.agent.answer = lambda *_: stand_in.as_json(stand_in.health(
+            grade="critical", findings=[stand_in.finding(HOSTILE_NAME)]))
+        assert textfile(bed).returncode == 0
+        rows = checked(bed.directory / "tocsin.prom")
+        assert len([name for name in rows if "verdict" in name]) == 1, rows
+
+
+def a_textfile_without_an_answer_says_so():
+    with Bed(DEAF) as bed:
+        done = textfile(bed)
+        assert done.returncode == 0 and done.stderr, done
+        rows = checked(bed.directory / "tocsin.prom")
+        assert rows["tocsin_health_answered"] == "0" and rows["tocsin_health_grade"] == "3"
+
+
+def a_directory_that_takes_nothing_keeps_the_old_file():
+    with Bed(DRAIN) as bed:
+        done = textfile(bed, "n2", file=bed.directory / "absent" / "tocsin.prom")
+        assert done.returncode == 3 and done.stdout == "" and done.stderr.count("\n") == 1
+        assert "absent/tocsin.prom" in done.stderr and "No such file" in done.stderr, done.stderr
+        (bed.directory / "taken.prom").mkdir()  # rename() fails, also for root
+        (bed.directory / "taken.prom" / "old").write_text("old")
+        assert textfile(bed, file=bed.directory / "taken.prom").returncode == 3
+        assert (bed.directory / "taken.prom" / "old").read_text() == "old"
+        assert not list(bed.directory.glob("taken.prom?*"))
+
+
+def what_excludes_each_other_is_refused():
+    with Bed(DRAIN) as bed:
+        for words in (["--line"], ["--exit=npd"], ["--all", "n2"]):
+            done = textfile(bed, *words)
+            assert done.returncode == 3 and "exclude" in done.stderr, (words, done)
+        assert not (bed.directory / "tocsin.prom").exists()
+
+
+def shellcheck_finds_nothing():
+    if shutil.which("shellcheck") is None:
+        raise tap.Skip("shellcheck is not installed")
+    done = subprocess.run(
+        ["shellcheck", "-x", FEEDS / "flux/tocsin-flux", FEEDS / "pbs/tocsin-pbs",
+         FEEDS / "nhc/tocsin.nhc"], text=True, check=False, stdout=subprocess.PIPE)
+    assert done.returncode == 0, done.stdout
+
+
+if __name__ == "__main__":
+    tap.run([
+        ("--exit=drain says drain, take back, or leave it as it is",
+         the_exit_status_says_what_to_do),
+        ("--exit=drain wants the name of a node", what_to_drain_is_asked_of_one_node),
+        ("node-problem-detector gets its exit status and one line of at most 80 characters",
+         node_problem_detector_gets_its_exit_status_and_one_short_line),
+        ("an agent that hangs is unknown before node-problem-detector's deadline",
+         node_problem_detector_is_answered_before_its_deadline),
+        ("Flux: drains with -u, takes back its own", flux_drains_and_takes_back_its_own),
+        ("Flux: what another drained is left alone", flux_leaves_what_is_foreign),
+        ("PBS: takes offline, brings back its own", pbs_drains_and_takes_back_its_own),
+        ("PBS: what another took offline or commented on is left alone",
+         pbs_leaves_what_is_foreign),
+        ("what is not known neither drains nor takes back",
+         neither_drains_nor_takes_back_what_is_not_known),
+        ("a scheduler that fails is given no orders", a_scheduler_that_fails_is_given_no_orders),
+        ("NHC: the check fails while the node would be drained",
+         nhc_fails_while_the_node_would_be_drained),
+        ("NHC: the last answer stands while nothing is known",
+         nhc_keeps_its_answer_while_nothing_is_known),
+        ("a textfile has the verdicts and when it was written",
+         a_textfile_has_the_verdicts_and_when_it_was_written),
+        ("a node's name cannot write lines of its own", a_name_cannot_write_lines_of_its_own),
+        ("a textfile without an answer says so", a_textfile_without_an_answer_says_so),
+        ("a directory that takes nothing keeps the old file",
+         a_directory_that_takes_nothing_keeps_the_old_file),
+        ("--textfile excludes what it cannot go with", what_excludes_each_other_is_refused),
+        ("shellcheck finds nothing", shellcheck_finds_nothing),
+    ])

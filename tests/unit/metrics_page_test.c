@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// /metrics of a large cluster in which all is wrong: how large the page is has a bound.
+#include <control/snapshot.h>
+#include <dataplane/peer_table.h>
+#include <lib/clock.h>
+#include <lib/rcu_reclaimer.h>
+#include <lib/rcu_thread.h>
+#include <support/cmocka.h>
+
+#include <inttypes.h>
+#include <page.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_BYTES_MAX (1u << 20)
+
+static struct snapshot snapshot;
+
+// Names as long as they may be, of what has to be escaped.
+static void name_of(uint32_t n, char name[static PEER_NAME_MAX + 1]) {
+	snprintf(name, PEER_NAME_MAX + 1, "%052" PRIu32 "\"\\\"\\\"\\\"\\\"\\\"", n);
+}
+
+static struct peer_table *table_of(uint32_t count) {
+	struct peer_view view = {.number = 1, .joined = true};
+	struct peer_table *table;
+
+	assert_int_equal(peer_table_create(&table), 0);
+	for (uint32_t n = 0; n < count; n++) {
+		struct peer_row row = {.id = n + 1, .slot = n, .state = PEER_UNREACHABLE};
+
+		name_of(n, row.name);
+		row.name_length = (uint8_t)strlen(row.name);
+		assert_int_equal(peer_table_set(table, &row), 0);
+	}
+	rcu_thread_online(0);
+	assert_int_equal(peer_table_publish(table, &view), 0);
+	return table;
+}
+
+static void fill_snapshot(void) {
+	snapshot = (struct snapshot){.at_ns = 1, .judged = true};
+	snapshot.verdict_rows = SNAPSHOT_VERDICTS_MAX;
+	for (uint32_t n = 0; n < SNAPSHOT_VERDICTS_MAX; n++) {
+		struct snapshot_verdict *row = &snapshot.rows[n];
+
+		*row = (struct snapshot_verdict){.verdict = VERDICT_MGMT_NET_DOWN};
+		name_of(n, row->node);
+		memset(row->reason, 'R', VERDICT_REASON_MAX);
+	}
+	memset(snapshot.values, 0xff, sizeof(snapshot.values));
+}
+
+static uint32_t lines_of(const char *page, const char *beginning) {
+	uint32_t count = 0;
+
+	for (; (page = strstr(page, beginning)) != NULL; page++)
+		count += page[-1] == '\n';
+	return count;
+}
+
+// The time is told, not judged: machines differ.
+static char *page_of(uint32_t peers, size_t *ret_size) {
+	struct peer_table *table = table_of(peers);
+	struct page_facts facts = {&snapshot, table, "1.2.3", 2};
+	struct clock clock;
+	uint64_t before_ns;
+	char *page = NULL;
+	FILE *out;
+
+	fill_snapshot();
+	clock_init_monotonic(&clock);
+	out = open_memstream(&page, ret_size);
+	assert_non_null(out);
+	before_ns = clock_now_ns(&clock);
+	page_metrics(&facts, false, out);
+	fclose(out);
+	printf("# %" PRIu32 " nodes, all lost: %zu bytes in %" PRIu64 " us\n", peers, *ret_size,
+	       (clock_now_ns(&clock) - before_ns) / 1000);
+	rcu_thread_offline();
+	peer_table_destroy(table);
+	return page;
+}
+
+static void page_of_a_thousand_lost_nodes_is_below_a_mebibyte(void **state) {
+	size_t size;
+	char *page = page_of(1000, &size);
+
+	(void)state;
+	assert_true(size <= PAGE_BYTES_MAX);
+	assert_int_equal(lines_of(page, "tocsin_peer_not_alive{"), 1000);
+	assert_int_equal(lines_of(page, "tocsin_node_verdict{"), SNAPSHOT_VERDICTS_MAX);
+	free(page);
+}
+
+static void page_does_not_grow_with_the_cluster(void **state) {
+	size_t thousand, many;
+
+	(void)state;
+	free(page_of(1000, &thousand));
+	free(page_of(20000, &many));
+	assert_int_equal(thousand, many);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(page_of_a_thousand_lost_nodes_is_below_a_mebibyte),
+		cmocka_unit_test(page_does_not_grow_with_the_cluster),
+	};
+	int failed;
+
+	if (rcu_reclaimer_start() != 0 || rcu_thread_register("control", 0) != 0)
+		return 1;
+	rcu_thread_offline();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	rcu_thread_unregister();
+	return failed;
+}
