@@ -41,9 +41,11 @@ struct engine {
 	_Atomic bool stop;			// engine_stop(): w; engine: r
 };
 
-// Relaxed: a number for a guess.
+// Relaxed: a number for a guess. Its end counts: a post on a socket takes microseconds.
 void engine_caller_drove(struct engine *engine) {
-	atomic_store_explicit(&engine->drove_ns, engine->nic->now_ns, memory_order_relaxed);
+	uint64_t now_ns = clock_now_ns(engine->nic->clock);
+
+	atomic_store_explicit(&engine->drove_ns, now_ns, memory_order_relaxed);
 }
 
 void engine_caller_arms(struct engine *engine) {
@@ -64,9 +66,9 @@ static bool must_stop(const struct engine *engine) {
 	return atomic_load_explicit(&engine->stop, memory_order_acquire);
 }
 
-static void look(struct engine *engine, bool found) {
+static void look(struct engine *engine, uint64_t now_ns, bool found) {
 	const struct engine_look seen = {
-		.now_ns = clock_now_ns(engine->nic->clock),
+		.now_ns = now_ns,
 		.drove_ns = atomic_load_explicit(&engine->drove_ns, memory_order_relaxed),
 		.found = found,
 		.called = engine->called,
@@ -106,7 +108,8 @@ static bool turn(struct engine *engine) {
 	moved = nic_turn(nic, false);
 	if (engine->woken) {
 		count_wake(nic, moved);
-		look(engine, moved);
+		// From where the turn began: a caller that spins has waited for its end.
+		look(engine, nic->now_ns, moved);
 	}
 	if (!moved)
 		prepare_sleep(engine);
@@ -147,7 +150,7 @@ static void sleep_back(struct engine *engine) {
 			(void)!poll(&fd, 1, TICK_MS);
 		doorbell_disarm(&engine->bell);
 		engine->called = was_called(engine);
-		look(engine, false);
+		look(engine, clock_now_ns(engine->nic->clock), false);
 	}
 }
 

@@ -6,10 +6,13 @@ static bool drove_within(const struct engine_look *look, uint64_t ns) {
 	return look->drove_ns + ns > look->now_ns;
 }
 
-static bool is_in_vain(const struct engine_rule *rule, const struct engine_look *look) {
-	if (!look->found)
-		return look->drove_ns > rule->looked_ns;
-	return drove_within(look, ENGINE_SPIN_NS);
+// Where nothing was found and nobody has looked since, nobody took it either: it says nothing of
+// callers. A wire may have the engine turn twice for one wake.
+static void count_wake(struct engine_rule *rule, const struct engine_look *look) {
+	if (look->found)
+		rule->vain = drove_within(look, ENGINE_SPIN_NS) ? rule->vain + 1 : 0;
+	else if (look->drove_ns > rule->looked_ns)
+		rule->vain++;
 }
 
 bool engine_rule_look(struct engine_rule *rule, const struct engine_look *look) {
@@ -18,7 +21,7 @@ bool engine_rule_look(struct engine_rule *rule, const struct engine_look *look) 
 	if (rule->back)
 		rule->back = !look->called && drove_within(look, ENGINE_DRIVEN_NS);
 	else if (!look->called)
-		rule->vain = is_in_vain(rule, look) ? rule->vain + 1 : 0;
+		count_wake(rule, look);
 	if (rule->vain >= ENGINE_VAIN_MAX) {
 		rule->back = true;
 		rule->vain = 0;

@@ -165,7 +165,7 @@ void nic_port_tell(struct soft_nic *nic, enum nic_port port);
 // packet that callers leave is seen to by their next poll, or at the tick that finds them gone.
 int engine_start(struct soft_nic *nic, struct engine **ret_engine);
 struct engine *engine_stop(struct engine *engine); // without the lock; NULL is fine
-// A caller drove a turn: cheap, called for each poll that found nothing. With the lock.
+// A caller drove a turn or posted: cheap, called at the end of each. With the lock.
 void engine_caller_drove(struct engine *engine);
 // A caller arms its completion queue, and will sleep: an engine that stands back is engaged.
 void engine_caller_arms(struct engine *engine);

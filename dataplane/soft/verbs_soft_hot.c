@@ -15,6 +15,12 @@ static bool state_sends(enum ibv_qp_state state) {
 	return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_ERR;
 }
 
+static void push(struct soft_nic *nic) {
+	nic_push(nic);
+	if (nic->engine != NULL)
+		engine_caller_drove(nic->engine);
+}
+
 // All or up to the first that is refused; what was taken is sent at once.
 static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
 	struct soft_qp *qp = qp_of(verbs);
@@ -28,7 +34,7 @@ static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ib
 	if (err != 0)
 		*bad = wr;
 	if (callers_drive(nic))
-		nic_push(nic);
+		push(nic);
 	nic_leave(nic);
 	return -err;
 }

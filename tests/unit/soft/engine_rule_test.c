@@ -127,6 +127,23 @@ static void ticks_end_it_when_callers_are_gone_or_call(void **state) {
 	}
 }
 
+// The second one of each two comes at once: the caller had no time to look.
+static void a_wire_that_has_it_turn_twice_for_one_wake_makes_no_difference(void **state) {
+	const struct step vain = {10 * US, 200, false, false};
+	const struct step again = {1 * US, 1200, false, false};
+	struct engine_rule rule = {0};
+	uint64_t now_ns = 1000 * US;
+
+	(void)state;
+	for (uint32_t n = 0; n < ENGINE_VAIN_MAX; n++) {
+		assert_false(rule.back);
+		play(&rule, &now_ns, &vain, 1);
+		if (!rule.back)
+			play(&rule, &now_ns, &again, 1);
+	}
+	assert_true(rule.back);
+}
+
 static void change_is_told_once(void **state) {
 	struct engine_rule rule = {.vain = ENGINE_VAIN_MAX - 1};
 	struct engine_look spins = {1003 * US, 1002 * US, false, false};
@@ -147,6 +164,7 @@ int main(void) {
 		cmocka_unit_test(wakes_in_vain_count_in_a_row),
 		cmocka_unit_test(one_that_polls_between_its_waits_on_memory_keeps_the_engine),
 		cmocka_unit_test(ticks_end_it_when_callers_are_gone_or_call),
+		cmocka_unit_test(a_wire_that_has_it_turn_twice_for_one_wake_makes_no_difference),
 		cmocka_unit_test(change_is_told_once),
 	};
 
