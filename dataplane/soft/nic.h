@@ -85,13 +85,18 @@ struct soft_nic {
 	struct soft_counters counters; // written with the lock, read by anybody: relaxed atomics
 };
 
+// Who has it lets go after a few calls to the system as a rule, sooner than one could sleep and be
+// woken: it is waited for as long as that before the thread blocks.
+void nic_lock_contended(struct soft_nic *nic);
+
 // The wires' calls to the system are where a thread may be cancelled; programs cancel threads that
 // poll, and one that ended here would keep the lock.
 static inline void nic_lock(struct soft_nic *nic) {
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_mutex_lock(&nic->lock);
+	if (pthread_mutex_trylock(&nic->lock) != 0)
+		nic_lock_contended(nic);
 	nic->cancel_state = state;
 }
 static inline bool nic_trylock(struct soft_nic *nic) {

@@ -26,21 +26,11 @@ static const struct clock *clock_of(const struct soft_config *config) {
 	return &process_clock;
 }
 
-// Callers that spin in poll_cq take the lock again at once: who waits for it may have to spin too.
-static void lock_init(pthread_mutex_t *lock) {
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-	pthread_mutex_init(lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-}
-
 void nic_init(struct soft_nic *nic, const struct soft_config *config) {
 	memset(nic, 0, sizeof(*nic));
 	nic->config = *config;
 	pthread_mutex_init(&nic->life, NULL);
-	lock_init(&nic->lock);
+	pthread_mutex_init(&nic->lock, NULL);
 	pthread_cond_init(&nic->acked, NULL);
 	TAILQ_INIT(&nic->ready);
 	TAILQ_INIT(&nic->lazy);
