@@ -75,18 +75,13 @@ static void hold_stops(sigset_t *ret_stops) {
 static int
 read_number(const struct arguments *arguments, int option, uint32_t max, uint32_t *value) {
 	const char *text = arguments->values[option];
-	char *end;
-	unsigned long number;
+	struct parse_error error;
+	uint64_t number;
 
 	if (text == NULL)
 		return 0;
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || number > max) {
-		command_complain(
-			"slurm", "--%s: \"%.40s\" is no number from 0 to %u", options[option].name,
-			text, max
-		);
+	if (parse_u64(text, strlen(text), 0, max, &error, &number) != 0) {
+		command_complain("slurm", "--%s: %s", options[option].name, error.text);
 		return EXIT_USAGE;
 	}
 	*value = (uint32_t)number;

@@ -2,13 +2,13 @@
 // What may be done to a node in Slurm, from what Slurm says of it and what the agent says of it.
 //
 // Pure. The rules, each paid for by somebody's cluster:
-//  - only what carries our own prefix is ours: a foreign reason, an empty one, and one that a person
-//    edited is never overwritten and never taken away;
+//  - only what carries our own prefix is ours: a foreign reason, an empty one, and one that a
+//    person edited is never overwritten and never taken away;
 //  - unknown neither drains nor undrains, and so does anything that cannot be parsed;
 //  - nothing is undrained before it has been healthy for `settle_s`;
 //  - not more than `per_interval` nodes are drained in one interval, nor are more than
-//    `share_percent` of all nodes ever out of service when we drain another: whoever sees everything
-//    break doubts himself first.
+//    `share_percent` of all nodes ever out of service when we drain another: whoever sees
+//    everything break doubts himself first.
 #pragma once
 
 #include <stdbool.h>

@@ -13,8 +13,8 @@ struct slurm_program {
 };
 
 // argv[0] is replaced by the path. Standard output, terminated, is the caller's to free.
-// 0; -errno of what could not be done; -ETIMEDOUT (it was killed); -EFBIG; -EREMOTEIO: it ended with
-// another status than 0 or by a signal. What it said of it is in ret_why, one line.
+// 0; -errno of what could not be done; -ETIMEDOUT (it was killed); -EFBIG; -EREMOTEIO: it ended
+// with another status than 0 or by a signal. What it said of it is in ret_why, one line.
 int slurm_program_run(
 	const struct slurm_program *program,
 	const char *const *argv,

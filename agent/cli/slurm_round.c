@@ -103,15 +103,15 @@ static bool is_change(
 	return last == NULL || last->action != action || last->why != why;
 }
 
-static int
-update(struct slurm_rounds *rounds, const char *node, const char *state, const char *reason) {
-	char name[UPDATE_BYTES], state_text[32], reason_text[SLURM_REASON_MAX + 16], why[256];
-	const char *argv[] = {"", "update", name, state_text, reason_text, NULL};
+// Drains it with a reason; undrains it without one.
+static int update(struct slurm_rounds *rounds, const char *node, const char *reason) {
+	const char *state = reason != NULL ? "State=DRAIN" : "State=UNDRAIN";
+	char name[UPDATE_BYTES], reason_text[SLURM_REASON_MAX + 16], why[256];
+	const char *argv[] = {"", "update", name, state, reason_text, NULL};
 	char *output;
 	int err;
 
 	snprintf(name, sizeof(name), "NodeName=%s", node);
-	snprintf(state_text, sizeof(state_text), "State=%s", state);
 	if (reason != NULL)
 		snprintf(reason_text, sizeof(reason_text), "Reason=%s", reason);
 	else
@@ -161,9 +161,11 @@ act(struct slurm_rounds *rounds,
 		if (change)
 			say(rounds, node->name, drains ? "would be drained" : "would be undrained",
 			    reason);
-	} else if (!is_still_so(rounds, tally, node, finding, action) || update(rounds, node->name, drains ? "DRAIN" : "UNDRAIN", drains ? reason : NULL) != 0) {
-		return;
 	} else {
+		if (!is_still_so(rounds, tally, node, finding, action))
+			return;
+		if (update(rounds, node->name, drains ? reason : NULL) != 0)
+			return;
 		say(rounds, node->name, drains ? "drained" : "undrained", reason);
 	}
 	tally->drained += drains;

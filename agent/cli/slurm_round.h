@@ -20,8 +20,8 @@ struct slurm_rounds {
 
 void slurm_rounds_fini(struct slurm_rounds *rounds);
 
-// `only`: this node, NULL for all. 0 also where single nodes could not be changed; else what kept us
-// from looking, which has been said.
+// `only`: this node, NULL for all. 0 also where single nodes could not be changed; else what kept
+// us from looking, which has been said.
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only);
 // There is nothing to compare with: the agent, or Slurm, could not be asked. Said once.
 void slurm_round_trouble(struct slurm_rounds *rounds, const char *what);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private to this directory: standing probes of paths, what is remembered of them, and what is told.
+// Private to this directory: standing probes of paths, what is remembered of them, and what is
+// told.
 //
 // A trail is a path that is probed now: a pair of a device with itself, of a neighbour, or of a
 // visit. Its watch is the worker's from PROBER_REQUEST_WATCH to PROBER_EVENT_UNWATCHED, and follows

@@ -88,9 +88,11 @@ static void hand_over(struct health *health, const struct ras_peer *peer) {
 }
 
 static void look_again(struct health *health, bool wanted) {
+	uint64_t at_ns = loop_now_ns(health->loop) + LOOK_NS;
+
 	if (!wanted)
 		loop_timer_cancel(health->loop, &health->look);
-	else if (health->look.place == 0 && loop_timer_set(health->loop, &health->look, loop_now_ns(health->loop) + LOOK_NS) != 0)
+	else if (health->look.place == 0 && loop_timer_set(health->loop, &health->look, at_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 

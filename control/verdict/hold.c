@@ -86,14 +86,15 @@ static void self_apply(
 	struct finding *finding
 ) {
 	uint64_t paused_until_ns = engine->self.paused_until_ns;
+	uint64_t settled_ns = paused_until_ns + engine->config.settle_ns;
 
 	if (finding->verdict == VERDICT_NONE)
 		return;
 	if (!engine->self.joined) {
 		find_unknown(finding, "NotMember");
-	} else if (paused_until_ns != 0 && now_ns < paused_until_ns + engine->config.settle_ns && !is_well(finding->verdict)) {
+	} else if (paused_until_ns != 0 && now_ns < settled_ns && !is_well(finding->verdict)) {
 		find_unknown(finding, "OwnPause");
-		hold_until(subject, paused_until_ns + engine->config.settle_ns);
+		hold_until(subject, settled_ns);
 	} else if (subject->braked) {
 		find_unknown(finding, "Brake");
 	}

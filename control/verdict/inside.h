@@ -13,7 +13,8 @@
 
 // Two who see badly do not suffice at once: those who see well are asked by that, and get so long.
 #define GATHER_NS (400 * MS)
-// And so long if all of them are seen badly themselves: then they are what is bad, or everything is.
+// And so long if all of them are seen badly themselves: then they are what is bad, or everything
+// is.
 #define GATHER_DOUBT_NS (2 * SEC)
 // A read that was answered so long before others turned silent speaks against them nevertheless:
 // who turned silent had missed for a second by then. And what is judged over windows takes longer.

@@ -17,7 +17,8 @@ INCLUDE_DIRECTORIES = {
 }
 SOURCE_DIRECTORIES = {
     "lib": "lib/", "dataplane": "dataplane/", "ras": "control/ras/",
-    "verdict": "control/verdict/", "control": "control/", "agent": "agent/", "perf": "perf/", "support": "tests/",
+    "verdict": "control/verdict/", "control": "control/", "agent": "agent/",
+    "perf": "perf/", "support": "tests/",
 }
 
 

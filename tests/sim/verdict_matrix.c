@@ -28,7 +28,7 @@ static const char *const heads[MATRIX_COLUMNS] = {
 	[VERDICT_CHECK_WARNING] = "warn", [VERDICT_PATH_DEGRADED] = "slow",
 	[VERDICT_PATH_LOSSY] = "loss",	  [VERDICT_UNKNOWN] = "unkn",
 	[VERDICT_MGMT_NET_DOWN] = "mgmt", [VERDICT_AGENT_DOWN] = "down",
-	[VERDICT_AGENT_FROZEN] = "frzn",  [VERDICT_CHECK_FAILED] = "chck",
+	[VERDICT_AGENT_FROZEN] = "frzn",  [VERDICT_CHECK_FAILED] = "fail",
 	[VERDICT_DEVICE_STUCK] = "stck",  [VERDICT_FABRIC_DOWN] = "fabr",
 	[VERDICT_NODE_DOWN] = "node",	  [MATRIX_PATH] = "path",
 };

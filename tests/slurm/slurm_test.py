@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Drains and undrains of a real Slurm by verdicts: those of a stand-in, which says what a test wants,
-and those of real agents.
+"""Drains and undrains of a real Slurm by verdicts: those of a stand-in, which says what a test
+wants, and those of real agents.
 
 Usage: slurm_test.py BUILD-DIRECTORY"""
 

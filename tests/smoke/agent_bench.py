@@ -4,8 +4,9 @@
 
     agent_bench.py BUILD-ROOT [--json]
 
-Four of 64 agents, two of twelve that probe each other, then how late the timers of one of three are under a flood of strangers, beside
-how late another process wakes up meanwhile. Exit status 1 if a target is missed.
+Four of 64 agents, two of twelve that probe each other, then how late the timers of one of three
+are under a flood of strangers, beside how late another process wakes up meanwhile. Exit status 1 if
+a target is missed.
 """
 
 import json

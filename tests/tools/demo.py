@@ -61,7 +61,7 @@ def pairs_are_made(story, cluster):
     if not asker.ask("DEVICES")["devices"]:
         story.tell("This machine has no RDMA device, so nothing is read over RDMA here.")
         return
-    story.tell("Every agent pairs its RDMA device with those of its neighbours, to read their pulse.")
+    story.tell("Every agent pairs its RDMA device with its neighbours', to read their pulse.")
     since = time.monotonic()
     clusters.wait_until("all pairs ready", lambda: all(
         pair["state"] == "ready" for agent in cluster.running()

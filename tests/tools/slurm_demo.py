@@ -69,8 +69,8 @@ class Bench:
 
 def one_freezes(story, bench):
     agent = bench.cluster.agents[4]
-    story.tell(f"{agent.name} freezes: its kernel takes connections, nobody speaks. That has to hold"
-               f" for {CONFIRM} (the default is 60s) before anybody acts on it.")
+    story.tell(f"{agent.name} freezes: its kernel takes connections, nobody speaks. That has to"
+               f" hold for {CONFIRM} (the default is 60s) before anybody acts on it.")
     since = time.monotonic()
     agent.freeze()
     bench.wait_drained(agent.name)
@@ -90,8 +90,12 @@ def one_is_killed(story, bench):
                "works, and stays in service.")
     agent.kill()
     first = bench.cluster.agents[0]
-    clusters.wait_until("agent-down", lambda: any(
-        found["verdict"] == "agent-down" for found in first.ask(f"HEALTH {agent.name}")["findings"]))
+
+    def is_down():
+        found = first.ask(f"HEALTH {agent.name}")["findings"]
+        return found and found[0]["verdict"] == "agent-down"
+
+    clusters.wait_until("agent-down", is_down)
     bench.show()
     if bench.slurm.is_drained(agent.name):
         raise clusters.Timeout(f"{agent.name} was drained")

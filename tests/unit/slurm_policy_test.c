@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "../../agent/cli/slurm_policy.h"
-
 #include <support/cmocka.h>
 
+#include <slurm_policy.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -89,8 +89,8 @@ void transport_deafen(struct transport *transport);
 // Soft closes under way: when none is left, everything said has been delivered or given up.
 uint32_t transport_closing(const struct transport *transport);
 
-// Whether the kernel of the host at this address (of whatever port) acknowledged what was sent to it
-// on an open connection since then, by the loop's clock, and nothing is left unacknowledged: it
+// Whether the kernel of the host at this address (of whatever port) acknowledged what was sent to
+// it on an open connection since then, by the loop's clock, and nothing is left unacknowledged: it
 // lives, whatever the agent there does. -ENOENT: nothing was sent since then that would tell.
 int transport_kernel_answers(
 	const struct transport *transport, const struct sock_addr *host, uint64_t since_ns

@@ -40,8 +40,8 @@ struct soft_faults {
 	uint32_t large_ppm; // loss of what is larger than SOFT_LARGE_BYTES
 };
 
-// "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,large=100%,seed=7": any of them, in any order,
-// each once; "+-" stands for "±" too. -EINVAL names the item, its value and what is allowed.
+// "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,large=100%,seed=7": any of them, in any
+// order, each once; "+-" stands for "±" too. -EINVAL names the item, its value and what is allowed.
 int soft_faults_parse(
 	const char *text,
 	size_t length,

@@ -7,8 +7,8 @@
 // Control is woken only by a probe that was not answered, and by one that found the counter as it
 // was WATCH_STANDS_NS before.
 //
-// Short reads go into memory of each watch's own. Longer ones share what they read into, so of those
-// there is one at a time of each prober, and another is left out.
+// Short reads go into memory of each watch's own. Longer ones share what they read into, so of
+// those there is one at a time of each prober, and another is left out.
 //
 // A watch is one path: made by control, the worker's from PROBER_REQUEST_WATCH to
 // PROBER_EVENT_UNWATCHED. It names the generation of its pair; its path is looked up for each

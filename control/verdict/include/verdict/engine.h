@@ -10,8 +10,8 @@
 // the path's own. Two who see badly do not suffice at once: for 0.4 s those who see well are heard.
 //
 // What the overlay does is known by its states, and by what each observer's own link says beside
-// what it reads: agents that enough observers find mute are judged as suspect ones. Of a dead one what
-// was seen when it died explains it for as long as it is dead.
+// what it reads: agents that enough observers find mute are judged as suspect ones. Of a dead one
+// what was seen when it died explains it for as long as it is dead.
 //
 // Hysteresis: a verdict for the worse holds from the moment its evidence suffices; one for the
 // better once its evidence has been better for `settle_ns`. Evidence older than `stale_ns` counts
@@ -36,8 +36,9 @@ struct verdict_config {
 	uint32_t brake_permille; // this, and this share of the view, at once are unknown; 0: 8, 200
 };
 
-// Told when a verdict changes, and when one by silence has held for `settle_ns`: then `before` is the
-// same, and the advice is no longer held back. From inside an input; must not call back into the engine.
+// Told when a verdict changes, and when one by silence has held for `settle_ns`: then `before` is
+// the same, and the advice is no longer held back. From inside an input; must not call back into
+// the engine.
 struct verdict_change {
 	enum verdict before;
 	const struct verdict_view *now;
@@ -164,9 +165,9 @@ bool verdict_path_next(
 //
 // Own sights that turn bad, change or clear are told after a short random wait, and again each
 // SIGHT_REPEAT_NS while they are bad; a sight of ours that is good is told when so many others say
-// that the same subject is bad that it would be blamed. What SIGHT_ENOUGH others said already is not
-// said again, nor what we do not read by those who hold us to blame for it; nobody tells more than
-// SIGHT_BUDGET a second, and all together less, the more is heard.
+// that the same subject is bad that it would be blamed. What SIGHT_ENOUGH others said already is
+// not said again, nor what we do not read by those who hold us to blame for it; nobody tells more
+// than SIGHT_BUDGET a second, and all together less, the more is heard.
 #define SIGHT_REPEAT_NS (10 * RAS_NS_PER_SEC)
 #define SIGHT_ENOUGH 4
 #define SIGHT_BUDGET 8
@@ -189,8 +190,8 @@ int sight_exchange_create(
 	struct sight_exchange **ret_exchange
 );
 struct sight_exchange *sight_exchange_destroy(struct sight_exchange *exchange);
-// What this agent sees now of a path: handed to the engine, and told when it has to be. To be called
-// after each look, also if nothing changed: who is asked answers with its last look.
+// What this agent sees now of a path: handed to the engine, and told when it has to be. To be
+// called after each look, also if nothing changed: who is asked answers with its last look.
 int sight_exchange_own(struct sight_exchange *exchange, uint64_t now_ns, const struct sight *sight);
 int sight_exchange_say(
 	struct sight_exchange *exchange, uint64_t now_ns, const struct statement *statement
