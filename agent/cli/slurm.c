@@ -68,7 +68,7 @@ static void hold_stops(sigset_t *ret_stops) {
 	sigemptyset(ret_stops);
 	sigaddset(ret_stops, SIGINT);
 	sigaddset(ret_stops, SIGTERM);
-	sigprocmask(SIG_BLOCK, ret_stops, NULL);
+	pthread_sigmask(SIG_BLOCK, ret_stops, NULL);
 }
 
 // The bounded number of an option, or what it is without it.

@@ -357,18 +357,19 @@ void answer_health(struct session *session, const char *rest) {
 		.store = session->server->config.health,
 		.all = strcmp(rest, "*") == 0,
 	};
+	bool only = *rest != '\0' && !wanted.all;
 	struct survey *survey;
 	struct ras_peer peer;
 
-	wanted.only = *rest != '\0' && !wanted.all;
-	if (wanted.only && !names_only(session, rest, &peer))
+	wanted.only = only;
+	if (only && !names_only(session, rest, &peer))
 		return;
 	survey = calloc(1, sizeof(*survey));
 	if (!session_begin(session, listing_step, drop, survey))
 		return;
 	survey->listing.ops = &ops;
-	survey->only = wanted.only;
-	if (wanted.only)
+	survey->only = only;
+	if (only)
 		survey->id = wanted.id = peer.record->id;
 	if (find_missing(session, survey) < 0 ||
 	    roll_call(
@@ -381,6 +382,6 @@ void answer_health(struct session *session, const char *rest) {
 	}
 	ras_view(session_ras(session), &survey->view);
 	look(session, survey);
-	if (wanted.only)
+	if (only)
 		grade_one(session, survey, &peer);
 }
