@@ -144,6 +144,16 @@ static bool excuses(enum sight_kind look, enum sight_kind kind) {
 	return look == SIGHT_GOOD;
 }
 
+// A look that speaks against badness of this kind, by one who does not share the subject's host.
+static bool excuses_from(
+	const struct verdict_engine *engine,
+	const struct sight *look,
+	enum sight_kind kind,
+	uint32_t host
+) {
+	return excuses(look->kind, kind) && !shares_host(engine, look->observer, host);
+}
+
 // Of all ports if `port` is NULL: the page is the same behind each of them.
 static void tally_take(
 	const struct verdict_engine *engine,
@@ -166,7 +176,7 @@ static void tally_take(
 			ret_tally->newest_ns = evidence->seen_ns;
 		if (evidence->sight.kind == kind)
 			tally_bad(engine, evidence, ret_tally);
-		else if (excuses(evidence->sight.kind, kind) && !shares_host(engine, evidence->sight.observer, host))
+		else if (excuses_from(engine, &evidence->sight, kind, host))
 			tally_good(evidence, ret_tally);
 	}
 }

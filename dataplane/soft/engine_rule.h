@@ -10,9 +10,9 @@
 
 // In a row. Where a caller spins they come within some tens of microseconds.
 #define ENGINE_VAIN_MAX 8
-// A caller that polled or posted so short a time before the engine's turn would have taken the frame
-// just as soon, though the engine did: where it preempts the very thread that spins, it comes first
-// each time.
+// A caller that polled or posted so short a time before the engine's turn would have taken the
+// frame just as soon, though the engine did: where it preempts the very thread that spins, it comes
+// first each time.
 #define ENGINE_SPIN_NS UINT64_C(4000)
 // The same at a tick, when it may also be busy with what it found.
 #define ENGINE_DRIVEN_NS UINT64_C(100000)
