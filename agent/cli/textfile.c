@@ -134,7 +134,8 @@ int textfile_write(const char *file, const json_t *health) {
 	if (err != 0) {
 		escape_quote(file, strlen(file), quoted, sizeof(quoted));
 		command_complain(
-			"health", "--textfile: %s cannot be written: %s", quoted, strerror(-err)
+			"health", "--textfile: %s cannot be written: %s", quoted,
+			strerrordesc_np(-err)
 		);
 	}
 	return err;
