@@ -145,6 +145,11 @@ static bool is_still_so(
 	return same;
 }
 
+static void count(struct slurm_tally *tally, bool drains) {
+	tally->drained += drains;
+	tally->out += drains;
+}
+
 static void
 act(struct slurm_rounds *rounds,
     struct slurm_tally *tally,
@@ -158,18 +163,19 @@ act(struct slurm_rounds *rounds,
 	if (drains)
 		slurm_reason_make(finding, reason);
 	if (rounds->dry_run) {
+		count(tally, drains);
 		if (change)
 			say(rounds, node->name, drains ? "would be drained" : "would be undrained",
 			    reason);
 	} else {
 		if (!is_still_so(rounds, tally, node, finding, action))
 			return;
+		// One that fails counts, too: slurmctld may have done what we were not told of.
+		count(tally, drains);
 		if (update(rounds, node->name, drains ? reason : NULL) != 0)
 			return;
 		say(rounds, node->name, drains ? "drained" : "undrained", reason);
 	}
-	tally->drained += drains;
-	tally->out += drains;
 }
 
 static void

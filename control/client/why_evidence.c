@@ -59,11 +59,13 @@ static void clean_words(const char *words, char clean[static STATE_TEXT_BYTES]) 
 	names_text(words, strlen(words), clean, STATE_TEXT_BYTES);
 }
 
-static void say_verdict(struct session *session, const struct finding *finding) {
+static void
+say_verdict(struct session *session, const struct ras_peer *peer, const struct finding *finding) {
 	const struct verdict_view *view = &finding->view;
+	uint64_t since_ns = view->since_ns != 0 ? view->since_ns : peer->since_ns;
 	char age[SHOW_BYTES], evidence[STATE_TEXT_BYTES];
 
-	show_duration(roll_age_ns(session, view->since_ns), age);
+	show_duration(roll_age_ns(session, since_ns), age);
 	clean_words(view->evidence, evidence);
 	text_print(
 		&session->out, "\nVerdict\n  %s (%s), for %s, %s%s; advice to schedulers: %s\n",
@@ -191,6 +193,8 @@ static void say_past(struct session *session, uint64_t id) {
 	bool any = false;
 
 	while (verdict_past_next(engine_of(session), id, &cursor, &past)) {
+		if (past.since_ns == 0)
+			continue; // before anything was known of it
 		if (!any)
 			text_print(&session->out, "\nVerdicts before\n");
 		any = true;
@@ -225,7 +229,7 @@ void why_say_evidence(struct session *session, const struct ras_peer *peer) {
 	finding_of(session->server->config.health, peer, &finding);
 	if (!finding.has_view)
 		return;
-	say_verdict(session, &finding);
+	say_verdict(session, peer, &finding);
 	say_sights(session, peer->record->id);
 	say_statements(session, peer->record->id);
 	say_past(session, peer->record->id);
@@ -289,7 +293,9 @@ static json_t *past_json(struct session *session, uint64_t id) {
 	struct verdict_past past;
 	uint32_t cursor = 0;
 
-	while (verdict_past_next(engine_of(session), id, &cursor, &past))
+	while (verdict_past_next(engine_of(session), id, &cursor, &past)) {
+		if (past.since_ns == 0)
+			continue;
 		json_array_append_new(
 			array, json_pack(
 				       "{s:s,s:s,s:o,s:o}", "verdict", verdict_name(past.verdict),
@@ -298,6 +304,7 @@ static json_t *past_json(struct session *session, uint64_t id) {
 				       roll_time_json(session, past.until_ns)
 			       )
 		);
+	}
 	return array;
 }
 

@@ -101,9 +101,28 @@ static bool is_quiet(enum verdict verdict) {
 	return verdict <= VERDICT_HEALTHY || verdict == VERDICT_UNKNOWN;
 }
 
+// Whether something was told of it since it was last healthy: then that it is again has to be.
+static bool was_told(const struct health *health, uint64_t subject) {
+	uint64_t healthy_ns = 0, told_ns = 0;
+	struct verdict_past past;
+	uint32_t cursor = 0;
+
+	while (verdict_past_next(health->engine, subject, &cursor, &past)) {
+		if (past.verdict == VERDICT_HEALTHY && past.since_ns > healthy_ns)
+			healthy_ns = past.since_ns;
+		if (!is_quiet(past.verdict) && past.since_ns > told_ns)
+			told_ns = past.since_ns;
+	}
+	return told_ns > healthy_ns;
+}
+
 // Joining is no news of its own, and a suspicion has an event already: most of them end in nothing.
-static bool is_news(const struct health_change *change) {
-	return !is_quiet(change->before) || !is_quiet(change->now);
+static bool is_news(const struct health *health, const struct health_change *change) {
+	if (change->now == change->before)
+		return false; // only its advice has changed
+	if (!is_quiet(change->before) || !is_quiet(change->now))
+		return true;
+	return change->now == VERDICT_HEALTHY && was_told(health, change->subject);
 }
 
 static void tell(struct loop_job *job) {
@@ -120,7 +139,7 @@ static void tell(struct loop_job *job) {
 
 		health->change_first = (health->change_first + 1) % HEALTH_CHANGES;
 		health->change_count--;
-		if (is_news(&change))
+		if (is_news(health, &change))
 			note(health, &change);
 		tell_listeners(health, &change);
 	}

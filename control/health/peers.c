@@ -207,8 +207,9 @@ void health_peers_start(struct health *health) {
 	health->look.expired = look;
 	health->listener.event = on_event;
 	overlay_listen(health->overlay, &health->listener);
+	// At once: what this node says of itself has to find it there.
 	health->all_dirty = true;
-	loop_defer(health->loop, &health->refresh);
+	refresh(&health->refresh);
 }
 
 void health_peers_stop(struct health *health) {

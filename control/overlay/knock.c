@@ -42,7 +42,8 @@ learn(struct overlay *overlay, struct overlay_knocked *knocked, enum verdict_rea
 	knocked->under_way = false;
 	if (reach == VERDICT_REACH_UNKNOWN)
 		return;
-	knocked->last = (struct overlay_knock){reach, overlay_clock_ns(overlay)};
+	// The turn's time, by which it is asked for: one of later in the turn would be of the future.
+	knocked->last = (struct overlay_knock){reach, loop_now_ns(overlay->loop)};
 }
 
 void overlay_knock_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to) {

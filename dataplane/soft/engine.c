@@ -48,17 +48,26 @@ void engine_caller_drove(struct engine *engine) {
 	atomic_store_explicit(&engine->drove_ns, now_ns, memory_order_relaxed);
 }
 
+// Its write() is where a caller that was cancelled would end, with the bell taken for rung.
+static void ring(struct engine *engine) {
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	doorbell_ring(&engine->bell);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
 void engine_caller_arms(struct engine *engine) {
 	atomic_store_explicit(&engine->left, true, memory_order_relaxed);
 	// Pairs with the one in doorbell_arm().
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&engine->is_back, memory_order_relaxed))
-		doorbell_ring(&engine->bell);
+		ring(engine);
 }
 
 void engine_callers_leave(struct engine *engine) {
 	atomic_store_explicit(&engine->left, true, memory_order_relaxed);
-	doorbell_ring(&engine->bell);
+	ring(engine);
 }
 
 // Acquire pairs with the release in engine_stop().

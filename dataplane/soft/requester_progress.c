@@ -82,6 +82,8 @@ static void skip_acknowledged(struct requester *requester) {
 	requester->next = requester->head;
 	requester->next_psn = requester->acked_psn;
 	requester->reads_out = 0;
+	// What could not be sent again, since its memory is gone, need not be.
+	requester->stuck = IBV_WC_SUCCESS;
 }
 
 bool requester_settle(struct soft_qp *qp, uint32_t before) {

@@ -139,7 +139,7 @@ static void after_fork_in_child(void) {
 		bury(entry->context);
 		opened.dead = true;
 	}
-	pthread_mutex_unlock(&opened.lock);
+	preload_open_end();
 }
 
 int preload_fork_prepare(void) {
