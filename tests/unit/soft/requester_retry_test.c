@@ -566,6 +566,27 @@ static void asking_from_memory_that_is_gone_or_on_a_full_wire_asks_nothing(void 
 	bed_wc(IBV_WC_SUCCESS);
 }
 
+// The second one's memory goes away while the answer to both is on its way.
+static void a_late_answer_ends_well_what_could_not_be_sent_again(void **state) {
+	(void)state;
+	bed_post(IBV_WR_RDMA_WRITE, 0, 8);
+	bed_post(IBV_WR_RDMA_WRITE, 8, 8);
+	assert_int_equal(bed_transmit(), 2);
+	bed->room = 0;
+	bed_timeout();
+	bed->room = 1;
+	(void)requester_transmit(&bed->qp, 100); // the first one again; the wire is full then
+	region_remove(&bed->nic, &bed->mr);
+	bed->room = UINT32_MAX;
+	bed_transmit();
+	bed_no_wc();
+	bed_ack(1001);
+	bed_wcs(2, IBV_WC_SUCCESS);
+	bed_no_wc();
+	assert_int_equal(bed->qp.verbs.state, IBV_QPS_RTS);
+	assert_int_equal(region_add(&bed->nic, &bed->mr), 0);
+}
+
 static void losses_while_the_wire_is_full_are_made_good_later(void **state) {
 	(void)state;
 	bed_post(IBV_WR_RDMA_WRITE, 0, 10 * MTU);
@@ -610,6 +631,7 @@ int main(void) {
 		TEST(how_soon_it_asks_follows_what_answers_take),
 		TEST(asking_takes_nothing_off_the_retries_and_helps),
 		TEST(asking_from_memory_that_is_gone_or_on_a_full_wire_asks_nothing),
+		TEST(a_late_answer_ends_well_what_could_not_be_sent_again),
 		TEST(losses_while_the_wire_is_full_are_made_good_later),
 	};
 
