@@ -42,7 +42,7 @@ learn(struct overlay *overlay, struct overlay_knocked *knocked, enum verdict_rea
 	knocked->under_way = false;
 	if (reach == VERDICT_REACH_UNKNOWN)
 		return;
-	// The turn's time, by which it is asked for: one of later in the turn would be of the future.
+	// The time of the turn, as whoever asks has it: a later one would be of its future.
 	knocked->last = (struct overlay_knock){reach, loop_now_ns(overlay->loop)};
 }
 
