@@ -115,7 +115,11 @@ class Slurm:
         return self
 
     def __enter__(self):
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()  # what came up goes again
+            raise
 
     def __exit__(self, *_):
         for process in reversed(self.processes.values()):

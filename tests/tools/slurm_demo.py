@@ -33,6 +33,13 @@ class Bench:
         self.sync = None
 
     def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()  # what came up goes again
+            raise
+
+    def start(self):
         self.cluster.start()
         self.slurm.start()
         self.cluster.wait_ring()
