@@ -79,19 +79,6 @@ def all_sizes_of(program):
     return test
 
 
-def latency_of(program):
-    """All sizes on one wire: there and back with 8 MiB, the ends take turns some hundred times,
-    and on a busy machine each turn waits for a processor. On every wire all sizes go one way,
-    by the programs for bandwidth; here it is a few packets there and back."""
-    if WIRE.name == "udp":
-        return f"{program} goes through all sizes", all_sizes_of(program)
-
-    def test():
-        for size in (2, 1024, 65536):
-            assert perftest(program, "-s", str(size), "-n", "20") == [(size, 20)]
-    return f"{program} goes there and back", test
-
-
 def atomics_swap_and_add():
     for kind in ("CMP_AND_SWAP", "FETCH_AND_ADD"):
         for program in ("ib_atomic_lat", "ib_atomic_bw"):
@@ -167,9 +154,9 @@ if __name__ == "__main__":
         ("pingpong polls at every size", pingpong_polls_at_every_size),
         ("pingpong sleeps on events", pingpong_sleeps_on_events),
         ("pingpong takes every MTU", pingpong_takes_every_mtu),
-        *[latency_of(program) for program in ("ib_write_lat", "ib_read_lat", "ib_send_lat")],
         *[(f"{program} goes through all sizes", all_sizes_of(program))
-          for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw")],
+          for program in ("ib_write_lat", "ib_read_lat", "ib_send_lat", "ib_write_bw",
+                          "ib_read_bw", "ib_send_bw")],
         ("atomics swap and add", atomics_swap_and_add),
         ("many queue pairs share a device", many_queue_pairs_share_a_device),
         ("perftest sleeps on events", perftest_sleeps_on_events),
