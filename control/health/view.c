@@ -7,12 +7,11 @@ const struct verdict_engine *health_engine(const struct health *health) {
 }
 
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view) {
-	enum verdict_advice advice = verdict_advice_of(view->verdict);
+	// The engine's own holds back what state, maintenance and too few observers do not allow.
+	enum verdict_advice advice = view->advice;
 	uint64_t now_ns = loop_now_ns(health->loop);
 	struct verdict_counts counts;
 
-	if (view->maint)
-		return VERDICT_ADVICE_SHOW;
 	if (advice != VERDICT_ADVICE_DRAIN && advice != VERDICT_ADVICE_DRAIN_LATER)
 		return advice;
 	verdict_counts(health->engine, &counts);
