@@ -74,13 +74,17 @@ static void engine_due(struct loop_timer *timer, uint64_t now_ns) {
 static void note(struct health *health, const struct health_change *change) {
 	char sentence[STATE_TEXT_BYTES];
 
-	snprintf(
-		sentence, sizeof(sentence), "%s, was %s; %s: %s", verdict_name(change->now),
-		verdict_name(change->before), change->reason, change->evidence
+	int used = snprintf(
+		sentence, sizeof(sentence), "%s, was %s", verdict_name(change->now),
+		verdict_name(change->before)
 	);
-	// A peer that was forgotten meanwhile has no events any more.
-	(void
-	)overlay_note_verdict(health->overlay, change->subject, (uint64_t)change->now, sentence);
+
+	if (change->evidence[0] != '\0')
+		snprintf(
+			sentence + used, sizeof(sentence) - (size_t)used, "; %s: %s",
+			change->reason, change->evidence
+		);
+	overlay_note_verdict(health->overlay, change->subject, (uint64_t)change->now, sentence);
 }
 
 static void tell_listeners(struct health *health, const struct health_change *change) {

@@ -129,17 +129,14 @@ static void hand_over_self(struct health *health, uint64_t paused_until_ns) {
 static void refresh(struct loop_job *job) {
 	struct health *health = container_of(job, struct health, refresh);
 	const struct ras *ras = overlay_ras(health->overlay);
-	uint64_t now_ns = loop_now_ns(health->loop);
 	struct ras_peer peer;
 
 	hand_over_self(health, health->paused_until_ns);
 	if (health->all_dirty)
 		hand_over_all(health, false);
-	for (uint32_t n = 0; n < health->dirty_count; n++) {
+	for (uint32_t n = 0; n < health->dirty_count && !health->all_dirty; n++) {
 		if (ras_peer_find(ras, health->dirty[n], &peer) == 0)
 			hand_over(health, &peer);
-		else
-			verdict_forget(health->engine, now_ns, health->dirty[n]);
 	}
 	health->all_dirty = false;
 	health->dirty_count = 0;
@@ -152,7 +149,7 @@ static void mark(struct health *health, uint64_t peer) {
 			return;
 	}
 	if (health->dirty_count == HEALTH_DIRTY)
-		health->all_dirty = true; // those that fit are kept: they may have been forgotten
+		health->all_dirty = true;
 	else
 		health->dirty[health->dirty_count++] = peer;
 }
@@ -188,7 +185,10 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 		health->paused_until_ns = event->at_ns + PAUSE_GRACE_NS;
 	if (event->kind == RAS_EVENT_JOIN_DONE)
 		health->all_dirty = true; // a table came at once, without an event for each
-	if (is_of_peer(event->kind))
+	// At once, since nobody would know of it later if there were more than can be marked.
+	if (event->kind == RAS_EVENT_FORGOTTEN)
+		verdict_forget(health->engine, loop_now_ns(health->loop), event->peer);
+	else if (is_of_peer(event->kind))
 		mark(health, event->peer);
 	if (is_of_peer(event->kind) || is_of_self(event->kind))
 		loop_defer(health->loop, &health->refresh);

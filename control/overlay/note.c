@@ -39,10 +39,10 @@ const char *overlay_event_text(const struct overlay *overlay, uint64_t sequence)
 	return "";
 }
 
-int overlay_note_verdict(
+void overlay_note_verdict(
 	struct overlay *overlay, uint64_t peer, uint64_t verdict, const char *sentence
 ) {
 	const struct ras_event note = {.kind = RAS_EVENT_VERDICT, .peer = peer, .value = verdict};
 
-	return overlay_note(overlay, &note, sentence);
+	(void)overlay_note(overlay, &note, sentence);
 }

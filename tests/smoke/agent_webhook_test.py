@@ -47,6 +47,9 @@ def a_program_that_fails_harms_nobody(cluster):
     agents.wait_log(agent, "webhook_failed")
     cluster.agents[3].start()
     agents.wait_until("n4 healthy again", lambda: told_of(cluster, "n4", "healthy"))
+    agents.wait_until("an event of it", lambda: any(
+        event["text"].startswith("healthy, was ")
+        for event in cluster.agents[0].events("VERDICT", "n4")))
     cluster.agents[3].kill()
     agents.wait_until("a second failure",
                       lambda: agent.counters()["webhook"]["failed"] >= 2)

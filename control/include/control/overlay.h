@@ -252,8 +252,9 @@ struct overlay_knock {
 // REACH_UNKNOWN, at 0: nothing was tried lately.
 void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock);
 
-// An event about a verdict, with a sentence; the value says which. -ENOENT: no such peer.
-int overlay_note_verdict(
+// An event about a verdict, with a sentence; the value says which. Of one that was forgotten
+// meanwhile there is none.
+void overlay_note_verdict(
 	struct overlay *overlay, uint64_t peer, uint64_t verdict, const char *sentence
 );
 
