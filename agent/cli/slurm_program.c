@@ -143,7 +143,7 @@ static int wait_end(struct run *run, int *ret_status) {
 	}
 }
 
-// It and what it started. One in an uninterruptible sleep is not waited for: init will.
+// It and what it started. One in an uninterruptible sleep is reaped before the next.
 static void kill_all(struct run *run) {
 	int status;
 
@@ -197,6 +197,17 @@ static void run_free(struct run *run) {
 	}
 }
 
+// Those that did not end in time have, by now; a SIGCHLD that was ignored when we were started would
+// keep us from knowing how any of them ends.
+static void reap_leftovers(void) {
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+	int status;
+
+	sigaction(SIGCHLD, &standard, NULL);
+	while (waitpid(-1, &status, WNOHANG) > 0)
+		;
+}
+
 int slurm_program_run(
 	const struct slurm_program *program,
 	const char *const *argv,
@@ -209,6 +220,7 @@ int slurm_program_run(
 
 	for (size_t n = 1; n < ARGUMENTS_MAX && argv[n] != NULL; n++)
 		arguments[n] = (char *)argv[n];
+	reap_leftovers();
 	clock_init_monotonic(&run.clock);
 	run.due_ns = clock_now_ns(&run.clock) + program->timeout_ns;
 	err = start(&run, program->path, arguments);
