@@ -116,19 +116,23 @@ int ask_silently(
 	const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
-	json_t **ret_object
+	json_t **ret_object,
+	char ret_why[static CONTACT_WHY_BYTES]
 ) {
 	struct contact contact;
 	struct target target;
 	int status = target_init(&target, command, arguments);
 	int err;
 
+	ret_why[0] = '\0';
 	if (status != 0)
 		return status;
 	contact_init(&contact, &target);
 	err = contact_open(&contact, true);
 	if (err == 0)
 		err = contact_json(&contact, question, ret_object);
+	if (err != 0)
+		snprintf(ret_why, CONTACT_WHY_BYTES, "%s", contact.why);
 	status = err == 0 ? EXIT_DONE : ask_fail(&contact, err);
 	contact_fini(&contact);
 	return status;

@@ -33,12 +33,13 @@ int ask_patiently(
 );
 
 // Takes the answer as an object and prints nothing but a complaint. 0 and *ret_object, or the exit
-// status.
+// status and why, in one sentence; "" if it is the command line that is wrong.
 int ask_silently(
 	const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
-	json_t **ret_object
+	json_t **ret_object,
+	char ret_why[static CONTACT_WHY_BYTES]
 );
 
 // The same for an order, whose success is said in a sentence.

@@ -183,6 +183,11 @@ static void say_line(const json_t *answer, const char *name) {
 			json_integer_value(json_object_get(answer, "dead")),
 			json_integer_value(json_object_get(answer, "suspect"))
 		);
+	else if (*member(row, "evidence") == '\0')
+		snprintf(
+			line, sizeof(line), "%s: %s %s", grade, member(row, "node"),
+			member(row, "verdict")
+		);
 	else
 		snprintf(
 			line, sizeof(line), "%s: %s %s %s: %s", grade, member(row, "node"),
@@ -193,9 +198,15 @@ static void say_line(const json_t *answer, const char *name) {
 
 // The answer as an object; what is printed is one line, or nothing.
 static int run_line(const struct arguments *arguments, const char *question, enum style style) {
+	char why[CONTACT_WHY_BYTES], line[CONTACT_WHY_BYTES + 16];
 	json_t *answer = NULL;
-	int status = ask_silently(&health_command, arguments, question, &answer);
+	int status = ask_silently(&health_command, arguments, question, &answer, why);
 
+	// Whoever runs checks reads standard output, and shows that something is not known.
+	if (status != EXIT_DONE && why[0] != '\0' && arguments->values[OPTION_LINE] != NULL) {
+		snprintf(line, sizeof(line), "unknown: %s", why);
+		print_line(line);
+	}
 	if (status != EXIT_DONE)
 		return unknown_statuses[style];
 	if (arguments->values[OPTION_LINE] != NULL)
@@ -208,10 +219,11 @@ static int run_line(const struct arguments *arguments, const char *question, enu
 
 // A file also if nobody answers: that is what it says then.
 static int run_textfile(const struct arguments *arguments, const char *question) {
+	char why[CONTACT_WHY_BYTES];
 	json_t *answer = NULL;
 	int err;
 
-	if (ask_silently(&health_command, arguments, question, &answer) != EXIT_DONE)
+	if (ask_silently(&health_command, arguments, question, &answer, why) != EXIT_DONE)
 		answer = NULL;
 	err = textfile_write(arguments->values[OPTION_TEXTFILE], answer);
 	json_decref(answer);
