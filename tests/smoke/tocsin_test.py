@@ -291,6 +291,13 @@ def a_mistake_in_a_check_is_unknown_not_critical():
         expect(tocsin(*arguments).returncode, 3)
 
 
+def a_check_without_an_answer_says_so_where_checks_are_read():
+    done = tocsin("health", "--line", "--socket", "/nonexistent/sock")
+    expect((done.returncode, done.stdout.count("\n")), (3, 1))
+    assert done.stdout.startswith("unknown: cannot reach the agent"), done.stdout
+    assert len(done.stdout) <= 81, done.stdout
+
+
 def mistakes_are_named_with_what_is_allowed():
     for words, arguments in (
             ("NAME is missing: tocsin ping [OPTION]... NAME", ["ping"]),
@@ -528,6 +535,7 @@ TESTS = [
     names_that_are_no_hostlist_are_shown_as_they_are,
     health_exits_as_the_grade_says,
     a_mistake_in_a_check_is_unknown_not_critical,
+    a_check_without_an_answer_says_so_where_checks_are_read,
     mistakes_are_named_with_what_is_allowed,
     an_absent_agent_is_named_with_what_to_do,
     an_agent_that_is_just_starting_is_waited_for,
