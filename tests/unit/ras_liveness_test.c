@@ -286,6 +286,28 @@ static void proof_of_life_from_the_data_plane_clears_a_suspicion(void **state) {
 }
 
 // Row 17: an expired leg of a collective is worth a look, and is no suspicion.
+// Its memory was read a little after its last word, and before anybody doubted it.
+static void life_of_before_the_doubt_clears_no_suspicion(void **state) {
+	struct world *world = world_of(8);
+	struct ras_evidence evidence = {.source = RAS_SOURCE_DATA_PLANE, .alive = true};
+	struct ras *ras = world->nodes[2].ras;
+
+	(void)state;
+	evidence.subject = ras_self_id(world->nodes[3].ras);
+	evidence.observer = ras_self_id(ras);
+	world_off(world, 3);
+	while (world_state(world, 2, 3) != RAS_SUSPECT)
+		world_pass(world, 100 * MS);
+	evidence.age_ns = 2500 * MS;
+	assert_int_equal(ras_evidence(ras, world->now_ns, &evidence), -ESTALE);
+	assert_int_equal(world_state(world, 2, 3), RAS_SUSPECT);
+	world_pass(world, SEC);
+	evidence.age_ns = 10 * MS;
+	assert_int_equal(ras_evidence(ras, world->now_ns, &evidence), 0);
+	assert_int_equal(world_state(world, 2, 3), RAS_ALIVE);
+	world_destroy(world);
+}
+
 static void weak_evidence_is_looked_into_and_suspects_nobody(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -416,6 +438,7 @@ int main(void) {
 		cmocka_unit_test(word_of_one_who_left_during_the_round_is_dropped),
 		cmocka_unit_test(report_raises_a_suspicion_that_the_peer_is_told_of_and_refutes),
 		cmocka_unit_test(proof_of_life_from_the_data_plane_clears_a_suspicion),
+		cmocka_unit_test(life_of_before_the_doubt_clears_no_suspicion),
 		cmocka_unit_test(weak_evidence_is_looked_into_and_suspects_nobody),
 		cmocka_unit_test(time_in_which_we_were_stopped_is_nobodys_silence),
 		cmocka_unit_test(partition_is_held_as_unreachable_and_heals),

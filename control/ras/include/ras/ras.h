@@ -171,7 +171,8 @@ struct ras_evidence {
 	uint64_t age_ns; // since it was seen
 };
 
-// -ENOENT if the subject is not known, -ESTALE if the evidence is older than what we hold.
+// -ENOENT if the subject is not known, -ESTALE if the evidence is older than what we hold: the last
+// word of the subject, or, of a life, the doubt about it.
 int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *evidence);
 
 // Puts an event that is no matter of the protocol among the others: its kind (one of the caller's
