@@ -20,6 +20,9 @@ BUILD = sys.argv[1]
 # A machine that is slow must not turn a check that is well into one that timed out.
 PATIENT = {"interval": "60s", "timeout": "50s"}
 HASTY = {"interval": "2s", "timeout": "1s"}
+# What a terminal would obey, what is no UTF-8, and all else that is on one line.
+BYTES = (b"\x1b[2J\xc2\x85\xe2\x80\xae\xc0\xaf\xad\x00" +
+         bytes(byte for byte in range(256) if byte != 10)) * 12
 
 
 def script(agent, name, text):
@@ -87,7 +90,8 @@ def hostile_programs_are_unknown_and_the_others_go_on(cluster):
     give(agent, "forks", "n=0; while [ $n -lt 200 ]; do sleep 1000 & n=$((n+1)); done; wait",
          HASTY)
     give(agent, "mute", "exec >&- 2>&-; sleep 1000", HASTY)
-    give(agent, "binary", "head -c 3000 /dev/urandom | tr -d '\\n'; exit 2")
+    (agent.directory / "bytes").write_bytes(BYTES)
+    give(agent, "binary", f"cat {agent.directory}/bytes; exit 2")
     give(agent, "shot", "kill -SEGV $$")
     give(agent, "odd", "echo what; exit 77")
     agents.wait_reloaded(agent)
@@ -100,6 +104,7 @@ def hostile_programs_are_unknown_and_the_others_go_on(cluster):
         assert row["said"] == "ok", row  # unknown fails nothing
     row = wait_last(agent, "binary", "critical")
     assert row["last"]["evidence"].isprintable() and len(row["last"]["evidence"]) <= 80, row
+    assert row["last"]["evidence"].startswith("\\x1b[2J\\xc2\\x85\\xe2\\x80\\xae\\xc0\\xaf\\xad"), row
     agents.wait_until("deaf to be run again",
                       lambda: checks(agent)["deaf"]["counts"]["unknown"] > 2)
     for name in ("endless", "noisy", "deaf", "forks", "mute"):
