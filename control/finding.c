@@ -82,8 +82,8 @@ static struct finding finding_of_peer(const struct ras_peer *peer) {
 		finding.advice = VERDICT_ADVICE_NOTHING;
 		break;
 	case RAS_UNKNOWN:
-		finding.reason = "NotSeen";
-		finding.evidence = "expected, and not seen";
+		finding.reason = "NeverSeen";
+		finding.evidence = "expected by the roster; it never came, or was forgotten";
 		break;
 	}
 	return finding;

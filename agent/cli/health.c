@@ -36,12 +36,14 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"Answered from the agent's store of verdicts, without asking anybody else. A node in maintenance\n"
-	"or one that said goodbye is no alarm; one that is expected and not seen is unknown.\n"
+	"Answered from the agent's store of verdicts, without asking anybody else. A node that said goodbye\n"
+	"is no alarm, nor is one in maintenance, whose row says so; one that is expected ([overlay] expect)\n"
+	"and never came is missing: its verdict is unknown, its reason NeverSeen.\n"
 	"\n"
 	"With --json each finding has node, state, grade, verdict, reason, evidence, advice (nothing,\n"
-	"show, warn, restart, drain), confidence (likely, sure), both_planes, observers, since, for_s and\n"
-	"looked_s, the age of its newest evidence. The reasons are listed in docs/verdicts.md.\n"
+	"show, warn, restart, drain), maint, confidence (likely, sure), both_planes, observers, since,\n"
+	"for_s and looked_s, the age of its newest evidence; what is not known is null. The reasons are\n"
+	"listed in docs/verdicts.md.\n"
 	"\n"
 	"Exit status     nagios   npd (node-problem-detector)\n"
 	"  ok            0        0\n"
@@ -170,12 +172,14 @@ static void print_line(const char *line) {
 // "critical: n2 node-down NodeSilent, for 12s: 2 of 2 observers ...", cut where it has to be.
 static void say_line(const json_t *answer, const char *name) {
 	const json_t *row = worst_finding(answer);
-	const char *grade = member(answer, "grade");
+	const char *grade = member(answer, "grade"), *mark = "";
 	char line[512];
 
 	if (row == NULL && json_array_size(json_object_get(answer, "findings")) == 1 &&
 	    name != NULL)
 		row = json_array_get(json_object_get(answer, "findings"), 0);
+	if (json_is_true(json_object_get(row, "maint")))
+		mark = " in maintenance,";
 	if (row == NULL)
 		snprintf(
 			line, sizeof(line), "%s: %lld agents alive, %lld dead, %lld suspect", grade,
@@ -185,12 +189,12 @@ static void say_line(const json_t *answer, const char *name) {
 		);
 	else if (*member(row, "evidence") == '\0')
 		snprintf(
-			line, sizeof(line), "%s: %s %s", grade, member(row, "node"),
+			line, sizeof(line), "%s: %s%s %s", grade, member(row, "node"), mark,
 			member(row, "verdict")
 		);
 	else
 		snprintf(
-			line, sizeof(line), "%s: %s %s %s: %s", grade, member(row, "node"),
+			line, sizeof(line), "%s: %s%s %s %s: %s", grade, member(row, "node"), mark,
 			member(row, "verdict"), member(row, "reason"), member(row, "evidence")
 		);
 	print_line(line);

@@ -197,12 +197,21 @@ static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
 }
 
 static void add_finding(const json_t *row, struct frame *frame) {
-	char age[SHOW_BYTES], cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
+	char age[SHOW_BYTES] = "-", cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
+	char evidence[FRAME_LINE_BYTES];
 	const char *node = summary_text(row, "node");
+	const json_t *for_s = json_object_get(row, "for_s");
+	bool maint = json_is_true(json_object_get(row, "maint"));
 
-	show_seconds(json_number_value(json_object_get(row, "for_s")), age);
+	if (json_is_number(for_s)) // of one that never came it is null
+		show_seconds(json_number_value(for_s), age);
 	show_cell(node, 18, cut);
-	show_cell(summary_text(row, "evidence"), EVIDENCE_COLUMNS, cut_evidence);
+	snprintf(
+		evidence, sizeof(evidence), "%s%s%s", maint ? "in maintenance" : "",
+		maint && summary_text(row, "evidence")[0] != '\0' ? ": " : "",
+		summary_text(row, "evidence")
+	);
+	show_cell(evidence, EVIDENCE_COLUMNS, cut_evidence);
 	frame_add(
 		frame, FRAME_TEXT, "%-18s %-11s %-13.13s %-11s %s",
 		frame_is_whole(frame) ? node : cut, summary_text(row, "state"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // HEALTH [node|*]: what is wrong, and how many are not; with * each member, and what may be done
 // about it. Answered from the store of verdicts, in no time.
+#include "absent.h"
 #include "answers.h"
 #include "happening.h"
 #include "listing.h"
@@ -22,14 +23,17 @@
 #include <string.h>
 
 #define MISSING_COLUMNS 64 // of their names in the text; all of them are in JSON
+#define MISSING_ROWS 16	   // the same
 
 struct survey {
 	struct listing listing;
 	struct roll_row *rows; // of those there is something to say of
+	uint32_t row_count;
+	struct absent absent; // behind them: of the roster, and known to no table
 	enum finding_grade grade;
 	struct ras_view view;
 	uint32_t maint;
-	uint32_t missing;		      // of the roster: known to no table
+	uint32_t missing;		      // all of them, also where one node is asked about
 	char *missing_names;		      // as a hostlist
 	char address_words[STATE_TEXT_BYTES]; // what is wrong with the one we tell; ""
 	char join_words[STATE_TEXT_BYTES];    // why we are no member; ""
@@ -41,6 +45,7 @@ struct survey {
 static void drop(void *work) {
 	struct survey *survey = work;
 
+	absent_fini(&survey->absent);
 	free(survey->missing_names);
 	free(survey->rows);
 	free(survey);
@@ -71,15 +76,27 @@ static void say_counts(struct session *session, const struct survey *survey) {
 	);
 }
 
+// Of the only one that was asked about.
+static void
+one_name(struct session *session, const struct survey *survey, char name[static NAMES_TEXT_BYTES]) {
+	if (survey->absent.count > 0)
+		names_clean(survey->absent.names[0], strlen(survey->absent.names[0]), name);
+	else
+		names_id(session_ras(session), survey->id, name);
+}
+
 static void say_one(struct session *session, const struct survey *survey) {
 	struct ras_peer peer = {.state = RAS_UNKNOWN};
 	char name[NAMES_TEXT_BYTES];
+	bool absent = survey->absent.count > 0;
 
 	ras_peer_find(session_ras(session), survey->id, &peer);
-	names_id(session_ras(session), survey->id, name);
+	one_name(session, survey, name);
 	text_print(
-		&session->out, "%s: %s %s %s\n", finding_grade_name(survey->grade), name,
-		peer.state == RAS_LEFT ? "has" : "is", ras_state_name(peer.state)
+		&session->out, "%s: %s %s %s%s\n", finding_grade_name(survey->grade), name,
+		peer.state == RAS_LEFT ? "has" : "is",
+		absent ? ABSENT_STATE : ras_state_name(peer.state),
+		peer.maint ? ", in maintenance" : ""
 	);
 }
 
@@ -147,13 +164,60 @@ static uint64_t since_ns(const struct ras_peer *peer, const struct finding *find
 	return changed ? finding->view.since_ns : peer->since_ns;
 }
 
+static struct finding finding_of_absent(const struct session *session) {
+	const struct ras_peer nobody = {.state = RAS_UNKNOWN};
+	struct finding finding;
+
+	finding_of(session->server->config.health, &nobody, &finding);
+	return finding;
+}
+
+// What the head says of them all is not said again with each.
+static void say_absent(struct session *session, const struct survey *survey, uint32_t n) {
+	const struct absent *absent = &survey->absent;
+	struct finding finding = finding_of_absent(session);
+	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES];
+
+	if (n == MISSING_ROWS)
+		text_print(
+			&session->out, "and %u more are missing: tocsin peers missing\n",
+			absent->count - n
+		);
+	if (n >= MISSING_ROWS)
+		return;
+	names_clean(absent->names[n], strlen(absent->names[n]), name);
+	text_print(
+		&session->out, "%-20s %-11s %-13s %-11s %s\n",
+		session_cell(session, name, 20, node), ABSENT_STATE, finding.verdict, "-",
+		finding.reason
+	);
+	if (survey->only)
+		happening_words(session, finding.evidence);
+}
+
+// The mark of maintenance comes first: what follows is then no alarm.
+static void
+say_evidence(struct session *session, const struct ras_peer *peer, const struct finding *finding) {
+	char evidence[STATE_TEXT_BYTES], marked[STATE_TEXT_BYTES + 40];
+
+	names_text(finding->evidence, strlen(finding->evidence), evidence, sizeof(evidence));
+	snprintf(
+		marked, sizeof(marked), "%s%s%s", peer->maint ? "in maintenance, no alarm" : "",
+		peer->maint && evidence[0] != '\0' ? ": " : "", evidence
+	);
+	happening_words(session, marked);
+}
+
 static void say_row(struct session *session, void *work, uint32_t n) {
 	struct survey *survey = work;
 	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], age[SHOW_BYTES];
-	char evidence[STATE_TEXT_BYTES];
 	struct finding finding;
 	struct ras_peer peer;
 
+	if (n >= survey->row_count) {
+		say_absent(session, survey, n - survey->row_count);
+		return;
+	}
 	if (!roll_peer(session_ras(session), &survey->rows[n], &peer))
 		return;
 	finding_of(session->server->config.health, &peer, &finding);
@@ -164,10 +228,8 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		session_cell(session, name, 20, node), ras_state_name(peer.state), finding.verdict,
 		age, finding.reason
 	);
-	if (finding.grade == FINDING_OK && !peer.maint)
-		return;
-	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
-	happening_words(session, evidence);
+	if (finding.grade != FINDING_OK || peer.maint)
+		say_evidence(session, &peer, &finding);
 }
 
 // Who says so, and of whom the grade is (null: of all): a client that comes back can tell whether
@@ -177,11 +239,12 @@ static json_t *facts(struct session *session, void *work) {
 	const struct ras *ras = session_ras(session);
 	const struct survey *survey = work;
 	const struct ras_view *view = &survey->view;
-	char node[NAMES_TEXT_BYTES], of[NAMES_TEXT_BYTES], digest[32];
+	char node[NAMES_TEXT_BYTES], of[NAMES_TEXT_BYTES] = "", digest[32];
 	struct ras_peer self = {0};
 
 	names_id(ras, ras_self_id(ras), node);
-	names_id(ras, survey->only ? survey->id : ras_self_id(ras), of);
+	if (survey->only)
+		one_name(session, survey, of);
 	ras_peer_find(ras, ras_self_id(ras), &self);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
@@ -239,6 +302,22 @@ static void add_view(struct session *session, const struct finding *finding, jso
 	);
 }
 
+// Since when is not known: nobody saw it go.
+static json_t *absent_json(struct session *session, const char *name) {
+	struct finding finding = finding_of_absent(session);
+	json_t *object = json_pack(
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:[],s:n,s:n}", "node", roll_name_json(name),
+		"state", ABSENT_STATE, "grade", finding_grade_name(finding.grade), "verdict",
+		finding.verdict, "reason", finding.reason, "evidence", finding.evidence, "advice",
+		verdict_advice_name(finding.advice), "maint", 0, "observers", "since", "for_s"
+	);
+
+	if (object == NULL)
+		return json_null();
+	add_view(session, &finding, object);
+	return object;
+}
+
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	struct survey *survey = work;
 	char name[NAMES_TEXT_BYTES];
@@ -247,6 +326,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	struct ras_peer peer;
 	json_t *object;
 
+	if (n >= survey->row_count)
+		return absent_json(session, survey->absent.names[n - survey->row_count]);
 	if (!roll_peer(session_ras(session), &survey->rows[n], &peer))
 		return json_null();
 	finding_of(session->server->config.health, &peer, &finding);
@@ -275,6 +356,7 @@ struct wanted {
 	const struct health *store;
 	bool only, all;
 	uint64_t id; // of the only one
+	char name[CLIENT_LINE_BYTES_MAX];
 };
 
 static bool is_wrong(const struct health *store, const struct ras_peer *peer) {
@@ -294,25 +376,29 @@ static bool is_worth_a_row(const struct ras_peer *peer, const void *ctx) {
 	return wanted->all || peer->maint || is_wrong(wanted->store, peer);
 }
 
-// Nobody knows them, so they have no row; that they are not there is still not fine.
-static int find_missing(struct session *session, struct survey *survey) {
+// They are counted and named whoever is asked about; a row has who was asked for.
+static int find_missing(struct session *session, const char *only, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
-	scoped_mem const char **names = NULL;
-	uint32_t cursor = 0;
-	const char *name;
+	struct absent all;
+	int err = absent_find(overlay, &all);
 
-	names = calloc((size_t)overlay_expected(overlay) + 1, sizeof(*names));
-	if (names == NULL)
-		return -ENOMEM;
-	while ((name = overlay_missing_next(overlay, &cursor)) != NULL)
-		names[survey->missing++] = name;
-	return hostlist_compress(names, survey->missing, &survey->missing_names);
+	if (err != 0)
+		return err;
+	survey->missing = all.count;
+	err = hostlist_compress((const char *const *)all.names, all.count, &survey->missing_names);
+	if (only == NULL)
+		survey->absent = all;
+	else
+		absent_fini(&all);
+	if (err == 0 && only != NULL && absent_is(overlay, only))
+		err = absent_only(only, &survey->absent);
+	return err;
 }
 
 // Of one node, where all are not asked about.
 static void grade_one(struct session *session, struct survey *survey, const struct ras_peer *peer) {
 	const struct overlay_reach *reach = overlay_reach(session->server->overlay);
-	bool self = peer->record->id == ras_self_id(session_ras(session));
+	bool self = survey->id == ras_self_id(session_ras(session));
 	struct finding finding;
 
 	finding_of(session->server->config.health, peer, &finding);
@@ -336,7 +422,7 @@ static void look(struct session *session, struct survey *survey) {
 
 	finding_of_all(overlay, session->server->config.health, &sum);
 	survey->grade = sum.grade;
-	for (uint32_t n = 0; n < survey->listing.count; n++) {
+	for (uint32_t n = 0; n < survey->row_count; n++) {
 		if (roll_peer(overlay_ras(overlay), &survey->rows[n], &peer))
 			survey->maint += peer.maint;
 	}
@@ -352,36 +438,60 @@ static void look(struct session *session, struct survey *survey) {
 		);
 }
 
+static bool gather(struct session *session, const struct wanted *wanted, struct survey *survey) {
+	const char *only = wanted->only ? wanted->name : NULL;
+
+	if (find_missing(session, only, survey) < 0 ||
+	    roll_call(
+		    session_ras(session), is_worth_a_row, wanted, &survey->rows, &survey->row_count
+	    ) < 0)
+		return false;
+	survey->listing.count = survey->row_count + survey->absent.count;
+	return true;
+}
+
+// False: the session was told what is wrong. One that is missing is no peer.
+static bool read_only(
+	struct session *session, const char *rest, struct wanted *wanted, struct ras_peer *ret_peer
+) {
+	const char *words = rest;
+
+	if (command_word(&words, wanted->name, sizeof(wanted->name)) && *words == '\0' &&
+	    absent_is(session->server->overlay, wanted->name)) {
+		wanted->id = ras_id(wanted->name, strlen(wanted->name));
+		*ret_peer = (struct ras_peer){.state = RAS_UNKNOWN};
+		return true;
+	}
+	if (!names_only(session, rest, ret_peer))
+		return false;
+	wanted->id = ret_peer->record->id;
+	return true;
+}
+
 void answer_health(struct session *session, const char *rest) {
 	struct wanted wanted = {
 		.store = session->server->config.health,
 		.all = strcmp(rest, "*") == 0,
 	};
-	bool only = *rest != '\0' && !wanted.all;
 	struct survey *survey;
 	struct ras_peer peer;
 
-	wanted.only = only;
-	if (only && !names_only(session, rest, &peer))
+	wanted.only = *rest != '\0' && !wanted.all;
+	if (wanted.only && !read_only(session, rest, &wanted, &peer))
 		return;
 	survey = calloc(1, sizeof(*survey));
 	if (!session_begin(session, listing_step, drop, survey))
 		return;
 	survey->listing.ops = &ops;
-	survey->only = only;
-	if (only)
-		survey->id = wanted.id = peer.record->id;
-	if (find_missing(session, survey) < 0 ||
-	    roll_call(
-		    session_ras(session), is_worth_a_row, &wanted, &survey->rows,
-		    &survey->listing.count
-	    ) < 0) {
+	survey->only = wanted.only;
+	survey->id = wanted.id;
+	if (!gather(session, &wanted, survey)) {
 		session_end(session);
 		session_fail(session, "out of memory");
 		return;
 	}
 	ras_view(session_ras(session), &survey->view);
 	look(session, survey);
-	if (only)
+	if (wanted.only)
 		grade_one(session, survey, &peer);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PEERS [state]: the table of peers. Rows are said in steps; a peer that is forgotten meanwhile is
 // left out.
+#include "absent.h"
 #include "answers.h"
 #include "listing.h"
 #include "names.h"
@@ -24,8 +25,7 @@ struct peers {
 	struct listing listing;
 	struct roll_row *rows;
 	uint32_t row_count;
-	char **missing; // behind the rows: names of the roster that no table knows
-	uint32_t missing_count;
+	struct absent missing; // behind the rows
 };
 
 static const enum ras_state states[] = {
@@ -35,15 +35,13 @@ static const enum ras_state states[] = {
 
 // Whom the table does not know is missing: the roster alone knows of it.
 static const char *word_of(enum ras_state state) {
-	return state == RAS_UNKNOWN ? "missing" : ras_state_name(state);
+	return state == RAS_UNKNOWN ? ABSENT_STATE : ras_state_name(state);
 }
 
 static void drop(void *work) {
 	struct peers *peers = work;
 
-	for (uint32_t n = 0; n < peers->missing_count; n++)
-		free(peers->missing[n]);
-	free(peers->missing);
+	absent_fini(&peers->missing);
 	free(peers->rows);
 	free(peers);
 }
@@ -54,8 +52,8 @@ static void say_head(struct session *session, void *work) {
 	struct ras_view view;
 
 	ras_view(session_ras(session), &view);
-	if (peers->missing_count > 0)
-		snprintf(missing, sizeof(missing), ", %u missing", peers->missing_count);
+	if (peers->missing.count > 0)
+		snprintf(missing, sizeof(missing), ", %u missing", peers->missing.count);
 	text_print(
 		&session->out,
 		"%u alive (%u suspect, %u unreachable), %u dead, %u left%s; view %" PRIu64
@@ -75,12 +73,12 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	struct ras_peer peer;
 
 	if (n >= peers->row_count) {
-		const char *of_roster = peers->missing[n - peers->row_count];
+		const char *of_roster = peers->missing.names[n - peers->row_count];
 
 		names_clean(of_roster, strlen(of_roster), name);
 		text_print(
 			&session->out, "%-22s %-11s %-12s %-11s %-5s %s\n",
-			session_cell(session, name, 22, shown), "missing", "-", "-", "",
+			session_cell(session, name, 22, shown), ABSENT_STATE, "-", "-", "",
 			"expected, not seen"
 		);
 		return;
@@ -115,7 +113,7 @@ static json_t *facts(struct session *session, void *work) {
 		"{s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i}", "view", (json_int_t)view.number,
 		"digest", digest, "joined", view.joined, "brake", view.brake, "alive",
 		(int)view.alive, "suspect", (int)view.suspect, "unreachable", (int)view.unreachable,
-		"dead", (int)view.dead, "left", (int)view.left, "missing", (int)peers->missing_count
+		"dead", (int)view.dead, "left", (int)view.left, "missing", (int)peers->missing.count
 	);
 }
 
@@ -125,8 +123,9 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 	if (n >= peers->row_count)
 		return json_pack(
-			"{s:o,s:s}", "node", roll_name_json(peers->missing[n - peers->row_count]),
-			"state", "missing"
+			"{s:o,s:s}", "node",
+			roll_name_json(peers->missing.names[n - peers->row_count]), "state",
+			ABSENT_STATE
 		);
 	if (!roll_peer(session_ras(session), &peers->rows[n], &peer))
 		return json_null();
@@ -160,24 +159,6 @@ read_state(struct session *session, const char *rest, const enum ras_state **ret
 	return false;
 }
 
-// Copies: the roster may be another one before the last row is said.
-static int find_missing(const struct overlay *overlay, struct peers *peers) {
-	uint32_t cursor = 0;
-	const char *name;
-
-	peers->missing = calloc((size_t)overlay_expected(overlay) + 1, sizeof(*peers->missing));
-	if (peers->missing == NULL)
-		return -ENOMEM;
-	while ((name = overlay_missing_next(overlay, &cursor)) != NULL) {
-		char *copy = strdup(name);
-
-		if (copy == NULL)
-			return -ENOMEM;
-		peers->missing[peers->missing_count++] = copy;
-	}
-	return 0;
-}
-
 void answer_peers(struct session *session, const char *rest) {
 	const enum ras_state *state = NULL;
 	struct peers *peers;
@@ -193,10 +174,10 @@ void answer_peers(struct session *session, const char *rest) {
 		    &peers->row_count
 	    ) < 0 ||
 	    ((state == NULL || *state == RAS_UNKNOWN) &&
-	     find_missing(session->server->overlay, peers) < 0)) {
+	     absent_find(session->server->overlay, &peers->missing) < 0)) {
 		session_end(session);
 		session_fail(session, "out of memory");
 		return;
 	}
-	peers->listing.count = peers->row_count + peers->missing_count;
+	peers->listing.count = peers->row_count + peers->missing.count;
 }

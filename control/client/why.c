@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // WHY node: the story of one node, for who is woken at night: what it is, why, who says so, what
 // that means and what will follow.
+#include "absent.h"
 #include "answers.h"
 #include "happening.h"
 #include "names.h"
@@ -184,7 +185,14 @@ static const char *future_of(const struct ras_peer *peer) {
 static void show_future(const struct story *story, char text[static FUTURE_BYTES]) {
 	const char *future = story->follows;
 
-	if (story->peer.state == RAS_DEAD)
+	if (story->peer.maint)
+		snprintf(
+			text, FUTURE_BYTES,
+			"As long as it is in maintenance nobody is alarmed, and it is neither "
+			"drained nor\n  undrained. Its end: `tocsin maint %s off`.",
+			story->name
+		);
+	else if (story->peer.state == RAS_DEAD)
 		snprintf(
 			text, FUTURE_BYTES, "%s\n  If it is gone for good: `tocsin forget %s`.",
 			future, story->name
@@ -310,11 +318,15 @@ static void say_events(struct session *session, const struct story *story) {
 }
 
 static void say_missing(struct session *session, const struct story *story) {
+	struct finding finding;
+
+	finding_of(session->server->config.health, &story->peer, &finding);
 	text_print(
 		&session->out,
 		"%s is missing: expected, and not seen.\n\nWhat it means\n  %s\n\n"
-		"What follows\n  %s\n",
-		story->name, story->means, story->follows
+		"What follows\n  %s\n\nVerdict\n  %s (%s); advice to schedulers: %s\n",
+		story->name, story->means, story->follows, finding.verdict, finding.reason,
+		verdict_advice_name(finding.advice)
 	);
 	say_events(session, story);
 }
@@ -394,14 +406,18 @@ static json_t *events_json(struct session *session, const struct story *story) {
 }
 
 static void put_missing(struct session *session, const struct story *story) {
-	session_json(
-		session, json_pack(
-				 "{s:o,s:s,s:s,s:s,s:s,s:[],s:o}", "node",
-				 roll_name_json(story->name), "state", "missing", "because",
-				 "expected, and not seen", "meaning", story->means, "follows",
-				 story->follows, "links", "events", events_json(session, story)
-			 )
+	struct finding finding;
+	json_t *object;
+
+	finding_of(session->server->config.health, &story->peer, &finding);
+	object = json_pack(
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:[],s:o}", "node", roll_name_json(story->name),
+		"state", ABSENT_STATE, "verdict", finding.verdict, "reason", finding.reason,
+		"advice", verdict_advice_name(finding.advice), "because", "expected, and not seen",
+		"meaning", story->means, "follows", story->follows, "links", "events",
+		events_json(session, story)
 	);
+	session_json(session, object);
 }
 
 static void put(struct session *session, const struct story *story) {
@@ -431,14 +447,10 @@ static bool answer_missing(struct session *session, const char *rest) {
 	const struct overlay *overlay = session->server->overlay;
 	struct story story = {0};
 	char word[CLIENT_LINE_BYTES_MAX];
-	struct ras_peer peer;
 
-	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' ||
-	    !overlay_is_expected(overlay, word, strlen(word)))
+	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' || !absent_is(overlay, word))
 		return false;
 	story.id = ras_id(word, strlen(word));
-	if (ras_peer_find(overlay_ras(overlay), story.id, &peer) == 0)
-		return false;
 	names_clean(word, strlen(word), story.name);
 	story.means = meaning_of(&story.peer);
 	story.follows = future_of(&story.peer);

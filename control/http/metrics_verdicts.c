@@ -35,6 +35,25 @@ static void row_labels(const struct snapshot_verdict *row, FILE *out) {
 		verdict_advice_name(row->advice), row->maint);
 }
 
+// Of the roster, and in no table: since when is not known. Behind the others, if there is room.
+static void missing(const struct snapshot *snapshot, FILE *out) {
+	uint32_t room = SNAPSHOT_VERDICTS_MAX - snapshot->verdict_rows;
+
+	for (uint32_t n = 0; n < snapshot->missing && n < SNAPSHOT_MISSING_MAX && n < room; n++) {
+		struct snapshot_verdict row = {
+			.verdict = VERDICT_UNKNOWN,
+			.grade = FINDING_UNKNOWN,
+			.advice = VERDICT_ADVICE_SHOW,
+			.reason = "NeverSeen",
+		};
+
+		memcpy(row.node, snapshot->missing_names[n], sizeof(row.node));
+		fputs("tocsin_node_verdict{", out);
+		row_labels(&row, out);
+		fputs("} 1\n", out);
+	}
+}
+
 static void rows(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
 	page_family(
 		out, true, "tocsin_node_verdict", "gauge",
@@ -45,6 +64,7 @@ static void rows(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
 		row_labels(&snapshot->rows[n], out);
 		fputs("} 1\n", out);
 	}
+	missing(snapshot, out);
 	page_family(
 		out, true, "tocsin_node_verdict_age_seconds", "gauge",
 		"for how long that verdict has held"

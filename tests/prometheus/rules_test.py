@@ -189,6 +189,8 @@ def a_brake_is_one_alert():
 
 
 def who_never_came_is_told_after_ten_minutes():
+    never = {row.replace('"R"', '"NeverSeen"'): value for row, value in told("unknown").items()}
+    judge(case("NodeUnknown", [], tellers(), never))
     missing = fires("warning", "2 nodes of the roster never came", "Which: tocsin health")
     judge(case("NodesMissing", missing, tellers(), {'tocsin_missing{instance="a"}': 2}),
           case("NodesMissing", [], tellers(), {'tocsin_missing{instance="a"}': 2}, at="5m"),

@@ -144,11 +144,13 @@ def unknown_neither_drains_nor_undrains(slurm, verdicts):
     once(slurm, verdicts)
     for name in ("n1", "n2"):
         verdicts.rows[name] = row(name, "unknown", advice="show", grade="unknown")
+    verdicts.rows["n3"] = row("n3", "unknown", state="missing", reason="NeverSeen", advice="show",
+                              grade="unknown", for_s=None)
     del verdicts.rows["n4"]
     verdicts.rows["n5"] = row("n5", "struck-by-lightning", advice="teleport")
     said = once(slurm, verdicts)
     assert slurm.is_drained("n2"), said
-    assert not any(slurm.is_drained(name) for name in ("n1", "n4", "n5")), said
+    assert not any(slurm.is_drained(name) for name in ("n1", "n3", "n4", "n5")), said
 
 
 def agent_in_doubt_is_not_acted_on(slurm, verdicts):

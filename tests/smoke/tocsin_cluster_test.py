@@ -44,6 +44,33 @@ def a_ring_forms_and_status_says_who_is_missing():
     expect(lines[1], "missing          2  n[4-5]: expected, not seen")
 
 
+def one_that_never_came_has_a_row_and_nobody_drains_it():
+    row = "n5                   missing     unknown       -           NeverSeen\n"
+    assert row in ask("health").stdout, ask("health").stdout
+    done = ask("health", "n5")
+    expect((done.returncode, done.stdout.split("\n")[0]), (3, "unknown: n5 is missing"))
+    assert row in done.stdout and "n4 " not in done.stdout, done.stdout
+    expect(ask("health", "n5", "--exit=npd").returncode, 2)
+    expect(ask("health", "n5", "--exit=drain").returncode, 2)
+    assert ask("health", "--line").stdout.startswith("unknown: n4 unknown NeverSeen: ")
+    for question in (["health", "n5"], ["health"], ["health", "--all"]):
+        rows = json.loads(ask(*question, "--json").stdout)["findings"]
+        told = next(row for row in rows if row["node"] == "n5")
+        expect({key: told[key] for key in
+                ("state", "grade", "verdict", "reason", "advice", "maint", "for_s", "since")},
+               {"state": "missing", "grade": "unknown", "verdict": "unknown",
+                "reason": "NeverSeen", "advice": "show", "maint": False, "for_s": None,
+                "since": None})
+    told = json.loads(ask("why", "n5", "--json").stdout)
+    expect((told["verdict"], told["reason"], told["advice"]), ("unknown", "NeverSeen", "show"))
+    assert "n5                 missing     unknown       -           expected by" in \
+        ask("status").stdout, ask("status").stdout
+    textfile = first.directory / "tocsin.prom"
+    expect(ask("health", "--textfile", str(textfile)).returncode, 0)
+    assert 'tocsin_health_verdict{node="n5",verdict="unknown",reason="NeverSeen",' \
+        'grade="unknown",advice="show",maint="0"} 1' in textfile.read_text()
+
+
 def every_table_fits_and_every_document_parses():
     for command in READING:
         done = ask(*command)
@@ -101,6 +128,13 @@ def orders_are_carried_out_and_said():
     clusters.wait_until("maintenance everywhere", lambda: all(
         agent.ask("HEALTH")["maint"] == 1 for agent in ring.agents))
     assert "maintenance      1  n2" in ask("status").stdout
+    expect(ask("health", "n2").stdout.split("\n")[0], "ok: n2 is alive, in maintenance")
+    assert "in maintenance, no alarm\n" in ask("health").stdout, ask("health").stdout
+    told = ask("health", "n2", "--line", "--exit=drain")
+    expect((told.returncode, told.stdout), (2, "ok: n2 in maintenance, healthy\n"))
+    told = json.loads(ask("health", "n2", "--json").stdout)["findings"][0]
+    expect((told["maint"], told["grade"], told["advice"]), (True, "ok", "show"))
+    assert "in maintenance nobody is alarmed" in ask("why", "n2").stdout, ask("why", "n2").stdout
     expect(json.loads(ask("maint", "n2", "off", "--json").stdout), {"ok": True})
     expect(ask("log", "debug").returncode, 0)
     expect(ask("log", "info").returncode, 0)
@@ -163,6 +197,7 @@ def events_are_followed_over_a_real_restart():
 
 TESTS = [
     a_ring_forms_and_status_says_who_is_missing,
+    one_that_never_came_has_a_row_and_nobody_drains_it,
     every_table_fits_and_every_document_parses,
     connections_of_all_are_summed_up_by_transport,
     everything_that_reads_goes_over_tcp,

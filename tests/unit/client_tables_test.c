@@ -99,9 +99,14 @@ static void health_names_whom_the_roster_misses(void **state) {
 	bench.overlay.missing[1] = "n4";
 	bench_say(fd, "HEALTH\n");
 	assert_string_equal(
-		bench_hear(fd), "unknown: 3 of 5 agents answer, 0 suspect, 0 unreachable, 0 dead, "
-				"0 left, 0 in maintenance\n"
-				"2 of 5 expected are not seen: n[4-5]\nOK\n"
+		bench_hear(fd),
+		"unknown: 3 of 5 agents answer, 0 suspect, 0 unreachable, 0 dead, "
+		"0 left, 0 in maintenance\n"
+		"2 of 5 expected are not seen: n[4-5]\n\n"
+		"NODE                 AGENT       VERDICT       FOR         REASON\n"
+		"n5                   missing     unknown       -           NeverSeen\n"
+		"n4                   missing     unknown       -           NeverSeen\n"
+		"OK\n"
 	);
 	bench_say(fd, "SET FORMAT json\n");
 	bench_hear(fd);
@@ -311,22 +316,49 @@ static void why_tells_who_reported_it_and_what_follows(void **state) {
 }
 
 static void a_question_about_one_that_the_roster_misses_says_so(void **state) {
-	static const char *const questions[] = {"PING n4\n", "HEALTH n4\n"};
 	int fd = bench_connect();
 
 	(void)state;
 	bench.overlay.missing[0] = "n4";
-	for (size_t n = 0; n < COUNT_OF(questions); n++) {
-		bench_say(fd, questions[n]);
-		assert_string_equal(
-			bench_hear(fd),
-			"ERROR: n4 is missing: expected ([overlay] expect), and not seen\n"
-		);
-	}
+	bench_say(fd, "PING n4\n");
+	assert_string_equal(
+		bench_hear(fd), "ERROR: n4 is missing: expected ([overlay] expect), and not seen\n"
+	);
 	bench_add_event(RAS_EVENT_DEAD, "n4", RAS_CAUSE_GONE, 0);
 	bench_add_event(RAS_EVENT_FORGOTTEN, "n4", RAS_CAUSE_NONE, 0);
 	bench_say(fd, "PING n4\n");
 	assert_non_null(strstr(bench_hear(fd), "not seen; the last of it was FORGOTTEN, 2026-"));
+	close(fd);
+}
+
+static void health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody(void **state) {
+	int fd = bench_connect();
+	const json_t *row;
+	json_t *object;
+
+	(void)state;
+	bench.overlay.missing[0] = "n5";
+	bench.overlay.missing[1] = "n4";
+	bench_say(fd, "HEALTH n4\n");
+	assert_string_equal(
+		bench_hear(fd),
+		"unknown: n4 is missing\n\n"
+		"NODE                 AGENT       VERDICT       FOR         REASON\n"
+		"n4                   missing     unknown       -           NeverSeen\n"
+		"        expected by the roster; it never came, or was forgotten\nOK\n"
+	);
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "HEALTH n4\n");
+	assert_string_equal(json_string_value(json_object_get(object, "of")), "n4");
+	assert_int_equal(json_integer_value(json_object_get(object, "missing")), 2);
+	assert_int_equal(json_array_size(json_object_get(object, "findings")), 1);
+	row = json_array_get(json_object_get(object, "findings"), 0);
+	assert_string_equal(json_string_value(json_object_get(row, "reason")), "NeverSeen");
+	assert_string_equal(json_string_value(json_object_get(row, "advice")), "show");
+	assert_string_equal(json_string_value(json_object_get(row, "verdict")), "unknown");
+	assert_true(json_is_null(json_object_get(row, "for_s")));
+	json_decref(object);
 	close(fd);
 }
 
@@ -771,6 +803,7 @@ int main(void) {
 		BENCH_TEST(clock_that_is_apart_tells_by_how_much),
 		BENCH_TEST(why_tells_who_reported_it_and_what_follows),
 		BENCH_TEST(a_question_about_one_that_the_roster_misses_says_so),
+		BENCH_TEST(health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody),
 		BENCH_TEST(why_of_one_that_the_roster_misses_tells_what_was_seen_of_it),
 		BENCH_TEST(a_mistake_is_answered_with_the_value_and_what_is_allowed),
 		BENCH_TEST(a_mistake_in_json_is_an_object_with_an_error),

@@ -103,10 +103,38 @@ static void page_does_not_grow_with_the_cluster(void **state) {
 	assert_int_equal(thousand, many);
 }
 
+static void node_that_never_came_has_a_row_while_there_is_room(void **state) {
+	struct peer_table *table = table_of(1);
+	struct page_facts facts = {&snapshot, table, "1.2.3", 2};
+	char *page = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	fill_snapshot();
+	snapshot.missing = SNAPSHOT_MISSING_MAX + 5;
+	for (uint32_t n = 0; n < SNAPSHOT_MISSING_MAX; n++)
+		name_of(n, snapshot.missing_names[n]);
+	snapshot.verdict_rows = SNAPSHOT_VERDICTS_MAX - 10;
+	out = open_memstream(&page, &size);
+	assert_non_null(out);
+	page_metrics(&facts, false, out);
+	fclose(out);
+	assert_int_equal(lines_of(page, "tocsin_node_verdict{"), SNAPSHOT_VERDICTS_MAX);
+	assert_non_null(strstr(
+		page, "verdict=\"unknown\",reason=\"NeverSeen\",grade=\"unknown\",advice=\"show\","
+		      "maint=\"0\"} 1\n"
+	));
+	free(page);
+	rcu_thread_offline();
+	peer_table_destroy(table);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_thousand_lost_nodes_is_below_a_mebibyte),
 		cmocka_unit_test(page_does_not_grow_with_the_cluster),
+		cmocka_unit_test(node_that_never_came_has_a_row_while_there_is_room),
 	};
 	int failed;
 
