@@ -12,17 +12,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_default(const struct config *config, const char *section, const char *key) {
+	char origin[CONFIG_ORIGIN_BYTES];
+
+	config_get_origin(config, section, key, origin);
+	return strcmp(origin, "default") == 0;
+}
+
+// Told at the key that was given: the place and value of a default say nothing.
 static void
 check_timeout(const struct config *config, const char *section, struct config_load *load) {
 	uint64_t interval_ns = config_get_duration_ns(config, section, "interval");
+	uint64_t timeout_ns = config_get_duration_ns(config, section, "timeout");
+	bool is_given = !is_default(config, section, "timeout");
 	char text[PARSE_TEXT_BYTES];
 
 	if (!config_is_sound(load, section, "timeout") ||
-	    !config_is_sound(load, section, "interval") ||
-	    config_get_duration_ns(config, section, "timeout") < interval_ns)
+	    !config_is_sound(load, section, "interval") || timeout_ns < interval_ns)
 		return;
-	format_duration_ns(interval_ns, text);
-	config_reject(load, section, "timeout", "must be less than interval, which is %s", text);
+	format_duration_ns(is_given ? interval_ns : timeout_ns, text);
+	if (is_given)
+		config_reject(
+			load, section, "timeout", "must be less than interval, which is %s%s", text,
+			is_default(config, section, "interval") ? " by default" : ""
+		);
+	else
+		config_reject(
+			load, section, "interval",
+			"must be more than timeout, which is %s by default; give a shorter timeout",
+			text
+		);
 }
 
 // Schedulers and alerts go by the reason: no two checks may have one between them.
