@@ -10,12 +10,10 @@ enum verdict_advice health_advice(const struct health *health, const struct verd
 	// The engine's own holds back what state, maintenance and too few observers do not allow.
 	enum verdict_advice advice = view->advice;
 	uint64_t now_ns = loop_now_ns(health->loop);
-	struct verdict_counts counts;
 
 	if (advice != VERDICT_ADVICE_DRAIN && advice != VERDICT_ADVICE_DRAIN_LATER)
 		return advice;
-	verdict_counts(health->engine, &counts);
-	if (counts.brake)
+	if (verdict_brakes(health->engine))
 		return VERDICT_ADVICE_WARN;
 	if (advice == VERDICT_ADVICE_DRAIN)
 		return advice;

@@ -246,8 +246,8 @@ static void sight_judge(
 	const struct sight *sight,
 	uint64_t now_ns
 ) {
-	if (sight->kind == SIGHT_GOOD && !subject->stale_said)
-		subject->stale_ns = RAS_NEVER;
+	if (sight->kind == SIGHT_GOOD)
+		subject_refresh(subject, STALE_SIGHTS);
 	engine_judge(engine, subject, now_ns);
 	engine_judge_teller(engine, sight->observer, now_ns);
 	if (sight_is_bad(sight->kind))
@@ -309,8 +309,7 @@ int verdict_statement(
 	if (err != 0)
 		return err;
 	engine->counts.statements++;
-	subject->stale_said = false;
-	subject->stale_ns = RAS_NEVER;
+	subject_refresh(subject, STALE_WORDS);
 	engine_judge(engine, subject, now_ns);
 	if (subject->tells_bad > 0)
 		engine_judge_told(engine, statement->subject, now_ns);
@@ -325,6 +324,10 @@ void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct v
 	brake_again(engine);
 	engine->turned = true;
 	engine_turn(engine, now_ns);
+}
+
+bool verdict_brakes(const struct verdict_engine *engine) {
+	return engine->braking;
 }
 
 void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {

@@ -58,6 +58,7 @@ struct sight_exchange {
 	uint32_t bucket_count;
 	struct own_words words[VERDICT_STATEMENTS_MAX];
 	uint32_t word_count;
+	uint32_t turn;	  // the path that had to wait for the budget goes first
 	uint64_t next_ns; // asked for
 	// The budget: what this and the last second brought.
 	uint64_t window_ns;
@@ -217,8 +218,8 @@ static uint64_t cover_of(enum sight_kind kind) {
 }
 
 // Whether so many others say that the end of this good path is bad that its node would be blamed,
-// and ours has not answered that: what it told was seen before they began, or will soon be too old
-// where it was heard.
+// or that node says it of so many itself, and ours has not answered that: what it told was seen
+// before they began, or will soon be too old where it was heard.
 static bool
 is_asked(const struct sight_exchange *exchange, const struct own_path *path, uint64_t now_ns) {
 	const struct subject *subject = subject_of(exchange, path->sight.subject);
@@ -243,8 +244,13 @@ is_asked(const struct sight_exchange *exchange, const struct own_path *path, uin
 			cover_ns = cover_of(evidence->sight.kind);
 		}
 	}
-	if (others < triangulate_need(exchange->engine, subject))
-		return false;
+	if (others < triangulate_need(exchange->engine, subject)) {
+		if (subject->tells_bad < 2 ||
+		    triangulate_accused(exchange->engine, path->sight.subject, &since_ns) < 2 ||
+		    path->seen_ns + COVER_NS < since_ns)
+			return false;
+		cover_ns = COVER_NS;
+	}
 	return path->told_ns == 0 || path->told_seen_ns + cover_ns < since_ns ||
 	       now_ns >= path->told_ns + ANSWER_AGAIN_NS;
 }
@@ -380,6 +386,14 @@ static void paths_to(struct sight_exchange *exchange, uint64_t subject, uint64_t
 	}
 }
 
+// Who says that others are bad may be what is bad about them.
+static void
+sight_heard(struct sight_exchange *exchange, const struct sight *sight, uint64_t now_ns) {
+	paths_to(exchange, sight->subject, now_ns);
+	if (sight_is_bad(sight->kind))
+		paths_to(exchange, sight->observer, now_ns);
+}
+
 static void budget_window(struct sight_exchange *exchange, uint64_t now_ns) {
 	if (now_ns < exchange->window_ns + BUDGET_WINDOW_NS)
 		return;
@@ -415,7 +429,7 @@ int sight_exchange_heard(
 		if (!sight)
 			(void)verdict_statement(exchange->engine, now_ns, &told.statement);
 		else if (verdict_sight(exchange->engine, now_ns, &told.sight) == 0)
-			paths_to(exchange, told.sight.subject, now_ns);
+			sight_heard(exchange, &told.sight, now_ns);
 	}
 	if (err == -ENODATA)
 		return 0;
@@ -428,16 +442,19 @@ static bool budget_take(struct sight_exchange *exchange, uint64_t now_ns) {
 	uint64_t heard = exchange->heard_now > exchange->heard_before ? exchange->heard_now
 								      : exchange->heard_before;
 	uint64_t most = SIGHT_BUDGET * UINT64_C(1000);
-	uint64_t rate = most * HEARD_PER_SLOWDOWN / (HEARD_PER_SLOWDOWN + heard);
+	uint64_t rate = most * HEARD_PER_SLOWDOWN / (HEARD_PER_SLOWDOWN + heard) + 1;
 	uint64_t passed_ns = now_ns - exchange->credit_ns;
+	uint64_t earned;
 
 	budget_window(exchange, now_ns);
-	if (passed_ns > 60 * SEC)
+	if (passed_ns > 60 * SEC) {
+		exchange->credit_ns = now_ns - 60 * SEC;
 		passed_ns = 60 * SEC;
-	exchange->credit += rate * (passed_ns / MS) / 1000;
-	exchange->credit_ns += passed_ns / MS * MS;
-	if (now_ns - exchange->credit_ns > SEC)
-		exchange->credit_ns = now_ns;
+	}
+	// Paths may be due each microsecond: time that was not worth a thousandth yet is kept.
+	earned = rate * passed_ns / SEC;
+	exchange->credit += earned;
+	exchange->credit_ns += earned * SEC / rate;
 	if (exchange->credit > most)
 		exchange->credit = most;
 	if (exchange->credit < 1000)
@@ -451,6 +468,7 @@ struct notice {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
 	bool full;
+	bool waits; // some path does, for the budget or for room
 };
 
 static void notice_tell(struct sight_exchange *exchange, struct notice *notice) {
@@ -507,6 +525,7 @@ static void path_due(
 	bool repeated = told_against(path) && against && path->told_kind == path->sight.kind &&
 			path->told_reach == path->sight.reach;
 	struct sight sight = path->sight;
+	int err;
 
 	path->due_ns = RAS_NEVER;
 	// What it was to be told for is over, or too old.
@@ -526,13 +545,20 @@ static void path_due(
 	if (notice->full || !budget_take(exchange, now_ns)) {
 		exchange->counters.held_by_budget++;
 		path->due_ns = now_ns + WAIT_NS;
+		if (!notice->waits)
+			exchange->turn = (uint32_t)(path - exchange->paths);
+		notice->waits = true;
 		return;
 	}
 	sight.age_ms = (uint32_t)((now_ns - path->seen_ns) / MS);
-	if (sight_put(&notice->writer, &sight) == 0) {
+	err = sight_put(&notice->writer, &sight);
+	if (err == 0) {
 		path_told(exchange, path, now_ns, repeated);
 		return;
 	}
+	// No reader would take it, ever; others wait behind what does not fit only.
+	if (err == -EINVAL)
+		return;
 	notice->full = true;
 	path->due_ns = now_ns + WAIT_NS;
 }
@@ -545,12 +571,14 @@ static void words_due(
 	struct notice *notice
 ) {
 	bool bad = words->statement.verdict != VERDICT_HEALTHY;
+	int err;
 
 	words->statement.age_s = 0;
 	if (bad)
 		(void)verdict_statement(exchange->engine, now_ns, &words->statement);
-	if (statement_put(&notice->writer, &words->statement) != 0) {
-		words->due_ns = now_ns + WAIT_NS;
+	err = statement_put(&notice->writer, &words->statement);
+	if (err != 0) {
+		words->due_ns = err == -EINVAL ? RAS_NEVER : now_ns + WAIT_NS;
 		return;
 	}
 	exchange->counters.told++;
@@ -581,7 +609,7 @@ void sight_exchange_tick(struct sight_exchange *exchange, uint64_t now_ns) {
 	struct notice notice;
 
 	wire_writer_init(&notice.writer, notice.bytes, sizeof(notice.bytes));
-	notice.full = false;
+	notice.full = notice.waits = false;
 	exchange->next_ns = RAS_NEVER;
 	for (uint32_t n = 0; n < exchange->word_count; n++) {
 		if (exchange->words[n].due_ns <= now_ns)
@@ -591,9 +619,11 @@ void sight_exchange_tick(struct sight_exchange *exchange, uint64_t now_ns) {
 		if (exchange->words[n].due_ns == RAS_NEVER)
 			exchange->words[n] = exchange->words[--exchange->word_count];
 	}
-	for (uint32_t n = 0; n < exchange->path_count; n++) {
-		if (exchange->paths[n].due_ns <= now_ns)
-			path_due(exchange, &exchange->paths[n], now_ns, &notice);
+	for (uint32_t n = 0, from = exchange->turn; n < exchange->path_count; n++) {
+		struct own_path *path = &exchange->paths[(from + n) % exchange->path_count];
+
+		if (path->due_ns <= now_ns)
+			path_due(exchange, path, now_ns, &notice);
 	}
 	notice_tell(exchange, &notice);
 	paths_forget(exchange, now_ns);

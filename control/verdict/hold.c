@@ -66,11 +66,10 @@ static void stale_apply(
 ) {
 	uint64_t forget_ns = subject->stale_ns + STALE_FORGET_TIMES * engine->config.stale_ns;
 
-	if (subject->stale_ns == RAS_NEVER)
+	if (subject->stale == 0)
 		return;
-	if ((finding->state != RAS_ALIVE && finding->state != RAS_SUSPECT) ||
-	    finding->verdict > VERDICT_UNKNOWN || now_ns >= forget_ns) {
-		subject->stale_ns = RAS_NEVER;
+	if ((finding->state != RAS_ALIVE && finding->state != RAS_SUSPECT) || now_ns >= forget_ns) {
+		subject_refresh(subject, STALE_SIGHTS | STALE_WORDS);
 		return;
 	}
 	hold_until(subject, forget_ns);
@@ -124,7 +123,7 @@ static void held_fill(struct held *held, const struct finding *finding) {
 	held->verdict = finding->verdict;
 	held->state = finding->state;
 	held->both_planes = finding->both_planes;
-	held->drainable = finding->own_words || finding->bad > 1 || finding->state == RAS_DEAD;
+	held->drainable = finding->own_words || finding->eyes > 1 || finding->state == RAS_DEAD;
 	held->confidence = finding->own_words || finding->both_planes ||
 					   finding->observer_count > 1 || finding->bad > 1
 				   ? VERDICT_SURE
@@ -239,13 +238,14 @@ static void hold_ripen(
 
 void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	struct finding finding;
-	bool said;
+	uint8_t stale;
 
 	subject->next_ns = RAS_NEVER;
-	if (subject_expire(engine, subject, now_ns, &said) && !is_well(subject->held.verdict) &&
-	    subject->stale_ns == RAS_NEVER) {
-		subject->stale_ns = now_ns;
-		subject->stale_said = said;
+	stale = subject_expire(engine, subject, now_ns);
+	if (stale != 0 && !is_well(subject->held.verdict)) {
+		if (subject->stale == 0)
+			subject->stale_ns = now_ns;
+		subject->stale |= stale;
 	}
 	judge(engine, subject, now_ns, &finding);
 	brake_count(engine, subject, finding.by_silence, now_ns);

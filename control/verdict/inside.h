@@ -51,6 +51,7 @@ struct finding {
 	bool by_silence;  // counted by the brake
 	bool own_words;	  // a statement of its own: no observer is needed
 	uint32_t bad;	  // observers
+	uint32_t eyes;	  // the same, those of one host once
 	uint32_t lookers; // all who could look
 	uint32_t overlay; // observers of the overlay
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
@@ -98,7 +99,7 @@ struct subject {
 	uint8_t blame;		   // enum fabric of what is being gathered
 	uint64_t blame_ns;	   // since when
 	uint64_t stale_ns;	   // what was bad was not repeated since, RAS_NEVER
-	bool stale_said;	   // and that were its own words
+	uint8_t stale;		   // STALE_: of which kinds that was
 	bool silent;		   // bad by silence
 	bool counted;		   // by the brake
 	bool braked;		   //
@@ -134,10 +135,12 @@ subject_peer(const struct verdict_engine *engine, const struct subject *subject)
 // The subject of a peer, made if need be. -ENOMEM.
 int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject);
 void subject_remove(struct verdict_engine *engine, struct subject *subject);
-// Drops what is stale; true if something bad was.
-bool subject_expire(
-	struct verdict_engine *engine, struct subject *subject, uint64_t now_ns, bool *ret_said
-);
+// Drops what is stale; of which kinds something bad was.
+#define STALE_SIGHTS 0x1
+#define STALE_WORDS 0x2
+uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
+// What went stale of these kinds has been said anew, or taken back.
+void subject_refresh(struct subject *subject, uint8_t kinds);
 // When the next of it will be stale, RAS_NEVER.
 uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject);
 void subject_clear(struct verdict_engine *engine, struct subject *subject);
@@ -179,6 +182,7 @@ enum fabric {
 struct fabric_look {
 	enum fabric fabric;
 	uint32_t bad;	  // distinct observers to whom it is so
+	uint32_t eyes;	  // those of one host once, if there is more than one host
 	uint32_t lookers; // distinct observers in all
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
@@ -207,6 +211,9 @@ enum path_blame triangulate_path(
 	uint64_t *ret_node,
 	const char **ret_what
 );
+// Of how many that nobody blames this node says that they are silent, and since when of the last.
+uint32_t
+triangulate_accused(const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns);
 // How many observers are needed for blame, if there are so many.
 uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject);
 

@@ -91,6 +91,7 @@ static void find_by_silence(struct finding *finding, enum verdict verdict, const
 // What the observers of the data plane have to say for it.
 static void find_observers(struct finding *finding, const struct fabric_look *look) {
 	finding->bad = look->bad;
+	finding->eyes = look->eyes;
 	finding->lookers = look->lookers;
 	finding->example = look->example;
 	finding->observer_count = look->observer_count;
@@ -177,7 +178,7 @@ static void look_at_death(
 		found = silent;
 	if (found == NULL)
 		return;
-	look->bad = 1;
+	look->bad = look->eyes = 1;
 	look->example = &found->sight;
 	look->observer_count = 1;
 	look->observers[0] = found->sight.observer;

@@ -78,7 +78,7 @@ void subject_clear(struct verdict_engine *engine, struct subject *subject) {
 	while (subject->sight_count > 0)
 		sight_drop(engine, subject, subject->sight_count - 1);
 	subject->said_count = 0;
-	subject->stale_ns = RAS_NEVER;
+	subject_refresh(subject, STALE_SIGHTS | STALE_WORDS);
 	subject->blame = FABRIC_UNSEEN;
 }
 
@@ -123,12 +123,14 @@ static bool sight_stands(
 	       fresh_since(engine, evidence->seen_ns) + engine->config.stale_ns > subject->state_ns;
 }
 
-bool subject_expire(
-	struct verdict_engine *engine, struct subject *subject, uint64_t now_ns, bool *ret_said
-) {
-	bool bad = false;
+void subject_refresh(struct subject *subject, uint8_t kinds) {
+	subject->stale &= (uint8_t)~kinds;
+	if (subject->stale == 0)
+		subject->stale_ns = RAS_NEVER;
+}
 
-	*ret_said = false;
+uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	uint8_t kinds = 0;
 
 	for (uint32_t n = subject->sight_count; n-- > 0;) {
 		const struct evidence *evidence = &subject->sights[n];
@@ -136,17 +138,18 @@ bool subject_expire(
 		if (!is_stale(engine, evidence->seen_ns, now_ns) ||
 		    sight_stands(engine, subject, evidence))
 			continue;
-		bad = bad || sight_is_bad(evidence->sight.kind) ||
-		      evidence->sight.reach > VERDICT_REACH_ANSWERS;
+		if (sight_is_bad(evidence->sight.kind) ||
+		    evidence->sight.reach > VERDICT_REACH_ANSWERS)
+			kinds |= STALE_SIGHTS;
 		sight_drop(engine, subject, n);
 	}
 	for (uint32_t n = subject->said_count; n-- > 0;) {
 		if (!is_stale(engine, subject->said[n].said_ns, now_ns))
 			continue;
-		bad = *ret_said = true;
+		kinds |= STALE_WORDS;
 		subject->said[n] = subject->said[--subject->said_count];
 	}
-	return bad;
+	return kinds;
 }
 
 uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject) {

@@ -265,9 +265,15 @@ static bool is_doubtful(
 	return sound < triangulate_need(engine, subject);
 }
 
-static void look_fill(const struct tally *tally, enum fabric fabric, struct fabric_look *look) {
+static void look_fill(
+	const struct verdict_engine *engine,
+	const struct tally *tally,
+	enum fabric fabric,
+	struct fabric_look *look
+) {
 	look->fabric = fabric;
 	look->bad = tally->bad_count;
+	look->eyes = engine->members.hosts_alive > 1 ? tally->host_count : tally->bad_count;
 	look->bad_ns = tally->bad_since_ns;
 	look->in_process = tally->in_process;
 	look->example = &tally->example->sight;
@@ -288,7 +294,7 @@ static bool look_by_kind(
 	tally_take(engine, subject, kind, NULL, &tally);
 	if (!tally_blames(engine, subject, kind, &tally))
 		return false;
-	look_fill(&tally, fabric, look);
+	look_fill(engine, &tally, fabric, look);
 	look->doubtful = is_doubtful(engine, subject, &tally);
 	return true;
 }
@@ -309,7 +315,7 @@ static bool look_by_port(
 		tally_take(engine, subject, kind, port, &tally);
 		if (!tally_blames(engine, subject, kind, &tally))
 			continue;
-		look_fill(&tally, fabric, look);
+		look_fill(engine, &tally, fabric, look);
 		look->doubtful = is_doubtful(engine, subject, &tally);
 		return true;
 	}
@@ -402,7 +408,7 @@ static bool look_outward(
 	    (tally.good_ns != 0 && tally.good_ns + COVER_NS >= outward.bad_since_ns))
 		return false;
 	look->fabric = fabric;
-	look->bad = outward.bad_elsewhere_good;
+	look->bad = look->eyes = outward.bad_elsewhere_good;
 	look->bad_ns = outward.bad_since_ns;
 	look->in_process = false;
 	look->doubtful = true; // nobody else accuses it
@@ -410,6 +416,35 @@ static bool look_outward(
 	look->observer_count = 1;
 	look->observers[0] = self;
 	return true;
+}
+
+uint32_t triangulate_accused(
+	const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns
+) {
+	uint64_t since_ns = 0;
+	uint32_t accused = 0;
+
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		const struct subject *other = engine->subjects[n];
+		bool silent = false;
+
+		if (other->held.verdict > VERDICT_HEALTHY ||
+		    subject_peer(engine, other)->state != RAS_ALIVE)
+			continue;
+		for (uint32_t m = 0; m < other->sight_count; m++) {
+			const struct evidence *evidence = &other->sights[m];
+
+			if (evidence->sight.observer != observer ||
+			    evidence->sight.kind != SIGHT_SILENT)
+				continue;
+			silent = true;
+			if (evidence->since_ns > since_ns)
+				since_ns = evidence->since_ns;
+		}
+		accused += silent;
+	}
+	*ret_since_ns = since_ns;
+	return accused;
 }
 
 static bool outlives(const struct evidence *evidence) {

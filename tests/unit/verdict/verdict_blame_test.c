@@ -318,6 +318,22 @@ static void two_agents_of_one_host_are_one_pair_of_eyes(void **state) {
 	bed_destroy(bed);
 }
 
+// Of two hosts there is no choice; but what both of one host do not read may be that host's cable.
+static void observers_of_one_host_drain_nobody_on_the_other(void **state) {
+	struct bed *bed = bed_create(4);
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++)
+		bed_place(bed, n, "near", "");
+	bed_place(bed, 3, "far", "");
+	bed_see(bed, 1, 3, SIGHT_SILENT);
+	bed_see(bed, 2, 3, SIGHT_SILENT);
+	bed_pass(bed, 20 * SEC);
+	bed_expect(bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
+	assert_int_equal(bed_view(bed, 3).advice, VERDICT_ADVICE_WARN);
+	bed_destroy(bed);
+}
+
 static void where_all_live_on_one_host_they_are_two(void **state) {
 	struct bed *bed = bed_create(4);
 
@@ -326,8 +342,9 @@ static void where_all_live_on_one_host_they_are_two(void **state) {
 		bed_place(bed, n, "laptop", "");
 	bed_see(bed, 1, 3, SIGHT_SILENT);
 	bed_see(bed, 2, 3, SIGHT_SILENT);
-	settle(bed);
+	bed_pass(bed, 20 * SEC);
 	bed_expect(bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
+	assert_int_equal(bed_view(bed, 3).advice, VERDICT_ADVICE_DRAIN);
 	bed_destroy(bed);
 }
 
@@ -437,6 +454,7 @@ int main(void) {
 		cmocka_unit_test(who_sees_well_has_a_moment_to_say_so),
 		cmocka_unit_test(a_good_look_from_before_does_not_excuse),
 		cmocka_unit_test(two_agents_of_one_host_are_one_pair_of_eyes),
+		cmocka_unit_test(observers_of_one_host_drain_nobody_on_the_other),
 		cmocka_unit_test(where_all_live_on_one_host_they_are_two),
 		cmocka_unit_test(a_bad_host_of_two_agents_is_named),
 		cmocka_unit_test(one_bad_agent_of_a_host_is_a_node),

@@ -214,6 +214,28 @@ static void good_paths_are_told_when_they_are_asked_for_only(void **state) {
 	net_destroy(net);
 }
 
+// Two of its paths are bad, by a spine that both cross. Nobody says that it is bad, so that nobody
+// was asked; and those who read what it does not had only its word.
+static void who_accuses_two_is_vouched_for_by_those_who_read_it(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	for (uint32_t second = 0; second < 20; second++) {
+		see(net, 0, 1, SIGHT_SILENT);
+		see(net, 0, 2, SIGHT_SILENT);
+		for (uint32_t n = 6; n < 9 && second % 10 == 0; n++) {
+			see(net, n, 1, SIGHT_GOOD);
+			see(net, n, 2, SIGHT_GOOD);
+		}
+		see(net, 10, 0, SIGHT_GOOD);
+		pass(net, SEC);
+		for (uint32_t n = 0; n < AGENTS; n++)
+			assert_int_equal(held(net, n, 0), VERDICT_HEALTHY);
+	}
+	assert_in_range(told(net, 10), 1, 3);
+	net_destroy(net);
+}
+
 static void one_alone_asks_nobody(void **state) {
 	struct net *net = net_create();
 
@@ -488,10 +510,121 @@ static void without_memory_it_says_so_and_goes_on(void **state) {
 	net_destroy(net);
 }
 
+// What agent 0 says of subject `subject` through `device`.
+static int
+see_through(struct net *net, uint32_t subject, enum sight_kind kind, const char *device) {
+	struct sight sight = {
+		.observer = id_of(0),
+		.subject = id_of(subject),
+		.incarnation = ras_incarnation(1, 0),
+		.kind = kind,
+		.reach = VERDICT_REACH_ANSWERS,
+		.own_good = true,
+		.device = "dev0",
+	};
+
+	snprintf(sight.peer_device, sizeof(sight.peer_device), "%s", device);
+	return sight_exchange_own(net->agents[0].exchange, net->now_ns, &sight);
+}
+
+#define PORTS 8
+
+static void see_all_ports(struct net *net) {
+	for (uint32_t n = 0; n < (AGENTS - 1) * PORTS; n++) {
+		char port[2] = {(char)('0' + n % PORTS), '\0'};
+
+		(void)see_through(net, 1 + n / PORTS, SIGHT_SILENT, port);
+	}
+}
+
+// Ticks come as often as paths are due, which may be each millisecond.
+static void who_hears_much_still_says_something(void **state) {
+	struct net *net = net_create();
+	uint8_t bytes[128];
+	struct wire_writer writer;
+	struct sight other = {
+		.observer = id_of(13),
+		.subject = id_of(18),
+		.incarnation = ras_incarnation(1, 0),
+		.kind = SIGHT_SILENT,
+		.own_good = true,
+	};
+	uint64_t before = 0;
+	size_t size = 0;
+
+	(void)state;
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	assert_int_equal(sight_put(&writer, &other), 0);
+	assert_int_equal(wire_writer_finish(&writer, &size), 0);
+	for (uint32_t ms = 0; ms < 30000; ms++) {
+		net->now_ns += MS;
+		if (ms % 1000 == 0)
+			see_all_ports(net);
+		if (ms % 3 == 0)
+			sight_exchange_heard(
+				net->agents[0].exchange, net->now_ns, id_of(13), bytes, size
+			);
+		sight_exchange_tick(net->agents[0].exchange, net->now_ns);
+		if (ms == 10000)
+			before = told(net, 0);
+	}
+	// A share of 16 / (16 + 333) of eight a second.
+	assert_in_range(told(net, 0) - before, 4, 10);
+	net_destroy(net);
+}
+
+static bool was_told[AGENTS][PORTS];
+
+static void mark_told(void *ctx, const void *bytes, size_t size) {
+	struct wire_reader reader;
+	struct told told;
+
+	(void)ctx;
+	wire_reader_init(&reader, bytes, size);
+	while (told_get(&reader, &told) == 0)
+		was_told[told.sight.subject - 1][told.sight.peer_device[0] - '0'] = true;
+}
+
+static void of_more_paths_than_the_budget_each_has_its_turn(void **state) {
+	static const struct sight_exchange_ops ops = {.tell = mark_told, .wake = on_wake};
+	struct net *net = net_create();
+	struct ras_memory memory = {.allocate = net_allocate, .release = net_release, .ctx = net};
+
+	(void)state;
+	sight_exchange_destroy(net->agents[0].exchange);
+	assert_int_equal(
+		sight_exchange_create(
+			net->agents[0].engine, id_of(0), 7, &memory, &ops, NULL,
+			&net->agents[0].exchange
+		),
+		0
+	);
+	for (uint32_t second = 0; second < 60; second++) {
+		see_all_ports(net);
+		pass(net, SEC);
+	}
+	for (uint32_t n = 0; n < (AGENTS - 1) * PORTS; n++)
+		assert_true(was_told[1 + n / PORTS][n % PORTS]);
+	net_destroy(net);
+}
+
+// A name that somebody else chose may be one that no reader takes.
+static void a_sight_that_cannot_be_told_keeps_no_other_back(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	assert_int_equal(see_through(net, 5, SIGHT_SILENT, "\n"), 0);
+	assert_int_equal(see_through(net, 6, SIGHT_SILENT, "dev0"), 0);
+	pass(net, SEC);
+	assert_int_equal(told(net, 0), 1);
+	net_destroy(net);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_two_see_is_held_by_all),
 		cmocka_unit_test(good_paths_are_told_when_they_are_asked_for_only),
+		cmocka_unit_test(who_accuses_two_is_vouched_for_by_those_who_read_it),
 		cmocka_unit_test(one_alone_asks_nobody),
 		cmocka_unit_test(who_is_to_blame_itself_says_no_more_of_others),
 		cmocka_unit_test(an_answer_that_is_too_old_waits_for_the_next_look),
@@ -506,6 +639,9 @@ int main(void) {
 		cmocka_unit_test(words_are_repeated_until_they_are_taken_back),
 		cmocka_unit_test(a_word_in_anothers_name_is_dropped_and_counted),
 		cmocka_unit_test(of_a_malformed_notice_what_came_before_is_taken),
+		cmocka_unit_test(who_hears_much_still_says_something),
+		cmocka_unit_test(of_more_paths_than_the_budget_each_has_its_turn),
+		cmocka_unit_test(a_sight_that_cannot_be_told_keeps_no_other_back),
 		cmocka_unit_test(without_memory_it_says_so_and_goes_on),
 	};
 

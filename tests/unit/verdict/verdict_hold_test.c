@@ -111,6 +111,34 @@ static void a_good_look_does_not_take_back_what_the_node_said_itself(void **stat
 	bed_destroy(bed);
 }
 
+static void a_word_of_the_node_does_not_take_back_what_others_saw(void **state) {
+	struct bed *bed = with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 30 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	assert_int_equal(bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull"), 0);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	bed_destroy(bed);
+}
+
+static void what_went_stale_of_both_kinds_is_taken_back_by_both(void **state) {
+	struct bed *bed = with_fabric_down();
+
+	(void)state;
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull"), 0);
+	bed_pass(bed, 40 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	see_two(bed, 5, SIGHT_GOOD);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	assert_int_equal(bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull"), 0);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 static void of_what_a_node_says_the_worst_is_told_until_it_is_taken_back(void **state) {
 	struct bed *bed = bed_create(8);
 	struct statement statement;
@@ -533,6 +561,8 @@ int main(void) {
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
 		cmocka_unit_test(a_good_look_does_not_take_back_what_the_node_said_itself),
+		cmocka_unit_test(a_word_of_the_node_does_not_take_back_what_others_saw),
+		cmocka_unit_test(what_went_stale_of_both_kinds_is_taken_back_by_both),
 		cmocka_unit_test(of_what_a_node_says_the_worst_is_told_until_it_is_taken_back),
 		cmocka_unit_test(more_words_than_are_kept_are_refused),
 		cmocka_unit_test(evidence_of_nobody_and_of_the_past_is_refused),

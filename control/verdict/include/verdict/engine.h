@@ -111,7 +111,10 @@ struct verdict_counts {
 	uint64_t sights, sights_stale, sights_unknown, sights_dropped, statements;
 	bool brake; // too many at once: drains are held
 };
+// Of a look at every peer.
 void verdict_counts(const struct verdict_engine *engine, struct verdict_counts *ret_counts);
+// The `brake` of the counts alone, which costs nothing.
+bool verdict_brakes(const struct verdict_engine *engine);
 
 // The evidence of one subject, newest first of each observer; for `why`.
 bool verdict_sight_next(
