@@ -18,6 +18,7 @@ static const struct {
 	[OWN_RATES] = {"link-rate", "LinkSlow"},
 	[OWN_ERRORS] = {"link-errors", "LinkErrors"},
 	[OWN_DRIVERS] = {"drivers", "DeviceStuck"},
+	[OWN_PORTS] = {"ports", "PortDown"},
 	[OWN_MEMORY] = {"agent-memory", "AgentMemory"},
 	[OWN_PRESSURE] = {"memory-pressure", "MemoryPressure"},
 	[OWN_DISK] = {"state-directory", "StateDirectory"},

@@ -5,6 +5,7 @@
 #include "checks_inside.h"
 #include "links.h"
 
+#include <control/fabric.h>
 #include <control/keeper.h>
 
 // The keeper that reads sysfs, device after device, and what it has read.
@@ -32,6 +33,7 @@ struct own_checks {
 	struct keeper *disk;
 	struct keeper_request disk_request;
 	uint64_t disk_began_ns;
+	uint64_t down_ns[FABRIC_DEVICES_MAX]; // when each device of the fabric was first seen so
 	bool book_known; // as it was on the disk; before, links are not looked at
 	uint64_t saved_ns;
 };
@@ -43,6 +45,12 @@ void own_result(
 	const char *evidence,
 	uint64_t took_ns
 );
+
+// One more thing that is wrong, in evidence of VERDICT_EVIDENCE_MAX + 1 bytes: two are named.
+void own_add(char *evidence, uint32_t *count, const char *text);
+
+// own_ports.c: said at once, and then once an interval, when it is due.
+void own_look_at_ports(struct own_checks *own, bool due);
 
 // own_links.c
 int own_links_start(struct own_links *links, struct own_checks *own);

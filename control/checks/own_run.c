@@ -4,7 +4,6 @@
 #include "own_inside.h"
 #include "state_file.h"
 
-#include <control/fabric.h>
 #include <lib/container.h>
 #include <lib/error.h>
 #include <lib/scoped.h>
@@ -185,7 +184,7 @@ static void look_at_disk(struct own_checks *own) {
 
 // Drivers: calls of the fabric's keepers, and of ours.
 
-static void add_hanging(char *evidence, uint32_t *count, const char *text) {
+void own_add(char *evidence, uint32_t *count, const char *text) {
 	size_t used = strlen(evidence);
 
 	if ((*count)++ < 2)
@@ -213,10 +212,10 @@ static uint32_t hanging_drivers(const struct own_checks *own, char *evidence) {
 			text, sizeof(text), "a call into the driver of %.24s hangs for %.16s",
 			view.name, gone
 		);
-		add_hanging(evidence, &count, text);
+		own_add(evidence, &count, text);
 	}
 	if (own_links_hang(&own->links, text, sizeof(text)))
-		add_hanging(evidence, &count, text);
+		own_add(evidence, &count, text);
 	return count;
 }
 
@@ -245,6 +244,7 @@ static void look(struct loop_timer *timer, uint64_t now_ns) {
 
 	look_at_machine(own);
 	look_at_drivers(own, true);
+	own_look_at_ports(own, true);
 	if (own->disk != NULL)
 		look_at_disk(own);
 	if (own->book_known)
@@ -256,6 +256,7 @@ static void watch(struct loop_timer *timer, uint64_t now_ns) {
 	struct own_checks *own = container_of(timer, struct own_checks, watch);
 
 	look_at_drivers(own, false);
+	own_look_at_ports(own, false);
 	if (own->next_ns == UINT64_MAX)
 		set_look(own, now_ns);
 	loop_timer_set(own->checks->config.loop, timer, now_ns + WATCH_NS);
@@ -269,6 +270,7 @@ static void init_checks(struct own_checks *own) {
 	own->all[OWN_LINKS].confirm = own->all[OWN_LINKS].clear = LOOKS;
 	own->all[OWN_RATES].confirm = own->all[OWN_RATES].clear = LOOKS;
 	own->all[OWN_DRIVERS].failed = VERDICT_DEVICE_STUCK;
+	own->all[OWN_PORTS].failed = VERDICT_FABRIC_DOWN;
 }
 
 int own_create(struct checks *checks, struct own_checks **ret_own) {

@@ -29,6 +29,7 @@ static struct checks *checks;
 static struct statement said[SAID_MAX];
 static uint32_t said_count;
 static enum fabric_device_state driver_state;
+static const char *driver_reason;
 static struct checks_own_settings settings;
 static char sysfs[PATH_MAX], proc[PATH_MAX], state_path[PATH_MAX];
 
@@ -50,6 +51,8 @@ device_at(const struct fabric *fabric, uint32_t n, struct fabric_device_view *re
 	){.name = n == 0 ? "mlx5_0" : "mlx5_1", .state = FABRIC_DEVICE_UP, .reason = ""};
 	if (n == 1) {
 		ret_view->state = driver_state;
+		ret_view->opened = 1;
+		ret_view->reason = driver_reason;
 		ret_view->stuck_ns = 12 * SEC;
 	}
 }
@@ -140,6 +143,7 @@ static int begin(void **state) {
 	snprintf(state_path, sizeof(state_path), "%s/state", root);
 	said_count = 0;
 	driver_state = FABRIC_DEVICE_UP;
+	driver_reason = "";
 	settings = (struct checks_own_settings){.interval_ns = 10 * SEC};
 	make_machine();
 	clock_init_fake(&now, 1000 * SEC);
@@ -321,6 +325,42 @@ static void a_driver_that_hangs_is_said_at_once(void **state) {
 	assert_int_equal(last_said("DeviceStuck"), VERDICT_HEALTHY);
 }
 
+static void a_port_that_is_down_for_a_second_is_fabric_down(void **state) {
+	(void)state;
+	begin_looking();
+	driver_state = FABRIC_DEVICE_DOWN;
+	driver_reason = "port 1 of mlx5_1 is down";
+	pass(SEC + 1); // seen so for the first time
+	driver_state = FABRIC_DEVICE_UP;
+	driver_reason = "";
+	pass(SEC);
+	driver_state = FABRIC_DEVICE_DOWN;
+	driver_reason = "port 1 of mlx5_1 is down";
+	pass(SEC);
+	assert_int_equal(last_said("PortDown"), VERDICT_NONE);
+	pass(SEC);
+	assert_int_equal(last_said("PortDown"), VERDICT_FABRIC_DOWN);
+	assert_string_equal(evidence("PortDown"), "mlx5_1: port 1 of mlx5_1 is down");
+	driver_state = FABRIC_DEVICE_UP;
+	driver_reason = "";
+	pass(SEC);
+	assert_int_equal(last_said("PortDown"), VERDICT_HEALTHY);
+}
+
+static void a_device_that_is_closed_on_purpose_is_not_down(void **state) {
+	(void)state;
+	begin_looking();
+	driver_state = FABRIC_DEVICE_WAITING;
+	pass(3 * SEC);
+	assert_int_equal(last_said("PortDown"), VERDICT_NONE);
+	driver_reason = "DEVICE_FATAL"; // it is tried again meanwhile
+	for (uint32_t n = 0; n < 3; n++) {
+		driver_state = n % 2 == 0 ? FABRIC_DEVICE_OPENING : FABRIC_DEVICE_WAITING;
+		pass(SEC);
+	}
+	assert_int_equal(last_said("PortDown"), VERDICT_FABRIC_DOWN);
+}
+
 static void a_state_directory_that_hangs_is_unknown_and_links_are_looked_at_without(void **state) {
 	(void)state;
 	make_hang("state/links");
@@ -369,8 +409,8 @@ static void one_that_is_turned_off_is_taken_back_and_not_listed(void **state) {
 	settings.memory_max_bytes = 1;
 	begin_looking();
 	assert_int_equal(last_said("AgentMemory"), VERDICT_CHECK_WARNING);
-	settings.off[4] = true;
-	assert_string_equal(checks_own_name(4), "agent-memory");
+	settings.off[5] = true;
+	assert_string_equal(checks_own_name(5), "agent-memory");
 	assert_int_equal(checks_set_own(checks, &settings), 0);
 	assert_int_equal(last_said("AgentMemory"), VERDICT_HEALTHY);
 	said_count = 0;
@@ -398,6 +438,8 @@ int main(void) {
 		TEST(errors_survive_a_restart_of_the_agent),
 		TEST(a_device_that_does_not_tell_is_named_and_nothing_waits),
 		TEST(a_driver_that_hangs_is_said_at_once),
+		TEST(a_port_that_is_down_for_a_second_is_fabric_down),
+		TEST(a_device_that_is_closed_on_purpose_is_not_down),
 		TEST(a_state_directory_that_hangs_is_unknown_and_links_are_looked_at_without),
 		TEST(memory_pressure_and_disk_are_judged_by_their_limits),
 		TEST(one_that_is_turned_off_is_taken_back_and_not_listed),

@@ -79,7 +79,7 @@ bool check_reasons_are_own(const struct check_reasons *reasons);
 
 // The agent's own checks.
 
-#define CHECKS_OWN_COUNT 7
+#define CHECKS_OWN_COUNT 8
 #define CHECKS_DEVICES_MAX 16
 
 // By place; NULL past the last.
