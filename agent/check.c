@@ -17,7 +17,6 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 // False: the key is empty, or holds what was refused already.
@@ -129,6 +128,8 @@ static void check_self(const struct config *config, struct config_load *load) {
 		chosen = may_choose && listen_address_choose(&probe, &choice) == 0;
 	if (err == 0 && may_choose && !chosen)
 		config_reject(load, "overlay", "interface", "%s", probe.detail);
+	if (chosen && config_is_sound(load, "overlay", "listen"))
+		check_address(&choice.address, "overlay", "listen", load);
 	check_devices(&probe, chosen, load);
 	seal_keys_put(probe.keys);
 }
@@ -166,28 +167,6 @@ static void check_cores(const struct config *config, struct config_load *load) {
 		config_reject(load, "worker", "cores", "%s", error.text);
 }
 
-// It is made at the start if its parent is there.
-static void check_state_directory(const struct config *config, struct config_load *load) {
-	const char *path = config_get_string(config, "node", "state_directory");
-	const char *last = strrchr(path, '/');
-	scoped_mem char *parent = NULL;
-	struct stat info;
-
-	if (path[0] == '\0')
-		return;
-	if (stat(path, &info) == 0) {
-		if (!S_ISDIR(info.st_mode))
-			config_reject(load, "node", "state_directory", "is no directory");
-		return;
-	}
-	parent = strndup(path, last == path ? 1 : (size_t)(last - path));
-	if (parent != NULL && (stat(parent, &info) != 0 || !S_ISDIR(info.st_mode)))
-		config_reject(
-			load, "node", "state_directory",
-			"can be made only where its parent is: there is no directory %s", parent
-		);
-}
-
 void check_machine(const struct config *config, struct config_load *load) {
 	check_contradictions(config, load);
 	check_programs(config, load);
@@ -195,5 +174,5 @@ void check_machine(const struct config *config, struct config_load *load) {
 	check_join_files(config, load);
 	check_group(config, load);
 	check_cores(config, load);
-	check_state_directory(config, load);
+	check_places(config, load);
 }

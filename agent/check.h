@@ -4,7 +4,11 @@
 
 #include <lib/config.h>
 
+#include <stdio.h>
+
 struct agent;
+struct port_holder;
+struct sock_addr;
 
 // check_commands.c: [check NAME], key against key and name against name; and, on this machine, that
 // the programs are there.
@@ -14,3 +18,16 @@ void check_programs(const struct config *config, struct config_load *load);
 // check_devices.c. probe: only its configuration, and its keys if has_address: then the overlay's
 // address can be chosen.
 void check_devices(struct agent *probe, bool has_address, struct config_load *load);
+
+// check_places.c. The addresses of clients and HTTP, the Unix socket, the state directory.
+void check_places(const struct config *config, struct config_load *load);
+// Rejects the key if the address cannot be listened on, unless an agent holds it.
+void check_address(
+	const struct sock_addr *address,
+	const char *section,
+	const char *key,
+	struct config_load *load
+);
+bool check_holder_is_agent(const struct port_holder *holder);
+// Of a configuration that is sound: which of its addresses an agent holds that runs already.
+void check_tell_running(const struct config *config, FILE *stream);

@@ -98,7 +98,7 @@ static bool is_held_by_agent(const struct sock_addr *address) {
 
 	port_holder_find(PORT_UDP, address, &holder);
 	return holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_UNSEEN ||
-	       (holder.kind == PORT_HOLDER_PROCESS && strcmp(holder.command, "tocsind") == 0);
+	       check_holder_is_agent(&holder);
 }
 
 static void check_soft(struct agent *probe, struct config_load *load) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsind: reads the options and the configuration, and runs the loop until it is told to leave.
 #include "agent.h"
+#include "check.h"
 #include "config_schema.h"
 #include "load.h"
 
@@ -65,11 +66,13 @@ static int with_config(const struct options *options) {
 		return AGENT_EXIT_USAGE;
 	if (options->action == OPTIONS_RUN)
 		return (int)run(options, config);
-	if (options->action == OPTIONS_PRINT)
+	if (options->action == OPTIONS_PRINT) {
 		config_print(config, stdout);
-	else
+	} else {
 		printf("%s: the configuration is sound\n",
 		       options->config_given ? options->config_path : "defaults and settings");
+		check_tell_running(config, stdout);
+	}
 	config_destroy(config);
 	return check_written(AGENT_EXIT_DONE);
 }

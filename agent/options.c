@@ -18,8 +18,9 @@ static const char help_text[] =
 	"Options:\n"
 	"  --config FILE            the configuration; " TOCSIN_CONFIG_PATH " by default\n"
 	"  --set SECTION.KEY=VALUE  one setting, before the file's; may be given again and again\n"
-	"  --check-config [FILE]    report every mistake of the configuration and, when it has none,\n"
-	"                           what will not do on this machine; start nothing\n"
+	"  --check-config [FILE]    report every mistake of the configuration and what will not do on\n"
+	"                           this machine: names, addresses, directories, devices, programs;\n"
+	"                           say which addresses an agent holds that runs; start nothing\n"
 	"  --print-config           print the configuration with its defaults, and where each value\n"
 	"                           comes from, start nothing\n"
 	"  --foreground             log for people, not for the journal; tocsind never goes to the\n"
@@ -37,11 +38,19 @@ static const char *const option_names[] = {
 	"--foreground", "--help", "--version",
 };
 
+// Whoever types a word meant the client's commands, or a second file.
 static void complain_unknown(const char *given) {
 	struct suggestion suggestion;
 	char quoted[QUOTED_BYTES];
 
 	escape_quote(given, strlen(given), quoted, sizeof(quoted));
+	if (given[0] != '-') {
+		fprintf(stderr,
+			"tocsind: takes no argument %s; see tocsind --help, and tocsin --help for "
+			"commands\n",
+			quoted);
+		return;
+	}
 	suggestion_init(&suggestion, given);
 	for (size_t n = 0; n < sizeof(option_names) / sizeof(option_names[0]); n++)
 		suggestion_add(&suggestion, option_names[n], strlen(option_names[n]));
@@ -75,8 +84,16 @@ static int add_setting(struct options *options, const char *setting) {
 }
 
 static int set_path(struct options *options, const char *path) {
+	char quoted[QUOTED_BYTES];
+
 	if (path == NULL || path[0] == '\0') {
 		fprintf(stderr, "tocsind: --config needs a FILE\n");
+		return -EINVAL;
+	}
+	if (options->config_given && strcmp(options->config_path, path) != 0) {
+		escape_quote(path, strlen(path), quoted, sizeof(quoted));
+		fprintf(stderr, "tocsind: there is one configuration, and %s is a second one\n",
+			quoted);
 		return -EINVAL;
 	}
 	options->config_path = path;

@@ -2,6 +2,7 @@
 // The agent's parts in the order in which they start, and in reverse stop.
 #include "agent.h"
 #include "config_schema.h"
+#include "socket_path.h"
 
 #include <control/client.h>
 #include <control/overlay.h>
@@ -148,49 +149,6 @@ static int overlay_start(struct agent *agent) {
 	return err;
 }
 
-// The directory that systemd made for us; else /run/tocsin for root, or below XDG_RUNTIME_DIR.
-static int runtime_directory(struct agent *agent, char *path, size_t size) {
-	const char *made = secure_getenv("RUNTIME_DIRECTORY");
-	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");
-	int err;
-
-	if (made != NULL && made[0] == '/' && strlen(made) < size && strchr(made, ':') == NULL) {
-		snprintf(path, size, "%s", made);
-		return 0;
-	}
-	if (base == NULL || strlen(base) + sizeof("/tocsin") > size) {
-		snprintf(
-			agent->detail, sizeof(agent->detail),
-			"XDG_RUNTIME_DIR is not set: give [client] socket"
-		);
-		return -ENOENT;
-	}
-	snprintf(path, size, "%s/tocsin", base);
-	if (mkdir(path, 0755) == 0 || errno == EEXIST)
-		return 0;
-	err = -errno;
-	snprintf(
-		agent->detail, sizeof(agent->detail), "cannot make %s: %s", path,
-		strerrordesc_np(-err)
-	);
-	return err;
-}
-
-static int socket_path(struct agent *agent, char *path, size_t size) {
-	const char *given = config_get_string(agent->config, "client", "socket");
-	char directory[80];
-	int err;
-
-	if (given[0] != '\0') {
-		snprintf(path, size, "%s", given);
-		return 0;
-	}
-	err = runtime_directory(agent, directory, sizeof(directory));
-	if (err == 0)
-		snprintf(path, size, "%s/tocsind.sock", directory);
-	return err;
-}
-
 static int find_group(struct agent *agent, struct client_config *config) {
 	const char *name = config_get_string(agent->config, "client", "group");
 	const struct group *group;
@@ -213,7 +171,7 @@ static int find_group(struct agent *agent, struct client_config *config) {
 static int clients_start(struct agent *agent) {
 	const char *listen = config_get_string(agent->config, "client", "listen");
 	struct client_config config;
-	char path[128];
+	char path[SOCKET_PATH_BYTES];
 	int err;
 
 	client_config_init(&config);
@@ -230,7 +188,7 @@ static int clients_start(struct agent *agent) {
 	if (listen[0] != '\0')
 		must(sock_addr_parse(listen, strlen(listen), CLIENT_PORT, NULL, &config.listen) == 0
 		);
-	err = socket_path(agent, path, sizeof(path));
+	err = socket_path_make(agent->config, path, agent->detail);
 	if (err == 0)
 		err = find_group(agent, &config);
 	if (err != 0)

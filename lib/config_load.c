@@ -74,9 +74,9 @@ void config_load_report(struct config_load *load, const char *format, ...) {
 void config_reject(
 	struct config_load *load, const char *section_name, const char *key, const char *format, ...
 ) {
-	const struct config_section *section = config_find_section(load->config, section_name);
+	struct config_section *section = config_find_section(load->config, section_name);
 	struct message message = {.used = 0};
-	const struct config_value *value;
+	struct config_value *value;
 	char origin[CONFIG_ORIGIN_BYTES];
 	char quoted[QUOTE_BYTES];
 	va_list arguments;
@@ -92,6 +92,7 @@ void config_reject(
 	message_add_list(&message, format, arguments);
 	va_end(arguments);
 	load_fail(load, &message);
+	value->wrong = true;
 }
 
 bool config_is_sound(const struct config_load *load, const char *section_name, const char *key) {
@@ -445,28 +446,35 @@ static int load_file(struct config_load *load, const struct config_input *input)
 	return err;
 }
 
-// Whether every key has a value, a default if none other.
-static bool check_required(struct config_load *load) {
+// A value that is empty stands in for one that had to be given, so that what else is wrong can be
+// told as well.
+static int stand_in(struct config_value *value) {
+	value->wrong = true;
+	value->text = strdup("");
+	return value->text != NULL ? 0 : -ENOMEM;
+}
+
+static void check_required(struct config_load *load) {
 	const struct config *config = load->config;
-	bool complete = true;
 
 	for (size_t i = 0; i < config->section_count; i++) {
-		const struct config_section *section = config->sections[i];
+		struct config_section *section = config->sections[i];
 
 		load->line = section->line;
 		for (size_t k = 0; k < section->key_count; k++) {
 			if (section->values[k].text != NULL)
 				continue;
-			complete = false;
 			if (section->values[k].source == CONFIG_FROM_DEFAULT)
 				config_load_report(
 					load, "[%s] needs the key %s", section->name,
 					section->keys[k].name
 				);
+			load->failed = true;
+			if (stand_in(&section->values[k]) != 0)
+				load->out_of_memory = true;
 		}
 	}
 	load->line = 0;
-	return complete;
 }
 
 static int load_all(struct config_load *load, const struct config_input *input) {
@@ -475,8 +483,9 @@ static int load_all(struct config_load *load, const struct config_input *input) 
 	if (input->path != NULL)
 		err = load_file(load, input);
 	load_settings(load, input);
-	if (err == 0 && check_required(load) && !load->out_of_memory &&
-	    load->schema->conflict != NULL)
+	if (err == 0)
+		check_required(load);
+	if (err == 0 && !load->out_of_memory && load->schema->conflict != NULL)
 		load->schema->conflict(load->config, load);
 	if (load->out_of_memory)
 		return -ENOMEM;

@@ -12,16 +12,17 @@ import subprocess
 import sys
 import tempfile
 
+import cluster as clusters
 import tap
 
 BUILD = pathlib.Path(sys.argv[1])
 PATIENCE_S = 30
 
 
-def tocsind(*arguments):
+def tocsind(*arguments, user=None, **environment):
     return subprocess.run([str(BUILD / "agent" / "tocsind"), *map(str, arguments)], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S,
-                          check=False)
+                          check=False, user=user, env={**os.environ, **environment})
 
 
 def settings(pairs):
@@ -139,6 +140,11 @@ def what_will_not_do_on_this_machine_is_named_with_the_reason(place):
             ({"check.x.command": "/bin"}, ["[check x] command", "no file"]),
             ({"worker.cores": "0,1023"}, ["[worker] cores", "1023"]),
             ({"node.state_directory": place / "file"}, ["state_directory", "no directory"]),
+            ({"client.socket": place / "none" / "s"},
+             ["[client] socket", f"cannot write to {place}/none: there is no such directory"]),
+            ({"client.socket": place / "file"}, ["[client] socket", "a file that is no socket"]),
+            ({"http.listen": "192.0.2.1"},
+             ["[http] listen", "192.0.2.1:28031: Cannot assign requested address"]),
             ({"node.state_directory": place / "a" / "b"}, ["state_directory", f"{place}/a"]),
     ):
         done = tocsind("--check-config", *settings({**sound(place), **change}))
@@ -237,6 +243,75 @@ def a_port_that_another_program_holds_is_named_with_its_holder(place):
         assert done.returncode == 0, done
 
 
+@in_place
+def an_address_that_another_program_holds_is_named_with_its_holder(place):
+    for key in ("overlay.listen", "client.listen", "http.listen"):
+        with socket.create_server(("127.90.1.4", 0)) as holder:
+            address = f"127.90.1.4:{holder.getsockname()[1]}"
+            done = tocsind("--check-config", *settings({**sound(place), key: address}))
+        section = key.split(".", maxsplit=1)[0]
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+        assert f"[{section}] listen" in done.stderr and str(os.getpid()) in done.stderr, done
+        assert f"{address}: " in done.stderr and "listens there" in done.stderr, done
+
+
+@in_place
+def what_an_agent_holds_that_runs_is_told_and_no_mistake(_):
+    with clusters.Cluster(BUILD, 1) as ring:
+        ring.start()
+        ring.wait_ring()
+        agent = ring.agents[0]
+        done = tocsind("--check-config", agent.config)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        notes = done.stdout.splitlines()
+        assert notes[0].endswith("the configuration is sound") and len(notes) == 4, done.stdout
+        for section in ("overlay", "client", "http"):
+            assert any(f"note: [{section}] listen: an agent runs on {agent.address}:" in note and
+                       f"process {agent.process.pid}" in note for note in notes), done.stdout
+        assert agent.answers(), "it was not disturbed"
+
+
+@in_place
+def directories_that_cannot_be_written_are_named(place):
+    if os.geteuid() != 0:
+        raise tap.Skip("another user is needed, for whom files are not writable")
+    place.chmod(0o755)
+    done = tocsind("--check-config", *settings({**sound(place), "client.socket": place / "s"}),
+                   user=65534)
+    assert done.returncode == 2 and done.stderr.count("\n") == 2, done
+    assert f"{place}/state cannot be made in {place}: Permission denied" in done.stderr, done
+    assert f"cannot write to {place}: Permission denied" in done.stderr, done
+    (place / "mine").mkdir()
+    os.chown(place / "mine", 65534, -1)
+    for base in ("", str(place / "mine"), str(place)):
+        done = tocsind("--check-config", *settings({
+            **sound(place), "node.state_directory": place / "mine" / "state"}), user=65534,
+            XDG_RUNTIME_DIR=base, RUNTIME_DIRECTORY="")
+        assert done.returncode == (0 if base.endswith("mine") else 2), done
+        assert not (place / "mine" / "state").exists() and not (place / "tocsin").exists()
+
+
+@in_place
+def every_contradiction_is_told_though_a_key_is_missing(place):
+    done = tocsind("--check-config", *settings({
+        **sound(place), "check.x.timeout": "3s", "client.listen": "10.1.2.3",
+        "overlay.lisen": "x"}))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 3), done
+    for words in ("[check x] needs the key command", "[client] listen", '"lisen"'):
+        assert words in done.stderr, (words, done.stderr)
+
+
+def words_too_many_are_named():
+    for arguments, words in (
+            (["status"], 'takes no argument "status"'),
+            (["--check-config", "/etc/hosts", "extra"], 'takes no argument "extra"'),
+            (["--config", "/a", "--check-config", "/b"], '"/b" is a second one'),
+            (["--check-config=/a", "--config", "/b"], '"/b" is a second one')):
+        done = tocsind(*arguments)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+        assert words in done.stderr, (words, done.stderr)
+
+
 TESTS = [
     values_that_contradict_each_other_are_refused_by_check_and_start,
     ports_that_the_system_chooses_contradict_nothing,
@@ -248,6 +323,11 @@ TESTS = [
     devices_that_this_machine_does_not_have_are_named,
     devices_that_it_has_are_sound,
     a_port_that_another_program_holds_is_named_with_its_holder,
+    an_address_that_another_program_holds_is_named_with_its_holder,
+    what_an_agent_holds_that_runs_is_told_and_no_mistake,
+    directories_that_cannot_be_written_are_named,
+    every_contradiction_is_told_though_a_key_is_missing,
+    words_too_many_are_named,
 ]
 
 if __name__ == "__main__":

@@ -197,11 +197,13 @@ static void contradictions_are_found_among_what_is_right_beside_wrong_values(voi
 		 "t.conf:3: [probe] deadline: \"x\" is not a duration: a number followed by ns, us, "
 		 "ms, s, m, h or d is needed; allowed: a duration from 0s to 1h\n"
 		 "t.conf:4: [probe] deadline is already given in line 3\n"},
-		// A key without a default has nothing to compare.
+		// Nor from what stands in for a key without a default.
 		{"[check x]\n[probe]\ninterval = 1s\ndeadline = 2s\n",
-		 "t.conf:1: [check x] needs the key command\n"},
+		 "t.conf:1: [check x] needs the key command\n"
+		 "t.conf:4: [probe] deadline = \"2s\": must not be longer than interval\n"},
 		{"[check x]\ncommand =\n[probe]\ninterval = 1s\ndeadline = 2s\n",
-		 "t.conf:2: [check x] command: \"\" has 0 bytes; allowed: 1 to 200 bytes of text\n"},
+		 "t.conf:2: [check x] command: \"\" has 0 bytes; allowed: 1 to 200 bytes of text\n"
+		 "t.conf:5: [probe] deadline = \"2s\": must not be longer than interval\n"},
 	};
 
 	(void)state;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether a start would get the places it needs: addresses, the socket of clients, the state
+// directory. Each address is bound for a moment and never listened on, so that nobody connects and
+// an agent that starts meanwhile is not in its way. What an agent holds that runs already is no
+// mistake of the configuration: a restart has it free.
+#include "agent.h"
+#include "check.h"
+#include "socket_path.h"
+
+#include <lib/config.h>
+#include <lib/error.h>
+#include <lib/must.h>
+#include <lib/port_holder.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int try_bind(const struct sock_addr *address) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	const int on = 1;
+	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	// As listeners do: connections of before that linger hold no port.
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0)
+		return neg_errno();
+	if (storage.ss_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)
+		return neg_errno();
+	return bind(fd, (const struct sockaddr *)&storage, length) == 0 ? 0 : neg_errno();
+}
+
+bool check_holder_is_agent(const struct port_holder *holder) {
+	return holder->kind == PORT_HOLDER_PROCESS && strcmp(holder->command, "tocsind") == 0;
+}
+
+void check_address(
+	const struct sock_addr *address,
+	const char *section,
+	const char *key,
+	struct config_load *load
+) {
+	int err = address->port != 0 ? try_bind(address) : 0;
+	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
+	struct port_holder holder = {.kind = PORT_HOLDER_KERNEL};
+
+	if (err == 0)
+		return;
+	sock_addr_format(address, text);
+	if (err != -EADDRINUSE) {
+		config_reject(load, section, key, "%s: %s", text, strerrordesc_np(-err));
+		return;
+	}
+	// Whom we may not see may be the agent, and who is gone by now leaves it free.
+	port_holder_find(PORT_TCP, address, &holder);
+	if (holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_UNSEEN ||
+	    check_holder_is_agent(&holder))
+		return;
+	port_holder_format(&holder, words);
+	config_reject(load, section, key, "%s: %s listens there", text, words);
+}
+
+// False: the key is empty.
+static bool get_listen(
+	const struct config *config,
+	const char *section,
+	uint16_t port,
+	struct sock_addr *ret_address
+) {
+	const char *text = config_get_string(config, section, "listen");
+
+	if (text[0] == '\0')
+		return false;
+	must(sock_addr_parse(text, strlen(text), port, NULL, ret_address) == 0);
+	return true;
+}
+
+static void check_listen(
+	const struct config *config, const char *section, uint16_t port, struct config_load *load
+) {
+	struct sock_addr address;
+
+	if (config_is_sound(load, section, "listen") && get_listen(config, section, port, &address))
+		check_address(&address, section, "listen", load);
+}
+
+// NULL: files can be made in it. In words, the directory not among them.
+static const char *why_not_written(const char *directory) {
+	struct stat info;
+
+	if (stat(directory, &info) != 0)
+		return errno == ENOENT ? "there is no such directory" : strerrordesc_np(errno);
+	if (!S_ISDIR(info.st_mode))
+		return "it is no directory";
+	return access(directory, W_OK | X_OK) == 0 ? NULL : strerrordesc_np(errno);
+}
+
+// The directory that a path is in, to be freed; NULL for no memory.
+static char *parent_of(const char *path) {
+	const char *last = strrchr(path, '/');
+
+	return strndup(path, last == path ? 1 : (size_t)(last - path));
+}
+
+// One that the start makes if its parent takes it, or one that has to be there.
+static void check_directory(
+	const char *directory,
+	bool is_made,
+	const char *section,
+	const char *key,
+	struct config_load *load
+) {
+	scoped_mem char *parent = parent_of(directory);
+	const char *why = why_not_written(directory);
+	struct stat info;
+
+	if (why == NULL || parent == NULL)
+		return;
+	if (!is_made || stat(directory, &info) == 0 || errno != ENOENT) {
+		config_reject(load, section, key, "cannot write to %s: %s", directory, why);
+		return;
+	}
+	why = why_not_written(parent);
+	if (why != NULL)
+		config_reject(
+			load, section, key, "%s cannot be made in %s: %s", directory, parent, why
+		);
+}
+
+static void check_socket(const struct config *config, struct config_load *load) {
+	char path[SOCKET_PATH_BYTES], detail[AGENT_DETAIL_BYTES];
+	scoped_mem char *directory = NULL;
+	struct stat info;
+
+	if (!config_is_sound(load, "client", "socket"))
+		return;
+	if (socket_path_find(config, path, detail) != 0) {
+		config_reject(load, "client", "socket", "%s", detail);
+		return;
+	}
+	if (lstat(path, &info) == 0 && !S_ISSOCK(info.st_mode)) {
+		config_reject(
+			load, "client", "socket", "%s: there is a file that is no socket", path
+		);
+		return;
+	}
+	directory = parent_of(path);
+	if (directory != NULL)
+		check_directory(directory, socket_path_is_made(config), "client", "socket", load);
+}
+
+void check_places(const struct config *config, struct config_load *load) {
+	const char *state = config_get_string(config, "node", "state_directory");
+
+	check_listen(config, "client", CLIENT_PORT, load);
+	check_listen(config, "http", HTTP_PORT, load);
+	check_socket(config, load);
+	if (state[0] != '\0' && config_is_sound(load, "node", "state_directory"))
+		check_directory(state, true, "node", "state_directory", load);
+}
+
+void check_tell_running(const struct config *config, FILE *stream) {
+	static const struct {
+		const char *section;
+		uint16_t port;
+	} places[] = {{"overlay", OVERLAY_PORT}, {"client", CLIENT_PORT}, {"http", HTTP_PORT}};
+	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
+	struct port_holder holder;
+	struct sock_addr address;
+
+	for (size_t n = 0; n < sizeof(places) / sizeof(places[0]); n++) {
+		if (!get_listen(config, places[n].section, places[n].port, &address) ||
+		    address.port == 0 || try_bind(&address) != -EADDRINUSE)
+			continue;
+		port_holder_find(PORT_TCP, &address, &holder);
+		if (!check_holder_is_agent(&holder))
+			continue;
+		sock_addr_format(&address, text);
+		port_holder_format(&holder, words);
+		fprintf(stream, "note: [%s] listen: an agent runs on %s already: %s\n",
+			places[n].section, text, words);
+	}
+}

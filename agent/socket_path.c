@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "socket_path.h"
+
+#include <lib/config.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SOCKET_NAME "tocsind.sock"
+
+// NULL: there is none that could be used.
+static const char *made_by_manager(void) {
+	const char *made = secure_getenv("RUNTIME_DIRECTORY");
+
+	if (made == NULL || made[0] != '/' || strchr(made, ':') != NULL ||
+	    strlen(made) + sizeof("/" SOCKET_NAME) > SOCKET_PATH_BYTES)
+		return NULL;
+	return made;
+}
+
+static const char *base_directory(void) {
+	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");
+
+	if (base == NULL || strlen(base) + sizeof("/tocsin/" SOCKET_NAME) > SOCKET_PATH_BYTES)
+		return NULL;
+	return base;
+}
+
+bool socket_path_is_made(const struct config *config) {
+	return config_get_string(config, "client", "socket")[0] == '\0' &&
+	       made_by_manager() == NULL;
+}
+
+int socket_path_find(
+	const struct config *config,
+	char ret_path[static SOCKET_PATH_BYTES],
+	char ret_detail[static AGENT_DETAIL_BYTES]
+) {
+	const char *given = config_get_string(config, "client", "socket");
+	const char *made = made_by_manager(), *base = base_directory();
+
+	if (given[0] != '\0') {
+		snprintf(ret_path, SOCKET_PATH_BYTES, "%s", given);
+	} else if (made != NULL) {
+		snprintf(ret_path, SOCKET_PATH_BYTES, "%s/" SOCKET_NAME, made);
+	} else if (base != NULL) {
+		snprintf(ret_path, SOCKET_PATH_BYTES, "%s/tocsin/" SOCKET_NAME, base);
+	} else {
+		snprintf(
+			ret_detail, AGENT_DETAIL_BYTES,
+			"XDG_RUNTIME_DIR is not set, or too long: give [client] socket"
+		);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+int socket_path_make(
+	const struct config *config,
+	char ret_path[static SOCKET_PATH_BYTES],
+	char ret_detail[static AGENT_DETAIL_BYTES]
+) {
+	char directory[SOCKET_PATH_BYTES];
+	int err = socket_path_find(config, ret_path, ret_detail);
+
+	if (err != 0 || !socket_path_is_made(config))
+		return err;
+	snprintf(
+		directory, sizeof(directory), "%.*s", (int)(strrchr(ret_path, '/') - ret_path),
+		ret_path
+	);
+	if (mkdir(directory, 0755) == 0 || errno == EEXIST)
+		return 0;
+	err = -errno;
+	snprintf(
+		ret_detail, AGENT_DETAIL_BYTES, "cannot make %s: %s", directory,
+		strerrordesc_np(-err)
+	);
+	return err;
+}
