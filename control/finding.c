@@ -145,15 +145,19 @@ const char *finding_grade_name(enum finding_grade grade) {
 	return names[grade];
 }
 
-enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b) {
-	static const unsigned int weights[] = {
+unsigned int finding_badness(enum finding_grade grade) {
+	static const unsigned int badness[] = {
 		[FINDING_OK] = 0,
 		[FINDING_WARNING] = 1,
 		[FINDING_UNKNOWN] = 2,
 		[FINDING_CRITICAL] = 3,
 	};
 
-	return weights[a] >= weights[b] ? a : b;
+	return badness[grade];
+}
+
+enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b) {
+	return finding_badness(a) >= finding_badness(b) ? a : b;
 }
 
 static void add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const char *reason) {

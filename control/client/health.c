@@ -376,6 +376,16 @@ static bool is_worth_a_row(const struct ras_peer *peer, const void *ctx) {
 	return wanted->all || peer->maint || is_wrong(wanted->store, peer);
 }
 
+// By grade, then by the weight of the verdict, which is its place among them.
+static uint32_t badness(const struct ras_peer *peer, const void *ctx) {
+	const struct wanted *wanted = ctx;
+	struct finding finding;
+
+	finding_of(wanted->store, peer, &finding);
+	return finding_badness(finding.grade) * VERDICT_COUNT +
+	       (finding.has_view ? finding.view.verdict : VERDICT_NONE);
+}
+
 // They are counted and named whoever is asked about; a row has who was asked for.
 static int find_missing(struct session *session, const char *only, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
@@ -439,12 +449,11 @@ static void look(struct session *session, struct survey *survey) {
 }
 
 static bool gather(struct session *session, const struct wanted *wanted, struct survey *survey) {
+	const struct roll_wish wish = {.keep = is_worth_a_row, .badness = badness, .ctx = wanted};
 	const char *only = wanted->only ? wanted->name : NULL;
 
 	if (find_missing(session, only, survey) < 0 ||
-	    roll_call(
-		    session_ras(session), is_worth_a_row, wanted, &survey->rows, &survey->row_count
-	    ) < 0)
+	    roll_call(session_ras(session), &wish, &survey->rows, &survey->row_count) < 0)
 		return false;
 	survey->listing.count = survey->row_count + survey->absent.count;
 	return true;

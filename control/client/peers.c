@@ -162,6 +162,7 @@ read_state(struct session *session, const char *rest, const enum ras_state **ret
 void answer_peers(struct session *session, const char *rest) {
 	const enum ras_state *state = NULL;
 	struct peers *peers;
+	struct roll_wish wish;
 
 	if (*rest != '\0' && !read_state(session, rest, &state))
 		return;
@@ -169,10 +170,8 @@ void answer_peers(struct session *session, const char *rest) {
 	if (!session_begin(session, listing_step, drop, peers))
 		return;
 	peers->listing.ops = &ops;
-	if (roll_call(
-		    session_ras(session), state != NULL ? is_in_state : NULL, state, &peers->rows,
-		    &peers->row_count
-	    ) < 0 ||
+	wish = (struct roll_wish){.keep = state != NULL ? is_in_state : NULL, .ctx = state};
+	if (roll_call(session_ras(session), &wish, &peers->rows, &peers->row_count) < 0 ||
 	    ((state == NULL || *state == RAS_UNKNOWN) &&
 	     absent_find(session->server->overlay, &peers->missing) < 0)) {
 		session_end(session);

@@ -17,13 +17,18 @@
 struct entry {
 	const struct ras_record *record;
 	uint32_t slot;
-	uint32_t weight;
+	uint32_t badness;
 };
 
-static const uint32_t weights[] = {
-	[RAS_DEAD] = 0,	 [RAS_UNREACHABLE] = 1, [RAS_SUSPECT] = 2,
-	[RAS_ALIVE] = 3, [RAS_LEFT] = 4,	[RAS_UNKNOWN] = 5,
-};
+static uint32_t badness_of_state(const struct ras_peer *peer, const void *ctx) {
+	static const uint32_t badness[] = {
+		[RAS_DEAD] = 5,	 [RAS_UNREACHABLE] = 4, [RAS_SUSPECT] = 3,
+		[RAS_ALIVE] = 2, [RAS_LEFT] = 1,	[RAS_UNKNOWN] = 0,
+	};
+
+	(void)ctx;
+	return badness[peer->state];
+}
 
 static void terminate(const struct ras_record *record, char name[static RAS_NAME_MAX + 1]) {
 	memcpy(name, record->name, record->name_length);
@@ -35,8 +40,8 @@ static int compare(const void *left, const void *right) {
 	const struct entry *b = right;
 	char name_a[RAS_NAME_MAX + 1], name_b[RAS_NAME_MAX + 1];
 
-	if (a->weight != b->weight)
-		return a->weight < b->weight ? -1 : 1;
+	if (a->badness != b->badness)
+		return a->badness > b->badness ? -1 : 1;
 	terminate(a->record, name_a);
 	terminate(b->record, name_b);
 	return strverscmp(name_a, name_b); // n2 before n10
@@ -44,11 +49,12 @@ static int compare(const void *left, const void *right) {
 
 int roll_call(
 	const struct ras *ras,
-	roll_keep_fn *keep,
-	const void *ctx,
+	const struct roll_wish *wish,
 	struct roll_row **ret_rows,
 	uint32_t *ret_count
 ) {
+	uint32_t (*badness)(const struct ras_peer *, const void *) =
+		wish->badness != NULL ? wish->badness : badness_of_state;
 	struct entry *entries;
 	struct roll_row *rows;
 	struct ras_peer peer;
@@ -64,8 +70,10 @@ int roll_call(
 		return -ENOMEM;
 	}
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
-		if (ras_peer_at(ras, slot, &peer) == 0 && (keep == NULL || keep(&peer, ctx)))
-			entries[count++] = (struct entry){peer.record, slot, weights[peer.state]};
+		if (ras_peer_at(ras, slot, &peer) == 0 &&
+		    (wish->keep == NULL || wish->keep(&peer, wish->ctx)))
+			entries[count++] =
+				(struct entry){peer.record, slot, badness(&peer, wish->ctx)};
 	}
 	qsort(entries, count, sizeof(*entries), compare);
 	for (uint32_t n = 0; n < count; n++)

@@ -9,13 +9,17 @@ struct roll_row {
 	uint32_t slot;
 };
 
-typedef bool roll_keep_fn(const struct ras_peer *peer, const void *ctx);
+// Who is wanted, and how bad it is with each: either may be NULL, for everybody and by state.
+struct roll_wish {
+	bool (*keep)(const struct ras_peer *peer, const void *ctx);
+	uint32_t (*badness)(const struct ras_peer *peer, const void *ctx); // the highest first
+	const void *ctx;
+};
 
-// Those that `keep` wants, in *ret_rows (the caller's to free). -ENOMEM.
+// Those that are wanted, in *ret_rows (the caller's to free). -ENOMEM.
 int roll_call(
 	const struct ras *ras,
-	roll_keep_fn *keep,
-	const void *ctx,
+	const struct roll_wish *wish,
 	struct roll_row **ret_rows,
 	uint32_t *ret_count
 );

@@ -160,6 +160,9 @@ def a_death_is_told_by_every_command():
         expect((arguments, ask(*arguments).returncode), (arguments, status))
     assert "n3 is dead: its host answers, its agent's process is gone." in ask("why", "n3").stdout
     assert " DEAD " in ask("events").stdout
+    findings = json.loads(ask("health", "--all", "--json").stdout)["findings"]
+    grades = [row["grade"] for row in findings]
+    expect(grades[:3], ["critical", "ok", "ok"])  # the worst first, before those who never came
 
 
 def the_dead_is_forgotten_by_order_and_returns():

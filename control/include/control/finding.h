@@ -31,7 +31,9 @@ void finding_of(
 	const struct health *health, const struct ras_peer *peer, struct finding *ret_finding
 );
 const char *finding_grade_name(enum finding_grade grade);
-// The worse of two; unknown is worse than a warning, since it may be anything.
+// From 0 for ok; unknown is worse than a warning, since it may be anything.
+unsigned int finding_badness(enum finding_grade grade);
+// The worse of two.
 enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b);
 
 // Of the cluster as this node sees it: the worst, and what it is for, a word such as "PeersDead".
