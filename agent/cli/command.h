@@ -107,6 +107,8 @@ extern const struct command keygen_command;
 extern const struct command links_command;
 extern const struct command log_command;
 extern const struct command maint_command;
+extern const struct command path_command;
+extern const struct command paths_command;
 extern const struct command peers_command;
 extern const struct command ping_command;
 extern const struct command report_command;

@@ -16,6 +16,8 @@ const struct command *const commands[] = {
 	&health_command,
 	&peers_command,
 	&links_command,
+	&paths_command,
+	&path_command,
 	&events_command,
 	&why_command,
 	&checks_command,

@@ -4,18 +4,13 @@
 #include "textfile.h"
 
 #include "command.h"
+#include "replace.h"
 
 #include <lib/escape.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 static const char *const grades[] = {"ok", "warning", "critical", "unknown"}; // as Nagios counts
 #define GRADE_COUNT (sizeof(grades) / sizeof(grades[0]))
@@ -77,7 +72,9 @@ static void agents(FILE *out, const json_t *health) {
 			(long long)json_integer_value(json_object_get(health, states[n])));
 }
 
-static void write_all(FILE *out, const json_t *health) {
+static void write_all(FILE *out, const void *what) {
+	const json_t *health = what;
+
 	family(out, "tocsin_health_answered", "whether an agent answered");
 	fprintf(out, "tocsin_health_answered %d\n", health != NULL);
 	family(out, "tocsin_health_grade", "0 ok, 1 warning, 2 critical, 3 unknown");
@@ -90,45 +87,8 @@ static void write_all(FILE *out, const json_t *health) {
 	fprintf(out, "tocsin_textfile_last_run_timestamp_seconds %lld\n", (long long)time(NULL));
 }
 
-// Closes it. A full disk may show only there.
-static int fill(int fd, const json_t *health) {
-	FILE *out = fdopen(fd, "w");
-	int err = 0;
-
-	if (out == NULL) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	write_all(out, health);
-	errno = EIO; // for a failure that names no reason
-	if (fflush(out) != 0 || ferror(out) || fchmod(fd, 0644) != 0)
-		err = -errno;
-	if (fclose(out) != 0 && err == 0)
-		err = -errno;
-	return err;
-}
-
-static int replace(const char *file, const json_t *health) {
-	char temporary[PATH_MAX];
-	int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file);
-	int fd, err;
-
-	if (length < 0 || (size_t)length >= sizeof(temporary))
-		return -ENAMETOOLONG;
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	err = fill(fd, health);
-	if (err == 0 && rename(temporary, file) != 0)
-		err = -errno;
-	if (err != 0)
-		unlink(temporary);
-	return err;
-}
-
 int textfile_write(const char *file, const json_t *health) {
-	int err = replace(file, health);
+	int err = replace_file(file, write_all, health);
 	char quoted[256];
 
 	if (err != 0) {

@@ -39,8 +39,7 @@ static void drop(void *work) {
 	free(node);
 }
 
-// err may be anything that another node says.
-static const char *words_of(int err) {
+const char *node_call_words(int err) {
 	const char *words = strerrordesc_np(-err);
 
 	switch (err) {
@@ -83,7 +82,7 @@ static bool step(struct session *session) {
 	if (node->err < 0) {
 		if (node->middle_of_line)
 			text_add(&session->out, "\n", 1);
-		session_fail(session, "%s %s", node->name, words_of(node->err));
+		session_fail(session, "%s %s", node->name, node_call_words(node->err));
 	}
 	return true;
 }
@@ -122,8 +121,8 @@ static bool compose(struct session *session, const char *rest, struct text *line
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
 		session_fail(
 			session,
-			"another node answers PEERS, LINKS, HEALTH, EVENTS, COMMS, WHY, "
-			"PING, COUNTERS, DEVICES, PAIRS, PROBE and STATUS, not %s",
+			"another node answers PEERS, LINKS, HEALTH, EVENTS, COMMS, WHY, PATHS, "
+			"PATH, PING, COUNTERS, DEVICES, PAIRS, PROBE and STATUS, not %s",
 			quoted
 		);
 		return false;
@@ -152,7 +151,7 @@ static void begin(struct session *session, const struct ras_peer *peer, const st
 	if (err == 0)
 		return;
 	node->ended = true;
-	session_fail(session, "%s %s", node->name, words_of(err));
+	session_fail(session, "%s %s", node->name, node_call_words(err));
 	session_end(session);
 }
 

@@ -365,4 +365,5 @@ const struct fabric_calls fabric_calls = {
 	.ping_cancel = fabric_ping_cancel,
 	.numbers = fabric_numbers,
 	.path_next = fabric_path_next,
+	.path_row = fabric_path_row,
 };

@@ -27,6 +27,7 @@ static bool view_of_trail(
 	if (trail->stage == TRAIL_FREE || trail->visit)
 		return false;
 	path_memory_summary(trail->memory, &view.summary);
+	view.memory = trail->memory;
 	view.latency = path_memory_histogram(trail->memory);
 	*ret_view = view;
 	return true;
@@ -71,22 +72,20 @@ bool fabric_path_next(
 	return false;
 }
 
-static void fill_row(const struct fabric_path_view *view, struct ras_path_row *ret_row) {
-	const struct path_summary *summary = &view->summary;
-	struct ras_path_row row = {
-		.peer = view->peer,
-		.count = summary->count - summary->lost,
-		.lost = summary->lost,
-	};
+static void copy_name(char ret_name[static RAS_PATH_DEVICE_MAX + 1], const char *name) {
+	snprintf(ret_name, RAS_PATH_DEVICE_MAX + 1, "%.*s", RAS_PATH_DEVICE_MAX, name);
+}
 
-	snprintf(row.device, sizeof(row.device), "%.*s", RAS_PATH_DEVICE_MAX, view->device);
-	if (row.count > 0) {
-		row.min_ns = summary->min_ns;
-		row.median_ns = summary->median_ns;
-		row.mad_ns = summary->mad_ns;
-		row.p99_ns = summary->p99_ns;
-	}
-	*ret_row = row;
+void fabric_path_row(
+	const struct fabric *fabric,
+	const struct fabric_path_view *view,
+	struct ras_path_row *ret_row
+) {
+	path_summary_row(&view->summary, loop_clock_ns(fabric->loop), ret_row);
+	ret_row->peer = view->peer;
+	ret_row->steady = view->neighbour;
+	copy_name(ret_row->device, view->device);
+	copy_name(ret_row->peer_device, view->peer_device);
 }
 
 // A part has those from the n-th on, for the tables do not change between parts of one answer.
@@ -101,13 +100,13 @@ bool probing_contribute(
 	while (fabric_path_next(fabric, &cursor, &view)) {
 		struct ras_path_row row;
 
-		if (view.peer == self || view.summary.count == 0)
+		if (view.peer == self || (view.summary.count == 0 && !view.neighbour))
 			continue;
 		if (place >= first + ROWS_PER_PART)
 			return true;
 		if (place++ < first)
 			continue;
-		fill_row(&view, &row);
+		fabric_path_row(fabric, &view, &row);
 		if (ras_path_put(writer, &row) != 0)
 			return false; // counted by the core as cut
 	}

@@ -14,6 +14,7 @@ struct size_past {
 	uint32_t count;	     // of the ring, ever; begins anew with the path
 	uint64_t at_ns[OUTCOMES];
 	bool answered[OUTCOMES];
+	uint64_t latency_ns[OUTCOMES]; // of those
 };
 
 // What the counter of the pulse told.

@@ -66,6 +66,7 @@ static void note_outcome(struct size_past *past, const struct path_probe *probe)
 
 	past->at_ns[place] = probe->at_ns;
 	past->answered[place] = probe->answered;
+	past->latency_ns[place] = probe->latency_ns;
 }
 
 static void note_latency(struct path_memory *memory, const struct path_probe *probe) {
@@ -151,6 +152,7 @@ static void forget_lost(struct size_past *past, uint64_t until_ns) {
 		if (!past->answered[from] && past->at_ns[from] < until_ns)
 			continue;
 		kept.at_ns[kept.count] = past->at_ns[from];
+		kept.latency_ns[kept.count] = past->latency_ns[from];
 		kept.answered[kept.count++] = past->answered[from];
 	}
 	*past = kept;

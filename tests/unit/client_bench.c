@@ -123,6 +123,7 @@ void overlay_answer_put(struct overlay_answer *answer) {
 	if (--answer->references > 0)
 		return;
 	ras_comms_destroy(answer->comms);
+	ras_paths_destroy(answer->paths);
 	free(answer->conns);
 	free(answer);
 }

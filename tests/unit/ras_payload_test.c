@@ -58,7 +58,13 @@ static int drain_paths(struct wire_reader *reader) {
 
 	while ((err = ras_path_get(reader, &row)) == 0) {
 		assert_string_equal(row.device, a_path.device);
+		assert_string_equal(row.peer_device, a_path.peer_device);
 		assert_int_equal(row.p99_ns, a_path.p99_ns);
+		assert_int_equal(row.baseline_ns, a_path.baseline_ns);
+		assert_int_equal(row.for_s, a_path.for_s);
+		assert_int_equal(row.lost_permille, a_path.lost_permille);
+		assert_int_equal(row.seen, a_path.seen);
+		assert_true(row.steady);
 	}
 	return err;
 }

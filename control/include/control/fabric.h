@@ -147,12 +147,21 @@ struct fabric_path_view {
 	enum device_responder responder;
 	bool shares; // it uses the interface that the overlay uses
 	struct path_summary summary;
-	const struct histogram *latency; // of a neighbour, of the small size; else NULL
+	// Of a neighbour, else NULL; until control turns to the fabric again.
+	const struct path_memory *memory;
+	const struct histogram *latency; // of the small size
 };
 
 // The cursor begins at 0; false past the last. Neighbours first.
 bool fabric_path_next(
 	const struct fabric *fabric, uint32_t *cursor, struct fabric_path_view *ret_view
+);
+
+// As it stands in the collective PATHS.
+void fabric_path_row(
+	const struct fabric *fabric,
+	const struct fabric_path_view *view,
+	struct ras_path_row *ret_row
 );
 
 struct fabric_probe_counters {
@@ -268,6 +277,10 @@ struct fabric_calls {
 	void (*numbers)(const struct fabric *fabric, struct fabric_numbers *ret_numbers);
 	bool (*path_next
 	)(const struct fabric *fabric, uint32_t *cursor, struct fabric_path_view *ret_view);
+	void (*path_row
+	)(const struct fabric *fabric,
+	  const struct fabric_path_view *view,
+	  struct ras_path_row *ret_row);
 };
 
 extern const struct fabric_calls fabric_calls;

@@ -176,15 +176,22 @@ int ras_health_put(struct wire_writer *writer, const struct ras_health_row *row)
 // 0, -EBADMSG, -EMSGSIZE or -EILSEQ, or -ENODATA at the end.
 int ras_health_get(struct wire_reader *reader, struct ras_health_row *ret_row);
 
-// PATHS: one row per path a node probes.
+// PATHS: one row per path a node probes. How it sees the path is a number of <verdict/sight.h>, as
+// the core does not judge.
 #define RAS_PATH_DEVICE_MAX 31
 
 struct ras_path_row {
 	uint64_t peer;
-	char device[RAS_PATH_DEVICE_MAX + 1];
-	uint64_t count; // of answers; if 0 the times are 0
+	char device[RAS_PATH_DEVICE_MAX + 1];	   // own
+	char peer_device[RAS_PATH_DEVICE_MAX + 1]; // "": not known
+	uint64_t count;				   // of answers; if 0 the times are 0
 	uint64_t lost;
 	uint64_t min_ns, median_ns, mad_ns, p99_ns;
+	uint64_t baseline_ns;	// 0: not known
+	uint64_t for_s;		// how long it has been seen so
+	uint32_t lost_permille; // lately, of the sizes that are lost
+	uint8_t seen;		// enum sight_kind
+	bool steady;		// probed steadily, else in turn
 };
 
 int ras_path_put(struct wire_writer *writer, const struct ras_path_row *row);
@@ -211,9 +218,11 @@ int ras_healths_add(struct ras_healths *healths, const struct ras_collected_part
 uint32_t ras_healths_settle(struct ras_healths *healths);
 const struct ras_merged_health *ras_healths_at(const struct ras_healths *healths, uint32_t n);
 
-// Sorted by node, peer and device. Of two rows for one path the one with more probes is kept.
+// Sorted by node, peer and devices. Of two rows for one path the one with more probes is kept.
 int ras_paths_create(const struct ras_memory *memory, struct ras_paths **ret_paths);
 struct ras_paths *ras_paths_destroy(struct ras_paths *paths);
 int ras_paths_add(struct ras_paths *paths, const struct ras_collected_part *part);
 uint32_t ras_paths_settle(struct ras_paths *paths);
+// After it was settled.
+uint32_t ras_paths_count(const struct ras_paths *paths);
 const struct ras_merged_path *ras_paths_at(const struct ras_paths *paths, uint32_t n);

@@ -23,6 +23,7 @@
 
 #include <lib/histogram.h>
 #include <ras/memory.h>
+#include <ras/payload.h>
 #include <verdict/sight.h>
 
 #define PATH_SIZES 4	     // 8 B, 1 KiB, the path's MTU, 64 KiB
@@ -92,6 +93,19 @@ struct path_summary {
 	uint32_t lost_bytes_place; // the smallest of them; PATH_SIZES: none
 };
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary);
+
+// What the last answers of each size took, at most 128 of each; `answers` 0: the times are 0.
+struct path_size_times {
+	uint32_t answers;
+	uint64_t min_ns, median_ns, p99_ns;
+};
+void path_memory_times(
+	const struct path_memory *memory, struct path_size_times ret_times[static PATH_SIZES]
+);
+// This node's row of PATHS, but for who it is and the devices. now_ns for its age.
+void path_summary_row(
+	const struct path_summary *summary, uint64_t now_ns, struct ras_path_row *ret_row
+);
 const struct histogram *path_memory_histogram(const struct path_memory *memory);
 
 // What path `self` of these would show if it were slowed down as the others are: its baseline times

@@ -139,4 +139,10 @@ static const struct ras_path_row a_path = {
 	.median_ns = 1500,
 	.mad_ns = 100,
 	.p99_ns = 9000,
+	.peer_device = "mlx5_1",
+	.baseline_ns = 1400,
+	.for_s = 300,
+	.lost_permille = 12,
+	.seen = 3,
+	.steady = true,
 };

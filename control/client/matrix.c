@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MATRIX: who reads whom how, of all nodes: the paths of PATHS * in their shortest form, of each
+// ordered pair of nodes the worst. For those who draw it.
+#include "answers.h"
+#include "listing.h"
+#include "names.h"
+#include "paths.h"
+#include "roll.h"
+#include "server.h"
+#include "status.h"
+
+#include <lib/container.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NO_NODE UINT32_MAX
+#define NAME_WIDTH 24
+
+struct matrix {
+	struct listing listing; // over the rows of the answer
+	struct status status;
+	uint64_t *ids;	  // by slot; 0: none, or it has left
+	uint32_t *places; // by slot: of the node in what is said
+	uint32_t slot_count;
+	uint32_t node_count;
+};
+
+static void drop(void *work) {
+	struct matrix *matrix = work;
+
+	if (matrix->status.asked)
+		overlay_forget_question(&matrix->status.question);
+	if (matrix->status.answer != NULL)
+		overlay_answer_put(matrix->status.answer);
+	free(matrix->ids);
+	free(matrix->places);
+	free(matrix);
+}
+
+// Nodes that are, or should be: one that said goodbye is read by nobody.
+static bool number_nodes(struct session *session, struct matrix *matrix) {
+	const struct ras *ras = session_ras(session);
+	struct ras_peer peer;
+	struct ras_view view;
+
+	ras_view(ras, &view);
+	matrix->ids = calloc((size_t)view.slots_max + 1, sizeof(matrix->ids[0]));
+	matrix->places = calloc((size_t)view.slots_max + 1, sizeof(matrix->places[0]));
+	if (matrix->ids == NULL || matrix->places == NULL)
+		return false;
+	matrix->slot_count = view.slots_max;
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) != 0 || peer.state == RAS_LEFT)
+			continue;
+		matrix->ids[slot] = peer.record->id;
+		matrix->places[slot] = matrix->node_count++;
+	}
+	return true;
+}
+
+static uint32_t place_of(struct session *session, const struct matrix *matrix, uint64_t id) {
+	struct ras_peer peer;
+
+	if (ras_peer_find(session_ras(session), id, &peer) != 0 ||
+	    peer.slot >= matrix->slot_count || matrix->ids[peer.slot] != id)
+		return NO_NODE;
+	return matrix->places[peer.slot];
+}
+
+static json_t *nodes_json(struct session *session, const struct matrix *matrix) {
+	const struct ras *ras = session_ras(session);
+	json_t *nodes = json_array();
+
+	for (uint32_t slot = 0; slot < matrix->slot_count; slot++) {
+		enum ras_state state = RAS_UNKNOWN;
+		char name[NAMES_TEXT_BYTES];
+		struct ras_peer peer;
+
+		if (matrix->ids[slot] == 0)
+			continue;
+		names_id(ras, matrix->ids[slot], name);
+		if (ras_peer_find(ras, matrix->ids[slot], &peer) == 0)
+			state = peer.state;
+		json_array_append_new(
+			nodes, json_pack(
+				       "{s:o,s:s}", "node", roll_name_json(name), "state",
+				       ras_state_name(state)
+			       )
+		);
+	}
+	return nodes;
+}
+
+static json_t *facts(struct session *session, void *work) {
+	const struct matrix *matrix = work;
+	const struct overlay_answer *answer = matrix->status.answer;
+	json_t *seen = json_array();
+	char time[SHOW_BYTES];
+
+	for (uint32_t kind = 0; kind < SIGHT_KIND_COUNT; kind++)
+		json_array_append_new(seen, json_string(sight_kind_name((enum sight_kind)kind)));
+	show_time(overlay_realtime_ns(session->server->overlay, answer->at_ns), time);
+	return json_pack(
+		"{s:s,s:s,s:i,s:i,s:i,s:o,s:o,s:[s,s,s,s,s,s,s,s]}", "cluster",
+		session->server->cluster, "at", time, "members", (int)answer->result.member_count,
+		"answered", (int)answer->result.answered, "left_out",
+		(int)(answer->result.truncated + answer->bad_parts), "seen", seen, "nodes",
+		nodes_json(session, matrix), "columns", "node", "reads", "seen", "median_ns",
+		"baseline_ns", "lost_permille", "answered", "lost"
+	);
+}
+
+static bool same_pair(const struct ras_merged_path *a, const struct ras_merged_path *b) {
+	return a->node == b->node && a->row.peer == b->row.peer;
+}
+
+// The worst of a run of rows of one pair, which begins at n; NULL: it does not.
+static const struct ras_merged_path *worst_of(const struct matrix *matrix, uint32_t n) {
+	const struct ras_paths *paths = matrix->status.answer->paths;
+	const struct ras_merged_path *worst = ras_paths_at(paths, n);
+
+	if (n > 0 && same_pair(ras_paths_at(paths, n - 1), worst))
+		return NULL;
+	for (n++; n < ras_paths_count(paths) && same_pair(ras_paths_at(paths, n), worst); n++) {
+		if (paths_is_worse(ras_paths_at(paths, n), worst))
+			worst = ras_paths_at(paths, n);
+	}
+	return worst;
+}
+
+static json_int_t whole(uint64_t number) {
+	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
+}
+
+static json_t *row_json(struct session *session, void *work, uint32_t n) {
+	const struct matrix *matrix = work;
+	const struct ras_merged_path *worst = worst_of(matrix, n);
+	uint32_t node, peer;
+
+	if (worst == NULL)
+		return json_null();
+	node = place_of(session, matrix, worst->node);
+	peer = place_of(session, matrix, worst->row.peer);
+	if (node == NO_NODE || peer == NO_NODE)
+		return json_null();
+	return json_pack(
+		"[i,i,i,I,I,i,I,I]", (int)node, (int)peer, (int)paths_kind(&worst->row),
+		whole(worst->row.median_ns), whole(worst->row.baseline_ns),
+		(int)worst->row.lost_permille, whole(worst->row.count), whole(worst->row.lost)
+	);
+}
+
+static void say_head(struct session *session, void *work) {
+	const struct matrix *matrix = work;
+
+	text_print(
+		&session->out, "%u nodes; %u of %u agents answered\n\n%-24s %-24s %-9s %s\n",
+		matrix->node_count, matrix->status.answer->result.answered,
+		matrix->status.answer->result.member_count, "NODE", "READS", "SEEN", "MEDIAN"
+	);
+}
+
+static void say_row(struct session *session, void *work, uint32_t n) {
+	const struct ras_merged_path *worst = worst_of(work, n);
+	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES], median[SHOW_BYTES] = "-";
+	char node_cell[SHOW_BYTES], peer_cell[SHOW_BYTES];
+
+	if (worst == NULL)
+		return;
+	names_id(session_ras(session), worst->node, node);
+	names_id(session_ras(session), worst->row.peer, peer);
+	if (worst->row.median_ns > 0)
+		show_duration(worst->row.median_ns, median);
+	text_print(
+		&session->out, "%-24s %-24s %-9s %s\n",
+		session_cell(session, node, NAME_WIDTH, node_cell),
+		session_cell(session, peer, NAME_WIDTH, peer_cell),
+		sight_kind_name(paths_kind(&worst->row)), median
+	);
+}
+
+static const struct listing_ops ops = {
+	.key = "cells",
+	.facts = facts,
+	.head = say_head,
+	.row = say_row,
+	.row_json = row_json,
+};
+
+static bool fail_step(struct session *session) {
+	const struct matrix *matrix = session->work;
+
+	session_fail(session, "no paths could be collected: %s", status_trouble(&matrix->status));
+	return true;
+}
+
+static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
+	struct status *status = container_of(question, struct status, question);
+	struct matrix *matrix = container_of(status, struct matrix, status);
+
+	status->asked = false;
+	status->err = answer->err;
+	if (answer->err == 0 && !number_nodes(status->session, matrix))
+		status->err = -ENOMEM;
+	if (status->err < 0) {
+		overlay_answer_put(answer);
+		session_continue(status->session, fail_step);
+		return;
+	}
+	status->answer = answer;
+	matrix->listing.count = ras_paths_count(answer->paths);
+	session_continue(status->session, listing_step);
+}
+
+void answer_matrix(struct session *session, const char *rest) {
+	struct matrix *matrix;
+
+	(void)rest;
+	if (!session_may_ask(session))
+		return;
+	matrix = calloc(1, sizeof(*matrix));
+	if (!session_begin(session, NULL, drop, matrix))
+		return;
+	matrix->listing.ops = &ops;
+	matrix->status.session = session;
+	matrix->status.question.answered = on_answer;
+	matrix->status.err = overlay_ask_all(
+		session->server->overlay, RAS_COLLECT_PATHS, session_timeout_ns(session, 0),
+		&matrix->status.question
+	);
+	matrix->status.asked = matrix->status.err == 0;
+	if (!matrix->status.asked)
+		session->step = fail_step;
+}

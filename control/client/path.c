@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PATH a b: all that is known of the path between two nodes, from both ends, and what is made of it
+// here. Each end is asked for its own part; one that does not answer is said to.
+#include "answers.h"
+#include "happening.h"
+#include "names.h"
+#include "paths.h"
+#include "remote.h"
+#include "roll.h"
+#include "server.h"
+
+#include <control/finding.h>
+#include <control/health.h>
+#include <lib/container.h>
+#include <lib/escape.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_TIMEOUT_NS (5 * RAS_NS_PER_SEC)
+#define PATH_AHEAD_NS (500 * RAS_NS_PER_MS) // for the way back
+#define ANSWER_BYTES_MAX (256u << 10)
+#define ENDS 2
+#define WHY_BYTES 160
+
+struct path_end {
+	struct path_story *story;
+	struct overlay_call call;
+	uint64_t id;
+	char name[NAMES_TEXT_BYTES];
+	bool asked; // and has not answered yet
+	struct text came;
+	json_t *answer;	     // NULL: there is none
+	char why[WHY_BYTES]; // then
+};
+
+struct path_story {
+	struct session *session;
+	struct path_end ends[ENDS];
+	uint32_t count; // one if both are the same
+};
+
+static void drop(void *work) {
+	struct path_story *story = work;
+
+	for (uint32_t n = 0; n < story->count; n++) {
+		struct path_end *end = &story->ends[n];
+
+		if (end->asked)
+			overlay_call_cancel(&end->call);
+		text_fini(&end->came);
+		json_decref(end->answer);
+	}
+	free(story);
+}
+
+// What is made of it here.
+
+static const struct verdict_engine *engine_of(const struct session *session) {
+	const struct health *health = session->server->config.health;
+
+	return health != NULL ? health_engine(health) : NULL;
+}
+
+static bool is_between(const struct path_story *story, const struct sight *sight) {
+	uint64_t a = story->ends[0].id, b = story->ends[story->count - 1].id;
+
+	return (sight->observer == a && sight->subject == b) ||
+	       (sight->observer == b && sight->subject == a);
+}
+
+static bool
+next_blame(const struct path_story *story, uint32_t *cursor, struct verdict_path_view *ret_view) {
+	const struct verdict_engine *engine = engine_of(story->session);
+
+	while (engine != NULL && verdict_path_next(engine, cursor, ret_view)) {
+		if (is_between(story, &ret_view->sight))
+			return true;
+	}
+	return false;
+}
+
+static const char *blame_name(enum path_blame blame) {
+	static const char *const names[] = {
+		[PATH_BLAME_PATH] = "path", [PATH_BLAME_NODE] = "node", [PATH_BLAME_PORT] = "port",
+		[PATH_BLAME_HOST] = "host", [PATH_BLAME_LEAF] = "leaf",
+	};
+
+	return names[blame];
+}
+
+// Text.
+
+static void say_blame(struct session *session, const struct verdict_path_view *view) {
+	const struct ras *ras = session_ras(session);
+	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES], what[NAMES_TEXT_BYTES];
+	char age[SHOW_BYTES];
+
+	names_id(ras, view->sight.observer, observer);
+	show_duration(roll_age_ns(session, view->seen_ns), age);
+	text_print(
+		&session->out, "  %s saw it %s %s ago, which is held against ", observer,
+		sight_kind_name(view->sight.kind), age
+	);
+	names_text(view->what, strlen(view->what), what, sizeof(what));
+	if (view->node != 0)
+		names_id(ras, view->node, node);
+	if (view->blame == PATH_BLAME_PATH)
+		text_print(&session->out, "the path alone: no node is to blame\n");
+	else if (view->blame == PATH_BLAME_PORT)
+		text_print(
+			&session->out, "port %s of %s\n", what, view->node != 0 ? node : "a node"
+		);
+	else if (view->node != 0)
+		text_print(&session->out, "%s %s\n", blame_name(view->blame), node);
+	else
+		text_print(&session->out, "%s %s\n", blame_name(view->blame), what);
+}
+
+static bool find_end(const struct path_story *story, uint32_t n, struct ras_peer *ret_peer) {
+	return ras_peer_find(session_ras(story->session), story->ends[n].id, ret_peer) == 0;
+}
+
+static void say_verdict(struct session *session, const struct path_story *story, uint32_t n) {
+	char age[SHOW_BYTES], evidence[STATE_TEXT_BYTES];
+	struct finding finding;
+	struct ras_peer peer;
+	uint64_t since_ns;
+
+	if (!find_end(story, n, &peer))
+		return;
+	finding_of(session->server->config.health, &peer, &finding);
+	since_ns = finding.has_view && finding.view.since_ns != 0 ? finding.view.since_ns
+								  : peer.since_ns;
+	show_duration(roll_age_ns(session, since_ns), age);
+	text_print(
+		&session->out, "  %s is %s, %s (%s), for %s%s\n", story->ends[n].name,
+		ras_state_name(peer.state), finding.verdict, finding.reason, age,
+		peer.maint ? ", in maintenance" : ""
+	);
+	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
+	happening_words(session, evidence);
+}
+
+static void say_text(struct session *session, const struct path_story *story) {
+	struct verdict_path_view view;
+	uint32_t cursor = 0;
+
+	for (uint32_t n = 0; n < story->count; n++) {
+		const struct path_end *end = &story->ends[n];
+
+		if (n > 0)
+			text_print(&session->out, "\n");
+		if (end->answer != NULL)
+			paths_end_say(session, end->answer);
+		else
+			text_print(&session->out, "%s %s\n", end->name, end->why);
+	}
+	text_print(&session->out, "\nVerdicts, as this agent holds them\n");
+	for (uint32_t n = 0; n < story->count; n++)
+		say_verdict(session, story, n);
+	while (next_blame(story, &cursor, &view))
+		say_blame(session, &view);
+	session_ok(session);
+}
+
+// JSON.
+
+static json_t *end_json(const struct path_end *end) {
+	json_t *paths = json_object_get(end->answer, "paths");
+
+	return json_pack(
+		"{s:o,s:b,s:o,s:O}", "node", roll_name_json(end->name), "answered",
+		end->answer != NULL, "error",
+		end->answer != NULL ? json_null() : json_string(end->why), "paths",
+		paths != NULL ? paths : json_null()
+	);
+}
+
+static json_t *verdict_json(const struct path_story *story, uint32_t n) {
+	struct session *session = story->session;
+	struct finding finding;
+	struct ras_peer peer;
+
+	if (!find_end(story, n, &peer))
+		return json_null();
+	finding_of(session->server->config.health, &peer, &finding);
+	return json_pack(
+		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:o}", "node", roll_name_json(story->ends[n].name),
+		"state", ras_state_name(peer.state), "grade", finding_grade_name(finding.grade),
+		"verdict", finding.verdict, "reason", finding.reason, "evidence",
+		roll_name_json(finding.evidence), "maint", peer.maint, "since",
+		roll_time_json(
+			session, finding.has_view && finding.view.since_ns != 0
+					 ? finding.view.since_ns
+					 : peer.since_ns
+		)
+	);
+}
+
+static json_t *blame_json(const struct path_story *story) {
+	const struct ras *ras = session_ras(story->session);
+	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES];
+	struct verdict_path_view view;
+	json_t *rows = json_array();
+	uint32_t cursor = 0;
+
+	while (next_blame(story, &cursor, &view)) {
+		names_id(ras, view.sight.observer, observer);
+		names_id(ras, view.node, node);
+		json_array_append_new(
+			rows,
+			json_pack(
+				"{s:o,s:s,s:o,s:s,s:o,s:o}", "observer", roll_name_json(observer),
+				"seen", sight_kind_name(view.sight.kind), "at",
+				roll_time_json(story->session, view.seen_ns), "blamed",
+				blame_name(view.blame), "node",
+				view.node != 0 ? roll_name_json(node) : json_null(), "what",
+				roll_name_json(view.what)
+			)
+		);
+	}
+	return rows;
+}
+
+static void say_json(struct session *session, const struct path_story *story) {
+	json_t *ends = json_array(), *verdicts = json_array();
+
+	for (uint32_t n = 0; n < story->count; n++) {
+		json_array_append_new(ends, end_json(&story->ends[n]));
+		json_array_append_new(verdicts, verdict_json(story, n));
+	}
+	session_json(
+		session, json_pack(
+				 "{s:o,s:o,s:o}", "ends", ends, "verdicts", verdicts, "blame",
+				 blame_json(story)
+			 )
+	);
+}
+
+// Why there is none, in words about this end.
+static const char *why_none(const struct path_end *end) {
+	if (end->answer == NULL)
+		return end->why;
+	if (json_integer_value(json_object_get(end->answer, "devices")) == 0)
+		return "has no RDMA device";
+	if (!json_is_true(json_object_get(end->answer, "probing")))
+		return "probes nothing ([probe] enabled)";
+	return "has not read it yet";
+}
+
+static bool step(struct session *session) {
+	const struct path_story *story = session->work;
+	const struct path_end *first = &story->ends[0], *last = &story->ends[story->count - 1];
+	bool any = false;
+
+	for (uint32_t n = 0; n < story->count; n++)
+		any = any || json_array_size(json_object_get(story->ends[n].answer, "paths")) > 0;
+	if (!any && story->count == 1)
+		session_fail(
+			session, "no path of %s with itself is known: %s %s", first->name,
+			first->name, why_none(first)
+		);
+	else if (!any)
+		session_fail(
+			session, "no path between %s and %s is known: %s %s, %s %s", first->name,
+			last->name, first->name, why_none(first), last->name, why_none(last)
+		);
+	else if (session->json)
+		say_json(session, story);
+	else
+		say_text(session, story);
+	return true;
+}
+
+// The question.
+
+static void fail_end(struct path_end *end, const char *words) {
+	snprintf(end->why, sizeof(end->why), "%s", words);
+}
+
+static bool is_done(const struct path_story *story) {
+	for (uint32_t n = 0; n < story->count; n++) {
+		if (story->ends[n].asked)
+			return false;
+	}
+	return true;
+}
+
+static int on_piece(struct overlay_call *call, const void *data, size_t size) {
+	struct path_end *end = container_of(call, struct path_end, call);
+
+	if (text_size(&end->came) + size > ANSWER_BYTES_MAX)
+		return -EMSGSIZE;
+	text_add(&end->came, data, size);
+	return end->came.failed ? -ENOMEM : 0;
+}
+
+static void take_answer(struct path_end *end) {
+	json_t *answer = json_loadb(
+		text_size(&end->came) > 0 ? text_front(&end->came) : "", text_size(&end->came),
+		JSON_DISABLE_EOF_CHECK, NULL
+	);
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	char words[WHY_BYTES / 2];
+
+	if (error == NULL && json_is_array(json_object_get(answer, "paths"))) {
+		end->answer = answer;
+		return;
+	}
+	names_text(
+		error != NULL ? error : "", error != NULL ? strlen(error) : 0, words, sizeof(words)
+	);
+	snprintf(
+		end->why, sizeof(end->why), "%s%s",
+		error != NULL ? "answers: " : "answers what no agent answers", words
+	);
+	json_decref(answer);
+}
+
+static void on_end(struct overlay_call *call, int err) {
+	struct path_end *end = container_of(call, struct path_end, call);
+
+	end->asked = false;
+	if (err == 0)
+		take_answer(end);
+	else
+		fail_end(end, node_call_words(err));
+	if (is_done(end->story))
+		session_continue(end->story->session, step);
+}
+
+static void ask(struct path_end *end, const struct ras_record *other) {
+	struct session *session = end->story->session;
+	uint64_t timeout_ns = session_timeout_ns(session, PATH_TIMEOUT_NS);
+	char command[NAMES_TEXT_BYTES + 8];
+	struct text line = {0};
+	bool json = session->json;
+	int err;
+
+	snprintf(command, sizeof(command), "PATHS %.*s", (int)other->name_length, other->name);
+	// What comes back is read here, whoever it is for.
+	session->json = true;
+	remote_line(session, command, &line);
+	session->json = json;
+	end->call.piece = on_piece;
+	end->call.ended = on_end;
+	err = line.failed
+		      ? -ENOMEM
+		      : overlay_call_start(
+				session->server->overlay, end->id, text_front(&line),
+				timeout_ns > PATH_AHEAD_NS ? timeout_ns : PATH_AHEAD_NS, &end->call
+			);
+	text_fini(&line);
+	end->asked = err == 0;
+	if (err != 0)
+		fail_end(end, node_call_words(err));
+}
+
+static void init_end(struct path_story *story, uint32_t n, const struct ras_peer *peer) {
+	story->ends[n] = (struct path_end){.story = story, .id = peer->record->id};
+	names_record(peer->record, story->ends[n].name);
+}
+
+void answer_path(struct session *session, const char *rest) {
+	uint64_t self = ras_self_id(session_ras(session));
+	struct path_story *story;
+	struct ras_peer peers[ENDS];
+	char quoted[96];
+
+	if (!names_first(session, &rest, &peers[0]) || !names_first(session, &rest, &peers[1]))
+		return;
+	if (*rest != '\0') {
+		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
+		session_fail(session, "PATH takes two nodes, not also %s", quoted);
+		return;
+	}
+	if (!session_may_ask(session))
+		return;
+	story = calloc(1, sizeof(*story));
+	if (!session_begin(session, NULL, drop, story))
+		return;
+	story->session = session;
+	story->count = peers[0].record->id == peers[1].record->id ? 1 : ENDS;
+	for (uint32_t n = 0; n < story->count; n++)
+		init_end(story, n, &peers[n]);
+	for (uint32_t n = 0; n < story->count; n++) {
+		const struct ras_peer *other = &peers[ENDS - 1 - n];
+
+		if (story->ends[n].id == self)
+			story->ends[n].answer = paths_end_json(session, other);
+		else
+			ask(&story->ends[n], other->record);
+	}
+	if (is_done(story))
+		session->step = step;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What PATHS, MATRIX and PATH share: rows of paths, and one end of a path with all that it knows.
+#pragma once
+
+#include "session.h"
+
+#include <ras/payload.h>
+#include <verdict/sight.h>
+
+// As it was seen; what others say may be no kind at all.
+enum sight_kind paths_kind(const struct ras_path_row *row);
+// The larger, the worse; what is not known lies between the good and the bad.
+uint32_t paths_weight(enum sight_kind kind);
+// Whether `a` is worse to look at: by what it was seen as, then by what makes that worse.
+bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_path *b);
+
+void paths_show_age(uint64_t age_s, char text[static SHOW_BYTES]);
+// Of any size, in six characters.
+void paths_show_count(uint64_t count, char text[static SHOW_BYTES]);
+json_t *paths_row_json(struct session *session, const struct ras_merged_path *path);
+
+// This node's paths to a peer with all that is remembered of them: an object, and an array "paths"
+// in it.
+json_t *paths_end_json(struct session *session, const struct ras_peer *peer);
+// The same as text, of an object that another node may have said: everything in it is checked.
+void paths_end_say(struct session *session, const json_t *end);

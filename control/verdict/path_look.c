@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is told of a path to who asks.
+#include "path_inside.h"
+
+static void times_of(const struct size_past *past, struct path_size_times *ret_times) {
+	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES, count = 0;
+	uint64_t sorted[OUTCOMES];
+
+	*ret_times = (struct path_size_times){0};
+	for (uint32_t n = 0; n < held; n++) {
+		if (past->answered[n])
+			sorted[count++] = past->latency_ns[n];
+	}
+	if (count == 0)
+		return;
+	path_sort(sorted, count);
+	*ret_times = (struct path_size_times){
+		.answers = count,
+		.min_ns = sorted[0],
+		.median_ns = path_median(sorted, count),
+		.p99_ns = sorted[(count * 99 + 99) / 100 - 1],
+	};
+}
+
+void path_memory_times(
+	const struct path_memory *memory, struct path_size_times ret_times[static PATH_SIZES]
+) {
+	for (uint32_t n = 0; n < PATH_SIZES; n++)
+		times_of(&memory->sizes[n], &ret_times[n]);
+}
+
+void path_summary_row(
+	const struct path_summary *summary, uint64_t now_ns, struct ras_path_row *ret_row
+) {
+	struct ras_path_row row = {
+		.count = summary->count - summary->lost,
+		.lost = summary->lost,
+		.baseline_ns = summary->baseline_ns,
+		.lost_permille = summary->kind == SIGHT_LOSSY ? summary->lost_permille : 0,
+		.seen = (uint8_t)summary->kind,
+	};
+
+	if (summary->since_ns != 0 && now_ns > summary->since_ns)
+		row.for_s = (now_ns - summary->since_ns) / RAS_NS_PER_SEC;
+	if (row.count > 0) {
+		row.min_ns = summary->min_ns;
+		row.median_ns = summary->median_ns;
+		row.mad_ns = summary->mad_ns;
+		row.p99_ns = summary->p99_ns;
+	}
+	*ret_row = row;
+}
