@@ -48,11 +48,15 @@ static uint32_t lost_bytes(const struct trail *trail, const struct path_summary 
 							   : trail->mtu;
 }
 
-// When what it says was seen.
+// When what it says was seen: of one that advances, when it last did. A read that finds the same
+// counter again may be of an agent that has just stopped.
 static uint64_t seen_ns(const struct path_summary *summary, uint64_t now_ns) {
-	uint64_t at_ns =
-		summary->kind == SIGHT_SILENT ? summary->last_probe_ns : summary->last_answer_ns;
+	uint64_t at_ns = summary->last_answer_ns;
 
+	if (summary->kind == SIGHT_SILENT)
+		at_ns = summary->last_probe_ns;
+	else if (summary->kind != SIGHT_STANDING && summary->advanced_ns != RAS_NEVER)
+		at_ns = summary->advanced_ns;
 	return at_ns != RAS_NEVER && at_ns < now_ns ? at_ns : now_ns;
 }
 

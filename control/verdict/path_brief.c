@@ -10,11 +10,16 @@
 #define BUCKETS 42 // octaves: 1 ns to 73 minutes
 #define BRIEF_RECENT 16
 #define SILENT_READS 2
+#define VISIT_NS (5 * RAS_NS_PER_SEC) // reads that lie further apart are of two visits
 #define PERMILLE_99 990
 
 struct path_brief {
 	uint64_t last_answer_ns, last_probe_ns; // RAS_NEVER: none
 	uint64_t since_ns;			// of the kind
+	// What the reads of one visit told of the counter.
+	uint64_t incarnation, beats; // 0: no head was seen yet
+	uint64_t read_ns;	     // the last sound read
+	uint64_t advanced_ns;	     // it was seen to advance, RAS_NEVER: never
 	uint32_t sent[PATH_SIZES], lost[PATH_SIZES];
 	uint32_t recent[BRIEF_RECENT]; // of the small size, at most 4.2 s
 	uint32_t min_ns;
@@ -31,7 +36,7 @@ size_t path_brief_bytes(void) {
 
 void path_brief_init(struct path_brief *brief) {
 	memset(brief, 0, sizeof(*brief));
-	brief->last_answer_ns = brief->last_probe_ns = RAS_NEVER;
+	brief->last_answer_ns = brief->last_probe_ns = brief->advanced_ns = RAS_NEVER;
 	brief->kind = SIGHT_NO_PAIR;
 }
 
@@ -65,6 +70,31 @@ static void set_kind(struct path_brief *brief, enum sight_kind kind, uint64_t no
 	brief->kind = (uint8_t)kind;
 }
 
+// Whether the counter went on between two reads of this visit. A head alone proves nothing: one of
+// an agent that stands looks the same.
+static bool note_pulse(struct path_brief *brief, const struct path_probe *probe) {
+	uint64_t incarnation = probe->incarnation;
+	bool same, advances;
+
+	if (probe->beats == 0)
+		return false;
+	same = brief->incarnation != 0 && probe->at_ns - brief->read_ns < VISIT_NS;
+	if (incarnation == 0)
+		incarnation = same ? brief->incarnation : 0;
+	same = same && incarnation == brief->incarnation;
+	advances = same && probe->beats > brief->beats;
+	brief->incarnation = incarnation;
+	brief->beats = probe->beats;
+	brief->read_ns = probe->at_ns;
+	if (advances)
+		brief->advanced_ns = probe->at_ns;
+	return advances;
+}
+
+static bool was_seen_to_advance(const struct path_brief *brief, uint64_t now_ns) {
+	return brief->advanced_ns != RAS_NEVER && now_ns - brief->advanced_ns < VISIT_NS;
+}
+
 void path_brief_add(struct path_brief *brief, const struct path_probe *probe) {
 	must(probe->size < PATH_SIZES);
 	brief->sent[probe->size] += brief->sent[probe->size] < UINT32_MAX;
@@ -81,10 +111,10 @@ void path_brief_add(struct path_brief *brief, const struct path_probe *probe) {
 	brief->last_answer_ns = probe->at_ns;
 	if (probe->size == 0)
 		note_latency(brief, probe->latency_ns);
-	// Too seldom to see a counter stand: that there is a pulse's head is all that can be told.
-	if (probe->beats != 0 && probe->incarnation != 0)
+	// Too seldom to see a counter stand; that one advanced in the visit before is of the past.
+	if (note_pulse(brief, probe))
 		set_kind(brief, SIGHT_GOOD, probe->at_ns);
-	else if (brief->kind == SIGHT_SILENT)
+	else if (brief->kind == SIGHT_SILENT || !was_seen_to_advance(brief, probe->at_ns))
 		set_kind(brief, SIGHT_NO_PAIR, probe->at_ns);
 }
 
@@ -125,6 +155,7 @@ void path_brief_summary(const struct path_brief *brief, struct path_summary *ret
 	struct path_summary summary = {
 		.last_answer_ns = brief->last_answer_ns,
 		.last_probe_ns = brief->last_probe_ns,
+		.advanced_ns = brief->advanced_ns,
 		.kind = (enum sight_kind)brief->kind,
 		.since_ns = brief->since_ns,
 		.lost_bytes_place = PATH_SIZES,

@@ -191,6 +191,7 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 		.baseline_mad_ns = memory->baseline_mad_ns,
 		.last_answer_ns = memory->last_answer_ns,
 		.last_probe_ns = memory->last_probe_ns,
+		.advanced_ns = memory->pulse.advances ? memory->pulse.since_ns : RAS_NEVER,
 		.kind = memory->kind,
 		.since_ns = memory->since_ns,
 		.lost_permille = memory->lost_permille,

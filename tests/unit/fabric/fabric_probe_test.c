@@ -278,6 +278,28 @@ static void one_who_is_no_neighbour_is_visited_in_turn(void **state) {
 	bed_until(seen(0, 2) == SIGHT_GOOD);
 }
 
+// Its NIC answers over the pair that a visit left, which is no sign of life of its agent.
+static void visit_of_one_whose_pulse_stands_vouches_for_nobody(void **state) {
+	uint64_t visits;
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++) {
+		bed.agents[n].config.probe.rotation = n == 0;
+		start(n);
+	}
+	bed_until(seen(0, 2) == SIGHT_GOOD);
+	loop_timer_cancel(bed.loop, &bed.agents[2].fabric->beat);
+	bed_pass(SEC);
+	bed.agents[0].overlay->states[2] = RAS_SUSPECT;
+	played.agents[0].proofs[2] = 0;
+	visits = counters(0).visits;
+	bed_until(counters(0).visits > visits + 3);
+	assert_int_equal(seen(0, 2), SIGHT_NO_PAIR);
+	assert_int_equal(played.agents[0].proofs[2], 0);
+	loop_timer_set(bed.loop, &bed.agents[2].fabric->beat, loop_now_ns(bed.loop));
+	bed_until(seen(0, 2) == SIGHT_GOOD && played.agents[0].proofs[2] > 0);
+}
+
 static void visit_without_a_pair_says_nothing_of_the_path(void **state) {
 	(void)state;
 	bed.agents[0].config.probe.rotation = true;
@@ -369,6 +391,7 @@ int main(void) {
 		PAIR(pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed),
 		PAIR(stops_with_probes_under_way),
 		THREE(one_who_is_no_neighbour_is_visited_in_turn),
+		THREE(visit_of_one_whose_pulse_stands_vouches_for_nobody),
 		THREE(visit_without_a_pair_says_nothing_of_the_path),
 		THREE(visited_one_that_becomes_a_neighbour_is_probed_as_such),
 		PAIR(rows_of_the_collective_are_sound),

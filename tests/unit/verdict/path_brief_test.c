@@ -7,11 +7,17 @@
 #define SEC RAS_NS_PER_SEC
 #define US UINT64_C(1000)
 
+#define GAP_NS (50 * RAS_NS_PER_MS)
+
+static uint64_t now_ns, beats;
+
 static int brief_make(void **state) {
 	struct path_brief *brief = malloc(path_brief_bytes());
 
 	assert_non_null(brief);
 	path_brief_init(brief);
+	now_ns = SEC;
+	beats = 5;
 	*state = brief;
 	return 0;
 }
@@ -28,15 +34,16 @@ static struct path_summary summary(const struct path_brief *brief) {
 	return now;
 }
 
+// The agent that is read beats between two reads, unless a test takes that back.
 static void add(struct path_brief *brief, uint32_t size, bool answered, uint64_t latency_ns) {
 	const struct path_probe probe = {
-		.at_ns = SEC,
+		.at_ns = now_ns += GAP_NS,
 		.size = size,
 		.answered = answered,
 		.is_read = true,
 		.latency_ns = latency_ns,
 		.incarnation = size > 0 ? 1 << 16 : 0,
-		.beats = 5,
+		.beats = ++beats,
 	};
 
 	path_brief_add(brief, &probe);
@@ -60,12 +67,13 @@ static void knows_nothing_to_begin_with(void **state) {
 static void remembers_times_of_the_small_size(void **state) {
 	struct path_summary now;
 
+	add(*state, 1, true, 900 * US);
 	for (uint64_t n = 0; n < 100; n++)
 		add(*state, 0, true, 10 * US + n);
 	add(*state, 3, true, 900 * US);
 	now = summary(*state);
 	assert_int_equal(now.kind, SIGHT_GOOD);
-	assert_int_equal(now.count, 101);
+	assert_int_equal(now.count, 102);
 	assert_int_equal(now.min_ns, 10 * US);
 	assert_in_range(now.median_ns, 10 * US + 84, 10 * US + 99); // of the last
 	assert_in_range(now.p99_ns, now.median_ns, 16384);
@@ -90,13 +98,57 @@ static void loss_is_kept_by_size(void **state) {
 
 static void two_reads_without_an_answer_are_silence_until_the_next_answer(void **state) {
 	add(*state, 1, true, 10 * US);
+	add(*state, 0, true, 10 * US);
 	add(*state, 0, false, 0);
 	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
 	add(*state, 0, false, 0);
 	assert_int_equal(summary(*state).kind, SIGHT_SILENT);
-	add(*state, 0, true, 10 * US); // answered, but by whom
+	beats -= 3; // answered, and the counter is where it was
+	add(*state, 0, true, 10 * US);
 	assert_int_equal(summary(*state).kind, SIGHT_NO_PAIR);
 	add(*state, 1, true, 10 * US);
+	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
+}
+
+static void head_is_not_good_before_its_counter_was_seen_to_advance(void **state) {
+	struct path_summary now;
+
+	add(*state, 1, true, 10 * US);
+	assert_int_equal(summary(*state).kind, SIGHT_NO_PAIR);
+	add(*state, 0, true, 10 * US);
+	now = summary(*state);
+	assert_int_equal(now.kind, SIGHT_GOOD);
+	assert_int_equal(now.advanced_ns, now_ns);
+}
+
+static void counter_that_stands_throughout_a_visit_is_nothing_good(void **state) {
+	for (uint32_t n = 0; n < 5; n++)
+		add(*state, n == 0, true, 10 * US);
+	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
+	// It went on for a while after that visit, and stopped before this one.
+	now_ns += 30 * SEC;
+	beats += 200;
+	for (uint32_t n = 0; n < 5; n++) {
+		add(*state, n == 0, true, 10 * US);
+		assert_int_equal(summary(*state).kind, SIGHT_NO_PAIR);
+		beats--;
+	}
+	assert_int_equal(summary(*state).last_answer_ns, now_ns);
+	assert_true(summary(*state).advanced_ns < now_ns - 30 * SEC);
+}
+
+static void new_start_of_the_peer_begins_anew(void **state) {
+	struct path_probe probe = {
+		.at_ns = SEC, .size = 1, .answered = true, .is_read = true, .beats = 900};
+
+	probe.incarnation = ras_incarnation(1, 0);
+	path_brief_add(*state, &probe);
+	probe.incarnation = ras_incarnation(2, 0);
+	probe.beats = 901;
+	path_brief_add(*state, &probe);
+	assert_int_equal(summary(*state).kind, SIGHT_NO_PAIR);
+	probe.beats = 902;
+	path_brief_add(*state, &probe);
 	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
 }
 
@@ -127,6 +179,9 @@ int main(void) {
 		BRIEF(remembers_times_of_the_small_size),
 		BRIEF(loss_is_kept_by_size),
 		BRIEF(two_reads_without_an_answer_are_silence_until_the_next_answer),
+		BRIEF(head_is_not_good_before_its_counter_was_seen_to_advance),
+		BRIEF(counter_that_stands_throughout_a_visit_is_nothing_good),
+		BRIEF(new_start_of_the_peer_begins_anew),
 		BRIEF(counts_that_fill_up_keep_their_shape),
 		BRIEF(times_beyond_all_bounds_are_taken_for_the_longest),
 	};

@@ -342,6 +342,23 @@ static void counter_that_stands_is_seen_and_one_that_goes_on_again_too(void **st
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
+static void summary_says_when_the_counter_last_advanced(void **state) {
+	struct path_summary summary;
+	uint64_t stood_ns;
+
+	(void)state;
+	path_memory_summary(scene.path, &summary);
+	assert_int_equal(summary.advanced_ns, RAS_NEVER);
+	good_for(30, 10 * US);
+	stood_ns = scene.beats_at_ns = scene.now_ns;
+	good(0, 10 * US);
+	good(0, 10 * US);
+	path_memory_summary(scene.path, &summary);
+	assert_int_equal(summary.kind, SIGHT_GOOD);
+	assert_int_equal(summary.advanced_ns, stood_ns);
+	assert_true(summary.last_answer_ns > stood_ns);
+}
+
 static void counter_that_may_stand_is_to_be_read_again_when_that_can_tell(void **state) {
 	uint64_t stood_ns;
 
@@ -531,6 +548,7 @@ int main(void) {
 		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
 		SCENE(writes_without_an_answer_are_loss_and_no_silence),
 		SCENE(counter_that_stands_is_seen_and_one_that_goes_on_again_too),
+		SCENE(summary_says_when_the_counter_last_advanced),
 		SCENE(counter_that_may_stand_is_to_be_read_again_when_that_can_tell),
 		SCENE(impossible_pages_are_evidence_of_nothing),
 		SCENE(counter_without_a_head_says_nothing_from_the_beginning),

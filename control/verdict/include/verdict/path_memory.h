@@ -87,6 +87,7 @@ struct path_summary {
 	uint64_t baseline_ns, baseline_mad_ns; // 0: not learnt yet
 	uint64_t last_answer_ns;	       // RAS_NEVER: none
 	uint64_t last_probe_ns;		       // RAS_NEVER: none
+	uint64_t advanced_ns;		       // the counter last did; RAS_NEVER: was not seen to
 	enum sight_kind kind;		       // of the last judgement
 	uint64_t since_ns;
 	uint32_t lost_permille;	   // of the sizes that are lost, lately
