@@ -16,11 +16,14 @@ static void find_unknown(struct finding *finding, const char *reason) {
 	finding->statement = NULL;
 }
 
-// How many may fall silent at once without that being one event.
+// How many may fall silent at once without that being one event. The dead are remembered for days:
+// of them those were there a moment ago that are among the silent.
 static uint32_t brake_limit(const struct verdict_engine *engine) {
 	const uint32_t *of_state = engine->members.of_state;
+	uint32_t dead = of_state[RAS_DEAD] < engine->silent_recent ? of_state[RAS_DEAD]
+								   : engine->silent_recent;
 	uint64_t view = (uint64_t)of_state[RAS_ALIVE] + of_state[RAS_SUSPECT] +
-			of_state[RAS_UNREACHABLE] + of_state[RAS_DEAD];
+			of_state[RAS_UNREACHABLE] + dead;
 	uint64_t share = view * engine->config.brake_permille / 1000;
 
 	return share > engine->config.brake_nodes ? (uint32_t)share : engine->config.brake_nodes;

@@ -186,34 +186,60 @@ static bool same_path(const struct sight *a, const struct sight *b) {
 	       strncmp(a->peer_device, b->peer_device, sizeof(a->peer_device)) == 0;
 }
 
-// The place for it: that of the same path, a new one, or that of the stalest if it is fresher.
+static uint32_t sights_by(const struct subject *subject, uint64_t observer) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++)
+		count += subject->sights[n].sight.observer == observer;
+	return count;
+}
+
+// Of all that are kept, which gives way to one more of this observer: the oldest of who told most,
+// so that nobody's many paths push another's out. -ENOSPC: all are fresher, and of as few.
+static int
+sight_give_way(struct verdict_engine *engine, struct subject *subject, const struct evidence *one) {
+	uint32_t own = sights_by(subject, one->sight.observer) + 1;
+	uint32_t most = 0, oldest = 0;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		uint64_t observer = subject->sights[n].sight.observer;
+		uint32_t told =
+			observer == one->sight.observer ? own : sights_by(subject, observer);
+
+		if (told < most ||
+		    (told == most && subject->sights[n].seen_ns >= subject->sights[oldest].seen_ns))
+			continue;
+		most = told;
+		oldest = n;
+	}
+	if (most <= own && subject->sights[oldest].seen_ns >= one->seen_ns)
+		return -ENOSPC;
+	sight_drop(engine, subject, oldest);
+	return 0;
+}
+
+// The place for it: that of the same path, a new one, or that of one that gives way.
 static int sight_place(
 	struct verdict_engine *engine,
 	struct subject *subject,
-	const struct sight *sight,
-	uint64_t seen_ns,
+	const struct evidence *one,
 	uint32_t *ret_at
 ) {
-	uint32_t oldest = 0;
-	int err;
+	int err = 0;
 
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		if (same_path(&subject->sights[n].sight, sight)) {
+		if (same_path(&subject->sights[n].sight, &one->sight)) {
 			*ret_at = n;
-			return subject->sights[n].seen_ns > seen_ns ? -ESTALE : 0;
+			return subject->sights[n].seen_ns > one->seen_ns ? -ESTALE : 0;
 		}
-		if (subject->sights[n].seen_ns < subject->sights[oldest].seen_ns)
-			oldest = n;
 	}
-	if (subject->sight_count == VERDICT_SUBJECT_SIGHTS_MAX) {
-		if (subject->sights[oldest].seen_ns >= seen_ns)
-			return -ENOSPC;
-		sight_drop(engine, subject, oldest);
-	}
-	err = array_grow(
-		&engine->memory, (void **)&subject->sights, &subject->sight_capacity,
-		subject->sight_count + 1, sizeof(*subject->sights)
-	);
+	if (subject->sight_count == VERDICT_SUBJECT_SIGHTS_MAX)
+		err = sight_give_way(engine, subject, one);
+	if (err == 0)
+		err = array_grow(
+			&engine->memory, (void **)&subject->sights, &subject->sight_capacity,
+			subject->sight_count + 1, sizeof(*subject->sights)
+		);
 	if (err == 0)
 		*ret_at = subject->sight_count;
 	return err;
@@ -225,6 +251,7 @@ int subject_add_sight(
 	const struct sight *sight,
 	uint64_t seen_ns
 ) {
+	const struct evidence one = {.sight = *sight, .seen_ns = seen_ns};
 	uint32_t observer = members_find(&engine->members, sight->observer);
 	struct subject *teller = NULL;
 	struct evidence *evidence;
@@ -237,7 +264,7 @@ int subject_add_sight(
 		if (err != 0)
 			return err;
 	}
-	err = sight_place(engine, subject, sight, seen_ns, &at);
+	err = sight_place(engine, subject, &one, &at);
 	if (err != 0)
 		return err;
 	evidence = &subject->sights[at];

@@ -2,6 +2,7 @@
 // Who is to blame: a path fault is no node fault, and no liar blames anybody but itself.
 #include "verdict_bed.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define AGENTS 12
@@ -156,6 +157,51 @@ static void one_port_of_two_is_named(void **state) {
 	assert_int_equal(path_of(bed, 1, 5).blame, PATH_BLAME_PORT);
 	assert_string_equal(path_of(bed, 1, 5).what, "mlx5_1");
 	assert_non_null(strstr(bed_view(bed, 5).evidence, "mlx5_1"));
+	bed_destroy(bed);
+}
+
+// Eight ports at each end is what such nodes have: all of that is kept, in whatever order it comes,
+// and one observer's many paths push no other's out.
+static void one_port_of_eight_is_named_for_as_long_as_it_is_bad(void **state) {
+	struct bed *bed = bed_create(AGENTS);
+	uint32_t random = 7;
+
+	(void)state;
+	for (uint32_t n = 0; n < 60 * 40; n++) {
+		char port[VERDICT_DEVICE_MAX + 1];
+		uint32_t of;
+
+		random = random * 1103515245 + 12345;
+		of = random >> 16;
+		snprintf(port, sizeof(port), "mlx5_%u", of % 8);
+		(void
+		)see_port(bed, 1 + of / 8 % 5, 10, port, of % 8 == 3 ? SIGHT_SILENT : SIGHT_GOOD);
+		bed_pass(bed, SEC / 40);
+		if (n > 20 * 40)
+			bed_expect(bed, 10, VERDICT_FABRIC_DOWN, "PortUnread");
+	}
+	bed_destroy(bed);
+}
+
+static void one_with_many_paths_pushes_nobody_out(void **state) {
+	struct bed *bed = bed_create(AGENTS);
+
+	(void)state;
+	for (uint32_t second = 0; second < 60; second++) {
+		if (second % 10 == 0) {
+			assert_int_equal(see_port(bed, 1, 5, "mlx5_0", SIGHT_SILENT), 0);
+			assert_int_equal(see_port(bed, 2, 5, "mlx5_0", SIGHT_SILENT), 0);
+		}
+		for (uint32_t n = 0; n < 2 * VERDICT_SUBJECT_SIGHTS_MAX; n++) {
+			char port[VERDICT_DEVICE_MAX + 1];
+
+			snprintf(port, sizeof(port), "port%u", n);
+			(void)see_port(bed, 3, 5, port, SIGHT_SILENT);
+		}
+		bed_pass(bed, SEC);
+		if (second > 1)
+			assert_int_equal(bed_view(bed, 5).observer_count, 3);
+	}
 	bed_destroy(bed);
 }
 
@@ -444,6 +490,8 @@ int main(void) {
 		cmocka_unit_test(a_node_that_nobody_reads_is_to_blame_and_its_observers_are_not),
 		cmocka_unit_test(the_sentence_has_the_figures),
 		cmocka_unit_test(one_port_of_two_is_named),
+		cmocka_unit_test(one_port_of_eight_is_named_for_as_long_as_it_is_bad),
+		cmocka_unit_test(one_with_many_paths_pushes_nobody_out),
 		cmocka_unit_test(an_observer_whose_own_port_is_bad_blames_nobody),
 		cmocka_unit_test(a_node_that_says_its_port_is_down_explains_what_it_does_not_see),
 		cmocka_unit_test(who_reads_nobody_that_others_read_is_to_blame),

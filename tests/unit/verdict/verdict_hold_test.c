@@ -200,20 +200,21 @@ static void evidence_of_nobody_and_of_the_past_is_refused(void **state) {
 }
 
 static void of_more_observers_than_are_kept_the_freshest_stay(void **state) {
-	struct bed *bed = bed_create(30);
+	const uint32_t last = VERDICT_SUBJECT_SIGHTS_MAX + 4, subject = last + 5;
+	struct bed *bed = bed_create(last + 10);
 	struct sight sight;
 	uint64_t seen_ns;
 	uint32_t cursor = 0;
 
 	(void)state;
-	for (uint32_t n = 1; n <= 20; n++) {
-		bed_see(bed, n, 25, SIGHT_GOOD);
+	for (uint32_t n = 1; n <= last; n++) {
+		bed_see(bed, n, subject, SIGHT_GOOD);
 		bed_pass(bed, 10 * MS);
 	}
-	while (verdict_sight_next(bed->engine, bed_id(25), &cursor, &sight, &seen_ns))
-		assert_int_equal(sight.observer, bed_id(21 - cursor)); // newest first
+	while (verdict_sight_next(bed->engine, bed_id(subject), &cursor, &sight, &seen_ns))
+		assert_int_equal(sight.observer, bed_id(last + 1 - cursor)); // newest first
 	assert_int_equal(cursor, VERDICT_SUBJECT_SIGHTS_MAX);
-	sight = bed_sight(1, 25, SIGHT_GOOD);
+	sight = bed_sight(1, subject, SIGHT_GOOD);
 	sight.age_ms = 1000;
 	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), -ENOSPC);
 	bed_destroy(bed);
@@ -361,6 +362,22 @@ static void a_third_that_falls_at_once_is_unknown_also_those_who_fell_first(void
 	bed_pass(bed, 10 * SEC);
 	assert_false(is_braking(bed));
 	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 20);
+	bed_destroy(bed);
+}
+
+// The dead are remembered for a week. A fifth of a cluster is of those that were there.
+static void those_who_died_long_ago_do_not_make_the_view_larger(void **state) {
+	struct bed *bed = bed_create(100);
+
+	(void)state;
+	for (uint32_t n = 40; n < 100; n++)
+		bed_state(bed, n, RAS_DEAD, RAS_CAUSE_GONE);
+	bed_pass(bed, 120 * SEC);
+	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 60);
+	fall(bed, 10, 15);
+	bed_pass(bed, SEC);
+	assert_true(is_braking(bed));
+	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 0);
 	bed_destroy(bed);
 }
 
@@ -575,6 +592,7 @@ int main(void) {
 		cmocka_unit_test(the_last_changes_are_remembered_newest_first),
 		cmocka_unit_test(a_tenth_that_falls_at_once_is_declared),
 		cmocka_unit_test(a_third_that_falls_at_once_is_unknown_also_those_who_fell_first),
+		cmocka_unit_test(those_who_died_long_ago_do_not_make_the_view_larger),
 		cmocka_unit_test(those_who_fell_long_before_stay_what_they_are),
 		cmocka_unit_test(the_brake_does_not_hold_what_is_no_silence),
 		cmocka_unit_test(while_the_overlay_brakes_nobody_is_declared_by_silence),

@@ -24,9 +24,11 @@
 
 struct verdict_engine;
 
-#define VERDICT_SUBJECT_SIGHTS_MAX 16 // kept of one subject: of each observer's device the newest
-#define VERDICT_STATEMENTS_MAX 16     // kept of one subject
-#define VERDICT_HISTORY_MAX 8	      // changes kept of one subject
+// Kept of one subject: of each path the newest. Five observers of a node with eight ports have 40.
+// Beyond it those give way who told most, the oldest first.
+#define VERDICT_SUBJECT_SIGHTS_MAX 64
+#define VERDICT_STATEMENTS_MAX 16 // kept of one subject
+#define VERDICT_HISTORY_MAX 8	  // changes kept of one subject
 
 struct verdict_config {
 	uint64_t self;
