@@ -14,6 +14,7 @@
 
 #define SCONTROL_NS (10 * UINT64_C(1000000000))
 #define SECOND_NS UINT64_C(1000000000)
+#define ASK_NS (3 * SECOND_NS) // for a node's own agent to say how it is
 
 enum {
 	OPTION_DRY_RUN,
@@ -56,9 +57,10 @@ static const char details[] =
 	"it is what tocsin-slurm-health runs as Slurm's HealthCheckProgram.\n"
 	"\n"
 	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Undrained is only what carries a\n"
-	"reason that begins so, once it is healthy; a reason that is empty or that somebody changed\n"
-	"stays for ever. What is unknown is neither drained nor undrained; so is everything while the\n"
-	"agent or Slurm cannot be asked. Each change is one line.\n"
+	"reason that begins so, once it is healthy and its own agent, asked anew, finds nothing wrong with\n"
+	"itself; a reason that is empty or that somebody changed stays for ever. What is unknown is\n"
+	"neither drained nor undrained; so is everything while the agent or Slurm cannot be asked. Each\n"
+	"change is one line.\n"
 	"\n"
 	"Nodes are to have the same names in Slurm and in Tocsin.\n"
 	"\n" ASK_EXIT_STATUS;
@@ -102,6 +104,7 @@ static int read_time(const struct arguments *arguments, int option, uint64_t *ns
 
 struct plan {
 	struct slurm_rounds rounds;
+	struct target target;
 	uint64_t interval_ns;
 	bool once;
 	const char *only; // NULL: all nodes
@@ -136,6 +139,29 @@ static void plan_check(struct plan *plan, const char *node) {
 	plan->only = node;
 	plan->rounds.limits.per_interval = 1;
 	plan->rounds.limits.share_percent = 100;
+}
+
+// The agent that serves a node's own check is that node's, but it is asked anew as well.
+static json_t *ask_itself(void *ctx, const char *node) {
+	const struct plan *plan = ctx;
+	struct target target = plan->target;
+	char question[SLURM_NODE_MAX + 16];
+	struct contact contact;
+	json_t *answer = NULL;
+	int err;
+
+	if (!target_is_name(node))
+		return NULL;
+	snprintf(question, sizeof(question), "HEALTH %s", node);
+	target.node = node;
+	target.timeout_ns = ASK_NS;
+	contact_init(&contact, &target);
+	contact.silent = true;
+	err = contact_open(&contact, true);
+	if (err == 0)
+		err = contact_json(&contact, question, &answer);
+	contact_fini(&contact);
+	return err == 0 ? answer : NULL;
 }
 
 static int look(struct plan *plan, struct contact *contact) {
@@ -188,11 +214,10 @@ static int run(const struct arguments *arguments) {
 	const char *node = getenv("SLURMD_NODENAME"); // NOLINT(concurrency-mt-unsafe): one thread
 	struct plan plan = {.once = false};
 	struct contact contact;
-	struct target target;
 	int status = read_plan(arguments, &plan);
 
 	if (status == 0)
-		status = target_init(&target, &slurm_command, arguments);
+		status = target_init(&plan.target, &slurm_command, arguments);
 	if (status != 0)
 		return status;
 	if (strcmp(arguments->words[0], "check") == 0) {
@@ -202,8 +227,10 @@ static int run(const struct arguments *arguments) {
 		}
 		plan_check(&plan, node);
 	}
-	plan.rounds.json = target.json;
-	contact_init(&contact, &target);
+	plan.rounds.json = plan.target.json;
+	plan.rounds.ask = ask_itself;
+	plan.rounds.ask_ctx = &plan;
+	contact_init(&contact, &plan.target);
 	contact.silent = true;
 	status = look_again_and_again(&plan, &contact);
 	contact_fini(&contact);

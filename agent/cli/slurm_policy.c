@@ -14,6 +14,7 @@ const char *slurm_why_words(enum slurm_why why) {
 		[SLURM_WHY_UNKNOWN] = "its agents do not know how it is",
 		[SLURM_WHY_UNREAD] = "its state in Slurm is not understood",
 		[SLURM_WHY_SETTLES] = "healthy again, but not for long enough",
+		[SLURM_WHY_UNCONFIRMED] = "healthy to others, but its own agent does not say so",
 		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are out of service",
 	};
 

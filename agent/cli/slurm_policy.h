@@ -5,7 +5,8 @@
 //  - only what carries our own prefix is ours: a foreign reason, an empty one, and one that a
 //    person edited is never overwritten and never taken away;
 //  - unknown neither drains nor undrains, and so does anything that cannot be parsed;
-//  - nothing is undrained before it has been healthy for `settle_s`;
+//  - nothing is undrained before it has been healthy for `settle_s`, and has been looked at once
+//    more by its own agent (slurm_round.h);
 //  - not more than `per_interval` nodes are drained in one interval, nor are more than
 //    `share_percent` of all nodes ever out of service when we drain another: whoever sees
 //    everything break doubts himself first.
@@ -52,14 +53,15 @@ enum slurm_action {
 
 // Why it is kept although something else might be expected; for the log, once per change.
 enum slurm_why {
-	SLURM_WHY_NOTHING, // nothing is wrong, or it is as it should be
-	SLURM_WHY_FOREIGN, // drained by somebody else
-	SLURM_WHY_EMPTY,   // drained without a reason: not ours
-	SLURM_WHY_DOWN,	   // Slurm itself has it down
-	SLURM_WHY_UNKNOWN, // the agents do not know
-	SLURM_WHY_UNREAD,  // Slurm's word for its state was not understood
-	SLURM_WHY_SETTLES, // healthy, but not for long enough
-	SLURM_WHY_BRAKE,   // as many as allowed are drained
+	SLURM_WHY_NOTHING,     // nothing is wrong, or it is as it should be
+	SLURM_WHY_FOREIGN,     // drained by somebody else
+	SLURM_WHY_EMPTY,       // drained without a reason: not ours
+	SLURM_WHY_DOWN,	       // Slurm itself has it down
+	SLURM_WHY_UNKNOWN,     // the agents do not know
+	SLURM_WHY_UNREAD,      // Slurm's word for its state was not understood
+	SLURM_WHY_SETTLES,     // healthy, but not for long enough
+	SLURM_WHY_UNCONFIRMED, // healthy, but its own agent did not say so just now
+	SLURM_WHY_BRAKE,       // as many as allowed are drained
 	SLURM_WHY_COUNT,
 };
 
@@ -73,9 +75,10 @@ struct slurm_limits {
 
 // What a run has done so far, and what it found when it began.
 struct slurm_tally {
-	uint32_t nodes;	  // in Slurm
-	uint32_t out;	  // drained or down, by whomever; those drained since are added
-	uint32_t drained; // in this interval
+	uint32_t nodes;	     // in Slurm
+	uint32_t out;	     // drained or down, by whomever; those drained since are added
+	uint32_t drained;    // in this interval
+	uint32_t unanswered; // own agents that were asked in it, and did not answer
 };
 
 enum slurm_action slurm_decide(

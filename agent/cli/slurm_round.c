@@ -11,6 +11,7 @@
 #include <time.h>
 
 #define UPDATE_BYTES (SLURM_NODE_MAX + 16)
+#define UNANSWERED_MAX 3 // in one look; each may take seconds, and others wait to be drained
 
 struct slurm_said {
 	char node[SLURM_NODE_MAX + 1];
@@ -178,6 +179,33 @@ act(struct slurm_rounds *rounds,
 	}
 }
 
+// What others hold of a node may be old, or wrong, or of its network alone. Nobody takes jobs again
+// before its own agent was asked, and finds nothing wrong with itself either.
+static bool
+confirms(struct slurm_rounds *rounds, struct slurm_tally *tally, const struct slurm_node *node) {
+	const struct slurm_finding *own;
+	struct slurm_findings findings;
+	json_t *answer;
+	bool healthy;
+
+	if (tally->unanswered >= UNANSWERED_MAX)
+		return false;
+	answer = rounds->ask(rounds->ask_ctx, node->name);
+	if (answer == NULL) {
+		tally->unanswered++;
+		return false;
+	}
+	if (slurm_findings_read(answer, &findings) != 0) {
+		json_decref(answer);
+		return false;
+	}
+	own = slurm_findings_find(&findings, node->name);
+	healthy = own != NULL && own->advice == SLURM_ADVICE_HEALTHY;
+	slurm_findings_free(&findings);
+	json_decref(answer);
+	return healthy;
+}
+
 static void
 look(struct slurm_rounds *rounds,
      struct slurm_tally *tally,
@@ -187,6 +215,10 @@ look(struct slurm_rounds *rounds,
 	bool change;
 
 	said->action = slurm_decide(&rounds->limits, tally, node, finding, &said->why);
+	if (said->action == SLURM_UNDRAIN && !confirms(rounds, tally, node)) {
+		said->action = SLURM_KEEP;
+		said->why = SLURM_WHY_UNCONFIRMED;
+	}
 	snprintf(said->node, sizeof(said->node), "%s", node->name);
 	change = is_change(rounds, node->name, said->action, said->why);
 	if (said->action != SLURM_KEEP)

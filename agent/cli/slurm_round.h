@@ -8,9 +8,15 @@
 
 struct slurm_said; // of one node, what was said last
 
+// What the node's own agent says of itself now, over the overlay: the answer to HEALTH. NULL: it
+// does not answer, or not in time.
+typedef json_t *slurm_ask_fn(void *ctx, const char *node);
+
 struct slurm_rounds {
 	struct slurm_program program;
 	struct slurm_limits limits;
+	slurm_ask_fn *ask; // before an undrain
+	void *ask_ctx;
 	bool dry_run;
 	bool json;
 	struct slurm_said *said; // by name

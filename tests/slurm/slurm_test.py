@@ -15,7 +15,7 @@ import cluster as clusters
 import tap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "smoke"))
-from stand_in import StandIn, as_json, health  # noqa: E402
+from stand_in import StandIn, as_json, hang, health  # noqa: E402
 
 build = pathlib.Path(sys.argv[1])
 program = str(build / "agent" / "tocsin")
@@ -39,12 +39,25 @@ class Verdicts:
     def __init__(self):
         self.rows = {name: row(name) for name in NAMES}
         self.facts = {}
+        self.itself = {}
         self.agent = StandIn(self.answer)
 
     def answer(self, line, _):
+        if line.startswith("NODE "):
+            return self.answer_itself(line.split()[1])
         wanted = line.split()[1]
         rows = [each for each in self.rows.values() if wanted in ("*", each["node"])]
         return as_json(health(findings=rows, **self.facts))
+
+
+    def answer_itself(self, node):
+        """What the node's own agent says of itself when it is asked over the overlay."""
+        own = self.itself.get(node, self.rows.get(node))
+        if own == "hangs":
+            return hang()
+        if own is None:
+            return as_json({"error": f"{node} does not answer"})
+        return as_json(own if "findings" in own or not own else health(findings=[own]))
 
 
 def options(changed):
@@ -92,6 +105,7 @@ def once(slurm, verdicts, *flags, where=None, **changed):
 def reset(slurm, verdicts):
     verdicts.rows = {name: row(name) for name in NAMES}
     verdicts.facts = {}
+    verdicts.itself = {}
     for name in NAMES:
         if slurm.is_drained(name):
             slurm.update(name, State="RESUME")
@@ -117,6 +131,40 @@ def healthy_node_comes_back_once_it_has_settled(slurm, verdicts):
     said = once(slurm, verdicts, settle="60s")
     assert "n2: undrained" in said, said
     clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+
+
+def node_whose_own_agent_does_not_confirm_stays_drained(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    verdicts.rows["n2"] = row("n2")
+    for itself in (None, "hangs", {}, health(), health(findings=[row("n1")]),
+                   health(findings=[row("n2")], joined=False),
+                   health(findings=[row("n2")], brake=True),
+                   row("n2", "check-failed", state="alive", reason="CheckDisk"),
+                   row("n2", "unknown", state="alive", grade="unknown", advice="show"),
+                   row("n2", maint=True)):
+        verdicts.itself["n2"] = itself
+        said = once(slurm, verdicts)
+        assert slurm.is_drained("n2"), (itself, said)
+        assert "its own agent does not say so" in said, (itself, said)
+    del verdicts.itself["n2"]
+    said = once(slurm, verdicts)
+    assert "n2: undrained" in said and "NODE n2 HEALTH n2" in verdicts.agent.lines, said
+
+
+def agents_that_do_not_answer_keep_nobody_waiting(slurm, verdicts):
+    for name in NAMES[:4]:
+        verdicts.rows[name] = row(name, "node-down")
+    once(slurm, verdicts)
+    for name in NAMES[:4]:
+        verdicts.rows[name] = row(name)
+        verdicts.itself[name] = "hangs"
+    verdicts.rows["n5"] = row("n5", "node-down")
+    asked = len(verdicts.agent.lines)
+    said = once(slurm, verdicts)
+    assert slurm.is_drained("n5") and "n5: drained" in said, said
+    lines = verdicts.agent.lines[asked:]
+    assert sum(line.startswith("NODE ") for line in lines) == 3, lines
 
 
 def drain_of_a_person_stays_whatever_is_said(slurm, verdicts):
@@ -285,6 +333,8 @@ def killed_agent_is_a_matter_of_its_service_and_drains_nothing(slurm, _):
 CASES = [
     bad_node_is_drained_with_reason_and_evidence,
     healthy_node_comes_back_once_it_has_settled,
+    node_whose_own_agent_does_not_confirm_stays_drained,
+    agents_that_do_not_answer_keep_nobody_waiting,
     drain_of_a_person_stays_whatever_is_said,
     reason_that_a_person_edited_is_not_ours_any_more,
     unknown_neither_drains_nor_undrains,

@@ -53,12 +53,18 @@ DEAF = object()
 
 
 def answer_of(say):
-    grade, verdict, advice = say
+    """What the agent that is asked says, and beside it, if it is given, what n2's own says."""
+    grade, verdict, advice, *itself = say
     row = stand_in.finding("n2", grade=grade, verdict=verdict, advice=advice,
                            reason="NodeSilent", evidence="2 of 2 observers do not reach it")
 
     def answer(line, _):
-        if line.split() != ["HEALTH", "n2"]:
+        words = line.split()
+        if words == ["NODE", "n2", "HEALTH", "n2"] and itself == [None]:
+            return b'{"error": "n2 does not answer"}\n'
+        if words == ["NODE", "n2", "HEALTH", "n2"] and itself:
+            return answer_of(itself[0])("HEALTH n2", _)
+        if words[-2:] != ["HEALTH", "n2"]:
             return b'{"error": "no node is called so"}\n'
         return stand_in.as_json(stand_in.health(grade=grade, findings=[row]))
 
@@ -201,6 +207,13 @@ def neither_drains_nor_takes_back_what_is_not_known():
         assert pbs(say) == pbs(say, "offline", WHY) == [], say
 
 
+def nobody_is_taken_back_before_its_own_agent_says_so():
+    for itself in (None, DRAIN, *NEITHER.values()):
+        say = (*HEALTHY, itself)
+        assert flux(say, WHY + "\n") == pbs(say, "offline", WHY) == [], itself
+    assert flux((*HEALTHY, HEALTHY), WHY + "\n") == ["resource|undrain|n2|"]
+
+
 def a_scheduler_that_fails_is_given_no_orders():
     for say in (DRAIN, HEALTHY):
         for path, program in (("flux/tocsin-flux", "flux"), ("pbs/tocsin-pbs", "pbsnodes")):
@@ -334,6 +347,8 @@ if __name__ == "__main__":
          pbs_leaves_what_is_foreign),
         ("what is not known neither drains nor takes back",
          neither_drains_nor_takes_back_what_is_not_known),
+        ("nobody is taken back before its own agent says so",
+         nobody_is_taken_back_before_its_own_agent_says_so),
         ("a scheduler that fails is given no orders", a_scheduler_that_fails_is_given_no_orders),
         ("NHC: the check fails while the node would be drained",
          nhc_fails_while_the_node_would_be_drained),
