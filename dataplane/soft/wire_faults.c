@@ -4,8 +4,9 @@
 // give the same faults.
 //
 // A frame passes the faults in that order. What is to leave later is copied into a pool, which is
-// made once: delayed frames wait for their time, in a heap; those that are held back, for a number
-// of later ones, or for HOLD_NS if none come. While the pool has no room the wire takes nothing.
+// made once: delayed frames wait for their time in a queue, since jitter changes no order: a cable
+// does not, and go-back-N would crawl. Those that are held back wait for a number of later ones, or
+// for HOLD_NS if none come. While the pool has no room the wire takes nothing.
 #include "nic.h"
 #include "wire.h"
 
@@ -30,7 +31,6 @@ struct pool_frame {
 
 struct delayed {
 	uint64_t due_ns;
-	uint64_t order; // of those due at once
 	uint32_t frame;
 };
 
@@ -49,10 +49,9 @@ struct faults_wire {
 	uint64_t random;
 	uint64_t now_ns; // of the call
 	uint8_t *out;	 // the frame that was taken, of the inner wire
-	uint64_t order;
-	uint32_t delayed_count, held_count, free_count;
+	uint32_t delayed_first, delayed_count, held_count, free_count;
 	struct held held[HELD_MAX];	     // oldest first
-	struct delayed delayed[POOL_FRAMES]; // a heap, the next one due first
+	struct delayed delayed[POOL_FRAMES]; // a ring, from delayed_first on
 	uint32_t free[POOL_FRAMES];	     // of the pool
 	struct pool_frame pool[POOL_FRAMES]; // touched as it is used
 };
@@ -80,40 +79,27 @@ static bool happens(struct faults_wire *faults, uint32_t ppm) {
 	return draw_below(faults, PPM) < ppm;
 }
 
-static bool due_before(const struct delayed *a, const struct delayed *b) {
-	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;
+// Not before those that wait already.
+static void delayed_push(struct faults_wire *faults, uint64_t due_ns, uint32_t frame) {
+	uint32_t at = faults->delayed_first + faults->delayed_count;
+
+	if (faults->delayed_count > 0) {
+		const struct delayed *last = &faults->delayed[(at - 1) % POOL_FRAMES];
+
+		due_ns = due_ns > last->due_ns ? due_ns : last->due_ns;
+	}
+	must(faults->delayed_count < POOL_FRAMES);
+	faults->delayed[at % POOL_FRAMES] = (struct delayed){.due_ns = due_ns, .frame = frame};
+	faults->delayed_count++;
 }
 
-static void heap_push(struct faults_wire *faults, struct delayed item) {
-	struct delayed *heap = faults->delayed;
-	uint32_t at = faults->delayed_count++;
-
-	while (at > 0 && due_before(&item, &heap[(at - 1) / 2])) {
-		heap[at] = heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	heap[at] = item;
+static const struct delayed *delayed_next(const struct faults_wire *faults) {
+	return faults->delayed_count > 0 ? &faults->delayed[faults->delayed_first] : NULL;
 }
 
-static uint32_t heap_pop(struct faults_wire *faults) {
-	struct delayed *heap = faults->delayed;
-	uint32_t count = --faults->delayed_count;
-	struct delayed last = heap[count];
-	uint32_t frame = heap[0].frame;
-	uint32_t at = 0;
-
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-
-		if (child + 1 < count && due_before(&heap[child + 1], &heap[child]))
-			child++;
-		if (child >= count || !due_before(&heap[child], &last))
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = last;
-	return frame;
+static void delayed_pop(struct faults_wire *faults) {
+	faults->delayed_first = (faults->delayed_first + 1) % POOL_FRAMES;
+	faults->delayed_count--;
 }
 
 static uint32_t pool_take(struct faults_wire *faults, const uint8_t *bytes, uint32_t size) {
@@ -135,14 +121,7 @@ static void delay_frame(struct faults_wire *faults, uint32_t frame) {
 	if (jitter_ns > 0)
 		delay_ns += draw(faults) % (2 * jitter_ns + 1);
 	counter_add(&faults->counters->fault_delayed, 1);
-	heap_push(
-		faults,
-		(struct delayed){
-			.due_ns = faults->now_ns + delay_ns,
-			.order = faults->order++,
-			.frame = frame,
-		}
-	);
+	delayed_push(faults, faults->now_ns + delay_ns, frame);
 }
 
 // From the pool to the inner wire; false if that takes none for now.
@@ -184,10 +163,12 @@ static void held_release_due(struct faults_wire *faults) {
 }
 
 static void delayed_release_due(struct faults_wire *faults) {
-	while (faults->delayed_count > 0 && faults->delayed[0].due_ns <= faults->now_ns) {
-		if (!send_pooled(faults, faults->delayed[0].frame))
+	const struct delayed *next;
+
+	while ((next = delayed_next(faults)) != NULL && next->due_ns <= faults->now_ns) {
+		if (!send_pooled(faults, next->frame))
 			return;
-		heap_pop(faults);
+		delayed_pop(faults);
 	}
 }
 
@@ -251,7 +232,7 @@ static void send_taken(struct faults_wire *faults, uint32_t size, bool twice) {
 	faults->inner->calls->give(faults->inner, size);
 	if (!twice || send_pooled(faults, copy))
 		return;
-	heap_push(faults, (struct delayed){.due_ns = faults->now_ns, .frame = copy});
+	delayed_push(faults, faults->now_ns, copy);
 }
 
 static void faults_give(struct soft_wire *wire, uint32_t size) {
@@ -301,10 +282,11 @@ static uint32_t faults_receive(
 
 static uint64_t faults_due(const struct soft_wire *wire) {
 	const struct faults_wire *faults = (const struct faults_wire *)wire;
+	const struct delayed *next = delayed_next(faults);
 	uint64_t due_ns = faults->inner->calls->due(faults->inner);
 
-	if (faults->delayed_count > 0 && faults->delayed[0].due_ns < due_ns)
-		due_ns = faults->delayed[0].due_ns;
+	if (next != NULL && next->due_ns < due_ns)
+		due_ns = next->due_ns;
 	for (uint32_t at = 0; at < faults->held_count; at++) {
 		if (faults->held[at].due_ns < due_ns)
 			due_ns = faults->held[at].due_ns;

@@ -146,6 +146,8 @@ static void bed_run(struct bed *bed, uint32_t count, uint64_t step_ns) {
 	uint64_t now_ns = 0;
 
 	for (uint32_t i = 0; i < count; i++, now_ns += step_ns) {
+		while (bed->wire->calls->due(bed->wire) < now_ns)
+			bed_turn(bed, bed->wire->calls->due(bed->wire));
 		bed_turn(bed, now_ns);
 		assert_true(bed_send(bed, i));
 	}
@@ -293,17 +295,34 @@ static void jitter_stays_within_its_bounds_and_reaches_them(void **state) {
 	uint64_t most = 0;
 
 	(void)state;
-	bed_run(bed, FRAMES, 1000);
+	bed_run(bed, FRAMES, 100000); // none waits behind another
 	assert_int_equal(bed->inner.count, FRAMES);
 	for (uint32_t i = 0; i < FRAMES; i++) {
-		uint64_t delay_ns = bed->inner.at_ns[i] - 1000 * (uint64_t)bed->inner.numbers[i];
+		uint64_t delay_ns = bed->inner.at_ns[i] - 100000 * (uint64_t)bed->inner.numbers[i];
 
 		least = delay_ns < least ? delay_ns : least;
 		most = delay_ns > most ? delay_ns : most;
 	}
-	// A turn each microsecond.
-	assert_in_range(least, 30000, 31100);
-	assert_in_range(most, 69900, 71000);
+	assert_in_range(least, 30000, 30100);
+	assert_in_range(most, 69900, 70000);
+	bed_destroy(bed);
+}
+
+static void jitter_changes_no_order(void **state) {
+	struct bed *bed = bed_create("delay=50us±50us,dup=5%,seed=3");
+	uint32_t repeated = 0;
+
+	(void)state;
+	bed_run(bed, FRAMES, 1000);
+	for (uint32_t i = 0; i < bed->inner.count; i++) {
+		uint64_t sent_ns = 1000 * (uint64_t)bed->inner.numbers[i];
+
+		assert_int_equal(bed->inner.numbers[i] + repeated, i);
+		assert_in_range(bed->inner.at_ns[i] - sent_ns, 0, 100000);
+		repeated += i + 1 < bed->inner.count &&
+			    bed->inner.numbers[i + 1] == bed->inner.numbers[i];
+	}
+	assert_int_equal(bed->inner.count, FRAMES + bed->counters.fault_duplicated);
 	bed_destroy(bed);
 }
 
@@ -402,6 +421,7 @@ int main(void) {
 		cmocka_unit_test(a_delay_keeps_the_order_and_its_time_is_told),
 		cmocka_unit_test(a_delay_begins_with_the_frame_not_with_the_turn_before_it),
 		cmocka_unit_test(jitter_stays_within_its_bounds_and_reaches_them),
+		cmocka_unit_test(jitter_changes_no_order),
 		cmocka_unit_test(a_frame_held_back_is_overtaken_by_few_and_is_never_forgotten),
 		cmocka_unit_test(a_last_frame_that_is_held_back_leaves_after_a_while),
 		cmocka_unit_test(what_is_held_back_or_delayed_leaves_when_the_wire_goes),
