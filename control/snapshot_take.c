@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <control/fabric.h>
 #include <control/health.h>
 #include <control/overlay.h>
 #include <control/snapshot.h>
@@ -64,6 +65,27 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 	}
 }
 
+// Steady ones come first.
+static void copy_paths(
+	const struct ras *ras, const struct counter_sources *sources, struct snapshot *snapshot
+) {
+	struct fabric_path_view view;
+	uint32_t cursor = 0;
+
+	while (sources->fabric != NULL && snapshot->path_count < SNAPSHOT_PATHS_MAX &&
+	       sources->fabric_calls->path_next(sources->fabric, &cursor, &view) &&
+	       view.neighbour) {
+		struct snapshot_path *path = &snapshot->paths[snapshot->path_count];
+		struct ras_peer peer;
+
+		if (ras_peer_find(ras, view.peer, &peer) != 0)
+			continue;
+		memcpy(path->peer, peer.record->name, peer.record->name_length);
+		sources->fabric_calls->path_row(sources->fabric, &view, &path->row);
+		snapshot->path_count++;
+	}
+}
+
 void snapshot_take(
 	const struct overlay *overlay,
 	const struct health *health,
@@ -84,5 +106,6 @@ void snapshot_take(
 	ret_snapshot->ras_bytes = ras_memory_used(ras);
 	copy_links(ras, ret_snapshot);
 	copy_missing(overlay, ret_snapshot);
+	copy_paths(ras, sources, ret_snapshot);
 	counters_read(sources, ret_snapshot->values);
 }

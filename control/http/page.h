@@ -25,12 +25,14 @@ bool page_is_down(const struct page_facts *facts);
 
 // The Prometheus text format, or OpenMetrics.
 void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out);
-// Its parts, for those that write some of it: the head of a family, the value of a label, verdicts.
+// Its parts, for those that write some of it: the head of a family, the value of a label, verdicts,
+// paths.
 void page_family(
 	FILE *out, bool open_metrics, const char *name, const char *type, const char *help
 );
 void page_label(FILE *out, const char *text, size_t size);
 void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_metrics, FILE *out);
+void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out);
 // One JSON object and a newline. -ENOMEM.
 int page_health(const struct page_facts *facts, FILE *out);
 int page_status(const struct page_facts *facts, FILE *out);

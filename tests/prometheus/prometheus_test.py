@@ -20,6 +20,9 @@ import tap
 FEEDS = pathlib.Path(sys.argv[2])
 PORT = 9090
 AGENT_PORT = 28031
+INFINIBAND = pathlib.Path("/sys/class/infiniband")
+# So a path has learnt what is usual after 20 s.
+PROBES = {"probe.interval": "200ms", "probe.packets": "400"}
 WAIT_SECONDS = 120
 
 
@@ -148,6 +151,28 @@ def one_that_comes_back_ends_the_alert(cluster, prometheus):
         'min(tocsin_nodes{verdict="healthy"})') == [({}, len(cluster.agents))])
 
 
+def a_query_shows_a_path_degrade(cluster, prometheus):
+    """n2 comes back with packets that take 20 ms: those who knew it before see its paths degrade."""
+    if INFINIBAND.is_dir() and any(INFINIBAND.iterdir()):
+        raise tap.Skip("this machine has an RDMA device, which no software fault slows down")
+    readers = {f"{cluster.agents[n].address}:{AGENT_PORT}" for n in (0, 2)}
+    prometheus.wait("what is usual for n2", lambda: readers <= {
+        row["instance"] for row, _ in prometheus.query('tocsin_path_baseline_seconds{peer="n2"}')})
+    slow = ('tocsin_path_latency_seconds{peer="n2",quantile="0.5"} '
+            '/ ignoring (quantile) tocsin_path_baseline_seconds > 2')
+    victim = cluster.agents[1]
+    assert victim.leave() == 0
+    victim.configure(device__soft0__faults="delay=20ms")
+    victim.start()
+    prometheus.wait("both to see n2's paths degraded", lambda: readers <= {
+        row["instance"]
+        for row, _ in prometheus.query('tocsin_path_seen{peer="n2",seen="degraded"} == 1')})
+    assert readers <= {row["instance"] for row, _ in prometheus.query(slow)}
+    # Who is read as before is slow for nobody.
+    others = prometheus.query('tocsin_path_seen{peer!="n2",seen="degraded"}')
+    assert not readers & {row["instance"] for row, _ in others}, others
+
+
 TESTS = [
     ("every agent is scraped, and nothing is alarmed", every_agent_is_scraped),
     ("every query of the dashboard is answered", every_query_of_the_dashboard_is_answered),
@@ -155,6 +180,7 @@ TESTS = [
     ("an agent that is killed is one alert, told by all others", a_killed_agent_is_one_alert),
     ("maintenance ends the alert, and its end brings it back", maintenance_ends_the_alert),
     ("an agent that comes back ends the alert", one_that_comes_back_ends_the_alert),
+    ("a query shows a path degrade", a_query_shows_a_path_degrade),
 ]
 
 
@@ -164,7 +190,7 @@ def main():
 
     if shutil.which("prometheus") is None:
         tap.run([(sentence, skip) for sentence, _ in TESTS])
-    with clusters.Cluster(sys.argv[1], 3) as cluster:
+    with clusters.Cluster(sys.argv[1], 3, settings=PROBES) as cluster:
         cluster.start()
         with Prometheus(cluster) as prometheus:
             tap.run([(sentence, lambda test=test: test(cluster, prometheus))

@@ -49,6 +49,16 @@ static void fill_snapshot(void) {
 		name_of(n, row->node);
 		memset(row->reason, 'R', VERDICT_REASON_MAX);
 	}
+	snapshot.path_count = SNAPSHOT_PATHS_MAX;
+	for (uint32_t n = 0; n < SNAPSHOT_PATHS_MAX; n++) {
+		struct snapshot_path *path = &snapshot.paths[n];
+
+		name_of(n, path->peer);
+		memset(path->row.device, '"', RAS_PATH_DEVICE_MAX);
+		memset(path->row.peer_device, '"', RAS_PATH_DEVICE_MAX);
+		path->row.median_ns = path->row.p99_ns = path->row.baseline_ns = UINT64_MAX;
+		path->row.count = path->row.lost = UINT64_MAX / 2;
+	}
 	memset(snapshot.values, 0xff, sizeof(snapshot.values));
 }
 
@@ -91,6 +101,60 @@ static void page_of_a_thousand_lost_nodes_is_below_a_mebibyte(void **state) {
 	assert_true(size <= PAGE_BYTES_MAX);
 	assert_int_equal(lines_of(page, "tocsin_peer_not_alive{"), 1000);
 	assert_int_equal(lines_of(page, "tocsin_node_verdict{"), SNAPSHOT_VERDICTS_MAX);
+	assert_int_equal(lines_of(page, "tocsin_path_"), 6 * SNAPSHOT_PATHS_MAX);
+	free(page);
+}
+
+static char *page_of_one_path(const struct ras_path_row *row) {
+	struct peer_table *table = table_of(1);
+	struct page_facts facts = {&snapshot, table, "1.2.3", 2};
+	char *page = NULL;
+	size_t size;
+	FILE *out;
+
+	snapshot = (struct snapshot){.at_ns = 1, .path_count = 1};
+	snapshot.paths[0].row = *row;
+	snprintf(snapshot.paths[0].peer, sizeof(snapshot.paths[0].peer), "n\"2");
+	out = open_memstream(&page, &size);
+	assert_non_null(out);
+	page_metrics(&facts, false, out);
+	fclose(out);
+	rcu_thread_offline();
+	peer_table_destroy(table);
+	return page;
+}
+
+static void path_tells_what_is_known_of_it(void **state) {
+	struct ras_path_row row = {
+		.device = "mlx5_0",
+		.peer_device = "mlx5_1",
+		.seen = SIGHT_DEGRADED,
+		.count = 97,
+		.lost = 3,
+		.median_ns = 310000,
+		.p99_ns = 1500000000,
+		.baseline_ns = 26000,
+	};
+	static const char *const lines[] = {
+		"\ntocsin_path_seen{peer=\"n\\\"2\",device=\"mlx5_0\",peer_device=\"mlx5_1\",seen="
+		"\"degraded\"} 1\n",
+		"peer_device=\"mlx5_1\",quantile=\"0.5\"} 0.000310000\n",
+		"peer_device=\"mlx5_1\",quantile=\"0.99\"} 1.500000000\n",
+		"\ntocsin_path_baseline_seconds{",
+		"\"} 100\n",
+		"\"} 3\n",
+	};
+	char *page = page_of_one_path(&row);
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(lines) / sizeof(lines[0]); n++)
+		assert_non_null(strstr(page, lines[n]));
+	free(page);
+	row = (struct ras_path_row){.seen = SIGHT_NO_PAIR};
+	page = page_of_one_path(&row);
+	assert_non_null(strstr(page, ",seen=\"no-pair\"} 1\n"));
+	assert_int_equal(lines_of(page, "tocsin_path_latency_seconds{"), 0);
+	assert_int_equal(lines_of(page, "tocsin_path_baseline_seconds{"), 0);
 	free(page);
 }
 
@@ -133,6 +197,7 @@ static void node_that_never_came_has_a_row_while_there_is_room(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_thousand_lost_nodes_is_below_a_mebibyte),
+		cmocka_unit_test(path_tells_what_is_known_of_it),
 		cmocka_unit_test(page_does_not_grow_with_the_cluster),
 		cmocka_unit_test(node_that_never_came_has_a_row_while_there_is_room),
 	};

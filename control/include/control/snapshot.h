@@ -9,6 +9,7 @@
 
 #include <control/counters.h>
 #include <control/finding.h>
+#include <ras/payload.h>
 #include <ras/ras.h>
 #include <verdict/engine.h>
 
@@ -21,6 +22,7 @@ struct overlay;
 #define SNAPSHOTS_WAITING_MAX 64
 #define SNAPSHOT_MISSING_MAX 64
 #define SNAPSHOT_VERDICTS_MAX 256 // so many series at most: a scrape stays small
+#define SNAPSHOT_PATHS_MAX 128	  // likewise; 2 log2 N neighbours, for each device
 
 // A node with whom something is wrong, or that is in maintenance.
 struct snapshot_verdict {
@@ -31,6 +33,12 @@ struct snapshot_verdict {
 	bool maint;
 	uint64_t since_ns;
 	char reason[VERDICT_REASON_MAX + 1];
+};
+
+// A path that this node reads steadily.
+struct snapshot_path {
+	char peer[RAS_NAME_MAX + 1];
+	struct ras_path_row row;
 };
 
 struct snapshot {
@@ -47,6 +55,8 @@ struct snapshot {
 	struct verdict_counts verdicts;
 	uint32_t verdict_rows; // at most SNAPSHOT_VERDICTS_MAX of them
 	struct snapshot_verdict rows[SNAPSHOT_VERDICTS_MAX];
+	uint32_t path_count; // at most SNAPSHOT_PATHS_MAX of them
+	struct snapshot_path paths[SNAPSHOT_PATHS_MAX];
 	uint64_t values[COUNTERS_MAX];
 };
 
