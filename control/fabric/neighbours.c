@@ -81,6 +81,16 @@ bool neighbours_key(
 	return true;
 }
 
+// A peer that the overlay holds for dead by silence may be cut off from the overlay alone: a pair
+// that was there goes on as long as reads of its pulse are answered, and then none is made.
+static bool is_read_still(const struct fabric *fabric, const struct pairing_view *view) {
+	struct ras_peer peer;
+
+	return view->state == PAIRING_READY &&
+	       ras_peer_find(overlay_ras(fabric->overlay), view->key.peer, &peer) == 0 &&
+	       peer.state == RAS_DEAD;
+}
+
 static bool is_wanted(const struct wanted *wanted, const struct pairing_key *key) {
 	for (uint32_t n = 0; n < wanted->count; n++) {
 		if (wanted->keys[n].device == key->device && wanted->keys[n].peer == key->peer &&
@@ -125,7 +135,7 @@ static void look(struct fabric *fabric) {
 	}
 	collect(fabric, wanted);
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
-		if (view.wanted && !is_wanted(wanted, &view.key))
+		if (view.wanted && !is_wanted(wanted, &view.key) && !is_read_still(fabric, &view))
 			(void)pairing_want(fabric->pairing, now_ns, &view.key, false);
 	}
 	// Said again it changes nothing. Without memory: with the next look.
@@ -145,8 +155,22 @@ static void want(struct loop_timer *timer, uint64_t now_ns) {
 
 // Events.
 
-static bool state_of(enum ras_event_kind kind, enum pairing_peer_state *ret_state) {
-	switch (kind) {
+// Of a process that ended nothing is left to be read.
+static enum pairing_peer_state death_by(enum ras_cause cause) {
+	switch (cause) {
+	case RAS_CAUSE_SILENT:
+	case RAS_CAUSE_UNREACHABLE:
+	case RAS_CAUSE_TIMEOUT:
+	case RAS_CAUSE_STUCK:
+	case RAS_CAUSE_REPORT:
+		return PAIRING_PEER_IS_SILENT;
+	default:
+		return PAIRING_PEER_HAS_DIED;
+	}
+}
+
+static bool state_of(const struct ras_event *event, enum pairing_peer_state *ret_state) {
+	switch (event->kind) {
 	case RAS_EVENT_JOINED:
 	case RAS_EVENT_REJOINED:
 	case RAS_EVENT_ALIVE:
@@ -155,7 +179,7 @@ static bool state_of(enum ras_event_kind kind, enum pairing_peer_state *ret_stat
 		*ret_state = PAIRING_PEER_IS_ALIVE;
 		return true;
 	case RAS_EVENT_DEAD:
-		*ret_state = PAIRING_PEER_HAS_DIED;
+		*ret_state = death_by(event->cause);
 		return true;
 	case RAS_EVENT_LEFT:
 		*ret_state = PAIRING_PEER_HAS_LEFT;
@@ -172,7 +196,7 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 
 	if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD)
 		loop_defer(fabric->loop, &fabric->tell_news);
-	if (event->peer == 0 || !state_of(event->kind, &state))
+	if (event->peer == 0 || !state_of(event, &state))
 		return;
 	news = malloc(sizeof(*news));
 	loop_defer(fabric->loop, &fabric->tell_news);
@@ -201,7 +225,7 @@ static void tell_all(struct fabric *fabric) {
 			continue;
 		pairing_peer(
 			fabric->pairing, loop_clock_ns(fabric->loop), view.key.peer,
-			peer.state == RAS_DEAD	 ? PAIRING_PEER_HAS_DIED
+			peer.state == RAS_DEAD	 ? death_by(peer.cause)
 			: peer.state == RAS_LEFT ? PAIRING_PEER_HAS_LEFT
 						 : PAIRING_PEER_IS_ALIVE,
 			ras_incarnation_start(peer.incarnation)

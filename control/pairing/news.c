@@ -63,8 +63,25 @@ void pairing_device_state(
 
 // Peers
 
-// All its pairs go, or only those with another start of it (or, not knowing of whom, none).
-static void drain_peer(struct pairing *pairing, struct peer *peer, bool all, const char *what) {
+enum which {
+	WHICH_OTHER_START, // those with another start of it or, not knowing of whom, none
+	WHICH_UNREADY,
+	WHICH_ALL,
+};
+
+static bool is_one_of(const struct attempt *attempt, enum which which, uint64_t start) {
+	switch (which) {
+	case WHICH_OTHER_START:
+		return attempt != NULL && attempt->bound && attempt->theirs.start != start;
+	case WHICH_UNREADY:
+		return attempt == NULL || !attempt->in_lane;
+	default:
+		return true;
+	}
+}
+
+static void
+drain_peer(struct pairing *pairing, struct peer *peer, enum which which, const char *what) {
 	struct pairing_failure dead;
 
 	pairing_failure_set(&dead, PAIRING_PEER_DEAD, 0, "the peer %s", what);
@@ -73,11 +90,10 @@ static void drain_peer(struct pairing *pairing, struct peer *peer, bool all, con
 
 		if (entry->peer != peer)
 			continue;
-		if (entry->offered && (all || entry->offer.start != peer->start))
+		if (entry->offered &&
+		    (which != WHICH_OTHER_START || entry->offer.start != peer->start))
 			entry->offered = false;
-		if (attempt == NULL && !all)
-			continue;
-		if (!all && (!attempt->bound || attempt->theirs.start == peer->start))
+		if (!is_one_of(attempt, which, peer->start))
 			continue;
 		if (attempt != NULL || entry->waiters != NULL)
 			attempt_fail(pairing, entry, &dead);
@@ -95,7 +111,7 @@ static void peer_news(struct pairing *pairing, struct peer *peer) {
 void peer_restarted(struct pairing *pairing, struct peer *peer, uint64_t start) {
 	peer->start = start;
 	peer->state = PAIRING_PEER_IS_ALIVE;
-	drain_peer(pairing, peer, false, "started anew");
+	drain_peer(pairing, peer, WHICH_OTHER_START, "started anew");
 	peer_news(pairing, peer);
 }
 
@@ -117,9 +133,12 @@ void pairing_peer(
 	peer->state = state;
 	if (state == PAIRING_PEER_IS_ALIVE)
 		peer_news(pairing, peer);
+	else if (state == PAIRING_PEER_IS_SILENT)
+		drain_peer(pairing, peer, WHICH_UNREADY, "is dead");
 	else
 		drain_peer(
-			pairing, peer, true, state == PAIRING_PEER_HAS_LEFT ? "has left" : "is dead"
+			pairing, peer, WHICH_ALL,
+			state == PAIRING_PEER_HAS_LEFT ? "has left" : "is dead"
 		);
 	pairing_leave(pairing);
 }

@@ -271,6 +271,24 @@ static void a_peer_that_died_takes_its_pairs_with_it_and_brings_them_back(void *
 	assert_true(net_settle() < 100 * MS);
 }
 
+static void a_silent_peer_keeps_the_pair_that_works_and_gets_no_other(void **state) {
+	uint32_t waiter;
+
+	(void)state;
+	net_want(A, 0, B, 0);
+	net_settle();
+	waiter = net_request(A, net_key(1, B, 1), PAIRING_NEVER);
+	net_tell(A, B, PAIRING_PEER_IS_SILENT, 1);
+	assert_int_equal(net_answer(waiter)->failure.reason, PAIRING_PEER_DEAD);
+	net_pass(60 * SECOND);
+	assert_true(net_is_ready(A, B));
+	waiter = net_request(A, net_key(1, B, 1), PAIRING_NEVER);
+	assert_int_equal(net_answer(waiter)->failure.reason, PAIRING_PEER_DEAD);
+	// What was seen of it later weighs more.
+	net_tell(A, B, PAIRING_PEER_HAS_DIED, 1);
+	assert_int_equal(net_view(A, key).state, PAIRING_DRAINING);
+}
+
 static void news_of_an_older_start_of_the_peer_is_no_news(void **state) {
 	(void)state;
 	net_want(A, 0, B, 0);
@@ -486,6 +504,7 @@ int main(void) {
 		TEST(news_of_the_peer_sets_all_its_pairs_free),
 		TEST(ports_that_flap_do_not_make_more_handshakes_than_one_a_second),
 		TEST(a_peer_that_died_takes_its_pairs_with_it_and_brings_them_back),
+		TEST(a_silent_peer_keeps_the_pair_that_works_and_gets_no_other),
 		TEST(news_of_an_older_start_of_the_peer_is_no_news),
 		TEST(storms_of_handshakes_over_all_peers_are_held_to_the_rate),
 		TEST(the_pair_unused_for_longest_gives_way_to_another),

@@ -215,6 +215,7 @@ void pairing_device_state(
 
 enum pairing_peer_state {
 	PAIRING_PEER_IS_ALIVE, // joined, rejoined or other facts of it: always news
+	PAIRING_PEER_IS_SILENT, // held for dead, and nobody saw it end: what still works stays
 	PAIRING_PEER_HAS_DIED,
 	PAIRING_PEER_HAS_LEFT,
 };

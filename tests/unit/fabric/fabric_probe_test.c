@@ -225,6 +225,34 @@ static void peer_that_died_is_probed_no_more_and_again_when_it_is_back(void **st
 	bed_until(!find_path(0, 1, &view));
 }
 
+static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **state) {
+	struct fabric_path_view view;
+	uint64_t sent;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	played.cause = RAS_CAUSE_SILENT;
+	bed_link(0, 1, false); // as the overlay does with the dead
+	bed_say(0, 1, RAS_DEAD);
+	bed_settle();
+	bed_pass(2 * SEC);
+	assert_true(bed_is_ready(0, 1));
+	assert_true(find_path(0, 1, &view));
+	sent = view.summary.count;
+	bed_pass(60 * SEC);
+	assert_true(find_path(0, 1, &view) && view.watched);
+	assert_true(view.summary.count >= sent + 50);
+	assert_int_equal(seen(0, 1), SIGHT_GOOD);
+	fake_qp_break(bed_qp(0, 1));
+	bed_until(find_path(0, 1, &view) && !view.watched);
+	bed_pass(5 * SEC);
+	assert_false(bed_is_ready(0, 1)); // none is made anew
+	assert_int_equal(counters(0).neighbours, 1);
+	bed_link(0, 1, true);
+	bed_say(0, 1, RAS_ALIVE);
+	bed_until(bed_is_ready(0, 1) && seen(0, 1) == SIGHT_GOOD);
+}
+
 static void pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed(void **state) {
 	struct fabric_path_view view;
 
@@ -388,6 +416,7 @@ int main(void) {
 		PAIR(path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds),
 		PAIR(own_pause_makes_nobody_silent),
 		PAIR(peer_that_died_is_probed_no_more_and_again_when_it_is_back),
+		PAIR(pulse_of_one_that_died_by_silence_is_read_while_it_can_be),
 		PAIR(pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed),
 		PAIR(stops_with_probes_under_way),
 		THREE(one_who_is_no_neighbour_is_visited_in_turn),

@@ -64,6 +64,7 @@ int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer)
 			.slot = n,
 			.incarnation = overlay->incarnation,
 			.state = overlay_of_ras(ras)->states[n],
+			.cause = played.cause,
 		};
 		return 0;
 	}
@@ -201,6 +202,7 @@ void played_say(uint32_t observer, uint32_t agent, enum ras_state state) {
 		.kind = state == RAS_DEAD   ? RAS_EVENT_DEAD
 			: state == RAS_LEFT ? RAS_EVENT_LEFT
 					    : RAS_EVENT_REJOINED,
+		.cause = played.cause,
 		.peer = played_id(agent),
 		.incarnation = played.agents[agent].incarnation,
 	};

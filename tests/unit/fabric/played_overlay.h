@@ -29,6 +29,7 @@ struct played {
 	struct overlay agents[PLAYED_MAX];
 	uint32_t count;
 	struct ras_interner *interner;
+	enum ras_cause cause; // of deaths
 };
 
 extern struct played played;
