@@ -372,7 +372,6 @@ static const struct spec specs[] = {
 	PROBE(rounds, COUNTER_COUNT, "times all of them had their turn"),
 	PROBE(outcomes_lost, COUNTER_COUNT, "outcomes that were not taken in time"),
 	PROBE(sights, COUNTER_COUNT, "times it was told how a path is seen"),
-	PROBE(proofs, COUNTER_COUNT, "suspects vouched for, since their pulse goes on"),
 	PROBE(doubts, COUNTER_COUNT, "peers reported, since their pulse stands"),
 	PROBE(pauses, COUNTER_COUNT, "stops of our own that probes noticed"),
 	PROBE(neighbours, COUNTER_GAUGE, "paths that are probed steadily"),

@@ -96,24 +96,19 @@ static void hand_out(struct probing *probing, const struct sight *sight) {
 	probing->sight(probing->sight_ctx, sight);
 }
 
-// The overlay hears what it cannot see by itself: one whose NIC answers and whose pulse stands,
-// and one that it suspects although its pulse goes on.
+// The overlay hears what it cannot see by itself: of one whose NIC answers and whose pulse stands.
+// That a pulse goes on is no proof of life to it: of a node that its own network does not reach the
+// verdict tells that it lives, and suspicions that come and go would leave none to stand on.
 static void
 give_evidence(struct probing *probing, const struct sight *sight, const struct ras_peer *peer) {
 	struct overlay *overlay = probing->fabric->overlay;
 	uint64_t age_ns = sight->age_ms * RAS_NS_PER_MS;
 	bool outside = sight->responder == SIGHT_RESPONDER_HARDWARE ||
 		       sight->responder == SIGHT_RESPONDER_KERNEL;
-	bool advances = sight->kind == SIGHT_GOOD || sight->kind == SIGHT_DEGRADED ||
-			sight->kind == SIGHT_LOSSY;
 
-	if (sight->kind == SIGHT_STANDING && outside && peer->state == RAS_ALIVE) {
+	if (sight->kind == SIGHT_STANDING && outside && peer->state == RAS_ALIVE)
 		probing->counters.doubts +=
 			overlay_evidence(overlay, sight->subject, false, age_ns) == 0;
-	} else if (advances && (peer->state == RAS_SUSPECT || peer->state == RAS_UNREACHABLE)) {
-		probing->counters.proofs +=
-			overlay_evidence(overlay, sight->subject, true, age_ns) == 0;
-	}
 }
 
 static void log_sight(const struct sight *sight, const struct ras_peer *peer) {

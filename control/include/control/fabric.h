@@ -180,7 +180,7 @@ struct fabric_probe_counters {
 	uint64_t rounds;	  // all others were visited
 	uint64_t outcomes_lost;	  // control did not ask in time
 	uint64_t sights;	  // told
-	uint64_t proofs, doubts;  // evidence given to the overlay: alive, standing
+	uint64_t doubts;	  // of standing pulses, given to the overlay
 	uint64_t pauses;	  // of our own, noticed here
 	uint64_t neighbours;	  // now, as the following
 	uint64_t targets;
