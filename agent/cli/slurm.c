@@ -12,7 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#define SCONTROL_NS (10 * UINT64_C(1000000000))
+#define ANSWER_NS (10 * UINT64_C(1000000000)) // of Slurm
+#define REST_API "v0.0.40"
+#define ADDRESS_MAX 500
 #define SECOND_NS UINT64_C(1000000000)
 #define ASK_NS (3 * SECOND_NS) // for a node's own agent to say how it is
 
@@ -21,6 +23,10 @@ enum {
 	OPTION_INTERVAL,
 	OPTION_ONCE,
 	OPTION_PER_INTERVAL,
+	OPTION_REST,
+	OPTION_REST_API,
+	OPTION_REST_TOKEN,
+	OPTION_REST_USER,
 	OPTION_SCONTROL,
 	OPTION_SETTLE,
 	OPTION_SHARE,
@@ -33,6 +39,14 @@ static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_ONCE] = {"once", NULL, "sync: look once, and exit"},
 	[OPTION_PER_INTERVAL] =
 		{"per-interval", "COUNT", "drain at most so many nodes in one look (default 4)"},
+	[OPTION_REST] =
+		{"rest", "URL",
+		 "ask slurmrestd instead of scontrol: http://HOST:PORT,\n"
+		 "https://HOST[:PORT] or unix:PATH"},
+	[OPTION_REST_API] = {"rest-api", "VERSION", "of slurmrestd (default " REST_API ")"},
+	[OPTION_REST_TOKEN] =
+		{"rest-token", "FILE", "the JWT for slurmrestd (default: what SLURM_JWT holds)"},
+	[OPTION_REST_USER] = {"rest-user", "NAME", "the user, where the token does not name it"},
 	[OPTION_SCONTROL] = {"scontrol", "PATH", "the program to ask (default scontrol)"},
 	[OPTION_SETTLE] =
 		{"settle", "TIME",
@@ -63,6 +77,11 @@ static const char details[] =
 	"change is one line.\n"
 	"\n"
 	"Nodes are to have the same names in Slurm and in Tocsin.\n"
+	"\n"
+	"slurmrestd reads nodes in any version and changes them since v0.0.39 (Slurm 23.02). FILE has mode\n"
+	"0600 and what `scontrol token` prints; it is read for each question, so tokens may be replaced.\n"
+	"No redirect is followed and no proxy asked. What it answers is believed as scontrol's output is:\n"
+	"up to 64 MiB, within 10 s; anything else is said once, and nothing is done meanwhile.\n"
 	"\n" ASK_EXIT_STATUS;
 
 // What ends it comes between two looks: no drain is left half told.
@@ -110,6 +129,64 @@ struct plan {
 	const char *only; // NULL: all nodes
 };
 
+static bool is_address(const char *text) {
+	static const char *const beginnings[] = {"http://", "https://", "unix:/"};
+
+	for (size_t n = 0; n < sizeof(beginnings) / sizeof(beginnings[0]); n++) {
+		size_t length = strlen(beginnings[n]);
+
+		if (strncmp(text, beginnings[n], length) == 0 && text[length] != '\0' &&
+		    text[strlen(text) - 1] != '/')
+			return true;
+	}
+	return false;
+}
+
+static int refuse(int option, const char *why) {
+	command_complain("slurm", "--%s: %s", options[option].name, why);
+	return EXIT_USAGE;
+}
+
+// A word that goes into an address or a header as it is.
+static bool is_word(const char *text) {
+	return text == NULL || (strlen(text) <= SLURM_NODE_MAX && slurm_name_is_plain(text));
+}
+
+static int read_rest(const struct arguments *arguments, struct slurm_way *way) {
+	const char *const *values = arguments->values;
+
+	if (!is_address(values[OPTION_REST]) || strlen(values[OPTION_REST]) > ADDRESS_MAX)
+		return refuse(OPTION_REST, "allowed: http://HOST:PORT, https://HOST or unix:/PATH");
+	if (values[OPTION_SCONTROL] != NULL)
+		return refuse(OPTION_REST, "--scontrol is another way to Slurm; give one of them");
+	if (!is_word(values[OPTION_REST_API]))
+		return refuse(OPTION_REST_API, "a version is needed, such as " REST_API);
+	if (!is_word(values[OPTION_REST_USER]))
+		return refuse(OPTION_REST_USER, "the name of a user is needed");
+	way->ops = &slurm_rest_ops;
+	way->place = values[OPTION_REST];
+	way->api = values[OPTION_REST_API] != NULL ? values[OPTION_REST_API] : REST_API;
+	way->token_file = values[OPTION_REST_TOKEN];
+	way->user = values[OPTION_REST_USER];
+	return 0;
+}
+
+static int read_way(const struct arguments *arguments, struct slurm_way *way) {
+	static const int of_rest[] = {OPTION_REST_API, OPTION_REST_TOKEN, OPTION_REST_USER};
+	const char *const *values = arguments->values;
+
+	*way = (struct slurm_way){&slurm_scontrol_ops, "scontrol", ANSWER_NS, NULL, NULL, NULL};
+	if (values[OPTION_REST] != NULL)
+		return read_rest(arguments, way);
+	for (size_t n = 0; n < sizeof(of_rest) / sizeof(of_rest[0]); n++) {
+		if (values[of_rest[n]] != NULL)
+			return refuse(of_rest[n], "goes with --rest");
+	}
+	if (values[OPTION_SCONTROL] != NULL)
+		way->place = values[OPTION_SCONTROL];
+	return 0;
+}
+
 static int read_plan(const struct arguments *arguments, struct plan *plan) {
 	struct slurm_limits *limits = &plan->rounds.limits;
 	uint64_t settle_ns = 60 * SECOND_NS;
@@ -117,12 +194,11 @@ static int read_plan(const struct arguments *arguments, struct plan *plan) {
 
 	plan->interval_ns = 10 * SECOND_NS;
 	*limits = (struct slurm_limits){.per_interval = 4, .share_percent = 20};
-	plan->rounds.program = (struct slurm_program){"scontrol", SCONTROL_NS};
-	if (arguments->values[OPTION_SCONTROL] != NULL)
-		plan->rounds.program.path = arguments->values[OPTION_SCONTROL];
 	plan->rounds.dry_run = arguments->values[OPTION_DRY_RUN] != NULL;
 	plan->once = arguments->values[OPTION_ONCE] != NULL;
-	status = read_number(arguments, OPTION_PER_INTERVAL, 100000, &limits->per_interval);
+	status = read_way(arguments, &plan->rounds.way);
+	if (status == 0)
+		status = read_number(arguments, OPTION_PER_INTERVAL, 100000, &limits->per_interval);
 	if (status == 0)
 		status = read_number(arguments, OPTION_SHARE, 100, &limits->share_percent);
 	if (status == 0)

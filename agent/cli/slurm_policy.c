@@ -191,7 +191,7 @@ static bool take_word(const char *text, size_t length, struct slurm_node *node) 
 }
 
 // "IDLE+DRAIN*": '*' does not respond, and other marks of one character that say nothing to us.
-static void take_state(const char *state, size_t length, struct slurm_node *node) {
+void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node) {
 	node->known = length > 0;
 	while (length > 0) {
 		size_t word = 0, marks = 0;
@@ -225,7 +225,7 @@ bool slurm_node_parse(const char *line, struct slurm_node *ret_node) {
 	memcpy(node.name, name, length);
 	state = find_value(line, "State=", &length);
 	if (state != NULL)
-		take_state(state, length, &node);
+		slurm_node_take_state(state, length, &node);
 	take_reason(line, &node);
 	*ret_node = node;
 	return true;

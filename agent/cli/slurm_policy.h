@@ -94,5 +94,7 @@ bool slurm_reason_is_ours(const char *reason);
 // "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes, cut at a word.
 void slurm_reason_make(const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]);
 
+// "IDLE+DRAIN*", as Slurm writes states: sets known, and adds drain and down.
+void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node);
 // A line of `scontrol -o show node`. False if there is no NodeName in it.
 bool slurm_node_parse(const char *line, struct slurm_node *ret_node);

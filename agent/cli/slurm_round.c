@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#define UPDATE_BYTES (SLURM_NODE_MAX + 16)
 #define UNANSWERED_MAX 3 // in one look; each may take seconds, and others wait to be drained
 
 struct slurm_said {
@@ -65,17 +64,12 @@ static void trouble_over(struct slurm_rounds *rounds) {
 
 static int
 read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *ret_nodes) {
-	const char *const argv[] = {"", "-o", "show", "node", only, NULL};
-	char why[256] = "out of memory";
-	char *output;
-	int err = slurm_program_run(&rounds->program, argv, &output, why);
+	struct slurm_way *way = &rounds->way;
+	char why[SLURM_WHY_BYTES];
+	int err = way->ops->read(way, only, ret_nodes, why);
 
-	if (err == 0) {
-		err = slurm_nodes_parse(output, ret_nodes);
-		free(output);
-	}
 	if (err == 0 && ret_nodes->count == 0) {
-		snprintf(why, sizeof(why), "%.60s names no node", rounds->program.path);
+		snprintf(why, sizeof(why), "%.60s names no node", way->place);
 		slurm_nodes_free(ret_nodes);
 		err = -EBADMSG;
 	}
@@ -106,21 +100,11 @@ static bool is_change(
 
 // Drains it with a reason; undrains it without one.
 static int update(struct slurm_rounds *rounds, const char *node, const char *reason) {
-	const char *state = reason != NULL ? "State=DRAIN" : "State=UNDRAIN";
-	char name[UPDATE_BYTES], reason_text[SLURM_REASON_MAX + 16], why[256];
-	const char *argv[] = {"", "update", name, state, reason_text, NULL};
-	char *output;
-	int err;
+	struct slurm_way *way = &rounds->way;
+	char why[SLURM_WHY_BYTES];
+	int err = way->ops->update(way, node, reason, why);
 
-	snprintf(name, sizeof(name), "NodeName=%s", node);
-	if (reason != NULL)
-		snprintf(reason_text, sizeof(reason_text), "Reason=%s", reason);
-	else
-		argv[4] = NULL;
-	err = slurm_program_run(&rounds->program, argv, &output, why);
-	if (err == 0)
-		free(output);
-	else
+	if (err != 0)
 		say(rounds, node,
 		    reason != NULL ? "could not be drained" : "could not be undrained", why);
 	return err;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "slurm_policy.h"
-#include "slurm_program.h"
 #include "slurm_tables.h"
+#include "slurm_way.h"
 
 struct slurm_said; // of one node, what was said last
 
@@ -13,7 +13,7 @@ struct slurm_said; // of one node, what was said last
 typedef json_t *slurm_ask_fn(void *ctx, const char *node);
 
 struct slurm_rounds {
-	struct slurm_program program;
+	struct slurm_way way;
 	struct slurm_limits limits;
 	slurm_ask_fn *ask; // before an undrain
 	void *ask_ctx;

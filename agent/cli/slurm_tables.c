@@ -50,6 +50,76 @@ int slurm_nodes_parse(const char *text, struct slurm_nodes *ret_nodes) {
 	return 0;
 }
 
+// "IDLE" with "DRAIN" beside it (v0.0.38), or both in one array (since v0.0.39), as one text.
+static bool add_words(const json_t *words, char *text, size_t size) {
+	size_t used = strlen(text);
+
+	if (json_is_string(words)) {
+		used += (size_t)snprintf(
+			text + used, size - used, "%s%s", used > 0 ? "+" : "",
+			json_string_value(words)
+		);
+		return used < size;
+	}
+	for (size_t n = 0; n < json_array_size(words); n++) {
+		if (!json_is_string(json_array_get(words, n)) ||
+		    !add_words(json_array_get(words, n), text, size))
+			return false;
+	}
+	return words == NULL || json_is_array(words);
+}
+
+bool slurm_name_is_plain(const char *name) {
+	return name[0] != '\0' &&
+	       name[strspn(
+		       name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	       )] == '\0';
+}
+
+static bool read_node(const json_t *row, struct slurm_node *ret_node) {
+	const char *name = json_string_value(json_object_get(row, "name"));
+	const json_t *reason = json_object_get(row, "reason");
+	struct slurm_node node = {.known = false};
+	char state[512] = "";
+
+	if (name == NULL || strlen(name) > SLURM_NODE_MAX || !slurm_name_is_plain(name))
+		return false;
+	snprintf(node.name, sizeof(node.name), "%s", name);
+	if (add_words(json_object_get(row, "state"), state, sizeof(state)) &&
+	    add_words(json_object_get(row, "state_flags"), state, sizeof(state)))
+		slurm_node_take_state(state, strlen(state), &node);
+	// A reason of another kind than text is somebody's, not ours.
+	if (reason != NULL && !json_is_null(reason))
+		snprintf(
+			node.reason, sizeof(node.reason), "%s",
+			json_is_string(reason) ? json_string_value(reason) : "unreadable"
+		);
+	*ret_node = node;
+	return true;
+}
+
+int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes) {
+	const json_t *rows = json_object_get(answer, "nodes");
+	struct slurm_nodes nodes = {.count = 0};
+
+	if (!json_is_array(rows))
+		return -EBADMSG;
+	nodes.rows = calloc(json_array_size(rows) + 1, sizeof(*nodes.rows));
+	if (nodes.rows == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < json_array_size(rows); n++) {
+		struct slurm_node *node = &nodes.rows[nodes.count];
+
+		if (!read_node(json_array_get(rows, n), node))
+			continue;
+		nodes.out += !node->known || node->drain || node->down;
+		nodes.count++;
+	}
+	qsort(nodes.rows, nodes.count, sizeof(*nodes.rows), compare_nodes);
+	*ret_nodes = nodes;
+	return 0;
+}
+
 void slurm_nodes_free(struct slurm_nodes *nodes) {
 	free(nodes->rows);
 	*nodes = (struct slurm_nodes){0};

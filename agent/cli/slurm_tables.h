@@ -14,6 +14,11 @@ struct slurm_nodes {
 
 // The output of `scontrol -o show node`. Lines that name no node are left out. -ENOMEM.
 int slurm_nodes_parse(const char *text, struct slurm_nodes *ret_nodes);
+// Whether it can be a part of an address: letters, digits and -_. as Slurm has them.
+bool slurm_name_is_plain(const char *name);
+// The answer of slurmrestd to nodes/ and node/NAME, v0.0.38 and later. Rows without a name are left
+// out; a state that is not understood makes the node unread. -EBADMSG: it is none; -ENOMEM.
+int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes);
 void slurm_nodes_free(struct slurm_nodes *nodes);
 
 struct slurm_findings {

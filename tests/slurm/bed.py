@@ -5,6 +5,7 @@ No systemd, no files of the system. Needs root, since slurmd does. Ports are tak
 so that two beds at once do not meet.
 """
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -160,3 +161,21 @@ class Slurm:
 
     def is_drained(self, name):
         return "drain" in self.state(name)
+
+    @contextlib.contextmanager
+    def restd(self):
+        """slurmrestd as nobody on a Unix socket that anybody reaches; its path."""
+        place = self.directory / "rest"
+        place.mkdir()
+        place.chmod(0o777)
+        path = place / "rest.sock"
+        self.spawn("slurmrestd", "slurmrestd", "-s", "openapi/v0.0.38", "-a", "rest_auth/local",
+                   "-u", "nobody", "-g", "nogroup", f"unix:{path}")
+        try:
+            clusters.wait_until("slurmrestd", path.exists)
+            yield path
+        finally:
+            process = self.processes.pop("slurmrestd")
+            process.kill()
+            process.wait()
+            shutil.rmtree(place)

@@ -4,14 +4,19 @@ wants, and those of real agents.
 
 Usage: slurm_test.py BUILD-DIRECTORY"""
 
+import http.client
+import json
 import os
 import pathlib
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 
 import bed
 import cluster as clusters
+import rest as rests
 import tap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "smoke"))
@@ -330,6 +335,64 @@ def killed_agent_is_a_matter_of_its_service_and_drains_nothing(slurm, _):
         assert "drained" not in said and not slurm.is_drained("n4"), said
 
 
+def asked_over_unix(path, what):
+    """What the real slurmrestd says."""
+    asked = http.client.HTTPConnection("localhost")
+    asked.sock = socket.socket(socket.AF_UNIX)
+    try:
+        asked.sock.connect(str(path))
+        asked.request("GET", f"/slurm/v0.0.38/{what}")
+        answer = asked.getresponse()
+        assert answer.status == 200, answer.status
+        return json.loads(answer.read())
+    finally:
+        asked.close()
+
+
+def needs_restd():
+    if shutil.which("slurmrestd") is None:
+        raise tap.Skip("no slurmrestd here")
+
+
+def slurmrestd_of_debian_reads_and_says_that_it_changes_nothing(slurm, verdicts):
+    needs_restd()
+    slurm.update("n1", State="DRAIN", Reason="bad-DIMM")
+    slurm.update("n3", State="DRAIN", Reason="tocsin: X: y")
+    verdicts.rows["n2"] = row("n2", "node-down")
+    with slurm.restd() as path:
+        way = ["--rest", f"unix:{path}", "--rest-api", "v0.0.38"]
+        said = once(slurm, verdicts, *way, "--dry-run")
+        assert "n1: left as it is: drained by somebody else" in said, said
+        assert "n2: would be drained: tocsin: NodeSilent" in said, said
+        assert "n3: would be undrained" in said, said
+        said = once(slurm, verdicts, *way)
+        assert "n2: could not be drained: " in said and "since v0.0.39" in said, said
+        said = once(slurm, verdicts, "--rest", f"unix:{path}")
+        assert "nothing is done: " in said and "HTTP status 404" in said, said
+
+
+def drains_over_rest_are_what_sinfo_shows(slurm, verdicts):
+    """Nodes as the real slurmrestd has them, in the shape of newer versions; changes by scontrol,
+    since slurmrestd of Slurm 22.05 makes none."""
+    needs_restd()
+    with slurm.restd() as path, rests.Rest() as rest:
+        rest.rows = lambda: [
+            {"name": each["name"], "state": [each["state"].upper(), *each["state_flags"]],
+             "reason": each["reason"]} for each in asked_over_unix(path, "nodes/")["nodes"]]
+        rest.update = lambda name, change: slurm.update(
+            name, State=change["state"][0],
+            **({"Reason": change["reason"]} if "reason" in change else {}))
+        verdicts.rows["n2"] = row("n2", "node-down")
+        said = once(slurm, verdicts, "--rest", rest.url)
+        assert "n2: drained: tocsin: NodeSilent" in said, said
+        assert slurm.reason("n2") == f"tocsin: NodeSilent: {EVIDENCE}", slurm.reason("n2")
+        slurm.update("n4", State="DRAIN", Reason="bad-DIMM")
+        verdicts.rows["n2"] = row("n2")
+        said = once(slurm, verdicts, "--rest", rest.url)
+        assert "n2: undrained" in said and not slurm.is_drained("n2"), said
+        assert slurm.reason("n4") == "bad-DIMM", slurm.reason("n4")
+
+
 CASES = [
     bad_node_is_drained_with_reason_and_evidence,
     healthy_node_comes_back_once_it_has_settled,
@@ -346,6 +409,8 @@ CASES = [
     controller_that_is_down_is_said_once_and_waited_for,
     agent_that_is_gone_is_said_once_and_nothing_is_done,
     scontrol_that_misbehaves_leads_to_nothing,
+    slurmrestd_of_debian_reads_and_says_that_it_changes_nothing,
+    drains_over_rest_are_what_sinfo_shows,
     health_program_drains_its_own_node,
     frozen_agent_is_drained_after_its_time_and_comes_back,
     killed_agent_is_a_matter_of_its_service_and_drains_nothing,
