@@ -104,7 +104,8 @@ def hostile_programs_are_unknown_and_the_others_go_on(cluster):
         assert row["said"] == "ok", row  # unknown fails nothing
     row = wait_last(agent, "binary", "critical")
     assert row["last"]["evidence"].isprintable() and len(row["last"]["evidence"]) <= 80, row
-    assert row["last"]["evidence"].startswith("\\x1b[2J\\xc2\\x85\\xe2\\x80\\xae\\xc0\\xaf\\xad"), row
+    assert row["last"]["evidence"].startswith(
+        "\\x1b[2J\\xc2\\x85\\xe2\\x80\\xae\\xc0\\xaf\\xad"), row
     agents.wait_until("deaf to be run again",
                       lambda: checks(agent)["deaf"]["counts"]["unknown"] > 2)
     for name in ("endless", "noisy", "deaf", "forks", "mute"):
