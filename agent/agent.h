@@ -133,6 +133,8 @@ int soft_device_config(
 );
 // Whether its packets would go over a port of DPDK.
 bool soft_device_needs_dpdk(const struct config *config);
+// After a reload: its faults.
+void soft_device_reload(struct agent *agent);
 int soft_device_make(struct agent *agent, struct parse_error *ret_error);
 // What is known of it before it is opened.
 void soft_device_facts(struct device_facts *ret_facts);

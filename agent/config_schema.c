@@ -261,11 +261,11 @@ static const struct config_key keys[] = {
 	{"device NAME", "address", CONFIG_STRING, false, 0, 80, NULL, check_soft_address,
 	 "the address of one machine, without a port", "",
 	 "Of soft0 alone: the address that it has. Empty: that of [overlay] listen."},
-	{"device NAME", "faults", CONFIG_STRING, false, 0, 255, NULL, check_faults,
-	 "loss, delay, reorder, dup, corrupt, large and seed between commas", "",
+	{"device NAME", "faults", CONFIG_STRING, true, 0, 255, NULL, check_faults,
+	 "loss, delay, reorder, dup, corrupt, large, to and seed between commas", "",
 	 "Of soft0 alone: what is done to the packets that it sends, for tests of what watches them: "
 	 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7; large=100% loses what is "
-	 "over 1500 bytes."},
+	 "over 1500 bytes, and with to=192.0.2.7 all others' packets are spared."},
 
 	{"device NAME", "expect_rate", CONFIG_STRING, true, 0, 32, NULL, check_rate,
 	 "gigabits a second, such as 200 or 2.5Gb/s", "",

@@ -4,6 +4,7 @@
 
 #include <control/client.h>
 #include <control/fabric.h>
+#include <control/health.h>
 #include <lib/config.h>
 #include <lib/must.h>
 
@@ -24,6 +25,12 @@ void paths_part_stop(struct agent *agent) {
 
 static void soft_counters(struct soft_counters *ret_counters) {
 	(void)soft_counters_read(SOFT_DEVICE_NAME, ret_counters); // not opened yet: zeros
+}
+
+static void saw(void *ctx, const struct sight *sight) {
+	const struct agent *agent = ctx;
+
+	health_sight(agent->health, sight);
 }
 
 int fabric_part_start(struct agent *agent) {
@@ -57,9 +64,11 @@ int fabric_part_start(struct agent *agent) {
 	    (ssize_t)sizeof(config.random_seed))
 		return -EIO;
 	err = fabric_create(agent->loop, agent->overlay, &config, &agent->fabric);
-	if (err == 0)
-		client_server_use_fabric(agent->clients, &fabric_calls, agent->fabric);
-	return err;
+	if (err != 0)
+		return err;
+	fabric_sights(agent->fabric, saw, agent);
+	client_server_use_fabric(agent->clients, &fabric_calls, agent->fabric);
+	return 0;
 }
 
 void fabric_part_stop(struct agent *agent) {

@@ -15,7 +15,7 @@
 
 struct reloading {
 	const struct config *started_with, *fresh;
-	bool join, expect, level, workers, checks;
+	bool join, expect, level, workers, checks, faults;
 };
 
 struct sought {
@@ -58,6 +58,7 @@ static void on_change(void *ctx, const struct config_change *change) {
 	reloading->checks = reloading->checks || strncmp(change->section, "check ", 6) == 0;
 	reloading->checks = reloading->checks || strcmp(change->section, "health") == 0 ||
 			    strcmp(change->key, "expect_rate") == 0;
+	reloading->faults = reloading->faults || strcmp(change->key, "faults") == 0;
 	reloading->workers = reloading->workers || strcmp(change->section, "worker") == 0;
 }
 
@@ -161,6 +162,8 @@ static void apply(struct agent *agent, struct reading *reading) {
 		workers_reload(agent);
 	if (reloading.checks)
 		checks_part_reload(agent);
+	if (reloading.faults)
+		soft_device_reload(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");
 	say_reloaded(key, waiting);

@@ -5,6 +5,7 @@
 
 #include <dataplane/soft.h>
 #include <lib/config.h>
+#include <lib/log.h>
 #include <lib/must.h>
 #include <lib/parse.h>
 
@@ -65,6 +66,15 @@ read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX +
 	return kind;
 }
 
+static struct soft_faults read_faults(const struct config *config) {
+	const char *text = get(config, "faults");
+	struct soft_faults faults = {0};
+
+	if (text[0] != '\0')
+		must(soft_faults_parse(text, strlen(text), NULL, &faults) == 0);
+	return faults;
+}
+
 bool soft_device_needs_dpdk(const struct config *config) {
 	char args[SOFT_WIRE_ARGS_MAX + 1];
 
@@ -74,18 +84,25 @@ bool soft_device_needs_dpdk(const struct config *config) {
 int soft_device_config(
 	struct agent *agent, struct parse_error *ret_error, struct soft_config *ret_config
 ) {
-	const char *faults = get(agent->config, "faults");
 	struct soft_config config = {.name = SOFT_DEVICE_NAME};
 	int err = find_address(agent, ret_error, &config.address);
 
 	if (err != 0)
 		return err;
 	config.wire = read_wire(agent->config, config.wire_args);
-	if (faults[0] != '\0')
-		must(soft_faults_parse(faults, strlen(faults), NULL, &config.faults) == 0);
+	config.faults = read_faults(agent->config);
 	config.address.port = SOFT_UDP_PORT;
 	*ret_config = config;
 	return 0;
+}
+
+void soft_device_reload(struct agent *agent) {
+	struct soft_faults faults = read_faults(agent->config);
+	int err = soft_device_set_faults(SOFT_DEVICE_NAME, &faults);
+
+	// Where there is no such device its settings mean nothing.
+	if (err != 0 && err != -ENODEV)
+		log_event(LOG_LEVEL_ERROR, "faults_not_reloaded", log_errno("error", err));
 }
 
 int soft_device_make(struct agent *agent, struct parse_error *ret_error) {

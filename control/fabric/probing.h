@@ -48,6 +48,8 @@ struct trail {
 	bool probed; // it was, whatever came of it
 	uint32_t tries, outcomes;
 	uint64_t until_ns;
+	// Since when it is known. What was seen before says nothing of the peer as it is now.
+	uint64_t incarnation, incarnation_ns;
 	// What was told last.
 	struct sight told;
 	uint64_t told_ns;

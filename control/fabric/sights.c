@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+// A peer that was heard within this answers, whatever was tried beside it.
+#define QUIET_NS (3 * RAS_NS_PER_SEC)
+
 static enum sight_responder responder_of(enum device_responder responder) {
 	static const enum sight_responder responders[] = {
 		[DEVICE_RESPONDER_HARDWARE] = SIGHT_RESPONDER_HARDWARE,
@@ -48,16 +51,38 @@ static uint32_t lost_bytes(const struct trail *trail, const struct path_summary 
 							   : trail->mtu;
 }
 
-// When what it says was seen: of one that advances, when it last did. A read that finds the same
-// counter again may be of an agent that has just stopped.
-static uint64_t seen_ns(const struct path_summary *summary, uint64_t now_ns) {
-	uint64_t at_ns = summary->last_answer_ns;
+static bool advances(enum sight_kind kind) {
+	return kind == SIGHT_GOOD || kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY;
+}
 
-	if (summary->kind == SIGHT_SILENT)
-		at_ns = summary->last_probe_ns;
-	else if (summary->kind != SIGHT_STANDING && summary->advanced_ns != RAS_NEVER)
+// When what it says was seen. A page that was read again with the same counter is not good yet, so
+// what is good is as old as the last advance.
+static uint64_t seen_ns(const struct path_summary *summary, uint64_t now_ns) {
+	uint64_t at_ns = RAS_NEVER;
+
+	if (advances(summary->kind))
 		at_ns = summary->advanced_ns;
+	else if (summary->kind == SIGHT_SILENT)
+		at_ns = summary->last_probe_ns;
+	else if (summary->kind == SIGHT_STANDING)
+		at_ns = summary->last_answer_ns;
 	return at_ns != RAS_NEVER && at_ns < now_ns ? at_ns : now_ns;
+}
+
+// How its host takes the overlay's connections, not older than the read beside it: beats from
+// before the reads turned bad say nothing of now, and a refusal from before a good read neither.
+static enum verdict_reach
+reach_of(const struct trail *trail, const struct path_summary *summary, uint64_t now_ns) {
+	struct overlay_knock knock;
+	bool fresh;
+
+	overlay_knock(trail->probing->fabric->overlay, trail->key.peer, &knock);
+	if (summary->kind == SIGHT_SILENT || summary->kind == SIGHT_STANDING)
+		return knock.at_ns >= summary->turned_ns ? knock.reach : VERDICT_REACH_UNKNOWN;
+	if (knock.quiet_ns < QUIET_NS)
+		return VERDICT_REACH_ANSWERS;
+	fresh = now_ns < knock.at_ns + QUIET_NS;
+	return fresh ? knock.reach : VERDICT_REACH_UNKNOWN;
 }
 
 static struct sight make_sight(
@@ -74,7 +99,7 @@ static struct sight make_sight(
 		.kind = summary->kind,
 		.responder =
 			trail->known ? responder_of(trail->responder) : SIGHT_RESPONDER_UNKNOWN,
-		.reach = VERDICT_REACH_UNKNOWN,
+		.reach = reach_of(trail, summary, now_ns),
 		.own_good = sights_port_is_good(trail->probing, trail->key.device),
 		.shares = trail->shares,
 		.median_ns = clamp_u32(summary->median_ns),
@@ -133,6 +158,12 @@ static void tell(struct trail *trail, const struct path_summary *summary, uint64
 	if (ras_peer_find(overlay_ras(probing->fabric->overlay), trail->key.peer, &peer) != 0 ||
 	    peer.state == RAS_LEFT)
 		return;
+	if (peer.incarnation != trail->incarnation) {
+		trail->incarnation = peer.incarnation;
+		trail->incarnation_ns = now_ns;
+	}
+	if (seen_ns(summary, now_ns) < trail->incarnation_ns)
+		return;
 	sight = make_sight(trail, summary, peer.incarnation, now_ns);
 	give_evidence(probing, &sight, &peer);
 	if (sight.kind != trail->told.kind)
@@ -145,10 +176,10 @@ static void tell(struct trail *trail, const struct path_summary *summary, uint64
 	hand_out(probing, &sight);
 }
 
-// Paths of one device are alike; those to itself only among themselves, so they have no like.
+// Paths of one device are alike, that to itself among them: what slows our own reads of ourselves
+// as much is nobody else's.
 static bool is_of(const struct trail *trail, uint32_t device) {
-	return trail->stage != TRAIL_FREE && !trail->visit && !trail->self &&
-	       trail->key.device == device;
+	return trail->stage != TRAIL_FREE && !trail->visit && trail->key.device == device;
 }
 
 static void judge_device(struct probing *probing, uint32_t device, uint64_t now_ns) {
@@ -166,8 +197,11 @@ static void judge_device(struct probing *probing, uint32_t device, uint64_t now_
 
 		if (!is_of(trail, device))
 			continue;
+		place++;
+		if (trail->self)
+			continue; // it was judged before the others
 		(void)path_memory_judge(
-			trail->memory, now_ns, path_like_ns(probing->summaries, count, place++)
+			trail->memory, now_ns, path_like_ns(probing->summaries, count, place - 1)
 		);
 		path_memory_summary(trail->memory, &summary);
 		tell(trail, &summary, now_ns);

@@ -48,7 +48,8 @@ static bool was_told(const struct health *health, uint64_t peer) {
 
 // It lives again, which we may not have seen by a connection of our own.
 static void take_back(struct health *health, const struct ras_peer *peer) {
-	const struct overlay_knock knock = {VERDICT_REACH_ANSWERS, loop_now_ns(health->loop)};
+	const struct overlay_knock knock = {
+		.reach = VERDICT_REACH_ANSWERS, .at_ns = loop_now_ns(health->loop)};
 
 	if (peer->state == RAS_ALIVE && was_told(health, peer->record->id))
 		tell_knock(health, peer, &knock);

@@ -43,7 +43,7 @@ learn(struct overlay *overlay, struct overlay_knocked *knocked, enum verdict_rea
 	if (reach == VERDICT_REACH_UNKNOWN)
 		return;
 	// The time of the turn, as whoever asks has it: a later one would be of its future.
-	knocked->last = (struct overlay_knock){reach, loop_now_ns(overlay->loop)};
+	knocked->last = (struct overlay_knock){.reach = reach, .at_ns = loop_now_ns(overlay->loop)};
 }
 
 void overlay_knock_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to) {
@@ -86,14 +86,21 @@ void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause 
 		learn(overlay, knocked, reach_of(cause));
 }
 
-static bool is_heard(const struct overlay *overlay, uint64_t peer) {
+// By its link, if there is one.
+static void hear(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock) {
 	struct ras_link_info link;
 
 	for (uint32_t n = 0; ras_link_at(overlay->ras, n, &link) == 0; n++) {
-		if (link.peer == peer && link.ready && link.silent_ns < KNOCK_SILENT_NS)
-			return true;
+		if (link.peer != peer || !link.ready)
+			continue;
+		ret_knock->quiet_ns = link.quiet_ns;
+		if (link.quiet_ns >= KNOCK_SILENT_NS)
+			continue;
+		ret_knock->reach = VERDICT_REACH_ANSWERS;
+		ret_knock->at_ns = loop_now_ns(overlay->loop);
+		ret_knock->at_ns -=
+			link.silent_ns < ret_knock->at_ns ? link.silent_ns : ret_knock->at_ns;
 	}
-	return false;
 }
 
 static const struct overlay_knocked *
@@ -116,19 +123,21 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 	const struct overlay_knocked *knocked;
 	struct ras_peer found;
 
-	*ret_knock = (struct overlay_knock){0};
+	*ret_knock = (struct overlay_knock){.quiet_ns = RAS_NEVER};
 	if (ras_peer_find(overlay->ras, peer, &found) != 0 || found.record == NULL)
 		return;
-	if (is_heard(overlay, peer)) {
-		*ret_knock = (struct overlay_knock){VERDICT_REACH_ANSWERS, now_ns};
+	hear(overlay, peer, ret_knock);
+	if (ret_knock->reach == VERDICT_REACH_ANSWERS)
 		return;
-	}
 	if (transport_kernel_answers(overlay->transport, &found.record->address, silent_since_ns) ==
 	    0) {
-		*ret_knock = (struct overlay_knock){VERDICT_REACH_ACCEPTS, now_ns};
+		ret_knock->reach = VERDICT_REACH_ACCEPTS;
+		ret_knock->at_ns = now_ns;
 		return;
 	}
 	knocked = find(overlay, &found.record->address);
-	if (knocked != NULL && now_ns - knocked->last.at_ns < KNOCK_LIFE_NS)
-		*ret_knock = knocked->last;
+	if (knocked == NULL || now_ns - knocked->last.at_ns >= KNOCK_LIFE_NS)
+		return;
+	ret_knock->reach = knocked->last.reach;
+	ret_knock->at_ns = knocked->last.at_ns;
 }

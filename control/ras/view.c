@@ -77,6 +77,7 @@ int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_inf
 		.mine = link->mine,
 		.theirs = link->theirs,
 		.silent_ns = ras->observed_ns - link->heard_ns,
+		.quiet_ns = link_silence_ns(ras, link),
 		.rtt_min_ns = link->rtt.min_ns,
 		.rtt_mean_ns = link->rtt.count > 0 ? link->rtt.sum_ns / link->rtt.count : 0,
 		.rtt_max_ns = link->rtt.max_ns,

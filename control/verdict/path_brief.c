@@ -158,6 +158,7 @@ void path_brief_summary(const struct path_brief *brief, struct path_summary *ret
 		.advanced_ns = brief->advanced_ns,
 		.kind = (enum sight_kind)brief->kind,
 		.since_ns = brief->since_ns,
+		.turned_ns = brief->kind == SIGHT_SILENT ? brief->last_probe_ns : brief->since_ns,
 		.lost_bytes_place = PATH_SIZES,
 	};
 

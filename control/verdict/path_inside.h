@@ -21,9 +21,10 @@ struct size_past {
 struct pulse_past {
 	uint64_t incarnation; // 0: no head was seen yet
 	uint64_t beats;
-	uint64_t since_ns; // the counter is as it is
-	uint64_t seen_ns;  // the last sound read; RAS_NEVER: none
-	bool advances;	   // it was seen to, once
+	uint64_t since_ns;    // the counter is as it is
+	uint64_t seen_ns;     // the last sound read; RAS_NEVER: none
+	bool advances;	      // it was seen to, once,
+	uint64_t advanced_ns; // and by this read the last time
 };
 
 struct path_memory {
@@ -33,8 +34,9 @@ struct path_memory {
 	uint64_t count, lost;
 	uint64_t paused_until_ns;
 	uint64_t last_answer_ns, last_probe_ns;
-	uint32_t unanswered; // reads in a row
-	bool silent;	     // judged so, and nothing was answered since
+	uint32_t unanswered;	// reads in a row
+	uint64_t unanswered_ns; // when the first of them began
+	bool silent;		// judged so, and nothing was answered since
 	struct size_past sizes[PATH_SIZES];
 	struct pulse_past pulse;
 	// The window to come.

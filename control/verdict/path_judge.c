@@ -102,6 +102,13 @@ static bool is_slow(const struct path_memory *memory, uint64_t median_ns, uint64
 	       (like_ns == 0 || median_ns > times_permille(like_ns, ratio));
 }
 
+// Whether even the quickest quarter of a window came later than usual. What makes a path slow meets
+// all that goes over it; a peer's or our own machine without a processor to spare, some of it.
+static bool is_late(const struct path_memory *memory, const uint64_t *sorted, uint32_t count) {
+	return sorted[(count - 1) / 4] >
+	       times_permille(memory->baseline_ns, memory->config.ratio_permille);
+}
+
 // Slow by its own past, whatever its like do: not to be learnt from.
 static bool is_unlike_its_past(const struct path_memory *memory, uint64_t median_ns) {
 	return is_slow(memory, median_ns, 0);
@@ -117,7 +124,7 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 	summarize_recent(memory);
 	memory->window_begin_ns = now_ns;
 	memory->window_count = 0;
-	if (is_slow(memory, median_ns, like_ns)) {
+	if (is_slow(memory, median_ns, like_ns) && is_late(memory, memory->window, count)) {
 		memory->slow_windows++;
 		memory->quick_windows = 0;
 	} else {

@@ -104,7 +104,7 @@ static void note_pulse(struct pulse_past *pulse, const struct path_probe *probe)
 	if (probe->beats == pulse->beats)
 		return;
 	pulse->beats = probe->beats;
-	pulse->since_ns = probe->at_ns;
+	pulse->since_ns = pulse->advanced_ns = probe->at_ns;
 	pulse->advances = true;
 }
 
@@ -125,6 +125,8 @@ void path_memory_add(struct path_memory *memory, const struct path_probe *probe)
 	} else {
 		memory->lost++;
 		size->lost++;
+		if (memory->unanswered == 0)
+			memory->unanswered_ns = probe->at_ns;
 		memory->unanswered += probe->is_read;
 	}
 	note_outcome(size, probe);
@@ -179,6 +181,12 @@ void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 	drop_window(memory);
 }
 
+static uint64_t turned_ns(const struct path_memory *memory) {
+	if (memory->kind == SIGHT_SILENT)
+		return memory->unanswered_ns;
+	return memory->kind == SIGHT_STANDING ? memory->pulse.since_ns : memory->since_ns;
+}
+
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary) {
 	struct path_summary summary = {
 		.count = memory->count,
@@ -191,9 +199,10 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 		.baseline_mad_ns = memory->baseline_mad_ns,
 		.last_answer_ns = memory->last_answer_ns,
 		.last_probe_ns = memory->last_probe_ns,
-		.advanced_ns = memory->pulse.advances ? memory->pulse.since_ns : RAS_NEVER,
+		.advanced_ns = memory->pulse.advances ? memory->pulse.advanced_ns : RAS_NEVER,
 		.kind = memory->kind,
 		.since_ns = memory->since_ns,
+		.turned_ns = turned_ns(memory),
 		.lost_permille = memory->lost_permille,
 		.lost_bytes_place = memory->lost_place,
 	};

@@ -8,7 +8,7 @@
 // More than a second on the way is no network: queue pairs give up by then.
 #define DELAY_MAX_NS UINT64_C(1000000000)
 #define PPM_MAX 1000000
-#define FAULT_NAMES "loss, delay, reorder, dup, corrupt, large and seed"
+#define FAULT_NAMES "loss, delay, reorder, dup, corrupt, large, to and seed"
 
 struct item {
 	const char *text; // "loss=1%"
@@ -90,6 +90,11 @@ parse_large(const struct item *item, struct parse_error *ret_error, struct soft_
 }
 
 static int
+parse_to(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
+	return soft_address_parse(item->value, item->value_length, ret_error, &faults->to);
+}
+
+static int
 parse_seed(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
 	return parse_u64(item->value, item->value_length, 0, UINT64_MAX, ret_error, &faults->seed);
 }
@@ -101,7 +106,7 @@ static const struct {
 	{"loss", "1%", parse_loss},	    {"delay", "50us±20us", parse_delay},
 	{"reorder", "2%", parse_reorder},   {"dup", "0.5%", parse_duplicate},
 	{"corrupt", "0.1%", parse_corrupt}, {"large", "100%", parse_large},
-	{"seed", "7", parse_seed},
+	{"to", "192.0.2.7", parse_to},	    {"seed", "7", parse_seed},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

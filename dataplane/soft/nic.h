@@ -153,6 +153,7 @@ void nic_frame(struct soft_nic *nic, const struct wire_frame *frame);
 
 // The first context brings the wire up and starts the engine; the last one stops both. These two
 // take the lock themselves, and nic_down() waits for the engine without it.
+int nic_set_faults(struct soft_nic *nic, const struct soft_faults *faults);
 int nic_up(struct soft_nic *nic);
 void nic_down(struct soft_nic *nic);
 

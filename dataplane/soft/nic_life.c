@@ -71,35 +71,24 @@ static int wire_make(
 	return -EINVAL;
 }
 
-static int wire_make_with_faults(
-	struct soft_nic *nic,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
-	struct soft_wire **ret_wire
-) {
-	struct soft_wire *inner = NULL;
-	int err = wire_make(nic, ret_reason, &inner);
-
-	if (err != 0)
-		return err;
-	err = wire_faults_create(
-		inner, &nic->config.faults, &nic->counters, clock_of(&nic->config), ret_wire
-	);
-	if (err != 0)
-		wire_destroy(inner);
-	return err;
-}
-
 // The lock is taken for what others read; nobody drives the device yet.
 static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 1]) {
+	struct soft_wire *inner = NULL;
 	struct soft_wire *wire = NULL;
 	struct engine *engine = NULL;
-	int err = wire_make_with_faults(nic, reason, &wire);
+	int err = wire_make(nic, reason, &inner);
 
 	if (err != 0)
 		return err;
 	nic_lock(nic);
 	nic->clock = clock_of(&nic->config);
 	nic->now_ns = clock_now_ns(nic->clock);
+	err = wire_faults_create(inner, &nic->config.faults, &nic->counters, nic->clock, &wire);
+	if (err != 0) {
+		wire_destroy(inner);
+		nic_unlock(nic);
+		return err;
+	}
 	nic->wire = wire;
 	nic->due_ns = NIC_NEVER;
 	nic->engine_looks_ns = 0;
@@ -109,7 +98,7 @@ static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 
 	nic_lock(nic);
 	nic->engine = engine;
 	if (err != 0)
-		nic->wire = wire_destroy(wire);
+		nic->wire = wire_destroy(nic->wire);
 	nic->port = NIC_PORT_ACTIVE;
 	nic_unlock(nic);
 	if (err == 0)
@@ -145,6 +134,19 @@ int nic_up(struct soft_nic *nic) {
 	memcpy(nic->reason, reason, sizeof(reason));
 	nic_unlock(nic);
 	life_unlock(nic, cancel_state);
+	return err;
+}
+
+// The engine may wait on the wire meanwhile, which the wrapper around it does not mind.
+int nic_set_faults(struct soft_nic *nic, const struct soft_faults *faults) {
+	int err = 0;
+
+	nic_lock(nic);
+	if (nic->wire != NULL)
+		err = wire_faults_change(&nic->wire, faults, &nic->counters, nic->clock);
+	if (err == 0)
+		nic->config.faults = *faults;
+	nic_unlock(nic);
 	return err;
 }
 

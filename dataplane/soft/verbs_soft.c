@@ -108,6 +108,12 @@ int soft_device_address(const char *name, struct sock_addr *ret_address) {
 	return err;
 }
 
+int soft_device_set_faults(const char *name, const struct soft_faults *faults) {
+	struct soft_device *device = device_find(name);
+
+	return device != NULL ? nic_set_faults(&device->nic, faults) : -ENODEV;
+}
+
 __be64 soft_device_guid(const char *name) {
 	const struct soft_device *device = device_find(name);
 

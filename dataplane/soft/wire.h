@@ -97,6 +97,15 @@ int wire_faults_create(
 	struct soft_wire **ret_wire
 );
 
+// Other faults than before, if any. What was held back or delayed goes on its way as it was to.
+// -ENOMEM, and *wire is as before.
+int wire_faults_change(
+	struct soft_wire **wire,
+	const struct soft_faults *faults,
+	struct soft_counters *counters,
+	const struct clock *clock
+);
+
 // The GID of an address: IPv4 is mapped.
 static inline union ibv_gid wire_gid(const struct sock_addr *address) {
 	union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};

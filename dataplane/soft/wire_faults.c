@@ -23,6 +23,9 @@
 #define HOLD_NS UINT64_C(200000)
 #define PPM UINT32_C(1000000)
 #define COPIES_MAX 2
+// Destinations in the headers.
+#define IP4_TO 16
+#define IP6_TO 24
 
 struct pool_frame {
 	uint32_t size;
@@ -44,6 +47,7 @@ struct faults_wire {
 	struct soft_wire wire;
 	struct soft_wire *inner; // owned
 	struct soft_faults faults;
+	union ibv_gid to; // of faults.to
 	struct soft_counters *counters;
 	const struct clock *clock;
 	uint64_t random;
@@ -235,8 +239,15 @@ static void send_taken(struct faults_wire *faults, uint32_t size, bool twice) {
 	delayed_push(faults, faults->now_ns, copy);
 }
 
-static void faults_give(struct soft_wire *wire, uint32_t size) {
-	struct faults_wire *faults = faults_of(wire);
+static bool is_meant(const struct faults_wire *faults, const uint8_t *frame) {
+	if (faults->faults.to.family == SOCK_ADDR_NONE)
+		return true;
+	if (frame[0] >> 4 == 4)
+		return memcmp(frame + IP4_TO, faults->to.raw + 12, 4) == 0;
+	return memcmp(frame + IP6_TO, faults->to.raw, sizeof(faults->to.raw)) == 0;
+}
+
+static void give_faultily(struct faults_wire *faults, uint32_t size) {
 	bool lost = happens(faults, faults->faults.loss_ppm);
 	bool damaged = happens(faults, faults->faults.corrupt_ppm);
 	bool repeated = happens(faults, faults->faults.duplicate_ppm);
@@ -259,6 +270,15 @@ static void faults_give(struct soft_wire *wire, uint32_t size) {
 		at_once += !leaves_later(faults, size);
 	if (at_once > 0)
 		send_taken(faults, size, at_once == 2);
+}
+
+static void faults_give(struct soft_wire *wire, uint32_t size) {
+	struct faults_wire *faults = faults_of(wire);
+
+	if (is_meant(faults, faults->out))
+		give_faultily(faults, size);
+	else
+		faults->inner->calls->give(faults->inner, size);
 	held_release_due(faults);
 }
 
@@ -325,6 +345,26 @@ static const struct wire_calls faults_calls = {
 	.destroy = faults_destroy,
 };
 
+static void use_faults(struct faults_wire *wrap, const struct soft_faults *faults) {
+	must(faults->jitter_ns <= faults->delay_ns);
+	wrap->faults = *faults;
+	wrap->to = wire_gid(&faults->to);
+	// Devices with one text of faults do not lose the same frames.
+	wrap->random = faults->seed ^ sock_addr_digest(&wrap->inner->address);
+}
+
+int wire_faults_change(
+	struct soft_wire **wire,
+	const struct soft_faults *faults,
+	struct soft_counters *counters,
+	const struct clock *clock
+) {
+	if ((*wire)->calls != &faults_calls)
+		return wire_faults_create(*wire, faults, counters, clock, wire);
+	use_faults(faults_of(*wire), faults);
+	return 0;
+}
+
 int wire_faults_create(
 	struct soft_wire *inner,
 	const struct soft_faults *faults,
@@ -338,7 +378,6 @@ int wire_faults_create(
 		*ret_wire = inner;
 		return 0;
 	}
-	must(faults->jitter_ns <= faults->delay_ns);
 	wrap = calloc(1, sizeof(*wrap));
 	if (wrap == NULL)
 		return -ENOMEM;
@@ -346,11 +385,9 @@ int wire_faults_create(
 	wrap->wire.calls = &faults_calls;
 	wrap->wire.peer_sealed = false; // what is damaged has to be seen
 	wrap->inner = inner;
-	wrap->faults = *faults;
 	wrap->counters = counters;
 	wrap->clock = clock;
-	// Devices with one text of faults do not lose the same frames.
-	wrap->random = faults->seed ^ sock_addr_digest(&inner->address);
+	use_faults(wrap, faults);
 	wrap->free_count = POOL_FRAMES;
 	for (uint32_t i = 0; i < POOL_FRAMES; i++)
 		wrap->free[i] = POOL_FRAMES - 1 - i;

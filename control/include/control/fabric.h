@@ -128,10 +128,11 @@ bool fabric_pair_next(
 	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
 );
 
-// What is seen of peers' pulses: of each path when it changes, and every FABRIC_SIGHT_NS; of those
-// that are visited in turn at the end of each visit. How their hosts take the overlay's connections
-// is left unknown. At most one; NULL: nobody any more. It must not call back into the fabric.
-#define FABRIC_SIGHT_NS (10 * RAS_NS_PER_SEC)
+// What is seen of peers' pulses, and beside it how their hosts take the overlay's connections: of
+// each path in each look, once a second or when something is amiss, but at most once in
+// FABRIC_SIGHT_NS if it is as before; of those that are visited in turn at the end of each visit.
+// At most one; NULL: nobody any more. It must not call back into the fabric.
+#define FABRIC_SIGHT_NS (RAS_NS_PER_SEC / 2)
 
 typedef void fabric_sight_fn(void *ctx, const struct sight *sight);
 void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, void *ctx);

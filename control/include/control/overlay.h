@@ -247,7 +247,8 @@ int overlay_notice(struct overlay *overlay, uint32_t kind, const void *bytes, si
 // says nothing. An open connection tells, too: what is sent on it is acknowledged by the kernel.
 struct overlay_knock {
 	enum verdict_reach reach;
-	uint64_t at_ns;
+	uint64_t at_ns;	   // when it was heard, or tried
+	uint64_t quiet_ns; // of its link, see <ras/ras.h>; RAS_NEVER: there is none
 };
 // REACH_UNKNOWN, at 0: nothing was tried lately.
 void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock);

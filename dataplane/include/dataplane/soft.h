@@ -37,11 +37,12 @@ struct soft_faults {
 	uint64_t delay_ns, jitter_ns; // each packet: delay, plus or minus up to jitter
 	uint64_t seed;
 	bool any;
-	uint32_t large_ppm; // loss of what is larger than SOFT_LARGE_BYTES
+	uint32_t large_ppm;  // loss of what is larger than SOFT_LARGE_BYTES
+	struct sock_addr to; // of packets to this address only; of no family: of all
 };
 
-// "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,large=100%,seed=7": any of them, in any
-// order, each once; "+-" stands for "±" too. -EINVAL names the item, its value and what is allowed.
+// "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,large=100%,to=192.0.2.7,seed=7": any of
+// them, in any order, each once; "+-" stands for "±" too. -EINVAL names the item, its value and what is allowed.
 int soft_faults_parse(
 	const char *text,
 	size_t length,
@@ -100,6 +101,10 @@ void soft_devices_settle(void);
 void soft_device_reason(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]);
 // The address it has, once it is open. -ENODEV, -ENOTCONN (not open).
 int soft_device_address(const char *name, struct sock_addr *ret_address);
+
+// Other faults from now on, or from its first open on if it is not open. Any thread. -ENODEV,
+// -ENOMEM: the faults of before stay.
+int soft_device_set_faults(const char *name, const struct soft_faults *faults);
 
 // Its node GUID, as query_device() says it: the same whether it is open or not, and another one in
 // each process. 0: there is no such device.

@@ -53,6 +53,14 @@ int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint
 	return -ENOENT;
 }
 
+void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock) {
+	*ret_knock = (struct overlay_knock){.quiet_ns = RAS_NEVER};
+	for (uint32_t n = 0; n < played.count; n++) {
+		if (played_id(n) == peer)
+			*ret_knock = overlay->knocks[n];
+	}
+}
+
 int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer) {
 	for (uint32_t n = 0; n < played.count; n++) {
 		const struct overlay *overlay = &played.agents[n];
@@ -239,8 +247,10 @@ static void begin_agent(uint32_t number, uint32_t devices) {
 	for (uint32_t n = 0; n < devices; n++)
 		played_device_name(number, n, info.devices[n].name);
 	overlay->incarnation = ras_incarnation(START, 0);
-	for (uint32_t n = 0; n < PLAYED_MAX; n++)
+	for (uint32_t n = 0; n < PLAYED_MAX; n++) {
 		overlay->states[n] = RAS_ALIVE;
+		overlay->knocks[n].quiet_ns = RAS_NEVER;
+	}
 	assert_int_equal(ras_record_from_info(played.interner, &info, &overlay->record), 0);
 }
 

@@ -28,9 +28,9 @@ static void every_fault_is_read_in_any_order(void **state) {
 		{"delay=1.5ms±1.5ms", {.delay_ns = 1500000, .jitter_ns = 1500000, .any = true}},
 		{"delay=1s+-0", {.delay_ns = 1000000000, .any = true}},
 		{"loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7",
-		 {10000, 20000, 5000, 1000, 50000, 20000, 7, true, 0}},
+		 {10000, 20000, 5000, 1000, 50000, 20000, 7, true, 0, {.family = SOCK_ADDR_NONE}}},
 		{"seed=7,corrupt=0.1%,dup=0.5%,reorder=2%,delay=50us±20us,loss=1%",
-		 {10000, 20000, 5000, 1000, 50000, 20000, 7, true, 0}},
+		 {10000, 20000, 5000, 1000, 50000, 20000, 7, true, 0, {.family = SOCK_ADDR_NONE}}},
 	};
 
 	(void)state;
@@ -50,11 +50,28 @@ static void every_fault_is_read_in_any_order(void **state) {
 		assert_int_equal(faults.seed, expected->seed);
 		assert_int_equal(faults.large_ppm, expected->large_ppm);
 		assert_int_equal(faults.any, expected->any);
+		assert_int_equal(faults.to.family, SOCK_ADDR_NONE);
 	}
 }
 
+static void packets_to_one_address_are_singled_out(void **state) {
+	struct soft_faults faults;
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	(void)state;
+	assert_int_equal(soft_faults_parse("loss=1%,to=192.0.2.7", 20, NULL, &faults), 0);
+	sock_addr_format_host(&faults.to, text);
+	assert_string_equal(text, "192.0.2.7");
+	assert_int_equal(soft_faults_parse("to=::1,delay=1ms", 16, NULL, &faults), 0);
+	assert_int_equal(faults.to.family, SOCK_ADDR_V6);
+	assert_int_equal(soft_faults_parse("to=192.0.2.7", 12, NULL, &faults), 0);
+	assert_false(faults.any);
+	assert_int_equal(soft_faults_parse("to=0.0.0.0", 10, NULL, &faults), -EINVAL);
+	assert_int_equal(soft_faults_parse("to=everybody", 12, NULL, &faults), -EINVAL);
+}
+
 #define UNKNOWN \
-	" is no fault; allowed are loss, delay, reorder, dup, corrupt, large and seed, as in loss=1%"
+	" is no fault; allowed are loss, delay, reorder, dup, corrupt, large, to and seed, as in loss=1%"
 #define TWICE " is one too many; each fault is allowed once"
 #define WRONG " is not understood: "
 #define NO_PERCENT " is not a percentage: a number followed by % is needed"
@@ -124,6 +141,7 @@ static void a_mistake_is_answered_with_item_value_and_what_is_allowed(void **sta
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_fault_is_read_in_any_order),
+		cmocka_unit_test(packets_to_one_address_are_singled_out),
 		cmocka_unit_test(a_mistake_is_answered_with_item_value_and_what_is_allowed),
 	};
 

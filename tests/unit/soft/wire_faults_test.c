@@ -411,6 +411,56 @@ static void what_is_held_back_or_delayed_leaves_when_the_wire_goes(void **state)
 	}
 }
 
+// All frames of this test go to 165.165.165.165.
+static void packets_to_others_are_spared(void **state) {
+	static const struct {
+		const char *faults;
+		uint64_t lost;
+	} rows[] = {
+		{"loss=100%,to=165.165.165.165", 10},
+		{"loss=100%,to=165.165.165.164", 0},
+		{"loss=100%,to=a5a5::1", 0},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct bed *bed = bed_create(rows[n].faults);
+
+		bed_run(bed, 10, 1000);
+		assert_int_equal(bed->counters.fault_lost, rows[n].lost);
+		assert_int_equal(bed->inner.count, 10 - rows[n].lost);
+		bed_destroy(bed);
+	}
+}
+
+static void bed_change(struct bed *bed, const char *text) {
+	struct soft_faults faults;
+
+	assert_int_equal(soft_faults_parse(text, strlen(text), NULL, &faults), 0);
+	assert_int_equal(wire_faults_change(&bed->wire, &faults, &bed->counters, &bed->clock), 0);
+}
+
+static void faults_come_change_and_go_and_no_frame_is_forgotten(void **state) {
+	struct bed *bed = bed_create("");
+
+	(void)state;
+	assert_true(bed_send(bed, 0));
+	bed_change(bed, "");
+	assert_ptr_equal(bed->wire, &bed->inner.wire);
+	bed_change(bed, "delay=1ms");
+	assert_true(bed_send(bed, 1));
+	assert_int_equal(bed->inner.count, 1);
+	bed_change(bed, "loss=100%");
+	assert_true(bed_send(bed, 2));
+	bed_change(bed, "");
+	assert_true(bed_send(bed, 3));
+	assert_int_equal(bed->inner.count, 2);
+	bed_turn(bed, bed->wire->calls->due(bed->wire));
+	assert_int_equal(bed->inner.count, 3); // what was delayed, when it was to
+	assert_int_equal(bed->counters.fault_lost, 1);
+	bed_destroy(bed);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_faults_there_is_no_wrapper),
@@ -425,6 +475,8 @@ int main(void) {
 		cmocka_unit_test(a_frame_held_back_is_overtaken_by_few_and_is_never_forgotten),
 		cmocka_unit_test(a_last_frame_that_is_held_back_leaves_after_a_while),
 		cmocka_unit_test(what_is_held_back_or_delayed_leaves_when_the_wire_goes),
+		cmocka_unit_test(packets_to_others_are_spared),
+		cmocka_unit_test(faults_come_change_and_go_and_no_frame_is_forgotten),
 		cmocka_unit_test(a_full_wire_inside_delays_and_loses_nothing),
 		cmocka_unit_test(a_full_pool_takes_nothing_until_frames_have_left),
 	};

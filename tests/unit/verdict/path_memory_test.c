@@ -185,6 +185,19 @@ static void steps_are_seen_in_time_and_noise_is_not(void **state) {
 	}
 }
 
+// Two of three reads wait for a processor, at either end.
+static void path_that_is_slow_now_and_then_is_not_degraded(void **state) {
+	(void)state;
+	good_for(60, 60 * US);
+	assert_in_range(summary().baseline_ns, 60 * US, 63 * US);
+	for (uint32_t n = 0; n < 300; n++) {
+		good(0, n % 3 == 0 ? 60 * US : 4000 * US);
+		assert_int_equal(scene.kind, SIGHT_GOOD);
+	}
+	assert_true(summary().median_ns > 1000 * US);
+	assert_in_range(summary().baseline_ns, 60 * US, 63 * US); // nor is that learnt
+}
+
 static void slow_ramp_is_not_learnt(void **state) {
 	static const uint32_t minutes[] = {1, 10, 60};
 
@@ -539,6 +552,7 @@ int main(void) {
 		SCENE(unknown_until_its_pulse_was_seen_to_advance),
 		SCENE(healthy_path_stays_good_and_learns_its_baseline),
 		SCENE(steps_are_seen_in_time_and_noise_is_not),
+		SCENE(path_that_is_slow_now_and_then_is_not_degraded),
 		SCENE(slow_ramp_is_not_learnt),
 		SCENE(degraded_path_teaches_nothing_and_recovers),
 		SCENE(path_that_is_quick_for_good_is_known_as_such),

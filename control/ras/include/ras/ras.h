@@ -233,6 +233,7 @@ struct ras_link_info {
 	uint32_t mine;	  // RAS_USE_* bits, what we use it for
 	uint32_t theirs;  // and the other side
 	uint64_t silent_ns;
+	uint64_t quiet_ns;   // the same, less what it promised to be silent for beyond a beat
 	uint64_t rtt_min_ns; // of beats, RAS_NEVER if none came back
 	uint64_t rtt_mean_ns;
 	uint64_t rtt_max_ns;

@@ -9,9 +9,9 @@
 // medians of the last PATH_PAST_WINDOWS windows, which only windows of a good path enter, and it
 // rises by no more than a tenth in an hour: neither a fault nor a slow ramp teaches it. A path is
 // degraded when the median of the last windows is above `ratio` x its baseline, and above its
-// baseline + 6 MAD, and above `ratio` x what its like would have it be (path_like_ns()), `windows`
-// times in a row, and no more when as many in a row are not: a machine that is slow as a whole
-// blames no path.
+// baseline + 6 MAD, and above `ratio` x what its like would have it be (path_like_ns()), and
+// the quickest quarter above `ratio` x its baseline, too, `windows` times in a row, and no more when as many in a row are
+// not: a machine that is slow as a whole blames no path, nor does one that is slow now and then.
 //
 // Loss is judged by size: of the outcomes of the last lossy_window_ns, at least the last four.
 // silent_reads of any size unanswered in a row are silence, until the next answer.
@@ -90,6 +90,9 @@ struct path_summary {
 	uint64_t advanced_ns;		       // the counter last did; RAS_NEVER: was not seen to
 	enum sight_kind kind;		       // of the last judgement
 	uint64_t since_ns;
+	// Silent: when the first of the reads that are not answered was begun. Standing: when the
+	// counter was first read as it is. Else as above.
+	uint64_t turned_ns;
 	uint32_t lost_permille;	   // of the sizes that are lost, lately
 	uint32_t lost_bytes_place; // the smallest of them; PATH_SIZES: none
 };
