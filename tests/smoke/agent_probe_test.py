@@ -8,6 +8,7 @@ silent: what the others see is in their logs.
 
 import pathlib
 import re
+import signal
 import sys
 
 import agents
@@ -115,6 +116,21 @@ def test_off(cluster):
     agents.wait_until("pairs", lambda: any(
         pair["state"] == "ready" for pair in victim.ask("PAIRS")["pairs"]))
     assert probe(victim)["answered"] == 0 and probe(victim)["neighbours"] == 0, probe(victim)
+
+
+def test_reload(cluster):
+    """SIGHUP switches probing on, with an interval of its own, and off again."""
+    victim = cluster.agents[2]
+    victim.configure(probe__enabled="yes", probe__interval="100ms")
+    victim.signal(signal.SIGHUP)
+    agents.wait_until("probes", lambda: probe(victim)["answered"] > 20)
+    assert probe(victim)["interval_ns"] >= 100e6, probe(victim)
+    assert victim.ask("PATHS")["probing"]
+    victim.configure(probe__enabled="no")
+    victim.signal(signal.SIGHUP)
+    agents.wait_until("no probes", lambda: probe(victim)["neighbours"] == 0)
+    assert victim.ask("PATHS")["paths"] == [], victim.ask("PATHS")
+    assert "probe_not_reloaded" not in victim.log.read_text()
     agents.end(cluster)
 
 
@@ -122,7 +138,7 @@ def main():
     if INFINIBAND.is_dir() and any(INFINIBAND.iterdir()):
         tap.run([("standing probes over the software device", skip)])
     agents.run(clusters.Cluster(sys.argv[1], 3), [
-        test_good, test_slow, test_lossy, test_silent, test_clear, test_off])
+        test_good, test_slow, test_lossy, test_silent, test_clear, test_off, test_reload])
 
 
 def skip():

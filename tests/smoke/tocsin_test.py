@@ -27,6 +27,8 @@ LINES = [
     (["health"], "HEALTH"), (["health", "n2"], "HEALTH n2"), (["events"], "EVENTS"),
     (["events", "--since", "7"], "EVENTS 7"), (["events", "--since=10m"], "EVENTS 10m"),
     (["links", "--rdma"], "PAIRS"), (["links", "--all"], "CONNS"),
+    (["paths"], "PATHS"), (["paths", "--all"], "PATHS *"), (["path", "n1", "n2"], "PATH n1 n2"),
+    (["paths", "--node", "n3"], "NODE n3 PATHS"),
     (["comms"], "COMMS"), (["why", "n2"], "WHY n2"), (["why", "--", "-n2"], "WHY -n2"),
     (["ping", "n2"], "PING n2"), (["report", "n2", "it", "is slow"], "REPORT n2 it is slow"),
     (["maint", "n2", "off"], "MAINT n2 off"), (["forget", "n2"], "FORGET n2"),
