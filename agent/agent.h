@@ -192,6 +192,8 @@ int paths_part_start(struct agent *agent);
 void paths_part_stop(struct agent *agent);
 int fabric_part_start(struct agent *agent);
 void fabric_part_stop(struct agent *agent);
+// SIGHUP: [probe].
+void fabric_part_reload(struct agent *agent);
 
 // node_checks.c: the local checks, and what the configuration says of them.
 int checks_part_start(struct agent *agent);

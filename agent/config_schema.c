@@ -317,15 +317,15 @@ static const struct config_key keys[] = {
 	{"check NAME", "clear", CONFIG_INT, true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
 	 "How many runs in a row must be better before it is taken back."},
 
-	{"probe", "enabled", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	{"probe", "enabled", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether the pulses of other nodes are read over RDMA all the time."},
-	{"probe", "interval", CONFIG_DURATION, false, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
+	{"probe", "interval", CONFIG_DURATION, true, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
 	 "Between two probes of one neighbour on a ring; longer where the budget does not suffice."},
-	{"probe", "packets", CONFIG_INT, false, 10, 5000, NULL, NULL, NULL, "100",
+	{"probe", "packets", CONFIG_INT, true, 10, 5000, NULL, NULL, NULL, "100",
 	 "How many packets a second probes may cause in both directions; never exceeded."},
-	{"probe", "bytes", CONFIG_SIZE, false, 16 * KIB, 1024 * MIB, NULL, NULL, NULL, "512KiB",
+	{"probe", "bytes", CONFIG_SIZE, true, 16 * KIB, 1024 * MIB, NULL, NULL, NULL, "512KiB",
 	 "The same in bytes, with their headers."},
-	{"probe", "rotation", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	{"probe", "rotation", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether the nodes that are no neighbours are probed in turn, with what the budget leaves; "
 	 "the counter coverage_ns of probe tells how long a round takes."},
 

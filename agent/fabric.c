@@ -6,6 +6,7 @@
 #include <control/fabric.h>
 #include <control/health.h>
 #include <lib/config.h>
+#include <lib/log.h>
 #include <lib/must.h>
 
 #include <errno.h>
@@ -33,6 +34,24 @@ static void saw(void *ctx, const struct sight *sight) {
 	health_sight(agent->health, sight);
 }
 
+static struct fabric_probe_config probe_config(const struct agent *agent) {
+	return (struct fabric_probe_config){
+		.on = config_get_bool(agent->config, "probe", "enabled"),
+		.rotation = config_get_bool(agent->config, "probe", "rotation"),
+		.interval_ns = config_get_duration_ns(agent->config, "probe", "interval"),
+		.packets = (uint32_t)config_get_int(agent->config, "probe", "packets"),
+		.bytes = config_get_size_bytes(agent->config, "probe", "bytes"),
+	};
+}
+
+void fabric_part_reload(struct agent *agent) {
+	struct fabric_probe_config config = probe_config(agent);
+	int err = agent->fabric != NULL ? fabric_use_probe(agent->fabric, &config) : 0;
+
+	if (err != 0)
+		log_event(LOG_LEVEL_ERROR, "probe_not_reloaded", log_errno("error", err));
+}
+
 int fabric_part_start(struct agent *agent) {
 	struct fabric_config config = {
 		.worker_count = agent->worker_count,
@@ -45,13 +64,7 @@ int fabric_part_start(struct agent *agent) {
 	};
 	int err;
 
-	config.probe = (struct fabric_probe_config){
-		.on = config_get_bool(agent->config, "probe", "enabled"),
-		.rotation = config_get_bool(agent->config, "probe", "rotation"),
-		.interval_ns = config_get_duration_ns(agent->config, "probe", "interval"),
-		.packets = (uint32_t)config_get_int(agent->config, "probe", "packets"),
-		.bytes = config_get_size_bytes(agent->config, "probe", "bytes"),
-	};
+	config.probe = probe_config(agent);
 	for (uint32_t n = 0; n < agent->device_count; n++) {
 		config.devices[n].calls = agent->devices[n].calls;
 		config.devices[n].settings = agent->devices[n].settings;

@@ -15,7 +15,7 @@
 
 struct reloading {
 	const struct config *started_with, *fresh;
-	bool join, expect, level, workers, checks, faults;
+	bool join, expect, level, workers, checks, faults, probe;
 };
 
 struct sought {
@@ -60,6 +60,7 @@ static void on_change(void *ctx, const struct config_change *change) {
 			    strcmp(change->key, "expect_rate") == 0;
 	reloading->faults = reloading->faults || strcmp(change->key, "faults") == 0;
 	reloading->workers = reloading->workers || strcmp(change->section, "worker") == 0;
+	reloading->probe = reloading->probe || strcmp(change->section, "probe") == 0;
 }
 
 // What is read beside the loop. It is the keeper's, which may outlive the agent's other parts.
@@ -160,6 +161,8 @@ static void apply(struct agent *agent, struct reading *reading) {
 		log_event(LOG_LEVEL_ERROR, "expect_not_reloaded");
 	if (reloading.workers)
 		workers_reload(agent);
+	if (reloading.probe)
+		fabric_part_reload(agent);
 	if (reloading.checks)
 		checks_part_reload(agent);
 	if (reloading.faults)

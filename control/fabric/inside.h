@@ -124,7 +124,9 @@ struct fabric {
 	struct waiting_record *waiting, **waiting_last;
 	struct loop_timer post_again;
 	struct fabric_ping *pings;
-	struct probing *probing; // NULL: no standing probes
+	struct probing *probing; // NULL: standing probes were never switched on
+	fabric_sight_fn *sight;	 // NULL: nobody is told
+	void *sight_ctx;
 	uint32_t runs;
 	struct fabric_counters counters;
 	void (*stopped)(void *ctx);

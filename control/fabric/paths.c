@@ -56,14 +56,14 @@ bool fabric_path_next(
 ) {
 	const struct probing *probing = fabric->probing;
 
-	if (probing == NULL)
+	if (probing == NULL || !fabric->config.probe.on)
 		return false;
 	// Places of trails, then those of briefs: both are where they are between two looks.
 	while (*cursor < PROBE_PATHS_MAX) {
 		if (view_of_trail(fabric, &probing->trails[(*cursor)++], ret_view))
 			return true;
 	}
-	while (*cursor - PROBE_PATHS_MAX < probing->briefs.max) {
+	while (fabric->config.probe.rotation && *cursor - PROBE_PATHS_MAX < probing->briefs.max) {
 		uint32_t place = (*cursor)++ - PROBE_PATHS_MAX;
 
 		if (view_of_brief(fabric, &probing->briefs.entries[place], ret_view))
@@ -133,7 +133,7 @@ void probing_numbers(const struct fabric *fabric, struct fabric_probe_counters *
 	counters.rounds = planned->rounds;
 	counters.neighbours = facts.neighbours;
 	counters.targets = facts.targets;
-	counters.interval_ns = facts.interval_ns;
+	counters.interval_ns = fabric->config.probe.on ? facts.interval_ns : 0;
 	counters.coverage_ns = facts.coverage_ns;
 	for (uint32_t n = 0; n < fabric->config.worker_count; n++)
 		counters.outcomes_lost += prober_outcomes_lost(fabric->config.probers[n]);

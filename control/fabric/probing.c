@@ -202,6 +202,8 @@ static void leave(struct trail *trail) {
 static void look(struct probing *probing) {
 	uint64_t now_ns = loop_clock_ns(probing->fabric->loop);
 
+	if (!probing->fabric->config.probe.on)
+		return; // all trails are going
 	for (uint32_t n = 0; n < probing->trails_used; n++)
 		probing->trails[n].seen = false;
 	look_at_wanted(probing);
@@ -298,14 +300,19 @@ bool probing_worker_event(struct fabric *fabric, const struct worker_record *rec
 
 // Life.
 
-int probing_create(struct fabric *fabric) {
+static struct probe_schedule_config schedule_config(const struct fabric *fabric) {
 	const struct fabric_probe_config *wanted = &fabric->config.probe;
-	const struct probe_schedule_config config = {
+
+	return (struct probe_schedule_config){
 		.interval_ns = wanted->interval_ns,
 		.packets = wanted->packets,
 		.bytes = wanted->bytes,
 		.random_seed = fabric->config.random_seed,
 	};
+}
+
+int probing_create(struct fabric *fabric) {
+	const struct probe_schedule_config config = schedule_config(fabric);
 	struct probing *probing = calloc(1, sizeof(*probing));
 	int err;
 
@@ -328,6 +335,15 @@ int probing_create(struct fabric *fabric) {
 	return 0;
 }
 
+static void drop_all(struct probing *probing, bool visits_only) {
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		struct trail *trail = &probing->trails[n];
+
+		if (trail->stage != TRAIL_FREE && (trail->visit || !visits_only))
+			trail_drop(trail);
+	}
+}
+
 void probing_stop(struct fabric *fabric) {
 	struct probing *probing = fabric->probing;
 
@@ -337,11 +353,42 @@ void probing_stop(struct fabric *fabric) {
 	loop_timer_cancel(fabric->loop, &probing->confirm);
 	loop_undefer(fabric->loop, &probing->look);
 	visits_stop(probing);
-	for (uint32_t n = 0; n < probing->trails_used; n++) {
-		if (probing->trails[n].stage != TRAIL_FREE)
-			trail_drop(&probing->trails[n]);
-	}
+	drop_all(probing, false);
 	loop_undefer(fabric->loop, &probing->look);
+}
+
+static int configure(struct fabric *fabric) {
+	const struct probe_schedule_config config = schedule_config(fabric);
+	struct probing *probing = fabric->probing;
+	int err = probe_schedule_configure(probing->schedule, loop_clock_ns(fabric->loop), &config);
+
+	if (err != 0)
+		return err;
+	if (!fabric->config.probe.on)
+		loop_timer_cancel(fabric->loop, &probing->confirm);
+	if (!fabric->config.probe.on || !fabric->config.probe.rotation) {
+		visits_off(probing);
+		drop_all(probing, fabric->config.probe.on);
+	}
+	probing->targets_ns = 0;
+	probing_look(fabric);
+	return 0;
+}
+
+int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *config) {
+	struct fabric_probe_config before = fabric->config.probe;
+	int err = 0;
+
+	if (fabric->stopping)
+		return 0;
+	fabric->config.probe = *config;
+	if (fabric->probing != NULL)
+		err = configure(fabric);
+	else if (config->on && fabric->config.device_count > 0)
+		err = probing_create(fabric);
+	if (err != 0)
+		fabric->config.probe = before;
+	return err;
 }
 
 void probing_destroy(struct fabric *fabric) {

@@ -80,8 +80,6 @@ struct probing {
 	uint64_t tick_due_ns;
 	// Of the view that the targets were taken from.
 	uint64_t view_number, targets_ns;
-	fabric_sight_fn *sight;
-	void *sight_ctx;
 	struct fabric_probe_counters counters;
 	struct path_summary summaries[PROBE_PATHS_MAX]; // for the judgement
 };
@@ -121,6 +119,8 @@ void trail_outcome(struct trail *trail, const struct watch_outcome *outcome);
 // visit.c: rotation.
 void visits_start(struct probing *probing);
 void visits_stop(struct probing *probing);
+// Nobody is to be visited any more.
+void visits_off(struct probing *probing);
 // Whom to rotate over, when the view or the neighbours have changed.
 void visits_targets(struct probing *probing, uint64_t now_ns);
 // In a look, and each second.

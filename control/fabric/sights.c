@@ -115,10 +115,12 @@ static struct sight make_sight(
 }
 
 static void hand_out(struct probing *probing, const struct sight *sight) {
-	if (probing->sight == NULL)
+	const struct fabric *fabric = probing->fabric;
+
+	if (fabric->sight == NULL)
 		return;
 	probing->counters.sights++;
-	probing->sight(probing->sight_ctx, sight);
+	fabric->sight(fabric->sight_ctx, sight);
 }
 
 // The overlay hears what it cannot see by itself: of one whose NIC answers and whose pulse stands.
@@ -234,8 +236,6 @@ void sights_visited(struct trail *trail, uint64_t now_ns) {
 }
 
 void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, void *ctx) {
-	if (fabric->probing == NULL)
-		return;
-	fabric->probing->sight = fn;
-	fabric->probing->sight_ctx = ctx;
+	fabric->sight = fn;
+	fabric->sight_ctx = ctx;
 }

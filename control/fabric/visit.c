@@ -89,7 +89,8 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 	struct ras_view view;
 	uint32_t count;
 
-	if (!fabric->config.probe.rotation || now_ns < probing->targets_ns)
+	if (!fabric->config.probe.on || !fabric->config.probe.rotation ||
+	    now_ns < probing->targets_ns)
 		return;
 	probing->targets_ns = now_ns + TARGETS_NS;
 	ras_view(overlay_ras(fabric->overlay), &view);
@@ -219,6 +220,11 @@ void visits_look(struct probing *probing, uint64_t now_ns) {
 
 void visits_start(struct probing *probing) {
 	probing->visit.expired = on_visit;
+}
+
+void visits_off(struct probing *probing) {
+	must(probe_schedule_targets(probing->schedule, NULL, 0) == 0); // takes no memory
+	visits_stop(probing);
 }
 
 void visits_stop(struct probing *probing) {

@@ -304,20 +304,19 @@ static struct probe_cost least_kept(struct probe_cost budget) {
 	return kept;
 }
 
-int probe_schedule_create(
+static int make_purses(
 	const struct probe_schedule_config *config,
 	const struct ras_memory *memory,
-	struct probe_schedule **ret_schedule
+	struct probe_purse *ret_planned,
+	struct probe_purse *ret_urgent
 ) {
-	struct probe_schedule *schedule = memory->allocate(memory->ctx, sizeof(*schedule));
+	struct probe_purse planned = {0}, urgent = {0};
 	struct probe_cost budget = {
 		.packets = or_default(config->packets, PACKETS_DEFAULT),
 		.bytes = or_default(config->bytes, BYTES_DEFAULT),
 	};
 	struct probe_cost kept;
 
-	if (schedule == NULL)
-		return -ENOMEM;
 	if (budget.packets < PROBE_PACKETS_MIN)
 		budget.packets = PROBE_PACKETS_MIN;
 	if (budget.bytes < PROBE_BYTES_MIN)
@@ -325,17 +324,64 @@ int probe_schedule_create(
 	kept = least_kept(budget);
 	budget.packets -= kept.packets;
 	budget.bytes -= kept.bytes;
+	if (purse_init(&planned, memory, budget) != 0 || purse_init(&urgent, memory, kept) != 0) {
+		purse_fini(&planned, memory);
+		return -ENOMEM;
+	}
+	*ret_planned = planned;
+	*ret_urgent = urgent;
+	return 0;
+}
+
+int probe_schedule_create(
+	const struct probe_schedule_config *config,
+	const struct ras_memory *memory,
+	struct probe_schedule **ret_schedule
+) {
+	struct probe_schedule *schedule = memory->allocate(memory->ctx, sizeof(*schedule));
+
+	if (schedule == NULL)
+		return -ENOMEM;
 	schedule->memory = *memory;
 	schedule->asked_ns = or_default(config->interval_ns, RAS_NS_PER_SEC);
 	schedule->random = config->random_seed | 1;
 	schedule->order_seed = config->random_seed;
-	if (purse_init(&schedule->planned, memory, budget) != 0 ||
-	    purse_init(&schedule->urgent, memory, kept) != 0) {
+	if (make_purses(config, memory, &schedule->planned, &schedule->urgent) != 0) {
 		probe_schedule_destroy(schedule);
 		return -ENOMEM;
 	}
 	probe_settle(schedule);
 	*ret_schedule = schedule;
+	return 0;
+}
+
+int probe_schedule_configure(
+	struct probe_schedule *schedule, uint64_t now_ns, const struct probe_schedule_config *config
+) {
+	struct probe_purse planned, urgent;
+	int err = make_purses(config, &schedule->memory, &planned, &urgent);
+
+	if (err != 0)
+		return err;
+	if (schedule->planned_ns < now_ns)
+		schedule->planned_ns = now_ns;
+	// What the old budget allowed is not looked at: the new one is taken for spent.
+	spend(&planned, schedule->planned_ns, planned.budget);
+	spend(&urgent, now_ns, urgent.budget);
+	purse_fini(&schedule->planned, &schedule->memory);
+	purse_fini(&schedule->urgent, &schedule->memory);
+	schedule->planned = planned;
+	schedule->urgent = urgent;
+	schedule->large_at_ns = now_ns;
+	schedule->asked_ns = or_default(config->interval_ns, RAS_NS_PER_SEC);
+	probe_settle(schedule);
+	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
+		if (schedule->paths[n].used && !schedule->paths[n].visit)
+			schedule->paths[n].next_ns =
+				now_ns + draw(schedule) % schedule->interval_ns;
+	}
+	if (schedule->visit_at_ns > now_ns + schedule->visit_ns)
+		schedule->visit_at_ns = now_ns + schedule->visit_ns;
 	return 0;
 }
 

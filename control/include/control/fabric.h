@@ -78,6 +78,10 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx);
 // Workers do not run any more. What a device may still reach is left behind. NULL is fine.
 struct fabric *fabric_destroy(struct fabric *fabric);
 
+// Other settings of standing probes, from now on. What was learnt of neighbours is forgotten when
+// they are switched off. -ENOMEM: as before.
+int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *config);
+
 // A record that a worker gave, if it is the fabric's.
 bool fabric_worker_event(
 	struct fabric *fabric, uint32_t worker, const struct worker_record *record

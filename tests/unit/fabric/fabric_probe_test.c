@@ -408,6 +408,74 @@ static void one_who_is_no_neighbour_is_visited_in_turn(void **state) {
 	bed_until(seen(0, 2) == SIGHT_GOOD);
 }
 
+static void settings_are_changed_while_it_runs(void **state) {
+	struct fabric_probe_config config = {.on = true, .rotation = true};
+	struct fabric_path_view view;
+	uint64_t answered;
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++)
+		start(n);
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	assert_false(find_path(0, 2, &view));
+	config.interval_ns = SEC / 5;
+	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	assert_int_equal(counters(0).interval_ns, SEC / 5);
+	bed_until(find_path(0, 2, &view) && seen(0, 2) == SIGHT_GOOD);
+	answered = counters(0).answered;
+	bed_pass(5 * SEC);
+	assert_true(counters(0).answered > answered + 20);
+	config.rotation = false;
+	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	assert_false(find_path(0, 2, &view));
+	assert_int_equal(counters(0).targets, 0);
+	config.on = false;
+	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	bed_pass(2 * SEC);
+	answered = counters(0).answered;
+	bed_pass(5 * SEC);
+	assert_int_equal(counters(0).answered, answered);
+	assert_int_equal(counters(0).neighbours, 0);
+	assert_int_equal(counters(0).interval_ns, 0);
+	assert_false(find_path(0, 1, &view));
+	config.on = true;
+	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	bed_until(counters(0).answered > answered + 3);
+	assert_true(find_path(0, 1, &view));
+}
+
+static void settings_change_back_and_forth_within_a_turn(void **state) {
+	struct fabric_probe_config config = {.interval_ns = SEC / 5};
+	struct fabric_path_view view;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	for (uint32_t n = 0; n < 20; n++) {
+		config.on = n % 2 == 1;
+		assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+		if (n % 5 == 0)
+			bed_pass(300 * RAS_NS_PER_MS);
+	}
+	bed_until(find_path(0, 1, &view) && view.watched && view.summary.kind == SIGHT_GOOD);
+	config.on = false;
+	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	bed_stop(0);
+	bed_until(bed.agents[0].stopped);
+}
+
+static void switched_on_later_whoever_listens_is_told(void **state) {
+	struct fabric_probe_config config = {.on = true};
+
+	(void)state;
+	memset(told, 0, sizeof(told));
+	bed_start(0);
+	bed_start(1);
+	fabric_sights(bed.agents[0].fabric, note_sight, &told[0]);
+	bed_until(bed_is_ready(0, 1));
+	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+}
+
 // Its NIC answers over the pair that a visit left, which is no sign of life of its agent.
 static void visit_of_one_whose_pulse_stands_vouches_for_nobody(void **state) {
 	uint64_t visits;
@@ -476,6 +544,10 @@ static void rows_of_the_collective_are_sound(void **state) {
 	assert_string_equal(row.device, "rdma0");
 	assert_in_range(row.count, 15, 30);
 	assert_true(row.median_ns > 0);
+	assert_string_equal(row.peer_device, "rdma2");
+	assert_int_equal(row.seen, SIGHT_GOOD);
+	assert_true(row.steady);
+	assert_in_range(row.for_s, 15, 30);
 	assert_int_equal(ras_path_get(&reader, &row), -ENODATA); // nothing of itself
 	wanted.part = 1;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
@@ -529,6 +601,9 @@ int main(void) {
 		THREE(visit_of_one_whose_pulse_stands_vouches_for_nobody),
 		THREE(visit_without_a_pair_says_nothing_of_the_path),
 		THREE(visited_one_that_becomes_a_neighbour_is_probed_as_such),
+		THREE(settings_are_changed_while_it_runs),
+		PAIR(settings_change_back_and_forth_within_a_turn),
+		BED_TEST(switched_on_later_whoever_listens_is_told),
 		PAIR(rows_of_the_collective_are_sound),
 		BED_TEST(without_memory_there_is_no_fabric_or_one_that_probes),
 	};

@@ -517,6 +517,60 @@ static void histogram_holds_what_the_small_size_brought(void **state) {
 	assert_in_range(all.max, 10 * US, 11 * US);
 }
 
+static void times_are_those_of_the_last_answers_of_each_size(void **state) {
+	struct path_size_times times[PATH_SIZES];
+
+	(void)state;
+	path_memory_times(scene.path, times);
+	assert_int_equal(times[0].answers, 0);
+	assert_int_equal(times[0].median_ns, 0);
+	for (uint64_t n = 1; n <= 300; n++)
+		good(3, n * US);
+	good(1, 7 * US);
+	lost(1);
+	path_memory_times(scene.path, times);
+	assert_int_equal(times[0].answers, 0);
+	assert_int_equal(times[1].answers, 1); // what was lost took no time
+	assert_int_equal(times[1].min_ns, 7 * US);
+	assert_int_equal(times[1].median_ns, 7 * US);
+	assert_int_equal(times[1].p99_ns, 7 * US);
+	assert_int_equal(times[3].answers, 128);
+	assert_int_equal(times[3].min_ns, 173 * US);
+	assert_in_range(times[3].median_ns, 236 * US, 237 * US);
+	assert_int_equal(times[3].p99_ns, 299 * US);
+	path_memory_paused(scene.path, scene.now_ns); // keeps what was answered
+	path_memory_times(scene.path, times);
+	assert_int_equal(times[3].answers, 128);
+	assert_int_equal(times[3].min_ns, 173 * US);
+	path_memory_reopened(scene.path, scene.now_ns); // another way: begins anew
+	path_memory_times(scene.path, times);
+	assert_int_equal(times[3].answers, 0);
+}
+
+static void row_of_a_path_says_how_it_is_seen_and_for_how_long(void **state) {
+	struct path_summary now;
+	struct ras_path_row row;
+
+	(void)state;
+	path_memory_summary(scene.path, &now);
+	path_summary_row(&now, scene.now_ns, &row);
+	assert_int_equal(row.seen, SIGHT_NO_PAIR);
+	assert_int_equal(row.count + row.lost + row.median_ns + row.for_s, 0);
+	good_for(300, 10 * US);
+	lost(0);
+	lost(0);
+	path_memory_summary(scene.path, &now);
+	path_summary_row(&now, scene.now_ns + 60 * SEC, &row);
+	assert_int_equal(row.seen, SIGHT_SILENT);
+	assert_in_range(row.for_s, 60, 62);
+	assert_int_equal(row.count, 300);
+	assert_int_equal(row.lost, 2);
+	assert_in_range(row.baseline_ns, 10 * US, 10500);
+	assert_true(row.min_ns <= row.median_ns && row.median_ns <= row.p99_ns);
+	path_summary_row(&now, 0, &row); // a clock of before makes no age
+	assert_int_equal(row.for_s, 0);
+}
+
 static void like_paths_tell_what_would_be_usual_now(void **state) {
 	struct path_summary paths[] = {
 		{.baseline_ns = 10 * US, .median_ns = 30 * US},
@@ -572,6 +626,8 @@ int main(void) {
 		SCENE(path_that_is_not_probed_any_more_is_unknown_again),
 		SCENE(reopened_path_keeps_its_past_and_forgets_its_losses),
 		SCENE(histogram_holds_what_the_small_size_brought),
+		SCENE(times_are_those_of_the_last_answers_of_each_size),
+		SCENE(row_of_a_path_says_how_it_is_seen_and_for_how_long),
 		SCENE(like_paths_tell_what_would_be_usual_now),
 		cmocka_unit_test(without_memory_there_is_no_path),
 	};

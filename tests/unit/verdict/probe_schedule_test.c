@@ -227,6 +227,64 @@ static void no_second_ever_holds_more_than_the_budget(void **state) {
 	}
 }
 
+static uint64_t larger(uint64_t a, uint64_t b) {
+	return a > b ? a : b;
+}
+
+static void frames(uint32_t count) {
+	for (uint32_t n = 0; n < count; n++) {
+		urgent_of_frame();
+		frame();
+	}
+}
+
+static void other_settings_hold_at_once_and_no_second_holds_more_than_both_allow(void **state) {
+	(void)state;
+	for (uint64_t seed = 1; seed <= CLUSTERS; seed++) {
+		struct cluster cluster = draw_cluster(seed), other = draw_cluster(seed + CLUSTERS);
+		struct probe_schedule_config before = cluster.config;
+		uint32_t first;
+
+		world_open(&cluster);
+		frames(20);
+		assert_int_equal(
+			probe_schedule_configure(world.schedule, world.now_ns, &other.config), 0
+		);
+		first = world.kept_count;
+		frames(40);
+		world.cluster.config.packets =
+			(uint32_t)larger(before.packets, other.config.packets);
+		world.cluster.config.bytes = larger(before.bytes, other.config.bytes);
+		assert_within_budget();
+		assert_true(cluster.neighbours == 0 || world.kept_count > first);
+		assert_true(facts().interval_ns >= other.config.interval_ns);
+		// Those of before are the first in time, too.
+		world.kept_count -= first;
+		memmove(world.kept, world.kept + first, world.kept_count * sizeof(world.kept[0]));
+		world.cluster.config = other.config;
+		assert_within_budget();
+		world_close();
+	}
+}
+
+static void long_interval_that_becomes_short_is_not_waited_for(void **state) {
+	struct cluster cluster = {.neighbours = 4, .mtu = 1024};
+	struct probe_schedule_config quick = {.interval_ns = SEC / 10};
+	uint32_t before;
+
+	(void)state;
+	cluster.config.interval_ns = 60 * SEC;
+	world_open(&cluster);
+	for (uint32_t n = 0; n < 5; n++)
+		frame();
+	before = world.kept_count;
+	assert_int_equal(probe_schedule_configure(world.schedule, world.now_ns, &quick), 0);
+	for (uint32_t n = 0; n < 5; n++)
+		frame();
+	assert_true(world.kept_count >= before + 4 * 10);
+	world_close();
+}
+
 static void default_budget_is_a_hundred_packets_a_second(void **state) {
 	struct cluster cluster = {.neighbours = 60, .targets = 1000, .mtu = 4096};
 
@@ -458,12 +516,20 @@ static void without_memory_nothing_is_left_half(void **state) {
 	assert_int_equal(probe_schedule_create(&config, &memory, &schedule), 0);
 	assert_int_equal(probe_schedule_targets(schedule, &target, 1), -ENOMEM);
 	assert_int_equal(probe_schedule_visit_at(schedule), RAS_NEVER);
+	for (uint32_t n = 0; n < 2; n++) {
+		allocations_left = n;
+		assert_int_equal(probe_schedule_configure(schedule, 0, &config), -ENOMEM);
+	}
 	probe_schedule_destroy(schedule);
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_second_ever_holds_more_than_the_budget),
+		cmocka_unit_test(
+			other_settings_hold_at_once_and_no_second_holds_more_than_both_allow
+		),
+		cmocka_unit_test(long_interval_that_becomes_short_is_not_waited_for),
 		cmocka_unit_test(default_budget_is_a_hundred_packets_a_second),
 		cmocka_unit_test(neighbours_are_probed_as_often_as_the_facts_say),
 		cmocka_unit_test(large_probes_take_at_most_a_fifth_and_every_path_gets_them),

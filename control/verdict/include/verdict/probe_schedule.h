@@ -64,6 +64,12 @@ int probe_schedule_create(
 );
 struct probe_schedule *probe_schedule_destroy(struct probe_schedule *schedule);
 
+// Other settings; the seed stays. For a second nothing new is planned, and nothing is urgent: what
+// was spent of the old budget would count against the new one. -ENOMEM: all is as before.
+int probe_schedule_configure(
+	struct probe_schedule *schedule, uint64_t now_ns, const struct probe_schedule_config *config
+);
+
 // Paths, named by the caller's number below PROBE_PATHS_MAX, which is free. A neighbour's is probed
 // for ever, that of a visit PROBE_VISIT_PROBES times.
 void probe_schedule_add(
