@@ -28,6 +28,8 @@
 #define BRAKE_WINDOW_NS (60 * SEC)
 // Nobody repeated what was bad for so many times `stale`: it is not bad any more.
 #define STALE_FORGET_TIMES 10
+// By how many times `stale` pauses of our own keep evidence fresh at most.
+#define PAUSES_STALE_TIMES 3
 
 struct evidence {
 	struct sight sight;

@@ -101,9 +101,15 @@ void subject_remove(struct verdict_engine *engine, struct subject *subject) {
 	memory->release(memory->ctx, subject, sizeof(*subject));
 }
 
-// While we were stopped nobody could reach us: that time does not make evidence older.
+// While we were stopped nobody could reach us: that time does not make evidence older. But of one
+// that stops again and again nothing would ever grow old.
 static uint64_t fresh_since(const struct verdict_engine *engine, uint64_t at_ns) {
-	return at_ns > engine->self.paused_until_ns ? at_ns : engine->self.paused_until_ns;
+	uint64_t latest_ns = at_ns + PAUSES_STALE_TIMES * engine->config.stale_ns;
+	uint64_t paused_ns = engine->self.paused_until_ns;
+
+	if (paused_ns > latest_ns)
+		paused_ns = latest_ns;
+	return at_ns > paused_ns ? at_ns : paused_ns;
 }
 
 static bool is_stale(const struct verdict_engine *engine, uint64_t at_ns, uint64_t now_ns) {

@@ -459,6 +459,21 @@ static void what_we_did_not_hear_while_we_stood_still_is_no_silence(void **state
 	bed_destroy(bed);
 }
 
+static void one_that_stops_again_and_again_does_not_keep_what_is_old(void **state) {
+	struct bed *bed = with_fabric_down();
+	struct verdict_self self = {.joined = true};
+
+	(void)state;
+	for (uint32_t n = 0; n < 8; n++) {
+		bed_pass(bed, 20 * SEC);
+		self.paused_until_ns = bed->now_ns;
+		verdict_self(bed->engine, bed->now_ns, &self);
+	}
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
+	bed_destroy(bed);
+}
+
 static void who_is_no_member_knows_nothing(void **state) {
 	struct bed *bed = with_fabric_down();
 	struct verdict_self self = {.joined = false};
@@ -598,6 +613,7 @@ int main(void) {
 		cmocka_unit_test(while_the_overlay_brakes_nobody_is_declared_by_silence),
 		cmocka_unit_test(after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment),
 		cmocka_unit_test(what_we_did_not_hear_while_we_stood_still_is_no_silence),
+		cmocka_unit_test(one_that_stops_again_and_again_does_not_keep_what_is_old),
 		cmocka_unit_test(who_is_no_member_knows_nothing),
 		cmocka_unit_test(only_what_is_bad_is_listed_and_all_are_counted),
 		cmocka_unit_test(the_order_in_which_evidence_comes_does_not_matter),
