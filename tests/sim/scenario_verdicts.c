@@ -25,6 +25,7 @@
 #define SPLIT_PERCENT 30
 #define SPLIT_SAMPLES 20
 #define EXACT_PERCENT 99
+#define BRAKE_EACH_NS (1200 * WORLD_SEC)
 
 // One fault, and who watches it.
 struct bout {
@@ -535,13 +536,30 @@ void play_verdicts(struct run *run) {
 	verdicts_result(run, begin_ns);
 }
 
-// Members that are slow now and then, and nothing else: nobody is to be drained.
+// The overlay falls apart now and then, for less than the brake holds: the larger part has to brake.
+static void add_brakes(struct run *run) {
+	for (uint64_t at_ns = BRAKE_EACH_NS / 4; at_ns + BRAKE_EACH_NS / 4 < run->length_ns;
+	     at_ns += BRAKE_EACH_NS) {
+		struct fault split = {
+			.kind = FAULT_SPLIT,
+			.value = 25 + random_below(&run->world->random, 26),
+			.at_ns = at_ns,
+			.duration_ns =
+				random_between(&run->world->random, 10 * WORLD_SEC, 40 * WORLD_SEC),
+		};
+
+		fault_add(run->world, &split);
+	}
+}
+
+// Members that are slow now and then, brakes, and nothing else: nobody is to be drained.
 void play_verdicts_slow(struct run *run) {
 	uint64_t begin_ns = world_now(run->world);
 
 	run->result->matrix.present = true;
 	must(verdicts_begin(run->world) == 0);
 	play_slow_members(run);
+	add_brakes(run);
 	audit_to(run, begin_ns + run->length_ns);
 	verdicts_result(run, begin_ns);
 }
