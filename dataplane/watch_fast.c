@@ -44,6 +44,7 @@ static void keep_unbegun(
 		.generation = due->generation,
 		.tag = due->tag,
 		.result = result,
+		.written = due->write,
 	};
 
 	keep(prober, &outcome);
@@ -64,6 +65,12 @@ static enum watch_result result_of(const struct op *op) {
 	default:
 		return WATCH_VOID;
 	}
+}
+
+static bool is_refusal(const struct op *op) {
+	return op->outcome == OP_FAILED && (op->cause.status == IBV_WC_REM_ACCESS_ERR ||
+					    op->cause.status == IBV_WC_REM_INV_REQ_ERR ||
+					    op->cause.status == IBV_WC_REM_OP_ERR);
 }
 
 static void look_at_pulse(const struct watch *watch, struct watch_outcome *outcome) {
@@ -96,12 +103,14 @@ static void on_done(struct op *op) {
 		.generation = watch->generation,
 		.tag = watch->tag,
 		.result = result_of(op),
+		.written = watch->written,
+		.refused = is_refusal(op),
 	};
 
 	watch->under_way = false;
 	if (is_long(watch->bytes))
 		prober->sink_taken = false;
-	if (outcome.result == WATCH_ANSWERED)
+	if (outcome.result == WATCH_ANSWERED && !watch->written)
 		look_at_pulse(watch, &outcome);
 	keep(prober, &outcome);
 	prober->untold |= outcome.result == WATCH_LOST || stands(watch, &outcome);
@@ -109,24 +118,39 @@ static void on_done(struct op *op) {
 
 // Beginning.
 
-static bool path_serves(const struct watch *watch, const struct path_row *row, uint32_t bytes) {
-	return row != NULL && row->peer == watch->peer && row->generation == watch->generation &&
-	       bytes <= row->remote_length;
+static bool
+path_serves(const struct watch *watch, const struct path_row *row, const struct watch_due *due) {
+	if (row == NULL || row->peer != watch->peer || row->generation != watch->generation)
+		return false;
+	if (due->write)
+		return watch->writes && due->bytes <= WATCH_LANDING_BYTES;
+	return due->bytes <= row->remote_length;
+}
+
+// What is written is whatever was read there before: nobody looks at it.
+static void aim(struct op *op, const struct watch *watch, const struct path_row *row) {
+	bool counter_only = op->remote_length == COUNTER_BYTES;
+
+	if (watch->written) {
+		op->kind = OP_WRITE;
+		op->remote_address = watch->write_address;
+		op->remote_key = watch->write_key;
+	} else {
+		op->kind = OP_READ;
+		op->remote_address = row->remote_address + (counter_only ? PULSE_BEATS_AT : 0);
+		op->remote_key = row->remote_key;
+	}
 }
 
 static void begin(struct watch *watch, const struct path_row *row, const struct watch_due *due) {
 	struct op *op = &watch->op;
 	uint64_t now_ns = clock_now_ns(watch->prober->clock);
-	bool counter_only = due->bytes == COUNTER_BYTES;
 
 	*op = (struct op){
-		.kind = OP_READ,
 		.pair = row->pair,
 		.generation = row->generation,
 		.view = is_long(due->bytes) ? watch->sink : watch->own,
-		.remote_address = row->remote_address + (counter_only ? PULSE_BEATS_AT : 0),
 		.remote_length = due->bytes,
-		.remote_key = row->remote_key,
 		.deadline_ns = now_ns + watch->timeout_ns,
 		.done = on_done,
 		.ctx = watch,
@@ -135,7 +159,9 @@ static void begin(struct watch *watch, const struct path_row *row, const struct 
 	watch->at_ns = now_ns;
 	watch->bytes = due->bytes;
 	watch->tag = due->tag;
+	watch->written = due->write;
 	watch->under_way = true;
+	aim(op, watch, row);
 	watch->prober->sink_taken |= is_long(due->bytes);
 	lane_submit(row->lane, &op, 1);
 }
@@ -155,7 +181,7 @@ static void carry_out(struct prober *prober, const struct watch_due *due, uint64
 		return;
 	}
 	row = path_snapshot_row(path_table_snapshot(prober->paths), watch->path);
-	if (!path_serves(watch, row, due->bytes))
+	if (!path_serves(watch, row, due))
 		keep_unbegun(prober, due, now_ns, WATCH_NO_PATH);
 	else
 		begin(watch, row, due);

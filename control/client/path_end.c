@@ -40,12 +40,16 @@ static json_t *latency_json(const struct histogram *latency) {
 	return object;
 }
 
-static json_t *sizes_json(const struct fabric_path_view *view) {
+// Of reads, or of writes; a path that is probed in turn has both in one.
+static json_t *sizes_json(const struct fabric_path_view *view, bool writes) {
+	const struct path_summary *summary = &view->summary;
+	const uint64_t *sent = writes ? summary->write_sent : summary->size_sent;
+	const uint64_t *lost = writes ? summary->write_lost : summary->size_lost;
 	struct path_size_times times[PATH_SIZES] = {{0}};
 	json_t *sizes = json_array();
 
 	if (view->memory != NULL)
-		path_memory_times(view->memory, times);
+		path_memory_times(view->memory, writes, times);
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
 		bool timed = times[n].answers > 0;
 
@@ -54,8 +58,7 @@ static json_t *sizes_json(const struct fabric_path_view *view) {
 			json_pack(
 				"{s:i,s:I,s:I,s:i,s:o,s:o,s:o}", "bytes",
 				(int)(probe_bytes[n] != 0 ? probe_bytes[n] : view->mtu), "sent",
-				(json_int_t)view->summary.size_sent[n], "lost",
-				(json_int_t)view->summary.size_lost[n], "recent",
+				(json_int_t)sent[n], "lost", (json_int_t)lost[n], "recent",
 				(int)times[n].answers, "min_ns",
 				timed ? json_integer((json_int_t)times[n].min_ns) : json_null(),
 				"median_ns",
@@ -83,14 +86,14 @@ static json_t *path_json(struct session *session, const struct fabric_path_view 
 	server->fabric_calls->path_row(server->fabric, view, &path.row);
 	object = paths_row_json(session, &path);
 	more = json_pack(
-		"{s:b,s:b,s:i,s:i,s:s,s:b,s:I,s:o,s:o,s:o,s:o}", "pair_up", view->watched,
+		"{s:b,s:b,s:i,s:i,s:s,s:b,s:I,s:o,s:o,s:o,s:o,s:o}", "pair_up", view->watched,
 		"pair_known", view->known, "mtu", (int)view->mtu, "flow_label",
 		(int)view->flow_label, "responder",
 		view->known ? device_responder_name(view->responder) : "unknown", "shares_overlay",
 		view->shares, "baseline_mad_ns", (json_int_t)view->summary.baseline_mad_ns,
 		"last_answer_s", age_json(session, view->summary.last_answer_ns), "last_probe_s",
-		age_json(session, view->summary.last_probe_ns), "sizes", sizes_json(view),
-		"latency", latency_json(view->latency)
+		age_json(session, view->summary.last_probe_ns), "sizes", sizes_json(view, false),
+		"writes", sizes_json(view, true), "latency", latency_json(view->latency)
 	);
 	json_object_update(object, more);
 	json_decref(more);
@@ -226,14 +229,25 @@ static void say_pair(struct text *out, const json_t *path) {
 	);
 }
 
-static void say_sizes(struct text *out, const json_t *path) {
-	const json_t *sizes = json_object_get(path, "sizes"), *size;
+static bool any_sent(const json_t *sizes) {
+	const json_t *size;
+	size_t n;
+
+	json_array_foreach(sizes, n, size) {
+		if (number_of(size, "sent") > 0)
+			return true;
+	}
+	return false;
+}
+
+static void say_sizes(struct text *out, const json_t *sizes, const char *what) {
+	const json_t *size;
 	char sent[SHOW_BYTES], lost[SHOW_BYTES], bytes[SHOW_BYTES];
 	char min[SHOW_BYTES], median[SHOW_BYTES], p99[SHOW_BYTES];
 	size_t n;
 
 	text_print(
-		out, "  %-10s %8s %8s   %-9s %-9s %-9s of the last\n", "BYTES", "SENT", "LOST",
+		out, "  %-10s %8s %8s   %-9s %-9s %-9s of the last\n", what, "SENT", "LOST",
 		"MEDIAN", "LEAST", "P99"
 	);
 	json_array_foreach(sizes, n, size) {
@@ -255,7 +269,7 @@ static void say_sizes(struct text *out, const json_t *path) {
 }
 
 void paths_end_say(struct session *session, const json_t *end) {
-	const json_t *paths = json_object_get(end, "paths"), *path;
+	const json_t *paths = json_object_get(end, "paths"), *path, *writes;
 	char node[WORD_BYTES], peer[WORD_BYTES], seen[WORD_BYTES], age[SHOW_BYTES];
 	char device[WORD_BYTES], peer_device[WORD_BYTES];
 	struct text *out = &session->out;
@@ -283,6 +297,9 @@ void paths_end_say(struct session *session, const json_t *end) {
 		say_latency(out, path);
 		say_loss(out, path);
 		say_pair(out, path);
-		say_sizes(out, path);
+		writes = json_object_get(path, "writes");
+		say_sizes(out, json_object_get(path, "sizes"), any_sent(writes) ? "READ" : "BYTES");
+		if (any_sent(writes))
+			say_sizes(out, writes, "WRITTEN");
 	}
 }

@@ -115,7 +115,7 @@ static void show_sight(const struct sight *sight, char *text, size_t size) {
 		break;
 	case SIGHT_LOSSY:
 		snprintf(
-			text, size, "loses %u.%u %% of reads of %u bytes and more",
+			text, size, "loses %u.%u %% of probes of %u bytes and more",
 			sight->lost_permille / 10, sight->lost_permille % 10, sight->lost_bytes
 		);
 		break;

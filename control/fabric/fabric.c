@@ -196,6 +196,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 	if (closed) {
 		pulse_destroy(fabric->pulse);
 		free(fabric->scratch);
+		free(fabric->landing);
 	}
 	free(fabric);
 	return NULL;
@@ -219,9 +220,11 @@ static int start(struct fabric *fabric) {
 	if (err != 0)
 		return err;
 	fabric->scratch = aligned_alloc(4096, FABRIC_SCRATCH_BYTES);
-	if (fabric->scratch == NULL)
+	fabric->landing = aligned_alloc(4096, WATCH_LANDING_BYTES);
+	if (fabric->scratch == NULL || fabric->landing == NULL)
 		return -ENOMEM;
 	memset(fabric->scratch, 0, FABRIC_SCRATCH_BYTES);
+	memset(fabric->landing, 0, WATCH_LANDING_BYTES);
 	err = paths_start(fabric);
 	if (err == 0 && fabric->config.probe.on && fabric->config.device_count > 0)
 		err = probing_create(fabric);

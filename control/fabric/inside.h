@@ -29,6 +29,7 @@ struct nic_parts {
 	struct lane *lane;
 	struct memory_view pulse;   // what peers read
 	struct memory_view scratch; // where own reads go
+	struct memory_view landing; // where peers write to
 	struct device_facts facts;
 };
 
@@ -106,6 +107,7 @@ struct fabric {
 	struct pairing *pairing;
 	struct pulse *pulse;
 	void *scratch;
+	void *landing;	// WATCH_LANDING_BYTES that peers write to, all at once, and nobody reads
 	uint64_t start; // of this agent, as the pairing knows it
 	struct nic nics[FABRIC_DEVICES_MAX];
 	uint32_t nic_count;
@@ -155,7 +157,7 @@ struct nic_work {
 	struct nic_parts parts;
 	struct fabric_device config;
 	struct lane_config lane;
-	void *pulse, *scratch;
+	void *pulse, *scratch, *landing;
 	bool taken; // the parts are somebody else's now
 	char reason[DEVICE_REASON_MAX + 1];
 };

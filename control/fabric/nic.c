@@ -64,6 +64,7 @@ run(struct nic *nic,
 	work->config = nic->config;
 	work->pulse = pulse_memory(fabric->pulse);
 	work->scratch = fabric->scratch;
+	work->landing = fabric->landing;
 	work->lane = (struct lane_config){
 		.pair_max = fabric->config.pair_max,
 		.depth = FABRIC_PAIR_DEPTH,
@@ -109,6 +110,12 @@ static void announce(struct nic *nic) {
 				.address = nic->parts.pulse.wire_address,
 				.key = nic->parts.pulse.remote_key,
 				.layout = nic->open ? PULSE_LAYOUT : 0,
+			},
+		.landing =
+			{
+				.address = nic->parts.landing.wire_address,
+				.key = nic->parts.landing.remote_key,
+				.length = nic->open ? WATCH_LANDING_BYTES : 0,
 			},
 	};
 

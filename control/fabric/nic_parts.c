@@ -35,6 +35,11 @@ static int register_pages(struct nic_work *work) {
 			work, work->scratch, FABRIC_SCRATCH_BYTES, MEMORY_LOCAL_WRITES,
 			&work->parts.scratch
 		);
+	if (err == 0)
+		err = take_view(
+			work, work->landing, WATCH_LANDING_BYTES, MEMORY_PEER_WRITES,
+			&work->parts.landing
+		);
 	return err;
 }
 
@@ -49,7 +54,9 @@ static int take_apart(struct nic_parts *parts) {
 		memory_view_put(&parts->pulse);
 	if (parts->scratch.region != NULL)
 		memory_view_put(&parts->scratch);
-	parts->pulse.region = parts->scratch.region = NULL;
+	if (parts->landing.region != NULL)
+		memory_view_put(&parts->landing);
+	parts->pulse.region = parts->scratch.region = parts->landing.region = NULL;
 	parts->registry = memory_registry_destroy(parts->registry);
 	if (parts->registry != NULL)
 		return -EBUSY; // a view that a worker still holds, or the driver does not let go

@@ -46,18 +46,21 @@ static void notice_pause(struct probing *probing, uint64_t now_ns) {
 
 static void
 count_outcome(struct fabric_probe_counters *counters, const struct watch_outcome *outcome) {
+	uint64_t *sent = outcome->written ? counters->written : counters->sent;
+	uint64_t *lost = outcome->written ? counters->writes_lost : counters->lost;
+
 	must(outcome->tag < PATH_SIZES);
 	switch (outcome->result) {
 	case WATCH_ANSWERED:
-		counters->sent[outcome->tag]++;
+		sent[outcome->tag]++;
 		counters->answered++;
 		break;
 	case WATCH_LOST:
-		counters->sent[outcome->tag]++;
-		counters->lost[outcome->tag]++;
+		sent[outcome->tag]++;
+		lost[outcome->tag]++;
 		break;
 	case WATCH_VOID:
-		counters->sent[outcome->tag]++;
+		sent[outcome->tag]++;
 		counters->ended++;
 		break;
 	case WATCH_NO_PATH:
@@ -111,6 +114,7 @@ hand_over(struct probing *probing, uint32_t worker, const struct probe_due *dues
 				.generation = trail->generation,
 				.bytes = dues[n].bytes,
 				.tag = dues[n].size,
+				.write = dues[n].write,
 			};
 	}
 	if (owned > 0) {

@@ -29,6 +29,7 @@ struct trail {
 	bool going;	// free as soon as the worker has given its watch back
 	bool scheduled; // it has a place in the schedule
 	bool lost_last; // so the next one is urgent
+	bool refused;	// its device did not take a write, so there are none to this start
 	uint32_t place; // of the trail, its watch and its path in the schedule
 	struct pairing_key key;
 	// Of the last pair that was watched.

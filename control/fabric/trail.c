@@ -130,6 +130,10 @@ static void schedule(struct trail *trail, uint32_t mtu) {
 	trail->mtu = mtu;
 }
 
+static bool takes_writes(const struct trail *trail, const struct bond *bond) {
+	return bond->theirs.landing.length >= WATCH_LANDING_BYTES && !trail->refused;
+}
+
 static void take_facts(struct trail *trail, const struct bond *bond) {
 	const struct fabric *fabric = trail->probing->fabric;
 	const struct device_facts *facts = &bond->nic->parts.facts;
@@ -137,7 +141,10 @@ static void take_facts(struct trail *trail, const struct bond *bond) {
 
 	if (bond->theirs.endpoint.mtu < mtu)
 		mtu = bond->theirs.endpoint.mtu;
+	if (trail->start != bond->theirs.start)
+		trail->refused = false;
 	schedule(trail, mtu);
+	probe_schedule_writes(trail->probing->schedule, trail->place, takes_writes(trail, bond));
 	trail->responder = bond->theirs.responder;
 	trail->shares = bond->theirs.shares_overlay ||
 			(fabric->config.interface[0] != '\0' &&
@@ -172,6 +179,9 @@ static void watch(struct trail *trail, const struct bond *bond) {
 		.peer = bond->peer,
 		.generation = bond->generation,
 		.timeout_ns = TIMEOUT_NS,
+		.write_address = bond->theirs.landing.address,
+		.write_key = bond->theirs.landing.key,
+		.writes = takes_writes(trail, bond),
 		.own = part(nic, own, WATCH_OWN_BYTES),
 		.sink = part(nic, sink, PULSE_BYTES),
 	};
@@ -233,19 +243,29 @@ void trail_given_back(struct trail *trail) {
 
 // Outcomes.
 
+// What it offered is not what it has: each write would cost the pair.
+static void stop_writing(struct trail *trail) {
+	trail->refused = true;
+	trail->probing->counters.writes_refused++;
+	if (trail->scheduled)
+		probe_schedule_writes(trail->probing->schedule, trail->place, false);
+}
+
 void trail_outcome(struct trail *trail, const struct watch_outcome *outcome) {
 	struct fabric *fabric = trail->probing->fabric;
 	const struct path_probe probe = {
 		.at_ns = outcome->at_ns,
 		.size = outcome->tag,
 		.answered = outcome->result == WATCH_ANSWERED,
-		.is_read = true,
+		.is_read = !outcome->written,
 		.latency_ns = outcome->latency_ns,
 		.incarnation = outcome->incarnation,
 		.beats = outcome->beats,
 	};
 
 	trail->outcomes++;
+	if (outcome->written && outcome->refused)
+		stop_writing(trail);
 	if (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST)
 		return;
 	trail->probed = true;

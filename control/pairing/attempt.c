@@ -125,6 +125,7 @@ static void describe_own(struct pairing *pairing, struct attempt *attempt) {
 		.flow_label = pairing_random(pairing) & 0xfffff,
 		.traffic_class = device->traffic_class,
 		.pulse = device->pulse,
+		.landing = device->landing,
 	};
 	attempt->psn = pairing_random(pairing) & 0xffffff;
 }

@@ -11,6 +11,8 @@
 #define END_WANTED 0x02
 #define END_FLAGS (END_SHARES_OVERLAY | END_WANTED)
 
+#define VERSION_LANDING 2 // the first with one
+
 #define BITS_24 UINT32_C(0xffffff)
 #define FLOW_LABEL_MAX UINT32_C(0xfffff)
 #define QUEUE_NUMBER_MIN 2 // 0 and 1 are the port's own
@@ -50,6 +52,12 @@ static void put_end(struct wire_writer *writer, const struct pairing_end *end) {
 	wire_put_u16(writer, end->pulse.layout);
 }
 
+static void put_landing(struct wire_writer *writer, const struct pairing_landing *landing) {
+	wire_put_u64(writer, landing->address);
+	wire_put_u32(writer, landing->key);
+	wire_put_u32(writer, landing->length);
+}
+
 size_t pairing_message_encode(
 	const struct pairing_message *message, uint8_t bytes[static PAIRING_MESSAGE_BYTES_MAX]
 ) {
@@ -68,6 +76,8 @@ size_t pairing_message_encode(
 	put_text(&writer, message->your_device);
 	if (message->type == PAIRING_INFO || message->type == PAIRING_READY_SENT) {
 		put_end(&writer, &message->end);
+		if (message->version >= VERSION_LANDING)
+			put_landing(&writer, &message->end.landing);
 	} else {
 		wire_put_u8(&writer, (uint8_t)message->failure.reason);
 		put_text(&writer, message->failure.text);
@@ -171,6 +181,18 @@ static void get_end(struct wire_reader *reader, struct pairing_end *end, struct 
 	end->pulse.layout = wire_get_u16(reader);
 }
 
+static void get_landing(struct wire_reader *reader, struct pairing_landing *landing) {
+	landing->address = wire_get_u64(reader);
+	landing->key = wire_get_u32(reader);
+	landing->length = wire_get_u32(reader);
+}
+
+static bool landing_is_possible(const struct pairing_landing *landing) {
+	if (landing->length == 0)
+		return landing->address == 0 && landing->key == 0;
+	return landing->address <= UINT64_MAX - landing->length;
+}
+
 static bool mtu_exists(uint16_t mtu) {
 	return mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096;
 }
@@ -198,6 +220,7 @@ end_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *re
 		{"responder", raw->responder, raw->responder <= DEVICE_RESPONDER_IN_PROCESS},
 		{"page without a layout", end->pulse.key,
 		 end->pulse.layout != 0 || (end->pulse.address == 0 && end->pulse.key == 0)},
+		{"memory to write to", end->landing.length, landing_is_possible(&end->landing)},
 	};
 
 	for (size_t n = 0; n < sizeof(rules) / sizeof(rules[0]); n++) {
@@ -217,6 +240,8 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 	const char *fault;
 
 	get_end(reader, end, &raw);
+	if (message->version >= VERSION_LANDING)
+		get_landing(reader, &end->landing);
 	if (!wire_reader_ok(reader) || (!newer && wire_reader_left(reader) > 0)) {
 		fault = "length of what both must know";
 	} else if (!newer && (raw.flags & ~END_FLAGS) != 0) {

@@ -107,8 +107,10 @@ void path_brief_add(struct path_brief *brief, const struct path_probe *probe) {
 			set_kind(brief, SIGHT_SILENT, probe->at_ns);
 		return;
 	}
-	brief->unanswered = 0;
 	brief->last_answer_ns = probe->at_ns;
+	if (!probe->is_read)
+		return;
+	brief->unanswered = 0;
 	if (probe->size == 0)
 		note_latency(brief, probe->latency_ns);
 	// Too seldom to see a counter stand; that one advanced in the visit before is of the past.

@@ -38,6 +38,7 @@ struct path_memory {
 	uint64_t unanswered_ns; // when the first of them began
 	bool silent;		// judged so, and nothing was answered since
 	struct size_past sizes[PATH_SIZES];
+	struct size_past writes[PATH_SIZES];
 	struct pulse_past pulse;
 	// The window to come.
 	uint64_t window_begin_ns;

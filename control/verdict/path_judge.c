@@ -151,10 +151,13 @@ struct lately {
 	uint32_t sent, lost;
 };
 
-static struct lately lately(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
-	const struct size_past *past = &memory->sizes[size];
+static void add_lately(
+	const struct path_memory *memory,
+	const struct size_past *past,
+	uint64_t now_ns,
+	struct lately *lately
+) {
 	uint32_t held = min_u32(past->count, OUTCOMES);
-	struct lately lately = {0};
 
 	for (uint32_t n = 1; n <= held; n++) {
 		uint32_t place = (past->count - n) % OUTCOMES;
@@ -162,9 +165,17 @@ static struct lately lately(const struct path_memory *memory, uint32_t size, uin
 		if (n > OUTCOMES_LEAST &&
 		    since(past->at_ns[place], now_ns) > memory->config.lossy_window_ns)
 			break;
-		lately.sent++;
-		lately.lost += !past->answered[place];
+		lately->sent++;
+		lately->lost += !past->answered[place];
 	}
+}
+
+// Reads carry what is large towards us, writes the other way.
+static struct lately lately(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
+	struct lately lately = {0};
+
+	add_lately(memory, &memory->sizes[size], now_ns, &lately);
+	add_lately(memory, &memory->writes[size], now_ns, &lately);
 	return lately;
 }
 

@@ -23,10 +23,12 @@ static void times_of(const struct size_past *past, struct path_size_times *ret_t
 }
 
 void path_memory_times(
-	const struct path_memory *memory, struct path_size_times ret_times[static PATH_SIZES]
+	const struct path_memory *memory,
+	bool writes,
+	struct path_size_times ret_times[static PATH_SIZES]
 ) {
 	for (uint32_t n = 0; n < PATH_SIZES; n++)
-		times_of(&memory->sizes[n], &ret_times[n]);
+		times_of(writes ? &memory->writes[n] : &memory->sizes[n], &ret_times[n]);
 }
 
 void path_summary_row(

@@ -108,14 +108,23 @@ static void note_pulse(struct pulse_past *pulse, const struct path_probe *probe)
 	pulse->advances = true;
 }
 
-void path_memory_add(struct path_memory *memory, const struct path_probe *probe) {
-	struct size_past *size;
+static void add_write(struct path_memory *memory, const struct path_probe *probe) {
+	struct size_past *past = &memory->writes[probe->size];
 
-	must(probe->size < PATH_SIZES);
-	size = &memory->sizes[probe->size];
-	memory->count++;
+	past->sent++;
+	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
+		return;
+	past->lost += !probe->answered;
+	memory->lost += !probe->answered;
+	if (probe->answered)
+		memory->last_answer_ns = probe->at_ns;
+	note_outcome(past, probe);
+}
+
+static void add_read(struct path_memory *memory, const struct path_probe *probe) {
+	struct size_past *size = &memory->sizes[probe->size];
+
 	size->sent++;
-	memory->last_probe_ns = probe->at_ns;
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->answered) {
@@ -127,15 +136,24 @@ void path_memory_add(struct path_memory *memory, const struct path_probe *probe)
 		size->lost++;
 		if (memory->unanswered == 0)
 			memory->unanswered_ns = probe->at_ns;
-		memory->unanswered += probe->is_read;
+		memory->unanswered++;
 	}
 	note_outcome(size, probe);
 	if (!probe->answered || probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->size == 0)
 		note_latency(memory, probe);
+	note_pulse(&memory->pulse, probe);
+}
+
+void path_memory_add(struct path_memory *memory, const struct path_probe *probe) {
+	must(probe->size < PATH_SIZES);
+	memory->count++;
+	memory->last_probe_ns = probe->at_ns;
 	if (probe->is_read)
-		note_pulse(&memory->pulse, probe);
+		add_read(memory, probe);
+	else
+		add_write(memory, probe);
 }
 
 static void drop_window(struct path_memory *memory) {
@@ -164,8 +182,10 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 	if (until_ns <= memory->paused_until_ns)
 		return;
 	memory->paused_until_ns = until_ns;
-	for (uint32_t n = 0; n < PATH_SIZES; n++)
+	for (uint32_t n = 0; n < PATH_SIZES; n++) {
 		forget_lost(&memory->sizes[n], until_ns);
+		forget_lost(&memory->writes[n], until_ns);
+	}
 	memory->unanswered = 0;
 	drop_window(memory);
 	// The counter may have stood or not while nobody looked.
@@ -174,7 +194,7 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 
 void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 	for (uint32_t n = 0; n < PATH_SIZES; n++)
-		memory->sizes[n].count = 0;
+		memory->sizes[n].count = memory->writes[n].count = 0;
 	memory->pulse = (struct pulse_past){.seen_ns = RAS_NEVER, .since_ns = now_ns};
 	memory->unanswered = 0;
 	memory->silent = false;
@@ -210,6 +230,8 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
 		summary.size_sent[n] = memory->sizes[n].sent;
 		summary.size_lost[n] = memory->sizes[n].lost;
+		summary.write_sent[n] = memory->writes[n].sent;
+		summary.write_lost[n] = memory->writes[n].lost;
 	}
 	*ret_summary = summary;
 }

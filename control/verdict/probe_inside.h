@@ -7,6 +7,7 @@
 #define PROBE_LARGE_SHARE_PERMILLE 200
 #define PROBE_NEIGHBOURS_SHARE_PERMILLE 700
 #define PROBE_ROTATION_LEAST_PERMILLE 100
+#define PROBE_WRITE_PATTERN 4
 
 struct probe_cost {
 	uint64_t packets, bytes;
@@ -31,6 +32,10 @@ struct probe_path {
 	uint32_t large_count; // when the last large one was
 	uint64_t large_ns;
 	uint64_t next_ns;
+	bool writes, write_next;
+	bool large_write; // the next large one is a write
+	uint32_t write_count;
+	uint64_t read_ns; // the next read, while a write comes before it
 };
 
 // In the order of this schedule: by a hash of it.

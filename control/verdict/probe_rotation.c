@@ -30,9 +30,8 @@ uint64_t probe_share_ns(
 	);
 }
 
-// Of ten probes of a neighbour, without large ones: seven of 8 bytes, one or two of each other.
-static struct probe_cost ten_probes(uint32_t mtu) {
-	static const uint32_t times[] = {7, 1, 2};
+// So many of each size but the large one, which has its own share.
+static struct probe_cost cost_of(const uint32_t *times, uint32_t mtu) {
 	struct probe_cost sum = {0};
 
 	for (uint32_t size = 0; size < 3; size++) {
@@ -44,18 +43,25 @@ static struct probe_cost ten_probes(uint32_t mtu) {
 	return sum;
 }
 
-// Without the large one, which has its own share.
+// Of ten reads of a neighbour seven are of 8 bytes, one or two of each other; and the writes that
+// come with them, rounded up.
+static struct probe_cost ten_probes(const struct probe_path *path) {
+	static const uint32_t reads[] = {7, 1, 2}, writes[] = {2, 1, 1};
+	const uint64_t parts = PROBE_WRITE_EACH * PROBE_WRITE_PATTERN;
+	struct probe_cost sum = cost_of(reads, path->mtu), more;
+
+	if (!path->writes)
+		return sum;
+	more = cost_of(writes, path->mtu);
+	sum.packets += (10 * more.packets + parts - 1) / parts;
+	sum.bytes += (10 * more.bytes + parts - 1) / parts;
+	return sum;
+}
+
 static struct probe_cost visit_cost(uint32_t mtu) {
 	static const uint32_t times[] = {3, 1, 1};
-	struct probe_cost sum = {0};
 
-	for (uint32_t size = 0; size < 3; size++) {
-		struct probe_cost one = probe_cost(probe_size_bytes(size, mtu), mtu);
-
-		sum.packets += times[size] * one.packets;
-		sum.bytes += times[size] * one.bytes;
-	}
-	return sum;
+	return cost_of(times, mtu);
 }
 
 static uint32_t share_left(uint64_t rate, uint64_t budget) {
@@ -76,7 +82,7 @@ void probe_settle(struct probe_schedule *schedule) {
 
 		if (!path->used || path->visit)
 			continue;
-		own = ten_probes(path->mtu);
+		own = ten_probes(path);
 		ten.packets += own.packets;
 		ten.bytes += own.bytes;
 		if (mtu == 0 || path->mtu < mtu)

@@ -18,6 +18,8 @@ const uint32_t probe_bytes[PATH_SIZES] = {8, 1024, 0, 65536};
 // The first tells who is there: only the larger ones read the whole head of a pulse.
 static const uint32_t patterns[2][PATTERN] = {{1, 0, 0, 2, 0}, {0, 0, 2, 0, 0}};
 static const uint32_t visit_pattern[PROBE_VISIT_PROBES] = {1, 0, 2, 0, 3};
+static const uint32_t write_pattern[PROBE_WRITE_PATTERN] = {0, 1, 0, 2};
+#define VISIT_WRITE 2 // in its pattern: large packets go the other way, too
 
 uint32_t probe_size_bytes(uint32_t size, uint32_t mtu) {
 	return probe_bytes[size] != 0 ? probe_bytes[size] : mtu;
@@ -135,6 +137,19 @@ void probe_schedule_add(
 	probe_settle(schedule);
 }
 
+void probe_schedule_writes(struct probe_schedule *schedule, uint32_t path, bool writes) {
+	struct probe_path *changed = path_at(schedule, path);
+
+	if (changed->writes == writes)
+		return;
+	changed->writes = writes;
+	if (changed->write_next) {
+		changed->write_next = false;
+		changed->next_ns = changed->read_ns;
+	}
+	probe_settle(schedule);
+}
+
 void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path) {
 	struct probe_path *gone = path_at(schedule, path);
 
@@ -154,6 +169,14 @@ bool probe_schedule_visited(const struct probe_schedule *schedule, uint32_t path
 
 // Planning.
 
+static bool is_turn_of_large(
+	const struct probe_schedule *schedule, const struct probe_path *path, uint64_t at_ns
+) {
+	return path->count >= path->large_count + LARGE_EACH &&
+	       may_be_large(schedule, at_ns, probe_cost(probe_bytes[LARGE], path->mtu)) &&
+	       is_first_for_large(schedule, path);
+}
+
 static uint32_t
 choose_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
 	struct probe_cost large = probe_cost(probe_bytes[LARGE], path->mtu);
@@ -163,10 +186,25 @@ choose_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t a
 		size = visit_pattern[path->count % PROBE_VISIT_PROBES];
 		return size != LARGE || may_be_large(schedule, at_ns, large) ? size : 0;
 	}
-	if (path->count >= path->large_count + LARGE_EACH && may_be_large(schedule, at_ns, large) &&
-	    is_first_for_large(schedule, path))
+	// Where there are writes every other large one is, and waits for a write's turn.
+	if (!(path->writes && path->large_write) && is_turn_of_large(schedule, path, at_ns))
 		return LARGE;
 	return patterns[path->count / PATTERN % 2][path->count % PATTERN];
+}
+
+static bool is_write(const struct probe_path *path) {
+	if (path->visit)
+		return path->writes && path->count == VISIT_WRITE;
+	return path->write_next;
+}
+
+static uint32_t
+choose_write_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
+	if (path->visit)
+		return visit_pattern[VISIT_WRITE];
+	if (path->large_write && is_turn_of_large(schedule, path, at_ns))
+		return LARGE;
+	return write_pattern[path->write_count % PROBE_WRITE_PATTERN];
 }
 
 static struct probe_path *first_due(struct probe_schedule *schedule, uint32_t *ret_path) {
@@ -192,6 +230,12 @@ static uint64_t jittered(struct probe_schedule *schedule, uint64_t ns) {
 static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
 	uint64_t due_ns = path->next_ns;
 
+	if (path->write_next) {
+		path->write_next = false;
+		path->next_ns = path->read_ns;
+		return;
+	}
+
 	if (path->visit) {
 		path->next_ns = at_ns + jittered(schedule, PROBE_VISIT_GAP_NS);
 		return;
@@ -202,11 +246,18 @@ static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint
 		schedule->counters.skipped++;
 		path->next_ns = at_ns + jittered(schedule, schedule->interval_ns);
 	}
+	// Between two reads, which come when they would without it.
+	if (path->writes && path->count % PROBE_WRITE_EACH == 0) {
+		path->write_next = true;
+		path->read_ns = path->next_ns;
+		path->next_ns = at_ns + (path->read_ns - at_ns) / 2;
+	}
 }
 
 static void
 count_probe(struct probe_schedule *schedule, const struct probe_due *due, struct probe_cost cost) {
 	schedule->counters.planned[due->size]++;
+	schedule->counters.writes += due->write;
 	schedule->counters.packets += cost.packets;
 	schedule->counters.bytes += cost.bytes;
 }
@@ -222,8 +273,10 @@ take(struct probe_schedule *schedule,
 		spend_large(schedule, due->at_ns, cost);
 		path->large_ns = due->at_ns;
 		path->large_count = path->count;
+		path->large_write = !due->write;
 	}
-	path->count++;
+	path->write_count += due->write;
+	path->count += !path->write_next;
 	go_on(schedule, path, due->at_ns);
 }
 
@@ -252,7 +305,9 @@ uint32_t probe_schedule_plan(
 		wish_ns = path->next_ns > due.at_ns ? path->next_ns : due.at_ns;
 		if (wish_ns >= until_ns)
 			break;
-		due.size = choose_size(schedule, path, wish_ns);
+		due.write = is_write(path);
+		due.size = due.write ? choose_write_size(schedule, path, wish_ns)
+				     : choose_size(schedule, path, wish_ns);
 		due.bytes = probe_size_bytes(due.size, path->mtu);
 		cost = probe_cost(due.bytes, path->mtu);
 		due.at_ns = when_there_is_room(&schedule->planned, wish_ns, cost);
@@ -274,7 +329,7 @@ bool probe_schedule_urgent(
 	struct probe_due *ret_due
 ) {
 	uint32_t mtu = path_at(schedule, path)->mtu;
-	struct probe_due due = {now_ns, path, size, probe_size_bytes(size, mtu)};
+	struct probe_due due = {now_ns, path, size, probe_size_bytes(size, mtu), false};
 	struct probe_cost cost = probe_cost(due.bytes, mtu);
 
 	// A time that lies before the last one would open a second that is over.

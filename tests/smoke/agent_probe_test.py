@@ -62,7 +62,8 @@ def test_good(cluster):
             if peer is not agent:
                 wait_seen(agent, peer, "good")
         agents.wait_until("all sizes", lambda one=agent: all(
-            sent(one, size) > 0 for size in ("8", "1024", "mtu", "65536")))
+            sent(one, size) > 0 and probe(one)["written"][f'bytes="{size}"'] > 0
+            for size in ("8", "1024", "mtu", "65536")))
         counters = probe(agent)
         assert counters["neighbours"] == 3 and counters["interval_ns"] == 200e6, counters
 

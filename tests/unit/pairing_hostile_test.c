@@ -197,7 +197,7 @@ static void version_that_is_none(struct pairing_message *message) {
 }
 
 static void version_below_its_least(struct pairing_message *message) {
-	message->version_least = 2;
+	message->version_least = PAIRING_VERSION + 1;
 }
 
 static void in_anothers_start(struct pairing_message *message) {
@@ -293,10 +293,20 @@ static void page_without_a_layout(struct pairing_end *end) {
 	end->pulse.key = 9;
 }
 
+static void memory_of_no_length(struct pairing_end *end) {
+	end->landing.key = 9;
+}
+
+static void memory_past_the_end_of_all(struct pairing_end *end) {
+	end->landing = (struct pairing_landing){UINT64_MAX - 7, 1, 9};
+}
+
 static const struct {
 	void (*spoil)(struct pairing_end *end);
 	const char *text;
 } ends[] = {
+	{memory_of_no_length, "impossible memory to write to: 0"},
+	{memory_past_the_end_of_all, "impossible memory to write to: 9"},
 	{mtu_7, "impossible MTU: 7"},
 	{psn_of_25_bits, "impossible packet sequence number: 16777216"},
 	{queue_of_25_bits, "impossible queue number: 16777216"},
@@ -367,7 +377,7 @@ static void a_version_that_is_not_spoken_is_refused_with_both_ranges(void **stat
 	assert_int_equal(said.message.failure.reason, PAIRING_NO_COMMON_VERSION);
 	assert_string_equal(
 		said.message.failure.text,
-		"versions 5 to 9 of the handshake are offered, 1 to 1 are spoken"
+		"versions 5 to 9 of the handshake are offered, 1 to 2 are spoken"
 	);
 }
 
@@ -377,7 +387,7 @@ static void a_newer_version_that_speaks_ours_may_say_more(void **state) {
 	size_t size;
 
 	(void)state;
-	message.version = 2;
+	message.version = PAIRING_VERSION + 1;
 	message.flags = 0x40;
 	size = pairing_message_encode(&message, bytes);
 	memset(bytes + size, 0xaa, 8);
@@ -390,6 +400,36 @@ static void a_newer_version_that_speaks_ours_may_say_more(void **state) {
 	net_pass(2 * MS);
 	assert_int_equal(said.message.type, PAIRING_READY_SENT);
 	assert_int_equal(said.message.your_generation, 100);
+}
+
+static void an_older_version_says_less_and_gives_nothing_up_to_writes(void **state) {
+	uint8_t bytes[PAIRING_MESSAGE_BYTES_MAX], older[PAIRING_MESSAGE_BYTES_MAX];
+	struct pairing_message message = sound(PAIRING_INFO), read;
+	size_t size, older_size;
+
+	(void)state;
+	message.end.landing = (struct pairing_landing){0x7000, 5, 65536};
+	size = pairing_message_encode(&message, bytes);
+	assert_int_equal(pairing_message_decode(bytes, size, &read), 0);
+	assert_int_equal(read.end.landing.address, 0x7000);
+	assert_int_equal(read.end.landing.key, 5);
+	assert_int_equal(read.end.landing.length, 65536);
+	message.version = 1;
+	older_size = pairing_message_encode(&message, older);
+	assert_int_equal(older_size, size - 16);
+	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
+	assert_int_equal(read.end.landing.length, 0);
+	// The older one is answered, and takes what we say as that of a newer version.
+	assert_int_equal(say(&message), 0);
+	net_pass(2 * MS);
+	assert_int_equal(said.message.type, PAIRING_READY_SENT);
+	assert_int_equal(said.message.version, 2);
+	assert_int_equal(said.message.version_least, 1);
+	// But it does not say more than its version knows.
+	older[0] = bytes[0];
+	assert_int_equal(pairing_message_decode(older, older_size, &read), -EINVAL);
+	bytes[0] = 1;
+	assert_int_equal(pairing_message_decode(bytes, size, &read), -EINVAL);
 }
 
 static void a_refusal_for_a_reason_yet_to_come_ends_the_handshake(void **state) {
@@ -602,6 +642,7 @@ int main(void) {
 		TEST(an_infiniband_end_by_lid_alone_is_possible),
 		TEST(a_version_that_is_not_spoken_is_refused_with_both_ranges),
 		TEST(a_newer_version_that_speaks_ours_may_say_more),
+		TEST(an_older_version_says_less_and_gives_nothing_up_to_writes),
 		TEST(a_refusal_for_a_reason_yet_to_come_ends_the_handshake),
 		TEST(ready_from_who_has_another_pair_of_ours_in_mind_is_stale),
 		TEST(a_ready_pair_is_not_ended_by_refusals_or_by_who_is_not_its_peer),

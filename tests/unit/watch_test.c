@@ -125,6 +125,9 @@ static int bed_make(void **state) {
 		.timeout_ns = 500 * MS,
 		.own = {.address = (uintptr_t)bed.own, .length = WATCH_OWN_BYTES},
 		.sink = {.address = (uintptr_t)bed.sink, .length = PULSE_BYTES},
+		.write_address = 0x9000,
+		.write_key = 6,
+		.writes = true,
 	};
 	request(PROBER_REQUEST_WATCH);
 	return 0;
@@ -233,6 +236,70 @@ static void longer_one_reads_the_head_and_knows_whose_it_is(void **state) {
 	outcome = only_outcome();
 	assert_int_equal(outcome.beats, 2);
 	assert_int_equal(outcome.incarnation, INCARNATION);
+}
+
+static void plan_write(uint32_t bytes) {
+	struct watch_due due = due_at(clock_now_ns(&bed.clock), bytes);
+
+	due.write = true;
+	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+}
+
+static void write_goes_to_what_the_peer_gives_up_and_tells_of_no_pulse(void **state) {
+	static const uint32_t sizes[] = {8, 1024, 4096, WATCH_LANDING_BYTES};
+
+	(void)state;
+	memcpy(bed.own, pulse_memory(bed.page), 1024); // of a read before
+	for (size_t n = 0; n < sizeof(sizes) / sizeof(sizes[0]); n++) {
+		struct watch_outcome outcome;
+
+		plan_write(sizes[n]);
+		step();
+		assert_int_equal(submitted->kind, OP_WRITE);
+		assert_int_equal(submitted->remote_address, 0x9000);
+		assert_int_equal(submitted->remote_key, 6);
+		assert_int_equal(submitted->remote_length, sizes[n]);
+		assert_int_equal(submitted->view.length, sizes[n]);
+		end(OP_OK, 0, 5 * US);
+		outcome = only_outcome();
+		assert_true(outcome.written && outcome.result == WATCH_ANSWERED);
+		assert_int_equal(outcome.latency_ns, 5 * US);
+		assert_int_equal(outcome.beats | outcome.incarnation, 0);
+	}
+	plan_now(8);
+	step();
+	assert_int_equal(submitted->kind, OP_READ);
+	end(OP_OK, 0, 5 * US);
+	assert_false(only_outcome().written);
+}
+
+static void write_that_the_peer_does_not_take_is_void_and_said_to_be_refused(void **state) {
+	struct watch_outcome outcome;
+
+	(void)state;
+	plan_write(8);
+	step();
+	end(OP_FAILED, IBV_WC_REM_ACCESS_ERR, 5 * US);
+	outcome = only_outcome();
+	assert_true(outcome.result == WATCH_VOID && outcome.refused && outcome.written);
+	plan_write(8);
+	step();
+	end(OP_FAILED, IBV_WC_RETRY_EXC_ERR, 5 * US);
+	outcome = only_outcome();
+	assert_true(outcome.result == WATCH_LOST && !outcome.refused);
+}
+
+static void write_to_who_gives_nothing_up_or_past_its_end_is_not_begun(void **state) {
+	(void)state;
+	plan_write(WATCH_LANDING_BYTES + 1);
+	step();
+	assert_null(submitted);
+	assert_int_equal(only_outcome().result, WATCH_NO_PATH);
+	bed.watch.writes = false;
+	plan_write(8);
+	step();
+	assert_null(submitted);
+	assert_int_equal(only_outcome().result, WATCH_NO_PATH);
 }
 
 static void foreign_page_is_an_answer_without_a_pulse(void **state) {
@@ -484,6 +551,9 @@ int main(void) {
 		BED(eight_bytes_are_the_counter_alone),
 		BED(longer_one_reads_the_head_and_knows_whose_it_is),
 		BED(foreign_page_is_an_answer_without_a_pulse),
+		BED(write_goes_to_what_the_peer_gives_up_and_tells_of_no_pulse),
+		BED(write_that_the_peer_does_not_take_is_void_and_said_to_be_refused),
+		BED(write_to_who_gives_nothing_up_or_past_its_end_is_not_begun),
 		BED(what_is_too_long_for_its_own_memory_goes_where_the_others_go_in_turn),
 		BED(counter_that_stands_wakes_control),
 		BED(only_what_nobody_answered_is_lost_and_wakes_control),

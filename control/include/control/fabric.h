@@ -170,8 +170,11 @@ void fabric_path_row(
 );
 
 struct fabric_probe_counters {
-	uint64_t sent[PATH_SIZES];
+	uint64_t sent[PATH_SIZES]; // reads
 	uint64_t lost[PATH_SIZES]; // of these: nobody answered
+	uint64_t written[PATH_SIZES];
+	uint64_t writes_lost[PATH_SIZES];
+	uint64_t writes_refused; // peers that take no writes, although they offered to
 	uint64_t answered;
 	uint64_t ended;		  // with their pair, for another reason than silence
 	uint64_t without_path;	  // planned, and the path was gone

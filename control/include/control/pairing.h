@@ -94,6 +94,13 @@ struct pairing_pulse {
 	uint16_t layout; // 0: there is none
 };
 
+// Memory that peers may write to, and that nobody reads.
+struct pairing_landing {
+	uint64_t address;
+	uint32_t key;
+	uint32_t length; // 0: there is none
+};
+
 // What an end of a pair says of itself beside what the queue pair needs.
 struct pairing_end {
 	uint64_t start; // of the agent, the upper part of its incarnation
@@ -105,6 +112,7 @@ struct pairing_end {
 	uint32_t flow_label; // 20 bits
 	uint8_t traffic_class;
 	struct pairing_pulse pulse;
+	struct pairing_landing landing; // since version 2
 };
 
 struct pairing_ops {
@@ -189,6 +197,7 @@ struct pairing_device {
 	bool shares_overlay;
 	uint8_t traffic_class;
 	struct pairing_pulse pulse;
+	struct pairing_landing landing;
 };
 
 enum pairing_device_state {
@@ -214,7 +223,7 @@ void pairing_device_state(
 // The overlay.
 
 enum pairing_peer_state {
-	PAIRING_PEER_IS_ALIVE, // joined, rejoined or other facts of it: always news
+	PAIRING_PEER_IS_ALIVE,	// joined, rejoined or other facts of it: always news
 	PAIRING_PEER_IS_SILENT, // held for dead, and nobody saw it end: what still works stays
 	PAIRING_PEER_HAS_DIED,
 	PAIRING_PEER_HAS_LEFT,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standing probes: reads of peers' pulses that control plans ahead and a prober carries out, so
-// that control is not woken for each. The worker times them, looks at the pulse that they bring,
+// Standing probes: reads of peers' pulses, and writes into what peers give up to them, that control
+// plans ahead and a prober carries out, so that control is not woken for each. The worker times them, looks at the pulse that they bring,
 // and keeps what came of them until control asks, about once a second.
 //
 // Agenda and outcomes are rings of one producer and one consumer each, control and the worker.
@@ -21,10 +21,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WATCHES_MAX 384	     // of all workers together: places are control's to give
-#define WATCH_AGENDA 4096    // probes planned ahead of one worker
-#define WATCH_OUTCOMES 4096  // that control has not asked for yet
-#define WATCH_OWN_BYTES 1024 // of local memory of each watch
+#define WATCHES_MAX 384		  // of all workers together: places are control's to give
+#define WATCH_AGENDA 4096	  // probes planned ahead of one worker
+#define WATCH_OUTCOMES 4096	  // that control has not asked for yet
+#define WATCH_OWN_BYTES 1024	  // of local memory of each watch
+#define WATCH_LANDING_BYTES 65536 // of what a peer gives up to writes: the largest probe
 #define WATCH_STANDS_NS UINT64_C(500000000)
 // One that could not be begun so long after its time is left out: the worker was held up.
 #define WATCH_LATE_NS UINT64_C(100000000)
@@ -33,11 +34,14 @@ struct prober;
 
 struct watch {
 	// Control's, before it is handed over.
-	uint32_t place;		 // below WATCHES_MAX
-	uint32_t path;		 // slot in the path table
-	uint64_t peer;		 // who is expected there
-	uint32_t generation;	 // of the pair that is
-	uint64_t timeout_ns;	 // of each probe
+	uint32_t place;		// below WATCHES_MAX
+	uint32_t path;		// slot in the path table
+	uint64_t peer;		// who is expected there
+	uint32_t generation;	// of the pair that is
+	uint64_t timeout_ns;	// of each probe
+	uint64_t write_address; // of WATCH_LANDING_BYTES at the peer
+	uint32_t write_key;
+	bool writes;		 // there are such
 	struct memory_view own;	 // WATCH_OWN_BYTES that nobody else reads into
 	struct memory_view sink; // for longer reads, of this prober's watches on this device; both
 				 // hold references while the watch is the worker's
@@ -48,7 +52,7 @@ struct watch {
 	uint64_t at_ns;
 	uint32_t bytes, tag;
 	uint64_t beats, beats_at_ns; // the counter, and when it was first read so
-	bool under_way, leaving;
+	bool under_way, written, leaving;
 };
 
 struct watch_due {
@@ -57,6 +61,7 @@ struct watch_due {
 	uint32_t generation; // likewise
 	uint32_t bytes;	     // of the read: 8 is of the counter alone, more from the page's begin
 	uint32_t tag;	     // comes back
+	bool write;	     // so many bytes of no meaning, from the landing's begin
 };
 
 enum watch_result {
@@ -75,6 +80,8 @@ struct watch_outcome {
 	uint32_t place, generation;
 	uint32_t tag;
 	enum watch_result result;
+	bool written; // it was a write
+	bool refused; // VOID, since the peer's device does not allow it
 };
 
 // Control: how many of them were taken; the rest find no room.

@@ -109,6 +109,88 @@ static void neighbour_is_read_steadily_and_told_as_good(void **state) {
 	assert_int_equal(told[0].count[0], 0); // nobody is told of himself
 }
 
+static uint64_t sum(const uint64_t *sizes) {
+	uint64_t all = 0;
+
+	for (uint32_t n = 0; n < PATH_SIZES; n++)
+		all += sizes[n];
+	return all;
+}
+
+static struct trail *trail_of(uint32_t agent, uint32_t peer) {
+	struct probing *probing = bed.agents[agent].fabric->probing;
+
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		if (probing->trails[n].stage == TRAIL_WATCHED &&
+		    probing->trails[n].key.peer == bed_id(peer))
+			return &probing->trails[n];
+	}
+	return NULL;
+}
+
+static void neighbour_is_written_in_every_size_beside_the_reads(void **state) {
+	struct fabric_path_view view;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_pass(200 * SEC);
+	assert_true(find_path(0, 1, &view));
+	for (uint32_t n = 0; n < PATH_SIZES; n++) {
+		assert_true(view.summary.write_sent[n] > 0);
+		assert_int_equal(view.summary.write_lost[n], 0);
+	}
+	assert_in_range(sum(view.summary.size_sent), 190, 215); // as often as without
+	assert_in_range(sum(view.summary.write_sent), 45, 55);
+	assert_int_equal(sum(counters(0).writes_lost), 0);
+	assert_true(sum(counters(0).written) >= sum(view.summary.write_sent));
+	assert_int_equal(seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(counters(0).writes_refused, 0);
+}
+
+// It offered memory that its device lets nobody write to.
+static void peer_that_refuses_a_write_is_only_read_from_then_on(void **state) {
+	struct fabric_path_view view;
+	uint64_t written;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD && trail_of(0, 1) != NULL);
+	trail_of(0, 1)->watch.write_key = bed_bond(0, 1)->theirs.pulse.key;
+	bed_until(counters(0).writes_refused == 1);
+	bed_until(trail_of(0, 1) != NULL && bed_is_ready(0, 1));
+	assert_true(find_path(0, 1, &view));
+	written = sum(view.summary.write_sent);
+	bed_pass(60 * SEC);
+	assert_int_equal(seen(0, 1), SIGHT_GOOD);
+	assert_true(find_path(0, 1, &view));
+	assert_int_equal(sum(view.summary.write_sent), written);
+	assert_int_equal(counters(0).writes_refused, 1);
+}
+
+static bool end_is_known(uint32_t agent, uint32_t peer) {
+	struct fabric_pair_view view;
+
+	return bed_find_pair(agent, peer, &view) && bed_bond(agent, peer) != NULL &&
+	       bed_bond(agent, peer)->theirs.start != 0;
+}
+
+// As one of an older version does.
+static void peer_that_gives_no_memory_up_is_only_read(void **state) {
+	struct fabric_path_view view;
+	struct trail *trail;
+
+	(void)state;
+	bed_until(end_is_known(0, 1));
+	memset(&bed_bond(0, 1)->theirs.landing, 0, sizeof(struct pairing_landing));
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	trail = trail_of(0, 1);
+	assert_non_null(trail);
+	assert_false(trail->watch.writes);
+	bed_pass(30 * SEC);
+	assert_true(find_path(0, 1, &view));
+	assert_int_equal(sum(view.summary.write_sent), 0);
+	assert_in_range(view.summary.count, 25, 40);
+}
+
 static void switched_off_nobody_is_probed(void **state) {
 	(void)state;
 	memset(told, 0, sizeof(told));
@@ -583,6 +665,9 @@ static void without_memory_there_is_no_fabric_or_one_that_probes(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		PAIR(neighbour_is_read_steadily_and_told_as_good),
+		PAIR(neighbour_is_written_in_every_size_beside_the_reads),
+		PAIR(peer_that_refuses_a_write_is_only_read_from_then_on),
+		PAIR(peer_that_gives_no_memory_up_is_only_read),
 		BED_TEST(switched_off_nobody_is_probed),
 		PAIR(device_that_is_cut_off_is_silent_within_three_seconds),
 		PAIR(agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds),

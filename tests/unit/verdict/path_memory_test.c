@@ -341,6 +341,54 @@ static void writes_without_an_answer_are_loss_and_no_silence(void **state) {
 	assert_int_equal(scene.kind, SIGHT_LOSSY);
 }
 
+static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
+	struct path_probe write = answered(0, 900 * US), lost_one = unanswered(3);
+	struct path_summary before;
+
+	(void)state;
+	good_for(60, 10 * US);
+	before = summary();
+	write.is_read = lost_one.is_read = false;
+	for (uint32_t n = 0; n < 40; n++) {
+		write.at_ns = scene.now_ns;
+		write.beats = 1; // nobody looks at what a write brought
+		tell(&write);
+		good(0, 10 * US);
+	}
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_in_range(summary().median_ns, 9 * US, 12 * US);
+	assert_in_range(summary().baseline_ns, 9 * US, 12 * US);
+	assert_int_equal(summary().write_sent[0], 40);
+	assert_int_equal(summary().size_sent[0], before.size_sent[0] + 40);
+	assert_int_equal(summary().count, before.count + 80);
+	for (uint32_t n = 0; n < 4; n++) {
+		lost_one.at_ns = scene.now_ns;
+		tell(&lost_one);
+		good(0, 10 * US);
+		good(3, 10 * US); // the other way they pass
+	}
+	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_int_equal(summary().write_lost[3], 4);
+	assert_int_equal(summary().size_lost[3], 0);
+	assert_int_equal(summary().lost_bytes_place, 3);
+}
+
+static void answer_to_a_write_ends_no_silence(void **state) {
+	struct path_probe write = answered(0, 10 * US);
+
+	(void)state;
+	good_for(30, 10 * US);
+	lost(0);
+	lost(0);
+	assert_int_equal(scene.kind, SIGHT_SILENT);
+	write.is_read = false;
+	write.at_ns = scene.now_ns;
+	tell(&write);
+	assert_int_equal(scene.kind, SIGHT_SILENT);
+	good(0, 10 * US);
+	assert_int_not_equal(scene.kind, SIGHT_SILENT);
+}
+
 static void counter_that_stands_is_seen_and_one_that_goes_on_again_too(void **state) {
 	(void)state;
 	good_for(30, 10 * US);
@@ -521,14 +569,14 @@ static void times_are_those_of_the_last_answers_of_each_size(void **state) {
 	struct path_size_times times[PATH_SIZES];
 
 	(void)state;
-	path_memory_times(scene.path, times);
+	path_memory_times(scene.path, false, times);
 	assert_int_equal(times[0].answers, 0);
 	assert_int_equal(times[0].median_ns, 0);
 	for (uint64_t n = 1; n <= 300; n++)
 		good(3, n * US);
 	good(1, 7 * US);
 	lost(1);
-	path_memory_times(scene.path, times);
+	path_memory_times(scene.path, false, times);
 	assert_int_equal(times[0].answers, 0);
 	assert_int_equal(times[1].answers, 1); // what was lost took no time
 	assert_int_equal(times[1].min_ns, 7 * US);
@@ -539,11 +587,11 @@ static void times_are_those_of_the_last_answers_of_each_size(void **state) {
 	assert_in_range(times[3].median_ns, 236 * US, 237 * US);
 	assert_int_equal(times[3].p99_ns, 299 * US);
 	path_memory_paused(scene.path, scene.now_ns); // keeps what was answered
-	path_memory_times(scene.path, times);
+	path_memory_times(scene.path, false, times);
 	assert_int_equal(times[3].answers, 128);
 	assert_int_equal(times[3].min_ns, 173 * US);
 	path_memory_reopened(scene.path, scene.now_ns); // another way: begins anew
-	path_memory_times(scene.path, times);
+	path_memory_times(scene.path, false, times);
 	assert_int_equal(times[3].answers, 0);
 }
 
@@ -615,6 +663,8 @@ int main(void) {
 		SCENE(loss_that_is_over_is_forgotten),
 		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
 		SCENE(writes_without_an_answer_are_loss_and_no_silence),
+		SCENE(writes_have_counts_of_their_own_and_teach_no_latency),
+		SCENE(answer_to_a_write_ends_no_silence),
 		SCENE(counter_that_stands_is_seen_and_one_that_goes_on_again_too),
 		SCENE(summary_says_when_the_counter_last_advanced),
 		SCENE(counter_that_may_stand_is_to_be_read_again_when_that_can_tell),

@@ -36,9 +36,11 @@ struct cluster {
 	struct probe_schedule_config config;
 	uint32_t neighbours, targets;
 	uint32_t mtu;
+	bool writes; // all take them
 };
 
 struct kept {
+	bool write;
 	uint64_t at_ns;
 	uint32_t path, size;
 	uint64_t packets, bytes;
@@ -64,6 +66,11 @@ static uint64_t draw(uint64_t below) {
 	return world.random % below;
 }
 
+static void add(uint64_t at_ns, uint32_t path, bool visit) {
+	probe_schedule_add(world.schedule, at_ns, path, world.cluster.mtu, visit);
+	probe_schedule_writes(world.schedule, path, world.cluster.writes);
+}
+
 static void world_open(const struct cluster *cluster) {
 	static struct probe_target targets[20000];
 
@@ -75,7 +82,7 @@ static void world_open(const struct cluster *cluster) {
 	world.unvisited = cluster->targets;
 	assert_int_equal(probe_schedule_create(&cluster->config, &memory, &world.schedule), 0);
 	for (uint32_t n = 0; n < cluster->neighbours; n++)
-		probe_schedule_add(world.schedule, world.now_ns, n, cluster->mtu, false);
+		add(world.now_ns, n, false);
 	for (uint32_t n = 0; n < cluster->targets; n++)
 		targets[n] = (struct probe_target){.peer = n, .device = 0};
 	assert_int_equal(probe_schedule_targets(world.schedule, targets, cluster->targets), 0);
@@ -92,6 +99,7 @@ static void keep(const struct probe_due *due) {
 
 	assert_true(world.kept_count < KEPT_MAX);
 	world.kept[world.kept_count++] = (struct kept){
+		.write = due->write,
 		.at_ns = due->at_ns,
 		.path = due->path,
 		.size = due->size,
@@ -109,7 +117,7 @@ static void begin_visit(const struct probe_target *target, uint64_t at_ns) {
 		path++;
 	assert_true(path < PROBE_PATHS_MAX);
 	world.visiting[path] = true;
-	probe_schedule_add(world.schedule, at_ns, path, world.cluster.mtu, true);
+	add(at_ns, path, true);
 }
 
 static void visits_of_frame(void) {
@@ -206,6 +214,7 @@ static struct cluster draw_cluster(uint64_t seed) {
 		.neighbours = (uint32_t)draw(40),
 		.targets = (uint32_t)draw(300),
 		.mtu = mtus[draw(5)],
+		.writes = draw(2) == 0,
 	};
 }
 
@@ -347,6 +356,98 @@ static void large_probes_take_at_most_a_fifth_and_every_path_gets_them(void **st
 	assert_in_range(packets, 1, 600 * 100 / 5);
 	for (uint32_t n = 0; n < cluster.neighbours; n++)
 		assert_in_range(large[n], 5, 20);
+	world_close();
+}
+
+static int by_path_and_time(const void *a, const void *b) {
+	const struct kept *left = a, *right = b;
+
+	return left->path != right->path ? (left->path > right->path ? 1 : -1) : by_time(a, b);
+}
+
+static void writes_come_between_reads_that_are_as_many_as_without(void **state) {
+	struct cluster cluster = {
+		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.neighbours = 8,
+		.mtu = 4096,
+		.writes = true,
+	};
+	uint32_t reads[PROBE_PATHS_MAX] = {0}, writes[PROBE_PATHS_MAX] = {0};
+	uint64_t gap_ns = 0, read_ns = 0;
+
+	(void)state;
+	world_open(&cluster);
+	assert_int_equal(facts().interval_ns, SEC);
+	for (uint32_t n = 0; n < 400; n++)
+		frame();
+	qsort(world.kept, world.kept_count, sizeof(world.kept[0]), by_path_and_time);
+	for (uint32_t n = 0; n < world.kept_count; n++) {
+		const struct kept *kept = &world.kept[n];
+
+		if (kept->write) {
+			writes[kept->path]++;
+			continue;
+		}
+		if (reads[kept->path]++ > 0 && kept->at_ns - read_ns > gap_ns)
+			gap_ns = kept->at_ns - read_ns;
+		read_ns = kept->at_ns;
+	}
+	assert_true(gap_ns < 3 * SEC / 2);
+	for (uint32_t n = 0; n < cluster.neighbours; n++) {
+		assert_in_range(reads[n], 390, 410);
+		assert_in_range(
+			writes[n], reads[n] / PROBE_WRITE_EACH - 2, reads[n] / PROBE_WRITE_EACH + 2
+		);
+	}
+	world_close();
+}
+
+static void every_path_is_read_and_written_in_every_size(void **state) {
+	struct cluster cluster = {
+		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.neighbours = 12,
+		.targets = 20,
+		.mtu = 4096,
+		.writes = true,
+	};
+	uint32_t times[2][PATH_SIZES][PROBE_PATHS_MAX] = {{{0}}}, written = 0;
+
+	(void)state;
+	world_open(&cluster);
+	for (uint32_t n = 0; n < 900; n++)
+		frame();
+	assert_within_budget();
+	for (uint32_t n = 0; n < world.kept_count; n++) {
+		const struct kept *kept = &world.kept[n];
+
+		times[kept->write][kept->size][kept->path]++;
+		written += kept->write;
+	}
+	for (uint32_t n = 0; n < cluster.neighbours; n++) {
+		for (uint32_t size = 0; size < PATH_SIZES; size++)
+			assert_true(times[0][size][n] >= 3 && times[1][size][n] >= 3);
+	}
+	assert_true(times[1][2][cluster.neighbours] > 0); // of visits
+	assert_int_equal(probe_schedule_counters(world.schedule)->writes, written);
+	world_close();
+}
+
+static void who_takes_no_writes_any_more_is_read_on_at_once(void **state) {
+	struct cluster cluster = {.neighbours = 3, .mtu = 1024, .writes = true};
+	uint32_t written;
+
+	(void)state;
+	world_open(&cluster);
+	while (probe_schedule_counters(world.schedule)->writes < 4)
+		frame();
+	written = world.kept_count;
+	for (uint32_t n = 0; n < cluster.neighbours; n++)
+		probe_schedule_writes(world.schedule, n, false);
+	for (uint32_t n = 0; n < 20; n++)
+		frame();
+	assert_in_range(world.kept_count - written, 20 * 3 - 5, 20 * 3 + 5);
+	for (uint32_t n = written; n < world.kept_count; n++)
+		assert_false(world.kept[n].write);
 	world_close();
 }
 
@@ -533,6 +634,9 @@ int main(void) {
 		cmocka_unit_test(default_budget_is_a_hundred_packets_a_second),
 		cmocka_unit_test(neighbours_are_probed_as_often_as_the_facts_say),
 		cmocka_unit_test(large_probes_take_at_most_a_fifth_and_every_path_gets_them),
+		cmocka_unit_test(writes_come_between_reads_that_are_as_many_as_without),
+		cmocka_unit_test(every_path_is_read_and_written_in_every_size),
+		cmocka_unit_test(who_takes_no_writes_any_more_is_read_on_at_once),
 		cmocka_unit_test(large_probe_that_no_second_can_hold_is_never_sent),
 		cmocka_unit_test(all_targets_are_visited_within_the_time_that_is_stated),
 		cmocka_unit_test(round_goes_on_when_targets_come_and_go),

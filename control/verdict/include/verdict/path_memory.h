@@ -14,7 +14,10 @@
 // not: a machine that is slow as a whole blames no path, nor does one that is slow now and then.
 //
 // Loss is judged by size: of the outcomes of the last lossy_window_ns, at least the last four.
-// silent_reads of any size unanswered in a row are silence, until the next answer.
+// silent_reads of any size unanswered in a row are silence, until the next answer to a read.
+//
+// Writes have counts and times of their own. They count as loss as reads do, since they carry what is
+// large the other way; latency, silence and the counter are judged by reads alone.
 //
 // Of a pulse that is read the counter is looked at: it stands if it is the same in reads that lie
 // standing_ns apart, all answered. A page that is torn, of another or impossible (its counter goes
@@ -80,8 +83,9 @@ enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, u
 uint64_t path_memory_confirm_at(const struct path_memory *memory);
 
 struct path_summary {
-	uint64_t count, lost; // since the path began
-	uint64_t size_lost[PATH_SIZES], size_sent[PATH_SIZES];
+	uint64_t count, lost;				       // since the path began
+	uint64_t size_lost[PATH_SIZES], size_sent[PATH_SIZES]; // of reads; of a brief of both
+	uint64_t write_lost[PATH_SIZES], write_sent[PATH_SIZES];
 	// Of the small size's last answers; 0: none. The median is that of the last window.
 	uint64_t min_ns, median_ns, mad_ns, p99_ns;
 	uint64_t baseline_ns, baseline_mad_ns; // 0: not learnt yet
@@ -104,7 +108,9 @@ struct path_size_times {
 	uint64_t min_ns, median_ns, p99_ns;
 };
 void path_memory_times(
-	const struct path_memory *memory, struct path_size_times ret_times[static PATH_SIZES]
+	const struct path_memory *memory,
+	bool writes, // else reads
+	struct path_size_times ret_times[static PATH_SIZES]
 );
 // This node's row of PATHS, but for who it is and the devices. now_ns for its age.
 void path_summary_row(

@@ -17,7 +17,9 @@
 //	               packets of a visit / (8/10 rest - neighbours' rate))
 //	coverage = targets x visit
 //
-// and the same with bytes, whichever takes longer. A visit is one target's turn: a pair is made if
+// and the same with bytes, whichever takes longer. Where a peer takes writes, one follows every
+// PROBE_WRITE_EACH reads of a neighbour, between two of them, so that reads come as often as without;
+// of a visit the third probe is one. "One probe each" has its part of them. A visit is one target's turn: a pair is made if
 // there is none, and it is probed PROBE_VISIT_PROBES times.
 #pragma once
 
@@ -28,6 +30,7 @@
 #define PROBE_VISIT_LEAST_NS (500 * RAS_NS_PER_MS)
 #define PROBE_ROUND_LEAST_NS (30 * RAS_NS_PER_SEC)
 #define PROBE_VISIT_PROBES 5
+#define PROBE_WRITE_EACH 4
 #define PROBE_VISIT_GAP_NS (50 * RAS_NS_PER_MS) // between two probes of a visit
 #define PROBE_PATHS_MAX 320
 #define PROBE_PACKETS_MIN 10 // a budget below it is taken for it
@@ -52,6 +55,7 @@ struct probe_due {
 	uint32_t path; // as it was added
 	uint32_t size; // place in the sizes
 	uint32_t bytes;
+	bool write;
 };
 
 struct probe_schedule;
@@ -75,6 +79,8 @@ int probe_schedule_configure(
 void probe_schedule_add(
 	struct probe_schedule *schedule, uint64_t now_ns, uint32_t path, uint32_t mtu, bool visit
 );
+// Whether its peer takes writes; not before that is said.
+void probe_schedule_writes(struct probe_schedule *schedule, uint32_t path, bool writes);
 void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path);
 // One at once, beside what is planned: something is to be confirmed. False: not within the budget.
 bool probe_schedule_urgent(
@@ -121,10 +127,11 @@ void probe_schedule_facts(
 );
 
 struct probe_schedule_counters {
-	uint64_t planned[PATH_SIZES];
-	uint64_t packets, bytes; // of these, both directions
-	uint64_t delayed;	 // planned later than they were due, for the budget
-	uint64_t skipped;	 // their time was past when there was room
+	uint64_t planned[PATH_SIZES]; // reads and writes
+	uint64_t writes;	      // of these
+	uint64_t packets, bytes;      // of these, both directions
+	uint64_t delayed;	      // planned later than they were due, for the budget
+	uint64_t skipped;	      // their time was past when there was room
 	uint64_t urgent, urgent_refused;
 	uint64_t visits, rounds;
 };
