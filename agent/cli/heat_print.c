@@ -119,7 +119,7 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 
 static void print_numbers(const struct heat *heat, uint32_t cell_columns, FILE *out) {
 	for (uint32_t unit = heat->group_count >= 10 ? 10 : 1; unit > 0; unit /= 10) {
-		fprintf(out, "%-*s", LABEL_COLUMNS + 4, unit == 1 ? "" : "");
+		fprintf(out, "%-*s", LABEL_COLUMNS + 4, "");
 		for (uint32_t peer = 1; peer <= heat->group_count; peer++) {
 			bool shown = unit == 1 || peer % 10 == 0;
 			uint32_t digit = peer / unit % 10;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The square as a picture: one file without scripts, legible on light and dark pages, with a tooltip
-// on each cell.
+// The square as a picture: one file without scripts, legible on light and dark pages, with a
+// tooltip on each cell.
 #include "heat.h"
 
 #include <lib/show.h>

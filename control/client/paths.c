@@ -420,21 +420,27 @@ static uint32_t count_own(const struct client_server *server) {
 	return count;
 }
 
+static struct paths *create_own(uint32_t count) {
+	struct paths *paths = calloc(1, sizeof(*paths));
+
+	if (paths == NULL)
+		return NULL;
+	paths->listing.ops = &ops;
+	paths->own = calloc((size_t)count + 1, sizeof(paths->own[0]));
+	if (paths->own != NULL)
+		return paths;
+	free(paths);
+	return NULL;
+}
+
 static void answer_own(struct session *session) {
 	const struct client_server *server = session->server;
 	uint32_t count = count_own(server), cursor = 0;
-	struct paths *paths = calloc(1, sizeof(*paths));
+	struct paths *paths = create_own(count);
 	struct fabric_path_view view;
 
-	if (paths != NULL)
-		paths->own = calloc((size_t)count + 1, sizeof(paths->own[0]));
-	if (paths != NULL && paths->own == NULL) {
-		free(paths);
-		paths = NULL;
-	}
 	if (!session_begin(session, listing_step, drop, paths))
 		return;
-	paths->listing.ops = &ops;
 	while (paths->count < count &&
 	       server->fabric_calls->path_next(server->fabric, &cursor, &view)) {
 		struct ras_merged_path *path = &paths->own[paths->count++];

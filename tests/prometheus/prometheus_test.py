@@ -152,7 +152,7 @@ def one_that_comes_back_ends_the_alert(cluster, prometheus):
 
 
 def a_query_shows_a_path_degrade(cluster, prometheus):
-    """n2 comes back with packets that take 20 ms: those who knew it before see its paths degrade."""
+    """n2 comes back with packets that take 20 ms: who knew it before sees its paths degrade."""
     if INFINIBAND.is_dir() and any(INFINIBAND.iterdir()):
         raise tap.Skip("this machine has an RDMA device, which no software fault slows down")
     readers = {f"{cluster.agents[n].address}:{AGENT_PORT}" for n in (0, 2)}

@@ -8,6 +8,7 @@
 import json
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 import cluster as clusters
 import tap
@@ -102,6 +103,52 @@ def connections_of_all_are_summed_up_by_transport():
     assert {row["node"] for row in answer["worst"]} == {"n1", "n2", "n3"}, answer
 
 
+def every_path_is_drawn_and_told_from_both_ends():
+    def told():
+        answer = json.loads(ask("paths", "--matrix", "--json").stdout)
+        return answer if {tuple(row[2:3]) for row in answer["cells"]} == {(0,)} and len(
+            answer["cells"]) == 6 else None
+
+    clusters.wait_until("all read each other well", told, 60, pause=1.5)
+    picture = ring.directory / "paths.svg"
+    done = ask("paths", "--matrix", "--svg", str(picture))
+    expect((done.returncode, done.stdout),
+           (0, f'"{picture}": 3 nodes, 6 paths: 6 good\n'))
+    drawn = xml.etree.ElementTree.parse(picture).getroot()
+    expect(len(drawn.findall("{http://www.w3.org/2000/svg}g")), 9)
+    for node in ([], ["--node", "n3"]):
+        done = ask("path", "n1", "n2", *node)
+        expect((done.returncode, done.stderr), (0, ""))
+        expect_fit(done.stdout)
+        for words in ("n1 reads n2, ", "n2 reads n1, ", "\nVerdicts, as this agent holds them\n"):
+            assert words in done.stdout, done.stdout
+        answer = json.loads(ask("path", "n2", "n3", "--json", *node).stdout)
+        for end in answer["ends"]:
+            assert end["answered"] and end["error"] is None, answer
+            path, = end["paths"]
+            expect((path["seen"], [size["bytes"] for size in path["sizes"]][:2]),
+                   ("good", [8, 1024]))
+        expect([row["verdict"] for row in answer["verdicts"]], ["healthy"] * 2)
+    assert ask("path", "n2", "n2").stdout.startswith("n2 reads n2, ")
+
+
+def agent_without_a_device_reads_nobody_and_says_so():
+    expect(third.leave(), 0)
+    third.configure(node__device="none")
+    third.start()
+    ring.wait_ring()
+    done = ask("paths", "--node", "n3")
+    expect((done.returncode, done.stdout.splitlines()),
+           (0, ["0 paths that n3 reads",
+                "This agent measures with no RDMA device: `tocsin devices --explain` says why."]))
+    expect(json.loads(ask("paths", "--node", "n3", "--json").stdout)["paths"], [])
+    done = ask("path", "n3", "n3")
+    expect((done.returncode, done.stdout, done.stderr),
+           (1, "", "tocsin path: no path of n3 with itself is known: n3 has no RDMA device\n"))
+    done = ask("paths", "--matrix")
+    expect((done.returncode, done.stderr), (0, ""))
+
+
 def everything_that_reads_goes_over_tcp():
     for command in READING:
         done = patiently(*command, "--host", first.address, "--json")
@@ -117,7 +164,8 @@ def another_node_answers_as_itself():
 
 
 def unknown_nodes_are_a_no_with_the_nearest_name():
-    for arguments in (["why", "n9"], ["ping", "n9"], ["peers", "--node", "n9"], ["forget", "n9"]):
+    for arguments in (["why", "n9"], ["ping", "n9"], ["peers", "--node", "n9"], ["forget", "n9"],
+                      ["path", "n1", "n9"], ["path", "n9", "n1"], ["paths", "--node", "n9"]):
         done = ask(*arguments)
         expect((arguments, done.returncode, done.stdout), (arguments, 1, ""))
         assert 'no node "n9" is known, did you mean "n' in done.stderr, done.stderr
@@ -204,6 +252,7 @@ TESTS = [
     one_that_never_came_has_a_row_and_nobody_drains_it,
     every_table_fits_and_every_document_parses,
     connections_of_all_are_summed_up_by_transport,
+    every_path_is_drawn_and_told_from_both_ends,
     everything_that_reads_goes_over_tcp,
     another_node_answers_as_itself,
     unknown_nodes_are_a_no_with_the_nearest_name,
@@ -211,6 +260,7 @@ TESTS = [
     a_death_is_told_by_every_command,
     the_dead_is_forgotten_by_order_and_returns,
     events_are_followed_over_a_real_restart,
+    agent_without_a_device_reads_nobody_and_says_so,
 ]
 
 if __name__ == "__main__":

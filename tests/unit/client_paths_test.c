@@ -411,6 +411,11 @@ static void end_that_does_not_answer_is_said_to(void **state) {
 	close(fd);
 }
 
+static const char odd_path[] =
+	"{\"node\":\"a\\nOK\\n\",\"paths\":[{\"median_ns\":-1,\"baseline_ns\":1e300,"
+	"\"last_answer_s\":-1e300,\"lost\":9223372036854775807,\"flow_label\":\"x\","
+	"\"responder\":\"\\u202e\\u001b\\u0007\"}]}\n";
+
 static void answer_of_an_end_may_be_anything(void **state) {
 	static const char *const answers[] = {
 		"",
@@ -420,9 +425,7 @@ static void answer_of_an_end_may_be_anything(void **state) {
 		"{\"paths\":[]}\n",
 		"{\"error\":\"\\u001b[2J\"}\n",
 		"{\"paths\":[1,{},{\"seen\":7,\"sizes\":[1,2,3,4,5,6,7]}]}\n",
-		"{\"node\":\"a\\nOK\\n\",\"paths\":[{\"median_ns\":-1,\"baseline_ns\":1e300,"
-		"\"last_answer_s\":-1e300,\"lost\":9223372036854775807,\"flow_label\":\"x\","
-		"\"responder\":\"\\u202e\\u001b\\u0007\"}]}\n",
+		odd_path,
 	};
 	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
 	int fd = bench_connect();
