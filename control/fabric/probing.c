@@ -151,6 +151,7 @@ static void on_confirm(struct loop_timer *timer, uint64_t now_ns) {
 		    path_memory_confirm_at(trail->memory) <= now_ns)
 			trail_confirm(trail);
 	}
+	sights_judge(probing, now_ns);
 }
 
 static void confirm_later(struct probing *probing) {
@@ -162,6 +163,8 @@ static void confirm_later(struct probing *probing) {
 
 		if (trail->stage == TRAIL_WATCHED && trail->memory != NULL)
 			at_ns = path_memory_confirm_at(trail->memory);
+		first_ns = at_ns < first_ns ? at_ns : first_ns;
+		at_ns = trail->stage != TRAIL_FREE ? sights_cut_at(trail) : RAS_NEVER;
 		first_ns = at_ns < first_ns ? at_ns : first_ns;
 	}
 	must(loop_timer_set(probing->fabric->loop, &probing->confirm, first_ns) == 0);

@@ -137,6 +137,8 @@ void briefs_free(struct briefs *briefs);
 // sights.c
 void sights_judge(struct probing *probing, uint64_t now_ns);
 void sights_visited(struct trail *trail, uint64_t now_ns);
+// When a read that was not answered will be silence, if there is no pair by then; or RAS_NEVER.
+uint64_t sights_cut_at(const struct trail *trail);
 bool sights_port_is_good(const struct probing *probing, uint32_t device);
 
 // paths.c: an overlay_contribute_fn.

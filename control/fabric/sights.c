@@ -9,6 +9,8 @@
 
 // A peer that was heard within this answers, whatever was tried beside it.
 #define QUIET_NS (3 * RAS_NS_PER_SEC)
+// After a read that broke its pair was begun, without another pair.
+#define CUT_NS (1200 * RAS_NS_PER_MS)
 
 static enum sight_responder responder_of(enum device_responder responder) {
 	static const enum sight_responder responders[] = {
@@ -184,6 +186,22 @@ static bool is_of(const struct trail *trail, uint32_t device) {
 	return trail->stage != TRAIL_FREE && !trail->visit && trail->key.device == device;
 }
 
+// A pair breaks with the first read that its device gave up, and with an agent that does not answer
+// no other is made: what has to be known within three seconds does not wait for a second read.
+uint64_t sights_cut_at(const struct trail *trail) {
+	struct path_summary summary;
+
+	if (trail->memory == NULL || !trail->lost_last)
+		return RAS_NEVER;
+	path_memory_summary(trail->memory, &summary);
+	return summary.kind != SIGHT_SILENT ? summary.last_probe_ns + CUT_NS : RAS_NEVER;
+}
+
+static void notice_cut(const struct trail *trail, uint64_t now_ns) {
+	if (trail->stage == TRAIL_BARE && now_ns >= sights_cut_at(trail))
+		path_memory_cut_off(trail->memory);
+}
+
 static void judge_device(struct probing *probing, uint32_t device, uint64_t now_ns) {
 	uint32_t count = 0, place = 0;
 
@@ -202,6 +220,7 @@ static void judge_device(struct probing *probing, uint32_t device, uint64_t now_
 		place++;
 		if (trail->self)
 			continue; // it was judged before the others
+		notice_cut(trail, now_ns);
 		(void)path_memory_judge(
 			trail->memory, now_ns, path_like_ns(probing->summaries, count, place - 1)
 		);
@@ -214,8 +233,10 @@ void sights_judge(struct probing *probing, uint64_t now_ns) {
 	for (uint32_t n = 0; n < probing->trails_used; n++) {
 		const struct trail *trail = &probing->trails[n];
 
-		if (trail->stage != TRAIL_FREE && trail->self)
-			(void)path_memory_judge(trail->memory, now_ns, 0);
+		if (trail->stage == TRAIL_FREE || !trail->self)
+			continue;
+		notice_cut(trail, now_ns);
+		(void)path_memory_judge(trail->memory, now_ns, 0);
 	}
 	for (uint32_t n = 0; n < probing->fabric->nic_count; n++)
 		judge_device(probing, n, now_ns);

@@ -145,6 +145,12 @@ static void peer_apply(
 							  ras_incarnation_start(peer->incarnation);
 
 	if (subject != NULL) {
+		if (row->state == RAS_ALIVE && peer->state != RAS_ALIVE)
+			subject->doubt_ns = now_ns;
+		if (row->state != RAS_ALIVE && peer->state == RAS_ALIVE) {
+			subject->back_ns = now_ns;
+			subject_is_back(engine, subject);
+		}
 		if (restarted || peer->state == RAS_LEFT)
 			subject_clear(engine, subject);
 		if (restarted || row->state != peer->state)

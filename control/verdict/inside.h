@@ -87,6 +87,8 @@ struct subject {
 	enum verdict_reach reach; // of our own
 	uint64_t reach_ns;	  // since when
 	uint64_t state_ns;	  // since when it is in its state
+	uint64_t doubt_ns;	  // since when the overlay doubted it the last time
+	uint64_t back_ns;	  // until when it did
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
 
@@ -146,6 +148,8 @@ void subject_refresh(struct subject *subject, uint8_t kinds);
 // When the next of it will be stale, RAS_NEVER.
 uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subject *subject);
 void subject_clear(struct verdict_engine *engine, struct subject *subject);
+// It is back: what was seen of it while it did not run says nothing of now.
+void subject_is_back(struct verdict_engine *engine, struct subject *subject);
 bool subject_told_by(const struct subject *subject, uint64_t observer);
 // Drops what this observer told of it; false if there was nothing.
 bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer);

@@ -192,6 +192,10 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 	memory->pulse.since_ns = until_ns;
 }
 
+void path_memory_cut_off(struct path_memory *memory) {
+	memory->silent = memory->silent || memory->unanswered > 0;
+}
+
 void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 	for (uint32_t n = 0; n < PATH_SIZES; n++)
 		memory->sizes[n].count = memory->writes[n].count = 0;

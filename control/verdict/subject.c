@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+// The pulse of one that stops is found silent before the overlay doubts it, by no more than this.
+#define DOUBT_NS (3 * SEC)
+
 int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **ret_subject) {
 	struct member_row *row = &engine->members.rows[peer];
 	struct subject *subject = row->subject;
@@ -80,6 +83,21 @@ void subject_clear(struct verdict_engine *engine, struct subject *subject) {
 	subject->said_count = 0;
 	subject_refresh(subject, STALE_SIGHTS | STALE_WORDS);
 	subject->blame = FABRIC_UNSEEN;
+}
+
+static bool is_silence(enum sight_kind kind) {
+	return kind == SIGHT_SILENT || kind == SIGHT_STANDING;
+}
+
+void subject_is_back(struct verdict_engine *engine, struct subject *subject) {
+	for (uint32_t n = subject->sight_count; n-- > 0;) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		// What turned bad long before has another reason.
+		if (is_silence(evidence->sight.kind) &&
+		    evidence->since_ns + DOUBT_NS >= subject->doubt_ns)
+			sight_drop(engine, subject, n);
+	}
 }
 
 void subject_remove(struct verdict_engine *engine, struct subject *subject) {
@@ -263,6 +281,9 @@ int subject_add_sight(
 	struct evidence *evidence;
 	uint32_t at;
 	int err;
+
+	if (is_silence(sight->kind) && seen_ns < subject->back_ns)
+		return -ESTALE;
 
 	// Before anything is changed, since it may fail.
 	if (sight_is_bad(sight->kind) && observer != MEMBERS_NONE) {

@@ -222,6 +222,29 @@ static void device_that_is_cut_off_is_silent_within_three_seconds(void **state) 
 	bed_until(seen(0, 1) == SIGHT_GOOD && seen(1, 0) == SIGHT_GOOD);
 }
 
+// As when a host falls, or an agent that answers for its device itself is frozen: the pair breaks
+// with the first read, and nobody is there to make another one with.
+static void one_who_is_gone_from_both_networks_is_silent_within_three_seconds(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++) {
+		bed_until(seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
+		bed_pass(2 * SEC + n * 300 * RAS_NS_PER_MS);
+		begin_ns = clock_now_ns(&bed.clock);
+		played.agents[0].deaf = played.agents[1].deaf = true;
+		fake_device_cut(bed.agents[1].fakes[0], true);
+		bed_until(seen(0, 1) == SIGHT_SILENT);
+		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
+		assert_true(told[0].last[1].own_good);
+		bed_pass(30 * SEC);
+		assert_int_equal(seen(0, 1), SIGHT_SILENT);
+		played.agents[0].deaf = played.agents[1].deaf = false;
+		fake_device_cut(bed.agents[1].fakes[0], false);
+	}
+	bed_until(seen(0, 1) == SIGHT_GOOD && seen(1, 0) == SIGHT_GOOD);
+}
+
 static void agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds(void **state) {
 	uint64_t begin_ns;
 
@@ -670,6 +693,7 @@ int main(void) {
 		PAIR(peer_that_gives_no_memory_up_is_only_read),
 		BED_TEST(switched_off_nobody_is_probed),
 		PAIR(device_that_is_cut_off_is_silent_within_three_seconds),
+		PAIR(one_who_is_gone_from_both_networks_is_silent_within_three_seconds),
 		PAIR(agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds),
 		PAIR(suspect_whose_pulse_goes_on_is_read_and_stays_suspect),
 		PAIR(path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds),

@@ -38,6 +38,47 @@ static void worse_holds_at_once_and_better_when_it_has_settled(void **state) {
 	bed_destroy(bed);
 }
 
+// A frozen agent, whose device answers for it no more than its sockets do.
+static void silence_of_one_that_did_not_run_says_nothing_once_it_is_back(void **state) {
+	static const enum ras_state doubts[] = {RAS_SUSPECT, RAS_DEAD};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(doubts) / sizeof(doubts[0]); n++) {
+		struct bed *bed = bed_create(8);
+		struct sight late = bed_sight(3, 5, SIGHT_SILENT);
+
+		for (uint32_t observer = 1; observer < 3; observer++)
+			bed_see_reach(bed, observer, 5, SIGHT_SILENT, VERDICT_REACH_ACCEPTS);
+		bed_pass(bed, SEC);
+		bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
+		bed_pass(bed, 5 * SEC);
+		bed_expect(bed, 5, VERDICT_AGENT_FROZEN, "AgentMute");
+		if (doubts[n] == RAS_DEAD)
+			bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
+		bed_pass(bed, SEC);
+		bed_state(bed, 5, RAS_ALIVE, RAS_CAUSE_NONE);
+		bed_pass(bed, SEC);
+		bed_expect(bed, 5, VERDICT_UNKNOWN, "Settling");
+		// Of before, told late.
+		late.age_ms = 2000;
+		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &late), -ESTALE);
+		bed_pass(bed, 5 * SEC);
+		bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+		// What is seen from now on counts again.
+		see_two(bed, 5, SIGHT_SILENT);
+		bed_pass(bed, SEC);
+		bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+		// And outlives a doubt that came long after it.
+		bed_pass(bed, 10 * SEC);
+		bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
+		bed_pass(bed, SEC);
+		bed_state(bed, 5, RAS_ALIVE, RAS_CAUSE_NONE);
+		bed_pass(bed, 2 * SEC);
+		bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+		bed_destroy(bed);
+	}
+}
+
 static void nobody_is_drained_before_it_is_seen_whether_others_fall_too(void **state) {
 	struct bed *bed = with_fabric_down();
 
@@ -588,6 +629,7 @@ static void the_order_in_which_evidence_comes_does_not_matter(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worse_holds_at_once_and_better_when_it_has_settled),
+		cmocka_unit_test(silence_of_one_that_did_not_run_says_nothing_once_it_is_back),
 		cmocka_unit_test(nobody_is_drained_before_it_is_seen_whether_others_fall_too),
 		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
