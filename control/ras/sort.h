@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-// Heap sort: not stable, so that `compare` decides all that matters.
+// Never slower than count x log(count). Not stable, so that `compare` decides all that matters.
 void sort_rows(
 	void *rows, size_t count, size_t row_bytes, int (*compare)(const void *a, const void *b)
 );
