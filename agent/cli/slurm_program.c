@@ -197,8 +197,8 @@ static void run_free(struct run *run) {
 	}
 }
 
-// Those that did not end in time have, by now; a SIGCHLD that was ignored when we were started would
-// keep us from knowing how any of them ends.
+// Those that did not end in time have, by now; a SIGCHLD that was ignored when we were started
+// would keep us from knowing how any of them ends.
 static void reap_leftovers(void) {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};
 	int status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A way to Slurm: what is read of its nodes, and what is changed. There are two: the program scontrol
-// (slurm_scontrol.c) and slurmrestd over HTTP (slurm_rest.c). Both are believed within bounds only,
-// and have a deadline.
+// A way to Slurm: what is read of its nodes, and what is changed. There are two: the program
+// scontrol (slurm_scontrol.c) and slurmrestd over HTTP (slurm_rest.c). Both are believed within
+// bounds only, and have a deadline.
 #pragma once
 
 #include "slurm_tables.h"
@@ -11,7 +11,8 @@
 struct slurm_way;
 
 struct slurm_way_ops {
-	// All nodes, or only this one. -EBADMSG where none is named; else -errno of what went wrong.
+	// All nodes, or only this one. -EBADMSG where none is named; else -errno of what went
+	// wrong.
 	int (*read
 	)(struct slurm_way *way,
 	  const char *only,

@@ -536,7 +536,8 @@ void play_verdicts(struct run *run) {
 	verdicts_result(run, begin_ns);
 }
 
-// The overlay falls apart now and then, for less than the brake holds: the larger part has to brake.
+// The overlay falls apart now and then, for less than the brake holds: the larger part has to
+// brake.
 static void add_brakes(struct run *run) {
 	for (uint64_t at_ns = BRAKE_EACH_NS / 4; at_ns + BRAKE_EACH_NS / 4 < run->length_ns;
 	     at_ns += BRAKE_EACH_NS) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A stand-in for slurmrestd. Its rows are as slurmrestd v0.0.40 gives them: the states in one array,
+"""A stand-in for slurmrestd. Its rows are as slurmrestd v0.0.40 gives them: states in one array,
 where that of Debian 12 (v0.0.38, which changes no nodes) has a word and flags beside it."""
 
 import http.server

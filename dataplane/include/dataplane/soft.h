@@ -42,7 +42,8 @@ struct soft_faults {
 };
 
 // "loss=1%,delay=50us±20us,reorder=2%,dup=0.5%,corrupt=0.1%,large=100%,to=192.0.2.7,seed=7": any of
-// them, in any order, each once; "+-" stands for "±" too. -EINVAL names the item, its value and what is allowed.
+// them, in any order, each once; "+-" stands for "±" too. -EINVAL names the item, its value and
+// what is allowed.
 int soft_faults_parse(
 	const char *text,
 	size_t length,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Standing probes: reads of peers' pulses, and writes into what peers give up to them, that control
-// plans ahead and a prober carries out, so that control is not woken for each. The worker times them, looks at the pulse that they bring,
-// and keeps what came of them until control asks, about once a second.
+// plans ahead and a prober carries out, so that control is not woken for each. The worker times
+// them, looks at the pulse that they bring, and keeps what came of them until control asks, about
+// once a second.
 //
 // Agenda and outcomes are rings of one producer and one consumer each, control and the worker.
 // Control is woken only by a probe that was not answered, and by one that found the counter as it

@@ -74,8 +74,8 @@ struct config;
 struct config_load; // a load under way, for config_reject()
 
 // Called to find keys that contradict each other, also where some values were wrong: those hold
-// their defaults (nothing, where there is none: an empty text, 0), and config_is_sound() tells which
-// they are. Not called if a file could not be read.
+// their defaults (nothing, where there is none: an empty text, 0), and config_is_sound() tells
+// which they are. Not called if a file could not be read.
 typedef void config_conflict_fn(const struct config *config, struct config_load *load);
 
 struct config_schema {
@@ -113,8 +113,8 @@ int config_load(
 );
 struct config *config_destroy(struct config *config);
 
-// For config_conflict_fn: reports "place: [section] key = value: reason" and fails the load. The key
-// is not sound from then on.
+// For config_conflict_fn: reports "place: [section] key = value: reason" and fails the load. The
+// key is not sound from then on.
 __attribute__((format(printf, 4, 5))) void config_reject(
 	struct config_load *load, const char *section, const char *key, const char *format, ...
 );

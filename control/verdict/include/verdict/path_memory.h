@@ -10,14 +10,15 @@
 // rises by no more than a tenth in an hour: neither a fault nor a slow ramp teaches it. A path is
 // degraded when the median of the last windows is above `ratio` x its baseline, and above its
 // baseline + 6 MAD, and above `ratio` x what its like would have it be (path_like_ns()), and
-// the quickest quarter above `ratio` x its baseline, too, `windows` times in a row, and no more when as many in a row are
-// not: a machine that is slow as a whole blames no path, nor does one that is slow now and then.
+// the quickest quarter above `ratio` x its baseline, too, `windows` times in a row, and no more
+// when as many in a row are not: a machine that is slow as a whole blames no path, nor does one
+// that is slow now and then.
 //
 // Loss is judged by size: of the outcomes of the last lossy_window_ns, at least the last four.
 // silent_reads of any size unanswered in a row are silence, until the next answer to a read.
 //
-// Writes have counts and times of their own. They count as loss as reads do, since they carry what is
-// large the other way; latency, silence and the counter are judged by reads alone.
+// Writes have counts and times of their own. They count as loss as reads do, since they carry what
+// is large the other way; latency, silence and the counter are judged by reads alone.
 //
 // Of a pulse that is read the counter is looked at: it stands if it is the same in reads that lie
 // standing_ns apart, all answered. A page that is torn, of another or impossible (its counter goes

@@ -18,9 +18,9 @@
 //	coverage = targets x visit
 //
 // and the same with bytes, whichever takes longer. Where a peer takes writes, one follows every
-// PROBE_WRITE_EACH reads of a neighbour, between two of them, so that reads come as often as without;
-// of a visit the third probe is one. "One probe each" has its part of them. A visit is one target's turn: a pair is made if
-// there is none, and it is probed PROBE_VISIT_PROBES times.
+// PROBE_WRITE_EACH reads of a neighbour, between two of them, so that reads come as often as
+// without; of a visit the third probe is one. "One probe each" has its part of them. A visit is one
+// target's turn: a pair is made if there is none, and it is probed PROBE_VISIT_PROBES times.
 #pragma once
 
 #include <ras/memory.h>
