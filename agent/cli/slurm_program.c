@@ -4,6 +4,7 @@
 #include <lib/clock.h>
 #include <lib/error.h>
 #include <lib/scoped.h>
+#include <lib/show.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,19 +174,34 @@ static void say_why(const struct run *run, const char *path, int status, char *w
 		);
 }
 
-static int finish(struct run *run, const char *path, int err, char *why) {
+static void say_killed(const char *path, int err, uint64_t timeout_ns, char *why) {
+	char timeout[SHOW_BYTES], most[SHOW_BYTES];
+
+	show_duration(timeout_ns, timeout);
+	show_bytes(SLURM_OUTPUT_BYTES_MAX, most);
+	if (err == -ETIMEDOUT)
+		snprintf(why, 256, "%.60s: did not end within %s, and was killed", path, timeout);
+	else if (err == -EFBIG)
+		snprintf(why, 256, "%.60s: says more than %s, and was killed", path, most);
+	else
+		snprintf(why, 256, "%.60s: %s", path, strerrordesc_np(-err));
+}
+
+static int
+finish(struct run *run, const struct slurm_program *program, int err, char ret_why[static 256]) {
+	const char *path = program->path;
 	int status = 0;
 
 	if (err == 0)
 		err = wait_end(run, &status);
 	if (err != 0) {
 		kill_all(run);
-		snprintf(why, 256, "%.60s: %s", path, strerrordesc_np(-err));
+		say_killed(path, err, program->timeout_ns, ret_why);
 		return err;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	say_why(run, path, status, why);
+	say_why(run, path, status, ret_why);
 	return -EREMOTEIO;
 }
 
@@ -227,7 +243,7 @@ int slurm_program_run(
 	if (err != 0)
 		snprintf(ret_why, 256, "%.60s: %s", program->path, strerrordesc_np(-err));
 	else
-		err = finish(&run, program->path, read_all(&run), ret_why);
+		err = finish(&run, program, read_all(&run), ret_why);
 	if (err == 0) {
 		*ret_output = run.bytes[OUT] != NULL ? run.bytes[OUT] : strdup("");
 		run.bytes[OUT] = NULL;

@@ -280,6 +280,10 @@ def scontrol_that_misbehaves_leads_to_nothing(slurm, verdicts):
             ("dies", "kill -9 $$", "ended by signal 9"),
             ("babbles", "echo nonsense; head -c 100000 /dev/urandom", "names no node"),
             ("vanishes", None, "no such program"),
+            ("hangs", "trap '' TERM; while :; do sleep 1; done", "did not end within 10 s"),
+            ("leaves-one", "sleep 1000 & echo NodeName=n2 State=IDLE", "did not end within 10 s"),
+            ("has-no-end", "yes", "says more than"),
+            ("is-cut-off", "printf 'NodeName=n2 State=IDLE+DRA'", "is not understood"),
             ("is-odd", "echo 'NodeName=n2 State=QUANTUM'", "is not understood")):
         path = slurm.directory / name
         if script is not None:
