@@ -24,6 +24,11 @@
 #define STUCK_NOTICED_NS (2 * WORLD_SEC) // a keeper reports a call that is older
 #define SPLIT_PERCENT 30
 #define SPLIT_SAMPLES 20
+#define SPLIT_NS (40 * WORLD_SEC)
+// While it lasts all tell what they see: of thousands that is most of the work, so it is as short as
+// can be asked about.
+#define SPLIT_LARGE_NS (16 * WORLD_SEC)
+#define LARGE_NODES 1000
 #define EXACT_PERCENT 99
 #define BRAKE_EACH_NS (1200 * WORLD_SEC)
 
@@ -460,14 +465,19 @@ static void look_over(struct run *run, enum matrix_row row, uint32_t island) {
 	}
 }
 
+static bool is_large(const struct run *run) {
+	return run->options->nodes >= LARGE_NODES;
+}
+
 static void play_splits(struct run *run) {
 	struct world *world = run->world;
+	uint64_t split_ns = is_large(run) ? SPLIT_LARGE_NS : SPLIT_NS;
 	uint32_t island = run->options->nodes * SPLIT_PERCENT / 100;
 	struct fault split = {
 		.kind = FAULT_SPLIT,
 		.value = SPLIT_PERCENT,
 		.at_ns = world_now(world) - world->faults.begin_ns,
-		.duration_ns = 40 * WORLD_SEC,
+		.duration_ns = split_ns,
 	};
 
 	fault_add(world, &split);
@@ -475,7 +485,7 @@ static void play_splits(struct run *run) {
 		world->verdicts->nodes[n].watched = true;
 	audit_to(run, world_now(world) + matrix_rows[ROW_MGMT_SPLIT].reach_s * WORLD_SEC);
 	look_over(run, ROW_MGMT_SPLIT, island);
-	audit_to(run, world_now(world) + 60 * WORLD_SEC);
+	audit_to(run, world_now(world) + split_ns + 20 * WORLD_SEC);
 	for (uint32_t n = 0; n < island; n++)
 		world->verdicts->nodes[n].cut = world->verdicts->nodes[n].sick = true;
 	audit_to(run, world_now(world) + matrix_rows[ROW_FABRIC_SPLIT].reach_s * WORLD_SEC);
@@ -519,7 +529,7 @@ void play_verdicts(struct run *run) {
 	struct round round = {.run = run, .times = times};
 	struct verdict_matrix *matrix = &run->result->matrix;
 	uint64_t begin_ns = world_now(run->world);
-	bool large = run->options->nodes >= 1000;
+	bool large = is_large(run);
 
 	matrix->present = true;
 	must(verdicts_begin(run->world) == 0);
