@@ -402,6 +402,7 @@ static const struct spec specs[] = {
 	PAIRING(replaced, "pairs that gave way to a newer one of the peer"),
 	PAIRING(deferred, "handshakes that waited for the rate"),
 	PAIRING(evicted, "pairs closed for another, or for being idle"),
+	PAIRING(renewed, "pairs made anew, on another way through the fabric"),
 	PAIRING(stuck, "calls into drivers, and drains, that did not come back in time"),
 	PAIRING(late, "answers of drivers and lanes that nobody had asked for"),
 	PAIRING(waiters, "requests for a pair"),

@@ -185,6 +185,9 @@ static void become_ready(struct pairing *pairing, struct attempt *attempt) {
 	attempt->in_lane = true;
 	entry->ready_ns = pairing->now_ns;
 	entry->used_ns = pairing->now_ns;
+	// An eighth to either side: neighbours of a start together are not renewed together.
+	entry->lasts_ns = pairing->config.renew_ns - pairing->config.renew_ns / 8 +
+			  pairing_random(pairing) % (pairing->config.renew_ns / 4 + 1);
 	entry->took_ns = pairing->now_ns - entry->begun_ns;
 	entry->tombstone = false;
 	entry->peer->fault = false;

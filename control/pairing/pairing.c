@@ -21,6 +21,7 @@ static void config_complete(struct pairing_config *config) {
 	config->demand_max = (uint32_t)or_default(config->demand_max, 64);
 	config->guest_max = (uint32_t)or_default(config->guest_max, 64);
 	config->idle_ns = or_default(config->idle_ns, 600 * PAIRING_NS_PER_SEC);
+	config->renew_ns = or_default(config->renew_ns, 600 * PAIRING_NS_PER_SEC);
 	config->evict_ns = or_default(config->evict_ns, PAIRING_NS_PER_SEC);
 	config->proved_ns = or_default(config->proved_ns, 10 * PAIRING_NS_PER_SEC);
 }
@@ -124,6 +125,27 @@ static uint64_t idle_ns(const struct pairing *pairing, const struct entry *entry
 	return entry->used_ns + pairing->config.idle_ns;
 }
 
+// When a pair has had one way through the fabric for long enough. Of two who want it the lower begins.
+// Not while its peer is silent: what still works then is evidence, and would not come back.
+static uint64_t renew_ns(const struct pairing *pairing, const struct entry *entry) {
+	const struct attempt *attempt = entry->current;
+
+	if (attempt == NULL || !attempt->in_lane || !entry->wanted || pairing->stopping ||
+	    entry_is_self(pairing, entry) || entry->peer->state != PAIRING_PEER_IS_ALIVE ||
+	    attempt->own.endpoint.link != DEVICE_LINK_ETHERNET ||
+	    (attempt->theirs.wanted && entry->key.peer < pairing->config.self))
+		return PAIRING_NEVER;
+	return entry->ready_ns + entry->lasts_ns;
+}
+
+static void renew(struct pairing *pairing, struct entry *entry) {
+	struct pairing_failure over;
+
+	pairing->counters.renewed++;
+	pairing_failure_set(&over, PAIRING_IDLE, 0, "it is made anew, on another way");
+	attempt_fail(pairing, entry, &over);
+}
+
 static void attempts_tick(struct pairing *pairing, struct entry *entry) {
 	struct attempt *next;
 
@@ -170,6 +192,8 @@ static void entry_tick(struct pairing *pairing, struct entry *entry) {
 		pairing_failure_set(&idle, PAIRING_IDLE, 0, "unused for long");
 		attempt_fail(pairing, entry, &idle);
 	}
+	if (renew_ns(pairing, entry) <= pairing->now_ns)
+		renew(pairing, entry);
 	give_up(pairing, entry);
 	begin_if_due(pairing, entry);
 }
@@ -182,6 +206,7 @@ static uint64_t entry_next_ns(const struct pairing *pairing, const struct entry 
 	uint64_t at_ns = earlier(waiters_next_ns(entry), pace_due_ns(pairing, entry));
 
 	at_ns = earlier(at_ns, earlier(idle_ns(pairing, entry), entry_forget_ns(entry)));
+	at_ns = earlier(at_ns, renew_ns(pairing, entry));
 	if (entry->offered)
 		at_ns = earlier(at_ns, entry->offer_until_ns);
 	if (entry->current != NULL)

@@ -465,6 +465,54 @@ static void messages_of_an_older_generation_are_counted_and_left(void **state) {
 	assert_true(net_is_ready(B, A) && net_is_ready(A, B));
 }
 
+static void a_wanted_pair_is_made_anew_with_another_flow_label_each_ten_minutes(void **state) {
+	struct pairing_view before, after;
+	uint64_t gone_ns = 0, since_ns;
+
+	(void)state;
+	net_want(A, 0, B, 0);
+	net_want(B, 0, A, 0);
+	net_settle();
+	before = net_view(A, key);
+	since_ns = net.now_ns;
+	net_pass(500 * SECOND);
+	assert_int_equal(net_view(A, key).generation, before.generation);
+	while (net_view(A, key).generation == before.generation)
+		assert_true(net_step(since_ns + 700 * SECOND));
+	assert_in_range(net.now_ns - since_ns, 525 * SECOND, 675 * SECOND);
+	gone_ns = net.now_ns;
+	net_settle();
+	assert_true(net.now_ns - gone_ns < SECOND);
+	after = net_view(A, key);
+	assert_int_not_equal(after.flow_label, before.flow_label);
+	// One of the two begins, for both.
+	assert_int_equal(net_counters(A)->renewed + net_counters(B)->renewed, 1);
+	net_pass(6000 * SECOND);
+	assert_in_range(net_counters(A)->renewed + net_counters(B)->renewed, 9, 12);
+	assert_true(net_is_ready(A, B) && net_is_ready(B, A));
+	assert_int_equal(net_counters(A)->failed[PAIRING_TIMED_OUT], 0);
+}
+
+static void a_pair_of_a_silent_peer_is_not_made_anew(void **state) {
+	uint32_t generation;
+
+	(void)state;
+	net_want(A, 0, B, 0);
+	net_want(B, 0, A, 0);
+	net_settle();
+	generation = net_view(A, key).generation;
+	net_tell(A, B, PAIRING_PEER_IS_SILENT, 1);
+	net_tell(B, A, PAIRING_PEER_IS_SILENT, 1);
+	net_pass(2000 * SECOND);
+	assert_int_equal(net_view(A, key).generation, generation);
+	assert_true(net_is_ready(A, B));
+	net_tell(A, B, PAIRING_PEER_IS_ALIVE, 1);
+	net_tell(B, A, PAIRING_PEER_IS_ALIVE, 1);
+	net_pass(SECOND);
+	assert_true(net_is_ready(A, B));
+	assert_int_not_equal(net_view(A, key).generation, generation);
+}
+
 static void a_time_that_goes_back_counts_as_the_last_one(void **state) {
 	struct pairing *pairing = net.nodes[A].pairing;
 
@@ -544,6 +592,8 @@ int main(void) {
 		TEST(a_peer_that_lost_its_pair_is_answered_with_a_new_one_too),
 		TEST(the_end_of_one_side_ends_the_other_at_once),
 		TEST(messages_of_an_older_generation_are_counted_and_left),
+		TEST(a_wanted_pair_is_made_anew_with_another_flow_label_each_ten_minutes),
+		TEST(a_pair_of_a_silent_peer_is_not_made_anew),
 		TEST(a_time_that_goes_back_counts_as_the_last_one),
 		TEST(generations_are_counted_round_and_never_none),
 		TEST(another_start_of_our_own_ends_all_pairs_and_makes_them_anew),

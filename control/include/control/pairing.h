@@ -169,6 +169,8 @@ struct pairing_config {
 	uint32_t demand_max; // 64 live pairs that nobody keeps up
 	uint32_t guest_max;  // 64 live pairs that only the peer keeps up
 	uint64_t idle_ns;    // 10 min unused, then a pair that nobody keeps up is closed
+	uint64_t renew_ns;   // 10 min ready, then a wanted pair on Ethernet is made anew: its flow
+			     // label, and so its way through the fabric, is another one
 	uint64_t evict_ns;   // 1 s unused, then it may be closed for another
 	uint64_t proved_ns;  // 10 s ready, then the count of tries starts anew
 };
@@ -366,6 +368,7 @@ struct pairing_counters {
 	uint64_t replaced;  // pairs that gave way to a newer one of the peer
 	uint64_t deferred;  // handshakes that waited for the rate, of all or of one peer
 	uint64_t evicted;   // for another, or for being idle
+	uint64_t renewed;   // for another flow label
 	uint64_t stuck;	    // calls that did not come back in time
 	uint64_t late;	    // answers of keepers and lanes that nobody had asked for
 	uint64_t waiters;   // requests that were made

@@ -147,6 +147,28 @@ static void neighbour_is_written_in_every_size_beside_the_reads(void **state) {
 	assert_int_equal(counters(0).writes_refused, 0);
 }
 
+static void pair_that_is_made_anew_on_another_way_costs_no_evidence(void **state) {
+	struct fabric_path_view view;
+	uint32_t generation, label;
+
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	generation = bed_bond(0, 1)->generation;
+	assert_true(find_path(0, 1, &view));
+	label = view.flow_label;
+	for (uint32_t n = 0; n < 700; n++) {
+		bed_pass(SEC);
+		bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0)); // keepers have real time only
+		assert_int_equal(seen(0, 1), SIGHT_GOOD);
+		assert_int_equal(seen(1, 0), SIGHT_GOOD);
+	}
+	assert_int_not_equal(bed_bond(0, 1)->generation, generation);
+	assert_true(find_path(0, 1, &view));
+	assert_int_not_equal(view.flow_label, label);
+	assert_int_equal(view.summary.lost, 0);
+	assert_in_range(sum(view.summary.size_sent), 690, 730);
+}
+
 // It offered memory that its device lets nobody write to.
 static void peer_that_refuses_a_write_is_only_read_from_then_on(void **state) {
 	struct fabric_path_view view;
@@ -689,6 +711,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		PAIR(neighbour_is_read_steadily_and_told_as_good),
 		PAIR(neighbour_is_written_in_every_size_beside_the_reads),
+		PAIR(pair_that_is_made_anew_on_another_way_costs_no_evidence),
 		PAIR(peer_that_refuses_a_write_is_only_read_from_then_on),
 		PAIR(peer_that_gives_no_memory_up_is_only_read),
 		BED_TEST(switched_off_nobody_is_probed),
