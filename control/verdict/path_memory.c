@@ -114,10 +114,15 @@ static void add_write(struct path_memory *memory, const struct path_probe *probe
 	past->sent++;
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
 		return;
-	past->lost += !probe->answered;
-	memory->lost += !probe->answered;
-	if (probe->answered)
+	if (probe->answered) {
 		memory->last_answer_ns = probe->at_ns;
+	} else {
+		past->lost++;
+		memory->lost++;
+		if (memory->unanswered == 0 && !memory->write_unanswered)
+			memory->unanswered_ns = probe->at_ns;
+	}
+	memory->write_unanswered = !probe->answered;
 	note_outcome(past, probe);
 }
 
@@ -130,11 +135,12 @@ static void add_read(struct path_memory *memory, const struct path_probe *probe)
 	if (probe->answered) {
 		memory->last_answer_ns = probe->at_ns;
 		memory->unanswered = 0;
+		memory->write_unanswered = false;
 		memory->silent = false;
 	} else {
 		memory->lost++;
 		size->lost++;
-		if (memory->unanswered == 0)
+		if (memory->unanswered == 0 && !memory->write_unanswered)
 			memory->unanswered_ns = probe->at_ns;
 		memory->unanswered++;
 	}
@@ -187,13 +193,14 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 		forget_lost(&memory->writes[n], until_ns);
 	}
 	memory->unanswered = 0;
+	memory->write_unanswered = false;
 	drop_window(memory);
 	// The counter may have stood or not while nobody looked.
 	memory->pulse.since_ns = until_ns;
 }
 
 void path_memory_cut_off(struct path_memory *memory) {
-	memory->silent = memory->silent || memory->unanswered > 0;
+	memory->silent = memory->silent || memory->unanswered > 0 || memory->write_unanswered;
 }
 
 void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
@@ -201,6 +208,7 @@ void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 		memory->sizes[n].count = memory->writes[n].count = 0;
 	memory->pulse = (struct pulse_past){.seen_ns = RAS_NEVER, .since_ns = now_ns};
 	memory->unanswered = 0;
+	memory->write_unanswered = false;
 	memory->silent = false;
 	drop_window(memory);
 }

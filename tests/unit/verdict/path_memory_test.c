@@ -373,6 +373,27 @@ static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
 	assert_int_equal(summary().lost_bytes_place, 3);
 }
 
+static void way_that_broke_with_a_write_is_silent_as_with_a_read(void **state) {
+	struct path_probe write = unanswered(1);
+	uint64_t begun_ns;
+
+	(void)state;
+	good_for(30, 10 * US);
+	path_memory_cut_off(scene.path); // nothing was lost
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_GOOD);
+	write.is_read = false;
+	begun_ns = write.at_ns = scene.now_ns;
+	tell(&write);
+	assert_int_not_equal(scene.kind, SIGHT_SILENT);
+	path_memory_cut_off(scene.path);
+	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
+	assert_int_equal(summary().turned_ns, begun_ns);
+	good(0, 10 * US);
+	assert_int_not_equal(scene.kind, SIGHT_SILENT);
+	path_memory_cut_off(scene.path);
+	assert_int_not_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
+}
+
 static void answer_to_a_write_ends_no_silence(void **state) {
 	struct path_probe write = answered(0, 10 * US);
 
@@ -664,6 +685,7 @@ int main(void) {
 		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
 		SCENE(writes_without_an_answer_are_loss_and_no_silence),
 		SCENE(writes_have_counts_of_their_own_and_teach_no_latency),
+		SCENE(way_that_broke_with_a_write_is_silent_as_with_a_read),
 		SCENE(answer_to_a_write_ends_no_silence),
 		SCENE(counter_that_stands_is_seen_and_one_that_goes_on_again_too),
 		SCENE(summary_says_when_the_counter_last_advanced),
