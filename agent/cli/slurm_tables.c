@@ -50,23 +50,25 @@ int slurm_nodes_parse(const char *text, struct slurm_nodes *ret_nodes) {
 	return 0;
 }
 
-// "IDLE" with "DRAIN" beside it (v0.0.38), or both in one array (since v0.0.39), as one text.
-static bool add_words(const json_t *words, char *text, size_t size) {
+static bool add_word(const json_t *word, char *text, size_t size) {
 	size_t used = strlen(text);
 
-	if (json_is_string(words)) {
-		used += (size_t)snprintf(
-			text + used, size - used, "%s%s", used > 0 ? "+" : "",
-			json_string_value(words)
-		);
-		return used < size;
-	}
+	if (!json_is_string(word))
+		return false;
+	used += (size_t
+	)snprintf(text + used, size - used, "%s%s", used > 0 ? "+" : "", json_string_value(word));
+	return used < size;
+}
+
+// "IDLE" with ["DRAIN"] beside it (v0.0.38), or both in one array (since v0.0.39), as one text.
+static bool add_words(const json_t *words, char *text, size_t size) {
+	if (!json_is_array(words))
+		return words == NULL || add_word(words, text, size);
 	for (size_t n = 0; n < json_array_size(words); n++) {
-		if (!json_is_string(json_array_get(words, n)) ||
-		    !add_words(json_array_get(words, n), text, size))
+		if (!add_word(json_array_get(words, n), text, size))
 			return false;
 	}
-	return words == NULL || json_is_array(words);
+	return true;
 }
 
 bool slurm_name_is_plain(const char *name) {
