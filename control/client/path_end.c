@@ -172,8 +172,10 @@ static void say_latency(struct text *out, const json_t *path) {
 	text_print(out, "  latency   median %s, least %s, p99 %s", median, min, p99);
 	if (drift[0] != '\0')
 		text_print(out, "; usually %s +- %s: drift x%s", usual, spread, drift);
-	else
+	else if (json_is_true(json_object_get(path, "steady")))
 		text_print(out, "; what is usual is not learnt yet");
+	else
+		text_print(out, "; read in turn: no usual time");
 	text_print(out, "\n");
 }
 

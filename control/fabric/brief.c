@@ -62,6 +62,19 @@ struct path_brief *briefs_take(struct briefs *briefs, const struct pairing_key *
 	return entry->brief;
 }
 
+void briefs_visited(
+	struct briefs *briefs, const struct pairing_key *key, enum sight_kind kind, uint64_t now_ns
+) {
+	struct brief_entry *entry = entry_of(briefs, key->peer, key->device, key->peer_device);
+
+	if (entry->peer == 0)
+		return; // its peer was forgotten meanwhile
+	if (!entry->visited || entry->kind != kind)
+		entry->since_ns = now_ns;
+	entry->visited = true;
+	entry->kind = kind;
+}
+
 void briefs_sweep(struct briefs *briefs, bool (*keep)(void *ctx, uint64_t peer), void *ctx) {
 	uint32_t before = briefs->count;
 

@@ -43,10 +43,12 @@ static bool view_of_brief(
 		.peer_device = entry->peer_device,
 	};
 
-	if (entry->peer == 0)
+	if (entry->peer == 0 || !entry->visited)
 		return false;
 	view.device = fabric->nics[entry->device].config.name;
 	path_brief_summary(entry->brief, &view.summary);
+	view.summary.kind = entry->kind;
+	view.summary.since_ns = entry->since_ns;
 	*ret_view = view;
 	return true;
 }

@@ -62,6 +62,10 @@ struct brief_entry {
 	uint32_t device;
 	char peer_device[DEVICE_NAME_MAX + 1];
 	struct path_brief *brief;
+	// How it was seen at the end of the last visit: in the middle of one nobody can tell.
+	bool visited;
+	enum sight_kind kind;
+	uint64_t since_ns;
 };
 
 struct briefs {
@@ -130,6 +134,10 @@ void visits_look(struct probing *probing, uint64_t now_ns);
 // brief.c
 // Made if there is none; NULL without memory.
 struct path_brief *briefs_take(struct briefs *briefs, const struct pairing_key *key);
+// A visit of it has ended.
+void briefs_visited(
+	struct briefs *briefs, const struct pairing_key *key, enum sight_kind kind, uint64_t now_ns
+);
 // Those of whom `keep` says no.
 void briefs_sweep(struct briefs *briefs, bool (*keep)(void *ctx, uint64_t peer), void *ctx);
 void briefs_free(struct briefs *briefs);

@@ -251,6 +251,7 @@ void sights_visited(struct trail *trail, uint64_t now_ns) {
 	if (ras_peer_find(overlay_ras(probing->fabric->overlay), trail->key.peer, &peer) != 0)
 		return;
 	path_brief_summary(trail->brief, &summary);
+	briefs_visited(&probing->briefs, &trail->key, summary.kind, now_ns);
 	sight = make_sight(trail, &summary, peer.incarnation, now_ns);
 	give_evidence(probing, &sight, &peer);
 	hand_out(probing, &sight);

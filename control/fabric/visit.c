@@ -31,10 +31,18 @@ static bool is_wanted(const struct fabric *fabric, uint64_t peer, uint32_t devic
 	return false;
 }
 
-static bool is_known(void *ctx, uint64_t peer) {
+// What a visit under way writes to is kept, whatever becomes of its peer meanwhile.
+static bool is_kept(void *ctx, uint64_t peer) {
+	const struct probing *probing = ctx;
 	struct ras_peer found;
 
-	return ras_peer_find(overlay_ras(ctx), peer, &found) == 0;
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		const struct trail *trail = &probing->trails[n];
+
+		if (trail->stage != TRAIL_FREE && trail->visit && trail->key.peer == peer)
+			return true;
+	}
+	return ras_peer_find(overlay_ras(probing->fabric->overlay), peer, &found) == 0;
 }
 
 static uint32_t collect_targets(const struct fabric *fabric, struct probe_target *targets) {
@@ -102,7 +110,7 @@ void visits_targets(struct probing *probing, uint64_t now_ns) {
 	(void)probe_schedule_targets(probing->schedule, targets, count); // without memory likewise
 	free(targets);
 	if (view.number != probing->view_number)
-		briefs_sweep(&probing->briefs, is_known, fabric->overlay);
+		briefs_sweep(&probing->briefs, is_kept, probing);
 	probing->view_number = view.number;
 	set_timer(probing);
 }

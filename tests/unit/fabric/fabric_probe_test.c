@@ -535,6 +535,27 @@ static void one_who_is_no_neighbour_is_visited_in_turn(void **state) {
 	bed_until(seen(0, 2) == SIGHT_GOOD);
 }
 
+static void path_in_the_middle_of_a_visit_is_seen_as_at_the_end_of_the_last(void **state) {
+	struct fabric_path_view view;
+	uint64_t visits, since_ns;
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++) {
+		bed.agents[n].config.probe.rotation = n == 0;
+		start(n);
+	}
+	bed_until(find_path(0, 2, &view));
+	assert_int_equal(view.summary.kind, SIGHT_GOOD); // not shown before a visit has ended
+	since_ns = view.summary.since_ns;
+	visits = counters(0).visits;
+	while (counters(0).visits < visits + 4) {
+		bed_pass(10 * RAS_NS_PER_MS);
+		assert_true(find_path(0, 2, &view));
+		assert_int_equal(view.summary.kind, SIGHT_GOOD);
+		assert_int_equal(view.summary.since_ns, since_ns);
+	}
+}
+
 static void settings_are_changed_while_it_runs(void **state) {
 	struct fabric_probe_config config = {.on = true, .rotation = true};
 	struct fabric_path_view view;
@@ -733,6 +754,7 @@ int main(void) {
 		THREE(visit_of_one_whose_pulse_stands_vouches_for_nobody),
 		THREE(visit_without_a_pair_says_nothing_of_the_path),
 		THREE(visited_one_that_becomes_a_neighbour_is_probed_as_such),
+		THREE(path_in_the_middle_of_a_visit_is_seen_as_at_the_end_of_the_last),
 		THREE(settings_are_changed_while_it_runs),
 		PAIR(settings_change_back_and_forth_within_a_turn),
 		BED_TEST(switched_on_later_whoever_listens_is_told),
