@@ -320,7 +320,8 @@ static const struct config_key keys[] = {
 	{"probe", "enabled", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether the pulses of other nodes are read over RDMA all the time."},
 	{"probe", "interval", CONFIG_DURATION, true, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
-	 "Between two probes of one neighbour on a ring; longer where the budget does not suffice."},
+	 "Between two reads of one neighbour on a ring, after each fourth of which a write comes; longer "
+	 "where the budget does not suffice."},
 	{"probe", "packets", CONFIG_INT, true, 10, 5000, NULL, NULL, NULL, "100",
 	 "How many packets a second probes may cause in both directions; never exceeded."},
 	{"probe", "bytes", CONFIG_SIZE, true, 16 * KIB, 1024 * MIB, NULL, NULL, NULL, "512KiB",

@@ -125,8 +125,8 @@ static uint64_t idle_ns(const struct pairing *pairing, const struct entry *entry
 	return entry->used_ns + pairing->config.idle_ns;
 }
 
-// When a pair has had one way through the fabric for long enough. Of two who want it the lower begins.
-// Not while its peer is silent: what still works then is evidence, and would not come back.
+// When a pair has had one way through the fabric for long enough. Of two who want it the lower
+// begins. Not while its peer is silent: what still works is evidence, and would not come back.
 static uint64_t renew_ns(const struct pairing *pairing, const struct entry *entry) {
 	const struct attempt *attempt = entry->current;
 

@@ -72,8 +72,8 @@ struct path_memory *path_memory_destroy(struct path_memory *memory);
 void path_memory_add(struct path_memory *memory, const struct path_probe *probe);
 // We were stopped ourselves until then: what was begun before counts for nothing.
 void path_memory_paused(struct path_memory *memory, uint64_t until_ns);
-// The way broke with a read or write that was not answered, and there has been none since: as good as
-// another such read.
+// The way broke with a read or write that was not answered, and there has been none since: as good
+// as another such read.
 void path_memory_cut_off(struct path_memory *memory);
 // Another start of the peer, or another way to it: loss and counter begin anew, the past stays.
 void path_memory_reopened(struct path_memory *memory, uint64_t now_ns);
