@@ -22,6 +22,8 @@
 #define COVER_WINDOWS_NS (10 * SEC)
 // A pulse that was seen to advance so long after the overlay went unanswered has outlived it.
 #define OUTLIVES_NS (1500 * MS)
+// The overlay takes thrice as long at least to hold a silent one for dead.
+#define LAST_READ_NS (2 * SEC)
 // An agent that the overlay still holds alive so long after its pulse fell silent is alive.
 #define ALIVE_PROOF_NS (12 * SEC)
 // Silence of so many that it began within this is one event.
@@ -54,6 +56,7 @@ struct finding {
 	bool own_words;	  // a statement of its own: no observer is needed
 	uint32_t bad;	  // observers
 	uint32_t eyes;	  // the same, those of one host once
+	uint32_t good;	  // who read a pulse that advances
 	uint32_t lookers; // all who could look
 	uint32_t overlay; // observers of the overlay
 	uint64_t observers[VERDICT_OBSERVERS_MAX];

@@ -92,6 +92,7 @@ static void find_by_silence(struct finding *finding, enum verdict verdict, const
 static void find_observers(struct finding *finding, const struct fabric_look *look) {
 	finding->bad = look->bad;
 	finding->eyes = look->eyes;
+	finding->good = look->good;
 	finding->lookers = look->lookers;
 	finding->example = look->example;
 	finding->observer_count = look->observer_count;
@@ -186,6 +187,12 @@ static void look_at_death(
 	look->fabric = found == standing ? FABRIC_STANDING : FABRIC_SILENT;
 }
 
+// The overlay takes far longer to hold a silent one for dead, so what was read a moment ago was read
+// in its silence, and the next read need not be waited for.
+static uint64_t read_at_death_ns(const struct subject *subject) {
+	return subject->state_ns > LAST_READ_NS ? subject->state_ns - LAST_READ_NS : 0;
+}
+
 static void judge_dead(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
@@ -198,7 +205,7 @@ static void judge_dead(
 		find(finding, VERDICT_UNKNOWN, "SoleObserver");
 		return;
 	}
-	triangulate(engine, subject, subject->state_ns, &look);
+	triangulate(engine, subject, read_at_death_ns(subject), &look);
 	look_at_death(engine, subject, &look);
 	votes_take(engine, subject, &votes);
 	find_observers(finding, &look);

@@ -131,11 +131,19 @@ static void tell_stands(const struct finding *finding, struct sentence *ret_sent
 }
 
 static void tell_alone(const struct finding *finding, struct sentence *ret_sentence) {
+	char overlay[48];
+
+	if (finding->state == RAS_DEAD)
+		snprintf(
+			overlay, sizeof(overlay), "silent on the overlay (%u observers)",
+			finding->overlay
+		);
+	else
+		snprintf(overlay, sizeof(overlay), "not heard on the overlay at the moment");
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"silent on the overlay (%u observers); %u of %u observers read its pulse, which "
-		"advances",
-		finding->overlay, finding->observer_count, finding->lookers
+		"%s; %u of %u observers read its pulse, which advances", overlay, finding->good,
+		finding->lookers
 	);
 }
 
@@ -161,14 +169,17 @@ static void tell_slow(const struct finding *finding, struct sentence *ret_senten
 }
 
 static void tell_lossy(const struct finding *finding, struct sentence *ret_sentence) {
-	char size[SHOW_BYTES];
+	char size[SHOW_BYTES], which[80] = "reads of any size";
 
-	show_bytes(finding->example->lost_bytes, size);
+	if (finding->example->lost_bytes > 0) {
+		show_bytes(finding->example->lost_bytes, size);
+		snprintf(which, sizeof(which), "%.20s and more; smaller ones arrive", size);
+	}
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%u of %u paths to it lose %u of 1000 of %.20s and more; smaller ones arrive",
-		finding->bad, finding->lookers > finding->bad ? finding->lookers : finding->bad,
-		finding->example->lost_permille, size
+		"%u of %u paths to it lose %u of 1000 of %s", finding->bad,
+		finding->lookers > finding->bad ? finding->lookers : finding->bad,
+		finding->example->lost_permille, which
 	);
 }
 

@@ -134,6 +134,45 @@ static void what_nobody_repeats_for_ten_times_as_long_is_forgotten(void **state)
 	bed_destroy(bed);
 }
 
+static void what_is_read_in_the_silence_is_believed_when_it_ends_in_death(void **state) {
+	struct bed *bed = bed_create(8);
+	uint64_t since_ns;
+
+	(void)state;
+	bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
+	for (uint32_t n = 0; n < 6; n++) {
+		bed_pass(bed, SEC);
+		see_two(bed, 5, SIGHT_GOOD);
+	}
+	bed_expect(bed, 5, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	assert_string_equal(
+		bed_view(bed, 5).evidence,
+		"not heard on the overlay at the moment; 2 of 2 observers "
+		"read its pulse, which advances"
+	);
+	since_ns = bed_view(bed, 5).since_ns;
+	bed_pass(bed, 900 * MS);
+	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
+	for (uint32_t n = 0; n < 80; n++) {
+		bed_expect(bed, 5, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+		see_two(bed, 5, SIGHT_GOOD);
+		bed_pass(bed, SEC);
+	}
+	assert_int_equal(bed_view(bed, 5).since_ns, since_ns);
+	assert_string_equal(
+		bed_view(bed, 5).evidence,
+		"silent on the overlay (2 observers); 2 of 2 observers read its pulse, which advances"
+	);
+	// Of one that was read before it fell silent that says nothing.
+	bed_state(bed, 6, RAS_SUSPECT, RAS_CAUSE_SILENT);
+	see_two(bed, 6, SIGHT_GOOD);
+	bed_pass(bed, 3 * SEC);
+	bed_state(bed, 6, RAS_DEAD, RAS_CAUSE_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 6, VERDICT_UNKNOWN, "HostOrAgent");
+	bed_destroy(bed);
+}
+
 static void a_good_look_does_not_take_back_what_the_node_said_itself(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -634,6 +673,7 @@ int main(void) {
 		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
+		cmocka_unit_test(what_is_read_in_the_silence_is_believed_when_it_ends_in_death),
 		cmocka_unit_test(a_good_look_does_not_take_back_what_the_node_said_itself),
 		cmocka_unit_test(a_word_of_the_node_does_not_take_back_what_others_saw),
 		cmocka_unit_test(what_went_stale_of_both_kinds_is_taken_back_by_both),
