@@ -108,6 +108,55 @@ static void note_pulse(struct pulse_past *pulse, const struct path_probe *probe)
 	pulse->advances = true;
 }
 
+// What was lost in that time is taken out of the ring: the rest moves up.
+static void forget_lost(struct size_past *past, uint64_t from_ns, uint64_t until_ns) {
+	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+	struct size_past kept = {.sent = past->sent, .lost = past->lost};
+
+	for (uint32_t n = past->count - held; n < past->count; n++) {
+		uint32_t from = n % OUTCOMES;
+
+		if (!past->answered[from] && past->at_ns[from] >= from_ns &&
+		    past->at_ns[from] < until_ns)
+			continue;
+		kept.at_ns[kept.count] = past->at_ns[from];
+		kept.latency_ns[kept.count] = past->latency_ns[from];
+		kept.answered[kept.count++] = past->answered[from];
+	}
+	*past = kept;
+}
+
+static bool lost_before(const struct size_past *past, uint64_t from_ns, uint64_t until_ns) {
+	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+
+	for (uint32_t n = 0; n < held; n++) {
+		if (!past->answered[n] && past->at_ns[n] >= from_ns && past->at_ns[n] < until_ns)
+			return true;
+	}
+	return false;
+}
+
+// An outage was told as such, and says nothing of what the path loses while it carries some; but
+// what lost something now and then before is lossy, and was silent for that.
+static void end_silence(struct path_memory *memory, uint64_t until_ns) {
+	uint64_t window_ns = memory->config.lossy_window_ns;
+	uint64_t begin_ns = memory->last_answer_ns;
+	uint64_t before_ns = begin_ns > window_ns ? begin_ns - window_ns : 0;
+
+	if (begin_ns == RAS_NEVER ||
+	    (!memory->silent && memory->unanswered < memory->config.silent_reads))
+		return;
+	for (uint32_t n = 0; n < PATH_SIZES; n++) {
+		if (lost_before(&memory->sizes[n], before_ns, begin_ns) ||
+		    lost_before(&memory->writes[n], before_ns, begin_ns))
+			return;
+	}
+	for (uint32_t n = 0; n < PATH_SIZES; n++) {
+		forget_lost(&memory->sizes[n], begin_ns, until_ns);
+		forget_lost(&memory->writes[n], begin_ns, until_ns);
+	}
+}
+
 static void add_write(struct path_memory *memory, const struct path_probe *probe) {
 	struct size_past *past = &memory->writes[probe->size];
 
@@ -115,6 +164,7 @@ static void add_write(struct path_memory *memory, const struct path_probe *probe
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->answered) {
+		end_silence(memory, probe->at_ns);
 		memory->last_answer_ns = probe->at_ns;
 	} else {
 		past->lost++;
@@ -133,6 +183,7 @@ static void add_read(struct path_memory *memory, const struct path_probe *probe)
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->answered) {
+		end_silence(memory, probe->at_ns);
 		memory->last_answer_ns = probe->at_ns;
 		memory->unanswered = 0;
 		memory->write_unanswered = false;
@@ -167,30 +218,13 @@ static void drop_window(struct path_memory *memory) {
 	memory->window_count = 0;
 }
 
-// What was lost before is taken out of the rings: the rest moves up.
-static void forget_lost(struct size_past *past, uint64_t until_ns) {
-	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
-	struct size_past kept = {.sent = past->sent, .lost = past->lost};
-
-	for (uint32_t n = past->count - held; n < past->count; n++) {
-		uint32_t from = n % OUTCOMES;
-
-		if (!past->answered[from] && past->at_ns[from] < until_ns)
-			continue;
-		kept.at_ns[kept.count] = past->at_ns[from];
-		kept.latency_ns[kept.count] = past->latency_ns[from];
-		kept.answered[kept.count++] = past->answered[from];
-	}
-	*past = kept;
-}
-
 void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 	if (until_ns <= memory->paused_until_ns)
 		return;
 	memory->paused_until_ns = until_ns;
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
-		forget_lost(&memory->sizes[n], until_ns);
-		forget_lost(&memory->writes[n], until_ns);
+		forget_lost(&memory->sizes[n], 0, until_ns);
+		forget_lost(&memory->writes[n], 0, until_ns);
 	}
 	memory->unanswered = 0;
 	memory->write_unanswered = false;

@@ -328,6 +328,34 @@ static void two_reads_without_an_answer_are_silence_until_the_next_answer(void *
 	assert_int_not_equal(scene.kind, SIGHT_SILENT);
 }
 
+static void path_that_was_silent_is_good_again_at_the_next_answer(void **state) {
+	(void)state;
+	good_for(30, 10 * US);
+	for (uint32_t size = 0; size < PATH_SIZES; size++)
+		lost(size);
+	assert_int_equal(scene.kind, SIGHT_SILENT);
+	good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(summary().lost, PATH_SIZES);
+	good_for(30, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+static void path_that_loses_every_third_read_is_lossy_whenever_it_is_not_silent(void **state) {
+	uint32_t good_looks = 0;
+
+	(void)state;
+	good_for(30, 10 * US);
+	for (uint32_t n = 0; n < 300; n++) {
+		if (draw(3) == 0)
+			lost(0);
+		else
+			good(0, 10 * US);
+		good_looks += n > 30 && scene.kind == SIGHT_GOOD;
+	}
+	assert_in_range(good_looks, 0, 27); // a tenth: all that was lost lately was silence
+}
+
 static void writes_without_an_answer_are_loss_and_no_silence(void **state) {
 	struct path_probe probe = unanswered(0);
 
@@ -683,6 +711,8 @@ int main(void) {
 		SCENE(single_loss_is_no_pattern),
 		SCENE(loss_that_is_over_is_forgotten),
 		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
+		SCENE(path_that_was_silent_is_good_again_at_the_next_answer),
+		SCENE(path_that_loses_every_third_read_is_lossy_whenever_it_is_not_silent),
 		SCENE(writes_without_an_answer_are_loss_and_no_silence),
 		SCENE(writes_have_counts_of_their_own_and_teach_no_latency),
 		SCENE(way_that_broke_with_a_write_is_silent_as_with_a_read),

@@ -15,7 +15,8 @@
 // that is slow now and then.
 //
 // Loss is judged by size: of the outcomes of the last lossy_window_ns, at least the last four.
-// silent_reads of any size unanswered in a row are silence, until the next answer to a read.
+// silent_reads of any size unanswered in a row are silence, until the next answer to a read, and no
+// loss if nothing was lost before: an outage that is over leaves nothing behind.
 //
 // Writes have counts and times of their own. They count as loss as reads do, since they carry what
 // is large the other way; latency, silence and the counter are judged by reads alone.
