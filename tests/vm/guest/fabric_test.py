@@ -136,6 +136,11 @@ def frozen_peer_is_read_all_the_same_for_its_kernel_answers():
     assert answer["answered"] == 50, answer
 
 
+def is_off_the_fabric(agent, other):
+    row = agent.ask(f"HEALTH {other.name}")["findings"][0]
+    return (row["verdict"], row["reason"]) == ("fabric-down", "PortDown")
+
+
 def cable_that_is_out_fails_pairs_and_they_are_back_when_it_is_in():
     one, two = Ring.agents()[:2]
     said("ip", "link", "set", "ve1", "down")
@@ -144,6 +149,7 @@ def cable_that_is_out_fails_pairs_and_they_are_back_when_it_is_in():
                             ["state"] == "down", SECONDS)
         assert not reads(one, two.name)
         wait_not_ready(one, two.name)
+        clusters.wait_until("it says so itself", lambda: is_off_the_fabric(two, one), SECONDS)
     finally:
         said("ip", "link", "set", "ve1", "up")
     wait_ready(one, two.name)
