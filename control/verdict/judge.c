@@ -187,8 +187,8 @@ static void look_at_death(
 	look->fabric = found == standing ? FABRIC_STANDING : FABRIC_SILENT;
 }
 
-// The overlay takes far longer to hold a silent one for dead, so what was read a moment ago was read
-// in its silence, and the next read need not be waited for.
+// The overlay takes far longer to hold a silent one for dead, so what was read a moment ago was
+// read in its silence, and the next read need not be waited for.
 static uint64_t read_at_death_ns(const struct subject *subject) {
 	return subject->state_ns > LAST_READ_NS ? subject->state_ns - LAST_READ_NS : 0;
 }
