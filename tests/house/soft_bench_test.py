@@ -76,7 +76,8 @@ def cycles_are_told_by_stage():
 
 def the_table_fits():
     done = run(BENCH, "s, ")
-    assert done.returncode == 0 and done.stderr == "", done
+    # A busy machine may miss what is to be reached: that is told by 1, and not looked at here.
+    assert done.returncode in (0, 1) and done.stderr == "", done
     lines = done.stdout.splitlines()
     assert len(lines) >= 21 and max(map(len, lines)) <= 100, lines
 
