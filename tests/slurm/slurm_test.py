@@ -339,6 +339,56 @@ def killed_agent_is_a_matter_of_its_service_and_drains_nothing(slurm, _):
         assert "drained" not in said and not slurm.is_drained("n4"), said
 
 
+PROBED = {"probe.interval": "200ms", "probe.packets": "1000", "device.soft0.faults": ""}
+
+
+def says(agent, name, verdict):
+    return agent.ask(f"HEALTH {name}")["findings"][0]["verdict"] == verdict
+
+
+def path_that_is_cut_drains_neither_of_its_ends(slurm, _):
+    with clusters.Cluster(build, 5, settings=PROBED) as ring:
+        ring.start()
+        ring.wait_ring()
+        one, other = ring.agents[1:3]
+        clusters.wait_until("the path", lambda: "good" in one.paths_seen("n3")
+                            and "good" in other.paths_seen("n2"))
+        one.set_faults(f"loss=100%,to={other.address}")
+        clusters.wait_until("both ends to see it", lambda: "silent" in one.paths_seen("n3")
+                            and "silent" in other.paths_seen("n2"))
+        for agent in ring.agents:
+            said = once(slurm, None, where=["--socket", str(agent.socket)])
+            assert "drained" not in said, (agent.name, said)
+        assert not any(slurm.is_drained(name) for name in NAMES)
+
+
+def node_with_slow_paths_stays_in_service(slurm, _):
+    with clusters.Cluster(build, 5, settings=PROBED) as ring:
+        ring.start()
+        ring.wait_ring()
+        clusters.wait_until("what is usual on all paths", ring.paths_are_known, 120)
+        ring.agents[3].set_faults("delay=20ms")
+        first = ring.agents[0]
+        clusters.wait_until("path-degraded", lambda: says(first, "n4", "path-degraded"), 120)
+        said = once(slurm, None, where=["--socket", str(first.socket)])
+        assert "drained" not in said and not slurm.is_drained("n4"), said
+
+
+def node_that_nobody_reads_is_drained_and_comes_back(slurm, _):
+    with clusters.Cluster(build, 5, settings=PROBED) as ring:
+        ring.start()
+        ring.wait_ring()
+        clusters.wait_until("the paths", lambda: all(
+            "good" in agent.paths_seen("n5") for agent in ring.agents[:4]))
+        with Sync(slurm, ["--socket", str(ring.agents[0].socket)]) as sync:
+            ring.agents[4].set_faults("loss=100%")
+            sync.wait_said("n5: drained: tocsin: PulseUnread: ")
+            assert slurm.reason("n5").startswith("tocsin: PulseUnread: "), slurm.reason("n5")
+            ring.agents[4].set_faults("")
+            sync.wait_said("n5: undrained")
+            clusters.wait_until("n5 idle", lambda: slurm.state("n5") == "idle")
+
+
 def asked_over_unix(path, what):
     """What the real slurmrestd says."""
     asked = http.client.HTTPConnection("localhost")
@@ -418,6 +468,9 @@ CASES = [
     health_program_drains_its_own_node,
     frozen_agent_is_drained_after_its_time_and_comes_back,
     killed_agent_is_a_matter_of_its_service_and_drains_nothing,
+    path_that_is_cut_drains_neither_of_its_ends,
+    node_with_slow_paths_stays_in_service,
+    node_that_nobody_reads_is_drained_and_comes_back,
 ]
 
 

@@ -10,7 +10,6 @@ over windows is learnt soon.
 """
 
 import pathlib
-import re
 import sys
 import time
 
@@ -20,8 +19,6 @@ import tap
 
 INFINIBAND = pathlib.Path("/sys/class/infiniband")
 SEEN_SECONDS = 90
-# Five windows of five seconds; of ten probes six are small.
-LEARNT_PROBES = 90
 SLOW = "delay=20ms"
 
 
@@ -52,21 +49,6 @@ def worse(cluster, among=None):
             if not event["text"].startswith(("healthy", "unknown", "none"))}
 
 
-def set_faults(agent, faults):
-    agent.configure(device__soft0__faults=faults)
-    agents.wait_reloaded(agent)
-
-
-def learn(cluster):
-    """Until all paths have a baseline."""
-    def small():
-        return [agent.counters()["probe"]["sent"]['bytes="8"'] for agent in cluster.running()]
-
-    until = [sent + 4 * LEARNT_PROBES for sent in small()]  # four paths: three and its own
-    agents.wait_until("the baselines", lambda: all(
-        sent >= enough for sent, enough in zip(small(), until)), SEEN_SECONDS)
-
-
 def test_healthy(cluster):
     """Four agents read each other's pulses, and nobody says anything bad of anybody."""
     for agent in cluster.agents:
@@ -74,7 +56,7 @@ def test_healthy(cluster):
                         device__soft0__faults="")
     cluster.start()
     cluster.wait_ring(agents.WAIT_SECONDS)
-    learn(cluster)
+    agents.wait_until("what is usual on all paths", cluster.paths_are_known, SEEN_SECONDS)
     for agent in cluster.agents:
         for peer in cluster.agents:
             assert says(agent, peer.name, "healthy"), finding(agent, peer.name)
@@ -84,20 +66,15 @@ def test_healthy(cluster):
 def test_slow(cluster):
     """One whose packets come late is path-degraded for all and itself, and drains nobody."""
     victim = cluster.agents[3]
-    set_faults(victim, SLOW)
+    victim.set_faults(SLOW)
     row = wait_verdict(cluster, victim.name, "path-degraded", cluster.agents)
     assert row["reason"] == "PulseSlow" and row["advice"] == "warn", row
     assert row["grade"] == "warning", row
     assert "paths to it are slow: a median of " in row["evidence"], row
-    set_faults(victim, "")
+    victim.set_faults("")
     wait_verdict(cluster, victim.name, "healthy", cluster.agents)
     told = {what for what in worse(cluster) if what[1:] != (victim.name, "path-degraded")}
     assert not told, told
-
-
-def seen(agent, peer):
-    """How this agent saw its path to another, in order, by its log."""
-    return re.findall(rf" rdma_path peer={peer.name} .* seen=(\S+) ", agent.log.read_text())
 
 
 def break_path(cluster, faults, kind):
@@ -105,16 +82,16 @@ def break_path(cluster, faults, kind):
     one, other = cluster.agents[2:4]
     ends = ((one, other), (other, one))
     before = worse(cluster)
-    since = {agent.name: len(seen(agent, peer)) for agent, peer in ends}
-    set_faults(one, f"{faults},to={other.address}")
+    since = {agent.name: len(agent.paths_seen(peer.name)) for agent, peer in ends}
+    one.set_faults(f"{faults},to={other.address}")
     agents.wait_until(f"both ends to see it {kind}", lambda: all(
-        kind in seen(agent, peer)[since[agent.name]:] for agent, peer in ends), SEEN_SECONDS)
+        kind in agent.paths_seen(peer.name)[since[agent.name]:] for agent, peer in ends), SEEN_SECONDS)
     for agent in cluster.agents:
         for name in (one.name, other.name):
             assert says(agent, name, "healthy"), finding(agent, name)
-    set_faults(one, "")
+    one.set_faults("")
     agents.wait_until("both ends to see it good", lambda: all(
-        seen(agent, peer)[-1] == "good" for agent, peer in ends), SEEN_SECONDS)
+        agent.paths_seen(peer.name)[-1] == "good" for agent, peer in ends), SEEN_SECONDS)
     assert worse(cluster) == before, worse(cluster) - before
 
 
@@ -131,24 +108,24 @@ def test_cut_path(cluster):
 def test_lossy(cluster):
     """One whose large packets are lost is path-lossy, with the size, and drains nobody."""
     victim, others = cluster.agents[3], cluster.agents[:3]
-    set_faults(victim, "large=100%")
+    victim.set_faults("large=100%")
     row = wait_verdict(cluster, victim.name, "path-lossy", others)
     assert row["reason"] == "LargeLost" and row["advice"] == "warn", row
-    set_faults(victim, "")
+    victim.set_faults("")
     wait_verdict(cluster, victim.name, "healthy", cluster.agents)
 
 
 def test_cut(cluster):
     """One that nobody reads any more while its agent answers is fabric-down."""
     victim, others = cluster.agents[3], cluster.agents[:3]
-    set_faults(victim, "loss=100%")
+    victim.set_faults("loss=100%")
     row = wait_verdict(cluster, victim.name, "fabric-down", others)
     assert row["reason"] == "PulseUnread" and row["state"] == "alive", row
     # What it does not read itself is nobody's fault.
     for agent in cluster.agents:
         for other in others:
             assert says(agent, other.name, "healthy"), finding(agent, other.name)
-    set_faults(victim, "")
+    victim.set_faults("")
     wait_verdict(cluster, victim.name, "healthy", cluster.agents)
 
 

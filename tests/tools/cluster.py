@@ -8,6 +8,7 @@ ports. Everything it writes is in a directory of its own below the cluster's.
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -130,6 +131,17 @@ class Agent:
                      **(environment or {})})
         return self
 
+    def set_faults(self, faults):
+        """Of its software device, as it runs; it was configured with some, if only with none: ""."""
+        before = self.log.read_text().count(" reloaded ")
+        self.configure(device__soft0__faults=faults)
+        self.signal(signal.SIGHUP)
+        wait_until("the reload", lambda: self.log.read_text().count(" reloaded ") > before)
+
+    def paths_seen(self, name):
+        """How it saw its path to another, in order, by its log."""
+        return re.findall(rf" rdma_path peer={name} .* seen=(\S+) ", self.log.read_text())
+
     def client(self, seconds=WAIT_SECONDS_MAX):
         return Client(self.socket, seconds)
 
@@ -241,6 +253,12 @@ class Cluster:
             if any(peers.get(name) != state for name in names):
                 return False
         return True
+
+    def paths_are_known(self):
+        """Whether every agent knows what is usual on each path that it reads steadily."""
+        rows = [path for agent in self.running() for path in agent.ask("PATHS")["paths"]
+                if path["steady"]]
+        return rows and all(path["baseline_ns"] for path in rows)
 
     def wait_ring(self, seconds=WAIT_SECONDS_MAX):
         """Until every running agent sees every running agent alive."""

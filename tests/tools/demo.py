@@ -7,7 +7,6 @@
 Exit status 0 only if all was as it should be.
 """
 
-import signal
 import subprocess
 import sys
 import time
@@ -145,31 +144,18 @@ def one_is_frozen(story, cluster):
     back(story, cluster, victim, "alive again everywhere, and it declared nobody dead")
 
 
-def set_faults(story, victim, faults):
-    """On the software device of an agent, as it runs."""
-    before = victim.log.read_text().count(" reloaded ")
-    victim.configure(**{f"device__{SOFT}__faults": faults})
-    victim.signal(signal.SIGHUP)
-    story.wait("the reload", lambda: victim.log.read_text().count(" reloaded ") > before)
-
-
 def paths_are_learnt(story, cluster):
     """How long reads usually take."""
     story.tell("All paths have to be known for a while before anybody can say that one is slow.")
     since = time.monotonic()
-
-    def usual():
-        rows = [path for agent in cluster.running() for path in agent.ask("PATHS")["paths"]]
-        return rows and all(path["baseline_ns"] for path in rows)
-
-    story.wait("what is usual", usual)
+    story.wait("what is usual", cluster.paths_are_known)
     story.seen("every agent knows what is usual on its paths", since)
 
 
 def one_is_slow(story, cluster):
     victim = cluster.agents[3]
     story.tell(f"The packets of {victim.name} take 500 us longer (a fault of its software device).")
-    set_faults(story, victim, "delay=500us")
+    victim.set_faults("delay=500us")
     wait_verdict(story, victim.name, "path-degraded", cluster.running())
     show(cluster, "why", victim.name)
 
@@ -178,11 +164,11 @@ def one_loses_large_packets(story, cluster):
     victim = cluster.agents[3]
     story.tell("They come in time again, but what is larger than 1,500 bytes is lost, as behind a "
                "switch\n   that was not told of a larger MTU.")
-    set_faults(story, victim, "large=100%")
+    victim.set_faults("large=100%")
     wait_verdict(story, victim.name, "path-lossy", others(cluster, victim))
     show(cluster, "why", victim.name)
     show(cluster, "path", cluster.agents[0].name, victim.name)
-    set_faults(story, victim, "")
+    victim.set_faults("")
     wait_verdict(story, victim.name, "healthy", cluster.running())
 
 

@@ -28,7 +28,9 @@ class Bench:
     """The cluster, its Slurm, and the sync between them."""
 
     def __init__(self, build):
-        self.cluster = clusters.Cluster(build, AGENTS, settings={"health.confirm": CONFIRM})
+        self.cluster = clusters.Cluster(build, AGENTS, settings={
+            "health.confirm": CONFIRM, "probe.interval": "200ms", "probe.packets": "1000",
+            "device.soft0.faults": ""})
         self.slurm = bed.Slurm([agent.name for agent in self.cluster.agents])
         self.sync = None
 
@@ -66,6 +68,14 @@ class Bench:
         shown = self.slurm.run("sinfo", "-R", "-N", "-o", "%12N %80E").stdout
         for line in shown.splitlines():
             print(f"   {line.rstrip()}", flush=True)
+
+    def look(self):
+        """One look of its own, as the sync has them each second: what it does."""
+        print("\n   $ tocsin slurm sync --once", flush=True)
+        done = self.slurm.run(str(self.cluster.tocsin), "slurm", "sync", "--once", "--socket",
+                              str(self.cluster.agents[0].socket))
+        for line in (done.stdout + done.stderr).splitlines() or ["(nothing to be done)"]:
+            print(f"   {line}", flush=True)
 
     def wait_drained(self, name, drained=True):
         def is_so():
@@ -121,6 +131,61 @@ def the_frozen_one_comes_back(story, bench):
         raise clusters.Timeout("n3 was touched")
 
 
+def a_path_is_cut(story, bench):
+    one, other = bench.cluster.agents[1:3]
+    story.tell(f"The path between {one.name} and {other.name} is cut (a fault of the software device). "
+               "Both see it,\n   and others read both: a path is at fault and no node, so nobody is "
+               "drained.")
+    since = time.monotonic()
+    one.set_faults(f"loss=100%,to={other.address}")
+    story.wait("both ends to see it", lambda: one.paths_seen(other.name)[-1:] == ["silent"]
+               and other.paths_seen(one.name)[-1:] == ["silent"])
+    story.seen("both ends see it silent", since)
+    bench.look()
+    bench.show()
+    one.set_faults("")
+    if bench.slurm.is_drained(one.name) or bench.slurm.is_drained(other.name):
+        raise clusters.Timeout(f"{one.name} or {other.name} was drained")
+
+
+def wait_verdict(story, bench, name, verdict):
+    first = bench.cluster.agents[0]
+    story.wait(f"{name} {verdict}", lambda: first.ask(
+        f"HEALTH {name}")["findings"][0]["verdict"] == verdict)
+
+
+def one_is_slow(story, bench):
+    agent = bench.cluster.agents[2]
+    story.tell(f"The packets of {agent.name} take 20 ms longer. Its paths are slow, which is a warning: "
+               "jobs run\n   on, slower, and nobody is drained.")
+    story.wait("what is usual on all paths", bench.cluster.paths_are_known)
+    since = time.monotonic()
+    agent.set_faults("delay=20ms")
+    wait_verdict(story, bench, agent.name, "path-degraded")
+    story.seen("path-degraded", since)
+    bench.look()
+    bench.show()
+    agent.set_faults("")
+    if bench.slurm.is_drained(agent.name):
+        raise clusters.Timeout(f"{agent.name} was drained")
+
+
+def one_loses_its_fabric(story, bench):
+    agent = bench.cluster.agents[1]
+    story.tell(f"All packets of {agent.name} are lost: its agent answers, its port does not. No job can "
+               "use it.")
+    since = time.monotonic()
+    agent.set_faults("loss=100%")
+    bench.wait_drained(agent.name)
+    story.seen("drained", since)
+    bench.show()
+    story.tell("Its port answers again.")
+    since = time.monotonic()
+    agent.set_faults("")
+    bench.wait_drained(agent.name, False)
+    story.seen("undrained", since)
+
+
 def main():
     if bed.missing():
         sys.exit(f"slurm-demo: {bed.missing()}")
@@ -129,7 +194,8 @@ def main():
     try:
         with Bench(sys.argv[1]) as bench:
             bench.show()
-            for step in (one_freezes, an_administrator_drains_another, one_is_killed,
+            for step in (a_path_is_cut, one_is_slow, one_loses_its_fabric, one_freezes,
+                         an_administrator_drains_another, one_is_killed,
                          the_frozen_one_comes_back):
                 step(story, bench)
             print("\n   What tocsin slurm sync said:", flush=True)
