@@ -394,8 +394,17 @@ static void verdicts_wake(struct world *world, struct verdict_node *own) {
 }
 
 // One that stands still does nothing, and does it again when it goes on.
-static void verdicts_later(struct world *world, struct event *event) {
-	queue_push(&world->queue, event, world_now(world) + PHASE_NS);
+static void verdicts_later(struct world *world, struct verdict_node *own, struct event *event) {
+	uint64_t at_ns = world_now(world) + PHASE_NS;
+
+	if (event->code == VERDICTS_WAKE)
+		own->timer_ns = at_ns;
+	queue_push(&world->queue, event, at_ns);
+}
+
+// An earlier one took its place since: each of both would ask for the next.
+static bool is_outdone(const struct verdict_node *own, const struct event *event) {
+	return event->code == VERDICTS_WAKE && own->timer_ns != world_now(own->node->world);
 }
 
 void verdicts_happen(struct world *world, struct event *event) {
@@ -403,12 +412,13 @@ void verdicts_happen(struct world *world, struct event *event) {
 		world->verdicts != NULL ? &world->verdicts->nodes[event->target] : NULL;
 	struct missed missed = {0};
 
-	if (own == NULL || own->engine == NULL || event->generation != own->generation) {
+	if (own == NULL || own->engine == NULL || event->generation != own->generation ||
+	    is_outdone(own, event)) {
 		queue_release(&world->queue, event);
 		return;
 	}
 	if (own->node->state == NODE_FROZEN && event->code != VERDICTS_MISSED) {
-		verdicts_later(world, event);
+		verdicts_later(world, own, event);
 		return;
 	}
 	switch (event->code) {
@@ -422,7 +432,7 @@ void verdicts_happen(struct world *world, struct event *event) {
 			(uint32_t
 			)((world_now(world) / PHASE_NS + own->node->index) % VERDICTS_PHASES)
 		);
-		verdicts_later(world, event);
+		verdicts_later(world, own, event);
 		return;
 	case VERDICTS_FEED:
 		queue_release(&world->queue, event);
