@@ -83,7 +83,8 @@ reach_of(const struct trail *trail, const struct path_summary *summary, uint64_t
 		return knock.at_ns >= summary->turned_ns ? knock.reach : VERDICT_REACH_UNKNOWN;
 	if (knock.quiet_ns < QUIET_NS)
 		return VERDICT_REACH_ANSWERS;
-	fresh = now_ns < knock.at_ns + QUIET_NS;
+	// The counter went on after it was found: one that was killed was read well a moment ago.
+	fresh = now_ns < knock.at_ns + QUIET_NS && knock.at_ns <= seen_ns(summary, now_ns);
 	return fresh ? knock.reach : VERDICT_REACH_UNKNOWN;
 }
 

@@ -85,7 +85,8 @@ def break_path(cluster, faults, kind):
     since = {agent.name: len(agent.paths_seen(peer.name)) for agent, peer in ends}
     one.set_faults(f"{faults},to={other.address}")
     agents.wait_until(f"both ends to see it {kind}", lambda: all(
-        kind in agent.paths_seen(peer.name)[since[agent.name]:] for agent, peer in ends), SEEN_SECONDS)
+        kind in agent.paths_seen(peer.name)[since[agent.name]:]
+        for agent, peer in ends), SEEN_SECONDS)
     for agent in cluster.agents:
         for name in (one.name, other.name):
             assert says(agent, name, "healthy"), finding(agent, name)

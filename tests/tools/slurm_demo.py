@@ -133,9 +133,9 @@ def the_frozen_one_comes_back(story, bench):
 
 def a_path_is_cut(story, bench):
     one, other = bench.cluster.agents[1:3]
-    story.tell(f"The path between {one.name} and {other.name} is cut (a fault of the software device). "
-               "Both see it,\n   and others read both: a path is at fault and no node, so nobody is "
-               "drained.")
+    story.tell(f"The path between {one.name} and {other.name} is cut (a fault of the software "
+               "device). Both see it,\n   and others read both: a path is at fault and no node, so "
+               "nobody is drained.")
     since = time.monotonic()
     one.set_faults(f"loss=100%,to={other.address}")
     story.wait("both ends to see it", lambda: one.paths_seen(other.name)[-1:] == ["silent"]
@@ -156,8 +156,8 @@ def wait_verdict(story, bench, name, verdict):
 
 def one_is_slow(story, bench):
     agent = bench.cluster.agents[2]
-    story.tell(f"The packets of {agent.name} take 20 ms longer. Its paths are slow, which is a warning: "
-               "jobs run\n   on, slower, and nobody is drained.")
+    story.tell(f"The packets of {agent.name} take 20 ms longer. Its paths are slow, which is a "
+               "warning: jobs run\n   on, slower, and nobody is drained.")
     story.wait("what is usual on all paths", bench.cluster.paths_are_known)
     since = time.monotonic()
     agent.set_faults("delay=20ms")
@@ -172,8 +172,8 @@ def one_is_slow(story, bench):
 
 def one_loses_its_fabric(story, bench):
     agent = bench.cluster.agents[1]
-    story.tell(f"All packets of {agent.name} are lost: its agent answers, its port does not. No job can "
-               "use it.")
+    story.tell(f"All packets of {agent.name} are lost: its agent answers, its port does not. No "
+               "job can use it.")
     since = time.monotonic()
     agent.set_faults("loss=100%")
     bench.wait_drained(agent.name)

@@ -398,6 +398,25 @@ static void reach_beside_a_read_is_not_older_than_the_read(void **state) {
 	}
 }
 
+// One that is killed was read well a moment before it refused.
+static void refusal_that_came_after_a_good_read_is_not_said_beside_it(void **state) {
+	(void)state;
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_pass(5 * SEC);
+	loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
+	bed_pass(1100 * RAS_NS_PER_MS); // read once more
+	knock(&(struct door){.found = VERDICT_REACH_REFUSES, .quiet_ns = RAS_NEVER});
+	told[0].count[1] = 0;
+	bed_until(told[0].count[1] > 0);
+	while (seen(0, 1) == SIGHT_GOOD) {
+		assert_int_equal(told[0].last[1].reach, VERDICT_REACH_UNKNOWN);
+		bed_pass(10 * RAS_NS_PER_MS);
+	}
+	bed_until(seen(0, 1) == SIGHT_STANDING);
+	loop_timer_set(bed.loop, &bed.agents[1].fabric->beat, loop_now_ns(bed.loop));
+	bed_until(seen(0, 1) == SIGHT_GOOD);
+}
+
 static void what_was_seen_in_a_former_life_is_told_no_more(void **state) {
 	(void)state;
 	bed_until(seen(0, 1) == SIGHT_GOOD);
@@ -744,6 +763,7 @@ int main(void) {
 		PAIR(device_that_reads_itself_as_slowly_blames_no_path),
 		PAIR(good_sight_is_as_old_as_the_last_advance),
 		PAIR(reach_beside_a_read_is_not_older_than_the_read),
+		PAIR(refusal_that_came_after_a_good_read_is_not_said_beside_it),
 		PAIR(what_was_seen_in_a_former_life_is_told_no_more),
 		PAIR(own_pause_makes_nobody_silent),
 		PAIR(peer_that_died_is_probed_no_more_and_again_when_it_is_back),
