@@ -4,9 +4,9 @@
 
     agent_bench.py BUILD-ROOT [--json]
 
-Four of 64 agents, two of twelve that probe each other, then how late the timers of one of three
-are under a flood of strangers, beside how late another process wakes up meanwhile. Exit status 1 if
-a target is missed.
+Four of 64 agents, two of twelve that probe each other, two of a pair by each idle policy of its
+workers, beside spinning, then how late the timers of one of three are under a flood of strangers,
+beside how late another process wakes up meanwhile. Exit status 1 if a target is missed.
 """
 
 import json
@@ -24,6 +24,8 @@ import strangers
 AGENTS = 64
 PROBERS = 12
 IDLE_SECONDS = 20
+POLICIES = ("spin", "adaptive", "event", "window")  # the first is the yardstick
+POLICY_PROBES = 100  # of 8 bytes, a path's memory of them is 128
 STRANGERS = 10000
 PER_SECOND = 1000
 WINDOW_SECONDS = 60  # of what the loop tells as longest (control/loop.h)
@@ -113,6 +115,35 @@ def probing(build):
                       100 * used / IDLE_SECONDS, "%", target)
 
 
+def short_reads(agent, count):
+    """What is remembered of probes of 8 bytes from n1 to n2, once it is so many."""
+    def found():
+        paths = agent.ask("PATH n1 n2").get("ends", [{}])[0].get("paths")
+        return paths and paths[0]["sizes"][0]["recent"] >= count and paths[0]["sizes"][0]
+
+    return agents.wait_until(f"{count} probes", found)
+
+
+def by_policy(build):
+    """Rows of two agents that read each other ten times a second, each policy in a cluster anew."""
+    spun = {}
+    for policy in POLICIES:
+        with clusters.Cluster(build, 2) as cluster:
+            for agent in cluster.agents:
+                agent.configure(probe__interval="100ms", worker__idle=policy)
+            cluster.start()
+            cluster.wait_ring(agents.WAIT_SECONDS)
+            short_reads(cluster.agents[0], 1)
+            since, used = time.monotonic(), [worker_seconds(agent) for agent in cluster.agents]
+            took_us = short_reads(cluster.agents[0], POLICY_PROBES)["median_ns"] / 1e3
+            seconds = time.monotonic() - since
+            used = [worker_seconds(agent) - then for agent, then in zip(cluster.agents, used)]
+            for what, value, unit in (
+                    ("a probe of 8 bytes, median", took_us, "us"),
+                    ("worker, 20 probes/s", 100 * statistics.mean(used) / seconds, "%")):
+                yield row(f"{policy}: {what}", value, unit, None, spun.setdefault(what, value))
+
+
 def nap(latest_ms, stop):
     """In a process of its own: by how much this machine lets a sleeper sleep too long."""
     while not stop.is_set():
@@ -150,7 +181,7 @@ def main(build, as_json):
     rows = []
     if not as_json:
         print(f"{'agent':<40} {'reached':>9} {'':<4} {'another':>10} {'target':>8}", flush=True)
-    for part in (many, probing, flooded):
+    for part in (many, probing, by_policy, flooded):
         for found in part(build):
             rows.append(found)
             if not as_json:
