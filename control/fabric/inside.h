@@ -195,6 +195,8 @@ void posts_fini(struct fabric *fabric);
 // neighbours.c: which pairs are wanted, and news of peers.
 void neighbours_start(struct fabric *fabric);
 void neighbours_stop(struct fabric *fabric);
+// What the overlay says of everybody is told to the pairing anew, before the turn ends.
+void neighbours_tell_all(struct fabric *fabric);
 // What a device of ours is paired with at a peer; false: it has none.
 bool neighbours_key(
 	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key

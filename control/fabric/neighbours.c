@@ -155,8 +155,11 @@ static void want(struct loop_timer *timer, uint64_t now_ns) {
 
 // Events.
 
-// Of a process that ended nothing is left to be read.
-static enum pairing_peer_state death_by(enum ras_cause cause) {
+// Of a process that ended nothing is left to be read; and where nothing is read nobody would notice
+// that a pair has ended.
+static enum pairing_peer_state death_by(const struct fabric *fabric, enum ras_cause cause) {
+	if (!fabric->config.probe.on)
+		return PAIRING_PEER_HAS_DIED;
 	switch (cause) {
 	case RAS_CAUSE_SILENT:
 	case RAS_CAUSE_UNREACHABLE:
@@ -169,7 +172,11 @@ static enum pairing_peer_state death_by(enum ras_cause cause) {
 	}
 }
 
-static bool state_of(const struct ras_event *event, enum pairing_peer_state *ret_state) {
+static bool state_of(
+	const struct fabric *fabric,
+	const struct ras_event *event,
+	enum pairing_peer_state *ret_state
+) {
 	switch (event->kind) {
 	case RAS_EVENT_JOINED:
 	case RAS_EVENT_REJOINED:
@@ -179,7 +186,10 @@ static bool state_of(const struct ras_event *event, enum pairing_peer_state *ret
 		*ret_state = PAIRING_PEER_IS_ALIVE;
 		return true;
 	case RAS_EVENT_DEAD:
-		*ret_state = death_by(event->cause);
+		*ret_state = death_by(fabric, event->cause);
+		return true;
+	case RAS_EVENT_FORGOTTEN: // of the dead only, and nobody asks for it any more
+		*ret_state = PAIRING_PEER_HAS_DIED;
 		return true;
 	case RAS_EVENT_LEFT:
 		*ret_state = PAIRING_PEER_HAS_LEFT;
@@ -196,7 +206,7 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 
 	if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD)
 		loop_defer(fabric->loop, &fabric->tell_news);
-	if (event->peer == 0 || !state_of(event, &state))
+	if (event->peer == 0 || !state_of(fabric, event, &state))
 		return;
 	news = malloc(sizeof(*news));
 	loop_defer(fabric->loop, &fabric->tell_news);
@@ -213,7 +223,8 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 	fabric->news_last = &news->next;
 }
 
-// Instead of news for which there was no memory: what the overlay says of all who have pairs.
+// Instead of news for which there was no memory, or that mean something else from now on: what the
+// overlay says of all who have pairs.
 static void tell_all(struct fabric *fabric) {
 	struct pairing_view view;
 	struct ras_peer peer;
@@ -225,7 +236,7 @@ static void tell_all(struct fabric *fabric) {
 			continue;
 		pairing_peer(
 			fabric->pairing, loop_clock_ns(fabric->loop), view.key.peer,
-			peer.state == RAS_DEAD	 ? death_by(peer.cause)
+			peer.state == RAS_DEAD	 ? death_by(fabric, peer.cause)
 			: peer.state == RAS_LEFT ? PAIRING_PEER_HAS_LEFT
 						 : PAIRING_PEER_IS_ALIVE,
 			ras_incarnation_start(peer.incarnation)
@@ -252,6 +263,11 @@ static void tell_news(struct loop_job *job) {
 		tell_all(fabric);
 	if (!fabric->stopping)
 		look(fabric);
+}
+
+void neighbours_tell_all(struct fabric *fabric) {
+	fabric->news_lost = true;
+	loop_defer(fabric->loop, &fabric->tell_news);
 }
 
 void neighbours_start(struct fabric *fabric) {

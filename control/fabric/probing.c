@@ -395,6 +395,8 @@ int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *co
 		err = probing_create(fabric);
 	if (err != 0)
 		fabric->config.probe = before;
+	else if (before.on != config->on)
+		neighbours_tell_all(fabric);
 	return err;
 }
 

@@ -207,9 +207,10 @@ bool played_is_silent(void) {
 void played_say(uint32_t observer, uint32_t agent, enum ras_state state) {
 	struct overlay *overlay = &played.agents[observer];
 	struct ras_event event = {
-		.kind = state == RAS_DEAD   ? RAS_EVENT_DEAD
-			: state == RAS_LEFT ? RAS_EVENT_LEFT
-					    : RAS_EVENT_REJOINED,
+		.kind = state == RAS_DEAD      ? RAS_EVENT_DEAD
+			: state == RAS_LEFT    ? RAS_EVENT_LEFT
+			: state == RAS_UNKNOWN ? RAS_EVENT_FORGOTTEN
+					       : RAS_EVENT_REJOINED,
 		.cause = played.cause,
 		.peer = played_id(agent),
 		.incarnation = played.agents[agent].incarnation,
