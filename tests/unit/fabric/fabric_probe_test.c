@@ -250,9 +250,10 @@ static void one_who_is_gone_from_both_networks_is_silent_within_three_seconds(vo
 	uint64_t begin_ns;
 
 	(void)state;
-	for (uint32_t n = 0; n < 3; n++) {
+	// Also where it is a write that is lost first.
+	for (uint32_t n = 0; n < 20; n++) {
 		bed_until(seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
-		bed_pass(2 * SEC + n * 300 * RAS_NS_PER_MS);
+		bed_pass(2 * SEC + n * 130 * RAS_NS_PER_MS);
 		begin_ns = clock_now_ns(&bed.clock);
 		played.agents[0].deaf = played.agents[1].deaf = true;
 		fake_device_cut(bed.agents[1].fakes[0], true);
@@ -498,6 +499,31 @@ static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **sta
 	assert_int_equal(counters(0).neighbours, 1);
 	bed_link(0, 1, true);
 	bed_say(0, 1, RAS_ALIVE);
+	bed_until(bed_is_ready(0, 1) && seen(0, 1) == SIGHT_GOOD);
+}
+
+// Nobody would notice that it has ended, or ask for it.
+static void pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_more(void **state) {
+	const struct fabric_probe_config off = {.on = false}, on = {.on = true};
+
+	(void)state;
+	played.cause = RAS_CAUSE_SILENT;
+	for (uint32_t n = 0; n < 2; n++) {
+		bed_until(bed_is_ready(0, 1) && seen(0, 1) == SIGHT_GOOD);
+		bed_say(0, 1, RAS_DEAD);
+		bed_pass(20 * SEC);
+		assert_true(bed_is_ready(0, 1));
+		if (n == 0)
+			assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &off), 0);
+		else
+			bed_say(0, 1, RAS_UNKNOWN);
+		bed_until(!bed_is_ready(0, 1));
+		bed_pass(20 * SEC);
+		assert_false(bed_is_ready(0, 1));
+		if (n == 0)
+			assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &on), 0);
+		bed_say(0, 1, RAS_ALIVE);
+	}
 	bed_until(bed_is_ready(0, 1) && seen(0, 1) == SIGHT_GOOD);
 }
 
@@ -768,6 +794,7 @@ int main(void) {
 		PAIR(own_pause_makes_nobody_silent),
 		PAIR(peer_that_died_is_probed_no_more_and_again_when_it_is_back),
 		PAIR(pulse_of_one_that_died_by_silence_is_read_while_it_can_be),
+		PAIR(pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_more),
 		PAIR(pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed),
 		PAIR(stops_with_probes_under_way),
 		THREE(one_who_is_no_neighbour_is_visited_in_turn),
