@@ -32,6 +32,7 @@ struct engine {
 	struct doorbell bell;
 	// The thread's own.
 	struct engine_rule rule;
+	struct soft_wire *wire; // to sleep on: as it was in the latest turn
 	uint64_t looks_ns;
 	bool woken, called; // since the latest turn
 
@@ -102,6 +103,7 @@ static void prepare_sleep(struct engine *engine) {
 	if (due_ns <= nic->now_ns)
 		due_ns = nic->now_ns + RETRY_NS;
 	engine->looks_ns = due_ns;
+	engine->wire = nic->wire; // faults may wrap it meanwhile
 	if (!engine->rule.back)
 		nic->engine_looks_ns = due_ns;
 	doorbell_arm(&engine->bell);
@@ -135,7 +137,7 @@ static bool was_called(struct engine *engine) {
 }
 
 static void sleep_engaged(struct engine *engine) {
-	struct soft_wire *wire = engine->nic->wire;
+	struct soft_wire *wire = engine->wire;
 	const struct clock *clock = engine->nic->clock;
 	uint64_t now_ns = clock_now_ns(clock);
 

@@ -57,17 +57,19 @@ static enum ibv_mtu mtu_code(uint16_t bytes) {
 
 int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *ret_attr) {
 	struct soft_nic *nic = nic_of(context);
+	uint16_t mtu;
 	bool active;
 
 	if (port != 1)
 		return -EINVAL;
 	nic_lock(nic);
 	active = nic->port == NIC_PORT_ACTIVE;
+	mtu = nic->wire->mtu;
 	nic_unlock(nic);
 	*ret_attr = (struct ibv_port_attr){
 		.state = active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = mtu_code(nic->wire->mtu),
+		.active_mtu = mtu_code(mtu),
 		.gid_tbl_len = GIDS,
 		.port_cap_flags = IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = LIMIT_MESSAGE_BYTES,
