@@ -4,6 +4,7 @@
 #include "heat.h"
 
 #include <lib/show.h>
+#include <lib/utf8.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,33 +78,30 @@ static const char style[] =
 	"<rect width=\"2\" height=\"6\" fill=\"#b07d00\"/></pattern>\n"
 	"</defs>\n";
 
-// Text, as XML allows it: names come from other machines.
+// U+FFFE and U+FFFF are characters to UTF-8, but not to XML.
+static bool is_for_xml(const char *text, size_t size) {
+	return size > 0 && (size > 1 || (unsigned char)*text >= ' ') &&
+	       memcmp(text, "\xef\xbf\xbe", size) != 0 && memcmp(text, "\xef\xbf\xbf", size) != 0;
+}
+
+// Text, as XML allows it: names come from other machines, and may have been cut within a character.
 static void put_text(FILE *out, const char *text) {
-	for (const char *at = text; *at != '\0'; at++) {
-		switch (*at) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		case '\'':
-			fputs("&#39;", out);
-			break;
-		default:
-			fputc((unsigned char)*at < ' ' ? '?' : *at, out);
-		}
-		// U+FFFE and U+FFFF are characters to UTF-8, but not to XML.
-		if (strncmp(at, "\xef\xbf\xbe", 3) == 0 || strncmp(at, "\xef\xbf\xbf", 3) == 0) {
-			fputs("\xbf\xbd", out);
-			at += 2;
-		}
+	static const char *const entities[] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
+	};
+	size_t left = strlen(text), size;
+
+	for (; left > 0; text += size, left -= size) {
+		unsigned char first = (unsigned char)*text;
+
+		size = utf8_character_size(text, left);
+		if (first < sizeof(entities) / sizeof(entities[0]) && entities[first] != NULL)
+			fputs(entities[first], out);
+		else if (is_for_xml(text, size))
+			fwrite(text, 1, size, out);
+		else
+			fputc('?', out);
+		size = size > 0 ? size : 1;
 	}
 }
 

@@ -53,13 +53,9 @@ static int save(const struct heat *heat, const char *file, bool quiet) {
 	char quoted[256], line[HEAT_LINE_BYTES];
 
 	escape_quote(file, strlen(file), quoted, sizeof(quoted));
-	if (err == -EEXIST) {
-		command_complain("paths", "--svg: %s is there, and no regular file", quoted);
-		return EXIT_NEGATIVE;
-	}
 	if (err != 0) {
 		command_complain(
-			"paths", "--svg: %s cannot be written: %s", quoted, strerrordesc_np(-err)
+			"paths", "--svg: %s cannot be written: %s", quoted, replace_words(err)
 		);
 		return EXIT_NEGATIVE;
 	}

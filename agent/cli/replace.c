@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,8 +36,8 @@ int replace_file(const char *file, replace_fn *write, const void *what) {
 
 	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return -ENAMETOOLONG;
-	// A device would be replaced by a file.
-	if (stat(file, &there) == 0 && !S_ISREG(there.st_mode))
+	// A device would be replaced by a file, and so would a link to one: /dev/stdout is one.
+	if (lstat(file, &there) == 0 && !S_ISREG(there.st_mode))
 		return S_ISDIR(there.st_mode) ? -EISDIR : -EEXIST;
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
@@ -47,4 +48,8 @@ int replace_file(const char *file, replace_fn *write, const void *what) {
 	if (err != 0)
 		unlink(temporary);
 	return err;
+}
+
+const char *replace_words(int err) {
+	return err == -EEXIST ? "it is there, and no regular file" : strerrordesc_np(-err);
 }

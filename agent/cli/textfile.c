@@ -94,8 +94,7 @@ int textfile_write(const char *file, const json_t *health) {
 	if (err != 0) {
 		escape_quote(file, strlen(file), quoted, sizeof(quoted));
 		command_complain(
-			"health", "--textfile: %s cannot be written: %s", quoted,
-			strerrordesc_np(-err)
+			"health", "--textfile: %s cannot be written: %s", quoted, replace_words(err)
 		);
 	}
 	return err;

@@ -183,8 +183,8 @@ def picture_of_hundreds_is_grouped_and_stays_small():
 
 def names_of_others_break_neither_picture_nor_terminal():
     names = ["<script>alert(1)</script>", "a&b\"c'd", "]]>", "\ufffe\uffff\x01\x1f", HOSTILE,
-             "\u00e9" * 60, "n" * 200, ""]
-    document = matrix(8, BAD, names=names, cluster="</title><script>&")
+             "x" + "\u00e9" * 60, "\u20ac" * 40, "n" * 200, ""]
+    document = matrix(9, BAD, names=names, cluster="</title><script>&")
     root, text = draw(document)
     assert not list(root.iter(f"{SVG}script")) and "\x1b" not in text
     titles = [title.text for title in root.iter(f"{SVG}title")]
@@ -201,15 +201,18 @@ def file_that_cannot_be_written_is_named_and_nothing_is_left():
         there.write_text("as it was")
         fifo = pathlib.Path(directory) / "fifo"
         os.mkfifo(fifo)
+        link = pathlib.Path(directory) / "link.svg"
+        link.symlink_to("there.svg")
         for file, why in ((f"{directory}/none/a.svg", "No such file or directory"),
                           (directory, "Is a directory"), (f"{there}/a", "Not a directory"),
                           ("", "No such file or directory"), ("x" * 5000, "File name too long"),
-                          (str(fifo), "no regular file")):
+                          (str(fifo), "no regular file"), (str(link), "no regular file")):
             done = run(matrix(4), "--svg", file)
             expect((done.returncode, done.stdout), (1, ""))
             assert "--svg: " in done.stderr and why in done.stderr, done.stderr
         expect(there.read_text(), "as it was")
-        expect(sorted(os.listdir(directory)), ["fifo", "there.svg"])
+        expect(sorted(os.listdir(directory)), ["fifo", "link.svg", "there.svg"])
+        assert link.is_symlink()
         expect(run(matrix(4), "--svg", str(there)).returncode, 0)
         assert there.read_text().endswith("</svg>\n")
 
