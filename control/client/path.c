@@ -151,11 +151,12 @@ static void say_text(struct session *session, const struct path_story *story) {
 
 	for (uint32_t n = 0; n < story->count; n++) {
 		const struct path_end *end = &story->ends[n];
+		const struct path_end *other = &story->ends[story->count - 1 - n];
 
 		if (n > 0)
 			text_print(&session->out, "\n");
 		if (end->answer != NULL)
-			paths_end_say(session, end->answer);
+			paths_end_say(session, end->name, other->name, end->answer);
 		else
 			text_print(&session->out, "%s %s\n", end->name, end->why);
 	}

@@ -134,6 +134,8 @@ static uint64_t number_of(const json_t *object, const char *key) {
 }
 
 #define WORD_BYTES 64
+// A device of ours is read with one of theirs; more is said by nobody who means it.
+#define SAID_MAX ((size_t)FABRIC_DEVICES_MAX * 2)
 
 static void word_of(const json_t *object, const char *key, char word[static WORD_BYTES]) {
 	const char *value = json_string_value(json_object_get(object, key));
@@ -270,15 +272,12 @@ static void say_sizes(struct text *out, const json_t *sizes, const char *what) {
 	}
 }
 
-void paths_end_say(struct session *session, const json_t *end) {
+void paths_end_say(struct session *session, const char *node, const char *peer, const json_t *end) {
 	const json_t *paths = json_object_get(end, "paths"), *path, *writes;
-	char node[WORD_BYTES], peer[WORD_BYTES], seen[WORD_BYTES], age[SHOW_BYTES];
-	char device[WORD_BYTES], peer_device[WORD_BYTES];
+	char seen[WORD_BYTES], age[SHOW_BYTES], device[WORD_BYTES], peer_device[WORD_BYTES];
 	struct text *out = &session->out;
 	size_t n;
 
-	word_of(end, "node", node);
-	word_of(end, "peer", peer);
 	if (json_array_size(paths) == 0)
 		text_print(
 			out, "%s reads nothing of %s: %s\n", node, peer,
@@ -288,6 +287,10 @@ void paths_end_say(struct session *session, const json_t *end) {
 				: "they are no neighbours, and its turn has not come yet"
 		);
 	json_array_foreach(paths, n, path) {
+		if (n == SAID_MAX) {
+			text_print(out, "\nand %zu more\n", json_array_size(paths) - n);
+			break;
+		}
 		word_of(path, "device", device);
 		word_of(path, "peer_device", peer_device);
 		word_of(path, "seen", seen);

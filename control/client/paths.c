@@ -454,6 +454,7 @@ static void answer_own(struct session *session) {
 // Of one peer.
 
 static void answer_one(struct session *session, const char *rest) {
+	char self[NAMES_TEXT_BYTES], name[NAMES_TEXT_BYTES];
 	struct ras_peer peer;
 	json_t *end;
 
@@ -464,7 +465,9 @@ static void answer_one(struct session *session, const char *rest) {
 		session_json(session, end);
 		return;
 	}
-	paths_end_say(session, end);
+	names_id(session_ras(session), ras_self_id(session_ras(session)), self);
+	names_record(peer.record, name);
+	paths_end_say(session, self, name, end);
 	json_decref(end);
 	session_ok(session);
 }

@@ -22,5 +22,6 @@ json_t *paths_row_json(struct session *session, const struct ras_merged_path *pa
 // This node's paths to a peer with all that is remembered of them: an object, and an array "paths"
 // in it.
 json_t *paths_end_json(struct session *session, const struct ras_peer *peer);
-// The same as text, of an object that another node may have said: everything in it is checked.
-void paths_end_say(struct session *session, const json_t *end);
+// The same as text, of an object that another node may have said: everything in it is checked, and
+// whose it is is not believed.
+void paths_end_say(struct session *session, const char *node, const char *peer, const json_t *end);

@@ -447,6 +447,32 @@ static void answer_of_an_end_may_be_anything(void **state) {
 	close(fd);
 }
 
+// Whose it is, and how many there are.
+static void answer_of_an_end_is_not_believed_beyond_its_paths(void **state) {
+	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	int fd = bench_connect();
+	const char *text;
+	uint32_t told = 0;
+
+	(void)state;
+	add_own(&row);
+	bench_say(fd, "PATH n1 n2\n");
+	bench_turn();
+	say(bench.overlay.call, "{\"node\":\"n3\",\"peer\":\"n1\",\"paths\":[{}");
+	for (uint32_t n = 1; n < 1000; n++)
+		say(bench.overlay.call, ",{}");
+	say(bench.overlay.call, "]}\n");
+	bench.overlay.call->ended(bench.overlay.call, 0);
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_null(strstr(text, "n3 reads"));
+	for (const char *at = text; (at = strstr(at, "n2 reads n1, ")) != NULL; at++)
+		told++;
+	assert_in_range(told, 8, 64);
+	assert_non_null(strstr(text, " more\n"));
+	close(fd);
+}
+
 static void answer_without_end_is_cut_off(void **state) {
 	static char piece[1 << 16];
 	int fd = bench_connect();
@@ -525,6 +551,7 @@ int main(void) {
 		PATHS_TEST(path_is_told_from_both_ends),
 		PATHS_TEST(end_that_does_not_answer_is_said_to),
 		PATHS_TEST(answer_of_an_end_may_be_anything),
+		PATHS_TEST(answer_of_an_end_is_not_believed_beyond_its_paths),
 		PATHS_TEST(answer_without_end_is_cut_off),
 		PATHS_TEST(path_that_is_none_is_an_error_that_says_why),
 		PATHS_TEST(path_is_cancelled_with_the_client_that_asked),
