@@ -101,11 +101,15 @@ static const char *why_not_written(const char *directory) {
 	return access(directory, W_OK | X_OK) == 0 ? NULL : strerrordesc_np(errno);
 }
 
-// The directory that a path is in, to be freed; NULL for no memory.
+// The directory that a path is in, to be freed; NULL for no memory. Slashes at its end name nothing.
 static char *parent_of(const char *path) {
-	const char *last = strrchr(path, '/');
+	size_t length = strlen(path);
 
-	return strndup(path, last == path ? 1 : (size_t)(last - path));
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	while (length > 1 && path[length - 1] != '/')
+		length--;
+	return strndup(path, length > 1 ? length - 1 : 1);
 }
 
 // One that the start makes if its parent takes it, or one that has to be there.

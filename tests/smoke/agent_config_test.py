@@ -272,6 +272,13 @@ def what_an_agent_holds_that_runs_is_told_and_no_mistake(_):
 
 
 @in_place
+def directory_is_the_same_with_slashes_behind_it(place):
+    done = tocsind("--check-config", *settings({
+        **sound(place), "node.state_directory": f"{place}/state//"}))
+    assert done.returncode == 0 and not (place / "state").exists(), done
+
+
+@in_place
 def directories_that_cannot_be_written_are_named(place):
     if os.geteuid() != 0:
         raise tap.Skip("another user is needed, for whom files are not writable")
@@ -325,6 +332,7 @@ TESTS = [
     a_port_that_another_program_holds_is_named_with_its_holder,
     an_address_that_another_program_holds_is_named_with_its_holder,
     what_an_agent_holds_that_runs_is_told_and_no_mistake,
+    directory_is_the_same_with_slashes_behind_it,
     directories_that_cannot_be_written_are_named,
     every_contradiction_is_told_though_a_key_is_missing,
     words_too_many_are_named,
