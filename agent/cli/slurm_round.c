@@ -169,6 +169,7 @@ static bool
 confirms(struct slurm_rounds *rounds, struct slurm_tally *tally, const struct slurm_node *node) {
 	const struct slurm_finding *own;
 	struct slurm_findings findings;
+	const char *said_by;
 	json_t *answer;
 	bool healthy;
 
@@ -183,7 +184,11 @@ confirms(struct slurm_rounds *rounds, struct slurm_tally *tally, const struct sl
 		json_decref(answer);
 		return false;
 	}
-	own = slurm_findings_find(&findings, node->name);
+	// Of itself: what another holds of it is asked for elsewhere.
+	said_by = json_string_value(json_object_get(answer, "node"));
+	own = said_by != NULL && strcmp(said_by, node->name) == 0
+		      ? slurm_findings_find(&findings, node->name)
+		      : NULL;
 	healthy = own != NULL && own->advice == SLURM_ADVICE_HEALTHY;
 	slurm_findings_free(&findings);
 	json_decref(answer);
@@ -218,13 +223,18 @@ static int compare_all(
 ) {
 	struct slurm_tally tally = {.nodes = (uint32_t)nodes->count, .out = nodes->out};
 	struct slurm_said *said = calloc(nodes->count, sizeof(*said));
+	size_t from = rounds->turn;
 
 	if (said == NULL)
 		return -ENOMEM;
+	rounds->turn = 0;
 	for (size_t n = 0; n < nodes->count; n++) {
-		const struct slurm_node *node = &nodes->rows[n];
+		size_t at = (from + n) % nodes->count;
+		const struct slurm_node *node = &nodes->rows[at];
 
-		look(rounds, &tally, node, slurm_findings_find(findings, node->name), &said[n]);
+		look(rounds, &tally, node, slurm_findings_find(findings, node->name), &said[at]);
+		if (rounds->turn == 0 && tally.unanswered >= UNANSWERED_MAX)
+			rounds->turn = at + 1;
 	}
 	free(rounds->said);
 	rounds->said = said;

@@ -21,6 +21,7 @@ struct slurm_rounds {
 	bool json;
 	struct slurm_said *said; // by name
 	size_t said_count;
+	size_t turn;	   // where the next look begins: behind who did not answer in this one
 	char trouble[256]; // the last one that was said; "": none
 };
 

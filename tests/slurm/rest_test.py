@@ -32,8 +32,12 @@ def row(name, bad=False, **changed):
 
 
 def run(rest, findings, *arguments, mode="sync", url=None, **environment):
-    """One look, and what it said."""
-    with StandIn(lambda *_: as_json(health(findings=findings))) as agent:
+    """One look, and what it said. Each node says of itself what all say of it."""
+    def answer(line, _):
+        node = line.split()[1] if line.startswith("NODE ") else NAMES[0]
+        return as_json(health(node=node, findings=findings))
+
+    with StandIn(answer) as agent:
         return subprocess.run(
             [PROGRAM, "slurm", mode, "--once", "--share=100", "--rest", url or rest.url,
              "--socket", agent.path, *arguments], text=True, stdout=subprocess.PIPE,

@@ -62,7 +62,7 @@ class Verdicts:
             return hang()
         if own is None:
             return as_json({"error": f"{node} does not answer"})
-        return as_json(own if "findings" in own or not own else health(findings=[own]))
+        return as_json(own if "findings" in own or not own else health(node=node, findings=[own]))
 
 
 def options(changed):
@@ -142,9 +142,10 @@ def node_whose_own_agent_does_not_confirm_stays_drained(slurm, verdicts):
     verdicts.rows["n2"] = row("n2", "node-down")
     once(slurm, verdicts)
     verdicts.rows["n2"] = row("n2")
-    for itself in (None, "hangs", {}, health(), health(findings=[row("n1")]),
-                   health(findings=[row("n2")], joined=False),
-                   health(findings=[row("n2")], brake=True),
+    for itself in (None, "hangs", {}, health(node="n2"), health(node="n2", findings=[row("n1")]),
+                   health(node="n1", findings=[row("n2")]),
+                   health(node="n2", findings=[row("n2")], joined=False),
+                   health(node="n2", findings=[row("n2")], brake=True),
                    row("n2", "check-failed", state="alive", reason="CheckDisk"),
                    row("n2", "unknown", state="alive", grade="unknown", advice="show"),
                    row("n2", maint=True)):
@@ -170,6 +171,19 @@ def agents_that_do_not_answer_keep_nobody_waiting(slurm, verdicts):
     assert slurm.is_drained("n5") and "n5: drained" in said, said
     lines = verdicts.agent.lines[asked:]
     assert sum(line.startswith("NODE ") for line in lines) == 3, lines
+
+
+def agents_that_never_answer_keep_no_other_drained(slurm, verdicts):
+    for name in NAMES[:4]:
+        verdicts.rows[name] = row(name, "node-down")
+    once(slurm, verdicts)
+    for name in NAMES[:4]:
+        verdicts.rows[name] = row(name)
+    for name in NAMES[:3]:
+        verdicts.itself[name] = None
+    with Sync(slurm, verdicts.agent.where) as sync:
+        sync.wait_said("n4: undrained")
+    assert all(slurm.is_drained(name) for name in NAMES[:3]), sync.said()
 
 
 def drain_of_a_person_stays_whatever_is_said(slurm, verdicts):
@@ -452,6 +466,7 @@ CASES = [
     healthy_node_comes_back_once_it_has_settled,
     node_whose_own_agent_does_not_confirm_stays_drained,
     agents_that_do_not_answer_keep_nobody_waiting,
+    agents_that_never_answer_keep_no_other_drained,
     drain_of_a_person_stays_whatever_is_said,
     reason_that_a_person_edited_is_not_ours_any_more,
     unknown_neither_drains_nor_undrains,
