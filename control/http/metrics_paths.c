@@ -52,7 +52,7 @@ static void times(const struct snapshot *snapshot, FILE *out) {
 	static const char usual[] = "tocsin_path_baseline_seconds";
 
 	page_family(
-		out, true, latency, "gauge",
+		out, true, latency, "summary",
 		"time to read 8 bytes: the median of the last window, the rest of the last 128"
 	);
 	for (uint32_t n = 0; n < snapshot->path_count; n++) {

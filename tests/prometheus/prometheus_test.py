@@ -112,6 +112,17 @@ def every_query_of_the_dashboard_is_answered(_, prometheus):
     assert asked >= len(board["panels"]) >= 10
 
 
+def promtool_finds_nothing_in_the_page(cluster, prometheus):
+    """Also not in the metrics of paths, which come with the first window."""
+    if shutil.which("promtool") is None:
+        raise tap.Skip("promtool is not installed (Debian package prometheus)")
+    prometheus.wait("times of paths", lambda: prometheus.query("tocsin_path_latency_seconds"))
+    page = get(cluster.agents[0].address, AGENT_PORT, "/metrics")[1]
+    done = subprocess.run(["promtool", "check", "metrics"], input=page, text=True, check=False,
+                          capture_output=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, ""), done
+
+
 def every_metric_that_is_named_exists(cluster, _):
     page = get(cluster.agents[0].address, AGENT_PORT, "/metrics")[1]
     served = set(re.findall(r"^# TYPE (\w+) ", page, re.MULTILINE))
@@ -176,6 +187,7 @@ def a_query_shows_a_path_degrade(cluster, prometheus):
 TESTS = [
     ("every agent is scraped, and nothing is alarmed", every_agent_is_scraped),
     ("every query of the dashboard is answered", every_query_of_the_dashboard_is_answered),
+    ("promtool finds nothing in the page", promtool_finds_nothing_in_the_page),
     ("every metric that dashboard and rules name is served", every_metric_that_is_named_exists),
     ("an agent that is killed is one alert, told by all others", a_killed_agent_is_one_alert),
     ("maintenance ends the alert, and its end brings it back", maintenance_ends_the_alert),
