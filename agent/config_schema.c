@@ -346,8 +346,8 @@ static const struct config_key keys[] = {
 	 "A client that says nothing for so long is disconnected, unless it monitors."},
 
 	{"health", "confirm", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
-	 "How long agent-frozen and mgmt-net-down must have held before a scheduler is advised to "
-	 "drain the node."},
+	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must have held before a "
+	 "scheduler is advised to drain the node."},
 	{"health", "topology", CONFIG_STRING, false, 0, 4096, NULL, NULL, NULL, "",
 	 "A file that says which leaf switch each node is at, in lines such as \"leaf1: "
 	 "node[001-032]\": bad paths that share one are then blamed on it. Empty: none."},

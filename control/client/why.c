@@ -134,8 +134,8 @@ static const struct state_event *event_at(const struct story *story, uint32_t n)
 static const char *meaning_of(const struct ras_peer *peer) {
 	switch (peer->state) {
 	case RAS_ALIVE:
-		return "Its agent answers on the overlay. Whether its fabric works is not known from "
-		       "this.";
+		return "Its agent answers on the overlay. That alone says nothing of its fabric; its "
+		       "verdict does.";
 	case RAS_SUSPECT:
 		return "There is evidence against it, and others are looking. Any sign of life ends "
 		       "this.";

@@ -15,6 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CHECK_FOLLOWS \
+	"Do what the check asks for; `tocsin checks`, with --node and its name, lists them all."
+
 // What a verdict means for whoever is woken by it, and what to do; NULL: what the state says.
 static const struct {
 	const char *means, *follows;
@@ -44,9 +47,8 @@ static const struct {
 	[VERDICT_NODE_DOWN] =
 		{"Neither its agent nor its fabric answers anybody: the host is down, or cut off.",
 		 "Look at the host by another way: console, power. Schedulers are advised to drain it."},
-	[VERDICT_CHECK_WARNING] = {"A local check of that node warns.", "What the check is for."},
-	[VERDICT_CHECK_FAILED] =
-		{"A local check of that node says critical.", "What the check is for."},
+	[VERDICT_CHECK_WARNING] = {"A local check of that node warns.", CHECK_FOLLOWS},
+	[VERDICT_CHECK_FAILED] = {"A local check of that node says critical.", CHECK_FOLLOWS},
 };
 
 static const struct verdict_engine *engine_of(const struct session *session) {

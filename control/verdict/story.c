@@ -169,17 +169,19 @@ static void tell_slow(const struct finding *finding, struct sentence *ret_senten
 }
 
 static void tell_lossy(const struct finding *finding, struct sentence *ret_sentence) {
-	char size[SHOW_BYTES], which[80] = "reads of any size";
+	char size[SHOW_BYTES], which[80] = "probes of any size";
 
 	if (finding->example->lost_bytes > 0) {
 		show_bytes(finding->example->lost_bytes, size);
-		snprintf(which, sizeof(which), "%.20s and more; smaller ones arrive", size);
+		snprintf(
+			which, sizeof(which), "probes of %.20s and more; smaller ones arrive", size
+		);
 	}
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%u of %u paths to it lose %u of 1000 of %s", finding->bad,
+		"%u of %u paths to it lose %u.%u %% of %s", finding->bad,
 		finding->lookers > finding->bad ? finding->lookers : finding->bad,
-		finding->example->lost_permille, which
+		finding->example->lost_permille / 10, finding->example->lost_permille % 10, which
 	);
 }
 
