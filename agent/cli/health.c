@@ -257,6 +257,8 @@ static bool fits_together(const struct arguments *arguments, enum style style) {
 		command_complain("health", "--all and a node's name exclude each other");
 	else if (style == STYLE_DRAIN && !has_name)
 		command_complain("health", "--exit=drain is of one node: NAME is missing");
+	else if (values[OPTION_LINE] != NULL && target_wants_json(arguments))
+		command_complain("health", "--line and --json exclude each other");
 	else if (values[OPTION_TEXTFILE] != NULL && is_check)
 		command_complain("health", "--textfile and --line or --exit exclude each other");
 	else

@@ -2,16 +2,18 @@
 // tocsin peers: the table of peers, the worst first.
 #include "ask.h"
 
-static const char *const states[] = {"alive", "suspect", "unreachable", "dead", "left", NULL};
+static const char *const states[] = {"alive", "suspect", "unreachable", "dead",
+				     "left",  "missing", NULL};
 
 static const struct word_spec words[] = {
-	{"STATE", "only those that are alive, suspect, unreachable, dead or left", WORD_CHOICE,
-	 true, states},
+	{"STATE", "only those that are alive, suspect, unreachable, dead, left or missing",
+	 WORD_CHOICE, true, states},
 };
 
 static const char details[] =
 	"States are of agents, not of hosts: a dead agent may be on a live host, see tocsin why. CAUSE\n"
-	"is what led to the state; NOTE says self, maint (no alarms) or sole (one observer's word).\n"
+	"is what led to the state; NOTE says self, maint (no alarms) or sole (one observer's word). Who\n"
+	"is missing is expected ([overlay] expect) and was not seen.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int run(const struct arguments *arguments) {

@@ -48,7 +48,8 @@ static const struct option_spec options[OPTION_COUNT] = {
 		 "many, with commas between"},
 	[OPTION_FAULTS] =
 		{"faults", "LIST",
-		 "what happens to packets that it sends, each drawn by the seed:\n"
+		 "what happens to packets that it sends, each drawn by the seed; large=100%\n"
+		 "loses what is over 1500 bytes, to=ADDR spares all but packets to it:\n"
 		 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7"},
 	[OPTION_DEVICE] =
 		{"device", "NAME", "what it is called, soft0; several with commas between"},

@@ -120,6 +120,10 @@ static int read_options(struct target *target, const char *const *given) {
 	return socket == NULL ? 0 : check_path(target, socket, "TOCSIN_SOCKET");
 }
 
+bool target_wants_json(const struct arguments *arguments) {
+	return arguments->shared[OPTION_JSON] != NULL;
+}
+
 int target_init(
 	struct target *target, const struct command *command, const struct arguments *arguments
 ) {

@@ -27,6 +27,9 @@ struct target {
 	uint64_t timeout_ns; // 0: not given
 };
 
+// Whether --json was given.
+bool target_wants_json(const struct arguments *arguments);
+
 // Strings stay those of the arguments and the environment. 0, or the exit status after a
 // complaint. A host's name is looked up, which blocks as long as the resolver does.
 int target_init(

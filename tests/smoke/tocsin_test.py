@@ -289,7 +289,8 @@ def health_exits_as_the_grade_says():
 
 
 def a_mistake_in_a_check_is_unknown_not_critical():
-    for arguments in (["health", "--exit", "zabbix"], ["health", "--exot"], ["health", "a", "b"]):
+    for arguments in (["health", "--exit", "zabbix"], ["health", "--exot"], ["health", "a", "b"],
+                      ["health", "--line", "--json"]):
         expect(tocsin(*arguments).returncode, 3)
 
 
