@@ -154,6 +154,22 @@ static bool excuses_from(
 	return excuses(look->kind, kind) && !shares_host(engine, look->observer, host);
 }
 
+// One without a past calls whatever it reads good. It speaks against slowness only if it reads the
+// subject as fast as those did who call it slow now.
+static bool
+knows_no_better(const struct subject *subject, const struct sight *look, enum sight_kind kind) {
+	if (kind != SIGHT_DEGRADED || look->baseline_ns != 0)
+		return false;
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct sight *slow = &subject->sights[n].sight;
+
+		if (slow->kind == SIGHT_DEGRADED && slow->baseline_ns != 0 &&
+		    look->median_ns / 2 >= slow->baseline_ns)
+			return true;
+	}
+	return false;
+}
+
 // Of all ports if `port` is NULL: the page is the same behind each of them.
 static void tally_take(
 	const struct verdict_engine *engine,
@@ -176,7 +192,7 @@ static void tally_take(
 			ret_tally->newest_ns = evidence->seen_ns;
 		if (evidence->sight.kind == kind)
 			tally_bad(engine, evidence, ret_tally);
-		else if (excuses_from(engine, &evidence->sight, kind, host))
+		else if (excuses_from(engine, &evidence->sight, kind, host) && !knows_no_better(subject, &evidence->sight, kind))
 			tally_good(evidence, ret_tally);
 	}
 }

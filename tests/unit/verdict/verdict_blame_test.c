@@ -134,6 +134,40 @@ static void the_sentence_has_the_figures(void **state) {
 	bed_destroy(bed);
 }
 
+static void see_without_a_past(struct bed *bed, uint32_t observer, uint32_t median_ns) {
+	struct sight sight = bed_sight(observer, 5, SIGHT_GOOD);
+
+	sight.median_ns = median_ns;
+	sight.baseline_ns = 0;
+	assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+}
+
+static void one_without_a_past_excuses_a_slow_node_only_by_being_quick(void **state) {
+	static const struct {
+		uint32_t median_ns;
+		enum verdict verdict;
+		const char *reason;
+	} rows[] = {
+		{12000, VERDICT_PATH_DEGRADED, "PulseSlow"},
+		{8000, VERDICT_PATH_DEGRADED, "PulseSlow"},
+		{5000, VERDICT_HEALTHY, "None"},
+		{0, VERDICT_HEALTHY, "None"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct bed *bed = bed_create(AGENTS);
+
+		bed_see(bed, 1, 5, SIGHT_DEGRADED);
+		bed_see(bed, 2, 5, SIGHT_DEGRADED);
+		see_without_a_past(bed, 3, rows[n].median_ns);
+		see_without_a_past(bed, 4, rows[n].median_ns);
+		settle(bed);
+		bed_expect(bed, 5, rows[n].verdict, rows[n].reason);
+		bed_destroy(bed);
+	}
+}
+
 static int see_port(
 	struct bed *bed, uint32_t observer, uint32_t subject, const char *port, enum sight_kind kind
 ) {
@@ -489,6 +523,7 @@ int main(void) {
 		cmocka_unit_test(of_two_agents_one_is_enough_and_drains_nobody),
 		cmocka_unit_test(a_node_that_nobody_reads_is_to_blame_and_its_observers_are_not),
 		cmocka_unit_test(the_sentence_has_the_figures),
+		cmocka_unit_test(one_without_a_past_excuses_a_slow_node_only_by_being_quick),
 		cmocka_unit_test(one_port_of_two_is_named),
 		cmocka_unit_test(one_port_of_eight_is_named_for_as_long_as_it_is_bad),
 		cmocka_unit_test(one_with_many_paths_pushes_nobody_out),
