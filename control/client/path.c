@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define PATH_TIMEOUT_NS (5 * RAS_NS_PER_SEC)
-#define PATH_AHEAD_NS (500 * RAS_NS_PER_MS) // for the way back
+#define PATH_AHEAD_NS (500 * RAS_NS_PER_MS) // for the way back to who asked for both
 #define ANSWER_BYTES_MAX (256u << 10)
 #define ENDS 2
 #define WHY_BYTES 160
@@ -336,7 +336,8 @@ static void on_end(struct overlay_call *call, int err) {
 
 static void ask(struct path_end *end, const struct ras_record *other) {
 	struct session *session = end->story->session;
-	uint64_t timeout_ns = session_timeout_ns(session, PATH_TIMEOUT_NS);
+	// Of a second at least.
+	uint64_t timeout_ns = session_timeout_ns(session, PATH_TIMEOUT_NS) - PATH_AHEAD_NS;
 	char command[NAMES_TEXT_BYTES + 8];
 	struct text line = {0};
 	bool json = session->json;
@@ -349,12 +350,11 @@ static void ask(struct path_end *end, const struct ras_record *other) {
 	session->json = json;
 	end->call.piece = on_piece;
 	end->call.ended = on_end;
-	err = line.failed
-		      ? -ENOMEM
-		      : overlay_call_start(
-				session->server->overlay, end->id, text_front(&line),
-				timeout_ns > PATH_AHEAD_NS ? timeout_ns : PATH_AHEAD_NS, &end->call
-			);
+	err = line.failed ? -ENOMEM
+			  : overlay_call_start(
+				    session->server->overlay, end->id, text_front(&line),
+				    timeout_ns, &end->call
+			    );
 	text_fini(&line);
 	end->asked = err == 0;
 	if (err != 0)

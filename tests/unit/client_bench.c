@@ -161,7 +161,7 @@ int overlay_call_start(
 	struct overlay_call *call
 ) {
 	(void)node;
-	(void)timeout_ns;
+	overlay->call_timeout_ns = timeout_ns;
 	if (overlay->call_err < 0)
 		return overlay->call_err;
 	overlay->call = call;

@@ -50,6 +50,7 @@ struct overlay {
 	uint32_t call_cancelled, call_readies;
 	struct overlay_call *call;
 	char call_line[CLIENT_LINE_BYTES_MAX];
+	uint64_t call_timeout_ns;
 
 	uint64_t served_life_ns; // 0: a minute
 	overlay_serve_fn *serve;

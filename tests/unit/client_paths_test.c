@@ -388,6 +388,23 @@ static void path_is_told_from_both_ends(void **state) {
 	close(json);
 }
 
+// Or who asked for both would have given up by then.
+static void end_has_a_little_less_time_than_who_asked_gives(void **state) {
+	int fd = bench_connect();
+
+	(void)state;
+	bench_say(fd, "TIMEOUT 1\n");
+	bench_turn();
+	bench_hear(fd);
+	bench_say(fd, "PATH n1 n2\n");
+	bench_turn();
+	assert_string_equal(bench.overlay.call_line, "json 1 PATHS n1");
+	assert_in_range(bench.overlay.call_timeout_ns, RAS_NS_PER_SEC / 4, RAS_NS_PER_SEC * 3 / 4);
+	bench.overlay.call->ended(bench.overlay.call, -ETIMEDOUT);
+	bench_hear(fd);
+	close(fd);
+}
+
 static void end_that_does_not_answer_is_said_to(void **state) {
 	static const struct {
 		int err;
@@ -549,6 +566,7 @@ int main(void) {
 		PATHS_TEST(hostile_rows_break_no_line_and_no_document),
 		PATHS_TEST(matrix_has_the_worst_of_each_pair_and_all_nodes),
 		PATHS_TEST(path_is_told_from_both_ends),
+		PATHS_TEST(end_has_a_little_less_time_than_who_asked_gives),
 		PATHS_TEST(end_that_does_not_answer_is_said_to),
 		PATHS_TEST(answer_of_an_end_may_be_anything),
 		PATHS_TEST(answer_of_an_end_is_not_believed_beyond_its_paths),
