@@ -129,6 +129,7 @@ struct plan {
 	const char *only; // NULL: all nodes
 };
 
+// Without what is more than a place, "user:password@" above all: it is named in what is said.
 static bool is_address(const char *text) {
 	static const char *const beginnings[] = {"http://", "https://", "unix:/"};
 
@@ -137,7 +138,7 @@ static bool is_address(const char *text) {
 
 		if (strncmp(text, beginnings[n], length) == 0 && text[length] != '\0' &&
 		    text[strlen(text) - 1] != '/')
-			return true;
+			return beginnings[n][0] == 'u' || strpbrk(text, "@?#") == NULL;
 	}
 	return false;
 }

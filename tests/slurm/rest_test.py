@@ -238,6 +238,8 @@ def options_that_contradict_each_other_are_refused():
     for arguments, words in (
             (["--rest", "ftp://x"], "http://HOST:PORT"), (["--rest", "unix:"], "unix:/PATH"),
             (["--rest", "http://h/"], "http://HOST:PORT"),
+            (["--rest", "https://me:secret@h"], "https://HOST"),
+            (["--rest", "http://h/?a=b"], "http://HOST:PORT"),
             (["--rest", "http://h", "--scontrol", "x"], "another way to Slurm"),
             (["--rest", "http://h", "--rest-api", "v0/.."], "such as v0.0.40"),
             (["--rest", "http://h", "--rest-user", "a\nb"], "name of a user"),
@@ -246,6 +248,7 @@ def options_that_contradict_each_other_are_refused():
         done = subprocess.run([PROGRAM, "slurm", "sync", *arguments], text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
         assert done.returncode == 2 and words in done.stderr, (arguments, done)
+        assert "secret" not in done.stderr, done
 
 
 if __name__ == "__main__":
