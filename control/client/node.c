@@ -47,6 +47,8 @@ const char *node_call_words(int err) {
 		return "did not answer in time";
 	case -EHOSTDOWN:
 		return "is down; `tocsin why` of it tells what is known here";
+	case -EHOSTUNREACH:
+		return "is reached by no way at the moment; `tocsin why` of it tells what is known here";
 	case -ECONNREFUSED:
 		return "answers no questions";
 	case -ECANCELED:

@@ -412,6 +412,7 @@ static void end_that_does_not_answer_is_said_to(void **state) {
 	} cases[] = {
 		{-ETIMEDOUT, "\nn2 did not answer in time\n"},
 		{-EHOSTDOWN, "\nn2 is down; "},
+		{-EHOSTUNREACH, "\nn2 is reached by no way at the moment; "},
 		{-65535, "\nn2 answers what no agent answers\n"},
 	};
 	struct ras_path_row row = a_row("n2", SIGHT_SILENT, 0);
