@@ -319,8 +319,7 @@ int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *ev
 	link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
 	if (slot == RAS_NO_SLOT || slot == ras->self_slot)
 		err = -ENOENT;
-	else if ((link != NULL && ras->observed_ns - link->heard_ns < evidence->age_ns) ||
-		 is_of_before_the_doubt(ras, slot, evidence))
+	else if ((link != NULL && ras->observed_ns - link->heard_ns < evidence->age_ns) || is_of_before_the_doubt(ras, slot, evidence))
 		err = -ESTALE; // heard from it since, or doubted since
 	else if (!evidence->alive)
 		liveness_reported(ras, slot, evidence->age_ns);
