@@ -336,7 +336,8 @@ static void judge_words(
 	if (worst == NULL || worst->statement.verdict < finding->verdict)
 		return;
 	find(finding, worst->statement.verdict, worst->statement.reason);
-	finding->by_silence = false;
+	// A port that is down may be one of many, of a switch that restarts: for the brake to judge.
+	finding->by_silence = worst->statement.verdict == VERDICT_FABRIC_DOWN;
 	finding->own_words = true;
 	finding->both_planes = false;
 	finding->statement = &worst->statement;

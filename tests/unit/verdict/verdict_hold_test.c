@@ -490,6 +490,26 @@ static void the_brake_does_not_hold_what_is_no_silence(void **state) {
 	bed_destroy(bed);
 }
 
+static void ports_that_go_down_together_are_of_a_switch_that_restarts(void **state) {
+	struct bed *bed = bed_create(100);
+
+	(void)state;
+	bed_say(bed, 5, VERDICT_FABRIC_DOWN, "PortDown");
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PortDown");
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_WARN);
+	bed_pass(bed, 5 * SEC);
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_DRAIN);
+	for (uint32_t n = 10; n < 60; n++)
+		bed_say(bed, n, VERDICT_FABRIC_DOWN, "PortDown");
+	bed_pass(bed, SEC);
+	for (uint32_t n = 10; n < 60; n++)
+		assert_true(bed_view(bed, n).advice < VERDICT_ADVICE_DRAIN_LATER);
+	bed_pass(bed, 10 * SEC);
+	for (uint32_t n = 10; n < 60; n++)
+		assert_true(bed_view(bed, n).advice < VERDICT_ADVICE_DRAIN_LATER);
+	bed_destroy(bed);
+}
+
 static void while_the_overlay_brakes_nobody_is_declared_by_silence(void **state) {
 	struct bed *bed = bed_create(8);
 	struct verdict_self self = {.joined = true, .brake = true};
@@ -692,6 +712,7 @@ int main(void) {
 		cmocka_unit_test(those_who_died_long_ago_do_not_make_the_view_larger),
 		cmocka_unit_test(those_who_fell_long_before_stay_what_they_are),
 		cmocka_unit_test(the_brake_does_not_hold_what_is_no_silence),
+		cmocka_unit_test(ports_that_go_down_together_are_of_a_switch_that_restarts),
 		cmocka_unit_test(while_the_overlay_brakes_nobody_is_declared_by_silence),
 		cmocka_unit_test(after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment),
 		cmocka_unit_test(what_we_did_not_hear_while_we_stood_still_is_no_silence),
