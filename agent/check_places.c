@@ -101,7 +101,8 @@ static const char *why_not_written(const char *directory) {
 	return access(directory, W_OK | X_OK) == 0 ? NULL : strerrordesc_np(errno);
 }
 
-// The directory that a path is in, to be freed; NULL for no memory. Slashes at its end name nothing.
+// The directory that a path is in, to be freed; NULL for no memory. Slashes at its end name
+// nothing.
 static char *parent_of(const char *path) {
 	size_t length = strlen(path);
 

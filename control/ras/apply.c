@@ -299,28 +299,29 @@ int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer) {
 	return err;
 }
 
-// A life that was seen before the peer was doubted says nothing against the doubt: one that froze
-// may have been read a little after its last word.
-static bool
-is_of_before_the_doubt(const struct ras *ras, uint32_t slot, const struct ras_evidence *evidence) {
+// Evidence is of before the peer was heard from last; or it is of a life that was seen before the
+// peer was doubted, which says nothing against the doubt: one that froze may have been read a
+// little after its last word.
+static bool is_outdated(const struct ras *ras, uint32_t slot, const struct ras_evidence *evidence) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	bool doubted = entry->state == RAS_SUSPECT || entry->state == RAS_UNREACHABLE;
+	const struct link *link = link_find(ras, slot);
 
+	if (link != NULL && ras->observed_ns - link->heard_ns < evidence->age_ns)
+		return true;
 	return evidence->alive && doubted && ras->observed_ns - entry->since_ns <= evidence->age_ns;
 }
 
 int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *evidence) {
 	uint32_t slot;
-	struct link *link;
 	int err = 0;
 
 	ras_enter(ras, now_ns);
 	slot = peers_find(&ras->peers, evidence->subject);
-	link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
 	if (slot == RAS_NO_SLOT || slot == ras->self_slot)
 		err = -ENOENT;
-	else if ((link != NULL && ras->observed_ns - link->heard_ns < evidence->age_ns) || is_of_before_the_doubt(ras, slot, evidence))
-		err = -ESTALE; // heard from it since, or doubted since
+	else if (is_outdated(ras, slot, evidence))
+		err = -ESTALE;
 	else if (!evidence->alive)
 		liveness_reported(ras, slot, evidence->age_ns);
 	else if (evidence->source != RAS_SOURCE_REPORT)

@@ -336,7 +336,7 @@ static void judge_words(
 	if (worst == NULL || worst->statement.verdict < finding->verdict)
 		return;
 	find(finding, worst->statement.verdict, worst->statement.reason);
-	// A port that is down may be one of many, of a switch that restarts: for the brake to judge.
+	// A port that is down may be one of many, of a switch that restarts.
 	finding->by_silence = worst->statement.verdict == VERDICT_FABRIC_DOWN;
 	finding->own_words = true;
 	finding->both_planes = false;

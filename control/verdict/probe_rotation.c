@@ -47,7 +47,7 @@ static struct probe_cost cost_of(const uint32_t *times, uint32_t mtu) {
 // come with them, rounded up.
 static struct probe_cost ten_probes(const struct probe_path *path) {
 	static const uint32_t reads[] = {7, 1, 2}, writes[] = {2, 1, 1};
-	const uint64_t parts = PROBE_WRITE_EACH * PROBE_WRITE_PATTERN;
+	const uint64_t parts = (uint64_t)PROBE_WRITE_EACH * PROBE_WRITE_PATTERN;
 	struct probe_cost sum = cost_of(reads, path->mtu), more;
 
 	if (!path->writes)
