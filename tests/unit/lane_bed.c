@@ -11,17 +11,6 @@
 
 int64_t bed_views_held;
 
-// The registry is not what is tested here: only that each view is held, and given back.
-void memory_view_hold(const struct memory_view *view) {
-	(void)view;
-	bed_views_held++;
-}
-
-void memory_view_put(const struct memory_view *view) {
-	(void)view;
-	bed_views_held--;
-}
-
 static const struct verbs_calls *calls_of(const struct bed *bed) {
 	return bed->soft ? &verbs_calls_soft : &fake_verbs_calls;
 }

@@ -51,7 +51,7 @@ struct bed_config {
 	bool soft;	// on software devices
 };
 
-extern int64_t bed_views_held; // holds less puts
+extern int64_t bed_views_held; // holds less puts; 0 on a real registry
 
 void bed_open(struct bed *bed, const struct bed_config *config);
 // Checks that nothing is left and nothing was broken.
@@ -68,6 +68,7 @@ void bed_step(struct bed *bed);
 void bed_run(struct bed *bed);
 void bed_advance(struct bed *bed, uint64_t ns);
 
+// Not on a real registry, which has views of its own.
 struct memory_view bed_view(struct bed *bed, int side, uint64_t offset, uint64_t length);
 // From side 0 of the pair to side 1 at the same offset; `done` puts it into `ended`.
 struct op
