@@ -75,6 +75,14 @@ fill_send(struct lane *lane, const struct pair *pair, const struct op *op, uint3
 	return length;
 }
 
+// The next one to post. None while it is late: a step ends only so many of those, and what is left
+// of them must wait for its turn to end, for once posted it could only end with the pair.
+static struct op *next_of(const struct lane *lane, const struct lane_queue *queue) {
+	struct op *op = queue->waiting.first;
+
+	return op != NULL && op->deadline_ns > lane->now_ns ? op : NULL;
+}
+
 // One more message of it counts as posted.
 static void
 advance(struct lane_queue *queue, struct lane_work *work, struct op *op, uint32_t length) {
@@ -163,7 +171,7 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 
 	if (room > LANE_POST_BATCH)
 		room = LANE_POST_BATCH;
-	for (; count < room && (op = queue->waiting.first) != NULL; count++) {
+	for (; count < room && (op = next_of(lane, queue)) != NULL; count++) {
 		wr = &lane->sends[count];
 		work = queue_work(queue, queue->head + count);
 		if (op->cut == 0) {
@@ -205,7 +213,7 @@ static bool post_receives(struct lane *lane, struct pair *pair) {
 
 	if (room > LANE_POST_BATCH)
 		room = LANE_POST_BATCH;
-	for (; count < room && (op = queue->waiting.first) != NULL; count++) {
+	for (; count < room && (op = next_of(lane, queue)) != NULL; count++) {
 		uint32_t place = queue->head + count;
 
 		wr = &lane->receives[count];
