@@ -128,12 +128,14 @@ static const struct option_spec *find_option(
 	struct arguments *arguments,
 	const char ***ret_place
 ) {
+	bool is_letter = length == 2 && command->letter != '\0' && given[1] == command->letter;
 	size_t own = command->option_count;
 	const struct option_spec *option;
 
 	for (size_t n = 0; (option = command_option(command, n)) != &help_option; n++) {
-		if (length != strlen(option->name) + 2 || memcmp(given, "--", 2) != 0 ||
-		    memcmp(given + 2, option->name, length - 2) != 0)
+		if (!(is_letter && n == command->letter_option) &&
+		    (length != strlen(option->name) + 2 || memcmp(given, "--", 2) != 0 ||
+		     memcmp(given + 2, option->name, length - 2) != 0))
 			continue;
 		*ret_place = n < own ? &arguments->values[n] : &arguments->shared[n - own];
 		return option;

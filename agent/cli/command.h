@@ -66,6 +66,8 @@ struct command {
 	size_t option_count;
 	const struct word_spec *words;
 	size_t word_count;
+	char letter; // "-f" stands for an option of it; '\0': for none
+	size_t letter_option;
 	enum command_target target;
 	bool whole_seconds;			       // --timeout takes no less
 	int usage_status;			       // of a mistake in its line; 0: EXIT_USAGE

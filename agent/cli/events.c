@@ -28,8 +28,8 @@ static const struct option_spec options[OPTION_COUNT] = {
 		 "this time back: 90s, 10m, 2h. Not given: the last 100"},
 	[OPTION_FOLLOW] =
 		{"follow", NULL,
-		 "stay, and print what happens; an agent that is gone is waited for.\n"
-		 "With --json each event is a line"},
+		 "or -f: stay, and print what happens; an agent that is gone is\n"
+		 "waited for. With --json each event is a line"},
 };
 
 static const char details[] =
@@ -200,6 +200,8 @@ const struct command events_command = {
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,
+	.letter = 'f',
+	.letter_option = OPTION_FOLLOW,
 	.target = TARGET_READ,
 	.run = run,
 };

@@ -227,7 +227,7 @@ def the_dead_is_forgotten_by_order_and_returns():
 
 def events_are_followed_over_a_real_restart():
     follower = subprocess.Popen(
-        [tocsin.path, "events", "--follow", "--since", "0", "--json", "--socket",
+        [tocsin.path, "events", "-f", "--since", "0", "--json", "--socket",
          str(third.socket)], text=True, env=tocsin.environment(), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE)
 
