@@ -259,7 +259,7 @@ void bed_stop(uint32_t number) {
 static struct {
 	struct nic_parts parts[BED_DEVICES_MAX];
 	struct pair *pairs[16];
-	void *pulse, *scratch;
+	void *pulse, *scratch, *landing;
 } kept[64];
 static uint32_t kept_count;
 
@@ -273,6 +273,7 @@ static void keep(const struct fabric *fabric) {
 		kept[kept_count].parts[n] = fabric->nics[n].parts;
 	kept[kept_count].pulse = fabric->pulse;
 	kept[kept_count].scratch = fabric->scratch;
+	kept[kept_count].landing = fabric->landing;
 	kept_count++;
 }
 
