@@ -25,9 +25,7 @@
 #define SPLIT_PERCENT 30
 #define SPLIT_SAMPLES 20
 #define SPLIT_NS (40 * WORLD_SEC)
-// While it lasts all tell what they see: of thousands that is most of the work, so it is as short as
-// can be asked about.
-#define SPLIT_LARGE_NS (16 * WORLD_SEC)
+// From here on nothing is split: all would tell all what they see, for hours of a processor.
 #define LARGE_NODES 1000
 #define EXACT_PERCENT 99
 #define BRAKE_EACH_NS (1200 * WORLD_SEC)
@@ -465,19 +463,14 @@ static void look_over(struct run *run, enum matrix_row row, uint32_t island) {
 	}
 }
 
-static bool is_large(const struct run *run) {
-	return run->options->nodes >= LARGE_NODES;
-}
-
 static void play_splits(struct run *run) {
 	struct world *world = run->world;
-	uint64_t split_ns = is_large(run) ? SPLIT_LARGE_NS : SPLIT_NS;
 	uint32_t island = run->options->nodes * SPLIT_PERCENT / 100;
 	struct fault split = {
 		.kind = FAULT_SPLIT,
 		.value = SPLIT_PERCENT,
 		.at_ns = world_now(world) - world->faults.begin_ns,
-		.duration_ns = split_ns,
+		.duration_ns = SPLIT_NS,
 	};
 
 	fault_add(world, &split);
@@ -485,7 +478,7 @@ static void play_splits(struct run *run) {
 		world->verdicts->nodes[n].watched = true;
 	audit_to(run, world_now(world) + matrix_rows[ROW_MGMT_SPLIT].reach_s * WORLD_SEC);
 	look_over(run, ROW_MGMT_SPLIT, island);
-	audit_to(run, world_now(world) + split_ns + 20 * WORLD_SEC);
+	audit_to(run, world_now(world) + SPLIT_NS + 20 * WORLD_SEC);
 	for (uint32_t n = 0; n < island; n++)
 		world->verdicts->nodes[n].cut = world->verdicts->nodes[n].sick = true;
 	audit_to(run, world_now(world) + matrix_rows[ROW_FABRIC_SPLIT].reach_s * WORLD_SEC);
@@ -529,7 +522,7 @@ void play_verdicts(struct run *run) {
 	struct round round = {.run = run, .times = times};
 	struct verdict_matrix *matrix = &run->result->matrix;
 	uint64_t begin_ns = world_now(run->world);
-	bool large = is_large(run);
+	bool large = run->options->nodes >= LARGE_NODES;
 
 	matrix->present = true;
 	must(verdicts_begin(run->world) == 0);
@@ -537,7 +530,7 @@ void play_verdicts(struct run *run) {
 	// A notice is a message on every link: thousands of nodes have fewer faults each.
 	play_singles(&round, large ? 1 : 2);
 	play_pairs(&round, large ? 7 : 3);
-	if (run->options->nodes >= 64)
+	if (run->options->nodes >= 64 && !large)
 		play_splits(run);
 	for (uint32_t row = 0; row < ROW_COUNT; row++) {
 		matrix->right_p50_s[row] = stats_quantile(&times[row], 0.5) / 1e9;
