@@ -170,6 +170,16 @@ knows_no_better(const struct subject *subject, const struct sight *look, enum si
 	return false;
 }
 
+static bool speaks_against(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct sight *look,
+	enum sight_kind kind
+) {
+	return excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
+	       !knows_no_better(subject, look, kind);
+}
+
 // Of all ports if `port` is NULL: the page is the same behind each of them.
 static void tally_take(
 	const struct verdict_engine *engine,
@@ -178,8 +188,6 @@ static void tally_take(
 	const char *port,
 	struct tally *ret_tally
 ) {
-	uint32_t host = subject_peer(engine, subject)->host;
-
 	memset(ret_tally, 0, sizeof(*ret_tally));
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const struct evidence *evidence = &subject->sights[n];
@@ -192,7 +200,7 @@ static void tally_take(
 			ret_tally->newest_ns = evidence->seen_ns;
 		if (evidence->sight.kind == kind)
 			tally_bad(engine, evidence, ret_tally);
-		else if (excuses_from(engine, &evidence->sight, kind, host) && !knows_no_better(subject, &evidence->sight, kind))
+		else if (speaks_against(engine, subject, &evidence->sight, kind))
 			tally_good(evidence, ret_tally);
 	}
 }

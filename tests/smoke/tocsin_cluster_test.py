@@ -19,7 +19,8 @@ tocsin = Tocsin(str(ring.tocsin))
 first, second, third = ring.agents
 
 READING = [["status"], ["status", "--nccl"], ["status", "--nccl", "--verbose"], ["health"],
-           ["peers"], ["peers", "alive"], ["peers", "missing"], ["links"], ["links", "--rdma"], ["links", "--all"],
+           ["peers"], ["peers", "alive"], ["peers", "missing"],
+           ["links"], ["links", "--rdma"], ["links", "--all"],
            ["paths"], ["paths", "--all"], ["paths", "--matrix"],
            ["events"], ["events", "--since", "0"],
            ["events", "--since", "1h"], ["comms"], ["why", "n2"], ["ping", "n2"], ["version"],

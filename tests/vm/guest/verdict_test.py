@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: what agents call a node whose agent is frozen or killed, or whose cables are pulled,
-where the kernel answers for it on a fabric of its own."""
+"""In the guest: what agents call a node whose agent is frozen or killed, or whose cables are
+pulled, where the kernel answers for it on a fabric of its own."""
 
 import os
 import subprocess
