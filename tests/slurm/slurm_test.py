@@ -360,16 +360,23 @@ def says(agent, name, verdict):
     return agent.ask(f"HEALTH {name}")["findings"][0]["verdict"] == verdict
 
 
+def reads(agent, name, seen):
+    """Whether it reads another steadily, and sees it so."""
+    return any(path["peer"] == name and path["steady"] and path["seen"] == seen
+               for path in agent.ask("PATHS")["paths"])
+
+
 def path_that_is_cut_drains_neither_of_its_ends(slurm, _):
     with clusters.Cluster(build, 5, settings=PROBED) as ring:
         ring.start()
         ring.wait_ring()
-        one, other = ring.agents[1:3]
-        clusters.wait_until("the path", lambda: "good" in one.paths_seen("n3")
-                            and "good" in other.paths_seen("n2"))
+        # Who is whose neighbour is not the same in each ring.
+        one, other = clusters.wait_until("a path", lambda: next(
+            ((one, other) for one in ring.agents for other in ring.agents if one is not other
+             and reads(one, other.name, "good") and reads(other, one.name, "good")), None))
         one.set_faults(f"loss=100%,to={other.address}")
-        clusters.wait_until("both ends to see it", lambda: "silent" in one.paths_seen("n3")
-                            and "silent" in other.paths_seen("n2"))
+        clusters.wait_until("both ends to see it", lambda: reads(one, other.name, "silent")
+                            and reads(other, one.name, "silent"))
         for agent in ring.agents:
             said = once(slurm, None, where=["--socket", str(agent.socket)])
             assert "drained" not in said, (agent.name, said)
@@ -392,8 +399,8 @@ def node_that_nobody_reads_is_drained_and_comes_back(slurm, _):
     with clusters.Cluster(build, 5, settings=PROBED) as ring:
         ring.start()
         ring.wait_ring()
-        clusters.wait_until("the paths", lambda: all(
-            "good" in agent.paths_seen("n5") for agent in ring.agents[:4]))
+        clusters.wait_until("two who read it", lambda: sum(
+            reads(agent, "n5", "good") for agent in ring.agents[:4]) >= 2)
         with Sync(slurm, ["--socket", str(ring.agents[0].socket)]) as sync:
             ring.agents[4].set_faults("loss=100%")
             sync.wait_said("n5: drained: tocsin: PulseUnread: ")
