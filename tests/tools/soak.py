@@ -134,10 +134,12 @@ class Soak:
         """Connections to the overlay that prove nothing."""
         agent = self.random.choice(self.watched).agent
         for _ in range(10):
-            with socket.create_connection((agent.address, 28030), timeout=10) as stranger:
+            with socket.socket() as stranger:
+                stranger.settimeout(10)
                 try:
+                    stranger.connect((agent.address, 28030))
                     stranger.sendall(self.random.randbytes(200))
-                except OSError:
+                except (ConnectionResetError, BrokenPipeError):
                     pass  # hung up on already
 
     def fault(self):
