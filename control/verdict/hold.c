@@ -199,17 +199,25 @@ static void hold_better(
 		hold_change(engine, subject, &settling, now_ns);
 }
 
+// Bad in another way, of a node that the overlay doubts more than before: nothing became better
+// that would have to settle.
+static bool is_named_anew(const struct held *held, const struct finding *finding) {
+	return finding->verdict > VERDICT_UNKNOWN && finding->state > held->state;
+}
+
 static void hold_finding(
 	struct verdict_engine *engine,
 	struct subject *subject,
 	const struct finding *finding,
 	uint64_t now_ns
 ) {
-	if (finding->verdict < subject->held.verdict) {
+	bool anew = is_named_anew(&subject->held, finding);
+
+	if (finding->verdict < subject->held.verdict && !anew) {
 		hold_better(engine, subject, finding, now_ns);
 		return;
 	}
-	if (finding->verdict > subject->held.verdict) {
+	if (finding->verdict != subject->held.verdict) {
 		subject->better_ns = RAS_NEVER;
 		hold_change(engine, subject, finding, now_ns);
 		return;

@@ -91,6 +91,32 @@ static void nobody_is_drained_before_it_is_seen_whether_others_fall_too(void **s
 	bed_destroy(bed);
 }
 
+// The reads fail first, since its device answers from within the process that was stopped.
+static void what_the_overlay_comes_to_doubt_is_named_anew_at_once(void **state) {
+	struct bed *bed = with_fabric_down();
+
+	(void)state;
+	for (uint32_t observer = 1; observer < 3; observer++)
+		bed_see_reach(bed, observer, 5, SIGHT_SILENT, VERDICT_REACH_ACCEPTS);
+	bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_AGENT_FROZEN, "AgentMute");
+	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_GONE);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_AGENT_DOWN, "AgentGone");
+	bed_destroy(bed);
+}
+
+static void death_of_one_that_was_cut_off_is_named_at_once(void **state) {
+	struct bed *bed = with_fabric_down();
+
+	(void)state;
+	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_GONE);
+	bed_pass(bed, MS);
+	bed_expect(bed, 5, VERDICT_AGENT_DOWN, "AgentGone");
+	bed_destroy(bed);
+}
+
 static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
 	struct bed *bed = with_fabric_down();
 	uint64_t since_ns = bed_view(bed, 5).since_ns;
@@ -690,6 +716,8 @@ int main(void) {
 		cmocka_unit_test(worse_holds_at_once_and_better_when_it_has_settled),
 		cmocka_unit_test(silence_of_one_that_did_not_run_says_nothing_once_it_is_back),
 		cmocka_unit_test(nobody_is_drained_before_it_is_seen_whether_others_fall_too),
+		cmocka_unit_test(what_the_overlay_comes_to_doubt_is_named_anew_at_once),
+		cmocka_unit_test(death_of_one_that_was_cut_off_is_named_at_once),
 		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
