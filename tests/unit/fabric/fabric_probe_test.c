@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standing probes between whole fabrics: what is seen of a peer when its device, its agent or the
-// way to it is changed by the test.
-#include "fabric_bed.h"
+// Standing probes between whole fabrics: who is probed and with what, of neighbours and of those
+// who are visited in turn, and under settings that change.
+#include "probe_bed.h"
 #include "probing.h"
 
 #include <ras/payload.h>
@@ -9,84 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define SEC RAS_NS_PER_SEC
-#define US UINT64_C(1000)
-
-// What an agent was told last of each other.
-static struct heard {
-	struct sight last[PLAYED_MAX];
-	uint32_t count[PLAYED_MAX];
-	uint32_t silent[PLAYED_MAX];
-} told[PLAYED_MAX];
-
-static void note_sight(void *ctx, const struct sight *sight) {
-	struct heard *of = ctx;
-
-	for (uint32_t n = 0; n < bed.agent_count; n++) {
-		if (sight->subject != bed_id(n))
-			continue;
-		of->last[n] = *sight;
-		of->count[n]++;
-		of->silent[n] += sight->kind == SIGHT_SILENT;
-	}
-}
-
-static void start(uint32_t agent) {
-	bed.agents[agent].config.probe.on = true;
-	bed_start(agent);
-	fabric_sights(bed.agents[agent].fabric, note_sight, &told[agent]);
-}
-
-static int open_pair(void **state) {
-	memset(told, 0, sizeof(told));
-	bed_pair_open(state);
-	for (uint32_t n = 0; n < 2; n++)
-		bed.agents[n].fakes[0]->delay_ns = 20 * US;
-	start(0);
-	start(1);
-	return 0;
-}
-
-static int open_three(void **state) {
-	(void)state;
-	memset(told, 0, sizeof(told));
-	bed_open(3, 1);
-	bed_link(0, 1, true);
-	return 0;
-}
-
-static enum sight_kind seen(uint32_t observer, uint32_t subject) {
-	return told[observer].count[subject] > 0 ? told[observer].last[subject].kind
-						 : SIGHT_NO_PAIR;
-}
-
-static struct fabric_probe_counters counters(uint32_t agent) {
-	struct fabric_numbers numbers;
-
-	fabric_numbers(bed.agents[agent].fabric, &numbers);
-	return numbers.probes;
-}
-
-static bool find_path(uint32_t agent, uint32_t peer, struct fabric_path_view *ret_view) {
-	uint32_t cursor = 0;
-
-	while (fabric_path_next(bed.agents[agent].fabric, &cursor, ret_view)) {
-		if (ret_view->peer == bed_id(peer))
-			return true;
-	}
-	return false;
-}
-
-static uint64_t passed_since(uint64_t begin_ns) {
-	return clock_now_ns(&bed.clock) - begin_ns;
-}
-
 static void neighbour_is_read_steadily_and_told_as_good(void **state) {
 	struct fabric_path_view view;
 	const struct sight *sight = &told[0].last[1];
 
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD && seen(1, 0) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
 	bed_until(sight->own_good);
 	assert_int_equal(sight->observer, bed_id(0));
 	assert_int_equal(sight->subject, bed_id(1));
@@ -98,14 +26,14 @@ static void neighbour_is_read_steadily_and_told_as_good(void **state) {
 	told[0].count[1] = 0;
 	bed_pass(20 * SEC);
 	assert_in_range(told[0].count[1], 19, 21); // in each look
-	assert_true(find_path(0, 1, &view));
+	assert_true(bed_find_path(0, 1, &view));
 	assert_true(view.neighbour && view.watched && view.known);
 	assert_in_range(view.summary.count, 15, 30);
 	assert_int_equal(view.summary.lost, 0);
 	assert_true(view.summary.median_ns >= 20 * US);
-	assert_true(find_path(0, 0, &view)); // itself
-	assert_int_equal(counters(0).neighbours, 2);
-	assert_true(counters(0).sent[0] > counters(0).sent[3] && counters(0).sent[3] > 0);
+	assert_true(bed_find_path(0, 0, &view)); // itself
+	assert_int_equal(bed_probes(0).neighbours, 2);
+	assert_true(bed_probes(0).sent[0] > bed_probes(0).sent[3] && bed_probes(0).sent[3] > 0);
 	assert_int_equal(told[0].count[0], 0); // nobody is told of himself
 }
 
@@ -132,19 +60,19 @@ static void neighbour_is_written_in_every_size_beside_the_reads(void **state) {
 	struct fabric_path_view view;
 
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	bed_pass(200 * SEC);
-	assert_true(find_path(0, 1, &view));
+	assert_true(bed_find_path(0, 1, &view));
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
 		assert_true(view.summary.write_sent[n] > 0);
 		assert_int_equal(view.summary.write_lost[n], 0);
 	}
 	assert_in_range(sum(view.summary.size_sent), 190, 215); // as often as without
 	assert_in_range(sum(view.summary.write_sent), 45, 55);
-	assert_int_equal(sum(counters(0).writes_lost), 0);
-	assert_true(sum(counters(0).written) >= sum(view.summary.write_sent));
-	assert_int_equal(seen(0, 1), SIGHT_GOOD);
-	assert_int_equal(counters(0).writes_refused, 0);
+	assert_int_equal(sum(bed_probes(0).writes_lost), 0);
+	assert_true(sum(bed_probes(0).written) >= sum(view.summary.write_sent));
+	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(bed_probes(0).writes_refused, 0);
 }
 
 static void pair_that_is_made_anew_on_another_way_costs_no_evidence(void **state) {
@@ -152,18 +80,18 @@ static void pair_that_is_made_anew_on_another_way_costs_no_evidence(void **state
 	uint32_t generation, label;
 
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	generation = bed_bond(0, 1)->generation;
-	assert_true(find_path(0, 1, &view));
+	assert_true(bed_find_path(0, 1, &view));
 	label = view.flow_label;
 	for (uint32_t n = 0; n < 700; n++) {
 		bed_pass(SEC);
 		bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0)); // keepers have real time only
-		assert_int_equal(seen(0, 1), SIGHT_GOOD);
-		assert_int_equal(seen(1, 0), SIGHT_GOOD);
+		assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+		assert_int_equal(bed_seen(1, 0), SIGHT_GOOD);
 	}
 	assert_int_not_equal(bed_bond(0, 1)->generation, generation);
-	assert_true(find_path(0, 1, &view));
+	assert_true(bed_find_path(0, 1, &view));
 	assert_int_not_equal(view.flow_label, label);
 	assert_int_equal(view.summary.lost, 0);
 	assert_in_range(sum(view.summary.size_sent), 690, 730);
@@ -175,17 +103,17 @@ static void peer_that_refuses_a_write_is_only_read_from_then_on(void **state) {
 	uint64_t written;
 
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD && trail_of(0, 1) != NULL);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && trail_of(0, 1) != NULL);
 	trail_of(0, 1)->watch.write_key = bed_bond(0, 1)->theirs.pulse.key;
-	bed_until(counters(0).writes_refused == 1);
+	bed_until(bed_probes(0).writes_refused == 1);
 	bed_until(trail_of(0, 1) != NULL && bed_is_ready(0, 1));
-	assert_true(find_path(0, 1, &view));
+	assert_true(bed_find_path(0, 1, &view));
 	written = sum(view.summary.write_sent);
 	bed_pass(60 * SEC);
-	assert_int_equal(seen(0, 1), SIGHT_GOOD);
-	assert_true(find_path(0, 1, &view));
+	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_true(bed_find_path(0, 1, &view));
 	assert_int_equal(sum(view.summary.write_sent), written);
-	assert_int_equal(counters(0).writes_refused, 1);
+	assert_int_equal(bed_probes(0).writes_refused, 1);
 }
 
 static bool end_is_known(uint32_t agent, uint32_t peer) {
@@ -203,12 +131,12 @@ static void peer_that_gives_no_memory_up_is_only_read(void **state) {
 	(void)state;
 	bed_until(end_is_known(0, 1));
 	memset(&bed_bond(0, 1)->theirs.landing, 0, sizeof(struct pairing_landing));
-	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	trail = trail_of(0, 1);
 	assert_non_null(trail);
 	assert_false(trail->watch.writes);
 	bed_pass(30 * SEC);
-	assert_true(find_path(0, 1, &view));
+	assert_true(bed_find_path(0, 1, &view));
 	assert_int_equal(sum(view.summary.write_sent), 0);
 	assert_in_range(view.summary.count, 25, 40);
 }
@@ -218,236 +146,11 @@ static void switched_off_nobody_is_probed(void **state) {
 	memset(told, 0, sizeof(told));
 	bed_start(0);
 	bed_start(1);
-	fabric_sights(bed.agents[0].fabric, note_sight, &told[0]);
+	fabric_sights(bed.agents[0].fabric, bed_note_sight, &told[0]);
 	bed_until(bed_is_ready(0, 1));
 	bed_pass(5 * SEC);
-	assert_int_equal(counters(0).answered, 0);
+	assert_int_equal(bed_probes(0).answered, 0);
 	assert_int_equal(told[0].count[1], 0);
-}
-
-static void device_that_is_cut_off_is_silent_within_three_seconds(void **state) {
-	uint64_t begin_ns;
-
-	(void)state;
-	for (uint32_t n = 0; n < 3; n++) {
-		bed_until(seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
-		bed_pass(2 * SEC + n * 300 * RAS_NS_PER_MS);
-		begin_ns = clock_now_ns(&bed.clock);
-		fake_device_cut(bed.agents[1].fakes[0], true);
-		bed_until(seen(0, 1) == SIGHT_SILENT);
-		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
-		assert_true(told[0].last[1].own_good);
-		// The other one reads nobody, itself neither: it blames nobody but its port.
-		bed_until(seen(1, 0) == SIGHT_SILENT && !told[1].last[0].own_good);
-		fake_device_cut(bed.agents[1].fakes[0], false);
-	}
-	bed_until(seen(0, 1) == SIGHT_GOOD && seen(1, 0) == SIGHT_GOOD);
-}
-
-// As when a host falls, or an agent that answers for its device itself is frozen: the pair breaks
-// with the first read, and nobody is there to make another one with.
-static void one_who_is_gone_from_both_networks_is_silent_within_three_seconds(void **state) {
-	uint64_t begin_ns;
-
-	(void)state;
-	// Also where it is a write that is lost first.
-	for (uint32_t n = 0; n < 20; n++) {
-		bed_until(seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
-		bed_pass(2 * SEC + n * 130 * RAS_NS_PER_MS);
-		begin_ns = clock_now_ns(&bed.clock);
-		played.agents[0].deaf = played.agents[1].deaf = true;
-		fake_device_cut(bed.agents[1].fakes[0], true);
-		bed_until(seen(0, 1) == SIGHT_SILENT);
-		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
-		assert_true(told[0].last[1].own_good);
-		bed_pass(30 * SEC);
-		assert_int_equal(seen(0, 1), SIGHT_SILENT);
-		played.agents[0].deaf = played.agents[1].deaf = false;
-		fake_device_cut(bed.agents[1].fakes[0], false);
-	}
-	bed_until(seen(0, 1) == SIGHT_GOOD && seen(1, 0) == SIGHT_GOOD);
-}
-
-static void agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds(void **state) {
-	uint64_t begin_ns;
-
-	(void)state;
-	for (uint32_t n = 0; n < 6; n++) {
-		bed_until(seen(0, 1) == SIGHT_GOOD);
-		bed_pass(3 * SEC + n * 170 * RAS_NS_PER_MS);
-		played.agents[0].doubts[1] = 0;
-		begin_ns = clock_now_ns(&bed.clock);
-		loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
-		bed_until(seen(0, 1) == SIGHT_STANDING);
-		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
-		assert_true(played.agents[0].doubts[1] > 0);
-		loop_timer_set(bed.loop, &bed.agents[1].fabric->beat, loop_now_ns(bed.loop));
-	}
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-}
-
-static void suspect_whose_pulse_goes_on_is_read_and_stays_suspect(void **state) {
-	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-	bed.agents[0].overlay->states[1] = RAS_SUSPECT;
-	bed_pass(2 * SEC);
-	assert_int_equal(seen(0, 1), SIGHT_GOOD);
-	assert_int_equal(played.agents[0].proofs[1], 0);
-	assert_int_equal(played.agents[0].doubts[1], 0);
-}
-
-static void path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds(void **state) {
-	uint64_t begin_ns;
-
-	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD && seen(1, 0) == SIGHT_GOOD);
-	// So slow that the bed's turns of a millisecond are no matter.
-	bed.agents[0].fakes[0]->delay_ns = 20 * RAS_NS_PER_MS;
-	bed_pass(60 * SEC);
-	assert_int_equal(seen(0, 1), SIGHT_GOOD);
-	begin_ns = clock_now_ns(&bed.clock);
-	fake_qp_delay(bed_qp(0, 1), 60 * RAS_NS_PER_MS);
-	bed_until(seen(0, 1) == SIGHT_DEGRADED);
-	assert_in_range(passed_since(begin_ns), 0, 20 * SEC);
-	assert_true(told[0].last[1].median_ns > 2 * told[0].last[1].baseline_ns);
-	assert_true(told[0].last[1].baseline_ns > 0);
-	fake_qp_delay(bed_qp(0, 1), 20 * RAS_NS_PER_MS);
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-}
-
-static void device_that_reads_itself_as_slowly_blames_no_path(void **state) {
-	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-	bed.agents[0].fakes[0]->delay_ns = 20 * RAS_NS_PER_MS;
-	bed_pass(60 * SEC);
-	bed.agents[0].fakes[0]->delay_ns = 60 * RAS_NS_PER_MS;
-	bed_pass(30 * SEC);
-	assert_int_equal(seen(0, 1), SIGHT_GOOD);
-	assert_true(told[0].last[1].median_ns > 2 * told[0].last[1].baseline_ns);
-}
-
-static void good_sight_is_as_old_as_the_last_advance(void **state) {
-	uint64_t begin_ns;
-
-	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-	for (uint32_t n = 0; n < 3; n++) {
-		bed_pass(3 * SEC + n * 170 * RAS_NS_PER_MS);
-		assert_in_range(told[0].last[1].age_ms, 0, 1500);
-		loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
-		begin_ns = clock_now_ns(&bed.clock);
-		do {
-			told[0].count[1] = 0;
-			bed_until(told[0].count[1] > 0);
-			// The next read, within a second or so, may still find that it moved.
-			assert_true(
-				seen(0, 1) != SIGHT_GOOD ||
-				told[0].last[1].age_ms + 1300 >
-					passed_since(begin_ns) / RAS_NS_PER_MS
-			);
-		} while (seen(0, 1) == SIGHT_GOOD);
-		assert_int_equal(seen(0, 1), SIGHT_STANDING);
-		loop_timer_set(bed.loop, &bed.agents[1].fabric->beat, loop_now_ns(bed.loop));
-		bed_until(seen(0, 1) == SIGHT_GOOD);
-	}
-}
-
-// What the overlay finds at the peer's door, and what a sight that is good or silent says of it.
-static const struct door {
-	enum verdict_reach found;
-	uint64_t ago_ns, quiet_ns;
-	enum verdict_reach good, silent;
-} doors[] = {
-	{VERDICT_REACH_ANSWERS, 0, 0, VERDICT_REACH_ANSWERS, VERDICT_REACH_ANSWERS},
-	// Heard a moment before the reads turned bad.
-	{VERDICT_REACH_ANSWERS, 20 * SEC, 0, VERDICT_REACH_ANSWERS, VERDICT_REACH_UNKNOWN},
-	// A beat that is a little late, while the kernel acknowledges.
-	{VERDICT_REACH_ACCEPTS, 0, 2 * SEC, VERDICT_REACH_ANSWERS, VERDICT_REACH_ACCEPTS},
-	{VERDICT_REACH_ACCEPTS, 0, 4 * SEC, VERDICT_REACH_ACCEPTS, VERDICT_REACH_ACCEPTS},
-	{VERDICT_REACH_NONE, 0, RAS_NEVER, VERDICT_REACH_NONE, VERDICT_REACH_NONE},
-	// From before the last life of its agent.
-	{VERDICT_REACH_REFUSES, 20 * SEC, RAS_NEVER, VERDICT_REACH_UNKNOWN, VERDICT_REACH_UNKNOWN},
-	{VERDICT_REACH_UNKNOWN, 0, RAS_NEVER, VERDICT_REACH_UNKNOWN, VERDICT_REACH_UNKNOWN},
-};
-
-static void knock(const struct door *door) {
-	played.agents[0].knocks[1] = (struct overlay_knock){
-		.reach = door->found,
-		.at_ns = clock_now_ns(&bed.clock) - door->ago_ns,
-		.quiet_ns = door->quiet_ns,
-	};
-}
-
-static void reach_beside_a_read_is_not_older_than_the_read(void **state) {
-	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-	bed_pass(30 * SEC);
-	for (size_t n = 0; n < sizeof(doors) / sizeof(doors[0]); n++) {
-		knock(&doors[n]);
-		bed_pass(1500 * RAS_NS_PER_MS);
-		assert_int_equal(told[0].last[1].reach, doors[n].good);
-	}
-	fake_device_cut(bed.agents[1].fakes[0], true);
-	bed_until(seen(0, 1) == SIGHT_SILENT);
-	for (size_t n = 0; n < sizeof(doors) / sizeof(doors[0]); n++) {
-		bed_pass(SEC);
-		knock(&doors[n]);
-		told[0].count[1] = 0;
-		bed_until(told[0].count[1] > 0);
-		assert_int_equal(seen(0, 1), SIGHT_SILENT);
-		assert_int_equal(told[0].last[1].reach, doors[n].silent);
-	}
-}
-
-// One that is killed was read well a moment before it refused.
-static void refusal_that_came_after_a_good_read_is_not_said_beside_it(void **state) {
-	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-	bed_pass(5 * SEC);
-	loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
-	bed_pass(1100 * RAS_NS_PER_MS); // read once more
-	knock(&(struct door){.found = VERDICT_REACH_REFUSES, .quiet_ns = RAS_NEVER});
-	told[0].count[1] = 0;
-	bed_until(told[0].count[1] > 0);
-	while (seen(0, 1) == SIGHT_GOOD) {
-		assert_int_equal(told[0].last[1].reach, VERDICT_REACH_UNKNOWN);
-		bed_pass(10 * RAS_NS_PER_MS);
-	}
-	bed_until(seen(0, 1) == SIGHT_STANDING);
-	loop_timer_set(bed.loop, &bed.agents[1].fabric->beat, loop_now_ns(bed.loop));
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-}
-
-static void what_was_seen_in_a_former_life_is_told_no_more(void **state) {
-	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-	fake_device_cut(bed.agents[1].fakes[0], true);
-	bed_until(seen(0, 1) == SIGHT_SILENT);
-	bed_say(0, 1, RAS_DEAD);
-	bed_pass(5 * SEC);
-	fake_device_cut(bed.agents[1].fakes[0], false);
-	played.agents[1].incarnation++;
-	told[0].count[1] = 0;
-	bed_say(0, 1, RAS_ALIVE);
-	bed_until(told[0].count[1] > 0);
-	while (seen(0, 1) != SIGHT_GOOD) {
-		assert_int_not_equal(seen(0, 1), SIGHT_SILENT);
-		bed_pass(10 * RAS_NS_PER_MS);
-	}
-}
-
-static void own_pause_makes_nobody_silent(void **state) {
-	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
-	bed_pass(5 * SEC);
-	fake_qp_hold(bed_qp(0, 1));
-	bed_pass(SEC);
-	clock_advance(&bed.clock, 8 * SEC);
-	fake_qp_let_go(bed_qp(0, 1), UINT32_MAX);
-	bed_pass(3 * SEC);
-	assert_true(counters(0).pauses > 0);
-	assert_int_equal(seen(0, 1), SIGHT_GOOD);
-	assert_int_equal(told[0].silent[1], 0);
 }
 
 static void peer_that_died_is_probed_no_more_and_again_when_it_is_back(void **state) {
@@ -455,23 +158,23 @@ static void peer_that_died_is_probed_no_more_and_again_when_it_is_back(void **st
 	uint64_t sent;
 
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	bed_say(0, 1, RAS_DEAD);
 	bed_settle();
 	bed_pass(2 * SEC);
-	assert_true(find_path(0, 1, &view)); // what is known of it is kept
+	assert_true(bed_find_path(0, 1, &view)); // what is known of it is kept
 	assert_false(view.watched);
 	sent = view.summary.count;
-	assert_int_equal(counters(0).neighbours, 1); // itself
+	assert_int_equal(bed_probes(0).neighbours, 1); // itself
 	bed_pass(5 * SEC);
-	assert_true(find_path(0, 1, &view));
+	assert_true(bed_find_path(0, 1, &view));
 	assert_int_equal(view.summary.count, sent);
 	bed_say(0, 1, RAS_ALIVE);
-	bed_until(find_path(0, 1, &view) && view.watched && view.summary.count > sent + 3);
+	bed_until(bed_find_path(0, 1, &view) && view.watched && view.summary.count > sent + 3);
 	assert_int_equal(view.summary.kind, SIGHT_GOOD);
 	// One that is no neighbour any more is forgotten, if it lives.
 	bed_link(0, 1, false);
-	bed_until(!find_path(0, 1, &view));
+	bed_until(!bed_find_path(0, 1, &view));
 }
 
 static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **state) {
@@ -479,27 +182,27 @@ static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **sta
 	uint64_t sent;
 
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	played.cause = RAS_CAUSE_SILENT;
 	bed_link(0, 1, false); // as the overlay does with the dead
 	bed_say(0, 1, RAS_DEAD);
 	bed_settle();
 	bed_pass(2 * SEC);
 	assert_true(bed_is_ready(0, 1));
-	assert_true(find_path(0, 1, &view));
+	assert_true(bed_find_path(0, 1, &view));
 	sent = view.summary.count;
 	bed_pass(60 * SEC);
-	assert_true(find_path(0, 1, &view) && view.watched);
+	assert_true(bed_find_path(0, 1, &view) && view.watched);
 	assert_true(view.summary.count >= sent + 50);
-	assert_int_equal(seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
 	fake_qp_break(bed_qp(0, 1));
-	bed_until(find_path(0, 1, &view) && !view.watched);
+	bed_until(bed_find_path(0, 1, &view) && !view.watched);
 	bed_pass(5 * SEC);
 	assert_false(bed_is_ready(0, 1)); // none is made anew
-	assert_int_equal(counters(0).neighbours, 1);
+	assert_int_equal(bed_probes(0).neighbours, 1);
 	bed_link(0, 1, true);
 	bed_say(0, 1, RAS_ALIVE);
-	bed_until(bed_is_ready(0, 1) && seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == SIGHT_GOOD);
 }
 
 // Nobody would notice that it has ended, or ask for it.
@@ -509,7 +212,7 @@ static void pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_mo
 	(void)state;
 	played.cause = RAS_CAUSE_SILENT;
 	for (uint32_t n = 0; n < 2; n++) {
-		bed_until(bed_is_ready(0, 1) && seen(0, 1) == SIGHT_GOOD);
+		bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == SIGHT_GOOD);
 		bed_say(0, 1, RAS_DEAD);
 		bed_pass(20 * SEC);
 		assert_true(bed_is_ready(0, 1));
@@ -524,7 +227,7 @@ static void pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_mo
 			assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &on), 0);
 		bed_say(0, 1, RAS_ALIVE);
 	}
-	bed_until(bed_is_ready(0, 1) && seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == SIGHT_GOOD);
 }
 
 static void pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed(void **state) {
@@ -532,18 +235,18 @@ static void pair_that_breaks_takes_its_probes_along_and_the_next_one_is_followed
 
 	(void)state;
 	for (uint32_t n = 0; n < 5; n++) {
-		bed_until(find_path(0, 1, &view) && view.watched);
+		bed_until(bed_find_path(0, 1, &view) && view.watched);
 		bed_pass(700 * RAS_NS_PER_MS);
 		fake_qp_break(bed_qp(0, 1));
 		bed_pass(SEC);
 		bed_until(bed_is_ready(0, 1));
 	}
-	bed_until(find_path(0, 1, &view) && view.summary.kind == SIGHT_GOOD);
+	bed_until(bed_find_path(0, 1, &view) && view.summary.kind == SIGHT_GOOD);
 }
 
 static void stops_with_probes_under_way(void **state) {
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	fake_qp_hold(bed_qp(0, 1));
 	bed_pass(3 * SEC);
 	bed_stop(0);
@@ -557,27 +260,27 @@ static void one_who_is_no_neighbour_is_visited_in_turn(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++) {
 		bed.agents[n].config.probe.rotation = n == 0;
-		start(n);
+		bed_start_probing(n);
 	}
-	bed_until(seen(0, 2) == SIGHT_GOOD);
-	assert_true(find_path(0, 2, &view));
+	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
+	assert_true(bed_find_path(0, 2, &view));
 	assert_false(view.neighbour);
 	assert_int_equal(view.summary.lost, 0);
 	assert_in_range(view.summary.count, 1, PROBE_VISIT_PROBES + 1);
 	assert_true(bed_find_pair(0, 2, &pair));
 	assert_false(pair.pairing.wanted);
-	bed_until(counters(0).targets == 1); // the neighbour is one no more
-	assert_true(counters(0).visits > 0);
-	assert_false(find_path(1, 2, &view)); // who does not rotate
+	bed_until(bed_probes(0).targets == 1); // the neighbour is one no more
+	assert_true(bed_probes(0).visits > 0);
+	assert_false(bed_find_path(1, 2, &view)); // who does not rotate
 	// And again, over the same pair.
-	bed_until(counters(0).visits > 3 && counters(0).rounds > 1);
-	assert_true(find_path(0, 2, &view));
+	bed_until(bed_probes(0).visits > 3 && bed_probes(0).rounds > 1);
+	assert_true(bed_find_path(0, 2, &view));
 	assert_true(view.summary.count > PROBE_VISIT_PROBES + 1);
 	fake_device_cut(bed.agents[2].fakes[0], true);
-	bed_until(seen(0, 2) == SIGHT_SILENT);
+	bed_until(bed_seen(0, 2) == SIGHT_SILENT);
 	assert_true(told[0].last[2].own_good);
 	fake_device_cut(bed.agents[2].fakes[0], false);
-	bed_until(seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
 }
 
 static void path_in_the_middle_of_a_visit_is_seen_as_at_the_end_of_the_last(void **state) {
@@ -587,15 +290,15 @@ static void path_in_the_middle_of_a_visit_is_seen_as_at_the_end_of_the_last(void
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++) {
 		bed.agents[n].config.probe.rotation = n == 0;
-		start(n);
+		bed_start_probing(n);
 	}
-	bed_until(find_path(0, 2, &view));
+	bed_until(bed_find_path(0, 2, &view));
 	assert_int_equal(view.summary.kind, SIGHT_GOOD); // not shown before a visit has ended
 	since_ns = view.summary.since_ns;
-	visits = counters(0).visits;
-	while (counters(0).visits < visits + 4) {
+	visits = bed_probes(0).visits;
+	while (bed_probes(0).visits < visits + 4) {
 		bed_pass(10 * RAS_NS_PER_MS);
-		assert_true(find_path(0, 2, &view));
+		assert_true(bed_find_path(0, 2, &view));
 		assert_int_equal(view.summary.kind, SIGHT_GOOD);
 		assert_int_equal(view.summary.since_ns, since_ns);
 	}
@@ -608,33 +311,33 @@ static void settings_are_changed_while_it_runs(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++)
-		start(n);
-	bed_until(seen(0, 1) == SIGHT_GOOD);
-	assert_false(find_path(0, 2, &view));
+		bed_start_probing(n);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	assert_false(bed_find_path(0, 2, &view));
 	config.interval_ns = SEC / 5;
 	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
-	assert_int_equal(counters(0).interval_ns, SEC / 5);
-	bed_until(find_path(0, 2, &view) && seen(0, 2) == SIGHT_GOOD);
-	answered = counters(0).answered;
+	assert_int_equal(bed_probes(0).interval_ns, SEC / 5);
+	bed_until(bed_find_path(0, 2, &view) && bed_seen(0, 2) == SIGHT_GOOD);
+	answered = bed_probes(0).answered;
 	bed_pass(5 * SEC);
-	assert_true(counters(0).answered > answered + 20);
+	assert_true(bed_probes(0).answered > answered + 20);
 	config.rotation = false;
 	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
-	assert_false(find_path(0, 2, &view));
-	assert_int_equal(counters(0).targets, 0);
+	assert_false(bed_find_path(0, 2, &view));
+	assert_int_equal(bed_probes(0).targets, 0);
 	config.on = false;
 	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
 	bed_pass(2 * SEC);
-	answered = counters(0).answered;
+	answered = bed_probes(0).answered;
 	bed_pass(5 * SEC);
-	assert_int_equal(counters(0).answered, answered);
-	assert_int_equal(counters(0).neighbours, 0);
-	assert_int_equal(counters(0).interval_ns, 0);
-	assert_false(find_path(0, 1, &view));
+	assert_int_equal(bed_probes(0).answered, answered);
+	assert_int_equal(bed_probes(0).neighbours, 0);
+	assert_int_equal(bed_probes(0).interval_ns, 0);
+	assert_false(bed_find_path(0, 1, &view));
 	config.on = true;
 	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
-	bed_until(counters(0).answered > answered + 3);
-	assert_true(find_path(0, 1, &view));
+	bed_until(bed_probes(0).answered > answered + 3);
+	assert_true(bed_find_path(0, 1, &view));
 }
 
 static void settings_change_back_and_forth_within_a_turn(void **state) {
@@ -642,31 +345,18 @@ static void settings_change_back_and_forth_within_a_turn(void **state) {
 	struct fabric_path_view view;
 
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	for (uint32_t n = 0; n < 20; n++) {
 		config.on = n % 2 == 1;
 		assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
 		if (n % 5 == 0)
 			bed_pass(300 * RAS_NS_PER_MS);
 	}
-	bed_until(find_path(0, 1, &view) && view.watched && view.summary.kind == SIGHT_GOOD);
+	bed_until(bed_find_path(0, 1, &view) && view.watched && view.summary.kind == SIGHT_GOOD);
 	config.on = false;
 	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
 	bed_stop(0);
 	bed_until(bed.agents[0].stopped);
-}
-
-static void switched_on_later_whoever_listens_is_told(void **state) {
-	struct fabric_probe_config config = {.on = true};
-
-	(void)state;
-	memset(told, 0, sizeof(told));
-	bed_start(0);
-	bed_start(1);
-	fabric_sights(bed.agents[0].fabric, note_sight, &told[0]);
-	bed_until(bed_is_ready(0, 1));
-	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
-	bed_until(seen(0, 1) == SIGHT_GOOD);
 }
 
 // Its NIC answers over the pair that a visit left, which is no sign of life of its agent.
@@ -676,28 +366,28 @@ static void visit_of_one_whose_pulse_stands_vouches_for_nobody(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++) {
 		bed.agents[n].config.probe.rotation = n == 0;
-		start(n);
+		bed_start_probing(n);
 	}
-	bed_until(seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
 	loop_timer_cancel(bed.loop, &bed.agents[2].fabric->beat);
 	bed_pass(SEC);
 	bed.agents[0].overlay->states[2] = RAS_SUSPECT;
 	played.agents[0].proofs[2] = 0;
-	visits = counters(0).visits;
-	bed_until(counters(0).visits > visits + 3);
-	assert_int_equal(seen(0, 2), SIGHT_NO_PAIR);
+	visits = bed_probes(0).visits;
+	bed_until(bed_probes(0).visits > visits + 3);
+	assert_int_equal(bed_seen(0, 2), SIGHT_NO_PAIR);
 	assert_int_equal(played.agents[0].proofs[2], 0);
 	loop_timer_set(bed.loop, &bed.agents[2].fabric->beat, loop_now_ns(bed.loop));
-	bed_until(seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
 }
 
 static void visit_without_a_pair_says_nothing_of_the_path(void **state) {
 	(void)state;
 	bed.agents[0].config.probe.rotation = true;
-	start(0);
-	start(1);
+	bed_start_probing(0);
+	bed_start_probing(1);
 	played.agents[2].deaf = true; // nobody answers the handshake
-	bed_until(counters(0).visits_unpaired > 1);
+	bed_until(bed_probes(0).visits_unpaired > 1);
 	assert_int_equal(told[0].count[2], 0);
 }
 
@@ -707,13 +397,13 @@ static void visited_one_that_becomes_a_neighbour_is_probed_as_such(void **state)
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++) {
 		bed.agents[n].config.probe.rotation = true;
-		start(n);
+		bed_start_probing(n);
 	}
-	bed_until(seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 2) == SIGHT_GOOD);
 	bed_link(0, 2, true);
-	bed_until(find_path(0, 2, &view) && view.neighbour && view.summary.kind == SIGHT_GOOD);
+	bed_until(bed_find_path(0, 2, &view) && view.neighbour && view.summary.kind == SIGHT_GOOD);
 	bed_link(0, 2, false);
-	bed_until(find_path(0, 2, &view) && !view.neighbour);
+	bed_until(bed_find_path(0, 2, &view) && !view.neighbour);
 }
 
 static void rows_of_the_collective_are_sound(void **state) {
@@ -726,7 +416,7 @@ static void rows_of_the_collective_are_sound(void **state) {
 	size_t size = 0;
 
 	(void)state;
-	bed_until(seen(0, 1) == SIGHT_GOOD);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	bed_pass(20 * SEC);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	assert_false(overlay->contribute_paths(overlay->contribute_paths_ctx, &wanted, &writer));
@@ -762,16 +452,13 @@ static void without_memory_there_is_no_fabric_or_one_that_probes(void **state) {
 		}
 		bed_until(bed_is_ready(0, 0));
 		bed_fail_allocation(0);
-		bed_until(counters(0).answered > 0);
+		bed_until(bed_probes(0).answered > 0);
 		bed_stop(0);
 		bed_until(agent->stopped);
 		agent->stopped = false;
 		bed_destroy(0);
 	}
 }
-
-#define PAIR(name) cmocka_unit_test_setup_teardown(name, open_pair, bed_pair_close)
-#define THREE(name) cmocka_unit_test_setup_teardown(name, open_three, bed_pair_close)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
@@ -781,17 +468,6 @@ int main(void) {
 		PAIR(peer_that_refuses_a_write_is_only_read_from_then_on),
 		PAIR(peer_that_gives_no_memory_up_is_only_read),
 		BED_TEST(switched_off_nobody_is_probed),
-		PAIR(device_that_is_cut_off_is_silent_within_three_seconds),
-		PAIR(one_who_is_gone_from_both_networks_is_silent_within_three_seconds),
-		PAIR(agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds),
-		PAIR(suspect_whose_pulse_goes_on_is_read_and_stays_suspect),
-		PAIR(path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds),
-		PAIR(device_that_reads_itself_as_slowly_blames_no_path),
-		PAIR(good_sight_is_as_old_as_the_last_advance),
-		PAIR(reach_beside_a_read_is_not_older_than_the_read),
-		PAIR(refusal_that_came_after_a_good_read_is_not_said_beside_it),
-		PAIR(what_was_seen_in_a_former_life_is_told_no_more),
-		PAIR(own_pause_makes_nobody_silent),
 		PAIR(peer_that_died_is_probed_no_more_and_again_when_it_is_back),
 		PAIR(pulse_of_one_that_died_by_silence_is_read_while_it_can_be),
 		PAIR(pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_more),
@@ -804,7 +480,6 @@ int main(void) {
 		THREE(path_in_the_middle_of_a_visit_is_seen_as_at_the_end_of_the_last),
 		THREE(settings_are_changed_while_it_runs),
 		PAIR(settings_change_back_and_forth_within_a_turn),
-		BED_TEST(switched_on_later_whoever_listens_is_told),
 		PAIR(rows_of_the_collective_are_sound),
 		BED_TEST(without_memory_there_is_no_fabric_or_one_that_probes),
 	};

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is seen of a peer over the fabric when its device, its agent or the way to it is changed by
+// the test: of what kind, how soon, and what is said of its door beside.
+#include "probe_bed.h"
+
+#include <string.h>
+
+static uint64_t passed_since(uint64_t begin_ns) {
+	return clock_now_ns(&bed.clock) - begin_ns;
+}
+
+static void device_that_is_cut_off_is_silent_within_three_seconds(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	for (uint32_t n = 0; n < 3; n++) {
+		bed_until(bed_seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
+		bed_pass(2 * SEC + n * 300 * RAS_NS_PER_MS);
+		begin_ns = clock_now_ns(&bed.clock);
+		fake_device_cut(bed.agents[1].fakes[0], true);
+		bed_until(bed_seen(0, 1) == SIGHT_SILENT);
+		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
+		assert_true(told[0].last[1].own_good);
+		// The other one reads nobody, itself neither: it blames nobody but its port.
+		bed_until(bed_seen(1, 0) == SIGHT_SILENT && !told[1].last[0].own_good);
+		fake_device_cut(bed.agents[1].fakes[0], false);
+	}
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+}
+
+// As when a host falls, or an agent that answers for its device itself is frozen: the pair breaks
+// with the first read, and nobody is there to make another one with.
+static void one_who_is_gone_from_both_networks_is_silent_within_three_seconds(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	// Also where it is a write that is lost first.
+	for (uint32_t n = 0; n < 20; n++) {
+		bed_until(bed_seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
+		bed_pass(2 * SEC + n * 130 * RAS_NS_PER_MS);
+		begin_ns = clock_now_ns(&bed.clock);
+		played.agents[0].deaf = played.agents[1].deaf = true;
+		fake_device_cut(bed.agents[1].fakes[0], true);
+		bed_until(bed_seen(0, 1) == SIGHT_SILENT);
+		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
+		assert_true(told[0].last[1].own_good);
+		bed_pass(30 * SEC);
+		assert_int_equal(bed_seen(0, 1), SIGHT_SILENT);
+		played.agents[0].deaf = played.agents[1].deaf = false;
+		fake_device_cut(bed.agents[1].fakes[0], false);
+	}
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+}
+
+static void agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	for (uint32_t n = 0; n < 6; n++) {
+		bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+		bed_pass(3 * SEC + n * 170 * RAS_NS_PER_MS);
+		played.agents[0].doubts[1] = 0;
+		begin_ns = clock_now_ns(&bed.clock);
+		loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
+		bed_until(bed_seen(0, 1) == SIGHT_STANDING);
+		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
+		assert_true(played.agents[0].doubts[1] > 0);
+		loop_timer_set(bed.loop, &bed.agents[1].fabric->beat, loop_now_ns(bed.loop));
+	}
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+}
+
+static void suspect_whose_pulse_goes_on_is_read_and_stays_suspect(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed.agents[0].overlay->states[1] = RAS_SUSPECT;
+	bed_pass(2 * SEC);
+	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(played.agents[0].proofs[1], 0);
+	assert_int_equal(played.agents[0].doubts[1], 0);
+}
+
+static void path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+	// So slow that the bed's turns of a millisecond are no matter.
+	bed.agents[0].fakes[0]->delay_ns = 20 * RAS_NS_PER_MS;
+	bed_pass(60 * SEC);
+	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	begin_ns = clock_now_ns(&bed.clock);
+	fake_qp_delay(bed_qp(0, 1), 60 * RAS_NS_PER_MS);
+	bed_until(bed_seen(0, 1) == SIGHT_DEGRADED);
+	assert_in_range(passed_since(begin_ns), 0, 20 * SEC);
+	assert_true(told[0].last[1].median_ns > 2 * told[0].last[1].baseline_ns);
+	assert_true(told[0].last[1].baseline_ns > 0);
+	fake_qp_delay(bed_qp(0, 1), 20 * RAS_NS_PER_MS);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+}
+
+static void device_that_reads_itself_as_slowly_blames_no_path(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed.agents[0].fakes[0]->delay_ns = 20 * RAS_NS_PER_MS;
+	bed_pass(60 * SEC);
+	bed.agents[0].fakes[0]->delay_ns = 60 * RAS_NS_PER_MS;
+	bed_pass(30 * SEC);
+	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_true(told[0].last[1].median_ns > 2 * told[0].last[1].baseline_ns);
+}
+
+static void good_sight_is_as_old_as_the_last_advance(void **state) {
+	uint64_t begin_ns;
+
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	for (uint32_t n = 0; n < 3; n++) {
+		bed_pass(3 * SEC + n * 170 * RAS_NS_PER_MS);
+		assert_in_range(told[0].last[1].age_ms, 0, 1500);
+		loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
+		begin_ns = clock_now_ns(&bed.clock);
+		do {
+			told[0].count[1] = 0;
+			bed_until(told[0].count[1] > 0);
+			// The next read, within a second or so, may still find that it moved.
+			assert_true(
+				bed_seen(0, 1) != SIGHT_GOOD ||
+				told[0].last[1].age_ms + 1300 >
+					passed_since(begin_ns) / RAS_NS_PER_MS
+			);
+		} while (bed_seen(0, 1) == SIGHT_GOOD);
+		assert_int_equal(bed_seen(0, 1), SIGHT_STANDING);
+		loop_timer_set(bed.loop, &bed.agents[1].fabric->beat, loop_now_ns(bed.loop));
+		bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	}
+}
+
+// What the overlay finds at the peer's door, and what a sight that is good or silent says of it.
+static const struct door {
+	enum verdict_reach found;
+	uint64_t ago_ns, quiet_ns;
+	enum verdict_reach good, silent;
+} doors[] = {
+	{VERDICT_REACH_ANSWERS, 0, 0, VERDICT_REACH_ANSWERS, VERDICT_REACH_ANSWERS},
+	// Heard a moment before the reads turned bad.
+	{VERDICT_REACH_ANSWERS, 20 * SEC, 0, VERDICT_REACH_ANSWERS, VERDICT_REACH_UNKNOWN},
+	// A beat that is a little late, while the kernel acknowledges.
+	{VERDICT_REACH_ACCEPTS, 0, 2 * SEC, VERDICT_REACH_ANSWERS, VERDICT_REACH_ACCEPTS},
+	{VERDICT_REACH_ACCEPTS, 0, 4 * SEC, VERDICT_REACH_ACCEPTS, VERDICT_REACH_ACCEPTS},
+	{VERDICT_REACH_NONE, 0, RAS_NEVER, VERDICT_REACH_NONE, VERDICT_REACH_NONE},
+	// From before the last life of its agent.
+	{VERDICT_REACH_REFUSES, 20 * SEC, RAS_NEVER, VERDICT_REACH_UNKNOWN, VERDICT_REACH_UNKNOWN},
+	{VERDICT_REACH_UNKNOWN, 0, RAS_NEVER, VERDICT_REACH_UNKNOWN, VERDICT_REACH_UNKNOWN},
+};
+
+static void knock(const struct door *door) {
+	played.agents[0].knocks[1] = (struct overlay_knock){
+		.reach = door->found,
+		.at_ns = clock_now_ns(&bed.clock) - door->ago_ns,
+		.quiet_ns = door->quiet_ns,
+	};
+}
+
+static void reach_beside_a_read_is_not_older_than_the_read(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_pass(30 * SEC);
+	for (size_t n = 0; n < sizeof(doors) / sizeof(doors[0]); n++) {
+		knock(&doors[n]);
+		bed_pass(1500 * RAS_NS_PER_MS);
+		assert_int_equal(told[0].last[1].reach, doors[n].good);
+	}
+	fake_device_cut(bed.agents[1].fakes[0], true);
+	bed_until(bed_seen(0, 1) == SIGHT_SILENT);
+	for (size_t n = 0; n < sizeof(doors) / sizeof(doors[0]); n++) {
+		bed_pass(SEC);
+		knock(&doors[n]);
+		told[0].count[1] = 0;
+		bed_until(told[0].count[1] > 0);
+		assert_int_equal(bed_seen(0, 1), SIGHT_SILENT);
+		assert_int_equal(told[0].last[1].reach, doors[n].silent);
+	}
+}
+
+// One that is killed was read well a moment before it refused.
+static void refusal_that_came_after_a_good_read_is_not_said_beside_it(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_pass(5 * SEC);
+	loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
+	bed_pass(1100 * RAS_NS_PER_MS); // read once more
+	knock(&(struct door){.found = VERDICT_REACH_REFUSES, .quiet_ns = RAS_NEVER});
+	told[0].count[1] = 0;
+	bed_until(told[0].count[1] > 0);
+	while (bed_seen(0, 1) == SIGHT_GOOD) {
+		assert_int_equal(told[0].last[1].reach, VERDICT_REACH_UNKNOWN);
+		bed_pass(10 * RAS_NS_PER_MS);
+	}
+	bed_until(bed_seen(0, 1) == SIGHT_STANDING);
+	loop_timer_set(bed.loop, &bed.agents[1].fabric->beat, loop_now_ns(bed.loop));
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+}
+
+static void what_was_seen_in_a_former_life_is_told_no_more(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	fake_device_cut(bed.agents[1].fakes[0], true);
+	bed_until(bed_seen(0, 1) == SIGHT_SILENT);
+	bed_say(0, 1, RAS_DEAD);
+	bed_pass(5 * SEC);
+	fake_device_cut(bed.agents[1].fakes[0], false);
+	played.agents[1].incarnation++;
+	told[0].count[1] = 0;
+	bed_say(0, 1, RAS_ALIVE);
+	bed_until(told[0].count[1] > 0);
+	while (bed_seen(0, 1) != SIGHT_GOOD) {
+		assert_int_not_equal(bed_seen(0, 1), SIGHT_SILENT);
+		bed_pass(10 * RAS_NS_PER_MS);
+	}
+}
+
+static void own_pause_makes_nobody_silent(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
+	bed_pass(5 * SEC);
+	fake_qp_hold(bed_qp(0, 1));
+	bed_pass(SEC);
+	clock_advance(&bed.clock, 8 * SEC);
+	fake_qp_let_go(bed_qp(0, 1), UINT32_MAX);
+	bed_pass(3 * SEC);
+	assert_true(bed_probes(0).pauses > 0);
+	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
+	assert_int_equal(told[0].silent[1], 0);
+}
+
+static void switched_on_later_whoever_listens_is_told(void **state) {
+	struct fabric_probe_config config = {.on = true};
+
+	(void)state;
+	memset(told, 0, sizeof(told));
+	bed_start(0);
+	bed_start(1);
+	fabric_sights(bed.agents[0].fabric, bed_note_sight, &told[0]);
+	bed_until(bed_is_ready(0, 1));
+	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		PAIR(device_that_is_cut_off_is_silent_within_three_seconds),
+		PAIR(one_who_is_gone_from_both_networks_is_silent_within_three_seconds),
+		PAIR(agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds),
+		PAIR(suspect_whose_pulse_goes_on_is_read_and_stays_suspect),
+		PAIR(path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds),
+		PAIR(device_that_reads_itself_as_slowly_blames_no_path),
+		PAIR(good_sight_is_as_old_as_the_last_advance),
+		PAIR(reach_beside_a_read_is_not_older_than_the_read),
+		PAIR(refusal_that_came_after_a_good_read_is_not_said_beside_it),
+		PAIR(what_was_seen_in_a_former_life_is_told_no_more),
+		PAIR(own_pause_makes_nobody_silent),
+		BED_TEST(switched_on_later_whoever_listens_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, bed_group_begin, bed_group_end);
+}
