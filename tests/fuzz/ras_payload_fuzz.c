@@ -3,21 +3,9 @@
 #include <lib/must.h>
 #include <ras/payload.h>
 #include <support/fuzz.h>
+#include <support/heap.h>
 
-#include <stdlib.h>
-
-static void *heap_allocate(void *ctx, size_t size) {
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void heap_release(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
-
-static const struct ras_memory memory = {.allocate = heap_allocate, .release = heap_release};
+static const struct ras_memory memory = HEAP_MEMORY(NULL);
 
 static void merge_conns(const struct ras_collected_part *part) {
 	struct ras_conns conns = {0};

@@ -5,24 +5,9 @@
 #include <ras/memory.h>
 #include <ras/record.h>
 #include <support/fuzz.h>
+#include <support/heap.h>
 
-#include <stdlib.h>
 #include <string.h>
-
-static size_t allocated_bytes;
-
-static void *memory_take(void *ctx, size_t size) {
-	(void)ctx;
-	allocated_bytes += size;
-	return calloc(1, size);
-}
-
-static void memory_give(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	if (memory != NULL)
-		allocated_bytes -= size;
-	free(memory);
-}
 
 static void record_check(struct ras_interner *interner, struct ras_record *record) {
 	struct ras_record *again;
@@ -45,7 +30,8 @@ static void record_check(struct ras_interner *interner, struct ras_record *recor
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-	struct ras_memory memory = {.allocate = memory_take, .release = memory_give, .ctx = NULL};
+	struct heap heap = {0};
+	struct ras_memory memory = HEAP_MEMORY(&heap);
 	struct ras_interner *interner;
 	struct ras_record *first = NULL;
 	struct ras_record *second = NULL;
@@ -68,6 +54,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	ras_record_put(interner, second);
 	must(ras_interner_count(interner) == 0);
 	ras_interner_destroy(interner);
-	must(allocated_bytes == 0);
+	must(heap.used_bytes == 0);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <ras/collective.h>
 #include <ras/relay.h>
 #include <ras/transfer.h>
+#include <support/heap.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -25,18 +26,7 @@
 struct bench bench;
 static char heard[1 << 22];
 
-static void *allocate(void *ctx, size_t size) {
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void release(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
-
-static const struct ras_memory memory = {.allocate = allocate, .release = release};
+static const struct ras_memory memory = HEAP_MEMORY(NULL);
 
 // The overlay, as far as clients see it
 

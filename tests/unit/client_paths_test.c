@@ -5,11 +5,11 @@
 #include <control/fabric.h>
 #include <lib/wire.h>
 #include <ras/payload.h>
+#include <support/heap.h>
 #include <verdict/sight.h>
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -192,19 +192,8 @@ static void add_rows(
 	assert_int_equal(ras_paths_add(answer->paths, &part), 0);
 }
 
-static void *allocate(void *ctx, size_t size) {
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void release(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
-
 static struct overlay_answer *paths_answer(void) {
-	static const struct ras_memory memory = {.allocate = allocate, .release = release};
+	static const struct ras_memory memory = HEAP_MEMORY(NULL);
 	struct overlay_answer *answer = bench_answer_new();
 
 	answer->kind = RAS_COLLECT_PATHS;

@@ -2,25 +2,13 @@
 #include "health_inside.h"
 
 #include <support/cmocka.h>
-
-#include <stdlib.h>
+#include <support/heap.h>
 
 #define SECOND RAS_NS_PER_SEC
 #define CONFIRM_NS (60 * SECOND)
 
 static struct clock clock;
 static struct health health;
-
-static void *take(void *ctx, size_t size) {
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void give(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
 
 static int begin(void **state) {
 	const struct verdict_config config = {.self = 1};
@@ -29,7 +17,7 @@ static int begin(void **state) {
 	clock_init_monotonic(&clock);
 	health = (struct health){
 		.confirm_ns = CONFIRM_NS,
-		.memory = {.allocate = take, .release = give},
+		.memory = HEAP_MEMORY(NULL),
 	};
 	return loop_create(&clock, &health.loop) != 0 ||
 	       verdict_engine_create(

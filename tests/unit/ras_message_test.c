@@ -3,6 +3,7 @@
 
 #include <ras/record.h>
 #include <support/cmocka.h>
+#include <support/heap.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,17 +16,6 @@ struct fixture {
 	struct ras_interner *interner;
 	struct ras_record *record;
 };
-
-static void *memory_take(void *ctx, size_t size) {
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void memory_give(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
 
 static struct ras_peer_info sample_info(void) {
 	struct ras_peer_info info = {
@@ -53,8 +43,7 @@ static int set_up(void **state) {
 	struct ras_peer_info info = sample_info();
 
 	assert_non_null(fixture);
-	fixture->memory =
-		(struct ras_memory){.allocate = memory_take, .release = memory_give, .ctx = NULL};
+	fixture->memory = (struct ras_memory)HEAP_MEMORY(NULL);
 	assert_int_equal(ras_interner_create(&fixture->memory, &fixture->interner), 0);
 	assert_int_equal(ras_record_from_info(fixture->interner, &info, &fixture->record), 0);
 	*state = fixture;

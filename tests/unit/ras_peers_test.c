@@ -2,6 +2,7 @@
 #include "peers.h"
 
 #include <support/cmocka.h>
+#include <support/heap.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,34 +16,15 @@
 struct fixture {
 	struct memory memory;
 	struct ras_interner *interner;
-	size_t bytes;
-	bool spent;
+	struct heap heap;
 	uint64_t random;
 };
-
-static void *memory_take(void *ctx, size_t size) {
-	struct fixture *fixture = ctx;
-
-	if (fixture->spent)
-		return NULL;
-	fixture->bytes += size;
-	return calloc(1, size);
-}
-
-static void memory_give(void *ctx, void *memory, size_t size) {
-	struct fixture *fixture = ctx;
-
-	if (memory != NULL)
-		fixture->bytes -= size;
-	free(memory);
-}
 
 static int set_up(void **state) {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
-	fixture->memory.source = (struct ras_memory
-	){.allocate = memory_take, .release = memory_give, .ctx = fixture};
+	fixture->memory.source = (struct ras_memory)HEAP_MEMORY(&fixture->heap);
 	fixture->random = 1;
 	assert_int_equal(ras_interner_create(&fixture->memory.source, &fixture->interner), 0);
 	*state = fixture;
@@ -55,7 +37,7 @@ static int tear_down(void **state) {
 	assert_int_equal(ras_interner_count(fixture->interner), 0);
 	ras_interner_destroy(fixture->interner);
 	assert_int_equal(fixture->memory.used_bytes, 0);
-	assert_int_equal(fixture->bytes, 0);
+	assert_int_equal(fixture->heap.used_bytes, 0);
 	free(fixture);
 	return 0;
 }
@@ -433,9 +415,9 @@ static void without_memory_a_merge_changes_nothing(void **state) {
 	uint32_t slot;
 
 	peers_init(&peers, &fixture->memory, fixture->interner);
-	fixture->spent = true;
+	heap_leave(&fixture->heap, 0);
 	assert_int_equal(peers_merge(&peers, &news, SEC, &change, &slot), -ENOMEM);
-	fixture->spent = false;
+	heap_refill(&fixture->heap);
 	assert_int_equal(peers_ring_count(&peers), 0);
 	assert_int_equal(peers_digest(&peers), 0);
 	assert_int_equal(merge(&peers, &news), PEERS_JOINED);

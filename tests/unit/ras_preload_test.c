@@ -2,6 +2,7 @@
 #include "core.h"
 
 #include <support/cmocka.h>
+#include <support/heap.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,36 +16,17 @@ struct fixture {
 	struct ras_memory memory;
 	struct ras_interner *interner;
 	struct ras_record *records[NODES + 1]; // the last one is in no table
-	size_t bytes;
-	uint32_t left;	 // allocations that succeed
-	uint32_t copies; // made by copy()
+	struct heap heap;
 };
 
-static void *memory_take(void *ctx, size_t size) {
-	struct fixture *fixture = ctx;
-
-	if (fixture->left == 0)
-		return NULL;
-	fixture->left--;
-	fixture->bytes += size;
-	return calloc(1, size);
-}
-
-static void memory_give(void *ctx, void *memory, size_t size) {
-	struct fixture *fixture = ctx;
-
-	if (memory != NULL)
-		fixture->bytes -= size;
-	free(memory);
-}
+static uint32_t copies; // that memory_repeat() made
 
 static void *memory_repeat(void *ctx, const void *model, size_t size) {
-	struct fixture *fixture = ctx;
-	void *copy = memory_take(ctx, size);
+	void *copy = heap_allocate(ctx, size);
 
 	if (copy == NULL)
 		return NULL;
-	fixture->copies++;
+	copies++;
 	return memcpy(copy, model, size);
 }
 
@@ -52,12 +34,7 @@ static int set_up(void **state) {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
-	fixture->left = UINT32_MAX;
-	fixture->memory = (struct ras_memory){
-		.allocate = memory_take,
-		.release = memory_give,
-		.ctx = fixture,
-	};
+	fixture->memory = (struct ras_memory)HEAP_MEMORY(&fixture->heap);
 	assert_int_equal(ras_interner_create(&fixture->memory, &fixture->interner), 0);
 	for (uint32_t n = 0; n < NODES + 1; n++) {
 		struct ras_peer_info info = {
@@ -85,7 +62,7 @@ static int tear_down(void **state) {
 		ras_record_put(fixture->interner, fixture->records[n]);
 	assert_int_equal(ras_interner_count(fixture->interner), 0);
 	ras_interner_destroy(fixture->interner);
-	assert_int_equal(fixture->bytes, 0);
+	assert_int_equal(fixture->heap.used_bytes, 0);
 	free(fixture);
 	return 0;
 }
@@ -195,27 +172,28 @@ static void without_memory_no_table_is_made_and_none_is_taken(void **state) {
 	struct fixture *fixture = *state;
 	struct ras_table *table = NULL;
 	struct ras *ras = instance_of(fixture, 5);
-	size_t bytes = fixture->bytes;
+	size_t bytes = fixture->heap.used_bytes;
 	uint32_t refused = 0;
 
-	for (fixture->left = 0;
+	for (heap_leave(&fixture->heap, 0);
 	     ras_table_create(
 		     &fixture->memory, fixture->interner, fixture->records, NODES, &table
 	     ) != 0;
-	     fixture->left = ++refused) {
+	     heap_leave(&fixture->heap, ++refused)) {
 		assert_null(table);
-		assert_int_equal(fixture->bytes, bytes);
+		assert_int_equal(fixture->heap.used_bytes, bytes);
 	}
 	assert_in_range(refused, 4, 8);
-	bytes = fixture->bytes;
+	bytes = fixture->heap.used_bytes;
 	refused = 0;
-	for (fixture->left = 0; ras_preload_table(ras, table) != 0; fixture->left = ++refused) {
-		assert_int_equal(fixture->bytes, bytes);
+	for (heap_leave(&fixture->heap, 0); ras_preload_table(ras, table) != 0;
+	     heap_leave(&fixture->heap, ++refused)) {
+		assert_int_equal(fixture->heap.used_bytes, bytes);
 		assert_int_equal(peers_ring_count(&ras->peers), 1);
 		assert_false(ras->preloaded);
 	}
 	assert_int_equal(refused, 3); // entries, index, ring
-	fixture->left = UINT32_MAX;
+	heap_refill(&fixture->heap);
 	ras_destroy(ras);
 	ras_table_destroy(table);
 }
@@ -227,12 +205,12 @@ static void memory_that_can_copy_is_asked_to(void **state) {
 
 	fixture->memory.copy = memory_repeat;
 	ras = instance_of(fixture, 5);
-	fixture->left = 2;
+	heap_leave(&fixture->heap, 2);
 	assert_int_equal(ras_preload_table(ras, table), -ENOMEM);
-	fixture->left = UINT32_MAX;
-	fixture->copies = 0;
+	heap_refill(&fixture->heap);
+	copies = 0;
 	assert_int_equal(ras_preload_table(ras, table), 0);
-	assert_int_equal(fixture->copies, 3);
+	assert_int_equal(copies, 3);
 	ras_destroy(ras);
 	ras_table_destroy(table);
 }

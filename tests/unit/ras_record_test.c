@@ -2,6 +2,7 @@
 #include <ras/memory.h>
 #include <ras/record.h>
 #include <support/cmocka.h>
+#include <support/heap.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,31 +11,12 @@
 
 struct fixture {
 	struct ras_interner *interner;
-	size_t bytes;
-	bool spent;
+	struct heap heap;
 };
-
-static void *memory_take(void *ctx, size_t size) {
-	struct fixture *fixture = ctx;
-
-	if (fixture->spent)
-		return NULL;
-	fixture->bytes += size;
-	return calloc(1, size);
-}
-
-static void memory_give(void *ctx, void *memory, size_t size) {
-	struct fixture *fixture = ctx;
-
-	if (memory != NULL)
-		fixture->bytes -= size;
-	free(memory);
-}
 
 static int set_up(void **state) {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct ras_memory memory = {
-		.allocate = memory_take, .release = memory_give, .ctx = fixture};
+	struct ras_memory memory = HEAP_MEMORY(&fixture->heap);
 
 	assert_non_null(fixture);
 	assert_int_equal(ras_interner_create(&memory, &fixture->interner), 0);
@@ -47,7 +29,7 @@ static int tear_down(void **state) {
 
 	assert_int_equal(ras_interner_count(fixture->interner), 0);
 	ras_interner_destroy(fixture->interner);
-	assert_int_equal(fixture->bytes, 0);
+	assert_int_equal(fixture->heap.used_bytes, 0);
 	free(fixture);
 	return 0;
 }
@@ -319,10 +301,10 @@ static void without_memory_nothing_is_made_and_nothing_kept(void **state) {
 	struct ras_peer_info info = info_of("h", "n");
 	struct ras_record *record = NULL;
 
-	fixture->spent = true;
+	heap_leave(&fixture->heap, 0);
 	assert_int_equal(ras_record_from_info(fixture->interner, &info, &record), -ENOMEM);
 	assert_null(record);
-	fixture->spent = false;
+	heap_refill(&fixture->heap);
 }
 
 int main(void) {

@@ -2,6 +2,7 @@
 #include "ras_relay_net.h"
 
 #include <support/cmocka.h>
+#include <support/heap.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,24 +109,16 @@ static void report(void *ctx, const struct ras_relay_report *report) {
 	node->reports[node->report_count++ % NET_LOG_MAX] = *report;
 }
 
-static bool memory_fails; // of all nets: one test at a time
+static struct heap heap; // of all nets: one test at a time
 
 void net_memory_fail(bool fail) {
-	memory_fails = fail;
+	if (fail)
+		heap_leave(&heap, 0);
+	else
+		heap_refill(&heap);
 }
 
-static void *take(void *ctx, size_t size) {
-	(void)ctx;
-	return memory_fails ? NULL : calloc(1, size);
-}
-
-static void give(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
-
-static const struct ras_memory test_memory = {.allocate = take, .release = give};
+static const struct ras_memory test_memory = HEAP_MEMORY(&heap);
 
 // The nodes
 

@@ -5,10 +5,10 @@
 #include <ras/payload.h>
 #include <ras/relay.h>
 #include <support/cmocka.h>
+#include <support/heap.h>
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MESSAGES_MAX 256
@@ -221,18 +221,7 @@ void played_say(uint32_t observer, uint32_t agent, enum ras_state state) {
 		overlay->listener->event(overlay->listener, &event);
 }
 
-static void *allocate(void *ctx, size_t size) {
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void release(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
-
-static const struct ras_memory memory = {.allocate = allocate, .release = release};
+static const struct ras_memory memory = HEAP_MEMORY(NULL);
 
 void played_device_name(uint32_t agent, uint32_t device, char name[static 16]) {
 	snprintf(name, 16, "rdma%u", agent * PLAYED_DEVICES_MAX + device);

@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A path, probed in virtual time: what the path does is a row of a table or a few lines of a test.
 #include <support/cmocka.h>
+#include <support/heap.h>
 #include <verdict/path_memory.h>
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define SEC RAS_NS_PER_SEC
 #define US UINT64_C(1000)
 #define INCARNATION (UINT64_C(3) << 16)
 #define BEATS_A_SECOND 10
 
-static bool no_memory;
+static struct heap heap;
 
-static void *allocate(void *ctx, size_t size) {
-	(void)ctx;
-	return no_memory ? NULL : calloc(1, size);
-}
-
-static void release(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
-
-static const struct ras_memory memory = {.allocate = allocate, .release = release};
+static const struct ras_memory memory = HEAP_MEMORY(&heap);
 
 struct scene {
 	struct path_memory *path;
@@ -690,9 +679,9 @@ static void without_memory_there_is_no_path(void **state) {
 	struct path_memory *path = NULL;
 
 	(void)state;
-	no_memory = true;
+	heap_leave(&heap, 0);
 	assert_int_equal(path_memory_create(&config, &memory, &path), -ENOMEM);
-	no_memory = false;
+	heap_refill(&heap);
 	assert_null(path);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A schedule whose clock is turned by the test; everything that it plans is kept and counted.
 #include <support/cmocka.h>
+#include <support/heap.h>
 #include <verdict/probe_schedule.h>
 
 #include <errno.h>
@@ -14,23 +15,9 @@
 #define CLUSTERS 60
 #define LARGE 3
 
-static uint32_t allocations_left; // before there is no memory any more
+static struct heap heap;
 
-static void *allocate(void *ctx, size_t size) {
-	(void)ctx;
-	if (allocations_left == 0)
-		return NULL;
-	allocations_left--;
-	return calloc(1, size);
-}
-
-static void release(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
-
-static const struct ras_memory memory = {.allocate = allocate, .release = release};
+static const struct ras_memory memory = HEAP_MEMORY(&heap);
 
 struct cluster {
 	struct probe_schedule_config config;
@@ -74,7 +61,7 @@ static void add(uint64_t at_ns, uint32_t path, bool visit) {
 static void world_open(const struct cluster *cluster) {
 	static struct probe_target targets[20000];
 
-	allocations_left = UINT32_MAX;
+	heap_refill(&heap);
 	memset(&world, 0, sizeof(world));
 	world.cluster = *cluster;
 	world.random = cluster->config.random_seed | 1;
@@ -609,16 +596,16 @@ static void without_memory_nothing_is_left_half(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++) {
-		allocations_left = n;
+		heap_leave(&heap, n);
 		assert_int_equal(probe_schedule_create(&config, &memory, &schedule), -ENOMEM);
 		assert_null(schedule);
 	}
-	allocations_left = 3;
+	heap_leave(&heap, 3);
 	assert_int_equal(probe_schedule_create(&config, &memory, &schedule), 0);
 	assert_int_equal(probe_schedule_targets(schedule, &target, 1), -ENOMEM);
 	assert_int_equal(probe_schedule_visit_at(schedule), RAS_NEVER);
 	for (uint32_t n = 0; n < 2; n++) {
-		allocations_left = n;
+		heap_leave(&heap, n);
 		assert_int_equal(probe_schedule_configure(schedule, 0, &config), -ENOMEM);
 	}
 	probe_schedule_destroy(schedule);

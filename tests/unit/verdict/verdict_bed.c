@@ -5,30 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *bed_allocate(void *ctx, size_t size) {
-	struct bed *bed = ctx;
-	void *taken;
-
-	bed->allocations++;
-	if (bed->allocations == bed->fails_at ||
-	    (bed->fails_every > 0 && bed->allocations % bed->fails_every == 0))
-		return NULL;
-	taken = calloc(1, size);
-	assert_non_null(taken);
-	bed->held_bytes += size;
-	return taken;
-}
-
-static void bed_release(void *ctx, void *memory, size_t size) {
-	struct bed *bed = ctx;
-
-	if (memory == NULL)
-		return;
-	assert_true(bed->held_bytes >= size);
-	bed->held_bytes -= size;
-	free(memory);
-}
-
 static void bed_changed(void *ctx, const struct verdict_change *change) {
 	struct bed *bed = ctx;
 
@@ -50,8 +26,7 @@ struct bed *bed_create_bare(const struct verdict_config *config) {
 	struct bed *bed = calloc(1, sizeof(*bed));
 
 	assert_non_null(bed);
-	bed->memory =
-		(struct ras_memory){.allocate = bed_allocate, .release = bed_release, .ctx = bed};
+	bed->memory = (struct ras_memory)HEAP_MEMORY(&bed->heap);
 	bed->now_ns = 1000 * SEC;
 	bed->wake_ns = RAS_NEVER;
 	assert_int_equal(
@@ -75,7 +50,7 @@ struct bed *bed_create(uint32_t count) {
 
 void bed_destroy(struct bed *bed) {
 	verdict_engine_destroy(bed->engine);
-	assert_int_equal(bed->held_bytes, 0);
+	assert_int_equal(bed->heap.used_bytes, 0);
 	free(bed);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <support/cmocka.h>
+#include <support/heap.h>
 #include <verdict/engine.h>
 
 #define MS RAS_NS_PER_MS
@@ -18,8 +19,7 @@ struct bed {
 	uint64_t now_ns;
 	uint64_t wake_ns;
 	uint32_t count;
-	uint64_t allocations, fails_at, fails_every;
-	size_t held_bytes;
+	struct heap heap;
 	struct verdict_change last;
 	enum verdict last_now;
 	uint32_t changes;

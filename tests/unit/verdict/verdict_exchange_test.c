@@ -3,6 +3,7 @@
 #include <lib/wire.h>
 #include <ras/collective.h>
 #include <support/cmocka.h>
+#include <support/heap.h>
 #include <verdict/engine.h>
 
 #include <errno.h>
@@ -28,20 +29,8 @@ struct net {
 	uint64_t now_ns;
 	uint64_t notices;
 	size_t largest;
-	uint64_t fails_at, allocations;
+	struct heap heap;
 };
-
-static void *net_allocate(void *ctx, size_t size) {
-	struct net *net = ctx;
-
-	return ++net->allocations == net->fails_at ? NULL : calloc(1, size);
-}
-
-static void net_release(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
-	free(memory);
-}
 
 static uint64_t id_of(uint32_t agent) {
 	return agent + 1;
@@ -76,7 +65,7 @@ static struct net *net_create(void) {
 	static const struct verdict_ops engine_ops = {.wake = on_wake};
 	static const struct sight_exchange_ops exchange_ops = {.tell = on_tell, .wake = on_wake};
 	struct net *net = calloc(1, sizeof(*net));
-	struct ras_memory memory = {.allocate = net_allocate, .release = net_release, .ctx = net};
+	struct ras_memory memory = HEAP_MEMORY(&net->heap);
 
 	assert_non_null(net);
 	net->now_ns = 1000 * SEC;
@@ -498,11 +487,11 @@ static void without_memory_it_says_so_and_goes_on(void **state) {
 	for (uint64_t n = 1; n < 8; n++) {
 		int err;
 
-		net->fails_at = net->allocations + n;
+		net->heap.fails_at = net->heap.asked + n;
 		err = see(net, 1, 5, SIGHT_SILENT);
 		assert_true(err == 0 || err == -ENOMEM);
 	}
-	net->fails_at = 0;
+	net->heap.fails_at = 0;
 	see(net, 1, 5, SIGHT_SILENT);
 	see(net, 2, 5, SIGHT_SILENT);
 	pass(net, SEC);
@@ -588,7 +577,7 @@ static void mark_told(void *ctx, const void *bytes, size_t size) {
 static void of_more_paths_than_the_budget_each_has_its_turn(void **state) {
 	static const struct sight_exchange_ops ops = {.tell = mark_told, .wake = on_wake};
 	struct net *net = net_create();
-	struct ras_memory memory = {.allocate = net_allocate, .release = net_release, .ctx = net};
+	struct ras_memory memory = HEAP_MEMORY(&net->heap);
 
 	(void)state;
 	sight_exchange_destroy(net->agents[0].exchange);

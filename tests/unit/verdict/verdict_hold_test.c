@@ -354,13 +354,13 @@ static void a_refutation_is_no_new_start(void **state) {
 
 static void the_same_peer_again_changes_nothing(void **state) {
 	struct bed *bed = with_fabric_down();
-	uint64_t allocations = bed->allocations;
+	uint64_t allocations = bed->heap.asked;
 
 	(void)state;
 	for (uint32_t n = 0; n < 8; n++)
 		bed_state(bed, n, RAS_ALIVE, RAS_CAUSE_NONE);
 	assert_int_equal(bed->changes, 1);
-	assert_int_equal(bed->allocations, allocations);
+	assert_int_equal(bed->heap.asked, allocations);
 	bed_destroy(bed);
 }
 

@@ -56,10 +56,10 @@ static void any_one_allocation_may_fail(void **state) {
 	while (failed) {
 		struct bed *bed = bed_create_bare(&config);
 
-		bed->fails_at = bed->allocations + ++failed_at;
+		bed->heap.fails_at = bed->heap.asked + ++failed_at;
 		live(bed);
-		failed = bed->allocations >= bed->fails_at;
-		bed->fails_at = 0;
+		failed = bed->heap.asked >= bed->heap.fails_at;
+		bed->heap.fails_at = 0;
 		live(bed);
 		expect_all(bed);
 		bed_destroy(bed);
@@ -74,9 +74,9 @@ static void every_so_many_may_fail(void **state) {
 	for (uint64_t every = 1; every < 20; every++) {
 		struct bed *bed = bed_create_bare(&config);
 
-		bed->fails_every = every;
+		bed->heap.fails_every = every;
 		live(bed);
-		bed->fails_every = 0;
+		bed->heap.fails_every = 0;
 		live(bed);
 		expect_all(bed);
 		bed_destroy(bed);
@@ -90,12 +90,12 @@ static void a_peer_that_found_no_memory_is_no_peer(void **state) {
 
 	(void)state;
 	for (uint64_t n = 1; n < 5; n++) {
-		bed->fails_at = bed->allocations + n;
+		bed->heap.fails_at = bed->heap.asked + n;
 		if (bed_state(bed, 3, RAS_DEAD, RAS_CAUSE_GONE) == 0)
 			break;
 		assert_int_equal(verdict_of(bed->engine, bed_id(3), &view), -ENOENT);
 	}
-	bed->fails_at = 0;
+	bed->heap.fails_at = 0;
 	assert_int_equal(bed_state(bed, 3, RAS_DEAD, RAS_CAUSE_GONE), 0);
 	bed_expect(bed, 3, VERDICT_AGENT_DOWN, "AgentGone");
 	bed_destroy(bed);
@@ -111,7 +111,7 @@ static void healthy_peers_cost_a_row_each(void **state) {
 		peer.id = id * UINT64_C(0x9e3779b97f4a7c15);
 		assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
 	}
-	assert_true(bed->held_bytes < 2048 * 64);
+	assert_true(bed->heap.used_bytes < 2048 * 64);
 	bed_destroy(bed);
 }
 
@@ -123,19 +123,19 @@ static void evidence_that_is_over_gives_its_memory_back(void **state) {
 	bed_see(bed, 1, 5, SIGHT_SILENT); // the list of subjects has grown
 	bed_see(bed, 1, 5, SIGHT_GOOD);
 	bed_pass(bed, 60 * SEC);
-	before = bed->held_bytes;
+	before = bed->heap.used_bytes;
 	for (uint32_t n = 0; n < 100; n++) {
 		bed_see(bed, n % 4, 5, SIGHT_GOOD);
 		bed_pass(bed, SEC);
 	}
-	assert_true(bed->held_bytes > before);
+	assert_true(bed->heap.used_bytes > before);
 	bed_pass(bed, 60 * SEC);
-	assert_int_equal(bed->held_bytes, before);
+	assert_int_equal(bed->heap.used_bytes, before);
 	bed_see(bed, 1, 6, SIGHT_SILENT); // and so does who told it
-	assert_true(bed->held_bytes > before);
+	assert_true(bed->heap.used_bytes > before);
 	bed_see(bed, 1, 6, SIGHT_GOOD);
 	bed_pass(bed, 60 * SEC);
-	assert_int_equal(bed->held_bytes, before);
+	assert_int_equal(bed->heap.used_bytes, before);
 	bed_destroy(bed);
 }
 
