@@ -33,6 +33,7 @@ class Rest:
         self.nodes = {name: node(name) for name in names}
         self.asked, self.headers = [], []
         self.token, self.hostile = token, None
+        self.over = threading.Event()
         self.update = update or self.change
         rest = self
 
@@ -60,6 +61,7 @@ class Rest:
         return self
 
     def __exit__(self, *_):
+        self.over.set()
         self.server.shutdown()
         self.server.server_close()
         if self.path:
@@ -88,6 +90,10 @@ class Rest:
                 self.respond(handler, *self.decide(handler, body))
         except (BrokenPipeError, ConnectionResetError):
             pass  # it has had enough
+
+    def hang(self, _):
+        """A hostile one: nothing is said until this stand-in ends."""
+        self.over.wait()
 
     def decide(self, handler, body):
         words = handler.path.strip("/").split("/")

@@ -10,7 +10,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 import rest as rests
 import tap
@@ -218,7 +217,7 @@ def an_update_that_is_refused_is_said():
 
 def nobody_who_answers_is_waited_for_without_end():
     with rests.Rest(["n1"]) as rest:
-        rest.hostile = lambda _: time.sleep(30)
+        rest.hostile = rest.hang
         done = run(rest, [row("n1", True)])
         assert done.returncode == 1 and "nothing is done" in done.stdout, done
     done = run(None, [row("n1", True)], url="http://127.0.0.1:1")

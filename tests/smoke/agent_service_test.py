@@ -70,7 +70,7 @@ def one_agent(key=False, settings=None, environment=None):
         try:
             yield agent
         except Exception:
-            print("# " + ring.logs().replace("\n", "\n# "), flush=True)
+            tap.comment(ring.logs())
             raise
 
 

@@ -13,16 +13,13 @@ import cluster as clusters
 import tap
 
 WAIT_SECONDS = 120  # for a cluster under a sanitizer on a busy machine
+say = tap.comment
 SANITIZER = re.compile(r"(AddressSanitizer|LeakSanitizer|runtime error|must\()")
 
 
 def need_root(why):
     if os.geteuid() != 0:
         raise tap.Skip(f"{why} needs root")
-
-
-def say(text):
-    print(f"# {text}", flush=True)
 
 
 def wait_until(what, function, seconds=WAIT_SECONDS, pause=0.1):

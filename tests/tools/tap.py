@@ -9,6 +9,11 @@ class Skip(Exception):
     """Raised by a test that cannot run here; its text is the reason."""
 
 
+def comment(text):
+    for line in text.splitlines():
+        print(f"# {line}", flush=True)
+
+
 def run(tests):
     """Runs (sentence, function) pairs; ends the program."""
     print(f"1..{len(tests)}", flush=True)
@@ -22,6 +27,5 @@ def run(tests):
         except Exception:  # whatever it is, it is this test's failure and not the next one's
             failed += 1
             print(f"not ok {number} - {sentence}", flush=True)
-            for line in traceback.format_exc().splitlines():
-                print(f"# {line}", flush=True)
+            comment(traceback.format_exc())
     sys.exit(1 if failed else 0)

@@ -8,12 +8,11 @@ import os
 import subprocess
 
 import cluster as clusters
-import tap
+from shared import SECONDS, Shared, is_ready, pairs, wait_ready
 
 # Retries end after 0.1 s and not after half a second: faults here are short.
 DEVICE = {f"device rxe{n}.{key}": value for n in (0, 1)
           for key, value in (("timeout", 12), ("retry", 4))}
-SECONDS = 60
 
 
 def said(*words):
@@ -21,56 +20,15 @@ def said(*words):
                           check=True).stdout
 
 
-class Ring:
-    """Three agents on alternating devices: the first two are at the two ends of the wire. Shared by
-    the tests, each of which leaves all of it as it was."""
-
-    cluster = None
+class Ring(Shared):
+    """Three agents on alternating devices: the first two are at the two ends of the wire."""
 
     @classmethod
-    def agents(cls):
-        if cls.cluster is None:
-            cls.cluster = clusters.Cluster(os.environ["TOCSIN_BUILD"], 3, settings=DEVICE)
-            for number, agent in enumerate(cls.cluster.agents):
-                agent.own["node.device"] = f"nic:rxe{number % 2}"
-            cls.cluster.start()
-        cls.cluster.wait_ring()
-        for agent in cls.cluster.agents:
-            for other in cls.cluster.agents:
-                wait_ready(agent, other.name)
-        return cls.cluster.agents
-
-    @classmethod
-    def end(cls):
-        if cls.cluster is not None:
-            cls.cluster.__exit__()
-            cls.cluster = None
-
-
-def told(function):
-    """The test, which shows what the agents said if it fails."""
-    def test():
-        try:
-            function()
-        except Exception:
-            if Ring.cluster is not None:
-                print("\n".join(f"# {line}" for line in Ring.cluster.logs().splitlines()))
-                Ring.end()
-            raise
-    return function.__name__.replace("_", " "), test
-
-
-def pairs(agent, node=None):
-    return [pair for pair in agent.ask("PAIRS")["pairs"] if node in (None, pair["node"])]
-
-
-def is_ready(agent, node):
-    return any(pair["state"] == "ready" for pair in pairs(agent, node))
-
-
-def wait_ready(agent, node):
-    clusters.wait_until(f"{agent.name} has a pair with {node}", lambda: is_ready(agent, node),
-                        SECONDS)
+    def start(cls):
+        cls.cluster = clusters.Cluster(os.environ["TOCSIN_BUILD"], 3, settings=DEVICE)
+        for number, agent in enumerate(cls.cluster.agents):
+            agent.own["node.device"] = f"nic:rxe{number % 2}"
+        cls.cluster.start()
 
 
 def wait_not_ready(agent, node):
@@ -205,18 +163,15 @@ def node_without_the_device_that_was_named_says_so_once_and_is_a_member():
 
 
 if __name__ == "__main__":
-    try:
-        tap.run([told(function) for function in (
-            neighbours_are_paired_and_each_device_with_itself,
-            reads_of_all_sizes_are_timed_over_the_wire,
-            tables_of_the_client_show_pairs_and_devices,
-            peer_whose_process_is_killed_is_paired_anew_when_it_is_back,
-            frozen_peer_is_read_all_the_same_for_its_kernel_answers,
-            cable_that_is_out_fails_pairs_and_they_are_back_when_it_is_in,
-            lost_replies_fail_reads_with_the_reason_and_the_pair_comes_back,
-            lossy_and_slow_wire_is_slow_and_nothing_else,
-            agents_that_leave_close_their_pairs_and_nothing_is_left_in_the_kernel,
-            node_without_the_device_that_was_named_says_so_once_and_is_a_member,
-        )])
-    finally:
-        Ring.end()
+    Ring.run(
+        neighbours_are_paired_and_each_device_with_itself,
+        reads_of_all_sizes_are_timed_over_the_wire,
+        tables_of_the_client_show_pairs_and_devices,
+        peer_whose_process_is_killed_is_paired_anew_when_it_is_back,
+        frozen_peer_is_read_all_the_same_for_its_kernel_answers,
+        cable_that_is_out_fails_pairs_and_they_are_back_when_it_is_in,
+        lost_replies_fail_reads_with_the_reason_and_the_pair_comes_back,
+        lossy_and_slow_wire_is_slow_and_nothing_else,
+        agents_that_leave_close_their_pairs_and_nothing_is_left_in_the_kernel,
+        node_without_the_device_that_was_named_says_so_once_and_is_a_member,
+    )

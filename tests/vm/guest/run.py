@@ -18,6 +18,7 @@ import tempfile
 import time
 
 import tally
+import tap
 
 SECONDS_MAX = 120
 
@@ -67,8 +68,8 @@ class Report:
             self.line("not ok", f"{program.name}: {name}")
         if program.failed:
             self.failed += 1
-            for line in (program.stdout + program.stderr).splitlines()[-tally.OUTPUT_LINES_MAX:]:
-                print(f"# {line}", flush=True)
+            said = (program.stdout + program.stderr).splitlines()
+            tap.comment("\n".join(said[-tally.OUTPUT_LINES_MAX:]))
 
     def end(self):
         print(f"1..{self.count}", flush=True)

@@ -8,11 +8,10 @@ import subprocess
 import time
 
 import cluster as clusters
-import tap
+from shared import SECONDS, Shared
 
 COUNT = 3
 VICTIM = 3
-SECONDS = 60
 SETTINGS = {
     "client.listen": "", "http.listen": "",
     # Retries end after 0.1 s and not after half a second.
@@ -53,19 +52,8 @@ def build():
     batch("rdma", lines=[f"link add rf{number} type rxe netdev f{number}" for number in NUMBERS])
 
 
-def tear_down():
-    """Whoever comes next finds the devices that are always there, and no others."""
-    batch("rdma", lines=[f"link delete rf{number}" for number in NUMBERS])
-    ip(*(line for number in NUMBERS for line in (
-        f"link delete f{number}", f"link delete m{number}", f"netns delete m{number}")),
-       *(f"link delete {switch}" for switch in SWITCHES))
-
-
-class Bed:
-    """Machines on two switches, with an agent on each; shared by the tests, each of which leaves
-    all of it as it was."""
-
-    cluster = None
+class Bed(Shared):
+    """Machines on two switches, with an agent on each."""
 
     @classmethod
     def start_agent(cls, agent):
@@ -74,31 +62,20 @@ class Bed:
         agent.start(around=("ip", "netns", "exec", f"m{number}"))
 
     @classmethod
-    def agents(cls):
-        if cls.cluster is None:
-            build()
-            cls.cluster = clusters.Cluster(os.environ["TOCSIN_BUILD"], COUNT, settings=SETTINGS)
-            cls.cluster.join = "10.0.3.1,10.0.3.2"
-            for agent in cls.cluster.agents:
-                cls.start_agent(agent)
-        cls.cluster.wait_ring()
+    def start(cls):
+        build()
+        cls.cluster = clusters.Cluster(os.environ["TOCSIN_BUILD"], COUNT, settings=SETTINGS)
+        cls.cluster.join = "10.0.3.1,10.0.3.2"
         for agent in cls.cluster.agents:
-            for other in cls.cluster.agents:
-                clusters.wait_until(f"{agent.name} to read {other.name}",
-                                    lambda a=agent, b=other: reads(a, b.name), SECONDS)
-        return cls.cluster.agents
+            cls.start_agent(agent)
 
     @classmethod
-    def end(cls):
-        if cls.cluster is not None:
-            cls.cluster.__exit__()
-            cls.cluster = None
-            tear_down()
-
-
-def reads(agent, name):
-    return any(pair["node"] == name and pair["state"] == "ready"
-               for pair in agent.ask("PAIRS")["pairs"])
+    def tear_down(cls):
+        """Whoever comes next finds the devices that are always there, and no others."""
+        batch("rdma", lines=[f"link delete rf{number}" for number in NUMBERS])
+        ip(*(line for number in NUMBERS for line in (
+            f"link delete f{number}", f"link delete m{number}", f"netns delete m{number}")),
+           *(f"link delete {switch}" for switch in SWITCHES))
 
 
 def finding(agent, name):
@@ -162,26 +139,10 @@ def an_agent_that_is_killed_is_down_and_its_node_is_not():
     story("agent-down", {"AgentGone"}, lambda victim: victim.kill(), Bed.start_agent)
 
 
-def told(function):
-    """The test, which shows what the agents said if it fails."""
-    def test():
-        try:
-            function()
-        except Exception:
-            if Bed.cluster is not None:
-                print("\n".join(f"# {line}" for line in Bed.cluster.logs().splitlines()))
-                Bed.end()
-            raise
-    return function.__name__.replace("_", " "), test
-
-
 if __name__ == "__main__":
-    try:
-        tap.run([told(function) for function in (
-            an_agent_that_is_frozen_is_named_so_while_the_kernel_answers_for_it,
-            without_its_management_cable_a_node_whose_pulse_is_read_is_no_dead_node,
-            without_its_fabric_cable_a_node_whose_agent_answers_is_off_the_fabric,
-            an_agent_that_is_killed_is_down_and_its_node_is_not,
-        )])
-    finally:
-        Bed.end()
+    Bed.run(
+        an_agent_that_is_frozen_is_named_so_while_the_kernel_answers_for_it,
+        without_its_management_cable_a_node_whose_pulse_is_read_is_no_dead_node,
+        without_its_fabric_cable_a_node_whose_agent_answers_is_off_the_fabric,
+        an_agent_that_is_killed_is_down_and_its_node_is_not,
+    )
