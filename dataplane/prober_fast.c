@@ -34,6 +34,13 @@ static bool path_serves(const struct probe_run *run, const struct path_row *row)
 	       run->bytes <= row->remote_length;
 }
 
+// Who asked has waited already, for the pair and for the worker.
+static uint64_t due_ns(const struct probe_run *run, uint64_t now_ns) {
+	struct deadline due = deadline_after(now_ns, run->timeout_ns);
+
+	return run->sent == 0 ? deadline_earliest(due, run->first).at_ns : due.at_ns;
+}
+
 static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_ns) {
 	const struct path_snapshot *snapshot = path_table_snapshot(prober->paths);
 	const struct path_row *row = path_snapshot_row(snapshot, run->path);
@@ -51,7 +58,7 @@ static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_
 		.remote_address = row->remote_address,
 		.remote_length = run->bytes,
 		.remote_key = row->remote_key,
-		.deadline_ns = now_ns + run->timeout_ns,
+		.deadline_ns = due_ns(run, now_ns),
 		.done = on_done,
 		.ctx = run,
 	};

@@ -45,8 +45,9 @@ static const char details[] =
 	"5 s if it is not given.\n"
 	"\n"
 	"With --rdma the page that every agent shows is read over RDMA, one read after the other, on a\n"
-	"pair that is made if there is none; --timeout is for the making. Times are from asking for the\n"
-	"bytes to having them.\n"
+	"pair that is made if there is none; --timeout is for the first read with the making of the\n"
+	"pair, 5 s if it is not given, and each read has 2 s. Times are from asking for the bytes to\n"
+	"having them.\n"
 	"\n"
 	"Exit status: 0 it answers, 1 it does not or is unknown, 2 a mistake in the command line, 3 no\n"
 	"agent answered.\n";

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAIR_TIMEOUT_NS (5 * RAS_NS_PER_SEC)
+#define FIRST_TIMEOUT_NS (5 * RAS_NS_PER_SEC) // of the first read, with its pair
 #define READ_TIMEOUT_NS (2 * RAS_NS_PER_SEC)
 #define COUNT 100
 #define BYTES 8
@@ -47,10 +47,26 @@ static void drop(void *work) {
 	free(probe);
 }
 
+// The first one had only what its pair left of the time.
+static void fail_unanswered(
+	struct session *session, const struct fabric_ping_result *result, const char *name
+) {
+	bool first = result->sent == 1 && result->outcome == OP_TIMED_OUT;
+	char cause[CAUSE_BYTES], took[SHOW_BYTES];
+
+	op_cause_format(&result->cause, cause, sizeof(cause));
+	show_duration(result->paired_ns, took);
+	session_fail(
+		session, "%s did not answer read %u: %s, %s%s%s", name, result->sent,
+		op_outcome_name(result->outcome), cause, first ? "; its pair took " : "",
+		first ? took : ""
+	);
+}
+
 // In words; false if it went well.
 static bool fails(struct session *session, const struct probe *probe) {
 	const struct fabric_ping_result *result = &probe->result;
-	char name[NAMES_TEXT_BYTES], text[PAIRING_TEXT_MAX + 1], cause[CAUSE_BYTES];
+	char name[NAMES_TEXT_BYTES], text[PAIRING_TEXT_MAX + 1];
 
 	names_id(session_ras(session), probe->peer, name);
 	names_text(result->failure.text, strlen(result->failure.text), text, sizeof(text));
@@ -68,11 +84,7 @@ static bool fails(struct session *session, const struct probe *probe) {
 			result->answered, result->sent
 		);
 	} else if (result->end == PROBE_FAILED) {
-		op_cause_format(&result->cause, cause, sizeof(cause));
-		session_fail(
-			session, "%s did not answer read %u: %s, %s", name, result->sent,
-			op_outcome_name(result->outcome), cause
-		);
+		fail_unanswered(session, result, name);
 	} else {
 		return false;
 	}
@@ -180,8 +192,8 @@ read_request(struct session *session, const char *rest, struct fabric_ping_reque
 	request.count = (uint32_t)count;
 	request.bytes = (uint32_t)bytes;
 	request.interval_ns = interval_us * 1000;
-	request.pair_deadline_ns = overlay_now_ns(session->server->overlay) +
-				   session_timeout_ns(session, PAIR_TIMEOUT_NS);
+	request.deadline_ns = overlay_now_ns(session->server->overlay) +
+			      session_timeout_ns(session, FIRST_TIMEOUT_NS);
 	*ret_request = request;
 	return true;
 }

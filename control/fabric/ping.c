@@ -80,6 +80,17 @@ static void end_gone(struct fabric_ping *ping) {
 	end_unpaired(ping, -ENETDOWN);
 }
 
+// Until when the first read must have ended, on the worker's clock.
+static struct deadline first_deadline(const struct fabric_ping *ping) {
+	const struct fabric *fabric = ping->fabric;
+	struct deadline deadline = {ping->request.deadline_ns};
+
+	return deadline_after(
+		clock_now_ns(fabric->config.worker_clock),
+		deadline_remaining_ns(deadline, now(fabric))
+	);
+}
+
 // The pair is ready: its path is in the table already.
 static void begin_run(struct fabric_ping *ping) {
 	struct fabric *fabric = ping->fabric;
@@ -99,6 +110,7 @@ static void begin_run(struct fabric_ping *ping) {
 	ping->run.path = bond->path;
 	ping->run.generation = bond->generation;
 	ping->run.view = bond->nic->parts.scratch;
+	ping->run.first = first_deadline(ping);
 	record.words[0] = (uintptr_t)fabric->config.probers[ping->worker];
 	record.words[1] = (uintptr_t)&ping->run;
 	ping->runs = true;
@@ -258,7 +270,7 @@ int fabric_ping_start(
 	fabric->pings = ping;
 	fabric->runs++;
 	if (pairing_request(
-		    fabric->pairing, ping->begun_ns, &key, request->pair_deadline_ns, &ping->waiter,
+		    fabric->pairing, ping->begun_ns, &key, request->deadline_ns, &ping->waiter,
 		    &ping->answer
 	    ))
 		loop_defer(fabric->loop, &ping->begin);

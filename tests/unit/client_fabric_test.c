@@ -314,6 +314,13 @@ static void probe_that_fails_says_how(void **state) {
 		 "ERROR: the pair with n2 went away after 5 of 5 reads\n"},
 		{{.end = PROBE_FAILED, .sent = 3, .outcome = OP_TIMED_OUT},
 		 "ERROR: n2 did not answer read 3: "},
+		{{.end = PROBE_FAILED,
+		  .sent = 1,
+		  .paired_ns = 990 * RAS_NS_PER_MS,
+		  .outcome = OP_TIMED_OUT,
+		  .cause = {.err = -ETIMEDOUT, .kind = OP_READ, .length = 8, .remote_key = 5}},
+		 "ERROR: n2 did not answer read 1: timed-out, ETIMEDOUT of a read of 8 bytes at 0x0, "
+		 "key 0x5; its pair took 990 ms\n"},
 	};
 	int fd = bench_connect(), json = connect_json();
 

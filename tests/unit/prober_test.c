@@ -90,6 +90,7 @@ static int bed_make(void **state) {
 		.bytes = 8,
 		.count = 2,
 		.timeout_ns = 1000000,
+		.first = deadline_never(),
 	};
 	assert_int_equal(histogram_create(&histogram_shape_latency, &bed.run.latency), 0);
 	return 0;
@@ -157,6 +158,25 @@ static void run_reads_what_the_path_table_says_and_is_told_when_it_is_complete(v
 	histogram_summarize(bed.run.latency, &summary);
 	assert_int_equal(summary.min, 5 * MICROSECOND);
 	assert_int_equal(summary.max, 7 * MICROSECOND);
+}
+
+static void first_operation_has_what_is_left_of_the_time_and_the_others_their_own(void **state) {
+	(void)state;
+	bed.run.first.at_ns = 1000000 + 3 * MICROSECOND;
+	request(PROBER_REQUEST_RUN);
+	clock_advance(&bed.clock, 2 * MICROSECOND); // it waits for the worker
+	step();
+	assert_int_equal(submitted->deadline_ns, bed.run.first.at_ns);
+	answer(OP_OK, 0);
+	step();
+	assert_int_equal(submitted->deadline_ns, clock_now_ns(&bed.clock) + bed.run.timeout_ns);
+	answer(OP_OK, 0);
+	step();
+	bed.run.first.at_ns = 1000000000; // later than its own time
+	request(PROBER_REQUEST_RUN);
+	step();
+	assert_int_equal(submitted->deadline_ns, clock_now_ns(&bed.clock) + bed.run.timeout_ns);
+	answer(OP_OK, 0);
 }
 
 static void next_operation_waits_for_its_time_and_says_when_that_is(void **state) {
@@ -290,6 +310,7 @@ static int end(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(run_reads_what_the_path_table_says_and_is_told_when_it_is_complete),
+		BED_TEST(first_operation_has_what_is_left_of_the_time_and_the_others_their_own),
 		BED_TEST(next_operation_waits_for_its_time_and_says_when_that_is),
 		BED_TEST(path_that_was_taken_away_ends_the_run_and_nothing_is_submitted),
 		BED_TEST(pair_that_took_the_place_of_another_ends_the_run),

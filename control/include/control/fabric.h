@@ -232,9 +232,11 @@ struct fabric_ping_request {
 	char peer_device[DEVICE_NAME_MAX + 1]; // "": of the pair that is there, or its first
 	uint32_t bytes;			       // 1 to PULSE_BYTES
 	uint32_t count;
-	uint64_t interval_ns;	   // between two beginnings; 0: one after the other
-	uint64_t timeout_ns;	   // of each
-	uint64_t pair_deadline_ns; // on the loop's clock: until then there must be a pair
+	uint64_t interval_ns; // between two beginnings; 0: one after the other
+	uint64_t timeout_ns;  // of each
+	// On the loop's clock: until then the first one must have ended, and the pair been made for
+	// it if there was none. UINT64_MAX: whenever.
+	uint64_t deadline_ns;
 };
 
 struct fabric_ping_result {

@@ -11,6 +11,7 @@
 
 #include <dataplane/op.h>
 #include <dataplane/worker.h>
+#include <lib/deadline.h>
 
 #include <stdint.h>
 
@@ -36,6 +37,7 @@ struct probe_run {
 	uint32_t count;		 // 0: until it is stopped
 	uint64_t interval_ns;	 // between two beginnings; 0: as fast as they end
 	uint64_t timeout_ns;	 // of each
+	struct deadline first;	 // of the first one, beside that; on the worker's clock
 	struct memory_view view; // holds a reference while the run is the worker's
 	struct histogram
 		*latency; // nanoseconds, submission to end; cleared by whoever hands it over

@@ -483,7 +483,7 @@ struct fabric_ping_request bed_ping_request(uint32_t peer) {
 		.bytes = 8,
 		.count = 3,
 		.timeout_ns = 2 * RAS_NS_PER_SEC,
-		.pair_deadline_ns = clock_now_ns(&bed.clock) + 5 * RAS_NS_PER_SEC,
+		.deadline_ns = clock_now_ns(&bed.clock) + 5 * RAS_NS_PER_SEC,
 	};
 }
 

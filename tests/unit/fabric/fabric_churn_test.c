@@ -123,7 +123,7 @@ static void ping(uint32_t n) {
 		.count = 500,
 		.interval_ns = n % 3 == 0 ? 100000 : 0,
 		.timeout_ns = RAS_NS_PER_SEC,
-		.pair_deadline_ns = clock_now_ns(&monotonic) + RAS_NS_PER_SEC,
+		.deadline_ns = clock_now_ns(&monotonic) + RAS_NS_PER_SEC,
 	};
 
 	played_device_name(0, n / 2 % DEVICES, request.device);

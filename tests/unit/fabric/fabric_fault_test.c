@@ -297,7 +297,7 @@ static void pairs_come_and_go_under_reads_and_nothing_is_touched_that_is_gone(vo
 	for (uint32_t round = 0; round < 40; round++) {
 		if (ping.ping == NULL && bed_ping(0, &request, &ping) != 0)
 			ping.ping = NULL;
-		request.pair_deadline_ns = clock_now_ns(&bed.clock) + 5 * RAS_NS_PER_SEC;
+		request.deadline_ns = clock_now_ns(&bed.clock) + 5 * RAS_NS_PER_SEC;
 		bed_pass((round % 7) * RAS_NS_PER_MS);
 		if (round % 4 == 0 && bed_is_ready(0, 1))
 			fake_qp_error(bed_qp(0, 1), 1 + round % 5, IBV_WC_RETRY_EXC_ERR, 0);

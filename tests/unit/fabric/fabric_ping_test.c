@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NOT_LATER_NS (RAS_NS_PER_SEC + 50 * RAS_NS_PER_MS) // than a second; turns take time
+
 static void start_both(void) {
 	bed_start(0);
 	bed_start(1);
@@ -118,6 +120,85 @@ static void more_pings_than_may_be_are_refused_until_one_ends(void **state) {
 		bed_until(pings[n].ended);
 	assert_int_equal(bed_ping(0, &request, &pings[0]), 0);
 	bed_until(pings[0].ended);
+}
+
+// What a request gives is one time for all: for the pair, and for the first read on it.
+
+static void ping_without_a_pair_ends_in_time_and_says_what_was_missing(void **state) {
+	struct fabric_ping_request request;
+	struct bed_ping ping;
+
+	(void)state;
+	bed_link(0, 1, false);
+	bed_start(0);
+	bed_start(1);
+	bed_until(bed_is_ready(0, 0) && bed_is_ready(1, 1));
+	bed_hang(FAKE_CREATE_QP);
+	request = bed_ping_request(1);
+	request.deadline_ns = clock_now_ns(&bed.clock) + RAS_NS_PER_SEC;
+	assert_int_equal(bed_ping(0, &request, &ping), 0);
+	bed_until(bed_hangs());
+	bed_pass(request.deadline_ns - 5 * RAS_NS_PER_MS - clock_now_ns(&bed.clock));
+	assert_int_equal(ping.ended, 0);
+	bed_pass(10 * RAS_NS_PER_MS);
+	assert_int_equal(ping.ended, 1);
+	assert_int_equal(ping.result.err, -ENETDOWN);
+	assert_int_equal(ping.result.failure.reason, PAIRING_DEADLINE);
+	assert_string_equal(
+		ping.result.failure.text, "no pair within the time given, it is pending"
+	);
+	assert_int_equal(ping.result.sent, 0);
+	bed_let_go();
+}
+
+// The driver takes most of the time, and then the read is not answered.
+static void read_has_what_its_pair_left_of_the_time(void **state) {
+	struct fabric_ping_request request;
+	struct bed_ping ping;
+	uint64_t begin_ns;
+
+	(void)state;
+	bed_link(0, 1, false);
+	bed_start(0);
+	bed_start(1);
+	bed_until(bed_is_ready(0, 0) && bed_is_ready(1, 1));
+	bed.agents[0].fakes[0]->delay_ns = 10 * RAS_NS_PER_SEC;
+	bed_hang(FAKE_CREATE_QP);
+	begin_ns = clock_now_ns(&bed.clock);
+	request = bed_ping_request(1);
+	request.deadline_ns = begin_ns + RAS_NS_PER_SEC;
+	assert_int_equal(bed_ping(0, &request, &ping), 0);
+	bed_until(bed_hangs());
+	bed_pass(900 * RAS_NS_PER_MS);
+	bed_let_go();
+	bed_until(ping.ended);
+	assert_in_range(clock_now_ns(&bed.clock) - begin_ns, RAS_NS_PER_SEC, NOT_LATER_NS);
+	assert_int_equal(ping.result.err, 0);
+	assert_true(ping.result.paired_ns >= 900 * RAS_NS_PER_MS);
+	assert_int_equal(ping.result.end, PROBE_FAILED);
+	assert_int_equal(ping.result.sent, 1);
+	assert_int_equal(ping.result.outcome, OP_TIMED_OUT);
+	assert_int_equal(ping.result.cause.err, -ETIMEDOUT);
+	bed.agents[0].fakes[0]->delay_ns = 0;
+}
+
+static void reads_after_the_first_have_their_own_time(void **state) {
+	static const uint64_t deadlines_ns[] = {RAS_NS_PER_SEC, UINT64_MAX};
+	struct fabric_ping_request request;
+	struct bed_ping ping;
+
+	(void)state;
+	start_both();
+	for (size_t n = 0; n < COUNT_OF(deadlines_ns); n++) {
+		request = bed_ping_request(1);
+		request.interval_ns = 2 * RAS_NS_PER_SEC;
+		request.deadline_ns =
+			deadline_after(clock_now_ns(&bed.clock), deadlines_ns[n]).at_ns;
+		assert_int_equal(bed_ping(0, &request, &ping), 0);
+		bed_until(ping.ended);
+		assert_int_equal(ping.result.end, PROBE_COMPLETE);
+		assert_int_equal(ping.result.answered, 3);
+	}
 }
 
 static void ping_of_one_who_does_not_hear_ends_with_the_reason(void **state) {
@@ -298,6 +379,9 @@ int main(void) {
 		BED_TEST(ping_that_cannot_begin_says_so_at_once),
 		BED_TEST(ping_of_a_device_that_the_peer_does_not_have_fails_with_its_word),
 		BED_TEST(more_pings_than_may_be_are_refused_until_one_ends),
+		BED_TEST(ping_without_a_pair_ends_in_time_and_says_what_was_missing),
+		BED_TEST(read_has_what_its_pair_left_of_the_time),
+		BED_TEST(reads_after_the_first_have_their_own_time),
 		BED_TEST(ping_of_one_who_does_not_hear_ends_with_the_reason),
 		BED_TEST(ping_ends_with_the_death_of_whom_it_waits_for),
 		BED_TEST(ping_that_is_cancelled_while_it_waits_is_not_heard_of),
