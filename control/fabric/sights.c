@@ -11,6 +11,9 @@
 #define QUIET_NS (3 * RAS_NS_PER_SEC)
 // After a read that broke its pair was begun, without another pair.
 #define CUT_NS (1200 * RAS_NS_PER_MS)
+// A read of a device that lives in its agent waits for a processor as the agent does: one that was
+// stopped after a beat may not have come to the read that was begun before the beat.
+#define UNDER_WAY_NS (400 * RAS_NS_PER_MS)
 
 static enum sight_responder responder_of(enum device_responder responder) {
 	static const enum sight_responder responders[] = {
@@ -71,6 +74,20 @@ static uint64_t seen_ns(const struct path_summary *summary, uint64_t now_ns) {
 	return at_ns != RAS_NEVER && at_ns < now_ns ? at_ns : now_ns;
 }
 
+// What was found at its door, if that was after the reads turned bad.
+static enum verdict_reach reach_since(
+	const struct trail *trail,
+	const struct path_summary *summary,
+	const struct overlay_knock *knock
+) {
+	uint64_t from_ns = summary->turned_ns;
+
+	if (knock->reach == VERDICT_REACH_ANSWERS && trail->known &&
+	    trail->responder == DEVICE_RESPONDER_IN_PROCESS)
+		from_ns += UNDER_WAY_NS;
+	return knock->at_ns >= from_ns ? knock->reach : VERDICT_REACH_UNKNOWN;
+}
+
 // How its host takes the overlay's connections, not older than the read beside it: beats from
 // before the reads turned bad say nothing of now, and a refusal from before a good read neither.
 static enum verdict_reach
@@ -80,7 +97,7 @@ reach_of(const struct trail *trail, const struct path_summary *summary, uint64_t
 
 	overlay_knock(trail->probing->fabric->overlay, trail->key.peer, &knock);
 	if (summary->kind == SIGHT_SILENT || summary->kind == SIGHT_STANDING)
-		return knock.at_ns >= summary->turned_ns ? knock.reach : VERDICT_REACH_UNKNOWN;
+		return reach_since(trail, summary, &knock);
 	if (knock.quiet_ns < QUIET_NS)
 		return VERDICT_REACH_ANSWERS;
 	// The counter went on after it was found: one that was killed was read well a moment ago.

@@ -2,6 +2,7 @@
 // What is seen of a peer over the fabric when its device, its agent or the way to it is changed by
 // the test: of what kind, how soon, and what is said of its door beside.
 #include "probe_bed.h"
+#include "probing.h"
 
 #include <string.h>
 
@@ -183,6 +184,50 @@ static void reach_beside_a_read_is_not_older_than_the_read(void **state) {
 	}
 }
 
+// Who answers n0's reads of n1, until a pair is made anew.
+static void answered_by(enum device_responder responder) {
+	struct probing *probing = bed.agents[0].fabric->probing;
+
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		if (probing->trails[n].key.peer == bed_id(1))
+			probing->trails[n].responder = responder;
+	}
+}
+
+// It waits for a processor as the agent does: the read may be of before the last beat, and be
+// answered by nobody since the agent was stopped after that.
+static void beat_that_came_during_a_read_proves_nothing_of_a_responder_in_the_agent(void **state) {
+	static const struct {
+		enum device_responder responder;
+		uint64_t after_ns;
+		enum verdict_reach reach;
+	} beats[] = {
+		{DEVICE_RESPONDER_KERNEL, 0, VERDICT_REACH_ANSWERS},
+		{DEVICE_RESPONDER_IN_PROCESS, 0, VERDICT_REACH_UNKNOWN},
+		{DEVICE_RESPONDER_IN_PROCESS, 399 * RAS_NS_PER_MS, VERDICT_REACH_UNKNOWN},
+		{DEVICE_RESPONDER_IN_PROCESS, 401 * RAS_NS_PER_MS, VERDICT_REACH_ANSWERS},
+	};
+	struct fabric_path_view view;
+
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	fake_device_cut(bed.agents[1].fakes[0], true);
+	bed_until(bed_seen(0, 1) == SIGHT_SILENT);
+	assert_true(bed_find_path(0, 1, &view));
+	for (size_t n = 0; n < sizeof(beats) / sizeof(beats[0]); n++) {
+		played.agents[0].knocks[1] = (struct overlay_knock){
+			.reach = VERDICT_REACH_ANSWERS,
+			.at_ns = view.summary.turned_ns + beats[n].after_ns,
+		};
+		told[0].count[1] = 0;
+		while (told[0].count[1] == 0) {
+			answered_by(beats[n].responder);
+			bed_pass(10 * RAS_NS_PER_MS);
+		}
+		assert_int_equal(told[0].last[1].reach, beats[n].reach);
+	}
+}
+
 // One that is killed was read well a moment before it refused.
 static void refusal_that_came_after_a_good_read_is_not_said_beside_it(void **state) {
 	(void)state;
@@ -257,6 +302,7 @@ int main(void) {
 		PAIR(device_that_reads_itself_as_slowly_blames_no_path),
 		PAIR(good_sight_is_as_old_as_the_last_advance),
 		PAIR(reach_beside_a_read_is_not_older_than_the_read),
+		PAIR(beat_that_came_during_a_read_proves_nothing_of_a_responder_in_the_agent),
 		PAIR(refusal_that_came_after_a_good_read_is_not_said_beside_it),
 		PAIR(what_was_seen_in_a_former_life_is_told_no_more),
 		PAIR(own_pause_makes_nobody_silent),
