@@ -6,8 +6,9 @@
 //	counter DEVICE NUMBER NAME VALUE MILLI
 //
 // A device's name has no blank: the kernel takes names for files, its drivers' for themselves.
-#include "fields.h"
 #include "links.h"
+
+#include <lib/fields.h>
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -2,8 +2,7 @@
 // Reads sysfs. Run by a keeper: the kernel asks the device for its counters, and may wait for it.
 #include "links.h"
 
-#include "fields.h"
-
+#include <lib/fields.h>
 #include <lib/parse.h>
 #include <lib/scoped.h>
 

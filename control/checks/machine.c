@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The agent's memory, the machine's, and the disk below the state directory.
-#include "fields.h"
 #include "own.h"
 
 #include <lib/error.h>
+#include <lib/fields.h>
 #include <lib/scoped.h>
 #include <lib/show.h>
 

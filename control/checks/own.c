@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "own.h"
 
-#include "fields.h"
-
+#include <lib/fields.h>
 #include <lib/must.h>
 #include <lib/parse.h>
 

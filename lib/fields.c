@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fields.h"
-
+#include <lib/fields.h>
 #include <lib/parse.h>
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Words between blanks, on one line: what the kernel's small files and the book of links are made
-// of. Pure; the text is from outside.
+// Words between blanks, on one line: what the kernel's small files and those of the state directory
+// are made of. Pure; the text is from outside.
 #pragma once
 
 #include <stdbool.h>
