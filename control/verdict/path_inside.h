@@ -52,6 +52,8 @@ struct path_memory {
 	uint64_t past[PATH_PAST_WINDOWS];
 	uint64_t baseline_ns, baseline_mad_ns;
 	uint64_t baseline_at_ns; // when it was last moved
+	// The last good window: then, and before this memory began.
+	uint64_t learnt_ns, learnt_before_ns;
 	// What came of the last ones.
 	uint64_t min_ns, median_ns, mad_ns, p99_ns;
 	uint32_t slow_windows, quick_windows; // in a row
@@ -60,6 +62,10 @@ struct path_memory {
 	enum sight_kind kind;
 	uint64_t since_ns;
 };
+
+// Whether there is a baseline, and nothing has confirmed it for too long.
+bool path_is_outdated(const struct path_memory *memory, uint64_t now_ns);
+void path_forget_learnt(struct path_memory *memory);
 
 // Ascending, in place; for the few that there are.
 void path_sort(uint64_t *values, uint32_t count);

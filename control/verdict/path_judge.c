@@ -68,6 +68,8 @@ static void learn(struct path_memory *memory, uint64_t median_ns, uint64_t now_n
 	uint64_t wish_ns, most_ns, elapsed_ns;
 
 	memory->past[memory->past_count++ % PATH_PAST_WINDOWS] = median_ns;
+	memory->learnt_ns = now_ns;
+	memory->learnt_before_ns = 0;
 	count = min_u32(memory->past_count, PATH_PAST_WINDOWS);
 	if (count < PATH_LEARN_WINDOWS)
 		return;
@@ -124,6 +126,8 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 	summarize_recent(memory);
 	memory->window_begin_ns = now_ns;
 	memory->window_count = 0;
+	if (path_is_outdated(memory, now_ns))
+		path_forget_learnt(memory);
 	if (is_slow(memory, median_ns, like_ns) && is_late(memory, memory->window, count)) {
 		memory->slow_windows++;
 		memory->quick_windows = 0;

@@ -228,6 +228,139 @@ static void path_that_is_quick_for_good_is_known_as_such(void **state) {
 	assert_true(seconds_until_degraded(&changes[0], 20) > 0);
 }
 
+// Over a restart.
+
+static struct path_learnt learnt(void) {
+	struct path_learnt found;
+
+	assert_true(path_memory_learnt(scene.path, scene.now_ns, &found));
+	return found;
+}
+
+// As an agent that was started again knows it, so much later.
+static void restart(const struct path_learnt *with, uint64_t later_ns) {
+	scene_drop(NULL);
+	scene_make(NULL);
+	scene.now_ns += later_ns;
+	assert_true(path_memory_begin(scene.path, scene.now_ns, with));
+}
+
+static void path_that_is_slow_when_its_observer_comes_back_is_degraded(void **state) {
+	struct path_learnt before;
+
+	(void)state;
+	good_for(300, 10 * US);
+	good_for(60, 30 * US);
+	before = learnt();
+	assert_in_range(before.age_ns, 55 * SEC, 75 * SEC);
+	restart(&before, 0);
+	assert_in_range(summary().baseline_ns, 10 * US, 10500);
+	good_for(9, 30 * US); // not before there is evidence
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	good_for(11, 30 * US);
+	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_in_range(learnt().age_ns, before.age_ns + 19 * SEC, before.age_ns + 21 * SEC);
+	good_for(15, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+static void past_that_was_carried_over_is_the_one_that_there_was(void **state) {
+	static const uint32_t seconds[] = {25, 60, 600};
+
+	for (size_t n = 0; n < sizeof(seconds) / sizeof(seconds[0]); n++) {
+		struct path_learnt before, after;
+
+		if (n > 0) {
+			scene_drop(state);
+			scene_make(state);
+		}
+		good_for(seconds[n], 10 * US);
+		before = learnt();
+		restart(&before, 0);
+		after = learnt();
+		assert_int_equal(before.baseline_ns, after.baseline_ns);
+		assert_int_equal(before.baseline_mad_ns, after.baseline_mad_ns);
+		assert_int_equal(before.windows, after.windows);
+		assert_int_equal(before.age_ns, after.age_ns);
+		good_for(60, 10 * US);
+		assert_in_range(learnt().baseline_ns, 10 * US, 10500);
+		assert_true(learnt().windows > before.windows || before.windows == 64);
+		assert_in_range(learnt().age_ns, 0, 6 * SEC);
+		assert_in_range(learnt().baseline_mad_ns, 1, US);
+	}
+}
+
+static void past_that_was_carried_over_moves_as_any_other(void **state) {
+	struct path_learnt before;
+
+	(void)state;
+	good_for(600, 10 * US);
+	before = learnt();
+	restart(&before, 0);
+	good_for(600, 5 * US); // quicker for good: known as such
+	assert_in_range(summary().baseline_ns, 5 * US, 5300);
+	restart(&before, 0);
+	good_for(3600, 15 * US); // slower within its habits: a tenth in an hour
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_in_range(summary().baseline_ns, 10800, 11500);
+}
+
+// Eight probes each hour.
+static void degraded_for_days(uint32_t days) {
+	for (uint32_t n = 0; n < days * 24; n++) {
+		good_for(8, 30 * US);
+		assert_int_equal(scene.kind, SIGHT_DEGRADED);
+		scene.now_ns += 3592 * SEC;
+	}
+}
+
+static void path_that_is_slow_for_good_is_not_degraded_for_ever(void **state) {
+	struct path_learnt before;
+
+	(void)state;
+	good_for(300, 10 * US);
+	good_for(20, 30 * US);
+	degraded_for_days(2);
+	before = learnt();
+	restart(&before, 0);
+	good_for(20, 30 * US);
+	degraded_for_days(4); // restarts do not begin the time anew
+	before = learnt();
+	assert_in_range(before.age_ns, 6 * 86400 * SEC, 6 * 86400 * SEC + 3600 * SEC);
+	restart(&before, 0);
+	good_for(20, 30 * US);
+	degraded_for_days(1);
+	good_for(60, 30 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_in_range(summary().baseline_ns, 30 * US, 31500);
+	good_for(20, 90 * US); // and is judged by what it is now
+	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+}
+
+static void past_that_is_too_old_or_cannot_be_is_not_taken(void **state) {
+	static const struct path_learnt bad[] = {
+		{10 * US, US, 64, PATH_LEARNT_MAX_NS + 1},
+		{10 * US, US, 64, RAS_NEVER},
+		{0, US, 64, 0},
+		{PATH_LATENCY_MAX_NS, US, 64, 0},
+		{10 * US, PATH_LATENCY_MAX_NS, 64, 0},
+		{10 * US, US, PATH_LEARN_WINDOWS - 1, 0},
+		{10 * US, US, PATH_PAST_WINDOWS + 1, 0},
+	};
+	static const struct path_learnt sound = {10 * US, 20 * US, 64, PATH_LEARNT_MAX_NS};
+	struct path_learnt none;
+
+	(void)state;
+	assert_false(path_memory_learnt(scene.path, scene.now_ns, &none));
+	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++)
+		assert_false(path_memory_begin(scene.path, scene.now_ns, &bad[n]));
+	assert_int_equal(summary().baseline_ns, 0);
+	assert_true(path_memory_begin(scene.path, scene.now_ns, &sound));
+	assert_false(path_memory_begin(scene.path, scene.now_ns, &sound)); // it has one
+	good_for(60, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
 // Loss: of eight sizes in turn, those from `from` on are lost.
 struct loss {
 	const char *what;
@@ -696,6 +829,11 @@ int main(void) {
 		SCENE(slow_ramp_is_not_learnt),
 		SCENE(degraded_path_teaches_nothing_and_recovers),
 		SCENE(path_that_is_quick_for_good_is_known_as_such),
+		SCENE(path_that_is_slow_when_its_observer_comes_back_is_degraded),
+		SCENE(past_that_was_carried_over_is_the_one_that_there_was),
+		SCENE(past_that_was_carried_over_moves_as_any_other),
+		SCENE(path_that_is_slow_for_good_is_not_degraded_for_ever),
+		SCENE(past_that_is_too_old_or_cannot_be_is_not_taken),
 		SCENE(loss_is_told_by_size),
 		SCENE(single_loss_is_no_pattern),
 		SCENE(loss_that_is_over_is_forgotten),

@@ -14,6 +14,11 @@
 // when as many in a row are not: a machine that is slow as a whole blames no path, nor does one
 // that is slow now and then.
 //
+// What was learnt may be carried over a restart (path_memory_learnt(), path_memory_begin()), and is
+// then judged and moved as if there had been none. A baseline that no good window has confirmed for
+// PATH_LEARNT_MAX_NS is forgotten, wherever it was learnt: a path that is slow for good, since it
+// is another way now, is not degraded for ever.
+//
 // Loss is judged by size: of the outcomes of the last lossy_window_ns, at least the last four.
 // silent_reads of any size unanswered in a row are silence, until the next answer to a read, and no
 // loss if nothing was lost before: an outage that is over leaves nothing behind.
@@ -34,6 +39,8 @@
 #define PATH_SIZES 4	     // 8 B, 1 KiB, the path's MTU, 64 KiB
 #define PATH_PAST_WINDOWS 64 // that the baseline is made of
 #define PATH_LEARN_WINDOWS 4 // before there is one
+#define PATH_LEARNT_MAX_NS (7 * UINT64_C(86400) * RAS_NS_PER_SEC)
+#define PATH_LATENCY_MAX_NS (UINT64_C(1) << 48)
 // Nothing has been read for so long: the path is unknown again, unless it is silent.
 #define PATH_STALE_NS (10 * RAS_NS_PER_SEC)
 
@@ -78,6 +85,21 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns);
 void path_memory_cut_off(struct path_memory *memory);
 // Another start of the peer, or another way to it: loss and counter begin anew, the past stays.
 void path_memory_reopened(struct path_memory *memory, uint64_t now_ns);
+
+// What good windows have taught.
+struct path_learnt {
+	uint64_t baseline_ns, baseline_mad_ns;
+	uint32_t windows; // that it is made of, at most PATH_PAST_WINDOWS
+	uint64_t age_ns;  // since the last of them
+};
+// False: there is no baseline.
+bool path_memory_learnt(
+	const struct path_memory *memory, uint64_t now_ns, struct path_learnt *ret_learnt
+);
+// A path without a baseline begins with this one. False: it has one, or this is none, or too old.
+bool path_memory_begin(
+	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
+);
 
 // like_ns: what the path would show if it were as its like are at present, see path_like_ns(); 0:
 // there are none. SIGHT_NO_PAIR: nothing is known (yet, or any more).

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a path has learnt, carried over a restart, and when it is worth nothing any more.
+#include "path_inside.h"
+
+static uint64_t age_ns(const struct path_memory *memory, uint64_t now_ns) {
+	uint64_t since_ns = now_ns > memory->learnt_ns ? now_ns - memory->learnt_ns : 0;
+
+	return memory->learnt_before_ns + since_ns;
+}
+
+bool path_is_outdated(const struct path_memory *memory, uint64_t now_ns) {
+	return memory->baseline_ns != 0 && age_ns(memory, now_ns) > PATH_LEARNT_MAX_NS;
+}
+
+void path_forget_learnt(struct path_memory *memory) {
+	memory->past_count = 0;
+	memory->baseline_ns = memory->baseline_mad_ns = 0;
+}
+
+bool path_memory_learnt(
+	const struct path_memory *memory, uint64_t now_ns, struct path_learnt *ret_learnt
+) {
+	uint32_t count = memory->past_count;
+
+	if (memory->baseline_ns == 0)
+		return false;
+	*ret_learnt = (struct path_learnt){
+		.baseline_ns = memory->baseline_ns,
+		.baseline_mad_ns = memory->baseline_mad_ns,
+		.windows = count < PATH_PAST_WINDOWS ? count : PATH_PAST_WINDOWS,
+		.age_ns = age_ns(memory, now_ns),
+	};
+	return true;
+}
+
+static bool is_sound(const struct path_learnt *learnt) {
+	return learnt->baseline_ns > 0 && learnt->baseline_ns < PATH_LATENCY_MAX_NS &&
+	       learnt->baseline_mad_ns < PATH_LATENCY_MAX_NS &&
+	       learnt->windows >= PATH_LEARN_WINDOWS && learnt->windows <= PATH_PAST_WINDOWS &&
+	       learnt->age_ns <= PATH_LEARNT_MAX_NS;
+}
+
+// As many windows as there were, whose median and MAD are what they were: one of three above the
+// baseline, one below, one there. So new ones move it as much as they would have.
+static void fill_past(struct path_memory *memory, const struct path_learnt *learnt) {
+	uint64_t middle_ns = learnt->baseline_ns, off_ns = learnt->baseline_mad_ns;
+	const uint64_t medians[3] = {
+		middle_ns + off_ns, middle_ns > off_ns ? middle_ns - off_ns : 1, middle_ns};
+
+	for (uint32_t n = 0; n < learnt->windows; n++)
+		memory->past[n] = medians[n % 3];
+	memory->past_count = learnt->windows;
+}
+
+bool path_memory_begin(
+	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
+) {
+	if (memory->baseline_ns != 0 || !is_sound(learnt))
+		return false;
+	fill_past(memory, learnt);
+	memory->baseline_ns = learnt->baseline_ns;
+	memory->baseline_mad_ns = learnt->baseline_mad_ns;
+	memory->baseline_at_ns = memory->learnt_ns = now_ns;
+	memory->learnt_before_ns = learnt->age_ns;
+	return true;
+}
