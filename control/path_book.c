@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <control/path_book.h>
+#include <lib/fields.h>
+#include <lib/must.h>
+
+#include <xxhash.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MTU_MAX 65536
+#define WORD_BYTES 16
+
+// The book.
+
+static bool
+is_of(const struct path_past *past, uint64_t peer, const char *device, const char *peer_device) {
+	return past->peer == peer && strcmp(past->device, device) == 0 &&
+	       strcmp(past->peer_device, peer_device) == 0;
+}
+
+const struct path_past *path_book_find(
+	const struct path_book *book, uint64_t peer, const char *device, const char *peer_device
+) {
+	for (uint32_t n = 0; n < book->count; n++) {
+		if (is_of(&book->pasts[n], peer, device, peer_device))
+			return &book->pasts[n];
+	}
+	return NULL;
+}
+
+// A peer tells us how its device is called: whatever that is, it is one word or none.
+static bool is_word(const char *name) {
+	for (const char *at = name; *at != '\0'; at++) {
+		if (*at <= ' ' || *at == 0x7f)
+			return false;
+	}
+	return name[0] != '\0';
+}
+
+static uint32_t place_for(const struct path_book *book, const struct path_past *past) {
+	uint32_t oldest = 0;
+
+	for (uint32_t n = 0; n < book->count; n++) {
+		if (is_of(&book->pasts[n], past->peer, past->device, past->peer_device))
+			return n;
+		if (book->pasts[n].learnt_s < book->pasts[oldest].learnt_s)
+			oldest = n;
+	}
+	return book->count < PATH_BOOK_PATHS_MAX ? book->count : oldest;
+}
+
+bool path_book_put(struct path_book *book, const struct path_past *past) {
+	uint32_t place = place_for(book, past);
+
+	if (!is_word(past->device) || !is_word(past->peer_device))
+		return false;
+	book->pasts[place] = *past;
+	book->count += place == book->count;
+	return true;
+}
+
+void path_book_drop(struct path_book *book, uint64_t before_s) {
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < book->count; n++) {
+		if (book->pasts[n].learnt_s >= before_s)
+			book->pasts[kept++] = book->pasts[n];
+	}
+	book->count = kept;
+}
+
+// Writing.
+
+// Every line has its room: see PATH_BOOK_BYTES.
+__attribute__((format(printf, 3, 4))) static size_t
+put(char *text, size_t used, const char *format, ...) {
+	size_t room = PATH_BOOK_BYTES - used;
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(text + used, room, format, arguments);
+	va_end(arguments);
+	must(size > 0 && (size_t)size < room);
+	return used + (size_t)size;
+}
+
+size_t path_book_format(
+	const struct path_book *book, uint64_t observer, char text[static PATH_BOOK_BYTES]
+) {
+	size_t used = put(text, 0, "paths %d 0x%016" PRIx64 "\n", PATH_BOOK_VERSION, observer);
+
+	for (uint32_t n = 0; n < book->count; n++) {
+		const struct path_past *past = &book->pasts[n];
+
+		used =
+			put(text, used,
+			    "path 0x%016" PRIx64 " %s %s %s %" PRIu32 " %" PRIu32 " %" PRIu64
+			    " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+			    past->peer, past->device, past->peer_device,
+			    sight_responder_name(past->responder), past->mtu, past->speed_mbps,
+			    past->baseline_ns, past->baseline_mad_ns, past->windows,
+			    past->learnt_s);
+	}
+	return put(
+		text, used, "end %" PRIu32 " 0x%016" PRIx64 "\n", book->count,
+		(uint64_t)XXH3_64bits(text, used)
+	);
+}
+
+// Reading.
+
+static bool ends(const char *at) {
+	return *at == '\n';
+}
+
+static bool read_responder(const char **at, enum sight_responder *ret_responder) {
+	char word[WORD_BYTES];
+
+	if (!field_text(at, word, sizeof(word)))
+		return false;
+	for (unsigned int n = 0; n < SIGHT_RESPONDER_COUNT; n++) {
+		if (strcmp(word, sight_responder_name((enum sight_responder)n)) == 0) {
+			*ret_responder = (enum sight_responder)n;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_u32(const char **at, uint32_t max, uint32_t *ret_value) {
+	uint64_t value;
+
+	if (!field_u64(at, max, &value))
+		return false;
+	*ret_value = (uint32_t)value;
+	return true;
+}
+
+static bool read_past(const char *at, struct path_past *ret_past) {
+	struct path_past past = {0};
+
+	if (!field_is(&at, "path") || !field_u64(&at, UINT64_MAX, &past.peer) ||
+	    !field_text(&at, past.device, sizeof(past.device)) ||
+	    !field_text(&at, past.peer_device, sizeof(past.peer_device)) ||
+	    !read_responder(&at, &past.responder) || !read_u32(&at, MTU_MAX, &past.mtu) ||
+	    !read_u32(&at, UINT32_MAX, &past.speed_mbps) ||
+	    !field_u64(&at, PATH_LATENCY_MAX_NS - 1, &past.baseline_ns) ||
+	    !field_u64(&at, PATH_LATENCY_MAX_NS - 1, &past.baseline_mad_ns) ||
+	    !read_u32(&at, PATH_PAST_WINDOWS, &past.windows) ||
+	    !field_u64(&at, INT64_MAX / RAS_NS_PER_SEC, &past.learnt_s) || !ends(at))
+		return false;
+	*ret_past = past;
+	return past.baseline_ns > 0 && past.windows >= PATH_LEARN_WINDOWS;
+}
+
+// The line `end`, which is the last one: NULL if there is none, or it is not of what stands before.
+static const char *find_end(const char *text, uint64_t *ret_count) {
+	size_t size = strlen(text);
+	const char *end = text + size;
+	uint64_t digest;
+	const char *at;
+
+	if (size == 0 || end[-1] != '\n')
+		return NULL;
+	for (end--; end > text && end[-1] != '\n';)
+		end--;
+	at = end;
+	if (!field_is(&at, "end") || !field_u64(&at, PATH_BOOK_PATHS_MAX, ret_count) ||
+	    !field_u64(&at, UINT64_MAX, &digest) || !ends(at) ||
+	    digest != XXH3_64bits(text, (size_t)(end - text)))
+		return NULL;
+	return end;
+}
+
+// NULL, or what stands against the first line.
+static const char *read_head(const char *at, uint64_t observer) {
+	uint64_t version, found;
+
+	if (!field_is(&at, "paths") || !field_u64(&at, UINT64_MAX, &version))
+		return "it is no such file";
+	if (version != PATH_BOOK_VERSION)
+		return "it is of another version";
+	if (!field_u64(&at, UINT64_MAX, &found) || !ends(at))
+		return "it is no such file";
+	return found == observer ? NULL : "it is of another node";
+}
+
+static const char *
+read_pasts(struct path_book *book, const char *at, const char *end, uint64_t count) {
+	for (; at < end; at = strchr(at, '\n') + 1) {
+		struct path_past past;
+
+		// A path that stands there twice makes the count wrong.
+		if (!read_past(at, &past) || book->count == PATH_BOOK_PATHS_MAX ||
+		    !path_book_put(book, &past))
+			return "a path in it cannot be";
+	}
+	return book->count == count ? NULL : "it does not hold as many paths as it says";
+}
+
+int path_book_parse(
+	struct path_book *book, const char *text, uint64_t observer, const char **ret_reason
+) {
+	const char *reason, *end;
+	uint64_t count;
+
+	book->count = 0;
+	reason = read_head(text, observer);
+	if (reason == NULL) {
+		end = find_end(text, &count);
+		reason = end == NULL ? "it was cut short or altered"
+				     : read_pasts(book, strchr(text, '\n') + 1, end, count);
+	}
+	if (reason == NULL)
+		return 0;
+	book->count = 0;
+	*ret_reason = reason;
+	return -EBADMSG;
+}
