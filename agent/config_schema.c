@@ -188,8 +188,8 @@ static const struct config_key keys[] = {
 	 "machine id and the network namespace."},
 	{"node", "state_directory", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
 	 "an absolute path", "/var/lib/tocsin",
-	 "Where the start counter and the journal of events are kept. Empty: nowhere; they do not "
-	 "survive a restart."},
+	 "Where the start counter, the journal of events, what is usual on paths and what checks "
+	 "remember of links are kept. Empty: nowhere; they do not survive a restart."},
 	{"node", "journal_size", CONFIG_SIZE, false, 64 * KIB, 1024 * MIB, NULL, NULL, NULL, "8MiB",
 	 "How much of the disk the journal of events may take."},
 	{"node", "device", CONFIG_LIST, false, 1, 8, NULL, check_target,
@@ -318,7 +318,8 @@ static const struct config_key keys[] = {
 	 "How many runs in a row must be better before it is taken back."},
 
 	{"probe", "enabled", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
-	 "Whether the pulses of other nodes are read over RDMA all the time."},
+	 "Whether the pulses of other nodes are read over RDMA all the time. Switched off, what was "
+	 "learnt of paths is forgotten."},
 	{"probe", "interval", CONFIG_DURATION, true, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
 	 "Between two reads of one neighbour on a ring, after each fourth of which a write comes; longer "
 	 "where the budget does not suffice."},

@@ -61,6 +61,7 @@ int fabric_part_start(struct agent *agent) {
 		.pair_max = PAIRS_MAX,
 		.driver_calls = &agent->keeper_counters,
 		.soft_counters = soft_counters,
+		.state = agent->state,
 	};
 	int err;
 

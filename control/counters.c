@@ -298,7 +298,7 @@ static const struct spec specs[] = {
 
 	STATE(events_written, "events written to the journal"),
 	STATE(events_lost, "events lost, since the disk was too slow"),
-	STATE(write_failures, "times the journal or the start counter was not written"),
+	STATE(write_failures, "times a file of the state directory was not written"),
 
 	REACH(asked, "others asked to connect to the address that this node tells"),
 	REACH(reached, "of these, who did"),
@@ -379,6 +379,9 @@ static const struct spec specs[] = {
 	PROBE(sights, COUNTER_COUNT, "times it was told how a path is seen"),
 	PROBE(doubts, COUNTER_COUNT, "peers reported, since their pulse stands"),
 	PROBE(pauses, COUNTER_COUNT, "stops of our own that probes noticed"),
+	PROBE(pasts_taken, COUNTER_COUNT, "paths that began with what had been learnt of them before"),
+	PROBE(pasts_outdated, COUNTER_COUNT, "paths that did not, since it was too old or of another device"),
+	PROBE(pasts_unreadable, COUNTER_COUNT, "times the file of what was learnt of paths was ignored"),
 	PROBE(neighbours, COUNTER_GAUGE, "paths that are probed steadily"),
 	PROBE(targets, COUNTER_GAUGE, "paths that are probed in turn"),
 	PROBE(interval_ns, COUNTER_LONGEST, "time between two probes of a neighbour"),

@@ -161,6 +161,8 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
 	fabric->stopping = true;
 	fabric->stopped = done;
 	fabric->stopped_ctx = ctx;
+	if (fabric->probing != NULL)
+		pasts_save(fabric->probing, now_ns);
 	neighbours_stop(fabric);
 	probing_stop(fabric);
 	must(loop_timer_set(fabric->loop, &fabric->stop_limit, now_ns + FABRIC_STOP_NS) == 0);

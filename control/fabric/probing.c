@@ -240,6 +240,7 @@ static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	look(probing);
 	visits_targets(probing, now_ns);
 	sights_judge(probing, now_ns);
+	pasts_look(probing, now_ns);
 	plan(probing, now_ns);
 	probing->tick_due_ns = now_ns + FRAME_NS;
 	must(loop_timer_set(fabric->loop, timer, probing->tick_due_ns) == 0);
@@ -337,6 +338,8 @@ int probing_create(struct fabric *fabric) {
 	probing->tick_due_ns = loop_now_ns(fabric->loop) + FRAME_NS;
 	visits_start(probing);
 	fabric->probing = probing;
+	pasts_read(probing);
+	probing->pasts_save_ns = probing->tick_due_ns + PASTS_SAVE_NS;
 	overlay_contributor(fabric->overlay, RAS_COLLECT_PATHS, probing_contribute, fabric);
 	must(loop_timer_set(fabric->loop, &probing->tick, probing->tick_due_ns) == 0);
 	return 0;
@@ -377,6 +380,8 @@ static int configure(struct fabric *fabric) {
 		visits_off(probing);
 		drop_all(probing, fabric->config.probe.on);
 	}
+	if (!fabric->config.probe.on)
+		pasts_forget(probing, loop_clock_ns(fabric->loop));
 	probing->targets_ns = 0;
 	probing_look(fabric);
 	return 0;

@@ -9,10 +9,13 @@
 
 #include "inside.h"
 
+#include <control/path_book.h>
 #include <dataplane/watch.h>
 #include <ras/memory.h>
 #include <verdict/path_memory.h>
 #include <verdict/probe_schedule.h>
+
+#define PASTS_SAVE_NS (300 * RAS_NS_PER_SEC)
 
 enum trail_stage {
 	TRAIL_FREE,
@@ -35,13 +38,14 @@ struct trail {
 	// Of the last pair that was watched.
 	uint32_t generation;
 	uint64_t start; // of the peer's agent
-	uint32_t mtu, flow_label;
+	uint32_t mtu, flow_label, speed_mbps;
 	enum device_responder responder;
 	bool known;  // there was a pair, the above is of it
 	bool shares; // it uses the interface of the overlay, at either end
 	struct watch watch;
 	struct path_memory *memory; // NULL: of a visit
 	struct path_brief *brief;   // NULL: not of a visit
+	bool begun;		    // with what was learnt before, if there was anything
 	// Visits.
 	struct pairing_waiter waiter;
 	struct pairing_answer answer;
@@ -79,6 +83,8 @@ struct probing {
 	struct trail trails[PROBE_PATHS_MAX];
 	uint32_t trails_used; // all that are used are in places below
 	struct briefs briefs;
+	struct path_book pasts; // what was learnt of paths, those of now as of the last save
+	uint64_t pasts_save_ns;
 	struct loop_timer tick, visit;
 	struct loop_timer confirm; // a counter that may stand is to be read once more
 	struct loop_job look;
@@ -142,7 +148,21 @@ void briefs_visited(
 void briefs_sweep(struct briefs *briefs, bool (*keep)(void *ctx, uint64_t peer), void *ctx);
 void briefs_free(struct briefs *briefs);
 
+// pasts.c: what was learnt of paths, over restarts and changes of neighbours.
+// The file of an earlier run, if there is one.
+void pasts_read(struct probing *probing);
+// A trail that knows its pair begins with what was learnt on one like it; once.
+void pasts_take(struct trail *trail);
+// Of a trail that goes.
+void pasts_note(struct trail *trail);
+// All of them, handed to the state directory.
+void pasts_save(struct probing *probing, uint64_t now_ns);
+// Each second.
+void pasts_look(struct probing *probing, uint64_t now_ns);
+void pasts_forget(struct probing *probing, uint64_t now_ns);
+
 // sights.c
+enum sight_responder sights_responder(enum device_responder responder);
 void sights_judge(struct probing *probing, uint64_t now_ns);
 void sights_visited(struct trail *trail, uint64_t now_ns);
 // When a read that was not answered will be silence, if there is no pair by then; or RAS_NEVER.

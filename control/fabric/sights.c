@@ -15,7 +15,7 @@
 // stopped after a beat may not have come to the read that was begun before the beat.
 #define UNDER_WAY_NS (400 * RAS_NS_PER_MS)
 
-static enum sight_responder responder_of(enum device_responder responder) {
+enum sight_responder sights_responder(enum device_responder responder) {
 	static const enum sight_responder responders[] = {
 		[DEVICE_RESPONDER_HARDWARE] = SIGHT_RESPONDER_HARDWARE,
 		[DEVICE_RESPONDER_KERNEL] = SIGHT_RESPONDER_KERNEL,
@@ -118,7 +118,7 @@ static struct sight make_sight(
 		.incarnation = incarnation,
 		.kind = summary->kind,
 		.responder =
-			trail->known ? responder_of(trail->responder) : SIGHT_RESPONDER_UNKNOWN,
+			trail->known ? sights_responder(trail->responder) : SIGHT_RESPONDER_UNKNOWN,
 		.reach = reach_of(trail, summary, now_ns),
 		.own_good = sights_port_is_good(trail->probing, trail->key.device),
 		.shares = trail->shares,

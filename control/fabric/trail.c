@@ -73,6 +73,7 @@ static void trail_free(struct trail *trail) {
 
 	must(trail->stage == TRAIL_BARE && !trail->waits);
 	unschedule(trail);
+	pasts_note(trail);
 	path_memory_destroy(trail->memory);
 	trail->memory = NULL;
 	trail->stage = TRAIL_FREE;
@@ -146,6 +147,7 @@ static void take_facts(struct trail *trail, const struct bond *bond) {
 	schedule(trail, mtu);
 	probe_schedule_writes(trail->probing->schedule, trail->place, takes_writes(trail, bond));
 	trail->responder = bond->theirs.responder;
+	trail->speed_mbps = facts->port.speed_mbps;
 	trail->shares = bond->theirs.shares_overlay ||
 			(fabric->config.interface[0] != '\0' &&
 			 strcmp(fabric->config.interface, facts->netdev) == 0);
@@ -154,6 +156,7 @@ static void take_facts(struct trail *trail, const struct bond *bond) {
 		path_memory_reopened(trail->memory, loop_clock_ns(fabric->loop));
 	trail->start = bond->theirs.start;
 	trail->known = true;
+	pasts_take(trail);
 }
 
 // A part of the scratch memory, by the reference of the whole.

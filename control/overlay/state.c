@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "state_file.h"
 
+#include <control/path_book.h>
 #include <control/state.h>
 #include <lib/error.h>
 #include <lib/log.h>
@@ -23,6 +24,7 @@
 
 #define CLOSE_WAIT_S 2
 #define JOURNAL_BYTES_MIN 65536
+#define PATHS "paths"
 
 struct state {
 	int directory;
@@ -31,6 +33,8 @@ struct state {
 	uint64_t journal_bytes_max; // of both files together
 	struct state_event *earlier;
 	uint32_t earlier_count;
+	char *paths; // of an earlier run, until it is taken
+	int paths_err;
 
 	pthread_t writer;
 	bool writer_runs;
@@ -41,6 +45,7 @@ struct state {
 	struct state_event queue[STATE_QUEUE_EVENTS];
 	uint32_t queue_first, queue_count;
 	uint64_t start_wanted; // to be kept; 0: nothing
+	char *paths_wanted;    // likewise; NULL: nothing
 	bool busy, stop;
 
 	_Atomic uint64_t written;  // writer: rw, others: ro; all counters relaxed, no order needed
@@ -141,36 +146,72 @@ static void write_start(struct state *state, uint64_t start) {
 	}
 }
 
+static void write_paths(struct state *state, char *text) {
+	int err = state_file_replace(state->directory, PATHS, text);
+
+	free(text);
+	if (err == 0)
+		return;
+	count(&state->failures);
+	log_event(
+		LOG_LEVEL_WARN, "paths_write_failed", log_errno("error", err),
+		log_str("effect", "what is usual on paths is learnt anew after a restart")
+	);
+}
+
+// With the mutex, as the two below.
+static bool has_work(const struct state *state) {
+	return state->queue_count > 0 || state->start_wanted != 0 || state->paths_wanted != NULL;
+}
+
+struct work {
+	struct state_event event;
+	bool has_event;
+	uint64_t start;
+	char *paths;
+};
+
+static void take_work(struct state *state, struct work *ret_work) {
+	ret_work->start = state->start_wanted;
+	ret_work->paths = state->paths_wanted;
+	ret_work->has_event = state->queue_count > 0;
+	state->start_wanted = 0;
+	state->paths_wanted = NULL;
+	if (!ret_work->has_event)
+		return;
+	ret_work->event = state->queue[state->queue_first];
+	state->queue_first = (state->queue_first + 1) % STATE_QUEUE_EVENTS;
+	state->queue_count--;
+}
+
+// False: there is none, and no more to come.
+static bool wait_for_work(struct state *state, struct work *ret_work) {
+	while (!has_work(state)) {
+		state->busy = false;
+		pthread_cond_broadcast(&state->idle);
+		if (state->stop)
+			return false;
+		pthread_cond_wait(&state->wanted, &state->mutex);
+	}
+	state->busy = true;
+	take_work(state, ret_work);
+	return true;
+}
+
 static void *writer_main(void *argument) {
 	struct state *state = argument;
+	struct work work;
 	int fd = -1;
 
 	pthread_mutex_lock(&state->mutex);
-	for (;;) {
-		struct state_event event;
-		uint64_t start = state->start_wanted;
-		bool has_event = state->queue_count > 0;
-
-		if (!has_event && start == 0) {
-			state->busy = false;
-			pthread_cond_broadcast(&state->idle);
-			if (state->stop)
-				break;
-			pthread_cond_wait(&state->wanted, &state->mutex);
-			continue;
-		}
-		state->busy = true;
-		state->start_wanted = 0;
-		if (has_event) {
-			event = state->queue[state->queue_first];
-			state->queue_first = (state->queue_first + 1) % STATE_QUEUE_EVENTS;
-			state->queue_count--;
-		}
+	while (wait_for_work(state, &work)) {
 		pthread_mutex_unlock(&state->mutex);
-		if (start != 0)
-			write_start(state, start);
-		if (has_event)
-			write_one(state, &fd, &event);
+		if (work.start != 0)
+			write_start(state, work.start);
+		if (work.paths != NULL)
+			write_paths(state, work.paths);
+		if (work.has_event)
+			write_one(state, &fd, &work.event);
 		pthread_mutex_lock(&state->mutex);
 	}
 	pthread_mutex_unlock(&state->mutex);
@@ -197,63 +238,17 @@ static int writer_start(struct state *state) {
 
 // Opening.
 
-static void keep_earlier(struct state *state, uint32_t *seen, const struct state_event *event) {
-	state->earlier[(*seen)++ % STATE_EARLIER_MAX] = *event;
-}
+static int read_paths(const struct state *state, char **ret_text) {
+	scoped_mem char *text = malloc(PATH_BOOK_BYTES);
+	int err;
 
-static void read_journal(struct state *state, const char *name, uint32_t *seen) {
-	int fd = openat(state->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	scoped_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	char line[STATE_LINE_BYTES_MAX + 1];
-	uint64_t bad = 0;
-
-	if (file == NULL) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while (fgets(line, sizeof(line), file) != NULL) {
-		struct state_event event;
-
-		if (state_line_parse(line, strlen(line), &event) == 0)
-			keep_earlier(state, seen, &event);
-		else
-			bad++;
-	}
-	if (bad > 0)
-		log_event(
-			LOG_LEVEL_WARN, "journal_lines_unreadable", log_str("file", name),
-			log_u64("lines", bad)
-		);
-}
-
-static void reverse(struct state_event *events, uint32_t from, uint32_t to) {
-	while (from + 1 < to) {
-		struct state_event other = events[--to];
-
-		events[to] = events[from];
-		events[from++] = other;
-	}
-}
-
-// The ring of the last STATE_EARLIER_MAX is turned so that the oldest is first.
-static int read_earlier(struct state *state) {
-	uint32_t seen = 0;
-
-	state->earlier = calloc(STATE_EARLIER_MAX, sizeof(*state->earlier));
-	if (state->earlier == NULL)
+	if (text == NULL)
 		return -ENOMEM;
-	read_journal(state, "journal.1", &seen);
-	read_journal(state, "journal", &seen);
-	state->earlier_count = seen < STATE_EARLIER_MAX ? seen : STATE_EARLIER_MAX;
-	if (seen > STATE_EARLIER_MAX) {
-		uint32_t oldest = seen % STATE_EARLIER_MAX;
-
-		reverse(state->earlier, 0, oldest);
-		reverse(state->earlier, oldest, STATE_EARLIER_MAX);
-		reverse(state->earlier, 0, STATE_EARLIER_MAX);
-	}
-	return 0;
+	err = state_file_read(state->directory, PATHS, text, PATH_BOOK_BYTES);
+	if (err != 0)
+		return err;
+	*ret_text = strdup(text);
+	return *ret_text != NULL ? 0 : -ENOMEM;
 }
 
 static void count_start(struct state *state) {
@@ -341,9 +336,10 @@ int state_open(
 	pthread_cond_init(&state->idle, NULL);
 	err = directory_open(state, directory, ret_detail);
 	if (err == 0) {
-		err = read_earlier(state);
+		err = state_earlier_read(state->directory, &state->earlier, &state->earlier_count);
 		if (err == 0) {
 			count_start(state);
+			state->paths_err = read_paths(state, &state->paths);
 			err = writer_start(state);
 		}
 		if (err != 0)
@@ -368,10 +364,10 @@ static bool writer_stop(struct state *state) {
 	pthread_cond_signal(&state->wanted);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += CLOSE_WAIT_S;
-	while ((state->busy || state->queue_count > 0 || state->start_wanted != 0) &&
+	while ((state->busy || has_work(state)) &&
 	       pthread_cond_timedwait(&state->idle, &state->mutex, &until) == 0)
 		continue;
-	idle = !state->busy && state->queue_count == 0 && state->start_wanted == 0;
+	idle = !state->busy && !has_work(state);
 	pthread_mutex_unlock(&state->mutex);
 	if (idle)
 		pthread_join(state->writer, NULL);
@@ -395,6 +391,8 @@ struct state *state_close(struct state *state) {
 	pthread_cond_destroy(&state->wanted);
 	pthread_cond_destroy(&state->idle);
 	free(state->earlier);
+	free(state->paths);
+	free(state->paths_wanted);
 	free(state);
 	return NULL;
 }
@@ -408,6 +406,28 @@ void state_keep_start(struct state *state, uint64_t start) {
 	state->start_wanted = start;
 	pthread_cond_signal(&state->wanted);
 	pthread_mutex_unlock(&state->mutex);
+}
+
+int state_take_paths(struct state *state, char **ret_text) {
+	int err = state->paths_err;
+
+	state->paths_err = -ENOENT;
+	if (err != 0)
+		return err;
+	*ret_text = state->paths;
+	state->paths = NULL;
+	return 0;
+}
+
+void state_keep_paths(struct state *state, char *text) {
+	char *before;
+
+	pthread_mutex_lock(&state->mutex);
+	before = state->paths_wanted;
+	state->paths_wanted = text;
+	pthread_cond_signal(&state->wanted);
+	pthread_mutex_unlock(&state->mutex);
+	free(before);
 }
 
 void state_journal(struct state *state, const struct state_event *event) {

@@ -14,6 +14,10 @@ int state_file_replace(int directory, const char *name, const char *text);
 // At most size - 1 bytes, terminated. 0, -EMSGSIZE, or -errno.
 int state_file_read(int directory, const char *name, char *text, size_t size);
 
+// The last STATE_EARLIER_MAX events of the journal, oldest first; lines that cannot be read are
+// logged. 0 or -ENOMEM; the caller frees them.
+int state_earlier_read(int directory, struct state_event **ret_events, uint32_t *ret_count);
+
 // One event as one line, newline included. The length, or -EMSGSIZE.
 int state_line_format(const struct state_event *event, char *line, size_t size);
 // -EBADMSG if it is no such line.

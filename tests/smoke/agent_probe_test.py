@@ -79,6 +79,29 @@ def test_slow(cluster):
         assert "degraded" not in [row[0] for row in paths(agent, other)], paths(agent, other)
 
 
+def usual_ns(agent, peer):
+    return next(path["baseline_ns"] for path in agent.ask("PATHS")["paths"]
+                if path["peer"] == peer.name)
+
+
+def test_slow_for_new_observers(cluster):
+    """It stays so when all who see it are started anew, one after the other: they know the past."""
+    victim, others = cluster.agents[2], cluster.agents[:2]
+    for agent in others:
+        since, usual = len(paths(agent, victim)), usual_ns(agent, victim)
+        assert agent.leave() == 0
+        agent.start()
+        cluster.wait_ring(agents.WAIT_SECONDS)
+        wait_seen(agent, victim, "degraded", since)
+        agents.say(f"{agent.name}: usual {usual} ns, and {usual_ns(agent, victim)} ns after it")
+        assert usual_ns(agent, victim) < 2 * usual, (usual, usual_ns(agent, victim))
+        assert probe(agent)["pasts_taken"] >= 3, probe(agent)
+        assert probe(agent)["pasts_unreadable"] == 0, probe(agent)
+    for agent in others:
+        agents.wait_until(f"{agent.name} to call it slow", lambda one=agent: one.ask(
+            f"HEALTH {victim.name}")["findings"][0]["verdict"] == "path-degraded")
+
+
 def test_lossy(cluster):
     """A path that loses large packets only is lossy, and read all the same."""
     victim, others = cluster.agents[2], cluster.agents[:2]
@@ -139,7 +162,8 @@ def main():
     if INFINIBAND.is_dir() and any(INFINIBAND.iterdir()):
         tap.run([("standing probes over the software device", skip)])
     agents.run(clusters.Cluster(sys.argv[1], 3), [
-        test_good, test_slow, test_lossy, test_silent, test_clear, test_off, test_reload])
+        test_good, test_slow, test_slow_for_new_observers, test_lossy, test_silent, test_clear,
+        test_off, test_reload])
 
 
 def skip():

@@ -208,6 +208,66 @@ static void events_come_back_after_a_restart_as_they_were(void **state) {
 	state_close(opened);
 }
 
+static void keep_paths(struct state *opened, const char *text) {
+	char *own = strdup(text);
+
+	assert_non_null(own);
+	state_keep_paths(opened, own);
+}
+
+static void what_was_kept_of_paths_is_there_once_after_a_restart(void **state) {
+	struct state *opened = open_state();
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(state_take_paths(opened, &text), -ENOENT);
+	keep_paths(opened, "one\n");
+	keep_paths(opened, "two\n");
+	state_close(opened);
+	opened = open_state();
+	assert_int_equal(state_take_paths(opened, &text), 0);
+	assert_string_equal(text, "two\n");
+	free(text);
+	assert_int_equal(state_take_paths(opened, &text), -ENOENT);
+	state_close(opened);
+	opened = open_state(); // nobody took it
+	state_close(opened);
+}
+
+static void file_of_paths_that_is_too_long_or_none_is_told_as_such(void **state) {
+	char path[PATH_MAX + 32], *text = NULL;
+	struct state_counters counters;
+	struct state *opened;
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/paths", directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (uint32_t n = 0; n < 1024 * 1024; n++)
+		fputc('x', file);
+	assert_int_equal(fclose(file), 0);
+	opened = open_state();
+	assert_int_equal(state_take_paths(opened, &text), -EMSGSIZE);
+	state_close(opened);
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	opened = open_state();
+	assert_int_equal(state_take_paths(opened, &text), -ELOOP);
+	state_close(opened);
+	// A directory in its place takes nothing: counted, and nothing else.
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	opened = open_state();
+	assert_int_equal(state_take_paths(opened, &text), -EISDIR);
+	keep_paths(opened, "lost\n");
+	do
+		state_counters(opened, &counters);
+	while (counters.write_failures < 1);
+	state_close(opened);
+	assert_null(text);
+}
+
 static void a_journal_stays_within_its_size_and_keeps_the_latest(void **state) {
 	struct state_event event = event_of(1, "node");
 	const struct state_event *earlier;
@@ -413,6 +473,8 @@ int main(void) {
 		CASE(a_directory_that_another_agent_holds_is_refused_with_its_pid),
 		CASE(a_directory_whose_parent_is_missing_is_an_error_with_its_path),
 		CASE(events_come_back_after_a_restart_as_they_were),
+		CASE(what_was_kept_of_paths_is_there_once_after_a_restart),
+		CASE(file_of_paths_that_is_too_long_or_none_is_told_as_such),
 		CASE(a_journal_stays_within_its_size_and_keeps_the_latest),
 		CASE(more_events_than_memory_keeps_leave_the_latest_in_order),
 		CASE(lines_that_are_no_event_are_left_out),

@@ -5,6 +5,7 @@
 //	lock     held for as long as the agent runs, with its pid
 //	start    the start counter, replaced whole
 //	links    what local checks remember of RDMA ports (<control/checks.h>), written by them
+//	paths    what is usual on paths over RDMA (<control/path_book.h>), replaced whole
 //	journal  one JSON object a line; journal.1 is the one before, so the size is bounded
 //
 // Reading happens in state_open(), before the loop runs. After that only a thread of its own
@@ -47,6 +48,12 @@ void state_keep_start(struct state *state, uint64_t start);
 
 // Never waits.
 void state_journal(struct state *state, const struct state_event *event);
+
+// What an earlier run kept of paths: 0 and a text that is the caller's to free, once; -ENOENT, or
+// why it cannot be read.
+int state_take_paths(struct state *state, char **ret_text);
+// Takes the text, of malloc(); one that was not written yet gives way. Never waits.
+void state_keep_paths(struct state *state, char *text);
 
 // The latest events of earlier runs, oldest first. They do not change.
 uint32_t state_earlier(const struct state *state, const struct state_event **ret_events);

@@ -20,6 +20,11 @@ const struct ras *overlay_ras(const struct overlay *overlay) {
 	return (const struct ras *)(const void *)overlay;
 }
 
+int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns) {
+	(void)overlay;
+	return played.realtime_ns + (int64_t)now_ns;
+}
+
 static const struct overlay *overlay_of_ras(const struct ras *ras) {
 	return (const struct overlay *)(const void *)ras;
 }

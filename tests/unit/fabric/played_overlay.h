@@ -31,6 +31,7 @@ struct played {
 	uint32_t count;
 	struct ras_interner *interner;
 	enum ras_cause cause; // of deaths
+	int64_t realtime_ns;  // of the loop's time 0
 };
 
 extern struct played played;
