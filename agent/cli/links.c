@@ -16,7 +16,8 @@ static const char details[] =
 	"operations since it was made, REASON says why there is none, as in NoCommonFabric.\n"
 	"\n"
 	"With --all: every agent is asked for its TCP links and RDMA pairs. A connection counts at\n"
-	"either end; errors of a TCP link are reconnects; what a device does not tell is unknown.\n"
+	"either end; errors of a TCP link are reconnects, those of a pair how often it broke; what a\n"
+	"device does not tell is unknown.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int run(const struct arguments *arguments) {

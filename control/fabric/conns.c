@@ -15,6 +15,15 @@ static enum ras_transport transport_of(const struct nic *nic) {
 							  : RAS_TRANSPORT_ROCE;
 }
 
+// Of all that were made for its key: the first error ends a pair, and what was counted on it.
+static uint32_t times_broken(const struct bond *bond) {
+	const struct pairing *pairing = bond->fabric->pairing;
+	const struct pairing_key *key = pairing_key_of(pairing, bond->generation);
+	struct pairing_view view;
+
+	return key != NULL && pairing_find(pairing, key, &view) ? view.broken : 0;
+}
+
 static void pair_row(const struct bond *bond, struct ras_conn_row *ret_row) {
 	struct histogram_summary summary;
 	struct histogram_log2 times;
@@ -22,14 +31,13 @@ static void pair_row(const struct bond *bond, struct ras_conn_row *ret_row) {
 	struct ras_conn_row row = {
 		.peer = bond->peer,
 		.transport = transport_of(bond->nic),
+		.errors = times_broken(bond),
 		.retransmits = RAS_RETRANSMITS_UNKNOWN, // the device's own business
 	};
 
 	pair_counters(bond->pair, &counters);
 	row.sent_bytes = counters.bytes_out;
 	row.received_bytes = counters.bytes_in;
-	for (uint32_t n = 0; n < OP_OUTCOME_COUNT; n++)
-		row.errors += n != OP_OK ? counters.ops[n] : 0;
 	if (pair_times(bond->pair, &times) == 0) {
 		histogram_log2_summarize(&times, &summary);
 		row.samples = summary.count < UINT32_MAX ? (uint32_t)summary.count : UINT32_MAX;

@@ -292,6 +292,7 @@ retire(struct pairing *pairing, struct attempt *attempt, const struct pairing_fa
 		attempt_say_gone(pairing, attempt, failure);
 	if (attempt->in_lane && pairing->now_ns - entry->ready_ns >= pairing->config.proved_ns)
 		entry->tries = 0;
+	entry->broken += failure->reason == PAIRING_BROKEN;
 	// Of one that nobody else heard of, another may be tried at once.
 	if (!attempt->announced && !attempt->bound)
 		entry->begun_ns = PAIRING_NEVER;

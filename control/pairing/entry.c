@@ -226,6 +226,7 @@ show(const struct pairing *pairing, const struct entry *entry, struct pairing_vi
 		.retired = entry->retired_count,
 		.generation = entry->generation,
 		.tries = entry->tries,
+		.broken = entry->broken,
 		.next_try_ns = next_try_ns(pairing, entry),
 		.begun_ns = entry->begun_ns,
 		.took_ns = entry->took_ns,

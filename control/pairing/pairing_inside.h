@@ -79,7 +79,7 @@ struct entry {
 	enum pairing_state state;
 	uint64_t since_ns;
 	uint32_t generation; // the last one
-	uint32_t tries;
+	uint32_t tries, broken;
 	uint64_t next_try_ns;
 	uint64_t begun_ns; // PAIRING_NEVER: never
 	uint64_t ready_ns, took_ns, used_ns;

@@ -415,6 +415,8 @@ static void the_end_of_one_side_ends_the_other_at_once(void **state) {
 	assert_int_equal(view.failure.reason, PAIRING_BROKEN);
 	assert_true(view.failure.by_peer);
 	assert_string_equal(view.failure.text, "RETRY_EXC_ERR of a read");
+	assert_int_equal(view.broken, 1);
+	assert_int_equal(net_view(B, back()).broken, 1);
 }
 
 // Late ones of an older generation.

@@ -329,6 +329,7 @@ struct pairing_view {
 	uint32_t retired;     // pairs of it being taken down
 	uint32_t generation;  // own, of the pending or ready one, else of the last
 	uint32_t tries;	      // without success
+	uint32_t broken;      // pairs of it that ended by a failed operation, here or there
 	uint64_t next_try_ns; // PAIRING_NEVER: none, unless there is news
 	uint64_t begun_ns;    // the last handshake
 	uint64_t took_ns;     // the last one that succeeded

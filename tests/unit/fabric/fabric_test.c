@@ -7,6 +7,7 @@
 #include <lib/rcu_thread.h>
 #include <lib/scoped.h>
 #include <ras/payload.h>
+#include <support/cases.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -64,45 +65,105 @@ static void neighbours_are_paired_and_each_device_with_itself(void **state) {
 	assert_int_equal(numbers.pairing.ready, 2);
 }
 
-static void pair_is_a_row_of_the_collective_with_what_was_measured_on_it(void **state) {
+// The row of an agent's pair with a peer, of those that it adds to the collective.
+static struct ras_conn_row row_of(uint32_t agent, uint32_t peer) {
+	const struct overlay *overlay = bed.agents[agent].overlay;
+	const struct ras_contribution wanted = {.part = 0};
 	uint8_t bytes[RAS_COLLECT_PART_BYTES_MAX];
-	const struct overlay *overlay = bed.agents[0].overlay;
-	struct fabric_ping_request request;
-	struct ras_contribution wanted = {.part = 0};
-	struct ras_conn_row row;
+	struct ras_conn_row row = {0}, found = {0};
 	struct wire_writer writer;
 	struct wire_reader reader;
-	struct bed_ping ping;
 	size_t size = 0;
-	bool read = false;
 
-	(void)state;
-	start_both();
-	request = bed_ping_request(1);
-	assert_int_equal(bed_ping(0, &request, &ping), 0);
-	bed_until(ping.ended);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	assert_false(overlay->contribute(overlay->contribute_ctx, &wanted, &writer));
 	assert_int_equal(wire_writer_finish(&writer, &size), 0);
 	wire_reader_init(&reader, bytes, size);
-	for (uint32_t n = 0; n < 2; n++) {
-		assert_int_equal(ras_conn_get(&reader, &row), 0);
-		assert_int_equal(row.transport, RAS_TRANSPORT_ROCE);
-		assert_int_equal(row.retransmits, RAS_RETRANSMITS_UNKNOWN);
-		assert_int_equal(row.errors, 0);
-		if (row.peer != bed_id(1))
-			continue;
-		read = true;
-		assert_int_equal(row.samples, 3);
-		assert_int_equal(row.received_bytes, 24);
+	while (ras_conn_get(&reader, &row) == 0) {
+		if (row.peer == bed_id(peer))
+			found = row;
 	}
-	assert_true(read);
-	assert_int_equal(ras_conn_get(&reader, &row), -ENODATA);
-	wanted.part = 1; // past the last
+	assert_int_equal(found.peer, bed_id(peer));
+	return found;
+}
+
+static struct bed_ping ping_once(uint32_t agent, uint32_t peer) {
+	struct fabric_ping_request request = bed_ping_request(peer);
+	struct bed_ping ping;
+
+	assert_int_equal(bed_ping(agent, &request, &ping), 0);
+	bed_until(ping.ended);
+	return ping;
+}
+
+static void pair_is_a_row_of_the_collective_with_what_was_measured_on_it(void **state) {
+	const struct overlay *overlay = bed.agents[0].overlay;
+	const struct ras_contribution past = {.part = 1};
+	uint8_t bytes[RAS_COLLECT_PART_BYTES_MAX];
+	struct wire_writer writer;
+	struct ras_conn_row row;
+	size_t size = 0;
+
+	(void)state;
+	start_both();
+	ping_once(0, 1);
+	row = row_of(0, 1);
+	assert_int_equal(row.transport, RAS_TRANSPORT_ROCE);
+	assert_int_equal(row.samples, 3);
+	assert_int_equal(row.received_bytes, 24);
+	assert_int_equal(row.errors, 0);
+	assert_int_equal(row.retransmits, RAS_RETRANSMITS_UNKNOWN);
+	assert_int_equal(row_of(0, 0).errors, 0);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	assert_false(overlay->contribute(overlay->contribute_ctx, &wanted, &writer));
+	assert_false(overlay->contribute(overlay->contribute_ctx, &past, &writer));
 	assert_int_equal(wire_writer_finish(&writer, &size), 0);
 	assert_int_equal(size, 0);
+}
+
+static void row_of_a_pair_names_what_its_device_is_on(void **state) {
+	static const enum ras_transport transports[] = {
+		RAS_TRANSPORT_ROCE, RAS_TRANSPORT_INFINIBAND, RAS_TRANSPORT_SOFT};
+	struct verbs_calls soft = fake_verbs_calls;
+
+	soft.in_process = true;
+	for (size_t n = 0; n < COUNT_OF(transports); n++) {
+		bed_pair_close(state);
+		bed_pair_open(state);
+		for (uint32_t agent = 0; agent < 2; agent++) {
+			if (transports[n] == RAS_TRANSPORT_INFINIBAND)
+				fake_device_infiniband(
+					bed.agents[agent].fakes[0], (uint16_t)(agent + 1)
+				);
+			if (transports[n] == RAS_TRANSPORT_SOFT)
+				bed.agents[agent].config.devices[0].calls = &soft;
+		}
+		start_both();
+		assert_int_equal(row_of(0, 1).transport, transports[n]);
+	}
+	bed_pair_close(state);
+	bed_pair_open(state); // before `soft` is gone
+}
+
+static void errors_of_a_pair_outlive_it(void **state) {
+	uint32_t before;
+
+	(void)state;
+	start_both();
+	for (uint32_t n = 1; n <= 3; n++) {
+		before = generation(0, 1);
+		fake_qp_error(bed_qp(0, 1), 1, IBV_WC_REM_OP_ERR, 5);
+		assert_int_equal(ping_once(0, 1).result.end, PROBE_FAILED);
+		bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0) && generation(0, 1) != before);
+		assert_int_equal(row_of(0, 1).errors, n);
+		assert_int_equal(row_of(1, 0).errors, n);
+	}
+	// Another pair for another reason is no error of this one.
+	bed_say(0, 1, RAS_DEAD);
+	bed_until(is_absent(0, 1));
+	bed_say(0, 1, RAS_ALIVE);
+	bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0));
+	assert_int_equal(row_of(0, 1).errors, 3);
+	assert_int_equal(row_of(0, 0).errors, 0);
 }
 
 static void neighbour_that_is_none_any_more_keeps_its_pair_until_it_is_idle(void **state) {
@@ -597,6 +658,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(neighbours_are_paired_and_each_device_with_itself),
 		BED_TEST(pair_is_a_row_of_the_collective_with_what_was_measured_on_it),
+		BED_TEST(row_of_a_pair_names_what_its_device_is_on),
+		BED_TEST(errors_of_a_pair_outlive_it),
 		BED_TEST(neighbour_that_is_none_any_more_keeps_its_pair_until_it_is_idle),
 		BED_TEST(agent_without_devices_has_a_fabric_that_does_nothing),
 		BED_TEST(device_without_completion_events_is_used_and_the_log_says_so_once),

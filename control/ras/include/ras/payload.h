@@ -35,7 +35,7 @@ struct ras_conn_row {
 	uint32_t samples; // of travel times; if 0 the three are 0
 	uint64_t min_ns, mean_ns, max_ns;
 	uint64_t sent_bytes, received_bytes;
-	uint64_t errors; // of a TCP link: reconnects
+	uint64_t errors; // of a TCP link: reconnects; of a pair: how often it broke
 	uint64_t retransmits;
 };
 
