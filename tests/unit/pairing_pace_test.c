@@ -9,6 +9,8 @@
 
 #define A 0
 #define B 1
+#define DEMAND_MAX 64	 // by default
+#define KEYS (7 * 4 * 4) // of one of a crowd: peers, own devices, theirs
 
 static struct pairing_key key; // of A to B
 
@@ -358,6 +360,27 @@ static void the_pair_unused_for_longest_gives_way_to_another(void **state) {
 	assert_true(net_is_ready(0, 1));
 }
 
+// As the rotation of probes does, over all keys that there are, three times.
+static void so_many_pairs_and_no_more_live_however_many_are_asked_for_in_turn(void **state) {
+	uint32_t most = 0;
+
+	(void)state;
+	make_crowd(0); // as many as by default
+	for (uint32_t n = 0; n < 3 * KEYS; n++) {
+		uint32_t own = n % 4, theirs = n / 4 % 4, peer = 1 + n / 16 % 7;
+		uint32_t waiter = net_request(0, net_key(own, peer, theirs), 10 * SECOND);
+
+		net_pass(100 * MS);
+		assert_int_not_equal(net_answer(waiter)->generation, 0);
+		assert_true(net_counters(0)->ready <= DEMAND_MAX);
+		if (net.nodes[0].pair_count > most)
+			most = net.nodes[0].pair_count;
+	}
+	// The one that gives way is not gone before the new one is begun.
+	assert_in_range(most, DEMAND_MAX, DEMAND_MAX + 1);
+	assert_true(net_counters(0)->evicted >= 3 * KEYS - DEMAND_MAX);
+}
+
 static void no_room_is_said_and_not_remembered(void **state) {
 	uint32_t waiter;
 
@@ -508,6 +531,7 @@ int main(void) {
 		TEST(news_of_an_older_start_of_the_peer_is_no_news),
 		TEST(storms_of_handshakes_over_all_peers_are_held_to_the_rate),
 		TEST(the_pair_unused_for_longest_gives_way_to_another),
+		TEST(so_many_pairs_and_no_more_live_however_many_are_asked_for_in_turn),
 		TEST(no_room_is_said_and_not_remembered),
 		TEST(no_room_at_the_peer_reaches_the_asker),
 		TEST(wanted_pairs_have_room_and_stay_here_and_there),
