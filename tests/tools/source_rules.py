@@ -34,6 +34,13 @@ WRAPPERS = {
     re.compile(r"urcu"): "lib/include/lib/rcu.h",
 }
 
+# Of the product, but for the device that is made of software: a queue pair is posted to and polled
+# by its lane alone, and RESET would forget what a device may still reach.
+POSTING = re.compile(r"\bibv_(post_send|post_recv|poll_cq)\s*\(")
+LANE = re.compile(r"dataplane/lane_\w+_fast\.c")
+RESETTING = re.compile(r"\bIBV_QPS_RESET\b")
+SOFTWARE_DEVICE = "dataplane/soft/"
+
 # Each with what to use instead.
 FORBIDDEN = {
     "strcpy strcat stpcpy strncpy strncat": "snprintf(), or memcpy() with a checked size",
@@ -211,6 +218,16 @@ def rule_wrappers(source):
         for pattern, wrapper in WRAPPERS.items():
             if pattern.match(header) and source.path != wrapper:
                 yield number, f"<{header}> is included by {wrapper} only"
+
+
+def rule_queue_pairs(source):
+    if source.component() in (None, "perf") or source.path.startswith(SOFTWARE_DEVICE):
+        return
+    for number, line in enumerate(source.code if source.is_c else [], 1):
+        if POSTING.search(line) and not LANE.fullmatch(source.path):
+            yield number, "posting and polling are the lane's: dataplane/lane_*_fast.c"
+        if RESETTING.search(line):
+            yield number, "a queue pair goes to ERR, is drained and destroyed"
 
 
 def rule_executables(source):
