@@ -15,6 +15,7 @@
 #define LEGEND_WIDTH 190
 #define SWATCH 16
 #define LINE 20
+#define SCALE_GAP 12
 #define WIDTH_LEAST 720
 #define LABEL_CHARS_MAX 22
 
@@ -335,6 +336,7 @@ static int draw_scale(const struct drawing *drawing, int x, int y) {
 
 	fprintf(drawing->out, "<text x=\"%d\" y=\"%d\">median time to read 8 bytes</text>\n", x,
 		y - 8);
+	y += SCALE_GAP; // the first label is level with the upper edge of its swatch
 	for (uint32_t level = 0; level < HEAT_LEVELS; level++, y += LINE) {
 		snprintf(class, sizeof(class), "l%u", level);
 		fprintf(drawing->out,

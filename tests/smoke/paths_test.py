@@ -163,6 +163,11 @@ def picture_is_xml_with_a_cell_and_a_tooltip_for_each_pair():
             assert {"who is read →", "← who reads", "median time to read 8 bytes",
                     "silent: nothing comes back", "an agent is dead",
                     "not read yet"} <= set(texts), texts
+            scale = [text for text in root.iter(f"{SVG}text")
+                     if text.text in ("median time to read 8 bytes",)
+                     or (text.text or "").endswith(" (the fastest)")]
+            heading, first = (int(text.get("y")) for text in scale)
+            assert first - heading >= 20, (heading, first)  # a line, as between all others
         width, height = int(root.get("width")), int(root.get("height"))
         for rect in root.iter(f"{SVG}rect"):
             assert int(rect.get("x", 0)) + int(rect.get("width")) <= width
