@@ -63,6 +63,14 @@ def test_reload(cluster):
     agents.wait_reloaded(agent)
     agents.wait_log(agent, 'before=2MiB after=8MiB effect="none: it is as at the start again"')
     agents.wait_log(agent, "reloaded key=read waiting_for_restart=0")
+    # A section that there was not: its device was made without it, so even its faults wait.
+    agent.configure(device__soft0__faults="delay=20ms")
+    agents.wait_reloaded(agent)
+    agents.wait_log(agent, 'config_changed section="device soft0" key="" before=absent '
+                           'after=present effect="at the next start"')
+    del agent.own["device.soft0.faults"]
+    agent.configure()
+    agents.wait_reloaded(agent)
     agent.config.write_text("[overlay]\njion = nobody\n")
     agent.signal(1)
     agents.wait_log(agent, "reload_failed")
