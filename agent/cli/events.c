@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define FOLLOW_MS 500
-#define WORDS_COLUMNS 1000 // all: a terminal breaks them
 #define SINCE_MAX_NS (UINT64_C(365) * 86400 * 1000000000)
 
 enum {
@@ -46,18 +45,10 @@ struct follower {
 };
 
 static void print_event(const struct follower *follower, const json_t *event) {
-	char line[HAPPENING_BYTES];
-
-	if (follower->contact.target->json) {
+	if (follower->contact.target->json)
 		ask_print_json(follower->contact.target, event);
-		return;
-	}
-	happening_line(event, follower->contact.whole, line);
-	paint_line(line, follower->colour, stdout);
-	if (follower->contact.whole || happening_words(event)[0] == '\0')
-		return; // they are in the line, or there are none
-	paint_escape(happening_words(event), WORDS_COLUMNS, line, sizeof(line));
-	printf("%8s%s\n", "", line);
+	else
+		happening_print(event, follower->contact.whole, follower->colour, stdout);
 }
 
 static void print_events(struct follower *follower, const json_t *answer) {

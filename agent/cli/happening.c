@@ -11,6 +11,9 @@
 #define DETAIL_COLUMNS 32
 #define WHOLE_COLUMNS 500 // as much as a cell holds
 #define CELL_BYTES 512
+#define COLUMNS 100
+#define WORDS_INDENT 8
+#define TERMINAL_COLUMNS 1000 // all: a terminal breaks them
 
 const char happening_head[] =
 	" NUMBER TIME                     EVENT          NODE               DETAIL";
@@ -47,17 +50,80 @@ const char *happening_words(const json_t *event) {
 	return text != NULL ? text : "";
 }
 
-void happening_line(const json_t *event, bool whole, char line[static HAPPENING_BYTES]) {
+static size_t columns_of(const char *text) {
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
+// False: the row is without the detail, with which it had more columns.
+static bool
+row(const json_t *event, bool whole, size_t columns, char line[static HAPPENING_BYTES]) {
 	char time[CELL_BYTES], name[CELL_BYTES], node[CELL_BYTES], detail[CELL_BYTES];
+	size_t used;
 
 	cell(event, "time", 24, time);
 	cell(event, "event", 14, name);
 	cell(event, "node", whole ? WHOLE_COLUMNS : NODE_COLUMNS, node);
 	cell(event, "detail", whole ? WHOLE_COLUMNS : DETAIL_COLUMNS, detail);
 	snprintf(
-		line, HAPPENING_BYTES, "%7" PRId64 " %-24s %-14s %-18s %s",
-		happening_sequence(event), time, name, node, detail
+		line, HAPPENING_BYTES, "%7" PRId64 " %-24s %-14s %-18s", happening_sequence(event),
+		time, name, node
 	);
+	used = strlen(line);
+	if (columns_of(line) + 1 + columns_of(detail) > columns) {
+		while (line[used - 1] == ' ')
+			line[--used] = '\0';
+		return false;
+	}
+	snprintf(line + used, HAPPENING_BYTES - used, " %s", detail);
+	return true;
+}
+
+void happening_line(const json_t *event, bool whole, char line[static HAPPENING_BYTES]) {
+	(void)row(event, whole, SIZE_MAX, line);
+}
+
+// Of words of several lines: how many bytes the next one takes, up to a blank or one long word.
+static size_t line_length(const char *words, size_t columns) {
+	size_t last = 0, at = 0, count = 0;
+
+	for (; words[at] != '\0'; at++) {
+		if (words[at] == ' ')
+			last = at;
+		count += ((unsigned char)words[at] & 0xc0) != 0x80;
+		if (count > columns && last > 0)
+			return last;
+	}
+	return at;
+}
+
+static void print_words(const char *text, size_t columns, FILE *stream) {
+	char clean[HAPPENING_BYTES];
+	const char *words = clean;
+
+	paint_escape(text, TERMINAL_COLUMNS, clean, sizeof(clean));
+	while (*words != '\0') {
+		size_t length = line_length(words, columns);
+
+		fprintf(stream, "%*s%.*s\n", WORDS_INDENT, "", (int)length, words);
+		words += length;
+		words += strspn(words, " ");
+	}
+}
+
+void happening_print(const json_t *event, bool whole, bool colour, FILE *stream) {
+	const char *detail = json_string_value(json_object_get(event, "detail"));
+	char line[HAPPENING_BYTES];
+	bool fits = row(event, whole, COLUMNS, line);
+
+	paint_line(line, colour, stream);
+	if (!whole)
+		print_words(happening_words(event), TERMINAL_COLUMNS, stream);
+	else if (!fits && detail != NULL)
+		print_words(detail, COLUMNS - WORDS_INDENT, stream);
 }
 
 bool happening_matters(const json_t *event) {

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define HAPPENING_BYTES 2300 // of a line, escaped
 
@@ -14,6 +15,8 @@ extern const char happening_head[];
 
 // One row, fit for a terminal: of at most 100 columns, unless it is to be whole.
 void happening_line(const json_t *event, bool whole, char line[static HAPPENING_BYTES]);
+// With all that was said of it: what has no room in the row stands below.
+void happening_print(const json_t *event, bool whole, bool colour, FILE *stream);
 // What was said of it in words, which a column would cut; "" for most.
 const char *happening_words(const json_t *event);
 

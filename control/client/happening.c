@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORDS_COLUMNS 88 // beside their indent
+#define COLUMNS 100
+#define WORDS_INDENT 8
 
 // What ras_event.value means, by kind.
 enum meaning {
@@ -136,37 +137,57 @@ struct state_event happening_of(const struct session *session, const struct ras_
 	return happening;
 }
 
-void happening_words(struct session *session, const char *words) {
-	while (*words != '\0') {
-		size_t length = strlen(words);
+// How much of the words a line of so many columns takes: up to a blank, or one long word.
+static size_t line_length(const char *words, size_t columns) {
+	size_t length = strlen(words);
 
-		if (length > WORDS_COLUMNS) {
-			for (length = WORDS_COLUMNS; length > 0 && words[length] != ' ';)
-				length--;
-			if (length == 0)
-				length = strlen(words); // one long word
-		}
-		text_print(&session->out, "%8s%.*s\n", "", (int)length, words);
+	if (length <= columns)
+		return length;
+	for (length = columns; length > 0 && words[length] != ' ';)
+		length--;
+	return length > 0 ? length : strcspn(words, " ");
+}
+
+void happening_wrap(struct session *session, int first, int rest, const char *words) {
+	for (int indent = first; *words != '\0'; indent = rest) {
+		size_t length = line_length(words, (size_t)(COLUMNS - indent));
+
+		text_print(&session->out, "%*s%.*s\n", indent, "", (int)length, words);
 		words += length;
 		words += strspn(words, " ");
 	}
 }
 
+void happening_words(struct session *session, const char *words) {
+	happening_wrap(session, WORDS_INDENT, WORDS_INDENT, words);
+}
+
+// Where cells are whole, since it is a pipe, a detail may be more than a line has room for.
 void happening_say(struct session *session, const struct state_event *happening) {
 	char detail[HAPPENING_BYTES], shown[SHOW_BYTES], node[SHOW_BYTES], when[SHOW_BYTES];
 	const struct ras_event *event = &happening->event;
-	char name[NAMES_TEXT_BYTES], words[STATE_TEXT_BYTES];
+	char name[NAMES_TEXT_BYTES], words[STATE_TEXT_BYTES], row[COLUMNS + NAMES_TEXT_BYTES];
+	const char *cell;
+	size_t used;
+	bool fits;
 
 	happening_detail(session_ras(session), event, "", detail);
 	show_time(happening->realtime_ns, when);
 	names_clean(event->name, strlen(event->name), name);
 	names_text(happening->text, strlen(happening->text), words, sizeof(words));
-	text_print(
-		&session->out, "%7" PRIu64 " %-24s %-14s %-18s %s\n", event->sequence, when,
+	snprintf(
+		row, sizeof(row), "%7" PRIu64 " %-24s %-14s %-18s", event->sequence, when,
 		ras_event_name(event->kind),
-		session_cell(session, name[0] != '\0' ? name : "-", 18, node),
-		session_cell(session, detail[0] != '\0' ? detail : "-", 32, shown)
+		session_cell(session, name[0] != '\0' ? name : "-", 18, node)
 	);
+	cell = session_cell(session, detail[0] != '\0' ? detail : "-", 32, shown);
+	used = strlen(row);
+	fits = used + 1 + strlen(cell) <= COLUMNS;
+	while (!fits && row[used - 1] == ' ')
+		row[--used] = '\0';
+	text_print(&session->out, "%s%s%s\n", row, fits ? " " : "", fits ? cell : "");
+	if (!fits)
+		happening_words(session, cell);
 	happening_words(session, words);
 }
 

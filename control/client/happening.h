@@ -18,6 +18,9 @@ void happening_detail(
 );
 // An event of this run, with its time and words.
 struct state_event happening_of(const struct session *session, const struct ras_event *event);
+// Broken at blanks, so that no line has more than 100 columns as far as words allow, with an indent
+// of the first line and of the rest.
+void happening_wrap(struct session *session, int first, int rest, const char *words);
 // Whole, on lines of their own: a column would cut them.
 void happening_words(struct session *session, const char *words);
 void happening_say(struct session *session, const struct state_event *happening);

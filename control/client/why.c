@@ -22,6 +22,7 @@
 #define WHY_LINKS_MAX 8
 #define WHY_READ 64
 #define FUTURE_BYTES (256 + NAMES_TEXT_BYTES)
+#define TITLE_BYTES (256 + NAMES_TEXT_BYTES)
 
 struct story {
 	uint64_t id;
@@ -203,17 +204,22 @@ static void show_future(const struct story *story, char text[static FUTURE_BYTES
 
 static void say_title(struct session *session, const struct story *story) {
 	const struct ras_peer *peer = &story->peer;
-	struct text *out = &session->out;
+	const char *cause = "", *comma = "";
+	char title[TITLE_BYTES];
 
-	text_print(
-		out, "%s %s %s", story->name, peer->state == RAS_LEFT ? "has" : "is",
-		ras_state_name(peer->state)
+	if (story->self) {
+		cause = ", and it is the node you ask";
+	} else if (peer->state != RAS_ALIVE && peer->state != RAS_LEFT) {
+		comma = ": ";
+		cause = finding_cause(peer->cause);
+	}
+	snprintf(
+		title, sizeof(title), "%s %s %s%s%s%s.", story->name,
+		peer->state == RAS_LEFT ? "has" : "is", ras_state_name(peer->state), comma, cause,
+		peer->maint ? "; it is in maintenance, no alarm is raised" : ""
 	);
-	if (story->self)
-		text_print(out, ", and it is the node you ask");
-	else if (peer->state != RAS_ALIVE && peer->state != RAS_LEFT)
-		text_print(out, ": %s", finding_cause(peer->cause));
-	text_print(out, "%s.\n\n", peer->maint ? "; it is in maintenance, no alarm is raised" : "");
+	happening_wrap(session, 0, 2, title);
+	text_print(&session->out, "\n");
 }
 
 static void say_facts(struct session *session, const struct story *story) {

@@ -65,17 +65,19 @@ static void
 say_verdict(struct session *session, const struct ras_peer *peer, const struct finding *finding) {
 	const struct verdict_view *view = &finding->view;
 	uint64_t since_ns = view->since_ns != 0 ? view->since_ns : peer->since_ns;
-	char age[SHOW_BYTES], evidence[STATE_TEXT_BYTES];
+	char age[SHOW_BYTES], evidence[STATE_TEXT_BYTES], line[256];
 
 	show_duration(roll_age_ns(session, since_ns), age);
 	clean_words(view->evidence, evidence);
-	text_print(
-		&session->out, "\nVerdict\n  %s (%s), for %s, %s%s; advice to schedulers: %s\n",
+	snprintf(
+		line, sizeof(line), "%s (%s), for %s, %s%s; advice to schedulers: %s",
 		finding->verdict, view->reason, age,
 		view->confidence == VERDICT_SURE ? "sure" : "likely",
 		view->both_planes ? ", seen on both planes" : "",
 		verdict_advice_name(finding->advice)
 	);
+	text_print(&session->out, "\nVerdict\n");
+	happening_wrap(session, 2, 4, line);
 	happening_words(session, evidence);
 }
 

@@ -418,6 +418,24 @@ def another_node_s_answer_that_breaks_off_says_so():
         assert "n3 did not answer in time" in done.stderr, done.stderr
 
 
+def events_keep_within_100_columns_in_a_pipe():
+    words = ("path-degraded, was healthy; PulseSlow: 2 of 3 paths to it are slow: a median of 20 "
+             "ms, it was 53 us")
+    rows = [event(1, "VERDICT", detail=words, text=words), event(2), event(3, node="n" * 63),
+            event(4, detail="gone, seen by " + "é" * 19), event(5, detail="x" * 120)]
+    with StandIn(lambda line, _: as_json(
+            health() if line.startswith("HEALTH")
+            else {"skipped": 0, "events": rows, "last": 5})) as agent:
+        lines = tocsin.ask(agent, "events").stdout.splitlines()
+    expect(" ".join(line.strip() for line in lines[2:4]), words)
+    assert all(len(line) <= 100 for line in lines[:5]), lines
+    assert lines[1].endswith("VERDICT        n2"), lines
+    assert lines[4].endswith("gone, seen by n1 and n3") and " DEAD " in lines[4], lines
+    assert lines[5].endswith("n" * 63) and lines[6] == " " * 8 + "gone, seen by n1 and n3", lines
+    assert " DEAD " in lines[7] and lines[7].endswith("é" * 19), lines  # 100 characters
+    expect(lines[9:], [" " * 8 + "x" * 120])  # one word is not broken
+
+
 def events_are_followed_over_a_restart():
     # start -> the events of that run; each run ends with its first question beyond them
     runs = {1: [event(1), event(2)], 2: [event(1, "JOINED"), event(2, "REJOINED"), event(3)]}
@@ -547,6 +565,7 @@ TESTS = [
     version_is_told_with_and_without_an_agent,
     nccl_s_report_ends_with_its_connection,
     another_node_s_answer_that_breaks_off_says_so,
+    events_keep_within_100_columns_in_a_pipe,
     events_are_followed_over_a_restart,
     colour_is_for_terminals_that_want_it,
     a_full_disk_is_no_success,

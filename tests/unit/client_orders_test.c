@@ -325,6 +325,26 @@ static void the_reason_of_a_report_is_told_whole_by_events_and_by_why(void **sta
 	close(fd);
 }
 
+// Where names are whole, since it is a pipe.
+static void detail_that_has_no_room_beside_a_name_stands_below_it(void **state) {
+	static const char name[] = "a-node-whose-name-takes-forty-columns-00";
+	int fd = bench_connect_local();
+	const char *text;
+
+	(void)state;
+	bench_add_event(RAS_EVENT_REPORTED, name, RAS_CAUSE_REPORT, 0);
+	bench_add_event(RAS_EVENT_REPORTED, "n2", RAS_CAUSE_REPORT, 0);
+	bench_say(fd, "SET COLUMNS WHOLE\nEVENTS\n");
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_non_null(
+		strstr(text, " REPORTED       a-node-whose-name-takes-forty-columns-00\n"
+			     "        report, by uid 0\n")
+	);
+	assert_non_null(strstr(text, " REPORTED       n2                 report, by uid 0\n"));
+	close(fd);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(a_ping_tells_the_round_trip_or_who_refused),
@@ -336,6 +356,7 @@ int main(void) {
 		BENCH_TEST(a_name_that_would_forge_a_line_is_shown_harmless),
 		BENCH_TEST(an_order_that_fails_says_why),
 		BENCH_TEST(the_reason_of_a_report_is_told_whole_by_events_and_by_why),
+		BENCH_TEST(detail_that_has_no_room_beside_a_name_stands_below_it),
 		BENCH_TEST(another_node_is_asked_and_its_answer_passed_on),
 		BENCH_TEST(an_answer_of_another_node_that_breaks_off_says_so),
 		BENCH_TEST(a_reader_that_is_slower_than_another_node_holds_it_back),

@@ -136,6 +136,30 @@ static void why_tells_of_the_link_that_was_when_there_is_none(void **state) {
 	}
 }
 
+// In maintenance, with what may be said of it at most.
+static void title_that_is_long_goes_on_below(void **state) {
+	struct ras_peer *peer = bench_peer("n3");
+	int fd = bench_connect();
+	uint32_t broken = 0;
+
+	(void)state;
+	peer->maint = true;
+	for (int cause = 0; cause < RAS_CAUSE_COUNT; cause++) {
+		const char *answer;
+
+		peer->state = RAS_DEAD;
+		peer->cause = (enum ras_cause)cause;
+		bench_say(fd, "WHY n3\n");
+		answer = bench_hear(fd);
+		bench_assert_narrow(answer);
+		assert_int_equal(strncmp(answer, "n3 is dead: ", 12), 0);
+		assert_non_null(strstr(answer, ".\n\n  since "));
+		broken += strchr(answer, '\n') + 3 < strstr(answer, "\n\n");
+	}
+	assert_true(broken > 0);
+	close(fd);
+}
+
 static void why_of_a_frozen_node_names_no_culprit(void **state) {
 	struct ras_peer *peer = bench_peer("n3");
 	int fd = bench_connect();
@@ -191,6 +215,7 @@ int main(void) {
 		BENCH_TEST(why_tells_who_reported_it_and_what_follows),
 		BENCH_TEST(why_of_one_that_the_roster_misses_tells_what_was_seen_of_it),
 		BENCH_TEST(why_tells_of_the_link_that_was_when_there_is_none),
+		BENCH_TEST(title_that_is_long_goes_on_below),
 		BENCH_TEST(why_of_a_frozen_node_names_no_culprit),
 		BENCH_TEST(why_of_a_departed_and_of_a_healthy_node_gives_no_alarm),
 		BENCH_TEST(a_node_that_was_forgotten_is_told_from_one_that_never_was),
