@@ -4,8 +4,8 @@
 
 #include <support/cases.h>
 #include <support/cmocka.h>
+#include <support/tree.h>
 
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,16 +30,9 @@ static int begin(void **state) {
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
-	(void)info;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static int end(void **state) {
 	(void)state;
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return tree_remove(root);
 }
 
 static void put(const char *name, const char *text) {

@@ -7,9 +7,9 @@
 #include <lib/log.h>
 #include <support/cases.h>
 #include <support/cmocka.h>
+#include <support/tree.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -152,18 +152,11 @@ static int begin(void **state) {
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
-	(void)info;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static int end(void **state) {
 	(void)state;
 	checks = checks_destroy(checks);
 	loop = loop_destroy(loop);
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return tree_remove(root);
 }
 
 static struct check_view view(const char *name) {

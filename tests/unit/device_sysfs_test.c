@@ -5,8 +5,8 @@
 #include <lib/scoped.h>
 #include <support/cmocka.h>
 #include <support/fake_verbs.h>
+#include <support/tree.h>
 
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,16 +28,9 @@ static int make_root(void **state) {
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *walk) {
-	(void)stat;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static int remove_root(void **state) {
 	(void)state;
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return tree_remove(root);
 }
 
 // Makes the directories on the way to root/name.

@@ -11,10 +11,10 @@
 #include <control/seal_keys.h>
 #include <lib/log.h>
 #include <support/cmocka.h>
+#include <support/tree.h>
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
@@ -92,13 +92,6 @@ static int agent_start(void **state) {
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where) {
-	(void)info;
-	(void)type;
-	(void)where;
-	return remove(path);
-}
-
 static int agent_stop(void **state) {
 	(void)state;
 	client_server_destroy(agent.server);
@@ -107,7 +100,7 @@ static int agent_stop(void **state) {
 	state_close(agent.state);
 	seal_keys_put(agent.keys);
 	loop_destroy(agent.loop);
-	return nftw(agent.directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	return tree_remove(agent.directory);
 }
 
 static void turn(void) {

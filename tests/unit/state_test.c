@@ -4,10 +4,10 @@
 #include <control/state.h>
 #include <lib/log.h>
 #include <support/cmocka.h>
+#include <support/tree.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,13 +22,6 @@
 static char directory[PATH_MAX];
 static char detail[STATE_DETAIL_BYTES];
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where) {
-	(void)info;
-	(void)type;
-	(void)where;
-	return remove(path);
-}
-
 static int make_directory(void **state) {
 	(void)state;
 	snprintf(directory, sizeof(directory), "/tmp/tocsin-state-XXXXXX");
@@ -38,7 +31,7 @@ static int make_directory(void **state) {
 
 static int remove_directory(void **state) {
 	(void)state;
-	return nftw(directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	return tree_remove(directory);
 }
 
 static struct state *open_state(void) {

@@ -5,22 +5,15 @@
 #include <lib/netif/source.h>
 #include <lib/netif/sysfs.h>
 #include <support/cmocka.h>
+#include <support/tree.h>
 
 #include <errno.h>
-#include <ftw.h>
 #include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at) {
-	(void)status;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
 
 static int make_directory(void **state) {
 	char *path = strdup("/tmp/netif-test-XXXXXX");
@@ -30,7 +23,7 @@ static int make_directory(void **state) {
 }
 
 static int remove_directory(void **state) {
-	int err = nftw(*state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	int err = tree_remove(*state);
 
 	free(*state);
 	return err;
