@@ -157,3 +157,16 @@ const struct netif_judgement *fixture_judgement(
 	fail_msg("no candidate %s", candidate);
 	return NULL;
 }
+
+void fixture_policy(
+	const char *ifname, const char *family, const char *peer, struct netif_policy *policy
+) {
+	struct netif_tocsin_settings settings = {
+		{ifname, "TOCSIN_SOCKET_IFNAME"},
+		{family, "TOCSIN_SOCKET_FAMILY"},
+		{peer, "--peer"}};
+	struct netif_error error = {""};
+
+	if (netif_policy_parse(&settings, policy, &error) != 0)
+		fail_msg("%s", error.text);
+}

@@ -4,6 +4,7 @@
 
 #include <lib/netif/choice.h>
 #include <lib/netif/table.h>
+#include <lib/netif/tocsin.h>
 
 #include <net/if.h>
 
@@ -50,4 +51,9 @@ void fixture_chosen(
 // there is none.
 const struct netif_judgement *fixture_judgement(
 	const struct netif_table *table, const struct netif_choice *choice, const char *candidate
+);
+
+// Of settings as an agent has them, which must make sense.
+void fixture_policy(
+	const char *ifname, const char *family, const char *peer, struct netif_policy *policy
 );

@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fixture.h"
 
-#include <lib/netif/tocsin.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-static void
-understand(const char *ifname, const char *family, const char *peer, struct netif_policy *policy) {
-	struct netif_tocsin_settings settings = {
-		{ifname, "TOCSIN_SOCKET_IFNAME"},
-		{family, "TOCSIN_SOCKET_FAMILY"},
-		{peer, "--peer"}};
-	struct netif_error error = {""};
-
-	if (netif_policy_parse(&settings, policy, &error) != 0)
-		fail_msg("%s", error.text);
-}
 
 static void settings_that_make_no_sense_are_refused(void **state) {
 	static const struct {
@@ -79,7 +66,7 @@ static void families_are_accepted_in_either_case(void **state) {
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
-		understand(NULL, rows[n].word, NULL, &policy);
+		fixture_policy(NULL, rows[n].word, NULL, &policy);
 		assert_int_equal(policy.family, rows[n].family);
 	}
 }
@@ -95,10 +82,10 @@ static void a_word_that_is_nearly_default_route_is_told(void **state) {
 	struct netif_error error;
 
 	(void)state;
-	understand("default-rout", NULL, NULL, &policy);
+	fixture_policy("default-rout", NULL, NULL, &policy);
 	assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "; did you mean default-route?\n"));
-	understand("eth", NULL, NULL, &policy);
+	fixture_policy("eth", NULL, NULL, &policy);
 	assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
 	assert_null(strstr(error.text, "did you mean"));
 	netif_table_destroy(table);
@@ -108,7 +95,7 @@ static void an_excluded_network_of_the_other_family_is_no_conflict(void **state)
 	struct netif_policy policy;
 
 	(void)state;
-	understand("^fd00::/64", "ipv4", NULL, &policy);
+	fixture_policy("^fd00::/64", "ipv4", NULL, &policy);
 	assert_int_equal(policy.family, SOCK_ADDR_V4);
 }
 
@@ -117,11 +104,13 @@ static void each_peer_is_looked_up_once_and_defaults_only_when_asked(void **stat
 	struct netif_query query;
 
 	(void)state;
-	understand("peer:10.0.0.1,peer:10.0.0.2:9,peer:10.0.0.1:7", NULL, "10.0.0.2:4000", &policy);
+	fixture_policy(
+		"peer:10.0.0.1,peer:10.0.0.2:9,peer:10.0.0.1:7", NULL, "10.0.0.2:4000", &policy
+	);
 	netif_policy_query(&policy, &query);
 	assert_int_equal(query.peer_count, 2);
 	assert_false(query.want_defaults);
-	understand("default-route", NULL, NULL, &policy);
+	fixture_policy("default-route", NULL, NULL, &policy);
 	netif_policy_query(&policy, &query);
 	assert_int_equal(query.peer_count, 0);
 	assert_true(query.want_defaults);
@@ -145,7 +134,7 @@ static void an_item_that_names_nothing_is_an_error_listing_what_exists(void **st
 	for (size_t n = 0; n < sizeof(items) / sizeof(items[0]); n++) {
 		struct netif_error error = {""};
 
-		understand(items[n], NULL, NULL, &policy);
+		fixture_policy(items[n], NULL, NULL, &policy);
 		assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
 		assert_null(choice);
 		assert_non_null(strstr(
@@ -173,7 +162,7 @@ static void a_long_list_of_what_exists_says_how_many_more(void **state) {
 		links[n].name = names[n];
 	}
 	table = fixture_table(links);
-	understand("ib", NULL, NULL, &policy);
+	fixture_policy("ib", NULL, NULL, &policy);
 	assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
 	assert_non_null(strstr(error.text, "\n  and "));
 	assert_true(strlen(error.text) < sizeof(error.text));

@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fixture.h"
 
-#include <lib/netif/tocsin.h>
 #include <support/cmocka.h>
 
 #include <string.h>
-
-static void
-understand(const char *ifname, const char *family, const char *peer, struct netif_policy *policy) {
-	struct netif_tocsin_settings settings = {
-		{ifname, "TOCSIN_SOCKET_IFNAME"},
-		{family, "TOCSIN_SOCKET_FAMILY"},
-		{peer, "--peer"}};
-	struct netif_error error = {""};
-
-	if (netif_policy_parse(&settings, policy, &error) != 0)
-		fail_msg("%s", error.text);
-}
 
 static struct netif_choice *
 choose(const struct netif_table *table, const char *ifname, const char *family, const char *peer) {
@@ -24,7 +11,7 @@ choose(const struct netif_table *table, const char *ifname, const char *family, 
 	struct netif_choice *choice;
 	struct netif_error error = {""};
 
-	understand(ifname, family, peer, &policy);
+	fixture_policy(ifname, family, peer, &policy);
 	if (netif_choose(table, &policy, &choice, &error) != 0)
 		fail_msg("%s", error.text);
 	return choice;
