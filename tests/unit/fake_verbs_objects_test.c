@@ -1,46 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the programmable device promises to the tests that stand on it: objects,
 // their states and their events.
-#include "fake_verbs_ends.h"
+#include "fake_verbs_bed.h"
 
 #include <support/cmocka.h>
 
 #include <poll.h>
-
-static struct clock clock_;
-static struct ends ends;
-
-static int set_up(void **state) {
-	(void)state;
-	clock_init_fake(&clock_, 1000000);
-	fake_verbs_init(&clock_);
-	ends_make(&ends);
-	return 0;
-}
-
-static int tear_down(void **state) {
-	(void)state;
-	ends_destroy(&ends);
-	return fake_verbs_fini() == NULL ? 0 : -1;
-}
-
-static int tear_down_broken(void **state) {
-	(void)state;
-	ends_destroy(&ends);
-	fake_verbs_forgive();
-	return fake_verbs_fini() == NULL ? 0 : -1;
-}
-
-static struct end *a, *b;
-
-static int set_up_connected(void **state) {
-	int err = set_up(state);
-
-	a = &ends.end[0];
-	b = &ends.end[1];
-	ends_connect(a, b);
-	return err;
-}
 
 static void an_event_comes_for_what_arrives_after_arming_once(void **state) {
 	struct pollfd channel = {.fd = a->channel->fd, .events = POLLIN};
@@ -193,9 +158,6 @@ static void completions_of_a_destroyed_queue_pair_stay_only_if_told_to(void **st
 		assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), (int)keeps);
 	}
 }
-
-#define CONNECTED(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down)
-#define BREACH(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down_broken)
 
 int main(void) {
 	static const struct CMUnitTest tests[] = {

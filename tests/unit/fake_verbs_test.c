@@ -1,47 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the programmable device promises to the tests that stand on it: requests, in time and in
 // order.
-#include "fake_verbs_ends.h"
+#include "fake_verbs_bed.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>
 
 #include <pthread.h>
-
-static struct clock clock_;
-static struct ends ends;
-
-static int set_up(void **state) {
-	(void)state;
-	clock_init_fake(&clock_, 1000000);
-	fake_verbs_init(&clock_);
-	ends_make(&ends);
-	return 0;
-}
-
-static int tear_down(void **state) {
-	(void)state;
-	ends_destroy(&ends);
-	return fake_verbs_fini() == NULL ? 0 : -1;
-}
-
-static int tear_down_broken(void **state) {
-	(void)state;
-	ends_destroy(&ends);
-	fake_verbs_forgive();
-	return fake_verbs_fini() == NULL ? 0 : -1;
-}
-
-static struct end *a, *b;
-
-static int set_up_connected(void **state) {
-	int err = set_up(state);
-
-	a = &ends.end[0];
-	b = &ends.end[1];
-	ends_connect(a, b);
-	return err;
-}
 
 static void every_request_moves_real_bytes(void **state) {
 	struct ibv_wc wc;
@@ -463,9 +428,6 @@ static void several_threads_may_call_when_it_is_shared(void **state) {
 	for (uint32_t n = 0; n < 2; n++)
 		pthread_join(threads[n], NULL);
 }
-
-#define CONNECTED(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down)
-#define BREACH(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down_broken)
 
 int main(void) {
 	static const struct CMUnitTest tests[] = {
