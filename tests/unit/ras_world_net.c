@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ras_world_net.h"
 
+#include "ras_ignore.h"
+
 #include <support/cmocka.h>
 
 #include <errno.h>
@@ -170,32 +172,6 @@ static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
 	return 0;
 }
 
-static void op_report(void *ctx, const struct ras_relay_report *report) {
-	(void)ctx;
-	(void)report;
-}
-
-static bool
-op_contribute(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer) {
-	(void)ctx;
-	(void)wanted;
-	(void)writer;
-	return false;
-}
-
-static void op_collected(void *ctx, const struct ras_collective_result *result) {
-	(void)ctx;
-	(void)result;
-}
-
-static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size) {
-	(void)ctx;
-	(void)origin;
-	(void)kind;
-	(void)payload;
-	(void)size;
-}
-
 const struct ras_ops world_ops = {
 	.open = op_open,
 	.send = op_send,
@@ -203,10 +179,10 @@ const struct ras_ops world_ops = {
 	.wake = op_wake,
 	.event = op_event,
 	.deliver = op_deliver,
-	.report = op_report,
-	.contribute = op_contribute,
-	.collected = op_collected,
-	.notice = op_notice,
+	.report = ignore_report,
+	.contribute = ignore_contribute,
+	.collected = ignore_collected,
+	.notice = ignore_notice,
 };
 
 // Time.
