@@ -4,6 +4,7 @@
 #include <lib/rcu_reclaimer.h>
 #include <lib/rcu_thread.h>
 #include <support/cmocka.h>
+#include <support/rcu_group.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -134,20 +135,6 @@ static void row_that_cannot_be_is_refused(void **state) {
 	assert_int_equal(path_table_clear(*state, PATH_TABLE_ROWS_MAX), -EINVAL);
 }
 
-static int begin(void **state) {
-	(void)state;
-	assert_int_equal(rcu_reclaimer_start(), 0);
-	assert_int_equal(rcu_thread_register("test", 0), 0);
-	rcu_thread_offline();
-	return 0;
-}
-
-static int end(void **state) {
-	(void)state;
-	rcu_thread_unregister();
-	return 0;
-}
-
 #define TABLE_TEST(name) cmocka_unit_test_setup_teardown(name, table_make, table_drop)
 
 int main(void) {
@@ -161,5 +148,5 @@ int main(void) {
 		TABLE_TEST(row_that_cannot_be_is_refused),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

@@ -5,9 +5,9 @@
 #include <dataplane/path_table.h>
 #include <dataplane/prober.h>
 #include <lib/histogram.h>
-#include <lib/rcu_reclaimer.h>
 #include <lib/rcu_thread.h>
 #include <support/cmocka.h>
+#include <support/rcu_group.h>
 
 #include <errno.h>
 #include <string.h>
@@ -291,20 +291,6 @@ static void end_that_control_has_no_room_for_is_told_later(void **state) {
 	assert_int_equal(held, 0);
 }
 
-static int begin(void **state) {
-	(void)state;
-	assert_int_equal(rcu_reclaimer_start(), 0);
-	assert_int_equal(rcu_thread_register("test", 0), 0);
-	rcu_thread_offline();
-	return 0;
-}
-
-static int end(void **state) {
-	(void)state;
-	rcu_thread_unregister();
-	return 0;
-}
-
 #define BED_TEST(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_drop)
 
 int main(void) {
@@ -320,5 +306,5 @@ int main(void) {
 		BED_TEST(end_that_control_has_no_room_for_is_told_later),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

@@ -6,9 +6,9 @@
 #include <dataplane/prober.h>
 #include <dataplane/pulse.h>
 #include <dataplane/watch.h>
-#include <lib/rcu_reclaimer.h>
 #include <lib/rcu_thread.h>
 #include <support/cmocka.h>
+#include <support/rcu_group.h>
 
 #include <errno.h>
 #include <stdalign.h>
@@ -529,20 +529,6 @@ static void outcomes_that_nobody_asked_for_are_counted_as_lost(void **state) {
 	assert_int_equal(prober_outcomes(bed.prober, outcomes, 1), 0);
 }
 
-static int group_begin(void **state) {
-	(void)state;
-	assert_int_equal(rcu_reclaimer_start(), 0);
-	assert_int_equal(rcu_thread_register("test", 0), 0);
-	rcu_thread_offline();
-	return 0;
-}
-
-static int group_end(void **state) {
-	(void)state;
-	rcu_thread_unregister();
-	return 0;
-}
-
 #define BED(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_drop)
 
 int main(void) {
@@ -567,5 +553,5 @@ int main(void) {
 		BED(outcomes_that_nobody_asked_for_are_counted_as_lost),
 	};
 
-	return cmocka_run_group_tests(tests, group_begin, group_end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

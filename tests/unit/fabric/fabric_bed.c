@@ -346,20 +346,6 @@ int bed_pair_close(void **state) {
 	return 0;
 }
 
-int bed_group_begin(void **state) {
-	(void)state;
-	assert_int_equal(rcu_reclaimer_start(), 0);
-	assert_int_equal(rcu_thread_register("test", 0), 0);
-	rcu_thread_offline();
-	return 0;
-}
-
-int bed_group_end(void **state) {
-	(void)state;
-	rcu_thread_unregister();
-	return 0;
-}
-
 // Time.
 
 static bool fabric_is_at_work(const struct fabric *fabric) {
@@ -477,6 +463,13 @@ static void note_end(void *ctx, const struct fabric_ping_result *result) {
 	ping->ping = NULL;
 }
 
+void bed_start_both(void) {
+	bed_start(0);
+	bed_start(1);
+	bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0));
+	bed_until(bed_is_ready(0, 0) && bed_is_ready(1, 1));
+}
+
 struct fabric_ping_request bed_ping_request(uint32_t peer) {
 	return (struct fabric_ping_request){
 		.peer = bed_id(peer),
@@ -490,4 +483,13 @@ struct fabric_ping_request bed_ping_request(uint32_t peer) {
 int bed_ping(uint32_t agent, const struct fabric_ping_request *request, struct bed_ping *ping) {
 	*ping = (struct bed_ping){0};
 	return fabric_ping_start(bed.agents[agent].fabric, request, note_end, ping, &ping->ping);
+}
+
+void bed_ping_held(struct bed_ping *ping) {
+	struct fabric_ping_request request = bed_ping_request(1);
+
+	fake_qp_hold(bed_qp(0, 1));
+	request.timeout_ns = 60 * RAS_NS_PER_SEC;
+	assert_int_equal(bed_ping(0, &request, ping), 0);
+	bed_pass(10 * RAS_NS_PER_MS);
 }

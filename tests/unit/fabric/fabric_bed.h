@@ -13,6 +13,7 @@
 #include <dataplane/worker.h>
 #include <support/cmocka.h>
 #include <support/fake_verbs.h>
+#include <support/rcu_group.h>
 
 #define BED_AGENTS_MAX PLAYED_MAX
 #define BED_DEVICES_MAX PLAYED_DEVICES_MAX
@@ -54,14 +55,14 @@ extern struct bed bed;
 // Agents n0, n1, ... with devices rdma0, ...: nobody has a link, no fabric is made yet.
 void bed_open(uint32_t agents, uint32_t devices);
 void bed_start(uint32_t agent);
+// Agents 0 and 1, until they have pairs with each other and each with itself.
+void bed_start_both(void);
 // Stops what runs, checks that nothing is left and nothing was broken.
 void bed_close(void);
 // cmocka's, for two agents with one device each that have a link.
 int bed_pair_open(void **state);
 int bed_pair_close(void **state);
 #define BED_TEST(name) cmocka_unit_test_setup_teardown(name, bed_pair_open, bed_pair_close)
-int bed_group_begin(void **state);
-int bed_group_end(void **state);
 
 void bed_link(uint32_t a, uint32_t b, bool linked);
 // How `observer` sees `agent` from now on; it is told so by an event.
@@ -100,6 +101,8 @@ struct bed_ping {
 };
 struct fabric_ping_request bed_ping_request(uint32_t peer);
 int bed_ping(uint32_t agent, const struct fabric_ping_request *request, struct bed_ping *ping);
+// Of agent 0, which waits for its first read of agent 1: the pair says nothing any more.
+void bed_ping_held(struct bed_ping *ping);
 
 // The nth allocation of the fabric and of the pairing from now on fails, 0: none does.
 void bed_fail_allocation(uint32_t nth);

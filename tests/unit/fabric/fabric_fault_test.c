@@ -5,13 +5,6 @@
 
 #include <errno.h>
 
-static void start_both(void) {
-	bed_start(0);
-	bed_start(1);
-	bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0));
-	bed_until(bed_is_ready(0, 0) && bed_is_ready(1, 1));
-}
-
 static void open_two_devices(void) {
 	bed_close();
 	bed_open(2, 2);
@@ -79,7 +72,7 @@ static void stop_ends_by_its_limit_when_a_driver_hangs(void **state) {
 	uint64_t before;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed_hang(FAKE_DESTROY_QP);
 	before = clock_now_ns(&bed.clock);
 	bed_stop(0);
@@ -119,7 +112,7 @@ static void live_with_a_failure(enum fake_call call, uint32_t nth) {
 	bed_open(2, 1);
 	bed_link(0, 1, true);
 	fake_verbs_fail(call, nth, 1, -EIO);
-	start_both();
+	bed_start_both();
 	bed_say(0, 1, RAS_DEAD);
 	bed_pass(RAS_NS_PER_SEC);
 	bed_settle();
@@ -159,7 +152,7 @@ static void device_that_could_be_neither_opened_nor_closed_is_closed_later(void 
 
 static void close_that_fails_while_the_agent_stops_is_tried_again(void **state) {
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed_settle();
 	fake_verbs_fail(FAKE_DESTROY_CQ, 1, 2, -EBUSY);
 	bed_stop(0);
@@ -208,7 +201,7 @@ static void ping_without_memory_is_refused(void **state) {
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed_settle();
 	request = bed_ping_request(1);
 	bed_fail_allocation(1);
@@ -240,7 +233,7 @@ static void requests_to_a_worker_whose_ring_is_full_come_later_and_in_order(void
 
 static void fabric_whose_worker_hangs_stops_by_its_limit(void **state) {
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed.agents[0].workers[0].halted = true;
 	bed.agents[0].workers[0].room = 0;
 	bed_stop(0);
@@ -291,7 +284,7 @@ static void pairs_come_and_go_under_reads_and_nothing_is_touched_that_is_gone(vo
 	uint32_t ended = 0;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	request = bed_ping_request(1);
 	request.count = 50;
 	for (uint32_t round = 0; round < 40; round++) {
@@ -338,5 +331,5 @@ int main(void) {
 		BED_TEST(pairs_come_and_go_under_reads_and_nothing_is_touched_that_is_gone),
 	};
 
-	return cmocka_run_group_tests(tests, bed_group_begin, bed_group_end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

@@ -240,5 +240,5 @@ int main(void) {
 		KEPT(switched_off_what_was_learnt_is_forgotten_also_over_a_restart),
 	};
 
-	return cmocka_run_group_tests(tests, bed_group_begin, bed_group_end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

@@ -10,13 +10,6 @@
 
 #define NOT_LATER_NS (RAS_NS_PER_SEC + 50 * RAS_NS_PER_MS) // than a second; turns take time
 
-static void start_both(void) {
-	bed_start(0);
-	bed_start(1);
-	bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0));
-	bed_until(bed_is_ready(0, 0));
-}
-
 static struct bed_ping ping_until_ended(uint32_t agent, uint32_t peer) {
 	struct fabric_ping_request request = bed_ping_request(peer);
 	struct bed_ping ping;
@@ -31,7 +24,7 @@ static void ping_reads_the_peer_and_ourselves_and_says_how_long_it_took(void **s
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	for (uint32_t peer = 0; peer < 2; peer++) {
 		ping = ping_until_ended(0, peer);
 		assert_int_equal(ping.result.err, 0);
@@ -72,7 +65,7 @@ static void ping_that_cannot_begin_says_so_at_once(void **state) {
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	for (uint32_t n = 0; n < COUNT_OF(cases); n++) {
 		request = bed_ping_request(1);
 		request.bytes = cases[n].bytes;
@@ -95,7 +88,7 @@ static void ping_of_a_device_that_the_peer_does_not_have_fails_with_its_word(voi
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	request = bed_ping_request(1);
 	memcpy(request.peer_device, "nosuch", 7);
 	assert_int_equal(bed_ping(0, &request, &ping), 0);
@@ -111,7 +104,7 @@ static void more_pings_than_may_be_are_refused_until_one_ends(void **state) {
 	struct bed_ping pings[FABRIC_PINGS_MAX + 1];
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	request = bed_ping_request(1);
 	for (uint32_t n = 0; n < FABRIC_PINGS_MAX; n++)
 		assert_int_equal(bed_ping(0, &request, &pings[n]), 0);
@@ -188,7 +181,7 @@ static void reads_after_the_first_have_their_own_time(void **state) {
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	for (size_t n = 0; n < COUNT_OF(deadlines_ns); n++) {
 		request = bed_ping_request(1);
 		request.interval_ns = 2 * RAS_NS_PER_SEC;
@@ -254,16 +247,11 @@ static void ping_that_is_cancelled_while_it_waits_is_not_heard_of(void **state) 
 }
 
 static void ping_that_is_cancelled_while_a_worker_has_it_is_freed_when_it_comes_back(void **state) {
-	struct fabric_ping_request request;
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
-	fake_qp_hold(bed_qp(0, 1));
-	request = bed_ping_request(1);
-	request.timeout_ns = 60 * RAS_NS_PER_SEC;
-	assert_int_equal(bed_ping(0, &request, &ping), 0);
-	bed_pass(10 * RAS_NS_PER_MS);
+	bed_start_both();
+	bed_ping_held(&ping);
 	fabric_ping_cancel(ping.ping);
 	bed_pass(10 * RAS_NS_PER_MS);
 	assert_non_null(bed.agents[0].fabric->pings);
@@ -294,7 +282,7 @@ static void ping_may_be_cancelled_from_inside_its_end_and_others_with_it(void **
 	struct fabric *fabric;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	fabric = bed.agents[0].fabric;
 	request = bed_ping_request(1);
 	assert_int_equal(
@@ -313,7 +301,7 @@ static void ping_whose_pair_goes_before_it_begins_says_why(void **state) {
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	request = bed_ping_request(1);
 	assert_int_equal(bed_ping(0, &request, &ping), 0); // answered at once, begins in a job
 	pairing_peer(
@@ -330,7 +318,7 @@ static void pings_that_are_left_at_the_end_are_told_and_none_begins(void **state
 	struct bed_ping waits, runs;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	fake_qp_hold(bed_qp(0, 1));
 	request = bed_ping_request(1);
 	assert_int_equal(bed_ping(0, &request, &runs), 0);
@@ -392,5 +380,5 @@ int main(void) {
 		BED_TEST(who_is_told_of_the_end_cannot_ask_again),
 	};
 
-	return cmocka_run_group_tests(tests, bed_group_begin, bed_group_end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

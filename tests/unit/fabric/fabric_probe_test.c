@@ -484,5 +484,5 @@ int main(void) {
 		BED_TEST(without_memory_there_is_no_fabric_or_one_that_probes),
 	};
 
-	return cmocka_run_group_tests(tests, bed_group_begin, bed_group_end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

@@ -309,5 +309,5 @@ int main(void) {
 		BED_TEST(switched_on_later_whoever_listens_is_told),
 	};
 
-	return cmocka_run_group_tests(tests, bed_group_begin, bed_group_end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

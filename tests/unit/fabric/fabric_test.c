@@ -14,13 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static void start_both(void) {
-	bed_start(0);
-	bed_start(1);
-	bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0));
-	bed_until(bed_is_ready(0, 0) && bed_is_ready(1, 1));
-}
-
 static uint32_t generation(uint32_t agent, uint32_t peer) {
 	struct fabric_pair_view view;
 
@@ -51,7 +44,7 @@ static void neighbours_are_paired_and_each_device_with_itself(void **state) {
 	struct fabric_numbers numbers;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	fabric_device_at(bed.agents[0].fabric, 0, &view);
 	assert_int_equal(view.state, FABRIC_DEVICE_UP);
 	assert_true(view.open);
@@ -105,7 +98,7 @@ static void pair_is_a_row_of_the_collective_with_what_was_measured_on_it(void **
 	size_t size = 0;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	ping_once(0, 1);
 	row = row_of(0, 1);
 	assert_int_equal(row.transport, RAS_TRANSPORT_ROCE);
@@ -137,7 +130,7 @@ static void row_of_a_pair_names_what_its_device_is_on(void **state) {
 			if (transports[n] == RAS_TRANSPORT_SOFT)
 				bed.agents[agent].config.devices[0].calls = &soft;
 		}
-		start_both();
+		bed_start_both();
 		assert_int_equal(row_of(0, 1).transport, transports[n]);
 	}
 	bed_pair_close(state);
@@ -148,7 +141,7 @@ static void errors_of_a_pair_outlive_it(void **state) {
 	uint32_t before;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	for (uint32_t n = 1; n <= 3; n++) {
 		before = generation(0, 1);
 		fake_qp_error(bed_qp(0, 1), 1, IBV_WC_REM_OP_ERR, 5);
@@ -170,7 +163,7 @@ static void neighbour_that_is_none_any_more_keeps_its_pair_until_it_is_idle(void
 	struct fabric_pair_view view;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed_link(0, 1, false);
 	bed_pass(3 * RAS_NS_PER_SEC);
 	assert_true(bed_find_pair(0, 1, &view));
@@ -227,7 +220,7 @@ static void device_without_completion_events_is_used_and_the_log_says_so_once(vo
 	(void)state;
 	log_set_sink(&sink);
 	fake_verbs_fail(FAKE_CREATE_COMP_CHANNEL, 1, UINT32_MAX, -EOPNOTSUPP);
-	start_both();
+	bed_start_both();
 	for (int n = 0; n < 3; n++)
 		port_bounces();
 	fabric_device_at(bed.agents[0].fabric, 0, &view);
@@ -295,7 +288,7 @@ static void port_that_goes_down_keeps_its_pairs_and_gets_no_new_ones(void **stat
 
 static void port_that_could_not_be_asked_is_asked_again(void **state) {
 	(void)state;
-	start_both();
+	bed_start_both();
 	port_becomes(0, IBV_PORT_DOWN);
 	bed_until(bed_device(0) == FABRIC_DEVICE_DOWN);
 	bed_settle();
@@ -311,7 +304,7 @@ static void address_that_changes_is_what_the_next_pair_is_made_with(void **state
 	uint32_t before;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	before = generation(0, 1);
 	for (uint32_t n = 2; n < 4; n++)
 		fake->ports[0].gids[n].gid.raw[15] = 77;
@@ -331,7 +324,7 @@ static void device_that_fails_for_good_is_closed_opened_again_and_paired_anew(vo
 	struct fabric_device_view view;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	before[0] = generation(0, 0);
 	before[1] = generation(0, 1);
 	fake_device_event(bed.agents[0].fakes[0], IBV_EVENT_DEVICE_FATAL, 0);
@@ -361,7 +354,7 @@ static void events_that_come_after_the_last_one_do_not_turn_the_loop(void **stat
 	uint64_t before;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed_hang(FAKE_DESTROY_QP); // so that it stays open
 	fake_device_event(fake, IBV_EVENT_DEVICE_FATAL, 0);
 	for (uint32_t n = 0; n < 8; n++)
@@ -378,7 +371,7 @@ static void device_whose_events_cannot_be_read_is_opened_again(void **state) {
 	struct fabric_device_view view;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	fake_verbs_fail(FAKE_GET_ASYNC_EVENT, 1, 1, -EIO);
 	fake_device_event(bed.agents[0].fakes[0], IBV_EVENT_PORT_ERR, 1);
 	bed_until((fabric_device_at(bed.agents[0].fabric, 0, &view), view.opened == 2));
@@ -390,7 +383,7 @@ static void device_that_is_being_closed_can_be_looked_at(void **state) {
 	struct fabric_numbers numbers;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed_hang(FAKE_DEREG_MR); // its lane is freed by then
 	fake_device_event(bed.agents[0].fakes[0], IBV_EVENT_DEVICE_FATAL, 0);
 	bed_until(bed_hangs());
@@ -438,7 +431,7 @@ static void peer_that_dies_costs_its_pair_and_no_other(void **state) {
 	uint32_t before;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	before = generation(0, 0);
 	bed_say(0, 1, RAS_DEAD);
 	bed_until(is_absent(0, 1));
@@ -454,7 +447,7 @@ static void peer_that_starts_again_gets_a_new_pair(void **state) {
 	uint32_t before;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	before = generation(0, 1);
 	bed_destroy(1);
 	bed.agents[1].overlay->incarnation = ras_incarnation(8, 0);
@@ -527,7 +520,7 @@ static void path_is_taken_away_and_let_go_of_before_its_pair_is_drained(void **s
 	struct reader reader;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bond = bed_bond(0, 1);
 	assert_true(has_path_to(0, 1));
 	reader_begin(&reader);
@@ -549,7 +542,7 @@ static void pair_that_failed_by_itself_is_not_destroyed_before_its_path_is_let_g
 	struct reader reader;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bond = bed_bond(0, 1);
 	reader_begin(&reader);
 	fake_qp_event(bed_qp(0, 1), IBV_EVENT_QP_FATAL);
@@ -569,7 +562,7 @@ static void pair_whose_operation_failed_is_made_again_and_says_why(void **state)
 	uint32_t before;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	before = generation(0, 1);
 	fake_qp_error(bed_qp(0, 1), 2, IBV_WC_REM_OP_ERR, 5);
 	request = bed_ping_request(1);
@@ -587,16 +580,11 @@ static void pair_whose_operation_failed_is_made_again_and_says_why(void **state)
 }
 
 static void read_that_is_under_way_when_the_peer_dies_ends_with_it(void **state) {
-	struct fabric_ping_request request;
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
-	fake_qp_hold(bed_qp(0, 1));
-	request = bed_ping_request(1);
-	request.timeout_ns = 60 * RAS_NS_PER_SEC;
-	assert_int_equal(bed_ping(0, &request, &ping), 0);
-	bed_pass(10 * RAS_NS_PER_MS);
+	bed_start_both();
+	bed_ping_held(&ping);
 	assert_int_equal(ping.ended, 0);
 	bed_say(0, 1, RAS_DEAD);
 	bed_until(ping.ended);
@@ -606,18 +594,13 @@ static void read_that_is_under_way_when_the_peer_dies_ends_with_it(void **state)
 }
 
 static void device_that_never_flushes_is_cut_off_by_destroying_the_queue_pair(void **state) {
-	struct fabric_ping_request request;
 	struct fabric_device_view view;
 	struct bed_ping ping;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed.agents[0].fakes[0]->never_flushes = true;
-	fake_qp_hold(bed_qp(0, 1));
-	request = bed_ping_request(1);
-	request.timeout_ns = 60 * RAS_NS_PER_SEC;
-	assert_int_equal(bed_ping(0, &request, &ping), 0);
-	bed_pass(10 * RAS_NS_PER_MS);
+	bed_ping_held(&ping);
 	bed_say(0, 1, RAS_DEAD);
 	bed_until(ping.ended);
 	fabric_device_at(bed.agents[0].fabric, 0, &view);
@@ -629,18 +612,13 @@ static void device_that_never_flushes_is_cut_off_by_destroying_the_queue_pair(vo
 }
 
 static void queue_pair_that_cannot_be_destroyed_is_tried_again_now_and_then(void **state) {
-	struct fabric_ping_request request;
 	struct bed_ping ping;
 	uint64_t before;
 
 	(void)state;
-	start_both();
+	bed_start_both();
 	bed.agents[0].fakes[0]->never_flushes = true;
-	fake_qp_hold(bed_qp(0, 1));
-	request = bed_ping_request(1);
-	request.timeout_ns = 60 * RAS_NS_PER_SEC;
-	assert_int_equal(bed_ping(0, &request, &ping), 0);
-	bed_pass(10 * RAS_NS_PER_MS);
+	bed_ping_held(&ping);
 	bed_settle();
 	before = fake_verbs_calls_made(FAKE_DESTROY_QP);
 	fake_verbs_fail(FAKE_DESTROY_QP, 1, 5, -EBUSY);
@@ -686,5 +664,5 @@ int main(void) {
 		BED_TEST(queue_pair_that_cannot_be_destroyed_is_tried_again_now_and_then),
 	};
 
-	return cmocka_run_group_tests(tests, bed_group_begin, bed_group_end);
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// cmocka's begin and end of a group whose tests write under RCU, as the control thread does: the
+// thread is registered, and offline.
+#pragma once
+
+#include <lib/rcu_reclaimer.h>
+#include <lib/rcu_thread.h>
+#include <support/cmocka.h>
+
+static inline int rcu_group_begin(void **state) {
+	(void)state;
+	assert_int_equal(rcu_reclaimer_start(), 0);
+	assert_int_equal(rcu_thread_register("test", 0), 0);
+	rcu_thread_offline();
+	return 0;
+}
+
+static inline int rcu_group_end(void **state) {
+	(void)state;
+	rcu_thread_unregister();
+	return 0;
+}
