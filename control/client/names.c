@@ -49,8 +49,9 @@ void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYT
 	names_clean(record->host, record->host_length, host);
 }
 
-// One that the table holds no more is named by the last event about it.
-static bool name_past(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]) {
+// The last event about this peer, or with `name` about a node of this name.
+static bool
+find_past(const struct ras *ras, uint64_t id, const char *name, struct ras_event *ret_event) {
 	struct ras_event read[NAMES_READ];
 	uint64_t next = 0, oldest;
 	bool found = false;
@@ -60,9 +61,10 @@ static bool name_past(const struct ras *ras, uint64_t id, char name[static NAMES
 		count = ras_history(ras, next, read, NAMES_READ, &oldest);
 		for (uint32_t n = 0; n < count; n++) {
 			next = read[n].sequence + 1;
-			if (read[n].peer != id || read[n].name[0] == '\0')
+			if (name != NULL ? strcmp(read[n].name, name) != 0
+					 : read[n].peer != id || read[n].name[0] == '\0')
 				continue;
-			names_clean(read[n].name, strlen(read[n].name), name);
+			*ret_event = read[n];
 			found = true;
 		}
 	} while (count == NAMES_READ);
@@ -70,11 +72,14 @@ static bool name_past(const struct ras *ras, uint64_t id, char name[static NAMES
 }
 
 void names_id(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]) {
+	struct ras_event event;
 	struct ras_peer peer;
 
 	if (ras_peer_find(ras, id, &peer) == 0)
 		names_record(peer.record, name);
-	else if (!name_past(ras, id, name))
+	else if (find_past(ras, id, NULL, &event)) // the table holds it no more
+		names_clean(event.name, strlen(event.name), name);
+	else
 		snprintf(name, NAMES_TEXT_BYTES, "#%016" PRIx64, id);
 }
 
@@ -97,32 +102,12 @@ void names_observers(
 	}
 }
 
-// The last event about a node of this name that was known once.
-static bool find_past(const struct ras *ras, const char *word, struct ras_event *ret_event) {
-	struct ras_event read[NAMES_READ];
-	uint64_t next = 0, oldest;
-	bool found = false;
-	uint32_t count;
-
-	do {
-		count = ras_history(ras, next, read, NAMES_READ, &oldest);
-		for (uint32_t n = 0; n < count; n++) {
-			next = read[n].sequence + 1;
-			if (strcmp(read[n].name, word) != 0)
-				continue;
-			*ret_event = read[n];
-			found = true;
-		}
-	} while (count == NAMES_READ);
-	return found;
-}
-
 static bool fail_past(struct session *session, const char *word, const char *quoted) {
 	const struct overlay *overlay = session->server->overlay;
 	char when[SHOW_BYTES], name[NAMES_TEXT_BYTES];
 	bool missing = overlay_is_expected(overlay, word, strlen(word));
 	struct ras_event event;
-	bool past = find_past(session_ras(session), word, &event);
+	bool past = find_past(session_ras(session), 0, word, &event);
 
 	names_clean(word, strlen(word), name);
 	if (past)
