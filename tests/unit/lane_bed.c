@@ -316,3 +316,39 @@ void bed_fill(struct bed *bed, int side, uint8_t seed) {
 	for (uint64_t n = 0; n < BED_MEMORY; n++)
 		bed->memory[side][n] = (uint8_t)(seed + n * 7 + (n >> 8));
 }
+
+const struct bed_config bed_usual = {
+	.pair_max = 8,
+	.depth = 8,
+	.op_max = 256,
+	.message_max = 4096,
+};
+
+struct bed_pair bed_open_usual(struct bed *bed, int filled) {
+	bed_open(bed, &bed_usual);
+	bed_fill(bed, filled, 3);
+	return bed_pair_up(bed);
+}
+
+void bed_submit_some(
+	struct bed *bed,
+	const struct bed_pair *pair,
+	enum op_kind kind,
+	struct op *ops,
+	uint32_t count
+) {
+	struct op *list[64];
+
+	for (uint32_t n = 0; n < count; n++) {
+		ops[n] = bed_op(bed, pair, kind, n * BED_PART, BED_PART);
+		list[n] = &ops[n];
+	}
+	lane_submit(bed->lanes[0], list, count);
+}
+
+struct lane_counters bed_counters(const struct bed *bed) {
+	struct lane_counters counters;
+
+	lane_counters(bed->lanes[0], &counters);
+	return counters;
+}

@@ -12,6 +12,7 @@
 
 #define BED_MEMORY (UINT64_C(1) << 20)
 #define BED_OPS_MAX 4096
+#define BED_PART 256 // of one of many operations
 #define BED_DRAIN_NS UINT64_C(1000000000)
 
 struct bed {
@@ -57,6 +58,11 @@ void bed_open(struct bed *bed, const struct bed_config *config);
 // Checks that nothing is left and nothing was broken.
 void bed_close(struct bed *bed);
 
+// What most tests use: for eight pairs of depth 8, messages of a page.
+extern const struct bed_config bed_usual;
+// With one pair; the memory of the side `filled` is not all zero.
+struct bed_pair bed_open_usual(struct bed *bed, int filled);
+
 // Ready, and in both lanes.
 struct bed_pair bed_pair_up(struct bed *bed);
 void bed_connect(struct bed *bed, struct pair *ends[2]);
@@ -79,3 +85,12 @@ bed_op(struct bed *bed,
        uint64_t length);
 void bed_submit(struct bed *bed, int side, struct op *op);
 void bed_fill(struct bed *bed, int side, uint8_t seed);
+// `count` operations of one kind on memory of their own, as one batch.
+void bed_submit_some(
+	struct bed *bed,
+	const struct bed_pair *pair,
+	enum op_kind kind,
+	struct op *ops,
+	uint32_t count
+);
+struct lane_counters bed_counters(const struct bed *bed); // of side 0

@@ -2,30 +2,10 @@
 // What operations do on pairs whose device does what it should.
 #include "lane_bed.h"
 
+#include <support/cases.h>
+
 #include <errno.h>
 #include <string.h>
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-static const struct bed_config usual = {
-	.pair_max = 8,
-	.depth = 8,
-	.op_max = 256,
-	.message_max = 4096,
-};
-
-static void begin(struct bed *bed, struct bed_pair *pair) {
-	bed_open(bed, &usual);
-	bed_fill(bed, 0, 3);
-	*pair = bed_pair_up(bed);
-}
-
-static struct lane_counters counters_of(const struct bed *bed) {
-	struct lane_counters counters;
-
-	lane_counters(bed->lanes[0], &counters);
-	return counters;
-}
 
 static void write_moves_its_bytes_and_ends_once(void **state) {
 	struct bed_pair pair;
@@ -33,7 +13,7 @@ static void write_moves_its_bytes_and_ends_once(void **state) {
 	struct op op;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	op = bed_op(&bed, &pair, OP_WRITE, 64, 1000);
 	bed_submit(&bed, 0, &op);
 	assert_int_equal(bed.ended_count, 0);
@@ -58,7 +38,7 @@ static void completions_are_armed_for_only_while_something_is_under_way(void **s
 	struct op op;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	poll = lane_poll(bed.lanes[0]);
 	fake_verbs_fail(FAKE_REQ_NOTIFY_CQ, 1, UINT32_MAX, -EIO);
 	poll.arm(poll.ctx);
@@ -83,7 +63,7 @@ static void step_says_what_it_began_and_ended_but_not_of_receives(void **state) 
 	struct bed bed;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	receive = bed_op(&bed, &pair, OP_RECEIVE, 8192, 64);
 	bed_submit(&bed, 0, &receive);
 	for (uint32_t n = 0; n < 3; n++) {
@@ -116,7 +96,7 @@ static void read_moves_the_remote_length_only(void **state) {
 	struct op op;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	bed_fill(&bed, 1, 9);
 	memset(bed.memory[0], 0, 4096);
 	op = bed_op(&bed, &pair, OP_READ, 0, 2000);
@@ -130,7 +110,7 @@ static void read_moves_the_remote_length_only(void **state) {
 	bed_close(&bed);
 }
 
-static struct op receive_of(struct bed *bed, const struct bed_pair *pair, uint64_t length) {
+static struct op bed_receive(struct bed *bed, const struct bed_pair *pair, uint64_t length) {
 	struct op op = bed_op(bed, pair, OP_RECEIVE, 8192, length);
 
 	op.view = bed_view(bed, 1, 8192, length);
@@ -157,8 +137,8 @@ static void send_and_immediate_meet_a_receive(void **state) {
 		struct bed_pair pair;
 		struct bed bed;
 
-		begin(&bed, &pair);
-		receive = receive_of(&bed, &pair, 1024);
+		pair = bed_open_usual(&bed, 0);
+		receive = bed_receive(&bed, &pair, 1024);
 		bed_submit(&bed, 1, &receive);
 		bed_step(&bed);
 		op = bed_op(&bed, &pair, cases[k].kind, 0, cases[k].length);
@@ -188,7 +168,7 @@ static void atomics_bring_the_old_value(void **state) {
 	uint64_t values[3], after;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	memcpy(bed.memory[1] + 512, &before, sizeof(before));
 	add = swap = stays = bed_op(&bed, &pair, OP_FETCH_ADD, 512, 8);
 	add.operand[0] = 2;
@@ -221,7 +201,7 @@ static void zero_bytes_succeed_without_a_message(void **state) {
 		struct bed bed;
 		struct op op;
 
-		begin(&bed, &pair);
+		pair = bed_open_usual(&bed, 0);
 		op = bed_op(&bed, &pair, kinds[k], 0, 0);
 		op.view.region = NULL;
 		bed_submit(&bed, 0, &op);
@@ -229,7 +209,7 @@ static void zero_bytes_succeed_without_a_message(void **state) {
 		bed_step(&bed);
 		assert_int_equal(bed.ended_count, 1);
 		assert_int_equal(op.outcome, OP_OK);
-		assert_int_equal(counters_of(&bed).posted, 0);
+		assert_int_equal(bed_counters(&bed).posted, 0);
 		bed_close(&bed);
 	}
 }
@@ -240,7 +220,7 @@ static void large_operation_is_cut_and_ends_with_its_last_message(void **state) 
 	struct op op;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	fake_qp_hold(pair.qps[0]);
 	op = bed_op(&bed, &pair, OP_READ, 0, 3 * 4096 - 1);
 	bed_submit(&bed, 0, &op);
@@ -255,7 +235,7 @@ static void large_operation_is_cut_and_ends_with_its_last_message(void **state) 
 	assert_int_equal(op.outcome, OP_OK);
 	assert_int_equal(op.bytes, 3 * 4096 - 1);
 	assert_memory_equal(bed.memory[0], bed.memory[1], 3 * 4096 - 1);
-	assert_int_equal(counters_of(&bed).posted, 3);
+	assert_int_equal(bed_counters(&bed).posted, 3);
 	bed_close(&bed);
 }
 
@@ -265,7 +245,7 @@ static void what_is_done_when_it_is_posted_ends_in_the_same_step(void **state) {
 	struct op op;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	op = bed_op(&bed, &pair, OP_READ, 0, 8);
 	bed_submit(&bed, 0, &op);
 	bed_step(&bed);
@@ -282,7 +262,7 @@ static void operation_larger_than_the_queue_goes_through_it(void **state) {
 		struct bed bed;
 		struct op op;
 
-		begin(&bed, &pair);
+		pair = bed_open_usual(&bed, 0);
 		op = bed_op(&bed, &pair, kinds[k], 0, BED_MEMORY);
 		fake_qp_hold(pair.qps[0]);
 		bed_submit(&bed, 0, &op);
@@ -293,7 +273,7 @@ static void operation_larger_than_the_queue_goes_through_it(void **state) {
 		assert_int_equal(op.outcome, OP_OK);
 		assert_int_equal(op.bytes, BED_MEMORY);
 		assert_memory_equal(bed.memory[0], bed.memory[1], BED_MEMORY);
-		assert_int_equal(counters_of(&bed).posted, BED_MEMORY / 4096);
+		assert_int_equal(bed_counters(&bed).posted, BED_MEMORY / 4096);
 		bed_close(&bed);
 	}
 }
@@ -305,7 +285,7 @@ static void all_kinds_share_the_credits_of_a_queue(void **state) {
 	uint32_t let_go = 0;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	fake_qp_hold(pair.qps[0]);
 	for (uint32_t n = 0; n < 30; n++) {
 		enum op_kind kind = n % 3 == 0 ? OP_READ : n % 3 == 1 ? OP_WRITE : OP_FETCH_ADD;
@@ -329,231 +309,6 @@ static void all_kinds_share_the_credits_of_a_queue(void **state) {
 	}
 	fake_qp_let_go(pair.qps[0], UINT32_MAX);
 	bed_close(&bed);
-}
-
-static void batch_is_checked_before_anything_is_posted(void **state) {
-	enum {
-		KEYLESS,
-		FOREIGN,
-		SHORT_REMOTE,
-		SHORT_LOCAL,
-		WRAPS,
-		ODD,
-		SMALL,
-		LONG_SEND,
-		LONG_IMM,
-		UNKNOWN,
-		NO_PAIR,
-		OLD_PAIR,
-		CASES
-	};
-	static const enum op_outcome outcomes[CASES] = {
-		[NO_PAIR] = OP_NOT_READY,
-		[OLD_PAIR] = OP_NOT_READY,
-	};
-
-	(void)state;
-	for (int which = 0; which < CASES; which++) {
-		struct op ops[4], *list[4];
-		struct bed_pair pair;
-		struct bed bed;
-
-		begin(&bed, &pair);
-		for (int n = 0; n < 4; n++) {
-			ops[n] = bed_op(&bed, &pair, OP_WRITE, 64, 64);
-			list[n] = &ops[n];
-		}
-		ops[2].view.region = which == KEYLESS ? NULL : ops[2].view.region;
-		ops[2].view.device = which == FOREIGN ? bed.devices[1] : bed.devices[0];
-		ops[2].remote_length = which == SHORT_REMOTE ? 63 : 64;
-		if (which == SHORT_LOCAL) {
-			ops[2].kind = OP_READ;
-			ops[2].remote_length = 65;
-		}
-		if (which == WRAPS)
-			ops[2].remote_address = UINT64_MAX - 62;
-		if (which == ODD || which == SMALL) {
-			ops[2].kind = OP_FETCH_ADD;
-			ops[2].remote_address += which == ODD ? 4 : 0;
-			ops[2].view.length = which == ODD ? 8 : 7;
-		}
-		if (which == LONG_SEND || which == LONG_IMM) {
-			ops[2] =
-				bed_op(&bed, &pair, which == LONG_SEND ? OP_SEND : OP_WRITE_IMM, 0,
-				       4097);
-		}
-		if (which == UNKNOWN)
-			ops[2].kind = OP_KIND_COUNT;
-		if (which == NO_PAIR)
-			ops[2].pair = 7;
-		if (which == OLD_PAIR)
-			ops[2].generation--;
-		lane_submit(bed.lanes[0], list, 4);
-		bed_run(&bed);
-		assert_int_equal(bed.ended_count, 4);
-		for (int n = 0; n < 4; n++)
-			assert_int_equal(
-				ops[n].outcome, n != 2			   ? OP_CANCELLED
-						: outcomes[which] == OP_OK ? OP_INVALID
-									   : outcomes[which]
-			);
-		assert_int_equal(counters_of(&bed).posted, 0);
-		assert_int_equal(bed_views_held, 0);
-		bed_close(&bed);
-	}
-}
-
-static void atomics_are_refused_where_the_device_has_none(void **state) {
-	struct bed_pair pair;
-	struct bed bed;
-	struct op op;
-
-	(void)state;
-	begin(&bed, &pair);
-	bed.lanes[0]->atomics = false;
-	op = bed_op(&bed, &pair, OP_COMPARE_SWAP, 0, 8);
-	bed_submit(&bed, 0, &op);
-	bed_run(&bed);
-	assert_int_equal(op.outcome, OP_INVALID);
-	bed_close(&bed);
-}
-
-static void batch_shares_the_deadline_of_its_first(void **state) {
-	struct op ops[2], *list[2] = {&ops[0], &ops[1]};
-	struct bed_pair pair;
-	struct bed bed;
-
-	(void)state;
-	begin(&bed, &pair);
-	ops[0] = ops[1] = bed_op(&bed, &pair, OP_WRITE, 0, 64);
-	ops[0].deadline_ns = clock_now_ns(&bed.clock) + 5000;
-	lane_submit(bed.lanes[0], list, 2);
-	assert_int_equal(ops[1].deadline_ns, ops[0].deadline_ns);
-	fake_qp_hold(pair.qps[0]);
-	bed_step(&bed);
-	assert_int_equal(bed.found.due_ns, ops[0].deadline_ns);
-	assert_true(bed.found.outstanding);
-	fake_qp_let_go(pair.qps[0], UINT32_MAX);
-	bed_run(&bed);
-	assert_int_equal(ops[1].outcome, OP_OK);
-	assert_int_equal(bed.lanes[0]->heap_count, 0);
-	bed_close(&bed);
-}
-
-static void more_than_the_lane_has_room_for_is_refused_whole(void **state) {
-	struct op ops[300], *list[300];
-	struct bed_pair pair;
-	struct bed bed;
-
-	(void)state;
-	begin(&bed, &pair);
-	for (int n = 0; n < 300; n++) {
-		ops[n] = bed_op(&bed, &pair, OP_WRITE, 0, 64);
-		list[n] = &ops[n];
-	}
-	lane_submit(bed.lanes[0], list, 250);
-	lane_submit(bed.lanes[0], list + 250, 7);
-	lane_submit(bed.lanes[0], list + 257, 6);
-	bed_run(&bed);
-	assert_int_equal(bed.ended_count, 263);
-	for (int n = 0; n < 263; n++)
-		assert_int_equal(ops[n].outcome, n >= 250 && n < 257 ? OP_REFUSED : OP_OK);
-	bed_close(&bed);
-}
-
-static void pair_with_much_to_do_starves_no_other(void **state) {
-	struct op many[200], few[7], *list[200];
-	struct bed_pair pairs[8];
-	struct bed bed;
-
-	(void)state;
-	begin(&bed, &pairs[0]);
-	for (int n = 1; n < 8; n++)
-		pairs[n] = bed_pair_up(&bed);
-	for (int n = 0; n < 200; n++) {
-		many[n] = bed_op(&bed, &pairs[0], OP_WRITE, 0, 64);
-		list[n] = &many[n];
-	}
-	lane_submit(bed.lanes[0], list, 200);
-	for (int n = 0; n < 7; n++) {
-		few[n] = bed_op(&bed, &pairs[n + 1], OP_WRITE, 0, 64);
-		fake_qp_hold(pairs[n + 1].qps[0]);
-		bed_submit(&bed, 0, &few[n]);
-	}
-	bed_step(&bed);
-	for (int n = 0; n < 7; n++) {
-		assert_int_equal(fake_qp_posted(pairs[n + 1].qps[0]), 1);
-		fake_qp_let_go(pairs[n + 1].qps[0], UINT32_MAX);
-	}
-	bed_run(&bed);
-	for (int n = 0; n < 200; n++)
-		assert_int_equal(many[n].outcome, OP_OK);
-	bed_close(&bed);
-}
-
-static void writes_of_one_chain_ask_for_few_completions(void **state) {
-	static const struct {
-		enum op_kind kind;
-		uint32_t count, signalled;
-	} cases[] = {
-		{OP_WRITE, 1, 1}, {OP_WRITE, 7, 1},  {OP_WRITE, 8, 1},	{OP_WRITE, 9, 2},
-		{OP_READ, 9, 9},  {OP_WRITE, 32, 4}, {OP_WRITE, 33, 5}, {OP_FETCH_ADD, 4, 4},
-	};
-	const struct bed_config deep = {.pair_max = 2, .depth = 64, .op_max = 64};
-
-	(void)state;
-	for (size_t k = 0; k < COUNT_OF(cases); k++) {
-		struct op ops[64], *list[64];
-		struct bed_pair pair;
-		struct bed bed;
-
-		bed_open(&bed, &deep);
-		pair = bed_pair_up(&bed);
-		for (uint32_t n = 0; n < cases[k].count; n++) {
-			ops[n] = bed_op(&bed, &pair, cases[k].kind, 8 * n, 8);
-			list[n] = &ops[n];
-		}
-		lane_submit(bed.lanes[0], list, cases[k].count);
-		bed_run(&bed);
-		assert_int_equal(counters_of(&bed).signalled, cases[k].signalled);
-		for (uint32_t n = 0; n < cases[k].count; n++) {
-			assert_int_equal(ops[n].outcome, OP_OK);
-			assert_ptr_equal(bed.ended[n], &ops[n]);
-		}
-		bed_close(&bed);
-	}
-}
-
-static void small_writes_of_host_memory_take_their_bytes_along(void **state) {
-	static const struct {
-		enum op_kind kind;
-		uint64_t length;
-		bool host, inlined;
-	} cases[] = {
-		{OP_WRITE, 64, true, true},
-		{OP_WRITE, 65, true, false},
-		{OP_WRITE, 64, false, false},
-		{OP_READ, 64, true, false},
-	};
-
-	(void)state;
-	for (size_t k = 0; k < COUNT_OF(cases); k++) {
-		struct bed_pair pair;
-		struct bed bed;
-		struct op op;
-
-		begin(&bed, &pair);
-		op = bed_op(&bed, &pair, cases[k].kind, 0, cases[k].length);
-		op.view.host = cases[k].host;
-		if (cases[k].inlined)
-			op.view.wire_address = 0; // not looked at
-		bed_submit(&bed, 0, &op);
-		bed_run(&bed);
-		assert_int_equal(op.outcome, OP_OK);
-		assert_memory_equal(bed.memory[0], bed.memory[1], cases[k].length);
-		assert_int_equal(counters_of(&bed).inlined, cases[k].inlined);
-		bed_close(&bed);
-	}
 }
 
 struct again {
@@ -581,7 +336,7 @@ static void done_may_submit_the_same_operation_again(void **state) {
 		struct op op;
 		struct again again = {&bed, &op, 100, 0};
 
-		begin(&bed, &pair);
+		pair = bed_open_usual(&bed, 0);
 		op = bed_op(&bed, &pair, OP_WRITE, 0, lengths[k]);
 		op.done = submit_again;
 		op.ctx = &again;
@@ -602,7 +357,7 @@ static void operation_of_a_request_comes_back_as_an_event(void **state) {
 	struct op ops[2];
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	ops[0] = ops[1] = bed_op(&bed, &pair, OP_WRITE, 0, 64);
 	ops[1].generation++;
 	for (int n = 0; n < 2; n++) {
@@ -624,7 +379,7 @@ static void event_that_finds_no_room_waits_for_it(void **state) {
 	uint32_t taken = 0;
 
 	(void)state;
-	begin(&bed, &pair);
+	pair = bed_open_usual(&bed, 0);
 	bed.passive = true;
 	op = bed_op(&bed, &pair, OP_WRITE, 0, 64);
 	op.done = NULL;
@@ -756,13 +511,6 @@ int main(void) {
 		cmocka_unit_test(what_is_done_when_it_is_posted_ends_in_the_same_step),
 		cmocka_unit_test(operation_larger_than_the_queue_goes_through_it),
 		cmocka_unit_test(all_kinds_share_the_credits_of_a_queue),
-		cmocka_unit_test(batch_is_checked_before_anything_is_posted),
-		cmocka_unit_test(atomics_are_refused_where_the_device_has_none),
-		cmocka_unit_test(batch_shares_the_deadline_of_its_first),
-		cmocka_unit_test(more_than_the_lane_has_room_for_is_refused_whole),
-		cmocka_unit_test(pair_with_much_to_do_starves_no_other),
-		cmocka_unit_test(writes_of_one_chain_ask_for_few_completions),
-		cmocka_unit_test(small_writes_of_host_memory_take_their_bytes_along),
 		cmocka_unit_test(done_may_submit_the_same_operation_again),
 		cmocka_unit_test(operation_of_a_request_comes_back_as_an_event),
 		cmocka_unit_test(event_that_finds_no_room_waits_for_it),
