@@ -1,119 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A path, probed in virtual time: what the path does is a row of a table or a few lines of a test.
-#include <support/cmocka.h>
-#include <support/heap.h>
-#include <verdict/path_memory.h>
+// What a path that answers teaches: latency, the pulse of its peer, its past, also over a restart.
+#include "path_scene.h"
 
 #include <errno.h>
-
-#define SEC RAS_NS_PER_SEC
-#define US UINT64_C(1000)
-#define INCARNATION (UINT64_C(3) << 16)
-#define BEATS_A_SECOND 10
-
-static struct heap heap;
-
-static const struct ras_memory memory = HEAP_MEMORY(&heap);
-
-struct scene {
-	struct path_memory *path;
-	uint64_t now_ns;
-	uint64_t like_ns;
-	uint64_t random;
-	uint64_t beats_at_ns; // the counter has stood since; 0: it goes on
-	enum sight_kind kind;
-};
-
-static struct scene scene;
-
-static int scene_make(void **state) {
-	const struct path_memory_config config = {0};
-
-	(void)state;
-	scene = (struct scene){.now_ns = 1000 * SEC, .random = 88172645463325252};
-	assert_int_equal(path_memory_create(&config, &memory, &scene.path), 0);
-	return 0;
-}
-
-static int scene_drop(void **state) {
-	(void)state;
-	assert_null(path_memory_destroy(scene.path));
-	return 0;
-}
-
-static uint64_t draw(uint64_t below) {
-	scene.random ^= scene.random << 13;
-	scene.random ^= scene.random >> 7;
-	scene.random ^= scene.random << 17;
-	return scene.random % below;
-}
-
-static struct path_probe answered(uint32_t size, uint64_t latency_ns) {
-	uint64_t at_ns = scene.beats_at_ns != 0 ? scene.beats_at_ns : scene.now_ns;
-
-	return (struct path_probe){
-		.at_ns = scene.now_ns,
-		.size = size,
-		.answered = true,
-		.is_read = true,
-		.latency_ns = latency_ns,
-		.incarnation = INCARNATION,
-		.beats = at_ns / (SEC / BEATS_A_SECOND),
-	};
-}
-
-static struct path_probe unanswered(uint32_t size) {
-	return (struct path_probe){.at_ns = scene.now_ns, .size = size, .is_read = true};
-}
-
-// One probe, the judgement, and a second of waiting.
-static void tell(const struct path_probe *probe) {
-	path_memory_add(scene.path, probe);
-	scene.kind = path_memory_judge(scene.path, scene.now_ns, scene.like_ns);
-	scene.now_ns += SEC;
-}
-
-static void good(uint32_t size, uint64_t latency_ns) {
-	struct path_probe probe = answered(size, latency_ns);
-
-	tell(&probe);
-}
-
-static void lost(uint32_t size) {
-	struct path_probe probe = unanswered(size);
-
-	tell(&probe);
-}
-
-static void good_for(uint32_t seconds, uint64_t latency_ns) {
-	for (uint32_t n = 0; n < seconds; n++)
-		good(0, latency_ns + draw(latency_ns / 20));
-}
-
-static struct path_summary summary(void) {
-	struct path_summary now;
-
-	path_memory_summary(scene.path, &now);
-	return now;
-}
 
 static void unknown_until_its_pulse_was_seen_to_advance(void **state) {
 	(void)state;
 	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
-	good(1, 10 * US);
+	scene_good(1, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_NO_PAIR);
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
 static void healthy_path_stays_good_and_learns_its_baseline(void **state) {
 	(void)state;
-	good_for(300, 10 * US);
+	scene_good_for(300, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	assert_in_range(summary().baseline_ns, 10 * US, 10500);
-	assert_in_range(summary().median_ns, 10 * US, 10500);
-	assert_in_range(summary().p99_ns, summary().median_ns, 10500);
-	assert_int_equal(summary().count, 300);
+	assert_in_range(scene_summary().baseline_ns, 10 * US, 10500);
+	assert_in_range(scene_summary().median_ns, 10 * US, 10500);
+	assert_in_range(scene_summary().p99_ns, scene_summary().median_ns, 10500);
+	assert_int_equal(scene_summary().count, 300);
 }
 
 // What a path does from some second on, and what is to be seen of it.
@@ -139,15 +46,15 @@ static const struct change changes[] = {
 };
 
 static uint64_t draw_latency(const struct change *change, uint64_t latency_ns) {
-	latency_ns += draw(latency_ns / 20);
-	if (draw(1000) < change->outliers_permille)
+	latency_ns += scene_draw(latency_ns / 20);
+	if (scene_draw(1000) < change->outliers_permille)
 		latency_ns *= change->outlier_times;
 	return latency_ns;
 }
 
 static uint32_t seconds_until_degraded(const struct change *change, uint32_t most_s) {
 	for (uint32_t n = 1; n <= most_s; n++) {
-		good(0, draw_latency(change, change->after_ns));
+		scene_good(0, draw_latency(change, change->after_ns));
 		if (scene.kind == SIGHT_DEGRADED)
 			return n;
 	}
@@ -164,7 +71,7 @@ static void steps_are_seen_in_time_and_noise_is_not(void **state) {
 			scene_make(state);
 		}
 		for (uint32_t s = 0; s < 600; s++) {
-			good(0, draw_latency(change, change->before_ns));
+			scene_good(0, draw_latency(change, change->before_ns));
 			assert_int_not_equal(scene.kind, SIGHT_DEGRADED);
 		}
 		scene.like_ns = change->before_ns * change->like_times_permille / 1000;
@@ -177,14 +84,14 @@ static void steps_are_seen_in_time_and_noise_is_not(void **state) {
 // Two of three reads wait for a processor, at either end.
 static void path_that_is_slow_now_and_then_is_not_degraded(void **state) {
 	(void)state;
-	good_for(60, 60 * US);
-	assert_in_range(summary().baseline_ns, 60 * US, 63 * US);
+	scene_good_for(60, 60 * US);
+	assert_in_range(scene_summary().baseline_ns, 60 * US, 63 * US);
 	for (uint32_t n = 0; n < 300; n++) {
-		good(0, n % 3 == 0 ? 60 * US : 4000 * US);
+		scene_good(0, n % 3 == 0 ? 60 * US : 4000 * US);
 		assert_int_equal(scene.kind, SIGHT_GOOD);
 	}
-	assert_true(summary().median_ns > 1000 * US);
-	assert_in_range(summary().baseline_ns, 60 * US, 63 * US); // nor is that learnt
+	assert_true(scene_summary().median_ns > 1000 * US);
+	assert_in_range(scene_summary().baseline_ns, 60 * US, 63 * US); // nor is that learnt
 }
 
 static void slow_ramp_is_not_learnt(void **state) {
@@ -198,33 +105,33 @@ static void slow_ramp_is_not_learnt(void **state) {
 			scene_drop(state);
 			scene_make(state);
 		}
-		good_for(300, 10 * US);
+		scene_good_for(300, 10 * US);
 		for (uint32_t s = 0; s < seconds; s++) {
-			good(0, 10 * US + 20 * US * s / seconds);
+			scene_good(0, 10 * US + 20 * US * s / seconds);
 			seen = seen || scene.kind == SIGHT_DEGRADED;
 		}
-		good_for(60, 30 * US);
+		scene_good_for(60, 30 * US);
 		assert_int_equal(scene.kind, SIGHT_DEGRADED);
 		assert_true(seen);
-		assert_in_range(summary().baseline_ns, 9 * US, 12 * US);
+		assert_in_range(scene_summary().baseline_ns, 9 * US, 12 * US);
 	}
 }
 
 static void degraded_path_teaches_nothing_and_recovers(void **state) {
 	(void)state;
-	good_for(300, 10 * US);
-	good_for(3600, 30 * US);
+	scene_good_for(300, 10 * US);
+	scene_good_for(3600, 30 * US);
 	assert_int_equal(scene.kind, SIGHT_DEGRADED);
-	assert_in_range(summary().baseline_ns, 9 * US, 11 * US);
-	good_for(15, 10 * US);
+	assert_in_range(scene_summary().baseline_ns, 9 * US, 11 * US);
+	scene_good_for(15, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
 static void path_that_is_quick_for_good_is_known_as_such(void **state) {
 	(void)state;
-	good_for(600, 30 * US);
-	good_for(600, 10 * US);
-	assert_in_range(summary().baseline_ns, 9 * US, 11 * US);
+	scene_good_for(600, 30 * US);
+	scene_good_for(600, 10 * US);
+	assert_in_range(scene_summary().baseline_ns, 9 * US, 11 * US);
 	assert_true(seconds_until_degraded(&changes[0], 20) > 0);
 }
 
@@ -249,18 +156,18 @@ static void path_that_is_slow_when_its_observer_comes_back_is_degraded(void **st
 	struct path_learnt before;
 
 	(void)state;
-	good_for(300, 10 * US);
-	good_for(60, 30 * US);
+	scene_good_for(300, 10 * US);
+	scene_good_for(60, 30 * US);
 	before = learnt();
 	assert_in_range(before.age_ns, 55 * SEC, 75 * SEC);
 	restart(&before, 0);
-	assert_in_range(summary().baseline_ns, 10 * US, 10500);
-	good_for(9, 30 * US); // not before there is evidence
+	assert_in_range(scene_summary().baseline_ns, 10 * US, 10500);
+	scene_good_for(9, 30 * US); // not before there is evidence
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	good_for(11, 30 * US);
+	scene_good_for(11, 30 * US);
 	assert_int_equal(scene.kind, SIGHT_DEGRADED);
 	assert_in_range(learnt().age_ns, before.age_ns + 19 * SEC, before.age_ns + 21 * SEC);
-	good_for(15, 10 * US);
+	scene_good_for(15, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
@@ -274,7 +181,7 @@ static void past_that_was_carried_over_is_the_one_that_there_was(void **state) {
 			scene_drop(state);
 			scene_make(state);
 		}
-		good_for(seconds[n], 10 * US);
+		scene_good_for(seconds[n], 10 * US);
 		before = learnt();
 		restart(&before, 0);
 		after = learnt();
@@ -282,7 +189,7 @@ static void past_that_was_carried_over_is_the_one_that_there_was(void **state) {
 		assert_int_equal(before.baseline_mad_ns, after.baseline_mad_ns);
 		assert_int_equal(before.windows, after.windows);
 		assert_int_equal(before.age_ns, after.age_ns);
-		good_for(60, 10 * US);
+		scene_good_for(60, 10 * US);
 		assert_in_range(learnt().baseline_ns, 10 * US, 10500);
 		assert_true(learnt().windows > before.windows || before.windows == 64);
 		assert_in_range(learnt().age_ns, 0, 6 * SEC);
@@ -294,21 +201,21 @@ static void past_that_was_carried_over_moves_as_any_other(void **state) {
 	struct path_learnt before;
 
 	(void)state;
-	good_for(600, 10 * US);
+	scene_good_for(600, 10 * US);
 	before = learnt();
 	restart(&before, 0);
-	good_for(600, 5 * US); // quicker for good: known as such
-	assert_in_range(summary().baseline_ns, 5 * US, 5300);
+	scene_good_for(600, 5 * US); // quicker for good: known as such
+	assert_in_range(scene_summary().baseline_ns, 5 * US, 5300);
 	restart(&before, 0);
-	good_for(3600, 15 * US); // slower within its habits: a tenth in an hour
+	scene_good_for(3600, 15 * US); // slower within its habits: a tenth in an hour
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	assert_in_range(summary().baseline_ns, 10800, 11500);
+	assert_in_range(scene_summary().baseline_ns, 10800, 11500);
 }
 
 // Eight probes each hour.
 static void degraded_for_days(uint32_t days) {
 	for (uint32_t n = 0; n < days * 24; n++) {
-		good_for(8, 30 * US);
+		scene_good_for(8, 30 * US);
 		assert_int_equal(scene.kind, SIGHT_DEGRADED);
 		scene.now_ns += 3592 * SEC;
 	}
@@ -318,22 +225,22 @@ static void path_that_is_slow_for_good_is_not_degraded_for_ever(void **state) {
 	struct path_learnt before;
 
 	(void)state;
-	good_for(300, 10 * US);
-	good_for(20, 30 * US);
+	scene_good_for(300, 10 * US);
+	scene_good_for(20, 30 * US);
 	degraded_for_days(2);
 	before = learnt();
 	restart(&before, 0);
-	good_for(20, 30 * US);
+	scene_good_for(20, 30 * US);
 	degraded_for_days(4); // restarts do not begin the time anew
 	before = learnt();
 	assert_in_range(before.age_ns, 6 * 86400 * SEC, 6 * 86400 * SEC + 3600 * SEC);
 	restart(&before, 0);
-	good_for(20, 30 * US);
+	scene_good_for(20, 30 * US);
 	degraded_for_days(1);
-	good_for(60, 30 * US);
+	scene_good_for(60, 30 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	assert_in_range(summary().baseline_ns, 30 * US, 31500);
-	good_for(20, 90 * US); // and is judged by what it is now
+	assert_in_range(scene_summary().baseline_ns, 30 * US, 31500);
+	scene_good_for(20, 90 * US); // and is judged by what it is now
 	assert_int_equal(scene.kind, SIGHT_DEGRADED);
 }
 
@@ -354,223 +261,24 @@ static void past_that_is_too_old_or_cannot_be_is_not_taken(void **state) {
 	assert_false(path_memory_learnt(scene.path, scene.now_ns, &none));
 	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++)
 		assert_false(path_memory_begin(scene.path, scene.now_ns, &bad[n]));
-	assert_int_equal(summary().baseline_ns, 0);
+	assert_int_equal(scene_summary().baseline_ns, 0);
 	assert_true(path_memory_begin(scene.path, scene.now_ns, &sound));
 	assert_false(path_memory_begin(scene.path, scene.now_ns, &sound)); // it has one
-	good_for(60, 10 * US);
+	scene_good_for(60, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-}
-
-// Loss: of eight sizes in turn, those from `from` on are lost.
-struct loss {
-	const char *what;
-	uint32_t lost_from; // place in the sizes
-	uint32_t permille;  // of these
-	enum sight_kind kind;
-	uint32_t place;
-};
-
-static const struct loss losses[] = {
-	{"nothing is lost", PATH_SIZES, 1000, SIGHT_GOOD, PATH_SIZES},
-	{"only the largest", 3, 1000, SIGHT_LOSSY, 3},
-	{"what is larger than the MTU", 2, 1000, SIGHT_LOSSY, 2},
-	{"all but the smallest", 1, 1000, SIGHT_LOSSY, 1},
-	{"half of the largest", 3, 500, SIGHT_LOSSY, 3},
-	{"all", 0, 1000, SIGHT_SILENT, 0},
-};
-
-static void loss_is_told_by_size(void **state) {
-	static const uint32_t order[] = {0, 1, 0, 3, 0, 2, 0, 3};
-
-	for (size_t n = 0; n < sizeof(losses) / sizeof(losses[0]); n++) {
-		const struct loss *loss = &losses[n];
-
-		if (n > 0) {
-			scene_drop(state);
-			scene_make(state);
-		}
-		good_for(60, 10 * US);
-		for (uint32_t s = 0; s < 40; s++) {
-			uint32_t size = order[s % 8];
-			bool goes = size >= loss->lost_from &&
-				    (s / 4 % 2 == 0 || loss->permille == 1000);
-
-			if (goes)
-				lost(size);
-			else
-				good(size, 10 * US);
-			assert_int_not_equal(scene.kind, SIGHT_DEGRADED);
-		}
-		if (scene.kind != loss->kind || summary().lost_bytes_place != loss->place)
-			fail_msg(
-				"%s: %s from place %u on", loss->what, sight_kind_name(scene.kind),
-				summary().lost_bytes_place
-			);
-	}
-}
-
-static void single_loss_is_no_pattern(void **state) {
-	(void)state;
-	good_for(60, 10 * US);
-	lost(3);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
-	good_for(10, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
-}
-
-static void loss_that_is_over_is_forgotten(void **state) {
-	(void)state;
-	good_for(30, 10 * US);
-	for (uint32_t n = 0; n < 4; n++) {
-		good(0, 10 * US);
-		lost(3);
-	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
-	assert_int_equal(summary().lost_permille, 1000);
-	// The last outcomes of that size stay what is known of it, however old.
-	good_for(60, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
-	for (uint32_t n = 0; n < 3; n++)
-		good(3, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
-	assert_int_equal(summary().size_lost[3], 4);
-}
-
-static void two_reads_without_an_answer_are_silence_until_the_next_answer(void **state) {
-	(void)state;
-	good_for(30, 10 * US);
-	lost(0);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
-	lost(0);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
-	scene.now_ns += 100 * SEC; // nobody could ask meanwhile
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
-	assert_int_equal(summary().since_ns, 1031 * SEC);
-	good(0, 10 * US);
-	assert_int_not_equal(scene.kind, SIGHT_SILENT);
-}
-
-static void path_that_was_silent_is_good_again_at_the_next_answer(void **state) {
-	(void)state;
-	good_for(30, 10 * US);
-	for (uint32_t size = 0; size < PATH_SIZES; size++)
-		lost(size);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
-	good(0, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
-	assert_int_equal(summary().lost, PATH_SIZES);
-	good_for(30, 10 * US);
-	assert_int_equal(scene.kind, SIGHT_GOOD);
-}
-
-static void path_that_loses_every_third_read_is_lossy_whenever_it_is_not_silent(void **state) {
-	uint32_t good_looks = 0;
-
-	(void)state;
-	good_for(30, 10 * US);
-	for (uint32_t n = 0; n < 300; n++) {
-		if (draw(3) == 0)
-			lost(0);
-		else
-			good(0, 10 * US);
-		good_looks += n > 30 && scene.kind == SIGHT_GOOD;
-	}
-	assert_in_range(good_looks, 0, 27); // a tenth: all that was lost lately was silence
-}
-
-static void writes_without_an_answer_are_loss_and_no_silence(void **state) {
-	struct path_probe probe = unanswered(0);
-
-	(void)state;
-	good_for(30, 10 * US);
-	probe.is_read = false;
-	for (uint32_t n = 0; n < 3; n++) {
-		probe.at_ns = scene.now_ns;
-		tell(&probe);
-	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
-}
-
-static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
-	struct path_probe write = answered(0, 900 * US), lost_one = unanswered(3);
-	struct path_summary before;
-
-	(void)state;
-	good_for(60, 10 * US);
-	before = summary();
-	write.is_read = lost_one.is_read = false;
-	for (uint32_t n = 0; n < 40; n++) {
-		write.at_ns = scene.now_ns;
-		write.beats = 1; // nobody looks at what a write brought
-		tell(&write);
-		good(0, 10 * US);
-	}
-	assert_int_equal(scene.kind, SIGHT_GOOD);
-	assert_in_range(summary().median_ns, 9 * US, 12 * US);
-	assert_in_range(summary().baseline_ns, 9 * US, 12 * US);
-	assert_int_equal(summary().write_sent[0], 40);
-	assert_int_equal(summary().size_sent[0], before.size_sent[0] + 40);
-	assert_int_equal(summary().count, before.count + 80);
-	for (uint32_t n = 0; n < 4; n++) {
-		lost_one.at_ns = scene.now_ns;
-		tell(&lost_one);
-		good(0, 10 * US);
-		good(3, 10 * US); // the other way they pass
-	}
-	assert_int_equal(scene.kind, SIGHT_LOSSY);
-	assert_int_equal(summary().write_lost[3], 4);
-	assert_int_equal(summary().size_lost[3], 0);
-	assert_int_equal(summary().lost_bytes_place, 3);
-}
-
-static void way_that_broke_with_a_write_is_silent_as_with_a_read(void **state) {
-	struct path_probe write = unanswered(1);
-	uint64_t begun_ns;
-
-	(void)state;
-	good_for(30, 10 * US);
-	path_memory_cut_off(scene.path); // nothing was lost
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_GOOD);
-	write.is_read = false;
-	begun_ns = write.at_ns = scene.now_ns;
-	tell(&write);
-	assert_int_not_equal(scene.kind, SIGHT_SILENT);
-	path_memory_cut_off(scene.path);
-	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
-	assert_int_equal(summary().turned_ns, begun_ns);
-	good(0, 10 * US);
-	assert_int_not_equal(scene.kind, SIGHT_SILENT);
-	path_memory_cut_off(scene.path);
-	assert_int_not_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_SILENT);
-}
-
-static void answer_to_a_write_ends_no_silence(void **state) {
-	struct path_probe write = answered(0, 10 * US);
-
-	(void)state;
-	good_for(30, 10 * US);
-	lost(0);
-	lost(0);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
-	write.is_read = false;
-	write.at_ns = scene.now_ns;
-	tell(&write);
-	assert_int_equal(scene.kind, SIGHT_SILENT);
-	good(0, 10 * US);
-	assert_int_not_equal(scene.kind, SIGHT_SILENT);
 }
 
 static void counter_that_stands_is_seen_and_one_that_goes_on_again_too(void **state) {
 	(void)state;
-	good_for(30, 10 * US);
+	scene_good_for(30, 10 * US);
 	scene.beats_at_ns = scene.now_ns;
-	good(0, 10 * US);
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
+	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_STANDING);
 	scene.beats_at_ns = 0;
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
@@ -581,10 +289,10 @@ static void summary_says_when_the_counter_last_advanced(void **state) {
 	(void)state;
 	path_memory_summary(scene.path, &summary);
 	assert_int_equal(summary.advanced_ns, RAS_NEVER);
-	good_for(30, 10 * US);
+	scene_good_for(30, 10 * US);
 	stood_ns = scene.beats_at_ns = scene.now_ns;
-	good(0, 10 * US);
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
+	scene_good(0, 10 * US);
 	path_memory_summary(scene.path, &summary);
 	assert_int_equal(summary.kind, SIGHT_GOOD);
 	assert_int_equal(summary.advanced_ns, stood_ns);
@@ -595,15 +303,15 @@ static void counter_that_may_stand_is_to_be_read_again_when_that_can_tell(void *
 	uint64_t stood_ns;
 
 	(void)state;
-	good_for(30, 10 * US);
+	scene_good_for(30, 10 * US);
 	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
 	stood_ns = scene.beats_at_ns = scene.now_ns;
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
 	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
 	assert_int_equal(path_memory_confirm_at(scene.path), stood_ns + 3 * SEC / 2);
 	scene.now_ns = stood_ns + 3 * SEC / 2;
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_STANDING);
 	assert_int_equal(path_memory_confirm_at(scene.path), RAS_NEVER);
 }
@@ -628,20 +336,20 @@ static void impossible_pages_are_evidence_of_nothing(void **state) {
 			scene_drop(state);
 			scene_make(state);
 		}
-		good_for(30, 10 * US);
+		scene_good_for(30, 10 * US);
 		for (uint32_t s = 0; s < 60; s++) {
-			struct path_probe probe = answered(s % 2, 10 * US);
+			struct path_probe probe = scene_answered(s % 2, 10 * US);
 
 			probe.incarnation = lies[n].incarnation;
 			probe.beats = lies[n].beats + s * lies[n].beats_step;
-			tell(&probe);
+			scene_tell(&probe);
 			if (scene.kind != SIGHT_GOOD && scene.kind != SIGHT_NO_PAIR)
 				fail_msg("%s: %s", lies[n].what, sight_kind_name(scene.kind));
 		}
 		if (scene.kind != SIGHT_NO_PAIR)
 			fail_msg("%s: good to the end", lies[n].what);
-		good(1, 10 * US);
-		good(1, 10 * US);
+		scene_good(1, 10 * US);
+		scene_good(1, 10 * US);
 		assert_int_equal(scene.kind, SIGHT_GOOD);
 	}
 }
@@ -649,58 +357,58 @@ static void impossible_pages_are_evidence_of_nothing(void **state) {
 static void counter_without_a_head_says_nothing_from_the_beginning(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < 30; n++) {
-		struct path_probe probe = answered(0, 10 * US);
+		struct path_probe probe = scene_answered(0, 10 * US);
 
 		probe.incarnation = 0;
-		tell(&probe);
+		scene_tell(&probe);
 		assert_int_equal(scene.kind, SIGHT_NO_PAIR);
 	}
 }
 
 static void new_start_of_the_peer_is_no_counter_that_goes_back(void **state) {
 	(void)state;
-	good_for(30, 10 * US);
+	scene_good_for(30, 10 * US);
 	for (uint32_t n = 0; n < 5; n++) {
-		struct path_probe probe = answered(n % 2, 10 * US);
+		struct path_probe probe = scene_answered(n % 2, 10 * US);
 
 		probe.incarnation = INCARNATION + (UINT64_C(1) << 16);
 		probe.beats = 1 + n * 10;
-		tell(&probe);
+		scene_tell(&probe);
 	}
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
 static void own_pause_is_nobody_elses_silence(void **state) {
 	(void)state;
-	good_for(30, 10 * US);
-	lost(0);
+	scene_good_for(30, 10 * US);
+	scene_lost(0);
 	path_memory_paused(scene.path, scene.now_ns + SEC);
-	lost(0); // begun before, heard of after
+	scene_lost(0); // begun before, heard of after
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	lost(0);
+	scene_lost(0);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	lost(0);
+	scene_lost(0);
 	assert_int_equal(scene.kind, SIGHT_SILENT);
 }
 
 static void own_pause_makes_no_counter_stand_and_no_path_slow(void **state) {
 	(void)state;
-	good_for(100, 10 * US);
+	scene_good_for(100, 10 * US);
 	scene.beats_at_ns = scene.now_ns;
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
 	for (uint32_t n = 0; n < 3; n++)
-		good(0, 900 * 1000 * US); // ended when we were back
+		scene_good(0, 900 * 1000 * US); // ended when we were back
 	path_memory_paused(scene.path, scene.now_ns);
-	good(0, 10 * US);
+	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 	scene.beats_at_ns = 0;
-	good_for(30, 10 * US);
+	scene_good_for(30, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
 static void path_that_is_not_probed_any_more_is_unknown_again(void **state) {
 	(void)state;
-	good_for(30, 10 * US);
+	scene_good_for(30, 10 * US);
 	scene.now_ns += PATH_STALE_NS - SEC;
 	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_GOOD);
 	path_memory_paused(scene.path, scene.now_ns); // of our own: it did not grow old
@@ -712,25 +420,25 @@ static void path_that_is_not_probed_any_more_is_unknown_again(void **state) {
 
 static void reopened_path_keeps_its_past_and_forgets_its_losses(void **state) {
 	(void)state;
-	good_for(100, 10 * US);
-	lost(0);
-	lost(0);
+	scene_good_for(100, 10 * US);
+	scene_lost(0);
+	scene_lost(0);
 	assert_int_equal(scene.kind, SIGHT_SILENT);
 	path_memory_reopened(scene.path, scene.now_ns);
 	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_NO_PAIR);
-	good(1, 10 * US);
-	good(1, 10 * US);
+	scene_good(1, 10 * US);
+	scene_good(1, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	assert_in_range(summary().baseline_ns, 9 * US, 11 * US);
-	assert_int_equal(summary().lost, 2);
+	assert_in_range(scene_summary().baseline_ns, 9 * US, 11 * US);
+	assert_int_equal(scene_summary().lost, 2);
 }
 
 static void histogram_holds_what_the_small_size_brought(void **state) {
 	struct histogram_summary all;
 
 	(void)state;
-	good_for(30, 10 * US);
-	good(3, 900 * US);
+	scene_good_for(30, 10 * US);
+	scene_good(3, 900 * US);
 	histogram_summarize(path_memory_histogram(scene.path), &all);
 	assert_int_equal(all.count, 30);
 	assert_in_range(all.max, 10 * US, 11 * US);
@@ -744,9 +452,9 @@ static void times_are_those_of_the_last_answers_of_each_size(void **state) {
 	assert_int_equal(times[0].answers, 0);
 	assert_int_equal(times[0].median_ns, 0);
 	for (uint64_t n = 1; n <= 300; n++)
-		good(3, n * US);
-	good(1, 7 * US);
-	lost(1);
+		scene_good(3, n * US);
+	scene_good(1, 7 * US);
+	scene_lost(1);
 	path_memory_times(scene.path, false, times);
 	assert_int_equal(times[0].answers, 0);
 	assert_int_equal(times[1].answers, 1); // what was lost took no time
@@ -775,9 +483,9 @@ static void row_of_a_path_says_how_it_is_seen_and_for_how_long(void **state) {
 	path_summary_row(&now, scene.now_ns, &row);
 	assert_int_equal(row.seen, SIGHT_NO_PAIR);
 	assert_int_equal(row.count + row.lost + row.median_ns + row.for_s, 0);
-	good_for(300, 10 * US);
-	lost(0);
-	lost(0);
+	scene_good_for(300, 10 * US);
+	scene_lost(0);
+	scene_lost(0);
 	path_memory_summary(scene.path, &now);
 	path_summary_row(&now, scene.now_ns + 60 * SEC, &row);
 	assert_int_equal(row.seen, SIGHT_SILENT);
@@ -812,13 +520,11 @@ static void without_memory_there_is_no_path(void **state) {
 	struct path_memory *path = NULL;
 
 	(void)state;
-	heap_leave(&heap, 0);
-	assert_int_equal(path_memory_create(&config, &memory, &path), -ENOMEM);
-	heap_refill(&heap);
+	heap_leave(&scene_heap, 0);
+	assert_int_equal(path_memory_create(&config, &scene_memory, &path), -ENOMEM);
+	heap_refill(&scene_heap);
 	assert_null(path);
 }
-
-#define SCENE(name) cmocka_unit_test_setup_teardown(name, scene_make, scene_drop)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
@@ -834,16 +540,6 @@ int main(void) {
 		SCENE(past_that_was_carried_over_moves_as_any_other),
 		SCENE(path_that_is_slow_for_good_is_not_degraded_for_ever),
 		SCENE(past_that_is_too_old_or_cannot_be_is_not_taken),
-		SCENE(loss_is_told_by_size),
-		SCENE(single_loss_is_no_pattern),
-		SCENE(loss_that_is_over_is_forgotten),
-		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
-		SCENE(path_that_was_silent_is_good_again_at_the_next_answer),
-		SCENE(path_that_loses_every_third_read_is_lossy_whenever_it_is_not_silent),
-		SCENE(writes_without_an_answer_are_loss_and_no_silence),
-		SCENE(writes_have_counts_of_their_own_and_teach_no_latency),
-		SCENE(way_that_broke_with_a_write_is_silent_as_with_a_read),
-		SCENE(answer_to_a_write_ends_no_silence),
 		SCENE(counter_that_stands_is_seen_and_one_that_goes_on_again_too),
 		SCENE(summary_says_when_the_counter_last_advanced),
 		SCENE(counter_that_may_stand_is_to_be_read_again_when_that_can_tell),
