@@ -173,3 +173,17 @@ void bed_expect_at(
 	);
 	_fail(file, line);
 }
+
+void bed_see_two(struct bed *bed, uint32_t subject, enum sight_kind kind) {
+	assert_int_equal(bed_see(bed, 1, subject, kind), 0);
+	assert_int_equal(bed_see(bed, 2, subject, kind), 0);
+}
+
+struct bed *bed_with_fabric_down(void) {
+	struct bed *bed = bed_create(8);
+
+	bed_see_two(bed, 5, SIGHT_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	return bed;
+}

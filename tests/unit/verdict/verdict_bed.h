@@ -54,6 +54,8 @@ int bed_see_reach(
 	enum sight_kind kind,
 	enum verdict_reach reach
 );
+// As agents 1 and 2 do.
+void bed_see_two(struct bed *bed, uint32_t subject, enum sight_kind kind);
 int bed_say(struct bed *bed, uint32_t agent, enum verdict verdict, const char *reason);
 
 struct verdict_view bed_view(const struct bed *bed, uint32_t agent);
@@ -68,3 +70,6 @@ void bed_expect_at(
 );
 #define bed_expect(bed, agent, verdict, reason) \
 	bed_expect_at(bed, agent, verdict, reason, __FILE__, __LINE__)
+
+// Eight agents, of which number 5 is off the fabric for two who see it.
+struct bed *bed_with_fabric_down(void);

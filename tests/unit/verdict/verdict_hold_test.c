@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is held, and for how long: hysteresis, staleness, the brake, our own pauses, restarts.
+// What is held, and for how long: hysteresis, staleness, restarts, and evidence in any order.
 #include "verdict_bed.h"
 
 #include <errno.h>
-#include <string.h>
-
-static void see_two(struct bed *bed, uint32_t subject, enum sight_kind kind) {
-	assert_int_equal(bed_see(bed, 1, subject, kind), 0);
-	assert_int_equal(bed_see(bed, 2, subject, kind), 0);
-}
-
-static struct bed *with_fabric_down(void) {
-	struct bed *bed = bed_create(8);
-
-	see_two(bed, 5, SIGHT_SILENT);
-	bed_pass(bed, SEC);
-	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
-	return bed;
-}
 
 static void worse_holds_at_once_and_better_when_it_has_settled(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 	uint64_t since_ns = bed_view(bed, 5).since_ns;
 
 	(void)state;
 	assert_int_equal(bed->changes, 1);
 	assert_int_equal(bed->last.before, VERDICT_HEALTHY);
 	assert_int_equal(bed->last_now, VERDICT_FABRIC_DOWN);
-	see_two(bed, 5, SIGHT_GOOD);
+	bed_see_two(bed, 5, SIGHT_GOOD);
 	bed_pass(bed, 5 * SEC - 1);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	assert_int_equal(bed_view(bed, 5).since_ns, since_ns);
@@ -65,7 +50,7 @@ static void silence_of_one_that_did_not_run_says_nothing_once_it_is_back(void **
 		bed_pass(bed, 5 * SEC);
 		bed_expect(bed, 5, VERDICT_HEALTHY, "None");
 		// What is seen from now on counts again.
-		see_two(bed, 5, SIGHT_SILENT);
+		bed_see_two(bed, 5, SIGHT_SILENT);
 		bed_pass(bed, SEC);
 		bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 		// And outlives a doubt that came long after it.
@@ -80,7 +65,7 @@ static void silence_of_one_that_did_not_run_says_nothing_once_it_is_back(void **
 }
 
 static void nobody_is_drained_before_it_is_seen_whether_others_fall_too(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 
 	(void)state;
 	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_WARN);
@@ -93,7 +78,7 @@ static void nobody_is_drained_before_it_is_seen_whether_others_fall_too(void **s
 
 // The reads fail first, since its device answers from within the process that was stopped.
 static void what_the_overlay_comes_to_doubt_is_named_anew_at_once(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 
 	(void)state;
 	for (uint32_t observer = 1; observer < 3; observer++)
@@ -108,7 +93,7 @@ static void what_the_overlay_comes_to_doubt_is_named_anew_at_once(void **state) 
 }
 
 static void death_of_one_that_was_cut_off_is_named_at_once(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 
 	(void)state;
 	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_GONE);
@@ -118,13 +103,13 @@ static void death_of_one_that_was_cut_off_is_named_at_once(void **state) {
 }
 
 static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 	uint64_t since_ns = bed_view(bed, 5).since_ns;
 
 	(void)state;
-	see_two(bed, 5, SIGHT_GOOD);
+	bed_see_two(bed, 5, SIGHT_GOOD);
 	bed_pass(bed, 3 * SEC);
-	see_two(bed, 5, SIGHT_SILENT);
+	bed_see_two(bed, 5, SIGHT_SILENT);
 	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	assert_int_equal(bed->changes, 1); // it was not told as healthy in between
@@ -133,7 +118,7 @@ static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
 }
 
 static void evidence_that_is_not_repeated_leaves_unknown_never_healthy(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 
 	(void)state;
 	bed_pass(bed, 29 * SEC - 1);
@@ -143,14 +128,14 @@ static void evidence_that_is_not_repeated_leaves_unknown_never_healthy(void **st
 	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_SHOW);
 	bed_pass(bed, 100 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
-	see_two(bed, 5, SIGHT_GOOD);
+	bed_see_two(bed, 5, SIGHT_GOOD);
 	bed_pass(bed, 5 * SEC);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
 	bed_destroy(bed);
 }
 
 static void what_nobody_repeats_for_ten_times_as_long_is_forgotten(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 
 	(void)state;
 	bed_pass(bed, 29 * SEC + 300 * SEC);
@@ -168,7 +153,7 @@ static void what_is_read_in_the_silence_is_believed_when_it_ends_in_death(void *
 	bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
 	for (uint32_t n = 0; n < 6; n++) {
 		bed_pass(bed, SEC);
-		see_two(bed, 5, SIGHT_GOOD);
+		bed_see_two(bed, 5, SIGHT_GOOD);
 	}
 	bed_expect(bed, 5, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	assert_string_equal(
@@ -181,7 +166,7 @@ static void what_is_read_in_the_silence_is_believed_when_it_ends_in_death(void *
 	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
 	for (uint32_t n = 0; n < 80; n++) {
 		bed_expect(bed, 5, VERDICT_MGMT_NET_DOWN, "PulseAlone");
-		see_two(bed, 5, SIGHT_GOOD);
+		bed_see_two(bed, 5, SIGHT_GOOD);
 		bed_pass(bed, SEC);
 	}
 	assert_int_equal(bed_view(bed, 5).since_ns, since_ns);
@@ -191,7 +176,7 @@ static void what_is_read_in_the_silence_is_believed_when_it_ends_in_death(void *
 	);
 	// Of one that was read before it fell silent that says nothing.
 	bed_state(bed, 6, RAS_SUSPECT, RAS_CAUSE_SILENT);
-	see_two(bed, 6, SIGHT_GOOD);
+	bed_see_two(bed, 6, SIGHT_GOOD);
 	bed_pass(bed, 3 * SEC);
 	bed_state(bed, 6, RAS_DEAD, RAS_CAUSE_SILENT);
 	bed_pass(bed, SEC);
@@ -205,10 +190,10 @@ static void a_good_look_does_not_take_back_what_the_node_said_itself(void **stat
 	(void)state;
 	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull"), 0);
 	bed_expect(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
-	see_two(bed, 5, SIGHT_GOOD);
+	bed_see_two(bed, 5, SIGHT_GOOD);
 	bed_pass(bed, 31 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
-	see_two(bed, 5, SIGHT_GOOD);
+	bed_see_two(bed, 5, SIGHT_GOOD);
 	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
 	assert_int_equal(bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull"), 0);
@@ -218,7 +203,7 @@ static void a_good_look_does_not_take_back_what_the_node_said_itself(void **stat
 }
 
 static void a_word_of_the_node_does_not_take_back_what_others_saw(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 
 	(void)state;
 	bed_pass(bed, 30 * SEC);
@@ -230,13 +215,13 @@ static void a_word_of_the_node_does_not_take_back_what_others_saw(void **state) 
 }
 
 static void what_went_stale_of_both_kinds_is_taken_back_by_both(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 
 	(void)state;
 	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull"), 0);
 	bed_pass(bed, 40 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
-	see_two(bed, 5, SIGHT_GOOD);
+	bed_see_two(bed, 5, SIGHT_GOOD);
 	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
 	assert_int_equal(bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull"), 0);
@@ -327,7 +312,7 @@ static void of_more_observers_than_are_kept_the_freshest_stay(void **state) {
 }
 
 static void a_new_start_is_not_judged_by_what_was_seen_of_the_old_one(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
 	struct sight late = bed_sight(3, 5, SIGHT_SILENT);
 
@@ -341,7 +326,7 @@ static void a_new_start_is_not_judged_by_what_was_seen_of_the_old_one(void **sta
 }
 
 static void a_refutation_is_no_new_start(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 	struct verdict_peer peer = bed_peer(5, RAS_ALIVE, RAS_CAUSE_NONE);
 
 	(void)state;
@@ -353,7 +338,7 @@ static void a_refutation_is_no_new_start(void **state) {
 }
 
 static void the_same_peer_again_changes_nothing(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 	uint64_t allocations = bed->heap.asked;
 
 	(void)state;
@@ -365,7 +350,7 @@ static void the_same_peer_again_changes_nothing(void **state) {
 }
 
 static void one_that_leaves_is_no_matter_any_more(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 
 	(void)state;
 	bed_state(bed, 5, RAS_LEFT, RAS_CAUSE_LEAVE);
@@ -377,7 +362,7 @@ static void one_that_leaves_is_no_matter_any_more(void **state) {
 }
 
 static void a_forgotten_peer_is_unknown_and_what_it_told_is_gone(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 	struct verdict_view view;
 
 	(void)state;
@@ -385,7 +370,7 @@ static void a_forgotten_peer_is_unknown_and_what_it_told_is_gone(void **state) {
 	assert_int_equal(verdict_of(bed->engine, bed_id(5), &view), -ENOENT);
 	assert_int_equal(bed->last.before, VERDICT_FABRIC_DOWN);
 	assert_int_equal(bed->last_now, VERDICT_NONE);
-	see_two(bed, 6, SIGHT_SILENT);
+	bed_see_two(bed, 6, SIGHT_SILENT);
 	verdict_forget(bed->engine, bed->now_ns, bed_id(1));
 	bed_pass(bed, SEC);
 	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
@@ -400,9 +385,9 @@ static void the_last_changes_are_remembered_newest_first(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < 6; n++) {
-		see_two(bed, 5, SIGHT_SILENT);
+		bed_see_two(bed, 5, SIGHT_SILENT);
 		bed_pass(bed, SEC);
-		see_two(bed, 5, SIGHT_GOOD);
+		bed_see_two(bed, 5, SIGHT_GOOD);
 		bed_pass(bed, 6 * SEC);
 	}
 	while (verdict_past_next(bed->engine, bed_id(5), &cursor, &past)) {
@@ -415,193 +400,8 @@ static void the_last_changes_are_remembered_newest_first(void **state) {
 	bed_destroy(bed);
 }
 
-// Silent on both planes: dead, and nobody reads them.
-static void fall(struct bed *bed, uint32_t first, uint32_t count) {
-	for (uint32_t n = first; n < first + count; n++) {
-		bed_see_reach(bed, 1, n, SIGHT_SILENT, VERDICT_REACH_NONE);
-		bed_see_reach(bed, 2, n, SIGHT_SILENT, VERDICT_REACH_NONE);
-		bed_state(bed, n, RAS_DEAD, RAS_CAUSE_SILENT);
-	}
-}
-
-static uint32_t count_of(const struct bed *bed, enum verdict verdict) {
-	struct verdict_counts counts;
-
-	verdict_counts(bed->engine, &counts);
-	return counts.of[verdict];
-}
-
-static bool is_braking(const struct bed *bed) {
-	struct verdict_counts counts;
-
-	verdict_counts(bed->engine, &counts);
-	return counts.brake;
-}
-
-static void a_tenth_that_falls_at_once_is_declared(void **state) {
-	struct bed *bed = bed_create(100);
-
-	(void)state;
-	fall(bed, 50, 10);
-	bed_pass(bed, SEC);
-	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 10);
-	assert_false(is_braking(bed));
-	bed_destroy(bed);
-}
-
-static void a_third_that_falls_at_once_is_unknown_also_those_who_fell_first(void **state) {
-	struct bed *bed = bed_create(100);
-
-	(void)state;
-	fall(bed, 50, 20);
-	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 20);
-	fall(bed, 70, 1);
-	assert_true(is_braking(bed));
-	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 0);
-	fall(bed, 71, 9);
-	bed_pass(bed, 300 * SEC);
-	assert_int_equal(count_of(bed, VERDICT_UNKNOWN), 30);
-	bed_expect(bed, 75, VERDICT_UNKNOWN, "Brake");
-	// Ten of them come back: the rest are no third of all.
-	for (uint32_t n = 50; n < 60; n++)
-		bed_state(bed, n, RAS_ALIVE, RAS_CAUSE_NONE);
-	bed_pass(bed, 10 * SEC);
-	assert_false(is_braking(bed));
-	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 20);
-	bed_destroy(bed);
-}
-
-// The dead are remembered for a week. A fifth of a cluster is of those that were there.
-static void those_who_died_long_ago_do_not_make_the_view_larger(void **state) {
-	struct bed *bed = bed_create(100);
-
-	(void)state;
-	for (uint32_t n = 40; n < 100; n++)
-		bed_state(bed, n, RAS_DEAD, RAS_CAUSE_GONE);
-	bed_pass(bed, 120 * SEC);
-	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 60);
-	fall(bed, 10, 15);
-	bed_pass(bed, SEC);
-	assert_true(is_braking(bed));
-	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 0);
-	bed_destroy(bed);
-}
-
-static void those_who_fell_long_before_stay_what_they_are(void **state) {
-	struct bed *bed = bed_create(100);
-
-	(void)state;
-	fall(bed, 50, 15);
-	bed_pass(bed, 61 * SEC);
-	fall(bed, 70, 15);
-	bed_pass(bed, SEC);
-	assert_false(is_braking(bed));
-	assert_int_equal(count_of(bed, VERDICT_NODE_DOWN), 30);
-	bed_destroy(bed);
-}
-
-static void the_brake_does_not_hold_what_is_no_silence(void **state) {
-	struct bed *bed = bed_create(100);
-
-	(void)state;
-	for (uint32_t n = 10; n < 60; n++) {
-		if (n % 2 == 0)
-			bed_state(bed, n, RAS_DEAD, RAS_CAUSE_GONE);
-		else
-			bed_say(bed, n, VERDICT_CHECK_FAILED, "DiskFull");
-	}
-	bed_pass(bed, SEC);
-	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 25);
-	assert_int_equal(count_of(bed, VERDICT_CHECK_FAILED), 25);
-	bed_destroy(bed);
-}
-
-static void ports_that_go_down_together_are_of_a_switch_that_restarts(void **state) {
-	struct bed *bed = bed_create(100);
-
-	(void)state;
-	bed_say(bed, 5, VERDICT_FABRIC_DOWN, "PortDown");
-	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PortDown");
-	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_WARN);
-	bed_pass(bed, 5 * SEC);
-	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_DRAIN);
-	for (uint32_t n = 10; n < 60; n++)
-		bed_say(bed, n, VERDICT_FABRIC_DOWN, "PortDown");
-	bed_pass(bed, SEC);
-	for (uint32_t n = 10; n < 60; n++)
-		assert_true(bed_view(bed, n).advice < VERDICT_ADVICE_DRAIN_LATER);
-	bed_pass(bed, 10 * SEC);
-	for (uint32_t n = 10; n < 60; n++)
-		assert_true(bed_view(bed, n).advice < VERDICT_ADVICE_DRAIN_LATER);
-	bed_destroy(bed);
-}
-
-static void while_the_overlay_brakes_nobody_is_declared_by_silence(void **state) {
-	struct bed *bed = bed_create(8);
-	struct verdict_self self = {.joined = true, .brake = true};
-
-	(void)state;
-	verdict_self(bed->engine, bed->now_ns, &self);
-	fall(bed, 5, 1);
-	bed_pass(bed, SEC);
-	bed_expect(bed, 5, VERDICT_UNKNOWN, "Brake");
-	self.brake = false;
-	verdict_self(bed->engine, bed->now_ns, &self);
-	bed_expect(bed, 5, VERDICT_NODE_DOWN, "NodeSilent");
-	bed_destroy(bed);
-}
-
-static void after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment(void **state) {
-	struct bed *bed = with_fabric_down();
-	struct verdict_self self = {.joined = true};
-
-	(void)state;
-	bed->now_ns += 60 * SEC; // nobody called us
-	self.paused_until_ns = bed->now_ns;
-	verdict_self(bed->engine, bed->now_ns, &self);
-	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
-	bed_expect(bed, 6, VERDICT_HEALTHY, "None");
-	see_two(bed, 5, SIGHT_SILENT);
-	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
-	bed_pass(bed, 5 * SEC);
-	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
-	bed_destroy(bed);
-}
-
-static void what_we_did_not_hear_while_we_stood_still_is_no_silence(void **state) {
-	struct bed *bed = bed_create(8);
-	struct verdict_self self = {.joined = true};
-
-	(void)state;
-	bed_see(bed, 0, 5, SIGHT_SILENT); // our own
-	self.paused_until_ns = bed->now_ns + 1;
-	verdict_self(bed->engine, bed->now_ns, &self);
-	bed_see(bed, 1, 5, SIGHT_SILENT);
-	bed_pass(bed, 20 * SEC);
-	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
-	bed_see(bed, 0, 5, SIGHT_SILENT);
-	bed_pass(bed, SEC);
-	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
-	bed_destroy(bed);
-}
-
-static void one_that_stops_again_and_again_does_not_keep_what_is_old(void **state) {
-	struct bed *bed = with_fabric_down();
-	struct verdict_self self = {.joined = true};
-
-	(void)state;
-	for (uint32_t n = 0; n < 8; n++) {
-		bed_pass(bed, 20 * SEC);
-		self.paused_until_ns = bed->now_ns;
-		verdict_self(bed->engine, bed->now_ns, &self);
-	}
-	bed_pass(bed, 6 * SEC);
-	bed_expect(bed, 5, VERDICT_UNKNOWN, "EvidenceStale");
-	bed_destroy(bed);
-}
-
 static void who_is_no_member_knows_nothing(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 	struct verdict_self self = {.joined = false};
 
 	(void)state;
@@ -616,7 +416,7 @@ static void who_is_no_member_knows_nothing(void **state) {
 }
 
 static void only_what_is_bad_is_listed_and_all_are_counted(void **state) {
-	struct bed *bed = with_fabric_down();
+	struct bed *bed = bed_with_fabric_down();
 	struct verdict_counts counts;
 	struct verdict_view view;
 	uint32_t cursor = 0;
@@ -735,16 +535,6 @@ int main(void) {
 		cmocka_unit_test(one_that_leaves_is_no_matter_any_more),
 		cmocka_unit_test(a_forgotten_peer_is_unknown_and_what_it_told_is_gone),
 		cmocka_unit_test(the_last_changes_are_remembered_newest_first),
-		cmocka_unit_test(a_tenth_that_falls_at_once_is_declared),
-		cmocka_unit_test(a_third_that_falls_at_once_is_unknown_also_those_who_fell_first),
-		cmocka_unit_test(those_who_died_long_ago_do_not_make_the_view_larger),
-		cmocka_unit_test(those_who_fell_long_before_stay_what_they_are),
-		cmocka_unit_test(the_brake_does_not_hold_what_is_no_silence),
-		cmocka_unit_test(ports_that_go_down_together_are_of_a_switch_that_restarts),
-		cmocka_unit_test(while_the_overlay_brakes_nobody_is_declared_by_silence),
-		cmocka_unit_test(after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment),
-		cmocka_unit_test(what_we_did_not_hear_while_we_stood_still_is_no_silence),
-		cmocka_unit_test(one_that_stops_again_and_again_does_not_keep_what_is_old),
 		cmocka_unit_test(who_is_no_member_knows_nothing),
 		cmocka_unit_test(only_what_is_bad_is_listed_and_all_are_counted),
 		cmocka_unit_test(the_order_in_which_evidence_comes_does_not_matter),
