@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pairing_net.h"
+#include "pairing_net_impl.h"
 
 #include <support/cmocka.h>
 
@@ -8,28 +8,6 @@
 #include <string.h>
 
 #define PATIENCE_NS (60 * SECOND)
-
-enum event_kind {
-	EVENT_MESSAGE,
-	EVENT_UNDELIVERED,
-	EVENT_ANSWER,
-	EVENT_NEWS,
-};
-
-struct net_event {
-	uint64_t at_ns, order;
-	enum event_kind kind;
-	uint32_t node;
-	uint64_t start; // of the node, for which it is
-	uint32_t from;	// message, news
-	uint64_t from_start;
-	enum pairing_peer_state state;
-	enum net_call call;
-	uint32_t generation;
-	int err;
-	size_t size;
-	uint8_t bytes[PAIRING_MESSAGE_BYTES_MAX];
-};
 
 struct net net;
 
@@ -45,7 +23,7 @@ bool net_chance(uint32_t percent) {
 	return net_random() % 100 < percent;
 }
 
-static uint64_t between(uint64_t min, uint64_t max) {
+uint64_t net_between(uint64_t min, uint64_t max) {
 	return min + net_random() % (max - min + 1);
 }
 
@@ -69,7 +47,7 @@ static void sift_up(uint32_t n) {
 	}
 }
 
-static void push(struct net_event *event) {
+void net_push(struct net_event *event) {
 	if (net.event_count == net.event_room) {
 		net.event_room = net.event_room * 2 + 64;
 		net.events = realloc(net.events, net.event_room * sizeof(*net.events));
@@ -104,7 +82,7 @@ uint64_t net_id(uint32_t node) {
 	return 0x100 + node;
 }
 
-static uint32_t node_of(const void *ctx) {
+uint32_t net_index(const void *ctx) {
 	return (uint32_t)((const struct net_node *)ctx - net.nodes);
 }
 
@@ -119,166 +97,12 @@ struct pairing_key net_key(uint32_t device, uint32_t peer, uint32_t peer_device)
 	return key;
 }
 
-// Driver and lane
-
-static struct net_pair *pair_find(struct net_node *node, uint32_t generation) {
-	for (uint32_t n = 0; n < NET_PAIRS_MAX; n++) {
-		if (node->pairs[n].generation == generation)
-			return &node->pairs[n];
-	}
-	return NULL;
-}
-
-static struct net_pair *pair_get(struct net_node *node, uint32_t generation) {
-	struct net_pair *pair = pair_find(node, generation);
-
-	assert_non_null(pair);
-	return pair;
-}
-
-static int ask(struct net_node *node, enum net_call call, uint32_t generation) {
-	struct net_event event = {
-		.kind = EVENT_ANSWER,
-		.node = node_of(node),
-		.start = node->start,
-		.call = call,
-		.generation = generation,
-		.err = node->fail[call],
-		.at_ns = net.now_ns + between(net.call_min_ns, net.call_max_ns),
-	};
-
-	node->asked[call]++;
-	if (node->hold[call])
-		event.at_ns = UINT64_MAX;
-	if (event.err == 0 && call != NET_DRAIN && net_chance(net.driver_errors))
-		event.err = -EIO;
-	push(&event);
-	return 0;
-}
-
-static int op_create(void *ctx, const struct pairing_key *key, uint32_t generation, uint32_t psn) {
-	struct net_node *node = ctx;
-	struct net_pair *pair;
-	uint32_t peer = (uint32_t)(key->peer - net_id(0));
-
-	if (node->refuse[NET_CREATE] < 0)
-		return node->refuse[NET_CREATE];
-	assert_null(pair_find(node, generation));
-	assert_in_range(psn, 0, 0xffffff);
-	if (peer < NET_NODES_MAX) {
-		if (node->begun_ns[peer] != 0 &&
-		    net.now_ns - node->begun_ns[peer] < node->gap_ns[peer])
-			node->gap_ns[peer] = net.now_ns - node->begun_ns[peer];
-		node->begun_ns[peer] = net.now_ns;
-	}
-	pair = pair_get(node, 0);
-	*pair = (struct net_pair){
-		.generation = generation,
-		.key = *key,
-		.own = {.link = DEVICE_LINK_ETHERNET,
-			.mtu = (uint16_t)(256 << node_of(node) % 5),
-			.queue_number = 2 + node->next_queue_number++,
-			.psn = psn},
-	};
-	pair->own.gid.raw[0] = 0xfe;
-	pair->own.gid.raw[14] = (uint8_t)node_of(node);
-	pair->own.gid.raw[15] = (uint8_t)key->device;
-	return ask(node, NET_CREATE, generation);
-}
-
-static int
-op_connect(void *ctx, uint32_t generation, const struct pairing_end *theirs, uint32_t flow_label) {
-	struct net_node *node = ctx;
-	struct net_pair *pair = pair_get(node, generation);
-
-	if (node->refuse[NET_CONNECT] < 0)
-		return node->refuse[NET_CONNECT];
-	assert_true(pair->made && !pair->connected && pair->theirs.queue_number == 0);
-	assert_in_range(flow_label, 0, 0xfffff);
-	pair->theirs = theirs->endpoint;
-	return ask(node, NET_CONNECT, generation);
-}
-
-static int op_hand_over(void *ctx, uint32_t generation) {
-	struct net_node *node = ctx;
-	struct net_pair *pair = pair_get(node, generation);
-
-	assert_true(pair->connected && !pair->in_lane);
-	if (node->hand_over_err < 0)
-		return node->hand_over_err;
-	pair->in_lane = true;
-	return 0;
-}
-
-static int op_drain(void *ctx, uint32_t generation, const struct pairing_failure *failure) {
-	struct net_node *node = ctx;
-	struct net_pair *pair = pair_get(node, generation);
-
-	if (node->refuse[NET_DRAIN] < 0)
-		return node->refuse[NET_DRAIN];
-	assert_true(pair->in_lane && !pair->draining);
-	assert_true(failure->err < 0);
-	pair->draining = true;
-	return ask(node, NET_DRAIN, generation);
-}
-
-static int op_destroy(void *ctx, uint32_t generation) {
-	struct net_node *node = ctx;
-	struct net_pair *pair = pair_get(node, generation);
-
-	if (node->refuse[NET_DESTROY] < 0)
-		return node->refuse[NET_DESTROY];
-	assert_true(pair->made && !pair->in_lane);
-	return ask(node, NET_DESTROY, generation);
-}
-
-static void answer_create(struct net_node *node, const struct net_event *event) {
-	struct net_pair *pair = pair_get(node, event->generation);
-	struct device_endpoint endpoint = pair->own;
-
-	if (event->err < 0) {
-		*pair = (struct net_pair){0};
-	} else {
-		pair->made = true;
-		node->pair_count++;
-	}
-	pairing_created(node->pairing, net.now_ns, event->generation, event->err, &endpoint);
-}
-
-static void answer_call(struct net_node *node, const struct net_event *event) {
-	struct net_pair *pair = pair_get(node, event->generation);
-
-	switch (event->call) {
-	case NET_CREATE:
-		answer_create(node, event);
-		break;
-	case NET_CONNECT:
-		pair->connected = event->err == 0;
-		pairing_connected(
-			node->pairing, net.now_ns, event->generation, event->err,
-			event->err < 0 ? "the card says no" : NULL
-		);
-		break;
-	case NET_DRAIN:
-		pair->in_lane = false;
-		pair->draining = false;
-		pairing_drained(node->pairing, net.now_ns, event->generation, NULL);
-		break;
-	default:
-		if (event->err == 0) {
-			*pair = (struct net_pair){0};
-			node->pair_count--;
-		}
-		pairing_destroyed(node->pairing, net.now_ns, event->generation, event->err);
-	}
-}
-
 // The relay
 
 static void transmit(const struct net_event *message, bool lost) {
 	struct net_event event = *message;
 
-	event.at_ns = net.now_ns + between(net.delay_min_ns, net.delay_max_ns);
+	event.at_ns = net.now_ns + net_between(net.delay_min_ns, net.delay_max_ns);
 	if (lost && !net.undeliverable)
 		return;
 	if (lost) {
@@ -287,7 +111,7 @@ static void transmit(const struct net_event *message, bool lost) {
 		event.start = message->from_start;
 		event.from = message->node;
 	}
-	push(&event);
+	net_push(&event);
 }
 
 static int
@@ -297,7 +121,7 @@ op_send(void *ctx, uint64_t peer, uint64_t start, const void *bytes, size_t size
 		.kind = EVENT_MESSAGE,
 		.node = (uint32_t)(peer - net_id(0)),
 		.start = start,
-		.from = node_of(node),
+		.from = net_index(node),
 		.from_start = node->start,
 		.generation = tag,
 		.size = size,
@@ -366,11 +190,6 @@ static void op_changed(void *ctx, const struct pairing_key *key, enum pairing_st
 static void node_up(uint32_t n) {
 	struct net_node *node = &net.nodes[n];
 	struct pairing_ops ops = {
-		.create = op_create,
-		.connect = op_connect,
-		.hand_over = op_hand_over,
-		.drain = op_drain,
-		.destroy = op_destroy,
 		.send = op_send,
 		.peer = op_peer,
 		.check = op_check,
@@ -382,6 +201,7 @@ static void node_up(uint32_t n) {
 	struct pairing_device device = {.responder = DEVICE_RESPONDER_HARDWARE};
 	uint32_t index;
 
+	net_driver_ops(&ops);
 	config.self = net_id(n);
 	config.start = node->start;
 	config.random_seed = net_random();
@@ -495,11 +315,11 @@ static void tell_all(uint32_t node, enum pairing_peer_state state) {
 			.from = node,
 			.from_start = net.nodes[node].start,
 			.state = state,
-			.at_ns = net.now_ns + between(net.delay_min_ns, 4 * net.delay_max_ns),
+			.at_ns = net.now_ns + net_between(net.delay_min_ns, 4 * net.delay_max_ns),
 		};
 
 		if (n != node)
-			push(&event);
+			net_push(&event);
 	}
 }
 
@@ -529,10 +349,10 @@ void net_break(uint32_t n, struct pairing_key key) {
 
 	if (!pairing_find(node->pairing, &key, &view) || view.state != PAIRING_READY)
 		return;
-	pair = pair_get(node, view.generation);
+	pair = net_pair_get(node, view.generation);
 	pair->draining = true;
 	pairing_broken(node->pairing, net.now_ns, view.generation, -EIO, "RETRY_EXC_ERR of a read");
-	ask(node, NET_DRAIN, view.generation);
+	net_ask(node, NET_DRAIN, view.generation);
 }
 
 void net_release(uint32_t node) {
@@ -574,12 +394,12 @@ static void check_ends(uint32_t n, const struct pairing_view *view) {
 		return;
 	snprintf(key.peer_device, sizeof(key.peer_device), "rdma%u", view->key.device);
 	key.device = (uint32_t)(view->key.peer_device[4] - '0');
-	own = pair_get(node, view->generation);
+	own = net_pair_get(node, view->generation);
 	assert_true(own->in_lane && own->connected);
 	if (!pairing_find(other->pairing, &key, &back) || back.state != PAIRING_READY ||
 	    back.theirs.start != node->start)
 		return;
-	theirs = pair_get(other, back.generation);
+	theirs = net_pair_get(other, back.generation);
 	assert_int_equal(view->theirs.generation, back.generation);
 	assert_int_equal(back.theirs.generation, view->generation);
 	check_end(&own->theirs, &theirs->own);
@@ -611,7 +431,7 @@ static void happen(const struct net_event *event) {
 	if (node->pairing == NULL || node->start != event->start)
 		return;
 	if (event->kind == EVENT_ANSWER)
-		answer_call(node, event);
+		net_driver_answer(node, event);
 	else if (event->kind == EVENT_UNDELIVERED)
 		pairing_undelivered(
 			node->pairing, net.now_ns, net_id(event->from), event->generation,
