@@ -56,22 +56,12 @@ static uint32_t lost_bytes(const struct trail *trail, const struct path_summary 
 							   : trail->mtu;
 }
 
-static bool advances(enum sight_kind kind) {
-	return kind == SIGHT_GOOD || kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY;
-}
+// When the counter of one that is read last went on.
+static uint64_t went_on_ns(const struct path_summary *summary, uint64_t now_ns) {
+	bool advances = summary->kind == SIGHT_GOOD || summary->kind == SIGHT_DEGRADED ||
+			summary->kind == SIGHT_LOSSY;
 
-// When what it says was seen. A page that was read again with the same counter is not good yet, so
-// what is good is as old as the last advance.
-static uint64_t seen_ns(const struct path_summary *summary, uint64_t now_ns) {
-	uint64_t at_ns = RAS_NEVER;
-
-	if (advances(summary->kind))
-		at_ns = summary->advanced_ns;
-	else if (summary->kind == SIGHT_SILENT)
-		at_ns = summary->last_probe_ns;
-	else if (summary->kind == SIGHT_STANDING)
-		at_ns = summary->last_answer_ns;
-	return at_ns != RAS_NEVER && at_ns < now_ns ? at_ns : now_ns;
+	return advances && summary->advanced_ns < now_ns ? summary->advanced_ns : now_ns;
 }
 
 // What was found at its door, if that was after the reads turned bad.
@@ -101,7 +91,7 @@ reach_of(const struct trail *trail, const struct path_summary *summary, uint64_t
 	if (knock.quiet_ns < QUIET_NS)
 		return VERDICT_REACH_ANSWERS;
 	// The counter went on after it was found: one that was killed was read well a moment ago.
-	fresh = now_ns < knock.at_ns + QUIET_NS && knock.at_ns <= seen_ns(summary, now_ns);
+	fresh = now_ns < knock.at_ns + QUIET_NS && knock.at_ns <= went_on_ns(summary, now_ns);
 	return fresh ? knock.reach : VERDICT_REACH_UNKNOWN;
 }
 
@@ -126,7 +116,8 @@ static struct sight make_sight(
 		.baseline_ns = clamp_u32(summary->baseline_ns),
 		.lost_permille = summary->kind == SIGHT_LOSSY ? summary->lost_permille : 0,
 		.lost_bytes = lost_bytes(trail, summary),
-		.age_ms = clamp_u32((now_ns - seen_ns(summary, now_ns)) / RAS_NS_PER_MS),
+		.age_ms =
+			clamp_u32((now_ns - path_summary_seen_ns(summary, now_ns)) / RAS_NS_PER_MS),
 	};
 
 	put_name(sight.device, fabric->nics[trail->key.device].config.name);
@@ -184,7 +175,7 @@ static void tell(struct trail *trail, const struct path_summary *summary, uint64
 		trail->incarnation = peer.incarnation;
 		trail->incarnation_ns = now_ns;
 	}
-	if (seen_ns(summary, now_ns) < trail->incarnation_ns)
+	if (path_summary_seen_ns(summary, now_ns) < trail->incarnation_ns)
 		return;
 	sight = make_sight(trail, summary, peer.incarnation, now_ns);
 	give_evidence(probing, &sight, &peer);

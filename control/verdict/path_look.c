@@ -52,3 +52,27 @@ void path_summary_row(
 	}
 	*ret_row = row;
 }
+
+uint64_t path_summary_seen_ns(const struct path_summary *summary, uint64_t now_ns) {
+	uint64_t at_ns = RAS_NEVER;
+
+	switch (summary->kind) {
+	case SIGHT_GOOD:
+		at_ns = summary->advanced_ns;
+		break;
+	case SIGHT_DEGRADED:
+	case SIGHT_LOSSY:
+		at_ns = summary->advanced_ns > summary->since_ns ? summary->advanced_ns
+								 : summary->since_ns;
+		break;
+	case SIGHT_SILENT:
+		at_ns = summary->last_probe_ns;
+		break;
+	case SIGHT_STANDING:
+		at_ns = summary->last_answer_ns;
+		break;
+	default:
+		break;
+	}
+	return at_ns < now_ns ? at_ns : now_ns;
+}

@@ -269,12 +269,16 @@ static void path_tell(struct world *world, struct verdict_node *own, struct puls
 		return;
 	sight.incarnation = peer.incarnation;
 	// It was good when the counter was last seen to advance.
-	if (path->kind == SIGHT_GOOD || path->kind == SIGHT_DEGRADED || path->kind == SIGHT_LOSSY)
+	if (path->kind == SIGHT_GOOD)
 		sight.age_ms = (uint32_t)((world_now(world) - path->beats_ns) / WORLD_MS);
 	if (path->memory != NULL) {
 		struct path_summary summary;
 
 		path_memory_summary(path->memory, &summary);
+		if (path->kind == SIGHT_DEGRADED || path->kind == SIGHT_LOSSY)
+			sight.age_ms = (uint32_t
+			)((world_now(world) - path_summary_seen_ns(&summary, world_now(world))) /
+			  WORLD_MS);
 		sight.median_ns = (uint32_t)summary.median_ns;
 		sight.baseline_ns = (uint32_t)summary.baseline_ns;
 		sight.lost_permille = summary.lost_permille;

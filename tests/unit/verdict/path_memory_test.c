@@ -299,6 +299,33 @@ static void summary_says_when_the_counter_last_advanced(void **state) {
 	assert_true(summary.last_answer_ns > stood_ns);
 }
 
+// Who hears of both takes the younger one: a path that is lossy by a loss had no advance since it
+// was good.
+static void what_turned_bad_is_younger_than_the_good_look_before_it(void **state) {
+	struct path_summary before, now;
+	uint64_t good_ns;
+
+	(void)state;
+	scene_good_for(30, 10 * US);
+	scene_lost(3);
+	scene_good(0, 10 * US);
+	before = scene_summary();
+	assert_int_equal(before.kind, SIGHT_GOOD);
+	good_ns = path_summary_seen_ns(&before, scene.now_ns);
+	assert_int_equal(good_ns, before.advanced_ns);
+	scene_lost(3);
+	now = scene_summary();
+	assert_int_equal(now.kind, SIGHT_LOSSY);
+	assert_int_equal(now.advanced_ns, before.advanced_ns);
+	assert_int_equal(path_summary_seen_ns(&now, scene.now_ns), now.since_ns);
+	assert_true(now.since_ns > good_ns);
+	// Once it went on since, that counts.
+	scene_good(0, 10 * US);
+	now = scene_summary();
+	assert_int_equal(now.kind, SIGHT_LOSSY);
+	assert_int_equal(path_summary_seen_ns(&now, scene.now_ns), now.advanced_ns);
+}
+
 static void counter_that_may_stand_is_to_be_read_again_when_that_can_tell(void **state) {
 	uint64_t stood_ns;
 
@@ -542,6 +569,7 @@ int main(void) {
 		SCENE(past_that_is_too_old_or_cannot_be_is_not_taken),
 		SCENE(counter_that_stands_is_seen_and_one_that_goes_on_again_too),
 		SCENE(summary_says_when_the_counter_last_advanced),
+		SCENE(what_turned_bad_is_younger_than_the_good_look_before_it),
 		SCENE(counter_that_may_stand_is_to_be_read_again_when_that_can_tell),
 		SCENE(impossible_pages_are_evidence_of_nothing),
 		SCENE(counter_without_a_head_says_nothing_from_the_beginning),

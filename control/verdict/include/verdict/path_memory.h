@@ -129,6 +129,12 @@ struct path_summary {
 };
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary);
 
+// When what it says was seen, at now_ns at the latest. A page that was read again with the same
+// counter is not good yet, so what is good is as old as the last advance. So is what is slow or
+// lossy, but never older than the judgement: that may come of a read that brought no advance, and
+// must not be taken for as old as the good look before it.
+uint64_t path_summary_seen_ns(const struct path_summary *summary, uint64_t now_ns);
+
 // What the last answers of each size took, at most 128 of each; `answers` 0: the times are 0.
 struct path_size_times {
 	uint32_t answers;
