@@ -231,6 +231,7 @@ static void hold_finding(
 }
 
 // A node that falls may be the first of many: nobody is drained before the brake has seen that.
+// What is held only until the better has settled ripens no further.
 static void hold_ripen(
 	struct verdict_engine *engine,
 	struct subject *subject,
@@ -240,6 +241,8 @@ static void hold_ripen(
 	uint64_t ripe_ns = subject->held.since_ns + engine->config.settle_ns;
 	bool was_ripe = subject->held.ripe;
 
+	if (finding->verdict < subject->held.verdict)
+		return;
 	subject->held.ripe = !finding->by_silence || now_ns >= ripe_ns;
 	if (!subject->held.ripe)
 		hold_until(subject, ripe_ns);

@@ -102,6 +102,22 @@ static void death_of_one_that_was_cut_off_is_named_at_once(void **state) {
 	bed_destroy(bed);
 }
 
+static void what_is_contradicted_before_it_is_ripe_drains_nobody(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+
+	(void)state;
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_WARN);
+	for (uint32_t observer = 1; observer < 5; observer++) {
+		bed_see(bed, observer, 5, SIGHT_GOOD);
+		bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+		assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_WARN);
+	}
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	assert_int_equal(bed->ripened, 0);
+	bed_destroy(bed);
+}
+
 static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
 	struct bed *bed = bed_with_fabric_down();
 	uint64_t since_ns = bed_view(bed, 5).since_ns;
@@ -518,6 +534,7 @@ int main(void) {
 		cmocka_unit_test(nobody_is_drained_before_it_is_seen_whether_others_fall_too),
 		cmocka_unit_test(what_the_overlay_comes_to_doubt_is_named_anew_at_once),
 		cmocka_unit_test(death_of_one_that_was_cut_off_is_named_at_once),
+		cmocka_unit_test(what_is_contradicted_before_it_is_ripe_drains_nobody),
 		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
