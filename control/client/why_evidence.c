@@ -264,7 +264,8 @@ static json_t *sights_json(struct session *session, uint64_t id) {
 				"median_ns", (json_int_t)sight.median_ns, "baseline_ns",
 				(json_int_t)sight.baseline_ns, "lost_permille",
 				(int)sight.lost_permille, "lost_bytes",
-				(json_int_t)sight.lost_bytes, "age_s", age_json(session, seen_ns)
+				(json_int_t)(sight.kind == SIGHT_LOSSY ? sight.lost_bytes : 0),
+				"age_s", age_json(session, seen_ns)
 			)
 		);
 	}

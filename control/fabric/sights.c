@@ -48,12 +48,14 @@ bool sights_port_is_good(const struct probing *probing, uint32_t device) {
 	return false;
 }
 
+// A path that is new, or is visited, has perhaps not been read largely: a good look says so.
 static uint32_t lost_bytes(const struct trail *trail, const struct path_summary *summary) {
-	if (summary->kind != SIGHT_LOSSY || summary->lost_bytes_place == 0 ||
-	    summary->lost_bytes_place >= PATH_SIZES)
+	bool lossy = summary->kind == SIGHT_LOSSY;
+	uint32_t place = lossy ? summary->lost_bytes_place : summary->unproven_place;
+
+	if (place >= PATH_SIZES || (lossy ? place == 0 : summary->kind != SIGHT_GOOD))
 		return 0;
-	return probe_bytes[summary->lost_bytes_place] != 0 ? probe_bytes[summary->lost_bytes_place]
-							   : trail->mtu;
+	return probe_bytes[place] != 0 ? probe_bytes[place] : trail->mtu;
 }
 
 // When the counter of one that is read last went on.

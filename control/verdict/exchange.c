@@ -235,6 +235,9 @@ is_asked(const struct sight_exchange *exchange, const struct own_path *path, uin
 
 		if (!sight_is_bad(evidence->sight.kind) ||
 		    evidence->sight.observer == exchange->self ||
+		    sight_is_mute_about(
+			    &path->sight, evidence->sight.kind, evidence->sight.lost_bytes
+		    ) ||
 		    path->seen_ns + cover_of(evidence->sight.kind) < evidence->since_ns)
 			continue;
 		others += evidence->sight.observer != last;

@@ -175,6 +175,12 @@ static inline bool sight_is_bad(enum sight_kind kind) {
 	return kind == SIGHT_STANDING || kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY ||
 	       kind == SIGHT_SILENT;
 }
+// Whether a good look says nothing of a loss from so many bytes on: such did not pass there either,
+// or were not tried.
+static inline bool
+sight_is_mute_about(const struct sight *look, enum sight_kind kind, uint32_t bytes) {
+	return kind == SIGHT_LOSSY && look->lost_bytes != 0 && look->lost_bytes <= bytes;
+}
 
 // triangulate.c: what the observers together say of the data plane of one node.
 enum fabric {

@@ -27,6 +27,7 @@ struct path_brief {
 	uint16_t buckets[BUCKETS]; // of the small size; all are halved when one is full
 	uint8_t unanswered;	   // reads in a row, at most SILENT_READS
 	uint8_t kind;
+	uint8_t passed; // a bit for each size of this visit of which the last one was answered
 };
 static_assert(sizeof(struct path_brief) <= 256, "ten thousand of them are 2.5 MB");
 
@@ -95,8 +96,20 @@ static bool was_seen_to_advance(const struct path_brief *brief, uint64_t now_ns)
 	return brief->advanced_ns != RAS_NEVER && now_ns - brief->advanced_ns < VISIT_NS;
 }
 
+static void note_passed(struct path_brief *brief, const struct path_probe *probe) {
+	uint8_t bit = (uint8_t)(1U << probe->size);
+
+	if (brief->last_probe_ns == RAS_NEVER || probe->at_ns - brief->last_probe_ns >= VISIT_NS)
+		brief->passed = 0;
+	if (probe->answered)
+		brief->passed |= bit;
+	else
+		brief->passed &= (uint8_t)~bit;
+}
+
 void path_brief_add(struct path_brief *brief, const struct path_probe *probe) {
 	must(probe->size < PATH_SIZES);
+	note_passed(brief, probe);
 	brief->sent[probe->size] += brief->sent[probe->size] < UINT32_MAX;
 	brief->last_probe_ns = probe->at_ns;
 	if (!probe->answered) {
@@ -162,6 +175,7 @@ void path_brief_summary(const struct path_brief *brief, struct path_summary *ret
 		.since_ns = brief->since_ns,
 		.turned_ns = brief->kind == SIGHT_SILENT ? brief->last_probe_ns : brief->since_ns,
 		.lost_bytes_place = PATH_SIZES,
+		.unproven_place = PATH_SIZES,
 	};
 
 	for (uint32_t n = PATH_SIZES; n-- > 0;) {
@@ -169,6 +183,8 @@ void path_brief_summary(const struct path_brief *brief, struct path_summary *ret
 		summary.size_lost[n] = brief->lost[n];
 		summary.count += brief->sent[n];
 		summary.lost += brief->lost[n];
+		if ((brief->passed & 1U << n) == 0)
+			summary.unproven_place = n;
 		if (brief->lost[n] == 0)
 			continue;
 		summary.lost_bytes_place = n;

@@ -59,6 +59,7 @@ struct path_memory {
 	uint32_t slow_windows, quick_windows; // in a row
 	bool degraded;
 	uint32_t lost_permille, lost_place;
+	uint32_t unproven_place;
 	enum sight_kind kind;
 	uint64_t since_ns;
 };

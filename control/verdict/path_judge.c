@@ -183,17 +183,38 @@ static struct lately lately(const struct path_memory *memory, uint32_t size, uin
 	return lately;
 }
 
+// When the last of it was begun, RAS_NEVER: there was none; and whether it was answered.
+static uint64_t last_of(const struct size_past *past, bool *ret_answered) {
+	uint32_t place = (past->count - 1) % OUTCOMES;
+
+	*ret_answered = past->count > 0 && past->answered[place];
+	return past->count > 0 ? past->at_ns[place] : RAS_NEVER;
+}
+
+// Whether it passed when it was tried last.
+static bool passes(const struct path_memory *memory, uint32_t size) {
+	bool read, written;
+	uint64_t read_ns = last_of(&memory->sizes[size], &read);
+	uint64_t written_ns = last_of(&memory->writes[size], &written);
+
+	if (read_ns == RAS_NEVER || written_ns == RAS_NEVER)
+		return read || written;
+	return read_ns > written_ns ? read : written;
+}
+
 // The smallest size that is lost, and how much is lost of it and of all that are larger.
 static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 	struct lately from_here = {0};
 
-	memory->lost_place = PATH_SIZES;
+	memory->lost_place = memory->unproven_place = PATH_SIZES;
 	memory->lost_permille = 0;
 	for (uint32_t n = PATH_SIZES; n-- > 0;) {
 		struct lately here = lately(memory, n, now_ns);
 
 		from_here.sent += here.sent;
 		from_here.lost += here.lost;
+		if (!passes(memory, n))
+			memory->unproven_place = n;
 		if (here.lost == 0 || (uint64_t)here.lost * 1000 <
 					      (uint64_t)here.sent * memory->config.lossy_permille)
 			continue;

@@ -271,6 +271,7 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 		.turned_ns = turned_ns(memory),
 		.lost_permille = memory->lost_permille,
 		.lost_bytes_place = memory->lost_place,
+		.unproven_place = memory->unproven_place,
 	};
 
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {

@@ -155,19 +155,24 @@ static bool excuses_from(
 }
 
 // One without a past calls whatever it reads good. It speaks against slowness only if it reads the
-// subject as fast as those did who call it slow now.
-static bool
-knows_no_better(const struct subject *subject, const struct sight *look, enum sight_kind kind) {
-	if (kind != SIGHT_DEGRADED || look->baseline_ns != 0)
-		return false;
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct sight *slow = &subject->sights[n].sight;
+// subject as fast as those did who call it slow now, and against loss only of what passed.
+static bool knows_no_better(const struct sight *look, const struct sight *bad) {
+	if (bad->kind == SIGHT_DEGRADED)
+		return look->baseline_ns == 0 && bad->baseline_ns != 0 &&
+		       look->median_ns / 2 >= bad->baseline_ns;
+	return sight_is_mute_about(look, bad->kind, bad->lost_bytes);
+}
 
-		if (slow->kind == SIGHT_DEGRADED && slow->baseline_ns != 0 &&
-		    look->median_ns / 2 >= slow->baseline_ns)
-			return true;
+static bool can_say(const struct subject *subject, const struct sight *look, enum sight_kind kind) {
+	if (kind != SIGHT_DEGRADED && kind != SIGHT_LOSSY)
+		return true;
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct sight *bad = &subject->sights[n].sight;
+
+		if (bad->kind == kind && knows_no_better(look, bad))
+			return false;
 	}
-	return false;
+	return true;
 }
 
 static bool speaks_against(
@@ -177,7 +182,7 @@ static bool speaks_against(
 	enum sight_kind kind
 ) {
 	return excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
-	       !knows_no_better(subject, look, kind);
+	       can_say(subject, look, kind);
 }
 
 // Of all ports if `port` is NULL: the page is the same behind each of them.
@@ -360,6 +365,9 @@ static bool read_by_others(
 
 		if (evidence->sight.observer != bad->sight.observer &&
 		    excuses(evidence->sight.kind, bad->sight.kind) &&
+		    !sight_is_mute_about(
+			    &evidence->sight, bad->sight.kind, bad->sight.lost_bytes
+		    ) &&
 		    triangulate_counts(engine, evidence) &&
 		    !shares_host(engine, evidence->sight.observer, host) &&
 		    evidence->seen_ns >= bad->since_ns &&
@@ -373,9 +381,28 @@ static bool read_by_others(
 struct outward {
 	uint32_t bad_elsewhere_good;
 	uint64_t bad_since_ns;
-	bool reads_somebody;
+	// The largest that passes somewhere and the largest from which on something is lost; where
+	// that is not what is bad, all passes and nothing is lost.
+	uint32_t passes, lost;
 	const struct evidence *example;
 };
+
+static void outward_read(
+	const struct verdict_engine *engine,
+	const struct subject *other,
+	enum sight_kind kind,
+	const struct sight *look,
+	struct outward *outward
+) {
+	uint32_t passes = UINT32_MAX;
+
+	if (!excuses_from(engine, look, kind, subject_peer(engine, other)->host))
+		return;
+	if (kind == SIGHT_LOSSY && look->lost_bytes != 0)
+		passes = look->lost_bytes;
+	if (passes > outward->passes)
+		outward->passes = passes;
+}
 
 static void outward_add(
 	const struct verdict_engine *engine,
@@ -392,11 +419,11 @@ static void outward_add(
 		if (evidence->sight.observer != observer || !triangulate_counts(engine, evidence))
 			continue;
 		if (evidence->sight.kind != kind) {
-			outward->reads_somebody |=
-				excuses(evidence->sight.kind, kind) &&
-				!shares_host(engine, observer, subject_peer(engine, other)->host);
+			outward_read(engine, other, kind, &evidence->sight, outward);
 			continue;
 		}
+		if (kind == SIGHT_LOSSY && evidence->sight.lost_bytes > outward->lost)
+			outward->lost = evidence->sight.lost_bytes;
 		if (counted || !read_by_others(engine, other, evidence))
 			continue;
 		counted = true;
@@ -428,7 +455,7 @@ static bool look_outward(
 			outward_add(engine, engine->subjects[n], kind, self, &outward);
 	}
 	tally_take(engine, subject, kind, NULL, &tally);
-	if (outward.bad_elsewhere_good < 2 || outward.reads_somebody ||
+	if (outward.bad_elsewhere_good < 2 || outward.passes > outward.lost ||
 	    (tally.good_ns != 0 && tally.good_ns + COVER_NS >= outward.bad_since_ns))
 		return false;
 	look->fabric = fabric;
@@ -588,7 +615,8 @@ static bool host_is_bad(const struct verdict_engine *engine, uint32_t host, enum
 }
 
 // Whether whatever crosses the border of a leaf is bad, at two nodes of it or more.
-static bool leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, enum sight_kind kind) {
+static bool
+leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct sight *bad) {
 	uint64_t nodes[2] = {0, 0};
 	uint32_t count = 0;
 
@@ -607,9 +635,11 @@ static bool leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, enum
 			if (observer == NULL || (observer->leaf == leaf) == inside ||
 			    !triangulate_counts(engine, evidence))
 				continue;
-			if (excuses(evidence->sight.kind, kind))
+			if (excuses(evidence->sight.kind, bad->kind) &&
+			    !sight_is_mute_about(&evidence->sight, bad->kind, bad->lost_bytes))
 				return false;
-			if (evidence->sight.kind != kind || node == nodes[0] || node == nodes[1])
+			if (evidence->sight.kind != bad->kind || node == nodes[0] ||
+			    node == nodes[1])
 				continue;
 			nodes[count < 2 ? count : 1] = node;
 			count++;
@@ -640,7 +670,8 @@ enum path_blame triangulate_path(
 		return PATH_BLAME_PORT;
 	}
 	for (uint32_t n = 0; n < 2 && near != NULL; n++) {
-		if (far->leaf != near->leaf && leaf_is_bad(engine, ends[n]->leaf, kind)) {
+		if (far->leaf != near->leaf &&
+		    leaf_is_bad(engine, ends[n]->leaf, &evidence->sight)) {
 			*ret_what = member_name(&engine->members.leaves, ends[n]->leaf);
 			return PATH_BLAME_LEAF;
 		}

@@ -21,6 +21,8 @@
 // Places in the sizes: as the schedule of probes has it.
 static const uint8_t pattern[PATTERN] = {1, 0, 0, 2, 0, 0, 0, 2, 0, 0};
 
+static const uint32_t sizes[PATH_SIZES + 1] = {0, 1024, 4096, 65536, 0};
+
 static const struct path_fault *
 fault_between(const struct verdicts *verdicts, uint32_t a, uint32_t b) {
 	for (uint32_t n = 0; n < verdicts->fault_count; n++) {
@@ -282,10 +284,9 @@ static void path_tell(struct world *world, struct verdict_node *own, struct puls
 		sight.median_ns = (uint32_t)summary.median_ns;
 		sight.baseline_ns = (uint32_t)summary.baseline_ns;
 		sight.lost_permille = summary.lost_permille;
-		if (summary.lost_bytes_place == 1)
-			sight.lost_bytes = 1024;
-		else if (summary.lost_bytes_place == 2)
-			sight.lost_bytes = 4096;
+		sight.lost_bytes =
+			sizes[path->kind == SIGHT_GOOD ? summary.unproven_place
+						       : summary.lost_bytes_place];
 	}
 	path->told_ns = world_now(world);
 	(void)sight_exchange_own(own->exchange, world_now(world), &sight);

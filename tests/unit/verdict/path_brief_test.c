@@ -96,6 +96,25 @@ static void loss_is_kept_by_size(void **state) {
 	assert_int_equal(now.size_sent[2], 10);
 }
 
+static void visit_proves_the_sizes_that_passed_in_it(void **state) {
+	add(*state, 1, true, 10 * US);
+	add(*state, 0, true, 10 * US);
+	assert_int_equal(summary(*state).unproven_place, 2);
+	add(*state, 2, true, 10 * US);
+	add(*state, 3, true, 10 * US);
+	assert_int_equal(summary(*state).unproven_place, PATH_SIZES);
+	add(*state, 3, false, 0);
+	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
+	assert_int_equal(summary(*state).unproven_place, 3);
+	// What passed then says nothing of the next visit.
+	now_ns += 60 * SEC;
+	add(*state, 1, true, 10 * US);
+	add(*state, 0, true, 10 * US);
+	add(*state, 2, false, 0);
+	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
+	assert_int_equal(summary(*state).unproven_place, 2);
+}
+
 static void two_reads_without_an_answer_are_silence_until_the_next_answer(void **state) {
 	add(*state, 1, true, 10 * US);
 	add(*state, 0, true, 10 * US);
@@ -178,6 +197,7 @@ int main(void) {
 		BRIEF(knows_nothing_to_begin_with),
 		BRIEF(remembers_times_of_the_small_size),
 		BRIEF(loss_is_kept_by_size),
+		BRIEF(visit_proves_the_sizes_that_passed_in_it),
 		BRIEF(two_reads_without_an_answer_are_silence_until_the_next_answer),
 		BRIEF(head_is_not_good_before_its_counter_was_seen_to_advance),
 		BRIEF(counter_that_stands_throughout_a_visit_is_nothing_good),

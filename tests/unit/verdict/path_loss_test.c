@@ -59,6 +59,32 @@ static void single_loss_is_no_pattern(void **state) {
 	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
+static void good_path_proves_the_sizes_that_passed_lately(void **state) {
+	(void)state;
+	scene_good(1, 10 * US);
+	scene_good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene_summary().unproven_place, 2);
+	scene_good(3, 10 * US);
+	assert_int_equal(scene_summary().unproven_place, 2);
+	scene_good(2, 10 * US);
+	assert_int_equal(scene_summary().unproven_place, PATH_SIZES);
+	// One that is lost is no pattern, and no proof.
+	scene_lost(3);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene_summary().unproven_place, 3);
+	scene_good_for(12, 10 * US);
+	assert_int_equal(scene_summary().unproven_place, 3);
+	scene_good(3, 10 * US);
+	assert_int_equal(scene_summary().unproven_place, PATH_SIZES);
+	// Another pair, perhaps another way.
+	path_memory_reopened(scene.path, scene.now_ns);
+	scene_good(1, 10 * US);
+	scene_good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_int_equal(scene_summary().unproven_place, 2);
+}
+
 static void loss_that_is_over_is_forgotten(void **state) {
 	(void)state;
 	scene_good_for(30, 10 * US);
@@ -205,6 +231,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		SCENE(loss_is_told_by_size),
 		SCENE(single_loss_is_no_pattern),
+		SCENE(good_path_proves_the_sizes_that_passed_lately),
 		SCENE(loss_that_is_over_is_forgotten),
 		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
 		SCENE(path_that_was_silent_is_good_again_at_the_next_answer),

@@ -168,6 +168,66 @@ static void one_without_a_past_excuses_a_slow_node_only_by_being_quick(void **st
 	}
 }
 
+// What one lost and what others read well of it, from which bytes on they do not know.
+static void good_looks_excuse_a_lossy_node_only_of_what_passed(void **state) {
+	static const struct {
+		uint32_t lost, unproven;
+		enum verdict verdict;
+	} rows[] = {
+		{65536, 0, VERDICT_HEALTHY},	   {65536, 65536, VERDICT_PATH_LOSSY},
+		{65536, 4096, VERDICT_PATH_LOSSY}, {4096, 65536, VERDICT_HEALTHY},
+		{4096, 4096, VERDICT_PATH_LOSSY},  {0, 65536, VERDICT_HEALTHY},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct bed *bed = bed_create(AGENTS);
+
+		for (uint32_t observer = 1; observer <= 6; observer++) {
+			bool lossy = observer <= 2;
+			struct sight sight =
+				bed_sight(observer, 7, lossy ? SIGHT_LOSSY : SIGHT_GOOD);
+
+			sight.lost_bytes = lossy ? rows[n].lost : rows[n].unproven;
+			assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+		}
+		settle(bed);
+		bed_expect(bed, 7, rows[n].verdict, NULL);
+		bed_destroy(bed);
+	}
+}
+
+// One that loses what is large everywhere, while others read those well.
+static void who_reads_only_little_well_may_lose_what_is_large_itself(void **state) {
+	static const struct {
+		uint32_t own, others; // unproven
+		enum verdict verdict;
+	} rows[] = {
+		{65536, 0, VERDICT_PATH_LOSSY},
+		{0, 0, VERDICT_HEALTHY},
+		{65536, 65536, VERDICT_HEALTHY},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct bed *bed = bed_create(AGENTS);
+		struct sight own = bed_sight(7, 4, SIGHT_GOOD);
+
+		own.lost_bytes = rows[n].own;
+		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &own), 0);
+		for (uint32_t subject = 1; subject <= 3; subject++) {
+			struct sight other = bed_sight(5, subject, SIGHT_GOOD);
+
+			bed_see(bed, 7, subject, SIGHT_LOSSY);
+			other.lost_bytes = rows[n].others;
+			assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &other), 0);
+		}
+		bed_pass(bed, 3 * SEC);
+		bed_expect(bed, 7, rows[n].verdict, NULL);
+		bed_destroy(bed);
+	}
+}
+
 static int see_port(
 	struct bed *bed, uint32_t observer, uint32_t subject, const char *port, enum sight_kind kind
 ) {
@@ -524,6 +584,8 @@ int main(void) {
 		cmocka_unit_test(a_node_that_nobody_reads_is_to_blame_and_its_observers_are_not),
 		cmocka_unit_test(the_sentence_has_the_figures),
 		cmocka_unit_test(one_without_a_past_excuses_a_slow_node_only_by_being_quick),
+		cmocka_unit_test(good_looks_excuse_a_lossy_node_only_of_what_passed),
+		cmocka_unit_test(who_reads_only_little_well_may_lose_what_is_large_itself),
 		cmocka_unit_test(one_port_of_two_is_named),
 		cmocka_unit_test(one_port_of_eight_is_named_for_as_long_as_it_is_bad),
 		cmocka_unit_test(one_with_many_paths_pushes_nobody_out),

@@ -119,14 +119,9 @@ static void pass(struct net *net, uint64_t ns) {
 	}
 }
 
-static int see_reach(
-	struct net *net,
-	uint32_t observer,
-	uint32_t subject,
-	enum sight_kind kind,
-	enum verdict_reach reach
-) {
-	struct sight sight = {
+static struct sight
+make_sight(uint32_t observer, uint32_t subject, enum sight_kind kind, enum verdict_reach reach) {
+	return (struct sight){
 		.observer = id_of(observer),
 		.subject = id_of(subject),
 		.incarnation = ras_incarnation(1, 0),
@@ -137,7 +132,27 @@ static int see_reach(
 		.device = "dev0",
 		.peer_device = "dev0",
 	};
+}
 
+static int see_reach(
+	struct net *net,
+	uint32_t observer,
+	uint32_t subject,
+	enum sight_kind kind,
+	enum verdict_reach reach
+) {
+	struct sight sight = make_sight(observer, subject, kind, reach);
+
+	return sight_exchange_own(net->agents[observer].exchange, net->now_ns, &sight);
+}
+
+// Of a lossy one from so many bytes on; of a good one such did not pass.
+static int see_loss(
+	struct net *net, uint32_t observer, uint32_t subject, enum sight_kind kind, uint32_t bytes
+) {
+	struct sight sight = make_sight(observer, subject, kind, VERDICT_REACH_ANSWERS);
+
+	sight.lost_bytes = bytes;
 	return sight_exchange_own(net->agents[observer].exchange, net->now_ns, &sight);
 }
 
@@ -250,6 +265,29 @@ static void who_is_to_blame_itself_says_no_more_of_others(void **state) {
 		see(net, 5, subject, SIGHT_SILENT);
 	pass(net, 5 * SEC);
 	assert_int_equal(told(net, 5), before);
+	net_destroy(net);
+}
+
+// Visitors, and who has a new path, read a lossy node as if it were well.
+static void who_has_not_read_largely_is_not_asked_of_loss(void **state) {
+	struct net *net = net_create();
+
+	(void)state;
+	for (uint32_t n = 6; n < 12; n++)
+		see_loss(net, n, 5, SIGHT_GOOD, 4096);
+	see_loss(net, 1, 5, SIGHT_LOSSY, 4096);
+	see_loss(net, 2, 5, SIGHT_LOSSY, 4096);
+	pass(net, 2 * SEC);
+	for (uint32_t n = 0; n < AGENTS; n++)
+		assert_int_equal(held(net, n, 5), VERDICT_PATH_LOSSY);
+	for (uint32_t n = 6; n < 12; n++)
+		assert_int_equal(told(net, n), 0);
+	// Now it has passed.
+	for (uint32_t n = 6; n < 12; n++)
+		see_loss(net, n, 5, SIGHT_GOOD, 0);
+	pass(net, 6 * SEC);
+	for (uint32_t n = 0; n < AGENTS; n++)
+		assert_int_equal(held(net, n, 5), VERDICT_HEALTHY);
 	net_destroy(net);
 }
 
@@ -616,6 +654,7 @@ int main(void) {
 		cmocka_unit_test(who_accuses_two_is_vouched_for_by_those_who_read_it),
 		cmocka_unit_test(one_alone_asks_nobody),
 		cmocka_unit_test(who_is_to_blame_itself_says_no_more_of_others),
+		cmocka_unit_test(who_has_not_read_largely_is_not_asked_of_loss),
 		cmocka_unit_test(an_answer_that_is_too_old_waits_for_the_next_look),
 		cmocka_unit_test(what_is_bad_is_repeated_and_what_clears_is_told_twice),
 		cmocka_unit_test(what_enough_said_is_not_said_again),

@@ -126,6 +126,9 @@ struct path_summary {
 	uint64_t turned_ns;
 	uint32_t lost_permille;	   // of the sizes that are lost, lately
 	uint32_t lost_bytes_place; // the smallest of them; PATH_SIZES: none
+	// The smallest size that did not pass when it was tried last, or was not tried since the
+	// path began; of a brief: in the last visit. PATH_SIZES: all did.
+	uint32_t unproven_place;
 };
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary);
 

@@ -57,7 +57,9 @@ struct sight {
 	char peer_device[VERDICT_DEVICE_MAX + 1]; // the subject's
 	uint32_t median_ns, baseline_ns;	  // 0: not known
 	uint32_t lost_permille; // of the sizes that are lost, over the last window
-	uint32_t lost_bytes;	// the smallest size that is lost; 0: all
+	// The smallest size that is lost; 0: all. Of a good one the smallest that did not pass
+	// lately, of which and of larger ones it says nothing; 0: all did.
+	uint32_t lost_bytes;
 	// Since it was seen, when told. Of one that is read: since its counter was last seen to
 	// advance. A read that shows the same counter again proves nothing yet.
 	uint32_t age_ms;
