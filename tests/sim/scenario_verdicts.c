@@ -99,6 +99,7 @@ static void draw_observers(struct round *round, struct bout *bout) {
 	}
 }
 
+// One that it reads, and that reads it; no path that is about to end, on which nothing can be seen.
 static uint32_t far_end(struct round *round, uint32_t victim) {
 	struct world *world = round->run->world;
 	const struct verdict_node *own = &world->verdicts->nodes[victim];
@@ -107,7 +108,8 @@ static uint32_t far_end(struct round *round, uint32_t victim) {
 	for (uint32_t n = 0; n < own->path_count; n++) {
 		uint32_t peer = own->paths[(from + n) % own->path_count].peer;
 
-		if (!is_victim(round, peer) && verdicts_reads(world, peer, victim))
+		if (!is_victim(round, peer) && verdicts_reads_on(world, victim, peer) &&
+		    verdicts_reads_on(world, peer, victim))
 			return peer;
 	}
 	return own->paths[from].peer;

@@ -101,6 +101,8 @@ void verdicts_say(
 
 // Whether the observer reads its pulse, so that it is a party to what befalls it.
 bool verdicts_reads(const struct world *world, uint32_t observer, uint32_t node);
+// And will for a while if it is watched: the overlay has had a link there for some time.
+bool verdicts_reads_on(const struct world *world, uint32_t observer, uint32_t node);
 // What the exchanges told so far.
 void verdicts_sum(const struct world *world, double *ret_told, double *ret_bytes);
 // Looks through all that is held for healthy nodes that would be drained by it.

@@ -85,6 +85,12 @@ bool verdicts_reads(const struct world *world, uint32_t observer, uint32_t node)
 	return path_to(&world->verdicts->nodes[observer], node) != NULL;
 }
 
+bool verdicts_reads_on(const struct world *world, uint32_t observer, uint32_t node) {
+	const struct pulse_path *path = path_to(&world->verdicts->nodes[observer], node);
+
+	return path != NULL && path->linked && path->until_ns > world_now(world);
+}
+
 static bool latency_matters(const struct world *world, uint32_t a, uint32_t b) {
 	const struct verdicts *verdicts = world->verdicts;
 	const struct path_fault *fault = fault_between(verdicts, a, b);
