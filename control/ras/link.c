@@ -545,6 +545,11 @@ void links_leave(struct ras *ras) {
 	}
 }
 
+bool link_is_refused(const struct ras *ras, const struct link *link) {
+	return link->used && link->gone &&
+	       ras->observed_ns - link->gone_ns <= ras->profile->dead_ns;
+}
+
 uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {
 	uint64_t silent_ns = ras->observed_ns - link->heard_ns;
 	uint64_t promised_ns = link->period_ns - ras->profile->beat_ns;

@@ -261,25 +261,66 @@ gone_is_seen(const struct ras *ras, const struct suspicion *suspicion, uint32_t 
 	       1 + sights_count(suspicion, true, ret_other) >= observers_needed(ras);
 }
 
+// Does it refuse us while nobody beside us is heard, in a view of no more than a host may take
+// with it? Then it is not silent, but nobody can confirm that it is gone, perhaps never. In a
+// larger view it is our own firewall by which all refuse us.
+static bool gone_to_us_alone(struct ras *ras, const struct suspicion *suspicion) {
+	const struct link *link = link_find(ras, suspicion->slot);
+
+	return link != NULL && link_is_refused(ras, link) &&
+	       ras->peers.state_counts[RAS_ALIVE] <= 1 &&
+	       peers_ring_count(&ras->peers) - 1 <= ras->profile->brake_peers;
+}
+
+static uint64_t dead_alone_at(const struct ras *ras, uint64_t since_ns) {
+	return since_ns + ras->profile->sole_factor * ras->profile->dead_ns;
+}
+
+// It refuses us as well, or has been silent for as long as kills where one alone observes.
+static bool cannot_look(struct ras *ras, uint32_t slot) {
+	const struct suspicion *suspicion = suspicion_find(ras, slot);
+	const struct link *link = link_find(ras, slot);
+
+	return (link != NULL && link_is_refused(ras, link)) ||
+	       (suspicion != NULL && ras->observed_ns >= dead_alone_at(ras, suspicion->silent_ns));
+}
+
+// A host that has refused us for so long, and still does, answers: it is not we who are cut off
+// from it. So its death is declared by us alone, and shown to be.
+static bool gone_for_long(struct ras *ras, const struct suspicion *suspicion) {
+	const struct link *link = link_find(ras, suspicion->slot);
+
+	if (!gone_to_us_alone(ras, suspicion) ||
+	    ras->observed_ns < dead_alone_at(ras, link->refused_ns))
+		return false;
+	for (uint32_t n = 0; n < peers_ring_count(&ras->peers); n++) {
+		uint32_t slot = peers_ring_at(&ras->peers, n);
+
+		if (slot != ras->self_slot && !cannot_look(ras, slot))
+			return false;
+	}
+	return true;
+}
+
 static bool decide_gone(struct ras *ras, const struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 	uint32_t other = RAS_NO_SLOT;
 
-	if (!gone_is_seen(ras, suspicion, &other))
+	if (!gone_is_seen(ras, suspicion, &other)) {
+		if (!gone_for_long(ras, suspicion))
+			return false;
+	} else if (is_sole(ras) && ras->observed_ns - link->refused_ns <
+					   ras->profile->sole_factor *
+						   ras->profile->gone_recheck_ns) {
 		return false;
-	if (is_sole(ras) && ras->observed_ns - link->refused_ns <
-				    ras->profile->sole_factor * ras->profile->gone_recheck_ns)
-		return false;
+	}
 	declare(ras, suspicion, RAS_CAUSE_GONE, other);
 	return true;
 }
 
 static uint64_t dead_at(const struct ras *ras, const struct suspicion *suspicion) {
-	uint64_t dead_ns = ras->profile->dead_ns;
-
-	if (is_sole(ras))
-		dead_ns *= ras->profile->sole_factor;
-	return suspicion->silent_ns + dead_ns;
+	return is_sole(ras) ? dead_alone_at(ras, suspicion->silent_ns)
+			    : suspicion->silent_ns + ras->profile->dead_ns;
 }
 
 static void hold(struct ras *ras, uint32_t slot) {
@@ -293,7 +334,8 @@ static bool decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint32_t other = RAS_NO_SLOT;
 	uint32_t seen = 1 + sights_count(suspicion, false, &other);
 
-	if (ras->observed_ns < dead_at(ras, suspicion) || own_sight(ras, suspicion) == SIGHT_NONE)
+	if (ras->observed_ns < dead_at(ras, suspicion) || own_sight(ras, suspicion) == SIGHT_NONE ||
+	    gone_to_us_alone(ras, suspicion))
 		return false;
 	switch (brake_word(ras)) {
 	case BRAKE_UNKNOWN:

@@ -56,6 +56,7 @@ struct look {
 struct census {
 	uint32_t reached; // members that can be reached, the one who counted included
 	uint32_t members; // of its view
+	uint32_t ours;	  // members of our own view then
 	uint64_t counted_ns;
 	uint64_t begun_ns;  // the latest one that we know of
 	uint64_t wanted_ns; // since when we wait for a count, 0 if we do not

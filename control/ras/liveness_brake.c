@@ -53,17 +53,31 @@ static uint32_t silent_count(const struct census *census) {
 	return census->members > census->reached ? census->members - census->reached : 0;
 }
 
+// Members whose hosts refuse us: they are not reached, and yet not silent.
+static uint32_t gone_count(const struct ras *ras) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		count += link_is_refused(ras, link) && peer_is_member(ras_entry(ras, link->slot));
+	}
+	return count;
+}
+
 // More than a host and a fifth of the view, or so much that we are not with the larger part.
 // Of two neither part is larger: there a death is declared, and shown to be by one alone.
 static bool too_much_is_silent(const struct ras *ras) {
 	const struct ras_profile *profile = ras->profile;
 	const struct census *census = &ras->liveness.census;
 	uint64_t limit = (uint64_t)census->members * profile->brake_percent / 100;
+	uint32_t gone = gone_count(ras);
+	uint32_t parted = census->members > gone ? census->members - gone : 0;
 
 	if (limit < profile->brake_peers)
 		limit = profile->brake_peers;
 	return silent_count(census) > limit ||
-	       (census->members > 2 && 2 * (uint64_t)census->reached <= census->members);
+	       (parted > 2 && 2 * (uint64_t)census->reached <= parted);
 }
 
 static void brake_set(struct ras *ras, bool on) {
@@ -90,6 +104,7 @@ static void counted(struct ras *ras, uint32_t reached, uint32_t members) {
 	liveness->census = (struct census){
 		.reached = reached,
 		.members = members,
+		.ours = peers_ring_count(&ras->peers),
 		.counted_ns = ras->observed_ns,
 		.begun_ns = liveness->census.begun_ns,
 	};
@@ -142,9 +157,15 @@ enum brake_word brake_word(struct ras *ras) {
 		brake_count(ras);
 		return BRAKE_UNKNOWN;
 	}
-	if (too_much_is_silent(ras) && ras->observed_ns >= liveness->brake_free_ns)
-		brake_set(ras, true);
-	return liveness->brake ? BRAKE_HELD : BRAKE_FREE;
+	if (!too_much_is_silent(ras) || ras->observed_ns < liveness->brake_free_ns)
+		return BRAKE_FREE;
+	// It counted those as silent, perhaps, who are known to be dead now.
+	if (peers_ring_count(&ras->peers) < liveness->census.ours) {
+		brake_count(ras);
+		return BRAKE_UNKNOWN;
+	}
+	brake_set(ras, true);
+	return BRAKE_HELD;
 }
 
 static void census_tick(struct ras *ras) {

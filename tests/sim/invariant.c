@@ -154,12 +154,22 @@ static bool invariants_healthy(const struct world *world, const struct node *nod
 	       world_now(world) > node->healthy_ns + patience_ns;
 }
 
+// One that left and is back may wait for seeds of its own, or have founded a ring: nobody asks it
+// who does not know of that.
+static bool invariants_knows(const struct node *node, const struct node *other) {
+	struct ras_peer peer;
+
+	return ras_peer_find(node->ras, other->record->id, &peer) == 0 && peer.state >= RAS_ALIVE &&
+	       peer.state <= RAS_UNREACHABLE;
+}
+
 // Nodes beside these two that could have been asked.
 static uint32_t invariants_able(const struct world *world, uint32_t observer, uint32_t subject) {
 	uint32_t able = 0;
 
 	for (uint32_t n = 0; n < world->options.nodes && able < 2; n++) {
-		if (n != observer && n != subject && invariants_healthy(world, &world->nodes[n]))
+		if (n != observer && n != subject && invariants_healthy(world, &world->nodes[n]) &&
+		    invariants_knows(&world->nodes[observer], &world->nodes[n]))
 			able += net_reaches(&world->net, observer, n) &&
 				net_reaches(&world->net, n, observer);
 	}
@@ -176,13 +186,20 @@ static bool invariants_declares(struct world *world, const struct node *node) {
 	return declares;
 }
 
-// As many as the profile asks for, or as there are left, the observer included.
-static uint32_t invariants_needed(const struct world *world, const struct node *node) {
+// As many as the profile asks for, or as there are left, the observer included: whom it does not
+// hear is left as well, unless it is refused in a view of few.
+static uint32_t invariants_needed(
+	const struct world *world, const struct node *node, const struct ras_event *event
+) {
 	uint32_t observers = world->options.profile->observers;
 	struct ras_view view;
+	uint32_t left;
 
 	ras_view(node->ras, &view);
-	return view.alive < observers ? view.alive : observers;
+	left = view.alive;
+	if (event->cause == RAS_CAUSE_GONE && view.alive <= world->options.profile->brake_peers)
+		left -= view.suspect + view.unreachable;
+	return left < observers ? left : observers;
 }
 
 static bool island_of(const struct world *world, uint32_t node) {
@@ -248,7 +265,7 @@ static void invariants_death(
 			);
 	}
 	able = invariants_able(world, node->index, subject);
-	if (declared_here && (event->observer_count < invariants_needed(world, node) ||
+	if (declared_here && (event->observer_count < invariants_needed(world, node, event) ||
 			      (event->observer_count < profile->observers && able > 0)))
 		invariants_break(
 			world, node->index, subject,

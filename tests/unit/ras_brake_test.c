@@ -48,21 +48,124 @@ static void node_cut_off_from_all_others_declares_nobody_dead(void **state) {
 
 // Nobody is left to confirm: it is shown, and never decided.
 static void last_of_three_holds_both_others_as_unreachable(void **state) {
-	static void (*const ways[])(struct world *, uint32_t) = {world_off, world_kill};
+	struct world *world = world_of(3);
 
 	(void)state;
-	for (size_t n = 0; n < sizeof(ways) / sizeof(ways[0]); n++) {
-		struct world *world = world_of(3);
+	world_off(world, 1);
+	world_off(world, 2);
+	world_pass(world, 12 * SEC);
+	assert_int_equal(world_view(world, 0).unreachable, 2);
+	world_pass(world, 100 * SEC);
+	assert_int_equal(world_view(world, 0).unreachable, 2);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	world_destroy(world);
+}
 
-		ways[n](world, 1);
-		ways[n](world, 2);
-		world_pass(world, 12 * SEC);
-		assert_int_equal(world_view(world, 0).unreachable, 2);
-		world_pass(world, 100 * SEC);
-		assert_int_equal(world_view(world, 0).unreachable, 2);
-		assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+// Nothing was held back, and nobody was there to agree.
+static void assert_dead_alone(struct world *world, uint32_t node, enum ras_cause cause) {
+	struct ras_peer peer;
+
+	assert_int_equal(ras_peer_find(world->nodes[0].ras, world_id(world, node), &peer), 0);
+	assert_int_equal(peer.state, RAS_DEAD);
+	assert_int_equal(peer.cause, cause);
+	assert_true(peer.sole);
+}
+
+// Found: whose host refused the last of them was held as silent, for good.
+static void last_one_declares_those_that_refuse_it_after_twice_the_time_alone(void **state) {
+	// Whoever has no link to it loses none, and has to miss its words first.
+	static const uint64_t seconds[] = {[3] = 20, [4] = 20, [9] = 30};
+	static const uint32_t counts[] = {3, 4, 9};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		struct world *world = world_of(counts[n]);
+
+		for (uint32_t m = 1; m < counts[n]; m++)
+			world_kill(world, m);
+		world_pass(world, 17 * SEC);
+		assert_int_equal(world_view(world, 0).suspect, counts[n] - 1);
+		world_pass(world, (seconds[counts[n]] - 17) * SEC);
+		for (uint32_t m = 1; m < counts[n]; m++)
+			assert_dead_alone(world, m, RAS_CAUSE_GONE);
+		assert_int_equal(world_events(world, 0, RAS_EVENT_BRAKE_ON), 0);
+		assert_int_equal(world_events(world, 0, RAS_EVENT_UNREACHABLE), 0);
 		world_destroy(world);
 	}
+}
+
+// Found: one killed, one frozen and one gone home, and the fourth held the first for silent.
+static void one_that_refuses_is_no_silence_beside_one_that_is_frozen(void **state) {
+	struct world *world = world_of(4);
+
+	(void)state;
+	world_kill(world, 1);
+	world_freeze(world, 2);
+	ras_leave(world->nodes[3].ras, world->now_ns);
+	world_pass(world, 24 * SEC);
+	assert_dead_alone(world, 1, RAS_CAUSE_GONE);
+	assert_dead_alone(world, 2, RAS_CAUSE_SILENT);
+	assert_int_equal(world_state(world, 0, 3), RAS_LEFT);
+	assert_int_equal(world_events(world, 0, RAS_EVENT_UNREACHABLE), 0);
+	world_resume(world, 2);
+	world_pass(world, 5 * SEC);
+	assert_int_equal(world_state(world, 0, 2), RAS_ALIVE);
+	assert_int_equal(world_state(world, 2, 1), RAS_DEAD);
+	world_destroy(world);
+}
+
+static void silent_ones_are_held_beside_one_that_refuses(void **state) {
+	struct world *world = world_of(5);
+
+	(void)state;
+	world_kill(world, 1);
+	for (uint32_t n = 2; n < 5; n++)
+		world_off(world, n);
+	world_pass(world, 40 * SEC);
+	assert_dead_alone(world, 1, RAS_CAUSE_GONE);
+	assert_int_equal(world_view(world, 0).unreachable, 3);
+	world_destroy(world);
+}
+
+// A firewall of its own that is loaded anew, and the same for good where others are so many that
+// they cannot all be gone.
+static void one_that_all_refuse_for_a_while_or_in_a_large_view_declares_nobody(void **state) {
+	static const struct {
+		uint32_t count;
+		uint64_t refused_ns;
+	} rows[] = {{3, 15 * SEC}, {9, 15 * SEC}, {10, 200 * SEC}, {24, 200 * SEC}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct world *world = world_of(rows[n].count);
+
+		cut_off(world, 0, WORLD_REFUSED);
+		for (uint32_t m = 1; m < rows[n].count; m++)
+			world_reset(world, 0, m);
+		world_pass(world, rows[n].refused_ns);
+		assert_int_equal(world_links(world, 0), 0);
+		assert_int_equal(deaths_by(world, 0), 0);
+		cut_off(world, 0, WORLD_OPEN);
+		world_pass(world, 20 * SEC);
+		assert_true(world_agrees(world));
+		assert_int_equal(deaths_by(world, 0), 0);
+		world_destroy(world);
+	}
+}
+
+// A host that refuses and then falls silent may be one that starts anew.
+static void one_that_refused_and_fell_silent_is_held_as_any_silent_one(void **state) {
+	struct world *world = world_of(3);
+
+	(void)state;
+	world_kill(world, 1);
+	world_kill(world, 2);
+	world_pass(world, 5 * SEC);
+	cut_off(world, 0, WORLD_STALLED);
+	world_pass(world, 100 * SEC);
+	assert_int_equal(world_view(world, 0).unreachable, 2);
+	assert_int_equal(deaths_by(world, 0), 0);
+	world_destroy(world);
 }
 
 static void third_of_three_that_fails_after_the_second_is_declared_by_one_alone(void **state) {
@@ -252,6 +355,12 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(node_cut_off_from_all_others_declares_nobody_dead),
 		cmocka_unit_test(last_of_three_holds_both_others_as_unreachable),
+		cmocka_unit_test(last_one_declares_those_that_refuse_it_after_twice_the_time_alone),
+		cmocka_unit_test(one_that_refuses_is_no_silence_beside_one_that_is_frozen),
+		cmocka_unit_test(silent_ones_are_held_beside_one_that_refuses),
+		cmocka_unit_test(one_that_all_refuse_for_a_while_or_in_a_large_view_declares_nobody
+		),
+		cmocka_unit_test(one_that_refused_and_fell_silent_is_held_as_any_silent_one),
 		cmocka_unit_test(third_of_three_that_fails_after_the_second_is_declared_by_one_alone
 		),
 		cmocka_unit_test(half_of_four_is_declared_when_the_brake_has_held_its_time),

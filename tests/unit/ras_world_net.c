@@ -233,8 +233,9 @@ static void item_arrive(struct world *world, const struct world_item *item) {
 		ras_conn_writable(ras, world->now_ns, handle);
 		break;
 	default:
-		conn->live[item->end] = false;
+		// Until it hears of that it may write, as one that resumes does first of all.
 		ras_conn_ended(ras, world->now_ns, handle, item->cause);
+		conn->live[item->end] = false;
 	}
 }
 
