@@ -98,6 +98,8 @@ static enum finding_grade grade_of(const struct ras_peer *peer, enum verdict ver
 	};
 	enum finding_grade grade = grades[verdict_grade_of(verdict)];
 
+	if (peer->state == RAS_DEAD && peer->sole)
+		return FINDING_UNKNOWN; // of one agent's word nobody is alarmed, nor acts
 	// Whoever does not answer any more is to be looked at, whatever may be done to its node.
 	if (peer->state == RAS_DEAD && grade == FINDING_WARNING)
 		return FINDING_CRITICAL;

@@ -126,11 +126,14 @@ static void held_fill(struct held *held, const struct finding *finding) {
 	held->verdict = finding->verdict;
 	held->state = finding->state;
 	held->both_planes = finding->both_planes;
+	held->sole = finding->sole;
 	held->drainable = finding->own_words || finding->eyes > 1 || finding->state == RAS_DEAD;
 	held->confidence = finding->own_words || finding->both_planes ||
 					   finding->observer_count > 1 || finding->bad > 1
 				   ? VERDICT_SURE
 				   : VERDICT_LIKELY;
+	if (finding->sole)
+		held->confidence = VERDICT_LIKELY;
 	if (is_well(finding->verdict))
 		held->confidence = VERDICT_SURE;
 	held->looked_ns = finding->looked_ns;

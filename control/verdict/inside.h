@@ -52,6 +52,7 @@ struct finding {
 	enum ras_state
 		state; // that goes with it: alive agents that others cannot talk to are suspect
 	bool both_planes;
+	bool sole;	  // one agent alone holds it for dead
 	bool by_silence;  // counted by the brake
 	bool own_words;	  // a statement of its own: no observer is needed
 	uint32_t bad;	  // observers
@@ -71,6 +72,7 @@ struct held {
 	enum verdict_confidence confidence;
 	enum ras_state state;
 	bool both_planes;
+	bool sole;	// one agent alone holds it for dead
 	bool drainable; // more than one observer stands behind it
 	bool ripe;	// it has held for long enough to see whether others fall as well
 	uint64_t since_ns;

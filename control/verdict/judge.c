@@ -193,6 +193,17 @@ static uint64_t read_at_death_ns(const struct subject *subject) {
 	return subject->state_ns > LAST_READ_NS ? subject->state_ns - LAST_READ_NS : 0;
 }
 
+// One agent alone says so, and may be the one that is cut off. What its host or its NIC do answer
+// is no silence of that agent's own making: that is told, and nobody acts by it.
+static void judge_sole(struct finding *finding) {
+	finding->sole = true;
+	if (finding->verdict != VERDICT_NODE_DOWN && finding->verdict != VERDICT_UNKNOWN)
+		return;
+	finding->both_planes = false;
+	finding->by_silence = false;
+	find(finding, VERDICT_UNKNOWN, "SoleObserver");
+}
+
 static void judge_dead(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
@@ -200,11 +211,6 @@ static void judge_dead(
 	struct fabric_look look;
 	struct votes votes;
 
-	if (peer->sole) {
-		find_overlay(finding, subject);
-		find(finding, VERDICT_UNKNOWN, "SoleObserver");
-		return;
-	}
 	triangulate(engine, subject, read_at_death_ns(subject), &look);
 	look_at_death(engine, subject, &look);
 	votes_take(engine, subject, &votes);
@@ -215,6 +221,26 @@ static void judge_dead(
 		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
 	else
 		judge_silent_death(&look, &votes, finding);
+	if (peer->sole)
+		judge_sole(finding);
+}
+
+// The overlay was refused twice, and nobody has said since that it lives.
+static bool is_refused(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	uint64_t now_ns,
+	const struct votes *votes
+) {
+	const struct member_row *peer = subject_peer(engine, subject);
+
+	if (peer->state != RAS_SUSPECT || peer->cause != RAS_CAUSE_GONE ||
+	    votes->of[VERDICT_REACH_REFUSES] == 0)
+		return false;
+	if (now_ns >= subject->state_ns + GATHER_NS)
+		return true;
+	hold_until(subject, subject->state_ns + GATHER_NS);
+	return false;
 }
 
 // Its pulse is not to be read.
@@ -302,6 +328,9 @@ static void judge_seen(
 	} else if (fabric == FABRIC_STANDING) {
 		finding->state = RAS_SUSPECT;
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
+	} else if (is_refused(engine, subject, now_ns, &votes) && look.good == 0) {
+		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
+		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(subject, now_ns, &look, &votes, finding);
 	} else if (finding->state == RAS_SUSPECT) {
@@ -401,7 +430,7 @@ enum verdict_advice judge_advice(const struct held *held, bool maint) {
 	enum verdict_advice advice = verdict_advice_of(held->verdict);
 	enum verdict_advice most = VERDICT_ADVICE_DRAIN;
 
-	if (maint)
+	if (maint || held->sole)
 		most = VERDICT_ADVICE_SHOW;
 	else if (held->state == RAS_SUSPECT || !held->drainable || !held->ripe)
 		most = VERDICT_ADVICE_WARN;

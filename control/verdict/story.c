@@ -28,7 +28,8 @@ const struct story_reason story_reasons[] = {
 	 "It is silent together with so many others that the overlay's brake holds its death."},
 	{"Brake", "unknown",
 	 "Too many went bad at once: the network between is more likely than each of them."},
-	{"SoleObserver", "unknown", "One agent alone holds it for dead."},
+	{"SoleObserver", "unknown",
+	 "One agent alone holds it for dead, by silence on both planes."},
 	{"HostOrAgent", "unknown",
 	 "Its agent is dead by silence, and nothing tells whether its host lives."},
 	{"EvidenceStale", "unknown",
@@ -150,8 +151,8 @@ static void tell_alone(const struct finding *finding, struct sentence *ret_sente
 static void tell_gone(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"connections to it ended and are refused (%u observers); its host answers",
-		finding->overlay
+		"connections to it ended and are refused (%u %s); its host answers",
+		finding->overlay, finding->overlay == 1 ? "observer" : "observers"
 	);
 }
 

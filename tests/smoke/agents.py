@@ -71,9 +71,9 @@ def deaths(cluster, among=None):
             for event in agent.events("DEAD")}
 
 
-def assert_no_death_but(cluster, *names):
+def assert_no_death_but(cluster, *names, among=None):
     """No agent has seen another one die than these."""
-    false = {death for death in deaths(cluster) if death[1] not in names}
+    false = {death for death in deaths(cluster, among) if death[1] not in names}
     assert not false, f"false deaths (observer, node): {sorted(false)}"
 
 

@@ -257,6 +257,65 @@ static void one_that_a_sole_observer_holds_for_dead_is_unknown(void **state) {
 	bed_destroy(bed);
 }
 
+// Found: the last one heard said of a process that its host refused, and of one that stood still,
+// that nobody could tell.
+static void what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it(void **state) {
+	static const struct {
+		enum ras_cause cause;
+		enum sight_kind kind;
+		enum verdict_reach reach;
+		enum verdict verdict;
+		const char *reason;
+	} rows[] = {
+		{RAS_CAUSE_GONE, SIGHT_SILENT, REFUSES, VERDICT_AGENT_DOWN, "AgentGone"},
+		{RAS_CAUSE_GONE, SIGHT_NO_PAIR, UNTOLD, VERDICT_AGENT_DOWN, "AgentGone"},
+		{SILENT, SIGHT_NO_PAIR, REFUSES, VERDICT_AGENT_DOWN, "AgentGone"},
+		{SILENT, SIGHT_SILENT, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute"},
+		{SILENT, SIGHT_STANDING, UNTOLD, VERDICT_AGENT_FROZEN, "PulseStands"},
+		{SILENT, SIGHT_GOOD, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone"},
+		{SILENT, SIGHT_SILENT, UNTOLD, VERDICT_UNKNOWN, "SoleObserver"},
+		{SILENT, SIGHT_NO_PAIR, NOTHING, VERDICT_UNKNOWN, "SoleObserver"},
+		{SILENT, SIGHT_NO_PAIR, UNTOLD, VERDICT_UNKNOWN, "SoleObserver"},
+	};
+
+	(void)state;
+	for (uint32_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct bed *bed = bed_create(2);
+		struct verdict_peer peer = bed_peer(1, RAS_DEAD, rows[n].cause);
+
+		peer.sole = true;
+		peer.observer_count = 1;
+		assert_int_equal(verdict_peer(bed->engine, bed->now_ns, &peer), 0);
+		assert_int_equal(bed_see_reach(bed, 0, 1, rows[n].kind, rows[n].reach), 0);
+		bed_pass(bed, 6 * SEC);
+		bed_expect(bed, 1, rows[n].verdict, rows[n].reason);
+		assert_int_equal(bed_view(bed, 1).advice, VERDICT_ADVICE_SHOW);
+		assert_int_equal(bed_view(bed, 1).confidence, VERDICT_LIKELY);
+		assert_false(bed_view(bed, 1).both_planes);
+		bed_destroy(bed);
+	}
+}
+
+// Twice refused, and a moment for whoever sees it live: two who agree need no more than that.
+static void one_that_is_refused_is_agent_down_before_the_overlay_has_decided(void **state) {
+	struct bed *bed = bed_create(4);
+
+	(void)state;
+	assert_int_equal(bed_state(bed, 1, RAS_SUSPECT, RAS_CAUSE_GONE), 0);
+	assert_int_equal(bed_see_reach(bed, 0, 1, SIGHT_NO_PAIR, REFUSES), 0);
+	bed_pass(bed, 350 * MS);
+	bed_expect(bed, 1, VERDICT_UNKNOWN, "Suspected");
+	bed_pass(bed, 100 * MS);
+	bed_expect(bed, 1, VERDICT_AGENT_DOWN, "AgentGone");
+	assert_int_equal(bed_view(bed, 1).advice, VERDICT_ADVICE_WARN);
+	assert_non_null(strstr(bed_view(bed, 1).evidence, "(1 observer)"));
+	assert_int_equal(bed_state(bed, 1, RAS_ALIVE, WELL), 0);
+	bed_see(bed, 0, 1, SIGHT_GOOD);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 1, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 static void only_both_planes_tell_jobs_of_a_node_that_is_down(void **state) {
 	struct bed *both = look(RAS_DEAD, SILENT, SIGHT_SILENT, hard, NOTHING);
 	struct bed *one = look(RAS_DEAD, SILENT, SIGHT_NO_PAIR, hard, NOTHING);
@@ -343,6 +402,10 @@ int main(void) {
 		cmocka_unit_test(each_cell_of_the_tables_has_its_verdict_reason_and_advice),
 		cmocka_unit_test(no_combination_leads_out_of_the_rows_of_the_second_table),
 		cmocka_unit_test(one_that_a_sole_observer_holds_for_dead_is_unknown),
+		cmocka_unit_test(
+			what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it
+		),
+		cmocka_unit_test(one_that_is_refused_is_agent_down_before_the_overlay_has_decided),
 		cmocka_unit_test(only_both_planes_tell_jobs_of_a_node_that_is_down),
 		cmocka_unit_test(
 			an_agent_the_overlay_keeps_alive_long_after_its_pulse_fell_silent_answers
