@@ -19,8 +19,10 @@
 #define INVARIANT_PEER_BYTES 256
 
 // What an observer has told of a subject; 0 is nothing yet. The bits above are the last ones
-// of the incarnation it was told of.
+// of the incarnation it was told of: across a gap of minutes dozens of refutations are missed.
 #define TOLD_BITS 3
+#define TOLD_START_MASK 7u
+#define TOLD_REFUTATION_BITS 10
 #define TOLD_MASK ((1u << TOLD_BITS) - 1)
 
 enum told {
@@ -107,12 +109,13 @@ void invariants_started(struct world *world, const struct node *node, bool prelo
 	invariants->preloaded[node->index] = preloaded;
 	invariants->declared[node->index] = 0;
 	if (node->start > 1)
-		memset(&invariants->told[node->index * nodes], TOLD_NOTHING, nodes);
+		memset(&invariants->told[node->index * nodes], 0,
+		       nodes * sizeof(*invariants->told));
 }
 
-static uint8_t *invariants_told(struct world *world, const struct node *node, uint32_t subject) {
+static uint16_t *invariants_told(struct world *world, const struct node *node, uint32_t subject) {
 	struct invariants *invariants = &world->invariants;
-	uint8_t *told = &invariants->told[(size_t)node->index * world->options.nodes + subject];
+	uint16_t *told = &invariants->told[(size_t)node->index * world->options.nodes + subject];
 
 	if (*told == TOLD_NOTHING && invariants->preloaded[node->index])
 		*told = TOLD_ALIVE;
@@ -127,11 +130,12 @@ static void invariants_transition(
 	uint32_t subject
 ) {
 	const struct transition *transition = &transitions[event->kind];
-	uint8_t *told = invariants_told(world, node, subject);
+	uint16_t *told = invariants_told(world, node, subject);
 	// Of start and refutations the low bits: enough to tell one death from the next.
-	uint64_t death =
-		(ras_incarnation_start(event->incarnation) & 3) << 3 | (event->incarnation & 7);
-	uint8_t now_told = (uint8_t)(transition->to | death << TOLD_BITS);
+	uint64_t death = (ras_incarnation_start(event->incarnation) & TOLD_START_MASK)
+				 << TOLD_REFUTATION_BITS |
+			 (event->incarnation & ((1u << TOLD_REFUTATION_BITS) - 1));
+	uint16_t now_told = (uint16_t)(transition->to | death << TOLD_BITS);
 	uint32_t from = *told & TOLD_MASK;
 
 	if (transition->from == 0)
@@ -303,7 +307,7 @@ static void invariants_peer(struct world *world, const struct node *node, uint32
 		[RAS_DEAD] = TOLD_DEAD,
 		[RAS_LEFT] = TOLD_LEFT,
 	};
-	uint8_t *told = invariants_told(world, node, subject);
+	uint16_t *told = invariants_told(world, node, subject);
 	struct ras_peer peer;
 
 	if (ras_peer_find(node->ras, world->nodes[subject].record->id, &peer) != 0)

@@ -41,7 +41,7 @@ struct invariants {
 	uint64_t at_ns;
 	uint64_t next_ns; // of the checks that look at everything
 	uint32_t cursor;
-	uint8_t *told;	    // per observer and subject: what the last event said
+	uint16_t *told;	    // per observer and subject: what the last event said
 	uint64_t *declared; // per observer: deaths it declared itself
 	bool *preloaded;    // per observer: it knew all others as alive when it started
 };
