@@ -116,6 +116,7 @@ static struct link *link_add(struct ras *ras, uint32_t slot) {
 		.retry_ns = RAS_NEVER,
 		.idle_ns = ras->observed_ns,
 		.differs_ns = RAS_NEVER,
+		.unequal_ns = RAS_NEVER,
 		.rtt.min_ns = RAS_NEVER,
 	};
 	links->table[links->count++] = link;

@@ -8,21 +8,28 @@
 #define BRIEF_FIRST 0x01
 #define BRIEF_LAST 0x02
 #define BUSY_NS RAS_NS_PER_SEC
+// Mostly news are on their way, and what changes is let come to rest. But one that has much to
+// learn may hear something new each second, for minutes.
+#define RESTLESS_TIMES 8 // sync_ns
 
 void sync_heard(struct ras *ras, struct link *link, uint64_t digest) {
 	uint64_t own = peers_digest(&ras->peers);
 
 	if (digest == own) {
 		link->differs_ns = RAS_NEVER;
+		link->unequal_ns = RAS_NEVER;
 		return;
 	}
+	if (link->unequal_ns == RAS_NEVER)
+		link->unequal_ns = ras->observed_ns;
 	if (link->differs_ns == RAS_NEVER || digest != link->peer_digest ||
 	    own != link->own_digest) {
 		link->differs_ns = ras->observed_ns;
 		link->peer_digest = digest;
 		link->own_digest = own;
 	}
-	if (ras->observed_ns - link->differs_ns < ras->profile->sync_ns ||
+	if ((ras->observed_ns - link->differs_ns < ras->profile->sync_ns &&
+	     ras->observed_ns - link->unequal_ns < RESTLESS_TIMES * ras->profile->sync_ns) ||
 	    ras->observed_ns - link->synced_ns < ras->profile->sync_gap_ns ||
 	    ras->observed_ns < ras->sync.busy_ns)
 		return;
@@ -37,6 +44,7 @@ void sync_start(struct ras *ras, struct link *link) {
 	ras->counters.syncs++;
 	ras->sync.busy_ns = ras->observed_ns + BUSY_NS;
 	link->synced_ns = ras->observed_ns;
+	link->unequal_ns = RAS_NEVER;
 	wire_writer_init(&writer, frame, sizeof(frame));
 	wire_put_u8(&writer, MESSAGE_DIGESTS);
 	for (uint32_t range = 0; range < PEERS_RANGES; range++)

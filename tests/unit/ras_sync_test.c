@@ -52,6 +52,32 @@ static void tables_that_differ_in_anything_become_equal(void **state) {
 	world_destroy(world);
 }
 
+// Found: one that was cut off for minutes found the others one by one, each of them a change of
+// its table, and waited for an end of changes before it compared tables.
+static void tables_that_go_on_changing_are_compared_as_well(void **state) {
+	struct world *world = world_of(8);
+	struct ras_record *record;
+	struct peer_news news = stranger(world, "x", &record);
+
+	(void)state;
+	diverge(world, 2, &news);
+	for (uint32_t n = 0; n < 60; n++) {
+		assert_int_equal(
+			ras_maint(
+				world->nodes[1].ras, world->now_ns, world_id(world, 4), n % 2 == 0
+			),
+			0
+		);
+		world_pass(world, 500 * MS);
+	}
+	for (uint32_t n = 0; n < 8; n++)
+		assert_int_equal(
+			ras_peer_find(world->nodes[n].ras, record->id, &(struct ras_peer){0}), 0
+		);
+	ras_record_put(world->interner, record);
+	world_destroy(world);
+}
+
 static void equal_tables_are_never_compared(void **state) {
 	struct world *world = world_of(8);
 
@@ -244,6 +270,7 @@ static void news_go_round_a_silent_link(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_that_differ_in_anything_become_equal),
+		cmocka_unit_test(tables_that_go_on_changing_are_compared_as_well),
 		cmocka_unit_test(equal_tables_are_never_compared),
 		cmocka_unit_test(maintenance_set_by_another_reaches_the_one_it_is_for),
 		cmocka_unit_test(only_ranges_that_differ_are_listed),
