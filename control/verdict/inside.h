@@ -22,6 +22,9 @@
 #define COVER_WINDOWS_NS (10 * SEC)
 // A pulse that was seen to advance so long after the overlay went unanswered has outlived it.
 #define OUTLIVES_NS (1500 * MS)
+// The pulse of one that was stopped goes on before its beats are heard: one that is cut off from
+// the overlay alone is read for longer.
+#define WOKEN_NS (2 * SEC)
 // The overlay takes thrice as long at least to hold a silent one for dead.
 #define LAST_READ_NS (2 * SEC)
 // An agent that the overlay still holds alive so long after its pulse fell silent is alive.

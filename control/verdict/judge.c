@@ -264,14 +264,25 @@ static void judge_unread(
 }
 
 // Others, or we ourselves, cannot talk to it.
-static void
-judge_suspect(const struct fabric_look *look, const struct votes *votes, struct finding *finding) {
-	if (look->good > 0)
-		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
-	else if (votes->of[VERDICT_REACH_ACCEPTS] > 0)
-		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	else
+static void judge_suspect(
+	struct subject *subject,
+	uint64_t now_ns,
+	const struct fabric_look *look,
+	const struct votes *votes,
+	struct finding *finding
+) {
+	uint64_t woken_ns = subject->blame_ns + WOKEN_NS;
+
+	if (look->good > 0 && now_ns < woken_ns) {
+		hold_until(subject, woken_ns);
 		find(finding, VERDICT_UNKNOWN, "Suspected");
+	} else if (look->good > 0) {
+		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	} else if (votes->of[VERDICT_REACH_ACCEPTS] > 0) {
+		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	} else {
+		find(finding, VERDICT_UNKNOWN, "Suspected");
+	}
 }
 
 // What there is against it must have stood for a moment: who sees well is being heard.
@@ -280,8 +291,10 @@ gathered(struct subject *subject, const struct fabric_look *look, bool against, 
 	uint8_t blame = look->fabric > FABRIC_READABLE ? (uint8_t)look->fabric : FABRIC_UNSEEN;
 	uint64_t wait_ns = look->doubtful ? GATHER_DOUBT_NS : GATHER_NS;
 
-	if (blame == FABRIC_UNSEEN && against)
+	if (blame == FABRIC_UNSEEN && against) {
 		blame = FABRIC_READABLE;
+		wait_ns = WOKEN_NS;
+	}
 	if (blame != subject->blame) {
 		subject->blame = blame;
 		subject->blame_ns = now_ns;
@@ -334,7 +347,7 @@ static void judge_seen(
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(subject, now_ns, &look, &votes, finding);
 	} else if (finding->state == RAS_SUSPECT) {
-		judge_suspect(&look, &votes, finding);
+		judge_suspect(subject, now_ns, &look, &votes, finding);
 	} else if (fabric == FABRIC_PEERS || fabric == FABRIC_PORT) {
 		find_by_silence(
 			finding, VERDICT_FABRIC_DOWN,

@@ -118,6 +118,34 @@ static void what_is_contradicted_before_it_is_ripe_drains_nobody(void **state) {
 	bed_destroy(bed);
 }
 
+// Its page is read again before its beats are heard: it woke up, and no network was cut.
+static void one_that_wakes_is_not_cut_off_from_the_overlay(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t observer = 1; observer < 4; observer++)
+		bed_see_reach(bed, observer, 5, SIGHT_STANDING, VERDICT_REACH_ACCEPTS);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_AGENT_FROZEN, "PulseStands");
+	for (uint32_t observer = 1; observer < 4; observer++)
+		bed_see_reach(bed, observer, 5, SIGHT_STANDING, VERDICT_REACH_ANSWERS);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "PulseContradicts");
+	for (uint32_t observer = 1; observer < 4; observer++)
+		bed_see_reach(bed, observer, 5, SIGHT_GOOD, VERDICT_REACH_ACCEPTS);
+	for (uint32_t n = 0; n < 19; n++) {
+		bed_pass(bed, 100 * MS);
+		assert_int_not_equal(bed_view(bed, 5).verdict, VERDICT_MGMT_NET_DOWN);
+	}
+	for (uint32_t observer = 1; observer < 4; observer++)
+		bed_see_reach(bed, observer, 5, SIGHT_GOOD, VERDICT_REACH_ANSWERS);
+	for (uint32_t n = 0; n < 60; n++) {
+		bed_pass(bed, 100 * MS);
+		assert_int_not_equal(bed_view(bed, 5).verdict, VERDICT_MGMT_NET_DOWN);
+	}
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
 	struct bed *bed = bed_with_fabric_down();
 	uint64_t since_ns = bed_view(bed, 5).since_ns;
@@ -535,6 +563,7 @@ int main(void) {
 		cmocka_unit_test(what_the_overlay_comes_to_doubt_is_named_anew_at_once),
 		cmocka_unit_test(death_of_one_that_was_cut_off_is_named_at_once),
 		cmocka_unit_test(what_is_contradicted_before_it_is_ripe_drains_nobody),
+		cmocka_unit_test(one_that_wakes_is_not_cut_off_from_the_overlay),
 		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
