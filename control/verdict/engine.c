@@ -187,6 +187,8 @@ int verdict_peer(struct verdict_engine *engine, uint64_t now_ns, const struct ve
 		err = subject_make(engine, row, &subject);
 	if (err == 0)
 		err = members_place(&engine->members, row, peer->host, peer->leaf);
+	if (err == 0 && !known)
+		err = told_adopt(engine, row);
 	if (err != 0) {
 		if (!known && subject != NULL)
 			subject_remove(engine, subject);

@@ -265,6 +265,7 @@ void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_n
 		subject->stale |= stale;
 	}
 	judge(engine, subject, now_ns, &finding);
+	engine->counts.walked += finding.walked;
 	brake_count(engine, subject, finding.by_silence, now_ns);
 	stale_apply(engine, subject, now_ns, &finding);
 	self_apply(engine, subject, now_ns, &finding);

@@ -66,6 +66,7 @@ struct finding {
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
 	uint64_t looked_ns;
+	uint32_t walked;	     // subjects that were looked at beside it
 	const struct sight *example; // for figures; valid while the evidence is unchanged
 	const struct statement *statement;
 };
@@ -133,6 +134,7 @@ struct verdict_engine {
 	uint32_t silent_recent; // subjects that the brake counts
 	bool braking;
 	bool turned;		      // the brake did: all are to be judged anew
+	uint32_t told_by_strangers;   // sights whose observer is no member
 	uint64_t next_ns;	      // asked for
 	struct verdict_counts counts; // of inputs and changes
 };
@@ -159,6 +161,7 @@ void subject_clear(struct verdict_engine *engine, struct subject *subject);
 // It is back: what was seen of it while it did not run says nothing of now.
 void subject_is_back(struct verdict_engine *engine, struct subject *subject);
 bool subject_told_by(const struct subject *subject, uint64_t observer);
+uint32_t subject_sights_by(const struct subject *subject, uint64_t observer);
 // Drops what this observer told of it; false if there was nothing.
 bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer);
 // Nothing is left that is worth its memory.
@@ -187,6 +190,18 @@ sight_is_mute_about(const struct sight *look, enum sight_kind kind, uint32_t byt
 	return kind == SIGHT_LOSSY && look->lost_bytes != 0 && look->lost_bytes <= bytes;
 }
 
+// told.c: of whom each observer told something.
+
+// Room for so many more subjects of an observer's row, MEMBERS_NONE too. -ENOMEM, and all is as it
+// was.
+int told_room(struct verdict_engine *engine, uint32_t observer, uint32_t more);
+// A sight of this observer is about to be one of the subject's; there is room.
+void told_add(struct verdict_engine *engine, const struct subject *subject, uint64_t observer);
+// One has been taken from it.
+void told_drop(struct verdict_engine *engine, const struct subject *subject, uint64_t observer);
+// What a new member told before it was one. -ENOMEM, and all is as it was.
+int told_adopt(struct verdict_engine *engine, uint32_t observer);
+
 // triangulate.c: what the observers together say of the data plane of one node.
 enum fabric {
 	FABRIC_UNSEEN,	 // nobody looks
@@ -212,6 +227,7 @@ struct fabric_look {
 	uint64_t good_ns;   // the latest that advanced, 0: none
 	uint32_t good;	    // who saw that after `good_after_ns`
 	uint64_t newest_ns; // the latest of all
+	uint32_t walked;    // other subjects that were looked at for that
 	const struct sight *example;
 };
 

@@ -95,6 +95,7 @@ static void find_observers(struct finding *finding, const struct fabric_look *lo
 	finding->good = look->good;
 	finding->lookers = look->lookers;
 	finding->example = look->example;
+	finding->walked = look->walked;
 	finding->observer_count = look->observer_count;
 	memcpy(finding->observers, look->observers, sizeof(finding->observers));
 	if (look->newest_ns > finding->looked_ns)

@@ -218,6 +218,8 @@ void members_init(struct members *members, const struct ras_memory *memory) {
 void members_fini(struct members *members) {
 	names_fini(&members->hosts, members->memory);
 	names_fini(&members->leaves, members->memory);
+	for (uint32_t n = 0; n < members->count; n++)
+		told_destroy(members->memory, members->rows[n].told);
 	array_release(members->memory, members->rows, members->capacity, sizeof(*members->rows));
 	index_release(members->memory, members->index, members->index_mask);
 }
@@ -346,7 +348,7 @@ void members_set_state(struct members *members, uint32_t at, enum ras_state stat
 void members_remove(struct members *members, uint32_t at) {
 	struct member_row *row = &members->rows[at];
 
-	must(row->subject == NULL);
+	must(row->subject == NULL && row->told == NULL);
 	members_set_state(members, at, RAS_UNKNOWN);
 	members->of_state[RAS_UNKNOWN]--;
 	names_drop(&members->hosts, members->memory, row->host);

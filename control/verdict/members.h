@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The overlay's members as the engine needs them: 40 bytes each, and what there is to say of one
+// The overlay's members as the engine needs them: 48 bytes each, and what there is to say of one
 // only where there is something (struct subject).
 #pragma once
 
@@ -14,10 +14,23 @@
 
 struct subject;
 
+// Of whom one told something: rows, each once.
+struct told_list {
+	uint32_t count, capacity;
+	uint32_t rows[];
+};
+
+static inline size_t told_bytes(uint32_t capacity) {
+	return sizeof(struct told_list) + capacity * sizeof(uint32_t);
+}
+
+struct told_list *told_destroy(const struct ras_memory *memory, struct told_list *list);
+
 struct member_row {
 	uint64_t id; // 0: free
 	uint64_t incarnation;
 	struct subject *subject; // NULL: alive or left, and nothing was said against it
+	struct told_list *told;	 // NULL: of nobody
 	uint32_t host, leaf;	 // of the names
 	uint8_t state;		 // enum ras_state
 	uint8_t cause;		 // enum ras_cause
@@ -64,7 +77,7 @@ int members_add(struct members *members, uint64_t id, uint32_t *ret_row);
 // -ENOMEM, and the row is as it was.
 int members_place(struct members *members, uint32_t row, const char *host, const char *leaf);
 void members_set_state(struct members *members, uint32_t row, enum ras_state state);
-// Its subject is gone already.
+// Its subject is gone already, and all that it told.
 void members_remove(struct members *members, uint32_t row);
 
 // "" if it is none.

@@ -53,8 +53,11 @@ static void sight_untell(struct verdict_engine *engine, const struct evidence *e
 }
 
 static void sight_drop(struct verdict_engine *engine, struct subject *subject, uint32_t at) {
+	uint64_t observer = subject->sights[at].sight.observer;
+
 	sight_untell(engine, &subject->sights[at]);
 	subject->sights[at] = subject->sights[--subject->sight_count];
+	told_drop(engine, subject, observer);
 }
 
 bool subject_told_by(const struct subject *subject, uint64_t observer) {
@@ -210,7 +213,7 @@ static bool same_path(const struct sight *a, const struct sight *b) {
 	       strncmp(a->peer_device, b->peer_device, sizeof(a->peer_device)) == 0;
 }
 
-static uint32_t sights_by(const struct subject *subject, uint64_t observer) {
+uint32_t subject_sights_by(const struct subject *subject, uint64_t observer) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < subject->sight_count; n++)
@@ -222,13 +225,14 @@ static uint32_t sights_by(const struct subject *subject, uint64_t observer) {
 // so that nobody's many paths push another's out. -ENOSPC: all are fresher, and of as few.
 static int
 sight_give_way(struct verdict_engine *engine, struct subject *subject, const struct evidence *one) {
-	uint32_t own = sights_by(subject, one->sight.observer) + 1;
+	uint32_t own = subject_sights_by(subject, one->sight.observer) + 1;
 	uint32_t most = 0, oldest = 0;
 
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		uint64_t observer = subject->sights[n].sight.observer;
-		uint32_t told =
-			observer == one->sight.observer ? own : sights_by(subject, observer);
+		uint32_t told = observer == one->sight.observer
+					? own
+					: subject_sights_by(subject, observer);
 
 		if (told < most ||
 		    (told == most && subject->sights[n].seen_ns >= subject->sights[oldest].seen_ns))
@@ -292,10 +296,13 @@ int subject_add_sight(
 			return err;
 	}
 	err = sight_place(engine, subject, &one, &at);
+	if (err == 0 && at == subject->sight_count)
+		err = told_room(engine, observer, 1);
 	if (err != 0)
 		return err;
 	evidence = &subject->sights[at];
 	if (at == subject->sight_count) {
+		told_add(engine, subject, sight->observer);
 		subject->sight_count++;
 		evidence->since_ns = seen_ns;
 		evidence->mute_ns = seen_ns;

@@ -436,6 +436,21 @@ static void outward_add(
 	}
 }
 
+// The n-th of those of whom this one told something.
+static bool told_nth(
+	const struct verdict_engine *engine,
+	uint32_t row,
+	uint32_t n,
+	const struct subject **ret_told
+) {
+	const struct told_list *list = engine->members.rows[row].told;
+
+	if (list == NULL || n >= list->count)
+		return false;
+	*ret_told = engine->members.rows[list->rows[n]].subject;
+	return true;
+}
+
 // Its own bad paths end at nodes that others see well, and nobody sees it well.
 static bool look_outward(
 	const struct verdict_engine *engine,
@@ -446,13 +461,15 @@ static bool look_outward(
 ) {
 	uint64_t self = subject_peer(engine, subject)->id;
 	struct outward outward = {0};
+	const struct subject *other;
 	struct tally tally;
 
 	if (subject->tells_bad < 2)
 		return false;
-	for (uint32_t n = 0; n < engine->subject_count; n++) {
-		if (engine->subjects[n] != subject)
-			outward_add(engine, engine->subjects[n], kind, self, &outward);
+	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
+		if (other != subject)
+			outward_add(engine, other, kind, self, &outward);
+		look->walked++;
 	}
 	tally_take(engine, subject, kind, NULL, &tally);
 	if (outward.bad_elsewhere_good < 2 || outward.passes > outward.lost ||
@@ -472,11 +489,12 @@ static bool look_outward(
 uint32_t triangulate_accused(
 	const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns
 ) {
+	uint32_t row = members_find(&engine->members, observer);
+	const struct subject *other;
 	uint64_t since_ns = 0;
 	uint32_t accused = 0;
 
-	for (uint32_t n = 0; n < engine->subject_count; n++) {
-		const struct subject *other = engine->subjects[n];
+	for (uint32_t n = 0; row != MEMBERS_NONE && told_nth(engine, row, n, &other); n++) {
 		bool silent = false;
 
 		if (other->held.verdict > VERDICT_HEALTHY ||

@@ -111,7 +111,8 @@ struct verdict_counts {
 	uint32_t maint;
 	uint64_t changes;
 	uint64_t sights, sights_stale, sights_unknown, sights_dropped, statements;
-	bool brake; // too many at once: drains are held
+	uint64_t walked; // others that were looked at to judge who told of them
+	bool brake;	 // too many at once: drains are held
 };
 // Of a look at every peer.
 void verdict_counts(const struct verdict_engine *engine, struct verdict_counts *ret_counts);
