@@ -143,15 +143,23 @@ static void held_fill(struct held *held, const struct finding *finding) {
 }
 
 static void
-tell_changed(struct verdict_engine *engine, const struct subject *subject, enum verdict before) {
+tell_changed(struct verdict_engine *engine, struct subject *subject, enum verdict before) {
 	struct verdict_change change = {.before = before};
 	struct verdict_view view;
 
+	subject->told_advice = (uint8_t)judge_advice(&subject->held, false);
 	if (engine->ops.changed == NULL)
 		return;
 	look_view(engine, subject->peer, &view);
 	change.now = &view;
 	engine->ops.changed(engine->ops_ctx, &change);
+}
+
+// What was told was a warning, and may be acted on now: it is ripe, dead, or has a second observer.
+static bool is_raised(const struct subject *subject, bool was_ripe) {
+	enum verdict_advice advice = judge_advice(&subject->held, false);
+
+	return advice > VERDICT_ADVICE_WARN && (!was_ripe || advice > subject->told_advice);
 }
 
 static void hold_change(
@@ -249,7 +257,7 @@ static void hold_ripen(
 	subject->held.ripe = !finding->by_silence || now_ns >= ripe_ns;
 	if (!subject->held.ripe)
 		hold_until(subject, ripe_ns);
-	else if (!was_ripe && verdict_advice_of(subject->held.verdict) > VERDICT_ADVICE_WARN)
+	else if (is_raised(subject, was_ripe))
 		tell_changed(engine, subject, subject->held.verdict);
 }
 

@@ -108,6 +108,7 @@ struct subject {
 	uint32_t tells_bad; // sights that it told of others, and that are bad
 
 	struct held held;
+	uint8_t told_advice;	   // the last that was told of what is held, without maintenance
 	uint64_t better_ns;	   // since when the evidence is better than what is held, RAS_NEVER
 	uint8_t blame;		   // enum fabric of what is being gathered
 	uint64_t blame_ns;	   // since when

@@ -76,6 +76,28 @@ static void nobody_is_drained_before_it_is_seen_whether_others_fall_too(void **s
 	bed_destroy(bed);
 }
 
+// Found: it was told again after 5 s with the advice of a suspect, and not when it was dead.
+static void what_may_be_acted_on_is_told_again_when_that_is_so_and_not_before(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t observer = 1; observer < 3; observer++)
+		bed_see_reach(bed, observer, 5, SIGHT_SILENT, VERDICT_REACH_ACCEPTS);
+	bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
+	bed_pass(bed, 8 * SEC);
+	bed_expect(bed, 5, VERDICT_AGENT_FROZEN, "AgentMute");
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_WARN);
+	assert_int_equal(bed->ripened, 0);
+	bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_AGENT_FROZEN, "AgentMute");
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_DRAIN_LATER);
+	assert_int_equal(bed->ripened, 1);
+	bed_pass(bed, 60 * SEC);
+	assert_int_equal(bed->ripened, 1);
+	bed_destroy(bed);
+}
+
 // The reads fail first, since its device answers from within the process that was stopped.
 static void what_the_overlay_comes_to_doubt_is_named_anew_at_once(void **state) {
 	struct bed *bed = bed_with_fabric_down();
@@ -560,6 +582,7 @@ int main(void) {
 		cmocka_unit_test(worse_holds_at_once_and_better_when_it_has_settled),
 		cmocka_unit_test(silence_of_one_that_did_not_run_says_nothing_once_it_is_back),
 		cmocka_unit_test(nobody_is_drained_before_it_is_seen_whether_others_fall_too),
+		cmocka_unit_test(what_may_be_acted_on_is_told_again_when_that_is_so_and_not_before),
 		cmocka_unit_test(what_the_overlay_comes_to_doubt_is_named_anew_at_once),
 		cmocka_unit_test(death_of_one_that_was_cut_off_is_named_at_once),
 		cmocka_unit_test(what_is_contradicted_before_it_is_ripe_drains_nobody),

@@ -38,9 +38,9 @@ struct verdict_config {
 	uint32_t brake_permille; // this, and this share of the view, at once are unknown; 0: 8, 200
 };
 
-// Told when a verdict changes, and when one by silence has held for `settle_ns`: then `before` is
-// the same, and the advice is no longer held back. From inside an input; must not call back into
-// the engine.
+// Told when a verdict changes, and when its advice is no longer held back, since it has held for
+// `settle_ns`, is of a dead node, or has a second observer: then `before` is the same. From inside
+// an input; must not call back into the engine.
 struct verdict_change {
 	enum verdict before;
 	const struct verdict_view *now;
