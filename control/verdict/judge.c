@@ -343,7 +343,8 @@ static void judge_seen(
 		finding->state = RAS_SUSPECT;
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
 	} else if (is_refused(engine, subject, now_ns, &votes) && look.good == 0) {
-		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
+		// Many at once may be refused by a firewall of our own.
+		find_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(subject, now_ns, &look, &votes, finding);

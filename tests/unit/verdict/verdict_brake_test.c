@@ -87,6 +87,30 @@ static void those_who_fell_long_before_stay_what_they_are(void **state) {
 	bed_destroy(bed);
 }
 
+// Found: an agent whose own firewall was loaded anew called all its neighbours agent-down.
+static void many_who_refuse_us_at_once_are_not_named_before_others_agree(void **state) {
+	struct bed *bed = bed_create(30);
+
+	(void)state;
+	for (uint32_t n = 1; n <= 8; n++) {
+		bed_state(bed, n, RAS_SUSPECT, RAS_CAUSE_GONE);
+		bed_see_reach(bed, 0, n, SIGHT_NO_PAIR, VERDICT_REACH_REFUSES);
+	}
+	bed_pass(bed, SEC);
+	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 8);
+	for (uint32_t n = 9; n <= 20; n++) {
+		bed_state(bed, n, RAS_SUSPECT, RAS_CAUSE_GONE);
+		bed_see_reach(bed, 0, n, SIGHT_NO_PAIR, VERDICT_REACH_REFUSES);
+	}
+	bed_pass(bed, SEC);
+	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 0);
+	bed_expect(bed, 15, VERDICT_UNKNOWN, "Brake");
+	for (uint32_t n = 1; n <= 20; n++)
+		bed_state(bed, n, RAS_DEAD, RAS_CAUSE_GONE);
+	assert_int_equal(count_of(bed, VERDICT_AGENT_DOWN), 20);
+	bed_destroy(bed);
+}
+
 static void the_brake_does_not_hold_what_is_no_silence(void **state) {
 	struct bed *bed = bed_create(100);
 
@@ -193,6 +217,7 @@ int main(void) {
 		cmocka_unit_test(a_third_that_falls_at_once_is_unknown_also_those_who_fell_first),
 		cmocka_unit_test(those_who_died_long_ago_do_not_make_the_view_larger),
 		cmocka_unit_test(those_who_fell_long_before_stay_what_they_are),
+		cmocka_unit_test(many_who_refuse_us_at_once_are_not_named_before_others_agree),
 		cmocka_unit_test(the_brake_does_not_hold_what_is_no_silence),
 		cmocka_unit_test(ports_that_go_down_together_are_of_a_switch_that_restarts),
 		cmocka_unit_test(while_the_overlay_brakes_nobody_is_declared_by_silence),
