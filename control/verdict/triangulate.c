@@ -404,6 +404,25 @@ static void outward_read(
 		outward->passes = passes;
 }
 
+static void outward_weigh(
+	const struct verdict_engine *engine,
+	const struct subject *other,
+	enum sight_kind kind,
+	uint64_t observer,
+	struct outward *outward
+) {
+	for (uint32_t n = 0; n < other->sight_count; n++) {
+		const struct evidence *evidence = &other->sights[n];
+
+		if (evidence->sight.observer != observer || !triangulate_counts(engine, evidence))
+			continue;
+		if (evidence->sight.kind != kind)
+			outward_read(engine, other, kind, &evidence->sight, outward);
+		else if (kind == SIGHT_LOSSY && evidence->sight.lost_bytes > outward->lost)
+			outward->lost = evidence->sight.lost_bytes;
+	}
+}
+
 static void outward_add(
 	const struct verdict_engine *engine,
 	const struct subject *other,
@@ -418,13 +437,8 @@ static void outward_add(
 
 		if (evidence->sight.observer != observer || !triangulate_counts(engine, evidence))
 			continue;
-		if (evidence->sight.kind != kind) {
-			outward_read(engine, other, kind, &evidence->sight, outward);
-			continue;
-		}
-		if (kind == SIGHT_LOSSY && evidence->sight.lost_bytes > outward->lost)
-			outward->lost = evidence->sight.lost_bytes;
-		if (counted || !read_by_others(engine, other, evidence))
+		if (evidence->sight.kind != kind || counted ||
+		    !read_by_others(engine, other, evidence))
 			continue;
 		counted = true;
 		outward->bad_elsewhere_good++;
@@ -466,13 +480,21 @@ static bool look_outward(
 
 	if (subject->tells_bad < 2)
 		return false;
+	// Most read somebody well, and nobody needs to know who else reads those that they do not.
 	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
-		if (other != subject)
-			outward_add(engine, other, kind, self, &outward);
+		outward_weigh(engine, other, kind, self, &outward);
+		look->walked++;
+		if (kind != SIGHT_LOSSY && outward.passes > outward.lost)
+			return false;
+	}
+	if (outward.passes > outward.lost)
+		return false;
+	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
+		outward_add(engine, other, kind, self, &outward);
 		look->walked++;
 	}
 	tally_take(engine, subject, kind, NULL, &tally);
-	if (outward.bad_elsewhere_good < 2 || outward.passes > outward.lost ||
+	if (outward.bad_elsewhere_good < 2 ||
 	    (tally.good_ns != 0 && tally.good_ns + COVER_NS >= outward.bad_since_ns))
 		return false;
 	look->fabric = fabric;
