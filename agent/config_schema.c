@@ -318,8 +318,8 @@ static const struct config_key keys[] = {
 	 "How many runs in a row must be better before it is taken back."},
 
 	{"probe", "enabled", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
-	 "Whether the pulses of other nodes are read over RDMA all the time. Switched off, what was "
-	 "learnt of paths is forgotten."},
+	 "Whether the pulses of other nodes are read over RDMA all the time. Switched off while the "
+	 "agent runs, what was learnt of paths is forgotten."},
 	{"probe", "interval", CONFIG_DURATION, true, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
 	 "Between two reads of one neighbour on a ring, after each fourth of which a write comes; longer "
 	 "where the budget does not suffice."},

@@ -35,7 +35,7 @@ const struct path_past *path_book_find(
 // A peer tells us how its device is called: whatever that is, it is one word or none.
 static bool is_word(const char *name) {
 	for (const char *at = name; *at != '\0'; at++) {
-		if (*at <= ' ' || *at == 0x7f)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
 			return false;
 	}
 	return name[0] != '\0';
