@@ -276,7 +276,9 @@ static const struct config_key keys[] = {
 	{"worker", "cores", CONFIG_STRING, false, 0, 1024, NULL, config_check_cpu_set,
 	 "processors such as 2,4-7", "",
 	 "One polling thread is pinned to each. Empty: one thread, placed by rule (near the "
-	 "first RDMA device, isolated processors before others, never 0 if there is another)."},
+	 "first RDMA device, isolated processors before others, never 0 if there is another). What a "
+	 "thread uses lies in memory of its processor's NUMA node, if the kernel lets it; "
+	 "memory_node in the log's worker_started says where it lies, - if the kernel does not tell."},
 	{"worker", "pin", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether polling threads are pinned; no where agents share their processors."},
 	{"worker", "idle", CONFIG_LIST, true, 1, AGENT_WORKERS_MAX, NULL, check_idle,

@@ -6,6 +6,7 @@
 #include <dataplane/cores.h>
 #include <dataplane/dispatch.h>
 #include <dataplane/eal.h>
+#include <dataplane/near.h>
 #include <dataplane/prober.h>
 #include <dataplane/telemetry.h>
 #include <dataplane/worker.h>
@@ -24,6 +25,7 @@
 
 #define ISOLATED_PATH "/sys/devices/system/cpu/isolated"
 #define CPUS_TEXT_BYTES 128
+#define NODE_TEXT_BYTES 16
 #define EVENTS_PER_TURN 64
 
 struct agent_worker {
@@ -137,7 +139,7 @@ static struct idle_config idle_of(const struct config *config, uint32_t place) {
 
 static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu) {
 	bool pin = config_get_bool(agent->config, "worker", "pin");
-	char name[32], cores[CPUS_TEXT_BYTES], block[PARSE_TEXT_BYTES];
+	char name[32], cores[CPUS_TEXT_BYTES], node[NODE_TEXT_BYTES], block[PARSE_TEXT_BYTES];
 	struct worker_config config = {
 		.name = name,
 		.cpu = pin ? cpu : WORKER_CPU_ANY,
@@ -149,7 +151,7 @@ static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32
 	int err;
 
 	snprintf(name, sizeof(name), "tocsin-w%u", cpu);
-	err = prober_create(agent->paths, &agent->clock, &worker->prober);
+	err = prober_create(agent->paths, &agent->clock, near_cpu(config.cpu), &worker->prober);
 	if (err != 0)
 		return err;
 	config.polls[config.poll_count++] = prober_poll(worker->prober);
@@ -167,10 +169,12 @@ static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32
 		.ready = on_events,
 	};
 	cpu_set_format(&facts.affinity, cores, sizeof(cores));
+	snprintf(node, sizeof(node), facts.memory_node < 0 ? "-" : "%d", facts.memory_node);
 	format_duration_ns(facts.block_ns, block);
 	log_event(
 		LOG_LEVEL_INFO, "worker_started", log_str("name", name), log_str("cores", cores),
-		log_str("idle", idle_policy_name(config.idle.policy)), log_str("block_cost", block)
+		log_str("memory_node", node), log_str("idle", idle_policy_name(config.idle.policy)),
+		log_str("block_cost", block)
 	);
 	return loop_add(agent->loop, &worker->events);
 }

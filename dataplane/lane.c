@@ -66,11 +66,22 @@ static int create_queue(struct lane *lane) {
 		);
 }
 
+static size_t pairs_bytes(const struct lane *lane) {
+	return lane->pair_max * sizeof(struct pair *);
+}
+
+static size_t heap_bytes(const struct lane *lane) {
+	return ((size_t)lane->op_max + 1) * sizeof(lane->heap[0]);
+}
+
 static int allocate(struct lane *lane) {
 	lane->taken = calloc(lane->pair_max, sizeof(lane->taken[0]));
-	lane->pairs = calloc(lane->pair_max, sizeof(struct pair *));
-	lane->heap = calloc((size_t)lane->op_max + 1, sizeof(lane->heap[0]));
-	return lane->taken != NULL && lane->pairs != NULL && lane->heap != NULL ? 0 : -ENOMEM;
+	lane->pairs = near_alloc(lane->near, pairs_bytes(lane));
+	lane->heap = near_alloc(lane->near, heap_bytes(lane));
+	if (lane->taken == NULL || lane->pairs == NULL || lane->heap == NULL)
+		return -ENOMEM;
+	memset(lane->pairs, 0, pairs_bytes(lane));
+	return 0;
 }
 
 static void arm(void *ctx) {
@@ -127,10 +138,11 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 
 	if (!config_is_sound(config))
 		return -EINVAL;
-	lane = aligned_alloc(alignof(struct lane), sizeof(*lane));
+	lane = near_alloc(config->near, sizeof(*lane));
 	if (lane == NULL)
 		return -ENOMEM;
 	memset(lane, 0, sizeof(*lane));
+	lane->near = config->near;
 	lane->device = device_get(config->device);
 	lane->clock = config->clock;
 	lane->op_max = config->op_max;
@@ -182,9 +194,9 @@ int lane_destroy(struct lane *lane) {
 		return err;
 	device_put(lane->device);
 	free(lane->taken);
-	free(lane->pairs);
-	free(lane->heap);
-	free(lane);
+	near_free(lane->near, lane->pairs, pairs_bytes(lane));
+	near_free(lane->near, lane->heap, heap_bytes(lane));
+	near_free(lane->near, lane, sizeof(*lane));
 	return 0;
 }
 

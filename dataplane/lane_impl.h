@@ -135,7 +135,8 @@ struct lane {
 	uint64_t message_max, drain_ns;
 	bool atomics;
 	struct worker_poll poll;
-	bool *taken; // slots; the keeper's
+	struct near near; // where what the worker uses is wanted
+	bool *taken;	  // slots; the keeper's
 	// The worker's.
 	alignas(64) struct worker *worker; // NULL: attached to none, or polled without one
 	struct pair **pairs;		   // by slot

@@ -1,39 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of a port, and its caller's side. Control makes and frees it; the caller has the pool.
 #include "lane_port_impl.h"
+#include "near_ring.h"
 
 #include <lib/container.h>
 #include <lib/must.h>
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-static struct rte_ring *ring_create(uint32_t count, uint32_t element) {
-	ssize_t size = rte_ring_get_memsize_elem(element, rte_align32pow2(count + 1));
-	struct rte_ring *ring;
-
-	if (size < 0)
-		return NULL;
-	ring = aligned_alloc(
-		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL((size_t)size, RTE_CACHE_LINE_SIZE)
-	);
-	if (ring == NULL)
-		return NULL;
-	memset(ring, 0, (size_t)size);
-	if (rte_ring_init(
-		    ring, "port", rte_align32pow2(count + 1), RING_F_SP_ENQ | RING_F_SC_DEQ
-	    ) != 0) {
-		free(ring);
-		return NULL;
-	}
-	return ring;
+static size_t pool_bytes(const struct lane_port *port) {
+	return port->op_max * sizeof(port->pool[0]);
 }
 
 static int pool_create(struct lane_port *port) {
-	port->pool = calloc(port->op_max, sizeof(port->pool[0]));
+	port->pool = near_alloc(port->near, pool_bytes(port));
 	if (port->pool == NULL)
 		return -ENOMEM;
+	memset(port->pool, 0, pool_bytes(port));
 	for (uint32_t n = 0; n < port->op_max; n++) {
 		port->pool[n].next_free = port->free;
 		port->free = &port->pool[n];
@@ -53,14 +37,18 @@ static void notify(void *ctx) {
 
 int lane_port_create(const struct lane_port_config *config, struct lane_port **ret_port) {
 	struct lane_port *port;
+	struct near near;
+	uint32_t places;
 	int err = -ENOMEM;
 
 	if (config->op_max == 0 || config->op_max > LANE_PORT_OPS_MAX)
 		return -EINVAL;
-	port = aligned_alloc(alignof(struct lane_port), sizeof(*port));
+	near = worker_near(config->worker);
+	port = near_alloc(near, sizeof(*port));
 	if (port == NULL)
 		return -ENOMEM;
 	memset(port, 0, sizeof(*port));
+	port->near = near;
 	port->lane = config->lane;
 	port->worker = config->worker;
 	port->op_max = config->op_max;
@@ -71,8 +59,9 @@ int lane_port_create(const struct lane_port_config *config, struct lane_port **r
 		.fd = -1,
 		.notify = notify,
 	};
-	port->in = ring_create(port->op_max, sizeof(struct port_batch));
-	port->out = ring_create(port->op_max, sizeof(void *));
+	places = rte_align32pow2(port->op_max + 1);
+	port->in = near_ring_create(near, "port", places, sizeof(struct port_batch));
+	port->out = near_ring_create(near, "port", places, sizeof(void *));
 	if (port->in != NULL && port->out != NULL)
 		err = doorbell_init(&port->bell);
 	if (err == 0)
@@ -91,10 +80,10 @@ struct lane_port *lane_port_destroy(struct lane_port *port) {
 		return NULL;
 	must(port->taken == 0 && port->under_way == 0);
 	doorbell_fini(&port->bell);
-	free(port->pool);
-	free(port->in);
-	free(port->out);
-	free(port);
+	near_free(port->near, port->pool, pool_bytes(port));
+	near_ring_destroy(port->near, port->in, sizeof(struct port_batch));
+	near_ring_destroy(port->near, port->out, sizeof(void *));
+	near_free(port->near, port, sizeof(*port));
 	return NULL;
 }
 

@@ -23,6 +23,7 @@ struct port_batch {
 struct lane_port {
 	struct lane *lane;
 	struct worker *worker;
+	struct near near; // the worker's
 	struct worker_poll poll;
 	struct rte_ring *in;  // caller to worker: struct port_batch
 	struct rte_ring *out; // worker to caller: struct op *

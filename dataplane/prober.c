@@ -4,18 +4,26 @@
 #include <lib/must.h>
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-int prober_create(struct path_table *paths, const struct clock *clock, struct prober **ret_prober) {
-	struct prober *prober = aligned_alloc(alignof(struct prober), sizeof(*prober));
+#define AGENDA_BYTES (WATCH_AGENDA * sizeof(struct watch_due))
+#define OUTCOMES_BYTES (WATCH_OUTCOMES * sizeof(struct watch_outcome))
+
+int prober_create(
+	struct path_table *paths,
+	const struct clock *clock,
+	struct near near,
+	struct prober **ret_prober
+) {
+	struct prober *prober = near_alloc(near, sizeof(*prober));
 
 	if (prober == NULL)
 		return -ENOMEM;
 	memset(prober, 0, sizeof(*prober));
+	prober->near = near;
 	// Of pages that nobody touched: most of them never are.
-	prober->agenda.items = calloc(WATCH_AGENDA, sizeof(prober->agenda.items[0]));
-	prober->outcomes.items = calloc(WATCH_OUTCOMES, sizeof(prober->outcomes.items[0]));
+	prober->agenda.items = near_alloc(near, AGENDA_BYTES);
+	prober->outcomes.items = near_alloc(near, OUTCOMES_BYTES);
 	if (prober->agenda.items == NULL || prober->outcomes.items == NULL) {
 		prober_destroy(prober);
 		return -ENOMEM;
@@ -29,9 +37,9 @@ int prober_create(struct path_table *paths, const struct clock *clock, struct pr
 struct prober *prober_destroy(struct prober *prober) {
 	if (prober == NULL)
 		return NULL;
-	free(prober->agenda.items);
-	free(prober->outcomes.items);
-	free(prober);
+	near_free(prober->near, prober->agenda.items, AGENDA_BYTES);
+	near_free(prober->near, prober->outcomes.items, OUTCOMES_BYTES);
+	near_free(prober->near, prober, sizeof(*prober));
 	return NULL;
 }
 

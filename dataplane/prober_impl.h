@@ -30,6 +30,7 @@ struct watch_outcomes {
 struct prober {
 	const struct path_table *paths;
 	const struct clock *clock;
+	struct near near; // where all of it is wanted
 	// The worker's.
 	struct worker *worker;			 // who gave us the last request
 	struct probe_run *runs[PROBER_RUNS_MAX]; // the first run_count

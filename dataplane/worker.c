@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of a worker, and its sleep. Control owns the struct; the thread owns what worker_impl.h
 // says is its own.
+#include "near_ring.h"
 #include "worker_impl.h"
 
 #include <dataplane/block_cost.h>
@@ -25,23 +26,12 @@
 // The worker's clock and the kernel's drift apart: by 500 ppm at most, 50 us in this time.
 #define COMPARE_NS UINT64_C(100000000)
 
-static struct rte_ring *ring_create(const char *name) {
-	ssize_t size = rte_ring_get_memsize_elem(sizeof(struct worker_record), WORKER_RING_RECORDS);
-	struct rte_ring *ring;
+static struct rte_ring *ring_create(struct near near, const char *name) {
+	return near_ring_create(near, name, WORKER_RING_RECORDS, sizeof(struct worker_record));
+}
 
-	if (size < 0)
-		return NULL;
-	ring = aligned_alloc(
-		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL((size_t)size, RTE_CACHE_LINE_SIZE)
-	);
-	if (ring == NULL)
-		return NULL;
-	memset(ring, 0, (size_t)size);
-	if (rte_ring_init(ring, name, WORKER_RING_RECORDS, RING_F_SP_ENQ | RING_F_SC_DEQ) != 0) {
-		free(ring);
-		return NULL;
-	}
-	return ring;
+static void ring_destroy(struct near near, struct rte_ring *ring) {
+	near_ring_destroy(near, ring, sizeof(struct worker_record));
 }
 
 static bool config_is_sound(const struct worker_config *config) {
@@ -60,14 +50,18 @@ static void ignore_request(void *ctx, struct worker *worker, const struct worker
 
 int worker_create(const struct worker_config *config, struct worker **ret_worker) {
 	struct worker *worker;
+	struct near near;
 	int err = -ENOMEM;
 
 	if (!config_is_sound(config))
 		return -EINVAL;
-	worker = aligned_alloc(64, sizeof(*worker));
+	near = near_cpu(config->cpu);
+	worker = near_alloc(near, sizeof(*worker));
 	if (worker == NULL)
 		return -ENOMEM;
 	memset(worker, 0, sizeof(*worker));
+	worker->near = near;
+	worker->facts.memory_node = near_node(worker);
 	worker->config = *config;
 	memcpy(worker->polls, config->polls, sizeof(worker->polls));
 	worker->poll_count = config->poll_count;
@@ -76,8 +70,8 @@ int worker_create(const struct worker_config *config, struct worker **ret_worker
 	snprintf(worker->name, sizeof(worker->name), "%s", config->name);
 	worker->bell.fd = worker->control_bell.fd = worker->timer_fd = -1;
 	sem_init(&worker->started, 0, 0);
-	worker->requests = ring_create("requests");
-	worker->events = ring_create("events");
+	worker->requests = ring_create(near, "requests");
+	worker->events = ring_create(near, "events");
 	if (worker->requests == NULL || worker->events == NULL)
 		goto fail;
 	err = doorbell_init(&worker->bell);
@@ -107,9 +101,9 @@ struct worker *worker_destroy(struct worker *worker) {
 	doorbell_fini(&worker->bell);
 	doorbell_fini(&worker->control_bell);
 	sem_destroy(&worker->started);
-	free(worker->requests);
-	free(worker->events);
-	free(worker);
+	ring_destroy(worker->near, worker->requests);
+	ring_destroy(worker->near, worker->events);
+	near_free(worker->near, worker, sizeof(*worker));
 	return NULL;
 }
 
@@ -366,6 +360,10 @@ void worker_stop(struct worker *worker) {
 	doorbell_ring(&worker->bell);
 	pthread_join(worker->thread, NULL);
 	worker->runs = false;
+}
+
+struct near worker_near(const struct worker *worker) {
+	return worker->near;
 }
 
 int worker_post(struct worker *worker, const struct worker_record *record) {

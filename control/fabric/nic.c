@@ -71,6 +71,7 @@ run(struct nic *nic,
 		.op_max = FABRIC_OPS_MAX,
 		.drain_ns = FABRIC_DRAIN_NS,
 		.clock = fabric->config.worker_clock,
+		.near = worker_near(fabric->config.workers[nic->worker]),
 	};
 	job.arg = work;
 	err = keeper_run(nic->keeper, &job, request);

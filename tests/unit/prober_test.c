@@ -80,7 +80,7 @@ static int bed_make(void **state) {
 	rcu_thread_online(0);
 	assert_int_equal(path_table_set(bed.paths, 2, &row), 0);
 	assert_int_equal(path_table_publish(bed.paths, &version), 0);
-	assert_int_equal(prober_create(bed.paths, &bed.clock, &bed.prober), 0);
+	assert_int_equal(prober_create(bed.paths, &bed.clock, (struct near){0}, &bed.prober), 0);
 	bed.poll = prober_poll(bed.prober);
 	bed.run = (struct probe_run){
 		.path = 2,

@@ -112,7 +112,7 @@ static int bed_make(void **state) {
 	assert_int_equal(path_table_create(&bed.paths), 0);
 	rcu_thread_online(0);
 	publish(&row);
-	assert_int_equal(prober_create(bed.paths, &bed.clock, &bed.prober), 0);
+	assert_int_equal(prober_create(bed.paths, &bed.clock, (struct near){0}, &bed.prober), 0);
 	assert_int_equal(pulse_create(PEER, 1, &bed.page), 0);
 	pulse_beat(bed.page, INCARNATION, 1);
 	pulse_beat(bed.page, INCARNATION, 2);

@@ -35,7 +35,8 @@ COMMAND runs as root in this tree, with these Soft-RoCE devices on the two ends 
   rxe0   ve0   10.0.0.1
   rxe1   ve1   10.0.0.2
 It sees the host's files; what it writes is gone with the guest, but for --write. Its stdin is
-/dev/null. Any module of the kernel can be had by modprobe, namespaces by ip netns.
+/dev/null. Any module of the kernel can be had by modprobe, namespaces by ip netns. Processors 0
+and 1 are NUMA nodes 0 and 1.
 
 Exit status: that of COMMAND; 124 after the time limit; 125 if the guest died, with the end of
 its console.
@@ -132,6 +133,15 @@ def port(index, tag, chardev):
             "-device", f"virtserialport,nr={index},chardev={tag},name={tag}"]
 
 
+def nodes(memory):
+    """A NUMA node for each processor, with half of the memory (in MB)."""
+    words = []
+    for node, share in enumerate((memory - memory // 2, memory // 2)):
+        words += ["-object", f"memory-backend-ram,id=node{node},size={share}M",
+                  "-numa", f"node,nodeid={node},cpus={node},memdev=node{node}"]
+    return words
+
+
 def qemu_words(options, initrd, job_bytes, control, console):
     """One process, TCG always: what a guest does must not depend on whose machine it is."""
     modules = {"wire": ["crc32_generic", "rdma_rxe", "rdma_ucm", "veth"], "none": []}
@@ -139,8 +149,8 @@ def qemu_words(options, initrd, job_bytes, control, console):
     words = [
         QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-M", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
-        "-m", str(options.memory), "-kernel", str(initrd.with_name("vmlinux")),
-        "-initrd", str(initrd),
+        "-m", str(options.memory), *nodes(options.memory),
+        "-kernel", str(initrd.with_name("vmlinux")), "-initrd", str(initrd),
         "-append", f"{KERNEL_LINE} job_bytes={job_bytes} modules={wanted}",
         "-chardev", f"file,id=console,path=/proc/self/fd/{console},append=on",
         "-serial", "chardev:console", "-device", "virtio-serial-pci",

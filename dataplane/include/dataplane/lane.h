@@ -40,6 +40,7 @@ struct lane_config {
 	uint64_t message_max;	   // larger reads and writes are cut; 0: what the port can
 	uint64_t drain_ns;	   // limit of a drain
 	const struct clock *clock; // the worker's
+	struct near near;	   // worker_near() of it; {0}: anywhere
 };
 
 // What came of the configuration.

@@ -75,8 +75,13 @@ enum prober_event {
 	PROBER_EVENT_OUTCOME,	    // one of a watch that control should not wait for
 };
 
-// Control. The table outlives it. -ENOMEM.
-int prober_create(struct path_table *paths, const struct clock *clock, struct prober **ret_prober);
+// Control. The table outlives it; `near` is near_cpu() of its worker's processor. -ENOMEM.
+int prober_create(
+	struct path_table *paths,
+	const struct clock *clock,
+	struct near near,
+	struct prober **ret_prober
+);
 // The worker does not poll it any more; runs that are left are not touched. NULL is fine.
 struct prober *prober_destroy(struct prober *prober);
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <dataplane/idle.h>
+#include <dataplane/near.h>
 #include <lib/clock.h>
 #include <lib/cpu_set.h>
 
@@ -77,6 +78,7 @@ struct worker_facts {
 	struct cpu_set affinity;
 	uint64_t block_ns; // C
 	bool eal;	   // registered with EAL, which ran
+	int memory_node;   // NUMA node where its memory lies; -1: the kernel does not say
 };
 
 // Control. -EINVAL (name, polls), -ENOMEM, -errno of its descriptors.
@@ -89,6 +91,9 @@ struct worker *worker_destroy(struct worker *worker);
 int worker_start(struct worker *worker, struct worker_facts *ret_facts);
 // Control, also while it is blocked. What is in the rings stays there. Again is harmless.
 void worker_stop(struct worker *worker);
+
+// Any thread: where what it uses is wanted. Anywhere if it has no processor of its own.
+struct near worker_near(const struct worker *worker);
 
 // Control: -EAGAIN if the ring is full.
 int worker_post(struct worker *worker, const struct worker_record *record);

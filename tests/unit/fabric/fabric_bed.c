@@ -96,6 +96,11 @@ bool bed_hangs(void) {
 
 // Workers.
 
+struct near worker_near(const struct worker *worker) {
+	(void)worker;
+	return (struct near){.known = false};
+}
+
 int worker_post(struct worker *worker, const struct worker_record *record) {
 	if (worker->request_count >= worker->room)
 		return -EAGAIN;
@@ -188,7 +193,9 @@ static void worker_begin(struct bed_agent *agent, uint32_t number) {
 	struct worker *worker = &agent->workers[number];
 
 	*worker = (struct worker){.room = BED_RING, .polls_max = WORKER_POLLS_MAX};
-	assert_int_equal(prober_create(agent->paths, &bed.clock, &worker->prober), 0);
+	assert_int_equal(
+		prober_create(agent->paths, &bed.clock, (struct near){0}, &worker->prober), 0
+	);
 	worker->polls[worker->poll_count++] = prober_poll(worker->prober);
 	agent->config.workers[number] = worker;
 	agent->config.probers[number] = worker->prober;

@@ -49,7 +49,10 @@ static void begin_worker(struct agent *agent, uint32_t number) {
 	};
 	struct worker_facts facts;
 
-	assert_int_equal(prober_create(agent->paths, &monotonic, &agent->probers[number]), 0);
+	assert_int_equal(
+		prober_create(agent->paths, &monotonic, (struct near){0}, &agent->probers[number]),
+		0
+	);
 	config.polls[config.poll_count++] = prober_poll(agent->probers[number]);
 	assert_int_equal(worker_create(&config, &agent->workers[number]), 0);
 	assert_int_equal(worker_start(agent->workers[number], &facts), 0);

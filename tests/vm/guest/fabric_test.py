@@ -162,6 +162,17 @@ def node_without_the_device_that_was_named_says_so_once_and_is_a_member():
         assert "no RDMA device" in answer["error"], answer
 
 
+def worker_has_its_memory_on_the_node_of_its_core():
+    for core in ("0", "1"):
+        with clusters.Cluster(os.environ["TOCSIN_BUILD"], 1) as cluster:
+            cluster.agents[0].own.update({"worker.pin": "yes", "worker.cores": core})
+            cluster.start()
+            clusters.wait_until("the worker does not start", lambda: "worker_started" in
+                                cluster.agents[0].log.read_text(), SECONDS)
+            log = cluster.agents[0].log.read_text()
+            assert f" cores={core} memory_node={core} " in log, log
+
+
 if __name__ == "__main__":
     Ring.run(
         neighbours_are_paired_and_each_device_with_itself,
@@ -174,4 +185,5 @@ if __name__ == "__main__":
         lossy_and_slow_wire_is_slow_and_nothing_else,
         agents_that_leave_close_their_pairs_and_nothing_is_left_in_the_kernel,
         node_without_the_device_that_was_named_says_so_once_and_is_a_member,
+        worker_has_its_memory_on_the_node_of_its_core,
     )
