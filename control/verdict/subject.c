@@ -156,6 +156,17 @@ void subject_refresh(struct subject *subject, uint8_t kinds) {
 		subject->stale_ns = RAS_NEVER;
 }
 
+// Whether it has been read well since then, by whomever: that took back what is too old now.
+static bool is_taken_back(const struct subject *subject, uint64_t seen_ns) {
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (evidence->sight.kind == SIGHT_GOOD && evidence->seen_ns > seen_ns)
+			return true;
+	}
+	return false;
+}
+
 uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	uint8_t kinds = 0;
 
@@ -165,8 +176,9 @@ uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, u
 		if (!is_stale(engine, evidence->seen_ns, now_ns) ||
 		    sight_stands(engine, subject, evidence))
 			continue;
-		if (sight_is_bad(evidence->sight.kind) ||
-		    evidence->sight.reach > VERDICT_REACH_ANSWERS)
+		if ((sight_is_bad(evidence->sight.kind) ||
+		     evidence->sight.reach > VERDICT_REACH_ANSWERS) &&
+		    !is_taken_back(subject, evidence->seen_ns))
 			kinds |= STALE_SIGHTS;
 		sight_drop(engine, subject, n);
 	}

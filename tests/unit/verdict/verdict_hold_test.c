@@ -200,6 +200,19 @@ static void evidence_that_is_not_repeated_leaves_unknown_never_healthy(void **st
 	bed_destroy(bed);
 }
 
+// Read well before it was too old, by others than those who had told of it.
+static void what_grows_old_after_a_good_look_is_no_evidence_of_anything(void **state) {
+	struct bed *bed = bed_with_fabric_down();
+
+	(void)state;
+	bed_pass(bed, 27 * SEC);
+	for (uint32_t observer = 3; observer < 5; observer++)
+		assert_int_equal(bed_see(bed, observer, 5, SIGHT_GOOD), 0);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 static void what_nobody_repeats_for_ten_times_as_long_is_forgotten(void **state) {
 	struct bed *bed = bed_with_fabric_down();
 
@@ -589,6 +602,7 @@ int main(void) {
 		cmocka_unit_test(one_that_wakes_is_not_cut_off_from_the_overlay),
 		cmocka_unit_test(what_turns_bad_again_before_it_settled_begins_anew),
 		cmocka_unit_test(evidence_that_is_not_repeated_leaves_unknown_never_healthy),
+		cmocka_unit_test(what_grows_old_after_a_good_look_is_no_evidence_of_anything),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
 		cmocka_unit_test(what_is_read_in_the_silence_is_believed_when_it_ends_in_death),
 		cmocka_unit_test(a_good_look_does_not_take_back_what_the_node_said_itself),
