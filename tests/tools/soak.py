@@ -116,8 +116,11 @@ class Soak:
         hurt.due = (time.monotonic() + seconds, hurt.thaw)
 
     def leave(self, hurt):
-        if hurt.agent.leave() != 0:
-            raise clusters.Timeout(f"{hurt.agent.name} did not leave with 0")
+        # It may have been started this very moment: before its main() a SIGTERM just ends it.
+        clusters.wait_until(f"{hurt.agent.name} to answer", hurt.agent.answers)
+        status = hurt.agent.leave()
+        if status != 0:
+            raise clusters.Timeout(f"{hurt.agent.name} left with {status}, not with 0")
         hurt.due = (time.monotonic() + self.random.uniform(0, 3), hurt.start)
 
     def abuse(self):
