@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is to blame: a port, a node, a host, a leaf, or nothing but the path between two of them.
+// Who is to blame for what is seen of a node: one of its ports, all of it, or nobody.
 //
 // A port of a node is bad when as many observers as are needed see it badly, on different hosts if
 // there is a choice, and nobody sees it well: a good look excuses it if it is not older than the
 // bad ones by more than it takes to turn bad. Who shares the subject's host reads it without the
 // fabric, which excuses nothing. A node that reads nobody is to blame if others read those it does
 // not, and nobody reads it.
-#include "inside.h"
+#include "triangulate.h"
 
 #include <string.h>
 
@@ -27,14 +27,13 @@ struct tally {
 	const struct evidence *example;
 };
 
-static const struct member_row *row_of(const struct verdict_engine *engine, uint64_t id) {
+const struct member_row *triangulate_row(const struct verdict_engine *engine, uint64_t id) {
 	uint32_t row = members_find(&engine->members, id);
 
 	return row != MEMBERS_NONE ? &engine->members.rows[row] : NULL;
 }
 
-// What it says of its own port explains what it does not see.
-static bool says_own_port_is_bad(const struct subject *subject) {
+bool triangulate_own_port_is_bad(const struct subject *subject) {
 	for (uint32_t n = 0; subject != NULL && n < subject->said_count; n++) {
 		enum verdict verdict = subject->said[n].statement.verdict;
 
@@ -45,7 +44,7 @@ static bool says_own_port_is_bad(const struct subject *subject) {
 }
 
 static bool is_held_to_blame(const struct verdict_engine *engine, uint64_t id) {
-	const struct member_row *row = row_of(engine, id);
+	const struct member_row *row = triangulate_row(engine, id);
 
 	return row != NULL && row->subject != NULL &&
 	       row->subject->held.verdict == VERDICT_FABRIC_DOWN;
@@ -68,13 +67,15 @@ bool triangulate_counts(const struct verdict_engine *engine, const struct eviden
 	}
 	if (sight_is_bad(sight->kind) && !sight->own_good)
 		return false;
-	observer = row_of(engine, sight->observer);
+	observer = triangulate_row(engine, sight->observer);
 	return observer != NULL && observer->state != RAS_DEAD && observer->state != RAS_LEFT &&
-	       (!sight_is_bad(sight->kind) || !says_own_port_is_bad(observer->subject));
+	       (!sight_is_bad(sight->kind) || !triangulate_own_port_is_bad(observer->subject));
 }
 
-static bool shares_host(const struct verdict_engine *engine, uint64_t observer, uint32_t host) {
-	const struct member_row *row = row_of(engine, observer);
+bool triangulate_shares_host(
+	const struct verdict_engine *engine, uint64_t observer, uint32_t host
+) {
+	const struct member_row *row = triangulate_row(engine, observer);
 
 	return engine->members.hosts_alive > 1 && host != NAMES_NONE && row != NULL &&
 	       row->host == host;
@@ -93,7 +94,7 @@ uint32_t triangulate_need(const struct verdict_engine *engine, const struct subj
 static void tally_bad(
 	const struct verdict_engine *engine, const struct evidence *evidence, struct tally *tally
 ) {
-	const struct member_row *observer = row_of(engine, evidence->sight.observer);
+	const struct member_row *observer = triangulate_row(engine, evidence->sight.observer);
 	uint32_t host = observer != NULL ? observer->host : NAMES_NONE;
 	uint32_t n;
 
@@ -134,8 +135,7 @@ static void tally_good(const struct evidence *evidence, struct tally *tally) {
 		tally->good_at[at] = evidence->seen_ns;
 }
 
-// Whether a good look at this port excuses one of the kind.
-static bool excuses(enum sight_kind look, enum sight_kind kind) {
+bool triangulate_excuses(enum sight_kind look, enum sight_kind kind) {
 	if (kind == SIGHT_SILENT)
 		return look == SIGHT_GOOD || look == SIGHT_STANDING || look == SIGHT_DEGRADED ||
 		       look == SIGHT_LOSSY;
@@ -151,7 +151,8 @@ static bool excuses_from(
 	enum sight_kind kind,
 	uint32_t host
 ) {
-	return excuses(look->kind, kind) && !shares_host(engine, look->observer, host);
+	return triangulate_excuses(look->kind, kind) &&
+	       !triangulate_shares_host(engine, look->observer, host);
 }
 
 // One without a past calls whatever it reads good. It speaks against slowness only if it reads the
@@ -233,7 +234,7 @@ static bool tally_blames(
 	return 2 * good <= tally->bad_count;
 }
 
-static bool blames_port(
+bool triangulate_blames_port(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum sight_kind kind,
@@ -264,10 +265,10 @@ static bool other_port_is_read(
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const struct evidence *evidence = &subject->sights[n];
 
-		if (excuses(evidence->sight.kind, SIGHT_SILENT) &&
+		if (triangulate_excuses(evidence->sight.kind, SIGHT_SILENT) &&
 		    strcmp(evidence->sight.peer_device, port) != 0 &&
 		    triangulate_counts(engine, evidence) &&
-		    !shares_host(engine, evidence->sight.observer, host))
+		    !triangulate_shares_host(engine, evidence->sight.observer, host))
 			return true;
 	}
 	return false;
@@ -275,11 +276,11 @@ static bool other_port_is_read(
 
 // Others see this observer badly, and nobody sees it well.
 static bool is_badly_seen(const struct verdict_engine *engine, uint64_t observer) {
-	const struct member_row *row = row_of(engine, observer);
+	const struct member_row *row = triangulate_row(engine, observer);
 
 	return row != NULL && row->subject != NULL &&
-	       (blames_port(engine, row->subject, SIGHT_SILENT, NULL) ||
-		blames_port(engine, row->subject, SIGHT_STANDING, NULL));
+	       (triangulate_blames_port(engine, row->subject, SIGHT_SILENT, NULL) ||
+		triangulate_blames_port(engine, row->subject, SIGHT_STANDING, NULL));
 }
 
 static bool is_doubtful(
@@ -364,12 +365,12 @@ static bool read_by_others(
 		const struct evidence *evidence = &subject->sights[n];
 
 		if (evidence->sight.observer != bad->sight.observer &&
-		    excuses(evidence->sight.kind, bad->sight.kind) &&
+		    triangulate_excuses(evidence->sight.kind, bad->sight.kind) &&
 		    !sight_is_mute_about(
 			    &evidence->sight, bad->sight.kind, bad->sight.lost_bytes
 		    ) &&
 		    triangulate_counts(engine, evidence) &&
-		    !shares_host(engine, evidence->sight.observer, host) &&
+		    !triangulate_shares_host(engine, evidence->sight.observer, host) &&
 		    evidence->seen_ns >= bad->since_ns &&
 		    evidence->seen_ns <= bad->seen_ns + COVER_NS)
 			return true;
@@ -605,8 +606,7 @@ void triangulate(
 		return;
 }
 
-// What a node's own ports have to do with a bad path of theirs.
-static enum path_blame end_blame(
+enum path_blame triangulate_end(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum sight_kind kind,
@@ -616,118 +616,10 @@ static enum path_blame end_blame(
 
 	if (subject == NULL)
 		return PATH_BLAME_PATH;
-	if (blames_port(engine, subject, kind, port))
+	if (triangulate_blames_port(engine, subject, kind, port))
 		return other_port_is_read(engine, subject, port) ? PATH_BLAME_PORT
 								 : PATH_BLAME_NODE;
 	if (look_outward(engine, subject, kind, FABRIC_PEERS, &look))
 		return PATH_BLAME_NODE;
-	return PATH_BLAME_PATH;
-}
-
-// Whether all of a host's agents that anybody looks at are to blame, and there are two.
-static bool host_is_bad(const struct verdict_engine *engine, uint32_t host, enum sight_kind kind) {
-	uint32_t bad = 0;
-
-	if (host == NAMES_NONE)
-		return false;
-	for (uint32_t n = 0; n < engine->subject_count; n++) {
-		const struct subject *other = engine->subjects[n];
-		bool seen = false;
-		bool blamed = false;
-
-		if (subject_peer(engine, other)->host != host)
-			continue;
-		for (uint32_t m = 0; m < other->sight_count && !blamed; m++) {
-			const struct evidence *evidence = &other->sights[m];
-
-			if (!triangulate_counts(engine, evidence) ||
-			    shares_host(engine, evidence->sight.observer, host))
-				continue;
-			seen = true;
-			blamed = evidence->sight.kind == kind &&
-				 blames_port(engine, other, kind, evidence->sight.peer_device);
-		}
-		if (seen && !blamed)
-			return false;
-		bad += blamed;
-	}
-	return bad > 1;
-}
-
-// Whether whatever crosses the border of a leaf is bad, at two nodes of it or more.
-static bool
-leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct sight *bad) {
-	uint64_t nodes[2] = {0, 0};
-	uint32_t count = 0;
-
-	if (leaf == NAMES_NONE)
-		return false;
-	for (uint32_t n = 0; n < engine->subject_count; n++) {
-		const struct subject *other = engine->subjects[n];
-		bool inside = subject_peer(engine, other)->leaf == leaf;
-
-		for (uint32_t m = 0; m < other->sight_count; m++) {
-			const struct evidence *evidence = &other->sights[m];
-			const struct member_row *observer =
-				row_of(engine, evidence->sight.observer);
-			uint64_t node = inside ? evidence->sight.subject : evidence->sight.observer;
-
-			if (observer == NULL || (observer->leaf == leaf) == inside ||
-			    !triangulate_counts(engine, evidence))
-				continue;
-			if (excuses(evidence->sight.kind, bad->kind) &&
-			    !sight_is_mute_about(&evidence->sight, bad->kind, bad->lost_bytes))
-				return false;
-			if (evidence->sight.kind != bad->kind || node == nodes[0] ||
-			    node == nodes[1])
-				continue;
-			nodes[count < 2 ? count : 1] = node;
-			count++;
-		}
-	}
-	return count > 1;
-}
-
-enum path_blame triangulate_path(
-	const struct verdict_engine *engine,
-	const struct subject *subject,
-	const struct evidence *evidence,
-	uint64_t *ret_node,
-	const char **ret_what
-) {
-	const struct member_row *far = subject_peer(engine, subject);
-	const struct member_row *near = row_of(engine, evidence->sight.observer);
-	const struct member_row *ends[2] = {far, near};
-	const char *ports[2] = {evidence->sight.peer_device, evidence->sight.device};
-	enum sight_kind kind = evidence->sight.kind;
-
-	*ret_node = 0;
-	*ret_what = "";
-	// What it says itself of its own port needs nobody else.
-	if (near != NULL && (!evidence->sight.own_good || says_own_port_is_bad(near->subject))) {
-		*ret_node = near->id;
-		*ret_what = evidence->sight.device;
-		return PATH_BLAME_PORT;
-	}
-	for (uint32_t n = 0; n < 2 && near != NULL; n++) {
-		if (far->leaf != near->leaf &&
-		    leaf_is_bad(engine, ends[n]->leaf, &evidence->sight)) {
-			*ret_what = member_name(&engine->members.leaves, ends[n]->leaf);
-			return PATH_BLAME_LEAF;
-		}
-	}
-	for (uint32_t n = 0; n < 2 && ends[n] != NULL; n++) {
-		enum path_blame blame = end_blame(engine, ends[n]->subject, kind, ports[n]);
-
-		if (blame == PATH_BLAME_PATH)
-			continue;
-		*ret_node = ends[n]->id;
-		if (host_is_bad(engine, ends[n]->host, kind)) {
-			*ret_what = member_name(&engine->members.hosts, ends[n]->host);
-			return PATH_BLAME_HOST;
-		}
-		*ret_what = blame == PATH_BLAME_PORT ? ports[n] : "";
-		return blame;
-	}
 	return PATH_BLAME_PATH;
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What blames nodes and what blames paths have in common.
+#pragma once
+
+#include "inside.h"
+
+// NULL: nobody knows it.
+const struct member_row *triangulate_row(const struct verdict_engine *engine, uint64_t id);
+
+// What it says of its own port explains what it does not see. `subject` may be NULL.
+bool triangulate_own_port_is_bad(const struct subject *subject);
+
+// Who shares the host reads it without the fabric.
+bool triangulate_shares_host(const struct verdict_engine *engine, uint64_t observer, uint32_t host);
+
+// Whether a good look at this port excuses one of the kind.
+bool triangulate_excuses(enum sight_kind look, enum sight_kind kind);
+
+// Of all ports if `port` is NULL.
+bool triangulate_blames_port(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	const char *port
+);
+
+// What a node's own ports have to do with a bad path of theirs. `subject` may be NULL.
+enum path_blame triangulate_end(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum sight_kind kind,
+	const char *port
+);

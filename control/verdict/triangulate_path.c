@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a bad path has in common with others: a port, a node, a host, a leaf, or nothing.
+#include "triangulate.h"
+
+// Whether all of a host's agents that anybody looks at are to blame, and there are two.
+static bool host_is_bad(const struct verdict_engine *engine, uint32_t host, enum sight_kind kind) {
+	uint32_t bad = 0;
+
+	if (host == NAMES_NONE)
+		return false;
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		const struct subject *other = engine->subjects[n];
+		bool seen = false;
+		bool blamed = false;
+
+		if (subject_peer(engine, other)->host != host)
+			continue;
+		for (uint32_t m = 0; m < other->sight_count && !blamed; m++) {
+			const struct evidence *evidence = &other->sights[m];
+
+			if (!triangulate_counts(engine, evidence) ||
+			    triangulate_shares_host(engine, evidence->sight.observer, host))
+				continue;
+			seen = true;
+			blamed = evidence->sight.kind == kind &&
+				 triangulate_blames_port(
+					 engine, other, kind, evidence->sight.peer_device
+				 );
+		}
+		if (seen && !blamed)
+			return false;
+		bad += blamed;
+	}
+	return bad > 1;
+}
+
+// Whether whatever crosses the border of a leaf is bad, at two nodes of it or more.
+static bool
+leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct sight *bad) {
+	uint64_t nodes[2] = {0, 0};
+	uint32_t count = 0;
+
+	if (leaf == NAMES_NONE)
+		return false;
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		const struct subject *other = engine->subjects[n];
+		bool inside = subject_peer(engine, other)->leaf == leaf;
+
+		for (uint32_t m = 0; m < other->sight_count; m++) {
+			const struct evidence *evidence = &other->sights[m];
+			const struct member_row *observer =
+				triangulate_row(engine, evidence->sight.observer);
+			uint64_t node = inside ? evidence->sight.subject : evidence->sight.observer;
+
+			if (observer == NULL || (observer->leaf == leaf) == inside ||
+			    !triangulate_counts(engine, evidence))
+				continue;
+			if (triangulate_excuses(evidence->sight.kind, bad->kind) &&
+			    !sight_is_mute_about(&evidence->sight, bad->kind, bad->lost_bytes))
+				return false;
+			if (evidence->sight.kind != bad->kind || node == nodes[0] ||
+			    node == nodes[1])
+				continue;
+			nodes[count < 2 ? count : 1] = node;
+			count++;
+		}
+	}
+	return count > 1;
+}
+
+enum path_blame triangulate_path(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence,
+	uint64_t *ret_node,
+	const char **ret_what
+) {
+	const struct member_row *far = subject_peer(engine, subject);
+	const struct member_row *near = triangulate_row(engine, evidence->sight.observer);
+	const struct member_row *ends[2] = {far, near};
+	const char *ports[2] = {evidence->sight.peer_device, evidence->sight.device};
+	enum sight_kind kind = evidence->sight.kind;
+
+	*ret_node = 0;
+	*ret_what = "";
+	// What it says itself of its own port needs nobody else.
+	if (near != NULL &&
+	    (!evidence->sight.own_good || triangulate_own_port_is_bad(near->subject))) {
+		*ret_node = near->id;
+		*ret_what = evidence->sight.device;
+		return PATH_BLAME_PORT;
+	}
+	for (uint32_t n = 0; n < 2 && near != NULL; n++) {
+		if (far->leaf != near->leaf &&
+		    leaf_is_bad(engine, ends[n]->leaf, &evidence->sight)) {
+			*ret_what = member_name(&engine->members.leaves, ends[n]->leaf);
+			return PATH_BLAME_LEAF;
+		}
+	}
+	for (uint32_t n = 0; n < 2 && ends[n] != NULL; n++) {
+		enum path_blame blame = triangulate_end(engine, ends[n]->subject, kind, ports[n]);
+
+		if (blame == PATH_BLAME_PATH)
+			continue;
+		*ret_node = ends[n]->id;
+		if (host_is_bad(engine, ends[n]->host, kind)) {
+			*ret_what = member_name(&engine->members.hosts, ends[n]->host);
+			return PATH_BLAME_HOST;
+		}
+		*ret_what = blame == PATH_BLAME_PORT ? ports[n] : "";
+		return blame;
+	}
+	return PATH_BLAME_PATH;
+}
