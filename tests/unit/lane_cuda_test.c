@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations of lanes on memory of a GPU, from a libcuda that the test arranges: registered by
 // the registry, in each way that there is, moved by devices alone. FAKE_CUDA is the library's path.
+#include "cuda_bed.h"
 #include "lane_bed.h"
 #include "memory_impl.h"
 
-#include <lib/scoped.h>
 #include <support/cases.h>
-#include <support/fake_cuda.h>
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,38 +25,6 @@ static const struct bed_config usual = {
 	.op_max = 64,
 	.message_max = 65536,
 };
-
-static struct cuda *cuda;
-static struct fake_cuda *fake_cuda;
-static void *library;
-static char modules[] = "/tmp/tocsin-modules.XXXXXX";
-
-static int open_library(void **state) {
-	char reason[CUDA_REASON_MAX + 1];
-	int fd = mkstemp(modules);
-
-	(void)state;
-	close(fd);
-	library = dlopen(FAKE_CUDA, RTLD_NOW);
-	fake_cuda = library != NULL ? dlsym(library, "fake_cuda") : NULL;
-	if (fake_cuda == NULL || fd < 0)
-		return -1;
-	return cuda_open(FAKE_CUDA, reason, &cuda);
-}
-
-static int close_library(void **state) {
-	(void)state;
-	cuda = cuda_close(cuda);
-	unlink(modules);
-	return dlclose(library);
-}
-
-static void modules_are(const char *text) {
-	scoped_file FILE *file = fopen(modules, "we");
-
-	assert_non_null(file);
-	fputs(text, file);
-}
 
 // Where the memory of a side is.
 enum kind {

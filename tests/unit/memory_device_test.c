@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory of a GPU, on a libcuda that the test arranges: what it is, which device is to reach it,
 // and the chain of ways to register it. FAKE_CUDA is the library's path.
+#include "cuda_bed.h"
 #include "memory_world.h"
 
 #include <lib/scoped.h>
 #include <support/cases.h>
-#include <support/fake_cuda.h>
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,38 +16,6 @@
 #define MIB (UINT64_C(1) << 20)
 
 static struct world world;
-static struct cuda *cuda;
-static struct fake_cuda *fake_cuda;
-static void *library;
-static char modules[] = "/tmp/tocsin-modules.XXXXXX";
-
-static int open_library(void **state) {
-	char reason[CUDA_REASON_MAX + 1];
-	int fd = mkstemp(modules);
-
-	(void)state;
-	close(fd);
-	library = dlopen(FAKE_CUDA, RTLD_NOW);
-	fake_cuda = library != NULL ? dlsym(library, "fake_cuda") : NULL;
-	if (fake_cuda == NULL || fd < 0)
-		return -1;
-	return cuda_open(FAKE_CUDA, reason, &cuda);
-}
-
-static int close_library(void **state) {
-	(void)state;
-	cuda = cuda_close(cuda);
-	unlink(modules);
-	return dlclose(library);
-}
-
-static void modules_are(const char *text) {
-	scoped_file FILE *file = fopen(modules, "we");
-
-	assert_non_null(file);
-	fputs(text, file);
-}
-
 static int set_up(void **state) {
 	(void)state;
 	fake_cuda->reset();
