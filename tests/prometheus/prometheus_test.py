@@ -15,6 +15,7 @@ import sys
 import urllib.parse
 
 import cluster as clusters
+import patience
 import tap
 
 FEEDS = pathlib.Path(sys.argv[2])
@@ -27,7 +28,7 @@ WAIT_SECONDS = 120
 
 
 def get(address, port, path):
-    connection = http.client.HTTPConnection(address, port, timeout=30)
+    connection = http.client.HTTPConnection(address, port, timeout=patience.HANG_SECONDS)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

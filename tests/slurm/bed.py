@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 
 import cluster as clusters
+import patience
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "scontrol", "sinfo")
 CONF = """
@@ -141,7 +142,7 @@ class Slurm:
 
     def run(self, *command):
         return subprocess.run(command, env=self.environment, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=60, check=False)
+                              stdin=subprocess.DEVNULL, timeout=patience.HANG_SECONDS, check=False)
 
     def update(self, name, **changes):
         words = [f"{key}={value}" for key, value in changes.items()]

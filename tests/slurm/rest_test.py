@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import patience
 import rest as rests
 import tap
 
@@ -40,7 +41,7 @@ def run(rest, findings, *arguments, mode="sync", url=None, **environment):
         return subprocess.run(
             [PROGRAM, "slurm", mode, "--once", "--share=100", "--rest", url or rest.url,
              "--socket", agent.path, *arguments], text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=60, check=False,
+            stderr=subprocess.PIPE, timeout=patience.HANG_SECONDS, check=False,
             env={"PATH": os.environ["PATH"], **environment})
 
 
@@ -245,7 +246,8 @@ def options_that_contradict_each_other_are_refused():
             (["--rest-token", "/x"], "goes with --rest"),
             (["--rest-api", "v0.0.40"], "goes with --rest")):
         done = subprocess.run([PROGRAM, "slurm", "sync", *arguments], text=True, check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=patience.HANG_SECONDS)
         assert done.returncode == 2 and words in done.stderr, (arguments, done)
         assert "secret" not in done.stderr, done
 

@@ -13,10 +13,11 @@ import sys
 import tempfile
 
 import cluster as clusters
+import patience
 import tap
 
 BUILD = pathlib.Path(sys.argv[1])
-PATIENCE_S = 30
+PATIENCE_S = patience.HANG_SECONDS
 
 
 def tocsind(*arguments, user=None, **environment):

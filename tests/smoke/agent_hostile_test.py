@@ -30,7 +30,7 @@ OVERLAY_PORT = 28030
 CLOCK_SHIFT = sys.argv[2]
 ASAN = "asan" in sys.argv[3:]
 HOUR = 3600
-netns.CASE_SECONDS_MAX = 200
+netns.CASE_SECONDS_MAX = 1200
 
 
 def connect(address, port, source=None):

@@ -17,6 +17,7 @@ import sys
 
 import agents
 import cluster as clusters
+import patience
 
 AGENTS = 4
 
@@ -234,7 +235,7 @@ def test_second(cluster):
         second = subprocess.run(
             [str(cluster.tocsind), "--config", str(agent.config), "--set", setting],
             env={**os.environ, "RUNTIME_DIRECTORY": str(agent.directory)}, capture_output=True,
-            text=True, timeout=60, check=False)
+            text=True, timeout=patience.HANG_SECONDS, check=False)
         assert second.returncode == 1 and "start_failed" in second.stderr, second.stderr
         assert eal.is_dir(), (setting, second.stderr)
     agents.assert_unharmed(cluster)

@@ -13,6 +13,7 @@ import sys
 
 import agents
 import cluster as clusters
+import patience
 
 WRONG = 77
 
@@ -40,7 +41,7 @@ def test_shown(cluster):
     def say(*arguments):
         return subprocess.run(
             [str(cluster.tocsin), *arguments, "--socket", str(wrong.socket)], text=True,
-            capture_output=True, timeout=60, check=False)
+            capture_output=True, timeout=patience.HANG_SECONDS, check=False)
 
     health = say("health")
     assert health.returncode == 1 and "is not reached" in health.stdout, health

@@ -18,11 +18,12 @@ import tempfile
 import time
 
 import cluster
+import patience
 import tap
 
 BUILD = pathlib.Path(sys.argv[1])
 TOCSIND = BUILD / "agent" / "tocsind"
-PATIENCE_S = 30  # bounds a test that hangs, decides none
+PATIENCE_S = patience.HANG_SECONDS
 WATCHDOG_S = 0.3
 
 

@@ -14,6 +14,7 @@ import sys
 
 import agents
 import cluster as clusters
+import patience
 
 NEXT, FAR = (pathlib.Path(path).resolve() for path in sys.argv[2:4])
 AGENTS = 6
@@ -24,7 +25,8 @@ NEVER_JOINED = ("far", "far2")
 def tocsin(agent, *words):
     """What the client says, which is of this build."""
     return subprocess.run([str(agent.cluster.tocsin), *words, "--socket", str(agent.socket)],
-                          capture_output=True, text=True, timeout=60, check=False).stdout
+                          capture_output=True, text=True, timeout=patience.HANG_SECONDS,
+                          check=False).stdout
 
 
 def versions_of_links(agent):

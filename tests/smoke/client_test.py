@@ -11,11 +11,12 @@ import socket
 import subprocess
 import sys
 
+import patience
 import tap
 
 STAGE = sys.argv[1]
 NCCLRAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ncclras.py")
-PATIENCE_S = 30  # bounds a test that hangs, decides none
+PATIENCE_S = patience.HANG_SECONDS
 
 
 class Stage:

@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 
+import patience
 import tap
 
 BUILD = pathlib.Path(sys.argv[1])
 TOCSIND = BUILD / "agent" / "tocsind"
 TOCSIN = BUILD / "agent" / "tocsin"
-PATIENCE_S = 60
+PATIENCE_S = patience.HANG_SECONDS
 
 OPTIONS = json.loads((BUILD / "meson-info" / "intro-buildoptions.json").read_text())
 LIBDIR = next(option["value"] for option in OPTIONS if option["name"] == "libdir")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import patience
 import tap
 
 TOCSIN = sys.argv[1]
@@ -20,7 +21,8 @@ COLUMNS_MAX = 100
 
 def devices(*arguments, **environment):
     return subprocess.run([TOCSIN, "devices", *arguments], text=True, capture_output=True,
-                          check=False, timeout=60, env={**os.environ, **environment})
+                          check=False, timeout=patience.HANG_SECONDS,
+                          env={**os.environ, **environment})
 
 
 def names():

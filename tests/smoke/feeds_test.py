@@ -15,12 +15,13 @@ import sys
 import tempfile
 import time
 
+import patience
 import stand_in
 import tap
 
 TOCSIN = pathlib.Path(sys.argv[1]).resolve()
 FEEDS = pathlib.Path(sys.argv[2]).resolve()
-PATIENCE_S = 60
+PATIENCE_S = patience.HANG_SECONDS
 
 # Facts are in files below $FAKES: what was drained and why, and each order that was given.
 FAKE_FLUX = """#!/bin/sh

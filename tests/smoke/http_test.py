@@ -14,6 +14,7 @@ import sys
 import threading
 
 import cluster as clusters
+import patience
 import tap
 
 PORT = 28031
@@ -22,7 +23,7 @@ OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
 def get(agent, path, method="GET", headers=None, body=None):
     """(status, headers, text) of one request."""
-    connection = http.client.HTTPConnection(agent.address, PORT, timeout=30)
+    connection = http.client.HTTPConnection(agent.address, PORT, timeout=patience.HANG_SECONDS)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -110,7 +111,7 @@ def garbage_and_silence_harm_nobody(cluster):
     held = []
     for bytes_ in (b"", b"\0" * 4096, b"GET ", b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 1000,
                    b"GET /metrics HTTP/1.1\r\n" + b"X: y\r\n" * 20000):
-        peer = socket.create_connection((agent.address, PORT), timeout=30)
+        peer = socket.create_connection((agent.address, PORT), timeout=patience.HANG_SECONDS)
         try:
             peer.sendall(bytes_)
         except OSError:
@@ -203,7 +204,8 @@ def a_busy_port_is_an_error_that_names_it(cluster):
         [str(cluster.tocsind), "--config", "/dev/null", "--set", "node.state_directory=",
          "--set", f"overlay.listen={agent.address}:0", "--set", "client.listen=",
          "--set", f"client.socket={cluster.directory}/other.sock",
-         "--set", f"http.listen={agent.address}"], capture_output=True, text=True, timeout=60,
+         "--set", f"http.listen={agent.address}"], capture_output=True, text=True,
+        timeout=patience.HANG_SECONDS,
         check=False)
     assert done.returncode == 1, done.stderr
     assert f"{agent.address}:{PORT}" in done.stderr and "in use" in done.stderr, done.stderr

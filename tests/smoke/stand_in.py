@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import threading
 
+import patience
+
 COLUMNS_MAX = 100
 GREETING = b"SERVER PROTOCOL 2\nOK\n"
 HOSTILE = "n\x1b[31m\x07\x9b2J\u202eevil"
@@ -177,7 +179,7 @@ class Tocsin:
         return subprocess.run(
             [self.path, *arguments], env=self.environment(**environment), text=True,
             stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False,
-            timeout=60, user=user)
+            timeout=patience.HANG_SECONDS, user=user)
 
     def ask(self, stand_in, *arguments, **environment):
         return self(arguments[0], *stand_in.where, *arguments[1:], **environment)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 
+import patience
 import tap
 from stand_in import (GREETING, HOSTILE, Last, StandIn, Tocsin, as_json, event, expect, expect_fit,
                       expect_harmless, finding, hang, health, link, peer, ring)
@@ -475,7 +476,7 @@ def in_a_terminal(*arguments, **environment):
     """What a terminal of 100 columns is sent."""
     parent, child = pty.openpty()
     subprocess.run([tocsin.path, *arguments], stdin=child, stdout=child, stderr=child, check=False,
-                   env=tocsin.environment(**environment), timeout=60)
+                   env=tocsin.environment(**environment), timeout=patience.HANG_SECONDS)
     os.close(child)
     said = b""
     try:

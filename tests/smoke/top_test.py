@@ -18,6 +18,7 @@ import sys
 import termios
 import time
 
+import patience
 import tap
 from stand_in import (HOSTILE, Hang, StandIn, Tocsin, expect, expect_fit, expect_harmless, finding,
                       health, link, peer, ring)
@@ -25,7 +26,7 @@ from stand_in import (HOSTILE, Hang, StandIn, Tocsin, expect, expect_fit, expect
 tocsin = Tocsin(sys.argv[1])
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 class Terminal:
@@ -70,9 +71,9 @@ class Terminal:
         return [re.sub("\x1b\\[[0-9;]*m", "", line) for line in lines[:-1]]
 
     def until(self, what, seen):
-        until = time.monotonic() + PATIENCE_S
+        clock = patience.FairClock()
         while not seen():
-            if time.monotonic() > until:
+            if clock.read() > PATIENCE_S:
                 raise AssertionError(f"{what}: not on {self.said[-800:]!r}")
             self.read(0.1)
 
@@ -195,7 +196,7 @@ def a_terminal_that_goes_away_ends_it():
         terminal.shows("q quits")
         os.close(terminal.child)
         os.close(terminal.parent)
-        terminal.process.wait(PATIENCE_S)
+        terminal.process.wait(patience.HANG_SECONDS)
 
 
 def an_agent_that_is_silent_does_not_hold_the_keys():

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-SECONDS_MAX = 120
+SECONDS_MAX = 500
 LISTENS = "0A"  # the state of a socket in /proc/net/tcp
 
 

@@ -17,6 +17,7 @@ import tempfile
 
 import cluster as clusters
 import netns
+import patience
 import vm
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -24,8 +25,8 @@ OURS, THEIRS = "10.77.0.1", "10.77.0.2"
 OURS6, THEIRS6 = "fd77::1", "fd77::2"
 ORDERS_PORT = 18900
 BOOT_SECONDS = 300
-GUEST_SECONDS = 1500
-PROGRAM_SECONDS = 150
+GUEST_SECONDS = 3600
+PROGRAM_SECONDS = 600
 PROGRAMS = ("tcpdump", "tshark", "ibv_rc_pingpong", "ib_write_bw")
 NETDEV = "tap,ifname=tap0,script=no,downscript=no,vhost=off"
 
@@ -142,7 +143,7 @@ class Machine:
     def end_capture(self):
         """Once all has been written; what tcpdump said of it."""
         self.tcpdump.send_signal(signal.SIGINT)
-        return self.tcpdump.communicate(timeout=60)[1]
+        return self.tcpdump.communicate(timeout=patience.HANG_SECONDS)[1]
 
     def end(self):
         for process in (self.tcpdump, self.guest):

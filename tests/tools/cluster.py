@@ -16,6 +16,8 @@ import subprocess
 import tempfile
 import time
 
+import patience
+
 CLIENT_PORT = 28029
 WAIT_SECONDS_MAX = 60
 
@@ -25,13 +27,14 @@ class Timeout(Exception):
 
 
 def wait_until(what, function, seconds=WAIT_SECONDS_MAX, pause=0.02):
-    """The first true answer of function, asked again and again: for an event nobody announces."""
-    until = time.monotonic() + seconds
+    """The first true answer of function, asked again and again: for an event nobody announces.
+    The seconds are those of a fair clock: a busy machine makes them longer."""
+    clock = patience.FairClock()
     while True:
         answer = function()
         if answer:
             return answer
-        if time.monotonic() > until:
+        if clock.read() > seconds:
             raise Timeout(f"{what}: not within {seconds} s")
         time.sleep(pause)
 
@@ -184,7 +187,7 @@ class Agent:
     def leave(self):
         """Asks it to leave; its exit status."""
         self.signal(signal.SIGTERM)
-        return self.process.wait(WAIT_SECONDS_MAX)
+        return self.process.wait(patience.HANG_SECONDS)
 
     def running(self):
         return self.process is not None and self.process.poll() is None
