@@ -83,11 +83,13 @@ class Veth:
 class Kit:
     """Where tocsin is, and what programs need beside their own environment."""
 
-    def __init__(self, tocsin, sanitizer=None):
+    def __init__(self, tocsin, sanitizer=None, preload=None):
         self.tocsin = tocsin
         self.environment = {**os.environ}
         for name in ("WIRE", "ADDRESS", "FAULTS", "NAME", "SAY"):
             self.environment.pop("TOCSIN_SOFT_" + name, None)
+        if preload:
+            self.environment["LD_PRELOAD"] = preload
         if sanitizer:
             # The sanitizer of a library that is loaded into a foreign program has to come first;
             # what that program leaks is its own affair.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Debian's programs for RDMA devices, unmodified, on software devices.
 
-    programs_test.py WIRE TOCSIN [SANITIZER]
+    programs_test.py WIRE TOCSIN QUICK_DAY
 
 Their speed is not looked at; what they can check of the data they do. Few iterations: the point is
 that every way to use a device is used.
@@ -18,7 +18,7 @@ from pairs import Kit, Memif, Udp, Veth, needs, run_pair
 # One line for each wire; what needs rights or packages skips in its ends().
 WIRES = {wire.name: wire for wire in (Udp(), Memif(), Veth())}
 WIRE = WIRES[sys.argv[1]]
-KIT = Kit(*sys.argv[2:])
+KIT = Kit(sys.argv[2], preload=sys.argv[3])
 GID = 1
 # A line of results: size and iterations, then figures.
 RESULT = re.compile(r"^ (\d+) +(\d+) +\d", re.MULTILINE)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The software device against the kernel's Soft-RoCE: two implementations that share no line.
 
-    soft_rxe_test.py TOCSIN OPERATIONS
+    soft_rxe_test.py TOCSIN OPERATIONS QUICK_DAY
 
 OPERATIONS looks at the data of every operation, both ways; Debian's programs do what they do. All
 that crosses the cable is captured, and at the end tshark and an ICRC of our own judge every packet
@@ -38,12 +38,12 @@ GUESSED = ["rpcordma", "smb_direct", "smc", "nvme-rdma", "iser", "lnet"]
 NO_CHECKSUM = "Illegal checksum value (0)"
 
 
-def both(program, options, here, faults=None, port=PORT, address=OURS):
+def both(program, options, here, faults=None, port=PORT, address=OURS, around=()):
     """The program between the two devices; here: whether its server is on our side."""
     device = ["--address", address, *(["--faults", faults] if faults else [])]
-    ours = [TOCSIN, "soft-run", *device, "--", program,
+    ours = [*around, TOCSIN, "soft-run", *device, "--", program,
             *map(str, options("soft0")), *([] if here else [THEIRS])]
-    theirs = [program, *options("rxe0"), *([OURS] if here else [])]
+    theirs = [*around, program, *options("rxe0"), *([OURS] if here else [])]
     if here:
         return run_pair(lambda: Started(ours), lambda: Ordered(theirs), port)
     return run_pair(lambda: Ordered(theirs, port), lambda: Started(ours), port)
@@ -63,7 +63,7 @@ def operations(here, faults=None, address=OURS, gid_there="1"):
 def perftest(program, here, *options, faults=None):
     def words(device):
         return ["-F", "-x", "1", "-u", TIMEOUT, "-d", device, *options]
-    for said in both(program, words, here, faults):
+    for said in both(program, words, here, faults, around=("env", f"LD_PRELOAD={QUICK_DAY}")):
         assert "Failed" not in said, said
 
 
@@ -191,8 +191,9 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    TOCSIN, OPERATIONS = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
-    CHOSEN = sys.argv[3:]
+    TOCSIN, OPERATIONS, QUICK_DAY = (str(pathlib.Path(path).resolve())
+                                     for path in sys.argv[1:4])
+    CHOSEN = sys.argv[4:]
     machine.namespaces_and_guests_can_be_had()
     MACHINE = machine.Machine()
     try:
