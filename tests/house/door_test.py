@@ -20,7 +20,7 @@ import tap
 
 REAL = ("sh", "awk", "cat", "cut", "dirname", "env", "grep", "printf", "sed", "sort", "uniq", "wc",
         "xargs", "cp", "rm", "date", "mkdir", "tail")
-VERBS = "help setup build run demo soak vm test lint bench fuzz clean".split()
+VERBS = "help setup build run demo soak vm test try debug lint bench fuzz clean".split()
 DPKG_ALL = 'shift 2\nfor one in "$@"; do echo "ii  $one"; done'
 
 
@@ -90,7 +90,13 @@ def words_too_many_or_empty_are_refused():
                              (["test", ""], "'' is neither a suite nor a test"),
                              (["build", ""], "'' is not one of"),
                              (["fuzz", ""], "'' is not one of"),
-                             (["test", "a", "b"], "test takes one")):
+                             (["test", "a", "b"], "test takes one"),
+                             (["try"], "try takes a NAME"),
+                             (["try", "a", "asan", "b"], "try takes a NAME"),
+                             (["try", "a", "fuzz"], "'fuzz' is not one of: release asan tsan"),
+                             (["debug"], "debug takes a NAME"),
+                             (["debug", "--", "-q"], "debug takes a NAME"),
+                             (["debug", "a", "x", "--", "-q"], "debug: 'x' is not one of")):
             done = machine.dev(*words)
             assert done.returncode == 2 and wrong in done.stderr and not done.stdout, done
 
@@ -252,30 +258,6 @@ def a_build_with_nothing_to_do_is_silent():
             assert (done.returncode, done.stdout) == (0, told), done
 
 
-def tests_are_listed_by_suite_within_100_columns():
-    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
-        names = [f"name{number:02}" for number in range(40)]
-        lines = "\n".join(["house tidy"] + [f"unit {one}" for one in names])
-        done = sourced(pathlib.Path(name), f"printf '%s\\n' '{lines}' | list_by_suite")
-        said = done.stdout.splitlines()
-        assert said[:1] == ["  house: tidy"] and said[1].startswith("  unit: name00 name01 "), said
-        assert done.stdout.split()[3:] == names, said
-        assert all(len(line) <= 100 for line in said) and len(said) == 5, said
-
-
-def whole_build(status):
-    """(exit status, output) of build_whole around a build that ends so."""
-    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
-        done = sourced(pathlib.Path(name), f"build() {{ echo 'FAILED: a.o'; return {status}; }}",
-                       "build_whole release")
-        return done.returncode, done.stdout
-
-
-def a_build_that_fails_behind_its_pipe_is_seen():
-    assert whole_build(0) == (0, "FAILED: a.o\n")
-    assert whole_build(1) == (1, "FAILED: a.o\n")
-
-
 def ci_status(lint, test):
     """(exit status, last line) of .ci/run around a door that answers so."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
@@ -327,9 +309,6 @@ if __name__ == "__main__":
         ("an old build directory is brought up to date",
          an_old_build_directory_is_brought_up_to_date),
         ("a build with nothing to do is silent", a_build_with_nothing_to_do_is_silent),
-        ("tests are listed by suite within 100 columns",
-         tests_are_listed_by_suite_within_100_columns),
-        ("a build that fails behind its pipe is seen", a_build_that_fails_behind_its_pipe_is_seen),
         ("CI ends with the count and fails if either part fails",
          ci_ends_with_the_count_and_fails_if_either_part_fails),
     ])

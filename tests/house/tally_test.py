@@ -1,16 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The count that ./dev test closes with: nothing that went wrong may look like success.
+"""The count that ./dev test closes with: nothing that went wrong may look like success."""
 
-    tally_test.py SOURCE-ROOT
-"""
+import contextlib
+import io
 
-import json
-import pathlib
-import subprocess
-import sys
-import tempfile
-
+import tally
 import tap
 
 # What a program said and how it ended -> passed, failed, skipped.
@@ -19,53 +14,45 @@ CASES = [
     ("a line not ok", {"stdout": "1..2\nok 1 - a\nnot ok 2 - b\n", "returncode": 1}, (1, 1, 0)),
     ("a skip with its reason", {"stdout": "1..2\nok 1 - a\nok 2 - b # SKIP why\n"}, (1, 0, 1)),
     ("cmocka's skip", {"stdout": "1..1\nnot ok 1 # SKIP needs_root\n"}, (0, 0, 1)),
-    ("a whole program skipped", {"stdout": "1..0 # SKIP no netns\n", "result": "SKIP"}, (0, 0, 1)),
+    ("a whole program skipped", {"stdout": "1..0 # SKIP no netns\n"}, (0, 0, 1)),
     ("a crash half way", {"stdout": "1..3\nok 1 - a\n", "returncode": -11}, (1, 1, 0)),
-    ("too few lines for its plan", {"stdout": "1..3\nok 1 - a\n", "result": "ERROR"}, (1, 1, 0)),
-    ("nothing said", {"stdout": "", "result": "SKIP"}, (0, 1, 0)),
-    ("an empty plan without a reason", {"stdout": "1..0\n", "result": "SKIP"}, (0, 1, 0)),
+    ("too few lines for its plan", {"stdout": "1..3\nok 1 - a\n"}, (1, 1, 0)),
+    ("nothing said", {"stdout": ""}, (0, 1, 0)),
+    ("an empty plan without a reason", {"stdout": "1..0\n"}, (0, 1, 0)),
     ("a report at exit", {"stdout": "1..1\nok 1 - a\n", "returncode": 23}, (1, 1, 0)),
-    ("a time-out", {"stdout": "1..2\nok 1 - a\n", "result": "TIMEOUT"}, (1, 1, 0)),
-    ("no TAP, status 0", {"stdout": "3 seeds\n"}, (1, 0, 0)),
-    ("no TAP, status 1", {"stdout": "x\n", "returncode": 1, "result": "FAIL"}, (0, 1, 0)),
+    ("a time-out", {"stdout": "1..2\nok 1 - a\n", "timed_out": True}, (1, 1, 0)),
+    ("no TAP, status 0", {"stdout": "3 seeds\n", "protocol": "exitcode"}, (1, 0, 0)),
+    ("no TAP, status 1", {"stdout": "x\n", "returncode": 1, "protocol": "exitcode"}, (0, 1, 0)),
     ("no TAP, status 77", {"stdout": "no module\n", "returncode": 77}, (0, 0, 1)),
     ("two groups in one program", {"stdout": "1..1\nok 1 - a\n1..1\nok 1 - b\n"}, (2, 0, 0)),
 ]
 
 
-def tally(*records, options=()):
-    """(exit status, standard output) for one build with these records; None is a lost one."""
-    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
-        logs = pathlib.Path(name) / "meson-logs"
-        logs.mkdir()
-        if records != (None,):
-            common = {"name": "tocsin:unit / it", "returncode": 0, "result": "OK",
-                      "duration": 0.1, "starttime": 1.0}
-            lines = [json.dumps({**common, **record}) for record in records if record]
-            (logs / "testlog.json").write_text("\n".join(lines), encoding="utf-8")
-        build = f"release:{name}:3:{len(records)}"
-        done = subprocess.run([sys.executable, str(TALLY), *options, build], text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        assert done.stderr == "", done.stderr
-        return done.returncode, done.stdout
+def closed(*records, missing=(), chosen=False):
+    """(exit status, standard output) of the count of programs that ended so."""
+    common = {"kind": "release", "suite": "unit", "name": "it", "protocol": "tap",
+              "returncode": 0, "timed_out": False, "seconds": 0.1, "processor_seconds": 0.1,
+              "stdout": "", "stderr": ""}
+    programs = [tally.Program({**common, **record}) for record in records]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        status = tally.close(programs, list(missing), chosen)
+    return status, said.getvalue()
 
 
 def closing_line_test(record, expected):
     def test():
         passed, failed, skipped = expected
-        code, said = tally(record)
+        code, said = closed(record)
         assert said.splitlines()[-1] == f"{passed} passed, {failed} failed, {skipped} skipped", said
         assert (code == 0) == (failed == 0 and passed > 0), said
     return test
 
 
-def a_build_that_fails_is_counted():
-    code, said = tally(None)
+def what_never_ran_is_counted_as_failed():
+    code, said = closed(missing=["asan: the build"])
     assert code == 1 and said.splitlines()[-1] == "0 passed, 1 failed, 0 skipped", said
-
-
-def a_program_that_never_ran_is_counted():
-    code, said = tally({"stdout": "1..1\nok 1 - a\n"}, None)
+    code, said = closed({"stdout": "1..1\nok 1 - a\n"}, missing=["1 of 2 programs did not run"])
     assert code == 1 and said.splitlines()[-1] == "1 passed, 1 failed, 0 skipped", said
 
 
@@ -74,20 +61,19 @@ def what_was_skipped_as_a_whole_is_said_to_have_run_nothing():
     no_reason = {"stdout": "1..1\nnot ok 1 # SKIP needs_root\n"}
     bad = {"stdout": "1..1\nnot ok 1 - a\n", "returncode": 1}
     good = {"stdout": "1..1\nok 1 - a\n"}
-    for records, options, status in (
-            ((why, why), (), 1), ((why, why), ("--chosen",), 0),
-            ((why, no_reason), ("--chosen",), 1),
-            ((why, None), ("--chosen",), 1), ((why, bad), ("--chosen",), 1),
-            ((why, good), ("--chosen",), 0), ((why, good), (), 0)):
-        code, said = tally(*records, options=options)
-        assert code == status, (records, options, said)
+    for records, missing, chosen, status in (
+            ((why, why), (), False, 1), ((why, why), (), True, 0),
+            ((why, no_reason), (), True, 1), ((why,), ("x",), True, 1),
+            ((why, bad), (), True, 1), ((why, good), (), True, 0), ((why, good), (), False, 0)):
+        code, said = closed(*records, missing=missing, chosen=chosen)
+        assert code == status, (records, missing, said)
         idle = all(one in (why, no_reason) for one in records)
-        assert ("\nnothing ran: all 2 were skipped" in said) == idle, said
+        assert ("\nnothing ran: all 2 were skipped" in said) == (idle and not missing), said
         assert said.splitlines()[-1].endswith(" skipped"), said
 
 
 def failures_come_with_their_output_and_skips_with_their_reason():
-    _, said = tally({"stdout": "1..2\nnot ok 1 - b\n# because\nok 2 - c # SKIP no device\n",
+    _, said = closed({"stdout": "1..2\nnot ok 1 - b\n# because\nok 2 - c # SKIP no device\n",
                      "stderr": "and why", "returncode": 1})
     for part in ("FAILED: release unit/it", "because", "and why", "c: no device"):
         assert part in said, said
@@ -114,9 +100,9 @@ REPORT = "==7==ERROR: AddressSanitizer: heap-use-after-free\n" + 60 * "  #1 in m
 
 
 def the_end_is_each_failure_in_a_few_short_lines():
-    _, said = tally({"stdout": TRACEBACK.replace("LONG", 900 * "x"), "returncode": 1},
+    _, said = closed({"stdout": TRACEBACK.replace("LONG", 900 * "x"), "returncode": 1},
                     {"stdout": SANITIZED, "stderr": REPORT, "returncode": -6},
-                    {"stdout": "seed 3\nbroken: two dead\n", "returncode": 1, "result": "FAIL"})
+                    {"stdout": "seed 3\nbroken: two dead\n", "returncode": 1})
     end = said[said.index("FAILED: "):].splitlines()
     assert len(end) < 30 and max(map(len, end)) < 300, said
     for first, then in (("  second", "    cluster.Timeout: xxx"), ("  d", "    0x1 != 0x2"),
@@ -128,16 +114,23 @@ def the_end_is_each_failure_in_a_few_short_lines():
         assert part in end, said
 
 
+def the_ten_slowest_programs_are_named():
+    records = [{"stdout": "1..1\nok 1 - a\n", "name": f"p{n}", "seconds": float(n)}
+               for n in range(12)]
+    _, said = closed(*records)
+    slowest = said[said.index("\nthe slowest\n"):].split("\n\n")[0].splitlines()[2:]
+    assert [line.split()[1] for line in slowest] == [f"unit/p{n}" for n in range(11, 1, -1)], said
+
+
 if __name__ == "__main__":
-    TALLY = pathlib.Path(sys.argv[1]).resolve() / "tests/tools/tally.py"
     tap.run([(f"the count of a program with: {title}", closing_line_test(record, expected))
              for title, record, expected in CASES] + [
-        ("a build that fails is counted as failed", a_build_that_fails_is_counted),
-        ("a program that never ran is counted as failed", a_program_that_never_ran_is_counted),
+        ("what never ran is counted as failed", what_never_ran_is_counted_as_failed),
         ("what was skipped as a whole is said to have run nothing",
          what_was_skipped_as_a_whole_is_said_to_have_run_nothing),
         ("failures come with their output, skips with their reason",
          failures_come_with_their_output_and_skips_with_their_reason),
         ("the end is each failure in a few short lines",
          the_end_is_each_failure_in_a_few_short_lines),
+        ("the ten slowest programs are named", the_ten_slowest_programs_are_named),
     ])

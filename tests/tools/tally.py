@@ -1,27 +1,21 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counts what test programs said, from meson's logs of one or more builds.
-
-    tally.py [--chosen] KIND:BUILD-DIRECTORY:WALL-SECONDS:PROGRAMS ...
+"""Counts what test programs said, from the records of runner.py.
 
 Every TAP line counts as one test, and a program without TAP as one. A program that
 crashed, timed out, stopped short of its plan or ran nothing counts as a failed test of
 its own, whatever its lines said, and so does a build with fewer programs than expected.
 Prints what the failed programs said, where the time went, the skips with their reasons, each
 failure in a few short lines, and last: N passed, N failed, N skipped. So the end of a long
-output is what has to be known. Exits with 1 if anything failed or nothing ran; with --chosen,
-for a suite or test asked for by name, skips that all have a reason will do.
+output is what has to be known.
 """
 
-import json
-import pathlib
 import re
-import sys
 
 OUTPUT_LINES_MAX = 60
 OUTPUT_COLUMNS_MAX = 500
 REASON_LINES_MAX = 8
 REASON_COLUMNS_MAX = 240
+SLOWEST = 10
 PLACE = re.compile(r' *File "(.*)", line (\d+), in (.*)')  # of a traceback
 VERDICT = re.compile(r"\w+Sanitizer: |runtime error: |must\(|Assertion ")
 TAP_LINE = re.compile(
@@ -32,16 +26,14 @@ TAP_PLAN = re.compile(r"^1\.\.(\d+)(?: *# *skip\S* *(.*))?$", re.IGNORECASE)
 class Program:
     """What one test program said, as three lists of test names."""
 
-    def __init__(self, kind, record):
-        suite, _, self.name = record["name"].rpartition(" / ")
-        self.suite = suite.split(":")[-1].split("+")[0] or "tests"
-        self.kind = kind
-        self.seconds = record.get("duration", 0.0)
-        self.started = record.get("starttime", 0.0)
-        self.result = record.get("result", "ERROR")
-        self.code = record.get("returncode", 0)
-        self.stdout = record.get("stdout", "") or ""
-        self.stderr = record.get("stderr", "") or ""
+    def __init__(self, record):
+        self.kind, self.suite, self.name = record["kind"], record["suite"], record["name"]
+        self.seconds = record["seconds"]
+        self.processor_seconds = record["processor_seconds"]
+        self.timed_out = record["timed_out"]
+        self.protocol = record["protocol"]
+        self.code = record["returncode"]
+        self.stdout, self.stderr = record["stdout"], record["stderr"]
         self.passed, self.failed, self.skipped = [], [], []
         self.planned = None
         self.remarks = {}  # of each failed test: what it wrote as comments
@@ -73,7 +65,7 @@ class Program:
     def judge(self):
         """Adds what the program's end says beyond its lines."""
         ran = len(self.passed) + len(self.failed) + len(self.skipped)
-        if self.result == "TIMEOUT":
+        if self.timed_out:
             self.failed.append(f"timed out after {self.seconds:.0f} s")
         elif self.code < 0:
             planned = self.planned or "?"
@@ -93,10 +85,10 @@ class Program:
             self.skipped.append((self.name, reason[-1] if reason else ""))
         elif self.code != 0:
             self.failed.append(f"exit status {self.code}")
-        elif self.result == "OK":
-            self.passed.append(self.name)
-        else:
+        elif self.protocol == "tap":
             self.failed.append("ran no test")
+        else:
+            self.passed.append(self.name)
 
     def title(self):
         return f"{self.kind} {self.suite}/{self.name}"
@@ -127,14 +119,6 @@ def reason_of(remarks):
 
 def cut(line, columns):
     return line if len(line) <= columns else f"{line[:columns]} ... {len(line) - columns} more"
-
-
-def programs_of(kind, directory):
-    log = pathlib.Path(directory) / "meson-logs" / "testlog.json"
-    if not log.exists():
-        return []
-    with log.open(encoding="utf-8", errors="replace") as lines:
-        return [Program(kind, json.loads(line)) for line in lines if line.strip()]
 
 
 def print_skips(programs):
@@ -170,21 +154,18 @@ def print_failures(programs):
                 print(f"    {cut(line, REASON_COLUMNS_MAX)}")
 
 
-def print_times(builds, programs):
-    print("\nwhere the time goes (seconds; programs run side by side)")
-    for kind, _, wall in builds:
-        mine = [program for program in programs if program.kind == kind]
-        span = 0.0
-        if mine:
-            begun = min(program.started for program in mine)
-            span = max(program.started + program.seconds for program in mine) - begun
-        print(f"  {kind:8} {wall:6} in all, {max(0.0, wall - span):.0f} of it building")
-        for suite in sorted({program.suite for program in mine}):
-            those = [program for program in mine if program.suite == suite]
+def print_times(programs):
+    print("\nwhere the time goes (seconds from begin to end of each program, and of a processor)")
+    for kind in dict.fromkeys(program.kind for program in programs):
+        for suite in sorted({program.suite for program in programs if program.kind == kind}):
+            those = [p for p in programs if (p.kind, p.suite) == (kind, suite)]
             tests = sum(len(p.passed) + len(p.failed) + len(p.skipped) for p in those)
-            slowest = max(those, key=lambda program: program.seconds)
-            print(f"    {suite:8} {sum(p.seconds for p in those):6.1f}  {tests} tests in "
-                  f"{len(those)} programs, slowest {slowest.name} {slowest.seconds:.1f}")
+            print(f"  {kind:8} {suite:14} {sum(p.seconds for p in those):7.1f} "
+                  f"{sum(p.processor_seconds for p in those):7.1f}  {tests} tests in "
+                  f"{len(those)} programs")
+    print("\nthe slowest")
+    for program in sorted(programs, key=lambda p: -p.seconds)[:SLOWEST]:
+        print(f"  {program.title():40} {program.seconds:7.1f} {program.processor_seconds:7.1f}")
 
 
 def exit_status(programs, passed, failed, chosen):
@@ -196,31 +177,21 @@ def exit_status(programs, passed, failed, chosen):
     return 0 if chosen and skips and all(skips) else 1
 
 
-def main(arguments):
-    chosen = arguments[:1] == ["--chosen"]
-    builds, programs, short = [], [], []
-    for argument in arguments[1 if chosen else 0:]:
-        kind, directory, wall, expected = argument.split(":")
-        builds.append((kind, directory, int(wall)))
-        found = programs_of(kind, directory)
-        programs += found
-        if len(found) < int(expected):
-            ran = f"{len(found)} of {expected} programs ran"
-            short.append(f"{kind}: {ran} in {directory}: see above")
+def close(programs, missing, chosen=False):
+    """Prints all of it; the exit status, which is 1 if anything failed or nothing ran. What is
+    missing, a build or a program that never ran, counts as failed. chosen: for tests that were
+    asked for by name, skips that all have a reason will do."""
     passed = sum(len(program.passed) for program in programs)
-    failed = sum(len(program.failed) for program in programs) + len(short)
+    failed = sum(len(program.failed) for program in programs) + len(missing)
     skipped = sum(len(program.skipped) for program in programs)
     print_outputs(programs)
-    print_times(builds, programs)
+    if programs:
+        print_times(programs)
     print_skips(programs)
     print_failures(programs)
-    for what in short:
+    for what in missing:
         print(f"\nFAILED: {what}")
     if passed + failed == 0 and skipped > 0:
         print(f"\nnothing ran: all {skipped} were skipped, for the reasons above")
     print(f"\n{passed} passed, {failed} failed, {skipped} skipped")
     return exit_status(programs, passed, failed, chosen)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@
     run.py PROGRAM...
 
 A program is what ./dev test takes as one: TAP, or an exit status; it is judged alike. One that
-ends in .py is run by python. Each has two minutes.
+ends in .py is run by python. Each has twenty minutes.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import time
 import tally
 import tap
 
-SECONDS_MAX = 120
+SECONDS_MAX = 1200  # emulated, on a machine that may have others to serve
 
 
 def whole(file):
@@ -29,10 +29,10 @@ def whole(file):
 
 
 def outcome(path):
-    """What meson would have logged of this program."""
+    """The record of this program, as runner.py makes one."""
     words = [sys.executable, path] if path.endswith(".py") else [path]
     begun = time.monotonic()
-    result = "OK"
+    timed_out = False
     # Not pipes: what a program leaves behind would hold their ends, and us.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
@@ -40,12 +40,14 @@ def outcome(path):
             try:
                 process.wait(SECONDS_MAX)
             except subprocess.TimeoutExpired:
-                result = "TIMEOUT"
+                timed_out = True
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        return {"name": pathlib.Path(path).stem.removesuffix("_test"), "stdout": whole(out),
-                "stderr": whole(err), "result": result, "returncode": process.returncode,
-                "duration": time.monotonic() - begun}
+        return {"kind": "guest", "suite": "guest",
+                "name": pathlib.Path(path).stem.removesuffix("_test"), "protocol": "exitcode",
+                "stdout": whole(out), "stderr": whole(err), "timed_out": timed_out,
+                "returncode": process.returncode, "seconds": time.monotonic() - begun,
+                "processor_seconds": 0.0}
 
 
 class Report:
@@ -79,7 +81,7 @@ class Report:
 def main(paths):
     report = Report()
     for path in paths:
-        program = tally.Program("guest", outcome(path))
+        program = tally.Program(outcome(path))
         report.add(program)
         print(f"# {program.name} took {program.seconds:.1f} s", flush=True)
     return report.end()

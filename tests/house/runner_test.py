@@ -1,0 +1,261 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What runs tests: which run where and beside which, how they are ended, what is remembered."""
+
+import contextlib
+import io
+import json
+import pathlib
+import tempfile
+import time
+
+import patience
+import runner
+import suites
+import tally
+import tap
+import verb_test
+
+WAIT_SECONDS = 60
+
+
+def entry(name, script="echo 1..1; echo ok 1 - a", suite="unit", **more):
+    """What meson says of a test that is this shell script."""
+    return {"name": name, "suite": [f"tocsin:{suite}"], "cmd": ["sh", "-c", script], "env": {},
+            "workdir": None, "timeout": 60, "protocol": "tap", "is_parallel": True, "priority": 0,
+            "depends": [], **more}
+
+
+def made(*arguments, kind="release", **more):
+    return suites.Test(kind, entry(*arguments, **more))
+
+
+@contextlib.contextmanager
+def pool_of(*tests, around=(), times="", processors=4):
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        path = pathlib.Path(name) / "times"
+        path.write_text(times, encoding="utf-8")
+        pool = runner.Pool(runner.Times(path), list(around), processors)
+        pool.add(list(tests))
+        try:
+            yield pool
+        finally:
+            pool.end()
+
+
+def run_all(pool):
+    """name -> record"""
+    records, until = {}, time.monotonic() + WAIT_SECONDS
+    while not pool.is_done():
+        assert time.monotonic() < until, records
+        for record in pool.step():
+            records[record["name"]] = record
+        time.sleep(0.01)
+    return records
+
+
+def until(condition):
+    end = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def names(pool):
+    return [run.test.name for run in pool.running]
+
+
+def a_record_holds_what_was_said_and_how_it_ended():
+    with pool_of(made("a", "echo out; echo err >&2; exit 3"), made("b", "kill -11 $$")) as pool:
+        records = run_all(pool)
+    assert (records["a"]["stdout"], records["a"]["stderr"]) == ("out\n", "err\n"), records
+    assert (records["a"]["returncode"], records["b"]["returncode"]) == (3, -11), records
+
+
+def what_a_test_leaves_in_its_group_is_ended():
+    with tempfile.NamedTemporaryFile("r") as told:
+        with pool_of(made("a", f"sleep 600 & echo $! >{told.name}")) as pool:
+            run_all(pool)
+        stat = pathlib.Path("/proc") / told.read().strip() / "stat"
+        # Gone, or a zombie that init has not met yet.
+        until(lambda: not stat.exists() or stat.read_text(encoding="ascii").split()[2] == "Z")
+
+
+def a_test_past_its_limit_is_asked_to_end_and_then_killed():
+    runner.END_SECONDS, before = 0.2, runner.END_SECONDS
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        polite, stubborn = (made(who, f"trap '{trap}' TERM; >{name}/{who}; "
+                                 "while :; do sleep 0.1; done")
+                            for who, trap in (("polite", "echo ended; exit 0"), ("stubborn", "")))
+        try:
+            with pool_of(polite, stubborn) as pool:
+                until(lambda: pool.step() or len(list(pathlib.Path(name).iterdir())) == 2)
+                polite.limit = stubborn.limit = 0
+                records = run_all(pool)
+        finally:
+            runner.END_SECONDS = before
+    assert records["polite"]["timed_out"] and records["stubborn"]["timed_out"], records
+    assert records["stubborn"]["returncode"] == -9, records
+    assert tally.Program(records["polite"]).failed, records
+
+
+def seconds_count_by_the_share_of_a_processor_that_was_to_be_had():
+    times, threads = iter([0.0, 1.0, 2.0, 12.0]), iter([1, 8, 1000])
+    clock = patience.FairClock(lambda: next(times), lambda: next(threads), 2)
+    assert clock.read() == 1.0   # nobody else
+    assert clock.read() == 1.25  # eight threads on two processors
+    assert clock.read() == 2.25  # no limit grows to more than ten times its length
+
+
+def tests_start_as_far_as_their_shares_go_and_the_longest_first():
+    times = "".join(f"release t{n} {10 + n}.0 {(10 + n) * 0.8}\n" for n in range(4))
+    with pool_of(*(made(f"t{n}", "sleep 600") for n in range(4)), times=times,
+                 processors=2) as pool:
+        pool.step()
+        assert names(pool) == ["t3", "t2", "t1"], names(pool)  # 2.4 of 2.5
+
+
+def tests_that_wait_run_many_at_a_time():
+    with pool_of(*(made(f"t{n}", "sleep 600", suite="agent") for n in range(9)),
+                 processors=2, around=["env"]) as pool:
+        pool.step()
+        assert len(pool.running) == 9, names(pool)
+
+
+def a_test_that_is_to_run_alone_does():
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name, \
+            pool_of(made("lonely", "sleep 600", is_parallel=False),
+                    made("a", f"until [ -e {name}/go ]; do sleep 0.01; done")) as pool:
+        pool.step()
+        assert names(pool) == ["a"], names(pool)
+        pathlib.Path(name, "go").touch()
+        until(lambda: pool.step() == [] and names(pool) == ["lonely"])
+        pool.add([made("late")])
+        pool.step()
+        assert names(pool) == ["lonely"], names(pool)
+
+
+def a_test_runs_in_two_builds_at_a_time_only_with_a_network_of_its_own():
+    for around, wanted in (([], ["a"]), (["env"], ["a", "a"])):
+        with pool_of(made("a", "sleep 600"), made("a", "sleep 600", kind="asan"),
+                     around=around) as pool:
+            pool.step()
+            assert names(pool) == wanted, (around, names(pool))
+
+
+def times_are_remembered_for_the_next_run():
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        path = pathlib.Path(name) / "deep" / "times"
+        times = runner.Times(path)
+        times.learn({"kind": "release", "name": "a", "seconds": 10.0, "processor_seconds": 2.5})
+        times.save()
+        again = runner.Times(path)
+        assert (again.seconds(made("a")), again.share(made("a"))) == (10.0, 0.25)
+        path.write_text("of another version\n", encoding="utf-8")
+        assert runner.Times(path).seconds(made("a")) == 0.0
+
+
+# Suites of a test -> the kinds that run it.
+WANTED = [
+    (["unit"], ["release", "asan"]),
+    (["unit", "threads"], ["release", "asan", "tsan"]),
+    (["fuzz"], ["release", "asan", "fuzz"]),
+    (["house"], ["release"]),
+    (["sim"], ["release"]),
+    (["sim", "sanitized"], ["release", "asan"]),
+]
+
+
+def each_suite_runs_in_the_builds_where_it_can_break():
+    for of_test, kinds in WANTED:
+        got = [kind for kind in suites.DIRECTORIES if suites.is_wanted_in(kind, of_test)]
+        assert got == kinds, (of_test, got)
+
+
+def tests_are_listed_by_suite_within_100_columns():
+    tests = [made("tidy", suite="house"), *(made(f"name{n:02}") for n in range(40))]
+    lines = verb_test.list_by_suite(tests)
+    assert lines[0] == "  house: tidy" and lines[1].startswith("  unit: name00 name01 "), lines
+    assert " ".join(lines).split()[3:] == [f"name{n:02}" for n in range(40)], lines
+    assert all(len(line) <= 100 for line in lines) and len(lines) == 5, lines
+
+
+class Ninja:
+    """A build directory whose ninja is a script."""
+
+    def __init__(self, script):
+        self.script = script
+
+    def __enter__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="tocsin-house-")
+        program = pathlib.Path(self.directory.name) / "ninja"
+        program.write_text(f"#!/bin/sh\n{self.script}\n", encoding="utf-8")
+        program.chmod(0o755)
+        self.before = suites.tool, suites.DIRECTORIES
+        suites.tool = lambda _: str(program)
+        suites.DIRECTORIES = {"release": self.directory.name}
+        return self
+
+    def __exit__(self, *_):
+        suites.tool, suites.DIRECTORIES = self.before
+        self.directory.cleanup()
+
+
+def session_of(script, *tests):
+    """(session, what it printed) of a run with this ninja."""
+    said = io.StringIO()
+    with Ninja(script), contextlib.redirect_stdout(said):
+        session = verb_test.Session({"release": list(tests)}, whole=False)
+        session.times.path = pathlib.Path("/nowhere/times")
+        session.run()
+    return session, said.getvalue()
+
+
+def a_build_that_fails_is_told_and_counted_and_none_of_its_tests_runs():
+    session, said = session_of("echo '[1/2] CC a.o'; echo 'FAILED: b.o'; echo why; exit 1",
+                               made("a"))
+    assert session.missing and not session.programs, session.missing
+    assert "FAILED: b.o\nwhy\n" in said and "CC a.o" not in said, said
+
+
+def what_a_build_says_is_not_told_if_it_succeeds():
+    session, said = session_of("echo '[1/2] CC a.o'", made("a"), made("b", "exit 1"))
+    assert not session.missing and len(session.programs) == 2, session.missing
+    assert said.startswith("FAILED: release unit/b after 0 s: exit status 1\n"), said
+
+
+def what_failed_is_remembered_until_it_passes():
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        verb_test.FAILED_FILE, before = pathlib.Path(name) / "failed", verb_test.FAILED_FILE
+        try:
+            assert verb_test.failed_last() == set()
+            session, _ = session_of("", made("a", "exit 1"), made("b", "exit 1"), made("c"))
+            verb_test.remember_failed(session)
+            assert verb_test.failed_last() == {("release", "a"), ("release", "b")}
+            session, _ = session_of("", made("b"))
+            verb_test.remember_failed(session)
+            assert json.loads(verb_test.FAILED_FILE.read_text("utf-8")) == [["release", "a"]]
+            tests = [made("a"), made("b"), made("a", kind="asan")]
+            chosen = verb_test.chosen_of(tests, "--failed")
+            assert [(test.kind, test.name) for test in chosen] == [("release", "a")], chosen
+        finally:
+            verb_test.FAILED_FILE = before
+
+
+if __name__ == "__main__":
+    tap.run([(function.__name__.replace("_", " "), function) for function in (
+        a_record_holds_what_was_said_and_how_it_ended,
+        what_a_test_leaves_in_its_group_is_ended,
+        a_test_past_its_limit_is_asked_to_end_and_then_killed,
+        seconds_count_by_the_share_of_a_processor_that_was_to_be_had,
+        tests_start_as_far_as_their_shares_go_and_the_longest_first,
+        tests_that_wait_run_many_at_a_time,
+        a_test_that_is_to_run_alone_does,
+        a_test_runs_in_two_builds_at_a_time_only_with_a_network_of_its_own,
+        times_are_remembered_for_the_next_run,
+        each_suite_runs_in_the_builds_where_it_can_break,
+        tests_are_listed_by_suite_within_100_columns,
+        a_build_that_fails_is_told_and_counted_and_none_of_its_tests_runs,
+        what_a_build_says_is_not_told_if_it_succeeds,
+        what_failed_is_remembered_until_it_passes,
+    )])

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`./dev try` and `./dev debug`: one test of one build, with nothing around it.
+
+    one.py try KIND NAME             builds what the test needs, and becomes the test
+    one.py debug KIND NAME [WORD...] becomes gdb on the test, or on an agent of ./dev run that is
+                                     called so or has this process id; WORDs are gdb's
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import runner
+import suites
+
+
+def fail(text):
+    print(f"dev: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def find_test(kind, name):
+    tests = suites.read(kind)
+    for test in tests:
+        if test.name == name:
+            return test
+    close = sorted(test.name for test in tests if name and name in test.name)
+    hint = f"; there are: {' '.join(close)}" if close else ""
+    return fail(f"'{name}' is no test of the {kind} build{hint}")
+
+
+def built(test):
+    """The test, with what it needs up to date."""
+    done = subprocess.run([suites.tool("ninja"), "-C", suites.DIRECTORIES[test.kind], "--quiet",
+                           *test.needs], stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+    return test
+
+
+def become(words, environment, directory=None):
+    sys.stdout.flush()
+    if directory:
+        os.chdir(directory)
+    os.execvpe(words[0], words, environment)
+
+
+def try_test(kind, name):
+    test = built(find_test(kind, name))
+    become([*runner.isolation(), *test.command], runner.environment_of(test), test.directory)
+
+
+def is_agent_of_ours(process, name):
+    """Whether it is an agent of ./dev run in this tree that goes by this name."""
+    try:
+        program = (process / "exe").resolve()
+        words = (process / "cmdline").read_bytes().decode().split("\0")
+    except OSError:  # it has ended meanwhile, or is somebody else's
+        return False
+    if program not in {pathlib.Path(directory, "agent/tocsind").resolve()
+                       for directory in suites.DIRECTORIES.values()}:
+        return False
+    config = words[words.index("--config") + 1] if "--config" in words[:-1] else ""
+    return name in (process.name, pathlib.Path(config).parent.name)
+
+
+def agents_called(name):
+    return [process.name for process in pathlib.Path("/proc").iterdir()
+            if process.name.isdigit() and is_agent_of_ours(process, name)]
+
+
+def debug(kind, name, *words):
+    agents = agents_called(name)
+    if len(agents) > 1:
+        fail(f"several agents are called {name}; ./dev debug takes one of these processes: "
+             f"{' '.join(agents)}")
+    if agents:
+        become(["gdb", "-p", agents[0], *words], os.environ)
+    test = find_test(kind, name)
+    if test.command[-1].endswith(".py") or any(word.endswith(".py") for word in test.command):
+        fail(f"'{name}' is a script. ./dev debug takes a test that is a program, or an agent of "
+             "./dev run: n1")
+    built(test)
+    # What is traced already cannot be searched for leaks.
+    options = {"ASAN_OPTIONS": "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")}
+    become(["gdb", *words, "--args", *test.command], {**runner.environment_of(test), **options},
+           test.directory)
+
+
+if __name__ == "__main__":
+    {"try": try_test, "debug": debug}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tests there are, by meson's own account, and which of them run in which build.
+
+    release   every suite
+    asan      what breaks by bytes, lifetimes and races: units, hostile input, the seeds of the
+              fuzz targets, and real agents. Not what tests the tree, foreign programs or rules
+              (house, prometheus, ...), nor the simulator's long runs: they execute the same
+              objects once more, at a tenth of the speed
+    tsan      units that start threads
+    fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
+"""
+
+import json
+import pathlib
+
+DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
+               "fuzz": "build-fuzz"}
+# Not under a sanitizer, but for those of their tests that are in the suite "sanitized" too.
+ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "feeds", "sim"}
+# How much of a processor a test takes while it runs, before that was ever measured.
+WAITING_SUITES = {"agent", "netns", "hostile", "slurm", "prometheus", "feeds", "smoke", "vm"}
+WAITING_SHARE = 0.25
+
+
+class Test:
+    """One test program in one build."""
+
+    def __init__(self, kind, entry, files=None):
+        self.kind = kind
+        self.name = entry["name"]
+        self.suites = [suite.split(":")[-1] for suite in entry["suite"]] or ["tests"]
+        self.command = entry["cmd"]
+        self.environment = entry["env"]
+        self.directory = entry["workdir"]
+        self.limit = entry["timeout"]
+        self.protocol = entry["protocol"]  # tap, or exitcode
+        self.alone = not entry["is_parallel"]
+        self.priority = entry["priority"]
+        # What has to be built for it, as ninja's targets.
+        self.needs = sorted({file for target in entry["depends"]
+                             for file in (files or {}).get(target, ())})
+
+    @property
+    def suite(self):
+        return self.suites[0]
+
+    @property
+    def title(self):
+        return f"{self.kind} {self.suite}/{self.name}"
+
+    @property
+    def share(self):
+        """Of a processor, as far as the suite tells."""
+        return WAITING_SHARE if WAITING_SUITES & set(self.suites) else 1.0
+
+    def is_wanted(self):
+        return is_wanted_in(self.kind, self.suites)
+
+    def is_called(self, chosen):
+        """Whether it is the chosen test, or in the chosen suite; all are by the empty word."""
+        return not chosen or chosen == self.name or chosen in self.suites
+
+
+def is_wanted_in(kind, of_test):
+    """Whether a test of these suites runs in a kind of build."""
+    of_test = set(of_test)
+    if kind == "release":
+        return of_test != {"threads"}
+    if kind == "asan":
+        return not of_test & ONLY_RELEASE or "sanitized" in of_test
+    return {"tsan": "threads", "fuzz": "fuzz"}[kind] in of_test
+
+
+def tool(name):
+    """Debian's own, as build.sh chooses it: PATH may begin with others that lack modules."""
+    own = pathlib.Path("/usr/bin", name)
+    return str(own) if own.exists() else name
+
+
+def introspected(directory, what):
+    path = pathlib.Path(directory, "meson-info", f"intro-{what}.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read(kind, directory=None):
+    """Every test of a build directory that is configured, whether it is wanted there or not."""
+    directory = directory or DIRECTORIES[kind]
+    root = pathlib.Path(directory).resolve()
+    files = {target["id"]: [str(pathlib.Path(file).relative_to(root))
+                            for file in target["filename"]]
+             for target in introspected(directory, "targets")}
+    return [Test(kind, entry, files) for entry in introspected(directory, "tests")]
