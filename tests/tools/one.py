@@ -34,8 +34,10 @@ def find_test(kind, name):
 def built(test):
     """The test, with what it needs up to date."""
     done = subprocess.run([suites.tool("ninja"), "-C", suites.DIRECTORIES[test.kind], "--quiet",
-                           *test.needs], stdin=subprocess.DEVNULL, check=False)
+                           *test.needs], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          check=False)
     if done.returncode != 0:
+        sys.stdout.buffer.write(done.stdout)
         sys.exit(done.returncode)
     return test
 
@@ -49,7 +51,7 @@ def become(words, environment, directory=None):
 
 def try_test(kind, name):
     test = built(find_test(kind, name))
-    become([*runner.isolation(), *test.command], runner.environment_of(test), test.directory)
+    become([*(runner.isolation() if test.isolated else []), *test.command], runner.environment_of(test), test.directory)
 
 
 def is_agent_of_ours(process, name):

@@ -53,7 +53,7 @@ class Running:
         self.term_at = None
         self.timed_out = False
         self.process = subprocess.Popen(
-            [*around, *test.command], cwd=test.directory, env=environment_of(test),
+            [*(around if test.isolated else []), *test.command], cwd=test.directory, env=environment_of(test),
             stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err, start_new_session=True)
 
     def seconds(self):

@@ -2,10 +2,10 @@
 """What tests there are, by meson's own account, and which of them run in which build.
 
     release   every suite
-    asan      what breaks by bytes, lifetimes and races: units, hostile input, the seeds of the
-              fuzz targets, and real agents. Not what tests the tree, foreign programs or rules
-              (house, prometheus, ...), nor the simulator's long runs: they execute the same
-              objects once more, at a tenth of the speed
+    asan      what bytes, lifetimes and races can break: units, programs, hostile input, the seeds
+              of the fuzz targets, and of agents and simulations those in the suite "sanitized"
+              too: one cluster from start to end, signals, floods, and small simulations. The
+              others run the same objects once more, at a fifth of the speed
     tsan      units that start threads
     fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
 """
@@ -15,23 +15,25 @@ import pathlib
 
 DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
-# Not under a sanitizer, but for those of their tests that are in the suite "sanitized" too.
-ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "feeds", "sim"}
+# Of these suites asan runs only the tests that are in the suite "sanitized" as well.
+ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "feeds", "sim", "agent", "netns"}
+# On the machine's own network: Slurm resolves no name where loopback is the only address.
+SHARED_NETWORK = {"slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
 WAITING_SUITES = {"agent", "netns", "hostile", "slurm", "prometheus", "feeds", "smoke", "vm"}
 WAITING_SHARE = 0.25
 
 
 class Test:
-    """One test program in one build."""
+    """One test program in one build, whose directory is root."""
 
-    def __init__(self, kind, entry, files=None):
+    def __init__(self, kind, entry, root=None, files=None):
         self.kind = kind
         self.name = entry["name"]
         self.suites = [suite.split(":")[-1] for suite in entry["suite"]] or ["tests"]
         self.command = entry["cmd"]
         self.environment = entry["env"]
-        self.directory = entry["workdir"]
+        self.directory = entry["workdir"] or root  # its command may name files from there
         self.limit = entry["timeout"]
         self.protocol = entry["protocol"]  # tap, or exitcode
         self.alone = not entry["is_parallel"]
@@ -52,6 +54,11 @@ class Test:
     def share(self):
         """Of a processor, as far as the suite tells."""
         return WAITING_SHARE if WAITING_SUITES & set(self.suites) else 1.0
+
+    @property
+    def isolated(self):
+        """Whether it may have a network namespace of its own."""
+        return not SHARED_NETWORK & set(self.suites)
 
     def is_wanted(self):
         return is_wanted_in(self.kind, self.suites)
@@ -89,4 +96,4 @@ def read(kind, directory=None):
     files = {target["id"]: [str(pathlib.Path(file).relative_to(root))
                             for file in target["filename"]]
              for target in introspected(directory, "targets")}
-    return [Test(kind, entry, files) for entry in introspected(directory, "tests")]
+    return [Test(kind, entry, root, files) for entry in introspected(directory, "tests")]
