@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,15 +133,16 @@ static json_t *observers_json(const struct ras *ras, const struct ras_peer *peer
 json_t *roll_json(struct session *session, const struct ras_peer *peer) {
 	const struct ras *ras = session_ras(session);
 	struct ras_peer_info info;
-	char address[SOCK_ADDR_TEXT_BYTES];
+	char address[SOCK_ADDR_TEXT_BYTES], id[32];
 	struct finding finding;
 
+	snprintf(id, sizeof(id), "0x%016" PRIx64, peer->record->id);
 	ras_record_info(peer->record, &info);
 	finding_of(session->server->config.health, peer, &finding);
 	sock_addr_format(&peer->record->address, address);
 	return json_pack(
-		"{s:o,s:s,s:s,s:b,s:b,s:b,s:o,s:f,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",
-		roll_name_json(info.name), "state", ras_state_name(peer->state), "cause",
+		"{s:o,s:s,s:s,s:s,s:b,s:b,s:b,s:o,s:f,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",
+		roll_name_json(info.name), "id", id, "state", ras_state_name(peer->state), "cause",
 		ras_cause_name(peer->cause), "sole", peer->sole, "maint", peer->maint, "self",
 		peer->record->id == ras_self_id(ras), "since",
 		roll_time_json(session, peer->since_ns), "for_s",

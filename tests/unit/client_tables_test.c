@@ -5,6 +5,7 @@
 
 #include <control/fabric.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +47,24 @@ static void every_answer_in_json_is_one_line(void **state) {
 		assert_null(json_object_get(object, "error"));
 		json_decref(object);
 	}
+	close(fd);
+}
+
+static void a_peer_in_json_has_its_id_beside_its_name(void **state) {
+	int fd = bench_connect();
+	json_t *object, *row;
+	const char *name;
+	char id[32];
+
+	(void)state;
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "PEERS\n");
+	row = json_array_get(json_object_get(object, "peers"), 0);
+	name = json_string_value(json_object_get(row, "node"));
+	snprintf(id, sizeof(id), "0x%016" PRIx64, ras_id(name, strlen(name)));
+	assert_string_equal(json_string_value(json_object_get(row, "id")), id);
+	json_decref(object);
 	close(fd);
 }
 
@@ -381,6 +400,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(every_table_fits_and_ends_in_ok),
 		BENCH_TEST(every_answer_in_json_is_one_line),
+		BENCH_TEST(a_peer_in_json_has_its_id_beside_its_name),
 		BENCH_TEST(peers_lists_whom_the_roster_misses_behind_the_rest),
 		BENCH_TEST(maintenance_of_one_that_the_roster_misses_says_what_to_do),
 		BENCH_TEST(names_with_numbers_are_in_the_order_of_the_numbers),
