@@ -6,6 +6,7 @@
 #include <dataplane/path_table.h>
 #include <lib/histogram.h>
 #include <lib/must.h>
+#include <lib/tracepoint.h>
 
 static void end_run(struct probe_run *run, enum probe_end end) {
 	run->end = end;
@@ -15,7 +16,12 @@ static void end_run(struct probe_run *run, enum probe_end end) {
 // From the lane's step, on this thread.
 static void on_done(struct op *op) {
 	struct probe_run *run = op->ctx;
+	uint64_t took_ns = op->done_ns - run->submitted_ns;
 
+	TRACEPOINT(
+		probe_outcome, run->peer, op->kind, run->bytes, took_ns, op->outcome,
+		op->cause.status
+	);
 	run->under_way = false;
 	run->outcome = op->outcome;
 	if (op->outcome != OP_OK) {
@@ -24,7 +30,7 @@ static void on_done(struct op *op) {
 		return;
 	}
 	run->answered++;
-	histogram_record(run->latency, op->done_ns - run->submitted_ns);
+	histogram_record(run->latency, took_ns);
 	if (run->stopping || run->sent == run->count)
 		end_run(run, PROBE_COMPLETE);
 }

@@ -6,6 +6,7 @@
 #include <dataplane/path_table.h>
 #include <dataplane/pulse.h>
 #include <lib/must.h>
+#include <lib/tracepoint.h>
 
 #define COUNTER_BYTES 8
 
@@ -35,6 +36,7 @@ static void keep(struct prober *prober, const struct watch_outcome *outcome) {
 static void keep_unbegun(
 	struct prober *prober,
 	const struct watch_due *due,
+	uint64_t peer,
 	uint64_t now_ns,
 	enum watch_result result
 ) {
@@ -47,6 +49,7 @@ static void keep_unbegun(
 		.written = due->write,
 	};
 
+	TRACEPOINT(probe_skipped, peer, due->bytes, result);
 	keep(prober, &outcome);
 }
 
@@ -107,6 +110,10 @@ static void on_done(struct op *op) {
 		.refused = is_refusal(op),
 	};
 
+	TRACEPOINT(
+		probe_outcome, watch->peer, op->kind, watch->bytes, outcome.latency_ns, op->outcome,
+		op->cause.status
+	);
 	watch->under_way = false;
 	if (is_long(watch->bytes))
 		prober->sink_taken = false;
@@ -172,17 +179,17 @@ static void carry_out(struct prober *prober, const struct watch_due *due, uint64
 
 	// Planned for one that is gone.
 	if (watch == NULL || watch->leaving || watch->generation != due->generation) {
-		keep_unbegun(prober, due, now_ns, WATCH_NO_PATH);
+		keep_unbegun(prober, due, 0, now_ns, WATCH_NO_PATH);
 		return;
 	}
 	if (watch->under_way || now_ns > due->at_ns + WATCH_LATE_NS ||
 	    (is_long(due->bytes) && prober->sink_taken)) {
-		keep_unbegun(prober, due, now_ns, WATCH_SKIPPED);
+		keep_unbegun(prober, due, watch->peer, now_ns, WATCH_SKIPPED);
 		return;
 	}
 	row = path_snapshot_row(path_table_snapshot(prober->paths), watch->path);
 	if (!path_serves(watch, row, due))
-		keep_unbegun(prober, due, now_ns, WATCH_NO_PATH);
+		keep_unbegun(prober, due, watch->peer, now_ns, WATCH_NO_PATH);
 	else
 		begin(watch, row, due);
 }

@@ -8,6 +8,7 @@
 #include <dataplane/eal.h>
 #include <lib/error.h>
 #include <lib/rcu_thread.h>
+#include <lib/tracepoint.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -191,6 +192,7 @@ static void block_until(struct worker *worker, uint64_t until_ns) {
 	nfds_t count = gather(worker, until_ns, fds);
 	enum worker_count ended_by = WORKER_WAKES_TIMED;
 
+	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
 	rcu_thread_offline();
 	(void)poll(fds, count, -1); // signals are masked; whatever ends it, we look
 	rcu_thread_online(clock_monotonic_ns());
@@ -198,6 +200,7 @@ static void block_until(struct worker *worker, uint64_t until_ns) {
 		ended_by = WORKER_WAKES_RUNG;
 	if (tell_woken(worker, fds))
 		ended_by = WORKER_WAKES_POLLED;
+	TRACEPOINT(worker_wake, ended_by);
 	worker_count(worker, WORKER_BLOCKS, 1);
 	worker_count(worker, ended_by, 1);
 }
@@ -230,12 +233,15 @@ static void wait_until(struct worker *worker, uint64_t until_ns) {
 }
 
 static void sleep_until(struct worker *worker, uint64_t until_ns) {
+	const enum worker_count ended_by = WORKER_WAKES_TIMED;
 	struct timespec until;
 
 	timespec_of(until_ns + worker->to_monotonic_ns, &until);
+	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
 	rcu_thread_offline();
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	rcu_thread_online(clock_monotonic_ns());
+	TRACEPOINT(worker_wake, ended_by);
 	worker_count(worker, WORKER_SLEEPS, 1);
 }
 

@@ -4,6 +4,7 @@
 
 #include <lib/container.h>
 #include <lib/log.h>
+#include <lib/tracepoint.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,6 +45,10 @@ static void op_changed(void *ctx, const struct verdict_change *change) {
 	struct health *health = ctx;
 	struct health_change *kept;
 
+	TRACEPOINT(
+		verdict_change, change->now->subject, change->before, change->now->verdict,
+		change->now->advice, change->now->reason
+	);
 	if (health->change_count == HEALTH_CHANGES) {
 		health->change_first = (health->change_first + 1) % HEALTH_CHANGES;
 		health->change_count--;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens in the overlay, as lines of the log: news of peers always, of links when debugging.
+// What happens in the overlay, as lines of the log: news of peers always, of links when debugging;
+// for who traces the agent, of links always.
 #include "inside.h"
 
 #include <lib/log.h>
 #include <lib/parse.h>
 #include <lib/show.h>
+#include <lib/tracepoint.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +58,10 @@ static const struct telling tellings[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_VERDICT] = {LOG_LEVEL_WARN, VALUE_NOTHING},
 	[RAS_EVENT_OTHER_VERSION] = {LOG_LEVEL_WARN, VALUE_NOTHING},
 };
+
+static bool is_of_link(enum ras_event_kind kind) {
+	return kind >= RAS_EVENT_LINK_UP && kind <= RAS_EVENT_LINK_STUCK;
+}
 
 static void
 observer_names(const struct overlay *overlay, const struct ras_event *event, char *names) {
@@ -117,6 +123,11 @@ void overlay_tell(const struct overlay *overlay, const struct ras_event *event) 
 	static struct log_site sites[RAS_EVENT_KIND_COUNT];
 	size_t used = 0;
 
+	if (is_of_link(event->kind))
+		TRACEPOINT(
+			link_state, event->peer, event->name, event->kind, event->cause,
+			event->value
+		);
 	if (!log_enabled(telling->level))
 		return;
 	fields[used++] = log_str("event", ras_event_name(event->kind));

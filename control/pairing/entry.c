@@ -2,6 +2,8 @@
 // Keys and the peers they name: found, made, forgotten, shown.
 #include "pairing_inside.h"
 
+#include <lib/tracepoint.h>
+
 #include <stdlib.h>
 
 // What is known of a key is kept longer than a message may be on its way (the relay's maximum), so
@@ -195,6 +197,10 @@ void entry_update(struct pairing *pairing, struct entry *entry) {
 
 	if (state == entry->state)
 		return;
+	TRACEPOINT(
+		pair_state, entry->key.peer, pairing->devices[entry->key.device].facts.name,
+		entry->key.peer_device, entry->state, state, entry->failure.reason
+	);
 	entry->state = state;
 	entry->since_ns = pairing->now_ns;
 	if (pairing->ops.changed == NULL ||

@@ -32,6 +32,7 @@ BAD = [
     ("wrappers", "dataplane/a.c", "#include <infiniband/verbs.h>\n"),
     ("wrappers", "control/a.c", "#include <rte_ring.h>\n"),
     ("wrappers", "lib/a.c", "#include <urcu-qsbr.h>\n"),
+    ("wrappers", "dataplane/a.c", "#include <sys/sdt.h>\n"),
     ("queue_pairs", "dataplane/pair.c", "\terr = ibv_post_send(qp, wr, &bad);\n"),
     ("queue_pairs", "control/fabric/nic.c", "\tcount = ibv_poll_cq(cq, 1, &wc);\n"),
     ("queue_pairs", "dataplane/lane_drain_fast.c", "\tattr.qp_state = IBV_QPS_RESET;\n"),

@@ -32,6 +32,7 @@ WRAPPERS = {
     re.compile(r"infiniband/"): "dataplane/include/dataplane/verbs.h",
     re.compile(r"rte_"): "dataplane/include/dataplane/dpdk.h",
     re.compile(r"urcu"): "lib/include/lib/rcu.h",
+    re.compile(r"sys/sdt\.h"): "lib/include/lib/tracepoint.h",
 }
 
 # Of the product, but for the device that is made of software: a queue pair is posted to and polled
