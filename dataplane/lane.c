@@ -75,10 +75,10 @@ static size_t heap_bytes(const struct lane *lane) {
 }
 
 static int allocate(struct lane *lane) {
-	lane->taken = calloc(lane->pair_max, sizeof(lane->taken[0]));
+	lane->made = calloc(lane->pair_max, sizeof(struct pair *));
 	lane->pairs = near_alloc(lane->near, pairs_bytes(lane));
 	lane->heap = near_alloc(lane->near, heap_bytes(lane));
-	if (lane->taken == NULL || lane->pairs == NULL || lane->heap == NULL)
+	if (lane->made == NULL || lane->pairs == NULL || lane->heap == NULL)
 		return -ENOMEM;
 	memset(lane->pairs, 0, pairs_bytes(lane));
 	return 0;
@@ -181,19 +181,30 @@ static int destroy_queue(struct lane *lane) {
 	return err;
 }
 
+// Pairs that nobody asked for again when the driver did not take them back.
+static int destroy_pairs(struct lane *lane) {
+	int err = 0;
+
+	for (uint32_t slot = 0; lane->made != NULL && slot < lane->pair_max && err == 0; slot++)
+		err = pair_destroy(lane->made[slot]);
+	return err;
+}
+
 int lane_destroy(struct lane *lane) {
 	int err;
 
 	if (lane == NULL)
 		return 0;
 	must(lane_pairs(lane) == 0 && lane_ops(lane) == 0);
-	err = destroy_queue(lane);
+	err = destroy_pairs(lane);
+	if (err == 0)
+		err = destroy_queue(lane);
 	if (err == 0 && lane->channel != NULL)
 		err = device_calls(lane->device)->destroy_comp_channel(lane->channel);
 	if (err != 0)
 		return err;
 	device_put(lane->device);
-	free(lane->taken);
+	free(lane->made);
 	near_free(lane->near, lane->pairs, pairs_bytes(lane));
 	near_free(lane->near, lane->heap, heap_bytes(lane));
 	near_free(lane->near, lane, sizeof(*lane));

@@ -3,7 +3,7 @@
 //
 // A pair's struct is made and freed on the device's keeper. From LANE_REQUEST_ADD to
 // LANE_EVENT_DRAINED all but what is constant belongs to the worker, whose ring carries it there
-// and back. Of a lane the keeper has `taken`, the worker has the rest.
+// and back. Of a lane the keeper has `made`, the worker has the rest.
 #pragma once
 
 #include <dataplane/lane.h>
@@ -135,8 +135,8 @@ struct lane {
 	uint64_t message_max, drain_ns;
 	bool atomics;
 	struct worker_poll poll;
-	struct near near; // where what the worker uses is wanted
-	bool *taken;	  // slots; the keeper's
+	struct near near;   // where what the worker uses is wanted
+	struct pair **made; // by slot: all that there are of it, whoever has them; the keeper's
 	// The worker's.
 	alignas(64) struct worker *worker; // NULL: attached to none, or polled without one
 	struct pair **pairs;		   // by slot

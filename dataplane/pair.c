@@ -15,11 +15,11 @@ static uint8_t min_u8(uint8_t a, uint8_t b) {
 	return a < b ? a : b;
 }
 
-static int take_slot(struct lane *lane, uint32_t *ret_slot) {
+static int take_slot(struct lane *lane, struct pair *pair) {
 	for (uint32_t slot = 0; slot < lane->pair_max; slot++) {
-		if (!lane->taken[slot]) {
-			lane->taken[slot] = true;
-			*ret_slot = slot;
+		if (lane->made[slot] == NULL) {
+			lane->made[slot] = pair;
+			pair->slot = slot;
 			return 0;
 		}
 	}
@@ -103,26 +103,24 @@ int pair_create(
 	struct pair **ret_pair
 ) {
 	struct pair *pair;
-	uint32_t slot;
 	int err;
 
 	if (config->generation == 0 || config->psn >> 24 != 0)
 		return -EINVAL;
-	err = take_slot(config->lane, &slot);
-	if (err != 0)
-		return err;
 	pair = calloc(1, sizeof(*pair));
-	if (pair == NULL) {
-		config->lane->taken[slot] = false;
+	if (pair == NULL)
 		return -ENOMEM;
+	err = take_slot(config->lane, pair);
+	if (err != 0) {
+		free(pair);
+		return err;
 	}
 	pair->lane = config->lane;
 	pair->device = device_get(config->lane->device);
-	pair->slot = slot;
 	pair->generation = config->generation;
 	pair->psn = config->psn;
 	pair->peer = config->peer;
-	pair->wr_base = (uint64_t)slot << WR_SLOT_SHIFT |
+	pair->wr_base = (uint64_t)pair->slot << WR_SLOT_SHIFT |
 			(uint64_t)(config->generation & GENERATION_MASK) << WR_GENERATION_SHIFT;
 	histogram_log2_init(&pair->times);
 	err = queue_init(&pair->sends, config->lane->depth);
@@ -138,7 +136,7 @@ int pair_create(
 	if (err == 0)
 		err = to_init(pair);
 	if (err != 0) {
-		(void)pair_destroy(pair);
+		(void)pair_destroy(pair); // else with its lane
 		return err;
 	}
 	pair->queue_number = pair->qp->qp_num;
@@ -239,7 +237,7 @@ int pair_destroy(struct pair *pair) {
 	err = pair_cut_off(pair);
 	if (err != 0)
 		return err;
-	pair->lane->taken[pair->slot] = false;
+	pair->lane->made[pair->slot] = NULL;
 	device_put(pair->device);
 	free(pair->sends.works);
 	free(pair->receives.works);

@@ -170,6 +170,20 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
 	fabric_look_stopped(fabric);
 }
 
+struct fabric *fabric_left_behind;
+
+static void leave_behind(struct fabric *fabric) {
+	fabric->left_next = fabric_left_behind;
+	fabric_left_behind = fabric;
+}
+
+static void fabric_free(struct fabric *fabric) {
+	pulse_destroy(fabric->pulse);
+	free(fabric->scratch);
+	free(fabric->landing);
+	free(fabric);
+}
+
 struct fabric *fabric_destroy(struct fabric *fabric) {
 	bool closed = true;
 
@@ -194,13 +208,10 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 		closed = closed && nic_is_closed(&fabric->nics[n]);
 		fabric_nic_fini(&fabric->nics[n]);
 	}
-	// Else a device may reach them for as long as the process lives.
-	if (closed) {
-		pulse_destroy(fabric->pulse);
-		free(fabric->scratch);
-		free(fabric->landing);
-	}
-	free(fabric);
+	if (closed)
+		fabric_free(fabric);
+	else
+		leave_behind(fabric);
 	return NULL;
 }
 

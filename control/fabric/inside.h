@@ -136,10 +136,15 @@ struct fabric {
 	bool stopping;
 	struct loop_timer stop_limit;
 	struct loop_job stop_done;
+	struct fabric *left_next;
 };
 
+// Those that were destroyed while a device was open or a call into its driver under way: a device
+// may still reach their memory, and a keeper what it works on. They stay known until the process
+// ends; but for `parts` of devices that a keeper closes in vain nobody touches them.
+extern struct fabric *fabric_left_behind;
+
 // nic.c: one device.
-extern struct nic_parts fabric_left_behind[FABRIC_DEVICES_MAX];
 int fabric_nic_init(struct fabric *fabric, struct nic *nic, uint32_t place);
 void fabric_nic_fini(struct nic *nic);
 void nic_open(struct nic *nic);
@@ -154,6 +159,7 @@ void nic_view(const struct nic *nic, struct fabric_device_view *ret_view);
 
 // nic_parts.c: on the keeper.
 struct nic_work {
+	struct nic *nic; // which is there as long as the work is, but may be left behind
 	struct nic_parts parts;
 	struct fabric_device config;
 	struct lane_config lane;

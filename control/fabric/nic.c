@@ -58,6 +58,7 @@ run(struct nic *nic,
 
 	if (work == NULL)
 		return -ENOMEM;
+	work->nic = nic;
 	if (parts != NULL)
 		work->parts = *parts;
 	work->taken = parts != NULL; // not its own to close when it is dropped
@@ -448,10 +449,7 @@ int fabric_nic_init(struct fabric *fabric, struct nic *nic, uint32_t place) {
 	return err;
 }
 
-struct nic_parts fabric_left_behind[FABRIC_DEVICES_MAX];
-
-// With the loop ended: what could not be closed is left to the driver, and stays known until the
-// process ends, for the driver may still reach it.
+// With the loop ended: what could not be closed is left to the driver, and the fabric behind.
 void fabric_nic_fini(struct nic *nic) {
 	struct fabric *fabric = nic->fabric;
 
@@ -459,7 +457,6 @@ void fabric_nic_fini(struct nic *nic) {
 		return;
 	if (nic->open) {
 		fabric->counters.left_behind++;
-		fabric_left_behind[nic->place] = nic->parts;
 		telemetry_remove(nic->parts.lane);
 		loop_remove(&nic->events);
 	}

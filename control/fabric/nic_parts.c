@@ -104,11 +104,12 @@ int nic_work_refresh(void *arg) {
 	return device_refresh(work->parts.device, &work->parts.facts);
 }
 
-// A device that was opened for nobody is closed again.
+// A device that was opened for nobody is closed again, or left behind with the fabric: then nobody
+// else looks at the nic any more.
 void nic_work_drop(void *arg) {
 	struct nic_work *work = arg;
 
-	if (!work->taken)
-		(void)take_apart(&work->parts);
+	if (!work->taken && take_apart(&work->parts) != 0)
+		work->nic->parts = work->parts;
 	free(work);
 }

@@ -383,7 +383,7 @@ static void cold_life_survives_every_failure_of_the_driver(void **state) {
 			assert_true(err == 0 || err == -EBUSY);
 			assert_int_equal(pair_destroy(pair), 0);
 			if (lane != NULL)
-				assert_false(lane->taken[0]);
+				assert_null(lane->made[0]);
 			assert_int_equal(lane_destroy(lane), 0);
 			device_put(device);
 			assert_null(fake_verbs_fini());
@@ -404,6 +404,22 @@ static void what_the_driver_does_not_give_back_can_be_asked_for_again(void **sta
 	assert_int_equal(pair_destroy(pair.ends[0]), 0);
 	assert_int_equal(pair_destroy(pair.ends[1]), 0);
 	bed_close(&bed);
+}
+
+static void pair_half_made_that_the_driver_does_not_give_back_goes_with_its_lane(void **state) {
+	struct pair_config config = {.generation = 1};
+	struct device_endpoint endpoint;
+	struct pair *pair;
+	struct bed bed;
+
+	(void)state;
+	bed_open(&bed, &bed_usual);
+	config.lane = bed.lanes[0];
+	fake_verbs_fail(FAKE_MODIFY_QP, 1, 1, -EIO);
+	fake_verbs_fail(FAKE_DESTROY_QP, 1, 1, -EBUSY);
+	assert_int_equal(pair_create(&config, &endpoint, &pair), -EIO);
+	assert_int_equal(fake_verbs_alive().qps, 1);
+	bed_close(&bed); // which looks for what is left
 }
 
 static void thousand_pairs_come_and_go_in_one_slot(void **state) {
@@ -463,6 +479,9 @@ int main(void) {
 		cmocka_unit_test(idle_pair_that_fails_is_given_back_at_once),
 		cmocka_unit_test(cold_life_survives_every_failure_of_the_driver),
 		cmocka_unit_test(what_the_driver_does_not_give_back_can_be_asked_for_again),
+		cmocka_unit_test(
+			pair_half_made_that_the_driver_does_not_give_back_goes_with_its_lane
+		),
 		cmocka_unit_test(thousand_pairs_come_and_go_in_one_slot),
 		cmocka_unit_test(lane_without_place_says_so),
 	};

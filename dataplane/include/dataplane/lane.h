@@ -54,8 +54,9 @@ struct lane_facts {
 // -EINVAL, -ENOMEM, -ENOSPC (the device's completion queue is too small for one pair), or what the
 // driver said. pair_max and depth are clamped so that the completion queue cannot overflow.
 int lane_create(const struct lane_config *config, struct lane **ret_lane);
-// No worker polls it any more, no pair uses it. NULL is fine. -errno of the driver: nothing was
-// freed that the device may still reach.
+// No worker polls it any more, nobody has a pair of it: one that the driver did not take back when
+// it was to be destroyed is destroyed now. NULL is fine. -errno of the driver: nothing was freed
+// that the device may still reach.
 int lane_destroy(struct lane *lane);
 void lane_facts(const struct lane *lane, struct lane_facts *ret_facts);
 

@@ -6,7 +6,6 @@
 #include <lib/rcu_thread.h>
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,46 +51,6 @@ void bed_fail_allocation(uint32_t nth) {
 
 bool bed_allocation_failed(void) {
 	return atomic_load(&failed);
-}
-
-// A driver that hangs.
-
-static struct {
-	pthread_mutex_t mutex;
-	pthread_cond_t changed;
-	enum fake_call call;
-	uint32_t hanging;
-} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, FAKE_CALL_COUNT, 0};
-
-static void on_call(void *ctx, enum fake_call call) {
-	(void)ctx;
-	pthread_mutex_lock(&gate.mutex);
-	while (gate.call == call) {
-		gate.hanging++;
-		pthread_cond_wait(&gate.changed, &gate.mutex);
-		gate.hanging--;
-	}
-	pthread_mutex_unlock(&gate.mutex);
-}
-
-void bed_hang(enum fake_call call) {
-	pthread_mutex_lock(&gate.mutex);
-	gate.call = call;
-	pthread_cond_broadcast(&gate.changed);
-	pthread_mutex_unlock(&gate.mutex);
-}
-
-void bed_let_go(void) {
-	bed_hang(FAKE_CALL_COUNT);
-}
-
-bool bed_hangs(void) {
-	bool hangs;
-
-	pthread_mutex_lock(&gate.mutex);
-	hangs = gate.hanging > 0 && gate.call != FAKE_CALL_COUNT;
-	pthread_mutex_unlock(&gate.mutex);
-	return hangs;
 }
 
 // Workers.
@@ -235,7 +194,7 @@ void bed_open(uint32_t agents, uint32_t devices) {
 	clock_init_fake(&bed.clock, BEGIN_NS);
 	fake_verbs_init(&bed.clock);
 	fake_verbs_share();
-	fake_verbs_on_call(on_call, NULL);
+	fake_verbs_on_call(bed_call, NULL);
 	assert_int_equal(loop_create(&bed.clock, &bed.loop), 0);
 	bed.agent_count = agents;
 	bed.device_count = devices;
@@ -262,38 +221,13 @@ void bed_stop(uint32_t number) {
 	fabric_stop(agent->fabric, note_stopped, agent);
 }
 
-// What is left behind stays known here, so that it is no leak.
-static struct {
-	struct nic_parts parts[BED_DEVICES_MAX];
-	struct pair *pairs[16];
-	void *pulse, *scratch, *landing;
-} kept[64];
-static uint32_t kept_count;
-
-static void keep(const struct fabric *fabric) {
-	uint32_t pairs = 0;
-
-	assert_true(kept_count < sizeof(kept) / sizeof(kept[0]));
-	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next)
-		kept[kept_count].pairs[pairs++] = bond->pair;
-	for (uint32_t n = 0; n < fabric->nic_count; n++)
-		kept[kept_count].parts[n] = fabric->nics[n].parts;
-	kept[kept_count].pulse = fabric->pulse;
-	kept[kept_count].scratch = fabric->scratch;
-	kept[kept_count].landing = fabric->landing;
-	kept_count++;
-}
-
 void bed_destroy(uint32_t number) {
 	struct bed_agent *agent = &bed.agents[number];
 	bool closed = true;
 
 	for (uint32_t n = 0; n < agent->fabric->nic_count; n++)
 		closed = closed && nic_is_closed(&agent->fabric->nics[n]);
-	if (!closed) {
-		keep(agent->fabric);
-		bed.left_behind = true;
-	}
+	bed.left_behind = bed.left_behind || !closed;
 	agent->fabric = fabric_destroy(agent->fabric);
 	for (uint32_t n = 0; n < agent->config.worker_count; n++) {
 		prober_destroy(agent->workers[n].prober);
@@ -329,6 +263,7 @@ void bed_close(void) {
 
 	bed_let_go();
 	fake_verbs_fail_no_more();
+	bed_wait_left_behind();
 	for (uint32_t n = 0; n < bed.agent_count; n++)
 		fabric_close(n);
 	for (uint32_t n = 0; n < bed.agent_count; n++)

@@ -108,7 +108,13 @@ void bed_ping_held(struct bed_ping *ping);
 void bed_fail_allocation(uint32_t nth);
 bool bed_allocation_failed(void);
 
+// Before each call into a driver.
+void bed_call(void *ctx, enum fake_call call);
 // A call of this kind hangs in its keeper until it is let go. FAKE_CALL_COUNT: none does.
 void bed_hang(enum fake_call call);
 bool bed_hangs(void); // one does
 void bed_let_go(void);
+// Of the keeper of agent 0's first device the nth call from now on, of whatever kind.
+void bed_hang_nth(uint32_t nth);
+// Until the keepers of fabrics that are gone have ended: what hangs was let go.
+void bed_wait_left_behind(void);
