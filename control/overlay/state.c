@@ -47,6 +47,7 @@ struct state {
 	uint64_t start_wanted; // to be kept; 0: nothing
 	char *paths_wanted;    // likewise; NULL: nothing
 	bool busy, stop;
+	bool left_behind; // closed while it was busy: the writer's to free
 
 	_Atomic uint64_t written;  // writer: rw, others: ro; all counters relaxed, no order needed
 	_Atomic uint64_t lost;	   // loop: rw, others: ro
@@ -198,9 +199,24 @@ static bool wait_for_work(struct state *state, struct work *ret_work) {
 	return true;
 }
 
+static void state_free(struct state *state) {
+	if (state->lock >= 0)
+		close(state->lock);
+	if (state->directory >= 0)
+		close(state->directory);
+	pthread_mutex_destroy(&state->mutex);
+	pthread_cond_destroy(&state->wanted);
+	pthread_cond_destroy(&state->idle);
+	free(state->earlier);
+	free(state->paths);
+	free(state->paths_wanted);
+	free(state);
+}
+
 static void *writer_main(void *argument) {
 	struct state *state = argument;
 	struct work work;
+	bool left_behind;
 	int fd = -1;
 
 	pthread_mutex_lock(&state->mutex);
@@ -214,9 +230,12 @@ static void *writer_main(void *argument) {
 			write_one(state, &fd, &work.event);
 		pthread_mutex_lock(&state->mutex);
 	}
+	left_behind = state->left_behind;
 	pthread_mutex_unlock(&state->mutex);
 	if (fd >= 0)
 		close(fd);
+	if (left_behind)
+		state_free(state);
 	return NULL;
 }
 
@@ -353,9 +372,10 @@ int state_open(
 	return 0;
 }
 
-// A disk that hangs must not keep the agent from ending: then the writer is left behind, and with
-// it what it points to.
+// A disk that hangs must not keep the agent from ending: then the writer is left behind, and all
+// this with it, which goes when the disk answers.
 static bool writer_stop(struct state *state) {
+	pthread_t writer = state->writer; // the rest may be gone below
 	struct timespec until;
 	bool idle;
 
@@ -368,11 +388,12 @@ static bool writer_stop(struct state *state) {
 	       pthread_cond_timedwait(&state->idle, &state->mutex, &until) == 0)
 		continue;
 	idle = !state->busy && !has_work(state);
+	state->left_behind = !idle;
 	pthread_mutex_unlock(&state->mutex);
 	if (idle)
-		pthread_join(state->writer, NULL);
+		pthread_join(writer, NULL);
 	else
-		pthread_detach(state->writer);
+		pthread_detach(writer);
 	return idle;
 }
 
@@ -383,17 +404,7 @@ struct state *state_close(struct state *state) {
 		log_event(LOG_LEVEL_WARN, "journal_hangs", log_str("effect", "events are lost"));
 		return NULL;
 	}
-	if (state->lock >= 0)
-		close(state->lock);
-	if (state->directory >= 0)
-		close(state->directory);
-	pthread_mutex_destroy(&state->mutex);
-	pthread_cond_destroy(&state->wanted);
-	pthread_cond_destroy(&state->idle);
-	free(state->earlier);
-	free(state->paths);
-	free(state->paths_wanted);
-	free(state);
+	state_free(state);
 	return NULL;
 }
 
