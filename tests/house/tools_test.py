@@ -103,6 +103,28 @@ def lint_wants_commits_of_area_verb_and_reason():
         assert len(commits_said(subject, body)) == 1, subject
 
 
+def unit_list_said(table, *tests):
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        path = pathlib.Path(name) / "tests/unit/meson.build"
+        path.parent.mkdir(parents=True)
+        path.write_text(table, encoding="utf-8")
+        before, lint.ROOT = lint.ROOT, pathlib.Path(name)
+        try:
+            return lint.check_unit_list(["tests/unit/" + test for test in tests])[0]
+        finally:
+            lint.ROOT = before
+
+
+def lint_wants_one_row_for_each_unit_test_by_name():
+    table = "\t'a': ['unit', 'lib'],\n\t'b': ['unit', 'x', {'y': z}],\n\t'x_c': ['unit', 'x'],\n"
+    assert unit_list_said(table, "a_test.c", "x/b_test.c", "x/c_test.c", "x/bed.c") == []
+    for test in ("c_test.c", "x/d_test.c", "lib_test.c"):
+        said = unit_list_said(table, test)
+        assert len(said) == 1 and pathlib.Path(test).name in said[0], said
+    said = unit_list_said("\t'b': ['unit', 'lib'],\n\t'a': ['unit', 'lib'],\n")
+    assert len(said) == 1 and "a belongs before b" in said[0], said
+
+
 if __name__ == "__main__":
     FUZZ = pathlib.Path(sys.argv[1]).resolve() / "tests/tools/fuzz.py"
     tap.run([
@@ -117,4 +139,6 @@ if __name__ == "__main__":
          fuzz_runs_a_target_that_is_named_twice_once),
         ("fuzz ends its targets with itself", fuzz_ends_its_targets_with_itself),
         ("lint wants commits of area, verb and reason", lint_wants_commits_of_area_verb_and_reason),
+        ("lint wants one row for each unit test, by name",
+         lint_wants_one_row_for_each_unit_test_by_name),
     ])

@@ -100,6 +100,21 @@ def check_fuzz_list(names):
     return said, f"{len(found)} targets"
 
 
+def check_unit_list(names):
+    """Nor would a unit test without a row; and each row has one place, by name."""
+    table = "tests/unit/meson.build"
+    rows = re.findall(r"^\t'(\w+)': \[", text_of(table), re.MULTILINE)
+    said = []
+    for name in names:
+        # The folder may be the first word of the row.
+        match = re.match(r"tests/unit/(?:(\w+)/)?(\w+)_test\.c$", name)
+        if match and not {match[2], f"{match[1]}_{match[2]}"} & set(rows):
+            said.append(f"{name}: {table} has no row for it")
+    said += [f"{table}: {row} belongs before {before}"
+             for before, row in zip(rows, rows[1:]) if row < before]
+    return said, f"{len(rows)} units"
+
+
 def check_commits(_):
     """Of the commits that nobody else has yet (all, without a remote)."""
     log = command("git", "log", "--no-merges", "--format=%h%x00%s%x00%b%x01", "HEAD", "--not",
@@ -137,6 +152,7 @@ def main(arguments):
         ("shell", check_shell),
         ("spelling", check_spelling),
         ("fuzz list", check_fuzz_list),
+        ("unit list", check_unit_list),
         ("commits", check_commits),
         ("analysis", lambda files: check_tidy(files, everything)),
     ]
