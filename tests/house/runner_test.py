@@ -108,7 +108,7 @@ def seconds_count_by_the_share_of_a_processor_that_was_to_be_had():
 
 
 def tests_start_as_far_as_their_shares_go_and_the_longest_first():
-    times = "".join(f"release t{n} {10 + n}.0 {(10 + n) * 0.8}\n" for n in range(4))
+    times = "".join(f"release unit/t{n} {10 + n}.0 {(10 + n) * 0.8}\n" for n in range(4))
     with pool_of(*(made(f"t{n}", "sleep 600") for n in range(4)), times=times,
                  processors=2) as pool:
         pool.step()
@@ -147,7 +147,7 @@ def times_are_remembered_for_the_next_run():
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         path = pathlib.Path(name) / "deep" / "times"
         times = runner.Times(path)
-        times.learn({"kind": "release", "name": "a", "seconds": 10.0, "processor_seconds": 2.5})
+        times.learn({"title": "release unit/a", "seconds": 10.0, "processor_seconds": 2.5})
         times.save()
         again = runner.Times(path)
         assert (again.seconds(made("a")), again.share(made("a"))) == (10.0, 0.25)
@@ -231,10 +231,10 @@ def what_failed_is_remembered_until_it_passes():
             assert verb_test.failed_last() == set()
             session, _ = session_of("", made("a", "exit 1"), made("b", "exit 1"), made("c"))
             verb_test.remember_failed(session)
-            assert verb_test.failed_last() == {("release", "a"), ("release", "b")}
+            assert verb_test.failed_last() == {"release unit/a", "release unit/b"}
             session, _ = session_of("", made("b"))
             verb_test.remember_failed(session)
-            assert json.loads(verb_test.FAILED_FILE.read_text("utf-8")) == [["release", "a"]]
+            assert json.loads(verb_test.FAILED_FILE.read_text("utf-8")) == ["release unit/a"]
             tests = [made("a"), made("b"), made("a", kind="asan")]
             chosen = verb_test.chosen_of(tests, "--failed")
             assert [(test.kind, test.name) for test in chosen] == [("release", "a")], chosen

@@ -22,9 +22,10 @@ def fail(text):
 
 
 def find_test(kind, name):
+    """By NAME or SUITE/NAME: a unit and a fuzz target may have one name, and the unit is meant."""
     tests = suites.read(kind)
-    for test in tests:
-        if test.name == name:
+    for test in sorted(tests, key=lambda test: test.suite == "fuzz"):
+        if name in (test.name, f"{test.suite}/{test.name}"):
             return test
     close = sorted(test.name for test in tests if name and name in test.name)
     hint = f"; there are: {' '.join(close)}" if close else ""

@@ -86,6 +86,7 @@ class Running:
         self.signal(signal.SIGKILL)  # what it left behind
         return {
             "kind": self.test.kind, "suite": self.test.suite, "name": self.test.name,
+            "title": self.test.title,
             "protocol": self.test.protocol, "returncode": self.process.returncode,
             "timed_out": self.timed_out,
             "started": self.started, "seconds": self.seconds(),
@@ -172,27 +173,26 @@ class Times:
         self.known = {}
         try:
             for line in self.path.read_text(encoding="utf-8").splitlines():
-                kind, name, seconds, processor_seconds = line.split(" ")
-                self.known[kind, name] = float(seconds), float(processor_seconds)
+                title, seconds, processor_seconds = line.rsplit(" ", 2)
+                self.known[title] = float(seconds), float(processor_seconds)
         except (OSError, ValueError):
             pass  # the first time, or of another version: measured anew
 
     def seconds(self, test):
-        return self.known.get((test.kind, test.name), (0.0, 0.0))[0]
+        return self.known.get(test.title, (0.0, 0.0))[0]
 
     def share(self, test):
-        seconds, processor_seconds = self.known.get((test.kind, test.name), (0.0, 0.0))
+        seconds, processor_seconds = self.known.get(test.title, (0.0, 0.0))
         if seconds <= 0.0:
             return test.share
         return max(0.05, min(1.0, processor_seconds / seconds))
 
     def learn(self, record):
-        self.known[record["kind"], record["name"]] = (
-            record["seconds"], record["processor_seconds"])
+        self.known[record["title"]] = record["seconds"], record["processor_seconds"]
 
     def save(self):
-        lines = [f"{kind} {name} {took:.2f} {processor:.2f}\n"
-                 for (kind, name), (took, processor) in sorted(self.known.items())]
+        lines = [f"{title} {took:.2f} {processor:.2f}\n"
+                 for title, (took, processor) in sorted(self.known.items())]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             fresh = self.path.with_suffix(f".{os.getpid()}")

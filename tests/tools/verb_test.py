@@ -164,16 +164,17 @@ class Session:
 
 
 def failed_last():
+    """Their titles."""
     try:
-        return {tuple(pair) for pair in json.loads(FAILED_FILE.read_text(encoding="utf-8"))}
-    except (OSError, ValueError):
+        return set(json.loads(FAILED_FILE.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError):
         return set()
 
 
 def remember_failed(session):
     """What failed now, and what failed earlier and was not run now."""
-    ran = {(program.kind, program.name) for program in session.programs}
-    failed = {(program.kind, program.name) for program in session.programs if program.failed}
+    ran = {program.title() for program in session.programs}
+    failed = {program.title() for program in session.programs if program.failed}
     left = sorted((failed_last() - ran) | failed)
     FAILED_FILE.write_text(json.dumps(left), encoding="utf-8")
 
@@ -181,14 +182,14 @@ def remember_failed(session):
 def chosen_of(tests, chosen):
     if chosen == "--failed":
         failed = failed_last()
-        return [test for test in tests if (test.kind, test.name) in failed]
+        return [test for test in tests if test.title in failed]
     return [test for test in tests if test.is_wanted() and test.is_called(chosen)]
 
 
 def kinds_of(chosen):
     """By the release's list of tests, since the others may not be configured yet."""
     if chosen == "--failed":
-        return [kind for kind in suites.DIRECTORIES if kind in {one for one, _ in failed_last()}]
+        return [kind for kind in suites.DIRECTORIES if kind in {title.split()[0] for title in failed_last()}]
     tests = suites.read("release")
     called = [test for test in tests if test.is_called(chosen)]
     if not called:
@@ -236,9 +237,9 @@ def run(chosen):
         session.run()
     except KeyboardInterrupt:
         session.missing.append("the run was interrupted")
-    ran = {(program.kind, program.name) for program in session.programs}
+    ran = {program.title() for program in session.programs}
     for kind, tests in session.plan.items():
-        lost = [test.name for test in tests if (kind, test.name) not in ran]
+        lost = [test.name for test in tests if test.title not in ran]
         if lost and not any(what.startswith(f"{kind}: ") for what in session.missing):
             session.missing.append(f"{kind}: {len(lost)} of {len(tests)} programs did not run")
     remember_failed(session)
