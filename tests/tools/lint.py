@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """./dev lint: runs every check to its end, then says which failed and how long each took.
 
-The cheap checks look at every file always. Static analysis looks at the units made of
-files changed since the branch left main, or at all with --all.
+The cheap checks look at every file always. Static analysis looks at the units made of files
+changed since the branch left main, or at all with --all, which also sees where flags alone have
+changed. What layout, rules and analysis found clean is remembered for all clones
+(clean_cache.py).
 """
 
 import os
@@ -12,6 +14,7 @@ import re
 import sys
 import time
 
+import clean_cache
 import source_rules
 import tidy
 
@@ -60,22 +63,38 @@ def branch_point():
     return "HEAD"
 
 
-def check_format(names):
+def analyser():
+    """Which clang-format and clang-tidy judge; another one has to look at everything again."""
+    packages = command("dpkg-query", "-W", "clang*-14", "libclang*14", "libllvm14", quiet=True)
+    return packages or command(FORMAT, "--version") + command(tidy.TIDY, "--version")
+
+
+def check_format(names, digests):
     sources = [name for name in names if name.endswith((".c", ".h"))]
-    return complaints_of(FORMAT, "--dry-run", "-Werror", *sources), f"{len(sources)} files"
+    settings = [name for name in names if os.path.basename(name) == ".clang-format"]
+    identity = [analyser(), *(text for name in settings for text in (name, text_of(name)))]
+    clean = clean_cache.CleanFiles("layout", clean_cache.digest_of(*identity), digests, ROOT)
+    fresh = clean.unknown(sources)
+    said = complaints_of(FORMAT, "--dry-run", "-Werror", *fresh) if fresh else []
+    clean.save([] if said else fresh)
+    return said, f"{len(sources)} files, {len(fresh)} looked at"
 
 
-def check_rules(names):
+def check_rules(names, digests):
     wanted = [name for name in names
               if name.endswith((".c", ".h", ".py", ".sh", "meson.build")) or is_shell(name)]
-    said, long = [], []
-    for name in wanted:
-        source = source_rules.Source(name, text_of(name))
-        said += source_rules.complaints(source)
-        if len(source.lines) > source_rules.FILE_LINES_WARN:
-            long.append(f"{name} {len(source.lines)}")
+    identity = clean_cache.digest_of(pathlib.Path(source_rules.__file__).read_bytes())
+    clean = clean_cache.CleanFiles("rules", identity, digests, ROOT)
+    fresh = clean.unknown(wanted)
+    complaints = {name: list(source_rules.complaints(source_rules.Source(name, text_of(name))))
+                  for name in fresh}
+    clean.save([name for name in fresh if not complaints[name]])
+    lines = ((name, len(text_of(name).splitlines())) for name in wanted)
+    long = [f"{name} {count}" for name, count in lines if count > source_rules.FILE_LINES_WARN]
     note = f"; over {source_rules.FILE_LINES_WARN} lines: {', '.join(long)}" if long else ""
-    return said, f"{len(wanted)} files, {len(source_rules.RULES)} rules{note}"
+    said = [text for name in fresh for text in complaints[name]]
+    return said, (f"{len(wanted)} files, {len(fresh)} looked at, "
+                  f"{len(source_rules.RULES)} rules{note}")
 
 
 def check_shell(names):
@@ -132,30 +151,17 @@ def check_commits(_):
     return said, f"{count} commits"
 
 
-def check_tidy(_, everything=False):
+def check_tidy(names, digests, everything):
     changed = None
     if not everything:
         base = branch_point()
         changed = set(command("git", "diff", "--name-only", base).split("\n"))
         changed |= set(command("git", "ls-files", "-o", "--exclude-standard").split("\n"))
-    versions = command("dpkg-query", "-W", quiet=True) or command(tidy.TIDY, "--version")
-    return tidy.run(ROOT, DATABASE, changed, versions)
+    return tidy.run(ROOT, DATABASE, names, changed, analyser(), digests)
 
 
-def main(arguments):
-    everything = "--all" in arguments
-    os.chdir(ROOT)
-    names = tree()
-    checks = [
-        ("layout", check_format),
-        ("rules", check_rules),
-        ("shell", check_shell),
-        ("spelling", check_spelling),
-        ("fuzz list", check_fuzz_list),
-        ("unit list", check_unit_list),
-        ("commits", check_commits),
-        ("analysis", lambda files: check_tidy(files, everything)),
-    ]
+def run_checks(checks, names):
+    """The titles of those that failed."""
     failed = []
     for title, check in checks:
         started = time.monotonic()
@@ -166,8 +172,29 @@ def main(arguments):
             print("\n".join(f"  {line}" for line in text.splitlines()), flush=True)
         if said:
             failed.append(title)
-    print(f"lint: failed: {', '.join(failed)}" if failed else f"lint: {len(checks)} checks passed")
-    return 1 if failed else 0
+    return failed
+
+
+def main(arguments):
+    everything = "--all" in arguments
+    os.chdir(ROOT)
+    names, digests = tree(), clean_cache.Digests()
+    checks = [
+        ("layout", lambda files: check_format(files, digests)),
+        ("rules", lambda files: check_rules(files, digests)),
+        ("shell", check_shell),
+        ("spelling", check_spelling),
+        ("fuzz list", check_fuzz_list),
+        ("unit list", check_unit_list),
+        ("commits", check_commits),
+        ("analysis", lambda files: check_tidy(files, digests, everything)),
+    ]
+    failed = run_checks(checks, names)
+    if failed:
+        print(f"lint: failed: {', '.join(failed)}")
+        return 1
+    print(f"lint: {len(checks)} checks passed")
+    return 0
 
 
 if __name__ == "__main__":

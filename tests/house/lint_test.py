@@ -1,0 +1,282 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ./dev lint looks at anew.
+
+The trees are made for the test. The compiler that tells what a unit reads is
+gcc, the analyser a script that writes down what it was given and complains of the word BUG.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shlex
+import tempfile
+import time
+
+import clean_cache
+import tap
+import tidy
+
+ANALYSER = """#!/bin/sh
+printf '%s\\n' "$2 $*" >>"$(dirname "$0")/calls"
+[ ! -f "$(dirname "$0")/meanwhile" ] || sh "$(dirname "$0")/meanwhile"
+! grep -q BUG "$2" || { echo "$2: a bug"; exit 1; }
+"""
+FILES = {
+    "inc/a.h": "#pragma once\n",
+    "inc/b.h": "#include <a.h>\n",
+    "first/empty": "",
+    "src/one.c": "#include <b.h>\n",
+    "src/two.c": "#include <a.h>\n",
+    "src/three.c": "int three;\n",
+    ".clang-tidy": "Checks: all\n",
+    "src/.clang-tidy": "Checks: most\n",
+}
+FLAGS = ["-Iprivate.p", "-I../first", "-I../inc", '-DHERE="@/here"']
+
+
+class Bed:
+    """A directory with a cache and an analyser of its own, and any number of trees."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory).resolve()
+        self.analyser = self.directory / "analyser"
+        self.calls = self.directory / "calls"
+        self.analyser.write_text(ANALYSER, encoding="utf-8")
+        self.analyser.chmod(0o755)
+
+    def tree(self, name="tree", commands=()):
+        root = self.directory / name
+        for file, text in FILES.items():
+            path = root / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        build = root / "build"
+        build.mkdir()
+        commands = [*((f"src/{source}.c", []) for source in ("one", "two", "three")), *commands]
+        entries = []
+        for source, extra in commands:
+            flags = [flag.replace("@", str(root)) for flag in [*FLAGS, *extra]]
+            command = shlex.join(["gcc", *flags, "-o", "x", "-c", f"../{source}"])
+            entries.append({"directory": str(build), "file": f"../{source}", "command": command})
+        (build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
+        return root
+
+    def lint(self, root, changed=None, analyser="1"):
+        """(sources given to the analyser, complaints, what was said), each time a new run."""
+        with contextlib.suppress(FileNotFoundError):
+            self.calls.unlink()
+        names = sorted(str(path.relative_to(root)) for path in root.rglob("*")
+                       if path.is_file() and not path.is_relative_to(root / "build"))
+        os.chdir(root)
+        said, note = tidy.run(root, "build", names, changed, analyser, clean_cache.Digests())
+        calls = self.calls.read_text(encoding="utf-8").splitlines() if self.calls.exists() else []
+        return sorted(pathlib.Path(call.split()[0]).stem for call in calls), said, note
+
+
+@contextlib.contextmanager
+def bed():
+    before = tidy.TIDY, os.environ.get("XDG_CACHE_HOME"), os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        made = Bed(name)
+        tidy.TIDY = str(made.analyser)
+        os.environ["XDG_CACHE_HOME"] = f"{name}/cache"
+        try:
+            yield made
+        finally:
+            os.chdir(before[2])
+            tidy.TIDY = before[0]
+            os.environ.pop("XDG_CACHE_HOME")
+            if before[1] is not None:
+                os.environ["XDG_CACHE_HOME"] = before[1]
+
+
+def append(path, text):
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+def a_unit_is_analysed_again_when_a_file_it_read_changes():
+    with bed() as made:
+        root = made.tree()
+        assert made.lint(root)[0] == ["one", "three", "two"]
+        for file, again in (("nothing", []), ("src/three.c", ["three"]), ("inc/b.h", ["one"]),
+                            ("inc/a.h", ["one", "two"]), ("first/empty", []),
+                            (".clang-tidy", ["one", "three", "two"])):
+            if file != "nothing":
+                append(root / file, "\n")
+            assert made.lint(root)[0] == again, file
+        assert made.lint(root, analyser="2")[0] == ["one", "three", "two"]
+
+
+def nothing_is_compiled_where_nothing_changed():
+    with bed() as made:
+        root = made.tree()
+        made.lint(root)
+        path = root / "build/compile_commands.json"
+        text = path.read_text(encoding="utf-8").replace("gcc ", "no-such-compiler ")
+        path.write_text(text, encoding="utf-8")
+        # A file of the same name, where no unit searches.
+        (root / "elsewhere").mkdir()
+        (root / "elsewhere/a.h").touch()
+        assert made.lint(root) == ([], [], "3 remembered")
+
+
+def another_clone_finds_what_one_left():
+    with bed() as made:
+        made.lint(made.tree("one"))
+        assert made.lint(made.tree("another-of-other-length")) == ([], [], "3 remembered")
+
+
+def a_state_that_comes_back_is_not_analysed_again():
+    with bed() as made:
+        root = made.tree()
+        before = (root / "src/one.c").read_text(encoding="utf-8")
+        made.lint(root)
+        append(root / "src/one.c", "#include <stddef.h>\n")
+        assert made.lint(root)[0] == ["one"]
+        (root / "src/one.c").write_text(before, encoding="utf-8")
+        assert made.lint(root)[0] == []
+
+
+def a_header_that_hides_another_is_seen():
+    with bed() as made:
+        root = made.tree()
+        made.lint(root)
+        (root / "first/a.h").write_text("// in front of inc/a.h\n", encoding="utf-8")
+        assert made.lint(root)[0] == ["one", "two"]
+        # It goes, and inc/a.h is found as before: a state that is known.
+        (root / "first/a.h").unlink()
+        assert made.lint(root)[0] == []
+
+
+def a_header_beside_the_file_that_includes_it_by_quotes_is_seen():
+    with bed() as made:
+        root = made.tree()
+        (root / "src/three.c").write_text('#include "a.h"\n', encoding="utf-8")
+        made.lint(root)
+        (root / "src/a.h").touch()
+        assert made.lint(root)[0] == ["three"]
+
+
+def a_unit_is_analysed_once_however_many_targets_compile_it_alike():
+    with bed() as made:
+        alike = [("src/one.c", ["-Iother.p"]), ("src/one.c", ["-I../src"]), ("src/one.c", [])]
+        root = made.tree(commands=[*alike, ("src/one.c", ["-DOTHER"])])
+        calls, _, note = made.lint(root)
+        # The private directory offers no header; src does not, to this unit.
+        assert (calls, note) == (["one", "one", "three", "two"], "4 checked, 1 remembered")
+        assert made.lint(root)[0] == []
+
+
+def a_finding_is_told_again_until_it_is_mended():
+    with bed() as made:
+        root = made.tree()
+        append(root / "src/two.c", "// BUG\n")
+        for _ in range(2):
+            assert made.lint(root)[1] == [f"{root}/src/two.c: a bug"]
+        (root / "src/two.c").write_text(FILES["src/two.c"], encoding="utf-8")
+        assert made.lint(root)[:2] == (["two"], [])
+
+
+def a_unit_that_does_not_compile_is_given_to_the_analyser():
+    with bed() as made:
+        root = made.tree()
+        append(root / "src/two.c", "#include <no/such/header.h>\n")
+        assert made.lint(root, changed=set())[0] == ["two"]
+        assert made.lint(root)[0] == ["one", "three", "two"]
+
+
+def what_was_edited_while_it_was_analysed_is_not_remembered():
+    with bed() as made:
+        root = made.tree()
+        append(root / "src/three.c", "// BUG\n")
+        script = made.directory / "meanwhile"
+        script.write_text(f"sed -i /BUG/d '{root}/src/three.c'\n", encoding="utf-8")
+        assert made.lint(root)[1] == []
+        script.unlink()
+        append(root / "src/three.c", "// BUG\n")
+        assert made.lint(root)[1] == [f"{root}/src/three.c: a bug"]
+
+
+def only_units_of_changed_files_are_analysed():
+    with bed() as made:
+        root = made.tree()
+        for changed, wanted in ((set(), []), ({"inc/b.h"}, ["one"]), ({"inc/a.h"}, ["two"]),
+                                ({"src/.clang-tidy"}, ["three"])):
+            assert made.lint(root, changed)[0] == wanted, changed
+        assert made.lint(root) == ([], [], "3 remembered")
+
+
+def what_no_run_used_for_a_month_is_removed():
+    with bed() as made:
+        root = made.tree()
+        made.lint(root)
+        cache = made.directory / "cache/tocsin/tidy"
+        entries = sorted(cache.iterdir())
+        old, used = time.time() - 31 * clean_cache.DAY_S, time.time() - 29 * clean_cache.DAY_S
+        stranger = cache / "stranger"
+        stranger.touch()
+        os.utime(stranger, (old, old))
+        for entry in entries:
+            os.utime(entry, (used, used))
+        assert made.lint(root)[0] == []
+        assert sorted(cache.iterdir()) == entries
+        assert all(entry.stat().st_mtime > used + clean_cache.DAY_S for entry in entries)
+
+
+def without_a_cache_all_is_analysed():
+    with bed() as made:
+        root = made.tree()
+        (made.directory / "cache").write_text("in the way", encoding="utf-8")
+        for _ in range(2):
+            assert made.lint(root)[0] == ["one", "three", "two"]
+        (made.directory / "cache").unlink()
+        made.lint(root)
+        for entry in (made.directory / "cache/tocsin/tidy").iterdir():
+            entry.write_text("{", encoding="utf-8")
+        assert made.lint(root)[0] == ["one", "three", "two"]
+
+
+def a_file_that_was_found_clean_is_judged_again_when_it_changes():
+    with bed() as made:
+        root = made.tree()
+
+        def unknown(identity="1", save=True):
+            clean = clean_cache.CleanFiles("check", identity, clean_cache.Digests(), root)
+            names = clean.unknown(["src/one.c", "src/two.c"])
+            clean.save(names if save else [])
+            return names
+
+        assert unknown(save=False) == ["src/one.c", "src/two.c"]
+        assert unknown() == ["src/one.c", "src/two.c"]
+        assert unknown() == []
+        append(root / "src/two.c", "\n")
+        assert unknown() == ["src/two.c"]
+        assert unknown("2") == ["src/one.c", "src/two.c"]
+
+
+if __name__ == "__main__":
+    tap.run([
+        ("a unit is analysed again when a file it read changes",
+         a_unit_is_analysed_again_when_a_file_it_read_changes),
+        ("nothing is compiled where nothing changed", nothing_is_compiled_where_nothing_changed),
+        ("another clone finds what one left", another_clone_finds_what_one_left),
+        ("a state that comes back is not analysed again",
+         a_state_that_comes_back_is_not_analysed_again),
+        ("a header that hides another is seen", a_header_that_hides_another_is_seen),
+        ("a header beside the file that includes it by quotes is seen",
+         a_header_beside_the_file_that_includes_it_by_quotes_is_seen),
+        ("a unit is analysed once however many targets compile it alike",
+         a_unit_is_analysed_once_however_many_targets_compile_it_alike),
+        ("a finding is told again until it is mended", a_finding_is_told_again_until_it_is_mended),
+        ("a unit that does not compile is given to the analyser",
+         a_unit_that_does_not_compile_is_given_to_the_analyser),
+        ("what was edited while it was analysed is not remembered",
+         what_was_edited_while_it_was_analysed_is_not_remembered),
+        ("only units of changed files are analysed", only_units_of_changed_files_are_analysed),
+        ("what no run used for a month is removed", what_no_run_used_for_a_month_is_removed),
+        ("without a cache all is analysed", without_a_cache_all_is_analysed),
+        ("a file that was found clean is judged again when it changes",
+         a_file_that_was_found_clean_is_judged_again_when_it_changes),
+    ])
