@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ./dev lint looks at anew.
+"""What ./dev lint looks at: since which commit, and which units anew.
 
-The trees are made for the test. The compiler that tells what a unit reads is
+The repositories and trees are made for the test. The compiler that tells what a unit reads is
 gcc, the analyser a script that writes down what it was given and complains of the word BUG.
 """
 
@@ -11,10 +11,14 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
+import subprocess
 import tempfile
 import time
 
 import clean_cache
+import lint
+import lint_history
 import tap
 import tidy
 
@@ -256,6 +260,141 @@ def a_file_that_was_found_clean_is_judged_again_when_it_changes():
         assert unknown("2") == ["src/one.c", "src/two.c"]
 
 
+class Repository:
+    """A repository of one file, and lint of it."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.root.mkdir()
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *words):
+        whole = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *words]
+        done = subprocess.run(whole, cwd=self.root, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def commit(self, name, subject="lib: add a thing"):
+        append_or_make(self.root / name, "text\n")
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", subject, "-m", "It was missing.")
+        return self.git("rev-parse", "HEAD")
+
+    def passes(self, meanwhile=lambda: None):
+        head = lint_history.clean_head(self.root)
+        meanwhile()
+        lint_history.remember(self.root, head)
+
+    def commits(self):
+        """How many messages lint looks at."""
+        before, lint.ROOT = lint.ROOT, self.root
+        try:
+            return lint.check_commits([])[1]
+        finally:
+            lint.ROOT = before
+
+    def changed(self):
+        base = lint_history.base(self.root)
+        return base and sorted(lint_history.changed_since(self.root, base))
+
+
+def append_or_make(path, text):
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+@contextlib.contextmanager
+def repository():
+    if shutil.which("git") is None:
+        raise tap.Skip("git is not installed")
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        yield Repository(f"{name}/repository")
+
+
+def lint_looks_at_what_changed_since_it_passed():
+    with repository() as made:
+        made.commit("one")
+        assert (made.changed(), made.commits()) == (None, "1 commits")
+        made.passes()
+        assert (made.changed(), made.commits()) == ([], "0 commits")
+        made.commit("two")
+        append_or_make(made.root / "one", "more\n")
+        append_or_make(made.root / "untracked", "")
+        assert (made.changed(), made.commits()) == (["one", "two", "untracked"], "1 commits")
+        # Not a clean tree: what passes is not what a commit holds.
+        made.passes()
+        assert (made.changed(), made.commits()) == (["one", "two", "untracked"], "1 commits")
+
+
+def lint_does_not_remember_a_commit_that_it_did_not_see_whole():
+    with repository() as made:
+        made.commit("one")
+        made.passes(meanwhile=lambda: made.commit("two"))
+        made.passes(meanwhile=lambda: append_or_make(made.root / "two", "more\n"))
+        assert made.changed() is None
+        made.commit("two")
+        made.passes()
+        assert made.changed() == []
+
+
+def lint_after_a_rebase_looks_since_where_the_commits_part():
+    with repository() as made:
+        made.commit("one")
+        made.commit("two")
+        made.passes()
+        made.git("commit", "-q", "--amend", "-m", "lib: add another thing", "-m", "Why.")
+        made.commit("three")
+        assert (made.changed(), made.commits()) == (["three", "two"], "2 commits")
+
+
+def lint_remembers_for_each_of_several_branches():
+    with repository() as made:
+        made.commit("one")
+        made.git("checkout", "-q", "-b", "left")
+        made.commit("two")
+        made.passes()
+        made.git("worktree", "add", "-q", "-b", "right", "../right", "main")
+        other = Repository.__new__(Repository)
+        other.root = made.root.parent / "right"
+        other.commit("three")
+        assert other.changed() == ["three"]
+        other.passes()
+        assert other.changed() == [] and made.changed() == []
+
+
+def lint_without_a_record_looks_at_what_no_remote_has():
+    with repository() as origin:
+        origin.commit("one", "Not a title as it should be")
+        clone = Repository.__new__(Repository)
+        clone.root = origin.root.parent / "clone"
+        origin.git("clone", "-q", ".", str(clone.root))
+        assert (clone.changed(), clone.commits()) == ([], "0 commits")
+        clone.commit("two")
+        assert (clone.changed(), clone.commits()) == (["two"], "1 commits")
+
+
+def lint_without_record_and_remote_looks_since_the_accepted_history():
+    before = lint_history.BASELINE
+    with repository() as made:
+        try:
+            lint_history.BASELINE = made.commit("one", "Not a title as it should be")
+            assert (made.changed(), made.commits()) == ([], "0 commits")
+            made.commit("two")
+            assert (made.changed(), made.commits()) == (["two"], "1 commits")
+        finally:
+            lint_history.BASELINE = before
+        assert (made.changed(), made.commits()) == (None, "2 commits")
+
+
+def lint_does_without_a_record_that_is_of_no_use():
+    with repository() as made:
+        made.commit("one")
+        for text in ("", "not a commit\n", "f" * 40 + "\n", "-" * 40 + "\n"):
+            (made.root / ".git/tocsin-lint-passed").write_text(text, encoding="ascii")
+            assert (made.changed(), made.commits()) == (None, "1 commits"), text
+        made.passes()
+        assert made.changed() == []
+
+
 if __name__ == "__main__":
     tap.run([
         ("a unit is analysed again when a file it read changes",
@@ -279,4 +418,17 @@ if __name__ == "__main__":
         ("without a cache all is analysed", without_a_cache_all_is_analysed),
         ("a file that was found clean is judged again when it changes",
          a_file_that_was_found_clean_is_judged_again_when_it_changes),
+        ("lint looks at what changed since it passed", lint_looks_at_what_changed_since_it_passed),
+        ("lint does not remember a commit that it did not see whole",
+         lint_does_not_remember_a_commit_that_it_did_not_see_whole),
+        ("lint after a rebase looks since where the commits part",
+         lint_after_a_rebase_looks_since_where_the_commits_part),
+        ("lint remembers for each of several branches",
+         lint_remembers_for_each_of_several_branches),
+        ("lint without a record looks at what no remote has",
+         lint_without_a_record_looks_at_what_no_remote_has),
+        ("lint without record and remote looks since the accepted history",
+         lint_without_record_and_remote_looks_since_the_accepted_history),
+        ("lint does without a record that is of no use",
+         lint_does_without_a_record_that_is_of_no_use),
     ])

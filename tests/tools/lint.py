@@ -3,9 +3,9 @@
 """./dev lint: runs every check to its end, then says which failed and how long each took.
 
 The cheap checks look at every file always. Static analysis looks at the units made of files
-changed since the branch left main, or at all with --all, which also sees where flags alone have
-changed. What layout, rules and analysis found clean is remembered for all clones
-(clean_cache.py).
+changed since the last commit that passed (lint_history.py says which that is), or at all with
+--all, which also sees where flags alone have changed. What layout, rules and analysis found
+clean is remembered for all clones (clean_cache.py).
 """
 
 import os
@@ -15,6 +15,7 @@ import sys
 import time
 
 import clean_cache
+import lint_history
 import source_rules
 import tidy
 
@@ -52,15 +53,6 @@ def text_of(name):
 def is_shell(name):
     return name.endswith(".sh") or (
         "." not in pathlib.Path(name).name and text_of(name).startswith("#!/bin/sh"))
-
-
-def branch_point():
-    """Where this work left main: the base of what counts as changed."""
-    for main in ("origin/main", "main"):
-        base = command("git", "merge-base", "HEAD", main, quiet=True).strip()
-        if base:
-            return base
-    return "HEAD"
 
 
 def analyser():
@@ -135,9 +127,9 @@ def check_unit_list(names):
 
 
 def check_commits(_):
-    """Of the commits that nobody else has yet (all, without a remote)."""
+    """Of the commits that neither passed before nor are on a remote; lint_history.py has more."""
     log = command("git", "log", "--no-merges", "--format=%h%x00%s%x00%b%x01", "HEAD", "--not",
-                  "--remotes")
+                  *lint_history.commits_of_others(ROOT))
     said, count = [], 0
     for record in log.split("\x01"):
         if not record.strip():
@@ -152,12 +144,10 @@ def check_commits(_):
 
 
 def check_tidy(names, digests, everything):
-    changed = None
-    if not everything:
-        base = branch_point()
-        changed = set(command("git", "diff", "--name-only", base).split("\n"))
-        changed |= set(command("git", "ls-files", "-o", "--exclude-standard").split("\n"))
-    return tidy.run(ROOT, DATABASE, names, changed, analyser(), digests)
+    base = None if everything else lint_history.base(ROOT)
+    changed = lint_history.changed_since(ROOT, base) if base else None
+    said, note = tidy.run(ROOT, DATABASE, names, changed, analyser(), digests)
+    return said, f"{note}; changed since {base[:7]}" if base else note
 
 
 def run_checks(checks, names):
@@ -178,6 +168,7 @@ def run_checks(checks, names):
 def main(arguments):
     everything = "--all" in arguments
     os.chdir(ROOT)
+    head = lint_history.clean_head(ROOT)
     names, digests = tree(), clean_cache.Digests()
     checks = [
         ("layout", lambda files: check_format(files, digests)),
@@ -193,6 +184,7 @@ def main(arguments):
     if failed:
         print(f"lint: failed: {', '.join(failed)}")
         return 1
+    lint_history.remember(ROOT, head)
     print(f"lint: {len(checks)} checks passed")
     return 0
 
