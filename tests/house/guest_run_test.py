@@ -18,7 +18,7 @@ CASES = [
     ("a failed line", "echo 1..1; echo not ok 1 - a; exit 1", ["not ok it: a"]),
     ("a skip", "echo 1..1; echo 'ok 1 - a # SKIP why'", ["ok it: a # SKIP why"]),
     ("cmocka's skip", "echo 1..1; echo 'not ok 1 # SKIP a'", ["ok it: a # SKIP no reason given"]),
-    ("nothing but status 0", "exit 0", ["ok it: it"]),
+    ("nothing but status 0", "exit 0", ["not ok it: ran no test"]),
     ("nothing but status 3", "exit 3", ["not ok it: exit status 3"]),
     ("a crash half way", "echo 1..2; echo ok 1 - a; kill -11 $$",
      ["ok it: a", "not ok it: killed by signal 11 after 1 of 2 tests"]),

@@ -4,8 +4,10 @@
 
 import contextlib
 import io
-import json
 import pathlib
+import re
+import subprocess
+import sys
 import tempfile
 import time
 
@@ -40,7 +42,8 @@ def pool_of(*tests, around=(), times="", processors=4):
         try:
             yield pool
         finally:
-            pool.end()
+            pool.end(kill=True)
+            run_all(pool)
 
 
 def run_all(pool):
@@ -61,6 +64,14 @@ def until(condition):
         time.sleep(0.01)
 
 
+def has_ended(pid):
+    """Gone, or a zombie that init has not met yet."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split()[2] == "Z"
+    except OSError:
+        return True
+
+
 def names(pool):
     return [run.test.name for run in pool.running]
 
@@ -76,13 +87,21 @@ def what_a_test_leaves_in_its_group_is_ended():
     with tempfile.NamedTemporaryFile("r") as told:
         with pool_of(made("a", f"sleep 600 & echo $! >{told.name}")) as pool:
             run_all(pool)
-        stat = pathlib.Path("/proc") / told.read().strip() / "stat"
-        # Gone, or a zombie that init has not met yet.
-        until(lambda: not stat.exists() or stat.read_text(encoding="ascii").split()[2] == "Z")
+        until(lambda: has_ended(told.read().strip() or 0))
+
+
+def a_process_group_of_its_own_does_not_outlive_its_test():
+    with tempfile.NamedTemporaryFile("r") as told:
+        leaver = (f"{sys.executable} -c 'import os, time; os.setpgid(0, 0); "
+                  f"open(\"{told.name}\", \"w\").write(str(os.getpid())); time.sleep(600)' & "
+                  f"until [ -s {told.name} ]; do sleep 0.01; done")
+        with pool_of(made("a", leaver)) as pool:
+            run_all(pool)
+        until(lambda: has_ended(told.read().strip() or 0))
 
 
 def a_test_past_its_limit_is_asked_to_end_and_then_killed():
-    runner.END_SECONDS, before = 0.2, runner.END_SECONDS
+    runner.END_SECONDS, before = 5, runner.END_SECONDS
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         polite, stubborn = (made(who, f"trap '{trap}' TERM; >{name}/{who}; "
                                  "while :; do sleep 0.1; done")
@@ -94,17 +113,51 @@ def a_test_past_its_limit_is_asked_to_end_and_then_killed():
                 records = run_all(pool)
         finally:
             runner.END_SECONDS = before
-    assert records["polite"]["timed_out"] and records["stubborn"]["timed_out"], records
+    assert records["polite"]["stdout"] == "ended\n", records
+    assert all("timed out" in record["ended_by"] for record in records.values()), records
     assert records["stubborn"]["returncode"] == -9, records
     assert tally.Program(records["polite"]).failed, records
 
 
+def a_test_that_writes_without_end_is_ended():
+    runner.OUTPUT_BYTES_MAX, before = 1 << 20, runner.OUTPUT_BYTES_MAX
+    try:
+        with pool_of(made("a", "yes")) as pool:
+            record = run_all(pool)["a"]
+    finally:
+        runner.OUTPUT_BYTES_MAX = before
+    assert "wrote more than 1 MiB" in record["ended_by"], record["ended_by"]
+
+
+def a_test_that_cannot_be_started_is_a_record():
+    with pool_of(made("a", workdir="/proc/nowhere"), made("b")) as pool:
+        records = run_all(pool)
+    assert "could not be started" in records["a"]["ended_by"], records
+    assert records["b"]["returncode"] == 0, records
+
+
+def what_is_preloaded_for_a_test_is_not_for_what_stands_around_it():
+    test = made("a", "echo 1..1; echo ok 1 - $SEEN", env={"SEEN": "by the test"})
+    with pool_of(test, around=["sh", "-c", '[ -z "$SEEN" ] && exec "$@"', "sh"]) as pool:
+        record = run_all(pool)["a"]
+    assert record["stdout"].endswith("ok 1 - by the test\n"), record
+
+
+def in_a_network_of_its_own_a_test_can_make_cgroups():
+    if not runner.isolation():
+        raise tap.Skip("no network namespaces here")
+    for look in ("test -w /sys/fs/cgroup", "test -e /sys/class/net/lo", "ip -br link show lo up"):
+        done = subprocess.run([*runner.ISOLATE, *look.split()], capture_output=True, check=False)
+        assert done.returncode == 0, (look, done)
+
+
 def seconds_count_by_the_share_of_a_processor_that_was_to_be_had():
-    times, threads = iter([0.0, 1.0, 2.0, 12.0]), iter([1, 8, 1000])
+    times, threads = iter([0.0, 1.0, 2.0, 3.0, 73.0]), iter([1, 8, 1000, 1])
     clock = patience.FairClock(lambda: next(times), lambda: next(threads), 2)
     assert clock.read() == 1.0   # nobody else
     assert clock.read() == 1.25  # eight threads on two processors
-    assert clock.read() == 2.25  # no limit grows to more than ten times its length
+    assert clock.read() == 1.35  # no limit grows to more than ten times its length
+    assert clock.read() == 2.35  # who did not ask for so long was kept from it
 
 
 def tests_start_as_far_as_their_shares_go_and_the_longest_first():
@@ -147,10 +200,13 @@ def times_are_remembered_for_the_next_run():
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         path = pathlib.Path(name) / "deep" / "times"
         times = runner.Times(path)
-        times.learn({"title": "release unit/a", "seconds": 10.0, "processor_seconds": 2.5})
+        times.learn(made("a"), {"fair_seconds": 10.0, "processor_seconds": 2.5})
         times.save()
         again = runner.Times(path)
         assert (again.seconds(made("a")), again.share(made("a"))) == (10.0, 0.25)
+        # One run beside a great load does not make it look cheap.
+        again.learn(made("a"), {"fair_seconds": 10.0, "processor_seconds": 0.1})
+        assert again.share(made("a")) == 0.25 * runner.SHARE_FALL
         path.write_text("of another version\n", encoding="utf-8")
         assert runner.Times(path).seconds(made("a")) == 0.0
 
@@ -163,6 +219,7 @@ WANTED = [
     (["house"], ["release"]),
     (["sim"], ["release"]),
     (["sim", "sanitized"], ["release", "asan"]),
+    (["unit", "slurm"], ["release", "asan"]),
 ]
 
 
@@ -201,12 +258,18 @@ class Ninja:
         self.directory.cleanup()
 
 
-def session_of(script, *tests):
+def session_of(script, *tests, broken=False, interrupted=False):
     """(session, what it printed) of a run with this ninja."""
     said = io.StringIO()
     with Ninja(script), contextlib.redirect_stdout(said):
         session = verb_test.Session({"release": list(tests)}, whole=False)
-        session.times.path = pathlib.Path("/nowhere/times")
+        session.times.path = pathlib.Path("/proc/nowhere/times")
+        if broken:
+            session.step = lambda _: 1 / 0
+        if interrupted:  # once in order, then at once
+            step, session.pool.around = session.step, []
+            session.step = lambda kinds: step(kinds) or setattr(
+                session, "signals", session.signals + len(session.pool.running) // len(tests))
         session.run()
     return session, said.getvalue()
 
@@ -221,32 +284,45 @@ def a_build_that_fails_is_told_and_counted_and_none_of_its_tests_runs():
 def what_a_build_says_is_not_told_if_it_succeeds():
     session, said = session_of("echo '[1/2] CC a.o'", made("a"), made("b", "exit 1"))
     assert not session.missing and len(session.programs) == 2, session.missing
-    assert said.startswith("FAILED: release unit/b after 0 s: exit status 1\n"), said
+    assert re.match(r"FAILED: release unit/b after \d+ s: exit status 1\n", said), said
 
 
-def what_failed_is_remembered_until_it_passes():
+def a_run_that_breaks_is_told_and_counted():
+    session, _ = session_of("", made("a"), broken=True)
+    assert len(session.missing) == 1 and "ZeroDivisionError" in session.missing[0], session.missing
+    assert list(verb_test.lost_of(session)) == ["release: 1 of 1 programs did not run"]
+
+
+def an_interrupted_run_ends_its_tests_and_counts_as_failed():
+    session, _ = session_of("", made("a", "sleep 600"), made("b", "trap '' TERM; sleep 600"),
+                            interrupted=True)
+    assert session.missing == [verb_test.INTERRUPTED], session.missing
+    assert all(program.failed for program in session.programs), session.programs
+
+
+def what_has_not_passed_is_remembered_until_it_does():
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
-        verb_test.FAILED_FILE, before = pathlib.Path(name) / "failed", verb_test.FAILED_FILE
-        try:
-            assert verb_test.failed_last() == set()
-            session, _ = session_of("", made("a", "exit 1"), made("b", "exit 1"), made("c"))
-            verb_test.remember_failed(session)
-            assert verb_test.failed_last() == {"release unit/a", "release unit/b"}
-            session, _ = session_of("", made("b"))
-            verb_test.remember_failed(session)
-            assert json.loads(verb_test.FAILED_FILE.read_text("utf-8")) == ["release unit/a"]
-            tests = [made("a"), made("b"), made("a", kind="asan")]
-            chosen = verb_test.chosen_of(tests, "--failed")
-            assert [(test.kind, test.name) for test in chosen] == [("release", "a")], chosen
-        finally:
-            verb_test.FAILED_FILE = before
+        unpassed = verb_test.Unpassed(pathlib.Path(name) / "unpassed")
+        assert unpassed.read() is None  # which is not: nothing failed
+        unpassed.begin([made("a"), made("b"), made("c")])
+        assert len(unpassed.read()) == 3  # should it end here, none has passed
+        session, _ = session_of("", made("a", "exit 1"), made("b"))
+        unpassed.end(session.programs)
+        assert unpassed.read() == {"release unit/a", "release unit/c"}
+        unpassed.path.write_text("[", encoding="utf-8")
+        assert unpassed.read() is None
 
 
 if __name__ == "__main__":
     tap.run([(function.__name__.replace("_", " "), function) for function in (
         a_record_holds_what_was_said_and_how_it_ended,
         what_a_test_leaves_in_its_group_is_ended,
+        a_process_group_of_its_own_does_not_outlive_its_test,
         a_test_past_its_limit_is_asked_to_end_and_then_killed,
+        a_test_that_writes_without_end_is_ended,
+        a_test_that_cannot_be_started_is_a_record,
+        what_is_preloaded_for_a_test_is_not_for_what_stands_around_it,
+        in_a_network_of_its_own_a_test_can_make_cgroups,
         seconds_count_by_the_share_of_a_processor_that_was_to_be_had,
         tests_start_as_far_as_their_shares_go_and_the_longest_first,
         tests_that_wait_run_many_at_a_time,
@@ -257,5 +333,7 @@ if __name__ == "__main__":
         tests_are_listed_by_suite_within_100_columns,
         a_build_that_fails_is_told_and_counted_and_none_of_its_tests_runs,
         what_a_build_says_is_not_told_if_it_succeeds,
-        what_failed_is_remembered_until_it_passes,
+        a_run_that_breaks_is_told_and_counted,
+        an_interrupted_run_ends_its_tests_and_counts_as_failed,
+        what_has_not_passed_is_remembered_until_it_does,
     )])

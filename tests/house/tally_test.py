@@ -18,9 +18,12 @@ CASES = [
     ("a crash half way", {"stdout": "1..3\nok 1 - a\n", "returncode": -11}, (1, 1, 0)),
     ("too few lines for its plan", {"stdout": "1..3\nok 1 - a\n"}, (1, 1, 0)),
     ("nothing said", {"stdout": ""}, (0, 1, 0)),
+    ("no plan", {"stdout": "ok 1 - a\n"}, (1, 1, 0)),
+    ("more lines than planned", {"stdout": "1..1\nok 1 - a\nok 2 - b\n"}, (2, 1, 0)),
+    ("a line of an agent", {"stdout": "1..2\nok 1 - a\nOK\n"}, (1, 1, 0)),
     ("an empty plan without a reason", {"stdout": "1..0\n"}, (0, 1, 0)),
     ("a report at exit", {"stdout": "1..1\nok 1 - a\n", "returncode": 23}, (1, 1, 0)),
-    ("a time-out", {"stdout": "1..2\nok 1 - a\n", "timed_out": True}, (1, 1, 0)),
+    ("a time-out", {"stdout": "1..2\nok 1 - a\n", "ended_by": "timed out after 3 s"}, (1, 1, 0)),
     ("no TAP, status 0", {"stdout": "3 seeds\n", "protocol": "exitcode"}, (1, 0, 0)),
     ("no TAP, status 1", {"stdout": "x\n", "returncode": 1, "protocol": "exitcode"}, (0, 1, 0)),
     ("no TAP, status 77", {"stdout": "no module\n", "returncode": 77}, (0, 0, 1)),
@@ -31,7 +34,8 @@ CASES = [
 def closed(*records, missing=(), chosen=False):
     """(exit status, standard output) of the count of programs that ended so."""
     common = {"kind": "release", "suite": "unit", "name": "it", "protocol": "tap",
-              "returncode": 0, "timed_out": False, "seconds": 0.1, "processor_seconds": 0.1,
+              "returncode": 0, "ended_by": "", "seconds": 0.1, "processor_seconds": 0.1,
+              "pattern": 7,
               "stdout": "", "stderr": ""}
     programs = [tally.Program({**common, **record}) for record in records]
     said = io.StringIO()

@@ -34,6 +34,8 @@ def find_test(kind, name):
 
 def built(test):
     """The test, with what it needs up to date."""
+    if not test.needs:
+        return test
     done = subprocess.run([suites.tool("ninja"), "-C", suites.DIRECTORIES[test.kind], "--quiet",
                            *test.needs], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           check=False)
@@ -52,17 +54,17 @@ def become(words, environment, directory=None):
 
 def try_test(kind, name):
     test = built(find_test(kind, name))
-    become([*(runner.isolation() if test.isolated else []), *test.command], runner.environment_of(test), test.directory)
+    become(runner.command_of(test, runner.isolation()), os.environ, test.directory)
 
 
 def is_agent_of_ours(process, name):
     """Whether it is an agent of ./dev run in this tree that goes by this name."""
     try:
-        program = (process / "exe").resolve()
-        words = (process / "cmdline").read_bytes().decode().split("\0")
+        program = os.readlink(process / "exe").removesuffix(" (deleted)")  # built anew since
+        words = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:  # it has ended meanwhile, or is somebody else's
         return False
-    if program not in {pathlib.Path(directory, "agent/tocsind").resolve()
+    if program not in {str(pathlib.Path(directory, "agent/tocsind").resolve())
                        for directory in suites.DIRECTORIES.values()}:
         return False
     config = words[words.index("--config") + 1] if "--config" in words[:-1] else ""
@@ -88,7 +90,7 @@ def debug(kind, name, *words):
     built(test)
     # What is traced already cannot be searched for leaks.
     options = {"ASAN_OPTIONS": "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")}
-    become(["gdb", *words, "--args", *test.command], {**runner.environment_of(test), **options},
+    become(["gdb", *words, "--args", *test.command], {**os.environ, **test.environment, **options},
            test.directory)
 
 

@@ -11,6 +11,7 @@ import time
 
 HANG_SECONDS = 300  # ends what hangs, decides nothing: for waits that take real seconds only
 STARVED_MAX = 10  # a limit becomes at most so many times as long, however busy the machine is
+GAP_SECONDS_MAX = 1.0
 LOOK_SECONDS = 0.2  # between two looks at how busy the machine is
 
 
@@ -20,20 +21,27 @@ def running_threads():
         return int(file.read().split()[3].split("/")[0])
 
 
-class FairClock:
-    """Seconds that count, since it was made. Ask at least each few seconds: how busy the machine
-    was between two questions is taken from the later one."""
+def processors():
+    """How many of them this process may use."""
+    return len(os.sched_getaffinity(0))
 
-    def __init__(self, now=time.monotonic, running=running_threads, processors=os.cpu_count()):
-        self.now, self.running, self.processors = now, running, processors
+
+class FairClock:
+    """Seconds that count, since it was made. How busy the machine was between two questions is
+    taken from the later one; of a longer pause one second counts, since whoever asks each few
+    hundredths of a second, and did not, was kept from it."""
+
+    def __init__(self, now=time.monotonic, running=running_threads, count=None):
+        self.now, self.running, self.processors = now, running, count or processors()
         self.seen = now()
         self.share = 1.0
         self.seconds = 0.0
 
     def read(self):
-        passed = self.now() - self.seen
+        now = self.now()
+        passed = min(now - self.seen, GAP_SECONDS_MAX)
         if passed >= LOOK_SECONDS:
-            self.seen += passed
+            self.seen = now
             self.share = max(1 / STARVED_MAX, min(1.0, self.processors / max(1, self.running())))
             self.seconds += passed * self.share
             passed = 0.0

@@ -17,15 +17,23 @@ import time
 
 import patience
 
-LIMIT_FACTOR = 4     # a test's own limit is for a machine with nothing else to do
+LIMIT_FACTOR = 2     # a test's own limit is for a machine with nothing else to do
+WALL_SECONDS_MAX = 3600  # of one test, however busy the machine is
 END_SECONDS = 10     # from SIGTERM to SIGKILL
 POLL_SECONDS = 0.05
-OUTPUT_BYTES_MAX = 8 << 20
+OUTPUT_BYTES_MAX = 64 << 20  # more than that is ended: it loops
 SPARE_SHARE = 0.5    # more than the processors there are, since shares are averages
+SHARE_MIN = 0.05
+SHARE_FALL = 0.75    # a share falls to no less than that of it from run to run
 RUNNING_PER_PROCESSOR = 8
-# A fresh /sys shows the interfaces of the namespace, not those of the machine.
-ISOLATE = ["unshare", "--net", "--mount", "--", "sh", "-c",
-           "mount -t sysfs sysfs /sys && ip link set lo up && exec \"$@\"", "sh"]
+RUNNING_MAX = 64
+# A fresh /sys shows the interfaces of the namespace, not those of the machine. The cgroups stay
+# where they are: what is below the old /sys is still reached from there.
+ISOLATE = ["unshare", "--net", "--mount", "--", "sh", "-c", """
+here=$PWD
+cd /sys/fs/cgroup && mount -t sysfs sysfs /sys && mount --rbind . /sys/fs/cgroup &&
+cd "$here" && ip link set lo up && exec "$@"
+""", "sh"]
 
 
 def isolation():
@@ -37,9 +45,38 @@ def isolation():
     return ISOLATE if done.returncode == 0 else []
 
 
-def environment_of(test):
-    # A fill pattern for freed memory that changes from run to run, as meson sets it.
-    return {"MALLOC_PERTURB_": str(random.randint(1, 255)), **os.environ, **test.environment}
+def command_of(test, around):
+    """Its environment goes to the test alone: a sanitizer that is preloaded is not for what stands
+    around it."""
+    words = [f"{name}={value}" for name, value in test.environment.items()]
+    return [*(around if test.isolated else []), "env", *words, *test.command]
+
+
+def in_session(leader):
+    """The processes of a session, which is what a test and all it started without more ado are."""
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry.name}/stat", encoding="utf-8", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(fields[3]) == leader and fields[0] not in "ZX":
+            yield int(entry.name)
+
+
+def end_session(leader):
+    """Kills until nobody is left: who is killed may just have started another one. What hangs in
+    the kernel is left there."""
+    until = time.monotonic() + END_SECONDS
+    while (left := list(in_session(leader))) and time.monotonic() < until:
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.01)
 
 
 class Running:
@@ -48,75 +85,90 @@ class Running:
     def __init__(self, test, around):
         self.test = test
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        self.started = time.time()
+        # A fill pattern for freed memory that changes from run to run, as meson sets it.
+        self.pattern = random.randint(1, 255)
+        self.started = time.monotonic()
         self.clock = patience.FairClock()
         self.term_at = None
-        self.timed_out = False
+        self.ended_by = ""  # why we ended it, in words
         self.process = subprocess.Popen(
-            [*(around if test.isolated else []), *test.command], cwd=test.directory, env=environment_of(test),
+            command_of(test, around), cwd=test.directory,
+            env={"MALLOC_PERTURB_": str(self.pattern), **os.environ},
             stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err, start_new_session=True)
 
     def seconds(self):
-        return time.time() - self.started
+        return time.monotonic() - self.started
 
-    def signal(self, number):
-        try:
-            os.killpg(self.process.pid, number)
-        except ProcessLookupError:
-            pass
-
-    def watch_limit(self):
-        """Ends it when its limit is over: asks first, since it may have to clean up."""
-        if self.clock.read() <= self.test.limit * LIMIT_FACTOR:
-            return
+    def ask_to_end(self, why):
+        """SIGTERM first, since it may have to clean up; SIGKILL if it takes too long."""
         if self.term_at is None:
-            self.timed_out = True
+            self.ended_by = why
             self.term_at = time.monotonic()
-            self.signal(signal.SIGTERM)
+            os.killpg(self.process.pid, signal.SIGTERM)
         elif time.monotonic() > self.term_at + END_SECONDS:
-            self.signal(signal.SIGKILL)
+            end_session(self.process.pid)
+
+    def watch_limits(self):
+        if self.term_at is not None:
+            self.ask_to_end(self.ended_by)
+        elif (self.clock.read() > self.test.limit * LIMIT_FACTOR or
+              self.seconds() > WALL_SECONDS_MAX):
+            self.ask_to_end(f"timed out after {self.seconds():.0f} s")
+        elif max(os.fstat(file.fileno()).st_size for file in (self.out, self.err)) > \
+                OUTPUT_BYTES_MAX:
+            self.ask_to_end(f"wrote more than {OUTPUT_BYTES_MAX >> 20} MiB")
 
     def ended(self):
         """Its record once it has ended, else None."""
-        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
-        if pid == 0:
-            self.watch_limit()
+        gone = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if gone is None:
+            self.watch_limits()
             return None
+        end_session(self.process.pid)  # what it left behind, while its number is still its own
+        _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
-        self.signal(signal.SIGKILL)  # what it left behind
-        return {
-            "kind": self.test.kind, "suite": self.test.suite, "name": self.test.name,
-            "title": self.test.title,
-            "protocol": self.test.protocol, "returncode": self.process.returncode,
-            "timed_out": self.timed_out,
-            "started": self.started, "seconds": self.seconds(),
-            "processor_seconds": usage.ru_utime + usage.ru_stime,
-            "stdout": text_of(self.out), "stderr": text_of(self.err),
-        }
+        return record_of(self.test, returncode=self.process.returncode, ended_by=self.ended_by,
+                         seconds=self.seconds(), fair_seconds=self.clock.read(),
+                         processor_seconds=usage.ru_utime + usage.ru_stime,
+                         pattern=self.pattern, stdout=text_of(self.out), stderr=text_of(self.err))
+
+
+def record_of(test, **facts):
+    """What is known of a test that has ended; tally.py reads it."""
+    return {"kind": test.kind, "suite": test.suite, "name": test.name, "title": test.title,
+            "protocol": test.protocol, "returncode": -1, "ended_by": "", "seconds": 0.0,
+            "fair_seconds": 0.0, "processor_seconds": 0.0, "pattern": 0, "stdout": "",
+            "stderr": "", **facts}
 
 
 def text_of(file):
     with file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - OUTPUT_BYTES_MAX))
-        return file.read().decode("utf-8", "replace")
+        file.seek(0)
+        return file.read(2 * OUTPUT_BYTES_MAX).decode("utf-8", "replace")
 
 
 class Pool:
     """Tests that wait for their turn, and those that run."""
 
-    def __init__(self, times, around=None, processors=os.cpu_count()):
+    def __init__(self, times, around=None, processors=None):
+        processors = processors or patience.processors()
         self.times = times
         self.around = isolation() if around is None else around
         self.room = processors + SPARE_SHARE
-        self.places = processors * RUNNING_PER_PROCESSOR
+        self.places = min(processors * RUNNING_PER_PROCESSOR, RUNNING_MAX)
         self.waiting, self.running = [], []
+        self.changed = False  # since tests were looked for that may start
         self.held_back = 0.0  # of the processors, by what else this program does
 
     def add(self, tests):
         """Those that took longest come first: what begins late must not be long."""
         self.waiting += tests
         self.waiting.sort(key=lambda test: (test.alone, -test.priority, -self.times.seconds(test)))
+        self.changed = True
+
+    def hold_back(self, share):
+        self.changed = self.changed or share != self.held_back
+        self.held_back = share
 
     def share_taken(self):
         return self.held_back + sum(self.times.share(run.test) for run in self.running)
@@ -132,35 +184,41 @@ class Pool:
                 self.share_taken() + self.times.share(test) <= self.room)
 
     def start_some(self):
-        for test in list(self.waiting):
-            if self.may_start(test):
-                self.waiting.remove(test)
+        """The records of those that could not even be started."""
+        records = []
+        for test in list(self.waiting) if self.changed else ():
+            if not self.may_start(test):
+                continue
+            self.waiting.remove(test)
+            try:
                 self.running.append(Running(test, self.around))
+            except OSError as failure:
+                records.append(record_of(test, ended_by=f"could not be started: {failure}"))
+        self.changed = bool(records)
+        return records
 
     def step(self):
         """Starts what may start; the records of those that ended since."""
-        self.start_some()
-        records = []
+        records = self.start_some()
         for run in list(self.running):
             record = run.ended()
             if record is not None:
                 self.running.remove(run)
+                self.changed = True
                 records.append(record)
         return records
 
     def is_done(self):
         return not self.waiting and not self.running
 
-    def end(self):
-        """Ends what runs, and starts no more."""
+    def end(self, kill=False):
+        """Starts no more and ends what runs; to be stepped on until all is done."""
         self.waiting = []
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            until = time.monotonic() + END_SECONDS
-            for run in self.running:
-                run.signal(number)
-            while self.running and time.monotonic() < until:
-                self.running = [run for run in self.running if run.ended() is None]
-                time.sleep(POLL_SECONDS)
+        for run in self.running:
+            if kill:
+                end_session(run.process.pid)
+            else:
+                run.ask_to_end("ended by the interruption")
 
 
 class Times:
@@ -185,10 +243,15 @@ class Times:
         seconds, processor_seconds = self.known.get(test.title, (0.0, 0.0))
         if seconds <= 0.0:
             return test.share
-        return max(0.05, min(1.0, processor_seconds / seconds))
+        return max(SHARE_MIN, processor_seconds / seconds)
 
-    def learn(self, record):
-        self.known[record["title"]] = record["seconds"], record["processor_seconds"]
+    def learn(self, test, record):
+        """Of a test that passed: what it took of the processor time that was to be had."""
+        seconds = max(record["fair_seconds"], 0.01)
+        share = record["processor_seconds"] / seconds
+        if test.title in self.known:
+            share = max(share, self.share(test) * SHARE_FALL)
+        self.known[test.title] = seconds, share * seconds
 
     def save(self):
         lines = [f"{title} {took:.2f} {processor:.2f}\n"

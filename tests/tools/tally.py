@@ -3,7 +3,7 @@
 
 Every TAP line counts as one test, and a program without TAP as one. A program that
 crashed, timed out, stopped short of its plan or ran nothing counts as a failed test of
-its own, whatever its lines said, and so does a build with fewer programs than expected.
+its own, whatever its lines said.
 Prints what the failed programs said, where the time went, the skips with their reasons, each
 failure in a few short lines, and last: N passed, N failed, N skipped. So the end of a long
 output is what has to be known.
@@ -19,7 +19,7 @@ SLOWEST = 10
 PLACE = re.compile(r' *File "(.*)", line (\d+), in (.*)')  # of a traceback
 VERDICT = re.compile(r"\w+Sanitizer: |runtime error: |must\(|Assertion ")
 TAP_LINE = re.compile(
-    r"^(not )?ok\b *(\d*) *-? *(.*?) *(?:# *(skip\S*|todo) *(.*))?$", re.IGNORECASE)
+    r"^(not )?ok\b *(\d*) *-? *(.*?) *(?:# *((?i:skip)\S*|(?i:todo)) *(.*))?$")
 TAP_PLAN = re.compile(r"^1\.\.(\d+)(?: *# *skip\S* *(.*))?$", re.IGNORECASE)
 
 
@@ -30,7 +30,8 @@ class Program:
         self.kind, self.suite, self.name = record["kind"], record["suite"], record["name"]
         self.seconds = record["seconds"]
         self.processor_seconds = record["processor_seconds"]
-        self.timed_out = record["timed_out"]
+        self.ended_by = record["ended_by"]  # why it did not end by itself, in words
+        self.pattern = record["pattern"]
         self.protocol = record["protocol"]
         self.code = record["returncode"]
         self.stdout, self.stderr = record["stdout"], record["stderr"]
@@ -41,6 +42,8 @@ class Program:
         for line in self.stdout.splitlines():
             self.read_line(line)
         self.judge()
+        if not self.failed:
+            self.stdout = self.stderr = ""  # nobody asks, and there are hundreds of them
 
     def read_line(self, line):
         plan = TAP_PLAN.match(line)
@@ -65,15 +68,19 @@ class Program:
     def judge(self):
         """Adds what the program's end says beyond its lines."""
         ran = len(self.passed) + len(self.failed) + len(self.skipped)
-        if self.timed_out:
-            self.failed.append(f"timed out after {self.seconds:.0f} s")
+        if self.ended_by:
+            self.failed.append(self.ended_by)
         elif self.code < 0:
             planned = self.planned or "?"
             self.failed.append(f"killed by signal {-self.code} after {ran} of {planned} tests")
         elif self.planned is None and ran == 0:
             self.judge_without_tap()
+        elif self.planned is None and self.protocol == "tap":
+            self.failed.append(f"told no plan beside {ran} tests")
         elif self.planned is not None and ran < self.planned:
             self.failed.append(f"stopped after {ran} of {self.planned} tests")
+        elif self.planned and ran > self.planned:
+            self.failed.append(f"told of {ran} tests where {self.planned} were planned")
         elif ran == 0:
             self.failed.append("ran no test")
         elif self.code != 0 and not self.failed:
@@ -135,7 +142,7 @@ def print_outputs(programs):
     for program in programs:
         if not program.failed:
             continue
-        print(f"\noutput of {program.title()}, which failed:")
+        print(f"\noutput of {program.title()}, which failed (MALLOC_PERTURB_={program.pattern}):")
         output = program.output()
         if len(output) > OUTPUT_LINES_MAX:
             print(f"  | ... {len(output) - OUTPUT_LINES_MAX} lines before these")

@@ -5,11 +5,12 @@
     verb_test.py kinds [CHOSEN]   prints the kinds of build that the chosen tests run in
     verb_test.py run [CHOSEN]     builds what they need and runs them
 
-CHOSEN is a suite, a test, or --failed: what failed when it ran last. The release is built first;
-while the other kinds are built, its tests that mostly wait run already. The last line is
-N passed, N failed, N skipped.
+CHOSEN is a suite, a test, or --failed: what was to run and has not passed since. The release is
+built first; while the other kinds are built, its tests that mostly wait run already. The last line
+is N passed, N failed, N skipped.
 """
 
+import fcntl
 import json
 import pathlib
 import re
@@ -18,12 +19,14 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 
 import runner
 import suites
 import tally
 
-FAILED_FILE = pathlib.Path("build/test-failed.json")  # what failed when it ran last
+UNPASSED_FILE = pathlib.Path("build/test-unpassed.json")
+INTERRUPTED = "the run was interrupted"
 BUILD_SHARE = 0.75   # of the processors, while something is built beside tests
 BUILD_LINES = 25     # the last of ninja's, if it fails without saying in which step
 QUIET_SECONDS = 20   # between two lines of progress where there is no terminal
@@ -67,9 +70,6 @@ class Progress:
         self.started = self.told = time.monotonic()
         self.live = sys.stdout.isatty()
 
-    def add(self, more):
-        self.total += more
-
     def took(self, program):
         self.done += 1
         if program.failed:
@@ -88,7 +88,7 @@ class Progress:
         if build:
             parts.append(f"building {build.kind} {build.place()}")
         longest = sorted(pool.running, key=lambda run: run.started)
-        parts += [f"{run.test.kind} {run.test.name} {run.seconds():.0f} s"
+        parts += [f"{run.test.title} {run.seconds():.0f} s"
                   for run in longest[:NAMED_MAX]]
         if len(longest) > NAMED_MAX:
             parts.append(f"{len(longest) - NAMED_MAX} more")
@@ -121,6 +121,8 @@ class Session:
         self.programs, self.missing = [], []
         self.progress = Progress(sum(map(len, plan.values())))
         self.build = None
+        self.signals = 0
+        self.tests = {test.title: test for tests in plan.values() for test in tests}
 
     def begin_build(self, kind):
         targets = sorted({need for test in self.plan[kind] for need in test.needs})
@@ -135,61 +137,101 @@ class Session:
             self.progress.say(line)
         self.missing.append(f"{build.kind}: the build in {build.directory}: see above")
 
+    def took(self, record):
+        program = tally.Program(record)
+        self.programs.append(program)
+        self.progress.took(program)
+        if not program.failed and not program.skipped:
+            self.times.learn(self.tests[record["title"]], record)
+
     def step(self, kinds):
         if self.build is None and kinds:
             self.begin_build(kinds.pop(0))
         if self.build and self.build.process.poll() is not None:
             self.end_build()
-        busy = bool(self.build or kinds)
-        self.pool.held_back = self.pool.room * BUILD_SHARE if busy else 0.0
+        self.pool.hold_back(self.pool.room * BUILD_SHARE if self.build or kinds else 0.0)
         for record in self.pool.step():
-            self.times.learn(record)
-            program = tally.Program(record)
-            self.programs.append(program)
-            self.progress.took(program)
+            self.took(record)
         self.progress.tell(self.pool, self.build)
 
+    def obey_signals(self, kinds):
+        """The first one ends everything in order, the next one at once."""
+        if not self.signals:
+            return
+        if INTERRUPTED not in self.missing:
+            self.missing.append(INTERRUPTED)
+            self.progress.say(f"test: ending {len(self.pool.running)} tests; once more kills them")
+        self.end_all(kinds, kill=self.signals > 1)
+
+    def end_all(self, kinds, kill):
+        kinds.clear()
+        if self.build:
+            self.build.process.terminate()
+            self.build.process.wait()
+            self.build = None
+        self.pool.end(kill)
+
+    def count_signal(self, *_):
+        self.signals += 1
+
     def run(self):
+        """Until all is done. Whatever goes wrong here is counted, too."""
         kinds = list(self.plan)
         try:
             while kinds or self.build or not self.pool.is_done():
+                self.obey_signals(kinds)
                 self.step(kinds)
                 time.sleep(runner.POLL_SECONDS)
-        finally:
-            self.pool.end()
-            if self.build:
-                self.build.process.terminate()
-            self.progress.end()
-            self.times.save()
+        except Exception:
+            self.missing.append(f"the run itself failed:\n{traceback.format_exc()}")
+            self.end_all(kinds, kill=True)
+        self.progress.end()
+        self.times.save()
 
 
-def failed_last():
-    """Their titles."""
-    try:
-        return set(json.loads(FAILED_FILE.read_text(encoding="utf-8")))
-    except (OSError, TypeError, ValueError):
-        return set()
+class Unpassed:
+    """The titles of the tests that were to run and have not passed since, kept in the build
+    directory: of an interrupted run those that did not run, too."""
 
+    def __init__(self, path=UNPASSED_FILE):
+        self.path = path
 
-def remember_failed(session):
-    """What failed now, and what failed earlier and was not run now."""
-    ran = {program.title() for program in session.programs}
-    failed = {program.title() for program in session.programs if program.failed}
-    left = sorted((failed_last() - ran) | failed)
-    FAILED_FILE.write_text(json.dumps(left), encoding="utf-8")
+    def read(self):
+        """None if no run is remembered."""
+        try:
+            return set(json.loads(self.path.read_text(encoding="utf-8")))
+        except (OSError, TypeError, ValueError):
+            return None
+
+    def write(self, titles):
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text(json.dumps(sorted(titles)), encoding="utf-8")
+        fresh.replace(self.path)
+
+    def begin(self, tests):
+        self.write((self.read() or set()) | {test.title for test in tests})
+
+    def end(self, programs):
+        passed = {program.title() for program in programs if not program.failed}
+        self.write((self.read() or set()) - passed)
 
 
 def chosen_of(tests, chosen):
     if chosen == "--failed":
-        failed = failed_last()
-        return [test for test in tests if test.title in failed]
+        unpassed = Unpassed().read() or set()
+        return [test for test in tests if test.title in unpassed]
     return [test for test in tests if test.is_wanted() and test.is_called(chosen)]
 
 
 def kinds_of(chosen):
     """By the release's list of tests, since the others may not be configured yet."""
     if chosen == "--failed":
-        return [kind for kind in suites.DIRECTORIES if kind in {title.split()[0] for title in failed_last()}]
+        unpassed = Unpassed().read()
+        if unpassed is None:
+            print("dev: test: no earlier run is remembered here: ./dev test", file=sys.stderr)
+            sys.exit(2)
+        named = {title.split()[0] for title in unpassed}
+        return [kind for kind in suites.DIRECTORIES if kind in named]
     tests = suites.read("release")
     called = [test for test in tests if test.is_called(chosen)]
     if not called:
@@ -214,35 +256,64 @@ def list_by_suite(tests, columns=100):
     return lines
 
 
-def interrupted(*_):
-    raise KeyboardInterrupt
+def plan_of(chosen):
+    """(kind -> its chosen tests, what is missing in words)"""
+    plan, missing = {}, []
+    for kind in kinds_of(chosen):
+        try:
+            tests = chosen_of(suites.read(kind), chosen)
+        except (OSError, ValueError):
+            missing.append(f"{kind}: {suites.DIRECTORIES[kind]} could not be configured: see above")
+            continue
+        if tests:
+            plan[kind] = tests
+    return plan, missing
+
+
+def forget_the_unknown(plan):
+    """What failed under a name that no list has any more will never pass."""
+    known = {test.title for tests in plan.values() for test in tests}
+    unknown = sorted((Unpassed().read() or set()) - known)
+    if unknown:
+        print(f"test: no such tests any more: {', '.join(unknown)}")
+        Unpassed().write(known)
+
+
+def lost_of(session):
+    """What was to run and did not, in words."""
+    for kind, tests in session.plan.items():
+        ran = sum(1 for program in session.programs if program.kind == kind)
+        if ran < len(tests):
+            yield f"{kind}: {len(tests) - ran} of {len(tests)} programs did not run"
 
 
 def run(chosen):
-    kinds = kinds_of(chosen)
-    if chosen == "--failed" and not kinds:
-        print("test: nothing failed when it ran last")
-        return 0
-    plan, missing = {}, []
-    for kind in kinds:
+    with open("build/test-lock", "w", encoding="utf-8") as lock:
         try:
-            plan[kind] = chosen_of(suites.read(kind), chosen)
-        except (OSError, ValueError):
-            missing.append(f"{kind}: {suites.DIRECTORIES[kind]} could not be configured: see above")
-    session = Session({kind: tests for kind, tests in plan.items() if tests}, not chosen)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            print("dev: test: another ./dev test runs in this tree", file=sys.stderr)
+            return 2
+        return run_locked(chosen)
+
+
+def run_locked(chosen):
+    plan, missing = plan_of(chosen)
+    if chosen == "--failed" and not missing:
+        forget_the_unknown(plan)
+        if not plan:
+            print("test: all that ran has passed\n\n0 passed, 0 failed, 0 skipped")
+            return 0
+    session = Session(plan, not chosen)
     session.missing += missing
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
-    try:
-        session.run()
-    except KeyboardInterrupt:
-        session.missing.append("the run was interrupted")
-    ran = {program.title() for program in session.programs}
-    for kind, tests in session.plan.items():
-        lost = [test.name for test in tests if test.title not in ran]
-        if lost and not any(what.startswith(f"{kind}: ") for what in session.missing):
-            session.missing.append(f"{kind}: {len(lost)} of {len(tests)} programs did not run")
-    remember_failed(session)
+    if not session.pool.around:
+        print("test: no network namespaces here: tests share ports, and some will skip")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, session.count_signal)
+    Unpassed().begin(session.tests.values())
+    session.run()
+    session.missing += lost_of(session)
+    Unpassed().end(session.programs)
     print(f"\nin all {time.monotonic() - session.progress.started:.0f} s")
     return tally.close(session.programs, session.missing, chosen=bool(chosen))
 

@@ -32,7 +32,7 @@ def outcome(path):
     """The record of this program, as runner.py makes one."""
     words = [sys.executable, path] if path.endswith(".py") else [path]
     begun = time.monotonic()
-    timed_out = False
+    ended_by = ""
     # Not pipes: what a program leaves behind would hold their ends, and us.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
@@ -40,12 +40,12 @@ def outcome(path):
             try:
                 process.wait(SECONDS_MAX)
             except subprocess.TimeoutExpired:
-                timed_out = True
+                ended_by = f"timed out after {SECONDS_MAX} s"
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         return {"kind": "guest", "suite": "guest",
-                "name": pathlib.Path(path).stem.removesuffix("_test"), "protocol": "exitcode",
-                "stdout": whole(out), "stderr": whole(err), "timed_out": timed_out,
+                "name": pathlib.Path(path).stem.removesuffix("_test"), "protocol": "tap",
+                "stdout": whole(out), "stderr": whole(err), "ended_by": ended_by, "pattern": 0,
                 "returncode": process.returncode, "seconds": time.monotonic() - begun,
                 "processor_seconds": 0.0}
 
