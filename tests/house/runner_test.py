@@ -208,7 +208,7 @@ def times_are_remembered_for_the_next_run():
         again.learn(made("a"), {"fair_seconds": 10.0, "processor_seconds": 0.1})
         assert again.share(made("a")) == 0.25 * runner.SHARE_FALL
         path.write_text("of another version\n", encoding="utf-8")
-        assert runner.Times(path).seconds(made("a")) == 0.0
+        assert runner.Times(path).seconds(made("a", timeout=200)) == 20.0
 
 
 # Suites of a test -> the kinds that run it.

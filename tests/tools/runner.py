@@ -24,6 +24,7 @@ POLL_SECONDS = 0.05
 OUTPUT_BYTES_MAX = 64 << 20  # more than that is ended: it loops
 SPARE_SHARE = 0.5    # more than the processors there are, since shares are averages
 SHARE_MIN = 0.05
+UNKNOWN_PER_LIMIT = 0.1
 SHARE_FALL = 0.75    # a share falls to no less than that of it from run to run
 RUNNING_PER_PROCESSOR = 8
 RUNNING_MAX = 64
@@ -49,7 +50,9 @@ def command_of(test, around):
     """Its environment goes to the test alone: a sanitizer that is preloaded is not for what stands
     around it."""
     words = [f"{name}={value}" for name, value in test.environment.items()]
-    return [*(around if test.isolated else []), "env", *words, *test.command]
+    # What computes gives way to what waits: agents and guests have clocks of their own.
+    gives_way = [] if test.waits or test.alone else ["nice", "-n", "5"]
+    return [*gives_way, *(around if test.isolated else []), "env", *words, *test.command]
 
 
 def in_session(leader):
@@ -237,7 +240,8 @@ class Times:
             pass  # the first time, or of another version: measured anew
 
     def seconds(self, test):
-        return self.known.get(test.title, (0.0, 0.0))[0]
+        """Before it was ever measured the limit tells what to expect."""
+        return self.known.get(test.title, (test.limit * UNKNOWN_PER_LIMIT, 0.0))[0]
 
     def share(self, test):
         seconds, processor_seconds = self.known.get(test.title, (0.0, 0.0))

@@ -50,9 +50,14 @@ class Test:
         return f"{self.kind} {self.suite}/{self.name}"
 
     @property
+    def waits(self):
+        """Whether it mostly waits, as far as the suite tells."""
+        return bool(WAITING_SUITES & set(self.suites))
+
+    @property
     def share(self):
-        """Of a processor, as far as the suite tells."""
-        return WAITING_SHARE if WAITING_SUITES & set(self.suites) else 1.0
+        """Of a processor, before that was ever measured."""
+        return WAITING_SHARE if self.waits else 1.0
 
     @property
     def isolated(self):
