@@ -83,9 +83,13 @@ int eal_part_start(struct agent *agent) {
 	return 0;
 }
 
+// A software device that was left behind goes on, and may do so on a port of DPDK.
 void eal_part_stop(struct agent *agent) {
 	(void)agent;
-	eal_stop();
+	if (fabric_left_any_behind())
+		eal_leave();
+	else
+		eal_stop();
 }
 
 // Workers.

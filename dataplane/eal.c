@@ -196,6 +196,11 @@ void eal_stop(void) {
 	log_stream = NULL;
 }
 
+void eal_leave(void) {
+	if (eal_runs())
+		eal_directory_remove(rte_eal_get_runtime_dir());
+}
+
 bool eal_runs(void) {
 	return atomic_load_explicit(&state, memory_order_acquire) == EAL_RUNS;
 }

@@ -172,6 +172,10 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
 
 struct fabric *fabric_left_behind;
 
+bool fabric_left_any_behind(void) {
+	return fabric_left_behind != NULL;
+}
+
 static void leave_behind(struct fabric *fabric) {
 	fabric->left_next = fabric_left_behind;
 	fabric_left_behind = fabric;

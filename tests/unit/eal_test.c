@@ -133,6 +133,28 @@ static void telemetry_listens_and_its_directory_is_gone_at_the_end(void **state)
 	in_child(has_telemetry);
 }
 
+static void leaves(void) {
+	struct eal_config config = config_of();
+	struct eal_facts facts;
+	struct rte_ring *ring;
+	void *got = NULL;
+
+	eal_leave(); // nothing yet
+	CHECK(eal_start(&config, &facts) == 0);
+	ring = rte_ring_create("left", 64, SOCKET_ID_ANY, 0);
+	CHECK(ring != NULL);
+	eal_leave();
+	CHECK(!exists(facts.runtime_dir));
+	CHECK(eal_runs());
+	CHECK(rte_ring_enqueue(ring, ring) == 0);
+	CHECK(rte_ring_dequeue(ring, &got) == 0 && got == ring);
+}
+
+static void left_as_it_is_its_directory_is_gone_and_its_memory_is_not(void **state) {
+	(void)state;
+	in_child(leaves);
+}
+
 static _Atomic uint32_t lines, bad_lines;
 
 static void count_line(uint32_t level, const char *line, size_t length) {
@@ -248,6 +270,7 @@ int main(void) {
 		cmocka_unit_test(it_starts_on_the_processors_that_are_allowed),
 		cmocka_unit_test(second_start_is_refused_also_after_a_stop),
 		cmocka_unit_test(telemetry_listens_and_its_directory_is_gone_at_the_end),
+		cmocka_unit_test(left_as_it_is_its_directory_is_gone_and_its_memory_is_not),
 		cmocka_unit_test(start_that_fails_says_why_in_our_log_line_by_line),
 		cmocka_unit_test(thread_of_ours_registers_and_is_not_pinned_by_it),
 		cmocka_unit_test(prefix_is_made_of_harmless_characters),

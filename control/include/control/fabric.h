@@ -79,6 +79,9 @@ int fabric_create(
 void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx);
 // Workers do not run any more. What a device may still reach is left behind. NULL is fine.
 struct fabric *fabric_destroy(struct fabric *fabric);
+// Whether anything was, of any fabric of this process: then its devices still work, and calls into
+// their drivers may be under way.
+bool fabric_left_any_behind(void);
 
 // Other settings of standing probes, from now on. What was learnt of neighbours is forgotten when
 // they are switched off, also what was kept of it. -ENOMEM: as before.

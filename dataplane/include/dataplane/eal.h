@@ -49,6 +49,9 @@ struct eal_facts {
 int eal_start(const struct eal_config *config, struct eal_facts *ret_facts);
 // Also removes the runtime directory, and only ours. Nothing happens if it does not run.
 void eal_stop(void);
+// At the end of a process of which threads that nobody waits for may still use its memory and
+// ports: the runtime directory goes, the rest stays until the process ends.
+void eal_leave(void);
 bool eal_runs(void);
 
 // The calling thread becomes one that EAL knows (its memory pools have a cache for it); it is not
