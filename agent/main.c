@@ -31,9 +31,12 @@ static void log_started(const struct agent *agent) {
 }
 
 static enum agent_exit run(const struct options *options, struct config *config) {
-	struct agent agent = {.options = options, .config = config};
+	// Not on the stack: threads that are left behind may read its clock behind the end of this.
+	static struct agent agent;
 	int err;
 
+	agent.options = options;
+	agent.config = config;
 	log_init();
 	if (options->foreground)
 		log_set_sink(NULL);
