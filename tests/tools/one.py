@@ -71,9 +71,16 @@ def is_agent_of_ours(process, name):
     return name in (process.name, pathlib.Path(config).parent.name)
 
 
+def parent_of(pid):
+    stat = pathlib.Path("/proc", pid, "stat").read_text(encoding="utf-8", errors="replace")
+    return stat.rpartition(")")[2].split()[1]
+
+
 def agents_called(name):
-    return [process.name for process in pathlib.Path("/proc").iterdir()
-            if process.name.isdigit() and is_agent_of_ours(process, name)]
+    """Their process ids. The helper that an agent forks has its name and is its child."""
+    found = [process.name for process in pathlib.Path("/proc").iterdir()
+             if process.name.isdigit() and is_agent_of_ours(process, name)]
+    return [pid for pid in found if parent_of(pid) not in found]
 
 
 def debug(kind, name, *words):
