@@ -204,13 +204,18 @@ def times_are_remembered_for_the_next_run():
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         path = pathlib.Path(name) / "deep" / "times"
         times = runner.Times(path)
-        times.learn(made("a"), {"fair_seconds": 10.0, "processor_seconds": 2.5})
+        times.learn(made("a"),
+                    {"seconds": 20.0, "fair_seconds": 10.0, "processor_seconds": 2.5})
         times.save()
         again = runner.Times(path)
-        assert (again.seconds(made("a")), again.share(made("a"))) == (10.0, 0.25)
+        assert (again.seconds(made("a")), again.share(made("a"))) == (20.0, 0.25)
         # One run beside a great load does not make it look cheap.
-        again.learn(made("a"), {"fair_seconds": 10.0, "processor_seconds": 0.1})
+        again.learn(made("a"), {"seconds": 20.0, "fair_seconds": 10.0, "processor_seconds": 0.1})
         assert again.share(made("a")) == 0.25 * runner.SHARE_FALL
+        # What waits does not wait for a processor.
+        again.learn(made("w", suite="agent"),
+                    {"seconds": 20.0, "fair_seconds": 2.0, "processor_seconds": 2.0})
+        assert again.share(made("w", suite="agent")) == 0.1
         path.write_text("of another version\n", encoding="utf-8")
         assert runner.Times(path).seconds(made("a", timeout=200)) == 20.0
 

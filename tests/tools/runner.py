@@ -250,9 +250,11 @@ class Times:
         return max(SHARE_MIN, processor_seconds / seconds)
 
     def learn(self, test, record):
-        """Of a test that passed: what it took of the processor time that was to be had."""
-        seconds = max(record["fair_seconds"], 0.01)
-        share = record["processor_seconds"] / seconds
+        """Of a test that passed: its time, and its share of the processor time that was to be had.
+        What waits does so in real seconds, however busy the machine is."""
+        seconds = max(record["seconds"], 0.01)
+        base = seconds if test.waits else max(record["fair_seconds"], 0.01)
+        share = min(1.0, record["processor_seconds"] / base)
         if test.title in self.known:
             share = max(share, self.share(test) * SHARE_FALL)
         self.known[test.title] = seconds, share * seconds
