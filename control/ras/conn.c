@@ -188,6 +188,7 @@ void conn_init_fill(const struct ras *ras, struct message_init *ret_init) {
 	const struct peer_entry *self = ras_self(ras);
 
 	*ret_init = (struct message_init){
+		.flags = ras->joined ? MESSAGE_INIT_MEMBER : 0,
 		.version_min = ras->versions.min,
 		.version_max = ras->versions.max,
 		.cluster = ras->cluster,
@@ -202,6 +203,7 @@ void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack) {
 	const struct peer_entry *self = ras_self(ras);
 
 	*ret_ack = (struct message_init_ack){
+		.flags = ras->joined ? MESSAGE_ACK_MEMBER : 0,
 		.version = ras->versions.max,
 		.version_min = ras->versions.min,
 		.record = self->record->encoding,

@@ -195,12 +195,24 @@ static void init_accept(
 	held_heard(ras, init->your_state, init->your_incarnation);
 }
 
+// Only members ask for a link: it may be that nobody whom we know of is left.
+static void invited(struct ras *ras, const struct message_init *init) {
+	struct ras_record *record;
+
+	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0)
+		return;
+	if (record->id != ras->self_id)
+		join_invited(ras, &record->address);
+	ras_record_put(ras->interner, record);
+}
+
 static void init_judge(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct admission admission;
 	struct link *link;
 
 	if (!ras->joined) {
 		refuse(ras, conn, RAS_CAUSE_BUSY);
+		invited(ras, init);
 		return;
 	}
 	admission = peer_admit(ras, init->record, init->record_size, init->incarnation);

@@ -304,6 +304,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 		ring_tick(ras);
 		liveness_tick(ras);
 		join_tick(ras);
+		search_tick(ras);
 		relay_tick(ras);
 		transfer_tick(ras);
 		expire_tick(ras);

@@ -21,6 +21,7 @@
 #include "peers.h"
 #include "relay.h"
 #include "ring.h"
+#include "search.h"
 #include "sync.h"
 #include "transfer.h"
 
@@ -70,6 +71,7 @@ struct ras {
 	struct news news;
 	struct sync sync;
 	struct join join;
+	struct search search;
 	struct flood flood;
 	struct transfers *transfers;
 	struct history history;

@@ -9,8 +9,7 @@
 #define ASK_GAP_NS (250 * RAS_NS_PER_MS) // a seed that is slow to answer delays nobody
 #define ROUND_GAP_NS RAS_NS_PER_SEC	 // between rounds through all seeds, with jitter
 #define ROUNDS_PER_EVENT 15		 // that nobody answers is said again so often
-#define MERGE_GAP_NS (10 * RAS_NS_PER_SEC)
-#define RIVAL_GAP_NS RAS_NS_PER_SEC // between calls at another holder of our name
+#define RIVAL_GAP_NS RAS_NS_PER_SEC	 // between calls at another holder of our name
 
 static bool seed_is_self(const struct ras *ras, const struct sock_addr *seed) {
 	return sock_addr_equal(seed, &ras_self(ras)->record->address);
@@ -78,6 +77,8 @@ static void join_reset(struct ras *ras) {
 	for (uint32_t n = 0; n < join->seed_count; n++)
 		join->is_seed = join->is_seed || seed_is_self(ras, &join->seeds[n].address);
 	join->seed_next = 0;
+	join->met = false;
+	join->lower = false;
 	join->lower_seed = false;
 	join->ask_ns = ras->observed_ns;
 	ras_wake_at(ras, join->ask_ns);
@@ -106,7 +107,6 @@ void join_done(struct ras *ras) {
 		join->asks[n] = NULL;
 	}
 	join->source = NULL;
-	join->merge_ns = ras->observed_ns + ras_jitter(ras, MERGE_GAP_NS);
 	ras_become_member(ras, join->start);
 	ras_emit(
 		ras, RAS_EVENT_JOIN_DONE, RAS_NO_SLOT, RAS_CAUSE_NONE,
@@ -148,13 +148,24 @@ static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 	return false;
 }
 
-// All seeds were asked and none is a member. The first of them by address founds the ring; it
-// knows that it is the first when no seed before it answered at all.
+// All were asked and none is a member. The first seed by address founds the ring; it knows that it
+// is the first when no seed before it answered. If no seed comes, those who meet need none: the
+// first of them founds it.
+static bool founds(const struct ras *ras) {
+	const struct join *join = &ras->join;
+
+	if (join->rounds <= 1)
+		return false;
+	if (join->is_seed && !join->lower_seed)
+		return true;
+	return join->met && !join->lower && ras->observed_ns - join->started_ns >= JOIN_ALONE_NS;
+}
+
 static void round_ended(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	join->rounds++;
-	if (join->is_seed && !join->lower_seed && join->rounds > 1) {
+	if (founds(ras)) {
 		join_done(ras);
 		return;
 	}
@@ -183,17 +194,21 @@ static void ask_next(struct ras *ras) {
 		round_ended(ras);
 }
 
-static bool slot_is_at(const struct ras *ras, uint32_t slot, const struct sock_addr *address) {
-	const struct ras_record *record = ras_entry(ras, slot)->record;
+// The ring's own: a member is there, or one that calls itself by another address. Who left or died
+// may be back there, knowing nobody.
+static bool slot_is_seed(const struct ras *ras, uint32_t slot, const struct join_seed *seed) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
 
-	return record != NULL && sock_addr_equal(&record->address, address);
+	return entry->record != NULL && peer_is_member(entry) &&
+	       (entry->record->id == seed->peer ||
+		sock_addr_equal(&entry->record->address, &seed->address));
 }
 
 static bool seed_is_known(const struct ras *ras, struct join_seed *seed) {
-	if (slot_is_at(ras, seed->slot, &seed->address))
+	if (slot_is_seed(ras, seed->slot, seed))
 		return true;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
-		if (slot_is_at(ras, slot, &seed->address)) {
+		if (slot_is_seed(ras, slot, seed)) {
 			seed->slot = slot;
 			return true;
 		}
@@ -201,27 +216,47 @@ static bool seed_is_known(const struct ras *ras, struct join_seed *seed) {
 	return false;
 }
 
-// One seed after the other, if it is none of ours.
-static void merge_tick(struct ras *ras) {
+// Calls there, unless as many calls are under way as there may be.
+static void ask(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
-	struct join_seed *seed;
 
-	if (join->seed_count == 0 || ras->leaving)
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL)
+			continue;
+		join->asks[n] = conn_open(ras, address, NULL);
 		return;
-	if (join->merge_ns <= ras->observed_ns) {
-		join->merge_ns = ras->observed_ns + ras_jitter(ras, MERGE_GAP_NS);
-		seed = &join->seeds[join->seed_next++ % join->seed_count];
-		if (join->asks[0] == NULL && !seed_is_known(ras, seed))
-			join->asks[0] = conn_open(ras, &seed->address, NULL);
 	}
-	ras_wake_at(ras, join->merge_ns);
+}
+
+static bool is_asked(const struct ras *ras, const struct sock_addr *address) {
+	const struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL && sock_addr_equal(&join->asks[n]->address, address))
+			return true;
+	}
+	return false;
+}
+
+void join_look_for(struct ras *ras, uint32_t seed) {
+	struct join_seed *sought = &ras->join.seeds[seed];
+
+	if (!is_asked(ras, &sought->address) && !seed_is_known(ras, sought))
+		ask(ras, &sought->address);
+}
+
+void join_invited(struct ras *ras, const struct sock_addr *address) {
+	struct join *join = &ras->join;
+
+	if (ras->joined || ras->leaving || join->ask_ns == RAS_NEVER || join->source != NULL ||
+	    is_asked(ras, address))
+		return;
+	ask(ras, address);
 }
 
 void join_tick(struct ras *ras) {
 	struct join *join = &ras->join;
 
-	if (ras->joined)
-		merge_tick(ras);
 	if (ras->joined || join->ask_ns == RAS_NEVER || ras->leaving || join->source != NULL)
 		return; // while a table comes in nobody else is asked, unless its connection ends
 	if (join->ask_ns <= ras->observed_ns)
@@ -256,11 +291,11 @@ bool join_yields_to(const struct ras *ras, const struct ras_record *record) {
 void join_rival(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
-	if (!ras->joined || ras->leaving || join->asks[0] != NULL || seed_is_self(ras, address) ||
-	    join->rival_ns > ras->observed_ns)
+	if (!ras->joined || ras->leaving || seed_is_self(ras, address) ||
+	    join->rival_ns > ras->observed_ns || is_asked(ras, address))
 		return;
 	join->rival_ns = ras->observed_ns + ras_jitter(ras, RIVAL_GAP_NS);
-	join->asks[0] = conn_open(ras, address, NULL);
+	ask(ras, address);
 }
 
 // The one who refuses us speaks for itself, or points to the holder.
@@ -277,6 +312,51 @@ static void refused_as_rival(struct ras *ras, const struct message_init_ack *ack
 		join_rival(ras, &ack->redirects[0]);
 	}
 	ras_record_put(ras->interner, record);
+}
+
+// Another one that is no member either; if it is before us by address the founding is its matter.
+static void met_waiting(struct ras *ras, const struct sock_addr *address) {
+	struct join *join = &ras->join;
+
+	join->met = true;
+	if (sock_addr_compare(address, &ras_self(ras)->record->address) >= 0)
+		return;
+	join->lower = true;
+	for (uint32_t n = 0; n < join->seed_count; n++)
+		join->lower_seed =
+			join->lower_seed || sock_addr_equal(&join->seeds[n].address, address);
+}
+
+// A seed at another address of our own.
+static void met_self(struct ras *ras, const struct sock_addr *address) {
+	struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < join->seed_count; n++) {
+		if (!sock_addr_equal(&join->seeds[n].address, address))
+			continue;
+		join->seeds[n].peer = ras->self_id;
+		join->is_seed = true;
+	}
+}
+
+// Who answered at a seed's address: if it is one of ours there is nothing to take.
+static bool met_member(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+	struct join *join = &ras->join;
+	struct ras_record *record;
+	uint32_t slot;
+	bool ours;
+
+	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
+		return false;
+	slot = peers_find(&ras->peers, record->id);
+	ours = slot != RAS_NO_SLOT && ras_entry(ras, slot)->record == record &&
+	       peer_is_member(ras_entry(ras, slot));
+	for (uint32_t n = 0; ours && n < join->seed_count; n++) {
+		if (sock_addr_equal(&join->seeds[n].address, &conn->address))
+			join->seeds[n].peer = record->id;
+	}
+	ras_record_put(ras->interner, record);
+	return ours;
 }
 
 static void join_refused(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
@@ -301,13 +381,13 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 		);
 		break;
 	case RAS_CAUSE_BUSY:
-		// A seed that is no member yet sends nobody anywhere; if it is before us by
-		// address the founding is its matter.
-		if (ack->redirect_count == 0 &&
-		    sock_addr_compare(&conn->address, &ras_self(ras)->record->address) < 0)
-			join->lower_seed = true;
+		if ((ack->flags & MESSAGE_ACK_MEMBER) == 0)
+			met_waiting(ras, &conn->address);
 		memcpy(join->redirects, ack->redirects, sizeof(join->redirects));
 		join->redirect_count = ack->redirect_count;
+		break;
+	case RAS_CAUSE_DUPLICATE:
+		met_self(ras, &conn->address);
 		break;
 	default:
 		break;
@@ -324,6 +404,8 @@ void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack 
 		join_refused(ras, conn, ack);
 	} else if (join->source != NULL && join->source != conn) {
 		ask_close(ras, conn); // another was faster
+	} else if (ras->joined && met_member(ras, conn, ack)) {
+		ask_close(ras, conn);
 	} else {
 		join->source = conn;
 		join->start = ack->your_start;
@@ -414,6 +496,29 @@ static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_re
 	join_writable(ras, conn);
 }
 
+// Ourselves at another address; one that looks for us who are no member, or is none either; or one
+// too many.
+static void serve_none(
+	struct ras *ras,
+	struct conn *conn,
+	const struct message_init *init,
+	const struct ras_record *record
+) {
+	struct message_init_ack ack;
+
+	if (record == ras_self(ras)->record) {
+		conn_ack_fill(ras, &ack);
+		ack.refusal = RAS_CAUSE_DUPLICATE;
+		conn_refuse(ras, conn, &ack);
+		return;
+	}
+	redirect(ras, conn);
+	if ((init->flags & MESSAGE_INIT_MEMBER) != 0)
+		join_invited(ras, &record->address);
+	else
+		ras->join.met = true;
+}
+
 // One who lives under the same name is asked first; see liveness_claim().
 void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct ras_record *record;
@@ -421,12 +526,14 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 
 	conn_extend(ras, conn, ras->profile->connect_ns + ras->profile->init_ns);
 	conn->next_slot = RAS_NO_SLOT;
-	if (!ras->joined || ras->join.serving >= ras->profile->joins_max) {
-		redirect(ras, conn);
-		return;
-	}
 	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0) {
 		conn_close(ras, conn, RAS_CLOSE_HARD);
+		return;
+	}
+	if (record == ras_self(ras)->record || !ras->joined ||
+	    ras->join.serving >= ras->profile->joins_max) {
+		serve_none(ras, conn, init, record);
+		ras_record_put(ras->interner, record);
 		return;
 	}
 	slot = peers_find(&ras->peers, record->id);

@@ -4,9 +4,10 @@
 // A joiner asks several seeds at short intervals; the first that accepts sends its table, and
 // the joiner then links itself into the ring, by which the others hear of it. A seed serves a
 // few joins at once and points the rest to other members. If no seed is a member yet, the seed
-// that comes first by address founds the ring. Seeds that could not see each other then may have
-// founded two: a member looks now and then whether a seed is none of its ring, and takes the
-// table of the other; links and comparisons of tables do the rest.
+// that comes first by address founds the ring; if no seed comes for half a minute, the first of
+// those who meet. Seeds that could not see each other then may have founded two: members look for
+// every seed that is none of their ring (search.h) and take the table of the other; links and
+// comparisons of tables do the rest. A member that calls one without a ring invites it.
 //
 // Two such rings may each have a holder of one name. No clock says which was earlier, so what
 // decides is the order in which tables merge: the higher start stays, of equal starts the record
@@ -27,11 +28,14 @@ struct ras;
 struct ras_record;
 struct wire_reader;
 
-#define JOIN_ASKS_MAX 3 // at once
+// At once: one that does not answer holds its place for three seconds and delays nobody.
+#define JOIN_ASKS_MAX 12
+#define JOIN_ALONE_NS (30 * RAS_NS_PER_SEC) // without a member: those who met found a ring
 
 struct join_seed {
 	struct sock_addr address;
 	uint32_t slot; // of the peer that was last seen there: mostly it still is
+	uint64_t peer; // who answered there, by whatever address it calls itself; 0 if nobody did
 };
 
 struct join {
@@ -43,14 +47,16 @@ struct join {
 	struct conn *asks[JOIN_ASKS_MAX];
 	struct conn *source; // whose table we are taking
 	uint64_t started_ns;
-	uint64_t merge_ns;	     // next look for a seed of another ring; observed time
 	uint64_t ask_ns;	     // next one, RAS_NEVER while none is due
 	uint32_t rounds;	     // through all seeds, without one that accepts
 	uint64_t rival_ns;	     // none is called before this; observed time
 	bool gave_way;		     // to another holder of our name
 	struct sock_addr refused_by; // as in struct ras_view
-	bool lower_seed;	     // a seed before us by address may yet found the ring
-	bool is_seed;
+	// Of the round under way: who answered, and is no member either.
+	bool met;	  // anybody
+	bool lower;	  // one before us by address
+	bool lower_seed;  // which is a seed, and may yet found the ring
+	bool is_seed;	  // we are one
 	uint64_t start;	  // given by the one whose table we take
 	uint32_t serving; // joins of others
 };
@@ -69,6 +75,10 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 // look, NONE if it is gone and the name is free.
 void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal);
 void join_writable(struct ras *ras, struct conn *conn);
+// A member called us, who are none: we join through it.
+void join_invited(struct ras *ras, const struct sock_addr *address);
+// Calls at a seed, if it is none of our ring.
+void join_look_for(struct ras *ras, uint32_t seed);
 // Of both.
 void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);
 // Another holder of our name is said to live there; we are a member.

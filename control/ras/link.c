@@ -450,6 +450,9 @@ static void connect_failed(struct ras *ras, struct link *link, enum ras_cause ca
 	if (link->mine == 0)
 		link->retry_ns = RAS_NEVER; // it was refused, and is needed for nothing now
 	ras_wake_at(ras, link->retry_ns);
+	// Of those who left or died every member tries one after the other.
+	if (!peer_is_member(ras_entry(ras, link->slot)) && link->current == NULL)
+		link_drop(ras, link, RAS_CLOSE_HARD, cause);
 }
 
 static void link_lost(struct ras *ras, struct link *link, enum ras_cause cause) {

@@ -13,7 +13,6 @@
 #define GONE_HOLD_NS (500 * RAS_NS_PER_MS) // ring neighbours speak first of who is gone
 #define CROWD 4				   // among so few everybody speaks at once
 #define HELD_LOOK_NS (60 * RAS_NS_PER_SEC) // at one whom the brake holds, if nothing changes
-#define REDISCOVERS_PER_PEER 8 // tries of one dead peer a second, by all agents together
 
 void liveness_fini(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
@@ -455,29 +454,6 @@ void liveness_sight(
 	ras_wake_at(ras, suspicion->due_ns);
 }
 
-// One dead or unreachable peer after the other is tried, so that halves of a healed partition
-// find each other. All agents together try one peer a few times a second, not each of them.
-static void rediscover(struct ras *ras) {
-	struct liveness *liveness = &ras->liveness;
-	uint32_t lost = ras->peers.state_counts[RAS_DEAD];
-	uint32_t members = peers_ring_count(&ras->peers);
-	struct link *last = link_find(ras, liveness->rediscover_slot);
-
-	if (last != NULL && !peer_is_member(ras_entry(ras, last->slot)) && last->current == NULL)
-		link_drop(ras, last, RAS_CLOSE_HARD, RAS_CAUSE_TIMEOUT);
-	if (lost == 0 || ras_random(ras) % members >= (uint64_t)lost * REDISCOVERS_PER_PEER)
-		return;
-	for (uint32_t n = 0; n < ras->peers.entry_count; n++) {
-		uint32_t slot = (liveness->rediscover_slot + 1 + n) % ras->peers.entry_count;
-
-		if (ras_entry(ras, slot)->state != RAS_DEAD)
-			continue;
-		liveness->rediscover_slot = slot;
-		link_want(ras, slot, RAS_USE_CHECK);
-		return;
-	}
-}
-
 void liveness_tick(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
 
@@ -491,11 +467,4 @@ void liveness_tick(struct ras *ras) {
 	}
 	looks_tick(ras);
 	brake_tick(ras);
-	if (ras->joined && !ras->leaving && liveness->rediscover_ns <= ras->observed_ns) {
-		rediscover(ras);
-		liveness->rediscover_ns =
-			ras->observed_ns + ras_jitter(ras, ras->profile->rediscover_ns);
-	}
-	if (ras->joined && ras->peers.state_counts[RAS_DEAD] > 0)
-		ras_wake_at(ras, liveness->rediscover_ns);
 }

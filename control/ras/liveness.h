@@ -75,8 +75,6 @@ struct liveness {
 	uint64_t brake_ns;	// since when
 	uint64_t brake_free_ns; // released: not on again before this
 	uint32_t calm;		// counts in a row that found no more silent than may be
-	uint64_t rediscover_ns;
-	uint32_t rediscover_slot;
 };
 
 void liveness_fini(struct ras *ras);

@@ -120,6 +120,7 @@ int message_init_ack_encode(const struct message_init_ack *ack, struct wire_writ
 	wire_put_u16(writer, (uint16_t)ack->redirect_count);
 	for (uint32_t n = 0; n < ack->redirect_count; n++)
 		message_sock_addr_encode(&ack->redirects[n], writer);
+	wire_put_u8(writer, ack->flags);
 	return wire_writer_finish(writer, &(size_t){0});
 }
 
@@ -139,6 +140,7 @@ int message_init_ack_decode(struct wire_reader *reader, struct message_init_ack 
 	ack.redirect_count = wire_get_count_u16(reader, MESSAGE_REDIRECTS_MAX, 7);
 	for (uint32_t n = 0; n < ack.redirect_count; n++)
 		message_sock_addr_decode(reader, &ack.redirects[n]);
+	ack.flags = wire_get_u8(reader);
 	if (ack.version_min > ack.version || ack.refusal >= RAS_CAUSE_COUNT)
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader))

@@ -30,7 +30,8 @@ enum message_type {
 	MESSAGE_TYPE_COUNT,
 };
 
-#define MESSAGE_INIT_JOIN 0x01 // send me the table, and a start number if mine is 0
+#define MESSAGE_INIT_JOIN 0x01	 // send me the table, and a start number if mine is 0
+#define MESSAGE_INIT_MEMBER 0x02 // the sender is of a ring
 
 struct message_init {
 	uint16_t version_min, version_max;
@@ -44,6 +45,8 @@ struct message_init {
 	uint8_t your_state; // what I hold of you
 	uint64_t your_incarnation;
 };
+
+#define MESSAGE_ACK_MEMBER 0x01 // the sender is of a ring
 
 struct message_init_ack {
 	uint16_t version_min; // the oldest that the sender speaks
@@ -59,6 +62,7 @@ struct message_init_ack {
 	uint64_t your_start; // for a joiner that does not know its own
 	uint32_t redirect_count;
 	struct sock_addr redirects[MESSAGE_REDIRECTS_MAX];
+	uint8_t flags;
 };
 
 #define MESSAGE_BEAT_PING 0x01 // answer at once

@@ -101,6 +101,7 @@ static int encode_ack(const struct fixture *fixture, struct wire_writer *writer)
 		.your_incarnation = 13,
 		.your_start = 14,
 		.redirect_count = 2,
+		.flags = MESSAGE_ACK_MEMBER,
 	};
 
 	ack.redirects[0] = fixture->record->address;
@@ -281,6 +282,7 @@ static void acknowledgement_comes_back_with_refusal_and_redirects(void **state) 
 	assert_true(sock_addr_equal(&decoded.ack.redirects[0], &fixture->record->address));
 	assert_int_equal(decoded.ack.redirects[1].family, SOCK_ADDR_V6);
 	assert_int_equal(decoded.ack.redirects[1].port, 9);
+	assert_int_equal(decoded.ack.flags, MESSAGE_ACK_MEMBER);
 }
 
 static void beat_comes_back_as_it_was_sent(void **state) {
@@ -423,7 +425,7 @@ static void values_that_cannot_be_are_refused(void **state) {
 static void lists_beyond_their_caps_are_refused(void **state) {
 	uint8_t bytes[BYTES_MAX];
 	size_t size = sample(*state, &kinds[1], bytes);
-	size_t count_at = size - 2 - 7 - 19;
+	size_t count_at = size - 2 - 7 - 19 - 1;
 	union decoded decoded;
 
 	assert_int_equal(bytes[count_at], 2);

@@ -46,8 +46,8 @@ struct ras_profile {
 	// Membership.
 	uint64_t left_keep_ns;
 	uint64_t dead_keep_ns;
-	uint64_t rediscover_ns; // between tries of dead and unreachable peers
-	uint32_t joins_max;	// served at once; more are redirected
+	uint64_t search_ns; // at least, between two tries of addresses where somebody was lost
+	uint32_t joins_max; // served at once; more are redirected
 
 	// The brake.
 	uint64_t brake_window_ns;

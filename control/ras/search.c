@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "search.h"
+
+#include "core.h"
+
+#define TRIES_PER_SECOND 2 // of one address, by all members together
+
+static uint32_t targets_count(const struct ras *ras) {
+	return peers_tombstones(&ras->peers) + ras->join.seed_count;
+}
+
+static uint64_t interval_of(struct ras *ras, uint32_t targets) {
+	uint64_t members = peers_ring_count(&ras->peers);
+	uint64_t interval_ns = members * RAS_NS_PER_SEC / TRIES_PER_SECOND / targets;
+
+	return interval_ns > ras->profile->search_ns ? interval_ns : ras->profile->search_ns;
+}
+
+// What remains of a wait keeps its share of the interval: if all began anew with each death, the
+// members of a large ring would knock at one door at the same moment.
+static void interval_set(struct ras *ras, uint64_t interval_ns) {
+	struct search *search = &ras->search;
+	uint64_t now_ns = ras->observed_ns;
+	uint64_t left_ms;
+
+	if (search->interval_ns == interval_ns)
+		return;
+	if (search->interval_ns == 0) {
+		search->due_ns = now_ns + ras_random(ras) % interval_ns;
+	} else if (search->due_ns > now_ns) {
+		left_ms = (search->due_ns - now_ns) / RAS_NS_PER_MS;
+		search->due_ns = now_ns + left_ms * (interval_ns / RAS_NS_PER_MS) /
+						  (search->interval_ns / RAS_NS_PER_MS) *
+						  RAS_NS_PER_MS;
+	}
+	search->interval_ns = interval_ns;
+}
+
+static void try_next(struct ras *ras) {
+	struct search *search = &ras->search;
+	uint32_t slots = ras->peers.entry_count;
+	uint32_t places = slots + ras->join.seed_count;
+
+	for (uint32_t n = 0; n < places; n++) {
+		search->cursor = (search->cursor + 1) % places;
+		if (search->cursor >= slots) {
+			join_look_for(ras, search->cursor - slots);
+			return;
+		}
+		if (ras_entry(ras, search->cursor)->record == NULL ||
+		    peer_is_member(ras_entry(ras, search->cursor)))
+			continue;
+		link_want(ras, search->cursor, RAS_USE_CHECK);
+		return;
+	}
+}
+
+void search_tick(struct ras *ras) {
+	struct search *search = &ras->search;
+	uint32_t targets = targets_count(ras);
+	uint64_t wait_ns;
+
+	if (!ras->joined || ras->leaving || targets == 0) {
+		search->interval_ns = 0;
+		return;
+	}
+	if (search->interval_ns == 0)
+		search->cursor = (uint32_t)ras_random(ras);
+	interval_set(ras, interval_of(ras, targets));
+	if (search->due_ns <= ras->observed_ns) {
+		try_next(ras);
+		wait_ns = search->interval_ns / 2 + ras_random(ras) % search->interval_ns;
+		if (wait_ns < ras->profile->search_ns)
+			wait_ns = ras->profile->search_ns;
+		search->due_ns = ras->observed_ns + wait_ns;
+	}
+	ras_wake_at(ras, search->due_ns);
+}
