@@ -153,6 +153,8 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 	if (was == RAS_ALIVE || ras_entry(ras, slot)->state != was)
 		return;
 	ras->counters.suspicions_cleared++;
+	if (was == RAS_UNREACHABLE)
+		brake_count(ras); // more of those whom the brake holds may be back
 	peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_REFUTED, ras->observed_ns);
 	ras_emit(
 		ras, was == RAS_SUSPECT ? RAS_EVENT_REFUTED : RAS_EVENT_ALIVE, slot,

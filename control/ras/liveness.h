@@ -72,7 +72,8 @@ struct liveness {
 	uint32_t round; // last token given out
 	struct census census;
 	bool brake;
-	uint64_t brake_ns;	// since when
+	uint64_t brake_began_ns;
+	uint64_t brake_ns;	// since when it is on and we are with the larger part
 	uint64_t brake_free_ns; // released: not on again before this
 	uint32_t calm;		// counts in a row that found no more silent than may be
 };

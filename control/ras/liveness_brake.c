@@ -8,6 +8,7 @@
 #define CENSUS_NS (RAS_NS_PER_SEC + RAS_NS_PER_SEC / 5) // of counting, whoever stays silent
 #define CENSUS_FRESH_NS RAS_NS_PER_SEC			// no other is begun so soon after one
 #define RECOUNT_NS (5 * RAS_NS_PER_SEC)			// while the brake is on
+#define RECOUNT_WAITING_NS (20 * RAS_NS_PER_SEC)	// and where no time lets it go
 #define CALM_COUNTS 2
 
 static bool brake_is_off(const struct ras *ras) {
@@ -65,19 +66,25 @@ static uint32_t gone_count(const struct ras *ras) {
 	return count;
 }
 
+// No more than half of a view of more than two is left: another part may be as large, and declare
+// us. Of two neither part is larger: there a death is declared, and shown to be by one alone.
+static bool is_minority(const struct ras *ras) {
+	const struct census *census = &ras->liveness.census;
+	uint32_t gone = gone_count(ras);
+	uint32_t parted = census->members > gone ? census->members - gone : 0;
+
+	return parted > 2 && 2 * (uint64_t)census->reached <= parted;
+}
+
 // More than a host and a fifth of the view, or so much that we are not with the larger part.
-// Of two neither part is larger: there a death is declared, and shown to be by one alone.
 static bool too_much_is_silent(const struct ras *ras) {
 	const struct ras_profile *profile = ras->profile;
 	const struct census *census = &ras->liveness.census;
 	uint64_t limit = (uint64_t)census->members * profile->brake_percent / 100;
-	uint32_t gone = gone_count(ras);
-	uint32_t parted = census->members > gone ? census->members - gone : 0;
 
 	if (limit < profile->brake_peers)
 		limit = profile->brake_peers;
-	return silent_count(census) > limit ||
-	       (parted > 2 && 2 * (uint64_t)census->reached <= parted);
+	return silent_count(census) > limit || is_minority(ras);
 }
 
 static void brake_set(struct ras *ras, bool on) {
@@ -86,6 +93,7 @@ static void brake_set(struct ras *ras, bool on) {
 	liveness->brake = on;
 	liveness->calm = 0;
 	if (on) {
+		liveness->brake_began_ns = ras->observed_ns;
 		liveness->brake_ns = ras->observed_ns;
 		ras_wake_at(ras, ras->observed_ns + RECOUNT_NS);
 	}
@@ -110,6 +118,8 @@ static void counted(struct ras *ras, uint32_t reached, uint32_t members) {
 	};
 	if (!liveness->brake)
 		return;
+	if (is_minority(ras))
+		liveness->brake_ns = ras->observed_ns;
 	liveness->calm = too_much_is_silent(ras) ? 0 : liveness->calm + 1;
 	if (liveness->calm >= CALM_COUNTS)
 		brake_set(ras, false);
@@ -157,7 +167,8 @@ enum brake_word brake_word(struct ras *ras) {
 		brake_count(ras);
 		return BRAKE_UNKNOWN;
 	}
-	if (!too_much_is_silent(ras) || ras->observed_ns < liveness->brake_free_ns)
+	if (!too_much_is_silent(ras) ||
+	    (ras->observed_ns < liveness->brake_free_ns && !is_minority(ras)))
 		return BRAKE_FREE;
 	// It counted those as silent, perhaps, who are known to be dead now.
 	if (peers_ring_count(&ras->peers) < liveness->census.ours) {
@@ -184,19 +195,21 @@ static void census_tick(struct ras *ras) {
 		collective_census(ras, CENSUS_NS);
 }
 
+// Long enough with the larger part: what is still silent may be declared. In a part that may be
+// the smaller one that time never begins.
 void brake_tick(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
-	uint64_t counted_ns = liveness->census.counted_ns;
-	uint64_t free_ns = liveness->brake_ns + ras->profile->brake_hold_ns;
+	bool waits = is_minority(ras);
+	uint64_t recount_ns = RECOUNT_NS;
 
-	if (liveness->brake) {
-		if (free_ns <= ras->observed_ns) {
-			// Long enough: what is still silent may be declared.
-			liveness->brake_free_ns = ras->observed_ns + ras->profile->brake_hold_ns;
-			brake_set(ras, false);
-		} else if (ras->observed_ns - counted_ns >= RECOUNT_NS) {
-			brake_count(ras);
-		}
+	if (waits && ras->observed_ns - liveness->brake_began_ns >= ras->profile->brake_hold_ns)
+		recount_ns = RECOUNT_WAITING_NS;
+	if (liveness->brake && !waits && count_is_valid(ras) &&
+	    ras->observed_ns - liveness->brake_ns >= ras->profile->brake_hold_ns) {
+		liveness->brake_free_ns = ras->observed_ns + ras->profile->brake_hold_ns;
+		brake_set(ras, false);
+	} else if (liveness->brake && ras->observed_ns - liveness->census.counted_ns >= recount_ns) {
+		brake_count(ras);
 	}
 	census_tick(ras);
 	if (liveness->brake)

@@ -184,19 +184,41 @@ static void third_of_three_that_fails_after_the_second_is_declared_by_one_alone(
 	world_destroy(world);
 }
 
-static void half_of_four_is_declared_when_the_brake_has_held_its_time(void **state) {
-	struct world *world = world_of(4);
+// Found: both halves declared each other dead after a minute.
+static void half_of_the_view_is_never_declared_by_the_other_half(void **state) {
+	static const uint32_t counts[] = {4, 6, 24};
 
 	(void)state;
-	world_off(world, 1);
-	world_off(world, 2);
+	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		struct world *world = world_of(counts[n]);
+
+		world_split(world, counts[n] / 2, WORLD_STALLED);
+		world_pass(world, 150 * SEC);
+		assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+		assert_true(world_view(world, 0).brake);
+		world_split(world, counts[n] / 2, WORLD_OPEN);
+		world_pass(world, 30 * SEC);
+		assert_true(world_agrees(world));
+		world_destroy(world);
+	}
+}
+
+static void larger_part_declares_the_smaller_after_the_brakes_time_and_not_vice_versa(void **state
+) {
+	struct world *world = world_of(40);
+
+	(void)state;
+	world_split(world, 12, WORLD_STALLED);
 	world_pass(world, 60 * SEC);
-	assert_int_equal(world_view(world, 0).unreachable, 2);
-	assert_int_equal(world_view(world, 3).unreachable, 2);
-	world_pass(world, 20 * SEC);
-	assert_int_equal(world_view(world, 0).dead, 2);
-	assert_int_equal(world_view(world, 3).dead, 2);
-	assert_int_equal(world_event(world, 0, RAS_EVENT_DEAD)->observer_count, 2);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	world_pass(world, 60 * SEC);
+	for (uint32_t n = 12; n < 40; n++)
+		assert_int_equal(world_view(world, n).dead, 12);
+	for (uint32_t n = 0; n < 12; n++)
+		assert_int_equal(world_view(world, n).dead, 0);
+	world_split(world, 12, WORLD_OPEN);
+	world_pass(world, 30 * SEC);
+	assert_true(world_agrees(world));
 	world_destroy(world);
 }
 
@@ -363,7 +385,10 @@ int main(void) {
 		cmocka_unit_test(one_that_refused_and_fell_silent_is_held_as_any_silent_one),
 		cmocka_unit_test(third_of_three_that_fails_after_the_second_is_declared_by_one_alone
 		),
-		cmocka_unit_test(half_of_four_is_declared_when_the_brake_has_held_its_time),
+		cmocka_unit_test(half_of_the_view_is_never_declared_by_the_other_half),
+		cmocka_unit_test(
+			larger_part_declares_the_smaller_after_the_brakes_time_and_not_vice_versa
+		),
 		cmocka_unit_test(last_of_three_forgets_the_others_when_it_is_told_to),
 		cmocka_unit_test(one_that_was_forgotten_as_unreachable_and_lives_comes_back),
 		cmocka_unit_test(island_above_the_limit_is_held_by_both_sides_and_heals),
