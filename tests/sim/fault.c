@@ -75,6 +75,9 @@ static void fault_process(struct world *world, const struct fault *fault, bool b
 		node_start(world, fault->node, NULL, fault->kind != FAULT_FORGET);
 		return;
 	}
+	// One that is stopped hears no request to leave.
+	if (fault->kind == FAULT_LEAVE && world->nodes[fault->node].state != NODE_UP)
+		return;
 	if (is_up)
 		measure_expect_death(world, fault->node, false);
 	if (fault->kind == FAULT_LEAVE)
@@ -155,34 +158,21 @@ static void fault_one_way(struct world *world, uint32_t index, bool begins) {
 		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
 }
 
-// The first hosts in ring order are the island. Whom the other side may declare dead is whom
-// its brake does not hold.
+// The first hosts in ring order are the island. Whom of the other side a part may declare dead is
+// for invariant K to judge: it depends on who else is gone.
 static void fault_split(struct world *world, uint32_t index, bool begins) {
 	const struct fault *fault = &world->faults.list[index];
-	const struct ras_profile *profile = world->options.profile;
 	uint32_t hosts = world->options.hosts;
 	uint32_t island = (uint32_t)((uint64_t)hosts * fault->value / 100);
-	uint64_t nodes = world->options.nodes;
-	uint64_t inside = 0;
-	uint64_t held;
 
 	for (uint32_t n = 0; n < hosts; n++)
 		world->net.hosts[n].island = begins && n < island;
 	world->faults.splits += begins ? 1 : -1u;
 	world->faults.split_ns = world_now(world);
 	net_faults_changed(&world->net);
-	for (uint32_t n = 0; n < nodes; n++)
-		inside += world->net.nodes[n].host < island;
-	held = nodes * profile->brake_percent / 100;
-	if (held < profile->brake_peers)
-		held = profile->brake_peers;
-	if (profile->observers > 1 && held >= nodes / 2)
-		held = (nodes - 1) / 2;
-	for (uint32_t n = 0; n < nodes; n++) {
-		bool in = world->net.nodes[n].host < island;
-
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		fault_ails(world, n, begins);
-		if (begins && (in ? inside : nodes - inside) <= held)
+		if (begins)
 			world->measure.nodes[n].expected = true;
 	}
 	if (!begins)

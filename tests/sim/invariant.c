@@ -220,13 +220,14 @@ static void invariants_across(
 	const struct ras_profile *profile = world->options.profile;
 	uint64_t age_ns = world_now(world) - world->faults.split_ns;
 	bool island = island_of(world, node->index);
+	bool too_much = false;
 	uint64_t members = 1;
 	uint64_t across = 1;
 	struct ras_peer peer;
 
 	if (world->faults.splits != 1 || age_ns < profile->dead_ns ||
-	    age_ns >= profile->brake_hold_ns || event->cause != RAS_CAUSE_SILENT ||
-	    island_of(world, subject) == island || profile->brake_peers == UINT32_MAX)
+	    event->cause != RAS_CAUSE_SILENT || island_of(world, subject) == island ||
+	    profile->brake_peers == UINT32_MAX)
 		return;
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (ras_peer_find(node->ras, world->nodes[n].record->id, &peer) != 0 ||
@@ -235,9 +236,10 @@ static void invariants_across(
 		members++;
 		across += island_of(world, n) != island;
 	}
-	if (members > 2 && ((across > profile->brake_peers &&
-			     across * 100 > members * (profile->brake_percent + 1)) ||
-			    2 * across >= members))
+	if (age_ns < profile->brake_hold_ns)
+		too_much = across > profile->brake_peers &&
+			   across * 100 > members * (profile->brake_percent + 1);
+	if (members > 2 && (too_much || 2 * across >= members))
 		invariants_break(
 			world, node->index, subject,
 			"K: declared dead across a gap with %" PRIu64 " of %" PRIu64

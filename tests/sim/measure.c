@@ -94,14 +94,19 @@ static void measure_death(
 ) {
 	struct measure *measure = &world->measure;
 	struct measure_node *own = &measure->nodes[subject];
+	struct ras_peer peer;
 
 	if (own->death != 0)
 		incident_note(&measure->deaths[own->death - 1], node, &measure->death_delay);
 	if (event->kind != RAS_EVENT_DEAD || own->expected ||
 	    world->nodes[subject].state == NODE_OFF || own->false_seen == event->incarnation + 1)
 		return;
-	// News of a death before its restart is no false alarm.
-	if (ras_incarnation_start(event->incarnation) < world->nodes[subject].start)
+	// News of a death before its restart, or that it has refuted since, is no false alarm.
+	if (ras_incarnation_start(event->incarnation) < world->nodes[subject].start ||
+	    event->incarnation < ras_self_incarnation(world->nodes[subject].ras))
+		return;
+	// Of a view of two that is what a death by one alone is shown as.
+	if (ras_peer_find(node->ras, event->peer, &peer) == 0 && peer.sole)
 		return;
 	own->false_seen = event->incarnation + 1;
 	measure->false_dead++;
