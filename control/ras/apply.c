@@ -148,6 +148,7 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 		return; // of another start, not refuted, or told already
 	ras->deaths_told = incarnation + 1;
 	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
+	liveness_begin_anew(ras);
 }
 
 static const struct sock_addr *address_of(const struct peer_news *news) {

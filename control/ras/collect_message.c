@@ -5,8 +5,6 @@
 
 #include <ras/payload.h>
 
-#define SKIP_BYTES 24
-
 void collect_request_encode(
 	const struct collect_request *request,
 	const struct ras_comm_id *skip,
@@ -32,7 +30,9 @@ struct ras_comm_id collect_skip_at(const struct collect_request *request, uint32
 	struct ras_comm_id id;
 
 	must(n < request->skip_count);
-	wire_reader_init(&reader, request->skip + (size_t)n * SKIP_BYTES, SKIP_BYTES);
+	wire_reader_init(
+		&reader, request->skip + (size_t)n * COLLECT_SKIP_BYTES, COLLECT_SKIP_BYTES
+	);
 	id.hash = wire_get_u64(&reader);
 	id.host_hash = wire_get_u64(&reader);
 	id.pid_hash = wire_get_u64(&reader);
@@ -58,8 +58,8 @@ int collect_request_decode(struct wire_reader *reader, struct collect_request *r
 	request.kind = wire_get_u16(reader);
 	request.budget_ns = wire_get_u64(reader);
 	request.hops = wire_get_u16(reader);
-	request.skip_count = wire_get_count_u16(reader, RAS_COLLECT_SKIP_MAX, SKIP_BYTES);
-	request.skip = wire_get_view(reader, (size_t)request.skip_count * SKIP_BYTES);
+	request.skip_count = wire_get_count_u16(reader, RAS_COLLECT_SKIP_MAX, COLLECT_SKIP_BYTES);
+	request.skip = wire_get_view(reader, (size_t)request.skip_count * COLLECT_SKIP_BYTES);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
 	if (!skip_rises(&request))
@@ -117,10 +117,11 @@ void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer
 	wire_put_u8(writer, (uint8_t)why);
 }
 
-void collect_count_encode(uint32_t count, struct wire_writer *writer) {
+void collect_count_encode(uint32_t count, uint8_t heard, struct wire_writer *writer) {
 	wire_put_u8(writer, COLLECT_ITEM_COUNT);
 	wire_put_u32(writer, COLLECT_COUNT_BYTES);
 	wire_put_u32(writer, count);
+	wire_put_u8(writer, heard);
 }
 
 static void answer_decode(struct wire_reader *reader, struct collect_answer *answer) {
@@ -142,6 +143,11 @@ static void lost_decode(struct wire_reader *reader, struct collect_item *item) {
 	item->lost_why = why <= COLLECT_WHY_REFUSED ? (enum collect_why)why : COLLECT_WHY_GONE;
 }
 
+static void count_decode(struct wire_reader *reader, struct collect_item *item) {
+	item->count = wire_get_u32(reader);
+	item->heard = wire_get_u8(reader);
+}
+
 int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_item) {
 	struct collect_item item = {0};
 	struct wire_reader body;
@@ -155,7 +161,7 @@ int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_ite
 	else if (item.type == COLLECT_ITEM_LOST)
 		lost_decode(&body, &item);
 	else if (item.type == COLLECT_ITEM_COUNT)
-		item.count = wire_get_u32(&body);
+		count_decode(&body, &item);
 	wire_reader_fail(reader, wire_reader_error(&body));
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);

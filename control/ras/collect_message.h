@@ -3,13 +3,15 @@
 //
 //	NOTICE          u64 origin, u64 id, u32 kind, u16 hops, u16 size, payload
 //	COLLECT         u64 origin, u64 id, u16 kind, u64 budget_ns, u16 hops,
-//	                u16 count, count × 24 bytes: communicators to skip, rising
+//	                u16 count, count × 24 bytes: communicators to skip, rising; of a
+//	                census ids of members, and 16 bytes of nothing
 //	COLLECTED       u64 origin, u64 id, u8 flags, items to the end:
 //	                u8 type, u32 size, then by type
 //	  ANSWER          u64 node, u64 incarnation, u64 view digest, u16 hops, u16 part,
 //	                  u8 flags, payload to the item's end
 //	  LOST            u64 peer, u8 why
-//	  COUNT           u32 members reached over this leg; of a census only
+//	  COUNT           u32 members reached over this leg, u8 a bit for each one asked about that
+//	                  somebody there hears; of a census only
 //	COLLECT_CANCEL  u64 origin, u64 id
 //
 // Items of unknown type are handed up unread: the root may know them.
@@ -26,8 +28,11 @@
 #define COLLECT_ANSWER_HEADER_BYTES 29
 #define COLLECT_ANSWER_LAST 0x01 // of the node's parts
 #define COLLECT_LOST_BYTES 9
-#define COLLECT_COUNT_BYTES 4
-#define COLLECT_REQUEST_BYTES_MAX (1 + 8 + 8 + 2 + 8 + 2 + 2 + 24 * RAS_COLLECT_SKIP_MAX)
+#define COLLECT_COUNT_BYTES 5
+#define COLLECT_SKIP_BYTES 24
+#define COLLECT_SUBJECTS_MAX 8 // of a census: who hears these?
+#define COLLECT_REQUEST_BYTES_MAX \
+	(1 + 8 + 8 + 2 + 8 + 2 + 2 + COLLECT_SKIP_BYTES * RAS_COLLECT_SKIP_MAX)
 #define COLLECT_CANCEL_BYTES 17
 
 // Of the core's own beside enum ras_collect_kind: how many members are reached, and no more.
@@ -52,7 +57,8 @@ struct collect_request {
 	uint32_t kind;
 	uint64_t budget_ns; // the answer is wanted within
 	uint32_t hops;
-	const uint8_t *skip; // coded, a view; read by collect_skip_at()
+	// Coded, a view; read by collect_skip_at(). Of a census: whom it asks about.
+	const uint8_t *skip;
 	uint32_t skip_count;
 };
 
@@ -71,6 +77,7 @@ struct collect_item {
 	uint8_t type;
 	struct collect_answer answer;
 	uint32_t count;
+	uint8_t heard;
 	uint64_t lost_peer;
 	enum collect_why lost_why;
 };
@@ -104,7 +111,7 @@ int collected_decode(
 
 void collect_answer_encode(const struct collect_answer *answer, struct wire_writer *writer);
 void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer *writer);
-void collect_count_encode(uint32_t count, struct wire_writer *writer);
+void collect_count_encode(uint32_t count, uint8_t heard, struct wire_writer *writer);
 // 0, -EBADMSG, or -ENODATA at the end.
 int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_item);
 

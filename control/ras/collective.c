@@ -61,12 +61,23 @@ void collective_destroy(struct ras *ras) {
 	ras->collective = NULL;
 }
 
+static void census_finish(struct ras *ras, const struct gather *gather) {
+	struct census_result result = {
+		.reached = gather->count,
+		.subject_count = gather->subject_count,
+		.subjects = gather->subjects,
+		.heard = gather->heard,
+	};
+
+	brake_counted_here(ras, &result);
+}
+
 static void root_finish(struct ras *ras, struct gather *gather) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 	struct ras_collective_result *result;
 
 	if (gather_is_census(gather)) {
-		brake_counted_here(ras, gather->count);
+		census_finish(ras, gather);
 		return;
 	}
 	result = collected_finish(ras, gather->collected);
@@ -162,9 +173,24 @@ int ras_collect(
 	return gather != NULL ? 0 : -ENOMEM;
 }
 
-void collective_census(struct ras *ras, uint64_t timeout_ns) {
-	struct collect_request request = {.kind = COLLECT_KIND_CENSUS};
+void collective_census(
+	struct ras *ras, uint64_t timeout_ns, const uint64_t *subjects, uint32_t subject_count
+) {
+	uint8_t skip[COLLECT_SUBJECTS_MAX * COLLECT_SKIP_BYTES];
+	struct collect_request request = {
+		.kind = COLLECT_KIND_CENSUS,
+		.skip = skip,
+		.skip_count = subject_count,
+	};
+	struct wire_writer writer;
 
+	must(subject_count <= COLLECT_SUBJECTS_MAX);
+	wire_writer_init(&writer, skip, sizeof(skip));
+	for (uint32_t n = 0; n < subject_count; n++) {
+		wire_put_u64(&writer, subjects[n]);
+		wire_put_u64(&writer, 0);
+		wire_put_u64(&writer, 0);
+	}
 	if (kind_has_room(ras, COLLECT_KIND_CENSUS))
 		root_begin(ras, &request, timeout_ns, 0);
 }

@@ -28,7 +28,9 @@ void collective_destroy(struct ras *ras);
 
 // Counts the members that can be reached; brake_counted() is told within the time. What cannot
 // be begun for want of memory is not answered.
-void collective_census(struct ras *ras, uint64_t timeout_ns);
+void collective_census(
+	struct ras *ras, uint64_t timeout_ns, const uint64_t *subjects, uint32_t subject_count
+);
 
 // Messages, the type byte read already. 0, or the decoder's error: the caller then closes the
 // connection. A message that is well-formed but wrong is counted and answered here.

@@ -7,7 +7,8 @@
 
 #define FLOOD_FRAME_MAX (1 + 8 + 8 + 4 + 2 + 2 + RAS_NOTICE_BYTES_MAX)
 #define FLOOD_FORGET_BYTES 16
-#define FLOOD_CENSUS_BYTES 8
+#define FLOOD_CENSUS_BYTES 9
+#define FLOOD_CENSUS_BYTES_MAX (FLOOD_CENSUS_BYTES + COLLECT_SUBJECTS_MAX * 8)
 // The start counter is the upper half of an id.
 #define FLOOD_START_SHIFT 32
 // An origin may have been restarted this often without our having heard of it yet.
@@ -150,6 +151,21 @@ static int notice_check(const struct collect_notice *notice) {
 	return 0;
 }
 
+static void census_deliver(struct ras *ras, const struct collect_notice *notice) {
+	uint64_t subjects[COLLECT_SUBJECTS_MAX];
+	struct census_result result = {.subjects = subjects};
+	struct wire_reader reader;
+
+	wire_reader_init(&reader, notice->payload, notice->size);
+	result.reached = wire_get_u32(&reader);
+	result.members = wire_get_u32(&reader);
+	result.heard = wire_get_u8(&reader);
+	while (result.subject_count < COLLECT_SUBJECTS_MAX &&
+	       wire_reader_left(&reader) >= sizeof(uint64_t))
+		subjects[result.subject_count++] = wire_get_u64(&reader);
+	brake_counted(ras, &result);
+}
+
 static void notice_deliver(struct ras *ras, const struct collect_notice *notice) {
 	struct wire_reader reader;
 	uint64_t incarnation;
@@ -165,11 +181,7 @@ static void notice_deliver(struct ras *ras, const struct collect_notice *notice)
 		incarnation = wire_get_u64(&reader);
 		ras_forget_apply(ras, id, incarnation);
 	} else if (notice->kind == FLOOD_NOTICE_CENSUS) {
-		uint32_t reached;
-
-		wire_reader_init(&reader, notice->payload, notice->size);
-		reached = wire_get_u32(&reader);
-		brake_counted(ras, reached, wire_get_u32(&reader));
+		census_deliver(ras, notice);
 	}
 	// Another kind of the core's is of a newer version: handed on, not understood.
 }
@@ -230,14 +242,17 @@ void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	notice_originate(ras, FLOOD_NOTICE_FORGET, payload, sizeof(payload));
 }
 
-void flood_census(struct ras *ras, uint32_t reached, uint32_t members) {
-	uint8_t payload[FLOOD_CENSUS_BYTES];
+void flood_census(struct ras *ras, const struct census_result *result) {
+	uint8_t payload[FLOOD_CENSUS_BYTES_MAX];
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, payload, sizeof(payload));
-	wire_put_u32(&writer, reached);
-	wire_put_u32(&writer, members);
-	notice_originate(ras, FLOOD_NOTICE_CENSUS, payload, sizeof(payload));
+	wire_put_u32(&writer, result->reached);
+	wire_put_u32(&writer, result->members);
+	wire_put_u8(&writer, result->heard);
+	for (uint32_t n = 0; n < result->subject_count; n++)
+		wire_put_u64(&writer, result->subjects[n]);
+	notice_originate(ras, FLOOD_NOTICE_CENSUS, payload, wire_writer_used(&writer));
 }
 
 int ras_notice(struct ras *ras, uint64_t now_ns, uint32_t kind, const void *payload, size_t size) {

@@ -11,6 +11,7 @@
 
 struct link;
 struct memory;
+struct census_result;
 struct ras;
 
 #define FLOOD_WINDOW 64
@@ -50,4 +51,4 @@ int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t s
 // Tells everybody to remove the tombstone; ours is the caller's to remove.
 void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation);
 // Tells everybody else what a census found.
-void flood_census(struct ras *ras, uint32_t reached, uint32_t members);
+void flood_census(struct ras *ras, const struct census_result *result);

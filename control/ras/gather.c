@@ -87,7 +87,7 @@ static void count_send(struct ras *ras, struct gather *gather, struct link *link
 
 	wire_writer_init(&writer, frame, sizeof(frame));
 	collected_encode(gather->origin, gather->id, COLLECTED_FINAL, &writer);
-	collect_count_encode(gather->count, &writer);
+	collect_count_encode(gather->count, gather->heard, &writer);
 	link_send(ras, link, frame, sizeof(frame));
 }
 
@@ -194,8 +194,11 @@ static void census_items(struct gather *gather, struct wire_reader *items) {
 	struct collect_item item;
 
 	while (collect_item_decode(items, &item) == 0) {
-		if (item.type == COLLECT_ITEM_COUNT && item.count <= RAS_PEERS_MAX - gather->count)
+		if (item.type != COLLECT_ITEM_COUNT)
+			continue;
+		if (item.count <= RAS_PEERS_MAX - gather->count)
 			gather->count += item.count;
+		gather->heard |= item.heard;
 	}
 }
 
@@ -316,11 +319,27 @@ static void gather_forward(
 	memory_release(&ras->memory, frame, size);
 }
 
+// Who is asked about in a census: are they here, or on a good link of ours?
+static void
+census_hear(struct ras *ras, struct gather *gather, const struct collect_request *request) {
+	for (uint32_t n = 0; n < request->skip_count && n < COLLECT_SUBJECTS_MAX; n++) {
+		uint64_t subject = collect_skip_at(request, n).hash;
+		uint32_t slot = peers_find(&ras->peers, subject);
+		const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
+
+		gather->subjects[gather->subject_count++] = subject;
+		if (subject == ras->self_id || (link != NULL && link_is_good(link)))
+			gather->heard |= (uint8_t)(1u << n);
+	}
+}
+
 void gather_serve(struct ras *ras, struct gather *gather, const struct collect_request *request) {
 	struct gather_skip skip = {0};
 
 	if (gather_skip_init(ras, &skip, request) == 0) {
-		if (!gather_is_census(gather))
+		if (gather_is_census(gather))
+			census_hear(ras, gather, request);
+		else
 			gather_contribute(ras, gather, &skip);
 		gather_forward(ras, gather, request, &skip);
 	} else {

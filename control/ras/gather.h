@@ -24,7 +24,10 @@ struct gather {
 	uint64_t id;
 	uint32_t kind;
 	uint32_t count; // CENSUS: members reached, we included
-	uint32_t hops;	// from the origin to here
+	uint8_t heard;	// CENSUS: those asked about whom somebody hears, a bit each
+	uint8_t subject_count;
+	uint64_t subjects[COLLECT_SUBJECTS_MAX];
+	uint32_t hops; // from the origin to here
 	uint64_t started_ns;
 	uint64_t started_observed_ns;
 	uint64_t budget_ns;

@@ -416,8 +416,10 @@ static void connect_refused(struct ras *ras, struct link *link) {
 
 	if ((ras_entry(ras, link->slot)->flags & PEER_SEEN) == 0)
 		return; // whoever was never here cannot be gone
-	if (link->refused_ns == RAS_NEVER)
+	if (link->refused_ns == RAS_NEVER) {
 		link->refused_ns = ras->observed_ns;
+		liveness_refused(ras, link);
+	}
 	if (ras->observed_ns - link->refused_ns >= recheck_ns) {
 		link->gone = true;
 		link->gone_ns = ras->observed_ns;
@@ -547,11 +549,6 @@ void links_leave(struct ras *ras) {
 		if (ras->links.table[n]->used)
 			link_leave(ras, ras->links.table[n]);
 	}
-}
-
-bool link_is_refused(const struct ras *ras, const struct link *link) {
-	return link->used && link->gone &&
-	       ras->observed_ns - link->gone_ns <= ras->profile->dead_ns;
 }
 
 uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {

@@ -143,8 +143,6 @@ void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_
 // the word has gone out, close_ns at most. Whatever else waited is dropped: it is past now.
 void links_leave(struct ras *ras);
 
-// It was refused twice, and not only long ago: its host may have fallen since.
-bool link_is_refused(const struct ras *ras, const struct link *link);
 // How long the peer has been silent beyond what it promised.
 uint64_t link_silence_ns(const struct ras *ras, const struct link *link);
 

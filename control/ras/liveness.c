@@ -10,9 +10,10 @@
 
 #include "core.h"
 
-#define GONE_HOLD_NS (500 * RAS_NS_PER_MS) // ring neighbours speak first of who is gone
-#define CROWD 4				   // among so few everybody speaks at once
-#define HELD_LOOK_NS (60 * RAS_NS_PER_SEC) // at one whom the brake holds, if nothing changes
+#define GONE_HOLD_NS (500 * RAS_NS_PER_MS)  // ring neighbours speak first of who is gone
+#define CROWD 4				    // among so few everybody speaks at once
+#define COUNT_SPARE_NS (2 * RAS_NS_PER_SEC) // older than its round a count may be
+#define HELD_LOOK_NS (60 * RAS_NS_PER_SEC)  // at one whom the brake holds, if nothing changes
 
 void liveness_fini(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
@@ -154,13 +155,32 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 		return;
 	ras->counters.suspicions_cleared++;
 	if (was == RAS_UNREACHABLE)
-		brake_count(ras); // more of those whom the brake holds may be back
+		brake_count(ras, brake_count_is_fresh_since(ras)); // more may be back
 	peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_REFUTED, ras->observed_ns);
 	ras_emit(
 		ras, was == RAS_SUSPECT ? RAS_EVENT_REFUTED : RAS_EVENT_ALIVE, slot,
 		RAS_CAUSE_REFUTED, observer
 	);
 	ring_changed(ras);
+}
+
+void liveness_begin_anew(struct ras *ras) {
+	while (ras->liveness.suspicion_count > 0) {
+		uint32_t slot = ras->liveness.suspicions[0].slot;
+
+		suspicion_remove(ras, &ras->liveness.suspicions[0]);
+		peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_NONE, ras->observed_ns);
+		ras_emit(ras, RAS_EVENT_ALIVE, slot, RAS_CAUSE_NONE, 0);
+	}
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		struct link *link = ras->links.table[n];
+
+		link->heard_ns = ras->observed_ns;
+		link->watched = true;
+		link->gone = false;
+		link->refused_ns = RAS_NEVER;
+		link->checked_ns = RAS_NEVER;
+	}
 }
 
 // Only a member's word counts; and the slot may be another's before the round is over.
@@ -262,61 +282,8 @@ gone_is_seen(const struct ras *ras, const struct suspicion *suspicion, uint32_t 
 	       1 + sights_count(suspicion, true, ret_other) >= observers_needed(ras);
 }
 
-// Does it refuse us while nobody beside us is heard, in a view of no more than a host may take
-// with it? Then it is not silent, but nobody can confirm that it is gone, perhaps never. In a
-// larger view it is our own firewall by which all refuse us.
-static bool gone_to_us_alone(struct ras *ras, const struct suspicion *suspicion) {
-	const struct link *link = link_find(ras, suspicion->slot);
-
-	return link != NULL && link_is_refused(ras, link) &&
-	       ras->peers.state_counts[RAS_ALIVE] <= 1 &&
-	       peers_ring_count(&ras->peers) - 1 <= ras->profile->brake_peers;
-}
-
 static uint64_t dead_alone_at(const struct ras *ras, uint64_t since_ns) {
 	return since_ns + ras->profile->sole_factor * ras->profile->dead_ns;
-}
-
-// It refuses us as well, or has been silent for as long as kills where one alone observes.
-static bool cannot_look(struct ras *ras, uint32_t slot) {
-	const struct suspicion *suspicion = suspicion_find(ras, slot);
-	const struct link *link = link_find(ras, slot);
-
-	return (link != NULL && link_is_refused(ras, link)) ||
-	       (suspicion != NULL && ras->observed_ns >= dead_alone_at(ras, suspicion->silent_ns));
-}
-
-// A host that has refused us for so long, and still does, answers: it is not we who are cut off
-// from it. So its death is declared by us alone, and shown to be.
-static bool gone_for_long(struct ras *ras, const struct suspicion *suspicion) {
-	const struct link *link = link_find(ras, suspicion->slot);
-
-	if (!gone_to_us_alone(ras, suspicion) ||
-	    ras->observed_ns < dead_alone_at(ras, link->refused_ns))
-		return false;
-	for (uint32_t n = 0; n < peers_ring_count(&ras->peers); n++) {
-		uint32_t slot = peers_ring_at(&ras->peers, n);
-
-		if (slot != ras->self_slot && !cannot_look(ras, slot))
-			return false;
-	}
-	return true;
-}
-
-static bool decide_gone(struct ras *ras, const struct suspicion *suspicion) {
-	const struct link *link = link_find(ras, suspicion->slot);
-	uint32_t other = RAS_NO_SLOT;
-
-	if (!gone_is_seen(ras, suspicion, &other)) {
-		if (!gone_for_long(ras, suspicion))
-			return false;
-	} else if (is_sole(ras) && ras->observed_ns - link->refused_ns <
-					   ras->profile->sole_factor *
-						   ras->profile->gone_recheck_ns) {
-		return false;
-	}
-	declare(ras, suspicion, RAS_CAUSE_GONE, other);
-	return true;
 }
 
 static uint64_t dead_at(const struct ras *ras, const struct suspicion *suspicion) {
@@ -324,30 +291,65 @@ static uint64_t dead_at(const struct ras *ras, const struct suspicion *suspicion
 			    : suspicion->silent_ns + ras->profile->dead_ns;
 }
 
-static void hold(struct ras *ras, uint32_t slot) {
+static void hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	if (ras_entry(ras, slot)->state == RAS_UNREACHABLE)
 		return;
-	peers_set_local(&ras->peers, slot, RAS_UNREACHABLE, RAS_CAUSE_SILENT, ras->observed_ns);
-	ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, RAS_CAUSE_SILENT, 0);
+	peers_set_local(&ras->peers, slot, RAS_UNREACHABLE, cause, ras->observed_ns);
+	ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, cause, 0);
+}
+
+// What the brake says to a death that is agreed on, if it is by a count of that time or later.
+// True if it may be declared.
+static bool
+is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint64_t since_ns) {
+	switch (brake_word(ras, since_ns)) {
+	case BRAKE_UNKNOWN:
+		suspicion->open = true; // what was seen holds until the count is there
+		suspicion->agreed = true;
+		return false;
+	case BRAKE_HELD:
+		hold(ras, suspicion->slot, cause);
+		return false;
+	case BRAKE_FREE:
+		break;
+	}
+	return true;
+}
+
+// True if the suspicion is no more.
+static bool decide_gone(struct ras *ras, struct suspicion *suspicion) {
+	const struct link *link = link_find(ras, suspicion->slot);
+	uint32_t other = RAS_NO_SLOT;
+
+	if (!gone_is_seen(ras, suspicion, &other) ||
+	    (is_sole(ras) && ras->observed_ns - link->refused_ns <
+				     ras->profile->sole_factor * ras->profile->gone_recheck_ns) ||
+	    !is_free(ras, suspicion, RAS_CAUSE_GONE, link->refused_ns))
+		return false;
+	switch (brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id)) {
+	case BRAKE_HEARS_UNASKED:
+		suspicion->open = true;
+		suspicion->agreed = true;
+		return false;
+	case BRAKE_HEARS_IT:
+		liveness_proof(ras, suspicion->slot, ras->self_id);
+		return true;
+	case BRAKE_HEARS_NOBODY:
+		break;
+	}
+	declare(ras, suspicion, RAS_CAUSE_GONE, other);
+	return true;
 }
 
 static bool decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint32_t other = RAS_NO_SLOT;
 	uint32_t seen = 1 + sights_count(suspicion, false, &other);
+	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
+	// What is counted as a look begins serves at its end.
 	if (ras->observed_ns < dead_at(ras, suspicion) || own_sight(ras, suspicion) == SIGHT_NONE ||
-	    gone_to_us_alone(ras, suspicion))
+	    !is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
 		return false;
-	switch (brake_word(ras)) {
-	case BRAKE_UNKNOWN:
-		suspicion->open = true; // what was seen holds until the count is there
-		return false;
-	case BRAKE_HELD:
-		hold(ras, suspicion->slot);
-		return false;
-	case BRAKE_FREE:
-		break;
-	}
 	if (seen < observers_needed(ras))
 		return false;
 	declare(ras, suspicion, RAS_CAUSE_SILENT, other);
@@ -359,6 +361,7 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 	struct link *link = link_find(ras, slot);
 
 	suspicion->open = true;
+	suspicion->agreed = false;
 	suspicion->due_ns = ras->observed_ns + ras->profile->confirm_ns;
 	suspicion->round = ++ras->liveness.round;
 	suspicion->asked_count = 0;
@@ -370,7 +373,7 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 	}
 	// In the round at whose end silence may kill, it is asked how the rest of the view is.
 	if (suspicion->due_ns >= dead_at(ras, suspicion))
-		brake_count(ras);
+		brake_count(ras, brake_count_is_fresh_since(ras));
 	if (ras->profile->observers > 1)
 		look_ask(ras, suspicion);
 	if (suspicion->asked_count == 0 && suspicion->cause == RAS_CAUSE_GONE)
@@ -413,6 +416,22 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 	}
 	suspicion->due_ns = next_round(ras, suspicion);
 	return false;
+}
+
+void liveness_refused(struct ras *ras, struct link *link) {
+	if (ras->joined && link->connects > 0 && peer_is_member(ras_entry(ras, link->slot)))
+		brake_count(ras, ras->observed_ns);
+}
+
+void liveness_counted(struct ras *ras) {
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		struct suspicion *suspicion = &ras->liveness.suspicions[n];
+
+		if (suspicion->cause != RAS_CAUSE_GONE || !suspicion->open || !suspicion->agreed)
+			continue;
+		suspicion->due_ns = ras->observed_ns;
+		ras_wake_at(ras, suspicion->due_ns);
+	}
 }
 
 void liveness_released(struct ras *ras) {

@@ -7,6 +7,8 @@
 // kills only after the profile's time and a last round of looks at its end.
 #pragma once
 
+#include "collect_message.h"
+
 #include <ras/ras.h>
 
 struct conn;
@@ -37,6 +39,7 @@ struct suspicion {
 	uint64_t due_ns;    // next step
 	uint32_t round;	    // token of the looks asked for
 	bool open;	    // a round is under way; `due_ns` is its end
+	bool agreed;	    // enough saw it; it waits for a count
 	uint32_t asked_count;
 	uint32_t asked[LIVENESS_ASKED_MAX];
 	enum sight sights[LIVENESS_ASKED_MAX];
@@ -52,13 +55,26 @@ struct look {
 	uint64_t deadline_ns;
 };
 
+// What somebody found who counted.
+struct census_result {
+	uint32_t reached; // members that can be reached, the one who counted included
+	uint32_t members; // of its view
+	uint32_t subject_count;
+	const uint64_t *subjects; // whom it asked about,
+	uint8_t heard;		  // and which of them are heard by somebody, a bit each
+};
+
 // What the latest census found, ours or another's.
 struct census {
+	uint32_t subject_count;
+	uint64_t subjects[COLLECT_SUBJECTS_MAX];
+	uint8_t heard;
 	uint32_t reached; // members that can be reached, the one who counted included
 	uint32_t members; // of its view
 	uint32_t ours;	  // members of our own view then
 	uint64_t counted_ns;
-	uint64_t begun_ns;  // the latest one that we know of
+	uint64_t from_ns;   // when it began
+	uint64_t begun_ns;  // when the latest one began that we know of
 	uint64_t wanted_ns; // since when we wait for a count, 0 if we do not
 	uint64_t due_ns;    // ours begins then
 	bool due;
@@ -84,13 +100,19 @@ void liveness_tick(struct ras *ras);
 // Evidence against a link's peer.
 void liveness_silent(struct ras *ras, struct link *link);
 void liveness_gone(struct ras *ras, struct link *link);
+// It was refused for the first time: should it be gone, all are counted by then.
+void liveness_refused(struct ras *ras, struct link *link);
 void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
 // An expired leg, a lost message: worth a look, no more.
 void liveness_weak_evidence(struct ras *ras, uint32_t slot);
 // Proof of life, from the peer itself.
 void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer);
+// A count is at hand: those who waited for one are judged.
+void liveness_counted(struct ras *ras);
 // Those whom the brake held may be judged again: looks at them anew, soon.
 void liveness_released(struct ras *ras);
+// We were held for dead and spoken to by nobody: that silence is no evidence against anybody.
+void liveness_begin_anew(struct ras *ras);
 // The peer is out of the table's members, or newly in.
 void liveness_forget(struct ras *ras, uint32_t slot);
 

@@ -6,19 +6,13 @@
 // Several observers come to need a count at the same moment: the first one's serves all.
 #define CENSUS_SPREAD_NS (RAS_NS_PER_SEC / 4)
 #define CENSUS_NS (RAS_NS_PER_SEC + RAS_NS_PER_SEC / 5) // of counting, whoever stays silent
-#define CENSUS_FRESH_NS RAS_NS_PER_SEC			// no other is begun so soon after one
+#define CENSUS_FRESH_NS RAS_NS_PER_SEC			// of two counts the higher one is believed
 #define RECOUNT_NS (5 * RAS_NS_PER_SEC)			// while the brake is on
 #define RECOUNT_WAITING_NS (20 * RAS_NS_PER_SEC)	// and where no time lets it go
 #define CALM_COUNTS 2
 
 static bool brake_is_off(const struct ras *ras) {
 	return ras->profile->brake_peers == UINT32_MAX;
-}
-
-// What is counted as a look begins serves at its end.
-static bool count_is_valid(const struct ras *ras) {
-	return ras->observed_ns - ras->liveness.census.counted_ns <=
-	       ras->profile->confirm_ns + 2 * CENSUS_FRESH_NS;
 }
 
 // Others may begin one after the other and tell of none: then we count ourselves.
@@ -28,19 +22,23 @@ static bool census_is_overdue(const struct ras *ras) {
 	return census->wanted_ns != 0 && ras->observed_ns - census->wanted_ns >= 2 * CENSUS_NS;
 }
 
-void brake_count(struct ras *ras) {
+void brake_count(struct ras *ras, uint64_t since_ns) {
 	struct census *census = &ras->liveness.census;
 
-	if (brake_is_off(ras) || census->due ||
-	    ras->observed_ns - census->counted_ns < CENSUS_FRESH_NS)
+	if (brake_is_off(ras) || census->due || census->from_ns >= since_ns)
 		return;
 	if (census->wanted_ns == 0)
 		census->wanted_ns = ras->observed_ns;
-	if (ras->observed_ns - census->begun_ns < CENSUS_NS && !census_is_overdue(ras))
+	if (census->begun_ns >= since_ns && ras->observed_ns - census->begun_ns < CENSUS_NS &&
+	    !census_is_overdue(ras))
 		return;
 	census->due = true;
 	census->due_ns = ras->observed_ns + ras_random(ras) % CENSUS_SPREAD_NS;
 	ras_wake_at(ras, census->due_ns);
+}
+
+uint64_t brake_count_is_fresh_since(const struct ras *ras) {
+	return ras->observed_ns - CENSUS_NS;
 }
 
 void brake_census_seen(struct ras *ras) {
@@ -54,14 +52,18 @@ static uint32_t silent_count(const struct census *census) {
 	return census->members > census->reached ? census->members - census->reached : 0;
 }
 
-// Members whose hosts refuse us: they are not reached, and yet not silent.
-static uint32_t gone_count(const struct ras *ras) {
+// Of those who fell before they were counted: they are members no more.
+static uint32_t fallen_count(const struct ras *ras) {
+	const struct census *census = &ras->liveness.census;
 	uint32_t count = 0;
 
-	for (uint32_t n = 0; n < ras->links.count; n++) {
-		const struct link *link = ras->links.table[n];
+	if (ras->peers.state_counts[RAS_DEAD] == 0)
+		return 0;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
 
-		count += link_is_refused(ras, link) && peer_is_member(ras_entry(ras, link->slot));
+		count += entry->state == RAS_DEAD && entry->since_ns <= census->from_ns &&
+			 census->from_ns - entry->since_ns < ras->profile->brake_window_ns;
 	}
 	return count;
 }
@@ -70,21 +72,22 @@ static uint32_t gone_count(const struct ras *ras) {
 // us. Of two neither part is larger: there a death is declared, and shown to be by one alone.
 static bool is_minority(const struct ras *ras) {
 	const struct census *census = &ras->liveness.census;
-	uint32_t gone = gone_count(ras);
-	uint32_t parted = census->members > gone ? census->members - gone : 0;
 
-	return parted > 2 && 2 * (uint64_t)census->reached <= parted;
+	return census->members > 2 && 2 * (uint64_t)census->reached <= census->members;
 }
 
-// More than a host and a fifth of the view, or so much that we are not with the larger part.
+// More than a host and a fifth of the view within some seconds, or so much that we are not with the
+// larger part. Whether it is silent or refuses makes no difference: behind one firewall all who
+// look are one witness.
 static bool too_much_is_silent(const struct ras *ras) {
 	const struct ras_profile *profile = ras->profile;
 	const struct census *census = &ras->liveness.census;
-	uint64_t limit = (uint64_t)census->members * profile->brake_percent / 100;
+	uint64_t fallen = fallen_count(ras);
+	uint64_t limit = (census->members + fallen) * profile->brake_percent / 100;
 
 	if (limit < profile->brake_peers)
 		limit = profile->brake_peers;
-	return silent_count(census) > limit || is_minority(ras);
+	return silent_count(census) + fallen > limit || is_minority(ras);
 }
 
 static void brake_set(struct ras *ras, bool on) {
@@ -105,17 +108,24 @@ static void brake_set(struct ras *ras, bool on) {
 		liveness_released(ras);
 }
 
-static void counted(struct ras *ras, uint32_t reached, uint32_t members) {
+static void counted(struct ras *ras, const struct census_result *result) {
 	struct liveness *liveness = &ras->liveness;
-	bool more = reached > liveness->census.reached;
+	struct census *census = &liveness->census;
+	bool more = result->reached > census->reached;
 
-	liveness->census = (struct census){
-		.reached = reached,
-		.members = members,
+	*census = (struct census){
+		.reached = result->reached,
+		.members = result->members,
+		.subject_count = result->subject_count,
+		.heard = result->heard,
 		.ours = peers_ring_count(&ras->peers),
 		.counted_ns = ras->observed_ns,
-		.begun_ns = liveness->census.begun_ns,
+		.begun_ns = census->begun_ns,
+		.from_ns = census->begun_ns,
 	};
+	for (uint32_t n = 0; n < result->subject_count; n++)
+		census->subjects[n] = result->subjects[n];
+	liveness_counted(ras);
 	if (!liveness->brake)
 		return;
 	if (is_minority(ras))
@@ -135,36 +145,35 @@ static uint32_t good_links(const struct ras *ras) {
 	return count;
 }
 
-void brake_counted(struct ras *ras, uint32_t reached, uint32_t members) {
+void brake_counted(struct ras *ras, const struct census_result *result) {
 	struct census *census = &ras->liveness.census;
 	bool fresh = ras->observed_ns - census->counted_ns < CENSUS_FRESH_NS;
 
-	if (brake_is_off(ras) || reached > members)
+	if (brake_is_off(ras) || result->reached > result->members)
 		return;
 	// Who reached fewer than we have beside us does not hear, or is cut off: its count is of
 	// itself. And of two counts of a moment the higher is nearer to the truth.
-	if (reached <= good_links(ras))
+	if (result->reached <= good_links(ras))
 		census->begun_ns = 0;
-	else if (reached >= census->reached || !fresh)
-		counted(ras, reached, members);
+	else if (result->reached >= census->reached || !fresh)
+		counted(ras, result);
 }
 
-void brake_counted_here(struct ras *ras, uint32_t reached) {
-	uint32_t members = peers_ring_count(&ras->peers);
-
-	flood_census(ras, reached, members);
-	counted(ras, reached, members);
+void brake_counted_here(struct ras *ras, struct census_result *result) {
+	result->members = peers_ring_count(&ras->peers);
+	flood_census(ras, result);
+	counted(ras, result);
 }
 
-enum brake_word brake_word(struct ras *ras) {
+enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
 	struct liveness *liveness = &ras->liveness;
 
 	if (brake_is_off(ras))
 		return BRAKE_FREE;
 	if (liveness->brake)
 		return BRAKE_HELD;
-	if (!count_is_valid(ras)) {
-		brake_count(ras);
+	if (liveness->census.from_ns < since_ns) {
+		brake_count(ras, since_ns);
 		return BRAKE_UNKNOWN;
 	}
 	if (!too_much_is_silent(ras) ||
@@ -172,11 +181,43 @@ enum brake_word brake_word(struct ras *ras) {
 		return BRAKE_FREE;
 	// It counted those as silent, perhaps, who are known to be dead now.
 	if (peers_ring_count(&ras->peers) < liveness->census.ours) {
-		brake_count(ras);
+		brake_count(ras, ras->observed_ns);
 		return BRAKE_UNKNOWN;
 	}
 	brake_set(ras, true);
 	return BRAKE_HELD;
+}
+
+enum brake_hears brake_hears(struct ras *ras, uint64_t subject) {
+	const struct census *census = &ras->liveness.census;
+
+	if (brake_is_off(ras))
+		return BRAKE_HEARS_NOBODY;
+	for (uint32_t n = 0; n < census->subject_count; n++) {
+		if (census->subjects[n] == subject)
+			return (census->heard >> n & 1) != 0 ? BRAKE_HEARS_IT : BRAKE_HEARS_NOBODY;
+	}
+	brake_count(ras, ras->observed_ns);
+	return BRAKE_HEARS_UNASKED;
+}
+
+// Members that refuse us, in the order of a list that rises.
+static uint32_t refusers(struct ras *ras, uint64_t ret_subjects[static COLLECT_SUBJECTS_MAX]) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < ras->links.count && count < COLLECT_SUBJECTS_MAX; n++) {
+		const struct link *link = ras->links.table[n];
+		uint32_t at = count;
+
+		if (!link->used || link->refused_ns == RAS_NEVER ||
+		    !peer_is_member(ras_entry(ras, link->slot)))
+			continue;
+		for (; at > 0 && ret_subjects[at - 1] > link->peer; at--)
+			ret_subjects[at] = ret_subjects[at - 1];
+		ret_subjects[at] = link->peer;
+		count++;
+	}
+	return count;
 }
 
 static void census_tick(struct ras *ras) {
@@ -191,8 +232,11 @@ static void census_tick(struct ras *ras) {
 	census->due = false;
 	census->begun_ns = ras->observed_ns;
 	census->wanted_ns = ras->observed_ns;
-	if (ras->joined)
-		collective_census(ras, CENSUS_NS);
+	if (ras->joined) {
+		uint64_t subjects[COLLECT_SUBJECTS_MAX];
+
+		collective_census(ras, CENSUS_NS, subjects, refusers(ras, subjects));
+	}
 }
 
 // Long enough with the larger part: what is still silent may be declared. In a part that may be
@@ -200,16 +244,17 @@ static void census_tick(struct ras *ras) {
 void brake_tick(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
 	bool waits = is_minority(ras);
+	uint64_t counted_ago_ns = ras->observed_ns - liveness->census.counted_ns;
 	uint64_t recount_ns = RECOUNT_NS;
 
 	if (waits && ras->observed_ns - liveness->brake_began_ns >= ras->profile->brake_hold_ns)
 		recount_ns = RECOUNT_WAITING_NS;
-	if (liveness->brake && !waits && count_is_valid(ras) &&
+	if (liveness->brake && !waits && counted_ago_ns < RECOUNT_NS &&
 	    ras->observed_ns - liveness->brake_ns >= ras->profile->brake_hold_ns) {
 		liveness->brake_free_ns = ras->observed_ns + ras->profile->brake_hold_ns;
 		brake_set(ras, false);
-	} else if (liveness->brake && ras->observed_ns - liveness->census.counted_ns >= recount_ns) {
-		brake_count(ras);
+	} else if (liveness->brake && counted_ago_ns >= recount_ns) {
+		brake_count(ras, brake_count_is_fresh_since(ras));
 	}
 	census_tick(ras);
 	if (liveness->brake)

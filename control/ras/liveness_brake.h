@@ -2,7 +2,7 @@
 // The brake: if too much falls silent at once, it is the network or we, not the peers.
 //
 // Nobody sees the whole view from its own links, and a sample is wrong too often: among many
-// observers the one that is wrong declares. So members are counted: before a death by silence
+// observers the one that is wrong declares. So members are counted: before a death
 // an observer asks over all good links, each one asked asks on, and the numbers are summed on
 // the way back (a collective of its own kind). Whoever counts tells all, and one count serves
 // all who need it at that time, so its cost does not grow with the number of observers.
@@ -17,13 +17,24 @@ enum brake_word {
 };
 
 void brake_tick(struct ras *ras);
-// Sees to it that a count is at hand within CENSUS_NS or so.
-void brake_count(struct ras *ras);
-enum brake_word brake_word(struct ras *ras);
+// Sees to it that a count that began at that time or later is at hand within CENSUS_NS or so.
+void brake_count(struct ras *ras, uint64_t since_ns);
+// One that began at this time is fresh enough for what is just to be looked at.
+uint64_t brake_count_is_fresh_since(const struct ras *ras);
+// By a count that began at that time or later.
+enum brake_word brake_word(struct ras *ras, uint64_t since_ns);
+enum brake_hears {
+	BRAKE_HEARS_NOBODY,  // it is gone
+	BRAKE_HEARS_IT,	     // somebody does: it is alive, and refuses those who look
+	BRAKE_HEARS_UNASKED, // it was not asked about; another count is on its way
+};
+
+// Of one that refuses us, by the latest count.
+enum brake_hears brake_hears(struct ras *ras, uint64_t subject);
 
 // A census of somebody else's came by: ours is not needed now.
 void brake_census_seen(struct ras *ras);
-// Our own census is over; the others are told.
-void brake_counted_here(struct ras *ras, uint32_t reached);
+// Our own census is over; the others are told, with the members of our view.
+void brake_counted_here(struct ras *ras, struct census_result *result);
 // Somebody has counted so many of the members of its view.
-void brake_counted(struct ras *ras, uint32_t reached, uint32_t members);
+void brake_counted(struct ras *ras, const struct census_result *result);

@@ -165,8 +165,12 @@ static void fault_split(struct world *world, uint32_t index, bool begins) {
 	uint32_t hosts = world->options.hosts;
 	uint32_t island = (uint32_t)((uint64_t)hosts * fault->value / 100);
 
-	for (uint32_t n = 0; n < hosts; n++)
-		world->net.hosts[n].island = begins && n < island;
+	for (uint32_t n = 0; n < hosts; n++) {
+		if (fault->kind == FAULT_FENCE)
+			world->net.hosts[n].fence = begins && n < island;
+		else
+			world->net.hosts[n].island = begins && n < island;
+	}
 	world->faults.splits += begins ? 1 : -1u;
 	world->faults.split_ns = world_now(world);
 	net_faults_changed(&world->net);
@@ -205,10 +209,12 @@ static void fault_echoed(struct world *world, const struct fault *fault) {
 	uint32_t host = world->net.nodes[fault->node].host;
 
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
-		bool concerned = fault->kind == FAULT_SPLIT || n == fault->node ||
-				 world->net.nodes[n].host == host;
+		bool concerned = fault->kind == FAULT_SPLIT || fault->kind == FAULT_FENCE ||
+				 n == fault->node || world->net.nodes[n].host == host;
 
-		if (concerned && world->nodes[n].ailing == 0)
+		// Another one may have ended later.
+		if (concerned && world->nodes[n].ailing == 0 &&
+		    world_now(world) >= world->nodes[n].healthy_ns + FAULT_ECHO_NS)
 			measure_expect_life(world, n);
 	}
 }
@@ -235,6 +241,7 @@ static void fault_apply(struct world *world, uint32_t index, bool begins) {
 		fault_one_way(world, index, begins);
 		break;
 	case FAULT_SPLIT:
+	case FAULT_FENCE:
 		fault_split(world, index, begins);
 		break;
 	case FAULT_RESET:

@@ -24,6 +24,7 @@ enum fault_kind {
 	FAULT_DEAF,   // nothing reaches its host
 	FAULT_MUTE,   // nothing leaves its host
 	FAULT_SPLIT,  // this many percent of the hosts are an island
+	FAULT_FENCE,  // the same, and a firewall between answers TCP with resets
 	FAULT_CUT,    // between it and one other node
 	FAULT_SLOW,   // its host is so many milliseconds further away
 	FAULT_REJECT, // its firewall rejects new connections

@@ -26,6 +26,7 @@ static const struct fault_word fault_words[FAULT_KIND_COUNT] = {
 	[FAULT_DEAF] = {"deaf", true, true, 0},
 	[FAULT_MUTE] = {"mute", true, true, 0},
 	[FAULT_SPLIT] = {"split", false, true, 99},
+	[FAULT_FENCE] = {"fence", false, true, 99},
 	[FAULT_CUT] = {"cut", true, true, UINT32_MAX}, // the other node, checked apart
 	[FAULT_SLOW] = {"slow", true, true, 10000},
 	[FAULT_REJECT] = {"reject", true, true, 0},

@@ -142,7 +142,8 @@ static void invariants_transition(
 		return;
 	// Whoever did not hear that it came back hears of its next death.
 	if (from != TOLD_NOTHING && (transition->from & BIT(from)) == 0 &&
-	    !(event->kind == RAS_EVENT_DEAD && from == TOLD_DEAD && *told != now_told))
+	    !(event->kind == RAS_EVENT_DEAD && (from == TOLD_DEAD || from == TOLD_LEFT) &&
+	      *told >> TOLD_BITS != now_told >> TOLD_BITS))
 		invariants_break(
 			world, node->index, subject, "C: event %s after it was told %s",
 			ras_event_name(event->kind), told_names[from]
@@ -191,23 +192,19 @@ static bool invariants_declares(struct world *world, const struct node *node) {
 }
 
 // As many as the profile asks for, or as there are left, the observer included: whom it does not
-// hear is left as well, unless it is refused in a view of few.
-static uint32_t invariants_needed(
-	const struct world *world, const struct node *node, const struct ras_event *event
-) {
+// hear is left as well.
+static uint32_t invariants_needed(const struct world *world, const struct node *node) {
 	uint32_t observers = world->options.profile->observers;
 	struct ras_view view;
-	uint32_t left;
 
 	ras_view(node->ras, &view);
-	left = view.alive;
-	if (event->cause == RAS_CAUSE_GONE && view.alive <= world->options.profile->brake_peers)
-		left -= view.suspect + view.unreachable;
-	return left < observers ? left : observers;
+	return view.alive < observers ? view.alive : observers;
 }
 
 static bool island_of(const struct world *world, uint32_t node) {
-	return world->net.hosts[world->net.nodes[node].host].island;
+	const struct net_host *host = &world->net.hosts[world->net.nodes[node].host];
+
+	return host->island != 0 || host->fence != 0;
 }
 
 // K. Of the deaths of one moment the first is judged; the other ones follow from it.
@@ -225,9 +222,9 @@ static void invariants_across(
 	uint64_t across = 1;
 	struct ras_peer peer;
 
-	if (world->faults.splits != 1 || age_ns < profile->dead_ns ||
-	    event->cause != RAS_CAUSE_SILENT || island_of(world, subject) == island ||
-	    profile->brake_peers == UINT32_MAX)
+	if (world->faults.splits != 1 ||
+	    (event->cause == RAS_CAUSE_SILENT && age_ns < profile->dead_ns) ||
+	    island_of(world, subject) == island || profile->brake_peers == UINT32_MAX)
 		return;
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (ras_peer_find(node->ras, world->nodes[n].record->id, &peer) != 0 ||
@@ -271,7 +268,7 @@ static void invariants_death(
 			);
 	}
 	able = invariants_able(world, node->index, subject);
-	if (declared_here && (event->observer_count < invariants_needed(world, node, event) ||
+	if (declared_here && (event->observer_count < invariants_needed(world, node) ||
 			      (event->observer_count < profile->observers && able > 0)))
 		invariants_break(
 			world, node->index, subject,

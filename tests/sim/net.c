@@ -138,13 +138,18 @@ bool net_reaches(const struct net *net, uint32_t from, uint32_t to) {
 	       !net_pair_is_cut(net, from, to);
 }
 
+bool net_is_fenced(const struct net *net, uint32_t from, uint32_t to) {
+	return net->faulty &&
+	       net->hosts[net->nodes[from].host].fence != net->hosts[net->nodes[to].host].fence;
+}
+
 void net_faults_changed(struct net *net) {
 	net->faulty = net->cut_count > 0;
 	for (uint32_t n = 0; n < net->config.hosts && !net->faulty; n++) {
 		const struct net_host *host = &net->hosts[n];
 
 		net->faulty = host->down || host->deaf || host->mute || host->refuses ||
-			      host->island != 0 || host->slow_ns != 0;
+			      host->island != 0 || host->fence != 0 || host->slow_ns != 0;
 	}
 }
 

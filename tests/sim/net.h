@@ -126,6 +126,7 @@ struct net_host {
 	bool mute;	  // nothing leaves it
 	bool refuses;	  // a firewall rejects new connections to it
 	uint32_t island;  // hosts of different islands do not reach each other
+	uint32_t fence;	  // between those of different ones TCP is answered with resets
 	uint64_t slow_ns; // more, each way
 };
 
@@ -197,6 +198,8 @@ void net_pair_cut(struct net *net, uint32_t a, uint32_t b, bool cut);
 // Recomputes `faulty`; to be called after hosts were changed in place.
 void net_faults_changed(struct net *net);
 
+// Whether a firewall between them rejects.
+bool net_is_fenced(const struct net *net, uint32_t from, uint32_t to);
 // Whether frames of `from` reach `to` now.
 bool net_reaches(const struct net *net, uint32_t from, uint32_t to);
 

@@ -150,7 +150,8 @@ void net_syn(struct net *net, struct event *event) {
 		queue_push(net->queue, event, net->queue->now_ns + waited_ns);
 		return;
 	}
-	if (node->process == NET_PROCESS_NONE || net->hosts[node->host].refuses) {
+	if (node->process == NET_PROCESS_NONE || net->hosts[node->host].refuses ||
+	    net_is_fenced(net, conn->node[0], conn->node[1])) {
 		net_refuse(net, socket ^ 1);
 		queue_release(net->queue, event);
 		return;

@@ -101,6 +101,14 @@ static void net_received(struct net *net, struct event *event) {
 	queue_release(net->queue, event);
 }
 
+// The sender is answered with a reset; the receiver hears of it when it sends something itself.
+static void net_fence_off(struct net *net, struct event *event) {
+	net->frames_lost += event->kind == NET_FRAME;
+	if (event->kind == NET_FRAME)
+		net_reset(net, event->target ^ 1);
+	queue_release(net->queue, event);
+}
+
 void net_arrive(struct net *net, struct event *event) {
 	struct net_conn *conn = net_conn_of(net, event->target);
 	uint32_t to = event->target & 1;
@@ -114,6 +122,10 @@ void net_arrive(struct net *net, struct event *event) {
 		// What arrives but cannot be acknowledged ends the sender's patience as well.
 		if (!net_reaches(net, conn->node[to], conn->node[to ^ 1]))
 			net_stream_cut(net, event->target);
+	}
+	if (net_is_fenced(net, conn->node[to ^ 1], conn->node[to])) {
+		net_fence_off(net, event);
+		return;
 	}
 	net_received(net, event);
 }

@@ -257,10 +257,10 @@ void world_run(struct world *world, uint64_t until_ns) {
 		world->queue.now_ns = until_ns;
 }
 
-// Half of the view or less is left: the others are shown as unreachable, and declared dead after
-// the brake's time only, or never by one alone.
+// Half of the view or less is left: the others are unreachable to those who look, and never
+// declared dead by time.
 static bool world_holds_rest(const struct ras_view *view, uint32_t up) {
-	return view->alive - view->unreachable == up && 2 * up <= view->alive;
+	return up < view->alive && 2 * up <= view->alive;
 }
 
 // What it holds is what is: it knows all that are up, and no more, and agrees with `digest`.
@@ -270,6 +270,9 @@ static bool world_sees(const struct node *node, uint32_t up, uint64_t *digest) {
 	if (node->state == NODE_OFF)
 		return true;
 	ras_view(node->ras, &view);
+	// Whose seeds are all gone waits for them, or for whoever calls it.
+	if (!view.joined && up == 1)
+		return true;
 	if (!view.joined || (view.alive != up && !world_holds_rest(&view, up)))
 		return false;
 	if (*digest == 0)

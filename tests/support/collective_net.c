@@ -140,13 +140,14 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 }
 
 // A census is counted here as the brake would be told of it.
-void brake_counted_here(struct ras *ras, uint32_t reached) {
-	ras->liveness.census.reached = reached;
+void brake_counted_here(struct ras *ras, struct census_result *result) {
+	ras->liveness.census.reached = result->reached;
+	ras->liveness.census.heard = result->heard;
 }
 
-void brake_counted(struct ras *ras, uint32_t reached, uint32_t members) {
-	ras->liveness.census.reached = reached;
-	ras->liveness.census.members = members;
+void brake_counted(struct ras *ras, const struct census_result *result) {
+	ras->liveness.census.reached = result->reached;
+	ras->liveness.census.members = result->members;
 }
 
 void brake_census_seen(struct ras *ras) {

@@ -483,7 +483,7 @@ static void a_census_counts_each_member_once_and_asks_nobody_for_a_share(void **
 			net->random = c;
 			topologies[t].connect(net);
 			ras_enter(root, net->now_ns);
-			collective_census(root, RAS_NS_PER_SEC);
+			collective_census(root, RAS_NS_PER_SEC, NULL, 0);
 			ras_exit(root);
 			net_run_out(net);
 			assert_int_equal(root->liveness.census.reached, counts[c]);

@@ -393,15 +393,31 @@ static void tenth_of_the_view_lost_at_once_is_declared(void **state) {
 	world_destroy(world);
 }
 
-static void processes_that_are_gone_are_declared_whatever_their_number(void **state) {
+static void processes_that_are_gone_are_declared_as_long_as_a_host_may_hold_them(void **state) {
+	struct world *world = world_of(24);
+
+	(void)state;
+	for (uint32_t n = 0; n < 8; n++)
+		world_kill(world, 3 * n + 1);
+	world_pass(world, 4 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(world_view(world, 0).dead, 8);
+	world_destroy(world);
+}
+
+// A firewall between two halves looks the same to either of them.
+static void half_of_all_processes_gone_at_once_is_held_until_somebody_is_back(void **state) {
 	struct world *world = world_of(24);
 
 	(void)state;
 	for (uint32_t n = 0; n < 12; n++)
 		world_kill(world, 2 * n + 1);
-	world_pass(world, 20 * SEC);
+	world_pass(world, 100 * SEC);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	for (uint32_t n = 0; n < 12; n++)
+		world_start(world, 2 * n + 1, 2, 2 * n + 1);
+	world_pass(world, 30 * SEC);
 	assert_true(world_agrees(world));
-	assert_int_equal(world_view(world, 0).dead, 12);
 	world_destroy(world);
 }
 
@@ -446,7 +462,10 @@ int main(void) {
 			smaller_part_of_a_partition_is_declared_and_comes_back_when_it_heals
 		),
 		cmocka_unit_test(tenth_of_the_view_lost_at_once_is_declared),
-		cmocka_unit_test(processes_that_are_gone_are_declared_whatever_their_number),
+		cmocka_unit_test(
+			processes_that_are_gone_are_declared_as_long_as_a_host_may_hold_them
+		),
+		cmocka_unit_test(half_of_all_processes_gone_at_once_is_held_until_somebody_is_back),
 		cmocka_unit_test(nccl_profile_waits_a_minute_and_asks_nobody),
 	};
 
