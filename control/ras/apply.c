@@ -21,6 +21,7 @@ static void farewell(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	}
 	collective_peer_gone(ras, slot);
 	liveness_forget(ras, slot);
+	contest_forget(ras, slot);
 }
 
 // True if the news end the membership, or the start, that the table holds.
@@ -97,12 +98,18 @@ follow(struct ras *ras, uint32_t slot, struct link *from, enum peers_change chan
 		rejoined(ras, slot, from);
 		break;
 	case PEERS_REFUTED:
-		// It spoke for itself, by whatever way: the neighbourhood is told, no one else.
+		// It spoke for itself, by whatever way: the neighbourhood is told, no one else,
+		// unless a death of it is about.
 		liveness_proof(ras, slot, ras_entry(ras, slot)->record->id);
+		if (contest_won(ras, slot))
+			news_add(ras, slot, from, false);
 		break;
 	case PEERS_DEAD:
 	case PEERS_LEFT:
 		ended(ras, slot, from, known);
+		break;
+	case PEERS_HEAVIER:
+		news_add(ras, slot, from, false);
 		break;
 	case PEERS_MAINT:
 		news_add(ras, slot, from, false);
@@ -201,6 +208,13 @@ static void apply_to_self(struct ras *ras, const struct peer_news *news) {
 	} else if (is_unknown_start(ras, news)) {
 		ras_conflict(ras, ras->self_slot, news->incarnation, address_of(news));
 	}
+}
+
+bool ras_apply_told(struct ras *ras, const struct peer_news *news, struct link *from) {
+	if (news->state == RAS_DEAD && news->id != ras->self_id &&
+	    !contest_pass(ras, peers_find(&ras->peers, news->id), news))
+		return true;
+	return ras_apply(ras, news, from);
 }
 
 bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from) {

@@ -184,6 +184,7 @@ struct ras *ras_destroy(struct ras *ras) {
 	join_fini(ras);
 	ring_fini(ras);
 	liveness_fini(ras);
+	contests_fini(ras);
 	news_fini(ras);
 	links_fini(ras);
 	conns_fini(ras);
@@ -303,6 +304,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 		links_tick(ras);
 		ring_tick(ras);
 		liveness_tick(ras);
+		contests_tick(ras);
 		join_tick(ras);
 		search_tick(ras);
 		relay_tick(ras);

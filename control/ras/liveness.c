@@ -207,32 +207,34 @@ void liveness_forget(struct ras *ras, uint32_t slot) {
 
 // Rounds.
 
-#ifdef RAS_BREAK_SECOND_OBSERVER
-// Wrong on purpose (meson option break_second_observer): one is believed at once. The
-// simulator's swarm has to find that.
-static uint32_t observers_needed(const struct ras *ras) {
-	(void)ras;
-	return 1;
-}
-
-static bool is_sole(const struct ras *ras) {
-	(void)ras;
-	return false;
-}
-#else
-// min(observers, agents able to look), the suspect left out and we included. Whom we suspect,
+// min(observers, agents able to look), the subject left out and we included. Whom we suspect,
 // too, is able: if nobody answers us it is we who are cut off, and hold our verdict.
-static uint32_t observers_needed(const struct ras *ras) {
+uint32_t liveness_witnesses_needed(const struct ras *ras, uint32_t slot) {
 	const uint32_t *counts = ras->peers.state_counts;
-	uint32_t able = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] - 1;
+	uint32_t able = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
 
+	if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)))
+		able--;
 	return able < ras->profile->observers ? able : ras->profile->observers;
 }
 
-static bool is_sole(const struct ras *ras) {
-	return observers_needed(ras) < ras->profile->observers;
+#ifdef RAS_BREAK_SECOND_OBSERVER
+// Wrong on purpose (meson option break_second_observer): one is believed at once. The
+// simulator's swarm has to find that.
+static uint32_t observers_needed(const struct ras *ras, uint32_t slot) {
+	(void)ras;
+	(void)slot;
+	return 1;
+}
+#else
+static uint32_t observers_needed(const struct ras *ras, uint32_t slot) {
+	return liveness_witnesses_needed(ras, slot);
 }
 #endif
+
+static bool is_sole(const struct ras *ras, uint32_t slot) {
+	return observers_needed(ras, slot) < ras->profile->observers;
+}
 
 static enum sight own_sight(const struct ras *ras, const struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
@@ -272,6 +274,10 @@ declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause
 
 	if (other != RAS_NO_SLOT)
 		news.observers[news.observer_count++] = ras_entry(ras, other)->record->id;
+	if (ras->liveness.census.counted_ns != 0) {
+		news.reached = ras->liveness.census.reached;
+		news.of = ras->liveness.census.members;
+	}
 	ras->counters.deaths_declared++;
 	ras_apply(ras, &news, NULL);
 }
@@ -279,7 +285,8 @@ declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause
 static bool
 gone_is_seen(const struct ras *ras, const struct suspicion *suspicion, uint32_t *ret_other) {
 	return own_sight(ras, suspicion) == SIGHT_GONE &&
-	       1 + sights_count(suspicion, true, ret_other) >= observers_needed(ras);
+	       1 + sights_count(suspicion, true, ret_other) >=
+		       observers_needed(ras, suspicion->slot);
 }
 
 static uint64_t dead_alone_at(const struct ras *ras, uint64_t since_ns) {
@@ -287,8 +294,8 @@ static uint64_t dead_alone_at(const struct ras *ras, uint64_t since_ns) {
 }
 
 static uint64_t dead_at(const struct ras *ras, const struct suspicion *suspicion) {
-	return is_sole(ras) ? dead_alone_at(ras, suspicion->silent_ns)
-			    : suspicion->silent_ns + ras->profile->dead_ns;
+	return is_sole(ras, suspicion->slot) ? dead_alone_at(ras, suspicion->silent_ns)
+					     : suspicion->silent_ns + ras->profile->dead_ns;
 }
 
 static void hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
@@ -316,44 +323,59 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 	return true;
 }
 
-// True if the suspicion is no more.
-static bool decide_gone(struct ras *ras, struct suspicion *suspicion) {
+// Two of one host may be behind one firewall.
+static bool is_elsewhere(const struct ras *ras, uint32_t other) {
+	return other != RAS_NO_SLOT &&
+	       ras_entry(ras, other)->record->host_id != ras_self(ras)->record->host_id;
+}
+
+// A death that two agree on, and that the brake does not hold: does anybody hear the subject? Of
+// those who fall silent together not all may have been asked about; two hosts are enough then.
+static void
+settle(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
+	enum brake_hears hears = brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id);
+
+	if (hears == BRAKE_HEARS_UNASKED && cause == RAS_CAUSE_SILENT && is_elsewhere(ras, other))
+		hears = BRAKE_HEARS_NOBODY;
+	switch (hears) {
+	case BRAKE_HEARS_UNASKED:
+		brake_count(ras, ras->observed_ns);
+		suspicion->open = true;
+		suspicion->agreed = true;
+		return;
+	case BRAKE_HEARS_IT:
+		liveness_proof(ras, suspicion->slot, ras->self_id);
+		return;
+	case BRAKE_HEARS_NOBODY:
+		declare(ras, suspicion, cause, other);
+		return;
+	}
+}
+
+static void decide_gone(struct ras *ras, struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 	uint32_t other = RAS_NO_SLOT;
 
 	if (!gone_is_seen(ras, suspicion, &other) ||
-	    (is_sole(ras) && ras->observed_ns - link->refused_ns <
-				     ras->profile->sole_factor * ras->profile->gone_recheck_ns) ||
-	    !is_free(ras, suspicion, RAS_CAUSE_GONE, link->refused_ns))
-		return false;
-	switch (brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id)) {
-	case BRAKE_HEARS_UNASKED:
-		suspicion->open = true;
-		suspicion->agreed = true;
-		return false;
-	case BRAKE_HEARS_IT:
-		liveness_proof(ras, suspicion->slot, ras->self_id);
-		return true;
-	case BRAKE_HEARS_NOBODY:
-		break;
-	}
-	declare(ras, suspicion, RAS_CAUSE_GONE, other);
-	return true;
+	    (is_sole(ras, suspicion->slot) &&
+	     ras->observed_ns - link->refused_ns <
+		     ras->profile->sole_factor * ras->profile->gone_recheck_ns))
+		return;
+	if (is_free(ras, suspicion, RAS_CAUSE_GONE, link->refused_ns))
+		settle(ras, suspicion, RAS_CAUSE_GONE, other);
 }
 
-static bool decide_silent(struct ras *ras, struct suspicion *suspicion) {
+static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint32_t other = RAS_NO_SLOT;
 	uint32_t seen = 1 + sights_count(suspicion, false, &other);
 	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
 	// What is counted as a look begins serves at its end.
-	if (ras->observed_ns < dead_at(ras, suspicion) || own_sight(ras, suspicion) == SIGHT_NONE ||
-	    !is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
-		return false;
-	if (seen < observers_needed(ras))
-		return false;
-	declare(ras, suspicion, RAS_CAUSE_SILENT, other);
-	return true;
+	if (ras->observed_ns >= dead_at(ras, suspicion) &&
+	    own_sight(ras, suspicion) != SIGHT_NONE &&
+	    is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns) &&
+	    seen >= observers_needed(ras, suspicion->slot))
+		settle(ras, suspicion, RAS_CAUSE_SILENT, other);
 }
 
 static void round_open(struct ras *ras, struct suspicion *suspicion) {
@@ -403,7 +425,12 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 		return suspicion_find(ras, slot) == NULL;
 	}
 	suspicion->open = false;
-	if (decide_gone(ras, suspicion) || decide_silent(ras, suspicion))
+	decide_gone(ras, suspicion);
+	suspicion = suspicion_find(ras, slot);
+	if (suspicion != NULL && !suspicion->open)
+		decide_silent(ras, suspicion);
+	suspicion = suspicion_find(ras, slot);
+	if (suspicion == NULL)
 		return true;
 	state = ras_entry(ras, slot)->state;
 	if (state != RAS_UNREACHABLE &&
@@ -427,7 +454,7 @@ void liveness_counted(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
 		struct suspicion *suspicion = &ras->liveness.suspicions[n];
 
-		if (suspicion->cause != RAS_CAUSE_GONE || !suspicion->open || !suspicion->agreed)
+		if (!suspicion->open || !suspicion->agreed)
 			continue;
 		suspicion->due_ns = ras->observed_ns;
 		ras_wake_at(ras, suspicion->due_ns);

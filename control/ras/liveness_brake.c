@@ -3,6 +3,8 @@
 
 #include "core.h"
 
+#include <string.h>
+
 // Several observers come to need a count at the same moment: the first one's serves all.
 #define CENSUS_SPREAD_NS (RAS_NS_PER_SEC / 4)
 #define CENSUS_NS (RAS_NS_PER_SEC + RAS_NS_PER_SEC / 5) // of counting, whoever stays silent
@@ -188,7 +190,7 @@ enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
 	return BRAKE_HELD;
 }
 
-enum brake_hears brake_hears(struct ras *ras, uint64_t subject) {
+enum brake_hears brake_hears(const struct ras *ras, uint64_t subject) {
 	const struct census *census = &ras->liveness.census;
 
 	if (brake_is_off(ras))
@@ -197,25 +199,39 @@ enum brake_hears brake_hears(struct ras *ras, uint64_t subject) {
 		if (census->subjects[n] == subject)
 			return (census->heard >> n & 1) != 0 ? BRAKE_HEARS_IT : BRAKE_HEARS_NOBODY;
 	}
-	brake_count(ras, ras->observed_ns);
-	return BRAKE_HEARS_UNASKED;
+	// Of so many it cannot be asked: a host fell, and took them with it.
+	return silent_count(census) > COLLECT_SUBJECTS_MAX ? BRAKE_HEARS_NOBODY
+							   : BRAKE_HEARS_UNASKED;
 }
 
-// Members that refuse us, in the order of a list that rises.
-static uint32_t refusers(struct ras *ras, uint64_t ret_subjects[static COLLECT_SUBJECTS_MAX]) {
+// Keeps the list in the order in which it is sent: it rises.
+static uint32_t subject_add(uint64_t *subjects, uint32_t count, uint64_t subject) {
+	uint32_t at = 0;
+
+	while (at < count && subjects[at] < subject)
+		at++;
+	if (count == COLLECT_SUBJECTS_MAX || (at < count && subjects[at] == subject))
+		return count;
+	memmove(&subjects[at + 1], &subjects[at], (count - at) * sizeof(*subjects));
+	subjects[at] = subject;
+	return count + 1;
+}
+
+// Members that refuse us, then others whom we suspect, as long as they may be declared.
+static uint32_t subjects_of(struct ras *ras, uint64_t ret_subjects[static COLLECT_SUBJECTS_MAX]) {
 	uint32_t count = 0;
 
-	for (uint32_t n = 0; n < ras->links.count && count < COLLECT_SUBJECTS_MAX; n++) {
+	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
-		uint32_t at = count;
 
-		if (!link->used || link->refused_ns == RAS_NEVER ||
-		    !peer_is_member(ras_entry(ras, link->slot)))
-			continue;
-		for (; at > 0 && ret_subjects[at - 1] > link->peer; at--)
-			ret_subjects[at] = ret_subjects[at - 1];
-		ret_subjects[at] = link->peer;
-		count++;
+		if (link->used && link->refused_ns != RAS_NEVER &&
+		    peer_is_member(ras_entry(ras, link->slot)))
+			count = subject_add(ret_subjects, count, link->peer);
+	}
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count && !ras->liveness.brake; n++) {
+		uint32_t slot = ras->liveness.suspicions[n].slot;
+
+		count = subject_add(ret_subjects, count, ras_entry(ras, slot)->record->id);
 	}
 	return count;
 }
@@ -235,7 +251,7 @@ static void census_tick(struct ras *ras) {
 	if (ras->joined) {
 		uint64_t subjects[COLLECT_SUBJECTS_MAX];
 
-		collective_census(ras, CENSUS_NS, subjects, refusers(ras, subjects));
+		collective_census(ras, CENSUS_NS, subjects, subjects_of(ras, subjects));
 	}
 }
 

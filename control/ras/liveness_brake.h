@@ -26,11 +26,11 @@ enum brake_word brake_word(struct ras *ras, uint64_t since_ns);
 enum brake_hears {
 	BRAKE_HEARS_NOBODY,  // it is gone
 	BRAKE_HEARS_IT,	     // somebody does: it is alive, and refuses those who look
-	BRAKE_HEARS_UNASKED, // it was not asked about; another count is on its way
+	BRAKE_HEARS_UNASKED, // it was not asked about
 };
 
-// Of one that refuses us, by the latest count.
-enum brake_hears brake_hears(struct ras *ras, uint64_t subject);
+// Of one that refuses us or is silent, by the latest count.
+enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
 
 // A census of somebody else's came by: ours is not needed now.
 void brake_census_seen(struct ras *ras);

@@ -254,6 +254,16 @@ void look_ask(struct ras *ras, struct suspicion *suspicion) {
 
 // What others say.
 
+// Dead or gone here already: that news is on its way to the asker. What one alone has seen is no
+// death to a ring of more; but it was seen.
+static void answer_of_dead(struct ras *ras, const struct look *look) {
+	const struct peer_entry *entry = ras_entry(ras, look->slot);
+	bool gone = entry->cause == RAS_CAUSE_GONE;
+
+	if (entry->state == RAS_DEAD && entry->weight == 1 && entry->observers[0] == ras->self_id)
+		answer(ras, look, gone ? SIGHT_GONE : SIGHT_SILENT);
+}
+
 static void asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round) {
 	struct look look = {.slot = slot, .asker = asker, .round = round};
 
@@ -261,9 +271,10 @@ static void asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round
 		answer(ras, &look, SIGHT_ALIVE);
 		return;
 	}
-	if (!peer_is_member(ras_entry(ras, slot)))
-		return; // dead or gone here already: that news is on its way to the asker
-	look_begin(ras, look);
+	if (peer_is_member(ras_entry(ras, slot)))
+		look_begin(ras, look);
+	else
+		answer_of_dead(ras, &look);
 }
 
 void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *reader) {

@@ -190,7 +190,7 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 // One piece of news: flags, hops, id, incarnation, maintenance, then what the flags announce.
 #define NEWS_STATE 0x07
 #define NEWS_RECORD 0x08
-#define NEWS_DEATH 0x10 // cause and observers follow: with a death, and with nothing else
+#define NEWS_DEATH 0x10 // cause, observers, u32 reached of u32: with a death, and nothing else
 #define NEWS_KNOWN (NEWS_STATE | NEWS_RECORD | NEWS_DEATH)
 #define NEWS_BYTES_MIN 22
 
@@ -198,7 +198,7 @@ size_t message_news_bytes(const struct peer_news *news) {
 	size_t bytes = NEWS_BYTES_MIN;
 
 	if (news->state == RAS_DEAD)
-		bytes += 2 + news->observer_count * sizeof(uint64_t);
+		bytes += 10 + news->observer_count * sizeof(uint64_t);
 	if (news->record != NULL)
 		bytes += 2 + news->record->size;
 	return bytes;
@@ -222,6 +222,8 @@ void message_news_encode(const struct peer_news *news, struct wire_writer *write
 		wire_put_u8(writer, news->observer_count);
 		for (uint32_t n = 0; n < news->observer_count; n++)
 			wire_put_u64(writer, news->observers[n]);
+		wire_put_u32(writer, news->reached);
+		wire_put_u32(writer, news->of);
 	}
 	if (news->record != NULL)
 		record_encode(news->record->encoding, news->record->size, writer);
@@ -236,6 +238,10 @@ static void news_death_decode(struct wire_reader *reader, struct peer_news *news
 	}
 	for (uint32_t n = 0; n < news->observer_count; n++)
 		news->observers[n] = wire_get_u64(reader);
+	news->reached = wire_get_u32(reader);
+	news->of = wire_get_u32(reader);
+	if (news->reached > news->of)
+		wire_reader_fail(reader, -EBADMSG);
 }
 
 int message_news_decode(struct wire_reader *reader, struct message_news *ret_news) {
@@ -272,6 +278,7 @@ void message_brief_encode(const struct message_brief *brief, struct wire_writer 
 	wire_put_u64(writer, brief->record_digest);
 	wire_put_u32(writer, brief->maint);
 	wire_put_u8(writer, brief->state);
+	wire_put_u8(writer, brief->weight);
 }
 
 int message_brief_decode(struct wire_reader *reader, struct message_brief *ret_brief) {
@@ -286,7 +293,9 @@ int message_brief_decode(struct wire_reader *reader, struct message_brief *ret_b
 	brief.record_digest = wire_get_u64(reader);
 	brief.maint = wire_get_u32(reader);
 	brief.state = wire_get_u8(reader);
-	if (!state_travels(brief.state))
+	brief.weight = wire_get_u8(reader);
+	if (!state_travels(brief.state) || brief.weight > RAS_OBSERVERS_MAX ||
+	    (brief.state != RAS_DEAD && brief.weight > 0))
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);

@@ -85,6 +85,7 @@ struct message_brief {
 	uint64_t record_digest;
 	uint32_t maint;
 	uint8_t state;
+	uint8_t weight; // of a death: how many saw it
 };
 
 int message_init_encode(const struct message_init *init, struct wire_writer *writer);
@@ -108,7 +109,7 @@ struct message_news {
 int message_news_decode(struct wire_reader *reader, struct message_news *ret_news);
 
 // BRIEF: u64 mask of the ranges that are listed whole in this run, u8 last, then entries.
-#define MESSAGE_BRIEF_BYTES 29
+#define MESSAGE_BRIEF_BYTES 30
 void message_brief_encode(const struct message_brief *brief, struct wire_writer *writer);
 int message_brief_decode(struct wire_reader *reader, struct message_brief *ret_brief);
 

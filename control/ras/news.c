@@ -141,12 +141,35 @@ static bool news_is_known(struct ras *ras, const struct peer_news *news, const s
 	if (news->maint > entry->maint || news->incarnation > entry->incarnation)
 		return false;
 	if (news->incarnation == entry->incarnation &&
-	    news->state != (peer_is_member(entry) ? RAS_ALIVE : entry->state))
+	    (news->state != (peer_is_member(entry) ? RAS_ALIVE : entry->state) ||
+	     (news->state == RAS_DEAD && news->observer_count > entry->weight)))
 		return false;
 	// Who tells us need not be told, if we have not done so yet.
 	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)
 		ras->news.items[entry->pending - 1].told |= link_bit(link);
 	return true;
+}
+
+// It believes a death that was refuted since, and may have no other way to hear of that soon:
+// refutations stay in the neighbourhood.
+static void refuted_tell(struct ras *ras, const struct peer_news *told, struct link *link) {
+	uint32_t slot = peers_find(&ras->peers, told->id);
+	const struct peer_entry *entry = ras_entry(ras, slot);
+	uint8_t frame[64];
+	struct wire_writer writer;
+	struct peer_news news;
+
+	if (told->state != RAS_DEAD || link == NULL || !link->used || !peer_is_member(entry) ||
+	    told->incarnation >= entry->incarnation ||
+	    ras_incarnation_start(told->incarnation) != ras_incarnation_start(entry->incarnation))
+		return;
+	peers_news(&ras->peers, slot, &news);
+	news.record = NULL;
+	wire_writer_init(&writer, frame, sizeof(frame));
+	wire_put_u8(&writer, MESSAGE_UPDATE);
+	message_news_encode(&news, &writer);
+	ras->counters.news_sent++;
+	link_send(ras, link, frame, wire_writer_used(&writer));
 }
 
 int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
@@ -159,8 +182,10 @@ int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
 		struct ras_record *record = NULL;
 
 		ras->counters.news_received++;
-		if (news_is_known(ras, &decoded.news, link))
+		if (news_is_known(ras, &decoded.news, link)) {
+			refuted_tell(ras, &decoded.news, link);
 			continue;
+		}
 		if (decoded.record != NULL) {
 			err = ras_record_intern(
 				ras->interner, decoded.record, decoded.record_size, &record
@@ -171,7 +196,7 @@ int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
 				return err;
 		}
 		decoded.news.record = record;
-		if (!ras_apply(ras, &decoded.news, link) && pull_count < PULLS_MAX)
+		if (!ras_apply_told(ras, &decoded.news, link) && pull_count < PULLS_MAX)
 			pulls[pull_count++] = decoded.news.id;
 		ras_record_put(ras->interner, record);
 		if (link != NULL && !link->used)

@@ -353,17 +353,13 @@ static void state_set(struct peers *peers, struct peer_entry *entry, uint8_t sta
 	entry->since_ns = now;
 }
 
-static void
-death_keep(struct peers *peers, struct peer_entry *entry, const struct peer_news *news) {
+static void death_keep(struct peer_entry *entry, const struct peer_news *news) {
 	entry->cause = news->cause;
-	entry->flags &= (uint8_t)~PEER_SOLE;
-	if (news->state == RAS_DEAD && news->observer_count == 1)
-		entry->flags |= PEER_SOLE;
-	for (uint32_t n = 0; n < RAS_OBSERVERS_MAX; n++) {
-		entry->observers[n] = n < news->observer_count
-					      ? peers_find(peers, news->observers[n])
-					      : RAS_NO_SLOT;
-	}
+	entry->weight = news->state == RAS_DEAD ? news->observer_count : 0;
+	entry->reached = news->reached;
+	entry->of = news->of;
+	for (uint32_t n = 0; n < RAS_OBSERVERS_MAX; n++)
+		entry->observers[n] = n < entry->weight ? news->observers[n] : 0;
 }
 
 static int entry_insert(
@@ -389,7 +385,7 @@ static int entry_insert(
 		.state = news->state,
 		.hops = news->hops,
 	};
-	death_keep(peers, entry, news);
+	death_keep(entry, news);
 	peers->state_counts[news->state]++;
 	index_put(peers, news->id, slot);
 	if (peer_is_member(entry))
@@ -402,13 +398,33 @@ static uint8_t merged_state(const struct peer_entry *entry) {
 	return peer_is_member(entry) ? RAS_ALIVE : entry->state;
 }
 
-// The order of the lattice: incarnation, then alive < dead < left. Beside it, among the records
-// of one start, that of the record's digest: news may come without one, so that the two must
-// not depend on each other.
+static int order_of(uint64_t held, uint64_t told) {
+	return (told > held) - (told < held);
+}
+
+// Of two deaths in one incarnation, >0 if that of the news is the higher one.
+static int death_order(const struct peer_entry *entry, const struct peer_news *news) {
+	int order = order_of(entry->weight, news->observer_count);
+
+	if (order == 0)
+		order = order_of(entry->reached, news->reached);
+	if (order == 0)
+		order = order_of(entry->of, news->of);
+	if (order == 0)
+		order = order_of(entry->cause, news->cause);
+	for (uint32_t n = 0; order == 0 && n < news->observer_count; n++)
+		order = order_of(entry->observers[n], news->observers[n]);
+	return order;
+}
+
+// The order of the lattice. That of the records is beside it: news may come without one, so that
+// the two must not depend on each other.
 static bool news_is_newer(const struct peer_entry *entry, const struct peer_news *news) {
 	if (news->incarnation != entry->incarnation)
 		return news->incarnation > entry->incarnation;
-	return news->state > merged_state(entry);
+	if (news->state != merged_state(entry))
+		return news->state > merged_state(entry);
+	return news->state == RAS_DEAD && death_order(entry, news) > 0;
 }
 
 // What of the news is to be taken into an entry of the same start; false: nothing.
@@ -421,11 +437,19 @@ static bool news_select(const struct peer_entry *entry, struct peer_news *news) 
 	if (!newer) {
 		news->incarnation = entry->incarnation;
 		news->state = merged_state(entry);
+		news->cause = entry->cause;
+		news->observer_count = entry->weight;
+		news->reached = entry->reached;
+		news->of = entry->of;
+		memcpy(news->observers, entry->observers, sizeof(news->observers));
 	}
 	return newer || better;
 }
 
 static enum peers_change change_of(const struct peer_entry *entry, const struct peer_news *news) {
+	if (news->state == RAS_DEAD && entry->state == RAS_DEAD &&
+	    news->incarnation == entry->incarnation)
+		return news->observer_count > entry->weight ? PEERS_HEAVIER : PEERS_SAME;
 	if (news->state == RAS_DEAD)
 		return PEERS_DEAD;
 	if (news->state == RAS_LEFT)
@@ -473,7 +497,7 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 	entry->hops = news->hops;
 	if (!(news->state == RAS_ALIVE && same_start && peer_is_member(entry)))
 		state_set(peers, entry, news->state, now_ns);
-	death_keep(peers, entry, news);
+	death_keep(entry, news);
 	if (peer_is_member(entry))
 		member_add(peers, slot);
 }
@@ -612,14 +636,6 @@ void peers_remove(struct peers *peers, uint32_t slot) {
 	must(record != NULL && !peer_is_member(entry));
 	index_remove(peers, record->id, slot);
 	peers->state_counts[entry->state]--;
-	// The slot may get another name: no death may then seem to have been seen by that one.
-	for (uint32_t n = 0; n < peers->entry_count * RAS_OBSERVERS_MAX; n++) {
-		uint32_t *observer =
-			&peers->entries[n / RAS_OBSERVERS_MAX].observers[n % RAS_OBSERVERS_MAX];
-
-		if (*observer == slot)
-			*observer = RAS_NO_SLOT;
-	}
 	slot_return(peers, slot);
 	ras_record_put(peers->interner, record);
 	peers->view_number++;
@@ -631,11 +647,9 @@ uint8_t peers_observers(
 	const struct peer_entry *entry = &peers->entries[slot];
 	uint8_t count = 0;
 
-	for (uint32_t n = 0; n < RAS_OBSERVERS_MAX; n++) {
-		uint32_t observer = entry->observers[n];
-
-		if (observer != RAS_NO_SLOT && peers->entries[observer].record != NULL)
-			ret_ids[count++] = peers->entries[observer].record->id;
+	for (uint32_t n = 0; n < entry->weight; n++) {
+		if (peers_find(peers, entry->observers[n]) != RAS_NO_SLOT)
+			ret_ids[count++] = entry->observers[n];
 	}
 	return count;
 }
@@ -653,10 +667,10 @@ void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_
 
 	if (news.state == RAS_DEAD) {
 		news.cause = entry->cause;
-		news.observer_count = peers_observers(peers, slot, news.observers);
-		// Else the next one would take it for a death by one alone.
-		if ((entry->flags & PEER_SOLE) == 0)
-			news.observer_count = RAS_OBSERVERS_MAX;
+		news.observer_count = entry->weight;
+		memcpy(news.observers, entry->observers, sizeof(news.observers));
+		news.reached = entry->reached;
+		news.of = entry->of;
 	}
 	*ret_news = news;
 }

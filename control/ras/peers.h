@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The peer table: who is known, in which incarnation and state, and in which ring order.
 //
-// A slot is a peer's place for life. The merge of two tables is a join in a lattice ordered by
-// (incarnation, state, record digest), so it does not matter in which order, how often or on
-// which way news arrive: all tables that have seen the same news are equal.
+// A slot is a peer's place for life. The merge of two tables is a join in a lattice, so it does
+// not matter in which order, how often or on which way news arrive: all tables that have seen the
+// same news are equal. News of one peer are ordered by
+//
+//	incarnation, alive < dead < left, and of two deaths the weight: how many witnesses saw it,
+//	how many of how many their part reached, cause, who they were;
+//
+// beside that, of one start, by the digest of the record, and by the number of the maintenance
+// switch. Each of the three is a total order and is merged by itself.
 //
 // The digest covers alive peers only, and of an incarnation only the start: (id, start, record
 // digest, maintenance). Dead and left ones are kept for different times by different agents,
@@ -27,20 +33,24 @@ struct peer_news {
 	uint8_t state;		   // alive, dead or left
 	uint8_t cause;
 	uint8_t hops;
+	// Of a death: how many saw it and declared it together, and who.
 	uint8_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
+	uint32_t reached, of; // members that their part reached, of so many; 0 if nobody counted
 };
 
 struct peer_entry {
 	struct ras_record *record; // NULL: the slot is free
 	uint64_t incarnation;
 	uint64_t since_ns;		       // in this state
-	uint32_t observers[RAS_OBSERVERS_MAX]; // slots, RAS_NO_SLOT for none; of a death
+	uint64_t observers[RAS_OBSERVERS_MAX]; // of a death, as in struct peer_news
+	uint32_t reached, of;
 	uint32_t maint;
 	uint8_t state; // enum ras_state
 	uint8_t cause;
 	uint8_t flags; // PEER_*
 	uint8_t hops;
+	uint8_t weight;	  // observers of a death
 	uint32_t pending; // its item among the news to be told, + 1; 0 for none
 	// It was no member in this start before, with so many refutations, + 1; 0 for never. It
 	// may have refuted that before it heard of it, and nobody else would tell it.
@@ -49,7 +59,6 @@ struct peer_entry {
 
 #define PEER_SEEN 0x01	 // spoke to us at least once in this start
 #define PEER_LISTED 0x02 // by the peer with whom tables are being compared
-#define PEER_SOLE 0x04	 // its death was declared by one alone, known to us or not
 
 struct ring_place {
 	uint64_t order; // copied from the record: most comparisons end here, without a miss
@@ -91,6 +100,7 @@ enum peers_change {
 	PEERS_REJOINED, // was dead or left, is alive in the same start
 	PEERS_REFUTED,	// alive with a higher incarnation
 	PEERS_DEAD,
+	PEERS_HEAVIER, // dead as before, and more saw it
 	PEERS_LEFT,
 	PEERS_MAINT,
 	PEERS_RECORD, // the same incarnation with other facts
@@ -142,7 +152,7 @@ uint8_t peers_observers(
 	const struct peers *peers, uint32_t slot, uint64_t ret_ids[static RAS_OBSERVERS_MAX]
 );
 
-// What we would tell another agent of this peer. An observer we do not know stands as id 0.
+// What we would tell another agent of this peer.
 void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_news);
 
 static inline uint64_t peers_digest(const struct peers *peers) {

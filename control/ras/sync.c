@@ -84,6 +84,7 @@ static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 				.record_digest = entry->record->digest,
 				.maint = entry->maint,
 				.state = peer_is_member(entry) ? RAS_ALIVE : entry->state,
+				.weight = entry->state == RAS_DEAD ? entry->weight : 0,
 			},
 			&writer
 		);
@@ -146,6 +147,8 @@ static int brief_order(const struct peer_entry *entry, const struct message_brie
 		return brief->incarnation > entry->incarnation ? 1 : -1;
 	if (brief->state != state)
 		return brief->state > state ? 1 : -1;
+	if (state == RAS_DEAD && brief->weight != entry->weight)
+		return brief->weight > entry->weight ? 1 : -1;
 	if (brief->record_digest != entry->record->digest)
 		return brief->record_digest > entry->record->digest ? 1 : -1;
 	return (brief->maint > entry->maint) - (brief->maint < entry->maint);
@@ -165,7 +168,6 @@ static bool brief_apply(struct ras *ras, struct link *link, const struct message
 		.incarnation = brief->incarnation,
 		.state = brief->state,
 		.maint = brief->maint,
-		.cause = brief->state == RAS_DEAD ? RAS_CAUSE_NONE : 0,
 	};
 	uint32_t slot = peers_find(&ras->peers, brief->id);
 
@@ -173,6 +175,8 @@ static bool brief_apply(struct ras *ras, struct link *link, const struct message
 		return ras_apply(ras, &news, link);
 	if (slot == RAS_NO_SLOT)
 		return brief->state != RAS_ALIVE; // of a stranger's death nothing need be known
+	if (brief->state == RAS_DEAD)
+		return false; // who saw it is not in a brief, and decides what it is worth
 	if (ras_entry(ras, slot)->record->digest != brief->record_digest)
 		return false;
 	return ras_apply(ras, &news, link);

@@ -74,8 +74,9 @@ int invariants_init(struct invariants *invariants, const struct world *world) {
 	invariants->told = calloc(nodes * nodes, sizeof(*invariants->told));
 	invariants->preloaded = calloc(nodes, sizeof(*invariants->preloaded));
 	invariants->declared = calloc(nodes, sizeof(*invariants->declared));
-	if (invariants->told == NULL || invariants->preloaded == NULL ||
-	    invariants->declared == NULL)
+	invariants->weights = calloc(nodes, sizeof(*invariants->weights));
+	if (invariants->weights == NULL || invariants->told == NULL ||
+	    invariants->preloaded == NULL || invariants->declared == NULL)
 		return -ENOMEM;
 	return 0;
 }
@@ -84,6 +85,7 @@ void invariants_fini(struct invariants *invariants) {
 	free(invariants->told);
 	free(invariants->preloaded);
 	free(invariants->declared);
+	free(invariants->weights);
 }
 
 void invariants_break(struct world *world, uint32_t node, uint32_t other, const char *format, ...) {
@@ -245,6 +247,31 @@ static void invariants_across(
 		);
 }
 
+// A, of who hears of it: what one alone declared is marked as such.
+static void invariants_weight(
+	struct world *world,
+	const struct node *node,
+	const struct ras_event *event,
+	uint32_t subject,
+	bool declared_here
+) {
+	struct invariants_weight *weight = &world->invariants.weights[subject];
+	struct ras_peer peer;
+
+	if (event->incarnation > weight->incarnation)
+		*weight = (struct invariants_weight){.incarnation = event->incarnation};
+	if (event->incarnation != weight->incarnation)
+		return;
+	if (declared_here && event->observer_count > weight->weight)
+		weight->weight = event->observer_count;
+	if (weight->weight == 1 && world->options.profile->observers > 1 &&
+	    ras_peer_find(node->ras, event->peer, &peer) == 0 && !peer.sole)
+		invariants_break(
+			world, node->index, subject,
+			"A: the death that one alone declared is shown as one by more"
+		);
+}
+
 // A and B.
 static void invariants_death(
 	struct world *world,
@@ -277,6 +304,7 @@ static void invariants_death(
 		);
 	if (declared_here)
 		invariants_across(world, node, event, subject);
+	invariants_weight(world, node, event, subject, declared_here);
 	// Where one word is enough, the word of a node that is cut off kills the healthy.
 	if (profile->observers > 1 && able > 0 && invariants_healthy(world, victim) &&
 	    world->net.config.stall_ppm == 0 && !world->measure.nodes[subject].expected &&

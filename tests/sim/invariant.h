@@ -2,7 +2,8 @@
 // What must never be, whatever goes wrong. The first breach stops the run.
 //
 // A. Nobody is declared dead by fewer different observers than the profile asks for, as long
-//    as there is anybody else to look.
+//    as there is anybody else to look; and who was declared by one alone is nowhere shown as
+//    declared by more.
 // B. A node that ran and could be reached for longer than the time that kills is never
 //    declared dead.
 // C. What a core tells of a peer obeys the transition table.
@@ -44,7 +45,12 @@ struct invariants {
 	uint32_t cursor;
 	uint16_t *told;	    // per observer and subject: what the last event said
 	uint64_t *declared; // per observer: deaths it declared itself
-	bool *preloaded;    // per observer: it knew all others as alive when it started
+	// Per subject: the incarnation of its last death, and by how many it was declared.
+	struct invariants_weight {
+		uint64_t incarnation;
+		uint32_t weight;
+	} * weights;
+	bool *preloaded; // per observer: it knew all others as alive when it started
 };
 
 int invariants_init(struct invariants *invariants, const struct world *world);

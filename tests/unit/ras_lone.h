@@ -86,7 +86,7 @@ uint32_t lone_link(struct lone *lone, uint32_t peer);
 void lone_frame(struct lone *lone, uint32_t conn, const void *bytes, size_t size);
 void lone_beat(struct lone *lone, uint32_t conn, uint32_t sequence, uint32_t uses);
 void lone_news(struct lone *lone, uint32_t conn, const struct peer_news *news);
-// As others hold the peer: that state, incarnation and its record.
+// As others hold the peer: that state and incarnation, without its record; a death by two.
 struct peer_news
 lone_told(const struct lone *lone, uint32_t peer, enum ras_state state, uint64_t incarnation);
 void lone_end(struct lone *lone, uint32_t conn, enum ras_cause cause);

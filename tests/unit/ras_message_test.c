@@ -137,6 +137,8 @@ static int encode_news(const struct fixture *fixture, struct wire_writer *writer
 		.hops = 3,
 		.observer_count = 2,
 		.observers = {10, 20},
+		.reached = 5,
+		.of = 7,
 	};
 
 	wire_put_u8(writer, MESSAGE_UPDATE);
@@ -316,6 +318,8 @@ static void news_come_back_with_record_and_observers(void **state) {
 	assert_int_equal(news->hops, 3);
 	assert_int_equal(news->observer_count, 2);
 	assert_int_equal(news->observers[1], 20);
+	assert_int_equal(news->reached, 5);
+	assert_int_equal(news->of, 7);
 	assert_null(news->record);
 	assert_int_equal(decoded.news.record_size, fixture->record->size);
 }
@@ -405,6 +409,8 @@ static void values_that_cannot_be_are_refused(void **state) {
 		{3, 0, 0x18 | RAS_LEFT, "the observers of a death of one who left"},
 		{3, 22, RAS_CAUSE_COUNT, "a death without a cause"},
 		{3, 23, RAS_OBSERVERS_MAX + 1, "a death with a crowd of observers"},
+		{3, 40, 8, "a part that reached more than there are"},
+		{4, 29, RAS_OBSERVERS_MAX + 1, "a brief of a death with a crowd of observers"},
 		{4, 28, RAS_UNKNOWN, "a brief of nobody"},
 		{4, 28, RAS_SUSPECT, "a brief of a suspect"},
 		{4, 28, RAS_UNREACHABLE, "a brief of an unreachable one"},
