@@ -36,6 +36,7 @@ void ras_enter(struct ras *ras, uint64_t now_ns) {
 		ras->wall = (struct wall_clock){0};
 		ras_emit(ras, RAS_EVENT_PAUSED, RAS_NO_SLOT, RAS_CAUSE_NONE, paused_ns);
 		links_resume(ras);
+		liveness_resume(ras);
 		return;
 	}
 	ras->now_ns = now_ns;

@@ -164,6 +164,19 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 	ring_changed(ras);
 }
 
+void liveness_resume(struct ras *ras) {
+	ras->liveness.census.from_ns = 0;
+	ras->liveness.census.begun_ns = 0;
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		struct suspicion *suspicion = &ras->liveness.suspicions[n];
+
+		suspicion->open = false;
+		suspicion->asked_count = 0;
+		suspicion->due_ns = ras->observed_ns;
+	}
+	ras_wake_at(ras, ras->observed_ns);
+}
+
 void liveness_begin_anew(struct ras *ras) {
 	while (ras->liveness.suspicion_count > 0) {
 		uint32_t slot = ras->liveness.suspicions[0].slot;

@@ -111,6 +111,8 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer);
 void liveness_counted(struct ras *ras);
 // Those whom the brake held may be judged again: looks at them anew, soon.
 void liveness_released(struct ras *ras);
+// After a pause of our own: what others saw and counted is from before it.
+void liveness_resume(struct ras *ras);
 // We were held for dead and spoken to by nobody: that silence is no evidence against anybody.
 void liveness_begin_anew(struct ras *ras);
 // The peer is out of the table's members, or newly in.

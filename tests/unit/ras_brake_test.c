@@ -351,6 +351,26 @@ static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) 
 	lone_destroy(lone);
 }
 
+// Found: observed time leaves the pause out, and a count of before it seemed to be fresh.
+static void count_of_before_a_pause_of_our_own_is_none(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t since_ns;
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	since_ns = ras->observed_ns;
+	brake_census_seen(ras);
+	brake_counted(ras, &(struct census_result){.reached = 8, .members = 8});
+	assert_int_equal(brake_word(ras, since_ns), BRAKE_FREE);
+	lone->now_ns += 20 * SEC; // stopped
+	ras_tick(ras, lone->now_ns);
+	assert_true(lone_events(lone, RAS_EVENT_PAUSED) > 0);
+	assert_int_equal(brake_word(ras, since_ns), BRAKE_UNKNOWN);
+	lone_destroy(lone);
+}
+
 static void one_count_serves_all_observers_of_a_moment(void **state) {
 	struct world *world = world_of(24);
 	uint64_t begun = 0;
@@ -409,6 +429,7 @@ int main(void) {
 		cmocka_unit_test(second_partition_soon_after_the_first_is_held_as_well),
 		cmocka_unit_test(count_of_one_that_hears_nothing_is_no_brake_for_the_others),
 		cmocka_unit_test(counts_that_cannot_be_or_never_end_are_not_waited_for),
+		cmocka_unit_test(count_of_before_a_pause_of_our_own_is_none),
 		cmocka_unit_test(one_count_serves_all_observers_of_a_moment),
 	};
 
