@@ -36,23 +36,33 @@ static void interval_set(struct ras *ras, uint64_t interval_ns) {
 	search->interval_ns = interval_ns;
 }
 
-static void try_next(struct ras *ras) {
-	struct search *search = &ras->search;
-	uint32_t slots = ras->peers.entry_count;
-	uint32_t places = slots + ras->join.seed_count;
+static uint32_t lost_at(const struct ras *ras, uint32_t place) {
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
 
-	for (uint32_t n = 0; n < places; n++) {
-		search->cursor = (search->cursor + 1) % places;
-		if (search->cursor >= slots) {
-			join_look_for(ras, search->cursor - slots);
-			return;
-		}
-		if (ras_entry(ras, search->cursor)->record == NULL ||
-		    peer_is_member(ras_entry(ras, search->cursor)))
-			continue;
-		link_want(ras, search->cursor, RAS_USE_CHECK);
+		if (entry->record != NULL && !peer_is_member(entry) && place-- == 0)
+			return slot;
+	}
+	return RAS_NO_SLOT;
+}
+
+static void try_next(struct ras *ras, uint32_t targets) {
+	struct search *search = &ras->search;
+	uint32_t lost = peers_tombstones(&ras->peers);
+	uint32_t slot;
+
+	// In the same place all members would knock at the same doors.
+	if (search->targets != targets)
+		search->turn = (uint32_t)(ras_random(ras) % targets);
+	search->targets = targets;
+	search->turn = (search->turn + 1) % targets;
+	if (search->turn >= lost) {
+		join_look_for(ras, search->turn - lost);
 		return;
 	}
+	slot = lost_at(ras, search->turn);
+	if (slot != RAS_NO_SLOT)
+		link_want(ras, slot, RAS_USE_CHECK);
 }
 
 void search_tick(struct ras *ras) {
@@ -64,11 +74,9 @@ void search_tick(struct ras *ras) {
 		search->interval_ns = 0;
 		return;
 	}
-	if (search->interval_ns == 0)
-		search->cursor = (uint32_t)ras_random(ras);
 	interval_set(ras, interval_of(ras, targets));
 	if (search->due_ns <= ras->observed_ns) {
-		try_next(ras);
+		try_next(ras, targets);
 		wait_ns = search->interval_ns / 2 + ras_random(ras) % search->interval_ns;
 		if (wait_ns < ras->profile->search_ns)
 			wait_ns = ras->profile->search_ns;

@@ -13,7 +13,8 @@ struct ras;
 struct search {
 	uint64_t due_ns;      // next try; observed time
 	uint64_t interval_ns; // between two tries of ours, 0 while there is nobody to look for
-	uint32_t cursor;      // over the slots of the table, then the seeds
+	uint32_t turn;	      // over those who are lost, then the seeds
+	uint32_t targets;     // so many there were
 };
 
 void search_tick(struct ras *ras);

@@ -121,6 +121,33 @@ static void each_who_left_is_tried_in_turn_and_two_a_second_at_most(void **state
 	lone_destroy(lone);
 }
 
+// Found: all had looked for seeds before, so all began with the same one of those who died.
+static void members_do_not_all_begin_with_the_same_one(void **state) {
+	uint32_t seen = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct lone *lone = lone_create(&(struct lone_setup
+		){.count = 12, .self = 1, .random_seed = seed});
+		struct sock_addr address = lone_address(0);
+		uint32_t conn;
+
+		assert_int_equal(ras_seeds(lone->ras, &address, 1), 0);
+		lone_pass(lone, 3 * SEC);
+		conn = lone_left_by_most(lone);
+		for (uint32_t tried = 0; tried == 0;) {
+			lone_pass_beating(lone, 100 * MS, conn);
+			for (uint32_t n = 2; n < 12; n++) {
+				if (lone_opening(lone, n) != 0)
+					tried = n;
+			}
+			seen |= 1u << tried;
+		}
+		lone_destroy(lone);
+	}
+	assert_in_range(__builtin_popcount(seen & ~1u), 4, 8);
+}
+
 static void try_that_is_not_answered_leaves_no_link(void **state) {
 	struct lone *lone = lone_of(12, 1);
 	uint32_t conn = lone_left_by_most(lone);
@@ -164,6 +191,7 @@ int main(void) {
 		cmocka_unit_test(agent_whose_seeds_are_down_joins_through_the_member_that_calls_it),
 		cmocka_unit_test(all_who_left_in_any_order_are_one_ring_after_they_come_back),
 		cmocka_unit_test(each_who_left_is_tried_in_turn_and_two_a_second_at_most),
+		cmocka_unit_test(members_do_not_all_begin_with_the_same_one),
 		cmocka_unit_test(try_that_is_not_answered_leaves_no_link),
 		cmocka_unit_test(seed_that_answers_by_another_address_is_asked_once),
 	};
