@@ -128,6 +128,9 @@ static void counted(struct ras *ras, const struct census_result *result) {
 	for (uint32_t n = 0; n < result->subject_count; n++)
 		census->subjects[n] = result->subjects[n];
 	liveness_counted(ras);
+	// What was silent when the brake let go is declared, or back: what follows is another matter.
+	if (!too_much_is_silent(ras))
+		liveness->brake_free_ns = 0;
 	if (!liveness->brake)
 		return;
 	if (is_minority(ras))
@@ -260,6 +263,7 @@ static void census_tick(struct ras *ras) {
 void brake_tick(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
 	bool waits = is_minority(ras);
+	bool frees = ras->observed_ns < liveness->brake_free_ns;
 	uint64_t counted_ago_ns = ras->observed_ns - liveness->census.counted_ns;
 	uint64_t recount_ns = RECOUNT_NS;
 
@@ -269,10 +273,10 @@ void brake_tick(struct ras *ras) {
 	    ras->observed_ns - liveness->brake_ns >= ras->profile->brake_hold_ns) {
 		liveness->brake_free_ns = ras->observed_ns + ras->profile->brake_hold_ns;
 		brake_set(ras, false);
-	} else if (liveness->brake && counted_ago_ns >= recount_ns) {
+	} else if ((liveness->brake || frees) && counted_ago_ns >= recount_ns) {
 		brake_count(ras, brake_count_is_fresh_since(ras));
 	}
 	census_tick(ras);
-	if (liveness->brake)
+	if (liveness->brake || frees)
 		ras_wake_at(ras, ras->observed_ns + RAS_NS_PER_SEC);
 }

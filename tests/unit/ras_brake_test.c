@@ -327,6 +327,24 @@ static void second_partition_soon_after_the_first_is_held_as_well(void **state) 
 	world_destroy(world);
 }
 
+// Found: for a minute after it let go by time nothing was held.
+static void partition_soon_after_the_brake_let_go_by_time_is_held_as_well(void **state) {
+	struct world *world = world_of(40);
+
+	(void)state;
+	world_split(world, 12, WORLD_STALLED);
+	world_pass(world, 90 * SEC);
+	assert_int_equal(world_view(world, 20).dead, 12);
+	world_split(world, 12, WORLD_OPEN);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	world_mark(world);
+	world_split(world, 12, WORLD_STALLED);
+	world_pass(world, 30 * SEC);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	world_destroy(world);
+}
+
 // What a count may say, and how long others' counts that never end are waited for.
 static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) {
 	struct lone *lone = lone_of(8, 1);
@@ -427,6 +445,7 @@ int main(void) {
 		cmocka_unit_test(island_above_the_limit_is_held_by_both_sides_and_heals),
 		cmocka_unit_test(eight_of_many_that_fall_at_once_are_declared_in_time),
 		cmocka_unit_test(second_partition_soon_after_the_first_is_held_as_well),
+		cmocka_unit_test(partition_soon_after_the_brake_let_go_by_time_is_held_as_well),
 		cmocka_unit_test(count_of_one_that_hears_nothing_is_no_brake_for_the_others),
 		cmocka_unit_test(counts_that_cannot_be_or_never_end_are_not_waited_for),
 		cmocka_unit_test(count_of_before_a_pause_of_our_own_is_none),
