@@ -20,7 +20,7 @@ import tap
 
 REAL = ("sh", "awk", "cat", "cut", "dirname", "env", "grep", "printf", "sed", "sort", "uniq", "wc",
         "xargs", "cp", "rm", "date", "mkdir", "tail")
-VERBS = "help setup build run demo soak vm test try debug lint bench fuzz clean".split()
+VERBS = "help setup build run demo soak swarm vm test try debug lint bench fuzz clean".split()
 DPKG_ALL = 'shift 2\nfor one in "$@"; do echo "ii  $one"; done'
 
 

@@ -91,7 +91,7 @@ static void fault_freeze_node(struct world *world, uint32_t index, uint32_t vict
 	struct node *node = &world->nodes[victim];
 
 	fault_ails(world, victim, begins);
-	if (begins && node->state == NODE_UP) {
+	if (begins && node->state != NODE_OFF) {
 		fault_pauses(world, &world->faults.list[index], victim);
 		node_freeze(world, victim);
 	} else if (!begins && node->state == NODE_FROZEN) {
@@ -171,8 +171,9 @@ static void fault_split(struct world *world, uint32_t index, bool begins) {
 		else
 			world->net.hosts[n].island = begins && n < island;
 	}
+	if (world->faults.splits == 0)
+		world->faults.split_ns = world_now(world);
 	world->faults.splits += begins ? 1 : -1u;
-	world->faults.split_ns = world_now(world);
 	net_faults_changed(&world->net);
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		fault_ails(world, n, begins);

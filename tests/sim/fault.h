@@ -48,7 +48,7 @@ struct faults {
 	uint64_t begin_ns; // virtual time of at_ns 0
 	uint64_t end_ns;   // when all have ended
 	uint32_t splits;   // under way
-	uint64_t split_ns; // the network is what it is in this respect since
+	uint64_t split_ns; // since when there has been any
 };
 
 void faults_fini(struct faults *faults);

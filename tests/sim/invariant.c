@@ -226,7 +226,7 @@ static void invariants_across(
 
 	// One whose process ended was gone before, perhaps.
 	if (world->faults.splits != 1 ||
-	    (event->cause == RAS_CAUSE_GONE && world->nodes[subject].state == NODE_OFF) ||
+	    world->nodes[subject].state == NODE_OFF ||
 	    (event->cause == RAS_CAUSE_SILENT && age_ns < profile->dead_ns) ||
 	    island_of(world, subject) == island || profile->brake_peers == UINT32_MAX)
 		return;

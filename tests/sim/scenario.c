@@ -166,7 +166,7 @@ void scenario_draw_fault(
 	static const enum fault_kind kinds[] = {
 		FAULT_KILL,   FAULT_KILL, FAULT_FORGET, FAULT_LEAVE, FAULT_FREEZE, FAULT_FREEZE,
 		FAULT_FREEZE, FAULT_STOP, FAULT_HOST,	FAULT_DEAF,  FAULT_MUTE,   FAULT_SPLIT,
-		FAULT_CUT,    FAULT_SLOW, FAULT_REJECT, FAULT_RESET, FAULT_LEAP,
+		FAULT_CUT,    FAULT_SLOW, FAULT_REJECT, FAULT_RESET, FAULT_LEAP,   FAULT_FENCE,
 	};
 	uint32_t kind = random_below(random, sizeof(kinds) / sizeof(kinds[0]));
 	struct fault fault = {
@@ -178,6 +178,7 @@ void scenario_draw_fault(
 
 	switch (fault.kind) {
 	case FAULT_SPLIT:
+	case FAULT_FENCE:
 		fault.value = (uint32_t)random_between(random, 5, 50);
 		fault.node = 0;
 		break;

@@ -8,21 +8,90 @@
 
 #define SWARM_FAULTS_MAX 8
 #define SWARM_SPAN_NS (15 * WORLD_SEC)
+#define SWARM_PARTS_MAX 3
+#define SWARM_BESIDE_MAX 4
+#define SWARM_PART_MIN_MS UINT64_C(1000)
+#define SWARM_PART_DOUBLINGS 8 // up to two minutes
 #define SWARM_NODES_MIN 3
 
+// Each of the faults as they come, on any node.
+static void swarm_draw_any(struct run_options *run, uint64_t *random) {
+	uint32_t count = 1 + random_below(random, SWARM_FAULTS_MAX);
+
+	for (uint32_t n = 0; n < count; n++)
+		scenario_draw_fault(
+			random, run->nodes, run->profile->dead_ns, SWARM_SPAN_NS,
+			&run->faults[run->fault_count++]
+		);
+}
+
+// Parts of any size one after the other, for a second or for minutes, as packets are dropped or
+// TCP is rejected between them; and a few faults beside them.
+static void swarm_draw_parts(struct run_options *run, uint64_t *random) {
+	uint32_t count = 1 + random_below(random, SWARM_PARTS_MAX);
+	uint64_t at_ns = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		uint64_t longest_ms = SWARM_PART_MIN_MS
+				      << random_below(random, SWARM_PART_DOUBLINGS);
+		struct fault *fault = &run->faults[run->fault_count++];
+
+		at_ns += random_between(random, 100, 15000) * WORLD_MS;
+		*fault = (struct fault){
+			.kind = random_below(random, 2) == 0 ? FAULT_SPLIT : FAULT_FENCE,
+			.value = (uint32_t)random_between(random, 5, 60),
+			.at_ns = at_ns,
+			.duration_ns =
+				random_between(random, longest_ms / 2, longest_ms) * WORLD_MS,
+		};
+		at_ns += fault->duration_ns;
+	}
+	count = random_below(random, SWARM_BESIDE_MAX);
+	for (uint32_t n = 0; n < count; n++)
+		scenario_draw_fault(
+			random, run->nodes, run->profile->dead_ns, SWARM_SPAN_NS,
+			&run->faults[run->fault_count++]
+		);
+}
+
+// Some are started anew, or all, in any order: they say goodbye or do not, and some have lost
+// what they knew.
+static void swarm_draw_restarts(struct run_options *run, uint64_t *random) {
+	static const enum fault_kind kinds[] = {
+		FAULT_LEAVE, FAULT_LEAVE, FAULT_KILL, FAULT_KILL, FAULT_FORGET,
+	};
+	uint32_t percent = random_below(random, 3) == 0 ? 100 : 10 + random_below(random, 90);
+	uint64_t span_ms = UINT64_C(100) << random_below(random, 9);
+
+	for (uint32_t n = 0; n < run->nodes && run->fault_count < RUN_FAULTS_MAX; n++) {
+		if (random_below(random, 100) >= percent)
+			continue;
+		run->faults[run->fault_count++] = (struct fault){
+			.kind = kinds[random_below(random, sizeof(kinds) / sizeof(kinds[0]))],
+			.node = n,
+			.at_ns = random_between(random, 0, span_ms) * WORLD_MS,
+			.duration_ns = random_between(random, 200, span_ms + 1000) * WORLD_MS,
+		};
+	}
+	if (run->fault_count == 0)
+		swarm_draw_any(run, random);
+}
+
 static void swarm_draw(const struct run_options *base, uint64_t seed, struct run_options *ret_run) {
+	static void (*const draws[])(struct run_options * run, uint64_t * random) = {
+		swarm_draw_any,
+		swarm_draw_any,
+		swarm_draw_parts,
+		swarm_draw_restarts,
+	};
 	uint64_t random = random_stream(seed, 3);
 
 	*ret_run = *base;
 	ret_run->scenario = &scenario_of_faults;
 	ret_run->seed = seed;
 	ret_run->explain = false;
-	ret_run->fault_count = 1 + random_below(&random, SWARM_FAULTS_MAX);
-	for (uint32_t n = 0; n < ret_run->fault_count; n++)
-		scenario_draw_fault(
-			&random, base->nodes, base->profile->dead_ns, SWARM_SPAN_NS,
-			&ret_run->faults[n]
-		);
+	ret_run->fault_count = 0;
+	draws[random_below(&random, sizeof(draws) / sizeof(draws[0]))](ret_run, &random);
 }
 
 static bool swarm_breaks(const struct run_options *run, struct result *ret_result) {

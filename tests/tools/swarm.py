@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""./dev swarm: mixes of faults in the simulator for so many seconds, at all sizes in turn.
+
+    swarm.py TOCSIN_SIM SECONDS [SEED]
+
+Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
+are drawn anew each time, and told; the same SEED draws the same. Exit status: 0 if no mix broke an
+invariant, 1 if one did, 3 if the simulator did not run."""
+
+import random
+import re
+import subprocess
+import sys
+import time
+
+# Arguments, and mixes in one turn.
+SIZES = [(["--nodes", str(nodes)], 40) for nodes in (2, 3, 4, 5, 6, 7, 8, 9, 12)] + [
+    (["--nodes", "12", "--hosts", "3"], 40),
+    (["--nodes", "16"], 20),
+    (["--nodes", "24"], 20),
+    (["--nodes", "64"], 6),
+    (["--nodes", "64", "--hosts", "8"], 4),
+    (["--nodes", "200"], 2),
+]
+SEED_MAX = 10**12
+
+
+def name_of(size):
+    """12, or 12/3 on fewer hosts."""
+    return "/".join(size[1::2])
+
+
+def play(simulator, size, seed, count):
+    """How many of the mixes broke; -1 if they did not run."""
+    command = [simulator, "--swarm", str(count), *size, "--seed", str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    last = re.search(r"^swarm: (\d+) of \d+ mixes", done.stdout, re.M)
+    if last is None:
+        print(f"swarm: {' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
+        return -1
+    if last.group(1) != "0":
+        print(done.stdout, end="", flush=True)
+    return int(last.group(1))
+
+
+def main(simulator, seconds, seed):
+    """Plays until the time is over, then tells how many of which size."""
+    draw = random.Random(seed)
+    played = dict.fromkeys((name_of(size) for size, _ in SIZES), 0)
+    broken = 0
+    ends = time.monotonic() + seconds
+    print(f"swarm: seed {seed}, {seconds} s", flush=True)
+    while time.monotonic() < ends:
+        for size, count in SIZES:
+            found = play(simulator, size, draw.randrange(SEED_MAX), count)
+            if found < 0:
+                return 3
+            played[name_of(size)] += count
+            broken += found
+            if time.monotonic() >= ends:
+                break
+    for name, count in played.items():
+        print(f"  {name:>6} nodes {count:>8} mixes")
+    print(f"swarm: {broken} of {sum(played.values())} mixes broke an invariant (seed {seed})")
+    return 1 if broken > 0 else 0
+
+
+if __name__ == "__main__":
+    GIVEN = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(SEED_MAX)
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), GIVEN))
