@@ -65,6 +65,7 @@ static void joined(struct ras *ras, uint32_t slot, struct link *from, bool known
 }
 
 static void rejoined(struct ras *ras, uint32_t slot, struct link *from) {
+	brake_taken_back(ras, slot);
 	news_add(ras, slot, from, false);
 	peer_changed(ras, slot);
 	ring_changed(ras);
@@ -156,6 +157,7 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 	ras->deaths_told = incarnation + 1;
 	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
 	liveness_begin_anew(ras);
+	brake_taken_back(ras, ras->self_slot);
 }
 
 static const struct sock_addr *address_of(const struct peer_news *news) {

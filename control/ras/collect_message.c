@@ -117,10 +117,13 @@ void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer
 	wire_put_u8(writer, (uint8_t)why);
 }
 
-void collect_count_encode(uint32_t count, uint8_t heard, struct wire_writer *writer) {
+void collect_count_encode(
+	uint32_t count, uint32_t voters, uint8_t heard, struct wire_writer *writer
+) {
 	wire_put_u8(writer, COLLECT_ITEM_COUNT);
 	wire_put_u32(writer, COLLECT_COUNT_BYTES);
 	wire_put_u32(writer, count);
+	wire_put_u32(writer, voters);
 	wire_put_u8(writer, heard);
 }
 
@@ -145,6 +148,7 @@ static void lost_decode(struct wire_reader *reader, struct collect_item *item) {
 
 static void count_decode(struct wire_reader *reader, struct collect_item *item) {
 	item->count = wire_get_u32(reader);
+	item->voters = wire_get_u32(reader);
 	item->heard = wire_get_u8(reader);
 }
 

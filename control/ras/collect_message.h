@@ -10,7 +10,8 @@
 //	  ANSWER          u64 node, u64 incarnation, u64 view digest, u16 hops, u16 part,
 //	                  u8 flags, payload to the item's end
 //	  LOST            u64 peer, u8 why
-//	  COUNT           u32 members reached over this leg, u8 a bit for each one asked about that
+//	  COUNT           u32 members reached over this leg, u32 those of them that count for
+//	                  a majority, u8 a bit for each one asked about that
 //	                  somebody there hears; of a census only
 //	COLLECT_CANCEL  u64 origin, u64 id
 //
@@ -28,7 +29,7 @@
 #define COLLECT_ANSWER_HEADER_BYTES 29
 #define COLLECT_ANSWER_LAST 0x01 // of the node's parts
 #define COLLECT_LOST_BYTES 9
-#define COLLECT_COUNT_BYTES 5
+#define COLLECT_COUNT_BYTES 9
 #define COLLECT_SKIP_BYTES 24
 #define COLLECT_SUBJECTS_MAX 8 // of a census: who hears these?
 #define COLLECT_REQUEST_BYTES_MAX \
@@ -76,7 +77,7 @@ struct collect_answer {
 struct collect_item {
 	uint8_t type;
 	struct collect_answer answer;
-	uint32_t count;
+	uint32_t count, voters;
 	uint8_t heard;
 	uint64_t lost_peer;
 	enum collect_why lost_why;
@@ -111,7 +112,9 @@ int collected_decode(
 
 void collect_answer_encode(const struct collect_answer *answer, struct wire_writer *writer);
 void collect_lost_encode(uint64_t peer, enum collect_why why, struct wire_writer *writer);
-void collect_count_encode(uint32_t count, uint8_t heard, struct wire_writer *writer);
+void collect_count_encode(
+	uint32_t count, uint32_t voters, uint8_t heard, struct wire_writer *writer
+);
 // 0, -EBADMSG, or -ENODATA at the end.
 int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_item);
 

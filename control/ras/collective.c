@@ -64,6 +64,7 @@ void collective_destroy(struct ras *ras) {
 static void census_finish(struct ras *ras, const struct gather *gather) {
 	struct census_result result = {
 		.reached = gather->count,
+		.voters = gather->voters,
 		.subject_count = gather->subject_count,
 		.subjects = gather->subjects,
 		.heard = gather->heard,

@@ -40,6 +40,7 @@ struct ras {
 	uint32_t self_slot;
 	bool started, preloaded, joined, leaving, left;
 	bool step_put_off;  // and that was told
+	bool uncounted;	    // we were held for dead, and count for no majority yet
 	bool start_guessed; // nobody told us our start, and nothing kept it: it may be of before
 	struct relay *relay;
 	struct collective *collective;

@@ -7,7 +7,7 @@
 
 #define FLOOD_FRAME_MAX (1 + 8 + 8 + 4 + 2 + 2 + RAS_NOTICE_BYTES_MAX)
 #define FLOOD_FORGET_BYTES 16
-#define FLOOD_CENSUS_BYTES 9
+#define FLOOD_CENSUS_BYTES 17
 #define FLOOD_CENSUS_BYTES_MAX (FLOOD_CENSUS_BYTES + COLLECT_SUBJECTS_MAX * 8)
 // The start counter is the upper half of an id.
 #define FLOOD_START_SHIFT 32
@@ -159,6 +159,8 @@ static void census_deliver(struct ras *ras, const struct collect_notice *notice)
 	wire_reader_init(&reader, notice->payload, notice->size);
 	result.reached = wire_get_u32(&reader);
 	result.members = wire_get_u32(&reader);
+	result.voters = wire_get_u32(&reader);
+	result.electorate = wire_get_u32(&reader);
 	result.heard = wire_get_u8(&reader);
 	while (result.subject_count < COLLECT_SUBJECTS_MAX &&
 	       wire_reader_left(&reader) >= sizeof(uint64_t))
@@ -249,6 +251,8 @@ void flood_census(struct ras *ras, const struct census_result *result) {
 	wire_writer_init(&writer, payload, sizeof(payload));
 	wire_put_u32(&writer, result->reached);
 	wire_put_u32(&writer, result->members);
+	wire_put_u32(&writer, result->voters);
+	wire_put_u32(&writer, result->electorate);
 	wire_put_u8(&writer, result->heard);
 	for (uint32_t n = 0; n < result->subject_count; n++)
 		wire_put_u64(&writer, result->subjects[n]);

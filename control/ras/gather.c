@@ -34,6 +34,7 @@ gather_create(struct ras *ras, const struct collect_request *request, struct lin
 	gather->id = request->id;
 	gather->kind = request->kind;
 	gather->count = 1;
+	gather->voters = ras->uncounted ? 0 : 1;
 	gather->hops = request->hops;
 	gather->started_ns = ras->now_ns;
 	gather->started_observed_ns = ras->observed_ns;
@@ -87,7 +88,7 @@ static void count_send(struct ras *ras, struct gather *gather, struct link *link
 
 	wire_writer_init(&writer, frame, sizeof(frame));
 	collected_encode(gather->origin, gather->id, COLLECTED_FINAL, &writer);
-	collect_count_encode(gather->count, gather->heard, &writer);
+	collect_count_encode(gather->count, gather->voters, gather->heard, &writer);
 	link_send(ras, link, frame, sizeof(frame));
 }
 
@@ -198,6 +199,8 @@ static void census_items(struct gather *gather, struct wire_reader *items) {
 			continue;
 		if (item.count <= RAS_PEERS_MAX - gather->count)
 			gather->count += item.count;
+		if (item.voters <= RAS_PEERS_MAX - gather->voters)
+			gather->voters += item.voters;
 		gather->heard |= item.heard;
 	}
 }

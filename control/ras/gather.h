@@ -23,8 +23,9 @@ struct gather {
 	uint64_t origin;
 	uint64_t id;
 	uint32_t kind;
-	uint32_t count; // CENSUS: members reached, we included
-	uint8_t heard;	// CENSUS: those asked about whom somebody hears, a bit each
+	uint32_t count;	 // CENSUS: members reached, we included
+	uint32_t voters; // CENSUS: those of them that count for a majority
+	uint8_t heard;	 // CENSUS: those asked about whom somebody hears, a bit each
 	uint8_t subject_count;
 	uint64_t subjects[COLLECT_SUBJECTS_MAX];
 	uint32_t hops; // from the origin to here

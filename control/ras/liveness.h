@@ -59,6 +59,8 @@ struct look {
 struct census_result {
 	uint32_t reached; // members that can be reached, the one who counted included
 	uint32_t members; // of its view
+	// Of either, those who count for a majority: not who was taken back a moment ago.
+	uint32_t voters, electorate;
 	uint32_t subject_count;
 	const uint64_t *subjects; // whom it asked about,
 	uint8_t heard;		  // and which of them are heard by somebody, a bit each
@@ -71,7 +73,8 @@ struct census {
 	uint8_t heard;
 	uint32_t reached; // members that can be reached, the one who counted included
 	uint32_t members; // of its view
-	uint32_t ours;	  // members of our own view then
+	uint32_t voters, electorate;
+	uint32_t ours; // members of our own view then
 	uint64_t counted_ns;
 	uint64_t from_ns;   // when it began
 	uint64_t begun_ns;  // when the latest one began that we know of
@@ -88,6 +91,8 @@ struct liveness {
 	uint32_t round; // last token given out
 	struct census census;
 	bool brake;
+	bool taken_back;   // somebody, or we
+	uint64_t whole_ns; // since when nobody is suspected or unreachable; RAS_NEVER: somebody is
 	uint64_t brake_began_ns;
 	uint64_t brake_ns;	// since when it is on and we are with the larger part
 	uint64_t brake_free_ns; // released: not on again before this

@@ -75,7 +75,7 @@ static uint32_t fallen_count(const struct ras *ras) {
 static bool is_minority(const struct ras *ras) {
 	const struct census *census = &ras->liveness.census;
 
-	return census->members > 2 && 2 * (uint64_t)census->reached <= census->members;
+	return census->electorate > 2 && 2 * (uint64_t)census->voters <= census->electorate;
 }
 
 // More than a host and a fifth of the view within some seconds, or so much that we are not with the
@@ -114,10 +114,13 @@ static void counted(struct ras *ras, const struct census_result *result) {
 	struct liveness *liveness = &ras->liveness;
 	struct census *census = &liveness->census;
 	bool more = result->reached > census->reached;
+	uint32_t silent_before = silent_count(census);
 
 	*census = (struct census){
 		.reached = result->reached,
 		.members = result->members,
+		.voters = result->voters,
+		.electorate = result->electorate,
 		.subject_count = result->subject_count,
 		.heard = result->heard,
 		.ours = peers_ring_count(&ras->peers),
@@ -128,12 +131,13 @@ static void counted(struct ras *ras, const struct census_result *result) {
 	for (uint32_t n = 0; n < result->subject_count; n++)
 		census->subjects[n] = result->subjects[n];
 	liveness_counted(ras);
-	// What was silent when the brake let go is declared, or back: what follows is another matter.
+	// What was silent when the brake let go is declared, or back. What follows is new.
 	if (!too_much_is_silent(ras))
 		liveness->brake_free_ns = 0;
 	if (!liveness->brake)
 		return;
-	if (is_minority(ras))
+	// More that fell silent are another matter, whose time begins now.
+	if (is_minority(ras) || silent_count(census) > silent_before)
 		liveness->brake_ns = ras->observed_ns;
 	liveness->calm = too_much_is_silent(ras) ? 0 : liveness->calm + 1;
 	if (liveness->calm >= CALM_COUNTS)
@@ -154,7 +158,8 @@ void brake_counted(struct ras *ras, const struct census_result *result) {
 	struct census *census = &ras->liveness.census;
 	bool fresh = ras->observed_ns - census->counted_ns < CENSUS_FRESH_NS;
 
-	if (brake_is_off(ras) || result->reached > result->members)
+	if (brake_is_off(ras) || result->reached > result->members ||
+	    result->electorate > result->members)
 		return;
 	// Who reached fewer than we have beside us does not hear, or is cut off: its count is of
 	// itself. And of two counts of a moment the higher is nearer to the truth.
@@ -164,8 +169,52 @@ void brake_counted(struct ras *ras, const struct census_result *result) {
 		counted(ras, result);
 }
 
+// Who was declared dead and came back is of no view that a majority agreed on: were it counted at
+// once, two parts that it belongs to in turn could declare each other.
+static uint32_t electorate(const struct ras *ras) {
+	uint32_t count = 0;
+
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		count += entry->record != NULL && peer_is_member(entry) &&
+			 (entry->flags & PEER_TAKEN_BACK) == 0;
+	}
+	return ras->uncounted && count > 0 ? count - 1 : count;
+}
+
+// They count again after a time in which the view was whole.
+static void electorate_tick(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+	const uint32_t *counts = ras->peers.state_counts;
+
+	if (liveness->brake || counts[RAS_SUSPECT] > 0 || counts[RAS_UNREACHABLE] > 0) {
+		liveness->whole_ns = RAS_NEVER;
+		return;
+	}
+	if (liveness->whole_ns == RAS_NEVER)
+		liveness->whole_ns = ras->observed_ns;
+	if (!liveness->taken_back ||
+	    ras->observed_ns - liveness->whole_ns < ras->profile->brake_hold_ns)
+		return;
+	liveness->taken_back = false;
+	ras->uncounted = false;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
+		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_TAKEN_BACK;
+}
+
+void brake_taken_back(struct ras *ras, uint32_t slot) {
+	ras->liveness.taken_back = true;
+	ras->liveness.whole_ns = ras->observed_ns;
+	if (slot == ras->self_slot)
+		ras->uncounted = true;
+	else
+		ras_entry(ras, slot)->flags |= PEER_TAKEN_BACK;
+}
+
 void brake_counted_here(struct ras *ras, struct census_result *result) {
 	result->members = peers_ring_count(&ras->peers);
+	result->electorate = electorate(ras);
 	flood_census(ras, result);
 	counted(ras, result);
 }
@@ -277,6 +326,7 @@ void brake_tick(struct ras *ras) {
 		brake_count(ras, brake_count_is_fresh_since(ras));
 	}
 	census_tick(ras);
+	electorate_tick(ras);
 	if (liveness->brake || frees)
 		ras_wake_at(ras, ras->observed_ns + RAS_NS_PER_SEC);
 }

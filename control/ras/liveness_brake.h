@@ -32,6 +32,8 @@ enum brake_hears {
 // Of one that refuses us or is silent, by the latest count.
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
 
+// It was held for dead and is back, or we are.
+void brake_taken_back(struct ras *ras, uint32_t slot);
 // A census of somebody else's came by: ours is not needed now.
 void brake_census_seen(struct ras *ras);
 // Our own census is over; the others are told, with the members of our view.

@@ -57,8 +57,9 @@ struct peer_entry {
 	uint32_t revived;
 };
 
-#define PEER_SEEN 0x01	 // spoke to us at least once in this start
-#define PEER_LISTED 0x02 // by the peer with whom tables are being compared
+#define PEER_SEEN 0x01	     // spoke to us at least once in this start
+#define PEER_LISTED 0x02     // by the peer with whom tables are being compared
+#define PEER_TAKEN_BACK 0x04 // it was held for dead, and counts for no majority yet
 
 struct ring_place {
 	uint64_t order; // copied from the record: most comparisons end here, without a miss

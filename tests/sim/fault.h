@@ -45,10 +45,11 @@ struct fault {
 struct faults {
 	struct fault *list;
 	uint32_t count, capacity;
-	uint64_t begin_ns; // virtual time of at_ns 0
-	uint64_t end_ns;   // when all have ended
-	uint32_t splits;   // under way
-	uint64_t split_ns; // since when there has been any
+	uint64_t begin_ns;  // virtual time of at_ns 0
+	uint64_t end_ns;    // when all have ended
+	uint32_t splits;    // under way
+	uint64_t split_ns;  // since when there has been any
+	uint32_t declaring; // the side that declared members of the other one, + 1; 0 for none
 };
 
 void faults_fini(struct faults *faults);

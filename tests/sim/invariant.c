@@ -225,8 +225,7 @@ static void invariants_across(
 	struct ras_peer peer;
 
 	// One whose process ended was gone before, perhaps.
-	if (world->faults.splits != 1 ||
-	    world->nodes[subject].state == NODE_OFF ||
+	if (world->faults.splits != 1 || world->nodes[subject].state == NODE_OFF ||
 	    (event->cause == RAS_CAUSE_SILENT && age_ns < profile->dead_ns) ||
 	    island_of(world, subject) == island || profile->brake_peers == UINT32_MAX)
 		return;
@@ -240,6 +239,15 @@ static void invariants_across(
 	if (age_ns < profile->brake_hold_ns)
 		too_much = across > profile->brake_peers &&
 			   across * 100 > members * (profile->brake_percent + 1);
+	// Who was taken back counts for no majority for a minute.
+	if (world->measure.declared_ns != 0 &&
+	    world->measure.declared_ns + 2 * profile->brake_hold_ns > world->faults.split_ns)
+		members = 0;
+	if (world->faults.declaring != 0 && world->faults.declaring != 1u + island)
+		invariants_break(
+			world, node->index, subject, "K: two parts declare each other dead"
+		);
+	world->faults.declaring = 1u + island;
 	if (members > 2 && (too_much || 2 * across >= members))
 		invariants_break(
 			world, node->index, subject,

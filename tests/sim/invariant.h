@@ -17,7 +17,7 @@
 // J. Where a scenario says that nobody is to be taken for dead who lives, nobody is (run.c).
 // K. While a part of the hosts is an island, nobody declares a member across the gap dead
 //    if so many are there that the brake has to hold it, and never, however long it
-//    takes, if no more than half of its view is on its own side.
+//    takes, if no more than half of its view is on its own side. Never do both sides.
 // L. The consumer of a transfer gets its bytes in order, each once and as they were sent; each
 //    side that lives on is told once how it ended, and done means whole (load_transfer.c).
 // M. No healthy node would be drained, and 99 of 100 single faults are named exactly, by nodes that

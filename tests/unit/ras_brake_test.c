@@ -345,6 +345,39 @@ static void partition_soon_after_the_brake_let_go_by_time_is_held_as_well(void *
 	world_destroy(world);
 }
 
+// abc|de, then bc|ade: a takes d and e back and makes three of five with them, while b and c are
+// two of the three that declared them. Found: each part declared the other.
+static void who_was_taken_back_makes_no_majority_for_a_minute(void **state) {
+	struct world *world = world_of(5);
+
+	(void)state;
+	world_split(world, 3, WORLD_STALLED);
+	world_pass(world, 30 * SEC);
+	assert_int_equal(world_view(world, 0).dead, 2);
+	world_split(world, 3, WORLD_OPEN);
+	for (uint32_t n = 1; n < 3; n++) {
+		for (uint32_t m = 0; m < 5; m++) {
+			if (m == 1 || m == 2)
+				continue;
+			world_way(world, n, m, WORLD_STALLED);
+			world_way(world, m, n, WORLD_STALLED);
+		}
+	}
+	world_pass(world, 200 * SEC);
+	assert_int_equal(world_state(world, 1, 0), RAS_DEAD);
+	for (uint32_t m = 0; m < 5; m++) {
+		if (m != 1 && m != 2)
+			assert_int_not_equal(world_state(world, m, 1), RAS_DEAD);
+	}
+	for (uint32_t n = 0; n < 5; n++) {
+		for (uint32_t m = 0; m < 5; m++)
+			world_way(world, n, m, WORLD_OPEN);
+	}
+	world_pass(world, 40 * SEC);
+	assert_true(world_agrees(world));
+	world_destroy(world);
+}
+
 // What a count may say, and how long others' counts that never end are waited for.
 static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) {
 	struct lone *lone = lone_of(8, 1);
@@ -355,8 +388,14 @@ static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) 
 	ras_enter(ras, lone->now_ns);
 	lone_link(lone, 2);
 	// More than there are, and fewer than we have beside us.
-	brake_counted(ras, &(struct census_result){.reached = 9, .members = 8});
-	brake_counted(ras, &(struct census_result){.reached = 1, .members = 8});
+	brake_counted(
+		ras,
+		&(struct census_result){.reached = 9, .members = 8, .voters = 9, .electorate = 8}
+	);
+	brake_counted(
+		ras,
+		&(struct census_result){.reached = 1, .members = 8, .voters = 1, .electorate = 8}
+	);
 	since_ns = ras->observed_ns;
 	assert_int_equal(brake_word(ras, since_ns), BRAKE_UNKNOWN);
 	for (uint32_t n = 0; n < 20 && ras->liveness.census.counted_ns == 0; n++) {
@@ -380,7 +419,10 @@ static void count_of_before_a_pause_of_our_own_is_none(void **state) {
 	ras_enter(ras, lone->now_ns);
 	since_ns = ras->observed_ns;
 	brake_census_seen(ras);
-	brake_counted(ras, &(struct census_result){.reached = 8, .members = 8});
+	brake_counted(
+		ras,
+		&(struct census_result){.reached = 8, .members = 8, .voters = 8, .electorate = 8}
+	);
 	assert_int_equal(brake_word(ras, since_ns), BRAKE_FREE);
 	lone->now_ns += 20 * SEC; // stopped
 	ras_tick(ras, lone->now_ns);
@@ -446,6 +488,7 @@ int main(void) {
 		cmocka_unit_test(eight_of_many_that_fall_at_once_are_declared_in_time),
 		cmocka_unit_test(second_partition_soon_after_the_first_is_held_as_well),
 		cmocka_unit_test(partition_soon_after_the_brake_let_go_by_time_is_held_as_well),
+		cmocka_unit_test(who_was_taken_back_makes_no_majority_for_a_minute),
 		cmocka_unit_test(count_of_one_that_hears_nothing_is_no_brake_for_the_others),
 		cmocka_unit_test(counts_that_cannot_be_or_never_end_are_not_waited_for),
 		cmocka_unit_test(count_of_before_a_pause_of_our_own_is_none),
