@@ -239,6 +239,9 @@ static void invariants_across(
 	if (age_ns < profile->brake_hold_ns)
 		too_much = across > profile->brake_peers &&
 			   across * 100 > members * (profile->brake_percent + 1);
+	// Of a view of two each may declare the other, shown as by one alone.
+	if (members <= 2)
+		return;
 	// Who was taken back counts for no majority for a minute.
 	if (world->measure.declared_ns != 0 &&
 	    world->measure.declared_ns + 2 * profile->brake_hold_ns > world->faults.split_ns)
