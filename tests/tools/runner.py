@@ -26,7 +26,7 @@ SPARE_SHARE = 0.5    # more than the processors there are, since shares are aver
 SHARE_MIN = 0.05
 UNKNOWN_PER_LIMIT = 0.1
 SHARE_FALL = 0.75    # a share falls to no less than that of it from run to run
-RUNNING_PER_PROCESSOR = 8
+RUNNING_PER_PROCESSOR = 6
 RUNNING_MAX = 64
 # A fresh /sys shows the interfaces of the namespace, not those of the machine. The cgroups stay
 # where they are: what is below the old /sys is still reached from there.
