@@ -70,7 +70,7 @@ def one_each_way():
 
 
 def all_but_one():
-    """of three the last one says that two were killed, declares nobody alone, and takes them back"""
+    """of three the last one says that two were killed, and declares nobody alone"""
     with clusters.Cluster(BUILD, 3) as cluster:
         cluster.start().wait_ring(agents.WAIT_SECONDS)
         last, victims = cluster.agents[0], cluster.agents[1:]

@@ -185,7 +185,7 @@ def halves_of_few():
 
 
 def third_of_few():
-    """of six, four declare the two that they miss and never the reverse; healed they are one view"""
+    """of six, four declare the two that they miss, never the reverse; healed they are one view"""
     with Network(6) as cluster:
         cut_off(5, 6)
         many, few = cluster.agents[:4], cluster.agents[4:]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Preloaded into perftest by tests: gettimeofday() runs quicker. Each program of perftest measures
 // the length of a cycle at its start: it watches the time of day for most of a second, twice, which
-// is most of the time of a short run. The microseconds that it prints are wrong then; these tests do
-// not look at them. Other clocks, and other programs, are left alone.
+// is most of the time of a short run. The microseconds that it prints are wrong then; these tests
+// do not look at them. Other clocks, and other programs, are left alone.
 #include <stddef.h>
 #include <sys/time.h>
 #include <time.h>

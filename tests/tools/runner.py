@@ -32,7 +32,8 @@ RUNNING_MAX = 64
 # where they are: what is below the old /sys is still reached from there.
 ISOLATE = ["unshare", "--net", "--mount", "--", "sh", "-c", """
 here=$PWD
-cd /sys/fs/cgroup && mount -t sysfs sysfs /sys && mount --no-canonicalize --rbind . /sys/fs/cgroup &&
+cd /sys/fs/cgroup && mount -t sysfs sysfs /sys &&
+mount --no-canonicalize --rbind . /sys/fs/cgroup &&
 cd "$here" && ip link set lo up && exec "$@"
 """, "sh"]
 

@@ -314,7 +314,8 @@ def run_locked(chosen):
     session.run()
     session.missing += lost_of(session)
     Unpassed().end(session.programs)
-    print(f"\nin all {time.monotonic() - session.progress.started:.0f} s")
+    print()
+    print(f"in all {time.monotonic() - session.progress.started:.0f} s")
     return tally.close(session.programs, session.missing, chosen=bool(chosen))
 
 
