@@ -399,12 +399,11 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 
 void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
+	bool another_was_faster = join->source != NULL && join->source != conn;
 
 	if (ack->refusal != RAS_CAUSE_NONE) {
 		join_refused(ras, conn, ack);
-	} else if (join->source != NULL && join->source != conn) {
-		ask_close(ras, conn); // another was faster
-	} else if (ras->joined && met_member(ras, conn, ack)) {
+	} else if (another_was_faster || (ras->joined && met_member(ras, conn, ack))) {
 		ask_close(ras, conn);
 	} else {
 		join->source = conn;
