@@ -124,6 +124,33 @@ def count_passes(path, offset, thread):
     return counter
 
 
+class Passes:
+    """Counts at each place of a process, thread by thread."""
+
+    def __init__(self, pid, places):
+        self.tasks = pathlib.Path(f"/proc/{pid}/task")
+        self.places = places
+        self.counters = []
+        self.followed = set()
+
+    def follow(self):
+        """Threads that a thread makes are counted with it, but only at places where it had its
+        counter by then: all are looked for again."""
+        for thread in {int(name) for name in os.listdir(self.tasks)} - self.followed:
+            self.followed.add(thread)
+            self.counters += [(name, count_passes(TOCSIND, offset, thread))
+                              for name, offset in self.places]
+
+    def names(self):
+        self.follow()
+        return {name for name, counter in self.counters if counter is not None
+                and struct.unpack("=Q", os.read(counter, 8))[0] > 0}
+
+    def wait(self, names):
+        agents.wait_until(lambda: f"passes of {sorted(names - self.names())}",
+                          lambda: names <= self.names())
+
+
 def a_running_agent_passes_its_tracepoints_as_another_comes_and_dies():
     places = [(name, file_offset(address)) for name, address, _ in sites() if name not in SELDOM]
     if not EVENT_SOURCE.exists() or platform.machine() not in PERF_EVENT_OPEN:
@@ -132,20 +159,13 @@ def a_running_agent_passes_its_tracepoints_as_another_comes_and_dies():
         first, second = cluster.agents
         first.start()
         agents.wait_until("an answer", first.answers)
-        threads = [int(name) for name in os.listdir(f"/proc/{first.process.pid}/task")]
-        counters = [(name, count_passes(TOCSIND, offset, thread))
-                    for name, offset in places for thread in threads]
-
-        def wait_passed(names):
-            agents.wait_until(f"all of {sorted(names)}", lambda: names <= {
-                name for name, counter in counters if counter is not None
-                and struct.unpack("=Q", os.read(counter, 8))[0] > 0})
-
+        passes = Passes(first.process.pid, places)
+        passes.follow()
         all_names = {name for name, _ in places}
         second.start()
-        wait_passed(all_names - {"verdict_change"})
+        passes.wait(all_names - {"verdict_change"})
         second.kill()
-        wait_passed(all_names)
+        passes.wait(all_names)
 
 
 TESTS = (

@@ -28,14 +28,15 @@ class Timeout(Exception):
 
 def wait_until(what, function, seconds=WAIT_SECONDS_MAX, pause=0.02):
     """The first true answer of function, asked again and again: for an event nobody announces.
-    The seconds are those of a fair clock: a busy machine makes them longer."""
+    The seconds are those of a fair clock: a busy machine makes them longer. What is missing then
+    is a text, or a function that makes it."""
     clock = patience.FairClock()
     while True:
         answer = function()
         if answer:
             return answer
         if clock.read() > seconds:
-            raise Timeout(f"{what}: not within {seconds} s")
+            raise Timeout(f"{what() if callable(what) else what}: not within {seconds} s")
         time.sleep(pause)
 
 
