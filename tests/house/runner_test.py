@@ -179,17 +179,19 @@ def tests_that_wait_run_many_at_a_time():
         assert len(pool.running) == 9, names(pool)
 
 
-def a_test_that_is_to_run_alone_does():
+def a_test_that_is_to_run_alone_has_only_what_computes_beside_it():
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name, \
             pool_of(made("lonely", "sleep 600", is_parallel=False),
-                    made("a", f"until [ -e {name}/go ]; do sleep 0.01; done")) as pool:
+                    made("lonely2", "sleep 600", is_parallel=False),
+                    made("waits", f"until [ -e {name}/go ]; do sleep 0.01; done", suite="agent"),
+                    made("computes", "sleep 600"), around=["env"], processors=4) as pool:
         pool.step()
-        assert names(pool) == ["a"], names(pool)
+        assert sorted(names(pool)) == ["computes", "waits"], names(pool)
         pathlib.Path(name, "go").touch()
-        until(lambda: pool.step() == [] and names(pool) == ["lonely"])
-        pool.add([made("late")])
+        until(lambda: pool.step() == [] and sorted(names(pool)) == ["computes", "lonely"])
+        pool.add([made("late", suite="agent"), made("more", "sleep 600")])
         pool.step()
-        assert names(pool) == ["lonely"], names(pool)
+        assert sorted(names(pool)) == ["computes", "lonely", "more"], names(pool)
 
 
 def a_test_runs_in_two_builds_at_a_time_only_with_a_network_of_its_own():
@@ -335,7 +337,7 @@ if __name__ == "__main__":
         seconds_count_by_the_share_of_a_processor_that_was_to_be_had,
         tests_start_as_far_as_their_shares_go_and_the_longest_first,
         tests_that_wait_run_many_at_a_time,
-        a_test_that_is_to_run_alone_does,
+        a_test_that_is_to_run_alone_has_only_what_computes_beside_it,
         a_test_runs_in_two_builds_at_a_time_only_with_a_network_of_its_own,
         times_are_remembered_for_the_next_run,
         each_suite_runs_in_the_builds_where_it_can_break,

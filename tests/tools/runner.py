@@ -2,9 +2,10 @@
 """Runs test programs of several builds side by side, and hands out a record of each.
 
 Programs that wait (agents, guests) run beside those that compute, so that the processors stay
-busy: each takes its share of them, as measured the last time. Those that nothing may disturb run
-alone, at the end. As root each has a network namespace of its own, and with it all ports and
-addresses, so that one test may run in two builds at a time.
+busy: each takes its share of them, as measured the last time. Those that are to run alone have
+nothing beside them but what computes, and gives way to them. As root each test has a network
+namespace of its own, and with it all ports and addresses, so that one may run in two builds at a
+time.
 """
 
 import os
@@ -28,6 +29,9 @@ UNKNOWN_PER_LIMIT = 0.1
 SHARE_FALL = 0.75    # a share falls to no less than that of it from run to run
 RUNNING_PER_PROCESSOR = 6
 RUNNING_MAX = 64
+# Of what computes: agents and guests have clocks of their own. The most there is, since two ends
+# that spin (is_parallel: false) are to have the processors while they want them.
+GIVES_WAY = "19"
 # A fresh /sys shows the interfaces of the namespace, not those of the machine. The cgroups stay
 # where they are: what is below the old /sys is still reached from there.
 ISOLATE = ["unshare", "--net", "--mount", "--", "sh", "-c", """
@@ -51,8 +55,7 @@ def command_of(test, around):
     """Its environment goes to the test alone: a sanitizer that is preloaded is not for what stands
     around it."""
     words = [f"{name}={value}" for name, value in test.environment.items()]
-    # What computes gives way to what waits: agents and guests have clocks of their own.
-    gives_way = [] if test.waits or test.alone else ["nice", "-n", "5"]
+    gives_way = ["nice", "-n", GIVES_WAY] if test.computes else []
     return [*gives_way, *(around if test.isolated else []), "env", *words, *test.command]
 
 
@@ -167,7 +170,8 @@ class Pool:
     def add(self, tests):
         """Those that took longest come first: what begins late must not be long."""
         self.waiting += tests
-        self.waiting.sort(key=lambda test: (test.alone, -test.priority, -self.times.seconds(test)))
+        self.waiting.sort(
+            key=lambda test: (not test.alone, -test.priority, -self.times.seconds(test)))
         self.changed = True
 
     def hold_back(self, share):
@@ -177,15 +181,27 @@ class Pool:
     def share_taken(self):
         return self.held_back + sum(self.times.share(run.test) for run in self.running)
 
+    def places_taken(self):
+        return sum(not run.test.computes for run in self.running)
+
+    def may_be_alone(self):
+        """Nothing is built, and what waits has all run."""
+        return not self.held_back and all(
+            test.computes or test.alone for test in self.waiting) and all(
+            run.test.computes for run in self.running)
+
     def may_start(self, test):
+        if test.alone:
+            return self.may_be_alone()
         if not self.running:
-            return not (test.alone and self.held_back)
-        if test.alone or any(run.test.alone for run in self.running):
+            return True
+        if not test.computes and any(run.test.alone for run in self.running):
             return False
         if not self.around and any(run.test.name == test.name for run in self.running):
             return False  # the same ports and addresses
-        return (len(self.running) < self.places and
-                self.share_taken() + self.times.share(test) <= self.room)
+        if not test.computes and self.places_taken() >= self.places:
+            return False
+        return self.share_taken() + self.times.share(test) <= self.room
 
     def start_some(self):
         """The records of those that could not even be started."""

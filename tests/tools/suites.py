@@ -55,6 +55,11 @@ class Test:
         return bool(WAITING_SUITES & set(self.suites))
 
     @property
+    def computes(self):
+        """Whether it takes what is left of the processors, beside whatever runs."""
+        return not self.waits and not self.alone
+
+    @property
     def share(self):
         """Of a processor, before that was ever measured."""
         return WAITING_SHARE if self.waits else 1.0
