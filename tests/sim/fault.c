@@ -86,6 +86,22 @@ static void fault_process(struct world *world, const struct fault *fault, bool b
 		node_kill(world, fault->node);
 }
 
+// Two machines come back from repair the wrong way round.
+static void fault_swap(struct world *world, const struct fault *fault, bool begins) {
+	uint32_t nodes[] = {fault->node, fault->value};
+
+	for (uint32_t n = 0; n < 2; n++) {
+		if (begins && world->nodes[nodes[n]].state != NODE_OFF) {
+			measure_expect_death(world, nodes[n], false);
+			node_kill(world, nodes[n]);
+		}
+	}
+	if (begins)
+		node_swap_places(world, fault->node, fault->value);
+	for (uint32_t n = 0; n < 2 && !begins; n++)
+		node_start(world, nodes[n], NULL, true);
+}
+
 // One process stops, or resumes: a part of what a fault does.
 static void fault_freeze_node(struct world *world, uint32_t index, uint32_t victim, bool begins) {
 	struct node *node = &world->nodes[victim];
@@ -136,16 +152,18 @@ static void fault_host(struct world *world, const struct fault *fault, bool begi
 		net_host_down(&world->net, host, true, false);
 }
 
-// Cut off in one direction: in the end the others may take it for dead.
-static void fault_one_way(struct world *world, uint32_t index, bool begins) {
+// Cut off in one direction, or nearly in both: in the end the others may take it for dead.
+static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t host = world->net.nodes[fault->node].host;
 	struct net_host wanted = world->net.hosts[host];
 
 	if (fault->kind == FAULT_DEAF)
 		wanted.deaf = begins;
-	else
+	else if (fault->kind == FAULT_MUTE)
 		wanted.mute = begins;
+	else
+		wanted.loss_percent = begins ? fault->value : 0;
 	net_host_set(&world->net, host, &wanted);
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (world->net.nodes[n].host != host)
@@ -241,7 +259,11 @@ static void fault_apply(struct world *world, uint32_t index, bool begins) {
 		break;
 	case FAULT_DEAF:
 	case FAULT_MUTE:
-		fault_one_way(world, index, begins);
+	case FAULT_LOSS:
+		fault_hard_to_reach(world, index, begins);
+		break;
+	case FAULT_SWAP:
+		fault_swap(world, fault, begins);
 		break;
 	case FAULT_SPLIT:
 	case FAULT_FENCE:

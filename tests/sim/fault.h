@@ -31,6 +31,8 @@ enum fault_kind {
 	FAULT_RESET,  // its connections are reset, once
 	FAULT_LEAP,   // its clock leaps by so many milliseconds, once
 	FAULT_STALL,  // this many of a million messages stand still, everywhere
+	FAULT_LOSS,   // of this many percent of its packets there is no trace; TCP sends them again
+	FAULT_SWAP,   // it and one other node are killed, and start with each other's address
 	FAULT_KIND_COUNT,
 };
 

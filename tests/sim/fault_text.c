@@ -33,7 +33,14 @@ static const struct fault_word fault_words[FAULT_KIND_COUNT] = {
 	[FAULT_RESET] = {"reset", true, false, 0},
 	[FAULT_LEAP] = {"leap", true, false, 3600000},
 	[FAULT_STALL] = {"stall", false, true, 1000000},
+	[FAULT_LOSS] = {"loss", true, true, 90},
+	[FAULT_SWAP] = {"swap", true, true, UINT32_MAX}, // as with cut
 };
+
+// The value is another node, counted as nodes are.
+static bool fault_names_another(enum fault_kind kind) {
+	return kind == FAULT_CUT || kind == FAULT_SWAP;
+}
 
 const char *fault_name(enum fault_kind kind) {
 	return kind < FAULT_KIND_COUNT ? fault_words[kind].name : "?";
@@ -43,7 +50,7 @@ void fault_format(const struct fault *fault, char text[static FAULT_TEXT_BYTES])
 	const struct fault_word *word = &fault_words[fault->kind];
 	char at[PARSE_TEXT_BYTES];
 	char duration[PARSE_TEXT_BYTES];
-	uint32_t value = fault->value + (fault->kind == FAULT_CUT);
+	uint32_t value = fault->value + fault_names_another(fault->kind);
 	size_t used;
 
 	format_duration_ns(fault->at_ns, at);
@@ -123,12 +130,12 @@ static int fault_parse_subject(
 	if (length == 0)
 		return 0;
 	err = parse_u64(
-		text + 1, length - 1, 1, fault->kind == FAULT_CUT ? nodes : word->value_max, error,
-		&number
+		text + 1, length - 1, 1, fault_names_another(fault->kind) ? nodes : word->value_max,
+		error, &number
 	);
 	if (err != 0)
 		return err;
-	fault->value = (uint32_t)number - (fault->kind == FAULT_CUT);
+	fault->value = (uint32_t)number - fault_names_another(fault->kind);
 	return 0;
 }
 

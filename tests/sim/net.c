@@ -149,7 +149,8 @@ void net_faults_changed(struct net *net) {
 		const struct net_host *host = &net->hosts[n];
 
 		net->faulty = host->down || host->deaf || host->mute || host->refuses ||
-			      host->island != 0 || host->fence != 0 || host->slow_ns != 0;
+			      host->island != 0 || host->fence != 0 || host->slow_ns != 0 ||
+			      host->loss_percent != 0;
 	}
 }
 
@@ -159,6 +160,20 @@ struct event *net_event(struct net *net, enum net_event kind, uint32_t socket, u
 	event->target = socket;
 	event->generation = net_conn_of(net, socket)->generation;
 	return event;
+}
+
+#define NET_RTO_NS UINT64_C(200000000)
+
+// What a lost packet costs: TCP sends it again after a time that doubles.
+static uint64_t net_lost_ns(struct net *net, uint32_t percent) {
+	uint64_t wait_ns = NET_RTO_NS;
+	uint64_t lost_ns = 0;
+
+	while (lost_ns < net->config.user_timeout_ns && random_below(&net->random, 100) < percent) {
+		lost_ns += wait_ns;
+		wait_ns *= 2;
+	}
+	return lost_ns;
 }
 
 uint64_t net_travel(struct net *net, uint32_t from, uint32_t to, uint32_t size) {
@@ -177,8 +192,14 @@ uint64_t net_travel(struct net *net, uint32_t from, uint32_t to, uint32_t size) 
 		at_ns += net->config.stall_ns;
 		net->stalls++;
 	}
-	if (net->faulty)
-		at_ns += net->hosts[node->host].slow_ns + net->hosts[net->nodes[to].host].slow_ns;
+	if (net->faulty) {
+		const struct net_host *here = &net->hosts[node->host];
+		const struct net_host *there = &net->hosts[net->nodes[to].host];
+
+		at_ns += here->slow_ns + there->slow_ns;
+		at_ns += net_lost_ns(net, here->loss_percent) +
+			 net_lost_ns(net, there->loss_percent);
+	}
 	return at_ns;
 }
 

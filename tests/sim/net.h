@@ -128,6 +128,7 @@ struct net_host {
 	uint32_t island;  // hosts of different islands do not reach each other
 	uint32_t fence;	  // between those of different ones TCP is answered with resets
 	uint64_t slow_ns; // more, each way
+	uint32_t loss_percent;
 };
 
 struct net_cut {

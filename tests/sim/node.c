@@ -26,26 +26,35 @@ static void node_note(const struct node *node, uint32_t kind, uint32_t other, ui
 	trace_add(&node->world->trace, &entry);
 }
 
-// 10.x.y.z spells the index.
-static struct sock_addr node_address(uint32_t index, uint16_t port) {
+// 10.x.y.z spells the place.
+static struct sock_addr node_address(uint32_t place, uint16_t port) {
 	struct sock_addr address = {.family = SOCK_ADDR_V4, .port = port};
 
-	index++;
+	place++;
 	address.address[0] = 10;
-	address.address[1] = (uint8_t)(index >> 16);
-	address.address[2] = (uint8_t)(index >> 8);
-	address.address[3] = (uint8_t)index;
+	address.address[1] = (uint8_t)(place >> 16);
+	address.address[2] = (uint8_t)(place >> 8);
+	address.address[3] = (uint8_t)place;
 	return address;
 }
 
 static uint32_t node_at_address(const struct world *world, const struct sock_addr *address) {
-	uint32_t index = (uint32_t)address->address[1] << 16 | (uint32_t)address->address[2] << 8 |
+	uint32_t place = (uint32_t)address->address[1] << 16 | (uint32_t)address->address[2] << 8 |
 			 address->address[3];
 
 	if (address->family != SOCK_ADDR_V4 || address->address[0] != 10 ||
-	    address->port != WORLD_PORT || index == 0 || index > world->options.nodes)
+	    address->port != WORLD_PORT || place == 0 || place > world->options.nodes)
 		return NET_NOBODY;
-	return index - 1;
+	return world->tenants[place - 1];
+}
+
+void node_swap_places(struct world *world, uint32_t a, uint32_t b) {
+	uint32_t place = world->nodes[a].place;
+
+	world->nodes[a].place = world->nodes[b].place;
+	world->nodes[b].place = place;
+	world->tenants[world->nodes[a].place] = a;
+	world->tenants[world->nodes[b].place] = b;
 }
 
 static void node_info(const struct world *world, uint32_t index, struct ras_peer_info *ret_info) {
@@ -57,7 +66,7 @@ static void node_info(const struct world *world, uint32_t index, struct ras_peer
 	snprintf(ret_info->version, sizeof(ret_info->version), "0.1.0");
 	ret_info->start = world->nodes[index].start;
 	ret_info->address_count = 1;
-	ret_info->addresses[0] = node_address(index, WORLD_PORT);
+	ret_info->addresses[0] = node_address(world->nodes[index].place, WORLD_PORT);
 }
 
 int node_record(struct world *world, uint32_t index, struct ras_record **ret_record) {
@@ -226,8 +235,9 @@ static void node_opened(void *ctx, uint32_t index, uint32_t handle) {
 
 static int node_accepted(void *ctx, uint32_t index, uint32_t from, uint32_t *ret_handle) {
 	struct node *node = &((struct world *)ctx)->nodes[index];
-	struct sock_addr address =
-		node_address(from, (uint16_t)(NODE_PORT_EPHEMERAL + from % 20000));
+	struct sock_addr address = node_address(
+		node->world->nodes[from].place, (uint16_t)(NODE_PORT_EPHEMERAL + from % 20000)
+	);
 
 	return ras_conn_accepted(node->ras, node_now(node), &address, ret_handle);
 }

@@ -63,7 +63,7 @@ void options_help(FILE *to) {
 	      "  --faults LIST      with --scenario faults: kill:5@2s,freeze:7@3s+6s,split/40@9s+5s,\n"
 	      "                     that is kind, node, value, time, duration. Kinds: kill forget\n"
 	      "                     leave start freeze stop host deaf mute split fence cut slow\n"
-	      "                     reject reset leap stall\n"
+	      "                     reject reset leap stall loss swap\n"
 	      "  --swarm COUNT      so many random mixes of faults, from seed S on; the first that\n"
 	      "                     breaks an invariant is made smaller and shown\n"
 	      "  --bench            the table of figures to reach; its day-long row lasts M minutes\n"

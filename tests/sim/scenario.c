@@ -164,9 +164,10 @@ void scenario_draw_fault(
 ) {
 	// In proportion to how often they are met; several kinds of pauses above all.
 	static const enum fault_kind kinds[] = {
-		FAULT_KILL,   FAULT_KILL, FAULT_FORGET, FAULT_LEAVE, FAULT_FREEZE, FAULT_FREEZE,
-		FAULT_FREEZE, FAULT_STOP, FAULT_HOST,	FAULT_DEAF,  FAULT_MUTE,   FAULT_SPLIT,
-		FAULT_CUT,    FAULT_SLOW, FAULT_REJECT, FAULT_RESET, FAULT_LEAP,   FAULT_FENCE,
+		FAULT_KILL,   FAULT_KILL,   FAULT_FORGET, FAULT_LEAVE, FAULT_FREEZE,
+		FAULT_FREEZE, FAULT_FREEZE, FAULT_STOP,	  FAULT_HOST,  FAULT_DEAF,
+		FAULT_MUTE,   FAULT_SPLIT,  FAULT_CUT,	  FAULT_SLOW,  FAULT_REJECT,
+		FAULT_RESET,  FAULT_LEAP,   FAULT_FENCE,  FAULT_LOSS,  FAULT_SWAP,
 	};
 	uint32_t kind = random_below(random, sizeof(kinds) / sizeof(kinds[0]));
 	struct fault fault = {
@@ -183,10 +184,14 @@ void scenario_draw_fault(
 		fault.node = 0;
 		break;
 	case FAULT_CUT:
+	case FAULT_SWAP:
 		fault.value = random_below(random, nodes);
 		break;
 	case FAULT_SLOW:
 		fault.value = (uint32_t)random_between(random, 1, 300);
+		break;
+	case FAULT_LOSS:
+		fault.value = (uint32_t)random_between(random, 1, 60);
 		break;
 	case FAULT_LEAP:
 		fault.value = (uint32_t)random_between(random, 100, 20000);

@@ -11,7 +11,7 @@
 #define SWARM_PARTS_MAX 3
 #define SWARM_BESIDE_MAX 4
 #define SWARM_PART_MIN_MS UINT64_C(1000)
-#define SWARM_PART_DOUBLINGS 8 // up to two minutes
+#define SWARM_PART_DOUBLINGS 10 // up to nine minutes
 #define SWARM_NODES_MIN 3
 
 // Each of the faults as they come, on any node.
@@ -130,7 +130,7 @@ static bool swarm_drop_nodes(struct run_options *run, struct result *result) {
 			fewer.hosts = fewer.nodes;
 		for (uint32_t f = 0; f < fewer.fault_count; f++) {
 			fewer.faults[f].node %= fewer.nodes;
-			if (fewer.faults[f].kind == FAULT_CUT)
+			if (fewer.faults[f].kind == FAULT_CUT || fewer.faults[f].kind == FAULT_SWAP)
 				fewer.faults[f].value %= fewer.nodes;
 		}
 		if (swarm_breaks(&fewer, &found)) {

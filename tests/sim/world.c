@@ -76,7 +76,8 @@ static int world_init_nodes(struct world *world) {
 	uint32_t count = world->options.nodes;
 
 	world->nodes = calloc(count, sizeof(*world->nodes));
-	if (world->nodes == NULL)
+	world->tenants = calloc(count, sizeof(*world->tenants));
+	if (world->nodes == NULL || world->tenants == NULL)
 		return -ENOMEM;
 	for (uint32_t n = 0; n < count; n++) {
 		struct node *node = &world->nodes[n];
@@ -84,6 +85,8 @@ static int world_init_nodes(struct world *world) {
 
 		node->world = world;
 		node->index = n;
+		node->place = n;
+		world->tenants[n] = n;
 		node->wake_ns = RAS_NEVER;
 		node->timer_ns = RAS_NEVER;
 		node->start = 1;
@@ -156,6 +159,7 @@ struct world *world_destroy(struct world *world) {
 	load_fini(&world->load);
 	faults_fini(&world->faults);
 	free(world->nodes);
+	free(world->tenants);
 	free(world->ids);
 	free(world->id_nodes);
 	if (world->interner != NULL)

@@ -48,6 +48,7 @@ struct node {
 	struct ras *ras; // NULL while off
 	struct ras_record *record;
 	uint32_t index;
+	uint32_t place; // whose address it has, of those that the nodes had first
 	enum node_state state;
 	bool leaving;
 	bool refused; // was told not to join: the agent gives up
@@ -85,6 +86,7 @@ struct world {
 	struct ras_memory memory;
 	struct ras_interner *interner;
 	struct node *nodes;
+	uint32_t *tenants; // by place: the node that has the address now
 	struct sock_addr seeds[WORLD_SEEDS];
 	uint32_t seed_count;
 	struct faults faults;
@@ -136,6 +138,8 @@ void node_leap(struct world *world, uint32_t node, uint64_t leap_ns);
 void node_timer(struct world *world, struct event *event);
 // What follows from an input: a core that is done ends its process.
 void node_settle(struct node *node);
+// Both are off: each has the other's address from its next start on.
+void node_swap_places(struct world *world, uint32_t a, uint32_t b);
 int node_record(struct world *world, uint32_t node, struct ras_record **ret_record);
 
 static inline uint64_t node_now(const struct node *node) {

@@ -16,7 +16,7 @@ static void every_fault_is_read_back_as_it_was_written(void **state) {
 		"host:3@2s",	      "deaf:3@2s+9s",	   "mute:3@2s+9s",
 		"split/50@2s+1m",     "cut:3/7@10s+5s",	   "slow:3/200@1s+9s",
 		"reject:3@1s+1m",     "reset:3@4s",	   "leap:8/20000@12.345s",
-		"stall/10000@0s+10s",
+		"stall/10000@0s+10s", "loss:3/60@1s+1m",   "swap:3/7@2s+5s",
 	};
 	struct fault faults[FAULTS_MAX];
 	char text[FAULT_TEXT_BYTES];

@@ -236,6 +236,24 @@ static void a_stall_holds_what_is_sent_after_it_too(void **state) {
 	expect_frames(fixture, 0, 2);
 }
 
+static void a_packet_that_is_lost_is_sent_again_and_late(void **state) {
+	struct fixture *fixture = *state;
+	struct net_host lossy;
+	uint32_t in_time;
+
+	establish(fixture);
+	lossy = fixture->net.hosts[fixture->net.nodes[1].host];
+	lossy.loss_percent = 60;
+	net_host_set(&fixture->net, fixture->net.nodes[1].host, &lossy);
+	for (uint32_t n = 0; n < 20; n++)
+		assert_int_equal(send_number(fixture, n, 30), 0);
+	run(fixture, 100 * MS);
+	in_time = fixture->count;
+	assert_true(in_time < 20);
+	run(fixture, fixture->net.config.user_timeout_ns * 2);
+	expect_frames(fixture, 0, 20);
+}
+
 static void a_killed_process_ends_its_connections_behind_what_it_sent(void **state) {
 	struct fixture *fixture = *state;
 
@@ -422,6 +440,7 @@ int main(void) {
 		TEST(a_connection_nobody_wants_is_reset),
 		TEST(frames_of_a_stream_stay_in_order_whatever_their_delay),
 		TEST(a_stall_holds_what_is_sent_after_it_too),
+		TEST(a_packet_that_is_lost_is_sent_again_and_late),
 		TEST(a_killed_process_ends_its_connections_behind_what_it_sent),
 		TEST(a_host_that_goes_dark_is_noticed_by_the_user_timeout_only),
 		TEST(a_host_that_is_back_resets_connections_it_does_not_know),
