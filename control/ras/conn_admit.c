@@ -279,9 +279,21 @@ static bool refused_by(struct ras *ras, const struct message_init_ack *ack, uint
 	return same;
 }
 
+// We called a peer at an address that is ours by now.
+static bool is_own_answer(struct ras *ras, const struct message_init_ack *ack) {
+	struct ras_record *record;
+	bool own;
+
+	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
+		return false;
+	own = record == ras_self(ras)->record;
+	ras_record_put(ras->interner, record);
+	return own;
+}
+
 // Our name is another holder's there, or that of an earlier run of ours.
 static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) {
-	if (ack->redirect_count == 0)
+	if (ack->redirect_count == 0 || is_own_answer(ras, ack))
 		return;
 	if (!sock_addr_equal(&ack->redirects[0], &ras_self(ras)->record->address))
 		join_rival(ras, &ack->redirects[0]);
