@@ -40,6 +40,7 @@ static const struct {
 	[RAS_EVENT_JOIN_WAITING] = {MEANS_COUNT, "addresses tried", "address tried"},
 	[RAS_EVENT_CLOCK_OFFSET] = {.meaning = MEANS_DURATION, .words = "apart by"},
 	[RAS_EVENT_CLOCK_AGREES] = {.meaning = MEANS_DURATION, .words = "apart by"},
+	[RAS_EVENT_FLAPPING] = {MEANS_COUNT, "turns in ten minutes", "turn in ten minutes"},
 	[RAS_EVENT_REPORTED] = {.meaning = MEANS_USER},
 	[RAS_EVENT_JOIN_DONE] = {.meaning = MEANS_DURATION, .words = "took"},
 };

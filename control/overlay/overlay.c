@@ -74,8 +74,9 @@ static void op_event(void *ctx, const struct ras_event *event) {
 	struct state_event kept = {.event = *event};
 
 	overlay_note_keep(overlay, event);
-	overlay_tell(overlay, event);
-	if (overlay->state != NULL) {
+	if (!event->quiet)
+		overlay_tell(overlay, event);
+	if (overlay->state != NULL && !event->quiet) {
 		snprintf(kept.text, sizeof(kept.text), "%s", text != NULL ? text : "");
 		kept.realtime_ns = overlay_realtime_ns(overlay, event->at_ns);
 		state_journal(overlay->state, &kept);

@@ -36,6 +36,16 @@ static bool news_end(const struct ras *ras, uint32_t slot, const struct peer_new
 	return news->state != RAS_ALIVE;
 }
 
+// It was held for dead, and lives in the same start.
+static bool is_turn(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	return entry->state == RAS_DEAD && news->state == RAS_ALIVE &&
+	       news->incarnation > entry->incarnation &&
+	       ras_incarnation_start(news->incarnation) ==
+		       ras_incarnation_start(entry->incarnation);
+}
+
 static enum ras_cause end_cause(const struct peer_news *news) {
 	switch (news->state) {
 	case RAS_DEAD:
@@ -58,8 +68,10 @@ static void joined(struct ras *ras, uint32_t slot, struct link *from, bool known
 		ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
 		ras_entry(ras, slot)->record->start
 	);
-	if (known)
+	if (known) {
 		peer_changed(ras, slot);
+		turns_forget(ras, slot);
+	}
 	news_add(ras, slot, from, true);
 	ring_changed(ras);
 }
@@ -231,6 +243,8 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 	}
 	if (known && news_end(ras, slot, news))
 		farewell(ras, slot, end_cause(news));
+	if (known && is_turn(ras, slot, news))
+		turns_back(ras, slot);
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
 	if (err == -EBADMSG)
 		ras->counters.frames_unexpected++; // a record that is not what it came with
@@ -269,6 +283,7 @@ int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 
 static void tombstone_remove(struct ras *ras, uint32_t slot) {
 	farewell(ras, slot, RAS_CAUSE_IDLE);
+	turns_forget(ras, slot);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, 0);
 	peer_changed(ras, slot);
 	peers_remove(&ras->peers, slot);

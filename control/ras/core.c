@@ -186,6 +186,7 @@ struct ras *ras_destroy(struct ras *ras) {
 	ring_fini(ras);
 	liveness_fini(ras);
 	contests_fini(ras);
+	turns_fini(ras);
 	news_fini(ras);
 	links_fini(ras);
 	conns_fini(ras);
@@ -306,6 +307,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 		ring_tick(ras);
 		liveness_tick(ras);
 		contests_tick(ras);
+		turns_tick(ras);
 		join_tick(ras);
 		search_tick(ras);
 		relay_tick(ras);
@@ -320,7 +322,9 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 // Events.
 
 static void tell(struct ras *ras, struct ras_event *event) {
-	history_add(&ras->history, event);
+	event->quiet = turns_are_quiet(ras, event);
+	if (!event->quiet)
+		history_add(&ras->history, event);
 	ras->ops.event(ras->ops_ctx, event);
 }
 

@@ -25,6 +25,7 @@
 #include "search.h"
 #include "sync.h"
 #include "transfer.h"
+#include "turns.h"
 
 #include <ras/ras.h>
 
@@ -71,6 +72,7 @@ struct ras {
 	struct ring ring;
 	struct liveness liveness;
 	struct contests contests;
+	struct turns turns;
 	struct news news;
 	struct sync sync;
 	struct join join;

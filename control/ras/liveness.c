@@ -259,12 +259,28 @@ static enum sight own_sight(const struct ras *ras, const struct suspicion *suspi
 	return link->checked_ns != RAS_NEVER ? SIGHT_SILENT : SIGHT_NONE;
 }
 
+// It declared the peer by that cause, or we did, and was refuted a moment ago.
+static bool
+is_barred(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint32_t observer) {
+	uint64_t id = ras_entry(ras, observer)->record->id;
+
+	return turns_barred_until(ras, slot, cause, id) > ras->observed_ns;
+}
+
 // Those who saw at least this much absence; *ret_observer is one of them.
-static uint32_t
-sights_count(const struct suspicion *suspicion, bool gone_only, uint32_t *ret_observer) {
+static uint32_t sights_count(
+	const struct ras *ras,
+	const struct suspicion *suspicion,
+	bool gone_only,
+	uint32_t *ret_observer
+) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		enum ras_cause cause = gone_only ? RAS_CAUSE_GONE : RAS_CAUSE_SILENT;
+
+		if (is_barred(ras, suspicion->slot, cause, suspicion->asked[n]))
+			continue;
 		if (suspicion->sights[n] == SIGHT_GONE ||
 		    (suspicion->sights[n] == SIGHT_SILENT && !gone_only)) {
 			*ret_observer = suspicion->asked[n];
@@ -298,7 +314,7 @@ declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause
 static bool
 gone_is_seen(const struct ras *ras, const struct suspicion *suspicion, uint32_t *ret_other) {
 	return own_sight(ras, suspicion) == SIGHT_GONE &&
-	       1 + sights_count(suspicion, true, ret_other) >=
+	       1 + sights_count(ras, suspicion, true, ret_other) >=
 		       observers_needed(ras, suspicion->slot);
 }
 
@@ -318,10 +334,14 @@ static void hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, cause, 0);
 }
 
-// What the brake says to a death that is agreed on, if it is by a count of that time or later.
-// True if it may be declared.
+// What the brake says to a death that is agreed on, if it is by a count of that time or later; and
+// whether we declared it a moment ago and were wrong. True if it may be declared.
 static bool
 is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint64_t since_ns) {
+	if (is_barred(ras, suspicion->slot, cause, ras->self_slot)) {
+		hold(ras, suspicion->slot, cause);
+		return false;
+	}
 	switch (brake_word(ras, since_ns)) {
 	case BRAKE_UNKNOWN:
 		suspicion->open = true; // what was seen holds until the count is there
@@ -380,7 +400,7 @@ static void decide_gone(struct ras *ras, struct suspicion *suspicion) {
 
 static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint32_t other = RAS_NO_SLOT;
-	uint32_t seen = 1 + sights_count(suspicion, false, &other);
+	uint32_t seen = 1 + sights_count(ras, suspicion, false, &other);
 	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
 	// What is counted as a look begins serves at its end.
@@ -419,7 +439,13 @@ static void round_open(struct ras *ras, struct suspicion *suspicion) {
 // When the next round begins: the last one so that it ends as the time that kills is up.
 static uint64_t next_round(struct ras *ras, const struct suspicion *suspicion) {
 	uint64_t last = dead_at(ras, suspicion) - ras->profile->confirm_ns;
+	enum ras_cause cause =
+		own_sight(ras, suspicion) == SIGHT_GONE ? RAS_CAUSE_GONE : RAS_CAUSE_SILENT;
+	uint64_t barred = turns_barred_until(ras, suspicion->slot, cause, ras->self_id);
 
+	if (barred > ras->observed_ns && !suspicion->open &&
+	    ras_entry(ras, suspicion->slot)->state == RAS_UNREACHABLE)
+		return barred;
 	if (ras->liveness.brake && !suspicion->open &&
 	    ras_entry(ras, suspicion->slot)->state == RAS_UNREACHABLE)
 		return ras->observed_ns + ras_jitter(ras, HELD_LOOK_NS);

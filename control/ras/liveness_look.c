@@ -213,7 +213,11 @@ static bool may_be_asked(
 		if (suspicion->asked[n] == slot)
 			return false;
 	}
-	return any_host || !host_is_among(ras, suspicion, slot);
+	return any_host ||
+	       (!host_is_among(ras, suspicion, slot) &&
+		turns_barred_until(
+			ras, suspicion->slot, suspicion->cause, ras_entry(ras, slot)->record->id
+		) == 0);
 }
 
 static void choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bool any_host) {

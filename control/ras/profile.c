@@ -21,6 +21,7 @@ const struct ras_profile ras_profile_fast = {
 	.sole_factor = 2,
 	.gone_recheck_ns = 300 MS,
 	.suspicion_max_ns = 30 SEC,
+	.again_ns = 30 SEC,
 	.observers = 2,
 	.evidence = true,
 	.connect_ns = 3 SEC,

@@ -110,6 +110,11 @@ void invariants_started(struct world *world, const struct node *node, bool prelo
 
 	invariants->preloaded[node->index] = preloaded;
 	invariants->declared[node->index] = 0;
+	// A process that is started anew knows nothing of what it declared before.
+	for (size_t n = 0; n < nodes; n++) {
+		if (invariants->weights[n].declarer == node->index)
+			invariants->weights[n].refuted_ns = 0;
+	}
 	if (node->start > 1)
 		memset(&invariants->told[node->index * nodes], 0,
 		       nodes * sizeof(*invariants->told));
@@ -271,8 +276,10 @@ static void invariants_weight(
 	struct invariants_weight *weight = &world->invariants.weights[subject];
 	struct ras_peer peer;
 
-	if (event->incarnation > weight->incarnation)
-		*weight = (struct invariants_weight){.incarnation = event->incarnation};
+	if (event->incarnation > weight->incarnation) {
+		weight->incarnation = event->incarnation;
+		weight->weight = 0;
+	}
 	if (event->incarnation != weight->incarnation)
 		return;
 	if (declared_here && event->observer_count > weight->weight)
@@ -283,6 +290,39 @@ static void invariants_weight(
 			world, node->index, subject,
 			"A: the death that one alone declared is shown as one by more"
 		);
+}
+
+// N, of the one who declared it last.
+static void invariants_again(
+	struct world *world,
+	const struct node *node,
+	const struct ras_event *event,
+	uint32_t subject
+) {
+	struct invariants_weight *last = &world->invariants.weights[subject];
+	uint64_t start = ras_incarnation_start(event->incarnation);
+
+	if (last->refuted_ns != 0 && last->declarer == node->index && last->start == start &&
+	    last->cause == event->cause &&
+	    world_now(world) - last->refuted_ns < world->options.profile->again_ns)
+		invariants_break(
+			world, node->index, subject,
+			"N: declared dead (%s) again by the same one, %" PRIu64
+			" ms after it was refuted",
+			ras_cause_name(event->cause),
+			(world_now(world) - last->refuted_ns) / WORLD_MS
+		);
+	last->start = start;
+	last->declarer = node->index;
+	last->cause = event->cause;
+	last->refuted_ns = 0;
+}
+
+static void invariants_refuted(struct world *world, const struct node *node, uint32_t subject) {
+	struct invariants_weight *last = &world->invariants.weights[subject];
+
+	if (last->declarer == node->index)
+		last->refuted_ns = world_now(world);
 }
 
 // A and B.
@@ -315,8 +355,10 @@ static void invariants_death(
 			"A: declared dead (%s) by %u of %u observers, though others can look",
 			ras_cause_name(event->cause), event->observer_count, profile->observers
 		);
-	if (declared_here)
+	if (declared_here) {
 		invariants_across(world, node, event, subject);
+		invariants_again(world, node, event, subject);
+	}
 	invariants_weight(world, node, event, subject, declared_here);
 	// Where one word is enough, the word of a node that is cut off kills the healthy.
 	if (profile->observers > 1 && able > 0 && invariants_healthy(world, victim) &&
@@ -335,6 +377,8 @@ void invariants_event(struct world *world, const struct node *node, const struct
 		return;
 	if (event->kind == RAS_EVENT_DEAD)
 		invariants_death(world, node, event, subject);
+	else if (event->kind == RAS_EVENT_REJOINED)
+		invariants_refuted(world, node, subject);
 	invariants_transition(world, node, event, subject);
 }
 

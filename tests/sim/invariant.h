@@ -22,6 +22,8 @@
 //    side that lives on is told once how it ended, and done means whole (load_transfer.c).
 // M. No healthy node would be drained, and 99 of 100 single faults are named exactly, by nodes that
 //    have no part in them (scenario_verdicts.c).
+// N. Who declared a death that was refuted declares none of the same start and cause within the
+//    profile's time.
 #pragma once
 
 #include <ras/event.h>
@@ -49,6 +51,10 @@ struct invariants {
 	struct invariants_weight {
 		uint64_t incarnation;
 		uint32_t weight;
+		// By whom its start was declared last, why, and when that one heard otherwise.
+		uint64_t start, refuted_ns;
+		uint32_t declarer;
+		enum ras_cause cause;
 	} * weights;
 	bool *preloaded; // per observer: it knew all others as alive when it started
 };

@@ -34,6 +34,9 @@ enum ras_event_kind {
 	RAS_EVENT_CLOCK_OFFSET,	  // a peer's wall clock is over 1 s from ours; value: ns
 	RAS_EVENT_CLOCK_AGREES,	  // within 0.5 s again; value: ns
 	RAS_EVENT_OTHER_VERSION,  // none in common with it; value: its, by ras_versions_pack()
+	// Dead and back more than three times in ten minutes: value, or no more than that; told once a
+	// minute. Cause: DEATH if it is dead now, else REFUTED.
+	RAS_EVENT_FLAPPING,
 	// The caller's own, by ras_note().
 	RAS_EVENT_REPORTED,	    // a person or job spoke against it
 	RAS_EVENT_ADDRESS_UNPROVEN, // others do not reach the address that we tell
@@ -43,7 +46,7 @@ enum ras_event_kind {
 };
 
 struct ras_event {
-	uint64_t sequence; // from 1, without gaps
+	uint64_t sequence; // from 1, without gaps; 0 of a quiet one
 	uint64_t at_ns;
 	enum ras_event_kind kind;
 	enum ras_cause cause;
@@ -55,6 +58,7 @@ struct ras_event {
 	uint64_t value;		// by kind
 	struct sock_addr other; // of a CONFLICT: where the other holder is; NONE: not known
 	uint32_t hops;		// the news travelled this far to us; counted to 255
+	bool quiet; // of a peer that flaps: for tables, shown to nobody, not in the history
 };
 
 const char *ras_event_name(enum ras_event_kind kind);

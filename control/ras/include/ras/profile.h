@@ -15,6 +15,7 @@ struct ras_profile {
 	uint64_t sole_factor;	   // times dead_ns when there is no second observer
 	uint64_t gone_recheck_ns;  // between the two refused connects that make a peer *gone*
 	uint64_t suspicion_max_ns; // an unconfirmed suspicion is dropped and starts over
+	uint64_t again_ns;	   // whose death was refuted is not declared by the same before
 	uint32_t observers;	   // for *dead*; fewer only if fewer can look
 	bool evidence;		   // act on refused connects and on what others see
 
