@@ -2,6 +2,7 @@
 #include "contest.h"
 
 #include "core.h"
+#include "liveness_witness.h"
 
 // A round trip through two stalls of two seconds, and through a host far away.
 #define CONTEST_NS (5 * RAS_NS_PER_SEC)
@@ -72,7 +73,7 @@ bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news) 
 	// Whoever takes a table over believes it, and shows it as it is.
 	if (!ras->joined)
 		return true;
-	if (news->observer_count < liveness_witnesses_needed(ras, slot)) {
+	if (witnesses_told(ras, news) < witnesses_needed(ras, slot)) {
 		if (entry != NULL && peer_is_member(entry) &&
 		    news->incarnation >= entry->incarnation)
 			liveness_reported(ras, slot, 0);

@@ -9,6 +9,7 @@
 #include "liveness.h"
 
 #include "core.h"
+#include "liveness_witness.h"
 
 #define GONE_HOLD_NS (500 * RAS_NS_PER_MS)  // ring neighbours speak first of who is gone
 #define CROWD 4				    // among so few everybody speaks at once
@@ -220,17 +221,6 @@ void liveness_forget(struct ras *ras, uint32_t slot) {
 
 // Rounds.
 
-// min(observers, agents able to look), the subject left out and we included. Whom we suspect,
-// too, is able: if nobody answers us it is we who are cut off, and hold our verdict.
-uint32_t liveness_witnesses_needed(const struct ras *ras, uint32_t slot) {
-	const uint32_t *counts = ras->peers.state_counts;
-	uint32_t able = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
-
-	if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)))
-		able--;
-	return able < ras->profile->observers ? able : ras->profile->observers;
-}
-
 #ifdef RAS_BREAK_SECOND_OBSERVER
 // Wrong on purpose (meson option break_second_observer): one is believed at once. The
 // simulator's swarm has to find that.
@@ -241,7 +231,7 @@ static uint32_t observers_needed(const struct ras *ras, uint32_t slot) {
 }
 #else
 static uint32_t observers_needed(const struct ras *ras, uint32_t slot) {
-	return liveness_witnesses_needed(ras, slot);
+	return witnesses_needed(ras, slot);
 }
 #endif
 
@@ -257,37 +247,6 @@ static enum sight own_sight(const struct ras *ras, const struct suspicion *suspi
 	if (link->gone)
 		return SIGHT_GONE;
 	return link->checked_ns != RAS_NEVER ? SIGHT_SILENT : SIGHT_NONE;
-}
-
-// It declared the peer by that cause, or we did, and was refuted a moment ago.
-static bool
-is_barred(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint32_t observer) {
-	uint64_t id = ras_entry(ras, observer)->record->id;
-
-	return turns_barred_until(ras, slot, cause, id) > ras->observed_ns;
-}
-
-// Those who saw at least this much absence; *ret_observer is one of them.
-static uint32_t sights_count(
-	const struct ras *ras,
-	const struct suspicion *suspicion,
-	bool gone_only,
-	uint32_t *ret_observer
-) {
-	uint32_t count = 0;
-
-	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
-		enum ras_cause cause = gone_only ? RAS_CAUSE_GONE : RAS_CAUSE_SILENT;
-
-		if (is_barred(ras, suspicion->slot, cause, suspicion->asked[n]))
-			continue;
-		if (suspicion->sights[n] == SIGHT_GONE ||
-		    (suspicion->sights[n] == SIGHT_SILENT && !gone_only)) {
-			*ret_observer = suspicion->asked[n];
-			count++;
-		}
-	}
-	return count;
 }
 
 static void
@@ -314,7 +273,7 @@ declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause
 static bool
 gone_is_seen(const struct ras *ras, const struct suspicion *suspicion, uint32_t *ret_other) {
 	return own_sight(ras, suspicion) == SIGHT_GONE &&
-	       1 + sights_count(ras, suspicion, true, ret_other) >=
+	       witnesses_count(ras, suspicion, RAS_CAUSE_GONE, ret_other) >=
 		       observers_needed(ras, suspicion->slot);
 }
 
@@ -338,7 +297,7 @@ static void hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 // whether we declared it a moment ago and were wrong. True if it may be declared.
 static bool
 is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint64_t since_ns) {
-	if (is_barred(ras, suspicion->slot, cause, ras->self_slot)) {
+	if (witness_is_barred(ras, suspicion->slot, cause, ras->self_slot)) {
 		hold(ras, suspicion->slot, cause);
 		return false;
 	}
@@ -356,19 +315,14 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 	return true;
 }
 
-// Two of one host may be behind one firewall.
-static bool is_elsewhere(const struct ras *ras, uint32_t other) {
-	return other != RAS_NO_SLOT &&
-	       ras_entry(ras, other)->record->host_id != ras_self(ras)->record->host_id;
-}
-
 // A death that two agree on, and that the brake does not hold: does anybody hear the subject? Of
 // those who fall silent together not all may have been asked about; two hosts are enough then.
 static void
 settle(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
 	enum brake_hears hears = brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id);
 
-	if (hears == BRAKE_HEARS_UNASKED && cause == RAS_CAUSE_SILENT && is_elsewhere(ras, other))
+	if (hears == BRAKE_HEARS_UNASKED && cause == RAS_CAUSE_SILENT && other != RAS_NO_SLOT &&
+	    !is_of_our_host(ras, other))
 		hears = BRAKE_HEARS_NOBODY;
 	switch (hears) {
 	case BRAKE_HEARS_UNASKED:
@@ -400,7 +354,7 @@ static void decide_gone(struct ras *ras, struct suspicion *suspicion) {
 
 static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint32_t other = RAS_NO_SLOT;
-	uint32_t seen = 1 + sights_count(ras, suspicion, false, &other);
+	uint32_t seen = witnesses_count(ras, suspicion, RAS_CAUSE_SILENT, &other);
 	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
 	// What is counted as a look begins serves at its end.

@@ -123,9 +123,6 @@ void liveness_begin_anew(struct ras *ras);
 // The peer is out of the table's members, or newly in.
 void liveness_forget(struct ras *ras, uint32_t slot);
 
-// As many have to see a death for it to be one; the subject may be a stranger.
-uint32_t liveness_witnesses_needed(const struct ras *ras, uint32_t slot);
-
 // A newcomer claims a live peer's name: it is answered through join_claimed().
 void liveness_claim(struct ras *ras, uint32_t slot, struct conn *conn);
 

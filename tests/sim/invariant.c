@@ -265,6 +265,32 @@ static void invariants_across(
 		);
 }
 
+static bool invariants_one_host(const struct world *world, const struct ras_event *event) {
+	uint32_t first = world_node_of_id(world, event->observers[0]);
+	uint32_t second = world_node_of_id(world, event->observers[1]);
+
+	return first != NET_NOBODY && second != NET_NOBODY &&
+	       world->net.nodes[first].host == world->net.nodes[second].host;
+}
+
+// Is anybody linked with it, on another host, who could have looked?
+static bool invariants_elsewhere(const struct world *world, uint32_t observer, uint32_t subject) {
+	uint32_t host = world->net.nodes[observer].host;
+	struct ras_link_info link;
+
+	for (uint32_t n = 0; ras_link_at(world->nodes[observer].ras, n, &link) == 0; n++) {
+		uint32_t other = world_node_of_id(world, link.peer);
+
+		if (other != NET_NOBODY && other != subject &&
+		    world->net.nodes[other].host != host && link.ready && !link.delayed &&
+		    invariants_healthy(world, &world->nodes[other]) &&
+		    net_reaches(&world->net, observer, other) &&
+		    net_reaches(&world->net, other, observer))
+			return true;
+	}
+	return false;
+}
+
 // A, of who hears of it: what one alone declared is marked as such.
 static void invariants_weight(
 	struct world *world,
@@ -348,6 +374,13 @@ static void invariants_death(
 			);
 	}
 	able = invariants_able(world, node->index, subject);
+	if (declared_here && event->observer_count > 1 && invariants_one_host(world, event) &&
+	    invariants_elsewhere(world, node->index, subject))
+		invariants_break(
+			world, node->index, subject,
+			"A: declared dead (%s) by two of one host, though others can look",
+			ras_cause_name(event->cause)
+		);
 	if (declared_here && (event->observer_count < invariants_needed(world, node) ||
 			      (event->observer_count < profile->observers && able > 0)))
 		invariants_break(

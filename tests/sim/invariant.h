@@ -2,7 +2,8 @@
 // What must never be, whatever goes wrong. The first breach stops the run.
 //
 // A. Nobody is declared dead by fewer different observers than the profile asks for, as long
-//    as there is anybody else to look; and who was declared by one alone is nowhere shown as
+//    as there is anybody else to look, nor by two of one host as long as anybody of another
+//    host can; and who was declared by one alone is nowhere shown as
 //    declared by more.
 // B. A node that ran and could be reached for longer than the time that kills is never
 //    declared dead.

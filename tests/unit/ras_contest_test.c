@@ -68,6 +68,29 @@ static void death_becomes_heavier_and_never_lighter(void **state) {
 	lone_destroy(lone);
 }
 
+// Two behind one firewall are one witness; where nobody is elsewhere they are all there is.
+static void death_that_two_of_one_host_saw_is_a_suspicion_unless_all_are_of_it(void **state) {
+	static const struct {
+		uint32_t per_host, observer;
+		enum ras_state state;
+	} rows[] = {{2, 3, RAS_SUSPECT}, {2, 0, RAS_DEAD}, {8, 3, RAS_DEAD}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone_setup setup = {.count = 6, .self = 1, .per_host = rows[n].per_host};
+		struct lone *lone = lone_create(&setup);
+		struct peer_news news = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
+		uint32_t conn = lone_link(lone, 2);
+
+		news.observers[0] = lone_id(lone, 2);
+		news.observers[1] = lone_id(lone, rows[n].observer);
+		lone_news(lone, conn, &news);
+		lone_pass(lone, 200 * MS);
+		assert_int_equal(lone_peer(lone, 4).state, rows[n].state);
+		lone_destroy(lone);
+	}
+}
+
 // The link to 4 is good when 2 tells that 4 is dead.
 static struct lone *lone_told_of_a_linked_death(uint32_t *ret_teller, uint32_t *ret_subject) {
 	struct lone *lone = lone_of(6, 1);
@@ -168,6 +191,8 @@ int main(void) {
 		cmocka_unit_test(death_that_one_alone_saw_is_a_suspicion_in_a_ring_of_more),
 		cmocka_unit_test(
 			death_that_one_alone_saw_is_one_and_marked_where_nobody_else_is_left
+		),
+		cmocka_unit_test(death_that_two_of_one_host_saw_is_a_suspicion_unless_all_are_of_it
 		),
 		cmocka_unit_test(death_becomes_heavier_and_never_lighter),
 		cmocka_unit_test(death_of_one_who_is_heard_is_put_to_it_and_not_taken_over),

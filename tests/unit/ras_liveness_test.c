@@ -437,8 +437,28 @@ static void nccl_profile_waits_a_minute_and_asks_nobody(void **state) {
 	world_destroy(world);
 }
 
+// Of two hosts the larger one fails: on the other nobody else is left to look.
+static void those_of_the_last_host_bear_witness_for_each_other(void **state) {
+	struct world *world = world_create(&(struct world_setup){.count = 5, .pairs = true});
+
+	(void)state;
+	world_pass(world, 5 * SEC);
+	world_off(world, 4); // its host's only one
+	world_pass(world, 14 * SEC);
+	assert_int_equal(world_state(world, 0, 4), RAS_DEAD);
+	world_kill(world, 2);
+	world_pass(world, 3 * SEC);
+	assert_int_equal(world_state(world, 0, 2), RAS_DEAD);
+	world_off(world, 3);
+	world_pass(world, 20 * SEC);
+	assert_int_equal(world_state(world, 0, 3), RAS_DEAD);
+	assert_int_equal(world_event(world, 0, RAS_EVENT_DEAD)->observer_count, 2);
+	world_destroy(world);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(those_of_the_last_host_bear_witness_for_each_other),
 		cmocka_unit_test(evidence_of_strangers_ourselves_and_the_past_is_refused),
 		cmocka_unit_test(silent_host_is_suspected_and_then_dead_by_the_profiles_times),
 		cmocka_unit_test(dead_process_is_declared_by_two_refused_looks_within_a_second),
