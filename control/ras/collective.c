@@ -232,7 +232,7 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 	    kind_has_room(ras, request->kind))
 		gather = gather_create(ras, request, link);
 	if (request->kind == COLLECT_KIND_CENSUS)
-		brake_census_seen(ras);
+		brake_census_seen(ras, request->origin);
 	if (gather == NULL) {
 		ras->collective->counters.requests_refused++;
 		answer_at_once(ras, link, request, true);

@@ -165,7 +165,7 @@ static void census_deliver(struct ras *ras, const struct collect_notice *notice)
 	while (result.subject_count < COLLECT_SUBJECTS_MAX &&
 	       wire_reader_left(&reader) >= sizeof(uint64_t))
 		subjects[result.subject_count++] = wire_get_u64(&reader);
-	brake_counted(ras, &result);
+	brake_counted(ras, notice->origin, &result);
 }
 
 static void notice_deliver(struct ras *ras, const struct collect_notice *notice) {

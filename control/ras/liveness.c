@@ -166,8 +166,7 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 }
 
 void liveness_resume(struct ras *ras) {
-	ras->liveness.census.from_ns = 0;
-	ras->liveness.census.begun_ns = 0;
+	brake_resume(ras);
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
 		struct suspicion *suspicion = &ras->liveness.suspicions[n];
 
@@ -262,9 +261,9 @@ declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause
 
 	if (other != RAS_NO_SLOT)
 		news.observers[news.observer_count++] = ras_entry(ras, other)->record->id;
-	if (ras->liveness.census.counted_ns != 0) {
-		news.reached = ras->liveness.census.reached;
-		news.of = ras->liveness.census.members;
+	if (ras->liveness.census.word.at_ns != 0) {
+		news.reached = ras->liveness.census.word.reached;
+		news.of = ras->liveness.census.word.members;
 	}
 	ras->counters.deaths_declared++;
 	ras_apply(ras, &news, NULL);

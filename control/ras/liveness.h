@@ -19,6 +19,7 @@ struct wire_reader;
 #define LIVENESS_ASKED_MAX 3
 #define LIVENESS_SUSPICIONS_MAX 1024
 #define LIVENESS_LOOKS_MAX 1024
+#define CENSUS_COUNTERS 2 // who have to agree
 
 // What an observer saw when it looked.
 enum sight {
@@ -66,18 +67,30 @@ struct census_result {
 	uint8_t heard;		  // and which of them are heard by somebody, a bit each
 };
 
-// What the latest census found, ours or another's.
-struct census {
+// The same, kept.
+struct census_word {
+	uint64_t origin;
+	uint32_t reached, members, voters, electorate;
 	uint32_t subject_count;
 	uint64_t subjects[COLLECT_SUBJECTS_MAX];
 	uint8_t heard;
-	uint32_t reached; // members that can be reached, the one who counted included
-	uint32_t members; // of its view
-	uint32_t voters, electorate;
-	uint32_t ours; // members of our own view then
-	uint64_t counted_ns;
-	uint64_t from_ns;   // when it began
-	uint64_t begun_ns;  // when the latest one began that we know of
+	uint64_t from_ns; // when the count began
+	uint64_t at_ns;	  // when we had it; 0: there is none
+};
+
+struct census_start {
+	uint64_t origin;
+	uint64_t at_ns;
+};
+
+// What the latest census found: ours, or one that two others agree on.
+struct census {
+	struct census_word word; // that we go by
+	struct census_word told; // the latest by one other alone
+	uint32_t ours;		 // members of our own view at the time of `word`
+	// The latest two that began, of different members, and the latest one of ours.
+	struct census_start starts[CENSUS_COUNTERS];
+	uint64_t own_ns;
 	uint64_t wanted_ns; // since when we wait for a count, 0 if we do not
 	uint64_t due_ns;    // ours begins then
 	bool due;

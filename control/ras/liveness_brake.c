@@ -24,15 +24,28 @@ static bool census_is_overdue(const struct ras *ras) {
 	return census->wanted_ns != 0 && ras->observed_ns - census->wanted_ns >= 2 * CENSUS_NS;
 }
 
+static bool is_running(const struct ras *ras, uint64_t at_ns, uint64_t since_ns) {
+	return at_ns >= since_ns && at_ns != 0 && ras->observed_ns - at_ns < CENSUS_NS;
+}
+
+// Ours, or so many of others that they can agree.
+static bool enough_are_running(const struct ras *ras, uint64_t since_ns) {
+	const struct census *census = &ras->liveness.census;
+	uint32_t running = 0;
+
+	for (uint32_t n = 0; n < CENSUS_COUNTERS; n++)
+		running += is_running(ras, census->starts[n].at_ns, since_ns);
+	return running == CENSUS_COUNTERS || is_running(ras, census->own_ns, since_ns);
+}
+
 void brake_count(struct ras *ras, uint64_t since_ns) {
 	struct census *census = &ras->liveness.census;
 
-	if (brake_is_off(ras) || census->due || census->from_ns >= since_ns)
+	if (brake_is_off(ras) || census->due || census->word.from_ns >= since_ns)
 		return;
 	if (census->wanted_ns == 0)
 		census->wanted_ns = ras->observed_ns;
-	if (census->begun_ns >= since_ns && ras->observed_ns - census->begun_ns < CENSUS_NS &&
-	    !census_is_overdue(ras))
+	if (enough_are_running(ras, since_ns) && !census_is_overdue(ras))
 		return;
 	census->due = true;
 	census->due_ns = ras->observed_ns + ras_random(ras) % CENSUS_SPREAD_NS;
@@ -43,20 +56,45 @@ uint64_t brake_count_is_fresh_since(const struct ras *ras) {
 	return ras->observed_ns - CENSUS_NS;
 }
 
-void brake_census_seen(struct ras *ras) {
-	if (census_is_overdue(ras))
-		return;
-	ras->liveness.census.begun_ns = ras->observed_ns;
-	ras->liveness.census.due = false;
+static struct census_start *start_of(struct census *census, uint64_t origin) {
+	for (uint32_t n = 0; n < CENSUS_COUNTERS; n++) {
+		if (census->starts[n].origin == origin)
+			return &census->starts[n];
+	}
+	return NULL;
 }
 
-static uint32_t silent_count(const struct census *census) {
-	return census->members > census->reached ? census->members - census->reached : 0;
+void brake_census_seen(struct ras *ras, uint64_t origin) {
+	struct census *census = &ras->liveness.census;
+	struct census_start *start = start_of(census, origin);
+
+	if (census_is_overdue(ras))
+		return;
+	for (uint32_t n = 0; start == NULL && n < CENSUS_COUNTERS; n++) {
+		if (census->starts[n].at_ns <= census->starts[1 - n].at_ns)
+			start = &census->starts[n];
+	}
+	must(start != NULL);
+	*start = (struct census_start){.origin = origin, .at_ns = ras->observed_ns};
+	if (enough_are_running(ras, 0))
+		census->due = false;
+}
+
+void brake_resume(struct ras *ras) {
+	struct census *census = &ras->liveness.census;
+
+	census->word.from_ns = 0;
+	census->told.at_ns = 0;
+	census->own_ns = 0;
+	memset(census->starts, 0, sizeof(census->starts));
+}
+
+static uint32_t silent_count(const struct census_word *word) {
+	return word->members > word->reached ? word->members - word->reached : 0;
 }
 
 // Of those who fell before they were counted: they are members no more.
-static uint32_t fallen_count(const struct ras *ras) {
-	const struct census *census = &ras->liveness.census;
+static uint32_t fallen_count(const struct ras *ras, const struct census_word *word) {
 	uint32_t count = 0;
 
 	if (ras->peers.state_counts[RAS_DEAD] == 0)
@@ -64,32 +102,37 @@ static uint32_t fallen_count(const struct ras *ras) {
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 
-		count += entry->state == RAS_DEAD && entry->since_ns <= census->from_ns &&
-			 census->from_ns - entry->since_ns < ras->profile->brake_window_ns;
+		count += entry->state == RAS_DEAD && entry->since_ns <= word->from_ns &&
+			 word->from_ns - entry->since_ns < ras->profile->brake_window_ns;
 	}
 	return count;
 }
 
 // No more than half of a view of more than two is left: another part may be as large, and declare
 // us. Of two neither part is larger: there a death is declared, and shown to be by one alone.
-static bool is_minority(const struct ras *ras) {
-	const struct census *census = &ras->liveness.census;
+static bool word_is_of_minority(const struct census_word *word) {
+	return word->electorate > 2 && 2 * (uint64_t)word->voters <= word->electorate;
+}
 
-	return census->electorate > 2 && 2 * (uint64_t)census->voters <= census->electorate;
+static bool is_minority(const struct ras *ras) {
+	return word_is_of_minority(&ras->liveness.census.word);
 }
 
 // More than a host and a fifth of the view within some seconds, or so much that we are not with the
 // larger part. Whether it is silent or refuses makes no difference: behind one firewall all who
 // look are one witness.
-static bool too_much_is_silent(const struct ras *ras) {
+static bool word_is_of_too_much(const struct ras *ras, const struct census_word *word) {
 	const struct ras_profile *profile = ras->profile;
-	const struct census *census = &ras->liveness.census;
-	uint64_t fallen = fallen_count(ras);
-	uint64_t limit = (census->members + fallen) * profile->brake_percent / 100;
+	uint64_t fallen = fallen_count(ras, word);
+	uint64_t limit = (word->members + fallen) * profile->brake_percent / 100;
 
 	if (limit < profile->brake_peers)
 		limit = profile->brake_peers;
-	return silent_count(census) + fallen > limit || is_minority(ras);
+	return silent_count(word) + fallen > limit || word_is_of_minority(word);
+}
+
+static bool too_much_is_silent(const struct ras *ras) {
+	return word_is_of_too_much(ras, &ras->liveness.census.word);
 }
 
 static void brake_set(struct ras *ras, bool on) {
@@ -104,32 +147,43 @@ static void brake_set(struct ras *ras, bool on) {
 	}
 	ras_emit(
 		ras, on ? RAS_EVENT_BRAKE_ON : RAS_EVENT_BRAKE_OFF, RAS_NO_SLOT, RAS_CAUSE_SILENT,
-		silent_count(&liveness->census)
+		silent_count(&liveness->census.word)
 	);
 	if (!on)
 		liveness_released(ras);
 }
 
-static void counted(struct ras *ras, const struct census_result *result) {
-	struct liveness *liveness = &ras->liveness;
-	struct census *census = &liveness->census;
-	bool more = result->reached > census->reached;
-	uint32_t silent_before = silent_count(census);
-
-	*census = (struct census){
+static struct census_word
+word_of(const struct ras *ras, uint64_t origin, uint64_t from_ns, const struct census_result *result
+) {
+	struct census_word word = {
+		.origin = origin,
 		.reached = result->reached,
 		.members = result->members,
 		.voters = result->voters,
 		.electorate = result->electorate,
 		.subject_count = result->subject_count,
 		.heard = result->heard,
-		.ours = peers_ring_count(&ras->peers),
-		.counted_ns = ras->observed_ns,
-		.begun_ns = census->begun_ns,
-		.from_ns = census->begun_ns,
+		.from_ns = from_ns,
+		.at_ns = ras->observed_ns,
 	};
+
 	for (uint32_t n = 0; n < result->subject_count; n++)
-		census->subjects[n] = result->subjects[n];
+		word.subjects[n] = result->subjects[n];
+	return word;
+}
+
+static void counted(struct ras *ras, const struct census_word *word) {
+	struct liveness *liveness = &ras->liveness;
+	struct census *census = &liveness->census;
+	bool more = word->reached > census->word.reached;
+	uint32_t silent_before = silent_count(&census->word);
+
+	census->word = *word;
+	census->told.at_ns = 0;
+	census->ours = peers_ring_count(&ras->peers);
+	census->wanted_ns = 0;
+	census->due = false;
 	liveness_counted(ras);
 	// What was silent when the brake let go is declared, or back. What follows is new.
 	if (!too_much_is_silent(ras))
@@ -137,7 +191,7 @@ static void counted(struct ras *ras, const struct census_result *result) {
 	if (!liveness->brake)
 		return;
 	// More that fell silent are another matter, whose time begins now.
-	if (is_minority(ras) || silent_count(census) > silent_before)
+	if (is_minority(ras) || silent_count(&census->word) > silent_before)
 		liveness->brake_ns = ras->observed_ns;
 	liveness->calm = too_much_is_silent(ras) ? 0 : liveness->calm + 1;
 	if (liveness->calm >= CALM_COUNTS)
@@ -154,19 +208,81 @@ static uint32_t good_links(const struct ras *ras) {
 	return count;
 }
 
-void brake_counted(struct ras *ras, const struct census_result *result) {
+static uint32_t subject_find(const struct census_word *word, uint64_t subject) {
+	uint32_t n = 0;
+
+	while (n < word->subject_count && word->subjects[n] != subject)
+		n++;
+	return n;
+}
+
+// Of one subject both are believed that it is heard, and either that it is not.
+static void subjects_join(struct census_word *word, const struct census_word *other) {
+	struct census_word joined = *word;
+
+	joined.subject_count = 0;
+	joined.heard = 0;
+	for (uint32_t n = 0; n < word->subject_count + other->subject_count; n++) {
+		bool first = n < word->subject_count;
+		const struct census_word *from = first ? word : other;
+		const struct census_word *beside = first ? other : word;
+		uint32_t at = first ? n : n - word->subject_count;
+		uint32_t twin = subject_find(beside, from->subjects[at]);
+		bool known = twin < beside->subject_count;
+		bool heard = (from->heard >> at & 1) != 0;
+
+		if ((known && !first) || (!known && heard) ||
+		    joined.subject_count == COLLECT_SUBJECTS_MAX)
+			continue;
+		if (heard && (beside->heard >> twin & 1) != 0)
+			joined.heard |= (uint8_t)(1u << joined.subject_count);
+		joined.subjects[joined.subject_count++] = from->subjects[at];
+	}
+	*word = joined;
+}
+
+// Two counts of different members come to the same.
+static bool words_agree(
+	const struct ras *ras, const struct census_word *word, const struct census_word *other
+) {
+	return word->origin != other->origin &&
+	       word_is_of_minority(word) == word_is_of_minority(other) &&
+	       word_is_of_too_much(ras, word) == word_is_of_too_much(ras, other);
+}
+
+// Of two counts of a moment the higher one is nearer to the truth.
+void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result) {
 	struct census *census = &ras->liveness.census;
-	bool fresh = ras->observed_ns - census->counted_ns < CENSUS_FRESH_NS;
+	struct census_start *start = start_of(census, origin);
+	struct census_word word;
 
 	if (brake_is_off(ras) || result->reached > result->members ||
-	    result->electorate > result->members)
+	    result->electorate > result->members || start == NULL)
 		return;
 	// Who reached fewer than we have beside us does not hear, or is cut off: its count is of
-	// itself. And of two counts of a moment the higher is nearer to the truth.
-	if (result->reached <= good_links(ras))
-		census->begun_ns = 0;
-	else if (result->reached >= census->reached || !fresh)
-		counted(ras, result);
+	// itself.
+	if (result->reached <= good_links(ras)) {
+		*start = (struct census_start){0};
+		return;
+	}
+	word = word_of(ras, origin, start->at_ns, result);
+	if (census->told.at_ns == 0 || ras->observed_ns - census->told.at_ns >= 2 * CENSUS_NS ||
+	    !words_agree(ras, &word, &census->told)) {
+		census->told = word;
+		return;
+	}
+	if (census->told.reached > word.reached) {
+		struct census_word higher = census->told;
+
+		census->told = word;
+		word = higher;
+	}
+	subjects_join(&word, &census->told);
+	if (census->told.from_ns < word.from_ns)
+		word.from_ns = census->told.from_ns;
+	if (word.reached >= census->word.reached ||
+	    ras->observed_ns - census->word.at_ns >= CENSUS_FRESH_NS)
+		counted(ras, &word);
 }
 
 // Who was declared dead and came back is of no view that a majority agreed on: were it counted at
@@ -213,10 +329,13 @@ void brake_taken_back(struct ras *ras, uint32_t slot) {
 }
 
 void brake_counted_here(struct ras *ras, struct census_result *result) {
+	struct census_word word;
+
 	result->members = peers_ring_count(&ras->peers);
 	result->electorate = electorate(ras);
 	flood_census(ras, result);
-	counted(ras, result);
+	word = word_of(ras, ras->self_id, ras->liveness.census.own_ns, result);
+	counted(ras, &word);
 }
 
 enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
@@ -226,7 +345,7 @@ enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
 		return BRAKE_FREE;
 	if (liveness->brake)
 		return BRAKE_HELD;
-	if (liveness->census.from_ns < since_ns) {
+	if (liveness->census.word.from_ns < since_ns) {
 		brake_count(ras, since_ns);
 		return BRAKE_UNKNOWN;
 	}
@@ -243,17 +362,15 @@ enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
 }
 
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject) {
-	const struct census *census = &ras->liveness.census;
+	const struct census_word *word = &ras->liveness.census.word;
+	uint32_t n = subject_find(word, subject);
 
 	if (brake_is_off(ras))
 		return BRAKE_HEARS_NOBODY;
-	for (uint32_t n = 0; n < census->subject_count; n++) {
-		if (census->subjects[n] == subject)
-			return (census->heard >> n & 1) != 0 ? BRAKE_HEARS_IT : BRAKE_HEARS_NOBODY;
-	}
+	if (n < word->subject_count)
+		return (word->heard >> n & 1) != 0 ? BRAKE_HEARS_IT : BRAKE_HEARS_NOBODY;
 	// Of so many it cannot be asked: a host fell, and took them with it.
-	return silent_count(census) > COLLECT_SUBJECTS_MAX ? BRAKE_HEARS_NOBODY
-							   : BRAKE_HEARS_UNASKED;
+	return silent_count(word) > COLLECT_SUBJECTS_MAX ? BRAKE_HEARS_NOBODY : BRAKE_HEARS_UNASKED;
 }
 
 // Keeps the list in the order in which it is sent: it rises.
@@ -298,7 +415,7 @@ static void census_tick(struct ras *ras) {
 		return;
 	}
 	census->due = false;
-	census->begun_ns = ras->observed_ns;
+	census->own_ns = ras->observed_ns;
 	census->wanted_ns = ras->observed_ns;
 	if (ras->joined) {
 		uint64_t subjects[COLLECT_SUBJECTS_MAX];
@@ -313,7 +430,7 @@ void brake_tick(struct ras *ras) {
 	struct liveness *liveness = &ras->liveness;
 	bool waits = is_minority(ras);
 	bool frees = ras->observed_ns < liveness->brake_free_ns;
-	uint64_t counted_ago_ns = ras->observed_ns - liveness->census.counted_ns;
+	uint64_t counted_ago_ns = ras->observed_ns - liveness->census.word.at_ns;
 	uint64_t recount_ns = RECOUNT_NS;
 
 	if (waits && ras->observed_ns - liveness->brake_began_ns >= ras->profile->brake_hold_ns)

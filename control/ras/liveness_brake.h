@@ -4,8 +4,9 @@
 // Nobody sees the whole view from its own links, and a sample is wrong too often: among many
 // observers the one that is wrong declares. So members are counted: before a death
 // an observer asks over all good links, each one asked asks on, and the numbers are summed on
-// the way back (a collective of its own kind). Whoever counts tells all, and one count serves
-// all who need it at that time, so its cost does not grow with the number of observers.
+// the way back (a collective of its own kind). Whoever counts tells all, and the counts of two serve
+// all who need one at that time, so its cost does not grow with the number of observers. What one
+// other alone tells is believed by nobody: its count may be a lie, or of one that is cut off.
 #pragma once
 
 #include "liveness.h"
@@ -17,6 +18,8 @@ enum brake_word {
 };
 
 void brake_tick(struct ras *ras);
+// After a pause of our own: what was counted is from before it.
+void brake_resume(struct ras *ras);
 // Sees to it that a count that began at that time or later is at hand within CENSUS_NS or so.
 void brake_count(struct ras *ras, uint64_t since_ns);
 // One that began at this time is fresh enough for what is just to be looked at.
@@ -34,9 +37,9 @@ enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
 
 // It was held for dead and is back, or we are.
 void brake_taken_back(struct ras *ras, uint32_t slot);
-// A census of somebody else's came by: ours is not needed now.
-void brake_census_seen(struct ras *ras);
+// A census of that member's came by: with another one's ours is not needed now.
+void brake_census_seen(struct ras *ras, uint64_t origin);
 // Our own census is over; the others are told, with the members of our view.
 void brake_counted_here(struct ras *ras, struct census_result *result);
-// Somebody has counted so many of the members of its view.
-void brake_counted(struct ras *ras, const struct census_result *result);
+// That member tells that it counted so many of the members of its view.
+void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result);

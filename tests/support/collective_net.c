@@ -141,17 +141,19 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 
 // A census is counted here as the brake would be told of it.
 void brake_counted_here(struct ras *ras, struct census_result *result) {
-	ras->liveness.census.reached = result->reached;
-	ras->liveness.census.heard = result->heard;
+	ras->liveness.census.word.reached = result->reached;
+	ras->liveness.census.word.heard = result->heard;
 }
 
-void brake_counted(struct ras *ras, const struct census_result *result) {
-	ras->liveness.census.reached = result->reached;
-	ras->liveness.census.members = result->members;
+void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result) {
+	ras->liveness.census.word.origin = origin;
+	ras->liveness.census.word.reached = result->reached;
+	ras->liveness.census.word.members = result->members;
 }
 
-void brake_census_seen(struct ras *ras) {
-	ras->liveness.census.begun_ns = ras->observed_ns;
+void brake_census_seen(struct ras *ras, uint64_t origin) {
+	ras->liveness.census.starts[0] =
+		(struct census_start){.origin = origin, .at_ns = ras->observed_ns};
 }
 
 void liveness_weak_evidence(struct ras *ras, uint32_t slot) {

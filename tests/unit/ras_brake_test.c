@@ -378,6 +378,88 @@ static void who_was_taken_back_makes_no_majority_for_a_minute(void **state) {
 	world_destroy(world);
 }
 
+static void told(struct lone *lone, uint32_t origin, uint32_t reached, uint32_t members) {
+	brake_counted(
+		lone->ras, lone_id(lone, origin),
+		&(struct census_result
+		){.reached = reached, .members = members, .voters = reached, .electorate = members}
+	);
+}
+
+static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t since_ns;
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	since_ns = ras->observed_ns;
+	brake_census_seen(ras, lone_id(lone, 2));
+	brake_census_seen(ras, lone_id(lone, 3));
+	told(lone, 4, 3, 8); // it did not begin
+	told(lone, 2, 3, 8);
+	told(lone, 2, 3, 8);
+	assert_int_equal(brake_word(ras, since_ns), BRAKE_UNKNOWN);
+	told(lone, 3, 7, 8); // less than all, and by far more
+	assert_int_equal(brake_word(ras, since_ns), BRAKE_UNKNOWN);
+	told(lone, 2, 8, 8);
+	assert_int_equal(brake_word(ras, since_ns), BRAKE_FREE);
+	assert_int_equal(lone_events(lone, RAS_EVENT_BRAKE_ON), 0);
+	lone_destroy(lone);
+}
+
+// It takes part as all do, and tells of a count that it made up as often as it can.
+static void lie_about_a_count(struct world *world, uint32_t liar, uint64_t ns, uint32_t reached) {
+	struct ras *ras = world->nodes[liar].ras;
+	struct census_result lie = {
+		.reached = reached,
+		.members = world->count,
+		.voters = reached,
+		.electorate = world->count,
+	};
+
+	for (uint64_t end_ns = world->now_ns + ns; world->now_ns < end_ns;) {
+		ras_enter(ras, world->now_ns);
+		collective_census(ras, SEC, NULL, 0);
+		ras_exit(ras);
+		world_pass(world, 10 * MS);
+		for (uint32_t n = 0; n < 9; n++) {
+			ras_enter(ras, world->now_ns);
+			flood_census(ras, &lie);
+			ras_exit(ras);
+			world_pass(world, 50 * MS);
+		}
+	}
+}
+
+// Found: one member's NOTICE was everybody's count.
+static void member_that_makes_counts_up_engages_nobodys_brake(void **state) {
+	struct world *world = world_of(16);
+
+	(void)state;
+	world_off(world, 5);
+	lie_about_a_count(world, 15, 15 * SEC, 7);
+	for (uint32_t n = 0; n < 15; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_ON), 0);
+		assert_int_equal(n == 5 ? RAS_DEAD : world_state(world, n, 5), RAS_DEAD);
+	}
+	world_destroy(world);
+}
+
+static void member_that_makes_counts_up_lets_nobodys_brake_go(void **state) {
+	struct world *world = world_of(16);
+
+	(void)state;
+	world_split(world, 8, WORLD_STALLED);
+	lie_about_a_count(world, 15, 40 * SEC, 16);
+	for (uint32_t n = 0; n < 15; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_OFF), 0);
+		assert_int_equal(world_view(world, n).dead, 0);
+	}
+	world_destroy(world);
+}
+
 // What a count may say, and how long others' counts that never end are waited for.
 static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) {
 	struct lone *lone = lone_of(8, 1);
@@ -388,22 +470,20 @@ static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) 
 	ras_enter(ras, lone->now_ns);
 	lone_link(lone, 2);
 	// More than there are, and fewer than we have beside us.
-	brake_counted(
-		ras,
-		&(struct census_result){.reached = 9, .members = 8, .voters = 9, .electorate = 8}
-	);
-	brake_counted(
-		ras,
-		&(struct census_result){.reached = 1, .members = 8, .voters = 1, .electorate = 8}
-	);
+	for (uint32_t n = 2; n < 4; n++) {
+		brake_census_seen(ras, lone_id(lone, n));
+		told(lone, n, 9, 8);
+		told(lone, n, 1, 8);
+	}
 	since_ns = ras->observed_ns;
 	assert_int_equal(brake_word(ras, since_ns), BRAKE_UNKNOWN);
-	for (uint32_t n = 0; n < 20 && ras->liveness.census.counted_ns == 0; n++) {
-		brake_census_seen(ras); // somebody else begins
+	for (uint32_t n = 0; n < 20 && ras->liveness.census.word.at_ns == 0; n++) {
+		brake_census_seen(ras, lone_id(lone, 2)); // others begin
+		brake_census_seen(ras, lone_id(lone, 3));
 		brake_count(ras, since_ns);
 		lone_pass(lone, 500 * MS);
 	}
-	assert_int_equal(ras->liveness.census.reached, 1); // nobody answers here
+	assert_int_equal(ras->liveness.census.word.reached, 1); // nobody answers here
 	assert_int_equal(brake_word(ras, since_ns), BRAKE_HELD);
 	lone_destroy(lone);
 }
@@ -418,11 +498,10 @@ static void count_of_before_a_pause_of_our_own_is_none(void **state) {
 	lone_pass(lone, SEC);
 	ras_enter(ras, lone->now_ns);
 	since_ns = ras->observed_ns;
-	brake_census_seen(ras);
-	brake_counted(
-		ras,
-		&(struct census_result){.reached = 8, .members = 8, .voters = 8, .electorate = 8}
-	);
+	for (uint32_t n = 2; n < 4; n++) {
+		brake_census_seen(ras, lone_id(lone, n));
+		told(lone, n, 8, 8);
+	}
 	assert_int_equal(brake_word(ras, since_ns), BRAKE_FREE);
 	lone->now_ns += 20 * SEC; // stopped
 	ras_tick(ras, lone->now_ns);
@@ -490,6 +569,10 @@ int main(void) {
 		cmocka_unit_test(partition_soon_after_the_brake_let_go_by_time_is_held_as_well),
 		cmocka_unit_test(who_was_taken_back_makes_no_majority_for_a_minute),
 		cmocka_unit_test(count_of_one_that_hears_nothing_is_no_brake_for_the_others),
+		cmocka_unit_test(count_of_one_other_is_believed_when_a_second_one_comes_to_the_same
+		),
+		cmocka_unit_test(member_that_makes_counts_up_engages_nobodys_brake),
+		cmocka_unit_test(member_that_makes_counts_up_lets_nobodys_brake_go),
 		cmocka_unit_test(counts_that_cannot_be_or_never_end_are_not_waited_for),
 		cmocka_unit_test(count_of_before_a_pause_of_our_own_is_none),
 		cmocka_unit_test(one_count_serves_all_observers_of_a_moment),

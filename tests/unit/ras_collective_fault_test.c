@@ -339,7 +339,7 @@ static void a_census_ends_in_time_without_those_behind_a_silent_one(void **state
 	collective_census(root, RAS_NS_PER_SEC, NULL, 0);
 	ras_exit(root);
 	net_run_out(net);
-	assert_int_equal(root->liveness.census.reached, 3);
+	assert_int_equal(root->liveness.census.word.reached, 3);
 	assert_true(net_idle(net));
 	net_destroy(net);
 }

@@ -486,7 +486,7 @@ static void a_census_counts_each_member_once_and_asks_nobody_for_a_share(void **
 			collective_census(root, RAS_NS_PER_SEC, NULL, 0);
 			ras_exit(root);
 			net_run_out(net);
-			assert_int_equal(root->liveness.census.reached, counts[c]);
+			assert_int_equal(root->liveness.census.word.reached, counts[c]);
 			assert_true(net_idle(net));
 			for (uint32_t n = 0; n < net->count; n++) {
 				assert_int_equal(net->nodes[n].contributed, 0);
