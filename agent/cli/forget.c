@@ -2,8 +2,14 @@
 // tocsin forget: a dead node that will not come back.
 #include "ask.h"
 
+static const struct option_spec options[] = {
+	{"unreachable", NULL,
+	 "all whom this part of the cluster holds unreachable, instead of NAME"},
+};
+enum { OPTION_UNREACHABLE, OPTIONS };
+
 static const struct word_spec words[] = {
-	{"NAME", "the node, which must be dead, unreachable or have left", WORD_NAME, false, NULL},
+	{"NAME", "the node, which must be dead, unreachable or have left", WORD_NAME, true, NULL},
 };
 
 static const char details[] =
@@ -11,11 +17,25 @@ static const char details[] =
 	"where a dead one would otherwise stay for 7 days, and tries it no more. An agent that does not\n"
 	"hear of it now may tell the others of the node again. One that comes back is welcome. Who may\n"
 	"give the order: root, the agent's own user, and members of the group that [client] group names.\n"
+	"\n"
+	"A part that reaches no more than half of the agents declares nobody dead, however long it lasts,\n"
+	"for the others may be the larger part. If they are gone for good, --unreachable ends that: all who\n"
+	"are reached forget whom they hold unreachable. Give it again if tocsin status still misses some.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int run(const struct arguments *arguments) {
+	bool all = arguments->values[OPTION_UNREACHABLE] != NULL;
 	char question[128];
 
+	if (all == (arguments->words[0] != NULL)) {
+		command_complain("forget", "give either NAME or --unreachable");
+		return EXIT_USAGE;
+	}
+	if (all)
+		return ask_order(
+			&forget_command, arguments, "FORGET --unreachable",
+			"whom this part holds unreachable is forgotten"
+		);
 	snprintf(question, sizeof(question), "FORGET %s", arguments->words[0]);
 	return ask_order(
 		&forget_command, arguments, question, "%s is forgotten", arguments->words[0]
@@ -26,6 +46,8 @@ const struct command forget_command = {
 	.name = "forget",
 	.summary = "Forget a node that is dead, unreachable or has left",
 	.details = details,
+	.options = options,
+	.option_count = OPTIONS,
 	.words = words,
 	.word_count = 1,
 	.target = TARGET_ORDER,

@@ -142,11 +142,27 @@ static void add_state(
 		frame_add(frame, FRAME_TEXT, "%-11s %6" PRId64 "  %s%s", state, count, names, note);
 }
 
+// Of a part that declares nobody dead by time.
+static void add_waiting(const json_t *waiting, struct frame *frame) {
+	frame_add(
+		frame, FRAME_TEXT,
+		"This part reaches %" PRId64 " of %" PRId64
+		" agents, no more than half: it misses %" PRId64 " and declares none dead.",
+		summary_number(waiting, "reached"), summary_number(waiting, "of"),
+		summary_number(waiting, "misses")
+	);
+	frame_add(
+		frame, FRAME_TEXT, "  If they are gone for good: %s",
+		summary_text(waiting, "command")
+	);
+}
+
 void summary_states(const struct summary *summary, struct frame *frame) {
 	static const char *const states[] = {"dead", "unreachable", "suspect"};
 	const json_t *health = summary->health;
 	const json_t *rows = json_object_get(health, "findings");
 	const json_t *strangers = json_object_get(health, "strangers");
+	const json_t *waiting = json_object_get(health, "waiting");
 	scoped_mem char *missing = strdup(summary_text(health, "missing_nodes"));
 	char names[FRAME_LINE_BYTES] = "";
 
@@ -163,7 +179,9 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	add_state(frame, "maintenance", summary_number(health, "maint"), names, "");
 	list_names(json_object_get(summary->left, "peers"), "state", "left", names);
 	add_state(frame, "left", summary_number(health, "left"), names, "");
-	if (json_is_true(json_object_get(health, "brake")))
+	if (json_is_object(waiting))
+		add_waiting(waiting, frame);
+	else if (json_is_true(json_object_get(health, "brake")))
 		frame_add(
 			frame, FRAME_TEXT,
 			"The brake is on: too many fell silent at once to judge them; deaths by "

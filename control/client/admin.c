@@ -115,10 +115,32 @@ void answer_maint(struct session *session, const char *rest) {
 	       overlay_maint(session->server->overlay, target.id, on));
 }
 
+// Of those whom this agent's part misses, not all are held so by this one.
+static void forget_unreachable(struct session *session) {
+	struct ras_view view;
+	uint32_t count;
+
+	ras_view(session_ras(session), &view);
+	if (view.unreachable == 0 && !view.waits) {
+		session_fail(session, "no node is unreachable");
+		return;
+	}
+	count = overlay_forget_unreachable(session->server->overlay);
+	log_event(
+		LOG_LEVEL_INFO, "client_order", log_str("order", "forget unreachable"),
+		log_u64("nodes", count), log_u64("uid", session->uid)
+	);
+	session_ok(session);
+}
+
 void answer_forget(struct session *session, const char *rest) {
 	struct target target;
 	struct ras_peer peer;
 
+	if (strcasecmp(rest, "--unreachable") == 0) {
+		forget_unreachable(session);
+		return;
+	}
 	if (!names_only(session, rest, &peer))
 		return;
 	target_of(&peer, &target);

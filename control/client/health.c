@@ -124,6 +124,25 @@ static json_t *strangers_json(struct session *session, const struct survey *surv
 	);
 }
 
+static void say_waiting(struct session *session, const struct ras_view *view) {
+	text_print(
+		&session->out,
+		"This part reaches %u of %u agents, no more than half: it misses %u and declares "
+		"none dead.\n  If they are gone for good: tocsin forget --unreachable\n",
+		view->reached, view->reached_of, view->reached_of - view->reached
+	);
+}
+
+static json_t *waiting_json(const struct ras_view *view) {
+	if (!view->waits)
+		return json_null();
+	return json_pack(
+		"{s:i,s:i,s:i,s:s}", "reached", (int)view->reached, "of", (int)view->reached_of,
+		"misses", (int)(view->reached_of - view->reached), "command",
+		"tocsin forget --unreachable"
+	);
+}
+
 static void say_head(struct session *session, void *work) {
 	struct survey *survey = work;
 	const struct ras_view *view = &survey->view;
@@ -138,7 +157,9 @@ static void say_head(struct session *session, void *work) {
 		text_print(&session->out, "  %s\n", survey->join_words);
 	if (survey->strangers.count > 0)
 		say_strangers(session, survey);
-	if (view->brake)
+	if (view->waits)
+		say_waiting(session, view);
+	else if (view->brake)
 		text_print(
 			&session->out,
 			"Too many fell silent at once to judge them: deaths by silence are held.\n"
@@ -248,7 +269,7 @@ static json_t *facts(struct session *session, void *work) {
 	ras_peer_find(ras, ras_self_id(ras), &self);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
-		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,s:o}",
+		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,s:o,s:o}",
 		"grade", finding_grade_name(survey->grade), "of",
 		survey->only ? roll_name_json(of) : json_null(), "node", roll_name_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
@@ -263,7 +284,7 @@ static json_t *facts(struct session *session, void *work) {
 						 : json_null(),
 		"join_problem",
 		survey->join_words[0] != '\0' ? roll_name_json(survey->join_words) : json_null(),
-		"strangers", strangers_json(session, survey)
+		"strangers", strangers_json(session, survey), "waiting", waiting_json(view)
 	);
 }
 

@@ -517,3 +517,7 @@ int overlay_maint(struct overlay *overlay, uint64_t peer, bool on) {
 int overlay_forget(struct overlay *overlay, uint64_t peer) {
 	return ras_forget(overlay->ras, overlay_clock_ns(overlay), peer);
 }
+
+uint32_t overlay_forget_unreachable(struct overlay *overlay) {
+	return ras_forget_unreachable(overlay->ras, overlay_clock_ns(overlay));
+}

@@ -294,12 +294,20 @@ static bool is_forgettable(const struct peer_entry *entry) {
 	return !peer_is_member(entry) || entry->state == RAS_UNREACHABLE;
 }
 
+// One whom another holds unreachable: so do we, as good as, if ours is a part that waits and we do
+// not hear it. Whoever does hear it keeps it, and tells the others of it again.
+static bool is_missed(const struct ras *ras, uint32_t slot) {
+	const struct link *link = link_find(ras, slot);
+
+	return slot != ras->self_slot && brake_waits(ras) && (link == NULL || !link_is_good(link));
+}
+
 bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	uint32_t slot = peers_find(&ras->peers, id);
 	bool member;
 
-	if (slot == RAS_NO_SLOT || !is_forgettable(ras_entry(ras, slot)) ||
-	    ras_entry(ras, slot)->incarnation > incarnation)
+	if (slot == RAS_NO_SLOT || ras_entry(ras, slot)->incarnation > incarnation ||
+	    !(is_forgettable(ras_entry(ras, slot)) || is_missed(ras, slot)))
 		return false;
 	member = peer_is_member(ras_entry(ras, slot));
 	if (member) {
@@ -307,9 +315,38 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 		peers_set_left(&ras->peers, slot, ras->observed_ns); // told to nobody
 	}
 	tombstone_remove(ras, slot);
-	if (member)
+	if (member) {
 		ring_changed(ras);
+		brake_count(ras, ras->observed_ns); // fewer are missed now
+	}
 	return true;
+}
+
+uint32_t ras_forget_all_unreachable(struct ras *ras) {
+	uint32_t count = 0;
+
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+		uint64_t id, incarnation;
+
+		if (entry->record == NULL || entry->state != RAS_UNREACHABLE)
+			continue;
+		id = entry->record->id;
+		incarnation = entry->incarnation;
+		flood_forget(ras, id, incarnation);
+		count += ras_forget_apply(ras, id, incarnation);
+	}
+	return count;
+}
+
+uint32_t ras_forget_unreachable(struct ras *ras, uint64_t now_ns) {
+	uint32_t count;
+
+	ras_enter(ras, now_ns);
+	flood_forget_unreachable(ras);
+	count = ras_forget_all_unreachable(ras);
+	ras_exit(ras);
+	return count;
 }
 
 int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer) {

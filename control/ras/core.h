@@ -150,3 +150,5 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 
 // Removes the tombstone if it is not of a newer incarnation; true if there was one.
 bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation);
+// Forgets whom we hold unreachable, and tells everybody of each.
+uint32_t ras_forget_all_unreachable(struct ras *ras);

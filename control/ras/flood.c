@@ -184,6 +184,8 @@ static void notice_deliver(struct ras *ras, const struct collect_notice *notice)
 		ras_forget_apply(ras, id, incarnation);
 	} else if (notice->kind == FLOOD_NOTICE_CENSUS) {
 		census_deliver(ras, notice);
+	} else if (notice->kind == FLOOD_NOTICE_FORGET_UNREACHABLE) {
+		ras_forget_all_unreachable(ras);
 	}
 	// Another kind of the core's is of a newer version: handed on, not understood.
 }
@@ -242,6 +244,10 @@ void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	wire_put_u64(&writer, id);
 	wire_put_u64(&writer, incarnation);
 	notice_originate(ras, FLOOD_NOTICE_FORGET, payload, sizeof(payload));
+}
+
+void flood_forget_unreachable(struct ras *ras) {
+	notice_originate(ras, FLOOD_NOTICE_FORGET_UNREACHABLE, NULL, 0);
 }
 
 void flood_census(struct ras *ras, const struct census_result *result) {

@@ -361,6 +361,12 @@ enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
 	return BRAKE_HELD;
 }
 
+bool brake_waits(const struct ras *ras) {
+	const struct census_word *word = &ras->liveness.census.word;
+
+	return is_minority(ras) && ras->observed_ns - word->at_ns < 2 * RECOUNT_WAITING_NS;
+}
+
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject) {
 	const struct census_word *word = &ras->liveness.census.word;
 	uint32_t n = subject_find(word, subject);

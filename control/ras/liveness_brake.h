@@ -35,6 +35,9 @@ enum brake_hears {
 // Of one that refuses us or is silent, by the latest count.
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
 
+// Ours is a part of no more than half of a view, by a count that is not old: nobody is declared by
+// time here.
+bool brake_waits(const struct ras *ras);
 // It was held for dead and is back, or we are.
 void brake_taken_back(struct ras *ras, uint32_t slot);
 // A census of that member's came by: with another one's ours is not needed now.

@@ -6,7 +6,9 @@
 #include <string.h>
 
 void ras_view(const struct ras *ras, struct ras_view *ret_view) {
+	const struct census_word *word = &ras->liveness.census.word;
 	const uint32_t *counts = ras->peers.state_counts;
+	bool waits = ras->liveness.brake && brake_waits(ras);
 
 	*ret_view = (struct ras_view){
 		.number = ras->peers.view_number,
@@ -19,6 +21,9 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 		.slots_max = ras->peers.entry_count,
 		.joined = ras->joined,
 		.brake = ras->liveness.brake,
+		.waits = waits,
+		.reached = waits ? word->reached : 0,
+		.reached_of = waits ? word->members : 0,
 		.refused_by = ras->join.refused_by,
 		.versions = ras->versions,
 	};

@@ -184,8 +184,33 @@ def halves_of_few():
         agents.assert_no_death_but(cluster)
 
 
+def command(agent, *words):
+    """What `tocsin` prints when it asks this agent, which has a socket of its own."""
+    done = subprocess.run([agent.cluster.tocsin, *words, "--socket", agent.socket],
+                          capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout + done.stderr
+
+
+def order_ends_the_wait(few):
+    """Those who wait say how many they miss, and by what it ends; it does."""
+    for agent in few:
+        for words in (["status"], ["health"]):
+            told = command(agent, *words)
+            assert "reaches 2 of 6 agents" in told and "misses 4 " in told, told
+            assert "tocsin forget --unreachable" in told, told
+        waiting = agent.ask("HEALTH")["waiting"]
+        assert waiting == {"reached": 2, "of": 6, "misses": 4,
+                           "command": "tocsin forget --unreachable"}, waiting
+    told = command(few[0], "forget", "--unreachable")
+    assert "is forgotten" in told, told
+    for agent in few:
+        agents.wait_until(f"{agent.name} waits no more", lambda agent=agent: (
+            agent.ask("HEALTH")["waiting"] is None and agent.ask("PEERS")["alive"] == 2))
+    assert "no node is unreachable" in command(few[0], "forget", "--unreachable")
+
+
 def third_of_few():
-    """of six, four declare the two that they miss, never the reverse; healed they are one view"""
+    """of six, four declare the two, which forget the four when told to; healed they are one view"""
     with Network(6) as cluster:
         cut_off(5, 6)
         many, few = cluster.agents[:4], cluster.agents[4:]
@@ -194,6 +219,7 @@ def third_of_few():
         agents.assert_no_death_but(cluster, "n5", "n6")
         for agent in many:
             agents.wait_for_state(cluster, agent.name, "unreachable", few)
+        order_ends_the_wait(few)
         heal(cluster, 5, 6)
         agents.assert_no_death_but(cluster, "n5", "n6")
 

@@ -275,6 +275,38 @@ static void one_that_was_forgotten_as_unreachable_and_lives_comes_back(void **st
 	world_destroy(world);
 }
 
+static void part_that_waits_says_how_many_it_misses_and_forgets_them_by_one_order(void **state) {
+	static const uint32_t parts[][2] = {{6, 3}, {6, 2}, {24, 12}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
+		uint32_t count = parts[n][0], part = parts[n][1];
+		struct world *world = world_of(count);
+
+		assert_int_equal(ras_forget_unreachable(world->nodes[0].ras, world->now_ns), 0);
+		world_split(world, part, WORLD_STALLED);
+		world_pass(world, 30 * SEC);
+		for (uint32_t m = 0; m < part; m++) {
+			assert_true(world_view(world, m).waits);
+			assert_int_equal(world_view(world, m).reached, part);
+			assert_int_equal(world_view(world, m).reached_of, count);
+		}
+		if (part < count - part)
+			assert_false(world_view(world, count - 1).waits);
+		assert_true(ras_forget_unreachable(world->nodes[0].ras, world->now_ns) > 0);
+		world_pass(world, 60 * SEC);
+		for (uint32_t m = 0; m < part; m++) {
+			assert_int_equal(world_view(world, m).alive, part);
+			assert_false(world_view(world, m).brake);
+			assert_int_equal(world_events(world, m, RAS_EVENT_DEAD), 0);
+		}
+		world_split(world, part, WORLD_OPEN);
+		world_pass(world, 60 * SEC);
+		assert_true(world_agrees(world));
+		world_destroy(world);
+	}
+}
+
 // Found: a sample told a third of the view from a fifth by luck, and more than half of the view
 // being with us let the brake go, so that an island died.
 static void island_above_the_limit_is_held_by_both_sides_and_heals(void **state) {
@@ -563,6 +595,9 @@ int main(void) {
 		),
 		cmocka_unit_test(last_of_three_forgets_the_others_when_it_is_told_to),
 		cmocka_unit_test(one_that_was_forgotten_as_unreachable_and_lives_comes_back),
+		cmocka_unit_test(
+			part_that_waits_says_how_many_it_misses_and_forgets_them_by_one_order
+		),
 		cmocka_unit_test(island_above_the_limit_is_held_by_both_sides_and_heals),
 		cmocka_unit_test(eight_of_many_that_fall_at_once_are_declared_in_time),
 		cmocka_unit_test(second_partition_soon_after_the_first_is_held_as_well),

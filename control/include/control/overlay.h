@@ -306,3 +306,4 @@ int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, cons
 int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns);
 int overlay_maint(struct overlay *overlay, uint64_t peer, bool on);
 int overlay_forget(struct overlay *overlay, uint64_t peer);
+uint32_t overlay_forget_unreachable(struct overlay *overlay);

@@ -184,6 +184,8 @@ int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note);
 // forgotten by all who do not reach it either; if it lives after all it comes back by itself.
 int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on);
 int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer);
+// The same of all whom anybody in reach holds unreachable; returns how many that were here.
+uint32_t ras_forget_unreachable(struct ras *ras, uint64_t now_ns);
 
 // The view. Agents that applied the same changes show the same digest.
 struct ras_view {
@@ -197,6 +199,10 @@ struct ras_view {
 	uint32_t slots_max; // all slots in use are below
 	bool joined;
 	bool brake;
+	// No more than half of the members can be reached: no time lets the brake go. It ends when
+	// they are back, or when a person says ras_forget_unreachable().
+	bool waits;
+	uint32_t reached, reached_of; // by the latest count, while it waits
 	// After JOIN_REFUSED: where the other holder of the name lives, or who refused for another
 	// reason. No family while nobody has.
 	struct sock_addr refused_by;
