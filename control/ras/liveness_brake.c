@@ -109,9 +109,16 @@ static uint32_t fallen_count(const struct ras *ras, const struct census_word *wo
 }
 
 // No more than half of a view of more than two is left: another part may be as large, and declare
-// us. Of two neither part is larger: there a death is declared, and shown to be by one alone.
+// us. Of two neither part is larger: there a death is declared, and shown to be by one alone. Two are
+// counted by members: of four, two of whom were taken back, neither of these may declare. Where just
+// half of those who count are here, more than half of all members are the larger part: of three, one
+// of whom was taken back, two would else wait for ever for the third.
 static bool word_is_of_minority(const struct census_word *word) {
-	return word->electorate > 2 && 2 * (uint64_t)word->voters <= word->electorate;
+	uint64_t voters = 2 * (uint64_t)word->voters;
+
+	if (word->members <= 2 || voters > word->electorate)
+		return false;
+	return voters < word->electorate || 2 * (uint64_t)word->reached <= word->members;
 }
 
 static bool is_minority(const struct ras *ras) {
