@@ -171,9 +171,18 @@ peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnat
 	return admission;
 }
 
-// How the other side holds us, or did.
-static void held_heard(struct ras *ras, uint8_t state, uint64_t incarnation) {
-	if (state == RAS_DEAD || state == RAS_LEFT)
+// Did we ever speak with it, in this run of ours and of its?
+static bool is_met(const struct ras *ras, const struct link *link) {
+	return (ras_entry(ras, link->slot)->flags & PEER_SEEN) != 0;
+}
+
+// How the other side holds us, or did. One whom we never met may speak of a run before ours, whose
+// start is the same if those who let us join knew of none.
+static void held_heard(struct ras *ras, bool met, uint8_t state, uint64_t incarnation) {
+	if (state != RAS_DEAD && state != RAS_LEFT)
+		return;
+	if (met || !ras->start_first || incarnation < ras_self(ras)->incarnation ||
+	    !ras_earlier_run(ras, ras_incarnation_start(incarnation)))
 		ras_declared_dead(ras, incarnation, RAS_CAUSE_DEATH);
 }
 
@@ -184,6 +193,8 @@ static void init_accept(
 	const struct message_init *init,
 	const struct admission *admission
 ) {
+	bool met = is_met(ras, link);
+
 	conn->link = link;
 	if (link->pending != NULL)
 		conn_close(ras, link->pending, RAS_CLOSE_HARD);
@@ -192,7 +203,7 @@ static void init_accept(
 	ack_send(ras, conn, admission);
 	link_ready(ras, link, conn, init->uses);
 	sync_heard(ras, link, init->digest);
-	held_heard(ras, init->your_state, init->your_incarnation);
+	held_heard(ras, met, init->your_state, init->your_incarnation);
 }
 
 // Only members ask for a link: it may be that nobody whom we know of is left.
@@ -305,6 +316,7 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 	struct link *link = conn->link;
 	struct message_init_ack ack;
 	uint32_t slot;
+	bool met;
 	int err = message_init_ack_decode(reader, &ack);
 
 	if (err != 0)
@@ -318,6 +330,7 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 		join_ack(ras, conn, &ack);
 		return 0;
 	}
+	met = is_met(ras, link);
 	if (ack.refusal != RAS_CAUSE_NONE) {
 		bool same = refused_by(ras, &ack, link->peer);
 
@@ -327,7 +340,7 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 		else if (ack.refusal == RAS_CAUSE_VERSION)
 			conn_other_version(ras, &ack);
 		else if (same)
-			held_heard(ras, ack.your_state, ack.your_incarnation);
+			held_heard(ras, met, ack.your_state, ack.your_incarnation);
 		return 0;
 	}
 	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation).slot;
@@ -344,6 +357,6 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
 	link_ready(ras, link, conn, ack.uses);
 	sync_heard(ras, link, ack.digest);
-	held_heard(ras, ack.your_state, ack.your_incarnation);
+	held_heard(ras, met, ack.your_state, ack.your_incarnation);
 	return 0;
 }

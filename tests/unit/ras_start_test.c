@@ -55,6 +55,32 @@ static void run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next(void 
 	rings_meet_after_a_start_without_memory(0);
 }
 
+// Found: the ring that lets it in knows of no run before, the member that does comes later; what the
+// relay had delivered of that run was acknowledged in the name of this one.
+static void
+run_that_is_held_for_dead_in_the_first_start_by_one_it_never_met_takes_the_next(void **state) {
+	static const bool met[] = {false, true};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(met); n++) {
+		struct lone *lone = lone_of(6, 1);
+		struct message_init init = lone_init(lone, 4, RAS_USE_LEVEL(1));
+
+		lone->ras->start_first = true;
+		if (!met[n])
+			ras_entry(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 4)))
+				->flags &= (uint8_t)~PEER_SEEN;
+		init.your_state = RAS_DEAD;
+		init.your_incarnation = ras_self_incarnation(lone->ras);
+		lone_send_init(lone, lone_accept(lone), &init);
+		assert_int_equal(
+			ras_self_incarnation(lone->ras),
+			met[n] ? ras_incarnation(1, 1) : ras_incarnation(2, 0)
+		);
+		lone_destroy(lone);
+	}
+}
+
 // Found: it took the start after the one it had guessed, and was held for dead for ever.
 static void run_on_another_host_takes_the_start_after_that_of_the_dead(void **state) {
 	struct world *world =
@@ -237,6 +263,9 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_that_counts_like_one_before_it_takes_the_next_start),
 		cmocka_unit_test(run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next),
+		cmocka_unit_test(
+			run_that_is_held_for_dead_in_the_first_start_by_one_it_never_met_takes_the_next
+		),
 		cmocka_unit_test(run_on_another_host_takes_the_start_after_that_of_the_dead),
 		cmocka_unit_test(guessed_start_gives_way_to_the_one_that_is_held_for_dead),
 		cmocka_unit_test(two_of_one_name_and_address_take_a_start_in_ten_seconds_each),
