@@ -14,7 +14,7 @@
 //    and what was reported of it is so (load.c).
 // G. A collective ends by its deadline and counts each node once (load.c).
 // H. Once the faults are over there is one view, within the time of the scenario (run.c).
-// I. A notice is heard at most once at each node (load.c).
+// I. A notice is heard at most once by each start of a node (load.c).
 // J. Where a scenario says that nobody is to be taken for dead who lives, nobody is (run.c).
 // K. While a part of the hosts is an island, nobody declares a member across the gap dead
 //    if so many are there that the brake has to hold it, and never, however long it

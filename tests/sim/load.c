@@ -431,7 +431,13 @@ void load_collected(
 	load_count(world, node, result);
 }
 
-// I: at most once at each node, and not at the one that sent it.
+// A new process knows nothing of what was heard before it; the way of a notice to it may be late.
+void load_started(struct world *world, const struct node *node) {
+	if (world->load.notice_heard != NULL)
+		world->load.notice_heard[node->index] = 0;
+}
+
+// I: at most once at each start of a node, and not at the one that sent it.
 void load_notice(struct world *world, const struct node *node, const void *payload, size_t size) {
 	struct load *load = &world->load;
 	uint32_t number;

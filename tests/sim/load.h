@@ -113,4 +113,5 @@ bool load_contribute(
 void load_collected(
 	struct world *world, const struct node *node, const struct ras_collective_result *result
 );
+void load_started(struct world *world, const struct node *node);
 void load_notice(struct world *world, const struct node *node, const void *payload, size_t size);

@@ -373,6 +373,7 @@ void node_start(struct world *world, uint32_t index, const struct ras_table *tab
 	net_process_start(&world->net, index);
 	verdicts_started(world, node);
 	measure_started(world, node);
+	load_started(world, node);
 	if (world->options.check)
 		invariants_started(world, node, table != NULL);
 	ras_start(node->ras, node_now(node));
