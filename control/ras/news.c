@@ -4,6 +4,7 @@
 #include "core.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define PULLS_MAX 1024 // asked for at once; the comparison of tables finds the rest
 #define ITEMS_KEPT 64  // a larger array, as of a storm of joins, is given back
@@ -129,8 +130,7 @@ void news_of_self(struct ras *ras) {
 }
 
 // Most of what a flood brings was brought by another link already: told apart before anything
-// is decoded. Within one incarnation a peer's facts do not change, so its record is not looked
-// at; if they ever did, the digests would differ and the tables be compared.
+// is decoded.
 static bool news_is_known(struct ras *ras, const struct peer_news *news, const struct link *link) {
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	const struct peer_entry *entry;
@@ -148,6 +148,18 @@ static bool news_is_known(struct ras *ras, const struct peer_news *news, const s
 	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)
 		ras->news.items[entry->pending - 1].told |= link_bit(link);
 	return true;
+}
+
+// Two runs that count alike differ in their facts only, and what a comparison of tables brings of
+// them is nothing else.
+static bool record_is_known(const struct ras *ras, const struct message_news *told) {
+	uint32_t slot = peers_find(&ras->peers, told->news.id);
+	const struct ras_record *held = ras_entry(ras, slot)->record;
+
+	return told->record == NULL ||
+	       ras_incarnation_start(told->news.incarnation) != held->start ||
+	       (told->record_size == held->size &&
+		memcmp(told->record, held->encoding, held->size) == 0);
 }
 
 // It believes a death that was refuted since, and may have no other way to hear of that soon:
@@ -182,7 +194,7 @@ int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
 		struct ras_record *record = NULL;
 
 		ras->counters.news_received++;
-		if (news_is_known(ras, &decoded.news, link)) {
+		if (news_is_known(ras, &decoded.news, link) && record_is_known(ras, &decoded)) {
 			refuted_tell(ras, &decoded.news, link);
 			continue;
 		}

@@ -139,9 +139,9 @@ static void reply_add(struct reply *reply, uint32_t slot) {
 	message_news_encode(&news, &reply->writer);
 }
 
-// In the order of the lattice: <0 the brief is older than ours, 0 the same, >0 newer.
-static int brief_order(const struct peer_entry *entry, const struct message_brief *brief) {
-	uint8_t state = peer_is_member(entry) ? RAS_ALIVE : entry->state;
+// In the order of lives: <0 the brief is older than ours, 0 the same, >0 newer.
+static int life_order(const struct peer_entry *entry, const struct message_brief *brief) {
+	enum ras_state state = peer_is_member(entry) ? RAS_ALIVE : (enum ras_state)entry->state;
 
 	if (brief->incarnation != entry->incarnation)
 		return brief->incarnation > entry->incarnation ? 1 : -1;
@@ -149,9 +149,24 @@ static int brief_order(const struct peer_entry *entry, const struct message_brie
 		return brief->state > state ? 1 : -1;
 	if (state == RAS_DEAD && brief->weight != entry->weight)
 		return brief->weight > entry->weight ? 1 : -1;
-	if (brief->record_digest != entry->record->digest)
-		return brief->record_digest > entry->record->digest ? 1 : -1;
-	return (brief->maint > entry->maint) - (brief->maint < entry->maint);
+	return 0;
+}
+
+static bool is_same_start(const struct peer_entry *entry, const struct message_brief *brief) {
+	return ras_incarnation_start(brief->incarnation) ==
+	       ras_incarnation_start(entry->incarnation);
+}
+
+// Life, record and maintenance are merged each by itself, so each side may know something newer:
+// one that told its life only would keep its record for ever.
+static bool brief_is_newer(const struct peer_entry *entry, const struct message_brief *brief) {
+	return life_order(entry, brief) > 0 || brief->maint > entry->maint ||
+	       (is_same_start(entry, brief) && brief->record_digest > entry->record->digest);
+}
+
+static bool brief_is_older(const struct peer_entry *entry, const struct message_brief *brief) {
+	return life_order(entry, brief) < 0 || brief->maint < entry->maint ||
+	       (is_same_start(entry, brief) && brief->record_digest < entry->record->digest);
 }
 
 #define PULLS_MAX 2048
@@ -188,7 +203,7 @@ static void brief_take(
 ) {
 	uint32_t slot = peers_find(&ras->peers, brief->id);
 
-	if (slot != RAS_NO_SLOT && brief_order(ras_entry(ras, slot), brief) <= 0)
+	if (slot != RAS_NO_SLOT && !brief_is_newer(ras_entry(ras, slot), brief))
 		return;
 	if (!brief_apply(ras, link, brief) && pulls->count < PULLS_MAX)
 		pulls->ids[pulls->count++] = brief->id;
@@ -202,7 +217,7 @@ static void brief_answer(struct reply *reply, const struct message_brief *brief)
 	if (slot == RAS_NO_SLOT)
 		return;
 	ras_entry(ras, slot)->flags |= PEER_LISTED;
-	if (brief_order(ras_entry(ras, slot), brief) < 0)
+	if (brief_is_older(ras_entry(ras, slot), brief))
 		reply_add(reply, slot);
 }
 

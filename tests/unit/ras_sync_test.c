@@ -52,6 +52,39 @@ static void tables_that_differ_in_anything_become_equal(void **state) {
 	world_destroy(world);
 }
 
+// Found: the one that knew the later refutation kept the lesser record, and told it, for ever.
+static void table_that_knows_the_later_life_takes_the_higher_record_from_the_other(void **state) {
+	struct world *world = world_of(6);
+	struct ras_peer_info info;
+	struct ras_record *records[2];
+	struct peer_news news;
+
+	(void)state;
+	for (uint32_t n = 0; n < 2; n++) {
+		ras_record_info(world->nodes[0].record, &info);
+		snprintf(info.name, sizeof(info.name), "x");
+		info.pid = 7 + n;
+		assert_int_equal(ras_record_from_info(world->interner, &info, &records[n]), 0);
+	}
+	for (uint32_t n = 0; n < 6; n++) {
+		bool high = (records[0]->digest > records[1]->digest) == (n != 2);
+
+		news = (struct peer_news){
+			.id = records[0]->id,
+			.record = records[high ? 0 : 1],
+			.state = RAS_ALIVE,
+			.incarnation = ras_incarnation(1, n == 2 ? 3 : 0),
+		};
+		diverge(world, n, &news);
+	}
+	world_pass(world, 4 * SEC); // before it is missed
+	for (uint32_t n = 1; n < 6; n++)
+		assert_int_equal(world_view(world, n).digest, world_view(world, 0).digest);
+	for (uint32_t n = 0; n < 2; n++)
+		ras_record_put(world->interner, records[n]);
+	world_destroy(world);
+}
+
 // Found: one that was cut off for minutes found the others one by one, each of them a change of
 // its table, and waited for an end of changes before it compared tables.
 static void tables_that_go_on_changing_are_compared_as_well(void **state) {
@@ -270,6 +303,9 @@ static void news_go_round_a_silent_link(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_that_differ_in_anything_become_equal),
+		cmocka_unit_test(
+			table_that_knows_the_later_life_takes_the_higher_record_from_the_other
+		),
 		cmocka_unit_test(tables_that_go_on_changing_are_compared_as_well),
 		cmocka_unit_test(equal_tables_are_never_compared),
 		cmocka_unit_test(maintenance_set_by_another_reaches_the_one_it_is_for),
