@@ -36,6 +36,20 @@ static bool news_end(const struct ras *ras, uint32_t slot, const struct peer_new
 	return news->state != RAS_ALIVE;
 }
 
+// Another run that counts alike, having lost its state: it will take another start once it is told
+// so. An address may change within a run.
+static bool is_other_run(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
+	const struct ras_record *held = ras_entry(ras, slot)->record;
+	struct ras_peer_info held_info, told_info;
+
+	if (news->record == NULL || news->record == held || news->record->start != held->start ||
+	    peers_conflict(&ras->peers, slot, news))
+		return false;
+	ras_record_info(held, &held_info);
+	ras_record_info(news->record, &told_info);
+	return held_info.pid != told_info.pid;
+}
+
 // It was held for dead, and lives in the same start.
 static bool is_turn(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
@@ -245,6 +259,8 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		farewell(ras, slot, end_cause(news));
 	if (known && is_turn(ras, slot, news))
 		turns_back(ras, slot);
+	if (known && is_other_run(ras, slot, news))
+		relay_peer_replaced(ras, slot);
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
 	if (err == -EBADMSG)
 		ras->counters.frames_unexpected++; // a record that is not what it came with

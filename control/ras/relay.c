@@ -273,9 +273,9 @@ void relay_link_lost(struct ras *ras, struct link *link) {
 	}
 }
 
-void relay_peer_changed(struct ras *ras, uint32_t slot) {
+// To any other start than this one nothing is on its way any more.
+static void peer_changed(struct ras *ras, uint32_t slot, uint64_t start) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
-	uint64_t start = ras_incarnation_start(entry->incarnation);
 	struct relay_match match = {
 		.slot = RAS_NO_SLOT, .destination = entry->record->id, .expired_ns = RAS_NEVER};
 	struct relay_item *item = relay_queue_extract(ras, &match);
@@ -291,7 +291,15 @@ void relay_peer_changed(struct ras *ras, uint32_t slot) {
 			reroute(ras, item, NULL, 0);
 		item = next;
 	}
-	relay_pending_peer_changed(ras, slot);
+	relay_pending_peer_changed(ras, slot, start);
+}
+
+void relay_peer_changed(struct ras *ras, uint32_t slot) {
+	peer_changed(ras, slot, ras_incarnation_start(ras_entry(ras, slot)->incarnation));
+}
+
+void relay_peer_replaced(struct ras *ras, uint32_t slot) {
+	peer_changed(ras, slot, 0);
 }
 
 void relay_send_internal(

@@ -157,7 +157,7 @@ void relay_answered(
 		pending_refused(ras, pending, answer, reason);
 }
 
-void relay_pending_peer_changed(struct ras *ras, uint32_t slot) {
+void relay_pending_peer_changed(struct ras *ras, uint32_t slot, uint64_t start) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	bool member = peer_is_member(entry);
 	struct relay_pending *pending;
@@ -165,8 +165,7 @@ void relay_pending_peer_changed(struct ras *ras, uint32_t slot) {
 	for (pending = ras->relay->pending; pending != NULL; pending = pending->next) {
 		if (pending->header.destination != entry->record->id || pending->over)
 			continue;
-		if (member &&
-		    pending->header.destination_start == ras_incarnation_start(entry->incarnation))
+		if (member && pending->header.destination_start == start)
 			continue;
 		pending->reason = member ? RAS_RELAY_WRONG_INCARNATION : RAS_RELAY_DESTINATION_DOWN;
 		pending->refuser = 0;

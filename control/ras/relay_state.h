@@ -263,7 +263,7 @@ void relay_pending_fini(struct ras *ras);
 void relay_answered(
 	struct ras *ras, const struct relay_header *answer, enum ras_relay_reason reason
 );
-void relay_pending_peer_changed(struct ras *ras, uint32_t slot);
+void relay_pending_peer_changed(struct ras *ras, uint32_t slot, uint64_t start);
 void relay_pending_tick(struct ras *ras);
 uint64_t relay_pending_due_ns(const struct relay *relay);
 
