@@ -208,10 +208,48 @@ static uint32_t invariants_needed(const struct world *world, const struct node *
 	return view.alive < observers ? view.alive : observers;
 }
 
+// From a count to the death that it allows.
+#define INVARIANTS_COUNT_NS (3 * WORLD_SEC)
+
 static bool island_of(const struct world *world, uint32_t node) {
 	const struct net_host *host = &world->net.hosts[world->net.nodes[node].host];
 
 	return host->island != 0 || host->fence != 0;
+}
+
+struct sides {
+	uint64_t members, across;
+};
+
+// Those whom the node holds for members, itself and the subject among them, and who of them is on
+// the other side of the gap. Who was held for dead within two minutes before it may count for a
+// majority or not: with `certain` they are left out.
+static struct sides invariants_sides(
+	const struct world *world, const struct node *node, uint32_t subject, bool certain
+) {
+	uint64_t uncounted_ns = 2 * world->options.profile->brake_hold_ns;
+	bool island = island_of(world, node->index);
+	struct sides sides = {0};
+
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		const struct node *other = &world->nodes[n];
+		struct ras_peer peer = {.state = RAS_ALIVE};
+		bool member;
+
+		if (n != node->index && n != subject &&
+		    ras_peer_find(node->ras, other->record->id, &peer) != 0)
+			continue;
+		// Who left since the count was on this side, and declares nobody.
+		member = (peer.state >= RAS_ALIVE && peer.state <= RAS_UNREACHABLE) ||
+			 (peer.state == RAS_LEFT &&
+			  node_now(node) - peer.since_ns < INVARIANTS_COUNT_NS);
+		if (!member || (certain && other->declared_ns != 0 &&
+				other->declared_ns + uncounted_ns > world->faults.split_ns))
+			continue;
+		sides.members++;
+		sides.across += island_of(world, n) != island;
+	}
+	return sides;
 }
 
 // K. Of the deaths of one moment the first is judged; the other ones follow from it.
@@ -225,43 +263,36 @@ static void invariants_across(
 	uint64_t age_ns = world_now(world) - world->faults.split_ns;
 	bool island = island_of(world, node->index);
 	bool too_much = false;
-	uint64_t members = 1;
-	uint64_t across = 1;
-	struct ras_peer peer;
+	struct sides all, certain;
+	struct ras_view view;
 
-	// One whose process ended was gone before, perhaps.
+	// One whose process ended was gone before, perhaps; so was the run before its present one.
 	if (world->faults.splits != 1 || world->nodes[subject].state == NODE_OFF ||
+	    ras_incarnation_start(event->incarnation) <
+		    ras_incarnation_start(ras_self_incarnation(world->nodes[subject].ras)) ||
 	    (event->cause == RAS_CAUSE_SILENT && age_ns < profile->dead_ns) ||
 	    island_of(world, subject) == island || profile->brake_peers == UINT32_MAX)
 		return;
-	for (uint32_t n = 0; n < world->options.nodes; n++) {
-		if (ras_peer_find(node->ras, world->nodes[n].record->id, &peer) != 0 ||
-		    peer.state < RAS_ALIVE || peer.state > RAS_UNREACHABLE)
-			continue;
-		members++;
-		across += island_of(world, n) != island;
-	}
-	if (age_ns < profile->brake_hold_ns)
-		too_much = across > profile->brake_peers &&
-			   across * 100 > members * (profile->brake_percent + 1);
 	// Of a view of two each may declare the other, shown as by one alone.
-	if (members <= 2)
+	ras_view(node->ras, &view);
+	if (view.alive < 2)
 		return;
-	// Who was taken back counts for no majority for a minute.
-	if (world->measure.declared_ns != 0 &&
-	    world->measure.declared_ns + 2 * profile->brake_hold_ns > world->faults.split_ns)
-		members = 0;
+	all = invariants_sides(world, node, subject, false);
+	certain = invariants_sides(world, node, subject, true);
+	if (age_ns < profile->brake_hold_ns)
+		too_much = all.across > profile->brake_peers &&
+			   all.across * 100 > all.members * (profile->brake_percent + 1);
 	if (world->faults.declaring != 0 && world->faults.declaring != 1u + island)
 		invariants_break(
 			world, node->index, subject, "K: two parts declare each other dead"
 		);
 	world->faults.declaring = 1u + island;
-	if (members > 2 && (too_much || 2 * across >= members))
+	if (too_much || (2 * all.across >= all.members && 2 * certain.across >= certain.members))
 		invariants_break(
 			world, node->index, subject,
 			"K: declared dead across a gap with %" PRIu64 " of %" PRIu64
 			" members behind it",
-			across, members
+			all.across, all.members
 		);
 }
 
@@ -392,6 +423,7 @@ static void invariants_death(
 		invariants_across(world, node, event, subject);
 		invariants_again(world, node, event, subject);
 	}
+	world->nodes[subject].declared_ns = world_now(world);
 	invariants_weight(world, node, event, subject, declared_here);
 	// Where one word is enough, the word of a node that is cut off kills the healthy.
 	if (profile->observers > 1 && able > 0 && invariants_healthy(world, victim) &&

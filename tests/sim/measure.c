@@ -166,7 +166,6 @@ void measure_event(struct world *world, const struct node *node, const struct ra
 		break;
 	case RAS_EVENT_DECLARED_DEAD:
 		measure->declared_dead++;
-		measure->declared_ns = world_now(world);
 		break;
 	case RAS_EVENT_DIVERGED:
 		measure->diverged++;

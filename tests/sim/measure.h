@@ -43,7 +43,6 @@ struct measure {
 	uint64_t link_ends_up; // a link that comes up does so at both ends
 	uint64_t brakes_on, own_pauses, conflicts, declared_dead, diverged;
 	uint64_t refused_joins;
-	uint64_t declared_ns; // when the last one heard that it was held for dead
 };
 
 int measure_init(struct measure *measure, const struct world *world);

@@ -312,6 +312,7 @@ void node_timer(struct world *world, struct event *event) {
 static void node_stop(struct node *node) {
 	verdicts_stopped(node->world, node);
 	node->state = NODE_OFF;
+	node->ended_ns = world_now(node->world);
 	node->leaving = false;
 	node->timer_generation++;
 	node->timer_ns = RAS_NEVER;

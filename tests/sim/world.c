@@ -261,10 +261,40 @@ void world_run(struct world *world, uint64_t until_ns) {
 		world->queue.now_ns = until_ns;
 }
 
-// Half of the view or less is left: the others are unreachable to those who look, and never
-// declared dead by time.
-static bool world_holds_rest(const struct ras_view *view, uint32_t up) {
-	return up < view->alive && 2 * up <= view->alive;
+// Who was held for dead shortly before, or since, counts for no majority.
+static bool world_counts(const struct node *node, uint64_t at_ns) {
+	uint64_t uncounted_ns = 2 * node->world->options.profile->brake_hold_ns;
+
+	if (node->declared_ns != 0 && node->declared_ns + uncounted_ns > at_ns)
+		return false;
+	return node->started_ns <= at_ns || node->ended_ns >= at_ns;
+}
+
+// Members that are off are held for unreachable, and never declared dead by time, where no more
+// than half is left of the view that they were of. Who started after the first of them had ended
+// was not.
+static bool world_holds_rest(const struct node *node, const struct ras_view *view, uint32_t up) {
+	const struct world *world = node->world;
+	uint64_t first_ns = UINT64_MAX;
+	uint32_t held = 0;
+	uint32_t voters = 0;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		const struct node *other = &world->nodes[n];
+		struct ras_peer peer;
+
+		if (other->state != NODE_OFF ||
+		    ras_peer_find(node->ras, other->record->id, &peer) != 0 ||
+		    peer.state < RAS_ALIVE || peer.state > RAS_UNREACHABLE)
+			continue;
+		held++;
+		if (other->ended_ns < first_ns)
+			first_ns = other->ended_ns;
+	}
+	for (uint32_t n = 0; n < world->options.nodes; n++)
+		voters += world->nodes[n].state != NODE_OFF &&
+			  world_counts(&world->nodes[n], first_ns);
+	return up + held == view->alive && held > 0 && voters <= held;
 }
 
 // What it holds is what is: it knows all that are up, and no more, and agrees with `digest`.
@@ -277,7 +307,7 @@ static bool world_sees(const struct node *node, uint32_t up, uint64_t *digest) {
 	// Whose seeds are all gone waits for them, or for whoever calls it.
 	if (!view.joined && up == 1)
 		return true;
-	if (!view.joined || (view.alive != up && !world_holds_rest(&view, up)))
+	if (!view.joined || (view.alive != up && !world_holds_rest(node, &view, up)))
 		return false;
 	if (*digest == 0)
 		*digest = view.digest;

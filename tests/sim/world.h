@@ -61,7 +61,9 @@ struct node {
 	uint32_t timer_generation;
 	uint32_t ailing; // faults that now make it hard to reach
 	uint64_t started_ns;
-	uint64_t healthy_ns; // since when it runs and can be reached, as far as faults go
+	uint64_t ended_ns;    // its last life that is over
+	uint64_t declared_ns; // when somebody last held it for dead, 0 for never
+	uint64_t healthy_ns;  // since when it runs and can be reached, as far as faults go
 };
 
 struct world_options {

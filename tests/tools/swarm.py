@@ -2,10 +2,12 @@
 """./dev swarm: mixes of faults in the simulator for so many seconds, at all sizes in turn.
 
     swarm.py TOCSIN_SIM SECONDS [SEED]
+    swarm.py TOCSIN_SIM --commit TURNS TREE   for ./dev test: the seed is the commit's
 
 Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
-are drawn anew each time, and told; the same SEED draws the same. Exit status: 0 if no mix broke an
-invariant, 1 if one did, 3 if the simulator did not run."""
+are drawn anew each time, and told; the same SEED draws the same. Of a commit all test the same
+mixes, of the next one others. Exit status: 0 if no mix broke an invariant, 1 if one did, 3 if the
+simulator did not run."""
 
 import random
 import re
@@ -43,28 +45,53 @@ def play(simulator, size, seed, count):
     return int(last.group(1))
 
 
-def main(simulator, seconds, seed):
-    """Plays until the time is over, then tells how many of which size."""
+class Until:
+    """Whether there is time for another size."""
+
+    def __init__(self, seconds):
+        self.ends = time.monotonic() + seconds
+
+    def __bool__(self):
+        return time.monotonic() < self.ends
+
+
+def turns(count):
+    """Sizes and counts: so many times all of them, or as long as it is true."""
+    while count:
+        for size in SIZES:
+            if count:
+                yield size
+        if isinstance(count, int):
+            count -= 1
+
+
+def main(simulator, seed, how_long):
+    """Plays all, then tells how many of which size."""
     draw = random.Random(seed)
     played = dict.fromkeys((name_of(size) for size, _ in SIZES), 0)
     broken = 0
-    ends = time.monotonic() + seconds
-    print(f"swarm: seed {seed}, {seconds} s", flush=True)
-    while time.monotonic() < ends:
-        for size, count in SIZES:
-            found = play(simulator, size, draw.randrange(SEED_MAX), count)
-            if found < 0:
-                return 3
-            played[name_of(size)] += count
-            broken += found
-            if time.monotonic() >= ends:
-                break
+    print(f"swarm: seed {seed}", flush=True)
+    for size, count in turns(how_long):
+        found = play(simulator, size, draw.randrange(SEED_MAX), count)
+        if found < 0:
+            return 3
+        played[name_of(size)] += count
+        broken += found
     for name, count in played.items():
         print(f"  {name:>6} nodes {count:>8} mixes")
     print(f"swarm: {broken} of {sum(played.values())} mixes broke an invariant (seed {seed})")
     return 1 if broken > 0 else 0
 
 
+def seed_of_commit(tree):
+    """Of a tree without git it is always the same."""
+    done = subprocess.run(["git", "-C", tree, "rev-parse", "HEAD"], capture_output=True, text=True,
+                          check=False)
+    return int(done.stdout.strip() or "1", 16) % SEED_MAX
+
+
 if __name__ == "__main__":
+    if sys.argv[2] == "--commit":
+        sys.exit(main(sys.argv[1], seed_of_commit(sys.argv[4]), int(sys.argv[3])))
     GIVEN = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(SEED_MAX)
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), GIVEN))
+    sys.exit(main(sys.argv[1], GIVEN, Until(int(sys.argv[2]))))
