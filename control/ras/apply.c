@@ -40,14 +40,9 @@ static bool news_end(const struct ras *ras, uint32_t slot, const struct peer_new
 // so. An address may change within a run.
 static bool is_other_run(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	const struct ras_record *held = ras_entry(ras, slot)->record;
-	struct ras_peer_info held_info, told_info;
 
-	if (news->record == NULL || news->record == held || news->record->start != held->start ||
-	    peers_conflict(&ras->peers, slot, news))
-		return false;
-	ras_record_info(held, &held_info);
-	ras_record_info(news->record, &told_info);
-	return held_info.pid != told_info.pid;
+	return news->record != NULL && news->record->start == held->start &&
+	       news->record->run != held->run && !peers_conflict(&ras->peers, slot, news);
 }
 
 // It was held for dead, and lives in the same start.
@@ -248,6 +243,8 @@ bool ras_apply_told(struct ras *ras, const struct peer_news *news, struct link *
 bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from) {
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	bool known = slot != RAS_NO_SLOT;
+	bool replaced = known && is_other_run(ras, slot, news);
+	bool counts = brake_joiner_counts(ras, slot);
 	enum peers_change change;
 	int err;
 
@@ -259,8 +256,6 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		farewell(ras, slot, end_cause(news));
 	if (known && is_turn(ras, slot, news))
 		turns_back(ras, slot);
-	if (known && is_other_run(ras, slot, news))
-		relay_peer_replaced(ras, slot);
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
 	if (err == -EBADMSG)
 		ras->counters.frames_unexpected++; // a record that is not what it came with
@@ -268,6 +263,10 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		ring_changed(ras); // it may have been routed round already
 		return true;	   // of memory: the comparison of tables brings it again
 	}
+	if (replaced)
+		relay_peer_changed(ras, slot); // what was on its way was for one of the two
+	if (change == PEERS_JOINED && !counts)
+		brake_taken_back(ras, slot);
 	if (change == PEERS_CONFLICT)
 		ras_conflict(ras, slot, news->incarnation, address_of(news));
 	else if (change != PEERS_NEEDED)

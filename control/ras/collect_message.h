@@ -32,6 +32,7 @@
 #define COLLECT_COUNT_BYTES 9
 #define COLLECT_SKIP_BYTES 24
 #define COLLECT_SUBJECTS_MAX 8 // of a census: who hears these?
+#define COLLECT_CENSUS_MAX 128 // entries of its list, these among them
 #define COLLECT_REQUEST_BYTES_MAX \
 	(1 + 8 + 8 + 2 + 8 + 2 + 2 + COLLECT_SKIP_BYTES * RAS_COLLECT_SKIP_MAX)
 #define COLLECT_CANCEL_BYTES 17
@@ -58,7 +59,8 @@ struct collect_request {
 	uint32_t kind;
 	uint64_t budget_ns; // the answer is wanted within
 	uint32_t hops;
-	// Coded, a view; read by collect_skip_at(). Of a census: whom it asks about.
+	// Coded, a view; read by collect_skip_at(). Of a census: whom it asks about, and who is not
+	// to count for the majority that the origin counts; see collect_census_entry().
 	const uint8_t *skip;
 	uint32_t skip_count;
 };
@@ -102,6 +104,15 @@ void collect_request_encode(
 // -EBADMSG, -EMSGSIZE. A skip list that does not rise is -EBADMSG.
 int collect_request_decode(struct wire_reader *reader, struct collect_request *ret_request);
 struct ras_comm_id collect_skip_at(const struct collect_request *request, uint32_t n);
+
+// An entry of a census, and what it says.
+static inline struct ras_comm_id collect_census_entry(uint64_t member, bool uncounted) {
+	return (struct ras_comm_id){.hash = member, .host_hash = uncounted};
+}
+
+static inline bool collect_census_uncounted(const struct ras_comm_id *entry) {
+	return entry->host_hash != 0;
+}
 
 // The header of COLLECTED; items follow.
 void collected_encode(uint64_t origin, uint64_t id, uint8_t flags, struct wire_writer *writer);

@@ -175,22 +175,22 @@ int ras_collect(
 }
 
 void collective_census(
-	struct ras *ras, uint64_t timeout_ns, const uint64_t *subjects, uint32_t subject_count
+	struct ras *ras, uint64_t timeout_ns, const struct ras_comm_id *entries, uint32_t count
 ) {
-	uint8_t skip[COLLECT_SUBJECTS_MAX * COLLECT_SKIP_BYTES];
+	uint8_t skip[COLLECT_CENSUS_MAX * COLLECT_SKIP_BYTES];
 	struct collect_request request = {
 		.kind = COLLECT_KIND_CENSUS,
 		.skip = skip,
-		.skip_count = subject_count,
+		.skip_count = count,
 	};
 	struct wire_writer writer;
 
-	must(subject_count <= COLLECT_SUBJECTS_MAX);
+	must(count <= COLLECT_CENSUS_MAX);
 	wire_writer_init(&writer, skip, sizeof(skip));
-	for (uint32_t n = 0; n < subject_count; n++) {
-		wire_put_u64(&writer, subjects[n]);
-		wire_put_u64(&writer, 0);
-		wire_put_u64(&writer, 0);
+	for (uint32_t n = 0; n < count; n++) {
+		wire_put_u64(&writer, entries[n].hash);
+		wire_put_u64(&writer, entries[n].host_hash);
+		wire_put_u64(&writer, entries[n].pid_hash);
 	}
 	if (kind_has_room(ras, COLLECT_KIND_CENSUS))
 		root_begin(ras, &request, timeout_ns, 0);

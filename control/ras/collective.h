@@ -29,7 +29,7 @@ void collective_destroy(struct ras *ras);
 // Counts the members that can be reached; brake_counted() is told within the time. What cannot
 // be begun for want of memory is not answered.
 void collective_census(
-	struct ras *ras, uint64_t timeout_ns, const uint64_t *subjects, uint32_t subject_count
+	struct ras *ras, uint64_t timeout_ns, const struct ras_comm_id *entries, uint32_t count
 );
 
 // Messages, the type byte read already. 0, or the decoder's error: the caller then closes the

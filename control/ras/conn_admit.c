@@ -181,7 +181,7 @@ static bool is_met(const struct ras *ras, const struct link *link) {
 static void held_heard(struct ras *ras, bool met, uint8_t state, uint64_t incarnation) {
 	if (state != RAS_DEAD && state != RAS_LEFT)
 		return;
-	if (met || !ras->start_first || incarnation < ras_self(ras)->incarnation ||
+	if (met || !ras->start_told || incarnation < ras_self(ras)->incarnation ||
 	    !ras_earlier_run(ras, ras_incarnation_start(incarnation)))
 		ras_declared_dead(ras, incarnation, RAS_CAUSE_DEATH);
 }

@@ -237,12 +237,13 @@ static void self_restart(struct ras *ras, uint64_t start) {
 	ras_record_put(ras->interner, news.record);
 	must(err != -EBADMSG);
 	ras_self(ras)->flags |= PEER_SEEN;
+	relay_self_restarted(ras);
 }
 
 void ras_become_member(struct ras *ras, uint64_t start) {
 	uint64_t own = ras_incarnation_start(ras_self(ras)->incarnation);
 
-	ras->start_first = own == 0 && start == 1;
+	ras->start_told = own == 0;
 	if (start == 0 || start > RAS_START_MAX) {
 		ras->start_guessed = own == 0;
 		start = own > 0 ? own : 1;
@@ -286,7 +287,7 @@ bool ras_earlier_run(struct ras *ras, uint64_t start) {
 	ras->next_step_ns = ras->observed_ns + STEP_GAP_NS;
 	ras->step_put_off = false;
 	ras->start_guessed = false;
-	ras->start_first = false;
+	ras->start_told = false;
 	ras_emit(
 		ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, RAS_CAUSE_RESTART,
 		ras_self(ras)->incarnation

@@ -43,7 +43,7 @@ struct ras {
 	bool step_put_off;  // and that was told
 	bool uncounted;	    // we were held for dead, and count for no majority yet
 	bool start_guessed; // nobody told us our start, and nothing kept it: it may be of before
-	bool start_first;   // they told us the first one: they may not know of a run before
+	bool start_told;    // others told us: they may not know of every run before
 	struct relay *relay;
 	struct collective *collective;
 	struct conns conns;

@@ -322,17 +322,30 @@ static void gather_forward(
 	memory_release(&ras->memory, frame, size);
 }
 
-// Who is asked about in a census: are they here, or on a good link of ours?
+// Is the one who is asked about in a census here, or on a good link of ours?
+static bool census_hears(const struct ras *ras, uint64_t subject) {
+	uint32_t slot = peers_find(&ras->peers, subject);
+	const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
+
+	return subject == ras->self_id || (link != NULL && link_is_good(link));
+}
+
+// Who is asked about, and whether we are one whom the origin does not count.
 static void
 census_hear(struct ras *ras, struct gather *gather, const struct collect_request *request) {
-	for (uint32_t n = 0; n < request->skip_count && n < COLLECT_SUBJECTS_MAX; n++) {
-		uint64_t subject = collect_skip_at(request, n).hash;
-		uint32_t slot = peers_find(&ras->peers, subject);
-		const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
+	for (uint32_t n = 0; n < request->skip_count; n++) {
+		struct ras_comm_id entry = collect_skip_at(request, n);
 
-		gather->subjects[gather->subject_count++] = subject;
-		if (subject == ras->self_id || (link != NULL && link_is_good(link)))
-			gather->heard |= (uint8_t)(1u << n);
+		if (collect_census_uncounted(&entry)) {
+			if (entry.hash == ras->self_id)
+				gather->voters = 0;
+			continue;
+		}
+		if (gather->subject_count == COLLECT_SUBJECTS_MAX)
+			continue;
+		if (census_hears(ras, entry.hash))
+			gather->heard |= (uint8_t)(1u << gather->subject_count);
+		gather->subjects[gather->subject_count++] = entry.hash;
 	}
 }
 

@@ -108,6 +108,8 @@ void join_done(struct ras *ras) {
 	}
 	join->source = NULL;
 	ras_become_member(ras, join->start);
+	if (join->uncounted)
+		brake_taken_back(ras, ras->self_slot);
 	ras_emit(
 		ras, RAS_EVENT_JOIN_DONE, RAS_NO_SLOT, RAS_CAUSE_NONE,
 		ras->observed_ns - join->started_ns
@@ -408,6 +410,7 @@ void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack 
 	} else {
 		join->source = conn;
 		join->start = ack->your_start;
+		join->uncounted = (ack->flags & MESSAGE_ACK_UNCOUNTED) != 0;
 	}
 }
 
@@ -485,6 +488,8 @@ static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_re
 	conn_ack_fill(ras, &ack);
 	ack.version = conn->version;
 	ack.your_start = start_for(ras, record);
+	if (!brake_joiner_counts(ras, peers_find(&ras->peers, record->id)))
+		ack.flags |= MESSAGE_ACK_UNCOUNTED;
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	must(message_init_ack_encode(&ack, &writer) == 0);
 	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));

@@ -58,6 +58,7 @@ struct join {
 	bool lower_seed;  // which is a seed, and may yet found the ring
 	bool is_seed;	  // we are one
 	uint64_t start;	  // given by the one whose table we take
+	bool uncounted;	  // who gave it says that we count for no majority yet
 	uint32_t serving; // joins of others
 };
 

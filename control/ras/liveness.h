@@ -104,8 +104,9 @@ struct liveness {
 	uint32_t round; // last token given out
 	struct census census;
 	bool brake;
-	bool taken_back;   // somebody, or we
-	uint64_t whole_ns; // since when nobody is suspected or unreachable; RAS_NEVER: somebody is
+	bool taken_back;    // somebody, or we
+	uint64_t whole_ns;  // since when nobody is suspected or unreachable; RAS_NEVER: somebody is
+	uint64_t broken_ns; // when that ended last
 	uint64_t brake_began_ns;
 	uint64_t brake_ns;	// since when it is on and we are with the larger part
 	uint64_t brake_free_ns; // released: not on again before this

@@ -3,6 +3,8 @@
 
 #include "core.h"
 
+#include <ras/payload.h>
+
 #include <string.h>
 
 // Several observers come to need a count at the same moment: the first one's serves all.
@@ -110,15 +112,11 @@ static uint32_t fallen_count(const struct ras *ras, const struct census_word *wo
 
 // No more than half of a view of more than two is left: another part may be as large, and declare
 // us. Of two neither part is larger: there a death is declared, and shown to be by one alone. Two are
-// counted by members: of four, two of whom were taken back, neither of these may declare. Where just
-// half of those who count are here, more than half of all members are the larger part: of three, one
-// of whom was taken back, two would else wait for ever for the third.
+// counted by members: of four, two of whom were taken back, neither of these may declare. Nor do
+// those who do not count decide between two halves: either may have some whom the other does not
+// know of.
 static bool word_is_of_minority(const struct census_word *word) {
-	uint64_t voters = 2 * (uint64_t)word->voters;
-
-	if (word->members <= 2 || voters > word->electorate)
-		return false;
-	return voters < word->electorate || 2 * (uint64_t)word->reached <= word->members;
+	return word->members > 2 && 2 * (uint64_t)word->voters <= word->electorate;
 }
 
 static bool is_minority(const struct ras *ras) {
@@ -312,6 +310,8 @@ static void electorate_tick(struct ras *ras) {
 	const uint32_t *counts = ras->peers.state_counts;
 
 	if (liveness->brake || counts[RAS_SUSPECT] > 0 || counts[RAS_UNREACHABLE] > 0) {
+		if (liveness->whole_ns != RAS_NEVER)
+			liveness->broken_ns = ras->observed_ns;
 		liveness->whole_ns = RAS_NEVER;
 		return;
 	}
@@ -328,11 +328,23 @@ static void electorate_tick(struct ras *ras) {
 
 void brake_taken_back(struct ras *ras, uint32_t slot) {
 	ras->liveness.taken_back = true;
-	ras->liveness.whole_ns = ras->observed_ns;
+	if (ras->liveness.whole_ns != RAS_NEVER)
+		ras->liveness.whole_ns = ras->observed_ns;
 	if (slot == ras->self_slot)
 		ras->uncounted = true;
 	else
 		ras_entry(ras, slot)->flags |= PEER_TAKEN_BACK;
+}
+
+bool brake_joiner_counts(const struct ras *ras, uint32_t slot) {
+	const struct peer_entry *entry;
+
+	if (ras->liveness.whole_ns != RAS_NEVER)
+		return true;
+	if (slot == RAS_NO_SLOT)
+		return false;
+	entry = ras_entry(ras, slot);
+	return peer_is_member(entry) || entry->since_ns >= ras->liveness.broken_ns;
 }
 
 void brake_counted_here(struct ras *ras, struct census_result *result) {
@@ -386,36 +398,63 @@ enum brake_hears brake_hears(const struct ras *ras, uint64_t subject) {
 	return silent_count(word) > COLLECT_SUBJECTS_MAX ? BRAKE_HEARS_NOBODY : BRAKE_HEARS_UNASKED;
 }
 
-// Keeps the list in the order in which it is sent: it rises.
-static uint32_t subject_add(uint64_t *subjects, uint32_t count, uint64_t subject) {
-	uint32_t at = 0;
+// What a census asks with.
+struct census_list {
+	struct ras_comm_id entries[COLLECT_CENSUS_MAX];
+	uint32_t count;
+};
 
-	while (at < count && subjects[at] < subject)
+// Keeps the list in the order in which it is sent: it rises.
+static void list_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
+	uint32_t at = 0;
+	int order = 1;
+
+	while (at < list->count && (order = ras_comm_id_compare(&list->entries[at], &entry)) < 0)
 		at++;
-	if (count == COLLECT_SUBJECTS_MAX || (at < count && subjects[at] == subject))
-		return count;
-	memmove(&subjects[at + 1], &subjects[at], (count - at) * sizeof(*subjects));
-	subjects[at] = subject;
-	return count + 1;
+	if (list->count == most || (at < list->count && order == 0))
+		return;
+	memmove(&list->entries[at + 1], &list->entries[at],
+		(list->count - at) * sizeof(*list->entries));
+	list->entries[at] = entry;
+	list->count++;
 }
 
 // Members that refuse us, then others whom we suspect, as long as they may be declared.
-static uint32_t subjects_of(struct ras *ras, uint64_t ret_subjects[static COLLECT_SUBJECTS_MAX]) {
-	uint32_t count = 0;
+static void subjects_add(struct ras *ras, struct census_list *list) {
 
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
 
 		if (link->used && link->refused_ns != RAS_NEVER &&
 		    peer_is_member(ras_entry(ras, link->slot)))
-			count = subject_add(ret_subjects, count, link->peer);
+			list_add(
+				list, COLLECT_SUBJECTS_MAX, collect_census_entry(link->peer, false)
+			);
 	}
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count && !ras->liveness.brake; n++) {
 		uint32_t slot = ras->liveness.suspicions[n].slot;
 
-		count = subject_add(ret_subjects, count, ras_entry(ras, slot)->record->id);
+		list_add(
+			list, COLLECT_SUBJECTS_MAX,
+			collect_census_entry(ras_entry(ras, slot)->record->id, false)
+		);
 	}
-	return count;
+}
+
+// Members who count for no majority here. Not all of them know that of themselves: one that founded
+// a ring, which then became one with ours, was never told. The bound is one of memory: beyond it
+// they count as they think.
+static void uncounted_add(struct ras *ras, struct census_list *list) {
+	for (uint32_t slot = 0; slot < ras->peers.entry_count && ras->liveness.taken_back; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (entry->record != NULL && peer_is_member(entry) &&
+		    (entry->flags & PEER_TAKEN_BACK) != 0)
+			list_add(
+				list, COLLECT_CENSUS_MAX,
+				collect_census_entry(entry->record->id, true)
+			);
+	}
 }
 
 static void census_tick(struct ras *ras) {
@@ -431,9 +470,11 @@ static void census_tick(struct ras *ras) {
 	census->own_ns = ras->observed_ns;
 	census->wanted_ns = ras->observed_ns;
 	if (ras->joined) {
-		uint64_t subjects[COLLECT_SUBJECTS_MAX];
+		struct census_list list = {.count = 0};
 
-		collective_census(ras, CENSUS_NS, subjects, subjects_of(ras, subjects));
+		subjects_add(ras, &list);
+		uncounted_add(ras, &list);
+		collective_census(ras, CENSUS_NS, list.entries, list.count);
 	}
 }
 

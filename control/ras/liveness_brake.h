@@ -35,10 +35,14 @@ enum brake_hears {
 // Of one that refuses us or is silent, by the latest count.
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
 
+// Whether a start of it that joins now counts for a majority; RAS_NO_SLOT is a stranger. Where the
+// view is not whole only who was of it when it was: beside a gap one who joins on either side would
+// make a majority of both.
+bool brake_joiner_counts(const struct ras *ras, uint32_t slot);
 // Ours is a part of no more than half of a view, by a count that is not old: nobody is declared by
 // time here.
 bool brake_waits(const struct ras *ras);
-// It was held for dead and is back, or we are.
+// It was held for dead and is back, or we are; or it joined, or we, and does not count yet.
 void brake_taken_back(struct ras *ras, uint32_t slot);
 // A census of that member's came by: with another one's ours is not needed now.
 void brake_census_seen(struct ras *ras, uint64_t origin);

@@ -46,7 +46,8 @@ struct message_init {
 	uint64_t your_incarnation;
 };
 
-#define MESSAGE_ACK_MEMBER 0x01 // the sender is of a ring
+#define MESSAGE_ACK_MEMBER 0x01	   // the sender is of a ring
+#define MESSAGE_ACK_UNCOUNTED 0x02 // you count for no majority yet
 
 struct message_init_ack {
 	uint16_t version_min; // the oldest that the sender speaks

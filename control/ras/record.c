@@ -192,6 +192,18 @@ static uint64_t order_of(const char *host, size_t length) {
 	return order;
 }
 
+// What makes a run of an agent; its addresses may change under way.
+static uint64_t run_of(const struct ras_peer_info *info) {
+	uint8_t bytes[sizeof(info->boot_id) + sizeof(uint64_t) + sizeof(uint32_t)];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	wire_put_bytes(&writer, info->boot_id, sizeof(info->boot_id));
+	wire_put_u64(&writer, info->start);
+	wire_put_u32(&writer, info->pid);
+	return XXH3_64bits(bytes, sizeof(bytes));
+}
+
 static void record_fill(struct ras_record *record, const struct ras_peer_info *info) {
 	// Where the two names lie follows from the layout: format, u16 length, name, u16, host.
 	record->name = (const char *)record->encoding + 3;
@@ -202,6 +214,7 @@ static void record_fill(struct ras_record *record, const struct ras_peer_info *i
 	record->host_id = ras_id(record->host, record->host_length);
 	record->order = order_of(record->host, record->host_length);
 	record->start = info->start;
+	record->run = run_of(info);
 	record->address = info->addresses[0];
 }
 

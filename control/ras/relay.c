@@ -125,8 +125,9 @@ void relay_answer(
 		.life_us = ANSWER_LIFE_US,
 		.source = ras->self_id,
 		.source_incarnation = ras_self(ras)->incarnation,
+		.source_run = ras_self(ras)->record->run,
 		.destination = about->header.source,
-		.destination_start = ras_incarnation_start(about->header.source_incarnation),
+		.destination_run = about->header.source_run,
 		.view = peers_digest(&ras->peers),
 		.sequence = about->header.sequence,
 		.about = about->header.destination,
@@ -273,8 +274,7 @@ void relay_link_lost(struct ras *ras, struct link *link) {
 	}
 }
 
-// To any other start than this one nothing is on its way any more.
-static void peer_changed(struct ras *ras, uint32_t slot, uint64_t start) {
+void relay_peer_changed(struct ras *ras, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	struct relay_match match = {
 		.slot = RAS_NO_SLOT, .destination = entry->record->id, .expired_ns = RAS_NEVER};
@@ -285,21 +285,13 @@ static void peer_changed(struct ras *ras, uint32_t slot, uint64_t start) {
 
 		if (!peer_is_member(entry))
 			refuse_item(ras, item, RAS_RELAY_DESTINATION_DOWN);
-		else if (item->header.destination_start != start)
+		else if (item->header.destination_run != entry->record->run)
 			refuse_item(ras, item, RAS_RELAY_WRONG_INCARNATION);
 		else
 			reroute(ras, item, NULL, 0);
 		item = next;
 	}
-	relay_pending_peer_changed(ras, slot, start);
-}
-
-void relay_peer_changed(struct ras *ras, uint32_t slot) {
-	peer_changed(ras, slot, ras_incarnation_start(ras_entry(ras, slot)->incarnation));
-}
-
-void relay_peer_replaced(struct ras *ras, uint32_t slot) {
-	peer_changed(ras, slot, 0);
+	relay_pending_peer_changed(ras, slot);
 }
 
 void relay_send_internal(
@@ -328,8 +320,9 @@ void relay_send_internal(
 		.life_us = (uint32_t)(RELAY_LIFE_DEFAULT_NS / 1000),
 		.source = ras->self_id,
 		.source_incarnation = ras_self(ras)->incarnation,
+		.source_run = ras_self(ras)->record->run,
 		.destination = entry->record->id,
-		.destination_start = ras_incarnation_start(entry->incarnation),
+		.destination_run = entry->record->run,
 		.view = peers_digest(&ras->peers),
 		.port = port,
 		.payload_size = (uint16_t)size,
@@ -348,7 +341,7 @@ void relay_send_internal(
 static void arrive(struct ras *ras, const struct relay_packet *packet) {
 	const struct relay_header *header = &packet->header;
 
-	if (header->destination_start != ras_incarnation_start(ras_self(ras)->incarnation)) {
+	if (header->destination_run != ras_self(ras)->record->run) {
 		relay_refuse(ras, packet, RAS_RELAY_WRONG_INCARNATION);
 		return;
 	}

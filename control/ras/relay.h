@@ -64,9 +64,9 @@ void relay_link_good(struct ras *ras, struct link *link);
 void relay_link_lost(struct ras *ras, struct link *link);
 // The peer died, left or started again: what was for it ends at once. Not for refutations.
 void relay_peer_changed(struct ras *ras, uint32_t slot);
-// Another run of it counts its start alike: what was on its way was for one of the two, and is
-// refused.
-void relay_peer_replaced(struct ras *ras, uint32_t slot);
+// Ours is another start: what was sent in the earlier one may have been delivered, and would pass
+// for another message now. It ends as expired.
+void relay_self_restarted(struct ras *ras);
 
 void relay_tick(struct ras *ras);
 // When relay_tick() has something to do, or RAS_NEVER.

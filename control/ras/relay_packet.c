@@ -41,8 +41,9 @@ void relay_header_encode(const struct relay_header *header, uint8_t *frame) {
 	wire_put_u32(&writer, header->life_us);
 	wire_put_u64(&writer, header->source);
 	wire_put_u64(&writer, header->source_incarnation);
+	wire_put_u64(&writer, header->source_run);
 	wire_put_u64(&writer, header->destination);
-	wire_put_u64(&writer, header->destination_start);
+	wire_put_u64(&writer, header->destination_run);
 	wire_put_u64(&writer, header->view);
 	wire_put_u64(&writer, header->sequence);
 	wire_put_u64(&writer, header->about);
@@ -66,8 +67,9 @@ static void header_read(struct wire_reader *reader, struct relay_header *header)
 	header->life_us = wire_get_u32(reader);
 	header->source = wire_get_u64(reader);
 	header->source_incarnation = wire_get_u64(reader);
+	header->source_run = wire_get_u64(reader);
 	header->destination = wire_get_u64(reader);
-	header->destination_start = wire_get_u64(reader);
+	header->destination_run = wire_get_u64(reader);
 	header->view = wire_get_u64(reader);
 	header->sequence = wire_get_u64(reader);
 	header->about = wire_get_u64(reader);

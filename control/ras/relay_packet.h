@@ -9,7 +9,7 @@
 #include <lib/wire.h>
 #include <ras/relay.h>
 
-#define RELAY_HEADER_BYTES 84
+#define RELAY_HEADER_BYTES 92
 #define RELAY_HEADER_BYTES_MAX 128 // of a newer minor version
 #define RELAY_PACKET_BYTES_MAX (RELAY_HEADER_BYTES_MAX + RAS_RELAY_BULK_BYTES_MAX)
 #define RELAY_DETOURS_MAX 1
@@ -35,11 +35,12 @@ struct relay_header {
 	uint32_t life_us;   // left; patched by each node with the time it kept the message
 	uint64_t source;
 	uint64_t source_incarnation;
+	uint64_t source_run; // of its record: two runs may have the same number
 	uint64_t destination;
-	uint64_t destination_start; // of its incarnation
-	uint64_t view;		    // digest of the table that the source had
-	uint64_t sequence;	    // of source to destination; 0: sent once, not answered
-	uint64_t about;		    // of an answer: the destination of the message meant
+	uint64_t destination_run; // of the record that the source has of it
+	uint64_t view;		  // digest of the table that the source had
+	uint64_t sequence;	  // of source to destination; 0: sent once, not answered
+	uint64_t about;		  // of an answer: the destination of the message meant
 	uint32_t flow;
 	uint32_t port;
 	// DATA, ordered: distance to the sequence that must go first, 0 for none.

@@ -261,6 +261,15 @@ static void receive_internal(struct ras *ras, const struct relay_packet *packet)
 		relay_count(ras, packet, RAS_RELAY_UNDECODABLE);
 }
 
+// Of a start that is not heard of yet, or of the very run that is known.
+static bool is_of_known_run(const struct peer_entry *entry, const struct relay_header *header) {
+	uint64_t start = ras_incarnation_start(header->source_incarnation);
+
+	if (entry->record->start != start)
+		return entry->record->start < start;
+	return entry->record->run == header->source_run;
+}
+
 // The sender's entry, with the window of the start the message is from. NULL: refused.
 static struct relay_source *source_of(struct ras *ras, const struct relay_packet *packet) {
 	const struct relay_header *header = &packet->header;
@@ -269,8 +278,7 @@ static struct relay_source *source_of(struct ras *ras, const struct relay_packet
 	uint32_t slot = peers_find(&ras->peers, header->source);
 	struct relay_source *source;
 
-	if (slot != RAS_NO_SLOT &&
-	    ras_incarnation_start(ras_entry(ras, slot)->incarnation) > start) {
+	if (slot != RAS_NO_SLOT && !is_of_known_run(ras_entry(ras, slot), header)) {
 		relay_refuse(ras, packet, RAS_RELAY_WRONG_INCARNATION);
 		return NULL;
 	}
@@ -284,9 +292,10 @@ static struct relay_source *source_of(struct ras *ras, const struct relay_packet
 		relay_refuse(ras, packet, RAS_RELAY_WRONG_INCARNATION);
 		return NULL;
 	}
-	if (start > source->start) {
+	// Of two runs of one number the one that the table has is the one that lives.
+	if (start > source->start || header->source_run != source->run) {
 		relay_held_forget(ras, header->source);
-		relay_source_restart(ras, source, start);
+		relay_source_restart(ras, source, start, header->source_run);
 	}
 	return source;
 }

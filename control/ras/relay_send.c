@@ -157,7 +157,7 @@ void relay_answered(
 		pending_refused(ras, pending, answer, reason);
 }
 
-void relay_pending_peer_changed(struct ras *ras, uint32_t slot, uint64_t start) {
+void relay_pending_peer_changed(struct ras *ras, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 	bool member = peer_is_member(entry);
 	struct relay_pending *pending;
@@ -165,11 +165,20 @@ void relay_pending_peer_changed(struct ras *ras, uint32_t slot, uint64_t start) 
 	for (pending = ras->relay->pending; pending != NULL; pending = pending->next) {
 		if (pending->header.destination != entry->record->id || pending->over)
 			continue;
-		if (member && pending->header.destination_start == start)
+		if (member && pending->header.destination_run == entry->record->run)
 			continue;
 		pending->reason = member ? RAS_RELAY_WRONG_INCARNATION : RAS_RELAY_DESTINATION_DOWN;
 		pending->refuser = 0;
 		pending_over(ras, pending);
+	}
+}
+
+void relay_self_restarted(struct ras *ras) {
+	struct relay_pending *pending;
+
+	for (pending = ras->relay->pending; pending != NULL; pending = pending->next) {
+		if (pending->tries > 0 && !pending->over)
+			pending_over(ras, pending);
 	}
 }
 
@@ -232,6 +241,7 @@ static void pending_transmit(struct ras *ras, struct relay_pending *pending) {
 	header->life_us = (uint32_t)((pending->deadline_ns - ras->now_ns) / 1000);
 	header->view = peers_digest(&ras->peers);
 	header->source_incarnation = ras_self(ras)->incarnation;
+	header->source_run = ras_self(ras)->record->run;
 	header->hops_left =
 		(uint16_t)relay_hops_max(peers_ring_count(&ras->peers), ras->profile->long_rings);
 	relay_header_encode(header, pending->frame);
@@ -366,7 +376,7 @@ accept_message(struct ras *ras, const struct ras_relay_message *message, uint64_
 		.detours = RELAY_DETOURS_MAX,
 		.source = ras->self_id,
 		.destination = message->destination,
-		.destination_start = ras_incarnation_start(ras_entry(ras, slot)->incarnation),
+		.destination_run = ras_entry(ras, slot)->record->run,
 		.sequence = source->sent + 1,
 		.flow = message->flow,
 		.port = message->port,

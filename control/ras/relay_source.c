@@ -105,8 +105,11 @@ struct relay_source *relay_source_want(struct ras *ras, uint64_t id, uint64_t ke
 	return source;
 }
 
-void relay_source_restart(struct ras *ras, struct relay_source *source, uint64_t start) {
+void relay_source_restart(
+	struct ras *ras, struct relay_source *source, uint64_t start, uint64_t run
+) {
 	source->start = start;
+	source->run = run;
 	source->highest = 0;
 	memset(source->decided, 0, sizeof(source->decided));
 	memset(source->refused, 0, sizeof(source->refused));

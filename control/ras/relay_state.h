@@ -25,12 +25,12 @@
 #define RELAY_SOURCE_FLOWS_MAX 64 // and of one source
 #define RELAY_HELD_MAX 64	  // messages that wait for a consumer or their turn
 #define RELAY_HELD_BYTES_MAX (256u << 10)
-#define RELAY_HELD_SOURCE_MAX 16		  // of one source among them
-#define RELAY_EARLY_NS (2 * RAS_NS_PER_SEC)	  // a port may stay without a consumer
+#define RELAY_HELD_SOURCE_MAX 16	    // of one source among them
+#define RELAY_EARLY_NS (2 * RAS_NS_PER_SEC) // a port may stay without a consumer
 // A copy may outlive its life: in the stream of one that stands still, until that is closed, it takes as
 // long as the profile `nccl` needs to declare a death, and what is behind it some seconds more.
 #define RELAY_KEEP_SLACK_NS (90 * RAS_NS_PER_SEC)
-#define RELAY_IDLE_NS (30 * RAS_NS_PER_SEC)	  // between looks at what can be given back
+#define RELAY_IDLE_NS (30 * RAS_NS_PER_SEC) // between looks at what can be given back
 #define RELAY_SOURCE_BUCKETS 256
 
 // A message in a buffer of a pool, waiting for a link.
@@ -121,6 +121,7 @@ struct relay_source {
 
 	// What came from it, in this start.
 	uint64_t start;
+	uint64_t run;			     // of its record in that start
 	uint64_t highest;		     // sequence that was decided
 	uint64_t decided[RELAY_WINDOW / 64]; // bit sequence % RELAY_WINDOW
 	uint64_t refused[RELAY_WINDOW / 64]; // of the decided ones
@@ -265,7 +266,7 @@ void relay_pending_fini(struct ras *ras);
 void relay_answered(
 	struct ras *ras, const struct relay_header *answer, enum ras_relay_reason reason
 );
-void relay_pending_peer_changed(struct ras *ras, uint32_t slot, uint64_t start);
+void relay_pending_peer_changed(struct ras *ras, uint32_t slot);
 void relay_pending_tick(struct ras *ras);
 uint64_t relay_pending_due_ns(const struct relay *relay);
 
@@ -282,7 +283,9 @@ struct relay_source *relay_source_find(const struct relay *relay, uint64_t id);
 // Finds or makes, and keeps it that long; NULL if there is no room or memory.
 struct relay_source *relay_source_want(struct ras *ras, uint64_t id, uint64_t keep_ns);
 // A newer start of it has an empty window.
-void relay_source_restart(struct ras *ras, struct relay_source *source, uint64_t start);
+void relay_source_restart(
+	struct ras *ras, struct relay_source *source, uint64_t start, uint64_t run
+);
 enum relay_seen relay_source_seen(const struct relay_source *source, uint64_t sequence);
 void relay_source_decide(struct relay_source *source, uint64_t sequence, bool refused);
 // The flow, made if there is room; NULL else.

@@ -140,8 +140,7 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 }
 
 uint32_t ras_forget_all_unreachable(struct ras *ras) {
-	(void)ras;
-	return 0;
+	return ++node_of(ras)->forgotten;
 }
 
 // A census is counted here as the brake would be told of it.

@@ -241,6 +241,11 @@ int overlay_forget(struct overlay *overlay, uint64_t peer) {
 	return overlay->order_err;
 }
 
+uint32_t overlay_forget_unreachable(struct overlay *overlay) {
+	snprintf(overlay->order, sizeof(overlay->order), "forget unreachable");
+	return 1;
+}
+
 // The core, as far as clients ask it
 
 static const struct overlay *played(const struct ras *ras) {

@@ -204,7 +204,7 @@ static void relayed_message_from_ourselves_to_us_ends_the_connection(void **stat
 		.source = lone_id(lone, 1),
 		.source_incarnation = ras_incarnation(1, 0),
 		.destination = lone_id(lone, 1),
-		.destination_start = 1,
+		.destination_run = 1,
 		.port = RELAY_PORT_CONFIRM,
 		.payload_size = 21,
 	};

@@ -21,7 +21,7 @@ static struct relay_header sample(void) {
 		.source = UINT64_C(0x1122334455667788),
 		.source_incarnation = ras_incarnation(1, 0),
 		.destination = UINT64_C(0x99aabbccddeeff00),
-		.destination_start = 1,
+		.destination_run = 1,
 		.view = 5,
 		.sequence = 6,
 		.flow = 7,
@@ -214,7 +214,9 @@ static struct relay_header from_zero(struct net *net, uint32_t to) {
 	struct relay_header header = sample();
 
 	header.source = net->ids[0];
+	header.source_run = net->records[0]->run;
 	header.destination = net->ids[to];
+	header.destination_run = net->records[to]->run;
 	header.flags = 0;
 	header.behind = 0;
 	return header;
@@ -280,6 +282,27 @@ static void a_message_out_of_life_goes_no_further(void **state) {
 	net_destroy(net);
 }
 
+// An agent that lost its state directory may count as one of its earlier runs did.
+static void a_message_of_or_for_another_run_of_the_same_number_is_refused(void **state) {
+	struct net *net = net_create(8);
+	const struct ras_relay_counters *counters = ras_relay_counters(&net->nodes[1].ras);
+	struct relay_header header;
+
+	(void)state;
+	header = from_zero(net, 1);
+	header.destination_run++;
+	assert_int_equal(arrive(net, &header), 0);
+	header = from_zero(net, 1);
+	header.source_run++;
+	assert_int_equal(arrive(net, &header), 0);
+	assert_int_equal(net->nodes[1].delivery_count, 0);
+	assert_int_equal(counters->ended[RAS_RELAY_WRONG_INCARNATION][RAS_RELAY_BULK], 2);
+	header = from_zero(net, 1);
+	assert_int_equal(arrive(net, &header), 0);
+	assert_int_equal(net->nodes[1].delivery_count, 1);
+	net_destroy(net);
+}
+
 static void an_answer_is_never_answered(void **state) {
 	struct net *net = net_create(8);
 	static const uint8_t kinds[] = {RELAY_ACK, RELAY_NAK};
@@ -294,7 +317,7 @@ static void an_answer_is_never_answered(void **state) {
 		header.about = net->ids[0];
 		assert_int_equal(arrive(net, &header), 0); // to a dead node
 		header.destination = net->ids[1];
-		header.destination_start = 9;
+		header.destination_run = 9;
 		assert_int_equal(arrive(net, &header), 0); // to another start of this one
 	}
 	assert_int_equal(net->frames, 0);
@@ -380,6 +403,7 @@ int main(void) {
 		cmocka_unit_test(a_neighbour_cannot_send_in_the_name_of_another),
 		cmocka_unit_test(the_hop_limit_ends_a_message),
 		cmocka_unit_test(a_message_out_of_life_goes_no_further),
+		cmocka_unit_test(a_message_of_or_for_another_run_of_the_same_number_is_refused),
 		cmocka_unit_test(an_answer_is_never_answered),
 		cmocka_unit_test(a_message_to_a_dead_destination_from_nobody_known_is_dropped),
 		cmocka_unit_test(answers_to_what_was_never_sent_are_counted_and_forgotten),

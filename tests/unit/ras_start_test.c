@@ -66,7 +66,7 @@ run_that_is_held_for_dead_in_the_first_start_by_one_it_never_met_takes_the_next(
 		struct lone *lone = lone_of(6, 1);
 		struct message_init init = lone_init(lone, 4, RAS_USE_LEVEL(1));
 
-		lone->ras->start_first = true;
+		lone->ras->start_told = true;
 		if (!met[n])
 			ras_entry(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 4)))
 				->flags &= (uint8_t)~PEER_SEEN;

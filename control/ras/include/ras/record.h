@@ -48,6 +48,7 @@ struct ras_record {
 	uint64_t order;	 // first bytes of the host, big-endian: settles most comparisons
 	uint64_t host_id;
 	uint64_t start;
+	uint64_t run;	     // of boot, process and start: two runs may count alike
 	uint32_t references; // owned by the interner
 	uint32_t size;
 	const char *name; // into the encoding, not terminated
