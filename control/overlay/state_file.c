@@ -120,14 +120,13 @@ static bool kind_find(const char *name, enum ras_event_kind *ret_kind) {
 	return false;
 }
 
-static bool cause_find(const char *name, enum ras_cause *ret_cause) {
-	for (int n = 0; n < RAS_CAUSE_COUNT; n++) {
-		if (strcmp(ras_cause_name((enum ras_cause)n), name) == 0) {
-			*ret_cause = (enum ras_cause)n;
-			return true;
-		}
-	}
-	return false;
+// RAS_CAUSE_COUNT, which is named "unknown", for one that only a newer version knows.
+static enum ras_cause cause_find(const char *name) {
+	int cause = 0;
+
+	while (cause < RAS_CAUSE_COUNT && strcmp(ras_cause_name((enum ras_cause)cause), name) != 0)
+		cause++;
+	return (enum ras_cause)cause;
 }
 
 static bool id_parse(const char *text, uint64_t *ret_id) {
@@ -167,10 +166,11 @@ int state_line_parse(const char *line, size_t size, struct state_event *ret_even
 			"incarnation", &incarnation, "value", &value, "hops", &hops, "observers",
 			&observers, "text", &text
 		) == 0 &&
-		kind_find(kind, &event.event.kind) && cause_find(cause, &event.event.cause) &&
-		id_parse(peer, &event.event.peer) && strlen(name) <= RAS_NAME_MAX &&
-		strlen(text) < STATE_TEXT_BYTES && observers_parse(observers, &event.event);
+		kind_find(kind, &event.event.kind) && id_parse(peer, &event.event.peer) &&
+		strlen(name) <= RAS_NAME_MAX && strlen(text) < STATE_TEXT_BYTES &&
+		observers_parse(observers, &event.event);
 	if (sound) {
+		event.event.cause = cause_find(cause);
 		event.realtime_ns = time_ns;
 		event.event.incarnation = (uint64_t)incarnation;
 		event.event.value = (uint64_t)value;

@@ -66,7 +66,7 @@ const char *ras_state_name(enum ras_state state) {
 }
 
 const char *ras_cause_name(enum ras_cause cause) {
-	return (unsigned)cause < RAS_CAUSE_COUNT ? cause_names[cause] : "invalid";
+	return (unsigned)cause < RAS_CAUSE_COUNT ? cause_names[cause] : "unknown";
 }
 
 const char *ras_event_name(enum ras_event_kind kind) {

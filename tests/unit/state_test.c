@@ -109,6 +109,18 @@ static void a_line_whose_words_are_too_long_is_no_line(void **state) {
 	assert_int_equal(state_line_parse(line, strlen(line), &event), -EBADMSG);
 }
 
+static void a_cause_of_a_newer_version_is_kept_as_unknown(void **state) {
+	static const char line[] =
+		"{\"time_ns\":1,\"event\":\"DEAD\",\"cause\":\"melted\",\"peer\":"
+		"\"0000000000000001\",\"name\":\"n\",\"incarnation\":1,\"value\":0,\"hops\":0,"
+		"\"observers\":[]}";
+	struct state_event event;
+
+	(void)state;
+	assert_int_equal(state_line_parse(line, sizeof(line) - 1, &event), 0);
+	assert_string_equal(ras_cause_name(event.event.cause), "unknown");
+}
+
 static void a_first_start_is_not_known_and_the_next_ones_count(void **state) {
 	struct state *opened = open_state();
 
@@ -460,6 +472,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(the_words_of_an_event_survive_whatever_they_are),
 		CASE(a_line_whose_words_are_too_long_is_no_line),
+		CASE(a_cause_of_a_newer_version_is_kept_as_unknown),
 		CASE(a_first_start_is_not_known_and_the_next_ones_count),
 		CASE(a_start_that_the_cluster_taught_is_kept),
 		CASE(a_counter_that_is_no_number_is_learnt_at_the_join),
