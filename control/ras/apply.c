@@ -297,6 +297,7 @@ int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 }
 
 static void tombstone_remove(struct ras *ras, uint32_t slot) {
+	foreign_forget(ras, ras_entry(ras, slot)->record->id);
 	farewell(ras, slot, RAS_CAUSE_IDLE);
 	turns_forget(ras, slot);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, 0);
@@ -421,6 +422,7 @@ void expire_tick(struct ras *ras) {
 	}
 	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
 	ras_wake_at(ras, ras->expire_ns);
+	foreign_expire(ras);
 	if (peers_tombstones(&ras->peers) == 0)
 		return;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {

@@ -31,7 +31,8 @@ struct conn {
 	uint64_t deadline_ns; // of the stage, observed time; RAS_NEVER once ready
 	uint64_t opened_ns;
 	uint64_t ready_ns;
-	uint32_t next_slot; // of the table, when we serve a join
+	uint32_t next_slot;    // of the table, when we serve a join
+	uint64_t foreign_told; // and then the id of the last item of foreign.h
 	struct sock_addr address;
 };
 

@@ -188,6 +188,7 @@ struct ras *ras_destroy(struct ras *ras) {
 	contests_fini(ras);
 	turns_fini(ras);
 	news_fini(ras);
+	foreign_fini(&ras->foreign, &ras->memory);
 	links_fini(ras);
 	conns_fini(ras);
 	history_fini(&ras->history, &ras->memory);

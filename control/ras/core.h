@@ -10,6 +10,7 @@
 #include "conn.h"
 #include "contest.h"
 #include "flood.h"
+#include "foreign.h"
 #include "history.h"
 #include "join.h"
 #include "link.h"
@@ -75,6 +76,7 @@ struct ras {
 	struct contests contests;
 	struct turns turns;
 	struct news news;
+	struct foreign foreign;
 	struct sync sync;
 	struct join join;
 	struct search search;

@@ -494,6 +494,7 @@ static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_re
 	must(message_init_ack_encode(&ack, &writer) == 0);
 	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
 	conn->next_slot = 0;
+	conn->foreign_told = 0;
 	conn->serving = true;
 	ras->join.serving++;
 	ras->counters.joins_served++;
@@ -597,6 +598,11 @@ void join_writable(struct ras *ras, struct conn *conn) {
 			return;
 		conn->next_slot = slot;
 		conn_extend(ras, conn, ras->profile->init_ns);
+	}
+	for (uint64_t told = conn->foreign_told; foreign_frame(ras, &told, &writer);) {
+		if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) != 0)
+			return;
+		conn->foreign_told = told;
 	}
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	message_beat_encode(&end, &writer);

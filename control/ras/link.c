@@ -390,6 +390,7 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	ring_recovered(ras, link);
 	degree_check(ras);
 	link_beat(ras, link, false);
+	foreign_tell(ras, link);
 	if (link->queue_head != NULL)
 		link->queue_head->queued_ns = ras->observed_ns; // it waited for a connection
 	link_flush(ras, link);
@@ -442,7 +443,9 @@ static void connect_failed(struct ras *ras, struct link *link, enum ras_cause ca
 	link->retries++;
 	if (cause == RAS_CAUSE_REFUSED && ras->profile->evidence)
 		connect_refused(ras, link);
-	if (cause == RAS_CAUSE_DEGREE || cause == RAS_CAUSE_DUPLICATE || cause == RAS_CAUSE_BUSY)
+	// A reason that only a newer version knows is one, too.
+	if (cause == RAS_CAUSE_DEGREE || cause == RAS_CAUSE_DUPLICATE || cause == RAS_CAUSE_BUSY ||
+	    cause >= RAS_CAUSE_COUNT)
 		refusal_heard(ras, link);
 	if (cause == RAS_CAUSE_DEGREE)
 		ring_refused(ras, link);

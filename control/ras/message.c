@@ -55,12 +55,11 @@ static const void *record_decode(struct wire_reader *reader, size_t *ret_size) {
 	return record;
 }
 
-static uint8_t state_decode(struct wire_reader *reader) {
+// How the other side holds us: what we do not know it to mean is no reason to refute anything.
+static uint8_t held_decode(struct wire_reader *reader) {
 	uint8_t state = wire_get_u8(reader);
 
-	if (state > RAS_LEFT)
-		wire_reader_fail(reader, -EBADMSG);
-	return state;
+	return state <= RAS_LEFT ? state : RAS_UNKNOWN;
 }
 
 // What a peer is suspected of stays with the observer.
@@ -94,7 +93,7 @@ int message_init_decode(struct wire_reader *reader, struct message_init *ret_ini
 	init.record = record_decode(reader, &init.record_size);
 	init.incarnation = wire_get_u64(reader);
 	init.digest = wire_get_u64(reader);
-	init.your_state = state_decode(reader);
+	init.your_state = held_decode(reader);
 	init.your_incarnation = wire_get_u64(reader);
 	if (init.version_min > init.version_max)
 		wire_reader_fail(reader, -EBADMSG);
@@ -134,14 +133,14 @@ int message_init_ack_decode(struct wire_reader *reader, struct message_init_ack 
 	ack.record = record_decode(reader, &ack.record_size);
 	ack.incarnation = wire_get_u64(reader);
 	ack.digest = wire_get_u64(reader);
-	ack.your_state = state_decode(reader);
+	ack.your_state = held_decode(reader);
 	ack.your_incarnation = wire_get_u64(reader);
 	ack.your_start = wire_get_u64(reader);
 	ack.redirect_count = wire_get_count_u16(reader, MESSAGE_REDIRECTS_MAX, 7);
 	for (uint32_t n = 0; n < ack.redirect_count; n++)
 		message_sock_addr_decode(reader, &ack.redirects[n]);
 	ack.flags = wire_get_u8(reader);
-	if (ack.version_min > ack.version || ack.refusal >= RAS_CAUSE_COUNT)
+	if (ack.version_min > ack.version)
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
@@ -187,15 +186,15 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 	return 0;
 }
 
-// One piece of news: flags, hops, id, incarnation, maintenance, then what the flags announce.
-#define NEWS_STATE 0x07
-#define NEWS_RECORD 0x08
-#define NEWS_DEATH 0x10 // cause, observers, u32 reached of u32: with a death, and nothing else
-#define NEWS_KNOWN (NEWS_STATE | NEWS_RECORD | NEWS_DEATH)
-#define NEWS_BYTES_MIN 22
+// One piece of news: flags, state, hops, id, incarnation, maintenance, then what the flags announce.
+#define NEWS_RECORD 0x01
+#define NEWS_DEATH 0x02 // cause, observers, u32 reached of u32: with a death, and nothing else
+#define NEWS_KNOWN (NEWS_RECORD | NEWS_DEATH)
+#define NEWS_BYTES_MIN 23
+#define NEWS_HOPS_AT 2
 
 size_t message_news_bytes(const struct peer_news *news) {
-	size_t bytes = NEWS_BYTES_MIN;
+	size_t bytes = MESSAGE_ITEM_LENGTH_BYTES + NEWS_BYTES_MIN;
 
 	if (news->state == RAS_DEAD)
 		bytes += 10 + news->observer_count * sizeof(uint64_t);
@@ -205,7 +204,9 @@ size_t message_news_bytes(const struct peer_news *news) {
 }
 
 void message_news_encode(const struct peer_news *news, struct wire_writer *writer) {
-	uint8_t flags = news->state;
+	size_t length_at = wire_mark_u16(writer);
+	size_t begin = wire_writer_used(writer);
+	uint8_t flags = 0;
 
 	must(news->observer_count <= RAS_OBSERVERS_MAX);
 	if (news->record != NULL)
@@ -213,6 +214,7 @@ void message_news_encode(const struct peer_news *news, struct wire_writer *write
 	if (news->state == RAS_DEAD)
 		flags |= NEWS_DEATH;
 	wire_put_u8(writer, flags);
+	wire_put_u8(writer, news->state);
 	wire_put_u8(writer, news->hops);
 	wire_put_u64(writer, news->id);
 	wire_put_u64(writer, news->incarnation);
@@ -227,12 +229,13 @@ void message_news_encode(const struct peer_news *news, struct wire_writer *write
 	}
 	if (news->record != NULL)
 		record_encode(news->record->encoding, news->record->size, writer);
+	wire_patch_u16(writer, length_at, (uint16_t)(wire_writer_used(writer) - begin));
 }
 
 static void news_death_decode(struct wire_reader *reader, struct peer_news *news) {
 	news->cause = wire_get_u8(reader);
 	news->observer_count = wire_get_u8(reader);
-	if (news->cause >= RAS_CAUSE_COUNT || news->observer_count > RAS_OBSERVERS_MAX) {
+	if (news->observer_count > RAS_OBSERVERS_MAX) {
 		wire_reader_fail(reader, -EBADMSG);
 		return;
 	}
@@ -244,31 +247,85 @@ static void news_death_decode(struct wire_reader *reader, struct peer_news *news
 		wire_reader_fail(reader, -EBADMSG);
 }
 
+// What follows the head, of a state that we know.
+static void
+news_body_decode(struct wire_reader *body, uint8_t flags, struct message_news *decoded) {
+	struct peer_news *news = &decoded->news;
+
+	if (!state_travels(news->state) || ((flags & NEWS_DEATH) != 0) != (news->state == RAS_DEAD))
+		wire_reader_fail(body, -EBADMSG);
+	if ((flags & NEWS_DEATH) != 0)
+		news_death_decode(body, news);
+	if ((flags & NEWS_RECORD) != 0)
+		decoded->record = record_decode(body, &decoded->record_size);
+	// The fields of flags that we do not know follow those of the flags that we know.
+	decoded->foreign = (flags & ~NEWS_KNOWN) != 0 || news->cause >= RAS_CAUSE_COUNT ||
+			   wire_reader_left(body) > 0;
+}
+
 int message_news_decode(struct wire_reader *reader, struct message_news *ret_news) {
 	struct message_news decoded = {0};
 	struct peer_news *news = &decoded.news;
+	struct wire_reader body;
 	uint8_t flags;
 
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
 	if (wire_reader_left(reader) == 0)
 		return -ENODATA;
-	flags = wire_get_u8(reader);
-	news->state = flags & NEWS_STATE;
-	news->hops = wire_get_u8(reader);
-	news->id = wire_get_u64(reader);
-	news->incarnation = wire_get_u64(reader);
-	news->maint = wire_get_u32(reader);
-	if ((flags & ~NEWS_KNOWN) != 0 || !state_travels(news->state) ||
-	    ((flags & NEWS_DEATH) != 0) != (news->state == RAS_DEAD))
-		wire_reader_fail(reader, -EBADMSG);
-	if ((flags & NEWS_DEATH) != 0)
-		news_death_decode(reader, news);
-	if ((flags & NEWS_RECORD) != 0)
-		decoded.record = record_decode(reader, &decoded.record_size);
+	decoded.item_size = wire_get_u16(reader);
+	decoded.item = wire_get_view(reader, decoded.item_size);
+	wire_reader_init(&body, decoded.item, decoded.item != NULL ? decoded.item_size : 0);
+	flags = wire_get_u8(&body);
+	news->state = wire_get_u8(&body);
+	news->hops = wire_get_u8(&body);
+	news->id = wire_get_u64(&body);
+	news->incarnation = wire_get_u64(&body);
+	news->maint = wire_get_u32(&body);
+	decoded.state_foreign = message_state_is_foreign(news->state);
+	if (decoded.state_foreign)
+		decoded.foreign = true;
+	else
+		news_body_decode(&body, flags, &decoded);
+	wire_reader_fail(reader, wire_reader_error(&body));
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
 	*ret_news = decoded;
+	return 0;
+}
+
+int message_item_compare(const void *a, size_t a_size, const void *b, size_t b_size) {
+	const uint8_t *first = a, *second = b;
+	size_t shorter = a_size < b_size ? a_size : b_size;
+	int order;
+
+	must(shorter >= NEWS_BYTES_MIN);
+	order = memcmp(first, second, NEWS_HOPS_AT);
+	if (order == 0)
+		order =
+			memcmp(first + NEWS_HOPS_AT + 1, second + NEWS_HOPS_AT + 1,
+			       shorter - NEWS_HOPS_AT - 1);
+	return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+void message_brief_begin(uint64_t mask, uint8_t flags, struct wire_writer *writer) {
+	wire_put_u8(writer, MESSAGE_BRIEF);
+	wire_put_u64(writer, mask);
+	wire_put_u8(writer, flags);
+	wire_put_u16(writer, MESSAGE_BRIEF_BYTES);
+}
+
+int message_brief_head_decode(struct wire_reader *reader, struct message_brief_head *ret_head) {
+	struct message_brief_head head;
+
+	head.mask = wire_get_u64(reader);
+	head.flags = wire_get_u8(reader);
+	head.entry_bytes = wire_get_u16(reader);
+	if (head.entry_bytes < MESSAGE_BRIEF_BYTES)
+		wire_reader_fail(reader, -EBADMSG);
+	if (!wire_reader_ok(reader))
+		return wire_reader_error(reader);
+	*ret_head = head;
 	return 0;
 }
 
@@ -281,9 +338,12 @@ void message_brief_encode(const struct message_brief *brief, struct wire_writer 
 	wire_put_u8(writer, brief->weight);
 }
 
-int message_brief_decode(struct wire_reader *reader, struct message_brief *ret_brief) {
+int message_brief_decode(
+	struct wire_reader *reader, uint16_t entry_bytes, struct message_brief *ret_brief
+) {
 	struct message_brief brief = {0};
 
+	must(entry_bytes >= MESSAGE_BRIEF_BYTES);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
 	if (wire_reader_left(reader) == 0)
@@ -294,8 +354,10 @@ int message_brief_decode(struct wire_reader *reader, struct message_brief *ret_b
 	brief.maint = wire_get_u32(reader);
 	brief.state = wire_get_u8(reader);
 	brief.weight = wire_get_u8(reader);
-	if (!state_travels(brief.state) || brief.weight > RAS_OBSERVERS_MAX ||
-	    (brief.state != RAS_DEAD && brief.weight > 0))
+	wire_get_view(reader, entry_bytes - MESSAGE_BRIEF_BYTES);
+	if (!message_state_is_foreign(brief.state) &&
+	    (!state_travels(brief.state) || brief.weight > RAS_OBSERVERS_MAX ||
+	     (brief.state != RAS_DEAD && brief.weight > 0)))
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);

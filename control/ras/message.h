@@ -2,9 +2,10 @@
 // The messages between agents: one type byte, then the fields below, little-endian.
 //
 // A message is at most RAS_FRAME_MAX bytes. Every decoder checks each length and count before
-// it is used, allocates nothing and leaves its output untouched on failure. Fields may be
-// appended in a minor version: a decoder stops after those it knows. ARCHITECTURE.md lists
-// what happens to a message that is well-formed but wrong.
+// it is used, allocates nothing and leaves its output untouched on failure. A newer version may
+// append fields to a message, or, in one that is a run, to each item: a decoder stops after those
+// it knows. PULL alone cannot grow. ARCHITECTURE.md lists what else may be new, and what happens
+// to a message that is well-formed but wrong.
 #pragma once
 
 #include "peers.h"
@@ -42,7 +43,7 @@ struct message_init {
 	size_t record_size;
 	uint64_t incarnation;
 	uint64_t digest;
-	uint8_t your_state; // what I hold of you
+	uint8_t your_state; // what I hold of you; RAS_UNKNOWN also for what only newer ones know
 	uint64_t your_incarnation;
 };
 
@@ -52,7 +53,7 @@ struct message_init {
 struct message_init_ack {
 	uint16_t version_min; // the oldest that the sender speaks
 	uint16_t version;     // of the session; in a refusal the newest that the sender speaks
-	uint8_t refusal;      // enum ras_cause, NONE accepts
+	uint8_t refusal;      // enum ras_cause or a number past it, NONE accepts
 	uint32_t uses;
 	const void *record;
 	size_t record_size;
@@ -85,7 +86,7 @@ struct message_brief {
 	uint64_t incarnation;
 	uint64_t record_digest;
 	uint32_t maint;
-	uint8_t state;
+	uint8_t state;	// alive, dead or left, or one of a newer version: past RAS_LEFT
 	uint8_t weight; // of a death: how many saw it
 };
 
@@ -96,23 +97,55 @@ int message_init_ack_decode(struct wire_reader *reader, struct message_init_ack 
 void message_beat_encode(const struct message_beat *beat, struct wire_writer *writer);
 int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_beat);
 
-// UPDATE is a run of news to the end of the message. `room` for one more is asked first.
+// UPDATE is a run of news to the end of the message, each a u16 length and so many bytes. `room`
+// for one more is asked first.
+#define MESSAGE_ITEM_LENGTH_BYTES 2
 size_t message_news_bytes(const struct peer_news *news);
 void message_news_encode(const struct peer_news *news, struct wire_writer *writer);
 
 struct message_news {
-	struct peer_news news; // record is NULL
+	struct peer_news news; // record is NULL; id and incarnation alone if the state is foreign
 	const void *record;    // its encoding, a view, NULL if none came
 	size_t record_size;
+	const void *item; // the whole of it without its length, a view
+	size_t item_size;
+	bool foreign;	    // something in it is of a newer version: flags, cause, more bytes
+	bool state_foreign; // even its state
 };
+
+// A state that only a newer version knows. Those of ours that never travel are malformed.
+static inline bool message_state_is_foreign(uint8_t state) {
+	return state > RAS_LEFT;
+}
 
 // 0, -EBADMSG and the like, or -ENODATA at the end.
 int message_news_decode(struct wire_reader *reader, struct message_news *ret_news);
 
-// BRIEF: u64 mask of the ranges that are listed whole in this run, u8 last, then entries.
+// >0 if the first of two items of one peer, as message_news has them, is the greater. Over how
+// many links one came is no part of it.
+int message_item_compare(const void *a, size_t a_size, const void *b, size_t b_size);
+
+// BRIEF: u64 mask of the ranges that are listed whole in this run, u8 flags, u16 bytes of an entry,
+// then entries of so many bytes each.
+#define MESSAGE_BRIEF_FIRST 0x01
+#define MESSAGE_BRIEF_LAST 0x02
 #define MESSAGE_BRIEF_BYTES 30
+
+struct message_brief_head {
+	uint64_t mask;
+	uint8_t flags;
+	uint16_t entry_bytes;
+};
+
+// The flags of a run that is not sent yet may be changed, at this place in the message.
+#define MESSAGE_BRIEF_FLAGS_AT 9
+void message_brief_begin(uint64_t mask, uint8_t flags, struct wire_writer *writer);
 void message_brief_encode(const struct message_brief *brief, struct wire_writer *writer);
-int message_brief_decode(struct wire_reader *reader, struct message_brief *ret_brief);
+int message_brief_head_decode(struct wire_reader *reader, struct message_brief_head *ret_head);
+// 0, -EBADMSG and the like, or -ENODATA at the end.
+int message_brief_decode(
+	struct wire_reader *reader, uint16_t entry_bytes, struct message_brief *ret_brief
+);
 
 void message_sock_addr_encode(const struct sock_addr *address, struct wire_writer *writer);
 void message_sock_addr_decode(struct wire_reader *reader, struct sock_addr *ret_address);

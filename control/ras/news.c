@@ -22,9 +22,17 @@ void news_fini(struct ras *ras) {
 	ras->news = (struct news){0};
 }
 
-void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool record) {
+void news_due(struct ras *ras) {
 	struct news *news = &ras->news;
 	uint64_t earliest = news->flushed_ns + ras->profile->news_ns;
+
+	if (news->flush_ns == RAS_NEVER)
+		news->flush_ns = earliest > ras->observed_ns ? earliest : ras->observed_ns;
+	ras_wake_at(ras, news->flush_ns);
+}
+
+void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool record) {
+	struct news *news = &ras->news;
 
 	if (!ras->joined)
 		return;
@@ -39,10 +47,7 @@ void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool reco
 		.told = from != NULL ? link_bit(from) : 0,
 	};
 	ras_entry(ras, slot)->pending = news->count;
-	// The first after a quiet time goes at once, what follows is gathered.
-	if (news->flush_ns == RAS_NEVER)
-		news->flush_ns = earliest > ras->observed_ns ? earliest : ras->observed_ns;
-	ras_wake_at(ras, news->flush_ns);
+	news_due(ras);
 }
 
 static void frame_begin(struct ras *ras, struct wire_writer *writer) {
@@ -96,6 +101,7 @@ static void news_flush(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->news.count; n++)
 		ras_entry(ras, ras->news.items[n].slot)->pending = 0;
 	ras->news.count = 0;
+	foreign_flush(ras); // behind what was merged of it
 	if (ras->news.capacity > ITEMS_KEPT)
 		items_release(ras);
 }
@@ -184,37 +190,54 @@ static void refuted_tell(struct ras *ras, const struct peer_news *told, struct l
 	link_send(ras, link, frame, wire_writer_used(&writer));
 }
 
+struct pulls {
+	uint32_t count;
+	uint64_t ids[PULLS_MAX];
+};
+
+// What we know of one item. Negative if it is malformed.
+static int
+item_take(struct ras *ras, struct link *link, struct message_news *item, struct pulls *pulls) {
+	struct ras_record *record = NULL;
+	int err;
+
+	ras->counters.news_received++;
+	if (item->state_foreign)
+		return 0; // nobody is judged by it
+	if (news_is_known(ras, &item->news, link) && record_is_known(ras, item)) {
+		refuted_tell(ras, &item->news, link);
+		return 0;
+	}
+	if (item->record != NULL) {
+		err = ras_record_intern(ras->interner, item->record, item->record_size, &record);
+		if (err == -ENOMEM)
+			return 0; // counted there; the comparison of tables brings it later
+		if (err != 0)
+			return err;
+	}
+	item->news.record = record;
+	if (!ras_apply_told(ras, &item->news, link) && pulls->count < PULLS_MAX)
+		pulls->ids[pulls->count++] = item->news.id;
+	ras_record_put(ras->interner, record);
+	return 0;
+}
+
 int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
-	uint64_t pulls[PULLS_MAX];
-	uint32_t pull_count = 0;
+	struct pulls pulls;
 	struct message_news decoded;
 	int err;
 
+	pulls.count = 0; // the rest is large, and not read before it is written
 	while ((err = message_news_decode(reader, &decoded)) == 0) {
-		struct ras_record *record = NULL;
-
-		ras->counters.news_received++;
-		if (news_is_known(ras, &decoded.news, link) && record_is_known(ras, &decoded)) {
-			refuted_tell(ras, &decoded.news, link);
-			continue;
-		}
-		if (decoded.record != NULL) {
-			err = ras_record_intern(
-				ras->interner, decoded.record, decoded.record_size, &record
-			);
-			if (err == -ENOMEM)
-				continue; // counted there; the comparison of tables brings it later
-			if (err != 0)
-				return err;
-		}
-		decoded.news.record = record;
-		if (!ras_apply_told(ras, &decoded.news, link) && pull_count < PULLS_MAX)
-			pulls[pull_count++] = decoded.news.id;
-		ras_record_put(ras->interner, record);
+		err = item_take(ras, link, &decoded, &pulls);
+		if (err != 0)
+			return err;
+		if (decoded.foreign)
+			foreign_heard(ras, link, &decoded);
 		if (link != NULL && !link->used)
 			return 0; // it said goodbye, or somebody declared it dead
 	}
-	if (pull_count > 0 && link != NULL)
-		sync_want(ras, link, pulls, pull_count);
+	if (pulls.count > 0 && link != NULL)
+		sync_want(ras, link, pulls.ids, pulls.count);
 	return err == -ENODATA ? 0 : err;
 }

@@ -28,6 +28,8 @@ struct news {
 void news_fini(struct ras *ras);
 void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool record);
 void news_tick(struct ras *ras);
+// Something waits to be told: at once after a quiet time, else with what is gathered.
+void news_due(struct ras *ras);
 // Tells every ready link about ourselves, now and past the batch.
 void news_of_self(struct ras *ras);
 void news_of_self_to(struct ras *ras, struct link *link);

@@ -5,8 +5,6 @@
 
 #include <errno.h>
 
-#define BRIEF_FIRST 0x01
-#define BRIEF_LAST 0x02
 #define BUSY_NS RAS_NS_PER_SEC
 // Mostly news are on their way, and what changes is let come to rest. But one that has much to
 // learn may hear something new each second, for minutes.
@@ -52,22 +50,15 @@ void sync_start(struct ras *ras, struct link *link) {
 	link_send(ras, link, frame, wire_writer_used(&writer));
 }
 
-static size_t brief_begin(struct ras *ras, struct wire_writer *writer, uint64_t mask) {
-	size_t flags_at;
-
+static void brief_begin(struct ras *ras, struct wire_writer *writer, uint64_t mask, uint8_t flags) {
 	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
-	wire_put_u8(writer, MESSAGE_BRIEF);
-	wire_put_u64(writer, mask);
-	flags_at = wire_writer_used(writer);
-	wire_put_u8(writer, 0);
-	return flags_at;
+	message_brief_begin(mask, flags, writer);
 }
 
 static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 	struct wire_writer writer;
-	size_t flags_at = brief_begin(ras, &writer, mask);
 
-	ras->scratch[flags_at] = BRIEF_FIRST;
+	brief_begin(ras, &writer, mask, MESSAGE_BRIEF_FIRST);
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 
@@ -75,7 +66,7 @@ static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 			continue;
 		if (wire_writer_used(&writer) + MESSAGE_BRIEF_BYTES > RAS_FRAME_MAX) {
 			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
-			brief_begin(ras, &writer, mask);
+			brief_begin(ras, &writer, mask, 0);
 		}
 		message_brief_encode(
 			&(struct message_brief){
@@ -89,7 +80,7 @@ static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 			&writer
 		);
 	}
-	ras->scratch[flags_at] |= BRIEF_LAST;
+	ras->scratch[MESSAGE_BRIEF_FLAGS_AT] |= MESSAGE_BRIEF_LAST;
 	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }
 
@@ -203,6 +194,8 @@ static void brief_take(
 ) {
 	uint32_t slot = peers_find(&ras->peers, brief->id);
 
+	if (message_state_is_foreign(brief->state))
+		return;
 	if (slot != RAS_NO_SLOT && !brief_is_newer(ras_entry(ras, slot), brief))
 		return;
 	if (!brief_apply(ras, link, brief) && pulls->count < PULLS_MAX)
@@ -217,6 +210,8 @@ static void brief_answer(struct reply *reply, const struct message_brief *brief)
 	if (slot == RAS_NO_SLOT)
 		return;
 	ras_entry(ras, slot)->flags |= PEER_LISTED;
+	if (message_state_is_foreign(brief->state))
+		return; // whether that is older than ours we do not know
 	if (brief_is_older(ras_entry(ras, slot), brief))
 		reply_add(reply, slot);
 }
@@ -245,25 +240,27 @@ static void listed_clear(struct ras *ras) {
 int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct reply reply = {.ras = ras, .link = link};
 	struct pulls pulls = {.count = 0};
-	uint64_t mask = wire_get_u64(reader);
-	uint8_t flags = wire_get_u8(reader);
-	struct wire_reader again = *reader;
+	struct message_brief_head head;
 	struct message_brief brief;
-	int err;
+	struct wire_reader again;
+	int err = message_brief_head_decode(reader, &head);
 
-	while ((err = message_brief_decode(reader, &brief)) == 0 && link->used)
+	if (err != 0)
+		return err;
+	again = *reader;
+	while ((err = message_brief_decode(reader, head.entry_bytes, &brief)) == 0 && link->used)
 		brief_take(ras, link, &pulls, &brief);
 	if (!link->used)
 		return 0; // it said goodbye, or we declared it dead
 	if (err != -ENODATA)
 		return err;
-	if ((flags & BRIEF_FIRST) != 0)
+	if ((head.flags & MESSAGE_BRIEF_FIRST) != 0)
 		listed_clear(ras);
 	reply_begin(&reply);
-	while (message_brief_decode(&again, &brief) == 0)
+	while (message_brief_decode(&again, head.entry_bytes, &brief) == 0)
 		brief_answer(&reply, &brief);
-	if ((flags & BRIEF_LAST) != 0)
-		unlisted_send(&reply, mask);
+	if ((head.flags & MESSAGE_BRIEF_LAST) != 0)
+		unlisted_send(&reply, head.mask);
 	reply_end(&reply);
 	if (pulls.count > 0)
 		sync_want(ras, link, pulls.ids, pulls.count);

@@ -113,7 +113,7 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 
 static void op_event(void *ctx, const struct ras_event *event) {
 	(void)ctx;
-	must(event->kind < RAS_EVENT_KIND_COUNT && event->cause < RAS_CAUSE_COUNT);
+	must(event->kind < RAS_EVENT_KIND_COUNT && event->cause <= UINT8_MAX);
 	must(memchr(event->name, 0, sizeof(event->name)) != NULL);
 }
 
@@ -249,8 +249,8 @@ static bool take_conn(struct bed *bed, enum handle_state state, uint32_t *ret_ha
 static void put_init(struct bed *bed, struct wire_writer *writer) {
 	const struct ras_record *record = take_record(bed);
 	struct message_init init = {
-		.version_min = 1,
-		.version_max = (uint16_t)(1 + (take(bed) & 1)),
+		.version_min = ras_versions_built.min,
+		.version_max = (uint16_t)(ras_versions_built.max + (take(bed) & 1)),
 		.cluster = take(bed) > 5 ? bed->ras->cluster : 7,
 		.flags = take(bed) > 200 ? MESSAGE_INIT_JOIN : 0,
 		.uses = (uint32_t)take_number(bed),
@@ -268,7 +268,8 @@ static void put_init(struct bed *bed, struct wire_writer *writer) {
 static void put_ack(struct bed *bed, struct wire_writer *writer) {
 	const struct ras_record *record = take_record(bed);
 	struct message_init_ack ack = {
-		.version = 1,
+		.version_min = ras_versions_built.min,
+		.version = ras_versions_built.max,
 		.refusal = take(bed) > 60 ? RAS_CAUSE_NONE : take(bed) % RAS_CAUSE_COUNT,
 		.uses = (uint32_t)take_number(bed),
 		.record = record->encoding,
@@ -283,6 +284,26 @@ static void put_ack(struct bed *bed, struct wire_writer *writer) {
 	must(message_init_ack_encode(&ack, writer) == 0);
 }
 
+// Now and then as a newer version might write it: other flags or another state, bytes behind.
+static void put_item(struct bed *bed, const struct peer_news *news, struct wire_writer *writer) {
+	size_t at = wire_writer_used(writer);
+	uint8_t more = take(bed);
+
+	message_news_encode(news, writer);
+	if (more < 200)
+		return;
+	for (uint32_t n = more - 200; n > 0; n--)
+		wire_put_u8(writer, take(bed));
+	wire_patch_u16(
+		writer, at, (uint16_t)(wire_writer_used(writer) - at - MESSAGE_ITEM_LENGTH_BYTES)
+	);
+	if ((more & 1) != 0) // flags, then the state
+		wire_patch_u16(
+			writer, at + MESSAGE_ITEM_LENGTH_BYTES,
+			(uint16_t)(take(bed) | take(bed) << 8)
+		);
+}
+
 static void put_news(struct bed *bed, struct wire_writer *writer) {
 	static const uint8_t states[] = {RAS_ALIVE, RAS_DEAD, RAS_LEFT};
 
@@ -295,21 +316,21 @@ static void put_news(struct bed *bed, struct wire_writer *writer) {
 			.record = take(bed) & 1 ? record : NULL,
 			.maint = (uint32_t)take_number(bed),
 			.state = states[take(bed) % 3],
-			.cause = take(bed) % RAS_CAUSE_COUNT,
+			.cause = take(bed) % (RAS_CAUSE_COUNT + 2),
 			.hops = take(bed),
 			.observer_count = take(bed) % (RAS_OBSERVERS_MAX + 1),
 		};
 
 		for (uint32_t k = 0; k < news.observer_count; k++)
 			news.observers[k] = bed->records[take(bed) % PEERS]->id;
-		message_news_encode(&news, writer);
+		put_item(bed, &news, writer);
 	}
 }
 
 static void put_brief(struct bed *bed, struct wire_writer *writer) {
-	wire_put_u8(writer, MESSAGE_BRIEF);
-	wire_put_u64(writer, take(bed) & 1 ? UINT64_MAX : take_number(bed));
-	wire_put_u8(writer, take(bed));
+	uint64_t mask = take(bed) & 1 ? UINT64_MAX : take_number(bed);
+
+	message_brief_begin(mask, take(bed), writer);
 	for (uint32_t n = take(bed) & 7; n > 0; n--) {
 		const struct ras_record *record = take_record(bed);
 		struct message_brief brief = {
@@ -317,7 +338,7 @@ static void put_brief(struct bed *bed, struct wire_writer *writer) {
 			.incarnation = take_incarnation(bed, record),
 			.record_digest = take(bed) & 1 ? record->digest : take_number(bed),
 			.maint = (uint32_t)take_number(bed),
-			.state = take(bed) % (RAS_LEFT + 2),
+			.state = take(bed) % (RAS_LEFT + 3),
 		};
 
 		message_brief_encode(&brief, writer);
@@ -509,6 +530,20 @@ static void request_step(struct bed *bed) {
 	}
 }
 
+static void foreign_check(const struct bed *bed) {
+	const struct foreign *foreign = &bed->ras->foreign;
+	uint32_t pending = 0;
+	size_t bytes = 0;
+
+	for (uint32_t n = 0; n < foreign->count; n++) {
+		must(n == 0 || foreign->items[n - 1].id < foreign->items[n].id);
+		bytes += foreign->items[n].size;
+		pending += foreign->items[n].pending;
+	}
+	must(bytes == foreign->bytes && bytes <= FOREIGN_BYTES_MAX);
+	must(pending == foreign->pending && foreign->count <= FOREIGN_ITEMS_MAX);
+}
+
 static void transfers_check(const struct bed *bed) {
 	struct ras_transfer_stats stats;
 
@@ -593,6 +628,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		}
 		view_check(&bed);
 		transfers_check(&bed);
+		foreign_check(&bed);
 	}
 	ras_destroy(bed.ras);
 	for (uint32_t n = 0; n < PEERS; n++) {

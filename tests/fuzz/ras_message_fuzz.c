@@ -13,8 +13,22 @@ union decoded {
 	struct message_init_ack ack;
 	struct message_beat beat;
 	struct message_news news;
-	struct message_brief brief;
+	struct {
+		struct message_brief_head head;
+		struct message_brief brief;
+	} listed;
 };
+
+static int decode_listed(struct wire_reader *reader, union decoded *ret) {
+	struct message_brief_head head;
+	int err = message_brief_head_decode(reader, &head);
+
+	if (err == 0)
+		err = message_brief_decode(reader, head.entry_bytes, &ret->listed.brief);
+	if (err == 0)
+		ret->listed.head = head;
+	return err;
+}
 
 static int decode(uint8_t type, struct wire_reader *reader, union decoded *ret) {
 	switch (type) {
@@ -27,18 +41,34 @@ static int decode(uint8_t type, struct wire_reader *reader, union decoded *ret) 
 	case MESSAGE_UPDATE:
 		return message_news_decode(reader, &ret->news);
 	default:
-		return message_brief_decode(reader, &ret->brief);
+		return decode_listed(reader, ret);
 	}
 }
 
-// The bytes of the message again, without its type byte; 0 if it cannot be made from what was
-// decoded alone (news hold a record, the decoder has a view of one).
-static size_t
-encode(uint8_t type, const union decoded *from, bool told_of_death, uint8_t *bytes, size_t capacity
-) {
+// What was decoded is all that there was: no state of a newer version was read as unknown, no item
+// is foreign or has a record (the decoder has a view of it), no entry is longer than we know.
+static bool is_whole(uint8_t type, const union decoded *from) {
+	switch (type) {
+	case MESSAGE_INIT:
+		return from->init.your_state != RAS_UNKNOWN;
+	case MESSAGE_INIT_ACK:
+		return from->ack.your_state != RAS_UNKNOWN;
+	case MESSAGE_UPDATE:
+		return from->news.record == NULL && !from->news.foreign;
+	case MESSAGE_BRIEF:
+		return from->listed.head.entry_bytes == MESSAGE_BRIEF_BYTES;
+	default:
+		return true;
+	}
+}
+
+// The bytes of the message again, without its type byte; 0 if it cannot be made.
+static size_t encode(uint8_t type, const union decoded *from, uint8_t *bytes, size_t capacity) {
 	struct wire_writer writer;
 	size_t head = 1;
 
+	if (!is_whole(type, from))
+		return 0;
 	wire_writer_init(&writer, bytes, capacity);
 	switch (type) {
 	case MESSAGE_INIT:
@@ -51,17 +81,13 @@ encode(uint8_t type, const union decoded *from, bool told_of_death, uint8_t *byt
 		message_beat_encode(&from->beat, &writer);
 		break;
 	case MESSAGE_UPDATE:
-		if (from->news.record != NULL || from->news.news.state == RAS_DEAD ||
-		    from->news.news.cause != 0 || from->news.news.observer_count != 0 ||
-		    told_of_death)
-			return 0;
 		message_news_encode(&from->news.news, &writer);
 		must(wire_writer_used(&writer) == message_news_bytes(&from->news.news));
 		head = 0;
 		break;
 	default:
-		message_brief_encode(&from->brief, &writer);
-		head = 0;
+		message_brief_begin(from->listed.head.mask, from->listed.head.flags, &writer);
+		message_brief_encode(&from->listed.brief, &writer);
 	}
 	memmove(bytes, bytes + head, wire_writer_used(&writer) - head);
 	return wire_writer_used(&writer) - head;
@@ -89,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		must(memcmp((const char *)&before, (const char *)&decoded, sizeof(decoded)) == 0);
 		return 0;
 	}
-	used = encode(type, &decoded, size > 1 && (data[1] & 0x10) != 0, again, sizeof(again));
+	used = encode(type, &decoded, again, sizeof(again));
 	if (used > 0)
 		must(memcmp(again, data + 1, used) == 0);
 	return 0;

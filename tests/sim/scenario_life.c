@@ -160,8 +160,8 @@ void prepare_version_mix(struct run *run) {
 	uint32_t spare = run->options->nodes;
 
 	for (uint32_t n = 0; n < run->options->nodes; n++) {
-		world->nodes[n].version_min = 1;
-		world->nodes[n].version_max = n % 2 == 0 ? 1 : 2;
+		world->nodes[n].version_min = ras_versions_built.min;
+		world->nodes[n].version_max = (uint16_t)(ras_versions_built.max + n % 2);
 	}
 	world->nodes[spare].version_min = 9;
 	world->nodes[spare].version_max = 9;

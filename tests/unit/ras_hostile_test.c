@@ -123,6 +123,59 @@ static void every_prefix_of_a_message_ends_the_connection_and_changes_no_table(v
 	lone_destroy(lone);
 }
 
+static void update_whose_item_has_a_wrong_length_ends_the_connection(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct peer_news news = lone_told(lone, 3, RAS_DEAD, ras_incarnation(1, 0));
+	uint16_t whole = (uint16_t)(message_news_bytes(&news) - MESSAGE_ITEM_LENGTH_BYTES);
+	const uint16_t lengths[] = {
+		0, 22, (uint16_t)(whole - 1), (uint16_t)(whole + 1), UINT16_MAX};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(lengths) / sizeof(lengths[0]); n++) {
+		uint32_t conn = lone_connect(lone, 0, RAS_USE_NEXT);
+		uint8_t bytes[256];
+		struct wire_writer writer;
+
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		wire_put_u8(&writer, MESSAGE_UPDATE);
+		message_news_encode(&news, &writer);
+		wire_patch_u16(&writer, 1, lengths[n]);
+		lone_frame(lone, conn, bytes, wire_writer_used(&writer));
+		assert_true(lone_is_closed(lone, conn));
+		lone_mark(lone);
+	}
+	assert_int_equal(lone_peer(lone, 3).state, RAS_ALIVE);
+	assert_int_equal(lone->ras->foreign.count, 0);
+	lone_destroy(lone);
+}
+
+static void brief_whose_entries_have_a_wrong_length_ends_the_connection(void **state) {
+	static const uint16_t lengths[] = {
+		0,
+		MESSAGE_BRIEF_BYTES - 1,
+		MESSAGE_BRIEF_BYTES + 1,
+		UINT16_MAX,
+	};
+	struct lone *lone = lone_of(4, 1);
+	struct message_brief brief = {.id = lone_id(lone, 3), .state = RAS_ALIVE};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(lengths) / sizeof(lengths[0]); n++) {
+		uint32_t conn = lone_connect(lone, 0, RAS_USE_NEXT);
+		uint8_t bytes[64];
+		struct wire_writer writer;
+
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		message_brief_begin(UINT64_MAX, MESSAGE_BRIEF_FIRST, &writer);
+		wire_patch_u16(&writer, MESSAGE_BRIEF_FLAGS_AT + 1, lengths[n]);
+		message_brief_encode(&brief, &writer);
+		lone_frame(lone, conn, bytes, wire_writer_used(&writer));
+		assert_true(lone_is_closed(lone, conn));
+		lone_mark(lone);
+	}
+	lone_destroy(lone);
+}
+
 static void unknown_sender_with_a_whole_record_becomes_a_member(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	struct ras_record *stranger = record_with(lone, 2, 1, "stranger", 9);
@@ -446,9 +499,7 @@ static void brief_of_a_suspect_ends_the_connection(void **state) {
 
 	(void)state;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	wire_put_u8(&writer, MESSAGE_BRIEF);
-	wire_put_u64(&writer, UINT64_MAX);
-	wire_put_u8(&writer, 3);
+	message_brief_begin(UINT64_MAX, MESSAGE_BRIEF_FIRST | MESSAGE_BRIEF_LAST, &writer);
 	message_brief_encode(&brief, &writer);
 	lone_frame(lone, conn, bytes, wire_writer_used(&writer));
 	assert_true(lone_is_closed(lone, conn));
@@ -520,6 +571,8 @@ int main(void) {
 		cmocka_unit_test(unknown_type_is_skipped_and_counted),
 		cmocka_unit_test(every_prefix_of_a_message_ends_the_connection_and_changes_no_table
 		),
+		cmocka_unit_test(update_whose_item_has_a_wrong_length_ends_the_connection),
+		cmocka_unit_test(brief_whose_entries_have_a_wrong_length_ends_the_connection),
 		cmocka_unit_test(unknown_sender_with_a_whole_record_becomes_a_member),
 		cmocka_unit_test(record_that_is_none_is_refused),
 		cmocka_unit_test(older_start_than_the_known_one_is_refused_as_a_conflict),

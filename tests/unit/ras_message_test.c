@@ -10,6 +10,11 @@
 #include <string.h>
 
 #define BYTES_MAX 4096
+// Where the fields of the samples are, the type byte apart.
+#define NEWS_AT 2 // behind the length of the item
+#define BRIEF_HEAD_BYTES 11
+#define BRIEF_STATE_AT (BRIEF_HEAD_BYTES + 28)
+#define BRIEF_WEIGHT_AT (BRIEF_HEAD_BYTES + 29)
 
 struct fixture {
 	struct ras_memory memory;
@@ -58,6 +63,9 @@ static int tear_down(void **state) {
 	free(fixture);
 	return 0;
 }
+
+#define NEWS_RECORD 0x01
+#define NEWS_DEATH 0x02
 
 // Each type as one encoded sample and one decoder; the union compares what it decoded.
 union decoded {
@@ -155,7 +163,7 @@ static int encode_brief(const struct fixture *fixture, struct wire_writer *write
 		.state = RAS_LEFT,
 	};
 
-	wire_put_u8(writer, MESSAGE_BRIEF);
+	message_brief_begin(UINT64_MAX, MESSAGE_BRIEF_LAST, writer);
 	message_brief_encode(&brief, writer);
 	return wire_writer_finish(writer, &(size_t){0});
 }
@@ -177,7 +185,10 @@ static int decode_news(struct wire_reader *reader, union decoded *ret) {
 }
 
 static int decode_brief(struct wire_reader *reader, union decoded *ret) {
-	return message_brief_decode(reader, &ret->brief);
+	struct message_brief_head head;
+	int err = message_brief_head_decode(reader, &head);
+
+	return err != 0 ? err : message_brief_decode(reader, head.entry_bytes, &ret->brief);
 }
 
 static const struct kind {
@@ -330,7 +341,7 @@ static void brief_comes_back_as_it_was_sent(void **state) {
 	size_t size = sample(fixture, &kinds[4], bytes);
 	union decoded decoded;
 
-	assert_int_equal(size, MESSAGE_BRIEF_BYTES);
+	assert_int_equal(size, BRIEF_HEAD_BYTES + MESSAGE_BRIEF_BYTES);
 	assert_int_equal(decode(&kinds[4], bytes, size, &decoded), 0);
 	assert_int_equal(decoded.brief.id, fixture->record->id);
 	assert_int_equal(decoded.brief.incarnation, 8);
@@ -398,23 +409,23 @@ static void values_that_cannot_be_are_refused(void **state) {
 		{0, 1, 3, "a version range that ends before it begins"},
 		{0, 18, 0x07, "a record longer than any"},
 		{1, 1, 3, "an answer whose versions end before they begin"},
-		{1, 4, RAS_CAUSE_COUNT, "a refusal without a name"},
-		{3, 0, RAS_UNKNOWN, "news of nobody"},
-		{3, 0, RAS_SUSPECT, "a suspicion as a fact"},
-		{3, 0, RAS_UNREACHABLE, "a held verdict as a fact"},
-		{3, 0, 6, "a state past the last"},
-		{3, 0, 0x20 | RAS_ALIVE, "a flag without a meaning"},
-		{3, 0, 0x08 | RAS_DEAD, "a death without its cause and observers"},
-		{3, 0, 0x18 | RAS_ALIVE, "the observers of a death of one alive"},
-		{3, 0, 0x18 | RAS_LEFT, "the observers of a death of one who left"},
-		{3, 22, RAS_CAUSE_COUNT, "a death without a cause"},
-		{3, 23, RAS_OBSERVERS_MAX + 1, "a death with a crowd of observers"},
-		{3, 40, 8, "a part that reached more than there are"},
-		{4, 29, RAS_OBSERVERS_MAX + 1, "a brief of a death with a crowd of observers"},
-		{4, 28, RAS_UNKNOWN, "a brief of nobody"},
-		{4, 28, RAS_SUSPECT, "a brief of a suspect"},
-		{4, 28, RAS_UNREACHABLE, "a brief of an unreachable one"},
-		{4, 28, RAS_LEFT + 1, "a brief of a state past the last"},
+		{3, NEWS_AT + 1, RAS_UNKNOWN, "news of nobody"},
+		{3, NEWS_AT + 1, RAS_SUSPECT, "a suspicion as a fact"},
+		{3, NEWS_AT + 1, RAS_UNREACHABLE, "a held verdict as a fact"},
+		{3, NEWS_AT, NEWS_RECORD, "a death without its cause and observers"},
+		{3, NEWS_AT + 1, RAS_ALIVE, "the observers of a death of one alive"},
+		{3, NEWS_AT + 1, RAS_LEFT, "the observers of a death of one who left"},
+		{3, NEWS_AT + 24, RAS_OBSERVERS_MAX + 1, "a death with a crowd of observers"},
+		{3, NEWS_AT + 41, 8, "a part that reached more than there are"},
+		{3, NEWS_AT + 50, 0x07, "a record longer than its item"},
+		{4, 9, MESSAGE_BRIEF_BYTES - 1, "entries of a brief that hold too little"},
+		{4, 9, 0, "entries of a brief that hold nothing"},
+		{4, 9, MESSAGE_BRIEF_BYTES + 1, "an entry of a brief longer than the message"},
+		{4, BRIEF_WEIGHT_AT, RAS_OBSERVERS_MAX + 1, "a death with a crowd of observers"},
+		{4, BRIEF_WEIGHT_AT, 1, "the observers of a death of one who left"},
+		{4, BRIEF_STATE_AT, RAS_UNKNOWN, "a brief of nobody"},
+		{4, BRIEF_STATE_AT, RAS_SUSPECT, "a brief of a suspect"},
+		{4, BRIEF_STATE_AT, RAS_UNREACHABLE, "a brief of an unreachable one"},
 	};
 
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
@@ -426,6 +437,157 @@ static void values_that_cannot_be_are_refused(void **state) {
 		if (decode(&kinds[cases[n].kind], bytes, size, &decoded) == 0)
 			fail_msg("%s was decoded", cases[n].what);
 	}
+}
+
+// The sample with one byte of another value.
+static int decode_with(
+	const struct fixture *fixture,
+	const struct kind *kind,
+	size_t offset,
+	uint8_t value,
+	union decoded *ret
+) {
+	uint8_t bytes[BYTES_MAX];
+	size_t size = sample(fixture, kind, bytes);
+
+	bytes[offset] = value;
+	return decode(kind, bytes, size, ret);
+}
+
+static void numbers_of_a_newer_version_are_no_fault(void **state) {
+	const struct fixture *fixture = *state;
+	// Behind versions, cluster, flags, uses, record, incarnation and digest.
+	size_t held_at = 2 + 2 + 8 + 1 + 4 + 2 + fixture->record->size + 8 + 8;
+	union decoded decoded;
+
+	assert_int_equal(decode_with(fixture, &kinds[0], held_at, RAS_LEFT + 1, &decoded), 0);
+	assert_int_equal(decoded.init.your_state, RAS_UNKNOWN);
+	held_at -= 8; // INIT_ACK has no cluster
+	assert_int_equal(decode_with(fixture, &kinds[1], held_at, RAS_LEFT + 1, &decoded), 0);
+	assert_int_equal(decoded.ack.your_state, RAS_UNKNOWN);
+	assert_int_equal(decode_with(fixture, &kinds[1], 4, 200, &decoded), 0);
+	assert_int_equal(decoded.ack.refusal, 200);
+	assert_int_equal(decode_with(fixture, &kinds[4], BRIEF_STATE_AT, 200, &decoded), 0);
+	assert_true(message_state_is_foreign(decoded.brief.state));
+}
+
+static void item_of_what_we_know_alone_is_not_foreign(void **state) {
+	union decoded decoded;
+
+	assert_int_equal(decode_with(*state, &kinds[3], NEWS_AT + 2, 9, &decoded), 0);
+	assert_false(decoded.news.foreign || decoded.news.state_foreign);
+}
+
+static void item_with_anything_unknown_is_foreign_and_tells_what_is_known(void **state) {
+	static const struct {
+		size_t offset;
+		uint8_t value;
+	} cases[] = {
+		{NEWS_AT, NEWS_RECORD | NEWS_DEATH | 0x80},
+		{NEWS_AT + 23, RAS_CAUSE_COUNT},
+	};
+	const struct fixture *fixture = *state;
+
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		union decoded decoded;
+
+		assert_int_equal(
+			decode_with(fixture, &kinds[3], cases[n].offset, cases[n].value, &decoded),
+			0
+		);
+		assert_true(decoded.news.foreign);
+		assert_false(decoded.news.state_foreign);
+		assert_int_equal(decoded.news.news.state, RAS_DEAD);
+		assert_int_equal(decoded.news.news.observers[1], 20);
+		assert_int_equal(decoded.news.record_size, fixture->record->size);
+	}
+}
+
+static void item_of_an_unknown_state_tells_of_whom_it_is_and_no_more(void **state) {
+	const struct fixture *fixture = *state;
+	union decoded decoded;
+
+	assert_int_equal(decode_with(fixture, &kinds[3], NEWS_AT + 1, 6, &decoded), 0);
+	assert_true(decoded.news.foreign && decoded.news.state_foreign);
+	assert_int_equal(decoded.news.news.id, fixture->record->id);
+	assert_int_equal(decoded.news.news.incarnation, ras_incarnation(3, 0));
+	assert_null(decoded.news.record);
+}
+
+// The length of an item covers what a newer version appends to it; what follows is the next one.
+static void bytes_behind_the_known_fields_of_an_item_belong_to_it(void **state) {
+	uint8_t bytes[2 * BYTES_MAX];
+	size_t size = sample(*state, &kinds[3], bytes);
+	struct message_news news;
+	struct wire_reader reader;
+
+	memcpy(bytes + size + 3, bytes, size);
+	memcpy(bytes + size, "new", 3);
+	bytes[0] += 3;
+	assert_true(bytes[0] >= 3); // no carry
+	wire_reader_init(&reader, bytes, 2 * size + 3);
+	assert_int_equal(message_news_decode(&reader, &news), 0);
+	assert_true(news.foreign);
+	assert_int_equal(news.item_size, size + 3 - NEWS_AT);
+	assert_ptr_equal(news.item, bytes + NEWS_AT);
+	assert_int_equal(message_news_decode(&reader, &news), 0);
+	assert_false(news.foreign);
+	assert_int_equal(message_news_decode(&reader, &news), -ENODATA);
+}
+
+static void item_whose_length_is_wrong_is_refused(void **state) {
+	uint8_t bytes[BYTES_MAX];
+	size_t size = sample(*state, &kinds[3], bytes);
+	const uint8_t lengths[] = {0, 1, 22, bytes[0] - 1, bytes[0] + 1, 255};
+	union decoded decoded;
+
+	assert_int_equal(bytes[1], 0);
+	for (size_t n = 0; n < sizeof(lengths); n++) {
+		bytes[0] = lengths[n];
+		assert_int_equal(decode(&kinds[3], bytes, size, &decoded), -EBADMSG);
+	}
+}
+
+static void longer_entries_of_a_brief_are_read_as_far_as_they_are_known(void **state) {
+	struct message_brief brief = {.id = 5, .incarnation = 6, .state = RAS_ALIVE};
+	uint8_t bytes[BYTES_MAX];
+	struct message_brief_head head;
+	struct wire_writer writer;
+	struct wire_reader reader;
+
+	(void)state;
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	message_brief_begin(1, MESSAGE_BRIEF_FIRST, &writer);
+	wire_patch_u16(&writer, 1 + 9, MESSAGE_BRIEF_BYTES + 4);
+	for (uint32_t n = 0; n < 3; n++) {
+		message_brief_encode(&brief, &writer);
+		wire_put_u32(&writer, UINT32_MAX);
+	}
+	wire_reader_init(&reader, bytes + 1, wire_writer_used(&writer) - 1);
+	assert_int_equal(message_brief_head_decode(&reader, &head), 0);
+	assert_int_equal(head.flags, MESSAGE_BRIEF_FIRST);
+	for (uint32_t n = 0; n < 3; n++) {
+		memset(&brief, 0, sizeof(brief));
+		assert_int_equal(message_brief_decode(&reader, head.entry_bytes, &brief), 0);
+		assert_int_equal(brief.incarnation, 6);
+	}
+	assert_int_equal(message_brief_decode(&reader, head.entry_bytes, &brief), -ENODATA);
+}
+
+static void items_are_compared_without_the_way_they_came(void **state) {
+	uint8_t a[BYTES_MAX], b[BYTES_MAX];
+	size_t size = sample(*state, &kinds[3], a);
+
+	memcpy(b, a, size);
+	b[2] = (uint8_t)(a[2] + 7);
+	assert_int_equal(message_item_compare(a, size, b, size), 0);
+	assert_true(message_item_compare(a, size, b, size - 1) > 0);
+	assert_true(message_item_compare(a, size - 1, b, size) < 0);
+	b[1]++;
+	assert_true(message_item_compare(a, size, b, size) < 0);
+	b[1] = a[1];
+	a[30]++;
+	assert_true(message_item_compare(a, size, b, size) > 0);
 }
 
 static void lists_beyond_their_caps_are_refused(void **state) {
@@ -466,10 +628,10 @@ static void end_of_a_run_is_told_from_a_fault(void **state) {
 	(void)state;
 	wire_reader_init(&reader, "", 0);
 	assert_int_equal(message_news_decode(&reader, &news), -ENODATA);
-	assert_int_equal(message_brief_decode(&reader, &brief), -ENODATA);
+	assert_int_equal(message_brief_decode(&reader, MESSAGE_BRIEF_BYTES, &brief), -ENODATA);
 	wire_reader_fail(&reader, -EILSEQ);
 	assert_int_equal(message_news_decode(&reader, &news), -EILSEQ);
-	assert_int_equal(message_brief_decode(&reader, &brief), -EILSEQ);
+	assert_int_equal(message_brief_decode(&reader, MESSAGE_BRIEF_BYTES, &brief), -EILSEQ);
 }
 
 static void encoder_says_when_its_buffer_is_too_small(void **state) {
@@ -495,6 +657,14 @@ int main(void) {
 		cmocka_unit_test(every_shorter_message_is_refused_and_leaves_the_output_alone),
 		cmocka_unit_test(clock_of_a_beat_is_appended_behind_all_that_older_peers_read),
 		cmocka_unit_test(values_that_cannot_be_are_refused),
+		cmocka_unit_test(numbers_of_a_newer_version_are_no_fault),
+		cmocka_unit_test(item_of_what_we_know_alone_is_not_foreign),
+		cmocka_unit_test(item_with_anything_unknown_is_foreign_and_tells_what_is_known),
+		cmocka_unit_test(item_of_an_unknown_state_tells_of_whom_it_is_and_no_more),
+		cmocka_unit_test(bytes_behind_the_known_fields_of_an_item_belong_to_it),
+		cmocka_unit_test(item_whose_length_is_wrong_is_refused),
+		cmocka_unit_test(longer_entries_of_a_brief_are_read_as_far_as_they_are_known),
+		cmocka_unit_test(items_are_compared_without_the_way_they_came),
 		cmocka_unit_test(lists_beyond_their_caps_are_refused),
 		cmocka_unit_test(address_of_an_unknown_family_is_refused),
 		cmocka_unit_test(encoder_says_when_its_buffer_is_too_small),

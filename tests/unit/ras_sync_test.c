@@ -165,6 +165,7 @@ static void only_ranges_that_differ_are_listed(void **state) {
 	uint32_t conn = lone_link(lone, 2);
 	uint32_t range = peers_range(lone_id(lone, 7));
 	const struct lone_frame *frame;
+	struct message_brief_head head;
 	struct message_brief brief;
 	struct wire_reader reader;
 	uint32_t listed = 0;
@@ -174,9 +175,10 @@ static void only_ranges_that_differ_are_listed(void **state) {
 	send_digests(lone, conn, UINT64_C(1) << range);
 	frame = lone_latest(lone, conn, MESSAGE_BRIEF);
 	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
-	assert_int_equal(wire_get_u64(&reader), UINT64_C(1) << range);
-	assert_int_equal(wire_get_u8(&reader), 3); // the first, and the last
-	while (message_brief_decode(&reader, &brief) == 0) {
+	assert_int_equal(message_brief_head_decode(&reader, &head), 0);
+	assert_int_equal(head.mask, UINT64_C(1) << range);
+	assert_int_equal(head.flags, MESSAGE_BRIEF_FIRST | MESSAGE_BRIEF_LAST);
+	while (message_brief_decode(&reader, head.entry_bytes, &brief) == 0) {
 		assert_int_equal(peers_range(brief.id), range);
 		listed++;
 	}
@@ -205,9 +207,7 @@ static void brief_is_answered_with_what_it_lacks_and_a_pull_of_what_we_lack(void
 	(void)state;
 	lone_mark(lone);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	wire_put_u8(&writer, MESSAGE_BRIEF);
-	wire_put_u64(&writer, UINT64_MAX);
-	wire_put_u8(&writer, 3);
+	message_brief_begin(UINT64_MAX, MESSAGE_BRIEF_FIRST | MESSAGE_BRIEF_LAST, &writer);
 	for (uint32_t n = 0; n < 5; n++) { // all but 5
 		struct message_brief brief = {
 			.id = lone_id(lone, n),

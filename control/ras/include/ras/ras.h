@@ -275,6 +275,8 @@ struct ras_counters {
 	uint64_t versions_refused; // on either side
 	uint64_t joins_served, joins_redirected;
 	uint64_t syncs, news_sent, news_received, news_fresh;
+	uint64_t news_foreign;	       // partly of a newer version: kept and passed on
+	uint64_t news_foreign_dropped; // not kept, for want of room
 	uint64_t suspicions, suspicions_cleared, deaths_declared;
 	uint64_t long_links_opened, ring_links_opened; // and accepted by the other side
 	uint64_t links_retired, links_shed;
