@@ -186,7 +186,7 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 	return 0;
 }
 
-// One piece of news: flags, state, hops, id, incarnation, maintenance, then what the flags announce.
+// One piece of news: flags, state, hops, id, incarnation, maintenance, then what flags announce.
 #define NEWS_RECORD 0x01
 #define NEWS_DEATH 0x02 // cause, observers, u32 reached of u32: with a death, and nothing else
 #define NEWS_KNOWN (NEWS_RECORD | NEWS_DEATH)

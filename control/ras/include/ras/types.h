@@ -59,8 +59,8 @@ enum ras_state {
 	RAS_LEFT,	 // said goodbye
 };
 
-// Why a peer is suspected, dead, or a link went down. A newer version may know others, of a death or
-// a refusal: the number is kept and passed on, its name is "unknown".
+// Why a peer is suspected, dead, or a link went down. A newer version may know others, of a death
+// or a refusal: the number is kept and passed on, its name is "unknown".
 enum ras_cause {
 	RAS_CAUSE_NONE,
 	RAS_CAUSE_SILENT,      // nothing heard for the profile's time
