@@ -162,10 +162,11 @@ void foreign_heard(struct ras *ras, const struct link *from, const struct messag
 		item_remove(ras, item);
 		item = NULL;
 	}
-	// 0 stands for nobody. Of a stranger whose state we know there is a PULL, which brings it
-	// again, or nothing to be known.
+	// 0 stands for nobody. Of a stranger's death nothing need be known; one who lives is told
+	// of when its record was pulled.
 	if (fresh.id == 0 || item_is_past(ras, &fresh) ||
-	    (state_is_known(&fresh) && peers_find(&ras->peers, fresh.id) == RAS_NO_SLOT))
+	    (state_is_known(&fresh) && fresh.state != RAS_ALIVE &&
+	     peers_find(&ras->peers, fresh.id) == RAS_NO_SLOT))
 		return;
 	if (item != NULL && item_order(item, heard) >= 0) {
 		if (item_order(item, heard) == 0)
@@ -230,8 +231,12 @@ void foreign_flush(struct ras *ras) {
 	for (uint32_t n = 0; n < foreign->count && foreign->pending > 0; n++) {
 		struct foreign_item *item = &foreign->items[n];
 
-		if (!item->pending || !item_is_held(ras, item))
+		if (!item->pending)
 			continue;
+		if (!item_is_held(ras, item)) {
+			item->told = 0; // that may be another link's bit until it is told
+			continue;
+		}
 		item->pending = false;
 		foreign->pending--;
 	}

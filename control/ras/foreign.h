@@ -8,10 +8,10 @@
 // whoever takes our table. Nobody is judged by it, and no digest covers it.
 //
 // An item whose state we know is told only while our table holds what it says: a death that is
-// contested here, or weighs too little, reaches nobody by this way. It is forgotten with its peer,
-// with that start of it, and if it was refuted; one whose peer is not in the table, after an hour.
-// Where there is no room for one more it is neither kept nor passed on: it stops here rather than
-// going round for ever.
+// contested here, or weighs too little, reaches nobody by this way, and one who lives is told of
+// when its record is there. An item is forgotten with its peer, with that start of it, and if it
+// was refuted; one that the table knows nothing of, after an hour. Where there is no room for one
+// more it is neither kept nor passed on: it stops here rather than going round for ever.
 #pragma once
 
 #include <stdbool.h>
