@@ -183,6 +183,7 @@ struct ras *ras_destroy(struct ras *ras) {
 	relay_destroy(ras);
 	flood_fini(&ras->flood, &ras->memory);
 	join_fini(ras);
+	remembered_fini(ras);
 	ring_fini(ras);
 	liveness_fini(ras);
 	contests_fini(ras);
@@ -360,6 +361,24 @@ void ras_emit(
 		if (kind == RAS_EVENT_DEAD) // who saw it is of the death alone
 			event.observer_count = peers_observers(&ras->peers, slot, event.observers);
 	}
+	tell(ras, &event);
+}
+
+void ras_emit_at(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	const struct sock_addr *address,
+	enum ras_cause cause,
+	uint64_t value
+) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = kind,
+		.cause = cause,
+		.value = value,
+		.other = *address,
+	};
+
 	tell(ras, &event);
 }
 

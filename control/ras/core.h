@@ -22,6 +22,7 @@
 #include "news.h"
 #include "peers.h"
 #include "relay.h"
+#include "remembered.h"
 #include "ring.h"
 #include "search.h"
 #include "sync.h"
@@ -79,6 +80,7 @@ struct ras {
 	struct foreign foreign;
 	struct sync sync;
 	struct join join;
+	struct remembered remembered;
 	struct search search;
 	struct flood flood;
 	struct transfers *transfers;
@@ -117,6 +119,14 @@ void ras_emit(
 );
 // Another holder of the peer's name, at an address that may be unknown: NULL.
 void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other);
+// As ras_emit(), of whoever lives at that address.
+void ras_emit_at(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	const struct sock_addr *address,
+	enum ras_cause cause,
+	uint64_t value
+);
 // As ras_emit(), of one who may have no slot; NULL if it did not say who it is.
 void ras_emit_of(
 	struct ras *ras,

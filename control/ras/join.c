@@ -66,9 +66,37 @@ int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
 	// ring is found out anew.
 	join->seed_next = 0;
 	join->is_seed = false;
+	if (join->seeds_unknown)
+		join->rounds = 0; // that were without them
+	join->seeds_unknown = false;
 	for (uint32_t n = 0; n < count; n++)
 		join->is_seed = join->is_seed || seed_is_self(ras, &copy[n].address);
 	return 0;
+}
+
+void ras_seeds_unknown(struct ras *ras) {
+	ras->join.seeds_unknown = true;
+}
+
+bool join_is_configured(const struct ras *ras, const struct sock_addr *address) {
+	const struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < join->seed_count; n++) {
+		if (sock_addr_equal(&join->seeds[n].address, address))
+			return true;
+	}
+	return false;
+}
+
+// Somebody else than ourselves was configured.
+static bool has_seeds(const struct ras *ras) {
+	const struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < join->seed_count; n++) {
+		if (!seed_is_self(ras, &join->seeds[n].address))
+			return true;
+	}
+	return join->seeds_unknown;
 }
 
 static void join_reset(struct ras *ras) {
@@ -77,6 +105,7 @@ static void join_reset(struct ras *ras) {
 	for (uint32_t n = 0; n < join->seed_count; n++)
 		join->is_seed = join->is_seed || seed_is_self(ras, &join->seeds[n].address);
 	join->seed_next = 0;
+	ras->remembered.next = 0;
 	join->met = false;
 	join->lower = false;
 	join->lower_seed = false;
@@ -86,12 +115,10 @@ static void join_reset(struct ras *ras) {
 
 void join_begin(struct ras *ras) {
 	struct join *join = &ras->join;
-	bool others = false;
 
 	join->started_ns = ras->observed_ns;
-	for (uint32_t n = 0; n < join->seed_count; n++)
-		others = others || !seed_is_self(ras, &join->seeds[n].address);
-	if (others)
+	remembered_drop(ras, &ras_self(ras)->record->address);
+	if (has_seeds(ras) || ras->remembered.count > 0)
 		join_reset(ras);
 	else
 		join_done(ras);
@@ -135,13 +162,9 @@ static void ask_forget(struct join *join, const struct conn *conn) {
 		join->source = NULL;
 }
 
-static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
+static bool seed_next(struct ras *ras, struct sock_addr *ret_address) {
 	struct join *join = &ras->join;
 
-	if (join->redirect_count > 0) {
-		*ret_address = join->redirects[--join->redirect_count];
-		return true;
-	}
 	while (join->seed_next < join->seed_count) {
 		*ret_address = join->seeds[join->seed_next++].address;
 		if (!seed_is_self(ras, ret_address))
@@ -150,17 +173,38 @@ static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 	return false;
 }
 
+// Who remembers members should not wait for a long list of seeds that are gone, nor the other way.
+static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
+	struct join *join = &ras->join;
+
+	if (join->redirect_count > 0) {
+		*ret_address = join->redirects[--join->redirect_count];
+		return true;
+	}
+	join->remembered_is_next = !join->remembered_is_next;
+	if (join->remembered_is_next)
+		return seed_next(ras, ret_address) || remembered_next(ras, ret_address);
+	return remembered_next(ras, ret_address) || seed_next(ras, ret_address);
+}
+
 // All were asked and none is a member. The first seed by address founds the ring; it knows that it
 // is the first when no seed before it answered. If no seed comes, those who meet need none: the
-// first of them founds it.
+// first of them founds it. Who has no seed is one itself, but for those whom it remembers: it looks for
+// them first, and founds none beside a ring in which another has its name.
 static bool founds(const struct ras *ras) {
 	const struct join *join = &ras->join;
 
+	bool has_none = !has_seeds(ras) && !ras->remembered.name_taken;
+
+	if (has_none && ras->remembered.count == 0)
+		return true;
 	if (join->rounds <= 1)
 		return false;
 	if (join->is_seed && !join->lower_seed)
 		return true;
-	return join->met && !join->lower && ras->observed_ns - join->started_ns >= JOIN_ALONE_NS;
+	if (ras->observed_ns - join->started_ns < JOIN_ALONE_NS)
+		return false;
+	return join->met ? !join->lower : has_none;
 }
 
 static void round_ended(struct ras *ras) {
@@ -173,7 +217,8 @@ static void round_ended(struct ras *ras) {
 	}
 	if (join->rounds == 1 || join->rounds % ROUNDS_PER_EVENT == 0)
 		ras_emit(
-			ras, RAS_EVENT_JOIN_WAITING, RAS_NO_SLOT, RAS_CAUSE_NONE, join->seed_count
+			ras, RAS_EVENT_JOIN_WAITING, RAS_NO_SLOT, RAS_CAUSE_NONE,
+			join->seed_count + ras->remembered.count
 		);
 	join_reset(ras);
 	join->ask_ns = ras->observed_ns + ras_jitter(ras, ROUND_GAP_NS);
@@ -218,7 +263,6 @@ static bool seed_is_known(const struct ras *ras, struct join_seed *seed) {
 	return false;
 }
 
-// Calls there, unless as many calls are under way as there may be.
 static void ask(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
@@ -240,11 +284,16 @@ static bool is_asked(const struct ras *ras, const struct sock_addr *address) {
 	return false;
 }
 
+void join_ask(struct ras *ras, const struct sock_addr *address) {
+	if (!is_asked(ras, address))
+		ask(ras, address);
+}
+
 void join_look_for(struct ras *ras, uint32_t seed) {
 	struct join_seed *sought = &ras->join.seeds[seed];
 
-	if (!is_asked(ras, &sought->address) && !seed_is_known(ras, sought))
-		ask(ras, &sought->address);
+	if (!seed_is_known(ras, sought))
+		join_ask(ras, &sought->address);
 }
 
 void join_invited(struct ras *ras, const struct sock_addr *address) {
@@ -357,8 +406,29 @@ static bool met_member(struct ras *ras, struct conn *conn, const struct message_
 		if (sock_addr_equal(&join->seeds[n].address, &conn->address))
 			join->seeds[n].peer = record->id;
 	}
+	if (ours)
+		remembered_drop(ras, &conn->address); // also if it calls itself by another one
 	ras_record_put(ras->interner, record);
 	return ours;
+}
+
+// For good, as long as nothing changes here or there.
+static void
+refused_for_good(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
+	struct join *join = &ras->join;
+	uint64_t value =
+		ack->refusal == RAS_CAUSE_VERSION ? ras_versions_pack(conn_ack_versions(ack)) : 0;
+
+	if (remembered_refused(ras, &conn->address, ack->refusal, value))
+		return;
+	if (ras->joined && ack->refusal == RAS_CAUSE_VERSION)
+		conn_other_version(ras, ack);
+	if (ras->joined)
+		return;
+	join->refused_by = conn->address;
+	if (ack->refusal == RAS_CAUSE_CONFLICT && ack->redirect_count > 0)
+		join->refused_by = ack->redirects[0]; // the holder
+	ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, ack->refusal, value);
 }
 
 static void join_refused(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
@@ -368,19 +438,7 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 	case RAS_CAUSE_CONFLICT:
 	case RAS_CAUSE_VERSION:
 	case RAS_CAUSE_CLUSTER:
-		if (ras->joined && ack->refusal == RAS_CAUSE_VERSION)
-			conn_other_version(ras, ack);
-		if (ras->joined)
-			break;
-		join->refused_by = conn->address;
-		if (ack->refusal == RAS_CAUSE_CONFLICT && ack->redirect_count > 0)
-			join->refused_by = ack->redirects[0]; // the holder
-		ras_emit(
-			ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, ack->refusal,
-			ack->refusal == RAS_CAUSE_VERSION
-				? ras_versions_pack(conn_ack_versions(ack))
-				: 0
-		);
+		refused_for_good(ras, conn, ack);
 		break;
 	case RAS_CAUSE_BUSY:
 		if ((ack->flags & MESSAGE_ACK_MEMBER) == 0)
@@ -390,6 +448,7 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 		break;
 	case RAS_CAUSE_DUPLICATE:
 		met_self(ras, &conn->address);
+		remembered_drop(ras, &conn->address);
 		break;
 	default:
 		break;
@@ -443,7 +502,9 @@ void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	if (!conn->outgoing)
 		return;
 	ask_forget(join, conn);
-	(void)cause; // whatever it was, the next one is asked
+	// Whatever it was, the next one is asked.
+	if (cause == RAS_CAUSE_PROOF)
+		remembered_refused(ras, &conn->address, cause, 0);
 	if (!ras->joined) {
 		join->ask_ns = ras->observed_ns;
 		ras_wake_at(ras, ras->observed_ns);

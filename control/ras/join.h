@@ -5,7 +5,7 @@
 // the joiner then links itself into the ring, by which the others hear of it. A seed serves a
 // few joins at once and points the rest to other members. If no seed is a member yet, the seed
 // that comes first by address founds the ring; if no seed comes for half a minute, the first of
-// those who meet. Seeds that could not see each other then may have founded two: members look for
+// those who meet, or, alone, who has no seed and only remembers others (remembered.h). Seeds that could not see each other then may have founded two: members look for
 // every seed that is none of their ring (search.h) and take the table of the other; links and
 // comparisons of tables do the rest. A member that calls one without a ring invites it.
 //
@@ -42,6 +42,8 @@ struct join {
 	struct join_seed *seeds;
 	uint32_t seed_count;
 	uint32_t seed_next;
+	bool seeds_unknown;	 // there are some, whose addresses are looked up
+	bool remembered_is_next; // seeds and remembered ones take turns
 	struct sock_addr redirects[8];
 	uint32_t redirect_count;
 	struct conn *asks[JOIN_ASKS_MAX];
@@ -78,6 +80,10 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 void join_writable(struct ras *ras, struct conn *conn);
 // A member called us, who are none: we join through it.
 void join_invited(struct ras *ras, const struct sock_addr *address);
+// Whether the address is one of the seeds.
+bool join_is_configured(const struct ras *ras, const struct sock_addr *address);
+// Calls there, unless that is under way, or as many calls as there may be.
+void join_ask(struct ras *ras, const struct sock_addr *address);
 // Calls at a seed, if it is none of our ring.
 void join_look_for(struct ras *ras, uint32_t seed);
 // Of both.

@@ -6,7 +6,7 @@
 #define TRIES_PER_SECOND 2 // of one address, by all members together
 
 static uint32_t targets_count(const struct ras *ras) {
-	return peers_tombstones(&ras->peers) + ras->join.seed_count;
+	return peers_tombstones(&ras->peers) + ras->join.seed_count + ras->remembered.count;
 }
 
 static uint64_t interval_of(struct ras *ras, uint32_t targets) {
@@ -46,6 +46,15 @@ static uint32_t lost_at(const struct ras *ras, uint32_t place) {
 	return RAS_NO_SLOT;
 }
 
+static void look_for(struct ras *ras, uint32_t place) {
+	uint32_t seeds = ras->join.seed_count;
+
+	if (place < seeds)
+		join_look_for(ras, place);
+	else
+		remembered_look_for(ras, place - seeds);
+}
+
 static void try_next(struct ras *ras, uint32_t targets) {
 	struct search *search = &ras->search;
 	uint32_t lost = peers_tombstones(&ras->peers);
@@ -57,7 +66,7 @@ static void try_next(struct ras *ras, uint32_t targets) {
 	search->targets = targets;
 	search->turn = (search->turn + 1) % targets;
 	if (search->turn >= lost) {
-		join_look_for(ras, search->turn - lost);
+		look_for(ras, search->turn - lost);
 		return;
 	}
 	slot = lost_at(ras, search->turn);

@@ -450,6 +450,7 @@ static void seeds_step(struct bed *bed) {
 	for (uint32_t n = 0; n < count; n++)
 		seeds[n] = bed->records[take(bed) % PEERS]->address;
 	must(ras_seeds(bed->ras, seeds, count) == 0);
+	must(ras_remembered(bed->ras, seeds, count) == 0);
 }
 
 static void transfer_step(struct bed *bed, uint64_t peer) {

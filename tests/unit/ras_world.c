@@ -46,6 +46,19 @@ record_of(struct world *world, uint32_t node, uint32_t name, uint64_t start, boo
 	return record;
 }
 
+static void remember(const struct world *world, struct ras *ras) {
+	struct sock_addr addresses[WORLD_NODES_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < world->count; n++) {
+		if ((world->remembers & UINT64_C(1) << n) != 0)
+			addresses[count++] = world->nodes[n].record->address;
+	}
+	assert_int_equal(ras_remembered(ras, addresses, count), 0);
+	if (world->seeds_unknown)
+		ras_seeds_unknown(ras);
+}
+
 static void
 node_create(struct world *world, uint32_t node, const struct ras_config *given, bool preload) {
 	struct ras_memory memory = {.allocate = memory_take, .release = memory_give, .ctx = world};
@@ -77,6 +90,7 @@ node_create(struct world *world, uint32_t node, const struct ras_config *given, 
 	);
 	if (preload)
 		assert_int_equal(ras_preload(*ras, records, world->count), 0);
+	remember(world, *ras);
 	ras_start(*ras, world->now_ns);
 }
 

@@ -29,6 +29,7 @@ enum ras_event_kind {
 	RAS_EVENT_JOIN_WAITING,	  // alone, no join address answers; value: addresses tried
 	RAS_EVENT_JOIN_DONE,	  // member of a ring; value: ns it took
 	RAS_EVENT_JOIN_REFUSED,	  // cause says why, VERSION with value; the agent must not go on
+	RAS_EVENT_JOIN_DROPPED,	  // what is at a remembered address refused us; value as above
 	RAS_EVENT_DECLARED_DEAD,  // we were held for dead, or for another run; value: incarnation
 	RAS_EVENT_DIVERGED,	  // tables with a peer stay different; a comparison was started
 	RAS_EVENT_CLOCK_OFFSET,	  // a peer's wall clock is over 1 s from ours; value: ns
@@ -55,10 +56,11 @@ struct ras_event {
 	uint64_t incarnation;
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
-	uint64_t value;		// by kind
-	struct sock_addr other; // of a CONFLICT: where the other holder is; NONE: not known
-	uint32_t hops;		// the news travelled this far to us; counted to 255
-	bool quiet; // of a peer that flaps: for tables, shown to nobody, not in the history
+	uint64_t value; // by kind
+	// Of a CONFLICT, where the other holder is; of JOIN_DROPPED, the address; NONE: not known.
+	struct sock_addr other;
+	uint32_t hops; // the news travelled this far to us; counted to 255
+	bool quiet;    // of a peer that flaps: for tables, shown to nobody, not in the history
 };
 
 const char *ras_event_name(enum ras_event_kind kind);

@@ -126,6 +126,16 @@ void ras_fetch_tick(const struct ras *ras, uint32_t step);
 // -ENOMEM, and those of before stay.
 int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count);
 
+// There are seeds, but their addresses are not known yet: until ras_seeds() tells them, who knows
+// nobody else does not take itself for one without seeds.
+void ras_seeds_unknown(struct ras *ras);
+// Members of an earlier run, at most RAS_REMEMBERED_MAX: asked beside the seeds, but nobody's
+// refusal there ends a start (JOIN_DROPPED, not JOIN_REFUSED). Who has no seeds founds a ring at
+// once only if it remembers nobody. Any time; they replace those of before. -EINVAL or -ENOMEM.
+int ras_remembered(struct ras *ras, const struct sock_addr *addresses, uint32_t count);
+// Those of them that were neither dropped nor found in the table.
+uint32_t ras_remembered_count(const struct ras *ras);
+
 // Begins to join. To be called once, before any other input.
 void ras_start(struct ras *ras, uint64_t now_ns);
 // Announces that we leave; links close softly. ras_gone() turns true when nothing is open.

@@ -6,11 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RAS_NAME_MAX 63	     // bytes of a node or host name, without the terminator
-#define RAS_FRAME_MAX 65536  // bytes of one message, its type byte included
-#define RAS_PEERS_MAX 100000 // table entries, dead and left included
-#define RAS_OBSERVERS_MAX 2  // named with a death
-#define RAS_SEEDS_MAX 1024   // addresses to join through
+#define RAS_NAME_MAX 63	      // bytes of a node or host name, without the terminator
+#define RAS_FRAME_MAX 65536   // bytes of one message, its type byte included
+#define RAS_PEERS_MAX 100000  // table entries, dead and left included
+#define RAS_OBSERVERS_MAX 2   // named with a death
+#define RAS_SEEDS_MAX 1024    // addresses to join through
+#define RAS_REMEMBERED_MAX 32 // of members of an earlier run
 
 #define RAS_NS_PER_MS UINT64_C(1000000)
 #define RAS_NS_PER_SEC UINT64_C(1000000000)
