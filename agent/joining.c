@@ -86,6 +86,11 @@ int joining_start(struct agent *agent) {
 		overlay_join(agent->overlay, NULL, 0);
 		return 0;
 	}
+	// A resolver that is slow, or gone, keeps nobody from those whom it knew.
+	if (overlay_remembers(agent->overlay) > 0) {
+		agent->joining = true;
+		overlay_join_remembered(agent->overlay);
+	}
 	return join_list_create(
 		agent->loop, join, OVERLAY_PORT,
 		(enum sock_addr_family)overlay_address(agent->overlay).family, &ops, &agent->join

@@ -235,6 +235,7 @@ void finding_of_all(
 	add_peers(ras, health, &view, &sum);
 	add_living(ras, health, &sum);
 	add(&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN, "PeersMissing");
+	add(&sum, overlay_is_alone(overlay), FINDING_WARNING, "Alone");
 	add(&sum, overlay_reach(overlay)->state == OVERLAY_REACH_UNPROVEN, FINDING_WARNING,
 	    "AddressUnproven");
 	*ret_sum = sum;

@@ -106,6 +106,7 @@ void snapshot_take(
 	ret_snapshot->ras_bytes = ras_memory_used(ras);
 	copy_links(ras, ret_snapshot);
 	copy_missing(overlay, ret_snapshot);
+	ret_snapshot->alone = overlay_is_alone(overlay);
 	copy_paths(ras, sources, ret_snapshot);
 	counters_read(sources, ret_snapshot->values);
 }

@@ -2,11 +2,19 @@
 // tocsin forget: a dead node that will not come back.
 #include "ask.h"
 
-static const struct option_spec options[] = {
-	{"unreachable", NULL,
-	 "all whom this part of the cluster holds unreachable, instead of NAME"},
+enum {
+	OPTION_UNREACHABLE,
+	OPTION_REMEMBERED,
+	OPTION_COUNT,
 };
-enum { OPTION_UNREACHABLE, OPTIONS };
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_UNREACHABLE] =
+		{"unreachable", NULL,
+		 "all whom this part of the cluster holds unreachable, instead of NAME"},
+	[OPTION_REMEMBERED] =
+		{"remembered", NULL, "forget whom this agent remembers to join through"},
+};
 
 static const struct word_spec words[] = {
 	{"NAME", "the node, which must be dead, unreachable or have left", WORD_NAME, true, NULL},
@@ -21,20 +29,32 @@ static const char details[] =
 	"A part that reaches no more than half of the agents declares nobody dead, however long it lasts,\n"
 	"for the others may be the larger part. If they are gone for good, --unreachable ends that: all who\n"
 	"are reached forget whom they hold unreachable. Give it again if tocsin status still misses some.\n"
+	"\n"
+	"--remembered takes no name: this agent alone forgets the members that it keeps in its state\n"
+	"directory to join through after a restart, as where machines were given to another cluster. Who\n"
+	"is a member now is remembered again within a minute or so.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int run(const struct arguments *arguments) {
-	bool all = arguments->values[OPTION_UNREACHABLE] != NULL;
+	bool unreachable = arguments->values[OPTION_UNREACHABLE] != NULL;
+	bool remembered = arguments->values[OPTION_REMEMBERED] != NULL;
 	char question[128];
 
-	if (all == (arguments->words[0] != NULL)) {
-		command_complain("forget", "give either NAME or --unreachable");
+	if (unreachable + remembered + (arguments->words[0] != NULL) != 1) {
+		command_complain(
+			"forget", "give one of: a node's NAME, --unreachable, --remembered"
+		);
 		return EXIT_USAGE;
 	}
-	if (all)
+	if (unreachable)
 		return ask_order(
 			&forget_command, arguments, "FORGET --unreachable",
 			"whom this part holds unreachable is forgotten"
+		);
+	if (remembered)
+		return ask_order(
+			&forget_command, arguments, "FORGET --remembered",
+			"the members that it remembered are forgotten"
 		);
 	snprintf(question, sizeof(question), "FORGET %s", arguments->words[0]);
 	return ask_order(
@@ -47,7 +67,7 @@ const struct command forget_command = {
 	.summary = "Forget a node that is dead, unreachable or has left",
 	.details = details,
 	.options = options,
-	.option_count = OPTIONS,
+	.option_count = OPTION_COUNT,
 	.words = words,
 	.word_count = 1,
 	.target = TARGET_ORDER,

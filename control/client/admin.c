@@ -115,6 +115,10 @@ void answer_maint(struct session *session, const char *rest) {
 	       overlay_maint(session->server->overlay, target.id, on));
 }
 
+// No node's name begins so.
+#define UNREACHABLE "--unreachable"
+#define REMEMBERED "--remembered"
+
 // Of those whom this agent's part misses, not all are held so by this one.
 static void forget_unreachable(struct session *session) {
 	struct ras_view view;
@@ -133,12 +137,26 @@ static void forget_unreachable(struct session *session) {
 	session_ok(session);
 }
 
+static void forget_remembered(struct session *session) {
+	uint32_t count = overlay_forget_remembered(session->server->overlay);
+
+	log_event(
+		LOG_LEVEL_INFO, "client_order", log_str("order", "forget remembered"),
+		log_u64("members", count), log_u64("uid", session->uid)
+	);
+	session_ok(session);
+}
+
 void answer_forget(struct session *session, const char *rest) {
 	struct target target;
 	struct ras_peer peer;
 
-	if (strcasecmp(rest, "--unreachable") == 0) {
+	if (strcasecmp(rest, UNREACHABLE) == 0) {
 		forget_unreachable(session);
+		return;
+	}
+	if (strcasecmp(rest, REMEMBERED) == 0) {
+		forget_remembered(session);
 		return;
 	}
 	if (!names_only(session, rest, &peer))

@@ -32,7 +32,7 @@ const struct command commands[VERB_COUNT] = {
 	[VERB_NODE] = {"NODE", "node command", false, false, false},
 	[VERB_REPORT] = {"REPORT", "node reason", true, false, false},
 	[VERB_MAINT] = {"MAINT", "node on|off", true, false, false},
-	[VERB_FORGET] = {"FORGET", "node|--unreachable", true, false, false},
+	[VERB_FORGET] = {"FORGET", "node|--unreachable|--remembered", true, false, false},
 	[VERB_LOG] = {"LOG", "level", true, false, false},
 };
 

@@ -153,6 +153,8 @@ static void say_head(struct session *session, void *work) {
 		say_counts(session, survey);
 	if (!view->joined)
 		text_print(&session->out, "This node is not a member of a ring yet.\n");
+	if (overlay_is_alone(session->server->overlay))
+		text_print(&session->out, "This node sees nobody of those whom it should.\n");
 	if (survey->join_words[0] != '\0')
 		text_print(&session->out, "  %s\n", survey->join_words);
 	if (survey->strangers.count > 0)
@@ -269,7 +271,7 @@ static json_t *facts(struct session *session, void *work) {
 	ras_peer_find(ras, ras_self_id(ras), &self);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
-		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,s:o,s:o}",
+		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:b}",
 		"grade", finding_grade_name(survey->grade), "of",
 		survey->only ? roll_name_json(of) : json_null(), "node", roll_name_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
@@ -284,7 +286,8 @@ static json_t *facts(struct session *session, void *work) {
 						 : json_null(),
 		"join_problem",
 		survey->join_words[0] != '\0' ? roll_name_json(survey->join_words) : json_null(),
-		"strangers", strangers_json(session, survey), "waiting", waiting_json(view)
+		"strangers", strangers_json(session, survey), "waiting", waiting_json(view),
+		"alone", overlay_is_alone(server->overlay)
 	);
 }
 
@@ -434,7 +437,8 @@ static void grade_one(struct session *session, struct survey *survey, const stru
 
 	finding_of(session->server->config.health, peer, &finding);
 	survey->grade = finding.grade;
-	if (self && reach->state == OVERLAY_REACH_UNPROVEN)
+	if (self &&
+	    (reach->state == OVERLAY_REACH_UNPROVEN || overlay_is_alone(session->server->overlay)))
 		survey->grade = finding_worse(survey->grade, FINDING_WARNING);
 	if (survey->view.brake || !survey->view.joined)
 		survey->grade = finding_worse(survey->grade, FINDING_UNKNOWN);

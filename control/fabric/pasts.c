@@ -28,7 +28,7 @@ void pasts_read(struct probing *probing) {
 
 	if (fabric->config.state == NULL)
 		return;
-	err = state_take_paths(fabric->config.state, &text);
+	err = state_take(fabric->config.state, STATE_PATHS, &text);
 	if (err == -ENOENT)
 		return;
 	if (err == 0)
@@ -133,7 +133,7 @@ void pasts_save(struct probing *probing, uint64_t now_ns) {
 	if (text == NULL)
 		return; // the next time there may be memory
 	path_book_format(&probing->pasts, ras_self_id(overlay_ras(fabric->overlay)), text);
-	state_keep_paths(fabric->config.state, text);
+	state_keep(fabric->config.state, STATE_PATHS, text);
 }
 
 void pasts_look(struct probing *probing, uint64_t now_ns) {

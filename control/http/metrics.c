@@ -137,6 +137,9 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 	if (snapshot->at_ns != 0) {
 		gauge(out, "tocsin_joined", "whether this node is a member of its cluster",
 		      snapshot->view.joined);
+		gauge(out, "tocsin_alone",
+		      "whether this node is alone, though it remembers or expects others",
+		      snapshot->alone);
 		gauge(out, "tocsin_brake", "whether deaths by silence are held",
 		      snapshot->view.brake);
 		gauge(out, "tocsin_view_number", "the number of this node's view, which grows",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <control/loop.h>
+#include <control/member_list.h>
 #include <control/overlay.h>
 #include <control/state.h>
 #include <control/transport.h>
@@ -102,6 +103,18 @@ struct overlay_notice_consumer {
 };
 #define OVERLAY_NOTICE_CONSUMERS 4
 
+// Whom this node remembers over a restart.
+struct overlay_remember {
+	struct member_list list;
+	char *cluster; // that it is of
+	char node[RAS_NAME_MAX + 1];
+	struct loop_timer due;
+	uint64_t due_ns;	       // 0: not set
+	uint64_t written_ns;	       // 0: not in this run
+	uint64_t written_digest;       // of what is on the disk
+	struct sock_addr name_held_at; // who told that another agent has our name; NONE: nobody
+};
+
 struct overlay {
 	struct loop *loop;
 	struct ras_memory memory;
@@ -128,6 +141,7 @@ struct overlay {
 	struct overlay_reach_try reach_tries[OVERLAY_REACH_TRIES];
 	struct overlay_reach_asker reach_askers[OVERLAY_REACH_ASKERS];
 	struct hostlist *roster; // NULL: nobody in particular is expected
+	struct overlay_remember remember;
 
 	struct overlay_knocked knocks[OVERLAY_KNOCKS];
 	struct overlay_notice_consumer notices[OVERLAY_NOTICE_CONSUMERS];
@@ -206,6 +220,21 @@ void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause 
 
 // roster.c
 void overlay_roster_fini(struct overlay *overlay);
+
+// remember.c
+int overlay_remember_start(struct overlay *overlay, const char *cluster, const char *node);
+void overlay_remember_event(struct overlay *overlay, const struct ras_event *event);
+// Before this node leaves: the others are members until then.
+void overlay_remember_end(struct overlay *overlay);
+void overlay_remember_fini(struct overlay *overlay);
+// Of one that is alone.
+void overlay_alone_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]);
+// Of a JOIN_DROPPED, before it is taken notice of.
+void overlay_dropped_words(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+);
 
 // tell.c: one line of the log about an event.
 void overlay_tell(const struct overlay *overlay, const struct ras_event *event);

@@ -70,8 +70,16 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 
 static void op_event(void *ctx, const struct ras_event *event) {
 	struct overlay *overlay = ctx;
-	const char *text = overlay_note_text(overlay, event);
+	char dropped[STATE_TEXT_BYTES];
 	struct state_event kept = {.event = *event};
+	const char *text;
+
+	if (event->kind == RAS_EVENT_JOIN_DROPPED) {
+		overlay_dropped_words(overlay, event, dropped);
+		overlay->text = dropped;
+		overlay->text_kind = event->kind;
+	}
+	text = overlay_note_text(overlay, event);
 
 	overlay_note_keep(overlay, event);
 	if (!event->quiet)
@@ -84,12 +92,15 @@ static void op_event(void *ctx, const struct ras_event *event) {
 			loop_defer(overlay->loop, &overlay->keep_start);
 	}
 	overlay_reach_event(overlay, event);
+	overlay_remember_event(overlay, event);
 	for (struct overlay_listener *listener = overlay->listeners; listener != NULL;) {
 		struct overlay_listener *next = listener->next;
 
 		listener->event(listener, event);
 		listener = next;
 	}
+	if (event->kind == RAS_EVENT_JOIN_DROPPED)
+		overlay->text = NULL;
 }
 
 // The core may be in the middle of a change when it tells us: its own number is asked for later.
@@ -327,6 +338,8 @@ int overlay_create(
 	err = open_transport(overlay, config, ret_detail);
 	if (err == 0)
 		err = open_core(overlay, config, ret_detail);
+	if (err == 0)
+		err = overlay_remember_start(overlay, config->cluster, config->self.name);
 	if (err != 0) {
 		overlay_destroy(overlay);
 		return err;
@@ -349,6 +362,7 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	loop_timer_cancel(overlay->loop, &overlay->wake);
 	loop_timer_cancel(overlay->loop, &overlay->wall);
 	overlay_incidents_stop(overlay);
+	overlay_remember_fini(overlay);
 	loop_timer_cancel(overlay->loop, &overlay->leave_end);
 	loop_undefer(overlay->loop, &overlay->keep_start);
 	ras_destroy(overlay->ras);
@@ -373,17 +387,27 @@ static int set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uin
 	return ras_seeds(overlay->ras, plain, count);
 }
 
+static void begin(struct overlay *overlay) {
+	overlay->started = true;
+	ras_start(overlay->ras, overlay_clock_ns(overlay));
+	tell_wall_clock(&overlay->wall, loop_now_ns(overlay->loop));
+	overlay_incidents_start(overlay);
+}
+
 void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
 	int err = set_seeds(overlay, seeds, count);
 
 	if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "join_addresses_lost", log_errno("error", err));
+	if (!overlay->started)
+		begin(overlay);
+}
+
+void overlay_join_remembered(struct overlay *overlay) {
 	if (overlay->started)
 		return;
-	overlay->started = true;
-	ras_start(overlay->ras, overlay_clock_ns(overlay));
-	tell_wall_clock(&overlay->wall, loop_now_ns(overlay->loop));
-	overlay_incidents_start(overlay);
+	ras_seeds_unknown(overlay->ras);
+	begin(overlay);
 }
 
 static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {
@@ -421,6 +445,7 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 	now_ns = overlay_clock_ns(overlay);
 	overlay->left = done;
 	overlay->left_ctx = ctx;
+	overlay_remember_end(overlay);
 	overlay->leave_by_ns = now_ns + overlay->close_ns;
 	transport_deafen(overlay->transport);
 	if (overlay->started)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "state_file.h"
 
+#include <control/member_list.h>
 #include <control/path_book.h>
 #include <control/state.h>
 #include <lib/error.h>
@@ -24,7 +25,18 @@
 
 #define CLOSE_WAIT_S 2
 #define JOURNAL_BYTES_MIN 65536
-#define PATHS "paths"
+
+static const struct {
+	const char *name;
+	size_t bytes_max;
+	const char *effect; // of its loss
+} texts[STATE_TEXT_COUNT] = {
+	[STATE_PATHS] =
+		{"paths", PATH_BOOK_BYTES, "what is usual on paths is learnt anew after a restart"},
+	[STATE_MEMBERS] =
+		{"members", MEMBER_LIST_BYTES,
+		 "after a restart it joins through those of before, or configured ones"},
+};
 
 struct state {
 	int directory;
@@ -33,8 +45,8 @@ struct state {
 	uint64_t journal_bytes_max; // of both files together
 	struct state_event *earlier;
 	uint32_t earlier_count;
-	char *paths; // of an earlier run, until it is taken
-	int paths_err;
+	char *texts[STATE_TEXT_COUNT]; // of an earlier run, until they are taken
+	int text_errs[STATE_TEXT_COUNT];
 
 	pthread_t writer;
 	bool writer_runs;
@@ -44,8 +56,8 @@ struct state {
 	pthread_cond_t wanted, idle;
 	struct state_event queue[STATE_QUEUE_EVENTS];
 	uint32_t queue_first, queue_count;
-	uint64_t start_wanted; // to be kept; 0: nothing
-	char *paths_wanted;    // likewise; NULL: nothing
+	uint64_t start_wanted;		      // to be kept; 0: nothing
+	char *texts_wanted[STATE_TEXT_COUNT]; // likewise; NULL: nothing
 	bool busy, stop;
 	bool left_behind; // closed while it was busy: the writer's to free
 
@@ -147,37 +159,41 @@ static void write_start(struct state *state, uint64_t start) {
 	}
 }
 
-static void write_paths(struct state *state, char *text) {
-	int err = state_file_replace(state->directory, PATHS, text);
+static void write_text(struct state *state, enum state_text which, char *text) {
+	int err = state_file_replace(state->directory, texts[which].name, text);
 
 	free(text);
 	if (err == 0)
 		return;
 	count(&state->failures);
 	log_event(
-		LOG_LEVEL_WARN, "paths_write_failed", log_errno("error", err),
-		log_str("effect", "what is usual on paths is learnt anew after a restart")
+		LOG_LEVEL_WARN, "state_write_failed", log_str("file", texts[which].name),
+		log_errno("error", err), log_str("effect", texts[which].effect)
 	);
 }
 
 // With the mutex, as the two below.
 static bool has_work(const struct state *state) {
-	return state->queue_count > 0 || state->start_wanted != 0 || state->paths_wanted != NULL;
+	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
+		if (state->texts_wanted[which] != NULL)
+			return true;
+	}
+	return state->queue_count > 0 || state->start_wanted != 0;
 }
 
 struct work {
 	struct state_event event;
 	bool has_event;
 	uint64_t start;
-	char *paths;
+	char *texts[STATE_TEXT_COUNT];
 };
 
 static void take_work(struct state *state, struct work *ret_work) {
 	ret_work->start = state->start_wanted;
-	ret_work->paths = state->paths_wanted;
+	memcpy(ret_work->texts, state->texts_wanted, sizeof(ret_work->texts));
 	ret_work->has_event = state->queue_count > 0;
 	state->start_wanted = 0;
-	state->paths_wanted = NULL;
+	memset(state->texts_wanted, 0, sizeof(state->texts_wanted));
 	if (!ret_work->has_event)
 		return;
 	ret_work->event = state->queue[state->queue_first];
@@ -208,8 +224,10 @@ static void state_free(struct state *state) {
 	pthread_cond_destroy(&state->wanted);
 	pthread_cond_destroy(&state->idle);
 	free(state->earlier);
-	free(state->paths);
-	free(state->paths_wanted);
+	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
+		free(state->texts[which]);
+		free(state->texts_wanted[which]);
+	}
 	free(state);
 }
 
@@ -224,8 +242,10 @@ static void *writer_main(void *argument) {
 		pthread_mutex_unlock(&state->mutex);
 		if (work.start != 0)
 			write_start(state, work.start);
-		if (work.paths != NULL)
-			write_paths(state, work.paths);
+		for (int which = 0; which < STATE_TEXT_COUNT; which++) {
+			if (work.texts[which] != NULL)
+				write_text(state, (enum state_text)which, work.texts[which]);
+		}
 		if (work.has_event)
 			write_one(state, &fd, &work.event);
 		pthread_mutex_lock(&state->mutex);
@@ -257,13 +277,13 @@ static int writer_start(struct state *state) {
 
 // Opening.
 
-static int read_paths(const struct state *state, char **ret_text) {
-	scoped_mem char *text = malloc(PATH_BOOK_BYTES);
+static int read_text(const struct state *state, enum state_text which, char **ret_text) {
+	scoped_mem char *text = malloc(texts[which].bytes_max);
 	int err;
 
 	if (text == NULL)
 		return -ENOMEM;
-	err = state_file_read(state->directory, PATHS, text, PATH_BOOK_BYTES);
+	err = state_file_read(state->directory, texts[which].name, text, texts[which].bytes_max);
 	if (err != 0)
 		return err;
 	*ret_text = strdup(text);
@@ -358,7 +378,9 @@ int state_open(
 		err = state_earlier_read(state->directory, &state->earlier, &state->earlier_count);
 		if (err == 0) {
 			count_start(state);
-			state->paths_err = read_paths(state, &state->paths);
+			for (int n = 0; n < STATE_TEXT_COUNT; n++)
+				state->text_errs[n] =
+					read_text(state, (enum state_text)n, &state->texts[n]);
 			err = writer_start(state);
 		}
 		if (err != 0)
@@ -419,23 +441,23 @@ void state_keep_start(struct state *state, uint64_t start) {
 	pthread_mutex_unlock(&state->mutex);
 }
 
-int state_take_paths(struct state *state, char **ret_text) {
-	int err = state->paths_err;
+int state_take(struct state *state, enum state_text which, char **ret_text) {
+	int err = state->text_errs[which];
 
-	state->paths_err = -ENOENT;
+	state->text_errs[which] = -ENOENT;
 	if (err != 0)
 		return err;
-	*ret_text = state->paths;
-	state->paths = NULL;
+	*ret_text = state->texts[which];
+	state->texts[which] = NULL;
 	return 0;
 }
 
-void state_keep_paths(struct state *state, char *text) {
+void state_keep(struct state *state, enum state_text which, char *text) {
 	char *before;
 
 	pthread_mutex_lock(&state->mutex);
-	before = state->paths_wanted;
-	state->paths_wanted = text;
+	before = state->texts_wanted[which];
+	state->texts_wanted[which] = text;
 	pthread_cond_signal(&state->wanted);
 	pthread_mutex_unlock(&state->mutex);
 	free(before);

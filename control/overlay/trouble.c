@@ -17,6 +17,10 @@ bool overlay_join_problem(const struct overlay *overlay, char ret_words[static S
 	struct ras_view view;
 
 	ras_view(overlay->ras, &view);
+	if (overlay_is_alone(overlay) && trouble->cause != RAS_CAUSE_PROOF) {
+		overlay_alone_words(overlay, ret_words);
+		return true;
+	}
 	// The first of those to join through founds a ring, also when the others do not let it in.
 	if (view.joined && (view.alive > 1 || trouble->cause != RAS_CAUSE_PROOF))
 		return false;
@@ -24,6 +28,14 @@ bool overlay_join_problem(const struct overlay *overlay, char ret_words[static S
 		snprintf(
 			ret_words, STATE_TEXT_BYTES, "no join address can be used: %.*s",
 			STATE_TEXT_BYTES - 32, overlay->join_names
+		);
+		return true;
+	}
+	if (!view.joined && overlay->remember.name_held_at.family != SOCK_ADDR_NONE) {
+		sock_addr_format(&overlay->remember.name_held_at, address);
+		snprintf(
+			ret_words, STATE_TEXT_BYTES,
+			"another live agent holds this node's name, as the one at %s says", address
 		);
 		return true;
 	}

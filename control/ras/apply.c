@@ -296,11 +296,11 @@ int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 	return err;
 }
 
-static void tombstone_remove(struct ras *ras, uint32_t slot) {
+static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
 	foreign_forget(ras, ras_entry(ras, slot)->record->id);
 	farewell(ras, slot, RAS_CAUSE_IDLE);
 	turns_forget(ras, slot);
-	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, 0);
+	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, expired);
 	peer_changed(ras, slot);
 	peers_remove(&ras->peers, slot);
 }
@@ -330,7 +330,7 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 		farewell(ras, slot, RAS_CAUSE_REPORT);
 		peers_set_left(&ras->peers, slot, ras->observed_ns); // told to nobody
 	}
-	tombstone_remove(ras, slot);
+	tombstone_remove(ras, slot, false);
 	if (member) {
 		ring_changed(ras);
 		brake_count(ras, ras->observed_ns); // fewer are missed now
@@ -433,6 +433,6 @@ void expire_tick(struct ras *ras) {
 			continue;
 		if ((entry->state == RAS_LEFT && age_ns >= ras->profile->left_keep_ns) ||
 		    (entry->state == RAS_DEAD && age_ns >= ras->profile->dead_keep_ns))
-			tombstone_remove(ras, slot);
+			tombstone_remove(ras, slot, true);
 	}
 }

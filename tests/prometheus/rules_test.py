@@ -52,7 +52,7 @@ AGENT_ALERTS = [
     ("AgentHung", "tocsin_snapshot_age_seconds", "42", "0.3", "critical", True,
      "The agent at a:28031 hangs: its numbers are 42 s old", None),
     ("AgentAlone", "tocsin_joined", "0", "1", "warning", True,
-     "The agent at a:28031 is no member of its cluster", None),
+     "The agent at a:28031 is no member of its cluster, or alone in it", None),
     ("LogLost", "tocsin_log_lost_lines_total", "0+1", "7", "warning", True,
      "The agent at a:28031 cannot write its log", None),
     ("JournalLost", "tocsin_journal_events_lost_total", "0+1", "7", "warning", True,

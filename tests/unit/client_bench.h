@@ -31,6 +31,8 @@ struct overlay {
 	const char *text; // of the last event
 	struct overlay_reach reach;
 	const char *join_problem; // NULL: none
+	bool alone;
+	uint32_t remembered_forgotten; // so often
 	struct overlay_strangers strangers;
 	uint32_t event_capacity;
 	uint64_t event_next;

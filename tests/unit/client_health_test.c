@@ -115,6 +115,28 @@ static void node_that_cannot_join_says_why(void **state) {
 	close(fd);
 }
 
+static void node_that_is_alone_though_it_remembers_others_is_no_ok(void **state) {
+	static const char words[] = "alone in a ring of its own, though it remembers 3";
+	int fd = bench_connect();
+	const char *answer;
+	json_t *object;
+
+	(void)state;
+	bench.overlay.alone = true;
+	bench.overlay.join_problem = words;
+	bench_say(fd, "HEALTH\n");
+	answer = bench_hear(fd);
+	assert_non_null(strstr(answer, "This node sees nobody of those whom it should.\n"));
+	assert_non_null(strstr(answer, words));
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "HEALTH n1\n");
+	assert_string_equal(json_string_value(json_object_get(object, "grade")), "warning");
+	assert_true(json_is_true(json_object_get(object, "alone")));
+	json_decref(object);
+	close(fd);
+}
+
 static void health_tells_of_strangers_that_were_turned_away(void **state) {
 	int fd = bench_connect();
 	const char *answer;
@@ -201,6 +223,7 @@ int main(void) {
 		BENCH_TEST(health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody),
 		BENCH_TEST(node_that_cannot_join_says_why),
 		BENCH_TEST(health_tells_of_strangers_that_were_turned_away),
+		BENCH_TEST(node_that_is_alone_though_it_remembers_others_is_no_ok),
 		BENCH_TEST(health_never_says_more_than_the_overlay_knows),
 	};
 

@@ -157,6 +157,21 @@ static void a_name_that_would_forge_a_line_is_shown_harmless(void **state) {
 	close(fd);
 }
 
+static void forgetting_the_remembered_is_an_order_that_names_no_node(void **state) {
+	int tcp = bench_connect(), local = bench_connect_local();
+
+	(void)state;
+	bench_say(tcp, "FORGET --remembered\n");
+	assert_non_null(strstr(bench_hear(tcp), "is for the Unix socket only"));
+	assert_int_equal(bench.overlay.remembered_forgotten, 0);
+	bench_say(local, "FORGET --remembered\n");
+	assert_string_equal(bench_hear(local), "OK\n");
+	assert_int_equal(bench.overlay.remembered_forgotten, 1);
+	assert_string_equal(bench.overlay.order, "");
+	close(tcp);
+	close(local);
+}
+
 static void an_order_that_fails_says_why(void **state) {
 	int fd = bench_connect_local();
 
@@ -355,6 +370,7 @@ int main(void) {
 		BENCH_TEST(another_user_is_told_who_may_give_orders),
 		BENCH_TEST(a_name_that_would_forge_a_line_is_shown_harmless),
 		BENCH_TEST(an_order_that_fails_says_why),
+		BENCH_TEST(forgetting_the_remembered_is_an_order_that_names_no_node),
 		BENCH_TEST(the_reason_of_a_report_is_told_whole_by_events_and_by_why),
 		BENCH_TEST(detail_that_has_no_room_beside_a_name_stands_below_it),
 		BENCH_TEST(another_node_is_asked_and_its_answer_passed_on),

@@ -45,6 +45,15 @@ struct overlay *overlay_destroy(struct overlay *overlay);
 // Begins to join through these, which may be none: then this node is a ring of its own. Called
 // again, they replace those of before. Until the first call nobody is let in.
 void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count);
+// Begins to join through the members of earlier runs that it remembers, until overlay_join() tells
+// the addresses to join through, which are looked up. Nothing if it has begun.
+void overlay_join_remembered(struct overlay *overlay);
+// So many it remembers; and the same when they were forgotten, here and in the state directory.
+// Those who are members now are remembered again, within a minute or so.
+uint32_t overlay_remembers(const struct overlay *overlay);
+uint32_t overlay_forget_remembered(struct overlay *overlay);
+// A ring of one, though it remembers or expects others.
+bool overlay_is_alone(const struct overlay *overlay);
 // Says goodbye; `done` is called once everything is said, or after the profile's close_ns.
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx);
 

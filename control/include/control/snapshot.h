@@ -46,6 +46,7 @@ struct snapshot {
 	uint64_t log_lost; // lines that could not be written
 	char node[RAS_NAME_MAX + 1];
 	struct ras_view view;
+	bool alone; // though it remembers or expects others
 	struct finding_sum finding;
 	uint64_t ras_bytes; // memory of the core
 	uint32_t links, links_ready;

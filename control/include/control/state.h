@@ -6,6 +6,7 @@
 //	start    the start counter, replaced whole
 //	links    what local checks remember of RDMA ports (<control/checks.h>), written by them
 //	paths    what is usual on paths over RDMA (<control/path_book.h>), replaced whole
+//	members  whom to join through beside the configured ones (<control/member_list.h>), likewise
 //	journal  one JSON object a line; journal.1 is the one before, so the size is bounded
 //
 // Reading happens in state_open(), before the loop runs. After that only a thread of its own
@@ -49,11 +50,18 @@ void state_keep_start(struct state *state, uint64_t start);
 // Never waits.
 void state_journal(struct state *state, const struct state_event *event);
 
-// What an earlier run kept of paths: 0 and a text that is the caller's to free, once; -ENOENT, or
-// why it cannot be read.
-int state_take_paths(struct state *state, char **ret_text);
+// Texts that are replaced whole.
+enum state_text {
+	STATE_PATHS,
+	STATE_MEMBERS,
+	STATE_TEXT_COUNT,
+};
+
+// What an earlier run kept: 0 and a text that is the caller's to free, once; -ENOENT, or why it
+// cannot be read.
+int state_take(struct state *state, enum state_text which, char **ret_text);
 // Takes the text, of malloc(); one that was not written yet gives way. Never waits.
-void state_keep_paths(struct state *state, char *text);
+void state_keep(struct state *state, enum state_text which, char *text);
 
 // The latest events of earlier runs, oldest first. They do not change.
 uint32_t state_earlier(const struct state *state, const struct state_event **ret_events);

@@ -14,7 +14,7 @@ enum ras_event_kind {
 	RAS_EVENT_DEAD,		  //
 	RAS_EVENT_LEFT,		  //
 	RAS_EVENT_REJOINED,	  // back after having been declared dead
-	RAS_EVENT_FORGOTTEN,	  // its tombstone expired or was removed
+	RAS_EVENT_FORGOTTEN,	  // its tombstone was removed; value 1: it expired
 	RAS_EVENT_CONFLICT,	  // two live holders of one name
 	RAS_EVENT_MAINT,	  // maintenance switched; value 1 on, 0 off
 	RAS_EVENT_LINK_UP,	  // established; value: ns from the first try

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <control/member_list.h>
+
+#include <jansson.h>
+#include <xxhash.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION 1
+
+// The list.
+
+struct member *member_list_find(struct member_list *list, const char *name) {
+	for (uint32_t n = 0; n < list->count; n++) {
+		if (strcmp(list->members[n].name, name) == 0)
+			return &list->members[n];
+	}
+	return NULL;
+}
+
+void member_list_drop(struct member_list *list, uint32_t n) {
+	list->members[n] = list->members[--list->count];
+}
+
+static uint32_t of_host(const struct member_list *list, const char *host) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < list->count; n++)
+		count += strcmp(list->members[n].host, host) == 0;
+	return count;
+}
+
+// Who makes room; the count if nobody does.
+static uint32_t victim_for(const struct member_list *list, const struct member *member) {
+	uint32_t oldest = 0;
+
+	if (of_host(list, member->host) > 0)
+		return list->count;
+	for (uint32_t n = 0; n < list->count; n++) {
+		if (of_host(list, list->members[n].host) > 1)
+			return n;
+		if (list->members[n].proven_s < list->members[oldest].proven_s)
+			oldest = n;
+	}
+	return list->members[oldest].proven_s < member->proven_s ? oldest : list->count;
+}
+
+bool member_list_put(struct member_list *list, const struct member *member) {
+	uint32_t place;
+
+	// Whoever had the address before does not live there any more.
+	for (uint32_t n = list->count; n-- > 0;) {
+		if (strcmp(list->members[n].name, member->name) == 0 ||
+		    sock_addr_equal(&list->members[n].address, &member->address))
+			member_list_drop(list, n);
+	}
+	place = list->count;
+	if (place == MEMBER_LIST_MAX)
+		place = victim_for(list, member);
+	if (place == MEMBER_LIST_MAX)
+		return false;
+	list->members[place] = *member;
+	list->count += place == list->count;
+	return true;
+}
+
+uint32_t member_list_expire(struct member_list *list, uint64_t now_s) {
+	uint32_t before = list->count;
+
+	for (uint32_t n = list->count; n-- > 0;) {
+		struct member *member = &list->members[n];
+
+		if (member->proven_s > now_s)
+			member->proven_s = now_s;
+		if (now_s - member->proven_s > MEMBER_LIST_KEEP_S)
+			member_list_drop(list, n);
+	}
+	return before - list->count;
+}
+
+bool member_list_is_full(const struct member_list *list, uint64_t now_s) {
+	if (list->count < MEMBER_LIST_MAX)
+		return false;
+	for (uint32_t n = 0; n < list->count; n++) {
+		if (list->members[n].proven_s < now_s || of_host(list, list->members[n].host) > 1)
+			return false;
+	}
+	return true;
+}
+
+uint64_t member_list_digest(const struct member_list *list) {
+	uint64_t digest = list->count;
+
+	// A sum: the order says nothing.
+	for (uint32_t n = 0; n < list->count; n++) {
+		const struct member *member = &list->members[n];
+
+		digest += XXH3_64bits_withSeed(
+			member->name, strlen(member->name),
+			sock_addr_digest(&member->address) + member->left
+		);
+	}
+	return digest;
+}
+
+// Writing.
+
+static json_t *member_json(const struct member *member) {
+	char address[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(&member->address, address);
+	return json_pack(
+		"{s:s,s:s,s:s,s:I,s:b}", "address", address, "node", member->name, "host",
+		member->host, "proven", (json_int_t)member->proven_s, "left", member->left
+	);
+}
+
+char *member_list_format(const struct member_list *list, const char *cluster, const char *node) {
+	json_t *members = json_array();
+	json_t *object;
+	char *text;
+
+	for (uint32_t n = 0; n < list->count; n++)
+		json_array_append_new(members, member_json(&list->members[n])); // NULL: left out
+	object = json_pack(
+		"{s:i,s:s,s:s,s:o}", "version", VERSION, "cluster", cluster, "node", node,
+		"members", members
+	);
+	text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+	json_decref(object);
+	return text;
+}
+
+// Reading.
+
+static bool take_name(const char *text, char name[static RAS_NAME_MAX + 1]) {
+	size_t length = strlen(text);
+
+	if (length == 0 || length > RAS_NAME_MAX)
+		return false;
+	memcpy(name, text, length + 1);
+	return true;
+}
+
+static bool member_parse(json_t *object, struct member *ret_member) {
+	const char *address, *name, *host;
+	struct member member = {.left = false};
+	json_int_t proven;
+	int left;
+
+	if (json_unpack(
+		    object, "{s:s,s:s,s:s,s:I,s:b}", "address", &address, "node", &name, "host",
+		    &host, "proven", &proven, "left", &left
+	    ) != 0 ||
+	    proven < 0 || !take_name(name, member.name) || !take_name(host, member.host) ||
+	    sock_addr_parse(
+		    address, strlen(address), SOCK_ADDR_PORT_NEEDED, NULL, &member.address
+	    ) != 0 ||
+	    member.address.port == 0 || sock_addr_is_any(&member.address))
+		return false;
+	member.proven_s = (uint64_t)proven;
+	member.left = left != 0;
+	*ret_member = member;
+	return true;
+}
+
+static int members_parse(struct member_list *list, const json_t *members, const char **ret_reason) {
+	size_t n;
+	json_t *object;
+
+	*ret_reason = "more members than are kept";
+	if (!json_is_array(members) || json_array_size(members) > MEMBER_LIST_MAX)
+		return -EBADMSG;
+	*ret_reason = "a member that cannot be";
+	json_array_foreach(members, n, object) {
+		struct member member;
+
+		if (!member_parse(object, &member) || !member_list_put(list, &member))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static int object_parse(
+	struct member_list *list,
+	json_t *object,
+	const char *cluster,
+	const char *node,
+	const char **ret_reason
+) {
+	const char *its_cluster, *its_node;
+	json_t *members;
+	int version;
+
+	*ret_reason = "it is no list of members";
+	if (json_unpack(
+		    object, "{s:i,s:s,s:s,s:o}", "version", &version, "cluster", &its_cluster,
+		    "node", &its_node, "members", &members
+	    ) != 0)
+		return -EBADMSG;
+	*ret_reason = "it is of another version";
+	if (version != VERSION)
+		return -EBADMSG;
+	*ret_reason = "it is of another cluster";
+	if (strcmp(its_cluster, cluster) != 0)
+		return -EXDEV;
+	*ret_reason = "it is of another node";
+	if (strcmp(its_node, node) != 0)
+		return -EXDEV;
+	return members_parse(list, members, ret_reason);
+}
+
+int member_list_parse(
+	struct member_list *list,
+	const char *text,
+	const char *cluster,
+	const char *node,
+	const char **ret_reason
+) {
+	json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	int err;
+
+	list->count = 0;
+	err = object_parse(list, object, cluster, node, ret_reason);
+	json_decref(object);
+	if (err != 0)
+		list->count = 0;
+	return err;
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whom this node remembers over a restart: members on different hosts, of the table as it stands.
+//
+// The list is looked through a second after something happened that may change it, and each hour.
+// It is written when it is another one than before, at most once a minute, when its times are an
+// hour old, and at the end. Who writes is the state directory's own thread: a disk that is full,
+// hangs or may only be read costs the list, and nothing else.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_NS RAS_NS_PER_SEC
+#define WRITE_GAP_NS (60 * RAS_NS_PER_SEC)
+#define FRESH_NS (3600 * RAS_NS_PER_SEC) // times on the disk are no older, but for a crash
+#define ALONE_NAMES 3			 // named to who asks
+
+// A clock of before 1970 tells no ages.
+static uint64_t unix_s(const struct overlay *overlay) {
+	int64_t realtime_ns = overlay_realtime_ns(overlay, overlay_now_ns(overlay));
+
+	return realtime_ns > 0 ? (uint64_t)realtime_ns / RAS_NS_PER_SEC : 0;
+}
+
+static bool peer_of(const struct overlay *overlay, const char *name, struct ras_peer *ret_peer) {
+	return ras_peer_find(overlay->ras, ras_id(name, strlen(name)), ret_peer) == 0;
+}
+
+static bool is_self(const struct overlay *overlay, const struct member *member) {
+	struct ras_peer self;
+
+	return ras_peer_find(overlay->ras, ras_self_id(overlay->ras), &self) == 0 &&
+	       (sock_addr_equal(&member->address, &self.record->address) ||
+		ras_id(member->name, strlen(member->name)) == self.record->id);
+}
+
+// Keeping.
+
+static void arm(struct overlay *overlay, uint64_t at_ns) {
+	struct overlay_remember *remember = &overlay->remember;
+	uint64_t earliest_ns = remember->written_ns + WRITE_GAP_NS;
+
+	if (remember->written_ns != 0 && at_ns < earliest_ns)
+		at_ns = earliest_ns;
+	if (remember->due_ns != 0 && remember->due_ns <= at_ns)
+		return;
+	remember->due_ns = at_ns;
+	if (loop_timer_set(overlay->loop, &remember->due, at_ns) != 0)
+		remember->due_ns = 0; // the next event tries again
+}
+
+static void write_list(struct overlay *overlay) {
+	struct overlay_remember *remember = &overlay->remember;
+	char *text;
+
+	if (overlay->state == NULL)
+		return;
+	text = member_list_format(&remember->list, remember->cluster, remember->node);
+	if (text == NULL)
+		return; // the next time there may be memory
+	remember->written_digest = member_list_digest(&remember->list);
+	remember->written_ns = overlay_now_ns(overlay);
+	state_keep(overlay->state, STATE_MEMBERS, text);
+}
+
+static void member_of(const struct ras_peer *peer, uint64_t now_s, struct member *ret_member) {
+	struct member member = {.address = peer->record->address, .proven_s = now_s};
+
+	memcpy(member.name, peer->record->name, peer->record->name_length);
+	memcpy(member.host, peer->record->host, peer->record->host_length);
+	*ret_member = member;
+}
+
+// Those who are in the list: are they members still, and where?
+static void prove(struct overlay *overlay, uint64_t now_s) {
+	struct member_list *list = &overlay->remember.list;
+
+	for (uint32_t n = list->count; n-- > 0;) {
+		struct member *member = &list->members[n];
+		struct ras_peer peer;
+
+		if (!peer_of(overlay, member->name, &peer))
+			continue;
+		if (peer.state == RAS_ALIVE)
+			member_of(&peer, now_s, member);
+		else
+			member->left = peer.state == RAS_LEFT;
+	}
+}
+
+// Others begin elsewhere in their tables: not all should remember the same few.
+static void look_for_more(struct overlay *overlay, uint64_t now_s) {
+	struct member_list *list = &overlay->remember.list;
+	struct ras_view view;
+	uint32_t first;
+
+	ras_view(overlay->ras, &view);
+	first = (uint32_t)(ras_self_id(overlay->ras) % view.slots_max);
+	for (uint32_t n = 0; n < view.slots_max && !member_list_is_full(list, now_s); n++) {
+		uint32_t slot = (first + n) % view.slots_max;
+		struct member member;
+		struct ras_peer peer;
+
+		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE)
+			continue;
+		member_of(&peer, now_s, &member);
+		if (!is_self(overlay, &member) && member_list_find(list, member.name) == NULL)
+			member_list_put(list, &member);
+	}
+}
+
+static void refresh(struct overlay *overlay) {
+	uint64_t now_s = unix_s(overlay);
+	struct ras_view view;
+
+	ras_view(overlay->ras, &view);
+	member_list_expire(&overlay->remember.list, now_s);
+	if (!view.joined)
+		return;
+	prove(overlay, now_s);
+	look_for_more(overlay, now_s);
+}
+
+static bool is_another(const struct overlay_remember *remember) {
+	return member_list_digest(&remember->list) != remember->written_digest;
+}
+
+static void look(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay *overlay = container_of(timer, struct overlay, remember.due);
+	struct overlay_remember *remember = &overlay->remember;
+	uint64_t clock_ns = overlay_now_ns(overlay);
+
+	remember->due_ns = 0;
+	refresh(overlay);
+	if (is_another(remember) || remember->written_ns == 0 ||
+	    clock_ns - remember->written_ns >= FRESH_NS)
+		write_list(overlay);
+	arm(overlay, now_ns + FRESH_NS);
+}
+
+// Of another cluster: it was taken over for good. Of the other reasons one may be our own mistake,
+// a wrong key or an old program: then a later start may be welcome there.
+static void dropped(struct overlay *overlay, const struct ras_event *event) {
+	struct overlay_remember *remember = &overlay->remember;
+
+	if (event->cause == RAS_CAUSE_CONFLICT)
+		remember->name_held_at = event->other;
+	for (uint32_t n = remember->list.count; n-- > 0;) {
+		if (event->cause == RAS_CAUSE_CLUSTER &&
+		    sock_addr_equal(&remember->list.members[n].address, &event->other))
+			member_list_drop(&remember->list, n);
+	}
+}
+
+static void forgotten(struct overlay *overlay, const char *name) {
+	struct member_list *list = &overlay->remember.list;
+	struct member *member = member_list_find(list, name);
+
+	if (member != NULL)
+		member_list_drop(list, (uint32_t)(member - list->members));
+}
+
+void overlay_remember_event(struct overlay *overlay, const struct ras_event *event) {
+	switch (event->kind) {
+	case RAS_EVENT_JOIN_DROPPED:
+		dropped(overlay, event);
+		break;
+	case RAS_EVENT_FORGOTTEN:
+		if (event->value == 0)
+			forgotten(overlay, event->name); // by a person
+		break;
+	case RAS_EVENT_JOIN_DONE:
+	case RAS_EVENT_JOINED:
+	case RAS_EVENT_REJOINED:
+	case RAS_EVENT_LEFT:
+		break;
+	default:
+		return;
+	}
+	if (overlay->state != NULL)
+		arm(overlay, overlay_now_ns(overlay) + LOOK_NS);
+}
+
+void overlay_remember_end(struct overlay *overlay) {
+	struct ras_view view;
+
+	ras_view(overlay->ras, &view);
+	refresh(overlay);
+	if (overlay->state != NULL && (view.joined || is_another(&overlay->remember)))
+		write_list(overlay);
+	loop_timer_cancel(overlay->loop, &overlay->remember.due);
+}
+
+// Using.
+
+static int use(struct overlay *overlay) {
+	const struct member_list *list = &overlay->remember.list;
+	struct sock_addr addresses[MEMBER_LIST_MAX];
+
+	for (uint32_t n = 0; n < list->count; n++)
+		addresses[n] = list->members[n].address;
+	return ras_remembered(overlay->ras, addresses, list->count);
+}
+
+static void read_list(struct overlay *overlay) {
+	struct overlay_remember *remember = &overlay->remember;
+	struct member_list *list = &remember->list;
+	const char *reason = "";
+	char *text = NULL;
+	int err = state_take(overlay->state, STATE_MEMBERS, &text);
+
+	if (err == -ENOENT)
+		return;
+	if (err == 0)
+		err = member_list_parse(list, text, remember->cluster, remember->node, &reason);
+	free(text);
+	if (err != 0) {
+		log_event(
+			LOG_LEVEL_WARN, "remembered_members_ignored", log_errno("error", err),
+			log_str("reason", reason),
+			log_str("effect", "this start joins through configured addresses only")
+		);
+		return;
+	}
+	remember->written_digest = member_list_digest(list);
+	member_list_expire(list, unix_s(overlay));
+	for (uint32_t n = list->count; n-- > 0;) {
+		if (is_self(overlay, &list->members[n]))
+			member_list_drop(list, n);
+	}
+	if (list->count > 0)
+		log_event(LOG_LEVEL_INFO, "members_remembered", log_u64("count", list->count));
+}
+
+int overlay_remember_start(struct overlay *overlay, const char *cluster, const char *node) {
+	struct overlay_remember *remember = &overlay->remember;
+
+	snprintf(remember->node, sizeof(remember->node), "%s", node);
+	remember->cluster = strdup(cluster);
+	remember->due.expired = look;
+	if (remember->cluster == NULL)
+		return -ENOMEM;
+	if (overlay->state == NULL)
+		return 0;
+	read_list(overlay);
+	return use(overlay);
+}
+
+void overlay_remember_fini(struct overlay *overlay) {
+	loop_timer_cancel(overlay->loop, &overlay->remember.due);
+	free(overlay->remember.cluster);
+	overlay->remember.cluster = NULL;
+}
+
+uint32_t overlay_remembers(const struct overlay *overlay) {
+	return overlay->remember.list.count;
+}
+
+uint32_t overlay_forget_remembered(struct overlay *overlay) {
+	struct overlay_remember *remember = &overlay->remember;
+	uint32_t count = remember->list.count;
+
+	remember->list.count = 0;
+	use(overlay); // of none: nothing is needed
+	write_list(overlay);
+	return count;
+}
+
+// Telling.
+
+// Those who may be somewhere without us: not in our table, and not gone home.
+static uint32_t missed(const struct overlay *overlay, char names[static STATE_TEXT_BYTES]) {
+	const struct member_list *list = &overlay->remember.list;
+	uint32_t count = 0;
+	size_t used = 0;
+
+	names[0] = '\0';
+	for (uint32_t n = 0; n < list->count; n++) {
+		const struct member *member = &list->members[n];
+		struct ras_peer peer;
+
+		if (member->left || peer_of(overlay, member->name, &peer))
+			continue;
+		if (count++ < ALONE_NAMES)
+			used += (size_t)snprintf(
+				names + used, STATE_TEXT_BYTES - used, "%s%.*s",
+				used > 0 ? ", " : "", RAS_NAME_MAX, member->name
+			);
+	}
+	if (count > ALONE_NAMES)
+		snprintf(names + used, STATE_TEXT_BYTES - used, ", ...");
+	return count;
+}
+
+bool overlay_is_alone(const struct overlay *overlay) {
+	char names[STATE_TEXT_BYTES];
+	struct ras_view view;
+	uint32_t cursor = 0;
+
+	ras_view(overlay->ras, &view);
+	return view.joined && view.alive == 1 &&
+	       (missed(overlay, names) > 0 || overlay_missing_next(overlay, &cursor) != NULL);
+}
+
+void overlay_alone_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
+	char names[STATE_TEXT_BYTES];
+	uint32_t count = missed(overlay, names);
+
+	if (count > 0)
+		snprintf(
+			ret_words, STATE_TEXT_BYTES,
+			"alone in a ring of its own, though it remembers %u: %.*s", count,
+			STATE_TEXT_BYTES - 80, names
+		);
+	else
+		snprintf(
+			ret_words, STATE_TEXT_BYTES,
+			"alone in a ring of its own, though %u nodes are expected",
+			overlay_expected(overlay)
+		);
+}
+
+void overlay_dropped_words(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	const struct member_list *list = &overlay->remember.list;
+	char address[SOCK_ADDR_TEXT_BYTES];
+	const char *name = "";
+
+	for (uint32_t n = 0; n < list->count; n++) {
+		if (sock_addr_equal(&list->members[n].address, &event->other))
+			name = list->members[n].name;
+	}
+	sock_addr_format(&event->other, address);
+	snprintf(
+		ret_words, STATE_TEXT_BYTES, "what is at %s, remembered as %.*s, refused this node",
+		address, RAS_NAME_MAX, name
+	);
+}
