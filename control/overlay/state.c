@@ -327,6 +327,14 @@ static int directory_lock(struct state *state, const char *path, char *detail) {
 	char pid[32];
 
 	state->lock = openat(state->directory, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (state->lock < 0 && errno == EROFS) {
+		// Nobody else writes there either.
+		log_event(
+			LOG_LEVEL_WARN, "state_directory_read_only", log_str("path", path),
+			log_str("effect", "nothing of this run is kept")
+		);
+		return 0;
+	}
 	if (state->lock < 0)
 		return detail_fill(detail, "cannot make the lock in", path, neg_errno());
 	if (flock(state->lock, LOCK_EX | LOCK_NB) != 0) {

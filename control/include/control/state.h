@@ -32,7 +32,7 @@ struct state_event {
 
 // Makes the directory if its parent exists. -EBUSY: another agent holds it. On failure *ret_detail
 // says what failed, with the path. A counter or journal that cannot be read is begun anew, and
-// logged.
+// logged. One on a file system that may only be read is read; what would be written is lost.
 int state_open(
 	const char *directory,
 	uint64_t journal_bytes_max,
