@@ -188,8 +188,9 @@ static const struct config_key keys[] = {
 	 "machine id and the network namespace."},
 	{"node", "state_directory", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
 	 "an absolute path", "/var/lib/tocsin",
-	 "Where the start counter, the journal of events, what is usual on paths and what checks "
-	 "remember of links are kept. Empty: nowhere; they do not survive a restart."},
+	 "Where the start counter, the journal of events, members to join through, what is usual on "
+	 "paths and what checks remember of links are kept. Empty: nowhere; they do not survive a "
+	 "restart."},
 	{"node", "journal_size", CONFIG_SIZE, false, 64 * KIB, 1024 * MIB, NULL, NULL, NULL, "8MiB",
 	 "How much of the disk the journal of events may take."},
 	{"node", "device", CONFIG_LIST, false, 1, 8, NULL, check_target,
@@ -204,8 +205,10 @@ static const struct config_key keys[] = {
 	{"overlay", "join", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL, join_list_check,
 	 "addresses, names, hostlists such as node[001-128], and files of these, between commas", "",
 	 "Whom to join the cluster through; any of them that can be reached will do, this node "
-	 "itself may be among them. What begins with / is a file of such items. Empty: nobody, this "
-	 "node begins a cluster of its own."},
+	 "itself may be among them. What begins with / is a file of such items. Members of "
+	 "earlier runs that the state directory remembers are tried, too. Empty: only those; if none "
+	 "of them is found in half a minute, or none is remembered, this node begins a cluster of "
+	 "its own."},
 	{"overlay", "expect", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL,
 	 config_check_hostlist, "a hostlist such as node[001-128]", "",
 	 "The names of the nodes that should be there. One that never came is shown as missing."},

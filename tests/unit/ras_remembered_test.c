@@ -89,6 +89,45 @@ static void all_who_restart_without_their_seed_are_one_ring_that_they_found_toge
 	world_destroy(world);
 }
 
+// In any order: those of higher number first, or last.
+static void restart(struct world *world, uint32_t subset, bool goodbye, bool down) {
+	for (uint32_t n = 0; n < world->count; n++) {
+		if ((subset & BIT(n)) != 0 && goodbye)
+			leave(world, n);
+		else if ((subset & BIT(n)) != 0)
+			world_kill(world, n);
+	}
+	world_pass(world, 2 * SEC);
+	for (uint32_t turn = 0; turn < world->count; turn++) {
+		uint32_t n = down ? world->count - 1 - turn : turn;
+
+		if ((subset & BIT(n)) == 0)
+			continue;
+		world_start(world, n, 2, n);
+		world_pass(world, 700 * MS);
+	}
+}
+
+static void one_view_after_restarts(uint32_t seeds, bool goodbye, bool down) {
+	for (uint32_t subset = 1; subset < BIT(4); subset++) {
+		struct world *world = world_through_first(4);
+
+		world->seeds = seeds;
+		world->remembers = BIT(4) - 1;
+		restart(world, subset, goodbye, down);
+		world_pass(world, 45 * SEC);
+		if (!world_agrees(world))
+			fail_msg("seeds %u, subset %#x: two views", seeds, subset);
+		world_destroy(world);
+	}
+}
+
+static void whoever_restarts_in_whatever_order_is_in_one_view_again(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < 8; n++)
+		one_view_after_restarts(n & 1, (n & 2) != 0, (n & 4) != 0);
+}
+
 // Node 2, whose seed is down, remembers node 1, who is of another cluster or version today.
 static void refused_by_who_is_there_today(const char *cluster, uint16_t version, uint8_t cause) {
 	struct world_setup setup = {.count = 3, .seeds = 1, .idle = true};
@@ -299,6 +338,7 @@ int main(void) {
 		cmocka_unit_test(
 			all_who_restart_without_their_seed_are_one_ring_that_they_found_together
 		),
+		cmocka_unit_test(whoever_restarts_in_whatever_order_is_in_one_view_again),
 		cmocka_unit_test(remembered_address_that_refuses_is_dropped_and_ends_no_start),
 		cmocka_unit_test(address_that_is_configured_too_ends_the_start_as_before),
 		cmocka_unit_test(without_seeds_it_looks_for_whom_it_remembers_before_it_is_alone),
