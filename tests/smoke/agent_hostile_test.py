@@ -112,6 +112,7 @@ def test_slow_handshakes(cluster):
                 made.send(b"\0")
             except OSError:
                 pass  # turned away
+        (joiner.directory / "state" / "members").unlink()  # through the victim alone
         joiner.configure(overlay__join=victim.address)
         joiner.start()
         agents.wait_for_state(cluster, joiner.name, "alive")

@@ -47,6 +47,8 @@ def test_join_file(cluster):
     assert cluster.agents[0].ask(f"FORGET {joiner.name}") == {"ok": True}
     for agent in cluster.running():
         agents.wait_until("all to forget it", lambda agent=agent: joiner.name not in agent.peers())
+    # Nor does it remember them.
+    (joiner.directory / "state" / "members").unlink()
     joiner.own["overlay.join"] = addresses
     joiner.start()
     agents.wait_until("nobody to be found", lambda: joiner.events("JOIN_WAITING"))
