@@ -119,10 +119,12 @@ static void refresh(struct overlay *overlay) {
 	struct ras_view view;
 
 	ras_view(overlay->ras, &view);
-	member_list_expire(&overlay->remember.list, now_s);
+	// Soon after the machine came up its clock may be years off: the times that are in the list
+	// stay as they are until we are a member.
 	if (!view.joined)
 		return;
 	prove(overlay, now_s);
+	member_list_expire(&overlay->remember.list, now_s);
 	look_for_more(overlay, now_s);
 }
 

@@ -189,8 +189,8 @@ static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 
 // All were asked and none is a member. The first seed by address founds the ring; it knows that it
 // is the first when no seed before it answered. If no seed comes, those who meet need none: the
-// first of them founds it. Who has no seed is one itself, but for those whom it remembers: it looks for
-// them first, and founds none beside a ring in which another has its name.
+// first of them founds it. Who has no seed is one itself, but for those whom it remembers: it looks
+// for them first, and founds none beside a ring in which another has its name.
 static bool founds(const struct ras *ras) {
 	const struct join *join = &ras->join;
 

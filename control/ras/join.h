@@ -5,9 +5,10 @@
 // the joiner then links itself into the ring, by which the others hear of it. A seed serves a
 // few joins at once and points the rest to other members. If no seed is a member yet, the seed
 // that comes first by address founds the ring; if no seed comes for half a minute, the first of
-// those who meet, or, alone, who has no seed and only remembers others (remembered.h). Seeds that could not see each other then may have founded two: members look for
-// every seed that is none of their ring (search.h) and take the table of the other; links and
-// comparisons of tables do the rest. A member that calls one without a ring invites it.
+// those who meet, or, alone, who has no seed and only remembers others (remembered.h). Seeds that
+// could not see each other then may have founded two: members look for every seed that is none of
+// their ring (search.h) and take the table of the other; links and comparisons of tables do the
+// rest. A member that calls one without a ring invites it.
 //
 // Two such rings may each have a holder of one name. No clock says which was earlier, so what
 // decides is the order in which tables merge: the higher start stays, of equal starts the record

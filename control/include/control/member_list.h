@@ -4,8 +4,8 @@
 //
 // One JSON object:
 //
-//	{"version": 1, "cluster": "c", "node": "n1", "members": [
-//	 {"address": "10.0.0.2:28030", "node": "n2", "host": "h2", "proven": 1795274228, "left": false}]}
+//	{"version": 1, "cluster": "c", "node": "n1", "members": [{"address": "10.0.0.2:28030",
+//	 "node": "n2", "host": "h2", "proven": 1795274228, "left": false}, ...]}
 //
 // It is of one node of one cluster: a directory that was copied to another node, or of a node that
 // belongs to another cluster by now, is of no use, and may do harm.
@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #define MEMBER_LIST_MAX RAS_REMEMBERED_MAX
-#define MEMBER_LIST_BYTES 65536		   // of the text; names may have to be escaped
-#define MEMBER_LIST_KEEP_S (7 * 24 * 3600) // without being proven
+#define MEMBER_LIST_BYTES 65536		    // of the text; names may have to be escaped
+#define MEMBER_LIST_KEEP_S UINT64_C(604800) // seven days, without being proven
 
 struct member {
 	struct sock_addr address;
