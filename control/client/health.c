@@ -271,7 +271,8 @@ static json_t *facts(struct session *session, void *work) {
 	ras_peer_find(ras, ras_self_id(ras), &self);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
-		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,s:o,s:o,s:b}",
+		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,"
+		"s:o,s:o,s:b}",
 		"grade", finding_grade_name(survey->grade), "of",
 		survey->only ? roll_name_json(of) : json_null(), "node", roll_name_json(node),
 		"version", server->version, "cluster", server->cluster, "start",

@@ -114,6 +114,18 @@ static void look_for_more(struct overlay *overlay, uint64_t now_s) {
 	}
 }
 
+static void expire(struct overlay *overlay, uint64_t now_s) {
+	struct member_list *list = &overlay->remember.list;
+	struct member_list before = *list;
+
+	if (member_list_expire(list, now_s) == 0)
+		return;
+	for (uint32_t n = 0; n < before.count; n++) {
+		if (member_list_find(list, before.members[n].name) == NULL)
+			ras_remembered_drop(overlay->ras, &before.members[n].address);
+	}
+}
+
 static void refresh(struct overlay *overlay) {
 	uint64_t now_s = unix_s(overlay);
 	struct ras_view view;
@@ -124,7 +136,7 @@ static void refresh(struct overlay *overlay) {
 	if (!view.joined)
 		return;
 	prove(overlay, now_s);
-	member_list_expire(&overlay->remember.list, now_s);
+	expire(overlay, now_s);
 	look_for_more(overlay, now_s);
 }
 

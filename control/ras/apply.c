@@ -298,6 +298,8 @@ int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 
 static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
 	foreign_forget(ras, ras_entry(ras, slot)->record->id);
+	// Nor is it remembered: who is gone for good would be called at for days.
+	remembered_drop(ras, &ras_entry(ras, slot)->record->address);
 	farewell(ras, slot, RAS_CAUSE_IDLE);
 	turns_forget(ras, slot);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, expired);

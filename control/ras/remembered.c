@@ -64,6 +64,10 @@ void remembered_drop(struct ras *ras, const struct sock_addr *address) {
 		drop(remembered, n);
 }
 
+void ras_remembered_drop(struct ras *ras, const struct sock_addr *address) {
+	remembered_drop(ras, address);
+}
+
 bool remembered_next(struct ras *ras, struct sock_addr *ret_address) {
 	struct remembered *remembered = &ras->remembered;
 

@@ -331,6 +331,22 @@ static void member_looks_only_for_those_whom_its_table_does_not_know(void **stat
 	lone_destroy(lone);
 }
 
+static void one_whose_row_was_removed_is_looked_for_no_more(void **state) {
+	struct world *world = world_through_first(4);
+	struct sock_addr *address = &world->nodes[3].record->address;
+
+	(void)state;
+	assert_int_equal(ras_remembered(world->nodes[1].ras, address, 1), 0);
+	world_kill(world, 3);
+	while (world_state(world, 1, 3) != RAS_DEAD)
+		world_pass(world, 10 * MS);
+	// As if its turn had not come yet.
+	assert_int_equal(ras_remembered(world->nodes[1].ras, address, 1), 0);
+	assert_int_equal(ras_forget(world->nodes[1].ras, world->now_ns, world_id(world, 3)), 0);
+	assert_int_equal(ras_remembered_count(world->nodes[1].ras), 0);
+	world_destroy(world);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_seed_that_restarts_joins_its_old_ring_through_a_member),
@@ -352,6 +368,7 @@ int main(void) {
 		cmocka_unit_test(seeds_whose_addresses_are_not_known_yet_are_waited_for),
 		cmocka_unit_test(more_than_there_may_be_are_refused_and_those_of_before_stay),
 		cmocka_unit_test(member_looks_only_for_those_whom_its_table_does_not_know),
+		cmocka_unit_test(one_whose_row_was_removed_is_looked_for_no_more),
 	};
 
 	return cmocka_run_group_tests_name("ras_remembered", tests, NULL, NULL);

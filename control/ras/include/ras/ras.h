@@ -133,6 +133,8 @@ void ras_seeds_unknown(struct ras *ras);
 // refusal there ends a start (JOIN_DROPPED, not JOIN_REFUSED). Who has no seeds founds a ring at
 // once only if it remembers nobody. Any time; they replace those of before. -EINVAL or -ENOMEM.
 int ras_remembered(struct ras *ras, const struct sock_addr *addresses, uint32_t count);
+// One of them is remembered no more.
+void ras_remembered_drop(struct ras *ras, const struct sock_addr *address);
 // Those of them that were neither dropped nor found in the table.
 uint32_t ras_remembered_count(const struct ras *ras);
 
