@@ -120,6 +120,20 @@ static void completions_come_in_order_however_they_are_polled(void **state) {
 	assert_true(ibv_poll_cq(here->cq, -1, wcs) < 0);
 }
 
+static void a_queue_that_is_polled_in_time_uses_its_first_entry_alone(void **state) {
+	const struct soft_cq *cq = cq_of(here->cq);
+	struct ibv_wc wc;
+
+	(void)state;
+	for (uint64_t id = 1; id <= 2 * (uint64_t)cq->capacity; id++) {
+		push(id);
+		assert_int_equal(ibv_poll_cq(here->cq, 1, &wc), 1);
+		assert_int_equal(wc.wr_id, id);
+	}
+	for (uint32_t n = 1; n < cq->capacity; n++)
+		assert_int_equal(cq->entries[n].wr_id, 0);
+}
+
 static void an_overrun_is_told_once_and_ends_the_queue(void **state) {
 	struct ibv_async_event event;
 	struct ibv_wc wc;
@@ -361,6 +375,7 @@ int main(void) {
 		BED(an_event_comes_for_the_first_completion_after_arming),
 		BED(solicited_events_are_for_these_and_for_errors),
 		BED(completions_come_in_order_however_they_are_polled),
+		BED(a_queue_that_is_polled_in_time_uses_its_first_entry_alone),
 		BED(an_overrun_is_told_once_and_ends_the_queue),
 		BED(queue_pairs_of_a_queue_that_was_overrun_go_to_error),
 		BED(a_resized_queue_keeps_what_waits),
