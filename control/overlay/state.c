@@ -198,7 +198,9 @@ static void take_work(struct state *state, struct work *ret_work) {
 		return;
 	ret_work->event = state->queue[state->queue_first];
 	state->queue_first = (state->queue_first + 1) % STATE_QUEUE_EVENTS;
-	state->queue_count--;
+	// At the front again, or with time the pages of all 1,024 places would be touched.
+	if (--state->queue_count == 0)
+		state->queue_first = 0;
 }
 
 // False: there is none, and no more to come.
