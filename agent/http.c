@@ -34,6 +34,7 @@ static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
 		.checks = agent->checks,
 		.fabric_calls = &fabric_calls,
 		.fabric = agent->fabric,
+		.health = agent->health,
 	};
 	struct snapshot snapshot;
 	int err;

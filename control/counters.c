@@ -5,6 +5,7 @@
 #include <control/fabric.h>
 #include <control/keeper.h>
 #include <control/loop.h>
+#include <control/memory_use.h>
 #include <control/overlay.h>
 #include <control/spawn.h>
 #include <control/state.h>
@@ -41,6 +42,7 @@ enum source {
 	SOURCE_WORKER,
 	SOURCE_SOFT,
 	SOURCE_PROBE,
+	SOURCE_MEMORY,
 	SOURCE_COUNT,
 };
 
@@ -55,6 +57,7 @@ static const char *const groups[SOURCE_COUNT] = {
 	[SOURCE_CHECKS] = "check",	[SOURCE_SPAWN] = "spawn",
 	[SOURCE_KEEPER] = "keeper",	[SOURCE_SOFT] = "soft",
 	[SOURCE_PROBE] = "probe",	[SOURCE_WEBHOOK] = "webhook",
+	[SOURCE_MEMORY] = "memory",
 };
 
 // An axis of an array of numbers: its label, and the names of its places.
@@ -160,10 +163,19 @@ struct spec {
 #define WORKER(field, kind, help) FIELD(SOURCE_WORKER, struct worker_counters, field, kind, help)
 #define PROBE(field, kind, help) \
 	FIELD(SOURCE_PROBE, struct fabric_probe_counters, field, kind, help)
+#define MEMORY(field, help) FIELD(SOURCE_MEMORY, struct memory_use, field, COUNTER_GAUGE, help)
 #define SOFT(field, help) FIELD(SOURCE_SOFT, struct soft_counters, field, COUNTER_COUNT, help),
 
 // clang-format off
 static const struct spec specs[] = {
+	MEMORY(heap_used_bytes, "memory that malloc() has handed out, touched or not"),
+	MEMORY(heap_free_bytes, "memory that malloc() holds and has not handed out"),
+	MEMORY(core_bytes, "of what is used, the protocol core's"),
+	MEMORY(history_bytes, "of these, events; they fill a ring of 4,096"),
+	MEMORY(buffer_bytes, "of what is used, buffers of connections of the overlay"),
+	MEMORY(verdict_bytes, "of what is used, evidence and verdicts"),
+	MEMORY(earlier_bytes, "of what is used, events of earlier runs"),
+
 	RAS(frames_sent, "messages of the overlay sent"),
 	RAS(bytes_sent, "bytes in them"),
 	RAS(frames_received, "messages of the overlay received"),
@@ -525,6 +537,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 	struct state_counters state = {0};
 	struct fabric_numbers fabric = {0};
 	struct checks_counters checks = {0};
+	struct memory_use memory;
 	const void *bases[SOURCE_COUNT] = {
 		[SOURCE_RAS] = ras_counters(sources->ras),
 		[SOURCE_COLLECT] = ras_collect_counters(sources->ras),
@@ -546,10 +559,12 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 		[SOURCE_WORKER] = &fabric.workers,
 		[SOURCE_SOFT] = &fabric.soft,
 		[SOURCE_PROBE] = &fabric.probes,
+		[SOURCE_MEMORY] = &memory,
 	};
 	uint32_t used = 0;
 
 	ras_relay_stats(sources->ras, &relay_stats);
+	memory_use_read(sources, &memory);
 	if (sources->checks != NULL)
 		checks_counters(sources->checks, &checks);
 	if (sources->fabric != NULL)

@@ -73,6 +73,7 @@ void answer_counters(struct session *session, const char *rest) {
 		.checks = server->checks,
 		.fabric_calls = server->fabric_calls,
 		.fabric = server->fabric,
+		.health = server->config.health,
 	};
 	uint64_t values[COUNTERS_MAX];
 

@@ -14,13 +14,19 @@
 #define CONFIRM_NS (60 * RAS_NS_PER_SEC)
 
 static void *memory_get(void *ctx, size_t size) {
-	(void)ctx;
-	return calloc(1, size);
+	struct health *health = ctx;
+	void *memory = calloc(1, size);
+
+	if (memory != NULL)
+		health->memory_used += size;
+	return memory;
 }
 
 static void memory_put(void *ctx, void *memory, size_t size) {
-	(void)ctx;
-	(void)size;
+	struct health *health = ctx;
+
+	if (memory != NULL)
+		health->memory_used -= size;
 	free(memory);
 }
 
@@ -181,7 +187,8 @@ int health_create(
 	health->loop = loop;
 	health->overlay = overlay;
 	health->confirm_ns = config->confirm_ns != 0 ? config->confirm_ns : CONFIRM_NS;
-	health->memory = (struct ras_memory){.allocate = memory_get, .release = memory_put};
+	health->memory =
+		(struct ras_memory){.allocate = memory_get, .release = memory_put, .ctx = health};
 	health->engine_due.expired = engine_due;
 	health->tell.run = tell;
 	health->notice_last = &health->notices;

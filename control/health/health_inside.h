@@ -22,6 +22,7 @@ struct health {
 	struct loop *loop;
 	struct overlay *overlay;
 	struct ras_memory memory;
+	size_t memory_used; // bytes asked of it
 	struct verdict_engine *engine;
 	struct sight_exchange *exchange;
 	struct leaf_map *leaves; // NULL: none

@@ -2,6 +2,10 @@
 // What may be known of the store without anything of the overlay: who only looks links no more.
 #include "health_inside.h"
 
+size_t health_memory_used(const struct health *health) {
+	return health->memory_used;
+}
+
 const struct verdict_engine *health_engine(const struct health *health) {
 	return health->engine;
 }

@@ -190,6 +190,8 @@ static void release(struct channel *channel) {
 		close(channel->source.fd);
 	channel->source.fd = -1;
 	seal_wipe(&channel->seal);
+	if (channel->buffers != NULL)
+		transport->counters.buffer_bytes -= sizeof(*channel->buffers);
 	free(channel->buffers);
 	channel->buffers = NULL;
 }

@@ -154,6 +154,8 @@ static void succeed(struct channel *channel, const struct seal_reply *last) {
 	int err = -ENOMEM;
 
 	channel->buffers = malloc(sizeof(*channel->buffers));
+	if (channel->buffers != NULL)
+		transport->counters.buffer_bytes += sizeof(*channel->buffers);
 	// Until now it waited its turn among the clients; from now on the overlay depends on it.
 	if (channel->buffers != NULL)
 		err = channel_attach(channel, channel->source.fd, LOOP_OVERLAY, EPOLLIN);

@@ -24,6 +24,14 @@ void history_add(struct history *history, struct ras_event *event) {
 		history->events[event->sequence % history->capacity] = *event;
 }
 
+size_t history_bytes(const struct history *history) {
+	uint64_t kept = history->next - 1;
+
+	if (history->events == NULL)
+		return 0;
+	return (kept < history->capacity ? kept : history->capacity) * sizeof(*history->events);
+}
+
 uint32_t history_read(
 	const struct history *history,
 	uint64_t from,

@@ -16,6 +16,8 @@ int history_init(struct history *history, struct memory *memory, uint32_t capaci
 void history_fini(struct history *history, struct memory *memory);
 // Numbers the event and keeps a copy.
 void history_add(struct history *history, struct ras_event *event);
+// What the events that are kept take, which is what was ever touched of the ring.
+size_t history_bytes(const struct history *history);
 uint32_t history_read(
 	const struct history *history,
 	uint64_t from,

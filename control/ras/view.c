@@ -111,6 +111,10 @@ const struct ras_counters *ras_counters(const struct ras *ras) {
 	return &ras->counters;
 }
 
+size_t ras_history_bytes(const struct ras *ras) {
+	return history_bytes(&ras->history);
+}
+
 size_t ras_memory_used(const struct ras *ras) {
 	return ras->memory.used_bytes;
 }

@@ -57,6 +57,21 @@ def numbers_follow_the_cluster(cluster):
     assert agent.counters()["spawn"]["helper_lost"] == agent.counters()["keeper"]["stuck"] == 0
 
 
+def memory_is_told_by_what_it_is_for(cluster):
+    agent = cluster.agents[0]
+    memory = agent.counters()["memory"]
+    # Its parts are of what malloc() has handed out; a sanitizer has its own malloc(), which does
+    # not tell.
+    parts = sum(memory[part] for part in ("core_bytes", "buffer_bytes", "verdict_bytes"))
+    if b"__asan_init" not in cluster.tocsind.read_bytes():
+        assert parts <= memory["heap_used_bytes"], memory
+    assert 0 < memory["history_bytes"] <= memory["core_bytes"], memory
+    assert memory["buffer_bytes"] > 0 and memory["verdict_bytes"] > 0, memory
+    text = get(agent, "/metrics")[2]
+    assert "# TYPE tocsin_memory_heap_free_bytes gauge" in text
+    assert value(text, "tocsin_memory_core_bytes") == value(text, "tocsin_memory_bytes")
+
+
 def promtool_finds_nothing(cluster):
     if shutil.which("promtool") is None:
         raise tap.Skip("promtool is not installed (Debian package prometheus)")
@@ -216,6 +231,7 @@ def main(build):
         cluster.start().wait_ring()
         cases = [
             ("the numbers follow the cluster", numbers_follow_the_cluster),
+            ("memory is told by what it is for", memory_is_told_by_what_it_is_for),
             ("one that never came is unknown, as tocsin health says",
              one_that_never_came_is_unknown_as_tocsin_health_says),
             ("promtool finds nothing to complain about", promtool_finds_nothing),

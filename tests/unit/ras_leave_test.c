@@ -226,6 +226,7 @@ static void history_gives_events_without_gaps_from_where_it_is_asked(void **stat
 	count = ras_history(world->nodes[1].ras, 0, events, 64, &oldest);
 	assert_int_equal(count, 32); // what the configuration keeps
 	assert_int_equal(events[0].sequence, oldest);
+	assert_int_equal(ras_history_bytes(world->nodes[1].ras), 32 * sizeof(events[0]));
 	for (uint32_t n = 1; n < count; n++)
 		assert_int_equal(events[n].sequence, events[n - 1].sequence + 1);
 	count = ras_history(world->nodes[1].ras, oldest + 30, events, 64, &oldest);
@@ -258,6 +259,7 @@ static void note_of_the_caller_is_told_and_kept_in_the_order_of_events(void **st
 	assert_int_equal(world_events(world, 0, RAS_EVENT_REPORTED), 1);
 	count = ras_history(ras, 0, events, 64, &oldest);
 	assert_true(count > 0);
+	assert_int_equal(ras_history_bytes(ras), count * sizeof(events[0])); // no more is touched
 	assert_int_equal(events[count - 1].kind, RAS_EVENT_REPORTED);
 	assert_int_equal(events[count - 1].sequence, count);
 	assert_int_equal(events[count - 1].at_ns, world->now_ns);

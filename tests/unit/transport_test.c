@@ -203,6 +203,21 @@ static void hard_close_is_not_told_here_and_ends_there(void **state) {
 	assert_int_equal(transport_counters(A->transport)->open, 0);
 }
 
+static void buffers_are_held_from_the_proof_to_the_end_of_a_connection(void **state) {
+	const struct transport_counters *counters;
+
+	(void)state;
+	world_connect_pair();
+	counters = transport_counters(A->transport);
+	assert_in_range(counters->buffer_bytes, TRANSPORT_QUEUE_BYTES_MAX, SIZE_MAX);
+	assert_int_equal(transport_counters(B->transport)->buffer_bytes, counters->buffer_bytes);
+	transport_close(A->transport, 0, RAS_CLOSE_HARD);
+	WORLD_UNTIL(B->conns[0].ended);
+	world_settle();
+	assert_int_equal(counters->buffer_bytes, 0);
+	assert_int_equal(transport_counters(B->transport)->buffer_bytes, 0);
+}
+
 // Row 2: the last words of one that dies are heard before its death.
 static void what_came_before_a_reset_is_handed_over_before_its_cause(void **state) {
 	uint8_t frame[5000];
@@ -431,6 +446,7 @@ int main(void) {
 		IN_A_WORLD(soft_closes_that_take_all_places_are_cut_for_new_connections),
 		IN_A_WORLD(handle_that_was_closed_may_be_used_again_at_once),
 		IN_A_WORLD(hard_close_is_not_told_here_and_ends_there),
+		IN_A_WORLD(buffers_are_held_from_the_proof_to_the_end_of_a_connection),
 		IN_A_WORLD(what_came_before_a_reset_is_handed_over_before_its_cause),
 		IN_A_WORLD(part_of_a_frame_before_the_end_is_no_frame),
 		IN_A_WORLD(queue_whose_head_does_not_move_ends_the_connection),

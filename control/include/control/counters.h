@@ -30,6 +30,7 @@ struct checks;
 struct client_counters;
 struct fabric;
 struct fabric_calls;
+struct health;
 struct keeper_counters;
 struct loop_counters;
 struct overlay_reach_counters;
@@ -53,6 +54,7 @@ struct counter_sources {
 	const struct checks *checks;
 	const struct fabric_calls *fabric_calls;
 	const struct fabric *fabric;
+	const struct health *health;
 };
 
 // At most COUNTERS_MAX; constant.

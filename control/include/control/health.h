@@ -36,6 +36,8 @@ void health_sight(struct health *health, const struct sight *sight);
 void health_say(struct health *health, const struct statement *statement);
 
 const struct verdict_engine *health_engine(const struct health *health);
+// Bytes allocated for evidence, its exchange and verdicts.
+size_t health_memory_used(const struct health *health);
 
 // Advice with the confirmation time applied, maintenance and brake: what a scheduler may do now.
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view);

@@ -107,6 +107,7 @@ struct transport_counters {
 	uint64_t frames_malformed; // of a size that no frame has
 	uint64_t queues_full, stuck, descriptors_short;
 	uint32_t open, proving, closing; // now
+	uint64_t buffer_bytes;		 // held now, by those whose key was proven
 };
 
 // Who could not be reached last, and who came and could not prove the key: to be told to people.

@@ -300,3 +300,5 @@ struct ras_counters {
 const struct ras_counters *ras_counters(const struct ras *ras);
 // Bytes allocated for this instance, the shared records apart.
 size_t ras_memory_used(const struct ras *ras);
+// Of these, what the events that are kept take.
+size_t ras_history_bytes(const struct ras *ras);
