@@ -7,6 +7,10 @@
 Some agents are hurt: killed, frozen, made to leave, and started again. Others only watch, and are
 watched: their memory and descriptors must not grow, and what they hold for dead must have been
 killed or frozen for long. Exit status 0 only if all was so and the ring is whole at the end.
+
+Memory is judged by what is private, less the rings that are known to fill (memory.py). It grows by
+at most 2 MiB after the first fifth. Of five minutes and more the second half is flat: from the
+third quarter to the last the least that is resident and the least in use grow by at most 128 KiB.
 """
 
 import datetime
@@ -17,6 +21,7 @@ import sys
 import time
 
 import cluster as clusters
+import memory
 
 AGENTS = 16
 WATCHERS = 4
@@ -26,7 +31,9 @@ FREEZE_DEADLY_SECONDS = 6.0  # silence kills after some 8.7 s; a loaded machine 
 REPORT_SECONDS = 10
 CLOCK_SECONDS = 0.1  # between our look at the clock and the kernel's act
 NEWS_SECONDS = 3  # a death decided before the end of its cause may be told after it
-GROWTH_KIB_MAX = 2048  # the history of events is touched as it fills
+GROWTH_KIB_MAX = 2048  # since the first fifth: tables and heaps come to their size
+FLAT_SECONDS_MIN = 300  # of shorter soaks the second half is not judged
+SAMPLES = 240  # of memory, but one a second at most
 GROWTH_FDS_MAX = 8
 
 
@@ -35,16 +42,20 @@ class Watched:
 
     def __init__(self, agent):
         self.agent = agent
-        self.first = self.now = self.usage()
+        self.course = memory.Course()
+        self.sample(0)
+        self.warm_up()
 
-    def usage(self):
-        process = f"/proc/{self.agent.process.pid}"
-        with open(f"{process}/statm", encoding="ascii") as statm:
-            pages = int(statm.read().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") // 1024, len(os.listdir(f"{process}/fd"))
+    def sample(self, elapsed):
+        pid = self.agent.process.pid
+        counters = self.agent.counters()
+        touched = memory.private_kib(pid) - memory.rings_kib(counters)
+        self.course.add(elapsed, touched, memory.used_kib(counters))
+        self.now = touched, len(os.listdir(f"/proc/{pid}/fd"))
 
-    def sample(self):
-        self.now = self.usage()
+    def warm_up(self):
+        """What is used by now is no growth."""
+        self.first = self.now
 
     def growth(self):
         return self.now[0] - self.first[0], self.now[1] - self.first[1]
@@ -93,9 +104,10 @@ class Soak:
     def __init__(self, cluster, seconds, seed):
         self.cluster = cluster
         self.random = random.Random(seed)
-        self.until = time.monotonic() + seconds
+        self.seconds = seconds
         self.watched = []
         self.hurt = {agent.name: Hurt(agent) for agent in cluster.agents[WATCHERS:]}
+        self.sample_due = 0
         self.sequence = 0
         self.faults = {}
         self.false_deaths = []
@@ -195,6 +207,22 @@ class Soak:
         return (f"faults: {faults or 'none'}; killed to dead, median/most: {seen}; "
                 f"false deaths: {len(self.false_deaths)}; growth: {kib} KiB, {fds} descriptors")
 
+    def sample(self, elapsed):
+        if elapsed < self.sample_due:
+            return
+        self.sample_due = elapsed + self.seconds / SAMPLES
+        for watched in self.watched:
+            watched.sample(elapsed)
+
+    def show_memory(self):
+        print(memory.head())
+        for agent in self.cluster.running():
+            print(memory.line(agent.name, agent.process.pid, agent.counters()))
+        for watched in self.watched:
+            touched, used = watched.course.growth(1), watched.course.growth(2)
+            print(f"{watched.agent.name}: third quarter to last: resident {touched} KiB, "
+                  f"in use {used} KiB", flush=True)
+
     def heal(self):
         for hurt in self.hurt.values():
             if hurt.due is not None:
@@ -207,27 +235,26 @@ class Soak:
         self.cluster.start().wait_ring(120)
         self.watched = [Watched(agent) for agent in self.cluster.agents[:WATCHERS]]
         begun, told, warm = time.monotonic(), 0, False
-        while time.monotonic() < self.until:
+        while (elapsed := time.monotonic() - begun) < self.seconds:
             tick = time.monotonic() + 1
             self.what_is_due()
             self.fault()
             self.read_events()
             self.check_alive()
-            elapsed = time.monotonic() - begun
-            if not warm and elapsed > (self.until - begun) / 5:
+            self.sample(elapsed)
+            if not warm and elapsed > self.seconds / 5:
                 warm = True  # buffers have been touched once
-                self.watched = [Watched(watched.agent) for watched in self.watched]
+                for watched in self.watched:
+                    watched.warm_up()
             if elapsed >= told + REPORT_SECONDS:
                 told += REPORT_SECONDS
-                for watched in self.watched:
-                    watched.sample()
                 print(f"{elapsed:5.0f} s  {self.figures()}", flush=True)
             while time.monotonic() < tick:
                 self.what_is_due()
                 time.sleep(0.05)
         self.heal()
         for watched in self.watched:
-            watched.sample()
+            watched.sample(self.seconds)
 
     def keeps_what_is_freed(self):
         """AddressSanitizer does, for a while: then memory grows without a leak."""
@@ -240,6 +267,9 @@ class Soak:
             kib, fds = watched.growth()
             if kib > kib_max or fds > GROWTH_FDS_MAX:
                 bad.append(f"{watched.agent.name} grew by {kib} KiB and {fds} descriptors")
+            rises = watched.course.rises() if self.seconds >= FLAT_SECONDS_MIN else ""
+            if rises and not self.keeps_what_is_freed():
+                bad.append(f"{watched.agent.name} is not flat: {rises}")
         return bad
 
 
@@ -250,6 +280,7 @@ def main(build, seconds, seed):
         try:
             soak.run()
             bad = soak.verdict()
+            soak.show_memory()
         except (clusters.Timeout, OSError, EOFError, ValueError) as failure:
             bad = [str(failure)]
         if bad:
