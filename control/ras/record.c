@@ -204,6 +204,14 @@ static uint64_t run_of(const struct ras_peer_info *info) {
 	return XXH3_64bits(bytes, sizeof(bytes));
 }
 
+static uint64_t host_id_of(uint64_t host_name_id, const uint8_t boot_id[static 16]) {
+	static const uint8_t unknown[16];
+
+	if (memcmp(boot_id, unknown, sizeof(unknown)) == 0)
+		return host_name_id;
+	return XXH3_64bits_withSeed(boot_id, sizeof(unknown), host_name_id);
+}
+
 static void record_fill(struct ras_record *record, const struct ras_peer_info *info) {
 	// Where the two names lie follows from the layout: format, u16 length, name, u16, host.
 	record->name = (const char *)record->encoding + 3;
@@ -211,7 +219,8 @@ static void record_fill(struct ras_record *record, const struct ras_peer_info *i
 	record->host = record->name + record->name_length + 2;
 	record->host_length = (uint8_t)strlen(info->host);
 	record->id = ras_id(record->name, record->name_length);
-	record->host_id = ras_id(record->host, record->host_length);
+	record->host_name_id = ras_id(record->host, record->host_length);
+	record->host_id = host_id_of(record->host_name_id, info->boot_id);
 	record->order = order_of(record->host, record->host_length);
 	record->start = info->start;
 	record->run = run_of(info);

@@ -55,6 +55,27 @@ static struct ras_peer_info info_of(const char *host, const char *name) {
 	return info;
 }
 
+// Found: machines booted from one image were one host, and observers of each other none.
+static void hosts_of_one_name_and_different_boots_are_two(void **state) {
+	struct fixture *fixture = *state;
+	struct ras_peer_info info = info_of("h1", "n1");
+	struct ras_record *records[4];
+
+	assert_int_equal(ras_record_from_info(fixture->interner, &info, &records[0]), 0);
+	snprintf(info.name, sizeof(info.name), "n2");
+	assert_int_equal(ras_record_from_info(fixture->interner, &info, &records[1]), 0);
+	info.boot_id[15] = 9;
+	assert_int_equal(ras_record_from_info(fixture->interner, &info, &records[2]), 0);
+	memset(info.boot_id, 0, sizeof(info.boot_id)); // not known
+	assert_int_equal(ras_record_from_info(fixture->interner, &info, &records[3]), 0);
+	assert_int_equal(records[0]->host_id, records[1]->host_id);
+	assert_int_not_equal(records[0]->host_id, records[2]->host_id);
+	assert_int_equal(records[0]->host_name_id, records[2]->host_name_id);
+	assert_int_equal(records[3]->host_id, records[3]->host_name_id);
+	for (size_t n = 0; n < 4; n++)
+		ras_record_put(fixture->interner, records[n]);
+}
+
 static struct ras_record *record_of(struct fixture *fixture, const char *host, const char *name) {
 	struct ras_peer_info info = info_of(host, name);
 	struct ras_record *record;
@@ -321,6 +342,7 @@ int main(void) {
 		cmocka_unit_test(digest_is_that_of_the_encoding_and_changes_with_every_fact),
 		cmocka_unit_test(digest_of_known_bytes_is_the_same_everywhere),
 		cmocka_unit_test(order_is_by_host_then_name_and_a_prefix_comes_first),
+		cmocka_unit_test(hosts_of_one_name_and_different_boots_are_two),
 	};
 
 	return cmocka_run_group_tests_name("ras_record", tests, set_up, tear_down);

@@ -31,9 +31,9 @@ struct ras_device {
 // The facts in the clear. The first address is where the overlay is spoken.
 struct ras_peer_info {
 	char name[RAS_NAME_MAX + 1];
-	char host[RAS_NAME_MAX + 1]; // failure domain: agents of one host fall together
-	uint8_t boot_id[16];
-	uint64_t start; // of the agent, the upper part of its incarnation
+	char host[RAS_NAME_MAX + 1]; // failure domain: agents of one host and boot fall together
+	uint8_t boot_id[16];	     // all 0: not known
+	uint64_t start;		     // of the agent, the upper part of its incarnation
 	uint32_t pid;
 	char version[RAS_VERSION_MAX + 1];
 	uint32_t address_count;
@@ -46,7 +46,10 @@ struct ras_record {
 	uint64_t id;	 // of the name
 	uint64_t digest; // of the encoding
 	uint64_t order;	 // first bytes of the host, big-endian: settles most comparisons
+	// The failure domain: machines booted from one image may share their host's name, so it is
+	// the name with the boot, where that is known.
 	uint64_t host_id;
+	uint64_t host_name_id;
 	uint64_t start;
 	uint64_t run;	     // of boot, process and start: two runs may count alike
 	uint32_t references; // owned by the interner
