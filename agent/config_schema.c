@@ -185,7 +185,8 @@ static const struct config_key keys[] = {
 	{"node", "host", CONFIG_STRING, false, 0, 63, NULL, check_name,
 	 "at most 63 letters, digits, '-', '_' and '.'", "",
 	 "The machine it runs on: agents of one host are expected to fail together. Empty: the "
-	 "machine id and the network namespace."},
+	 "machine id and the network namespace. Machines booted from one image may share both: "
+	 "tocsin health names them; set it on each."},
 	{"node", "state_directory", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
 	 "an absolute path", "/var/lib/tocsin",
 	 "Where the start counter, the journal of events, members to join through, what is usual on "
@@ -219,7 +220,8 @@ static const struct config_key keys[] = {
 	{"overlay", "advertise", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "",
 	 "The address that others are told, where it differs from listen. Some of them are asked to "
-	 "connect to it; while they cannot, tocsin health warns and names who tried."},
+	 "connect to it, and this agent has to answer there; while it does not, tocsin health warns "
+	 "and names who tried, and who answered instead."},
 	{"overlay", "interface", CONFIG_STRING, false, 0, 1024, NULL, check_interface,
 	 "a list as TOCSIN_SOCKET_IFNAME has it; tocsin ifaces --help", "",
 	 "Which interfaces may carry the overlay, where listen is empty."},

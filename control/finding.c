@@ -226,8 +226,9 @@ void finding_of_all(
 ) {
 	struct finding_sum sum = {FINDING_OK, "None"};
 	const struct ras *ras = overlay_ras(overlay);
+	char words[STATE_TEXT_BYTES];
+	uint32_t cursor = 0, mistakes = 0;
 	struct ras_view view;
-	uint32_t cursor = 0;
 
 	ras_view(ras, &view);
 	add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
@@ -238,5 +239,7 @@ void finding_of_all(
 	add(&sum, overlay_is_alone(overlay), FINDING_WARNING, "Alone");
 	add(&sum, overlay_reach(overlay)->state == OVERLAY_REACH_UNPROVEN, FINDING_WARNING,
 	    "AddressUnproven");
+	add(&sum, overlay_mistake_next(overlay, &mistakes, words), FINDING_WARNING,
+	    "Misconfigured");
 	*ret_sum = sum;
 }

@@ -157,6 +157,18 @@ static void add_waiting(const json_t *waiting, struct frame *frame) {
 	);
 }
 
+static void add_mistakes(const json_t *mistakes, struct frame *frame) {
+	const json_t *mistake;
+	size_t n;
+
+	json_array_foreach(mistakes, n, mistake) {
+		if (json_is_string(mistake))
+			frame_add(
+				frame, FRAME_TEXT, "Misconfigured: %s", json_string_value(mistake)
+			);
+	}
+}
+
 void summary_states(const struct summary *summary, struct frame *frame) {
 	static const char *const states[] = {"dead", "unreachable", "suspect"};
 	const json_t *health = summary->health;
@@ -204,6 +216,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 			frame, FRAME_TEXT, "Others cannot connect to this node: tocsin why %s",
 			summary_text(health, "node")
 		);
+	add_mistakes(json_object_get(health, "mistakes"), frame);
 }
 
 // Rows

@@ -143,6 +143,42 @@ static json_t *waiting_json(const struct ras_view *view) {
 	);
 }
 
+// Of nodes beside each other: where one is asked about, the others' are not its matter.
+static bool mistake_next(
+	const struct session *session,
+	const struct survey *survey,
+	uint32_t *cursor,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	char words[STATE_TEXT_BYTES];
+
+	if (survey->only || !overlay_mistake_next(session->server->overlay, cursor, words))
+		return false;
+	names_text(words, strlen(words), ret_words, STATE_TEXT_BYTES);
+	return true;
+}
+
+static void say_mistakes(struct session *session, const struct survey *survey) {
+	char words[STATE_TEXT_BYTES];
+	uint32_t cursor = 0, count = 0;
+
+	while (mistake_next(session, survey, &cursor, words)) {
+		if (count++ == 0)
+			text_print(&session->out, "Mistakes in the configuration:\n");
+		happening_words(session, words);
+	}
+}
+
+static json_t *mistakes_json(struct session *session, const struct survey *survey) {
+	json_t *array = json_array();
+	char words[STATE_TEXT_BYTES];
+	uint32_t cursor = 0;
+
+	while (mistake_next(session, survey, &cursor, words))
+		json_array_append_new(array, roll_name_json(words));
+	return array;
+}
+
 static void say_head(struct session *session, void *work) {
 	struct survey *survey = work;
 	const struct ras_view *view = &survey->view;
@@ -173,6 +209,7 @@ static void say_head(struct session *session, void *work) {
 			&session->out, "The address that this node tells others:\n  %s\n",
 			survey->address_words
 		);
+	say_mistakes(session, survey);
 	if (survey->listing.count > 0)
 		text_print(
 			&session->out, "\n%-20s %-11s %-13s %-11s %s\n", "NODE", "AGENT", "VERDICT",
@@ -272,7 +309,7 @@ static json_t *facts(struct session *session, void *work) {
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
 		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,"
-		"s:o,s:o,s:b}",
+		"s:o,s:o,s:b,s:o}",
 		"grade", finding_grade_name(survey->grade), "of",
 		survey->only ? roll_name_json(of) : json_null(), "node", roll_name_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
@@ -288,7 +325,8 @@ static json_t *facts(struct session *session, void *work) {
 		"join_problem",
 		survey->join_words[0] != '\0' ? roll_name_json(survey->join_words) : json_null(),
 		"strangers", strangers_json(session, survey), "waiting", waiting_json(view),
-		"alone", overlay_is_alone(server->overlay)
+		"alone", overlay_is_alone(server->overlay), "mistakes",
+		mistakes_json(session, survey)
 	);
 }
 

@@ -7,9 +7,12 @@
 #include <lib/log.h>
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LOOK_NS RAS_NS_PER_SEC
+#define HOST_BYTES (RAS_NAME_MAX + 16)
 #define PAUSE_GRACE_NS (2 * RAS_NS_PER_SEC) // after a pause of our own, for others to be heard
 
 static bool is_in_doubt(enum ras_state state) {
@@ -55,8 +58,23 @@ static void take_back(struct health *health, const struct ras_peer *peer) {
 		tell_knock(health, peer, &knock);
 }
 
+// Machines that share one identity are told apart by their boot.
+static void host_name(
+	const struct health *health, const struct ras_record *record, char host[static HOST_BYTES]
+) {
+	bool is_shared = record->host_id != record->host_name_id &&
+			 overlay_host_is_shared(health->overlay, record->host_name_id);
+	int used = snprintf(host, HOST_BYTES, "%.*s", (int)record->host_length, record->host);
+
+	if (is_shared)
+		snprintf(
+			host + used, HOST_BYTES - (size_t)used, "/%08" PRIx32,
+			(uint32_t)record->host_id
+		);
+}
+
 static void hand_over(struct health *health, const struct ras_peer *peer) {
-	char name[RAS_NAME_MAX + 1] = "", host[RAS_NAME_MAX + 1] = "";
+	char name[RAS_NAME_MAX + 1] = "", host[HOST_BYTES];
 	const struct ras_record *record = peer->record;
 	struct overlay_knock knock = {0};
 	struct verdict_peer told = {
@@ -71,7 +89,7 @@ static void hand_over(struct health *health, const struct ras_peer *peer) {
 		.leaf = "",
 	};
 
-	memcpy(host, record->host, record->host_length);
+	host_name(health, record, host);
 	memcpy(name, record->name, record->name_length);
 	memcpy(told.observers, peer->observers, sizeof(told.observers));
 	if (health->leaves != NULL)
@@ -175,8 +193,9 @@ static bool is_of_peer(enum ras_event_kind kind) {
 }
 
 static bool is_of_self(enum ras_event_kind kind) {
-	return kind == RAS_EVENT_BRAKE_ON || kind == RAS_EVENT_BRAKE_OFF ||
-	       kind == RAS_EVENT_PAUSED || kind == RAS_EVENT_JOIN_DONE;
+	return kind == RAS_EVENT_HOST_SHARED || kind == RAS_EVENT_BRAKE_ON ||
+	       kind == RAS_EVENT_BRAKE_OFF || kind == RAS_EVENT_PAUSED ||
+	       kind == RAS_EVENT_JOIN_DONE;
 }
 
 static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
@@ -184,6 +203,8 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 
 	if (event->kind == RAS_EVENT_PAUSED)
 		health->paused_until_ns = event->at_ns + PAUSE_GRACE_NS;
+	if (event->kind == RAS_EVENT_HOST_SHARED)
+		health->all_dirty = true; // all of that name
 	if (event->kind == RAS_EVENT_JOIN_DONE)
 		health->all_dirty = true; // a table came at once, without an event for each
 	// At once, since nobody would know of it later if there were more than can be marked.

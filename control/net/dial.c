@@ -63,7 +63,7 @@ static struct sock_addr scoped_address(const struct transport *transport, struct
 	return to;
 }
 
-int transport_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd) {
+static int dial_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd) {
 	struct sock_addr to = scoped_address(transport, *peer);
 	scoped_fd int fd = -1;
 	struct sockaddr_storage storage;
@@ -90,7 +90,7 @@ int transport_socket(struct transport *transport, const struct sock_addr *peer, 
 static int dial_start(struct channel *channel) {
 	struct transport *transport = channel->transport;
 	int fd;
-	int err = transport_socket(transport, &channel->peer, &fd);
+	int err = dial_socket(transport, &channel->peer, &fd);
 
 	if (err != 0)
 		return err;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 // The first of a list, if it was there before this round began.
 static struct channel *next_of(const struct channel_list *list) {
@@ -189,6 +190,18 @@ void transport_open(struct transport *transport, uint32_t conn, const struct soc
 
 	channel_own_handle(channel, conn);
 	dial(channel);
+}
+
+void transport_source(
+	const struct transport *transport, uint32_t conn, struct sock_addr *ret_address
+) {
+	const struct channel *channel = channel_find(transport, conn);
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+
+	if (channel != NULL && channel->source.fd >= 0 &&
+	    getsockname(channel->source.fd, (struct sockaddr *)&storage, &length) == 0)
+		(void)sock_addr_from_sockaddr((struct sockaddr *)&storage, length, ret_address);
 }
 
 int transport_send(struct transport *transport, uint32_t conn, const void *frame, size_t size) {

@@ -49,7 +49,7 @@ struct overlay_served {
 #define OVERLAY_REACH_ASKED 2	// in one round
 #define OVERLAY_REACH_TRIES 8	// for others, at once
 #define OVERLAY_REACH_ASKERS 64 // remembered; who asked longest ago makes room
-#define OVERLAY_REACH_ANSWER_BYTES 160
+#define OVERLAY_REACH_ANSWER_BYTES 256
 #define OVERLAY_REACH_WORDS_BYTES 160 // they and an address are the words of an event
 
 // Our question to others, one at a time.
@@ -72,9 +72,12 @@ struct overlay_reach_ask {
 struct overlay_reach_try {
 	struct overlay *overlay;
 	struct overlay_served *served; // NULL: not in use
-	struct sock_addr to;
-	struct loop_source source;
+	struct sock_addr from, to;
+	uint32_t conn;
 	struct loop_timer deadline;
+	struct loop_job done;
+	enum ras_cause cause;	      // how it ended
+	char found[RAS_NAME_MAX + 1]; // who answered instead, "" if that is not known
 };
 
 struct overlay_reach_asker {
@@ -95,6 +98,15 @@ struct overlay_knocked {
 	struct overlay_knock last;
 };
 #define OVERLAY_KNOCKS 256 // a later one may take the place of an earlier one
+
+// So many live agents of one host identity, each of another boot; two of them.
+struct overlay_clones {
+	uint64_t host_name_id;
+	uint64_t ids[2];
+	uint32_t count;
+};
+#define OVERLAY_CLONES 4
+#define OVERLAY_MISTAKES_STRANGERS 64 // more than the core keeps
 
 struct overlay_notice_consumer {
 	uint32_t kind;
@@ -142,6 +154,11 @@ struct overlay {
 	struct overlay_reach_asker reach_askers[OVERLAY_REACH_ASKERS];
 	struct hostlist *roster; // NULL: nobody in particular is expected
 	struct overlay_remember remember;
+
+	struct overlay_clones clones[OVERLAY_CLONES];
+	uint32_t clones_count;
+	bool clones_due;
+	struct loop_timer clones_look;
 
 	struct overlay_knocked knocks[OVERLAY_KNOCKS];
 	struct overlay_notice_consumer notices[OVERLAY_NOTICE_CONSUMERS];
@@ -207,16 +224,31 @@ void overlay_note_keep(struct overlay *overlay, const struct ras_event *event);
 // reach.c: asks. The events tell when.
 void overlay_reach_event(struct overlay *overlay, const struct ras_event *event);
 void overlay_reach_stop(struct overlay *overlay);
-const char *overlay_reach_word(int err); // 0: reached
+const char *overlay_reach_word(enum ras_cause cause); // NONE: reached
 // reach_try.c: tries for others. True: the question was this one, and will be answered.
 #define OVERLAY_REACH_LINE "REACH"
 bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served);
 void overlay_reach_serve_stop(struct overlay *overlay);
+// As ras_ops.who, for one of its tries.
+void overlay_reach_who(
+	struct overlay *overlay, uint32_t conn, enum ras_cause cause, uint64_t found
+);
 
 // knock.c: what connections that we begin come to.
 void overlay_knock_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to);
 void overlay_knock_opened(struct overlay *overlay, uint32_t conn);
 void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause);
+
+// mistakes.c: the events tell when to look.
+void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event);
+void overlay_mistakes_stop(struct overlay *overlay);
+void overlay_stranger_words(
+	const struct overlay *overlay,
+	uint64_t peer,
+	uint64_t found,
+	const struct sock_addr *address,
+	char ret_words[static STATE_TEXT_BYTES]
+);
 
 // roster.c
 void overlay_roster_fini(struct overlay *overlay);

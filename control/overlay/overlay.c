@@ -70,17 +70,22 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 
 static void op_event(void *ctx, const struct ras_event *event) {
 	struct overlay *overlay = ctx;
-	char dropped[STATE_TEXT_BYTES];
+	const char *outer = overlay->text;
 	struct state_event kept = {.event = *event};
+	char words[STATE_TEXT_BYTES];
 	const char *text;
 
 	if (event->kind == RAS_EVENT_JOIN_DROPPED) {
-		overlay_dropped_words(overlay, event, dropped);
-		overlay->text = dropped;
+		overlay_dropped_words(overlay, event, words);
+		overlay->text = words;
+		overlay->text_kind = event->kind;
+	}
+	if (event->kind == RAS_EVENT_ADDRESS_OTHER) {
+		overlay_stranger_words(overlay, event->peer, event->value, &event->other, words);
+		overlay->text = words;
 		overlay->text_kind = event->kind;
 	}
 	text = overlay_note_text(overlay, event);
-
 	overlay_note_keep(overlay, event);
 	if (!event->quiet)
 		overlay_tell(overlay, event);
@@ -93,14 +98,14 @@ static void op_event(void *ctx, const struct ras_event *event) {
 	}
 	overlay_reach_event(overlay, event);
 	overlay_remember_event(overlay, event);
+	overlay_mistakes_event(overlay, event);
 	for (struct overlay_listener *listener = overlay->listeners; listener != NULL;) {
 		struct overlay_listener *next = listener->next;
 
 		listener->event(listener, event);
 		listener = next;
 	}
-	if (event->kind == RAS_EVENT_JOIN_DROPPED)
-		overlay->text = NULL;
+	overlay->text = outer;
 }
 
 // The core may be in the middle of a change when it tells us: its own number is asked for later.
@@ -175,6 +180,10 @@ static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *pay
 	);
 }
 
+static void op_who(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found) {
+	overlay_reach_who(ctx, conn, cause, found);
+}
+
 static const struct ras_ops core_ops = {
 	.open = op_open,
 	.send = op_send,
@@ -189,6 +198,7 @@ static const struct ras_ops core_ops = {
 	.contribute = op_contribute,
 	.collected = op_collected,
 	.notice = op_notice,
+	.who = op_who,
 };
 
 // What the sockets tell.
@@ -363,6 +373,7 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	loop_timer_cancel(overlay->loop, &overlay->wall);
 	overlay_incidents_stop(overlay);
 	overlay_remember_fini(overlay);
+	overlay_mistakes_stop(overlay);
 	loop_timer_cancel(overlay->loop, &overlay->leave_end);
 	loop_undefer(overlay->loop, &overlay->keep_start);
 	ras_destroy(overlay->ras);

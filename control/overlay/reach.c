@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether the address that we tell others leads to us. A wrong `advertise`, a firewall or an
 // address translation lets an agent join, for it connects itself, and shows much later, when
-// somebody else has to connect to it. So others are asked to do that at once.
+// somebody else has to connect to it. So others are asked to do that at once. That a connection
+// opens proves nothing: another agent may listen there.
 //
 // A round asks one member, and a second one if the first does not reach us; members on other hosts
 // first. While nobody did, rounds go on with growing pauses: the way may open later.
@@ -19,7 +20,7 @@
 #define FIRST_NS (2 * RAS_NS_PER_SEC) // after joining: the table of who is asked knows us by then
 #define PAUSE_FIRST_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
-#define CALL_NS (5 * RAS_NS_PER_SEC) // the other side takes at most 2 s to find out
+#define CALL_NS (6 * RAS_NS_PER_SEC) // the other side takes at most 3 s to find out
 
 // What the other side says, and what it means here.
 static const struct {
@@ -31,18 +32,27 @@ static const struct {
 	{"refused", RAS_CAUSE_REFUSED, "was refused"},
 	{"timeout", RAS_CAUSE_TIMEOUT, "had no answer"},
 	{"unreachable", RAS_CAUSE_UNREACHABLE, "found no way"},
+	{"stranger", RAS_CAUSE_PROOF, "found who does not prove the key"},
+	{"other", RAS_CAUSE_CONFLICT, "found"},
 };
 #define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
 
-const char *overlay_reach_word(int err) {
-	if (err == 0)
+const char *overlay_reach_word(enum ras_cause cause) {
+	switch (cause) {
+	case RAS_CAUSE_NONE:
 		return "reached";
-	switch (ras_cause_of_errno(err)) {
 	case RAS_CAUSE_REFUSED:
 	case RAS_CAUSE_RESET:
 		return "refused";
 	case RAS_CAUSE_TIMEOUT:
+	case RAS_CAUSE_SILENT: // connected, and nothing was said
 		return "timeout";
+	case RAS_CAUSE_PROOF:
+	case RAS_CAUSE_PROTOCOL:
+	case RAS_CAUSE_CLUSTER:
+		return "stranger";
+	case RAS_CAUSE_CONFLICT:
+		return "other";
 	case RAS_CAUSE_UNREACHABLE:
 		return "unreachable";
 	default:
@@ -174,10 +184,13 @@ static int take_piece(struct overlay_call *call, const void *data, size_t size) 
 	return 0;
 }
 
-// "refused 10.0.0.2 10.0.0.1:28030", from another node, so it may be anything.
-// False: it says nothing of the address that we tell.
+// "refused 10.0.0.2 10.0.0.1:28030", or "other 10.0.0.2 10.0.0.1:28030 n7", from another node, so
+// it may be anything. False: it says nothing of the address that we tell.
 static bool read_answer(
-	const struct overlay *overlay, size_t *ret_outcome, char from[static SOCK_ADDR_TEXT_BYTES]
+	const struct overlay *overlay,
+	size_t *ret_outcome,
+	char from[static SOCK_ADDR_TEXT_BYTES],
+	const char **ret_found
 ) {
 	const char *word = overlay->reach_ask.answer;
 	struct sock_addr own = told_address(overlay);
@@ -196,8 +209,10 @@ static bool read_answer(
 		return false;
 	word += length + 1;
 	own.scope_id = 0;
-	if (sock_addr_parse(word, strlen(word), 0, NULL, &tried) != 0)
+	length = strcspn(word, " ");
+	if (sock_addr_parse(word, length, 0, NULL, &tried) != 0)
 		return false;
+	*ret_found = word[length] != '\0' ? word + length + 1 : "";
 	tried.scope_id = 0;
 	if (!sock_addr_equal(&tried, &own))
 		return false; // it knows another start of ours
@@ -206,10 +221,12 @@ static bool read_answer(
 	return true;
 }
 
-// "n2 from 10.0.0.2 was refused", behind what another one said.
-static void add_words(struct overlay *overlay, size_t outcome, const char *from) {
+// "n2 from 10.0.0.2 was refused", "n2 from 10.0.0.2 found n7", behind what another one said.
+static void
+add_words(struct overlay *overlay, size_t outcome, const char *from, const char *found) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 	size_t used = strlen(ask->words);
+	bool is_other = outcomes[outcome].cause == RAS_CAUSE_CONFLICT;
 	const char *name = "?";
 	struct ras_peer peer;
 	int length = 1;
@@ -219,8 +236,12 @@ static void add_words(struct overlay *overlay, size_t outcome, const char *from)
 		length = peer.record->name_length;
 	}
 	snprintf(
-		ask->words + used, sizeof(ask->words) - used, "%s%.*s from %s %s",
-		used == 0 ? "" : "; ", length, name, from, outcomes[outcome].sentence
+		ask->words + used, sizeof(ask->words) - used, "%s%.*s from %s %s%s%.63s",
+		used == 0 ? "" : "; ", length, name, from, outcomes[outcome].sentence,
+		is_other ? " " : "",
+		!is_other	   ? ""
+		: found[0] != '\0' ? found
+				   : "another agent"
 	);
 }
 
@@ -231,16 +252,17 @@ static void answered(struct overlay_call *call, int err) {
 	struct overlay *overlay = container_of(ask, struct overlay, reach_ask);
 	struct overlay_reach_counters *counters = &overlay->reach.counters;
 	char from[SOCK_ADDR_TEXT_BYTES];
+	const char *found = "";
 	size_t outcome;
 
 	ask->asking = false;
 	// That the overlay ends is never told here: overlay_reach_stop() comes first.
-	if (err != 0 || !read_answer(overlay, &outcome, from)) {
+	if (err != 0 || !read_answer(overlay, &outcome, from, &found)) {
 		counters->unanswered++;
 	} else if (outcomes[outcome].cause == RAS_CAUSE_NONE) {
 		counters->reached++;
 		ask->words[0] = '\0';
-		add_words(overlay, outcome, from);
+		add_words(overlay, outcome, from, found);
 		prove(overlay);
 		return;
 	} else {
@@ -248,7 +270,7 @@ static void answered(struct overlay_call *call, int err) {
 		if (ask->failed_count == 0)
 			ask->cause = outcomes[outcome].cause;
 		ask->failed[ask->failed_count++] = ask->asked[ask->asked_count - 1];
-		add_words(overlay, outcome, from);
+		add_words(overlay, outcome, from, found);
 	}
 	ask_next(overlay);
 }

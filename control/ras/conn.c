@@ -116,7 +116,7 @@ void conn_extend(struct ras *ras, struct conn *conn, uint64_t limit_ns) {
 	conn_stage(ras, conn, conn->stage, limit_ns);
 }
 
-struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link) {
+static struct conn *outgoing_take(struct ras *ras, const struct sock_addr *address) {
 	struct conn *conn = conn_take(ras);
 
 	if (conn == NULL) {
@@ -124,11 +124,34 @@ struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct 
 		return NULL;
 	}
 	conn->outgoing = true;
+	conn->address = *address;
+	return conn;
+}
+
+static void dial(struct ras *ras, struct conn *conn) {
+	conn_stage(ras, conn, CONN_CONNECTING, ras->profile->connect_ns);
+	ras->ops.open(ras->ops_ctx, conn->handle, &conn->address);
+}
+
+struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link) {
+	struct conn *conn = outgoing_take(ras, address);
+
+	if (conn == NULL)
+		return NULL;
 	conn->join = link == NULL;
 	conn->link = link;
-	conn->address = *address;
-	conn_stage(ras, conn, CONN_CONNECTING, ras->profile->connect_ns);
-	ras->ops.open(ras->ops_ctx, conn->handle, address);
+	dial(ras, conn);
+	return conn;
+}
+
+struct conn *conn_open_to_ask(struct ras *ras, uint32_t slot) {
+	const struct ras_record *record = ras_entry(ras, slot)->record;
+	struct conn *conn = outgoing_take(ras, &record->address);
+
+	if (conn == NULL)
+		return NULL;
+	conn->who = record->id;
+	dial(ras, conn);
 	return conn;
 }
 
@@ -159,6 +182,8 @@ void conn_failed(struct ras *ras, struct conn *conn, enum ras_close how, enum ra
 
 	if (conn->join)
 		join_ended(ras, conn, cause);
+	if (conn->who != 0)
+		who_ended(ras, conn, cause);
 	ras->ops.close(ras->ops_ctx, conn->handle, how);
 	conn_release(ras, conn);
 	if (link != NULL)
@@ -218,7 +243,9 @@ static void init_send(struct ras *ras, struct conn *conn) {
 	struct wire_writer writer;
 
 	conn_init_fill(ras, &init);
-	if (conn->join) {
+	if (conn->who != 0) {
+		init.flags |= MESSAGE_INIT_WHO;
+	} else if (conn->join) {
 		init.flags |= MESSAGE_INIT_JOIN;
 	} else {
 		const struct peer_entry *entry = ras_entry(ras, conn->link->slot);
@@ -252,6 +279,8 @@ void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t handle, enum ras_
 
 		if (conn->join)
 			join_ended(ras, conn, cause);
+		if (conn->who != 0)
+			who_ended(ras, conn, cause);
 		conn_release(ras, conn);
 		if (link != NULL)
 			link_conn_ended(ras, link, conn, cause);

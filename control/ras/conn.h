@@ -26,8 +26,9 @@ struct conn {
 	bool join;    // to a seed, or from a joiner: there is no link
 	bool serving; // it is one of the joins we serve
 	bool blocked; // the transport takes nothing until it is writable
+	uint64_t who; // only asks who is there, looking for this peer; 0: no
 	uint16_t version;
-	struct link *link;    // NULL for a join, and before INIT
+	struct link *link;    // NULL for a join or a question, and before INIT
 	uint64_t deadline_ns; // of the stage, observed time; RAS_NEVER once ready
 	uint64_t opened_ns;
 	uint64_t ready_ns;
@@ -59,6 +60,8 @@ void conns_leave(struct ras *ras);
 struct conn *conn_find(const struct ras *ras, uint32_t handle);
 // Starts to connect, for a link or to join; NULL if there are as many connections as allowed.
 struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link);
+// The same, to ask who is at the peer's address.
+struct conn *conn_open_to_ask(struct ras *ras, uint32_t slot);
 // Ends it from our side; nobody is told.
 void conn_close(struct ras *ras, struct conn *conn, enum ras_close how);
 // Ends it from our side; join or link hear why.

@@ -268,6 +268,8 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 			(struct ras_versions){.min = init.version_min, .max = init.version_max}
 		);
 		refuse(ras, conn, RAS_CAUSE_VERSION);
+	} else if ((init.flags & MESSAGE_INIT_WHO) != 0) {
+		who_serve(ras, conn);
 	} else if ((init.flags & MESSAGE_INIT_JOIN) != 0) {
 		conn->join = true;
 		conn_stage(ras, conn, CONN_JOIN_READY, RAS_NEVER);
@@ -276,18 +278,6 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 		init_judge(ras, conn, &init);
 	}
 	return 0;
-}
-
-// Who refuses may be somebody else at the address of the one we look for.
-static bool refused_by(struct ras *ras, const struct message_init_ack *ack, uint64_t peer) {
-	struct ras_record *record;
-	bool same;
-
-	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
-		return true; // what we cannot read is no evidence
-	same = record->id == peer;
-	ras_record_put(ras->interner, record);
-	return same;
 }
 
 // We called a peer at an address that is ours by now.
@@ -312,6 +302,21 @@ static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) 
 		ras_earlier_run(ras, ack->your_start - 1);
 }
 
+// Somebody else lives at the address of the one we look for. That says nothing of a death: one of
+// them may tell a wrong address and live. It is as if nobody had answered.
+static bool
+another_answers(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
+	uint64_t sought = conn->link->peer;
+	uint64_t found = stranger_of(ras, ack);
+
+	if (found == 0 || found == sought) {
+		stranger_gone(ras, sought, &conn->address);
+		return false; // what we cannot read is no evidence
+	}
+	stranger_found(ras, sought, &conn->address, found);
+	return true;
+}
+
 int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
 	struct link *link = conn->link;
 	struct message_init_ack ack;
@@ -322,6 +327,10 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 	if (err != 0)
 		return err;
 	ras->counters.versions_refused += ack.refusal == RAS_CAUSE_VERSION;
+	if (conn->who != 0) {
+		who_answered(ras, conn, &ack);
+		return 0;
+	}
 	if (ack.refusal == RAS_CAUSE_NONE &&
 	    (ack.version < ras->versions.min || ack.version > ras->versions.max))
 		return -EPROTO; // it accepts what we did not offer
@@ -332,9 +341,9 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 	}
 	met = is_met(ras, link);
 	if (ack.refusal != RAS_CAUSE_NONE) {
-		bool same = refused_by(ras, &ack, link->peer);
+		bool same = !another_answers(ras, conn, &ack);
 
-		conn_failed(ras, conn, RAS_CLOSE_SOFT, same ? ack.refusal : RAS_CAUSE_REFUSED);
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, same ? ack.refusal : RAS_CAUSE_CONFLICT);
 		if (ack.refusal == RAS_CAUSE_CONFLICT)
 			conflict_heard(ras, &ack);
 		else if (ack.refusal == RAS_CAUSE_VERSION)
@@ -348,9 +357,8 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 	// connection with it. The rebuild of the ring opens what the new start is needed for.
 	if (conn->link != link)
 		return 0;
-	if (slot != link->slot) {
-		// Somebody else lives at that address now: the one we look for does not.
-		conn_failed(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_REFUSED);
+	if (another_answers(ras, conn, &ack) || slot != link->slot) {
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_CONFLICT);
 		return 0;
 	}
 	conn->version = ack.version;

@@ -396,6 +396,19 @@ void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct s
 	tell(ras, &event);
 }
 
+void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = RAS_EVENT_ADDRESS_OTHER,
+		.cause = RAS_CAUSE_CONFLICT,
+		.value = stranger->found,
+		.other = stranger->address,
+	};
+
+	name_peer(ras, peers_find(&ras->peers, stranger->peer), &event);
+	tell(ras, &event);
+}
+
 void ras_emit_of(
 	struct ras *ras,
 	enum ras_event_kind kind,

@@ -28,6 +28,7 @@
 #include "sync.h"
 #include "transfer.h"
 #include "turns.h"
+#include "who.h"
 
 #include <ras/ras.h>
 
@@ -76,6 +77,7 @@ struct ras {
 	struct liveness liveness;
 	struct contests contests;
 	struct turns turns;
+	struct strangers strangers;
 	struct news news;
 	struct foreign foreign;
 	struct sync sync;
@@ -127,6 +129,8 @@ void ras_emit_at(
 	enum ras_cause cause,
 	uint64_t value
 );
+// Another one answers where a peer should.
+void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger);
 // As ras_emit(), of one who may have no slot; NULL if it did not say who it is.
 void ras_emit_of(
 	struct ras *ras,

@@ -33,6 +33,7 @@ enum message_type {
 
 #define MESSAGE_INIT_JOIN 0x01	 // send me the table, and a start number if mine is 0
 #define MESSAGE_INIT_MEMBER 0x02 // the sender is of a ring
+#define MESSAGE_INIT_WHO 0x04	 // say who you are, and close
 
 struct message_init {
 	uint16_t version_min, version_max;

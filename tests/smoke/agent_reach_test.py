@@ -10,12 +10,15 @@ The tests follow each other on one cluster, whose last agent advertises a wrong 
 import socket
 import subprocess
 import sys
+import threading
+import time
 
 import agents
 import cluster as clusters
 import patience
 
 WRONG = 77
+SILENT_SECONDS = 12  # longer than the profile `fast` needs to declare a death by silence
 
 
 def test_told(cluster):
@@ -63,13 +66,81 @@ def test_right(cluster):
     assert "advertise" not in cluster.agents[0].own
 
 
+def carry(source, sink):
+    """Bytes from one connection to the other, until either ends."""
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+    except OSError:
+        pass
+    for end in (source, sink):
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def forward(listener, to):
+    """As an address translation does: who connects to the one address speaks with the other."""
+    while True:
+        try:
+            here, _ = listener.accept()
+        except OSError:
+            return
+        there = socket.create_connection(to)
+        for pair in ((here, there), (there, here)):
+            threading.Thread(target=carry, args=pair, daemon=True).start()
+
+
 def test_later(cluster):
-    """Once somebody answers there the alarm ends by itself."""
+    """Once it is the agent that answers there the alarm ends by itself"""
     wrong = cluster.agents[2]
-    with socket.create_server((cluster.address(WRONG), 28030)):
+    with socket.create_server((cluster.address(WRONG), 28030)) as listener:
+        threading.Thread(target=forward, args=(listener, (wrong.address, 28030)),
+                         daemon=True).start()
         agents.wait_until("the proof", lambda: wrong.events("ADDRESS_PROVEN", wrong.name))
-    assert wrong.ask("HEALTH")["address_problem"] is None
+        assert wrong.ask("HEALTH")["address_problem"] is None
+        listener.shutdown(socket.SHUT_RDWR)
     agents.assert_unharmed(cluster)
+
+
+def test_taken(cluster):
+    """One that advertises the address of a live member is told so by both, and nobody dies of it"""
+    victim, liar = cluster.agents[1], cluster.agents[2]
+    address = f"{cluster.address(2)}:28030"
+    assert liar.leave() == 0
+    liar.own = {"overlay.advertise": address}
+    liar.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
+    agents.wait_until("the event", lambda: liar.events("ADDRESS_UNPROVEN", liar.name))
+    problem = agents.wait_until("the words", lambda: liar.ask("HEALTH")["address_problem"])
+    assert address in problem and f"found {victim.name}" in problem, problem
+
+    # Those that ask for it have found it out, too, and say it to whoever asks them.
+    def mistakes():
+        return [agent.name for agent in cluster.agents if any(
+            address in words and victim.name in words and liar.name in words
+            for words in agent.ask("HEALTH")["mistakes"])]
+
+    found = agents.wait_until("the mistake to be told", mistakes)
+    finder = next(agent for agent in cluster.agents if agent.name == found[0])
+    assert finder.ask("HEALTH")["grade"] == "warning", finder.ask("HEALTH")
+    assert finder.events("ADDRESS_OTHER", liar.name), finder.events()
+    told = subprocess.run([str(cluster.tocsin), "status", "--socket", str(finder.socket)],
+                          text=True, capture_output=True, check=True,
+                          timeout=patience.HANG_SECONDS).stdout
+    assert "Misconfigured: " in told, told
+    # As long as a death by silence would take, with each link made anew by a restart.
+    restarted = cluster.agents[0]
+    restarted.kill()
+    restarted.start()
+    agents.wait_until("it to answer", restarted.answers)
+    end = time.monotonic() + SILENT_SECONDS
+    while time.monotonic() < end:
+        agents.assert_no_death_but(cluster, restarted.name)
+        time.sleep(0.5)
+    cluster.wait_ring(agents.WAIT_SECONDS)
+    agents.assert_no_death_but(cluster, restarted.name)
 
 
 def test_leave_asking(cluster):
@@ -90,4 +161,4 @@ def test_leave_asking(cluster):
 
 if __name__ == "__main__":
     agents.run(clusters.Cluster(sys.argv[1], 3), [
-        test_told, test_shown, test_right, test_later, test_leave_asking])
+        test_told, test_shown, test_right, test_later, test_taken, test_leave_asking])

@@ -95,6 +95,15 @@ uint32_t overlay_forget_remembered(struct overlay *overlay) {
 	return 3;
 }
 
+bool overlay_mistake_next(
+	const struct overlay *overlay, uint32_t *cursor, char ret_words[static STATE_TEXT_BYTES]
+) {
+	if (overlay->mistake == NULL || (*cursor)++ > 0)
+		return false;
+	snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->mistake);
+	return true;
+}
+
 bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers) {
 	if (overlay->strangers.count > 0)
 		*ret_strangers = overlay->strangers;

@@ -137,6 +137,29 @@ static void node_that_is_alone_though_it_remembers_others_is_no_ok(void **state)
 	close(fd);
 }
 
+static void mistake_in_the_configuration_is_a_warning_that_says_it(void **state) {
+	static const char words[] = "at 10.0.0.3:28030, the address of n3, n2 answers";
+	int fd = bench_connect();
+	json_t *object;
+
+	(void)state;
+	bench.overlay.mistake = words;
+	bench_say(fd, "HEALTH\n");
+	assert_non_null(strstr(bench_hear(fd), words));
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "HEALTH\n");
+	assert_string_equal(json_string_value(json_object_get(object, "grade")), "warning");
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(object, "mistakes"), 0)), words
+	);
+	json_decref(object);
+	object = bench_ask_json(fd, "HEALTH n2\n");
+	assert_int_equal(json_array_size(json_object_get(object, "mistakes")), 0);
+	json_decref(object);
+	close(fd);
+}
+
 static void health_tells_of_strangers_that_were_turned_away(void **state) {
 	int fd = bench_connect();
 	const char *answer;
@@ -222,6 +245,7 @@ int main(void) {
 		BENCH_TEST(health_of_one_counts_nobody_else),
 		BENCH_TEST(health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody),
 		BENCH_TEST(node_that_cannot_join_says_why),
+		BENCH_TEST(mistake_in_the_configuration_is_a_warning_that_says_it),
 		BENCH_TEST(health_tells_of_strangers_that_were_turned_away),
 		BENCH_TEST(node_that_is_alone_though_it_remembers_others_is_no_ok),
 		BENCH_TEST(health_never_says_more_than_the_overlay_knows),

@@ -94,7 +94,17 @@ static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
 	return -ENOENT;
 }
 
+static void op_who(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found) {
+	struct lone *lone = ctx;
+
+	lone->whos++;
+	lone->who_conn = conn;
+	lone->who_cause = cause;
+	lone->who_found = found;
+}
+
 static const struct ras_ops ops = {
+	.who = op_who,
 	.open = op_open,
 	.send = op_send,
 	.close = op_close,

@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define PEERS_MAX 4
 #define SEC RAS_NS_PER_SEC
@@ -33,11 +31,10 @@ static struct {
 	struct ras_event note;
 	uint32_t notes;
 	char words[STATE_TEXT_BYTES];
-	// Sockets.
-	struct sock_addr dialled;
-	uint32_t dials;
-	int dial_err;
-	int other_end;
+	// Of whom the core was asked who answers there.
+	uint64_t sought;
+	uint32_t questions;
+	int who_err;
 } stage;
 
 static struct clock fake_clock;
@@ -118,19 +115,27 @@ struct sock_addr transport_address(const struct transport *transport) {
 	return stage.records[0].address;
 }
 
-// A pair of local sockets: connected at once, or not until the test says so.
-int transport_socket(struct transport *transport, const struct sock_addr *to, int *ret_fd) {
-	int ends[2];
-
+void transport_source(
+	const struct transport *transport, uint32_t conn, struct sock_addr *ret_address
+) {
 	(void)transport;
-	stage.dialled = *to;
-	stage.dials++;
-	if (stage.dial_err != 0)
-		return stage.dial_err;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-	*ret_fd = ends[0];
-	stage.other_end = ends[1];
-	return 0;
+	(void)conn;
+	(void)ret_address;
+}
+
+uint64_t overlay_clock_ns(struct overlay *overlay) {
+	(void)overlay;
+	return clock_now_ns(&fake_clock);
+}
+
+int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn) {
+	(void)ras;
+	(void)now_ns;
+	stage.sought = peer;
+	stage.questions++;
+	if (stage.who_err == 0)
+		*ret_conn = 100 + stage.questions;
+	return stage.who_err;
 }
 
 static void add_peer(const char *name, uint64_t host) {
@@ -154,7 +159,6 @@ static void add_peer(const char *name, uint64_t host) {
 static int set_up(void **state) {
 	(void)state;
 	memset(&stage, 0, sizeof(stage));
-	stage.other_end = -1;
 	clock_init_fake(&fake_clock, SEC);
 	log_set_level(LOG_LEVEL_ERROR);
 	add_peer("n1", 1);
@@ -166,8 +170,6 @@ static int tear_down(void **state) {
 	overlay_reach_stop(&stage.overlay);
 	overlay_reach_serve_stop(&stage.overlay);
 	loop_destroy(stage.overlay.loop);
-	if (stage.other_end >= 0)
-		close(stage.other_end);
 	return 0;
 }
 
@@ -242,6 +244,18 @@ static void two_who_do_not_reach_us_are_an_event_with_both_sides(void **state) {
 			     "10.0.0.3 had no answer"
 	);
 	assert_string_equal(overlay_reach(&stage.overlay)->words, stage.words);
+}
+
+static void another_one_at_our_address_is_an_event_that_names_it(void **state) {
+	(void)state;
+	add_peer("n2", 2);
+	join();
+	answer("other 10.0.0.2 10.0.0.1:28030 n7", 0);
+	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_UNPROVEN);
+	assert_int_equal(stage.note.cause, RAS_CAUSE_CONFLICT);
+	assert_string_equal(
+		stage.words, "10.0.0.1:28030 is not reached: n2 from 10.0.0.2 found n7"
+	);
 }
 
 static void the_second_one_s_yes_is_proof_enough(void **state) {
@@ -395,47 +409,85 @@ static void other_questions_are_not_ours(void **state) {
 
 		assert_false(overlay_reach_serve(&stage.overlay, &served));
 	}
-	assert_int_equal(stage.dials, 0);
+	assert_int_equal(stage.questions, 0);
 }
 
-static void the_asker_s_own_address_is_tried_and_reached(void **state) {
+static void ended(uint32_t question, enum ras_cause cause, uint64_t found) {
+	overlay_reach_who(&stage.overlay, 100 + question, cause, found);
+	assert_int_equal(stage.answers, question - 1); // not from inside the core
+	pass(0);
+	assert_int_equal(stage.answers, question);
+}
+
+static void the_asker_itself_at_its_address_is_the_proof(void **state) {
 	struct overlay_served served;
 
 	(void)state;
 	add_peer("n2", 2);
 	served = served_of(101, OVERLAY_REACH_LINE);
 	assert_true(overlay_reach_serve(&stage.overlay, &served));
-	assert_true(sock_addr_equal(&stage.dialled, &stage.records[1].address));
-	pass(0);
-	assert_int_equal(stage.answers, 1);
+	assert_int_equal(stage.sought, 101);
+	ended(1, RAS_CAUSE_NONE, 101);
 	assert_string_equal(stage.answer, "reached 10.0.0.1 10.0.0.2:28030");
+}
+
+// Found: that a connection opened was proof, though it was another agent's listener, or our own.
+static void another_one_at_the_asker_s_address_is_named(void **state) {
+	struct overlay_served served;
+
+	(void)state;
+	add_peer("n2", 2);
+	add_peer("n3", 3);
+	served = served_of(101, OVERLAY_REACH_LINE);
+	assert_true(overlay_reach_serve(&stage.overlay, &served));
+	ended(1, RAS_CAUSE_CONFLICT, 102);
+	assert_string_equal(stage.answer, "other 10.0.0.1 10.0.0.2:28030 n3");
+	assert_int_equal(overlay_reach(&stage.overlay)->counters.tries_failed, 1);
 }
 
 static void what_came_of_a_try_is_told_in_a_word(void **state) {
 	static const struct {
-		int err;
+		enum ras_cause cause;
 		const char *word;
 	} cases[] = {
-		{-ECONNREFUSED, "refused "},
-		{-ETIMEDOUT, "timeout "},
-		{-EHOSTUNREACH, "unreachable "},
-		{-ENETUNREACH, "unreachable "},
-		{-EMFILE, "busy "},
-		{-EADDRNOTAVAIL, "busy "},
-		{-EPERM, "busy "},
+		{RAS_CAUSE_REFUSED, "refused "}, {RAS_CAUSE_TIMEOUT, "timeout "},
+		{RAS_CAUSE_SILENT, "timeout "},	 {RAS_CAUSE_UNREACHABLE, "unreachable "},
+		{RAS_CAUSE_PROOF, "stranger "},	 {RAS_CAUSE_OWN_FAULT, "busy "},
 	};
 
 	(void)state;
 	add_peer("n2", 2);
-	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+	for (uint32_t n = 0; n < COUNT_OF(cases); n++) {
 		struct overlay_served served = served_of(101, OVERLAY_REACH_LINE);
 
-		stage.dial_err = cases[n].err;
 		pass(2 * SEC);
 		assert_true(overlay_reach_serve(&stage.overlay, &served));
-		assert_int_equal(stage.answers, n + 1);
+		ended(n + 1, cases[n].cause, 0);
 		assert_memory_equal(stage.answer, cases[n].word, strlen(cases[n].word));
 	}
+}
+
+static void a_try_that_does_not_end_is_a_timeout(void **state) {
+	struct overlay_served served = served_of(101, OVERLAY_REACH_LINE);
+
+	(void)state;
+	add_peer("n2", 2);
+	assert_true(overlay_reach_serve(&stage.overlay, &served));
+	pass(4 * SEC);
+	assert_string_equal(stage.answer, "timeout 10.0.0.1 10.0.0.2:28030");
+	overlay_reach_who(&stage.overlay, 101, RAS_CAUSE_NONE, 101); // too late
+	pass(0);
+	assert_int_equal(stage.answers, 1);
+}
+
+static void a_try_that_cannot_begin_tells_nothing(void **state) {
+	struct overlay_served served = served_of(101, OVERLAY_REACH_LINE);
+
+	(void)state;
+	add_peer("n2", 2);
+	stage.who_err = -EMFILE;
+	assert_true(overlay_reach_serve(&stage.overlay, &served));
+	assert_memory_equal(stage.answer, "busy ", 5);
 }
 
 static void an_asker_that_comes_too_often_is_turned_off(void **state) {
@@ -443,16 +495,16 @@ static void an_asker_that_comes_too_often_is_turned_off(void **state) {
 
 	(void)state;
 	add_peer("n2", 2);
-	stage.dial_err = -ECONNREFUSED;
+	stage.who_err = -EMFILE;
 	served = served_of(101, OVERLAY_REACH_LINE);
 	for (uint32_t n = 0; n < 5; n++)
 		assert_true(overlay_reach_serve(&stage.overlay, &served));
-	assert_int_equal(stage.dials, 1);
+	assert_int_equal(stage.questions, 1);
 	assert_string_equal(stage.answer, "busy - -");
 	assert_int_equal(overlay_reach(&stage.overlay)->counters.tries_turned_off, 4);
 	pass(2 * SEC);
 	assert_true(overlay_reach_serve(&stage.overlay, &served));
-	assert_int_equal(stage.dials, 2);
+	assert_int_equal(stage.questions, 2);
 }
 
 static void a_stranger_is_tried_for_nowhere(void **state) {
@@ -460,13 +512,12 @@ static void a_stranger_is_tried_for_nowhere(void **state) {
 
 	(void)state;
 	assert_true(overlay_reach_serve(&stage.overlay, &served));
-	assert_int_equal(stage.dials, 0);
+	assert_int_equal(stage.questions, 0);
 	assert_string_equal(stage.answer, "busy - -");
 }
 
 static void no_more_than_a_few_are_tried_at_once(void **state) {
 	static struct overlay_served served[OVERLAY_REACH_TRIES + 1];
-	int ends[OVERLAY_REACH_TRIES];
 
 	(void)state;
 	add_peer("n2", 2);
@@ -476,16 +527,11 @@ static void no_more_than_a_few_are_tried_at_once(void **state) {
 		stage.overlay.reach_askers[0] = (struct overlay_reach_asker){0};
 		memset(stage.overlay.reach_askers, 0, sizeof(stage.overlay.reach_askers));
 		assert_true(overlay_reach_serve(&stage.overlay, &served[n]));
-		if (n < OVERLAY_REACH_TRIES)
-			ends[n] = stage.other_end;
 	}
-	stage.other_end = -1;
-	assert_int_equal(stage.dials, OVERLAY_REACH_TRIES);
+	assert_int_equal(stage.questions, OVERLAY_REACH_TRIES);
 	assert_string_equal(stage.answer, "busy - -");
 	overlay_reach_serve_stop(&stage.overlay);
 	assert_int_equal(stage.answers, 1); // the others' askers hear from the end of the overlay
-	for (uint32_t n = 0; n < OVERLAY_REACH_TRIES; n++)
-		close(ends[n]);
 }
 
 int main(void) {
@@ -494,6 +540,7 @@ int main(void) {
 		CASE(a_member_of_another_host_is_asked_where_there_is_one),
 		CASE(nobody_is_asked_who_is_not_alive),
 		CASE(two_who_do_not_reach_us_are_an_event_with_both_sides),
+		CASE(another_one_at_our_address_is_an_event_that_names_it),
 		CASE(the_second_one_s_yes_is_proof_enough),
 		CASE(answers_that_tell_nothing_raise_no_alarm),
 		CASE(one_who_breaks_off_is_not_the_last_who_is_asked),
@@ -503,7 +550,10 @@ int main(void) {
 		CASE(one_alone_asks_when_a_member_is_back),
 		CASE(a_question_that_cannot_be_put_is_tried_again_later),
 		CASE(other_questions_are_not_ours),
-		CASE(the_asker_s_own_address_is_tried_and_reached),
+		CASE(the_asker_itself_at_its_address_is_the_proof),
+		CASE(another_one_at_the_asker_s_address_is_named),
+		CASE(a_try_that_does_not_end_is_a_timeout),
+		CASE(a_try_that_cannot_begin_tells_nothing),
 		CASE(what_came_of_a_try_is_told_in_a_word),
 		CASE(an_asker_that_comes_too_often_is_turned_off),
 		CASE(a_stranger_is_tried_for_nowhere),

@@ -294,6 +294,16 @@ struct overlay_reach {
 
 const struct overlay_reach *overlay_reach(const struct overlay *overlay);
 
+// Mistakes in the configuration of nodes, this one's or others', a sentence each that names all who
+// are in it: another one answers at somebody's address, several machines have one host identity.
+// The cursor begins at 0; false past the last.
+bool overlay_mistake_next(
+	const struct overlay *overlay, uint32_t *cursor, char ret_words[static STATE_TEXT_BYTES]
+);
+
+// Whether machines that were booted apart have this host identity: of its like, each boot is a host.
+bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id);
+
 // The names to join through cannot be used, in words; "": they can.
 void overlay_join_names(struct overlay *overlay, const char *words);
 // Why this node is no member yet, or alone in a ring of its own, in words; false: there is nothing

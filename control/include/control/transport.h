@@ -78,9 +78,10 @@ struct sock_addr transport_address(const struct transport *transport);
 
 // Never answers from inside: opened() or ended() follow.
 void transport_open(struct transport *transport, uint32_t conn, const struct sock_addr *to);
-// A socket that begins to connect as transport_open()'s would, for who only wants to know whether
-// that is possible: the caller waits for EPOLLOUT and asks stream_connect_finish(). -errno.
-int transport_socket(struct transport *transport, const struct sock_addr *to, int *ret_fd);
+// From where it connects, if that is known yet, or still; else the address is left as it was.
+void transport_source(
+	const struct transport *transport, uint32_t conn, struct sock_addr *ret_address
+);
 // 0; -EAGAIN: nothing was taken; -ENOTCONN: not open, or ended meanwhile.
 int transport_send(struct transport *transport, uint32_t conn, const void *frame, size_t size);
 void transport_close(struct transport *transport, uint32_t conn, enum ras_close how);

@@ -66,6 +66,10 @@ struct ras_ops {
 	// A segment for a consumer here: 0 takes it, -EAGAIN when it is full; NULL: none here.
 	int (*transfer_take)(void *ctx, const struct ras_transfer_segment *segment);
 	void (*transfer_ended)(void *ctx, const struct ras_transfer_end *end);
+
+	// How ras_who() ended; NULL: nobody asks. NONE: the peer itself answered, and proved the
+	// key. CONFLICT: another one did, `found`. Anything else: how there was no answer.
+	void (*who)(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found);
 };
 
 // What this build speaks: two adjacent builds have one in common.
@@ -157,6 +161,22 @@ void ras_conn_frame(
 void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t conn);
 // Failed to open or came to an end, everything it carried having been fed before.
 void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t conn, enum ras_cause cause);
+
+// Asks the agent at the address that a peer tells who it is; ops.who is told, once, unless we leave
+// first. No link comes of it. -ENOENT, -EAGAIN (leaving), -EMFILE.
+int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn);
+
+// Where another one answered than the peer that tells this address: a mistake in the configuration
+// of one of them. Kept until the peer answers there itself, tells another address, is no member any
+// more, or for ten minutes.
+struct ras_stranger {
+	uint64_t peer, found; // ids; who was found may be unknown here
+	struct sock_addr address;
+	uint64_t seen_ns; // private
+};
+
+// The n-th; -ESTALE: it holds no more; -ENOENT past the last.
+int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger);
 
 // What an errno of connect, send or receive means here: evidence, retry or our own fault.
 enum ras_cause ras_cause_of_errno(int error);

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Mistakes in the configuration of nodes that show only beside others: an address that another one
+// answers at, and one host identity on several machines (booted from one image, whose machine id
+// they share). Both are told with all who are in it, since either may be the one to be set right.
+#include "inside.h"
+
+#include <lib/container.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// After a change. A host that was booted anew is two until the agents of before are held for dead.
+#define LOOK_NS (15 * RAS_NS_PER_SEC)
+
+static void
+name_of(const struct overlay *overlay, uint64_t id, char name[static RAS_NAME_MAX + 1]) {
+	struct ras_peer peer;
+
+	snprintf(name, RAS_NAME_MAX + 1, "another agent");
+	if (ras_peer_find(overlay->ras, id, &peer) == 0)
+		snprintf(
+			name, RAS_NAME_MAX + 1, "%.*s", (int)peer.record->name_length,
+			peer.record->name
+		);
+}
+
+void overlay_stranger_words(
+	const struct overlay *overlay,
+	uint64_t peer,
+	uint64_t found,
+	const struct sock_addr *address,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	char name[RAS_NAME_MAX + 1], other[RAS_NAME_MAX + 1], text[SOCK_ADDR_TEXT_BYTES];
+
+	name_of(overlay, peer, name);
+	name_of(overlay, found, other);
+	sock_addr_format(address, text);
+	snprintf(
+		ret_words, STATE_TEXT_BYTES,
+		"at %s, the address of %.48s, %.48s answers: see listen and advertise of both",
+		text, name, other
+	);
+}
+
+// Hosts
+
+struct claim {
+	uint64_t host_name_id, host_id;
+	uint64_t peer;
+};
+
+static int compare(const void *a, const void *b) {
+	const struct claim *left = a, *right = b;
+
+	if (left->host_name_id != right->host_name_id)
+		return left->host_name_id < right->host_name_id ? -1 : 1;
+	if (left->host_id != right->host_id)
+		return left->host_id < right->host_id ? -1 : 1;
+	return (left->peer > right->peer) - (left->peer < right->peer);
+}
+
+// Those of one host name: one for each boot counts.
+static void judge_host(struct overlay *overlay, const struct claim *claims, uint32_t count) {
+	struct overlay_clones clones = {
+		.host_name_id = claims[0].host_name_id, .ids = {claims[0].peer}, .count = 1};
+
+	for (uint32_t n = 1; n < count; n++) {
+		if (claims[n].host_id == claims[n - 1].host_id)
+			continue;
+		if (clones.count == 1)
+			clones.ids[1] = claims[n].peer;
+		clones.count++;
+	}
+	if (clones.count > 1 && overlay->clones_count < OVERLAY_CLONES)
+		overlay->clones[overlay->clones_count++] = clones;
+}
+
+static uint32_t collect(const struct overlay *overlay, struct claim *claims, uint32_t room) {
+	struct ras_peer peer;
+	uint32_t count = 0;
+
+	for (uint32_t slot = 0; slot < room; slot++) {
+		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
+		    peer.record->host_id == peer.record->host_name_id)
+			continue; // where no boot is known nothing is told
+		claims[count++] = (struct claim
+		){peer.record->host_name_id, peer.record->host_id, peer.record->id};
+	}
+	return count;
+}
+
+static void clones_words(
+	const struct overlay *overlay,
+	const struct overlay_clones *clones,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	char first[RAS_NAME_MAX + 1], second[RAS_NAME_MAX + 1], more[32] = "";
+
+	name_of(overlay, clones->ids[0], first);
+	name_of(overlay, clones->ids[1], second);
+	if (clones->count > 2)
+		snprintf(more, sizeof(more), " (and %u more)", clones->count - 2);
+	snprintf(
+		ret_words, STATE_TEXT_BYTES,
+		"%.63s and %.63s%s have one host identity, but are not of one boot: "
+		"set [node] host on each",
+		first, second, more
+	);
+}
+
+static void look(struct overlay *overlay) {
+	uint32_t before = overlay->clones_count;
+	char words[STATE_TEXT_BYTES];
+	struct claim *claims;
+	struct ras_view view;
+	uint32_t count, end;
+
+	ras_view(overlay->ras, &view);
+	claims = calloc(view.slots_max, sizeof(*claims));
+	if (claims == NULL)
+		return; // the next change asks again
+	count = collect(overlay, claims, view.slots_max);
+	qsort(claims, count, sizeof(*claims), compare);
+	overlay->clones_count = 0;
+	for (uint32_t n = 0; n < count; n = end) {
+		for (end = n + 1; end < count; end++) {
+			if (claims[end].host_name_id != claims[n].host_name_id)
+				break;
+		}
+		judge_host(overlay, claims + n, end - n);
+	}
+	free(claims);
+	for (uint32_t n = before; n < overlay->clones_count; n++) {
+		const struct ras_event note = {
+			.kind = RAS_EVENT_HOST_SHARED,
+			.peer = overlay->clones[n].ids[0],
+			.cause = RAS_CAUSE_CONFLICT,
+			.value = overlay->clones[n].count,
+		};
+
+		clones_words(overlay, &overlay->clones[n], words);
+		(void)overlay_note(overlay, &note, words);
+	}
+}
+
+bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id) {
+	for (uint32_t n = 0; n < overlay->clones_count; n++) {
+		if (overlay->clones[n].host_name_id == host_name_id)
+			return true;
+	}
+	return false;
+}
+
+static void look_due(struct loop_timer *timer, uint64_t now_ns) {
+	struct overlay *overlay = container_of(timer, struct overlay, clones_look);
+
+	(void)now_ns;
+	overlay->clones_due = false;
+	look(overlay);
+}
+
+void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event) {
+	switch (event->kind) {
+	case RAS_EVENT_JOIN_DONE:
+	case RAS_EVENT_JOINED:
+	case RAS_EVENT_REJOINED:
+	case RAS_EVENT_DEAD:
+	case RAS_EVENT_LEFT:
+		break;
+	default:
+		return;
+	}
+	if (overlay->clones_due)
+		return;
+	overlay->clones_look.expired = look_due;
+	overlay->clones_due =
+		loop_timer_set(
+			overlay->loop, &overlay->clones_look, loop_now_ns(overlay->loop) + LOOK_NS
+		) == 0;
+}
+
+void overlay_mistakes_stop(struct overlay *overlay) {
+	loop_timer_cancel(overlay->loop, &overlay->clones_look);
+}
+
+bool overlay_mistake_next(
+	const struct overlay *overlay, uint32_t *cursor, char ret_words[static STATE_TEXT_BYTES]
+) {
+	struct ras_stranger stranger;
+	uint32_t place;
+	int err;
+
+	while ((place = (*cursor)++) < OVERLAY_MISTAKES_STRANGERS) {
+		err = ras_stranger_at(overlay->ras, place, &stranger);
+		if (err == 0) {
+			overlay_stranger_words(
+				overlay, stranger.peer, stranger.found, &stranger.address, ret_words
+			);
+			return true;
+		}
+		if (err == -ENOENT)
+			*cursor = OVERLAY_MISTAKES_STRANGERS;
+	}
+	place -= OVERLAY_MISTAKES_STRANGERS;
+	if (place >= overlay->clones_count)
+		return false;
+	clones_words(overlay, &overlay->clones[place], ret_words);
+	return true;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// control/overlay/mistakes.c: what is wrong with nodes beside each other. The table is played here.
+#include "inside.h"
+
+#include <lib/clock.h>
+#include <support/cases.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PEERS_MAX 6
+#define SEC RAS_NS_PER_SEC
+
+static struct {
+	struct overlay overlay;
+	struct ras_record records[PEERS_MAX];
+	struct ras_peer peers[PEERS_MAX];
+	uint32_t peer_count;
+	struct ras_stranger strangers[3];
+	int stranger_err[3];
+	uint32_t notes;
+	struct ras_event note;
+	char words[STATE_TEXT_BYTES];
+} stage;
+
+static struct clock fake_clock;
+
+void ras_view(const struct ras *ras, struct ras_view *ret_view) {
+	(void)ras;
+	*ret_view = (struct ras_view){.slots_max = stage.peer_count, .joined = true};
+}
+
+int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer) {
+	(void)ras;
+	if (slot >= stage.peer_count)
+		return -ENOENT;
+	*ret_peer = stage.peers[slot];
+	return 0;
+}
+
+int ras_peer_find(const struct ras *ras, uint64_t id, struct ras_peer *ret_peer) {
+	for (uint32_t n = 0; n < stage.peer_count; n++) {
+		if (stage.records[n].id == id)
+			return ras_peer_at(ras, n, ret_peer);
+	}
+	return -ENOENT;
+}
+
+int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger) {
+	(void)ras;
+	if (n >= COUNT_OF(stage.strangers))
+		return -ENOENT;
+	*ret_stranger = stage.strangers[n];
+	return stage.stranger_err[n];
+}
+
+int overlay_note(struct overlay *overlay, const struct ras_event *note, const char *text) {
+	(void)overlay;
+	stage.note = *note;
+	stage.notes++;
+	snprintf(stage.words, sizeof(stage.words), "%s", text);
+	return 0;
+}
+
+// boot 0: not known.
+static void add_peer(const char *name, uint64_t host_name, uint64_t boot) {
+	struct ras_record *record = &stage.records[stage.peer_count];
+
+	*record = (struct ras_record){
+		.id = 100 + stage.peer_count,
+		.host_name_id = host_name,
+		.host_id = boot == 0 ? host_name : 1000 * host_name + boot,
+		.name = name,
+		.name_length = (uint8_t)strlen(name),
+	};
+	stage.peers[stage.peer_count] =
+		(struct ras_peer){.record = record, .slot = stage.peer_count, .state = RAS_ALIVE};
+	stage.peer_count++;
+}
+
+static int set_up(void **state) {
+	(void)state;
+	memset(&stage, 0, sizeof(stage));
+	for (size_t n = 0; n < COUNT_OF(stage.strangers); n++)
+		stage.stranger_err[n] = -ESTALE;
+	clock_init_fake(&fake_clock, SEC);
+	return loop_create(&fake_clock, &stage.overlay.loop);
+}
+
+static int tear_down(void **state) {
+	(void)state;
+	overlay_mistakes_stop(&stage.overlay);
+	loop_destroy(stage.overlay.loop);
+	return 0;
+}
+
+static void look(void) {
+	const struct ras_event event = {.kind = RAS_EVENT_JOINED};
+
+	overlay_mistakes_event(&stage.overlay, &event);
+	clock_advance(&fake_clock, 20 * SEC);
+	assert_true(loop_turn(stage.overlay.loop, 0) >= 0);
+}
+
+// Puts them into words, if there are any.
+static uint32_t mistakes(char words[static STATE_TEXT_BYTES]) {
+	uint32_t cursor = 0, count = 0;
+
+	while (overlay_mistake_next(&stage.overlay, &cursor, words))
+		count++;
+	return count;
+}
+
+static void two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set(void **state) {
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer("n1", 7, 1);
+	add_peer("n2", 8, 2);
+	add_peer("n3", 7, 3);
+	look();
+	assert_int_equal(mistakes(words), 1);
+	assert_string_equal(
+		words, "n1 and n3 have one host identity, but are not of one boot: set [node] "
+		       "host on each"
+	);
+	assert_int_equal(stage.notes, 1);
+	assert_int_equal(stage.note.kind, RAS_EVENT_HOST_SHARED);
+	assert_string_equal(stage.words, words);
+	assert_true(overlay_host_is_shared(&stage.overlay, 7));
+	assert_false(overlay_host_is_shared(&stage.overlay, 8));
+}
+
+static void those_of_one_boot_or_of_an_unknown_one_are_no_mistake(void **state) {
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer("n1", 7, 1);
+	add_peer("n2", 7, 1);
+	add_peer("n3", 7, 0);
+	look();
+	assert_int_equal(mistakes(words), 0);
+	assert_int_equal(stage.notes, 0);
+}
+
+static void one_that_is_dead_shares_no_host(void **state) {
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer("n1", 7, 1);
+	add_peer("n2", 7, 2);
+	look();
+	assert_int_equal(mistakes(words), 1);
+	stage.peers[1].state = RAS_DEAD;
+	look();
+	assert_int_equal(mistakes(words), 0);
+}
+
+static void of_many_two_are_named_and_the_others_counted(void **state) {
+	static const char *const names[] = {"n1", "n2", "n3", "n4", "n5"};
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	for (uint32_t n = 0; n < COUNT_OF(names); n++)
+		add_peer(names[n], 7, n + 1);
+	look();
+	look();
+	assert_int_equal(mistakes(words), 1);
+	assert_non_null(strstr(words, "n1 and n2 (and 3 more)"));
+	assert_int_equal(stage.notes, 1); // told once
+}
+
+static void another_one_at_an_address_is_told_with_both_and_the_address(void **state) {
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer("n1", 7, 1);
+	add_peer("n2", 8, 2);
+	stage.strangers[1] = (struct ras_stranger){
+		.peer = 100,
+		.found = 101,
+		.address = {.address = {10, 0, 0, 2}, .port = 28030, .family = SOCK_ADDR_V4},
+	};
+	stage.stranger_err[1] = 0;
+	assert_int_equal(mistakes(words), 1);
+	assert_string_equal(
+		words, "at 10.0.0.2:28030, the address of n1, n2 answers: see listen and advertise "
+		       "of both"
+	);
+	stage.strangers[1].found = 4711;
+	assert_int_equal(mistakes(words), 1);
+	assert_non_null(strstr(words, "of n1, another agent answers"));
+}
+
+int main(void) {
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set),
+		CASE(those_of_one_boot_or_of_an_unknown_one_are_no_mistake),
+		CASE(one_that_is_dead_shares_no_host),
+		CASE(of_many_two_are_named_and_the_others_counted),
+		CASE(another_one_at_an_address_is_told_with_both_and_the_address),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
