@@ -39,6 +39,8 @@ struct parse_error;
 struct path_table;
 struct prober;
 struct worker;
+struct netif_policy;
+struct netif_table;
 struct netif_watch;
 struct peer_table;
 struct publish;
@@ -90,7 +92,9 @@ struct agent {
 	bool netif_again; // something moved meanwhile
 	struct loop_source netwatch_source;
 	struct loop_timer netwatch_timer;
-	bool address_there; // as far as we know
+	bool address_there;	  // as far as we know
+	uint64_t address_next_ns; // no other one is taken before
+	struct loop_timer address_again;
 	struct agent_device devices[AGENT_DEVICES_MAX];
 	uint32_t device_count;
 	struct cpu_set near_cpus; // the first device; empty: nobody knows
@@ -147,6 +151,22 @@ struct listen_choice {
 	char interface[16]; // the one it was chosen on, "" if an address was given
 };
 int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice);
+// Whether the rules choose it, and not the configuration.
+bool listen_address_is_chosen(const struct agent *agent);
+// The rules; the policy keeps pointers to the configuration and to `peer`.
+int listen_address_policy(
+	struct agent *agent, char peer[static SOCK_ADDR_TEXT_BYTES], struct netif_policy *ret_policy
+);
+int listen_address_among(
+	struct agent *agent,
+	const struct netif_table *table,
+	const struct netif_policy *policy,
+	struct listen_choice *ret_choice
+);
+// What others are told, if it is spoken there.
+void listen_address_told(
+	const struct agent *agent, const struct sock_addr *listen, struct sock_addr *ret_told
+);
 
 // signals.c
 int signals_start(struct agent *agent);
@@ -168,7 +188,7 @@ void rcu_stop(struct agent *agent);
 int readers_start(struct agent *agent);
 void readers_stop(struct agent *agent);
 
-// netwatch.c: whether the overlay's address is still ours.
+// netwatch.c: whether the overlay's address is still ours, and another one where it may be.
 int netwatch_start(struct agent *agent);
 void netwatch_stop(struct agent *agent);
 

@@ -224,7 +224,8 @@ static const struct config_key keys[] = {
 	 "and names who tried, and who answered instead."},
 	{"overlay", "interface", CONFIG_STRING, false, 0, 1024, NULL, check_interface,
 	 "a list as TOCSIN_SOCKET_IFNAME has it; tocsin ifaces --help", "",
-	 "Which interfaces may carry the overlay, where listen is empty."},
+	 "Which interfaces may carry the overlay, where listen is empty. When the address that was "
+	 "chosen goes, another one is, and told as a new start of this agent."},
 	{"overlay", "profile", CONFIG_ENUM, false, 0, 0, profile_choices, NULL, NULL, "fast",
 	 "The timers: fast finds a silent node dead within ten seconds; nccl has the ring and the "
 	 "times of NCCL."},

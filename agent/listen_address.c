@@ -15,19 +15,49 @@ static void fail(struct agent *agent, const char *reason) {
 	snprintf(agent->detail, sizeof(agent->detail), "%s", reason);
 }
 
-// The best address by the rules of `tocsin ifaces`, the way to the first join address preferred.
-static int
-choose(struct agent *agent, const struct netif_policy *policy, struct listen_choice *ret_choice) {
-	struct netif_choice *choice = NULL;
-	struct netif_table *table = NULL;
-	struct netif_query query = {0};
-	struct netif_error error = {0};
-	int err;
+// What needs a restart is as it was at the start.
+static const struct config *config_of(const struct agent *agent) {
+	return agent->started_with != NULL ? agent->started_with : agent->config;
+}
 
-	netif_policy_query(policy, &query);
-	err = netif_gather(&query, &table);
-	if (err == 0)
-		err = netif_choose(table, policy, &choice, &error);
+bool listen_address_is_chosen(const struct agent *agent) {
+	return config_get_string(config_of(agent), "overlay", "listen")[0] == '\0' &&
+	       !seal_keys_is_keyless(agent->keys);
+}
+
+int listen_address_policy(
+	struct agent *agent, char peer[static SOCK_ADDR_TEXT_BYTES], struct netif_policy *ret_policy
+) {
+	const char *interface = config_get_string(config_of(agent), "overlay", "interface");
+	const char *join = config_get_string(config_of(agent), "overlay", "join");
+	struct netif_tocsin_settings settings = {
+		.ifname = {interface[0] != '\0' ? interface : NULL, "[overlay] interface"},
+		.family = {NULL, "default"},
+		.peer = {NULL, "[overlay] join"},
+	};
+	struct netif_error error;
+	struct sock_addr addr;
+
+	// A name would have to be asked for first: then the address is chosen without it.
+	snprintf(peer, SOCK_ADDR_TEXT_BYTES, "%.*s", (int)strcspn(join, ", "), join);
+	if (sock_addr_parse(peer, strlen(peer), OVERLAY_PORT, NULL, &addr) == 0)
+		settings.peer.value = peer;
+	if (netif_policy_parse(&settings, ret_policy, &error) == 0)
+		return 0;
+	fail(agent, error.text);
+	return -EINVAL;
+}
+
+int listen_address_among(
+	struct agent *agent,
+	const struct netif_table *table,
+	const struct netif_policy *policy,
+	struct listen_choice *ret_choice
+) {
+	struct netif_choice *choice = NULL;
+	struct netif_error error = {0};
+	int err = netif_choose(table, policy, &choice, &error);
+
 	if (err == 0 && choice->chosen_count == 0) {
 		snprintf(
 			error.text, sizeof(error.text),
@@ -48,47 +78,52 @@ choose(struct agent *agent, const struct netif_policy *policy, struct listen_cho
 		fail(agent, error.text[0] != '\0' ? error.text : strerrordesc_np(-err));
 	}
 	netif_choice_destroy(choice);
+	return err;
+}
+
+// The best address by the rules of `tocsin ifaces`, the way to the first join address preferred.
+static int choose_by_rules(struct agent *agent, struct listen_choice *ret_choice) {
+	char peer[SOCK_ADDR_TEXT_BYTES];
+	struct netif_table *table = NULL;
+	struct netif_query query = {0};
+	struct netif_policy policy;
+	int err = listen_address_policy(agent, peer, &policy);
+
+	if (err != 0)
+		return err;
+	netif_policy_query(&policy, &query);
+	err = netif_gather(&query, &table);
+	if (err == 0)
+		err = listen_address_among(agent, table, &policy, ret_choice);
+	else
+		fail(agent, strerrordesc_np(-err));
 	netif_table_destroy(table);
 	return err;
 }
 
-static int choose_by_rules(struct agent *agent, struct listen_choice *ret_choice) {
-	const char *interface = config_get_string(agent->config, "overlay", "interface");
-	const char *join = config_get_string(agent->config, "overlay", "join");
-	char peer[SOCK_ADDR_TEXT_BYTES] = "";
-	struct netif_tocsin_settings settings = {
-		.ifname = {interface[0] != '\0' ? interface : NULL, "[overlay] interface"},
-		.family = {NULL, "default"},
-		.peer = {NULL, "[overlay] join"},
-	};
-	struct netif_error error;
-	struct netif_policy policy;
-	struct sock_addr addr;
-
-	// A name would have to be asked for first: then the address is chosen without it.
-	snprintf(peer, sizeof(peer), "%.*s", (int)strcspn(join, ", "), join);
-	if (sock_addr_parse(peer, strlen(peer), OVERLAY_PORT, NULL, &addr) == 0)
-		settings.peer.value = peer;
-	if (netif_policy_parse(&settings, &policy, &error) != 0) {
-		fail(agent, error.text);
-		return -EINVAL;
-	}
-	return choose(agent, &policy, ret_choice);
-}
-
 int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice) {
-	const char *listen = config_get_string(agent->config, "overlay", "listen");
+	const char *listen = config_get_string(config_of(agent), "overlay", "listen");
 	struct listen_choice choice = {0};
 	int err = 0;
 
 	if (listen[0] != '\0')
 		must(sock_addr_parse(listen, strlen(listen), OVERLAY_PORT, NULL, &choice.address) ==
 		     0);
-	else if (seal_keys_is_keyless(agent->keys))
+	else if (!listen_address_is_chosen(agent))
 		must(sock_addr_parse("127.0.0.1", 9, OVERLAY_PORT, NULL, &choice.address) == 0);
 	else
 		err = choose_by_rules(agent, &choice);
 	if (err == 0)
 		*ret_choice = choice;
 	return err;
+}
+
+void listen_address_told(
+	const struct agent *agent, const struct sock_addr *listen, struct sock_addr *ret_told
+) {
+	const char *text = config_get_string(config_of(agent), "overlay", "advertise");
+
+	*ret_told = *listen;
+	if (text[0] != '\0')
+		must(sock_addr_parse(text, strlen(text), listen->port, NULL, ret_told) == 0);
 }

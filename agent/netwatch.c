@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looks whether this machine still has the address that the overlay is spoken from. Losing it is
-// our own fault, not that of the peers that fall silent: an operator wants to read that first.
+// our own fault, not that of the peers that fall silent: an operator wants to read that first. Where
+// the address was chosen here and not configured, another one that fits takes its place: it is bound
+// and told as a new start of this agent.
 #include "agent.h"
 
 #include <lib/container.h>
 #include <lib/log.h>
 #include <lib/netif/source.h>
+#include <lib/netif/tocsin.h>
 #include <lib/netif/watch.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #define QUIET_NS (200 * RAS_NS_PER_MS) // after the last of several changes
 #define LIMIT_NS (2 * RAS_NS_PER_SEC)
+// Of addresses that come and go each would be a start, told to everybody.
+#define MOVE_GAP_NS (10 * RAS_NS_PER_SEC)
 
 static bool has_address(const struct netif_table *table, const struct sock_addr *wanted) {
 	for (size_t n = 0; n < table->address_count; n++) {
@@ -32,51 +39,135 @@ static bool is_watched(const struct sock_addr *address) {
 	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address);
 }
 
+static void say_lost(struct agent *agent, const struct sock_addr *address) {
+	char text[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES];
+
+	sock_addr_format(address, text);
+	log_event(
+		LOG_LEVEL_ERROR, "own_address_gone", log_str("address", text),
+		log_str("effect", "the overlay cannot be spoken from this node")
+	);
+	snprintf(words, sizeof(words), "%s is no address of this machine any more", text);
+	overlay_address_lost(agent->overlay, words);
+}
+
+static void say_back(struct agent *agent, const struct sock_addr *address) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(address, text);
+	log_event(LOG_LEVEL_INFO, "own_address_back", log_str("address", text));
+	overlay_address_back(agent->overlay);
+}
+
+static void say_moved(const struct sock_addr *from, const struct listen_choice *to) {
+	char before[SOCK_ADDR_TEXT_BYTES], after[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(from, before);
+	sock_addr_format(&to->address, after);
+	log_event(
+		LOG_LEVEL_WARN, "own_address_changed", log_str("before", before),
+		log_str("after", after), log_str("interface", to->interface),
+		log_str("effect", "a new start tells it")
+	);
+}
+
+static void look_later(struct agent *agent, uint64_t at_ns) {
+	if (loop_timer_set(agent->loop, &agent->address_again, at_ns) != 0)
+		log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", ENOMEM));
+}
+
+// Another address of this machine, if the rules find one.
+static void move(struct agent *agent, const struct netif_table *table) {
+	struct sock_addr before = overlay_address(agent->overlay), told;
+	uint64_t now_ns = loop_now_ns(agent->loop);
+	char peer[SOCK_ADDR_TEXT_BYTES], detail[256];
+	struct listen_choice choice = {0};
+	struct netif_policy policy;
+	int err;
+
+	if (!listen_address_is_chosen(agent) || listen_address_policy(agent, peer, &policy) != 0 ||
+	    listen_address_among(agent, table, &policy, &choice) != 0)
+		return; // until the machine's addresses change again
+	if (now_ns < agent->address_next_ns) {
+		look_later(agent, agent->address_next_ns);
+		return;
+	}
+	agent->address_next_ns = now_ns + MOVE_GAP_NS;
+	listen_address_told(agent, &choice.address, &told);
+	err = overlay_readdress(agent->overlay, &choice.address, choice.interface, &told, detail);
+	if (err != 0) {
+		log_event(
+			LOG_LEVEL_ERROR, "own_address_not_changed", log_errno("error", err),
+			log_str("reason", detail)
+		);
+		look_later(agent, agent->address_next_ns);
+		return;
+	}
+	agent->address_there = true;
+	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
+	say_moved(&before, &choice);
+	if (before.family != choice.address.family && joining_restart(agent) != 0)
+		log_event(LOG_LEVEL_ERROR, "join_not_refreshed", log_errno("error", ENOMEM));
+}
+
 static void judge(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr address = overlay_address(agent->overlay);
 	bool is_there = has_address(table, &address);
-	char text[SOCK_ADDR_TEXT_BYTES];
 
-	if (is_there == agent->address_there)
-		return;
-	agent->address_there = is_there;
-	sock_addr_format(&address, text);
-	if (is_there)
-		log_event(LOG_LEVEL_INFO, "own_address_back", log_str("address", text));
-	else
-		log_event(
-			LOG_LEVEL_ERROR, "own_address_gone", log_str("address", text),
-			log_str("effect", "the overlay cannot be spoken from this node")
-		);
+	if (is_there != agent->address_there) {
+		agent->address_there = is_there;
+		if (is_there)
+			say_back(agent, &address);
+		else
+			say_lost(agent, &address);
+	}
+	if (!is_there)
+		move(agent, table);
 }
 
-// Beside the loop: dumps wait for the kernel's lock on interfaces, which a driver may hold long.
-static int gather(void *arg) {
-	const struct netif_query query = {0};
-	struct netif_table **table = arg;
+// What is gathered beside the loop: dumps wait for the kernel's lock on interfaces, which a driver
+// may hold long.
+struct gathering {
+	struct netif_policy policy; // what the query borrows from
+	struct netif_query query;
+	struct netif_table *table;
+};
 
-	return netif_gather(&query, table);
+static int gather(void *arg) {
+	struct gathering *gathering = arg;
+
+	return netif_gather(&gathering->query, &gathering->table);
 }
 
 static void drop(void *arg) {
-	struct netif_table **table = arg;
+	struct gathering *gathering = arg;
 
-	netif_table_destroy(*table);
-	free(table);
+	netif_table_destroy(gathering->table);
+	free(gathering);
 }
 
 static void look(struct agent *agent);
 
 static void gathered(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, netif_request);
-	struct netif_table *const *table = arg;
+	const struct gathering *gathering = arg;
 
-	if (result == 0)
-		judge(agent, *table);
+	if (result == 0 && !agent->leaving)
+		judge(agent, gathering->table);
 	if (!agent->netif_again)
 		return;
 	agent->netif_again = false;
 	look(agent);
+}
+
+static struct gathering *gathering_create(struct agent *agent) {
+	struct gathering *gathering = calloc(1, sizeof(*gathering));
+	char peer[SOCK_ADDR_TEXT_BYTES];
+
+	if (gathering != NULL && listen_address_is_chosen(agent) &&
+	    listen_address_policy(agent, peer, &gathering->policy) == 0)
+		netif_policy_query(&gathering->policy, &gathering->query);
+	return gathering;
 }
 
 static void look(struct agent *agent) {
@@ -91,13 +182,18 @@ static void look(struct agent *agent) {
 		return;
 	}
 	agent->netif_request.ended = gathered;
-	call.arg = calloc(1, sizeof(struct netif_table *));
+	call.arg = gathering_create(agent);
 	if (call.arg != NULL)
 		err = keeper_run(agent->netif, &call, &agent->netif_request);
 	if (err == 0)
 		return;
 	free(call.arg);
 	log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", err));
+}
+
+static void again(struct loop_timer *timer, uint64_t now_ns) {
+	(void)now_ns;
+	look(container_of(timer, struct agent, address_again));
 }
 
 static void set_timer(struct agent *agent) {
@@ -144,6 +240,7 @@ int netwatch_start(struct agent *agent) {
 		return err;
 	agent->address_there = true;
 	agent->netwatch_timer.expired = due;
+	agent->address_again.expired = again;
 	agent->netwatch_source = (struct loop_source){
 		.fd = netif_watch_fd(agent->netwatch),
 		.events = EPOLLIN,
@@ -160,6 +257,7 @@ int netwatch_start(struct agent *agent) {
 
 void netwatch_stop(struct agent *agent) {
 	loop_timer_cancel(agent->loop, &agent->netwatch_timer);
+	loop_timer_cancel(agent->loop, &agent->address_again);
 	loop_remove(&agent->netwatch_source);
 	agent->netif = keeper_destroy(agent->netif);
 	agent->netwatch = netif_watch_destroy(agent->netwatch);

@@ -96,14 +96,6 @@ static int keys_start(struct agent *agent) {
 	return seal_keys_create_keyless(cluster, &agent->keys);
 }
 
-static void advertise(struct agent *agent, const struct sock_addr *listen, struct sock_addr *self) {
-	const char *text = config_get_string(agent->config, "overlay", "advertise");
-
-	*self = *listen;
-	if (text[0] != '\0')
-		must(sock_addr_parse(text, strlen(text), listen->port, NULL, self) == 0);
-}
-
 static void devices_stop(struct agent *agent) {
 	agent->device_count = 0;
 }
@@ -139,7 +131,7 @@ static int overlay_start(struct agent *agent) {
 		config.self.devices[n].link_layer = agent->devices[n].link_layer;
 	}
 	config.self.address_count = 1;
-	advertise(agent, &choice.address, &config.self.addresses[0]);
+	listen_address_told(agent, &choice.address, &config.self.addresses[0]);
 	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);
 	if (err != 0)
 		return err;

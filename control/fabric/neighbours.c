@@ -204,7 +204,8 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 	enum pairing_peer_state state;
 	struct news *news;
 
-	if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD)
+	if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD ||
+	    event->kind == RAS_EVENT_ADDRESS_CHANGED)
 		loop_defer(fabric->loop, &fabric->tell_news);
 	if (event->peer == 0 || !state_of(fabric, event, &state))
 		return;

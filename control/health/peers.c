@@ -186,6 +186,8 @@ static bool is_of_peer(enum ras_event_kind kind) {
 	case RAS_EVENT_REJOINED:
 	case RAS_EVENT_FORGOTTEN:
 	case RAS_EVENT_MAINT:
+	case RAS_EVENT_ADDRESS_CHANGED:
+	case RAS_EVENT_DECLARED_DEAD:
 		return true;
 	default:
 		return false;

@@ -245,31 +245,44 @@ static void explain(const struct sock_addr *address, int err, char ret_detail[st
 	}
 }
 
-int listener_open(struct transport *transport, char ret_detail[static 256]) {
-	const struct sock_addr *address = &transport->config.listen;
-	struct listener *listener = &transport->listener;
-	int family = address->family == SOCK_ADDR_V6 ? AF_INET6 : AF_INET;
-	scoped_fd int fd = -1;
-	int err;
+// A socket that listens there, and the address with the port that the kernel chose.
+static int
+make(const struct sock_addr *wanted,
+     int *ret_fd,
+     struct sock_addr *ret_address,
+     char ret_detail[static 256]) {
+	int family = wanted->family == SOCK_ADDR_V6 ? AF_INET6 : AF_INET;
+	scoped_fd int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	int err = fd < 0 ? neg_errno() : bind_and_listen(fd, wanted);
 
-	listener->pause.expired = on_rested;
-	listener->source.ready = on_ready;
-	listener->source.rank = LOOP_OVERLAY;
-	listener->source.events = EPOLLIN;
-	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-	err = fd < 0 ? neg_errno() : bind_and_listen(fd, address);
 	if (err == 0)
-		err = read_address(fd, &listener->address);
-	if (err == 0) {
-		listener->source.fd = fd;
-		err = loop_add(transport->loop, &listener->source);
-	}
+		err = read_address(fd, ret_address);
+	if (err == 0)
+		*ret_fd = scoped_take_fd(&fd);
+	else
+		explain(wanted, err, ret_detail);
+	return err;
+}
+
+int listener_open(struct transport *transport, char ret_detail[static 256]) {
+	struct listener *listener = &transport->listener;
+	struct sock_addr address;
+	int fd;
+	int err = make(&transport->config.listen, &fd, &address, ret_detail);
+
+	if (err != 0)
+		return err;
+	listener_close(transport); // of before, if there was one
+	listener->pause.expired = on_rested;
+	listener->source = (struct loop_source
+	){.fd = fd, .rank = LOOP_OVERLAY, .events = EPOLLIN, .ready = on_ready};
+	listener->address = address;
+	err = loop_add(transport->loop, &listener->source);
 	if (err != 0) {
-		listener->source.fd = -1;
-		explain(address, err, ret_detail);
+		listener_close(transport);
+		explain(&address, err, ret_detail);
 		return err;
 	}
-	scoped_take_fd(&fd);
 	open_reserve(listener);
 	say_listening(listener);
 	return 0;

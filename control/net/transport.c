@@ -174,6 +174,35 @@ struct transport *transport_destroy(struct transport *transport) {
 	return NULL;
 }
 
+int transport_rebind(
+	struct transport *transport,
+	const struct sock_addr *listen,
+	const char *interface,
+	char ret_detail[static 256]
+) {
+	struct transport_config *config = &transport->config;
+	struct sock_addr before = config->listen;
+	int err;
+
+	if (seal_keys_is_keyless(config->keys) && !sock_addr_is_loopback(listen))
+		return -EPERM;
+	err = copy_text(&interface);
+	if (err != 0)
+		return err;
+	config->listen = *listen;
+	err = listener_open(transport, ret_detail);
+	if (err != 0) {
+		config->listen = before;
+		free((char *)interface);
+		return err;
+	}
+	free((char *)config->interface);
+	config->interface = interface;
+	config->source = sock_addr_is_any(listen) ? (struct sock_addr){0} : *listen;
+	config->source.port = 0;
+	return 0;
+}
+
 void transport_rekey(struct transport *transport, const struct seal_keys *keys) {
 	const struct seal_keys *before = transport->config.keys;
 

@@ -58,6 +58,7 @@ struct overlay_reach_ask {
 	struct overlay_call call;
 	bool asking;
 	bool alone; // nobody was there to be asked
+	bool lost;  // the machine has the address no more: that is known without asking
 	uint64_t pause_ns;
 	uint64_t asked[OVERLAY_REACH_ASKED];
 	uint64_t failed[OVERLAY_REACH_ASKED]; // of these, those who did not reach us
@@ -224,6 +225,8 @@ void overlay_note_keep(struct overlay *overlay, const struct ras_event *event);
 // reach.c: asks. The events tell when.
 void overlay_reach_event(struct overlay *overlay, const struct ras_event *event);
 void overlay_reach_stop(struct overlay *overlay);
+// The address may be reached again, or is another one: asks soon.
+void overlay_reach_again(struct overlay *overlay);
 const char *overlay_reach_word(enum ras_cause cause); // NONE: reached
 // reach_try.c: tries for others. True: the question was this one, and will be answered.
 #define OVERLAY_REACH_LINE "REACH"

@@ -68,6 +68,12 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
+// Ours may be another one than was kept.
+static bool is_new_start(enum ras_event_kind kind) {
+	return kind == RAS_EVENT_JOIN_DONE || kind == RAS_EVENT_DECLARED_DEAD ||
+	       kind == RAS_EVENT_ADDRESS_CHANGED;
+}
+
 static void op_event(void *ctx, const struct ras_event *event) {
 	struct overlay *overlay = ctx;
 	const char *outer = overlay->text;
@@ -93,7 +99,7 @@ static void op_event(void *ctx, const struct ras_event *event) {
 		snprintf(kept.text, sizeof(kept.text), "%s", text != NULL ? text : "");
 		kept.realtime_ns = overlay_realtime_ns(overlay, event->at_ns);
 		state_journal(overlay->state, &kept);
-		if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD)
+		if (is_new_start(event->kind))
 			loop_defer(overlay->loop, &overlay->keep_start);
 	}
 	overlay_reach_event(overlay, event);
@@ -464,6 +470,34 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 	overlay->leave_end.expired = leave_look;
 	if (loop_timer_set(overlay->loop, &overlay->leave_end, now_ns) != 0)
 		done(ctx);
+}
+
+int overlay_readdress(
+	struct overlay *overlay,
+	const struct sock_addr *listen,
+	const char *interface,
+	const struct sock_addr *told,
+	char ret_detail[static 256]
+) {
+	struct sock_addr plain = *told;
+	int err;
+
+	ret_detail[0] = '\0';
+	err = transport_rebind(overlay->transport, listen, interface, ret_detail);
+	if (err != 0)
+		return err;
+	if (plain.port == 0)
+		plain.port = transport_address(overlay->transport).port;
+	plain.scope_id = 0;
+	err = ras_readdress(overlay->ras, overlay_clock_ns(overlay), &plain);
+	if (err == 0)
+		overlay_reach_again(overlay);
+	return err;
+}
+
+void overlay_address_back(struct overlay *overlay) {
+	ras_address_back(overlay->ras, overlay_clock_ns(overlay));
+	overlay_reach_again(overlay);
 }
 
 void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys) {

@@ -323,11 +323,42 @@ static bool may_be_asked_now(enum ras_event_kind kind) {
 void overlay_reach_event(struct overlay *overlay, const struct ras_event *event) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 
-	if (overlay->left != NULL) // leaving
+	if (overlay->left != NULL || ask->lost)
 		return;
 	if (event->kind != RAS_EVENT_JOIN_DONE && !(ask->alone && may_be_asked_now(event->kind)))
 		return;
 	ask->alone = false;
+	ask->due.expired = due;
+	due_in(overlay, FIRST_NS);
+}
+
+static void forget_round(struct overlay_reach_ask *ask) {
+	ask->failed_count = 0;
+	ask->pause_ns = 0;
+}
+
+void overlay_address_lost(struct overlay *overlay, const char *words) {
+	struct overlay_reach_ask *ask = &overlay->reach_ask;
+
+	if (overlay->left != NULL) // leaving
+		return;
+	overlay_reach_stop(overlay);
+	forget_round(ask);
+	ask->lost = true;
+	ask->cause = RAS_CAUSE_OWN_FAULT;
+	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
+	snprintf(overlay->reach.words, sizeof(overlay->reach.words), "%s", words);
+	note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
+}
+
+void overlay_reach_again(struct overlay *overlay) {
+	struct overlay_reach_ask *ask = &overlay->reach_ask;
+
+	if (overlay->left != NULL)
+		return;
+	overlay_reach_stop(overlay);
+	forget_round(ask);
+	ask->lost = false;
 	ask->due.expired = due;
 	due_in(overlay, FIRST_NS);
 }

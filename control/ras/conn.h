@@ -23,10 +23,11 @@ struct conn {
 	uint32_t handle; // index | generation << CONN_INDEX_BITS
 	enum conn_stage stage;
 	bool outgoing;
-	bool join;    // to a seed, or from a joiner: there is no link
-	bool serving; // it is one of the joins we serve
-	bool blocked; // the transport takes nothing until it is writable
-	uint64_t who; // only asks who is there, looking for this peer; 0: no
+	bool join;     // to a seed, or from a joiner: there is no link
+	bool serving;  // it is one of the joins we serve
+	bool outlived; // from an address that is ours no more: to be ended
+	bool blocked;  // the transport takes nothing until it is writable
+	uint64_t who;  // only asks who is there, looking for this peer; 0: no
 	uint16_t version;
 	struct link *link;    // NULL for a join or a question, and before INIT
 	uint64_t deadline_ns; // of the stage, observed time; RAS_NEVER once ready

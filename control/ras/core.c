@@ -219,27 +219,53 @@ void ras_start(struct ras *ras, uint64_t now_ns) {
 	ras_exit(ras);
 }
 
+static int self_replace(struct ras *ras, const struct ras_peer_info *info) {
+	struct peer_news news = {
+		.state = RAS_ALIVE,
+		.id = ras->self_id,
+		.incarnation = ras_incarnation(info->start, 0),
+	};
+	enum peers_change change;
+	int err;
+
+	err = ras_record_from_info(ras->interner, info, &news.record);
+	if (err != 0)
+		return err;
+	err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &ras->self_slot);
+	ras_record_put(ras->interner, news.record);
+	must(err != -EBADMSG);
+	ras_self(ras)->flags |= PEER_SEEN;
+	relay_self_restarted(ras);
+	return err;
+}
+
 // Takes a start number over into our own record.
 static void self_restart(struct ras *ras, uint64_t start) {
 	struct ras_peer_info info;
-	struct peer_news news = {.state = RAS_ALIVE, .id = ras->self_id};
-	enum peers_change change;
-	int err;
 
 	// One past the largest was told by somebody who lies: our own is as good.
 	if (start <= ras_incarnation_start(ras_self(ras)->incarnation) || start > RAS_START_MAX)
 		return;
 	ras_record_info(ras_self(ras)->record, &info);
 	info.start = start;
-	news.incarnation = ras_incarnation(start, 0);
-	err = ras_record_from_info(ras->interner, &info, &news.record);
-	if (err != 0)
-		return; // of memory: others will tell us that ours is old, and we refute
-	err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &ras->self_slot);
-	ras_record_put(ras->interner, news.record);
-	must(err != -EBADMSG);
-	ras_self(ras)->flags |= PEER_SEEN;
-	relay_self_restarted(ras);
+	// Of memory: others will tell us that ours is old, and we refute.
+	(void)self_replace(ras, &info);
+}
+
+int ras_self_renew(struct ras *ras, const struct sock_addr *address) {
+	uint64_t own = ras_incarnation_start(ras_self(ras)->incarnation);
+	struct ras_peer_info info;
+	int err;
+
+	if (own == RAS_START_MAX)
+		return -ENOSPC;
+	ras_record_info(ras_self(ras)->record, &info);
+	info.start = own + 1;
+	info.addresses[0] = *address;
+	err = self_replace(ras, &info);
+	if (err == 0 && own == 0)
+		ras->start_guessed = true;
+	return err;
 }
 
 void ras_become_member(struct ras *ras, uint64_t start) {
@@ -247,7 +273,7 @@ void ras_become_member(struct ras *ras, uint64_t start) {
 
 	ras->start_told = own == 0;
 	if (start == 0 || start > RAS_START_MAX) {
-		ras->start_guessed = own == 0;
+		ras->start_guessed = ras->start_guessed || own == 0;
 		start = own > 0 ? own : 1;
 	}
 	self_restart(ras, start);
@@ -406,6 +432,17 @@ void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger
 	};
 
 	name_peer(ras, peers_find(&ras->peers, stranger->peer), &event);
+	tell(ras, &event);
+}
+
+void ras_own_address(struct ras *ras) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = RAS_EVENT_ADDRESS_CHANGED,
+		.other = ras_self(ras)->record->address,
+	};
+
+	name_peer(ras, ras->self_slot, &event);
 	tell(ras, &event);
 }
 

@@ -131,6 +131,8 @@ void ras_emit_at(
 );
 // Another one answers where a peer should.
 void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger);
+// Ours is another one now.
+void ras_own_address(struct ras *ras);
 // As ras_emit(), of one who may have no slot; NULL if it did not say who it is.
 void ras_emit_of(
 	struct ras *ras,
@@ -154,6 +156,10 @@ bool ras_earlier_run(struct ras *ras, uint64_t start);
 
 // We are a member from now on, in this start if it is higher than ours.
 void ras_become_member(struct ras *ras, uint64_t start);
+
+// Our record with this address, as a new start. -ENOMEM, -EINVAL (no address), -ENOSPC (no start
+// is left), and it stays.
+int ras_self_renew(struct ras *ras, const struct sock_addr *address);
 
 // Removes tombstones that have been kept long enough.
 void expire_tick(struct ras *ras);

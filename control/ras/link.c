@@ -569,6 +569,19 @@ void links_resume(struct ras *ras) {
 	}
 }
 
+void links_redial(struct ras *ras) {
+	uint32_t count = ras->links.count;
+
+	for (uint32_t n = 0; n < count; n++) {
+		struct link *link = ras->links.table[n];
+
+		if (!link->used || link->mine == 0)
+			continue;
+		link->retries = 0;
+		link_connect(ras, link);
+	}
+}
+
 static void link_judge(struct ras *ras, struct link *link) {
 	const struct ras_profile *profile = ras->profile;
 	uint64_t silent_ns = link_silence_ns(ras, link);

@@ -134,6 +134,8 @@ void link_conn_ended(struct ras *ras, struct link *link, struct conn *conn, enum
 void link_check(struct ras *ras, struct link *link);
 // After a pause of our own: tells everybody at once that we are there.
 void links_resume(struct ras *ras);
+// Those that are wanted and have no connection are connected now, whenever they were to be.
+void links_redial(struct ras *ras);
 // Frees what was dropped. Called when no input is being handled any more.
 void links_reap(struct ras *ras);
 // Ends everything about it. The caller has routed round it and purged what used it.

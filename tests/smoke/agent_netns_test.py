@@ -253,16 +253,53 @@ def halves_of_many():
         agents.assert_no_death_but(cluster)
 
 
+def address_problem(agent):
+    return agent.ask("HEALTH")["address_problem"]
+
+
 def address_lost():
-    """an interface that loses its address costs one node; with the address back it is a member"""
+    """one whose own address goes says so; with the address back it is a member, and all is well"""
     network = Network(4)
     with network as cluster:
         lost = cluster.agents[3]
         network.on(4, *network.addresses(4, "del"))
+        problem = agents.wait_until("the words", lambda: address_problem(lost))
+        assert "10.0.0.4:28030 is no address of this machine" in problem, problem
+        event = lost.events("ADDRESS_UNPROVEN", lost.name)[-1]
+        assert event["cause"] == "own-fault" and event["text"] == problem, event
+        agents.wait_log(lost, " own_address_gone ")
         agents.wait_for_state(cluster, lost.name, "dead", rest(cluster, lost))
         assert lost.running()
         network.on(4, *network.addresses(4, "add"))
+        since = time.monotonic()
         healed(cluster)
+        agents.wait_until("the proof", lambda: address_problem(lost) is None)
+        agents.say(f"well again after {time.monotonic() - since:.1f} s")
+        assert lost.events("ADDRESS_PROVEN", lost.name)
+        agents.assert_no_death_but(cluster, lost.name)
+
+
+def address_moved():
+    """one whose chosen address is replaced by another binds that one and tells it by a new start"""
+    network = Network(4)
+    mover = network.cluster.agents[3]
+    mover.own.update({"overlay.listen": "", "overlay.interface": "eth0"})
+    with network as cluster:
+        before = agents.peer(cluster.agents[0], mover.name)["start"]
+        network.on(4, *network.addresses(4, "del"))
+        agents.wait_until("the words", lambda: address_problem(mover))
+        network.on(4, "addr add 10.0.0.44/24 dev eth0")
+        agents.wait_until("the other address", lambda: all(
+            agents.peer(agent, mover.name)["address"] == "10.0.0.44:28030"
+            and agents.peer(agent, mover.name)["start"] > before for agent in cluster.agents))
+        healed(cluster)
+        agents.wait_until("the proof", lambda: address_problem(mover) is None)
+        assert mover.events("ADDRESS_CHANGED", mover.name)
+        agents.wait_log(mover, " own_address_changed ")
+        # From there and to there alone: each link was opened by either side.
+        assert set(sources_of(4)) == {"10.0.0.44"}, sources_of(4)
+        assert mover.process.poll() is None
+        agents.assert_no_death_but(cluster, mover.name)
 
 
 def ipv6_only():
@@ -323,8 +360,8 @@ def is_up(number):
 CASES = {
     "halves": [halves_of_few],
     "third": [third_of_few],
-    "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, ipv6_only, link_local,
-             interface_chosen],
+    "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved, ipv6_only,
+             link_local, interface_chosen],
 }
 
 if __name__ == "__main__":

@@ -389,6 +389,27 @@ static void a_question_that_cannot_be_put_is_tried_again_later(void **state) {
 	assert_int_equal(stage.calls, 1);
 }
 
+static void an_address_that_the_machine_lost_is_a_problem_until_it_is_proven_anew(void **state) {
+	(void)state;
+	add_peer("n2", 2);
+	join();
+	answer("reached 10.0.0.2 10.0.0.1:28030", 0);
+	overlay_address_lost(&stage.overlay, "10.0.0.1:28030 is gone");
+	assert_int_equal(stage.notes, 1);
+	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_UNPROVEN);
+	assert_int_equal(stage.note.cause, RAS_CAUSE_OWN_FAULT);
+	assert_int_equal(overlay_reach(&stage.overlay)->state, OVERLAY_REACH_UNPROVEN);
+	assert_string_equal(overlay_reach(&stage.overlay)->words, "10.0.0.1:28030 is gone");
+	tell(RAS_EVENT_JOINED);
+	pass(1000 * SEC);
+	assert_int_equal(stage.calls, 1); // nobody need be asked
+	overlay_reach_again(&stage.overlay);
+	pass(3 * SEC);
+	answer("reached 10.0.0.2 10.0.0.1:28030", 0);
+	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_PROVEN);
+	assert_int_equal(overlay_reach(&stage.overlay)->state, OVERLAY_REACH_PROVEN);
+}
+
 // Trying for others
 
 static struct overlay_served served_of(uint64_t source, const char *line) {
@@ -549,6 +570,7 @@ int main(void) {
 		CASE(one_alone_asks_when_somebody_joins),
 		CASE(one_alone_asks_when_a_member_is_back),
 		CASE(a_question_that_cannot_be_put_is_tried_again_later),
+		CASE(an_address_that_the_machine_lost_is_a_problem_until_it_is_proven_anew),
 		CASE(other_questions_are_not_ours),
 		CASE(the_asker_itself_at_its_address_is_the_proof),
 		CASE(another_one_at_the_asker_s_address_is_named),

@@ -44,6 +44,50 @@ static void peer_is_known_by_its_address_and_bound_to_the_source(void **state) {
 	assert_int_equal(transport_counters(B->transport)->proving, 0);
 }
 
+static void what_listens_elsewhere_now_is_reached_there_only_and_speaks_from_there(void **state) {
+	struct sock_addr there = world_loopback("127.0.0.8"), before, after;
+	char detail[256];
+	uint32_t conn;
+
+	(void)state;
+	world_connect_pair();
+	before = world_address(0);
+	assert_int_equal(transport_rebind(world_agents[0].transport, &there, NULL, detail), 0);
+	after = world_address(0);
+	assert_true(sock_addr_same_prefix(&after, &there, 32));
+	assert_int_equal(world_send(0, 0, 0, 100), 0); // what stands lives on
+	WORLD_UNTIL(world_agents[1].conns[0].frames == 1);
+	conn = world_open(1, &before);
+	WORLD_UNTIL(world_agents[1].conns[conn].ended);
+	assert_int_equal(world_agents[1].conns[conn].cause, RAS_CAUSE_REFUSED);
+	conn = world_open(1, &after);
+	WORLD_UNTIL(world_agents[1].conns[conn].opened);
+	before = world_address(1);
+	conn = world_open(0, &before);
+	WORLD_UNTIL(world_agents[0].conns[conn].opened);
+	WORLD_UNTIL(B->accepted == 2);
+	assert_true(sock_addr_same_prefix(&B->conns[B->count - 1].from, &there, 32));
+}
+
+static void what_cannot_listen_elsewhere_stays_where_it_is(void **state) {
+	struct sock_addr taken, before, after;
+	char detail[256] = "";
+
+	(void)state;
+	world_start(0);
+	world_start(1);
+	taken = world_address(1);
+	before = world_address(0);
+	assert_int_equal(
+		transport_rebind(world_agents[0].transport, &taken, NULL, detail), -EADDRINUSE
+	);
+	assert_non_null(strstr(detail, "is held by"));
+	after = world_address(0);
+	assert_true(sock_addr_equal(&after, &before));
+	world_open(1, &after);
+	WORLD_UNTIL(world_agents[1].conns[0].opened);
+}
+
 static void interface_is_bound_or_the_address_alone(void **state) {
 	(void)state;
 	world_config.interface = "lo";
@@ -436,6 +480,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		IN_A_WORLD(frames_of_every_size_arrive_whole_and_in_order_both_ways),
 		IN_A_WORLD(peer_is_known_by_its_address_and_bound_to_the_source),
+		IN_A_WORLD(what_listens_elsewhere_now_is_reached_there_only_and_speaks_from_there),
+		IN_A_WORLD(what_cannot_listen_elsewhere_stays_where_it_is),
 		IN_A_WORLD(interface_is_bound_or_the_address_alone),
 		IN_A_WORLD(interface_that_does_not_exist_is_our_own_fault),
 		IN_A_WORLD(full_queue_takes_nothing_and_says_when_there_is_room),

@@ -57,6 +57,20 @@ bool overlay_is_alone(const struct overlay *overlay);
 // Says goodbye; `done` is called once everything is said, or after the profile's close_ns.
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx);
 
+// The machine's addresses have changed: listens and connects elsewhere from now on, on that
+// interface (NULL: none is bound), and tells others `told`. -errno with words, and all is as it was.
+int overlay_readdress(
+	struct overlay *overlay,
+	const struct sock_addr *listen,
+	const char *interface,
+	const struct sock_addr *told,
+	char ret_detail[static 256]
+);
+// The machine has no more the address that the overlay is spoken from, in words: an event, and a
+// problem of the address. It has it again: others are asked anew whether they reach it.
+void overlay_address_lost(struct overlay *overlay, const char *words);
+void overlay_address_back(struct overlay *overlay);
+
 // For connections that begin from now on.
 void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys);
 
@@ -273,7 +287,7 @@ void overlay_note_verdict(
 enum overlay_reach_state {
 	OVERLAY_REACH_UNKNOWN, // not asked yet, or nobody could tell
 	OVERLAY_REACH_PROVEN,
-	OVERLAY_REACH_UNPROVEN, // those who tried got nowhere
+	OVERLAY_REACH_UNPROVEN, // those who tried got nowhere, or the machine has it no more
 };
 
 struct overlay_reach_counters {

@@ -73,6 +73,15 @@ struct transport *transport_destroy(struct transport *transport);
 // For handshakes that begin from now on. Takes its own reference.
 void transport_rekey(struct transport *transport, const struct seal_keys *keys);
 
+// Listens there from now on, and connects from there, instead of where it did; connections that
+// stand are left alone. -errno as transport_create(), and all is as it was.
+int transport_rebind(
+	struct transport *transport,
+	const struct sock_addr *listen,
+	const char *interface,
+	char ret_detail[static 256]
+);
+
 // Where it listens, with the port the kernel chose.
 struct sock_addr transport_address(const struct transport *transport);
 

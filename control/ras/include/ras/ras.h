@@ -162,6 +162,13 @@ void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t conn);
 // Failed to open or came to an end, everything it carried having been fed before.
 void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t conn, enum ras_cause cause);
 
+// We are to be spoken with at another address from now on: a new start of ours tells it, and all
+// connections end, for they are from the old one. With the address that we tell already only they
+// end. 0; -EAGAIN (leaving), -ENOMEM, -EINVAL, -ENOSPC, and nothing has changed.
+int ras_readdress(struct ras *ras, uint64_t now_ns, const struct sock_addr *address);
+// The machine has our address again, which it had lost: whom we missed meanwhile we could not hear.
+void ras_address_back(struct ras *ras, uint64_t now_ns);
+
 // Asks the agent at the address that a peer tells who it is; ops.who is told, once, unless we leave
 // first. No link comes of it. -ENOENT, -EAGAIN (leaving), -EMFILE.
 int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn);
