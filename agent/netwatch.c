@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looks whether this machine still has the address that the overlay is spoken from. Losing it is
-// our own fault, not that of the peers that fall silent: an operator wants to read that first. Where
-// the address was chosen here and not configured, another one that fits takes its place: it is bound
-// and told as a new start of this agent.
+// our own fault, not that of the peers that fall silent: an operator wants to read that first.
+// Where the address was chosen here and not configured, another one that fits takes its place: it
+// is bound and told as a new start of this agent.
 #include "agent.h"
 
 #include <lib/container.h>

@@ -54,8 +54,7 @@ static void take_back(struct health *health, const struct ras_peer *peer) {
 	const struct overlay_knock knock = {
 		.reach = VERDICT_REACH_ANSWERS, .at_ns = loop_now_ns(health->loop)};
 
-	if (peer->state == RAS_ALIVE && was_told(health, peer->record->id))
-		tell_knock(health, peer, &knock);
+	tell_knock(health, peer, &knock);
 }
 
 // Machines that share one identity are told apart by their boot.
@@ -77,6 +76,7 @@ static void hand_over(struct health *health, const struct ras_peer *peer) {
 	char name[RAS_NAME_MAX + 1] = "", host[HOST_BYTES];
 	const struct ras_record *record = peer->record;
 	struct overlay_knock knock = {0};
+	bool must_take_back;
 	struct verdict_peer told = {
 		.id = record->id,
 		.incarnation = peer->incarnation,
@@ -98,11 +98,13 @@ static void hand_over(struct health *health, const struct ras_peer *peer) {
 		overlay_knock(health->overlay, record->id, &knock);
 		told.reach = knock.reach;
 	}
+	// Asked first: what was told of its death ends for the engine with that.
+	must_take_back = peer->state == RAS_ALIVE && was_told(health, record->id);
 	if (verdict_peer(health->engine, loop_now_ns(health->loop), &told) != 0)
 		log_event(LOG_LEVEL_ERROR, "verdict_lost", log_errno("error", ENOMEM));
 	if (is_in_doubt(peer->state))
 		tell_knock(health, peer, &knock);
-	else
+	else if (must_take_back)
 		take_back(health, peer);
 }
 

@@ -20,7 +20,7 @@ static void conns_end(struct ras *ras) {
 	for (uint32_t n = 0; n < count; n++) {
 		struct conn *conn = ras->conns.table[n];
 
-		// As a connection that nothing came by any more: no evidence against the other side.
+		// As one that nothing came by any more: no evidence against the other side.
 		if (conn != NULL && conn->stage != CONN_FREE && conn->outlived)
 			conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_SILENT);
 	}

@@ -151,6 +151,11 @@ static void peer_apply(
 			subject->back_ns = now_ns;
 			subject_is_back(engine, subject);
 		}
+		// Our own state never changes: that we were held for dead shows by what refuted it.
+		if (peer->state == RAS_ALIVE &&
+		    (row->state == RAS_DEAD ||
+		     (row->id == engine->config.self && peer->incarnation > row->incarnation)))
+			subject_outlived_death(engine, subject);
 		if (restarted || peer->state == RAS_LEFT)
 			subject_clear(engine, subject);
 		if (restarted || row->state != peer->state)
@@ -244,6 +249,10 @@ static bool sight_is_old(
 ) {
 	uint64_t start = ras_incarnation_start(sight->incarnation);
 
+	// Of us before we refuted our death: who was cut off hears late what was said then.
+	if (row->id == engine->config.self && sight->kind == SIGHT_NO_PAIR &&
+	    sight->reach > VERDICT_REACH_ANSWERS && sight->incarnation < row->incarnation)
+		return true;
 	return (start != 0 && start < ras_incarnation_start(row->incarnation)) ||
 	       sight->age_ms * MS >= engine->config.stale_ns;
 }

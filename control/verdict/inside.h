@@ -161,6 +161,8 @@ uint64_t subject_stale_ns(const struct verdict_engine *engine, const struct subj
 void subject_clear(struct verdict_engine *engine, struct subject *subject);
 // It is back: what was seen of it while it did not run says nothing of now.
 void subject_is_back(struct verdict_engine *engine, struct subject *subject);
+// The same after a death, that of ourselves in others' eyes included.
+void subject_outlived_death(struct verdict_engine *engine, struct subject *subject);
 bool subject_told_by(const struct subject *subject, uint64_t observer);
 uint32_t subject_sights_by(const struct subject *subject, uint64_t observer);
 // Drops what this observer told of it; false if there was nothing.

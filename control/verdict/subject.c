@@ -92,13 +92,31 @@ static bool is_silence(enum sight_kind kind) {
 	return kind == SIGHT_SILENT || kind == SIGHT_STANDING;
 }
 
+// A word about its connections alone.
+static bool is_refused(const struct sight *sight) {
+	return sight->kind == SIGHT_NO_PAIR && sight->reach > VERDICT_REACH_ANSWERS;
+}
+
+// A death takes with it what explained it: nobody went on looking at the dead, so nobody will take
+// that back. Whoever looks now says so within seconds if it is still so.
+void subject_outlived_death(struct verdict_engine *engine, struct subject *subject) {
+	for (uint32_t n = subject->sight_count; n-- > 0;) {
+		const struct sight *sight = &subject->sights[n].sight;
+
+		if (is_refused(sight) || is_silence(sight->kind))
+			sight_drop(engine, subject, n);
+	}
+	subject_refresh(subject, STALE_SIGHTS);
+}
+
 void subject_is_back(struct verdict_engine *engine, struct subject *subject) {
 	for (uint32_t n = subject->sight_count; n-- > 0;) {
 		const struct evidence *evidence = &subject->sights[n];
 
 		// What turned bad long before has another reason.
-		if (is_silence(evidence->sight.kind) &&
-		    evidence->since_ns + DOUBT_NS >= subject->doubt_ns)
+		if (is_refused(&evidence->sight) ||
+		    (is_silence(evidence->sight.kind) &&
+		     evidence->since_ns + DOUBT_NS >= subject->doubt_ns))
 			sight_drop(engine, subject, n);
 	}
 }

@@ -3,7 +3,7 @@
 """Agents on machines of their own, namespaces on a switch that the test made: what happens to them
 when the network does what networks do.
 
-    agent_netns_test.py BUILD-ROOT halves|third|rest
+    agent_netns_test.py BUILD-ROOT halves|third|returns|rest
 
 What the brake holds takes as long as all the rest: so it has programs of its own.
 """
@@ -20,6 +20,7 @@ from netns import ip
 
 BUILD = sys.argv[1]
 BRAKE_SECONDS = 60   # after which the larger part may declare
+STALE_SECONDS = 30   # so long evidence counts
 SILENT_SECONDS = 12  # longer than the profile `fast` needs to declare a death by silence
 netns.CASE_SECONDS_MAX = 1200
 
@@ -224,6 +225,43 @@ def third_of_few():
         agents.assert_no_death_but(cluster, "n5", "n6")
 
 
+def not_healthy(agents_asked):
+    """(who says it, of whom, why), of all of them."""
+    return {(agent.name, row["node"], row["reason"]) for agent in agents_asked
+            for row in agent.ask("HEALTH")["findings"]}
+
+
+def third_returns():
+    """two of six that were cut off until all evidence was old are well to all once they are back"""
+    with Network(6) as cluster:
+        agents.wait_until("all to be well", lambda: not not_healthy(cluster.agents))
+        for name in ("n5", "n6"):  # there is something to miss
+            agents.wait_until(f"the pulse of {name} to be read", lambda name=name: any(
+                "good" in agent.paths_seen(name) for agent in cluster.agents[:4]))
+        cut_off(5, 6)
+        for agent in cluster.agents[4:]:
+            agents.wait_for_state(cluster, agent.name, "dead", cluster.agents[:4])
+        end = time.monotonic() + 3 * STALE_SECONDS  # what was seen of their deaths is old then
+        while time.monotonic() < end:
+            agents.assert_no_death_but(cluster, "n5", "n6")
+            time.sleep(1)
+        heal(cluster, 5, 6)
+        said = set()
+
+        def all_well():
+            now = not_healthy(cluster.agents)
+            said.update(now)
+            return not now
+
+        agents.wait_until(lambda: f"all to be well: {not_healthy(cluster.agents)}", all_well)
+        end = time.monotonic() + STALE_SECONDS + 5  # until what came late would be too old
+        while time.monotonic() < end:
+            all_well()
+            time.sleep(0.5)
+        stale = [row for row in said if row[2] == "EvidenceStale"]
+        assert not stale, sorted(stale)
+
+
 def halves_of_many():
     """halves of twenty declare nobody: too many fell silent at once; healed they are one view"""
     network = Network(2)
@@ -360,6 +398,7 @@ def is_up(number):
 CASES = {
     "halves": [halves_of_few],
     "third": [third_of_few],
+    "returns": [third_returns],
     "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved, ipv6_only,
              link_local, interface_chosen],
 }

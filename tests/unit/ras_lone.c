@@ -97,7 +97,7 @@ static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
 static void op_who(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found) {
 	struct lone *lone = ctx;
 
-	lone->whos++;
+	lone->who_count++;
 	lone->who_conn = conn;
 	lone->who_cause = cause;
 	lone->who_found = found;

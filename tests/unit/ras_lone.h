@@ -41,7 +41,7 @@ struct lone {
 	uint32_t frame_count;
 	struct ras_event events[LONE_LOG_MAX];
 	uint32_t event_count;
-	uint32_t whos; // questions that ended, and how the latest did
+	uint32_t who_count; // questions that ended, and how the latest did
 	uint32_t who_conn;
 	enum ras_cause who_cause;
 	uint64_t who_found;

@@ -110,7 +110,7 @@ static void question_is_answered_by_who_is_there_and_leaves_no_link(void **state
 		assert_int_equal(ras_who(lone->ras, lone->now_ns, lone_id(lone, 3), &conn), 0);
 		lone_send_ack(lone, conn, &ack);
 		assert_true(lone_is_closed(lone, conn));
-		assert_int_equal(lone->whos, 1);
+		assert_int_equal(lone->who_count, 1);
 		assert_int_equal(lone->who_conn, conn);
 		assert_int_equal(lone->who_cause, cases[n].cause);
 		assert_int_equal(lone->who_found, lone_id(lone, cases[n].answers));
@@ -131,7 +131,7 @@ static void question_that_nobody_answers_ends_with_the_cause(void **state) {
 	assert_int_equal(lone->who_cause, RAS_CAUSE_REFUSED);
 	assert_int_equal(ras_who(lone->ras, lone->now_ns, lone_id(lone, 3), &conn), 0);
 	lone_pass(lone, 60 * SEC);
-	assert_int_equal(lone->whos, 2);
+	assert_int_equal(lone->who_count, 2);
 	assert_int_equal(lone->who_cause, RAS_CAUSE_TIMEOUT);
 	assert_int_equal(ras_who(lone->ras, lone->now_ns, 12345, &conn), -ENOENT);
 	lone_destroy(lone);

@@ -58,7 +58,7 @@ bool overlay_is_alone(const struct overlay *overlay);
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx);
 
 // The machine's addresses have changed: listens and connects elsewhere from now on, on that
-// interface (NULL: none is bound), and tells others `told`. -errno with words, and all is as it was.
+// interface (NULL: none is bound), and tells others `told`. -errno with words.
 int overlay_readdress(
 	struct overlay *overlay,
 	const struct sock_addr *listen,
@@ -315,7 +315,7 @@ bool overlay_mistake_next(
 	const struct overlay *overlay, uint32_t *cursor, char ret_words[static STATE_TEXT_BYTES]
 );
 
-// Whether machines that were booted apart have this host identity: of its like, each boot is a host.
+// Whether machines that were booted apart have this host identity: then each boot is a host.
 bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id);
 
 // The names to join through cannot be used, in words; "": they can.
