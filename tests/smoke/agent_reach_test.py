@@ -143,6 +143,28 @@ def test_taken(cluster):
     agents.assert_no_death_but(cluster, restarted.name)
 
 
+def test_swapped(_):
+    """Two that come back with each other's addresses while a third is down are members again"""
+    with clusters.Cluster(sys.argv[1], 4) as four:
+        four.start().wait_ring(agents.WAIT_SECONDS)
+        first, second, down, stays = four.agents
+        for agent in (down, first, second):
+            agent.kill()
+        for agent, address in ((first, four.address(2)), (second, four.address(1))):
+            agent.own = {"overlay.listen": address}
+            agent.start()
+
+        def told(agent, name, number):
+            row = agents.peer(agent, name) or {"state": "unknown"}
+            return row["state"] == "alive" and row["address"] == f"{four.address(number)}:28030"
+
+        agents.wait_until("the addresses", lambda: all(
+            told(agent, "n1", 2) and told(agent, "n2", 1) for agent in (first, second, stays)))
+        agents.wait_until("no mistake to be told", lambda: not any(
+            agent.ask("HEALTH")["mistakes"] for agent in (first, second, stays)))
+        agents.end(four)
+
+
 def test_leave_asking(cluster):
     """One that leaves while it waits for an answer leaves as any other."""
     asker, others = cluster.agents[2], cluster.agents[:2]
@@ -161,4 +183,5 @@ def test_leave_asking(cluster):
 
 if __name__ == "__main__":
     agents.run(clusters.Cluster(sys.argv[1], 3), [
-        test_told, test_shown, test_right, test_later, test_taken, test_leave_asking])
+        test_told, test_shown, test_right, test_later, test_taken, test_swapped,
+        test_leave_asking])
