@@ -22,16 +22,17 @@
 // Of addresses that come and go each would be a start, told to everybody.
 #define MOVE_GAP_NS (10 * RAS_NS_PER_SEC)
 
-static bool has_address(const struct netif_table *table, const struct sock_addr *wanted) {
+// The interface that has it; NULL: none.
+static const struct netif_link *
+link_of(const struct netif_table *table, const struct sock_addr *wanted) {
 	for (size_t n = 0; n < table->address_count; n++) {
 		struct sock_addr addr = table->addresses[n].address;
-		const struct netif_link *link = &table->links[table->addresses[n].link];
 
 		addr.port = wanted->port;
 		if (sock_addr_equal(&addr, wanted))
-			return link->has_carrier;
+			return &table->links[table->addresses[n].link];
 	}
-	return false;
+	return NULL;
 }
 
 // 127/8 is all there as long as the loopback is.
@@ -39,7 +40,8 @@ static bool is_watched(const struct sock_addr *address) {
 	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address);
 }
 
-static void say_lost(struct agent *agent, const struct sock_addr *address) {
+static void
+say_lost(struct agent *agent, const struct sock_addr *address, const struct netif_link *link) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES];
 
 	sock_addr_format(address, text);
@@ -47,7 +49,12 @@ static void say_lost(struct agent *agent, const struct sock_addr *address) {
 		LOG_LEVEL_ERROR, "own_address_gone", log_str("address", text),
 		log_str("effect", "the overlay cannot be spoken from this node")
 	);
-	snprintf(words, sizeof(words), "%s is no address of this machine any more", text);
+	if (link == NULL)
+		snprintf(words, sizeof(words), "%s is no address of this machine any more", text);
+	else
+		snprintf(
+			words, sizeof(words), "%s is on %s, which has no carrier", text, link->name
+		);
 	overlay_address_lost(agent->overlay, words);
 }
 
@@ -112,16 +119,18 @@ static void move(struct agent *agent, const struct netif_table *table) {
 
 static void judge(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr address = overlay_address(agent->overlay);
-	bool is_there = has_address(table, &address);
+	const struct netif_link *link = link_of(table, &address);
+	bool is_there = link != NULL && link->has_carrier;
 
 	if (is_there != agent->address_there) {
 		agent->address_there = is_there;
 		if (is_there)
 			say_back(agent, &address);
 		else
-			say_lost(agent, &address);
+			say_lost(agent, &address, link);
 	}
-	if (!is_there)
+	// A cable that is pulled comes back; an address that was taken away has gone for good.
+	if (link == NULL)
 		move(agent, table);
 }
 

@@ -116,6 +116,7 @@ def cable_cut():
         agents.wait_for_state(cluster, cut.name, "dead", rest(cluster, cut))
         seen = agents.peer(cluster.agents[0], cut.name)
         assert seen["cause"] == "silent" and len(set(seen["observers"])) == 2, seen
+        agents.wait_until("its own words", lambda: "no carrier" in (address_problem(cut) or ""))
         # Alone it has nobody who agrees: what it says of the others is one observer's word.
         alone = [row for row in cut.ask("PEERS")["peers"] if row["state"] == "dead"]
         assert all(row["sole"] for row in alone), alone
