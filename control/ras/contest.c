@@ -76,7 +76,7 @@ bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news) 
 	if (witnesses_told(ras, news) < witnesses_needed(ras, slot)) {
 		if (entry != NULL && peer_is_member(entry) &&
 		    news->incarnation >= entry->incarnation)
-			liveness_reported(ras, slot, 0);
+			liveness_told(ras, slot, news);
 		return false;
 	}
 	if (entry == NULL || !peer_is_member(entry) || !ras->profile->evidence ||

@@ -117,6 +117,17 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
 	suspect(ras, slot, RAS_CAUSE_REPORT, ras->observed_ns);
 }
 
+void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news) {
+	struct suspicion *suspicion;
+
+	liveness_reported(ras, slot, 0);
+	suspicion = suspicion_find(ras, slot);
+	if (suspicion == NULL)
+		return;
+	suspicion->told = *news;
+	suspicion->told.record = NULL;
+}
+
 void liveness_weak_evidence(struct ras *ras, uint32_t slot) {
 	struct link *link = link_find(ras, slot);
 
@@ -292,6 +303,17 @@ static void hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, cause, 0);
 }
 
+// Who declared it, in a view of two, was free to; we, who see the same and may declare nobody, take
+// that over as it is: of one alone. Held here for ever and dead there it would be two views.
+static bool is_taken_as_told(struct ras *ras, const struct suspicion *suspicion) {
+	struct peer_news told = suspicion->told;
+
+	if (told.id == 0 || told.incarnation < ras_entry(ras, suspicion->slot)->incarnation)
+		return false;
+	ras_apply(ras, &told, NULL); // the suspicion is gone
+	return true;
+}
+
 // What the brake says to a death that is agreed on, if it is by a count of that time or later; and
 // whether we declared it a moment ago and were wrong. True if it may be declared.
 static bool
@@ -306,7 +328,8 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 		suspicion->agreed = true;
 		return false;
 	case BRAKE_HELD:
-		hold(ras, suspicion->slot, cause);
+		if (!is_taken_as_told(ras, suspicion))
+			hold(ras, suspicion->slot, cause);
 		return false;
 	case BRAKE_FREE:
 		break;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collect_message.h"
+#include "peers.h"
 
 #include <ras/ras.h>
 
@@ -44,7 +45,8 @@ struct suspicion {
 	uint32_t asked_count;
 	uint32_t asked[LIVENESS_ASKED_MAX];
 	enum sight sights[LIVENESS_ASKED_MAX];
-	uint32_t rounds; // so far: others are asked in the next one
+	uint32_t rounds;       // so far: others are asked in the next one
+	struct peer_news told; // the death that one alone declared, if that was heard; id 0 if not
 };
 
 // A look at a peer for somebody else: another observer, or a newcomer that claims its name.
@@ -121,6 +123,8 @@ void liveness_silent(struct ras *ras, struct link *link);
 void liveness_gone(struct ras *ras, struct link *link);
 // It was refused for the first time: should it be gone, all are counted by then.
 void liveness_refused(struct ras *ras, struct link *link);
+// One alone declared it dead.
+void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news);
 void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
 // An expired leg, a lost message: worth a look, no more.
 void liveness_weak_evidence(struct ras *ras, uint32_t slot);

@@ -189,10 +189,9 @@ static void fault_split(struct world *world, uint32_t index, bool begins) {
 		else
 			world->net.hosts[n].island = begins && n < island;
 	}
-	if (world->faults.splits == 0) {
+	if (world->faults.splits == 0)
 		world->faults.split_ns = world_now(world);
-		world->faults.declaring = 0;
-	}
+	world->faults.declaring = 0; // of two gaps that overlap the sides are others
 	world->faults.splits += begins ? 1 : -1u;
 	net_faults_changed(&world->net);
 	for (uint32_t n = 0; n < world->options.nodes; n++) {

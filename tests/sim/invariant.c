@@ -442,8 +442,10 @@ void invariants_event(struct world *world, const struct node *node, const struct
 		return;
 	if (event->kind == RAS_EVENT_DEAD)
 		invariants_death(world, node, event, subject);
-	else if (event->kind == RAS_EVENT_REJOINED)
+	else if (event->kind == RAS_EVENT_REJOINED) {
+		world->nodes[subject].declared_ns = world_now(world);
 		invariants_refuted(world, node, subject);
+	}
 	invariants_transition(world, node, event, subject);
 }
 
