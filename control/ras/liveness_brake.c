@@ -111,10 +111,10 @@ static uint32_t fallen_count(const struct ras *ras, const struct census_word *wo
 }
 
 // No more than half of a view of more than two is left: another part may be as large, and declare
-// us. Of two neither part is larger: there a death is declared, and shown to be by one alone. Two are
-// counted by members: of four, two of whom were taken back, neither of these may declare. Nor do
-// those who do not count decide between two halves: either may have some whom the other does not
-// know of.
+// us. Of two neither part is larger: there a death is declared, and shown to be by one alone. Two
+// are counted by members: of four, two of whom were taken back, neither of these may declare. Nor
+// do those who do not count decide between two halves: either may have some whom the other does
+// not know of.
 static bool word_is_of_minority(const struct census_word *word) {
 	return word->members > 2 && 2 * (uint64_t)word->voters <= word->electorate;
 }

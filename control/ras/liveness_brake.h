@@ -4,9 +4,9 @@
 // Nobody sees the whole view from its own links, and a sample is wrong too often: among many
 // observers the one that is wrong declares. So members are counted: before a death
 // an observer asks over all good links, each one asked asks on, and the numbers are summed on
-// the way back (a collective of its own kind). Whoever counts tells all, and the counts of two serve
-// all who need one at that time, so its cost does not grow with the number of observers. What one
-// other alone tells is believed by nobody: its count may be a lie, or of one that is cut off.
+// the way back (a collective of its own kind). Whoever counts tells all, and the counts of two
+// serve all who need one at that time, so its cost does not grow with the number of observers. What
+// one other alone tells is believed by nobody: its count may be a lie, or of one that is cut off.
 #pragma once
 
 #include "liveness.h"

@@ -27,8 +27,9 @@
 #define RELAY_HELD_BYTES_MAX (256u << 10)
 #define RELAY_HELD_SOURCE_MAX 16	    // of one source among them
 #define RELAY_EARLY_NS (2 * RAS_NS_PER_SEC) // a port may stay without a consumer
-// A copy may outlive its life: in the stream of one that stands still, until that is closed, it takes as
-// long as the profile `nccl` needs to declare a death, and what is behind it some seconds more.
+// A copy may outlive its life: in the stream of one that stands still, until that is closed, it
+// takes as long as the profile `nccl` needs to declare a death, and what is behind it some seconds
+// more.
 #define RELAY_KEEP_SLACK_NS (90 * RAS_NS_PER_SEC)
 #define RELAY_IDLE_NS (30 * RAS_NS_PER_SEC) // between looks at what can be given back
 #define RELAY_SOURCE_BUCKETS 256

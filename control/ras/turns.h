@@ -3,8 +3,9 @@
 //
 // Who declared such a death, or bore witness to it, takes no part in another one of that start by
 // the same cause for the profile's again_ns: what it sees was wrong a moment ago, and others may
-// look. That a process ended is another matter than that it was silent for a while. One that turns more than three times in ten minutes flaps: that is one state, and told once a minute;
-// what happens to it meanwhile is followed by whoever keeps a table, and shown to nobody.
+// look. That a process ended is another matter than that it was silent for a while. One that turns
+// more than three times in ten minutes flaps: that is one state, and told once a minute; what
+// happens to it meanwhile is followed by whoever keeps a table, and shown to nobody.
 #pragma once
 
 #include <ras/types.h>

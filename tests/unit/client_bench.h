@@ -33,7 +33,7 @@ struct overlay {
 	const char *join_problem; // NULL: none
 	bool alone;
 	uint32_t remembered_forgotten; // so often
-	const char *mistake;	  // the same
+	const char *mistake;	       // the same
 	struct overlay_strangers strangers;
 	uint32_t event_capacity;
 	uint64_t event_next;

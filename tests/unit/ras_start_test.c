@@ -55,10 +55,10 @@ static void run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next(void 
 	rings_meet_after_a_start_without_memory(0);
 }
 
-// Found: the ring that lets it in knows of no run before, the member that does comes later; what the
-// relay had delivered of that run was acknowledged in the name of this one.
-static void
-run_that_is_held_for_dead_in_the_first_start_by_one_it_never_met_takes_the_next(void **state) {
+// Found: the ring that lets it in knows of no run before, the member that does comes later; what
+// the relay had delivered of that run was acknowledged in the name of this one.
+static void run_that_is_held_for_dead_in_its_start_by_one_it_never_met_takes_the_next(void **state
+) {
 	static const bool met[] = {false, true};
 
 	(void)state;
@@ -264,7 +264,7 @@ int main(void) {
 		cmocka_unit_test(run_that_counts_like_one_before_it_takes_the_next_start),
 		cmocka_unit_test(run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next),
 		cmocka_unit_test(
-			run_that_is_held_for_dead_in_the_first_start_by_one_it_never_met_takes_the_next
+			run_that_is_held_for_dead_in_its_start_by_one_it_never_met_takes_the_next
 		),
 		cmocka_unit_test(run_on_another_host_takes_the_start_after_that_of_the_dead),
 		cmocka_unit_test(guessed_start_gives_way_to_the_one_that_is_held_for_dead),

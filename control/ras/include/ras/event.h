@@ -35,8 +35,8 @@ enum ras_event_kind {
 	RAS_EVENT_CLOCK_OFFSET,	  // a peer's wall clock is over 1 s from ours; value: ns
 	RAS_EVENT_CLOCK_AGREES,	  // within 0.5 s again; value: ns
 	RAS_EVENT_OTHER_VERSION,  // none in common with it; value: its, by ras_versions_pack()
-	// Dead and back more than three times in ten minutes: value, or no more than that; told once a
-	// minute. Cause: DEATH if it is dead now, else REFUTED.
+	// Dead and back more than three times in ten minutes: value, or no more than that; told
+	// once a minute. Cause: DEATH if it is dead now, else REFUTED.
 	RAS_EVENT_FLAPPING,
 	RAS_EVENT_ADDRESS_OTHER,   // at a peer's address another answers; value: its id
 	RAS_EVENT_ADDRESS_CHANGED, // our own: a new start of ours tells another one
@@ -60,8 +60,8 @@ struct ras_event {
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
 	uint64_t value; // by kind
-	// Where: of a CONFLICT the other holder is, of JOIN_DROPPED, ADDRESS_OTHER and ADDRESS_CHANGED
-	// the address. NONE: not known.
+	// Where: of a CONFLICT the other holder is, of JOIN_DROPPED, ADDRESS_OTHER and
+	// ADDRESS_CHANGED the address. NONE: not known.
 	struct sock_addr other;
 	uint32_t hops; // the news travelled this far to us; counted to 255
 	bool quiet;    // of a peer that flaps: for tables, shown to nobody, not in the history
