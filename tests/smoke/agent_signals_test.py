@@ -31,7 +31,7 @@ TERMINATE, INTERRUPT, HANG_UP = signal.SIGTERM, signal.SIGINT, signal.SIGHUP
 # with its keeper's lock held is none.
 KEEPERS = ("rdma-", "tocsin-files", "tocsin-netif", "tocsin-sysfs", "tocsin-disk", "tocsin-resolve")
 LOCKED = ("pthread_cond_wait", "write")
-STATE_FILES = {"start", "lock", "journal", "journal.1", "paths", "links"}
+STATE_FILES = {"start", "lock", "journal", "journal.1", "members", "paths", "links"}
 
 Step = collections.namedtuple("Step", "thread call ordinal name")
 # What is sent at a step, what is sent some steps later, whether its thread hangs meanwhile, and
