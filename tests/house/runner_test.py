@@ -230,6 +230,8 @@ WANTED = [
     (["house"], ["release"]),
     (["sim"], ["release"]),
     (["sim", "sanitized"], ["release", "asan"]),
+    (["netns"], ["release", "asan"]),
+    (["gaps", "netns"], ["release"]),
     (["unit", "slurm"], ["release", "asan"]),
 ]
 

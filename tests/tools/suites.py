@@ -15,7 +15,7 @@ import pathlib
 DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
 # Of tests whose first suite is one of these, asan runs those that are in "sanitized" as well.
-ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "sim"}
+ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "sim", "gaps"}
 # On the machine's own network: Slurm resolves no name where loopback is the only address.
 SHARED_NETWORK = {"slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
