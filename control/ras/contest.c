@@ -66,6 +66,27 @@ static bool contest_begin(struct ras *ras, struct link *link, const struct peer_
 	return true;
 }
 
+// A death that too few saw: a suspicion of the start that it is of, which may be one that we have
+// not heard of. True if its record has to be asked for first.
+static bool suspicion_begin(struct ras *ras, uint32_t slot, const struct peer_news *news) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+	struct peer_news alive = *news;
+
+	if (!peer_is_member(entry) || news->incarnation < entry->incarnation)
+		return false;
+	if (ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation)) {
+		if (news->record == NULL)
+			return true;
+		alive.state = RAS_ALIVE;
+		alive.observer_count = 0;
+		ras_apply(ras, &alive, NULL);
+		entry = ras_entry(ras, slot);
+	}
+	if (peer_is_member(entry) && entry->incarnation == news->incarnation)
+		liveness_told(ras, slot, news);
+	return false;
+}
+
 bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
 	struct link *link;
@@ -73,12 +94,8 @@ bool contest_pass(struct ras *ras, uint32_t slot, const struct peer_news *news) 
 	// Whoever takes a table over believes it, and shows it as it is.
 	if (!ras->joined)
 		return true;
-	if (witnesses_told(ras, news) < witnesses_needed(ras, slot)) {
-		if (entry != NULL && peer_is_member(entry) &&
-		    news->incarnation >= entry->incarnation)
-			liveness_told(ras, slot, news);
-		return false;
-	}
+	if (witnesses_told(ras, news) < witnesses_needed(ras, slot))
+		return entry != NULL && suspicion_begin(ras, slot, news);
 	if (entry == NULL || !peer_is_member(entry) || !ras->profile->evidence ||
 	    ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation) ||
 	    news->incarnation < entry->incarnation)

@@ -303,25 +303,31 @@ static void hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, cause, 0);
 }
 
-// Who declared it, in a view of two, was free to; we, who see the same and may declare nobody, take
-// that over as it is: of one alone. Held here for ever and dead there it would be two views.
+// Who declared it, in a view of two, was free to; we, who see the same in a part that waits for
+// ever, take that over as it is: of one alone. Held here and dead there it would be two views. A
+// larger part needs no such word: it may declare by itself after a time.
 static bool is_taken_as_told(struct ras *ras, const struct suspicion *suspicion) {
 	struct peer_news told = suspicion->told;
+	uint32_t slot = suspicion->slot;
 
-	if (told.id == 0 || told.incarnation < ras_entry(ras, suspicion->slot)->incarnation)
+	if (told.id == 0 || told.of > 2 || !brake_waits(ras) ||
+	    told.incarnation < ras_entry(ras, slot)->incarnation)
 		return false;
-	ras_apply(ras, &told, NULL); // the suspicion is gone
-	return true;
+	ras_apply(ras, &told, NULL); // with the membership the suspicion goes
+	return !peer_is_member(ras_entry(ras, slot));
 }
 
 // What the brake says to a death that is agreed on, if it is by a count of that time or later; and
 // whether we declared it a moment ago and were wrong. True if it may be declared.
 static bool
 is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint64_t since_ns) {
+	uint32_t slot;
+
 	if (witness_is_barred(ras, suspicion->slot, cause, ras->self_slot)) {
 		hold(ras, suspicion->slot, cause);
 		return false;
 	}
+	slot = suspicion->slot;
 	switch (brake_word(ras, since_ns)) {
 	case BRAKE_UNKNOWN:
 		suspicion->open = true; // what was seen holds until the count is there
@@ -329,7 +335,7 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 		return false;
 	case BRAKE_HELD:
 		if (!is_taken_as_told(ras, suspicion))
-			hold(ras, suspicion->slot, cause);
+			hold(ras, slot, cause);
 		return false;
 	case BRAKE_FREE:
 		break;

@@ -9,6 +9,8 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 	const struct census_word *word = &ras->liveness.census.word;
 	const uint32_t *counts = ras->peers.state_counts;
 	bool waits = ras->liveness.brake && brake_waits(ras);
+	// One who joined a moment ago may be reached and not be in the table yet.
+	uint32_t reached = word->reached < word->members ? word->reached : word->members;
 
 	*ret_view = (struct ras_view){
 		.number = ras->peers.view_number,
@@ -22,7 +24,7 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 		.joined = ras->joined,
 		.brake = ras->liveness.brake,
 		.waits = waits,
-		.reached = waits ? word->reached : 0,
+		.reached = waits ? reached : 0,
 		.reached_of = waits ? word->members : 0,
 		.refused_by = ras->join.refused_by,
 		.versions = ras->versions,
