@@ -235,7 +235,8 @@ static int self_replace(struct ras *ras, const struct ras_peer_info *info) {
 	ras_record_put(ras->interner, news.record);
 	must(err != -EBADMSG);
 	ras_self(ras)->flags |= PEER_SEEN;
-	relay_self_restarted(ras);
+	if (err == 0)
+		relay_self_restarted(ras);
 	return err;
 }
 

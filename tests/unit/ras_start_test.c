@@ -2,6 +2,7 @@
 // An agent that remembers nothing of its earlier runs, and counts its start as one of them did.
 #include "ras_lone.h"
 #include "ras_world.h"
+#include "relay_state.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>
@@ -259,6 +260,45 @@ static void news_of_an_earlier_run_at_our_address_move_the_start(void **state) {
 	lone_destroy(lone);
 }
 
+// Found: what was on its way was given up, for a start that was not taken.
+static void start_for_which_there_is_no_memory_ends_no_message(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	uint32_t conn = lone_link(lone, 2);
+	struct ras_peer_info info = lone_info(lone, 3, 1);
+	struct peer_news news = {.state = RAS_ALIVE, .incarnation = ras_incarnation(1, 0)};
+	struct peers *peers = &lone->ras->peers;
+	struct ras_peer_info own;
+	struct ras_record *next;
+	struct ras_relay_message message = {
+		.destination = lone_id(lone, 2), .flags = RAS_RELAY_REPORT, .port = 20};
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(ras_relay_send(lone->ras, lone->now_ns, &message, &id), 0);
+	lone_pass_beating(lone, 10 * MS, conn);
+	assert_int_equal(lone->ras->relay->pending->tries, 1);
+	// The record is there, and the table has no room to take it over.
+	ras_record_info(ras_self(lone->ras)->record, &own);
+	own.start = 2;
+	assert_int_equal(ras_record_from_info(lone->interner, &own, &next), 0);
+	while (peers_ring_count(peers) < peers->ring_capacity) {
+		info.name[0]++;
+		assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+		news.id = news.record->id;
+		lone_news(lone, conn, &news);
+		ras_record_put(lone->interner, news.record);
+	}
+	lone->memory_spent = true;
+	assert_false(ras_earlier_run(lone->ras, 1));
+	lone->memory_spent = false;
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 0));
+	assert_false(lone->ras->relay->pending->over);
+	assert_true(ras_earlier_run(lone->ras, 1));
+	assert_true(lone->ras->relay->pending->over);
+	ras_record_put(lone->interner, next);
+	lone_destroy(lone);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_that_counts_like_one_before_it_takes_the_next_start),
@@ -272,6 +312,7 @@ int main(void) {
 		cmocka_unit_test(refusal_moves_the_start_only_if_the_holder_has_our_own_address),
 		cmocka_unit_test(refusal_of_an_old_start_says_which_one_is_next),
 		cmocka_unit_test(news_of_an_earlier_run_at_our_address_move_the_start),
+		cmocka_unit_test(start_for_which_there_is_no_memory_ends_no_message),
 	};
 
 	return cmocka_run_group_tests_name("ras_start", tests, NULL, NULL);
