@@ -45,16 +45,6 @@ static bool is_other_run(const struct ras *ras, uint32_t slot, const struct peer
 	       news->record->run != held->run && !peers_conflict(&ras->peers, slot, news);
 }
 
-// It was held for dead, and lives in the same start.
-static bool is_turn(const struct ras *ras, uint32_t slot, const struct peer_news *news) {
-	const struct peer_entry *entry = ras_entry(ras, slot);
-
-	return entry->state == RAS_DEAD && news->state == RAS_ALIVE &&
-	       news->incarnation > entry->incarnation &&
-	       ras_incarnation_start(news->incarnation) ==
-		       ras_incarnation_start(entry->incarnation);
-}
-
 static enum ras_cause end_cause(const struct peer_news *news) {
 	switch (news->state) {
 	case RAS_DEAD:
@@ -77,10 +67,8 @@ static void joined(struct ras *ras, uint32_t slot, struct link *from, bool known
 		ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
 		ras_entry(ras, slot)->record->start
 	);
-	if (known) {
+	if (known)
 		peer_changed(ras, slot);
-		turns_forget(ras, slot);
-	}
 	news_add(ras, slot, from, true);
 	ring_changed(ras);
 }
@@ -240,11 +228,22 @@ bool ras_apply_told(struct ras *ras, const struct peer_news *news, struct link *
 	return ras_apply(ras, news, from);
 }
 
+// What was merged may be of another start, or take a death back.
+static void turns_follow(struct ras *ras, uint32_t slot, const struct peer_entry *before) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	if (ras_incarnation_start(entry->incarnation) != ras_incarnation_start(before->incarnation))
+		turns_forget(ras, slot);
+	else if (before->state == RAS_DEAD && peer_is_member(entry))
+		turns_back(ras, slot, before);
+}
+
 bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from) {
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	bool known = slot != RAS_NO_SLOT;
 	bool replaced = known && is_other_run(ras, slot, news);
 	bool counts = brake_joiner_counts(ras, slot);
+	struct peer_entry before = {0};
 	enum peers_change change;
 	int err;
 
@@ -254,8 +253,8 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 	}
 	if (known && news_end(ras, slot, news))
 		farewell(ras, slot, end_cause(news));
-	if (known && is_turn(ras, slot, news))
-		turns_back(ras, slot);
+	if (known)
+		before = *ras_entry(ras, slot);
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
 	if (err == -EBADMSG)
 		ras->counters.frames_unexpected++; // a record that is not what it came with
@@ -263,6 +262,8 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		ring_changed(ras); // it may have been routed round already
 		return true;	   // of memory: the comparison of tables brings it again
 	}
+	if (known)
+		turns_follow(ras, slot, &before);
 	if (replaced)
 		relay_peer_changed(ras, slot); // what was on its way was for one of the two
 	if (change == PEERS_JOINED && !counts)

@@ -69,25 +69,22 @@ static void turn_note(struct turn *turn, uint64_t now_ns) {
 	turn->at_ns[turn->count++] = now_ns;
 }
 
-void turns_back(struct ras *ras, uint32_t slot) {
-	const struct peer_entry *entry = ras_entry(ras, slot);
-	struct turn *turn = turn_find(ras, entry->record->id);
+void turns_back(struct ras *ras, uint32_t slot, const struct peer_entry *dead) {
+	uint64_t id = ras_entry(ras, slot)->record->id;
+	struct turn *turn = turn_find(ras, id);
 	struct turn_death *death;
 
 	if (turn == NULL) {
 		turn = turn_add(ras);
 		if (turn == NULL)
 			return;
-		*turn = (struct turn){
-			.id = entry->record->id,
-			.start = ras_incarnation_start(entry->incarnation),
-		};
+		*turn = (struct turn){.id = id};
 	}
 	turn_note(turn, ras->observed_ns);
-	death = entry->cause == RAS_CAUSE_GONE ? &turn->gone : &turn->silent;
+	death = dead->cause == RAS_CAUSE_GONE ? &turn->gone : &turn->silent;
 	death->refuted_ns = ras->observed_ns;
-	death->observer_count = entry->weight;
-	memcpy(death->observers, entry->observers, sizeof(death->observers));
+	death->observer_count = dead->weight;
+	memcpy(death->observers, dead->observers, sizeof(death->observers));
 	if (turns_recent(ras, turn) > TURNS_MAX && !turn->flaps) {
 		turn->flaps = true;
 		turn->told_ns = ras->observed_ns - TURNS_TELL_NS;

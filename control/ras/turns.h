@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct peer_entry;
 struct ras;
 struct ras_event;
 
@@ -28,7 +29,6 @@ struct turn_death {
 
 struct turn {
 	uint64_t id;
-	uint64_t start;
 	uint64_t at_ns[TURNS_KEPT]; // the latest ones, in the order of time
 	uint32_t count;
 	bool flaps;
@@ -44,9 +44,9 @@ struct turns {
 void turns_fini(struct ras *ras);
 void turns_tick(struct ras *ras);
 
-// One held for dead is about to be back in the same start; its entry is still that of the death.
-// Without memory nothing is kept, and the next death is as the first.
-void turns_back(struct ras *ras, uint32_t slot);
+// One held for dead is back in the same start; `dead` is its entry as it was before, but for the
+// record. Without memory nothing is kept, and the next death is as the first.
+void turns_back(struct ras *ras, uint32_t slot, const struct peer_entry *dead);
 // It is another start, or gone from the table.
 void turns_forget(struct ras *ras, uint32_t slot);
 // The observer takes no part in a death of the peer by that cause before this time; 0 if it may.

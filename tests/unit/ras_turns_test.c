@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Peers that are held for dead, come back, and are held for dead again.
+#include "ras_lone.h"
 #include "ras_world.h"
 
 #include <support/cmocka.h>
@@ -105,6 +106,72 @@ static void more_than_three_turns_in_ten_minutes_are_told_once_a_minute(void **s
 	world_destroy(world);
 }
 
+// Found: four such items, that bring nobody back, silenced the peer's events for ten minutes.
+static void news_that_are_not_merged_are_no_turns(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = lone_link(lone, 2);
+	struct peer_news news = lone_told(lone, 3, RAS_DEAD, ras_incarnation(1, 0));
+	struct ras_peer_info info = lone_info(lone, 3, 1);
+
+	(void)state;
+	lone_news(lone, conn, &news);
+	assert_int_equal(lone_peer(lone, 3).state, RAS_DEAD);
+	for (uint16_t n = 1; n <= 4; n++) {
+		news = lone_told(lone, 3, RAS_ALIVE, ras_incarnation(1, n));
+		news.record = lone->records[0]; // another peer's
+		lone_news(lone, conn, &news);
+	}
+	for (uint16_t n = 1; n <= 4; n++) {
+		info.start = n + 1u; // its own, of another start
+		assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+		lone_news(lone, conn, &news);
+		ras_record_put(lone->interner, news.record);
+	}
+	assert_int_equal(lone_peer(lone, 3).state, RAS_DEAD);
+	assert_int_equal(lone->ras->turns.count, 0);
+	lone_pass_beating(lone, SEC, conn);
+	assert_int_equal(lone_events(lone, RAS_EVENT_FLAPPING), 0);
+	lone_destroy(lone);
+}
+
+// Found: only one that joined was taken for another start.
+static void newer_start_that_is_first_told_as_dead_or_gone_has_none_of_the_turns_before(void **state
+) {
+	static const enum ras_state ends[] = {RAS_DEAD, RAS_LEFT};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(ends) / sizeof(ends[0]); n++) {
+		struct lone *lone = lone_of(4, 1);
+		uint32_t conn = lone_link(lone, 2);
+		struct ras_peer_info info = lone_info(lone, 3, 2);
+		struct peer_news news = lone_told(lone, 3, RAS_DEAD, ras_incarnation(1, 0));
+
+		news.observers[0] = lone_id(lone, 2);
+		lone_news(lone, conn, &news);
+		news = lone_told(lone, 3, RAS_ALIVE, ras_incarnation(1, 1));
+		lone_news(lone, conn, &news);
+		assert_true(
+			turns_barred_until(
+				lone->ras, lone_peer(lone, 3).slot, RAS_CAUSE_SILENT,
+				lone_id(lone, 2)
+			) > 0
+		);
+		news = lone_told(lone, 3, ends[n], ras_incarnation(2, 0));
+		assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+		lone_news(lone, conn, &news);
+		ras_record_put(lone->interner, news.record);
+		assert_int_equal(lone_peer(lone, 3).state, ends[n]);
+		assert_int_equal(
+			turns_barred_until(
+				lone->ras, lone_peer(lone, 3).slot, RAS_CAUSE_SILENT,
+				lone_id(lone, 2)
+			),
+			0
+		);
+		lone_destroy(lone);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(death_that_was_refuted_is_not_declared_by_the_same_two_within_30_s
@@ -114,6 +181,10 @@ int main(void) {
 		),
 		cmocka_unit_test(newer_start_of_one_whose_death_was_refuted_is_declared_as_any),
 		cmocka_unit_test(more_than_three_turns_in_ten_minutes_are_told_once_a_minute),
+		cmocka_unit_test(news_that_are_not_merged_are_no_turns),
+		cmocka_unit_test(
+			newer_start_that_is_first_told_as_dead_or_gone_has_none_of_the_turns_before
+		),
 	};
 
 	return cmocka_run_group_tests_name("ras_turns", tests, NULL, NULL);
