@@ -194,7 +194,7 @@ static const struct spec specs[] = {
 	RAS(news_received, "changes of the table received"),
 	RAS(news_fresh, "of these, changes not known before"),
 	RAS(news_foreign, "changes partly of a newer version, kept and passed on unread"),
-	RAS(news_foreign_dropped, "of that kind, but not kept for want of room"),
+	RAS(news_foreign_dropped, "of that kind, but not kept, or no longer, for want of room"),
 	RAS(suspicions, "nodes suspected"),
 	RAS(suspicions_cleared, "suspicions that were disproved"),
 	RAS(deaths_declared, "nodes declared dead by this one"),

@@ -56,6 +56,10 @@ static bool state_is_known(const struct foreign_item *item) {
 	return !message_state_is_foreign(item->state);
 }
 
+static bool has_row(const struct ras *ras, const struct foreign_item *item) {
+	return peers_find(&ras->peers, item->id) != RAS_NO_SLOT;
+}
+
 // The table holds what we know of it, or more.
 static bool item_is_held(const struct ras *ras, const struct foreign_item *item) {
 	uint32_t slot = peers_find(&ras->peers, item->id);
@@ -87,7 +91,7 @@ static bool item_is_past(const struct ras *ras, const struct foreign_item *item)
 
 // Of a peer that is not in the table, or that the table knows less of.
 static bool item_is_loose(const struct ras *ras, const struct foreign_item *item) {
-	return !item_is_held(ras, item) || peers_find(&ras->peers, item->id) == RAS_NO_SLOT;
+	return !item_is_held(ras, item) || !has_row(ras, item);
 }
 
 // In the order by which one is kept: <0 it is below what came, 0 the same.
@@ -117,19 +121,57 @@ static struct foreign_item *item_insert(struct ras *ras, uint64_t id) {
 	return item;
 }
 
+static struct foreign_item *stranger_oldest(const struct ras *ras) {
+	struct foreign_item *oldest = NULL;
+
+	for (uint32_t n = 0; n < ras->foreign.count; n++) {
+		struct foreign_item *item = &ras->foreign.items[n];
+
+		if ((oldest == NULL || item->since_ns < oldest->since_ns) && !has_row(ras, item))
+			oldest = item;
+	}
+	return oldest;
+}
+
+static bool room_is_for(const struct ras *ras, const struct foreign_item *fresh) {
+	const struct foreign *foreign = &ras->foreign;
+	const struct foreign_item *item = item_find(foreign, fresh->id);
+	size_t held = item != NULL ? item->size : 0;
+
+	return foreign->bytes - held + fresh->size <= FOREIGN_BYTES_MAX &&
+	       (item != NULL || foreign->count < FOREIGN_ITEMS_MAX);
+}
+
+// Strangers make room for members, and not for each other: what made room may come again by
+// another way, and would go round for ever.
+static bool room_make(struct ras *ras, const struct foreign_item *fresh) {
+	bool may_evict = has_row(ras, fresh);
+
+	if (fresh->size > FOREIGN_ITEM_BYTES_MAX)
+		return false;
+	while (!room_is_for(ras, fresh)) {
+		struct foreign_item *oldest = may_evict ? stranger_oldest(ras) : NULL;
+
+		if (oldest == NULL)
+			return false;
+		item_remove(ras, oldest);
+		ras->counters.news_foreign_dropped++;
+	}
+	return true;
+}
+
 // Takes the place of what is kept of the same peer, if anything is. False without room.
 static bool item_keep(struct ras *ras, const struct foreign_item *fresh, const void *bytes) {
 	struct foreign *foreign = &ras->foreign;
-	struct foreign_item *item = item_find(foreign, fresh->id);
-	size_t held = item != NULL ? item->size : 0;
+	struct foreign_item *item;
 	uint8_t *copy;
 
-	if (fresh->size > FOREIGN_ITEM_BYTES_MAX ||
-	    foreign->bytes - held + fresh->size > FOREIGN_BYTES_MAX)
+	if (!room_make(ras, fresh))
 		return false;
 	copy = memory_allocate(&ras->memory, fresh->size);
 	if (copy == NULL)
 		return false;
+	item = item_find(foreign, fresh->id);
 	if (item != NULL)
 		bytes_release(ras, item);
 	else
@@ -252,7 +294,8 @@ bool foreign_frame(struct ras *ras, uint64_t *last, struct wire_writer *writer) 
 	for (; place < foreign->count; place++) {
 		const struct foreign_item *item = &foreign->items[place];
 
-		if (item_is_past(ras, item) || !item_is_held(ras, item))
+		// Of a stranger it is told once: else those who forgot it learn it anew for ever.
+		if (item_is_past(ras, item) || !item_is_held(ras, item) || !has_row(ras, item))
 			continue;
 		if (!item_put(item, writer))
 			break;

@@ -4,14 +4,16 @@
 // What is known of such an item is merged as of any other (news.h); here the whole of it is kept,
 // for agents behind us may know the rest. Of each peer one is kept: that with the higher
 // incarnation, of equal ones the greater by its bytes, so that all agents keep the same. It goes
-// once to each link but those that it came by, then to every link whose session begins, and to
-// whoever takes our table. Nobody is judged by it, and no digest covers it.
+// once to each link but those that it came by; then, while the table has its peer, to every link
+// whose session begins, and to whoever takes our table. Nobody is judged by it, and no digest
+// covers it.
 //
 // An item whose state we know is told only while our table holds what it says: a death that is
 // contested here, or weighs too little, reaches nobody by this way, and one who lives is told of
 // when its record is there. An item is forgotten with its peer, with that start of it, and if it
-// was refuted; one that the table knows nothing of, after an hour. Where there is no room for one
-// more it is neither kept nor passed on: it stops here rather than going round for ever.
+// was refuted; one that the table knows nothing of, after an hour, or, the oldest first, as soon as
+// one of a peer in the table needs its room. Where there is no room for one more it is neither kept
+// nor passed on: it stops here rather than going round for ever.
 #pragma once
 
 #include <stdbool.h>

@@ -314,6 +314,27 @@ static void link_whose_session_begins_later_is_told_what_is_kept(void **state) {
 	chain_end(&chain);
 }
 
+// Found: those who had forgotten it learnt it anew from each other for ever.
+static void item_of_a_stranger_is_told_at_no_session_and_to_no_joiner(void **state) {
+	struct chain chain = chain_make();
+	struct item item = item_with_new_state(424242);
+	struct message_init init = lone_init(chain.lone, 6, 0);
+	uint32_t later, joiner;
+
+	(void)state;
+	chain_take(&chain, &item);
+	assert_int_equal(item_sent(chain.lone, chain.to, &item), 1);
+	later = lone_connect(chain.lone, 4, RAS_USE_LEVEL(1));
+	assert_int_equal(item_sent(chain.lone, later, &item), 0);
+	init.flags = MESSAGE_INIT_JOIN;
+	joiner = lone_accept(chain.lone);
+	lone_send_init(chain.lone, joiner, &init);
+	assert_int_equal(lone_sent(chain.lone, joiner, MESSAGE_BEAT), 1); // the table is complete
+	assert_int_equal(item_sent(chain.lone, joiner, &item), 0);
+	assert_int_equal(chain.lone->ras->foreign.count, 1);
+	chain_end(&chain);
+}
+
 static void who_takes_our_table_takes_what_is_kept_with_it(void **state) {
 	struct chain chain = chain_make();
 	struct item item = item_with_new_state(lone_id(chain.lone, SUBJECT));
@@ -335,7 +356,7 @@ static void joiner_keeps_what_came_with_the_table_it_took(void **state) {
 	struct lone *lone =
 		lone_create(&(struct lone_setup){.count = 3, .self = 1, .joining = true});
 	struct message_init_ack ack = lone_ack(lone, 0);
-	struct item item = item_with_new_state(424242);
+	struct item item = item_with_new_state(lone_id(lone, 2));
 	uint32_t seed, link;
 	struct peer_news news;
 
@@ -376,6 +397,42 @@ static void flood_of_distinct_ids_fills_no_more_than_the_bound(void **state) {
 	assert_true(lone->ras->foreign.bytes <= FOREIGN_BYTES_MAX);
 	assert_int_equal(ras_counters(lone->ras)->news_foreign, FOREIGN_ITEMS_MAX);
 	assert_int_equal(ras_counters(lone->ras)->news_foreign_dropped, 500);
+	chain_end(&chain);
+}
+
+// Found: whoever told of enough ids that nobody has took the room of all others for an hour.
+static void oldest_items_of_strangers_make_room_for_those_of_members(void **state) {
+	struct chain chain = chain_make();
+	struct foreign *foreign = &chain.lone->ras->foreign;
+	struct item items[2] = {
+		item_with_new_state(lone_id(chain.lone, SUBJECT)),
+		item_with_new_state(lone_id(chain.lone, 3)),
+	};
+	uint32_t first = 0;
+	struct item item;
+
+	(void)state;
+	for (uint64_t id = FOREIGN_ITEMS_MAX; id >= 1; id--) {
+		item = item_of(0, STATE_NEW, id << 32, 1);
+		update_send(chain.lone, chain.from, &item, 1);
+		if (id % 100 == 0)
+			lone_pass(chain.lone, 100 * MS);
+	}
+	assert_int_equal(foreign->count, FOREIGN_ITEMS_MAX);
+	for (uint32_t n = 0; n < 2; n++) {
+		lone_mark(chain.lone);
+		chain_take(&chain, &items[n]);
+		assert_int_equal(item_sent(chain.lone, chain.to, &items[n]), 1);
+	}
+	assert_int_equal(foreign->count, FOREIGN_ITEMS_MAX);
+	for (uint32_t n = 0; n < foreign->count; n++) // 25 came before any time passed
+		first += (uint32_t)foreign->items[n].id == 0 && foreign->items[n].id >> 32 >= 1000;
+	assert_int_equal(first, 23);
+	assert_int_equal(ras_counters(chain.lone->ras)->news_foreign_dropped, 2);
+	item = item_with_new_state(424242); // a stranger makes room for no other
+	chain_take(&chain, &item);
+	assert_int_equal(item_sent(chain.lone, chain.to, &item), 0);
+	assert_int_equal(ras_counters(chain.lone->ras)->news_foreign_dropped, 3);
 	chain_end(&chain);
 }
 
@@ -569,6 +626,8 @@ int main(void) {
 		cmocka_unit_test(link_whose_session_begins_later_is_told_what_is_kept),
 		cmocka_unit_test(who_takes_our_table_takes_what_is_kept_with_it),
 		cmocka_unit_test(joiner_keeps_what_came_with_the_table_it_took),
+		cmocka_unit_test(item_of_a_stranger_is_told_at_no_session_and_to_no_joiner),
+		cmocka_unit_test(oldest_items_of_strangers_make_room_for_those_of_members),
 		cmocka_unit_test(flood_of_distinct_ids_fills_no_more_than_the_bound),
 		cmocka_unit_test(long_items_fill_no_more_than_the_bytes_there_are),
 		cmocka_unit_test(without_memory_it_is_neither_kept_nor_passed_on),
