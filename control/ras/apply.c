@@ -5,6 +5,13 @@
 #include "core.h"
 
 #define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
+// Of an order to forget whom each holds unreachable. Those who hold the same one do not tell of it
+// at once: most hear of it from the first of them.
+#define ORDER_MEMBER_NS (20 * RAS_NS_PER_MS) // for each member of the view
+#define ORDER_SPREAD_NS (10 * RAS_NS_PER_SEC)
+#define ORDER_GAP_NS RAS_NS_PER_SEC
+#define ORDER_TOLD_MAX 16		     // in each gap
+#define ORDER_TAKEN_NS (20 * RAS_NS_PER_SEC) // all have told by then
 
 // Everything that leans on a peer that is about to be no member, or not this one, any more.
 static void farewell(struct ras *ras, uint32_t slot, enum ras_cause cause) {
@@ -313,12 +320,19 @@ static bool is_forgettable(const struct peer_entry *entry) {
 	return !peer_is_member(entry) || entry->state == RAS_UNREACHABLE;
 }
 
+// With the first that an order takes, what is left may be the larger part: the rest of it counts
+// all the same.
+static bool order_is_about(const struct ras *ras) {
+	return ras->observed_ns - ras->order.waited_ns < ORDER_TAKEN_NS;
+}
+
 // One whom another holds unreachable: so do we, as good as, if ours is a part that waits and we do
 // not hear it. Whoever does hear it keeps it, and tells the others of it again.
 static bool is_missed(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
 
-	return slot != ras->self_slot && brake_waits(ras) && (link == NULL || !link_is_good(link));
+	return slot != ras->self_slot && (brake_waits(ras) || order_is_about(ras)) &&
+	       (link == NULL || !link_is_good(link));
 }
 
 bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
@@ -341,14 +355,16 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	return true;
 }
 
-uint32_t ras_forget_all_unreachable(struct ras *ras) {
+// Those who were held so when the order came: it says nothing of who fell silent since.
+static uint32_t unreachable_forget(struct ras *ras, uint32_t most) {
 	uint32_t count = 0;
 
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+	for (uint32_t slot = 0; slot < ras->peers.entry_count && count < most; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 		uint64_t id, incarnation;
 
-		if (entry->record == NULL || entry->state != RAS_UNREACHABLE)
+		if (entry->record == NULL || entry->state != RAS_UNREACHABLE ||
+		    entry->since_ns > ras->order.at_ns)
 			continue;
 		id = entry->record->id;
 		incarnation = entry->incarnation;
@@ -358,12 +374,44 @@ uint32_t ras_forget_all_unreachable(struct ras *ras) {
 	return count;
 }
 
+static void order_begin(struct ras *ras) {
+	ras->order.at_ns = ras->observed_ns;
+	if (brake_waits(ras))
+		ras->order.waited_ns = ras->observed_ns;
+}
+
+void ras_forget_ordered(struct ras *ras) {
+	struct forget_order *order = &ras->order;
+	uint64_t spread_ns = peers_ring_count(&ras->peers) * ORDER_MEMBER_NS;
+
+	order_begin(ras);
+	if (order->pending)
+		return;
+	if (spread_ns > ORDER_SPREAD_NS)
+		spread_ns = ORDER_SPREAD_NS;
+	order->pending = true;
+	order->due_ns = ras->observed_ns + ras_random(ras) % spread_ns;
+	ras_wake_at(ras, order->due_ns);
+}
+
+void forget_tick(struct ras *ras) {
+	struct forget_order *order = &ras->order;
+
+	if (order->pending && order->due_ns <= ras->observed_ns) {
+		order->pending = unreachable_forget(ras, ORDER_TOLD_MAX) == ORDER_TOLD_MAX;
+		order->due_ns = ras->observed_ns + ORDER_GAP_NS;
+	}
+	if (order->pending)
+		ras_wake_at(ras, order->due_ns);
+}
+
 uint32_t ras_forget_unreachable(struct ras *ras, uint64_t now_ns) {
 	uint32_t count;
 
 	ras_enter(ras, now_ns);
+	order_begin(ras);
 	flood_forget_unreachable(ras);
-	count = ras_forget_all_unreachable(ras);
+	count = unreachable_forget(ras, UINT32_MAX);
 	ras_exit(ras);
 	return count;
 }

@@ -344,6 +344,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 		search_tick(ras);
 		relay_tick(ras);
 		transfer_tick(ras);
+		forget_tick(ras);
 		expire_tick(ras);
 		news_tick(ras); // last: it sends what the others found
 	}

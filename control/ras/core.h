@@ -32,6 +32,14 @@
 
 #include <ras/ras.h>
 
+// The latest order to forget all who are unreachable.
+struct forget_order {
+	uint64_t at_ns;	    // observed time
+	uint64_t waited_ns; // the latest that came while our part was maybe the smaller one
+	uint64_t due_ns;    // if it is pending
+	bool pending;	    // we have not told yet whom we hold so
+};
+
 struct ras {
 	// Time. `now` is the caller's; `observed` leaves out the time in which we ourselves were
 	// stopped, so that nobody is judged by it.
@@ -77,6 +85,7 @@ struct ras {
 	struct liveness liveness;
 	struct contests contests;
 	struct turns turns;
+	struct forget_order order;
 	struct strangers strangers;
 	struct news news;
 	struct foreign foreign;
@@ -173,5 +182,8 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 
 // Removes the tombstone if it is not of a newer incarnation; true if there was one.
 bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation);
-// Forgets whom we hold unreachable, and tells everybody of each.
-uint32_t ras_forget_all_unreachable(struct ras *ras);
+// Another one's order to forget whom we hold unreachable: done and told within the next seconds, at
+// a random time, but for those whom others told by then. Else each of thousands of members would
+// tell at once of the same ones.
+void ras_forget_ordered(struct ras *ras);
+void forget_tick(struct ras *ras);

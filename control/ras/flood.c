@@ -185,7 +185,7 @@ static void notice_deliver(struct ras *ras, const struct collect_notice *notice)
 	} else if (notice->kind == FLOOD_NOTICE_CENSUS) {
 		census_deliver(ras, notice);
 	} else if (notice->kind == FLOOD_NOTICE_FORGET_UNREACHABLE) {
-		ras_forget_all_unreachable(ras);
+		ras_forget_ordered(ras);
 	}
 	// Another kind of the core's is of a newer version: handed on, not understood.
 }

@@ -20,7 +20,7 @@ struct ras;
 enum flood_notice_kind {
 	FLOOD_NOTICE_FORGET = 1,	 // u64 id, u64 incarnation: remove its tombstone
 	FLOOD_NOTICE_CENSUS,		 // u32 reached, u32 members of the view: liveness_brake.c
-	FLOOD_NOTICE_FORGET_UNREACHABLE, // nothing: each tells FORGET of whom it holds so
+	FLOOD_NOTICE_FORGET_UNREACHABLE, // nothing: FORGETs follow, of whom each holds so
 };
 
 struct flood_origin {
@@ -51,7 +51,7 @@ bool flood_plausible(const struct ras *ras, uint64_t origin, uint64_t id);
 int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t size);
 // Tells everybody to remove the tombstone; ours is the caller's to remove.
 void flood_forget(struct ras *ras, uint64_t id, uint64_t incarnation);
-// Tells everybody to forget whom they hold unreachable, and to tell that.
+// Tells everybody to forget whom they hold unreachable, and to tell that unless others did.
 void flood_forget_unreachable(struct ras *ras);
 // Tells everybody else what a census found.
 void flood_census(struct ras *ras, const struct census_result *result);

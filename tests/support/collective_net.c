@@ -139,8 +139,8 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	return true;
 }
 
-uint32_t ras_forget_all_unreachable(struct ras *ras) {
-	return ++node_of(ras)->forgotten;
+void ras_forget_ordered(struct ras *ras) {
+	node_of(ras)->forgotten++;
 }
 
 // A census is counted here as the brake would be told of it.

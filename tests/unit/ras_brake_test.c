@@ -6,6 +6,7 @@
 #include <support/cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
@@ -307,6 +308,100 @@ static void part_that_waits_says_how_many_it_misses_and_forgets_them_by_one_orde
 	}
 }
 
+#define ORDERED 40
+
+// Peer 2 tells it, as if it came from the peer `origin`.
+static void
+notice_of(struct lone *lone, uint32_t conn, uint32_t origin, uint32_t kind, uint64_t forgotten) {
+	uint8_t payload[16], frame[64];
+	struct wire_writer writer;
+	struct collect_notice notice = {
+		.origin = lone_id(lone, origin),
+		.id = (UINT64_C(1) << 32) + kind,
+		.kind = kind,
+		.hops = 1,
+		.payload = payload,
+		.size = kind == FLOOD_NOTICE_FORGET ? sizeof(payload) : 0,
+	};
+
+	wire_writer_init(&writer, payload, sizeof(payload));
+	wire_put_u64(&writer, forgotten);
+	wire_put_u64(&writer, ras_incarnation(1, 0));
+	wire_writer_init(&writer, frame, sizeof(frame));
+	collect_notice_encode(&notice, &writer);
+	lone_frame(lone, conn, frame, wire_writer_used(&writer));
+}
+
+// FORGET of our own on the connection since the last mark.
+static uint32_t forgets_told(const struct lone *lone, uint32_t conn) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < lone->frame_count; n++) {
+		const struct lone_frame *frame = &lone->frames[n];
+		struct collect_notice notice;
+		struct wire_reader reader;
+
+		if (frame->conn != conn || frame->bytes[0] != MESSAGE_NOTICE)
+			continue;
+		wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+		assert_int_equal(collect_notice_decode(&reader, &notice), 0);
+		count += notice.kind == FLOOD_NOTICE_FORGET &&
+			 notice.origin == lone_id(lone, lone->self);
+	}
+	return count;
+}
+
+// Held unreachable from now on; `ret_ids` are theirs.
+static void strangers_add(struct lone *lone, uint32_t conn, uint64_t ret_ids[static ORDERED]) {
+	struct ras_peer_info info = lone_info(lone, 3, 1);
+	struct peer_news news = {.state = RAS_ALIVE, .incarnation = ras_incarnation(1, 0)};
+
+	for (uint32_t n = 0; n < ORDERED; n++) {
+		snprintf(info.name, sizeof(info.name), "s%02u", n);
+		assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+		news.id = news.record->id;
+		lone_news(lone, conn, &news);
+		ras_record_put(lone->interner, news.record);
+		ret_ids[n] = news.id;
+		peers_set_local(
+			&lone->ras->peers, peers_find(&lone->ras->peers, news.id), RAS_UNREACHABLE,
+			RAS_CAUSE_SILENT, lone->ras->observed_ns
+		);
+	}
+}
+
+// Found: each member told at once of all whom it held so, though others told of the same.
+static void who_hears_an_order_tells_later_a_few_a_second_and_only_what_others_did_not(void **state
+) {
+	struct lone *lone = lone_of(8, 1);
+	uint32_t conn = lone_link(lone, 2);
+	struct peers *peers = &lone->ras->peers;
+	uint32_t told = 0, most = 0;
+	uint64_t ids[ORDERED];
+
+	(void)state;
+	strangers_add(lone, conn, ids);
+	lone_mark(lone);
+	notice_of(lone, conn, 4, FLOOD_NOTICE_FORGET_UNREACHABLE, 0);
+	assert_int_equal(forgets_told(lone, conn), 0);
+	notice_of(lone, conn, 5, FLOOD_NOTICE_FORGET, ids[7]);
+	assert_int_equal(peers_find(peers, ids[7]), RAS_NO_SLOT);
+	for (uint32_t n = 0; n < 60; n++) {
+		uint32_t now;
+
+		lone_mark(lone);
+		lone_pass_beating(lone, 100 * MS, conn);
+		now = forgets_told(lone, conn);
+		told += now;
+		most = now > most ? now : most;
+	}
+	assert_int_equal(told, ORDERED - 1);
+	assert_int_equal(most, 16);
+	for (uint32_t n = 0; n < ORDERED; n++)
+		assert_int_equal(peers_find(peers, ids[n]), RAS_NO_SLOT);
+	lone_destroy(lone);
+}
+
 // Found: a sample told a third of the view from a fifth by luck, and more than half of the view
 // being with us let the brake go, so that an island died.
 static void island_above_the_limit_is_held_by_both_sides_and_heals(void **state) {
@@ -595,6 +690,9 @@ int main(void) {
 		),
 		cmocka_unit_test(last_of_three_forgets_the_others_when_it_is_told_to),
 		cmocka_unit_test(one_that_was_forgotten_as_unreachable_and_lives_comes_back),
+		cmocka_unit_test(
+			who_hears_an_order_tells_later_a_few_a_second_and_only_what_others_did_not
+		),
 		cmocka_unit_test(
 			part_that_waits_says_how_many_it_misses_and_forgets_them_by_one_order
 		),

@@ -223,7 +223,8 @@ int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note);
 // forgotten by all who do not reach it either; if it lives after all it comes back by itself.
 int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on);
 int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer);
-// The same of all whom anybody in reach holds unreachable; returns how many that were here.
+// The same of all whom anybody in reach holds unreachable; returns how many that were here. Those
+// whom only others hold so follow within some seconds.
 uint32_t ras_forget_unreachable(struct ras *ras, uint64_t now_ns);
 
 // The view. Agents that applied the same changes show the same digest.
