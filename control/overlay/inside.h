@@ -122,7 +122,9 @@ struct overlay_remember {
 	char *cluster; // that it is of
 	char node[RAS_NAME_MAX + 1];
 	struct loop_timer due;
+	uint64_t started_ns;
 	uint64_t due_ns;	       // 0: not set
+	uint64_t looked_ns;	       // 0: not in this run
 	uint64_t written_ns;	       // 0: not in this run
 	uint64_t written_digest;       // of what is on the disk
 	struct sock_addr name_held_at; // who told that another agent has our name; NONE: nobody

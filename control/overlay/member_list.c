@@ -32,19 +32,27 @@ static uint32_t of_host(const struct member_list *list, const char *host) {
 	return count;
 }
 
-// Who makes room; the count if nobody does.
+static uint64_t told_s(const struct member *member, uint64_t now_s) {
+	return member->proven_s <= now_s ? member->proven_s : 0;
+}
+
+// Who makes room; the count if nobody does. A time that is later than the newcomer's was told by a
+// clock that was wrong, and says nothing.
 static uint32_t victim_for(const struct member_list *list, const struct member *member) {
-	uint32_t oldest = 0;
+	uint32_t oldest = list->count;
+	uint64_t oldest_s = member->proven_s;
 
 	if (of_host(list, member->host) > 0)
 		return list->count;
 	for (uint32_t n = 0; n < list->count; n++) {
 		if (of_host(list, list->members[n].host) > 1)
 			return n;
-		if (list->members[n].proven_s < list->members[oldest].proven_s)
+		if (told_s(&list->members[n], member->proven_s) < oldest_s) {
+			oldest_s = told_s(&list->members[n], member->proven_s);
 			oldest = n;
+		}
 	}
-	return list->members[oldest].proven_s < member->proven_s ? oldest : list->count;
+	return oldest;
 }
 
 bool member_list_put(struct member_list *list, const struct member *member) {
@@ -70,11 +78,9 @@ uint32_t member_list_expire(struct member_list *list, uint64_t now_s) {
 	uint32_t before = list->count;
 
 	for (uint32_t n = list->count; n-- > 0;) {
-		struct member *member = &list->members[n];
+		uint64_t proven_s = list->members[n].proven_s;
 
-		if (member->proven_s > now_s)
-			member->proven_s = now_s;
-		if (now_s - member->proven_s > MEMBER_LIST_KEEP_S)
+		if (proven_s < now_s && now_s - proven_s > MEMBER_LIST_KEEP_S)
 			member_list_drop(list, n);
 	}
 	return before - list->count;
@@ -84,7 +90,7 @@ bool member_list_is_full(const struct member_list *list, uint64_t now_s) {
 	if (list->count < MEMBER_LIST_MAX)
 		return false;
 	for (uint32_t n = 0; n < list->count; n++) {
-		if (list->members[n].proven_s < now_s || of_host(list, list->members[n].host) > 1)
+		if (list->members[n].proven_s != now_s || of_host(list, list->members[n].host) > 1)
 			return false;
 	}
 	return true;

@@ -17,8 +17,11 @@
 
 #define LOOK_NS RAS_NS_PER_SEC
 #define WRITE_GAP_NS (60 * RAS_NS_PER_SEC)
-#define FRESH_NS (3600 * RAS_NS_PER_SEC) // times on the disk are no older, but for a crash
-#define ALONE_NAMES 3			 // named to who asks
+#define LOOK_GAP_NS (10 * RAS_NS_PER_SEC) // a look may go through the whole table
+#define FRESH_NS (3600 * RAS_NS_PER_SEC)  // times on the disk are no older, but for a crash
+#define ALONE_NAMES 3			  // named to who asks
+// After a boot the clock may be years off, until the network tells it: so long nobody is let go.
+#define CLOCK_NS (600 * RAS_NS_PER_SEC)
 
 // A clock of before 1970 tells no ages.
 static uint64_t unix_s(const struct overlay *overlay) {
@@ -45,6 +48,8 @@ static void arm(struct overlay *overlay, uint64_t at_ns) {
 	struct overlay_remember *remember = &overlay->remember;
 	uint64_t earliest_ns = remember->written_ns + WRITE_GAP_NS;
 
+	if (remember->looked_ns != 0 && at_ns < remember->looked_ns + LOOK_GAP_NS)
+		at_ns = remember->looked_ns + LOOK_GAP_NS;
 	if (remember->written_ns != 0 && at_ns < earliest_ns)
 		at_ns = earliest_ns;
 	if (remember->due_ns != 0 && remember->due_ns <= at_ns)
@@ -114,11 +119,13 @@ static void look_for_more(struct overlay *overlay, uint64_t now_s) {
 	}
 }
 
-static void expire(struct overlay *overlay, uint64_t now_s) {
+// Who is alone may be so because of what it lost: those that it remembers are its way back.
+static void expire(struct overlay *overlay, const struct ras_view *view, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
 	struct member_list before = *list;
 
-	if (member_list_expire(list, now_s) == 0)
+	if (view->alive <= 1 || overlay_now_ns(overlay) - overlay->remember.started_ns < CLOCK_NS ||
+	    member_list_expire(list, now_s) == 0)
 		return;
 	for (uint32_t n = 0; n < before.count; n++) {
 		if (member_list_find(list, before.members[n].name) == NULL)
@@ -136,7 +143,7 @@ static void refresh(struct overlay *overlay) {
 	if (!view.joined)
 		return;
 	prove(overlay, now_s);
-	expire(overlay, now_s);
+	expire(overlay, &view, now_s);
 	look_for_more(overlay, now_s);
 }
 
@@ -150,6 +157,7 @@ static void look(struct loop_timer *timer, uint64_t now_ns) {
 	uint64_t clock_ns = overlay_now_ns(overlay);
 
 	remember->due_ns = 0;
+	remember->looked_ns = clock_ns;
 	refresh(overlay);
 	if (is_another(remember) || remember->written_ns == 0 ||
 	    clock_ns - remember->written_ns >= FRESH_NS)
@@ -242,7 +250,6 @@ static void read_list(struct overlay *overlay) {
 		return;
 	}
 	remember->written_digest = member_list_digest(list);
-	member_list_expire(list, unix_s(overlay));
 	for (uint32_t n = list->count; n-- > 0;) {
 		if (is_self(overlay, &list->members[n]))
 			member_list_drop(list, n);
@@ -257,6 +264,7 @@ int overlay_remember_start(struct overlay *overlay, const char *cluster, const c
 	snprintf(remember->node, sizeof(remember->node), "%s", node);
 	remember->cluster = strdup(cluster);
 	remember->due.expired = look;
+	remember->started_ns = overlay_now_ns(overlay);
 	if (remember->cluster == NULL)
 		return -ENOMEM;
 	if (overlay->state == NULL)

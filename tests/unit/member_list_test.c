@@ -210,12 +210,24 @@ static void member_that_was_not_proven_for_seven_days_is_let_go(void **state) {
 	assert_non_null(member_list_find(&list, "n4"));
 }
 
-static void clock_that_was_set_back_keeps_nobody_for_longer(void **state) {
+static void time_that_is_later_than_now_stays_until_the_member_is_proven_anew(void **state) {
 	(void)state;
-	put(2, 2, NOW_S + 1000000000);
-	assert_int_equal(member_list_expire(&list, NOW_S), 0);
+	put(2, 2, NOW_S);
+	assert_int_equal(member_list_expire(&list, 7), 0);
 	assert_int_equal(list.members[0].proven_s, NOW_S);
+	assert_int_equal(member_list_expire(&list, NOW_S + MEMBER_LIST_KEEP_S), 0);
 	assert_int_equal(member_list_expire(&list, NOW_S + MEMBER_LIST_KEEP_S + 1), 1);
+}
+
+static void full_list_of_later_times_makes_room_for_who_is_proven_now(void **state) {
+	(void)state;
+	for (uint32_t n = 1; n <= MEMBER_LIST_MAX; n++)
+		assert_true(put(n, n, NOW_S + 1000000000));
+	assert_false(member_list_is_full(&list, NOW_S));
+	for (uint32_t n = 1; n <= MEMBER_LIST_MAX; n++)
+		assert_true(put(100 + n, 100 + n, NOW_S));
+	assert_true(member_list_is_full(&list, NOW_S));
+	assert_null(member_list_find(&list, "n1"));
 }
 
 static void digest_is_of_names_addresses_and_goodbyes_and_not_of_times_or_order(void **state) {
@@ -250,7 +262,8 @@ int main(void) {
 		TEST(name_or_address_that_comes_again_replaces_the_one_before),
 		TEST(full_list_prefers_different_hosts_and_who_was_proven_last),
 		TEST(member_that_was_not_proven_for_seven_days_is_let_go),
-		TEST(clock_that_was_set_back_keeps_nobody_for_longer),
+		TEST(time_that_is_later_than_now_stays_until_the_member_is_proven_anew),
+		TEST(full_list_of_later_times_makes_room_for_who_is_proven_now),
 		TEST(digest_is_of_names_addresses_and_goodbyes_and_not_of_times_or_order),
 	};
 

@@ -282,6 +282,64 @@ static void what_is_not_proven_for_seven_days_is_remembered_nowhere(void **state
 	assert_int_equal(stage.dropped, 1);
 }
 
+// Restarts with n1 alone beside it, and a clock that is so far off until after the first look.
+static void restart_with_a_clock_off_by(int64_t off_s) {
+	happen(RAS_EVENT_JOIN_DONE, 0, 0);
+	pass();
+	stage.peer_count = 2;
+	stage.clock_step_ns = off_s * (int64_t)SEC;
+	restart();
+	assert_int_equal(stage.given, 3);
+	happen(RAS_EVENT_JOIN_DONE, 0, 0);
+	pass();
+	assert_int_equal(overlay_remembers(&stage.overlay), 3);
+	stage.clock_step_ns = 0;
+	happen(RAS_EVENT_JOINED, 1, 0);
+	pass();
+	pass(); // an hour later
+	assert_int_equal(overlay_remembers(&stage.overlay), 3);
+	assert_int_equal(stage.dropped, 0);
+	assert_non_null(strstr(stage.file, "\"n3\""));
+}
+
+static void clock_that_is_behind_when_the_agent_starts_expires_nobody(void **state) {
+	(void)state;
+	restart_with_a_clock_off_by(-1794000000);
+}
+
+static void clock_that_is_ahead_when_the_agent_starts_expires_nobody(void **state) {
+	(void)state;
+	restart_with_a_clock_off_by(1000000000);
+}
+
+static void one_that_is_alone_expires_nobody(void **state) {
+	(void)state;
+	happen(RAS_EVENT_JOIN_DONE, 0, 0);
+	pass();
+	for (uint32_t n = 1; n < stage.peer_count; n++)
+		stage.peers[n].state = RAS_DEAD;
+	stage.clock_step_ns = INT64_C(700000) * (int64_t)SEC;
+	pass(); // an hour later
+	pass();
+	assert_int_equal(overlay_remembers(&stage.overlay), 3);
+	stage.peers[1].state = RAS_ALIVE;
+	pass();
+	assert_int_equal(overlay_remembers(&stage.overlay), 1);
+}
+
+static void table_is_looked_through_once_in_ten_seconds(void **state) {
+	(void)state;
+	happen(RAS_EVENT_JOIN_DONE, 0, 0);
+	pass();
+	stage.now_ns = 300 * SEC;
+	for (uint64_t at_s = 301; at_s < 400; at_s += 10) {
+		happen(RAS_EVENT_REJOINED, 2, 0);
+		assert_int_equal(stage.timer_ns, at_s * SEC);
+		pass();
+	}
+	assert_int_equal(stage.writes, 1);
+}
+
 static void clock_that_is_wrong_until_the_join_expires_nobody(void **state) {
 	(void)state;
 	happen(RAS_EVENT_JOIN_DONE, 0, 0);
@@ -365,6 +423,10 @@ int main(void) {
 		TEST(only_another_cluster_is_a_reason_to_forget_who_refuses),
 		TEST(what_is_not_proven_for_seven_days_is_remembered_nowhere),
 		TEST(clock_that_is_wrong_until_the_join_expires_nobody),
+		TEST(clock_that_is_behind_when_the_agent_starts_expires_nobody),
+		TEST(clock_that_is_ahead_when_the_agent_starts_expires_nobody),
+		TEST(one_that_is_alone_expires_nobody),
+		TEST(table_is_looked_through_once_in_ten_seconds),
 		TEST(full_list_has_as_many_hosts_as_there_are),
 		TEST(alone_is_who_remembers_or_expects_others_that_did_not_leave),
 		TEST(node_without_a_state_directory_keeps_nothing),

@@ -37,13 +37,14 @@ struct member_list {
 
 // In place of the one of that name or address, or if there is room. If there is none, one of a host
 // that is not in it yet takes the place of one whose host is there twice, or else of the one that
-// was proven longest ago, if that is longer ago. False: it is not in the list now.
+// was proven longest ago, if that is longer ago; a later time than its own counts as long ago.
+// False: it is not in the list now.
 bool member_list_put(struct member_list *list, const struct member *member);
 // NULL: it is not in it.
 struct member *member_list_find(struct member_list *list, const char *name);
 void member_list_drop(struct member_list *list, uint32_t n);
-// Those that were proven longer ago than is kept; what was proven later than now counts as now.
-// How many these were.
+// Those that were proven longer ago than is kept; a time later than now is none of that. How many
+// these were.
 uint32_t member_list_expire(struct member_list *list, uint64_t now_s);
 // Full of members of different hosts, all proven at that time: nobody could be better.
 bool member_list_is_full(const struct member_list *list, uint64_t now_s);
