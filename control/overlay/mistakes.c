@@ -111,13 +111,26 @@ static void clones_words(
 	);
 }
 
+// The same two, and no more of them than then.
+static bool
+was_told(const struct overlay_clones *before, uint32_t count, const struct overlay_clones *clones) {
+	for (uint32_t n = 0; n < count; n++) {
+		if (before[n].host_name_id == clones->host_name_id &&
+		    before[n].ids[0] == clones->ids[0] && before[n].ids[1] == clones->ids[1])
+			return clones->count <= before[n].count;
+	}
+	return false;
+}
+
 static void look(struct overlay *overlay) {
-	uint32_t before = overlay->clones_count;
+	struct overlay_clones before[OVERLAY_CLONES];
+	uint32_t before_count = overlay->clones_count;
 	char words[STATE_TEXT_BYTES];
 	struct claim *claims;
 	struct ras_view view;
 	uint32_t count, end;
 
+	memcpy(before, overlay->clones, sizeof(before));
 	ras_view(overlay->ras, &view);
 	claims = calloc(view.slots_max, sizeof(*claims));
 	if (claims == NULL)
@@ -133,7 +146,7 @@ static void look(struct overlay *overlay) {
 		judge_host(overlay, claims + n, end - n);
 	}
 	free(claims);
-	for (uint32_t n = before; n < overlay->clones_count; n++) {
+	for (uint32_t n = 0; n < overlay->clones_count; n++) {
 		const struct ras_event note = {
 			.kind = RAS_EVENT_HOST_SHARED,
 			.peer = overlay->clones[n].ids[0],
@@ -141,6 +154,8 @@ static void look(struct overlay *overlay) {
 			.value = overlay->clones[n].count,
 		};
 
+		if (was_told(before, before_count, &overlay->clones[n]))
+			continue;
 		clones_words(overlay, &overlay->clones[n], words);
 		(void)overlay_note(overlay, &note, words);
 	}
@@ -169,6 +184,7 @@ void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *eve
 	case RAS_EVENT_REJOINED:
 	case RAS_EVENT_DEAD:
 	case RAS_EVENT_LEFT:
+	case RAS_EVENT_FORGOTTEN:
 		break;
 	default:
 		return;

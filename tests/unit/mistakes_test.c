@@ -158,6 +158,37 @@ static void one_that_is_dead_shares_no_host(void **state) {
 	assert_int_equal(mistakes(words), 0);
 }
 
+static void one_that_was_forgotten_shares_no_host(void **state) {
+	const struct ras_event event = {.kind = RAS_EVENT_FORGOTTEN};
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer("n1", 7, 1);
+	add_peer("n2", 7, 2);
+	look();
+	stage.peer_count = 1;
+	overlay_mistakes_event(&stage.overlay, &event);
+	clock_advance(&fake_clock, 20 * SEC);
+	assert_true(loop_turn(stage.overlay.loop, 0) >= 0);
+	assert_int_equal(mistakes(words), 0);
+}
+
+static void pair_in_the_place_of_another_one_is_told(void **state) {
+	(void)state;
+	add_peer("n1", 7, 1);
+	add_peer("n2", 7, 2);
+	add_peer("n3", 8, 3);
+	add_peer("n4", 8, 4);
+	stage.peers[3].state = RAS_DEAD;
+	look();
+	assert_int_equal(stage.notes, 1);
+	stage.peers[1].state = RAS_DEAD;
+	stage.peers[3].state = RAS_ALIVE;
+	look();
+	assert_int_equal(stage.notes, 2);
+	assert_non_null(strstr(stage.words, "n3 and n4"));
+}
+
 static void of_many_two_are_named_and_the_others_counted(void **state) {
 	static const char *const names[] = {"n1", "n2", "n3", "n4", "n5"};
 	char words[STATE_TEXT_BYTES];
@@ -200,6 +231,8 @@ int main(void) {
 		CASE(two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set),
 		CASE(those_of_one_boot_or_of_an_unknown_one_are_no_mistake),
 		CASE(one_that_is_dead_shares_no_host),
+		CASE(one_that_was_forgotten_shares_no_host),
+		CASE(pair_in_the_place_of_another_one_is_told),
 		CASE(of_many_two_are_named_and_the_others_counted),
 		CASE(another_one_at_an_address_is_told_with_both_and_the_address),
 	};
