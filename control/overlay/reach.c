@@ -10,6 +10,7 @@
 
 #include <lib/container.h>
 #include <lib/log.h>
+#include <lib/wire.h>
 
 #include <sodium.h>
 
@@ -221,6 +222,13 @@ static bool read_answer(
 	return true;
 }
 
+// Another node's word, so it may be no text.
+static bool is_name(const char *text) {
+	size_t length = strlen(text);
+
+	return length > 0 && length <= RAS_NAME_MAX && wire_utf8_valid(text, length);
+}
+
 // "n2 from 10.0.0.2 was refused", "n2 from 10.0.0.2 found n7", behind what another one said.
 static void
 add_words(struct overlay *overlay, size_t outcome, const char *from, const char *found) {
@@ -236,12 +244,12 @@ add_words(struct overlay *overlay, size_t outcome, const char *from, const char 
 		length = peer.record->name_length;
 	}
 	snprintf(
-		ask->words + used, sizeof(ask->words) - used, "%s%.*s from %s %s%s%.63s",
+		ask->words + used, sizeof(ask->words) - used, "%s%.*s from %s %s%s%s",
 		used == 0 ? "" : "; ", length, name, from, outcomes[outcome].sentence,
 		is_other ? " " : "",
-		!is_other	   ? ""
-		: found[0] != '\0' ? found
-				   : "another agent"
+		!is_other	 ? ""
+		: is_name(found) ? found
+				 : "another agent"
 	);
 }
 

@@ -258,6 +258,24 @@ static void another_one_at_our_address_is_an_event_that_names_it(void **state) {
 	);
 }
 
+static void name_that_is_no_text_is_another_agent(void **state) {
+	static const char *const names[] = {"", "\xff\xfe", "n\xc3"};
+	char text[128];
+
+	(void)state;
+	add_peer("n2", 2);
+	for (size_t n = 0; n < COUNT_OF(names); n++) {
+		snprintf(text, sizeof(text), "other 10.0.0.2 10.0.0.1:28030 %s", names[n]);
+		stage.overlay.reach.state = OVERLAY_REACH_UNKNOWN;
+		join();
+		answer(text, 0);
+		assert_string_equal(
+			stage.words,
+			"10.0.0.1:28030 is not reached: n2 from 10.0.0.2 found another agent"
+		);
+	}
+}
+
 static void the_second_one_s_yes_is_proof_enough(void **state) {
 	(void)state;
 	add_peer("n2", 2);
@@ -562,6 +580,7 @@ int main(void) {
 		CASE(nobody_is_asked_who_is_not_alive),
 		CASE(two_who_do_not_reach_us_are_an_event_with_both_sides),
 		CASE(another_one_at_our_address_is_an_event_that_names_it),
+		CASE(name_that_is_no_text_is_another_agent),
 		CASE(the_second_one_s_yes_is_proof_enough),
 		CASE(answers_that_tell_nothing_raise_no_alarm),
 		CASE(one_who_breaks_off_is_not_the_last_who_is_asked),
