@@ -157,15 +157,35 @@ static void add_waiting(const json_t *waiting, struct frame *frame) {
 	);
 }
 
+// In as many lines as it takes, each broken at a blank: what is to be done stands at the end.
+static void add_broken(struct frame *frame, const char *head, const char *text) {
+	size_t columns = frame->columns > 40 ? frame->columns : 40;
+
+	while (*text != '\0') {
+		size_t room = columns - strlen(head);
+		size_t size = strlen(text);
+
+		if (size > room) {
+			size = room;
+			while (size > 0 && text[size] != ' ')
+				size--;
+			if (size == 0)
+				size = room; // one word
+		}
+		frame_add(frame, FRAME_TEXT, "%s%.*s", head, (int)size, text);
+		text += size;
+		text += strspn(text, " ");
+		head = "  ";
+	}
+}
+
 static void add_mistakes(const json_t *mistakes, struct frame *frame) {
 	const json_t *mistake;
 	size_t n;
 
 	json_array_foreach(mistakes, n, mistake) {
 		if (json_is_string(mistake))
-			frame_add(
-				frame, FRAME_TEXT, "Misconfigured: %s", json_string_value(mistake)
-			);
+			add_broken(frame, "Misconfigured: ", json_string_value(mistake));
 	}
 }
 

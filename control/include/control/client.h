@@ -27,7 +27,7 @@
 //	CHECKS
 //	NODE node command	one of these or a STATUS, put to another node
 //	REPORT node reason	MAINT node on|off	LOG level
-//	FORGET node|--unreachable
+//	FORGET node|--unreachable|--remembered
 //
 // How a client sees the end: in text the last line is "OK", or the only line is "ERROR: " and
 // why (no other line is or begins like that); in JSON the whole answer is one line, an object,
