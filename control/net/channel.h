@@ -87,7 +87,8 @@ struct proof_said {
 };
 
 struct listener {
-	struct loop_source source;
+	struct loop_source *source;   // the place in use; NULL: none
+	struct loop_source places[2]; // the next one is added before the one of before is closed
 	struct loop_timer pause;
 	struct sock_addr address;
 	int reserve_fd; // given up to accept, and close, one that there is no descriptor for

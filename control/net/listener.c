@@ -95,7 +95,7 @@ static void rest(struct transport *transport) {
 
 	// Without memory for a timer there is nothing better than to try again at once.
 	if (loop_timer_set(transport->loop, &listener->pause, at_ns) == 0)
-		loop_want(&listener->source, 0);
+		loop_want(listener->source, 0);
 }
 
 static void open_reserve(struct listener *listener) {
@@ -108,7 +108,7 @@ static void on_rested(struct loop_timer *timer, uint64_t now_ns) {
 
 	(void)now_ns;
 	open_reserve(listener);
-	loop_want(&listener->source, EPOLLIN);
+	loop_want(listener->source, EPOLLIN);
 }
 
 // Turns away the first in the backlog: 0, -EAGAIN (there is none: the kernel complains about
@@ -121,7 +121,7 @@ static int accept_by_reserve(struct transport *transport) {
 	if (listener->reserve_fd >= 0) {
 		close(listener->reserve_fd);
 		listener->reserve_fd = -1;
-		fd = accept4(listener->source.fd, NULL, NULL, SOCK_CLOEXEC);
+		fd = accept4(listener->source->fd, NULL, NULL, SOCK_CLOEXEC);
 		err = fd >= 0 ? 0 : neg_errno();
 		if (fd >= 0)
 			reset_connection(fd);
@@ -150,15 +150,17 @@ static int after_error(struct transport *transport, int err) {
 }
 
 static void accept_some(struct transport *transport) {
+	struct listener *listener = &transport->listener;
 	struct sockaddr_storage address;
 	socklen_t length;
 	int err = 0;
 	int fd;
 
-	for (unsigned n = 0; n < ACCEPTS_PER_TURN && err == 0; n++) {
+	// Whoever is told may close the listener.
+	for (unsigned n = 0; n < ACCEPTS_PER_TURN && err == 0 && listener->source != NULL; n++) {
 		length = sizeof(address);
 		fd =
-			accept4(transport->listener.source.fd, (struct sockaddr *)&address, &length,
+			accept4(listener->source->fd, (struct sockaddr *)&address, &length,
 				SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
 			admit(transport, fd, (struct sockaddr *)&address, length);
@@ -167,14 +169,22 @@ static void accept_some(struct transport *transport) {
 	}
 }
 
-static void on_ready(struct loop_source *source, uint32_t events) {
-	struct listener *listener = container_of(source, struct listener, source);
+static void serve(struct listener *listener) {
 	struct transport *transport = container_of(listener, struct transport, listener);
 
-	(void)events;
 	transport_enter(transport);
 	accept_some(transport);
 	transport_leave(transport);
+}
+
+static void first_ready(struct loop_source *source, uint32_t events) {
+	(void)events;
+	serve(container_of(source, struct listener, places[0]));
+}
+
+static void second_ready(struct loop_source *source, uint32_t events) {
+	(void)events;
+	serve(container_of(source, struct listener, places[1]));
 }
 
 // The kernel cuts a backlog to this without a word.
@@ -226,13 +236,15 @@ static int bind_and_listen(int fd, const struct sock_addr *address) {
 	return 0;
 }
 
-static void explain(const struct sock_addr *address, int err, char ret_detail[static 256]) {
+// Who holds a port is looked for in all processes: at a start, never on a loop that runs.
+static void
+explain(const struct sock_addr *address, int err, bool is_start, char ret_detail[static 256]) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
 	struct port_holder holder;
 	const char *why = strerrorname_np(-err);
 
 	sock_addr_format(address, text);
-	if (err == -EADDRINUSE) {
+	if (err == -EADDRINUSE && is_start) {
 		port_holder_find(PORT_TCP, address, &holder);
 		port_holder_format(&holder, words);
 		snprintf(ret_detail, 256, "%s is held by %s", text, words);
@@ -250,6 +262,7 @@ static int
 make(const struct sock_addr *wanted,
      int *ret_fd,
      struct sock_addr *ret_address,
+     bool is_start,
      char ret_detail[static 256]) {
 	int family = wanted->family == SOCK_ADDR_V6 ? AF_INET6 : AF_INET;
 	scoped_fd int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -260,29 +273,45 @@ make(const struct sock_addr *wanted,
 	if (err == 0)
 		*ret_fd = scoped_take_fd(&fd);
 	else
-		explain(wanted, err, ret_detail);
+		explain(wanted, err, is_start, ret_detail);
 	return err;
+}
+
+// Of before, if there was one.
+static void close_source(struct loop_source *source) {
+	if (source == NULL)
+		return;
+	loop_remove(source);
+	close(source->fd);
 }
 
 int listener_open(struct transport *transport, char ret_detail[static 256]) {
 	struct listener *listener = &transport->listener;
+	struct loop_source *before = listener->source;
+	bool is_second = before == &listener->places[0];
+	struct loop_source *source = &listener->places[is_second];
 	struct sock_addr address;
 	int fd;
-	int err = make(&transport->config.listen, &fd, &address, ret_detail);
+	int err = make(&transport->config.listen, &fd, &address, before == NULL, ret_detail);
 
 	if (err != 0)
 		return err;
-	listener_close(transport); // of before, if there was one
-	listener->pause.expired = on_rested;
-	listener->source = (struct loop_source
-	){.fd = fd, .rank = LOOP_OVERLAY, .events = EPOLLIN, .ready = on_ready};
-	listener->address = address;
-	err = loop_add(transport->loop, &listener->source);
+	*source = (struct loop_source
+	){.fd = fd,
+	  .rank = LOOP_OVERLAY,
+	  .events = EPOLLIN,
+	  .ready = is_second ? second_ready : first_ready};
+	err = loop_add(transport->loop, source);
 	if (err != 0) {
-		listener_close(transport);
-		explain(&address, err, ret_detail);
+		close(fd);
+		explain(&address, err, before == NULL, ret_detail);
 		return err;
 	}
+	loop_timer_cancel(transport->loop, &listener->pause);
+	close_source(before);
+	listener->pause.expired = on_rested;
+	listener->source = source;
+	listener->address = address;
 	open_reserve(listener);
 	say_listening(listener);
 	return 0;
@@ -292,11 +321,9 @@ void listener_close(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 
 	loop_timer_cancel(transport->loop, &listener->pause);
-	loop_remove(&listener->source);
-	if (listener->source.fd >= 0)
-		close(listener->source.fd);
+	close_source(listener->source);
 	if (listener->reserve_fd >= 0)
 		close(listener->reserve_fd);
-	listener->source.fd = -1;
+	listener->source = NULL;
 	listener->reserve_fd = -1;
 }

@@ -92,7 +92,6 @@ static struct transport *transport_new(struct loop *loop) {
 	if (transport == NULL)
 		return NULL;
 	transport->loop = loop;
-	transport->listener.source.fd = -1;
 	transport->listener.reserve_fd = -1;
 	transport->flush_job.run = on_flush;
 	transport->failed_job.run = on_failed;
