@@ -93,6 +93,7 @@ struct agent {
 	struct loop_source netwatch_source;
 	struct loop_timer netwatch_timer;
 	bool address_there;	  // as far as we know
+	bool address_untold;	  // listens there, and others know the one of before
 	uint64_t address_next_ns; // no other one is taken before
 	struct loop_timer address_again;
 	struct agent_device devices[AGENT_DEVICES_MAX];

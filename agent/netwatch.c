@@ -85,7 +85,7 @@ static void look_later(struct agent *agent, uint64_t at_ns) {
 
 // Another address of this machine, if the rules find one.
 static void move(struct agent *agent, const struct netif_table *table) {
-	struct sock_addr before = overlay_address(agent->overlay), told;
+	struct sock_addr before = overlay_address(agent->overlay), after, told;
 	uint64_t now_ns = loop_now_ns(agent->loop);
 	char peer[SOCK_ADDR_TEXT_BYTES], detail[256];
 	struct listen_choice choice = {0};
@@ -103,6 +103,8 @@ static void move(struct agent *agent, const struct netif_table *table) {
 	listen_address_told(agent, &choice.address, &told);
 	err = overlay_readdress(agent->overlay, &choice.address, choice.interface, &told, detail);
 	if (err != 0) {
+		after = overlay_address(agent->overlay);
+		agent->address_untold |= !sock_addr_equal(&before, &after);
 		log_event(
 			LOG_LEVEL_ERROR, "own_address_not_changed", log_errno("error", err),
 			log_str("reason", detail)
@@ -111,6 +113,7 @@ static void move(struct agent *agent, const struct netif_table *table) {
 		return;
 	}
 	agent->address_there = true;
+	agent->address_untold = false;
 	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
 	say_moved(&before, &choice);
 	if (before.family != choice.address.family && joining_restart(agent) != 0)
@@ -130,7 +133,7 @@ static void judge(struct agent *agent, const struct netif_table *table) {
 			say_lost(agent, &address, link);
 	}
 	// A cable that is pulled comes back; an address that was taken away has gone for good.
-	if (link == NULL)
+	if (link == NULL || agent->address_untold)
 		move(agent, table);
 }
 

@@ -479,19 +479,24 @@ int overlay_readdress(
 	const struct sock_addr *told,
 	char ret_detail[static 256]
 ) {
-	struct sock_addr plain = *told;
+	struct sock_addr plain = *told, now = transport_address(overlay->transport);
 	int err;
 
 	ret_detail[0] = '\0';
-	err = transport_rebind(overlay->transport, listen, interface, ret_detail);
-	if (err != 0)
-		return err;
+	// It listens there already if only the telling failed the last time.
+	if (!sock_addr_equal(&now, listen)) {
+		err = transport_rebind(overlay->transport, listen, interface, ret_detail);
+		if (err != 0)
+			return err;
+	}
 	if (plain.port == 0)
 		plain.port = transport_address(overlay->transport).port;
 	plain.scope_id = 0;
 	err = ras_readdress(overlay->ras, overlay_clock_ns(overlay), &plain);
 	if (err == 0)
 		overlay_reach_again(overlay);
+	else
+		snprintf(ret_detail, 256, "listens there, but cannot tell others of it yet");
 	return err;
 }
 

@@ -58,7 +58,8 @@ bool overlay_is_alone(const struct overlay *overlay);
 void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx);
 
 // The machine's addresses have changed: listens and connects elsewhere from now on, on that
-// interface (NULL: none is bound), and tells others `told`. -errno with words.
+// interface (NULL: none is bound), and tells others `told`. -errno with words; if it is the telling
+// that failed, overlay_address() is the new address, and a call with the same makes up for it.
 int overlay_readdress(
 	struct overlay *overlay,
 	const struct sock_addr *listen,
