@@ -167,6 +167,8 @@ class Tocsin:
     """The program, run with nothing of the environment that it heeds but what is given."""
 
     HEEDED = ("TOCSIN_SOCKET", "XDG_RUNTIME_DIR", "NO_COLOR")
+    # Said after two seconds without an answer, which a busy machine may take for any.
+    PROGRESS = re.compile(r"^tocsin .* has not answered yet; waiting until .*\n", re.MULTILINE)
 
     def __init__(self, path):
         self.path = path
@@ -176,10 +178,12 @@ class Tocsin:
         return {**kept, "TERM": "xterm", **given}
 
     def __call__(self, *arguments, stdout=subprocess.PIPE, user=None, **environment):
-        return subprocess.run(
+        done = subprocess.run(
             [self.path, *arguments], env=self.environment(**environment), text=True,
             stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False,
             timeout=patience.HANG_SECONDS, user=user)
+        done.stderr = self.PROGRESS.sub("", done.stderr)
+        return done
 
     def ask(self, stand_in, *arguments, **environment):
         return self(arguments[0], *stand_in.where, *arguments[1:], **environment)
