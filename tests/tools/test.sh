@@ -8,15 +8,21 @@ sanitizer_options() {
 	export TSAN_OPTIONS=second_deadlock_stack=1
 }
 
+# What guests boot from, made before the tests that need it: these may have a network namespace of
+# their own, where nothing can be downloaded.
+guests_can_boot() {
+	need vm "$@" && tests/vm/kit.sh >/dev/null
+}
+
 verb_test() {
 	[ $# -le 1 ] || die "test takes one SUITE or NAME, or --failed"
 	chosen=${1-}
 	[ $# -eq 0 ] || [ -n "$chosen" ] || die "test: '' is neither a suite nor a test"
 	need build test slurm fuzz
 	case $chosen in
-	vm | guest) need vm || say "test: the suite vm will be skipped" ;;
+	vm | guest) guests_can_boot || say "test: the suite vm will be skipped" ;;
 	"" | --failed | soft-rxe | soft_rxe)
-		need vm soft-rxe || say "test: vm and soft-rxe will be skipped"
+		guests_can_boot soft-rxe || say "test: vm and soft-rxe will be skipped"
 		;;
 	esac
 	configure release
@@ -47,6 +53,9 @@ test_and_kind() {
 verb_try() {
 	test_and_kind try "$@"
 	need build test
+	case $name in
+	vm | guest | soft_rxe) guests_can_boot soft-rxe || say "try: $name will be skipped" ;;
+	esac
 	configure "$kind"
 	sanitizer_options
 	exec "$(tool python3)" tests/tools/one.py try "$kind" "$name" </dev/null
