@@ -4,6 +4,7 @@
 
 import contextlib
 import io
+import os
 import pathlib
 import re
 import subprocess
@@ -194,6 +195,15 @@ def a_test_that_is_to_run_alone_has_only_what_computes_beside_it():
         assert sorted(names(pool)) == ["computes", "lonely", "more"], names(pool)
 
 
+def what_computes_gives_way_to_the_sessions_of_others():
+    own = pathlib.Path("/proc/self/autogroup")
+    for suite, session, process in (("unit", "19", "19"), ("agent", "0", str(os.nice(0)))):
+        with pool_of(made("a", f"nice; cat {own}", suite=suite)) as pool:
+            words = run_all(pool)["a"]["stdout"].split()
+        assert words[0] == process, (suite, words)
+        assert not own.exists() or words[-1] == session, (suite, words)
+
+
 def a_test_runs_in_two_builds_at_a_time_only_with_a_network_of_its_own():
     for around, wanted in (([], ["a"]), (["env"], ["a", "a"])):
         with pool_of(made("a", "sleep 600"), made("a", "sleep 600", kind="asan"),
@@ -220,6 +230,13 @@ def times_are_remembered_for_the_next_run():
         assert again.share(made("w", suite="agent")) == 0.1
         path.write_text("of another version\n", encoding="utf-8")
         assert runner.Times(path).seconds(made("a", timeout=200)) == 20.0
+        # Where it never ran, it is as long as elsewhere.
+        elsewhere = pathlib.Path(name, "elsewhere")
+        elsewhere.write_text("# seconds\nrelease unit/a 7 3.5\n", encoding="utf-8")
+        first = runner.Times(path, elsewhere)
+        assert (first.seconds(made("a")), first.share(made("a"))) == (7.0, 0.5)
+        again.save()
+        assert runner.Times(path, elsewhere).seconds(made("a")) == 20.0
 
 
 # Suites of a test -> the kinds that run it.
@@ -340,6 +357,7 @@ if __name__ == "__main__":
         tests_start_as_far_as_their_shares_go_and_the_longest_first,
         tests_that_wait_run_many_at_a_time,
         a_test_that_is_to_run_alone_has_only_what_computes_beside_it,
+        what_computes_gives_way_to_the_sessions_of_others,
         a_test_runs_in_two_builds_at_a_time_only_with_a_network_of_its_own,
         times_are_remembered_for_the_next_run,
         each_suite_runs_in_the_builds_where_it_can_break,

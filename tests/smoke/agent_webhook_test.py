@@ -34,7 +34,8 @@ def a_change_is_told_to_the_program(cluster):
     change = agents.wait_until("n1's program to be told",
                                lambda: told_of(cluster, "n4", "agent-down"))[0]
     assert change["observer"] == "n1" and change["reason"] == "AgentGone", change
-    assert change["was"] != "agent-down" and change["advice"] == "restart", change
+    # Told as it is found: where two take long to agree, of one that is suspected still.
+    assert change["was"] != "agent-down" and change["advice"] in ("warn", "restart"), change
     agents.wait_until("it to be counted",
                       lambda: cluster.agents[0].counters()["webhook"]["told"] >= 1)
 

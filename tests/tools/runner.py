@@ -29,9 +29,16 @@ UNKNOWN_PER_LIMIT = 0.1
 SHARE_FALL = 0.75    # a share falls to no less than that of it from run to run
 RUNNING_PER_PROCESSOR = 6
 RUNNING_MAX = 64
+# Of the tests that took two seconds or more on a quiet machine: its rows are those of the cache.
+TIMES_ELSEWHERE = pathlib.Path(__file__).with_name("test_times.txt")
 # Of what computes: agents and guests have clocks of their own. The most there is, since two ends
-# that spin (is_parallel: false) are to have the processors while they want them.
-GIVES_WAY = "19"
+# that spin (is_parallel: false) are to have the processors while they want them. With autogroups
+# the kernel shares processors between sessions, and nice counts only inside of one: a test is a
+# session, so the session is what gives way. Where there are no autogroups, nice is all it takes.
+GIVES_WAY = ["sh", "-c", """
+{ echo 19 >/proc/self/autogroup; } 2>/dev/null
+exec nice -n 19 "$@"
+""", "sh"]
 # A fresh /sys shows the interfaces of the namespace, not those of the machine. The cgroups stay
 # where they are: what is below the old /sys is still reached from there.
 ISOLATE = ["unshare", "--net", "--mount", "--", "sh", "-c", """
@@ -55,8 +62,8 @@ def command_of(test, around):
     """Its environment goes to the test alone: a sanitizer that is preloaded is not for what stands
     around it."""
     words = [f"{name}={value}" for name, value in test.environment.items()]
-    gives_way = ["nice", "-n", GIVES_WAY] if test.computes else []
-    return [*gives_way, *(around if test.isolated else []), "env", *words, *test.command]
+    return [*(GIVES_WAY if test.computes else []), *(around if test.isolated else []), "env",
+            *words, *test.command]
 
 
 def in_session(leader):
@@ -197,7 +204,8 @@ class Pool:
             return True
         if not test.computes and any(run.test.alone for run in self.running):
             return False
-        if not self.around and any(run.test.name == test.name for run in self.running):
+        if test.needs_places and not (self.around and test.isolated) and any(
+                run.test.name == test.name for run in self.running):
             return False  # the same ports and addresses
         if not test.computes and self.places_taken() >= self.places:
             return False
@@ -241,20 +249,27 @@ class Pool:
                 run.ask_to_end("ended by the interruption")
 
 
+def times_read(path):
+    """title -> its seconds and its processor seconds; what cannot be read is measured anew."""
+    known = {}
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if not line.startswith("#"):
+                title, seconds, processor_seconds = line.rsplit(" ", 2)
+                known[title] = float(seconds), float(processor_seconds)
+    except (OSError, ValueError):
+        return {}
+    return known
+
+
 class Times:
     """How long each test took the last time and how much of a processor, in a file that clones of
-    this tree share."""
+    this tree share. On a machine that never ran it, what the long ones took on another."""
 
-    def __init__(self, path=None):
+    def __init__(self, path=None, elsewhere=TIMES_ELSEWHERE):
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
         self.path = pathlib.Path(path or pathlib.Path(cache, "tocsin", "test-times"))
-        self.known = {}
-        try:
-            for line in self.path.read_text(encoding="utf-8").splitlines():
-                title, seconds, processor_seconds = line.rsplit(" ", 2)
-                self.known[title] = float(seconds), float(processor_seconds)
-        except (OSError, ValueError):
-            pass  # the first time, or of another version: measured anew
+        self.known = {**times_read(elsewhere), **times_read(self.path)}
 
     def seconds(self, test):
         """Before it was ever measured the limit tells what to expect."""

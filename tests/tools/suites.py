@@ -4,7 +4,8 @@
     release   every suite
     asan      what bytes and lifetimes can break: units, programs, agents, hostile input, the
               seeds of the fuzz targets, small simulations. Not what tests the tree, nor what
-              emulates or computes for long with objects that the others run too
+              emulates or computes for long with objects that the others run too, nor agents that
+              wait for what the rules make of a fault (suite rules)
     tsan      units that start threads
     fuzz      short libFuzzer runs from the seeds (release and asan only replay these)
 """
@@ -15,7 +16,9 @@ import pathlib
 DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
 # Of tests whose first suite is one of these, asan runs those that are in "sanitized" as well.
-ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "sim", "gaps"}
+ONLY_RELEASE = {"house", "soft-rxe", "vm", "slurm", "prometheus", "sim", "gaps", "rules"}
+# What touches no network and no port: two builds of it run side by side as they are.
+NO_NETWORK = {"ras", "verdict", "sim", "fuzz", "rcu"}
 # On the machine's own network: Slurm resolves no name where loopback is the only address.
 SHARED_NETWORK = {"slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
@@ -67,7 +70,12 @@ class Test:
     @property
     def isolated(self):
         """Whether it may have a network namespace of its own."""
-        return not SHARED_NETWORK & set(self.suites)
+        return not (SHARED_NETWORK | NO_NETWORK) & set(self.suites)
+
+    @property
+    def needs_places(self):
+        """Whether it takes ports, addresses or names that another build of it would take, too."""
+        return not NO_NETWORK & set(self.suites)
 
     def is_wanted(self):
         return is_wanted_in(self.kind, self.suites)

@@ -5,6 +5,8 @@
 // and how many.
 #include "lane_bed.h"
 
+#include <support/sanitized.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -383,7 +385,7 @@ static void play(struct model *model, uint64_t seed) {
 	settle(model);
 }
 
-static uint64_t first_seed = 1, seeds = 2000, last_seed;
+static uint64_t first_seed = 1, seeds = OR_SANITIZED(2000, 500), last_seed;
 
 static void every_operation_ends_once_and_truly(void **state) {
 	static struct model model;

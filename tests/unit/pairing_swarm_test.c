@@ -5,12 +5,13 @@
 
 #include <support/cases.h>
 #include <support/cmocka.h>
+#include <support/sanitized.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEDS 2000
+#define SEEDS OR_SANITIZED(2000, 300)
 
 static uint64_t seed; // of the run under way
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SLEEPS 200
 #define WRITES 2000
 #define WRITE_BYTES 256
 #define UNDER_WAY 16
@@ -135,8 +136,11 @@ static void who_sleeps_is_woken_by_each_completion(void **state) {
 	struct ibv_wc wc;
 
 	(void)state;
-	for (uint64_t n = 0; n < 200; n++) {
-		memcpy(there->bytes, &n, sizeof(n));
+	// Each reads a place of its own: a request that is sent again may be answered again later.
+	for (uint64_t n = 0; n < SLEEPS; n++)
+		memcpy(there->bytes + n * sizeof(n), &n, sizeof(n));
+	for (uint64_t n = 0; n < SLEEPS; n++) {
+		wr.wr.rdma.remote_addr = (uintptr_t)(there->bytes + n * sizeof(n));
 		assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
 		assert_int_equal(ibv_post_send(here->qp, &wr, &bad), 0);
 		assert_ptr_equal(await_event(here), here->cq);
