@@ -127,9 +127,12 @@ static json_t *strangers_json(struct session *session, const struct survey *surv
 static void say_waiting(struct session *session, const struct ras_view *view) {
 	text_print(
 		&session->out,
-		"This part reaches %u of %u agents, no more than half: it misses %u and declares "
-		"none dead.\n  If they are gone for good: tocsin forget --unreachable\n",
-		view->reached, view->reached_of, view->reached_of - view->reached
+		"This part reaches %u of %u agents, %s: it misses %u and declares none dead.\n"
+		"  If they are gone for good: tocsin forget --unreachable\n",
+		view->reached, view->reached_of,
+		2 * view->reached > view->reached_of ? "too few that have a vote yet"
+						     : "no more than half",
+		view->reached_of - view->reached
 	);
 }
 

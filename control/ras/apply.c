@@ -27,6 +27,8 @@ static void farewell(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 		);
 	}
 	collective_peer_gone(ras, slot);
+	ras->liveness.census.ended +=
+		cause != RAS_CAUSE_RESTART && peer_is_member(ras_entry(ras, slot));
 	liveness_forget(ras, slot);
 	contest_forget(ras, slot);
 }
@@ -81,7 +83,7 @@ static void joined(struct ras *ras, uint32_t slot, struct link *from, bool known
 }
 
 static void rejoined(struct ras *ras, uint32_t slot, struct link *from) {
-	brake_taken_back(ras, slot);
+	votes_withdraw(ras, slot);
 	news_add(ras, slot, from, false);
 	peer_changed(ras, slot);
 	ring_changed(ras);
@@ -173,7 +175,7 @@ void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cau
 	ras->deaths_told = incarnation + 1;
 	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
 	liveness_begin_anew(ras);
-	brake_taken_back(ras, ras->self_slot);
+	votes_withdraw(ras, ras->self_slot);
 }
 
 static const struct sock_addr *address_of(const struct peer_news *news) {
@@ -182,10 +184,10 @@ static const struct sock_addr *address_of(const struct peer_news *news) {
 
 // A record of our name that is another holder's and stands above ours. True if it was one.
 static bool claim_heard(struct ras *ras, const struct peer_news *news) {
-	if (!ras->joined || news->record == NULL || !join_yields_to(ras, news->record))
+	if (!ras->joined || news->record == NULL || !rival_is_above(ras, news->record))
 		return false;
 	ras_conflict(ras, ras->self_slot, news->incarnation, &news->record->address);
-	join_rival(ras, &news->record->address);
+	rival_call(ras, &news->record->address, news->record->start + 1);
 	return true;
 }
 
@@ -249,7 +251,7 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	bool known = slot != RAS_NO_SLOT;
 	bool replaced = known && is_other_run(ras, slot, news);
-	bool counts = brake_joiner_counts(ras, slot);
+	bool counts = votes_joiner_has_one(ras, slot);
 	struct peer_entry before = {0};
 	enum peers_change change;
 	int err;
@@ -274,7 +276,7 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 	if (replaced)
 		relay_peer_changed(ras, slot); // what was on its way was for one of the two
 	if (change == PEERS_JOINED && !counts)
-		brake_taken_back(ras, slot);
+		votes_withdraw(ras, slot);
 	if (change == PEERS_CONFLICT)
 		ras_conflict(ras, slot, news->incarnation, address_of(news));
 	else if (change != PEERS_NEEDED)

@@ -4,7 +4,7 @@
 //	NOTICE          u64 origin, u64 id, u32 kind, u16 hops, u16 size, payload
 //	COLLECT         u64 origin, u64 id, u16 kind, u64 budget_ns, u16 hops,
 //	                u16 count, count × 24 bytes: communicators to skip, rising; of a
-//	                census ids of members, and 16 bytes of nothing
+//	                census u64 node, u64 what of it (enum collect_census_word), u64 0
 //	COLLECTED       u64 origin, u64 id, u8 flags, items to the end:
 //	                u8 type, u32 size, then by type
 //	  ANSWER          u64 node, u64 incarnation, u64 view digest, u16 hops, u16 part,
@@ -105,13 +105,23 @@ void collect_request_encode(
 int collect_request_decode(struct wire_reader *reader, struct collect_request *ret_request);
 struct ras_comm_id collect_skip_at(const struct collect_request *request, uint32_t n);
 
-// An entry of a census, and what it says.
-static inline struct ras_comm_id collect_census_entry(uint64_t member, bool uncounted) {
-	return (struct ras_comm_id){.hash = member, .host_hash = uncounted};
+// What an entry of a census says of a node.
+enum collect_census_word {
+	COLLECT_CENSUS_HEARS,	  // who hears it?
+	COLLECT_CENSUS_UNCOUNTED, // it counts for no majority
+	COLLECT_CENSUS_NOBODY,	  // it is no member where the count began, and is not to be counted
+	COLLECT_CENSUS_UNKNOWN,	  // of a newer version
+};
+
+static inline struct ras_comm_id
+collect_census_entry(uint64_t node, enum collect_census_word word) {
+	return (struct ras_comm_id){.hash = node, .host_hash = word};
 }
 
-static inline bool collect_census_uncounted(const struct ras_comm_id *entry) {
-	return entry->host_hash != 0;
+static inline enum collect_census_word collect_census_word(const struct ras_comm_id *entry) {
+	return entry->host_hash < COLLECT_CENSUS_UNKNOWN
+		       ? (enum collect_census_word)entry->host_hash
+		       : COLLECT_CENSUS_UNKNOWN;
 }
 
 // The header of COLLECTED; items follow.

@@ -4,6 +4,8 @@
 #include "core.h"
 #include "gather.h"
 
+#define CENSUS_BUDGET_MAX_NS (2 * RAS_NS_PER_SEC) // more than anybody counts for
+
 static const char *const kind_names[] = {
 	[RAS_COLLECT_CONNS] = "conns",
 	[RAS_COLLECT_COMMS] = "comms",
@@ -70,7 +72,7 @@ static void census_finish(struct ras *ras, const struct gather *gather) {
 		.heard = gather->heard,
 	};
 
-	brake_counted_here(ras, &result);
+	brake_counted_here(ras, gather->started_observed_ns, &result);
 }
 
 static void root_finish(struct ras *ras, struct gather *gather) {
@@ -253,6 +255,9 @@ int collective_request(struct ras *ras, struct link *link, struct wire_reader *r
 		return err;
 	if (request.budget_ns > RAS_COLLECT_TIMEOUT_MAX_NS)
 		request.budget_ns = RAS_COLLECT_TIMEOUT_MAX_NS;
+	// Only so many censuses run at a time; with long ones a liar would keep all others out.
+	if (request.kind == COLLECT_KIND_CENSUS && request.budget_ns > CENSUS_BUDGET_MAX_NS)
+		request.budget_ns = CENSUS_BUDGET_MAX_NS;
 	if (!flood_plausible(ras, request.origin, request.id)) {
 		counters->requests_forged++;
 		answer_at_once(ras, link, &request, true);

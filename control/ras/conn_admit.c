@@ -86,22 +86,26 @@ static void refuse_admitted(
 }
 
 // With the address of the one whom we hold for the owner of its name. At its own address that
-// is itself, in a run it does not remember: it goes on past that one's start.
+// is itself, in a run it does not remember: it goes on past that one's start. So it does if nobody
+// is left to own the name.
 static void refuse_rival(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct message_init_ack ack;
 	struct ras_record *record;
+	struct sock_addr address;
 	uint32_t slot = RAS_NO_SLOT;
 
 	conn_ack_fill(ras, &ack);
 	ack.refusal = RAS_CAUSE_CONFLICT;
 	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) == 0) {
 		slot = peers_find(&ras->peers, record->id);
+		address = record->address;
 		ras_record_put(ras->interner, record);
 	}
 	if (slot != RAS_NO_SLOT) {
 		const struct peer_entry *holder = ras_entry(ras, slot);
+		bool lost = !peer_is_member(holder) || holder->state == RAS_UNREACHABLE;
 
-		ack.redirects[ack.redirect_count++] = holder->record->address;
+		ack.redirects[ack.redirect_count++] = lost ? address : holder->record->address;
 		ack.your_start = ras_incarnation_start(holder->incarnation) + 1;
 	}
 	conn_refuse(ras, conn, &ack);
@@ -297,7 +301,7 @@ static void conflict_heard(struct ras *ras, const struct message_init_ack *ack) 
 	if (ack->redirect_count == 0 || is_own_answer(ras, ack))
 		return;
 	if (!sock_addr_equal(&ack->redirects[0], &ras_self(ras)->record->address))
-		join_rival(ras, &ack->redirects[0]);
+		rival_call(ras, &ack->redirects[0], ack->your_start);
 	else if (ack->your_start > 0)
 		ras_earlier_run(ras, ack->your_start - 1);
 }

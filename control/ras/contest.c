@@ -82,7 +82,8 @@ static bool suspicion_begin(struct ras *ras, uint32_t slot, const struct peer_ne
 		ras_apply(ras, &alive, NULL);
 		entry = ras_entry(ras, slot);
 	}
-	if (peer_is_member(entry) && entry->incarnation == news->incarnation)
+	// It may have refuted a death that we never heard of.
+	if (peer_is_member(entry) && news->incarnation >= entry->incarnation)
 		liveness_told(ras, slot, news);
 	return false;
 }

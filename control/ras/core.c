@@ -34,6 +34,9 @@ void ras_enter(struct ras *ras, uint64_t now_ns) {
 		// What waits to be read was stamped while we stood still: it would seem late by
 		// that much. No clock is compared until we are told ours again.
 		ras->wall = (struct wall_clock){0};
+		ras->resumed_ns = ras->observed_ns;
+		if (paused_ns >= ras->profile->suspect_ns)
+			ras->awake_ns = ras->observed_ns;
 		ras_emit(ras, RAS_EVENT_PAUSED, RAS_NO_SLOT, RAS_CAUSE_NONE, paused_ns);
 		links_resume(ras);
 		liveness_resume(ras);

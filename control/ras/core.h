@@ -17,6 +17,7 @@
 #include "liveness.h"
 #include "liveness_brake.h"
 #include "liveness_look.h"
+#include "liveness_votes.h"
 #include "memory.h"
 #include "message.h"
 #include "news.h"
@@ -45,6 +46,8 @@ struct ras {
 	// stopped, so that nobody is judged by it.
 	uint64_t now_ns;
 	uint64_t observed_ns;
+	uint64_t resumed_ns;	// observed time at the end of the latest pause of ours,
+	uint64_t awake_ns;	// and of the latest one as long as a silence that is suspected
 	uint64_t wake_ns;	// needed, by the caller's time
 	uint64_t wake_asked_ns; // asked for
 

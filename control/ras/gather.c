@@ -195,7 +195,7 @@ static void census_items(struct gather *gather, struct wire_reader *items) {
 	struct collect_item item;
 
 	while (collect_item_decode(items, &item) == 0) {
-		if (item.type != COLLECT_ITEM_COUNT)
+		if (item.type != COLLECT_ITEM_COUNT || item.voters > item.count)
 			continue;
 		if (item.count <= RAS_PEERS_MAX - gather->count)
 			gather->count += item.count;
@@ -330,18 +330,23 @@ static bool census_hears(const struct ras *ras, uint64_t subject) {
 	return subject == ras->self_id || (link != NULL && link_is_good(link));
 }
 
-// Who is asked about, and whether we are one whom the origin does not count.
+// Who is asked about, and whether we are one whom the origin does not count. What a newer version
+// says of a node is passed over.
 static void
 census_hear(struct ras *ras, struct gather *gather, const struct collect_request *request) {
 	for (uint32_t n = 0; n < request->skip_count; n++) {
 		struct ras_comm_id entry = collect_skip_at(request, n);
 
-		if (collect_census_uncounted(&entry)) {
-			if (entry.hash == ras->self_id)
-				gather->voters = 0;
-			continue;
-		}
-		if (gather->subject_count == COLLECT_SUBJECTS_MAX)
+		enum collect_census_word word = collect_census_word(&entry);
+
+		if (entry.hash == ras->self_id &&
+		    (word == COLLECT_CENSUS_UNCOUNTED || word == COLLECT_CENSUS_NOBODY))
+			gather->voters = 0;
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED)
+			votes_told_none(ras);
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NOBODY)
+			gather->count = 0;
+		if (word != COLLECT_CENSUS_HEARS || gather->subject_count == COLLECT_SUBJECTS_MAX)
 			continue;
 		if (census_hears(ras, entry.hash))
 			gather->heard |= (uint8_t)(1u << gather->subject_count);

@@ -9,9 +9,8 @@
 #define ASK_GAP_NS (250 * RAS_NS_PER_MS) // a seed that is slow to answer delays nobody
 #define ROUND_GAP_NS RAS_NS_PER_SEC	 // between rounds through all seeds, with jitter
 #define ROUNDS_PER_EVENT 15		 // that nobody answers is said again so often
-#define RIVAL_GAP_NS RAS_NS_PER_SEC	 // between calls at another holder of our name
 
-static bool seed_is_self(const struct ras *ras, const struct sock_addr *seed) {
+bool join_is_self(const struct ras *ras, const struct sock_addr *seed) {
 	return sock_addr_equal(seed, &ras_self(ras)->record->address);
 }
 
@@ -70,7 +69,7 @@ int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
 		join->rounds = 0; // that were without them
 	join->seeds_unknown = false;
 	for (uint32_t n = 0; n < count; n++)
-		join->is_seed = join->is_seed || seed_is_self(ras, &copy[n].address);
+		join->is_seed = join->is_seed || join_is_self(ras, &copy[n].address);
 	return 0;
 }
 
@@ -93,7 +92,7 @@ static bool has_seeds(const struct ras *ras) {
 	const struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < join->seed_count; n++) {
-		if (!seed_is_self(ras, &join->seeds[n].address))
+		if (!join_is_self(ras, &join->seeds[n].address))
 			return true;
 	}
 	return join->seeds_unknown;
@@ -103,7 +102,7 @@ static void join_reset(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < join->seed_count; n++)
-		join->is_seed = join->is_seed || seed_is_self(ras, &join->seeds[n].address);
+		join->is_seed = join->is_seed || join_is_self(ras, &join->seeds[n].address);
 	join->seed_next = 0;
 	ras->remembered.next = 0;
 	join->met = false;
@@ -136,7 +135,7 @@ void join_done(struct ras *ras) {
 	join->source = NULL;
 	ras_become_member(ras, join->start);
 	if (join->uncounted)
-		brake_taken_back(ras, ras->self_slot);
+		votes_withdraw(ras, ras->self_slot);
 	ras_emit(
 		ras, RAS_EVENT_JOIN_DONE, RAS_NO_SLOT, RAS_CAUSE_NONE,
 		ras->observed_ns - join->started_ns
@@ -167,7 +166,7 @@ static bool seed_next(struct ras *ras, struct sock_addr *ret_address) {
 
 	while (join->seed_next < join->seed_count) {
 		*ret_address = join->seeds[join->seed_next++].address;
-		if (!seed_is_self(ras, ret_address))
+		if (!join_is_self(ras, ret_address))
 			return true;
 	}
 	return false;
@@ -327,44 +326,6 @@ static void ask_close(struct ras *ras, struct conn *conn) {
 	}
 }
 
-// Two holders of one name.
-
-bool join_yields_to(const struct ras *ras, const struct ras_record *record) {
-	const struct ras_record *own = ras_self(ras)->record;
-
-	// Two cannot listen at one address: that is ourselves, before or after.
-	if (record->id != ras->self_id || sock_addr_equal(&record->address, &own->address))
-		return false;
-	return record->start != own->start ? record->start > own->start
-					   : record->digest > own->digest;
-}
-
-void join_rival(struct ras *ras, const struct sock_addr *address) {
-	struct join *join = &ras->join;
-
-	if (!ras->joined || ras->leaving || seed_is_self(ras, address) ||
-	    join->rival_ns > ras->observed_ns || is_asked(ras, address))
-		return;
-	join->rival_ns = ras->observed_ns + ras_jitter(ras, RIVAL_GAP_NS);
-	ask(ras, address);
-}
-
-// The one who refuses us speaks for itself, or points to the holder.
-static void refused_as_rival(struct ras *ras, const struct message_init_ack *ack) {
-	struct ras_record *record;
-
-	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
-		return;
-	if (join_yields_to(ras, record) && !ras->join.gave_way) {
-		ras->join.gave_way = true;
-		ras->join.refused_by = record->address;
-		ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, RAS_CAUSE_CONFLICT, 0);
-	} else if (record->id != ras->self_id && ack->redirect_count > 0) {
-		join_rival(ras, &ack->redirects[0]);
-	}
-	ras_record_put(ras->interner, record);
-}
-
 // Another one that is no member either; if it is before us by address the founding is its matter.
 static void met_waiting(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
@@ -454,13 +415,12 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 		break;
 	}
 	ask_close(ras, conn);
-	if (ras->joined && ack->refusal == RAS_CAUSE_CONFLICT)
-		refused_as_rival(ras, ack);
 }
 
 void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
 	bool another_was_faster = join->source != NULL && join->source != conn;
+	struct sock_addr address = conn->address; // it may be closed below
 
 	if (ack->refusal != RAS_CAUSE_NONE) {
 		join_refused(ras, conn, ack);
@@ -471,6 +431,7 @@ void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack 
 		join->start = ack->your_start;
 		join->uncounted = (ack->flags & MESSAGE_ACK_UNCOUNTED) != 0;
 	}
+	rival_answered(ras, &address, ack);
 }
 
 int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t size) {
@@ -549,7 +510,7 @@ static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_re
 	conn_ack_fill(ras, &ack);
 	ack.version = conn->version;
 	ack.your_start = start_for(ras, record);
-	if (!brake_joiner_counts(ras, peers_find(&ras->peers, record->id)))
+	if (!votes_joiner_has_one(ras, peers_find(&ras->peers, record->id)))
 		ack.flags |= MESSAGE_ACK_UNCOUNTED;
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	must(message_init_ack_encode(&ack, &writer) == 0);

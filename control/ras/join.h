@@ -19,6 +19,8 @@
 // own address, or to one who does not answer.
 #pragma once
 
+#include "rival.h"
+
 #include <lib/sockaddr.h>
 #include <ras/types.h>
 
@@ -50,10 +52,9 @@ struct join {
 	struct conn *asks[JOIN_ASKS_MAX];
 	struct conn *source; // whose table we are taking
 	uint64_t started_ns;
-	uint64_t ask_ns;	     // next one, RAS_NEVER while none is due
-	uint32_t rounds;	     // through all seeds, without one that accepts
-	uint64_t rival_ns;	     // none is called before this; observed time
-	bool gave_way;		     // to another holder of our name
+	uint64_t ask_ns; // next one, RAS_NEVER while none is due
+	uint32_t rounds; // through all seeds, without one that accepts
+	struct rival rival;
 	struct sock_addr refused_by; // as in struct ras_view
 	// Of the round under way: who answered, and is no member either.
 	bool met;	  // anybody
@@ -81,6 +82,8 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 void join_writable(struct ras *ras, struct conn *conn);
 // A member called us, who are none: we join through it.
 void join_invited(struct ras *ras, const struct sock_addr *address);
+// Whether the address is one of ours.
+bool join_is_self(const struct ras *ras, const struct sock_addr *address);
 // Whether the address is one of the seeds.
 bool join_is_configured(const struct ras *ras, const struct sock_addr *address);
 // Calls there, unless that is under way, or as many calls as there may be.
@@ -89,9 +92,5 @@ void join_ask(struct ras *ras, const struct sock_addr *address);
 void join_look_for(struct ras *ras, uint32_t seed);
 // Of both.
 void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);
-// Another holder of our name is said to live there; we are a member.
-void join_rival(struct ras *ras, const struct sock_addr *address);
-// True if a record of our name is another holder's, and stands above ours.
-bool join_yields_to(const struct ras *ras, const struct ras_record *record);
 // Founds or completes: we are a member from now on.
 void join_done(struct ras *ras);

@@ -2,13 +2,14 @@
 #include "link.h"
 
 #include "core.h"
+#include "link_beat.h"
+#include "link_watch.h"
 
 #include <string.h>
 
 #define FRESH_MEMBER_NS RAS_NS_PER_SEC // so long others may not have heard of us
 #define BACKOFF_DOUBLINGS_MAX 5
 #define FALLBACK_USES (RAS_USE_FALLBACK_NEXT | RAS_USE_FALLBACK_PREV)
-#define LONG_BEATS_PER_TICK 6 // long links take turns: this many beat in one tick
 
 static void link_frames_free(struct ras *ras, struct link *link) {
 	while (link->queue_head != NULL) {
@@ -124,6 +125,8 @@ static struct link *link_add(struct ras *ras, uint32_t slot) {
 }
 
 static void link_connect(struct ras *ras, struct link *link) {
+	if (link->pending != NULL)
+		link->retry_ns = RAS_NEVER; // its end tells when the next one is due
 	if (link->current != NULL || link->pending != NULL || ras->leaving)
 		return;
 	link->retry_ns = RAS_NEVER;
@@ -187,7 +190,7 @@ struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses) {
 	return link;
 }
 
-static void link_idle_check(struct ras *ras, struct link *link) {
+void link_idle_check(struct ras *ras, struct link *link) {
 	if ((link->mine | link->theirs) != 0) {
 		link->idle_ns = RAS_NEVER;
 	} else if (link->idle_ns == RAS_NEVER) {
@@ -263,89 +266,13 @@ void link_flush(struct ras *ras, struct link *link) {
 		relay_link_good(ras, link);
 }
 
-static bool link_is_ring(const struct link *link) {
-	return ((link->mine | link->theirs) & (RAS_USE_RING | RAS_USE_CHECK)) != 0;
-}
-
-static uint32_t long_period(const struct ras *ras) {
-	uint32_t degree = links_degree(ras);
-
-	return degree == 0 ? 1 : (degree + LONG_BEATS_PER_TICK - 1) / LONG_BEATS_PER_TICK;
-}
-
-static void beat_send(struct ras *ras, struct link *link, uint32_t period, bool ping) {
-	uint64_t delay_us = (ras->observed_ns - link->heard_sequence_ns) / 1000;
-	struct message_beat beat = {
-		.sequence = ++link->sent_sequence,
-		.echo = link->heard_sequence,
-		.echo_delay_us = delay_us < UINT32_MAX ? (uint32_t)delay_us : UINT32_MAX,
-		.digest = peers_digest(&ras->peers),
-		.uses = link->mine,
-		.period = (uint8_t)(period < UINT8_MAX ? period : UINT8_MAX),
-		.flags = ping ? MESSAGE_BEAT_PING : 0,
-		.wall_ns = wall_stamp(ras, link->sent_sequence),
-	};
-	uint8_t frame[64];
-	struct wire_writer writer;
-
-	wire_writer_init(&writer, frame, sizeof(frame));
-	message_beat_encode(&beat, &writer);
-	// A beat that would have to wait says nothing any more when it arrives.
-	if (link_takes(ras, link) &&
-	    conn_send(ras, link->current, frame, wire_writer_used(&writer)) == 0)
-		link->sent_sequence_ns = ras->observed_ns;
-}
-
-void link_beat(struct ras *ras, struct link *link, bool ping) {
-	int32_t due = (int32_t)(link->beat_tick - ras->links.beats);
-
-	// Out of turn: it promises no more than the next one in turn will keep.
-	if (link->current != NULL)
-		beat_send(ras, link, link_is_ring(link) || due < 1 ? 1 : (uint32_t)due, ping);
-}
-
-static void rtt_add(struct link_rtt *rtt, uint64_t sample_ns) {
-	if (sample_ns < rtt->min_ns)
-		rtt->min_ns = sample_ns;
-	if (sample_ns > rtt->max_ns)
-		rtt->max_ns = sample_ns;
-	rtt->sum_ns += sample_ns;
-	rtt->count++;
-}
-
-static void degree_check(struct ras *ras) {
-	if (links_degree(ras) > links_degree_max(peers_ring_count(&ras->peers)))
-		ring_relink(ras);
-}
-
-void link_beat_heard(struct ras *ras, struct link *link, const struct message_beat *beat) {
-	uint64_t delay_ns = UINT64_C(1000) * beat->echo_delay_us;
-	uint64_t since_ns = ras->observed_ns - link->sent_sequence_ns;
-	uint64_t travel_ns = RAS_NEVER;
-
-	// A round trip on one clock; the time it lay at the peer is the peer's to tell.
-	if (beat->echo == link->sent_sequence && beat->echo != 0 && since_ns >= delay_ns) {
-		travel_ns = since_ns - delay_ns;
-		rtt_add(&link->rtt, travel_ns);
-	}
-	wall_heard(ras, link, beat->wall_ns, travel_ns);
-	link->heard_sequence = beat->sequence;
-	link->heard_sequence_ns = ras->observed_ns;
-	if (beat->period > 0)
-		link->period_ns = beat->period * ras->profile->beat_ns;
-	if (beat->uses != link->theirs) {
-		link->theirs = beat->uses;
-		link_idle_check(ras, link);
-		degree_check(ras); // what was idle is in use again, and nobody asked
-	}
-	sync_heard(ras, link, beat->digest);
-	if ((beat->flags & MESSAGE_BEAT_PING) != 0)
-		link_beat(ras, link, false);
-}
-
 void link_heard(struct ras *ras, struct link *link) {
 	uint64_t silent_ns = ras->observed_ns - link->heard_ns;
 
+	// Whoever heard nobody at all was deaf, or cut off: that silence says nothing of them.
+	if (ras->observed_ns - ras->links.heard_ns >= ras->profile->suspect_ns)
+		liveness_was_deaf(ras);
+	ras->links.heard_ns = ras->observed_ns;
 	link->heard_ns = ras->observed_ns;
 	link->checked_ns = RAS_NEVER;
 	if (link->delayed) {
@@ -358,6 +285,11 @@ void link_heard(struct ras *ras, struct link *link) {
 		link->watched = false;
 		liveness_proof(ras, link->slot, 0);
 	}
+}
+
+void links_degree_check(struct ras *ras) {
+	if (links_degree(ras) > links_degree_max(peers_ring_count(&ras->peers)))
+		ring_relink(ras);
 }
 
 void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t theirs) {
@@ -388,7 +320,7 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	ras_emit(ras, RAS_EVENT_LINK_UP, link->slot, RAS_CAUSE_NONE, down_ns);
 	link_idle_check(ras, link);
 	ring_recovered(ras, link);
-	degree_check(ras);
+	links_degree_check(ras);
 	link_beat(ras, link, false);
 	foreign_tell(ras, link);
 	if (link->queue_head != NULL)
@@ -439,6 +371,8 @@ static void refusal_heard(struct ras *ras, struct link *link) {
 
 static void connect_failed(struct ras *ras, struct link *link, enum ras_cause cause) {
 	link->pending = NULL;
+	if (link->current != NULL)
+		return; // it was to take the place of one that stands
 	link->retry_ns = ras->observed_ns + retry_wait(ras, link);
 	link->retries++;
 	if (cause == RAS_CAUSE_REFUSED && ras->profile->evidence)
@@ -538,7 +472,7 @@ static void link_leave(struct ras *ras, struct link *link) {
 		conn_close(ras, link->pending, RAS_CLOSE_SOFT);
 	link->pending = NULL;
 	// Of a name that another holder carries on nothing is said.
-	if (link->current != NULL && !ras->join.gave_way)
+	if (link->current != NULL && !ras->join.rival.gave_way)
 		news_of_self_to(ras, link);
 	// What could not be queued for want of memory is told by the others.
 	if (link->current == NULL || link->queue_head == NULL)
@@ -554,21 +488,6 @@ void links_leave(struct ras *ras) {
 	}
 }
 
-uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {
-	uint64_t silent_ns = ras->observed_ns - link->heard_ns;
-	uint64_t promised_ns = link->period_ns - ras->profile->beat_ns;
-
-	// What it promised to be silent for anyway, beyond the beat every threshold allows for.
-	return silent_ns > promised_ns ? silent_ns - promised_ns : 0;
-}
-
-void links_resume(struct ras *ras) {
-	for (uint32_t n = 0; n < ras->links.count; n++) {
-		if (ras->links.table[n]->used)
-			link_beat(ras, ras->links.table[n], false);
-	}
-}
-
 void links_redial(struct ras *ras) {
 	uint32_t count = ras->links.count;
 
@@ -579,63 +498,6 @@ void links_redial(struct ras *ras) {
 			continue;
 		link->retries = 0;
 		link_connect(ras, link);
-	}
-}
-
-static void link_judge(struct ras *ras, struct link *link) {
-	const struct ras_profile *profile = ras->profile;
-	uint64_t silent_ns = link_silence_ns(ras, link);
-	uint64_t left_ns;
-
-	// Mostly it spoke in time: that is settled before anybody's entry is looked at.
-	if (silent_ns < profile->delayed_ns) {
-		ras_wake_at(ras, ras->observed_ns + profile->suspect_ns - silent_ns);
-		return;
-	}
-	if (!peer_is_member(ras_entry(ras, link->slot)))
-		return;
-	if (!link->delayed) {
-		link->delayed = true;
-		link->watched = true;
-		ras_emit(ras, RAS_EVENT_LINK_DELAYED, link->slot, RAS_CAUSE_SILENT, silent_ns);
-		collective_link_lost(ras, link);
-		relay_link_lost(ras, link);
-		ring_delayed(ras, link);
-	}
-	if (silent_ns >= profile->silent_close_ns && link->current != NULL &&
-	    ras->observed_ns - link->current->ready_ns >= profile->silent_close_ns) {
-		struct conn *conn = link->current;
-
-		// It may be half-open: only a new connection tells. The clock goes on.
-		conn_close(ras, conn, RAS_CLOSE_HARD);
-		link_conn_ended(ras, link, conn, RAS_CAUSE_SILENT);
-	}
-	if (silent_ns >= profile->suspect_ns) {
-		if (ras->observed_ns >= link->excused_ns)
-			liveness_silent(ras, link);
-		else
-			ras_wake_at(ras, link->excused_ns);
-	}
-	left_ns = profile->suspect_ns > silent_ns ? profile->suspect_ns - silent_ns
-						  : profile->beat_ns;
-	ras_wake_at(ras, ras->observed_ns + left_ns);
-}
-
-static void link_stuck_check(struct ras *ras, struct link *link) {
-	uint64_t age_ns;
-
-	if (link->queue_head == NULL || link->current == NULL)
-		return;
-	age_ns = ras->observed_ns - link->queue_head->queued_ns;
-	if (age_ns >= ras->profile->stuck_ns) {
-		struct conn *conn = link->current;
-
-		ras_emit(ras, RAS_EVENT_LINK_STUCK, link->slot, RAS_CAUSE_STUCK, age_ns);
-		conn_close(ras, conn, RAS_CLOSE_HARD);
-		link->queue_head->queued_ns = ras->observed_ns;
-		link_conn_ended(ras, link, conn, RAS_CAUSE_STUCK);
-	} else {
-		ras_wake_at(ras, link->queue_head->queued_ns + ras->profile->stuck_ns);
 	}
 }
 
@@ -658,35 +520,8 @@ static void link_tick(struct ras *ras, struct link *link) {
 		link_connect(ras, link);
 	ras_wake_at(ras, link->retry_ns);
 	if ((link->mine | link->theirs) != 0)
-		link_judge(ras, link);
+		link_silence_judge(ras, link);
 	link_stuck_check(ras, link);
-}
-
-static void beats_tick(struct ras *ras) {
-	struct links *links = &ras->links;
-	uint32_t period = long_period(ras);
-
-	if (links->beat_due_ns > ras->observed_ns) {
-		ras_wake_at(ras, links->beat_due_ns);
-		return;
-	}
-	links->beats++;
-	while (links->beat_due_ns <= ras->observed_ns)
-		links->beat_due_ns += ras->profile->beat_ns;
-	ras_wake_at(ras, links->beat_due_ns);
-	for (uint32_t n = 0; n < links->count; n++) {
-		struct link *link = links->table[n];
-		uint32_t promised;
-
-		if (!link->used || link->current == NULL || (link->mine | link->theirs) == 0)
-			continue;
-		// A promise is kept even if the turns have become longer since.
-		if (!link_is_ring(link) && (int32_t)(links->beats - link->beat_tick) < 0)
-			continue;
-		promised = link_is_ring(link) ? 1 : period;
-		link->beat_tick = links->beats + promised;
-		beat_send(ras, link, promised, false);
-	}
 }
 
 void links_tick(struct ras *ras) {

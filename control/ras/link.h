@@ -72,7 +72,9 @@ struct link {
 	uint64_t synced_ns;	// last comparison of the tables that we began
 	uint64_t briefed_ns;	// and the last one that we answered
 	uint64_t position_ring; // the ring_number of `position`
-	uint64_t excused_ns; // another observer saw the peer: our silence counts again after this
+	uint64_t renewed_ns;	// after a pause of ours another connection was tried then
+	uint64_t proven_ns;	// another observer saw the peer then:
+	uint64_t excused_ns;	// our silence counts again after this
 	struct link_frame *queue_tail;
 	uint32_t queue_bytes;
 	uint32_t position; // in the ring, of its peer
@@ -87,6 +89,7 @@ struct links {
 	uint32_t dropped;     // to be freed
 	uint32_t beats;	      // ticks so far
 	uint64_t beat_due_ns; // next tick
+	uint64_t heard_ns;    // of any of them
 };
 
 void links_fini(struct ras *ras);
@@ -98,6 +101,8 @@ struct link *link_find(const struct ras *ras, uint32_t slot);
 struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses);
 // Takes uses back; a link that neither side uses is retired after a while.
 void link_unwant(struct ras *ras, struct link *link, uint32_t uses);
+// Notes since when nobody uses it: called after the uses of either side have changed.
+void link_idle_check(struct ras *ras, struct link *link);
 
 static inline bool link_is_ready(const struct link *link) {
 	return link->current != NULL;
@@ -152,3 +157,5 @@ uint64_t link_silence_ns(const struct ras *ras, const struct link *link);
 uint32_t links_degree_max(uint32_t members);
 // Links in use by either side.
 uint32_t links_degree(const struct ras *ras);
+// Beyond the bound the ring is linked anew, with fewer.
+void links_degree_check(struct ras *ras);

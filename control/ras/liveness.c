@@ -95,8 +95,12 @@ static void suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, uint64
 	look_tell(ras, slot);
 }
 
+// Whoever was proven alive by another observer was not silent until then, but our way was bad.
 void liveness_silent(struct ras *ras, struct link *link) {
-	suspect(ras, link->slot, RAS_CAUSE_SILENT, ras->observed_ns - link_silence_ns(ras, link));
+	uint64_t silent_ns = ras->observed_ns - link_silence_ns(ras, link);
+
+	suspect(ras, link->slot, RAS_CAUSE_SILENT,
+		silent_ns > link->proven_ns ? silent_ns : link->proven_ns);
 }
 
 void liveness_gone(struct ras *ras, struct link *link) {
@@ -124,6 +128,11 @@ void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news)
 	suspicion = suspicion_find(ras, slot);
 	if (suspicion == NULL)
 		return;
+	// Whom we hold it is looked at once a minute only.
+	if (suspicion->told.id == 0 && !suspicion->open) {
+		suspicion->due_ns = ras->observed_ns;
+		ras_wake_at(ras, suspicion->due_ns);
+	}
 	suspicion->told = *news;
 	suspicion->told.record = NULL;
 }
@@ -141,6 +150,7 @@ static void link_excuse(struct ras *ras, uint32_t slot) {
 
 	if (link == NULL)
 		return;
+	link->proven_ns = ras->observed_ns;
 	link->excused_ns = ras->observed_ns + 2 * ras->profile->suspect_ns;
 	link->gone = false;
 	link->refused_ns = RAS_NEVER;
@@ -174,6 +184,17 @@ void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer) {
 		RAS_CAUSE_REFUTED, observer
 	);
 	ring_changed(ras);
+}
+
+void liveness_was_deaf(struct ras *ras) {
+	for (uint32_t n = 0; n < ras->links.count; n++)
+		ras->links.table[n]->proven_ns = ras->observed_ns;
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		struct suspicion *suspicion = &ras->liveness.suspicions[n];
+
+		if (ras_entry(ras, suspicion->slot)->state == RAS_SUSPECT)
+			suspicion->silent_ns = ras->observed_ns;
+	}
 }
 
 void liveness_resume(struct ras *ras) {
@@ -277,6 +298,7 @@ declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause
 		news.of = ras->liveness.census.word.members;
 	}
 	ras->counters.deaths_declared++;
+	ras_entry(ras, suspicion->slot)->flags |= PEER_DECLARED;
 	ras_apply(ras, &news, NULL);
 }
 
@@ -303,18 +325,21 @@ static void hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	ras_emit(ras, RAS_EVENT_UNREACHABLE, slot, cause, 0);
 }
 
-// Who declared it, in a view of two, was free to; we, who see the same in a part that waits for
-// ever, take that over as it is: of one alone. Held here and dead there it would be two views. A
-// larger part needs no such word: it may declare by itself after a time.
+// Who declared it, in a view of two or as the last host of one, was free to; we, who see the same
+// in a part that waits for ever, take that over as it is. Held here and dead there it would be two
+// views. A larger part needs no such word: it may declare by itself after a time.
 static bool is_taken_as_told(struct ras *ras, const struct suspicion *suspicion) {
 	struct peer_news told = suspicion->told;
 	uint32_t slot = suspicion->slot;
 
-	if (told.id == 0 || told.of > 2 || !brake_waits(ras) ||
+	if (told.id == 0 || (told.observer_count < 2 && told.of > 2) || !brake_waits(ras) ||
 	    told.incarnation < ras_entry(ras, slot)->incarnation)
 		return false;
 	ras_apply(ras, &told, NULL); // with the membership the suspicion goes
-	return !peer_is_member(ras_entry(ras, slot));
+	if (peer_is_member(ras_entry(ras, slot)))
+		return false;
+	ras_entry(ras, slot)->flags |= PEER_DECLARED;
+	return true;
 }
 
 // What the brake says to a death that is agreed on, if it is by a count of that time or later; and
@@ -328,7 +353,7 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 		return false;
 	}
 	slot = suspicion->slot;
-	switch (brake_word(ras, since_ns)) {
+	switch (brake_word(ras, suspicion->silent_ns, since_ns)) {
 	case BRAKE_UNKNOWN:
 		suspicion->open = true; // what was seen holds until the count is there
 		suspicion->agreed = true;
@@ -343,16 +368,12 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 	return true;
 }
 
-// A death that two agree on, and that the brake does not hold: does anybody hear the subject? Of
-// those who fall silent together not all may have been asked about; two hosts are enough then.
+// A death that two agree on, and that the brake does not hold: does anybody hear the subject?
+// Others may have asked about others: then a count of ours does. The two may both have lost it in a
+// gap that is over, and not have heard it since.
 static void
 settle(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
-	enum brake_hears hears = brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id);
-
-	if (hears == BRAKE_HEARS_UNASKED && cause == RAS_CAUSE_SILENT && other != RAS_NO_SLOT &&
-	    !is_of_our_host(ras, other))
-		hears = BRAKE_HEARS_NOBODY;
-	switch (hears) {
+	switch (brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id)) {
 	case BRAKE_HEARS_UNASKED:
 		brake_count(ras, ras->observed_ns);
 		suspicion->open = true;
@@ -431,6 +452,10 @@ static uint64_t next_round(struct ras *ras, const struct suspicion *suspicion) {
 	if (ras->liveness.brake && !suspicion->open &&
 	    ras_entry(ras, suspicion->slot)->state == RAS_UNREACHABLE)
 		return ras->observed_ns + ras_jitter(ras, HELD_LOOK_NS);
+	if (!suspicion->open && ras->observed_ns < ras->liveness.brake_free_ns &&
+	    ras_entry(ras, suspicion->slot)->state == RAS_UNREACHABLE &&
+	    suspicion->silent_ns + ras->profile->brake_hold_ns > ras->observed_ns)
+		return suspicion->silent_ns + ras->profile->brake_hold_ns;
 	if (suspicion->open || suspicion->cause == RAS_CAUSE_GONE || last < ras->observed_ns)
 		return ras->observed_ns + ras->profile->gone_recheck_ns;
 	return last;
@@ -454,7 +479,7 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 	if (suspicion == NULL)
 		return true;
 	state = ras_entry(ras, slot)->state;
-	if (state != RAS_UNREACHABLE &&
+	if (state != RAS_UNREACHABLE && !suspicion->open &&
 	    ras->observed_ns - suspicion->started_ns > ras->profile->suspicion_max_ns) {
 		// Too few could look: begin anew, with what is then to be seen.
 		peers_set_local(&ras->peers, slot, RAS_ALIVE, RAS_CAUSE_NONE, ras->observed_ns);
@@ -469,6 +494,21 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 void liveness_refused(struct ras *ras, struct link *link) {
 	if (ras->joined && link->connects > 0 && peer_is_member(ras_entry(ras, link->slot)))
 		brake_count(ras, ras->observed_ns);
+}
+
+void liveness_all_reached(struct ras *ras, const struct census_word *word) {
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count;) {
+		const struct suspicion *suspicion = &ras->liveness.suspicions[n];
+		uint32_t count = ras->liveness.suspicion_count;
+		uint64_t id = ras_entry(ras, suspicion->slot)->record->id;
+
+		// Strangers are counted, too, so it may be one of them who makes up for it.
+		if (suspicion->silent_ns < word->from_ns &&
+		    brake_hears(ras, id) != BRAKE_HEARS_NOBODY)
+			liveness_proof(ras, suspicion->slot, word->origin);
+		// With the proof the suspicion goes, and another takes its place.
+		n += ras->liveness.suspicion_count == count;
+	}
 }
 
 void liveness_counted(struct ras *ras) {

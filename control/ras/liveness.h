@@ -21,6 +21,8 @@ struct wire_reader;
 #define LIVENESS_SUSPICIONS_MAX 1024
 #define LIVENESS_LOOKS_MAX 1024
 #define CENSUS_COUNTERS 2 // who have to agree
+// Where anybody is missed they are counted more often than this.
+#define CENSUS_OLD_NS (40 * RAS_NS_PER_SEC)
 
 // What an observer saw when it looked.
 enum sight {
@@ -80,6 +82,10 @@ struct census_word {
 	uint64_t at_ns;	  // when we had it; 0: there is none
 };
 
+static inline uint32_t census_silent(const struct census_word *word) {
+	return word->members > word->reached ? word->members - word->reached : 0;
+}
+
 struct census_start {
 	uint64_t origin;
 	uint64_t at_ns;
@@ -90,11 +96,14 @@ struct census {
 	struct census_word word; // that we go by
 	struct census_word told; // the latest by one other alone
 	uint32_t ours;		 // members of our own view at the time of `word`
+	uint32_t ended;		 // of them, since: dead, left or forgotten
 	// The latest two that began, of different members, and the latest one of ours.
 	struct census_start starts[CENSUS_COUNTERS];
 	uint64_t own_ns;
-	uint64_t wanted_ns; // since when we wait for a count, 0 if we do not
-	uint64_t due_ns;    // ours begins then
+	uint32_t own_members;	// as it began
+	uint32_t own_uncounted; // of them, whom it asked for no vote
+	uint64_t wanted_ns;	// since when we wait for a count, 0 if we do not
+	uint64_t due_ns;	// ours begins then
 	bool due;
 };
 
@@ -106,13 +115,14 @@ struct liveness {
 	uint32_t round; // last token given out
 	struct census census;
 	bool brake;
-	bool taken_back;    // somebody, or we
-	uint64_t whole_ns;  // since when nobody is suspected or unreachable; RAS_NEVER: somebody is
-	uint64_t broken_ns; // when that ended last
+	bool taken_back;   // somebody, or we
+	bool missed_again; // such a one is, if it is not reached: it votes later
+	uint64_t whole_ns; // since when nobody is suspected or unreachable; RAS_NEVER: somebody is
 	uint64_t brake_began_ns;
-	uint64_t brake_ns;	// since when it is on and we are with the larger part
-	uint64_t brake_free_ns; // released: not on again before this
-	uint32_t calm;		// counts in a row that found no more silent than may be
+	uint64_t brake_ns;	 // since when it is on and we are with the larger part
+	uint64_t brake_free_ns;	 // released by time: until then it is not on again
+	uint64_t brake_freed_ns; // for those who fell silent before this
+	uint32_t calm;		 // counts in a row that found no more silent than may be
 };
 
 void liveness_fini(struct ras *ras);
@@ -130,10 +140,14 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
 void liveness_weak_evidence(struct ras *ras, uint32_t slot);
 // Proof of life, from the peer itself.
 void liveness_proof(struct ras *ras, uint32_t slot, uint64_t observer);
+// A count reached all members: who was silent before it began is alive.
+void liveness_all_reached(struct ras *ras, const struct census_word *word);
 // A count is at hand: those who waited for one are judged.
 void liveness_counted(struct ras *ras);
 // Those whom the brake held may be judged again: looks at them anew, soon.
 void liveness_released(struct ras *ras);
+// Nobody was heard until now: the silence of each begins now.
+void liveness_was_deaf(struct ras *ras);
 // After a pause of our own: what others saw and counted is from before it.
 void liveness_resume(struct ras *ras);
 // We were held for dead and spoken to by nobody: that silence is no evidence against anybody.

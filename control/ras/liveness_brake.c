@@ -3,8 +3,6 @@
 
 #include "core.h"
 
-#include <ras/payload.h>
-
 #include <string.h>
 
 // Several observers come to need a count at the same moment: the first one's serves all.
@@ -91,10 +89,6 @@ void brake_resume(struct ras *ras) {
 	memset(census->starts, 0, sizeof(census->starts));
 }
 
-static uint32_t silent_count(const struct census_word *word) {
-	return word->members > word->reached ? word->members - word->reached : 0;
-}
-
 // Of those who fell before they were counted: they are members no more.
 static uint32_t fallen_count(const struct ras *ras, const struct census_word *word) {
 	uint32_t count = 0;
@@ -119,8 +113,13 @@ static bool word_is_of_minority(const struct census_word *word) {
 	return word->members > 2 && 2 * (uint64_t)word->voters <= word->electorate;
 }
 
+// Whoever was declared dead does not know the newest view, and who counts in it: it does not go by
+// its own count.
 static bool is_minority(const struct ras *ras) {
-	return word_is_of_minority(&ras->liveness.census.word);
+	const struct census_word *word = &ras->liveness.census.word;
+
+	return word_is_of_minority(word) ||
+	       (ras->uncounted && word->members > 2 && word->reached < word->members);
 }
 
 // More than a host and a fifth of the view within some seconds, or so much that we are not with the
@@ -133,11 +132,11 @@ static bool word_is_of_too_much(const struct ras *ras, const struct census_word 
 
 	if (limit < profile->brake_peers)
 		limit = profile->brake_peers;
-	return silent_count(word) + fallen > limit || word_is_of_minority(word);
+	return census_silent(word) + fallen > limit || word_is_of_minority(word);
 }
 
 static bool too_much_is_silent(const struct ras *ras) {
-	return word_is_of_too_much(ras, &ras->liveness.census.word);
+	return word_is_of_too_much(ras, &ras->liveness.census.word) || is_minority(ras);
 }
 
 static void brake_set(struct ras *ras, bool on) {
@@ -152,7 +151,7 @@ static void brake_set(struct ras *ras, bool on) {
 	}
 	ras_emit(
 		ras, on ? RAS_EVENT_BRAKE_ON : RAS_EVENT_BRAKE_OFF, RAS_NO_SLOT, RAS_CAUSE_SILENT,
-		silent_count(&liveness->census.word)
+		census_silent(&liveness->census.word)
 	);
 	if (!on)
 		liveness_released(ras);
@@ -182,21 +181,29 @@ static void counted(struct ras *ras, const struct census_word *word) {
 	struct liveness *liveness = &ras->liveness;
 	struct census *census = &liveness->census;
 	bool more = word->reached > census->word.reached;
-	uint32_t silent_before = silent_count(&census->word);
+	uint32_t silent_before = census_silent(&census->word);
 
 	census->word = *word;
+	census->ended = 0;
 	census->told.at_ns = 0;
 	census->ours = peers_ring_count(&ras->peers);
+	if (word->origin == ras->self_id && word->members > census->ours)
+		census->ours = word->members;
 	census->wanted_ns = 0;
 	census->due = false;
+	if (word->reached >= word->members && word->members >= census->ours)
+		liveness_all_reached(ras, word);
 	liveness_counted(ras);
 	// What was silent when the brake let go is declared, or back. What follows is new.
-	if (!too_much_is_silent(ras))
+	if (!too_much_is_silent(ras)) {
+		if (ras->observed_ns < liveness->brake_free_ns)
+			liveness_released(ras); // nobody has a time of its own to wait for
 		liveness->brake_free_ns = 0;
+	}
 	if (!liveness->brake)
 		return;
 	// More that fell silent are another matter, whose time begins now.
-	if (is_minority(ras) || silent_count(&census->word) > silent_before)
+	if (is_minority(ras) || census_silent(&census->word) > silent_before)
 		liveness->brake_ns = ras->observed_ns;
 	liveness->calm = too_much_is_silent(ras) ? 0 : liveness->calm + 1;
 	if (liveness->calm >= CALM_COUNTS)
@@ -262,11 +269,12 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 	struct census_word word;
 
 	if (brake_is_off(ras) || result->reached > result->members ||
-	    result->electorate > result->members || start == NULL)
+	    result->electorate > result->members || result->voters > result->reached ||
+	    result->voters > result->electorate || start == NULL)
 		return;
 	// Who reached fewer than we have beside us does not hear, or is cut off: its count is of
-	// itself.
-	if (result->reached <= good_links(ras)) {
+	// itself. And what is read after a pause of ours may be of before it.
+	if (result->reached <= good_links(ras) || start->at_ns < ras->resumed_ns + CENSUS_NS) {
 		*start = (struct census_start){0};
 		return;
 	}
@@ -290,74 +298,32 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 		counted(ras, &word);
 }
 
-// Who was declared dead and came back is of no view that a majority agreed on: were it counted at
-// once, two parts that it belongs to in turn could declare each other.
-static uint32_t electorate(const struct ras *ras) {
-	uint32_t count = 0;
-
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
-		const struct peer_entry *entry = ras_entry(ras, slot);
-
-		count += entry->record != NULL && peer_is_member(entry) &&
-			 (entry->flags & PEER_TAKEN_BACK) == 0;
-	}
-	return ras->uncounted && count > 0 ? count - 1 : count;
-}
-
-// They count again after a time in which the view was whole.
-static void electorate_tick(struct ras *ras) {
-	struct liveness *liveness = &ras->liveness;
-	const uint32_t *counts = ras->peers.state_counts;
-
-	if (liveness->brake || counts[RAS_SUSPECT] > 0 || counts[RAS_UNREACHABLE] > 0) {
-		if (liveness->whole_ns != RAS_NEVER)
-			liveness->broken_ns = ras->observed_ns;
-		liveness->whole_ns = RAS_NEVER;
-		return;
-	}
-	if (liveness->whole_ns == RAS_NEVER)
-		liveness->whole_ns = ras->observed_ns;
-	if (!liveness->taken_back ||
-	    ras->observed_ns - liveness->whole_ns < ras->profile->brake_hold_ns)
-		return;
-	liveness->taken_back = false;
-	ras->uncounted = false;
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
-		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_TAKEN_BACK;
-}
-
-void brake_taken_back(struct ras *ras, uint32_t slot) {
-	ras->liveness.taken_back = true;
-	if (ras->liveness.whole_ns != RAS_NEVER)
-		ras->liveness.whole_ns = ras->observed_ns;
-	if (slot == ras->self_slot)
-		ras->uncounted = true;
-	else
-		ras_entry(ras, slot)->flags |= PEER_TAKEN_BACK;
-}
-
-bool brake_joiner_counts(const struct ras *ras, uint32_t slot) {
-	const struct peer_entry *entry;
-
-	if (ras->liveness.whole_ns != RAS_NEVER)
-		return true;
-	if (slot == RAS_NO_SLOT)
-		return false;
-	entry = ras_entry(ras, slot);
-	return peer_is_member(entry) || entry->since_ns >= ras->liveness.broken_ns;
-}
-
-void brake_counted_here(struct ras *ras, struct census_result *result) {
+void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result) {
 	struct census_word word;
 
+	// A later one of ours has begun, whose list and members are known; or we paused since.
+	if (from_ns != ras->liveness.census.own_ns)
+		return;
 	result->members = peers_ring_count(&ras->peers);
-	result->electorate = electorate(ras);
+	// Who left meanwhile may have been counted before.
+	if (result->members < ras->liveness.census.own_members)
+		result->members = ras->liveness.census.own_members;
+	result->electorate = votes_electorate(ras, result);
 	flood_census(ras, result);
 	word = word_of(ras, ras->self_id, ras->liveness.census.own_ns, result);
 	counted(ras, &word);
 }
 
-enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
+// Of what the brake let go by time, with the larger part. Who fell silent later has a time of its
+// own.
+static bool is_let_go(const struct ras *ras, uint64_t silent_ns) {
+	const struct liveness *liveness = &ras->liveness;
+
+	return ras->observed_ns < liveness->brake_free_ns && silent_ns < liveness->brake_freed_ns &&
+	       !is_minority(ras);
+}
+
+enum brake_word brake_word(struct ras *ras, uint64_t silent_ns, uint64_t since_ns) {
 	struct liveness *liveness = &ras->liveness;
 
 	if (brake_is_off(ras))
@@ -368,9 +334,11 @@ enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
 		brake_count(ras, since_ns);
 		return BRAKE_UNKNOWN;
 	}
-	if (!too_much_is_silent(ras) ||
-	    (ras->observed_ns < liveness->brake_free_ns && !is_minority(ras)))
+	if (!too_much_is_silent(ras))
 		return BRAKE_FREE;
+	if (is_let_go(ras, silent_ns))
+		return ras->observed_ns - silent_ns < ras->profile->brake_hold_ns ? BRAKE_HELD
+										  : BRAKE_FREE;
 	// It counted those as silent, perhaps, who are known to be dead now.
 	if (peers_ring_count(&ras->peers) < liveness->census.ours) {
 		brake_count(ras, ras->observed_ns);
@@ -383,7 +351,7 @@ enum brake_word brake_word(struct ras *ras, uint64_t since_ns) {
 bool brake_waits(const struct ras *ras) {
 	const struct census_word *word = &ras->liveness.census.word;
 
-	return is_minority(ras) && ras->observed_ns - word->at_ns < 2 * RECOUNT_WAITING_NS;
+	return is_minority(ras) && ras->observed_ns - word->at_ns < CENSUS_OLD_NS;
 }
 
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject) {
@@ -395,66 +363,8 @@ enum brake_hears brake_hears(const struct ras *ras, uint64_t subject) {
 	if (n < word->subject_count)
 		return (word->heard >> n & 1) != 0 ? BRAKE_HEARS_IT : BRAKE_HEARS_NOBODY;
 	// Of so many it cannot be asked: a host fell, and took them with it.
-	return silent_count(word) > COLLECT_SUBJECTS_MAX ? BRAKE_HEARS_NOBODY : BRAKE_HEARS_UNASKED;
-}
-
-// What a census asks with.
-struct census_list {
-	struct ras_comm_id entries[COLLECT_CENSUS_MAX];
-	uint32_t count;
-};
-
-// Keeps the list in the order in which it is sent: it rises.
-static void list_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
-	uint32_t at = 0;
-	int order = 1;
-
-	while (at < list->count && (order = ras_comm_id_compare(&list->entries[at], &entry)) < 0)
-		at++;
-	if (list->count == most || (at < list->count && order == 0))
-		return;
-	memmove(&list->entries[at + 1], &list->entries[at],
-		(list->count - at) * sizeof(*list->entries));
-	list->entries[at] = entry;
-	list->count++;
-}
-
-// Members that refuse us, then others whom we suspect, as long as they may be declared.
-static void subjects_add(struct ras *ras, struct census_list *list) {
-
-	for (uint32_t n = 0; n < ras->links.count; n++) {
-		const struct link *link = ras->links.table[n];
-
-		if (link->used && link->refused_ns != RAS_NEVER &&
-		    peer_is_member(ras_entry(ras, link->slot)))
-			list_add(
-				list, COLLECT_SUBJECTS_MAX, collect_census_entry(link->peer, false)
-			);
-	}
-	for (uint32_t n = 0; n < ras->liveness.suspicion_count && !ras->liveness.brake; n++) {
-		uint32_t slot = ras->liveness.suspicions[n].slot;
-
-		list_add(
-			list, COLLECT_SUBJECTS_MAX,
-			collect_census_entry(ras_entry(ras, slot)->record->id, false)
-		);
-	}
-}
-
-// Members who count for no majority here. Not all of them know that of themselves: one that founded
-// a ring, which then became one with ours, was never told. The bound is one of memory: beyond it
-// they count as they think.
-static void uncounted_add(struct ras *ras, struct census_list *list) {
-	for (uint32_t slot = 0; slot < ras->peers.entry_count && ras->liveness.taken_back; slot++) {
-		const struct peer_entry *entry = ras_entry(ras, slot);
-
-		if (entry->record != NULL && peer_is_member(entry) &&
-		    (entry->flags & PEER_TAKEN_BACK) != 0)
-			list_add(
-				list, COLLECT_CENSUS_MAX,
-				collect_census_entry(entry->record->id, true)
-			);
-	}
+	return census_silent(word) > COLLECT_SUBJECTS_MAX ? BRAKE_HEARS_NOBODY
+							  : BRAKE_HEARS_UNASKED;
 }
 
 static void census_tick(struct ras *ras) {
@@ -470,10 +380,9 @@ static void census_tick(struct ras *ras) {
 	census->own_ns = ras->observed_ns;
 	census->wanted_ns = ras->observed_ns;
 	if (ras->joined) {
-		struct census_list list = {.count = 0};
+		struct census_list list;
 
-		subjects_add(ras, &list);
-		uncounted_add(ras, &list);
+		votes_ask(ras, &list);
 		collective_census(ras, CENSUS_NS, list.entries, list.count);
 	}
 }
@@ -491,13 +400,16 @@ void brake_tick(struct ras *ras) {
 		recount_ns = RECOUNT_WAITING_NS;
 	if (liveness->brake && !waits && counted_ago_ns < RECOUNT_NS &&
 	    ras->observed_ns - liveness->brake_ns >= ras->profile->brake_hold_ns) {
-		liveness->brake_free_ns = ras->observed_ns + ras->profile->brake_hold_ns;
+		// If all are back meanwhile there is nothing to let go.
+		if (too_much_is_silent(ras))
+			liveness->brake_free_ns = ras->observed_ns + ras->profile->brake_hold_ns;
+		liveness->brake_freed_ns = liveness->brake_ns + ras->profile->brake_window_ns;
 		brake_set(ras, false);
 	} else if ((liveness->brake || frees) && counted_ago_ns >= recount_ns) {
 		brake_count(ras, brake_count_is_fresh_since(ras));
 	}
+	votes_tick(ras);
 	census_tick(ras);
-	electorate_tick(ras);
 	if (liveness->brake || frees)
 		ras_wake_at(ras, ras->observed_ns + RAS_NS_PER_SEC);
 }

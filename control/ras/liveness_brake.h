@@ -24,8 +24,9 @@ void brake_resume(struct ras *ras);
 void brake_count(struct ras *ras, uint64_t since_ns);
 // One that began at this time is fresh enough for what is just to be looked at.
 uint64_t brake_count_is_fresh_since(const struct ras *ras);
-// By a count that began at that time or later.
-enum brake_word brake_word(struct ras *ras, uint64_t since_ns);
+// Of one that fell silent, or was first refused, at `silent_ns`: by a count that began at
+// `since_ns` or later.
+enum brake_word brake_word(struct ras *ras, uint64_t silent_ns, uint64_t since_ns);
 enum brake_hears {
 	BRAKE_HEARS_NOBODY,  // it is gone
 	BRAKE_HEARS_IT,	     // somebody does: it is alive, and refuses those who look
@@ -35,18 +36,12 @@ enum brake_hears {
 // Of one that refuses us or is silent, by the latest count.
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
 
-// Whether a start of it that joins now counts for a majority; RAS_NO_SLOT is a stranger. Where the
-// view is not whole only who was of it when it was: beside a gap one who joins on either side would
-// make a majority of both.
-bool brake_joiner_counts(const struct ras *ras, uint32_t slot);
 // Ours is a part of no more than half of a view, by a count that is not old: nobody is declared by
 // time here.
 bool brake_waits(const struct ras *ras);
-// It was held for dead and is back, or we are; or it joined, or we, and does not count yet.
-void brake_taken_back(struct ras *ras, uint32_t slot);
 // A census of that member's came by: with another one's ours is not needed now.
 void brake_census_seen(struct ras *ras, uint64_t origin);
-// Our own census is over; the others are told, with the members of our view.
-void brake_counted_here(struct ras *ras, struct census_result *result);
+// Our own census that began then is over; the others are told, with the members of our view.
+void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result);
 // That member tells that it counted so many of the members of its view.
 void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result);

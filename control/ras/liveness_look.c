@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-// Of RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 its incarnation, u32 round, then for
-// ANSWER: u8 sight.
+// Of RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 its incarnation, u64 its run, u32 round, then
+// for ANSWER: u8 sight.
 enum look_message {
 	LOOK_ASK = 1, // look at the subject
 	LOOK_ANSWER,  // this is what I saw
@@ -27,6 +27,7 @@ static void message_begin(
 	wire_put_u8(writer, (uint8_t)kind);
 	wire_put_u64(writer, ras_entry(ras, slot)->record->id);
 	wire_put_u64(writer, ras_entry(ras, slot)->incarnation);
+	wire_put_u64(writer, ras_entry(ras, slot)->record->run);
 	wire_put_u32(writer, round);
 }
 
@@ -258,19 +259,34 @@ void look_ask(struct ras *ras, struct suspicion *suspicion) {
 
 // What others say.
 
-// Dead or gone here already: that news is on its way to the asker. What one alone has seen is no
-// death to a ring of more; but it was seen.
+// Dead or gone here already: that news is on its way to the asker. What one alone has seen, or two
+// of one host, is no death to a ring of more; but it was seen by each of them. And of those who
+// each declared it, two are named with it everywhere: the others saw it, too.
 static void answer_of_dead(struct ras *ras, const struct look *look) {
 	const struct peer_entry *entry = ras_entry(ras, look->slot);
 	bool gone = entry->cause == RAS_CAUSE_GONE;
+	bool seen = (entry->flags & PEER_DECLARED) != 0;
 
-	if (entry->state == RAS_DEAD && entry->weight == 1 && entry->observers[0] == ras->self_id)
+	for (uint32_t n = 0; n < entry->weight; n++)
+		seen = seen || entry->observers[n] == ras->self_id;
+	if (entry->state == RAS_DEAD && seen)
 		answer(ras, look, gone ? SIGHT_GONE : SIGHT_SILENT);
 }
 
-static void asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round) {
+// Of two that count alike: an agent that lost its state is asked about by those who know the run
+// before. Who is heard here is not the one that is meant.
+static bool is_of_other_run(const struct peer_entry *entry, uint64_t incarnation, uint64_t run) {
+	return ras_incarnation_start(incarnation) == ras_incarnation_start(entry->incarnation) &&
+	       run != entry->record->run;
+}
+
+static void asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool other_run) {
 	struct look look = {.slot = slot, .asker = asker, .round = round};
 
+	if (other_run) {
+		answer(ras, &look, SIGHT_UNABLE);
+		return;
+	}
 	if (slot == ras->self_slot) {
 		answer(ras, &look, SIGHT_ALIVE);
 		return;
@@ -285,6 +301,7 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 	uint8_t kind = wire_get_u8(reader);
 	uint64_t subject = wire_get_u64(reader);
 	uint64_t incarnation = wire_get_u64(reader);
+	uint64_t run = wire_get_u64(reader);
 	uint32_t round = wire_get_u32(reader);
 	uint8_t sight = kind == LOOK_ANSWER ? wire_get_u8(reader) : SIGHT_NONE;
 	uint32_t from = peers_find(&ras->peers, source);
@@ -296,18 +313,20 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 		return;
 	switch (kind) {
 	case LOOK_ASK:
-		asked(ras, from, slot, round);
+		asked(ras, from, slot, round,
+		      is_of_other_run(ras_entry(ras, slot), incarnation, run));
 		break;
 	case LOOK_ANSWER:
 		// A word about an older start says nothing about this one.
 		if (ras_incarnation_start(incarnation) ==
-		    ras_incarnation_start(ras_entry(ras, slot)->incarnation))
+			    ras_incarnation_start(ras_entry(ras, slot)->incarnation) &&
+		    run == ras_entry(ras, slot)->record->run)
 			liveness_sight(ras, slot, round, from, sight);
 		break;
 	case LOOK_TELL:
 		if (slot == ras->self_slot) {
 			ras_refute(ras, incarnation);
-			asked(ras, from, slot, round);
+			asked(ras, from, slot, round, false);
 		}
 		break;
 	default:

@@ -59,7 +59,8 @@ struct peer_entry {
 
 #define PEER_SEEN 0x01	     // spoke to us at least once in this start
 #define PEER_LISTED 0x02     // by the peer with whom tables are being compared
-#define PEER_TAKEN_BACK 0x04 // it was held for dead, and counts for no majority yet
+#define PEER_TAKEN_BACK 0x04 // it was held for dead, or joined beside a gap: it has no vote yet
+#define PEER_DECLARED 0x08   // dead by what we saw, too: others may be named with its death
 
 struct ring_place {
 	uint64_t order; // copied from the record: most comparisons end here, without a miss

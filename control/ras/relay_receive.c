@@ -288,11 +288,13 @@ static struct relay_source *source_of(struct ras *ras, const struct relay_packet
 		relay_refuse(ras, packet, RAS_RELAY_QUEUE_FULL);
 		return NULL;
 	}
-	if (start < source->start) {
+	// Of two runs of one number the one that the table has is the one that lives; of a stranger
+	// the first, or the window would begin anew with each word of the other.
+	if (start < source->start ||
+	    (start == source->start && slot == RAS_NO_SLOT && header->source_run != source->run)) {
 		relay_refuse(ras, packet, RAS_RELAY_WRONG_INCARNATION);
 		return NULL;
 	}
-	// Of two runs of one number the one that the table has is the one that lives.
 	if (start > source->start || header->source_run != source->run) {
 		relay_held_forget(ras, header->source);
 		relay_source_restart(ras, source, start, header->source_run);

@@ -127,7 +127,10 @@ static void pending_refused(
 	pending->refused_hops = answer->behind;
 	if (answer->source == answer->about)
 		pending->hop_count = 0; // it got there: the way is good
-	if (is_final(reason)) {
+	// Of a run that the destination does not know any more an earlier try may have been
+	// delivered: that is refused before it looks whether it had it.
+	if (is_final(reason) &&
+	    (reason != RAS_RELAY_WRONG_INCARNATION || all_tries_refused(pending))) {
 		pending->certain = true;
 		pending_over(ras, pending);
 	} else if (all_tries_refused(pending) && pending->tries >= tries_max(ras)) {

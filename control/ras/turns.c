@@ -85,6 +85,8 @@ void turns_back(struct ras *ras, uint32_t slot, const struct peer_entry *dead) {
 	death->refuted_ns = ras->observed_ns;
 	death->observer_count = dead->weight;
 	memcpy(death->observers, dead->observers, sizeof(death->observers));
+	death->ours = (dead->flags & PEER_DECLARED) != 0;
+	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_DECLARED;
 	if (turns_recent(ras, turn) > TURNS_MAX && !turn->flaps) {
 		turn->flaps = true;
 		turn->told_ns = ras->observed_ns - TURNS_TELL_NS;
@@ -109,6 +111,8 @@ turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, u
 		return 0;
 	death = cause == RAS_CAUSE_GONE ? &turn->gone : &turn->silent;
 	until_ns = death->refuted_ns + ras->profile->again_ns;
+	if (death->ours && observer == ras->self_id && until_ns > ras->observed_ns)
+		return until_ns;
 	for (uint32_t n = 0; n < death->observer_count && until_ns > ras->observed_ns; n++) {
 		if (death->observers[n] == observer)
 			return until_ns;

@@ -25,6 +25,7 @@ struct turn_death {
 	uint64_t refuted_ns; // 0: there was none
 	uint8_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
+	bool ours; // we declared it, and others may be named
 };
 
 struct turn {

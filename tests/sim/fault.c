@@ -18,6 +18,7 @@ enum fault_phase {
 
 void faults_fini(struct faults *faults) {
 	free(faults->list);
+	gaps_fini(&faults->gaps);
 }
 
 static void
@@ -68,11 +69,24 @@ static void fault_pauses(struct world *world, const struct fault *fault, uint32_
 		world->measure.nodes[node].expected = true;
 }
 
+static enum node_memory fault_memory(enum fault_kind kind) {
+	switch (kind) {
+	case FAULT_FORGET:
+		return NODE_FORGETS;
+	case FAULT_STALE:
+		return NODE_STALE;
+	default:
+		return NODE_REMEMBERS;
+	}
+}
+
 static void fault_process(struct world *world, const struct fault *fault, bool begins) {
 	bool is_up = world->nodes[fault->node].state != NODE_OFF;
 
 	if (!begins || fault->kind == FAULT_START) {
-		node_start(world, fault->node, NULL, fault->kind != FAULT_FORGET);
+		if (fault->kind == FAULT_MOVE && !is_up)
+			node_move(world, fault->node);
+		node_start(world, fault->node, NULL, fault_memory(fault->kind));
 		return;
 	}
 	// One that is stopped hears no request to leave.
@@ -99,7 +113,7 @@ static void fault_swap(struct world *world, const struct fault *fault, bool begi
 	if (begins)
 		node_swap_places(world, fault->node, fault->value);
 	for (uint32_t n = 0; n < 2 && !begins; n++)
-		node_start(world, nodes[n], NULL, true);
+		node_start(world, nodes[n], NULL, NODE_REMEMBERS);
 }
 
 // One process stops, or resumes: a part of what a fault does.
@@ -145,18 +159,28 @@ static void fault_host(struct world *world, const struct fault *fault, bool begi
 			measure_expect_death(world, n, false);
 			node_vanish(world, n);
 		} else if (!begins) {
-			node_start(world, n, NULL, true);
+			node_start(world, n, NULL, NODE_REMEMBERS);
 		}
 	}
 	if (begins)
 		net_host_down(&world->net, host, true, false);
 }
 
-// Cut off in one direction, or nearly in both: in the end the others may take it for dead.
+static uint32_t fault_nodes_of(const struct world *world, uint32_t host) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++)
+		count += world->net.nodes[n].host == host;
+	return count;
+}
+
+// Cut off in one direction, or nearly in both: in the end the others may take it for dead. Several
+// on one host are a part of the view, as an island is, and may be the larger part of what is left.
 static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t host = world->net.nodes[fault->node].host;
 	struct net_host wanted = world->net.hosts[host];
+	bool is_part = fault_nodes_of(world, host) > 1;
 
 	if (fault->kind == FAULT_DEAF)
 		wanted.deaf = begins;
@@ -166,7 +190,7 @@ static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins
 		wanted.loss_percent = begins ? fault->value : 0;
 	net_host_set(&world->net, host, &wanted);
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
-		if (world->net.nodes[n].host != host)
+		if (!is_part && world->net.nodes[n].host != host)
 			continue;
 		fault_ails(world, n, begins);
 		if (begins)
@@ -181,16 +205,15 @@ static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins
 static void fault_split(struct world *world, uint32_t index, bool begins) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t hosts = world->options.hosts;
-	uint32_t island = (uint32_t)((uint64_t)hosts * fault->value / 100);
+	struct gap_sides sides = gaps_now(&world->faults.gaps);
+	uint32_t *side = fault->kind == FAULT_FENCE ? &sides.fence : &sides.island;
 
+	*side = begins ? (uint32_t)((uint64_t)hosts * fault->value / 100) : 0;
 	for (uint32_t n = 0; n < hosts; n++) {
-		if (fault->kind == FAULT_FENCE)
-			world->net.hosts[n].fence = begins && n < island;
-		else
-			world->net.hosts[n].island = begins && n < island;
+		world->net.hosts[n].fence = n < sides.fence;
+		world->net.hosts[n].island = n < sides.island;
 	}
-	if (world->faults.splits == 0)
-		world->faults.split_ns = world_now(world);
+	gaps_change(&world->faults.gaps, world_now(world), sides.island, sides.fence);
 	world->faults.declaring = 0; // of two gaps that overlap the sides are others
 	world->faults.splits += begins ? 1 : -1u;
 	net_faults_changed(&world->net);
@@ -203,13 +226,24 @@ static void fault_split(struct world *world, uint32_t index, bool begins) {
 		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
 }
 
+// Cut off from each other one a node is not to be told from a dead one.
+static void fault_cut(struct world *world, const struct fault *fault, bool begins) {
+	uint32_t nodes[] = {fault->node, fault->value};
+
+	for (uint32_t n = 0; n < 2 && !begins; n++) {
+		if (!world_is_reached(world, nodes[n]))
+			world->nodes[nodes[n]].healthy_ns = world_now(world);
+	}
+	net_pair_cut(&world->net, fault->node, fault->value, begins);
+}
+
 static void fault_wire(struct world *world, const struct fault *fault, bool begins) {
 	uint32_t host = world->net.nodes[fault->node].host;
 	struct net_host wanted = world->net.hosts[host];
 
 	switch (fault->kind) {
 	case FAULT_CUT:
-		net_pair_cut(&world->net, fault->node, fault->value, begins);
+		fault_cut(world, fault, begins);
 		return;
 	case FAULT_STALL:
 		world->net.config.stall_ppm = begins ? fault->value : world->options.stall_ppm;
@@ -224,13 +258,19 @@ static void fault_wire(struct world *world, const struct fault *fault, bool begi
 	net_host_set(&world->net, host, &wanted);
 }
 
+// Whether it may be others than those of its host who are taken for dead.
+static bool fault_parts(enum fault_kind kind) {
+	return kind == FAULT_SPLIT || kind == FAULT_FENCE || kind == FAULT_DEAF ||
+	       kind == FAULT_MUTE || kind == FAULT_LOSS;
+}
+
 // The echo of its end: all on the fault's host, or all there are, may be held to live again.
 static void fault_echoed(struct world *world, const struct fault *fault) {
 	uint32_t host = world->net.nodes[fault->node].host;
 
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
-		bool concerned = fault->kind == FAULT_SPLIT || fault->kind == FAULT_FENCE ||
-				 n == fault->node || world->net.nodes[n].host == host;
+		bool concerned = fault_parts(fault->kind) || n == fault->node ||
+				 world->net.nodes[n].host == host;
 
 		// Another one may have ended later.
 		if (concerned && world->nodes[n].ailing == 0 &&
@@ -247,6 +287,8 @@ static void fault_apply(struct world *world, uint32_t index, bool begins) {
 	case FAULT_FORGET:
 	case FAULT_LEAVE:
 	case FAULT_START:
+	case FAULT_STALE:
+	case FAULT_MOVE:
 		fault_process(world, fault, begins);
 		break;
 	case FAULT_FREEZE:
@@ -269,7 +311,11 @@ static void fault_apply(struct world *world, uint32_t index, bool begins) {
 		fault_split(world, index, begins);
 		break;
 	case FAULT_RESET:
+		// It is reached again when it has called the others, or they it.
 		net_process_cut(&world->net, fault->node);
+		world->nodes[fault->node].healthy_ns = world_now(world);
+		world->measure.nodes[fault->node].expected = true;
+		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
 		break;
 	case FAULT_LEAP:
 		node_leap(world, fault->node, fault->value * WORLD_MS);

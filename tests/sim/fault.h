@@ -5,6 +5,8 @@
 // dead, or not) is part of it.
 #pragma once
 
+#include "gaps.h"
+
 #include <lib/parse.h>
 
 #include <stdbool.h>
@@ -33,6 +35,8 @@ enum fault_kind {
 	FAULT_STALL,  // this many of a million messages stand still, everywhere
 	FAULT_LOSS,   // of this many percent of its packets there is no trace; TCP sends them again
 	FAULT_SWAP,   // it and one other node are killed, and start with each other's address
+	FAULT_STALE,  // as kill, and started with a copy of its state directory of before
+	FAULT_MOVE,   // as kill, and started with another address
 	FAULT_KIND_COUNT,
 };
 
@@ -49,8 +53,8 @@ struct faults {
 	uint32_t count, capacity;
 	uint64_t begin_ns;  // virtual time of at_ns 0
 	uint64_t end_ns;    // when all have ended
+	struct gaps gaps;   // between islands and fences
 	uint32_t splits;    // under way
-	uint64_t split_ns;  // since when there has been any
 	uint32_t declaring; // the side that declared members of the other one, + 1; 0 for none
 };
 

@@ -34,6 +34,8 @@ static const struct fault_word fault_words[FAULT_KIND_COUNT] = {
 	[FAULT_LEAP] = {"leap", true, false, 3600000},
 	[FAULT_STALL] = {"stall", false, true, 1000000},
 	[FAULT_LOSS] = {"loss", true, true, 90},
+	[FAULT_STALE] = {"stale", true, true, 0},
+	[FAULT_MOVE] = {"move", true, true, 0},
 	[FAULT_SWAP] = {"swap", true, true, UINT32_MAX}, // as with cut
 };
 

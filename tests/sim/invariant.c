@@ -147,9 +147,10 @@ static void invariants_transition(
 
 	if (transition->from == 0)
 		return;
-	// Whoever did not hear that it came back hears of its next death.
+	// Whoever did not hear that it came back hears of its next death, or that it left again.
 	if (from != TOLD_NOTHING && (transition->from & BIT(from)) == 0 &&
-	    !(event->kind == RAS_EVENT_DEAD && (from == TOLD_DEAD || from == TOLD_LEFT) &&
+	    !((event->kind == RAS_EVENT_DEAD || event->kind == RAS_EVENT_LEFT) &&
+	      (from == TOLD_DEAD || from == TOLD_LEFT) &&
 	      *told >> TOLD_BITS != now_told >> TOLD_BITS))
 		invariants_break(
 			world, node->index, subject, "C: event %s after it was told %s",
@@ -219,37 +220,68 @@ static bool island_of(const struct world *world, uint32_t node) {
 
 struct sides {
 	uint64_t members, across;
+	// Of them who counts for a majority: on the own side who may, across who does for certain.
+	uint64_t voters, opponents;
 };
 
+// Who was held for dead, or started anew, counts again after a time in which nobody was missed; who
+// knew of it at once, and who a little later, differ in that.
+static bool counts_for_certain(const struct world *world, const struct node *node) {
+	uint64_t whole_ns = 2 * world->options.profile->brake_hold_ns;
+	const struct gaps *gaps = &world->faults.gaps;
+
+	if (node->declared_ns != 0 && !gaps_whole_since(gaps, node->declared_ns, whole_ns))
+		return false;
+	return node->start == 1 || gaps_whole_since(gaps, node->started_ns, whole_ns);
+}
+
 // Those whom the node holds for members, itself and the subject among them, and who of them is on
-// the other side of the gap. Who was held for dead within two minutes before it may count for a
-// majority or not: with `certain` they are left out.
-static struct sides invariants_sides(
-	const struct world *world, const struct node *node, uint32_t subject, bool certain
-) {
-	uint64_t uncounted_ns = 2 * world->options.profile->brake_hold_ns;
+// the other side of the gap.
+static struct sides
+invariants_sides(const struct world *world, const struct node *node, uint32_t subject) {
 	bool island = island_of(world, node->index);
 	struct sides sides = {0};
 
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		const struct node *other = &world->nodes[n];
 		struct ras_peer peer = {.state = RAS_ALIVE};
+		bool across = island_of(world, n) != island;
 		bool member;
 
 		if (n != node->index && n != subject &&
 		    ras_peer_find(node->ras, other->record->id, &peer) != 0)
 			continue;
-		// Who left since the count was on this side, and declares nobody.
+		// Who left this side was counted, perhaps, and declares nobody; who left the other
+		// one may be a member only here.
 		member = (peer.state >= RAS_ALIVE && peer.state <= RAS_UNREACHABLE) ||
-			 (peer.state == RAS_LEFT &&
+			 (peer.state == RAS_LEFT && !across &&
 			  node_now(node) - peer.since_ns < INVARIANTS_COUNT_NS);
-		if (!member || (certain && other->declared_ns != 0 &&
-				other->declared_ns + uncounted_ns > world->faults.split_ns))
+		if (!member || (across && other->left))
 			continue;
 		sides.members++;
-		sides.across += island_of(world, n) != island;
+		sides.across += across;
+		sides.voters += !across;
+		sides.opponents += across && counts_for_certain(world, other);
 	}
 	return sides;
+}
+
+static uint64_t apart_ns(const struct world *world, uint32_t node, uint32_t other) {
+	const struct net_node *nodes = world->net.nodes;
+	uint64_t now_ns = world_now(world);
+
+	return now_ns -
+	       gaps_apart_since(&world->faults.gaps, nodes[node].host, nodes[other].host, now_ns);
+}
+
+// What is declared as a gap begins may be of what was seen before.
+static bool is_of_before(const struct world *world, const struct ras_event *event) {
+	const struct gaps *gaps = &world->faults.gaps;
+	uint64_t age_ns = world_now(world) - gaps_now(gaps).at_ns;
+
+	if (event->cause == RAS_CAUSE_SILENT)
+		return age_ns < world->options.profile->dead_ns;
+	return age_ns < INVARIANTS_COUNT_NS && gaps_changed_before(gaps, INVARIANTS_COUNT_NS);
 }
 
 // K. Of the deaths of one moment the first is judged; the other ones follow from it.
@@ -260,39 +292,38 @@ static void invariants_across(
 	uint32_t subject
 ) {
 	const struct ras_profile *profile = world->options.profile;
-	uint64_t age_ns = world_now(world) - world->faults.split_ns;
+	uint64_t age_ns = apart_ns(world, node->index, subject);
 	bool island = island_of(world, node->index);
 	bool too_much = false;
-	struct sides all, certain;
+	struct sides sides;
 	struct ras_view view;
 
 	// One whose process ended was gone before, perhaps; so was the run before its present one.
 	if (world->faults.splits != 1 || world->nodes[subject].state == NODE_OFF ||
 	    ras_incarnation_start(event->incarnation) <
 		    ras_incarnation_start(ras_self_incarnation(world->nodes[subject].ras)) ||
-	    (event->cause == RAS_CAUSE_SILENT && age_ns < profile->dead_ns) ||
-	    island_of(world, subject) == island || profile->brake_peers == UINT32_MAX)
+	    is_of_before(world, event) || island_of(world, subject) == island ||
+	    profile->brake_peers == UINT32_MAX)
 		return;
 	// Of a view of two each may declare the other, shown as by one alone.
 	ras_view(node->ras, &view);
 	if (view.alive < 2)
 		return;
-	all = invariants_sides(world, node, subject, false);
-	certain = invariants_sides(world, node, subject, true);
+	sides = invariants_sides(world, node, subject);
 	if (age_ns < profile->brake_hold_ns)
-		too_much = all.across > profile->brake_peers &&
-			   all.across * 100 > all.members * (profile->brake_percent + 1);
+		too_much = sides.across > profile->brake_peers &&
+			   sides.across * 100 > sides.members * (profile->brake_percent + 1);
 	if (world->faults.declaring != 0 && world->faults.declaring != 1u + island)
 		invariants_break(
 			world, node->index, subject, "K: two parts declare each other dead"
 		);
 	world->faults.declaring = 1u + island;
-	if (too_much || (2 * all.across >= all.members && 2 * certain.across >= certain.members))
+	if (too_much || sides.opponents >= sides.voters)
 		invariants_break(
 			world, node->index, subject,
 			"K: declared dead across a gap with %" PRIu64 " of %" PRIu64
 			" members behind it",
-			all.across, all.members
+			sides.across, sides.members
 		);
 }
 
@@ -360,7 +391,7 @@ static void invariants_again(
 	uint64_t start = ras_incarnation_start(event->incarnation);
 
 	if (last->refuted_ns != 0 && last->declarer == node->index && last->start == start &&
-	    last->cause == event->cause &&
+	    last->cause == event->cause && last->declarer_start == node->start &&
 	    world_now(world) - last->refuted_ns < world->options.profile->again_ns)
 		invariants_break(
 			world, node->index, subject,
@@ -371,6 +402,7 @@ static void invariants_again(
 		);
 	last->start = start;
 	last->declarer = node->index;
+	last->declarer_start = node->start;
 	last->cause = event->cause;
 	last->refuted_ns = 0;
 }
@@ -380,6 +412,15 @@ static void invariants_refuted(struct world *world, const struct node *node, uin
 
 	if (last->declarer == node->index)
 		last->refuted_ns = world_now(world);
+}
+
+// One that came back with an old start counts like the run that others know, which is gone.
+static bool is_of_earlier_run(const struct node *node, const struct node *victim) {
+	struct ras_peer held, own;
+
+	return ras_peer_find(node->ras, victim->record->id, &held) == 0 &&
+	       ras_peer_find(victim->ras, victim->record->id, &own) == 0 &&
+	       held.record->run != own.record->run;
 }
 
 // A and B.
@@ -392,6 +433,7 @@ static void invariants_death(
 	const struct node *victim = &world->nodes[subject];
 	const struct ras_profile *profile = world->options.profile;
 	bool declared_here = invariants_declares(world, node);
+	bool told;
 	uint32_t able;
 
 	for (uint32_t n = 0; n < event->observer_count; n++) {
@@ -425,10 +467,14 @@ static void invariants_death(
 	}
 	world->nodes[subject].declared_ns = world_now(world);
 	invariants_weight(world, node, event, subject, declared_here);
-	// Where one word is enough, the word of a node that is cut off kills the healthy.
-	if (profile->observers > 1 && able > 0 && invariants_healthy(world, victim) &&
-	    world->net.config.stall_ppm == 0 && !world->measure.nodes[subject].expected &&
-	    event->incarnation >= ras_self_incarnation(victim->ras))
+	// Where one word is enough, the word of a node that is cut off kills the healthy. Who joins
+	// takes over what the last of two declared alone, as such; who thaws reads old news.
+	told = !declared_here && (event->observer_count == 1 || !invariants_healthy(world, node));
+	if (profile->observers > 1 && !told && able > 0 && invariants_healthy(world, victim) &&
+	    world_is_reached(world, subject) && world->net.config.stall_ppm == 0 &&
+	    !world->measure.nodes[subject].expected &&
+	    event->incarnation >= ras_self_incarnation(victim->ras) &&
+	    !is_of_earlier_run(node, victim))
 		invariants_break(
 			world, node->index, subject, "B: a healthy node was declared dead (%s)",
 			ras_cause_name(event->cause)

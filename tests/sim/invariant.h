@@ -16,9 +16,10 @@
 // H. Once the faults are over there is one view, within the time of the scenario (run.c).
 // I. A notice is heard at most once by each start of a node (load.c).
 // J. Where a scenario says that nobody is to be taken for dead who lives, nobody is (run.c).
-// K. While a part of the hosts is an island, nobody declares a member across the gap dead
-//    if so many are there that the brake has to hold it, and never, however long it
-//    takes, if no more than half of its view is on its own side. Never do both sides.
+// K. While a part of the hosts is an island, nobody declares a member across the gap dead that was
+//    apart for less than the brake's time if so many are there that the brake has to hold it,
+//    and never, however long it takes, if no more than half of those who count are on its own
+//    side. Never do both sides. Who may count or not is counted in the declarer's favour.
 // L. The consumer of a transfer gets its bytes in order, each once and as they were sent; each
 //    side that lives on is told once how it ended, and done means whole (load_transfer.c).
 // M. No healthy node would be drained, and 99 of 100 single faults are named exactly, by nodes that
@@ -54,7 +55,7 @@ struct invariants {
 		uint32_t weight;
 		// By whom its start was declared last, why, and when that one heard otherwise.
 		uint64_t start, refuted_ns;
-		uint32_t declarer;
+		uint32_t declarer, declarer_start;
 		enum ras_cause cause;
 	} * weights;
 	bool *preloaded; // per observer: it knew all others as alive when it started

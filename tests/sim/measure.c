@@ -58,7 +58,8 @@ void measure_expect_death(struct world *world, uint32_t node, bool alive) {
 	struct measure *measure = &world->measure;
 	struct incident made = {.node = node, .at_ns = world_now(world)};
 
-	measure->nodes[node].expected = alive;
+	// What ails it besides may be what it is taken for dead for.
+	measure->nodes[node].expected = alive || world->nodes[node].ailing > 0;
 	measure->nodes[node].ret = 0;
 	measure->nodes[node].death = incident_add(
 		&measure->deaths, &measure->death_count, &measure->death_capacity, made
@@ -86,6 +87,15 @@ incident_note(struct incident *incident, const struct node *observer, struct sta
 		incident_seen(incident, world_now(observer->world), delays);
 }
 
+#define OLD_NEWS_NS (5 * WORLD_SEC)
+#define BACK_NS (10 * WORLD_SEC) // so long news of a death may follow what led to it
+
+// The first observer of a death is the one who declared it.
+static bool reads_old_news(const struct node *node, const struct ras_event *event) {
+	return (event->observer_count == 0 || event->observers[0] != node->record->id) &&
+	       (node->ailing > 0 || world_now(node->world) < node->healthy_ns + OLD_NEWS_NS);
+}
+
 static void measure_death(
 	struct world *world,
 	const struct node *node,
@@ -104,6 +114,11 @@ static void measure_death(
 	// News of a death before its restart, or that it has refuted since, is no false alarm.
 	if (ras_incarnation_start(event->incarnation) < world->nodes[subject].start ||
 	    event->incarnation < ras_self_incarnation(world->nodes[subject].ras))
+		return;
+	// Cut off from each other one, now or a moment ago; or whoever has just thawed reads the
+	// news of before.
+	if (!world_is_reached(node->world, subject) || reads_old_news(node, event) ||
+	    world_now(node->world) < node->world->nodes[subject].healthy_ns + BACK_NS)
 		return;
 	// Of a view of two that is what a death by one alone is shown as.
 	if (ras_peer_find(node->ras, event->peer, &peer) == 0 && peer.sole)

@@ -43,7 +43,7 @@ static uint32_t node_at_address(const struct world *world, const struct sock_add
 			 address->address[3];
 
 	if (address->family != SOCK_ADDR_V4 || address->address[0] != 10 ||
-	    address->port != WORLD_PORT || place == 0 || place > world->options.nodes)
+	    address->port != WORLD_PORT || place == 0 || place > WORLD_PLACES(world->options.nodes))
 		return NET_NOBODY;
 	return world->tenants[place - 1];
 }
@@ -55,6 +55,45 @@ void node_swap_places(struct world *world, uint32_t a, uint32_t b) {
 	world->nodes[b].place = place;
 	world->tenants[world->nodes[a].place] = a;
 	world->tenants[world->nodes[b].place] = b;
+}
+
+void node_move(struct world *world, uint32_t index) {
+	struct node *node = &world->nodes[index];
+	uint32_t place = (node->place + world->options.nodes) % WORLD_PLACES(world->options.nodes);
+	struct sock_addr old = node_address(node->place, WORLD_PORT);
+
+	if (world->tenants[place] != NET_NOBODY)
+		return; // another one has moved there
+	for (uint32_t n = 0; n < world->seed_count; n++) {
+		if (sock_addr_equal(&world->seeds[n], &old))
+			world->seeds[n] = node_address(place, WORLD_PORT);
+	}
+	// Seeds are names, which are looked up again now and then.
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (world->nodes[n].state == NODE_UP)
+			must(ras_seeds(world->nodes[n].ras, world->seeds, world->seed_count) == 0);
+	}
+	world->tenants[node->place] = NET_NOBODY;
+	world->tenants[place] = index;
+	node->place = place;
+}
+
+// What its state directory keeps.
+static void node_keep_members(struct node *node) {
+	struct ras_view view;
+	struct ras_peer peer;
+
+	ras_view(node->ras, &view);
+	if (!node->world->options.remember || !view.joined)
+		return;
+	node->remembered_count = 0;
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (node->remembered_count == NODE_REMEMBERED_MAX)
+			return;
+		if (ras_peer_at(node->ras, slot, &peer) == 0 && peer.state != RAS_LEFT &&
+		    peer.record->id != node->record->id)
+			node->remembered[node->remembered_count++] = peer.record->address;
+	}
 }
 
 static void node_info(const struct world *world, uint32_t index, struct ras_peer_info *ret_info) {
@@ -310,9 +349,11 @@ void node_timer(struct world *world, struct event *event) {
 }
 
 static void node_stop(struct node *node) {
+	node_keep_members(node);
 	verdicts_stopped(node->world, node);
 	node->state = NODE_OFF;
 	node->ended_ns = world_now(node->world);
+	node->left = node->leaving;
 	node->leaving = false;
 	node->timer_generation++;
 	node->timer_ns = RAS_NEVER;
@@ -340,7 +381,9 @@ struct ras_table *world_table(struct world *world) {
 	return table;
 }
 
-void node_start(struct world *world, uint32_t index, const struct ras_table *table, bool remember) {
+void node_start(
+	struct world *world, uint32_t index, const struct ras_table *table, enum node_memory memory
+) {
 	struct node *node = &world->nodes[index];
 	struct ras_config config = {
 		.profile = world->options.profile,
@@ -360,14 +403,20 @@ void node_start(struct world *world, uint32_t index, const struct ras_table *tab
 	if (node->started_ns != 0)
 		node->start++;
 	node_info(world, index, &config.self);
-	if (!remember)
+	// A copy of before counts as the run before the last one did, or the first.
+	if (memory == NODE_STALE)
+		config.self.start = node->start > 3 ? node->start - 2 : 1;
+	if (memory == NODE_FORGETS) {
 		config.self.start = 0;
+		node->remembered_count = 0;
+	}
 	err = ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras);
 	must(err == 0);
 	if (table != NULL)
 		must(ras_preload_table(node->ras, table) == 0);
 	node->state = NODE_UP;
 	node->refused = false;
+	node->left = false;
 	node->leap_ns = 0;
 	node->started_ns = world_now(world);
 	node->healthy_ns = node->started_ns;
@@ -377,6 +426,8 @@ void node_start(struct world *world, uint32_t index, const struct ras_table *tab
 	load_started(world, node);
 	if (world->options.check)
 		invariants_started(world, node, table != NULL);
+	if (node->remembered_count > 0)
+		must(ras_remembered(node->ras, node->remembered, node->remembered_count) == 0);
 	ras_start(node->ras, node_now(node));
 	node_settle(node);
 }

@@ -23,6 +23,7 @@ enum options_letter {
 	OPTION_TRACE = 't',
 	OPTION_JSON = 'j',
 	OPTION_UNCHECKED = 'u',
+	OPTION_REMEMBER = 'r',
 	OPTION_LIST = 'l',
 	OPTION_HELP = 'h',
 };
@@ -40,6 +41,7 @@ static const struct option options_long[] = {
 	{"trace", required_argument, NULL, OPTION_TRACE},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"unchecked", no_argument, NULL, OPTION_UNCHECKED},
+	{"remember", no_argument, NULL, OPTION_REMEMBER},
 	{"list", no_argument, NULL, OPTION_LIST},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{NULL, 0, NULL, 0},
@@ -63,7 +65,8 @@ void options_help(FILE *to) {
 	      "  --faults LIST      with --scenario faults: kill:5@2s,freeze:7@3s+6s,split/40@9s+5s,\n"
 	      "                     that is kind, node, value, time, duration. Kinds: kill forget\n"
 	      "                     leave start freeze stop host deaf mute split fence cut slow\n"
-	      "                     reject reset leap stall loss swap\n"
+	      "                     reject reset leap stall loss swap stale move\n"
+	      "  --remember         who starts again asks members of its last life, beside the seeds\n"
 	      "  --swarm COUNT      so many random mixes of faults, from seed S on; the first that\n"
 	      "                     breaks an invariant is made smaller and shown\n"
 	      "  --bench            the table of figures to reach; its day-long row lasts M minutes\n"
@@ -153,6 +156,9 @@ option_take(int letter, struct options *options, const char **faults, struct par
 		break;
 	case OPTION_UNCHECKED:
 		options->run.check = false;
+		break;
+	case OPTION_REMEMBER:
+		options->run.remember = true;
 		break;
 	case OPTION_JSON:
 		options->json = true;

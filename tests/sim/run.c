@@ -90,7 +90,7 @@ static void run_form(struct run *run) {
 	for (uint32_t n = 0; n < nodes; n++) {
 		if (joins && nodes > 1)
 			run_until(run, begin_ns + RUN_JOIN_SPREAD_NS * n / nodes);
-		node_start(world, n, table, true);
+		node_start(world, n, table, NODE_REMEMBERS);
 	}
 	ras_table_destroy(table);
 	run->result->joined_s = run_await_one_view(run, RUN_JOIN_LIMIT_NS);
@@ -118,6 +118,9 @@ static void run_faults(struct run *run) {
 	if (!profile->evidence)
 		limit_ns = 4 * profile->dead_ns + run->options->nodes * 2 * profile->news_ns;
 	run_until(run, world->faults.end_ns);
+	// More than the brake lets go at once are held for its time.
+	if (world->options.nodes - world_count_up(world) > profile->brake_peers)
+		limit_ns += profile->brake_hold_ns;
 	run->result->converged_s = run_await_one_view(run, limit_ns);
 	if (isnan(run->result->converged_s) && profile->evidence)
 		invariants_break(
@@ -256,6 +259,7 @@ static int run_world(struct run *run) {
 		.profile = options->profile,
 		.seed = options->seed,
 		.check = options->check,
+		.remember = options->remember,
 		.trace = options->trace,
 	};
 
@@ -364,6 +368,8 @@ void run_command(const struct run_options *options, char text[static RUN_COMMAND
 	if (options->hosts > 0)
 		used += (size_t
 		)snprintf(text + used, RUN_COMMAND_BYTES - used, " --hosts %u", options->hosts);
+	if (options->remember)
+		used += (size_t)snprintf(text + used, RUN_COMMAND_BYTES - used, " --remember");
 	if (options->length_ns > 0)
 		used += (size_t)snprintf(
 			text + used, RUN_COMMAND_BYTES - used, " --minutes %" PRIu64,

@@ -22,6 +22,7 @@ struct run_options {
 	struct fault faults[RUN_FAULTS_MAX];
 	uint32_t fault_count;
 	bool check;    // invariants
+	bool remember; // see struct world_options
 	bool explain;  // a broken one, with what led to it, on stderr
 	bool progress; // on stderr
 	FILE *trace;

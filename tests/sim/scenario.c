@@ -164,10 +164,10 @@ void scenario_draw_fault(
 ) {
 	// In proportion to how often they are met; several kinds of pauses above all.
 	static const enum fault_kind kinds[] = {
-		FAULT_KILL,   FAULT_KILL,   FAULT_FORGET, FAULT_LEAVE, FAULT_FREEZE,
-		FAULT_FREEZE, FAULT_FREEZE, FAULT_STOP,	  FAULT_HOST,  FAULT_DEAF,
-		FAULT_MUTE,   FAULT_SPLIT,  FAULT_CUT,	  FAULT_SLOW,  FAULT_REJECT,
-		FAULT_RESET,  FAULT_LEAP,   FAULT_FENCE,  FAULT_LOSS,  FAULT_SWAP,
+		FAULT_KILL,   FAULT_KILL, FAULT_FORGET, FAULT_LEAVE, FAULT_FREEZE, FAULT_FREEZE,
+		FAULT_FREEZE, FAULT_STOP, FAULT_HOST,	FAULT_DEAF,  FAULT_MUTE,   FAULT_SPLIT,
+		FAULT_CUT,    FAULT_SLOW, FAULT_REJECT, FAULT_RESET, FAULT_LEAP,   FAULT_FENCE,
+		FAULT_LOSS,   FAULT_SWAP, FAULT_STALE,	FAULT_MOVE,
 	};
 	uint32_t kind = random_below(random, sizeof(kinds) / sizeof(kinds[0]));
 	struct fault fault = {

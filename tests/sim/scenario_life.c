@@ -210,7 +210,7 @@ void finish_one_more(struct run *run) {
 		run_until(run, world_now(run->world) + quiet_ns);
 	}
 	before = measure_links_up(measure);
-	node_start(run->world, run->options->nodes, NULL, true);
+	node_start(run->world, run->options->nodes, NULL, NODE_REMEMBERS);
 	run_await_one_view(run, 10 * WORLD_SEC);
 	run_until(run, world_now(run->world) + 2 * quiet_ns);
 	run->result->links_changed_per_join = measure_links_up(measure) - before;

@@ -58,7 +58,7 @@ static void swarm_draw_parts(struct run_options *run, uint64_t *random) {
 // what they knew.
 static void swarm_draw_restarts(struct run_options *run, uint64_t *random) {
 	static const enum fault_kind kinds[] = {
-		FAULT_LEAVE, FAULT_LEAVE, FAULT_KILL, FAULT_KILL, FAULT_FORGET,
+		FAULT_LEAVE, FAULT_LEAVE, FAULT_KILL, FAULT_KILL, FAULT_FORGET, FAULT_STALE,
 	};
 	uint32_t percent = random_below(random, 3) == 0 ? 100 : 10 + random_below(random, 90);
 	uint64_t span_ms = UINT64_C(100) << random_below(random, 9);
@@ -91,6 +91,7 @@ static void swarm_draw(const struct run_options *base, uint64_t seed, struct run
 	ret_run->seed = seed;
 	ret_run->explain = false;
 	ret_run->fault_count = 0;
+	ret_run->remember = random_below(&random, 2) == 0;
 	draws[random_below(&random, sizeof(draws) / sizeof(draws[0]))](ret_run, &random);
 }
 

@@ -76,9 +76,11 @@ static int world_init_nodes(struct world *world) {
 	uint32_t count = world->options.nodes;
 
 	world->nodes = calloc(count, sizeof(*world->nodes));
-	world->tenants = calloc(count, sizeof(*world->tenants));
+	world->tenants = calloc(WORLD_PLACES(count), sizeof(*world->tenants));
 	if (world->nodes == NULL || world->tenants == NULL)
 		return -ENOMEM;
+	for (uint32_t n = count; n < WORLD_PLACES(count); n++)
+		world->tenants[n] = NET_NOBODY;
 	for (uint32_t n = 0; n < count; n++) {
 		struct node *node = &world->nodes[n];
 		int err;
@@ -205,11 +207,12 @@ static void world_fetch_tick(const struct world *world, uint32_t index, uint32_t
 
 static void world_fetch_frame(const struct world *world, uint32_t socket, uint32_t step) {
 	const struct net_conn *conn = &world->net.conns[socket >> 1];
-	const struct node *node = &world->nodes[conn->node[socket & 1]];
+	uint32_t node = conn->node[socket & 1];
 
-	// The first steps were made when it was sent.
-	if (step > 1 && node->ras != NULL)
-		ras_fetch_frame(node->ras, conn->handle[socket & 1], step - 1);
+	// The first steps were made when it was sent. The event may be of a connection that is no
+	// more, and its place that of one to nobody.
+	if (step > 1 && node != NET_NOBODY && world->nodes[node].ras != NULL)
+		ras_fetch_frame(world->nodes[node].ras, conn->handle[socket & 1], step - 1);
 }
 
 // Thousands of instances do not fit in a cache, and what an event touches hangs together by
@@ -261,13 +264,13 @@ void world_run(struct world *world, uint64_t until_ns) {
 		world->queue.now_ns = until_ns;
 }
 
-// Who was held for dead shortly before, or since, counts for no majority.
+// Who was held for dead or started anew shortly before, or since, may count for no majority.
 static bool world_counts(const struct node *node, uint64_t at_ns) {
 	uint64_t uncounted_ns = 2 * node->world->options.profile->brake_hold_ns;
 
 	if (node->declared_ns != 0 && node->declared_ns + uncounted_ns > at_ns)
 		return false;
-	return node->started_ns <= at_ns || node->ended_ns >= at_ns;
+	return node->start == 1 || node->started_ns + uncounted_ns <= at_ns;
 }
 
 // Members that are off are held for unreachable, and never declared dead by time, where no more
@@ -320,6 +323,15 @@ uint32_t world_count_up(const struct world *world) {
 	for (uint32_t n = 0; n < world->options.nodes; n++)
 		up += world->nodes[n].state != NODE_OFF;
 	return up;
+}
+
+bool world_is_reached(const struct world *world, uint32_t node) {
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (n != node && world->nodes[n].state == NODE_UP &&
+		    net_reaches(&world->net, n, node) && net_reaches(&world->net, node, n))
+			return true;
+	}
+	return false;
 }
 
 bool world_has_one_view(struct world *world) {

@@ -43,6 +43,15 @@ enum node_state {
 	NODE_FROZEN,
 };
 
+#define NODE_REMEMBERED_MAX 8
+
+// What is left of its state directory when it starts.
+enum node_memory {
+	NODE_REMEMBERS,
+	NODE_STALE,   // a copy of before
+	NODE_FORGETS, // nothing
+};
+
 struct node {
 	struct world *world;
 	struct ras *ras; // NULL while off
@@ -51,6 +60,7 @@ struct node {
 	uint32_t place; // whose address it has, of those that the nodes had first
 	enum node_state state;
 	bool leaving;
+	bool left;    // its last life ended so
 	bool refused; // was told not to join: the agent gives up
 	uint16_t version_max;
 	uint16_t version_min;
@@ -63,7 +73,9 @@ struct node {
 	uint64_t started_ns;
 	uint64_t ended_ns;    // its last life that is over
 	uint64_t declared_ns; // when somebody last held it for dead, 0 for never
-	uint64_t healthy_ns;  // since when it runs and can be reached, as far as faults go
+	struct sock_addr remembered[NODE_REMEMBERED_MAX]; // members of its last life
+	uint32_t remembered_count;
+	uint64_t healthy_ns; // since when it runs and can be reached, as far as faults go
 };
 
 struct world_options {
@@ -72,10 +84,14 @@ struct world_options {
 	const struct ras_profile *profile;
 	uint64_t seed;
 	uint32_t stall_ppm;
-	bool preload; // the ring is there from the beginning
-	bool check;   // invariants
-	FILE *trace;  // NULL, or where every step is written
+	bool preload;  // the ring is there from the beginning
+	bool check;    // invariants
+	bool remember; // members of a last life are asked, beside the seeds
+	FILE *trace;   // NULL, or where every step is written
 };
+
+// Each node may have two addresses, one after the other.
+#define WORLD_PLACES(nodes) (2 * (nodes))
 
 struct verdicts;
 
@@ -88,7 +104,7 @@ struct world {
 	struct ras_memory memory;
 	struct ras_interner *interner;
 	struct node *nodes;
-	uint32_t *tenants; // by place: the node that has the address now
+	uint32_t *tenants; // by place: the node that has the address now, NET_NOBODY if none has
 	struct sock_addr seeds[WORLD_SEEDS];
 	uint32_t seed_count;
 	struct faults faults;
@@ -122,13 +138,18 @@ bool world_has_one_view(struct world *world);
 // NET_NOBODY if there is no such node.
 uint32_t world_node_of_id(const struct world *world, uint64_t id);
 uint32_t world_count_up(const struct world *world);
+// Whether anybody that is up could hear it, and be heard.
+bool world_is_reached(const struct world *world, uint32_t node);
 // A node that is up, drawn from the scenario's randomness.
 uint32_t world_draw_up(struct world *world);
 
 // A node's life (node.c). Starting one that is up, or ending one that is off, does nothing.
-// Without `remember` its state directory is empty: it has to learn its start at joining.
 // With a table it begins as a member among those in it.
-void node_start(struct world *world, uint32_t node, const struct ras_table *table, bool remember);
+void node_start(
+	struct world *world, uint32_t node, const struct ras_table *table, enum node_memory memory
+);
+// From its next start on it has an address that nobody had; the time after that its first one.
+void node_move(struct world *world, uint32_t node);
 // A table of all nodes that are to begin as members.
 struct ras_table *world_table(struct world *world);
 void node_kill(struct world *world, uint32_t node);

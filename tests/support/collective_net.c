@@ -144,9 +144,14 @@ void ras_forget_ordered(struct ras *ras) {
 }
 
 // A census is counted here as the brake would be told of it.
-void brake_counted_here(struct ras *ras, struct census_result *result) {
+void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result) {
+	(void)from_ns;
 	ras->liveness.census.word.reached = result->reached;
 	ras->liveness.census.word.heard = result->heard;
+}
+
+void votes_told_none(struct ras *ras) {
+	ras->uncounted = true;
 }
 
 void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result) {

@@ -2,12 +2,11 @@
 """./dev swarm: mixes of faults in the simulator for so many seconds, at all sizes in turn.
 
     swarm.py TOCSIN_SIM SECONDS [SEED]
-    swarm.py TOCSIN_SIM --commit TURNS TREE   for ./dev test: the seed is the commit's
+    swarm.py TOCSIN_SIM --turns TURNS SEED   for ./dev test: so many times all sizes
 
 Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
-are drawn anew each time, and told; the same SEED draws the same. Of a commit all test the same
-mixes, of the next one others. Exit status: 0 if no mix broke an invariant, 1 if one did, 3 if the
-simulator did not run."""
+are drawn anew each time, and told; the same SEED draws the same. Exit status: 0 if no mix broke an
+invariant, 1 if one did, 3 if the simulator did not run."""
 
 import random
 import re
@@ -83,15 +82,8 @@ def main(simulator, seed, how_long):
     return 1 if broken > 0 else 0
 
 
-def seed_of_commit(tree):
-    """Of a tree without git it is always the same."""
-    done = subprocess.run(["git", "-C", tree, "rev-parse", "HEAD"], capture_output=True, text=True,
-                          check=False)
-    return int(done.stdout.strip() or "1", 16) % SEED_MAX
-
-
 if __name__ == "__main__":
-    if sys.argv[2] == "--commit":
-        sys.exit(main(sys.argv[1], seed_of_commit(sys.argv[4]), int(sys.argv[3])))
+    if sys.argv[2] == "--turns":
+        sys.exit(main(sys.argv[1], int(sys.argv[4]), int(sys.argv[3])))
     GIVEN = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(SEED_MAX)
     sys.exit(main(sys.argv[1], GIVEN, Until(int(sys.argv[2]))))

@@ -40,6 +40,30 @@ static void health_names_whom_the_roster_misses(void **state) {
 	close(fd);
 }
 
+// Found: of five of six that were reached, of whom some had no vote, it said "no more than half".
+static void part_that_waits_says_why_it_declares_nobody(void **state) {
+	static const struct {
+		uint32_t reached, of;
+		const char *words;
+	} rows[] = {
+		{2, 6, "reaches 2 of 6 agents, no more than half: it misses 4 and declares none"},
+		{3, 6, "reaches 3 of 6 agents, no more than half: it misses 3 and declares none"},
+		{5, 6,
+		 "5 of 6 agents, too few that have a vote yet: it misses 1 and declares none"},
+	};
+	int fd = bench_connect();
+
+	(void)state;
+	bench.overlay.view.waits = true;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		bench.overlay.view.reached = rows[n].reached;
+		bench.overlay.view.reached_of = rows[n].of;
+		bench_say(fd, "HEALTH\n");
+		assert_non_null(strstr(bench_hear(fd), rows[n].words));
+	}
+	close(fd);
+}
+
 static void health_of_one_counts_nobody_else(void **state) {
 	int fd = bench_connect();
 	const char *answer;
@@ -242,6 +266,7 @@ static void health_never_says_more_than_the_overlay_knows(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(health_names_whom_the_roster_misses),
+		BENCH_TEST(part_that_waits_says_why_it_declares_nobody),
 		BENCH_TEST(health_of_one_counts_nobody_else),
 		BENCH_TEST(health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody),
 		BENCH_TEST(node_that_cannot_join_says_why),

@@ -33,6 +33,55 @@ static void death_that_one_alone_saw_is_a_suspicion_in_a_ring_of_more(void **sta
 	lone_destroy(lone);
 }
 
+// Found: it was dropped, and who heard of the newer start by nothing else never knew of it.
+static void death_that_one_alone_saw_of_a_newer_start_is_a_suspicion_of_that_start(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct ras_peer_info info = lone_info(lone, 4, 2);
+	struct peer_news news = death_by_one(lone, 4);
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	news.incarnation = ras_incarnation(2, 0);
+	lone_mark(lone);
+	lone_news(lone, conn, &news);
+	lone_pass(lone, 200 * MS);
+	assert_int_equal(lone_sent(lone, conn, MESSAGE_PULL), 1);
+	assert_int_equal(lone_peer(lone, 4).state, RAS_ALIVE);
+	assert_int_equal(ras_incarnation_start(lone_peer(lone, 4).incarnation), 1);
+
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	lone_news(lone, conn, &news);
+	ras_record_put(lone->interner, news.record);
+	lone_pass(lone, 200 * MS);
+	assert_int_equal(lone_peer(lone, 4).state, RAS_SUSPECT);
+	assert_int_equal(ras_incarnation_start(lone_peer(lone, 4).incarnation), 2);
+	assert_int_equal(lone_events(lone, RAS_EVENT_DEAD), 0);
+	lone_destroy(lone);
+}
+
+// Found: of a part that waits one had a view of two and declared the third; the other held it.
+static void part_that_waits_takes_over_what_the_last_of_two_declared_and_no_more(void **state) {
+	static const struct {
+		uint32_t of, refutations;
+		enum ras_state state;
+	} rows[] = {{2, 0, RAS_DEAD}, {2, 3, RAS_DEAD}, {3, 0, RAS_UNREACHABLE}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(3, 1);
+		struct peer_news news = death_by_one(lone, 0);
+		uint32_t conn = lone_link(lone, 2);
+
+		news.reached = 1;
+		news.of = rows[n].of;
+		news.incarnation = ras_incarnation(1, rows[n].refutations);
+		lone_news(lone, conn, &news);
+		lone_pass_beating(lone, 40 * SEC, conn);
+		assert_int_equal(lone_peer(lone, 0).state, rows[n].state);
+		lone_destroy(lone);
+	}
+}
+
 static void death_that_one_alone_saw_is_one_and_marked_where_nobody_else_is_left(void **state) {
 	struct lone *lone = lone_of(3, 1);
 	struct peer_news left = lone_told(lone, 0, RAS_LEFT, ras_incarnation(1, 0));
@@ -188,6 +237,12 @@ static void lie_about_a_death_costs_the_subject_no_link(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			death_that_one_alone_saw_of_a_newer_start_is_a_suspicion_of_that_start
+		),
+		cmocka_unit_test(
+			part_that_waits_takes_over_what_the_last_of_two_declared_and_no_more
+		),
 		cmocka_unit_test(death_that_one_alone_saw_is_a_suspicion_in_a_ring_of_more),
 		cmocka_unit_test(
 			death_that_one_alone_saw_is_one_and_marked_where_nobody_else_is_left

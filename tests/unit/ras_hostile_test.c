@@ -259,7 +259,7 @@ static void relayed_message_from_ourselves_to_us_ends_the_connection(void **stat
 		.destination = lone_id(lone, 1),
 		.destination_run = 1,
 		.port = RELAY_PORT_CONFIRM,
-		.payload_size = 21,
+		.payload_size = 29,
 	};
 	struct wire_writer writer;
 
@@ -269,6 +269,7 @@ static void relayed_message_from_ourselves_to_us_ends_the_connection(void **stat
 	wire_put_u8(&writer, 1); // look at the subject
 	wire_put_u64(&writer, lone_id(lone, 1));
 	wire_put_u64(&writer, ras_incarnation(1, 0));
+	wire_put_u64(&writer, 1);
 	wire_put_u32(&writer, 1);
 	lone_frame(lone, conn, frame, RELAY_HEADER_BYTES + header.payload_size);
 	assert_true(lone_is_closed(lone, conn));

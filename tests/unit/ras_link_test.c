@@ -570,8 +570,64 @@ static void more_connections_than_allowed_are_refused(void **state) {
 	lone_destroy(lone);
 }
 
+// Found: after a pause of the machine the peer's kernel sent again only seconds later, and the one
+// who was back took that for silence.
+static void another_connection_is_tried_if_the_one_of_before_a_long_pause_stays_silent(void **state
+) {
+	static const struct {
+		uint64_t pause_ns;
+		bool tried;
+	} rows[] = {{0, false}, {2 * SEC, false}, {14 * SEC, true}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		uint32_t conn = lone_link(lone, 2);
+
+		lone_beat(lone, conn, 1, RAS_USE_NEXT);
+		lone_pass(lone, 100 * MS);
+		lone->now_ns += rows[n].pause_ns;
+		ras_tick(lone->ras, lone->now_ns);
+		lone_pass(lone, 4 * SEC);
+		assert_false(lone_is_closed(lone, conn));
+		assert_int_equal(lone_opening(lone, 2) != 0, rows[n].tried);
+		// A firewall that lets none but the first one pass is no evidence.
+		if (rows[n].tried)
+			lone_end(lone, lone_opening(lone, 2), RAS_CAUSE_REFUSED);
+		lone_pass(lone, 100 * MS);
+		assert_false(lone_find_link(lone, 2)->gone);
+		assert_int_equal(lone_find_link(lone, 2)->refused_ns, RAS_NEVER);
+		lone_destroy(lone);
+	}
+}
+
+// Found: the one under way was waited for by a timer that had passed, which never ends.
+static void connection_that_ends_while_another_one_is_tried_is_not_tried_again_at_once(void **state
+) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	lone_beat(lone, conn, 1, RAS_USE_NEXT);
+	lone_pass(lone, 100 * MS);
+	lone->now_ns += 14 * SEC;
+	ras_tick(lone->ras, lone->now_ns);
+	lone_pass(lone, 4 * SEC);
+	assert_int_not_equal(lone_opening(lone, 2), 0);
+	lone_end(lone, conn, RAS_CAUSE_PROTOCOL);
+	lone_pass(lone, 20 * SEC);
+	assert_int_equal(lone_find_link(lone, 2)->used, true);
+	lone_destroy(lone);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			connection_that_ends_while_another_one_is_tried_is_not_tried_again_at_once
+		),
+		cmocka_unit_test(
+			another_connection_is_tried_if_the_one_of_before_a_long_pause_stays_silent
+		),
 		cmocka_unit_test(errno_says_what_it_is_evidence_of),
 		cmocka_unit_test(only_a_refused_connect_is_a_first_word_of_gone),
 		cmocka_unit_test(retries_back_off_within_their_bound_and_not_in_step),

@@ -456,8 +456,30 @@ static void those_of_the_last_host_bear_witness_for_each_other(void **state) {
 	world_destroy(world);
 }
 
+// Found: one that had heard nobody held that silence against the next one who fell silent.
+static void silence_of_all_before_anybody_is_heard_again_is_held_against_nobody(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t first = lone_link(lone, 2), second = lone_link(lone, 0);
+	const struct suspicion *suspicion;
+
+	(void)state;
+	lone_beat(lone, first, 1, RAS_USE_NEXT);
+	lone_beat(lone, second, 1, RAS_USE_PREV);
+	lone_pass(lone, 6 * SEC);
+	assert_int_equal(lone_peer(lone, 0).state, RAS_SUSPECT);
+	lone_beat(lone, first, 2, RAS_USE_NEXT);
+	for (uint32_t n = 0; n < lone->ras->liveness.suspicion_count; n++) {
+		suspicion = &lone->ras->liveness.suspicions[n];
+		assert_int_equal(suspicion->silent_ns, lone->ras->observed_ns);
+	}
+	assert_true(lone->ras->liveness.suspicion_count > 0);
+	lone_destroy(lone);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(silence_of_all_before_anybody_is_heard_again_is_held_against_nobody
+		),
 		cmocka_unit_test(those_of_the_last_host_bear_witness_for_each_other),
 		cmocka_unit_test(evidence_of_strangers_ourselves_and_the_past_is_refused),
 		cmocka_unit_test(silent_host_is_suspected_and_then_dead_by_the_profiles_times),

@@ -13,7 +13,7 @@
 #define ASK 1
 #define TELL 3
 
-static void say(struct lone *lone, uint32_t from, uint8_t kind, uint32_t subject) {
+static void say_of(struct lone *lone, uint32_t from, uint8_t kind, uint32_t subject, uint64_t run) {
 	uint8_t bytes[64];
 	struct wire_writer writer;
 	struct wire_reader reader;
@@ -22,12 +22,17 @@ static void say(struct lone *lone, uint32_t from, uint8_t kind, uint32_t subject
 	wire_put_u8(&writer, kind);
 	wire_put_u64(&writer, lone_id(lone, subject));
 	wire_put_u64(&writer, ras_incarnation(1, 0));
+	wire_put_u64(&writer, run);
 	wire_put_u32(&writer, 7);
 	wire_reader_init(&reader, bytes, wire_writer_used(&writer));
 	ras_enter(lone->ras, lone->now_ns);
 	liveness_message(lone->ras, lone_id(lone, from), &reader);
 	ras_exit(lone->ras);
 	assert_true(wire_reader_ok(&reader));
+}
+
+static void say(struct lone *lone, uint32_t from, uint8_t kind, uint32_t subject) {
+	say_of(lone, from, kind, subject, lone->records[subject]->run);
 }
 
 // `from` asks to look at `subject`.
@@ -40,6 +45,21 @@ static void refuse_twice(struct lone *lone, uint32_t peer) {
 	lone_end(lone, lone_link(lone, peer), RAS_CAUSE_RESET);
 	lone_pass_refusing(lone, 500 * MS, peer);
 	assert_true(lone_find_link(lone, peer)->gone);
+}
+
+// Found: whoever asked about the run that the others knew was told that its name is heard, and the
+// two runs were one peer, alive and silent, for ever.
+static void look_at_another_run_of_that_number_is_not_answered_by_the_one_heard(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	lone_beat(lone, conn, 1, RAS_USE_NEXT);
+	say_of(lone, 4, ASK, 2, lone->records[2]->run + 1);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	ask(lone, 4, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 1);
+	lone_destroy(lone);
 }
 
 static void refusal_of_just_now_is_an_answer(void **state) {
@@ -353,6 +373,8 @@ static void next_start_is_not_told_of_the_death_of_the_one_before(void **state) 
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(look_at_another_run_of_that_number_is_not_answered_by_the_one_heard
+		),
 		cmocka_unit_test(refusal_of_just_now_is_an_answer),
 		cmocka_unit_test(refusal_of_a_while_ago_is_looked_at_anew),
 		cmocka_unit_test(second_look_that_is_refused_twice_as_well_says_gone),

@@ -303,6 +303,25 @@ static void a_message_of_or_for_another_run_of_the_same_number_is_refused(void *
 	net_destroy(net);
 }
 
+// Found: the two began the window anew in turn, and a message of either was delivered again.
+static void two_runs_of_a_stranger_of_one_number_are_not_delivered_in_turn(void **state) {
+	struct net *net = net_create(8);
+	const struct ras_relay_counters *counters = ras_relay_counters(&net->nodes[1].ras);
+	struct relay_header header = from_zero(net, 1);
+
+	(void)state;
+	header.source = 0x5eed;
+	header.hops = 3;
+	for (uint32_t n = 0; n < 4; n++) {
+		header.source_run = 7 + n % 2;
+		assert_int_equal(arrive(net, &header), 0);
+	}
+	assert_int_equal(net->nodes[1].delivery_count, 1);
+	assert_int_equal(counters->ended[RAS_RELAY_WRONG_INCARNATION][RAS_RELAY_BULK], 2);
+	assert_int_equal(counters->ended[RAS_RELAY_DUPLICATE][RAS_RELAY_BULK], 1);
+	net_destroy(net);
+}
+
 static void an_answer_is_never_answered(void **state) {
 	struct net *net = net_create(8);
 	static const uint8_t kinds[] = {RELAY_ACK, RELAY_NAK};
@@ -404,6 +423,7 @@ int main(void) {
 		cmocka_unit_test(the_hop_limit_ends_a_message),
 		cmocka_unit_test(a_message_out_of_life_goes_no_further),
 		cmocka_unit_test(a_message_of_or_for_another_run_of_the_same_number_is_refused),
+		cmocka_unit_test(two_runs_of_a_stranger_of_one_number_are_not_delivered_in_turn),
 		cmocka_unit_test(an_answer_is_never_answered),
 		cmocka_unit_test(a_message_to_a_dead_destination_from_nobody_known_is_dropped),
 		cmocka_unit_test(answers_to_what_was_never_sent_are_counted_and_forgotten),

@@ -181,6 +181,41 @@ static void refusal_moves_the_start_only_if_the_holder_has_our_own_address(void 
 	}
 }
 
+// Found: of two that came back with each other's address one had lost its state; those who knew its
+// run of before sent it to that run's address, where the other one lives, for ever.
+static void refusal_moves_the_start_if_somebody_else_lives_where_the_holder_is_said_to(void **state
+) {
+	static const struct {
+		uint32_t answers; // at the address 3 of the holder
+		enum ras_cause refusal;
+		uint64_t start;
+	} rows[] = {
+		{3, RAS_CAUSE_NONE, 8},
+		{3, RAS_CAUSE_BUSY, 8},
+		{1, RAS_CAUSE_BUSY, 1}, // it does live there
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct lone *lone = lone_of(4, 1);
+		struct message_init_ack ack = conflict_from(lone, 3);
+		struct message_init_ack there = lone_ack(lone, rows[n].answers);
+
+		lone_answer(lone, 2);
+		lone_pass(lone, 10 * SEC); // what it opens to 3 is for no link
+		ack.your_start = 8;
+		ras_enter(lone->ras, lone->now_ns);
+		rival_call(lone->ras, &ack.redirects[0], ack.your_start);
+		ras_exit(lone->ras);
+		there.refusal = (uint8_t)rows[n].refusal;
+		lone_send_ack(lone, lone_opening(lone, 3), &there);
+		assert_int_equal(
+			ras_self_incarnation(lone->ras), ras_incarnation(rows[n].start, 0)
+		);
+		lone_destroy(lone);
+	}
+}
+
 // Refused in its start by one who holds another run, at our address, in a higher one.
 static void meet_higher(struct lone *lone, uint64_t start) {
 	struct message_init_ack ack = conflict_from(lone, 1);
@@ -241,6 +276,46 @@ static void refusal_of_an_old_start_says_which_one_is_next(void **state) {
 	lone_destroy(lone);
 }
 
+static struct sock_addr holder_told_to_a_newcomer(struct lone *lone) {
+	struct ras_peer_info info = lone_info(lone, 2, 1);
+	struct message_init init = lone_init(lone, 2, RAS_USE_NEXT);
+	struct message_init_ack ack;
+	struct ras_record *record;
+	struct wire_reader reader;
+	const struct lone_frame *frame;
+	uint32_t conn = lone_accept(lone);
+
+	info.pid += 7;
+	info.addresses[0] = lone_address(9);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &record), 0);
+	init.record = record->encoding;
+	init.record_size = record->size;
+	init.incarnation = ras_incarnation(1, 0);
+	lone_send_init(lone, conn, &init);
+	ras_record_put(lone->interner, record);
+	frame = lone_latest(lone, conn, MESSAGE_INIT_ACK);
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(message_init_ack_decode(&reader, &ack), 0);
+	assert_int_equal(ack.refusal, RAS_CAUSE_CONFLICT);
+	assert_int_equal(ack.your_start, 2);
+	return ack.redirects[0];
+}
+
+static void name_of_one_who_is_lost_is_left_to_the_newcomer(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct peer_news news = lone_told(lone, 2, RAS_DEAD, ras_incarnation(1, 0));
+	struct sock_addr holder, own = lone_address(9), old = lone_address(2);
+
+	(void)state;
+	holder = holder_told_to_a_newcomer(lone);
+	assert_true(sock_addr_equal(&holder, &old));
+	lone_news(lone, lone_link(lone, 3), &news);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_DEAD);
+	holder = holder_told_to_a_newcomer(lone);
+	assert_true(sock_addr_equal(&holder, &own));
+	lone_destroy(lone);
+}
+
 static void news_of_an_earlier_run_at_our_address_move_the_start(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	struct ras_peer_info info = lone_info(lone, 1, 1);
@@ -256,6 +331,26 @@ static void news_of_an_earlier_run_at_our_address_move_the_start(void **state) {
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(2, 0));
 	lone_news(lone, conn, &news); // of the past by now
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(2, 0));
+	ras_record_put(lone->interner, news.record);
+	lone_destroy(lone);
+}
+
+// Found: the news alone, which come again and again, kept the address that a refusal had told from
+// being asked for the start that it had told.
+static void news_of_an_earlier_run_elsewhere_move_the_start_once_another_answers(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct ras_peer_info info = lone_info(lone, 1, 1);
+	struct peer_news news = lone_told(lone, 1, RAS_ALIVE, ras_incarnation(6, 0));
+	struct message_init_ack there;
+
+	(void)state;
+	info.start = 6;
+	info.addresses[0] = lone_address(3);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	lone_news(lone, lone_link(lone, 2), &news);
+	there = lone_ack(lone, 3);
+	lone_send_ack(lone, lone_opening(lone, 3), &there);
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(7, 0));
 	ras_record_put(lone->interner, news.record);
 	lone_destroy(lone);
 }
@@ -311,7 +406,14 @@ int main(void) {
 		cmocka_unit_test(two_of_one_name_and_address_take_a_start_in_ten_seconds_each),
 		cmocka_unit_test(refusal_moves_the_start_only_if_the_holder_has_our_own_address),
 		cmocka_unit_test(refusal_of_an_old_start_says_which_one_is_next),
+		cmocka_unit_test(
+			refusal_moves_the_start_if_somebody_else_lives_where_the_holder_is_said_to
+		),
+		cmocka_unit_test(name_of_one_who_is_lost_is_left_to_the_newcomer),
 		cmocka_unit_test(news_of_an_earlier_run_at_our_address_move_the_start),
+		cmocka_unit_test(
+			news_of_an_earlier_run_elsewhere_move_the_start_once_another_answers
+		),
 		cmocka_unit_test(start_for_which_there_is_no_memory_ends_no_message),
 	};
 

@@ -239,7 +239,8 @@ struct ras_view {
 	uint32_t slots_max; // all slots in use are below
 	bool joined;
 	bool brake;
-	// No more than half of the members can be reached: no time lets the brake go. It ends when
+	// No more than half of the members that have a vote can be reached (who was declared dead
+	// and came back has none for a while): no time lets the brake go. It ends when
 	// they are back, or when a person says ras_forget_unreachable().
 	bool waits;
 	uint32_t reached, reached_of; // by the latest count, while it waits

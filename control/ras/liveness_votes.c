@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "liveness_votes.h"
+
+#include "core.h"
+
+#include <ras/payload.h>
+
+#include <string.h>
+
+// More than a gap may last unnoticed, and than two agents differ in when they saw the view become
+// whole.
+#define VOTE_LATER_NS (15 * RAS_NS_PER_SEC)
+
+// Who was declared dead and came back is of no view that a majority agreed on: were it counted at
+// once, two parts that it belongs to in turn could declare each other. Whoever was reached counts
+// as it says itself, or as we asked it to; of those missed we know best who does not. Who was
+// reached and does not count is more than those of our list, perhaps: then one more counts as
+// missed.
+uint32_t votes_electorate(const struct ras *ras, const struct census_result *result) {
+	uint32_t missed = result->members > result->reached ? result->members - result->reached : 0;
+	uint32_t told = result->voters + (ras->uncounted ? 1 : 0);
+	uint32_t silent = result->reached > told ? result->reached - told : 0;
+	uint32_t uncounted = ras->liveness.missed_again ? 0 : ras->liveness.census.own_uncounted;
+
+	uncounted = uncounted > silent ? uncounted - silent : 0;
+	return result->voters + missed - (uncounted < missed ? uncounted : missed);
+}
+
+// Nobody is missed here, nor by the latest count, which may be of others who see more: but for
+// those who are no members any more since it was made. An old count says nothing.
+static bool is_whole(const struct ras *ras) {
+	const struct census *census = &ras->liveness.census;
+	const uint32_t *counts = ras->peers.state_counts;
+
+	return counts[RAS_SUSPECT] == 0 && counts[RAS_UNREACHABLE] == 0 &&
+	       (census_silent(&census->word) <= census->ended ||
+		ras->observed_ns - census->word.at_ns >= CENSUS_OLD_NS);
+}
+
+// They are missed again after a time in which the view was whole, and vote only later: a gap may be
+// there before either side notices, the later one by so much. In between they are in nobody's
+// favour; else those beyond a gap might have given themselves their votes, and we had not yet.
+void votes_tick(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+	uint64_t whole_ns;
+
+	if (!is_whole(ras)) {
+		liveness->whole_ns = RAS_NEVER;
+		return;
+	}
+	if (liveness->whole_ns == RAS_NEVER)
+		liveness->whole_ns = ras->observed_ns;
+	whole_ns = ras->observed_ns - liveness->whole_ns;
+	liveness->missed_again = whole_ns >= ras->profile->brake_hold_ns;
+	if (!liveness->taken_back || whole_ns < ras->profile->brake_hold_ns + VOTE_LATER_NS)
+		return;
+	liveness->taken_back = false;
+	ras->uncounted = false;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
+		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_TAKEN_BACK;
+}
+
+void votes_withdraw(struct ras *ras, uint32_t slot) {
+	ras->liveness.taken_back = true;
+	ras->liveness.missed_again = false;
+	if (ras->liveness.whole_ns != RAS_NEVER)
+		ras->liveness.whole_ns = ras->observed_ns;
+	if (slot == ras->self_slot)
+		ras->uncounted = true;
+	else
+		ras_entry(ras, slot)->flags |= PEER_TAKEN_BACK;
+}
+
+void votes_told_none(struct ras *ras) {
+	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns)
+		votes_withdraw(ras, ras->self_slot);
+}
+
+bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
+	const struct liveness *liveness = &ras->liveness;
+	const uint32_t *counts = ras->peers.state_counts;
+	bool is_gap = liveness->brake || census_silent(&liveness->census.word) > 1 ||
+		      counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 1;
+
+	// A restart gives back no vote that was withdrawn.
+	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_TAKEN_BACK) != 0)
+		return false;
+
+	return liveness->whole_ns != RAS_NEVER ||
+	       (!is_gap && slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)));
+}
+
+// Keeps the list in the order in which it is sent: it rises. False if it was there, or is full.
+static bool list_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
+	uint32_t at = 0;
+	int order = 1;
+
+	if (list->count >= most)
+		return false;
+	while (at < list->count && (order = ras_comm_id_compare(&list->entries[at], &entry)) < 0)
+		at++;
+	if (at < list->count && order == 0)
+		return false;
+	memmove(&list->entries[at + 1], &list->entries[at],
+		(list->count - at) * sizeof(*list->entries));
+	list->entries[at] = entry;
+	list->count++;
+	return true;
+}
+
+static void subject_add(struct census_list *list, uint64_t id) {
+	list_add(list, COLLECT_SUBJECTS_MAX, collect_census_entry(id, COLLECT_CENSUS_HEARS));
+}
+
+static void suspects_add(struct ras *ras, struct census_list *list, bool agreed) {
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		const struct suspicion *suspicion = &ras->liveness.suspicions[n];
+
+		if (suspicion->agreed == agreed)
+			subject_add(list, ras_entry(ras, suspicion->slot)->record->id);
+	}
+}
+
+// Those whose death waits for this count, then members that refuse us, then others whom we suspect,
+// as long as they may be declared.
+static void subjects_add(struct ras *ras, struct census_list *list) {
+	suspects_add(ras, list, true);
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link->used && link->refused_ns != RAS_NEVER &&
+		    peer_is_member(ras_entry(ras, link->slot)))
+			subject_add(list, link->peer);
+	}
+	if (!ras->liveness.brake)
+		suspects_add(ras, list, false);
+}
+
+// Members who count for no majority here. Not all of them know that of themselves: one that founded
+// a ring, which then became one with ours, was never told. The bound is one of memory: beyond it
+// they count as they think.
+static uint32_t uncounted_add(struct ras *ras, struct census_list *list) {
+	uint32_t count = 0;
+
+	for (uint32_t slot = 0; slot < ras->peers.entry_count && ras->liveness.taken_back; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
+		    (entry->flags & PEER_TAKEN_BACK) != 0)
+			count += list_add(
+				list, COLLECT_CENSUS_MAX,
+				collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED)
+			);
+	}
+	return count;
+}
+
+// Who was declared dead here may be asked all the same, by one of those who are back, and not know
+// of its death yet.
+static void dead_add(struct ras *ras, struct census_list *list) {
+	bool any = ras->peers.state_counts[RAS_DEAD] > 0;
+
+	for (uint32_t slot = 0; slot < ras->peers.entry_count && any; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (list->count == COLLECT_CENSUS_MAX)
+			return;
+		if (entry->record != NULL && entry->state == RAS_DEAD)
+			list_add(
+				list, COLLECT_CENSUS_MAX,
+				collect_census_entry(entry->record->id, COLLECT_CENSUS_NOBODY)
+			);
+	}
+}
+
+void votes_ask(struct ras *ras, struct census_list *ret_list) {
+	struct census *census = &ras->liveness.census;
+
+	ret_list->count = 0;
+	subjects_add(ras, ret_list);
+	census->own_members = peers_ring_count(&ras->peers);
+	census->own_uncounted = uncounted_add(ras, ret_list);
+	dead_add(ras, ret_list);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who has a vote in a count of the reachable. Two parts may each hold more than half of the view
+// that they know: one that was declared dead by one of them, or joined one beside a gap, is a
+// member to one and not to the other. So such a one has none, until nobody was missed for a while.
+#pragma once
+
+#include "liveness.h"
+
+// What a count asks with.
+struct census_list {
+	struct ras_comm_id entries[COLLECT_CENSUS_MAX];
+	uint32_t count;
+};
+
+// Of a count of ours that begins now: who hears those who refuse us or are suspected, who has no
+// vote, who is not to be counted.
+void votes_ask(struct ras *ras, struct census_list *ret_list);
+// Of how many the votes of this count are: `members`, `reached` and `voters` are known.
+uint32_t votes_electorate(const struct ras *ras, const struct census_result *result);
+// They have one again after a time in which the view was whole.
+void votes_tick(struct ras *ras);
+
+// Whether a start of it that joins now has one; RAS_NO_SLOT is a stranger. Where the view is not
+// whole only who is a member still, and as long as no more than one is missed: beside a gap one who
+// joins on either side, or comes back there after the other one declared it dead, would make a
+// majority of both.
+bool votes_joiner_has_one(const struct ras *ras, uint32_t slot);
+// It was held for dead and is back, or we are; or it joined, or we, and has none yet.
+void votes_withdraw(struct ras *ras, uint32_t slot);
+// Another one says that we have none. It is believed if we are new: who founded a ring beside a gap
+// is not told by those whose ring becomes one with it. Later it may be a lie.
+void votes_told_none(struct ras *ras);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gaps.h"
+
+#include "world.h"
+
+#include <lib/must.h>
+
+#include <stdlib.h>
+
+// Whoever is lost is tried by all together at least once in so long.
+#define GAPS_TOGETHER_NS (5 * WORLD_SEC)
+
+void gaps_fini(struct gaps *gaps) {
+	free(gaps->list);
+	*gaps = (struct gaps){0};
+}
+
+void gaps_change(struct gaps *gaps, uint64_t at_ns, uint32_t island, uint32_t fence) {
+	if (gaps->count == gaps->capacity) {
+		gaps->capacity = gaps->capacity > 0 ? 2 * gaps->capacity : 8;
+		gaps->list = realloc(gaps->list, gaps->capacity * sizeof(*gaps->list));
+		must(gaps->list != NULL);
+	}
+	gaps->list[gaps->count++] = (struct gap_sides){at_ns, island, fence};
+}
+
+struct gap_sides gaps_now(const struct gaps *gaps) {
+	return gaps->count > 0 ? gaps->list[gaps->count - 1] : (struct gap_sides){0};
+}
+
+static bool are_apart(const struct gap_sides *sides, uint32_t host, uint32_t other) {
+	return (host < sides->island) != (other < sides->island) ||
+	       (host < sides->fence) != (other < sides->fence);
+}
+
+uint64_t gaps_apart_since(const struct gaps *gaps, uint32_t host, uint32_t other, uint64_t now_ns) {
+	uint64_t since_ns = now_ns;
+
+	for (uint32_t n = gaps->count; n-- > 0;) {
+		const struct gap_sides *sides = &gaps->list[n];
+
+		if (are_apart(sides, host, other))
+			since_ns = sides->at_ns;
+		else if (since_ns == now_ns || since_ns - sides->at_ns >= GAPS_TOGETHER_NS)
+			break;
+	}
+	return since_ns;
+}
+
+bool gaps_changed_before(const struct gaps *gaps, uint64_t before_ns) {
+	return gaps->count > 1 &&
+	       gaps->list[gaps->count - 1].at_ns - gaps->list[gaps->count - 2].at_ns < before_ns;
+}
+
+bool gaps_whole_since(const struct gaps *gaps, uint64_t from_ns, uint64_t length_ns) {
+	uint64_t whole_ns = from_ns; // since then, or since the beginning
+
+	for (uint32_t n = 0; n < gaps->count; n++) {
+		const struct gap_sides *sides = &gaps->list[n];
+		bool whole =
+			n == 0 || (gaps->list[n - 1].island == 0 && gaps->list[n - 1].fence == 0);
+
+		if (sides->at_ns <= from_ns)
+			continue;
+		if (whole && sides->at_ns - whole_ns >= length_ns)
+			return true;
+		whole_ns = sides->at_ns;
+	}
+	return false;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counts of the reachable as a liar, or an agent of a newer version, takes part in them.
+#include "ras_lone.h"
+
+#include <support/cmocka.h>
+
+#define SEC RAS_NS_PER_SEC
+#define MS RAS_NS_PER_MS
+#define STRANGER UINT64_C(0x5eed)
+
+// On the connection, as if it came from a stranger's agent behind it.
+static void
+ask_us(struct lone *lone, uint32_t conn, uint64_t id, uint64_t budget_ns, uint64_t word_of_us) {
+	struct ras_comm_id entry = {.hash = lone->ras->self_id, .host_hash = word_of_us};
+	struct collect_request request = {
+		.origin = STRANGER + id,
+		.id = (UINT64_C(1) << 32) + id,
+		.kind = COLLECT_KIND_CENSUS,
+		.budget_ns = budget_ns,
+		.hops = 1,
+	};
+	uint8_t frame[128];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, frame, sizeof(frame));
+	collect_request_encode(&request, &entry, 1, &writer);
+	lone_frame(lone, conn, frame, wire_writer_used(&writer));
+}
+
+static struct collect_item answered(const struct lone *lone, uint32_t conn) {
+	const struct lone_frame *frame = lone_latest(lone, conn, MESSAGE_COLLECTED);
+	struct wire_reader reader;
+	struct collect_item item;
+	uint64_t origin, id;
+	uint8_t flags;
+
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(collected_decode(&reader, &origin, &id, &flags), 0);
+	assert_int_equal(collect_item_decode(&reader, &item), 0);
+	assert_int_equal(item.type, COLLECT_ITEM_COUNT);
+	return item;
+}
+
+static void what_a_count_says_of_us_costs_a_vote_only_if_it_is_known(void **state) {
+	static const struct {
+		uint64_t word;
+		uint32_t count, voters;
+	} rows[] = {
+		{COLLECT_CENSUS_HEARS, 1, 1},  {COLLECT_CENSUS_UNCOUNTED, 1, 0},
+		{COLLECT_CENSUS_NOBODY, 0, 0}, {7, 1, 1},
+		{UINT64_C(1) << 32, 1, 1},     {UINT64_MAX, 1, 1},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(3, 1);
+		uint32_t conn = lone_link(lone, 2);
+		struct collect_item item;
+
+		ask_us(lone, conn, 1, SEC, rows[n].word);
+		item = answered(lone, conn);
+		assert_int_equal(item.count, rows[n].count);
+		assert_int_equal(item.voters, rows[n].voters);
+		lone_destroy(lone);
+	}
+}
+
+// Found: with eight that lasted an hour a member kept all counts of its neighbours from beginning.
+static void counts_that_are_to_last_keep_ours_out_for_two_seconds(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t liar = lone_link(lone, 2);
+	uint32_t other = lone_link(lone, 0);
+
+	(void)state;
+	for (uint64_t n = 0; n < CENSUSES_MAX; n++)
+		ask_us(lone, liar, n, 3600 * SEC, COLLECT_CENSUS_HEARS);
+	lone_pass_beating(lone, 3 * SEC, other);
+	lone_mark(lone);
+	ras_enter(lone->ras, lone->now_ns);
+	brake_count(lone->ras, lone->ras->observed_ns);
+	ras_exit(lone->ras);
+	lone_pass(lone, 500 * MS);
+	assert_int_equal(lone_sent(lone, other, MESSAGE_COLLECT), 1);
+	lone_destroy(lone);
+}
+
+// Found: the difference wrapped, and a liar's neighbour was the majority of everything.
+static void more_votes_than_nodes_are_none(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+	const struct lone_frame *frame;
+	struct collect_request request;
+	struct wire_reader reader;
+	struct wire_writer writer;
+	uint8_t answer[64];
+
+	(void)state;
+	ras_enter(lone->ras, lone->now_ns);
+	brake_count(lone->ras, lone->ras->observed_ns);
+	ras_exit(lone->ras);
+	lone_pass(lone, 300 * MS);
+	frame = lone_latest(lone, conn, MESSAGE_COLLECT);
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(collect_request_decode(&reader, &request), 0);
+	wire_writer_init(&writer, answer, sizeof(answer));
+	collected_encode(request.origin, request.id, COLLECTED_FINAL, &writer);
+	collect_count_encode(0, 1000, 0, &writer);
+	lone_frame(lone, conn, answer, wire_writer_used(&writer));
+	lone_pass(lone, 2 * SEC);
+	assert_int_equal(lone->ras->liveness.census.word.reached, 1);
+	assert_int_equal(lone->ras->liveness.census.word.voters, 1);
+	assert_int_equal(lone->ras->liveness.census.word.electorate, 6);
+	lone_destroy(lone);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_count_says_of_us_costs_a_vote_only_if_it_is_known),
+		cmocka_unit_test(counts_that_are_to_last_keep_ours_out_for_two_seconds),
+		cmocka_unit_test(more_votes_than_nodes_are_none),
+	};
+
+	return cmocka_run_group_tests_name("ras_census_hostile", tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counts of who can be reached: whose are believed, who has a vote in them, what follows from them.
+#include "ras_lone.h"
+#include "ras_world.h"
+
+#include <support/cmocka.h>
+
+#define SEC RAS_NS_PER_SEC
+#define MS RAS_NS_PER_MS
+
+static uint32_t deaths_by(const struct world *world, uint32_t node) {
+	return (uint32_t)ras_counters(world->nodes[node].ras)->deaths_declared;
+}
+
+static void told(struct lone *lone, uint32_t origin, uint32_t reached, uint32_t members) {
+	brake_counted(
+		lone->ras, lone_id(lone, origin),
+		&(struct census_result
+		){.reached = reached, .members = members, .voters = reached, .electorate = members}
+	);
+}
+
+static void told_by_two(struct lone *lone, uint32_t reached, uint32_t members) {
+	for (uint32_t n = 2; n < 4; n++) {
+		brake_census_seen(lone->ras, lone_id(lone, n));
+		told(lone, n, reached, members);
+	}
+}
+
+// Found: while those of a first gap might be declared, so might those of a second one, at once.
+static void who_falls_silent_after_the_brakes_time_has_a_time_of_its_own(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	struct liveness *liveness = &ras->liveness;
+	uint64_t first_ns, second_ns;
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	first_ns = ras->observed_ns;
+	told_by_two(lone, 14, 24);
+	assert_int_equal(brake_word(ras, first_ns, first_ns), BRAKE_HELD);
+	for (uint32_t n = 0; n < 70 && liveness->brake; n++) {
+		lone_pass(lone, SEC);
+		ras_enter(ras, lone->now_ns);
+		told_by_two(lone, 14, 24);
+	}
+	assert_false(liveness->brake);
+	second_ns = ras->observed_ns;
+	assert_int_equal(brake_word(ras, first_ns, second_ns), BRAKE_FREE);
+	assert_int_equal(brake_word(ras, second_ns, second_ns), BRAKE_HELD);
+	assert_true(liveness->brake);
+	lone_destroy(lone);
+}
+
+static void count_from(struct lone *lone, uint32_t reached, uint32_t voters) {
+	struct census_result result = {.reached = reached, .voters = voters};
+
+	ras_enter(lone->ras, lone->now_ns);
+	lone->ras->liveness.census.own_ns = lone->ras->observed_ns;
+	brake_counted_here(lone->ras, lone->ras->observed_ns, &result);
+	ras_exit(lone->ras);
+}
+
+// Whoever was reached counts as it says; of those missed it is known here who does not.
+static void electorate_is_of_votes_and_of_those_missed_who_count(void **state) {
+	static const struct {
+		uint32_t uncounted, reached, voters, electorate;
+		bool missed_again;
+	} rows[] = {
+		{0, 8, 8, 8, false}, // all count
+		{0, 5, 5, 8, false},
+		{2, 8, 6, 6, false}, // the two are reached, or missed
+		{2, 5, 5, 6, false},
+		{2, 5, 4, 6, false}, // one of them is missed
+		{0, 8, 5, 5, false}, // some say themselves that they do not count
+		{0, 5, 3, 6, false},
+		{1, 5, 3, 6, false}, // more than are known here: one more counts as missed
+		{2, 5, 5, 8, true},  // they do not vote yet, and are missed
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+
+		lone_pass(lone, SEC);
+		lone->ras->liveness.census.own_uncounted = rows[n].uncounted;
+		lone->ras->liveness.missed_again = rows[n].missed_again;
+		count_from(lone, rows[n].reached, rows[n].voters);
+		assert_int_equal(lone->ras->liveness.census.word.electorate, rows[n].electorate);
+		lone_destroy(lone);
+	}
+}
+
+// What a count of ours says of the peer to whom it asks, -1 for nothing.
+static int asked_of(struct lone *lone, uint32_t conn, uint64_t peer) {
+	const struct lone_frame *frame;
+	struct collect_request request;
+	struct wire_reader reader;
+	int word = -1;
+
+	lone_mark(lone);
+	ras_enter(lone->ras, lone->now_ns);
+	brake_count(lone->ras, lone->ras->observed_ns);
+	ras_exit(lone->ras);
+	lone_pass(lone, 300 * MS);
+	frame = lone_latest(lone, conn, MESSAGE_COLLECT);
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(collect_request_decode(&reader, &request), 0);
+	for (uint32_t n = 0; n < request.skip_count; n++) {
+		struct ras_comm_id entry = collect_skip_at(&request, n);
+
+		if (entry.hash == peer)
+			word = (int)collect_census_word(&entry);
+	}
+	return word;
+}
+
+// It was declared dead, and refuted that.
+static void die_and_come_back(struct lone *lone, uint32_t conn, uint32_t peer) {
+	struct peer_news news = lone_told(lone, peer, RAS_DEAD, ras_incarnation(1, 0));
+
+	lone_news(lone, conn, &news);
+	news = lone_told(lone, peer, RAS_ALIVE, ras_incarnation(1, 1));
+	lone_news(lone, conn, &news);
+	lone_pass_beating(lone, 2 * SEC, conn);
+}
+
+// Found: it came back with a vote, as a new start of a member.
+static void member_that_restarts_gets_no_vote_back_that_was_withdrawn(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras_peer_info info = lone_info(lone, 5, 2);
+	struct peer_news news = lone_told(lone, 5, RAS_ALIVE, ras_incarnation(2, 0));
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	die_and_come_back(lone, conn, 5);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	lone_news(lone, conn, &news);
+	ras_record_put(lone->interner, news.record);
+	lone_pass_beating(lone, 6 * SEC, conn);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	lone_destroy(lone);
+}
+
+// Found: a count that had begun before was taken for the one that was wanted.
+static void count_of_ours_that_another_one_overtook_is_none(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct census_result result = {.reached = 8, .voters = 8};
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(lone->ras, lone->now_ns);
+	lone->ras->liveness.census.own_ns = lone->ras->observed_ns;
+	brake_counted_here(lone->ras, lone->ras->observed_ns - 300 * MS, &result);
+	ras_exit(lone->ras);
+	assert_int_equal(lone->ras->liveness.census.word.at_ns, 0);
+	lone_destroy(lone);
+}
+
+// Found: those who did not know yet that they were dead voted through one who was back.
+static void count_asks_neither_the_dead_nor_who_came_back_for_a_vote(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct peer_news news = lone_told(lone, 5, RAS_DEAD, ras_incarnation(1, 0));
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), -1);
+	lone_news(lone, conn, &news);
+	lone_pass_beating(lone, 2 * SEC, conn);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NOBODY);
+	news = lone_told(lone, 5, RAS_ALIVE, ras_incarnation(1, 1));
+	lone_news(lone, conn, &news);
+	lone_pass_beating(lone, 2 * SEC, conn);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	lone_destroy(lone);
+}
+
+// Found: whom others had found again was held here, and declared by the count that had found it.
+static void count_that_reaches_all_members_is_a_proof_of_life_of_each(void **state) {
+	struct lone *lone = lone_of(8, 1);
+
+	(void)state;
+	for (uint32_t reached = 7; reached <= 8; reached++) {
+		ras_enter(lone->ras, lone->now_ns);
+		liveness_reported(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0);
+		ras_exit(lone->ras);
+		lone_pass(lone, SEC);
+		ras_enter(lone->ras, lone->now_ns);
+		told_by_two(lone, reached, 8);
+		ras_exit(lone->ras);
+		assert_int_equal(lone_peer(lone, 5).state, reached < 8 ? RAS_SUSPECT : RAS_ALIVE);
+	}
+	lone_destroy(lone);
+}
+
+// Found: a stranger that was counted made up for the one that was asked about and not heard.
+static void count_of_as_many_proves_nothing_of_whom_nobody_hears(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	uint64_t subject = lone_id(lone, 5);
+
+	(void)state;
+	for (uint32_t heard = 0; heard <= 1; heard++) {
+		struct census_result result = {
+			.reached = 8,
+			.members = 8,
+			.voters = 8,
+			.electorate = 8,
+			.subject_count = 1,
+			.subjects = &subject,
+			.heard = (uint8_t)heard,
+		};
+
+		ras_enter(lone->ras, lone->now_ns);
+		liveness_reported(lone->ras, peers_find(&lone->ras->peers, subject), 0);
+		ras_exit(lone->ras);
+		lone_pass(lone, SEC);
+		ras_enter(lone->ras, lone->now_ns);
+		for (uint32_t n = 2; n < 4; n++) {
+			brake_census_seen(lone->ras, lone_id(lone, n));
+			brake_counted(lone->ras, lone_id(lone, n), &result);
+		}
+		ras_exit(lone->ras);
+		assert_int_equal(lone_peer(lone, 5).state, heard ? RAS_ALIVE : RAS_SUSPECT);
+	}
+	lone_destroy(lone);
+}
+
+static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t since_ns;
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	since_ns = ras->observed_ns;
+	brake_census_seen(ras, lone_id(lone, 2));
+	brake_census_seen(ras, lone_id(lone, 3));
+	told(lone, 4, 3, 8); // it did not begin
+	told(lone, 2, 3, 8);
+	told(lone, 2, 3, 8);
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	told(lone, 3, 7, 8); // less than all, and by far more
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	told(lone, 2, 8, 8);
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_FREE);
+	assert_int_equal(lone_events(lone, RAS_EVENT_BRAKE_ON), 0);
+	lone_destroy(lone);
+}
+
+// It takes part as all do, and tells of a count that it made up as often as it can.
+static void lie_about_a_count(struct world *world, uint32_t liar, uint64_t ns, uint32_t reached) {
+	struct ras *ras = world->nodes[liar].ras;
+	struct census_result lie = {
+		.reached = reached,
+		.members = world->count,
+		.voters = reached,
+		.electorate = world->count,
+	};
+
+	for (uint64_t end_ns = world->now_ns + ns; world->now_ns < end_ns;) {
+		ras_enter(ras, world->now_ns);
+		collective_census(ras, SEC, NULL, 0);
+		ras_exit(ras);
+		world_pass(world, 10 * MS);
+		for (uint32_t n = 0; n < 9; n++) {
+			ras_enter(ras, world->now_ns);
+			flood_census(ras, &lie);
+			ras_exit(ras);
+			world_pass(world, 50 * MS);
+		}
+	}
+}
+
+// Found: one member's NOTICE was everybody's count.
+static void member_that_makes_counts_up_engages_nobodys_brake(void **state) {
+	struct world *world = world_of(16);
+
+	(void)state;
+	world_off(world, 5);
+	lie_about_a_count(world, 15, 15 * SEC, 7);
+	for (uint32_t n = 0; n < 15; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_ON), 0);
+		assert_int_equal(n == 5 ? RAS_DEAD : world_state(world, n, 5), RAS_DEAD);
+	}
+	world_destroy(world);
+}
+
+static void member_that_makes_counts_up_lets_nobodys_brake_go(void **state) {
+	struct world *world = world_of(16);
+
+	(void)state;
+	world_split(world, 8, WORLD_STALLED);
+	lie_about_a_count(world, 15, 40 * SEC, 16);
+	for (uint32_t n = 0; n < 15; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_OFF), 0);
+		assert_int_equal(world_view(world, n).dead, 0);
+	}
+	world_destroy(world);
+}
+
+// What a count may say, and how long others' counts that never end are waited for.
+static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t since_ns;
+
+	(void)state;
+	ras_enter(ras, lone->now_ns);
+	lone_link(lone, 2);
+	// More than there are, and fewer than we have beside us.
+	for (uint32_t n = 2; n < 4; n++) {
+		brake_census_seen(ras, lone_id(lone, n));
+		told(lone, n, 9, 8);
+		told(lone, n, 1, 8);
+	}
+	since_ns = ras->observed_ns;
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	for (uint32_t n = 0; n < 20 && ras->liveness.census.word.at_ns == 0; n++) {
+		brake_census_seen(ras, lone_id(lone, 2)); // others begin
+		brake_census_seen(ras, lone_id(lone, 3));
+		brake_count(ras, since_ns);
+		lone_pass(lone, 500 * MS);
+	}
+	assert_int_equal(ras->liveness.census.word.reached, 1); // nobody answers here
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_HELD);
+	lone_destroy(lone);
+}
+
+// Found: observed time leaves the pause out, and a count of before it seemed to be fresh.
+static void count_of_before_a_pause_of_our_own_is_none(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t since_ns;
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	since_ns = ras->observed_ns;
+	for (uint32_t n = 2; n < 4; n++) {
+		brake_census_seen(ras, lone_id(lone, n));
+		told(lone, n, 8, 8);
+	}
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_FREE);
+	lone->now_ns += 20 * SEC; // stopped
+	ras_tick(ras, lone->now_ns);
+	assert_true(lone_events(lone, RAS_EVENT_PAUSED) > 0);
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	lone_destroy(lone);
+}
+
+static void one_count_serves_all_observers_of_a_moment(void **state) {
+	struct world *world = world_of(24);
+	uint64_t begun = 0;
+
+	(void)state;
+	world_off(world, 5);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	// Each notice that a node sends by itself is the end of a count.
+	for (uint32_t n = 0; n < 24; n++) {
+		if (n != 5)
+			begun += ras_collect_counters(world->nodes[n].ras)->notices_sent;
+	}
+	assert_in_range(begun, 1, 4);
+	world_destroy(world);
+}
+
+// It speaks and hears nothing: what it counts is told to all, and is of itself alone.
+static void count_of_one_that_hears_nothing_is_no_brake_for_the_others(void **state) {
+	struct world *world = world_of(12);
+
+	(void)state;
+	for (uint32_t n = 1; n < 12; n++)
+		world_way(world, n, 0, WORLD_STALLED);
+	world_off(world, 6);
+	world_pass(world, 14 * SEC);
+	for (uint32_t n = 1; n < 12; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_ON), 0);
+		assert_int_equal(n == 6 ? RAS_DEAD : world_state(world, n, 6), RAS_DEAD);
+	}
+	assert_int_equal(deaths_by(world, 0), 0);
+	world_destroy(world);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_falls_silent_after_the_brakes_time_has_a_time_of_its_own),
+		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
+		cmocka_unit_test(member_that_restarts_gets_no_vote_back_that_was_withdrawn),
+		cmocka_unit_test(count_of_ours_that_another_one_overtook_is_none),
+		cmocka_unit_test(count_asks_neither_the_dead_nor_who_came_back_for_a_vote),
+		cmocka_unit_test(count_that_reaches_all_members_is_a_proof_of_life_of_each),
+		cmocka_unit_test(count_of_as_many_proves_nothing_of_whom_nobody_hears),
+		cmocka_unit_test(count_of_one_other_is_believed_when_a_second_one_comes_to_the_same
+		),
+		cmocka_unit_test(member_that_makes_counts_up_engages_nobodys_brake),
+		cmocka_unit_test(member_that_makes_counts_up_lets_nobodys_brake_go),
+		cmocka_unit_test(counts_that_cannot_be_or_never_end_are_not_waited_for),
+		cmocka_unit_test(count_of_before_a_pause_of_our_own_is_none),
+		cmocka_unit_test(one_count_serves_all_observers_of_a_moment),
+		cmocka_unit_test(count_of_one_that_hears_nothing_is_no_brake_for_the_others),
+	};
+
+	return cmocka_run_group_tests_name("ras_census", tests, NULL, NULL);
+}
