@@ -25,7 +25,7 @@ static const char help_text[] =
 	"                           comes from, start nothing\n"
 	"  --foreground             log for people, not for the journal; tocsind never goes to the\n"
 	"                           background by itself\n"
-	"  --help, --version\n"
+	"  --help, --version, -V\n"
 	"\n"
 	"Signals: TERM and INT leave the cluster and exit (a second one exits at once), HUP reads the\n"
 	"configuration again.\n"
@@ -115,7 +115,7 @@ static int parse_one(int argc, char **argv, int *at, struct options *options) {
 
 	if (strcmp(given, "--help") == 0 || strcmp(given, "-h") == 0)
 		options->action = OPTIONS_HELP;
-	else if (strcmp(given, "--version") == 0)
+	else if (strcmp(given, "--version") == 0 || strcmp(given, "-V") == 0)
 		options->action = OPTIONS_VERSION;
 	else if (strcmp(given, "--print-config") == 0)
 		options->action = OPTIONS_PRINT;

@@ -101,6 +101,7 @@ extern const struct command *const commands[];
 extern const struct command checks_command;
 extern const struct command comms_command;
 extern const struct command devices_command;
+extern const struct command drains_command;
 extern const struct command events_command;
 extern const struct command forget_command;
 extern const struct command health_command;

@@ -29,6 +29,7 @@ const struct command *const commands[] = {
 	&forget_command,
 	&log_command,
 	&slurm_command,
+	&drains_command,
 	// Those that can do without an agent.
 	&version_command,
 	&ifaces_command,
@@ -46,7 +47,7 @@ static void print_help(FILE *out) {
 		"\nOptions:\n"
 		"  --help      print this and exit; tocsin COMMAND --help or tocsin help COMMAND\n"
 		"              for a command's own\n"
-		"  --version   print the version and exit\n"
+		"  --version   print the version and exit; so does -V\n"
 		"  Those that commands share, such as --json and --socket, may stand before COMMAND.\n"
 		"\nExit status: 0 done, 1 the answer is no, 2 a mistake in the command line or a "
 		"setting,\n"
@@ -168,7 +169,7 @@ static int run(int argc, char **argv) {
 	}
 	if (strcmp(argv[1], "help") == 0)
 		return help(argc - 2, argv + 2);
-	if (strcmp(argv[1], "--version") == 0) {
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("tocsin %s\n", TOCSIN_VERSION);
 		return EXIT_DONE;
 	}

@@ -12,9 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#define ANSWER_NS (10 * UINT64_C(1000000000)) // of Slurm
-#define REST_API "v0.0.40"
-#define ADDRESS_MAX 500
 #define SECOND_NS UINT64_C(1000000000)
 #define ASK_NS (3 * SECOND_NS) // for a node's own agent to say how it is
 
@@ -23,6 +20,7 @@ enum {
 	OPTION_INTERVAL,
 	OPTION_ONCE,
 	OPTION_PER_INTERVAL,
+	OPTION_RECORD,
 	OPTION_REST,
 	OPTION_REST_API,
 	OPTION_REST_TOKEN,
@@ -39,15 +37,12 @@ static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_ONCE] = {"once", NULL, "sync: look once, and exit"},
 	[OPTION_PER_INTERVAL] =
 		{"per-interval", "COUNT", "drain at most so many nodes in one look (default 4)"},
-	[OPTION_REST] =
-		{"rest", "URL",
-		 "ask slurmrestd instead of scontrol: http://HOST:PORT,\n"
-		 "https://HOST[:PORT] or unix:PATH"},
-	[OPTION_REST_API] = {"rest-api", "VERSION", "of slurmrestd (default " REST_API ")"},
-	[OPTION_REST_TOKEN] =
-		{"rest-token", "FILE", "the JWT for slurmrestd (default: what SLURM_JWT holds)"},
-	[OPTION_REST_USER] = {"rest-user", "NAME", "the user, where the token does not name it"},
-	[OPTION_SCONTROL] = {"scontrol", "PATH", "the program to ask (default scontrol)"},
+	[OPTION_RECORD] = SLURM_OPTION_RECORD("slurm-sync.json; check: slurm-check.json"),
+	[OPTION_REST] = SLURM_OPTION_REST,
+	[OPTION_REST_API] = SLURM_OPTION_REST_API,
+	[OPTION_REST_TOKEN] = SLURM_OPTION_REST_TOKEN,
+	[OPTION_REST_USER] = SLURM_OPTION_REST_USER,
+	[OPTION_SCONTROL] = SLURM_OPTION_SCONTROL,
 	[OPTION_SETTLE] =
 		{"settle", "TIME",
 		 "a node must have been healthy for so long to be undrained\n"
@@ -70,11 +65,12 @@ static const char details[] =
 	"of each node. check does so once for the node that SLURMD_NODENAME names, as slurmd sets it:\n"
 	"it is what tocsin-slurm-health runs as Slurm's HealthCheckProgram.\n"
 	"\n"
-	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Undrained is only what carries a\n"
-	"reason that begins so, once it is healthy and its own agent, asked anew, finds nothing wrong with\n"
-	"itself; a reason that is empty or that somebody changed stays for ever. What is unknown is\n"
-	"neither drained nor undrained; so is everything while the agent or Slurm cannot be asked. Each\n"
-	"change is one line.\n"
+	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Undrained is only a node whose\n"
+	"reason, with who gave it and when, is word for word as FILE holds it since, once it is healthy\n"
+	"and its own agent, asked anew, finds nothing wrong with itself. A reason that is empty, that\n"
+	"somebody changed, or that is none of FILE's stays for ever: `tocsin drains` lists the last ones.\n"
+	"What is unknown is neither drained nor undrained; so is everything while the agent or Slurm\n"
+	"cannot be asked. Each change is one line.\n"
 	"\n"
 	"Nodes are to have the same names in Slurm and in Tocsin.\n"
 	"\n"
@@ -129,75 +125,25 @@ struct plan {
 	const char *only; // NULL: all nodes
 };
 
-// Without what is more than a place, "user:password@" above all: it is named in what is said.
-static bool is_address(const char *text) {
-	static const char *const beginnings[] = {"http://", "https://", "unix:/"};
-
-	for (size_t n = 0; n < sizeof(beginnings) / sizeof(beginnings[0]); n++) {
-		size_t length = strlen(beginnings[n]);
-
-		if (strncmp(text, beginnings[n], length) == 0 && text[length] != '\0' &&
-		    text[strlen(text) - 1] != '/')
-			return beginnings[n][0] == 'u' || strpbrk(text, "@?#") == NULL;
-	}
-	return false;
-}
-
-static int refuse(int option, const char *why) {
-	command_complain("slurm", "--%s: %s", options[option].name, why);
-	return EXIT_USAGE;
-}
-
-// A word that goes into an address or a header as it is.
-static bool is_word(const char *text) {
-	return text == NULL || (strlen(text) <= SLURM_NODE_MAX && slurm_name_is_plain(text));
-}
-
-static int read_rest(const struct arguments *arguments, struct slurm_way *way) {
-	const char *const *values = arguments->values;
-
-	if (!is_address(values[OPTION_REST]) || strlen(values[OPTION_REST]) > ADDRESS_MAX)
-		return refuse(OPTION_REST, "allowed: http://HOST:PORT, https://HOST or unix:/PATH");
-	if (values[OPTION_SCONTROL] != NULL)
-		return refuse(OPTION_REST, "--scontrol is another way to Slurm; give one of them");
-	if (!is_word(values[OPTION_REST_API]))
-		return refuse(OPTION_REST_API, "a version is needed, such as " REST_API);
-	if (!is_word(values[OPTION_REST_USER]))
-		return refuse(OPTION_REST_USER, "the name of a user is needed");
-	way->ops = &slurm_rest_ops;
-	way->place = values[OPTION_REST];
-	way->api = values[OPTION_REST_API] != NULL ? values[OPTION_REST_API] : REST_API;
-	way->token_file = values[OPTION_REST_TOKEN];
-	way->user = values[OPTION_REST_USER];
-	return 0;
-}
-
-static int read_way(const struct arguments *arguments, struct slurm_way *way) {
-	static const int of_rest[] = {OPTION_REST_API, OPTION_REST_TOKEN, OPTION_REST_USER};
-	const char *const *values = arguments->values;
-
-	*way = (struct slurm_way){&slurm_scontrol_ops, "scontrol", ANSWER_NS, NULL, NULL, NULL};
-	if (values[OPTION_REST] != NULL)
-		return read_rest(arguments, way);
-	for (size_t n = 0; n < sizeof(of_rest) / sizeof(of_rest[0]); n++) {
-		if (values[of_rest[n]] != NULL)
-			return refuse(of_rest[n], "goes with --rest");
-	}
-	if (values[OPTION_SCONTROL] != NULL)
-		way->place = values[OPTION_SCONTROL];
-	return 0;
-}
-
 static int read_plan(const struct arguments *arguments, struct plan *plan) {
 	struct slurm_limits *limits = &plan->rounds.limits;
 	uint64_t settle_ns = 60 * SECOND_NS;
+	const char *const *values = arguments->values;
+	const struct slurm_way_words way_words = {
+		.scontrol = values[OPTION_SCONTROL],
+		.rest = values[OPTION_REST],
+		.rest_api = values[OPTION_REST_API],
+		.rest_token = values[OPTION_REST_TOKEN],
+		.rest_user = values[OPTION_REST_USER],
+	};
 	int status;
 
 	plan->interval_ns = 10 * SECOND_NS;
 	*limits = (struct slurm_limits){.per_interval = 4, .share_percent = 20};
 	plan->rounds.dry_run = arguments->values[OPTION_DRY_RUN] != NULL;
 	plan->once = arguments->values[OPTION_ONCE] != NULL;
-	status = read_way(arguments, &plan->rounds.way);
+	plan->rounds.record_file = values[OPTION_RECORD];
+	status = slurm_way_take("slurm", &way_words, &plan->rounds.way);
 	if (status == 0)
 		status = read_number(arguments, OPTION_PER_INTERVAL, 100000, &limits->per_interval);
 	if (status == 0)
@@ -304,6 +250,9 @@ static int run(const struct arguments *arguments) {
 		}
 		plan_check(&plan, node);
 	}
+	if (plan.rounds.record_file == NULL)
+		plan.rounds.record_file =
+			slurm_record_default(plan.only != NULL ? "check" : "sync");
 	plan.rounds.json = plan.target.json;
 	plan.rounds.ask = ask_itself;
 	plan.rounds.ask_ctx = &plan;

@@ -9,6 +9,8 @@ const char *slurm_why_words(enum slurm_why why) {
 	static const char *const words[SLURM_WHY_COUNT] = {
 		[SLURM_WHY_NOTHING] = "as it should be",
 		[SLURM_WHY_FOREIGN] = "drained by somebody else, whose reason stays",
+		[SLURM_WHY_UNRECORDED] =
+			"its reason is like ours, but this record has another: see tocsin drains",
 		[SLURM_WHY_EMPTY] = "drained without a reason: not by us",
 		[SLURM_WHY_DOWN] = "down in Slurm already",
 		[SLURM_WHY_UNKNOWN] = "its agents do not know how it is",
@@ -21,7 +23,7 @@ const char *slurm_why_words(enum slurm_why why) {
 	return words[why];
 }
 
-bool slurm_reason_is_ours(const char *reason) {
+bool slurm_reason_is_like_ours(const char *reason) {
 	return strncmp(reason, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
 }
 
@@ -36,6 +38,12 @@ static enum slurm_advice advice_of(const struct slurm_finding *finding) {
 	return finding != NULL ? finding->advice : SLURM_ADVICE_UNKNOWN;
 }
 
+static enum slurm_why why_not_ours(const struct slurm_node *node) {
+	if (node->reason[0] == '\0')
+		return SLURM_WHY_EMPTY;
+	return slurm_reason_is_like_ours(node->reason) ? SLURM_WHY_UNRECORDED : SLURM_WHY_FOREIGN;
+}
+
 static enum slurm_action decide_drained(
 	const struct slurm_limits *limits,
 	const struct slurm_node *node,
@@ -44,10 +52,8 @@ static enum slurm_action decide_drained(
 ) {
 	enum slurm_advice advice = advice_of(finding);
 
-	if (node->reason[0] == '\0')
-		*why = SLURM_WHY_EMPTY;
-	else if (!slurm_reason_is_ours(node->reason))
-		*why = SLURM_WHY_FOREIGN;
+	if (!node->ours)
+		*why = why_not_ours(node);
 	else if (advice == SLURM_ADVICE_UNKNOWN)
 		*why = SLURM_WHY_UNKNOWN;
 	else if (advice == SLURM_ADVICE_HEALTHY && finding->for_s < limits->settle_s)
@@ -78,8 +84,8 @@ enum slurm_action slurm_decide(
 	if (advice != SLURM_ADVICE_DRAIN)
 		return SLURM_KEEP;
 	// A reason without DRAIN is somebody's note, or why Slurm has it down: not to be replaced.
-	if (node->reason[0] != '\0' && !slurm_reason_is_ours(node->reason))
-		*ret_why = SLURM_WHY_FOREIGN;
+	if (node->reason[0] != '\0' && !node->ours)
+		*ret_why = why_not_ours(node);
 	else if (node->down)
 		*ret_why = SLURM_WHY_DOWN;
 	else if (brake_holds(limits, tally))
@@ -111,6 +117,9 @@ void slurm_reason_make(
 		while (length > sizeof(SLURM_PREFIX) && whole[length] != ' ')
 			length--;
 	}
+	// Slurm shows no blank at an end, and what it shows is compared.
+	while (length > 0 && whole[length - 1] == ' ')
+		length--;
 	memcpy(text, whole, length);
 	text[length] = '\0';
 }
@@ -144,8 +153,13 @@ static void take_reason(const char *line, struct slurm_node *node) {
 	length = strcspn(reason, "\r\n");
 	for (by = reason + length; by > reason && by[-1] != '['; by--)
 		;
-	if (by > reason + 1 && by[-2] == ' ' && reason[length - 1] == ']')
+	if (by > reason + 1 && by[-2] == ' ' && reason[length - 1] == ']') {
+		size_t stamp = (size_t)(reason + length - 1 - by);
+
+		if (stamp < sizeof(node->stamp))
+			memcpy(node->stamp, by, stamp); // the rest is zero
 		length = (size_t)(by - 2 - reason);
+	}
 	while (length > 0 && reason[length - 1] == ' ')
 		length--;
 	snprintf(node->reason, sizeof(node->reason), "%.*s", (int)length, reason);

@@ -2,8 +2,8 @@
 // What may be done to a node in Slurm, from what Slurm says of it and what the agent says of it.
 //
 // Pure. The rules, each paid for by somebody's cluster:
-//  - only what carries our own prefix is ours: a foreign reason, an empty one, and one that a
-//    person edited is never overwritten and never taken away;
+//  - only what our record holds word for word, with who gave it and when, is ours: any other reason
+//    is never overwritten and never taken away, one that begins as ours do and an empty one too;
 //  - unknown neither drains nor undrains, and so does anything that cannot be parsed;
 //  - nothing is undrained before it has been healthy for `settle_s`, and has been looked at once
 //    more by its own agent (slurm_round.h);
@@ -16,17 +16,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SLURM_PREFIX "tocsin: " // of reasons; never changed: what it drained would stay drained
+#define SLURM_PREFIX "tocsin: " // of reasons; it tells a reader whom to ask, and decides nothing
 #define SLURM_REASON_MAX 160	// bytes of ours, prefix and all
 #define SLURM_NODE_MAX 255
+#define SLURM_STAMP_MAX 127
 
 // A node as `scontrol show node` has it.
 struct slurm_node {
 	char name[SLURM_NODE_MAX + 1];
-	char reason[512]; // "" if there is none
-	bool drain;	  // DRAIN is among its state's flags
-	bool down;	  // it, or its slurmd, is down, powered off or being made: nothing to drain
-	bool known;	  // its state was understood
+	char reason[512];		 // "" if there is none
+	char stamp[SLURM_STAMP_MAX + 1]; // who gave it and when, in Slurm's words; "" if not told
+	bool ours;			 // our record holds that reason
+	bool drain;			 // DRAIN is among its state's flags
+	bool down;  // it, or its slurmd, is down, powered off or being made: nothing to drain
+	bool known; // its state was understood
 };
 
 // A node as `tocsin health --all --json` has it.
@@ -55,6 +58,7 @@ enum slurm_action {
 enum slurm_why {
 	SLURM_WHY_NOTHING,     // nothing is wrong, or it is as it should be
 	SLURM_WHY_FOREIGN,     // drained by somebody else
+	SLURM_WHY_UNRECORDED,  // in words that begin as ours, but this record does not hold them
 	SLURM_WHY_EMPTY,       // drained without a reason: not ours
 	SLURM_WHY_DOWN,	       // Slurm itself has it down
 	SLURM_WHY_UNKNOWN,     // the agents do not know
@@ -89,8 +93,8 @@ enum slurm_action slurm_decide(
 	enum slurm_why *ret_why
 );
 
-// Whether we drained it.
-bool slurm_reason_is_ours(const char *reason);
+// Whether it begins as ours do.
+bool slurm_reason_is_like_ours(const char *reason);
 // "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes, cut at a word.
 void slurm_reason_make(const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]);
 

@@ -68,6 +68,12 @@ read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *re
 	char why[SLURM_WHY_BYTES];
 	int err = way->ops->read(way, only, ret_nodes, why);
 
+	for (size_t n = 0; err == 0 && n < ret_nodes->count; n++) {
+		struct slurm_node *node = &ret_nodes->rows[n];
+
+		node->ours =
+			drain_record_holds(&rounds->record, node->name, node->reason, node->stamp);
+	}
 	if (err == 0 && ret_nodes->count == 0) {
 		snprintf(why, sizeof(why), "%.60s names no node", way->place);
 		slurm_nodes_free(ret_nodes);
@@ -130,6 +136,64 @@ static bool is_still_so(
 	return same;
 }
 
+static void record_trouble(struct slurm_rounds *rounds, const char *why) {
+	if (strcmp(rounds->record_trouble, why) == 0)
+		return;
+	snprintf(rounds->record_trouble, sizeof(rounds->record_trouble), "%s", why);
+	if (why[0] != '\0')
+		say(rounds, "-", "what is drained now stays so until a person ends it", why);
+}
+
+// As Slurm tells it now, with its time. Whoever changed it since has made it his.
+static void drain_note(struct slurm_rounds *rounds, const char *node, const char *reason) {
+	struct drain_row row = {.node = ""};
+	struct slurm_nodes again;
+	char why[DRAIN_WHY_BYTES] = "Slurm does not tell who gave a reason, and when";
+	bool known;
+
+	if (read_nodes(rounds, node, &again) != 0)
+		return; // said: it is nobody's
+	known = again.count == 1 && again.rows[0].stamp[0] != '\0' &&
+		strcmp(again.rows[0].reason, reason) == 0;
+	if (known) {
+		snprintf(row.node, sizeof(row.node), "%s", node);
+		snprintf(row.reason, sizeof(row.reason), "%s", reason);
+		snprintf(row.stamp, sizeof(row.stamp), "%s", again.rows[0].stamp);
+		known = drain_record_change(rounds->record_file, NULL, NULL, &row, why) == 0;
+	}
+	slurm_nodes_free(&again);
+	record_trouble(rounds, known ? "" : why);
+}
+
+struct reckoning {
+	const struct slurm_rounds *rounds;
+	const struct slurm_nodes *nodes;
+};
+
+// What a person changed or ended, and what we took back, is not ours any more. A row that came into
+// the file since this look began is younger than what Slurm said of its node.
+static bool is_still_ours(void *ctx, const struct drain_row *row) {
+	const struct reckoning *reckoning = ctx;
+	const struct drain_record *before = &reckoning->rounds->record;
+	const struct slurm_node *node = slurm_nodes_find(reckoning->nodes, row->node);
+
+	return node == NULL || node->ours ||
+	       !drain_record_holds(before, row->node, row->reason, row->stamp);
+}
+
+static void record_clear(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
+	struct reckoning reckoning = {rounds, nodes};
+	char why[DRAIN_WHY_BYTES] = "";
+	bool any = false;
+
+	for (size_t n = 0; n < rounds->record.count; n++)
+		any = any || !is_still_ours(&reckoning, &rounds->record.rows[n]);
+	if (!any || rounds->dry_run)
+		return;
+	if (drain_record_change(rounds->record_file, is_still_ours, &reckoning, NULL, why) != 0)
+		record_trouble(rounds, why);
+}
+
 static void count(struct slurm_tally *tally, bool drains) {
 	tally->drained += drains;
 	tally->out += drains;
@@ -160,6 +224,8 @@ act(struct slurm_rounds *rounds,
 		if (update(rounds, node->name, drains ? reason : NULL) != 0)
 			return;
 		say(rounds, node->name, drains ? "drained" : "undrained", reason);
+		if (drains)
+			drain_note(rounds, node->name, reason);
 	}
 }
 
@@ -227,6 +293,7 @@ static int compare_all(
 
 	if (said == NULL)
 		return -ENOMEM;
+	record_clear(rounds, nodes);
 	rounds->turn = 0;
 	for (size_t n = 0; n < nodes->count; n++) {
 		size_t at = (from + n) % nodes->count;
@@ -242,6 +309,15 @@ static int compare_all(
 	return 0;
 }
 
+// One that cannot be read holds nothing: who is bad is drained all the same, nobody is taken back.
+static void record_open(struct slurm_rounds *rounds) {
+	char why[DRAIN_WHY_BYTES];
+
+	drain_record_free(&rounds->record);
+	if (drain_record_read(rounds->record_file, &rounds->record, why) != 0)
+		record_trouble(rounds, why);
+}
+
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only) {
 	struct slurm_findings findings;
 	struct slurm_nodes nodes;
@@ -251,6 +327,7 @@ int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *o
 		slurm_round_trouble(rounds, "the agent's answer is not understood");
 		return err;
 	}
+	record_open(rounds);
 	err = read_nodes(rounds, only, &nodes);
 	if (err == 0) {
 		trouble_over(rounds);
@@ -264,4 +341,5 @@ int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *o
 void slurm_rounds_fini(struct slurm_rounds *rounds) {
 	free(rounds->said);
 	rounds->said = NULL;
+	drain_record_free(&rounds->record);
 }

@@ -2,6 +2,7 @@
 // One look at all nodes, and what is done about them. What is said is said once for each change.
 #pragma once
 
+#include "drain_record.h"
 #include "slurm_policy.h"
 #include "slurm_tables.h"
 #include "slurm_way.h"
@@ -15,7 +16,8 @@ typedef json_t *slurm_ask_fn(void *ctx, const char *node);
 struct slurm_rounds {
 	struct slurm_way way;
 	struct slurm_limits limits;
-	slurm_ask_fn *ask; // before an undrain
+	const char *record_file; // which drains are ours
+	slurm_ask_fn *ask;	 // before an undrain
 	void *ask_ctx;
 	bool dry_run;
 	bool json;
@@ -23,6 +25,8 @@ struct slurm_rounds {
 	size_t said_count;
 	size_t turn;	   // where the next look begins: behind who did not answer in this one
 	char trouble[256]; // the last one that was said; "": none
+	char record_trouble[DRAIN_WHY_BYTES];
+	struct drain_record record; // as of the beginning of this look
 };
 
 void slurm_rounds_fini(struct slurm_rounds *rounds);

@@ -78,6 +78,27 @@ bool slurm_name_is_plain(const char *name) {
 	       )] == '\0';
 }
 
+// A number, or {"set": true, "number": N} since v0.0.39.
+static json_int_t number_of(const json_t *value) {
+	if (json_is_object(value))
+		value = json_is_true(json_object_get(value, "set"))
+				? json_object_get(value, "number")
+				: NULL;
+	return json_integer_value(value);
+}
+
+static void take_stamp(const json_t *row, struct slurm_node *node) {
+	const char *by = json_string_value(json_object_get(row, "reason_set_by_user"));
+	json_int_t at = number_of(json_object_get(row, "reason_changed_at"));
+	char stamp[2 * sizeof(node->stamp)];
+
+	if (by == NULL || by[0] == '\0' || at <= 0 || strlen(by) > SLURM_STAMP_MAX)
+		return;
+	snprintf(stamp, sizeof(stamp), "%s@%lld", by, (long long)at);
+	if (strlen(stamp) <= SLURM_STAMP_MAX)
+		memcpy(node->stamp, stamp, strlen(stamp) + 1);
+}
+
 static bool read_node(const json_t *row, struct slurm_node *ret_node) {
 	const char *name = json_string_value(json_object_get(row, "name"));
 	const json_t *reason = json_object_get(row, "reason");
@@ -96,6 +117,7 @@ static bool read_node(const json_t *row, struct slurm_node *ret_node) {
 			node.reason, sizeof(node.reason), "%s",
 			json_is_string(reason) ? json_string_value(reason) : "unreadable"
 		);
+	take_stamp(row, &node);
 	*ret_node = node;
 	return true;
 }
@@ -125,6 +147,15 @@ int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes) {
 void slurm_nodes_free(struct slurm_nodes *nodes) {
 	free(nodes->rows);
 	*nodes = (struct slurm_nodes){0};
+}
+
+const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes, const char *name) {
+	struct slurm_node key;
+
+	if (nodes->count == 0 || strlen(name) > SLURM_NODE_MAX)
+		return NULL;
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	return bsearch(&key, nodes->rows, nodes->count, sizeof(*nodes->rows), compare_nodes);
 }
 
 static const char *text_of(const json_t *row, const char *key) {

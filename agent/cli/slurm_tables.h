@@ -20,6 +20,8 @@ bool slurm_name_is_plain(const char *name);
 // out; a state that is not understood makes the node unread. -EBADMSG: it is none; -ENOMEM.
 int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes);
 void slurm_nodes_free(struct slurm_nodes *nodes);
+// NULL: there is no such node.
+const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes, const char *name);
 
 struct slurm_findings {
 	struct slurm_finding *rows; // by node

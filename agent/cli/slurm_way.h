@@ -34,3 +34,38 @@ struct slurm_way {
 };
 
 extern const struct slurm_way_ops slurm_scontrol_ops, slurm_rest_ops;
+
+#define SLURM_REST_API "v0.0.40"
+
+// What a command is told of its way; NULL: not given.
+struct slurm_way_words {
+	const char *scontrol, *rest, *rest_api, *rest_token, *rest_user;
+};
+
+#define SLURM_OPTION_RECORD(names)                                                           \
+	{                                                                                    \
+		"record", "FILE",                                                            \
+			"which drains are ours; it is made if it is not there (default in\n" \
+			"/var/lib/tocsin: " names ")"                                        \
+	}
+#define SLURM_OPTION_REST                                                         \
+	{                                                                         \
+		"rest", "URL",                                                    \
+			"ask slurmrestd instead of scontrol: http://HOST:PORT,\n" \
+			"https://HOST[:PORT] or unix:PATH"                        \
+	}
+#define SLURM_OPTION_REST_API \
+	{ "rest-api", "VERSION", "of slurmrestd (default " SLURM_REST_API ")" }
+#define SLURM_OPTION_REST_TOKEN \
+	{ "rest-token", "FILE", "the JWT for slurmrestd (default: what SLURM_JWT holds)" }
+#define SLURM_OPTION_REST_USER \
+	{ "rest-user", "NAME", "the user, where the token does not name it" }
+#define SLURM_OPTION_SCONTROL \
+	{ "scontrol", "PATH", "the program to ask (default scontrol)" }
+
+// 0, or EXIT_USAGE after a complaint of the command's.
+int slurm_way_take(
+	const char *command, const struct slurm_way_words *words, struct slurm_way *ret_way
+);
+// The file of "sync" or "check", whose directory is made if need be.
+const char *slurm_record_default(const char *mode);

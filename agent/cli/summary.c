@@ -144,11 +144,15 @@ static void add_state(
 
 // Of a part that declares nobody dead by time.
 static void add_waiting(const json_t *waiting, struct frame *frame) {
+	int64_t reached = summary_number(waiting, "reached");
+	int64_t of = summary_number(waiting, "of");
+
 	frame_add(
 		frame, FRAME_TEXT,
-		"This part reaches %" PRId64 " of %" PRId64
-		" agents, no more than half: it misses %" PRId64 " and declares none dead.",
-		summary_number(waiting, "reached"), summary_number(waiting, "of"),
+		"This part reaches %" PRId64 " of %" PRId64 " agents, %s: it misses %" PRId64
+		" and declares none dead.",
+		reached, of,
+		2 * reached > of ? "too few that have a vote yet" : "no more than half",
 		summary_number(waiting, "misses")
 	);
 	frame_add(

@@ -30,7 +30,7 @@ const struct option_spec target_options[OPTION_COUNT] = {
 	[OPTION_JSON] = {"json", NULL, "the answer as one line of JSON"},
 	[OPTION_TIMEOUT] =
 		{"timeout", "TIME",
-		 "how long other nodes may take, 5s or 500ms; the agent that is\n"
+		 "how long other nodes may take, 5s, 5 or 500ms; the agent that is\n"
 		 "asked has 2 s more. Not given: 20 s for all of it"},
 	[OPTION_SOCKET] = {"socket", "PATH", "the agent's Unix socket; also by $TOCSIN_SOCKET"},
 	[OPTION_NODE] = {"node", "NAME", "let that node answer, asked over the relay"},
@@ -124,6 +124,19 @@ bool target_wants_json(const struct arguments *arguments) {
 	return arguments->shared[OPTION_JSON] != NULL;
 }
 
+// A bare number is of seconds, as ping and timeout have it.
+static int read_timeout(const char *text, struct parse_error *error, uint64_t *ret_ns) {
+	size_t length = strlen(text);
+	char seconds[32];
+
+	if (length > 0 && length + 2 <= sizeof(seconds) && strspn(text, "0123456789") == length) {
+		snprintf(seconds, sizeof(seconds), "%ss", text);
+		text = seconds;
+		length++;
+	}
+	return parse_duration_ns(text, length, TIMEOUT_MIN_NS, TIMEOUT_MAX_NS, error, ret_ns);
+}
+
 int target_init(
 	struct target *target, const struct command *command, const struct arguments *arguments
 ) {
@@ -138,10 +151,7 @@ int target_init(
 		.json = given[OPTION_JSON] != NULL,
 		.orders = command->target == TARGET_ORDER,
 	};
-	if (timeout != NULL && parse_duration_ns(
-				       timeout, strlen(timeout), TIMEOUT_MIN_NS, TIMEOUT_MAX_NS,
-				       &error, &target->timeout_ns
-			       ) != 0)
+	if (timeout != NULL && read_timeout(timeout, &error, &target->timeout_ns) != 0)
 		return refuse(target, "timeout", error.text);
 	if (command->whole_seconds && target->timeout_ns % NS_PER_SEC != 0)
 		return refuse(target, "timeout", "1s to 3600s are allowed here, in whole seconds");

@@ -7,6 +7,7 @@ import json
 import os
 import socketserver
 import threading
+import time
 
 API = "v0.0.40"
 
@@ -77,6 +78,8 @@ class Rest:
         if wanted == ["DRAIN"]:
             row["state"].append("DRAIN")
             row["reason"] = change["reason"]
+            row["reason_set_by_user"] = "root"
+            row["reason_changed_at"] = {"set": True, "infinite": False, "number": int(time.time())}
         elif wanted == ["UNDRAIN"]:
             row["reason"] = ""
 

@@ -18,6 +18,8 @@ import tap
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "smoke"))
 from stand_in import StandIn, as_json, health  # noqa: E402
 
+PLACE = tempfile.TemporaryDirectory(prefix="tocsin-rest-")
+RECORD = pathlib.Path(PLACE.name) / "drains.json"
 PROGRAM = str(pathlib.Path(sys.argv[1]) / "agent" / "tocsin")
 NAMES = ["n1", "n2", "n3"]
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdW4iOiJyb290In0.c2lnbmF0dXJl"
@@ -39,10 +41,10 @@ def run(rest, findings, *arguments, mode="sync", url=None, **environment):
 
     with StandIn(answer) as agent:
         return subprocess.run(
-            [PROGRAM, "slurm", mode, "--once", "--share=100", "--rest", url or rest.url,
-             "--socket", agent.path, *arguments], text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=patience.HANG_SECONDS, check=False,
-            env={"PATH": os.environ["PATH"], **environment})
+            [PROGRAM, "slurm", mode, "--once", "--share=100", f"--record={RECORD}",
+             "--rest", url or rest.url, "--socket", agent.path, *arguments], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=patience.HANG_SECONDS,
+            check=False, env={"PATH": os.environ["PATH"], **environment})
 
 
 def states(rest):
@@ -56,14 +58,28 @@ def a_bad_node_is_drained_with_its_reason_and_comes_back():
         assert "n2: drained: tocsin: NodeSilent: 2 of 2 observers" in done.stdout, done
         assert states(rest)["n2"] == (
             ["IDLE", "DRAIN"], "tocsin: NodeSilent: 2 of 2 observers cannot reach it"), states(rest)
-        # All of them, then this one again, then the change.
+        # All of them, then this one again, then the change, and who Slurm says has made it.
         assert [(verb, path) for verb, path, _ in rest.asked] == [
             ("GET", f"/slurm/{rests.API}/nodes/"), ("GET", f"/slurm/{rests.API}/node/n2"),
-            ("POST", f"/slurm/{rests.API}/node/n2")], rest.asked
+            ("POST", f"/slurm/{rests.API}/node/n2"), ("GET", f"/slurm/{rests.API}/node/n2")
+        ], rest.asked
         done = run(rest, [row(name) for name in NAMES])
         assert "n2: undrained" in done.stdout, done
         assert json.loads(rest.asked[-1][2]) == {"state": ["UNDRAIN"]}, rest.asked
         assert states(rest) == {name: (["IDLE"], "") for name in NAMES}, states(rest)
+
+
+def a_drain_whose_time_is_not_told_is_nobodys():
+    with rests.Rest(NAMES) as rest:
+        def change(name, wanted):
+            rest.change(name, wanted)
+            rest.nodes[name]["reason_changed_at"] = {"set": False, "number": 0}
+
+        rest.update = change
+        done = run(rest, [row("n2", True)])
+        assert "stays so until a person ends it: Slurm does not tell" in done.stdout, done
+        done = run(rest, [row(name) for name in NAMES])
+        assert "DRAIN" in rest.nodes["n2"]["state"] and "see tocsin drains" in done.stdout, done
 
 
 def a_drain_of_somebody_else_stays():
@@ -99,7 +115,7 @@ def a_name_that_would_be_an_address_is_left_out():
         rest.nodes["n1"] = rests.node("n1")
         findings = [row(str(name), True) for name in rest.nodes if name]
         run(rest, findings)
-        assert [path for _, path, _ in rest.asked[1:]] == [f"/slurm/{rests.API}/node/n1"] * 2, \
+        assert [path for _, path, _ in rest.asked[1:]] == [f"/slurm/{rests.API}/node/n1"] * 3, \
             rest.asked
 
 
@@ -254,7 +270,8 @@ def options_that_contradict_each_other_are_refused():
 
 if __name__ == "__main__":
     tap.run([(test.__name__.replace("_", " "), test) for test in (
-        a_bad_node_is_drained_with_its_reason_and_comes_back, a_drain_of_somebody_else_stays,
+        a_bad_node_is_drained_with_its_reason_and_comes_back,
+        a_drain_whose_time_is_not_told_is_nobodys, a_drain_of_somebody_else_stays,
         a_state_that_is_not_understood_changes_nothing,
         a_name_that_would_be_an_address_is_left_out, a_unix_socket_does_as_well,
         a_node_can_do_so_for_itself, the_token_goes_along_from_file_or_environment,

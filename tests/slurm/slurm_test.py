@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import bed
 import cluster as clusters
@@ -26,7 +27,7 @@ build = pathlib.Path(sys.argv[1])
 program = str(build / "agent" / "tocsin")
 NAMES = ["n1", "n2", "n3", "n4", "n5"]
 EVIDENCE = "2 of 2 observers cannot reach it on either plane"
-FAST = {"interval": "1s", "settle": "1s", "share": "100", "per-interval": "100"}
+FAST = {"interval": "1s", "settle": "1s", "share": "100", "per_interval": "100"}
 
 
 def row(node, verdict="healthy", **changed):
@@ -54,7 +55,6 @@ class Verdicts:
         rows = [each for each in self.rows.values() if wanted in ("*", each["node"])]
         return as_json(health(findings=rows, **self.facts))
 
-
     def answer_itself(self, node):
         """What the node's own agent says of itself when it is asked over the overlay."""
         own = self.itself.get(node, self.rows.get(node))
@@ -65,9 +65,13 @@ class Verdicts:
         return as_json(own if "findings" in own or not own else health(node=node, findings=[own]))
 
 
-def options(changed):
-    return [f"--{name}={value}" for name, value in {
-        **FAST, **{name.replace("_", "-"): value for name, value in changed.items()}}.items()]
+def record_of(slurm):
+    return slurm.directory / "drains.json"
+
+
+def options(slurm, changed):
+    words = {**FAST, "record": record_of(slurm), **changed}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in words.items()]
 
 
 class Sync:
@@ -78,7 +82,7 @@ class Sync:
         self.log.write_text("")
         with open(self.log, "ab") as out:
             self.process = subprocess.Popen(
-                [program, "slurm", "sync", *where, *options({})], env=slurm.environment,
+                [program, "slurm", "sync", *where, *options(slurm, {})], env=slurm.environment,
                 stdout=out, stderr=out, stdin=subprocess.DEVNULL)
 
     def __enter__(self):
@@ -102,7 +106,7 @@ class Sync:
 def once(slurm, verdicts, *flags, where=None, **changed):
     """One look; what it said."""
     done = slurm.run(program, "slurm", "sync", *(where or verdicts.agent.where), "--once", *flags,
-                     *options(changed))
+                     *options(slurm, changed))
     assert done.returncode != 2, done.stderr
     return done.stdout
 
@@ -206,6 +210,63 @@ def reason_that_a_person_edited_is_not_ours_any_more(slurm, verdicts):
     assert slurm.reason("n2") == "kept for the vendor (was tocsin: NodeSilent)", said
 
 
+def drains(slurm, *flags):
+    """`tocsin drains`: its exit status, and node -> whether it is ours."""
+    done = slurm.run(program, "drains", "--json", f"--record={record_of(slurm)}", *flags)
+    rows = json.loads(done.stdout)["drains"] if done.stdout else []
+    return done.returncode, {each["node"]: each["ours"] for each in rows}
+
+
+def words_that_a_person_adds_to_our_reason_hold_the_node(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    assert drains(slurm) == (0, {"n2": True})
+    held = slurm.reason("n2") + " -- HOLD for vendor, do not resume"
+    slurm.update("n2", Reason=held)
+    verdicts.rows["n2"] = row("n2")
+    for _ in range(2):
+        said = once(slurm, verdicts)
+        assert slurm.is_drained("n2") and slurm.reason("n2") == held, said
+        assert "this record has another" in said, said
+    assert drains(slurm) == (0, {"n2": False})
+
+
+def reason_of_a_person_in_our_words_stays_until_it_is_adopted(slurm, verdicts):
+    slurm.update("n3", State="DRAIN", Reason="tocsin: cables are being changed")
+    said = once(slurm, verdicts)
+    assert slurm.is_drained("n3") and "see tocsin drains" in said, said
+    assert drains(slurm, "--adopt", "n4")[0] == 1
+    assert drains(slurm) == (0, {"n3": False})
+    assert drains(slurm, "--adopt", "n3") == (0, {"n3": True})
+    assert "n3: undrained" in once(slurm, verdicts)
+
+
+def our_own_words_given_again_by_a_person_are_his(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    words, given = slurm.reason("n2"), time.time()
+    clusters.wait_until("another second", lambda: time.time() > given + 1)
+    slurm.update("n2", State="RESUME")
+    slurm.update("n2", State="DRAIN", Reason=words)
+    verdicts.rows["n2"] = row("n2")
+    said = once(slurm, verdicts)
+    assert slurm.is_drained("n2") and drains(slurm) == (0, {"n2": False}), said
+
+
+def drains_of_a_record_that_is_lost_or_broken_stay_and_bad_nodes_are_drained(slurm, verdicts):
+    for loss, words in ((record_of(slurm).unlink, "this record has another"),
+                        (lambda: record_of(slurm).write_text("{"), "is no record of drains")):
+        verdicts.rows["n2"] = row("n2", "node-down")
+        once(slurm, verdicts)
+        loss()
+        verdicts.rows["n2"] = row("n2")
+        verdicts.rows["n4"] = row("n4", "node-down")
+        said = once(slurm, verdicts)
+        assert slurm.is_drained("n2") and slurm.is_drained("n4") and words in said, said
+        record_of(slurm).unlink(missing_ok=True)
+        reset(slurm, verdicts)
+
+
 def unknown_neither_drains_nor_undrains(slurm, verdicts):
     verdicts.rows["n2"] = row("n2", "node-down")
     once(slurm, verdicts)
@@ -282,7 +343,8 @@ def controller_that_is_down_is_said_once_and_waited_for(slurm, verdicts):
 
 def agent_that_is_gone_is_said_once_and_nothing_is_done(slurm, verdicts):
     nobody = ["--socket", str(slurm.directory / "nobody.sock")]
-    done = slurm.run(program, "slurm", "sync", *nobody, "--once", *options({}))
+    done = slurm.run(program, "slurm", "sync", *nobody, "--once",
+                     *options(slurm, {}))
     assert done.returncode == 3 and "nothing is done: " in done.stdout, done
     assert not any(slurm.is_drained(name) for name in NAMES)
 
@@ -316,7 +378,7 @@ def health_program_drains_its_own_node(_, verdicts):
         wrapper.write_text(
             f"#!/bin/sh\nexport SLURM_CONF={slurm.conf} PATH={os.environ['PATH']}\n"
             f"exec {program} slurm check {' '.join(verdicts.agent.where)} --settle 1s "
-            f">>{log} 2>&1\n")
+            f"--record {record_of(slurm)} >>{log} 2>&1\n")
         wrapper.chmod(0o755)
         verdicts.rows["n2"] = row("n2", "check-failed", state="alive", reason="CheckDisk")
         clusters.wait_until("n2 drained", lambda: slurm.is_drained("n2"))
@@ -439,7 +501,9 @@ def slurmrestd_of_debian_reads_and_says_that_it_changes_nothing(slurm, verdicts)
         said = once(slurm, verdicts, *way, "--dry-run")
         assert "n1: left as it is: drained by somebody else" in said, said
         assert "n2: would be drained: tocsin: NodeSilent" in said, said
-        assert "n3: would be undrained" in said, said
+        assert "n3: left as it is: its reason is like ours" in said, said
+        assert drains(slurm, *way, "--adopt", "all") == (0, {"n3": True})
+        assert "n3: would be undrained" in once(slurm, verdicts, *way, "--dry-run")
         said = once(slurm, verdicts, *way)
         assert "n2: could not be drained: " in said and "since v0.0.39" in said, said
         said = once(slurm, verdicts, "--rest", f"unix:{path}")
@@ -453,7 +517,8 @@ def drains_over_rest_are_what_sinfo_shows(slurm, verdicts):
     with slurm.restd() as path, rests.Rest() as rest:
         rest.rows = lambda: [
             {"name": each["name"], "state": [each["state"].upper(), *each["state_flags"]],
-             "reason": each["reason"]} for each in asked_over_unix(path, "nodes/")["nodes"]]
+             **{key: value for key, value in each.items() if key.startswith("reason")}}
+            for each in asked_over_unix(path, "nodes/")["nodes"]]
         rest.update = lambda name, change: slurm.update(
             name, State=change["state"][0],
             **({"Reason": change["reason"]} if "reason" in change else {}))
@@ -476,6 +541,10 @@ CASES = [
     agents_that_never_answer_keep_no_other_drained,
     drain_of_a_person_stays_whatever_is_said,
     reason_that_a_person_edited_is_not_ours_any_more,
+    words_that_a_person_adds_to_our_reason_hold_the_node,
+    reason_of_a_person_in_our_words_stays_until_it_is_adopted,
+    our_own_words_given_again_by_a_person_are_his,
+    drains_of_a_record_that_is_lost_or_broken_stay_and_bad_nodes_are_drained,
     unknown_neither_drains_nor_undrains,
     agent_in_doubt_is_not_acted_on,
     warned_about_and_in_maintenance_stay_in_service,

@@ -62,8 +62,10 @@ def help_is_given_whatever_else_was():
 
 
 def version_is_one_line():
-    done = tocsin("--version")
-    expect((done.returncode, done.stdout.split()[0], done.stdout.count("\n")), (0, "tocsin", 1))
+    for option in ("--version", "-V"):
+        done = tocsin(option)
+        expect((done.returncode, done.stdout.split()[0], done.stdout.count("\n")),
+               (0, "tocsin", 1))
 
 
 def no_command_shows_the_help_as_a_mistake():

@@ -26,14 +26,20 @@ PATIENCE_S = patience.HANG_SECONDS
 # Facts are in files below $FAKES: what was drained and why, and each order that was given.
 FAKE_FLUX = """#!/bin/sh
 case "$*" in
-"resource drain --no-header --include n2 --format {reason}") cat "$FAKES/reason" ;;
+"resource drain --no-header --include n2 --format {timestamp} {reason}") cat "$FAKES/reason" ;;
 *) for word in "$@"; do printf '%s|' "$word"; done >>"$FAKES/orders"; echo >>"$FAKES/orders" ;;
+esac
+case "$*" in
+"resource drain -u n2 "*) echo "1764028800.5 $5" >"$FAKES/reason" ;;
 esac
 """
 FAKE_PBSNODES = """#!/bin/sh
 case "$*" in
 n2) cat "$FAKES/node" ;;
 *) for word in "$@"; do printf '%s|' "$word"; done >>"$FAKES/orders"; echo >>"$FAKES/orders" ;;
+esac
+case "$*" in
+"-o -C "*) printf 'n2\\n     state = offline\\n     comment = %s\\n' "$3" >"$FAKES/node" ;;
 esac
 """
 BROKEN = "#!/bin/sh\necho 'cannot connect' >&2\nexit 1\n"
@@ -155,36 +161,52 @@ def node_problem_detector_is_answered_before_its_deadline():
 def feed(say, path, program, text, facts):
     """The orders that a feed gives if the agent says so and these are the facts."""
     with Bed(say, **{program: text}) as bed:
+        drains = bed.directory / "drains"
+        drains.mkdir()
         for name, content in facts.items():
             (bed.directory / name).write_text(content)
-        done = bed.run(FEEDS / path, "n2")
+        kept = (drains / "n2").read_text() if (drains / "n2").exists() else ""
+        done = bed.run(FEEDS / path, "n2", TOCSIN_DRAINS=str(drains))
         assert done.returncode == 0, done
+        if any("drain|-u" in order or order.startswith("-o") for order in bed.orders()):
+            kept = (drains / "n2").read_text().strip()
+            assert kept in ("1764028800.5 " + WHY, WHY), kept
         return bed.orders()
 
 
-def flux(say, reason=""):
-    return feed(say, "flux/tocsin-flux", "flux", FAKE_FLUX, {"reason": reason})
+def flux(say, reason="", kept=None):
+    """`reason` with its time, as Flux has it; `kept` as we have it: the same if it begins so."""
+    kept = reason if kept is None and " tocsin: " in reason else kept
+    return feed(say, "flux/tocsin-flux", "flux", FAKE_FLUX,
+                {"reason": reason, **({"drains/n2": kept} if kept else {})})
 
 
-def pbs(say, state="free", comment=""):
+def pbs(say, state="free", comment="", kept=None):
     node = f"n2\n     Mom = n2\n     state = {state}\n"
     node += f"     comment = {comment}\n" if comment else ""
-    return feed(say, "pbs/tocsin-pbs", "pbsnodes", FAKE_PBSNODES, {"node": node})
+    kept = comment if kept is None and comment.startswith("tocsin: ") else kept
+    return feed(say, "pbs/tocsin-pbs", "pbsnodes", FAKE_PBSNODES,
+                {"node": node, **({"drains/n2": kept + "\n"} if kept else {})})
 
 
 WHY = "tocsin: n2 node-down NodeSilent: 2 of 2 observers do not reach it"
+OURS = f"1764028800.5 {WHY}\n"  # in Flux
 
 
 def flux_drains_and_takes_back_its_own():
     assert flux(DRAIN) == [f"resource|drain|-u|n2|{WHY}|"]
-    assert flux(HEALTHY, WHY + "\n") == ["resource|undrain|n2|"]
-    assert flux(DRAIN, WHY + "\n") == [], "said once"
+    assert flux(HEALTHY, OURS) == ["resource|undrain|n2|"]
+    assert flux(DRAIN, OURS) == [], "said once"
     assert flux(HEALTHY) == []
 
 
 def flux_leaves_what_is_foreign():
-    for reason in ("replacing its cable\n", "see tocsin: ask Ann\n", "tocsin:x\n"):
-        assert flux(DRAIN, reason) == flux(HEALTHY, reason) == [], reason
+    for reason in ("1.5 replacing its cable\n", "1.5 see tocsin: ask Ann\n", "1.5 tocsin:x\n",
+                   OURS, OURS.replace("\n", " -- HOLD\n"), OURS.replace("800.5", "900.5")):
+        for kept in ("", OURS.replace("reach", "hear")):
+            assert flux(DRAIN, reason, kept) == flux(HEALTHY, reason, kept) == [], (reason, kept)
+    assert flux(HEALTHY, OURS.replace("\n", " -- HOLD\n"), OURS) == []
+    assert flux(HEALTHY, OURS.replace("800.5", "900.5"), OURS) == []
 
 
 def pbs_drains_and_takes_back_its_own():
@@ -200,19 +222,20 @@ def pbs_leaves_what_is_foreign():
     for state, comment in (("offline", ""), ("offline", "replacing its cable"),
                            ("free", "for Ann: only"), ("offline", "tocsin:x")):
         assert pbs(DRAIN, state, comment) == pbs(HEALTHY, state, comment) == [], (state, comment)
+    assert pbs(HEALTHY, "offline", WHY, "") == pbs(HEALTHY, "offline", WHY + " -- HOLD", WHY) == []
 
 
 def neither_drains_nor_takes_back_what_is_not_known():
     for say in (*NEITHER.values(), DEAF):
-        assert flux(say) == flux(say, WHY + "\n") == [], say
+        assert flux(say) == flux(say, OURS) == [], say
         assert pbs(say) == pbs(say, "offline", WHY) == [], say
 
 
 def nobody_is_taken_back_before_its_own_agent_says_so():
     for itself in (None, DRAIN, *NEITHER.values()):
         say = (*HEALTHY, itself)
-        assert flux(say, WHY + "\n") == pbs(say, "offline", WHY) == [], itself
-    assert flux((*HEALTHY, HEALTHY), WHY + "\n") == ["resource|undrain|n2|"]
+        assert flux(say, OURS) == pbs(say, "offline", WHY) == [], itself
+    assert flux((*HEALTHY, HEALTHY), OURS) == ["resource|undrain|n2|"]
 
 
 def a_scheduler_that_fails_is_given_no_orders():

@@ -47,13 +47,16 @@ class Bench:
         self.cluster.wait_ring()
         command = [str(self.cluster.tocsin), "slurm", "sync", "--socket",
                    str(self.cluster.agents[0].socket), "--interval", "1s", "--settle", SETTLE,
-                   "--share", "50"]
+                   "--share", "50", self.record()]
         print(f"   $ tocsin slurm sync --interval 1s --settle {SETTLE} --share 50 &",
               flush=True)
         self.log = open(self.slurm.directory / "sync.log", "ab")
         self.sync = subprocess.Popen(command, env=self.slurm.environment, stdout=self.log,
                                      stderr=self.log, stdin=subprocess.DEVNULL)
         return self
+
+    def record(self):
+        return f"--record={self.slurm.directory / 'drains.json'}"
 
     def __exit__(self, *_):
         if self.sync is not None:
@@ -71,9 +74,11 @@ class Bench:
 
     def look(self):
         """One look of its own, as the sync has them each second: what it does."""
-        print("\n   $ tocsin slurm sync --once", flush=True)
-        done = self.slurm.run(str(self.cluster.tocsin), "slurm", "sync", "--once", "--socket",
-                              str(self.cluster.agents[0].socket))
+        self.type("slurm", "sync", "--once", "--socket", str(self.cluster.agents[0].socket))
+
+    def type(self, *words):
+        print(f"\n   $ tocsin {' '.join(words[:2 + (words[0] == 'slurm')])}", flush=True)
+        done = self.slurm.run(str(self.cluster.tocsin), *words, self.record())
         for line in (done.stdout + done.stderr).splitlines() or ["(nothing to be done)"]:
             print(f"   {line}", flush=True)
 
@@ -186,6 +191,28 @@ def one_loses_its_fabric(story, bench):
     story.seen("undrained", since)
 
 
+def administrators_hold_nodes_in_our_words(story, bench):
+    sick, well = bench.cluster.agents[1], bench.cluster.agents[3]
+    held = " -- HOLD for vendor, do not resume"
+    story.tell(f"{sick.name} loses its fabric again. An administrator adds a word to our reason; "
+               f"another drains {well.name},\n   which is healthy, for a reason that begins as "
+               "ours do.")
+    sick.set_faults("loss=100%")
+    bench.wait_drained(sick.name)
+    bench.slurm.update(sick.name, Reason=bench.slurm.reason(sick.name) + held)
+    bench.slurm.update(well.name, State="DRAIN", Reason="tocsin: cables are being changed")
+    story.tell(f"{sick.name} is well again. Neither node is ours: both stay drained.")
+    sick.set_faults("")
+    wait_verdict(story, bench, sick.name, "healthy")
+    bench.look()
+    bench.type("drains", "--json")
+    bench.show()
+    for agent in (sick, well):
+        if not bench.slurm.is_drained(agent.name):
+            raise clusters.Timeout(f"{agent.name} was undrained")
+        bench.slurm.update(agent.name, State="RESUME")
+
+
 def main():
     if bed.missing():
         sys.exit(f"slurm-demo: {bed.missing()}")
@@ -194,7 +221,8 @@ def main():
     try:
         with Bench(sys.argv[1]) as bench:
             bench.show()
-            for step in (a_path_is_cut, one_is_slow, one_loses_its_fabric, one_freezes,
+            for step in (a_path_is_cut, one_is_slow, one_loses_its_fabric,
+                         administrators_hold_nodes_in_our_words, one_freezes,
                          an_administrator_drains_another, one_is_killed,
                          the_frozen_one_comes_back):
                 step(story, bench)

@@ -20,6 +20,7 @@ decide(const char *reason,
 	struct slurm_node node = {.name = "n1", .drain = drain, .known = true};
 
 	snprintf(node.reason, sizeof(node.reason), "%s", reason);
+	node.ours = strcmp(reason, OURS) == 0;
 	return slurm_decide(&limits, &calm, &node, &finding, ret_why);
 }
 
@@ -45,6 +46,9 @@ static void each_reason_meets_each_advice_by_the_rules(void **state) {
 		{"was " OURS, true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_FOREIGN},
 		{"Tocsin: x", true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_FOREIGN},
 		{"tocsin", true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_FOREIGN},
+		{OURS " -- HOLD", true, SLURM_ADVICE_HEALTHY, 99, SLURM_KEEP, SLURM_WHY_UNRECORDED},
+		{OURS " -- HOLD", true, SLURM_ADVICE_DRAIN, 0, SLURM_KEEP, SLURM_WHY_UNRECORDED},
+		{"tocsin: mine", false, SLURM_ADVICE_DRAIN, 0, SLURM_KEEP, SLURM_WHY_UNRECORDED},
 		{OURS, true, SLURM_ADVICE_DRAIN, 0, SLURM_KEEP, SLURM_WHY_NOTHING},
 		{OURS, true, SLURM_ADVICE_NONE, 99, SLURM_KEEP, SLURM_WHY_NOTHING},
 		{OURS, true, SLURM_ADVICE_UNKNOWN, 99, SLURM_KEEP, SLURM_WHY_UNKNOWN},
@@ -67,7 +71,7 @@ static void each_reason_meets_each_advice_by_the_rules(void **state) {
 }
 
 static void node_that_nobody_speaks_of_is_kept(void **state) {
-	struct slurm_node node = {.drain = true, .known = true, .reason = OURS};
+	struct slurm_node node = {.drain = true, .known = true, .reason = OURS, .ours = true};
 	enum slurm_why why;
 
 	(void)state;
@@ -86,7 +90,8 @@ static void node_that_is_down_in_slurm_is_not_drained_but_may_be_undrained(void 
 	(void)state;
 	assert_int_equal(slurm_decide(&limits, &calm, &node, &finding, &why), SLURM_KEEP);
 	assert_int_equal(why, SLURM_WHY_DOWN);
-	node = (struct slurm_node){.down = true, .drain = true, .known = true, .reason = OURS};
+	node = (struct slurm_node
+	){.down = true, .drain = true, .known = true, .ours = true, .reason = OURS};
 	finding = (struct slurm_finding){.advice = SLURM_ADVICE_HEALTHY, .for_s = 60};
 	assert_int_equal(slurm_decide(&limits, &calm, &node, &finding, &why), SLURM_UNDRAIN);
 }
@@ -158,19 +163,21 @@ static void state_is_read_word_by_word_and_a_new_word_makes_it_unread(void **sta
 	}
 }
 
-static void reason_is_what_was_given_without_who_gave_it(void **state) {
+static void reason_is_parted_from_who_gave_it_and_when(void **state) {
 	static const struct {
-		const char *line, *reason;
+		const char *line, *reason, *stamp;
 	} cases[] = {
-		{"NodeName=a State=IDLE", ""},
-		{"NodeName=a State=IDLE Reason=bad DIMM [root@2026-11-22T10:00:00]", "bad DIMM"},
+		{"NodeName=a State=IDLE", "", ""},
+		{"NodeName=a State=IDLE Reason=bad DIMM [root@2026-11-22T10:00:00]", "bad DIMM",
+		 "root@2026-11-22T10:00:00"},
 		{"NodeName=a State=IDLE Reason=slot [3] is bad [root@2026-11-22T10:00:00]",
-		 "slot [3] is bad"},
-		{"NodeName=a State=IDLE Reason=no time", "no time"},
-		{"NodeName=a State=IDLE Comment=Reason= x Reason=" OURS " [root@x]", OURS},
-		{"NodeName=a Comment=x Reason=tocsin: a State=DRAIN Reason=mine [b@c]",
-		 "ambiguous"},
-		{"NodeName=a State=IDLE Reason=", ""},
+		 "slot [3] is bad", "root@2026-11-22T10:00:00"},
+		{"NodeName=a State=IDLE Reason=no time", "no time", ""},
+		{"NodeName=a State=IDLE Comment=Reason= x Reason=" OURS " [root@x]", OURS,
+		 "root@x"},
+		{"NodeName=a Comment=x Reason=tocsin: a State=DRAIN Reason=mine [b@c]", "ambiguous",
+		 ""},
+		{"NodeName=a State=IDLE Reason=", "", ""},
 	};
 
 	(void)state;
@@ -179,6 +186,7 @@ static void reason_is_what_was_given_without_who_gave_it(void **state) {
 
 		assert_true(slurm_node_parse(cases[n].line, &node));
 		assert_string_equal(node.reason, cases[n].reason);
+		assert_string_equal(node.stamp, cases[n].stamp);
 	}
 }
 
@@ -208,8 +216,8 @@ static void reason_that_we_give_is_one_plain_line_with_our_prefix(void **state) 
 		"says \"hi\"\n\x1b[31m and \xc3\xa4 `id`"
 	);
 	slurm_reason_make(&finding, text);
-	assert_string_equal(text, "tocsin: NodeSilent: says  hi ??[31m and ??  id ");
-	assert_true(slurm_reason_is_ours(text));
+	assert_string_equal(text, "tocsin: NodeSilent: says  hi ??[31m and ??  id");
+	assert_true(slurm_reason_is_like_ours(text));
 	memset(finding.evidence, 'x', 200);
 	memcpy(finding.evidence + 100, " end", 4);
 	finding.evidence[200] = '\0';
@@ -224,7 +232,7 @@ int main(void) {
 		cmocka_unit_test(node_that_is_down_in_slurm_is_not_drained_but_may_be_undrained),
 		cmocka_unit_test(brake_counts_this_interval_and_all_that_are_out),
 		cmocka_unit_test(state_is_read_word_by_word_and_a_new_word_makes_it_unread),
-		cmocka_unit_test(reason_is_what_was_given_without_who_gave_it),
+		cmocka_unit_test(reason_is_parted_from_who_gave_it_and_when),
 		cmocka_unit_test(line_without_a_name_is_no_node),
 		cmocka_unit_test(reason_that_we_give_is_one_plain_line_with_our_prefix),
 	};
