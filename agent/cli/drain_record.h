@@ -17,7 +17,9 @@
 struct drain_row {
 	char node[DRAIN_NODE_MAX + 1];
 	char reason[DRAIN_REASON_MAX + 1];
-	char stamp[DRAIN_STAMP_MAX + 1]; // who gave it and when, in the scheduler's words
+	// Who gave it and when, as the scheduler tells it; "": it was about to be drained so, and
+	// whether it was is not known yet.
+	char stamp[DRAIN_STAMP_MAX + 1];
 };
 
 struct drain_record {

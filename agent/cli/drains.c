@@ -4,8 +4,14 @@
 #include "drain_record.h"
 #include "slurm_way.h"
 
+#include <lib/escape.h>
+#include <lib/show.h>
+
 #include <jansson.h>
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -49,6 +55,31 @@ static bool is_listed(const struct slurm_node *node) {
 	return node->drain && (node->ours || slurm_reason_is_like_ours(node->reason));
 }
 
+// Whoever may give a reason may have put anything into it.
+static void print_escaped(const char *text) {
+	size_t size = strlen(text);
+
+	for (size_t at = 0; at < size;) {
+		struct escape_unit unit;
+
+		escape_next(text + at, size - at, &unit);
+		fwrite(unit.text, 1, unit.text_size, stdout);
+		at += unit.taken_bytes;
+	}
+}
+
+// "root@1764028800" as "root@2025-11-25T00:00:00Z".
+static void print_by(const char *stamp) {
+	const char *at = strrchr(stamp, '@');
+	char text[SLURM_STAMP_MAX + 1] = "-", when[SHOW_BYTES];
+
+	if (at != NULL) {
+		show_time((int64_t)strtoll(at + 1, NULL, 10) * 1000000000, when);
+		snprintf(text, sizeof(text), "%.*s@%.19sZ", (int)(at - stamp), stamp, when);
+	}
+	printf("%-27s ", text);
+}
+
 static void print_rows(const struct slurm_nodes *nodes) {
 	bool any = false;
 
@@ -60,30 +91,59 @@ static void print_rows(const struct slurm_nodes *nodes) {
 		if (!any)
 			printf("%-20s %-9s %-27s %s\n", "NODE", "WHOSE", "BY", "REASON");
 		any = true;
-		printf("%-20s %-9s %-27s %s\n", node->name, node->ours ? "ours" : "nobody's",
-		       node->stamp[0] != '\0' ? node->stamp : "-", node->reason);
+		printf("%-20s %-9s ", node->name, node->ours ? "ours" : "nobody's");
+		print_by(node->stamp);
+		print_escaped(node->reason);
+		putchar('\n');
 	}
 	if (!any)
 		puts("no node is drained in our words");
 }
 
-static void print_json(const struct slurm_nodes *nodes) {
-	json_t *rows = json_array(), *whole = json_pack("{s:o}", "drains", rows);
+// Bytes that are no UTF-8 cannot stand in JSON: they are shown as in the table.
+static json_t *text_json(const char *text) {
+	json_t *value = json_string(text);
+	char escaped[4 * sizeof(((struct slurm_node *)0)->reason)];
+	size_t size = strlen(text), used = 0;
 
-	for (size_t n = 0; n < nodes->count; n++) {
+	if (value != NULL)
+		return value;
+	for (size_t at = 0; at < size;) {
+		struct escape_unit unit;
+
+		escape_next(text + at, size - at, &unit);
+		if (used + unit.text_size >= sizeof(escaped))
+			break;
+		memcpy(escaped + used, unit.text, unit.text_size);
+		used += unit.text_size;
+		at += unit.taken_bytes;
+	}
+	return json_stringn(escaped, used);
+}
+
+static int print_json(const struct slurm_nodes *nodes) {
+	json_t *rows = json_array(), *whole = json_pack("{s:o}", "drains", rows);
+	int err = whole == NULL ? -ENOMEM : 0;
+
+	for (size_t n = 0; err == 0 && n < nodes->count; n++) {
 		const struct slurm_node *node = &nodes->rows[n];
 
-		if (is_listed(node))
-			json_array_append_new(
-				rows, json_pack(
-					      "{s:s,s:b,s:s,s:s}", "node", node->name, "ours",
-					      node->ours, "by", node->stamp, "reason", node->reason
-				      )
-			);
+		if (is_listed(node) &&
+		    json_array_append_new(
+			    rows, json_pack(
+					  "{s:o,s:b,s:o,s:o}", "node", text_json(node->name),
+					  "ours", node->ours, "by", text_json(node->stamp),
+					  "reason", text_json(node->reason)
+				  )
+		    ) != 0)
+			err = -ENOMEM;
 	}
-	json_dumpf(whole, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-	putchar('\n');
+	if (err == 0 && json_dumpf(whole, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) != 0)
+		err = -EIO;
+	if (err == 0)
+		putchar('\n');
 	json_decref(whole);
+	return err;
 }
 
 static bool is_adoptable(const struct slurm_node *node) {
@@ -170,10 +230,12 @@ static int run(const struct arguments *arguments) {
 		if (adopted <= 0)
 			status = EXIT_NEGATIVE;
 	}
-	if (values[OPTION_JSON] != NULL)
-		print_json(&nodes);
-	else
+	if (values[OPTION_JSON] == NULL) {
 		print_rows(&nodes);
+	} else if (print_json(&nodes) != 0) {
+		command_complain("drains", "the rows could not be printed as JSON");
+		status = EXIT_NEGATIVE;
+	}
 	slurm_nodes_free(&nodes);
 	return status;
 }

@@ -21,7 +21,8 @@ static int fill(int fd, replace_fn *write, const void *what) {
 	}
 	write(out, what);
 	errno = EIO; // for a failure that names no reason
-	if (fflush(out) != 0 || ferror(out) || fchmod(fd, 0644) != 0)
+	// On the disk before it has the name: after a loss of power it is the old one or the new one.
+	if (fflush(out) != 0 || ferror(out) || fchmod(fd, 0644) != 0 || fsync(fd) != 0)
 		err = -errno;
 	if (fclose(out) != 0 && err == 0)
 		err = -errno;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "slurm_policy.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
+
+#define USER_MAX 100 // bytes of its name
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 const char *slurm_why_words(enum slurm_why why) {
 	static const char *const words[SLURM_WHY_COUNT] = {
@@ -16,6 +21,7 @@ const char *slurm_why_words(enum slurm_why why) {
 		[SLURM_WHY_UNKNOWN] = "its agents do not know how it is",
 		[SLURM_WHY_UNREAD] = "its state in Slurm is not understood",
 		[SLURM_WHY_SETTLES] = "healthy again, but not for long enough",
+		[SLURM_WHY_REBOOTS] = "healthy again, but a reboot of it was asked for",
 		[SLURM_WHY_UNCONFIRMED] = "healthy to others, but its own agent does not say so",
 		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are out of service",
 	};
@@ -58,6 +64,8 @@ static enum slurm_action decide_drained(
 		*why = SLURM_WHY_UNKNOWN;
 	else if (advice == SLURM_ADVICE_HEALTHY && finding->for_s < limits->settle_s)
 		*why = SLURM_WHY_SETTLES;
+	else if (advice == SLURM_ADVICE_HEALTHY && node->reboots)
+		*why = SLURM_WHY_REBOOTS;
 	else if (advice == SLURM_ADVICE_HEALTHY)
 		return SLURM_UNDRAIN;
 	return SLURM_KEEP;
@@ -137,12 +145,46 @@ static const char *find_value(const char *line, const char *key, size_t *ret_len
 	return NULL;
 }
 
-// The reason is the last thing of the line but for who gave it: "Reason=any words [user@time]".
-static void take_reason(const char *line, struct slurm_node *node) {
-	size_t length;
-	const char *reason = find_value(line, "Reason=", &length);
-	const char *by;
+// "KEY=" at a word's beginning, or the end: what Slurm writes behind a reason.
+static bool is_next_field(const char *text) {
+	text += strspn(text, " ");
+	if (text[strcspn(text, "\r\n")] == '\0' && text[0] == '\0')
+		return true;
+	return isalpha((unsigned char)text[0]) && text[strspn(text, LETTERS)] == '=';
+}
 
+// "user@2026-11-24T01:20:11" up to a ']', as one of the scontrol that runs in UTC. The second, or
+// -1: it is no stamp.
+static int64_t read_stamp(const char *text, size_t *ret_user, const char **ret_end) {
+	size_t user = strcspn(text, "@] \r\n");
+	struct tm parts = {0};
+	const char *end;
+
+	if (user == 0 || text[user] != '@')
+		return -1;
+	end = strptime(text + user + 1, "%Y-%m-%dT%H:%M:%S", &parts);
+	if (end == NULL || *end != ']')
+		return -1;
+	*ret_user = user;
+	*ret_end = end + 1;
+	return (int64_t)timegm(&parts);
+}
+
+void slurm_node_take_stamp(const char *user, size_t length, int64_t at_s, struct slurm_node *node) {
+	if (at_s > 0 && length > 0 && length <= USER_MAX)
+		snprintf(
+			node->stamp, sizeof(node->stamp), "%.*s@%lld", (int)length, user,
+			(long long)at_s
+		);
+}
+
+// "Reason=any words [user@time]", and behind it other fields, or nothing. Where no such stamp is, a
+// reason cannot be parted from what follows, and is nobody's.
+static void take_reason(const char *line, struct slurm_node *node) {
+	const char *reason, *at;
+	size_t length;
+
+	reason = find_value(line, "Reason=", &length);
 	if (reason == NULL)
 		return;
 	// A comment or a reason that plays a second one: whose it is cannot be told, so not ours.
@@ -151,14 +193,16 @@ static void take_reason(const char *line, struct slurm_node *node) {
 		return;
 	}
 	length = strcspn(reason, "\r\n");
-	for (by = reason + length; by > reason && by[-1] != '['; by--)
-		;
-	if (by > reason + 1 && by[-2] == ' ' && reason[length - 1] == ']') {
-		size_t stamp = (size_t)(reason + length - 1 - by);
+	for (at = reason; (at = strstr(at, " [")) != NULL && at < reason + length; at++) {
+		const char *end;
+		size_t user;
+		int64_t at_s = read_stamp(at + 2, &user, &end);
 
-		if (stamp < sizeof(node->stamp))
-			memcpy(node->stamp, by, stamp); // the rest is zero
-		length = (size_t)(by - 2 - reason);
+		if (at_s >= 0 && is_next_field(end)) {
+			slurm_node_take_stamp(at + 2, user, at_s, node);
+			length = (size_t)(at - reason);
+			break;
+		}
 	}
 	while (length > 0 && reason[length - 1] == ' ')
 		length--;
@@ -167,29 +211,29 @@ static void take_reason(const char *line, struct slurm_node *node) {
 
 struct word {
 	const char *name;
-	bool drain, down;
+	bool drain, down, reboots;
 };
 
 // Base states, and the flags behind '+'. What is not here makes the whole state unread: fail open.
 static const struct word words[] = {
-	{"IDLE", false, false},		{"ALLOCATED", false, false},
-	{"MIXED", false, false},	{"COMPLETING", false, false},
-	{"RESERVED", false, false},	{"PLANNED", false, false},
-	{"BLOCKED", false, false},	{"CLOUD", false, false},
-	{"DYNAMIC_NORM", false, false}, {"DYNAMIC_FUTURE", false, false},
-	{"PERFCTRS", false, false},	{"DRAIN", true, false},
-	{"DRAINING", true, false},	{"DRAINED", true, false},
-	{"MAINT", false, false},	{"MAINTENANCE", false, false},
-	{"DOWN", false, true},		{"ERROR", false, true},
-	{"FAIL", false, true},		{"FAILING", false, true},
-	{"FUTURE", false, true},	{"UNKNOWN", false, true},
-	{"NO_RESPOND", false, true},	{"NOT_RESPONDING", false, true},
-	{"POWERED_DOWN", false, true},	{"POWERING_DOWN", false, true},
-	{"POWERING_UP", false, true},	{"POWER_DOWN", false, true},
-	{"POWER_UP", false, true},	{"REBOOT", false, true},
-	{"REBOOT_ISSUED", false, true}, {"REBOOT_REQUESTED", false, false},
-	{"INVALID", false, true},	{"INVALID_REG", false, true},
-	{"INVAL", false, true},
+	{"IDLE", false, false, false},	       {"ALLOCATED", false, false, false},
+	{"MIXED", false, false, false},	       {"COMPLETING", false, false, false},
+	{"RESERVED", false, false, false},     {"PLANNED", false, false, false},
+	{"BLOCKED", false, false, false},      {"CLOUD", false, false, false},
+	{"DYNAMIC_NORM", false, false, false}, {"DYNAMIC_FUTURE", false, false, false},
+	{"PERFCTRS", false, false, false},     {"DRAIN", true, false, false},
+	{"DRAINING", true, false, false},      {"DRAINED", true, false, false},
+	{"MAINT", false, false, false},	       {"MAINTENANCE", false, false, false},
+	{"DOWN", false, true, false},	       {"ERROR", false, true, false},
+	{"FAIL", false, true, false},	       {"FAILING", false, true, false},
+	{"FUTURE", false, true, false},	       {"UNKNOWN", false, true, false},
+	{"NO_RESPOND", false, true, false},    {"NOT_RESPONDING", false, true, false},
+	{"POWERED_DOWN", false, true, false},  {"POWERING_DOWN", false, true, false},
+	{"POWERING_UP", false, true, false},   {"POWER_DOWN", false, true, false},
+	{"POWER_UP", false, true, false},      {"REBOOT", false, true, true},
+	{"REBOOT_ISSUED", false, true, true},  {"REBOOT_REQUESTED", false, false, true},
+	{"INVALID", false, true, false},       {"INVALID_REG", false, true, false},
+	{"INVAL", false, true, false},
 };
 
 static bool take_word(const char *text, size_t length, struct slurm_node *node) {
@@ -199,12 +243,14 @@ static bool take_word(const char *text, size_t length, struct slurm_node *node) 
 			continue;
 		node->drain |= words[n].drain;
 		node->down |= words[n].down;
+		node->reboots |= words[n].reboots;
 		return true;
 	}
 	return false;
 }
 
-// "IDLE+DRAIN*": '*' does not respond, and other marks of one character that say nothing to us.
+// "IDLE+DRAIN*": '*' does not respond, '~' is powered off, '@' and '^' reboot; the other marks of one
+// character say nothing to us.
 void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node) {
 	node->known = length > 0;
 	while (length > 0) {
@@ -213,8 +259,10 @@ void slurm_node_take_state(const char *state, size_t length, struct slurm_node *
 		while (word < length && strchr("+*~#!%$@^-", state[word]) == NULL)
 			word++;
 		while (word + marks < length && state[word + marks] != '+') {
-			node->down |= state[word + marks] == '*' || state[word + marks] == '~';
-			marks++;
+			char mark = state[word + marks++];
+
+			node->down |= mark == '*' || mark == '~';
+			node->reboots |= mark == '@' || mark == '^';
 		}
 		if (!take_word(state, word, node))
 			node->known = false;

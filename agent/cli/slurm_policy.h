@@ -25,9 +25,10 @@
 struct slurm_node {
 	char name[SLURM_NODE_MAX + 1];
 	char reason[512];		 // "" if there is none
-	char stamp[SLURM_STAMP_MAX + 1]; // who gave it and when, in Slurm's words; "" if not told
+	char stamp[SLURM_STAMP_MAX + 1]; // who gave it and when, "user@second"; "" if not told
 	bool ours;			 // our record holds that reason
 	bool drain;			 // DRAIN is among its state's flags
+	bool reboots;			 // a reboot was asked for, or is under way
 	bool down;  // it, or its slurmd, is down, powered off or being made: nothing to drain
 	bool known; // its state was understood
 };
@@ -64,6 +65,7 @@ enum slurm_why {
 	SLURM_WHY_UNKNOWN,     // the agents do not know
 	SLURM_WHY_UNREAD,      // Slurm's word for its state was not understood
 	SLURM_WHY_SETTLES,     // healthy, but not for long enough
+	SLURM_WHY_REBOOTS,     // healthy, but a person wants it rebooted first
 	SLURM_WHY_UNCONFIRMED, // healthy, but its own agent did not say so just now
 	SLURM_WHY_BRAKE,       // as many as allowed are drained
 	SLURM_WHY_COUNT,
@@ -100,5 +102,7 @@ void slurm_reason_make(const struct slurm_finding *finding, char text[static SLU
 
 // "IDLE+DRAIN*", as Slurm writes states: sets known, and adds drain and down.
 void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node);
-// A line of `scontrol -o show node`. False if there is no NodeName in it.
+// Who gave the reason, and the second: the same whichever way to Slurm tells it.
+void slurm_node_take_stamp(const char *user, size_t length, int64_t at_s, struct slurm_node *node);
+// A line of `scontrol -o show node`, whose times are UTC. False if there is no NodeName in it.
 bool slurm_node_parse(const char *line, struct slurm_node *ret_node);

@@ -136,33 +136,63 @@ static bool is_still_so(
 	return same;
 }
 
-static void record_trouble(struct slurm_rounds *rounds, const char *why) {
-	if (strcmp(rounds->record_trouble, why) == 0)
+static void record_trouble(struct slurm_rounds *rounds, char *said, const char *why) {
+	if (strcmp(said, why) == 0)
 		return;
-	snprintf(rounds->record_trouble, sizeof(rounds->record_trouble), "%s", why);
+	snprintf(said, DRAIN_WHY_BYTES, "%s", why);
 	if (why[0] != '\0')
 		say(rounds, "-", "what is drained now stays so until a person ends it", why);
 }
 
-// As Slurm tells it now, with its time. Whoever changed it since has made it his.
-static void drain_note(struct slurm_rounds *rounds, const char *node, const char *reason) {
+static int
+record_put(struct slurm_rounds *rounds, const char *node, const char *reason, const char *stamp) {
 	struct drain_row row = {.node = ""};
+	char why[DRAIN_WHY_BYTES];
+	int err;
+
+	snprintf(row.node, sizeof(row.node), "%s", node);
+	snprintf(row.reason, sizeof(row.reason), "%s", reason);
+	snprintf(row.stamp, sizeof(row.stamp), "%s", stamp);
+	err = drain_record_change(rounds->record_file, NULL, NULL, &row, why);
+	record_trouble(rounds, rounds->unwritten, err == 0 ? "" : why);
+	return err;
+}
+
+static bool is_drained_so(const struct slurm_node *node, const char *reason) {
+	return node->drain && strcmp(node->reason, reason) == 0;
+}
+
+// As Slurm tells it now, with its time. Whoever changed it since has made it his.
+static void note(struct slurm_rounds *rounds, const struct slurm_node *node, const char *reason) {
+	if (!is_drained_so(node, reason))
+		return;
+	if (node->stamp[0] != '\0')
+		(void)record_put(rounds, node->name, reason, node->stamp); // said; tried again
+	else
+		record_trouble(
+			rounds, rounds->unwritten, "Slurm does not tell who gave a reason, and when"
+		);
+}
+
+static void note_new(struct slurm_rounds *rounds, const char *node, const char *reason) {
 	struct slurm_nodes again;
-	char why[DRAIN_WHY_BYTES] = "Slurm does not tell who gave a reason, and when";
-	bool known;
 
 	if (read_nodes(rounds, node, &again) != 0)
-		return; // said: it is nobody's
-	known = again.count == 1 && again.rows[0].stamp[0] != '\0' &&
-		strcmp(again.rows[0].reason, reason) == 0;
-	if (known) {
-		snprintf(row.node, sizeof(row.node), "%s", node);
-		snprintf(row.reason, sizeof(row.reason), "%s", reason);
-		snprintf(row.stamp, sizeof(row.stamp), "%s", again.rows[0].stamp);
-		known = drain_record_change(rounds->record_file, NULL, NULL, &row, why) == 0;
-	}
+		return; // said; tried again
+	if (again.count == 1 && strcmp(again.rows[0].name, node) == 0)
+		note(rounds, &again.rows[0], reason);
 	slurm_nodes_free(&again);
-	record_trouble(rounds, known ? "" : why);
+}
+
+// What was to be drained, and then Slurm did not answer, the disk was full, or we ended.
+static void note_intended(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
+	for (size_t n = 0; n < rounds->record.count; n++) {
+		const struct drain_row *row = &rounds->record.rows[n];
+		const struct slurm_node *node = slurm_nodes_find(nodes, row->node);
+
+		if (row->stamp[0] == '\0' && node != NULL)
+			note(rounds, node, row->reason);
+	}
 }
 
 struct reckoning {
@@ -174,11 +204,13 @@ struct reckoning {
 // the file since this look began is younger than what Slurm said of its node.
 static bool is_still_ours(void *ctx, const struct drain_row *row) {
 	const struct reckoning *reckoning = ctx;
-	const struct drain_record *before = &reckoning->rounds->record;
+	const struct drain_row *before = drain_record_find(&reckoning->rounds->record, row->node);
 	const struct slurm_node *node = slurm_nodes_find(reckoning->nodes, row->node);
 
-	return node == NULL || node->ours ||
-	       !drain_record_holds(before, row->node, row->reason, row->stamp);
+	if (node == NULL || before == NULL || strcmp(before->reason, row->reason) != 0 ||
+	    strcmp(before->stamp, row->stamp) != 0)
+		return true;
+	return row->stamp[0] != '\0' ? node->ours : is_drained_so(node, row->reason);
 }
 
 static void record_clear(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
@@ -191,7 +223,7 @@ static void record_clear(struct slurm_rounds *rounds, const struct slurm_nodes *
 	if (!any || rounds->dry_run)
 		return;
 	if (drain_record_change(rounds->record_file, is_still_ours, &reckoning, NULL, why) != 0)
-		record_trouble(rounds, why);
+		record_trouble(rounds, rounds->unwritten, why);
 }
 
 static void count(struct slurm_tally *tally, bool drains) {
@@ -221,11 +253,14 @@ act(struct slurm_rounds *rounds,
 			return;
 		// One that fails counts, too: slurmctld may have done what we were not told of.
 		count(tally, drains);
+		// Written before it is done: it is ours also if nobody tells us that it was done.
+		if (drains)
+			(void)record_put(rounds, node->name, reason, "");
 		if (update(rounds, node->name, drains ? reason : NULL) != 0)
 			return;
 		say(rounds, node->name, drains ? "drained" : "undrained", reason);
 		if (drains)
-			drain_note(rounds, node->name, reason);
+			note_new(rounds, node->name, reason);
 	}
 }
 
@@ -293,6 +328,8 @@ static int compare_all(
 
 	if (said == NULL)
 		return -ENOMEM;
+	if (!rounds->dry_run)
+		note_intended(rounds, nodes);
 	record_clear(rounds, nodes);
 	rounds->turn = 0;
 	for (size_t n = 0; n < nodes->count; n++) {
@@ -312,10 +349,11 @@ static int compare_all(
 // One that cannot be read holds nothing: who is bad is drained all the same, nobody is taken back.
 static void record_open(struct slurm_rounds *rounds) {
 	char why[DRAIN_WHY_BYTES];
+	int err;
 
 	drain_record_free(&rounds->record);
-	if (drain_record_read(rounds->record_file, &rounds->record, why) != 0)
-		record_trouble(rounds, why);
+	err = drain_record_read(rounds->record_file, &rounds->record, why);
+	record_trouble(rounds, rounds->unread, err == 0 ? "" : why);
 }
 
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only) {

@@ -25,7 +25,8 @@ struct slurm_rounds {
 	size_t said_count;
 	size_t turn;	   // where the next look begins: behind who did not answer in this one
 	char trouble[256]; // the last one that was said; "": none
-	char record_trouble[DRAIN_WHY_BYTES];
+	char unread[DRAIN_WHY_BYTES]; // why the record could not be read, or written, as was said
+	char unwritten[DRAIN_WHY_BYTES];
 	struct drain_record record; // as of the beginning of this look
 };
 

@@ -89,14 +89,11 @@ static json_int_t number_of(const json_t *value) {
 
 static void take_stamp(const json_t *row, struct slurm_node *node) {
 	const char *by = json_string_value(json_object_get(row, "reason_set_by_user"));
-	json_int_t at = number_of(json_object_get(row, "reason_changed_at"));
-	char stamp[2 * sizeof(node->stamp)];
 
-	if (by == NULL || by[0] == '\0' || at <= 0 || strlen(by) > SLURM_STAMP_MAX)
-		return;
-	snprintf(stamp, sizeof(stamp), "%s@%lld", by, (long long)at);
-	if (strlen(stamp) <= SLURM_STAMP_MAX)
-		memcpy(node->stamp, stamp, strlen(stamp) + 1);
+	if (by != NULL)
+		slurm_node_take_stamp(
+			by, strlen(by), number_of(json_object_get(row, "reason_changed_at")), node
+		);
 }
 
 static bool read_node(const json_t *row, struct slurm_node *ret_node) {

@@ -70,8 +70,10 @@ int slurm_way_take(
 	};
 
 	*ret_way = (struct slurm_way){&slurm_scontrol_ops, "scontrol", ANSWER_NS, NULL, NULL, NULL};
-	// The times of reasons are compared as they are written.
-	unsetenv("SLURM_TIME_FORMAT"); // NOLINT(concurrency-mt-unsafe): one thread
+	// Slurm writes the times of reasons as these say. NOLINTBEGIN(concurrency-mt-unsafe): one thread
+	unsetenv("SLURM_TIME_FORMAT");
+	setenv("TZ", "UTC0", 1);
+	// NOLINTEND(concurrency-mt-unsafe)
 	if (words->rest != NULL)
 		return take_rest(command, words, ret_way);
 	for (size_t n = 0; n < sizeof(of_rest) / sizeof(of_rest[0]); n++) {

@@ -82,6 +82,22 @@ def a_drain_whose_time_is_not_told_is_nobodys():
         assert "DRAIN" in rest.nodes["n2"]["state"] and "see tocsin drains" in done.stdout, done
 
 
+def a_drain_is_ours_also_if_nobody_says_that_it_was_done():
+    """Slurm falls silent right after it."""
+    with rests.Rest(NAMES) as rest:
+        def change(name, wanted):
+            rest.change(name, wanted)
+            rest.hostile = said(500, "no")
+
+        rest.update = change
+        run(rest, [row("n2", True)])
+        assert "DRAIN" in rest.nodes["n2"]["state"]
+        rest.hostile, rest.update = None, rest.change
+        run(rest, [row("n2", True)])
+        done = run(rest, [row(name) for name in NAMES])
+        assert "n2: undrained" in done.stdout, done
+
+
 def a_drain_of_somebody_else_stays():
     with rests.Rest(NAMES) as rest:
         rest.nodes["n1"] = rests.node("n1", "DRAIN", reason="bad DIMM")
@@ -271,7 +287,8 @@ def options_that_contradict_each_other_are_refused():
 if __name__ == "__main__":
     tap.run([(test.__name__.replace("_", " "), test) for test in (
         a_bad_node_is_drained_with_its_reason_and_comes_back,
-        a_drain_whose_time_is_not_told_is_nobodys, a_drain_of_somebody_else_stays,
+        a_drain_whose_time_is_not_told_is_nobodys,
+        a_drain_is_ours_also_if_nobody_says_that_it_was_done, a_drain_of_somebody_else_stays,
         a_state_that_is_not_understood_changes_nothing,
         a_name_that_would_be_an_address_is_left_out, a_unix_socket_does_as_well,
         a_node_can_do_so_for_itself, the_token_goes_along_from_file_or_environment,

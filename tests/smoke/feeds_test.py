@@ -225,6 +225,13 @@ def pbs_leaves_what_is_foreign():
     assert pbs(HEALTHY, "offline", WHY, "") == pbs(HEALTHY, "offline", WHY + " -- HOLD", WHY) == []
 
 
+def pbs_takes_its_words_off_a_node_that_a_person_brought_back():
+    """Else whoever takes it offline without words would seem to be us."""
+    assert pbs(HEALTHY, "free", WHY) == ["-C||n2|"]
+    assert pbs(DRAIN, "free", WHY) == ["-C||n2|", f"-o|-C|{WHY}|n2|"]
+    assert pbs(HEALTHY, "free", "for Ann: only", WHY) == []
+
+
 def neither_drains_nor_takes_back_what_is_not_known():
     for say in (*NEITHER.values(), DEAF):
         assert flux(say) == flux(say, OURS) == [], say
@@ -369,6 +376,8 @@ if __name__ == "__main__":
         ("PBS: takes offline, brings back its own", pbs_drains_and_takes_back_its_own),
         ("PBS: what another took offline or commented on is left alone",
          pbs_leaves_what_is_foreign),
+        ("PBS: our words leave a node that a person brought back",
+         pbs_takes_its_words_off_a_node_that_a_person_brought_back),
         ("what is not known neither drains nor takes back",
          neither_drains_nor_takes_back_what_is_not_known),
         ("nobody is taken back before its own agent says so",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define OURS "tocsin: NodeSilent: nobody reaches it"
+#define AT_TEN " [root@2026-11-22T10:00:00]"
 
 static const struct slurm_limits limits = {.per_interval = 2, .share_percent = 20, .settle_s = 60};
 static const struct slurm_tally calm = {.nodes = 100};
@@ -96,6 +97,34 @@ static void node_that_is_down_in_slurm_is_not_drained_but_may_be_undrained(void 
 	assert_int_equal(slurm_decide(&limits, &calm, &node, &finding, &why), SLURM_UNDRAIN);
 }
 
+static void node_that_is_to_reboot_stays_drained_until_it_has(void **state) {
+	static const struct {
+		const char *word;
+		enum slurm_action action;
+	} cases[] = {
+		{"IDLE+DRAIN", SLURM_UNDRAIN},
+		{"IDLE@+DRAIN", SLURM_KEEP},
+		{"IDLE+DRAIN^", SLURM_KEEP},
+		{"IDLE+DRAIN+REBOOT_REQUESTED", SLURM_KEEP},
+		{"DOWN+DRAIN+REBOOT_ISSUED", SLURM_KEEP},
+	};
+	const struct slurm_finding finding = {.advice = SLURM_ADVICE_HEALTHY, .for_s = 60};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct slurm_node node = {.ours = true, .reason = OURS};
+		enum slurm_why why;
+
+		slurm_node_take_state(cases[n].word, strlen(cases[n].word), &node);
+		assert_int_equal(
+			slurm_decide(&limits, &calm, &node, &finding, &why), cases[n].action
+		);
+		assert_int_equal(
+			why, cases[n].action == SLURM_KEEP ? SLURM_WHY_REBOOTS : SLURM_WHY_NOTHING
+		);
+	}
+}
+
 static void brake_counts_this_interval_and_all_that_are_out(void **state) {
 	static const struct {
 		struct slurm_tally tally;
@@ -168,13 +197,26 @@ static void reason_is_parted_from_who_gave_it_and_when(void **state) {
 		const char *line, *reason, *stamp;
 	} cases[] = {
 		{"NodeName=a State=IDLE", "", ""},
-		{"NodeName=a State=IDLE Reason=bad DIMM [root@2026-11-22T10:00:00]", "bad DIMM",
-		 "root@2026-11-22T10:00:00"},
-		{"NodeName=a State=IDLE Reason=slot [3] is bad [root@2026-11-22T10:00:00]",
-		 "slot [3] is bad", "root@2026-11-22T10:00:00"},
+		{"NodeName=a State=IDLE Reason=bad DIMM" AT_TEN, "bad DIMM", "root@1795341600"},
+		{"NodeName=a State=IDLE Reason=slot [3] is bad" AT_TEN, "slot [3] is bad",
+		 "root@1795341600"},
 		{"NodeName=a State=IDLE Reason=no time", "no time", ""},
-		{"NodeName=a State=IDLE Comment=Reason= x Reason=" OURS " [root@x]", OURS,
-		 "root@x"},
+		{"NodeName=a State=IDLE Reason=" OURS " [root@x]", OURS " [root@x]", ""},
+		{"NodeName=a State=IDLE Reason=" OURS " [root@2026-11-22]",
+		 OURS " [root@2026-11-22]", ""},
+		{"NodeName=a State=IDLE Comment=Reason= x Reason=" OURS AT_TEN, OURS,
+		 "root@1795341600"},
+		// Of Slurm since 23.02: other fields follow.
+		{"NodeName=a Reason=" OURS AT_TEN " Comment=by Ann [x@y] ReservationName=r", OURS,
+		 "root@1795341600"},
+		{"NodeName=a Reason=" OURS AT_TEN " InstanceId=i InstanceType=t ", OURS,
+		 "root@1795341600"},
+		{"NodeName=a Reason=" OURS AT_TEN "   ", OURS, "root@1795341600"},
+		{"NodeName=a Reason=" OURS " Comment=x", OURS " Comment=x", ""},
+		// Its second line follows the time.
+		{"NodeName=a Reason=" OURS AT_TEN " -- HOLD", OURS AT_TEN " -- HOLD", ""},
+		{"NodeName=a Reason=" OURS AT_TEN " -- HOLD [ann@2026-11-22T11:00:00]",
+		 OURS AT_TEN " -- HOLD", "ann@1795345200"},
 		{"NodeName=a Comment=x Reason=tocsin: a State=DRAIN Reason=mine [b@c]", "ambiguous",
 		 ""},
 		{"NodeName=a State=IDLE Reason=", "", ""},
@@ -230,6 +272,7 @@ int main(void) {
 		cmocka_unit_test(each_reason_meets_each_advice_by_the_rules),
 		cmocka_unit_test(node_that_nobody_speaks_of_is_kept),
 		cmocka_unit_test(node_that_is_down_in_slurm_is_not_drained_but_may_be_undrained),
+		cmocka_unit_test(node_that_is_to_reboot_stays_drained_until_it_has),
 		cmocka_unit_test(brake_counts_this_interval_and_all_that_are_out),
 		cmocka_unit_test(state_is_read_word_by_word_and_a_new_word_makes_it_unread),
 		cmocka_unit_test(reason_is_parted_from_who_gave_it_and_when),
