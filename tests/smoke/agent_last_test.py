@@ -26,12 +26,17 @@ def finding(agent, name):
 def wait_verdict(agent, since, name, verdict, state, advice):
     """Until it says so; what it says. Verdicts follow the overlay's states by a moment."""
     wanted = (verdict, state, advice)
+    said = []
 
     def is_said():
         row = finding(agent, name)
-        return row if (row["verdict"], row["state"], row["advice"]) == wanted else None
+        now = row["verdict"], row["state"], row["advice"]
+        if said[-1:] != [now]:
+            said.append(now)
+        return row if now == wanted else None
 
-    row = agents.wait_until(f"{name} {verdict} and {state}", is_said, SEEN_SECONDS, pause=0.02)
+    row = agents.wait_until(lambda: f"{name} {wanted}, and not {said}", is_said, SEEN_SECONDS,
+                            pause=0.02)
     agents.say(f"{name} {verdict}, {state}: after {time.monotonic() - since:.2f} s")
     return row
 

@@ -60,7 +60,9 @@ def test_healthy(cluster):
     for agent in cluster.agents:
         for peer in cluster.agents:
             assert says(agent, peer.name, "healthy"), finding(agent, peer.name)
-    assert not worse(cluster), worse(cluster)
+    assert not worse(cluster), [
+        (event["time"], event["node"], event["text"])
+        for event in cluster.agents[0].events("VERDICT")]
 
 
 def test_slow(cluster):
