@@ -161,10 +161,14 @@ static void count_longest(struct keeper *keeper, uint64_t took_ns) {
 // when the loop knew it to be the first, so an agent that was stopped itself blames nobody:
 // answers are heard before timers expire.
 static void first_changed(struct keeper *keeper) {
+	const struct keeper_job *first = keeper->asked;
+	uint64_t limit_ns =
+		first != NULL && first->call.limit_ns != 0 ? first->call.limit_ns : KEEPER_STUCK_NS;
+
 	keeper->stuck = false;
 	keeper->since_ns = loop_clock_ns(keeper->loop);
-	if (keeper->asked == NULL ||
-	    loop_timer_set(keeper->loop, &keeper->look, keeper->since_ns + KEEPER_STUCK_NS) != 0)
+	if (first == NULL ||
+	    loop_timer_set(keeper->loop, &keeper->look, keeper->since_ns + limit_ns) != 0)
 		loop_timer_cancel(keeper->loop, &keeper->look);
 }
 

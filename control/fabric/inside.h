@@ -20,6 +20,9 @@
 #define FABRIC_OPS_MAX 4096
 #define FABRIC_MEMORY_FAILURE_NS RAS_NS_PER_SEC
 #define FABRIC_DRAIN_NS (2 * RAS_NS_PER_SEC)
+// Opening loads a driver, pins memory and asks the kernel for interfaces, which waits for whoever
+// adds or removes some (14 namespaces begun at once on two processors: more than 2 s).
+#define FABRIC_OPEN_STUCK_NS (15 * RAS_NS_PER_SEC)
 #define FABRIC_MESSAGE_LIFE_NS (5 * RAS_NS_PER_SEC)
 
 // Made together on the keeper, and taken apart there.

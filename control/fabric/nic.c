@@ -52,7 +52,11 @@ run(struct nic *nic,
     struct keeper_request *request,
     const struct nic_parts *parts) {
 	struct fabric *fabric = nic->fabric;
-	struct keeper_call job = {.call = call, .drop = nic_work_drop};
+	struct keeper_call job = {
+		.call = call,
+		.drop = nic_work_drop,
+		.limit_ns = call == nic_work_open ? FABRIC_OPEN_STUCK_NS : 0,
+	};
 	struct nic_work *work = calloc(1, sizeof(*work));
 	int err;
 

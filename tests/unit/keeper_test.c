@@ -95,9 +95,12 @@ static int end(void **state) {
 	return 0;
 }
 
-static int ask(struct asker *asker, int number, int (*act)(struct argument *argument)) {
+static int ask_within(
+	struct asker *asker, int number, int (*act)(struct argument *argument), uint64_t limit_ns
+) {
 	struct argument *argument = calloc(1, sizeof(*argument));
-	const struct keeper_call given = {.call = call, .drop = drop, .arg = argument};
+	const struct keeper_call given = {
+		.call = call, .drop = drop, .arg = argument, .limit_ns = limit_ns};
 	int err;
 
 	assert_non_null(argument);
@@ -108,6 +111,10 @@ static int ask(struct asker *asker, int number, int (*act)(struct argument *argu
 	if (err != 0)
 		free(argument);
 	return err;
+}
+
+static int ask(struct asker *asker, int number, int (*act)(struct argument *argument)) {
+	return ask_within(asker, number, act, 0);
 }
 
 static void turn_until_answered(uint32_t count) {
@@ -169,6 +176,25 @@ static void a_call_that_hangs_is_reported_once_and_the_loop_goes_on(void **state
 	assert_int_equal(totals.stuck, 1001);
 	assert_int_equal(totals.longest_ns, KEEPER_STUCK_NS + 100 * SEC);
 	assert_int_equal(keeper_counters(keeper)->longest_ns, KEEPER_STUCK_NS + 100 * SEC);
+	wait_dropped(2);
+}
+
+static void a_call_with_a_limit_of_its_own_may_take_as_long(void **state) {
+	struct asker slow, behind;
+
+	(void)state;
+	assert_int_equal(ask_within(&slow, 7, hang, 10 * KEEPER_STUCK_NS), 0);
+	assert_int_equal(ask(&behind, 8, hang), 0);
+	pass(10 * KEEPER_STUCK_NS - 1);
+	assert_int_equal(stuck_count, 0);
+	pass(1);
+	assert_int_equal(stuck_count, 1);
+	assert_int_equal(write(gate[1], "", 1), 1);
+	turn_until_answered(1);
+	pass(KEEPER_STUCK_NS);
+	assert_int_equal(stuck_count, 2);
+	assert_int_equal(write(gate[1], "", 1), 1);
+	turn_until_answered(2);
 	wait_dropped(2);
 }
 
@@ -285,6 +311,9 @@ int main(void) {
 		),
 		cmocka_unit_test_setup_teardown(
 			a_call_that_hangs_is_reported_once_and_the_loop_goes_on, begin, end
+		),
+		cmocka_unit_test_setup_teardown(
+			a_call_with_a_limit_of_its_own_may_take_as_long, begin, end
 		),
 		cmocka_unit_test_setup_teardown(
 			the_next_call_is_timed_from_when_the_first_came_back, begin, end

@@ -3,7 +3,7 @@
 // control thread hands it calls, which are made one after the other, and hears of each through its
 // loop. It never waits for a keeper, not even at the end.
 //
-// A call that has not come back after KEEPER_STUCK_NS is reported once. It is not interrupted, for
+// A call that has not come back after KEEPER_STUCK_NS, or its own limit, is reported once. It is not interrupted, for
 // nothing can do that; the calls behind it wait. A keeper that is destroyed while a call is under
 // way is left behind with its thread and the memory of that call, which go when it comes back.
 //
@@ -27,6 +27,7 @@ struct keeper_call {
 	int (*call)(void *arg);	 // on the keeper's thread; its answer is passed on
 	void (*drop)(void *arg); // frees arg, on any thread; may be NULL
 	void *arg;
+	uint64_t limit_ns; // before it is called stuck; 0: KEEPER_STUCK_NS
 };
 
 struct keeper_request {
@@ -38,13 +39,13 @@ struct keeper_request {
 
 struct keeper_counters {
 	uint64_t calls;
-	uint64_t stuck; // of these, longer than KEEPER_STUCK_NS
+	uint64_t stuck; // of these, longer than their limit
 	uint64_t refused;
 	uint64_t longest_ns;
 };
 
 struct keeper_ops {
-	// A call has taken KEEPER_STUCK_NS. It must not destroy the keeper. May be NULL.
+	// A call has taken as long as its limit. It must not destroy the keeper. May be NULL.
 	void (*stuck)(void *ctx, struct keeper *keeper);
 	void *ctx;
 	// Counts what the keepers that share it do, all together; outlives them. May be NULL.

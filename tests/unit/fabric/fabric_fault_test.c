@@ -37,9 +37,11 @@ static void device_whose_driver_hangs_is_shown_as_stuck_and_costs_nobody_else(vo
 	bed_hang(FAKE_OPEN);
 	bed_start(0);
 	bed_until(bed_hangs());
-	bed_pass(KEEPER_STUCK_NS + RAS_NS_PER_SEC);
+	bed_pass(FABRIC_OPEN_STUCK_NS - RAS_NS_PER_SEC);
+	assert_int_equal(device(0, 0).state, FABRIC_DEVICE_OPENING);
+	bed_pass(2 * RAS_NS_PER_SEC);
 	assert_int_equal(device(0, 0).state, FABRIC_DEVICE_STUCK);
-	assert_true(device(0, 0).stuck_ns >= KEEPER_STUCK_NS);
+	assert_true(device(0, 0).stuck_ns >= FABRIC_OPEN_STUCK_NS);
 	assert_int_equal(counters(0).driver_stuck, 1);
 	assert_true(bed_is_ready(1, 1));
 	request = bed_ping_request(1);
