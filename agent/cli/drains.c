@@ -5,6 +5,7 @@
 #include "slurm_way.h"
 
 #include <lib/escape.h>
+#include <lib/parse.h>
 #include <lib/show.h>
 
 #include <jansson.h>
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SECONDS_MAX INT64_C(253402300799) // the last of the year 9999
 
 enum {
 	OPTION_ADOPT,
@@ -72,9 +75,11 @@ static void print_escaped(const char *text) {
 static void print_by(const char *stamp) {
 	const char *at = strrchr(stamp, '@');
 	char text[SLURM_STAMP_MAX + 1] = "-", when[SHOW_BYTES];
+	struct parse_error error;
+	int64_t at_s;
 
-	if (at != NULL) {
-		show_time((int64_t)strtoll(at + 1, NULL, 10) * 1000000000, when);
+	if (at != NULL && parse_i64(at + 1, strlen(at + 1), 0, SECONDS_MAX, &error, &at_s) == 0) {
+		show_time(at_s * 1000000000, when);
 		snprintf(text, sizeof(text), "%.*s@%.19sZ", (int)(at - stamp), stamp, when);
 	}
 	printf("%-27s ", text);

@@ -21,7 +21,7 @@ static int fill(int fd, replace_fn *write, const void *what) {
 	}
 	write(out, what);
 	errno = EIO; // for a failure that names no reason
-	// On the disk before it has the name: after a loss of power it is the old one or the new one.
+	// On the disk before it has the name: a loss of power leaves the old one or the new one.
 	if (fflush(out) != 0 || ferror(out) || fchmod(fd, 0644) != 0 || fsync(fd) != 0)
 		err = -errno;
 	if (fclose(out) != 0 && err == 0)

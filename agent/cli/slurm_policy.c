@@ -249,8 +249,8 @@ static bool take_word(const char *text, size_t length, struct slurm_node *node) 
 	return false;
 }
 
-// "IDLE+DRAIN*": '*' does not respond, '~' is powered off, '@' and '^' reboot; the other marks of one
-// character say nothing to us.
+// "IDLE+DRAIN*": '*' does not respond, '~' is powered off, '@' and '^' reboot; the other marks of
+// one character say nothing to us.
 void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node) {
 	node->known = length > 0;
 	while (length > 0) {

@@ -70,7 +70,8 @@ int slurm_way_take(
 	};
 
 	*ret_way = (struct slurm_way){&slurm_scontrol_ops, "scontrol", ANSWER_NS, NULL, NULL, NULL};
-	// Slurm writes the times of reasons as these say. NOLINTBEGIN(concurrency-mt-unsafe): one thread
+	// Slurm writes the times of reasons as these say.
+	// NOLINTBEGIN(concurrency-mt-unsafe): one thread
 	unsetenv("SLURM_TIME_FORMAT");
 	setenv("TZ", "UTC0", 1);
 	// NOLINTEND(concurrency-mt-unsafe)
