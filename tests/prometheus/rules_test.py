@@ -23,17 +23,17 @@ AGENT = '{instance="a:28031"}'
 
 # alert, verdict, severity, whether it waits, summary, description
 NODE_ALERTS = [
-    ("NodeDown", "node-down", "critical", False, "is down",
+    ("NodeDown", "node-down", "critical", True, "is down",
      "Neither the overlay nor the fabric reaches it."),
-    ("FabricDown", "fabric-down", "critical", False, "has lost its fabric",
+    ("FabricDown", "fabric-down", "critical", True, "has lost its fabric",
      "Its agent answers, its fabric does not: jobs on it hang or fail."),
-    ("DeviceStuck", "device-stuck", "critical", False, "has a driver that hangs",
+    ("DeviceStuck", "device-stuck", "critical", True, "has a driver that hangs",
      "A call into an RDMA driver does not return; mostly only a reboot helps."),
-    ("AgentFrozen", "agent-frozen", "critical", False, "has an agent that is frozen",
+    ("AgentFrozen", "agent-frozen", "critical", True, "has an agent that is frozen",
      "Its host answers, its agent does not: stopped, swapping or starved."),
-    ("ManagementNetDown", "mgmt-net-down", "critical", False, "is off the management network",
+    ("ManagementNetDown", "mgmt-net-down", "critical", True, "is off the management network",
      "Its pulse advances on the fabric, the overlay does not reach it."),
-    ("CheckFailed", "check-failed", "critical", False, "fails a local check",
+    ("CheckFailed", "check-failed", "critical", True, "fails a local check",
      "See: tocsin checks, on that node."),
     ("AgentDown", "agent-down", "warning", True, "has no agent",
      "Its host answers, its agent's process is gone."),
@@ -78,10 +78,14 @@ def tellers(names="abc", brake=0, drains_brake=0, age=0.5, cluster=""):
     return rows
 
 
-def told(verdict, names="abc", maint=0, cluster=""):
+GRADES = {row[1]: row[2] for row in NODE_ALERTS}
+
+
+def told(verdict, names="abc", maint=0, cluster="", grade=None):
     """What agents say of n7."""
     return {f'tocsin_node_verdict{{{cluster}instance="{name}",node="n7",verdict="{verdict}",'
-            f'reason="R",grade="g",advice="a",maint="{maint}"}}': 1 for name in names}
+            f'reason="R",grade="{grade or GRADES[verdict]}",advice="a",maint="{maint}"}}': 1
+            for name in names}
 
 
 def fires(severity, summary, description=None, **labels):
@@ -132,7 +136,8 @@ def promtool_finds_nothing_in_the_rules():
 
 def every_alert_is_tried_here():
     names = set(re.findall(r"- alert: Tocsin(\w+)", RULES.read_text()))
-    tried = {row[0] for row in NODE_ALERTS + AGENT_ALERTS} | {"Brake", "NodesMissing", "NotScraped"}
+    tried = {row[0] for row in NODE_ALERTS + AGENT_ALERTS} | {
+        "Brake", "DrainsWithheld", "NodesMissing", "NotScraped"}
     assert names == tried, names ^ tried
 
 
@@ -169,6 +174,19 @@ def one_braked_agent_does_not_silence_the_others():
                told("node-down", "bcz")))
 
 
+def a_critical_alert_needs_more_than_half_of_the_votes():
+    for row in NODE_ALERTS:
+        some = of_n7(row, 3) if row[2] == "warning" else []
+        judge(case(row[0], some, tellers("abcdefg"), told(row[1], "abc")),
+              case(row[0], of_n7(row, 4), tellers("abcdefg"), told(row[1], "abcd")),
+              case(row[0], some and of_n7(row, 1), tellers("ab"), told(row[1], "a")))
+
+
+def what_one_alone_holds_for_dead_is_no_critical_alert():
+    judge(*(case(row[0], [], tellers(), told(row[1], grade="unknown"))
+            for row in NODE_ALERTS if row[2] == "critical"))
+
+
 def clusters_are_kept_apart():
     x, y = 'cluster="x",', 'cluster="y",'
     judge(case("NodeDown", of_n7(NODE_ALERTS[0], 3, cluster="x"), tellers(cluster=x),
@@ -195,6 +213,16 @@ def who_never_came_is_told_after_ten_minutes():
     judge(case("NodesMissing", missing, tellers(), {'tocsin_missing{instance="a"}': 2}),
           case("NodesMissing", [], tellers(), {'tocsin_missing{instance="a"}': 2}, at="5m"),
           case("NodesMissing", [], tellers(), {'tocsin_missing{instance="a"}': 0}))
+
+
+def drains_that_are_withheld_are_told():
+    withheld = fires("warning", "2 nodes would be drained, and are not",
+                     "More than the cluster may spare, or a common cause. Which, and why: "
+                     "tocsin health")
+    some = {'tocsin_drains_withheld{instance="a"}': 2}
+    judge(case("DrainsWithheld", withheld, tellers(), some),
+          case("DrainsWithheld", [], tellers(), some, at="1m"),
+          case("DrainsWithheld", [], tellers(brake=1), some))
 
 
 def a_scrape_without_agents_is_told():
@@ -225,10 +253,16 @@ if __name__ == "__main__":
         ("agents that hang alarm nobody", agents_that_hang_alarm_nobody),
         ("one braked agent does not silence the others",
          one_braked_agent_does_not_silence_the_others),
+        ("a critical alert needs more than half of the votes",
+         a_critical_alert_needs_more_than_half_of_the_votes),
+        ("what one agent alone holds for dead is no critical alert",
+         what_one_alone_holds_for_dead_is_no_critical_alert),
         ("clusters are kept apart by their label", clusters_are_kept_apart),
         ("a brake is one alert, with the number of agents that hold it", a_brake_is_one_alert),
         ("nodes that never came are told after ten minutes",
          who_never_came_is_told_after_ten_minutes),
+        ("drains that are withheld are told after two minutes",
+         drains_that_are_withheld_are_told),
         ("a scrape that finds no agent is told", a_scrape_without_agents_is_told),
         ("what an agent says of itself is told, and only then",
          what_an_agent_says_of_itself_is_told),
