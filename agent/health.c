@@ -13,6 +13,9 @@ int health_part_start(struct agent *agent) {
 	struct health_config config = {
 		.confirm_ns = config_get_duration_ns(agent->config, "health", "confirm"),
 		.topology = config_get_string(agent->config, "health", "topology"),
+		.drain_rate_percent =
+			(uint32_t)config_get_int(agent->config, "health", "drain_rate"),
+		.drain_out_percent = (uint32_t)config_get_int(agent->config, "health", "drain_out"),
 	};
 	char detail[256] = "";
 	int err;

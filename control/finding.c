@@ -117,6 +117,7 @@ take_view(const struct health *health, const struct ras_peer *peer, struct findi
 	finding->reason = finding->view.reason;
 	finding->evidence = finding->view.evidence;
 	finding->advice = health_advice(health, &finding->view);
+	finding->withheld = health_withheld(health, &finding->view);
 }
 
 void finding_of(
@@ -130,6 +131,7 @@ void finding_of(
 	if (peer->maint) {
 		finding.grade = FINDING_OK;
 		finding.advice = VERDICT_ADVICE_SHOW;
+		finding.withheld = NULL;
 		if (!finding.has_view)
 			finding.evidence = "under maintenance: no alarm";
 	}

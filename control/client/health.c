@@ -269,6 +269,10 @@ say_evidence(struct session *session, const struct ras_peer *peer, const struct 
 		peer->maint && evidence[0] != '\0' ? ": " : "", evidence
 	);
 	happening_words(session, marked);
+	if (finding->withheld == NULL)
+		return;
+	snprintf(marked, sizeof(marked), "no drain is advised: %s", finding->withheld);
+	happening_words(session, marked);
 }
 
 static void say_row(struct session *session, void *work, uint32_t n) {
@@ -353,6 +357,10 @@ static void add_view(struct session *session, const struct finding *finding, jso
 		finding->has_view
 			? json_string(view->confidence == VERDICT_SURE ? "sure" : "likely")
 			: json_null()
+	);
+	json_object_set_new(
+		object, "withheld",
+		finding->withheld != NULL ? json_string(finding->withheld) : json_null()
 	);
 	json_object_set_new(
 		object, "both_planes", json_boolean(finding->has_view && view->both_planes)

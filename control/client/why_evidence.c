@@ -70,11 +70,13 @@ say_verdict(struct session *session, const struct ras_peer *peer, const struct f
 	show_duration(roll_age_ns(session, since_ns), age);
 	clean_words(view->evidence, evidence);
 	snprintf(
-		line, sizeof(line), "%s (%s), for %s, %s%s; advice to schedulers: %s",
+		line, sizeof(line), "%s (%s), for %s, %s%s; advice to schedulers: %s%s%s",
 		finding->verdict, view->reason, age,
 		view->confidence == VERDICT_SURE ? "sure" : "likely",
 		view->both_planes ? ", seen on both planes" : "",
-		verdict_advice_name(finding->advice)
+		verdict_advice_name(finding->advice),
+		finding->withheld != NULL ? ", no drain: " : "",
+		finding->withheld != NULL ? finding->withheld : ""
 	);
 	text_print(&session->out, "\nVerdict\n");
 	happening_wrap(session, 2, 4, line);
@@ -322,6 +324,10 @@ void why_put_evidence(struct session *session, const struct ras_peer *peer, json
 	json_object_set_new(object, "reason", json_string(finding.reason));
 	json_object_set_new(object, "evidence", roll_name_json(finding.evidence));
 	json_object_set_new(object, "advice", json_string(verdict_advice_name(finding.advice)));
+	json_object_set_new(
+		object, "withheld",
+		finding.withheld != NULL ? json_string(finding.withheld) : json_null()
+	);
 	json_object_set_new(object, "sights", sights_json(session, peer->record->id));
 	json_object_set_new(object, "statements", statements_json(session, peer->record->id));
 	json_object_set_new(object, "verdicts_before", past_json(session, peer->record->id));

@@ -47,14 +47,9 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 
 // The engine and perhaps the core are on the stack: it is told at the end of the turn. Of more
 // changes than fit, the newest are kept: they say how things are.
-static void op_changed(void *ctx, const struct verdict_change *change) {
-	struct health *health = ctx;
+static void keep(struct health *health, const struct verdict_change *change) {
 	struct health_change *kept;
 
-	TRACEPOINT(
-		verdict_change, change->now->subject, change->before, change->now->verdict,
-		change->now->advice, change->now->reason
-	);
 	if (health->change_count == HEALTH_CHANGES) {
 		health->change_first = (health->change_first + 1) % HEALTH_CHANGES;
 		health->change_count--;
@@ -70,6 +65,25 @@ static void op_changed(void *ctx, const struct verdict_change *change) {
 	snprintf(kept->reason, sizeof(kept->reason), "%s", change->now->reason);
 	snprintf(kept->evidence, sizeof(kept->evidence), "%s", change->now->evidence);
 	loop_defer(health->loop, &health->tell);
+}
+
+static void op_changed(void *ctx, const struct verdict_change *change) {
+	TRACEPOINT(
+		verdict_change, change->now->subject, change->before, change->now->verdict,
+		change->now->advice, change->now->reason
+	);
+	keep(ctx, change);
+	health_grants_look(ctx);
+}
+
+void health_tell_again(struct health *health, uint64_t subject) {
+	struct verdict_view view;
+	struct verdict_change change = {.now = &view};
+
+	if (verdict_of(health->engine, subject, &view) != 0)
+		return;
+	change.before = view.verdict;
+	keep(health, &change);
 }
 
 static const struct verdict_ops engine_ops = {.changed = op_changed, .wake = op_wake};
@@ -199,6 +213,8 @@ int health_create(
 		err = make_engine(health);
 	if (err == 0)
 		err = health_notices_start(health, config->random_seed);
+	if (err == 0)
+		err = health_grants_start(health, config);
 	if (err != 0) {
 		health_destroy(health);
 		return err;
@@ -212,6 +228,7 @@ struct health *health_destroy(struct health *health) {
 	if (health == NULL)
 		return NULL;
 	health_peers_stop(health);
+	health_grants_stop(health);
 	health_notices_stop(health);
 	loop_timer_cancel(health->loop, &health->engine_due);
 	loop_undefer(health->loop, &health->tell);

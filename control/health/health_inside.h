@@ -25,12 +25,13 @@ struct health {
 	size_t memory_used; // bytes asked of it
 	struct verdict_engine *engine;
 	struct sight_exchange *exchange;
+	struct grants *grants;
 	struct leaf_map *leaves; // NULL: none
 	uint64_t confirm_ns;
 	struct overlay_listener listener;
 	struct health_listener *listeners;
 
-	struct loop_timer engine_due, exchange_due;
+	struct loop_timer engine_due, exchange_due, grants_due;
 	struct loop_timer look; // at those who are not alive, while there are any
 	struct loop_job refresh, tell, send;
 	uint64_t paused_until_ns;
@@ -51,6 +52,21 @@ struct health {
 // peers.c: from the overlay's table into the engine.
 void health_peers_start(struct health *health);
 void health_peers_stop(struct health *health);
+
+// grants.c
+int health_grants_start(struct health *health, const struct health_config *config);
+void health_grants_stop(struct health *health);
+// Somebody's state or verdict is another one.
+void health_grants_look(struct health *health);
+
+// view.c: whether it asks for a drain now, be it granted or not.
+bool health_wants_drain(const struct health *health, const struct verdict_view *view);
+
+// health.c: the verdict is what it was, and what may be done is not.
+void health_tell_again(struct health *health, uint64_t subject);
+
+// notices.c: a notice of either kind, when the core is not on the stack.
+void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t size);
 
 // notices.c: sights and statements, to others and from them.
 int health_notices_start(struct health *health, uint64_t random_seed);

@@ -15,6 +15,7 @@
 
 struct health_notice {
 	struct health_notice *next;
+	uint32_t kind;
 	size_t size;
 	uint8_t bytes[];
 };
@@ -31,9 +32,8 @@ static struct health_notice *take(struct health *health) {
 	return notice;
 }
 
-// Best effort: bad sights are told again anyway.
-static void op_tell(void *ctx, const void *bytes, size_t size) {
-	struct health *health = ctx;
+// Best effort: bad sights and grants are told again anyway.
+void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t size) {
 	struct health_notice *notice;
 
 	if (health->notice_count == NOTICES_WAITING_MAX)
@@ -42,6 +42,7 @@ static void op_tell(void *ctx, const void *bytes, size_t size) {
 	if (notice == NULL)
 		return;
 	notice->next = NULL;
+	notice->kind = kind;
 	notice->size = size;
 	memcpy(notice->bytes, bytes, size);
 	*health->notice_last = notice;
@@ -50,16 +51,23 @@ static void op_tell(void *ctx, const void *bytes, size_t size) {
 	loop_defer(health->loop, &health->send);
 }
 
+static void op_tell(void *ctx, const void *bytes, size_t size) {
+	health_tell(ctx, HEALTH_NOTICE, bytes, size);
+}
+
 static void send_all(struct loop_job *job) {
 	struct health *health = container_of(job, struct health, send);
 	struct health_notice *notice;
 
 	while ((notice = take(health)) != NULL) {
 		int err =
-			overlay_notice(health->overlay, HEALTH_NOTICE, notice->bytes, notice->size);
+			overlay_notice(health->overlay, notice->kind, notice->bytes, notice->size);
 
 		if (err != 0)
-			log_event(LOG_LEVEL_DEBUG, "sights_untold", log_errno("error", err));
+			log_event(
+				LOG_LEVEL_DEBUG, "notice_untold", log_u64("kind", notice->kind),
+				log_errno("error", err)
+			);
 		free(notice);
 	}
 }

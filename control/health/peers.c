@@ -161,6 +161,7 @@ static void refresh(struct loop_job *job) {
 	}
 	health->all_dirty = false;
 	health->dirty_count = 0;
+	health_grants_look(health);
 	look_again(health, are_in_doubt(health));
 }
 
@@ -202,6 +203,11 @@ static bool is_of_self(enum ras_event_kind kind) {
 	       kind == RAS_EVENT_JOIN_DONE;
 }
 
+// A start that may have heard no grant yet.
+static bool is_arrival(enum ras_event_kind kind) {
+	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED;
+}
+
 static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
 	struct health *health = container_of(listener, struct health, listener);
 
@@ -211,6 +217,13 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 		health->all_dirty = true; // all of that name
 	if (event->kind == RAS_EVENT_JOIN_DONE)
 		health->all_dirty = true; // a table came at once, without an event for each
+	if (is_arrival(event->kind))
+		grants_alive(health->grants, loop_now_ns(health->loop), event->peer);
+	if (event->kind == RAS_EVENT_JOIN_DONE)
+		grants_alive(
+			health->grants, loop_now_ns(health->loop),
+			ras_self_id(overlay_ras(health->overlay))
+		);
 	// At once, since nobody would know of it later if there were more than can be marked.
 	if (event->kind == RAS_EVENT_FORGOTTEN)
 		verdict_forget(health->engine, loop_now_ns(health->loop), event->peer);

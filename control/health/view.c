@@ -10,17 +10,31 @@ const struct verdict_engine *health_engine(const struct health *health) {
 	return health->engine;
 }
 
-enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view) {
+bool health_wants_drain(const struct health *health, const struct verdict_view *view) {
 	// The engine's own holds back what state, maintenance and too few observers do not allow.
-	enum verdict_advice advice = view->advice;
-	uint64_t now_ns = loop_now_ns(health->loop);
+	if (view->advice == VERDICT_ADVICE_DRAIN)
+		return true;
+	return view->advice == VERDICT_ADVICE_DRAIN_LATER &&
+	       loop_now_ns(health->loop) - view->since_ns >= health->confirm_ns;
+}
 
-	if (advice != VERDICT_ADVICE_DRAIN && advice != VERDICT_ADVICE_DRAIN_LATER)
-		return advice;
-	if (verdict_brakes(health->engine))
-		return VERDICT_ADVICE_WARN;
-	if (advice == VERDICT_ADVICE_DRAIN)
-		return advice;
-	return now_ns - view->since_ns >= health->confirm_ns ? VERDICT_ADVICE_DRAIN
-							     : VERDICT_ADVICE_WARN;
+enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view) {
+	if (view->advice != VERDICT_ADVICE_DRAIN && view->advice != VERDICT_ADVICE_DRAIN_LATER)
+		return view->advice;
+	return health_wants_drain(health, view) && health_withheld(health, view) == NULL
+		       ? VERDICT_ADVICE_DRAIN
+		       : VERDICT_ADVICE_WARN;
+}
+
+const char *health_withheld(const struct health *health, const struct verdict_view *view) {
+	enum grant grant;
+
+	if (!health_wants_drain(health, view))
+		return NULL;
+	grant = grants_of(health->grants, loop_now_ns(health->loop), view->subject);
+	return grant != GRANT_GIVEN ? grant_words(grant) : NULL;
+}
+
+const struct grants_counters *health_grants(const struct health *health) {
+	return grants_counters(health->grants);
 }

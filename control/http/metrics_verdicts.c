@@ -79,6 +79,11 @@ static void rows(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
 	}
 }
 
+static void gauge(FILE *out, const char *name, const char *help, uint32_t value) {
+	page_family(out, true, name, "gauge", help);
+	fprintf(out, "%s %" PRIu32 "\n", name, value);
+}
+
 static void
 counter(FILE *out, bool open_metrics, const char *name, const char *help, uint64_t value) {
 	page_family(out, open_metrics, name, "counter", help);
@@ -92,6 +97,11 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 		return;
 	counts(verdicts, out);
 	rows(snapshot, now_ns, out);
+	gauge(out, "tocsin_drain_grants",
+	      "drains granted in the cluster that hold, or count for ten minutes",
+	      snapshot->grants);
+	gauge(out, "tocsin_drains_withheld",
+	      "nodes that would be drained, and are not for want of a grant", snapshot->withheld);
 	counter(out, open_metrics, "tocsin_verdict_changes", "verdicts that changed",
 		verdicts->changes);
 	counter(out, open_metrics, "tocsin_verdict_sights", "sights of paths that were taken in",

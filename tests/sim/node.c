@@ -225,6 +225,8 @@ node_op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, s
 
 	if (kind == VERDICTS_NOTICE)
 		verdicts_notice(node->world, node, origin, payload, size);
+	else if (kind == VERDICTS_GRANTS)
+		verdicts_granted(node->world, node, payload, size);
 	else
 		load_notice(node->world, node, payload, size);
 }

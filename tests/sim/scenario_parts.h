@@ -29,6 +29,7 @@ void play_collective_faults(struct run *run);
 void play_mixed(struct run *run);
 void play_verdicts(struct run *run);
 void play_verdicts_slow(struct run *run);
+void play_verdicts_splits(struct run *run);
 void finish_verdicts(struct run *run);
 
 void play_quiet(struct run *run);

@@ -31,6 +31,11 @@
 #define LARGE_BEGIN_NS (90 * WORLD_SEC)
 #define BEGIN_NS (10 * WORLD_SEC)
 #define EXACT_PERCENT 99
+#define SPLIT_EACH_NS (3600 * WORLD_SEC)
+#define SPLIT_LEAST_NS (10 * WORLD_SEC)
+#define SPLIT_MOST_NS (300 * WORLD_SEC)
+#define SPLIT_AFTER_NS (120 * WORLD_SEC)
+#define SMALL_PERCENT 5
 #define BRAKE_EACH_NS (1200 * WORLD_SEC)
 
 // One fault, and who watches it.
@@ -569,6 +574,63 @@ void play_verdicts_slow(struct run *run) {
 	must(verdicts_begin(run->world) == 0);
 	play_slow_members(run);
 	add_brakes(run);
+	audit_to(run, begin_ns + run->length_ns);
+	verdicts_result(run, begin_ns);
+}
+
+// A part that is no more than may be drained in ten minutes is cut off from nearly all others for
+// as long as the split lasts: whoever acts on it is right.
+static bool is_small_part(const struct run *run, uint32_t island) {
+	return island * 100 <= run->options->nodes * SMALL_PERCENT;
+}
+
+static void play_one_split(struct run *run, bool of_fabric) {
+	struct world *world = run->world;
+	uint32_t percent = 3 + random_below(&world->random, 58);
+	uint32_t island = run->options->nodes * percent / 100;
+	uint64_t length_ns = SPLIT_LEAST_NS << random_below(&world->random, 5);
+	struct fault split = {
+		.kind = FAULT_SPLIT,
+		.value = percent,
+		.at_ns = world_now(world) - world->faults.begin_ns,
+	};
+
+	length_ns += random_between(&world->random, 0, length_ns);
+	if (length_ns > SPLIT_MOST_NS)
+		length_ns = SPLIT_MOST_NS;
+	split.duration_ns = length_ns;
+	for (uint32_t n = 0; n < run->options->nodes; n++) {
+		world->verdicts->nodes[n].watched = true;
+		world->verdicts->nodes[n].sick = n < island && is_small_part(run, island);
+	}
+	if (of_fabric)
+		world->verdicts->island = island;
+	else
+		fault_add(world, &split);
+	audit_to(run, world_now(world) + length_ns);
+	world->verdicts->island = 0;
+	audit_to(run, world_now(world) + SPLIT_AFTER_NS);
+	unwatch(world);
+	for (uint32_t n = 0; n < run->options->nodes; n++)
+		world->verdicts->nodes[n].sick = false;
+}
+
+// Every hour one plane falls apart for ten seconds to five minutes, at any place: nobody is to be
+// drained by it, in neither part.
+void play_verdicts_splits(struct run *run) {
+	struct world *world = run->world;
+	uint64_t begin_ns = world_now(world), next_ns = begin_ns + BEGIN_NS;
+	bool of_fabric = false;
+
+	run->result->matrix.present = true;
+	must(verdicts_begin(world) == 0);
+	while (next_ns + SPLIT_MOST_NS + SPLIT_AFTER_NS < begin_ns + run->length_ns &&
+	       !world->invariants.broken) {
+		audit_to(run, next_ns + random_between(&world->random, 0, SPLIT_EACH_NS / 4));
+		play_one_split(run, of_fabric);
+		of_fabric = !of_fabric;
+		next_ns += SPLIT_EACH_NS;
+	}
 	audit_to(run, begin_ns + run->length_ns);
 	verdicts_result(run, begin_ns);
 }

@@ -61,6 +61,8 @@ static void verdicts_arm(struct verdict_node *own) {
 	uint64_t at_ns = own->engine_wake_ns < own->exchange_wake_ns ? own->engine_wake_ns
 								     : own->exchange_wake_ns;
 
+	if (own->grants_wake_ns < at_ns)
+		at_ns = own->grants_wake_ns;
 	if (at_ns < world_now(world))
 		at_ns = world_now(world);
 	if (at_ns == RAS_NEVER || own->timer_ns <= at_ns)
@@ -83,6 +85,32 @@ static void on_exchange_wake(void *ctx, uint64_t at_ns) {
 	verdicts_arm(own);
 }
 
+static void on_grants_wake(void *ctx, uint64_t at_ns) {
+	struct verdict_node *own = ctx;
+
+	own->grants_wake_ns = at_ns;
+	verdicts_arm(own);
+}
+
+static void on_grants_tell(void *ctx, const void *bytes, size_t size) {
+	struct verdict_node *own = ctx;
+	struct node *node = own->node;
+
+	(void)ras_notice(node->ras, node_now(node), VERDICTS_GRANTS, bytes, size);
+}
+
+static bool wants_drain(void *ctx, uint64_t now_ns, const struct verdict_view *view) {
+	(void)ctx;
+	return view->advice == VERDICT_ADVICE_DRAIN ||
+	       (view->advice == VERDICT_ADVICE_DRAIN_LATER &&
+		now_ns >= view->since_ns + DRAIN_AFTER_NS);
+}
+
+static void on_given(void *ctx, uint64_t id) {
+	(void)ctx;
+	(void)id; // the audit looks
+}
+
 static void on_tell(void *ctx, const void *bytes, size_t size) {
 	struct verdict_node *own = ctx;
 	struct node *node = own->node;
@@ -95,9 +123,8 @@ static void
 verdicts_check(struct verdicts *verdicts, uint32_t by, const struct verdict_view *view) {
 	uint64_t now_ns = world_now(verdicts->world);
 	uint32_t node = world_node_of_id(verdicts->world, view->subject);
-	bool acts = view->advice == VERDICT_ADVICE_DRAIN ||
-		    (view->advice == VERDICT_ADVICE_DRAIN_LATER &&
-		     now_ns >= view->since_ns + DRAIN_AFTER_NS);
+	bool acts = wants_drain(NULL, now_ns, view) &&
+		    grants_of(verdicts->nodes[by].grants, now_ns, view->subject) == GRANT_GIVEN;
 
 	if (!acts || node == NET_NOBODY || verdicts->nodes[node].sick || verdicts->drained[node])
 		return;
@@ -115,6 +142,7 @@ verdicts_check(struct verdicts *verdicts, uint32_t by, const struct verdict_view
 static void on_changed(void *ctx, const struct verdict_change *change) {
 	struct verdict_node *own = ctx;
 
+	grants_look_soon(own->grants, world_now(own->node->world));
 	verdicts_check(own->node->world->verdicts, own->node->index, change->now);
 }
 
@@ -190,12 +218,20 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 		.tell = on_tell, .wake = on_exchange_wake};
 	struct verdicts *verdicts = world->verdicts;
 	uint64_t self = own->node->record->id;
+	static const struct grants_ops grants_ops = {
+		.tell = on_grants_tell,
+		.wake = on_grants_wake,
+		.given = on_given,
+		.wants = wants_drain,
+	};
+	const struct grants_config limits = {.self = self, .rate_percent = 5, .out_percent = 33};
 	struct verdict_config config = {.self = self};
 	struct event *event;
 	int err;
 
 	own->generation++;
-	own->engine_wake_ns = own->exchange_wake_ns = own->timer_ns = RAS_NEVER;
+	own->engine_wake_ns = own->exchange_wake_ns = own->grants_wake_ns = RAS_NEVER;
+	own->timer_ns = RAS_NEVER;
 	own->braking = false;
 	err = verdict_engine_create(&config, &verdicts->memory, &engine_ops, own, &own->engine);
 	must(err == 0);
@@ -204,6 +240,11 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 		own, &own->exchange
 	);
 	must(err == 0);
+	err = grants_create(
+		own->engine, &limits, &verdicts->memory, &grants_ops, own, &own->grants
+	);
+	must(err == 0);
+	grants_alive(own->grants, world_now(world), self);
 	// Spread over a phase, as agents that were not started at the same instant are.
 	event = verdicts_event_new(own, VERDICTS_LOOK, 0);
 	queue_push(
@@ -250,6 +291,8 @@ static void verdicts_stop_node(struct world *world, struct verdict_node *own) {
 	world->verdicts->told_bytes += counters->told_bytes;
 	own->generation++;
 	verdicts_forget_paths(world, own);
+	world->verdicts->granted += grants_counters(own->grants)->given;
+	own->grants = grants_destroy(own->grants);
 	own->exchange = sight_exchange_destroy(own->exchange);
 	own->engine = verdict_engine_destroy(own->engine);
 }
@@ -335,6 +378,10 @@ void verdicts_event(struct world *world, struct node *node, const struct ras_eve
 	own = &world->verdicts->nodes[node->index];
 	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF)
 		own->braking = event->kind == RAS_EVENT_BRAKE_ON;
+	if (event->kind == RAS_EVENT_JOIN_DONE)
+		grants_alive(own->grants, world_now(world), node->record->id);
+	if (event->kind == RAS_EVENT_JOINED || event->kind == RAS_EVENT_REJOINED)
+		grants_alive(own->grants, world_now(world), event->peer);
 	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF ||
 	    event->kind == RAS_EVENT_JOIN_DONE) {
 		// The core must not be asked from inside one of its calls.
@@ -361,6 +408,27 @@ void verdicts_event(struct world *world, struct node *node, const struct ras_eve
 	memcpy(said.observers, event->observers, sizeof(said.observers));
 	said.sole = said.state == RAS_DEAD && event->observer_count == 1;
 	verdicts_peer(world, own, peer, &said);
+	grants_look_soon(own->grants, world_now(world));
+}
+
+void verdicts_granted(struct world *world, struct node *node, const void *bytes, size_t size) {
+	struct verdict_node *own;
+
+	if (world->verdicts == NULL)
+		return;
+	own = &world->verdicts->nodes[node->index];
+	if (own->grants != NULL)
+		must(grants_heard(own->grants, world_now(world), bytes, size) == 0);
+}
+
+uint64_t verdicts_grants(const struct world *world) {
+	uint64_t granted = world->verdicts->granted;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (world->verdicts->nodes[n].grants != NULL)
+			granted += grants_counters(world->verdicts->nodes[n].grants)->given;
+	}
+	return granted;
 }
 
 void verdicts_notice(
@@ -387,6 +455,11 @@ static void verdicts_wake(struct world *world, struct verdict_node *own) {
 	if (own->exchange_wake_ns <= now_ns) {
 		own->exchange_wake_ns = RAS_NEVER;
 		sight_exchange_tick(own->exchange, now_ns);
+		node_settle(own->node);
+	}
+	if (own->grants_wake_ns <= now_ns) {
+		own->grants_wake_ns = RAS_NEVER;
+		grants_tick(own->grants, now_ns);
 		node_settle(own->node);
 	}
 	if (own->engine != NULL)

@@ -10,6 +10,7 @@
 #include <ras/collective.h>
 #include <ras/event.h>
 #include <verdict/engine.h>
+#include <verdict/grants.h>
 #include <verdict/path_memory.h>
 
 #include <stdbool.h>
@@ -20,6 +21,7 @@ struct node;
 struct world;
 
 #define VERDICTS_NOTICE (RAS_NOTICE_OWN_MIN + 7)
+#define VERDICTS_GRANTS (RAS_NOTICE_OWN_MIN + 8)
 #define VERDICTS_PATHS_MAX 64 // of one node
 #define VERDICTS_FAULTS_MAX 64
 
@@ -42,10 +44,11 @@ struct verdict_node {
 	struct node *node;
 	struct verdict_engine *engine; // NULL while the node is off
 	struct sight_exchange *exchange;
+	struct grants *grants;
 	struct pulse_path *paths;
 	uint32_t path_count;
 	uint32_t generation; // of its events
-	uint64_t engine_wake_ns, exchange_wake_ns;
+	uint64_t engine_wake_ns, exchange_wake_ns, grants_wake_ns;
 	uint64_t timer_ns;
 	uint64_t frozen_ns;
 	uint64_t resumed_ns; // it went on itself
@@ -74,9 +77,11 @@ struct verdicts {
 	uint64_t bytes, bytes_max;
 	struct path_fault faults[VERDICTS_FAULTS_MAX];
 	uint32_t fault_count;
+	uint32_t island; // nodes below it and the others do not read each other; 0: no split
 	uint64_t random;
 	uint8_t *drained; // healthy nodes that somebody would have drained
 	uint32_t healthy_drained;
+	uint64_t granted;      // drains, of whomever, by those who ended
 	uint32_t drained_node; // the first of them
 	char drained_text[512];
 	uint64_t told, told_bytes; // of those that ended
@@ -116,6 +121,9 @@ void verdicts_event(struct world *world, struct node *node, const struct ras_eve
 void verdicts_notice(
 	struct world *world, struct node *node, uint64_t origin, const void *bytes, size_t size
 );
+void verdicts_granted(struct world *world, struct node *node, const void *bytes, size_t size);
+// Drains granted so far.
+uint64_t verdicts_grants(const struct world *world);
 void verdicts_happen(struct world *world, struct event *event);
 
 void verdicts_miss_at(struct verdict_node *own, uint32_t peer, uint64_t at_ns);

@@ -65,6 +65,7 @@ static void read_page(
 		slow = slower(slow, fault->slow);
 	ret_found->answered =
 		!own->cut && !far->cut && (fault == NULL || !fault->cut) &&
+		(own->node->index < verdicts->island) == (peer < verdicts->island) &&
 		far->node->state != NODE_OFF &&
 		(far->node->state != NODE_FROZEN || far->responder != SIGHT_RESPONDER_IN_PROCESS) &&
 		!(lossy && size > 1 && random_below(&verdicts->random, 8) != 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "health_inside.h"
 
+#include <lib/wire.h>
 #include <support/cmocka.h>
 #include <support/heap.h>
 
@@ -10,8 +11,47 @@
 static struct clock clock;
 static struct health health;
 
+static void no_wake(void *ctx, uint64_t at_ns) {
+	(void)ctx;
+	(void)at_ns;
+}
+
+static void not_given(void *ctx, uint64_t id) {
+	(void)ctx;
+	(void)id;
+}
+
+static const struct grants_ops grants_ops = {.wake = no_wake, .given = not_given};
+
+// Three members, of which number 3 may be drained.
+static int tell_peers(void) {
+	uint8_t notice[4 + 24] = {1, 0, 1, 0};
+	struct wire_writer writer;
+
+	verdict_self(health.engine, 1, &(struct verdict_self){.joined = true});
+	for (uint64_t id = 1; id <= 3; id++) {
+		const struct verdict_peer peer = {
+			.id = id,
+			.incarnation = ras_incarnation(1, 0),
+			.state = RAS_ALIVE,
+			.host = "",
+			.leaf = "",
+		};
+
+		if (verdict_peer(health.engine, 1, &peer) != 0)
+			return 1;
+	}
+	wire_writer_init(&writer, notice + 4, sizeof(notice) - 4);
+	wire_put_u64(&writer, 3);
+	wire_put_u64(&writer, 1);
+	wire_put_u32(&writer, 0);
+	wire_put_u32(&writer, 600);
+	return grants_heard(health.grants, loop_now_ns(health.loop), notice, sizeof(notice)) != 0;
+}
+
 static int begin(void **state) {
 	const struct verdict_config config = {.self = 1};
+	const struct grants_config limits = {.self = 1, .rate_percent = 5, .out_percent = 33};
 
 	(void)state;
 	clock_init_monotonic(&clock);
@@ -19,14 +59,20 @@ static int begin(void **state) {
 		.confirm_ns = CONFIRM_NS,
 		.memory = HEAP_MEMORY(NULL),
 	};
-	return loop_create(&clock, &health.loop) != 0 ||
-	       verdict_engine_create(
-		       &config, &health.memory, &(struct verdict_ops){0}, NULL, &health.engine
-	       ) != 0;
+	if (loop_create(&clock, &health.loop) != 0 ||
+	    verdict_engine_create(
+		    &config, &health.memory, &(struct verdict_ops){0}, NULL, &health.engine
+	    ) != 0 ||
+	    grants_create(
+		    health.engine, &limits, &health.memory, &grants_ops, NULL, &health.grants
+	    ) != 0)
+		return 1;
+	return tell_peers();
 }
 
 static int end(void **state) {
 	(void)state;
+	grants_destroy(health.grants);
 	verdict_engine_destroy(health.engine);
 	loop_destroy(health.loop);
 	return 0;
@@ -35,6 +81,7 @@ static int end(void **state) {
 static enum verdict_advice
 advise(enum verdict verdict, enum verdict_advice allowed, uint64_t for_ns) {
 	const struct verdict_view view = {
+		.subject = 3,
 		.verdict = verdict,
 		.advice = allowed,
 		.since_ns = loop_now_ns(health.loop) - for_ns,
@@ -69,6 +116,22 @@ static void drain_later_waits_for_the_time_of_confirmation(void **state) {
 	);
 }
 
+static void drain_without_a_grant_is_a_warning_that_says_why(void **state) {
+	const struct verdict_view view = {
+		.subject = 2,
+		.verdict = VERDICT_FABRIC_DOWN,
+		.advice = VERDICT_ADVICE_DRAIN,
+	};
+	const struct verdict_view warned = {.subject = 2, .advice = VERDICT_ADVICE_WARN};
+
+	(void)state;
+	assert_int_equal(health_advice(&health, &view), VERDICT_ADVICE_WARN);
+	assert_string_equal(
+		health_withheld(&health, &view), "as many nodes as may be are out of service"
+	);
+	assert_null(health_withheld(&health, &warned));
+}
+
 static void what_drains_nobody_is_given_as_it_is(void **state) {
 	static const enum verdict_advice advices[] = {
 		VERDICT_ADVICE_NOTHING,
@@ -86,6 +149,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_engine_holds_back_is_not_given),
 		cmocka_unit_test(drain_later_waits_for_the_time_of_confirmation),
+		cmocka_unit_test(drain_without_a_grant_is_a_warning_that_says_why),
 		cmocka_unit_test(what_drains_nobody_is_given_as_it_is),
 	};
 

@@ -22,6 +22,7 @@ struct finding {
 	const char *reason;   // CamelCase; "None" if all is well
 	const char *evidence; // a sentence, or half of one
 	enum verdict_advice advice;
+	const char *withheld;	  // why it is no drain although the verdict asks for one; NULL
 	bool has_view;		  // the store holds one:
 	struct verdict_view view; // valid until its next input
 };

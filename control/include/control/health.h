@@ -10,15 +10,19 @@
 #include <control/loop.h>
 #include <control/overlay.h>
 #include <verdict/engine.h>
+#include <verdict/grants.h>
 
 struct health;
 
 #define HEALTH_NOTICE (RAS_NOTICE_OWN_MIN + 0) // kind of the notices that carry sights
+#define HEALTH_GRANTS (RAS_NOTICE_OWN_MIN + 1) // and of those that carry grants
 
 struct health_config {
 	uint64_t confirm_ns;  // before VERDICT_ADVICE_DRAIN_LATER becomes a drain; 0: 60 s
 	const char *topology; // a file that names the leaf of each node; "": none
 	uint64_t random_seed;
+	// Of the nodes that may be drained: how many in ten minutes, and out of service at a time.
+	uint32_t drain_rate_percent, drain_out_percent; // 0: 5, 33
 };
 
 // -ENOMEM, -errno of the topology file with what is wrong in words.
@@ -39,8 +43,12 @@ const struct verdict_engine *health_engine(const struct health *health);
 // Bytes allocated for evidence, its exchange and verdicts.
 size_t health_memory_used(const struct health *health);
 
-// Advice with the confirmation time applied, maintenance and brake: what a scheduler may do now.
+// Advice with the confirmation time applied, maintenance, brake and grants: what a scheduler may do
+// now.
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view);
+// Why a drain that the verdict asks for is only a warning; NULL: it asks for none, or has a grant.
+const char *health_withheld(const struct health *health, const struct verdict_view *view);
+const struct grants_counters *health_grants(const struct health *health);
 
 // Told of each change after it was applied; may defer, must not call back into the store.
 struct health_listener {

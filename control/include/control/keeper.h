@@ -3,9 +3,10 @@
 // control thread hands it calls, which are made one after the other, and hears of each through its
 // loop. It never waits for a keeper, not even at the end.
 //
-// A call that has not come back after KEEPER_STUCK_NS, or its own limit, is reported once. It is not interrupted, for
-// nothing can do that; the calls behind it wait. A keeper that is destroyed while a call is under
-// way is left behind with its thread and the memory of that call, which go when it comes back.
+// A call that has not come back after KEEPER_STUCK_NS, or a limit of its own, is reported once. It
+// is not interrupted, for nothing can do that; the calls behind it wait. A keeper that is destroyed
+// while a call is under way is left behind with its thread and the memory of that call, which go
+// when it comes back.
 //
 // So the argument of a call must not be the caller's to free: it belongs to the keeper from
 // keeper_run() on, until the keeper drops it. What a call finds out it leaves in its argument.

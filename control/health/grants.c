@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who may be drained (<verdict/grants.h>), wired to the overlay's notices and to the loop.
+#include "health_inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+
+#define RATE_PERCENT 5
+#define OUT_PERCENT 33
+
+static void op_tell(void *ctx, const void *bytes, size_t size) {
+	health_tell(ctx, HEALTH_GRANTS, bytes, size);
+}
+
+static void op_wake(void *ctx, uint64_t at_ns) {
+	struct health *health = ctx;
+
+	if (loop_timer_set(health->loop, &health->grants_due, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+}
+
+static bool op_wants(void *ctx, uint64_t now_ns, const struct verdict_view *view) {
+	(void)now_ns;
+	return health_wants_drain(ctx, view);
+}
+
+static void op_given(void *ctx, uint64_t id) {
+	health_tell_again(ctx, id);
+}
+
+static const struct grants_ops grants_ops = {
+	.tell = op_tell, .wake = op_wake, .wants = op_wants, .given = op_given};
+
+static void grants_due(struct loop_timer *timer, uint64_t now_ns) {
+	struct health *health = container_of(timer, struct health, grants_due);
+
+	grants_tick(health->grants, now_ns);
+}
+
+static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
+	struct health *health = ctx;
+	int err = grants_heard(health->grants, loop_now_ns(health->loop), bytes, size);
+
+	if (err != 0)
+		log_event(
+			LOG_LEVEL_DEBUG, "grants_malformed", log_u64("origin", origin),
+			log_errno("error", err)
+		);
+}
+
+void health_grants_look(struct health *health) {
+	if (health->grants != NULL)
+		grants_look_soon(health->grants, loop_now_ns(health->loop));
+}
+
+int health_grants_start(struct health *health, const struct health_config *config) {
+	const struct grants_config limits = {
+		.self = ras_self_id(overlay_ras(health->overlay)),
+		.rate_percent =
+			config->drain_rate_percent != 0 ? config->drain_rate_percent : RATE_PERCENT,
+		.out_percent =
+			config->drain_out_percent != 0 ? config->drain_out_percent : OUT_PERCENT,
+	};
+	int err;
+
+	health->grants_due.expired = grants_due;
+	err = grants_create(
+		health->engine, &limits, &health->memory, &grants_ops, health, &health->grants
+	);
+	if (err != 0)
+		return err;
+	overlay_notice_consumer(health->overlay, HEALTH_GRANTS, on_notice, health);
+	grants_alive(health->grants, loop_now_ns(health->loop), limits.self);
+	return 0;
+}
+
+void health_grants_stop(struct health *health) {
+	if (health->grants == NULL)
+		return;
+	overlay_notice_consumer(health->overlay, HEALTH_GRANTS, NULL, NULL);
+	loop_timer_cancel(health->loop, &health->grants_due);
+	health->grants = grants_destroy(health->grants);
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who grants, and what may be granted.
+#include "grants_inside.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define A_THIRD 33	  // percent; of three one, of six two
+#define LOOK_NS SEC	  // while a drain is wanted
+#define SOON_NS (50 * MS) // several changes come together
+#define RENEW_NS (GRANTS_LAST_NS / 2)
+
+const char *grant_words(enum grant grant) {
+	static const char *const words[GRANT_COUNT] = {
+		[GRANT_GIVEN] = "granted",
+		[GRANT_NOT_MEMBER] = "this agent is no member of the cluster",
+		[GRANT_BRAKE] = "too many went bad at once: the network is more likely than each",
+		[GRANT_MINORITY] = "no more than half of the nodes are alive here",
+		[GRANT_TOGETHER] = "more fell silent in the same minute than may be drained in ten",
+		[GRANT_RATE] = "as many as may be were granted in the last ten minutes",
+		[GRANT_OUT] = "as many nodes as may be are out of service",
+		[GRANT_FULL] = "too many grants are kept",
+		[GRANT_AWAITED] = "the granter has not granted it yet",
+	};
+
+	return words[grant];
+}
+
+int grants_create(
+	const struct verdict_engine *engine,
+	const struct grants_config *config,
+	const struct ras_memory *memory,
+	const struct grants_ops *ops,
+	void *ops_ctx,
+	struct grants **ret_grants
+) {
+	struct grants *grants = memory->allocate(memory->ctx, sizeof(*grants));
+
+	if (grants == NULL)
+		return -ENOMEM;
+	grants->engine = engine;
+	grants->config = *config;
+	grants->memory = *memory;
+	grants->ops = *ops;
+	grants->ops_ctx = ops_ctx;
+	grants->next_ns = RAS_NEVER;
+	*ret_grants = grants;
+	return 0;
+}
+
+struct grants *grants_destroy(struct grants *grants) {
+	struct ras_memory memory;
+
+	if (grants == NULL)
+		return NULL;
+	memory = grants->memory;
+	array_release(&memory, grants->rows, grants->capacity, sizeof(*grants->rows));
+	array_release(&memory, grants->young, grants->young_capacity, sizeof(*grants->young));
+	memory.release(memory.ctx, grants, sizeof(*grants));
+	return NULL;
+}
+
+const struct grants_counters *grants_counters(const struct grants *grants) {
+	return &grants->counters;
+}
+
+// The granter.
+
+void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < grants->young_count; n++) {
+		if (grants->young[n].id != id &&
+		    now_ns < grants->young[n].since_ns + GRANTS_KNOWN_NS)
+			grants->young[kept++] = grants->young[n];
+	}
+	grants->young_count = kept;
+	if (array_grow(
+		    &grants->memory, (void **)&grants->young, &grants->young_capacity, kept + 1,
+		    sizeof(*grants->young)
+	    ) != 0)
+		return;
+	grants->young[grants->young_count++] = (struct young){id, now_ns};
+	grants->joiner = true;
+	grants_wake(grants, now_ns + LOOK_NS);
+}
+
+static bool is_young(const struct grants *grants, uint64_t now_ns, uint64_t id) {
+	for (uint32_t n = 0; n < grants->young_count; n++) {
+		if (grants->young[n].id == id)
+			return now_ns < grants->young[n].since_ns + GRANTS_KNOWN_NS;
+	}
+	return false;
+}
+
+static bool may_grant(const struct grants *grants, uint64_t now_ns, uint32_t row) {
+	const struct member_row *member = &grants->engine->members.rows[row];
+	struct verdict_view view;
+
+	if (member->id == 0 || (member->state != RAS_ALIVE && member->id != grants->config.self) ||
+	    is_young(grants, now_ns, member->id))
+		return false;
+	look_view(grants->engine, row, &view);
+	return verdict_grade_of(view.verdict) != VERDICT_GRADE_CRITICAL;
+}
+
+bool grants_are_ours(const struct grants *grants, uint64_t now_ns) {
+	const struct members *members = &grants->engine->members;
+	uint32_t self = members_find(members, grants->config.self);
+
+	if (!grants->engine->self.joined || self == MEMBERS_NONE ||
+	    !may_grant(grants, now_ns, self))
+		return false;
+	for (uint32_t row = 0; row < members->count; row++) {
+		if (members->rows[row].id < grants->config.self && may_grant(grants, now_ns, row))
+			return false;
+	}
+	return true;
+}
+
+// What may be granted.
+
+struct service {
+	uint32_t nodes, alive;
+	uint32_t out;	  // dead, unreachable, or granted and neither
+	uint32_t granted; // in the last interval
+};
+
+static bool is_out_by_state(uint8_t state) {
+	return state == RAS_DEAD || state == RAS_UNREACHABLE;
+}
+
+static void count_service(const struct grants *grants, uint64_t now_ns, struct service *ret) {
+	const struct members *members = &grants->engine->members;
+	const uint32_t *of = members->of_state;
+
+	*ret = (struct service){
+		.nodes = of[RAS_ALIVE] + of[RAS_SUSPECT] + of[RAS_UNREACHABLE] + of[RAS_DEAD],
+		.alive = of[RAS_ALIVE],
+		.out = of[RAS_DEAD] + of[RAS_UNREACHABLE],
+	};
+	for (uint32_t n = 0; n < grants->count; n++) {
+		const struct granted *granted = &grants->rows[n];
+		uint32_t row = members_find(members, granted->id);
+
+		ret->granted += grants_counts(granted, now_ns);
+		ret->out += row != MEMBERS_NONE && grants_hold(grants, granted, now_ns) &&
+			    !is_out_by_state(members->rows[row].state);
+	}
+}
+
+// Of so many nodes; one at least, or small clusters would have to bear what is broken.
+static uint32_t share(uint32_t nodes, uint32_t percent) {
+	uint64_t most = (uint64_t)nodes * percent / (percent == A_THIRD ? 3 * A_THIRD : 100);
+
+	return most > 0 ? (uint32_t)most : 1;
+}
+
+// Since when it is silent, to the overlay or on the fabric; RAS_NEVER: it is not.
+static uint64_t silent_since(const struct grants *grants, const struct subject *subject) {
+	uint8_t state = subject_peer(grants->engine, subject)->state;
+
+	if (state == RAS_SUSPECT || is_out_by_state(state))
+		return subject->doubt_ns;
+	return subject->silent ? subject->silent_ns : RAS_NEVER;
+}
+
+// How many fell silent at about the same time, itself included; 0 if it did not, or long ago.
+static uint32_t
+count_together(const struct grants *grants, uint64_t now_ns, const struct subject *subject) {
+	const struct verdict_engine *engine = grants->engine;
+	uint64_t since_ns = subject != NULL ? silent_since(grants, subject) : RAS_NEVER;
+	uint32_t together = 0;
+
+	if (since_ns == RAS_NEVER || now_ns >= since_ns + GRANTS_INTERVAL_NS)
+		return 0;
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		uint64_t other_ns = silent_since(grants, engine->subjects[n]);
+		uint64_t apart_ns = other_ns > since_ns ? other_ns - since_ns : since_ns - other_ns;
+
+		together += other_ns != RAS_NEVER && apart_ns <= BRAKE_WINDOW_NS;
+	}
+	return together;
+}
+
+static enum grant
+refusal(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
+	struct service service;
+	uint32_t rate, out;
+
+	if (!grants->engine->self.joined)
+		return GRANT_NOT_MEMBER;
+	if (verdict_brakes(grants->engine))
+		return GRANT_BRAKE;
+	count_service(grants, now_ns, &service);
+	if (2 * (uint64_t)service.alive <= service.nodes)
+		return GRANT_MINORITY;
+	rate = share(service.nodes, grants->config.rate_percent);
+	out = service.out + !is_out_by_state(member->state);
+	if (out > share(service.nodes, grants->config.out_percent))
+		return GRANT_OUT;
+	if (service.granted >= rate)
+		return GRANT_RATE;
+	if (count_together(grants, now_ns, member->subject) > rate)
+		return GRANT_TOGETHER;
+	return grants->count == GRANTS_MAX ? GRANT_FULL : GRANT_AWAITED;
+}
+
+// A cluster of one has nobody to count with: what it says of itself is enough.
+static bool is_alone(const struct grants *grants, uint64_t id) {
+	const uint32_t *of = grants->engine->members.of_state;
+
+	return id == grants->config.self && grants->engine->self.joined && of[RAS_ALIVE] == 1 &&
+	       of[RAS_SUSPECT] + of[RAS_UNREACHABLE] + of[RAS_DEAD] == 0;
+}
+
+enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id) {
+	uint32_t row = members_find(&grants->engine->members, id);
+	const struct granted *granted = grants_find(grants, id);
+
+	if (granted != NULL && grants_hold(grants, granted, now_ns))
+		return verdict_brakes(grants->engine) ? GRANT_BRAKE : GRANT_GIVEN;
+	if (row == MEMBERS_NONE)
+		return GRANT_AWAITED;
+	if (is_alone(grants, id))
+		return GRANT_GIVEN;
+	return refusal(grants, now_ns, &grants->engine->members.rows[row]);
+}
+
+// To grant.
+
+// Of a node that is to be drained. False if it has to wait.
+static bool grant(struct grants *grants, uint64_t now_ns, uint32_t row) {
+	const struct member_row *member = &grants->engine->members.rows[row];
+	struct granted *granted = grants_find(grants, member->id);
+
+	if (granted != NULL && grants_hold(grants, granted, now_ns)) {
+		if (granted->until_ns < now_ns + RENEW_NS) {
+			granted->until_ns = now_ns + GRANTS_LAST_NS;
+			granted->told_ns = 0;
+		}
+		return true;
+	}
+	if (refusal(grants, now_ns, member) != GRANT_AWAITED ||
+	    (granted == NULL && grants_add(grants, member->id, &granted) != 0)) {
+		grants->counters.withheld++;
+		return false;
+	}
+	*granted = (struct granted){
+		.id = member->id,
+		.start = ras_incarnation_start(member->incarnation),
+		.first_ns = now_ns,
+		.until_ns = now_ns + GRANTS_LAST_NS,
+	};
+	grants->counters.given++;
+	grants->ops.given(grants->ops_ctx, member->id);
+	return true;
+}
+
+static void look(struct grants *grants, uint64_t now_ns) {
+	const struct verdict_engine *engine = grants->engine;
+	bool waits = false;
+
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		uint32_t row = engine->subjects[n]->peer;
+		struct verdict_view view;
+
+		look_view(engine, row, &view);
+		if (grants->ops.wants(grants->ops_ctx, now_ns, &view))
+			waits |= !grant(grants, now_ns, row);
+		else
+			waits |= view.advice == VERDICT_ADVICE_DRAIN_LATER;
+	}
+	if (waits)
+		grants_wake(grants, now_ns + LOOK_NS);
+}
+
+void grants_look_soon(struct grants *grants, uint64_t now_ns) {
+	grants_wake(grants, now_ns + SOON_NS);
+}
+
+void grants_tick(struct grants *grants, uint64_t now_ns) {
+	grants->next_ns = RAS_NEVER;
+	grants_expire(grants, now_ns);
+	if (!grants_are_ours(grants, now_ns)) {
+		// Whoever it is may go, and then it may be us.
+		grants_wake(grants, now_ns + GRANTS_TELL_NS);
+		return;
+	}
+	look(grants, now_ns);
+	grants_tell(grants, now_ns, grants->joiner);
+	grants->joiner = false;
+}
