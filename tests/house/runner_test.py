@@ -288,11 +288,11 @@ class Ninja:
         self.directory.cleanup()
 
 
-def session_of(script, *tests, broken=False, interrupted=False):
+def session_of(script, *tests, broken=False, interrupted=False, whole=False):
     """(session, what it printed) of a run with this ninja."""
     said = io.StringIO()
     with Ninja(script), contextlib.redirect_stdout(said):
-        session = verb_test.Session({"release": list(tests)}, whole=False)
+        session = verb_test.Session({"release": list(tests)}, whole=whole)
         session.times.path = pathlib.Path("/proc/nowhere/times")
         if broken:
             session.step = lambda _: 1 / 0
@@ -315,6 +315,26 @@ def what_a_build_says_is_not_told_if_it_succeeds():
     session, said = session_of("echo '[1/2] CC a.o'", made("a"), made("b", "exit 1"))
     assert not session.missing and len(session.programs) == 2, session.missing
     assert re.match(r"FAILED: release unit/b after \d+ s: exit status 1\n", said), said
+
+
+def what_failed_beside_others_runs_once_more_alone_and_is_told_as_unstable():
+    with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
+        well = "echo 1..1; echo ok 1 - a"
+        once = f"mkdir {name}/$0 2>/dev/null && exit 1; {well}"
+        crash = f"mkdir {name}/crash 2>/dev/null && kill -SEGV $$; {well}"
+        broken = f"mkdir {name}/broken 2>/dev/null && echo AddressSanitizer: x && exit 1; {well}"
+        session, said = session_of(
+            "", made("a"), made("b", once.replace("$0", "b")), made("c", "exit 1"),
+            made("d", crash), made("e", broken), whole=True)
+        assert [program.name for program in session.unstable()] == ["b"], session.unstable()
+        failed = {program.name for program in session.programs if program.failed}
+        assert failed == {"c", "d", "e"}, failed
+        assert "FAILED beside others: release unit/b" in said, said
+        # More of them are no accident.
+        session, _ = session_of("", *(made(f"m{n}", once.replace("$0", f"m{n}"))
+                                      for n in range(verb_test.AGAIN_MAX + 1)), whole=True)
+        assert len(session.unstable()) == verb_test.AGAIN_MAX
+        assert sum(bool(program.failed) for program in session.programs) == 1
 
 
 def a_run_that_breaks_is_told_and_counted():
@@ -364,6 +384,7 @@ if __name__ == "__main__":
         tests_are_listed_by_suite_within_100_columns,
         a_build_that_fails_is_told_and_counted_and_none_of_its_tests_runs,
         what_a_build_says_is_not_told_if_it_succeeds,
+        what_failed_beside_others_runs_once_more_alone_and_is_told_as_unstable,
         a_run_that_breaks_is_told_and_counted,
         an_interrupted_run_ends_its_tests_and_counts_as_failed,
         what_has_not_passed_is_remembered_until_it_does,

@@ -191,7 +191,8 @@ def orders_are_carried_out_and_said():
     expect(ask("report", "n2", "is", "slow").returncode, 0)
     assert "is slow" in ask("why", "n2").stdout
     assert any(event["text"] == "is slow" for event in first.events("REPORTED", "n2"))
-    assert '"text":"is slow"' in (first.directory / "state" / "journal").read_text()
+    clusters.wait_until("it to be in the journal", lambda: '"text":"is slow"' in (
+        first.directory / "state" / "journal").read_text())
     done = ask("forget", "n2")
     expect(done.returncode, 1)
     assert ": only a node that is dead" in done.stderr, done.stderr

@@ -18,6 +18,7 @@ REASON_COLUMNS_MAX = 240
 SLOWEST = 10
 PLACE = re.compile(r' *File "(.*)", line (\d+), in (.*)')  # of a traceback
 VERDICT = re.compile(r"\w+Sanitizer: |runtime error: |must\(|Assertion ")
+BROKEN = re.compile(r"\w+Sanitizer: |runtime error: |must\(")
 TAP_LINE = re.compile(
     r"^(not )?ok\b *(\d*) *-? *(.*?) *(?:# *((?i:skip)\S*|(?i:todo)) *(.*))?$")
 TAP_PLAN = re.compile(r"^1\.\.(\d+)(?: *# *skip\S* *(.*))?$", re.IGNORECASE)
@@ -97,6 +98,11 @@ class Program:
         else:
             self.passed.append(self.name)
 
+    def is_broken(self):
+        """Whether memory was broken, or it crashed."""
+        return self.code < 0 and not self.ended_by or any(
+            BROKEN.search(line) for line in self.output())
+
     def title(self):
         return f"{self.kind} {self.suite}/{self.name}"
 
@@ -136,6 +142,16 @@ def print_skips(programs):
             reasons.setdefault(what, []).append(program.kind)
     for what, kinds in reasons.items():
         print(f"skipped: {what} ({', '.join(kinds)})")
+
+
+def print_unstable(programs):
+    """What is to be mended although it is counted as passed."""
+    for program in programs:
+        print(f"\nUNSTABLE: {program.title()} failed beside others and passed alone:")
+        for name in program.failed:
+            print(f"  {name}")
+            for line in program.reason(name)[:REASON_LINES_MAX]:
+                print(f"    {cut(line, REASON_COLUMNS_MAX)}")
 
 
 def print_outputs(programs):

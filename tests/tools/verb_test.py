@@ -31,6 +31,7 @@ BUILD_SHARE = 0.75   # of the processors, while something is built beside tests
 BUILD_LINES = 25     # the last of ninja's, if it fails without saying in which step
 QUIET_SECONDS = 20   # between two lines of progress where there is no terminal
 NAMED_MAX = 3        # running tests in the line of progress
+AGAIN_MAX = 3        # tests that are looked at once more, alone; more of them are no accident
 PROGRESS = re.compile(r"^\[(\d+)/(\d+)\] ")
 
 
@@ -123,6 +124,8 @@ class Session:
         self.build = None
         self.signals = 0
         self.tests = {test.title: test for tests in plan.values() for test in tests}
+        self.again = []        # to run once more, alone, when all have run
+        self.first_looks = {}  # title -> what it said beside others
 
     def begin_build(self, kind):
         targets = sorted({need for test in self.plan[kind] for need in test.needs})
@@ -139,10 +142,29 @@ class Session:
 
     def took(self, record):
         program = tally.Program(record)
+        if self.is_looked_at_again(program):
+            self.first_looks[program.title()] = program
+            self.again.append(self.tests[program.title()])
+            self.progress.say(f"FAILED beside others: {program.title()}: {program.failed[0]}; "
+                              "it runs once more, alone, at the end")
+            return
         self.programs.append(program)
         self.progress.took(program)
         if not program.failed and not program.skipped:
             self.times.learn(self.tests[record["title"]], record)
+
+    def is_looked_at_again(self, program):
+        """A machine that is too full for a test is told apart from a defect: the test runs once
+        more, alone. Not where memory was broken or a program crashed: that is never an accident.
+        """
+        return (self.whole and program.failed and not self.signals and
+                program.title() not in self.first_looks and
+                len(self.first_looks) < AGAIN_MAX and not program.is_broken())
+
+    def unstable(self):
+        """Those that failed beside others and passed alone."""
+        passed = {program.title() for program in self.programs if not program.failed}
+        return [program for title, program in self.first_looks.items() if title in passed]
 
     def step(self, kinds):
         if self.build is None and kinds:
@@ -165,6 +187,7 @@ class Session:
 
     def end_all(self, kinds, kill):
         kinds.clear()
+        self.again.clear()
         if self.build:
             self.build.process.terminate()
             self.build.process.wait()
@@ -178,8 +201,10 @@ class Session:
         """Until all is done. Whatever goes wrong here is counted, too."""
         kinds = list(self.plan)
         try:
-            while kinds or self.build or not self.pool.is_done():
+            while kinds or self.build or self.again or not self.pool.is_done():
                 self.obey_signals(kinds)
+                if self.again and not kinds and not self.build and self.pool.is_done():
+                    self.pool.add([self.again.pop(0)])
                 self.step(kinds)
                 time.sleep(runner.POLL_SECONDS)
         except Exception:
@@ -316,6 +341,7 @@ def run_locked(chosen):
     Unpassed().end(session.programs)
     print()
     print(f"in all {time.monotonic() - session.progress.started:.0f} s")
+    tally.print_unstable(session.unstable())
     return tally.close(session.programs, session.missing, chosen=bool(chosen))
 
 
