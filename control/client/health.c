@@ -299,6 +299,18 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		say_evidence(session, &peer, &finding);
 }
 
+// Who grants drains, as it looks from here.
+static json_t *granter_json(struct session *session) {
+	const struct health *health = session->server->config.health;
+	uint64_t granter = health != NULL ? health_granter(health) : 0;
+	char name[NAMES_TEXT_BYTES];
+
+	if (granter == 0)
+		return json_null();
+	names_id(session_ras(session), granter, name);
+	return roll_name_json(name);
+}
+
 // Who says so, and of whom the grade is (null: of all): a client that comes back can tell whether
 // it is still the same start of this agent.
 static json_t *facts(struct session *session, void *work) {
@@ -316,7 +328,7 @@ static json_t *facts(struct session *session, void *work) {
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
 		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,"
-		"s:o,s:o,s:b,s:o}",
+		"s:o,s:o,s:b,s:o,s:o}",
 		"grade", finding_grade_name(survey->grade), "of",
 		survey->only ? roll_name_json(of) : json_null(), "node", roll_name_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
@@ -333,7 +345,7 @@ static json_t *facts(struct session *session, void *work) {
 		survey->join_words[0] != '\0' ? roll_name_json(survey->join_words) : json_null(),
 		"strangers", strangers_json(session, survey), "waiting", waiting_json(view),
 		"alone", overlay_is_alone(server->overlay), "mistakes",
-		mistakes_json(session, survey)
+		mistakes_json(session, survey), "granter", granter_json(session)
 	);
 }
 

@@ -100,6 +100,7 @@ static const char *reach_words(enum verdict_reach reach) {
 		[VERDICT_REACH_ACCEPTS] = "its kernel takes connections, its agent says nothing",
 		[VERDICT_REACH_REFUSES] = "its host refuses: nobody listens there",
 		[VERDICT_REACH_NONE] = "nothing comes back",
+		[VERDICT_REACH_LOSES] = "answers, and much that is sent to it is sent again",
 	};
 
 	return words[reach];

@@ -215,6 +215,8 @@ int health_create(
 		err = health_notices_start(health, config->random_seed);
 	if (err == 0)
 		err = health_grants_start(health, config);
+	if (err == 0)
+		err = health_losses_start(health);
 	if (err != 0) {
 		health_destroy(health);
 		return err;
@@ -228,6 +230,7 @@ struct health *health_destroy(struct health *health) {
 	if (health == NULL)
 		return NULL;
 	health_peers_stop(health);
+	health_losses_stop(health);
 	health_grants_stop(health);
 	health_notices_stop(health);
 	loop_timer_cancel(health->loop, &health->engine_due);

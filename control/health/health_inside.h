@@ -5,6 +5,7 @@
 #include "leaf_map.h"
 
 #include <control/health.h>
+#include <verdict/loss.h>
 
 #define HEALTH_CHANGES 256 // waiting to be told; beyond it the oldest are told by number only
 #define HEALTH_DIRTY 512   // peers that changed in one turn; beyond it all are looked at
@@ -26,12 +27,13 @@ struct health {
 	struct verdict_engine *engine;
 	struct sight_exchange *exchange;
 	struct grants *grants;
+	struct loss_book *losses;
 	struct leaf_map *leaves; // NULL: none
 	uint64_t confirm_ns;
 	struct overlay_listener listener;
 	struct health_listener *listeners;
 
-	struct loop_timer engine_due, exchange_due, grants_due;
+	struct loop_timer engine_due, exchange_due, grants_due, losses_due;
 	struct loop_timer look; // at those who are not alive, while there are any
 	struct loop_job refresh, tell, send;
 	uint64_t paused_until_ns;
@@ -49,7 +51,12 @@ struct health {
 	uint32_t notice_count;
 };
 
+// losses.c
+int health_losses_start(struct health *health);
+void health_losses_stop(struct health *health);
+
 // peers.c: from the overlay's table into the engine.
+void health_self_changed(struct health *health);
 void health_peers_start(struct health *health);
 void health_peers_stop(struct health *health);
 

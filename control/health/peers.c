@@ -44,7 +44,7 @@ static bool was_told(const struct health *health, uint64_t peer) {
 
 	while (verdict_sight_next(health->engine, peer, &cursor, &sight, &seen_ns)) {
 		if (sight.observer == self && sight.device[0] == '\0')
-			return sight.reach != VERDICT_REACH_ANSWERS;
+			return verdict_reach_is_unanswered(sight.reach);
 	}
 	return false;
 }
@@ -144,7 +144,12 @@ static void hand_over_self(struct health *health, uint64_t paused_until_ns) {
 	ras_view(overlay_ras(health->overlay), &view);
 	self.joined = view.joined;
 	self.brake = view.brake;
+	self.loses = health->losses != NULL && health->losses->ourselves;
 	verdict_self(health->engine, loop_now_ns(health->loop), &self);
+}
+
+void health_self_changed(struct health *health) {
+	hand_over_self(health, health->paused_until_ns);
 }
 
 static void refresh(struct loop_job *job) {

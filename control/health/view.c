@@ -35,6 +35,10 @@ const char *health_withheld(const struct health *health, const struct verdict_vi
 	return grant != GRANT_GIVEN ? grant_words(grant) : NULL;
 }
 
+uint64_t health_granter(const struct health *health) {
+	return grants_granter(health->grants, loop_now_ns(health->loop));
+}
+
 const struct grants_counters *health_grants(const struct health *health) {
 	return grants_counters(health->grants);
 }

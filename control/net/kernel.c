@@ -15,12 +15,18 @@ static bool is_host(const struct sock_addr *peer, const struct sock_addr *host) 
 	return sock_addr_equal(&a, &b);
 }
 
+static int info_of(const struct channel *channel, struct tcp_info *ret_info) {
+	socklen_t length = sizeof(*ret_info);
+
+	*ret_info = (struct tcp_info){0};
+	return getsockopt(channel->source.fd, IPPROTO_TCP, TCP_INFO, ret_info, &length);
+}
+
 // Whether something was sent on it within so many ms, and all that was ever sent is acknowledged.
 static bool answers(const struct channel *channel, uint64_t within_ms) {
-	struct tcp_info info = {0};
-	socklen_t length = sizeof(info);
+	struct tcp_info info;
 
-	if (getsockopt(channel->source.fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+	if (info_of(channel, &info) != 0)
 		return false;
 	return info.tcpi_last_data_sent <= within_ms && info.tcpi_unacked == 0 &&
 	       info.tcpi_notsent_bytes == 0;
@@ -39,4 +45,30 @@ int transport_kernel_answers(
 			return 0;
 	}
 	return -ENOENT;
+}
+
+int transport_kernel_sent(
+	const struct transport *transport,
+	const struct sock_addr *host,
+	uint64_t *ret_sent,
+	uint64_t *ret_again
+) {
+	uint64_t sent = 0, again = 0;
+	const struct channel *channel;
+	struct tcp_info info;
+	bool any = false;
+
+	TAILQ_FOREACH(channel, &transport->live, in_list) {
+		if (channel->state != CHANNEL_OPEN || !is_host(&channel->peer, host) ||
+		    info_of(channel, &info) != 0)
+			continue;
+		any = true;
+		sent += info.tcpi_data_segs_out;
+		again += info.tcpi_total_retrans;
+	}
+	if (!any)
+		return -ENOENT;
+	*ret_sent = sent;
+	*ret_again = again;
+	return 0;
 }

@@ -156,3 +156,12 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 	ret_knock->reach = knocked->last.reach;
 	ret_knock->at_ns = knocked->last.at_ns;
 }
+
+int overlay_sent(
+	const struct overlay *overlay,
+	const struct sock_addr *host,
+	uint64_t *ret_sent,
+	uint64_t *ret_again
+) {
+	return transport_kernel_sent(overlay->transport, host, ret_sent, ret_again);
+}

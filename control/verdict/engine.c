@@ -126,14 +126,14 @@ peer_is_same(const struct verdict_engine *engine, uint32_t row, const struct ver
 					  subject->observer_count == peer->observer_count &&
 					  memcmp(subject->observers, peer->observers,
 						 peer->observer_count * sizeof(uint64_t)) == 0
-				: peer->reach <= VERDICT_REACH_ANSWERS);
+				: !verdict_reach_is_unanswered(peer->reach));
 }
 
 // One of which there is nothing to say needs no memory beyond its row.
 static bool peer_needs_subject(const struct verdict_peer *peer) {
 	return peer->state == RAS_SUSPECT || peer->state == RAS_UNREACHABLE ||
 	       peer->state == RAS_DEAD ||
-	       (peer->state == RAS_ALIVE && peer->reach > VERDICT_REACH_ANSWERS);
+	       (peer->state == RAS_ALIVE && verdict_reach_is_unanswered(peer->reach));
 }
 
 static void peer_apply(
@@ -251,7 +251,7 @@ static bool sight_is_old(
 
 	// Of us before we refuted our death: who was cut off hears late what was said then.
 	if (row->id == engine->config.self && sight->kind == SIGHT_NO_PAIR &&
-	    sight->reach > VERDICT_REACH_ANSWERS && sight->incarnation < row->incarnation)
+	    verdict_reach_is_unanswered(sight->reach) && sight->incarnation < row->incarnation)
 		return true;
 	return (start != 0 && start < ras_incarnation_start(row->incarnation)) ||
 	       sight->age_ms * MS >= engine->config.stale_ns;
@@ -335,6 +335,7 @@ int verdict_statement(
 
 void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self) {
 	if (self->joined == engine->self.joined && self->brake == engine->self.brake &&
+	    self->loses == engine->self.loses &&
 	    self->paused_until_ns == engine->self.paused_until_ns)
 		return;
 	engine->self = *self;

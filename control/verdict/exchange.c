@@ -290,7 +290,7 @@ static bool path_may_outlive(const struct own_path *path) {
 	bool advances = path->sight.kind == SIGHT_GOOD || path->sight.kind == SIGHT_DEGRADED ||
 			path->sight.kind == SIGHT_LOSSY;
 
-	return advances && path->sight.reach > VERDICT_REACH_ANSWERS && !path->again;
+	return advances && verdict_reach_is_unanswered(path->sight.reach) && !path->again;
 }
 
 static uint64_t path_repeat_ns(const struct own_path *path) {

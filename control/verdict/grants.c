@@ -104,18 +104,23 @@ static bool may_grant(const struct grants *grants, uint64_t now_ns, uint32_t row
 	return verdict_grade_of(view.verdict) != VERDICT_GRADE_CRITICAL;
 }
 
-bool grants_are_ours(const struct grants *grants, uint64_t now_ns) {
+uint64_t grants_granter(const struct grants *grants, uint64_t now_ns) {
 	const struct members *members = &grants->engine->members;
-	uint32_t self = members_find(members, grants->config.self);
+	uint64_t lowest = 0;
 
-	if (!grants->engine->self.joined || self == MEMBERS_NONE ||
-	    !may_grant(grants, now_ns, self))
-		return false;
+	if (!grants->engine->self.joined)
+		return 0;
 	for (uint32_t row = 0; row < members->count; row++) {
-		if (members->rows[row].id < grants->config.self && may_grant(grants, now_ns, row))
-			return false;
+		uint64_t id = members->rows[row].id;
+
+		if (id != 0 && (lowest == 0 || id < lowest) && may_grant(grants, now_ns, row))
+			lowest = id;
 	}
-	return true;
+	return lowest;
+}
+
+bool grants_are_ours(const struct grants *grants, uint64_t now_ns) {
+	return grants_granter(grants, now_ns) == grants->config.self;
 }
 
 // What may be granted.

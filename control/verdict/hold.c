@@ -99,6 +99,8 @@ static void self_apply(
 		hold_until(subject, settled_ns);
 	} else if (subject->braked) {
 		find_unknown(finding, "Brake");
+	} else if (engine->self.loses && finding->by_silence && !finding->own_words) {
+		find_unknown(finding, "OwnLoss");
 	}
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tables of the design, row by row: what overlay and data plane say of one node, together.
 #include "inside.h"
+#include "triangulate.h"
 
 #include <string.h>
 
@@ -36,11 +37,11 @@ votes_against_ns(const struct verdict_engine *engine, const struct subject *subj
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const struct evidence *evidence = &subject->sights[n];
 
-		if (evidence->sight.reach > VERDICT_REACH_ANSWERS &&
+		if (verdict_reach_is_unanswered(evidence->sight.reach) &&
 		    triangulate_counts(engine, evidence) && evidence->seen_ns > newest_ns)
 			newest_ns = evidence->seen_ns;
 	}
-	if (subject->reach > VERDICT_REACH_ANSWERS && subject->reach_ns > newest_ns)
+	if (verdict_reach_is_unanswered(subject->reach) && subject->reach_ns > newest_ns)
 		newest_ns = subject->reach_ns;
 	return newest_ns;
 }
@@ -59,6 +60,9 @@ static void votes_take(
 		if (reach == VERDICT_REACH_UNKNOWN || !triangulate_counts(engine, evidence) ||
 		    outvoted(subject, n))
 			continue;
+		// What is lost on the way was answered in the end.
+		if (reach == VERDICT_REACH_LOSES)
+			reach = VERDICT_REACH_ANSWERS;
 		// It answered before others found that it does not.
 		if (reach == VERDICT_REACH_ANSWERS &&
 		    evidence->seen_ns + COVER_NS < ret_votes->newest_ns)
@@ -67,7 +71,7 @@ static void votes_take(
 		ret_votes->of[reach]++;
 	}
 	if (!own && subject->reach != VERDICT_REACH_UNKNOWN &&
-	    (subject->reach > VERDICT_REACH_ANSWERS ||
+	    (verdict_reach_is_unanswered(subject->reach) ||
 	     subject->reach_ns + COVER_NS >= ret_votes->newest_ns))
 		ret_votes->of[subject->reach]++;
 	ret_votes->against = ret_votes->of[VERDICT_REACH_ACCEPTS] +
@@ -308,6 +312,45 @@ gathered(struct subject *subject, const struct fabric_look *look, bool against, 
 	return FABRIC_UNSEEN;
 }
 
+// Two who send it much again, on different hosts if there is a choice: packets to it are lost, or
+// from it. Whose links all lose says nothing (<verdict/loss.h>), so of a bad path only its ends do.
+static bool find_losing(
+	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
+) {
+	uint32_t hosts[VERDICT_SUBJECT_SIGHTS_MAX];
+	uint32_t bad = 0, eyes = 0;
+	const struct sight *example = NULL;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+		const struct member_row *observer =
+			triangulate_row(engine, evidence->sight.observer);
+		uint32_t at = 0;
+
+		if (evidence->sight.reach != VERDICT_REACH_LOSES || observer == NULL ||
+		    !triangulate_counts(engine, evidence))
+			continue;
+		if (example == NULL || evidence->sight.lost_permille > example->lost_permille)
+			example = &evidence->sight;
+		if (bad < VERDICT_OBSERVERS_MAX)
+			finding->observers[bad] = evidence->sight.observer;
+		bad++;
+		while (at < eyes && hosts[at] != observer->host)
+			at++;
+		if (at == eyes)
+			hosts[eyes++] = observer->host;
+	}
+	if (bad < triangulate_need(engine, subject) || bad < 2 ||
+	    (eyes < 2 && engine->members.hosts_alive > 2))
+		return false;
+	find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
+	finding->bad = bad;
+	finding->eyes = eyes;
+	finding->example = example;
+	finding->observer_count = bad < VERDICT_OBSERVERS_MAX ? bad : VERDICT_OBSERVERS_MAX;
+	return true;
+}
+
 static void judge_seen(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -357,6 +400,8 @@ static void judge_seen(
 		);
 	} else if (fabric == FABRIC_LOSSY) {
 		find(finding, VERDICT_PATH_LOSSY, "LargeLost");
+	} else if (finding->state == RAS_ALIVE && find_losing(engine, subject, finding)) {
+		return;
 	} else if (fabric == FABRIC_SLOW) {
 		find(finding, VERDICT_PATH_DEGRADED, "PulseSlow");
 	}

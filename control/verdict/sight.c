@@ -24,7 +24,7 @@ static const char *const responder_names[SIGHT_RESPONDER_COUNT] = {
 static const char *const reach_names[VERDICT_REACH_COUNT] = {
 	[VERDICT_REACH_UNKNOWN] = "unknown", [VERDICT_REACH_ANSWERS] = "answers",
 	[VERDICT_REACH_ACCEPTS] = "accepts", [VERDICT_REACH_REFUSES] = "refuses",
-	[VERDICT_REACH_NONE] = "none",
+	[VERDICT_REACH_NONE] = "none",	     [VERDICT_REACH_LOSES] = "loses",
 };
 
 const char *sight_kind_name(enum sight_kind kind) {

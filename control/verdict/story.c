@@ -18,6 +18,12 @@ const struct story_reason story_reasons[] = {
 	{"LargeLost", "path-lossy",
 	 "Large reads or writes are lost on every path to it, small ones "
 	 "are not."},
+	{"PacketsLost", "path-lossy",
+	 "Two agents or more, whose other connections are sound, have to send much again that they "
+	 "send to it: packets to it, or from it, are lost."},
+	{"OwnLoss", "unknown",
+	 "The agent that was asked has to send much again on most of its connections: what it does "
+	 "not hear may be its own loss."},
 	{"NotMember", "unknown", "The agent that was asked is no member of the cluster."},
 	{"NeverSeen", "unknown", "It is expected by the roster and never came."},
 	{"Suspected", "unknown",
@@ -186,6 +192,15 @@ static void tell_lossy(const struct finding *finding, struct sentence *ret_sente
 	);
 }
 
+static void tell_losing(const struct finding *finding, struct sentence *ret_sentence) {
+	snprintf(
+		ret_sentence->text, sizeof(ret_sentence->text),
+		"%u observers have to send again what they send to it, up to %u.%u %% of the packets",
+		finding->bad, finding->example->lost_permille / 10,
+		finding->example->lost_permille % 10
+	);
+}
+
 // Those whose sentence has figures; of the others the meaning is the sentence.
 static const struct story_figures {
 	const char *reason;
@@ -197,7 +212,7 @@ static const struct story_figures {
 	{"OverlaySilent", tell_overlay, false}, {"PulseStands", tell_stands, false},
 	{"PulseAlone", tell_alone, false},	{"AgentGone", tell_gone, false},
 	{"PulseSlow", tell_slow, true},		{"LargeLost", tell_lossy, true},
-	{"SilentBothWays", tell_pulse, false},
+	{"PacketsLost", tell_losing, true},	{"SilentBothWays", tell_pulse, false},
 };
 
 static void tell_meaning(const char *reason, struct sentence *ret_sentence) {

@@ -340,7 +340,7 @@ int subject_add_sight(
 		sight_untell(engine, evidence);
 		if (evidence->sight.kind != sight->kind)
 			evidence->since_ns = seen_ns;
-		if (evidence->sight.reach <= VERDICT_REACH_ANSWERS)
+		if (!verdict_reach_is_unanswered(evidence->sight.reach))
 			evidence->mute_ns = seen_ns;
 	}
 	if (teller != NULL)

@@ -540,7 +540,7 @@ uint32_t triangulate_accused(
 }
 
 static bool outlives(const struct evidence *evidence) {
-	return evidence->sight.reach > VERDICT_REACH_ANSWERS &&
+	return verdict_reach_is_unanswered(evidence->sight.reach) &&
 	       evidence->seen_ns >= evidence->mute_ns + OUTLIVES_NS;
 }
 

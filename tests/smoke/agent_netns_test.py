@@ -3,7 +3,7 @@
 """Agents on machines of their own, namespaces on a switch that the test made: what happens to them
 when the network does what networks do.
 
-    agent_netns_test.py BUILD-ROOT halves|third|returns|rest
+    agent_netns_test.py BUILD-ROOT halves|third|returns|loss|rest
 
 What the brake holds takes as long as all the rest: so it has programs of its own.
 """
@@ -137,6 +137,44 @@ def one_way():
         assert told & {"LINK_DELAYED", "LINK_DOWN", "SUSPECT"}, told
         network.nft(2, "")
         healed(cluster)
+        agents.assert_no_death_but(cluster)
+
+
+LOSE = """
+table inet loss {{
+	chain in {{ type filter hook input priority 0; numgen random mod 100 < {0} drop; }}
+	chain out {{ type filter hook output priority 0; numgen random mod 100 < {0} drop; }}
+}}"""
+
+
+def packets_lost():
+    """a node that loses a third of its packets is path-lossy for the others, and blames nobody"""
+    network = Network(5)
+    with network as cluster:
+        victim = cluster.agents[4]
+        others = rest(cluster, victim)
+
+        def says(agent, name, verdict, reason):
+            row = agent.ask(f"HEALTH {name}")["findings"][0]
+            return (row["verdict"], row["reason"]) == (verdict, reason)
+
+        network.nft(5, LOSE.format(30))
+        since = time.monotonic()
+        agents.wait_until("the others to call it lossy", lambda: all(
+            says(agent, victim.name, "path-lossy", "PacketsLost") for agent in others))
+        agents.say(f"path-lossy everywhere after {time.monotonic() - since:.1f} s")
+        for agent in others:
+            for other in others:
+                assert says(agent, other.name, "healthy", "None"), (agent.name, other.name)
+        told = {(event["node"], event["text"].split(",")[0])
+                for event in victim.events("VERDICT") if event["node"] != victim.name}
+        assert not {what for what in told if what[1] not in ("healthy", "unknown")}, told
+        network.nft(5, "")
+        since = time.monotonic()
+        agents.wait_until("all to be healthy", lambda: all(
+            says(agent, peer.name, "healthy", "None")
+            for agent in cluster.agents for peer in cluster.agents))
+        agents.say(f"healthy everywhere after {time.monotonic() - since:.1f} s")
         agents.assert_no_death_but(cluster)
 
 
@@ -400,6 +438,7 @@ CASES = {
     "halves": [halves_of_few],
     "third": [third_of_few],
     "returns": [third_returns],
+    "loss": [packets_lost],
     "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved, ipv6_only,
              link_local, interface_chosen],
 }

@@ -48,6 +48,8 @@ size_t health_memory_used(const struct health *health);
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view);
 // Why a drain that the verdict asks for is only a warning; NULL: it asks for none, or has a grant.
 const char *health_withheld(const struct health *health, const struct verdict_view *view);
+// Who grants drains, as it looks from here; 0: nobody.
+uint64_t health_granter(const struct health *health);
 const struct grants_counters *health_grants(const struct health *health);
 
 // Told of each change after it was applied; may defer, must not call back into the store.

@@ -277,6 +277,14 @@ struct overlay_knock {
 // REACH_UNKNOWN, at 0: nothing was tried lately.
 void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock);
 
+// As transport_kernel_sent(): what was sent to that host, and what of it again. -ENOENT.
+int overlay_sent(
+	const struct overlay *overlay,
+	const struct sock_addr *host,
+	uint64_t *ret_sent,
+	uint64_t *ret_again
+);
+
 // An event about a verdict, with a sentence; the value says which. Of one that was forgotten
 // meanwhile there is none.
 void overlay_note_verdict(

@@ -92,6 +92,7 @@ int verdict_statement(
 struct verdict_self {
 	bool joined;
 	bool brake;
+	bool loses; // most of its links lose packets: what it does not hear is no silence
 	uint64_t paused_until_ns; // evidence seen before it is not judged by silence after it
 };
 void verdict_self(struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self *self);

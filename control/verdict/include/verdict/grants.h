@@ -88,6 +88,8 @@ int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size
 
 // Of a node that is to be drained: whether it may be.
 enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id);
+// Who grants, as it looks from here; 0: nobody, or this agent is no member.
+uint64_t grants_granter(const struct grants *grants, uint64_t now_ns);
 // Whether this agent grants now.
 bool grants_are_ours(const struct grants *grants, uint64_t now_ns);
 

@@ -39,8 +39,14 @@ enum verdict_reach {
 	VERDICT_REACH_ACCEPTS, // connects or acknowledges, and says nothing: the kernel lives
 	VERDICT_REACH_REFUSES, // the host answers, nobody listens
 	VERDICT_REACH_NONE,    // nothing comes back
+	VERDICT_REACH_LOSES,   // answers, and much of what is sent to it has to be sent again
 	VERDICT_REACH_COUNT,
 };
+
+static inline bool verdict_reach_is_unanswered(enum verdict_reach reach) {
+	return reach == VERDICT_REACH_ACCEPTS || reach == VERDICT_REACH_REFUSES ||
+	       reach == VERDICT_REACH_NONE;
+}
 
 // One observer's row of the design's table: what the read says, and what the overlay says beside
 // it. So those who look at neither learn both. One with no device is of the overlay alone: its kind
@@ -56,7 +62,8 @@ struct sight {
 	char device[VERDICT_DEVICE_MAX + 1];	  // the observer's
 	char peer_device[VERDICT_DEVICE_MAX + 1]; // the subject's
 	uint32_t median_ns, baseline_ns;	  // 0: not known
-	uint32_t lost_permille; // of the sizes that are lost, over the last window
+	// Of the sizes that are lost, over the last window; of REACH_LOSES what was sent again.
+	uint32_t lost_permille;
 	// The smallest size that is lost; 0: all. Of a good one the smallest that did not pass
 	// lately, of which and of larger ones it says nothing; 0: all did.
 	uint32_t lost_bytes;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which of the links of this agent lose packets, by what their kernel had to send again.
+//
+// Pure. Fed with the counts of each link, as they are at present; says which lose more than the
+// others do. Who loses on most of its links is what is bad about them: it blames nobody, and what
+// it does not hear is no silence. With one link alone there is nothing to compare with, so nothing
+// is said.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOSS_LINKS_MAX 256			// beyond it links are not looked at
+#define LOSS_LOOK_NS (5 * UINT64_C(1000000000)) // between two looks
+#define LOSS_LOOKS 4				// are judged together
+#define LOSS_SENT_MIN 10			// segments, before anything is said
+#define LOSS_AGAIN_MIN 3			// of these, sent again
+#define LOSS_PERMILLE 50			// from there on it loses, until it is half as many
+
+struct loss_link {
+	uint64_t peer;
+	uint64_t sent_total, again_total;
+	uint32_t sent[LOSS_LOOKS], again[LOSS_LOOKS];
+	uint32_t looks;
+	uint32_t permille; // sent again, over the looks that are kept
+	bool loses;
+	bool seen; // in the look that is under way
+};
+
+struct loss_book {
+	struct loss_link links[LOSS_LINKS_MAX];
+	uint32_t count;
+	bool ourselves; // most of our links lose
+};
+
+// A look: begin, all links as they are, end. A count that is less than before is of another
+// connection, and begins anew.
+void loss_begin(struct loss_book *book);
+void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64_t again_total);
+// Calls `changed` for each link that loses, and once for each that does no longer.
+typedef void loss_fn(void *ctx, uint64_t peer, bool loses, uint32_t permille);
+void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);

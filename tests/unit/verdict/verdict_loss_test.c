@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packets that are lost: which links stand out, and what follows when several agents say so.
+#include "verdict_bed.h"
+
+#include <verdict/loss.h>
+
+#include <string.h>
+
+#define PEERS 8
+#define LOOK_SENT 40 // segments on a link between two looks
+
+struct scene {
+	struct loss_book book;
+	uint64_t sent[PEERS], again[PEERS];
+	bool loses[PEERS];
+	uint32_t changes, permille;
+};
+
+static void on_changed(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
+	struct scene *scene = ctx;
+
+	assert_in_range(peer, 1, PEERS);
+	scene->changes += scene->loses[peer - 1] != loses;
+	scene->loses[peer - 1] = loses;
+	scene->permille = permille;
+}
+
+// Of each link so many segments are sent again.
+static void look(struct scene *scene, uint32_t links, const uint32_t again[PEERS]) {
+	loss_begin(&scene->book);
+	for (uint32_t n = 0; n < links; n++) {
+		scene->sent[n] += LOOK_SENT;
+		scene->again[n] += again[n];
+		loss_add(&scene->book, n + 1, scene->sent[n], scene->again[n]);
+	}
+	loss_end(&scene->book, on_changed, scene);
+}
+
+static uint32_t losing(const struct scene *scene) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < PEERS; n++)
+		count += scene->loses[n];
+	return count;
+}
+
+static void link_that_sends_much_again_stands_out_and_no_other(void **state) {
+	static const struct {
+		uint32_t links;
+		uint32_t again[PEERS];
+		uint32_t lose;
+		bool ourselves;
+	} rows[] = {
+		{4, {0}, 0, false},
+		{4, {12, 0, 0, 0}, 1, false},
+		{4, {2, 0, 0, 0}, 1, false}, // a twentieth
+		{4, {1, 1, 1, 1}, 0, false}, // a fortieth
+		{5, {12, 12, 0, 0, 0}, 2, false},
+		{4, {12, 12, 0, 0}, 0, true}, // half of them: it is we
+		{4, {30, 20, 25, 12}, 0, true},
+		{1, {30}, 0, true}, // nothing to compare with
+		{2, {30, 0}, 0, true},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct scene scene = {.changes = 0};
+
+		for (uint32_t looks = 0; looks < 4; looks++)
+			look(&scene, rows[n].links, rows[n].again);
+		assert_int_equal(losing(&scene), rows[n].lose);
+		assert_int_equal(scene.book.ourselves, rows[n].ourselves);
+	}
+}
+
+static void it_is_told_after_two_looks_and_no_longer_when_it_is_over(void **state) {
+	static const uint32_t bad[PEERS] = {12}, good[PEERS] = {0};
+	struct scene scene = {.changes = 0};
+
+	(void)state;
+	look(&scene, 4, bad); // where the counts begin is not known
+	assert_int_equal(losing(&scene), 0);
+	look(&scene, 4, bad);
+	assert_int_equal(losing(&scene), 1);
+	assert_int_equal(scene.permille, 300);
+	for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++)
+		look(&scene, 4, good);
+	assert_int_equal(losing(&scene), 0);
+	assert_int_equal(scene.changes, 2);
+}
+
+static void link_that_ends_loses_no_longer_and_another_connection_begins_anew(void **state) {
+	static const uint32_t bad[PEERS] = {0, 0, 0, 12};
+	struct scene scene = {.changes = 0};
+
+	(void)state;
+	look(&scene, 4, bad);
+	look(&scene, 4, bad);
+	assert_int_equal(losing(&scene), 1);
+	look(&scene, 3, bad);
+	assert_int_equal(losing(&scene), 0);
+	scene.sent[3] = scene.again[3] = 30; // less than before
+	look(&scene, 4, bad);
+	assert_int_equal(losing(&scene), 0);
+	look(&scene, 4, bad);
+	assert_int_equal(losing(&scene), 1);
+}
+
+// What counts say that cannot be is believed as far as it can be.
+static void counts_that_cannot_be_break_nothing(void **state) {
+	struct loss_book book = {.count = 0};
+	struct scene scene = {.changes = 0};
+
+	(void)state;
+	for (uint32_t looks = 0; looks < 4; looks++) {
+		loss_begin(&book);
+		for (uint64_t peer = 1; peer <= LOSS_LINKS_MAX + 9; peer++)
+			loss_add(&book, peer, UINT64_MAX - looks * peer, looks * UINT64_C(1) << 40);
+		assert_int_equal(book.count, LOSS_LINKS_MAX);
+		loss_end(&book, on_changed, &scene);
+	}
+	assert_int_equal(scene.changes, 0);
+}
+
+static int say_loses(struct bed *bed, uint32_t observer, uint32_t subject, uint32_t permille) {
+	struct sight sight = bed_sight(observer, subject, SIGHT_NO_PAIR);
+
+	sight.device[0] = sight.peer_device[0] = '\0';
+	sight.reach = permille > 0 ? VERDICT_REACH_LOSES : VERDICT_REACH_ANSWERS;
+	sight.lost_permille = permille;
+	return verdict_sight(bed->engine, bed->now_ns, &sight);
+}
+
+static void node_to_which_two_send_much_again_is_lossy_and_drains_nobody(void **state) {
+	struct bed *bed = bed_create(6);
+
+	(void)state;
+	verdict_self(bed->engine, bed->now_ns, &(struct verdict_self){.joined = true});
+	assert_int_equal(say_loses(bed, 1, 4, 300), 0);
+	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
+	assert_int_equal(say_loses(bed, 2, 4, 412), 0);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	assert_int_equal(bed_view(bed, 4).advice, VERDICT_ADVICE_WARN);
+	assert_string_equal(
+		bed_view(bed, 4).evidence,
+		"2 observers have to send again what they send to it, up to 41.2 % of the packets"
+	);
+	say_loses(bed, 1, 4, 0);
+	say_loses(bed, 2, 4, 0);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+static void two_of_one_host_are_one_who_sends_again(void **state) {
+	struct bed *bed = bed_create(6);
+
+	(void)state;
+	bed_place(bed, 1, "rack", "");
+	bed_place(bed, 2, "rack", "");
+	say_loses(bed, 1, 4, 300);
+	say_loses(bed, 2, 4, 300);
+	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
+	say_loses(bed, 3, 4, 300);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	bed_destroy(bed);
+}
+
+static void what_is_sent_again_is_answered_in_the_end(void **state) {
+	struct bed *bed = bed_create(6);
+
+	(void)state;
+	bed_see_reach(bed, 1, 4, SIGHT_SILENT, VERDICT_REACH_LOSES);
+	bed_see_reach(bed, 2, 4, SIGHT_SILENT, VERDICT_REACH_LOSES);
+	bed_pass(bed, 20 * SEC);
+	bed_expect(bed, 4, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_destroy(bed);
+}
+
+static void who_loses_itself_calls_nobody_silent(void **state) {
+	const struct verdict_self loses = {.joined = true, .loses = true};
+	struct bed *bed = bed_create(6);
+
+	(void)state;
+	verdict_self(bed->engine, bed->now_ns, &loses);
+	bed_see_two(bed, 4, SIGHT_SILENT);
+	bed_pass(bed, 8 * SEC);
+	bed_expect(bed, 4, VERDICT_UNKNOWN, "OwnLoss");
+	// What a node says of itself is no silence.
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull"), 0);
+	bed_expect(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+	bed_destroy(bed);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(link_that_sends_much_again_stands_out_and_no_other),
+		cmocka_unit_test(it_is_told_after_two_looks_and_no_longer_when_it_is_over),
+		cmocka_unit_test(link_that_ends_loses_no_longer_and_another_connection_begins_anew),
+		cmocka_unit_test(counts_that_cannot_be_break_nothing),
+		cmocka_unit_test(node_to_which_two_send_much_again_is_lossy_and_drains_nobody),
+		cmocka_unit_test(two_of_one_host_are_one_who_sends_again),
+		cmocka_unit_test(what_is_sent_again_is_answered_in_the_end),
+		cmocka_unit_test(who_loses_itself_calls_nobody_silent),
+	};
+
+	return cmocka_run_group_tests_name("verdict_loss", tests, NULL, NULL);
+}
