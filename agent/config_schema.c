@@ -361,8 +361,8 @@ static const struct config_key keys[] = {
 	 "How many percent of the nodes may be drained in ten minutes, one at least. It is one count "
 	 "for the cluster: of all members the one that grants drains goes by its own."},
 	{"health", "drain_out", CONFIG_INT, false, 1, 100, NULL, NULL, NULL, "33",
-	 "How many percent of the nodes may be out of service, drained, dead or unreachable, when one "
-	 "more is drained, one at least; 33 is a third."},
+	 "How many percent of the nodes may be out of service, granted and not healthy again, dead or "
+	 "unreachable, when one more is drained, one at least; 33 is a third."},
 	{"health", "topology", CONFIG_STRING, false, 0, 4096, NULL, NULL, NULL, "",
 	 "A file that says which leaf switch each node is at, in lines such as \"leaf1: "
 	 "node[001-032]\": bad paths that share one are then blamed on it. Empty: none."},

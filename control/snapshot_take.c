@@ -46,7 +46,6 @@ copy_verdict(const struct health *health, const struct ras_peer *peer, struct sn
 		.maint = peer->maint,
 		.since_ns = finding.view.since_ns,
 	};
-	snapshot->withheld += finding.withheld != NULL;
 	memcpy(row->node, peer->record->name, peer->record->name_length);
 	snprintf(row->reason, sizeof(row->reason), "%s", finding.reason);
 }
@@ -60,9 +59,10 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 	snapshot->judged = true;
 	verdict_counts(health_engine(health), &snapshot->verdicts);
 	snapshot->grants = health_grants(health)->kept;
-	while (snapshot->verdict_rows < SNAPSHOT_VERDICTS_MAX &&
-	       verdict_next(health_engine(health), &cursor, &view)) {
-		if (ras_peer_find(ras, view.subject, &peer) == 0)
+	while (verdict_next(health_engine(health), &cursor, &view)) {
+		snapshot->withheld += !view.maint && health_withheld(health, &view) != NULL;
+		if (snapshot->verdict_rows < SNAPSHOT_VERDICTS_MAX &&
+		    ras_peer_find(ras, view.subject, &peer) == 0)
 			copy_verdict(health, &peer, snapshot);
 	}
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BY_COLUMNS 27
 #define SECONDS_MAX INT64_C(253402300799) // the last of the year 9999
 
 enum {
@@ -82,7 +83,8 @@ static void print_by(const char *stamp) {
 		show_time(at_s * 1000000000, when);
 		snprintf(text, sizeof(text), "%.*s@%.19sZ", (int)(at - stamp), stamp, when);
 	}
-	printf("%-27s ", text);
+	print_escaped(text);
+	printf("%*s ", (int)(strlen(text) < BY_COLUMNS ? BY_COLUMNS - strlen(text) : 0), "");
 }
 
 static void print_rows(const struct slurm_nodes *nodes) {
@@ -155,10 +157,10 @@ static bool is_adoptable(const struct slurm_node *node) {
 	return is_listed(node) && !node->ours && node->stamp[0] != '\0';
 }
 
-// The number of those adopted, or -errno, which has been said.
+// The number of those adopted, or -errno of one that could not be, which has been said.
 static int adopt(const char *file, struct slurm_nodes *nodes, const char *wanted) {
 	bool all = strcmp(wanted, "all") == 0;
-	int adopted = 0;
+	int adopted = 0, failed = 0;
 
 	for (size_t n = 0; n < nodes->count; n++) {
 		struct slurm_node *node = &nodes->rows[n];
@@ -174,12 +176,13 @@ static int adopt(const char *file, struct slurm_nodes *nodes, const char *wanted
 		err = drain_record_change(file, NULL, NULL, &row, why);
 		if (err != 0) {
 			command_complain("drains", "%s is not adopted: %s", node->name, why);
-			return err;
+			failed = err;
+			continue;
 		}
 		node->ours = true;
 		adopted++;
 	}
-	return adopted;
+	return failed != 0 ? failed : adopted;
 }
 
 static int read_all(const char *file, struct slurm_way *way, struct slurm_nodes *ret_nodes) {

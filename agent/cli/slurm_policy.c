@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "slurm_policy.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
 #define USER_MAX 100 // bytes of its name
-#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 const char *slurm_why_words(enum slurm_why why) {
 	static const char *const words[SLURM_WHY_COUNT] = {
@@ -145,12 +143,21 @@ static const char *find_value(const char *line, const char *key, size_t *ret_len
 	return NULL;
 }
 
-// "KEY=" at a word's beginning, or the end: what Slurm writes behind a reason.
+// The end, or a field that Slurm writes behind a reason: anything else is of the reason itself.
 static bool is_next_field(const char *text) {
+	static const char *const fields[] = {
+		"Comment=",	    "Extra=",		"InstanceId=",	       "InstanceType=",
+		"ReservationName=", "TLSCertTokenSet=", "TLSCertLastRenewal=", "Topology=",
+	};
+
 	text += strspn(text, " ");
-	if (text[strcspn(text, "\r\n")] == '\0' && text[0] == '\0')
+	if (text[0] == '\0' || text[0] == '\r' || text[0] == '\n')
 		return true;
-	return isalpha((unsigned char)text[0]) && text[strspn(text, LETTERS)] == '=';
+	for (size_t n = 0; n < sizeof(fields) / sizeof(fields[0]); n++) {
+		if (strncmp(text, fields[n], strlen(fields[n])) == 0)
+			return true;
+	}
+	return false;
 }
 
 // "user@2026-11-24T01:20:11" up to a ']', as one of the scontrol that runs in UTC. The second, or
@@ -178,31 +185,44 @@ void slurm_node_take_stamp(const char *user, size_t length, int64_t at_s, struct
 		);
 }
 
+static void set_ambiguous(struct slurm_node *node) {
+	node->stamp[0] = '\0';
+	snprintf(node->reason, sizeof(node->reason), "ambiguous");
+}
+
 // "Reason=any words [user@time]", and behind it other fields, or nothing. Where no such stamp is, a
-// reason cannot be parted from what follows, and is nobody's.
+// reason cannot be parted from what follows, and is nobody's; where there are two, or two reasons,
+// somebody plays one, or pasted it: whose it is cannot be told.
 static void take_reason(const char *line, struct slurm_node *node) {
 	const char *reason, *at;
-	size_t length;
+	size_t length, end;
+	bool any = false;
 
 	reason = find_value(line, "Reason=", &length);
 	if (reason == NULL)
 		return;
-	// A comment or a reason that plays a second one: whose it is cannot be told, so not ours.
 	if (find_value(reason, "Reason=", &length) != NULL) {
-		snprintf(node->reason, sizeof(node->reason), "ambiguous");
+		set_ambiguous(node);
 		return;
 	}
-	length = strcspn(reason, "\r\n");
-	for (at = reason; (at = strstr(at, " [")) != NULL && at < reason + length; at++) {
-		const char *end;
+	end = strcspn(reason, "\r\n");
+	length = end;
+	for (at = reason; (at = strstr(at, " [")) != NULL && at < reason + end; at++) {
+		const char *behind;
 		size_t user;
-		int64_t at_s = read_stamp(at + 2, &user, &end);
+		int64_t at_s = read_stamp(at + 2, &user, &behind);
 
-		if (at_s >= 0 && is_next_field(end)) {
-			slurm_node_take_stamp(at + 2, user, at_s, node);
-			length = (size_t)(at - reason);
-			break;
+		if (at_s < 0)
+			continue;
+		if (any) {
+			set_ambiguous(node);
+			return;
 		}
+		any = true;
+		if (!is_next_field(behind))
+			continue;
+		slurm_node_take_stamp(at + 2, user, at_s, node);
+		length = (size_t)(at - reason);
 	}
 	while (length > 0 && reason[length - 1] == ' ')
 		length--;

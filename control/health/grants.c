@@ -14,11 +14,13 @@ static void op_tell(void *ctx, const void *bytes, size_t size) {
 	health_tell(ctx, HEALTH_GRANTS, bytes, size);
 }
 
-static void op_wake(void *ctx, uint64_t at_ns) {
+static bool op_wake(void *ctx, uint64_t at_ns) {
 	struct health *health = ctx;
 
-	if (loop_timer_set(health->loop, &health->grants_due, at_ns) != 0)
-		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+	if (loop_timer_set(health->loop, &health->grants_due, at_ns) == 0)
+		return true;
+	log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+	return false;
 }
 
 static bool op_wants(void *ctx, uint64_t now_ns, const struct verdict_view *view) {
@@ -27,6 +29,7 @@ static bool op_wants(void *ctx, uint64_t now_ns, const struct verdict_view *view
 }
 
 static void op_given(void *ctx, uint64_t id) {
+	log_event(LOG_LEVEL_INFO, "drain_granted", log_u64("peer", id));
 	health_tell_again(ctx, id);
 }
 

@@ -146,6 +146,9 @@ static void hand_over_self(struct health *health, uint64_t paused_until_ns) {
 	self.brake = view.brake;
 	self.loses = health->losses != NULL && health->losses->ourselves;
 	verdict_self(health->engine, loop_now_ns(health->loop), &self);
+	grants_expect(
+		health->grants, overlay_expected(health->overlay), overlay_is_alone(health->overlay)
+	);
 }
 
 void health_self_changed(struct health *health) {

@@ -10,12 +10,22 @@ const struct verdict_engine *health_engine(const struct health *health) {
 	return health->engine;
 }
 
+// The granter has confirmed what it grants, by its own clock and its own first look: ours may be a
+// moment later, and nobody would look again.
+#define CONFIRM_SLACK_NS (5 * RAS_NS_PER_SEC)
+
 bool health_wants_drain(const struct health *health, const struct verdict_view *view) {
+	uint64_t now_ns = loop_now_ns(health->loop);
+	uint64_t held_ns = now_ns > view->since_ns ? now_ns - view->since_ns : 0;
+
 	// The engine's own holds back what state, maintenance and too few observers do not allow.
 	if (view->advice == VERDICT_ADVICE_DRAIN)
 		return true;
-	return view->advice == VERDICT_ADVICE_DRAIN_LATER &&
-	       loop_now_ns(health->loop) - view->since_ns >= health->confirm_ns;
+	if (view->advice != VERDICT_ADVICE_DRAIN_LATER)
+		return false;
+	return held_ns >= health->confirm_ns ||
+	       (held_ns + CONFIRM_SLACK_NS >= health->confirm_ns &&
+		grants_of(health->grants, now_ns, view->subject) == GRANT_GIVEN);
 }
 
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view) {

@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define A_THIRD 33	  // percent; of three one, of six two
 #define LOOK_NS SEC	  // while a drain is wanted
 #define SOON_NS (50 * MS) // several changes come together
-#define RENEW_NS (GRANTS_LAST_NS / 2)
 
 const char *grant_words(enum grant grant) {
 	static const char *const words[GRANT_COUNT] = {
@@ -16,10 +14,12 @@ const char *grant_words(enum grant grant) {
 		[GRANT_NOT_MEMBER] = "this agent is no member of the cluster",
 		[GRANT_BRAKE] = "too many went bad at once: the network is more likely than each",
 		[GRANT_MINORITY] = "no more than half of the nodes are alive here",
-		[GRANT_TOGETHER] = "more fell silent in the same minute than may be drained in ten",
+		[GRANT_TOGETHER] =
+			"more fell silent with it within a minute than may be drained in ten",
 		[GRANT_RATE] = "as many as may be were granted in the last ten minutes",
 		[GRANT_OUT] = "as many nodes as may be are out of service",
 		[GRANT_FULL] = "too many grants are kept",
+		[GRANT_NOBODY] = "no member is fit to grant it: all are critical, or just came",
 		[GRANT_AWAITED] = "the granter has not granted it yet",
 	};
 
@@ -44,6 +44,12 @@ int grants_create(
 	grants->ops = *ops;
 	grants->ops_ctx = ops_ctx;
 	grants->next_ns = RAS_NEVER;
+	grants->service = memory->allocate(memory->ctx, sizeof(*grants->service));
+	if (grants->service == NULL) {
+		memory->release(memory->ctx, grants, sizeof(*grants));
+		return -ENOMEM;
+	}
+	grants->service->is_old = true;
 	*ret_grants = grants;
 	return 0;
 }
@@ -56,6 +62,7 @@ struct grants *grants_destroy(struct grants *grants) {
 	memory = grants->memory;
 	array_release(&memory, grants->rows, grants->capacity, sizeof(*grants->rows));
 	array_release(&memory, grants->young, grants->young_capacity, sizeof(*grants->young));
+	memory.release(memory.ctx, grants->service, sizeof(*grants->service));
 	memory.release(memory.ctx, grants, sizeof(*grants));
 	return NULL;
 }
@@ -65,6 +72,12 @@ const struct grants_counters *grants_counters(const struct grants *grants) {
 }
 
 // The granter.
+
+void grants_expect(struct grants *grants, uint32_t nodes, bool alone) {
+	grants->service->is_old |= grants->expected != nodes;
+	grants->expected = nodes;
+	grants->alone = alone;
+}
 
 void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
 	uint32_t kept = 0;
@@ -120,102 +133,96 @@ uint64_t grants_granter(const struct grants *grants, uint64_t now_ns) {
 }
 
 bool grants_are_ours(const struct grants *grants, uint64_t now_ns) {
-	return grants_granter(grants, now_ns) == grants->config.self;
+	const struct members *members = &grants->engine->members;
+	uint32_t self = members_find(members, grants->config.self);
+
+	if (!grants->engine->self.joined || self == MEMBERS_NONE ||
+	    !may_grant(grants, now_ns, self))
+		return false;
+	for (uint32_t row = 0; row < members->count; row++) {
+		if (members->rows[row].id < grants->config.self && may_grant(grants, now_ns, row))
+			return false;
+	}
+	return true;
 }
 
 // What may be granted.
 
-struct service {
-	uint32_t nodes, alive;
-	uint32_t out;	  // dead, unreachable, or granted and neither
-	uint32_t granted; // in the last interval
-};
-
 static bool is_out_by_state(uint8_t state) {
 	return state == RAS_DEAD || state == RAS_UNREACHABLE;
-}
-
-static void count_service(const struct grants *grants, uint64_t now_ns, struct service *ret) {
-	const struct members *members = &grants->engine->members;
-	const uint32_t *of = members->of_state;
-
-	*ret = (struct service){
-		.nodes = of[RAS_ALIVE] + of[RAS_SUSPECT] + of[RAS_UNREACHABLE] + of[RAS_DEAD],
-		.alive = of[RAS_ALIVE],
-		.out = of[RAS_DEAD] + of[RAS_UNREACHABLE],
-	};
-	for (uint32_t n = 0; n < grants->count; n++) {
-		const struct granted *granted = &grants->rows[n];
-		uint32_t row = members_find(members, granted->id);
-
-		ret->granted += grants_counts(granted, now_ns);
-		ret->out += row != MEMBERS_NONE && grants_hold(grants, granted, now_ns) &&
-			    !is_out_by_state(members->rows[row].state);
-	}
-}
-
-// Of so many nodes; one at least, or small clusters would have to bear what is broken.
-static uint32_t share(uint32_t nodes, uint32_t percent) {
-	uint64_t most = (uint64_t)nodes * percent / (percent == A_THIRD ? 3 * A_THIRD : 100);
-
-	return most > 0 ? (uint32_t)most : 1;
 }
 
 // Since when it is silent, to the overlay or on the fabric; RAS_NEVER: it is not.
 static uint64_t silent_since(const struct grants *grants, const struct subject *subject) {
 	uint8_t state = subject_peer(grants->engine, subject)->state;
 
+	// A process that is gone is no silence of its node.
+	if (subject->held.verdict == VERDICT_AGENT_DOWN)
+		return RAS_NEVER;
+	// Of one that was so when we came we know nothing older.
 	if (state == RAS_SUSPECT || is_out_by_state(state))
-		return subject->doubt_ns;
+		return subject->doubt_ns != 0 ? subject->doubt_ns : subject->state_ns;
 	return subject->silent ? subject->silent_ns : RAS_NEVER;
 }
 
-// How many fell silent at about the same time, itself included; 0 if it did not, or long ago.
-static uint32_t
-count_together(const struct grants *grants, uint64_t now_ns, const struct subject *subject) {
+// Whether more than so many fell silent at about the same time, itself included, not long ago.
+static bool fell_together(
+	const struct grants *grants, uint64_t now_ns, const struct subject *subject, uint32_t most
+) {
 	const struct verdict_engine *engine = grants->engine;
 	uint64_t since_ns = subject != NULL ? silent_since(grants, subject) : RAS_NEVER;
 	uint32_t together = 0;
 
 	if (since_ns == RAS_NEVER || now_ns >= since_ns + GRANTS_INTERVAL_NS)
-		return 0;
-	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		return false;
+	for (uint32_t n = 0; n < engine->subject_count && together <= most; n++) {
 		uint64_t other_ns = silent_since(grants, engine->subjects[n]);
 		uint64_t apart_ns = other_ns > since_ns ? other_ns - since_ns : since_ns - other_ns;
 
 		together += other_ns != RAS_NEVER && apart_ns <= BRAKE_WINDOW_NS;
 	}
-	return together;
+	return together > most;
 }
 
-static enum grant
-refusal(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
-	struct service service;
-	uint32_t rate, out;
+// Where nobody is granted, nor is a grant that was given good for anything.
+static enum grant refusal_of_all(const struct grants *grants, uint64_t now_ns) {
+	const struct service *service;
 
 	if (!grants->engine->self.joined)
 		return GRANT_NOT_MEMBER;
 	if (verdict_brakes(grants->engine))
 		return GRANT_BRAKE;
-	count_service(grants, now_ns, &service);
-	if (2 * (uint64_t)service.alive <= service.nodes)
-		return GRANT_MINORITY;
-	rate = share(service.nodes, grants->config.rate_percent);
-	out = service.out + !is_out_by_state(member->state);
-	if (out > share(service.nodes, grants->config.out_percent))
+	service = grants_service(grants, now_ns);
+	return 2 * (uint64_t)service->alive <= service->nodes ? GRANT_MINORITY : GRANT_GIVEN;
+}
+
+static enum grant
+refusal(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
+	const struct service *service = grants_service(grants, now_ns);
+	uint32_t rate = grants_share(service->nodes, grants->config.rate_percent);
+	enum grant of_all = refusal_of_all(grants, now_ns);
+
+	if (of_all != GRANT_GIVEN)
+		return of_all;
+	// Of one that is out by itself nothing more is taken away.
+	if (!is_out_by_state(member->state) &&
+	    service->out + 1 > grants_share(service->nodes, grants->config.out_percent))
 		return GRANT_OUT;
-	if (service.granted >= rate)
+	if (service->granted >= rate)
 		return GRANT_RATE;
-	if (count_together(grants, now_ns, member->subject) > rate)
+	if (fell_together(grants, now_ns, member->subject, rate))
 		return GRANT_TOGETHER;
-	return grants->count == GRANTS_MAX ? GRANT_FULL : GRANT_AWAITED;
+	if (grants->count == GRANTS_MAX)
+		return GRANT_FULL;
+	return grants_granter(grants, now_ns) != 0 ? GRANT_AWAITED : GRANT_NOBODY;
 }
 
 // A cluster of one has nobody to count with: what it says of itself is enough.
 static bool is_alone(const struct grants *grants, uint64_t id) {
 	const uint32_t *of = grants->engine->members.of_state;
 
-	return id == grants->config.self && grants->engine->self.joined && of[RAS_ALIVE] == 1 &&
+	return id == grants->config.self && grants->engine->self.joined && !grants->alone &&
+	       grants->expected <= 1 && of[RAS_ALIVE] == 1 &&
 	       of[RAS_SUSPECT] + of[RAS_UNREACHABLE] + of[RAS_DEAD] == 0;
 }
 
@@ -224,7 +231,7 @@ enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id) 
 	const struct granted *granted = grants_find(grants, id);
 
 	if (granted != NULL && grants_hold(grants, granted, now_ns))
-		return verdict_brakes(grants->engine) ? GRANT_BRAKE : GRANT_GIVEN;
+		return refusal_of_all(grants, now_ns);
 	if (row == MEMBERS_NONE)
 		return GRANT_AWAITED;
 	if (is_alone(grants, id))
@@ -240,10 +247,8 @@ static bool grant(struct grants *grants, uint64_t now_ns, uint32_t row) {
 	struct granted *granted = grants_find(grants, member->id);
 
 	if (granted != NULL && grants_hold(grants, granted, now_ns)) {
-		if (granted->until_ns < now_ns + RENEW_NS) {
+		if (refusal_of_all(grants, now_ns) == GRANT_GIVEN)
 			granted->until_ns = now_ns + GRANTS_LAST_NS;
-			granted->told_ns = 0;
-		}
 		return true;
 	}
 	if (refusal(grants, now_ns, member) != GRANT_AWAITED ||
@@ -251,6 +256,7 @@ static bool grant(struct grants *grants, uint64_t now_ns, uint32_t row) {
 		grants->counters.withheld++;
 		return false;
 	}
+	grants->service->is_old = true;
 	*granted = (struct granted){
 		.id = member->id,
 		.start = ras_incarnation_start(member->incarnation),
@@ -288,8 +294,12 @@ void grants_tick(struct grants *grants, uint64_t now_ns) {
 	grants->next_ns = RAS_NEVER;
 	grants_expire(grants, now_ns);
 	if (!grants_are_ours(grants, now_ns)) {
-		// Whoever it is may go, and then it may be us.
-		grants_wake(grants, now_ns + GRANTS_TELL_NS);
+		// Whoever it is may go, and then it may be us; so it may when we are known.
+		grants_wake(
+			grants,
+			now_ns + (is_young(grants, now_ns, grants->config.self) ? LOOK_NS
+										: GRANTS_TELL_NS)
+		);
 		return;
 	}
 	look(grants, now_ns);

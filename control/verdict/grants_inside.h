@@ -17,6 +17,17 @@ struct young {
 	uint64_t id, since_ns;
 };
 
+// How the cluster is, by our table.
+struct service {
+	uint32_t nodes, alive;
+	uint32_t out;	  // dead, unreachable, or granted and not healthy again
+	uint32_t granted; // in the last interval
+	// Of when this is: asked about thousands of nodes in one turn it is counted once.
+	uint64_t now_ns, changes;
+	uint32_t of_state[RAS_LEFT + 1];
+	bool is_old; // grants came or went
+};
+
 struct grants {
 	const struct verdict_engine *engine;
 	struct grants_config config;
@@ -27,6 +38,9 @@ struct grants {
 	uint32_t count, capacity;
 	struct young *young; // the oldest first
 	uint32_t young_count, young_capacity;
+	struct service *service;
+	uint32_t expected;
+	bool alone;
 	uint64_t next_ns; // asked for
 	bool joiner;	  // somebody came who may not know the grants
 	struct grants_counters counters;
@@ -38,11 +52,15 @@ void grants_wake(struct grants *grants, uint64_t at_ns);
 struct granted *grants_find(const struct grants *grants, uint64_t id);
 // -ENOSPC, -ENOMEM.
 int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row);
+// The share of so many nodes, one at least.
+uint32_t grants_share(uint32_t nodes, uint32_t percent);
+const struct service *grants_service(const struct grants *grants, uint64_t now_ns);
 // Of the last interval.
 bool grants_counts(const struct granted *row, uint64_t now_ns);
 // It lets its node be drained: of the start that the node has now.
 bool grants_hold(const struct grants *grants, const struct granted *row, uint64_t now_ns);
-// Drops what neither holds nor counts any more.
+// Drops what does not count any more, and whose node is healthy again.
 void grants_expire(struct grants *grants, uint64_t now_ns);
+uint64_t grants_start_of(const struct grants *grants, uint64_t id);
 // To all: those that are due, or each.
 void grants_tell(struct grants *grants, uint64_t now_ns, bool all);

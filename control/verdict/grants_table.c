@@ -14,14 +14,14 @@
 #define FORMAT 1
 #define HEADER_BYTES 4
 #define ENTRY_BYTES 24
+#define A_THIRD 33 // percent; of three one, of six two
 #define ENTRIES_PER_NOTICE ((RAS_NOTICE_BYTES_MAX - HEADER_BYTES) / ENTRY_BYTES)
-#define OLD_TELL_NS (3 * GRANTS_TELL_NS)
 
 void grants_wake(struct grants *grants, uint64_t at_ns) {
 	if (at_ns >= grants->next_ns)
 		return;
-	grants->next_ns = at_ns;
-	grants->ops.wake(grants->ops_ctx, at_ns);
+	if (grants->ops.wake(grants->ops_ctx, at_ns))
+		grants->next_ns = at_ns;
 }
 
 // Where the id is, or would be.
@@ -61,6 +61,7 @@ int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row) {
 		(grants->count - place) * sizeof(*grants->rows));
 	grants->count++;
 	grants->counters.kept = grants->count;
+	grants->service->is_old = true;
 	grants->rows[place] = (struct granted){.id = id};
 	*ret_row = &grants->rows[place];
 	return 0;
@@ -70,18 +71,83 @@ bool grants_counts(const struct granted *row, uint64_t now_ns) {
 	return now_ns < row->first_ns + GRANTS_INTERVAL_NS;
 }
 
+// Whether feeds take it back, or have: of one that is gone nothing is drained any more.
+static bool is_well(const struct grants *grants, uint64_t id) {
+	uint32_t row = members_find(&grants->engine->members, id);
+	struct verdict_view view;
+
+	if (row == MEMBERS_NONE)
+		return true;
+	look_view(grants->engine, row, &view);
+	return view.verdict <= VERDICT_HEALTHY && !view.maint;
+}
+
 void grants_expire(struct grants *grants, uint64_t now_ns) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < grants->count; n++) {
-		if (now_ns < grants->rows[n].until_ns || grants_counts(&grants->rows[n], now_ns))
-			grants->rows[kept++] = grants->rows[n];
+		const struct granted *row = &grants->rows[n];
+
+		if (now_ns < row->until_ns || grants_counts(row, now_ns) ||
+		    !is_well(grants, row->id))
+			grants->rows[kept++] = *row;
 	}
+	grants->service->is_old |= kept != grants->count;
 	grants->count = kept;
 	grants->counters.kept = kept;
 }
 
-static uint64_t start_of(const struct grants *grants, uint64_t id) {
+// One that is out of service though nobody drained it: its agent is not only gone.
+static bool is_out_by_itself(const struct grants *grants, uint32_t row) {
+	const struct member_row *member = &grants->engine->members.rows[row];
+
+	return (member->state == RAS_DEAD || member->state == RAS_UNREACHABLE) &&
+	       (member->subject == NULL || member->subject->held.verdict != VERDICT_AGENT_DOWN);
+}
+
+static void count_service(const struct grants *grants, uint64_t now_ns, struct service *service) {
+	const struct verdict_engine *engine = grants->engine;
+	const uint32_t *of = engine->members.of_state;
+
+	*service = (struct service){
+		.nodes = of[RAS_ALIVE] + of[RAS_SUSPECT] + of[RAS_UNREACHABLE] + of[RAS_DEAD],
+		.alive = of[RAS_ALIVE],
+		.now_ns = now_ns,
+		.changes = engine->counts.changes,
+	};
+	memcpy(service->of_state, of, sizeof(service->of_state));
+	if (service->nodes < grants->expected)
+		service->nodes = grants->expected;
+	for (uint32_t n = 0; n < engine->subject_count; n++)
+		service->out += is_out_by_itself(grants, engine->subjects[n]->peer);
+	for (uint32_t n = 0; n < grants->count; n++) {
+		const struct granted *granted = &grants->rows[n];
+		uint32_t row = members_find(&engine->members, granted->id);
+
+		service->granted += grants_counts(granted, now_ns);
+		service->out += row != MEMBERS_NONE && !is_out_by_itself(grants, row) &&
+				!is_well(grants, granted->id);
+	}
+}
+
+const struct service *grants_service(const struct grants *grants, uint64_t now_ns) {
+	const struct verdict_engine *engine = grants->engine;
+	struct service *service = grants->service;
+
+	if (service->is_old || service->now_ns != now_ns ||
+	    service->changes != engine->counts.changes ||
+	    memcmp(service->of_state, engine->members.of_state, sizeof(service->of_state)) != 0)
+		count_service(grants, now_ns, service);
+	return service;
+}
+
+uint32_t grants_share(uint32_t nodes, uint32_t percent) {
+	uint64_t most = (uint64_t)nodes * percent / (percent == A_THIRD ? 3 * A_THIRD : 100);
+
+	return most > 0 ? (uint32_t)most : 1;
+}
+
+uint64_t grants_start_of(const struct grants *grants, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
 
 	return row != MEMBERS_NONE
@@ -90,7 +156,7 @@ static uint64_t start_of(const struct grants *grants, uint64_t id) {
 }
 
 bool grants_hold(const struct grants *grants, const struct granted *row, uint64_t now_ns) {
-	return now_ns < row->until_ns && row->start == start_of(grants, row->id);
+	return now_ns < row->until_ns && row->start == grants_start_of(grants, row->id);
 }
 
 static uint32_t seconds_between(uint64_t from_ns, uint64_t to_ns) {
@@ -120,18 +186,22 @@ void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
 	wire_writer_init(&writer, entries, sizeof(entries));
 	for (uint32_t n = 0; n < grants->count; n++) {
 		struct granted *row = &grants->rows[n];
-		uint64_t each_ns = grants_counts(row, now_ns) ? GRANTS_TELL_NS : OLD_TELL_NS;
 
-		if (!all && row->told_ns != 0 && now_ns < row->told_ns + each_ns) {
-			grants_wake(grants, row->told_ns + each_ns);
+		if (!all && row->told_ns != 0 && now_ns < row->told_ns + GRANTS_TELL_NS) {
+			grants_wake(grants, row->told_ns + GRANTS_TELL_NS);
 			continue;
 		}
 		row->told_ns = now_ns;
-		grants_wake(grants, now_ns + each_ns);
+		grants_wake(grants, now_ns + GRANTS_TELL_NS);
 		wire_put_u64(&writer, row->id);
-		wire_put_u64(&writer, row->start);
+		// Of one whose agent was restarted since only that it counts.
+		wire_put_u64(&writer, grants_start_of(grants, row->id));
 		wire_put_u32(&writer, seconds_between(row->first_ns, now_ns));
-		wire_put_u32(&writer, seconds_between(now_ns, row->until_ns));
+		wire_put_u32(
+			&writer, grants_hold(grants, row, now_ns)
+					 ? seconds_between(now_ns, row->until_ns)
+					 : 0
+		);
 		if (++count == ENTRIES_PER_NOTICE) {
 			send(grants, entries, count);
 			wire_writer_init(&writer, entries, sizeof(entries));
@@ -141,13 +211,15 @@ void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
 	send(grants, entries, count);
 }
 
+// Whether others have granted so much more than may be that somebody lies.
+static bool is_too_much(const struct grants *grants, uint64_t now_ns) {
+	const struct service *service = grants_service(grants, now_ns);
+
+	return service->granted >= 2 * grants_share(service->nodes, grants->config.rate_percent);
+}
+
 static void
-take(struct grants *grants,
-     uint64_t now_ns,
-     uint64_t id,
-     uint64_t start,
-     uint32_t ago_s,
-     uint32_t left_s) {
+take(struct grants *grants, uint64_t now_ns, uint64_t id, uint32_t ago_s, uint32_t left_s) {
 	struct granted *row = grants_find(grants, id);
 	uint64_t ago_ns = ago_s * SEC, left_ns = left_s * SEC;
 	uint64_t first_ns = now_ns > ago_ns ? now_ns - ago_ns : 0;
@@ -155,20 +227,16 @@ take(struct grants *grants,
 
 	if (left_ns > GRANTS_LAST_NS)
 		left_ns = GRANTS_LAST_NS;
-	if (row != NULL && start < row->start)
+	if (row == NULL && (is_too_much(grants, now_ns) || grants_add(grants, id, &row) != 0))
 		return;
-	if (row == NULL && grants_add(grants, id, &row) != 0)
-		return;
-	// Of another start it is another grant, though it takes the place of the one before.
-	if (row->start != start)
-		*row = (struct granted){.id = id, .start = start, .first_ns = first_ns};
-	if (first_ns < row->first_ns)
+	if (row->first_ns == 0 || first_ns < row->first_ns)
 		row->first_ns = first_ns;
+	grants->service->is_old = true;
 	row->told_ns = now_ns;
-	if (now_ns + left_ns <= row->until_ns)
-		return;
 	is_new = !grants_hold(grants, row, now_ns);
-	row->until_ns = now_ns + left_ns;
+	row->start = grants_start_of(grants, id);
+	if (now_ns + left_ns > row->until_ns)
+		row->until_ns = now_ns + left_ns;
 	if (is_new && grants_hold(grants, row, now_ns))
 		grants->ops.given(grants->ops_ctx, id);
 }
@@ -197,9 +265,11 @@ int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size
 		uint64_t id = wire_get_u64(&reader), start = wire_get_u64(&reader);
 		uint32_t ago_s = wire_get_u32(&reader), left_s = wire_get_u32(&reader);
 
-		// Of a stranger nothing is kept: made-up names would fill the table.
-		if (members_find(&grants->engine->members, id) != MEMBERS_NONE)
-			take(grants, now_ns, id, start, ago_s, left_s);
+		// Of a stranger nothing is kept, or made-up names would fill the table; nor of
+		// another start than ours: it is told again.
+		if (members_find(&grants->engine->members, id) != MEMBERS_NONE &&
+		    start == grants_start_of(grants, id))
+			take(grants, now_ns, id, ago_s, left_s);
 	}
 	return 0;
 }

@@ -85,11 +85,12 @@ static void on_exchange_wake(void *ctx, uint64_t at_ns) {
 	verdicts_arm(own);
 }
 
-static void on_grants_wake(void *ctx, uint64_t at_ns) {
+static bool on_grants_wake(void *ctx, uint64_t at_ns) {
 	struct verdict_node *own = ctx;
 
 	own->grants_wake_ns = at_ns;
 	verdicts_arm(own);
+	return true;
 }
 
 static void on_grants_tell(void *ctx, const void *bytes, size_t size) {

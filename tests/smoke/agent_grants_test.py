@@ -59,7 +59,7 @@ def one_is_granted_and_all_know(cluster):
 
 
 def the_next_one_counts_on(cluster):
-    """the granter is killed: the next one holds on to the grant, and grants no more than the rate"""
+    """the granter is killed: the next one keeps the grant, and grants no more than the rate"""
     cluster.start()
     cluster.wait_ring(agents.WAIT_SECONDS)
     granter, victim = one_is_granted_and_all_know(cluster)

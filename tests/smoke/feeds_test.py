@@ -130,11 +130,11 @@ def what_to_drain_is_asked_of_one_node():
         assert bed.agent.lines == [], "an agent was asked"
 
 
-def npd_rule():
+def npd_rule(number=0):
     definition = json.loads((FEEDS / "kubernetes" / "tocsin-health.json").read_text())
-    assert definition["plugin"] == "custom" and len(definition["rules"]) == 1
-    rule = definition["rules"][0]
-    assert rule["condition"] == definition["conditions"][0]["type"]
+    assert definition["plugin"] == "custom" and len(definition["rules"]) == 2
+    rule = definition["rules"][number]
+    assert rule["condition"] == definition["conditions"][number]["type"]
     return [rule["path"], *rule["args"]], rule, definition["pluginConfig"]
 
 
@@ -146,6 +146,16 @@ def node_problem_detector_gets_its_exit_status_and_one_short_line():
         assert done.returncode == status, (say, done)
         assert done.stdout.count("\n") == 1, done.stdout
         assert len(done.stdout.rstrip("\n")) <= config["max_output_length"] == 80
+
+
+def node_problem_detector_is_told_of_drains_apart():
+    """By the advice, which needs a grant, not by the grade."""
+    command, _, _ = npd_rule(1)
+    for say, status in ((HEALTHY, 0), (DRAIN, 1), (NEITHER["slow"], 2), (NEITHER["unknown"], 2),
+                        (("critical", "node-down", "warn"), 2)):
+        with Bed(say) as bed:
+            done = bed.run(*command, NODE_NAME="n2")
+        assert done.returncode == status, (say, done)
 
 
 def node_problem_detector_is_answered_before_its_deadline():
@@ -369,6 +379,8 @@ if __name__ == "__main__":
         ("--exit=drain wants the name of a node", what_to_drain_is_asked_of_one_node),
         ("node-problem-detector gets its exit status and one line of at most 80 characters",
          node_problem_detector_gets_its_exit_status_and_one_short_line),
+        ("node-problem-detector is told of drains apart",
+         node_problem_detector_is_told_of_drains_apart),
         ("an agent that hangs is unknown before node-problem-detector's deadline",
          node_problem_detector_is_answered_before_its_deadline),
         ("Flux: drains with -u, takes back its own", flux_drains_and_takes_back_its_own),

@@ -215,8 +215,14 @@ static void reason_is_parted_from_who_gave_it_and_when(void **state) {
 		{"NodeName=a Reason=" OURS " Comment=x", OURS " Comment=x", ""},
 		// Its second line follows the time.
 		{"NodeName=a Reason=" OURS AT_TEN " -- HOLD", OURS AT_TEN " -- HOLD", ""},
-		{"NodeName=a Reason=" OURS AT_TEN " -- HOLD [ann@2026-11-22T11:00:00]",
-		 OURS AT_TEN " -- HOLD", "ann@1795345200"},
+		{"NodeName=a Reason=" OURS AT_TEN " ticket=4711", OURS AT_TEN " ticket=4711", ""},
+		// Pasted as Slurm shows it, with words or a field behind.
+		{"NodeName=a Reason=" OURS AT_TEN " -- HOLD [ann@2026-11-22T11:00:00]", "ambiguous",
+		 ""},
+		{"NodeName=a Reason=" OURS AT_TEN " ticket=4711 [ann@2026-11-22T11:00:00]",
+		 "ambiguous", ""},
+		{"NodeName=a Reason=" OURS AT_TEN " Comment=x [ann@2026-11-22T11:00:00]",
+		 "ambiguous", ""},
 		{"NodeName=a Comment=x Reason=tocsin: a State=DRAIN Reason=mine [b@c]", "ambiguous",
 		 ""},
 		{"NodeName=a State=IDLE Reason=", "", ""},

@@ -55,7 +55,7 @@ struct snapshot {
 	bool judged;						    // there is a store of verdicts:
 	struct verdict_counts verdicts;
 	uint32_t grants;       // drains that are granted
-	uint32_t withheld;     // of the rows: drains that are not
+	uint32_t withheld;     // nodes whose drain is not
 	uint32_t verdict_rows; // at most SNAPSHOT_VERDICTS_MAX of them
 	struct snapshot_verdict rows[SNAPSHOT_VERDICTS_MAX];
 	uint32_t path_count; // at most SNAPSHOT_PATHS_MAX of them

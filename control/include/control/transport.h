@@ -106,8 +106,9 @@ int transport_kernel_answers(
 	const struct transport *transport, const struct sock_addr *host, uint64_t since_ns
 );
 
-// What the kernel has sent to the host at this address on the connections that are open, in segments
-// with data, and how many of these again since nobody acknowledged them. -ENOENT: there is none.
+// What the kernel has sent to the host at this address on the connections that are open, in
+// segments with data, and how many of these again since nobody acknowledged them. -ENOENT: there is
+// none.
 int transport_kernel_sent(
 	const struct transport *transport,
 	const struct sock_addr *host,

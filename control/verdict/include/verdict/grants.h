@@ -15,7 +15,9 @@
 // share: none of them is drained for it before it has lasted for ten minutes.
 //
 // A grant is of one run of a node (its start), not of one verdict, and never makes a verdict: what
-// a liar grants drains nobody whom the agent that is asked finds well.
+// a liar grants drains nobody whom the agent that is asked finds well, and it can make others count
+// no more than twice the rate. It ends soon after the verdict that it was for; the node counts as
+// out of service until it is healthy, whatever became of its grant.
 //
 // Pure, as the engine: no socket, clock, thread or allocator of its own. One thread.
 #pragma once
@@ -24,8 +26,8 @@
 #include <verdict/engine.h>
 
 #define GRANTS_INTERVAL_NS (600 * RAS_NS_PER_SEC) // in which so many are granted at most
-#define GRANTS_LAST_NS (600 * RAS_NS_PER_SEC)	  // if it is not told again
-#define GRANTS_TELL_NS (30 * RAS_NS_PER_SEC)	  // of the last interval; each third as often else
+#define GRANTS_LAST_NS (90 * RAS_NS_PER_SEC)	  // if it is not told again
+#define GRANTS_TELL_NS (30 * RAS_NS_PER_SEC)
 #define GRANTS_KNOWN_NS (10 * RAS_NS_PER_SEC)
 #define GRANTS_MAX 4096
 
@@ -39,6 +41,7 @@ enum grant {
 	GRANT_RATE,	  // as many as may be were granted in the last ten minutes
 	GRANT_OUT,	  // as many as may be are out of service
 	GRANT_FULL,	  // GRANTS_MAX are kept
+	GRANT_NOBODY,	  // no member is fit to grant
 	GRANT_AWAITED,	  // nothing of that: the granter has not said so yet
 	GRANT_COUNT,
 };
@@ -57,8 +60,8 @@ struct grants_config {
 struct grants_ops {
 	// To be flooded (ras_notice); at most RAS_NOTICE_BYTES_MAX.
 	void (*tell)(void *ctx, const void *bytes, size_t size);
-	// When grants_tick() is to be called.
-	void (*wake)(void *ctx, uint64_t at_ns);
+	// When grants_tick() is to be called. False if that cannot be had: it is asked for again.
+	bool (*wake)(void *ctx, uint64_t at_ns);
 	// A drain is granted from now on, by whomever. Must not call back.
 	void (*given)(void *ctx, uint64_t id);
 	// Whether this verdict asks for a drain now: what the caller confirms first is confirmed.
@@ -76,6 +79,9 @@ int grants_create(
 );
 struct grants *grants_destroy(struct grants *grants);
 
+// How many nodes the cluster is to have, 0 if nobody says; and whether this agent is alone although
+// it knows of others. A part of them is no cluster.
+void grants_expect(struct grants *grants, uint32_t nodes, bool alone);
 // Somebody is alive since now, ourselves as well. Best effort without memory: it is no granter
 // before its time, or is one too early.
 void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id);
