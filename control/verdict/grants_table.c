@@ -211,11 +211,13 @@ void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
 	send(grants, entries, count);
 }
 
-// Whether others have granted so much more than may be that somebody lies.
+// Whether others have granted so much more than may be that somebody lies: lately, or in all.
 static bool is_too_much(const struct grants *grants, uint64_t now_ns) {
 	const struct service *service = grants_service(grants, now_ns);
+	uint32_t most = 2 * grants_share(service->nodes, grants->config.rate_percent);
 
-	return service->granted >= 2 * grants_share(service->nodes, grants->config.rate_percent);
+	return service->granted >= most ||
+	       grants->count >= most + grants_share(service->nodes, grants->config.out_percent);
 }
 
 static void

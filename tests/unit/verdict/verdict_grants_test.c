@@ -214,6 +214,11 @@ static void no_more_than_twice_the_rate_is_believed(void **state) {
 	assert_int_equal(given_of(&scene, 2, 38), 4);
 	assert_int_equal(grant_of(&scene, 39), GRANT_RATE);
 	finish(&scene);
+	begin_as(&scene, 40, 1);
+	for (uint32_t n = 2; n < 40; n++)
+		hear(&scene, n, 1, 700, 600); // of before the last ten minutes
+	assert_int_equal(given_of(&scene, 2, 38), 4 + 40 / 3);
+	finish(&scene);
 }
 
 static void agent_that_is_gone_takes_nothing_out_of_service(void **state) {
