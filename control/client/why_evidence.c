@@ -28,6 +28,10 @@ static const struct {
 	[VERDICT_PATH_LOSSY] =
 		{"Small messages pass, large ones are lost: MTU, a bad cable, or a full queue on the way.",
 		 "Jobs stall on it. Compare MTUs along the path; look at the error counters of its ports."},
+	[VERDICT_UNSTABLE] =
+		{"What is seen of it changes faster than anybody could act on: a loose cable, a service\n"
+		 "  that restarts again and again, or a size of packets that passes only now and then.",
+		 "`tocsin why` with its name lists the words. Nobody is drained by it, nor undrained."},
 	[VERDICT_MGMT_NET_DOWN] =
 		{"Its agent works and its fabric does; the network that the overlay uses does not reach it.",
 		 "Jobs that run on it may go on. Look at its management port and switch."},

@@ -7,6 +7,8 @@
 
 // Older than this it says nothing of now.
 #define KNOCK_LIFE_NS (15 * RAS_NS_PER_SEC)
+// A host whose kernel has acknowledged nothing for so long, of what is sent to it again and again.
+#define KNOCK_MUTE_NS (2 * RAS_NS_PER_SEC)
 // An agent that lives is heard each second; of one that was not, the kernel is asked.
 #define KNOCK_SILENT_NS (3 * RAS_NS_PER_SEC / 2)
 
@@ -151,6 +153,12 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 		return;
 	}
 	knocked = find(overlay, &found.record->address);
+	if ((knocked == NULL || knocked->last.at_ns < silent_since_ns) &&
+	    transport_kernel_is_silent(overlay->transport, &found.record->address, KNOCK_MUTE_NS)) {
+		ret_knock->reach = VERDICT_REACH_NONE;
+		ret_knock->at_ns = now_ns;
+		return;
+	}
 	if (knocked == NULL || now_ns - knocked->last.at_ns >= KNOCK_LIFE_NS)
 		return;
 	ret_knock->reach = knocked->last.reach;

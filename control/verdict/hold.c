@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From what the evidence says now to what is held: the brake, hysteresis, history.
 #include "inside.h"
+#include "unstable.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool is_well(enum verdict verdict) {
@@ -16,14 +18,17 @@ static void find_unknown(struct finding *finding, const char *reason) {
 	finding->statement = NULL;
 }
 
-// How many may fall silent at once without that being one event. The dead are remembered for days:
-// of them those were there a moment ago that are among the silent.
-static uint32_t brake_limit(const struct verdict_engine *engine) {
+uint32_t brake_missed(const struct verdict_engine *engine) {
 	const uint32_t *of_state = engine->members.of_state;
 	uint32_t dead = of_state[RAS_DEAD] < engine->silent_recent ? of_state[RAS_DEAD]
 								   : engine->silent_recent;
-	uint64_t view = (uint64_t)of_state[RAS_ALIVE] + of_state[RAS_SUSPECT] +
-			of_state[RAS_UNREACHABLE] + dead;
+
+	return of_state[RAS_SUSPECT] + of_state[RAS_UNREACHABLE] + dead;
+}
+
+// How many may fall silent at once without that being one event.
+static uint32_t brake_limit(const struct verdict_engine *engine) {
+	uint64_t view = (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed(engine);
 	uint64_t share = view * engine->config.brake_permille / 1000;
 
 	return share > engine->config.brake_nodes ? (uint32_t)share : engine->config.brake_nodes;
@@ -80,6 +85,11 @@ static void stale_apply(
 		find_unknown(finding, "EvidenceStale");
 }
 
+static void doubt_ourselves(struct finding *finding, const char *reason) {
+	find_unknown(finding, reason);
+	finding->own_doubt = true;
+}
+
 // Of our own: who was stopped, or is cut off, knows nothing.
 static void self_apply(
 	const struct verdict_engine *engine,
@@ -93,20 +103,21 @@ static void self_apply(
 	if (finding->verdict == VERDICT_NONE)
 		return;
 	if (!engine->self.joined) {
-		find_unknown(finding, "NotMember");
+		doubt_ourselves(finding, "NotMember");
 	} else if (paused_until_ns != 0 && now_ns < settled_ns && !is_well(finding->verdict)) {
-		find_unknown(finding, "OwnPause");
+		doubt_ourselves(finding, "OwnPause");
 		hold_until(subject, settled_ns);
 	} else if (subject->braked) {
-		find_unknown(finding, "Brake");
+		doubt_ourselves(finding, "Brake");
 	} else if (engine->self.loses && finding->by_silence && !finding->own_words) {
-		find_unknown(finding, "OwnLoss");
+		doubt_ourselves(finding, "OwnLoss");
 	}
 }
 
-// What was held, as it was, into the ring; without memory it is not remembered.
+// What was shown, as it was, into the ring; without memory it is not remembered.
 static void past_add(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	struct verdict_past *past;
+	struct verdict_view view;
 
 	if (subject->past == NULL)
 		subject->past = engine->memory.allocate(
@@ -118,10 +129,11 @@ static void past_add(struct verdict_engine *engine, struct subject *subject, uin
 	subject->past_next = (subject->past_next + 1) % VERDICT_HISTORY_MAX;
 	if (subject->past_count < VERDICT_HISTORY_MAX)
 		subject->past_count++;
-	past->verdict = subject->held.verdict;
-	past->since_ns = subject->held.since_ns;
+	look_view(engine, subject->peer, &view);
+	past->verdict = view.verdict;
+	past->since_ns = view.since_ns;
 	past->until_ns = now_ns;
-	memcpy(past->reason, subject->held.reason, sizeof(past->reason));
+	snprintf(past->reason, sizeof(past->reason), "%s", view.reason);
 }
 
 static void held_fill(struct held *held, const struct finding *finding) {
@@ -134,7 +146,7 @@ static void held_fill(struct held *held, const struct finding *finding) {
 					   finding->observer_count > 1 || finding->bad > 1
 				   ? VERDICT_SURE
 				   : VERDICT_LIKELY;
-	if (finding->sole)
+	if (finding->sole || (finding->verdict == VERDICT_NODE_DOWN && finding->state != RAS_DEAD))
 		held->confidence = VERDICT_LIKELY;
 	if (is_well(finding->verdict))
 		held->confidence = VERDICT_SURE;
@@ -161,6 +173,8 @@ tell_changed(struct verdict_engine *engine, struct subject *subject, enum verdic
 static bool is_raised(const struct subject *subject, bool was_ripe) {
 	enum verdict_advice advice = judge_advice(&subject->held, false);
 
+	if (subject->swings.unstable)
+		return false;
 	return advice > VERDICT_ADVICE_WARN && (!was_ripe || advice > subject->told_advice);
 }
 
@@ -171,11 +185,16 @@ static void hold_change(
 	uint64_t now_ns
 ) {
 	enum verdict before = subject->held.verdict;
+	bool was_unstable = subject->swings.unstable;
 
-	past_add(engine, subject, now_ns);
+	if (!was_unstable)
+		past_add(engine, subject, now_ns);
 	subject->held.since_ns = now_ns;
 	held_fill(&subject->held, finding);
 	subject->held.ripe = !finding->by_silence;
+	unstable_note(subject, finding->own_doubt, now_ns);
+	if (was_unstable)
+		return;
 	engine->counts.changes++;
 	tell_changed(engine, subject, before);
 }
@@ -263,6 +282,16 @@ static void hold_ripen(
 		tell_changed(engine, subject, subject->held.verdict);
 }
 
+// What it says now is what counts again.
+static void hold_settled(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	if (!unstable_is_over(subject, now_ns))
+		return;
+	past_add(engine, subject, now_ns);
+	unstable_end(subject);
+	engine->counts.changes++;
+	tell_changed(engine, subject, VERDICT_UNSTABLE);
+}
+
 void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	struct finding finding;
 	uint8_t stale;
@@ -281,6 +310,7 @@ void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_n
 	self_apply(engine, subject, now_ns, &finding);
 	hold_finding(engine, subject, &finding, now_ns);
 	hold_ripen(engine, subject, &finding, now_ns);
+	hold_settled(engine, subject, now_ns);
 	hold_until(subject, subject_stale_ns(engine, subject));
 }
 

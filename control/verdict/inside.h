@@ -58,6 +58,7 @@ struct finding {
 	bool sole;	  // one agent alone holds it for dead
 	bool by_silence;  // counted by the brake
 	bool own_words;	  // a statement of its own: no observer is needed
+	bool own_doubt;	  // unknown, for a reason of ours: it says nothing of the node
 	uint32_t bad;	  // observers
 	uint32_t eyes;	  // the same, those of one host once
 	uint32_t good;	  // who read a pulse that advances
@@ -87,6 +88,19 @@ struct held {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 };
 
+// unstable.c: how often its word changed of late.
+#define SWINGS_MAX 4 // changes within a minute that make it unstable
+struct swings {
+	uint64_t at_ns[SWINGS_MAX]; // a ring of the last ones
+	uint32_t count;
+	enum verdict word;   // the last that was no doubt
+	enum verdict before; // the one before that
+	bool own_doubt;	     // what came after `word` was a doubt of our own
+	bool unstable;
+	uint64_t since_ns;
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+};
+
 // What there is to say of one peer. Made when there is something, gone when there is not.
 struct subject {
 	uint32_t peer;	// its row
@@ -108,6 +122,7 @@ struct subject {
 	uint32_t tells_bad; // sights that it told of others, and that are bad
 
 	struct held held;
+	struct swings swings;
 	uint8_t told_advice;	   // the last that was told of what is held, without maintenance
 	uint64_t better_ns;	   // since when the evidence is better than what is held, RAS_NEVER
 	uint8_t blame;		   // enum fabric of what is being gathered
@@ -271,6 +286,9 @@ enum verdict_advice judge_advice(const struct held *held, bool maint);
 void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns);
 // The brake turned, or we were paused: everybody is judged anew.
 void hold_all(struct verdict_engine *engine, uint64_t now_ns);
+// How many the overlay does not hear. The dead are remembered for days: of them those were there a
+// moment ago that are among the silent.
+uint32_t brake_missed(const struct verdict_engine *engine);
 // Something that the brake depends on changed.
 void brake_again(struct verdict_engine *engine);
 // Judge it no later than that.

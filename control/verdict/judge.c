@@ -248,8 +248,27 @@ static bool is_refused(
 	return false;
 }
 
+// So long as most are heard: who is in the smaller part of a split, or in neither, is not told
+// which part is down.
+static bool most_are_heard(const struct verdict_engine *engine) {
+	return engine->members.of_state[RAS_ALIVE] > brake_missed(engine);
+}
+
+// Overlay, pulse and kernel are silent to two: named before the overlay has decided, as likely, and
+// nobody acts on it.
+static bool is_likely_down(
+	const struct verdict_engine *engine,
+	const struct finding *finding,
+	const struct votes *votes
+) {
+	return finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_NONE] >= 2 &&
+	       votes->of[VERDICT_REACH_REFUSES] == 0 && votes->of[VERDICT_REACH_ACCEPTS] == 0 &&
+	       most_are_heard(engine);
+}
+
 // Its pulse is not to be read.
 static void judge_unread(
+	const struct verdict_engine *engine,
 	const struct subject *subject,
 	uint64_t now_ns,
 	const struct fabric_look *look,
@@ -263,6 +282,8 @@ static void judge_unread(
 		find_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
 	} else if (finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	} else if (is_likely_down(engine, finding, votes)) {
+		find_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
 	} else {
 		find(finding, VERDICT_UNKNOWN, "SilentBothWays");
 	}
@@ -270,6 +291,7 @@ static void judge_unread(
 
 // Others, or we ourselves, cannot talk to it.
 static void judge_suspect(
+	const struct verdict_engine *engine,
 	struct subject *subject,
 	uint64_t now_ns,
 	const struct fabric_look *look,
@@ -285,6 +307,8 @@ static void judge_suspect(
 		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	} else if (votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
+	} else if (look->lookers == 0 && is_likely_down(engine, finding, votes)) {
+		find_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	} else {
 		find(finding, VERDICT_UNKNOWN, "Suspected");
 	}
@@ -390,9 +414,9 @@ static void judge_seen(
 		find_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (fabric == FABRIC_SILENT) {
-		judge_unread(subject, now_ns, &look, &votes, finding);
+		judge_unread(engine, subject, now_ns, &look, &votes, finding);
 	} else if (finding->state == RAS_SUSPECT) {
-		judge_suspect(subject, now_ns, &look, &votes, finding);
+		judge_suspect(engine, subject, now_ns, &look, &votes, finding);
 	} else if (fabric == FABRIC_PEERS || fabric == FABRIC_PORT) {
 		find_by_silence(
 			finding, VERDICT_FABRIC_DOWN,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What can be asked: views, evidence, history, paths, counts.
 #include "inside.h"
+#include "unstable.h"
 
 #include <errno.h>
 #include <string.h>
@@ -48,6 +49,8 @@ void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdic
 	ret_view->evidence = held->evidence;
 	ret_view->observer_count = held->observer_count;
 	memcpy(ret_view->observers, held->observers, sizeof(ret_view->observers));
+	if (row->subject->swings.unstable)
+		unstable_view(row->subject, row->maint, ret_view);
 }
 
 int verdict_of(const struct verdict_engine *engine, uint64_t id, struct verdict_view *ret_view) {

@@ -24,6 +24,9 @@ const struct story_reason story_reasons[] = {
 	{"OwnLoss", "unknown",
 	 "The agent that was asked has to send much again on most of its connections: what it does "
 	 "not hear may be its own loss."},
+	{"Flapping", "unstable",
+	 "Its verdict changed more than three times within a minute, and no word has stood for a "
+	 "minute since."},
 	{"NotMember", "unknown", "The agent that was asked is no member of the cluster."},
 	{"NeverSeen", "unknown", "It is expected by the roster and never came."},
 	{"Suspected", "unknown",

@@ -31,6 +31,7 @@ int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **
 	subject->held.verdict = VERDICT_HEALTHY;
 	subject->held.state = RAS_ALIVE;
 	subject->held.reason[0] = '\0';
+	subject->swings.word = subject->swings.before = VERDICT_HEALTHY;
 	subject->better_ns = RAS_NEVER;
 	subject->stale_ns = RAS_NEVER;
 	subject->next_ns = RAS_NEVER;
@@ -232,8 +233,8 @@ bool subject_is_idle(const struct verdict_engine *engine, const struct subject *
 	uint8_t state = subject_peer(engine, subject)->state;
 
 	return subject->sight_count == 0 && subject->said_count == 0 && subject->tells_bad == 0 &&
-	       subject->past_count == 0 && subject->stale_ns == RAS_NEVER &&
-	       (state == RAS_ALIVE || state == RAS_LEFT) &&
+	       subject->past_count == 0 && !subject->swings.unstable &&
+	       subject->stale_ns == RAS_NEVER && (state == RAS_ALIVE || state == RAS_LEFT) &&
 	       (subject->held.verdict == VERDICT_HEALTHY || subject->held.verdict == VERDICT_NONE);
 }
 

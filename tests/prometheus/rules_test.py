@@ -41,6 +41,9 @@ NODE_ALERTS = [
      "Slower than their own past and than paths like them."),
     ("PathLossy", "path-lossy", "warning", True, "has paths that lose large packets",
      "Small messages pass, large ones do not: often the MTU or a cable."),
+    ("NodeUnstable", "unstable", "warning", True, "changes its verdict all the time",
+     "A loose cable, a service that restarts, a hole in the MTU; neither drain nor undrain it by "
+     "this."),
     ("CheckWarning", "check-warning", "warning", True, "warns by a local check",
      "See: tocsin checks, on that node."),
     ("NodeUnknown", "unknown", "warning", True, "cannot be judged",

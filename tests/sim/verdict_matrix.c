@@ -8,7 +8,7 @@ const struct matrix_info matrix_rows[ROW_COUNT] = {
 	[ROW_FREEZE_HARDWARE] = {"freeze-hardware", VERDICT_AGENT_FROZEN, 3},
 	[ROW_FREEZE_KERNEL] = {"freeze-kernel", VERDICT_AGENT_FROZEN, 3},
 	[ROW_FREEZE_IN_PROCESS] = {"freeze-in-process", VERDICT_AGENT_FROZEN, 3},
-	[ROW_HOST_DEAD] = {"host-dead", VERDICT_NODE_DOWN, 10},
+	[ROW_HOST_DEAD] = {"host-dead", VERDICT_NODE_DOWN, 5},
 	[ROW_MGMT_CUT] = {"mgmt-net-cut", VERDICT_MGMT_NET_DOWN, 12},
 	[ROW_FABRIC_CUT] = {"fabric-cut", VERDICT_FABRIC_DOWN, 3},
 	[ROW_DEVICE_STUCK] = {"device-stuck", VERDICT_DEVICE_STUCK, 4},
@@ -27,10 +27,11 @@ static const char *const heads[MATRIX_COLUMNS] = {
 	[VERDICT_NONE] = "none",	  [VERDICT_HEALTHY] = "well",
 	[VERDICT_CHECK_WARNING] = "warn", [VERDICT_PATH_DEGRADED] = "slow",
 	[VERDICT_PATH_LOSSY] = "loss",	  [VERDICT_UNKNOWN] = "unkn",
-	[VERDICT_MGMT_NET_DOWN] = "mgmt", [VERDICT_AGENT_DOWN] = "down",
-	[VERDICT_AGENT_FROZEN] = "frzn",  [VERDICT_CHECK_FAILED] = "fail",
-	[VERDICT_DEVICE_STUCK] = "stck",  [VERDICT_FABRIC_DOWN] = "fabr",
-	[VERDICT_NODE_DOWN] = "node",	  [MATRIX_PATH] = "path",
+	[VERDICT_UNSTABLE] = "flap",	  [VERDICT_MGMT_NET_DOWN] = "mgmt",
+	[VERDICT_AGENT_DOWN] = "down",	  [VERDICT_AGENT_FROZEN] = "frzn",
+	[VERDICT_CHECK_FAILED] = "fail",  [VERDICT_DEVICE_STUCK] = "stck",
+	[VERDICT_FABRIC_DOWN] = "fabr",	  [VERDICT_NODE_DOWN] = "node",
+	[MATRIX_PATH] = "path",
 };
 
 static uint32_t row_sum(const uint32_t row[MATRIX_COLUMNS]) {

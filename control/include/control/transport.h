@@ -106,6 +106,12 @@ int transport_kernel_answers(
 	const struct transport *transport, const struct sock_addr *host, uint64_t since_ns
 );
 
+// Whether each open connection to the host sends something again and again, and nothing has come
+// back on it for so long.
+bool transport_kernel_is_silent(
+	const struct transport *transport, const struct sock_addr *host, uint64_t for_ns
+);
+
 // What the kernel has sent to the host at this address on the connections that are open, in
 // segments with data, and how many of these again since nobody acknowledged them. -ENOENT: there is
 // none.

@@ -49,6 +49,7 @@ static void silence_of_one_that_did_not_run_says_nothing_once_it_is_back(void **
 		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &late), -ESTALE);
 		bed_pass(bed, 5 * SEC);
 		bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+		bed_pass(bed, 60 * SEC);
 		// What is seen from now on counts again.
 		bed_see_two(bed, 5, SIGHT_SILENT);
 		bed_pass(bed, SEC);
@@ -532,7 +533,7 @@ static void the_last_changes_are_remembered_newest_first(void **state) {
 		bed_see_two(bed, 5, SIGHT_SILENT);
 		bed_pass(bed, SEC);
 		bed_see_two(bed, 5, SIGHT_GOOD);
-		bed_pass(bed, 6 * SEC);
+		bed_pass(bed, 60 * SEC);
 	}
 	while (verdict_past_next(bed->engine, bed_id(5), &cursor, &past)) {
 		assert_int_equal(

@@ -73,8 +73,8 @@ static const struct cell cells[] = {
 	 VERDICT_ADVICE_DRAIN},
 	{RAS_ALIVE, WELL, SIGHT_SILENT, HARD, UNTOLD, VERDICT_UNKNOWN, "SilentBothWays",
 	 VERDICT_ADVICE_SHOW},
-	{RAS_ALIVE, WELL, SIGHT_SILENT, HARD, NOTHING, VERDICT_UNKNOWN, "SilentBothWays",
-	 VERDICT_ADVICE_SHOW},
+	{RAS_ALIVE, WELL, SIGHT_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
+	 VERDICT_ADVICE_WARN},
 	{RAS_ALIVE, WELL, SIGHT_SILENT, INSIDE, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
 	 VERDICT_ADVICE_WARN},
 	{RAS_ALIVE, WELL, SIGHT_SILENT, HARD, REFUSES, VERDICT_UNKNOWN, "SilentBothWays",
@@ -87,8 +87,8 @@ static const struct cell cells[] = {
 	 VERDICT_ADVICE_SHOW},
 	{RAS_ALIVE, WELL, SIGHT_NO_PAIR, NOBODY, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
 	 VERDICT_ADVICE_WARN},
-	{RAS_ALIVE, WELL, SIGHT_NO_PAIR, NOBODY, NOTHING, VERDICT_UNKNOWN, "Suspected",
-	 VERDICT_ADVICE_SHOW},
+	{RAS_ALIVE, WELL, SIGHT_NO_PAIR, NOBODY, NOTHING, VERDICT_NODE_DOWN, "OverlaySilent",
+	 VERDICT_ADVICE_WARN},
 	{RAS_ALIVE, WELL, SIGHT_GOOD, HARD, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone",
 	 VERDICT_ADVICE_WARN},
 	{RAS_ALIVE, WELL, SIGHT_DEGRADED, HARD, ANSWERS, VERDICT_PATH_DEGRADED, "PulseSlow",
@@ -111,8 +111,14 @@ static const struct cell cells[] = {
 	 VERDICT_ADVICE_WARN},
 	{RAS_SUSPECT, SILENT, SIGHT_NO_PAIR, NOBODY, ACCEPTS, VERDICT_AGENT_FROZEN, "AgentMute",
 	 VERDICT_ADVICE_WARN},
-	{RAS_SUSPECT, SILENT, SIGHT_SILENT, INSIDE, NOTHING, VERDICT_UNKNOWN, "SilentBothWays",
+	{RAS_SUSPECT, SILENT, SIGHT_SILENT, INSIDE, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
+	 VERDICT_ADVICE_WARN},
+	{RAS_SUSPECT, SILENT, SIGHT_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN, "NodeSilent",
+	 VERDICT_ADVICE_WARN},
+	{RAS_SUSPECT, SILENT, SIGHT_SILENT, HARD, REFUSES, VERDICT_UNKNOWN, "SilentBothWays",
 	 VERDICT_ADVICE_SHOW},
+	{RAS_SUSPECT, SILENT, SIGHT_NO_PAIR, NOBODY, NOTHING, VERDICT_NODE_DOWN, "OverlaySilent",
+	 VERDICT_ADVICE_WARN},
 	{RAS_SUSPECT, SILENT, SIGHT_DEGRADED, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN, "PulseAlone",
 	 VERDICT_ADVICE_WARN},
 
@@ -316,6 +322,49 @@ static void one_that_is_refused_is_agent_down_before_the_overlay_has_decided(voi
 	bed_destroy(bed);
 }
 
+// Overlay, pulse and kernel are silent to two who look, and most others are heard.
+static void one_that_is_silent_in_every_way_is_likely_down_before_it_is_dead(void **state) {
+	struct bed *bed = look(RAS_SUSPECT, SILENT, SIGHT_SILENT, hard, NOTHING);
+	struct verdict_view view = bed_view(bed, 5);
+
+	(void)state;
+	assert_int_equal(view.verdict, VERDICT_NODE_DOWN);
+	assert_int_equal(view.confidence, VERDICT_LIKELY);
+	assert_int_equal(view.advice, VERDICT_ADVICE_WARN);
+	assert_false(view.both_planes);
+	assert_int_equal(bed_state(bed, 5, RAS_DEAD, SILENT), 0);
+	bed_pass(bed, MS);
+	view = bed_view(bed, 5);
+	assert_int_equal(view.verdict, VERDICT_NODE_DOWN);
+	assert_int_equal(view.confidence, VERDICT_SURE);
+	assert_int_equal(view.advice, VERDICT_ADVICE_DRAIN);
+	assert_true(view.both_planes);
+	bed_destroy(bed);
+}
+
+static void of_a_half_nobody_is_likely_down(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t subject = 4; subject < 8; subject++) {
+		assert_int_equal(bed_state(bed, subject, RAS_SUSPECT, SILENT), 0);
+		for (uint32_t observer = 1; observer < 4; observer++)
+			bed_see_reach(bed, observer, subject, SIGHT_SILENT, NOTHING);
+	}
+	bed_pass(bed, 6 * SEC);
+	for (uint32_t subject = 4; subject < 8; subject++)
+		bed_expect(bed, subject, VERDICT_UNKNOWN, "SilentBothWays");
+	// Three of the four are back: what is left is one node.
+	for (uint32_t subject = 4; subject < 7; subject++)
+		assert_int_equal(bed_state(bed, subject, RAS_ALIVE, WELL), 0);
+	bed_see_two(bed, 7, SIGHT_SILENT);
+	for (uint32_t observer = 1; observer < 4; observer++)
+		bed_see_reach(bed, observer, 7, SIGHT_SILENT, NOTHING);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 7, VERDICT_NODE_DOWN, "NodeSilent");
+	bed_destroy(bed);
+}
+
 static void only_both_planes_tell_jobs_of_a_node_that_is_down(void **state) {
 	struct bed *both = look(RAS_DEAD, SILENT, SIGHT_SILENT, hard, NOTHING);
 	struct bed *one = look(RAS_DEAD, SILENT, SIGHT_NO_PAIR, hard, NOTHING);
@@ -406,6 +455,8 @@ int main(void) {
 			what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it
 		),
 		cmocka_unit_test(one_that_is_refused_is_agent_down_before_the_overlay_has_decided),
+		cmocka_unit_test(one_that_is_silent_in_every_way_is_likely_down_before_it_is_dead),
+		cmocka_unit_test(of_a_half_nobody_is_likely_down),
 		cmocka_unit_test(only_both_planes_tell_jobs_of_a_node_that_is_down),
 		cmocka_unit_test(
 			an_agent_the_overlay_keeps_alive_long_after_its_pulse_fell_silent_answers

@@ -17,6 +17,7 @@ static const struct {
 	{VERDICT_CHECK_WARNING, "check-warning", VERDICT_GRADE_WARNING, "warn"},
 	{VERDICT_PATH_DEGRADED, "path-degraded", VERDICT_GRADE_WARNING, "warn"},
 	{VERDICT_PATH_LOSSY, "path-lossy", VERDICT_GRADE_WARNING, "warn"},
+	{VERDICT_UNSTABLE, "unstable", VERDICT_GRADE_WARNING, "warn"},
 	{VERDICT_UNKNOWN, "unknown", VERDICT_GRADE_UNKNOWN, "show"},
 	{VERDICT_MGMT_NET_DOWN, "mgmt-net-down", VERDICT_GRADE_CRITICAL, "drain-later"},
 	{VERDICT_AGENT_DOWN, "agent-down", VERDICT_GRADE_WARNING, "restart"},

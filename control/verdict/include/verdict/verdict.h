@@ -21,6 +21,7 @@ enum verdict {
 	VERDICT_CHECK_WARNING, // a local check warns
 	VERDICT_PATH_DEGRADED, // slow against its own past and against its like
 	VERDICT_PATH_LOSSY,    // loses large sizes only
+	VERDICT_UNSTABLE,      // its word changed more than three times in a minute
 	VERDICT_UNKNOWN,       // own evidence is stale, a pause of our own, the brake
 	VERDICT_MGMT_NET_DOWN, // the overlay does not reach it, its pulse advances
 	VERDICT_AGENT_DOWN,    // its host answers, its process is gone
