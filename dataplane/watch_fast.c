@@ -297,6 +297,7 @@ void watches_request(struct prober *prober, const struct worker_record *record) 
 			.generation = (uint32_t)record->words[2],
 			.bytes = (uint32_t)record->words[3],
 			.tag = (uint32_t)record->words[4],
+			.write = record->words[5] != 0,
 		};
 		carry_out(prober, &now, now.at_ns);
 	}

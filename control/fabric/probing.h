@@ -45,6 +45,7 @@ struct trail {
 	struct watch watch;
 	struct path_memory *memory; // NULL: of a visit
 	struct path_brief *brief;   // NULL: not of a visit
+	uint64_t retried_ns;	    // what it lost was tried again
 	bool begun;		    // with what was learnt before, if there was anything
 	// Visits.
 	struct pairing_waiter waiter;
@@ -120,6 +121,8 @@ void trail_follow(struct trail *trail, uint32_t generation);
 void trail_unwatch(struct trail *trail);
 // One more probe at once.
 void trail_confirm(struct trail *trail);
+// What it lost is tried again, each second, until it is lost no more.
+void trail_retry(struct trail *trail, uint64_t now_ns);
 // Unwatched, and out of the schedule.
 void trail_rest(struct trail *trail);
 // Unwatched and freed, at once or when the worker lets go.

@@ -237,6 +237,7 @@ static void judge_device(struct probing *probing, uint32_t device, uint64_t now_
 		);
 		path_memory_summary(trail->memory, &summary);
 		tell(trail, &summary, now_ns);
+		trail_retry(trail, now_ns);
 	}
 }
 

@@ -101,19 +101,20 @@ static void post(const struct trail *trail, const struct worker_record *record) 
 }
 
 // At once, to know who is there now, or whether what was lost was lost by itself.
-static void probe_now(struct trail *trail, uint32_t size) {
+static void probe_now(struct trail *trail, uint32_t size, bool write) {
 	struct worker_record record = record_of(trail, PROBER_REQUEST_NOW);
 	struct probe_due due;
 
 	if (!probe_schedule_urgent(
 		    trail->probing->schedule, loop_clock_ns(trail->probing->fabric->loop),
-		    trail->place, size, &due
+		    trail->place, size, write, &due
 	    ))
 		return;
 	record.words[1] = due.path;
 	record.words[2] = trail->generation;
 	record.words[3] = due.bytes;
 	record.words[4] = due.size;
+	record.words[5] = due.write;
 	post(trail, &record);
 }
 
@@ -190,12 +191,26 @@ static void watch(struct trail *trail, const struct bond *bond) {
 	};
 	trail->stage = TRAIL_WATCHED;
 	post(trail, &record);
-	probe_now(trail, trail->lost_last ? 0 : 1);
+	probe_now(trail, trail->lost_last ? 0 : 1, false);
 }
 
 void trail_confirm(struct trail *trail) {
 	if (trail->stage == TRAIL_WATCHED)
-		probe_now(trail, 0);
+		probe_now(trail, 0, false);
+}
+
+void trail_retry(struct trail *trail, uint64_t now_ns) {
+	struct probe_schedule *schedule = trail->probing->schedule;
+	struct path_retry retry;
+	bool loses = path_memory_retry(trail->memory, now_ns, &retry);
+
+	if (trail->stage != TRAIL_WATCHED)
+		return;
+	probe_schedule_loses(schedule, trail->place, trail->told.kind == SIGHT_LOSSY);
+	if (!loses || now_ns < trail->retried_ns + PATH_RETRY_NS)
+		return;
+	trail->retried_ns = now_ns;
+	probe_now(trail, retry.size, retry.is_write);
 }
 
 void trail_follow(struct trail *trail, uint32_t generation) {

@@ -35,6 +35,7 @@ struct path_memory {
 	uint64_t paused_until_ns;
 	uint64_t last_answer_ns, last_probe_ns;
 	uint32_t unanswered;	// reads in a row
+	uint32_t unexpected;	// of these, those of sizes that are not known to be lost
 	bool write_unanswered;	// the last write, and nothing was answered since
 	uint64_t unanswered_ns; // when the first of them began
 	bool silent;		// judged so, and nothing was answered since

@@ -225,6 +225,41 @@ static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 	return memory->lost_place < PATH_SIZES && from_here.lost >= LOST_MIN;
 }
 
+// Whether one of the last few was lost, of those that count however old they are.
+static bool lost_one(const struct size_past *past) {
+	uint32_t held = min_u32(past->count, OUTCOMES_LEAST);
+
+	for (uint32_t n = 1; n <= held; n++) {
+		if (!past->answered[(past->count - n) % OUTCOMES])
+			return true;
+	}
+	return false;
+}
+
+bool path_memory_retry(
+	const struct path_memory *memory, uint64_t now_ns, struct path_retry *ret_retry
+) {
+	uint64_t longest_ns = 0;
+
+	if (memory->kind != SIGHT_LOSSY)
+		return false;
+	for (uint32_t n = 0; n < 2 * PATH_SIZES; n++) {
+		bool is_write = n >= PATH_SIZES;
+		const struct size_past *past =
+			is_write ? &memory->writes[n - PATH_SIZES] : &memory->sizes[n];
+		uint64_t waited_ns;
+
+		if (!lost_one(past))
+			continue;
+		waited_ns = since(past->at_ns[(past->count - 1) % OUTCOMES], now_ns);
+		if (waited_ns < PATH_RETRY_NS || waited_ns <= longest_ns)
+			continue;
+		longest_ns = waited_ns;
+		*ret_retry = (struct path_retry){.size = n % PATH_SIZES, .is_write = is_write};
+	}
+	return longest_ns > 0;
+}
+
 // All of it.
 
 static bool is_stale(const struct path_memory *memory, uint64_t now_ns) {
@@ -256,7 +291,7 @@ uint64_t path_memory_confirm_at(const struct path_memory *memory) {
 static enum sight_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
 	bool loses = find_loss(memory, now_ns);
 
-	if (memory->unanswered >= memory->config.silent_reads)
+	if (memory->unexpected >= memory->config.silent_reads)
 		memory->silent = true;
 	if (memory->silent)
 		return SIGHT_SILENT;

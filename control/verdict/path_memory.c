@@ -144,7 +144,7 @@ static void end_silence(struct path_memory *memory, uint64_t until_ns) {
 	uint64_t before_ns = begin_ns > window_ns ? begin_ns - window_ns : 0;
 
 	if (begin_ns == RAS_NEVER ||
-	    (!memory->silent && memory->unanswered < memory->config.silent_reads))
+	    (!memory->silent && memory->unexpected < memory->config.silent_reads))
 		return;
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
 		if (lost_before(&memory->sizes[n], before_ns, begin_ns) ||
@@ -176,6 +176,11 @@ static void add_write(struct path_memory *memory, const struct path_probe *probe
 	note_outcome(past, probe);
 }
 
+// A size that the path is known to lose says nothing of its silence: small ones may well pass.
+static bool is_expected(const struct path_memory *memory, uint32_t size) {
+	return memory->kind == SIGHT_LOSSY && memory->lost_place > 0 && size >= memory->lost_place;
+}
+
 static void add_read(struct path_memory *memory, const struct path_probe *probe) {
 	struct size_past *size = &memory->sizes[probe->size];
 
@@ -185,7 +190,7 @@ static void add_read(struct path_memory *memory, const struct path_probe *probe)
 	if (probe->answered) {
 		end_silence(memory, probe->at_ns);
 		memory->last_answer_ns = probe->at_ns;
-		memory->unanswered = 0;
+		memory->unanswered = memory->unexpected = 0;
 		memory->write_unanswered = false;
 		memory->silent = false;
 	} else {
@@ -194,6 +199,7 @@ static void add_read(struct path_memory *memory, const struct path_probe *probe)
 		if (memory->unanswered == 0 && !memory->write_unanswered)
 			memory->unanswered_ns = probe->at_ns;
 		memory->unanswered++;
+		memory->unexpected += !is_expected(memory, probe->size);
 	}
 	note_outcome(size, probe);
 	if (!probe->answered || probe->at_ns < memory->paused_until_ns)
@@ -226,7 +232,7 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 		forget_lost(&memory->sizes[n], 0, until_ns);
 		forget_lost(&memory->writes[n], 0, until_ns);
 	}
-	memory->unanswered = 0;
+	memory->unanswered = memory->unexpected = 0;
 	memory->write_unanswered = false;
 	drop_window(memory);
 	// The counter may have stood or not while nobody looked.
@@ -241,7 +247,7 @@ void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 	for (uint32_t n = 0; n < PATH_SIZES; n++)
 		memory->sizes[n].count = memory->writes[n].count = 0;
 	memory->pulse = (struct pulse_past){.seen_ns = RAS_NEVER, .since_ns = now_ns};
-	memory->unanswered = 0;
+	memory->unanswered = memory->unexpected = 0;
 	memory->write_unanswered = false;
 	memory->silent = false;
 	drop_window(memory);

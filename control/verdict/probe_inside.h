@@ -27,6 +27,7 @@ struct probe_purse {
 
 struct probe_path {
 	bool used, visit;
+	bool loses;
 	uint32_t mtu;
 	uint32_t count;	      // planned in turn
 	uint32_t large_count; // when the last large one was
@@ -53,6 +54,7 @@ struct probe_schedule {
 	struct probe_purse planned, urgent;
 	uint64_t planned_ns;  // nothing is planned before it any more
 	uint64_t large_at_ns; // the next large one, at the earliest
+	uint32_t large_count; // so far
 	// Rotation.
 	struct probe_place *places;
 	uint32_t place_count, place_max;

@@ -99,14 +99,23 @@ static void spend_large(struct probe_schedule *schedule, uint64_t at_ns, struct 
 	schedule->large_at_ns = at_ns + probe_share_ns(schedule, cost, PROBE_LARGE_SHARE_PERMILLE);
 }
 
-// The path that had to wait longest for a large one goes first.
+// The path that had to wait longest for a large one goes first; three times of four the one of
+// those that lose something, so that it is soon known when they do not any more.
 static bool
 is_first_for_large(const struct probe_schedule *schedule, const struct probe_path *path) {
+	bool losers_first = schedule->large_count % 4 != 3;
+
 	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
 		const struct probe_path *other = &schedule->paths[n];
 
-		if (other->used && !other->visit && other->large_ns < path->large_ns)
+		if (!other->used || other->visit)
+			continue;
+		if (losers_first && other->loses != path->loses) {
+			if (other->loses)
+				return false;
+		} else if (other->large_ns < path->large_ns) {
 			return false;
+		}
 	}
 	return true;
 }
@@ -150,6 +159,10 @@ void probe_schedule_writes(struct probe_schedule *schedule, uint32_t path, bool 
 	probe_settle(schedule);
 }
 
+void probe_schedule_loses(struct probe_schedule *schedule, uint32_t path, bool loses) {
+	path_at(schedule, path)->loses = loses;
+}
+
 void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path) {
 	struct probe_path *gone = path_at(schedule, path);
 
@@ -172,7 +185,7 @@ bool probe_schedule_visited(const struct probe_schedule *schedule, uint32_t path
 static bool is_turn_of_large(
 	const struct probe_schedule *schedule, const struct probe_path *path, uint64_t at_ns
 ) {
-	return path->count >= path->large_count + LARGE_EACH &&
+	return path->count >= path->large_count + (path->loses ? 1 : LARGE_EACH) &&
 	       may_be_large(schedule, at_ns, probe_cost(probe_bytes[LARGE], path->mtu)) &&
 	       is_first_for_large(schedule, path);
 }
@@ -271,6 +284,7 @@ take(struct probe_schedule *schedule,
 	count_probe(schedule, due, cost);
 	if (due->size == LARGE) {
 		spend_large(schedule, due->at_ns, cost);
+		schedule->large_count++;
 		path->large_ns = due->at_ns;
 		path->large_count = path->count;
 		path->large_write = !due->write;
@@ -326,10 +340,11 @@ bool probe_schedule_urgent(
 	uint64_t now_ns,
 	uint32_t path,
 	uint32_t size,
+	bool write,
 	struct probe_due *ret_due
 ) {
 	uint32_t mtu = path_at(schedule, path)->mtu;
-	struct probe_due due = {now_ns, path, size, probe_size_bytes(size, mtu), false};
+	struct probe_due due = {now_ns, path, size, probe_size_bytes(size, mtu), write};
 	struct probe_cost cost = probe_cost(due.bytes, mtu);
 
 	// A time that lies before the last one would open a second that is over.

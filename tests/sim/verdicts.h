@@ -29,6 +29,8 @@ struct world;
 struct pulse_path {
 	uint32_t peer;
 	uint32_t count;	   // reads so far
+	uint32_t size;	   // of the last one, its place in the sizes
+	bool retries;	   // it was one that was lost before
 	uint32_t misses;   // in a row
 	bool linked;	   // still a link of the overlay
 	uint64_t until_ns; // if not: looked at until then

@@ -326,9 +326,19 @@ path_judge(struct world *world, const struct verdict_node *own, struct pulse_pat
 	);
 }
 
+// The next of its pattern, or what it lost before, by turns: the agent tries that beside it.
+static uint32_t size_of(struct pulse_path *path, uint64_t now_ns) {
+	struct path_retry retry;
+
+	path->retries = !path->retries && path->memory != NULL &&
+			path_memory_retry(path->memory, now_ns, &retry);
+	path->size = path->retries ? retry.size : pattern[path->count++ % PATTERN];
+	return path->size;
+}
+
 static void look_at(struct world *world, struct verdict_node *own, struct pulse_path *path) {
 	uint64_t now_ns = world_now(world);
-	uint32_t size = pattern[path->count++ % PATTERN];
+	uint32_t size = size_of(path, now_ns);
 	struct found found;
 
 	read_page(world, own, path->peer, size, &found);
@@ -366,9 +376,8 @@ void verdicts_missed(
 		path->miss_ns = begun_ns;
 	if (path->memory != NULL) {
 		struct found found = {.answered = false};
-		uint32_t size = pattern[(path->count + PATTERN - 1) % PATTERN];
 
-		memory_add(path, begun_ns, size, &found);
+		memory_add(path, begun_ns, path->size, &found);
 		path_judged(world, own, path, path_judge(world, own, path));
 	} else if (path->misses > 1) {
 		path_judged(world, own, path, SIGHT_SILENT);

@@ -64,7 +64,8 @@ enum prober_request {
 	// words[1]: a watch (<dataplane/watch.h>), the worker's from here on
 	PROBER_REQUEST_WATCH,
 	PROBER_REQUEST_UNWATCH, // given back when the probe that is under way has ended
-	// One probe at once. words[1]: place, words[2]: generation, words[3]: bytes, words[4]: tag
+	// One probe at once. words[1]: place, words[2]: generation, words[3]: bytes, words[4]: tag,
+	// words[5]: 1 for a write
 	PROBER_REQUEST_NOW,
 };
 

@@ -227,6 +227,85 @@ static void answer_to_a_write_ends_no_silence(void **state) {
 	assert_int_not_equal(scene.kind, SIGHT_SILENT);
 }
 
+// Found: an MTU hole was told as silence whenever two large reads came in a row, 28 changes in
+// 100 s.
+static void sizes_that_are_known_to_be_lost_make_no_silence(void **state) {
+	(void)state;
+	scene_good_for(30, 10 * US);
+	for (uint32_t n = 0; n < 2; n++) {
+		scene_lost(2);
+		scene_good(0, 10 * US);
+	}
+	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	for (uint32_t n = 0; n < 5; n++) {
+		scene_lost(2);
+		scene_lost(3);
+		assert_int_equal(scene.kind, SIGHT_LOSSY);
+		scene_good(0, 10 * US);
+	}
+	// Small ones are not answered either.
+	scene_lost(0);
+	scene_lost(1);
+	assert_int_equal(scene.kind, SIGHT_SILENT);
+}
+
+static bool retry(uint32_t *ret_size, bool *ret_is_write) {
+	struct path_retry retry = {0};
+	bool found = path_memory_retry(scene.path, scene.now_ns, &retry);
+
+	*ret_size = retry.size;
+	*ret_is_write = retry.is_write;
+	return found;
+}
+
+static void what_a_lossy_path_lost_is_tried_again_until_it_is_lost_no_more(void **state) {
+	uint32_t size, tries = 0;
+	bool is_write;
+
+	(void)state;
+	scene_good_for(30, 10 * US);
+	assert_false(retry(&size, &is_write));
+	scene_lost(2);
+	assert_false(retry(&size, &is_write)); // one is no pattern
+	scene_good(0, 10 * US);
+	scene_lost(3);
+	scene_good(0, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	for (; scene.kind == SIGHT_LOSSY && tries < 100; tries++) {
+		assert_true(retry(&size, &is_write));
+		assert_false(is_write);
+		assert_in_range(size, 2, 3);
+		scene_good(size, 10 * US);
+	}
+	assert_in_range(tries, 1, 8);
+	assert_false(retry(&size, &is_write));
+}
+
+static void write_that_was_lost_is_tried_again_as_a_write(void **state) {
+	struct path_probe write;
+	uint32_t size;
+	bool is_write;
+
+	(void)state;
+	scene_good_for(30, 10 * US);
+	for (uint32_t n = 0; n < 2; n++) {
+		write = scene_unanswered(2);
+		write.is_read = false;
+		scene_tell(&write);
+		scene_good(0, 10 * US);
+	}
+	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	assert_true(retry(&size, &is_write));
+	assert_true(is_write);
+	assert_int_equal(size, 2);
+	// Not so soon after the last one.
+	write = scene_unanswered(2);
+	write.is_read = false;
+	write.at_ns = scene.now_ns;
+	path_memory_add(scene.path, &write);
+	assert_false(retry(&size, &is_write));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		SCENE(loss_is_told_by_size),
@@ -240,6 +319,9 @@ int main(void) {
 		SCENE(writes_have_counts_of_their_own_and_teach_no_latency),
 		SCENE(way_that_broke_with_a_write_is_silent_as_with_a_read),
 		SCENE(answer_to_a_write_ends_no_silence),
+		SCENE(sizes_that_are_known_to_be_lost_make_no_silence),
+		SCENE(what_a_lossy_path_lost_is_tried_again_until_it_is_lost_no_more),
+		SCENE(write_that_was_lost_is_tried_again_as_a_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

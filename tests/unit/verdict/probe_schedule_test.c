@@ -133,7 +133,9 @@ static void urgent_of_frame(void) {
 		struct probe_due due;
 
 		at_ns += draw(FRAME_NS / 20);
-		if (probe_schedule_urgent(world.schedule, at_ns, path, (uint32_t)draw(2), &due))
+		if (probe_schedule_urgent(
+			    world.schedule, at_ns, path, (uint32_t)draw(2), draw(2) != 0, &due
+		    ))
 			keep(&due);
 	}
 }
@@ -346,6 +348,29 @@ static void large_probes_take_at_most_a_fifth_and_every_path_gets_them(void **st
 	world_close();
 }
 
+static void path_that_loses_gets_most_of_the_large_probes_and_not_all(void **state) {
+	struct cluster cluster = {
+		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.neighbours = 12,
+		.mtu = 1024,
+	};
+	uint32_t large[PROBE_PATHS_MAX] = {0}, sum = 0;
+
+	(void)state;
+	world_open(&cluster);
+	probe_schedule_loses(world.schedule, 5, true);
+	for (uint32_t n = 0; n < 600; n++)
+		frame();
+	for (uint32_t n = 0; n < world.kept_count; n++) {
+		large[world.kept[n].path] += world.kept[n].size == LARGE;
+		sum += world.kept[n].size == LARGE;
+	}
+	assert_in_range(large[5], sum * 6 / 10, sum * 9 / 10);
+	for (uint32_t n = 0; n < cluster.neighbours; n++)
+		assert_true(large[n] > 0);
+	world_close();
+}
+
 static int by_path_and_time(const void *a, const void *b) {
 	const struct kept *left = a, *right = b;
 
@@ -541,12 +566,12 @@ static void urgent_one_is_at_once_or_not_at_all(void **state) {
 	(void)state;
 	world_open(&cluster);
 	for (uint32_t n = 0; n < 5; n++) {
-		assert_true(probe_schedule_urgent(world.schedule, world.now_ns, 0, 0, &due));
+		assert_true(probe_schedule_urgent(world.schedule, world.now_ns, 0, 0, false, &due));
 		assert_int_equal(due.at_ns, world.now_ns);
 		assert_int_equal(due.bytes, 8);
 	}
-	assert_false(probe_schedule_urgent(world.schedule, world.now_ns, 0, 0, &due));
-	assert_true(probe_schedule_urgent(world.schedule, world.now_ns + SEC, 0, 1, &due));
+	assert_false(probe_schedule_urgent(world.schedule, world.now_ns, 0, 0, false, &due));
+	assert_true(probe_schedule_urgent(world.schedule, world.now_ns + SEC, 0, 1, false, &due));
 	assert_int_equal(due.bytes, 1024);
 	assert_int_equal(probe_schedule_counters(world.schedule)->urgent_refused, 1);
 	world_close();
@@ -620,6 +645,7 @@ int main(void) {
 		cmocka_unit_test(long_interval_that_becomes_short_is_not_waited_for),
 		cmocka_unit_test(default_budget_is_a_hundred_packets_a_second),
 		cmocka_unit_test(neighbours_are_probed_as_often_as_the_facts_say),
+		cmocka_unit_test(path_that_loses_gets_most_of_the_large_probes_and_not_all),
 		cmocka_unit_test(large_probes_take_at_most_a_fifth_and_every_path_gets_them),
 		cmocka_unit_test(writes_come_between_reads_that_are_as_many_as_without),
 		cmocka_unit_test(every_path_is_read_and_written_in_every_size),

@@ -105,6 +105,17 @@ bool path_memory_begin(
 // there are none. SIGHT_NO_PAIR: nothing is known (yet, or any more).
 enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns);
 
+// Of a lossy path, what of the sizes that it lost was not tried for longest, and not for a second:
+// sizes that are rare would else tell for minutes of a loss that is over. False: none.
+#define PATH_RETRY_NS RAS_NS_PER_SEC
+struct path_retry {
+	uint32_t size; // place in the sizes
+	bool is_write;
+};
+bool path_memory_retry(
+	const struct path_memory *memory, uint64_t now_ns, struct path_retry *ret_retry
+);
+
 // When a read that finds the counter as it was would decide that it stands; RAS_NEVER: it moved
 // when it was read last, or stands already.
 uint64_t path_memory_confirm_at(const struct path_memory *memory);

@@ -81,6 +81,8 @@ void probe_schedule_add(
 );
 // Whether its peer takes writes; not before that is said.
 void probe_schedule_writes(struct probe_schedule *schedule, uint32_t path, bool writes);
+// Whether it loses something: three of four large probes are its own until it does not.
+void probe_schedule_loses(struct probe_schedule *schedule, uint32_t path, bool loses);
 void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path);
 // One at once, beside what is planned: something is to be confirmed. False: not within the budget.
 bool probe_schedule_urgent(
@@ -88,6 +90,7 @@ bool probe_schedule_urgent(
 	uint64_t now_ns,
 	uint32_t path,
 	uint32_t size,
+	bool write,
 	struct probe_due *ret_due
 );
 // Whether it is a visit whose probes are all planned.
