@@ -11,6 +11,8 @@ import sys
 
 import tap
 
+GIVES_A_REASON = r'(?:find|find_by_silence|find_unknown|doubt_ourselves)\([^;]*?"([A-Z]\w+)"'
+
 
 def text_of(path):
     return (ROOT / path).read_text(encoding="utf-8")
@@ -59,7 +61,7 @@ def every_reason_that_is_given_is_in_the_table():
     given = set()
     for path in ("judge.c", "hold.c", "look.c", "story.c", "unstable.c"):
         source = text_of(f"control/verdict/{path}")
-        given |= set(re.findall(r'(?:find|find_by_silence|find_unknown|doubt_ourselves)\([^;]*?"([A-Z]\w+)"', source))
+        given |= set(re.findall(GIVES_A_REASON, source))
         given |= set(re.findall(r'reason = "([A-Z]\w+)"', source))
     assert given and given <= names, given - names
 

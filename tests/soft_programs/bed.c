@@ -119,7 +119,7 @@ void bed_connect(struct ibv_qp *qp, const struct bed_address *to) {
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = 0xfffffe,
-		.timeout = 17, // half a second: a peer may wait as long for a processor
+		.timeout = 19, // two seconds, eight times: a peer may wait as long for a processor
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 4,
