@@ -95,6 +95,13 @@ void check_contradictions(const struct config *config, struct config_load *load)
 			load, "client", "listen",
 			"clients are served on loopback only; give an address such as 127.0.0.1"
 		);
+	if (has_http && !sock_addr_is_loopback(&http) && config_is_sound(load, "http", "allow") &&
+	    config_get_list(config, "http", "allow")->count == 0)
+		config_reject(
+			load, "http", "listen",
+			"others reach it, and [http] allow names nobody; give their networks there, such "
+			"as 10.0.0.0/8, or 0.0.0.0/0 for everybody"
+		);
 	if (has_clients && has_overlay && clients.port != 0 && sock_addr_equal(&clients, &overlay))
 		config_reject(load, "client", "listen", "is that of [overlay] listen, too");
 	if (has_http && has_overlay && http.port != 0 && sock_addr_equal(&http, &overlay))

@@ -393,8 +393,8 @@ static const struct config_key keys[] = {
 	 "Where /metrics, /health and /status.json are served. Empty: nowhere."},
 	{"http", "allow", CONFIG_LIST, false, 0, 64, NULL, check_network,
 	 "networks such as 10.0.0.0/8 between commas", "",
-	 "From where, beside this machine, HTTP may be asked. Empty: from everywhere that reaches "
-	 "the address."},
+	 "From where, beside this machine, HTTP may be asked. To be given with an address that is not "
+	 "loopback; 0.0.0.0/0 and ::/0 are everywhere."},
 
 	{"log", "level", CONFIG_ENUM, true, 0, 0, level_choices, NULL, NULL, "info",
 	 "What is logged: this and all that weighs more."},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "page.h"
+#include "places.h"
 
 #include <control/http.h>
 #include <control/snapshot.h>
@@ -23,7 +24,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTION_TIMEOUT_S 10
 #define CONNECTION_BYTES 32768
 #define BACKLOG 64
 #define IDLE_MS 1000
@@ -33,10 +33,69 @@ struct http {
 	struct cidr *allow;
 	struct sock_addr address;
 	struct MHD_Daemon *daemon;
+	struct http_places places;
 	int stop; // eventfd
 	pthread_t thread;
 	bool runs;
 };
+
+// Places: which connections stay. A socket is shut down, and closed by the library.
+
+static void cut_off(int fd) {
+	// It may be gone already, which is as good.
+	if (shutdown(fd, SHUT_RDWR) != 0)
+		must(errno == ENOTCONN);
+}
+
+static int socket_of(struct MHD_Connection *connection) {
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+static struct http_place *place_of(struct MHD_Connection *connection) {
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+		->socket_context;
+}
+
+static void connection_changed(
+	void *ctx,
+	struct MHD_Connection *connection,
+	void **place,
+	enum MHD_ConnectionNotificationCode what
+) {
+	struct http *http = ctx;
+	int cut = -1;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*place = places_begin(
+			&http->places, socket_of(connection), clock_now_ns(http->config.clock), &cut
+		);
+		if (cut >= 0)
+			cut_off(cut);
+	} else {
+		places_end(&http->places, *place);
+	}
+}
+
+static void request_ended(
+	void *ctx,
+	struct MHD_Connection *connection,
+	void **request_ctx,
+	enum MHD_RequestTerminationCode why
+) {
+	struct http *http = ctx;
+
+	(void)request_ctx;
+	(void)why;
+	places_answered(place_of(connection), clock_now_ns(http->config.clock));
+}
+
+static void cut_overdue(struct http *http) {
+	uint64_t now_ns = clock_now_ns(http->config.clock);
+	int fd;
+
+	while ((fd = places_overdue(&http->places, now_ns)) >= 0)
+		cut_off(fd);
+}
 
 // Answers.
 
@@ -157,6 +216,7 @@ handle(void *ctx,
 	(void)version;
 	(void)upload;
 	(void)connection_ctx;
+	places_asked(place_of(connection), clock_now_ns(http->config.clock));
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
 		*upload_size = 0;
 		return send_sentence(
@@ -176,8 +236,6 @@ static enum MHD_Result may_connect(void *ctx, const struct sockaddr *from, sockl
 	const struct http *http = ctx;
 	struct sock_addr addr;
 
-	if (http->config.allow_count == 0)
-		return MHD_YES;
 	if (sock_addr_from_sockaddr(from, length, &addr) != 0)
 		return MHD_NO;
 	if (sock_addr_is_loopback(&addr))
@@ -219,6 +277,7 @@ static void *http_main(void *argument) {
 		if (poll(fds, 2, poll_timeout(http)) < 0)
 			must(errno == EINTR);
 		MHD_run(http->daemon);
+		cut_overdue(http);
 	}
 	rcu_thread_unregister();
 	return NULL;
@@ -279,7 +338,8 @@ static int daemon_start(struct http *http) {
 		http->daemon = MHD_start_daemon(
 			MHD_USE_EPOLL, 0, may_connect, http, handle, http, MHD_OPTION_LISTEN_SOCKET,
 			fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
-			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CONNECTION_TIMEOUT_S,
+			MHD_OPTION_NOTIFY_CONNECTION, connection_changed, http,
+			MHD_OPTION_NOTIFY_COMPLETED, request_ended, http,
 			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END
 		);
 	if (err == 0 && http->daemon == NULL)
@@ -313,6 +373,7 @@ int http_start(
 	if (http == NULL)
 		return -ENOMEM;
 	http->config = *config;
+	places_init(&http->places);
 	http->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = http->stop < 0 ? neg_errno() : copy_allow(http);
 	if (err == 0)

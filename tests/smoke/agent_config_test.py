@@ -56,6 +56,8 @@ CONTRADICTIONS = [
     ({"client.listen": "127.0.0.1:28030"}, "[client] listen", "[overlay] listen"),
     ({"http.listen": "127.0.0.1:28030"}, "[http] listen", "[overlay] listen"),
     ({"http.listen": "127.0.0.1:28029"}, "[http] listen", "[client] listen"),
+    ({"http.listen": "0.0.0.0"}, "[http] listen", "[http] allow names nobody"),
+    ({"http.listen": "[::]:80"}, "[http] listen", "[http] allow names nobody"),
     ({"device.mlx5_0.wire": "udp"}, "[device mlx5_0] wire", "[device soft0], alone"),
     ({"device.mlx5_0.faults": "loss=1%"}, "[device mlx5_0] faults", "[device soft0], alone"),
     ({"device.soft0.expect_rate": "10"}, "[device soft0] expect_rate", "has no rate"),
@@ -144,7 +146,7 @@ def what_will_not_do_on_this_machine_is_named_with_the_reason(place):
             ({"client.socket": place / "none" / "s"},
              ["[client] socket", f"cannot write to {place}/none: there is no such directory"]),
             ({"client.socket": place / "file"}, ["[client] socket", "a file that is no socket"]),
-            ({"http.listen": "192.0.2.1"},
+            ({"http.listen": "192.0.2.1", "http.allow": "192.0.2.0/24"},
              ["[http] listen", "192.0.2.1:28031: Cannot assign requested address"]),
             ({"node.state_directory": place / "a" / "b"}, ["state_directory", f"{place}/a"]),
     ):

@@ -138,6 +138,40 @@ def garbage_and_silence_harm_nobody(cluster):
         peer.close()
 
 
+def eighty_that_trickle_keep_nobody_from_health(cluster):
+    agent = cluster.agents[0]
+    address = (agent.address, PORT)
+    held = [socket.create_connection(address, timeout=patience.HANG_SECONDS) for _ in range(80)]
+    for _ in range(20):
+        for number, peer in enumerate(held):
+            try:
+                peer.sendall(b"G")
+            except OSError:  # cut off: a stubborn one comes back
+                peer.close()
+                held[number] = socket.create_connection(address, timeout=patience.HANG_SECONDS)
+        assert get(agent, "/health")[0] == 200
+    for peer in held:
+        peer.close()
+
+
+def many_that_take_no_answer_keep_nobody_from_health(cluster):
+    agent = cluster.agents[0]
+    held = []
+    for _ in range(80):
+        peer = socket.socket()
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        peer.settimeout(patience.HANG_SECONDS)
+        peer.connect((agent.address, PORT))
+        try:
+            peer.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+        except OSError:
+            pass  # cut off for a newer one
+        held.append(peer)
+        assert get(agent, "/health")[0] == 200
+    for peer in held:
+        peer.close()
+
+
 def many_readers_suspect_nobody(cluster):
     agent = cluster.agents[0]
     stop = threading.Event()
@@ -240,6 +274,10 @@ def main(build):
             ("only reading is served", only_reading_is_served),
             ("an unknown path names the known ones", an_unknown_path_names_the_known_ones),
             ("garbage and silence harm nobody", garbage_and_silence_harm_nobody),
+            ("eighty that trickle keep nobody from /health",
+             eighty_that_trickle_keep_nobody_from_health),
+            ("eighty that take no answer keep nobody from /health",
+             many_that_take_no_answer_keep_nobody_from_health),
             ("many readers make nobody suspect", many_readers_suspect_nobody),
             ("a busy port is an error that names it", a_busy_port_is_an_error_that_names_it),
             ("a death that only one saw is unknown to HTTP and to health",

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "places.h"
+
+#include <lib/must.h>
+
+#include <stddef.h>
+
+void places_init(struct http_places *places) {
+	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++)
+		places->of[n] = (struct http_place){.fd = -1};
+}
+
+// Who has not asked goes before who is being answered, and the older one before the younger.
+static bool goes_before(const struct http_place *a, const struct http_place *b) {
+	return a->answers != b->answers ? !a->answers : a->since_ns < b->since_ns;
+}
+
+static int make_room(struct http_places *places, const struct http_place *newcomer) {
+	struct http_place *first = NULL;
+	uint32_t held = 0;
+
+	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
+		struct http_place *place = &places->of[n];
+
+		if (place->fd < 0 || place->ends)
+			continue;
+		held++;
+		if (place != newcomer && (first == NULL || goes_before(place, first)))
+			first = place;
+	}
+	if (held <= HTTP_CONNECTIONS_MAX - PLACES_SPARE || first == NULL)
+		return -1;
+	first->ends = true;
+	return first->fd;
+}
+
+struct http_place *places_begin(struct http_places *places, int fd, uint64_t now_ns, int *ret_cut) {
+	uint32_t n = 0;
+
+	must(fd >= 0);
+	while (n < HTTP_CONNECTIONS_MAX && places->of[n].fd >= 0)
+		n++;
+	must(n < HTTP_CONNECTIONS_MAX);
+	places->of[n] = (struct http_place){.fd = fd, .since_ns = now_ns};
+	*ret_cut = make_room(places, &places->of[n]);
+	return &places->of[n];
+}
+
+void places_asked(struct http_place *place, uint64_t now_ns) {
+	place->answers = true;
+	place->since_ns = now_ns;
+}
+
+void places_answered(struct http_place *place, uint64_t now_ns) {
+	place->answers = false;
+	place->since_ns = now_ns;
+}
+
+void places_end(struct http_places *places, struct http_place *place) {
+	must(place >= places->of && place < places->of + HTTP_CONNECTIONS_MAX && place->fd >= 0);
+	*place = (struct http_place){.fd = -1};
+}
+
+int places_overdue(struct http_places *places, uint64_t now_ns) {
+	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
+		struct http_place *place = &places->of[n];
+		uint64_t limit_ns = place->answers ? PLACES_TAKE_NS : PLACES_ASK_NS;
+
+		if (place->fd < 0 || place->ends || now_ns < place->since_ns + limit_ns)
+			continue;
+		place->ends = true;
+		return place->fd;
+	}
+	return -1;
+}
