@@ -307,6 +307,7 @@ static const struct spec specs[] = {
 	CLIENT(monitor_events, "events told to monitors"),
 	CLIENT(monitor_lost, "events that a monitor was too slow for"),
 	CLIENT(closed_idle, "clients closed, since they said nothing"),
+	CLIENT(closed_for_room, "clients closed, since others waited for their places"),
 	CLIENT(closed_slow, "clients closed, since they did not read"),
 	FIELD(SOURCE_CLIENT, struct client_counters, clients, COUNTER_GAUGE, "clients connected"),
 

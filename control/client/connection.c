@@ -275,6 +275,7 @@ int connection_open(
 	session_init(&connection->session, server);
 	connection->session.uid = credentials->uid;
 	connection->session.privileged = credentials->privileged;
+	connection->session.tcp = !credentials->local;
 	connection->session.wake = wake;
 	connection->source = (struct loop_source
 	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = ready};

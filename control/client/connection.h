@@ -28,6 +28,7 @@ struct connection {
 struct connection_credentials {
 	uint32_t uid; // SESSION_NO_UID: not known
 	bool privileged;
+	bool local; // by the Unix socket
 };
 
 // Takes the descriptor over, also when it fails. -ENOMEM, or what epoll says.

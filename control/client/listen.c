@@ -2,6 +2,7 @@
 #include "listen.h"
 
 #include "connection.h"
+#include "room.h"
 
 #include <lib/container.h>
 #include <lib/error.h>
@@ -9,6 +10,7 @@
 #include <lib/port_holder.h>
 #include <lib/scoped.h>
 #include <lib/stream.h>
+#include <lib/tcp_owner.h>
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -43,14 +45,44 @@ static bool is_member(int fd, gid_t primary, gid_t wanted) {
 	return false;
 }
 
+static int address_of(
+	int fd,
+	int (*which)(int fd, struct sockaddr *address, socklen_t *length),
+	struct sock_addr *ret_address
+) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+
+	if (which(fd, (struct sockaddr *)&storage, &length) < 0)
+		return neg_errno();
+	return sock_addr_from_sockaddr((struct sockaddr *)&storage, length, ret_address);
+}
+
+// For its share of what this agent does for everybody. It gives no privilege.
+static uint32_t user_of_tcp(const struct client_server *server, int fd) {
+	struct sock_addr theirs, ours;
+	uint32_t uid;
+
+	if (server->owner_fd < 0 || address_of(fd, getpeername, &theirs) != 0 ||
+	    address_of(fd, getsockname, &ours) != 0 ||
+	    tcp_owner_find(server->owner_fd, &theirs, &ours, &uid) != 0)
+		return SESSION_NO_UID;
+	return uid;
+}
+
 // The kernel's word on who connected; nobody in particular if it has none.
 static struct connection_credentials identify(const struct client_listener *listener, int fd) {
 	const struct client_config *config = &listener->server->config;
-	struct connection_credentials credentials = {.uid = SESSION_NO_UID};
+	struct connection_credentials credentials = {
+		.uid = SESSION_NO_UID, .local = listener->local};
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	if (!listener->local || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+	if (!listener->local) {
+		credentials.uid = user_of_tcp(listener->server, fd);
+		return credentials;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return credentials;
 	credentials.uid = peer.uid;
 	credentials.privileged = peer.uid == 0 || peer.uid == geteuid() ||
@@ -82,7 +114,7 @@ static void take(struct client_listener *listener, int fd) {
 
 	if (credentials.privileged)
 		limit += RESERVED_CLIENTS;
-	if (server->counters.clients >= limit) {
+	if (server->counters.clients >= limit && !room_make(server, credentials.uid)) {
 		turn_away(server, fd);
 		return;
 	}
@@ -178,6 +210,7 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
 	scoped_fd int fd = -1;
 	int one = 1;
+	int err;
 
 	sock_addr_format(address, text);
 	// What is said here is said to everybody who can connect.
@@ -196,6 +229,9 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	if (bind(fd, (const struct sockaddr *)&storage, length) < 0 || listen(fd, BACKLOG) < 0)
 		return say_taken(detail, address, neg_errno());
 	server->tcp.local = false;
+	err = tcp_owner_open(&server->owner_fd);
+	if (err < 0)
+		log_event(LOG_LEVEL_INFO, "client_users_unknown", log_errno("error", err));
 	return begin(server, &server->tcp, scoped_take_fd(&fd));
 }
 
@@ -286,6 +322,9 @@ void listen_stop(struct client_server *server) {
 
 	loop_timer_cancel(server->loop, &server->accept_again);
 	stop(&server->tcp);
+	if (server->owner_fd >= 0)
+		close(server->owner_fd);
+	server->owner_fd = -1;
 	stop(&server->local);
 	// A successor may have put its own in place.
 	if (had_local && lstat(server->socket_path, &status) == 0 &&

@@ -22,6 +22,7 @@
 #define BYTES 8
 #define INTERVAL_MAX_US 1000000
 #define NUMBER_BYTES 24
+#define FRAMES_BYTES 256 // what a read costs beside what it reads
 #define CAUSE_BYTES 192
 
 static const uint32_t asked_percentiles[] = {500000, 900000, 990000, 999000};
@@ -225,7 +226,8 @@ void answer_probe(struct session *session, const char *rest) {
 	struct probe *probe;
 	int err = -ENODEV;
 
-	if (!read_request(session, rest, &request) || !session_may_ask(session))
+	if (!read_request(session, rest, &request) || !session_may_ask(session) ||
+	    !session_may_read(session, request.count * (uint64_t)(request.bytes + FRAMES_BYTES)))
 		return;
 	probe = calloc(1, sizeof(*probe));
 	if (!session_begin(session, NULL, drop, probe))

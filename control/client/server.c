@@ -20,6 +20,8 @@ void client_config_init(struct client_config *config) {
 		.drain_ns = 10 * RAS_NS_PER_SEC,
 		.asks_per_s = 5,
 		.asks_burst = 10,
+		.read_bytes_per_s = 8u << 20,
+		.read_bytes_burst = 64u << 20,
 		.version = "",
 		.cluster = "",
 	};
@@ -84,9 +86,11 @@ int client_server_create(
 	server->config = *config;
 	server->tcp.source.fd = -1;
 	server->local.source.fd = -1;
+	server->owner_fd = -1;
 	server->monitors.listener.event = on_event;
 	server->monitors.job.run = tell_monitors;
-	rate_init(&server->rate, config->asks_per_s, config->asks_burst);
+	rate_init(&server->asks, config->asks_per_s, config->asks_burst);
+	rate_init(&server->reads, config->read_bytes_per_s, config->read_bytes_burst);
 	overlay_listen(overlay, &server->monitors.listener);
 	overlay_server(overlay, client_serve, server);
 	err = start(server, ret_detail);

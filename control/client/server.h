@@ -30,8 +30,10 @@ struct client_server {
 	char *cluster;
 	uint64_t socket_device, socket_inode; // of what is ours to unlink
 	struct client_listener tcp, local;
+	int owner_fd; // asks the kernel who connected by TCP; -1: it does not tell
 	struct loop_timer accept_again;
-	struct rate rate;
+	struct rate asks;  // questions to other nodes
+	struct rate reads; // bytes that PROBE reads
 	struct monitors monitors;
 	struct connection *connections;
 	struct served *served; // questions of other nodes under way

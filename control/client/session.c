@@ -85,7 +85,7 @@ static bool is_allowed(struct session *session, const struct command *command) {
 	session->server->counters.lines_denied++;
 	if (config->has_group)
 		snprintf(group, sizeof(group), " and members of group %u", config->group);
-	if (session->uid == SESSION_NO_UID) {
+	if (session->tcp) {
 		session_fail(
 			session, "%s is for the Unix socket only: TCP does not say who you are",
 			command->name
@@ -194,15 +194,43 @@ void session_end(struct session *session) {
 	session->work = NULL;
 }
 
+// Root's programs on TCP and root at the Unix socket do not use up each other's share.
+static uint64_t who_asks(const struct session *session) {
+	return session->uid | (uint64_t)session->tcp << 32;
+}
+
 bool session_may_ask(struct session *session) {
 	struct client_server *server = session->server;
 
-	if (rate_allows(&server->rate, session->uid, loop_now_ns(server->loop)))
+	if (rate_allows(
+		    &server->asks, who_asks(session), 1, !session->privileged,
+		    loop_now_ns(server->loop)
+	    ))
 		return true;
 	server->counters.asks_refused++;
 	session_fail(
 		session, "too many questions to other nodes: %u a second are allowed, try again",
 		server->config.asks_per_s
+	);
+	return false;
+}
+
+bool session_may_read(struct session *session, uint64_t bytes) {
+	struct client_server *server = session->server;
+	char asked[SHOW_BYTES], burst[SHOW_BYTES], rate[SHOW_BYTES];
+
+	if (session->privileged ||
+	    rate_allows(&server->reads, who_asks(session), bytes, true, loop_now_ns(server->loop)))
+		return true;
+	server->counters.asks_refused++;
+	show_bytes(bytes, asked);
+	show_bytes(server->config.read_bytes_burst, burst);
+	show_bytes(server->config.read_bytes_per_s, rate);
+	session_fail(
+		session,
+		"%s from other nodes: who may not give orders here may read %s at once and %s a "
+		"second, with all others together %u times that; try again",
+		asked, burst, rate, RATE_SHARED
 	);
 	return false;
 }

@@ -18,7 +18,7 @@
 
 #define SESSION_STEP_BYTES (32u << 10)
 #define SESSION_STEP_ROWS 1024
-#define SESSION_NO_UID UINT32_MAX	    // TCP: who it is cannot be known
+#define SESSION_NO_UID UINT32_MAX	    // the kernel does not tell
 #define SESSION_REMOTE_UID (UINT32_MAX - 1) // other nodes, together
 #define SESSION_TIMEOUT_UNSET UINT32_MAX
 
@@ -42,6 +42,7 @@ struct session {
 	bool whole; // columns of tables are not cut
 	bool privileged;
 	bool remote;  // asked by another node
+	bool tcp;     // orders are not taken from there, whoever it is
 	bool closing; // no more commands: ends when `out` is empty
 	uint32_t uid;
 	uint32_t timeout_s; // 0: none
@@ -90,4 +91,6 @@ void session_end(struct session *session);
 
 // Whether one more question to other nodes is allowed; else the answer was given.
 bool session_may_ask(struct session *session);
+// The same for bytes that are read from another node.
+bool session_may_read(struct session *session, uint64_t bytes);
 uint64_t session_timeout_ns(const struct session *session, uint64_t unset_ns);

@@ -6,6 +6,7 @@ state directory that goes, questions that may take for ever.
     robust_test.py BUILD-ROOT
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -17,6 +18,7 @@ import cluster as clusters
 import tap
 
 F_SETPIPE_SZ = 1031
+IDLE_USER, OTHER_USER = 65534, 65533
 
 
 def answer(agent, text):
@@ -156,6 +158,30 @@ def a_state_directory_that_goes_costs_the_journal_only(build):
         assert agent.leave() == 0
 
 
+def idle_clients_of_one_user_lock_nobody_out(build):
+    if os.geteuid() != 0:
+        raise tap.Skip("other users are needed")
+    with clusters.Cluster(build, 1) as cluster, contextlib.ExitStack() as held:
+        agent = cluster.start().agents[0]
+        clusters.wait_until("the agent", agent.answers)
+        cluster.directory.chmod(0o755)
+        for where in (agent.socket, (agent.address, clusters.CLIENT_PORT)):
+            os.seteuid(IDLE_USER)  # who connects, for both kinds of sockets
+            try:
+                for _ in range(80):
+                    held.enter_context(clusters.Client(where))
+            finally:
+                os.seteuid(0)
+            for user in (IDLE_USER, OTHER_USER):
+                done = subprocess.run(
+                    [cluster.tocsin, "--socket", agent.socket, "health"], user=user,
+                    capture_output=True, text=True, timeout=clusters.WAIT_SECONDS_MAX,
+                    check=False)
+                assert "1 of 1 agents" in done.stdout and not done.stderr, done
+        assert agent.counters()["client"]["turned_away"] == 0
+        assert agent.counters()["client"]["closed_for_room"] > 80
+
+
 def leaving_before_anybody_was_found_ends_well(build):
     with clusters.Cluster(build, 1) as cluster:
         cluster.join = str(cluster.directory / "nobody")
@@ -177,6 +203,7 @@ def main(build):
         ("a new key path waits for the next start", a_new_key_path_waits_for_the_next_start),
         ("buffers of links that ended go back to the kernel",
          buffers_of_links_that_ended_go_back_to_the_kernel),
+        ("idle clients of one user lock nobody out", idle_clients_of_one_user_lock_nobody_out),
         ("a log that nobody reads stops nothing", a_log_that_nobody_reads_stops_nothing),
         ("leaving before anybody was found ends well", leaving_before_anybody_was_found_ends_well),
     ]

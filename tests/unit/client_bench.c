@@ -516,27 +516,35 @@ int bench_stop(void **state) {
 	return rmdir(bench.directory);
 }
 
-static int connect_to(const struct sockaddr *address, socklen_t length) {
+static int connect_to(const struct sockaddr *address, socklen_t length, uint32_t uid) {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
+	if (uid != geteuid() && fchown(fd, uid, (gid_t)-1) != 0) {
+		print_message("only root has sockets of other users\n");
+		skip();
+	}
 	assert_int_equal(connect(fd, address, length), 0);
 	return fd;
 }
 
-int bench_connect(void) {
+int bench_connect_from(uint32_t uid) {
 	struct sock_addr address = client_server_address(bench.server);
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(&address, &storage);
 
-	return connect_to((const struct sockaddr *)&storage, length);
+	return connect_to((const struct sockaddr *)&storage, length, uid);
+}
+
+int bench_connect(void) {
+	return bench_connect_from(geteuid());
 }
 
 int bench_connect_local(void) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", bench.path);
-	return connect_to((const struct sockaddr *)&address, sizeof(address));
+	return connect_to((const struct sockaddr *)&address, sizeof(address), geteuid());
 }
 
 void bench_turn(void) {

@@ -97,7 +97,9 @@ void bench_add_event(
 void bench_answer(struct overlay_answer *answer);
 struct overlay_answer *bench_answer_new(void);
 
-int bench_connect(void);       // TCP
+int bench_connect(void); // TCP
+// The same of another user, as far as the kernel tells; the test is skipped where it cannot be.
+int bench_connect_from(uint32_t uid);
 int bench_connect_local(void); // the Unix socket
 void bench_turn(void);
 void bench_send(int fd, const char *text, size_t size);

@@ -183,23 +183,54 @@ static void each_user_has_a_burst_and_then_a_rate(void **state) {
 	(void)state;
 	rate_init(&rate, 2, 3);
 	for (uint32_t n = 0; n < 3; n++)
-		assert_true(rate_allows(&rate, 1000, now_ns));
-	assert_false(rate_allows(&rate, 1000, now_ns));
-	assert_true(rate_allows(&rate, 1001, now_ns));
-	assert_false(rate_allows(&rate, 1000, now_ns + RAS_NS_PER_SEC / 2 - 1));
-	assert_true(rate_allows(&rate, 1000, now_ns + RAS_NS_PER_SEC / 2));
-	assert_false(rate_allows(&rate, 1000, now_ns + RAS_NS_PER_SEC / 2));
+		assert_true(rate_allows(&rate, 1000, 1, false, now_ns));
+	assert_false(rate_allows(&rate, 1000, 1, false, now_ns));
+	assert_true(rate_allows(&rate, 1001, 1, false, now_ns));
+	now_ns += RAS_NS_PER_SEC / 2;
+	assert_false(rate_allows(&rate, 1000, 1, false, now_ns - 1));
+	assert_true(rate_allows(&rate, 1000, 1, false, now_ns));
+	assert_false(rate_allows(&rate, 1000, 1, false, now_ns));
 }
 
 static void many_users_push_out_the_one_that_asked_longest_ago(void **state) {
+	uint64_t now_ns = RAS_NS_PER_SEC;
 	struct rate rate;
 
 	(void)state;
 	rate_init(&rate, 1, 1);
 	for (uint32_t uid = 0; uid < 3 * RATE_USERS; uid++)
-		assert_true(rate_allows(&rate, uid, RAS_NS_PER_SEC + uid));
-	assert_false(rate_allows(&rate, 3 * RATE_USERS - 1, RAS_NS_PER_SEC + 3 * RATE_USERS));
-	assert_false(rate_allows(&rate, 2 * RATE_USERS, RAS_NS_PER_SEC + 3 * RATE_USERS));
+		assert_true(rate_allows(&rate, uid, 1, false, now_ns + uid));
+	now_ns += 3 * RATE_USERS;
+	assert_false(rate_allows(&rate, 3 * RATE_USERS - 1, 1, false, now_ns));
+	assert_false(rate_allows(&rate, 2 * RATE_USERS, 1, false, now_ns));
+}
+
+static void units_come_at_once_up_to_the_burst_and_never_in_part(void **state) {
+	uint64_t now_ns = RAS_NS_PER_SEC;
+	struct rate rate;
+
+	(void)state;
+	rate_init(&rate, 8u << 20, 64u << 20);
+	assert_false(rate_allows(&rate, 1000, UINT64_MAX, false, now_ns));
+	assert_false(rate_allows(&rate, 1000, (64u << 20) + 1, false, now_ns));
+	assert_true(rate_allows(&rate, 1000, 40u << 20, false, now_ns));
+	assert_false(rate_allows(&rate, 1000, 30u << 20, false, now_ns));
+	assert_true(rate_allows(&rate, 1000, 24u << 20, false, now_ns));
+	assert_false(rate_allows(&rate, 1000, 16u << 20, false, now_ns + RAS_NS_PER_SEC));
+	assert_true(rate_allows(&rate, 1000, 16u << 20, false, now_ns + 2 * RAS_NS_PER_SEC));
+}
+
+static void those_who_share_have_a_bound_together_and_others_do_not_meet_it(void **state) {
+	uint64_t now_ns = RAS_NS_PER_SEC;
+	struct rate rate;
+
+	(void)state;
+	rate_init(&rate, 2, 3);
+	for (uint32_t uid = 0; uid < 3 * RATE_SHARED; uid++)
+		assert_true(rate_allows(&rate, uid, 1, true, now_ns));
+	assert_false(rate_allows(&rate, 1000, 1, true, now_ns));
+	assert_true(rate_allows(&rate, 1000, 1, false, now_ns));
+	assert_true(rate_allows(&rate, 1000, 1, true, now_ns + RAS_NS_PER_SEC / 2));
 }
 
 static void text_beyond_its_bound_has_failed_for_good(void **state) {
@@ -243,6 +274,8 @@ int main(void) {
 		cmocka_unit_test(a_duration_has_the_figures_that_matter),
 		cmocka_unit_test(sizes_times_and_cells_are_shown_short),
 		cmocka_unit_test(each_user_has_a_burst_and_then_a_rate),
+		cmocka_unit_test(units_come_at_once_up_to_the_burst_and_never_in_part),
+		cmocka_unit_test(those_who_share_have_a_bound_together_and_others_do_not_meet_it),
 		cmocka_unit_test(many_users_push_out_the_one_that_asked_longest_ago),
 		cmocka_unit_test(text_beyond_its_bound_has_failed_for_good),
 		cmocka_unit_test(text_is_taken_from_the_front_and_its_memory_used_again),

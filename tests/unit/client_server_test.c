@@ -221,7 +221,7 @@ static void clients_beyond_the_limit_are_told_so(void **state) {
 	bench_restart();
 	for (size_t n = 0; n < COUNT_OF(fds); n++) {
 		fds[n] = bench_connect();
-		bench_say(fds[n], "TIMEOUT 1\n");
+		bench_say(fds[n], "MONITOR\n"); // idle ones would make room
 		assert_string_equal(bench_hear(fds[n]), "OK\n");
 	}
 	late = bench_connect();
@@ -240,6 +240,108 @@ static void clients_beyond_the_limit_are_told_so(void **state) {
 	for (size_t n = 0; n < COUNT_OF(fds); n++)
 		close(fds[n]);
 	assert_int_equal(client_counters(bench.server)->turned_away, 1);
+}
+
+static int connect_as(uint32_t uid) {
+	int fd = bench_connect_from(uid);
+
+	bench_turn();
+	return fd;
+}
+
+static bool is_served(int fd) {
+	bench_say(fd, "TIMEOUT 1\n");
+	return strcmp(bench_hear(fd), "OK\n") == 0;
+}
+
+static bool was_ended(int fd) {
+	return bench_hear_all(fd)[0] == '\0';
+}
+
+static void who_has_been_idle_longest_makes_room(void **state) {
+	int fds[3], late;
+
+	(void)state;
+	bench.config.clients_max = 3;
+	bench_restart();
+	for (size_t n = 0; n < COUNT_OF(fds); n++) {
+		fds[n] = connect_as(1000);
+		pass_ns(RAS_NS_PER_SEC);
+	}
+	assert_true(is_served(fds[0]));
+	late = connect_as(1000);
+	assert_true(was_ended(fds[1]));
+	assert_true(is_served(fds[0]) && is_served(fds[2]) && is_served(late));
+	assert_int_equal(client_counters(bench.server)->closed_for_room, 1);
+	close(fds[0]);
+	close(fds[1]);
+	close(fds[2]);
+	close(late);
+}
+
+// Idle or not: a user that took all places leaves some to others.
+static void a_user_with_many_monitors_makes_room_for_others_until_shares_are_like(void **state) {
+	int many[6], few[4];
+
+	(void)state;
+	bench.config.clients_max = COUNT_OF(many);
+	bench_restart();
+	for (size_t n = 0; n < COUNT_OF(many); n++) {
+		many[n] = connect_as(1000);
+		bench_say(many[n], "MONITOR\n");
+		assert_string_equal(bench_hear(many[n]), "OK\n");
+		pass_ns(RAS_NS_PER_SEC);
+	}
+	for (size_t n = 0; n < COUNT_OF(few); n++) {
+		few[n] = connect_as(1001);
+		if (n == 3)
+			break;
+		bench_say(few[n], "MONITOR\n");
+		assert_string_equal(bench_hear(few[n]), "OK\n");
+	}
+	assert_string_equal(bench_hear_all(few[3]), "ERROR: Too many clients: 6 are connected\n");
+	assert_true(was_ended(many[0]) && was_ended(many[1]) && was_ended(many[2]));
+	assert_int_equal(client_counters(bench.server)->clients, COUNT_OF(many));
+	for (size_t n = 0; n < COUNT_OF(many); n++)
+		close(many[n]);
+	for (size_t n = 0; n < COUNT_OF(few); n++)
+		close(few[n]);
+}
+
+static void sixty_four_idle_ones_keep_nobody_out(void **state) {
+	int idle[64], fd;
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(idle); n++)
+		idle[n] = connect_as(1000);
+	for (uint32_t n = 0; n < 8; n++) {
+		fd = connect_as(1000 + n);
+		assert_true(is_served(fd));
+		close(fd);
+		bench_turn();
+	}
+	for (size_t n = 0; n < COUNT_OF(idle); n++)
+		close(idle[n]);
+	assert_int_equal(client_counters(bench.server)->turned_away, 0);
+}
+
+static void who_may_give_orders_is_ended_for_nobody(void **state) {
+	int own[3], late;
+
+	(void)state;
+	bench.config.clients_max = COUNT_OF(own);
+	bench_restart();
+	for (size_t n = 0; n < COUNT_OF(own); n++) {
+		own[n] = bench_connect_local();
+		bench_turn();
+	}
+	late = connect_as(1000);
+	assert_string_equal(bench_hear_all(late), "ERROR: Too many clients: 3 are connected\n");
+	close(late);
+	for (size_t n = 0; n < COUNT_OF(own); n++) {
+		assert_true(is_served(own[n]));
+		close(own[n]);
+	}
 }
 
 static void without_descriptors_accepting_pauses_and_goes_on_later(void **state) {
@@ -289,6 +391,49 @@ static void questions_to_others_have_a_rate(void **state) {
 	bench_say(fd, "PING n2\n");
 	assert_non_null(strstr(bench_hear(fd), "ERROR: n2 is alive"));
 	close(fd);
+}
+
+static void users_of_tcp_have_a_rate_each(void **state) {
+	int greedy, other;
+
+	(void)state;
+	bench.config.asks_burst = 1;
+	bench.config.asks_per_s = 1;
+	bench_restart();
+	greedy = connect_as(1000);
+	other = connect_as(1001);
+	bench.overlay.ping_err = -EHOSTDOWN;
+	bench_say(greedy, "PING n2\n");
+	assert_non_null(strstr(bench_hear(greedy), "ERROR: n2 is alive"));
+	bench_say(greedy, "PING n2\n");
+	assert_non_null(strstr(bench_hear(greedy), "ERROR: too many questions"));
+	bench_say(other, "PING n2\n");
+	assert_non_null(strstr(bench_hear(other), "ERROR: n2 is alive"));
+	close(greedy);
+	close(other);
+}
+
+// Root by TCP, too, since TCP gives no orders; by the Unix socket it may.
+static void reads_of_other_nodes_have_a_budget_of_bytes(void **state) {
+	int tcp = bench_connect(), local = bench_connect_local();
+
+	(void)state;
+	bench_say(tcp, "PROBE n2 1000000 65536\n");
+	assert_string_equal(
+		bench_hear(tcp),
+		"ERROR: 61 GiB from other nodes: who may not give orders here may read 64 MiB at "
+		"once and 8.0 MiB a second, with all others together 4 times that; try again\n"
+	);
+	bench_say(tcp, "PROBE n2 1000 65280\n");
+	assert_non_null(strstr(bench_hear(tcp), "no RDMA device"));
+	bench_say(tcp, "PROBE n2 100 65280\n");
+	assert_non_null(strstr(bench_hear(tcp), "from other nodes"));
+	bench_say(tcp, "PROBE n2\n");
+	assert_non_null(strstr(bench_hear(tcp), "no RDMA device"));
+	bench_say(local, "PROBE n2 1000000 65536\n");
+	assert_non_null(strstr(bench_hear(local), "no RDMA device"));
+	close(tcp);
+	close(local);
 }
 
 // The file
@@ -413,6 +558,12 @@ int main(void) {
 		BENCH_TEST(a_monitor_is_never_idle),
 		BENCH_TEST(garbage_harms_nobody),
 		BENCH_TEST(clients_beyond_the_limit_are_told_so),
+		BENCH_TEST(who_has_been_idle_longest_makes_room),
+		BENCH_TEST(a_user_with_many_monitors_makes_room_for_others_until_shares_are_like),
+		BENCH_TEST(sixty_four_idle_ones_keep_nobody_out),
+		BENCH_TEST(who_may_give_orders_is_ended_for_nobody),
+		BENCH_TEST(users_of_tcp_have_a_rate_each),
+		BENCH_TEST(reads_of_other_nodes_have_a_budget_of_bytes),
 		BENCH_TEST(without_descriptors_accepting_pauses_and_goes_on_later),
 		BENCH_TEST(questions_to_others_have_a_rate),
 		BENCH_TEST(a_socket_that_is_answered_is_not_taken_over),

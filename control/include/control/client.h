@@ -64,8 +64,10 @@ struct client_config {
 	uint32_t clients_max;
 	uint64_t idle_ns;    // between two complete lines
 	uint64_t drain_ns;   // for what was sent to a client to be taken by it
-	uint32_t asks_per_s; // questions to other nodes, per user; TCP is one user
+	uint32_t asks_per_s; // questions to other nodes, per user
 	uint32_t asks_burst;
+	uint32_t read_bytes_per_s; // by PROBE, per user who may not give orders
+	uint32_t read_bytes_burst;
 	const char *version; // of the product
 	const char *cluster;
 	const struct health *health; // the store of verdicts; NULL: there is none
@@ -75,7 +77,7 @@ struct client_config {
 	const struct webhook_counters *webhook;
 };
 
-// With the defaults: no listener, 64 clients, five minutes, ten seconds, 5 and 10.
+// With the defaults: no listener, 64 clients, five minutes, ten seconds, 5 and 10, 8 and 64 MiB.
 void client_config_init(struct client_config *config);
 
 // Listens, and answers what other nodes ask this one (overlay_server()). Strings are copied.
@@ -111,7 +113,7 @@ struct client_counters {
 	uint64_t lines, lines_unknown, lines_denied, lines_too_long;
 	uint64_t reports, asks_refused, remote_served;
 	uint64_t monitor_events, monitor_lost;
-	uint64_t closed_idle, closed_slow;
+	uint64_t closed_idle, closed_slow, closed_for_room;
 	uint32_t clients; // now
 };
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <lib/error.h>
+#include <lib/tcp_owner.h>
+
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER_BYTES 1024 // one socket without extensions takes 88, an error 36 and the question
+
+struct question {
+	struct nlmsghdr header;
+	struct inet_diag_req_v2 request;
+};
+
+static struct question ask_for(const struct sock_addr *theirs, const struct sock_addr *ours) {
+	struct question question = {
+		.header =
+			{
+				.nlmsg_len = sizeof(question),
+				.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+				.nlmsg_flags = NLM_F_REQUEST,
+			},
+		.request =
+			{
+				.sdiag_family = theirs->family == SOCK_ADDR_V4 ? AF_INET : AF_INET6,
+				.sdiag_protocol = IPPROTO_TCP,
+				.idiag_states = UINT32_MAX,
+				.id =
+					{
+						.idiag_sport = htons(theirs->port),
+						.idiag_dport = htons(ours->port),
+						.idiag_cookie =
+							{INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE},
+					},
+			},
+	};
+	size_t size = theirs->family == SOCK_ADDR_V4 ? 4 : 16;
+
+	memcpy(question.request.id.idiag_src, theirs->address, size);
+	memcpy(question.request.id.idiag_dst, ours->address, size);
+	return question;
+}
+
+static int read_answer(const void *bytes, size_t size, uint32_t *ret_uid) {
+	const struct nlmsghdr *header = bytes;
+	const struct inet_diag_msg *message;
+	const struct nlmsgerr *error;
+
+	if (!NLMSG_OK(header, size))
+		return -EPROTO;
+	if (header->nlmsg_type == NLMSG_ERROR &&
+	    header->nlmsg_len >= NLMSG_LENGTH(sizeof(*error))) {
+		error = NLMSG_DATA(header);
+		return error->error < 0 ? error->error : -EPROTO;
+	}
+	if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+	    header->nlmsg_len < NLMSG_LENGTH(sizeof(*message)))
+		return -EPROTO;
+	message = NLMSG_DATA(header);
+	// Of one that its process has closed the kernel keeps no owner, and says 0, which is root.
+	if (message->idiag_inode == 0)
+		return -ENOENT;
+	*ret_uid = message->idiag_uid;
+	return 0;
+}
+
+int tcp_owner_find(
+	int fd, const struct sock_addr *theirs, const struct sock_addr *ours, uint32_t *ret_uid
+) {
+	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
+	struct question question = ask_for(theirs, ours);
+	ssize_t size;
+
+	if (theirs->family != ours->family || theirs->family == SOCK_ADDR_NONE)
+		return -EINVAL;
+	if (send(fd, &question, sizeof(question), MSG_DONTWAIT) < 0)
+		return neg_errno();
+	size = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+	return size < 0 ? neg_errno() : read_answer(answer, (size_t)size, ret_uid);
+}
+
+int tcp_owner_open(int *ret_fd) {
+	// Nobody has port 0: asked once here, where the kernel may have to load its module.
+	const struct sock_addr nobody = {.family = SOCK_ADDR_V4};
+	uint32_t uid;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	int err;
+
+	if (fd < 0)
+		return neg_errno();
+	err = tcp_owner_find(fd, &nobody, &nobody, &uid);
+	// A kernel without the module says the same as one without the socket: it tells nobody's
+	// owner then, which is as if it could not be asked.
+	if (err != 0 && err != -ENOENT) {
+		close(fd);
+		return err;
+	}
+	*ret_fd = fd;
+	return 0;
+}
