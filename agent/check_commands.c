@@ -7,6 +7,7 @@
 #include <lib/parse.h>
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -101,6 +102,26 @@ static const char *why_not_run(const char *path) {
 	return access(path, X_OK) == 0 ? NULL : "it is not executable";
 }
 
+// The name may be unknown to this machine alone, which is no mistake of syntax.
+static void check_user(
+	const struct config *config, const char *section, const char *key, struct config_load *load
+) {
+	const char *name = config_get_string(config, section, key);
+	const struct passwd *user;
+
+	if (name[0] == '\0' || !config_is_sound(load, section, key))
+		return;
+	user = getpwnam(name); // NOLINT(concurrency-mt-unsafe): before other threads ask
+	if (user == NULL)
+		config_reject(load, section, key, "there is no user %s on this machine", name);
+	else if (user->pw_uid != geteuid() && geteuid() != 0)
+		config_reject(
+			load, section, key,
+			"only an agent of root runs programs as other users; this one is uid %u",
+			geteuid()
+		);
+}
+
 static void check_program(
 	const struct config *config, const char *section, const char *key, struct config_load *load
 ) {
@@ -119,8 +140,11 @@ static void check_program(
 void check_programs(const struct config *config, struct config_load *load) {
 	const char *section;
 
-	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++)
+	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++) {
 		check_program(config, section, "command", load);
+		check_user(config, section, "user", load);
+	}
 	if (config_get_string(config, "health", "webhook")[0] != '\0')
 		check_program(config, "health", "webhook", load);
+	check_user(config, "health", "webhook_user", load);
 }

@@ -5,6 +5,7 @@
 
 #include <control/checks.h>
 #include <control/join_list.h>
+#include <control/spawn.h>
 #include <dataplane/device_choice.h>
 #include <dataplane/idle.h>
 #include <dataplane/soft.h>
@@ -155,20 +156,7 @@ static int check_own_name(const char *text, size_t length, struct parse_error *e
 }
 
 static int check_webhook(const char *text, size_t length, struct parse_error *error) {
-	char copy[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1] = {NULL};
-	const char *why;
-	int err = length == 0 ? 0 : check_command(text, length, error);
-
-	if (err != 0 || length == 0 || length > CHECKS_COMMAND_MAX)
-		return err;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	must(check_command_split(copy, words, &why) == 0);
-	if (words[SPAWN_ARGUMENTS_MAX - 1] == NULL)
-		return 0;
-	return parse_fail(
-		error, -EINVAL, text, length, "leaves no room for the argument that is added"
-	);
+	return length == 0 ? 0 : check_command(text, length, error);
 }
 
 static int check_path(const char *text, size_t length, struct parse_error *error) {
@@ -306,9 +294,13 @@ static const struct config_key keys[] = {
 	{"check NAME", "command", CONFIG_STRING, true, 1, CHECKS_COMMAND_MAX, NULL, check_command,
 	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", NULL,
 	 "The program of a check of this node, and its arguments; there is no shell between. It runs "
-	 "with the agent's rights and environment, /dev/null as its input, in a process group of its "
-	 "own, which is killed when the program ends. The first line that it writes is the evidence, "
+	 "with the agent's environment, /dev/null as its input, in a process group of its own, which "
+	 "is killed when the program ends. The first line that it writes is the evidence, "
 	 "cut to 80 characters. The reason is Check and NAME in CamelCase."},
+	{"check NAME", "user", CONFIG_STRING, true, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
+	 "the name of a user", "",
+	 "Whose rights and groups it runs with; HOME, USER and LOGNAME are that user's. Another than "
+	 "the agent's own needs an agent of root. Empty: the agent's own."},
 	{"check NAME", "convention", CONFIG_ENUM, true, 0, 0, convention_choices, NULL, NULL, "nagios",
 	 "What its exit status means. nagios: 0 ok, 1 warning, 2 critical; npd, as for "
 	 "node-problem-detector: 0 ok, 1 critical. Everything else, a signal and a timeout are "
@@ -380,11 +372,13 @@ static const struct config_key keys[] = {
 	 "How much must be free where the state directory is before that is warned of."},
 	{"health", "webhook", CONFIG_STRING, false, 0, CHECKS_COMMAND_MAX, NULL, check_webhook,
 	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", "",
-	 "A program that is run for each verdict that changes, with one more argument, an object of "
-	 "JSON: node, verdict, was, reason, evidence, advice, confidence, both_planes, maint, time, "
+	 "A program that is run for each verdict that changes, with an object of JSON on its standard "
+	 "input, one line: node, verdict, was, reason, evidence, advice, confidence, both_planes, maint, time, "
 	 "cluster, observer, lost. One at a time, in their order; 64 wait, beyond that the oldest are "
 	 "dropped, and lost says how many were. Every agent that has it runs it: configure it on one "
 	 "or two. Empty: none."},
+	{"health", "webhook_user", CONFIG_STRING, false, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
+	 "the name of a user", "", "Whose rights it runs with, as [check NAME] user."},
 	{"health", "webhook_timeout", CONFIG_DURATION, false, SECOND / 10, 600 * SECOND, NULL, NULL,
 	 NULL, "10s", "How long that program may take; then its processes are ended."},
 

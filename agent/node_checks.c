@@ -18,9 +18,12 @@
 static void read_settings(
 	const struct config *config, const char *section, struct check_settings *ret_settings
 ) {
+	const char *user = config_get_string(config, section, "user");
+
 	*ret_settings = (struct check_settings){
 		.name = config_section_name(section),
 		.command = config_get_string(config, section, "command"),
+		.user = user[0] != '\0' ? user : NULL,
 		.convention = config_get_enum(config, section, "convention") == 0 ? CHECK_NAGIOS
 										  : CHECK_NPD,
 		.interval_ns = config_get_duration_ns(config, section, "interval"),

@@ -90,8 +90,10 @@ static void changed(struct health_listener *listener, const struct verdict_chang
 }
 
 int webhook_part_start(struct agent *agent) {
+	const char *user = config_get_string(agent->config, "health", "webhook_user");
 	struct webhook_config config = {
 		.command = config_get_string(agent->config, "health", "webhook"),
+		.user = user[0] != '\0' ? user : NULL,
 		.timeout_ns = config_get_duration_ns(agent->config, "health", "webhook_timeout"),
 		.counters = &agent->webhook_counters,
 	};

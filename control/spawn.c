@@ -28,13 +28,13 @@ struct spawn_job {
 	bool sent;
 	bool stuck; // told; it counts as running no more
 	size_t size;
-	struct spawn_order_head head; // the strings follow
+	struct spawn_order_head head; // input and strings follow
 };
 
 static_assert(
 	offsetof(struct spawn_job, head) + sizeof(struct spawn_order_head) ==
 		sizeof(struct spawn_job),
-	"head and strings are one record"
+	"head, input and strings are one record"
 );
 
 struct spawn {
@@ -56,6 +56,12 @@ const char *spawn_end_name(enum spawn_end end) {
 	};
 
 	return names[end];
+}
+
+const char *spawn_failure_text(int status) {
+	if (status == SPAWN_NO_USER)
+		return "there is no such user";
+	return status < 0 ? strerrordesc_np(-status) : "no reason";
 }
 
 int spawn_fork(struct spawn_helper *ret_helper) {
@@ -277,25 +283,34 @@ static int measure(const char *const *argv, size_t *ret_bytes) {
 	return 0;
 }
 
-static int make_job(const char *const *argv, struct spawn_job **ret_job) {
+static int make_job(const struct spawn_program *program, struct spawn_job **ret_job) {
+	const char *user = program->user != NULL ? program->user : "";
 	struct spawn_job *job;
 	size_t bytes;
 	char *at;
-	int err = measure(argv, &bytes);
+	int err = measure(program->argv, &bytes);
 
+	if (err == 0 &&
+	    (program->input_bytes > SPAWN_INPUT_BYTES_MAX || strlen(user) >= SPAWN_USER_BYTES_MAX))
+		err = -E2BIG;
 	if (err != 0)
 		return err;
+	bytes += program->input_bytes;
 	job = calloc(1, sizeof(*job) + bytes);
 	if (job == NULL)
 		return -ENOMEM;
 	job->size = sizeof(job->head) + bytes;
+	job->head.order = SPAWN_ORDER_RUN;
+	job->head.timeout_ns = program->timeout_ns;
+	job->head.output_max = program->output_max;
+	job->head.has_input = program->input != NULL;
+	job->head.input_bytes = (uint32_t)program->input_bytes;
+	memcpy(job->head.user, user, strlen(user));
 	at = (char *)(job + 1);
-	for (size_t n = 0; argv[n] != NULL; n++) {
-		size_t size = strlen(argv[n]) + 1;
-
-		memcpy(at, argv[n], size); // measure() has added them up
-		at += size;
-	}
+	if (program->input != NULL)
+		at = mempcpy(at, program->input, program->input_bytes);
+	for (size_t n = 0; program->argv[n] != NULL; n++) // measure() has added them up
+		at = mempcpy(at, program->argv[n], strlen(program->argv[n]) + 1);
 	*ret_job = job;
 	return 0;
 }
@@ -311,29 +326,22 @@ check_request(const struct spawn *spawn, uint32_t output_max, const struct spawn
 }
 
 int spawn_run(
-	struct spawn *spawn,
-	const char *const *argv,
-	uint64_t timeout_ns,
-	uint32_t output_max,
-	struct spawn_request *request
+	struct spawn *spawn, const struct spawn_program *program, struct spawn_request *request
 ) {
 	struct spawn_job **last = &spawn->first;
 	struct spawn_job *job = NULL;
-	int err = check_request(spawn, output_max, request);
+	int err = check_request(spawn, program->output_max, request);
 
 	spawn->counters.runs++;
 	if (err == 0)
-		err = make_job(argv, &job);
+		err = make_job(program, &job);
 	if (err != 0) {
 		spawn->counters.refused++;
 		return err;
 	}
 	job->spawn = spawn;
 	job->request = request;
-	job->head.order = SPAWN_ORDER_RUN;
 	job->head.id = ++spawn->next_id;
-	job->head.timeout_ns = timeout_ns;
-	job->head.output_max = output_max;
 	request->job = job;
 	while (*last != NULL)
 		last = &(*last)->next;

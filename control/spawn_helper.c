@@ -90,25 +90,41 @@ static void die_first(void) {
 	close(fd);
 }
 
-// In the new process. Only what may be called between fork() and exec().
-static _Noreturn void become(char *const *argv, const int *ends, int failure_fd, pid_t helper) {
+// What the new process is made of. Ends of pipes are above FIRST_FREE_FD.
+struct birth {
+	const struct spawn_order_head *head;
+	char *const *argv;
+	int input;   // -1: the helper's, which is /dev/null
+	int ends[2]; // standard output and error
+	int failure;
+	pid_t helper;
+};
+
+// In the new process, of one thread as the helper is. A change of user takes the death signal
+// away, so that comes behind it.
+static _Noreturn void become(const struct birth *birth) {
+	const struct spawn_order_head *head = birth->head;
 	sigset_t none;
 	int err;
 
 	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != helper)
-		_exit(127);
 	die_first();
+	err = head->user[0] != '\0' ? spawn_become_user(head->user) : 0;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != birth->helper)
+		_exit(127);
 	for (int number = 1; number < NSIG; number++)
 		signal(number, SIG_DFL);
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
-	if (dup2(ends[0], STDOUT_FILENO) >= 0 && dup2(ends[1], STDERR_FILENO) >= 0 &&
-	    dup3(failure_fd, FIRST_FREE_FD, O_CLOEXEC) >= 0 &&
+	if (dup3(birth->failure, FIRST_FREE_FD, O_CLOEXEC) < 0)
+		_exit(126);
+	if (err == 0 && (birth->input < 0 || dup2(birth->input, STDIN_FILENO) >= 0) &&
+	    dup2(birth->ends[0], STDOUT_FILENO) >= 0 && dup2(birth->ends[1], STDERR_FILENO) >= 0 &&
 	    close_range(FIRST_FREE_FD + 1, ~0U, 0) == 0)
-		execvp(argv[0], argv);
-	err = neg_errno();
+		execvp(birth->argv[0], birth->argv);
+	if (err == 0)
+		err = neg_errno();
 	if (write(FIRST_FREE_FD, &err, sizeof(err)) < 0)
 		_exit(126);
 	_exit(127);
@@ -133,25 +149,39 @@ static int make_pipe(int *ret_read, int *ret_write) {
 	return 0;
 }
 
-static int program_fork(struct program *program, char *const *argv) {
-	int ends[3] = {-1, -1, -1};
-	pid_t helper = getpid();
-	int err = make_pipe(&program->streams[0].fd, &ends[0]);
+static int make_ends(struct program *program, const void *input, struct birth *birth) {
+	int err = make_pipe(&program->streams[0].fd, &birth->ends[0]);
 
 	if (err == 0)
-		err = make_pipe(&program->streams[1].fd, &ends[1]);
+		err = make_pipe(&program->streams[1].fd, &birth->ends[1]);
 	if (err == 0)
-		err = make_pipe(&program->failure_fd, &ends[2]);
+		err = make_pipe(&program->failure_fd, &birth->failure);
+	if (err == 0 && birth->head->has_input)
+		err = spawn_input_open(input, birth->head->input_bytes, &birth->input);
+	return err;
+}
+
+static int program_fork(
+	struct program *program,
+	const struct spawn_order_head *head,
+	const void *input,
+	char *const *argv
+) {
+	struct birth birth = {head, argv, -1, {-1, -1}, -1, getpid()};
+	int err = make_ends(program, input, &birth);
+
 	if (err == 0) {
 		program->pid = fork();
 		if (program->pid == 0)
-			become(argv, ends, ends[2], helper);
+			become(&birth);
 		err = program->pid < 0 ? neg_errno() : 0;
 	}
 	if (err == 0)
 		setpgid(program->pid, program->pid); // whoever is first; a signal must find it
-	for (unsigned n = 0; n < 3; n++)
-		close_fd(&ends[n]);
+	close_fd(&birth.input);
+	close_fd(&birth.ends[0]);
+	close_fd(&birth.ends[1]);
+	close_fd(&birth.failure);
 	return err;
 }
 
@@ -184,7 +214,8 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 			program = &helper->programs[n];
 	}
 	must(program != NULL); // the agent sends no more than there are slots
-	split(text, size, argv);
+	must(head->input_bytes < size);
+	split(text + head->input_bytes, size - head->input_bytes, argv);
 	*program = (struct program){
 		.used = true,
 		.id = head->id,
@@ -204,7 +235,7 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 			err = -ENOMEM;
 	}
 	if (err == 0)
-		err = program_fork(program, argv);
+		err = program_fork(program, head, text, argv);
 	if (err != 0)
 		program_fail(program, err);
 }

@@ -17,6 +17,7 @@
 struct webhook {
 	struct spawn *spawn;
 	uint64_t timeout_ns;
+	char *user;			      // NULL: the agent's own
 	char *command;			      // cut into words
 	char *words[SPAWN_ARGUMENTS_MAX + 1]; // pointing into it; NULL behind the last
 	struct spawn_request request;	      // its job is NULL: none is under way
@@ -75,21 +76,26 @@ static json_t *take(struct webhook *webhook) {
 
 // 0 if it is under way. What cannot be started is told of in the log, and is not tried again.
 static int start(struct webhook *webhook, json_t *change) {
-	const char *argv[SPAWN_ARGUMENTS_MAX + 2];
-	size_t words = 0;
-	char *text;
+	struct spawn_program program = {
+		.argv = (const char *const *)webhook->words,
+		.user = webhook->user,
+		.timeout_ns = webhook->timeout_ns,
+		.output_max = OUTPUT_BYTES,
+	};
+	char *text, *line = NULL;
 	int err;
 
 	json_object_set_new(change, "lost", json_integer((json_int_t)webhook->lost));
 	text = json_dumps(change, JSON_COMPACT | JSON_ENSURE_ASCII);
-	if (text == NULL)
-		return -ENOMEM;
-	for (; webhook->words[words] != NULL; words++)
-		argv[words] = webhook->words[words];
-	argv[words] = text;
-	argv[words + 1] = NULL;
-	err = spawn_run(webhook->spawn, argv, webhook->timeout_ns, OUTPUT_BYTES, &webhook->request);
+	if (text == NULL || asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
 	free(text);
+	if (line == NULL)
+		return -ENOMEM;
+	program.input = line;
+	program.input_bytes = strlen(line);
+	err = spawn_run(webhook->spawn, &program, &webhook->request);
+	free(line);
 	return err;
 }
 
@@ -166,9 +172,8 @@ int webhook_create(
 	webhook->command = strdup(config->command);
 	if (webhook->command != NULL)
 		err = check_command_split(webhook->command, webhook->words, &why);
-	// One more argument is to come.
-	if (err == 0 && webhook->words[SPAWN_ARGUMENTS_MAX - 1] != NULL)
-		err = -E2BIG;
+	if (config->user != NULL && (webhook->user = strdup(config->user)) == NULL)
+		err = -ENOMEM;
 	if (err != 0)
 		webhook_destroy(webhook);
 	else
@@ -183,6 +188,7 @@ struct webhook *webhook_destroy(struct webhook *webhook) {
 	while (webhook->count > 0)
 		json_decref(take(webhook));
 	free(webhook->command);
+	free(webhook->user);
 	free(webhook);
 	return NULL;
 }

@@ -74,16 +74,19 @@ static void hangs(struct spawn_request *request, const struct spawn_stuck *stuck
 static void due(struct loop_timer *timer, uint64_t now_ns) {
 	struct user_check *user = container_of(timer, struct user_check, timer);
 	struct checks *checks = user->checks;
+	const struct spawn_program program = {
+		.argv = (const char *const *)user->words,
+		.user = user->settings.user,
+		.timeout_ns = user->settings.timeout_ns,
+		.output_max = OUTPUT_BYTES_MAX,
+	};
 	int err;
 
 	must(user->request.job == NULL);
 	user->started_ns = now_ns;
 	user->next_ns = UINT64_MAX;
 	checks->counters.runs++;
-	err = spawn_run(
-		checks->config.spawn, (const char *const *)user->words, user->settings.timeout_ns,
-		OUTPUT_BYTES_MAX, &user->request
-	);
+	err = spawn_run(checks->config.spawn, &program, &user->request);
 	if (err == 0)
 		return;
 	checks->counters.skipped++;
@@ -97,6 +100,7 @@ static void due(struct loop_timer *timer, uint64_t now_ns) {
 static void settings_fini(struct check_settings *settings) {
 	free((char *)settings->name);
 	free((char *)settings->command);
+	free((char *)settings->user);
 }
 
 // The command's syntax was checked by who read it.
@@ -108,7 +112,9 @@ static int set(struct user_check *user, const struct check_settings *settings) {
 
 	copy.name = strdup(settings->name);
 	copy.command = strdup(settings->command);
-	if (split == NULL || copy.name == NULL || copy.command == NULL) {
+	copy.user = settings->user != NULL ? strdup(settings->user) : NULL;
+	if (split == NULL || copy.name == NULL || copy.command == NULL ||
+	    (copy.user == NULL && settings->user != NULL)) {
 		settings_fini(&copy);
 		free(split);
 		return -ENOMEM;
@@ -158,9 +164,13 @@ struct user_check *user_check_destroy(struct user_check *user) {
 	return NULL;
 }
 
+static bool is_same_user(const char *a, const char *b) {
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 static bool is_same_run(const struct check_settings *a, const struct check_settings *b) {
-	return strcmp(a->command, b->command) == 0 && a->convention == b->convention &&
-	       a->timeout_ns == b->timeout_ns;
+	return strcmp(a->command, b->command) == 0 && is_same_user(a->user, b->user) &&
+	       a->convention == b->convention && a->timeout_ns == b->timeout_ns;
 }
 
 // What hangs is not started a second time, so its request stays, whatever is to run later.

@@ -243,10 +243,7 @@ enum check_level check_judge(
 		snprintf(evidence, size, "timed out after %s", timeout);
 		break;
 	case SPAWN_NOT_STARTED:
-		snprintf(
-			evidence, size, "not started: %s",
-			result->status < 0 ? strerrordesc_np(-result->status) : "no reason"
-		);
+		snprintf(evidence, size, "not started: %s", spawn_failure_text(result->status));
 		break;
 	case SPAWN_LOST:
 		snprintf(

@@ -141,6 +141,10 @@ def what_will_not_do_on_this_machine_is_named_with_the_reason(place):
             ({"check.x.command": place / "file"}, ["[check x] command", "not executable"]),
             ({"check.x.command": place / "open"}, ["[check x] command", "anybody may write"]),
             ({"check.x.command": "/bin"}, ["[check x] command", "no file"]),
+            ({"check.x.command": "/bin/true", "check.x.user": "who-is-that"},
+             ["[check x] user", "there is no user who-is-that"]),
+            ({"health.webhook_user": "who-is-that"},
+             ["[health] webhook_user", "there is no user who-is-that"]),
             ({"worker.cores": "0,1023"}, ["[worker] cores", "1023"]),
             ({"node.state_directory": place / "file"}, ["state_directory", "no directory"]),
             ({"client.socket": place / "none" / "s"},
@@ -293,6 +297,11 @@ def directories_that_cannot_be_written_are_named(place):
     assert f"cannot write to {place}: Permission denied" in done.stderr, done
     (place / "mine").mkdir()
     os.chown(place / "mine", 65534, -1)
+    done = tocsind("--check-config", *settings({
+        **sound(place), "node.state_directory": place / "mine" / "state",
+        "client.socket": place / "mine" / "s", "check.x.command": "/bin/true",
+        "check.x.user": "root"}), user=65534)
+    assert done.returncode == 2 and "only an agent of root runs programs" in done.stderr, done
     for base in ("", str(place / "mine"), str(place)):
         done = tocsind("--check-config", *settings({
             **sound(place), "node.state_directory": place / "mine" / "state"}), user=65534,

@@ -13,8 +13,8 @@ import cluster as clusters
 
 # n1's writes down what it is told. n2's fails or hangs, and floods its output.
 HOOKS = {
-    "n1": 'printf "%s\\n" "$1" >>"$0.told"',
-    "n2": 'yes >&2 & case $1 in *healthy\\"*) exec sleep 1000 ;; *) exit 7 ;; esac',
+    "n1": 'cat >>"$0.told"',
+    "n2": 'yes >&2 & case $(cat) in *healthy\\"*) exec sleep 1000 ;; *) exit 7 ;; esac',
 }
 
 

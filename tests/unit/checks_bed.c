@@ -22,25 +22,26 @@ static int place_of(const struct spawn_request *request) {
 	return -1;
 }
 
+const char *spawn_failure_text(int status) {
+	return strerrordesc_np(-status);
+}
+
 int spawn_run(
-	struct spawn *spawn,
-	const char *const *argv,
-	uint64_t timeout_ns,
-	uint32_t output_max,
-	struct spawn_request *request
+	struct spawn *spawn, const struct spawn_program *program, struct spawn_request *request
 ) {
 	int place = place_of(NULL);
 
 	(void)spawn;
 	assert_null(request->job);
-	assert_true(output_max <= SPAWN_OUTPUT_BYTES_MAX);
+	assert_true(program->output_max <= SPAWN_OUTPUT_BYTES_MAX);
 	if (bed.spawn_answer != 0)
 		return bed.spawn_answer;
 	assert_true(place >= 0);
 	bed.running[place] = request;
-	bed.running_timeout_ns[place] = timeout_ns;
+	bed.running_timeout_ns[place] = program->timeout_ns;
+	bed.running_as[place] = program->user;
 	bed.running_what[place][0] = '\0';
-	for (; *argv != NULL; argv++) {
+	for (const char *const *argv = program->argv; *argv != NULL; argv++) {
 		size_t used = strlen(bed.running_what[place]);
 
 		snprintf(

@@ -17,6 +17,7 @@ struct bed {
 	int spawn_answer; // of spawn_run(): 0, or what it refuses with
 	struct spawn_request *running[CHECKS_USER_MAX];
 	char running_what[CHECKS_USER_MAX][256]; // words with "|" between
+	const char *running_as[CHECKS_USER_MAX]; // NULL: the agent's own user
 	uint64_t running_timeout_ns[CHECKS_USER_MAX];
 	uint32_t started, cancelled; // times
 };

@@ -243,6 +243,28 @@ static void a_hanging_check_that_is_changed_is_still_not_started_again(void **st
 	assert_int_equal(bed_said("CheckStuckDisk"), VERDICT_HEALTHY);
 }
 
+static void a_check_runs_as_its_user_and_anew_when_that_changes(void **state) {
+	struct check_settings settings = disk;
+
+	(void)state;
+	settings.user = "nobody";
+	use(&settings);
+	bed_turn(CHECKS_FIRST_NS);
+	assert_true(bed_runs("/disk"));
+	assert_string_equal(bed.running_as[0], "nobody");
+	use(&settings); // as it was
+	assert_int_equal(bed.cancelled, 0);
+	settings.user = NULL;
+	use(&settings);
+	assert_int_equal(bed.cancelled, 1);
+	bed_turn(CHECKS_FIRST_NS);
+	assert_true(bed_runs("/disk"));
+	assert_null(bed.running_as[0]);
+	settings.user = "daemon";
+	use(&settings);
+	assert_int_equal(bed.cancelled, 2);
+}
+
 static void what_cannot_be_run_is_unknown_with_its_reason_and_tried_again(void **state) {
 	static const struct {
 		int err;
@@ -358,6 +380,7 @@ int main(void) {
 		TEST(many_checks_do_not_all_run_at_once),
 		TEST(a_check_that_hangs_is_said_not_waited_for_and_not_started_again),
 		TEST(a_hanging_check_that_is_changed_is_still_not_started_again),
+		TEST(a_check_runs_as_its_user_and_anew_when_that_changes),
 		TEST(what_cannot_be_run_is_unknown_with_its_reason_and_tried_again),
 		TEST(a_failure_is_told_however_many_checks_know_nothing),
 		TEST(a_reload_adds_removes_and_changes_checks),

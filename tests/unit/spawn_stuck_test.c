@@ -92,7 +92,15 @@ static void run(struct asker *asker, const char *script, uint64_t timeout_ns) {
 	const char *const argv[] = {"sh", "-c", script, NULL};
 
 	*asker = (struct asker){.request = {.ended = ended, .stuck = hangs}};
-	assert_int_equal(spawn_run(spawn, argv, timeout_ns, 100, &asker->request), 0);
+	assert_int_equal(
+		spawn_run(
+			spawn,
+			&(struct spawn_program
+			){.argv = argv, .timeout_ns = timeout_ns, .output_max = 100},
+			&asker->request
+		),
+		0
+	);
 }
 
 // The pid that a program writes into the FIFO is held from now on.

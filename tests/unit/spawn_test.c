@@ -83,7 +83,15 @@ static void ended(struct spawn_request *request, const struct spawn_result *resu
 static int run_argv(struct asker *asker, const char *const *argv, uint64_t timeout_ns) {
 	memset(asker, 0, sizeof(*asker));
 	asker->request.ended = ended;
-	return spawn_run(spawn, argv, timeout_ns, SPAWN_OUTPUT_BYTES_MAX, &asker->request);
+	return spawn_run(
+		spawn,
+		&(struct spawn_program){
+			.argv = argv,
+			.timeout_ns = timeout_ns,
+			.output_max = SPAWN_OUTPUT_BYTES_MAX,
+		},
+		&asker->request
+	);
 }
 
 static int run(struct asker *asker, const char *script, uint64_t timeout_ns) {
@@ -206,7 +214,13 @@ static void what_is_said_past_the_cap_is_dropped_and_blocks_nobody(void **state)
 	assert_false(asker.result.err.cut);
 	memset(&asker, 0, sizeof(asker));
 	asker.request.ended = ended;
-	assert_int_equal(spawn_run(spawn, argv, FOR_EVER, 0, &asker.request), 0);
+	assert_int_equal(
+		spawn_run(
+			spawn, &(struct spawn_program){.argv = argv, .timeout_ns = FOR_EVER},
+			&asker.request
+		),
+		0
+	);
 	turn_until_answered(2);
 	assert_int_equal(asker.result.out.size + asker.result.err.size, 0);
 	assert_true(asker.result.out.cut && asker.result.err.cut);
@@ -356,8 +370,159 @@ static void an_agent_that_is_killed_takes_helper_and_programs_along(void **state
 			_exit(1);
 		asker.request.ended = ended;
 		spawn_run(
-			other, (const char *const[]){"sh", "-c", "exec sleep 1000 > $FIFO", NULL},
-			FOR_EVER, 0, &asker.request
+			other,
+			&(struct spawn_program){
+				.argv = (const char *const[]
+				){"sh", "-c", "exec sleep 1000 > $FIFO", NULL},
+				.timeout_ns = FOR_EVER,
+			},
+			&asker.request
+		);
+		pause();
+	}
+	fd = open_fifo();
+	kill(agent, SIGKILL);
+	assert_int_equal(waitpid(agent, NULL, 0), agent);
+	wait_closed(fd);
+}
+
+static int run_program(struct asker *asker, const struct spawn_program *program) {
+	memset(asker, 0, sizeof(*asker));
+	asker->request.ended = ended;
+	return spawn_run(spawn, program, &asker->request);
+}
+
+static void what_is_given_is_read_from_standard_input_and_then_its_end(void **state) {
+	static char large[SPAWN_INPUT_BYTES_MAX];
+	static struct asker asker;
+	struct spawn_program program = {
+		.argv = (const char *const[]){"cat", NULL},
+		.timeout_ns = FOR_EVER,
+		.output_max = SPAWN_OUTPUT_BYTES_MAX,
+	};
+
+	(void)state;
+	memset(large, 'x', sizeof(large));
+	large[0] = '\0';
+	for (size_t size = 0; size <= sizeof(large); size = size * 127 + 1) {
+		program.input = large;
+		program.input_bytes = size;
+		assert_int_equal(run_program(&asker, &program), 0);
+		turn_until_answered(answered_count + 1);
+		assert_int_equal(asker.result.out.size, size);
+		assert_memory_equal(asker.out, large, size);
+	}
+	program.input_bytes = sizeof(large) + 1;
+	assert_int_equal(run_program(&asker, &program), -E2BIG);
+}
+
+static void a_program_that_reads_nothing_of_its_input_ends_as_others(void **state) {
+	static struct asker asker;
+
+	(void)state;
+	assert_int_equal(
+		run_program(
+			&asker,
+			&(struct spawn_program){
+				.argv = (const char *const[]){"true", NULL},
+				.input = "unread",
+				.input_bytes = 6,
+				.timeout_ns = FOR_EVER,
+			}
+		),
+		0
+	);
+	turn_until_answered(1);
+	assert_int_equal(asker.result.end, SPAWN_EXITED);
+	assert_int_equal(asker.result.status, 0);
+}
+
+static const char *const who[] = {
+	"sh", "-c", "id -un; id -Gn; echo $HOME $USER $LOGNAME; exec 3</etc/shadow", NULL};
+
+static void a_program_of_another_user_has_its_rights_and_no_more(void **state) {
+	static struct asker asker;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root runs programs of other users\n");
+		skip();
+	}
+	assert_int_equal(
+		run_program(
+			&asker,
+			&(struct spawn_program){
+				.argv = who,
+				.user = "nobody",
+				.timeout_ns = FOR_EVER,
+				.output_max = 1000,
+			}
+		),
+		0
+	);
+	turn_until_answered(1);
+	assert_int_equal(asker.result.end, SPAWN_EXITED);
+	assert_int_not_equal(asker.result.status, 0);
+	assert_string_equal(asker.out, "nobody\nnogroup\n/nonexistent nobody nobody\n");
+	assert_non_null(strstr(asker.err, "Permission denied"));
+}
+
+static void a_user_that_does_not_exist_is_said(void **state) {
+	static struct asker asker;
+	char longest[SPAWN_USER_BYTES_MAX + 1];
+	struct spawn_program program = {
+		.argv = who, .user = "who-is-that", .timeout_ns = FOR_EVER, .output_max = 1000};
+
+	(void)state;
+	assert_int_equal(run_program(&asker, &program), 0);
+	turn_until_answered(1);
+	assert_int_equal(asker.result.end, SPAWN_NOT_STARTED);
+	assert_int_equal(asker.result.status, SPAWN_NO_USER);
+	assert_string_equal(spawn_failure_text(asker.result.status), "there is no such user");
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	program.user = longest;
+	assert_int_equal(run_program(&asker, &program), -E2BIG);
+}
+
+static void let_others_to_the_fifo(void) {
+	char *slash = strrchr(fifo, '/');
+
+	assert_int_equal(chmod(fifo, 0666), 0);
+	*slash = '\0';
+	assert_int_equal(chmod(fifo, 0755), 0);
+	*slash = '/';
+}
+
+// A change of user takes away the signal of the parent's death.
+static void an_agent_that_is_killed_takes_programs_of_other_users_along(void **state) {
+	pid_t agent;
+	int fd;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root runs programs of other users\n");
+		skip();
+	}
+	let_others_to_the_fifo();
+	agent = fork();
+	if (agent == 0) {
+		static struct asker asker;
+		struct spawn_helper own;
+		struct spawn *other;
+
+		if (spawn_fork(&own) != 0 || spawn_create(loop, &own, &other) != 0)
+			_exit(1);
+		asker.request.ended = ended;
+		spawn_run(
+			other,
+			&(struct spawn_program){
+				.argv = (const char *const[]
+				){"sh", "-c", "exec sleep 1000 > $FIFO", NULL},
+				.user = "nobody",
+				.timeout_ns = FOR_EVER,
+			},
+			&asker.request
 		);
 		pause();
 	}
@@ -396,6 +561,11 @@ int main(void) {
 		TEST(programs_and_helper_end_with_the_agents_side),
 		TEST(an_agent_that_is_killed_takes_helper_and_programs_along),
 		TEST(a_helper_that_was_never_used_can_be_ended),
+		TEST(what_is_given_is_read_from_standard_input_and_then_its_end),
+		TEST(a_program_that_reads_nothing_of_its_input_ends_as_others),
+		TEST(a_program_of_another_user_has_its_rights_and_no_more),
+		TEST(a_user_that_does_not_exist_is_said),
+		TEST(an_agent_that_is_killed_takes_programs_of_other_users_along),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,7 @@ const char *check_level_name(enum check_level level);
 struct check_settings {
 	const char *name;
 	const char *command; // as check_command_split() takes it
+	const char *user;    // whose program it is; NULL: the agent's own
 	enum check_convention convention;
 	uint64_t interval_ns, timeout_ns;
 	uint32_t confirm, clear; // runs in a row, at least 1

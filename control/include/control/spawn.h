@@ -5,12 +5,15 @@
 //	spawn_fork()    first thing in main(): the helper is there
 //	spawn_create()  once there is a loop: requests can be made
 //
-// A program runs in a process group of its own, with standard input from /dev/null, no other
-// descriptors, default signals, the first place when somebody has to go for want of memory, and
-// the agent's environment less what a service manager put there. At its deadline the group gets
-// SIGTERM, SPAWN_GRACE_NS later SIGKILL. When the program itself has ended, what is left of its
-// group is killed: nothing may go on behind the answer. Only a process that makes a group of its
-// own gets away.
+// A program runs in a process group of its own, with standard input from /dev/null or of the
+// bytes given, no other descriptors, default signals, the first place when somebody has to go for
+// want of memory, and the agent's environment less what a service manager put there. As another
+// user it has that user's groups, and HOME, USER and LOGNAME; who that is is looked up in its own
+// process, so that a directory service that hangs costs the program its deadline and nobody else.
+//
+// At its deadline the group gets SIGTERM, SPAWN_GRACE_NS later SIGKILL. When the program itself has
+// ended, what is left of its group is killed: nothing may go on behind the answer. Only a process
+// that makes a group of its own gets away.
 //
 // One that is still there SPAWN_STUCK_NS after SIGKILL hangs in the kernel, where nothing reaches
 // it: that is told once, it is not waited for, and its place is another's from then on. The answer
@@ -24,6 +27,7 @@
 
 #include <control/loop.h>
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +40,9 @@ struct spawn_job;
 #define SPAWN_PENDING_MAX 64 // running, stuck and waiting
 #define SPAWN_ARGUMENTS_MAX 64
 #define SPAWN_ARGUMENT_BYTES_MAX 16384 // all together, with their NULs
-#define SPAWN_OUTPUT_BYTES_MAX 32768   // of one stream
+#define SPAWN_INPUT_BYTES_MAX 16384
+#define SPAWN_OUTPUT_BYTES_MAX 32768 // of one stream
+#define SPAWN_USER_BYTES_MAX 64	     // of a name, with its NUL
 #define SPAWN_GRACE_NS UINT64_C(500000000)
 #define SPAWN_STUCK_NS UINT64_C(2000000000)
 #define SPAWN_COMM_BYTES 16
@@ -57,11 +63,15 @@ enum spawn_end {
 	SPAWN_EXITED,	   // status: what it exited with
 	SPAWN_SIGNALLED,   // status: the signal
 	SPAWN_TIMED_OUT,   // at its deadline it was ended
-	SPAWN_NOT_STARTED, // status: -errno of pipe(), fork() or exec()
+	SPAWN_NOT_STARTED, // status: -errno of pipe(), fork() or exec(), or SPAWN_NO_USER
 	SPAWN_LOST,	   // the helper is gone, and the answer with it
 };
 
+#define SPAWN_NO_USER (-ENOKEY) // status: there is no such user
+
 const char *spawn_end_name(enum spawn_end end);
+// Of SPAWN_NOT_STARTED, in words.
+const char *spawn_failure_text(int status);
 
 struct spawn_text {
 	const char *bytes; // as the program wrote them: anything; not terminated
@@ -83,6 +93,16 @@ struct spawn_stuck {
 	char comm[SPAWN_COMM_BYTES]; // any bytes
 	char wchan
 		[SPAWN_WCHAN_BYTES]; // the function of the kernel it waits in; "" if it is not told
+};
+
+// What is run. Copied.
+struct spawn_program {
+	const char *const *argv; // ends in NULL; argv[0] is sought in PATH unless it holds a slash
+	const char *user;	 // NULL: the agent's own; any other needs root
+	const void *input;	 // for standard input; NULL: it is at its end
+	size_t input_bytes;
+	uint64_t timeout_ns; // from when it starts
+	uint32_t output_max; // bytes kept of each stream
 };
 
 struct spawn_request {
@@ -109,16 +129,10 @@ int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **
 // Programs are killed, nobody is answered. Waits for the helper, at most a second.
 struct spawn *spawn_destroy(struct spawn *spawn);
 
-// argv ends in NULL and is copied; argv[0] is sought in PATH unless it holds a slash. The deadline
-// counts from when the program starts. output_max: bytes kept of each stream.
-// -EAGAIN (SPAWN_PENDING_MAX under way), -E2BIG (arguments), -EINVAL (none; output_max), -EPIPE
-// (the helper is gone), -ENOMEM.
+// -EAGAIN (SPAWN_PENDING_MAX under way), -E2BIG (arguments, input or user), -EINVAL (no arguments;
+// output_max), -EPIPE (the helper is gone), -ENOMEM.
 int spawn_run(
-	struct spawn *spawn,
-	const char *const *argv,
-	uint64_t timeout_ns,
-	uint32_t output_max,
-	struct spawn_request *request
+	struct spawn *spawn, const struct spawn_program *program, struct spawn_request *request
 );
 // Ends the program's group at once, and the request without an answer.
 void spawn_cancel(struct spawn_request *request);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of the user that is told of each verdict that changes, as one argument of JSON.
+// A program of the user that is told of each verdict that changes, as a line of JSON on its
+// standard input: arguments are for all users of a machine to read.
 //
 // Changes are told one after another, in their order, by the spawn helper: nothing waits for the
 // program. While it runs, up to WEBHOOK_QUEUE of them wait; beyond that the oldest are dropped, and
@@ -24,6 +25,7 @@ struct webhook_counters {
 
 struct webhook_config {
 	const char *command; // as check_command_split() takes it
+	const char *user;    // NULL: the agent's own
 	uint64_t timeout_ns;
 	struct webhook_counters *counters; // outlive it
 };
