@@ -7,6 +7,7 @@
 #include "check.h"
 #include "socket_path.h"
 
+#include <control/state.h>
 #include <lib/config.h>
 #include <lib/error.h>
 #include <lib/must.h>
@@ -160,6 +161,18 @@ static void check_socket(const struct config *config, struct config_load *load) 
 		check_directory(directory, socket_path_is_made(config), "client", "socket", load);
 }
 
+static void check_state_directory(const char *path, struct config_load *load) {
+	struct stat info;
+	const char *doubt;
+
+	check_directory(path, true, "node", "state_directory", load);
+	if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+		return;
+	doubt = state_directory_doubt(&info);
+	if (doubt != NULL)
+		config_reject(load, "node", "state_directory", "%s: %s", path, doubt);
+}
+
 void check_places(const struct config *config, struct config_load *load) {
 	const char *state = config_get_string(config, "node", "state_directory");
 
@@ -167,7 +180,7 @@ void check_places(const struct config *config, struct config_load *load) {
 	check_listen(config, "http", HTTP_PORT, load);
 	check_socket(config, load);
 	if (state[0] != '\0' && config_is_sound(load, "node", "state_directory"))
-		check_directory(state, true, "node", "state_directory", load);
+		check_state_directory(state, load);
 }
 
 void check_tell_running(const struct config *config, FILE *stream) {

@@ -50,7 +50,10 @@ struct state {
 
 	pthread_t writer;
 	bool writer_runs;
-	bool journal_cut; // the writer's: the file does not end in a newline
+	// The writer's.
+	bool journal_cut;			  // the file does not end in a newline
+	uint64_t journal_failures;		  // in a row
+	uint64_t text_failures[STATE_TEXT_COUNT]; // likewise
 	// Under the mutex, which nobody holds while waiting for a disk.
 	pthread_mutex_t mutex;
 	pthread_cond_t wanted, idle;
@@ -141,13 +144,21 @@ static int start_keep(struct state *state, uint64_t start) {
 static void write_one(struct state *state, int *fd, const struct state_event *event) {
 	if (journal_write(state, fd, event)) {
 		count(&state->written);
+		if (state->journal_failures > 0)
+			log_event(
+				LOG_LEVEL_INFO, "journal_is_written_again",
+				log_u64("events_lost", state->journal_failures)
+			);
+		state->journal_failures = 0;
 		return;
 	}
 	count(&state->failures);
-	log_event(
-		LOG_LEVEL_WARN, "journal_write_failed", log_errno("error", errno),
-		log_str("effect", "the event is not kept")
-	);
+	// Once: a full disk stays full for a while.
+	if (state->journal_failures++ == 0)
+		log_event(
+			LOG_LEVEL_WARN, "journal_write_failed", log_errno("error", errno),
+			log_str("effect", "events are not kept until it can be written again")
+		);
 }
 
 static void write_start(struct state *state, uint64_t start) {
@@ -163,13 +174,22 @@ static void write_text(struct state *state, enum state_text which, char *text) {
 	int err = state_file_replace(state->directory, texts[which].name, text);
 
 	free(text);
-	if (err == 0)
+	if (err == 0) {
+		if (state->text_failures[which] > 0)
+			log_event(
+				LOG_LEVEL_INFO, "state_is_written_again",
+				log_str("file", texts[which].name),
+				log_u64("failures", state->text_failures[which])
+			);
+		state->text_failures[which] = 0;
 		return;
+	}
 	count(&state->failures);
-	log_event(
-		LOG_LEVEL_WARN, "state_write_failed", log_str("file", texts[which].name),
-		log_errno("error", err), log_str("effect", texts[which].effect)
-	);
+	if (state->text_failures[which]++ == 0)
+		log_event(
+			LOG_LEVEL_WARN, "state_write_failed", log_str("file", texts[which].name),
+			log_errno("error", err), log_str("effect", texts[which].effect)
+		);
 }
 
 // With the mutex, as the two below.
@@ -318,53 +338,6 @@ static void count_start(struct state *state) {
 	state->start = last == 0 ? 0 : last + 1;
 }
 
-static int
-detail_fill(char detail[static STATE_DETAIL_BYTES], const char *what, const char *path, int err) {
-	snprintf(detail, STATE_DETAIL_BYTES, "%s %s: %s", what, path, strerrordesc_np(-err));
-	return err;
-}
-
-static int directory_lock(struct state *state, const char *path, char *detail) {
-	char text[32] = "?";
-	char pid[32];
-
-	state->lock = openat(state->directory, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (state->lock < 0 && errno == EROFS) {
-		// Nobody else writes there either.
-		log_event(
-			LOG_LEVEL_WARN, "state_directory_read_only", log_str("path", path),
-			log_str("effect", "nothing of this run is kept")
-		);
-		return 0;
-	}
-	if (state->lock < 0)
-		return detail_fill(detail, "cannot make the lock in", path, neg_errno());
-	if (flock(state->lock, LOCK_EX | LOCK_NB) != 0) {
-		int err = errno == EWOULDBLOCK ? -EBUSY : neg_errno();
-
-		state_file_read(state->directory, "lock", text, sizeof(text));
-		text[strcspn(text, "\n")] = '\0';
-		snprintf(
-			detail, STATE_DETAIL_BYTES,
-			"the state directory %s is held by another agent, process %s", path, text
-		);
-		return err;
-	}
-	snprintf(pid, sizeof(pid), "%d\n", getpid());
-	if (ftruncate(state->lock, 0) != 0 || pwrite(state->lock, pid, strlen(pid), 0) < 0)
-		log_event(LOG_LEVEL_WARN, "lock_write_failed", log_errno("error", errno));
-	return 0;
-}
-
-static int directory_open(struct state *state, const char *path, char *detail) {
-	if (mkdir(path, 0700) != 0 && errno != EEXIST)
-		return detail_fill(detail, "cannot make the state directory", path, neg_errno());
-	state->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (state->directory < 0)
-		return detail_fill(detail, "cannot open the state directory", path, neg_errno());
-	return directory_lock(state, path, detail);
-}
-
 int state_open(
 	const char *directory,
 	uint64_t journal_bytes_max,
@@ -375,7 +348,7 @@ int state_open(
 	int err;
 
 	if (state == NULL)
-		return detail_fill(ret_detail, "cannot open", directory, -ENOMEM);
+		return state_detail(ret_detail, "cannot open", directory, -ENOMEM);
 	state->directory = -1;
 	state->lock = -1;
 	state->journal_bytes_max =
@@ -383,7 +356,7 @@ int state_open(
 	pthread_mutex_init(&state->mutex, NULL);
 	pthread_cond_init(&state->wanted, NULL);
 	pthread_cond_init(&state->idle, NULL);
-	err = directory_open(state, directory, ret_detail);
+	err = state_directory_open(directory, ret_detail, &state->directory, &state->lock);
 	if (err == 0) {
 		err = state_earlier_read(state->directory, &state->earlier, &state->earlier_count);
 		if (err == 0) {
@@ -394,7 +367,7 @@ int state_open(
 			err = writer_start(state);
 		}
 		if (err != 0)
-			detail_fill(ret_detail, "cannot use", directory, err);
+			state_detail(ret_detail, "cannot use", directory, err);
 	}
 	if (err != 0) {
 		state_close(state);

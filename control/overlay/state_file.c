@@ -37,7 +37,8 @@ int state_file_replace(int directory, const char *name, const char *text) {
 	must((size_t)snprintf(fresh, sizeof(fresh), "%s.new", name) < sizeof(fresh));
 	{
 		scoped_fd int fd =
-			openat(directory, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+			openat(directory, fresh,
+			       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 		if (fd < 0)
 			return neg_errno();

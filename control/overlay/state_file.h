@@ -9,6 +9,19 @@
 
 #define STATE_LINE_BYTES_MAX 2048
 
+// "WHAT PATH: why"; returns err.
+int state_detail(
+	char detail[static STATE_DETAIL_BYTES], const char *what, const char *path, int err
+);
+// Makes and opens the directory, and takes its lock, which is not touched on a file system that may
+// only be read. As state_open() fails; *ret_directory may be open then.
+int state_directory_open(
+	const char *path,
+	char ret_detail[static STATE_DETAIL_BYTES],
+	int *ret_directory,
+	int *ret_lock
+);
+
 // Replaces the file `name` by a new one that is complete or not there. 0 or -errno.
 int state_file_replace(int directory, const char *name, const char *text);
 // At most size - 1 bytes, terminated. 0, -EMSGSIZE, or -errno.

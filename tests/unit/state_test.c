@@ -3,6 +3,7 @@
 
 #include <control/state.h>
 #include <lib/log.h>
+#include <support/cases.h>
 #include <support/cmocka.h>
 #include <support/tree.h>
 
@@ -413,6 +414,93 @@ static void await_written(const struct state *opened, uint64_t written, uint64_t
 	assert_int_equal(counters.events_written, written);
 }
 
+static uint64_t some_time(void) {
+	return 1;
+}
+
+// How often, in what was logged.
+static uint32_t count_in(FILE *file, const char *words) {
+	char line[LOG_LINE_BYTES_MAX + 2];
+	uint32_t found = 0;
+
+	rewind(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+		found += strstr(line, words) != NULL;
+	return found;
+}
+
+static void a_disk_that_takes_nothing_is_logged_when_it_begins_and_when_it_ends(void **state) {
+	struct state_event event = event_of(1, "node");
+	FILE *file = tmpfile();
+	const struct log_sink sink = {
+		.fd = fileno(file), .monotonic_ns = some_time, .realtime_ns = some_time};
+	struct state *opened = open_state();
+	char path[PATH_MAX + 32];
+
+	(void)state;
+	log_set_level(LOG_LEVEL_INFO);
+	log_set_sink(&sink);
+	snprintf(path, sizeof(path), "%s/journal", directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	for (int n = 0; n < 10; n++)
+		state_journal(opened, &event);
+	await_written(opened, 0, 10);
+	assert_int_equal(remove(path), 0);
+	state_journal(opened, &event);
+	await_written(opened, 1, 10);
+	state_close(opened);
+	log_set_sink(NULL);
+	assert_int_equal(count_in(file, " journal_write_failed "), 1);
+	assert_int_equal(count_in(file, " journal_is_written_again events_lost=10"), 1);
+	fclose(file);
+}
+
+static void a_directory_that_others_can_change_is_refused(void **state) {
+	static const struct {
+		mode_t mode;
+		const char *words;
+	} cases[] = {
+		{0770, "others may write to it"},
+		{0707, "others may write to it"},
+		{01777, "others may write to it"},
+	};
+	struct state *opened = NULL;
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		assert_int_equal(chmod(directory, cases[n].mode), 0);
+		assert_int_equal(state_open(directory, JOURNAL_BYTES, detail, &opened), -EPERM);
+		assert_non_null(strstr(detail, directory));
+		assert_non_null(strstr(detail, cases[n].words));
+	}
+	assert_int_equal(chmod(directory, 0755), 0);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chown(directory, 54321, (gid_t)-1), 0);
+	assert_int_equal(state_open(directory, JOURNAL_BYTES, detail, &opened), -EPERM);
+	assert_non_null(strstr(detail, "it belongs to another user"));
+	assert_null(opened);
+}
+
+static void a_link_in_place_of_a_file_is_not_followed(void **state) {
+	struct state *opened = NULL;
+	char path[PATH_MAX + 32], victim[PATH_MAX + 32];
+	struct stat info;
+
+	(void)state;
+	snprintf(victim, sizeof(victim), "%s/victim", directory);
+	write_file("victim", "precious\n");
+	snprintf(path, sizeof(path), "%s/lock", directory);
+	assert_int_equal(symlink(victim, path), 0);
+	assert_int_equal(state_open(directory, JOURNAL_BYTES, detail, &opened), -ELOOP);
+	assert_int_equal(remove(path), 0);
+	snprintf(path, sizeof(path), "%s/start.new", directory);
+	assert_int_equal(symlink(victim, path), 0);
+	state_close(open_state());
+	assert_int_equal(stat(victim, &info), 0);
+	assert_int_equal(info.st_size, strlen("precious\n"));
+}
+
 // A limit cuts a write as a full disk does: what fits is written.
 static void limit_files(uint64_t size) {
 	struct rlimit limit;
@@ -549,6 +637,9 @@ int main(void) {
 		CASE(more_events_than_memory_keeps_leave_the_latest_in_order),
 		CASE(lines_that_are_no_event_are_left_out),
 		CASE(a_disk_that_takes_nothing_costs_events_and_nothing_else),
+		CASE(a_disk_that_takes_nothing_is_logged_when_it_begins_and_when_it_ends),
+		CASE(a_directory_that_others_can_change_is_refused),
+		CASE(a_link_in_place_of_a_file_is_not_followed),
 		CASE(a_line_that_was_cut_spoils_no_other_of_this_run_or_the_next),
 		CASE(a_journal_that_cannot_be_put_aside_does_not_grow),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -16,6 +16,7 @@
 #include <ras/event.h>
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct state;
 
@@ -30,9 +31,14 @@ struct state_event {
 	char text[STATE_TEXT_BYTES]; // what is said of it in words, UTF-8; ""
 };
 
-// Makes the directory if its parent exists. -EBUSY: another agent holds it. On failure *ret_detail
-// says what failed, with the path. A counter or journal that cannot be read is begun anew, and
-// logged. One on a file system that may only be read is read; what would be written is lost.
+// Why what lies in such a directory is not to be believed, in words; NULL: this user and root alone
+// can change it. Somebody who can put files there has the agent write where they point.
+const char *state_directory_doubt(const struct stat *info);
+
+// Makes the directory if its parent exists. -EBUSY: another agent holds it; -EPERM: it is
+// doubtful. On failure *ret_detail says what failed, with the path. A counter or journal that
+// cannot be read is begun anew, and logged. One on a file system that may only be read is read;
+// what would be written is lost.
 int state_open(
 	const char *directory,
 	uint64_t journal_bytes_max,

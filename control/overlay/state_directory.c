@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The state directory itself: made, believed and held by one agent.
+#include "state_file.h"
+
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+int state_detail(
+	char detail[static STATE_DETAIL_BYTES], const char *what, const char *path, int err
+) {
+	snprintf(detail, STATE_DETAIL_BYTES, "%s %s: %s", what, path, strerrordesc_np(-err));
+	return err;
+}
+
+// *ret_lock stays as it is where nothing can be written: nobody else writes there either.
+static int directory_lock(int directory, const char *path, char *detail, int *ret_lock) {
+	scoped_fd int lock = -1;
+	char text[32] = "?";
+	char pid[32];
+
+	lock = openat(directory, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (lock < 0 && errno == EROFS) {
+		log_event(
+			LOG_LEVEL_WARN, "state_directory_read_only", log_str("path", path),
+			log_str("effect", "nothing of this run is kept")
+		);
+		return 0;
+	}
+	if (lock < 0)
+		return state_detail(detail, "cannot make the lock in", path, neg_errno());
+	if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+		int err = errno == EWOULDBLOCK ? -EBUSY : neg_errno();
+
+		state_file_read(directory, "lock", text, sizeof(text));
+		text[strcspn(text, "\n")] = '\0';
+		snprintf(
+			detail, STATE_DETAIL_BYTES,
+			"the state directory %s is held by another agent, process %s", path, text
+		);
+		return err;
+	}
+	snprintf(pid, sizeof(pid), "%d\n", getpid());
+	if (ftruncate(lock, 0) != 0 || pwrite(lock, pid, strlen(pid), 0) < 0)
+		log_event(LOG_LEVEL_WARN, "lock_write_failed", log_errno("error", errno));
+	*ret_lock = scoped_take_fd(&lock);
+	return 0;
+}
+
+const char *state_directory_doubt(const struct stat *info) {
+	if (info->st_uid != geteuid() && info->st_uid != 0)
+		return "it belongs to another user";
+	if ((info->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return "others may write to it; it needs mode 0755 or less";
+	return NULL;
+}
+
+static int directory_open(const char *path, char *detail, int *ret_directory) {
+	scoped_fd int directory = -1;
+	const char *doubt;
+	struct stat info;
+
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return state_detail(detail, "cannot make the state directory", path, neg_errno());
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0 || fstat(directory, &info) != 0)
+		return state_detail(detail, "cannot open the state directory", path, neg_errno());
+	doubt = state_directory_doubt(&info);
+	if (doubt != NULL) {
+		snprintf(detail, STATE_DETAIL_BYTES, "the state directory %s: %s", path, doubt);
+		return -EPERM;
+	}
+	*ret_directory = scoped_take_fd(&directory);
+	return 0;
+}
+
+int state_directory_open(
+	const char *path,
+	char ret_detail[static STATE_DETAIL_BYTES],
+	int *ret_directory,
+	int *ret_lock
+) {
+	int err = directory_open(path, ret_detail, ret_directory);
+
+	return err != 0 ? err : directory_lock(*ret_directory, path, ret_detail, ret_lock);
+}
