@@ -271,6 +271,7 @@ static const struct spec specs[] = {
 	TRANSPORT(proof_failures, "connections whose key was not proven"),
 	TRANSPORT(proof_timeouts, "connections that did not prove the key in time"),
 	TRANSPORT(proof_unknown_key, "connections with a key that is not ours"),
+	TRANSPORT(revoked, "connections ended, since their key is no longer ours"),
 	TRANSPORT(frames_sent, "frames sealed and sent"),
 	TRANSPORT(frames_received, "frames received and opened"),
 	TRANSPORT(bytes_sent, "bytes on the wire"),

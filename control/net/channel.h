@@ -122,6 +122,7 @@ struct transport {
 	uint32_t round;
 	struct loop_job flush_job;
 	struct loop_job failed_job;
+	struct loop_timer revoke_timer;
 	uint8_t scratch[RAS_FRAME_MAX]; // a frame that was opened, or bytes that nobody reads
 	struct proof_said said[PROOF_SAID_MAX];
 	struct transport_trouble trouble;
@@ -165,6 +166,11 @@ void channel_flush(struct channel *channel);
 void channel_check_stuck(struct channel *channel);
 void channel_drain(struct channel *channel);
 void channel_close_softly(struct channel *channel); // its handle is free again
+
+// Ends, one at a time from then on, what was proven with a key that is not ours any more.
+void revoke_soon(struct transport *transport, uint64_t at_ns);
+// For one that has just proven the key it began with.
+void revoke_if_not_ours(struct channel *channel);
 static inline size_t channel_queued(const struct channel *channel) {
 	return channel->queue_tail - channel->queue_head;
 }

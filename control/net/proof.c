@@ -167,6 +167,7 @@ static void succeed(struct channel *channel, const struct seal_reply *last) {
 	}
 	transport->counters.proofs++;
 	channel_enter_state(channel, CHANNEL_OPEN);
+	revoke_if_not_ours(channel); // which may have changed since it began
 	if (last->size > 0)
 		channel_queue_bytes(channel, last->bytes, last->size);
 	if (!channel->outgoing) {

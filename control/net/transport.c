@@ -160,6 +160,7 @@ struct transport *transport_destroy(struct transport *transport) {
 	end_channels(transport);
 	loop_undefer(transport->loop, &transport->flush_job);
 	loop_undefer(transport->loop, &transport->failed_job);
+	loop_timer_cancel(transport->loop, &transport->revoke_timer);
 	transport->destroyed = true;
 	if (transport->depth > 0)
 		return NULL; // the rest by transport_leave()
@@ -207,6 +208,7 @@ void transport_rekey(struct transport *transport, const struct seal_keys *keys) 
 
 	transport->config.keys = seal_keys_get(keys);
 	seal_keys_put(before);
+	revoke_soon(transport, loop_now_ns(transport->loop));
 }
 
 struct sock_addr transport_address(const struct transport *transport) {

@@ -145,6 +145,86 @@ static void other_key_is_a_failed_proof_on_both_sides(void **state) {
 	seal_keys_put(other);
 }
 
+// The keys of a file after a step of rotation; the caller puts them.
+static const struct seal_keys *step_of(const struct seal_keys *keys, enum seal_keys_step step) {
+	const struct seal_keys *next;
+
+	assert_int_equal(seal_keys_create_step(keys, step, &next), 0);
+	return next;
+}
+
+static void connections_live_until_their_key_is_dropped(void **state) {
+	const struct seal_keys *both, *swapped, *dropped;
+	struct sock_addr to;
+
+	(void)state;
+	world_connect_pair();
+	both = step_of(world_keys, SEAL_KEYS_ADD);
+	swapped = step_of(both, SEAL_KEYS_SWAP);
+	dropped = step_of(swapped, SEAL_KEYS_DROP);
+	transport_rekey(A->transport, both);
+	transport_rekey(B->transport, both);
+	transport_rekey(A->transport, swapped);
+	transport_rekey(B->transport, swapped);
+	to = world_address(1);
+	world_open(0, &to); // with the new key
+	WORLD_UNTIL(A->conns[1].opened);
+	assert_false(A->conns[0].ended);
+	transport_rekey(A->transport, dropped);
+	WORLD_UNTIL(A->conns[0].ended);
+	WORLD_UNTIL(B->conns[0].ended);
+	assert_int_equal(A->conns[0].cause, RAS_CAUSE_RESET);
+	assert_int_equal(transport_counters(A->transport)->revoked, 1);
+	transport_rekey(B->transport, dropped);
+	assert_false(A->conns[1].ended);
+	assert_int_equal(transport_counters(B->transport)->revoked, 0);
+	seal_keys_put(both);
+	seal_keys_put(swapped);
+	seal_keys_put(dropped);
+}
+
+static void revoked_connections_end_one_at_a_time(void **state) {
+	const struct seal_keys *other;
+	struct sock_addr to;
+
+	(void)state;
+	assert_int_equal(seal_keys_create_random(&other), 0);
+	world_connect_pair();
+	to = world_address(1);
+	for (uint32_t n = 1; n < 3; n++) {
+		world_open(0, &to);
+		WORLD_UNTIL(A->conns[n].opened);
+	}
+	transport_rekey(A->transport, other);
+	for (uint32_t n = 1; n <= 3; n++) {
+		WORLD_UNTIL(transport_counters(A->transport)->revoked == n);
+		assert_int_equal(A->conns[0].ended + A->conns[1].ended + A->conns[2].ended, (int)n);
+		world_pass(RAS_NS_PER_SEC / 4);
+	}
+	seal_keys_put(other);
+}
+
+static void one_that_proves_a_key_dropped_meanwhile_is_ended(void **state) {
+	const struct seal_keys *other;
+	struct sock_addr to;
+
+	(void)state;
+	assert_int_equal(seal_keys_create_random(&other), 0);
+	world_start(0);
+	world_start(1);
+	to = world_address(1);
+	world_open(0, &to);
+	WORLD_UNTIL(transport_counters(B->transport)->accepted == 1);
+	transport_rekey(B->transport, other);
+	WORLD_UNTIL(A->conns[0].ended);
+	WORLD_UNTIL(
+		transport_counters(B->transport)->revoked +
+			transport_counters(B->transport)->proof_failures ==
+		1
+	);
+	seal_keys_put(other);
+}
+
 static void peer_of_another_version_ends_with_that_cause(void **state) {
 	struct sock_addr to;
 	scoped_fd int listener = raw_listen(&to, 8);
@@ -285,6 +365,9 @@ int main(void) {
 		IN_A_WORLD(peer_that_stays_silent_after_the_connect_is_silent),
 		IN_A_WORLD(peer_that_does_not_finish_its_proof_has_failed_it),
 		IN_A_WORLD(other_key_is_a_failed_proof_on_both_sides),
+		IN_A_WORLD(connections_live_until_their_key_is_dropped),
+		IN_A_WORLD(revoked_connections_end_one_at_a_time),
+		IN_A_WORLD(one_that_proves_a_key_dropped_meanwhile_is_ended),
 		IN_A_WORLD(peer_of_another_version_ends_with_that_cause),
 		IN_A_WORLD(deaf_transport_keeps_what_it_has_and_takes_no_more),
 		IN_A_WORLD(member_for_whom_there_is_no_number_is_closed),

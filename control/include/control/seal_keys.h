@@ -10,7 +10,8 @@
 //
 //	1. add   the new key behind the old one: everybody accepts it, nobody uses it yet
 //	2. swap  the new key is first: connections start with it, the old one is still accepted
-//	3. drop  the old key is gone; links that were proven with it live on until they end
+//	3. drop  the old key is gone; links that were proven with it are ended, one at a time, and
+//	         made anew with the new one
 //
 // The keys are an immutable object in locked memory that is wiped at the end. It is counted, not
 // copied: a reload makes a new one, and a handshake under way keeps the one it began with. One

@@ -70,7 +70,8 @@ int transport_create(
 // Every connection is closed at once, without a word to the ops.
 struct transport *transport_destroy(struct transport *transport);
 
-// For handshakes that begin from now on. Takes its own reference.
+// For handshakes that begin from now on; connections that were proven with a key which is not among
+// these end, one each 250 ms. Takes its own reference.
 void transport_rekey(struct transport *transport, const struct seal_keys *keys);
 
 // Listens there from now on, and connects from there, instead of where it did; connections that
@@ -128,6 +129,7 @@ struct transport_counters {
 	uint64_t strangers_evicted;		     // to make room for newer ones
 	uint64_t closes_cut;			     // soft closes, likewise
 	uint64_t proofs, proof_failures, proof_timeouts, proof_unknown_key;
+	uint64_t revoked; // connections ended, since their key is ours no more
 	uint64_t frames_sent, frames_received, bytes_sent, bytes_received; // on the wire
 	uint64_t frames_forged;	   // authentic no more: altered, repeated or out of order
 	uint64_t frames_malformed; // of a size that no frame has

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections that were proven with a key which is no longer ours: whoever holds only that key is
+// a member no more, however long its connections would last.
+//
+// Members prove the new key at once, so one connection is ended at a time: the ring loses no more
+// than one of its links of an agent for the moment that takes.
+#include "channel.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define REVOKE_PAUSE_NS (250 * RAS_NS_PER_MS)
+
+static bool is_proven_with_ours(const struct channel *channel, const struct seal_keys *keys) {
+	char used[SEAL_KEY_ID_TEXT_BYTES], ours[SEAL_KEY_ID_TEXT_BYTES];
+
+	seal_key_id(&channel->seal, used);
+	for (uint32_t n = 0; n < seal_keys_count(keys); n++) {
+		seal_keys_id(keys, n, ours);
+		if (strcmp(used, ours) == 0)
+			return true;
+	}
+	return false;
+}
+
+static struct channel *next_revoked(const struct transport *transport) {
+	struct channel *channel;
+
+	TAILQ_FOREACH(channel, &transport->live, in_list) {
+		if (channel->state == CHANNEL_OPEN &&
+		    !is_proven_with_ours(channel, transport->config.keys))
+			return channel;
+	}
+	return NULL;
+}
+
+static void revoke_one(struct loop_timer *timer, uint64_t now_ns) {
+	struct transport *transport = container_of(timer, struct transport, revoke_timer);
+	struct channel *channel = next_revoked(transport);
+	char peer[SOCK_ADDR_TEXT_BYTES];
+
+	if (channel == NULL)
+		return;
+	sock_addr_format(&channel->peer, peer);
+	log_event(
+		LOG_LEVEL_INFO, "link_revoked", log_str("peer", peer),
+		log_str("why", "its key is no longer in the file")
+	);
+	transport->counters.revoked++;
+	transport_enter(transport);
+	channel_fail(channel, RAS_CAUSE_RESET);
+	if (!transport->destroyed)
+		revoke_soon(transport, now_ns + REVOKE_PAUSE_NS);
+	transport_leave(transport);
+}
+
+void revoke_soon(struct transport *transport, uint64_t at_ns) {
+	transport->revoke_timer.expired = revoke_one;
+	// Without memory for a timer they live on until the next reload, which a person will see.
+	if (loop_timer_set(transport->loop, &transport->revoke_timer, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "links_not_revoked", log_errno("error", ENOMEM));
+}
+
+void revoke_if_not_ours(struct channel *channel) {
+	struct transport *transport = channel->transport;
+
+	if (!is_proven_with_ours(channel, transport->config.keys))
+		revoke_soon(transport, loop_now_ns(transport->loop));
+}
