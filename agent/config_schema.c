@@ -300,7 +300,8 @@ static const struct config_key keys[] = {
 	{"check NAME", "user", CONFIG_STRING, true, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
 	 "the name of a user", "",
 	 "Whose rights and groups it runs with; HOME, USER and LOGNAME are that user's. Another than "
-	 "the agent's own needs an agent of root. Empty: the agent's own."},
+	 "the agent's own needs an agent of root with CAP_SETUID, CAP_SETGID and CAP_KILL, which a "
+	 "drop-in of the systemd unit gives (CapabilityBoundingSet=). Empty: the agent's own."},
 	{"check NAME", "convention", CONFIG_ENUM, true, 0, 0, convention_choices, NULL, NULL, "nagios",
 	 "What its exit status means. nagios: 0 ok, 1 warning, 2 critical; npd, as for "
 	 "node-problem-detector: 0 ok, 1 critical. Everything else, a signal and a timeout are "

@@ -7,9 +7,11 @@
 #include <lib/scoped.h>
 
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 // NOLINTBEGIN(concurrency-mt-unsafe): the process has one thread
@@ -30,6 +32,9 @@ int spawn_become_user(const char *name) {
 		return SPAWN_NO_USER;
 	if (user->pw_uid == geteuid() && user->pw_uid == getuid())
 		return 0;
+	// Whom the helper could not end is not started.
+	if (prctl(PR_CAPBSET_READ, CAP_KILL) != 1)
+		return -EPERM;
 	if (initgroups(user->pw_name, user->pw_gid) != 0 ||
 	    setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
 	    setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0)

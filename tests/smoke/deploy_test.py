@@ -38,6 +38,7 @@ INSTALLED = {
     "share/doc/tocsin/feeds.md": 0o644,
     "share/doc/tocsin/soft-device.md": 0o644,
     "share/doc/tocsin/tocsin.conf": 0o644,
+    "share/doc/tocsin/security.md": 0o644,
     "share/doc/tocsin/verdicts.md": 0o644,
     "share/man/man1/tocsin.1": 0o644,
     "share/man/man5/tocsin.conf.5": 0o644,
