@@ -34,18 +34,43 @@ static void put_name(char ret_name[static VERDICT_DEVICE_MAX + 1], const char *n
 	snprintf(ret_name, VERDICT_DEVICE_MAX + 1, "%.*s", VERDICT_DEVICE_MAX, name);
 }
 
-// Whether our own port can be read through itself: else what it does not read says nothing.
+static bool is_read(enum sight_kind kind) {
+	return kind != SIGHT_SILENT && kind != SIGHT_NO_PAIR;
+}
+
+// Whether it was looked at as a neighbour, and the overlay says that it lives on another host.
+static bool should_be_read(const struct trail *trail) {
+	const struct ras *ras = overlay_ras(trail->probing->fabric->overlay);
+	struct ras_peer self, peer;
+
+	return !trail->visit && trail->told.kind != SIGHT_NO_PAIR &&
+	       ras_peer_find(ras, trail->key.peer, &peer) == 0 && peer.state == RAS_ALIVE &&
+	       ras_peer_find(ras, ras_self_id(ras), &self) == 0 &&
+	       peer.record->host_id != self.record->host_id;
+}
+
+// Whether our own port is known to work: else what it does not read says nothing. It reads itself,
+// and one on another host: what it sends to itself a NIC loops inside, whatever its cable does. If
+// there is but one other, that one says nothing of us.
 bool sights_port_is_good(const struct probing *probing, uint32_t device) {
+	uint32_t others = 0, others_read = 0;
+	bool self_read = false;
+
 	for (uint32_t n = 0; n < probing->trails_used; n++) {
 		const struct trail *trail = &probing->trails[n];
 		struct path_summary summary;
 
-		if (trail->stage == TRAIL_FREE || !trail->self || trail->key.device != device)
+		if (trail->stage == TRAIL_FREE || trail->key.device != device)
 			continue;
-		path_memory_summary(trail->memory, &summary);
-		return summary.kind != SIGHT_SILENT && summary.kind != SIGHT_NO_PAIR;
+		if (trail->self) {
+			path_memory_summary(trail->memory, &summary);
+			self_read = is_read(summary.kind);
+		} else if (should_be_read(trail)) {
+			others++;
+			others_read += is_read(trail->told.kind);
+		}
 	}
-	return false;
+	return self_read && (others < 2 || others_read > 0);
 }
 
 // A path that is new, or is visited, has perhaps not been read largely: a good look says so.

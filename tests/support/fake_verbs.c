@@ -201,6 +201,14 @@ void fake_device_cut(struct fake_device *device, bool cut) {
 	fake_unlock();
 }
 
+void fake_device_unplug(struct fake_device *device, bool unplugged) {
+	fake_lock();
+	device->private->unplugged = unplugged;
+	fake.epoch++;
+	fake_run_locked();
+	fake_unlock();
+}
+
 // Events.
 
 static void event_put(struct fake_context *context, const struct ibv_async_event *verbs) {

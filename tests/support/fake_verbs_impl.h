@@ -120,6 +120,7 @@ struct fake_device_private {
 	struct fake_qp **qps; // by number - FAKE_QPN_FIRST
 	uint32_t qp_places;
 	bool cut;
+	bool unplugged; // cut but for itself
 	struct fake_alive alive;
 };
 

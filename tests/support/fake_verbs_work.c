@@ -68,6 +68,9 @@ static struct fake_qp *peer_of(struct fake_qp *qp) {
 	}
 	if (qp->peer == NULL || qp->device->private->cut || qp->peer->device->private->cut)
 		return NULL;
+	if (qp->device != qp->peer->device &&
+	    (qp->device->private->unplugged || qp->peer->device->private->unplugged))
+		return NULL;
 	return qp->peer;
 }
 

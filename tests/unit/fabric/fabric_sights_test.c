@@ -29,6 +29,26 @@ static void device_that_is_cut_off_is_silent_within_three_seconds(void **state) 
 	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
 }
 
+// Its NIC reads itself inside, so that would acquit it.
+static void port_whose_cable_is_dead_blames_nobody_else(void **state) {
+	(void)state;
+	bed_link(0, 2, true);
+	bed_link(1, 2, true);
+	for (uint32_t n = 0; n < 3; n++)
+		bed_start_probing(n);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(0, 2) == SIGHT_GOOD);
+	bed_until(bed_seen(1, 0) == SIGHT_GOOD && bed_seen(1, 2) == SIGHT_GOOD);
+	assert_true(told[0].last[1].own_good && told[0].last[2].own_good);
+	fake_device_unplug(bed.agents[0].fakes[0], true);
+	bed_until(bed_seen(0, 1) == SIGHT_SILENT && bed_seen(0, 2) == SIGHT_SILENT);
+	bed_until(!told[0].last[1].own_good && !told[0].last[2].own_good);
+	bed_until(bed_seen(1, 0) == SIGHT_SILENT);
+	assert_true(told[1].last[0].own_good);
+	fake_device_unplug(bed.agents[0].fakes[0], false);
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(0, 2) == SIGHT_GOOD);
+	bed_until(told[0].last[1].own_good && told[0].last[2].own_good);
+}
+
 // As when a host falls, or an agent that answers for its device itself is frozen: the pair breaks
 // with the first read, and nobody is there to make another one with.
 static void one_who_is_gone_from_both_networks_is_silent_within_three_seconds(void **state) {
@@ -295,6 +315,7 @@ static void switched_on_later_whoever_listens_is_told(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		PAIR(device_that_is_cut_off_is_silent_within_three_seconds),
+		THREE(port_whose_cable_is_dead_blames_nobody_else),
 		PAIR(one_who_is_gone_from_both_networks_is_silent_within_three_seconds),
 		PAIR(agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds),
 		PAIR(suspect_whose_pulse_goes_on_is_read_and_stays_suspect),

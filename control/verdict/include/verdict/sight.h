@@ -57,7 +57,7 @@ struct sight {
 	enum sight_kind kind;
 	enum sight_responder responder;
 	enum verdict_reach reach;
-	bool own_good; // the observer reads its own pulse through the same device
+	bool own_good; // the observer's device reads itself, and some other host if it could
 	bool shares;   // the path uses the interface that the overlay uses
 	char device[VERDICT_DEVICE_MAX + 1];	  // the observer's
 	char peer_device[VERDICT_DEVICE_MAX + 1]; // the subject's

@@ -114,6 +114,8 @@ void fake_device_infiniband(struct fake_device *device, uint16_t lid);
 struct fake_device *fake_device_of(const struct ibv_context *context);
 // Nothing leaves it and nothing arrives: requests of both sides go unanswered.
 void fake_device_cut(struct fake_device *device, bool cut);
+// The same but for what it sends to itself, which NICs loop inside: its cable is dead.
+void fake_device_unplug(struct fake_device *device, bool unplugged);
 // To every context that has it open. port counts for port events only.
 void fake_device_event(struct fake_device *device, enum ibv_event_type type, uint8_t port);
 void fake_qp_event(struct ibv_qp *qp, enum ibv_event_type type);
