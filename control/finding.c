@@ -27,6 +27,7 @@ static const char *const cause_sentences[RAS_CAUSE_COUNT] = {
 	[RAS_CAUSE_RESTART] = "its agent was started anew",
 	[RAS_CAUSE_REFUTED] = "it or another agent proved it alive",
 	[RAS_CAUSE_BUSY] = "it was busy with other joins",
+	[RAS_CAUSE_EXITED] = "its agent's process has exited, an agent of its host says",
 };
 
 const char *finding_cause(enum ras_cause cause) {
@@ -34,7 +35,7 @@ const char *finding_cause(enum ras_cause cause) {
 }
 
 bool finding_is_agent_only(enum ras_cause cause) {
-	return cause == RAS_CAUSE_GONE || cause == RAS_CAUSE_REFUSED;
+	return ras_cause_is_gone(cause) || cause == RAS_CAUSE_REFUSED;
 }
 
 // What the overlay alone can tell.

@@ -270,6 +270,8 @@ void ras_conn_opened(struct ras *ras, uint64_t now_ns, uint32_t handle) {
 }
 
 void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t handle, enum ras_cause cause) {
+	// Only a link's peer is of a host that we know.
+	enum ras_cause plain = cause == RAS_CAUSE_EXITED ? RAS_CAUSE_REFUSED : cause;
 	struct conn *conn;
 
 	ras_enter(ras, now_ns);
@@ -278,9 +280,9 @@ void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t handle, enum ras_
 		struct link *link = conn->link;
 
 		if (conn->join)
-			join_ended(ras, conn, cause);
+			join_ended(ras, conn, plain);
 		if (conn->who != 0)
-			who_ended(ras, conn, cause);
+			who_ended(ras, conn, plain);
 		conn_release(ras, conn);
 		if (link != NULL)
 			link_conn_ended(ras, link, conn, cause);

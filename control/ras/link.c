@@ -4,6 +4,7 @@
 #include "core.h"
 #include "link_beat.h"
 #include "link_watch.h"
+#include "liveness_witness.h"
 
 #include <string.h>
 
@@ -344,11 +345,13 @@ static uint64_t retry_wait(struct ras *ras, const struct link *link) {
 	return ras_jitter(ras, wait);
 }
 
-static void connect_refused(struct ras *ras, struct link *link) {
+static void connect_refused(struct ras *ras, struct link *link, bool by_own_machine) {
 	uint64_t recheck_ns = ras->profile->gone_recheck_ns;
 
 	if ((ras_entry(ras, link->slot)->flags & PEER_SEEN) == 0)
 		return; // whoever was never here cannot be gone
+	link->exited = by_own_machine && (link->refused_ns == RAS_NEVER || link->exited) &&
+		       is_of_our_machine(ras, link->slot);
 	if (link->refused_ns == RAS_NEVER) {
 		link->refused_ns = ras->observed_ns;
 		liveness_refused(ras, link);
@@ -375,8 +378,8 @@ static void connect_failed(struct ras *ras, struct link *link, enum ras_cause ca
 		return; // it was to take the place of one that stands
 	link->retry_ns = ras->observed_ns + retry_wait(ras, link);
 	link->retries++;
-	if (cause == RAS_CAUSE_REFUSED && ras->profile->evidence)
-		connect_refused(ras, link);
+	if ((cause == RAS_CAUSE_REFUSED || cause == RAS_CAUSE_EXITED) && ras->profile->evidence)
+		connect_refused(ras, link, cause == RAS_CAUSE_EXITED);
 	// A reason that only a newer version knows is one, too.
 	if (cause == RAS_CAUSE_DEGREE || cause == RAS_CAUSE_DUPLICATE || cause == RAS_CAUSE_BUSY ||
 	    cause >= RAS_CAUSE_COUNT)

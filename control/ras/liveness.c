@@ -368,6 +368,35 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 	return true;
 }
 
+// It is of our host, and our machine refused us twice: it has exited, unless our own firewall
+// refused us. Then somebody hears it, so all have to be asked, also where the brake holds: no gap is
+// between it and us, and nobody who is on the other side of one can be declared like this.
+static bool exit_is_seen(const struct ras *ras, const struct suspicion *suspicion) {
+	const struct link *link = link_find(ras, suspicion->slot);
+
+	return link != NULL && link->gone && link->exited;
+}
+
+static void decide_exited(struct ras *ras, struct suspicion *suspicion) {
+	const struct link *link = link_find(ras, suspicion->slot);
+	uint64_t id = ras_entry(ras, suspicion->slot)->record->id;
+
+	if (witness_is_barred(ras, suspicion->slot, RAS_CAUSE_EXITED, ras->self_slot))
+		return;
+	switch (brake_hears_since(ras, id, link->refused_ns)) {
+	case BRAKE_HEARS_UNASKED:
+		suspicion->open = true;
+		suspicion->agreed = true;
+		return;
+	case BRAKE_HEARS_IT:
+		liveness_proof(ras, suspicion->slot, ras->self_id);
+		return;
+	case BRAKE_HEARS_NOBODY:
+		declare(ras, suspicion, RAS_CAUSE_EXITED, RAS_NO_SLOT);
+		return;
+	}
+}
+
 // A death that two agree on, and that the brake does not hold: does anybody hear the subject?
 // Others may have asked about others: then a count of ours does. The two may both have lost it in a
 // gap that is over, and not have heard it since.
@@ -471,7 +500,11 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 		return suspicion_find(ras, slot) == NULL;
 	}
 	suspicion->open = false;
-	decide_gone(ras, suspicion);
+	if (exit_is_seen(ras, suspicion))
+		decide_exited(ras, suspicion);
+	suspicion = suspicion_find(ras, slot);
+	if (suspicion != NULL && !suspicion->open)
+		decide_gone(ras, suspicion);
 	suspicion = suspicion_find(ras, slot);
 	if (suspicion != NULL && !suspicion->open)
 		decide_silent(ras, suspicion);

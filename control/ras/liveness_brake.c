@@ -367,6 +367,18 @@ enum brake_hears brake_hears(const struct ras *ras, uint64_t subject) {
 							  : BRAKE_HEARS_UNASKED;
 }
 
+enum brake_hears brake_hears_since(struct ras *ras, uint64_t subject, uint64_t since_ns) {
+	const struct census_word *word = &ras->liveness.census.word;
+	uint32_t n = subject_find(word, subject);
+
+	if (brake_is_off(ras))
+		return BRAKE_HEARS_NOBODY;
+	if (word->from_ns >= since_ns && n < word->subject_count)
+		return (word->heard >> n & 1) != 0 ? BRAKE_HEARS_IT : BRAKE_HEARS_NOBODY;
+	brake_count(ras, word->from_ns >= since_ns ? ras->observed_ns : since_ns);
+	return BRAKE_HEARS_UNASKED;
+}
+
 static void census_tick(struct ras *ras) {
 	struct census *census = &ras->liveness.census;
 

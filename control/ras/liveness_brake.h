@@ -36,6 +36,10 @@ enum brake_hears {
 // Of one that refuses us or is silent, by the latest count.
 enum brake_hears brake_hears(const struct ras *ras, uint64_t subject);
 
+// The same, by a count that began at that time or later and asked about it; UNASKED: there is none
+// yet, and one is on its way.
+enum brake_hears brake_hears_since(struct ras *ras, uint64_t subject, uint64_t since_ns);
+
 // Ours is a part of no more than half of a view, by a count that is not old: nobody is declared by
 // time here.
 bool brake_waits(const struct ras *ras);

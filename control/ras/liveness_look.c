@@ -264,7 +264,7 @@ void look_ask(struct ras *ras, struct suspicion *suspicion) {
 // each declared it, two are named with it everywhere: the others saw it, too.
 static void answer_of_dead(struct ras *ras, const struct look *look) {
 	const struct peer_entry *entry = ras_entry(ras, look->slot);
-	bool gone = entry->cause == RAS_CAUSE_GONE;
+	bool gone = ras_cause_is_gone(entry->cause);
 	bool seen = (entry->flags & PEER_DECLARED) != 0;
 
 	for (uint32_t n = 0; n < entry->weight; n++)

@@ -30,6 +30,14 @@ bool is_of_our_host(const struct ras *ras, uint32_t slot) {
 	return host_of(ras, slot) == host_of(ras, ras->self_slot);
 }
 
+static bool are_of_one_machine(const struct ras_record *one, const struct ras_record *other) {
+	return one->host_id == other->host_id && one->host_id != one->host_name_id;
+}
+
+bool is_of_our_machine(const struct ras *ras, uint32_t slot) {
+	return are_of_one_machine(ras_entry(ras, slot)->record, ras_self(ras)->record);
+}
+
 // Somebody outside the host can look, for we hear it: of whom we only know, nobody may be left.
 static bool another_host_is_able(const struct ras *ras, uint32_t subject, uint64_t host) {
 	if (host_of(ras, ras->self_slot) != host)
@@ -84,9 +92,15 @@ uint32_t witnesses_told(const struct ras *ras, const struct peer_news *news) {
 	uint32_t subject = peers_find(&ras->peers, news->id);
 	uint32_t first, second;
 
+	if (news->observer_count == 0)
+		return 0;
+	first = peers_find(&ras->peers, news->observers[0]);
+	if (news->cause == RAS_CAUSE_EXITED && first != RAS_NO_SLOT && subject != RAS_NO_SLOT &&
+	    first != subject &&
+	    are_of_one_machine(ras_entry(ras, first)->record, ras_entry(ras, subject)->record))
+		return PEERS_WEIGHT_EXITED;
 	if (news->observer_count < 2)
 		return news->observer_count;
-	first = peers_find(&ras->peers, news->observers[0]);
 	second = peers_find(&ras->peers, news->observers[1]);
 	// Of a stranger we know no host.
 	if (first == RAS_NO_SLOT || second == RAS_NO_SLOT ||

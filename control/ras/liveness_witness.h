@@ -2,7 +2,9 @@
 // Who bears witness to a death, and how much it weighs.
 //
 // Agents of one host share its firewall, its cable and its fate: they are one witness, as long as
-// anybody of another host is there to look. Whoever refuted a death a moment ago is not declared
+// anybody of another host is there to look. What one of them sees of another one's process is more
+// than that: no firewall stands between the two, so a process whose own machine refuses connects has
+// exited, and one witness is enough. Whoever refuted a death a moment ago is not declared
 // again by the same, see turns.h.
 #pragma once
 
@@ -18,6 +20,8 @@ bool witness_is_barred(
 	const struct ras *ras, uint32_t slot, enum ras_cause cause, uint32_t observer
 );
 bool is_of_our_host(const struct ras *ras, uint32_t slot);
+// The same, and by a boot that is known: machines of one name are different ones.
+bool is_of_our_machine(const struct ras *ras, uint32_t slot);
 // Witnesses of a death by that cause in the latest round, we among them; *ret_other is another one,
 // untouched if we are alone.
 uint32_t witnesses_count(

@@ -148,7 +148,8 @@ static bool news_is_known(struct ras *ras, const struct peer_news *news, const s
 		return false;
 	if (news->incarnation == entry->incarnation &&
 	    (news->state != (peer_is_member(entry) ? RAS_ALIVE : entry->state) ||
-	     (news->state == RAS_DEAD && news->observer_count > entry->weight)))
+	     (news->state == RAS_DEAD && peers_weight_of(news->cause, news->observer_count) >
+						 peers_weight_of(entry->cause, entry->weight))))
 		return false;
 	// Who tells us need not be told, if we have not done so yet.
 	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)

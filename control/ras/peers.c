@@ -404,7 +404,10 @@ static int order_of(uint64_t held, uint64_t told) {
 
 // Of two deaths in one incarnation, >0 if that of the news is the higher one.
 static int death_order(const struct peer_entry *entry, const struct peer_news *news) {
-	int order = order_of(entry->weight, news->observer_count);
+	int order = order_of(
+		peers_weight_of(entry->cause, entry->weight),
+		peers_weight_of(news->cause, news->observer_count)
+	);
 
 	if (order == 0)
 		order = order_of(entry->reached, news->reached);
@@ -412,6 +415,8 @@ static int death_order(const struct peer_entry *entry, const struct peer_news *n
 		order = order_of(entry->of, news->of);
 	if (order == 0)
 		order = order_of(entry->cause, news->cause);
+	if (order == 0)
+		order = order_of(entry->weight, news->observer_count);
 	for (uint32_t n = 0; order == 0 && n < news->observer_count; n++)
 		order = order_of(entry->observers[n], news->observers[n]);
 	return order;
@@ -449,7 +454,10 @@ static bool news_select(const struct peer_entry *entry, struct peer_news *news) 
 static enum peers_change change_of(const struct peer_entry *entry, const struct peer_news *news) {
 	if (news->state == RAS_DEAD && entry->state == RAS_DEAD &&
 	    news->incarnation == entry->incarnation)
-		return news->observer_count > entry->weight ? PEERS_HEAVIER : PEERS_SAME;
+		return peers_weight_of(news->cause, news->observer_count) >
+				       peers_weight_of(entry->cause, entry->weight)
+			       ? PEERS_HEAVIER
+			       : PEERS_SAME;
 	if (news->state == RAS_DEAD)
 		return PEERS_DEAD;
 	if (news->state == RAS_LEFT)

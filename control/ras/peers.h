@@ -6,7 +6,8 @@
 // same news are equal. News of one peer are ordered by
 //
 //	incarnation, alive < dead < left, and of two deaths the weight: how many witnesses saw it,
-//	how many of how many their part reached, cause, who they were;
+//	how many of how many their part reached, cause, who they were (a process that its own
+//	machine says has exited weighs as two witnesses);
 //
 // beside that, of one start, by the digest of the record, and by the number of the maintenance
 // switch. Each of the three is a total order and is merged by itself.
@@ -56,6 +57,14 @@ struct peer_entry {
 	// may have refuted that before it heard of it, and nobody else would tell it.
 	uint32_t revived;
 };
+
+// So much a process that exited weighs: as two that saw it gone.
+#define PEERS_WEIGHT_EXITED 2
+
+static inline uint8_t peers_weight_of(uint8_t cause, uint8_t observer_count) {
+	return cause == RAS_CAUSE_EXITED && observer_count > 0 ? PEERS_WEIGHT_EXITED
+							       : observer_count;
+}
 
 #define PEER_SEEN 0x01	     // spoke to us at least once in this start
 #define PEER_LISTED 0x02     // by the peer with whom tables are being compared

@@ -55,6 +55,10 @@ static void brief_begin(struct ras *ras, struct wire_writer *writer, uint64_t ma
 	message_brief_begin(mask, flags, writer);
 }
 
+static uint8_t weight_of(const struct peer_entry *entry) {
+	return entry->state == RAS_DEAD ? peers_weight_of(entry->cause, entry->weight) : 0;
+}
+
 static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 	struct wire_writer writer;
 
@@ -75,7 +79,7 @@ static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
 				.record_digest = entry->record->digest,
 				.maint = entry->maint,
 				.state = peer_is_member(entry) ? RAS_ALIVE : entry->state,
-				.weight = entry->state == RAS_DEAD ? entry->weight : 0,
+				.weight = weight_of(entry),
 			},
 			&writer
 		);
@@ -138,8 +142,8 @@ static int life_order(const struct peer_entry *entry, const struct message_brief
 		return brief->incarnation > entry->incarnation ? 1 : -1;
 	if (brief->state != state)
 		return brief->state > state ? 1 : -1;
-	if (state == RAS_DEAD && brief->weight != entry->weight)
-		return brief->weight > entry->weight ? 1 : -1;
+	if (state == RAS_DEAD && brief->weight != weight_of(entry))
+		return brief->weight > weight_of(entry) ? 1 : -1;
 	return 0;
 }
 

@@ -81,7 +81,7 @@ void turns_back(struct ras *ras, uint32_t slot, const struct peer_entry *dead) {
 		*turn = (struct turn){.id = id};
 	}
 	turn_note(turn, ras->observed_ns);
-	death = dead->cause == RAS_CAUSE_GONE ? &turn->gone : &turn->silent;
+	death = ras_cause_is_gone(dead->cause) ? &turn->gone : &turn->silent;
 	death->refuted_ns = ras->observed_ns;
 	death->observer_count = dead->weight;
 	memcpy(death->observers, dead->observers, sizeof(death->observers));
@@ -109,7 +109,7 @@ turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, u
 
 	if (turn == NULL)
 		return 0;
-	death = cause == RAS_CAUSE_GONE ? &turn->gone : &turn->silent;
+	death = ras_cause_is_gone(cause) ? &turn->gone : &turn->silent;
 	until_ns = death->refuted_ns + ras->profile->again_ns;
 	if (death->ours && observer == ras->self_id && until_ns > ras->observed_ns)
 		return until_ns;

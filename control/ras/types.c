@@ -22,7 +22,7 @@ static const char *const cause_names[RAS_CAUSE_COUNT] = {
 	[RAS_CAUSE_DEATH] = "death",	     [RAS_CAUSE_REPORT] = "report",
 	[RAS_CAUSE_OWN_FAULT] = "own-fault", [RAS_CAUSE_PROTOCOL] = "protocol",
 	[RAS_CAUSE_RESTART] = "restart",     [RAS_CAUSE_REFUTED] = "refuted",
-	[RAS_CAUSE_BUSY] = "busy",
+	[RAS_CAUSE_BUSY] = "busy",	     [RAS_CAUSE_EXITED] = "exited",
 };
 
 static const char *const event_names[RAS_EVENT_KIND_COUNT] = {

@@ -53,8 +53,8 @@ int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer)
 		.incarnation = entry->incarnation,
 		.state = entry->state,
 		.cause = entry->cause,
-		.sole = entry->state == RAS_DEAD && entry->weight == 1 &&
-			ras->profile->observers > 1,
+		.sole = entry->state == RAS_DEAD && ras->profile->observers > 1 &&
+			peers_weight_of(entry->cause, entry->weight) == 1,
 		.maint = (entry->maint & 1) != 0,
 		.since_ns = ras->now_ns > age_ns ? ras->now_ns - age_ns : 0,
 	};

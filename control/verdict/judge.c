@@ -221,7 +221,7 @@ static void judge_dead(
 	votes_take(engine, subject, &votes);
 	find_observers(finding, &look);
 	find_overlay(finding, subject);
-	if (peer->cause == RAS_CAUSE_GONE || peer->cause == RAS_CAUSE_RESET ||
+	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
 	    peer->cause == RAS_CAUSE_REFUSED)
 		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
 	else

@@ -29,7 +29,7 @@ refuses() {
 	[ $? -eq 2 ] && grep -qF -e "$words" "$work/err" && [ "$(wc -l <"$work/err")" -eq 1 ]
 }
 
-echo 1..17
+echo 1..18
 
 set +e
 [ "$(digest_of --scenario mixed --nodes 50 --seed 9)" = \
@@ -78,6 +78,13 @@ refuses '"kil" is no fault' --scenario faults --faults kil:5@2s
 check "a fault that is none is quoted"
 refuses 'belong together' --scenario crash --faults kill:5@2s
 check "faults are for their scenario only"
+
+# A third, on a host of its own, is a part that waits: what is refused elsewhere is held there.
+"$sim" --scenario faults --nodes 12 --hosts 3 --seed 5 --trace "$work/trace" \
+	--faults split/67@5s+60s,kill:10@10s >"$work/out" &&
+	grep -q 'n00009 *event *n00010 *DEAD cause=exited' "$work/trace" &&
+	! grep -q 'n00009 *event *n00010 *UNREACHABLE' "$work/trace"
+check "who exits beside others of its host is dead to them in a part that waits"
 
 "$broken" --swarm 12 --nodes 64 --seed 1 >"$work/out" 2>"$work/err"
 [ $? -eq 1 ] && grep -q '^seed [0-9]* breaks: A: ' "$work/out" &&

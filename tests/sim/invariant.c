@@ -372,6 +372,8 @@ static void invariants_weight(
 		return;
 	if (declared_here && event->observer_count > weight->weight)
 		weight->weight = event->observer_count;
+	if (event->cause == RAS_CAUSE_EXITED)
+		weight->weight = RAS_OBSERVERS_MAX;
 	if (weight->weight == 1 && world->options.profile->observers > 1 &&
 	    ras_peer_find(node->ras, event->peer, &peer) == 0 && !peer.sole)
 		invariants_break(
@@ -447,6 +449,12 @@ static void invariants_death(
 			);
 	}
 	able = invariants_able(world, node->index, subject);
+	if (declared_here && event->cause == RAS_CAUSE_EXITED &&
+	    world->net.nodes[node->index].host != world->net.nodes[subject].host)
+		invariants_break(
+			world, node->index, subject,
+			"A: declared dead (exited) by one of another host"
+		);
 	if (declared_here && event->observer_count > 1 && invariants_one_host(world, event) &&
 	    invariants_elsewhere(world, node->index, subject))
 		invariants_break(
@@ -454,8 +462,10 @@ static void invariants_death(
 			"A: declared dead (%s) by two of one host, though others can look",
 			ras_cause_name(event->cause)
 		);
-	if (declared_here && (event->observer_count < invariants_needed(world, node) ||
-			      (event->observer_count < profile->observers && able > 0)))
+	// Whose own machine says so needs no second one.
+	if (declared_here && event->cause != RAS_CAUSE_EXITED &&
+	    (event->observer_count < invariants_needed(world, node) ||
+	     (event->observer_count < profile->observers && able > 0)))
 		invariants_break(
 			world, node->index, subject,
 			"A: declared dead (%s) by %u of %u observers, though others can look",

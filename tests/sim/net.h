@@ -17,6 +17,8 @@
 #include <stdint.h>
 
 #define NET_NOBODY UINT32_MAX
+// Beside the errno of ended(): refused by the node's own machine, where the other one lives, too.
+#define NET_REFUSED_HERE 4096
 // Four bytes of length and 17 of seal: what a frame costs beyond its own size.
 #define NET_FRAME_OVERHEAD 21
 // One leg of the key proof that opens a connection; there are three.
@@ -48,7 +50,8 @@ struct net_sink {
 	void (*writable)(void *ctx, uint32_t node, uint32_t handle);
 	// May be NULL. A frame for the node is on its way, and will be there soon.
 	void (*coming)(void *ctx, uint32_t node);
-	// errno as connect(), send() or recv() would say; a peer's close is ECONNRESET as well.
+	// errno as connect(), send() or recv() would say, or NET_REFUSED_HERE; a peer's close is
+	// ECONNRESET as well.
 	void (*ended)(void *ctx, uint32_t node, uint32_t handle, int error);
 };
 

@@ -301,7 +301,10 @@ static void node_writable(void *ctx, uint32_t index, uint32_t handle) {
 static void node_ended(void *ctx, uint32_t index, uint32_t handle, int error) {
 	struct node *node = &((struct world *)ctx)->nodes[index];
 
-	ras_conn_ended(node->ras, node_now(node), handle, ras_cause_of_errno(error));
+	ras_conn_ended(
+		node->ras, node_now(node), handle,
+		error == NET_REFUSED_HERE ? RAS_CAUSE_EXITED : ras_cause_of_errno(error)
+	);
 	node_settle(node);
 }
 

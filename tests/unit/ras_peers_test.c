@@ -163,7 +163,9 @@ static void tables_are_equal(const struct peers *a, const struct peers *b) {
 
 // By whom, why, and how many of how many their part reached.
 static void death_draw(struct fixture *fixture, struct peer_news *news) {
-	news->cause = random_below(fixture, 2) == 0 ? RAS_CAUSE_SILENT : RAS_CAUSE_GONE;
+	static const uint8_t causes[] = {RAS_CAUSE_SILENT, RAS_CAUSE_GONE, RAS_CAUSE_EXITED};
+
+	news->cause = causes[random_below(fixture, sizeof(causes))];
 	news->observer_count = (uint8_t)random_below(fixture, RAS_OBSERVERS_MAX + 1);
 	for (uint32_t n = 0; n < news->observer_count; n++)
 		news->observers[n] = 1 + random_below(fixture, 3);

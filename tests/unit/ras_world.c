@@ -27,9 +27,10 @@ static void memory_give(void *ctx, void *memory, size_t size) {
 // Nodes.
 
 static struct ras_record *
-record_of(struct world *world, uint32_t node, uint32_t name, uint64_t start, bool pairs) {
+record_of(struct world *world, uint32_t node, const struct world_setup *setup) {
+	uint32_t host = setup->pairs ? node / 2 : node;
 	struct ras_peer_info info = {
-		.start = start,
+		.start = 1,
 		.pid = 100 + node,
 		.address_count = 1,
 		.addresses = {{
@@ -40,8 +41,10 @@ record_of(struct world *world, uint32_t node, uint32_t name, uint64_t start, boo
 	};
 	struct ras_record *record;
 
-	snprintf(info.name, sizeof(info.name), "n%02u", name);
-	snprintf(info.host, sizeof(info.host), "h%02u", pairs ? name / 2 : name);
+	snprintf(info.name, sizeof(info.name), "n%02u", node);
+	snprintf(info.host, sizeof(info.host), "h%02u", host);
+	if (setup->boots != WORLD_BOOT_UNKNOWN)
+		info.boot_id[0] = (uint8_t)(1 + (setup->boots == WORLD_BOOT_OF_HOST ? host : node));
 	assert_int_equal(ras_record_from_info(world->interner, &info, &record), 0);
 	return record;
 }
@@ -124,6 +127,7 @@ struct world *world_create(const struct world_setup *setup) {
 	world->tail = &world->head;
 	world->count = setup->count;
 	world->seeds = setup->seeds;
+	world->pairs = setup->pairs;
 	world->users = setup->users;
 	world->now_ns = 1000 * RAS_NS_PER_SEC;
 	world->profile = setup->profile != NULL ? *setup->profile : ras_profile_fast;
@@ -133,7 +137,7 @@ struct world *world_create(const struct world_setup *setup) {
 	for (uint32_t n = 0; n < world->count; n++) {
 		world->nodes[n].world = world;
 		world->nodes[n].index = n;
-		world->nodes[n].record = record_of(world, n, n, 1, setup->pairs);
+		world->nodes[n].record = record_of(world, n, setup);
 	}
 	for (uint32_t n = 0; n < world->count && !setup->idle; n++) {
 		struct ras_config config = {.cluster = "world"};

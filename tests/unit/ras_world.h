@@ -32,10 +32,18 @@ struct world_node {
 	uint32_t event_count;
 };
 
+// What their records say of the boot of their machine.
+enum world_boots {
+	WORLD_BOOT_UNKNOWN,
+	WORLD_BOOT_OF_HOST,
+	WORLD_BOOT_OF_NODE, // machines of one image: one host by its name only
+};
+
 struct world_setup {
 	uint32_t count;
 	uint32_t seeds; // the first so many nodes are seeds; 0: all are known from the start
-	bool pairs;	// two nodes a host
+	bool pairs;	// two nodes a host, whose machine tells each that the other one refuses
+	enum world_boots boots;
 	bool idle;	// no node is started
 	const struct ras_profile *profile; // NULL for fast
 	const struct ras_ops *users;	   // NULL, or the transfer_* of all; ctx is the node
@@ -44,6 +52,7 @@ struct world_setup {
 struct world {
 	struct world_node nodes[WORLD_NODES_MAX];
 	uint32_t count, seeds;
+	bool pairs;
 	uint64_t now_ns;
 	struct ras_profile profile;
 	struct ras_interner *interner;

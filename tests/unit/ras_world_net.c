@@ -120,7 +120,12 @@ static void op_open(void *ctx, uint32_t handle, const struct sock_addr *to) {
 	    world->ways[other][node->index] == WORLD_STALLED)
 		return; // its SYN or the answer is lost: the core gives up by its own time
 	if (world->nodes[other].ras == NULL || world->ways[node->index][other] == WORLD_REFUSED) {
-		world_conn_end(world, index, 0, RAS_CAUSE_REFUSED, 2 * WORLD_DELAY_NS);
+		bool here = world->pairs && node->index / 2 == other / 2;
+
+		world_conn_end(
+			world, index, 0, here ? RAS_CAUSE_EXITED : RAS_CAUSE_REFUSED,
+			2 * WORLD_DELAY_NS
+		);
 		return;
 	}
 	item_add(world, index, 1, ITEM_ACCEPT, WORLD_DELAY_NS);

@@ -86,8 +86,16 @@ enum ras_cause {
 	RAS_CAUSE_RESTART,     // it came back as a new incarnation
 	RAS_CAUSE_REFUTED,     // it or another observer proved it alive
 	RAS_CAUSE_BUSY,	       // it serves as many joins as it can
+	// Of a connect: our own machine refused it, for the address is one of its own. Of a death:
+	// an agent of the same host saw that, twice.
+	RAS_CAUSE_EXITED,
 	RAS_CAUSE_COUNT,
 };
+
+// Its process is gone, and its host is not.
+static inline bool ras_cause_is_gone(enum ras_cause cause) {
+	return cause == RAS_CAUSE_GONE || cause == RAS_CAUSE_EXITED;
+}
 
 // What a link is used for; exchanged in INIT and BEAT so that either side knows when the
 // other still wants it.
