@@ -98,6 +98,36 @@ static int dial_start(struct channel *channel) {
 	return err == 0 ? channel_set_deadline(channel, transport->config.connect_ns) : err;
 }
 
+// The kernel answers for an address of this machine from that address itself. Nothing is sent.
+static bool is_of_this_machine(const struct sock_addr *to) {
+	scoped_fd int fd = -1;
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(to, &storage);
+	struct sock_addr source, plain = *to;
+
+	if (sock_addr_is_loopback(to))
+		return true;
+	fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&storage, length) != 0)
+		return false;
+	length = sizeof(storage);
+	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0 ||
+	    sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &source) != 0)
+		return false;
+	source.port = plain.port = 0;
+	source.scope_id = plain.scope_id = 0;
+	return sock_addr_equal(&source, &plain);
+}
+
+static enum ras_cause cause_of(const struct channel *channel, int err) {
+	struct sock_addr to;
+
+	if (err != -ECONNREFUSED)
+		return ras_cause_of_errno(err);
+	to = scoped_address(channel->transport, channel->peer);
+	return is_of_this_machine(&to) ? RAS_CAUSE_EXITED : RAS_CAUSE_REFUSED;
+}
+
 void dial(struct channel *channel) {
 	struct transport_counters *counters = &channel->transport->counters;
 	int err;
@@ -110,7 +140,7 @@ void dial(struct channel *channel) {
 		return;
 	counters->connect_failures++;
 	counters->descriptors_short += err == -EMFILE || err == -ENFILE;
-	channel_fail_later(channel, ras_cause_of_errno(err));
+	channel_fail_later(channel, cause_of(channel, err));
 }
 
 void dial_ready(struct channel *channel) {
@@ -120,7 +150,7 @@ void dial_ready(struct channel *channel) {
 		return;
 	if (err != 0) {
 		channel->transport->counters.connect_failures++;
-		channel_fail(channel, ras_cause_of_errno(err));
+		channel_fail(channel, cause_of(channel, err));
 		return;
 	}
 	channel_set_options(channel);

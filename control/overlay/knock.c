@@ -67,6 +67,7 @@ static enum verdict_reach reach_of(enum ras_cause cause) {
 	case RAS_CAUSE_SILENT: // connected, and no proof came
 		return VERDICT_REACH_ACCEPTS;
 	case RAS_CAUSE_REFUSED:
+	case RAS_CAUSE_EXITED:
 		return VERDICT_REACH_REFUSES;
 	case RAS_CAUSE_TIMEOUT:
 	case RAS_CAUSE_UNREACHABLE:

