@@ -167,13 +167,15 @@ static nfds_t gather(struct worker *worker, uint64_t until_ns, struct pollfd *fd
 	return count;
 }
 
-// In the order of gather(). True if it was one of them that ended the wait.
+// In the order of gather(). True if it was one of them that ended the wait. A descriptor in error
+// stays in error, as those of a removed device do: it would end every further wait at once. It is
+// not waited for any more, and what it belongs to is looked at by the timer alone.
 static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
 	bool any = false;
 
 	fds += 2;
 	for (uint32_t n = 0; n < worker->poll_count; n++) {
-		const struct worker_poll *poll = &worker->polls[n];
+		struct worker_poll *poll = &worker->polls[n];
 
 		if (poll->woken == NULL)
 			continue;
@@ -181,6 +183,8 @@ static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
 			poll->woken(poll->ctx);
 			any = true;
 		}
+		if ((fds->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
+			poll->fd = -1; // which poll() passes over
 		fds++;
 	}
 	return any;

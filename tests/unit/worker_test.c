@@ -7,6 +7,7 @@
 #include <support/cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,6 +321,53 @@ static void descriptor_of_a_poll_ends_a_wait(void **state) {
 	close(source.fd);
 }
 
+static bool nothing_comes(void *ctx, struct idle_found *found) {
+	(void)ctx;
+	(void)found;
+	return false;
+}
+
+static void count_woken(void *ctx) {
+	atomic_fetch_add((_Atomic uint32_t *)ctx, 1);
+}
+
+// As the completion channel of a device that was removed: poll() says POLLERR for good.
+static void descriptor_in_error_ends_one_wait_and_no_more(void **state) {
+	struct worker_config config = config_of(IDLE_EVENT);
+	struct worker_record record = {.kind = 7};
+	struct worker_counters counters;
+	_Atomic uint32_t woken = 0;
+	struct worker_facts facts;
+	struct worker *worker;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	close(ends[0]);
+	config.request = echo;
+	config.polls[0] = (struct worker_poll){
+		.poll = nothing_comes,
+		.ctx = &woken,
+		.fd = ends[1],
+		.woken = count_woken,
+	};
+	config.poll_count = 1;
+	worker = started(&config, &facts);
+	while (atomic_load(&woken) == 0)
+		sched_yield();
+	for (uint32_t n = 0; n < 100; n++) {
+		wait_until_blocked(worker);
+		assert_int_equal(worker_post(worker, &record), 0);
+		next_event(worker);
+	}
+	worker_stop(worker);
+	worker_counters(worker, &counters);
+	assert_int_equal(atomic_load(&woken), 1);
+	assert_int_equal(counters.wakes_polled, 1);
+	worker_destroy(worker);
+	close(ends[1]);
+}
+
 // Adds or removes what words[0] points to, and says how that went.
 static void change_polls(void *ctx, struct worker *worker, const struct worker_record *record) {
 	// The test's own pointer, as it posted it.
@@ -551,6 +599,7 @@ int main(void) {
 		cmocka_unit_test(full_rings_say_so),
 		cmocka_unit_test(deadline_ends_a_wait_without_a_bell),
 		cmocka_unit_test(descriptor_of_a_poll_ends_a_wait),
+		cmocka_unit_test(descriptor_in_error_ends_one_wait_and_no_more),
 		cmocka_unit_test(polls_come_and_go_while_it_runs),
 		cmocka_unit_test(policy_changes_while_it_runs),
 		cmocka_unit_test(blocked_worker_holds_up_no_grace_period),

@@ -50,7 +50,8 @@ static inline void *worker_pointer(uint64_t word) {
 // and adds to *found what is outstanding and when it wants to be called next.
 //
 // What may call the system is made outside of the step, and left NULL where there is none: before
-// it blocks the worker arms all, polls all once more, and waits on their descriptors too.
+// it blocks the worker arms all, polls all once more, and waits on their descriptors too. One that
+// is in error is told so once, by `woken`, and not waited for any more.
 struct worker_poll {
 	bool (*poll)(void *ctx, struct idle_found *found);
 	void *ctx;
