@@ -245,8 +245,8 @@ static const struct config_key keys[] = {
 	{"device NAME", "min_rnr_timer", CONFIG_INT, false, 0, 31, NULL, NULL, NULL, "12",
 	 "How long a sender waits for a receiver that is not ready, in the code of InfiniBand; 12 is "
 	 "0.64 ms, 0 the longest, 655 ms."},
-	{"device NAME", "pkey_index", CONFIG_INT, false, 0, 65535, NULL, NULL, NULL, "0",
-	 "Which partition key of the port."},
+	{"device NAME", "pkey_index", CONFIG_INT, false, -1, 65535, NULL, NULL, NULL, "-1",
+	 "Which partition key of the port; -1: the first full membership, else the first."},
 	{"device NAME", "wire", CONFIG_STRING, false, 0, SOFT_WIRE_ARGS_MAX, NULL, check_wire,
 	 "udp or dpdk:DEVARGS", "",
 	 "Of soft0 alone, the software device: what carries its packets, RoCE v2 all of them. Empty or "

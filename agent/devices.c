@@ -251,7 +251,7 @@ static struct device_settings settings_of(const struct config *config, const cha
 		.retry = (uint8_t)get(config, section, "retry"),
 		.rnr_retry = (uint8_t)get(config, section, "rnr_retry"),
 		.min_rnr_timer = (uint8_t)get(config, section, "min_rnr_timer"),
-		.pkey_index = (uint16_t)get(config, section, "pkey_index"),
+		.pkey_index = (int)config_get_int(config, section, "pkey_index"),
 	};
 }
 

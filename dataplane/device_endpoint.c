@@ -30,6 +30,8 @@ static int check_numbers(const struct device_endpoint *theirs, char *reason) {
 		return device_reason(
 			reason, -EBADMSG, "queue pair 0x%x is none for pairs", theirs->queue_number
 		);
+	if (theirs->pkey == DEVICE_PKEY_FULL)
+		return device_reason(reason, -EBADMSG, "P_Key 0x8000 is of no partition");
 	if (theirs->reads_in_max == 0 || theirs->reads_out_max == 0)
 		return device_reason(
 			reason, -EBADMSG, "no reads under way: in %u, out %u", theirs->reads_in_max,
@@ -106,6 +108,31 @@ check_fabric(const struct device_facts *own, const struct device_endpoint *their
 	return 0;
 }
 
+// A port that takes packets of a limited member from full ones only drops them without a word. Old
+// agents do not tell their P_Key: then nothing is known.
+static int check_partition(
+	const struct device_facts *own, const struct device_endpoint *theirs, char *reason
+) {
+	uint16_t ours = own->port.pkey;
+
+	if (ours == 0 || theirs->pkey == 0)
+		return 0;
+	if (((ours ^ theirs->pkey) & DEVICE_PKEY_PARTITION) != 0)
+		return device_reason(
+			reason, -EPROTONOSUPPORT,
+			"NoCommonFabric: %s is in partition 0x%04x, the other in 0x%04x", own->name,
+			ours & DEVICE_PKEY_PARTITION, theirs->pkey & DEVICE_PKEY_PARTITION
+		);
+	if (((ours | theirs->pkey) & DEVICE_PKEY_FULL) == 0)
+		return device_reason(
+			reason, -EKEYREJECTED,
+			"LimitedMembers: %s and the other are both limited members of partition "
+			"0x%04x, one has to be a full member",
+			own->name, ours
+		);
+	return 0;
+}
+
 int device_endpoint_check(
 	const struct device_facts *own,
 	const struct device_endpoint *theirs,
@@ -117,6 +144,8 @@ int device_endpoint_check(
 		err = check_address(theirs, ret_reason);
 	if (err == 0)
 		err = check_fabric(own, theirs, ret_reason);
+	if (err == 0)
+		err = check_partition(own, theirs, ret_reason);
 	return err;
 }
 

@@ -87,6 +87,7 @@ static void fill(struct device_look *look, uint8_t number, const struct ibv_port
 	port->active_mtu = device_mtu_bytes(attr->active_mtu);
 	port->speed_mbps = speed;
 	port->gid_index = -1;
+	port->pkey_index = -1;
 	port->message_max = attr->max_msg_sz;
 }
 
@@ -214,27 +215,64 @@ static int look_at_gids(struct device_look *look, int table_length, const union 
 	return 0;
 }
 
-static int look_at_pkey(struct device_look *look, uint16_t table_length) {
+static bool is_member(uint16_t pkey) {
+	return (pkey & DEVICE_PKEY_PARTITION) != 0;
+}
+
+static int take_pkey(struct device_look *look, uint16_t index, bool *ret_full) {
+	struct device_port *port = &look->facts->port;
+	uint16_t pkey;
+	int err = look->calls->query_pkey(look->context, port->number, index, &pkey);
+
+	if (err != 0)
+		return device_look_failed(look, err, "query_pkey");
+	*ret_full = is_member(pkey) && (pkey & DEVICE_PKEY_FULL) != 0;
+	if (*ret_full || (is_member(pkey) && port->pkey_index < 0)) {
+		port->pkey_index = index;
+		port->pkey = pkey;
+	}
+	return 0;
+}
+
+static int look_at_named_pkey(struct device_look *look, uint16_t table_length) {
 	const struct device_port *port = &look->facts->port;
-	uint16_t index = look->settings->pkey_index, pkey;
-	int err;
+	int index = look->settings->pkey_index, err;
+	bool full;
 
 	if (index >= table_length) {
 		device_look_refuse(
-			look, -EINVAL, "pkey_index %u: port %u of %s has %u P_Keys", index,
+			look, -EINVAL, "pkey_index %d: port %u of %s has %u P_Keys", index,
 			port->number, look->facts->name, table_length
 		);
 		return 0;
 	}
-	err = look->calls->query_pkey(look->context, port->number, index, &pkey);
-	if (err != 0)
-		return device_look_failed(look, err, "query_pkey");
-	if ((pkey & 0x7fff) == 0) // the highest bit tells members from limited ones
+	err = take_pkey(look, (uint16_t)index, &full);
+	if (err == 0 && port->pkey_index < 0)
 		device_look_refuse(
-			look, -ENETDOWN, "pkey_index %u: port %u of %s has no P_Key there", index,
+			look, -ENETDOWN, "pkey_index %d: port %u of %s has no P_Key there", index,
 			port->number, look->facts->name
 		);
-	return 0;
+	return err;
+}
+
+// Limited members of a partition do not reach each other, so a full membership comes first, of
+// several the first: what the subnet manager entered there is the same on all nodes. A table has
+// some 128 places, and the first is a full one nearly always.
+static int look_at_pkey(struct device_look *look, uint16_t table_length) {
+	struct device_port *port = &look->facts->port;
+	bool full = false;
+	int err = 0;
+
+	if (look->settings->pkey_index != DEVICE_PKEY_AUTO)
+		return look_at_named_pkey(look, table_length);
+	for (uint16_t index = 0; index < table_length && !full && err == 0; index++)
+		err = take_pkey(look, index, &full);
+	if (err == 0 && port->pkey_index < 0)
+		device_look_refuse(
+			look, -ENETDOWN, "port %u of %s is in no partition: it has no P_Key",
+			port->number, look->facts->name
+		);
+	return err;
 }
 
 int device_port_look(struct device_look *look, uint8_t number, const union ibv_gid *before) {

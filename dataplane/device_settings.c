@@ -13,6 +13,7 @@
 
 const struct device_settings device_settings_default = {
 	.gid_index = DEVICE_GID_AUTO,
+	.pkey_index = DEVICE_PKEY_AUTO,
 	.timeout = 14,
 	.retry = 6,
 	.rnr_retry = 7,
@@ -70,6 +71,11 @@ void device_settings_look(struct device_look *look) {
 		device_look_refuse(
 			look, -EINVAL, "gid_index %d: auto or 0 and above are allowed",
 			settings->gid_index
+		);
+	if (settings->pkey_index < DEVICE_PKEY_AUTO)
+		device_look_refuse(
+			look, -EINVAL, "pkey_index %d: auto or 0 and above are allowed",
+			settings->pkey_index
 		);
 	if (settings->mtu != 0 && device_mtu_code(settings->mtu) == 0)
 		device_look_refuse(

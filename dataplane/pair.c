@@ -68,7 +68,7 @@ static int create_queue_pair(struct pair *pair) {
 static int to_init(struct pair *pair) {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
-		.pkey_index = device_settings(pair->device)->pkey_index,
+		.pkey_index = (uint16_t)pair->facts.port.pkey_index,
 		.port_num = pair->facts.port.number,
 		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
 	};
@@ -94,6 +94,7 @@ static struct device_endpoint endpoint_of(const struct pair *pair) {
 		.reads_out_max = facts->limits.reads_out_max,
 		.queue_number = pair->queue_number,
 		.psn = pair->psn,
+		.pkey = facts->port.pkey,
 	};
 }
 

@@ -8,6 +8,7 @@
 #include "roll.h"
 #include "server.h"
 #include "why_evidence.h"
+#include "why_pairs.h"
 
 #include <control/finding.h>
 #include <control/state.h>
@@ -378,6 +379,7 @@ static void say(struct session *session, const struct story *story) {
 	say_report(session, story);
 	why_say_evidence(session, &story->peer);
 	say_links(session, story);
+	why_say_pairs(session, &story->peer);
 	say_events(session, story);
 }
 
@@ -443,6 +445,7 @@ static void put(struct session *session, const struct story *story) {
 		story->join_words[0] != '\0' ? roll_name_json(story->join_words) : json_null()
 	);
 	why_put_evidence(session, &story->peer, object);
+	why_put_pairs(session, &story->peer, object);
 	json_object_set_new(object, "links", links_json(story));
 	json_object_set_new(object, "events", events_json(session, story));
 	session_json(session, object);

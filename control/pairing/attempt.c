@@ -83,6 +83,8 @@ static enum pairing_reason reason_of(int err) {
 		return PAIRING_MALFORMED;
 	case -EPROTONOSUPPORT:
 		return PAIRING_NO_COMMON_FABRIC;
+	case -EKEYREJECTED:
+		return PAIRING_LIMITED_MEMBERS;
 	default:
 		return PAIRING_DRIVER;
 	}

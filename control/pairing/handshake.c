@@ -220,6 +220,17 @@ meet(struct pairing *pairing, struct entry *entry, const struct pairing_message 
 	}
 }
 
+static enum pairing_reason reason_of_check(int err) {
+	switch (err) {
+	case -EPROTONOSUPPORT:
+		return PAIRING_NO_COMMON_FABRIC;
+	case -EKEYREJECTED:
+		return PAIRING_LIMITED_MEMBERS;
+	default:
+		return PAIRING_MALFORMED;
+	}
+}
+
 // Whether the key can have a pair with this end at all.
 static bool may_meet(
 	struct pairing *pairing,
@@ -237,10 +248,7 @@ static bool may_meet(
 	err = pairing->ops.check(pairing->ops.ctx, key->device, &message->end.endpoint, text);
 	if (err == 0)
 		return true;
-	pairing_failure_set(
-		ret_failure, err == -EPROTONOSUPPORT ? PAIRING_NO_COMMON_FABRIC : PAIRING_MALFORMED,
-		err, "%s", text
-	);
+	pairing_failure_set(ret_failure, reason_of_check(err), err, "%s", text);
 	return false;
 }
 

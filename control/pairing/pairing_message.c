@@ -12,6 +12,9 @@
 #define END_FLAGS (END_SHARES_OVERLAY | END_WANTED)
 
 #define VERSION_LANDING 2 // the first with one
+#define VERSION_PKEY 3
+
+#define PKEY_OF_NOTHING 0x8000
 
 #define BITS_24 UINT32_C(0xffffff)
 #define FLOW_LABEL_MAX UINT32_C(0xfffff)
@@ -78,6 +81,8 @@ size_t pairing_message_encode(
 		put_end(&writer, &message->end);
 		if (message->version >= VERSION_LANDING)
 			put_landing(&writer, &message->end.landing);
+		if (message->version >= VERSION_PKEY)
+			wire_put_u16(&writer, message->end.endpoint.pkey);
 	} else {
 		wire_put_u8(&writer, (uint8_t)message->failure.reason);
 		put_text(&writer, message->failure.text);
@@ -221,6 +226,7 @@ end_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *re
 		{"page without a layout", end->pulse.key,
 		 end->pulse.layout != 0 || (end->pulse.address == 0 && end->pulse.key == 0)},
 		{"memory to write to", end->landing.length, landing_is_possible(&end->landing)},
+		{"P_Key", endpoint->pkey, endpoint->pkey != PKEY_OF_NOTHING},
 	};
 
 	for (size_t n = 0; n < sizeof(rules) / sizeof(rules[0]); n++) {
@@ -242,6 +248,8 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 	get_end(reader, end, &raw);
 	if (message->version >= VERSION_LANDING)
 		get_landing(reader, &end->landing);
+	if (message->version >= VERSION_PKEY)
+		end->endpoint.pkey = wire_get_u16(reader);
 	if (!wire_reader_ok(reader) || (!newer && wire_reader_left(reader) > 0)) {
 		fault = "length of what both must know";
 	} else if (!newer && (raw.flags & ~END_FLAGS) != 0) {

@@ -37,6 +37,8 @@ static const struct reason reasons[PAIRING_REASON_COUNT] = {
 	[PAIRING_DEADLINE] = {"Deadline", -ETIME, 0},
 	[PAIRING_CANCELLED] = {"Cancelled", -ECANCELED, 0},
 	[PAIRING_SHUTDOWN] = {"Shutdown", -ESHUTDOWN, 0},
+	[PAIRING_LIMITED_MEMBERS] =
+		{"LimitedMembers", -EKEYREJECTED, REASON_TOMBSTONE | REASON_NEWS_ONLY},
 };
 
 static const char *const states[PAIRING_STATE_COUNT] = {

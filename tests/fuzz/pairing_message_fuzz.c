@@ -15,6 +15,7 @@ static void check_end(const struct pairing_end *end) {
 	must(end->endpoint.link <= DEVICE_LINK_ETHERNET);
 	must(end->responder <= DEVICE_RESPONDER_IN_PROCESS);
 	must((end->generation & 0xffffff) != 0);
+	must(end->endpoint.pkey != 0x8000);
 	must(end->landing.length == 0 ||
 	     end->landing.address + end->landing.length >= end->landing.length);
 	must(end->landing.length != 0 || (end->landing.address == 0 && end->landing.key == 0));

@@ -61,6 +61,17 @@ static struct fake_qp *peer_find(const struct fake_qp *qp) {
 	return NULL;
 }
 
+static uint16_t pkey_of(const struct fake_qp *qp) {
+	return qp->device->ports[qp->attr.port_num - 1].pkeys[qp->attr.pkey_index];
+}
+
+// As ports do: the same partition, and one of the two a full member.
+static bool share_partition(const struct fake_qp *a, const struct fake_qp *b) {
+	uint16_t one = pkey_of(a), other = pkey_of(b);
+
+	return ((one ^ other) & 0x7fff) == 0 && ((one | other) & 0x8000) != 0;
+}
+
 static struct fake_qp *peer_of(struct fake_qp *qp) {
 	if (qp->peer_epoch != fake.peer_epoch) {
 		qp->peer = peer_find(qp);
@@ -71,7 +82,7 @@ static struct fake_qp *peer_of(struct fake_qp *qp) {
 	if (qp->device != qp->peer->device &&
 	    (qp->device->private->unplugged || qp->peer->device->private->unplugged))
 		return NULL;
-	return qp->peer;
+	return share_partition(qp, qp->peer) ? qp->peer : NULL;
 }
 
 // What may be reached.

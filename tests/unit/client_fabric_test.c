@@ -203,6 +203,37 @@ static void every_reason_and_state_of_a_pair_fits_within_100_columns(void **stat
 }
 
 // Of the peer's device the peer alone says how it is called.
+static void why_says_which_pairs_there_are_not_and_the_reason(void **state) {
+	int fd = bench_connect(), json = connect_json();
+	struct pairing_failure *failure;
+	json_t *object, *rows;
+	const char *text;
+
+	(void)state;
+	bench_say(fd, "WHY n2\n");
+	assert_null(strstr(bench_hear(fd), "RDMA pairs"));
+	add_pair("mlx5_2", PAIRING_READY);
+	failure = &add_pair("mlx5_3", PAIRING_FAILED)->pairing.failure;
+	failure->reason = PAIRING_LIMITED_MEMBERS;
+	memset(failure->text, 'w', PAIRING_TEXT_MAX);
+	memcpy(failure->text, "both are limited members ", 25);
+	bench_say(fd, "WHY n2\n");
+	text = bench_hear(fd);
+	assert_non_null(strstr(text, "\nRDMA pairs from here to it\n  1 of 2 ready\n"));
+	assert_non_null(strstr(text, "mlx5_bond_number_10>mlx5_3 failed, LimitedMembers: both are"));
+	object = bench_ask_json(json, "WHY n2\n");
+	rows = json_object_get(object, "pairs");
+	assert_int_equal(json_array_size(rows), 2);
+	assert_true(json_is_null(json_object_get(json_array_get(rows, 0), "reason")));
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(rows, 1), "reason")),
+		"LimitedMembers"
+	);
+	json_decref(object);
+	close(fd);
+	close(json);
+}
+
 static void hostile_names_and_words_of_peers_break_no_line_and_no_document(void **state) {
 	static const char *const hostile[] = {
 		"\x1b[2J",
@@ -450,6 +481,7 @@ int main(void) {
 		FABRIC_TEST(node_without_devices_says_so),
 		FABRIC_TEST(devices_are_listed_with_their_reasons_within_100_columns),
 		FABRIC_TEST(every_reason_and_state_of_a_pair_fits_within_100_columns),
+		FABRIC_TEST(why_says_which_pairs_there_are_not_and_the_reason),
 		FABRIC_TEST(hostile_names_and_words_of_peers_break_no_line_and_no_document),
 		FABRIC_TEST(probe_says_what_was_measured),
 		FABRIC_TEST(probe_that_fails_says_how),

@@ -148,6 +148,40 @@ static void an_address_is_one_that_a_port_can_have_and_reach(void **state) {
 	}
 }
 
+static void two_ports_share_a_partition_and_one_of_them_is_a_full_member(void **state) {
+	static const struct {
+		uint16_t own, theirs;
+		int err;
+		const char *reason;
+	} cases[] = {
+		{0xffff, 0xffff, 0, NULL},
+		{0xffff, 0x7fff, 0, NULL},
+		{0x0001, 0x8001, 0, NULL},
+		{0x0001, 0, 0, NULL}, // an agent that does not tell
+		{0xffff, 0x8000, -EBADMSG, "P_Key 0x8000 is of no partition"},
+		{0x7fff, 0x7fff, -EKEYREJECTED,
+		 "LimitedMembers: mlx5_0 and the other are both limited members of partition 0x7fff, "
+		 "one has to be a full member"},
+		{0x8001, 0x8002, -EPROTONOSUPPORT,
+		 "NoCommonFabric: mlx5_0 is in partition 0x0001, the other in 0x0002"},
+		{0x0001, 0xffff, -EPROTONOSUPPORT,
+		 "NoCommonFabric: mlx5_0 is in partition 0x0001, the other in 0x7fff"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT(cases); n++) {
+		struct device_facts own = infiniband(5, "fe80::5");
+		struct device_endpoint theirs = sound(&own);
+		char reason[DEVICE_REASON_MAX + 1];
+
+		own.port.pkey = cases[n].own;
+		theirs.pkey = cases[n].theirs;
+		assert_int_equal(device_endpoint_check(&own, &theirs, reason), cases[n].err);
+		if (cases[n].reason != NULL)
+			assert_string_equal(reason, cases[n].reason);
+	}
+}
+
 static void infiniband_and_roce_have_no_fabric_in_common(void **state) {
 	const struct device_facts own = roce("::ffff:10.0.0.1"), other = infiniband(5, "fe80::5");
 	struct device_endpoint theirs = sound(&other);
@@ -267,6 +301,7 @@ int main(void) {
 		cmocka_unit_test(a_number_of_reads_that_is_huge_is_sound_and_left_to_the_smaller_end
 		),
 		cmocka_unit_test(an_address_is_one_that_a_port_can_have_and_reach),
+		cmocka_unit_test(two_ports_share_a_partition_and_one_of_them_is_a_full_member),
 		cmocka_unit_test(infiniband_and_roce_have_no_fabric_in_common),
 		cmocka_unit_test(infiniband_needs_gids_only_where_no_lid_leads),
 		cmocka_unit_test(

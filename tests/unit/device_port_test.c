@@ -137,6 +137,37 @@ static void a_p_key_that_is_missing_is_awaited(void **state) {
 	assert_true(device_bed_list(&settings).usable);
 }
 
+static void a_full_membership_is_preferred_and_among_equals_the_first(void **state) {
+	static const struct {
+		uint16_t pkeys[4];
+		int index;
+	} cases[] = {
+		{{0xffff, 0x8001, 0, 0}, 0},	  {{0x7fff, 0xffff, 0, 0}, 1},
+		{{0x7fff, 0, 0x8001, 0x8002}, 2}, {{0, 0x0001, 0x7fff, 0}, 1},
+		{{0x8000, 0, 0, 0x7fff}, 3},	  {{0, 0, 0x8000, 0}, -1},
+	};
+	struct fake_device *device = fake_device_add("fake0");
+
+	(void)state;
+	device->ports[0].attr.pkey_tbl_len = 4;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct device_facts facts;
+
+		memcpy(device->ports[0].pkeys, cases[n].pkeys, sizeof(cases[n].pkeys));
+		if (cases[n].index < 0) {
+			device_bed_refuses(
+				NULL, -ENETDOWN,
+				"port 1 of fake0 is in no partition: it has no P_Key"
+			);
+			continue;
+		}
+		facts = device_bed_list(NULL);
+		assert_true(facts.usable);
+		assert_int_equal(facts.port.pkey_index, cases[n].index);
+		assert_int_equal(facts.port.pkey, cases[n].pkeys[cases[n].index]);
+	}
+}
+
 static void set_gids(struct fake_device *device, const char *const *texts, uint32_t type) {
 	struct fake_port *port = &device->ports[0];
 
@@ -306,6 +337,7 @@ int main(void) {
 		TEST(the_first_active_port_is_taken_unless_one_is_named),
 		TEST(settings_are_within_their_bits_or_named_with_what_is_allowed),
 		TEST(the_mtu_is_that_of_the_port_or_less_if_the_setting_is),
+		TEST(a_full_membership_is_preferred_and_among_equals_the_first),
 		TEST(a_p_key_that_is_missing_is_awaited),
 		TEST(no_more_gids_are_asked_for_than_the_kernel_can_answer),
 		TEST(a_port_without_a_gid_for_pairs_is_awaited),

@@ -49,6 +49,7 @@ static const struct {
 	{"no memory to connect", NET_CONNECT, FAILED, -ENOMEM, PAIRING_NO_MEMORY, false},
 	{"a driver that cannot connect", NET_CONNECT, FAILED, -ETIMEDOUT, PAIRING_DRIVER, true},
 	{"values it does not like", NET_CONNECT, FAILED, -EBADMSG, PAIRING_MALFORMED, true},
+	{"limited members", NET_CONNECT, FAILED, -EKEYREJECTED, PAIRING_LIMITED_MEMBERS, true},
 	{"another fabric", NET_CONNECT, FAILED, -EPROTONOSUPPORT, PAIRING_NO_COMMON_FABRIC, true},
 };
 

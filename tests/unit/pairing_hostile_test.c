@@ -203,11 +203,16 @@ static void memory_past_the_end_of_all(struct pairing_end *end) {
 	end->landing = (struct pairing_landing){UINT64_MAX - 7, 1, 9};
 }
 
+static void member_of_no_partition(struct pairing_end *end) {
+	end->endpoint.pkey = 0x8000;
+}
+
 static const struct {
 	void (*spoil)(struct pairing_end *end);
 	const char *text;
 } ends[] = {
 	{memory_of_no_length, "impossible memory to write to: 0"},
+	{member_of_no_partition, "impossible P_Key: 32768"},
 	{memory_past_the_end_of_all, "impossible memory to write to: 9"},
 	{mtu_7, "impossible MTU: 7"},
 	{psn_of_25_bits, "impossible packet sequence number: 16777216"},
@@ -279,7 +284,7 @@ static void a_version_that_is_not_spoken_is_refused_with_both_ranges(void **stat
 	assert_int_equal(liar_heard.message.failure.reason, PAIRING_NO_COMMON_VERSION);
 	assert_string_equal(
 		liar_heard.message.failure.text,
-		"versions 5 to 9 of the handshake are offered, 1 to 2 are spoken"
+		"versions 5 to 9 of the handshake are offered, 1 to 3 are spoken"
 	);
 }
 
@@ -311,21 +316,29 @@ static void an_older_version_says_less_and_gives_nothing_up_to_writes(void **sta
 
 	(void)state;
 	message.end.landing = (struct pairing_landing){0x7000, 5, 65536};
+	message.end.endpoint.pkey = 0x8123;
 	size = pairing_message_encode(&message, bytes);
 	assert_int_equal(pairing_message_decode(bytes, size, &read), 0);
+	assert_int_equal(read.end.endpoint.pkey, 0x8123);
 	assert_int_equal(read.end.landing.address, 0x7000);
 	assert_int_equal(read.end.landing.key, 5);
 	assert_int_equal(read.end.landing.length, 65536);
+	message.version = 2;
+	older_size = pairing_message_encode(&message, older);
+	assert_int_equal(older_size, size - 2);
+	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
+	assert_int_equal(read.end.landing.length, 65536);
+	assert_int_equal(read.end.endpoint.pkey, 0);
 	message.version = 1;
 	older_size = pairing_message_encode(&message, older);
-	assert_int_equal(older_size, size - 16);
+	assert_int_equal(older_size, size - 18);
 	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
 	assert_int_equal(read.end.landing.length, 0);
 	// The older one is answered, and takes what we say as that of a newer version.
 	assert_int_equal(liar_say(&message), 0);
 	net_pass(2 * MS);
 	assert_int_equal(liar_heard.message.type, PAIRING_READY_SENT);
-	assert_int_equal(liar_heard.message.version, 2);
+	assert_int_equal(liar_heard.message.version, PAIRING_VERSION);
 	assert_int_equal(liar_heard.message.version_least, 1);
 	// But it does not say more than its version knows.
 	older[0] = bytes[0];
@@ -340,8 +353,8 @@ static void a_refusal_for_a_reason_yet_to_come_ends_the_handshake(void **state) 
 
 	(void)state;
 	net_pass(2 * MS);
-	message.version = 3;
-	message.version_least = 3;
+	message.version = PAIRING_VERSION + 1;
+	message.version_least = PAIRING_VERSION + 1;
 	message.your_start = 1;
 	message.your_generation = node_generation();
 	message.failure.reason = PAIRING_REASON_COUNT + 3;

@@ -165,7 +165,9 @@ static int op_check(
 	const struct net_node *peer = &net.nodes[theirs->gid.raw[14] % NET_NODES_MAX];
 
 	if (peer->fabric[theirs->gid.raw[15] % NET_DEVICES_MAX] == node->fabric[device])
-		return 0;
+		return node->limited && (theirs->pkey & DEVICE_PKEY_FULL) == 0 && theirs->pkey != 0
+			       ? -EKEYREJECTED
+			       : 0;
 	snprintf(ret_reason, DEVICE_REASON_MAX + 1, "one is InfiniBand, the other Ethernet");
 	return -EPROTONOSUPPORT;
 }

@@ -70,6 +70,7 @@ struct net_node {
 	uint32_t told[PAIRING_STATE_COUNT]; // changes of all keys
 	uint32_t untold;		    // as the last of them said
 	uint32_t fabric[NET_DEVICES_MAX];   // devices of different ones do not reach each other
+	bool limited;			    // its ports are limited members of the partition
 };
 
 struct net {

@@ -64,7 +64,8 @@ static int op_create(void *ctx, const struct pairing_key *key, uint32_t generati
 		.own = {.link = DEVICE_LINK_ETHERNET,
 			.mtu = (uint16_t)(256 << net_index(node) % 5),
 			.queue_number = 2 + node->next_queue_number++,
-			.psn = psn},
+			.psn = psn,
+			.pkey = node->limited ? 0x7fff : 0xffff},
 	};
 	pair->own.gid.raw[0] = 0xfe;
 	pair->own.gid.raw[14] = (uint8_t)net_index(node);

@@ -319,6 +319,24 @@ static void what_is_undeliverable_after_the_end_fails_nothing_again(void **state
 	assert_int_equal(net_view(A, key).failure.reason, PAIRING_TIMED_OUT);
 }
 
+static void two_limited_members_of_a_partition_are_told_so_and_wait_for_news(void **state) {
+	uint32_t waiter;
+
+	(void)state;
+	net.nodes[A].limited = net.nodes[B].limited = true;
+	net_want(A, 0, B, 0);
+	waiter = net_request(A, key, PAIRING_NEVER);
+	net_pass(30 * SECOND);
+	assert_int_equal(net_answer(waiter)->failure.reason, PAIRING_LIMITED_MEMBERS);
+	assert_true(net_answer(waiter)->failure.by_peer);
+	assert_string_equal(pairing_reason_name(PAIRING_LIMITED_MEMBERS), "LimitedMembers");
+	assert_int_equal(net_counters(A)->begun, 1);
+	// One full member is enough.
+	net.nodes[B].limited = false;
+	net_tell(A, B, PAIRING_PEER_IS_ALIVE, 1);
+	assert_true(net_settle() < 10 * MS);
+}
+
 static void devices_without_a_common_fabric_are_tried_once_until_there_is_news(void **state) {
 	uint32_t waiter;
 
@@ -587,6 +605,7 @@ int main(void) {
 		TEST(a_message_that_cannot_be_delivered_fails_the_handshake_with_its_text),
 		TEST(a_ready_that_cannot_be_delivered_fails_the_handshake_too),
 		TEST(what_is_undeliverable_after_the_end_fails_nothing_again),
+		TEST(two_limited_members_of_a_partition_are_told_so_and_wait_for_news),
 		TEST(devices_without_a_common_fabric_are_tried_once_until_there_is_news),
 		TEST(a_device_that_the_peer_does_not_have_is_named),
 		TEST(a_device_of_the_peer_that_is_down_says_why),

@@ -71,6 +71,7 @@ enum pairing_reason {
 	PAIRING_DEADLINE,	   // of the one who asked; the handshake goes on
 	PAIRING_CANCELLED,	   // by the one who asked
 	PAIRING_SHUTDOWN,	   //
+	PAIRING_LIMITED_MEMBERS,   // both ends are limited members of their partition
 	PAIRING_REASON_COUNT,
 };
 

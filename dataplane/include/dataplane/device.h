@@ -16,6 +16,7 @@
 #define DEVICE_PATH_MAX 255
 #define DEVICE_REASON_MAX 159
 #define DEVICE_GID_AUTO (-1)
+#define DEVICE_PKEY_AUTO (-1)
 
 // Who answers a one-sided operation that comes in: an in-process answer never tells a host from
 // its agent.
@@ -36,7 +37,7 @@ struct device_settings {
 	uint8_t retry;	       // 0 to 7; 7 is endless with Soft-RoCE
 	uint8_t rnr_retry;     // 0 to 7; 7 is endless
 	uint8_t min_rnr_timer; // 0 to 31; 0 is the longest, 655 ms
-	uint16_t pkey_index;
+	int pkey_index;	       // DEVICE_PKEY_AUTO: the first full membership, else the first
 };
 
 extern const struct device_settings device_settings_default; // retry 6, timeout 14, min_rnr 12
@@ -57,6 +58,8 @@ struct device_port {
 	int gid_index;	     // -1: none will do
 	uint32_t gid_type;   // enum ibv_gid_type of verbs
 	union ibv_gid gid;
+	int pkey_index;	      // -1: none
+	uint16_t pkey;	      // the highest bit: full member of the partition below it
 	uint64_t message_max; // bytes of one operation
 };
 
@@ -169,11 +172,16 @@ struct device_endpoint {
 	uint8_t reads_out_max;
 	uint32_t queue_number; // 24 bits
 	uint32_t psn;	       // 24 bits
+	uint16_t pkey;	       // 0: not told
 };
 
+#define DEVICE_PKEY_FULL 0x8000
+#define DEVICE_PKEY_PARTITION 0x7fff
+
 // Whether two ends may have a pair: same link layer, addresses of one kind, a GID or LID that is
-// not zero, numbers within their bits. Comes from outside: -EBADMSG with a reason if it is
-// impossible, -EPROTONOSUPPORT if the two have no fabric in common.
+// not zero, numbers within their bits, the same partition. Comes from outside: -EBADMSG with a
+// reason if it is impossible, -EPROTONOSUPPORT if the two have no fabric in common, -EKEYREJECTED if
+// both are limited members of their partition, who may talk to full ones only.
 int device_endpoint_check(
 	const struct device_facts *own,
 	const struct device_endpoint *theirs,

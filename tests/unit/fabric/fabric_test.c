@@ -58,6 +58,28 @@ static void neighbours_are_paired_and_each_device_with_itself(void **state) {
 	assert_int_equal(numbers.pairing.ready, 2);
 }
 
+static enum pairing_reason why_none(uint32_t agent, uint32_t peer) {
+	struct fabric_pair_view view;
+
+	return bed_find_pair(agent, peer, &view) && view.pairing.state == PAIRING_FAILED
+		       ? view.pairing.failure.reason
+		       : PAIRING_REASON_NONE;
+}
+
+static void limited_members_get_no_pair_until_one_becomes_a_full_one(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < 2; n++) {
+		fake_device_infiniband(bed.agents[n].fakes[0], (uint16_t)(5 + n));
+		bed.agents[n].fakes[0]->ports[0].pkeys[0] = 0x7fff;
+		bed_start(n);
+	}
+	bed_until(why_none(0, 1) == PAIRING_LIMITED_MEMBERS);
+	bed_until(why_none(1, 0) == PAIRING_LIMITED_MEMBERS);
+	bed.agents[1].fakes[0]->ports[0].pkeys[0] = 0xffff;
+	fake_device_event(bed.agents[1].fakes[0], IBV_EVENT_PKEY_CHANGE, 1);
+	bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0));
+}
+
 // The row of an agent's pair with a peer, of those that it adds to the collective.
 static struct ras_conn_row row_of(uint32_t agent, uint32_t peer) {
 	const struct overlay *overlay = bed.agents[agent].overlay;
@@ -635,6 +657,7 @@ static void queue_pair_that_cannot_be_destroyed_is_tried_again_now_and_then(void
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(neighbours_are_paired_and_each_device_with_itself),
+		BED_TEST(limited_members_get_no_pair_until_one_becomes_a_full_one),
 		BED_TEST(pair_is_a_row_of_the_collective_with_what_was_measured_on_it),
 		BED_TEST(row_of_a_pair_names_what_its_device_is_on),
 		BED_TEST(errors_of_a_pair_outlive_it),

@@ -36,7 +36,9 @@ struct fake_port {
 	struct ibv_port_attr attr;
 	struct ibv_gid_entry gids[FAKE_GIDS_MAX];
 	uint32_t gid_count;
-	uint16_t pkeys[FAKE_PKEYS_MAX]; // attr.pkey_tbl_len of them
+	// attr.pkey_tbl_len of them. Two queue pairs reach each other in one partition only, and if
+	// one of them is a full member.
+	uint16_t pkeys[FAKE_PKEYS_MAX];
 };
 
 // The test changes any field up to `private`, before or after the device is opened.

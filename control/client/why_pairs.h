@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The part of WHY that comes from the RDMA pairs of this agent.
+#pragma once
+
+#include "session.h"
+
+void why_say_pairs(struct session *session, const struct ras_peer *peer);
+void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t *object);
