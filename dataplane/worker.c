@@ -217,7 +217,12 @@ static void arm(struct worker *worker) {
 	}
 }
 
-// Arm, look once more, block.
+static uint64_t earlier(uint64_t left_ns, uint64_t right_ns) {
+	return left_ns < right_ns ? left_ns : right_ns;
+}
+
+// Arm, look once more, block. What was planned between the two looks may be due before what the
+// decision knew of.
 static void wait_until(struct worker *worker, uint64_t until_ns) {
 	struct idle_found found = {.due_ns = IDLE_NEVER, .events = true};
 
@@ -230,8 +235,8 @@ static void wait_until(struct worker *worker, uint64_t until_ns) {
 	// knowing that there will be none.
 	else if (worker->awaits_events && !found.events)
 		worker->awaits_events = false;
-	else if (!must_stop(worker) && until_ns > found.now_ns)
-		block_until(worker, until_ns);
+	else if (!must_stop(worker) && earlier(until_ns, found.due_ns) > found.now_ns)
+		block_until(worker, earlier(until_ns, found.due_ns));
 	doorbell_disarm(&worker->bell);
 	wake_others(worker);
 }

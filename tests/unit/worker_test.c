@@ -230,6 +230,50 @@ static void deadline_ends_a_wait_without_a_bell(void **state) {
 	worker_destroy(worker);
 }
 
+// Plans something between the two looks of a wait, of which the first one knew nothing.
+static void alarm_is_set(void *ctx) {
+	struct alarm *alarm = ctx;
+
+	if (alarm->due_ns == IDLE_NEVER)
+		alarm->due_ns = clock_monotonic_ns() + 1000000;
+}
+
+static bool alarm_rings_once(void *ctx, struct idle_found *found) {
+	struct alarm *alarm = ctx;
+	struct worker_record record = {.kind = 2};
+
+	if (found->now_ns < alarm->due_ns) {
+		if (alarm->due_ns < found->due_ns)
+			found->due_ns = alarm->due_ns;
+		return false;
+	}
+	alarm->due_ns = IDLE_NEVER;
+	worker_event(alarm->worker, &record);
+	return true;
+}
+
+static void deadline_that_only_the_second_look_sees_ends_the_wait(void **state) {
+	const enum idle_policy policies[] = {IDLE_ADAPTIVE, IDLE_EVENT};
+
+	(void)state;
+	for (size_t policy = 0; policy < 2; policy++) {
+		struct worker_config config = config_of(policies[policy]);
+		struct alarm alarm = {.due_ns = IDLE_NEVER};
+		struct worker_facts facts;
+		struct worker *worker;
+
+		config.polls[0] = (struct worker_poll
+		){.poll = alarm_rings_once, .ctx = &alarm, .arm = alarm_is_set};
+		config.poll_count = 1;
+		assert_int_equal(worker_create(&config, &worker), 0);
+		alarm.worker = worker;
+		assert_int_equal(worker_start(worker, &facts), 0);
+		for (int n = 0; n < 20; n++)
+			assert_int_equal(next_event(worker).kind, 2);
+		worker_destroy(worker);
+	}
+}
+
 // Something with a descriptor of its own, as a completion channel is: what came is seen by polling,
 // the descriptor only says that there is something, and only if it was armed.
 struct source {
@@ -598,6 +642,7 @@ int main(void) {
 		cmocka_unit_test(many_requests_at_once_lose_nothing_and_keep_their_order),
 		cmocka_unit_test(full_rings_say_so),
 		cmocka_unit_test(deadline_ends_a_wait_without_a_bell),
+		cmocka_unit_test(deadline_that_only_the_second_look_sees_ends_the_wait),
 		cmocka_unit_test(descriptor_of_a_poll_ends_a_wait),
 		cmocka_unit_test(descriptor_in_error_ends_one_wait_and_no_more),
 		cmocka_unit_test(polls_come_and_go_while_it_runs),
