@@ -51,6 +51,21 @@ static void every_length_agrees_with_the_slow_way(void **state) {
 		assert_int_equal(icrc_crc(text, size), slow_crc(text, size));
 }
 
+static void every_way_of_the_processor_agrees_with_the_slow_one(void **state) {
+	const enum icrc_way ways[] = {ICRC_BY_TABLE, ICRC_BY_BLOCKS, ICRC_BY_WIDE_BLOCKS};
+	uint32_t crc;
+
+	(void)state;
+	for (size_t size = 0; size < TEXT_MAX; size += size < 1100 ? 1 : 61) {
+		const uint32_t wanted = slow_crc(text, size);
+
+		for (size_t n = 0; n < sizeof(ways) / sizeof(ways[0]); n++) {
+			if (icrc_crc_by(ways[n], text, size, &crc))
+				assert_int_equal(crc, wanted);
+		}
+	}
+}
+
 static void a_text_may_begin_anywhere(void **state) {
 	(void)state;
 	for (size_t at = 0; at < 64; at++) {
@@ -132,6 +147,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_check_values_of_the_definition_come_out),
 		cmocka_unit_test(every_length_agrees_with_the_slow_way),
+		cmocka_unit_test(every_way_of_the_processor_agrees_with_the_slow_one),
 		cmocka_unit_test(a_text_may_begin_anywhere),
 		cmocka_unit_test(two_changed_bytes_explain_the_difference_at_every_place),
 		cmocka_unit_test(all_65536_changes_are_found_and_are_all_there_are),
