@@ -86,6 +86,15 @@ struct proof_said {
 	uint64_t unsaid;
 };
 
+// A kernel that is asked at a port where nobody listens.
+struct closed_port {
+	struct transport *transport; // NULL: free
+	struct sock_addr host;	     // as it was asked for, with the port of the agent there
+	struct loop_source source;
+	struct loop_timer deadline;
+};
+#define CLOSED_PORTS 32 // under way; each ends after connect_ns
+
 struct listener {
 	struct loop_source *source;   // the place in use; NULL: none
 	struct loop_source places[2]; // the next one is added before the one of before is closed
@@ -123,6 +132,7 @@ struct transport {
 	struct loop_job flush_job;
 	struct loop_job failed_job;
 	struct loop_timer revoke_timer;
+	struct closed_port closed_ports[CLOSED_PORTS];
 	uint8_t scratch[RAS_FRAME_MAX]; // a frame that was opened, or bytes that nobody reads
 	struct proof_said said[PROOF_SAID_MAX];
 	struct transport_trouble trouble;
@@ -178,6 +188,11 @@ static inline size_t channel_queued(const struct channel *channel) {
 // Outgoing (dial.c). What fails at once is told later.
 void dial(struct channel *channel);
 void dial_ready(struct channel *channel);
+// A socket that connects to the peer, from our address and interface. 0 or -errno.
+int dial_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd);
+
+// Whatever kernels were asked is forgotten, and the ops are not told.
+void closed_ports_end(struct transport *transport);
 
 // Options that every connection has, either direction.
 void channel_set_options(const struct channel *channel);

@@ -63,7 +63,7 @@ static struct sock_addr scoped_address(const struct transport *transport, struct
 	return to;
 }
 
-static int dial_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd) {
+int dial_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd) {
 	struct sock_addr to = scoped_address(transport, *peer);
 	scoped_fd int fd = -1;
 	struct sockaddr_storage storage;

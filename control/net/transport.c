@@ -158,6 +158,7 @@ struct transport *transport_destroy(struct transport *transport) {
 		return NULL;
 	listener_close(transport);
 	end_channels(transport);
+	closed_ports_end(transport);
 	loop_undefer(transport->loop, &transport->flush_job);
 	loop_undefer(transport->loop, &transport->failed_job);
 	loop_timer_cancel(transport->loop, &transport->revoke_timer);

@@ -243,6 +243,7 @@ void overlay_reach_who(
 void overlay_knock_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to);
 void overlay_knock_opened(struct overlay *overlay, uint32_t conn);
 void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause);
+void overlay_knock_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered);
 
 // mistakes.c: the events tell when to look.
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event);

@@ -62,6 +62,13 @@ void overlay_knock_opened(struct overlay *overlay, uint32_t conn) {
 		learn(overlay, knocked, VERDICT_REACH_ANSWERS);
 }
 
+// True: it is being asked, and the answer is learnt when it comes.
+static bool ask_kernel(struct overlay *overlay, const struct sock_addr *to) {
+	int err = transport_ask_kernel(overlay->transport, to);
+
+	return err == 0 || err == -EALREADY;
+}
+
 static enum verdict_reach reach_of(enum ras_cause cause) {
 	switch (cause) {
 	case RAS_CAUSE_SILENT: // connected, and no proof came
@@ -84,9 +91,23 @@ static enum verdict_reach reach_of(enum ras_cause cause) {
 
 void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause) {
 	struct overlay_knocked *knocked = under_way(overlay, conn);
+	enum verdict_reach reach = reach_of(cause);
 
-	if (knocked != NULL)
-		learn(overlay, knocked, reach_of(cause));
+	if (knocked == NULL)
+		return;
+	// An agent that is stopped may have its queue full: its kernel is asked elsewhere first.
+	if (cause == RAS_CAUSE_TIMEOUT && ask_kernel(overlay, &knocked->to))
+		reach = VERDICT_REACH_UNKNOWN;
+	learn(overlay, knocked, reach);
+}
+
+void overlay_knock_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered) {
+	struct overlay_knocked *knocked = place(overlay, to);
+
+	bool again = knocked->under_way; // another connection, which comes to something by itself
+
+	learn(overlay, knocked, answered ? VERDICT_REACH_ACCEPTS : VERDICT_REACH_NONE);
+	knocked->under_way = again;
 }
 
 // By its link, if there is one.

@@ -243,12 +243,17 @@ static void on_ended(void *ctx, uint32_t conn, enum ras_cause cause) {
 	ras_conn_ended(overlay->ras, overlay_clock_ns(overlay), conn, cause);
 }
 
+static void on_kernel_asked(void *ctx, const struct sock_addr *host, bool answered) {
+	overlay_knock_kernel(ctx, host, answered);
+}
+
 static const struct transport_ops socket_ops = {
 	.accepted = on_accepted,
 	.opened = on_opened,
 	.frame = on_frame,
 	.writable = on_writable,
 	.ended = on_ended,
+	.kernel_asked = on_kernel_asked,
 };
 
 // Life.

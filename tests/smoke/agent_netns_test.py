@@ -3,7 +3,7 @@
 """Agents on machines of their own, namespaces on a switch that the test made: what happens to them
 when the network does what networks do.
 
-    agent_netns_test.py BUILD-ROOT halves|third|returns|loss|rest
+    agent_netns_test.py BUILD-ROOT halves|third|returns|loss|frozen|rest
 
 What the brake holds takes as long as all the rest: so it has programs of its own.
 """
@@ -186,6 +186,42 @@ def packets_lost():
             for agent in cluster.agents for peer in cluster.agents))
         agents.say(f"healthy everywhere after {time.monotonic() - since:.1f} s")
         agents.assert_no_death_but(cluster)
+
+
+def queue_is_full(number):
+    """Whether no connection more fits behind those that wait for the agent of the machine."""
+    told = subprocess.run(["ip", "netns", "exec", f"m{number}", "ss", "-tlnH", "sport", "= 28030"],
+                          check=True, capture_output=True, text=True)
+    waiting, most = (int(word) for word in told.stdout.split()[1:3])
+    return waiting > most
+
+
+def frozen_for_long():
+    """one that is stopped stays agent-frozen when its kernel takes no more connections for it"""
+    network = Network(4)
+    subprocess.run(["ip", "netns", "exec", "m3", "sysctl", "-qw", "net.core.somaxconn=2"],
+                   check=True)  # some ten minutes' worth of calls otherwise
+    with network as cluster:
+        victim = cluster.agents[2]
+        others = rest(cluster, victim)
+
+        def verdicts():
+            return {agent.ask(f"HEALTH {victim.name}")["findings"][0]["verdict"]
+                    for agent in others}
+
+        victim.freeze()
+        agents.wait_until("a full queue", lambda: queue_is_full(3))
+        agents.wait_for_state(cluster, victim.name, "dead", others)
+        agents.wait_until("agent-frozen everywhere", lambda: verdicts() == {"agent-frozen"})
+        end = time.monotonic() + STALE_SECONDS + SILENT_SECONDS
+        while time.monotonic() < end:  # until what was found before the queue was full is forgotten
+            assert verdicts() == {"agent-frozen"}, verdicts()
+            time.sleep(0.5)
+        told = {event["text"].split(",")[0] for agent in others
+                for event in agent.events("VERDICT", victim.name)}
+        assert told <= {"healthy", "unknown", "agent-frozen"}, told
+        victim.thaw()
+        healed(cluster)
 
 
 def half_open():
@@ -449,6 +485,7 @@ CASES = {
     "third": [third_of_few],
     "returns": [third_returns],
     "loss": [packets_lost],
+    "frozen": [frozen_for_long],
     "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved, ipv6_only,
              link_local, interface_chosen],
 }

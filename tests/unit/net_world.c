@@ -88,12 +88,22 @@ static void on_ended(void *ctx, uint32_t number, enum ras_cause cause) {
 	call_hook(ctx, "ended", number);
 }
 
+static void on_kernel_asked(void *ctx, const struct sock_addr *host, bool answered) {
+	struct world_agent *agent = ctx;
+
+	agent->asked++;
+	agent->asked_host = *host;
+	agent->answered = answered;
+	call_hook(agent, "kernel_asked", 0);
+}
+
 static const struct transport_ops ops = {
 	.accepted = on_accepted,
 	.opened = on_opened,
 	.frame = on_frame,
 	.writable = on_writable,
 	.ended = on_ended,
+	.kernel_asked = on_kernel_asked,
 };
 
 int world_setup(void **state) {

@@ -68,6 +68,72 @@ static void connect_that_nobody_answers_ends_by_its_deadline(void **state) {
 	close(listener);
 }
 
+// The backlog of a stopped agent is full: its kernel drops what comes there, and lives.
+static void kernel_behind_a_full_backlog_is_found_at_a_closed_port(void **state) {
+	struct sock_addr to;
+	int listener = raw_listen(&to, 0);
+	int filler = raw_connect(&to, NULL);
+
+	(void)state;
+	world_start(0);
+	assert_int_equal(transport_ask_kernel(A->transport, &to), 0);
+	assert_int_equal(transport_ask_kernel(A->transport, &to), -EALREADY);
+	assert_int_equal(A->asked, 0);
+	WORLD_UNTIL(A->asked == 1);
+	assert_true(A->answered);
+	assert_true(sock_addr_equal(&A->asked_host, &to));
+	close(filler);
+	close(listener);
+}
+
+static int listen_at(const struct sock_addr *at) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(at, &storage);
+	int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(fd, (struct sockaddr *)&storage, length) == 0 && listen(fd, 0) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+// Port 1 is served, by one whose backlog is full: as silent as a host that is gone.
+static void kernel_that_answers_nowhere_is_silent_after_the_deadline(void **state) {
+	struct sock_addr to = world_loopback("127.0.0.1"), first = to;
+	int filler, listener;
+
+	(void)state;
+	first.port = 1;
+	to.port = 9;
+	listener = listen_at(&first);
+	if (listener < 0)
+		skip();
+	filler = raw_connect(&first, NULL);
+	world_start(0);
+	assert_int_equal(transport_ask_kernel(A->transport, &to), 0);
+	world_pass(world_config.connect_ns - 1);
+	assert_int_equal(A->asked, 0);
+	world_pass(1);
+	assert_int_equal(A->asked, 1);
+	assert_false(A->answered);
+	close(filler);
+	close(listener);
+}
+
+static void kernels_that_are_asked_at_the_end_are_forgotten(void **state) {
+	struct sock_addr to = world_loopback("127.0.0.1");
+	int err = 0;
+
+	(void)state;
+	world_start(0);
+	for (to.port = 1; err == 0 && to.port < 1000; to.port++)
+		err = transport_ask_kernel(A->transport, &to);
+	assert_int_equal(err, -EBUSY);
+	A->transport = transport_destroy(A->transport);
+	world_settle();
+	assert_int_equal(A->asked, 0);
+}
+
 static void peer_that_hangs_up_on_our_proof_has_no_use_for_it(void **state) {
 	uint8_t bytes[SEAL_HANDSHAKE_BYTES_MAX];
 	struct sock_addr to;
@@ -361,6 +427,9 @@ int main(void) {
 		IN_A_WORLD(connect_from_an_address_that_is_not_ours_is_our_own_fault),
 		IN_A_WORLD(failed_open_that_is_closed_before_it_was_told_is_not_told),
 		IN_A_WORLD(connect_that_nobody_answers_ends_by_its_deadline),
+		IN_A_WORLD(kernel_behind_a_full_backlog_is_found_at_a_closed_port),
+		IN_A_WORLD(kernel_that_answers_nowhere_is_silent_after_the_deadline),
+		IN_A_WORLD(kernels_that_are_asked_at_the_end_are_forgotten),
 		IN_A_WORLD(peer_that_hangs_up_on_our_proof_has_no_use_for_it),
 		IN_A_WORLD(peer_that_stays_silent_after_the_connect_is_silent),
 		IN_A_WORLD(peer_that_does_not_finish_its_proof_has_failed_it),

@@ -51,6 +51,8 @@ struct transport_ops {
 	// was heard, or the other side hung up on ours: PROOF; VERSION, PROTOCOL, STUCK as named;
 	// EXITED: refused, and the address is one of this machine; the rest by ras_cause_of_errno().
 	void (*ended)(void *ctx, uint32_t conn, enum ras_cause cause);
+	// What came of transport_ask_kernel().
+	void (*kernel_asked)(void *ctx, const struct sock_addr *host, bool answered);
 };
 
 // Any of the ops may call any function here, transport_destroy() too.
@@ -106,6 +108,12 @@ uint32_t transport_closing(const struct transport *transport);
 int transport_kernel_answers(
 	const struct transport *transport, const struct sock_addr *host, uint64_t since_ns
 );
+
+// Asks the kernel of the host at this address at a port where nobody listens, within connect_ns:
+// any answer proves that it lives, also where the queue of who listens there is full. 0, and
+// kernel_asked() follows, never from inside; -EALREADY: it is being asked, and that follows for it;
+// -EBUSY: too many are; or why it cannot be.
+int transport_ask_kernel(struct transport *transport, const struct sock_addr *host);
 
 // Whether each open connection to the host sends something again and again, and nothing has come
 // back on it for so long.

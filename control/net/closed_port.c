@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asks the kernel of a host at a port where nobody listens. The queue of an agent that is stopped
+// fills with those who call it, and then its kernel drops what comes to that port without a word; a
+// reset from any other port proves that the kernel lives.
+#include "channel.h"
+
+#include <lib/container.h>
+#include <lib/stream.h>
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+// tcpmux, which nothing has served for decades. Who does serve it has answered as well.
+#define CLOSED_PORT 1
+
+// The place is free before the ops are told: they may ask again.
+static void end(struct closed_port *asked, bool answered) {
+	struct transport *transport = asked->transport;
+	struct sock_addr host = asked->host;
+
+	loop_timer_cancel(transport->loop, &asked->deadline);
+	loop_remove(&asked->source);
+	close(asked->source.fd);
+	asked->transport = NULL;
+	transport_enter(transport);
+	transport->ops.kernel_asked(transport->ops_ctx, &host, answered);
+	transport_leave(transport);
+}
+
+// A refusal is what is hoped for. "No route", "no such host" may come from anybody on the way.
+static void ready(struct loop_source *source, uint32_t events) {
+	struct closed_port *asked = container_of(source, struct closed_port, source);
+	int err = stream_connect_finish(source->fd);
+
+	(void)events;
+	if (err != -EINPROGRESS)
+		end(asked, err == 0 || err == -ECONNREFUSED || err == -ECONNRESET);
+}
+
+static void expired(struct loop_timer *timer, uint64_t now_ns) {
+	(void)now_ns;
+	end(container_of(timer, struct closed_port, deadline), false);
+}
+
+static int
+take(struct transport *transport, const struct sock_addr *host, struct closed_port **ret_place) {
+	struct closed_port *free = NULL;
+
+	for (uint32_t n = 0; n < CLOSED_PORTS; n++) {
+		struct closed_port *asked = &transport->closed_ports[n];
+
+		if (asked->transport == NULL)
+			free = asked;
+		else if (sock_addr_equal(&asked->host, host))
+			return -EALREADY;
+	}
+	*ret_place = free;
+	return free != NULL ? 0 : -EBUSY;
+}
+
+int transport_ask_kernel(struct transport *transport, const struct sock_addr *host) {
+	uint64_t until_ns = loop_now_ns(transport->loop) + transport->config.connect_ns;
+	struct sock_addr to = *host;
+	struct closed_port *asked;
+	int err, fd;
+
+	to.port = CLOSED_PORT;
+	err = take(transport, host, &asked);
+	if (err == 0)
+		err = dial_socket(transport, &to, &fd);
+	if (err != 0)
+		return err;
+	*asked = (struct closed_port){
+		.transport = transport,
+		.host = *host,
+		.source = {.fd = fd, .events = EPOLLOUT, .rank = LOOP_OVERLAY, .ready = ready},
+		.deadline = {.expired = expired},
+	};
+	err = loop_add(transport->loop, &asked->source);
+	if (err == 0)
+		err = loop_timer_set(transport->loop, &asked->deadline, until_ns);
+	if (err != 0) {
+		loop_remove(&asked->source);
+		close(fd);
+		asked->transport = NULL;
+	}
+	return err;
+}
+
+void closed_ports_end(struct transport *transport) {
+	for (uint32_t n = 0; n < CLOSED_PORTS; n++) {
+		struct closed_port *asked = &transport->closed_ports[n];
+
+		if (asked->transport == NULL)
+			continue;
+		loop_timer_cancel(transport->loop, &asked->deadline);
+		loop_remove(&asked->source);
+		close(asked->source.fd);
+		asked->transport = NULL;
+	}
+}
