@@ -3,11 +3,14 @@
 
     swarm.py TOCSIN_SIM SECONDS [SEED]
     swarm.py TOCSIN_SIM --turns TURNS SEED   for ./dev test: so many times all sizes
+    swarm.py TOCSIN_SIM --commit TURNS TREE  the same with the commit of a work tree as the seed
 
 Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
-are drawn anew each time, and told; the same SEED draws the same. Exit status: 0 if no mix broke an
-invariant, 1 if one did, 3 if the simulator did not run."""
+are drawn anew each time, and told; the same SEED draws the same. By the commit each one plays other
+mixes, and the same ones wherever it is tested; a tree without git takes seed 1. Exit status: 0 if no
+mix broke an invariant, 1 if one did, 3 if the simulator did not run."""
 
+import os
 import random
 import re
 import subprocess
@@ -64,6 +67,19 @@ def turns(count):
             count -= 1
 
 
+def seed_of_commit(tree):
+    """A number of the commit that the tree has checked out, and what it is of."""
+    # Of a hook or of a caller's own repository, perhaps.
+    own = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        asked = subprocess.run(["git", "-C", tree, "rev-parse", "--verify", "HEAD"], env=own,
+                               capture_output=True, text=True, check=True)
+        commit = asked.stdout.strip()
+        return int(commit, 16) % SEED_MAX, f"commit {commit[:12]}"
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return 1, "no commit: this tree is in no git repository"
+
+
 def main(simulator, seed, how_long):
     """Plays all, then tells how many of which size."""
     draw = random.Random(seed)
@@ -85,5 +101,9 @@ def main(simulator, seed, how_long):
 if __name__ == "__main__":
     if sys.argv[2] == "--turns":
         sys.exit(main(sys.argv[1], int(sys.argv[4]), int(sys.argv[3])))
+    if sys.argv[2] == "--commit":
+        SEED, OF = seed_of_commit(sys.argv[4])
+        print(f"swarm: {OF}")
+        sys.exit(main(sys.argv[1], SEED, int(sys.argv[3])))
     GIVEN = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(SEED_MAX)
     sys.exit(main(sys.argv[1], GIVEN, Until(int(sys.argv[2]))))
