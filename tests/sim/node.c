@@ -68,9 +68,9 @@ void node_move(struct world *world, uint32_t index) {
 		if (sock_addr_equal(&world->seeds[n], &old))
 			world->seeds[n] = node_address(place, WORLD_PORT);
 	}
-	// Seeds are names, which are looked up again now and then.
+	// Seeds are names, which are looked up again now and then; who is stopped does so later.
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
-		if (world->nodes[n].state == NODE_UP)
+		if (world->nodes[n].state != NODE_OFF)
 			must(ras_seeds(world->nodes[n].ras, world->seeds, world->seed_count) == 0);
 	}
 	world->tenants[node->place] = NET_NOBODY;
