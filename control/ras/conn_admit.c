@@ -358,9 +358,13 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 	}
 	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation).slot;
 	// A newer start than the one we looked for: with the old one its link went, and this
-	// connection with it. The rebuild of the ring opens what the new start is needed for.
-	if (conn->link != link)
+	// connection with it. It saw us end it, and whom it calls now may be behind a firewall that
+	// lets out only: we call at once, for this way is open.
+	if (conn->link != link) {
+		if (slot != RAS_NO_SLOT && slot != ras->self_slot)
+			link_want(ras, slot, RAS_USE_CHECK);
 		return 0;
+	}
 	if (another_answers(ras, conn, &ack) || slot != link->slot) {
 		conn_failed(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_CONFLICT);
 		return 0;
