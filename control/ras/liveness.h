@@ -116,6 +116,10 @@ struct liveness {
 	struct census census;
 	bool brake;
 	bool taken_back;   // somebody, or we
+	// Where they stand; more than that: anywhere. A slot may be another's by now, without
+	// the flag.
+	uint32_t taken_slots[COLLECT_CENSUS_MAX];
+	uint32_t taken_count;
 	bool missed_again; // such a one is, if it is not reached: it votes later
 	uint64_t whole_ns; // since when nobody is suspected or unreachable; RAS_NEVER: somebody is
 	uint64_t brake_began_ns;

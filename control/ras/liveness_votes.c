@@ -55,9 +55,23 @@ void votes_tick(struct ras *ras) {
 	if (!liveness->taken_back || whole_ns < ras->profile->brake_hold_ns + VOTE_LATER_NS)
 		return;
 	liveness->taken_back = false;
+	liveness->taken_count = 0;
 	ras->uncounted = false;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
 		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_TAKEN_BACK;
+}
+
+static void taken_add(struct ras *ras, uint32_t slot) {
+	struct liveness *liveness = &ras->liveness;
+	struct peer_entry *entry = ras_entry(ras, slot);
+
+	if ((entry->flags & PEER_TAKEN_BACK) != 0)
+		return;
+	entry->flags |= PEER_TAKEN_BACK;
+	if (liveness->taken_count < COLLECT_CENSUS_MAX)
+		liveness->taken_slots[liveness->taken_count] = slot;
+	if (liveness->taken_count <= COLLECT_CENSUS_MAX)
+		liveness->taken_count++;
 }
 
 void votes_withdraw(struct ras *ras, uint32_t slot) {
@@ -68,7 +82,7 @@ void votes_withdraw(struct ras *ras, uint32_t slot) {
 	if (slot == ras->self_slot)
 		ras->uncounted = true;
 	else
-		ras_entry(ras, slot)->flags |= PEER_TAKEN_BACK;
+		taken_add(ras, slot);
 }
 
 void votes_told_none(struct ras *ras) {
@@ -136,40 +150,48 @@ static void subjects_add(struct ras *ras, struct census_list *list) {
 		suspects_add(ras, list, false);
 }
 
+static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
+	       (entry->flags & PEER_TAKEN_BACK) != 0 &&
+	       list_add(
+		       list, COLLECT_CENSUS_MAX,
+		       collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED)
+	       );
+}
+
 // Members who count for no majority here. Not all of them know that of themselves: one that founded
 // a ring, which then became one with ours, was never told. The bound is one of memory: beyond it
 // they count as they think.
-static uint32_t uncounted_add(struct ras *ras, struct census_list *list) {
+static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {
+	const struct liveness *liveness = &ras->liveness;
+	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
 	uint32_t count = 0;
 
-	for (uint32_t slot = 0; slot < ras->peers.entry_count && ras->liveness.taken_back; slot++) {
-		const struct peer_entry *entry = ras_entry(ras, slot);
-
-		if (entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
-		    (entry->flags & PEER_TAKEN_BACK) != 0)
-			count += list_add(
-				list, COLLECT_CENSUS_MAX,
-				collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED)
-			);
-	}
+	for (uint32_t n = 0; n < most && list->count < COLLECT_CENSUS_MAX; n++)
+		count += uncounted_one(ras, list, anywhere ? n : liveness->taken_slots[n]);
 	return count;
 }
 
 // Who was declared dead here may be asked all the same, by one of those who are back, and not know
 // of its death yet.
 static void dead_add(struct ras *ras, struct census_list *list) {
-	bool any = ras->peers.state_counts[RAS_DEAD] > 0;
+	uint32_t left = ras->peers.state_counts[RAS_DEAD];
 
-	for (uint32_t slot = 0; slot < ras->peers.entry_count && any; slot++) {
+	for (uint32_t slot = 0; left > 0 && slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 
 		if (list->count == COLLECT_CENSUS_MAX)
 			return;
-		if (entry->record != NULL && entry->state == RAS_DEAD)
-			list_add(
-				list, COLLECT_CENSUS_MAX,
-				collect_census_entry(entry->record->id, COLLECT_CENSUS_NOBODY)
-			);
+		if (entry->record == NULL || entry->state != RAS_DEAD)
+			continue;
+		list_add(
+			list, COLLECT_CENSUS_MAX,
+			collect_census_entry(entry->record->id, COLLECT_CENSUS_NOBODY)
+		);
+		left--;
 	}
 }
 

@@ -5,6 +5,8 @@
 
 #include <support/cmocka.h>
 
+#include <stdio.h>
+
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 
@@ -124,6 +126,32 @@ static void die_and_come_back(struct lone *lone, uint32_t conn, uint32_t peer) {
 	news = lone_told(lone, peer, RAS_ALIVE, ras_incarnation(1, 1));
 	lone_news(lone, conn, &news);
 	lone_pass_beating(lone, 2 * SEC, conn);
+}
+
+// The slots of those without a vote are kept in a list; a slot may be another one's by then.
+static void stranger_in_the_slot_of_one_without_a_vote_has_one(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	struct ras_peer_info info = lone_info(lone, 5, 1);
+	struct peer_news news = lone_told(lone, 5, RAS_DEAD, ras_incarnation(1, 1));
+	uint32_t conn = lone_link(lone, 2);
+	uint32_t slot = lone_peer(lone, 5).slot;
+
+	(void)state;
+	die_and_come_back(lone, conn, 5);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	lone_news(lone, conn, &news);
+	assert_int_equal(ras_forget(ras, lone->now_ns, lone_id(lone, 5)), 0);
+	snprintf(info.name, sizeof(info.name), "another");
+	news = (struct peer_news){.incarnation = ras_incarnation(1, 0), .state = RAS_ALIVE};
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	news.id = news.record->id;
+	ras->liveness.whole_ns = 0; // a time in which it may join with a vote
+	lone_news(lone, conn, &news);
+	assert_int_equal(peers_find(&ras->peers, news.id), slot);
+	assert_int_equal(asked_of(lone, conn, news.id), -1);
+	ras_record_put(lone->interner, news.record);
+	lone_destroy(lone);
 }
 
 // Found: it came back with a vote, as a new start of a member.
@@ -388,6 +416,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_falls_silent_after_the_brakes_time_has_a_time_of_its_own),
 		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
+		cmocka_unit_test(stranger_in_the_slot_of_one_without_a_vote_has_one),
 		cmocka_unit_test(member_that_restarts_gets_no_vote_back_that_was_withdrawn),
 		cmocka_unit_test(count_of_ours_that_another_one_overtook_is_none),
 		cmocka_unit_test(count_asks_neither_the_dead_nor_who_came_back_for_a_vote),
