@@ -71,6 +71,7 @@ const char *fake_verbs_fini(void) {
 			alive.lists, alive.contexts, alive.pds, alive.mrs, alive.channels,
 			alive.cqs, alive.qps, alive.completion_events + alive.async_events
 		);
+	fake_buried_free();
 	for (uint32_t n = 0; n < fake.device_count; n++)
 		device_free(fake.devices[n]);
 	fake.device_count = 0;
@@ -78,20 +79,24 @@ const char *fake_verbs_fini(void) {
 	return told[0] != '\0' ? told : NULL;
 }
 
+static void alive_add(struct fake_alive *sum, const struct fake_alive *alive) {
+	sum->contexts += alive->contexts;
+	sum->pds += alive->pds;
+	sum->mrs += alive->mrs;
+	sum->channels += alive->channels;
+	sum->cqs += alive->cqs;
+	sum->qps += alive->qps;
+	sum->completion_events += alive->completion_events;
+	sum->async_events += alive->async_events;
+}
+
 struct fake_alive fake_verbs_alive(void) {
 	struct fake_alive sum = {.lists = fake.lists};
 
 	for (uint32_t n = 0; n < fake.device_count; n++) {
-		const struct fake_alive *alive = &fake.devices[n]->private->alive;
-
-		sum.contexts += alive->contexts;
-		sum.pds += alive->pds;
-		sum.mrs += alive->mrs;
-		sum.channels += alive->channels;
-		sum.cqs += alive->cqs;
-		sum.qps += alive->qps;
-		sum.completion_events += alive->completion_events;
-		sum.async_events += alive->async_events;
+		for (struct fake_context *context = fake.devices[n]->private->contexts;
+		     context != NULL; context = context->next)
+			alive_add(&sum, &context->alive);
 	}
 	return sum;
 }

@@ -19,11 +19,13 @@ static int device_list(struct ibv_device ***ret_devices, uint32_t *ret_count) {
 		return err;
 	list = calloc(fake.device_count + 1, sizeof(struct ibv_device *));
 	must(list != NULL);
-	for (uint32_t n = 0; n < fake.device_count; n++)
-		list[n] = &fake.devices[n]->verbs;
+	*ret_count = 0;
+	for (uint32_t n = 0; n < fake.device_count; n++) {
+		if (!fake.devices[n]->private->gone)
+			list[(*ret_count)++] = &fake.devices[n]->verbs;
+	}
 	fake.lists++;
 	*ret_devices = list;
-	*ret_count = fake.device_count;
 	return fake_leave(0);
 }
 
@@ -41,18 +43,20 @@ static int open_device(struct ibv_device *verbs, struct ibv_context **ret_contex
 
 	if (err != 0)
 		return err;
+	if (device->private->gone)
+		return fake_leave(-ENOENT);
 	context = calloc(1, sizeof(*context));
 	must(context != NULL);
 	context->device = device;
 	context->verbs.device = verbs;
 	context->verbs.cmd_fd = -1;
-	context->verbs.num_comp_vectors = 1;
+	context->verbs.num_comp_vectors = device->vectors > 0 ? device->vectors : 1;
 	context->verbs.async_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
 	must(context->verbs.async_fd >= 0);
 	fake_hot_ops(&context->verbs.ops);
 	context->next = device->private->contexts;
 	device->private->contexts = context;
-	device->private->alive.contexts++;
+	context->alive.contexts++;
 	*ret_context = &context->verbs;
 	return fake_leave(0);
 }
@@ -64,7 +68,7 @@ static int close_device(struct ibv_context *verbs) {
 
 	if (err != 0)
 		return err;
-	if (context->objects > 0) {
+	if (context->objects > 0 && !context->lost) {
 		fake_break("a context was closed with %u objects in it", context->objects);
 		return fake_leave(-EBUSY);
 	}
@@ -77,14 +81,15 @@ static int close_device(struct ibv_context *verbs) {
 		context->events = event->next;
 		free(event);
 	}
-	fake_alive_of(verbs)->contexts--;
 	close(verbs->async_fd);
+	if (context->lost)
+		fake_context_bury(context);
 	free(context);
 	return fake_leave(0);
 }
 
 static int query_device(struct ibv_context *context, struct ibv_device_attr *ret_attr) {
-	int err = fake_enter(FAKE_QUERY_DEVICE);
+	int err = fake_enter_on(FAKE_QUERY_DEVICE, context);
 
 	if (err != 0)
 		return err;
@@ -98,7 +103,7 @@ static bool port_exists(const struct fake_device *device, uint8_t port) {
 
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *ret_attr) {
 	const struct fake_device *device = fake_device_of(context);
-	int err = fake_enter(FAKE_QUERY_PORT);
+	int err = fake_enter_on(FAKE_QUERY_PORT, context);
 
 	if (err != 0)
 		return err;
@@ -116,7 +121,7 @@ static int query_gids(
 ) {
 	const struct fake_device *device = fake_device_of(context);
 	uint32_t count = 0;
-	int err = fake_enter(FAKE_QUERY_GIDS);
+	int err = fake_enter_on(FAKE_QUERY_GIDS, context);
 
 	if (err != 0)
 		return err;
@@ -133,7 +138,7 @@ static int query_gids(
 static int
 query_pkey(struct ibv_context *context, uint8_t port, uint16_t index, uint16_t *ret_pkey) {
 	const struct fake_device *device = fake_device_of(context);
-	int err = fake_enter(FAKE_QUERY_PKEY);
+	int err = fake_enter_on(FAKE_QUERY_PKEY, context);
 
 	if (err != 0)
 		return err;
@@ -162,7 +167,7 @@ static int get_async_event(struct ibv_context *verbs, struct ibv_async_event *re
 		return err;
 	event = context->events;
 	if (event == NULL)
-		return fake_leave(-EAGAIN);
+		return fake_leave(context->lost ? -EIO : -EAGAIN);
 	must(read(verbs->async_fd, &one, sizeof(one)) == sizeof(one));
 	context->events = event->next;
 	*ret_event = event->verbs;
@@ -182,8 +187,12 @@ static struct fake_alive *unacknowledged(const struct ibv_async_event *event) {
 	if (event->event_type == IBV_EVENT_CQ_ERR)
 		return fake_alive_of(event->element.cq->context);
 	for (uint32_t n = 0; n < fake.device_count; n++) {
-		if (fake.devices[n]->private->alive.async_events > 0)
-			return &fake.devices[n]->private->alive;
+		struct fake_context *context = fake.devices[n]->private->contexts;
+
+		for (; context != NULL; context = context->next) {
+			if (context->alive.async_events > 0)
+				return &context->alive;
+		}
 	}
 	return NULL;
 }
@@ -230,24 +239,25 @@ void fake_events_drop(struct fake_context *context, const void *object) {
 static int alloc_pd(struct ibv_context *context, struct ibv_pd **ret_pd) {
 	struct fake_device *device = fake_device_of(context);
 	struct fake_pd *pd;
-	int err = fake_enter(FAKE_ALLOC_PD);
+	int err = fake_enter_on(FAKE_ALLOC_PD, context);
 
 	if (err != 0)
 		return err;
-	if (device->private->alive.pds >= (uint32_t)device->attr.max_pd)
+	if (fake_alive_of(context)->pds >= (uint32_t)device->attr.max_pd)
 		return fake_leave(-ENOMEM);
 	pd = calloc(1, sizeof(*pd));
 	must(pd != NULL);
 	pd->verbs.context = context;
 	fake_context_of(context)->objects++;
-	device->private->alive.pds++;
+	fake_object_add(context, &pd->object, pd, -1);
+	fake_alive_of(context)->pds++;
 	*ret_pd = &pd->verbs;
 	return fake_leave(0);
 }
 
 static int dealloc_pd(struct ibv_pd *verbs) {
 	struct fake_pd *pd = container_of(verbs, struct fake_pd, verbs);
-	int err = fake_enter(FAKE_DEALLOC_PD);
+	int err = fake_enter_on(FAKE_DEALLOC_PD, verbs->context);
 
 	if (err != 0)
 		return err;
@@ -256,6 +266,7 @@ static int dealloc_pd(struct ibv_pd *verbs) {
 		return fake_leave(-EBUSY);
 	}
 	fake_context_of(verbs->context)->objects--;
+	fake_object_remove(&pd->object);
 	fake_alive_of(verbs->context)->pds--;
 	free(pd);
 	return fake_leave(0);

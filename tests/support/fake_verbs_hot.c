@@ -103,7 +103,7 @@ static int post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_se
 			break;
 		}
 	}
-	if (fake_qp_has_work(qp))
+	if (fake_qp_has_work(qp) && !fake_context_of(verbs->context)->lost)
 		fake_qp_list(qp);
 	if (fake.clock == NULL)
 		fake_run_locked();
@@ -144,7 +144,7 @@ static int post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_re
 		}
 	}
 	fake.epoch++;
-	if (fake_qp_has_work(qp))
+	if (fake_qp_has_work(qp) && !fake_context_of(verbs->context)->lost)
 		fake_qp_list(qp);
 	if (fake.clock == NULL)
 		fake_run_locked();

@@ -6,6 +6,7 @@
 #include <lib/container.h>
 #include <support/fake_verbs.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -15,8 +16,16 @@
 #define FAKE_ACCESSES_MAX 4096
 #define FAKE_RKEY UINT32_C(0x40000000) // set in remote keys, never in local ones
 
+// What is not found by a number is in a list of its context: who is lost is freed by it.
+struct fake_object {
+	struct fake_object *next, **at;
+	void *owner; // what it is part of
+	int fd;	     // of a channel, else -1
+};
+
 struct fake_pd {
 	struct ibv_pd verbs;
+	struct fake_object object;
 	uint32_t users;
 };
 
@@ -40,6 +49,9 @@ struct fake_context {
 	struct fake_context *next; // of the same device
 	struct fake_event *events; // the oldest first
 	uint32_t objects;
+	struct fake_alive alive;
+	struct fake_object *listed; // domains, channels, completion queues
+	bool lost;
 };
 
 struct fake_cqe {
@@ -52,6 +64,7 @@ struct fake_cqe {
 
 struct fake_cq {
 	struct ibv_cq verbs;
+	struct fake_object object;
 	struct fake_cqe *entries; // verbs.cqe of them, a ring
 	uint32_t head, count;
 	uint32_t users;
@@ -63,6 +76,7 @@ struct fake_cq {
 
 struct fake_channel {
 	struct ibv_comp_channel verbs;
+	struct fake_object object;
 	struct fake_cq *ready; // those with events that wait
 };
 
@@ -121,7 +135,7 @@ struct fake_device_private {
 	uint32_t qp_places;
 	bool cut;
 	bool unplugged; // cut but for itself
-	struct fake_alive alive;
+	bool gone;	// not in the list
 };
 
 #define FAKE_QPN_FIRST 17
@@ -157,6 +171,10 @@ struct fake_fabric {
 	uint64_t peer_epoch; // of who is connected to whom
 	uint64_t order;
 	struct fake_qp *busy; // the list of those with something to do
+	struct fake_object *buried;
+	struct fake_qp *buried_qps; // by next
+	struct fake_mr **buried_mrs;
+	uint32_t buried_mr_count;
 	uint32_t lists;
 };
 
@@ -273,8 +291,25 @@ static inline struct fake_context *fake_context_of(const struct ibv_context *con
 }
 
 static inline struct fake_alive *fake_alive_of(const struct ibv_context *context) {
-	return &fake_context_of(context)->device->private->alive;
+	return &fake_context_of(context)->alive;
 }
+
+// Of a call on something that is there; a lost context says EIO to everything for good.
+static inline int fake_enter_on(enum fake_call call, const struct ibv_context *context) {
+	int err = fake_enter(call);
+
+	if (err != 0 || !fake_context_of(context)->lost)
+		return err;
+	fake_unlock();
+	return -EIO;
+}
+
+// fake_verbs_loss.c
+void fake_object_add(struct ibv_context *context, struct fake_object *object, void *owner, int fd);
+void fake_object_remove(struct fake_object *object);
+// A lost context is closed: what is left of it stays until the end, as libibverbs leaves it.
+void fake_context_bury(struct fake_context *context);
+void fake_buried_free(void);
 
 // fake_verbs_calls.c: events that nobody took go with the object.
 void fake_events_drop(struct fake_context *context, const void *object);

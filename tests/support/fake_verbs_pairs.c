@@ -12,7 +12,7 @@
 
 int fake_create_comp_channel(struct ibv_context *context, struct ibv_comp_channel **ret_channel) {
 	struct fake_channel *channel;
-	int err = fake_enter(FAKE_CREATE_COMP_CHANNEL);
+	int err = fake_enter_on(FAKE_CREATE_COMP_CHANNEL, context);
 
 	if (err != 0)
 		return err;
@@ -22,6 +22,7 @@ int fake_create_comp_channel(struct ibv_context *context, struct ibv_comp_channe
 	channel->verbs.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
 	must(channel->verbs.fd >= 0);
 	fake_context_of(context)->objects++;
+	fake_object_add(context, &channel->object, channel, channel->verbs.fd);
 	fake_alive_of(context)->channels++;
 	*ret_channel = &channel->verbs;
 	return fake_leave(0);
@@ -33,11 +34,15 @@ int fake_destroy_comp_channel(struct ibv_comp_channel *verbs) {
 
 	if (err != 0)
 		return err;
+	// It is libibverbs that refuses, and no kernel is asked: also when that is lost.
+	if (verbs->refcnt > 0 && fake_context_of(verbs->context)->lost)
+		return fake_leave(-EBUSY);
 	if (verbs->refcnt > 0) {
 		fake_break("a completion channel was destroyed before its completion queue");
 		return fake_leave(-EBUSY);
 	}
 	fake_context_of(verbs->context)->objects--;
+	fake_object_remove(&channel->object);
 	fake_alive_of(verbs->context)->channels--;
 	close(verbs->fd);
 	free(channel);
@@ -52,7 +57,7 @@ int fake_create_cq(
 ) {
 	const struct fake_device *device = fake_device_of(context);
 	struct fake_cq *cq;
-	int err = fake_enter(FAKE_CREATE_CQ);
+	int err = fake_enter_on(FAKE_CREATE_CQ, context);
 
 	if (err != 0)
 		return err;
@@ -60,16 +65,17 @@ int fake_create_cq(
 		return fake_leave(-EINVAL);
 	if (fake_alive_of(context)->cqs >= (uint32_t)device->attr.max_cq)
 		return fake_leave(-ENOMEM);
-	cq = calloc(1, sizeof(*cq));
+	// Of one piece: who is lost is freed without knowing what it is.
+	cq = calloc(1, sizeof(*cq) + entries * sizeof(*cq->entries));
 	must(cq != NULL);
-	cq->entries = calloc(entries, sizeof(*cq->entries));
-	must(cq->entries != NULL);
+	cq->entries = (struct fake_cqe *)(cq + 1);
 	cq->verbs.context = context;
 	cq->verbs.channel = channel;
 	cq->verbs.cqe = (int)entries;
 	if (channel != NULL)
 		channel->refcnt++;
 	fake_context_of(context)->objects++;
+	fake_object_add(context, &cq->object, cq, -1);
 	fake_alive_of(context)->cqs++;
 	*ret_cq = &cq->verbs;
 	return fake_leave(0);
@@ -91,7 +97,7 @@ static void channel_drop(struct fake_channel *channel, struct fake_cq *cq) {
 
 int fake_destroy_cq(struct ibv_cq *verbs) {
 	struct fake_cq *cq = fake_cq_of(verbs);
-	int err = fake_enter(FAKE_DESTROY_CQ);
+	int err = fake_enter_on(FAKE_DESTROY_CQ, verbs->context);
 
 	if (err != 0)
 		return err;
@@ -107,8 +113,8 @@ int fake_destroy_cq(struct ibv_cq *verbs) {
 		channel_drop(container_of(verbs->channel, struct fake_channel, verbs), cq);
 	fake_events_drop(fake_context_of(verbs->context), verbs);
 	fake_context_of(verbs->context)->objects--;
+	fake_object_remove(&cq->object);
 	fake_alive_of(verbs->context)->cqs--;
-	free(cq->entries);
 	free(cq);
 	return fake_leave(0);
 }
@@ -117,7 +123,7 @@ int fake_get_cq_event(struct ibv_comp_channel *verbs, struct ibv_cq **ret_cq) {
 	struct fake_channel *channel = container_of(verbs, struct fake_channel, verbs);
 	struct fake_cq *cq;
 	uint64_t one;
-	int err = fake_enter(FAKE_GET_CQ_EVENT);
+	int err = fake_enter_on(FAKE_GET_CQ_EVENT, verbs->context);
 
 	if (err != 0)
 		return err;
@@ -187,7 +193,7 @@ static int qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr
 	    cap->max_recv_wr > (uint32_t)device->attr.max_qp_wr || cap->max_send_sge > sge_max ||
 	    cap->max_recv_sge > sge_max || cap->max_inline_data > 512)
 		return -EINVAL;
-	if (device->private->alive.qps >= (uint32_t)device->attr.max_qp)
+	if (fake_alive_of(pd->context)->qps >= (uint32_t)device->attr.max_qp)
 		return -ENOMEM;
 	return 0;
 }
@@ -225,7 +231,7 @@ static struct fake_qp *qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr 
 int fake_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **ret_qp) {
 	struct fake_qp *qp;
 	uint32_t place;
-	int err = fake_enter(FAKE_CREATE_QP);
+	int err = fake_enter_on(FAKE_CREATE_QP, pd->context);
 
 	if (err != 0)
 		return err;
@@ -279,7 +285,7 @@ static void qp_take(struct fake_qp *qp, const struct ibv_qp_attr *attr, int mask
 int fake_modify_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask) {
 	struct fake_qp *qp = fake_qp_of(verbs);
 	enum ibv_qp_state next;
-	int err = fake_enter(FAKE_MODIFY_QP);
+	int err = fake_enter_on(FAKE_MODIFY_QP, verbs->context);
 
 	if (err != 0)
 		return err;
@@ -310,7 +316,7 @@ int fake_query_qp(
 	struct ibv_qp_init_attr *ret_init
 ) {
 	struct fake_qp *qp = fake_qp_of(verbs);
-	int err = fake_enter(FAKE_QUERY_QP);
+	int err = fake_enter_on(FAKE_QUERY_QP, verbs->context);
 
 	(void)mask;
 	if (err != 0)
@@ -325,7 +331,7 @@ int fake_query_qp(
 
 int fake_destroy_qp(struct ibv_qp *verbs) {
 	struct fake_qp *qp = fake_qp_of(verbs);
-	int err = fake_enter(FAKE_DESTROY_QP);
+	int err = fake_enter_on(FAKE_DESTROY_QP, verbs->context);
 
 	if (err != 0)
 		return err;

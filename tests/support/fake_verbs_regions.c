@@ -54,7 +54,7 @@ static int mr_add(struct ibv_pd *pd, struct fake_mr *model, struct ibv_mr **ret_
 
 	if (!mr_is_sound(device, model->verbs.length, model->access))
 		return -EINVAL;
-	if (private->alive.mrs >= (uint32_t)device->attr.max_mr)
+	if (fake_alive_of(pd->context)->mrs >= (uint32_t)device->attr.max_mr)
 		return -ENOMEM;
 	mr = malloc(sizeof(*mr));
 	must(mr != NULL);
@@ -68,7 +68,7 @@ static int mr_add(struct ibv_pd *pd, struct fake_mr *model, struct ibv_mr **ret_
 	mr->verbs.rkey = mr->verbs.lkey | FAKE_RKEY;
 	container_of(pd, struct fake_pd, verbs)->users++;
 	fake_context_of(pd->context)->objects++;
-	private->alive.mrs++;
+	fake_alive_of(pd->context)->mrs++;
 	*ret_mr = &mr->verbs;
 	return 0;
 }
@@ -82,7 +82,7 @@ int fake_reg_mr(
 		.bytes = address,
 		.access = access,
 	};
-	int err = fake_enter(FAKE_REG_MR);
+	int err = fake_enter_on(FAKE_REG_MR, pd->context);
 
 	if (err != 0)
 		return err;
@@ -121,7 +121,7 @@ int fake_reg_dmabuf_mr(
 		.iova = dmabuf->iova,
 		.access = access,
 	};
-	int err = fake_enter(FAKE_REG_DMABUF_MR);
+	int err = fake_enter_on(FAKE_REG_DMABUF_MR, pd->context);
 
 	if (err != 0)
 		return err;
@@ -167,7 +167,7 @@ static bool qp_may_reach(const struct fake_qp *qp, uint32_t key) {
 int fake_dereg_mr(struct ibv_mr *verbs) {
 	struct fake_mr *mr = container_of(verbs, struct fake_mr, verbs);
 	struct fake_device_private *private = fake_device_of(verbs->context)->private;
-	int err = fake_enter(FAKE_DEREG_MR);
+	int err = fake_enter_on(FAKE_DEREG_MR, verbs->context);
 
 	if (err != 0)
 		return err;
@@ -182,7 +182,7 @@ int fake_dereg_mr(struct ibv_mr *verbs) {
 			);
 	}
 	private->mrs[verbs->handle] = NULL;
-	private->alive.mrs--;
+	fake_alive_of(verbs->context)->mrs--;
 	container_of(verbs->pd, struct fake_pd, verbs)->users--;
 	fake_context_of(verbs->context)->objects--;
 	if (mr->mapping != NULL)

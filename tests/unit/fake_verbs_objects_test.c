@@ -6,6 +6,7 @@
 #include <support/cmocka.h>
 
 #include <poll.h>
+#include <unistd.h>
 
 static void an_event_comes_for_what_arrives_after_arming_once(void **state) {
 	struct pollfd channel = {.fd = a->channel->fd, .events = POLLIN};
@@ -81,6 +82,91 @@ static void objects_are_destroyed_in_order_only(void **state) {
 	fake_verbs_forgive();
 	assert_int_equal(fake_verbs_calls.close(a->context), -EBUSY);
 	assert_non_null(fake_verbs_broken());
+}
+
+// Of a lost device: only its context can be had back, and the descriptor of its channel.
+static void end_forget(struct end *end) {
+	struct fake_device *device = end->device;
+
+	close(end->channel->fd);
+	assert_int_equal(fake_verbs_calls.close(end->context), 0);
+	memset(end, 0, sizeof(*end));
+	end->device = device;
+}
+
+static uint32_t count_devices(void) {
+	struct ibv_device **devices;
+	uint32_t count;
+
+	assert_int_equal(fake_verbs_calls.device_list(&devices, &count), 0);
+	fake_verbs_calls.device_list_free(devices);
+	return count;
+}
+
+static void lost_device_says_eio_for_good_and_completes_nothing(void **state) {
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_async_event event;
+	struct ibv_device_attr facts;
+	struct ibv_wc wc;
+
+	(void)state;
+	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
+	fake_device_lose(ends.device[0]);
+	assert_int_equal(count_devices(), 1);
+	for (int n = 0; n < 3; n++) {
+		assert_int_equal(fake_verbs_calls.modify_qp(a->qp, &attr, IBV_QP_STATE), -EIO);
+		assert_int_equal(fake_verbs_calls.destroy_qp(a->qp), -EIO);
+		assert_int_equal(fake_verbs_calls.dereg_mr(a->mr), -EIO);
+		assert_int_equal(fake_verbs_calls.destroy_cq(a->cq), -EIO);
+		assert_int_equal(fake_verbs_calls.destroy_comp_channel(a->channel), -EBUSY);
+		assert_int_equal(fake_verbs_calls.dealloc_pd(a->pd), -EIO);
+		assert_int_equal(fake_verbs_calls.query_device(a->context, &facts), -EIO);
+	}
+	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 0);
+	assert_int_equal(fake_verbs_calls.get_async_event(a->context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_DEVICE_FATAL);
+	fake_verbs_calls.ack_async_event(&event);
+	assert_int_equal(fake_verbs_calls.get_async_event(a->context, &event), -EIO);
+	end_forget(a);
+}
+
+static void descriptors_of_a_lost_device_are_in_error_for_good(void **state) {
+	struct pollfd fds[] = {
+		{.fd = a->channel->fd, .events = POLLIN},
+		{.fd = a->context->async_fd, .events = POLLIN},
+	};
+	struct ibv_async_event event;
+	struct ibv_cq *cq;
+
+	(void)state;
+	ends.device[0]->loses_silently = true;
+	fake_device_lose(ends.device[0]);
+	for (int n = 0; n < 3; n++) {
+		assert_int_equal(poll(fds, 2, 0), 2);
+		assert_int_equal(fds[0].revents, POLLERR);
+		assert_int_equal(fake_verbs_calls.get_cq_event(a->channel, &cq), -EIO);
+		assert_int_equal(fake_verbs_calls.get_async_event(a->context, &event), -EIO);
+	}
+	end_forget(a);
+}
+
+static void lost_device_that_returns_is_opened_anew_and_peers_got_no_answer(void **state) {
+	struct ibv_wc wc;
+
+	(void)state;
+	fake_device_lose(ends.device[0]);
+	end_post(b, IBV_WR_RDMA_WRITE, 8, 0, a);
+	assert_int_equal(ibv_poll_cq(b->cq, 1, &wc), 0);
+	clock_advance(&clock_, UINT64_C(10000000000));
+	assert_int_equal(end_wait(b, &wc), IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(fake_verbs_calls.open(&ends.device[0]->verbs, &a->context), -ENOENT);
+	fake_device_return(ends.device[0]);
+	end_forget(a);
+	assert_int_equal(count_devices(), 2);
+	assert_int_equal(fake_verbs_calls.open(&ends.device[0]->verbs, &a->context), 0);
+	assert_int_equal(fake_verbs_calls.alloc_pd(a->context, &a->pd), 0);
+	assert_int_equal(fake_verbs_calls.dealloc_pd(a->pd), 0);
+	a->pd = NULL;
 }
 
 static void transitions_want_exactly_their_attributes(void **state) {
@@ -161,6 +247,9 @@ static void completions_of_a_destroyed_queue_pair_stay_only_if_told_to(void **st
 
 int main(void) {
 	static const struct CMUnitTest tests[] = {
+		CONNECTED(lost_device_says_eio_for_good_and_completes_nothing),
+		CONNECTED(descriptors_of_a_lost_device_are_in_error_for_good),
+		CONNECTED(lost_device_that_returns_is_opened_anew_and_peers_got_no_answer),
 		CONNECTED(an_event_comes_for_what_arrives_after_arming_once),
 		CONNECTED(solicited_only_hears_of_such_and_of_errors),
 		BREACH(asynchronous_events_reach_the_context),

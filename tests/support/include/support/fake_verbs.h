@@ -55,6 +55,8 @@ struct fake_device {
 	bool no_rc;		// create_qp says EOPNOTSUPP
 	bool no_dmabuf;		// reg_dmabuf_mr says EOPNOTSUPP
 	uint32_t vendor_error;	// of errors that the device finds by itself
+	int vectors;		// completion vectors; 0: one
+	bool loses_silently;	// no DEVICE_FATAL when it is lost
 
 	struct fake_device_private *private;
 };
@@ -122,6 +124,16 @@ void fake_device_unplug(struct fake_device *device, bool unplugged);
 void fake_device_event(struct fake_device *device, enum ibv_event_type type, uint8_t port);
 void fake_qp_event(struct ibv_qp *qp, enum ibv_event_type type);
 void fake_cq_event(struct ibv_cq *cq, enum ibv_event_type type);
+
+// Removed or reset under whoever has it open, as docs/hardware.md says where it was seen: contexts
+// that are open say EIO to every call for good, their descriptors are in error, they bring
+// DEVICE_FATAL and nothing else any more; what was posted never completes; the device is not in the
+// list, until it returns: then it can be opened anew. A context that is lost can be closed, whatever
+// is left in it. Any thread that has not the fake's lock, so a hook may.
+void fake_device_lose(struct fake_device *device);
+void fake_device_return(struct fake_device *device);
+// Under another name, and another GUID of the node (0: the same). Who has it open notices nothing.
+void fake_device_rename(struct fake_device *device, const char *name, uint64_t guid);
 
 // The nth call (1: the next) of a kind and the `times - 1` after it fail with err (-errno).
 void fake_verbs_fail(enum fake_call call, uint32_t nth, uint32_t times, int err);
