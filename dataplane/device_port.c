@@ -297,6 +297,7 @@ int device_port_look(struct device_look *look, uint8_t number, const union ibv_g
 	err = look_at_gids(look, attr.gid_tbl_len, before);
 	if (err != 0)
 		return err;
+	facts->port.subnet = device_subnet_of(&facts->port);
 	clamp_mtu(look);
 	err = look_at_pkey(look, attr.pkey_tbl_len);
 	if (err != 0)

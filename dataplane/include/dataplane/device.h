@@ -47,6 +47,21 @@ enum device_link {
 	DEVICE_LINK_ETHERNET,
 };
 
+// The network that a port is on: what tells rails apart.
+enum device_subnet_kind {
+	DEVICE_SUBNET_UNKNOWN,
+	DEVICE_SUBNET_INFINIBAND, // its prefix
+	DEVICE_SUBNET_IP,	  // the block of the interface's address
+};
+
+struct device_subnet {
+	enum device_subnet_kind kind;
+	uint8_t bits;	   // of an IPv6 address; IPv4 is mapped, 96 bits before it
+	uint8_t bytes[16]; // 0 past them
+};
+
+#define DEVICE_SUBNET_TEXT_MAX 49
+
 struct device_port {
 	uint8_t number;
 	enum ibv_port_state state;
@@ -60,6 +75,7 @@ struct device_port {
 	union ibv_gid gid;
 	int pkey_index;	      // -1: none
 	uint16_t pkey;	      // the highest bit: full member of the partition below it
+	struct device_subnet subnet;
 	uint64_t message_max; // bytes of one operation
 };
 
@@ -111,6 +127,15 @@ const char *device_responder_name(enum device_responder responder);
 const char *device_link_name(enum device_link link);
 const char *device_port_state_name(enum ibv_port_state state);
 const char *device_transport_name(enum ibv_transport_type transport);
+
+// Of a port whose GID is known. Asks the kernel for the machine's addresses.
+struct device_subnet device_subnet_of(const struct device_port *port);
+// What is not known is the same as nothing.
+bool device_subnet_same(const struct device_subnet *a, const struct device_subnet *b);
+// "10.1.0.0/24", "fec0::/64" or "unknown". Returns text.
+const char *device_subnet_format(
+	const struct device_subnet *subnet, char text[static DEVICE_SUBNET_TEXT_MAX + 1]
+);
 
 struct device;
 
