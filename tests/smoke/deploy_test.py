@@ -30,6 +30,7 @@ VERBS = f"{LIBDIR}/tocsin/libtocsin-verbs.so"
 # Below the prefix.
 INSTALLED = {
     VERBS: 0o755,
+    f"{LIBDIR}/tocsin/libtocsin-wire-dpdk.so": 0o755,
     "bin/tocsin": 0o755,
     "libexec/tocsin/tocsin-slurm-health": 0o755,
     "sbin/tocsind": 0o755,

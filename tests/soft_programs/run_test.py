@@ -170,6 +170,42 @@ def the_library_shows_the_names_that_it_stands_in_front_of_and_no_other():
     expect(set(ours.values()), {""})  # without version they satisfy every one
 
 
+def what_every_process_loads_has_nothing_of_dpdk():
+    """It is in each program that the one with the device starts."""
+    needs("readelf")
+    def readelf(*options):
+        return subprocess.run(["readelf", "-W", *options, LIBRARY], capture_output=True, text=True,
+                              check=True).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(\S+)\]", readelf("-d"))
+    assert "libibverbs.so.1" in needed and not re.search("rte_|numa|hwloc", " ".join(needed)), needed
+    assert not re.search(r"\s_*rte_\w+$", readelf("-s"), re.MULTILINE)
+    if len(sys.argv) == 3:  # a sanitizer has a constructor for each unit
+        size = int(re.search(r"\.init_array\s+INIT_ARRAY\s+\S+\s+\S+\s+(\S+)",
+                             readelf("-S")).group(1), 16)
+        assert size <= 4 * 8, size
+
+
+def a_dpdk_wire_without_its_module_is_refused_with_the_path():
+    needs("ibv_devinfo")
+    with tempfile.TemporaryDirectory(prefix="tocsin-soft-run-") as place:
+        library = shutil.copy(LIBRARY, place)
+        module = pathlib.Path(place) / "libtocsin-wire-dpdk.so"
+        environment = {**KIT.environment, "TOCSIN_SOFT_ADDRESS": "198.51.100.1",
+                       "TOCSIN_SOFT_WIRE": "dpdk:net_memif0,role=server,socket=tocsin-none"}
+        environment["LD_PRELOAD"] = ":".join(
+            filter(None, [environment.get("LD_PRELOAD"), library]))
+        for damage, words in ((lambda: None, "No such file"),
+                              (lambda: module.write_text("no library"), "")):
+            damage()
+            done = subprocess.run(["ibv_devinfo"], capture_output=True, text=True, check=False,
+                                  env=environment)
+            lines = [line for line in done.stderr.splitlines() if "libtocsin-verbs.so" in line]
+            expect(len(lines), 1)
+            assert lines[0].startswith(
+                f"libtocsin-verbs.so: soft0: cannot open it: {module}: "), lines
+            assert words in lines[0] and done.returncode != 0, done
+
+
 def names_in(library):
     """Exported functions: name to version."""
     said = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
@@ -203,6 +239,10 @@ if __name__ == "__main__":
          a_program_that_gains_privileges_is_refused_with_the_reason),
         ("the library shows the names that it stands in front of and no other",
          the_library_shows_the_names_that_it_stands_in_front_of_and_no_other),
+        ("what every process loads has nothing of DPDK",
+         what_every_process_loads_has_nothing_of_dpdk),
+        ("a dpdk wire without its module is refused with the path",
+         a_dpdk_wire_without_its_module_is_refused_with_the_path),
         ("a bad variable is told in one line and leaves no device",
          a_bad_variable_is_told_in_one_line_and_leaves_no_device),
         ("devices have the names that were given", devices_have_the_names_that_were_given),

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The dpdk wire as libtocsin-verbs.so has it: in a module beside the library, opened when the first
+// such wire is asked for and kept until the process ends, since EAL cannot be started twice.
+#include "dpdk_module.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of the pointer below
+static const struct dpdk_module *module;
+
+// By the path of this library itself, wherever it was installed or built. -ENAMETOOLONG.
+static int find_path(char ret_path[static PATH_MAX]) {
+	const char *own = "";
+	const char *slash;
+	Dl_info info;
+	int size;
+
+	if (dladdr(&module, &info) != 0 && info.dli_fname != NULL)
+		own = info.dli_fname;
+	slash = strrchr(own, '/');
+	size = snprintf(
+		ret_path, PATH_MAX, "%.*s%s", slash == NULL ? 0 : (int)(slash - own + 1), own,
+		DPDK_MODULE_FILE
+	);
+	return size < 0 || size >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+// What is too long is cut at its end. The loader's own words may begin with the path.
+static int say(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *path, const char *what) {
+	char text[2 * PATH_MAX];
+	bool has_path = strncmp(what, path, strlen(path)) == 0;
+
+	snprintf(
+		text, sizeof(text), "%s%s%.1000s", has_path ? "" : path, has_path ? "" : ": ", what
+	);
+	memcpy(ret_reason, text, SOFT_HOLDER_MAX);
+	ret_reason[SOFT_HOLDER_MAX] = '\0';
+	return -ENOENT;
+}
+
+static int
+open_module(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_module **ret_module) {
+	const struct dpdk_module *found;
+	char path[PATH_MAX];
+	void *handle;
+	int err = find_path(path);
+
+	if (err != 0)
+		return err;
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (handle == NULL)
+		return say(ret_reason, path, dlerror());
+	found = dlsym(handle, DPDK_MODULE_SYMBOL);
+	if (found == NULL || strcmp(found->version, TOCSIN_VERSION) != 0 ||
+	    found->wire_bytes != sizeof(struct soft_wire)) {
+		dlclose(handle);
+		return say(ret_reason, path, "is of another version than the library beside it");
+	}
+	*ret_module = found;
+	return 0;
+}
+
+static int get(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_module **ret_module) {
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	if (module == NULL)
+		err = open_module(ret_reason, &module);
+	*ret_module = module;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int wire_dpdk_create(
+	const struct wire_config *config,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct soft_wire **ret_wire
+) {
+	const struct dpdk_module *found;
+	int err = get(ret_reason, &found);
+
+	return err != 0 ? err : found->create(config, ret_reason, ret_wire);
+}
+
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	const struct dpdk_module *found;
+	int err = get(ret_reason, &found);
+
+	return err != 0 ? err : found->check(config, ret_reason);
+}

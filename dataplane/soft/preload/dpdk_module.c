@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The module's one name.
+#include "dpdk_module.h"
+
+const struct dpdk_module tocsin_wire_dpdk_module = {
+	.version = TOCSIN_VERSION,
+	.wire_bytes = sizeof(struct soft_wire),
+	.create = wire_dpdk_create,
+	.check = wire_dpdk_check,
+};
