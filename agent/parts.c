@@ -2,6 +2,7 @@
 // The agent's parts in the order in which they start, and in reverse stop.
 #include "agent.h"
 #include "config_schema.h"
+#include "low_limits.h"
 #include "socket_path.h"
 
 #include <control/client.h>
@@ -233,6 +234,25 @@ static void stop_from(struct agent *agent, size_t started) {
 		parts[started].stop(agent);
 }
 
+// In words whatever the part had to say itself, and which limits are too low for an agent.
+static void tell_failure(const struct agent *agent, const struct part *part, int err) {
+	const char *reason = agent->detail[0] != '\0' ? agent->detail : strerrordesc_np(-err);
+	char limits[LOW_LIMITS_TEXT_BYTES];
+
+	low_limits_tell(limits);
+	if (limits[0] == '\0')
+		log_event(
+			LOG_LEVEL_ERROR, "start_failed", log_str("part", part->name),
+			log_errno("error", err), log_str("reason", reason)
+		);
+	else
+		log_event(
+			LOG_LEVEL_ERROR, "start_failed", log_str("part", part->name),
+			log_errno("error", err), log_str("reason", reason),
+			log_str("low_limits", limits)
+		);
+}
+
 int agent_start(struct agent *agent) {
 	for (size_t n = 0; n < PART_COUNT; n++) {
 		int err;
@@ -241,10 +261,7 @@ int agent_start(struct agent *agent) {
 		err = parts[n].start(agent);
 		if (err == 0)
 			continue;
-		log_event(
-			LOG_LEVEL_ERROR, "start_failed", log_str("part", parts[n].name),
-			log_errno("error", err), log_str("reason", agent->detail)
-		);
+		tell_failure(agent, &parts[n], err);
 		stop_from(agent, n);
 		return err;
 	}

@@ -397,7 +397,7 @@ static const struct spec specs[] = {
 	PROBE(pauses, COUNTER_COUNT, "stops of our own that probes noticed"),
 	PROBE(pasts_taken, COUNTER_COUNT, "paths that began with what had been learnt of them before"),
 	PROBE(pasts_outdated, COUNTER_COUNT, "paths that did not, since it was too old or of another device"),
-	PROBE(pasts_unreadable, COUNTER_COUNT, "times the file of what was learnt of paths was ignored"),
+	PROBE(path_files_unreadable, COUNTER_COUNT, "times the file of what was learnt of paths was ignored"),
 	PROBE(neighbours, COUNTER_GAUGE, "paths that are probed steadily"),
 	PROBE(targets, COUNTER_GAUGE, "paths that are probed in turn"),
 	PROBE(interval_ns, COUNTER_LONGEST, "time between two probes of a neighbour"),

@@ -171,7 +171,7 @@ static int run(const struct arguments *arguments) {
 
 const struct command status_command = {
 	.name = "status",
-	.summary = "Show the whole in one screen: what is wrong first, the rest counted",
+	.summary = "Show the cluster on one screen: what is wrong first, the rest counted",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

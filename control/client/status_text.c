@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report for people: NCCL's sections in NCCL's order, and Tocsin's words in them.
+#include "absent.h"
 #include "names.h"
 #include "roll.h"
 #include "server.h"
@@ -112,8 +113,9 @@ void status_say_banner(struct session *session) {
 	text_print(
 		&session->out,
 		"Tocsin version %s, cluster %s\nNode %s at %s, view %" PRIu64
-		", %u agents alive, %u suspect, %u unreachable, %u dead, %u left\n\n",
+		", %u agent%s alive, %u suspect, %u unreachable, %u dead, %u left\n\n",
 		server->version, server->cluster, node, address, view.number, view.alive,
+		view.alive == 1 ? "" : "s",
 		view.suspect, view.unreachable, view.dead, view.left
 	);
 	say_summary(session);
@@ -234,11 +236,11 @@ roster_of_missing(struct roster *roster, const struct ras *ras, const struct sta
 }
 
 // Cut after a comma, so that no name is shown in part.
-static void say_names(struct session *session, const struct roster *roster) {
+static void say_list(struct session *session, const char **names, uint32_t count) {
 	char *text;
 	size_t length;
 
-	if (hostlist_compress(roster->names, roster->count, &text) < 0)
+	if (hostlist_compress(names, count, &text) < 0)
 		return; // a name that is no host's: the count has to do
 	length = strlen(text);
 	if (length > LIST_COLUMNS) {
@@ -258,7 +260,7 @@ say_roster(struct session *session, const struct status *status, const struct ro
 
 	ras_view(session_ras(session), &view);
 	if (!status_is_outlier(status, roster->count, view.alive + view.dead)) {
-		say_names(session, roster);
+		say_list(session, roster->names, roster->count);
 		return;
 	}
 	for (uint32_t n = 0; n < roster->count; n++) {
@@ -330,10 +332,31 @@ static void say_missing(struct session *session, const struct status *status) {
 	roster_fini(&roster);
 }
 
+// Those of [overlay] expect that nobody has seen: they have no agent to be listed as.
+static void say_absent(struct session *session) {
+	struct absent absent;
+
+	if (absent_find(session->server->overlay, &absent) != 0) {
+		session->out.failed = true;
+		return;
+	}
+	if (absent.count > 0) {
+		text_print(
+			&session->out, "NEVER SEEN\n  %u node%s expected and no agent of %s joined\n",
+			absent.count, absent.count == 1 ? " is" : "s are",
+			absent.count == 1 ? "it" : "them"
+		);
+		say_list(session, (const char **)absent.names, absent.count);
+		text_print(&session->out, "\n");
+	}
+	absent_fini(&absent);
+}
+
 static bool say_errors(struct session *session, struct status *status) {
 	text_print(&session->out, "\nErrors\n======\n\n");
 	say_missing(session, status);
 	say_state(session, status, RAS_DEAD);
+	say_absent(session);
 	return true;
 }
 

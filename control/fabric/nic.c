@@ -33,8 +33,9 @@ static void set_state(struct nic *nic, enum fabric_device_state state, const cha
 	if (state == FABRIC_DEVICE_OPENING)
 		return;
 	log_event(
-		state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING ? LOG_LEVEL_INFO
-									    : LOG_LEVEL_WARN,
+		state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING || nic->fabric->stopping
+			? LOG_LEVEL_INFO
+			: LOG_LEVEL_WARN,
 		"rdma_device", log_str("device", nic->config.name),
 		log_str("state", fabric_device_state_name(state)), log_str("reason", reason)
 	);

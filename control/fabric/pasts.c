@@ -38,7 +38,7 @@ void pasts_read(struct probing *probing) {
 	free(text);
 	if (err == 0)
 		return;
-	probing->counters.pasts_unreadable++;
+	probing->counters.path_files_unreadable++;
 	log_event(
 		LOG_LEVEL_WARN, "paths_unreadable", log_errno("error", err),
 		log_str("reason", reason != NULL ? reason : ""),

@@ -7,6 +7,7 @@
 #include <lib/parse.h>
 #include <lib/show.h>
 #include <lib/tracepoint.h>
+#include <verdict/verdict.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static const struct telling tellings[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_LINK_FALLBACK] = {LOG_LEVEL_INFO, VALUE_NOTHING},
 	[RAS_EVENT_LINK_STUCK] = {LOG_LEVEL_WARN, VALUE_TIME},
 	[RAS_EVENT_BRAKE_ON] = {LOG_LEVEL_WARN, VALUE_COUNT},
-	[RAS_EVENT_BRAKE_OFF] = {LOG_LEVEL_WARN, VALUE_NOTHING},
+	[RAS_EVENT_BRAKE_OFF] = {LOG_LEVEL_INFO, VALUE_NOTHING},
 	[RAS_EVENT_PAUSED] = {LOG_LEVEL_WARN, VALUE_TIME},
 	[RAS_EVENT_JOIN_WAITING] = {LOG_LEVEL_WARN, VALUE_COUNT},
 	[RAS_EVENT_JOIN_DONE] = {LOG_LEVEL_INFO, VALUE_TIME},
@@ -116,6 +117,14 @@ static bool find_address(
 	return true;
 }
 
+// Of a verdict that is none, or a good one, nobody has to be warned: what was before it was told.
+static enum log_level level_of(const struct ras_event *event) {
+	if (event->kind == RAS_EVENT_VERDICT &&
+	    (event->value <= VERDICT_HEALTHY || event->value == VERDICT_UNKNOWN))
+		return LOG_LEVEL_INFO;
+	return tellings[event->kind].level;
+}
+
 // Keys that say nothing are left out: a line is read by people first.
 void overlay_tell(const struct overlay *overlay, const struct ras_event *event) {
 	const struct telling *telling = &tellings[event->kind];
@@ -133,7 +142,7 @@ void overlay_tell(const struct overlay *overlay, const struct ras_event *event) 
 			link_state, event->peer, event->name, event->kind, event->cause,
 			event->value
 		);
-	if (!log_enabled(telling->level))
+	if (!log_enabled(level_of(event)))
 		return;
 	fields[used++] = log_str("event", ras_event_name(event->kind));
 	if (event->name[0] != '\0')
@@ -162,5 +171,5 @@ void overlay_tell(const struct overlay *overlay, const struct ras_event *event) 
 		fields[used++] = log_str("observers", observers);
 	if (text != NULL)
 		fields[used++] = log_str("text", text);
-	log_write(&sites[event->kind], telling->level, "overlay", fields);
+	log_write(&sites[event->kind], level_of(event), "overlay", fields);
 }

@@ -232,6 +232,7 @@ static void tell_meaning(const char *reason, struct sentence *ret_sentence) {
 
 void story_tell(const struct finding *finding, struct held *held) {
 	struct sentence sentence = {.text = ""};
+	char text[VERDICT_EVIDENCE_MAX + 1];
 
 	snprintf(held->reason, sizeof(held->reason), "%s", finding->reason);
 	if (finding->statement != NULL) {
@@ -244,6 +245,13 @@ void story_tell(const struct finding *finding, struct held *held) {
 		if (strcmp(figures[n].reason, finding->reason) == 0 &&
 		    (!figures[n].example || finding->example != NULL))
 			figures[n].tell(finding, &sentence);
+	}
+	// In the same line as what it says: whoever reads it asks why nothing is done about it.
+	if (finding->sole && finding->verdict != VERDICT_UNKNOWN && sentence.text[0] != '\0') {
+		memcpy(text, sentence.text, sizeof(text));
+		snprintf(
+			sentence.text, sizeof(sentence.text), "one agent's word alone: %.130s", text
+		);
 	}
 	memcpy(held->evidence, sentence.text, sizeof(held->evidence));
 }

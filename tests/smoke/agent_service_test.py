@@ -194,6 +194,14 @@ def a_port_in_use_is_named_and_exits_one():
         assert "start_failed part=overlay" in log and f"{agent.address}:{port}" in log, log
 
 
+def a_start_that_a_limit_fails_says_which():
+    for files in (8, 16, 24, 30):
+        with cluster.Cluster(BUILD, 1) as ring:
+            log = ended(ring.agents[0].start(around=["prlimit", f"--nofile={files}"]), 1)
+            assert f'low_limits="{files} open files (ulimit -n, LimitNOFILE)"' in log, log
+            assert 'reason=""' not in log, log
+
+
 def a_held_state_directory_is_named_and_exits_one():
     with one_agent() as agent:
         cluster.wait_until("an answer", agent.answers, PATIENCE_S)
@@ -314,6 +322,7 @@ TESTS = [
     interrupt_and_terminate_leave_with_zero,
     a_second_terminate_ends_at_once,
     a_port_in_use_is_named_and_exits_one,
+    a_start_that_a_limit_fails_says_which,
     a_held_state_directory_is_named_and_exits_one,
     the_second_holder_of_a_name_exits_three_and_names_both_addresses,
     an_agent_whose_names_to_join_do_not_resolve_says_which,

@@ -336,6 +336,19 @@ static void a_large_ring_is_counted_and_what_is_wrong_is_named(void **state) {
 	);
 }
 
+static void those_who_are_expected_and_never_came_are_named(void **state) {
+	const char *report;
+
+	(void)state;
+	bench.overlay.missing[0] = "n7";
+	bench.overlay.missing[1] = "n8";
+	report = report_of("STATUS\n", bench_answer_new());
+	assert_non_null(
+		strstr(report, "NEVER SEEN\n  2 nodes are expected and no agent of them joined\n"
+			       "  n[7-8]\n")
+	);
+}
+
 static void a_large_report_is_said_in_steps_and_whole(void **state) {
 	struct overlay_answer *answer = bench_answer_new();
 	struct ras_comm_rank ranks[RANKS_MAX];
@@ -392,6 +405,7 @@ int main(void) {
 		BENCH_TEST(the_json_report_has_nccl_s_keys_in_nccl_s_order),
 		BENCH_TEST(without_communicators_json_has_empty_lists),
 		BENCH_TEST(a_large_ring_is_counted_and_what_is_wrong_is_named),
+		BENCH_TEST(those_who_are_expected_and_never_came_are_named),
 		BENCH_TEST(a_large_report_is_said_in_steps_and_whole),
 		BENCH_TEST(communicators_are_listed_one_a_line),
 	};

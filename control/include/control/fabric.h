@@ -197,7 +197,7 @@ struct fabric_probe_counters {
 	uint64_t pauses;	   // of our own, noticed here
 	uint64_t pasts_taken;	   // of what earlier runs or trails had learnt of paths
 	uint64_t pasts_outdated;   // of that: not taken, too old or of another device
-	uint64_t pasts_unreadable; // files of it
+	uint64_t path_files_unreadable; // files of it
 	uint64_t neighbours;	   // now, as the following
 	uint64_t targets;
 	uint64_t interval_ns; // between probes of a neighbour

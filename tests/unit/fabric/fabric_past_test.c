@@ -121,7 +121,7 @@ static void past_that_is_too_old_is_not_taken(void **state) {
 	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	assert_int_equal(bed_probes(0).pasts_taken, 0);
 	assert_int_equal(bed_probes(0).pasts_outdated, 2);
-	assert_int_equal(bed_probes(0).pasts_unreadable, 0);
+	assert_int_equal(bed_probes(0).path_files_unreadable, 0);
 	learn();
 }
 
@@ -200,13 +200,13 @@ static void file_that_is_no_such_is_ignored_and_counted(void **state) {
 		fputs(texts[n], file);
 		assert_int_equal(fclose(file), 0);
 		come_back();
-		assert_int_equal(bed_probes(0).pasts_unreadable, 1);
+		assert_int_equal(bed_probes(0).path_files_unreadable, 1);
 		assert_int_equal(bed_probes(0).pasts_taken + bed_probes(0).pasts_outdated, 0);
 		bed_until(bed_seen(0, 1) == SIGHT_GOOD);
 	}
 	leave(); // in its place there is a sound one now
 	come_back();
-	assert_int_equal(bed_probes(0).pasts_unreadable, 0);
+	assert_int_equal(bed_probes(0).path_files_unreadable, 0);
 }
 
 static void switched_off_what_was_learnt_is_forgotten_also_over_a_restart(void **state) {
