@@ -209,6 +209,7 @@ int device_open(
 	device->calls = calls;
 	device->settings = settings != NULL ? *settings : device_settings_default;
 	atomic_init(&device->references, 1);
+	atomic_init(&device->lost, false);
 
 	err = list_devices(calls, &devices, &count);
 	if (err != 0) {
@@ -240,6 +241,19 @@ struct device *device_put(struct device *device) {
 	    atomic_fetch_sub_explicit(&device->references, 1, memory_order_acq_rel) == 1)
 		device_destroy(device);
 	return NULL;
+}
+
+void device_lose(struct device *device) {
+	// Relaxed: a keeper that does not see it yet tries again later.
+	atomic_store_explicit(&device->lost, true, memory_order_relaxed);
+}
+
+bool device_is_lost(const struct device *device) {
+	return atomic_load_explicit(&device->lost, memory_order_relaxed);
+}
+
+int device_released(const struct device *device, int err) {
+	return (err == -EIO || err == -ENODEV) && device_is_lost(device) ? 0 : err;
 }
 
 const struct verbs_calls *device_calls(const struct device *device) {

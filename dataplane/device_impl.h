@@ -8,6 +8,7 @@
 
 struct device {
 	_Atomic uint32_t references; // any thread: rw
+	atomic_bool lost;	     // control: wo, keeper and worker: ro
 	const struct verbs_calls *calls;
 	struct device_settings settings;
 	struct device_facts facts; // as when it was opened

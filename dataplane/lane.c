@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // Acknowledging takes a lock of the driver's: so many events at once.
 #define ACK_BATCH 64
@@ -100,12 +101,17 @@ static void woken(void *ctx) {
 	struct lane *lane = ctx;
 	const struct verbs_calls *calls = device_calls(lane->device);
 	struct ibv_cq *cq;
+	int err;
 
-	while (calls->get_cq_event(lane->channel, &cq) == 0) {
+	while ((err = calls->get_cq_event(lane->channel, &cq)) == 0) {
 		lane->armed = false;
 		lane->unacked++;
 		lane_count(lane, LANE_COMPLETION_EVENTS, 1);
 	}
+	// Of a device that was removed nothing will come: what is under way is looked for by a timer
+	// until control ends it.
+	if (err != -EAGAIN && err != -EINTR)
+		atomic_store_explicit(&lane->events, false, memory_order_relaxed);
 	if (lane->unacked >= ACK_BATCH) {
 		calls->ack_cq_events(lane->cq, lane->unacked);
 		lane->unacked = 0;
@@ -175,9 +181,26 @@ static int destroy_queue(struct lane *lane) {
 	if (lane->unacked > 0)
 		calls->ack_cq_events(lane->cq, lane->unacked);
 	lane->unacked = 0;
-	err = calls->destroy_cq(lane->cq);
+	err = device_released(lane->device, calls->destroy_cq(lane->cq));
 	if (err == 0)
 		lane->cq = NULL;
+	return err;
+}
+
+// libibverbs keeps the channel of a completion queue that it could not destroy. Of a lost device
+// the kernel has neither: the descriptor is given back, and the struct left to the library.
+static int destroy_channel(struct lane *lane) {
+	int err;
+
+	if (lane->channel == NULL)
+		return 0;
+	err = device_calls(lane->device)->destroy_comp_channel(lane->channel);
+	if (err != 0 && device_is_lost(lane->device)) {
+		close(lane->channel->fd);
+		err = 0;
+	}
+	if (err == 0)
+		lane->channel = NULL;
 	return err;
 }
 
@@ -199,8 +222,8 @@ int lane_destroy(struct lane *lane) {
 	err = destroy_pairs(lane);
 	if (err == 0)
 		err = destroy_queue(lane);
-	if (err == 0 && lane->channel != NULL)
-		err = device_calls(lane->device)->destroy_comp_channel(lane->channel);
+	if (err == 0)
+		err = destroy_channel(lane);
 	if (err != 0)
 		return err;
 	device_put(lane->device);

@@ -204,6 +204,14 @@ static void add(struct lane *lane, struct pair *pair) {
 		lane_pair_fail(lane, pair, &cause);
 }
 
+// By its name: it may have drained before it was cut off, and not be there any more.
+static void gone(struct lane *lane, uint32_t slot, uint32_t generation) {
+	struct pair *pair = find(lane, slot, generation);
+
+	if (pair != NULL)
+		lane_pair_gone(lane, pair);
+}
+
 static void answer(struct lane *lane, struct worker *worker, enum lane_event event, int err) {
 	const struct worker_record record = {
 		.kind = event,
@@ -254,7 +262,7 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 		);
 		break;
 	case LANE_REQUEST_GONE:
-		lane_pair_gone(lane, worker_pointer(record->words[1]));
+		gone(lane, (uint32_t)record->words[1], (uint32_t)record->words[2]);
 		break;
 	case LANE_REQUEST_SUBMIT:
 		lane_submit(lane, &op, 1);

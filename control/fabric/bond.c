@@ -212,12 +212,10 @@ op_connect(void *ctx, uint32_t generation, const struct pairing_end *theirs, uin
 
 // In the lane.
 
-static void post(struct bond *bond, enum lane_request kind, uint64_t second, int third) {
+static void post_add(struct bond *bond) {
 	struct worker_record record = {
-		.kind = kind,
-		.words =
-			{(uintptr_t)bond->nic->parts.lane, (uintptr_t)bond->pair, second,
-			 (uint64_t)(int64_t)third},
+		.kind = LANE_REQUEST_ADD,
+		.words = {(uintptr_t)bond->nic->parts.lane, (uintptr_t)bond->pair},
 	};
 
 	fabric_post(bond->fabric, bond->nic->worker, &record);
@@ -231,7 +229,7 @@ static int op_hand_over(void *ctx, uint32_t generation) {
 	err = path_show(bond);
 	if (err != 0)
 		return err;
-	post(bond, LANE_REQUEST_ADD, 0, 0);
+	post_add(bond);
 	bond->stage = BOND_IN_LANE;
 	return 0;
 }
@@ -257,6 +255,7 @@ static void ended_quietly(struct keeper_request *request, void *arg, int result)
 static void held(struct bond *bond, int err) {
 	struct loop *loop = bond->fabric->loop;
 
+	bond->cut_off = false;
 	log_event(
 		LOG_LEVEL_ERROR, "rdma_pair_held", log_str("device", bond->nic->config.name),
 		log_u64("generation", bond->generation), log_errno("error", err)
@@ -269,14 +268,33 @@ static void cut_again(struct loop_timer *timer, uint64_t now_ns) {
 	bond_stuck(container_of(timer, struct bond, cut_again));
 }
 
+static void post_gone(struct bond *bond) {
+	struct worker_record record = {
+		.kind = LANE_REQUEST_GONE,
+		.words =
+			{(uintptr_t)bond->nic->parts.lane, pair_slot(bond->pair), bond->generation},
+	};
+
+	fabric_post(bond->fabric, bond->nic->worker, &record);
+}
+
 static void ended_cutting(struct keeper_request *request, void *arg, int result) {
 	struct bond *bond = container_of(request, struct bond, cut);
 
 	(void)arg;
+	if (bond->stage != BOND_DRAINING)
+		return; // the lane found it drained meanwhile, and it may be destroyed already
 	if (result == 0)
-		post(bond, LANE_REQUEST_GONE, 0, 0);
+		post_gone(bond);
 	else
 		held(bond, result);
+}
+
+void bonds_cut_off(const struct nic *nic) {
+	for (struct bond *bond = nic->fabric->bonds; bond != NULL; bond = bond->next) {
+		if (bond->nic == nic && bond->stage == BOND_DRAINING && bond->broken)
+			bond_stuck(bond);
+	}
 }
 
 void bond_failed(struct bond *bond, int err, enum ibv_wc_status status) {
@@ -294,17 +312,24 @@ void bond_failed(struct bond *bond, int err, enum ibv_wc_status status) {
 	bond->broken = true;
 	bond->fail.ended = ended_quietly;
 	// If the keeper has no room the lane finds it stuck, and it is cut off.
-	(void)run(bond, work_fail, &bond->fail, &work);
+	if (bond->nic->lost)
+		bond_stuck(bond);
+	else
+		(void)run(bond, work_fail, &bond->fail, &work);
 	if (told)
 		return; // the pairing asked for it
 	op_cause_format(&cause, text, sizeof(text));
 	pairing_broken(fabric->pairing, now(fabric), bond->generation, err, text);
 }
 
+// The lane may find out that a pair is stuck that is being cut off already.
 void bond_stuck(struct bond *bond) {
 	struct bond_work work = {0};
 	int err;
 
+	if (bond->cut_off)
+		return;
+	bond->cut_off = true;
 	bond->cut.ended = ended_cutting;
 	bond->cut_again.expired = cut_again;
 	err = run(bond, work_cut, &bond->cut, &work);

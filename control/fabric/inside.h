@@ -53,6 +53,7 @@ struct nic {
 	struct loop_source events;
 	struct loop_timer retry;
 	uint64_t retry_ns; // the next wait
+	uint64_t lost_ns;  // when it was lost last; 0: never
 	struct keeper_request opening, closing, refreshing;
 	bool refresh_again;
 	bool eventless; // it was said
@@ -86,6 +87,7 @@ struct bond {
 	uint64_t version; // of the path table, from which on its path is gone
 	int drain_err;
 	bool broken;		   // the lane said that it failed
+	bool cut_off;		   // its queue pair is being destroyed, or was
 	bool drained;		   // and that it has let go of it
 	struct keeper_request job; // making, connecting, destroying
 	struct keeper_request fail;
@@ -183,6 +185,8 @@ struct bond *bond_of(const struct fabric *fabric, const struct pair *pair);
 void bond_failed(struct bond *bond, int err, enum ibv_wc_status status);
 void bond_drained(struct bond *bond);
 void bond_stuck(struct bond *bond);
+// Its device was lost: nothing that was posted will complete, so no drain is waited for.
+void bonds_cut_off(const struct nic *nic);
 // Paths up to this version are gone.
 void bonds_settled(struct fabric *fabric, uint64_t version);
 // With the loop ended.

@@ -16,6 +16,7 @@
 
 #define RETRY_NS RAS_NS_PER_SEC
 #define RETRY_MAX_NS (30 * RAS_NS_PER_SEC)
+#define AWAITED_NS (300 * RAS_NS_PER_SEC)
 #define EVENTS_PER_TURN 16
 
 static uint64_t now(const struct nic *nic) {
@@ -201,10 +202,13 @@ static void lose(struct nic *nic, const char *why) {
 	if (nic->lost)
 		return;
 	nic->lost = true;
+	nic->lost_ns = now(nic);
 	// Nothing more is to be learnt, and of a device that was removed it is readable for ever.
 	loop_remove(&nic->events);
 	set_state(nic, FABRIC_DEVICE_CLOSING, why);
+	device_lose(nic->parts.device);
 	pairing_device_state(nic->fabric->pairing, now(nic), nic->number, PAIRING_DEVICE_LOST, why);
+	bonds_cut_off(nic);
 	nic_close(nic);
 }
 
@@ -272,6 +276,11 @@ static void on_events(struct loop_source *source, uint32_t events) {
 
 // Opening.
 
+// A device that is reset is back soon; whoever told of it may not be heard everywhere.
+static bool is_awaited(const struct nic *nic) {
+	return nic->lost_ns != 0 && now(nic) - nic->lost_ns < AWAITED_NS;
+}
+
 // What the driver did not take back while it was opened goes the way of a device that failed.
 static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 	struct fabric *fabric = nic->fabric;
@@ -286,7 +295,7 @@ static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 		work->taken = true;
 		nic->open = nic->lost = true;
 	}
-	set_retry(nic, err == -ENETDOWN ? RETRY_NS : nic->retry_ns);
+	set_retry(nic, err == -ENETDOWN || is_awaited(nic) ? RETRY_NS : nic->retry_ns);
 	nic->retry_ns = nic->retry_ns * 2 < RETRY_MAX_NS ? nic->retry_ns * 2 : RETRY_MAX_NS;
 	fabric_look_stopped(fabric);
 }

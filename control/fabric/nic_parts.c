@@ -64,6 +64,30 @@ static int take_apart(struct nic_parts *parts) {
 	return 0;
 }
 
+// Of a device whose events nobody else reads, as while it is opened or closed: what it has to say
+// tells whether it is lost, and then all of it may go.
+static bool is_lost(struct device *device) {
+	struct device_event event;
+	int err;
+
+	do {
+		err = device_event(device, &event);
+		if (err == 0 && event.kind == DEVICE_EVENT_FATAL)
+			return true;
+	} while (err == 0 || err == -EINTR);
+	return err != -EAGAIN;
+}
+
+static int take_apart_or_lose(struct nic_parts *parts) {
+	int err = take_apart(parts);
+
+	if (err == 0 || parts->device == NULL || device_is_lost(parts->device) ||
+	    !is_lost(parts->device))
+		return err;
+	device_lose(parts->device);
+	return take_apart(parts);
+}
+
 int nic_work_open(void *arg) {
 	struct nic_work *work = arg;
 	struct memory_config memory = {
@@ -88,14 +112,14 @@ int nic_work_open(void *arg) {
 	if (err == 0)
 		err = lane_create(&work->lane, &parts->lane);
 	if (err != 0)
-		(void)take_apart(parts);
+		(void)take_apart_or_lose(parts);
 	return err;
 }
 
 int nic_work_close(void *arg) {
 	struct nic_work *work = arg;
 
-	return take_apart(&work->parts);
+	return take_apart_or_lose(&work->parts);
 }
 
 int nic_work_refresh(void *arg) {
@@ -109,7 +133,7 @@ int nic_work_refresh(void *arg) {
 void nic_work_drop(void *arg) {
 	struct nic_work *work = arg;
 
-	if (!work->taken && take_apart(&work->parts) != 0)
+	if (!work->taken && take_apart_or_lose(&work->parts) != 0)
 		work->nic->parts = work->parts;
 	free(work);
 }

@@ -179,7 +179,7 @@ static void control_hears(struct bed *bed, const struct worker_record *record) {
 		if (bed->passive)
 			break;
 		assert_int_equal(pair_cut_off(pair), 0);
-		bed_request(bed, side, LANE_REQUEST_GONE, worker_word(pair), 0);
+		bed_request(bed, side, LANE_REQUEST_GONE, pair_slot(pair), pair_generation(pair));
 		break;
 	case LANE_EVENT_DRAINED:
 		bed->drained++;

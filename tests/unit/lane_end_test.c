@@ -175,7 +175,7 @@ static void stuck_pair_that_drains_late_waits_for_being_cut_off(void **state) {
 	assert_int_equal(bed.ended_count, 0);
 	assert_int_equal(pair_cut_off(pair.ends[0]), 0);
 	assert_int_equal(pair_cut_off(pair.ends[0]), 0);
-	bed_request(&bed, 0, LANE_REQUEST_GONE, worker_word(pair.ends[0]), 0);
+	bed_request(&bed, 0, LANE_REQUEST_GONE, pair.slots[0], pair.generations[0]);
 	bed_run(&bed);
 	assert_int_equal(bed.drained, 1);
 	assert_int_equal(bed.ended_count, 2);
@@ -199,7 +199,7 @@ static void completions_made_before_a_cut_off_still_count(void **state) {
 	fake_qp_let_go(pair.qps[0], UINT32_MAX);
 	fake_verbs_run(); // complete, not polled
 	assert_int_equal(pair_cut_off(pair.ends[0]), 0);
-	bed_request(&bed, 0, LANE_REQUEST_GONE, worker_word(pair.ends[0]), 0);
+	bed_request(&bed, 0, LANE_REQUEST_GONE, pair.slots[0], pair.generations[0]);
 	bed_run(&bed);
 	for (int n = 0; n < 64; n++)
 		assert_int_equal(ops[n].outcome, OP_OK);

@@ -153,6 +153,14 @@ struct device *device_get(struct device *device);
 // The last one closes it. NULL is fine.
 struct device *device_put(struct device *device);
 
+// It was removed or reset: DEVICE_EVENT_FATAL came, its events cannot be read, or it is in the list
+// no more. From now on what its driver does not take back for EIO or ENODEV counts as gone: the
+// kernel has it no more, and will say so for good. Any thread, all three.
+void device_lose(struct device *device);
+bool device_is_lost(const struct device *device);
+// What became of giving something back that was answered with err: 0 if that is gone.
+int device_released(const struct device *device, int err);
+
 const struct verbs_calls *device_calls(const struct device *device);
 struct ibv_context *device_context(const struct device *device);
 struct ibv_pd *device_pd(const struct device *device);

@@ -69,7 +69,8 @@ enum lane_request {
 	LANE_REQUEST_DETACH,	     // no more, if it has no pairs
 	LANE_REQUEST_ADD,	     // words[1]: pair. The worker's from here on
 	LANE_REQUEST_FAIL,   // words[1]: slot, words[2]: generation, words[3]: -errno (peer dead)
-	LANE_REQUEST_GONE,   // words[1]: pair, after pair_cut_off()
+	LANE_REQUEST_GONE,   // words[1]: slot, words[2]: generation, after pair_cut_off(). One that
+			     // drained meanwhile is left alone
 	LANE_REQUEST_SUBMIT, // words[1]: op
 	LANE_REQUEST_CANCEL, // words[1]: op, words[2]: its slot. One that ended is left alone
 	LANE_REQUEST_PORT_ATTACH, // words[0]: a port (<dataplane/lane_port.h>), not a lane

@@ -116,5 +116,8 @@ bool bed_hangs(void); // one does
 void bed_let_go(void);
 // Of the keeper of agent 0's first device the nth call from now on, of whatever kind.
 void bed_hang_nth(uint32_t nth);
+// The device is lost before that call; 0: not any more.
+void bed_lose_nth(uint32_t nth);
+bool bed_lost(void); // that call came
 // Until the keepers of fabrics that are gone have ended: what hangs was let go.
 void bed_wait_left_behind(void);

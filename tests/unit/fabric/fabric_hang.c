@@ -17,6 +17,7 @@ static struct {
 	uint32_t hanging;
 	uint32_t nth;	    // of the first keeper's calls, of whatever kind; 0: passed
 	bool reached, shut; // the nth came; and is not to go on
+	uint32_t lose_nth;  // likewise; the device is lost before it
 } gate = {
 	.mutex = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
@@ -32,10 +33,13 @@ static bool is_first_keeper(void) {
 }
 
 void bed_call(void *ctx, enum fake_call call) {
-	bool waits;
+	bool waits, loses;
 
 	(void)ctx;
 	pthread_mutex_lock(&gate.mutex);
+	loses = gate.lose_nth > 0 && is_first_keeper() && --gate.lose_nth == 0;
+	if (loses)
+		fake_device_lose(bed.agents[0].fakes[0]);
 	waits = gate.nth > 0 && is_first_keeper() && --gate.nth == 0;
 	gate.reached = gate.reached || waits;
 	while (gate.call == call || (waits && gate.shut)) {
@@ -61,6 +65,21 @@ void bed_hang_nth(uint32_t nth) {
 	gate.reached = false;
 	gate.shut = true;
 	pthread_mutex_unlock(&gate.mutex);
+}
+
+void bed_lose_nth(uint32_t nth) {
+	pthread_mutex_lock(&gate.mutex);
+	gate.lose_nth = nth;
+	pthread_mutex_unlock(&gate.mutex);
+}
+
+bool bed_lost(void) {
+	bool lost;
+
+	pthread_mutex_lock(&gate.mutex);
+	lost = gate.lose_nth == 0;
+	pthread_mutex_unlock(&gate.mutex);
+	return lost;
 }
 
 void bed_let_go(void) {

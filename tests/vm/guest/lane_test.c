@@ -82,6 +82,15 @@ static void request(const struct end *end, uint32_t kind, const void *what) {
 	lane_request(NULL, worker, &record);
 }
 
+static void tell_gone(const struct end *end, const struct pair *pair) {
+	const struct worker_record record = {
+		.kind = LANE_REQUEST_GONE,
+		.words = {worker_word(end->lane), pair_slot(pair), pair_generation(pair)},
+	};
+
+	lane_request(NULL, worker, &record);
+}
+
 static void pair_up(void) {
 	struct device_endpoint endpoints[2];
 	char reason[DEVICE_REASON_MAX + 1];
@@ -116,7 +125,7 @@ static void control_hears(const struct worker_record *record) {
 	if (record->kind == LANE_EVENT_STUCK) {
 		stuck++;
 		assert_int_equal(pair_cut_off(pair), 0);
-		request(end, LANE_REQUEST_GONE, pair);
+		tell_gone(end, pair);
 	}
 	if (record->kind == LANE_EVENT_DRAINED) {
 		assert_int_equal(pair_destroy(pair), 0);

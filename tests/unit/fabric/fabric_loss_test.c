@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices that are removed or reset under a fabric, at any call into their driver, and come back,
+// or do not.
+#include "fabric_bed.h"
+
+static struct fabric_device_view device(uint32_t agent) {
+	struct fabric_device_view view;
+
+	fabric_device_at(bed.agents[agent].fabric, 0, &view);
+	return view;
+}
+
+static void lose(uint32_t agent) {
+	fake_device_lose(bed.agents[agent].fakes[0]);
+}
+
+static void come_back(uint32_t agent) {
+	fake_device_return(bed.agents[agent].fakes[0]);
+}
+
+static bool is_forgotten(uint32_t agent) {
+	return nic_is_closed(&bed.agents[agent].fabric->nics[0]) &&
+	       bed.agents[agent].workers[0].poll_count == 1;
+}
+
+static bool all_ready(void) {
+	return bed_is_ready(0, 0) && bed_is_ready(0, 1) && bed_is_ready(1, 0);
+}
+
+static void lost_device_is_closed_and_taken_again_when_it_is_back(void **state) {
+	uint64_t back_ns;
+
+	(void)state;
+	bed_start_both();
+	lose(0);
+	bed_until(is_forgotten(0));
+	assert_int_equal(device(0).state, FABRIC_DEVICE_WAITING);
+	bed_pass(60 * RAS_NS_PER_SEC);
+	bed_until(is_forgotten(0));
+	assert_int_equal(fake_verbs_alive().contexts, 1);
+	come_back(0);
+	back_ns = clock_now_ns(&bed.clock);
+	bed_until(device(0).state == FABRIC_DEVICE_UP);
+	assert_true(clock_now_ns(&bed.clock) - back_ns <= 2 * RAS_NS_PER_SEC);
+	bed_until(all_ready());
+	assert_int_equal(device(0).opened, 2);
+}
+
+// No drain is waited for, which takes two seconds where nothing is flushed.
+static void lost_device_is_closed_at_once_though_nothing_completes(void **state) {
+	struct bed_ping ping;
+	uint64_t lost_ns;
+
+	(void)state;
+	bed_start_both();
+	bed_ping_held(&ping);
+	lose(0);
+	lost_ns = clock_now_ns(&bed.clock);
+	bed_until(is_forgotten(0));
+	assert_true(clock_now_ns(&bed.clock) - lost_ns < RAS_NS_PER_SEC);
+	assert_int_equal(ping.ended, 1);
+	come_back(0);
+	bed_until(all_ready());
+}
+
+static void device_that_is_lost_without_a_word_is_noticed_by_its_descriptor(void **state) {
+	(void)state;
+	bed_start_both();
+	bed.agents[0].fakes[0]->loses_silently = true;
+	lose(0);
+	bed_until(is_forgotten(0));
+	come_back(0);
+	bed_until(all_ready());
+}
+
+static void device_that_is_back_before_it_was_closed_is_taken_again(void **state) {
+	(void)state;
+	bed_start_both();
+	lose(0);
+	come_back(0);
+	bed_until(device(0).opened == 2 && all_ready());
+	assert_int_equal(fake_verbs_alive().contexts, 2);
+}
+
+static void device_that_is_lost_again_and_again_is_taken_each_time(void **state) {
+	(void)state;
+	bed_start_both();
+	for (uint32_t n = 2; n <= 6; n++) {
+		lose(0);
+		bed_pass(n * 300 * RAS_NS_PER_MS);
+		come_back(0);
+		bed_until(device(0).opened == n && all_ready());
+	}
+	assert_int_equal(fake_verbs_alive().contexts, 2);
+}
+
+// Its address has another index, and its identity is new.
+static void device_that_comes_back_as_another_is_taken_as_it_is(void **state) {
+	struct fake_device *fake = bed.agents[0].fakes[0];
+	struct ibv_gid_entry first = fake->ports[0].gids[1];
+
+	(void)state;
+	bed_start_both();
+	lose(0);
+	bed_until(is_forgotten(0));
+	fake_device_rename(fake, "rdma0", 77);
+	fake->ports[0].gids[1] = fake->ports[0].gids[3];
+	fake->ports[0].gids[1].gid_index = 1;
+	fake->ports[0].gids[3] = first;
+	fake->ports[0].gids[3].gid_index = 3;
+	come_back(0);
+	bed_until(all_ready());
+	assert_int_equal(device(0).facts.port.gid_index, 1);
+	assert_int_equal(device(0).facts.guid, 77);
+}
+
+static void agent_stops_while_its_device_is_lost(void **state) {
+	(void)state;
+	bed_start_both();
+	lose(0);
+	bed_stop(0);
+	bed_until(bed.agents[0].stopped);
+	assert_true(nic_is_closed(&bed.agents[0].fabric->nics[0]));
+}
+
+static void device_that_is_lost_while_the_agent_stops_is_closed(void **state) {
+	(void)state;
+	bed_start_both();
+	bed_stop(0);
+	lose(0);
+	bed_until(bed.agents[0].stopped);
+	assert_true(nic_is_closed(&bed.agents[0].fabric->nics[0]));
+}
+
+static void lost_device_whose_driver_hangs_is_taken_again_when_it_no_longer_does(void **state) {
+	(void)state;
+	bed_start_both();
+	bed_settle();
+	bed_hang(FAKE_DESTROY_QP);
+	lose(0);
+	bed_until(bed_hangs());
+	come_back(0);
+	bed_pass(10 * RAS_NS_PER_SEC);
+	assert_int_equal(device(0).state, FABRIC_DEVICE_STUCK);
+	bed_let_go();
+	bed_until(device(0).opened == 2 && all_ready());
+}
+
+// A whole life in which the device is lost before the nth call into its driver: opening, pairs,
+// a dead peer, closing. False if there were not so many calls.
+static bool live_with_a_loss(uint32_t nth, uint64_t gone_ns) {
+	bool lost;
+
+	bed_close();
+	bed_open(2, 1);
+	bed_link(0, 1, true);
+	bed_start(1);
+	bed_until(bed_is_ready(1, 1));
+	bed_lose_nth(nth);
+	bed_start(0);
+	for (uint32_t n = 0; n < 2000 && !bed_lost(); n++)
+		bed_turn();
+	if (!bed_lost())
+		bed_say(0, 1, RAS_DEAD);
+	for (uint32_t n = 0; n < 2000 && !bed_lost(); n++)
+		bed_turn();
+	lost = bed_lost();
+	bed_lose_nth(0);
+	bed_pass(gone_ns);
+	come_back(0);
+	bed_say(0, 1, RAS_ALIVE);
+	bed_until(all_ready());
+	assert_true(device(0).opened >= 1);
+	assert_int_equal(fake_verbs_alive().contexts, 2);
+	return lost;
+}
+
+static void device_may_be_lost_at_any_call_and_is_taken_again(void **state) {
+	uint32_t nth = 1;
+
+	(void)state;
+	while (live_with_a_loss(nth, nth % 3 * RAS_NS_PER_SEC))
+		nth++;
+	assert_true(nth > 20);
+}
+
+static void device_may_be_lost_at_any_call_of_its_end(void **state) {
+	uint32_t nth = 0;
+	bool lost;
+
+	(void)state;
+	do {
+		bed_close();
+		bed_open(2, 1);
+		bed_link(0, 1, true);
+		bed_start_both();
+		bed_settle();
+		bed_lose_nth(++nth);
+		bed_stop(0);
+		bed_until(bed.agents[0].stopped);
+		lost = bed_lost();
+		bed_lose_nth(0);
+		assert_true(nic_is_closed(&bed.agents[0].fabric->nics[0]));
+		assert_int_equal(fake_verbs_alive().contexts, 1);
+	} while (lost);
+	assert_true(nth > 5);
+}
+
+// Lost at one call, back, and lost again at the next one, on its way down or up.
+static void device_may_be_lost_again_at_any_call(void **state) {
+	uint32_t nth = 0;
+	bool lost;
+
+	(void)state;
+	do {
+		bed_close();
+		bed_open(2, 1);
+		bed_link(0, 1, true);
+		bed_start_both();
+		bed_settle();
+		bed_lose_nth(++nth);
+		lose(0);
+		come_back(0);
+		for (uint32_t n = 0; n < 3000 && !bed_lost(); n++)
+			bed_turn();
+		lost = bed_lost();
+		bed_lose_nth(0);
+		bed_pass(RAS_NS_PER_SEC);
+		come_back(0);
+		bed_until(device(0).state == FABRIC_DEVICE_UP && all_ready());
+		assert_int_equal(fake_verbs_alive().contexts, 2);
+	} while (lost && nth < 60);
+	assert_true(nth > 20);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		BED_TEST(lost_device_is_closed_and_taken_again_when_it_is_back),
+		BED_TEST(lost_device_is_closed_at_once_though_nothing_completes),
+		BED_TEST(device_that_is_lost_without_a_word_is_noticed_by_its_descriptor),
+		BED_TEST(device_that_is_back_before_it_was_closed_is_taken_again),
+		BED_TEST(device_that_is_lost_again_and_again_is_taken_each_time),
+		BED_TEST(device_that_comes_back_as_another_is_taken_as_it_is),
+		BED_TEST(agent_stops_while_its_device_is_lost),
+		BED_TEST(device_that_is_lost_while_the_agent_stops_is_closed),
+		BED_TEST(lost_device_whose_driver_hangs_is_taken_again_when_it_no_longer_does),
+		BED_TEST(device_may_be_lost_at_any_call_and_is_taken_again),
+		BED_TEST(device_may_be_lost_at_any_call_of_its_end),
+		BED_TEST(device_may_be_lost_again_at_any_call),
+	};
+
+	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
+}
