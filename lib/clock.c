@@ -12,35 +12,28 @@
 #include <cpuid.h>
 #endif
 
-#define KERNEL_SOURCES_PATH "/sys/devices/system/clocksource/clocksource0/available_clocksource"
+#define KERNEL_CLOCKS_PATH "/sys/devices/system/clocksource/clocksource0/"
 // The tightest of this many readings is the sample: an interrupt in one does not matter.
 #define SAMPLE_TRIES 64
+#define KEEP_TRIES 3
 #define CALIBRATION_NS_MIN 10000000L
 #define CALIBRATION_NS_MAX 100000000L
-
-static uint64_t ticks_read(void) {
-#ifdef __x86_64__
-	return __builtin_ia32_rdtsc();
-#else
-	return 0;
-#endif
-}
 
 static struct clock_sample sample_once(clockid_t id) {
 	struct clock_sample sample;
 	struct timespec now;
 
-	sample.ticks_before = ticks_read();
+	sample.ticks_before = clock_ticks();
 	must(clock_gettime(id, &now) == 0);
-	sample.ticks_after = ticks_read();
+	sample.ticks_after = clock_ticks();
 	sample.ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	return sample;
 }
 
-static struct clock_sample sample_take(clockid_t id) {
+static struct clock_sample sample_take(clockid_t id, int tries) {
 	struct clock_sample best = sample_once(id);
 
-	for (int n = 1; n < SAMPLE_TRIES; n++) {
+	for (int n = 1; n < tries; n++) {
 		struct clock_sample sample = sample_once(id);
 
 		if (sample.ticks_after - sample.ticks_before < best.ticks_after - best.ticks_before)
@@ -52,7 +45,7 @@ static struct clock_sample sample_take(clockid_t id) {
 // NULL and the scale set, or why there is none. The rate is taken from the raw clock, because
 // a slew in progress would be built into it for good; the origin from the monotonic one.
 static const char *calibrate(struct clock_scale *ret_scale) {
-	struct clock_sample first = sample_take(CLOCK_MONOTONIC_RAW);
+	struct clock_sample first = sample_take(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
 	struct clock_sample last, origin;
 	int err = -EAGAIN;
 
@@ -60,36 +53,48 @@ static const char *calibrate(struct clock_scale *ret_scale) {
 	     wait_ns *= 2) {
 		// Cut short by a signal is fine: what passed is measured, not assumed.
 		nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);
-		last = sample_take(CLOCK_MONOTONIC_RAW);
+		last = sample_take(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
 		err = clock_scale_init(ret_scale, &first, &last);
 	}
 	if (err == -EAGAIN)
 		return "the machine is too noisy to calibrate the TSC";
 	if (err != 0)
 		return "the TSC does not advance at a plausible rate";
-	origin = sample_take(CLOCK_MONOTONIC);
-	ret_scale->ticks_base = origin.ticks_before;
+	origin = sample_take(CLOCK_MONOTONIC, SAMPLE_TRIES);
+	ret_scale->ticks_base = clock_sample_ticks(&origin);
 	ret_scale->ns_base = origin.ns;
 	return NULL;
 }
 
-static void facts_read(struct clock_tsc_facts *ret_facts) {
-	scoped_file FILE *file = NULL;
-	size_t length;
+// Empty if there is no such file: a container may hide it.
+static void line_read(const char *path, char *line, size_t size) {
+	scoped_file FILE *file = fopen(path, "re");
+	size_t length = file != NULL ? fread(line, 1, size - 1, file) : 0;
 
+	line[length] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+}
+
+static void facts_read(struct clock_tsc_facts *ret_facts) {
 	memset(ret_facts, 0, sizeof(*ret_facts));
-#ifdef __x86_64__
+#if defined(__x86_64__)
 	unsigned int eax, ebx, ecx, edx;
 
 	ret_facts->readable = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (edx & 1U << 4) != 0;
 	ret_facts->invariant =
 		__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) != 0 && (edx & 1U << 8) != 0;
+#elif defined(__aarch64__)
+	// By the architecture; the kernel lets programs read it.
+	ret_facts->readable = ret_facts->invariant = true;
 #endif
-	file = fopen(KERNEL_SOURCES_PATH, "re");
-	if (file == NULL)
-		return; // a container may hide it; CPUID then decides alone
-	length = fread(ret_facts->kernel_sources, 1, sizeof(ret_facts->kernel_sources) - 1, file);
-	ret_facts->kernel_sources[length] = '\0';
+	line_read(
+		KERNEL_CLOCKS_PATH "available_clocksource", ret_facts->kernel_sources,
+		sizeof(ret_facts->kernel_sources)
+	);
+	line_read(
+		KERNEL_CLOCKS_PATH "current_clocksource", ret_facts->kernel_current,
+		sizeof(ret_facts->kernel_current)
+	);
 }
 
 static bool word_in_list(const char *word, const char *list) {
@@ -109,7 +114,8 @@ const char *clock_tsc_objection(const struct clock_tsc_facts *facts) {
 	if (!facts->invariant)
 		return "the TSC is not invariant by CPUID";
 	// The kernel strikes it off when it saw processors disagree.
-	if (facts->kernel_sources[0] != '\0' && !word_in_list("tsc", facts->kernel_sources))
+	if (facts->kernel_sources[0] != '\0' &&
+	    !word_in_list(CLOCK_TICKS_KERNEL_NAME, facts->kernel_sources))
 		return "the kernel does not offer the TSC as a clock source";
 	return NULL;
 }
@@ -136,6 +142,12 @@ void clock_init_tsc_given(struct clock *clock, const struct clock_tsc_facts *fac
 	}
 	clock_init(clock, CLOCK_SOURCE_TSC, "invariant TSC, calibrated");
 	clock->scale = scale;
+	clock->kept = (struct clock_kept){
+		.ticks = scale.ticks_base,
+		.ns = scale.ns_base,
+		.rate_ticks = scale.ticks_base,
+		.rate_ns = scale.ns_base,
+	};
 }
 
 void clock_init_tsc(struct clock *clock) {
@@ -143,6 +155,36 @@ void clock_init_tsc(struct clock *clock) {
 
 	facts_read(&facts);
 	clock_init_tsc_given(clock, &facts);
+}
+
+// The kernel's watchdog then looks after the TSC, and CLOCK_MONOTONIC counts the same ticks.
+void clock_init_kept_given(struct clock *clock, const struct clock_tsc_facts *facts) {
+	const char *objection = clock_tsc_objection(facts);
+
+	if (objection == NULL && facts->kernel_current[0] == '\0')
+		objection = "the kernel does not say which clock source it uses";
+	else if (objection == NULL && strcmp(facts->kernel_current, CLOCK_TICKS_KERNEL_NAME) != 0)
+		objection = "the TSC is not the kernel's clock source";
+	if (objection != NULL)
+		clock_init(clock, CLOCK_SOURCE_MONOTONIC, objection);
+	else
+		clock_init_tsc_given(clock, facts);
+}
+
+void clock_init_kept(struct clock *clock) {
+	struct clock_tsc_facts facts;
+
+	facts_read(&facts);
+	clock_init_kept_given(clock, &facts);
+}
+
+enum clock_keep clock_keep(struct clock *clock) {
+	struct clock_sample sample;
+
+	if (clock->source != CLOCK_SOURCE_TSC)
+		return CLOCK_KEEP_DONE;
+	sample = sample_take(CLOCK_MONOTONIC, KEEP_TRIES);
+	return clock_keep_at(clock, &sample);
 }
 
 void clock_init_fake(struct clock *clock, uint64_t start_ns) {

@@ -5,10 +5,6 @@
 
 #define NS_PER_S 1000000000ULL
 
-static uint64_t sample_ticks(const struct clock_sample *sample) {
-	return sample->ticks_before + (sample->ticks_after - sample->ticks_before) / 2;
-}
-
 // Half of each bracket, and the nanosecond by which readings of a clock are rounded.
 static uint64_t rate_error_ppb(
 	const struct clock_sample *first,
@@ -34,7 +30,7 @@ int clock_scale_init(
 	if (first->ticks_after < first->ticks_before || last->ticks_after < last->ticks_before ||
 	    last->ticks_before <= first->ticks_after || last->ns <= first->ns)
 		return -EINVAL;
-	ticks = sample_ticks(last) - sample_ticks(first);
+	ticks = clock_sample_ticks(last) - clock_sample_ticks(first);
 	ns = last->ns - first->ns;
 	hz = (unsigned __int128)ticks * NS_PER_S / ns;
 	if (hz < CLOCK_SCALE_HZ_MIN || hz > CLOCK_SCALE_HZ_MAX)
@@ -42,7 +38,7 @@ int clock_scale_init(
 	error_ppb = rate_error_ppb(first, last, ticks, ns);
 	if (error_ppb > CLOCK_SCALE_ERROR_PPB_MAX)
 		return -EAGAIN;
-	ret_scale->ticks_base = sample_ticks(last);
+	ret_scale->ticks_base = clock_sample_ticks(last);
 	ret_scale->ns_base = last->ns;
 	ret_scale->multiplier = (uint64_t)(((unsigned __int128)ns << CLOCK_SCALE_SHIFT) / ticks);
 	ret_scale->error_ppb = (uint32_t)error_ppb;

@@ -4,6 +4,7 @@
 #include <support/cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SECOND 1000000000ULL
@@ -87,13 +88,13 @@ static void each_fact_against_the_tsc_is_named(void **state) {
 		struct clock_tsc_facts facts;
 		const char *word; // in the objection; NULL: none
 	} rows[] = {
-		{{false, true, "tsc hpet\n"}, "no TSC"},
-		{{true, false, "tsc hpet\n"}, "invariant"},
-		{{true, true, "hpet acpi_pm \n"}, "kernel"},
-		{{true, true, "tsc-early hpet\n"}, "kernel"},
-		{{true, true, "kvm-clock tsc\n"}, NULL},
-		{{true, true, "tsc"}, NULL},
-		{{true, true, ""}, NULL}, // the kernel does not say
+		{{false, true, "tsc hpet\n", ""}, "no TSC"},
+		{{true, false, "tsc hpet\n", ""}, "invariant"},
+		{{true, true, "hpet acpi_pm \n", ""}, "kernel"},
+		{{true, true, "tsc-early hpet\n", ""}, "kernel"},
+		{{true, true, "kvm-clock tsc\n", ""}, NULL},
+		{{true, true, "tsc", ""}, NULL},
+		{{true, true, "", ""}, NULL}, // the kernel does not say
 	};
 
 	(void)state;
@@ -167,6 +168,192 @@ static void a_tsc_interval_agrees_with_the_kernel_to_a_thousandth(void **state) 
 	assert_true((tsc_ns[1] - tsc_ns[0]) * 999 / 1000 <= kernel_ns[3] - kernel_ns[0] + 100);
 }
 
+// A counter of 1 GHz beside a kernel's clock that is slewed: a clock to keep, and the truth.
+struct slew {
+	struct clock clock;
+	uint64_t ticks, ns;
+	int64_t ppm;
+};
+
+static void slew_begin(struct slew *slew) {
+	*slew = (struct slew){.ticks = SECOND, .ns = 5 * SECOND};
+	slew->clock.source = CLOCK_SOURCE_TSC;
+	slew->clock.scale = (struct clock_scale){
+		.ticks_base = SECOND,
+		.ns_base = 5 * SECOND,
+		.multiplier = 1ULL << CLOCK_SCALE_SHIFT,
+	};
+	slew->clock.kept = (struct clock_kept){
+		.ticks = SECOND,
+		.ns = 5 * SECOND,
+		.rate_ticks = SECOND,
+		.rate_ns = 5 * SECOND,
+	};
+}
+
+static void slew_pass(struct slew *slew, uint64_t ticks) {
+	slew->ticks += ticks;
+	slew->ns += (uint64_t)((int64_t)ticks + (int64_t)ticks * slew->ppm / 1000000);
+}
+
+static enum clock_keep slew_keep(struct slew *slew, uint64_t width) {
+	struct clock_sample sample = {slew->ticks - width / 2, slew->ticks + width / 2, slew->ns};
+
+	return clock_keep_at(&slew->clock, &sample);
+}
+
+static uint64_t slew_off(const struct slew *slew) {
+	uint64_t now_ns = clock_scale_ns(&slew->clock.scale, slew->ticks);
+
+	return now_ns > slew->ns ? now_ns - slew->ns : slew->ns - now_ns;
+}
+
+static void a_kept_clock_stays_within_its_bound_and_never_goes_back(void **state) {
+	static const struct {
+		int64_t ppm;
+		uint64_t share; // of the time since the last look that it may be off by
+	} rows[] = {{0, 1000}, {500, 1000}, {-500, 1000}, {80000, 8}, {0, 8}, {-80000, 8}, {0, 8}};
+	struct slew slew;
+
+	(void)state;
+	slew_begin(&slew);
+	for (size_t row = 0; row < COUNT_OF(rows); row++) {
+		slew.ppm = rows[row].ppm;
+		for (int keep = 0; keep < 1000; keep++) {
+			for (uint64_t part = 1; part <= 10; part++) {
+				uint64_t before_ns = clock_scale_ns(&slew.clock.scale, slew.ticks);
+
+				slew_pass(&slew, CLOCK_KEEP_NS / 10);
+				assert_true(
+					clock_scale_ns(&slew.clock.scale, slew.ticks) >= before_ns
+				);
+				assert_true(
+					slew_off(&slew) <=
+					CLOCK_KEPT_NS + part * CLOCK_KEEP_NS / 10 / rows[row].share
+				);
+			}
+			assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+		}
+	}
+	assert_int_equal(clock_source(&slew.clock), CLOCK_SOURCE_TSC);
+}
+
+static void a_kept_clock_learns_the_rate_that_the_kernel_slews_to(void **state) {
+	struct slew slew;
+
+	(void)state;
+	slew_begin(&slew);
+	slew.ppm = 500;
+	for (int keep = 0; keep < 300; keep++) {
+		slew_pass(&slew, CLOCK_KEEP_NS);
+		// As found, before it is put right: 5 us a look at first.
+		if (keep > 200)
+			assert_in_range(slew_off(&slew), 0, 100);
+		assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	}
+	assert_in_range(clock_kept_off_ns(&slew.clock), 4000, 5100);
+}
+
+static void a_long_sleep_of_a_kept_clock_is_made_good_at_once(void **state) {
+	struct slew slew;
+
+	(void)state;
+	slew_begin(&slew);
+	slew.ppm = 500;
+	slew_pass(&slew, 3600 * SECOND); // behind by 1.8 s
+	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	assert_in_range(slew_off(&slew), 0, 100);
+	slew.ppm = -500;
+	slew_pass(&slew, 3600 * SECOND); // ahead by 3.6 s: it stands
+	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	slew_pass(&slew, SECOND);
+	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	assert_true(slew_off(&slew) > SECOND);
+	slew_pass(&slew, 3 * SECOND);
+	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	assert_in_range(slew_off(&slew), 0, 100);
+}
+
+static void a_wide_sample_changes_nothing(void **state) {
+	struct slew slew;
+
+	(void)state;
+	slew_begin(&slew);
+	slew.ppm = 500;
+	slew_pass(&slew, CLOCK_KEEP_NS);
+	assert_int_equal(slew_keep(&slew, 100000), CLOCK_KEEP_UNSEEN);
+	assert_in_range(slew_off(&slew), 4900, 5100);
+	assert_int_equal(clock_kept_off_ns(&slew.clock), 0);
+}
+
+static void a_counter_that_jumps_is_given_up(void **state) {
+	static const int64_t jumps[] = {30000000000, 12000000, -12000000, -900000000};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(jumps); n++) {
+		struct slew slew;
+		uint64_t before_ns, now_ns;
+
+		slew_begin(&slew);
+		slew_pass(&slew, CLOCK_KEEP_NS);
+		assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+		slew_pass(&slew, CLOCK_KEEP_NS);
+		slew.ticks = (uint64_t)((int64_t)slew.ticks + jumps[n]);
+		assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_JUMPED);
+		assert_int_equal(clock_source(&slew.clock), CLOCK_SOURCE_MONOTONIC);
+		before_ns = clock_monotonic_ns();
+		now_ns = clock_now_ns(&slew.clock);
+		assert_true(before_ns <= now_ns && now_ns <= clock_monotonic_ns());
+		assert_int_equal(clock_keep(&slew.clock), CLOCK_KEEP_DONE);
+	}
+}
+
+static void a_clock_is_kept_only_where_the_kernel_counts_by_the_same(void **state) {
+	static const struct {
+		const char *current, *word;
+	} rows[] = {{"", "does not say"}, {"kvm-clock", "not the kernel's"}, {"hpet", "not"}};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct clock_tsc_facts facts = {.readable = true, .invariant = true};
+		struct clock clock;
+
+		snprintf(facts.kernel_current, sizeof(facts.kernel_current), "%s", rows[n].current);
+		clock_init_kept_given(&clock, &facts);
+		assert_int_equal(clock_source(&clock), CLOCK_SOURCE_MONOTONIC);
+		assert_non_null(strstr(clock_reason(&clock), rows[n].word));
+	}
+}
+
+// Each reading lies between two of the kernel's, each look too: what holds the test up widens what
+// is compared and breaks nothing.
+static void a_kept_clock_agrees_with_the_kernel_within_its_bound(void **state) {
+	struct clock clock;
+	uint64_t end_ns = clock_monotonic_ns() + SECOND * 3 / 2;
+
+	(void)state;
+	clock_init_kept(&clock);
+	if (clock_source(&clock) != CLOCK_SOURCE_TSC) {
+		print_message("no kept clock here: %s\n", clock_reason(&clock));
+		skip();
+	}
+	while (clock_monotonic_ns() < end_ns) {
+		uint64_t looked_ns = clock_monotonic_ns(), before_ns, now_ns, after_ns, bound_ns;
+
+		if (clock_keep(&clock) != CLOCK_KEEP_DONE)
+			continue;
+		do {
+			before_ns = clock_monotonic_ns();
+			now_ns = clock_now_ns(&clock);
+			after_ns = clock_monotonic_ns();
+			bound_ns = CLOCK_KEPT_NS + (after_ns - looked_ns) / 1000;
+			assert_true(now_ns + bound_ns >= before_ns);
+			assert_true(now_ns <= after_ns + bound_ns);
+		} while (after_ns - looked_ns < CLOCK_KEEP_NS);
+	}
+	assert_int_equal(clock_source(&clock), CLOCK_SOURCE_TSC);
+}
+
 static void a_fake_clock_stands_until_it_is_moved(void **state) {
 	struct clock clock;
 
@@ -202,6 +389,13 @@ int main(void) {
 		cmocka_unit_test(a_clock_without_a_trusted_tsc_is_the_monotonic_one_and_says_why),
 		cmocka_unit_test(a_tsc_clock_goes_forward_and_states_its_error),
 		cmocka_unit_test(a_tsc_interval_agrees_with_the_kernel_to_a_thousandth),
+		cmocka_unit_test(a_kept_clock_stays_within_its_bound_and_never_goes_back),
+		cmocka_unit_test(a_kept_clock_learns_the_rate_that_the_kernel_slews_to),
+		cmocka_unit_test(a_long_sleep_of_a_kept_clock_is_made_good_at_once),
+		cmocka_unit_test(a_wide_sample_changes_nothing),
+		cmocka_unit_test(a_counter_that_jumps_is_given_up),
+		cmocka_unit_test(a_clock_is_kept_only_where_the_kernel_counts_by_the_same),
+		cmocka_unit_test(a_kept_clock_agrees_with_the_kernel_within_its_bound),
 		cmocka_unit_test(a_fake_clock_stands_until_it_is_moved),
 		cmocka_unit_test(every_source_has_a_name),
 	};

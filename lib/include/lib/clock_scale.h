@@ -17,6 +17,10 @@ struct clock_sample {
 	uint64_t ns;
 };
 
+static inline uint64_t clock_sample_ticks(const struct clock_sample *sample) {
+	return sample->ticks_before + (sample->ticks_after - sample->ticks_before) / 2;
+}
+
 struct clock_scale {
 	uint64_t ticks_base;
 	uint64_t ns_base;    // the time at ticks_base

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A clock of the processor's counter beside CLOCK_MONOTONIC: how far it is off, and what follows.
+#include <lib/clock.h>
+
+#define WIDTH_NS_MAX 2000	     // of a sample that is worth correcting by
+#define RATE_NS UINT64_C(1000000000) // between two samples that a rate is taken from
+// The kernel slews CLOCK_MONOTONIC, by 8 % and 500 ppm at most; what is beyond that is a jump.
+#define SLEW_SHARE 8
+#define JUMP_NS UINT64_C(1000000)
+
+static uint64_t distance(uint64_t one, uint64_t other) {
+	return one > other ? one - other : other - one;
+}
+
+static uint64_t ticks_ns(const struct clock_scale *scale, uint64_t ticks) {
+	return (uint64_t)((unsigned __int128)ticks * scale->multiplier >> CLOCK_SCALE_SHIFT);
+}
+
+static uint64_t width_ns(const struct clock_scale *scale, const struct clock_sample *sample) {
+	return ticks_ns(scale, sample->ticks_after - sample->ticks_before);
+}
+
+// By what was counted since the last call, wherever the clock stood then.
+static bool jumped(const struct clock *clock, const struct clock_sample *sample) {
+	const struct clock_kept *kept = &clock->kept;
+	uint64_t ticks = clock_sample_ticks(sample), counted_ns, passed_ns;
+
+	if (ticks < kept->ticks || sample->ns < kept->ns)
+		return true;
+	passed_ns = sample->ns - kept->ns;
+	counted_ns = ticks_ns(&clock->scale, ticks - kept->ticks);
+	return distance(counted_ns, passed_ns) >
+	       passed_ns / SLEW_SHARE + JUMP_NS + width_ns(&clock->scale, sample);
+}
+
+static enum clock_keep fall_back(struct clock *clock) {
+	clock->source = CLOCK_SOURCE_MONOTONIC;
+	clock->reason = "the TSC jumped beside the kernel's clock";
+	return CLOCK_KEEP_JUMPED;
+}
+
+// From a second and more, so that the width of two samples is parts in a million at most.
+static uint64_t take_rate(struct clock *clock, uint64_t ticks, uint64_t ns) {
+	struct clock_kept *kept = &clock->kept;
+	uint64_t multiplier = clock->scale.multiplier;
+
+	if (ns - kept->rate_ns < RATE_NS || ticks <= kept->rate_ticks)
+		return multiplier;
+	multiplier = (uint64_t
+	)(((unsigned __int128)(ns - kept->rate_ns) << CLOCK_SCALE_SHIFT) /
+	  (ticks - kept->rate_ticks));
+	kept->rate_ticks = ticks;
+	kept->rate_ns = ns;
+	return multiplier;
+}
+
+// Where it is ahead, the base lies where the right time comes to what it reads: ticks before the
+// base read as the base.
+static void put_right(struct clock_scale *scale, uint64_t ticks, uint64_t reading_ns, uint64_t ns) {
+	uint64_t ahead_ns = reading_ns > ns ? reading_ns - ns : 0;
+
+	scale->ns_base = ns + ahead_ns;
+	scale->ticks_base =
+		ticks +
+		(uint64_t)(((unsigned __int128)ahead_ns << CLOCK_SCALE_SHIFT) / scale->multiplier);
+}
+
+enum clock_keep clock_keep_at(struct clock *clock, const struct clock_sample *sample) {
+	struct clock_scale *scale = &clock->scale;
+	struct clock_kept *kept = &clock->kept;
+	uint64_t ticks = clock_sample_ticks(sample);
+	uint64_t width = width_ns(scale, sample);
+	uint64_t reading_ns, off_ns;
+
+	if (jumped(clock, sample))
+		return fall_back(clock);
+	if (width > WIDTH_NS_MAX)
+		return CLOCK_KEEP_UNSEEN;
+	reading_ns = clock_scale_ns(scale, ticks);
+	off_ns = distance(reading_ns, sample->ns);
+	if (off_ns > kept->off_ns_max)
+		kept->off_ns_max = off_ns;
+	scale->multiplier = take_rate(clock, ticks, sample->ns);
+	// Less than the sample can tell is left as it is, else each call would move it about.
+	put_right(scale, ticks, reading_ns, off_ns > width / 2 + 1 ? sample->ns : reading_ns);
+	kept->ticks = ticks;
+	kept->ns = sample->ns;
+	return CLOCK_KEEP_DONE;
+}
+
+uint64_t clock_kept_off_ns(const struct clock *clock) {
+	return clock->kept.off_ns_max;
+}
