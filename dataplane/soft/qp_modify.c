@@ -2,13 +2,14 @@
 // Which attributes a transition of an RC queue pair needs and may have (InfiniBand 1.3, 11.2.5.2),
 // which values, and what comes of it. Whoever holds the device's lock.
 #include "qp.h"
+#include "verbs_limits.h"
 
 #include <dataplane/gid.h>
 
 #include <errno.h>
 #include <string.h>
 
-#define GID_INDEX_USABLE 1 // 0 is the link-local one, which no wire carries
+#define FLOW_LABEL_MASK ((UINT32_C(1) << 20) - 1)
 #define ACCESS_KNOWN                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
@@ -94,8 +95,7 @@ static bool address_is_sound(const struct soft_nic *nic, const struct ibv_ah_att
 	const union ibv_gid *peer = &address->grh.dgid;
 
 	return address->port_num == 1 && address->is_global && address->sl <= 15 &&
-	       address->grh.sgid_index == GID_INDEX_USABLE &&
-	       address->grh.flow_label < UINT32_C(1) << 20 && peer_is_sound(nic, peer) &&
+	       address->grh.sgid_index < LIMIT_GIDS && peer_is_sound(nic, peer) &&
 	       frame_is_ip4(peer) == frame_is_ip4(&nic->wire->gid);
 }
 
@@ -140,6 +140,9 @@ static void attr_take(struct ibv_qp_attr *own, const struct ibv_qp_attr *attr, i
 	TAKE(IBV_QP_RNR_RETRY, rnr_retry)
 	TAKE(IBV_QP_PATH_MIG_STATE, path_mig_state)
 #undef TAKE
+	// Some programs set all its bits where a packet has no such field; drivers in the kernel cut
+	// it off as well.
+	own->ah_attr.grh.flow_label &= FLOW_LABEL_MASK;
 	// Asked for each time anew.
 	own->en_sqd_async_notify =
 		(mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 ? attr->en_sqd_async_notify : 0;

@@ -11,5 +11,6 @@
 #define LIMIT_CQ_ENTRIES (1 << 20)
 #define LIMIT_MRS (1 << 20)
 #define LIMIT_PDS 65536
+#define LIMIT_GIDS 2
 #define LIMIT_MESSAGE_BYTES (1u << 30)
 #define LIMIT_MR_BYTES (UINT64_C(1) << 46)

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GIDS 2
 #define PHYS_STATE_DISABLED 3
 #define PHYS_STATE_LINK_UP 5
 #define WIDTH_1X 1
@@ -70,7 +69,7 @@ int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_a
 		.state = active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = mtu_code(mtu),
-		.gid_tbl_len = GIDS,
+		.gid_tbl_len = LIMIT_GIDS,
 		.port_cap_flags = IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = LIMIT_MESSAGE_BYTES,
 		.pkey_tbl_len = 1,
@@ -83,7 +82,8 @@ int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_a
 	return 0;
 }
 
-// The first, link-local, is there because programs expect the usable one behind it.
+// One address under two indexes: programs take 0 if they are not told, and are told 1 where real ports
+// have RoCE version 1 in front.
 int soft_query_gids(
 	struct ibv_context *context,
 	struct ibv_gid_entry *entries,
@@ -92,16 +92,15 @@ int soft_query_gids(
 ) {
 	const struct soft_device *device = device_of(context->device);
 
-	if (max < GIDS)
+	if (max < LIMIT_GIDS)
 		return -EINVAL;
-	for (uint32_t n = 0; n < GIDS; n++)
+	for (uint32_t n = 0; n < LIMIT_GIDS; n++)
 		entries[n] = (struct ibv_gid_entry
-		){.gid_index = n, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2};
-	entries[0].gid.raw[0] = 0xfe;
-	entries[0].gid.raw[1] = 0x80;
-	entries[0].gid.global.interface_id = device->guid;
-	entries[1].gid = device->nic.wire->gid;
-	*ret_count = GIDS;
+		){.gid = device->nic.wire->gid,
+		  .gid_index = n,
+		  .port_num = 1,
+		  .gid_type = IBV_GID_TYPE_ROCE_V2};
+	*ret_count = LIMIT_GIDS;
 	return 0;
 }
 

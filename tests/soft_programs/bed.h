@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BED_GID_INDEX 1
+#define BED_GID_INDEX 0
 #define BED_BYTES 65536
 #define BED_DEPTH 128
 

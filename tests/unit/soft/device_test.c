@@ -28,7 +28,7 @@ static void facts_are_asked_without_leaving_the_device_open(void **state) {
 	assert_int_equal(facts[1].port.number, 1);
 	assert_int_equal(facts[1].port.link, DEVICE_LINK_ETHERNET);
 	assert_int_equal(facts[1].port.active_mtu, 4096);
-	assert_int_equal(facts[1].port.gid_index, 1);
+	assert_int_equal(facts[1].port.gid_index, 0);
 	assert_string_equal(gid_format(&facts[1].port.gid, gid), "10.0.0.2");
 	assert_int_equal(facts[1].port.message_max, UINT64_C(1) << 30);
 	assert_int_equal(facts[1].limits.reads_out_max, 16);
@@ -84,7 +84,7 @@ static void two_of_them_can_have_a_pair(void **state) {
 	assert_int_equal(device_endpoint_check(device_facts(devices[0]), &theirs, reason), 0);
 	device_route(devices[0], device_facts(devices[0]), &theirs, 5, &route);
 	assert_int_equal(route.is_global, 1);
-	assert_int_equal(route.grh.sgid_index, 1);
+	assert_int_equal(route.grh.sgid_index, 0);
 	assert_memory_equal(&route.grh.dgid, &theirs.gid, sizeof(theirs.gid));
 	assert_int_equal(device_event(devices[0], &event), -EAGAIN);
 	for (int n = 0; n < 2; n++)

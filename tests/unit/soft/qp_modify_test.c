@@ -223,10 +223,10 @@ static const struct {
 	VALUE(INIT, RTR, ah_attr.port_num, 2, false),
 	VALUE(INIT, RTR, ah_attr.sl, 15, true),
 	VALUE(INIT, RTR, ah_attr.sl, 16, false),
-	VALUE(INIT, RTR, ah_attr.grh.sgid_index, 0, false), // link-local: no wire carries it
+	VALUE(INIT, RTR, ah_attr.grh.sgid_index, 1, true), // the same address
 	VALUE(INIT, RTR, ah_attr.grh.sgid_index, 2, false),
 	VALUE(INIT, RTR, ah_attr.grh.flow_label, 0xfffff, true),
-	VALUE(INIT, RTR, ah_attr.grh.flow_label, 0x100000, false),
+	VALUE(INIT, RTR, ah_attr.grh.flow_label, UINT32_MAX, true),
 	VALUE(INIT, RTR, ah_attr.grh.hop_limit, 0, true),
 	VALUE(INIT, RTR, ah_attr.grh.dgid.raw[10], 0, false), // IPv6, and the wire is IPv4
 	VALUE(INIT, RTR, ah_attr.grh.dgid.raw[12], 224, false),
@@ -245,7 +245,7 @@ static const struct {
 	VALUE(RTS, RTS, cur_qp_state, IBV_QPS_RTR, false),
 	VALUE(RTS, RTS, path_mig_state, IBV_MIG_ARMED, false),
 	VALUE(SQD, SQD, timeout, 32, false),
-	VALUE(SQD, SQD, ah_attr.grh.sgid_index, 0, false),
+	VALUE(SQD, SQD, ah_attr.grh.sgid_index, 2, false),
 };
 
 static int mask_for(enum ibv_qp_state from, enum ibv_qp_state to) {

@@ -83,7 +83,7 @@ struct ibv_qp_attr bed_rtr_attr(const struct bed_end *peer, uint32_t qp_number) 
 	  .ah_attr = {
 		  .is_global = 1,
 		  .port_num = 1,
-		  .grh = {.dgid = gids[1].gid, .sgid_index = 1, .hop_limit = 64},
+		  .grh = {.dgid = gids[0].gid, .sgid_index = 0, .hop_limit = 64},
 	  }};
 }
 
