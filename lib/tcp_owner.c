@@ -85,6 +85,13 @@ int tcp_owner_find(
 	return size < 0 ? neg_errno() : read_answer(answer, (size_t)size, ret_uid);
 }
 
+int tcp_owner_listens(int fd, const struct sock_addr *at) {
+	const struct sock_addr anybody = {.family = at->family};
+	uint32_t uid;
+
+	return tcp_owner_find(fd, at, &anybody, &uid);
+}
+
 int tcp_owner_open(int *ret_fd) {
 	// Nobody has port 0: asked once here, where the kernel may have to load its module.
 	const struct sock_addr nobody = {.family = SOCK_ADDR_V4};

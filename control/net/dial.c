@@ -6,6 +6,7 @@
 #include <lib/log.h>
 #include <lib/scoped.h>
 #include <lib/stream.h>
+#include <lib/tcp_owner.h>
 
 #include <net/if.h>
 #include <netinet/in.h>
@@ -119,13 +120,25 @@ static bool is_of_this_machine(const struct sock_addr *to) {
 	return sock_addr_equal(&source, &plain);
 }
 
+// A firewall of this machine refuses, too. What the kernel says of its sockets is believed if it
+// knows our own.
+static bool nobody_listens(const struct transport *transport, const struct sock_addr *at) {
+	scoped_fd int fd = -1;
+
+	return tcp_owner_open(&fd) == 0 &&
+	       tcp_owner_listens(fd, &transport->listener.address) == 0 &&
+	       tcp_owner_listens(fd, at) == -ENOENT;
+}
+
 static enum ras_cause cause_of(const struct channel *channel, int err) {
 	struct sock_addr to;
 
 	if (err != -ECONNREFUSED)
 		return ras_cause_of_errno(err);
 	to = scoped_address(channel->transport, channel->peer);
-	return is_of_this_machine(&to) ? RAS_CAUSE_EXITED : RAS_CAUSE_REFUSED;
+	return is_of_this_machine(&to) && nobody_listens(channel->transport, &to)
+		       ? RAS_CAUSE_EXITED
+		       : RAS_CAUSE_REFUSED;
 }
 
 void dial(struct channel *channel) {

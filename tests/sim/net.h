@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define NET_NOBODY UINT32_MAX
-// Beside the errno of ended(): refused by the node's own machine, where the other one lives, too.
+// Beside the errno of ended(): refused by the node's own machine, where the other one does not run.
 #define NET_REFUSED_HERE 4096
 // Four bytes of length and 17 of seal: what a frame costs beyond its own size.
 #define NET_FRAME_OVERHEAD 21

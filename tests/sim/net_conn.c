@@ -124,7 +124,8 @@ void net_open(struct net *net, uint32_t node, uint32_t handle, uint32_t to) {
 static void net_refuse(struct net *net, uint32_t socket) {
 	struct net_conn *conn = net_conn_of(net, socket);
 	struct event *event = net_event(net, NET_FAIL, socket, 0);
-	bool here = net->nodes[conn->node[0]].host == net->nodes[conn->node[1]].host;
+	bool here = net->nodes[conn->node[0]].host == net->nodes[conn->node[1]].host &&
+		    net->nodes[conn->node[1]].process == NET_PROCESS_NONE;
 
 	event->code = here ? NET_REFUSED_HERE : ECONNREFUSED;
 	queue_push(net->queue, event, net_travel(net, conn->node[1], conn->node[0], 0));

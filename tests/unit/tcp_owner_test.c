@@ -116,6 +116,32 @@ static void a_socket_that_was_closed_is_nobodys(void **state) {
 	close(fd);
 }
 
+// As a SYN to that address finds it, or not.
+static void an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_open(void **state) {
+	static const struct {
+		const char *listens, *asked;
+	} rows[] = {{"127.0.0.1", "127.0.0.1"}, {"127.9.8.7", "127.9.8.7"}, {"0.0.0.0", "127.3.2.1"},
+		    {"::1", "::1"},		{"::", "127.0.0.1"}};
+	int fd = open_or_skip();
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct pair pair = connect_on(rows[n].listens);
+		struct sock_addr at;
+
+		assert_int_equal(
+			sock_addr_parse_host(rows[n].asked, strlen(rows[n].asked), NULL, &at), 0
+		);
+		at.port = pair.ours.port;
+		assert_int_equal(tcp_owner_listens(fd, &at), 0);
+		close(pair.listener); // those that it accepted go on
+		assert_int_equal(tcp_owner_listens(fd, &at), -ENOENT);
+		close(pair.connected);
+		close(pair.accepted);
+	}
+	close(fd);
+}
+
 static void a_question_between_families_is_refused(void **state) {
 	const struct sock_addr v4 = {.family = SOCK_ADDR_V4}, v6 = {.family = SOCK_ADDR_V6};
 	const struct sock_addr none = {.family = SOCK_ADDR_NONE};
@@ -134,6 +160,9 @@ int main(void) {
 		cmocka_unit_test(the_other_end_is_of_this_user),
 		cmocka_unit_test(a_socket_of_somebody_else_is_theirs),
 		cmocka_unit_test(a_socket_that_was_closed_is_nobodys),
+		cmocka_unit_test(
+			an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_open
+		),
 		cmocka_unit_test(a_question_between_families_is_refused),
 	};
 

@@ -3,6 +3,7 @@
 #include "net_world.h"
 
 #include <lib/scoped.h>
+#include <lib/tcp_owner.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +12,15 @@
 
 #define A (&world_agents[0])
 #define B (&world_agents[1])
+
+// At an address of this machine, as far as its kernel tells who listens.
+static enum ras_cause cause_of_refusal(void) {
+	struct sock_addr own = transport_address(A->transport);
+	scoped_fd int fd = -1;
+
+	return tcp_owner_open(&fd) == 0 && tcp_owner_listens(fd, &own) == 0 ? RAS_CAUSE_EXITED
+									    : RAS_CAUSE_REFUSED;
+}
 
 static void connect_that_is_refused_says_so_later(void **state) {
 	struct sock_addr to;
@@ -21,8 +31,21 @@ static void connect_that_is_refused_says_so_later(void **state) {
 	world_open(0, &to);
 	assert_false(A->conns[0].ended);
 	WORLD_UNTIL(A->conns[0].ended);
-	assert_int_equal(A->conns[0].cause, RAS_CAUSE_EXITED);
+	assert_int_equal(A->conns[0].cause, cause_of_refusal());
 	assert_int_equal(transport_counters(A->transport)->connect_failures, 1);
+}
+
+// Whose own listener is not known to the kernel cannot ask it about others.
+static void connect_that_is_refused_proves_no_exit_to_one_that_listens_no_more(void **state) {
+	struct sock_addr to;
+
+	(void)state;
+	close(raw_listen(&to, 1));
+	world_start(0);
+	transport_deafen(A->transport);
+	world_open(0, &to);
+	WORLD_UNTIL(A->conns[0].ended);
+	assert_int_equal(A->conns[0].cause, RAS_CAUSE_REFUSED);
 }
 
 static void connect_from_an_address_that_is_not_ours_is_our_own_fault(void **state) {
@@ -318,7 +341,7 @@ static void deaf_transport_keeps_what_it_has_and_takes_no_more(void **state) {
 	transport_deafen(B->transport);
 	world_open(0, &to);
 	WORLD_UNTIL(A->conns[1].ended);
-	assert_int_equal(A->conns[1].cause, RAS_CAUSE_EXITED);
+	assert_int_equal(A->conns[1].cause, cause_of_refusal());
 	assert_int_equal(world_send(0, 0, 0, 10), 0);
 	WORLD_UNTIL(B->conns[0].frames == 1);
 }
@@ -424,6 +447,7 @@ static void port_is_had_again_while_old_connections_still_stand(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		IN_A_WORLD(connect_that_is_refused_says_so_later),
+		IN_A_WORLD(connect_that_is_refused_proves_no_exit_to_one_that_listens_no_more),
 		IN_A_WORLD(connect_from_an_address_that_is_not_ours_is_our_own_fault),
 		IN_A_WORLD(failed_open_that_is_closed_before_it_was_told_is_not_told),
 		IN_A_WORLD(connect_that_nobody_answers_ends_by_its_deadline),

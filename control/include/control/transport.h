@@ -49,7 +49,8 @@ struct transport_ops {
 	// Everything it carried has been handed over before. Not for one that was closed by us.
 	// Connecting took too long: TIMEOUT; then nothing was heard: SILENT; no proof came of what
 	// was heard, or the other side hung up on ours: PROOF; VERSION, PROTOCOL, STUCK as named;
-	// EXITED: refused, and the address is one of this machine; the rest by ras_cause_of_errno().
+	// EXITED: refused, and the address is one of this machine's where nobody listens; the rest
+	// by ras_cause_of_errno().
 	void (*ended)(void *ctx, uint32_t conn, enum ras_cause cause);
 	// What came of transport_ask_kernel().
 	void (*kernel_asked)(void *ctx, const struct sock_addr *host, bool answered);

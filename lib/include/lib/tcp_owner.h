@@ -15,3 +15,6 @@ int tcp_owner_open(int *ret_fd);
 int tcp_owner_find(
 	int fd, const struct sock_addr *theirs, const struct sock_addr *ours, uint32_t *ret_uid
 );
+// 0: somebody listens at that address of ours, whatever a firewall makes of connects to it.
+// -ENOENT: nobody does; a kernel that does not know its sockets says so of each.
+int tcp_owner_listens(int fd, const struct sock_addr *at);

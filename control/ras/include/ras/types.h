@@ -86,8 +86,8 @@ enum ras_cause {
 	RAS_CAUSE_RESTART,     // it came back as a new incarnation
 	RAS_CAUSE_REFUTED,     // it or another observer proved it alive
 	RAS_CAUSE_BUSY,	       // it serves as many joins as it can
-	// Of a connect: our own machine refused it, for the address is one of its own. Of a death:
-	// an agent of the same host saw that, twice.
+	// Of a connect: refused by our own machine, at whose address nobody listens. Of a death: an
+	// agent of the same host saw that, twice.
 	RAS_CAUSE_EXITED,
 	RAS_CAUSE_COUNT,
 };
