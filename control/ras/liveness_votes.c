@@ -104,6 +104,56 @@ bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
 	       (!is_gap && slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)));
 }
 
+void votes_joined(struct ras *ras, uint32_t slot) {
+	struct liveness *liveness = &ras->liveness;
+
+	if (!ras->joined)
+		return; // we do, and this is whom we met
+	liveness->joins[liveness->join_count++ % VOTE_JOINS_MAX] = (struct vote_join){
+		.id = ras_entry(ras, slot)->record->id,
+		.at_ns = ras->observed_ns,
+	};
+}
+
+// The earliest last word of those members who are missed and were heard once; RAS_NEVER if nobody is.
+static uint64_t missed_since(const struct ras *ras) {
+	uint64_t since_ns = RAS_NEVER;
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+		const struct peer_entry *entry;
+
+		if (!link->used || link->connects == 0 || link->heard_ns >= since_ns)
+			continue;
+		entry = ras_entry(ras, link->slot);
+		if (peer_is_member(entry) && (link->refused_ns != RAS_NEVER || link->delayed ||
+					      entry->state != RAS_ALIVE))
+			since_ns = link->heard_ns;
+	}
+	return since_ns;
+}
+
+bool votes_withdraw_late(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+	uint64_t since_ns = missed_since(ras);
+	bool any = false;
+
+	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
+		struct vote_join *join = &liveness->joins[n];
+		uint32_t slot;
+
+		if (join->id == 0 || join->at_ns < since_ns)
+			continue;
+		slot = peers_find(&ras->peers, join->id);
+		join->id = 0;
+		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_TAKEN_BACK) != 0)
+			continue;
+		votes_withdraw(ras, slot);
+		any = true;
+	}
+	return any;
+}
+
 // Keeps the list in the order in which it is sent: it rises. False if it was there, or is full.
 static bool list_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
 	uint32_t at = 0;
