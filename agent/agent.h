@@ -137,6 +137,8 @@ int soft_device_config(
 	struct agent *agent, struct parse_error *ret_error, struct soft_config *ret_config
 );
 // Whether its packets would go over a port of DPDK.
+// It was given no address of its own.
+bool soft_device_is_where_the_overlay_is(const struct config *config);
 bool soft_device_needs_dpdk(const struct config *config);
 // After a reload: its faults.
 void soft_device_reload(struct agent *agent);

@@ -6,6 +6,7 @@
 #include "agent.h"
 
 #include <lib/container.h>
+#include <dataplane/soft.h>
 #include <lib/log.h>
 #include <lib/netif/source.h>
 #include <lib/netif/tocsin.h>
@@ -78,6 +79,31 @@ static void say_moved(const struct sock_addr *from, const struct listen_choice *
 	);
 }
 
+// Pairs and memory belong to the device as it was opened, so it stays where it is: peers reach it there
+// no more, and only a restart takes it along.
+static void look_at_soft_device(struct agent *agent) {
+	struct sock_addr address = overlay_address(agent->overlay), device;
+	char before[SOCK_ADDR_TEXT_BYTES], after[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES] = "";
+
+	address.port = 0;
+	if (soft_device_is_where_the_overlay_is(agent->config) &&
+	    soft_device_address(SOFT_DEVICE_NAME, &device) == 0) {
+		device.port = 0;
+		device.scope_id = address.scope_id;
+		sock_addr_format_host(&device, before);
+		sock_addr_format_host(&address, after);
+		if (!sock_addr_equal(&device, &address))
+			snprintf(
+				words, sizeof(words),
+				"%s stays on %s, and this node is at %s now: restart its agent",
+				SOFT_DEVICE_NAME, before, after
+			);
+	}
+	if (words[0] != '\0')
+		log_event(LOG_LEVEL_WARN, "soft_device_stays", log_str("what", words));
+	overlay_own_mistake(agent->overlay, words);
+}
+
 static void look_later(struct agent *agent, uint64_t at_ns) {
 	if (loop_timer_set(agent->loop, &agent->address_again, at_ns) != 0)
 		log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", ENOMEM));
@@ -116,6 +142,7 @@ static void move(struct agent *agent, const struct netif_table *table) {
 	agent->address_untold = false;
 	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
 	say_moved(&before, &choice);
+	look_at_soft_device(agent);
 	if (before.family != choice.address.family && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_refreshed", log_errno("error", ENOMEM));
 }

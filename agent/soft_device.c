@@ -56,6 +56,10 @@ find_address(struct agent *agent, struct parse_error *error, struct sock_addr *r
 	return 0;
 }
 
+bool soft_device_is_where_the_overlay_is(const struct config *config) {
+	return get(config, "address")[0] == '\0';
+}
+
 static enum soft_wire_kind
 read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX + 1]) {
 	const char *wire = get(config, "wire");

@@ -221,8 +221,15 @@ bool overlay_mistake_next(
 			*cursor = OVERLAY_MISTAKES_STRANGERS;
 	}
 	place -= OVERLAY_MISTAKES_STRANGERS;
-	if (place >= overlay->clones_count)
+	if (place < overlay->clones_count)
+		clones_words(overlay, &overlay->clones[place], ret_words);
+	else if (place == overlay->clones_count && overlay->own_mistake[0] != '\0')
+		snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->own_mistake);
+	else
 		return false;
-	clones_words(overlay, &overlay->clones[place], ret_words);
 	return true;
+}
+
+void overlay_own_mistake(struct overlay *overlay, const char *words) {
+	snprintf(overlay->own_mistake, sizeof(overlay->own_mistake), "%s", words);
 }

@@ -327,6 +327,9 @@ bool overlay_mistake_next(
 // Whether machines that were booted apart have this host identity: then each boot is a host.
 bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id);
 
+// One that this node found of itself, beside those; "": none.
+void overlay_own_mistake(struct overlay *overlay, const char *words);
+
 // The names to join through cannot be used, in words; "": they can.
 void overlay_join_names(struct overlay *overlay, const char *words);
 // Why this node is no member yet, or alone in a ring of its own, in words; false: there is nothing
