@@ -44,6 +44,7 @@ class Network:
         self.cluster = clusters.Cluster(BUILD, count, settings={
             "client.listen": "", "http.listen": "", **(settings or {})})
         self.cluster.join = ",".join(self.endpoint(number) for number in (1, 2))
+        self.homes = {}  # machines of agents by name, where they are not of the agent's number
 
     def addresses(self, number, verb):
         return [f"addr {verb} {self.address.format(number)}/{self.prefix} dev eth0" +
@@ -63,7 +64,7 @@ class Network:
                        input=f"flush ruleset\n{rules}\n", check=True)
 
     def start(self, agent, number=None):
-        number = number or int(agent.name[1:])
+        number = number or self.homes.get(agent.name, int(agent.name[1:]))
         agent.own.setdefault("overlay.listen", self.endpoint(number))
         agent.start(around=["ip", "netns", "exec", f"m{number}"])
 
@@ -418,11 +419,37 @@ def address_moved():
         healed(cluster)
         agents.wait_until("the proof", lambda: address_problem(mover) is None)
         assert mover.events("ADDRESS_CHANGED", mover.name)
+        agents.wait_until("the word on its software device", lambda: any(
+            "soft0 stays on 10.0.0.4, and this node is at 10.0.0.44 now" in words
+            for words in mover.ask("HEALTH")["mistakes"]))
         agents.wait_log(mover, " own_address_changed ")
         # From there and to there alone: each link was opened by either side.
         assert set(sources_of(4)) == {"10.0.0.44"}, sources_of(4)
         assert mover.process.poll() is None
         agents.assert_no_death_but(cluster, mover.name)
+
+
+def exit_beside():
+    """a process that ends beside another agent of its host is dead to it, though the rest is cut off"""
+    network = Network(4)
+    _, _, stays, ends = network.cluster.agents
+    stays.own["node.host"] = ends.own["node.host"] = "shared"
+    ends.own["overlay.listen"] = "10.0.0.3:28031"
+    network.homes[ends.name] = 3
+    with network as cluster:
+        ip("link set p3 down")
+        others = [agent.name for agent in cluster.agents[:2]]
+        agents.wait_until("both others to be held", lambda: all(
+            agents.peer(stays, name)["state"] == "unreachable" for name in others))
+        ends.kill()
+        agents.wait_until("its death", lambda: agents.peer(stays, ends.name)["state"] == "dead")
+        seen = agents.peer(stays, ends.name)
+        assert seen["cause"] == "exited" and not seen["sole"], seen
+        assert seen["observers"] == [stays.name], seen
+        assert all(agents.peer(stays, name)["state"] == "unreachable" for name in others)
+        ip("link set p3 up")
+        network.start(ends)
+        healed(cluster)
 
 
 def ipv6_only():
@@ -486,8 +513,8 @@ CASES = {
     "returns": [third_returns],
     "loss": [packets_lost],
     "frozen": [frozen_for_long],
-    "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved, ipv6_only,
-             link_local, interface_chosen],
+    "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved, exit_beside,
+             ipv6_only, link_local, interface_chosen],
 }
 
 if __name__ == "__main__":
