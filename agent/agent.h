@@ -103,6 +103,7 @@ struct agent {
 	struct path_table *paths;
 	struct fabric *fabric;
 	struct checks *checks;
+	struct clock worker_clocks[AGENT_WORKERS_MAX]; // each its worker's, from its start on
 	struct agent_worker *workers;
 	uint32_t worker_count;
 	struct health *health;	      // the store of verdicts

@@ -55,7 +55,6 @@ void fabric_part_reload(struct agent *agent) {
 int fabric_part_start(struct agent *agent) {
 	struct fabric_config config = {
 		.worker_count = agent->worker_count,
-		.worker_clock = &agent->clock,
 		.paths = agent->paths,
 		.device_count = agent->device_count,
 		.pair_max = PAIRS_MAX,

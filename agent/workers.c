@@ -122,7 +122,13 @@ static void on_events(struct loop_source *source, uint32_t events) {
 	for (uint32_t n = 0; n < count; n++) {
 		struct fabric *fabric = worker->agent->fabric;
 
-		if (fabric == NULL || !fabric_worker_event(fabric, worker->place, &records[n]))
+		if (records[n].kind == WORKER_EVENT_CLOCK)
+			log_event(
+				LOG_LEVEL_WARN, "worker_clock_given_up",
+				log_u64("worker", worker->place), log_str("clock", "monotonic"),
+				log_str("reason", "the TSC jumped beside the kernel's clock")
+			);
+		else if (fabric == NULL || !fabric_worker_event(fabric, worker->place, &records[n]))
 			log_event(LOG_LEVEL_WARN, "worker_event", log_u64("kind", records[n].kind));
 	}
 }
@@ -142,20 +148,26 @@ static struct idle_config idle_of(const struct config *config, uint32_t place) {
 }
 
 static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu) {
+	struct clock *clock = &agent->worker_clocks[worker->place];
 	bool pin = config_get_bool(agent->config, "worker", "pin");
 	char name[32], cores[CPUS_TEXT_BYTES], node[NODE_TEXT_BYTES], block[PARSE_TEXT_BYTES];
 	struct worker_config config = {
 		.name = name,
 		.cpu = pin ? cpu : WORKER_CPU_ANY,
-		.clock = &agent->clock,
+		.clock = clock,
+		.kept_clock = clock,
 		.idle = idle_of(agent->config, worker->place),
 		.request = dispatch_request,
 	};
+	const char *clock_name, *clock_why;
 	struct worker_facts facts;
 	int err;
 
+	// Before it is the worker's alone.
+	clock_name = clock_source_name(clock_source(clock));
+	clock_why = clock_reason(clock);
 	snprintf(name, sizeof(name), "tocsin-w%u", cpu);
-	err = prober_create(agent->paths, &agent->clock, near_cpu(config.cpu), &worker->prober);
+	err = prober_create(agent->paths, clock, near_cpu(config.cpu), &worker->prober);
 	if (err != 0)
 		return err;
 	config.polls[config.poll_count++] = prober_poll(worker->prober);
@@ -178,9 +190,19 @@ static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32
 	log_event(
 		LOG_LEVEL_INFO, "worker_started", log_str("name", name), log_str("cores", cores),
 		log_str("memory_node", node), log_str("idle", idle_policy_name(config.idle.policy)),
-		log_str("block_cost", block)
+		log_str("block_cost", block), log_str("clock", clock_name),
+		log_str("clock_why", clock_why)
 	);
 	return loop_add(agent->loop, &worker->events);
+}
+
+// Calibrated once, kept by each worker for itself.
+static void give_clocks(struct agent *agent, uint32_t count) {
+	struct clock clock;
+
+	clock_init_kept(&clock);
+	for (uint32_t n = 0; n < count; n++)
+		agent->worker_clocks[n] = clock;
 }
 
 int workers_start(struct agent *agent) {
@@ -201,6 +223,7 @@ int workers_start(struct agent *agent) {
 	agent->workers = calloc(cpu_set_count(&cores), sizeof(*agent->workers));
 	if (agent->workers == NULL)
 		return -ENOMEM;
+	give_clocks(agent, cpu_set_count(&cores));
 	for (uint32_t cpu = cpu_set_next(&cores, 0); cpu < CPU_SET_CPUS_MAX && err == 0;
 	     cpu = cpu_set_next(&cores, cpu + 1)) {
 		struct agent_worker *worker = &agent->workers[agent->worker_count];

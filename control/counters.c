@@ -466,6 +466,8 @@ static const struct spec specs[] = {
 	WORKER(waits, COUNTER_COUNT, "waits with operations under way"),
 	WORKER(paid_ns, COUNTER_TIME, "what those waits cost"),
 	WORKER(optimum_ns, COUNTER_TIME, "what they would have cost with foresight"),
+	WORKER(clock_jumps, COUNTER_COUNT, "TSC clocks given up for CLOCK_MONOTONIC"),
+	WORKER(clock_off_ns, COUNTER_LONGEST, "the most that a TSC clock was found off it"),
 
 	SOFT_COUNTERS(SOFT)
 };

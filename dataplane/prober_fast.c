@@ -16,7 +16,7 @@ static void end_run(struct probe_run *run, enum probe_end end) {
 // From the lane's step, on this thread.
 static void on_done(struct op *op) {
 	struct probe_run *run = op->ctx;
-	uint64_t took_ns = op->done_ns - run->submitted_ns;
+	uint64_t took_ns = took(run->submitted_ns, op->done_ns);
 
 	TRACEPOINT(
 		probe_outcome, run->peer, op->kind, run->bytes, took_ns, op->outcome,
@@ -104,8 +104,7 @@ static bool step_run(struct prober *prober, struct probe_run *run, struct idle_f
 	return run->ended && tell(prober, run);
 }
 
-bool prober_step(void *ctx, struct idle_found *found) {
-	struct prober *prober = ctx;
+static __attribute__((noinline)) bool step_runs(struct prober *prober, struct idle_found *found) {
 	bool progress = false;
 
 	for (uint32_t n = 0; n < prober->run_count;) {
@@ -119,6 +118,17 @@ bool prober_step(void *ctx, struct idle_found *found) {
 		progress |= prober->runs[n]->sent != sent;
 		n++;
 	}
+	return progress;
+}
+
+// Short where there is nothing to do: most steps are.
+bool prober_step(void *ctx, struct idle_found *found) {
+	struct prober *prober = ctx;
+	bool progress;
+
+	if (__builtin_expect(prober->run_count == 0, 1))
+		return watches_step(prober, found);
+	progress = step_runs(prober, found);
 	return watches_step(prober, found) || progress;
 }
 

@@ -43,6 +43,11 @@ struct prober {
 	struct watch_outcomes outcomes;
 };
 
+// A clock whose counter jumped ahead is set back when that is seen.
+static inline uint64_t took(uint64_t begun_ns, uint64_t ended_ns) {
+	return ended_ns > begun_ns ? ended_ns - begun_ns : 0;
+}
+
 // watch_fast.c
 bool watches_step(struct prober *prober, struct idle_found *found);
 void watches_request(struct prober *prober, const struct worker_record *record);

@@ -53,6 +53,8 @@ static void say_worker(const struct worker *worker, struct rte_tel_data *data) {
 		{"waits", counters.waits},
 		{"paid_ns", counters.paid_ns},
 		{"optimum_ns", counters.optimum_ns},
+		{"clock_jumps", counters.clock_jumps},
+		{"clock_off_ns", counters.clock_off_ns},
 	};
 	add_numbers(data, numbers, RTE_DIM(numbers));
 }

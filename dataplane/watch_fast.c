@@ -89,7 +89,7 @@ static bool stands(struct watch *watch, const struct watch_outcome *outcome) {
 	if (outcome->beats == 0)
 		return false;
 	if (outcome->beats == watch->beats)
-		return outcome->at_ns - watch->beats_at_ns >= WATCH_STANDS_NS;
+		return took(watch->beats_at_ns, outcome->at_ns) >= WATCH_STANDS_NS;
 	watch->beats = outcome->beats;
 	watch->beats_at_ns = outcome->at_ns;
 	return false;
@@ -101,7 +101,7 @@ static void on_done(struct op *op) {
 	struct prober *prober = watch->prober;
 	struct watch_outcome outcome = {
 		.at_ns = watch->at_ns,
-		.latency_ns = op->done_ns - watch->at_ns,
+		.latency_ns = took(watch->at_ns, op->done_ns),
 		.place = watch->place,
 		.generation = watch->generation,
 		.tag = watch->tag,
@@ -194,11 +194,9 @@ static void carry_out(struct prober *prober, const struct watch_due *due, uint64
 		begin(watch, row, due);
 }
 
-static bool carry_out_agenda(struct prober *prober, struct idle_found *found) {
+static __attribute__((noinline)) bool
+carry_out_agenda(struct prober *prober, struct idle_found *found, uint32_t taken, uint32_t put) {
 	struct watch_agenda *ring = &prober->agenda;
-	uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_relaxed);
-	// Pairs with the release in prober_plan().
-	uint32_t put = atomic_load_explicit(&ring->put, memory_order_acquire);
 	bool progress = false;
 
 	while (taken != put) {
@@ -219,7 +217,7 @@ static bool carry_out_agenda(struct prober *prober, struct idle_found *found) {
 
 // Life.
 
-static void tell_control(struct prober *prober) {
+static __attribute__((noinline)) void tell_control(struct prober *prober) {
 	const struct worker_record record = {
 		.kind = PROBER_EVENT_OUTCOME,
 		.words = {worker_word(prober)},
@@ -244,7 +242,7 @@ static bool give_back(struct prober *prober, struct watch *watch) {
 	return true;
 }
 
-static bool give_back_all(struct prober *prober) {
+static __attribute__((noinline)) bool give_back_all(struct prober *prober) {
 	bool progress = false;
 
 	for (uint32_t n = 0; n < WATCHES_MAX && prober->leaving > 0; n++) {
@@ -260,11 +258,15 @@ static bool give_back_all(struct prober *prober) {
 }
 
 bool watches_step(struct prober *prober, struct idle_found *found) {
-	bool progress = carry_out_agenda(prober, found);
+	struct watch_agenda *ring = &prober->agenda;
+	uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_relaxed);
+	// Pairs with the release in prober_plan().
+	uint32_t put = atomic_load_explicit(&ring->put, memory_order_acquire);
+	bool progress = taken != put && carry_out_agenda(prober, found, taken, put);
 
-	if (prober->untold)
+	if (__builtin_expect(prober->untold, 0))
 		tell_control(prober);
-	if (prober->leaving > 0)
+	if (__builtin_expect(prober->leaving > 0, 0))
 		progress |= give_back_all(prober);
 	return progress;
 }

@@ -24,8 +24,10 @@
 #include <unistd.h>
 
 #define STACK_BYTES 65536 // of the stack, touched before it counts
-// The worker's clock and the kernel's drift apart: by 500 ppm at most, 50 us in this time.
-#define COMPARE_NS UINT64_C(100000000)
+// A counter that was set back reads as the same time for long: some milliseconds of turns.
+#define COMPARE_TURNS 65536
+#define SLEEP_TURNS 4096	// what a sleep counts for
+#define COMPARE_AGAIN_NS 100000 // when something came between at each try
 
 static struct rte_ring *ring_create(struct near near, const char *name) {
 	return near_ring_create(near, name, WORKER_RING_RECORDS, sizeof(struct worker_record));
@@ -39,6 +41,7 @@ static bool config_is_sound(const struct worker_config *config) {
 	size_t length = strlen(config->name);
 
 	return length > 0 && length <= WORKER_NAME_MAX && config->clock != NULL &&
+	       (config->kept_clock == NULL || config->kept_clock == config->clock) &&
 	       config->poll_count <= WORKER_POLLS_MAX && config->idle.policy < IDLE_POLICY_COUNT &&
 	       (config->cpu == WORKER_CPU_ANY || config->cpu < CPU_SET_CPUS_MAX);
 }
@@ -114,10 +117,37 @@ static bool must_stop(const struct worker *worker) {
 	return atomic_load_explicit(&worker->stop, memory_order_acquire);
 }
 
-static void compare_clocks(struct worker *worker) {
-	worker->last_ns = clock_now_ns(worker->config.clock);
-	worker->to_monotonic_ns = clock_monotonic_ns() - worker->last_ns;
-	worker->compare_ns = worker->last_ns + COMPARE_NS;
+// When to look again, in time of its clock.
+static uint64_t keep_clock(struct worker *worker) {
+	const struct worker_record event = {.kind = WORKER_EVENT_CLOCK};
+	struct clock *clock = worker->config.kept_clock;
+	enum clock_keep kept = clock != NULL ? clock_keep(clock) : CLOCK_KEEP_DONE;
+
+	if (kept == CLOCK_KEEP_JUMPED) {
+		worker_count(worker, WORKER_CLOCK_JUMPS, 1);
+		worker_event(worker, &event);
+	}
+	// Relaxed: a number for people.
+	if (clock != NULL)
+		atomic_store_explicit(
+			&worker->counts[WORKER_CLOCK_OFF_NS], clock_kept_off_ns(clock),
+			memory_order_relaxed
+		);
+	return kept == CLOCK_KEEP_UNSEEN ? COMPARE_AGAIN_NS : CLOCK_KEEP_NS;
+}
+
+void worker_compare_clocks(struct worker *worker) {
+	uint64_t again_ns = keep_clock(worker);
+	uint64_t now_ns = clock_now_ns(worker->config.clock);
+
+	worker->to_monotonic_ns = clock_monotonic_ns() - now_ns;
+	worker->compare_ns = now_ns + again_ns;
+	worker->turns_left = COMPARE_TURNS;
+}
+
+// A counter that was set back in a sleep makes the next ones short.
+static void note_sleep(struct worker *worker) {
+	worker->turns_left -= worker->turns_left > SLEEP_TURNS ? SLEEP_TURNS : 0;
 }
 
 // Outside of the step: it calls the system if those it wakes sleep.
@@ -205,6 +235,7 @@ static void block_until(struct worker *worker, uint64_t until_ns) {
 	if (tell_woken(worker, fds))
 		ended_by = WORKER_WAKES_POLLED;
 	TRACEPOINT(worker_wake, ended_by);
+	note_sleep(worker);
 	worker_count(worker, WORKER_BLOCKS, 1);
 	worker_count(worker, ended_by, 1);
 }
@@ -251,14 +282,26 @@ static void sleep_until(struct worker *worker, uint64_t until_ns) {
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	rcu_thread_online(clock_monotonic_ns());
 	TRACEPOINT(worker_wake, ended_by);
+	note_sleep(worker);
 	worker_count(worker, WORKER_SLEEPS, 1);
+}
+
+// Before the turn: no poll is told of a time to which the clock jumped.
+struct idle_decision worker_step(struct worker *worker) {
+	uint64_t now_ns = clock_now_ns(worker->config.clock);
+
+	if (now_ns >= worker->compare_ns || --worker->turns_left == 0) {
+		worker_compare_clocks(worker);
+		now_ns = clock_now_ns(worker->config.clock);
+	}
+	return worker_turn(worker, now_ns);
 }
 
 static void worker_loop(struct worker *worker) {
 	struct idle_decision decision;
 
 	while (!must_stop(worker)) {
-		decision = worker_turn(worker);
+		decision = worker_step(worker);
 		wake_others(worker);
 		if (decision.action == IDLE_YIELD) {
 			sched_yield();
@@ -268,8 +311,6 @@ static void worker_loop(struct worker *worker) {
 		} else if (decision.action == IDLE_WAIT) {
 			wait_until(worker, decision.until_ns);
 		}
-		if (worker->last_ns >= worker->compare_ns)
-			compare_clocks(worker);
 	}
 }
 
@@ -322,7 +363,8 @@ static int thread_begin(struct worker *worker) {
 		eal_thread_unregister();
 	if (err != 0)
 		return err;
-	compare_clocks(worker);
+	worker_compare_clocks(worker);
+	worker->last_ns = clock_now_ns(worker->config.clock);
 	worker->charged = WORKER_SPIN_NS;
 	idle_init(&worker->idle, idle, worker->last_ns);
 	return 0;
@@ -375,6 +417,10 @@ void worker_stop(struct worker *worker) {
 	doorbell_ring(&worker->bell);
 	pthread_join(worker->thread, NULL);
 	worker->runs = false;
+}
+
+const struct clock *worker_clock(const struct worker *worker) {
+	return worker->config.clock;
 }
 
 struct near worker_near(const struct worker *worker) {
@@ -446,6 +492,8 @@ void worker_counters(const struct worker *worker, struct worker_counters *ret_co
 		.waits = counts[WORKER_WAITS],
 		.paid_ns = counts[WORKER_PAID_NS],
 		.optimum_ns = counts[WORKER_OPTIMUM_NS],
+		.clock_jumps = counts[WORKER_CLOCK_JUMPS],
+		.clock_off_ns = counts[WORKER_CLOCK_OFF_NS],
 	};
 }
 

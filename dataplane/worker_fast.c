@@ -9,6 +9,7 @@
 
 // A bound on what control can make a turn long with.
 #define REQUESTS_PER_TURN 8
+#define QUIESCENT_TURNS 16
 
 static void serve(struct worker *worker, const struct worker_record *record) {
 	if (record->kind != WORKER_REQUEST_IDLE) {
@@ -21,24 +22,36 @@ static void serve(struct worker *worker, const struct worker_record *record) {
 	idle_change(&worker->idle, &worker->config.idle);
 }
 
-static bool take_requests(struct worker *worker) {
+// Apart, with its records: the step that finds nothing is to be short.
+static __attribute__((noinline)) bool take_requests(struct worker *worker) {
 	struct worker_record records[REQUESTS_PER_TURN];
 	uint32_t count;
 
-	// Not rte_ring_empty() before: it reads what the other side writes without any ordering.
 	count = rte_ring_sc_dequeue_burst_elem(
 		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN, NULL
 	);
-	if (count == 0)
-		return false;
 	for (uint32_t n = 0; n < count; n++)
 		serve(worker, &records[n]);
 	worker_count(worker, WORKER_REQUESTS, count);
-	return true;
+	return count > 0;
 }
 
-bool worker_poll_all(struct worker *worker, struct idle_found *found) {
-	bool progress = take_requests(worker);
+// Not rte_ring_empty(): it reads what the other side writes without any ordering. Acquire pairs
+// with the release by which DPDK publishes what was enqueued; the other end is the worker's own.
+static bool has_requests(const struct worker *worker) {
+	const struct rte_ring *ring = worker->requests;
+
+	return __atomic_load_n(&ring->prod.tail, __ATOMIC_ACQUIRE) != ring->cons.tail;
+}
+
+// It may have taken long: those after it are told the time as it is.
+static __attribute__((noinline)) void
+look_at_clock(struct worker *worker, struct idle_found *found) {
+	found->now_ns = clock_now_ns(worker->config.clock);
+}
+
+static inline bool poll_all(struct worker *worker, struct idle_found *found) {
+	bool progress = has_requests(worker) && take_requests(worker);
 
 	for (uint32_t n = 0; n < worker->poll_count; n++) {
 		const struct worker_poll *poll = &worker->polls[n];
@@ -46,12 +59,15 @@ bool worker_poll_all(struct worker *worker, struct idle_found *found) {
 		if (!poll->poll(poll->ctx, found))
 			continue;
 		progress = true;
-		// It may have taken long: those after it are told the time as it is.
 		if (n + 1 < worker->poll_count)
-			found->now_ns = clock_now_ns(worker->config.clock);
+			look_at_clock(worker, found);
 	}
 	worker->progressed |= progress;
 	return progress;
+}
+
+bool worker_poll_all(struct worker *worker, struct idle_found *found) {
+	return poll_all(worker, found);
 }
 
 int worker_poll_add(struct worker *worker, const struct worker_poll *poll) {
@@ -83,24 +99,28 @@ static void publish_books(struct worker *worker) {
 	atomic_store_explicit(&counts[WORKER_OPTIMUM_NS], books->optimum_ns, memory_order_relaxed);
 }
 
-struct idle_decision worker_turn(struct worker *worker) {
+// What was found in the turn before is not used any more. A turn that found nothing and is followed
+// by the next at once is as short as saying so: of such, one in sixteen says it.
+static void be_quiescent(const struct worker *worker, uint64_t turns, uint64_t now_ns) {
+	if (worker->charged != WORKER_SPIN_NS || turns % QUIESCENT_TURNS == 0)
+		rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);
+}
+
+struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns) {
 	static const enum worker_count charged_by[] = {
 		[IDLE_POLL] = WORKER_SPIN_NS,
 		[IDLE_YIELD] = WORKER_YIELD_NS,
 		[IDLE_SLEEP] = WORKER_BLOCKED_NS,
 		[IDLE_WAIT] = WORKER_BLOCKED_NS,
 	};
-	uint64_t now_ns = clock_now_ns(worker->config.clock);
 	struct idle_found found = {.now_ns = now_ns, .due_ns = IDLE_NEVER, .events = true};
 	struct idle_decision decision;
 
 	if (now_ns > worker->last_ns)
 		worker_count(worker, worker->charged, now_ns - worker->last_ns);
-	worker_count(worker, WORKER_TURNS, 1);
 	worker->last_ns = now_ns;
-	// What was found in the turn before is not used any more.
-	rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);
-	found.progress = worker_poll_all(worker, &found);
+	be_quiescent(worker, worker_count(worker, WORKER_TURNS, 1), now_ns);
+	found.progress = poll_all(worker, &found);
 	worker->awaits_events = found.events;
 	decision = idle_next(&worker->idle, &found);
 	worker->charged = found.progress ? WORKER_BUSY_NS : charged_by[decision.action];

@@ -32,6 +32,8 @@ enum worker_count {
 	WORKER_WAITS,
 	WORKER_PAID_NS,
 	WORKER_OPTIMUM_NS,
+	WORKER_CLOCK_JUMPS,
+	WORKER_CLOCK_OFF_NS,
 	WORKER_COUNTS,
 };
 
@@ -55,6 +57,7 @@ struct worker {
 	uint64_t last_ns;
 	uint64_t to_monotonic_ns; // from its clock to CLOCK_MONOTONIC, which sleeping is on
 	uint64_t compare_ns;	  // when to look at both again
+	uint32_t turns_left;	  // the same, for a clock that stands still
 	bool event_pushed;	  // control is to be rung after the step
 	bool progressed;	  // who has `notify` is to be called after it
 	bool awaits_events;	  // the last decision took for granted that they come
@@ -64,14 +67,14 @@ struct worker {
 	alignas(64) atomic_bool stop;			    // control: wo, worker: ro
 };
 
-// One writer: a load and a store, no locked instruction.
-static inline void worker_count(struct worker *worker, enum worker_count which, uint64_t by) {
+// One writer: a load and a store, no locked instruction. What it is then.
+static inline uint64_t worker_count(struct worker *worker, enum worker_count which, uint64_t by) {
 	_Atomic uint64_t *count = &worker->counts[which];
-
 	// Relaxed: numbers for people.
-	atomic_store_explicit(
-		count, atomic_load_explicit(count, memory_order_relaxed) + by, memory_order_relaxed
-	);
+	uint64_t sum = atomic_load_explicit(count, memory_order_relaxed) + by;
+
+	atomic_store_explicit(count, sum, memory_order_relaxed);
+	return sum;
 }
 
 // From the ring's one producer. -ENOBUFS if it is full. DPDK only reads, and does not say so.
@@ -82,5 +85,10 @@ static inline int worker_enqueue(struct rte_ring *ring, const struct worker_reco
 // Hot: everything on the list and the requests, once. True if there was progress.
 bool worker_poll_all(struct worker *worker, struct idle_found *found);
 
-// Hot: one turn without what may sleep.
-struct idle_decision worker_turn(struct worker *worker);
+// Hot: one turn at this time of its clock, without what may sleep.
+struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns);
+
+// The same as worker_loop() does it: with the clock read, and looked after when that is due.
+struct idle_decision worker_step(struct worker *worker);
+// Compares its clock with CLOCK_MONOTONIC now, and keeps it if it is to be kept.
+void worker_compare_clocks(struct worker *worker);

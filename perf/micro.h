@@ -82,6 +82,8 @@ micro_slice micro_worker_idle_window;
 micro_slice micro_worker_deadlines;
 micro_slice micro_worker_empty_wakes;
 
+micro_slice micro_step_shipped;
+micro_slice micro_step_monotonic;
 micro_slice micro_lane_idle;
 micro_slice micro_lane_poll_cq;
 micro_slice micro_lane_one;

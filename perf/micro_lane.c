@@ -3,9 +3,12 @@
 // done while it is posted. The two take turns in short bouts within a slice, and a slice is the
 // median of its bouts: a bout that something else interrupted says nothing.
 #include "micro.h"
+#include "worker_impl.h"
 
 #include <dataplane/lane.h>
 #include <dataplane/pair.h>
+#include <dataplane/path_table.h>
+#include <dataplane/prober.h>
 #include <lib/clock.h>
 #include <lib/must.h>
 #include <support/fake_verbs.h>
@@ -310,4 +313,71 @@ uint64_t micro_lane_poll_cq(uint64_t rounds) {
 	ns = measure(poll_round, NULL, 1, rounds);
 	end_waiting();
 	return ns;
+}
+
+// The whole of what an agent's worker does in a step with an operation under way and nothing done:
+// its clock and what keeps that, requests, prober, lane, and the idle policy, which polls on.
+static struct worker *worker_of(struct clock *clock) {
+	struct worker_config config = {
+		.name = "step",
+		.cpu = WORKER_CPU_ANY,
+		.clock = clock,
+		.kept_clock = clock,
+		.idle = {.policy = IDLE_ADAPTIVE, .block_ns = UINT64_C(1) << 60, .foresees = true},
+		.poll_count = 2,
+	};
+	struct path_table *paths;
+	struct prober *prober;
+	struct worker *worker;
+
+	must(path_table_create(&paths) == 0);
+	must(prober_create(paths, clock, (struct near){0}, &prober) == 0);
+	config.polls[0] = prober_poll(prober);
+	config.polls[1] = bench.poll;
+	must(worker_create(&config, &worker) == 0);
+	worker_compare_clocks(worker);
+	worker->last_ns = clock_now_ns(clock);
+	idle_init(&worker->idle, &config.idle, worker->last_ns);
+	return worker;
+}
+
+static struct worker *stepped;
+
+static void whole_round(uint32_t batch) {
+	(void)batch;
+	micro_keep(worker_step(stepped).action);
+}
+
+static uint64_t measure_whole(struct worker *worker, uint64_t rounds) {
+	uint64_t ns;
+
+	stepped = worker;
+	begin_waiting();
+	ns = measure(whole_round, poll_round, 1, rounds);
+	end_waiting();
+	return ns;
+}
+
+uint64_t micro_step_shipped(uint64_t rounds) {
+	static struct worker *worker;
+	static struct clock clock;
+
+	prepare();
+	if (worker == NULL) {
+		clock_init_kept(&clock);
+		worker = worker_of(&clock);
+	}
+	return measure_whole(worker, rounds);
+}
+
+uint64_t micro_step_monotonic(uint64_t rounds) {
+	static struct worker *worker;
+	static struct clock clock;
+
+	prepare();
+	if (worker == NULL) {
+		clock_init_monotonic(&clock);
+		worker = worker_of(&clock);
+	}
+	return measure_whole(worker, rounds);
 }

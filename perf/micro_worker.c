@@ -45,7 +45,7 @@ uint64_t micro_worker_turn(uint64_t rounds) {
 	idle_init(&worker->idle, &config.idle, worker->last_ns);
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++)
-		micro_keep(worker_turn(worker).action);
+		micro_keep(worker_turn(worker, clock_now_ns(config.clock)).action);
 	start_ns = clock_monotonic_ns() - start_ns;
 	worker_destroy(worker);
 	return start_ns;

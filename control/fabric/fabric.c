@@ -367,9 +367,12 @@ void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numb
 	}
 	for (uint32_t n = 0; n < fabric->config.worker_count; n++) {
 		struct worker_counters worker;
+		uint64_t off_ns = numbers.workers.clock_off_ns;
 
 		worker_counters(fabric->config.workers[n], &worker);
+		off_ns = off_ns > worker.clock_off_ns ? off_ns : worker.clock_off_ns;
 		add_numbers(&numbers.workers, &worker, sizeof(worker));
+		numbers.workers.clock_off_ns = off_ns;
 	}
 	if (fabric->config.soft_counters != NULL)
 		fabric->config.soft_counters(&numbers.soft);

@@ -77,7 +77,7 @@ run(struct nic *nic,
 		.depth = FABRIC_PAIR_DEPTH,
 		.op_max = FABRIC_OPS_MAX,
 		.drain_ns = FABRIC_DRAIN_NS,
-		.clock = fabric->config.worker_clock,
+		.clock = worker_clock(fabric->config.workers[nic->worker]),
 		.near = worker_near(fabric->config.workers[nic->worker]),
 	};
 	job.arg = work;

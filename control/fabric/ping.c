@@ -80,17 +80,6 @@ static void end_gone(struct fabric_ping *ping) {
 	end_unpaired(ping, -ENETDOWN);
 }
 
-// Until when the first read must have ended, on the worker's clock.
-static struct deadline first_deadline(const struct fabric_ping *ping) {
-	const struct fabric *fabric = ping->fabric;
-	struct deadline deadline = {ping->request.deadline_ns};
-
-	return deadline_after(
-		clock_now_ns(fabric->config.worker_clock),
-		deadline_remaining_ns(deadline, now(fabric))
-	);
-}
-
 // The pair is ready: its path is in the table already.
 static void begin_run(struct fabric_ping *ping) {
 	struct fabric *fabric = ping->fabric;
@@ -110,7 +99,7 @@ static void begin_run(struct fabric_ping *ping) {
 	ping->run.path = bond->path;
 	ping->run.generation = bond->generation;
 	ping->run.view = bond->nic->parts.scratch;
-	ping->run.first = first_deadline(ping);
+	ping->run.first = (struct deadline){ping->request.deadline_ns};
 	record.words[0] = (uintptr_t)fabric->config.probers[ping->worker];
 	record.words[1] = (uintptr_t)&ping->run;
 	ping->runs = true;

@@ -274,6 +274,56 @@ static void deadline_that_only_the_second_look_sees_ends_the_wait(void **state) 
 	}
 }
 
+// On the worker's thread: as if the counter had stood for ten seconds.
+static void clock_jumps(void *ctx, struct worker *worker, const struct worker_record *record) {
+	struct clock *clock = ctx;
+
+	(void)worker;
+	(void)record;
+	clock->kept.ns -= UINT64_C(10000000000);
+}
+
+static void worker_whose_counter_jumps_goes_on_by_the_kernels_clock(void **state) {
+	struct clock kept;
+
+	(void)state;
+	clock_init_kept(&kept);
+	if (clock_source(&kept) != CLOCK_SOURCE_TSC) {
+		print_message("no kept clock here: %s\n", clock_reason(&kept));
+		skip();
+	}
+	for (int policy = 0; policy < IDLE_POLICY_COUNT; policy++) {
+		struct worker_config config = config_of((enum idle_policy)policy);
+		struct alarm alarm = {.due_ns = clock_monotonic_ns() + 1000000};
+		struct worker_record record = {.kind = 1};
+		struct clock clock = kept;
+		struct worker_counters counters;
+		struct worker_facts facts;
+		struct worker *worker;
+
+		config.clock = config.kept_clock = &clock;
+		config.request = clock_jumps;
+		config.request_ctx = &clock;
+		config.polls[0] = (struct worker_poll){.poll = alarm_poll, .ctx = &alarm};
+		config.poll_count = 1;
+		assert_int_equal(worker_create(&config, &worker), 0);
+		assert_ptr_equal(worker_clock(worker), &clock);
+		alarm.worker = worker;
+		assert_int_equal(worker_start(worker, &facts), 0);
+		assert_int_equal(next_event(worker).kind, 2);
+		assert_int_equal(worker_post(worker, &record), 0);
+		while (next_event(worker).kind != WORKER_EVENT_CLOCK)
+			;
+		for (int n = 0; n < 5; n++)
+			assert_int_equal(next_event(worker).kind, 2);
+		worker_stop(worker);
+		worker_counters(worker, &counters);
+		assert_int_equal(counters.clock_jumps, 1);
+		assert_int_equal(clock_source(&clock), CLOCK_SOURCE_MONOTONIC);
+		worker_destroy(worker);
+	}
+}
+
 // Something with a descriptor of its own, as a completion channel is: what came is seen by polling,
 // the descriptor only says that there is something, and only if it was armed.
 struct source {
@@ -616,18 +666,20 @@ static void memory_that_may_not_be_locked_is_told(void **state) {
 #endif
 
 static void configuration_that_makes_no_sense_is_refused(void **state) {
-	struct worker_config configs[5];
+	struct worker_config configs[6];
+	struct clock other;
 	struct worker *worker = NULL;
 
 	(void)state;
-	for (size_t n = 0; n < 5; n++)
+	for (size_t n = 0; n < 6; n++)
 		configs[n] = config_of(IDLE_ADAPTIVE);
 	configs[0].name = "";
 	configs[1].name = "a-name-longer-than-15";
 	configs[2].poll_count = WORKER_POLLS_MAX + 1;
 	configs[3].cpu = CPU_SET_CPUS_MAX;
 	configs[4].idle.policy = IDLE_POLICY_COUNT;
-	for (size_t n = 0; n < 5; n++)
+	configs[5].kept_clock = &other;
+	for (size_t n = 0; n < 6; n++)
 		assert_int_equal(worker_create(&configs[n], &worker), -EINVAL);
 	assert_null(worker);
 	assert_null(worker_destroy(NULL));
@@ -643,6 +695,7 @@ int main(void) {
 		cmocka_unit_test(full_rings_say_so),
 		cmocka_unit_test(deadline_ends_a_wait_without_a_bell),
 		cmocka_unit_test(deadline_that_only_the_second_look_sees_ends_the_wait),
+		cmocka_unit_test(worker_whose_counter_jumps_goes_on_by_the_kernels_clock),
 		cmocka_unit_test(descriptor_of_a_poll_ends_a_wait),
 		cmocka_unit_test(descriptor_in_error_ends_one_wait_and_no_more),
 		cmocka_unit_test(polls_come_and_go_while_it_runs),

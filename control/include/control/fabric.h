@@ -55,7 +55,6 @@ struct fabric_config {
 	struct worker *workers[FABRIC_WORKERS_MAX];
 	struct prober *probers[FABRIC_WORKERS_MAX]; // polled by the worker of the same place
 	uint32_t worker_count;
-	const struct clock *worker_clock;     // the workers'
 	struct path_table *paths;	      // that their probers read
 	char interface[16];		      // that the overlay uses, "" if it is not known
 	uint32_t pair_max;		      // of one device

@@ -6,7 +6,10 @@
 // one consumer; each side has a doorbell. The worker reads what RCU publishes: it says that it is
 // quiescent in every turn and goes offline before it sleeps. It never allocates, locks or logs.
 //
-// Its time is that of the clock it is given, on which all deadlines of polls are.
+// Its time is that of the clock it is given, on which all deadlines of polls are. A clock that it is
+// to keep (<lib/clock.h>) is its own from its start on: it compares it with CLOCK_MONOTONIC each
+// CLOCK_KEEP_NS while it is awake and whenever it wakes, so that times of workers and of control
+// differ by CLOCK_KEPT_NS and what is said there. One whose TSC jumped is told by an event.
 #pragma once
 
 #include <dataplane/idle.h>
@@ -65,12 +68,18 @@ struct worker_config {
 	const char *name;			    // up to WORKER_NAME_MAX bytes
 	uint32_t cpu;				    // WORKER_CPU_ANY: where the scheduler likes
 	const struct clock *clock;		    // outlives the worker
+	struct clock *kept_clock;		    // NULL, or the same one: the worker keeps it
 	struct idle_config idle;		    // block_ns 0: measured when it starts
 	struct worker_poll polls[WORKER_POLLS_MAX]; // to begin with
 	uint32_t poll_count;
 	// A request, on the worker's thread; hot.
 	void (*request)(void *ctx, struct worker *worker, const struct worker_record *record);
 	void *request_ctx;
+};
+
+// Events of the worker itself, with slot and words of 0.
+enum worker_own_event {
+	WORKER_EVENT_CLOCK = 0x40, // its clock is CLOCK_MONOTONIC from now on: the TSC jumped
 };
 
 // What came of the configuration, read back.
@@ -93,6 +102,8 @@ int worker_start(struct worker *worker, struct worker_facts *ret_facts);
 // Control, also while it is blocked. What is in the rings stays there. Again is harmless.
 void worker_stop(struct worker *worker);
 
+// Who sets up what it polls: the clock that this is to use, on the worker's thread alone.
+const struct clock *worker_clock(const struct worker *worker);
 // Any thread: where what it uses is wanted. Anywhere if it has no processor of its own.
 struct near worker_near(const struct worker *worker);
 
@@ -128,6 +139,8 @@ struct worker_counters {
 	uint64_t wakes_rung, wakes_timed;    // how blocks ended
 	uint64_t wakes_polled;		     // by a descriptor of a poll
 	uint64_t waits, paid_ns, optimum_ns; // of <dataplane/idle.h>: the ratio really achieved
+	uint64_t clock_jumps;		     // TSC clocks given up
+	uint64_t clock_off_ns;		     // the most that a clock was found off CLOCK_MONOTONIC
 };
 void worker_counters(const struct worker *worker, struct worker_counters *ret_counters);
 

@@ -55,6 +55,11 @@ bool bed_allocation_failed(void) {
 
 // Workers.
 
+const struct clock *worker_clock(const struct worker *worker) {
+	(void)worker;
+	return &bed.clock;
+}
+
 struct near worker_near(const struct worker *worker) {
 	(void)worker;
 	return (struct near){.known = false};
@@ -168,7 +173,6 @@ static void agent_open(uint32_t number, uint32_t devices) {
 	agent->config = (struct fabric_config){
 		.device_count = devices,
 		.worker_count = devices > 0 ? devices : 1,
-		.worker_clock = &bed.clock,
 		.paths = agent->paths,
 		.pair_max = 8,
 		.random_seed = number + 1,

@@ -63,7 +63,6 @@ static void begin_agent(uint32_t number) {
 	struct fabric_config config = {
 		.device_count = DEVICES,
 		.worker_count = DEVICES,
-		.worker_clock = &monotonic,
 		.pair_max = 16,
 		.random_seed = number + 1,
 	};
