@@ -146,6 +146,17 @@ static void judge_errors(const struct link_past *past, struct link_finding *find
 		    link_counters[which].name);
 }
 
+// What says nothing against the port, and may say why a path is bad.
+static void tell_symptoms(const struct link_past *past, struct link_finding *finding) {
+	for (uint32_t n = 0; n < link_counter_count; n++) {
+		uint64_t counted = (past->milli[n] + 999) / 1000;
+
+		if (link_counters[n].weight == 0 && counted > link_counters[n].per_hour)
+			add(finding, CHECK_OK, "%.32s port %u counts %" PRIu64 " %s of its peers",
+			    past->device, past->number, counted, link_counters[n].name);
+	}
+}
+
 static void judge_rate(
 	const struct link_past *past,
 	const struct link_port *port,
@@ -244,6 +255,16 @@ static void judge_missing(
 	}
 }
 
+// Before what else there is to say.
+static void tell_ports(struct link_finding *finding, uint32_t up, uint32_t count) {
+	struct link_finding told = {.level = finding->level, .more = finding->more};
+
+	add(&told, CHECK_OK, "%u of %u ports of RDMA devices are up", up, count);
+	if (finding->evidence[0] != '\0')
+		add(&told, CHECK_OK, "%s", finding->evidence);
+	*finding = told;
+}
+
 void link_judge(
 	struct link_book *book,
 	const struct link_port *ports,
@@ -266,6 +287,7 @@ void link_judge(
 		past->seen = true;
 		count_errors(book, past, &ports[n], now_ns);
 		judge_errors(past, &findings[LINK_ERRORS]);
+		tell_symptoms(past, &findings[LINK_ERRORS]);
 		if (!is_up(&ports[n])) {
 			judge_down(past, ports, count, &ports[n], device, &findings[LINK_STATE]);
 			continue;
@@ -281,10 +303,7 @@ void link_judge(
 	judge_missing(book, settings, &findings[LINK_STATE]);
 	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++) {
 		if (findings[n].level == CHECK_OK)
-			snprintf(
-				findings[n].evidence, sizeof(findings[n].evidence),
-				"%u of %u ports of RDMA devices are up", up, count
-			);
+			tell_ports(&findings[n], up, count);
 		finish(&findings[n]);
 	}
 	memcpy(ret_findings, findings, sizeof(findings));

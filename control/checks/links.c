@@ -29,8 +29,9 @@ const struct link_counter link_counters[] = {
 	{"counters", "port_rcv_constraint_errors", 100, 500},
 	{"counters", "port_xmit_constraint_errors", 100, 500},
 	{"hw_counters", "rx_icrc_encapsulated", 10, 1000},
-	{"hw_counters", "packet_seq_err", 100, 500},
-	{"hw_counters", "local_ack_timeout_err", 100, 500},
+	// Symptoms of paths, of peers that are gone, and of our own probes to them.
+	{"hw_counters", "packet_seq_err", 100, 0},
+	{"hw_counters", "local_ack_timeout_err", 100, 0},
 };
 const uint32_t link_counter_count = sizeof(link_counters) / sizeof(link_counters[0]);
 static_assert(sizeof(link_counters) / sizeof(link_counters[0]) <= LINK_COUNTERS_MAX, "places");

@@ -17,7 +17,8 @@ struct link_counter {
 	const char *directory; // below the port
 	const char *name;
 	uint32_t per_hour; // more than so many in an hour are too many
-	uint32_t weight;   // per mille: what as many as may be in an hour are of a bad link
+	uint32_t weight;   // per mille: what as many as may be in an hour are of a bad link; 0:
+			   // nothing, what a sound port counts of others is only told
 };
 
 extern const struct link_counter link_counters[];

@@ -291,6 +291,31 @@ static void several_kinds_of_errors_add_up(void **state) {
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING);
 }
 
+// A peer that died, a path that loses, our own probes to both: the port is sound.
+static void what_peers_make_a_port_count_is_told_and_no_finding(void **state) {
+	struct link_port one = port("mlx5_0", 1, 4, 100000);
+	uint32_t a = counter("packet_seq_err"), b = counter("local_ack_timeout_err");
+	uint32_t symbol = counter("symbol_error");
+
+	(void)state;
+	one.counters[a] = one.counters[b] = one.counters[symbol] = 0;
+	judge(&one, 1, SEC);
+	one.counters[a] = 100;
+	one.counters[b] = 20000;
+	judge(&one, 1, 2 * SEC);
+	assert_int_equal(found[LINK_ERRORS].level, CHECK_OK);
+	assert_string_equal(
+		found[LINK_ERRORS].evidence,
+		"1 of 1 ports of RDMA devices are up; "
+		"mlx5_0 port 1 counts 20000 local_ack_timeout_err of its peers"
+	);
+	one.counters[symbol] = link_counters[symbol].per_hour + 1;
+	judge(&one, 1, 3 * SEC);
+	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING);
+	assert_non_null(strstr(found[LINK_ERRORS].evidence, "11 symbol_error in the last hour; "));
+	assert_non_null(strstr(found[LINK_ERRORS].evidence, "local_ack_timeout_err of its peers"));
+}
+
 static void a_counter_that_was_reset_or_goes_away_counts_nothing(void **state) {
 	struct link_port one = port("mlx5_0", 1, 4, 100000);
 	uint32_t n = counter("symbol_error");
@@ -404,6 +429,7 @@ int main(void) {
 		TEST(a_link_is_slow_against_what_is_expected_or_what_it_was),
 		TEST(errors_count_by_what_comes_in_an_hour),
 		TEST(several_kinds_of_errors_add_up),
+		TEST(what_peers_make_a_port_count_is_told_and_no_finding),
 		TEST(a_counter_that_was_reset_or_goes_away_counts_nothing),
 		TEST(a_restart_in_the_same_boot_remembers_and_another_boot_forgets_counts),
 		TEST(a_book_that_makes_no_sense_is_read_as_far_as_it_does),
