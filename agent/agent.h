@@ -4,6 +4,7 @@
 
 #include "options.h"
 
+#include <control/checks.h>
 #include <control/keeper.h>
 #include <control/loop.h>
 #include <control/overlay.h>
@@ -207,6 +208,8 @@ void workers_reload(struct agent *agent);
 void workers_halt(struct agent *agent);
 // All of them, in order; room for AGENT_WORKERS_MAX.
 void workers_list(const struct agent *agent, struct worker **workers, struct prober **probers);
+// As checks ask for them; ctx is the agent.
+bool workers_at(void *ctx, uint32_t n, struct checks_worker *ret_worker);
 
 // devices.c: which RDMA devices there are for us, before anybody is told who we are.
 int devices_start(struct agent *agent);

@@ -139,6 +139,8 @@ int checks_part_start(struct agent *agent) {
 		.keepers = &agent->keeper_counters,
 		.fabric_calls = &fabric_calls,
 		.fabric = agent->fabric,
+		.worker_at = workers_at,
+		.worker_ctx = agent,
 		.say = say,
 		.say_ctx = agent,
 	};

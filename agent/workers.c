@@ -34,6 +34,8 @@ struct agent_worker {
 	struct loop_source events;
 	struct worker *worker;
 	struct prober *prober;
+	char name[WORKER_NAME_MAX + 1];
+	pid_t tid;
 };
 
 // EAL.
@@ -150,7 +152,8 @@ static struct idle_config idle_of(const struct config *config, uint32_t place) {
 static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu) {
 	struct clock *clock = &agent->worker_clocks[worker->place];
 	bool pin = config_get_bool(agent->config, "worker", "pin");
-	char name[32], cores[CPUS_TEXT_BYTES], node[NODE_TEXT_BYTES], block[PARSE_TEXT_BYTES];
+	char *name = worker->name, cores[CPUS_TEXT_BYTES], node[NODE_TEXT_BYTES],
+	     block[PARSE_TEXT_BYTES];
 	struct worker_config config = {
 		.name = name,
 		.cpu = pin ? cpu : WORKER_CPU_ANY,
@@ -166,7 +169,7 @@ static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32
 	// Before it is the worker's alone.
 	clock_name = clock_source_name(clock_source(clock));
 	clock_why = clock_reason(clock);
-	snprintf(name, sizeof(name), "tocsin-w%u", cpu);
+	snprintf(name, sizeof(worker->name), "tocsin-w%u", (uint16_t)cpu);
 	err = prober_create(agent->paths, clock, near_cpu(config.cpu), &worker->prober);
 	if (err != 0)
 		return err;
@@ -178,6 +181,7 @@ static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32
 		err = worker_start(worker->worker, &facts);
 	if (err != 0)
 		return err;
+	worker->tid = facts.tid;
 	worker->events = (struct loop_source){
 		.fd = worker_event_fd(worker->worker),
 		.events = EPOLLIN,
@@ -252,6 +256,17 @@ void workers_stop(struct agent *agent) {
 	agent->worker_count = 0;
 	free(agent->workers);
 	agent->workers = NULL;
+}
+
+bool workers_at(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
+	const struct agent *agent = ctx;
+
+	if (n >= agent->worker_count)
+		return false;
+	ret_worker->name = agent->workers[n].name;
+	ret_worker->tid = agent->workers[n].tid;
+	worker_sign(agent->workers[n].worker, &ret_worker->sign);
+	return true;
 }
 
 void workers_list(const struct agent *agent, struct worker **workers, struct prober **probers) {

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-// One writer each: control, but for the workers' own. Peers read by DMA, which orders nothing:
+// One writer: control. Peers read by DMA, which orders nothing:
 // relaxed, in little-endian.
 struct pulse {
 	alignas(4096) _Atomic uint64_t magic;

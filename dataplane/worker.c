@@ -220,6 +220,16 @@ static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
 	return any;
 }
 
+static void say_asleep(struct worker *worker, uint64_t until_ns) {
+	if (until_ns != IDLE_NEVER)
+		until_ns += worker->to_monotonic_ns;
+	atomic_store_explicit(&worker->asleep_until_ns, until_ns, memory_order_relaxed);
+}
+
+static void say_awake(struct worker *worker) {
+	atomic_store_explicit(&worker->asleep_until_ns, 0, memory_order_relaxed);
+}
+
 // Offline, until the bell, something on a descriptor, or the time on the worker's clock.
 static void block_until(struct worker *worker, uint64_t until_ns) {
 	struct pollfd fds[2 + WORKER_POLLS_MAX];
@@ -227,9 +237,11 @@ static void block_until(struct worker *worker, uint64_t until_ns) {
 	enum worker_count ended_by = WORKER_WAKES_TIMED;
 
 	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
+	say_asleep(worker, until_ns);
 	rcu_thread_offline();
 	(void)poll(fds, count, -1); // signals are masked; whatever ends it, we look
 	rcu_thread_online(clock_monotonic_ns());
+	say_awake(worker);
 	if (fds[0].revents != 0)
 		ended_by = WORKER_WAKES_RUNG;
 	if (tell_woken(worker, fds))
@@ -278,9 +290,11 @@ static void sleep_until(struct worker *worker, uint64_t until_ns) {
 
 	timespec_of(until_ns + worker->to_monotonic_ns, &until);
 	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
+	say_asleep(worker, until_ns);
 	rcu_thread_offline();
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	rcu_thread_online(clock_monotonic_ns());
+	say_awake(worker);
 	TRACEPOINT(worker_wake, ended_by);
 	note_sleep(worker);
 	worker_count(worker, WORKER_SLEEPS, 1);
@@ -417,6 +431,14 @@ void worker_stop(struct worker *worker) {
 	doorbell_ring(&worker->bell);
 	pthread_join(worker->thread, NULL);
 	worker->runs = false;
+}
+
+void worker_sign(const struct worker *worker, struct worker_sign *ret_sign) {
+	*ret_sign = (struct worker_sign){
+		.turns = atomic_load_explicit(&worker->counts[WORKER_TURNS], memory_order_relaxed),
+		.asleep_until_ns =
+			atomic_load_explicit(&worker->asleep_until_ns, memory_order_relaxed),
+	};
 }
 
 const struct clock *worker_clock(const struct worker *worker) {

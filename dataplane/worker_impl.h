@@ -64,6 +64,8 @@ struct worker {
 	struct worker_poll polls[WORKER_POLLS_MAX];
 	uint32_t poll_count;
 	alignas(64) _Atomic uint64_t counts[WORKER_COUNTS]; // worker: rw, others: ro
+	// Relaxed, a hint for who looks whether it lives. Worker: wo, control: ro.
+	_Atomic uint64_t asleep_until_ns;
 	alignas(64) atomic_bool stop;			    // control: wo, worker: ro
 };
 

@@ -20,6 +20,7 @@ static const struct {
 	[OWN_PORTS] = {"ports", "PortDown"},
 	[OWN_MEMORY] = {"agent-memory", "AgentMemory"},
 	[OWN_PRESSURE] = {"memory-pressure", "MemoryPressure"},
+	[OWN_WORKERS] = {"workers", "WorkerStuck"},
 	[OWN_DISK] = {"state-directory", "StateDirectory"},
 };
 

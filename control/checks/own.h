@@ -14,6 +14,7 @@ enum own_check {
 	OWN_ERRORS,   // and without too many of them
 	OWN_DRIVERS,  // whether calls into drivers come back
 	OWN_PORTS,    // of devices that the agent measures with: whether they can be used
+	OWN_WORKERS,  // whether its polling threads go on
 	OWN_MEMORY,   // the agent's own
 	OWN_PRESSURE, // the machine's memory
 	OWN_DISK,     // the state directory's

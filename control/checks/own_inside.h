@@ -34,6 +34,7 @@ struct own_checks {
 	struct keeper_request disk_request;
 	uint64_t disk_began_ns;
 	uint64_t down_ns[FABRIC_DEVICES_MAX]; // when each device of the fabric was first seen so
+	struct worker_life lives[CHECKS_WORKERS_MAX];
 	bool book_known; // as it was on the disk; before, links are not looked at
 	uint64_t saved_ns;
 };
@@ -51,6 +52,9 @@ void own_add(char *evidence, uint32_t *count, const char *text);
 
 // own_ports.c: said at once, and then once an interval, when it is due.
 void own_look_at_ports(struct own_checks *own, bool due);
+
+// own_workers.c: each second, and told as ports are.
+void own_look_at_workers(struct own_checks *own, bool due);
 
 // own_links.c
 int own_links_start(struct own_links *links, struct own_checks *own);

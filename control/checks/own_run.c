@@ -245,6 +245,7 @@ static void look(struct loop_timer *timer, uint64_t now_ns) {
 	look_at_machine(own);
 	look_at_drivers(own, true);
 	own_look_at_ports(own, true);
+	own_look_at_workers(own, true);
 	if (own->disk != NULL)
 		look_at_disk(own);
 	if (own->book_known)
@@ -257,6 +258,7 @@ static void watch(struct loop_timer *timer, uint64_t now_ns) {
 
 	look_at_drivers(own, false);
 	own_look_at_ports(own, false);
+	own_look_at_workers(own, false);
 	if (own->next_ns == UINT64_MAX)
 		set_look(own, now_ns);
 	loop_timer_set(own->checks->config.loop, timer, now_ns + WATCH_NS);

@@ -56,6 +56,13 @@ static void on_wake(struct loop_timer *timer, uint64_t now_ns) {
 static void on_beat(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = container_of(timer, struct fabric, beat);
 
+	for (uint32_t n = 0; n < fabric->config.worker_count; n++) {
+		struct worker_sign sign;
+
+		worker_sign(fabric->config.workers[n], &sign);
+		if (worker_life_look(&fabric->lives[n], &sign, now_ns) == 0)
+			pulse_beat_worker(fabric->pulse, n);
+	}
 	pulse_beat(fabric->pulse, ras_self_incarnation(overlay_ras(fabric->overlay)), now_ns);
 	must(loop_timer_set(fabric->loop, timer, now_ns + BEAT_NS) == 0);
 }

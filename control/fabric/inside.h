@@ -111,6 +111,7 @@ struct fabric {
 	struct pairing_ops ops;
 	struct pairing *pairing;
 	struct pulse *pulse;
+	struct worker_life lives[FABRIC_WORKERS_MAX]; // as its page tells
 	void *scratch;
 	void *landing;	// WATCH_LANDING_BYTES that peers write to, all at once, and nobody reads
 	uint64_t start; // of this agent, as the pairing knows it

@@ -58,6 +58,17 @@ device_at(const struct fabric *fabric, uint32_t n, struct fabric_device_view *re
 	}
 }
 
+static struct checks_worker threads[] = {
+	{.name = "tocsin-w1", .tid = 11}, {.name = "tocsin-w3", .tid = 13}};
+
+static bool thread_at(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
+	(void)ctx;
+	if (n >= 2)
+		return false;
+	*ret_worker = threads[n];
+	return true;
+}
+
 static const struct fabric_calls played = {.device_count = device_count, .device_at = device_at};
 
 static const char *path_of(const char *name) {
@@ -128,6 +139,7 @@ static void start(void) {
 		.proc = proc,
 		.state_directory = state_path,
 		.fabric_calls = &played,
+		.worker_at = thread_at,
 		.fabric = (const struct fabric *)&played,
 	};
 
@@ -262,6 +274,29 @@ static void a_link_that_goes_down_is_said_at_the_second_look(void **state) {
 	assert_int_equal(last_said("LinkDown"), VERDICT_CHECK_FAILED);
 	look_all();
 	assert_int_equal(last_said("LinkDown"), VERDICT_HEALTHY);
+}
+
+static void a_worker_that_makes_no_turn_is_said_after_five_looks(void **state) {
+	(void)state;
+	threads[0].sign = threads[1].sign = (struct worker_sign){.asleep_until_ns = IDLE_NEVER};
+	begin_looking();
+	pass(SEC);
+	for (uint32_t n = 0; n < 20; n++)
+		pass(SEC); // asleep
+	assert_int_equal(last_said("WorkerStuck"), VERDICT_NONE);
+	threads[0].sign.asleep_until_ns = threads[1].sign.asleep_until_ns = 0;
+	for (uint32_t n = 0; n < 4; n++) {
+		threads[0].sign.turns++; // spins
+		pass(SEC);
+	}
+	assert_int_equal(last_said("WorkerStuck"), VERDICT_NONE);
+	pass(3600 * SEC); // one look, however long the agent was stopped
+	assert_int_equal(last_said("WorkerStuck"), VERDICT_CHECK_WARNING);
+	assert_string_equal(evidence("WorkerStuck"), "tocsin-w3 (thread 13) makes no turn for 5 s");
+	threads[1].sign.turns++;
+	threads[0].sign.turns++;
+	pass(SEC);
+	assert_int_equal(last_said("WorkerStuck"), VERDICT_HEALTHY);
 }
 
 static bool is_written(const char *words) {
@@ -403,8 +438,8 @@ static void one_that_is_turned_off_is_taken_back_and_not_listed(void **state) {
 	settings.memory_max_bytes = 1;
 	begin_looking();
 	assert_int_equal(last_said("AgentMemory"), VERDICT_CHECK_WARNING);
-	settings.off[5] = true;
-	assert_string_equal(checks_own_name(5), "agent-memory");
+	settings.off[6] = true;
+	assert_string_equal(checks_own_name(6), "agent-memory");
 	assert_int_equal(checks_set_own(checks, &settings), 0);
 	assert_int_equal(last_said("AgentMemory"), VERDICT_HEALTHY);
 	said_count = 0;
@@ -428,6 +463,7 @@ static void it_ends_while_everything_hangs(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_machine_that_is_well_says_nothing),
+		TEST(a_worker_that_makes_no_turn_is_said_after_five_looks),
 		TEST(a_link_that_goes_down_is_said_at_the_second_look),
 		TEST(errors_survive_a_restart_of_the_agent),
 		TEST(a_device_that_does_not_tell_is_named_and_nothing_waits),

@@ -124,6 +124,51 @@ static void operations_are_done_under_every_policy(void **state) {
 	}
 }
 
+static int (*real_poll_cq)(struct ibv_cq *cq, int count, struct ibv_wc *wcs);
+static atomic_bool poll_hangs, poll_hung;
+
+static int poll_cq_of_a_driver_that_hangs(struct ibv_cq *cq, int count, struct ibv_wc *wcs) {
+	while (atomic_load(&poll_hangs)) {
+		atomic_store(&poll_hung, true);
+		sched_yield();
+	}
+	return real_poll_cq(cq, count, wcs);
+}
+
+// With an operation under way, which ends once the driver comes back.
+static void a_worker_whose_driver_hangs_in_a_poll_shows_no_life(void **state) {
+	struct worker_life life = {0};
+	struct worker_sign sign;
+	struct bed_pair pair;
+	struct op op;
+	struct bed bed;
+
+	(void)state;
+	bed_open(&bed, &threaded);
+	real_poll_cq = bed.lanes[0]->cq->context->ops.poll_cq;
+	bed.lanes[0]->cq->context->ops.poll_cq = poll_cq_of_a_driver_that_hangs;
+	start(&bed, IDLE_ADAPTIVE);
+	pair = pair_up(&bed);
+	atomic_store(&poll_hangs, true);
+	op = bed_op(&bed, &pair, OP_READ, 0, 64);
+	op.done = NULL;
+	post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
+	while (!atomic_load(&poll_hung))
+		sched_yield();
+	worker_sign(bed.worker, &sign);
+	worker_life_look(&life, &sign, clock_monotonic_ns());
+	for (uint32_t n = 1; n < 8; n++) {
+		worker_sign(bed.worker, &sign);
+		assert_int_equal(worker_life_look(&life, &sign, clock_monotonic_ns()), n);
+	}
+	atomic_store(&poll_hangs, false);
+	assert_ptr_equal(worker_pointer(wait_for(&bed, LANE_EVENT_DONE).words[1]), &op);
+	do
+		worker_sign(bed.worker, &sign);
+	while (worker_life_look(&life, &sign, clock_monotonic_ns()) > 0);
+	finish(&bed, &pair);
+}
+
 // Whether the completion of one operation was what woke the worker.
 static bool is_woken_by_a_completion(struct bed *bed, struct bed_pair *pair) {
 	struct worker_counters before, after;
@@ -239,6 +284,7 @@ static void thousand_operations_and_their_events_are_all_acknowledged(void **sta
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations_are_done_under_every_policy),
+		cmocka_unit_test(a_worker_whose_driver_hangs_in_a_poll_shows_no_life),
 		cmocka_unit_test(completion_ends_the_sleep_of_the_worker),
 		cmocka_unit_test(device_without_events_is_looked_at_by_a_timer),
 		cmocka_unit_test(device_that_makes_no_channel_has_a_lane_without_events),

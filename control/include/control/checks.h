@@ -15,10 +15,12 @@
 
 #include <control/loop.h>
 #include <control/spawn.h>
+#include <dataplane/worker.h>
 #include <verdict/engine.h>
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct checks;
 struct fabric;
@@ -80,7 +82,8 @@ bool check_reasons_are_own(const struct check_reasons *reasons);
 
 // The agent's own checks.
 
-#define CHECKS_OWN_COUNT 8
+#define CHECKS_OWN_COUNT 9
+#define CHECKS_WORKERS_MAX 64
 #define CHECKS_DEVICES_MAX 16
 
 // By place; NULL past the last.
@@ -107,6 +110,13 @@ struct checks_own_settings {
 	uint32_t device_count;
 };
 
+// A polling thread, as it is now.
+struct checks_worker {
+	const char *name;
+	pid_t tid;
+	struct worker_sign sign;
+};
+
 struct checks_config {
 	uint64_t subject; // this node's id
 	struct loop *loop;
@@ -117,6 +127,9 @@ struct checks_config {
 	const char *state_directory; // NULL: there is none, and links are remembered until the end
 	const struct fabric_calls *fabric_calls;
 	const struct fabric *fabric; // outlives the checks; NULL: none
+	// False past the last; NULL: there are none.
+	bool (*worker_at)(void *ctx, uint32_t n, struct checks_worker *ret_worker);
+	void *worker_ctx;
 	uint64_t random_seed;
 	void (*say)(void *ctx, const struct statement *statement);
 	void *say_ctx;

@@ -29,7 +29,8 @@ void *pulse_memory(struct pulse *pulse);
 
 // Control: it is alive, and this is its present incarnation.
 void pulse_beat(struct pulse *pulse, uint64_t incarnation, uint64_t now_ns);
-// A worker, hot: it is alive. Those past PULSE_WORKERS_MAX have no word.
+// Control, for a worker that lives: who reads the page while control beats sees which does not.
+// Those past PULSE_WORKERS_MAX have no word.
 void pulse_beat_worker(struct pulse *pulse, uint32_t worker);
 
 // What a reader makes of the bytes that it read.

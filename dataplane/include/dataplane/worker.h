@@ -27,6 +27,7 @@
 #define WORKER_CPU_ANY UINT32_MAX
 #define WORKER_POLLS_MAX 32
 #define WORKER_RING_RECORDS 1024
+#define WORKER_OVERSLEEP_NS UINT64_C(1000000000) // a timer may be so late on a busy machine
 
 struct worker;
 
@@ -143,6 +144,33 @@ struct worker_counters {
 	uint64_t clock_off_ns;		     // the most that a clock was found off CLOCK_MONOTONIC
 };
 void worker_counters(const struct worker *worker, struct worker_counters *ret_counters);
+
+// Whether it lives: a number that moves with each turn, also of one that spins and finds nothing.
+struct worker_sign {
+	uint64_t turns;
+	uint64_t asleep_until_ns; // by CLOCK_MONOTONIC; 0: awake, IDLE_NEVER: until it is woken
+};
+// Any thread.
+void worker_sign(const struct worker *worker, struct worker_sign *ret_sign);
+
+// What one who looks at it remembers.
+struct worker_life {
+	uint64_t turns;
+	uint32_t silent; // looks in a row
+};
+
+// A look, at intervals of the caller's: how many in a row, with this one, saw a worker that is not
+// asleep, or should not be, and has made no turn. By looks, not by time: a process that was stopped
+// has not looked meanwhile.
+static inline uint32_t
+worker_life_look(struct worker_life *life, const struct worker_sign *sign, uint64_t now_ns) {
+	bool asleep = sign->asleep_until_ns >= now_ns ||
+		      now_ns - sign->asleep_until_ns < WORKER_OVERSLEEP_NS;
+
+	life->silent = asleep || sign->turns != life->turns ? 0 : life->silent + 1;
+	life->turns = sign->turns;
+	return life->silent;
+}
 
 // The whole process: nothing of it is ever paged out, and all of it is resident from now on.
 // -EPERM or -ENOMEM (RLIMIT_MEMLOCK).

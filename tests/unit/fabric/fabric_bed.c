@@ -60,6 +60,11 @@ const struct clock *worker_clock(const struct worker *worker) {
 	return &bed.clock;
 }
 
+void worker_sign(const struct worker *worker, struct worker_sign *ret_sign) {
+	(void)worker;
+	*ret_sign = (struct worker_sign){.asleep_until_ns = IDLE_NEVER};
+}
+
 struct near worker_near(const struct worker *worker) {
 	(void)worker;
 	return (struct near){.known = false};

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the agent's polling threads go on. One that hangs in a step measures nothing and says
+// nothing; that it sleeps until something is due is no finding.
+#include "own_inside.h"
+
+#include <stdio.h>
+
+#define SILENT_LOOKS 5 // of a second each
+
+// The watch looks; what an interval tells is what it saw last.
+static uint32_t workers_stuck(struct own_checks *own, bool looks, char *evidence) {
+	const struct checks_config *config = &own->checks->config;
+	uint64_t now_ns = loop_clock_ns(config->loop);
+	char text[VERDICT_EVIDENCE_MAX / 2];
+	struct checks_worker worker;
+	uint32_t count = 0;
+
+	evidence[0] = '\0';
+	for (uint32_t n = 0; n < CHECKS_WORKERS_MAX && config->worker_at != NULL &&
+			     config->worker_at(config->worker_ctx, n, &worker);
+	     n++) {
+		if (looks)
+			worker_life_look(&own->lives[n], &worker.sign, now_ns);
+		if (own->lives[n].silent < SILENT_LOOKS)
+			continue;
+		snprintf(
+			text, sizeof(text), "%.16s (thread %d) makes no turn for %u s", worker.name,
+			worker.tid, own->lives[n].silent
+		);
+		own_add(evidence, &count, text);
+	}
+	return count;
+}
+
+void own_look_at_workers(struct own_checks *own, bool due) {
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+	uint32_t count = workers_stuck(own, !due, evidence);
+	enum check_level level = count > 0 ? CHECK_WARNING : CHECK_OK;
+
+	if (!due && level == own->all[OWN_WORKERS].level)
+		return;
+	own_result(own, OWN_WORKERS, level, count > 0 ? evidence : "all polling threads go on", 0);
+}
