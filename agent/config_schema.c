@@ -270,7 +270,9 @@ static const struct config_key keys[] = {
 	{"worker", "cores", CONFIG_STRING, false, 0, 1024, NULL, config_check_cpu_set,
 	 "processors such as 2,4-7", "",
 	 "One polling thread is pinned to each. Empty: one thread, placed by rule (near the "
-	 "first RDMA device, isolated processors before others, never 0 if there is another). What a "
+	 "first RDMA device, never 0 if there is another, and never one that is set aside by isolcpus, "
+	 "nohz_full or an isolated partition of a cgroup, unless nothing else is allowed or idle = "
+	 "spin, which takes such first). cores_why in the log's worker_started says why. What a "
 	 "thread uses lies in memory of its processor's NUMA node, if the kernel lets it; "
 	 "memory_node in the log's worker_started says where it lies, - if the kernel does not tell."},
 	{"worker", "pin", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",

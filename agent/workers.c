@@ -23,7 +23,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define ISOLATED_PATH "/sys/devices/system/cpu/isolated"
+#define SYSFS_ROOT "/sys"
 #define CPUS_TEXT_BYTES 128
 #define NODE_TEXT_BYTES 16
 #define EVENTS_PER_TURN 64
@@ -96,19 +96,41 @@ void eal_part_stop(struct agent *agent) {
 
 // Workers.
 
-static int choose_cores(struct agent *agent, struct cpu_set *ret_cores) {
+// Of the place-th worker: the last policy named is that of all further ones.
+static struct idle_config idle_of(const struct config *config, uint32_t place) {
+	const struct config_list *list = config_get_list(config, "worker", "idle");
+	struct idle_config idle = {
+		.window_ns = config_get_duration_ns(config, "worker", "window"),
+		.foresees = true,
+	};
+
+	must(idle_policy_parse(
+		     list->items[place < list->count ? place : list->count - 1], &idle.policy
+	     ) == 0);
+	return idle;
+}
+
+// *ret_places is of the rule; `named` says whether it was needed.
+static int choose_cores(
+	struct agent *agent,
+	struct cores_places *ret_places,
+	bool *ret_named,
+	struct cpu_set *ret_cores
+) {
 	const char *given = config_get_string(agent->config, "worker", "cores");
-	struct cpu_set allowed, isolated;
 	struct parse_error error;
-	int err = cpu_set_get_allowed(&allowed);
+	int err = cpu_set_get_allowed(&ret_places->allowed);
 
 	if (err != 0)
 		return err;
-	if (given[0] == '\0') {
-		cores_read_isolated(ISOLATED_PATH, &isolated);
-		return cores_choose(&allowed, &isolated, &agent->near_cpus, 1, ret_cores);
+	*ret_named = given[0] != '\0';
+	if (!*ret_named) {
+		cores_read_isolated(SYSFS_ROOT, &ret_places->isolated);
+		ret_places->near = agent->near_cpus;
+		ret_places->spins = idle_of(agent->config, 0).policy == IDLE_SPIN;
+		return cores_choose(ret_places, 1, ret_cores);
 	}
-	err = cpu_set_parse_allowed(given, strlen(given), &allowed, &error, ret_cores);
+	err = cpu_set_parse_allowed(given, strlen(given), &ret_places->allowed, &error, ret_cores);
 	if (err != 0)
 		snprintf(agent->detail, sizeof(agent->detail), "[worker] cores: %s", error.text);
 	return err;
@@ -135,21 +157,8 @@ static void on_events(struct loop_source *source, uint32_t events) {
 	}
 }
 
-// Of the place-th worker: the last policy named is that of all further ones.
-static struct idle_config idle_of(const struct config *config, uint32_t place) {
-	const struct config_list *list = config_get_list(config, "worker", "idle");
-	struct idle_config idle = {
-		.window_ns = config_get_duration_ns(config, "worker", "window"),
-		.foresees = true,
-	};
-
-	must(idle_policy_parse(
-		     list->items[place < list->count ? place : list->count - 1], &idle.policy
-	     ) == 0);
-	return idle;
-}
-
-static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu) {
+static int
+worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, const char *why) {
 	struct clock *clock = &agent->worker_clocks[worker->place];
 	bool pin = config_get_bool(agent->config, "worker", "pin");
 	char *name = worker->name, cores[CPUS_TEXT_BYTES], node[NODE_TEXT_BYTES],
@@ -193,9 +202,9 @@ static int worker_begin(struct agent *agent, struct agent_worker *worker, uint32
 	format_duration_ns(facts.block_ns, block);
 	log_event(
 		LOG_LEVEL_INFO, "worker_started", log_str("name", name), log_str("cores", cores),
-		log_str("memory_node", node), log_str("idle", idle_policy_name(config.idle.policy)),
-		log_str("block_cost", block), log_str("clock", clock_name),
-		log_str("clock_why", clock_why)
+		log_str("cores_why", pin ? why : "not pinned"), log_str("memory_node", node),
+		log_str("idle", idle_policy_name(config.idle.policy)), log_str("block_cost", block),
+		log_str("clock", clock_name), log_str("clock_why", clock_why)
 	);
 	return loop_add(agent->loop, &worker->events);
 }
@@ -210,8 +219,10 @@ static void give_clocks(struct agent *agent, uint32_t count) {
 }
 
 int workers_start(struct agent *agent) {
+	struct cores_places places = {.spins = false};
 	struct cpu_set cores;
-	int err = choose_cores(agent, &cores);
+	bool named = false;
+	int err = choose_cores(agent, &places, &named, &cores);
 
 	if (err == 0 && config_get_bool(agent->config, "worker", "lock_memory"))
 		err = worker_lock_memory();
@@ -234,7 +245,7 @@ int workers_start(struct agent *agent) {
 
 		worker->agent = agent;
 		worker->place = agent->worker_count++;
-		err = worker_begin(agent, worker, cpu);
+		err = worker_begin(agent, worker, cpu, named ? "named" : cores_why(&places, cpu));
 	}
 	if (err != 0)
 		workers_stop(agent);

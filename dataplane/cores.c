@@ -3,18 +3,12 @@
 #include <lib/scoped.h>
 
 #include <errno.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
-struct places {
-	const struct cpu_set *allowed;
-	const struct cpu_set *isolated;
-	const struct cpu_set *near;
-};
-
-// Takes up to `count` of those that are (or are not) near and isolated; returns how many.
+// Takes up to `count` of those but 0 that are (or are not) near and isolated; returns how many.
 static uint32_t
-take(const struct places *places,
+take(const struct cores_places *places,
      bool is_near,
      bool is_isolated,
      uint32_t count,
@@ -22,9 +16,9 @@ take(const struct places *places,
 	uint32_t taken = 0;
 
 	for (uint32_t cpu = CPU_SET_CPUS_MAX; cpu-- > 1 && taken < count;) {
-		if (!cpu_set_has(places->allowed, cpu) ||
-		    cpu_set_has(places->near, cpu) != is_near ||
-		    cpu_set_has(places->isolated, cpu) != is_isolated)
+		if (!cpu_set_has(&places->allowed, cpu) ||
+		    cpu_set_has(&places->near, cpu) != is_near ||
+		    cpu_set_has(&places->isolated, cpu) != is_isolated)
 			continue;
 		cpu_set_add(cores, cpu);
 		taken++;
@@ -32,38 +26,62 @@ take(const struct places *places,
 	return taken;
 }
 
-int cores_choose(
-	const struct cpu_set *allowed,
-	const struct cpu_set *isolated,
-	const struct cpu_set *near,
-	uint32_t count,
-	struct cpu_set *ret_cores
+static uint32_t take_kind(
+	const struct cores_places *places, bool is_isolated, uint32_t count, struct cpu_set *cores
 ) {
-	const struct places places = {allowed, isolated, near};
-	struct cpu_set cores = {{0}};
-	uint32_t taken = 0;
+	uint32_t taken = take(places, true, is_isolated, count, cores);
 
-	if (count == 0 || count > cpu_set_count(allowed))
+	taken += take(places, false, is_isolated, count - taken, cores);
+	if (taken < count && cpu_set_has(&places->allowed, 0) &&
+	    cpu_set_has(&places->isolated, 0) == is_isolated) {
+		cpu_set_add(cores, 0);
+		taken++;
+	}
+	return taken;
+}
+
+int cores_choose(const struct cores_places *places, uint32_t count, struct cpu_set *ret_cores) {
+	struct cpu_set cores = {{0}};
+	uint32_t taken;
+
+	if (count == 0 || count > cpu_set_count(&places->allowed))
 		return -ERANGE;
-	taken += take(&places, true, true, count, &cores);
-	taken += take(&places, true, false, count - taken, &cores);
-	taken += take(&places, false, true, count - taken, &cores);
-	taken += take(&places, false, false, count - taken, &cores);
-	if (taken < count)
-		cpu_set_add(&cores, 0);
+	taken = take_kind(places, places->spins, count, &cores);
+	take_kind(places, !places->spins, count - taken, &cores);
 	*ret_cores = cores;
 	return 0;
 }
 
-void cores_read_isolated(const char *path, struct cpu_set *ret_isolated) {
-	scoped_file FILE *file = fopen(path, "re");
+const char *cores_why(const struct cores_places *places, uint32_t cpu) {
+	if (cpu_set_has(&places->isolated, cpu))
+		return places->spins ? "isolated, since it spins"
+				     : "isolated, for want of others that are allowed";
+	if (cpu == 0)
+		return "processor 0, for want of others that are allowed and not isolated";
+	return cpu_set_has(&places->near, cpu) ? "near the device, not isolated" : "not isolated";
+}
+
+static void add_listed(const char *root, const char *name, struct cpu_set *set) {
+	scoped_file FILE *file = NULL;
 	struct parse_error error;
-	struct cpu_set isolated;
+	struct cpu_set listed;
 	char text[4096];
 
-	memset(ret_isolated, 0, sizeof(*ret_isolated));
-	if (file == NULL || fgets(text, sizeof(text), file) == NULL)
+	snprintf(text, sizeof(text), "%s/%s", root, name);
+	file = fopen(text, "re");
+	if (file == NULL || fgets(text, sizeof(text), file) == NULL ||
+	    cpu_set_parse(text, strcspn(text, "\n"), &error, &listed) != 0)
 		return;
-	if (cpu_set_parse(text, strcspn(text, "\n"), &error, &isolated) == 0)
-		*ret_isolated = isolated;
+	for (uint32_t cpu = cpu_set_next(&listed, 0); cpu < CPU_SET_CPUS_MAX;
+	     cpu = cpu_set_next(&listed, cpu + 1))
+		cpu_set_add(set, cpu);
+}
+
+void cores_read_isolated(const char *root, struct cpu_set *ret_isolated) {
+	struct cpu_set isolated = {{0}};
+
+	add_listed(root, "devices/system/cpu/isolated", &isolated);
+	add_listed(root, "devices/system/cpu/nohz_full", &isolated);
+	add_listed(root, "fs/cgroup/cpuset.cpus.isolated", &isolated);
+	*ret_isolated = isolated;
 }

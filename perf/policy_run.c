@@ -61,12 +61,13 @@ static int start_worker(struct policy_bench *bench) {
 		.polls = {policy_device_poll(bench->device)},
 		.poll_count = 1,
 	};
-	struct cpu_set allowed, none = {{0}}, chosen;
+	struct cores_places places = {.spins = false};
+	struct cpu_set chosen;
 	struct worker_facts facts;
-	int err = cpu_set_get_allowed(&allowed);
+	int err = cpu_set_get_allowed(&places.allowed);
 
 	if (err == 0)
-		err = cores_choose(&allowed, &none, &none, 1, &chosen);
+		err = cores_choose(&places, 1, &chosen);
 	if (err == 0)
 		config.cpu = cpu_set_next(&chosen, 0);
 	if (err == 0)
