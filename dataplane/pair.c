@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define INLINE_WANTED 64 // bytes; a device that will not is asked for none
@@ -26,14 +25,27 @@ static int take_slot(struct lane *lane, struct pair *pair) {
 	return -ENOSPC;
 }
 
-static int queue_init(struct lane_queue *queue, uint32_t depth) {
+// The worker's, as all of a pair: on its node.
+static void *near_clear(struct near near, size_t size) {
+	void *memory = near_alloc(near, size);
+
+	if (memory != NULL)
+		memset(memory, 0, size);
+	return memory;
+}
+
+static size_t works_bytes(const struct lane_queue *queue) {
+	return ((size_t)queue->mask + 1) * sizeof(queue->works[0]);
+}
+
+static int queue_init(struct near near, struct lane_queue *queue, uint32_t depth) {
 	uint32_t size = 1;
 
 	while (size < depth)
 		size *= 2;
-	queue->works = calloc(size, sizeof(queue->works[0]));
 	queue->mask = size - 1;
 	queue->depth = depth;
+	queue->works = near_clear(near, works_bytes(queue));
 	return queue->works != NULL ? 0 : -ENOMEM;
 }
 
@@ -108,12 +120,12 @@ int pair_create(
 
 	if (config->generation == 0 || config->psn >> 24 != 0)
 		return -EINVAL;
-	pair = calloc(1, sizeof(*pair));
+	pair = near_clear(config->lane->near, sizeof(*pair));
 	if (pair == NULL)
 		return -ENOMEM;
 	err = take_slot(config->lane, pair);
 	if (err != 0) {
-		free(pair);
+		near_free(config->lane->near, pair, sizeof(*pair));
 		return err;
 	}
 	pair->lane = config->lane;
@@ -124,9 +136,9 @@ int pair_create(
 	pair->wr_base = (uint64_t)pair->slot << WR_SLOT_SHIFT |
 			(uint64_t)(config->generation & GENERATION_MASK) << WR_GENERATION_SHIFT;
 	histogram_log2_init(&pair->times);
-	err = queue_init(&pair->sends, config->lane->depth);
+	err = queue_init(pair->lane->near, &pair->sends, config->lane->depth);
 	if (err == 0)
-		err = queue_init(&pair->receives, config->lane->depth);
+		err = queue_init(pair->lane->near, &pair->receives, config->lane->depth);
 	// The index of a GID changes when ports flap: as it is now.
 	if (err == 0)
 		err = device_refresh(pair->device, &pair->facts);
@@ -232,6 +244,14 @@ int pair_cut_off(struct pair *pair) {
 	return err;
 }
 
+static void give_memory_back(struct pair *pair) {
+	struct near near = pair->lane->near;
+
+	near_free(near, pair->sends.works, works_bytes(&pair->sends));
+	near_free(near, pair->receives.works, works_bytes(&pair->receives));
+	near_free(near, pair, sizeof(*pair));
+}
+
 int pair_destroy(struct pair *pair) {
 	int err;
 
@@ -242,9 +262,7 @@ int pair_destroy(struct pair *pair) {
 		return err;
 	pair->lane->made[pair->slot] = NULL;
 	device_put(pair->device);
-	free(pair->sends.works);
-	free(pair->receives.works);
-	free(pair);
+	give_memory_back(pair);
 	return 0;
 }
 

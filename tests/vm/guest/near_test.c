@@ -4,6 +4,7 @@
 #include <dataplane/device.h>
 #include <dataplane/lane.h>
 #include <dataplane/near.h>
+#include <dataplane/pair.h>
 #include <dataplane/prober.h>
 #include <dataplane/worker.h>
 #include <support/cmocka.h>
@@ -90,7 +91,7 @@ static void worker_of_core_1_has_its_memory_on_node_1(void **state) {
 	worker_destroy(worker);
 }
 
-static void lane_lies_near_its_worker(void **state) {
+static void lane_and_pair_lie_near_their_worker(void **state) {
 	struct lane_config config = {
 		.pair_max = 4,
 		.depth = 16,
@@ -100,12 +101,19 @@ static void lane_lies_near_its_worker(void **state) {
 		.near = near_cpu(1),
 	};
 	char reason[DEVICE_REASON_MAX + 1];
+	struct device_endpoint endpoint;
+	struct pair_config pair_config = {.generation = 1, .psn = 1};
+	struct pair *pair;
 	struct lane *lane;
 
 	(void)state;
 	assert_int_equal(device_open(&verbs_calls_system, "rxe0", NULL, reason, &config.device), 0);
 	assert_int_equal(lane_create(&config, &lane), 0);
 	assert_int_equal(near_node(lane), 1);
+	pair_config.lane = lane;
+	assert_int_equal(pair_create(&pair_config, &endpoint, &pair), 0);
+	assert_int_equal(near_node(pair), 1);
+	assert_int_equal(pair_destroy(pair), 0);
 	assert_int_equal(lane_destroy(lane), 0);
 	device_put(config.device);
 }
@@ -125,7 +133,7 @@ int main(void) {
 		cmocka_unit_test(memory_lies_on_the_node_of_its_core),
 		cmocka_unit_test(memory_that_was_freed_has_no_wish_left),
 		cmocka_unit_test(worker_of_core_1_has_its_memory_on_node_1),
-		cmocka_unit_test(lane_lies_near_its_worker),
+		cmocka_unit_test(lane_and_pair_lie_near_their_worker),
 		cmocka_unit_test(locked_memory_is_moved_there),
 	};
 
