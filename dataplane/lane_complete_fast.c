@@ -93,6 +93,31 @@ static void go_on(struct lane *lane, struct pair *pair) {
 		pair_move(pair, &lane->ready);
 }
 
+// Those before it that asked for no completion were done before it: without an error, unless it was
+// flushed. Then they were flushed with it as far as anybody knows, and must not pass for successes.
+static void complete_earlier(
+	struct lane *lane,
+	struct pair *pair,
+	struct lane_queue *queue,
+	uint32_t place,
+	enum ibv_wc_status status
+) {
+	if (status != IBV_WC_WR_FLUSH_ERR)
+		status = IBV_WC_SUCCESS;
+	for (uint32_t n = queue->tail; n != place; n++) {
+		struct lane_work *earlier = queue_work(queue, n);
+
+		if (!earlier->signalled && !earlier->done)
+			lane_work_done(lane, pair, earlier, status);
+	}
+}
+
+// Of what was taken for flushed: the error that was behind the flush may come after it.
+static void refine_cause(struct lane *lane, struct pair *pair, const struct ibv_wc *wc) {
+	if (pair->state != PAIR_READY && wc->status != IBV_WC_SUCCESS)
+		fail_by_completion(lane, pair, NULL, wc);
+}
+
 // False if it is of nothing that is posted.
 static bool complete(struct lane *lane, const struct ibv_wc *wc) {
 	uint32_t slot = (uint32_t)(wc->wr_id >> WR_SLOT_SHIFT);
@@ -107,15 +132,11 @@ static bool complete(struct lane *lane, const struct ibv_wc *wc) {
 	ahead = ((uint32_t)wc->wr_id - queue->tail) & WR_PLACE_MASK;
 	place = queue->tail + ahead;
 	work = queue_work(queue, place);
-	if (ahead >= queue_posted(queue) || work->done)
+	if (ahead >= queue_posted(queue) || work->done) {
+		refine_cause(lane, pair, wc);
 		return false;
-	// Those before it that asked for no completion were done before it, without an error.
-	for (uint32_t n = queue->tail; n != place; n++) {
-		struct lane_work *earlier = queue_work(queue, n);
-
-		if (!earlier->signalled && !earlier->done)
-			lane_work_done(lane, pair, earlier, IBV_WC_SUCCESS);
 	}
+	complete_earlier(lane, pair, queue, place, wc->status);
 	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0))
 		fail_by_completion(lane, pair, work->op, wc);
 	else if ((wc->wr_id & WR_RECEIVE) != 0)

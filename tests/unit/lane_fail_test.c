@@ -224,6 +224,39 @@ static void completion_queue_that_cannot_be_polled_fails_all_pairs(void **state)
 	bed_close(&bed);
 }
 
+// Three writes of one chain, of which the last alone asks for a completion.
+static void flush_that_is_seen_first_makes_no_successes_of_what_was_before_it(void **state) {
+	struct bed_pair pair;
+	struct op ops[3];
+	struct bed bed;
+
+	(void)state;
+	pair = bed_open_usual(&bed, 1);
+	fake_qp_hold(pair.qps[0]);
+	bed_submit_some(&bed, &pair, OP_WRITE, ops, 3);
+	bed_step(&bed);
+	real_poll = device_context(bed.devices[0])->ops.poll_cq;
+	device_context(bed.devices[0])->ops.poll_cq = poll_lies;
+	said[0] = (struct ibv_wc){
+		.wr_id = pair.ends[0]->wr_base + 2,
+		.status = IBV_WC_WR_FLUSH_ERR,
+	};
+	said[1] = (struct ibv_wc){
+		.wr_id = pair.ends[0]->wr_base,
+		.status = IBV_WC_RETRY_EXC_ERR,
+		.vendor_err = 129,
+	};
+	said_count = 2;
+	bed_step(&bed);
+	device_context(bed.devices[0])->ops.poll_cq = real_poll;
+	bed_run(&bed);
+	for (int n = 0; n < 3; n++) {
+		assert_int_equal(ops[n].outcome, OP_FLUSHED);
+		assert_int_equal(ops[n].cause.status, IBV_WC_RETRY_EXC_ERR);
+	}
+	bed_close(&bed);
+}
+
 static void flush_that_is_seen_first_is_not_the_cause(void **state) {
 	struct op send, receive;
 	struct bed_pair pair;
@@ -472,6 +505,9 @@ int main(void) {
 		cmocka_unit_test(device_without_memory_is_asked_again),
 		cmocka_unit_test(completion_of_nothing_that_is_posted_is_dropped),
 		cmocka_unit_test(completion_queue_that_cannot_be_polled_fails_all_pairs),
+		cmocka_unit_test(
+			flush_that_is_seen_first_makes_no_successes_of_what_was_before_it
+		),
 		cmocka_unit_test(flush_that_is_seen_first_is_not_the_cause),
 		cmocka_unit_test(queue_pair_that_breaks_by_itself_is_noticed),
 		cmocka_unit_test(peer_that_does_not_answer_is_the_cause),
