@@ -139,6 +139,48 @@ int device_list(
 	return 0;
 }
 
+static uint64_t guid_of(const struct verbs_calls *calls, struct ibv_device *device) {
+	return calls->device_guid != NULL ? calls->device_guid(device) : 0;
+}
+
+// How sure it is that this is the device: 0 not at all, 1 by its name alone, 2 by its GUID, 3 both.
+// One of that name whose GUID is another's is another one.
+static int likeness(
+	const struct verbs_calls *calls, struct ibv_device *device, const char *name, uint64_t guid
+) {
+	bool named = strcmp(device->name, name) == 0;
+	uint64_t found = guid_of(calls, device);
+
+	if (guid == 0 || found == 0)
+		return named ? 1 : 0;
+	return found == guid ? 2 + (named ? 1 : 0) : 0;
+}
+
+int device_find(
+	const struct verbs_calls *calls,
+	const char *name,
+	uint64_t guid,
+	char ret_name[static DEVICE_NAME_MAX + 1]
+) {
+	struct ibv_device **devices;
+	int best = 0, alike, err;
+	uint32_t count;
+
+	err = list_devices(calls, &devices, &count);
+	if (err != 0)
+		return err;
+	for (uint32_t n = 0; n < count; n++) {
+		alike = likeness(calls, devices[n], name, guid);
+		if (alike <= best || strlen(devices[n]->name) > DEVICE_NAME_MAX)
+			continue;
+		best = alike;
+		snprintf(ret_name, DEVICE_NAME_MAX + 1, "%s", devices[n]->name);
+	}
+	if (devices != NULL)
+		calls->device_list_free(devices);
+	return best > 0 ? 0 : -ENODEV;
+}
+
 static struct ibv_device *
 find(struct ibv_device **devices, uint32_t count, const char *name, char *reason) {
 	int length = snprintf(

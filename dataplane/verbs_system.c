@@ -33,6 +33,10 @@ static void system_device_list_free(struct ibv_device **devices) {
 	ibv_free_device_list(devices);
 }
 
+static uint64_t system_device_guid(struct ibv_device *device) {
+	return be64toh(ibv_get_device_guid(device));
+}
+
 // -1 without a promise of errno: what an earlier call left there would be taken for the reason.
 static int system_close(struct ibv_context *context) {
 	errno = 0;
@@ -268,6 +272,7 @@ const struct verbs_calls verbs_calls_system = {
 	.in_process = false,
 	.device_list = system_device_list,
 	.device_list_free = system_device_list_free,
+	.device_guid = system_device_guid,
 	.open = system_open,
 	.close = system_close,
 	.open_reason = open_reason,

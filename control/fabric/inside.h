@@ -54,7 +54,9 @@ struct nic {
 	struct loop_timer retry;
 	uint64_t retry_ns; // the next wait
 	uint64_t lost_ns;  // when it was lost last; 0: never
-	struct keeper_request opening, closing, refreshing;
+	struct keeper_request opening, closing, refreshing, looking;
+	uint64_t guid;				// as it was open last; 0: not known
+	char open_name[DEVICE_NAME_MAX + 1]; // what it was called then
 	bool refresh_again;
 	bool eventless; // it was said
 	uint32_t opened, event_count;
@@ -163,6 +165,17 @@ void nic_attached(struct nic *nic, int err);
 void nic_detached(struct nic *nic, int err);
 void nic_view(const struct nic *nic, struct fabric_device_view *ret_view);
 
+// For presence.c.
+int nic_run(
+	struct nic *nic,
+	int (*call)(void *),
+	struct keeper_request *request,
+	const struct nic_parts *parts
+);
+void nic_lose(struct nic *nic, const char *why);
+// At once, if it waits to be tried again.
+void nic_hurry(struct nic *nic);
+
 // nic_parts.c: on the keeper.
 struct nic_work {
 	struct nic *nic; // which is there as long as the work is, but may be left behind
@@ -172,9 +185,12 @@ struct nic_work {
 	void *pulse, *scratch, *landing;
 	bool taken; // the parts are somebody else's now
 	char reason[DEVICE_REASON_MAX + 1];
+	uint64_t guid; // that it had before; 0: not known
 };
 
 int nic_work_open(void *arg);
+// Whether it is still in the list, by whatever name.
+int nic_work_look(void *arg);
 int nic_work_close(void *arg);
 int nic_work_refresh(void *arg);
 void nic_work_drop(void *arg);

@@ -48,11 +48,12 @@ static void set_retry(struct nic *nic, uint64_t after_ns) {
 	must(loop_timer_set(loop, &nic->retry, loop_now_ns(loop) + after_ns) == 0);
 }
 
-static int
-run(struct nic *nic,
-    int (*call)(void *),
-    struct keeper_request *request,
-    const struct nic_parts *parts) {
+int nic_run(
+	struct nic *nic,
+	int (*call)(void *),
+	struct keeper_request *request,
+	const struct nic_parts *parts
+) {
 	struct fabric *fabric = nic->fabric;
 	struct keeper_call job = {
 		.call = call,
@@ -69,6 +70,7 @@ run(struct nic *nic,
 		work->parts = *parts;
 	work->taken = parts != NULL; // not its own to close when it is dropped
 	work->config = nic->config;
+	work->guid = nic->guid;
 	work->pulse = pulse_memory(fabric->pulse);
 	work->scratch = fabric->scratch;
 	work->landing = fabric->landing;
@@ -194,11 +196,11 @@ static void refresh(struct nic *nic) {
 	if (nic->refresh_again)
 		return;
 	nic->refreshing.ended = ended_refreshing;
-	if (run(nic, nic_work_refresh, &nic->refreshing, &nic->parts) != 0)
+	if (nic_run(nic, nic_work_refresh, &nic->refreshing, &nic->parts) != 0)
 		refresh_later(nic);
 }
 
-static void lose(struct nic *nic, const char *why) {
+void nic_lose(struct nic *nic, const char *why) {
 	if (nic->lost)
 		return;
 	nic->lost = true;
@@ -250,7 +252,7 @@ static void on_event(struct nic *nic, const struct device_event *event) {
 		break;
 	case DEVICE_EVENT_COMPLETIONS_FATAL:
 	case DEVICE_EVENT_FATAL:
-		lose(nic, event->name);
+		nic_lose(nic, event->name);
 		break;
 	case DEVICE_EVENT_OTHER:
 		break;
@@ -270,7 +272,7 @@ static void on_events(struct loop_source *source, uint32_t events) {
 		if (err == 0)
 			on_event(nic, &event);
 		else
-			lose(nic, "its events cannot be read");
+			nic_lose(nic, "its events cannot be read");
 	}
 }
 
@@ -300,6 +302,26 @@ static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 	fabric_look_stopped(fabric);
 }
 
+// Names change, and so does what has them: it is known again by its GUID.
+static void note_identity(struct nic *nic) {
+	const struct device_facts *facts = &nic->parts.facts;
+
+	if (nic->guid != 0 && nic->guid != facts->guid)
+		log_event(
+			LOG_LEVEL_WARN, "rdma_device_replaced",
+			log_str("device", nic->config.name),
+			log_str("effect", "another one has its name now, and was taken")
+		);
+	if (strcmp(facts->name, nic->config.name) != 0 && strcmp(facts->name, nic->open_name) != 0)
+		log_event(
+			LOG_LEVEL_WARN, "rdma_device_renamed",
+			log_str("device", nic->config.name), log_str("now", facts->name),
+			log_str("effect", "it goes by its old name until this agent starts again")
+		);
+	nic->guid = facts->guid;
+	memcpy(nic->open_name, facts->name, sizeof(nic->open_name));
+}
+
 static void ended_opening(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, opening);
 	struct fabric *fabric = nic->fabric;
@@ -314,6 +336,7 @@ static void ended_opening(struct keeper_request *request, void *arg, int result)
 	nic->open = true;
 	nic->lost = nic->refresh_again = false;
 	nic->opened++;
+	note_identity(nic);
 	nic->retry_ns = RETRY_NS;
 	loop_timer_cancel(fabric->loop, &nic->retry);
 	fabric->counters.devices_opened++;
@@ -328,7 +351,7 @@ static void ended_opening(struct keeper_request *request, void *arg, int result)
 		.ready = on_events,
 	};
 	if (loop_add(fabric->loop, &nic->events) != 0) {
-		lose(nic, "its events cannot be watched");
+		nic_lose(nic, "its events cannot be watched");
 		return;
 	}
 	nic->attaching = true;
@@ -340,7 +363,7 @@ void nic_open(struct nic *nic) {
 	    nic->closing.job != NULL)
 		return;
 	nic->opening.ended = ended_opening;
-	if (run(nic, nic_work_open, &nic->opening, NULL) != 0) {
+	if (nic_run(nic, nic_work_open, &nic->opening, NULL) != 0) {
 		set_retry(nic, nic->retry_ns);
 		return;
 	}
@@ -353,7 +376,7 @@ void nic_attached(struct nic *nic, int err) {
 	if (nic->lost || nic->fabric->stopping) {
 		nic_close(nic);
 	} else if (err != 0) {
-		lose(nic, "its worker has too much to poll");
+		nic_lose(nic, "its worker has too much to poll");
 	} else {
 		// For DPDK's own tools; without room there it is not shown.
 		(void)telemetry_add_lane(nic->config.name, nic->parts.lane);
@@ -389,9 +412,10 @@ static void run_closing(struct nic *nic) {
 	if (nic->closing.job != NULL)
 		return;
 	keeper_cancel(&nic->refreshing);
+	keeper_cancel(&nic->looking);
 	telemetry_remove(nic->parts.lane);
 	nic->closing.ended = ended_closing;
-	if (run(nic, nic_work_close, &nic->closing, &nic->parts) != 0)
+	if (nic_run(nic, nic_work_close, &nic->closing, &nic->parts) != 0)
 		set_retry(nic, RETRY_NS);
 }
 
@@ -423,6 +447,13 @@ static void retry(struct loop_timer *timer, uint64_t now_ns) {
 		nic_close(nic);
 	else if (nic->refresh_again)
 		refresh(nic);
+}
+
+void nic_hurry(struct nic *nic) {
+	if (nic->open)
+		return;
+	nic->retry_ns = RETRY_NS;
+	nic_open(nic);
 }
 
 bool nic_is_closed(const struct nic *nic) {
@@ -478,6 +509,7 @@ void fabric_nic_fini(struct nic *nic) {
 	keeper_cancel(&nic->opening);
 	keeper_cancel(&nic->closing);
 	keeper_cancel(&nic->refreshing);
+	keeper_cancel(&nic->looking);
 	nic->keeper = keeper_destroy(nic->keeper);
 }
 

@@ -95,11 +95,15 @@ int nic_work_open(void *arg) {
 		.failure_ns = FABRIC_MEMORY_FAILURE_NS,
 	};
 	struct nic_parts *parts = &work->parts;
+	char name[DEVICE_NAME_MAX + 1];
 	int err;
 
+	// Of another name since, or one whose name another has. What was never open goes by its
+	// name, and so does what replaced it.
+	if (work->guid == 0 || device_find(work->config.calls, work->config.name, work->guid, name) != 0)
+		memcpy(name, work->config.name, sizeof(name));
 	err = device_open(
-		work->config.calls, work->config.name, &work->config.settings, work->reason,
-		&parts->device
+		work->config.calls, name, &work->config.settings, work->reason, &parts->device
 	);
 	if (err != 0)
 		return err;
@@ -120,6 +124,13 @@ int nic_work_close(void *arg) {
 	struct nic_work *work = arg;
 
 	return take_apart_or_lose(&work->parts);
+}
+
+int nic_work_look(void *arg) {
+	struct nic_work *work = arg;
+	char name[DEVICE_NAME_MAX + 1];
+
+	return device_find(work->config.calls, work->config.name, work->guid, name);
 }
 
 int nic_work_refresh(void *arg) {

@@ -4,6 +4,7 @@
 
 #include <lib/must.h>
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -34,6 +35,16 @@ static void device_list_free(struct ibv_device **devices) {
 	fake.lists--;
 	fake_unlock();
 	free(devices);
+}
+
+static uint64_t device_guid(struct ibv_device *verbs) {
+	const struct fake_device *device = container_of(verbs, struct fake_device, verbs);
+	uint64_t guid;
+
+	fake_lock();
+	guid = be64toh(device->attr.node_guid);
+	fake_unlock();
+	return guid;
 }
 
 static int open_device(struct ibv_device *verbs, struct ibv_context **ret_context) {
@@ -276,6 +287,7 @@ const struct verbs_calls fake_verbs_calls = {
 	.name = "fake",
 	.device_list = device_list,
 	.device_list_free = device_list_free,
+	.device_guid = device_guid,
 	.open = open_device,
 	.close = close_device,
 	.query_device = query_device,

@@ -109,6 +109,16 @@ void fake_device_lose(struct fake_device *device) {
 	fake_unlock();
 }
 
+bool fake_device_withdraw(struct fake_device *device) {
+	bool free_of_users;
+
+	fake_lock();
+	device->private->gone = true;
+	free_of_users = device->private->contexts == NULL;
+	fake_unlock();
+	return free_of_users;
+}
+
 void fake_device_return(struct fake_device *device) {
 	fake_lock();
 	device->private->gone = false;

@@ -86,6 +86,11 @@ bool fabric_left_any_behind(void);
 // they are switched off, also what was kept of it. -ENOMEM: as before.
 int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *config);
 
+// Devices have come or gone, or may have: those that are awaited are looked for at once, and those
+// that are open and in the list no more are given up. Some drivers cannot take a device from its
+// users (Soft-RoCE of Linux 6.1): whoever removes it waits for us, and nothing else tells of it.
+void fabric_look_at_devices(struct fabric *fabric);
+
 // A record that a worker gave, if it is the fabric's.
 bool fabric_worker_event(
 	struct fabric *fabric, uint32_t worker, const struct worker_record *record

@@ -137,6 +137,16 @@ const char *device_subnet_format(
 	const struct device_subnet *subnet, char text[static DEVICE_SUBNET_TEXT_MAX + 1]
 );
 
+// What a device is called now that was called `name` and had this GUID of its node (0: not known):
+// it may have been renamed, and its name be another's. -ENODEV: it is not there. -ENOMEM, or what the
+// driver said when asked for its devices.
+int device_find(
+	const struct verbs_calls *calls,
+	const char *name,
+	uint64_t guid,
+	char ret_name[static DEVICE_NAME_MAX + 1]
+);
+
 struct device;
 
 // One reference for the caller. -ENODEV (no such name), -EINVAL (settings), -ENOTSUP (not usable,

@@ -32,6 +32,8 @@ struct verbs_calls {
 
 	int (*device_list)(struct ibv_device ***ret_devices, uint32_t *ret_count);
 	void (*device_list_free)(struct ibv_device **devices);
+	// Of the node, as a number; 0: not known. Without opening it. NULL: never known.
+	uint64_t (*device_guid)(struct ibv_device *device);
 	int (*open)(struct ibv_device *device, struct ibv_context **ret_context);
 	int (*close)(struct ibv_context *context);
 	// In words why the latest open() of that device failed, "" if nothing more is known than

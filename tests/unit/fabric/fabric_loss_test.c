@@ -146,6 +146,140 @@ static void lost_device_whose_driver_hangs_is_taken_again_when_it_no_longer_does
 	bed_until(device(0).opened == 2 && all_ready());
 }
 
+// Whoever removes it waits for us, and neither an event nor an error tells of it.
+static void device_that_is_withdrawn_is_let_go_of_and_taken_again(void **state) {
+	struct fake_device *fake = bed.agents[0].fakes[0];
+
+	(void)state;
+	bed_start_both();
+	assert_false(fake_device_withdraw(fake));
+	fabric_look_at_devices(bed.agents[0].fabric);
+	bed_until(is_forgotten(0));
+	assert_true(fake_device_withdraw(fake));
+	assert_string_equal(device(0).reason, "it was removed");
+	come_back(0);
+	fabric_look_at_devices(bed.agents[0].fabric);
+	bed_until(all_ready());
+	assert_int_equal(device(0).opened, 2);
+}
+
+static void look_finds_what_is_awaited_at_once(void **state) {
+	uint64_t back_ns;
+
+	(void)state;
+	bed_start_both();
+	lose(0);
+	bed_pass(400 * RAS_NS_PER_SEC); // it is tried seldom by now
+	bed_until(is_forgotten(0));
+	come_back(0);
+	back_ns = clock_now_ns(&bed.clock);
+	fabric_look_at_devices(bed.agents[0].fabric);
+	bed_until(device(0).state == FABRIC_DEVICE_UP);
+	assert_true(clock_now_ns(&bed.clock) - back_ns < RAS_NS_PER_SEC);
+}
+
+static void look_at_devices_that_are_all_there_changes_nothing(void **state) {
+	(void)state;
+	bed_start_both();
+	for (uint32_t n = 0; n < 3; n++) {
+		fabric_look_at_devices(bed.agents[0].fabric);
+		bed_settle();
+	}
+	assert_int_equal(device(0).opened, 1);
+	assert_true(all_ready());
+}
+
+// Renamed, it works on; removed and back under its new name, it is found by its GUID.
+static void device_that_is_renamed_stays_and_is_taken_again_by_its_identity(void **state) {
+	(void)state;
+	bed_start_both();
+	fake_device_rename(bed.agents[0].fakes[0], "mlx5_7", 0);
+	fabric_look_at_devices(bed.agents[0].fabric);
+	bed_settle();
+	assert_int_equal(device(0).opened, 1);
+	lose(0);
+	bed_until(is_forgotten(0));
+	come_back(0);
+	bed_until(all_ready());
+	assert_string_equal(device(0).facts.name, "mlx5_7");
+	assert_string_equal(device(0).name, "rdma0");
+}
+
+// Each is found again as what it is, not by the name that is the other's now.
+static void two_devices_that_swap_names_are_not_taken_for_each_other(void **state) {
+	struct fabric_device_view views[2];
+	uint64_t guids[2];
+
+	(void)state;
+	bed_close();
+	bed_open(2, 2);
+	bed_link(0, 1, true);
+	bed_start_both();
+	for (uint32_t n = 0; n < 2; n++) {
+		fabric_device_at(bed.agents[0].fabric, n, &views[n]);
+		guids[n] = views[n].facts.guid;
+	}
+	fake_device_rename(bed.agents[0].fakes[0], bed.agents[0].config.devices[1].name, 0);
+	fake_device_rename(bed.agents[0].fakes[1], bed.agents[0].config.devices[0].name, 0);
+	fabric_look_at_devices(bed.agents[0].fabric);
+	bed_settle();
+	for (uint32_t n = 0; n < 2; n++)
+		fake_device_lose(bed.agents[0].fakes[n]);
+	bed_until(nic_is_closed(&bed.agents[0].fabric->nics[0]));
+	bed_until(nic_is_closed(&bed.agents[0].fabric->nics[1]));
+	for (uint32_t n = 0; n < 2; n++)
+		fake_device_return(bed.agents[0].fakes[n]);
+	for (uint32_t n = 0; n < 2; n++) {
+		do {
+			bed_turn();
+			fabric_device_at(bed.agents[0].fabric, n, &views[n]);
+		} while (views[n].state != FABRIC_DEVICE_UP);
+		assert_int_equal(views[n].facts.guid, guids[n]);
+	}
+}
+
+static void peers_that_lose_their_devices_while_they_pair_have_a_pair_later(void **state) {
+	(void)state;
+	for (uint32_t turns = 0; turns < 24; turns++) {
+		bed_close();
+		bed_open(2, 1);
+		bed_link(0, 1, true);
+		bed_start(0);
+		bed_start(1);
+		bed_until(device(0).state == FABRIC_DEVICE_UP);
+		for (uint32_t n = 0; n < 960 + turns * 4; n++)
+			bed_turn();
+		lose(0);
+		for (uint32_t n = 0; n < turns % 5; n++)
+			bed_turn();
+		lose(1);
+		come_back(0);
+		bed_pass(turns % 3 * RAS_NS_PER_SEC);
+		come_back(1);
+		bed_until(all_ready() && bed_is_ready(1, 1));
+		assert_int_equal(fake_verbs_alive().contexts, 2);
+	}
+}
+
+static void port_that_flaps_fifty_times_in_a_second_ends_as_it_is(void **state) {
+	struct fake_device *fake = bed.agents[0].fakes[0];
+
+	(void)state;
+	bed_start_both();
+	for (uint32_t n = 0; n < 100; n++) {
+		bool up = n % 2 == 1;
+
+		fake->ports[0].attr.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+		fake_device_event(fake, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, 1);
+		bed_pass(10 * RAS_NS_PER_MS);
+	}
+	bed_until(device(0).state == FABRIC_DEVICE_UP && all_ready());
+	assert_int_equal(device(0).opened, 1);
+	fake->ports[0].attr.state = IBV_PORT_DOWN;
+	fake_device_event(fake, IBV_EVENT_PORT_ERR, 1);
+	bed_until(device(0).state == FABRIC_DEVICE_DOWN);
+}
+
 // A whole life in which the device is lost before the nth call into its driver: opening, pairs,
 // a dead peer, closing. False if there were not so many calls.
 static bool live_with_a_loss(uint32_t nth, uint64_t gone_ns) {
@@ -244,6 +378,13 @@ int main(void) {
 		BED_TEST(agent_stops_while_its_device_is_lost),
 		BED_TEST(device_that_is_lost_while_the_agent_stops_is_closed),
 		BED_TEST(lost_device_whose_driver_hangs_is_taken_again_when_it_no_longer_does),
+		BED_TEST(device_that_is_withdrawn_is_let_go_of_and_taken_again),
+		BED_TEST(look_finds_what_is_awaited_at_once),
+		BED_TEST(look_at_devices_that_are_all_there_changes_nothing),
+		BED_TEST(device_that_is_renamed_stays_and_is_taken_again_by_its_identity),
+		BED_TEST(two_devices_that_swap_names_are_not_taken_for_each_other),
+		BED_TEST(peers_that_lose_their_devices_while_they_pair_have_a_pair_later),
+		BED_TEST(port_that_flaps_fifty_times_in_a_second_ends_as_it_is),
 		BED_TEST(device_may_be_lost_at_any_call_and_is_taken_again),
 		BED_TEST(device_may_be_lost_at_any_call_of_its_end),
 		BED_TEST(device_may_be_lost_again_at_any_call),

@@ -132,6 +132,9 @@ void fake_cq_event(struct ibv_cq *cq, enum ibv_event_type type);
 // is left in it. Any thread that has not the fake's lock, so a hook may.
 void fake_device_lose(struct fake_device *device);
 void fake_device_return(struct fake_device *device);
+// Removed as a driver that cannot take it from its users does it: it is not in the list, and whoever
+// has it open may go on. The removal waits until nobody has; true: nobody has it.
+bool fake_device_withdraw(struct fake_device *device);
 // Under another name, and another GUID of the node (0: the same). Who has it open notices nothing.
 void fake_device_rename(struct fake_device *device, const char *name, uint64_t guid);
 
