@@ -103,6 +103,9 @@ struct agent {
 	char interface[16];	  // that the overlay uses, "" if an address was given
 	struct path_table *paths;
 	struct fabric *fabric;
+	int uevents; // -1: none are to be had
+	struct loop_source uevents_source;
+	struct loop_timer devices_look;
 	struct checks *checks;
 	struct clock worker_clocks[AGENT_WORKERS_MAX]; // each its worker's, from its start on
 	struct agent_worker *workers;
@@ -221,6 +224,10 @@ int fabric_part_start(struct agent *agent);
 void fabric_part_stop(struct agent *agent);
 // SIGHUP: [probe].
 void fabric_part_reload(struct agent *agent);
+
+// devwatch.c: whether RDMA devices came or went.
+int devwatch_start(struct agent *agent);
+void devwatch_stop(struct agent *agent);
 
 // node_checks.c: the local checks, and what the configuration says of them.
 int checks_part_start(struct agent *agent);

@@ -221,6 +221,7 @@ static const struct part parts[] = {
 	{"paths", paths_part_start, paths_part_stop},
 	{"workers", workers_start, workers_stop},
 	{"fabric", fabric_part_start, fabric_part_stop},
+	{"devwatch", devwatch_start, devwatch_stop},
 	{"checks", checks_part_start, checks_part_stop},
 	{"refusal", refusal_start, refusal_stop},
 	{"join", joining_start, joining_stop},

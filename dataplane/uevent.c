@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dataplane/uevent.h>
+#include <lib/error.h>
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define KERNEL_GROUP 1 // udev's own go to another
+#define MESSAGE_BYTES 8192
+#define MESSAGES_MAX 256
+
+int uevent_open(int *ret_fd) {
+	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = KERNEL_GROUP};
+	int fd = socket(
+		AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT
+	);
+	int err;
+
+	if (fd < 0)
+		return neg_errno();
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		err = neg_errno();
+		close(fd);
+		return err;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+bool uevent_is_of_rdma(const char *bytes, size_t size) {
+	static const char *const wanted[] = {"SUBSYSTEM=infiniband", "SUBSYSTEM=infiniband_verbs"};
+
+	while (size > 0) {
+		size_t length = strnlen(bytes, size);
+
+		if (length == size)
+			return false; // cut off
+		for (size_t n = 0; n < sizeof(wanted) / sizeof(wanted[0]); n++) {
+			if (strcmp(bytes, wanted[n]) == 0)
+				return true;
+		}
+		bytes += length + 1;
+		size -= length + 1;
+	}
+	return false;
+}
+
+// -EAGAIN: no more.
+static int read_one(int fd, bool *ret_ours) {
+	char bytes[MESSAGE_BYTES];
+	struct sockaddr_nl from = {.nl_pid = UINT32_MAX};
+	socklen_t from_size = sizeof(from);
+	ssize_t size =
+		recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &from_size);
+
+	if (size < 0 && errno == ENOBUFS) {
+		*ret_ours = true;
+		return 0;
+	}
+	if (size < 0)
+		return neg_errno();
+	// Only the kernel's word counts: it has no port.
+	if (from.nl_pid == 0 && uevent_is_of_rdma(bytes, (size_t)size))
+		*ret_ours = true;
+	return 0;
+}
+
+bool uevent_read(int fd) {
+	bool ours = false;
+	int err = 0;
+
+	for (int n = 0; n < MESSAGES_MAX && (err == 0 || err == -EINTR); n++)
+		err = read_one(fd, &ours);
+	return ours;
+}
