@@ -46,6 +46,8 @@ struct nic {
 	enum fabric_device_state state;
 	uint64_t since_ns;
 	char reason[DEVICE_REASON_MAX + 1];
+	enum fabric_device_state told; // what the log was told last, and
+	char told_reason[DEVICE_REASON_MAX + 1];
 	bool open; // parts are there
 	struct nic_parts parts;
 	bool attached, attaching; // the worker polls its lane, or will

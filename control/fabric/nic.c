@@ -31,8 +31,11 @@ static void set_state(struct nic *nic, enum fabric_device_state state, const cha
 	nic->state = state;
 	if (reason != nic->reason)
 		snprintf(nic->reason, sizeof(nic->reason), "%s", reason);
-	if (state == FABRIC_DEVICE_OPENING)
-		return;
+	if (state == FABRIC_DEVICE_OPENING ||
+	    (state == nic->told && strcmp(reason, nic->told_reason) == 0))
+		return; // tried again in vain: nothing new
+	nic->told = state;
+	snprintf(nic->told_reason, sizeof(nic->told_reason), "%s", reason);
 	log_event(
 		state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING || nic->fabric->stopping
 			? LOG_LEVEL_INFO
