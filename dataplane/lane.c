@@ -59,12 +59,31 @@ static int create_channel(struct lane *lane) {
 	return err;
 }
 
-static int create_queue(struct lane *lane) {
-	return device_calls(lane->device)
-		->create_cq(
-			device_context(lane->device), lane->completions_max, lane->channel,
-			&lane->cq
+// Where nothing interrupts, nobody cares by which vector.
+static uint32_t choose_vector(const struct lane *lane, const struct vector_wish *wish) {
+	int count = device_context(lane->device)->num_comp_vectors;
+
+	if (lane->channel == NULL || count <= 1)
+		return 0;
+	return vector_choose("", device_facts(lane->device)->path, (uint32_t)count, wish);
+}
+
+static int create_queue(struct lane *lane, const struct vector_wish *wish) {
+	const struct verbs_calls *calls = device_calls(lane->device);
+	struct ibv_context *context = device_context(lane->device);
+	uint32_t vector = choose_vector(lane, wish);
+	int err;
+
+	if (vector > 0 && calls->create_cq_at != NULL) {
+		err = calls->create_cq_at(
+			context, lane->completions_max, lane->channel, vector, &lane->cq
 		);
+		lane->vector = err == 0 ? vector : 0;
+		// A vector that the driver counts and does not have is no reason to have no lane.
+		if (err != -EINVAL)
+			return err;
+	}
+	return calls->create_cq(context, lane->completions_max, lane->channel, &lane->cq);
 }
 
 static size_t pairs_bytes(const struct lane *lane) {
@@ -160,7 +179,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 	if (err == 0)
 		err = create_channel(lane);
 	if (err == 0)
-		err = create_queue(lane);
+		err = create_queue(lane, &config->vector);
 	if (err != 0) {
 		// What the driver does not take back is lost: nobody could ask again.
 		(void)lane_destroy(lane);
@@ -242,6 +261,7 @@ void lane_facts(const struct lane *lane, struct lane_facts *ret_facts) {
 	*ret_facts = (struct lane_facts){
 		.pair_max = lane->pair_max,
 		.depth = lane->depth,
+		.vector = lane->vector,
 		.message_max = lane->message_max,
 		.events = atomic_load_explicit(&lane->events, memory_order_relaxed),
 	};

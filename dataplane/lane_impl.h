@@ -132,6 +132,7 @@ struct lane {
 	struct ibv_cq *cq;
 	uint32_t pair_max, depth, op_max;
 	uint32_t completions_max; // that may be in the queue at once
+	uint32_t vector;	  // of the completion queue
 	uint64_t message_max, drain_ns;
 	bool atomics;
 	struct worker_poll poll;

@@ -186,21 +186,31 @@ system_create_comp_channel(struct ibv_context *context, struct ibv_comp_channel 
 	return 0;
 }
 
+static int system_create_cq_at(
+	struct ibv_context *context,
+	uint32_t entries,
+	struct ibv_comp_channel *channel,
+	uint32_t vector,
+	struct ibv_cq **ret_cq
+) {
+	struct ibv_cq *cq;
+
+	if (entries > INT_MAX || vector > INT_MAX)
+		return -EINVAL;
+	cq = ibv_create_cq(context, (int)entries, NULL, channel, (int)vector);
+	if (cq == NULL)
+		return verbs_error_from_object(cq);
+	*ret_cq = cq;
+	return 0;
+}
+
 static int system_create_cq(
 	struct ibv_context *context,
 	uint32_t entries,
 	struct ibv_comp_channel *channel,
 	struct ibv_cq **ret_cq
 ) {
-	struct ibv_cq *cq;
-
-	if (entries > INT_MAX)
-		return -EINVAL;
-	cq = ibv_create_cq(context, (int)entries, NULL, channel, 0);
-	if (cq == NULL)
-		return verbs_error_from_object(cq);
-	*ret_cq = cq;
-	return 0;
+	return system_create_cq_at(context, entries, channel, 0, ret_cq);
 }
 
 static int system_destroy_cq(struct ibv_cq *cq) {
@@ -290,6 +300,7 @@ const struct verbs_calls verbs_calls_system = {
 	.create_comp_channel = system_create_comp_channel,
 	.destroy_comp_channel = system_destroy_comp_channel,
 	.create_cq = system_create_cq,
+	.create_cq_at = system_create_cq_at,
 	.destroy_cq = system_destroy_cq,
 	.get_cq_event = system_get_cq_event,
 	.ack_cq_events = system_ack_cq_events,

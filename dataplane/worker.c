@@ -449,6 +449,10 @@ struct near worker_near(const struct worker *worker) {
 	return worker->near;
 }
 
+uint32_t worker_cpu(const struct worker *worker) {
+	return worker->config.cpu;
+}
+
 int worker_post(struct worker *worker, const struct worker_record *record) {
 	if (worker_enqueue(worker->requests, record) != 0)
 		return -EAGAIN;

@@ -84,6 +84,11 @@ int nic_run(
 		.drain_ns = FABRIC_DRAIN_NS,
 		.clock = worker_clock(fabric->config.workers[nic->worker]),
 		.near = worker_near(fabric->config.workers[nic->worker]),
+		.vector =
+			{
+				.cpu = worker_cpu(fabric->config.workers[nic->worker]),
+				.turn = nic->worker,
+			},
 	};
 	job.arg = work;
 	err = keeper_run(nic->keeper, &job, request);

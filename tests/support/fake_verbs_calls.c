@@ -304,6 +304,7 @@ const struct verbs_calls fake_verbs_calls = {
 	.create_comp_channel = fake_create_comp_channel,
 	.destroy_comp_channel = fake_destroy_comp_channel,
 	.create_cq = fake_create_cq,
+	.create_cq_at = fake_create_cq_at,
 	.destroy_cq = fake_destroy_cq,
 	.get_cq_event = fake_get_cq_event,
 	.ack_cq_events = fake_ack_cq_events,

@@ -67,7 +67,7 @@ struct fake_cq {
 	struct fake_object object;
 	struct fake_cqe *entries; // verbs.cqe of them, a ring
 	uint32_t head, count;
-	uint32_t users;
+	uint32_t users, vector;
 	bool armed, armed_solicited;
 	uint32_t events_taken, events_acked, async_taken, async_acked;
 	struct fake_cq *next_event; // in its channel's list
@@ -328,6 +328,13 @@ int fake_create_cq(
 	struct ibv_context *context,
 	uint32_t entries,
 	struct ibv_comp_channel *channel,
+	struct ibv_cq **ret_cq
+);
+int fake_create_cq_at(
+	struct ibv_context *context,
+	uint32_t entries,
+	struct ibv_comp_channel *channel,
+	uint32_t vector,
 	struct ibv_cq **ret_cq
 );
 int fake_destroy_cq(struct ibv_cq *verbs);

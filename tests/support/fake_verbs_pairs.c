@@ -81,6 +81,23 @@ int fake_create_cq(
 	return fake_leave(0);
 }
 
+int fake_create_cq_at(
+	struct ibv_context *context,
+	uint32_t entries,
+	struct ibv_comp_channel *channel,
+	uint32_t vector,
+	struct ibv_cq **ret_cq
+) {
+	int err;
+
+	if (vector >= (uint32_t)context->num_comp_vectors)
+		return -EINVAL;
+	err = fake_create_cq(context, entries, channel, ret_cq);
+	if (err == 0)
+		fake_cq_of(*ret_cq)->vector = vector;
+	return err;
+}
+
 // Events that wait in the channel go with the queue, as libibverbs' kernel side does it.
 static void channel_drop(struct fake_channel *channel, struct fake_cq *cq) {
 	struct fake_cq **place = &channel->ready;

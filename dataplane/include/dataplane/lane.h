@@ -19,6 +19,7 @@
 
 #include <dataplane/device.h>
 #include <dataplane/op.h>
+#include <dataplane/vector.h>
 #include <dataplane/worker.h>
 
 #include <stdint.h>
@@ -41,12 +42,14 @@ struct lane_config {
 	uint64_t drain_ns;	   // limit of a drain
 	const struct clock *clock; // the worker's
 	struct near near;	   // worker_near() of it; {0}: anywhere
+	struct vector_wish vector; // where its interrupts are wanted
 };
 
 // What came of the configuration.
 struct lane_facts {
 	uint32_t pair_max;
 	uint32_t depth;
+	uint32_t vector; // that interrupts when its completions are waited for
 	uint64_t message_max;
 	bool events; // else its completions end no wait, and the worker looks by a timer
 };

@@ -72,6 +72,13 @@ struct verbs_calls {
 	  uint32_t entries,
 	  struct ibv_comp_channel *channel,
 	  struct ibv_cq **ret_cq);
+	// With a completion vector, from 0 to context->num_comp_vectors - 1. NULL: they mean nothing.
+	int (*create_cq_at
+	)(struct ibv_context *context,
+	  uint32_t entries,
+	  struct ibv_comp_channel *channel,
+	  uint32_t vector,
+	  struct ibv_cq **ret_cq);
 	int (*destroy_cq)(struct ibv_cq *cq);
 	// On a channel that is not blocking: -EAGAIN.
 	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq);

@@ -107,6 +107,8 @@ void worker_stop(struct worker *worker);
 const struct clock *worker_clock(const struct worker *worker);
 // Any thread: where what it uses is wanted. Anywhere if it has no processor of its own.
 struct near worker_near(const struct worker *worker);
+// As configured.
+uint32_t worker_cpu(const struct worker *worker);
 
 // Control: -EAGAIN if the ring is full.
 int worker_post(struct worker *worker, const struct worker_record *record);

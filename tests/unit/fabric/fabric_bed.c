@@ -70,6 +70,11 @@ struct near worker_near(const struct worker *worker) {
 	return (struct near){.known = false};
 }
 
+uint32_t worker_cpu(const struct worker *worker) {
+	(void)worker;
+	return WORKER_CPU_ANY;
+}
+
 int worker_post(struct worker *worker, const struct worker_record *record) {
 	if (worker->request_count >= worker->room)
 		return -EAGAIN;

@@ -107,6 +107,18 @@ static void device_that_hangs_does_not_keep_another_open_when_the_agent_stops(vo
 	bed_until(bed.agents[0].stopped);
 }
 
+static void lanes_of_two_workers_do_not_share_an_interrupt(void **state) {
+	(void)state;
+	open_two_devices();
+	for (uint32_t n = 0; n < 2; n++)
+		bed.agents[0].fakes[n]->vectors = 4;
+	bed_start(0);
+	bed_until(device(0, 0).state == FABRIC_DEVICE_UP);
+	bed_until(device(0, 1).state == FABRIC_DEVICE_UP);
+	assert_int_equal(device(0, 0).lane.vector, 0);
+	assert_int_equal(device(0, 1).lane.vector, 1);
+}
+
 // Drivers that refuse.
 
 static void live_with_a_failure(enum fake_call call, uint32_t nth) {
@@ -321,6 +333,7 @@ int main(void) {
 		BED_TEST(pair_whose_making_hangs_is_told_as_stuck_and_made_when_it_no_longer_does),
 		BED_TEST(stop_ends_by_its_limit_when_a_driver_hangs),
 		BED_TEST(device_that_hangs_does_not_keep_another_open_when_the_agent_stops),
+		BED_TEST(lanes_of_two_workers_do_not_share_an_interrupt),
 		BED_TEST(any_driver_call_may_fail_once_and_nothing_is_left),
 		BED_TEST(device_that_could_be_neither_opened_nor_closed_is_closed_later),
 		BED_TEST(close_that_fails_while_the_agent_stops_is_tried_again),

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dataplane/vector.h>
+#include <lib/cpu_set.h>
+#include <lib/parse.h>
+#include <lib/scoped.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define IRQS_MAX 4096
+#define LIST_BYTES 8192
+#define NODES_MAX 1024
+
+struct irqs {
+	uint32_t numbers[IRQS_MAX]; // ascending
+	uint32_t count;
+};
+
+// How near an interrupt is: the worker's processor alone, among few, its node, anywhere.
+enum nearness {
+	NEAR_UNKNOWN,
+	NEAR_NODE,
+	NEAR_CPU,
+	NEAR_CPU_ALONE,
+};
+
+static bool read_cpus(const char *path, struct cpu_set *ret_cpus) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[LIST_BYTES];
+	ssize_t size;
+
+	if (fd < 0)
+		return false;
+	size = read(fd, text, sizeof(text) - 1);
+	if (size <= 0)
+		return false;
+	text[size] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text[0] != '\0' && cpu_set_parse(text, strlen(text), NULL, ret_cpus) == 0;
+}
+
+static int by_number(const void *a, const void *b) {
+	const uint32_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+static bool parse_number(const char *text, size_t length, uint32_t *ret_number) {
+	int64_t number;
+
+	if (length == 0 || parse_i64(text, length, 0, INT_MAX, NULL, &number) != 0)
+		return false;
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+static void read_irqs(const char *device, struct irqs *irqs) {
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	DIR *directory;
+
+	irqs->count = 0;
+	snprintf(path, sizeof(path), "%s/device/msi_irqs", device);
+	directory = opendir(path);
+	if (directory == NULL)
+		return;
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of our own
+	while ((entry = readdir(directory)) != NULL && irqs->count < IRQS_MAX) {
+		if (parse_number(
+			    entry->d_name, strlen(entry->d_name), &irqs->numbers[irqs->count]
+		    ))
+			irqs->count++;
+	}
+	closedir(directory);
+	qsort(irqs->numbers, irqs->count, sizeof(irqs->numbers[0]), by_number);
+}
+
+// "mlx5_comp3@pci:0000:17:00.0": 3.
+static bool vector_of_handler(const char *name, uint32_t *ret_vector) {
+	static const char *const marks[] = {"comp", "nq-", "ceq-", "CEQ-"};
+
+	for (size_t n = 0; n < sizeof(marks) / sizeof(marks[0]); n++) {
+		const char *found = strstr(name, marks[n]);
+
+		if (found == NULL)
+			continue;
+		found += strlen(marks[n]);
+		if (parse_number(found, strspn(found, "0123456789"), ret_vector))
+			return true;
+	}
+	return false;
+}
+
+// The handlers of an interrupt are directories in its own.
+static bool vector_of_irq(const char *root, uint32_t irq, uint32_t *ret_vector) {
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	DIR *directory;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "%s/proc/irq/%u", root, irq);
+	directory = opendir(path);
+	if (directory == NULL)
+		return false;
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of our own
+	while (!found && (entry = readdir(directory)) != NULL)
+		found = vector_of_handler(entry->d_name, ret_vector);
+	closedir(directory);
+	return found;
+}
+
+// Where it goes; what it may go to, if the kernel does not say.
+static bool cpus_of_irq(const char *root, uint32_t irq, struct cpu_set *ret_cpus) {
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/proc/irq/%u/effective_affinity_list", root, irq);
+	if (read_cpus(path, ret_cpus))
+		return true;
+	snprintf(path, sizeof(path), "%s/proc/irq/%u/smp_affinity_list", root, irq);
+	return read_cpus(path, ret_cpus);
+}
+
+static bool cpus_of_node(const char *root, uint32_t cpu, struct cpu_set *ret_cpus) {
+	char path[PATH_MAX];
+
+	for (uint32_t node = 0; node < NODES_MAX; node++) {
+		snprintf(
+			path, sizeof(path), "%s/sys/devices/system/node/node%u/cpulist", root, node
+		);
+		if (read_cpus(path, ret_cpus) && cpu_set_has(ret_cpus, cpu))
+			return true;
+		if (node > 0 && access(path, F_OK) != 0)
+			return false;
+	}
+	return false;
+}
+
+static bool meets(const struct cpu_set *a, const struct cpu_set *b) {
+	for (uint32_t cpu = 0; cpu < CPU_SET_CPUS_MAX; cpu++) {
+		if (cpu_set_has(a, cpu) && cpu_set_has(b, cpu))
+			return true;
+	}
+	return false;
+}
+
+static enum nearness
+judge(const struct cpu_set *goes_to, uint32_t cpu, const struct cpu_set *node, bool node_known) {
+	if (cpu_set_has(goes_to, cpu))
+		return cpu_set_count(goes_to) == 1 ? NEAR_CPU_ALONE : NEAR_CPU;
+	return node_known && meets(goes_to, node) ? NEAR_NODE : NEAR_UNKNOWN;
+}
+
+static void judge_all(
+	const char *root,
+	const struct irqs *irqs,
+	uint32_t cpu,
+	uint32_t count,
+	uint8_t *nearness
+) {
+	uint32_t named = 0, first = irqs->count > count ? irqs->count - count : 0;
+	struct cpu_set node, goes_to;
+	bool node_known = cpus_of_node(root, cpu, &node);
+	uint32_t vector;
+
+	for (uint32_t n = 0; n < irqs->count; n++)
+		named += vector_of_irq(root, irqs->numbers[n], &vector);
+	for (uint32_t n = 0; n < irqs->count; n++) {
+		vector = n - first; // wraps where it is none
+		if (named > 0 && !vector_of_irq(root, irqs->numbers[n], &vector))
+			continue;
+		if (vector < count && cpus_of_irq(root, irqs->numbers[n], &goes_to))
+			nearness[vector] = (uint8_t)judge(&goes_to, cpu, &node, node_known);
+	}
+}
+
+static uint32_t take_turn(const uint8_t *nearness, uint32_t count, uint32_t turn) {
+	uint8_t best = NEAR_UNKNOWN;
+	uint32_t alike = 0, vector = 0;
+
+	for (uint32_t n = 0; n < count; n++)
+		best = nearness[n] > best ? nearness[n] : best;
+	for (uint32_t n = 0; n < count; n++)
+		alike += nearness[n] == best;
+	turn %= alike;
+	while (nearness[vector] != best || turn-- > 0)
+		vector++;
+	return vector;
+}
+
+uint32_t vector_choose(
+	const char *root, const char *device, uint32_t count, const struct vector_wish *wish
+) {
+	scoped_mem struct irqs *irqs = NULL;
+	scoped_mem uint8_t *nearness = NULL;
+
+	if (count <= 1)
+		return 0;
+	nearness = calloc(count, sizeof(*nearness));
+	irqs = malloc(sizeof(*irqs));
+	if (nearness == NULL || irqs == NULL)
+		return wish->turn % count;
+	if (wish->cpu != VECTOR_CPU_ANY && device[0] != '\0') {
+		read_irqs(device, irqs);
+		judge_all(root, irqs, wish->cpu, count, nearness);
+	}
+	return take_turn(nearness, count, wish->turn);
+}
