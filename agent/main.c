@@ -102,18 +102,11 @@ static void give_back_large_blocks(void) {
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 }
 
-// Of a device that was removed, libibverbs frees its own memory only if it is told that the kernel's
-// EIO is the end of an object. It is read once, with the first list of devices.
-static void free_what_is_lost(void) {
-	(void)setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 0); // NOLINT(concurrency-mt-unsafe)
-}
-
 int main(int argc, char **argv) {
 	struct options options;
 
 	give_back_large_blocks();
 	put_off_reloads();
-	free_what_is_lost();
 	if (options_parse(argc, argv, &options) != 0)
 		return AGENT_EXIT_USAGE;
 	switch (options.action) {
