@@ -81,6 +81,25 @@ static void say_missing(struct discovery *discovery, const struct device_target 
 		);
 }
 
+// Of those that only wait for a port or an address, the first: it is tried each second, and the state
+// at the start does not decide for the agent's life.
+static const struct device_facts *
+find_awaiting(const struct device_choice *choice, const struct device_query *query) {
+	for (uint32_t n = 0; n < choice->count; n++) {
+		if (choice->judgements[n].verdict == DEVICE_AWAITS_PORT)
+			return &query->facts[choice->judgements[n].device];
+	}
+	return NULL;
+}
+
+static void take_awaiting(struct discovery *discovery, const struct device_facts *facts) {
+	snprintf(
+		discovery->why, sizeof(discovery->why), "none can be used yet; awaited is %s: %s",
+		facts->name, facts->reason
+	);
+	add(discovery, facts);
+}
+
 static void choose(struct discovery *discovery, const struct device_query *query) {
 	struct device_choice *choice = NULL;
 	struct parse_error error = {.text = ""};
@@ -96,6 +115,8 @@ static void choose(struct discovery *discovery, const struct device_query *query
 		if (discovery->count == 0) // else it stays as it is, or empty
 			(void)topology_near_cpus(query->topology, best->pci, &discovery->near_cpus);
 		add(discovery, best);
+	} else if (find_awaiting(choice, query) != NULL) {
+		take_awaiting(discovery, find_awaiting(choice, query));
 	} else {
 		say_missing(discovery, &query->target);
 	}
