@@ -129,6 +129,26 @@ def lists_of_requests_and_few_completions():
     perftest("ib_send_bw", "-Q", "10", "-n", "100", "-s", "100")
 
 
+def ucx(test, *options, size="8"):
+    """UCX' own transport over RC, without its upper layers. It judges no data, but takes none that it
+    did not wait for."""
+    client, _ = run_pair(
+        KIT, WIRE, "ucx_perftest", "-d", "soft0:1", "-x", "rc_verbs",
+        client=("-t", test, "-n", "200", "-w", "20", "-s", size, *options))
+    assert re.search(r"^Final: +200 ", client, re.MULTILINE), client
+
+
+def ucx_sends_puts_gets_and_adds():
+    ucx("am_lat")
+    ucx("am_bw", "-D", "zcopy", size="4096")
+    ucx("put_lat")
+    ucx("put_bw", "-D", "zcopy", size="20000")
+    ucx("get", "-D", "bcopy")
+    ucx("get", "-D", "zcopy", size="20000")
+    for test in ("add_mr", "fadd", "cswap"):
+        ucx(test)
+
+
 class Faulty:
     """The same wire, and at both ends things go wrong."""
 
@@ -174,6 +194,7 @@ if __name__ == "__main__":
         ("every MTU is taken", every_mtu_is_taken),
         ("a shared receive queue is filled by many", a_shared_receive_queue_is_filled_by_many),
         ("lists of requests and few completions do", lists_of_requests_and_few_completions),
+        ("UCX sends, puts, gets and adds", ucx_sends_puts_gets_and_adds),
         ("lost packets are sent again", lost_packets_are_sent_again),
         ("packets that overtake each other end in order",
          packets_that_overtake_each_other_end_in_order),

@@ -93,15 +93,26 @@ bool preload_owns_device(const struct ibv_device *device) {
 	return place_of(device) >= 0;
 }
 
+static uint32_t ours_count(void) {
+	return ALIVE_OR(0, made_count());
+}
+
+bool preload_has_node(const char *name) {
+	uint32_t count = ours_count();
+
+	for (uint32_t n = 0; n < count; n++) {
+		if (strcmp(made.devices[n]->dev_name, name) == 0 ||
+		    strcmp(made.devices[n]->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 // A list as programs get it: NULL ends it, and in front stands what it was made from.
 struct merged_list {
 	struct ibv_device **real; // NULL: libibverbs had none
 	struct ibv_device *devices[];
 };
-
-static uint32_t ours_count(void) {
-	return ALIVE_OR(0, made_count());
-}
 
 static struct merged_list *merge(struct ibv_device **real, uint32_t real_count) {
 	uint32_t count = ours_count();

@@ -19,6 +19,9 @@
 // Made at the first ibv_get_device_list(), and the same ones until the process ends.
 bool preload_owns_device(const struct ibv_device *device);
 
+// Whether one of them would have the device node of this name in /dev/infiniband.
+bool preload_has_node(const char *name);
+
 // True for what is of a software device.
 static inline bool preload_owns(const struct ibv_context *context) {
 	return preload_owns_device(context->device);
@@ -44,6 +47,9 @@ int preload_let_block(int fd);
 // Once, before anything is opened.
 int preload_fork_prepare(void);
 
+// What was asked for that a software device has not, and what to use: one line for each kind that is
+// asked for, of the whole process.
+void preload_refuse(const char *asked, const char *instead);
 // What the user is told, one line each, on standard error.
 __attribute__((format(printf, 1, 2))) void preload_complain(const char *format, ...);
 // If TOCSIN_SOFT_SAY asks for it: where a device that was just opened is; 2: what became of its

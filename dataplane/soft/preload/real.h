@@ -5,6 +5,9 @@
 #include <dataplane/verbs.h>
 #include <lib/must.h>
 
+#include <dlfcn.h>
+#include <sys/stat.h>
+
 // Some names are macros over functions of the same name.
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -13,8 +16,55 @@
 // Exported by libibverbs for rdma-core's own programs, and in no header: ibv_devinfo calls it.
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
 
+// Of versions that came after the oldest libibverbs that we are built with, declared by its values
+// alone. Such a name is here whether the library behind has it or not.
+struct ibv_buf;
+struct ibv_comp_cntr;
+struct ibv_comp_cntr_caps;
+struct ibv_comp_cntr_init_attr;
+struct ibv_dmah;
+struct ibv_dmah_init_attr;
+struct ibv_mr_init_attr;
+struct ibv_qp_attach_comp_cntr_attr;
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
+struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr);
+int ibv_dealloc_dmah(struct ibv_dmah *dmah);
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret_speed);
+void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret_buf);
+void ibv_free_buf(struct ibv_buf *buf);
+struct ibv_mr *
+ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *address, size_t length, int access);
+int _ibv_query_comp_cntr_caps(
+	struct ibv_context *context, struct ibv_comp_cntr_caps *caps, size_t caps_bytes
+);
+struct ibv_comp_cntr *
+ibv_create_comp_cntr(struct ibv_context *context, struct ibv_comp_cntr_init_attr *attr);
+int ibv_qp_attach_comp_cntr(
+	struct ibv_qp *qp, struct ibv_comp_cntr *counter, struct ibv_qp_attach_comp_cntr_attr *attr
+);
+
+// stat() of programs that were built before glibc 2.33; in no header of today's.
+struct stat64;
+int __xstat(int version, const char *path, struct stat *status);
+int __xstat64(int version, const char *path, struct stat64 *status);
+
+#define NEWER_CALLS(CALL)                               \
+	CALL(ibv_reg_mr_ex, "IBVERBS_1.15")             \
+	CALL(ibv_alloc_dmah, "IBVERBS_1.15")            \
+	CALL(ibv_dealloc_dmah, "IBVERBS_1.15")          \
+	CALL(ibv_dm_export_dmabuf_fd, "IBVERBS_1.16")   \
+	CALL(ibv_query_port_speed, "IBVERBS_1.16")      \
+	CALL(ibv_alloc_buf, "IBVERBS_1.17")             \
+	CALL(ibv_free_buf, "IBVERBS_1.17")              \
+	CALL(ibv_reg_buf_mr, "IBVERBS_1.17")            \
+	CALL(_ibv_query_comp_cntr_caps, "IBVERBS_1.18") \
+	CALL(ibv_create_comp_cntr, "IBVERBS_1.18")      \
+	CALL(ibv_qp_attach_comp_cntr, "IBVERBS_1.18")
+
 // Everything that takes an object of a device, with the version that programs of today ask for.
-// What has none is the system's own affair and may have any.
+// What has none is the system's own affair and may have any; of the C library it is what stands in
+// front of its calls here.
 #define REAL_CALLS(CALL)                                 \
 	CALL(ibv_get_device_list, "IBVERBS_1.1")         \
 	CALL(ibv_free_device_list, "IBVERBS_1.1")        \
@@ -68,7 +118,11 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 	CALL(ibv_resolve_eth_l2_from_gid, "IBVERBS_1.1") \
 	CALL(ibv_import_pd, "IBVERBS_1.10")              \
 	CALL(ibv_import_mr, "IBVERBS_1.10")              \
-	CALL(ibv_import_dm, "IBVERBS_1.13")
+	CALL(ibv_import_dm, "IBVERBS_1.13")              \
+	NEWER_CALLS(CALL)                                \
+	CALL(dlopen, NULL)                               \
+	CALL(__xstat, NULL)                              \
+	CALL(__xstat64, NULL)
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name
 #define REAL_FIELD(name, version) __typeof__(&(name)) name;

@@ -12,7 +12,15 @@
 #include <unistd.h>
 
 #define LINE_BYTES 512
-#define SAY "TOCSIN_SOFT_SAY" // 1: where it is; 2: and what became of its packets
+#define SAY \
+	"TOCSIN_SOFT_SAY" // 0: nothing that is asked for in vain; 1: where it is; 2: and what became of its packets
+
+static bool is_silent(void) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
+	const char *text = getenv(SAY);
+
+	return text != NULL && text[0] == '0';
+}
 
 static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
 
@@ -26,6 +34,39 @@ void preload_complain(const char *format, ...) {
 		line[0] = '\0';
 	va_end(args);
 	dprintf(STDERR_FILENO, "libtocsin-verbs.so: %s\n", line);
+}
+
+#define KINDS_MAX 16
+
+// By the words of a kind, which are constant strings: those that were said.
+static struct {
+	pthread_mutex_t lock;
+	const char *asked[KINDS_MAX];
+} refused = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// True once for each kind.
+static bool is_news(const char *asked) {
+	bool news = false;
+
+	pthread_mutex_lock(&refused.lock);
+	for (uint32_t n = 0; n < KINDS_MAX; n++) {
+		if (refused.asked[n] == NULL) {
+			refused.asked[n] = asked;
+			news = true;
+		}
+		if (news || strcmp(refused.asked[n], asked) == 0)
+			break;
+	}
+	pthread_mutex_unlock(&refused.lock);
+	return news;
+}
+
+void preload_refuse(const char *asked, const char *instead) {
+	if (!is_silent() && is_news(asked))
+		preload_complain(
+			"%s: a software device has none of it; use %s (TOCSIN_SOFT_SAY=0 silences)",
+			asked, instead
+		);
 }
 
 static int wanted(void) {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls that came to libibverbs after 1.14: a program that was built against them finds their names
+// here whether the library behind has them or not, so one that has not refuses for its devices too.
+#include "preload.h"
+
+#include <errno.h>
+
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name
+#define THERE_IS(name) (real_calls()->name != NULL)
+
+// Of ours, or of a device whose library is older.
+#define PASS_ON(context, name) (!preload_owns(context) && THERE_IS(name))
+
+static void *refuse(const char *asked, const char *instead) {
+	preload_refuse(asked, instead);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr) {
+	if (PASS_ON(pd->context, ibv_reg_mr_ex))
+		return REAL(ibv_reg_mr_ex)(pd, attr);
+	return refuse("ibv_reg_mr_ex()", "ibv_reg_mr(), ibv_reg_mr_iova2(), ibv_reg_dmabuf_mr()");
+}
+
+struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr) {
+	if (PASS_ON(context, ibv_alloc_dmah))
+		return REAL(ibv_alloc_dmah)(context, attr);
+	return refuse("a DMA handle", "memory without one");
+}
+
+// Ours are never allocated; those of others begin with their context.
+int ibv_dealloc_dmah(struct ibv_dmah *dmah) {
+	return THERE_IS(ibv_dealloc_dmah) ? REAL(ibv_dealloc_dmah)(dmah) : EOPNOTSUPP;
+}
+
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm) {
+	if (THERE_IS(ibv_dm_export_dmabuf_fd))
+		return REAL(ibv_dm_export_dmabuf_fd)(dm);
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+// In 100 Mbit/s.
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret_speed) {
+	if (PASS_ON(context, ibv_query_port_speed))
+		return REAL(ibv_query_port_speed)(context, port, ret_speed);
+	preload_refuse(
+		"ibv_query_port_speed()", "active_speed and active_width of ibv_query_port()"
+	);
+	return habit_positive(-EOPNOTSUPP);
+}
+
+void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret_buf) {
+	if (PASS_ON(pd->context, ibv_alloc_buf))
+		return REAL(ibv_alloc_buf)(pd, size, ret_buf);
+	return refuse("ibv_alloc_buf()", "memory of the program's own, and ibv_reg_mr()");
+}
+
+void ibv_free_buf(struct ibv_buf *buf) {
+	if (THERE_IS(ibv_free_buf))
+		REAL(ibv_free_buf)(buf);
+}
+
+struct ibv_mr *
+ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *address, size_t length, int access) {
+	if (PASS_ON(pd->context, ibv_reg_buf_mr))
+		return REAL(ibv_reg_buf_mr)(pd, buf, address, length, access);
+	return refuse("ibv_reg_buf_mr()", "ibv_reg_mr()");
+}
+
+int _ibv_query_comp_cntr_caps(
+	struct ibv_context *context, struct ibv_comp_cntr_caps *caps, size_t caps_bytes
+) {
+	if (PASS_ON(context, _ibv_query_comp_cntr_caps))
+		return REAL(_ibv_query_comp_cntr_caps)(context, caps, caps_bytes);
+	return habit_positive(-EOPNOTSUPP); // asked in order to know: nothing to complain about
+}
+
+struct ibv_comp_cntr *
+ibv_create_comp_cntr(struct ibv_context *context, struct ibv_comp_cntr_init_attr *attr) {
+	if (PASS_ON(context, ibv_create_comp_cntr))
+		return REAL(ibv_create_comp_cntr)(context, attr);
+	return refuse("a completion counter", "a completion queue");
+}
+
+int ibv_qp_attach_comp_cntr(
+	struct ibv_qp *qp, struct ibv_comp_cntr *counter, struct ibv_qp_attach_comp_cntr_attr *attr
+) {
+	if (PASS_ON(qp->context, ibv_qp_attach_comp_cntr))
+		return REAL(ibv_qp_attach_comp_cntr)(qp, counter, attr);
+	return habit_positive(-EOPNOTSUPP);
+}
