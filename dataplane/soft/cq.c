@@ -161,8 +161,13 @@ void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
 		return;
 	}
 	*cq_entry(cq, cq->tail++) = *wc;
-	if (cq->armed || (cq->armed_solicited && (solicited || wc->status != IBV_WC_SUCCESS)))
+	solicited = solicited || wc->status != IBV_WC_SUCCESS;
+	if (cq->armed || (cq->armed_solicited && solicited)) {
 		cq_tell(cq);
+	} else {
+		cq->untold = true;
+		cq->untold_solicited |= solicited;
+	}
 }
 
 uint32_t cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, uint32_t max) {
@@ -172,8 +177,10 @@ uint32_t cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, uint32_t max) {
 		ret_wcs[n] = *cq_entry(cq, cq->head++);
 	// At the front again: who polls in time uses a few entries of a ring that has a million,
 	// and the pages of the others are never touched.
-	if (cq->head == cq->tail)
+	if (cq->head == cq->tail) {
 		cq->head = cq->tail = 0;
+		cq->untold = cq->untold_solicited = false;
+	}
 	return count;
 }
 
@@ -183,6 +190,9 @@ void cq_arm(struct soft_cq *cq, bool solicited_only) {
 		cq->armed_solicited = true;
 	else
 		cq->armed = true;
+	if (cq_count(cq) > 0 && cq->events_waiting == 0 &&
+	    (cq->armed ? cq->untold : cq->untold_solicited))
+		cq_tell(cq);
 }
 
 void cq_forget(struct soft_cq *cq, uint32_t qp_number) {

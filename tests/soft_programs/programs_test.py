@@ -101,6 +101,8 @@ def many_queue_pairs_share_a_device():
 def perftest_sleeps_on_events():
     for program in ("ib_send_bw", "ib_read_bw", "ib_send_lat", "ib_atomic_lat"):
         perftest(program, "-e", "-n", "100")
+    # It takes 16 completions at each event, and arms before that.
+    perftest("ib_send_bw", "-e", "-q", "64", "-n", "20", "-s", "100")
 
 
 def both_directions_at_once():

@@ -54,22 +54,63 @@ static uint32_t events(void) {
 	return count;
 }
 
+static uint32_t poll_up_to(uint32_t max) {
+	struct ibv_wc wcs[8];
+
+	return (uint32_t)ibv_poll_cq(here->cq, (int)max, wcs);
+}
+
 static void an_event_comes_for_the_first_completion_after_arming(void **state) {
 	(void)state;
-	push(1);
-	assert_int_equal(events(), 0);
 	assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
-	assert_int_equal(events(), 0); // what came before is for the poll that follows
+	assert_int_equal(events(), 0);
 	push(2);
 	push(3);
 	assert_true(is_readable(here->channel->fd));
 	assert_int_equal(events(), 1);
 	push(4);
 	assert_int_equal(events(), 0);
+	assert_int_equal(poll_up_to(8), 3);
 	assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
 	assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
 	push(5);
 	assert_int_equal(events(), 1);
+	// The one that was told already is for the poll that follows.
+	assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
+	assert_int_equal(events(), 0);
+}
+
+static void arming_tells_what_came_untold_until_it_is_polled(void **state) {
+	(void)state;
+	push(1);
+	push(2);
+	assert_int_equal(events(), 0);
+	for (uint32_t left = 2; left > 0; left--) {
+		assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
+		assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0); // one that waits is enough
+		assert_int_equal(events(), 1);
+		assert_int_equal(poll_up_to(1), 1);
+	}
+	assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
+	assert_int_equal(events(), 0);
+	push(3);
+	assert_int_equal(events(), 1);
+}
+
+static void arming_for_solicited_ones_tells_only_such(void **state) {
+	(void)state;
+	push(1);
+	assert_int_equal(ibv_req_notify_cq(here->cq, 1), 0);
+	assert_int_equal(events(), 0);
+	push_as(IBV_WC_SUCCESS, true);
+	assert_int_equal(events(), 1);
+	push_as(IBV_WC_GENERAL_ERR, false);
+	assert_int_equal(events(), 0);
+	assert_int_equal(ibv_req_notify_cq(here->cq, 1), 0);
+	assert_int_equal(events(), 1);
+	assert_int_equal(poll_up_to(8), 3);
+	assert_int_equal(ibv_req_notify_cq(here->cq, 1), 0);
+	assert_int_equal(events(), 0);
 }
 
 static void solicited_events_are_for_these_and_for_errors(void **state) {
@@ -88,6 +129,7 @@ static void solicited_events_are_for_these_and_for_errors(void **state) {
 
 	(void)state;
 	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		(void)poll_up_to(8);
 		if (cases[n].any_first)
 			assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
 		if (cases[n].solicited_first)
@@ -373,6 +415,8 @@ int main(void) {
 #define BED(test) cmocka_unit_test_setup_teardown(test, bed_make, bed_end)
 	const struct CMUnitTest tests[] = {
 		BED(an_event_comes_for_the_first_completion_after_arming),
+		BED(arming_tells_what_came_untold_until_it_is_polled),
+		BED(arming_for_solicited_ones_tells_only_such),
 		BED(solicited_events_are_for_these_and_for_errors),
 		BED(completions_come_in_order_however_they_are_polled),
 		BED(a_queue_that_is_polled_in_time_uses_its_first_entry_alone),
