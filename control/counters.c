@@ -367,7 +367,9 @@ static const struct spec specs[] = {
 	FABRIC(paths_published, COUNTER_COUNT, "versions of the paths published"),
 	FABRIC(paths_refused, COUNTER_COUNT, "times readers held too many of them"),
 	FABRIC(records_waited, COUNTER_COUNT, "requests that a worker had no room for at once"),
-	FABRIC(messages_lost, COUNTER_COUNT, "messages of handshakes that could not be sent"),
+	FABRIC(messages_lost, COUNTER_COUNT,
+	       "messages of handshakes and about rails that could not be sent"),
+	FABRIC(rails_malformed, COUNTER_COUNT, "messages about rails that nobody sends"),
 	FABRIC(left_behind, COUNTER_COUNT, "things that a driver did not give back"),
 
 	ARRAY(SOURCE_PROBE, struct fabric_probe_counters, sent, COUNTER_COUNT, &by_size,

@@ -8,6 +8,7 @@
 #include <lib/must.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 		return NULL;
 	fabric->stopping = true; // those who are told now get nothing more
 	neighbours_stop(fabric);
+	rails_stop(fabric);
 	paths_stop(fabric);
 	fabric_pings_fini(fabric);
 	probing_stop(fabric);
@@ -295,6 +297,7 @@ int fabric_create(
 		return err;
 	}
 	overlay_port_open(overlay, &fabric->port);
+	rails_start(fabric);
 	overlay_contributor(overlay, RAS_COLLECT_CONNS, fabric_contribute, fabric);
 	if (config->device_count > 0)
 		on_beat(&fabric->beat, loop_now_ns(loop));
@@ -317,14 +320,46 @@ void fabric_device_at(
 	nic_view(&fabric->nics[n], ret_view);
 }
 
+// Behind the pairs come those that there cannot be.
+#define MISSING_CURSOR UINT32_C(0x80000000)
+
+static bool next_missing(
+	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
+) {
+	uint32_t place = *cursor >= MISSING_CURSOR ? *cursor - MISSING_CURSOR : 0;
+	char subnet[DEVICE_SUBNET_TEXT_MAX + 1];
+	struct rail_missing missing;
+	struct fabric_pair_view view = {0};
+	struct pairing_view *pairing = &view.pairing;
+
+	if (!rails_missing_next(fabric, &place, &missing))
+		return false;
+	*cursor = MISSING_CURSOR + place;
+	view.device = fabric->nics[missing.device].config.name;
+	pairing->key = (struct pairing_key){missing.device, missing.peer, "-"};
+	pairing->state = PAIRING_FAILED;
+	pairing->since_ns = missing.since_ns;
+	pairing->wanted = true;
+	pairing->next_try_ns = PAIRING_NEVER;
+	pairing->failure.reason = PAIRING_NO_COMMON_FABRIC;
+	pairing->failure.err = -EPROTONOSUPPORT;
+	snprintf(
+		pairing->failure.text, sizeof(pairing->failure.text),
+		"none of its rails is in the subnet of %s, %s", view.device,
+		device_subnet_format(&fabric->rails.own.rails[missing.device].subnet, subnet)
+	);
+	*ret_view = view;
+	return true;
+}
+
 bool fabric_pair_next(
 	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
 ) {
 	struct fabric_pair_view view = {0};
 	const struct bond *bond;
 
-	if (!pairing_next(fabric->pairing, cursor, &view.pairing))
-		return false;
+	if (*cursor >= MISSING_CURSOR || !pairing_next(fabric->pairing, cursor, &view.pairing))
+		return next_missing(fabric, cursor, ret_view);
 	view.device = fabric->nics[view.pairing.key.device].config.name;
 	bond = bond_find(fabric, view.pairing.generation);
 	if (bond != NULL && bond->stage == BOND_IN_LANE) {

@@ -6,6 +6,8 @@
 // LANE_EVENT_DRAINED, and a run between PROBER_REQUEST_RUN and PROBER_EVENT_ENDED.
 #pragma once
 
+#include "rails.h"
+
 #include <control/fabric.h>
 #include <control/keeper.h>
 #include <dataplane/memory.h>
@@ -61,6 +63,7 @@ struct nic {
 	char open_name[DEVICE_NAME_MAX + 1]; // what it was called then
 	bool refresh_again;
 	bool eventless; // it was said
+	bool tried;	// it was opened once, or could not be
 	uint32_t opened, event_count;
 };
 
@@ -124,6 +127,7 @@ struct fabric {
 	struct bond *bonds;
 	struct overlay_port port;
 	struct overlay_listener listener;
+	struct rails rails;
 	struct news *news, **news_last;
 	bool news_lost;
 	struct loop_job tell_news;
@@ -229,8 +233,10 @@ void neighbours_start(struct fabric *fabric);
 void neighbours_stop(struct fabric *fabric);
 // What the overlay says of everybody is told to the pairing anew, before the turn ends.
 void neighbours_tell_all(struct fabric *fabric);
-// What a device of ours is paired with at a peer; false: it has none.
-bool neighbours_key(
+// The same, and whose pairs are wanted: something has changed.
+void neighbours_look_soon(struct fabric *fabric);
+// What a device of ours is paired with at a peer.
+enum rail_answer neighbours_key(
 	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key
 );
 

@@ -2,9 +2,7 @@
 // Which pairs are wanted: each device's with itself, and one with every neighbour on every ring.
 // And what the overlay says of peers, passed on to the pairing.
 //
-// The i-th own device is paired with the peer's device of the same name, else with its i-th one:
-// both sides choose alike if their devices are alike. What cannot reach each other is found out by
-// the handshake, and told as NoCommonFabric.
+// Which rail of a neighbour belongs to which of ours is said in rails.c.
 #include "inside.h"
 
 #include <lib/container.h>
@@ -42,43 +40,33 @@ static void add(struct wanted *wanted, uint32_t device, uint64_t peer, const cha
 	snprintf(key->peer_device, sizeof(key->peer_device), "%s", peer_device);
 }
 
-static const char *choose_device(const struct ras_peer_info *info, const struct nic *nic) {
-	for (uint32_t n = 0; n < info->device_count; n++) {
-		if (strcmp(info->devices[n].name, nic->config.name) == 0)
-			return info->devices[n].name;
-	}
-	return info->devices[nic->place % info->device_count].name;
+enum rail_answer neighbours_key(
+	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key
+) {
+	struct pairing_key key;
+	enum rail_answer answer;
+
+	memset(&key, 0, sizeof(key));
+	key.device = nic->number;
+	key.peer = record->id;
+	answer = rails_choose(nic, record, key.peer_device);
+	if (answer == RAIL_FOUND)
+		*ret_key = key;
+	return answer;
 }
 
-static void add_peer(const struct fabric *fabric, struct wanted *wanted, uint64_t id) {
-	struct ras_peer_info info;
+static void add_peer(struct fabric *fabric, struct wanted *wanted, uint64_t id) {
+	struct pairing_key key;
 	struct ras_peer peer;
 
 	if (ras_peer_find(overlay_ras(fabric->overlay), id, &peer) != 0 || peer.state == RAS_DEAD ||
 	    peer.state == RAS_LEFT)
 		return;
-	ras_record_info(peer.record, &info);
-	if (info.device_count == 0)
-		return;
-	for (uint32_t n = 0; n < fabric->nic_count; n++)
-		add(wanted, n, id, choose_device(&info, &fabric->nics[n]));
-}
-
-bool neighbours_key(
-	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key
-) {
-	struct pairing_key key;
-	struct ras_peer_info info;
-
-	ras_record_info(record, &info);
-	if (info.device_count == 0)
-		return false;
-	memset(&key, 0, sizeof(key));
-	key.device = nic->number;
-	key.peer = record->id;
-	snprintf(key.peer_device, sizeof(key.peer_device), "%s", choose_device(&info, nic));
-	*ret_key = key;
-	return true;
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		if (neighbours_key(&fabric->nics[n], peer.record, &key) == RAIL_FOUND)
+			add(wanted, n, id, key.peer_device);
+	}
+	rails_neighbour(fabric, peer.record);
 }
 
 // A peer that the overlay holds for dead by silence may be cut off from the overlay alone: a pair
@@ -100,11 +88,12 @@ static bool is_wanted(const struct wanted *wanted, const struct pairing_key *key
 	return false;
 }
 
-static void collect(const struct fabric *fabric, struct wanted *wanted) {
+static void collect(struct fabric *fabric, struct wanted *wanted) {
 	const struct ras *ras = overlay_ras(fabric->overlay);
 	struct ras_link_info link;
 
 	wanted->count = 0;
+	rails_look(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++)
 		add(wanted, n, ras_self_id(ras), fabric->nics[n].config.name);
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
@@ -264,6 +253,10 @@ static void tell_news(struct loop_job *job) {
 		tell_all(fabric);
 	if (!fabric->stopping)
 		look(fabric);
+}
+
+void neighbours_look_soon(struct fabric *fabric) {
+	loop_defer(fabric->loop, &fabric->tell_news);
 }
 
 void neighbours_tell_all(struct fabric *fabric) {

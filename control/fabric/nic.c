@@ -192,6 +192,7 @@ static void ended_refreshing(struct keeper_request *request, void *arg, int resu
 		return;
 	}
 	nic->parts.facts = work->parts.facts;
+	rails_own_changed(nic->fabric);
 	if (nic->attached)
 		tell_pairing(nic);
 	if (nic->refresh_again)
@@ -296,6 +297,7 @@ static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 	struct fabric *fabric = nic->fabric;
 
 	fabric->counters.open_failures++;
+	nic->tried = true;
 	set_state(
 		nic, FABRIC_DEVICE_WAITING,
 		work->reason[0] != '\0' ? work->reason : strerrordesc_np(-err)
@@ -341,8 +343,9 @@ static void ended_opening(struct keeper_request *request, void *arg, int result)
 	}
 	nic->parts = work->parts;
 	work->taken = true;
-	nic->open = true;
+	nic->open = nic->tried = true;
 	nic->lost = nic->refresh_again = false;
+	rails_own_changed(fabric);
 	nic->opened++;
 	note_identity(nic);
 	nic->retry_ns = RETRY_NS;

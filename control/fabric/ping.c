@@ -180,6 +180,25 @@ static const struct nic *own_device(const struct fabric *fabric, const char *nam
 	return found;
 }
 
+// The rail of theirs that belongs to an own one, of those that are up and asked for; false: none is
+// known to.
+static bool choose_rail(
+	const struct fabric *fabric,
+	const struct fabric_ping_request *request,
+	const struct ras_record *record,
+	struct pairing_key *ret_key
+) {
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		const struct nic *nic = &fabric->nics[n];
+
+		if ((request->device[0] != '\0' ? strcmp(request->device, nic->config.name) == 0
+						: nic->state == FABRIC_DEVICE_UP) &&
+		    neighbours_key(nic, record, ret_key) == RAIL_FOUND)
+			return true;
+	}
+	return false;
+}
+
 static int choose_key(
 	const struct fabric *fabric,
 	const struct fabric_ping_request *request,
@@ -192,6 +211,10 @@ static int choose_key(
 	struct ras_peer_info info;
 
 	if (find_ready(fabric, request, ret_key))
+		return 0;
+	if (request->peer_device[0] == '\0' &&
+	    request->peer != ras_self_id(overlay_ras(fabric->overlay)) &&
+	    choose_rail(fabric, request, record, ret_key))
 		return 0;
 	ras_record_info(record, &info);
 	if (request->peer == ras_self_id(overlay_ras(fabric->overlay)) && nic != NULL)

@@ -155,7 +155,7 @@ static bool find_key(
 	    ras_peer_find(overlay_ras(fabric->overlay), target->peer, &peer) != 0 ||
 	    peer.state == RAS_DEAD || peer.state == RAS_LEFT)
 		return false;
-	return neighbours_key(&fabric->nics[target->device], peer.record, ret_key);
+	return neighbours_key(&fabric->nics[target->device], peer.record, ret_key) == RAIL_FOUND;
 }
 
 static void begin(struct probing *probing, const struct probe_target *target) {

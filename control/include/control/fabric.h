@@ -5,8 +5,9 @@
 // the workers and to the path table. A device that cannot be used at present is tried again, and
 // what stands in the way is said once; a node without devices has an idle fabric.
 //
-// Pairs that are wanted: one of each own device with itself, and one with each neighbour on every
-// ring that has a device. Others are made on demand.
+// Each device is a rail. Pairs that are wanted: one of each with itself, and one with the rail of
+// each neighbour on every ring that belongs to it: of the same subnet, then by order. Others are
+// made on demand.
 #pragma once
 
 #include <control/loop.h>
@@ -25,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FABRIC_DEVICES_MAX 8
+#define FABRIC_DEVICES_MAX 16
 #define FABRIC_WORKERS_MAX 64
 #define FABRIC_STOP_NS (3 * RAS_NS_PER_SEC) // after it devices that do not answer are left behind
 
@@ -136,7 +137,8 @@ struct fabric_pair_view {
 	struct histogram_log2 times;
 };
 
-// The cursor begins at 0; false past the last.
+// The cursor begins at 0; false past the last. Behind the pairs come those of own rails to which no
+// rail of a neighbour belongs: failed, NoCommonFabric, with the device "-".
 bool fabric_pair_next(
 	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
 );
@@ -215,6 +217,7 @@ struct fabric_counters {
 	uint64_t paths_published, paths_refused;
 	uint64_t records_waited;		    // requests that found a worker's ring full
 	uint64_t messages_lost;			    // could not be sent
+	uint64_t rails_malformed;		    // messages about rails that nobody sends
 	uint64_t left_behind;			    // things that a driver did not give back
 	uint32_t devices, devices_up, pairs, paths; // now
 };

@@ -216,6 +216,7 @@ void overlay_ping_cancel(struct overlay_ping *ping);
 // A port of the relay that another part of the agent serves, on every agent by the same number.
 // Messages are of at most RAS_RELAY_CONTROL_BYTES_MAX bytes, come in any order, and at most once.
 #define OVERLAY_PORT_PAIRING (RAS_RELAY_PORT_MIN + 16)
+#define OVERLAY_PORT_RAILS (RAS_RELAY_PORT_MIN + 17)
 #define OVERLAY_PORT_WAITING_MAX 256 // beyond it senders have to try again
 
 struct overlay_port;

@@ -313,7 +313,9 @@ static bool fabric_is_at_work(const struct fabric *fabric) {
 			return true;
 	}
 	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {
-		if (bond->stage == BOND_LEAVING || bond->job.job != NULL ||
+		// A path that is not published yet waits for time to pass.
+		if ((bond->stage == BOND_LEAVING && bond->version != UINT64_MAX) ||
+		    bond->job.job != NULL ||
 		    bond->fail.job != NULL || bond->cut.job != NULL ||
 		    (bond->stage == BOND_OUT && bond->drained))
 			return true;

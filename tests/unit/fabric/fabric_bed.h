@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fabrics of up to three agents in one process: real keepers, one real loop, lanes and probers on
+// Fabrics of up to seven agents in one process: real keepers, one real loop, lanes and probers on
 // programmable devices. Overlay and workers are played: each agent has one worker per device, whose
 // rings and steps are the bed's, on the test's thread.
 //

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGES_MAX 256
+#define MESSAGES_MAX 1024
+#define MESSAGE_BYTES 1024
 #define START 7
 
 struct played played;
@@ -121,14 +122,19 @@ void overlay_contributor(
 	overlay->contribute_ctx = ctx;
 }
 
+static struct overlay_port **port_at(struct overlay *overlay, uint32_t number) {
+	assert_in_range(number, OVERLAY_PORT_PAIRING, OVERLAY_PORT_RAILS);
+	return &overlay->ports[number - OVERLAY_PORT_PAIRING];
+}
+
 void overlay_port_open(struct overlay *overlay, struct overlay_port *port) {
 	port->overlay = overlay;
-	overlay->port = port;
+	*port_at(overlay, port->number) = port;
 }
 
 void overlay_port_close(struct overlay_port *port) {
 	if (port->overlay != NULL)
-		port->overlay->port = NULL;
+		*port_at(port->overlay, port->number) = NULL;
 	port->overlay = NULL;
 }
 
@@ -136,9 +142,9 @@ struct message {
 	struct overlay *from;
 	uint64_t to;
 	uint64_t incarnation; // of who sent it
-	uint32_t tag;
+	uint32_t port, tag;
 	size_t size;
-	uint8_t bytes[PAIRING_MESSAGE_BYTES_MAX];
+	uint8_t bytes[MESSAGE_BYTES];
 };
 
 static struct message messages[MESSAGES_MAX];
@@ -154,6 +160,7 @@ int overlay_port_send(struct overlay_port *port, const struct overlay_port_messa
 		.from = port->overlay,
 		.to = message->node,
 		.incarnation = port->overlay->incarnation,
+		.port = port->number,
 		.tag = message->tag,
 		.size = message->size,
 	};
@@ -172,18 +179,22 @@ static struct overlay *overlay_of(uint64_t id) {
 
 static void deliver(const struct message *message) {
 	struct overlay *to = overlay_of(message->to);
+	struct overlay_port *from_port = *port_at(message->from, message->port);
+	struct overlay_port *to_port = *port_at(to, message->port);
 	struct ras_relay_report report = {
 		.destination = message->to,
 		.reason = RAS_RELAY_NO_ROUTE,
 	};
 
-	if (to->port != NULL && !to->deaf)
-		to->port->message(
-			to->port, message->from->record->id, message->incarnation, message->bytes,
+	if (message->port == OVERLAY_PORT_RAILS && to->knows_no_rails)
+		to_port = NULL;
+	if (to_port != NULL && !to->deaf)
+		to_port->message(
+			to_port, message->from->record->id, message->incarnation, message->bytes,
 			message->size
 		);
-	else if (message->from->port != NULL)
-		message->from->port->undelivered(message->from->port, message->tag, &report);
+	else if (from_port != NULL)
+		from_port->undelivered(from_port, message->tag, &report);
 }
 
 void played_deliver(void) {
@@ -229,7 +240,10 @@ void played_say(uint32_t observer, uint32_t agent, enum ras_state state) {
 static const struct ras_memory memory = HEAP_MEMORY(NULL);
 
 void played_device_name(uint32_t agent, uint32_t device, char name[static 16]) {
-	snprintf(name, 16, "rdma%u", agent * PLAYED_DEVICES_MAX + device);
+	if (device < 2)
+		snprintf(name, 16, "rdma%u", agent * 2 + device);
+	else
+		snprintf(name, 16, "rdma%u_%u", agent % 10, device % 100);
 }
 
 static void begin_agent(uint32_t number, uint32_t devices) {
@@ -263,7 +277,8 @@ void played_end(void) {
 		const struct overlay *overlay = &played.agents[n];
 
 		assert_null(overlay->listener);
-		assert_null(overlay->port);
+		assert_null(overlay->ports[0]);
+		assert_null(overlay->ports[1]);
 		assert_null(overlay->contribute);
 		assert_null(overlay->contribute_paths);
 		ras_record_put(played.interner, overlay->record);

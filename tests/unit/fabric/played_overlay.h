@@ -6,8 +6,9 @@
 #include <control/overlay.h>
 #include <ras/ras.h>
 
-#define PLAYED_MAX 3
-#define PLAYED_DEVICES_MAX 2
+#define PLAYED_MAX 7
+#define PLAYED_DEVICES_MAX 16
+#define PLAYED_PORTS_MAX 2
 
 // What <control/overlay.h> calls an overlay is this.
 struct overlay {
@@ -16,7 +17,8 @@ struct overlay {
 	enum ras_state states[PLAYED_MAX]; // of the others, as this one sees them
 	bool links[PLAYED_MAX];
 	struct overlay_listener *listener;
-	struct overlay_port *port;
+	struct overlay_port *ports[PLAYED_PORTS_MAX];
+	bool knows_no_rails; // an agent of before
 	overlay_contribute_fn *contribute; // CONNS
 	void *contribute_ctx;
 	overlay_contribute_fn *contribute_paths;
@@ -37,7 +39,7 @@ struct played {
 extern struct played played;
 
 // Agents n0, n1, ... that are alive and have no links, with so many devices: rdma0 and rdma1 are
-// n0's, rdma2 and rdma3 n1's.
+// n0's, rdma2 and rdma3 n1's, more of them rdma0_2, rdma0_3 and rdma1_2, rdma1_3.
 void played_begin(uint32_t agents, uint32_t devices);
 // Nothing may listen any more.
 void played_end(void);

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FAKE_DEVICES_MAX 16
+#define FAKE_DEVICES_MAX 48
 #define FAKE_PORTS_MAX 2
 #define FAKE_GIDS_MAX 16
 #define FAKE_PKEYS_MAX 4

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rail_message.h"
+
+#include <lib/must.h>
+#include <lib/wire.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define VERSION 1
+#define FLAG_ASKS 0x01
+#define TOLD_MAX 256		 // rails of one message, of whatever version
+#define RAIL_BYTES_MIN 21	 // without a name
+#define BITS_MAX 128
+
+static void put_rail(struct wire_writer *writer, const struct rail *rail) {
+	size_t length = strnlen(rail->name, DEVICE_NAME_MAX);
+
+	wire_put_u16(writer, (uint16_t)(RAIL_BYTES_MIN + length));
+	wire_put_string(writer, rail->name, length);
+	wire_put_u8(writer, (uint8_t)rail->link);
+	wire_put_u8(writer, (uint8_t)rail->subnet.kind);
+	wire_put_u8(writer, rail->subnet.bits);
+	wire_put_bytes(writer, rail->subnet.bytes, sizeof(rail->subnet.bytes));
+}
+
+size_t rail_message_encode(
+	const struct rail_list *rails, bool asks, uint8_t bytes[static RAIL_MESSAGE_BYTES_MAX]
+) {
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, RAIL_MESSAGE_BYTES_MAX);
+	wire_put_u8(&writer, VERSION);
+	wire_put_u8(&writer, asks ? FLAG_ASKS : 0);
+	wire_put_u16(&writer, (uint16_t)rails->count);
+	for (uint32_t n = 0; n < rails->count; n++)
+		put_rail(&writer, &rails->rails[n]);
+	must(!writer.overflowed);
+	return wire_writer_used(&writer);
+}
+
+// As the kernel names devices; what a shell and a table show as it is.
+static void get_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
+	size_t length = wire_get_string(reader, name, DEVICE_NAME_MAX + 1);
+
+	for (size_t n = 0; n < length; n++) {
+		if (name[n] <= ' ' || name[n] > '~')
+			wire_reader_fail(reader, -EBADMSG);
+	}
+	if (length == 0)
+		wire_reader_fail(reader, -EBADMSG);
+}
+
+// Two that are the same have the same bytes: there are none past the bits.
+static bool is_canonical(const struct device_subnet *subnet) {
+	for (uint32_t bit = subnet->bits; bit < BITS_MAX; bit++) {
+		if ((subnet->bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
+			return false;
+	}
+	return true;
+}
+
+static void get_subnet(struct wire_reader *reader, struct device_subnet *ret_subnet) {
+	struct device_subnet subnet = {.kind = wire_get_u8(reader), .bits = wire_get_u8(reader)};
+
+	wire_get_bytes(reader, subnet.bytes, sizeof(subnet.bytes));
+	if (subnet.kind != DEVICE_SUBNET_INFINIBAND && subnet.kind != DEVICE_SUBNET_IP)
+		subnet = (struct device_subnet){.kind = DEVICE_SUBNET_UNKNOWN};
+	else if (subnet.bits == 0 || subnet.bits > BITS_MAX || !is_canonical(&subnet))
+		wire_reader_fail(reader, -EBADMSG);
+	*ret_subnet = subnet;
+}
+
+static bool has_name(const struct rail_list *list, const char *name) {
+	for (uint32_t n = 0; n < list->count; n++) {
+		if (strcmp(list->rails[n].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void get_rail(struct wire_reader *reader, struct rail_list *list) {
+	struct rail rail = {0};
+	struct wire_reader own;
+	uint8_t link;
+
+	wire_reader_sub(reader, wire_get_u16(reader), &own);
+	get_name(&own, rail.name);
+	link = wire_get_u8(&own);
+	get_subnet(&own, &rail.subnet);
+	if (!wire_reader_ok(&own) || has_name(list, rail.name)) {
+		wire_reader_fail(reader, -EBADMSG);
+		return;
+	}
+	if (link > DEVICE_LINK_ETHERNET || list->count == RAILS_MAX)
+		return;
+	rail.link = link;
+	list->rails[list->count++] = rail;
+}
+
+int rail_message_decode(
+	const void *bytes, size_t size, struct rail_list *ret_rails, bool *ret_asks
+) {
+	struct rail_list list = {0};
+	struct wire_reader reader;
+	uint8_t version, flags;
+	uint32_t count;
+
+	wire_reader_init(&reader, bytes, size);
+	version = wire_get_u8(&reader);
+	flags = wire_get_u8(&reader);
+	count = wire_get_count_u16(&reader, TOLD_MAX, 2 + RAIL_BYTES_MIN);
+	for (uint32_t n = 0; n < count && wire_reader_ok(&reader); n++)
+		get_rail(&reader, &list);
+	if (version == 0 || (version == VERSION && wire_reader_left(&reader) > 0))
+		wire_reader_fail(&reader, -EBADMSG);
+	if (!wire_reader_ok(&reader))
+		return wire_reader_error(&reader);
+	*ret_rails = list;
+	*ret_asks = (flags & FLAG_ASKS) != 0;
+	return 0;
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rails of this node and of its peers: asked for, told, remembered and matched.
+#include "rails.h"
+
+#include "inside.h"
+
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+// An agent that knows nothing of rails never answers; and own drivers may take their time.
+#define WAIT_NS (3 * RAS_NS_PER_SEC)
+#define ASK_NS RAS_NS_PER_SEC
+#define ASK_MAX_NS (64 * RAS_NS_PER_SEC)
+#define SAY_GAP_NS (100 * RAS_NS_PER_MS) // whoever asks more often is answered by the next look
+#define LIFE_NS (5 * RAS_NS_PER_SEC)
+
+static uint64_t now(const struct fabric *fabric) {
+	return loop_clock_ns(fabric->loop);
+}
+
+// Our own.
+
+// All devices have had their say, or had the time for it.
+static bool is_settled(const struct fabric *fabric) {
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		if (!fabric->nics[n].tried && now(fabric) < fabric->rails.begun_ns + WAIT_NS)
+			return false;
+	}
+	return true;
+}
+
+// What was known of a port that is down or closed holds: it comes back to where it was.
+static void take_facts(struct rail *rail, const struct nic *nic) {
+	const struct device_port *port = &nic->parts.facts.port;
+
+	if (!nic->open || (port->subnet.kind == DEVICE_SUBNET_UNKNOWN && !nic->parts.facts.usable))
+		return;
+	rail->link = port->link;
+	rail->subnet = port->subnet;
+}
+
+void rails_own_changed(struct fabric *fabric) {
+	struct rails *rails = &fabric->rails;
+	struct rail_list list = rails->own;
+
+	list.count = fabric->nic_count < RAILS_MAX ? fabric->nic_count : RAILS_MAX;
+	for (uint32_t n = 0; n < list.count; n++) {
+		memcpy(list.rails[n].name, fabric->nics[n].config.name, sizeof(list.rails[n].name));
+		take_facts(&list.rails[n], &fabric->nics[n]);
+	}
+	if (rail_list_same(&list, &rails->own) && rails->number > 0)
+		return;
+	rails->own = list;
+	rails->number++;
+	neighbours_look_soon(fabric);
+}
+
+// Peers.
+
+static struct rail_peer *find(const struct fabric *fabric, uint64_t id) {
+	struct rail_peer *peer = fabric->rails.peers;
+
+	while (peer != NULL && peer->id != id)
+		peer = peer->next;
+	return peer;
+}
+
+static void forget_oldest(struct rails *rails) {
+	struct rail_peer **oldest = &rails->peers;
+
+	for (struct rail_peer **at = &rails->peers; *at != NULL; at = &(*at)->next) {
+		if ((*at)->used_ns < (*oldest)->used_ns)
+			oldest = at;
+	}
+	if (*oldest != NULL) {
+		struct rail_peer *gone = *oldest;
+
+		*oldest = gone->next;
+		rails->peer_count--;
+		free(gone);
+	}
+}
+
+static struct rail_peer *take(struct fabric *fabric, uint64_t id) {
+	struct rails *rails = &fabric->rails;
+	struct rail_peer *peer = find(fabric, id);
+
+	if (peer == NULL) {
+		if (rails->peer_count == RAIL_PEERS_MAX)
+			forget_oldest(rails);
+		peer = calloc(1, sizeof(*peer));
+		if (peer == NULL)
+			return NULL; // the next look is soon
+		peer->id = id;
+		peer->next = rails->peers;
+		rails->peers = peer;
+		rails->peer_count++;
+	}
+	peer->used_ns = now(fabric);
+	return peer;
+}
+
+static bool tell(struct fabric *fabric, struct rail_peer *peer, bool asks) {
+	uint8_t bytes[RAIL_MESSAGE_BYTES_MAX];
+	struct overlay_port_message message = {
+		.node = peer->id, .bytes = bytes, .life_ns = LIFE_NS};
+
+	message.size = rail_message_encode(&fabric->rails.own, asks, bytes);
+	if (overlay_port_send(&fabric->rails.port, &message) != 0) {
+		fabric->counters.messages_lost++;
+		return false;
+	}
+	peer->told = fabric->rails.number;
+	peer->said_ns = now(fabric);
+	peer->owed = false;
+	return true;
+}
+
+static void ask(struct fabric *fabric, struct rail_peer *peer) {
+	uint64_t now_ns = now(fabric);
+
+	if (now_ns < peer->ask_ns || !is_settled(fabric))
+		return;
+	if (peer->first_ns == 0) {
+		peer->first_ns = now_ns;
+		peer->gap_ns = ASK_NS;
+	}
+	peer->ask_ns = now_ns + peer->gap_ns;
+	peer->gap_ns = peer->gap_ns * 2 < ASK_MAX_NS ? peer->gap_ns * 2 : ASK_MAX_NS;
+	(void)tell(fabric, peer, true);
+}
+
+static void answer(struct fabric *fabric, struct rail_peer *peer) {
+	if (!is_settled(fabric) || (peer->said_ns != 0 && peer->told == fabric->rails.number &&
+				    now(fabric) < peer->said_ns + SAY_GAP_NS))
+		peer->owed = true;
+	else if (!tell(fabric, peer, false))
+		peer->owed = true;
+}
+
+// Those that they have told, as of this start or the one before; NULL: nobody said anything.
+static const struct rail_list *
+list_of(struct fabric *fabric, struct rail_peer *peer, const struct ras_record *record) {
+	if (peer->start < record->start)
+		ask(fabric, peer);
+	if (peer->start == 0)
+		return NULL;
+	// Of an earlier start it is taken for the same until that is too long ago.
+	return peer->start >= record->start || peer->first_ns == 0 ||
+			       now(fabric) < peer->first_ns + WAIT_NS
+		       ? &peer->list
+		       : NULL;
+}
+
+// As agents choose that know nothing of rails.
+static void
+by_record(const struct ras_peer_info *info, const struct nic *nic, char *ret_name) {
+	const char *name = info->devices[nic->place % info->device_count].name;
+
+	for (uint32_t n = 0; n < info->device_count; n++) {
+		if (strcmp(info->devices[n].name, nic->config.name) == 0)
+			name = info->devices[n].name;
+	}
+	static_assert(RAS_DEVICE_NAME_MAX == DEVICE_NAME_MAX, "the same names");
+	memcpy(ret_name, name, DEVICE_NAME_MAX + 1);
+}
+
+static enum rail_answer
+by_list(const struct nic *nic, const struct rail_list *theirs, char *ret_name) {
+	uint32_t places[RAILS_MAX];
+
+	rail_match(&nic->fabric->rails.own, theirs, places);
+	if (nic->place >= RAILS_MAX || places[nic->place] == RAIL_NONE)
+		return RAIL_NO_FABRIC;
+	memcpy(ret_name, theirs->rails[places[nic->place]].name, DEVICE_NAME_MAX + 1);
+	return RAIL_FOUND;
+}
+
+enum rail_answer rails_choose(
+	const struct nic *nic,
+	const struct ras_record *record,
+	char ret_name[static DEVICE_NAME_MAX + 1]
+) {
+	struct fabric *fabric = nic->fabric;
+	struct rail_peer *peer = find(fabric, record->id);
+	const struct rail_list *theirs;
+	struct ras_peer_info info;
+
+	ras_record_info(record, &info);
+	if (peer == NULL && info.device_count == 1 && fabric->nic_count == 1) {
+		by_record(&info, nic, ret_name);
+		return RAIL_FOUND;
+	}
+	if (peer == NULL && info.device_count == 0)
+		return RAIL_NO_FABRIC;
+	peer = take(fabric, record->id);
+	if (!is_settled(fabric))
+		return RAIL_WAIT;
+	theirs = peer != NULL ? list_of(fabric, peer, record) : NULL;
+	if (theirs != NULL)
+		return by_list(nic, theirs, ret_name);
+	if (peer == NULL || peer->first_ns == 0 || now(fabric) < peer->first_ns + WAIT_NS)
+		return RAIL_WAIT;
+	if (info.device_count == 0)
+		return RAIL_NO_FABRIC;
+	by_record(&info, nic, ret_name);
+	return RAIL_FOUND;
+}
+
+bool rails_across(
+	const struct nic *nic,
+	const struct ras_record *record,
+	uint32_t nth,
+	char ret_name[static DEVICE_NAME_MAX + 1]
+) {
+	const struct rail_peer *peer = find(nic->fabric, record->id);
+	uint32_t place;
+
+	if (peer == NULL || peer->start < record->start || nic->place >= RAILS_MAX)
+		return false;
+	place = rail_across(&nic->fabric->rails.own, &peer->list, nic->place, nth);
+	if (place == RAIL_NONE)
+		return false;
+	memcpy(ret_name, peer->list.rails[place].name, DEVICE_NAME_MAX + 1);
+	return true;
+}
+
+// Messages.
+
+static void heard(struct fabric *fabric, struct rail_peer *peer, const struct rail_list *list) {
+	bool is_news = peer->since_ns == 0 || !rail_list_same(&peer->list, list);
+
+	peer->first_ns = peer->ask_ns = 0;
+	if (!is_news)
+		return;
+	peer->list = *list;
+	peer->since_ns = now(fabric);
+	neighbours_look_soon(fabric);
+}
+
+static void on_message(
+	struct overlay_port *port,
+	uint64_t node,
+	uint64_t incarnation,
+	const void *bytes,
+	size_t size
+) {
+	struct rails *rails = container_of(port, struct rails, port);
+	struct fabric *fabric = rails->fabric;
+	struct rail_peer *peer;
+	struct rail_list list;
+	struct ras_peer known;
+	bool asks;
+
+	if (rail_message_decode(bytes, size, &list, &asks) != 0) {
+		fabric->counters.rails_malformed++;
+		return;
+	}
+	if (ras_peer_find(overlay_ras(fabric->overlay), node, &known) != 0 ||
+	    ras_incarnation_start(incarnation) < known.record->start)
+		return;
+	peer = take(fabric, node);
+	if (peer == NULL)
+		return;
+	if (peer->start != ras_incarnation_start(incarnation))
+		peer->told = 0; // another run of it, which knows nothing of us
+	peer->start = ras_incarnation_start(incarnation);
+	heard(fabric, peer, &list);
+	if (asks)
+		answer(fabric, peer);
+}
+
+// It is told again, or asked, when its pause is over.
+static void
+on_undelivered(struct overlay_port *port, uint32_t tag, const struct ras_relay_report *report) {
+	struct rails *rails = container_of(port, struct rails, port);
+	struct rail_peer *peer = find(rails->fabric, report->destination);
+
+	(void)tag;
+	if (peer != NULL)
+		peer->told = 0;
+}
+
+// Looks.
+
+void rails_look(struct fabric *fabric) {
+	for (struct rail_peer *peer = fabric->rails.peers; peer != NULL; peer = peer->next) {
+		peer->neighbour = false;
+		if (peer->owed)
+			answer(fabric, peer);
+	}
+}
+
+void rails_neighbour(struct fabric *fabric, const struct ras_record *record) {
+	struct rail_peer *peer = find(fabric, record->id);
+
+	if (peer == NULL)
+		return;
+	peer->neighbour = true;
+	// Who has told us of its rails wants to know of a change of ours.
+	if (peer->start >= record->start && peer->told != fabric->rails.number &&
+	    is_settled(fabric) && now(fabric) >= peer->said_ns + SAY_GAP_NS)
+		(void)tell(fabric, peer, false);
+}
+
+bool rails_missing_next(
+	const struct fabric *fabric, uint32_t *cursor, struct rail_missing *ret_missing
+) {
+	const struct rail_peer *peer = fabric->rails.peers;
+
+	for (uint32_t n = 0; n < *cursor / RAILS_MAX && peer != NULL; n++)
+		peer = peer->next;
+	while (peer != NULL) {
+		uint32_t places[RAILS_MAX], rail = (*cursor)++ % RAILS_MAX;
+		const struct rail_list *own = &fabric->rails.own;
+
+		rail_match(own, &peer->list, places);
+		if (peer->neighbour && peer->start != 0 && rail < own->count &&
+		    places[rail] == RAIL_NONE) {
+			*ret_missing = (struct rail_missing){peer->id, rail, peer->since_ns};
+			return true;
+		}
+		if (rail + 1 == RAILS_MAX)
+			peer = peer->next;
+	}
+	return false;
+}
+
+// Life.
+
+void rails_start(struct fabric *fabric) {
+	struct rails *rails = &fabric->rails;
+
+	rails->fabric = fabric;
+	rails->begun_ns = now(fabric);
+	rails->port = (struct overlay_port){
+		.message = on_message,
+		.undelivered = on_undelivered,
+		.number = OVERLAY_PORT_RAILS,
+	};
+	rails_own_changed(fabric);
+	overlay_port_open(fabric->overlay, &rails->port);
+}
+
+void rails_stop(struct fabric *fabric) {
+	struct rails *rails = &fabric->rails;
+
+	overlay_port_close(&rails->port);
+	while (rails->peers != NULL) {
+		struct rail_peer *peer = rails->peers;
+
+		rails->peers = peer->next;
+		free(peer);
+	}
+	rails->peer_count = 0;
+}
