@@ -24,7 +24,7 @@
 #define HTTP_PORT 28031
 
 #define AGENT_WORKERS_MAX 64
-#define AGENT_DEVICES_MAX 8
+#define AGENT_DEVICES_MAX 16
 
 struct agent_worker;
 struct checks;
@@ -56,10 +56,11 @@ struct agent_reload {
 	bool again; // another SIGHUP came meanwhile
 };
 
-// An RDMA device that was chosen.
+// An RDMA device that was chosen, or one port of it.
 struct agent_device {
 	const struct verbs_calls *calls;
-	char name[DEVICE_NAME_MAX + 1];
+	char name[DEVICE_NAME_MAX + 1];	  // of the rail
+	char device[DEVICE_NAME_MAX + 1]; // as the driver calls it
 	struct device_settings settings;
 	enum ras_link_layer link_layer;
 };

@@ -81,6 +81,7 @@ static bool is_asked_for(
 	case DEVICE_TARGET_SOFT:
 		return true;
 	case DEVICE_TARGET_AUTO:
+	case DEVICE_TARGET_BEST:
 		return is_set_up && device_choice_wants_soft(machine->facts, machine->count);
 	case DEVICE_TARGET_NIC:
 		return strcmp(target->name, SOFT_DEVICE_NAME) == 0;

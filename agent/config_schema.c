@@ -182,10 +182,10 @@ static const struct config_key keys[] = {
 	 "restart."},
 	{"node", "journal_size", CONFIG_SIZE, false, 64 * KIB, 1024 * MIB, NULL, NULL, NULL, "8MiB",
 	 "How much of the disk the journal of events may take."},
-	{"node", "device", CONFIG_LIST, false, 1, 8, NULL, check_target,
-	 "auto, none, or any of nic:NAME, cpu:N, cuda:N and soft between commas", "auto",
-	 "The RDMA devices that this node measures with: auto is the best that there is, and the "
-	 "software device where there is none, cpu:N and cuda:N the one that is nearest to it, soft "
+	{"node", "device", CONFIG_LIST, false, 1, 16, NULL, check_target,
+	 "auto, none, or any of best, nic:NAME, cpu:N, cuda:N and soft between commas", "auto",
+	 "The RDMA devices that this node measures with, each a rail: auto is every port that can have "
+	 "pairs, up to 16, best the best device alone, and either the software device where there is none, cpu:N and cuda:N the one that is nearest to it, soft "
 	 "the software device, none no device at all."},
 
 	{"overlay", "cluster", CONFIG_STRING, false, 1, 63, NULL, check_name,

@@ -8,6 +8,7 @@
 
 #include <control/fabric.h>
 #include <dataplane/device_choice.h>
+#include <dataplane/device_rails.h>
 #include <dataplane/soft.h>
 #include <lib/config.h>
 #include <lib/error.h>
@@ -28,7 +29,9 @@
 
 struct found {
 	const struct verbs_calls *calls;
-	char name[DEVICE_NAME_MAX + 1];
+	char name[DEVICE_NAME_MAX + 1]; // of the rail
+	char device[DEVICE_NAME_MAX + 1];
+	uint8_t port; // 0: as the settings of the device say
 	enum device_link link;
 	enum device_responder responder;
 };
@@ -44,7 +47,7 @@ struct discovery {
 	char why[DEVICE_WHY_BYTES];
 	struct found found[FABRIC_DEVICES_MAX];
 	struct cpu_set near_cpus;
-	uint32_t count;
+	uint32_t count, left_out;
 	// Whoever comes second frees it. Acquire-release: what the one wrote is seen by the other.
 	atomic_bool let_go;
 };
@@ -63,6 +66,31 @@ static void add(struct discovery *discovery, const struct device_facts *facts) {
 		.responder = facts->responder,
 	};
 	memcpy(discovery->found[discovery->count - 1].name, facts->name, sizeof(facts->name));
+	memcpy(discovery->found[discovery->count - 1].device, facts->name, sizeof(facts->name));
+}
+
+// Every port that can have pairs, once.
+static int add_rails(struct discovery *discovery, const struct device_query *query) {
+	struct device_rail rails[DEVICE_RAILS_MAX];
+	uint32_t count, kept = discovery->count;
+	int err = device_rails(
+		&verbs_calls_system, query->facts, query->count, rails, &count,
+		&discovery->left_out
+	);
+
+	for (uint32_t n = 0; err == 0 && n < count; n++) {
+		struct device_facts facts = query->facts[rails[n].device];
+
+		memcpy(facts.name, rails[n].name, sizeof(facts.name));
+		facts.port.link = rails[n].link;
+		add(discovery, &facts);
+		if (discovery->count == kept)
+			continue; // it was named, too, or there is no room
+		memcpy(discovery->found[kept].device, query->facts[rails[n].device].name,
+		       sizeof(facts.name));
+		discovery->found[kept++].port = rails[n].port;
+	}
+	return err;
 }
 
 // Of the software device it is better known why it is missing.
@@ -114,7 +142,8 @@ static void choose(struct discovery *discovery, const struct device_query *query
 
 		if (discovery->count == 0) // else it stays as it is, or empty
 			(void)topology_near_cpus(query->topology, best->pci, &discovery->near_cpus);
-		add(discovery, best);
+		if (query->target.kind != DEVICE_TARGET_AUTO || add_rails(discovery, query) != 0)
+			add(discovery, best);
 	} else if (find_awaiting(choice, query) != NULL) {
 		take_awaiting(discovery, find_awaiting(choice, query));
 	} else {
@@ -160,7 +189,9 @@ static int list(const struct discovery *discovery, struct device_query *query) {
 }
 
 static bool falls_back(const struct discovery *discovery, const struct device_query *query) {
-	return query->target.kind == DEVICE_TARGET_AUTO && discovery->soft &&
+	return (query->target.kind == DEVICE_TARGET_AUTO ||
+		query->target.kind == DEVICE_TARGET_BEST) &&
+	       discovery->soft &&
 	       device_choice_wants_soft(query->facts, query->count);
 }
 
@@ -277,11 +308,22 @@ static struct device_settings settings_of(const struct config *config, const cha
 }
 
 static void take(struct agent *agent, const struct found *found) {
-	struct agent_device *device = &agent->devices[agent->device_count++];
+	struct agent_device *device = &agent->devices[agent->device_count];
+	struct device_settings settings = settings_of(
+		agent->config,
+		device_section(agent->config, found->name) != NULL ? found->name : found->device
+	);
+
+	if (found->port != 0 && settings.port != 0 && settings.port != found->port)
+		return; // another port of it was named
+	agent->device_count++;
 
 	device->calls = found->calls;
 	memcpy(device->name, found->name, sizeof(device->name));
-	device->settings = settings_of(agent->config, found->name);
+	memcpy(device->device, found->device, sizeof(device->device));
+	device->settings = settings;
+	if (found->port != 0)
+		device->settings.port = found->port;
 	device->link_layer = found->responder == DEVICE_RESPONDER_IN_PROCESS ? RAS_LINK_LAYER_SOFT
 			     : found->link == DEVICE_LINK_INFINIBAND ? RAS_LINK_LAYER_INFINIBAND
 								     : RAS_LINK_LAYER_ETHERNET;
@@ -310,6 +352,14 @@ static void tell(const struct agent *agent, const struct discovery *discovery, i
 			LOG_LEVEL_WARN, "rdma_missing", log_str("reason", discovery->reason),
 			log_u64("devices", agent->device_count)
 		);
+	if (agent->device_count > 1)
+		log_event(
+			LOG_LEVEL_INFO, "rdma_rails", log_u64("rails", agent->device_count),
+			log_u64("left_out", discovery->left_out),
+			log_str("note",
+				"each is probed, the budget is split over them; device = best takes "
+				"one device alone, as before there were rails")
+		);
 	for (uint32_t n = 0; n < agent->device_count; n++)
 		log_event(
 			LOG_LEVEL_INFO, "rdma_device_chosen",
@@ -328,6 +378,7 @@ static void take_soft_alone(struct agent *agent, const struct discovery *discove
 	take(agent, &(struct found){
 			    .calls = &verbs_calls_soft,
 			    .name = SOFT_DEVICE_NAME,
+			    .device = SOFT_DEVICE_NAME,
 			    .link = facts.port.link,
 			    .responder = facts.responder,
 		    });

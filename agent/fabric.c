@@ -14,7 +14,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define PAIRS_MAX 256 // of one device: neighbours, those on demand, and those of peers
+// Of one device: neighbours, those on demand, and those of peers. What a node may have is split over
+// its rails, but a rail has to have room for its neighbours, 21 at 1,024 nodes, and their guests.
+#define PAIRS_MAX 256
+#define PAIRS_OF_NODE 768
+#define PAIRS_MIN 48
 
 int paths_part_start(struct agent *agent) {
 	return path_table_create(&agent->paths);
@@ -52,12 +56,18 @@ void fabric_part_reload(struct agent *agent) {
 		log_event(LOG_LEVEL_ERROR, "probe_not_reloaded", log_errno("error", err));
 }
 
+static uint32_t pairs_of_device(uint32_t devices) {
+	uint32_t share = devices > 0 ? PAIRS_OF_NODE / devices : PAIRS_MAX;
+
+	return share > PAIRS_MAX ? PAIRS_MAX : share < PAIRS_MIN ? PAIRS_MIN : share;
+}
+
 int fabric_part_start(struct agent *agent) {
 	struct fabric_config config = {
 		.worker_count = agent->worker_count,
 		.paths = agent->paths,
 		.device_count = agent->device_count,
-		.pair_max = PAIRS_MAX,
+		.pair_max = pairs_of_device(agent->device_count),
 		.driver_calls = &agent->keeper_counters,
 		.soft_counters = soft_counters,
 		.state = agent->state,
@@ -70,6 +80,8 @@ int fabric_part_start(struct agent *agent) {
 		config.devices[n].settings = agent->devices[n].settings;
 		memcpy(config.devices[n].name, agent->devices[n].name,
 		       sizeof(config.devices[n].name));
+		memcpy(config.devices[n].device, agent->devices[n].device,
+		       sizeof(config.devices[n].device));
 	}
 	workers_list(agent, config.workers, config.probers);
 	memcpy(config.interface, agent->interface, sizeof(config.interface));

@@ -68,7 +68,7 @@ static uint32_t expect_rate(const struct config *config, const char *section) {
 
 static bool is_used(const struct agent *agent, const char *name) {
 	for (uint32_t n = 0; n < agent->device_count; n++) {
-		if (strcmp(agent->devices[n].name, name) == 0)
+		if (strcmp(agent->devices[n].device, name) == 0)
 			return true;
 	}
 	return false;
@@ -82,10 +82,10 @@ static void add_devices(const struct agent *agent, struct checks_own_settings *s
 	for (uint32_t n = 0; n < agent->device_count; n++) {
 		const struct agent_device *device = &agent->devices[n];
 
-		section = device_section(agent->config, device->name);
+		section = device_section(agent->config, device->device);
 		if (!device->calls->in_process)
 			add_device(
-				settings, device->name, device->settings.port,
+				settings, device->device, device->settings.port,
 				section != NULL ? expect_rate(agent->config, section) : 0
 			);
 	}

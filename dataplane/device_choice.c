@@ -200,6 +200,7 @@ static int find_target(
 	case DEVICE_TARGET_CUDA:
 		return find_gpu(&query->target, query->gpus, error, ret_pci);
 	case DEVICE_TARGET_AUTO:
+	case DEVICE_TARGET_BEST:
 	case DEVICE_TARGET_SOFT:
 	case DEVICE_TARGET_NONE:
 		break;

@@ -44,7 +44,7 @@ int device_limits_look(struct device_look *look) {
 		return device_look_failed(look, err, "query_device");
 	look->facts->vendor_id = attr.vendor_id;
 	look->facts->guid = be64toh(attr.node_guid);
-	look->port_count = attr.phys_port_cnt;
+	look->port_count = look->facts->port_count = attr.phys_port_cnt;
 	limits->pair_max = clamp(attr.max_qp, UINT32_MAX);
 	limits->queue_depth_max = clamp(attr.max_qp_wr, UINT32_MAX);
 	limits->completions_max = clamp(attr.max_cqe, UINT32_MAX);

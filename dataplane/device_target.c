@@ -8,15 +8,16 @@
 
 #define NUMBER_MAX 4095 // more NUMA nodes or GPUs than any machine has
 
-static const char allowed[] = "is not allowed: auto, nic:NAME, cpu:N, cuda:N, soft or none";
+static const char allowed[] = "is not allowed: auto, best, nic:NAME, cpu:N, cuda:N, soft or none";
 
 // Fixed words, and those that end in a colon, with something behind it.
 static const struct {
 	const char *text;
 	enum device_target_kind kind;
 } words[] = {
-	{"auto", DEVICE_TARGET_AUTO},  {"nic:", DEVICE_TARGET_NIC},  {"cpu:", DEVICE_TARGET_CPU},
-	{"cuda:", DEVICE_TARGET_CUDA}, {"soft", DEVICE_TARGET_SOFT}, {"none", DEVICE_TARGET_NONE},
+	{"auto", DEVICE_TARGET_AUTO}, {"best", DEVICE_TARGET_BEST},  {"nic:", DEVICE_TARGET_NIC},
+	{"cpu:", DEVICE_TARGET_CPU},  {"cuda:", DEVICE_TARGET_CUDA}, {"soft", DEVICE_TARGET_SOFT},
+	{"none", DEVICE_TARGET_NONE},
 };
 
 // As the kernel names a device: it becomes a directory of /sys.

@@ -20,7 +20,7 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_FOR] =
 		{"for", "TARGET",
-		 "whom the device is to serve: auto (the default), cpu:N, cuda:N,\n"
+		 "whom the device is to serve: auto (the default), best, cpu:N, cuda:N,\n"
 		 "nic:NAME, soft or none, as a configuration says it"},
 	[OPTION_EXPLAIN] = {"explain", NULL, "also step by step why it was chosen"},
 	[OPTION_JSON] = {"json", NULL, "the same as one JSON object"},
@@ -29,6 +29,7 @@ static const struct option_spec options[OPTION_COUNT] = {
 static const char details[] =
 	"TARGET is one of\n"
 	"  auto       whatever is fastest, each device judged from where it is\n"
+	"  best       the same; an agent takes this one alone\n"
 	"  cpu:N      memory of NUMA node N\n"
 	"  cuda:N     memory of the GPU that CUDA calls N\n"
 	"  nic:NAME   the device of this name, even while it has no active port\n"
@@ -46,8 +47,10 @@ static const char details[] =
 	"spread over them. PCIe is counted with three quarters of its nominal speed; if no link on the\n"
 	"way can be read, a 3rd generation one with 16 lanes is assumed (~).\n"
 	"\n"
-	"An agent takes the first of the chosen ones, which agents_take in JSON names. For auto, where\n"
-	"no device here could have pairs even if its port came up, it takes soft0.\n"
+	"For auto an agent takes every port that can have pairs, up to 16, as its rails (rails in JSON); a\n"
+	"further port of a device is called as in mlx5_0:2. For any other target it takes the first of the\n"
+	"chosen ones, which agents_take in JSON names. For auto and best, where no device here could have\n"
+	"pairs even if its port came up, it takes soft0.\n"
 	"\n"
 	"Exit status: 0 done; 1 --for names what is not there, or what none of the listed devices can\n"
 	"serve (but soft, which needs none), or the devices cannot be listed; 2 a mistake in an option.\n";
@@ -64,7 +67,12 @@ static int print(const struct devices *devices, bool json) {
 }
 
 static int choose(const struct device_query *query, const struct arguments *arguments) {
-	struct devices devices = {query->topology, NULL, arguments->values[OPTION_EXPLAIN] != NULL};
+	struct device_rail rails[DEVICE_RAILS_MAX];
+	struct devices devices = {
+		.topology = query->topology,
+		.explain = arguments->values[OPTION_EXPLAIN] != NULL,
+		.rails = rails,
+	};
 	struct parse_error error = {"out of memory"};
 	struct device_choice *choice;
 	int status;
@@ -74,6 +82,12 @@ static int choose(const struct device_query *query, const struct arguments *argu
 		return EXIT_NEGATIVE;
 	}
 	devices.choice = choice;
+	if (choice->target.kind == DEVICE_TARGET_AUTO && choice->best_count > 0 &&
+	    device_rails(
+		    &verbs_calls_system, query->facts, query->count, rails, &devices.rail_count,
+		    &devices.rails_left_out
+	    ) != 0)
+		devices.rail_count = 0; // what was listed is shown
 	status = print(&devices, arguments->values[OPTION_JSON] != NULL);
 	if (arguments->values[OPTION_FOR] != NULL && choice->best_count == 0 &&
 	    choice->target.kind != DEVICE_TARGET_NONE && choice->target.kind != DEVICE_TARGET_SOFT)

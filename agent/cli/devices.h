@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dataplane/device_choice.h>
+#include <dataplane/device_rails.h>
 
 #include <stdio.h>
 
@@ -11,6 +12,8 @@ struct devices {
 	const struct topology *topology;
 	const struct device_choice *choice;
 	bool explain;
+	const struct device_rail *rails; // what an agent takes with auto
+	uint32_t rail_count, rails_left_out;
 };
 
 // "RoCE", "InfiniBand", or the transport of what is neither.

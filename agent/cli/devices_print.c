@@ -162,7 +162,8 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 // The software device, which no driver lists.
 static bool agents_make_one(const struct device_choice *choice) {
 	return choice->target.kind == DEVICE_TARGET_SOFT ||
-	       (choice->target.kind == DEVICE_TARGET_AUTO &&
+	       ((choice->target.kind == DEVICE_TARGET_AUTO ||
+		 choice->target.kind == DEVICE_TARGET_BEST) &&
 		device_choice_wants_soft(choice->facts, choice->count));
 }
 
@@ -170,6 +171,23 @@ const char *devices_taken(const struct device_choice *choice) {
 	if (choice->best_count > 0)
 		return choice->facts[choice->judgements[0].device].name;
 	return agents_make_one(choice) ? SOFT_DEVICE_NAME : NULL;
+}
+
+static void print_rails(const struct devices *devices, FILE *out) {
+	char names[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + 2) + 32] = "";
+	size_t used = 0, indent = (size_t)fprintf(out, "Agents take %u rails: ", devices->rail_count);
+
+	for (uint32_t n = 0; n < devices->rail_count; n++)
+		used += (size_t)snprintf(
+			names + used, sizeof(names) - used, "%s%s", n > 0 ? ", " : "",
+			devices->rails[n].name
+		);
+	if (devices->rails_left_out > 0)
+		snprintf(
+			names + used, sizeof(names) - used, "; %u more are left out",
+			devices->rails_left_out
+		);
+	print_wrapped(out, names, indent);
 }
 
 void devices_print(const struct devices *devices, FILE *out) {
@@ -190,6 +208,8 @@ void devices_print(const struct devices *devices, FILE *out) {
 		fputc('\n', out);
 	indent = (size_t)fprintf(out, "For %s: ", target);
 	print_wrapped(out, why, indent);
+	if (choice->target.kind == DEVICE_TARGET_AUTO && devices->rail_count > 0)
+		print_rails(devices, out);
 	if (choice->target.kind == DEVICE_TARGET_SOFT)
 		fputs("Programs get one from tocsin soft-run.\n", out);
 	else if (choice->best_count == 0 && agents_make_one(choice))

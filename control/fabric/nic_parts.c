@@ -88,6 +88,15 @@ static int take_apart_or_lose(struct nic_parts *parts) {
 	return take_apart(parts);
 }
 
+// What the driver called the device when it was chosen; a rail of a further port has another name.
+static const char *driver_name(const struct nic_work *work) {
+	return work->config.device[0] != '\0' ? work->config.device : work->config.name;
+}
+
+static int find(const struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
+	return device_find(work->config.calls, driver_name(work), work->guid, ret_name);
+}
+
 int nic_work_open(void *arg) {
 	struct nic_work *work = arg;
 	struct memory_config memory = {
@@ -100,8 +109,8 @@ int nic_work_open(void *arg) {
 
 	// Of another name since, or one whose name another has. What was never open goes by its
 	// name, and so does what replaced it.
-	if (work->guid == 0 || device_find(work->config.calls, work->config.name, work->guid, name) != 0)
-		memcpy(name, work->config.name, sizeof(name));
+	if (work->guid == 0 || find(work, name) != 0)
+		memcpy(name, driver_name(work), sizeof(name));
 	err = device_open(
 		work->config.calls, name, &work->config.settings, work->reason, &parts->device
 	);
@@ -130,7 +139,7 @@ int nic_work_look(void *arg) {
 	struct nic_work *work = arg;
 	char name[DEVICE_NAME_MAX + 1];
 
-	return device_find(work->config.calls, work->config.name, work->guid, name);
+	return find(work, name);
 }
 
 int nic_work_refresh(void *arg) {

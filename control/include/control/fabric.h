@@ -36,7 +36,8 @@ struct state;
 
 struct fabric_device {
 	const struct verbs_calls *calls;
-	char name[DEVICE_NAME_MAX + 1];
+	char name[DEVICE_NAME_MAX + 1];	  // of the rail
+	char device[DEVICE_NAME_MAX + 1]; // as the driver calls it; "": the same
 	struct device_settings settings;
 };
 

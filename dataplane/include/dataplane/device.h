@@ -103,6 +103,7 @@ struct device_facts {
 	enum ibv_transport_type transport;
 	uint64_t guid; // of the node, as a number
 	enum device_responder responder;
+	uint8_t port_count; // 0: not known
 	bool usable;	  // RC, an active port, a GID or LID, limits that will do
 	bool awaits_port; // not usable for want of an active port alone: -ENETDOWN
 	char reason[DEVICE_REASON_MAX + 1]; // why not, in words

@@ -21,7 +21,9 @@
 #define DEVICE_WHY_BYTES 256
 
 enum device_target_kind {
-	DEVICE_TARGET_AUTO, // whatever is fastest, each device judged from where it is
+	DEVICE_TARGET_AUTO, // whatever is fastest, each device judged from where it is; for an
+			    // agent all that there are
+	DEVICE_TARGET_BEST, // the same, for an agent the first of the best
 	DEVICE_TARGET_NIC,  // the one of this name
 	DEVICE_TARGET_CPU,  // memory of a NUMA node
 	DEVICE_TARGET_CUDA, // memory of a GPU
@@ -35,7 +37,7 @@ struct device_target {
 	char name[DEVICE_NAME_MAX + 1]; // of NIC
 };
 
-// auto, nic:NAME, cpu:N, cuda:N, soft or none, in lower case. -EINVAL, or -ERANGE for an N that no
+// auto, best, nic:NAME, cpu:N, cuda:N, soft or none, in lower case. -EINVAL, or -ERANGE for an N that no
 // machine has, with a sentence that quotes the text and says what is allowed.
 int device_target_parse(
 	const char *text, size_t length, struct parse_error *error, struct device_target *ret_target
@@ -110,7 +112,7 @@ struct device_choice *device_choice_destroy(struct device_choice *choice);
 // of the one that this piece goes to. best_count must not be 0.
 uint32_t device_choice_spread(const struct device_choice *choice, uint64_t address, uint64_t size);
 
-// Whether auto takes the software device: no other of these can have pairs, now or once it has a
+// Whether auto and best take the software device: no other of these can have pairs, now or once it has a
 // port again. Software devices among them do not count.
 bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count);
 

@@ -11,6 +11,7 @@ static void every_target_is_read_and_written_alike(void **state) {
 		struct device_target target;
 	} cases[] = {
 		{"auto", {DEVICE_TARGET_AUTO, 0, ""}},
+		{"best", {DEVICE_TARGET_BEST, 0, ""}},
 		{"soft", {DEVICE_TARGET_SOFT, 0, ""}},
 		{"none", {DEVICE_TARGET_NONE, 0, ""}},
 		{"cpu:0", {DEVICE_TARGET_CPU, 0, ""}},
@@ -39,7 +40,7 @@ static void every_target_is_read_and_written_alike(void **state) {
 }
 
 static void a_malformed_target_is_refused_with_its_value_and_what_is_allowed(void **state) {
-#define FORMS " is not allowed: auto, nic:NAME, cpu:N, cuda:N, soft or none"
+#define FORMS " is not allowed: auto, best, nic:NAME, cpu:N, cuda:N, soft or none"
 #define NAME \
 	" is not allowed: nic: wants a device's name, of 1 to 31 printable bytes without blank or /"
 #define CPU " is not allowed: cpu: wants a number from 0 to 4095"

@@ -21,7 +21,7 @@ struct print_case {
 // The caller's to free.
 static char *print(const struct print_case *asked, bool explain, bool json) {
 	struct topology *topology = machine_create(asked->scene->machine);
-	struct devices devices = {topology, NULL, explain};
+	struct devices devices = {.topology = topology, .explain = explain};
 	struct device_choice *choice;
 	char *text = NULL;
 	size_t size;
@@ -159,7 +159,7 @@ static void no_line_is_longer_than_100_columns(void **state) {
 		.target = {DEVICE_TARGET_NIC, 0, "a-name-that-has-31-bytes-in-all"},
 		.facts = facts,
 		.count = 2};
-	struct devices devices = {topology, NULL, true};
+	struct devices devices = {.topology = topology, .explain = true};
 	struct device_choice *choice;
 	char *text = NULL, *rest = NULL;
 	size_t size;
@@ -219,7 +219,7 @@ static void json_says_the_same(void **state) {
 	(void)state;
 	expect_json(
 		object, "{\"for\": \"cuda:0\", \"for_pci\": \"0000:03:00.0\", \"chosen\": [], "
-			"\"agents_take\": null, "
+			"\"rails\": [], \"agents_take\": null, "
 			"\"why\": \"no device: of 2 none may be taken\","
 			"\"steps\": {\"devices\": 2, \"eligible\": 0, \"nearest\": 0, \"best\": 0},"
 			"\"devices\": [{\"name\": \"efa_0\", \"kind\": \"vendor\", "
@@ -256,7 +256,7 @@ static void json_of_no_device_is_an_empty_list(void **state) {
 	(void)state;
 	expect_json(
 		object, "{\"for\": \"auto\", \"for_pci\": null, \"chosen\": [], \"devices\": [], "
-			"\"agents_take\": \"soft0\", "
+			"\"rails\": [], \"agents_take\": \"soft0\", "
 			"\"why\": \"no device: this machine has no RDMA device\"}"
 	);
 	json_decref(object);
@@ -291,7 +291,7 @@ static void a_reason_that_is_not_utf8_does_not_spoil_json(void **state) {
 	struct device_facts facts = {.name = "a\xff", .reason = "\xc3(", .numa_node = -1};
 	struct topology *topology = machine_create("flat");
 	struct device_query query = {.topology = topology, .facts = &facts, .count = 1};
-	struct devices devices = {topology, NULL, true};
+	struct devices devices = {.topology = topology, .explain = true};
 	struct device_choice *choice;
 	char *text = NULL;
 	json_t *object, *device;
