@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""An agent with several rails: devices in memory, of a library that is preloaded into it.
+
+    agent_rails_test.py BUILD-ROOT FAKE-RAILS
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import agents
+import cluster as clusters
+
+RAILS = 8
+COLUMNS_MAX = 100
+
+
+def fake(count):
+    return {"LD_PRELOAD": sys.argv[2], "FAKE_RAILS": str(count),
+            "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+
+
+def names(count):
+    return [f"mlx5_{n}" for n in range(count)]
+
+
+def run(cluster, *arguments, count=RAILS):
+    done = subprocess.run([str(cluster.tocsin), *arguments], capture_output=True, text=True,
+                          check=False, env={**os.environ, **fake(count)})
+    assert done.returncode == 0, done
+    assert all(len(line) <= COLUMNS_MAX for line in done.stdout.splitlines()), done.stdout
+    return done.stdout
+
+
+def restart(cluster, device, count):
+    agent = cluster.agents[0]
+    if agent.process is not None:
+        assert agent.leave() == 0
+        agent.log.unlink()
+    agent.configure(node__device=device)
+    agent.start(environment=fake(count))
+    return agent
+
+
+def all_watched(agent, rails):
+    """Each rail is up, has its pair with itself, and that is probed."""
+    def ready():
+        devices = agent.ask("DEVICES")["devices"]
+        pairs = agent.ask("PAIRS")["pairs"]
+        return ([one["name"] for one in devices if one["state"] == "up"] == rails
+                and sorted(one["device"] for one in pairs if one["state"] == "ready"
+                           and one["ops"] > 0) == sorted(rails))
+
+    agents.wait_until(f"{len(rails)} rails", ready)
+
+
+def test_auto(cluster):
+    """Every device is a rail, and the log says how to have it otherwise."""
+    agent = restart(cluster, "auto", RAILS)
+    all_watched(agent, names(RAILS))
+    text = agent.log.read_text()
+    assert f"rdma_rails rails={RAILS} " in text and "device = best" in text, text
+
+
+def test_best(cluster):
+    """What was chosen before there were rails."""
+    agent = restart(cluster, "best", RAILS)
+    all_watched(agent, ["mlx5_0"])
+    assert "rdma_rails" not in agent.log.read_text()
+
+
+def test_sixteen(cluster):
+    """As many as there may be; what is beyond is said."""
+    agent = restart(cluster, "auto", 18)
+    all_watched(agent, names(16))
+    assert "rdma_rails rails=16 left_out=2 " in agent.log.read_text()
+
+
+def test_tables(cluster):
+    """All tables of many rails fit on a screen."""
+    agent = restart(cluster, "auto", RAILS)
+    all_watched(agent, names(RAILS))
+    text = run(cluster, "devices", "--explain")
+    assert "Agents take 8 rails: mlx5_0, mlx5_1, " in text, text
+    assert json.loads(run(cluster, "devices", "--json"))["rails"] == names(RAILS)
+    for command in (["status"], ["links", "--rdma"], ["paths"], ["paths", "--matrix"],
+                    ["why", agent.name]):
+        run(cluster, *command, "--socket", str(agent.socket))
+    agents.end(cluster)
+
+
+def main():
+    agents.run(clusters.Cluster(sys.argv[1], 1), [test_auto, test_best, test_sixteen, test_tables])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Preloaded into an agent, or into tocsin: FAKE_RAILS devices in memory, mlx5_0 and so on, each an
+// InfiniBand port of 400 Gb/s on a subnet of its own, in place of what libibverbs has. They reach
+// what is in their process, which is themselves.
+#include <support/fake_verbs.h>
+
+#include <endian.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_get_device_list
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make(void) {
+	const char *asked = getenv("FAKE_RAILS");
+	unsigned long count = asked != NULL ? strtoul(asked, NULL, 10) : 0;
+
+	fake_verbs_init(NULL);
+	fake_verbs_share();
+	for (unsigned long n = 0; n < count && n < FAKE_DEVICES_MAX; n++) {
+		struct fake_device *device;
+		char name[16];
+
+		snprintf(name, sizeof(name), "mlx5_%lu", n);
+		device = fake_device_add(name);
+		fake_device_infiniband(device, (uint16_t)(n + 1));
+		device->ports[0].gids[0].gid.global.subnet_prefix =
+			htobe64(UINT64_C(0xfec0000000000000) + n);
+		device->ports[0].attr.active_speed = 128;
+		device->ports[0].attr.active_width = 2;
+	}
+}
+
+static int code(int err) {
+	errno = -err;
+	return -err;
+}
+
+#define CALLS fake_verbs_calls
+
+struct ibv_device **ibv_get_device_list(int *count) {
+	struct ibv_device **list = NULL;
+	uint32_t found = 0;
+	int err;
+
+	pthread_once(&once, make);
+	err = CALLS.device_list(&list, &found);
+	if (count != NULL)
+		*count = (int)found;
+	return code(err) == 0 ? list : NULL;
+}
+
+void ibv_free_device_list(struct ibv_device **list) {
+	CALLS.device_list_free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device) {
+	return device->name;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device) {
+	struct ibv_context *context = NULL;
+
+	return code(CALLS.open(device, &context)) == 0 ? context : NULL;
+}
+
+int ibv_close_device(struct ibv_context *context) {
+	return code(CALLS.close(context));
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr) {
+	return code(CALLS.query_device(context, attr));
+}
+
+int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr) {
+	return code(CALLS.query_port(context, port, (struct ibv_port_attr *)attr));
+}
+
+ssize_t _ibv_query_gid_table(
+	struct ibv_context *context,
+	struct ibv_gid_entry *entries,
+	size_t max,
+	uint32_t flags,
+	size_t entry_size
+) {
+	uint32_t count = 0;
+	int err = CALLS.query_gids(context, entries, (uint32_t)max, &count);
+
+	(void)flags;
+	(void)entry_size;
+	return err != 0 ? err : (ssize_t)count;
+}
+
+int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey) {
+	uint16_t found = 0;
+	int err = CALLS.query_pkey(context, port, (uint16_t)index, &found);
+
+	*pkey = htobe16(found);
+	return code(err);
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
+	return code(CALLS.get_async_event(context, event)) == 0 ? 0 : -1;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event) {
+	CALLS.ack_async_event(event);
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context) {
+	struct ibv_pd *pd = NULL;
+
+	return code(CALLS.alloc_pd(context, &pd)) == 0 ? pd : NULL;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd) {
+	return code(CALLS.dealloc_pd(pd));
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access) {
+	struct ibv_mr *mr = NULL;
+
+	return code(CALLS.reg_mr(pd, address, length, access, &mr)) == 0 ? mr : NULL;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(
+	struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned int access
+) {
+	(void)iova;
+	return ibv_reg_mr(pd, address, length, (int)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr) {
+	return code(CALLS.dereg_mr(mr));
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context) {
+	struct ibv_comp_channel *channel = NULL;
+
+	return code(CALLS.create_comp_channel(context, &channel)) == 0 ? channel : NULL;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel) {
+	return code(CALLS.destroy_comp_channel(channel));
+}
+
+struct ibv_cq *ibv_create_cq(
+	struct ibv_context *context,
+	int entries,
+	void *ctx,
+	struct ibv_comp_channel *channel,
+	int vector
+) {
+	struct ibv_cq *cq = NULL;
+
+	(void)ctx;
+	(void)vector;
+	return code(CALLS.create_cq(context, (uint32_t)entries, channel, &cq)) == 0 ? cq : NULL;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq) {
+	return code(CALLS.destroy_cq(cq));
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **ctx) {
+	(void)ctx;
+	return code(CALLS.get_cq_event(channel, cq)) == 0 ? 0 : -1;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count) {
+	CALLS.ack_cq_events(cq, count);
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
+	struct ibv_qp *qp = NULL;
+
+	return code(CALLS.create_qp(pd, attr, &qp)) == 0 ? qp : NULL;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+	return code(CALLS.modify_qp(qp, attr, mask));
+}
+
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init) {
+	return code(CALLS.query_qp(qp, mask, attr, init));
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp) {
+	return code(CALLS.destroy_qp(qp));
+}
