@@ -75,7 +75,8 @@ static const char details[] =
 	"GID 0 is the device's address, and so is GID 1: programs that want an index may be given either.\n"
 	"On one address there is one process: another one, or an agent, needs another address. On another\n"
 	"host's network give --address one of this machine's. Datagrams (UD, UC, XRC), multicast, memory\n"
-	"windows, the connection manager (-R of perftest) and ibv_wr_...() are refused. A program that was\n"
+	"windows, the connection manager (-R of perftest) and ibv_wr_...() are refused, with one line of each\n"
+	"kind that says what to use; TOCSIN_SOFT_SAY=0 in the environment silences these. A program that was\n"
 	"linked statically, or gains privileges when it starts, cannot be given the device.\n"
 	"\n"
 	"The options become TOCSIN_SOFT_WIRE, TOCSIN_SOFT_ADDRESS, TOCSIN_SOFT_FAULTS and TOCSIN_SOFT_NAME in\n"
@@ -243,6 +244,33 @@ static int apply_library(void) {
 	return setenv(PRELOAD, value, 1) < 0 ? complain(-ENOMEM, "out of memory") : 0;
 }
 
+// What is there already is the user's own word.
+static int apply_say(bool verbose) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	return setenv("TOCSIN_SOFT_SAY", verbose ? "2" : "1", verbose);
+}
+
+// A program of gcc's AddressSanitizer ends at once where a library is loaded before it, unless it is
+// told that this is meant.
+static int apply_sanitizer(void) {
+	static const char variable[] = "ASAN_OPTIONS", leave[] = "verify_asan_link_order";
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	const char *before = getenv(variable);
+	scoped_mem char *value = NULL;
+
+	if (before != NULL && strstr(before, leave) != NULL)
+		return 0;
+	if (asprintf(
+		    &value, "%s%s%s=0", before == NULL ? "" : before,
+		    before == NULL || before[0] == '\0' ? "" : ":", leave
+	    ) < 0) {
+		value = NULL;
+		return -ENOMEM;
+	}
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	return setenv(variable, value, 1);
+}
+
 // Where exec would find it. -ENOENT, -EACCES.
 static int find_program(const char *name, char ret_path[static PATH_MAX]) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
@@ -305,8 +333,7 @@ static int run(const struct arguments *arguments) {
 
 	if (apply_settings(arguments) != 0 || apply_library() != 0)
 		return EXIT_NOT_RUN;
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
-	if (setenv("TOCSIN_SOFT_SAY", arguments->values[OPTION_VERBOSE] == NULL ? "1" : "2", 1) < 0)
+	if (apply_say(arguments->values[OPTION_VERBOSE] != NULL) != 0 || apply_sanitizer() != 0)
 		return complain(EXIT_NOT_RUN, "out of memory");
 	err = find_program(program[0], path);
 	if (err != 0)

@@ -3,6 +3,10 @@
 // queue pair, and reads under way, are in requester.h and responder.h.
 #pragma once
 
+// As the assigned first half of a hardware address is: ours is locally administered, "TC".
+#define LIMIT_VENDOR 0x025443
+#define LIMIT_VENDOR_PART 1
+
 #define LIMIT_QPS 4096
 #define LIMIT_QP_WORKS 16384
 #define LIMIT_SRQS 4096

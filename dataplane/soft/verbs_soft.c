@@ -2,6 +2,8 @@
 // The software devices of this process: added, listed, opened; and their table of calls. Cold.
 #include "verbs_soft.h"
 
+#include "verbs_limits.h"
+
 #include <lib/must.h>
 
 #include <endian.h>
@@ -31,11 +33,27 @@ static bool config_is_sound(const struct soft_config *config) {
 	       (config->address_any || config->address.family != SOCK_ADDR_NONE);
 }
 
-// Locally administered, so that it is nobody's else.
-static __be64 guid_draw(struct soft_nic *nic) {
-	uint64_t bits = nic_random(nic) & UINT64_C(0x00ffffffffffffff);
+// Of an address, so that it is the same whenever the device is opened: our vendor, and the address or
+// what distinguishes it (FNV-1a). Locally administered, so that it is nobody's else.
+static __be64 guid_of(const struct sock_addr *address) {
+	uint64_t bits = UINT64_C(0xcbf29ce484222325);
+	uint32_t ip4;
 
-	return htobe64(UINT64_C(0x0200000000000000) | bits);
+	if (address->family == SOCK_ADDR_V4) {
+		memcpy(&ip4, address->address, sizeof(ip4));
+		return htobe64((uint64_t)LIMIT_VENDOR << 40 | be32toh(ip4));
+	}
+	for (uint32_t n = 0; n < 16; n++)
+		bits = (bits ^ address->address[n]) * UINT64_C(0x100000001b3);
+	return htobe64((uint64_t)LIMIT_VENDOR << 40 | UINT64_C(1) << 32 | (bits & UINT32_MAX));
+}
+
+// Until it is opened a device without an address of its own has but a number.
+static __be64 guid_before(const struct soft_config *config) {
+	struct sock_addr none = {.family = SOCK_ADDR_V4};
+
+	none.address[3] = (uint8_t)device_count;
+	return guid_of(config->address_any ? &none : &config->address);
 }
 
 int soft_device_add(const struct soft_config *config) {
@@ -55,7 +73,7 @@ int soft_device_add(const struct soft_config *config) {
 	snprintf(device->verbs.name, sizeof(device->verbs.name), "%s", config->name);
 	snprintf(device->verbs.dev_name, sizeof(device->verbs.dev_name), "soft%u", device_count);
 	nic_init(&device->nic, config);
-	device->guid = guid_draw(&device->nic);
+	device->guid = guid_before(config);
 	devices[device_count++] = device;
 	return 0;
 }
@@ -115,9 +133,15 @@ int soft_device_set_faults(const char *name, const struct soft_faults *faults) {
 }
 
 __be64 soft_device_guid(const char *name) {
-	const struct soft_device *device = device_find(name);
+	struct soft_device *device = device_find(name);
+	__be64 guid = 0;
 
-	return device != NULL ? device->guid : 0;
+	if (device != NULL) {
+		nic_lock(&device->nic);
+		guid = device->guid;
+		nic_unlock(&device->nic);
+	}
+	return guid;
 }
 
 int soft_counters_read(const char *name, struct soft_counters *ret_counters) {
@@ -207,6 +231,7 @@ static int soft_open(struct ibv_device *verbs, struct ibv_context **ret_context)
 	nic_lock(&device->nic);
 	context->next = device->nic.opened;
 	device->nic.opened = context;
+	device->guid = guid_of(&device->nic.wire->address);
 	nic_unlock(&device->nic);
 	*ret_context = &context->verbs.context;
 	return 0;

@@ -10,7 +10,7 @@
 struct soft_device {
 	struct ibv_device verbs;
 	struct soft_nic nic;
-	__be64 guid;
+	__be64 guid; // of the address, once it is known; with the lock of `nic`
 };
 
 static inline struct soft_device *device_of(struct ibv_device *device) {

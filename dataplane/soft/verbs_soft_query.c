@@ -23,6 +23,8 @@ int soft_query_device(struct ibv_context *context, struct ibv_device_attr *ret_a
 		.sys_image_guid = device->guid,
 		.max_mr_size = LIMIT_MR_BYTES,
 		.page_size_cap = 4096,
+		.vendor_id = LIMIT_VENDOR,
+		.vendor_part_id = LIMIT_VENDOR_PART,
 		.max_qp = LIMIT_QPS,
 		.max_qp_wr = LIMIT_QP_WORKS,
 		.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD |

@@ -444,6 +444,34 @@ static void a_forked_child_is_refused_and_its_parent_goes_on(void **state) {
 	destroy(qp_a, qp_b);
 }
 
+static void extended_calls_that_ask_for_nothing_more_are_the_plain_ones(void **state) {
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = a.cq,
+		.recv_cq = a.cq,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+		.pd = a.pd,
+	};
+	struct ibv_cq_init_attr_ex cq_attr = {.cqe = 1};
+	struct ibv_qp *qp = ibv_create_qp_ex(a.context, &attr);
+
+	(void)state;
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+	assert_null(ibv_create_qp_ex(a.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	assert_null(ibv_create_qp_ex(a.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.comp_mask = 0;
+	assert_null(ibv_create_qp_ex(a.context, &attr));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_create_cq_ex(a.context, &cq_attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+}
+
 static void refusals_have_the_habits_of_libibverbs(void **state) {
 	struct ibv_qp_init_attr datagrams = {
 		.send_cq = a.cq, .recv_cq = a.cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_UD};
@@ -498,6 +526,7 @@ int main(void) {
 		cmocka_unit_test(a_thread_that_sleeps_in_its_channel_misses_nothing),
 		cmocka_unit_test(many_threads_work_on_pairs_of_their_own),
 		cmocka_unit_test(a_forked_child_is_refused_and_its_parent_goes_on),
+		cmocka_unit_test(extended_calls_that_ask_for_nothing_more_are_the_plain_ones),
 		cmocka_unit_test(refusals_have_the_habits_of_libibverbs),
 	};
 

@@ -43,7 +43,9 @@ UNTOUCHED_NEWER = set("""
 # Exported for rdma-core itself, under a version that changes: ibv_devinfo takes one of them.
 PRIVATE = {"ibv_query_gid_type"}
 # How programs come to libibverbs and to its device node.
-OF_C_LIBRARY = set("__xstat __xstat64 access dlopen open open64 stat stat64".split())
+OF_OTHERS = set("""
+    __xstat __xstat64 access dlopen open open64 rdma_create_event_channel stat stat64
+""".split())
 
 
 def expect(got, wanted):
@@ -99,6 +101,41 @@ def the_environment_has_what_was_given_and_keeps_the_rest():
     expect({name: value for name, value in got.items() if name.startswith("TOCSIN_SOFT_")},
            {"TOCSIN_SOFT_FAULTS": "loss=1%", "TOCSIN_SOFT_NAME": "a,b", "TOCSIN_SOFT_SAY": "1",
             "TOCSIN_SOFT_ADDRESS": "127.64.9.1,127.64.9.2"})
+    for before, options, after in (("0", [], "0"), ("0", ["--verbose"], "2"), ("2", [], "2")):
+        done = KIT.run("sh", "-c", "echo $TOCSIN_SOFT_SAY", soft=options, TOCSIN_SOFT_SAY=before)
+        expect(done.stdout, f"{after}\n")
+    for before, after in (("a=1", "a=1:verify_asan_link_order=0"),
+                          ("verify_asan_link_order=1", "verify_asan_link_order=1")):
+        done = KIT.run("sh", "-c", "echo $ASAN_OPTIONS", ASAN_OPTIONS=before)
+        expect(done.stdout, f"{after}\n")
+
+
+REFUSED = "libtocsin-verbs.so: {}: not on a software device; use {} (TOCSIN_SOFT_SAY=0 silences)"
+
+
+def what_is_refused_is_said_once_with_what_to_use():
+    needs("ibv_ud_pingpong")
+    needs("ib_send_bw")
+    if len(sys.argv) > 4:
+        raise tap.Skip("the sanitizer is another library's")
+    for program, asked, instead in (
+            (("ibv_ud_pingpong", "-p", free_port()), "a UD queue pair", "IBV_QPT_RC"),
+            (("ibv_uc_pingpong", "-p", free_port()), "a UC queue pair", "IBV_QPT_RC"),
+            (("ib_send_bw", "-R", "-p", free_port()),
+             "the connection manager (librdmacm, -R of perftest)",
+             "a program's own exchange of addresses, as by TCP")):
+        for say, count in ((None, 1), ("0", 0)):
+            done = KIT.run(*program, **({} if say is None else {"TOCSIN_SOFT_SAY": say}))
+            assert done.returncode != 0, done
+            expect(done.stderr.splitlines().count(REFUSED.format(asked, instead)), count)
+
+
+def a_device_has_the_guid_of_its_address():
+    needs("ibv_devinfo")
+    guids = [re.search(r"node_guid:\s+(\S+)",
+                       KIT.run("ibv_devinfo", soft=["--address", "127.64.9.7"]).stdout).group(1)
+             for _ in range(2)]
+    expect(guids, ["0254:4300:7f40:0907"] * 2)
 
 
 def the_library_goes_behind_what_is_preloaded_already():
@@ -175,7 +212,7 @@ def the_library_shows_the_names_that_it_stands_in_front_of_and_no_other():
     ours = names_in(LIBRARY)
     expect({name: version for name, version in ours.items() if version}, wanted)
     # Without version they satisfy every one.
-    expect({name for name, version in ours.items() if not version}, PRIVATE | OF_C_LIBRARY)
+    expect({name for name, version in ours.items() if not version}, PRIVATE | OF_OTHERS)
 
 
 def the_names_and_versions_of_the_library_behind_are_known():
@@ -268,6 +305,9 @@ if __name__ == "__main__":
          what_every_process_loads_has_nothing_of_dpdk),
         ("a dpdk wire without its module is refused with the path",
          a_dpdk_wire_without_its_module_is_refused_with_the_path),
+        ("what is refused is said once, with what to use",
+         what_is_refused_is_said_once_with_what_to_use),
+        ("a device has the GUID of its address", a_device_has_the_guid_of_its_address),
         ("a bad variable is told in one line and leaves no device",
          a_bad_variable_is_told_in_one_line_and_leaves_no_device),
         ("devices have the names that were given", devices_have_the_names_that_were_given),

@@ -201,6 +201,7 @@ static int open_and_keep(struct ibv_device *device, struct ibv_context **ret_con
 	preload_open_begin();
 	err = verbs_calls_soft.open(device, ret_context);
 	if (err == 0) {
+		preload_extend(*ret_context);
 		err = preload_let_block((*ret_context)->async_fd);
 		if (err == 0)
 			err = preload_opened(*ret_context);

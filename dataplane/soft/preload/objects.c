@@ -151,6 +151,15 @@ int ibv_destroy_srq(struct ibv_srq *srq) {
 	return habit_positive(ALIVE_OR(0, soft_destroy_srq(srq)));
 }
 
+static void refuse_type(enum ibv_qp_type type) {
+	preload_refuse(
+		type == IBV_QPT_UD   ? "a UD queue pair"
+		: type == IBV_QPT_UC ? "a UC queue pair"
+				     : "a queue pair of another type than RC, UC or UD",
+		"IBV_QPT_RC"
+	);
+}
+
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
 	struct ibv_qp *qp = NULL;
 	int err;
@@ -158,9 +167,43 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
 	if (!preload_owns(pd->context))
 		return REAL(ibv_create_qp)(pd, attr);
 	err = ALIVE_OR(-EIO, verbs_calls_soft.create_qp(pd, attr, &qp));
+	if (err == -EOPNOTSUPP)
+		refuse_type(attr->qp_type);
 	if (err == 0)
 		qp->qp_context = attr->qp_context;
 	return habit_object(err, qp);
+}
+
+// Inline calls of libibverbs jump here, with what their program asks for beyond the plain calls. The
+// beginning of the struct is that of the plain one.
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr) {
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	uint32_t mask = attr->comp_mask;
+
+	if ((mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == NULL || attr->pd->context != context)
+		return habit_object(-EINVAL, (struct ibv_qp *)NULL);
+	if ((mask & ~known) == 0 &&
+	    ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) == 0 || attr->create_flags == 0))
+		return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)(void *)attr);
+	if ((mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
+		preload_refuse("posting by ibv_wr_...()", "ibv_post_send()");
+	else
+		preload_refuse("a queue pair with more than a PD", "ibv_create_qp()");
+	return habit_object(-EOPNOTSUPP, (struct ibv_qp *)NULL);
+}
+
+static struct ibv_cq_ex *
+create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr) {
+	(void)context, (void)attr;
+	preload_refuse("an extended completion queue", "ibv_create_cq()");
+	return habit_object(-EOPNOTSUPP, (struct ibv_cq_ex *)NULL);
+}
+
+void preload_extend(struct ibv_context *context) {
+	struct verbs_context *extended = verbs_get_ctx(context);
+
+	extended->create_qp_ex = create_qp_ex;
+	extended->create_cq_ex = create_cq_ex;
 }
 
 // The calls of ibv_qp_ex (ibv_wr_...) are another way to post: ours have the first one only.
@@ -168,10 +211,26 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) {
 	return preload_owns(qp->context) ? NULL : REAL(ibv_qp_to_qp_ex)(qp);
 }
 
+static void refuse_address(struct ibv_context *context, const struct ibv_ah_attr *address) {
+	union ibv_gid gid;
+
+	if (address->is_global == 0)
+		preload_refuse("an address without a GID (LID alone)", "GID index 0 (-g 0, -x 0)");
+	else if (ibv_query_gid(context, 1, address->grh.sgid_index, &gid) != 0)
+		preload_refuse(
+			"another GID index", "0, which is the device's address (-g 0, -x 0)"
+		);
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+	int err;
+
 	if (!preload_owns(qp->context))
 		return REAL(ibv_modify_qp)(qp, attr, mask);
-	return habit_positive(ALIVE_OR(-EIO, verbs_calls_soft.modify_qp(qp, attr, mask)));
+	err = ALIVE_OR(-EIO, verbs_calls_soft.modify_qp(qp, attr, mask));
+	if (err == -EINVAL && (mask & IBV_QP_AV) != 0)
+		refuse_address(qp->context, &attr->ah_attr);
+	return habit_positive(err);
 }
 
 int ibv_query_qp(

@@ -42,6 +42,8 @@ void preload_each_open(void (*visit)(const char *name));
 // Around what opens and closes devices: no fork meets it half done.
 void preload_open_begin(void);
 void preload_open_end(void);
+// The calls beyond the plain ones that a context has, some of which say what to use instead.
+void preload_extend(struct ibv_context *context);
 // Programs wait in reads of the descriptors of devices, unless they ask for the contrary.
 int preload_let_block(int fd);
 // Once, before anything is opened.

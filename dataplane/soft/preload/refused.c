@@ -3,9 +3,16 @@
 // that cannot. Address handles and multicast belong to datagrams, ECE and imports to the kernel.
 #include "preload.h"
 
+#include <dlfcn.h>
+
+static void refuse_datagrams(void) {
+	preload_refuse("an address handle", "RC queue pairs, whose address ibv_modify_qp() takes");
+}
+
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr) {
 	if (!preload_owns(pd->context))
 		return REAL(ibv_create_ah)(pd, attr);
+	refuse_datagrams();
 	errno = EOPNOTSUPP;
 	return NULL;
 }
@@ -14,6 +21,7 @@ struct ibv_ah *
 ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port) {
 	if (!preload_owns(pd->context))
 		return REAL(ibv_create_ah_from_wc)(pd, wc, grh, port);
+	refuse_datagrams();
 	errno = EOPNOTSUPP;
 	return NULL;
 }
@@ -44,6 +52,7 @@ int ibv_resolve_eth_l2_from_gid(
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
 	if (!preload_owns(qp->context))
 		return REAL(ibv_attach_mcast)(qp, gid, lid);
+	preload_refuse("multicast", "RC queue pairs to each");
 	return habit_positive(-EOPNOTSUPP);
 }
 
@@ -84,4 +93,28 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle) {
 		return REAL(ibv_import_dm)(context, handle);
 	errno = EOPNOTSUPP;
 	return NULL;
+}
+
+// Of librdmacm, which asks the kernel: where that has no RDMA a program learns ENOENT or less.
+struct rdma_event_channel;
+struct rdma_event_channel *rdma_create_event_channel(void);
+
+struct rdma_event_channel *rdma_create_event_channel(void) {
+	struct rdma_event_channel *(*real)(void) = NULL;
+	void *found = dlsym(RTLD_NEXT, "rdma_create_event_channel");
+	struct rdma_event_channel *channel = NULL;
+	int err = ENOSYS;
+
+	if (found != NULL) {
+		__builtin_memcpy(&real, &found, sizeof(found));
+		channel = real();
+		err = errno;
+	}
+	if (channel == NULL)
+		preload_refuse(
+			"the connection manager (librdmacm, -R of perftest)",
+			"a program's own exchange of addresses, as by TCP"
+		);
+	errno = err;
+	return channel;
 }

@@ -64,8 +64,8 @@ static bool is_news(const char *asked) {
 void preload_refuse(const char *asked, const char *instead) {
 	if (!is_silent() && is_news(asked))
 		preload_complain(
-			"%s: a software device has none of it; use %s (TOCSIN_SOFT_SAY=0 silences)",
-			asked, instead
+			"%s: not on a software device; use %s (TOCSIN_SOFT_SAY=0 silences)", asked,
+			instead
 		);
 }
 
