@@ -31,3 +31,7 @@ void check_address(
 bool check_holder_is_agent(const struct port_holder *holder);
 // Of a configuration that is sound: which of its addresses an agent holds that runs already.
 void check_tell_running(const struct config *config, FILE *stream);
+
+// check_unit.c. Of a configuration that is sound: what the systemd unit on this machine denies of
+// what it asks for, and which drop-in allows it. Nothing where there is no such unit.
+void check_tell_unit(const struct config *config, FILE *stream);

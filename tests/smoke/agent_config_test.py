@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """tocsind --check-config: what contradicts itself, and what will not do on this machine.
 
-    agent_config_test.py BUILD_DIRECTORY
+    agent_config_test.py BUILD_DIRECTORY FAKE_CUDA
 """
 
 import os
@@ -17,6 +17,8 @@ import patience
 import tap
 
 BUILD = pathlib.Path(sys.argv[1])
+FAKE_CUDA = sys.argv[2]
+SHIPPED = pathlib.Path(__file__).resolve().parents[2] / "agent" / "deploy" / "systemd"
 PATIENCE_S = patience.HANG_SECONDS
 
 
@@ -238,6 +240,58 @@ def devices_that_it_has_are_sound(place):
         assert (done.returncode, done.stderr) == (0, ""), (change, done)
 
 
+def denials(place, change, units):
+    libraries = place / "libraries"
+    libraries.mkdir(exist_ok=True)
+    if not (libraries / "libcuda.so.1").exists():
+        os.symlink(FAKE_CUDA, libraries / "libcuda.so.1")
+    done = tocsind("--check-config", *settings({**sound(place), **change}),
+                   LD_LIBRARY_PATH=str(libraries),
+                   SYSTEMD_UNIT_PATH=":".join(str(unit) for unit in units))
+    assert (done.returncode, done.stderr) == (0, ""), (change, done)
+    return [line for line in done.stdout.splitlines() if line.startswith("note: tocsind.service")]
+
+
+@in_place
+def what_the_unit_denies_is_named_with_the_drop_in_that_allows_it(place):
+    first, last = place / "etc", place / "lib"
+    drop_ins = first / "tocsind.service.d"
+    for directory in (drop_ins, last):
+        directory.mkdir(parents=True)
+    soft = {"node.device": "soft", "device.soft0.address": "192.0.2.1"}
+    packet = {**soft, "device.soft0.wire": "dpdk:net_af_packet0,iface=lo"}
+    memif = {**soft, "device.soft0.wire": "dpdk:net_memif0,socket=@no-such,role=client"}
+    cuda = {"node.device": "cuda:0"}
+    assert not denials(place, packet, [first, last])  # there is no unit
+    (last / "tocsind.service").write_text(
+        (BUILD / "agent" / "tocsind.service").read_text())
+    for change, drop_in, words in ((packet, "dpdk.conf", "AF_PACKET"),
+                                   (cuda, "cuda.conf", "char-nvidia*")):
+        said = denials(place, change, [first, last])
+        assert len(said) == 1 and drop_in in said[0] and words in said[0], said
+        (drop_ins / drop_in).write_text((SHIPPED / drop_in).read_text())
+        assert not denials(place, change, [first, last]), change
+    assert not denials(place, memif, [first, last])
+    assert not denials(place, {"node.device": "soft"}, [first, last])
+    # Drop-ins count in the order of their names, and an empty assignment forgets.
+    (drop_ins / "zz.conf").write_text("[Service]\nDeviceAllow=\nRestrictAddressFamilies=AF_UNIX\n")
+    assert len(denials(place, cuda, [first, last])) == 1
+    assert not denials(place, packet, [first, last])
+    (drop_ins / "zz.conf").write_text("[Service]\nRestrictAddressFamilies=\n"
+                                      "RestrictAddressFamilies=~AF_PACKET\n"
+                                      "[Other]\nRestrictAddressFamilies=AF_PACKET\n")
+    assert len(denials(place, packet, [first, last])) == 1
+    assert not denials(place, cuda, [first, last])
+    # A unit in an earlier directory hides the other.
+    (drop_ins / "zz.conf").unlink()
+    (first / "tocsind.service").write_text("[Service]\nPrivateDevices=yes\n")
+    assert len(denials(place, cuda, [first, last])) == 1
+    (first / "tocsind.service").write_text("[Service]\nExecStart=/x\n")
+    for name in ("cuda.conf", "dpdk.conf"):
+        (drop_ins / name).unlink()
+    assert not denials(place, cuda, [first, last]) and not denials(place, packet, [first, last])
+
+
 @in_place
 def a_port_that_another_program_holds_is_named_with_its_holder(place):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
@@ -342,6 +396,7 @@ TESTS = [
     nothing_is_concluded_from_what_stands_in_for_a_wrong_value,
     devices_that_this_machine_does_not_have_are_named,
     devices_that_it_has_are_sound,
+    what_the_unit_denies_is_named_with_the_drop_in_that_allows_it,
     a_port_that_another_program_holds_is_named_with_its_holder,
     an_address_that_another_program_holds_is_named_with_its_holder,
     what_an_agent_holds_that_runs_is_told_and_no_mistake,

@@ -48,6 +48,8 @@ INSTALLED = {
     "share/tocsin/nhc/tocsin.nhc": 0o644,
     "share/tocsin/prometheus/tocsin-grafana.json": 0o644,
     "share/tocsin/prometheus/tocsin.rules.yml": 0o644,
+    "share/tocsin/systemd/cuda.conf": 0o644,
+    "share/tocsin/systemd/dpdk.conf": 0o644,
     "share/tocsin/tocsin-flux": 0o755,
     "share/tocsin/tocsin-pbs": 0o755,
 }
@@ -103,6 +105,23 @@ def the_unit_starts_what_is_installed_and_systemd_finds_nothing(root, prefix):
     copy.write_text(re.sub(r"^Documentation=.*$", "", text, flags=re.MULTILINE))
     done = run("systemd-analyze", "verify", "--man=no", copy)
     said = [line for line in done.stderr.splitlines() if "tocsind" in line]
+    assert done.returncode == 0 and not said, done.stderr
+
+
+@in_installation
+def systemd_finds_nothing_in_the_drop_ins(root, prefix):
+    needs("systemd-analyze")
+    text = (prefix / "lib/systemd/system/tocsind.service").read_text()
+    command = re.search(r"^ExecStart=(\S+)$", text, re.MULTILINE).group(1)
+    text = text.replace(command, str(TOCSIND.resolve()))
+    (root / "tocsind.service").write_text(
+        re.sub(r"^Documentation=.*$", "", text, flags=re.MULTILINE))
+    drop_ins = root / "tocsind.service.d"
+    drop_ins.mkdir()
+    for path in (prefix / "share/tocsin/systemd").iterdir():
+        shutil.copy(path, drop_ins)
+    done = run("systemd-analyze", "verify", "--man=no", root / "tocsind.service")
+    said = [line for line in done.stderr.splitlines() if "tocsind" in line or ".conf" in line]
     assert done.returncode == 0 and not said, done.stderr
 
 
@@ -203,6 +222,7 @@ TESTS = [
     everything_is_installed_where_it_is_looked_for,
     nothing_else_is_installed,
     the_unit_starts_what_is_installed_and_systemd_finds_nothing,
+    systemd_finds_nothing_in_the_drop_ins,
     the_unit_restarts_no_agent_that_a_restart_does_not_help,
     the_example_is_sound,
     what_the_example_has_in_comments_is_sound_too,

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What tocsind.service and its drop-ins, as systemd would find them on this machine, deny of what
+// the configuration asks for. systemd is not asked: it may not run here, or not know of an edit yet.
+#include "agent.h"
+#include "check.h"
+
+#include <dataplane/device_choice.h>
+#include <dataplane/soft.h>
+#include <lib/config.h>
+#include <lib/scoped.h>
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNIT "tocsind.service"
+// Where systemd looks, first of all to last; SYSTEMD_UNIT_PATH replaces it, as for systemd.
+#define UNIT_PATH                                                                \
+	"/etc/systemd/system:/run/systemd/system:/usr/local/lib/systemd/system:" \
+	"/usr/lib/systemd/system:/lib/systemd/system"
+#define LIST_BYTES 2048
+#define DROP_INS_MAX 64
+#define NAME_BYTES 256
+
+struct unit {
+	bool closed;		   // DevicePolicy is not auto
+	bool private_devices;	   // hides them all
+	char devices[LIST_BYTES];  // words of DeviceAllow, each with a blank before and behind
+	char families[LIST_BYTES]; // of RestrictAddressFamilies, likewise
+	bool families_are_denied;  // it began with ~
+};
+
+static void add_words(char list[static LIST_BYTES], const char *words) {
+	size_t used = strlen(list);
+
+	if (words[0] == '\0')
+		list[0] = '\0'; // an empty assignment forgets those of before
+	else
+		snprintf(list + used, LIST_BYTES - used, "%s%s ", used > 0 ? "" : " ", words);
+}
+
+static bool is_yes(const char *word) {
+	return strcmp(word, "yes") == 0 || strcmp(word, "true") == 0 || strcmp(word, "on") == 0 ||
+	       strcmp(word, "1") == 0;
+}
+
+static void take_setting(struct unit *unit, const char *key, char *value) {
+	if (strcmp(key, "DevicePolicy") == 0) {
+		unit->closed = strcmp(value, "auto") != 0 && value[0] != '\0';
+	} else if (strcmp(key, "PrivateDevices") == 0) {
+		unit->private_devices = is_yes(value);
+	} else if (strcmp(key, "DeviceAllow") == 0) {
+		value[strcspn(value, " \t")] = '\0'; // not what may be done with it
+		add_words(unit->devices, value);
+	} else if (strcmp(key, "RestrictAddressFamilies") == 0) {
+		if (unit->families[0] == '\0')
+			unit->families_are_denied = value[0] == '~';
+		add_words(unit->families, value[0] == '~' ? value + 1 : value);
+	}
+}
+
+static char *trimmed(char *text) {
+	size_t length;
+
+	text += strspn(text, " \t");
+	length = strlen(text);
+	while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL)
+		text[--length] = '\0';
+	return text;
+}
+
+static void read_file(struct unit *unit, const char *path) {
+	scoped_file FILE *file = fopen(path, "re");
+	bool in_service = false;
+	char line[LINE_MAX];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		char *key = trimmed(line), *value = strchr(key, '=');
+
+		if (key[0] == '[')
+			in_service = strcmp(key, "[Service]") == 0;
+		if (!in_service || value == NULL || key[0] == '#' || key[0] == ';')
+			continue;
+		*value++ = '\0';
+		take_setting(unit, trimmed(key), trimmed(value));
+	}
+}
+
+struct drop_in {
+	char name[NAME_BYTES];
+	char path[PATH_MAX];
+};
+
+struct drop_ins {
+	struct drop_in list[DROP_INS_MAX];
+	uint32_t count;
+};
+
+// One of a name that an earlier directory has is hidden by that.
+static void add_drop_in(struct drop_ins *found, const char *directory, const char *name) {
+	struct drop_in *one = &found->list[found->count];
+
+	for (uint32_t n = 0; n < found->count; n++) {
+		if (strcmp(found->list[n].name, name) == 0)
+			return;
+	}
+	if (found->count == DROP_INS_MAX || fnmatch("*.conf", name, FNM_PERIOD) != 0)
+		return;
+	snprintf(one->name, sizeof(one->name), "%.255s", name);
+	snprintf(one->path, sizeof(one->path), "%.3800s/%s", directory, name);
+	found->count++;
+}
+
+static void find_drop_ins(struct drop_ins *found, const char *place) {
+	char directory[PATH_MAX];
+	struct dirent *entry;
+	DIR *stream;
+
+	snprintf(directory, sizeof(directory), "%.3700s/" UNIT ".d", place);
+	stream = opendir(directory);
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): of a stream of its own
+	while (stream != NULL && (entry = readdir(stream)) != NULL)
+		add_drop_in(found, directory, entry->d_name);
+	if (stream != NULL)
+		closedir(stream);
+}
+
+static int by_name(const void *left, const void *right) {
+	const struct drop_in *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+// False: there is no such unit on this machine.
+static bool read_unit(struct unit *unit) {
+	const char *given = getenv("SYSTEMD_UNIT_PATH"); // NOLINT(concurrency-mt-unsafe)
+	scoped_mem char *copy = strdup(given != NULL && given[0] != '\0' ? given : UNIT_PATH);
+	scoped_mem struct drop_ins *drop_ins = calloc(1, sizeof(*drop_ins));
+	char *rest = copy, *place, path[PATH_MAX];
+	bool found = false;
+
+	if (copy == NULL || drop_ins == NULL)
+		return false;
+	while ((place = strsep(&rest, ":")) != NULL) {
+		snprintf(path, sizeof(path), "%.3700s/" UNIT, place);
+		if (!found && access(path, R_OK) == 0) {
+			found = true;
+			read_file(unit, path);
+		}
+		find_drop_ins(drop_ins, place);
+	}
+	qsort(drop_ins->list, drop_ins->count, sizeof(drop_ins->list[0]), by_name);
+	for (uint32_t n = 0; found && n < drop_ins->count; n++)
+		read_file(unit, drop_ins->list[n].path);
+	return found;
+}
+
+// By its driver's name in /proc/devices, or by path.
+static bool allows_device(const struct unit *unit, const char *group, const char *path) {
+	char list[LIST_BYTES], *rest = list, *word;
+
+	if (unit->private_devices)
+		return false;
+	if (!unit->closed && unit->devices[0] == '\0')
+		return true;
+	snprintf(list, sizeof(list), "%s", unit->devices);
+	while ((word = strsep(&rest, " ")) != NULL) {
+		if (strcmp(word, path) == 0 ||
+		    (strncmp(word, "char-", 5) == 0 && fnmatch(word + 5, group, 0) == 0))
+			return true;
+	}
+	return false;
+}
+
+static bool allows_family(const struct unit *unit, const char *family) {
+	char word[64];
+	bool listed;
+
+	if (unit->families[0] == '\0')
+		return true;
+	snprintf(word, sizeof(word), " %s ", family);
+	listed = strstr(unit->families, word) != NULL;
+	return listed != unit->families_are_denied;
+}
+
+static void tell(FILE *stream, const char *what, const char *setting, const char *drop_in) {
+	fprintf(stream,
+		"note: " UNIT " denies what %s needs (%s): copy share/tocsin/systemd/%s to "
+		"/etc/systemd/system/" UNIT ".d\n",
+		what, setting, drop_in);
+}
+
+static void tell_gpus(const struct config *config, const struct unit *unit, FILE *stream) {
+	const struct config_list *list = config_get_list(config, "node", "device");
+	struct device_target target;
+
+	for (size_t n = 0; n < list->count; n++) {
+		if (device_target_parse(list->items[n], strlen(list->items[n]), NULL, &target) !=
+			    0 ||
+		    target.kind != DEVICE_TARGET_CUDA)
+			continue;
+		if (!allows_device(unit, "nvidia", "/dev/nvidiactl") ||
+		    !allows_device(unit, "nvidia-uvm", "/dev/nvidia-uvm"))
+			tell(stream, "[node] device = cuda:", "DeviceAllow=char-nvidia* rw",
+			     "cuda.conf");
+		return;
+	}
+}
+
+// Its port is one of a driver that needs no device (net_..., eth_...), or an address on PCI.
+static void tell_wire(const struct config *config, const struct unit *unit, FILE *stream) {
+	const char *section = device_section(config, SOFT_DEVICE_NAME);
+	const char *wire = section != NULL ? config_get_string(config, section, "wire") : "";
+
+	if (strncmp(wire, "dpdk:", 5) != 0)
+		return;
+	wire += 5;
+	if (strncmp(wire, "net_af_packet", 13) == 0) {
+		if (!allows_family(unit, "AF_PACKET"))
+			tell(stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
+			     "RestrictAddressFamilies=AF_PACKET", "dpdk.conf");
+	} else if (wire[strspn(wire, "0123456789abcdefABCDEF:.")] == '\0' || wire[strspn(wire, "0123456789abcdefABCDEF:.")] == ',') {
+		if (!allows_device(unit, "vfio", "/dev/vfio"))
+			tell(stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk: on PCI",
+			     "DeviceAllow=char-vfio rw", "dpdk.conf");
+	}
+}
+
+void check_tell_unit(const struct config *config, FILE *stream) {
+	struct unit unit = {.closed = false};
+
+	if (!read_unit(&unit))
+		return;
+	tell_gpus(config, &unit, stream);
+	tell_wire(config, &unit, stream);
+}
