@@ -28,6 +28,16 @@ static void post(struct bed *bed, int side, uint32_t kind, uint64_t word1, uint6
 	assert_int_equal(worker_post(bed->worker, &record), 0);
 }
 
+#define PAIRS 16
+
+static const struct bed_config crowded = {
+	.pair_max = PAIRS,
+	.depth = 8,
+	.op_max = 64,
+	.message_max = 4096,
+	.threaded = true,
+};
+
 static struct worker_record next_event(struct bed *bed) {
 	struct pollfd fd = {.fd = worker_event_fd(bed->worker), .events = POLLIN};
 	struct worker_record record;
@@ -71,13 +81,10 @@ static struct bed_pair pair_up(struct bed *bed) {
 	return pair;
 }
 
-// Both ends, as control does when a peer is dead; then the lanes, and the worker.
-static void finish(struct bed *bed, const struct bed_pair *pair) {
+static void end_pair(struct bed *bed, const struct bed_pair *pair) {
 	for (int side = 0; side < 2; side++) {
 		struct worker_record record;
 
-		post(bed, side, LANE_REQUEST_DETACH, 0, 0);
-		assert_int_equal((int)wait_for(bed, LANE_EVENT_DETACHED).words[1], -EBUSY);
 		post(bed, side, LANE_REQUEST_FAIL, pair->slots[side], pair->generations[side]);
 		record = wait_for(bed, LANE_EVENT_FAILED);
 		assert_ptr_equal(worker_pointer(record.words[1]), pair->ends[side]);
@@ -86,6 +93,18 @@ static void finish(struct bed *bed, const struct bed_pair *pair) {
 		wait_for(bed, LANE_EVENT_DRAINED);
 		assert_int_equal(pair_cause(pair->ends[side])->err, -EHOSTDOWN);
 		assert_int_equal(pair_destroy(pair->ends[side]), 0);
+	}
+}
+
+// Both ends, as control does when a peer is dead; then the lanes, and the worker.
+static void finish(struct bed *bed, const struct bed_pair *pairs, uint32_t count) {
+	for (int side = 0; side < 2; side++) {
+		post(bed, side, LANE_REQUEST_DETACH, 0, 0);
+		assert_int_equal((int)wait_for(bed, LANE_EVENT_DETACHED).words[1], -EBUSY);
+	}
+	for (uint32_t n = 0; n < count; n++)
+		end_pair(bed, &pairs[n]);
+	for (int side = 0; side < 2; side++) {
 		post(bed, side, LANE_REQUEST_DETACH, 0, 0);
 		assert_int_equal(wait_for(bed, LANE_EVENT_DETACHED).words[1], 0);
 	}
@@ -120,7 +139,7 @@ static void operations_are_done_under_every_policy(void **state) {
 		assert_int_equal(counters.submitted, 20);
 		if (policy == IDLE_EVENT)
 			assert_true(counters.completion_events > 0);
-		finish(&bed, &pair);
+		finish(&bed, &pair, 1);
 	}
 }
 
@@ -166,7 +185,49 @@ static void a_worker_whose_driver_hangs_in_a_poll_shows_no_life(void **state) {
 	do
 		worker_sign(bed.worker, &sign);
 	while (worker_life_look(&life, &sign, clock_monotonic_ns()) > 0);
-	finish(&bed, &pair);
+	finish(&bed, &pair, 1);
+}
+
+// Its operation has no deadline, and its completion does not come: the others go on, and when they
+// have nothing to do the worker sleeps.
+static void a_pair_that_never_completes_holds_up_no_other_and_keeps_nobody_awake(void **state) {
+	struct worker_counters before, after;
+	struct bed_pair pairs[PAIRS];
+	struct worker_sign sign;
+	struct op stuck;
+	struct bed bed;
+
+	(void)state;
+	bed_open(&bed, &crowded);
+	bed.fakes[0]->delay_ns = 100000;
+	start(&bed, IDLE_ADAPTIVE);
+	for (uint32_t n = 0; n < PAIRS; n++)
+		pairs[n] = pair_up(&bed);
+	fake_qp_hold(pairs[5].qps[0]);
+	stuck = bed_op(&bed, &pairs[5], OP_READ, 0, 64);
+	stuck.done = NULL;
+	post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&stuck), 0);
+	worker_counters(bed.worker, &before);
+	for (uint32_t n = 0; n < 20 * PAIRS; n++) {
+		struct op op = bed_op(&bed, &pairs[n % PAIRS], OP_READ, 64, 64);
+
+		if (n % PAIRS == 5)
+			continue;
+		op.done = NULL;
+		post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
+		assert_ptr_equal(worker_pointer(wait_for(&bed, LANE_EVENT_DONE).words[1]), &op);
+		assert_int_equal(op.outcome, OP_OK);
+	}
+	do {
+		sched_yield();
+		worker_sign(bed.worker, &sign);
+	} while (sign.asleep_until_ns == 0);
+	worker_counters(bed.worker, &after);
+	assert_true(after.blocks > before.blocks);
+	fake_qp_let_go(pairs[5].qps[0], UINT32_MAX);
+	assert_ptr_equal(worker_pointer(wait_for(&bed, LANE_EVENT_DONE).words[1]), &stuck);
+	assert_int_equal(stuck.outcome, OP_OK);
+	finish(&bed, pairs, PAIRS);
 }
 
 // Whether the completion of one operation was what woke the worker.
@@ -201,7 +262,7 @@ static void completion_ends_the_sleep_of_the_worker(void **state) {
 	// comes between the bell's being armed and the sleep, and is found without one.
 	while (!is_woken_by_a_completion(&bed, &pair))
 		sched_yield();
-	finish(&bed, &pair);
+	finish(&bed, &pair, 1);
 }
 
 static void device_without_events_is_looked_at_by_a_timer(void **state) {
@@ -231,7 +292,7 @@ static void device_without_events_is_looked_at_by_a_timer(void **state) {
 			lane_facts(bed.lanes[0], &facts);
 		}
 		assert_false(facts.events);
-		finish(&bed, &pair);
+		finish(&bed, &pair, 1);
 	}
 }
 
@@ -278,13 +339,16 @@ static void thousand_operations_and_their_events_are_all_acknowledged(void **sta
 		post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
 		wait_for(&bed, LANE_EVENT_DONE);
 	}
-	finish(&bed, &pair); // the fake hangs no destroy, but tells what was not acknowledged
+	finish(&bed, &pair, 1); // the fake hangs no destroy, but tells what was not acknowledged
 }
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations_are_done_under_every_policy),
 		cmocka_unit_test(a_worker_whose_driver_hangs_in_a_poll_shows_no_life),
+		cmocka_unit_test(
+			a_pair_that_never_completes_holds_up_no_other_and_keeps_nobody_awake
+		),
 		cmocka_unit_test(completion_ends_the_sleep_of_the_worker),
 		cmocka_unit_test(device_without_events_is_looked_at_by_a_timer),
 		cmocka_unit_test(device_that_makes_no_channel_has_a_lane_without_events),

@@ -86,6 +86,29 @@ static void request_comes_back_as_an_event_under_every_policy(void **state) {
 	}
 }
 
+// They share it by the kernel's slices: slow, and neither stops.
+static void two_that_spin_on_one_processor_both_serve(void **state) {
+	struct worker_config config = config_of(IDLE_SPIN);
+	struct worker_record record = {.kind = 7};
+	struct worker *workers[2];
+	struct worker_facts facts;
+	struct cpu_set allowed;
+
+	(void)state;
+	assert_int_equal(cpu_set_get_allowed(&allowed), 0);
+	config.cpu = cpu_set_next(&allowed, 0);
+	config.request = echo;
+	for (int n = 0; n < 2; n++)
+		workers[n] = started(&config, &facts);
+	for (uint32_t n = 0; n < 40; n++) {
+		record.slot = n;
+		assert_int_equal(worker_post(workers[n % 2], &record), 0);
+		assert_int_equal(next_event(workers[n % 2]).slot, n);
+	}
+	for (int n = 0; n < 2; n++)
+		worker_destroy(workers[n]);
+}
+
 static void worker_stops_while_it_is_blocked(void **state) {
 	struct worker_config config = config_of(IDLE_ADAPTIVE);
 
@@ -767,6 +790,7 @@ static void configuration_that_makes_no_sense_is_refused(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(request_comes_back_as_an_event_under_every_policy),
+		cmocka_unit_test(two_that_spin_on_one_processor_both_serve),
 		cmocka_unit_test(worker_stops_while_it_is_blocked),
 		cmocka_unit_test(bell_is_written_to_only_for_one_who_sleeps),
 		cmocka_unit_test(ring_that_comes_late_wakes_for_nothing_once),
