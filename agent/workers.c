@@ -36,6 +36,7 @@ struct agent_worker {
 	struct prober *prober;
 	char name[WORKER_NAME_MAX + 1];
 	pid_t tid;
+	struct cpu_set affinity; // as it began
 };
 
 // EAL.
@@ -191,6 +192,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 	if (err != 0)
 		return err;
 	worker->tid = facts.tid;
+	worker->affinity = facts.affinity;
 	worker->events = (struct loop_source){
 		.fd = worker_event_fd(worker->worker),
 		.events = EPOLLIN,
@@ -271,12 +273,18 @@ void workers_stop(struct agent *agent) {
 
 bool workers_at(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
 	const struct agent *agent = ctx;
+	const struct agent_worker *worker = &agent->workers[n];
+	struct cpu_set allowed;
 
 	if (n >= agent->worker_count)
 		return false;
-	ret_worker->name = agent->workers[n].name;
-	ret_worker->tid = agent->workers[n].tid;
-	worker_sign(agent->workers[n].worker, &ret_worker->sign);
+	*ret_worker = (struct checks_worker){.name = worker->name, .tid = worker->tid};
+	worker_sign(worker->worker, &ret_worker->sign);
+	if (cpu_set_get_thread(worker->tid, &allowed) == 0 &&
+	    memcmp(&allowed, &worker->affinity, sizeof(allowed)) != 0) {
+		ret_worker->allowed = allowed;
+		ret_worker->wanted = worker->affinity;
+	}
 	return true;
 }
 

@@ -192,13 +192,17 @@ void cpu_set_format(const struct cpu_set *set, char *text, size_t text_size) {
 	}
 }
 
-int cpu_set_get_allowed(struct cpu_set *ret_set) {
+int cpu_set_get_thread(pid_t tid, struct cpu_set *ret_set) {
 	struct cpu_set set = {0};
 
-	if (sched_getaffinity(0, sizeof(set), (cpu_set_t *)set.words) != 0)
+	if (sched_getaffinity(tid, sizeof(set), (cpu_set_t *)set.words) != 0)
 		return neg_errno();
 	*ret_set = set;
 	return 0;
+}
+
+int cpu_set_get_allowed(struct cpu_set *ret_set) {
+	return cpu_set_get_thread(0, ret_set);
 }
 
 int cpu_set_bind_thread(const struct cpu_set *set) {

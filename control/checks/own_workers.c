@@ -7,13 +7,29 @@
 
 #define SILENT_LOOKS 5 // of a second each
 
+// It goes on, slower perhaps: a fact, no finding.
+static void tell_moved(char *evidence, uint32_t *count, const struct checks_worker *worker) {
+	char wanted[24], allowed[24], text[VERDICT_EVIDENCE_MAX + 1];
+
+	if (cpu_set_count(&worker->allowed) == 0)
+		return;
+	cpu_set_format(&worker->wanted, wanted, sizeof(wanted));
+	cpu_set_format(&worker->allowed, allowed, sizeof(allowed));
+	snprintf(
+		text, sizeof(text), "%.16s may run on %s, was pinned to %s", worker->name, allowed,
+		wanted
+	);
+	own_add(evidence, count, text);
+}
+
 // The watch looks; what an interval tells is what it saw last.
-static uint32_t workers_stuck(struct own_checks *own, bool looks, char *evidence) {
+static uint32_t
+look_at_all(struct own_checks *own, bool looks, char *evidence, uint32_t *ret_named) {
 	const struct checks_config *config = &own->checks->config;
 	uint64_t now_ns = loop_clock_ns(config->loop);
 	char text[VERDICT_EVIDENCE_MAX / 2];
 	struct checks_worker worker;
-	uint32_t count = 0;
+	uint32_t stuck = 0, named = 0;
 
 	evidence[0] = '\0';
 	for (uint32_t n = 0; n < CHECKS_WORKERS_MAX && config->worker_at != NULL &&
@@ -21,23 +37,27 @@ static uint32_t workers_stuck(struct own_checks *own, bool looks, char *evidence
 	     n++) {
 		if (looks)
 			worker_life_look(&own->lives[n], &worker.sign, now_ns);
-		if (own->lives[n].silent < SILENT_LOOKS)
+		if (own->lives[n].silent < SILENT_LOOKS) {
+			tell_moved(evidence, &named, &worker);
 			continue;
+		}
 		snprintf(
 			text, sizeof(text), "%.16s (thread %d) makes no turn for %u s", worker.name,
 			worker.tid, own->lives[n].silent
 		);
-		own_add(evidence, &count, text);
+		own_add(evidence, &named, text);
+		stuck++;
 	}
-	return count;
+	*ret_named = named;
+	return stuck;
 }
 
 void own_look_at_workers(struct own_checks *own, bool due) {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
-	uint32_t count = workers_stuck(own, !due, evidence);
-	enum check_level level = count > 0 ? CHECK_WARNING : CHECK_OK;
+	uint32_t named, stuck = look_at_all(own, !due, evidence, &named);
+	enum check_level level = stuck > 0 ? CHECK_WARNING : CHECK_OK;
 
 	if (!due && level == own->all[OWN_WORKERS].level)
 		return;
-	own_result(own, OWN_WORKERS, level, count > 0 ? evidence : "all polling threads go on", 0);
+	own_result(own, OWN_WORKERS, level, named > 0 ? evidence : "all polling threads go on", 0);
 }

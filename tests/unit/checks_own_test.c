@@ -299,6 +299,22 @@ static void a_worker_that_makes_no_turn_is_said_after_five_looks(void **state) {
 	assert_int_equal(last_said("WorkerStuck"), VERDICT_HEALTHY);
 }
 
+// A cpuset that shrinks moves a pinned thread, and tells it nothing.
+static void a_worker_that_was_moved_is_told_and_no_finding(void **state) {
+	(void)state;
+	threads[0].sign = threads[1].sign = (struct worker_sign){.asleep_until_ns = IDLE_NEVER};
+	cpu_set_add(&threads[1].wanted, 3);
+	cpu_set_add(&threads[1].allowed, 0);
+	begin_looking();
+	look_once("workers");
+	assert_string_equal(view("workers").evidence, "tocsin-w3 may run on 0, was pinned to 3");
+	assert_int_equal(view("workers").level, CHECK_OK);
+	assert_int_equal(last_said("WorkerStuck"), VERDICT_NONE);
+	threads[1].wanted = threads[1].allowed = (struct cpu_set){{0}};
+	look_once("workers");
+	assert_string_equal(view("workers").evidence, "all polling threads go on");
+}
+
 static bool is_written(const char *words) {
 	static char text[8192];
 	FILE *file = fopen(path_of("state/links"), "re");
@@ -464,6 +480,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_machine_that_is_well_says_nothing),
 		TEST(a_worker_that_makes_no_turn_is_said_after_five_looks),
+		TEST(a_worker_that_was_moved_is_told_and_no_finding),
 		TEST(a_link_that_goes_down_is_said_at_the_second_look),
 		TEST(errors_survive_a_restart_of_the_agent),
 		TEST(a_device_that_does_not_tell_is_named_and_nothing_waits),

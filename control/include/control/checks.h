@@ -115,6 +115,8 @@ struct checks_worker {
 	const char *name;
 	pid_t tid;
 	struct worker_sign sign;
+	// Somebody changed where it may run, as a cpuset or taskset does; else both are empty.
+	struct cpu_set wanted, allowed;
 };
 
 struct checks_config {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define CPU_SET_CPUS_MAX 4096 // processors 0 to 4095
 
@@ -52,6 +53,8 @@ void cpu_set_format(const struct cpu_set *set, char *text, size_t text_size);
 // What the calling thread may run on: its affinity, which cpusets and containers narrow.
 // Returns 0 or -EINVAL (the kernel counts more processors than CPU_SET_CPUS_MAX).
 int cpu_set_get_allowed(struct cpu_set *ret_set);
+// The same of another thread of this process; -ESRCH.
+int cpu_set_get_thread(pid_t tid, struct cpu_set *ret_set);
 
 // Binds the calling thread to the set. Returns 0, or -EINVAL if nothing of it is allowed.
 int cpu_set_bind_thread(const struct cpu_set *set);
