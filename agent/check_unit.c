@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What tocsind.service and its drop-ins, as systemd would find them on this machine, deny of what
-// the configuration asks for. systemd is not asked: it may not run here, or not know of an edit yet.
+// the configuration asks for. systemd is not asked: it may not run here, or know of no edit yet.
 #include "agent.h"
 #include "check.h"
 

@@ -66,7 +66,7 @@ struct worker {
 	alignas(64) _Atomic uint64_t counts[WORKER_COUNTS]; // worker: rw, others: ro
 	// Relaxed, a hint for who looks whether it lives. Worker: wo, control: ro.
 	_Atomic uint64_t asleep_until_ns;
-	alignas(64) atomic_bool stop;			    // control: wo, worker: ro
+	alignas(64) atomic_bool stop; // control: wo, worker: ro
 };
 
 // One writer: a load and a store, no locked instruction. What it is then.

@@ -5,12 +5,12 @@
 
 #include <lib/histogram.h>
 #include <lib/must.h>
+#include <lib/parse.h>
 
 #include <jansson.h>
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static double late_us(const struct histogram *late_ns, uint32_t per_million) {
@@ -69,13 +69,13 @@ static int measure(uint64_t count, bool json) {
 int main(int argc, char **argv) {
 	bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
 	uint64_t count = 1000000;
-	char *rest = NULL;
+	int err = 0;
 
 	argv += json;
 	argc -= json;
 	if (argc == 2)
-		count = strtoull(argv[1], &rest, 10);
-	if (argc > 2 || count == 0 || (rest != NULL && *rest != '\0')) {
+		err = parse_u64(argv[1], strlen(argv[1]), 1, UINT64_MAX, NULL, &count);
+	if (argc > 2 || err != 0) {
 		fprintf(stderr, "usage: tocsin-plans-bench [--json] [COUNT]\n");
 		return 2;
 	}

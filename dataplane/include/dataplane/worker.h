@@ -6,10 +6,10 @@
 // one consumer; each side has a doorbell. The worker reads what RCU publishes: it says that it is
 // quiescent in every turn and goes offline before it sleeps. It never allocates, locks or logs.
 //
-// Its time is that of the clock it is given, on which all deadlines of polls are. A clock that it is
-// to keep (<lib/clock.h>) is its own from its start on: it compares it with CLOCK_MONOTONIC each
-// CLOCK_KEEP_NS while it is awake and whenever it wakes, so that times of workers and of control
-// differ by CLOCK_KEPT_NS and what is said there. One whose TSC jumped is told by an event.
+// Its time is that of the clock it is given, on which all deadlines of polls are. A clock that it
+// is to keep (<lib/clock.h>) is its own from its start on: it compares it with CLOCK_MONOTONIC each
+// CLOCK_KEEP_NS of its time, before a turn, so that times of workers and of control differ by
+// CLOCK_KEPT_NS and what is said there. One whose TSC jumped is told by an event.
 #pragma once
 
 #include <dataplane/idle.h>
