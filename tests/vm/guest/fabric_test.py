@@ -114,6 +114,58 @@ def cable_that_is_out_fails_pairs_and_they_are_back_when_it_is_in():
     clusters.wait_until("reads succeed again", lambda: reads(one, two.name), SECONDS)
 
 
+def device(agent):
+    return agent.ask("DEVICES")["devices"][0]
+
+
+def worker_share(agent, seconds):
+    """Of a processor that its worker takes, in percent."""
+    def ticks():
+        total = 0
+        for task in pathlib.Path(f"/proc/{agent.process.pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == "tocsin-w1":
+                fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
+                total += int(fields[11]) + int(fields[12])
+        return total
+
+    before, begin = ticks(), time.monotonic()
+    time.sleep(seconds)
+    took = time.monotonic() - begin
+    return 100 * (ticks() - before) / os.sysconf("SC_CLK_TCK") / took
+
+
+def device_that_is_removed_is_let_go_of_and_taken_again_when_it_is_back():
+    one, two, three = Ring.agents()
+    processes = [agent.process.pid for agent in (one, two, three)]
+    subprocess.run(["rdma", "link", "delete", "rxe0"], check=True, timeout=SECONDS)
+    try:
+        clusters.wait_until("both wait for it", lambda: device(one)["state"] == "waiting" and
+                            device(three)["state"] == "waiting", SECONDS)
+        clusters.wait_until("the reason is told", lambda: "no device 'rxe0'" in
+                            device(one)["reason"], SECONDS)
+        clusters.wait_until("it says so itself", lambda: is_off_the_fabric(two, one), SECONDS)
+        before = one.counters()["worker"]["blocks"]
+        share = worker_share(one, 10)
+        wakes = one.counters()["worker"]["blocks"] - before
+        tap.comment(f"without its device a worker takes {share:.2f} % of a processor and wakes "
+                    f"{wakes} times in 10 s")
+        assert wakes < 1000, wakes  # a descriptor in error makes it tens of thousands a second
+        assert not any(pair["state"] == "ready" for pair in pairs(one))
+        links = said(str(Ring.cluster.tocsin), "links", "--rdma", "--socket", str(one.socket))
+        assert "DeviceGone" in links, links
+    finally:
+        said("rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "ve0")
+        back = time.monotonic()
+    clusters.wait_until("both have it again", lambda: device(one)["state"] == "up" and
+                        device(three)["state"] == "up", SECONDS)
+    tap.comment(f"taken again {time.monotonic() - back:.2f} s after it was back")
+    wait_ready(one, two.name)
+    clusters.wait_until("reads succeed again", lambda: reads(one, two.name), SECONDS)
+    assert device(one)["opened"] >= 2
+    assert processes == [agent.process.pid for agent in (one, two, three)]
+    assert all(agent.running() for agent in (one, two, three))
+
+
 @contextlib.contextmanager
 def netem(*links, how):
     for link in links:
@@ -161,6 +213,22 @@ def node_without_the_device_that_was_named_says_so_once_and_is_a_member():
         assert log.count("rdma_missing") == 1, log
         answer = probe(cluster.agents[0], "n2")
         assert "no RDMA device" in answer["error"], answer
+
+
+def node_whose_ports_are_down_at_its_start_has_its_device_when_one_comes_up():
+    said("ip", "link", "set", "ve0", "down")
+    try:
+        with clusters.Cluster(os.environ["TOCSIN_BUILD"], 1) as cluster:
+            cluster.agents[0].own["node.device"] = "auto"
+            cluster.start()
+            clusters.wait_until("it answers", cluster.agents[0].answers, SECONDS)
+            clusters.wait_until("it awaits its port", lambda: "port 1" in
+                                device(cluster.agents[0])["reason"], SECONDS)
+            said("ip", "link", "set", "ve0", "up")
+            clusters.wait_until("it has it", lambda: device(cluster.agents[0])["state"] == "up",
+                                SECONDS)
+    finally:
+        said("ip", "link", "set", "ve0", "up")
 
 
 def worker_has_its_memory_on_the_node_of_its_core():
