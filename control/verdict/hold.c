@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SETTLE_WINDOWS_NS (3 * SEC)
+
 static bool is_well(enum verdict verdict) {
 	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
 }
@@ -81,7 +83,8 @@ static void stale_apply(
 		return;
 	}
 	hold_until(subject, forget_ns);
-	if (finding->verdict < VERDICT_UNKNOWN)
+	// What others still say against it is known.
+	if (is_well(finding->verdict))
 		find_unknown(finding, "EvidenceStale");
 }
 
@@ -204,6 +207,16 @@ static bool was_suspected(const struct held *held) {
 	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
 }
 
+// What is judged over windows has settled by these.
+static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct held *held) {
+	bool by_windows =
+		held->verdict == VERDICT_PATH_DEGRADED || held->verdict == VERDICT_PATH_LOSSY;
+
+	return by_windows && engine->config.settle_ns > SETTLE_WINDOWS_NS
+		       ? SETTLE_WINDOWS_NS
+		       : engine->config.settle_ns;
+}
+
 // The evidence is better than what is held. What does not go with the state any more is unknown
 // until it has settled; so is what was unknown.
 static void hold_better(
@@ -213,17 +226,18 @@ static void hold_better(
 	uint64_t now_ns
 ) {
 	struct finding settling = *finding;
+	uint64_t settle_ns = settle_ns_of(engine, &subject->held);
 
 	if (subject->better_ns == RAS_NEVER)
 		subject->better_ns = now_ns;
 	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN ||
 	    was_suspected(&subject->held) ||
-	    now_ns >= subject->better_ns + engine->config.settle_ns) {
+	    now_ns >= subject->better_ns + settle_ns) {
 		subject->better_ns = RAS_NEVER;
 		hold_change(engine, subject, finding, now_ns);
 		return;
 	}
-	hold_until(subject, subject->better_ns + engine->config.settle_ns);
+	hold_until(subject, subject->better_ns + settle_ns);
 	find_unknown(&settling, "Settling");
 	if (subject->held.verdict == VERDICT_UNKNOWN)
 		held_fill(&subject->held, &settling);

@@ -268,6 +268,8 @@ enum path_blame triangulate_path(
 // Of how many that nobody blames this node says that they are silent, and since when of the last.
 uint32_t
 triangulate_accused(const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns);
+// It says of two or more that it does not read them, and of its own port that it reads nobody.
+bool triangulate_is_blind(const struct verdict_engine *engine, const struct subject *subject);
 // How many observers are needed for blame, if there are so many.
 uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject);
 

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define LIKELY_OBSERVERS 4 // as many as are told (SIGHT_ENOUGH), or more than half of who looked
+
 // How many observers say how its host takes the overlay's connections.
 struct votes {
 	uint32_t of[VERDICT_REACH_COUNT];
@@ -254,6 +256,11 @@ static bool most_are_heard(const struct verdict_engine *engine) {
 	return engine->members.of_state[RAS_ALIVE] > brake_missed(engine);
 }
 
+// What loses many packets is silent to some for a moment.
+static bool is_said_by_few(uint32_t bad, uint32_t lookers) {
+	return bad < LIKELY_OBSERVERS && 2 * bad <= lookers;
+}
+
 // Overlay, pulse and kernel are silent to two: named before the overlay has decided, as likely, and
 // nobody acts on it.
 static bool is_likely_down(
@@ -261,6 +268,8 @@ static bool is_likely_down(
 	const struct finding *finding,
 	const struct votes *votes
 ) {
+	if (finding->bad > 0 && is_said_by_few(finding->bad, finding->lookers))
+		return false;
 	return finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_NONE] >= 2 &&
 	       votes->of[VERDICT_REACH_REFUSES] == 0 && votes->of[VERDICT_REACH_ACCEPTS] == 0 &&
 	       most_are_heard(engine);
@@ -336,43 +345,92 @@ gathered(struct subject *subject, const struct fabric_look *look, bool against, 
 	return FABRIC_UNSEEN;
 }
 
+// It has to send much again that it sends there, or it loses reads of one that the overlay does not
+// hear: of one that is alive those are judged for themselves.
+static bool loses_packets(const struct sight *sight, enum ras_state state) {
+	return sight->reach == VERDICT_REACH_LOSES ||
+	       (state != RAS_ALIVE && sight->kind == SIGHT_LOSSY);
+}
+
+// Those who lose packets, each once.
+struct losers {
+	uint32_t hosts[VERDICT_SUBJECT_SIGHTS_MAX];
+	uint64_t ids[VERDICT_SUBJECT_SIGHTS_MAX];
+	uint32_t bad, eyes;
+	uint32_t good; // who lost some, and no longer
+	const struct sight *example;
+};
+
+static void losers_add(
+	struct losers *losers, const struct sight *sight, const struct member_row *observer
+) {
+	uint32_t at = 0;
+
+	if (losers->example == NULL || sight->lost_permille > losers->example->lost_permille)
+		losers->example = sight;
+	while (at < losers->bad && losers->ids[at] != sight->observer)
+		at++;
+	if (at < losers->bad)
+		return;
+	losers->ids[losers->bad++] = sight->observer;
+	for (at = 0; at < losers->eyes && losers->hosts[at] != observer->host; at++)
+		;
+	if (at == losers->eyes)
+		losers->hosts[losers->eyes++] = observer->host;
+}
+
+static bool loses_some(const struct verdict_engine *engine, const struct subject *subject) {
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		if (loses_packets(&subject->sights[n].sight, RAS_SUSPECT) &&
+		    triangulate_counts(engine, &subject->sights[n]))
+			return true;
+	}
+	return false;
+}
+
 // Two who send it much again, on different hosts if there is a choice: packets to it are lost, or
-// from it. Whose links all lose says nothing (<verdict/loss.h>), so of a bad path only its ends do.
+// from it; unless half of those who did do no longer. Whose links all lose says nothing (<verdict/loss.h>), so of a bad path only its ends do.
 static bool find_losing(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
-	uint32_t hosts[VERDICT_SUBJECT_SIGHTS_MAX];
-	uint32_t bad = 0, eyes = 0;
-	const struct sight *example = NULL;
+	struct losers losers = {.bad = 0};
 
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const struct evidence *evidence = &subject->sights[n];
 		const struct member_row *observer =
 			triangulate_row(engine, evidence->sight.observer);
-		uint32_t at = 0;
 
-		if (evidence->sight.reach != VERDICT_REACH_LOSES || observer == NULL ||
-		    !triangulate_counts(engine, evidence))
+		if (observer == NULL || !triangulate_counts(engine, evidence))
 			continue;
-		if (example == NULL || evidence->sight.lost_permille > example->lost_permille)
-			example = &evidence->sight;
-		if (bad < VERDICT_OBSERVERS_MAX)
-			finding->observers[bad] = evidence->sight.observer;
-		bad++;
-		while (at < eyes && hosts[at] != observer->host)
-			at++;
-		if (at == eyes)
-			hosts[eyes++] = observer->host;
+		if (loses_packets(&evidence->sight, finding->state))
+			losers_add(&losers, &evidence->sight, observer);
+		else if (evidence->sight.device[0] == '\0')
+			losers.good += evidence->sight.reach == VERDICT_REACH_ANSWERS;
 	}
-	if (bad < triangulate_need(engine, subject) || bad < 2 ||
-	    (eyes < 2 && engine->members.hosts_alive > 2))
+	if (losers.bad < triangulate_need(engine, subject) || losers.bad < 2 ||
+	    losers.good >= losers.bad ||
+	    (losers.eyes < 2 && engine->members.hosts_alive > 2))
 		return false;
 	find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
-	finding->bad = bad;
-	finding->eyes = eyes;
-	finding->example = example;
-	finding->observer_count = bad < VERDICT_OBSERVERS_MAX ? bad : VERDICT_OBSERVERS_MAX;
+	finding->bad = losers.bad;
+	finding->eyes = losers.eyes;
+	finding->example = losers.example;
+	finding->observer_count =
+		losers.bad < VERDICT_OBSERVERS_MAX ? losers.bad : VERDICT_OBSERVERS_MAX;
+	memcpy(finding->observers, losers.ids, finding->observer_count * sizeof(uint64_t));
 	return true;
+}
+
+// What is heard of it now and then is what gets through: neither its network nor its agent is gone.
+static void judge_leaky_suspect(
+	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
+) {
+	if (find_losing(engine, subject, finding))
+		return;
+	if (subject->held.verdict == VERDICT_PATH_LOSSY)
+		find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
+	else
+		find(finding, VERDICT_UNKNOWN, "Suspected");
 }
 
 static void judge_seen(
@@ -396,6 +454,9 @@ static void judge_seen(
 								    : votes.newest_ns,
 		&look
 	);
+	if (look.fabric == FABRIC_SILENT && is_said_by_few(look.bad, look.lookers) &&
+	    loses_some(engine, subject))
+		look.fabric = look.good > 0 ? FABRIC_READABLE : FABRIC_UNSEEN;
 	fabric = gathered(subject, &look, finding->state == RAS_SUSPECT, now_ns);
 	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&
 	    subject_peer(engine, subject)->state == RAS_ALIVE)
@@ -415,6 +476,10 @@ static void judge_seen(
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(engine, subject, now_ns, &look, &votes, finding);
+	} else if (finding->state == RAS_SUSPECT && votes.of[VERDICT_REACH_ACCEPTS] == 0 &&
+		   (look.good > 0 || !is_likely_down(engine, finding, &votes)) &&
+		   loses_some(engine, subject)) {
+		judge_leaky_suspect(engine, subject, finding);
 	} else if (finding->state == RAS_SUSPECT) {
 		judge_suspect(engine, subject, now_ns, &look, &votes, finding);
 	} else if (fabric == FABRIC_PEERS || fabric == FABRIC_PORT) {
@@ -486,6 +551,9 @@ void judge(
 		return;
 	default:
 		judge_seen(engine, subject, now_ns, ret_finding);
+		// One that reads nobody is silent as those are whom nobody reads.
+		if (ret_finding->verdict <= VERDICT_HEALTHY)
+			ret_finding->by_silence = triangulate_is_blind(engine, subject);
 		judge_words(engine, subject, ret_finding);
 		return;
 	}

@@ -177,7 +177,8 @@ bool verdict_path_next(
 			*cursor += VERDICT_SUBJECT_SIGHTS_MAX - 1 - at;
 			continue;
 		}
-		if (!sight_is_bad(evidence->sight.kind))
+		if (!sight_is_bad(evidence->sight.kind) &&
+		    evidence->sight.reach != VERDICT_REACH_LOSES)
 			continue;
 		ret_view->sight = evidence->sight;
 		ret_view->seen_ns = evidence->seen_ns;

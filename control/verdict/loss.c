@@ -19,6 +19,10 @@ static struct loss_link *find(struct loss_book *book, uint64_t peer) {
 	return &book->links[book->count++];
 }
 
+static uint16_t at_most_u16(uint64_t value) {
+	return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
+}
+
 void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64_t again_total) {
 	struct loss_link *link = find(book, peer);
 	uint64_t sent, again;
@@ -26,46 +30,106 @@ void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64
 	if (link == NULL)
 		return;
 	link->seen = true;
+	link->unseen = 0;
 	sent = sent_total - link->sent_total;
 	again = again_total - link->again_total;
-	// Of the first look nothing is known but where it begins, and so of another connection.
-	if (link->looks == 0 || sent_total < link->sent_total || again_total < link->again_total ||
-	    sent > UINT32_MAX || again > UINT32_MAX)
+	// Another connection, made since.
+	if (sent_total < link->sent_total || again_total < link->again_total) {
+		sent = sent_total;
+		again = again_total;
+	}
+	// Of the first look nothing is known but where it begins.
+	if (link->looks == 0)
 		sent = again = 0;
 	link->sent_total = sent_total;
 	link->again_total = again_total;
-	link->sent[link->looks % LOSS_LOOKS] = (uint32_t)sent;
-	link->again[link->looks % LOSS_LOOKS] = (uint32_t)again;
+	link->sent[link->looks % LOSS_LOOKS] = at_most_u16(sent);
+	link->again[link->looks % LOSS_LOOKS] = at_most_u16(again);
 	link->looks++;
 }
 
-// Whether it stands out by itself; a few looks are one figure.
-static bool loses_by_itself(struct loss_link *link) {
-	uint32_t limit = link->loses ? LOSS_PERMILLE / 2 : LOSS_PERMILLE;
-	uint64_t sent = 0, again = 0;
+// Of few that were lost, chance may have been half: less the square root of their count.
+static uint32_t certain_permille(const struct loss_link *link) {
+	uint32_t sent = 0, again = 0, root = 1;
 
 	for (uint32_t n = 0; n < LOSS_LOOKS; n++) {
 		sent += link->sent[n];
 		again += link->again[n];
 	}
+	while ((uint64_t)root * root < again)
+		root++;
 	if (again > sent)
 		sent = again;
-	link->permille = sent > 0 ? (uint32_t)(again * 1000 / sent) : 0;
-	return sent >= LOSS_SENT_MIN && again >= LOSS_AGAIN_MIN && link->permille >= limit;
+	return sent > 0 && again > root ? (uint32_t)((uint64_t)(again - root) * 1000 / sent) : 0;
+}
+
+// So much has passed since that by chance it would not have in one of fifty. Then what was lost before
+// is forgotten.
+static bool is_over(struct loss_link *link) {
+	uint32_t at = (link->looks - 1) % LOSS_LOOKS;
+
+	link->clean += link->sent[at];
+	if (link->again[at] > 0) {
+		link->clean = 0;
+		link->lost_permille = certain_permille(link);
+	}
+	if (!link->loses || (uint64_t)link->clean * link->lost_permille < LOSS_CLEAN)
+		return false;
+	memset(link->sent, 0, sizeof(link->sent));
+	memset(link->again, 0, sizeof(link->again));
+	link->permille = 0;
+	return true;
+}
+
+// What was sent again over the last looks; 0 if that was less than so many.
+static uint32_t permille_of(const struct loss_link *link, uint32_t looks, uint32_t again_min) {
+	uint32_t sent = 0, again = 0;
+
+	for (uint32_t n = 1; n <= looks && n <= link->looks; n++) {
+		sent += link->sent[(link->looks - n) % LOSS_LOOKS];
+		again += link->again[(link->looks - n) % LOSS_LOOKS];
+	}
+	if (again > sent)
+		sent = again;
+	return sent >= LOSS_SENT_MIN && again >= again_min ? again * 1000 / sent : 0;
+}
+
+// Whether it loses by itself; a few looks are one figure.
+static bool loses_by_itself(struct loss_link *link) {
+	link->permille = permille_of(link, LOSS_LOOKS, 0);
+	if (is_over(link))
+		return false;
+	for (uint32_t looks = LOSS_LOOKS; looks >= LOSS_LOOKS / 4; looks /= 2) {
+		uint32_t permille = permille_of(link, looks, LOSS_AGAIN_MIN);
+
+		if (permille > link->permille)
+			link->permille = permille;
+	}
+	return permille_of(link, LOSS_LOOKS, LOSS_AGAIN_MIN) > 0 &&
+	       link->permille >= (link->loses ? LOSS_PERMILLE / 2 : LOSS_PERMILLE);
 }
 
 static void drop(struct loss_book *book, loss_fn *changed, void *ctx) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
-		const struct loss_link *link = &book->links[n];
+		struct loss_link *link = &book->links[n];
 
-		if (link->seen)
+		if (link->seen || link->unseen++ < LOSS_UNSEEN)
 			book->links[kept++] = *link;
 		else if (link->loses)
 			changed(ctx, link->peer, false, 0);
 	}
 	book->count = kept;
+}
+
+// Others do not lose half as much: who begins to lose on all of its links notices one first.
+static bool stands_out(const struct loss_book *book, const struct loss_link *link) {
+	uint32_t alike = 0;
+
+	for (uint32_t n = 0; n < book->count; n++)
+		alike += 2 * book->links[n].permille >= link->permille;
+	return 2 * alike < book->count;
 }
 
 void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
@@ -74,13 +138,14 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 
 	drop(book, changed, ctx);
 	for (uint32_t n = 0; n < book->count; n++) {
-		lose[n] = loses_by_itself(&book->links[n]);
+		lose[n] = book->links[n].seen ? loses_by_itself(&book->links[n])
+					      : book->links[n].loses;
 		losing += lose[n];
 	}
 	book->ourselves = losing > 0 && 2 * losing >= book->count;
 	for (uint32_t n = 0; n < book->count; n++) {
 		struct loss_link *link = &book->links[n];
-		bool loses = lose[n] && !book->ourselves;
+		bool loses = lose[n] && !book->ourselves && stands_out(book, link);
 
 		if (loses || link->loses)
 			changed(ctx, link->peer, loses, loses ? link->permille : 0);

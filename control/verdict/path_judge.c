@@ -9,6 +9,7 @@
 #define CREEP_SHARE 10	   // the baseline rises by at most a tenth in
 #define CREEP_NS (3600 * RAS_NS_PER_SEC)
 #define LOST_MIN 2	 // of all sizes from one on: one that is lost is no pattern
+#define LOST_CLEAN_TIMES 3 // e^-3
 #define OUTCOMES_LEAST 4 // of a size that is probed seldom, the last so many count
 
 // Numbers.
@@ -149,6 +150,19 @@ static bool window_is_over(const struct path_memory *memory, uint64_t now_ns) {
 	       memory->window_count >= memory->config.samples_min;
 }
 
+// What made it slow is over: not waited for until windows have passed.
+static bool is_quick_again(const struct path_memory *memory) {
+	uint64_t most_ns = times_permille(memory->baseline_ns, memory->config.ratio_permille);
+
+	if (!memory->degraded || memory->recent_count < PATH_QUICK_READS)
+		return false;
+	for (uint32_t n = 1; n <= PATH_QUICK_READS; n++) {
+		if (memory->recent[(memory->recent_count - n) % RECENT_SAMPLES] > most_ns)
+			return false;
+	}
+	return true;
+}
+
 // Loss.
 
 struct lately {
@@ -202,6 +216,64 @@ static bool passes(const struct path_memory *memory, uint32_t size) {
 	return read_ns > written_ns ? read : written;
 }
 
+// What came of the last ones of the sizes from `place` on that lose: how many were lost of so many
+// that were sent until the last loss, and how many have passed since.
+struct since_loss {
+	uint64_t lost_ns; // the last
+	uint32_t sent, lost, passed;
+	bool all_pass; // each of these sizes has
+};
+
+static void since_loss_add(const struct size_past *past, struct since_loss *since) {
+	uint32_t held = min_u32(past->count, OUTCOMES), looked = 0, passed = 0;
+	bool loses = false;
+
+	for (uint32_t n = 1; n <= held && looked < 2 * OUTCOMES_LEAST; n++) {
+		uint32_t place = (past->count - n) % OUTCOMES;
+
+		if (past->at_ns[place] > since->lost_ns) {
+			passed++;
+			continue;
+		}
+		looked++;
+		since->sent++;
+		since->lost += !past->answered[place];
+		loses = loses || !past->answered[place];
+	}
+	since->passed += passed;
+	since->all_pass = since->all_pass && (!loses || passed > 0);
+}
+
+static void last_loss(const struct size_past *past, uint64_t *lost_ns) {
+	uint32_t held = min_u32(past->count, OUTCOMES);
+
+	for (uint32_t n = 1; n <= held; n++) {
+		uint32_t place = (past->count - n) % OUTCOMES;
+
+		if (past->answered[place])
+			continue;
+		if (past->at_ns[place] > *lost_ns)
+			*lost_ns = past->at_ns[place];
+		return;
+	}
+}
+
+// So much of what was lost has passed since that by chance it would not have in one of twenty.
+static bool loss_is_over(const struct path_memory *memory, uint32_t place) {
+	struct since_loss since = {.all_pass = true};
+
+	for (uint32_t n = place; n < PATH_SIZES; n++) {
+		last_loss(&memory->sizes[n], &since.lost_ns);
+		last_loss(&memory->writes[n], &since.lost_ns);
+	}
+	for (uint32_t n = place; n < PATH_SIZES; n++) {
+		since_loss_add(&memory->sizes[n], &since);
+		since_loss_add(&memory->writes[n], &since);
+	}
+	return since.all_pass && since.passed >= OUTCOMES_LEAST &&
+	       since.passed * since.lost >= LOST_CLEAN_TIMES * since.sent;
+}
+
 // The smallest size that is lost, and how much is lost of it and of all that are larger.
 static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 	struct lately from_here = {0};
@@ -222,7 +294,8 @@ static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 		memory->lost_permille =
 			(uint32_t)((uint64_t)from_here.lost * 1000 / from_here.sent);
 	}
-	return memory->lost_place < PATH_SIZES && from_here.lost >= LOST_MIN;
+	return memory->lost_place < PATH_SIZES && from_here.lost >= LOST_MIN &&
+	       !loss_is_over(memory, memory->lost_place);
 }
 
 // Whether one of the last few was lost, of those that count however old they are.
@@ -311,6 +384,10 @@ enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, u
 
 	if (window_is_over(memory, now_ns))
 		close_window(memory, now_ns, like_ns);
+	if (is_quick_again(memory)) {
+		memory->degraded = false;
+		memory->slow_windows = 0;
+	}
 	kind = find_kind(memory, now_ns);
 	if (kind != memory->kind)
 		memory->since_ns = now_ns;

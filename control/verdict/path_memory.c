@@ -17,7 +17,7 @@ static struct path_memory_config fill_in(const struct path_memory_config *config
 	return (struct path_memory_config){
 		.window_ns = or_default(config->window_ns, 5 * RAS_NS_PER_SEC),
 		.samples_min = (uint32_t)or_default(config->samples_min, 4),
-		.ratio_permille = (uint32_t)or_default(config->ratio_permille, 2000),
+		.ratio_permille = (uint32_t)or_default(config->ratio_permille, PATH_RATIO_PERMILLE),
 		.windows = (uint32_t)or_default(config->windows, 2),
 		.silent_reads = (uint32_t)or_default(config->silent_reads, 2),
 		.standing_ns = or_default(config->standing_ns, 1500 * MS),

@@ -95,7 +95,7 @@ static bool is_silence(enum sight_kind kind) {
 
 // A word about its connections alone.
 static bool is_refused(const struct sight *sight) {
-	return sight->kind == SIGHT_NO_PAIR && sight->reach > VERDICT_REACH_ANSWERS;
+	return sight->kind == SIGHT_NO_PAIR && verdict_reach_is_unanswered(sight->reach);
 }
 
 // A death takes with it what explained it: nobody went on looking at the dead, so nobody will take
@@ -196,7 +196,7 @@ uint8_t subject_expire(struct verdict_engine *engine, struct subject *subject, u
 		    sight_stands(engine, subject, evidence))
 			continue;
 		if ((sight_is_bad(evidence->sight.kind) ||
-		     evidence->sight.reach > VERDICT_REACH_ANSWERS) &&
+		     verdict_reach_is_unanswered(evidence->sight.reach)) &&
 		    !is_taken_back(subject, evidence->seen_ns))
 			kinds |= STALE_SIGHTS;
 		sight_drop(engine, subject, n);

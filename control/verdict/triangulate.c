@@ -8,6 +8,8 @@
 // not, and nobody reads it.
 #include "triangulate.h"
 
+#include <verdict/path_memory.h>
+
 #include <string.h>
 
 #define OBSERVERS_MAX VERDICT_SUBJECT_SIGHTS_MAX
@@ -160,7 +162,8 @@ static bool excuses_from(
 static bool knows_no_better(const struct sight *look, const struct sight *bad) {
 	if (bad->kind == SIGHT_DEGRADED)
 		return look->baseline_ns == 0 && bad->baseline_ns != 0 &&
-		       look->median_ns / 2 >= bad->baseline_ns;
+		       look->median_ns * UINT64_C(1000) >=
+			       (uint64_t)bad->baseline_ns * PATH_RATIO_PERMILLE;
 	return sight_is_mute_about(look, bad->kind, bad->lost_bytes);
 }
 
@@ -537,6 +540,24 @@ uint32_t triangulate_accused(
 	}
 	*ret_since_ns = since_ns;
 	return accused;
+}
+
+bool triangulate_is_blind(const struct verdict_engine *engine, const struct subject *subject) {
+	uint64_t self = subject_peer(engine, subject)->id;
+	const struct subject *other;
+	uint32_t blind = 0;
+
+	if (subject->tells_bad < 2)
+		return false;
+	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
+		for (uint32_t m = 0; m < other->sight_count; m++) {
+			const struct sight *sight = &other->sights[m].sight;
+
+			blind += sight->observer == self && sight->kind == SIGHT_SILENT &&
+				 !sight->own_good;
+		}
+	}
+	return blind > 1;
 }
 
 static bool outlives(const struct evidence *evidence) {

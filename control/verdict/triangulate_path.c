@@ -68,6 +68,19 @@ leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct sig
 	return count > 1;
 }
 
+// Of a link that sends much again: an end of it that is held to lose packets, or has no other word.
+static enum path_blame
+blame_for_losses(const struct member_row *const ends[2], uint64_t *ret_node) {
+	for (uint32_t n = 0; n < 2; n++) {
+		if (ends[n] == NULL || ends[n]->subject == NULL ||
+		    ends[n]->subject->held.verdict <= VERDICT_HEALTHY)
+			continue;
+		*ret_node = ends[n]->id;
+		return PATH_BLAME_NODE;
+	}
+	return PATH_BLAME_PATH;
+}
+
 enum path_blame triangulate_path(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -90,6 +103,8 @@ enum path_blame triangulate_path(
 		*ret_what = evidence->sight.device;
 		return PATH_BLAME_PORT;
 	}
+	if (!sight_is_bad(kind))
+		return blame_for_losses(ends, ret_node);
 	for (uint32_t n = 0; n < 2 && near != NULL; n++) {
 		if (far->leaf != near->leaf &&
 		    leaf_is_bad(engine, ends[n]->leaf, &evidence->sight)) {

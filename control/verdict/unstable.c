@@ -25,7 +25,7 @@ static void tell(struct subject *subject) {
 }
 
 // A doubt is no word of its own: the word that comes after it is compared with the one before it,
-// and a bad one that comes back has changed twice, unless the doubt was only ours.
+// and one that is acted on and comes back has changed twice, unless the doubt was only ours.
 void unstable_note(struct subject *subject, bool own_doubt, uint64_t now_ns) {
 	struct swings *swings = &subject->swings;
 	enum verdict word = subject->held.verdict;
@@ -36,7 +36,7 @@ void unstable_note(struct subject *subject, bool own_doubt, uint64_t now_ns) {
 	}
 	if (word == VERDICT_NONE)
 		return;
-	if (word == swings->word && (word == VERDICT_HEALTHY || swings->own_doubt))
+	if (word == swings->word && (word <= VERDICT_PATH_LOSSY || swings->own_doubt))
 		return;
 	if (word != swings->word)
 		swings->before = swings->word;

@@ -89,8 +89,30 @@ static void it_is_told_after_two_looks_and_no_longer_when_it_is_over(void **stat
 	assert_int_equal(scene.changes, 2);
 }
 
-static void link_that_ends_loses_no_longer_and_another_connection_begins_anew(void **state) {
-	static const uint32_t bad[PEERS] = {0, 0, 0, 12};
+// A heavy loss that is over has shown so at once, a light one takes longer to be sure of.
+static void loss_is_over_when_enough_has_passed_that_would_have_shown_it(void **state) {
+	static const uint32_t heavy[PEERS] = {30}, light[PEERS] = {3}, none[PEERS] = {0};
+	struct scene scene = {.changes = 0};
+
+	(void)state;
+	look(&scene, 4, heavy);
+	look(&scene, 4, heavy);
+	assert_int_equal(losing(&scene), 1);
+	look(&scene, 4, none);
+	assert_int_equal(losing(&scene), 0);
+	look(&scene, 4, none); // and what was before it is forgotten
+	assert_int_equal(losing(&scene), 0);
+	memset(&scene, 0, sizeof(scene));
+	for (uint32_t looks = 0; looks < 6; looks++)
+		look(&scene, 4, light);
+	assert_int_equal(losing(&scene), 1);
+	look(&scene, 4, none);
+	assert_int_equal(losing(&scene), 1);
+}
+
+// It may be broken by what it loses; its next connection counts from its own begin.
+static void link_that_ends_loses_for_a_while(void **state) {
+	static const uint32_t bad[PEERS] = {0, 0, 0, 30};
 	struct scene scene = {.changes = 0};
 
 	(void)state;
@@ -98,11 +120,28 @@ static void link_that_ends_loses_no_longer_and_another_connection_begins_anew(vo
 	look(&scene, 4, bad);
 	assert_int_equal(losing(&scene), 1);
 	look(&scene, 3, bad);
-	assert_int_equal(losing(&scene), 0);
-	scene.sent[3] = scene.again[3] = 30; // less than before
+	assert_int_equal(losing(&scene), 1);
+	scene.sent[3] = scene.again[3] = 0;
 	look(&scene, 4, bad);
+	assert_int_equal(losing(&scene), 1);
+	for (uint32_t looks = 0; looks <= LOSS_UNSEEN; looks++)
+		look(&scene, 3, bad);
 	assert_int_equal(losing(&scene), 0);
-	look(&scene, 4, bad);
+}
+
+// Who begins to lose on all of its links notices one first.
+static void link_is_not_accused_while_others_lose_half_as_much(void **state) {
+	static const uint32_t again[PEERS] = {12, 7, 6, 0};
+	static const uint32_t alone[PEERS] = {30, 1, 1, 1};
+	struct scene scene = {.changes = 0};
+
+	(void)state;
+	for (uint32_t looks = 0; looks < 2; looks++)
+		look(&scene, 4, again);
+	assert_int_equal(losing(&scene), 0);
+	memset(&scene, 0, sizeof(scene));
+	for (uint32_t looks = 0; looks < 4; looks++)
+		look(&scene, 4, alone);
 	assert_int_equal(losing(&scene), 1);
 }
 
@@ -192,16 +231,91 @@ static void who_loses_itself_calls_nobody_silent(void **state) {
 	bed_destroy(bed);
 }
 
+// Heavy loss makes it fall silent to some for a moment: no network of it is down, and its agent runs.
+static void suspect_that_loses_packets_stays_lossy(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	say_loses(bed, 1, 4, 700);
+	say_loses(bed, 2, 4, 700);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	assert_int_equal(bed_state(bed, 4, RAS_SUSPECT, RAS_CAUSE_SILENT), 0);
+	bed_see_reach(bed, 3, 4, SIGHT_GOOD, VERDICT_REACH_NONE);
+	bed_see_reach(bed, 5, 4, SIGHT_GOOD, VERDICT_REACH_NONE);
+	bed_pass(bed, 4 * SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	bed_destroy(bed);
+}
+
+// That one of several stopped to repeat it takes nothing from what the others say.
+static void what_others_still_say_is_not_stale(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t s = 0; s < 60; s += 10) {
+		if (s == 0)
+			bed_see(bed, 1, 4, SIGHT_LOSSY);
+		bed_see(bed, 2, 4, SIGHT_LOSSY);
+		bed_see(bed, 3, 4, SIGHT_LOSSY);
+		bed_pass(bed, 10 * SEC);
+		bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
+	}
+	bed_destroy(bed);
+}
+
+static void what_is_judged_over_windows_is_well_after_three_seconds(void **state) {
+	struct bed *bed = bed_create(6);
+
+	(void)state;
+	say_loses(bed, 1, 4, 300);
+	say_loses(bed, 2, 4, 300);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	bed_pass(bed, SEC);
+	say_loses(bed, 1, 4, 0);
+	say_loses(bed, 2, 4, 0);
+	bed_pass(bed, 2 * SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	bed_pass(bed, 2 * SEC);
+	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+// One end accuses the other: it is the path, and it is told as one.
+static void link_that_loses_is_a_bad_path(void **state) {
+	struct bed *bed = bed_create(6);
+	struct verdict_path_view view;
+	uint32_t cursor = 0;
+
+	(void)state;
+	say_loses(bed, 1, 4, 300);
+	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
+	assert_true(verdict_path_next(bed->engine, &cursor, &view));
+	assert_int_equal(view.sight.reach, VERDICT_REACH_LOSES);
+	assert_int_equal(view.blame, PATH_BLAME_PATH);
+	say_loses(bed, 2, 4, 300);
+	cursor = 0;
+	assert_true(verdict_path_next(bed->engine, &cursor, &view));
+	assert_int_equal(view.blame, PATH_BLAME_NODE);
+	assert_int_equal(view.node, bed_id(4));
+	bed_destroy(bed);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(link_that_sends_much_again_stands_out_and_no_other),
 		cmocka_unit_test(it_is_told_after_two_looks_and_no_longer_when_it_is_over),
-		cmocka_unit_test(link_that_ends_loses_no_longer_and_another_connection_begins_anew),
+		cmocka_unit_test(loss_is_over_when_enough_has_passed_that_would_have_shown_it),
+		cmocka_unit_test(link_that_ends_loses_for_a_while),
+		cmocka_unit_test(link_is_not_accused_while_others_lose_half_as_much),
 		cmocka_unit_test(counts_that_cannot_be_break_nothing),
 		cmocka_unit_test(node_to_which_two_send_much_again_is_lossy_and_drains_nobody),
 		cmocka_unit_test(two_of_one_host_are_one_who_sends_again),
 		cmocka_unit_test(what_is_sent_again_is_answered_in_the_end),
 		cmocka_unit_test(who_loses_itself_calls_nobody_silent),
+		cmocka_unit_test(suspect_that_loses_packets_stays_lossy),
+		cmocka_unit_test(what_others_still_say_is_not_stale),
+		cmocka_unit_test(what_is_judged_over_windows_is_well_after_three_seconds),
+		cmocka_unit_test(link_that_loses_is_a_bad_path),
 	};
 
 	return cmocka_run_group_tests_name("verdict_loss", tests, NULL, NULL);

@@ -2,8 +2,9 @@
 // Which of the links of this agent lose packets, by what their kernel had to send again.
 //
 // Pure. Fed with the counts of each link, as they are at present; says which lose more than the
-// others do. Who loses on most of its links is what is bad about them: it blames nobody, and what
-// it does not hear is no silence. With one link alone there is nothing to compare with, so nothing
+// others do: at most half of them lose half as much. Who loses on most of its links is what is bad about them: it blames nobody, and what
+// it does not hear is no silence. A loss is over as soon as so much arrived at the first try that it
+// would have shown, so a heavy one within seconds. With one link alone there is nothing to compare with, so nothing
 // is said.
 #pragma once
 
@@ -11,18 +12,23 @@
 #include <stdint.h>
 
 #define LOSS_LINKS_MAX 256			// beyond it links are not looked at
-#define LOSS_LOOK_NS (5 * UINT64_C(1000000000)) // between two looks
-#define LOSS_LOOKS 4				// are judged together
-#define LOSS_SENT_MIN 10			// segments, before anything is said
+#define LOSS_LOOK_NS (2 * UINT64_C(1000000000)) // between two looks
+#define LOSS_LOOKS 40				// are kept; all, half and a quarter are judged
+#define LOSS_UNSEEN 10				// looks, and a link that is gone is forgotten
+#define LOSS_SENT_MIN 5				// segments, before anything is said
 #define LOSS_AGAIN_MIN 3			// of these, sent again
-#define LOSS_PERMILLE 50			// from there on it loses, until it is half as many
+#define LOSS_PERMILLE 50			// from there on it loses, until it is half as many,
+#define LOSS_CLEAN 3000				// or so many thousandths would have been since
 
 struct loss_link {
 	uint64_t peer;
 	uint64_t sent_total, again_total;
-	uint32_t sent[LOSS_LOOKS], again[LOSS_LOOKS];
+	uint16_t sent[LOSS_LOOKS], again[LOSS_LOOKS]; // at most so many as they hold
 	uint32_t looks;
-	uint32_t permille; // sent again, over the looks that are kept
+	uint32_t unseen; // looks since it was there: it may be broken by what it loses
+	uint32_t permille;	// sent again, over the looks that are kept
+	uint32_t lost_permille; // what is certain of it, when some was last
+	uint32_t clean;		// sent since then
 	bool loses;
 	bool seen; // in the look that is under way
 };
@@ -34,7 +40,8 @@ struct loss_book {
 };
 
 // A look: begin, all links as they are, end. A count that is less than before is of another
-// connection, and begins anew.
+// connection, made since. A link that loses and is gone, or is silent (retransmission
+// to a dead host proves nothing) and so not added, loses for a while.
 void loss_begin(struct loss_book *book);
 void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64_t again_total);
 // Calls `changed` for each link that loses, and once for each that does no longer.

@@ -10,9 +10,10 @@
 // rises by no more than a tenth in an hour: neither a fault nor a slow ramp teaches it. A path is
 // degraded when the median of the last windows is above `ratio` x its baseline, and above its
 // baseline + 6 MAD, and above `ratio` x what its like would have it be (path_like_ns()), and
-// the quickest quarter above `ratio` x its baseline, too, `windows` times in a row, and no more
-// when as many in a row are not: a machine that is slow as a whole blames no path, nor does one
-// that is slow now and then.
+// the quickest quarter above `ratio` x its baseline, too, `windows` times in a row: a machine that is
+// slow as a whole blames no path, nor does one that is slow now and then. It is no more when as many
+// windows in a row are not, or the last PATH_QUICK_READS reads in a row: of what was slow for windows
+// three of four reads were.
 //
 // What was learnt may be carried over a restart (path_memory_learnt(), path_memory_begin()), and is
 // then judged and moved as if there had been none. A baseline that no good window has confirmed for
@@ -36,8 +37,12 @@
 #include <ras/payload.h>
 #include <verdict/sight.h>
 
+// From so much of what is usual on: one and a half times is noise, twice is not, and neither is at
+// the border.
+#define PATH_RATIO_PERMILLE 1750
 #define PATH_SIZES 4	     // 8 B, 1 KiB, the path's MTU, 64 KiB
 #define PATH_PAST_WINDOWS 64 // that the baseline is made of
+#define PATH_QUICK_READS 4   // below the border in a row, and a path is slow no more
 #define PATH_LEARN_WINDOWS 4 // before there is one
 #define PATH_LEARNT_MAX_NS (7 * UINT64_C(86400) * RAS_NS_PER_SEC)
 #define PATH_LATENCY_MAX_NS (UINT64_C(1) << 48)
@@ -47,7 +52,7 @@
 struct path_memory_config {
 	uint64_t window_ns;	  // 0: 5 s
 	uint32_t samples_min;	  // in a window for it to be judged; 0: 4
-	uint32_t ratio_permille;  // 0: 2000
+	uint32_t ratio_permille;  // 0: PATH_RATIO_PERMILLE
 	uint32_t windows;	  // 0: 2
 	uint32_t silent_reads;	  // unanswered in a row: silent; 0: 2
 	uint64_t standing_ns;	  // the counter unchanged over reads so far apart; 0: 1.5 s
