@@ -152,6 +152,58 @@ void net_faults_changed(struct net *net) {
 			      host->island != 0 || host->fence != 0 || host->slow_ns != 0 ||
 			      host->loss_percent != 0;
 	}
+	net->faulty = net->faulty || net->leak_count > 0;
+}
+
+void net_pair_leak(struct net *net, uint32_t a, uint32_t b, uint32_t percent) {
+	for (uint32_t n = net->leak_count; n-- > 0;) {
+		const struct net_leak *leak = &net->leaks[n];
+
+		if ((leak->a == a && leak->b == b) || (leak->a == b && leak->b == a))
+			net->leaks[n] = net->leaks[--net->leak_count];
+	}
+	if (percent > 0) {
+		must(net->leak_count < NET_LEAKS_MAX);
+		net->leaks[net->leak_count++] = (struct net_leak){a, b, percent};
+	}
+	net_faults_changed(net);
+}
+
+double net_passes(const struct net *net, uint32_t a, uint32_t b) {
+	const struct net_host *here = &net->hosts[net->nodes[a].host];
+	const struct net_host *there = &net->hosts[net->nodes[b].host];
+	double passes = (100 - here->loss_percent) / 100.0;
+
+	if (here == there)
+		return 1;
+	passes *= (100 - there->loss_percent) / 100.0;
+	for (uint32_t n = 0; n < net->leak_count; n++) {
+		const struct net_leak *leak = &net->leaks[n];
+
+		if ((leak->a == a && leak->b == b) || (leak->a == b && leak->b == a))
+			passes *= (100 - leak->percent) / 100.0;
+	}
+	return passes;
+}
+
+void net_sent(
+	const struct net *net, uint32_t node, uint32_t to, uint64_t *ret_sent, uint64_t *ret_again
+) {
+	const struct socket_map *map = &net->nodes[node].sockets;
+
+	*ret_sent = *ret_again = 0;
+	for (uint32_t n = 0; n < map->capacity; n++) {
+		uint32_t socket = map->places[n].socket;
+		const struct net_conn *conn;
+
+		if (socket == SOCKET_NONE)
+			continue;
+		conn = &net->conns[socket >> 1];
+		if (conn->node[(socket & 1) ^ 1] != to || conn->side[socket & 1] != NET_SIDE_OPEN)
+			continue;
+		*ret_sent += net->troubles[socket].sent;
+		*ret_again += net->troubles[socket].again;
+	}
 }
 
 struct event *net_event(struct net *net, enum net_event kind, uint32_t socket, uint32_t size) {
@@ -176,6 +228,34 @@ static uint64_t net_lost_ns(struct net *net, uint32_t percent) {
 	return lost_ns;
 }
 
+static bool passes(struct net *net, double chance) {
+	return (double)random_below(&net->random, 1u << 30) < chance * (1u << 30);
+}
+
+// The same, one try after the other: what arrived is sent again too if its acknowledgement is lost.
+// How much later it arrives.
+static uint64_t net_try_ns(struct net *net, uint32_t from, uint32_t to) {
+	double chance = net_passes(net, from, to);
+	uint64_t wait_ns = NET_RTO_NS, passed_ns = 0, arrived_ns = 0;
+	bool arrived = false;
+
+	if (chance >= 1)
+		return 0;
+	while (passed_ns < net->config.user_timeout_ns) {
+		if (!arrived && passes(net, chance)) {
+			arrived = true;
+			arrived_ns = passed_ns;
+		}
+		if (arrived && passes(net, chance))
+			return arrived_ns;
+		net->travel_again++;
+		passed_ns += wait_ns;
+		wait_ns *= 2;
+	}
+	net->travel_failed = true;
+	return arrived ? arrived_ns : passed_ns;
+}
+
 uint64_t net_travel(struct net *net, uint32_t from, uint32_t to, uint32_t size) {
 	struct net_node *node = &net->nodes[from];
 	uint64_t now_ns = net->queue->now_ns;
@@ -184,6 +264,8 @@ uint64_t net_travel(struct net *net, uint32_t from, uint32_t to, uint32_t size) 
 	uint32_t step = net->delays[index + 1] - net->delays[index];
 	uint64_t at_ns = node->sent_until_ns > now_ns ? node->sent_until_ns : now_ns;
 
+	net->travel_again = 0;
+	net->travel_failed = false;
 	// 10 Gb/s: 0.8 ns for a byte.
 	at_ns += (uint64_t)size * 4 / 5;
 	node->sent_until_ns = at_ns;
@@ -197,6 +279,8 @@ uint64_t net_travel(struct net *net, uint32_t from, uint32_t to, uint32_t size) 
 		const struct net_host *there = &net->hosts[net->nodes[to].host];
 
 		at_ns += here->slow_ns + there->slow_ns;
+		if (net->counts)
+			return at_ns + net_try_ns(net, from, to);
 		at_ns += net_lost_ns(net, here->loss_percent) +
 			 net_lost_ns(net, there->loss_percent);
 	}

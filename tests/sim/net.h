@@ -89,6 +89,8 @@ struct net_trouble {
 	uint64_t moved_ns; // since when the full buffer did not move
 	uint64_t cut_ns;   // since when nothing was acknowledged
 	struct event *parked, **parked_end;
+	// Of a network that counts: packets of data, and of these those that TCP sent again.
+	uint64_t sent, again;
 };
 
 enum net_side {
@@ -138,6 +140,13 @@ struct net_cut {
 	uint32_t a, b; // nodes
 };
 
+// Of packets between the two, either way, so many percent are lost.
+struct net_leak {
+	uint32_t a, b;
+	uint32_t percent;
+};
+#define NET_LEAKS_MAX 16
+
 struct trace;
 
 struct net {
@@ -158,6 +167,11 @@ struct net {
 	uint32_t conns_open;
 	struct net_cut *cuts;
 	uint32_t cut_count, cut_capacity;
+	struct net_leak leaks[NET_LEAKS_MAX];
+	uint32_t leak_count;
+	bool counts; // what TCP sends again: a lost acknowledgement makes it do so as well
+	uint32_t travel_again; // of the last net_travel()
+	bool travel_failed;    // and whether TCP would have given it up
 	uint32_t *delays; // quantiles of the one-way delay
 	uint64_t frames_delivered, frames_lost, stalls;
 };
@@ -199,6 +213,14 @@ void net_process_cut(struct net *net, uint32_t node);
 void net_host_down(struct net *net, uint32_t host, bool down, bool keep_processes);
 void net_host_set(struct net *net, uint32_t host, const struct net_host *wanted);
 void net_pair_cut(struct net *net, uint32_t a, uint32_t b, bool cut);
+// Of the packets between two nodes; 0 ends it.
+void net_pair_leak(struct net *net, uint32_t a, uint32_t b, uint32_t percent);
+// The chance that one packet passes between two nodes, by what their hosts and the path lose.
+double net_passes(const struct net *net, uint32_t a, uint32_t b);
+// Of the connections that are open between the two, what `node` sent and had to send again.
+void net_sent(
+	const struct net *net, uint32_t node, uint32_t to, uint64_t *ret_sent, uint64_t *ret_again
+);
 // Recomputes `faulty`; to be called after hosts were changed in place.
 void net_faults_changed(struct net *net);
 

@@ -11,6 +11,20 @@
 
 #define NET_RETRY_FIRST_NS UINT64_C(200000000)
 
+// TCP sends a packet again until the user timeout ends the connection.
+static void net_count(struct net *net, uint32_t socket) {
+	struct net_conn *conn = net_conn_of(net, socket);
+	struct event *fail;
+
+	net->troubles[socket].sent += 1 + net->travel_again;
+	net->troubles[socket].again += net->travel_again;
+	if (!net->travel_failed || conn->side[socket & 1] != NET_SIDE_OPEN)
+		return;
+	fail = net_event(net, NET_FAIL, socket, 0);
+	fail->code = ETIMEDOUT;
+	queue_push(net->queue, fail, net->queue->now_ns + net->config.user_timeout_ns);
+}
+
 void net_stream_push(struct net *net, uint32_t to_socket, struct event *event, uint32_t size) {
 	struct net_conn *conn = net_conn_of(net, to_socket);
 	uint32_t to = to_socket & 1;
@@ -20,6 +34,8 @@ void net_stream_push(struct net *net, uint32_t to_socket, struct event *event, u
 	if (at_ns > stream->last_ns)
 		stream->last_ns = at_ns;
 	queue_push(net->queue, event, stream->last_ns);
+	if (net->counts)
+		net_count(net, to_socket ^ 1);
 }
 
 int net_send(struct net *net, uint32_t node, uint32_t handle, const void *frame, uint32_t size) {

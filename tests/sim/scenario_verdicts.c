@@ -7,6 +7,7 @@
 #include "random.h"
 #include "run.h"
 #include "scenario_parts.h"
+#include "scenario_verdicts.h"
 #include "stats.h"
 #include "verdicts.h"
 
@@ -18,35 +19,30 @@
 #define OBSERVERS 8
 #define BOUTS_MAX 16
 #define HOLD_NS (34 * WORLD_SEC) // the longest time to reach, and some
-#define REST_NS (18 * WORLD_SEC) // until all have one view, and verdicts have settled
+#define GOOD_NS (10 * WORLD_SEC) // the good word is everywhere, if the row says nothing
+#define OVERLAP_NS (12 * WORLD_SEC) // the second of a pair begins up to so much later
+#define EXPLAIN_MAX 200
+#define REST_NS (10 * WORLD_SEC) // until all have one view again
 #define POLL_NS (100 * WORLD_MS)
-#define AUDIT_NS (5 * WORLD_SEC)
 #define STUCK_NOTICED_NS (2 * WORLD_SEC) // a keeper reports a call that is older
-#define SPLIT_PERCENT 30
-#define SPLIT_SAMPLES 20
-#define SPLIT_NS (40 * WORLD_SEC)
 // From here on nothing is split: all would tell all what they see, for hours of a processor. Such
 // worlds begin joined, so that they are younger than the past which paths are given.
 #define LARGE_NODES 1000
 #define LARGE_BEGIN_NS (90 * WORLD_SEC)
 #define BEGIN_NS (10 * WORLD_SEC)
 #define EXACT_PERCENT 99
-#define SPLIT_EACH_NS (3600 * WORLD_SEC)
-#define SPLIT_LEAST_NS (10 * WORLD_SEC)
-#define SPLIT_MOST_NS (300 * WORLD_SEC)
-#define SPLIT_AFTER_NS (120 * WORLD_SEC)
-#define SMALL_PERCENT 5
-#define BRAKE_EACH_NS (1200 * WORLD_SEC)
 
 // One fault, and who watches it.
 struct bout {
 	enum matrix_row row;
 	uint32_t victim, other; // other: the far end of a path
-	uint64_t at_ns;
+	uint64_t at_ns; // begins then
+	bool begun;
 	uint32_t observers[OBSERVERS];
 	uint32_t observer_count;
 	bool right[OBSERVERS]; // was, at some time
 	bool exact[OBSERVERS]; // at the time to reach
+	bool stray[OBSERVERS]; // had a name that is never right for it
 	bool judged;
 	bool said;
 	uint32_t pair; // 0: alone, else of which pair
@@ -57,10 +53,16 @@ struct round {
 	struct bout bouts[BOUTS_MAX];
 	uint32_t count;
 	struct stats *times; // by row
+	uint64_t hold_ns;    // until then
+	// Of the round before: whose word changed within the minute is unstable, and rightly.
+	uint32_t before[2 * BOUTS_MAX];
+	uint32_t before_count;
+	uint32_t explained;
 };
 
 static bool is_path(enum matrix_row row) {
-	return row == ROW_PATH_CUT || row == ROW_PATH_SLOW || row == ROW_PATH_LOSSY;
+	return row == ROW_PATH_CUT || row == ROW_PATH_SLOW || row == ROW_PATH_LOSSY ||
+	       (row >= ROW_PATH_SLOW_150 && row <= ROW_PATH_HOLE);
 }
 
 static uint64_t id_of(const struct world *world, uint32_t node) {
@@ -71,6 +73,14 @@ static bool is_victim(const struct round *round, uint32_t node) {
 	for (uint32_t n = 0; n < round->count; n++) {
 		if (round->bouts[n].victim == node ||
 		    (is_path(round->bouts[n].row) && round->bouts[n].other == node))
+			return true;
+	}
+	return false;
+}
+
+static bool was_victim(const struct round *round, uint32_t node) {
+	for (uint32_t n = 0; n < round->before_count; n++) {
+		if (round->before[n] == node)
 			return true;
 	}
 	return false;
@@ -105,7 +115,7 @@ static void draw_observers(struct round *round, struct bout *bout) {
 }
 
 // One that it reads, and that reads it; no path that is about to end, on which nothing can be seen.
-static uint32_t far_end(struct round *round, uint32_t victim) {
+static uint32_t far_end(struct round *round, uint32_t victim, uint32_t avoid) {
 	struct world *world = round->run->world;
 	const struct verdict_node *own = &world->verdicts->nodes[victim];
 	uint32_t from = random_below(&world->random, own->path_count);
@@ -113,39 +123,43 @@ static uint32_t far_end(struct round *round, uint32_t victim) {
 	for (uint32_t n = 0; n < own->path_count; n++) {
 		uint32_t peer = own->paths[(from + n) % own->path_count].peer;
 
-		if (!is_victim(round, peer) && verdicts_reads_on(world, victim, peer) &&
+		if (peer != avoid && !is_victim(round, peer) && !was_victim(round, peer) &&
+		    verdicts_reads_on(world, victim, peer) &&
 		    verdicts_reads_on(world, peer, victim))
 			return peer;
 	}
 	return own->paths[from].peer;
 }
 
-static struct bout *
-add_bout(struct round *round, enum matrix_row row, uint32_t victim, uint32_t pair) {
+// `avoid` is no far end of a path: it will suffer another fault.
+static void add_bout(
+	struct round *round, enum matrix_row row, uint32_t victim, uint32_t pair, uint32_t avoid
+) {
 	struct bout *bout = &round->bouts[round->count++];
 
 	must(round->count <= BOUTS_MAX);
 	*bout = (struct bout){.row = row, .victim = victim, .pair = pair};
 	if (is_path(row))
-		bout->other = far_end(round, victim);
-	return bout;
+		bout->other = far_end(round, victim, avoid);
 }
 
-static void overlay_fault(struct run *run, enum fault_kind kind, uint32_t node) {
-	struct world *world = run->world;
+static void
+overlay_fault(struct round *round, enum fault_kind kind, uint32_t node, uint32_t value) {
+	struct world *world = round->run->world;
 	struct fault fault = {
 		.kind = kind,
 		.node = node,
+		.value = value,
 		.at_ns = world_now(world) - world->faults.begin_ns,
-		.duration_ns = HOLD_NS,
+		.duration_ns = round->hold_ns - world_now(world),
 	};
 
 	fault_add(world, &fault);
 }
 
-static void freeze(struct run *run, uint32_t victim, enum sight_responder responder) {
-	run->world->verdicts->nodes[victim].responder = responder;
-	overlay_fault(run, FAULT_FREEZE, victim);
+static void freeze(struct round *round, uint32_t victim, enum sight_responder responder) {
+	round->run->world->verdicts->nodes[victim].responder = responder;
+	overlay_fault(round, FAULT_FREEZE, victim, 0);
 }
 
 // All that read it, and that read what it reads, will be asked what they see.
@@ -162,60 +176,111 @@ static void unwatch(struct world *world) {
 		world->verdicts->nodes[n].watched = false;
 }
 
-static void begin_bout(struct run *run, struct bout *bout) {
-	struct world *world = run->world;
+// What RDMA meets at one end; both ends were well so far, and remember that.
+static void fabric_fault(struct round *round, const struct bout *bout) {
+	struct world *world = round->run->world;
 	struct verdict_node *victim = &world->verdicts->nodes[bout->victim];
-	struct path_fault fault = {.a = bout->victim, .b = bout->other};
 
-	bout->at_ns = world_now(world);
+	switch (bout->row) {
+	case ROW_FABRIC_CUT:
+		victim->cut = true;
+		return;
+	case ROW_NODE_SLOW:
+		victim->slow = 300;
+		break;
+	case ROW_NODE_SLOW_150:
+		victim->slow = 150;
+		break;
+	case ROW_NODE_SLOW_200:
+		victim->slow = 200;
+		break;
+	case ROW_NODE_LOSSY:
+		victim->lossy = true;
+		break;
+	case ROW_NODE_HOLE:
+		victim->hole = true;
+		break;
+	case ROW_NODE_LOSS_5:
+		overlay_fault(round, FAULT_LOSS, bout->victim, 5);
+		break;
+	case ROW_NODE_LOSS_30:
+		overlay_fault(round, FAULT_LOSS, bout->victim, 30);
+		break;
+	case ROW_NODE_LOSS_60:
+		overlay_fault(round, FAULT_LOSS, bout->victim, 60);
+		break;
+	default:
+		return;
+	}
+	verdicts_remember(world, bout->victim);
+}
+
+static void between_fault(struct round *round, const struct bout *bout) {
+	struct path_fault fault = {
+		.a = bout->victim,
+		.b = bout->other,
+		.cut = bout->row == ROW_PATH_CUT,
+		.lossy = bout->row == ROW_PATH_LOSSY,
+		.hole = bout->row == ROW_PATH_HOLE,
+		.slow = bout->row == ROW_PATH_SLOW       ? 300
+			: bout->row == ROW_PATH_SLOW_150 ? 150
+			: bout->row == ROW_PATH_SLOW_200 ? 200
+							 : 0,
+		.loss = bout->row == ROW_PATH_LOSS_5    ? 5
+			: bout->row == ROW_PATH_LOSS_30 ? 30
+			: bout->row == ROW_PATH_LOSS_60 ? 60
+							: 0,
+	};
+
+	verdicts_path_fault(round->run->world, &fault);
+}
+
+static void begin_bout(struct round *round, struct bout *bout) {
+	struct world *world = round->run->world;
+
+	bout->begun = true;
 	watch(world, bout->victim);
 	if (is_path(bout->row))
 		watch(world, bout->other);
-	victim->sick = !is_path(bout->row);
+	world->verdicts->nodes[bout->victim].sick = !is_path(bout->row);
+	if (is_path(bout->row)) {
+		between_fault(round, bout);
+		return;
+	}
 	switch (bout->row) {
 	case ROW_CRASH:
-		overlay_fault(run, FAULT_KILL, bout->victim);
+		overlay_fault(round, FAULT_KILL, bout->victim, 0);
 		break;
 	case ROW_FREEZE_HARDWARE:
-		freeze(run, bout->victim, SIGHT_RESPONDER_HARDWARE);
+		freeze(round, bout->victim, SIGHT_RESPONDER_HARDWARE);
 		break;
 	case ROW_FREEZE_KERNEL:
-		freeze(run, bout->victim, SIGHT_RESPONDER_KERNEL);
+		freeze(round, bout->victim, SIGHT_RESPONDER_KERNEL);
 		break;
 	case ROW_FREEZE_IN_PROCESS:
-		freeze(run, bout->victim, SIGHT_RESPONDER_IN_PROCESS);
+		freeze(round, bout->victim, SIGHT_RESPONDER_IN_PROCESS);
 		break;
 	case ROW_HOST_DEAD:
-		overlay_fault(run, FAULT_HOST, bout->victim);
+		overlay_fault(round, FAULT_HOST, bout->victim, 0);
 		break;
 	case ROW_MGMT_CUT:
-		overlay_fault(run, FAULT_DEAF, bout->victim);
-		overlay_fault(run, FAULT_MUTE, bout->victim);
+		overlay_fault(round, FAULT_DEAF, bout->victim, 0);
+		overlay_fault(round, FAULT_MUTE, bout->victim, 0);
 		break;
-	case ROW_FABRIC_CUT:
-		victim->cut = true;
+	case ROW_MGMT_DEAF:
+		overlay_fault(round, FAULT_DEAF, bout->victim, 0);
 		break;
-	case ROW_DEVICE_STUCK:
-		break; // noticed by its own keeper, later
+	case ROW_MGMT_MUTE:
+		overlay_fault(round, FAULT_MUTE, bout->victim, 0);
+		break;
 	case ROW_CHECK_FAILED:
 		verdicts_say(
 			world, bout->victim, VERDICT_CHECK_FAILED, "DiskFull",
 			"/scratch is 99 % full"
 		);
 		break;
-	case ROW_NODE_SLOW:
-		victim->slow = 3;
-		verdicts_remember(world, bout->victim);
-		break;
-	case ROW_NODE_LOSSY:
-		victim->lossy = true;
-		verdicts_remember(world, bout->victim);
-		break;
-	default:
-		fault.cut = bout->row == ROW_PATH_CUT;
-		fault.slow = bout->row == ROW_PATH_SLOW ? 3 : 0;
-		fault.lossy = bout->row == ROW_PATH_LOSSY;
-		verdicts_path_fault(world, &fault);
+	default: // a call that hangs is noticed by its own keeper, later
+		fabric_fault(round, bout);
 		break;
 	}
 }
@@ -224,7 +289,7 @@ static void end_bout(struct run *run, struct bout *bout) {
 	struct world *world = run->world;
 	struct verdict_node *victim = &world->verdicts->nodes[bout->victim];
 
-	victim->cut = victim->lossy = false;
+	victim->cut = victim->lossy = victim->hole = false;
 	victim->slow = 0;
 	if (bout->row == ROW_DEVICE_STUCK)
 		verdicts_say(world, bout->victim, VERDICT_HEALTHY, "DeviceStuck", "");
@@ -234,7 +299,7 @@ static void end_bout(struct run *run, struct bout *bout) {
 		verdicts_path_heal(world, bout->victim, bout->other);
 }
 
-static enum verdict held_by(const struct world *world, uint32_t observer, uint32_t node) {
+enum verdict verdicts_held_by(const struct world *world, uint32_t observer, uint32_t node) {
 	const struct verdict_node *own = &world->verdicts->nodes[observer];
 	struct verdict_view view;
 
@@ -243,14 +308,28 @@ static enum verdict held_by(const struct world *world, uint32_t observer, uint32
 	return view.verdict;
 }
 
+static bool is_seen_as(enum matrix_row row, const struct sight *sight) {
+	switch (row) {
+	case ROW_PATH_CUT:
+		return sight->kind == SIGHT_SILENT;
+	case ROW_PATH_SLOW:
+	case ROW_PATH_SLOW_150:
+	case ROW_PATH_SLOW_200:
+		return sight->kind == SIGHT_DEGRADED;
+	case ROW_PATH_LOSSY:
+	case ROW_PATH_HOLE:
+		return sight->kind == SIGHT_LOSSY;
+	default:
+		// What is lost of both planes: what is sent again by either shows it.
+		return sight->kind == SIGHT_LOSSY || sight->reach == VERDICT_REACH_LOSES;
+	}
+}
+
 // What the observer says of the bout, as a column.
 static uint32_t named_by(const struct world *world, uint32_t observer, const struct bout *bout) {
 	const struct verdict_node *own = &world->verdicts->nodes[observer];
-	enum verdict verdict = held_by(world, observer, bout->victim);
-	enum verdict far = is_path(bout->row) ? held_by(world, observer, bout->other) : verdict;
-	enum sight_kind kind = bout->row == ROW_PATH_CUT    ? SIGHT_SILENT
-			       : bout->row == ROW_PATH_SLOW ? SIGHT_DEGRADED
-							    : SIGHT_LOSSY;
+	enum verdict verdict = verdicts_held_by(world, observer, bout->victim);
+	enum verdict far = is_path(bout->row) ? verdicts_held_by(world, observer, bout->other) : verdict;
 	struct verdict_path_view path;
 	uint32_t cursor = 0;
 
@@ -264,10 +343,56 @@ static uint32_t named_by(const struct world *world, uint32_t observer, const str
 		bool same = (path.sight.observer == a && path.sight.subject == b) ||
 			    (path.sight.observer == b && path.sight.subject == a);
 
-		if (same && path.sight.kind == kind && path.blame == PATH_BLAME_PATH)
+		if (same && path.blame == PATH_BLAME_PATH && is_seen_as(bout->row, &path.sight))
 			return MATRIX_PATH;
 	}
 	return VERDICT_HEALTHY;
+}
+
+// Of the first ones, why.
+static void explain(
+	struct round *round, const struct bout *bout, uint32_t n, uint32_t column, const char *when
+) {
+	const struct world *world = round->run->world;
+	const struct verdict_node *own = &world->verdicts->nodes[bout->observers[n]];
+	uint32_t nodes[2] = {bout->victim, bout->other};
+	struct verdict_view view;
+
+	if (!round->run->options->explain || round->explained++ >= EXPLAIN_MAX)
+		return;
+	fprintf(stderr, "%.1f s: %s (%u, %s), %.1f s, %s: n%05u calls it %s\n",
+		(double)world_now(world) / 1e9, matrix_rows[bout->row].name, bout->pair,
+		bout->pair > 0 ? "of two" : "alone", (double)(world_now(world) - bout->at_ns) / 1e9,
+		when, bout->observers[n] + 1,
+		column == MATRIX_PATH ? "path" : verdict_name(column));
+	for (uint32_t m = 0; m < (is_path(bout->row) ? 2 : 1); m++) {
+		if (own->engine != NULL &&
+		    verdict_of(own->engine, id_of(world, nodes[m]), &view) == 0)
+			fprintf(stderr, "  n%05u: %s %s, for %.1f s: %s\n", nodes[m] + 1,
+				verdict_name(view.verdict), view.reason,
+				(double)(world_now(world) - view.since_ns) / 1e9, view.evidence);
+	}
+}
+
+// Words that go with it while it begins and ends.
+static bool is_stray(const struct bout *bout, uint32_t column) {
+	bool slow_or_lossy = column == VERDICT_PATH_DEGRADED || column == VERDICT_PATH_LOSSY;
+
+	if (column == matrix_rows[bout->row].column || column == VERDICT_UNKNOWN ||
+	    column <= VERDICT_HEALTHY || column == MATRIX_PATH)
+		return false;
+	return !slow_or_lossy || matrix_rows[bout->row].column > VERDICT_PATH_LOSSY;
+}
+
+static void
+look_for_strays(struct round *round, struct bout *bout, uint32_t n, struct verdict_matrix *matrix) {
+	uint32_t column = named_by(round->run->world, bout->observers[n], bout);
+
+	if (bout->pair > 0 || bout->stray[n] || !is_stray(bout, column))
+		return;
+	bout->stray[n] = true;
+	matrix->strays++;
+	explain(round, bout, n, column, "meanwhile");
 }
 
 static void poll_bout(struct round *round, struct bout *bout, struct verdict_matrix *matrix) {
@@ -276,18 +401,22 @@ static void poll_bout(struct round *round, struct bout *bout, struct verdict_mat
 	bool due = !bout->judged && passed_ns >= matrix_rows[bout->row].reach_s * WORLD_SEC;
 
 	for (uint32_t n = 0; n < bout->observer_count; n++) {
+		uint32_t right = matrix_rows[bout->row].column;
 		uint32_t column = bout->right[n] && !due
-					  ? matrix_rows[bout->row].column
+					  ? right
 					  : named_by(world, bout->observers[n], bout);
 
-		if (!bout->right[n] && column == matrix_rows[bout->row].column) {
+		if (!bout->right[n] && column == right) {
 			bout->right[n] = true;
 			if (bout->pair == 0)
 				stats_add(&round->times[bout->row], passed_ns);
 		}
+		look_for_strays(round, bout, n, matrix);
 		if (!due)
 			continue;
-		bout->exact[n] = column == matrix_rows[bout->row].column;
+		bout->exact[n] = column == right;
+		if (column != right)
+			explain(round, bout, n, column, "at the time to reach");
 		if (bout->pair == 0)
 			matrix->single[bout->row][column]++;
 		else
@@ -322,66 +451,135 @@ static void judge_pairs(struct round *round, struct verdict_matrix *matrix) {
 	}
 }
 
-static void check_healed(struct round *round, struct verdict_matrix *matrix) {
-	struct world *world = round->run->world;
-
+static void check_held(struct round *round, struct verdict_matrix *matrix) {
 	for (uint32_t n = 0; n < round->count; n++) {
 		const struct bout *bout = &round->bouts[n];
 
-		for (uint32_t m = 0; m < bout->observer_count; m++)
-			matrix->not_healed +=
-				held_by(world, bout->observers[m], bout->victim) > VERDICT_HEALTHY;
+		for (uint32_t m = 0; bout->pair == 0 && m < bout->observer_count; m++) {
+			uint32_t column = named_by(round->run->world, bout->observers[m], bout);
+
+			if (column == matrix_rows[bout->row].column)
+				continue;
+			matrix->late++;
+			explain(round, bout, m, column, "at its end");
+		}
 	}
 }
 
-static void audit_to(struct run *run, uint64_t until_ns) {
-	while (world_now(run->world) < until_ns && !run->world->invariants.broken) {
-		uint64_t next_ns = world_now(run->world) + AUDIT_NS;
+// So long after the end, of those of whom it is due then.
+static void check_healed(struct round *round, uint64_t passed_ns) {
+	struct verdict_matrix *matrix = &round->run->result->matrix;
 
-		run_until(run, next_ns < until_ns ? next_ns : until_ns);
-		verdicts_audit(run->world);
+	for (uint32_t n = 0; n < round->count; n++) {
+		const struct bout *bout = &round->bouts[n];
+		uint64_t good_ns = matrix_rows[bout->row].good_s * WORLD_SEC;
+
+		if ((good_ns > 0 ? good_ns : GOOD_NS) != passed_ns)
+			continue;
+		for (uint32_t m = 0; m < bout->observer_count; m++) {
+			uint32_t column = verdicts_held_by(
+				round->run->world, bout->observers[m], bout->victim
+			);
+
+			matrix->after[bout->row][column]++;
+			if (column <= VERDICT_HEALTHY)
+				continue;
+			matrix->not_healed++;
+			explain(round, bout, m, column, "after its end");
+		}
 	}
+}
+
+// When each begins, and all end.
+static void plan_round(struct round *round) {
+	struct world *world = round->run->world;
+	uint64_t end_ns = 0;
+
+	for (uint32_t n = 0; n < round->count; n++) {
+		struct bout *bout = &round->bouts[n];
+		uint64_t hold_ns = matrix_rows[bout->row].hold_s * WORLD_SEC;
+
+		bout->at_ns = world_now(world);
+		// Both of a pair are asked about by the same nodes.
+		if (n > 0 && bout->pair > 0 && round->bouts[n - 1].pair == bout->pair) {
+			memcpy(bout->observers, bout[-1].observers, sizeof(bout->observers));
+			bout->observer_count = bout[-1].observer_count;
+			bout->at_ns += random_below(&world->random, (uint32_t)(OVERLAP_NS / WORLD_MS)) *
+				       WORLD_MS;
+		} else {
+			draw_observers(round, bout);
+		}
+		if (hold_ns < HOLD_NS)
+			hold_ns = HOLD_NS;
+		if (bout->at_ns + hold_ns > end_ns)
+			end_ns = bout->at_ns + hold_ns;
+		round->run->result->matrix.faults += bout->pair == 0;
+	}
+	round->hold_ns = end_ns;
+}
+
+// What is held for a while after the end is no right name of anything any more.
+static void heal_round(struct round *round) {
+	struct run *run = round->run;
+	uint64_t end_ns = world_now(run->world);
+	uint64_t good_ns = GOOD_NS;
+
+	for (uint32_t n = 0; n < round->count; n++)
+		end_bout(run, &round->bouts[n]);
+	for (uint32_t n = 0; n < round->count; n++) {
+		uint64_t row_ns = matrix_rows[round->bouts[n].row].good_s * WORLD_SEC;
+
+		good_ns = row_ns > good_ns ? row_ns : good_ns;
+	}
+	while (world_now(run->world) < end_ns + good_ns && !run->world->invariants.broken) {
+		run_until(run, world_now(run->world) + POLL_NS);
+		for (uint32_t n = 0; n < round->count; n++) {
+			for (uint32_t m = 0; m < round->bouts[n].observer_count; m++)
+				look_for_strays(
+					round, &round->bouts[n], m, &run->result->matrix
+				);
+		}
+		check_healed(round, world_now(run->world) - end_ns);
+	}
+	verdicts_audit_to(run, world_now(run->world) + REST_NS);
 }
 
 static void play_round(struct round *round) {
 	struct run *run = round->run;
 	struct world *world = run->world;
 	struct verdict_matrix *matrix = &run->result->matrix;
-	uint64_t begin_ns = world_now(world);
 
-	for (uint32_t n = 0; n < round->count; n++) {
-		struct bout *bout = &round->bouts[n];
+	plan_round(round);
+	while (world_now(world) < round->hold_ns && !world->invariants.broken) {
+		for (uint32_t n = 0; n < round->count; n++) {
+			struct bout *bout = &round->bouts[n];
 
-		// Both of a pair are asked about by the same nodes.
-		if (n > 0 && bout->pair > 0 && round->bouts[n - 1].pair == bout->pair) {
-			memcpy(bout->observers, bout[-1].observers, sizeof(bout->observers));
-			bout->observer_count = bout[-1].observer_count;
-		} else {
-			draw_observers(round, bout);
+			if (!bout->begun && world_now(world) >= bout->at_ns)
+				begin_bout(round, bout);
 		}
-		matrix->faults += bout->pair == 0;
-	}
-	for (uint32_t n = 0; n < round->count; n++)
-		begin_bout(run, &round->bouts[n]);
-	while (world_now(world) < begin_ns + HOLD_NS && !world->invariants.broken) {
 		run_until(run, world_now(world) + POLL_NS);
 		for (uint32_t n = 0; n < round->count; n++) {
+			if (!round->bouts[n].begun)
+				continue;
 			notice_stuck(run, &round->bouts[n]);
 			poll_bout(round, &round->bouts[n], matrix);
 		}
 	}
 	judge_pairs(round, matrix);
-	for (uint32_t n = 0; n < round->count; n++)
-		end_bout(run, &round->bouts[n]);
-	audit_to(run, world_now(world) + REST_NS);
-	check_healed(round, matrix);
+	check_held(round, matrix);
+	heal_round(round);
+	round->before_count = 0;
 	for (uint32_t n = 0; n < round->count; n++) {
 		struct verdict_node *victim = &world->verdicts->nodes[round->bouts[n].victim];
 
+		round->before[round->before_count++] = round->bouts[n].victim;
+		if (is_path(round->bouts[n].row))
+			round->before[round->before_count++] = round->bouts[n].other;
 		victim->sick = false;
 		victim->responder = SIGHT_RESPONDER_HARDWARE;
 	}
 	unwatch(world);
+	verdicts_settle_paths(world);
 	round->count = 0;
 }
 
@@ -399,44 +597,67 @@ static uint32_t at_once(const struct run *run, uint32_t apart, uint32_t most) {
 	return count < 1 ? 1 : count > most ? most : count;
 }
 
+// Where a round begins whose `count` victims, each with `next` behind it, were none in the one before.
+static uint32_t draw_from(struct round *round, uint32_t count, uint32_t next) {
+	struct run *run = round->run;
+	uint32_t from = 0;
+
+	for (uint32_t tries = 0; tries < 1000; tries++) {
+		bool fresh = true;
+
+		from = random_below(&run->world->random, run->options->nodes);
+		for (uint32_t k = 0; k < count; k++) {
+			uint32_t node = place_of(run, from, k, count);
+
+			fresh = fresh && !was_victim(round, node) &&
+				!was_victim(round, (node + next) % run->options->nodes);
+		}
+		if (fresh)
+			break;
+	}
+	return from;
+}
+
 static void play_singles(struct round *round, uint32_t repeats) {
 	struct run *run = round->run;
 	uint32_t together = at_once(run, 100, ROW_FAULTS);
 	uint32_t all = repeats * ROW_FAULTS;
 
 	for (uint32_t n = 0; n < all && !run->world->invariants.broken; n += together) {
-		uint32_t from = random_below(&run->world->random, run->options->nodes);
+		uint32_t from;
 		uint32_t count = all - n < together ? all - n : together;
 
+		from = draw_from(round, count, 0);
 		for (uint32_t k = 0; k < count; k++)
 			add_bout(
 				round, (enum matrix_row)((n + k) % ROW_FAULTS),
-				place_of(run, from, k, count), 0
+				place_of(run, from, k, count), 0, NET_NOBODY
 			);
 		play_round(round);
 	}
 }
 
-// Each kind with each, itself included, on two nodes that are next to each other.
-static void play_pairs(struct round *round, uint32_t every) {
+// Kinds with kinds, themselves included, on two nodes that are next to each other: a share of all,
+// another one for each seed.
+static void play_pairs(struct round *round, uint32_t count) {
 	struct run *run = round->run;
 	uint32_t together = at_once(run, 200, 5);
 	uint32_t from = 0;
-	uint32_t number = 0;
 
-	for (uint32_t n = 0; n < ROW_FAULTS * ROW_FAULTS && !run->world->invariants.broken; n++) {
-		enum matrix_row a = (enum matrix_row)(n / ROW_FAULTS);
-		enum matrix_row b = (enum matrix_row)(n % ROW_FAULTS);
+	for (uint32_t n = 0; n < count && !run->world->invariants.broken; n++) {
 		uint32_t victim;
 
-		if (b < a || (a + b) % every != 0)
-			continue;
 		if (round->count == 0)
-			from = random_below(&run->world->random, run->options->nodes);
+			from = draw_from(round, together, 1);
 		victim = place_of(run, from, round->count / 2, together);
-		number++;
-		add_bout(round, a, victim, number);
-		add_bout(round, b, (victim + 1) % run->options->nodes, number);
+		add_bout(
+			round, random_below(&run->world->random, ROW_FAULTS), victim, n + 1,
+			(victim + 1) % run->options->nodes
+		);
+		add_bout(
+			round, random_below(&run->world->random, ROW_FAULTS),
+			(victim + 1) % run->options->nodes, n + 1, NET_NOBODY
+		);
 		if (round->count == 2 * together)
 			play_round(round);
 	}
@@ -444,65 +665,7 @@ static void play_pairs(struct round *round, uint32_t every) {
 		play_round(round);
 }
 
-// One of the smaller side that two of the larger read: of others nobody there can know anything.
-static uint32_t draw_read(struct world *world, uint32_t nodes, uint32_t island) {
-	uint32_t node = 0;
-
-	for (uint32_t tries = 0; tries < 1000; tries++) {
-		uint32_t readers = 0;
-
-		node = random_below(&world->random, island);
-		for (uint32_t n = island; n < nodes && readers < 2; n++)
-			readers += verdicts_reads(world, n, node);
-		if (readers > 1)
-			break;
-	}
-	return node;
-}
-
-// What those on the larger side hold of those on the smaller.
-static void look_over(struct run *run, enum matrix_row row, uint32_t island) {
-	struct world *world = run->world;
-	uint32_t nodes = run->options->nodes;
-
-	for (uint32_t n = 0; n < SPLIT_SAMPLES; n++) {
-		uint32_t observer = island + random_below(&world->random, nodes - island);
-		uint32_t node = draw_read(world, nodes, island);
-
-		run->result->matrix.single[row][held_by(world, observer, node)]++;
-	}
-}
-
-static void play_splits(struct run *run) {
-	struct world *world = run->world;
-	uint32_t island = run->options->nodes * SPLIT_PERCENT / 100;
-	struct fault split = {
-		.kind = FAULT_SPLIT,
-		.value = SPLIT_PERCENT,
-		.at_ns = world_now(world) - world->faults.begin_ns,
-		.duration_ns = SPLIT_NS,
-	};
-
-	fault_add(world, &split);
-	for (uint32_t n = 0; n < run->options->nodes; n++)
-		world->verdicts->nodes[n].watched = true;
-	audit_to(run, world_now(world) + matrix_rows[ROW_MGMT_SPLIT].reach_s * WORLD_SEC);
-	look_over(run, ROW_MGMT_SPLIT, island);
-	audit_to(run, world_now(world) + SPLIT_NS + 20 * WORLD_SEC);
-	for (uint32_t n = 0; n < island; n++)
-		world->verdicts->nodes[n].cut = world->verdicts->nodes[n].sick = true;
-	audit_to(run, world_now(world) + matrix_rows[ROW_FABRIC_SPLIT].reach_s * WORLD_SEC);
-	look_over(run, ROW_FABRIC_SPLIT, island);
-	for (uint32_t n = 0; n < island; n++)
-		world->verdicts->nodes[n].cut = false;
-	audit_to(run, world_now(world) + 30 * WORLD_SEC);
-	unwatch(world);
-	for (uint32_t n = 0; n < island; n++)
-		world->verdicts->nodes[n].sick = false;
-	audit_to(run, world_now(world) + REST_NS);
-}
-
-static void verdicts_result(struct run *run, uint64_t begin_ns) {
+void verdicts_result(struct run *run, uint64_t begin_ns) {
 	struct world *world = run->world;
 	struct verdict_matrix *matrix = &run->result->matrix;
 	double nodes = run->options->nodes;
@@ -536,102 +699,16 @@ void play_verdicts(struct run *run) {
 
 	matrix->present = true;
 	must(verdicts_begin(run->world) == 0);
-	audit_to(run, world_now(run->world) + (large ? LARGE_BEGIN_NS : BEGIN_NS));
+	verdicts_audit_to(run, world_now(run->world) + (large ? LARGE_BEGIN_NS : BEGIN_NS));
 	// A notice is a message on every link: thousands of nodes have fewer faults each.
 	play_singles(&round, large ? 1 : 2);
-	play_pairs(&round, large ? 7 : 3);
+	play_pairs(&round, large ? 15 : 36);
 	if (run->options->nodes >= 64 && !large)
 		play_splits(run);
 	for (uint32_t row = 0; row < ROW_COUNT; row++) {
 		matrix->right_p50_s[row] = stats_quantile(&times[row], 0.5) / 1e9;
 		matrix->right_max_s[row] = (double)times[row].max / 1e9;
 	}
-	verdicts_result(run, begin_ns);
-}
-
-// The overlay falls apart now and then, for less than the brake holds: the larger part has to
-// brake.
-static void add_brakes(struct run *run) {
-	for (uint64_t at_ns = BRAKE_EACH_NS / 4; at_ns + BRAKE_EACH_NS / 4 < run->length_ns;
-	     at_ns += BRAKE_EACH_NS) {
-		struct fault split = {
-			.kind = FAULT_SPLIT,
-			.value = 25 + random_below(&run->world->random, 26),
-			.at_ns = at_ns,
-			.duration_ns =
-				random_between(&run->world->random, 10 * WORLD_SEC, 40 * WORLD_SEC),
-		};
-
-		fault_add(run->world, &split);
-	}
-}
-
-// Members that are slow now and then, brakes, and nothing else: nobody is to be drained.
-void play_verdicts_slow(struct run *run) {
-	uint64_t begin_ns = world_now(run->world);
-
-	run->result->matrix.present = true;
-	must(verdicts_begin(run->world) == 0);
-	play_slow_members(run);
-	add_brakes(run);
-	audit_to(run, begin_ns + run->length_ns);
-	verdicts_result(run, begin_ns);
-}
-
-// A part that is no more than may be drained in ten minutes is cut off from nearly all others for
-// as long as the split lasts: whoever acts on it is right.
-static bool is_small_part(const struct run *run, uint32_t island) {
-	return island * 100 <= run->options->nodes * SMALL_PERCENT;
-}
-
-static void play_one_split(struct run *run, bool of_fabric) {
-	struct world *world = run->world;
-	uint32_t percent = 3 + random_below(&world->random, 58);
-	uint32_t island = run->options->nodes * percent / 100;
-	uint64_t length_ns = SPLIT_LEAST_NS << random_below(&world->random, 5);
-	struct fault split = {
-		.kind = FAULT_SPLIT,
-		.value = percent,
-		.at_ns = world_now(world) - world->faults.begin_ns,
-	};
-
-	length_ns += random_between(&world->random, 0, length_ns);
-	if (length_ns > SPLIT_MOST_NS)
-		length_ns = SPLIT_MOST_NS;
-	split.duration_ns = length_ns;
-	for (uint32_t n = 0; n < run->options->nodes; n++) {
-		world->verdicts->nodes[n].watched = true;
-		world->verdicts->nodes[n].sick = n < island && is_small_part(run, island);
-	}
-	if (of_fabric)
-		world->verdicts->island = island;
-	else
-		fault_add(world, &split);
-	audit_to(run, world_now(world) + length_ns);
-	world->verdicts->island = 0;
-	audit_to(run, world_now(world) + SPLIT_AFTER_NS);
-	unwatch(world);
-	for (uint32_t n = 0; n < run->options->nodes; n++)
-		world->verdicts->nodes[n].sick = false;
-}
-
-// Every hour one plane falls apart for ten seconds to five minutes, at any place: nobody is to be
-// drained by it, in neither part.
-void play_verdicts_splits(struct run *run) {
-	struct world *world = run->world;
-	uint64_t begin_ns = world_now(world), next_ns = begin_ns + BEGIN_NS;
-	bool of_fabric = false;
-
-	run->result->matrix.present = true;
-	must(verdicts_begin(world) == 0);
-	while (next_ns + SPLIT_MOST_NS + SPLIT_AFTER_NS < begin_ns + run->length_ns &&
-	       !world->invariants.broken) {
-		audit_to(run, next_ns + random_between(&world->random, 0, SPLIT_EACH_NS / 4));
-		play_one_split(run, of_fabric);
-		of_fabric = !of_fabric;
-		next_ns += SPLIT_EACH_NS;
-	}
-	audit_to(run, begin_ns + run->length_ns);
 	verdicts_result(run, begin_ns);
 }
 

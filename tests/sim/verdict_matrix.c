@@ -3,23 +3,42 @@
 
 #include <math.h>
 
+#define HOLD_LONG_S 100
+
 const struct matrix_info matrix_rows[ROW_COUNT] = {
-	[ROW_CRASH] = {"crash", VERDICT_AGENT_DOWN, 2},
-	[ROW_FREEZE_HARDWARE] = {"freeze-hardware", VERDICT_AGENT_FROZEN, 3},
-	[ROW_FREEZE_KERNEL] = {"freeze-kernel", VERDICT_AGENT_FROZEN, 3},
-	[ROW_FREEZE_IN_PROCESS] = {"freeze-in-process", VERDICT_AGENT_FROZEN, 3},
-	[ROW_HOST_DEAD] = {"host-dead", VERDICT_NODE_DOWN, 5},
-	[ROW_MGMT_CUT] = {"mgmt-net-cut", VERDICT_MGMT_NET_DOWN, 12},
-	[ROW_FABRIC_CUT] = {"fabric-cut", VERDICT_FABRIC_DOWN, 3},
-	[ROW_DEVICE_STUCK] = {"device-stuck", VERDICT_DEVICE_STUCK, 4},
-	[ROW_CHECK_FAILED] = {"check-failed", VERDICT_CHECK_FAILED, 2},
-	[ROW_NODE_SLOW] = {"node-slow-x3", VERDICT_PATH_DEGRADED, 20},
-	[ROW_NODE_LOSSY] = {"node-lossy-large", VERDICT_PATH_LOSSY, 30},
-	[ROW_PATH_CUT] = {"path-cut", MATRIX_PATH, 4},
-	[ROW_PATH_SLOW] = {"path-slow-x3", MATRIX_PATH, 20},
-	[ROW_PATH_LOSSY] = {"path-lossy-large", MATRIX_PATH, 30},
-	[ROW_MGMT_SPLIT] = {"mgmt-split-30%", VERDICT_UNKNOWN, 15},
-	[ROW_FABRIC_SPLIT] = {"fabric-split-30%", VERDICT_UNKNOWN, 15},
+	[ROW_CRASH] = {"crash", VERDICT_AGENT_DOWN, 2, 0, 0},
+	[ROW_FREEZE_HARDWARE] = {"freeze-hardware", VERDICT_AGENT_FROZEN, 3, 0, 0},
+	[ROW_FREEZE_KERNEL] = {"freeze-kernel", VERDICT_AGENT_FROZEN, 3, 0, 0},
+	[ROW_FREEZE_IN_PROCESS] = {"freeze-in-process", VERDICT_AGENT_FROZEN, 3, 0, 0},
+	[ROW_HOST_DEAD] = {"host-dead", VERDICT_NODE_DOWN, 5, 0, 0},
+	[ROW_MGMT_CUT] = {"mgmt-net-cut", VERDICT_MGMT_NET_DOWN, 12, 0, 0},
+	[ROW_FABRIC_CUT] = {"fabric-cut", VERDICT_FABRIC_DOWN, 3, 0, 0},
+	[ROW_DEVICE_STUCK] = {"device-stuck", VERDICT_DEVICE_STUCK, 4, 0, 0},
+	[ROW_CHECK_FAILED] = {"check-failed", VERDICT_CHECK_FAILED, 2, 0, 0},
+	[ROW_NODE_SLOW] = {"node-slow-x3", VERDICT_PATH_DEGRADED, 20, 0, 0},
+	[ROW_NODE_LOSSY] = {"node-lossy-large", VERDICT_PATH_LOSSY, 30, 0, 0},
+	[ROW_PATH_CUT] = {"path-cut", MATRIX_PATH, 4, 0, 0},
+	[ROW_PATH_SLOW] = {"path-slow-x3", MATRIX_PATH, 20, 0, 0},
+	[ROW_PATH_LOSSY] = {"path-lossy-large", MATRIX_PATH, 30, 0, 0},
+	[ROW_MGMT_DEAF] = {"mgmt-deaf", VERDICT_MGMT_NET_DOWN, 15, 0, 0},
+	[ROW_MGMT_MUTE] = {"mgmt-mute", VERDICT_MGMT_NET_DOWN, 15, 0, 0},
+	[ROW_NODE_SLOW_150] = {"node-slow-x1.5", VERDICT_HEALTHY, 20, 0, 0},
+	[ROW_NODE_SLOW_200] = {"node-slow-x2", VERDICT_PATH_DEGRADED, 20, 0, 0},
+	[ROW_NODE_LOSS_5] = {"node-loss-5%", VERDICT_PATH_LOSSY, 40, HOLD_LONG_S, 90},
+	[ROW_NODE_LOSS_30] = {"node-loss-30%", VERDICT_PATH_LOSSY, 20, 0, 0},
+	[ROW_NODE_LOSS_60] = {"node-loss-60%", VERDICT_PATH_LOSSY, 20, 0, 0},
+	[ROW_NODE_HOLE] = {"node-mtu-hole", VERDICT_PATH_LOSSY, 30, HOLD_LONG_S, 0},
+	[ROW_PATH_SLOW_150] = {"path-slow-x1.5", VERDICT_HEALTHY, 20, 0, 0},
+	[ROW_PATH_SLOW_200] = {"path-slow-x2", MATRIX_PATH, 20, 0, 0},
+	[ROW_PATH_LOSS_5] = {"path-loss-5%", MATRIX_PATH, 90, HOLD_LONG_S, 0},
+	[ROW_PATH_LOSS_30] = {"path-loss-30%", MATRIX_PATH, 20, 0, 0},
+	[ROW_PATH_LOSS_60] = {"path-loss-60%", MATRIX_PATH, 20, 0, 0},
+	[ROW_PATH_HOLE] = {"path-mtu-hole", MATRIX_PATH, 30, HOLD_LONG_S, 0},
+	[ROW_MGMT_SPLIT] = {"mgmt-split-30%", VERDICT_UNKNOWN, 15, 0, 0},
+	[ROW_FABRIC_SPLIT] = {"fabric-split-30%", VERDICT_HEALTHY, 15, 0, 0},
+	[ROW_FABRIC_DARK] = {"fabric-dark-30%", VERDICT_UNKNOWN, 15, 0, 0},
+	[ROW_MGMT_SPLIT_END] = {"mgmt-split, end", VERDICT_UNKNOWN, 300, 0, 0},
+	[ROW_FABRIC_SPLIT_END] = {"fabric-split, end", VERDICT_HEALTHY, 300, 0, 0},
 };
 
 // Of the columns, as short as they have to be.
@@ -57,8 +76,9 @@ double matrix_double_pct(const struct verdict_matrix *matrix) {
 	return matrix->pair_looks > 0 ? 100.0 * matrix->pair_exact / matrix->pair_looks : NAN;
 }
 
-static void
-print_rows(const uint32_t rows[ROW_COUNT][MATRIX_COLUMNS], const char *title, FILE *to) {
+static void print_rows(
+	const uint32_t rows[ROW_COUNT][MATRIX_COLUMNS], const char *title, bool after, FILE *to
+) {
 	fprintf(to, "%-18s", title);
 	for (uint32_t column = 0; column < MATRIX_COLUMNS; column++)
 		fprintf(to, "%5s", heads[column]);
@@ -73,7 +93,8 @@ print_rows(const uint32_t rows[ROW_COUNT][MATRIX_COLUMNS], const char *title, FI
 			else
 				fprintf(to, "%5s", ".");
 		}
-		if (rows[row][matrix_rows[row].column] < row_sum(rows[row]))
+		if (rows[row][after ? VERDICT_HEALTHY : matrix_rows[row].column] <
+		    row_sum(rows[row]))
 			fprintf(to, " !");
 		fputc('\n', to);
 	}
@@ -81,9 +102,11 @@ print_rows(const uint32_t rows[ROW_COUNT][MATRIX_COLUMNS], const char *title, FI
 
 void matrix_print(const struct verdict_matrix *matrix, FILE *to) {
 	fprintf(to, "\n");
-	print_rows(matrix->single, "one fault", to);
+	print_rows(matrix->single, "one fault", false, to);
 	fprintf(to, "\n");
-	print_rows(matrix->pair, "of two at once", to);
+	print_rows(matrix->pair, "of two at once", false, to);
+	fprintf(to, "\n");
+	print_rows(matrix->after, "10 s after the end", true, to);
 	fprintf(to, "\n%-18s%12s%12s%12s\n", "time to its name", "p50", "max", "to reach");
 	for (uint32_t row = 0; row < ROW_COUNT; row++) {
 		if (!isnan(matrix->right_p50_s[row]) && row_sum(matrix->single[row]) > 0)
@@ -96,7 +119,9 @@ void matrix_print(const struct verdict_matrix *matrix, FILE *to) {
 	fprintf(to, "  %-40s %15.2f %%\n", "pairs of faults named exactly, both",
 		matrix_double_pct(matrix));
 	fprintf(to, "  %-40s %17u\n", "healthy nodes drained", matrix->healthy_drained);
-	fprintf(to, "  %-40s %17u\n", "not healthy again after the end", matrix->not_healed);
+	fprintf(to, "  %-40s %17u\n", "not healthy in time after the end", matrix->not_healed);
+	fprintf(to, "  %-40s %17u\n", "not named any more at the end", matrix->late);
+	fprintf(to, "  %-40s %17u\n", "given another name meanwhile", matrix->strays);
 	fprintf(to, "  %-40s %17u\n", "single faults", matrix->faults);
 	fprintf(to, "  %-40s %17u\n", "pairs", matrix->pairs);
 	fprintf(to, "  %-40s %13.1f KiB\n", "engine, exchange and paths of a node",
@@ -152,6 +177,8 @@ void matrix_json(const struct verdict_matrix *matrix, json_t *object) {
 	);
 	json_object_set_new(object, "healthy_drained", json_integer(matrix->healthy_drained));
 	json_object_set_new(object, "not_healed", json_integer(matrix->not_healed));
+	json_object_set_new(object, "not_named_at_the_end", json_integer(matrix->late));
+	json_object_set_new(object, "named_otherwise", json_integer(matrix->strays));
 	json_object_set_new(object, "single_faults", json_integer(matrix->faults));
 	json_object_set_new(object, "double_faults", json_integer(matrix->pairs));
 	json_object_set_new(object, "engine_bytes", json_number(matrix->engine_bytes));
@@ -161,5 +188,6 @@ void matrix_json(const struct verdict_matrix *matrix, json_t *object) {
 	);
 	json_object_set_new(object, "matrix", json_rows(matrix->single));
 	json_object_set_new(object, "matrix_of_pairs", json_rows(matrix->pair));
+	json_object_set_new(object, "matrix_after", json_rows(matrix->after));
 	json_object_set_new(object, "seconds_to_name", times);
 }

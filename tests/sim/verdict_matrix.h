@@ -28,9 +28,26 @@ enum matrix_row {
 	ROW_PATH_CUT,
 	ROW_PATH_SLOW,
 	ROW_PATH_LOSSY,
+	ROW_MGMT_DEAF,
+	ROW_MGMT_MUTE,
+	ROW_NODE_SLOW_150,
+	ROW_NODE_SLOW_200,
+	ROW_NODE_LOSS_5,
+	ROW_NODE_LOSS_30,
+	ROW_NODE_LOSS_60,
+	ROW_NODE_HOLE,
+	ROW_PATH_SLOW_150,
+	ROW_PATH_SLOW_200,
+	ROW_PATH_LOSS_5,
+	ROW_PATH_LOSS_30,
+	ROW_PATH_LOSS_60,
+	ROW_PATH_HOLE,
 	ROW_FAULTS, // so many that come alone and in pairs
 	ROW_MGMT_SPLIT = ROW_FAULTS,
 	ROW_FABRIC_SPLIT,
+	ROW_FABRIC_DARK,
+	ROW_MGMT_SPLIT_END, // what is held when it ends
+	ROW_FABRIC_SPLIT_END,
 	ROW_COUNT,
 };
 
@@ -38,6 +55,8 @@ struct matrix_info {
 	const char *name;
 	uint32_t column;  // what it is to be named
 	uint32_t reach_s; // after so long
+	uint32_t hold_s;  // lasts so long, 0: as the others do
+	uint32_t good_s;  // the good word is back after so long, 0: as of the others
 };
 extern const struct matrix_info matrix_rows[ROW_COUNT];
 
@@ -46,6 +65,9 @@ struct verdict_matrix {
 	bool present;
 	uint32_t single[ROW_COUNT][MATRIX_COLUMNS];
 	uint32_t pair[ROW_COUNT][MATRIX_COLUMNS];
+	uint32_t after[ROW_COUNT][MATRIX_COLUMNS]; // of all, 10 s after the end
+	uint32_t late;				   // looks at its end that did not hold its name
+	uint32_t strays; // looks at single ones that found a name which was never right
 	uint32_t faults, pairs;				       // injected
 	uint32_t pair_looks, pair_exact;		       // both named, at one observer
 	double right_p50_s[ROW_COUNT], right_max_s[ROW_COUNT]; // of single ones, until named

@@ -21,10 +21,11 @@ enum verdicts_code {
 	VERDICTS_LOOK,
 	VERDICTS_MISSED,
 	VERDICTS_FEED,
+	VERDICTS_LOSSES,
 };
 
 struct missed {
-	uint32_t peer;
+	uint32_t peer, size;
 	uint64_t begun_ns;
 };
 
@@ -180,16 +181,27 @@ static void verdicts_peer(
 	must(verdict_peer(own->engine, world_now(world), &whole) == 0);
 }
 
+void verdicts_of_self(struct world *world, struct verdict_node *own) {
+	struct verdict_self self = {
+		.brake = own->braking,
+		.loses = own->losses->ourselves,
+		.paused_until_ns = own->resumed_ns,
+	};
+	struct ras_view view;
+
+	ras_view(own->node->ras, &view);
+	self.joined = view.joined;
+	verdict_self(own->engine, world_now(world), &self);
+}
+
 // What the core holds, all of it.
 static void verdicts_feed(struct world *world, struct verdict_node *own) {
 	const struct ras *ras = own->node->ras;
-	struct verdict_self self = {.brake = own->braking};
 	struct ras_view view;
 
 	own->feeding = false;
 	ras_view(ras, &view);
-	self.joined = view.joined;
-	verdict_self(own->engine, world_now(world), &self);
+	verdicts_of_self(world, own);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
 		struct verdict_peer said = {0};
 		struct ras_peer peer;
@@ -246,6 +258,13 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 	);
 	must(err == 0);
 	grants_alive(own->grants, world_now(world), self);
+	own->losses = verdicts->memory.allocate(verdicts, sizeof(*own->losses));
+	must(own->losses != NULL);
+	event = verdicts_event_new(own, VERDICTS_LOSSES, 0);
+	queue_push(
+		&world->queue, event,
+		world_now(world) + random_below(&verdicts->random, (uint32_t)(LOSS_LOOK_NS / 2))
+	);
 	// Spread over a phase, as agents that were not started at the same instant are.
 	event = verdicts_event_new(own, VERDICTS_LOOK, 0);
 	queue_push(
@@ -259,6 +278,7 @@ int verdicts_begin(struct world *world) {
 	if (verdicts == NULL)
 		return -ENOMEM;
 	world->verdicts = verdicts;
+	world->net.counts = true;
 	verdicts->world = world;
 	verdicts->random = random_stream(world->options.seed, 7);
 	verdicts->memory = (struct ras_memory
@@ -294,6 +314,8 @@ static void verdicts_stop_node(struct world *world, struct verdict_node *own) {
 	verdicts_forget_paths(world, own);
 	world->verdicts->granted += grants_counters(own->grants)->given;
 	own->grants = grants_destroy(own->grants);
+	verdicts_release(world->verdicts, own->losses, sizeof(*own->losses));
+	own->losses = NULL;
 	own->exchange = sight_exchange_destroy(own->exchange);
 	own->engine = verdict_engine_destroy(own->engine);
 }
@@ -332,14 +354,8 @@ void verdicts_frozen(struct world *world, struct node *node, bool frozen) {
 	own = &world->verdicts->nodes[node->index];
 	own->frozen_ns = world_now(world);
 	if (!frozen && own->engine != NULL) {
-		struct verdict_self self = {
-			.joined = true,
-			.brake = own->braking,
-			.paused_until_ns = world_now(world),
-		};
-
-		verdict_self(own->engine, world_now(world), &self);
 		verdicts_resume(world, own);
+		verdicts_of_self(world, own);
 	}
 }
 
@@ -512,18 +528,25 @@ void verdicts_happen(struct world *world, struct event *event) {
 		queue_release(&world->queue, event);
 		verdicts_feed(world, own);
 		return;
+	case VERDICTS_LOSSES:
+		verdicts_count_losses(world, own);
+		node_settle(own->node);
+		queue_push(&world->queue, event, world_now(world) + LOSS_LOOK_NS);
+		return;
 	default:
 		memcpy(&missed, event->bytes, sizeof(missed));
 		queue_release(&world->queue, event);
 		if (own->node->state == NODE_UP)
-			verdicts_missed(world, own, missed.peer, missed.begun_ns);
+			verdicts_missed(
+				world, own, missed.peer, missed.size, missed.begun_ns
+			);
 		return;
 	}
 }
 
-void verdicts_miss_at(struct verdict_node *own, uint32_t peer, uint64_t at_ns) {
+void verdicts_miss_at(struct verdict_node *own, uint32_t peer, uint32_t size, uint64_t at_ns) {
 	struct world *world = own->node->world;
-	struct missed missed = {.peer = peer, .begun_ns = world_now(world)};
+	struct missed missed = {.peer = peer, .size = size, .begun_ns = world_now(world)};
 	struct event *event = verdicts_event_new(own, VERDICTS_MISSED, sizeof(missed));
 
 	memcpy(event->bytes, &missed, sizeof(missed));

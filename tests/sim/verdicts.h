@@ -2,15 +2,18 @@
 // The data plane of a simulation: who reads whose pulse, and a verdict engine with its exchange on
 // every node.
 //
-// The engines are the product's; so is the memory of a path wherever latency or loss matters. What
-// is played is the fabric: a read is answered or not, and takes so long, by what is wrong with its
-// two ends and the path between. Each node reads the pulse of each of its links once a second.
+// The engines are the product's; so is the memory of a path wherever latency or loss matters, and
+// the book of links that lose. What is played is the fabric: a read is answered or not, and takes
+// so long, by what becomes of its packets at its two ends and between, with RC's timer and retries;
+// the overlay's TCP loses packets on the same wires (net.h). Each node reads the pulse of each of
+// its links once a second. No engine is told what is wrong.
 #pragma once
 
 #include <ras/collective.h>
 #include <ras/event.h>
 #include <verdict/engine.h>
 #include <verdict/grants.h>
+#include <verdict/loss.h>
 #include <verdict/path_memory.h>
 
 #include <stdbool.h>
@@ -29,8 +32,6 @@ struct world;
 struct pulse_path {
 	uint32_t peer;
 	uint32_t count;	   // reads so far
-	uint32_t size;	   // of the last one, its place in the sizes
-	bool retries;	   // it was one that was lost before
 	uint32_t misses;   // in a row
 	bool linked;	   // still a link of the overlay
 	uint64_t until_ns; // if not: looked at until then
@@ -47,6 +48,7 @@ struct verdict_node {
 	struct verdict_engine *engine; // NULL while the node is off
 	struct sight_exchange *exchange;
 	struct grants *grants;
+	struct loss_book *losses;
 	struct pulse_path *paths;
 	uint32_t path_count;
 	uint32_t generation; // of its events
@@ -58,9 +60,10 @@ struct verdict_node {
 	bool feeding; // its table is to be read anew
 	// The truth of its end of the fabric.
 	enum sight_responder responder;
-	bool cut;      // its port is dark
-	bool lossy;    // loses what is large
-	uint32_t slow; // times as slow, 0: not
+	bool cut;      // its cable is dead
+	bool lossy;    // loses seven of eight of what is large
+	bool hole;     // and here all of it
+	uint32_t slow; // percent of the usual time, 0: not
 	bool watched;  // something is wrong there: those who read it say what they see each time
 	bool sick;     // whatever is held against it may be right
 };
@@ -68,8 +71,9 @@ struct verdict_node {
 // Between two nodes, whichever reads.
 struct path_fault {
 	uint32_t a, b;
-	bool cut, lossy;
-	uint32_t slow;
+	bool cut, lossy, hole;
+	uint32_t slow; // percent
+	uint32_t loss; // percent of the packets, of both planes
 };
 
 struct verdicts {
@@ -96,6 +100,8 @@ void verdicts_end(struct world *world);
 // Between its two ends, until it is taken away. Both ends were well so far, and remember that.
 void verdicts_path_fault(struct world *world, const struct path_fault *fault);
 void verdicts_path_heal(struct world *world, uint32_t a, uint32_t b);
+// Paths on which nothing matters any more are forgotten: they cost what they are judged by.
+void verdicts_settle_paths(struct world *world);
 // Those who read this node, and whom it reads, remember how fast and lossless that was.
 void verdicts_remember(struct world *world, uint32_t node);
 void verdicts_say(
@@ -128,14 +134,43 @@ void verdicts_granted(struct world *world, struct node *node, const void *bytes,
 uint64_t verdicts_grants(const struct world *world);
 void verdicts_happen(struct world *world, struct event *event);
 
-void verdicts_miss_at(struct verdict_node *own, uint32_t peer, uint64_t at_ns);
+// What it knows of itself, to its engine.
+void verdicts_of_self(struct world *world, struct verdict_node *own);
+void verdicts_miss_at(struct verdict_node *own, uint32_t peer, uint32_t size, uint64_t at_ns);
 
 // verdicts_look.c
 void verdicts_look(struct world *world, struct verdict_node *own, uint32_t phase);
 void verdicts_missed(
-	struct world *world, struct verdict_node *own, uint32_t peer, uint64_t begun_ns
+	struct world *world,
+	struct verdict_node *own,
+	uint32_t peer,
+	uint32_t size,
+	uint64_t begun_ns
 );
 void verdicts_forget_paths(struct world *world, struct verdict_node *own);
 // The node stood still itself: what it did not read then says nothing.
 void verdicts_resume(struct world *world, struct verdict_node *own);
+
+// verdicts_wire.c: what a read finds.
+#define VERDICTS_READ_LIMIT_NS (300 * WORLD_MS) // then it was not answered
+#define VERDICTS_BEAT_NS (100 * WORLD_MS)	// of the counter in the page
+#define VERDICTS_BASE_NS 4000
+struct found {
+	bool answered;
+	uint64_t beats;
+	uint64_t latency_ns;
+};
+void verdicts_read(
+	struct world *world,
+	const struct verdict_node *own,
+	uint32_t peer,
+	uint32_t size, // its place
+	struct found *ret_found
+);
+// What its host's kernel makes of a connection.
+enum verdict_reach
+verdicts_knock(struct world *world, const struct verdict_node *own, const struct verdict_node *far);
+bool verdicts_latency_matters(const struct world *world, uint32_t a, uint32_t b);
+// Which links lose, as the agent looks: each LOSS_LOOK_NS.
+void verdicts_count_losses(struct world *world, struct verdict_node *own);
 #define VERDICTS_PHASES 4 // of a second

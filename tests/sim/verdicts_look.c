@@ -8,13 +8,10 @@
 
 #include <string.h>
 
-#define READ_LIMIT_NS (300 * WORLD_MS) // then it was not answered
-#define BEAT_NS (100 * WORLD_MS)       // of the counter in the page
 #define STANDING_NS (1500 * WORLD_MS)
 #define QUIET_NS (1500 * WORLD_MS)     // a link that says nothing for so long is asked why
 #define AFTERWARDS_NS (60 * WORLD_SEC) // looked at, once the overlay has let go of it
 #define GOOD_AGAIN_NS (10 * WORLD_SEC)
-#define BASE_NS 4000
 #define PAST_PROBES 90
 #define PATTERN 10
 
@@ -22,57 +19,6 @@
 static const uint8_t pattern[PATTERN] = {1, 0, 0, 2, 0, 0, 0, 2, 0, 0};
 
 static const uint32_t sizes[PATH_SIZES + 1] = {0, 1024, 4096, 65536, 0};
-
-static const struct path_fault *
-fault_between(const struct verdicts *verdicts, uint32_t a, uint32_t b) {
-	for (uint32_t n = 0; n < verdicts->fault_count; n++) {
-		const struct path_fault *fault = &verdicts->faults[n];
-
-		if ((fault->a == a && fault->b == b) || (fault->a == b && fault->b == a))
-			return fault;
-	}
-	return NULL;
-}
-
-static uint32_t slower(uint32_t a, uint32_t b) {
-	uint32_t slow = a > b ? a : b;
-
-	return slow > 0 ? slow : 1;
-}
-
-// What a read finds.
-struct found {
-	bool answered;
-	uint64_t beats;
-	uint64_t latency_ns;
-};
-
-static void read_page(
-	struct world *world,
-	const struct verdict_node *own,
-	uint32_t peer,
-	uint32_t size,
-	struct found *ret_found
-) {
-	struct verdicts *verdicts = world->verdicts;
-	const struct verdict_node *far = &verdicts->nodes[peer];
-	const struct path_fault *fault = fault_between(verdicts, own->node->index, peer);
-	bool lossy = own->lossy || far->lossy || (fault != NULL && fault->lossy);
-	uint64_t ran_ns = far->node->state == NODE_FROZEN ? far->frozen_ns : world_now(world);
-	uint32_t slow = slower(own->slow, far->slow);
-
-	if (fault != NULL)
-		slow = slower(slow, fault->slow);
-	ret_found->answered =
-		!own->cut && !far->cut && (fault == NULL || !fault->cut) &&
-		(own->node->index < verdicts->island) == (peer < verdicts->island) &&
-		far->node->state != NODE_OFF &&
-		(far->node->state != NODE_FROZEN || far->responder != SIGHT_RESPONDER_IN_PROCESS) &&
-		!(lossy && size > 1 && random_below(&verdicts->random, 8) != 0);
-	ret_found->beats = 1 + ran_ns / BEAT_NS;
-	ret_found->latency_ns = (uint64_t)slow * (BASE_NS + 200 * size +
-						  random_below(&verdicts->random, BASE_NS / 5));
-}
 
 static struct pulse_path *path_to(const struct verdict_node *own, uint32_t peer) {
 	for (uint32_t n = 0; n < own->path_count; n++) {
@@ -90,15 +36,6 @@ bool verdicts_reads_on(const struct world *world, uint32_t observer, uint32_t no
 	const struct pulse_path *path = path_to(&world->verdicts->nodes[observer], node);
 
 	return path != NULL && path->linked && path->until_ns > world_now(world);
-}
-
-static bool latency_matters(const struct world *world, uint32_t a, uint32_t b) {
-	const struct verdicts *verdicts = world->verdicts;
-	const struct path_fault *fault = fault_between(verdicts, a, b);
-
-	return verdicts->nodes[a].slow > 0 || verdicts->nodes[b].slow > 0 ||
-	       verdicts->nodes[a].lossy || verdicts->nodes[b].lossy ||
-	       (fault != NULL && (fault->slow > 0 || fault->lossy));
 }
 
 static void
@@ -130,13 +67,13 @@ static void path_remember(struct world *world, struct pulse_path *path) {
 		uint32_t size = pattern[path->count++ % PATTERN];
 		struct found found = {
 			.answered = true,
-			.beats = 1 + at_ns / BEAT_NS,
+			.beats = 1 + at_ns / VERDICTS_BEAT_NS,
 			.latency_ns =
-				BASE_NS + 200 * size + random_below(&verdicts->random, BASE_NS / 5),
+				VERDICTS_BASE_NS + 200 * size + random_below(&verdicts->random, VERDICTS_BASE_NS / 5),
 		};
 
 		memory_add(path, at_ns, size, &found);
-		(void)path_memory_judge(path->memory, at_ns, BASE_NS);
+		(void)path_memory_judge(path->memory, at_ns, VERDICTS_BASE_NS);
 	}
 }
 
@@ -171,7 +108,7 @@ static void path_add(struct world *world, struct verdict_node *own, uint32_t pee
 		.kind = SIGHT_NO_PAIR,
 		.reach = VERDICT_REACH_ANSWERS,
 	};
-	if (latency_matters(world, own->node->index, peer))
+	if (verdicts_latency_matters(world, own->node->index, peer))
 		path_remember(world, path);
 }
 
@@ -221,22 +158,8 @@ static void paths_follow(struct world *world, struct verdict_node *own) {
 	}
 }
 
-// What a connection to its host comes to: the kernel says so, also on one that is open.
-static enum verdict_reach
-knock(const struct world *world, const struct verdict_node *own, const struct verdict_node *far) {
-	const struct net *net = &world->net;
-	uint32_t a = own->node->index;
-	uint32_t b = far->node->index;
-
-	if (!net_reaches(net, a, b) || !net_reaches(net, b, a))
-		return VERDICT_REACH_NONE;
-	if (far->node->state == NODE_OFF)
-		return VERDICT_REACH_REFUSES;
-	return far->node->state == NODE_FROZEN ? VERDICT_REACH_ACCEPTS : VERDICT_REACH_UNKNOWN;
-}
-
 static enum verdict_reach path_reach(
-	const struct world *world, const struct verdict_node *own, const struct pulse_path *path
+	struct world *world, const struct verdict_node *own, const struct pulse_path *path
 ) {
 	const struct verdict_node *far = &world->verdicts->nodes[path->peer];
 	struct ras_link_info link;
@@ -254,8 +177,28 @@ static enum verdict_reach path_reach(
 		return VERDICT_REACH_ANSWERS;
 	if (silent_ns < QUIET_NS)
 		return VERDICT_REACH_UNKNOWN;
-	reach = knock(world, own, far);
+	reach = verdicts_knock(world, own, far);
 	return reach == VERDICT_REACH_UNKNOWN && !bad ? VERDICT_REACH_ANSWERS : reach;
+}
+
+// As the agent has it: its NIC loops what it sends to itself, and of others one is enough.
+static bool port_is_good(const struct world *world, const struct verdict_node *own) {
+	uint32_t others = 0, others_read = 0;
+	struct ras_peer peer;
+
+	for (uint32_t n = 0; n < own->path_count; n++) {
+		const struct pulse_path *path = &own->paths[n];
+		const struct verdict_node *far = &world->verdicts->nodes[path->peer];
+
+		if (path->kind == SIGHT_NO_PAIR || world->net.nodes[path->peer].host ==
+							  world->net.nodes[own->node->index].host ||
+		    ras_peer_find(own->node->ras, far->node->record->id, &peer) != 0 ||
+		    peer.state != RAS_ALIVE)
+			continue;
+		others++;
+		others_read += path->kind != SIGHT_SILENT;
+	}
+	return others < 2 || others_read > 0;
 }
 
 static void path_tell(struct world *world, struct verdict_node *own, struct pulse_path *path) {
@@ -267,11 +210,11 @@ static void path_tell(struct world *world, struct verdict_node *own, struct puls
 		.kind = path->kind,
 		.responder = far->responder,
 		.reach = path->reach,
-		.own_good = true,
+		.own_good = port_is_good(world, own),
 		.device = "dev0",
 		.peer_device = "dev0",
-		.median_ns = BASE_NS,
-		.baseline_ns = BASE_NS,
+		.median_ns = VERDICTS_BASE_NS,
+		.baseline_ns = VERDICTS_BASE_NS,
 	};
 
 	if (ras_peer_find(own->node->ras, sight.subject, &peer) != 0)
@@ -318,34 +261,37 @@ static void path_judged(
 	path_tell(world, own, path);
 }
 
-// Of a machine that is slow as a whole, all others are as slow.
+// Beside its other paths.
 static enum sight_kind
 path_judge(struct world *world, const struct verdict_node *own, struct pulse_path *path) {
+	struct path_summary summaries[VERDICTS_PATHS_MAX];
+	uint32_t count = 0, self = 0;
+
+	for (uint32_t n = 0; n < own->path_count; n++) {
+		if (&own->paths[n] == path)
+			self = count;
+		// Nothing is wrong with one that is not remembered.
+		summaries[count] = (struct path_summary){
+			.median_ns = VERDICTS_BASE_NS, .baseline_ns = VERDICTS_BASE_NS};
+		if (own->paths[n].memory != NULL)
+			path_memory_summary(own->paths[n].memory, &summaries[count]);
+		count++;
+	}
 	return path_memory_judge(
-		path->memory, world_now(world), (uint64_t)slower(own->slow, 0) * BASE_NS
+		path->memory, world_now(world), path_like_ns(summaries, count, self)
 	);
 }
 
-// The next of its pattern, or what it lost before, by turns: the agent tries that beside it.
-static uint32_t size_of(struct pulse_path *path, uint64_t now_ns) {
-	struct path_retry retry;
-
-	path->retries = !path->retries && path->memory != NULL &&
-			path_memory_retry(path->memory, now_ns, &retry);
-	path->size = path->retries ? retry.size : pattern[path->count++ % PATTERN];
-	return path->size;
-}
-
-static void look_at(struct world *world, struct verdict_node *own, struct pulse_path *path) {
+static void
+read_size(struct world *world, struct verdict_node *own, struct pulse_path *path, uint32_t size) {
 	uint64_t now_ns = world_now(world);
-	uint32_t size = size_of(path, now_ns);
 	struct found found;
 
-	read_page(world, own, path->peer, size, &found);
+	verdicts_read(world, own, path->peer, size, &found);
 	if (path->memory != NULL && found.answered)
 		memory_add(path, now_ns, size, &found);
 	if (!found.answered) {
-		verdicts_miss_at(own, path->peer, now_ns + READ_LIMIT_NS);
+		verdicts_miss_at(own, path->peer, size, now_ns + VERDICTS_READ_LIMIT_NS);
 		return;
 	}
 	path->misses = 0;
@@ -365,8 +311,23 @@ static void look_at(struct world *world, struct verdict_node *own, struct pulse_
 		);
 }
 
+// The next of its pattern; and beside it, once a second, what it lost before.
+static void look_at(struct world *world, struct verdict_node *own, struct pulse_path *path) {
+	struct path_retry retry;
+	bool retries = path->memory != NULL &&
+		       path_memory_retry(path->memory, world_now(world), &retry);
+
+	read_size(world, own, path, pattern[path->count++ % PATTERN]);
+	if (retries)
+		read_size(world, own, path, retry.size);
+}
+
 void verdicts_missed(
-	struct world *world, struct verdict_node *own, uint32_t peer, uint64_t begun_ns
+	struct world *world,
+	struct verdict_node *own,
+	uint32_t peer,
+	uint32_t size,
+	uint64_t begun_ns
 ) {
 	struct pulse_path *path = path_to(own, peer);
 
@@ -377,7 +338,7 @@ void verdicts_missed(
 	if (path->memory != NULL) {
 		struct found found = {.answered = false};
 
-		memory_add(path, begun_ns, path->size, &found);
+		memory_add(path, begun_ns, size, &found);
 		path_judged(world, own, path, path_judge(world, own, path));
 	} else if (path->misses > 1) {
 		path_judged(world, own, path, SIGHT_SILENT);
@@ -405,6 +366,20 @@ void verdicts_look(struct world *world, struct verdict_node *own, uint32_t phase
 	}
 }
 
+void verdicts_settle_paths(struct world *world) {
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		struct verdict_node *own = &world->verdicts->nodes[n];
+
+		for (uint32_t m = 0; m < own->path_count; m++) {
+			struct pulse_path *path = &own->paths[m];
+
+			if (path->memory != NULL && path->kind == SIGHT_GOOD &&
+			    !verdicts_latency_matters(world, n, path->peer))
+				path->memory = path_memory_destroy(path->memory);
+		}
+	}
+}
+
 static void node_remember(struct world *world, struct verdict_node *own, uint32_t peer) {
 	struct pulse_path *path = path_to(own, peer);
 
@@ -426,6 +401,8 @@ void verdicts_path_fault(struct world *world, const struct path_fault *fault) {
 
 	must(verdicts->fault_count < VERDICTS_FAULTS_MAX);
 	verdicts->faults[verdicts->fault_count++] = *fault;
+	if (fault->loss > 0)
+		net_pair_leak(&world->net, fault->a, fault->b, fault->loss);
 	if (fault->cut)
 		return;
 	node_remember(world, &verdicts->nodes[fault->a], fault->b);
@@ -434,6 +411,8 @@ void verdicts_path_fault(struct world *world, const struct path_fault *fault) {
 
 void verdicts_path_heal(struct world *world, uint32_t a, uint32_t b) {
 	struct verdicts *verdicts = world->verdicts;
+
+	net_pair_leak(&world->net, a, b, 0);
 
 	for (uint32_t n = verdicts->fault_count; n-- > 0;) {
 		const struct path_fault *fault = &verdicts->faults[n];
