@@ -13,6 +13,7 @@
 #define BRAKE_NODES 8
 #define BRAKE_PERMILLE 200
 #define TURNS_MAX 4 // of the brake by one input
+#define SWEEP 16    // subjects that a tick looks at beside those that are due
 
 int verdict_engine_create(
 	const struct verdict_config *config,
@@ -55,6 +56,7 @@ struct verdict_engine *verdict_engine_destroy(struct verdict_engine *engine) {
 	array_release(
 		&memory, engine->subjects, engine->subject_capacity, sizeof(struct subject *)
 	);
+	array_release(&memory, engine->due, engine->due_capacity, sizeof(struct subject *));
 	members_fini(&engine->members);
 	memory.release(memory.ctx, engine, sizeof(*engine));
 	return NULL;
@@ -69,13 +71,7 @@ static void engine_wake(struct verdict_engine *engine, uint64_t at_ns) {
 }
 
 static uint64_t engine_first(const struct verdict_engine *engine) {
-	uint64_t first_ns = RAS_NEVER;
-
-	for (uint32_t n = 0; n < engine->subject_count; n++) {
-		if (engine->subjects[n]->next_ns < first_ns)
-			first_ns = engine->subjects[n]->next_ns;
-	}
-	return first_ns;
+	return engine->due_count > 0 ? engine->due[0]->next_ns : RAS_NEVER;
 }
 
 // What a judgement of one changed for all. The count of the brake may turn it again, which ends:
@@ -348,19 +344,35 @@ bool verdict_brakes(const struct verdict_engine *engine) {
 	return engine->braking;
 }
 
+// One that waits for nothing may have become idle by what others were told: a few are looked at each
+// time.
+static void engine_sweep(struct verdict_engine *engine) {
+	for (uint32_t n = 0; n < SWEEP && engine->subject_count > 0; n++) {
+		struct subject *subject;
+
+		if (engine->swept >= engine->subject_count)
+			engine->swept = 0;
+		subject = engine->subjects[engine->swept++];
+		if (subject->next_ns != RAS_NEVER || !subject_is_idle(engine, subject))
+			continue;
+		subject_remove(engine, subject);
+		engine->swept--; // another one took its place
+	}
+}
+
 void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
 	engine->next_ns = RAS_NEVER; // what was asked for has come
-	for (uint32_t n = engine->subject_count; n-- > 0;) {
-		struct subject *subject = engine->subjects[n];
+	engine->ticks++;
+	while (engine->due_count > 0 && engine->due[0]->next_ns <= now_ns &&
+	       engine->due[0]->ticked != engine->ticks) {
+		struct subject *subject = engine->due[0];
 
-		// One that waits for nothing may have become idle by what others were told.
-		if (subject->next_ns > now_ns && subject->next_ns != RAS_NEVER)
-			continue;
-		if (subject->next_ns <= now_ns)
-			hold(engine, subject, now_ns);
+		subject->ticked = engine->ticks;
+		hold(engine, subject, now_ns);
 		if (subject_is_idle(engine, subject))
 			subject_remove(engine, subject);
 	}
+	engine_sweep(engine);
 	engine_turn(engine, now_ns);
 	engine_wake(engine, engine_first(engine));
 }

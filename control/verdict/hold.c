@@ -326,6 +326,7 @@ void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_n
 	hold_ripen(engine, subject, &finding, now_ns);
 	hold_settled(engine, subject, now_ns);
 	hold_until(subject, subject_stale_ns(engine, subject));
+	due_set(engine, subject);
 }
 
 void hold_all(struct verdict_engine *engine, uint64_t now_ns) {

@@ -134,6 +134,8 @@ struct subject {
 	bool braked;		   //
 	uint64_t silent_ns;	   // since when it is silent
 	uint64_t next_ns;	   // to be judged again
+	uint32_t due_place;	   // in the heap, plus one; 0: it waits for nothing
+	uint64_t ticked;	   // the tick that judged it last
 	struct verdict_past *past; // a ring of VERDICT_HISTORY_MAX
 	uint32_t past_count, past_next;
 };
@@ -151,6 +153,10 @@ struct verdict_engine {
 	bool braking;
 	bool turned;		      // the brake did: all are to be judged anew
 	uint32_t told_by_strangers;   // sights whose observer is no member
+	struct subject **due; // a heap by next_ns; room for all
+	uint32_t due_count, due_capacity;
+	uint64_t ticks;
+	uint32_t swept;		      // from there on idle subjects are looked for
 	uint64_t next_ns;	      // asked for
 	struct verdict_counts counts; // of inputs and changes
 };
@@ -159,6 +165,10 @@ static inline const struct member_row *
 subject_peer(const struct verdict_engine *engine, const struct subject *subject) {
 	return &engine->members.rows[subject->peer];
 }
+
+// due.c: when each is to be judged again; to be called when its next_ns has changed.
+void due_set(struct verdict_engine *engine, struct subject *subject);
+void due_remove(struct verdict_engine *engine, struct subject *subject);
 
 // subject.c: the evidence itself.
 

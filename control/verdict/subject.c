@@ -21,6 +21,11 @@ int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **
 		&engine->memory, (void **)&engine->subjects, &engine->subject_capacity,
 		engine->subject_count + 1, sizeof(struct subject *)
 	);
+	if (err == 0)
+		err = array_grow(
+			&engine->memory, (void **)&engine->due, &engine->due_capacity,
+			engine->subject_count + 1, sizeof(struct subject *)
+		);
 	if (err != 0)
 		return err;
 	subject = engine->memory.allocate(engine->memory.ctx, sizeof(*subject));
@@ -127,6 +132,7 @@ void subject_remove(struct verdict_engine *engine, struct subject *subject) {
 	struct subject *last = engine->subjects[--engine->subject_count];
 
 	subject_clear(engine, subject);
+	due_remove(engine, subject);
 	if (subject->counted)
 		engine->silent_recent--;
 	engine->subjects[subject->place] = last;
