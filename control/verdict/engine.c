@@ -13,7 +13,7 @@
 #define BRAKE_NODES 8
 #define BRAKE_PERMILLE 200
 #define TURNS_MAX 4 // of the brake by one input
-#define SWEEP 16    // subjects that a tick looks at beside those that are due
+#define SWEEP 16    // subjects that are looked at once a second beside those that are due
 
 int verdict_engine_create(
 	const struct verdict_config *config,
@@ -344,9 +344,12 @@ bool verdict_brakes(const struct verdict_engine *engine) {
 	return engine->braking;
 }
 
-// One that waits for nothing may have become idle by what others were told: a few are looked at each
-// time.
-static void engine_sweep(struct verdict_engine *engine) {
+// One that waits for nothing may have become idle by what others were told: a few are looked at once a
+// second.
+static void engine_sweep(struct verdict_engine *engine, uint64_t now_ns) {
+	if (now_ns < engine->swept_ns + SEC)
+		return;
+	engine->swept_ns = now_ns;
 	for (uint32_t n = 0; n < SWEEP && engine->subject_count > 0; n++) {
 		struct subject *subject;
 
@@ -372,7 +375,7 @@ void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
 		if (subject_is_idle(engine, subject))
 			subject_remove(engine, subject);
 	}
-	engine_sweep(engine);
+	engine_sweep(engine, now_ns);
 	engine_turn(engine, now_ns);
 	engine_wake(engine, engine_first(engine));
 }

@@ -156,7 +156,8 @@ struct verdict_engine {
 	struct subject **due; // a heap by next_ns; room for all
 	uint32_t due_count, due_capacity;
 	uint64_t ticks;
-	uint32_t swept;		      // from there on idle subjects are looked for
+	uint32_t swept;		      // from there on idle subjects are looked for,
+	uint64_t swept_ns;	      // the last time then
 	uint64_t next_ns;	      // asked for
 	struct verdict_counts counts; // of inputs and changes
 };
