@@ -118,7 +118,7 @@ reach_of(const struct trail *trail, const struct path_summary *summary, uint64_t
 	if (knock.quiet_ns < QUIET_NS)
 		return VERDICT_REACH_ANSWERS;
 	// The counter went on after it was found: one that was killed was read well a moment ago.
-	fresh = now_ns < knock.at_ns + QUIET_NS && knock.at_ns <= went_on_ns(summary, now_ns);
+	fresh = now_ns < knock.at_ns + QUIET_NS && knock.since_ns <= went_on_ns(summary, now_ns);
 	return fresh ? knock.reach : VERDICT_REACH_UNKNOWN;
 }
 

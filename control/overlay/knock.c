@@ -171,7 +171,7 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 	if (transport_kernel_answers(overlay->transport, &found.record->address, silent_since_ns) ==
 	    0) {
 		ret_knock->reach = VERDICT_REACH_ACCEPTS;
-		ret_knock->at_ns = now_ns;
+		ret_knock->at_ns = ret_knock->since_ns = now_ns;
 		return;
 	}
 	knocked = find(overlay, &found.record->address);
@@ -179,12 +179,13 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 	    transport_kernel_is_silent(overlay->transport, &found.record->address, KNOCK_MUTE_NS)) {
 		ret_knock->reach = VERDICT_REACH_NONE;
 		ret_knock->at_ns = now_ns;
+		ret_knock->since_ns = now_ns > KNOCK_MUTE_NS ? now_ns - KNOCK_MUTE_NS : 0;
 		return;
 	}
 	if (knocked == NULL || now_ns - knocked->last.at_ns >= KNOCK_LIFE_NS)
 		return;
 	ret_knock->reach = knocked->last.reach;
-	ret_knock->at_ns = knocked->last.at_ns;
+	ret_knock->at_ns = ret_knock->since_ns = knocked->last.at_ns;
 }
 
 int overlay_sent(

@@ -112,22 +112,32 @@ static void tell_peers(const struct finding *finding, struct sentence *ret_sente
 	);
 }
 
+// Of one that is suspected nobody has said yet who they are.
+static const char *overlay_words(const struct finding *finding, char ret_words[static 48]) {
+	if (finding->state == RAS_DEAD)
+		snprintf(ret_words, 48, "silent on the overlay (%u observers)", finding->overlay);
+	else
+		snprintf(ret_words, 48, "not heard on the overlay at the moment");
+	return ret_words;
+}
+
 static void tell_node(const struct finding *finding, struct sentence *ret_sentence) {
 	struct sentence pulse;
+	char words[48];
 
 	tell_pulse(finding, &pulse);
 	snprintf(
-		ret_sentence->text, sizeof(ret_sentence->text),
-		"silent on the overlay (%u observers); %.80s", finding->overlay, pulse.text
+		ret_sentence->text, sizeof(ret_sentence->text), "%s; %.80s",
+		overlay_words(finding, words), pulse.text
 	);
 }
 
 static void tell_overlay(const struct finding *finding, struct sentence *ret_sentence) {
+	char words[48];
+
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"silent on the overlay (%u observers); nothing comes back from its host; no path "
-		"to it",
-		finding->overlay
+		"%s; nothing comes back from its host; no path to it", overlay_words(finding, words)
 	);
 }
 
@@ -141,19 +151,12 @@ static void tell_stands(const struct finding *finding, struct sentence *ret_sent
 }
 
 static void tell_alone(const struct finding *finding, struct sentence *ret_sentence) {
-	char overlay[48];
+	char words[48];
 
-	if (finding->state == RAS_DEAD)
-		snprintf(
-			overlay, sizeof(overlay), "silent on the overlay (%u observers)",
-			finding->overlay
-		);
-	else
-		snprintf(overlay, sizeof(overlay), "not heard on the overlay at the moment");
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%s; %u of %u observers read its pulse, which advances", overlay, finding->good,
-		finding->lookers
+		"%s; %u of %u observers read its pulse, which advances",
+		overlay_words(finding, words), finding->good, finding->lookers
 	);
 }
 

@@ -273,6 +273,7 @@ int overlay_notice(struct overlay *overlay, uint32_t kind, const void *bytes, si
 struct overlay_knock {
 	enum verdict_reach reach;
 	uint64_t at_ns;	   // when it was heard, or tried
+	uint64_t since_ns; // it was so already then; at_ns, where that is not known
 	uint64_t quiet_ns; // of its link, see <ras/ras.h>; RAS_NEVER: there is none
 };
 // REACH_UNKNOWN, at 0: nothing was tried lately.

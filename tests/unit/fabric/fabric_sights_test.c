@@ -179,6 +179,7 @@ static void knock(const struct door *door) {
 	played.agents[0].knocks[1] = (struct overlay_knock){
 		.reach = door->found,
 		.at_ns = clock_now_ns(&bed.clock) - door->ago_ns,
+		.since_ns = clock_now_ns(&bed.clock) - door->ago_ns,
 		.quiet_ns = door->quiet_ns,
 	};
 }
@@ -201,6 +202,31 @@ static void reach_beside_a_read_is_not_older_than_the_read(void **state) {
 		bed_until(told[0].count[1] > 0);
 		assert_int_equal(bed_seen(0, 1), SIGHT_SILENT);
 		assert_int_equal(told[0].last[1].reach, doors[n].silent);
+	}
+}
+
+// What is found anew at each look, as silence of its kernel is, is never older than the last read:
+// what counts is since when it is so.
+static void silence_of_a_kernel_that_lasts_is_told_beside_good_reads(void **state) {
+	static const struct {
+		uint64_t for_ns;
+		enum verdict_reach told;
+	} rows[] = {{0, VERDICT_REACH_UNKNOWN}, {4 * SEC, VERDICT_REACH_NONE}};
+
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_pass(30 * SEC);
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		uint64_t later_ns = clock_now_ns(&bed.clock) + 2 * SEC;
+
+		played.agents[0].knocks[1] = (struct overlay_knock){
+			.reach = VERDICT_REACH_NONE,
+			.at_ns = later_ns,
+			.since_ns = later_ns - rows[n].for_ns,
+			.quiet_ns = RAS_NEVER,
+		};
+		bed_pass(1500 * RAS_NS_PER_MS);
+		assert_int_equal(told[0].last[1].reach, rows[n].told);
 	}
 }
 
@@ -323,6 +349,7 @@ int main(void) {
 		PAIR(device_that_reads_itself_as_slowly_blames_no_path),
 		PAIR(good_sight_is_as_old_as_the_last_advance),
 		PAIR(reach_beside_a_read_is_not_older_than_the_read),
+		PAIR(silence_of_a_kernel_that_lasts_is_told_beside_good_reads),
 		PAIR(beat_that_came_during_a_read_proves_nothing_of_a_responder_in_the_agent),
 		PAIR(refusal_that_came_after_a_good_read_is_not_said_beside_it),
 		PAIR(what_was_seen_in_a_former_life_is_told_no_more),

@@ -324,6 +324,25 @@ static void one_that_is_refused_is_agent_down_before_the_overlay_has_decided(voi
 	bed_destroy(bed);
 }
 
+// Of four one hears nobody, and reads all: its own network is gone, and that of nobody else.
+static void who_hears_few_puts_nobody_off_the_management_network(void **state) {
+	struct bed *bed = bed_create(4);
+
+	(void)state;
+	for (uint32_t n = 1; n < 4; n++) {
+		assert_int_equal(bed_state(bed, n, RAS_SUSPECT, RAS_CAUSE_SILENT), 0);
+		bed_see(bed, 0, n, SIGHT_GOOD);
+	}
+	bed_pass(bed, 3 * SEC);
+	bed_expect(bed, 1, VERDICT_UNKNOWN, "Suspected");
+	for (uint32_t n = 2; n < 4; n++)
+		assert_int_equal(bed_state(bed, n, RAS_ALIVE, WELL), 0);
+	bed_see(bed, 0, 1, SIGHT_GOOD);
+	bed_pass(bed, 3 * SEC);
+	bed_expect(bed, 1, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+	bed_destroy(bed);
+}
+
 // Overlay, pulse and kernel are silent to two who look, and most others are heard.
 static void one_that_is_silent_in_every_way_is_likely_down_before_it_is_dead(void **state) {
 	struct bed *bed = look(RAS_SUSPECT, SILENT, SIGHT_SILENT, hard, NOTHING);
@@ -453,6 +472,7 @@ int main(void) {
 		cmocka_unit_test(each_cell_of_the_tables_has_its_verdict_reason_and_advice),
 		cmocka_unit_test(no_combination_leads_out_of_the_rows_of_the_second_table),
 		cmocka_unit_test(one_that_a_sole_observer_holds_for_dead_is_unknown),
+		cmocka_unit_test(who_hears_few_puts_nobody_off_the_management_network),
 		cmocka_unit_test(
 			what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it
 		),
