@@ -27,8 +27,6 @@
 #define ACCEPTS_PER_TURN 8
 #define ACCEPT_AGAIN_NS (100 * RAS_NS_PER_MS)
 #define GROUPS_MAX 1024
-// Beyond clients_max, for those who may put things right.
-#define RESERVED_CLIENTS 4
 
 static bool is_member(int fd, gid_t primary, gid_t wanted) {
 	gid_t groups[GROUPS_MAX];

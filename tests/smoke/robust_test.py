@@ -178,6 +178,13 @@ def idle_clients_of_one_user_lock_nobody_out(build):
                     capture_output=True, text=True, timeout=clusters.WAIT_SECONDS_MAX,
                     check=False)
                 assert "1 of 1 agents" in done.stdout and not done.stderr, done
+        # A program of root's that leaves its connections open takes no more than anybody else.
+        for _ in range(80):
+            held.enter_context(clusters.Client(agent.socket))
+        done = subprocess.run([cluster.tocsin, "--socket", agent.socket, "health"],
+                              user=OTHER_USER, capture_output=True, text=True,
+                              timeout=clusters.WAIT_SECONDS_MAX, check=False)
+        assert "1 of 1 agents" in done.stdout and not done.stderr, done
         assert agent.counters()["client"]["turned_away"] == 0
         assert agent.counters()["client"]["closed_for_room"] > 80
 
