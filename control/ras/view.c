@@ -8,7 +8,9 @@
 void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 	const struct census_word *word = &ras->liveness.census.word;
 	const uint32_t *counts = ras->peers.state_counts;
-	bool waits = ras->liveness.brake && brake_waits(ras);
+	bool missed = counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 0;
+	// The count is of before: when all are heard again nobody is waited for.
+	bool waits = ras->liveness.brake && missed && brake_waits(ras);
 	// One who joined a moment ago may be reached and not be in the table yet.
 	uint32_t reached = word->reached < word->members ? word->reached : word->members;
 

@@ -87,6 +87,26 @@ static void part_that_waits_says_how_many_it_misses_and_forgets_them_by_one_orde
 	}
 }
 
+// What a person reads: the count that said so is of before, and the next one comes within a minute.
+static void part_of_which_all_are_back_waits_for_nobody(void **state) {
+	struct world *world = world_of(6);
+
+	(void)state;
+	world_split(world, 2, WORLD_STALLED);
+	world_pass(world, 90 * SEC);
+	assert_true(world_view(world, 0).waits);
+	assert_int_equal(world_view(world, 5).dead, 2);
+	world_split(world, 2, WORLD_OPEN);
+	for (uint32_t step = 0; step < 600; step++) {
+		struct ras_view view = world_view(world, 0);
+
+		assert_true(!view.waits || view.suspect + view.unreachable > 0);
+		world_pass(world, SEC / 10);
+	}
+	assert_true(world_agrees(world));
+	world_destroy(world);
+}
+
 #define ORDERED 40
 
 // Peer 2 tells it, as if it came from the peer `origin`.
@@ -188,6 +208,7 @@ int main(void) {
 		cmocka_unit_test(
 			part_that_waits_says_how_many_it_misses_and_forgets_them_by_one_order
 		),
+		cmocka_unit_test(part_of_which_all_are_back_waits_for_nobody),
 		cmocka_unit_test(
 			who_hears_an_order_tells_later_a_few_a_second_and_only_what_others_did_not
 		),
