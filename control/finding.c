@@ -165,6 +165,10 @@ enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b) {
 	return finding_badness(a) >= finding_badness(b) ? a : b;
 }
 
+bool finding_is_braked(const struct ras_view *view) {
+	return view->brake && view->suspect + view->unreachable > 0;
+}
+
 static void add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const char *reason) {
 	if (!is_so || finding_worse(sum->grade, grade) == sum->grade)
 		return;
@@ -235,7 +239,7 @@ void finding_of_all(
 
 	ras_view(ras, &view);
 	add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
-	add(&sum, view.brake, FINDING_UNKNOWN, "MassSilence");
+	add(&sum, finding_is_braked(&view), FINDING_UNKNOWN, "MassSilence");
 	add_peers(ras, health, &view, &sum);
 	add_living(ras, health, &sum);
 	add(&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN, "PeersMissing");

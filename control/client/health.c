@@ -200,7 +200,7 @@ static void say_head(struct session *session, void *work) {
 		say_strangers(session, survey);
 	if (view->waits)
 		say_waiting(session, view);
-	else if (view->brake)
+	else if (finding_is_braked(view))
 		text_print(
 			&session->out,
 			"Too many fell silent at once to judge them: deaths by silence are held.\n"
@@ -502,7 +502,7 @@ static void grade_one(struct session *session, struct survey *survey, const stru
 	if (self &&
 	    (reach->state == OVERLAY_REACH_UNPROVEN || overlay_is_alone(session->server->overlay)))
 		survey->grade = finding_worse(survey->grade, FINDING_WARNING);
-	if (survey->view.brake || !survey->view.joined)
+	if (finding_is_braked(&survey->view) || !survey->view.joined)
 		survey->grade = finding_worse(survey->grade, FINDING_UNKNOWN);
 }
 

@@ -221,6 +221,7 @@ struct health {
 // What the overlay alone can know; the rest is unknown, never healthy and never down.
 static const struct health healths[] = {
 	{RAS_ALIVE, RAS_CAUSE_NONE, false, false, false, "ok", NULL},
+	{RAS_ALIVE, RAS_CAUSE_NONE, false, false, true, "ok", NULL}, // all are back
 	{RAS_LEFT, RAS_CAUSE_LEAVE, false, false, false, "ok", NULL},
 	{RAS_SUSPECT, RAS_CAUSE_SILENT, false, false, false, "warning", "unknown"},
 	{RAS_UNREACHABLE, RAS_CAUSE_SILENT, false, false, true, "unknown", "unknown"},

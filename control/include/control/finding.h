@@ -38,6 +38,9 @@ unsigned int finding_badness(enum finding_grade grade);
 enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b);
 
 // Of the cluster as this node sees it: the worst, and what it is for, a word such as "PeersDead".
+// Whether the brake keeps anybody from being judged: it lasts a little longer than what it is for.
+bool finding_is_braked(const struct ras_view *view);
+
 struct finding_sum {
 	enum finding_grade grade;
 	const char *reason; // "None" if all is well
