@@ -37,6 +37,8 @@ struct path_memory {
 	uint32_t unanswered;	// reads in a row
 	uint32_t unexpected;	// of these, those of sizes that are not known to be lost
 	bool write_unanswered;	// the last write, and nothing was answered since
+	bool write_unexpected;	// the same, of a size that is not known to be lost
+	uint64_t excused_ns;	// what is begun until then may be lost with the pair; 0: nothing is
 	uint64_t unanswered_ns; // when the first of them began
 	bool silent;		// judged so, and nothing was answered since
 	struct size_past sizes[PATH_SIZES];

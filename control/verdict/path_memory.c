@@ -157,6 +157,29 @@ static void end_silence(struct path_memory *memory, uint64_t until_ns) {
 	}
 }
 
+// A size that the path is known to lose says nothing of its silence: small ones may well pass.
+static bool is_expected(const struct path_memory *memory, uint32_t size) {
+	return memory->kind == SIGHT_LOSSY && memory->lost_place > 0 && size >= memory->lost_place;
+}
+
+// What is lost of a size that is known to be breaks the pair after a while, and what is on its way
+// then is lost with it.
+#define BREAKS_NS RAS_NS_PER_SEC
+
+static bool is_excused(struct path_memory *memory, const struct path_probe *probe) {
+	bool expected = is_expected(memory, probe->size);
+
+	if (expected && memory->excused_ns == 0)
+		memory->excused_ns = probe->at_ns + BREAKS_NS;
+	return expected || probe->at_ns < memory->excused_ns;
+}
+
+static void was_answered(struct path_memory *memory, uint64_t at_ns) {
+	end_silence(memory, at_ns);
+	memory->last_answer_ns = at_ns;
+	memory->excused_ns = 0;
+}
+
 static void add_write(struct path_memory *memory, const struct path_probe *probe) {
 	struct size_past *past = &memory->writes[probe->size];
 
@@ -164,8 +187,7 @@ static void add_write(struct path_memory *memory, const struct path_probe *probe
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->answered) {
-		end_silence(memory, probe->at_ns);
-		memory->last_answer_ns = probe->at_ns;
+		was_answered(memory, probe->at_ns);
 	} else {
 		past->lost++;
 		memory->lost++;
@@ -173,12 +195,9 @@ static void add_write(struct path_memory *memory, const struct path_probe *probe
 			memory->unanswered_ns = probe->at_ns;
 	}
 	memory->write_unanswered = !probe->answered;
-	note_outcome(past, probe);
-}
-
-// A size that the path is known to lose says nothing of its silence: small ones may well pass.
-static bool is_expected(const struct path_memory *memory, uint32_t size) {
-	return memory->kind == SIGHT_LOSSY && memory->lost_place > 0 && size >= memory->lost_place;
+	memory->write_unexpected = !probe->answered && !is_excused(memory, probe);
+	if (probe->answered || memory->write_unexpected || is_expected(memory, probe->size))
+		note_outcome(past, probe);
 }
 
 static void add_read(struct path_memory *memory, const struct path_probe *probe) {
@@ -188,10 +207,9 @@ static void add_read(struct path_memory *memory, const struct path_probe *probe)
 	if (!probe->answered && probe->at_ns < memory->paused_until_ns)
 		return;
 	if (probe->answered) {
-		end_silence(memory, probe->at_ns);
-		memory->last_answer_ns = probe->at_ns;
+		was_answered(memory, probe->at_ns);
 		memory->unanswered = memory->unexpected = 0;
-		memory->write_unanswered = false;
+		memory->write_unanswered = memory->write_unexpected = false;
 		memory->silent = false;
 	} else {
 		memory->lost++;
@@ -199,6 +217,8 @@ static void add_read(struct path_memory *memory, const struct path_probe *probe)
 		if (memory->unanswered == 0 && !memory->write_unanswered)
 			memory->unanswered_ns = probe->at_ns;
 		memory->unanswered++;
+		if (is_excused(memory, probe) && !is_expected(memory, probe->size))
+			return; // it went with the pair, and says nothing of its own size
 		memory->unexpected += !is_expected(memory, probe->size);
 	}
 	note_outcome(size, probe);
@@ -233,14 +253,14 @@ void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
 		forget_lost(&memory->writes[n], 0, until_ns);
 	}
 	memory->unanswered = memory->unexpected = 0;
-	memory->write_unanswered = false;
+	memory->write_unanswered = memory->write_unexpected = false;
 	drop_window(memory);
 	// The counter may have stood or not while nobody looked.
 	memory->pulse.since_ns = until_ns;
 }
 
 void path_memory_cut_off(struct path_memory *memory) {
-	memory->silent = memory->silent || memory->unanswered > 0 || memory->write_unanswered;
+	memory->silent = memory->silent || memory->unexpected > 0 || memory->write_unexpected;
 }
 
 void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
@@ -248,7 +268,8 @@ void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 		memory->sizes[n].count = memory->writes[n].count = 0;
 	memory->pulse = (struct pulse_past){.seen_ns = RAS_NEVER, .since_ns = now_ns};
 	memory->unanswered = memory->unexpected = 0;
-	memory->write_unanswered = false;
+	memory->write_unanswered = memory->write_unexpected = false;
+	memory->excused_ns = 0;
 	memory->silent = false;
 	drop_window(memory);
 }

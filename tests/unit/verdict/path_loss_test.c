@@ -50,6 +50,34 @@ static void loss_is_told_by_size(void **state) {
 	}
 }
 
+// Found: what was on its way when a lost large read broke the pair made the path silent for a moment,
+// and three such at once made a node with a hole in its MTU fabric-down, again and again.
+static void what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence(void **state) {
+	(void)state;
+	scene_good_for(30, 10 * US);
+	for (uint32_t n = 0; n < 4; n++) {
+		scene_good(0, 10 * US);
+		scene_lost(2);
+	}
+	assert_int_equal(scene.kind, SIGHT_LOSSY);
+	for (uint32_t n = 0; n < 20; n++) {
+		scene_good(0, 10 * US);
+		scene_lost(2);
+		scene.now_ns -= 9 * SEC / 10; // begun before the pair is broken
+		scene_lost(0);
+		path_memory_cut_off(scene.path);
+		assert_int_equal(
+			path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_LOSSY
+		);
+		assert_int_equal(scene_summary().lost_bytes_place, 2);
+	}
+	// A cut is told as before: what was begun later had a pair of its own.
+	scene.now_ns += 2 * SEC;
+	scene_lost(0);
+	scene_lost(0);
+	assert_int_equal(scene.kind, SIGHT_SILENT);
+}
+
 static void single_loss_is_no_pattern(void **state) {
 	(void)state;
 	scene_good_for(60, 10 * US);
@@ -310,6 +338,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		SCENE(loss_is_told_by_size),
 		SCENE(single_loss_is_no_pattern),
+		SCENE(what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence),
 		SCENE(good_path_proves_the_sizes_that_passed_lately),
 		SCENE(loss_that_is_over_is_forgotten),
 		SCENE(two_reads_without_an_answer_are_silence_until_the_next_answer),
