@@ -14,10 +14,13 @@ enum fault_phase {
 	FAULT_BEGINS,
 	FAULT_ENDS,
 	FAULT_ECHOED,
+	FAULT_PAUSES,
+	FAULT_RESUMES,
 };
 
 void faults_fini(struct faults *faults) {
 	free(faults->list);
+	free(faults->lagging);
 	gaps_fini(&faults->gaps);
 }
 
@@ -75,6 +78,8 @@ static enum node_memory fault_memory(enum fault_kind kind) {
 		return NODE_FORGETS;
 	case FAULT_STALE:
 		return NODE_STALE;
+	case FAULT_CLONE:
+		return NODE_CLONED;
 	default:
 		return NODE_REMEMBERS;
 	}
@@ -86,6 +91,7 @@ static void fault_process(struct world *world, const struct fault *fault, bool b
 	if (!begins || fault->kind == FAULT_START) {
 		if (fault->kind == FAULT_MOVE && !is_up)
 			node_move(world, fault->node);
+		world->nodes[fault->node].model = fault->value;
 		node_start(world, fault->node, NULL, fault_memory(fault->kind));
 		return;
 	}
@@ -114,6 +120,47 @@ static void fault_swap(struct world *world, const struct fault *fault, bool begi
 		node_swap_places(world, fault->node, fault->value);
 	for (uint32_t n = 0; n < 2 && !begins; n++)
 		node_start(world, nodes[n], NULL, NODE_REMEMBERS);
+}
+
+// A place that nobody has: one of the node's own two, since others come there only by swapping.
+static uint32_t fault_nowhere(const struct world *world, uint32_t node) {
+	uint32_t place = world->nodes[node].place;
+
+	return (place + world->options.nodes) % WORLD_PLACES(world->options.nodes);
+}
+
+// Its configuration says where it is, and that is wrong; then it is mended. Both take a restart, for
+// a quarter of the time each: another address is not taken while the run before is held to live.
+static void fault_wrong(struct world *world, uint32_t index, enum fault_phase phase) {
+	const struct fault *fault = &world->faults.list[index];
+	uint32_t node = fault->node;
+	uint64_t now_ns = world_now(world);
+	bool is_up = world->nodes[node].state != NODE_OFF;
+	uint32_t other = fault->value == node ? fault_nowhere(world, node)
+					      : world->nodes[fault->value].place;
+
+	if ((phase == FAULT_BEGINS || phase == FAULT_RESUMES) && is_up) {
+		measure_expect_death(world, node, false);
+		node_kill(world, node);
+	}
+	if (phase == FAULT_BEGINS) {
+		fault_ails(world, node, true);
+		fault_push(world, index, FAULT_PAUSES, now_ns + fault->duration_ns / 4);
+	} else if (phase == FAULT_PAUSES) {
+		node_claim(world, node, other);
+		node_start(world, node, NULL, NODE_REMEMBERS);
+		world->measure.nodes[node].expected = true;
+		fault_push(world, index, FAULT_RESUMES, now_ns + fault->duration_ns / 2);
+	} else {
+		node_claim(world, node, NET_NOBODY);
+	}
+	if (phase != FAULT_ENDS)
+		return;
+	fault_ails(world, node, false);
+	if (is_up) // by another fault
+		node_kill(world, node);
+	node_start(world, node, NULL, NODE_REMEMBERS);
+	fault_push(world, index, FAULT_ECHOED, now_ns + FAULT_ECHO_NS);
 }
 
 // One process stops, or resumes: a part of what a fault does.
@@ -145,6 +192,33 @@ static void fault_freeze(struct world *world, uint32_t index, bool begins) {
 	}
 	if (!begins)
 		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
+}
+
+#define FAULT_LAG_PERIOD_NS WORLD_SEC
+
+// It stands still for a moment in each second, which is no reason to be taken for dead.
+static void fault_lag(struct world *world, uint32_t index, enum fault_phase phase) {
+	struct faults *faults = &world->faults;
+	const struct fault *fault = &faults->list[index];
+	uint64_t pause_ns = fault->value * WORLD_MS;
+	uint64_t now_ns = world_now(world);
+	bool stands = phase == FAULT_BEGINS || phase == FAULT_PAUSES;
+
+	if (faults->lagging == NULL) {
+		faults->lagging = calloc(world->options.nodes, sizeof(*faults->lagging));
+		must(faults->lagging != NULL);
+	}
+	if (stands && world->nodes[fault->node].state == NODE_UP) {
+		faults->lagging[fault->node] = index + 1;
+		node_freeze(world, fault->node);
+	} else if (!stands && faults->lagging[fault->node] == index + 1) {
+		faults->lagging[fault->node] = 0;
+		node_thaw(world, fault->node);
+	}
+	if (stands)
+		fault_push(world, index, FAULT_RESUMES, now_ns + pause_ns);
+	else if (phase == FAULT_RESUMES && now_ns + FAULT_LAG_PERIOD_NS < faults->begin_ns + fault->at_ns + fault->duration_ns)
+		fault_push(world, index, FAULT_PAUSES, now_ns + FAULT_LAG_PERIOD_NS - pause_ns);
 }
 
 static void fault_host(struct world *world, const struct fault *fault, bool begins) {
@@ -186,8 +260,10 @@ static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins
 		wanted.deaf = begins;
 	else if (fault->kind == FAULT_MUTE)
 		wanted.mute = begins;
-	else
-		wanted.loss_percent = begins ? fault->value : 0;
+	else if (fault->kind != FAULT_LOSSOUT)
+		wanted.loss_in_percent = begins ? fault->value : 0;
+	if (fault->kind == FAULT_LOSS || fault->kind == FAULT_LOSSOUT)
+		wanted.loss_out_percent = begins ? fault->value : 0;
 	net_host_set(&world->net, host, &wanted);
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (!is_part && world->net.nodes[n].host != host)
@@ -200,20 +276,22 @@ static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins
 		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
 }
 
-// The first hosts in ring order are the island. Whom of the other side a part may declare dead is
-// for invariant K to judge: it depends on who else is gone.
+// An island are so many hosts in ring order. Whom of the other side a part may declare dead is for
+// invariant K to judge: it depends on who else is gone.
 static void fault_split(struct world *world, uint32_t index, bool begins) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t hosts = world->options.hosts;
 	struct gap_sides sides = gaps_now(&world->faults.gaps);
-	uint32_t *side = fault->kind == FAULT_FENCE ? &sides.fence : &sides.island;
+	struct gap_side *side = fault->kind == FAULT_FENCE ? &sides.fence : &sides.island;
 
-	*side = begins ? (uint32_t)((uint64_t)hosts * fault->value / 100) : 0;
+	side->first = world->net.nodes[fault->node].host;
+	side->count = begins ? (uint32_t)((uint64_t)hosts * fault->value / 100) : 0;
 	for (uint32_t n = 0; n < hosts; n++) {
-		world->net.hosts[n].fence = n < sides.fence;
-		world->net.hosts[n].island = n < sides.island;
+		world->net.hosts[n].fence = gap_side_has(&sides.fence, n, hosts);
+		world->net.hosts[n].island = gap_side_has(&sides.island, n, hosts);
 	}
-	gaps_change(&world->faults.gaps, world_now(world), sides.island, sides.fence);
+	sides.at_ns = world_now(world);
+	gaps_change(&world->faults.gaps, &sides, hosts);
 	world->faults.declaring = 0; // of two gaps that overlap the sides are others
 	world->faults.splits += begins ? 1 : -1u;
 	net_faults_changed(&world->net);
@@ -229,12 +307,13 @@ static void fault_split(struct world *world, uint32_t index, bool begins) {
 // Cut off from each other one a node is not to be told from a dead one.
 static void fault_cut(struct world *world, const struct fault *fault, bool begins) {
 	uint32_t nodes[] = {fault->node, fault->value};
+	struct net_cut cut = {fault->node, fault->value, fault->kind == FAULT_ONEWAY};
 
 	for (uint32_t n = 0; n < 2 && !begins; n++) {
 		if (!world_is_reached(world, nodes[n]))
 			world->nodes[nodes[n]].healthy_ns = world_now(world);
 	}
-	net_pair_cut(&world->net, fault->node, fault->value, begins);
+	net_pair_cut(&world->net, &cut, begins);
 }
 
 static void fault_wire(struct world *world, const struct fault *fault, bool begins) {
@@ -243,6 +322,7 @@ static void fault_wire(struct world *world, const struct fault *fault, bool begi
 
 	switch (fault->kind) {
 	case FAULT_CUT:
+	case FAULT_ONEWAY:
 		fault_cut(world, fault, begins);
 		return;
 	case FAULT_STALL:
@@ -261,7 +341,8 @@ static void fault_wire(struct world *world, const struct fault *fault, bool begi
 // Whether it may be others than those of its host who are taken for dead.
 static bool fault_parts(enum fault_kind kind) {
 	return kind == FAULT_SPLIT || kind == FAULT_FENCE || kind == FAULT_DEAF ||
-	       kind == FAULT_MUTE || kind == FAULT_LOSS;
+	       kind == FAULT_MUTE || kind == FAULT_LOSS || kind == FAULT_LOSSIN ||
+	       kind == FAULT_LOSSOUT;
 }
 
 // The echo of its end: all on the fault's host, or all there are, may be held to live again.
@@ -289,7 +370,14 @@ static void fault_apply(struct world *world, uint32_t index, bool begins) {
 	case FAULT_START:
 	case FAULT_STALE:
 	case FAULT_MOVE:
+	case FAULT_CLONE:
 		fault_process(world, fault, begins);
+		break;
+	case FAULT_WRONG:
+		fault_wrong(world, index, begins ? FAULT_BEGINS : FAULT_ENDS);
+		break;
+	case FAULT_LAG:
+		fault_lag(world, index, begins ? FAULT_BEGINS : FAULT_ENDS);
 		break;
 	case FAULT_FREEZE:
 	case FAULT_STOP:
@@ -301,6 +389,8 @@ static void fault_apply(struct world *world, uint32_t index, bool begins) {
 	case FAULT_DEAF:
 	case FAULT_MUTE:
 	case FAULT_LOSS:
+	case FAULT_LOSSIN:
+	case FAULT_LOSSOUT:
 		fault_hard_to_reach(world, index, begins);
 		break;
 	case FAULT_SWAP:
@@ -343,6 +433,13 @@ void fault_happen(struct world *world, struct event *event) {
 	trace_add(&world->trace, &entry);
 	if (phase == FAULT_ECHOED) {
 		fault_echoed(world, &fault);
+		return;
+	}
+	if (phase == FAULT_PAUSES || phase == FAULT_RESUMES) {
+		if (fault.kind == FAULT_WRONG)
+			fault_wrong(world, index, phase);
+		else
+			fault_lag(world, index, phase);
 		return;
 	}
 	fault_apply(world, index, phase == FAULT_BEGINS);

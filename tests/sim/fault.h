@@ -25,7 +25,7 @@ enum fault_kind {
 	FAULT_HOST,   // its host is dark; powered up again at the end
 	FAULT_DEAF,   // nothing reaches its host
 	FAULT_MUTE,   // nothing leaves its host
-	FAULT_SPLIT,  // this many percent of the hosts are an island
+	FAULT_SPLIT,  // this many percent of the hosts are an island, from the node's host on
 	FAULT_FENCE,  // the same, and a firewall between answers TCP with resets
 	FAULT_CUT,    // between it and one other node
 	FAULT_SLOW,   // its host is so many milliseconds further away
@@ -37,6 +37,12 @@ enum fault_kind {
 	FAULT_SWAP,   // it and one other node are killed, and start with each other's address
 	FAULT_STALE,  // as kill, and started with a copy of its state directory of before
 	FAULT_MOVE,   // as kill, and started with another address
+	FAULT_CLONE,  // as kill, and started with a copy of the other node's state directory
+	FAULT_WRONG, // started anew with the other's address as its own, or nobody's if that is itself
+	FAULT_ONEWAY,  // nothing of it reaches the other node
+	FAULT_LAG,     // its process stands still for so many milliseconds of each second
+	FAULT_LOSSIN,  // as loss, of what comes to it alone
+	FAULT_LOSSOUT, // and of what it sends
 	FAULT_KIND_COUNT,
 };
 
@@ -56,6 +62,7 @@ struct faults {
 	struct gaps gaps;   // between islands and fences
 	uint32_t splits;    // under way
 	uint32_t declaring; // the side that declared members of the other one, + 1; 0 for none
+	uint32_t *lagging;  // by node: the fault, + 1, that has it stand still for a moment
 };
 
 void faults_fini(struct faults *faults);
@@ -64,8 +71,11 @@ void fault_add(struct world *world, const struct fault *fault);
 void fault_happen(struct world *world, struct event *event);
 
 const char *fault_name(enum fault_kind kind);
+// Whether the value is another node, counted as nodes are.
+bool fault_names_another(enum fault_kind kind);
 
-// "freeze:5@12.5s+6s,split/40@20s+10s": kind, node counted from 1, value, time, duration. At
+// "freeze:5@12.5s+6s,split/40@20s+10s": kind, node counted from 1, value, time, duration; islands
+// and fences begin with the first node if none is named. At
 // most `count_max` faults are written to *ret_faults. -EINVAL, -ERANGE, -E2BIG with the reason.
 int faults_parse(
 	const char *text,

@@ -8,40 +8,52 @@
 
 #define FAULT_TIME_MAX_NS (UINT64_C(30) * 24 * 3600 * 1000000000)
 
+enum fault_subject {
+	SUBJECT_NONE,
+	SUBJECT_NODE,
+	SUBJECT_FIRST, // of an island; the first one if none is named
+};
+
 struct fault_word {
 	const char *name;
-	bool node;
+	enum fault_subject node;
 	bool duration_needed;
 	uint32_t value_max; // 0: takes none
 };
 
 static const struct fault_word fault_words[FAULT_KIND_COUNT] = {
-	[FAULT_KILL] = {"kill", true, false, 0},
-	[FAULT_FORGET] = {"forget", true, false, 0},
-	[FAULT_LEAVE] = {"leave", true, false, 0},
-	[FAULT_START] = {"start", true, false, 0},
-	[FAULT_FREEZE] = {"freeze", true, true, 0},
-	[FAULT_STOP] = {"stop", true, true, 0},
-	[FAULT_HOST] = {"host", true, false, 0},
-	[FAULT_DEAF] = {"deaf", true, true, 0},
-	[FAULT_MUTE] = {"mute", true, true, 0},
-	[FAULT_SPLIT] = {"split", false, true, 99},
-	[FAULT_FENCE] = {"fence", false, true, 99},
-	[FAULT_CUT] = {"cut", true, true, UINT32_MAX}, // the other node, checked apart
-	[FAULT_SLOW] = {"slow", true, true, 10000},
-	[FAULT_REJECT] = {"reject", true, true, 0},
-	[FAULT_RESET] = {"reset", true, false, 0},
-	[FAULT_LEAP] = {"leap", true, false, 3600000},
-	[FAULT_STALL] = {"stall", false, true, 1000000},
-	[FAULT_LOSS] = {"loss", true, true, 90},
-	[FAULT_STALE] = {"stale", true, true, 0},
-	[FAULT_MOVE] = {"move", true, true, 0},
-	[FAULT_SWAP] = {"swap", true, true, UINT32_MAX}, // as with cut
+	[FAULT_KILL] = {"kill", SUBJECT_NODE, false, 0},
+	[FAULT_FORGET] = {"forget", SUBJECT_NODE, false, 0},
+	[FAULT_LEAVE] = {"leave", SUBJECT_NODE, false, 0},
+	[FAULT_START] = {"start", SUBJECT_NODE, false, 0},
+	[FAULT_FREEZE] = {"freeze", SUBJECT_NODE, true, 0},
+	[FAULT_STOP] = {"stop", SUBJECT_NODE, true, 0},
+	[FAULT_HOST] = {"host", SUBJECT_NODE, false, 0},
+	[FAULT_DEAF] = {"deaf", SUBJECT_NODE, true, 0},
+	[FAULT_MUTE] = {"mute", SUBJECT_NODE, true, 0},
+	[FAULT_SPLIT] = {"split", SUBJECT_FIRST, true, 99},
+	[FAULT_FENCE] = {"fence", SUBJECT_FIRST, true, 99},
+	[FAULT_CUT] = {"cut", SUBJECT_NODE, true, UINT32_MAX}, // the other node, checked apart
+	[FAULT_SLOW] = {"slow", SUBJECT_NODE, true, 10000},
+	[FAULT_REJECT] = {"reject", SUBJECT_NODE, true, 0},
+	[FAULT_RESET] = {"reset", SUBJECT_NODE, false, 0},
+	[FAULT_LEAP] = {"leap", SUBJECT_NODE, false, 3600000},
+	[FAULT_STALL] = {"stall", SUBJECT_NONE, true, 1000000},
+	[FAULT_LOSS] = {"loss", SUBJECT_NODE, true, 90},
+	[FAULT_STALE] = {"stale", SUBJECT_NODE, true, 0},
+	[FAULT_MOVE] = {"move", SUBJECT_NODE, true, 0},
+	[FAULT_SWAP] = {"swap", SUBJECT_NODE, true, UINT32_MAX}, // as with cut
+	[FAULT_CLONE] = {"clone", SUBJECT_NODE, true, UINT32_MAX},
+	[FAULT_WRONG] = {"wrong", SUBJECT_NODE, true, UINT32_MAX},
+	[FAULT_ONEWAY] = {"oneway", SUBJECT_NODE, true, UINT32_MAX},
+	[FAULT_LAG] = {"lag", SUBJECT_NODE, true, 900},
+	[FAULT_LOSSIN] = {"lossin", SUBJECT_NODE, true, 90},
+	[FAULT_LOSSOUT] = {"lossout", SUBJECT_NODE, true, 90},
 };
 
-// The value is another node, counted as nodes are.
-static bool fault_names_another(enum fault_kind kind) {
-	return kind == FAULT_CUT || kind == FAULT_SWAP;
+bool fault_names_another(enum fault_kind kind) {
+	return kind == FAULT_CUT || kind == FAULT_SWAP || kind == FAULT_CLONE ||
+	       kind == FAULT_WRONG || kind == FAULT_ONEWAY;
 }
 
 const char *fault_name(enum fault_kind kind) {
@@ -58,7 +70,7 @@ void fault_format(const struct fault *fault, char text[static FAULT_TEXT_BYTES])
 	format_duration_ns(fault->at_ns, at);
 	format_duration_ns(fault->duration_ns, duration);
 	used = (size_t)snprintf(text, FAULT_TEXT_BYTES, "%s", word->name);
-	if (word->node)
+	if (word->node == SUBJECT_NODE || (word->node == SUBJECT_FIRST && fault->node > 0))
 		used += (size_t
 		)snprintf(text + used, FAULT_TEXT_BYTES - used, ":%u", fault->node + 1);
 	if (word->value_max > 0)
@@ -104,16 +116,17 @@ static int fault_parse_subject(
 	struct fault *fault
 ) {
 	const struct fault_word *word = &fault_words[fault->kind];
+	bool named = length > 0 && text[0] == ':';
 	uint64_t number;
 	size_t part;
 	int err;
 
-	if (word->node != (length > 0 && text[0] == ':'))
+	if (word->node != SUBJECT_FIRST && named != (word->node == SUBJECT_NODE))
 		return parse_fail(
 			error, -EINVAL, text, length,
-			word->node ? "needs a node, as in %s:1" : "takes no node: %s", word->name
+			!named ? "needs a node, as in %s:1" : "takes no node: %s", word->name
 		);
-	if (word->node) {
+	if (named) {
 		part = fault_part(text + 1, length - 1, "/");
 		err = parse_u64(text + 1, part, 1, nodes, error, &number);
 		if (err != 0)

@@ -112,11 +112,12 @@ void net_fini(struct net *net) {
 	free(net->delays);
 }
 
-static bool net_pair_is_cut(const struct net *net, uint32_t a, uint32_t b) {
+static bool net_pair_is_cut(const struct net *net, uint32_t from, uint32_t to) {
 	for (uint32_t n = 0; n < net->cut_count; n++) {
 		const struct net_cut *cut = &net->cuts[n];
 
-		if ((cut->a == a && cut->b == b) || (cut->a == b && cut->b == a))
+		if ((cut->a == from && cut->b == to) ||
+		    (!cut->one_way && cut->a == to && cut->b == from))
 			return true;
 	}
 	return false;
@@ -150,7 +151,7 @@ void net_faults_changed(struct net *net) {
 
 		net->faulty = host->down || host->deaf || host->mute || host->refuses ||
 			      host->island != 0 || host->fence != 0 || host->slow_ns != 0 ||
-			      host->loss_percent != 0;
+			      host->loss_in_percent != 0 || host->loss_out_percent != 0;
 	}
 	net->faulty = net->faulty || net->leak_count > 0;
 }
@@ -172,11 +173,11 @@ void net_pair_leak(struct net *net, uint32_t a, uint32_t b, uint32_t percent) {
 double net_passes(const struct net *net, uint32_t a, uint32_t b) {
 	const struct net_host *here = &net->hosts[net->nodes[a].host];
 	const struct net_host *there = &net->hosts[net->nodes[b].host];
-	double passes = (100 - here->loss_percent) / 100.0;
+	double passes = (100 - here->loss_out_percent) / 100.0;
 
 	if (here == there)
 		return 1;
-	passes *= (100 - there->loss_percent) / 100.0;
+	passes *= (100 - there->loss_in_percent) / 100.0;
 	for (uint32_t n = 0; n < net->leak_count; n++) {
 		const struct net_leak *leak = &net->leaks[n];
 
@@ -235,18 +236,18 @@ static bool passes(struct net *net, double chance) {
 // The same, one try after the other: what arrived is sent again too if its acknowledgement is lost.
 // How much later it arrives.
 static uint64_t net_try_ns(struct net *net, uint32_t from, uint32_t to) {
-	double chance = net_passes(net, from, to);
+	double there = net_passes(net, from, to), back = net_passes(net, to, from);
 	uint64_t wait_ns = NET_RTO_NS, passed_ns = 0, arrived_ns = 0;
 	bool arrived = false;
 
-	if (chance >= 1)
+	if (there >= 1 && back >= 1)
 		return 0;
 	while (passed_ns < net->config.user_timeout_ns) {
-		if (!arrived && passes(net, chance)) {
+		if (!arrived && passes(net, there)) {
 			arrived = true;
 			arrived_ns = passed_ns;
 		}
-		if (arrived && passes(net, chance))
+		if (arrived && passes(net, back))
 			return arrived_ns;
 		net->travel_again++;
 		passed_ns += wait_ns;
@@ -281,8 +282,8 @@ uint64_t net_travel(struct net *net, uint32_t from, uint32_t to, uint32_t size) 
 		at_ns += here->slow_ns + there->slow_ns;
 		if (net->counts)
 			return at_ns + net_try_ns(net, from, to);
-		at_ns += net_lost_ns(net, here->loss_percent) +
-			 net_lost_ns(net, there->loss_percent);
+		at_ns += net_lost_ns(net, here->loss_out_percent) +
+			 net_lost_ns(net, there->loss_in_percent);
 	}
 	return at_ns;
 }

@@ -133,11 +133,12 @@ struct net_host {
 	uint32_t island;  // hosts of different islands do not reach each other
 	uint32_t fence;	  // between those of different ones TCP is answered with resets
 	uint64_t slow_ns; // more, each way
-	uint32_t loss_percent;
+	uint32_t loss_in_percent, loss_out_percent;
 };
 
 struct net_cut {
 	uint32_t a, b; // nodes
+	bool one_way;  // of a to b alone
 };
 
 // Of packets between the two, either way, so many percent are lost.
@@ -212,10 +213,10 @@ void net_process_cut(struct net *net, uint32_t node);
 // they are to be kept (a stopped machine).
 void net_host_down(struct net *net, uint32_t host, bool down, bool keep_processes);
 void net_host_set(struct net *net, uint32_t host, const struct net_host *wanted);
-void net_pair_cut(struct net *net, uint32_t a, uint32_t b, bool cut);
+void net_pair_cut(struct net *net, const struct net_cut *wanted, bool cut);
 // Of the packets between two nodes; 0 ends it.
 void net_pair_leak(struct net *net, uint32_t a, uint32_t b, uint32_t percent);
-// The chance that one packet passes between two nodes, by what their hosts and the path lose.
+// The chance that one packet passes from a to b, by what their hosts and the path lose.
 double net_passes(const struct net *net, uint32_t a, uint32_t b);
 // Of the connections that are open between the two, what `node` sent and had to send again.
 void net_sent(

@@ -388,17 +388,18 @@ void net_host_set(struct net *net, uint32_t host, const struct net_host *wanted)
 	net_faults_changed(net);
 }
 
-void net_pair_cut(struct net *net, uint32_t a, uint32_t b, bool cut) {
+void net_pair_cut(struct net *net, const struct net_cut *wanted, bool cut) {
 	if (cut) {
 		if (net->cut_count == net->cut_capacity) {
 			net->cut_capacity = net->cut_capacity > 0 ? 2 * net->cut_capacity : 16;
 			net->cuts = realloc(net->cuts, net->cut_capacity * sizeof(*net->cuts));
 			must(net->cuts != NULL);
 		}
-		net->cuts[net->cut_count++] = (struct net_cut){a, b};
+		net->cuts[net->cut_count++] = *wanted;
 	} else {
 		for (uint32_t n = 0; n < net->cut_count; n++) {
-			if (net->cuts[n].a == a && net->cuts[n].b == b) {
+			if (net->cuts[n].a == wanted->a && net->cuts[n].b == wanted->b &&
+			    net->cuts[n].one_way == wanted->one_way) {
 				net->cuts[n] = net->cuts[--net->cut_count];
 				break;
 			}

@@ -11,6 +11,8 @@
 
 #define NODE_HISTORY 16 // events kept by a core: the simulator sees them all anyway
 #define NODE_CONNS_MAX 1024
+#define NODE_KEEP_NS WORLD_SEC
+#define NODE_KEEP_GAP_NS (60 * WORLD_SEC)
 // The kernel's number for the ports of those that connect.
 #define NODE_PORT_EPHEMERAL 40000
 
@@ -78,34 +80,57 @@ void node_move(struct world *world, uint32_t index) {
 	node->place = place;
 }
 
+void node_claim(struct world *world, uint32_t index, uint32_t place) {
+	world->nodes[index].claim = place;
+}
+
 // What its state directory keeps.
 static void node_keep_members(struct node *node) {
+	struct node_members *members = &node->remembered;
 	struct ras_view view;
 	struct ras_peer peer;
 
+	node->keep_ns = 0;
 	ras_view(node->ras, &view);
 	if (!node->world->options.remember || !view.joined)
 		return;
-	node->remembered_count = 0;
-	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
-		if (node->remembered_count == NODE_REMEMBERED_MAX)
-			return;
+	node->kept_ns = world_now(node->world);
+	members->count = 0;
+	for (uint32_t slot = 0; slot < view.slots_max && members->count < NODE_REMEMBERED_MAX;
+	     slot++) {
 		if (ras_peer_at(node->ras, slot, &peer) == 0 && peer.state != RAS_LEFT &&
 		    peer.record->id != node->record->id)
-			node->remembered[node->remembered_count++] = peer.record->address;
+			members->list[members->count++] = peer.record->address;
 	}
+	// The first copy is made in the first life.
+	if (node->earlier.count == 0)
+		node->earlier = *members;
+}
+
+// As an agent does: a second after members changed, at most once a minute.
+static void node_members_changed(struct node *node) {
+	uint64_t now_ns = world_now(node->world);
+
+	if (!node->world->options.remember || node->keep_ns != 0)
+		return;
+	node->keep_ns = now_ns + NODE_KEEP_NS;
+	if (node->kept_ns != 0 && node->keep_ns < node->kept_ns + NODE_KEEP_GAP_NS)
+		node->keep_ns = node->kept_ns + NODE_KEEP_GAP_NS;
 }
 
 static void node_info(const struct world *world, uint32_t index, struct ras_peer_info *ret_info) {
+	const struct node *node = &world->nodes[index];
+
 	memset(ret_info, 0, sizeof(*ret_info));
 	trace_node_name(index, ret_info->name);
 	snprintf(ret_info->host, sizeof(ret_info->host), "h%05u", world->net.nodes[index].host + 1);
 	memcpy(ret_info->boot_id, &world->net.nodes[index].host, sizeof(uint32_t));
-	ret_info->pid = 1000 + index + (world->nodes[index].start << 16);
+	ret_info->pid = 1000 + index + (node->start << 16);
 	snprintf(ret_info->version, sizeof(ret_info->version), "0.1.0");
-	ret_info->start = world->nodes[index].start;
+	ret_info->start = node->start;
 	ret_info->address_count = 1;
-	ret_info->addresses[0] = node_address(world->nodes[index].place, WORLD_PORT);
+	ret_info->addresses[0] =
+		node_address(node->claim != NET_NOBODY ? node->claim : node->place, WORLD_PORT);
 }
 
 int node_record(struct world *world, uint32_t index, struct ras_record **ret_record) {
@@ -187,6 +212,9 @@ static void node_op_event(void *ctx, const struct ras_event *event) {
 	trace_add(&world->trace, &entry);
 	if (event->kind == RAS_EVENT_JOIN_REFUSED)
 		node->refused = true;
+	if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_JOINED ||
+	    event->kind == RAS_EVENT_REJOINED || event->kind == RAS_EVENT_LEFT)
+		node_members_changed(node);
 	if (world->options.check)
 		invariants_event(world, node, event);
 	measure_event(world, node, event);
@@ -331,6 +359,8 @@ static void node_tick(struct node *node) {
 	// One that was asked for later still stands: the core asks again only for another time.
 	if (node->wake_ns <= world_now(node->world))
 		node->wake_ns = RAS_NEVER;
+	if (node->keep_ns != 0 && node->keep_ns <= world_now(node->world))
+		node_keep_members(node);
 	ras_tick(node->ras, node_now(node));
 	node_settle(node);
 }
@@ -354,7 +384,11 @@ void node_timer(struct world *world, struct event *event) {
 }
 
 static void node_stop(struct node *node) {
-	node_keep_members(node);
+	// Who is killed has written what it did before.
+	if (node->leaving)
+		node_keep_members(node);
+	node->keep_ns = 0;
+	node->kept_ns = 0;
 	verdicts_stopped(node->world, node);
 	node->state = NODE_OFF;
 	node->ended_ns = world_now(node->world);
@@ -386,6 +420,33 @@ struct ras_table *world_table(struct world *world) {
 	return table;
 }
 
+// What it finds in its state directory. A start begins the copy of the next one.
+static void node_recall(struct node *node, enum node_memory memory, struct ras_config *config) {
+	struct node_members kept = node->remembered;
+	const struct node *model = &node->world->nodes[node->model];
+
+	switch (memory) {
+	case NODE_STALE:
+		// It counts as the run before the last one did, or the first.
+		config->self.start = node->start > 3 ? node->start - 2 : 1;
+		node->remembered = node->earlier;
+		break;
+	case NODE_CLONED:
+		if (model->start >= node->start)
+			node->start = model->start + 1;
+		config->self.start = model->start + 1;
+		node->remembered.count = 0; // told to be another's
+		break;
+	case NODE_FORGETS:
+		config->self.start = 0;
+		node->remembered.count = 0;
+		break;
+	default:
+		break;
+	}
+	node->earlier = kept;
+}
+
 void node_start(
 	struct world *world, uint32_t index, const struct ras_table *table, enum node_memory memory
 ) {
@@ -408,13 +469,7 @@ void node_start(
 	if (node->started_ns != 0)
 		node->start++;
 	node_info(world, index, &config.self);
-	// A copy of before counts as the run before the last one did, or the first.
-	if (memory == NODE_STALE)
-		config.self.start = node->start > 3 ? node->start - 2 : 1;
-	if (memory == NODE_FORGETS) {
-		config.self.start = 0;
-		node->remembered_count = 0;
-	}
+	node_recall(node, memory, &config);
 	err = ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras);
 	must(err == 0);
 	if (table != NULL)
@@ -431,8 +486,10 @@ void node_start(
 	load_started(world, node);
 	if (world->options.check)
 		invariants_started(world, node, table != NULL);
-	if (node->remembered_count > 0)
-		must(ras_remembered(node->ras, node->remembered, node->remembered_count) == 0);
+	if (node->remembered.count > 0)
+		must(ras_remembered(node->ras, node->remembered.list, node->remembered.count) == 0);
+	if (table != NULL)
+		node_members_changed(node);
 	ras_start(node->ras, node_now(node));
 	node_settle(node);
 }

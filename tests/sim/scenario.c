@@ -170,12 +170,14 @@ void scenario_draw_fault(
 ) {
 	// In proportion to how often they are met; several kinds of pauses above all.
 	static const enum fault_kind kinds[] = {
-		FAULT_KILL,   FAULT_KILL, FAULT_FORGET, FAULT_LEAVE, FAULT_FREEZE, FAULT_FREEZE,
-		FAULT_FREEZE, FAULT_STOP, FAULT_HOST,	FAULT_DEAF,  FAULT_MUTE,   FAULT_SPLIT,
-		FAULT_CUT,    FAULT_SLOW, FAULT_REJECT, FAULT_RESET, FAULT_LEAP,   FAULT_FENCE,
-		FAULT_LOSS,   FAULT_SWAP, FAULT_STALE,	FAULT_MOVE,
+		FAULT_KILL,   FAULT_KILL, FAULT_FORGET, FAULT_LEAVE,   FAULT_FREEZE, FAULT_FREEZE,
+		FAULT_FREEZE, FAULT_STOP, FAULT_HOST,	FAULT_DEAF,    FAULT_MUTE,   FAULT_SPLIT,
+		FAULT_CUT,    FAULT_SLOW, FAULT_REJECT, FAULT_RESET,   FAULT_LEAP,   FAULT_FENCE,
+		FAULT_LOSS,   FAULT_SWAP, FAULT_STALE,	FAULT_MOVE,    FAULT_CLONE,  FAULT_WRONG,
+		FAULT_ONEWAY, FAULT_LAG,  FAULT_LOSSIN, FAULT_LOSSOUT,
 	};
 	uint32_t kind = random_below(random, sizeof(kinds) / sizeof(kinds[0]));
+	uint32_t least = nodes > 1 ? 100 / nodes + 1 : 0;
 	struct fault fault = {
 		.kind = kinds[kind],
 		.node = random_below(random, nodes),
@@ -186,17 +188,26 @@ void scenario_draw_fault(
 	switch (fault.kind) {
 	case FAULT_SPLIT:
 	case FAULT_FENCE:
-		fault.value = (uint32_t)random_between(random, 5, 50);
-		fault.node = 0;
+		// One host at least.
+		fault.value = (uint32_t)random_between(random, least < 5 ? 5 : least, 51);
+		fault.node = random_below(random, 2) == 0 ? 0 : fault.node;
 		break;
 	case FAULT_CUT:
 	case FAULT_SWAP:
+	case FAULT_CLONE:
+	case FAULT_WRONG:
+	case FAULT_ONEWAY:
 		fault.value = random_below(random, nodes);
 		break;
 	case FAULT_SLOW:
 		fault.value = (uint32_t)random_between(random, 1, 300);
 		break;
+	case FAULT_LAG:
+		fault.value = (uint32_t)random_between(random, 50, 900);
+		break;
 	case FAULT_LOSS:
+	case FAULT_LOSSIN:
+	case FAULT_LOSSOUT:
 		fault.value = (uint32_t)random_between(random, 1, 60);
 		break;
 	case FAULT_LEAP:

@@ -10,8 +10,11 @@
 #define SWARM_SPAN_NS (15 * WORLD_SEC)
 #define SWARM_PARTS_MAX 3
 #define SWARM_BESIDE_MAX 4
+#define SWARM_PART_MIN 5 // percent
+#define SWARM_PART_MAX 60
 #define SWARM_PART_MIN_MS UINT64_C(1000)
-#define SWARM_PART_DOUBLINGS 10 // up to nine minutes
+#define SWARM_PART_DOUBLINGS 11
+#define SWARM_PART_MAX_MS UINT64_C(600000)
 #define SWARM_NODES_MIN 3
 
 // Each of the faults as they come, on any node.
@@ -25,28 +28,9 @@ static void swarm_draw_any(struct run_options *run, uint64_t *random) {
 		);
 }
 
-// Parts of any size one after the other, for a second or for minutes, as packets are dropped or
-// TCP is rejected between them; and a few faults beside them.
-static void swarm_draw_parts(struct run_options *run, uint64_t *random) {
-	uint32_t count = 1 + random_below(random, SWARM_PARTS_MAX);
-	uint64_t at_ns = 0;
+static void swarm_draw_beside(struct run_options *run, uint64_t *random) {
+	uint32_t count = random_below(random, SWARM_BESIDE_MAX);
 
-	for (uint32_t n = 0; n < count; n++) {
-		uint64_t longest_ms = SWARM_PART_MIN_MS
-				      << random_below(random, SWARM_PART_DOUBLINGS);
-		struct fault *fault = &run->faults[run->fault_count++];
-
-		at_ns += random_between(random, 100, 15000) * WORLD_MS;
-		*fault = (struct fault){
-			.kind = random_below(random, 2) == 0 ? FAULT_SPLIT : FAULT_FENCE,
-			.value = (uint32_t)random_between(random, 5, 60),
-			.at_ns = at_ns,
-			.duration_ns =
-				random_between(random, longest_ms / 2, longest_ms) * WORLD_MS,
-		};
-		at_ns += fault->duration_ns;
-	}
-	count = random_below(random, SWARM_BESIDE_MAX);
 	for (uint32_t n = 0; n < count; n++)
 		scenario_draw_fault(
 			random, run->nodes, run->profile->dead_ns, SWARM_SPAN_NS,
@@ -54,11 +38,50 @@ static void swarm_draw_parts(struct run_options *run, uint64_t *random) {
 		);
 }
 
+// At least one host, and not all of them.
+static uint32_t swarm_draw_percent(const struct run_options *run, uint64_t *random) {
+	uint32_t hosts = run->hosts > 0 ? run->hosts : run->nodes;
+	uint32_t least = (100 + hosts - 1) / hosts;
+	uint32_t low = least > SWARM_PART_MIN ? least : SWARM_PART_MIN;
+
+	return (uint32_t)random_between(random, low, low > SWARM_PART_MAX ? low : SWARM_PART_MAX);
+}
+
+// Parts of any size one after the other, for a second or for minutes, as packets are dropped or
+// TCP is rejected between them; half of them with the first one's hosts, half with others each
+// time; and a few faults beside them.
+static void swarm_draw_parts(struct run_options *run, uint64_t *random) {
+	uint32_t count = 1 + random_below(random, SWARM_PARTS_MAX);
+	bool shifts = random_below(random, 2) == 0;
+	uint64_t at_ns = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		uint64_t longest_ms = SWARM_PART_MIN_MS
+				      << random_below(random, SWARM_PART_DOUBLINGS);
+		struct fault *fault = &run->faults[run->fault_count++];
+
+		if (longest_ms > SWARM_PART_MAX_MS)
+			longest_ms = SWARM_PART_MAX_MS;
+		at_ns += random_between(random, 100, 15000) * WORLD_MS;
+		*fault = (struct fault){
+			.kind = random_below(random, 2) == 0 ? FAULT_SPLIT : FAULT_FENCE,
+			.node = shifts ? random_below(random, run->nodes) : 0,
+			.value = swarm_draw_percent(run, random),
+			.at_ns = at_ns,
+			.duration_ns =
+				random_between(random, longest_ms / 2, longest_ms) * WORLD_MS,
+		};
+		at_ns += fault->duration_ns;
+	}
+	swarm_draw_beside(run, random);
+}
+
 // Some are started anew, or all, in any order: they say goodbye or do not, and some have lost
 // what they knew.
 static void swarm_draw_restarts(struct run_options *run, uint64_t *random) {
 	static const enum fault_kind kinds[] = {
-		FAULT_LEAVE, FAULT_LEAVE, FAULT_KILL, FAULT_KILL, FAULT_FORGET, FAULT_STALE,
+		FAULT_LEAVE,  FAULT_LEAVE, FAULT_KILL,	FAULT_KILL,
+		FAULT_FORGET, FAULT_STALE, FAULT_CLONE,
 	};
 	uint32_t percent = random_below(random, 3) == 0 ? 100 : 10 + random_below(random, 90);
 	uint64_t span_ms = UINT64_C(100) << random_below(random, 9);
@@ -69,6 +92,7 @@ static void swarm_draw_restarts(struct run_options *run, uint64_t *random) {
 		run->faults[run->fault_count++] = (struct fault){
 			.kind = kinds[random_below(random, sizeof(kinds) / sizeof(kinds[0]))],
 			.node = n,
+			.value = random_below(random, run->nodes),
 			.at_ns = random_between(random, 0, span_ms) * WORLD_MS,
 			.duration_ns = random_between(random, 200, span_ms + 1000) * WORLD_MS,
 		};
@@ -77,12 +101,51 @@ static void swarm_draw_restarts(struct run_options *run, uint64_t *random) {
 		swarm_draw_any(run, random);
 }
 
+static bool swarm_is_seed(const struct run_options *run, uint32_t node) {
+	uint32_t seeds = run->nodes < WORLD_SEEDS ? run->nodes : WORLD_SEEDS;
+
+	for (uint32_t n = 0; n < seeds; n++) {
+		if (node == n * run->nodes / seeds)
+			return true;
+	}
+	return false;
+}
+
+// All seeds are gone for good; of the others some are started anew. Who lost what it knew is called
+// by those who stay.
+static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
+	static const enum fault_kind ends[] = {FAULT_KILL, FAULT_LEAVE, FAULT_HOST};
+	static const enum fault_kind kinds[] = {FAULT_LEAVE, FAULT_KILL, FAULT_STALE};
+	uint32_t seeds = run->nodes < WORLD_SEEDS ? run->nodes : WORLD_SEEDS;
+	uint64_t span_ms = UINT64_C(100) << random_below(random, 9);
+
+	run->remember = true;
+	for (uint32_t n = 0; n < seeds; n++)
+		run->faults[run->fault_count++] = (struct fault){
+			.kind = ends[random_below(random, sizeof(ends) / sizeof(ends[0]))],
+			.node = n * run->nodes / seeds,
+			.at_ns = random_between(random, 0, span_ms) * WORLD_MS,
+		};
+	for (uint32_t n = 0; n < SWARM_FAULTS_MAX; n++) {
+		uint32_t node = random_below(random, run->nodes);
+
+		if (swarm_is_seed(run, node))
+			node = (node + 1) % run->nodes;
+		run->faults[run->fault_count++] = (struct fault){
+			.kind = kinds[random_below(random, sizeof(kinds) / sizeof(kinds[0]))],
+			.node = node,
+			.at_ns = random_between(random, 0, span_ms + 5000) * WORLD_MS,
+			.duration_ns = random_between(random, 200, span_ms + 1000) * WORLD_MS,
+		};
+	}
+}
+
 static void swarm_draw(const struct run_options *base, uint64_t seed, struct run_options *ret_run) {
 	static void (*const draws[])(struct run_options * run, uint64_t * random) = {
-		swarm_draw_any,
-		swarm_draw_any,
-		swarm_draw_parts,
-		swarm_draw_restarts,
+		swarm_draw_any,	     swarm_draw_any,	  swarm_draw_any,      swarm_draw_any,
+		swarm_draw_any,	     swarm_draw_any,	  swarm_draw_parts,    swarm_draw_parts,
+		swarm_draw_parts,    swarm_draw_restarts, swarm_draw_restarts, swarm_draw_restarts,
+		swarm_draw_no_seeds,
 	};
 	uint64_t random = random_stream(seed, 3);
 
@@ -131,7 +194,7 @@ static bool swarm_drop_nodes(struct run_options *run, struct result *result) {
 			fewer.hosts = fewer.nodes;
 		for (uint32_t f = 0; f < fewer.fault_count; f++) {
 			fewer.faults[f].node %= fewer.nodes;
-			if (fewer.faults[f].kind == FAULT_CUT || fewer.faults[f].kind == FAULT_SWAP)
+			if (fault_names_another(fewer.faults[f].kind))
 				fewer.faults[f].value %= fewer.nodes;
 		}
 		if (swarm_breaks(&fewer, &found)) {

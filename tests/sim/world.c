@@ -88,6 +88,7 @@ static int world_init_nodes(struct world *world) {
 		node->world = world;
 		node->index = n;
 		node->place = n;
+		node->claim = NET_NOBODY;
 		world->tenants[n] = n;
 		node->wake_ns = RAS_NEVER;
 		node->timer_ns = RAS_NEVER;

@@ -48,8 +48,14 @@ enum node_state {
 // What is left of its state directory when it starts.
 enum node_memory {
 	NODE_REMEMBERS,
-	NODE_STALE,   // a copy of before
+	NODE_STALE, // a copy of before its last life
+	NODE_CLONED, // a copy of another node's: its start, and members that are told to be another's
 	NODE_FORGETS, // nothing
+};
+
+struct node_members {
+	struct sock_addr list[NODE_REMEMBERED_MAX];
+	uint32_t count;
 };
 
 struct node {
@@ -58,6 +64,8 @@ struct node {
 	struct ras_record *record;
 	uint32_t index;
 	uint32_t place; // whose address it has, of those that the nodes had first
+	uint32_t claim; // NET_NOBODY, or the place whose address it says to have
+	uint32_t model; // of whose state directory it has a copy at a start as a clone
 	enum node_state state;
 	bool leaving;
 	bool left;    // its last life ended so
@@ -71,11 +79,11 @@ struct node {
 	uint32_t timer_generation;
 	uint32_t ailing; // faults that now make it hard to reach
 	uint64_t started_ns;
-	uint64_t ended_ns;    // its last life that is over
-	uint64_t declared_ns; // when somebody last held it for dead, 0 for never
-	struct sock_addr remembered[NODE_REMEMBERED_MAX]; // members of its last life
-	uint32_t remembered_count;
-	uint64_t healthy_ns; // since when it runs and can be reached, as far as faults go
+	uint64_t ended_ns;			 // its last life that is over
+	uint64_t declared_ns;			 // when somebody last held it for dead, 0 for never
+	struct node_members remembered, earlier; // of its state directory, and before its life
+	uint64_t keep_ns, kept_ns; // when the members are to be written, 0 for never, and were
+	uint64_t healthy_ns;	   // since when it runs and can be reached, as far as faults go
 };
 
 struct world_options {
@@ -163,6 +171,8 @@ void node_timer(struct world *world, struct event *event);
 void node_settle(struct node *node);
 // Both are off: each has the other's address from its next start on.
 void node_swap_places(struct world *world, uint32_t a, uint32_t b);
+// From its next start on it says to have the address of that place; NET_NOBODY: its own.
+void node_claim(struct world *world, uint32_t node, uint32_t place);
 int node_record(struct world *world, uint32_t node, struct ras_record **ret_record);
 
 static inline uint64_t node_now(const struct node *node) {

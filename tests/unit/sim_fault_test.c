@@ -17,6 +17,10 @@ static void every_fault_is_read_back_as_it_was_written(void **state) {
 		"split/50@2s+1m",     "cut:3/7@10s+5s",	   "slow:3/200@1s+9s",
 		"reject:3@1s+1m",     "reset:3@4s",	   "leap:8/20000@12.345s",
 		"stall/10000@0s+10s", "loss:3/60@1s+1m",   "swap:3/7@2s+5s",
+		"stale:3@2s+5s",      "move:3@2s+5s",	   "clone:3/7@2s+5s",
+		"wrong:3/3@2s+5s",    "oneway:3/7@2s+5s",  "lag:3/900@2s+5s",
+		"lossin:3/60@1s+1m",  "lossout:3/1@1s+1m", "split:7/50@2s+1m",
+		"fence:64/5@2s+10m",
 	};
 	struct fault faults[FAULTS_MAX];
 	char text[FAULT_TEXT_BYTES];
@@ -66,7 +70,11 @@ static void what_is_no_fault_is_refused_with_the_reason(void **state) {
 		{"kill:5@2s,", -EINVAL, "is no fault"},
 		{"freeze:5@2s", -EINVAL, "needs a duration"},
 		{"freeze:5@2s+0s", -ERANGE, "0s"},
-		{"split:1/50@2s+1s", -EINVAL, "takes no node"},
+		{"stall:1/50@2s+1s", -EINVAL, "takes no node"},
+		{"split:65/50@2s+1s", -ERANGE, "64"},
+		{"lag:1/901@2s+1s", -ERANGE, "900"},
+		{"wrong:1@2s+1s", -EINVAL, "needs a value"},
+		{"clone:1/65@2s+1s", -ERANGE, "64"},
 		{"split@2s+1s", -EINVAL, "needs a value"},
 		{"split/100@2s+1s", -ERANGE, "99"},
 		{"cut:1/65@2s+1s", -ERANGE, "64"},

@@ -243,7 +243,8 @@ static void a_packet_that_is_lost_is_sent_again_and_late(void **state) {
 
 	establish(fixture);
 	lossy = fixture->net.hosts[fixture->net.nodes[1].host];
-	lossy.loss_percent = 60;
+	lossy.loss_in_percent = 60;
+	lossy.loss_out_percent = 60;
 	net_host_set(&fixture->net, fixture->net.nodes[1].host, &lossy);
 	for (uint32_t n = 0; n < 20; n++)
 		assert_int_equal(send_number(fixture, n, 30), 0);
@@ -294,20 +295,59 @@ static void a_host_that_is_back_resets_connections_it_does_not_know(void **state
 }
 
 static void a_cut_shorter_than_the_timeout_loses_and_reorders_nothing(void **state) {
+	struct net_cut cut = {.a = 1, .b = 0};
 	struct fixture *fixture = *state;
 
 	establish(fixture);
-	net_pair_cut(&fixture->net, 1, 0, true);
+	net_pair_cut(&fixture->net, &cut, true);
 	for (uint32_t n = 0; n < 10; n++) {
 		assert_int_equal(send_number(fixture, n, 30), 0);
 		run(fixture, SEC);
 	}
 	assert_int_equal(fixture->count, 0);
-	net_pair_cut(&fixture->net, 1, 0, false);
+	net_pair_cut(&fixture->net, &cut, false);
 	assert_int_equal(send_number(fixture, 10, 30), 0);
 	run(fixture, 10 * SEC);
 	expect_frames(fixture, 0, 11);
 	assert_int_equal(told(fixture, TOLD_ENDED, 0), -1);
+}
+
+static void what_is_lost_one_way_is_late_that_way_only(void **state) {
+	struct net_host lossy = {.loss_in_percent = 90};
+	struct fixture *fixture = *state;
+
+	establish(fixture);
+	net_host_set(&fixture->net, 0, &lossy);
+	for (uint32_t n = 0; n < 20; n++)
+		assert_int_equal(send_number(fixture, n, 30), 0);
+	run(fixture, 100 * MS);
+	expect_frames(fixture, 0, 20);
+	lossy = (struct net_host){.loss_out_percent = 90};
+	net_host_set(&fixture->net, 0, &lossy);
+	for (uint32_t n = 20; n < 40; n++)
+		assert_int_equal(send_number(fixture, n, 30), 0);
+	run(fixture, 100 * MS);
+	assert_true(fixture->count < 40);
+	run(fixture, fixture->net.config.user_timeout_ns * 2);
+	expect_frames(fixture, 0, 40);
+}
+
+static void a_cut_of_one_way_stops_that_way_only(void **state) {
+	struct net_cut cut = {.a = 0, .b = 1, .one_way = true};
+	struct fixture *fixture = *state;
+
+	establish(fixture);
+	net_pair_cut(&fixture->net, &cut, true);
+	assert_false(net_reaches(&fixture->net, 0, 1));
+	assert_true(net_reaches(&fixture->net, 1, 0));
+	assert_true(net_reaches(&fixture->net, 0, 2));
+	assert_int_equal(send_number(fixture, 0, 30), 0);
+	run(fixture, SEC);
+	assert_int_equal(fixture->count, 0);
+	net_pair_cut(&fixture->net, &cut, false);
+	assert_true(net_reaches(&fixture->net, 0, 1));
+	run(fixture, 10 * SEC);
+	expect_frames(fixture, 0, 1);
 }
 
 static void what_is_heard_but_not_acknowledged_ends_the_senders_connection(void **state) {
@@ -445,6 +485,8 @@ int main(void) {
 		TEST(a_host_that_goes_dark_is_noticed_by_the_user_timeout_only),
 		TEST(a_host_that_is_back_resets_connections_it_does_not_know),
 		TEST(a_cut_shorter_than_the_timeout_loses_and_reorders_nothing),
+		TEST(a_cut_of_one_way_stops_that_way_only),
+		TEST(what_is_lost_one_way_is_late_that_way_only),
 		TEST(what_is_heard_but_not_acknowledged_ends_the_senders_connection),
 		TEST(a_frozen_process_reads_everything_in_order_when_it_resumes),
 		TEST(a_frozen_process_is_connected_to_until_its_backlog_is_full),
