@@ -84,34 +84,56 @@ void node_claim(struct world *world, uint32_t index, uint32_t place) {
 	world->nodes[index].claim = place;
 }
 
-// What its state directory keeps.
+// Those who are in the list already, where they are now. Who left or died stays in it.
+static void node_prove_members(const struct node *node, struct node_members *members) {
+	struct ras_peer peer;
+
+	for (uint32_t n = 0; n < members->count; n++) {
+		if (ras_peer_find(node->ras, members->ids[n], &peer) == 0 &&
+		    peer.state == RAS_ALIVE)
+			members->list[n] = peer.record->address;
+	}
+}
+
+static bool node_has_member(const struct node_members *members, uint64_t id) {
+	for (uint32_t n = 0; n < members->count; n++) {
+		if (members->ids[n] == id)
+			return true;
+	}
+	return false;
+}
+
+// What its state directory keeps, as an agent writes it.
 static void node_keep_members(struct node *node) {
-	struct node_members *members = &node->remembered;
+	struct node_members *members = &node->directory->members;
 	struct ras_view view;
 	struct ras_peer peer;
 
 	node->keep_ns = 0;
 	ras_view(node->ras, &view);
-	if (!node->world->options.remember || !view.joined)
+	if (!view.joined)
 		return;
 	node->kept_ns = world_now(node->world);
-	members->count = 0;
+	node_prove_members(node, members);
 	for (uint32_t slot = 0; slot < view.slots_max && members->count < NODE_REMEMBERED_MAX;
 	     slot++) {
-		if (ras_peer_at(node->ras, slot, &peer) == 0 && peer.state != RAS_LEFT &&
-		    peer.record->id != node->record->id)
-			members->list[members->count++] = peer.record->address;
+		if (ras_peer_at(node->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
+		    peer.record->id == node->record->id ||
+		    node_has_member(members, peer.record->id))
+			continue;
+		members->ids[members->count] = peer.record->id;
+		members->list[members->count++] = peer.record->address;
 	}
 	// The first copy is made in the first life.
-	if (node->earlier.count == 0)
-		node->earlier = *members;
+	if (node->directory->earlier.count == 0)
+		node->directory->earlier = *members;
 }
 
 // As an agent does: a second after members changed, at most once a minute.
 static void node_members_changed(struct node *node) {
 	uint64_t now_ns = world_now(node->world);
 
-	if (!node->world->options.remember || node->keep_ns != 0)
+	if (node->directory == NULL || node->keep_ns != 0)
 		return;
 	node->keep_ns = now_ns + NODE_KEEP_NS;
 	if (node->kept_ns != 0 && node->keep_ns < node->kept_ns + NODE_KEEP_GAP_NS)
@@ -385,7 +407,7 @@ void node_timer(struct world *world, struct event *event) {
 
 static void node_stop(struct node *node) {
 	// Who is killed has written what it did before.
-	if (node->leaving)
+	if (node->leaving && node->directory != NULL)
 		node_keep_members(node);
 	node->keep_ns = 0;
 	node->kept_ns = 0;
@@ -420,31 +442,32 @@ struct ras_table *world_table(struct world *world) {
 	return table;
 }
 
-// What it finds in its state directory. A start begins the copy of the next one.
+// What it finds in its state directory, of which a copy was made before.
 static void node_recall(struct node *node, enum node_memory memory, struct ras_config *config) {
-	struct node_members kept = node->remembered;
 	const struct node *model = &node->world->nodes[node->model];
+	struct node_directory *directory = node->directory;
+	struct node_members kept;
 
-	switch (memory) {
-	case NODE_STALE:
-		// It counts as the run before the last one did, or the first.
+	// A copy counts as the run before the last one did, or the first.
+	if (memory == NODE_STALE)
 		config->self.start = node->start > 3 ? node->start - 2 : 1;
-		node->remembered = node->earlier;
-		break;
-	case NODE_CLONED:
+	if (memory == NODE_FORGETS)
+		config->self.start = 0;
+	if (memory == NODE_CLONED) {
 		if (model->start >= node->start)
 			node->start = model->start + 1;
 		config->self.start = model->start + 1;
-		node->remembered.count = 0; // told to be another's
-		break;
-	case NODE_FORGETS:
-		config->self.start = 0;
-		node->remembered.count = 0;
-		break;
-	default:
-		break;
 	}
-	node->earlier = kept;
+	if (directory == NULL)
+		return;
+	kept = directory->members;
+	if (memory == NODE_STALE)
+		directory->members = directory->earlier;
+	// The list of another node is not taken.
+	if (memory == NODE_FORGETS || memory == NODE_CLONED)
+		directory->members.count = 0;
+	if (kept.count > 0)
+		directory->earlier = kept;
 }
 
 void node_start(
@@ -486,8 +509,11 @@ void node_start(
 	load_started(world, node);
 	if (world->options.check)
 		invariants_started(world, node, table != NULL);
-	if (node->remembered.count > 0)
-		must(ras_remembered(node->ras, node->remembered.list, node->remembered.count) == 0);
+	if (node->directory != NULL && node->directory->members.count > 0)
+		must(ras_remembered(
+			     node->ras, node->directory->members.list,
+			     node->directory->members.count
+		     ) == 0);
 	if (table != NULL)
 		node_members_changed(node);
 	ras_start(node->ras, node_now(node));

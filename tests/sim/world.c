@@ -77,7 +77,10 @@ static int world_init_nodes(struct world *world) {
 
 	world->nodes = calloc(count, sizeof(*world->nodes));
 	world->tenants = calloc(WORLD_PLACES(count), sizeof(*world->tenants));
-	if (world->nodes == NULL || world->tenants == NULL)
+	if (world->options.remember)
+		world->directories = calloc(count, sizeof(*world->directories));
+	if (world->nodes == NULL || world->tenants == NULL ||
+	    (world->options.remember && world->directories == NULL))
 		return -ENOMEM;
 	for (uint32_t n = count; n < WORLD_PLACES(count); n++)
 		world->tenants[n] = NET_NOBODY;
@@ -89,6 +92,8 @@ static int world_init_nodes(struct world *world) {
 		node->index = n;
 		node->place = n;
 		node->claim = NET_NOBODY;
+		if (world->directories != NULL)
+			node->directory = &world->directories[n];
 		world->tenants[n] = n;
 		node->wake_ns = RAS_NEVER;
 		node->timer_ns = RAS_NEVER;
@@ -162,6 +167,7 @@ struct world *world_destroy(struct world *world) {
 	load_fini(&world->load);
 	faults_fini(&world->faults);
 	free(world->nodes);
+	free(world->directories);
 	free(world->tenants);
 	free(world->ids);
 	free(world->id_nodes);

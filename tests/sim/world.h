@@ -43,7 +43,7 @@ enum node_state {
 	NODE_FROZEN,
 };
 
-#define NODE_REMEMBERED_MAX 8
+#define NODE_REMEMBERED_MAX 32
 
 // What is left of its state directory when it starts.
 enum node_memory {
@@ -55,7 +55,13 @@ enum node_memory {
 
 struct node_members {
 	struct sock_addr list[NODE_REMEMBERED_MAX];
+	uint64_t ids[NODE_REMEMBERED_MAX];
 	uint32_t count;
+};
+
+struct node_directory {
+	struct node_members members;
+	struct node_members earlier; // a copy of before its life
 };
 
 struct node {
@@ -79,9 +85,9 @@ struct node {
 	uint32_t timer_generation;
 	uint32_t ailing; // faults that now make it hard to reach
 	uint64_t started_ns;
-	uint64_t ended_ns;			 // its last life that is over
-	uint64_t declared_ns;			 // when somebody last held it for dead, 0 for never
-	struct node_members remembered, earlier; // of its state directory, and before its life
+	uint64_t ended_ns;		  // its last life that is over
+	uint64_t declared_ns;		  // when somebody last held it for dead, 0 for never
+	struct node_directory *directory; // NULL if nobody remembers members
 	uint64_t keep_ns, kept_ns; // when the members are to be written, 0 for never, and were
 	uint64_t healthy_ns;	   // since when it runs and can be reached, as far as faults go
 };
@@ -112,6 +118,7 @@ struct world {
 	struct ras_memory memory;
 	struct ras_interner *interner;
 	struct node *nodes;
+	struct node_directory *directories;
 	uint32_t *tenants; // by place: the node that has the address now, NET_NOBODY if none has
 	struct sock_addr seeds[WORLD_SEEDS];
 	uint32_t seed_count;
