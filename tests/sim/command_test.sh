@@ -92,7 +92,7 @@ check "who exits beside others of its host is dead to them in a part that waits"
 check "a core that needs no second observer is found and shrunk"
 
 # The command that was shown, as it was shown.
-arguments=$(sed -n 's/^  tocsin-sim //p' "$work/out" | head -n 1)
+arguments=$(sed -n 's/^  tocsin-sim //p' "$work/out" | tail -n 1)
 # shellcheck disable=SC2086
 [ -n "$arguments" ] && ! "$broken" $arguments >"$work/again" 2>&1 &&
 	grep -q 'BROKEN.* A: ' "$work/again"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define RUN_FAULTS_MAX 64
+#define RUN_FAULTS_MAX 256
 
 struct run_options {
 	const struct scenario *scenario;
@@ -49,5 +49,5 @@ void run_until(struct run *run, uint64_t until_ns);
 double run_await_one_view(struct run *run, uint64_t limit_ns);
 
 // The arguments that play this again, without the program's name.
-#define RUN_COMMAND_BYTES 4096
+#define RUN_COMMAND_BYTES 16384
 void run_command(const struct run_options *options, char text[static RUN_COMMAND_BYTES]);

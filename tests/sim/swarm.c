@@ -162,22 +162,41 @@ static bool swarm_breaks(const struct run_options *run, struct result *ret_resul
 	return run_play_apart(run, ret_result) == 0 && ret_result->broken;
 }
 
-// Without one fault after the other.
-static bool swarm_drop_fault(struct run_options *run, struct result *result) {
-	for (uint32_t n = 0; n < run->fault_count && run->fault_count > 1; n++) {
-		struct run_options fewer = *run;
-		struct result found;
+// Without so many of the faults, from one of them on.
+static bool
+swarm_drop_some(struct run_options *run, uint32_t first, uint32_t count, struct result *result) {
+	struct run_options fewer = *run;
+	struct result found;
 
-		memmove(&fewer.faults[n], &fewer.faults[n + 1],
-			(fewer.fault_count - n - 1) * sizeof(fewer.faults[0]));
-		fewer.fault_count--;
-		if (swarm_breaks(&fewer, &found)) {
-			*run = fewer;
-			*result = found;
-			return true;
+	if (count > fewer.fault_count - first)
+		count = fewer.fault_count - first;
+	if (count == fewer.fault_count)
+		return false;
+	memmove(&fewer.faults[first], &fewer.faults[first + count],
+		(fewer.fault_count - first - count) * sizeof(fewer.faults[0]));
+	fewer.fault_count -= count;
+	if (!swarm_breaks(&fewer, &found))
+		return false;
+	*run = fewer;
+	*result = found;
+	return true;
+}
+
+// Halves first, of hundreds of restarts most have no part in it; then one after the other.
+static bool swarm_drop_faults(struct run_options *run, struct result *result) {
+	bool dropped = false;
+
+	for (uint32_t count = (run->fault_count + 1) / 2; count > 0; count /= 2) {
+		uint32_t first = 0;
+
+		while (first < run->fault_count) {
+			if (swarm_drop_some(run, first, count, result))
+				dropped = true;
+			else
+				first += count;
 		}
 	}
-	return false;
+	return dropped;
 }
 
 static bool swarm_drop_nodes(struct run_options *run, struct result *result) {
@@ -206,6 +225,15 @@ static bool swarm_drop_nodes(struct run_options *run, struct result *result) {
 	return false;
 }
 
+static void swarm_tell(const struct run_options *run, const struct result *result, FILE *to) {
+	char command[RUN_COMMAND_BYTES];
+
+	run_command(run, command);
+	fprintf(to, "seed %" PRIu64 " breaks: %s\n  tocsin-sim %s\n", run->seed,
+		result->broken_text, command);
+	fflush(to);
+}
+
 static void swarm_show(struct run_options *run, const struct result *before, FILE *to) {
 	struct result result = *before;
 	char command[RUN_COMMAND_BYTES];
@@ -213,9 +241,8 @@ static void swarm_show(struct run_options *run, const struct result *before, FIL
 	uint32_t faults = run->fault_count;
 	bool smaller = true;
 
-	fprintf(to, "seed %" PRIu64 " breaks: %s\n", run->seed, result.broken_text);
 	while (smaller) {
-		smaller = swarm_drop_fault(run, &result);
+		smaller = swarm_drop_faults(run, &result);
 		smaller = swarm_drop_nodes(run, &result) || smaller;
 	}
 	run_command(run, command);
@@ -245,10 +272,10 @@ int swarm_play(const struct run_options *options, uint32_t count, FILE *to, uint
 		}
 		if (!result.broken)
 			continue;
+		// To be seen even if there is no time to make it smaller.
+		swarm_tell(&run, &result, to);
 		if (broken++ == 0)
 			swarm_show(&run, &result, to);
-		else
-			fprintf(to, "seed %" PRIu64 " breaks: %s\n", run.seed, result.broken_text);
 	}
 	if (options->progress)
 		fprintf(stderr, "\n");

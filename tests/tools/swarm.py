@@ -15,6 +15,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 # Arguments, and mixes in one turn.
@@ -37,14 +38,20 @@ def name_of(size):
 def play(simulator, size, seed, count):
     """How many of the mixes broke; -1 if they did not run."""
     command = [simulator, "--swarm", str(count), *size, "--seed", str(seed)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    last = re.search(r"^swarm: (\d+) of \d+ mixes", done.stdout, re.M)
-    if last is None:
-        print(f"swarm: {' '.join(command)}: exit status {done.returncode}\n{done.stderr}")
-        return -1
-    if last.group(1) != "0":
-        print(done.stdout, end="", flush=True)
-    return int(last.group(1))
+    broken = -1
+    with tempfile.TemporaryFile(mode="w+", encoding="utf-8") as trouble:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=trouble, text=True) as player:
+            for line in player.stdout:  # at once: to make it smaller takes a while
+                last = re.match(r"swarm: (\d+) of \d+ mixes", line)
+                if last is not None:
+                    broken = int(last.group(1))
+                else:
+                    print(line, end="", flush=True)
+        if broken < 0:
+            trouble.seek(0)
+            print(f"swarm: {' '.join(map(str, command))}: exit status {player.returncode}\n"
+                  f"{trouble.read()}")
+    return broken
 
 
 class Until:
