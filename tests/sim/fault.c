@@ -59,6 +59,7 @@ static void fault_ails(struct world *world, uint32_t node, bool ails) {
 		return;
 	}
 	victim->ailing--;
+	victim->ailed_ns = world_now(world);
 	victim->healthy_ns = world_now(world);
 }
 

@@ -96,6 +96,20 @@ static bool reads_old_news(const struct node *node, const struct ras_event *even
 	       (node->ailing > 0 || world_now(node->world) < node->healthy_ns + OLD_NEWS_NS);
 }
 
+// Whether anybody hears it whom nothing ails, or did a moment ago: to those who lose packets, or read
+// what came while they stood still, it is silent as well.
+static bool is_heard(const struct world *world, uint32_t subject) {
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		const struct node *other = &world->nodes[n];
+
+		if (n != subject && other->state == NODE_UP && other->ailing == 0 &&
+		    (other->ailed_ns == 0 || world_now(world) >= other->ailed_ns + BACK_NS) &&
+		    net_reaches(&world->net, n, subject) && net_reaches(&world->net, subject, n))
+			return true;
+	}
+	return false;
+}
+
 static void measure_death(
 	struct world *world,
 	const struct node *node,
@@ -117,7 +131,7 @@ static void measure_death(
 		return;
 	// Cut off from each other one, now or a moment ago; or whoever has just thawed reads the
 	// news of before.
-	if (!world_is_reached(node->world, subject) || reads_old_news(node, event) ||
+	if (!is_heard(node->world, subject) || reads_old_news(node, event) ||
 	    world_now(node->world) < node->world->nodes[subject].healthy_ns + BACK_NS)
 		return;
 	// Of a view of two that is what a death by one alone is shown as.

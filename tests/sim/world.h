@@ -83,7 +83,8 @@ struct node {
 	uint64_t wake_ns;  // asked for, in virtual time
 	uint64_t timer_ns; // of the event that will wake it
 	uint32_t timer_generation;
-	uint32_t ailing; // faults that now make it hard to reach
+	uint32_t ailing;   // faults that now make it hard to reach
+	uint64_t ailed_ns; // when the last one of them ended, 0 for never
 	uint64_t started_ns;
 	uint64_t ended_ns;		  // its last life that is over
 	uint64_t declared_ns;		  // when somebody last held it for dead, 0 for never
