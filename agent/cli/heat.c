@@ -14,7 +14,7 @@
 #define NODES_MAX 100000
 #define SPAN_LEAST 8
 #define TIME_MAX_NS (UINT64_C(86400) * 1000000000)
-#define CELL_COLUMNS 8
+#define CELL_COLUMNS 8 // that there have always been; then rails
 
 static const struct {
 	const char *seen; // as the agent says it; NULL: it does not
@@ -126,7 +126,7 @@ static int read_path(
 ) {
 	uint64_t node = number_at(row, 0), peer = number_at(row, 1);
 
-	if (json_array_size(row) != CELL_COLUMNS || node >= heat->node_count ||
+	if (json_array_size(row) < CELL_COLUMNS || node >= heat->node_count ||
 	    peer >= heat->node_count)
 		return -EPROTO;
 	*ret_path = (struct heat_path){
@@ -192,6 +192,18 @@ static void add_path(struct heat *heat, struct heat_path *path) {
 		cell->worst = *path;
 }
 
+// What no agent says is not shown.
+static void add_rails(struct heat *heat, const struct heat_path *path, const json_t *row) {
+	const char *signs = json_string_value(json_array_get(row, CELL_COLUMNS));
+	size_t length = signs != NULL ? strlen(signs) : 0;
+
+	if (length == 0 || length > HEAT_RAILS_MAX || strspn(signs, ".SDLX?") != length ||
+	    path->node == path->peer || heat->group_size > 1)
+		return;
+	memcpy(cell_of(heat, path->node, path->peer)->rails, signs, length + 1);
+	heat->has_rails = true;
+}
+
 static int read_cells(struct heat *heat) {
 	const json_t *rows = json_object_get(heat->answer, "cells"), *row;
 	uint32_t *places = places_of(heat);
@@ -206,6 +218,7 @@ static int read_cells(struct heat *heat) {
 		if (err != 0)
 			break;
 		add_path(heat, &path);
+		add_rails(heat, &path, row);
 	}
 	free(places);
 	return err;

@@ -36,9 +36,12 @@ struct heat_path {
 	uint32_t lost_permille;
 };
 
+#define HEAT_RAILS_MAX 16
+
 struct heat_cell {
 	struct heat_path worst;
 	uint32_t told; // paths of it that are known
+	char rails[HEAT_RAILS_MAX + 1]; // of two nodes with several: a sign for each
 };
 
 struct heat_worst {
@@ -56,6 +59,7 @@ struct heat {
 	json_t *answer;
 	const char *cluster, *at;
 	struct heat_node *nodes; // by name
+	bool has_rails;		 // of any two
 	uint32_t node_count;
 	uint32_t group_size, group_count;
 	struct heat_cell *cells; // a row of group_count for each group that reads

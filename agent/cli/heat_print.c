@@ -88,6 +88,25 @@ static void show_time_cell(const struct heat_path *path, char text[static SHOW_B
 	);
 }
 
+// Under a row of times: a stripe for each two nodes, a sign for each rail, as many as fit.
+static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
+	bool any = false;
+
+	for (uint32_t peer = 0; peer < heat->group_count; peer++)
+		any = any || heat_at(heat, node, peer)->rails[0] != '\0';
+	if (!any)
+		return;
+	fprintf(out, "%-*s", LABEL_COLUMNS, "  its rails");
+	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+		const char *stripe = heat_at(heat, node, peer)->rails;
+		char cell[SHOW_BYTES];
+
+		show_cell(stripe, TIME_COLUMNS - 1, cell);
+		fprintf(out, " %*s", TIME_COLUMNS - 1, cell);
+	}
+	fputc('\n', out);
+}
+
 static void print_times(const struct heat *heat, bool colour, FILE *out) {
 	char text[SHOW_BYTES], padded[SHOW_BYTES];
 
@@ -112,6 +131,7 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 			print_painted(colour_of(heat, path), colour, padded, out);
 		}
 		fputc('\n', out);
+		print_rails(heat, node, out);
 	}
 }
 
@@ -195,6 +215,9 @@ void heat_print(const struct heat *heat, bool colour, FILE *out) {
 		print_signs(heat, colour, out);
 	if (!times)
 		print_legend(heat, colour, out);
+	else if (heat->has_rails)
+		fprintf(out, "\nRails, in order of their names: . good  D degraded  L lossy  S standing  "
+			     "X silent  ? no pair\n");
 	if (heat->worst_count > 0)
 		fprintf(out, "\nThe worst:\n");
 	for (uint32_t n = 0; n < heat->worst_count; n++) {

@@ -36,12 +36,13 @@ static const char details[] =
 	"\n"
 	"In the square there are times for up to 8 nodes, signs for up to 80, and groups of nodes by name\n"
 	"beyond that, of which a cell shows the worst; in a picture beyond 128. It says what it leaves out.\n"
+	"Below times is a stripe for nodes with several rails: a sign for each rail of the one that reads.\n"
 	"Who are no neighbours on a ring read each other in turn, so the square of a young cluster fills up\n"
 	"in the time that `tocsin paths` names.\n"
 	"\n"
 	"With --json: paths, each with all numbers (nanoseconds; null: not known), in no order, and counts.\n"
-	"With --matrix --json: nodes, and cells of eight columns, named in columns: places of two nodes in\n"
-	"nodes and of what is seen in seen, then numbers. With --svg the picture is made as well.\n"
+	"With --matrix --json: nodes, and cells whose columns are named in columns: places of two nodes in\n"
+	"nodes and of what is seen in seen, then numbers, and a sign for each rail. With --svg the picture is made as well.\n"
 	"\n" ASK_EXIT_STATUS "1 is also that FILE cannot be written.\n";
 
 // The square.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MATRIX: who reads whom how, of all nodes: the paths of PATHS * in their shortest form, of each
-// ordered pair of nodes the worst. For those who draw it.
+// ordered pair of nodes the worst, and a sign for each rail. For those who draw it.
 #include "answers.h"
 #include "listing.h"
 #include "names.h"
@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NO_NODE UINT32_MAX
 #define NAME_WIDTH 24
@@ -104,12 +105,12 @@ static json_t *facts(struct session *session, void *work) {
 		json_array_append_new(seen, json_string(sight_kind_name((enum sight_kind)kind)));
 	show_time(overlay_realtime_ns(session->server->overlay, answer->at_ns), time);
 	return json_pack(
-		"{s:s,s:s,s:i,s:i,s:i,s:o,s:o,s:[s,s,s,s,s,s,s,s]}", "cluster",
+		"{s:s,s:s,s:i,s:i,s:i,s:o,s:o,s:[s,s,s,s,s,s,s,s,s]}", "cluster",
 		session->server->cluster, "at", time, "members", (int)answer->result.member_count,
 		"answered", (int)answer->result.answered, "left_out",
 		(int)(answer->result.truncated + answer->bad_parts), "seen", seen, "nodes",
 		nodes_json(session, matrix), "columns", "node", "reads", "seen", "median_ns",
-		"baseline_ns", "lost_permille", "answered", "lost"
+		"baseline_ns", "lost_permille", "answered", "lost", "rails"
 	);
 }
 
@@ -131,6 +132,39 @@ static const struct ras_merged_path *worst_of(const struct matrix *matrix, uint3
 	return worst;
 }
 
+// A sign for each rail of the node that reads, in order of their names: of its paths the worst.
+#define RAILS_MAX 16
+
+static char rail_sign(enum sight_kind kind) {
+	static const char signs[SIGHT_KIND_COUNT] = {
+		[SIGHT_GOOD] = '.',  [SIGHT_STANDING] = 'S', [SIGHT_DEGRADED] = 'D',
+		[SIGHT_LOSSY] = 'L', [SIGHT_SILENT] = 'X',   [SIGHT_NO_PAIR] = '?',
+	};
+
+	return signs[kind];
+}
+
+// Of the run of rows that begins at n; "" if there is one rail alone.
+static void
+show_rails(const struct matrix *matrix, uint32_t n, char ret_signs[static RAILS_MAX + 1]) {
+	const struct ras_paths *paths = matrix->status.answer->paths;
+	const struct ras_merged_path *first = ras_paths_at(paths, n), *worst = NULL;
+	uint32_t count = 0;
+
+	for (; n < ras_paths_count(paths) && same_pair(ras_paths_at(paths, n), first); n++) {
+		const struct ras_merged_path *path = ras_paths_at(paths, n);
+		bool again = worst != NULL && strcmp(worst->row.device, path->row.device) == 0;
+
+		if (!again && count == RAILS_MAX)
+			break;
+		count += !again;
+		if (!again || paths_is_worse(path, worst))
+			worst = path;
+		ret_signs[count - 1] = rail_sign(paths_kind(&worst->row));
+	}
+	ret_signs[count > 1 ? count : 0] = '\0';
+}
+
 static json_int_t whole(uint64_t number) {
 	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
 }
@@ -138,18 +172,21 @@ static json_int_t whole(uint64_t number) {
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct matrix *matrix = work;
 	const struct ras_merged_path *worst = worst_of(matrix, n);
+	char rails[RAILS_MAX + 1];
 	uint32_t node, peer;
 
 	if (worst == NULL)
 		return json_null();
+	show_rails(matrix, n, rails);
 	node = place_of(session, matrix, worst->node);
 	peer = place_of(session, matrix, worst->row.peer);
 	if (node == NO_NODE || peer == NO_NODE)
 		return json_null();
 	return json_pack(
-		"[i,i,i,I,I,i,I,I]", (int)node, (int)peer, (int)paths_kind(&worst->row),
+		"[i,i,i,I,I,i,I,I,s]", (int)node, (int)peer, (int)paths_kind(&worst->row),
 		whole(worst->row.median_ns), whole(worst->row.baseline_ns),
-		(int)worst->row.lost_permille, whole(worst->row.count), whole(worst->row.lost)
+		(int)worst->row.lost_permille, whole(worst->row.count), whole(worst->row.lost),
+		rails
 	);
 }
 

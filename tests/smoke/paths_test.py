@@ -88,6 +88,21 @@ def few_nodes_are_shown_with_their_times():
     assert "node002 reads node003: degraded, 310 us, usually 26 us, 0 of 1200 lost" in done.stdout
 
 
+def nodes_with_several_rails_have_a_stripe_below_their_times():
+    cells = {(0, 1): (LOSSY, 21000, 20000, 412, 1170, 30, "..L."),
+             (0, 2): (GOOD, 21000, 20000, 0, 1170, 0, "."*16),
+             (1, 0): (SILENT, 0, 20000, 0, 1170, 30, "X.?D"),
+             (2, 0): (GOOD, 20000, 20000, 0, 1170, 0, "<b>\x1b"),  # nobody says that
+             (2, 1): (GOOD, 20000, 20000, 0, 1170, 0, "")}
+    done = run(matrix(3, cells))
+    expect_fit(done.stdout)
+    stripes = [line.split()[2:] for line in done.stdout.splitlines()
+               if line.startswith("  its rails ")]
+    expect([len(stripes), stripes[0][0], stripes[1]], [2, "..L.", ["X.?D"]])
+    assert "\nRails, in order of their names: . good  D degraded" in done.stdout, done.stdout
+    assert "Rails, in order" not in run(matrix(3)).stdout
+
+
 def signs(stdout):
     """The square of a larger cluster, row by row."""
     return [match[1] for line in stdout.splitlines()
@@ -272,6 +287,7 @@ def agent_that_says_no_is_heard():
 
 TESTS = [
     few_nodes_are_shown_with_their_times,
+    nodes_with_several_rails_have_a_stripe_below_their_times,
     more_nodes_are_shown_as_signs_that_need_no_colour,
     hundreds_of_nodes_are_grouped_and_it_says_so,
     who_did_not_answer_and_what_was_left_out_is_said,
