@@ -12,6 +12,7 @@
 #define PAIR_NS (5 * RAS_NS_PER_SEC) // in which there has to be a pair
 #define VISIT_NS (15 * RAS_NS_PER_SEC)
 #define TRIES_MAX 2
+#define ACROSS_EACH 8 // visits, then one is of a rail beside the one that belongs to ours
 #define TARGETS_NS (5 * RAS_NS_PER_SEC) // between two looks at the whole view
 
 static uint64_t now(const struct probing *probing) {
@@ -45,6 +46,16 @@ static bool is_kept(void *ctx, uint64_t peer) {
 	return ras_peer_find(overlay_ras(probing->fabric->overlay), peer, &found) == 0;
 }
 
+// Rails that belong to each other are probed steadily, or in turn; those beside them in the same
+// subnet once in a while.
+static bool has_across(const struct fabric *fabric, const struct probe_target *target) {
+	char name[DEVICE_NAME_MAX + 1];
+	struct ras_peer peer;
+
+	return ras_peer_find(overlay_ras(fabric->overlay), target->peer, &peer) == 0 &&
+	       rails_across(&fabric->nics[target->device], peer.record, 0, name);
+}
+
 static uint32_t collect_targets(const struct fabric *fabric, struct probe_target *targets) {
 	const struct ras *ras = overlay_ras(fabric->overlay);
 	struct ras_view view;
@@ -72,7 +83,8 @@ without_neighbours(const struct fabric *fabric, struct probe_target *targets, ui
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
 		for (uint32_t n = 0; view.wanted && n < count; n++) {
 			if (targets[n].peer == view.key.peer &&
-			    targets[n].device == view.key.device)
+			    targets[n].device == view.key.device &&
+			    !has_across(fabric, &targets[n]))
 				targets[n].peer = 0;
 		}
 	}
@@ -144,18 +156,40 @@ static void ask_for_pair(struct trail *trail) {
 	trail->answered = !trail->waits;
 }
 
-static bool find_key(
-	const struct fabric *fabric, const struct probe_target *target, struct pairing_key *ret_key
+static bool find_across(
+	const struct probing *probing,
+	const struct probe_target *target,
+	const struct ras_record *record,
+	struct pairing_key *ret_key
 ) {
+	const struct nic *nic = &probing->fabric->nics[target->device];
+	struct pairing_key key = {.device = nic->number, .peer = record->id};
+	uint64_t turn = probing->counters.visits / ACROSS_EACH;
+
+	if (!rails_across(nic, record, (uint32_t)(turn % RAILS_MAX), key.peer_device) &&
+	    !rails_across(nic, record, 0, key.peer_device))
+		return false;
+	*ret_key = key;
+	return true;
+}
+
+static bool find_key(
+	const struct probing *probing, const struct probe_target *target, struct pairing_key *ret_key
+) {
+	const struct fabric *fabric = probing->fabric;
+	bool across = probing->counters.visits % ACROSS_EACH == ACROSS_EACH - 1, wanted;
 	struct ras_peer peer;
 
 	if (target->device >= fabric->nic_count ||
 	    fabric->nics[target->device].state != FABRIC_DEVICE_UP ||
-	    is_wanted(fabric, target->peer, target->device) ||
 	    ras_peer_find(overlay_ras(fabric->overlay), target->peer, &peer) != 0 ||
 	    peer.state == RAS_DEAD || peer.state == RAS_LEFT)
 		return false;
-	return neighbours_key(&fabric->nics[target->device], peer.record, ret_key) == RAIL_FOUND;
+	wanted = is_wanted(fabric, target->peer, target->device);
+	if ((wanted || across) && find_across(probing, target, peer.record, ret_key))
+		return true;
+	return !wanted && neighbours_key(&fabric->nics[target->device], peer.record, ret_key) ==
+				  RAIL_FOUND;
 }
 
 static void begin(struct probing *probing, const struct probe_target *target) {
@@ -163,7 +197,7 @@ static void begin(struct probing *probing, const struct probe_target *target) {
 	struct path_brief *brief;
 	struct trail *trail;
 
-	if (!find_key(probing->fabric, target, &key) || trail_find(probing, &key) != NULL)
+	if (!find_key(probing, target, &key) || trail_find(probing, &key) != NULL)
 		return;
 	brief = briefs_take(&probing->briefs, &key);
 	trail = brief != NULL ? trail_make(probing, &key) : NULL;

@@ -251,6 +251,33 @@ static void seven_nodes_with_mixed_rails_find_each_other(void **state) {
 	}
 }
 
+// Of the paths that agent 0 knows of agent 1, from its first device to any other but its own.
+static bool is_visited_across(void) {
+	struct fabric_path_view view;
+	uint32_t cursor = 0;
+
+	while (fabric_path_next(bed.agents[0].fabric, &cursor, &view)) {
+		if (!view.neighbour && view.peer == bed_id(1) && strcmp(view.device, "rdma0") == 0 &&
+		    strcmp(view.peer_device, "rdma3") == 0 && view.summary.kind == SIGHT_GOOD)
+			return true;
+	}
+	return false;
+}
+
+static void rails_of_one_subnet_are_probed_across_in_turn(void **state) {
+	(void)state;
+	node_has(0, "aab");
+	node_has(1, "aab");
+	for (uint32_t n = 0; n < 2; n++) {
+		bed.agents[n].config.probe = (struct fabric_probe_config){.on = true, .rotation = true};
+		bed_start(n);
+	}
+	bed_until(is_seen(0, 1, "012"));
+	bed_until(is_visited_across());
+	// What belongs together is watched as before.
+	assert_true(is_seen(0, 1, "012"));
+}
+
 static void rubbish_about_rails_is_counted_and_left(void **state) {
 	struct rails *rails;
 	uint8_t bytes[RAIL_MESSAGE_BYTES_MAX];
@@ -287,6 +314,7 @@ int main(void) {
 		TWO(a_rail_that_goes_down_and_comes_back_moves_no_other),
 		TWO(an_agent_that_knows_no_rails_is_paired_by_its_record),
 		TWO(seven_nodes_with_mixed_rails_find_each_other),
+		TWO(rails_of_one_subnet_are_probed_across_in_turn),
 		TWO(rubbish_about_rails_is_counted_and_left),
 	};
 
