@@ -53,10 +53,35 @@ static void say_head(struct session *session, void *work) {
 		ready += pairs->rows[n].pairing.state == PAIRING_READY;
 	text_print(
 		&session->out,
-		"%u pairs, %u ready\n\n%-15s %-16s %-8s %-11s %-7s %-7s %7s %6s %s\n",
+		"%u pairs, %u ready\n\n%-12s %-14s %-8s %-11s %-7s %-7s %7s %6s %s\n",
 		pairs->listing.count, ready, "NODE", "DEVICES", "STATE", "FOR", "P50", "P99", "OPS",
-		"FAILED", "REASON"
+		"FAILED", "OUT, IN /S"
 	);
+}
+
+// Over the time that it has been ready; 0 for the first moment.
+static uint64_t rate_of(struct session *session, const struct pairing_view *pairing, uint64_t bytes) {
+	uint64_t age_ns = roll_age_ns(session, pairing->since_ns);
+
+	return pairing->state == PAIRING_READY && age_ns >= RAS_NS_PER_SEC
+		       ? (uint64_t)((double)bytes * 1e9 / (double)age_ns)
+		       : 0;
+}
+
+static void show_end(
+	struct session *session, const struct fabric_pair_view *row, char text[static 2 * SHOW_BYTES]
+) {
+	char out[SHOW_BYTES], in[SHOW_BYTES];
+
+	if (row->pairing.state != PAIRING_READY) {
+		snprintf(
+			text, 2 * SHOW_BYTES, "%s", pairing_reason_name(row->pairing.failure.reason)
+		);
+		return;
+	}
+	show_bytes(rate_of(session, &row->pairing, row->counters.bytes_out), out);
+	show_bytes(rate_of(session, &row->pairing, row->counters.bytes_in), in);
+	snprintf(text, 2 * SHOW_BYTES, "%.20s, %.20s", out, in);
 }
 
 static void say_row(struct session *session, void *work, uint32_t n) {
@@ -64,7 +89,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	const struct pairing_view *pairing = &row->pairing;
 	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], both[SHOW_BYTES + DEVICE_NAME_MAX];
 	char devices[SHOW_BYTES], age[SHOW_BYTES], p50[SHOW_BYTES] = "-", p99[SHOW_BYTES] = "-";
-	char theirs[DEVICE_NAME_MAX + 1];
+	char theirs[DEVICE_NAME_MAX + 1], end[2 * SHOW_BYTES];
 
 	names_id(session_ras(session), pairing->key.peer, name);
 	names_text(
@@ -76,12 +101,12 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		show_duration(histogram_log2_percentile(&row->times, MEDIAN), p50);
 		show_duration(histogram_log2_percentile(&row->times, P99), p99);
 	}
+	show_end(session, row, end);
 	text_print(
-		&session->out, "%-15s %-16s %-8s %-11s %-7s %-7s %7" PRIu64 " %6" PRIu64 " %s\n",
-		session_cell(session, name, 15, node), session_cell(session, both, 16, devices),
+		&session->out, "%-12s %-14s %-8s %-11s %-7s %-7s %7" PRIu64 " %6" PRIu64 " %s\n",
+		session_cell(session, name, 12, node), session_cell(session, both, 14, devices),
 		pairing_state_name(pairing->state), age, p50, p99, row->counters.ops[OP_OK],
-		unsuccessful(&row->counters),
-		pairing->state == PAIRING_READY ? "-" : pairing_reason_name(pairing->failure.reason)
+		unsuccessful(&row->counters), end
 	);
 }
 
@@ -122,7 +147,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
 	);
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:o,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:o}", "node",
+		"{s:o,s:s,s:s,s:s,s:o,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:n,s:o}", "node",
 		roll_name_json(name), "device", row->device, "peer_device", theirs, "state",
 		pairing_state_name(pairing->state), "since",
 		roll_time_json(session, pairing->since_ns), "wanted", pairing->wanted, "guest",
@@ -131,6 +156,10 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		failure_json(&pairing->failure), "ops", (json_int_t)row->counters.ops[OP_OK],
 		"unsuccessful", (json_int_t)unsuccessful(&row->counters), "bytes_out",
 		(json_int_t)row->counters.bytes_out, "bytes_in", (json_int_t)row->counters.bytes_in,
+		"bytes_out_per_s",
+		(json_int_t)rate_of(session, pairing, row->counters.bytes_out), "bytes_in_per_s",
+		(json_int_t)rate_of(session, pairing, row->counters.bytes_in), "errors",
+		(int)pairing->broken, "retransmits",
 		"times", times_json(row)
 	);
 }

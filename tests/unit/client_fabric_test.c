@@ -180,7 +180,7 @@ static void every_reason_and_state_of_a_pair_fits_within_100_columns(void **stat
 	int fd = bench_connect(), json = connect_json();
 	struct fabric_pair_view *view;
 	const char *text;
-	json_t *object;
+	json_t *object, *rows, *row;
 
 	(void)state;
 	for (uint32_t reason = 1; reason < PAIRING_REASON_COUNT; reason++) {
@@ -188,15 +188,26 @@ static void every_reason_and_state_of_a_pair_fits_within_100_columns(void **stat
 		view->pairing.failure.reason = reason;
 		view->pairing.failure.by_peer = true;
 	}
-	for (uint32_t n = 0; n < PAIRING_STATE_COUNT; n++)
-		add_pair("mlx5_0", (enum pairing_state)n);
+	for (uint32_t n = 0; n < PAIRING_STATE_COUNT; n++) {
+		view = add_pair("mlx5_0", (enum pairing_state)n);
+		// For 754 seconds.
+		view->counters.bytes_out = UINT64_C(754) * 1000 * 1024;
+		view->counters.bytes_in = UINT64_C(754) * 1000 * 1024 * 1024;
+		view->pairing.broken = 3;
+	}
 	bench_say(fd, "PAIRS\n");
 	text = bench_hear(fd);
 	bench_assert_narrow(text);
 	assert_non_null(strstr(text, " pairs, 1 ready\n"));
 	assert_non_null(strstr(text, "NoCommonVersion\n"));
+	assert_non_null(strstr(text, " 1000 KiB, 1000 MiB\n"));
 	object = bench_ask_json(json, "PAIRS\n");
-	assert_int_equal(json_array_size(json_object_get(object, "pairs")), fabric.pair_count);
+	rows = json_object_get(object, "pairs");
+	assert_int_equal(json_array_size(rows), fabric.pair_count);
+	row = json_array_get(rows, fabric.pair_count - 1); // the ready one comes last
+	assert_int_equal(json_integer_value(json_object_get(row, "bytes_out_per_s")), 1024000);
+	assert_int_equal(json_integer_value(json_object_get(row, "errors")), 3);
+	assert_true(json_is_null(json_object_get(row, "retransmits")));
 	json_decref(object);
 	close(fd);
 	close(json);

@@ -32,7 +32,7 @@
 #define PROBE_VISIT_PROBES 5
 #define PROBE_WRITE_EACH 4
 #define PROBE_VISIT_GAP_NS (50 * RAS_NS_PER_MS) // between two probes of a visit
-#define PROBE_PATHS_MAX 320
+#define PROBE_PATHS_MAX 384
 #define PROBE_PACKETS_MIN 10 // a budget below it is taken for it
 #define PROBE_BYTES_MIN UINT64_C(16384)
 
