@@ -307,6 +307,16 @@ void rails_neighbour(struct fabric *fabric, const struct ras_record *record) {
 		(void)tell(fabric, peer, false);
 }
 
+static bool is_missing(const struct fabric *fabric, const struct rail_peer *peer, uint32_t rail) {
+	const struct rail_list *own = &fabric->rails.own;
+	uint32_t places[RAILS_MAX];
+
+	if (!peer->neighbour || peer->start == 0 || rail >= own->count)
+		return false;
+	rail_match(own, &peer->list, places);
+	return places[rail] == RAIL_NONE;
+}
+
 bool rails_missing_next(
 	const struct fabric *fabric, uint32_t *cursor, struct rail_missing *ret_missing
 ) {
@@ -315,17 +325,15 @@ bool rails_missing_next(
 	for (uint32_t n = 0; n < *cursor / RAILS_MAX && peer != NULL; n++)
 		peer = peer->next;
 	while (peer != NULL) {
-		uint32_t places[RAILS_MAX], rail = (*cursor)++ % RAILS_MAX;
-		const struct rail_list *own = &fabric->rails.own;
+		const struct rail_peer *looked_at = peer;
+		uint32_t rail = (*cursor)++ % RAILS_MAX;
 
-		rail_match(own, &peer->list, places);
-		if (peer->neighbour && peer->start != 0 && rail < own->count &&
-		    places[rail] == RAIL_NONE) {
-			*ret_missing = (struct rail_missing){peer->id, rail, peer->since_ns};
-			return true;
-		}
 		if (rail + 1 == RAILS_MAX)
 			peer = peer->next;
+		if (!is_missing(fabric, looked_at, rail))
+			continue;
+		*ret_missing = (struct rail_missing){looked_at->id, rail, looked_at->since_ns};
+		return true;
 	}
 	return false;
 }
