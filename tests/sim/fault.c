@@ -130,8 +130,9 @@ static uint32_t fault_nowhere(const struct world *world, uint32_t node) {
 	return (place + world->options.nodes) % WORLD_PLACES(world->options.nodes);
 }
 
-// Its configuration says where it is, and that is wrong; then it is mended. Both take a restart, for
-// a quarter of the time each: another address is not taken while the run before is held to live.
+// Its configuration says where it is, and that is wrong; then it is mended. Both take a restart,
+// for a quarter of the time each: another address is not taken while the run before is held to
+// live.
 static void fault_wrong(struct world *world, uint32_t index, enum fault_phase phase) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t node = fault->node;
@@ -203,6 +204,7 @@ static void fault_lag(struct world *world, uint32_t index, enum fault_phase phas
 	const struct fault *fault = &faults->list[index];
 	uint64_t pause_ns = fault->value * WORLD_MS;
 	uint64_t now_ns = world_now(world);
+	uint64_t ends_ns = faults->begin_ns + fault->at_ns + fault->duration_ns;
 	bool stands = phase == FAULT_BEGINS || phase == FAULT_PAUSES;
 
 	if (faults->lagging == NULL) {
@@ -218,7 +220,7 @@ static void fault_lag(struct world *world, uint32_t index, enum fault_phase phas
 	}
 	if (stands)
 		fault_push(world, index, FAULT_RESUMES, now_ns + pause_ns);
-	else if (phase == FAULT_RESUMES && now_ns + FAULT_LAG_PERIOD_NS < faults->begin_ns + fault->at_ns + fault->duration_ns)
+	else if (phase == FAULT_RESUMES && now_ns + FAULT_LAG_PERIOD_NS < ends_ns)
 		fault_push(world, index, FAULT_PAUSES, now_ns + FAULT_LAG_PERIOD_NS - pause_ns);
 }
 

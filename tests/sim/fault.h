@@ -38,10 +38,10 @@ enum fault_kind {
 	FAULT_STALE,  // as kill, and started with a copy of its state directory of before
 	FAULT_MOVE,   // as kill, and started with another address
 	FAULT_CLONE,  // as kill, and started with a copy of the other node's state directory
-	FAULT_WRONG, // started anew with the other's address as its own, or nobody's if that is itself
-	FAULT_ONEWAY,  // nothing of it reaches the other node
-	FAULT_LAG,     // its process stands still for so many milliseconds of each second
-	FAULT_LOSSIN,  // as loss, of what comes to it alone
+	FAULT_WRONG,  // says to have the other's address, or nobody's if that is itself
+	FAULT_ONEWAY, // nothing of it reaches the other node
+	FAULT_LAG,    // its process stands still for so many milliseconds of each second
+	FAULT_LOSSIN, // as loss, of what comes to it alone
 	FAULT_LOSSOUT, // and of what it sends
 	FAULT_KIND_COUNT,
 };

@@ -96,8 +96,8 @@ static bool reads_old_news(const struct node *node, const struct ras_event *even
 	       (node->ailing > 0 || world_now(node->world) < node->healthy_ns + OLD_NEWS_NS);
 }
 
-// Whether anybody hears it whom nothing ails, or did a moment ago: to those who lose packets, or read
-// what came while they stood still, it is silent as well.
+// Whether anybody hears it whom nothing ails, or did a moment ago: to those who lose packets, or
+// read what came while they stood still, it is silent as well.
 static bool is_heard(const struct world *world, uint32_t subject) {
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		const struct node *other = &world->nodes[n];

@@ -3,9 +3,10 @@
 // wake_cost_test SMALL LARGE. TAP.
 //
 // The core is compiled with a call in each basic block, so the count is the same each time and on
-// every machine. A wake that walked a table of all members would cost in proportion to them. The most
-// costly ones do, a few in a second of the whole ring, not of each node: who looks for a seed walks
-// its table for the seed's address, and the larger the ring the more seldom it is one node's turn.
+// every machine. A wake that walked a table of all members would cost in proportion to them. The
+// most costly ones do, a few in a second of the whole ring, not of each node: who looks for a seed
+// walks its table for the seed's address, and the larger the ring the more seldom it is one node's
+// turn.
 #include "world.h"
 
 #include <lib/must.h>

@@ -48,8 +48,8 @@ enum node_state {
 // What is left of its state directory when it starts.
 enum node_memory {
 	NODE_REMEMBERS,
-	NODE_STALE, // a copy of before its last life
-	NODE_CLONED, // a copy of another node's: its start, and members that are told to be another's
+	NODE_STALE,   // a copy of before its last life
+	NODE_CLONED,  // a copy of another node's: its start, and a list that is not taken
 	NODE_FORGETS, // nothing
 };
 

@@ -7,8 +7,8 @@
 
 Small clusters come first and most often: there is all of a mix in every node's neighbourhood. Seeds
 are drawn anew each time, and told; the same SEED draws the same. By the commit each one plays other
-mixes, and the same ones wherever it is tested; a tree without git takes seed 1. Exit status: 0 if no
-mix broke an invariant, 1 if one did, 3 if the simulator did not run."""
+mixes, and the same ones wherever it is tested; a tree without git takes seed 1. Exit status: 0 if
+no mix broke an invariant, 1 if one did, 3 if the simulator did not run."""
 
 import os
 import random
