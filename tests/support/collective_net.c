@@ -150,7 +150,8 @@ void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result 
 	ras->liveness.census.word.heard = result->heard;
 }
 
-void votes_told_none(struct ras *ras) {
+void votes_told_none(struct ras *ras, uint64_t origin) {
+	(void)origin;
 	ras->uncounted = true;
 }
 
