@@ -5,8 +5,8 @@
 // is bound and told as a new start of this agent.
 #include "agent.h"
 
-#include <lib/container.h>
 #include <dataplane/soft.h>
+#include <lib/container.h>
 #include <lib/log.h>
 #include <lib/netif/source.h>
 #include <lib/netif/tocsin.h>
@@ -79,11 +79,12 @@ static void say_moved(const struct sock_addr *from, const struct listen_choice *
 	);
 }
 
-// Pairs and memory belong to the device as it was opened, so it stays where it is: peers reach it there
-// no more, and only a restart takes it along.
+// Pairs and memory belong to the device as it was opened, so it stays where it is: peers reach it
+// there no more, and only a restart takes it along.
 static void look_at_soft_device(struct agent *agent) {
 	struct sock_addr address = overlay_address(agent->overlay), device;
-	char before[SOCK_ADDR_TEXT_BYTES], after[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES] = "";
+	char before[SOCK_ADDR_TEXT_BYTES], after[SOCK_ADDR_TEXT_BYTES],
+		words[STATE_TEXT_BYTES] = "";
 
 	address.port = 0;
 	if (soft_device_is_where_the_overlay_is(agent->config) &&

@@ -369,8 +369,8 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 }
 
 // It is of our host, whose kernel twice knew of nobody who listens: it has exited, unless it closed
-// its listener. Then somebody hears it, so all have to be asked, also where the brake holds: no gap is
-// between it and us, and nobody who is on the other side of one can be declared like this.
+// its listener. Then somebody hears it, so all have to be asked, also where the brake holds: no gap
+// is between it and us, and nobody who is on the other side of one can be declared like this.
 static bool exit_is_seen(const struct ras *ras, const struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 

@@ -3,8 +3,8 @@
 //
 // Agents of one host share its firewall, its cable and its fate: they are one witness, as long as
 // anybody of another host is there to look. What one of them sees of another one's process is more
-// than that: no firewall stands between the two, so a process whose own machine refuses connects has
-// exited, and one witness is enough. Whoever refuted a death a moment ago is not declared
+// than that: no firewall stands between the two. A process of whose listener their kernel knows no
+// more has exited, and one witness is enough. Whoever refuted a death a moment ago is not declared
 // again by the same, see turns.h.
 #pragma once
 

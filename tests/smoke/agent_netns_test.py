@@ -430,7 +430,7 @@ def address_moved():
 
 
 def exit_beside():
-    """a process that ends beside another agent of its host is dead to it, though the rest is cut off"""
+    """a process that ends beside another one of its host is dead to it, though the rest is cut off"""
     network = Network(4)
     _, _, stays, ends = network.cluster.agents
     stays.own["node.host"] = ends.own["node.host"] = "shared"
@@ -513,8 +513,8 @@ CASES = {
     "returns": [third_returns],
     "loss": [packets_lost],
     "frozen": [frozen_for_long],
-    "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved, exit_beside,
-             ipv6_only, link_local, interface_chosen],
+    "rest": [cable_cut, one_way, half_open, halves_of_many, address_lost, address_moved,
+             exit_beside, ipv6_only, link_local, interface_chosen],
 }
 
 if __name__ == "__main__":

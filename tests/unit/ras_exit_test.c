@@ -8,9 +8,8 @@
 #define COUNT 8
 
 static struct world *world_of_pairs(uint32_t count, enum world_boots boots) {
-	struct world *world = world_create(
-		&(struct world_setup){.count = count, .pairs = true, .boots = boots}
-	);
+	struct world *world =
+		world_create(&(struct world_setup){.count = count, .pairs = true, .boots = boots});
 
 	world_pass(world, 5 * SEC);
 	assert_true(world_agrees(world));
@@ -126,8 +125,7 @@ static void exit_that_one_of_another_host_tells_is_a_suspicion(void **state) {
 		{2, WORLD_BOOT_OF_HOST, false}, // of another host
 		{1, WORLD_BOOT_OF_HOST, false}, // itself
 		{0, WORLD_BOOT_OF_NODE, false}, // of a clone
-		{0, WORLD_BOOT_UNKNOWN, false},
-		{0, WORLD_BOOT_OF_HOST, true},
+		{0, WORLD_BOOT_UNKNOWN, false}, {0, WORLD_BOOT_OF_HOST, true},
 	};
 
 	(void)state;
@@ -146,9 +144,7 @@ static void exit_that_one_of_another_host_tells_is_a_suspicion(void **state) {
 		while (world_link(world, far, 1) != NULL)
 			assert_true(++far < COUNT);
 		ras_apply_told(world->nodes[far].ras, &news, NULL);
-		assert_int_equal(
-			world_state(world, far, 1), rows[n].dies ? RAS_DEAD : RAS_SUSPECT
-		);
+		assert_int_equal(world_state(world, far, 1), rows[n].dies ? RAS_DEAD : RAS_SUSPECT);
 		// It lives, and says so.
 		world_pass(world, 20 * SEC);
 		assert_true(world_agrees(world));

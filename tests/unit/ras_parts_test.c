@@ -66,8 +66,10 @@ static void parts_play(uint32_t count, const struct step *steps, uint32_t step_c
 		world_pass(world, steps[n].lasts_ns);
 		parts = parts_declaring(world, steps[n].side);
 		if (parts == 3)
-			fail_msg("of %u, in step %u: %x and the others declared each other", count,
-				 n, steps[n].side);
+			fail_msg(
+				"of %u, in step %u: %x and the others declared each other", count,
+				n, steps[n].side
+			);
 	}
 	parts_set(world, 0);
 	world_pass(world, 40 * SEC);

@@ -44,7 +44,7 @@ struct world_setup {
 	uint32_t seeds; // the first so many nodes are seeds; 0: all are known from the start
 	bool pairs;	// two nodes a host, whose machine tells each that the other one refuses
 	enum world_boots boots;
-	bool idle;	// no node is started
+	bool idle;			   // no node is started
 	const struct ras_profile *profile; // NULL for fast
 	const struct ras_ops *users;	   // NULL, or the transfer_* of all; ctx is the node
 };

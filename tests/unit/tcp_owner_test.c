@@ -120,8 +120,12 @@ static void a_socket_that_was_closed_is_nobodys(void **state) {
 static void an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_open(void **state) {
 	static const struct {
 		const char *listens, *asked;
-	} rows[] = {{"127.0.0.1", "127.0.0.1"}, {"127.9.8.7", "127.9.8.7"}, {"0.0.0.0", "127.3.2.1"},
-		    {"::1", "::1"},		{"::", "127.0.0.1"}};
+	} rows[] = {
+		{"127.0.0.1", "127.0.0.1"},
+		{"127.9.8.7", "127.9.8.7"},
+		{"0.0.0.0", "127.3.2.1"},
+		{"::1", "::1"},
+		{"::", "127.0.0.1"}};
 	int fd = open_or_skip();
 
 	(void)state;

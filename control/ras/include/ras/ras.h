@@ -160,8 +160,8 @@ void ras_conn_frame(
 );
 void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t conn);
 // Failed to open or came to an end, everything it carried having been fed before. EXITED instead of
-// REFUSED only if the address is one of this machine's own, and its kernel knows of nobody who listens
-// there: then no firewall, on the way or here, made that up.
+// REFUSED only if the address is one of this machine's own, and its kernel knows of nobody who
+// listens there: then no firewall, on the way or here, made that up.
 void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t conn, enum ras_cause cause);
 
 // We are to be spoken with at another address from now on: a new start of ours tells it, and all
