@@ -9,6 +9,9 @@
 
 // After the end of a pause, news of the death it was taken for may still arrive this long.
 #define FAULT_ECHO_NS (10 * WORLD_SEC)
+// And after losses what was lost is sent again: TCP waits for as long as it took so far, up to the
+// user timeout, and all that came behind it waits, too.
+#define FAULT_LOSS_ECHO_NS (30 * WORLD_SEC)
 
 enum fault_phase {
 	FAULT_BEGINS,
@@ -258,6 +261,7 @@ static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins
 	uint32_t host = world->net.nodes[fault->node].host;
 	struct net_host wanted = world->net.hosts[host];
 	bool is_part = fault_nodes_of(world, host) > 1;
+	uint64_t echo_ns = FAULT_LOSS_ECHO_NS;
 
 	if (fault->kind == FAULT_DEAF)
 		wanted.deaf = begins;
@@ -275,8 +279,15 @@ static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins
 		if (begins)
 			world->measure.nodes[n].expected = true;
 	}
-	if (!begins)
-		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
+	if (begins)
+		return;
+	if (fault->kind == FAULT_DEAF || fault->kind == FAULT_MUTE)
+		echo_ns = FAULT_ECHO_NS;
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (is_part || world->net.nodes[n].host == host)
+			world->nodes[n].echo_ns = world_now(world) + echo_ns;
+	}
+	fault_push(world, index, FAULT_ECHOED, world_now(world) + echo_ns);
 }
 
 // An island are so many hosts in ring order. Whom of the other side a part may declare dead is for
@@ -358,6 +369,7 @@ static void fault_echoed(struct world *world, const struct fault *fault) {
 
 		// Another one may have ended later.
 		if (concerned && world->nodes[n].ailing == 0 &&
+		    world_now(world) >= world->nodes[n].echo_ns &&
 		    world_now(world) >= world->nodes[n].healthy_ns + FAULT_ECHO_NS)
 			measure_expect_life(world, n);
 	}
