@@ -37,8 +37,7 @@ static void look_at_links(struct health *health) {
 		uint64_t sent, again;
 
 		if (link.ready && link.silent_ns < LOSS_LOOK_NS &&
-		    ras_peer_find(ras, link.peer, &peer) == 0 &&
-		    peer.state == RAS_ALIVE &&
+		    ras_peer_find(ras, link.peer, &peer) == 0 && peer.state == RAS_ALIVE &&
 		    overlay_sent(health->overlay, &peer.record->address, &sent, &again) == 0)
 			loss_add(health->losses, link.peer, sent, again);
 	}

@@ -231,8 +231,7 @@ static void hold_better(
 	if (subject->better_ns == RAS_NEVER)
 		subject->better_ns = now_ns;
 	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN ||
-	    was_suspected(&subject->held) ||
-	    now_ns >= subject->better_ns + settle_ns) {
+	    was_suspected(&subject->held) || now_ns >= subject->better_ns + settle_ns) {
 		subject->better_ns = RAS_NEVER;
 		hold_change(engine, subject, finding, now_ns);
 		return;

@@ -151,9 +151,9 @@ struct verdict_engine {
 	struct verdict_self self;
 	uint32_t silent_recent; // subjects that the brake counts
 	bool braking;
-	bool turned;		      // the brake did: all are to be judged anew
-	uint32_t told_by_strangers;   // sights whose observer is no member
-	struct subject **due; // a heap by next_ns; room for all
+	bool turned;		    // the brake did: all are to be judged anew
+	uint32_t told_by_strangers; // sights whose observer is no member
+	struct subject **due;	    // a heap by next_ns; room for all
 	uint32_t due_count, due_capacity;
 	uint64_t ticks;
 	uint32_t swept;		      // from there on idle subjects are looked for,

@@ -364,9 +364,8 @@ struct losers {
 	const struct sight *example;
 };
 
-static void losers_add(
-	struct losers *losers, const struct sight *sight, const struct member_row *observer
-) {
+static void
+losers_add(struct losers *losers, const struct sight *sight, const struct member_row *observer) {
 	uint32_t at = 0;
 
 	if (losers->example == NULL || sight->lost_permille > losers->example->lost_permille)
@@ -411,8 +410,7 @@ static bool find_losing(
 			losers.good += evidence->sight.reach == VERDICT_REACH_ANSWERS;
 	}
 	if (losers.bad < triangulate_need(engine, subject) || losers.bad < 2 ||
-	    losers.good >= losers.bad ||
-	    (losers.eyes < 2 && engine->members.hosts_alive > 2))
+	    losers.good >= losers.bad || (losers.eyes < 2 && engine->members.hosts_alive > 2))
 		return false;
 	find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
 	finding->bad = losers.bad;
@@ -479,9 +477,7 @@ static void judge_seen(
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(engine, subject, now_ns, &look, &votes, finding);
-	} else if (finding->state == RAS_SUSPECT && votes.of[VERDICT_REACH_ACCEPTS] == 0 &&
-		   (look.good > 0 || !is_likely_down(engine, finding, &votes)) &&
-		   loses_some(engine, subject)) {
+	} else if (finding->state == RAS_SUSPECT && votes.of[VERDICT_REACH_ACCEPTS] == 0 && (look.good > 0 || !is_likely_down(engine, finding, &votes)) && loses_some(engine, subject)) {
 		judge_leaky_suspect(engine, subject, finding);
 	} else if (finding->state == RAS_SUSPECT) {
 		judge_suspect(engine, subject, now_ns, &look, &votes, finding);

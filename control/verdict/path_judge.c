@@ -8,9 +8,9 @@
 #define MAD_FLOOR_SHARE 16 // a baseline that never moved is still only known to a 16th
 #define CREEP_SHARE 10	   // the baseline rises by at most a tenth in
 #define CREEP_NS (3600 * RAS_NS_PER_SEC)
-#define LOST_MIN 2	 // of all sizes from one on: one that is lost is no pattern
+#define LOST_MIN 2	   // of all sizes from one on: one that is lost is no pattern
 #define LOST_CLEAN_TIMES 3 // e^-3
-#define OUTCOMES_LEAST 4 // of a size that is probed seldom, the last so many count
+#define OUTCOMES_LEAST 4   // of a size that is probed seldom, the last so many count
 
 // Numbers.
 

@@ -173,7 +173,7 @@ struct net {
 	bool counts; // what TCP sends again: a lost acknowledgement makes it do so as well
 	uint32_t travel_again; // of the last net_travel()
 	bool travel_failed;    // and whether TCP would have given it up
-	uint32_t *delays; // quantiles of the one-way delay
+	uint32_t *delays;      // quantiles of the one-way delay
 	uint64_t frames_delivered, frames_lost, stalls;
 };
 

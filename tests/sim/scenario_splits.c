@@ -89,8 +89,10 @@ static void play_split(struct run *run, bool of_fabric, uint64_t length_ns) {
 		look_over(run, island, matrix->single[row]);
 	}
 	verdicts_audit_to(run, begin_ns + length_ns);
-	look_over(run, island, matrix->single[row == ROW_MGMT_SPLIT ? ROW_MGMT_SPLIT_END
-								    : ROW_FABRIC_SPLIT_END]);
+	look_over(
+		run, island,
+		matrix->single[row == ROW_MGMT_SPLIT ? ROW_MGMT_SPLIT_END : ROW_FABRIC_SPLIT_END]
+	);
 	world->verdicts->island = 0;
 	verdicts_audit_to(run, world_now(world) + GOOD_NS);
 	look_over(run, island, matrix->after[row]);
@@ -108,9 +110,7 @@ static void play_dark(struct run *run) {
 	watch_all(run, true);
 	for (uint32_t n = 0; n < island; n++)
 		world->verdicts->nodes[n].cut = true;
-	verdicts_audit_to(
-		run, world_now(world) + matrix_rows[ROW_FABRIC_DARK].reach_s * WORLD_SEC
-	);
+	verdicts_audit_to(run, world_now(world) + matrix_rows[ROW_FABRIC_DARK].reach_s * WORLD_SEC);
 	look_over(run, island, matrix->single[ROW_FABRIC_DARK]);
 	for (uint32_t n = 0; n < island; n++)
 		world->verdicts->nodes[n].cut = false;
@@ -208,7 +208,9 @@ void play_verdicts_splits(struct run *run) {
 	must(verdicts_begin(world) == 0);
 	while (next_ns + SPLIT_MOST_NS + SPLIT_AFTER_NS < begin_ns + run->length_ns &&
 	       !world->invariants.broken) {
-		verdicts_audit_to(run, next_ns + random_between(&world->random, 0, SPLIT_EACH_NS / 4));
+		verdicts_audit_to(
+			run, next_ns + random_between(&world->random, 0, SPLIT_EACH_NS / 4)
+		);
 		play_one_split(run, of_fabric);
 		of_fabric = !of_fabric;
 		next_ns += SPLIT_EACH_NS;
@@ -216,4 +218,3 @@ void play_verdicts_splits(struct run *run) {
 	verdicts_audit_to(run, begin_ns + run->length_ns);
 	verdicts_result(run, begin_ns);
 }
-

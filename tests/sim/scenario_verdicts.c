@@ -4,10 +4,11 @@
 // A round: victims are drawn that lie apart, each suffers one fault (or two that read each other
 // suffer one each), and eight nodes that neither read a victim nor are one are asked, until and at
 // the time by which it has to be named. Then all is mended, and they are asked once more.
+#include "scenario_verdicts.h"
+
 #include "random.h"
 #include "run.h"
 #include "scenario_parts.h"
-#include "scenario_verdicts.h"
 #include "stats.h"
 #include "verdicts.h"
 
@@ -18,8 +19,8 @@
 
 #define OBSERVERS 8
 #define BOUTS_MAX 16
-#define HOLD_NS (34 * WORLD_SEC) // the longest time to reach, and some
-#define GOOD_NS (10 * WORLD_SEC) // the good word is everywhere, if the row says nothing
+#define HOLD_NS (34 * WORLD_SEC)    // the longest time to reach, and some
+#define GOOD_NS (10 * WORLD_SEC)    // the good word is everywhere, if the row says nothing
 #define OVERLAP_NS (12 * WORLD_SEC) // the second of a pair begins up to so much later
 #define EXPLAIN_MAX 200
 #define REST_NS (10 * WORLD_SEC) // until all have one view again
@@ -36,7 +37,7 @@
 struct bout {
 	enum matrix_row row;
 	uint32_t victim, other; // other: the far end of a path
-	uint64_t at_ns; // begins then
+	uint64_t at_ns;		// begins then
 	bool begun;
 	uint32_t observers[OBSERVERS];
 	uint32_t observer_count;
@@ -132,9 +133,8 @@ static uint32_t far_end(struct round *round, uint32_t victim, uint32_t avoid) {
 }
 
 // `avoid` is no far end of a path: it will suffer another fault.
-static void add_bout(
-	struct round *round, enum matrix_row row, uint32_t victim, uint32_t pair, uint32_t avoid
-) {
+static void
+add_bout(struct round *round, enum matrix_row row, uint32_t victim, uint32_t pair, uint32_t avoid) {
 	struct bout *bout = &round->bouts[round->count++];
 
 	must(round->count <= BOUTS_MAX);
@@ -222,11 +222,11 @@ static void between_fault(struct round *round, const struct bout *bout) {
 		.cut = bout->row == ROW_PATH_CUT,
 		.lossy = bout->row == ROW_PATH_LOSSY,
 		.hole = bout->row == ROW_PATH_HOLE,
-		.slow = bout->row == ROW_PATH_SLOW       ? 300
+		.slow = bout->row == ROW_PATH_SLOW	 ? 300
 			: bout->row == ROW_PATH_SLOW_150 ? 150
 			: bout->row == ROW_PATH_SLOW_200 ? 200
 							 : 0,
-		.loss = bout->row == ROW_PATH_LOSS_5    ? 5
+		.loss = bout->row == ROW_PATH_LOSS_5	? 5
 			: bout->row == ROW_PATH_LOSS_30 ? 30
 			: bout->row == ROW_PATH_LOSS_60 ? 60
 							: 0,
@@ -329,7 +329,8 @@ static bool is_seen_as(enum matrix_row row, const struct sight *sight) {
 static uint32_t named_by(const struct world *world, uint32_t observer, const struct bout *bout) {
 	const struct verdict_node *own = &world->verdicts->nodes[observer];
 	enum verdict verdict = verdicts_held_by(world, observer, bout->victim);
-	enum verdict far = is_path(bout->row) ? verdicts_held_by(world, observer, bout->other) : verdict;
+	enum verdict far =
+		is_path(bout->row) ? verdicts_held_by(world, observer, bout->other) : verdict;
 	struct verdict_path_view path;
 	uint32_t cursor = 0;
 
@@ -350,8 +351,8 @@ static uint32_t named_by(const struct world *world, uint32_t observer, const str
 }
 
 // Of the first ones, why.
-static void explain(
-	struct round *round, const struct bout *bout, uint32_t n, uint32_t column, const char *when
+static void
+explain(struct round *round, const struct bout *bout, uint32_t n, uint32_t column, const char *when
 ) {
 	const struct world *world = round->run->world;
 	const struct verdict_node *own = &world->verdicts->nodes[bout->observers[n]];
@@ -402,9 +403,8 @@ static void poll_bout(struct round *round, struct bout *bout, struct verdict_mat
 
 	for (uint32_t n = 0; n < bout->observer_count; n++) {
 		uint32_t right = matrix_rows[bout->row].column;
-		uint32_t column = bout->right[n] && !due
-					  ? right
-					  : named_by(world, bout->observers[n], bout);
+		uint32_t column =
+			bout->right[n] && !due ? right : named_by(world, bout->observers[n], bout);
 
 		if (!bout->right[n] && column == right) {
 			bout->right[n] = true;
@@ -504,8 +504,9 @@ static void plan_round(struct round *round) {
 		if (n > 0 && bout->pair > 0 && round->bouts[n - 1].pair == bout->pair) {
 			memcpy(bout->observers, bout[-1].observers, sizeof(bout->observers));
 			bout->observer_count = bout[-1].observer_count;
-			bout->at_ns += random_below(&world->random, (uint32_t)(OVERLAP_NS / WORLD_MS)) *
-				       WORLD_MS;
+			bout->at_ns +=
+				random_below(&world->random, (uint32_t)(OVERLAP_NS / WORLD_MS)) *
+				WORLD_MS;
 		} else {
 			draw_observers(round, bout);
 		}
@@ -535,9 +536,7 @@ static void heal_round(struct round *round) {
 		run_until(run, world_now(run->world) + POLL_NS);
 		for (uint32_t n = 0; n < round->count; n++) {
 			for (uint32_t m = 0; m < round->bouts[n].observer_count; m++)
-				look_for_strays(
-					round, &round->bouts[n], m, &run->result->matrix
-				);
+				look_for_strays(round, &round->bouts[n], m, &run->result->matrix);
 		}
 		check_healed(round, world_now(run->world) - end_ns);
 	}

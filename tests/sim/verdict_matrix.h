@@ -67,8 +67,8 @@ struct verdict_matrix {
 	uint32_t pair[ROW_COUNT][MATRIX_COLUMNS];
 	uint32_t after[ROW_COUNT][MATRIX_COLUMNS]; // of all, 10 s after the end
 	uint32_t late;				   // looks at its end that did not hold its name
-	uint32_t strays; // looks at single ones that found a name which was never right
-	uint32_t faults, pairs;				       // injected
+	uint32_t strays;	// looks at single ones that found a name which was never right
+	uint32_t faults, pairs; // injected
 	uint32_t pair_looks, pair_exact;		       // both named, at one observer
 	double right_p50_s[ROW_COUNT], right_max_s[ROW_COUNT]; // of single ones, until named
 	uint32_t healthy_drained;

@@ -537,9 +537,7 @@ void verdicts_happen(struct world *world, struct event *event) {
 		memcpy(&missed, event->bytes, sizeof(missed));
 		queue_release(&world->queue, event);
 		if (own->node->state == NODE_UP)
-			verdicts_missed(
-				world, own, missed.peer, missed.size, missed.begun_ns
-			);
+			verdicts_missed(world, own, missed.peer, missed.size, missed.begun_ns);
 		return;
 	}
 }

@@ -68,8 +68,8 @@ static void path_remember(struct world *world, struct pulse_path *path) {
 		struct found found = {
 			.answered = true,
 			.beats = 1 + at_ns / VERDICTS_BEAT_NS,
-			.latency_ns =
-				VERDICTS_BASE_NS + 200 * size + random_below(&verdicts->random, VERDICTS_BASE_NS / 5),
+			.latency_ns = VERDICTS_BASE_NS + 200 * size +
+				      random_below(&verdicts->random, VERDICTS_BASE_NS / 5),
 		};
 
 		memory_add(path, at_ns, size, &found);
@@ -158,9 +158,8 @@ static void paths_follow(struct world *world, struct verdict_node *own) {
 	}
 }
 
-static enum verdict_reach path_reach(
-	struct world *world, const struct verdict_node *own, const struct pulse_path *path
-) {
+static enum verdict_reach
+path_reach(struct world *world, const struct verdict_node *own, const struct pulse_path *path) {
 	const struct verdict_node *far = &world->verdicts->nodes[path->peer];
 	struct ras_link_info link;
 	uint64_t now_ns = world_now(world);
@@ -190,8 +189,8 @@ static bool port_is_good(const struct world *world, const struct verdict_node *o
 		const struct pulse_path *path = &own->paths[n];
 		const struct verdict_node *far = &world->verdicts->nodes[path->peer];
 
-		if (path->kind == SIGHT_NO_PAIR || world->net.nodes[path->peer].host ==
-							  world->net.nodes[own->node->index].host ||
+		if (path->kind == SIGHT_NO_PAIR ||
+		    world->net.nodes[path->peer].host == world->net.nodes[own->node->index].host ||
 		    ras_peer_find(own->node->ras, far->node->record->id, &peer) != 0 ||
 		    peer.state != RAS_ALIVE)
 			continue;
@@ -271,8 +270,8 @@ path_judge(struct world *world, const struct verdict_node *own, struct pulse_pat
 		if (&own->paths[n] == path)
 			self = count;
 		// Nothing is wrong with one that is not remembered.
-		summaries[count] = (struct path_summary){
-			.median_ns = VERDICTS_BASE_NS, .baseline_ns = VERDICTS_BASE_NS};
+		summaries[count] = (struct path_summary
+		){.median_ns = VERDICTS_BASE_NS, .baseline_ns = VERDICTS_BASE_NS};
 		if (own->paths[n].memory != NULL)
 			path_memory_summary(own->paths[n].memory, &summaries[count]);
 		count++;
@@ -314,8 +313,8 @@ read_size(struct world *world, struct verdict_node *own, struct pulse_path *path
 // The next of its pattern; and beside it, once a second, what it lost before.
 static void look_at(struct world *world, struct verdict_node *own, struct pulse_path *path) {
 	struct path_retry retry;
-	bool retries = path->memory != NULL &&
-		       path_memory_retry(path->memory, world_now(world), &retry);
+	bool retries =
+		path->memory != NULL && path_memory_retry(path->memory, world_now(world), &retry);
 
 	read_size(world, own, path, pattern[path->count++ % PATTERN]);
 	if (retries)

@@ -114,11 +114,10 @@ void verdicts_read(
 	);
 	ret_found->answered = waited_ns < VERDICTS_READ_LIMIT_NS;
 	ret_found->latency_ns =
-		waited_ns +
-		(uint64_t)slow *
-			(VERDICTS_BASE_NS + 200 * size +
-			 random_below(&verdicts->random, VERDICTS_BASE_NS / 5)) /
-			100;
+		waited_ns + (uint64_t)slow *
+				    (VERDICTS_BASE_NS + 200 * size +
+				     random_below(&verdicts->random, VERDICTS_BASE_NS / 5)) /
+				    100;
 }
 
 bool verdicts_latency_matters(const struct world *world, uint32_t a, uint32_t b) {
@@ -135,8 +134,9 @@ bool verdicts_latency_matters(const struct world *world, uint32_t a, uint32_t b)
 }
 
 // The kernel says so, also on a connection that is open.
-enum verdict_reach
-verdicts_knock(struct world *world, const struct verdict_node *own, const struct verdict_node *far) {
+enum verdict_reach verdicts_knock(
+	struct world *world, const struct verdict_node *own, const struct verdict_node *far
+) {
 	const struct net *net = &world->net;
 	uint32_t a = own->node->index;
 	uint32_t b = far->node->index;
@@ -190,8 +190,7 @@ void verdicts_count_losses(struct world *world, struct verdict_node *own) {
 		uint64_t sent, again;
 
 		if (!link.ready || to == NET_NOBODY || link.silent_ns >= LOSS_LOOK_NS ||
-		    ras_peer_find(own->node->ras, link.peer, &peer) != 0 ||
-		    peer.state != RAS_ALIVE)
+		    ras_peer_find(own->node->ras, link.peer, &peer) != 0 || peer.state != RAS_ALIVE)
 			continue;
 		net_sent(&world->net, own->node->index, to, &sent, &again);
 		loss_add(own->losses, link.peer, sent, again);

@@ -25,7 +25,7 @@ struct loss_link {
 	uint64_t sent_total, again_total;
 	uint16_t sent[LOSS_LOOKS], again[LOSS_LOOKS]; // at most so many as they hold
 	uint32_t looks;
-	uint32_t unseen; // looks since it was there: it may be broken by what it loses
+	uint32_t unseen;	// looks since it was there: it may be broken by what it loses
 	uint32_t permille;	// sent again, over the looks that are kept
 	uint32_t lost_permille; // what is certain of it, when some was last
 	uint32_t clean;		// sent since then
