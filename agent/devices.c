@@ -109,8 +109,8 @@ static void say_missing(struct discovery *discovery, const struct device_target 
 		);
 }
 
-// Of those that only wait for a port or an address, the first: it is tried each second, and the state
-// at the start does not decide for the agent's life.
+// Of those that only wait for a port or an address, the first: it is tried each second, and the
+// state at the start does not decide for the agent's life.
 static const struct device_facts *
 find_awaiting(const struct device_choice *choice, const struct device_query *query) {
 	for (uint32_t n = 0; n < choice->count; n++) {

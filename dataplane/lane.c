@@ -127,8 +127,8 @@ static void woken(void *ctx) {
 		lane->unacked++;
 		lane_count(lane, LANE_COMPLETION_EVENTS, 1);
 	}
-	// Of a device that was removed nothing will come: what is under way is looked for by a timer
-	// until control ends it.
+	// Of a device that was removed nothing will come: what is under way is looked for by a
+	// timer until control ends it.
 	if (err != -EAGAIN && err != -EINTR)
 		atomic_store_explicit(&lane->events, false, memory_order_relaxed);
 	if (lane->unacked >= ACK_BATCH) {

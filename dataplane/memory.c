@@ -352,9 +352,7 @@ int memory_view_find(
 // Deregistering.
 
 static int region_free(struct memory_registry *registry, struct memory_region *region) {
-	int err = device_released(
-		registry->config.device, registry->calls->dereg_mr(region->mr)
-	);
+	int err = device_released(registry->config.device, registry->calls->dereg_mr(region->mr));
 
 	if (err != 0) {
 		region->next_dead = registry->stuck;

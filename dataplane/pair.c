@@ -236,9 +236,7 @@ int pair_cut_off(struct pair *pair) {
 
 	if (pair->qp == NULL)
 		return 0;
-	err = device_released(
-		pair->device, device_calls(pair->device)->destroy_qp(pair->qp)
-	);
+	err = device_released(pair->device, device_calls(pair->device)->destroy_qp(pair->qp));
 	if (err == 0)
 		pair->qp = NULL;
 	return err;

@@ -15,9 +15,8 @@
 
 int uevent_open(int *ret_fd) {
 	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = KERNEL_GROUP};
-	int fd = socket(
-		AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT
-	);
+	int fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
 	int err;
 
 	if (fd < 0)
@@ -54,8 +53,7 @@ static int read_one(int fd, bool *ret_ours) {
 	char bytes[MESSAGE_BYTES];
 	struct sockaddr_nl from = {.nl_pid = UINT32_MAX};
 	socklen_t from_size = sizeof(from);
-	ssize_t size =
-		recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &from_size);
+	ssize_t size = recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &from_size);
 
 	if (size < 0 && errno == ENOBUFS) {
 		*ret_ours = true;

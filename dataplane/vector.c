@@ -72,9 +72,7 @@ static void read_irqs(const char *device, struct irqs *irqs) {
 		return;
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of our own
 	while ((entry = readdir(directory)) != NULL && irqs->count < IRQS_MAX) {
-		if (parse_number(
-			    entry->d_name, strlen(entry->d_name), &irqs->numbers[irqs->count]
-		    ))
+		if (parse_number(entry->d_name, strlen(entry->d_name), &irqs->numbers[irqs->count]))
 			irqs->count++;
 	}
 	closedir(directory);
@@ -157,11 +155,7 @@ judge(const struct cpu_set *goes_to, uint32_t cpu, const struct cpu_set *node, b
 }
 
 static void judge_all(
-	const char *root,
-	const struct irqs *irqs,
-	uint32_t cpu,
-	uint32_t count,
-	uint8_t *nearness
+	const char *root, const struct irqs *irqs, uint32_t cpu, uint32_t count, uint8_t *nearness
 ) {
 	uint32_t named = 0, first = irqs->count > count ? irqs->count - count : 0;
 	struct cpu_set node, goes_to;

@@ -59,7 +59,7 @@ struct nic {
 	uint64_t retry_ns; // the next wait
 	uint64_t lost_ns;  // when it was lost last; 0: never
 	struct keeper_request opening, closing, refreshing, looking;
-	uint64_t guid;				// as it was open last; 0: not known
+	uint64_t guid;			     // as it was open last; 0: not known
 	char open_name[DEVICE_NAME_MAX + 1]; // what it was called then
 	bool refresh_again;
 	bool eventless; // it was said

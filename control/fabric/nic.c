@@ -318,14 +318,13 @@ static void note_identity(struct nic *nic) {
 
 	if (nic->guid != 0 && nic->guid != facts->guid)
 		log_event(
-			LOG_LEVEL_WARN, "rdma_device_replaced",
-			log_str("device", nic->config.name),
+			LOG_LEVEL_WARN, "rdma_device_replaced", log_str("device", nic->config.name),
 			log_str("effect", "another one has its name now, and was taken")
 		);
 	if (strcmp(facts->name, nic->config.name) != 0 && strcmp(facts->name, nic->open_name) != 0)
 		log_event(
-			LOG_LEVEL_WARN, "rdma_device_renamed",
-			log_str("device", nic->config.name), log_str("now", facts->name),
+			LOG_LEVEL_WARN, "rdma_device_renamed", log_str("device", nic->config.name),
+			log_str("now", facts->name),
 			log_str("effect", "it goes by its old name until this agent starts again")
 		);
 	nic->guid = facts->guid;

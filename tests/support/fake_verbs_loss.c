@@ -12,9 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void fake_object_add(
-	struct ibv_context *verbs, struct fake_object *object, void *owner, int fd
-) {
+void fake_object_add(struct ibv_context *verbs, struct fake_object *object, void *owner, int fd) {
 	struct fake_context *context = fake_context_of(verbs);
 
 	*object = (struct fake_object){

@@ -505,9 +505,7 @@ int main(void) {
 		cmocka_unit_test(device_without_memory_is_asked_again),
 		cmocka_unit_test(completion_of_nothing_that_is_posted_is_dropped),
 		cmocka_unit_test(completion_queue_that_cannot_be_polled_fails_all_pairs),
-		cmocka_unit_test(
-			flush_that_is_seen_first_makes_no_successes_of_what_was_before_it
-		),
+		cmocka_unit_test(flush_that_is_seen_first_makes_no_successes_of_what_was_before_it),
 		cmocka_unit_test(flush_that_is_seen_first_is_not_the_cause),
 		cmocka_unit_test(queue_pair_that_breaks_by_itself_is_noticed),
 		cmocka_unit_test(peer_that_does_not_answer_is_the_cause),

@@ -11,10 +11,7 @@ static void messages_of_rdma_devices_are_told_from_others(void **state) {
 		size_t size;
 		bool ours;
 	} rows[] = {
-#define ROW(what, bytes, ours)                          \
-	{                                               \
-		what, bytes, sizeof(bytes) - 1, ours    \
-	}
+#define ROW(what, bytes, ours) {what, bytes, sizeof(bytes) - 1, ours}
 		ROW("a device",
 		    "add@/devices/virtual/infiniband/rxe0\0ACTION=add\0SUBSYSTEM=infiniband\0"
 		    "SEQNUM=7\0",

@@ -52,7 +52,7 @@ static int remove_root(void **state) {
 
 struct irq {
 	uint32_t number;
-	const char *handler; // NULL: it has none
+	const char *handler;	// NULL: it has none
 	const char *may, *goes; // smp_affinity_list, effective_affinity_list; NULL: no file
 };
 
@@ -85,33 +85,60 @@ static void vector_is_chosen_by_where_its_interrupt_goes(void **state) {
 		 {{30, "mlx5_async0@pci:0000:17:00.0", "5", "5"},
 		  {31, "mlx5_comp0@pci:0000:17:00.0", "0", "0"},
 		  {32, "mlx5_comp1@pci:0000:17:00.0", "5", "5"}},
-		 2, 5, 0, 1},
+		 2,
+		 5,
+		 0,
+		 1},
 		{"not in the order of numbers",
 		 {{31, "bnxt_re-nq-1@pci:x", "1", "1"}, {32, "bnxt_re-nq-0@pci:x", "5", "5"}},
-		 2, 5, 0, 0},
+		 2,
+		 5,
+		 0,
+		 0},
 		{"where it goes, not where it may go",
 		 {{31, "mlx5_comp0@x", "0-7", "5"}, {32, "mlx5_comp1@x", "0-7", "0"}},
-		 2, 5, 1, 0},
+		 2,
+		 5,
+		 1,
+		 0},
 		{"where it may go, if nobody says more",
 		 {{31, "irdma-ceq-0@x", "0-3", NULL}, {32, "irdma-ceq-1@x", "4-7", NULL}},
-		 2, 5, 0, 1},
+		 2,
+		 5,
+		 0,
+		 1},
 		{"its processor alone before among many",
 		 {{31, "mlx5_comp0@x", NULL, "0-7"}, {32, "mlx5_comp1@x", NULL, "5"}},
-		 2, 5, 0, 1},
+		 2,
+		 5,
+		 0,
+		 1},
 		{"its node, in turn",
 		 {{31, "mlx5_comp0@x", NULL, "0"},
 		  {32, "mlx5_comp1@x", NULL, "6"},
 		  {33, "mlx5_comp2@x", NULL, "7"}},
-		 3, 5, 1, 2},
+		 3,
+		 5,
+		 1,
+		 2},
 		{"the last ones without names",
 		 {{8, NULL, NULL, "5"}, {9, NULL, NULL, "0"}, {10, NULL, NULL, "5"}},
-		 2, 5, 0, 1},
+		 2,
+		 5,
+		 0,
+		 1},
 		{"all in turn where none is near",
 		 {{31, "mlx5_comp0@x", NULL, "0"}, {32, "mlx5_comp1@x", NULL, "1"}},
-		 2, 5, 3, 1},
+		 2,
+		 5,
+		 3,
+		 1},
 		{"all in turn of a worker that may run anywhere",
 		 {{31, "mlx5_comp0@x", NULL, "0"}, {32, "mlx5_comp1@x", NULL, "5"}},
-		 2, VECTOR_CPU_ANY, 2, 0},
+		 2,
+		 VECTOR_CPU_ANY,
+		 2,
+		 0},
 		{"all in turn without interrupts", {{0}}, 4, 5, 6, 2},
 		{"a handler beyond what there are", {{31, "mlx5_comp9@x", NULL, "5"}}, 2, 5, 1, 1},
 		{"a list that makes no sense", {{31, "mlx5_comp1@x", "x", "-"}}, 2, 5, 0, 0},
@@ -131,8 +158,10 @@ static void vector_is_chosen_by_where_its_interrupt_goes(void **state) {
 			put_irq(device, &rows[n].irqs[m]);
 		snprintf(path, sizeof(path), "%s/%s", root, device);
 		if (vector_choose(root, path, rows[n].count, &wish) != rows[n].vector)
-			fail_msg("%s: %u", rows[n].what,
-				 vector_choose(root, path, rows[n].count, &wish));
+			fail_msg(
+				"%s: %u", rows[n].what,
+				vector_choose(root, path, rows[n].count, &wish)
+			);
 	}
 }
 

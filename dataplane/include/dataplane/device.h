@@ -139,8 +139,8 @@ const char *device_subnet_format(
 );
 
 // What a device is called now that was called `name` and had this GUID of its node (0: not known):
-// it may have been renamed, and its name be another's. -ENODEV: it is not there. -ENOMEM, or what the
-// driver said when asked for its devices.
+// it may have been renamed, and its name be another's. -ENODEV: it is not there. -ENOMEM, or what
+// the driver said when asked for its devices.
 int device_find(
 	const struct verbs_calls *calls,
 	const char *name,

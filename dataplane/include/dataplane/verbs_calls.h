@@ -72,7 +72,7 @@ struct verbs_calls {
 	  uint32_t entries,
 	  struct ibv_comp_channel *channel,
 	  struct ibv_cq **ret_cq);
-	// With a completion vector, from 0 to context->num_comp_vectors - 1. NULL: they mean nothing.
+	// With a completion vector, below context->num_comp_vectors. NULL: they mean nothing.
 	int (*create_cq_at
 	)(struct ibv_context *context,
 	  uint32_t entries,

@@ -308,8 +308,7 @@ static bool fabric_is_at_work(const struct fabric *fabric) {
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (keeper_busy_ns(fabric->nics[n].keeper) > 0 ||
 		    fabric->nics[n].opening.job != NULL || fabric->nics[n].closing.job != NULL ||
-		    fabric->nics[n].refreshing.job != NULL ||
-		    fabric->nics[n].looking.job != NULL)
+		    fabric->nics[n].refreshing.job != NULL || fabric->nics[n].looking.job != NULL)
 			return true;
 	}
 	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {

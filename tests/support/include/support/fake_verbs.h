@@ -128,12 +128,12 @@ void fake_cq_event(struct ibv_cq *cq, enum ibv_event_type type);
 // Removed or reset under whoever has it open, as docs/hardware.md says where it was seen: contexts
 // that are open say EIO to every call for good, their descriptors are in error, they bring
 // DEVICE_FATAL and nothing else any more; what was posted never completes; the device is not in the
-// list, until it returns: then it can be opened anew. A context that is lost can be closed, whatever
-// is left in it. Any thread that has not the fake's lock, so a hook may.
+// list, until it returns: then it can be opened anew. A context that is lost can be closed,
+// whatever is left in it. Any thread that has not the fake's lock, so a hook may.
 void fake_device_lose(struct fake_device *device);
 void fake_device_return(struct fake_device *device);
-// Removed as a driver that cannot take it from its users does it: it is not in the list, and whoever
-// has it open may go on. The removal waits until nobody has; true: nobody has it.
+// Removed as a driver that cannot take it from its users does it: it is not in the list, and
+// whoever has it open may go on. The removal waits until nobody has; true: nobody has it.
 bool fake_device_withdraw(struct fake_device *device);
 // Under another name, and another GUID of the node (0: the same). Who has it open notices nothing.
 void fake_device_rename(struct fake_device *device, const char *name, uint64_t guid);
