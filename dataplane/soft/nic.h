@@ -9,6 +9,7 @@
 #pragma once
 
 #include "wire.h"
+#include "yield_rule.h"
 
 #include <lib/clock.h>
 
@@ -73,6 +74,7 @@ struct soft_nic {
 	uint64_t due_ns;      // no timer falls due before; may be too early
 	uint32_t put_off;     // turns in a row whose frames went before timers that are due
 	uint64_t now_ns;      // of the present turn
+	struct yield_rule yield;
 	uint8_t *out;	      // the frame that output_begin() began
 	uint32_t out_size;
 	bool wire_full;	 // took no more in the present turn

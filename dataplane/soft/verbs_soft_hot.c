@@ -5,6 +5,7 @@
 #include "verbs_soft.h"
 
 #include <errno.h>
+#include <sched.h>
 
 // A test with a clock of its own moves the device itself, by soft_turn().
 static bool callers_drive(const struct soft_nic *nic) {
@@ -58,8 +59,7 @@ static int hot_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ib
 
 // A poll that finds nothing drives the device, and with that takes its frames without a wake of the
 // engine. Acknowledgements may wait: the answer to what it finds is likely to be posted next.
-static int
-poll_driving(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+static uint32_t drive(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
 	struct engine *engine = nic->engine;
 	uint32_t count;
 
@@ -67,8 +67,33 @@ poll_driving(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_
 	count = cq_pop(cq, wcs, max);
 	if (engine != NULL)
 		engine_caller_drove(engine);
+	return count;
+}
+
+// Without the lock, as others would wait for it. What it was good for is seen at once.
+static uint32_t
+poll_yielding(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+	uint64_t from_ns = clock_now_ns(nic->clock), to_ns;
+	uint32_t count;
+
+	sched_yield();
+	to_ns = clock_now_ns(nic->clock);
+	nic_lock(nic);
+	count = drive(nic, cq, max, wcs);
+	yield_rule_done(&nic->yield, from_ns, to_ns, count > 0);
 	nic_leave(nic);
-	return (int)count;
+	return count;
+}
+
+static int
+poll_driving(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+	uint32_t count = drive(nic, cq, max, wcs);
+	bool yields = count == 0 && yield_rule_empty(&nic->yield, nic->now_ns);
+
+	if (count > 0)
+		yield_rule_found(&nic->yield);
+	nic_leave(nic);
+	return (int)(yields ? poll_yielding(nic, cq, max, wcs) : count);
 }
 
 static int hot_poll_cq(struct ibv_cq *verbs, int entries, struct ibv_wc *wcs) {
@@ -82,6 +107,7 @@ static int hot_poll_cq(struct ibv_cq *verbs, int entries, struct ibv_wc *wcs) {
 	count = cq_pop(cq, wcs, (uint32_t)entries);
 	if (count == 0 && callers_drive(nic))
 		return poll_driving(nic, cq, (uint32_t)entries, wcs);
+	yield_rule_found(&nic->yield);
 	nic_unlock(nic);
 	return (int)count;
 }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When a poll in vain yields.
+#include "yield_rule.h"
+
+#include <support/cmocka.h>
+
+#define START UINT64_C(1000000)
+
+static void a_poll_in_vain_yields_after_a_while_and_not_before(void **state) {
+	struct yield_rule rule = {0};
+
+	(void)state;
+	assert_false(yield_rule_empty(&rule, START));
+	assert_false(yield_rule_empty(&rule, START + YIELD_AFTER_NS - 1));
+	yield_rule_found(&rule);
+	assert_false(yield_rule_empty(&rule, START + YIELD_AFTER_NS));
+	assert_true(yield_rule_empty(&rule, START + 2 * YIELD_AFTER_NS));
+}
+
+// The time between two yields after `count` that took so long, the last one finding or not.
+static uint64_t distance_after(uint32_t count, uint64_t took_ns, bool last_finds) {
+	struct yield_rule rule = {0};
+	uint64_t now_ns = START, from_ns;
+
+	for (uint32_t n = 0; n < count; n++) {
+		while (!yield_rule_empty(&rule, now_ns))
+			now_ns += 100;
+		yield_rule_done(&rule, now_ns, now_ns + took_ns, last_finds && n + 1 == count);
+		now_ns += took_ns;
+	}
+	from_ns = now_ns;
+	while (!yield_rule_empty(&rule, now_ns))
+		now_ns += 100;
+	return now_ns - from_ns;
+}
+
+static void yields_that_nobody_took_stay_as_frequent(void **state) {
+	(void)state;
+	assert_int_equal(distance_after(1, YIELD_ALONE_NS, false), YIELD_AFTER_NS);
+	assert_int_equal(distance_after(20, YIELD_ALONE_NS, false), YIELD_AFTER_NS);
+}
+
+static void yields_to_others_than_the_peer_become_rare(void **state) {
+	(void)state;
+	assert_int_equal(distance_after(1, 4000000, false), 2 * YIELD_AFTER_NS);
+	assert_int_equal(distance_after(5, 4000000, false), YIELD_AFTER_NS << 5);
+	assert_int_equal(
+		distance_after(YIELD_VAIN_MAX + 5, 4000000, false), YIELD_AFTER_NS << YIELD_VAIN_MAX
+	);
+}
+
+static void one_that_brings_something_makes_them_frequent_again(void **state) {
+	(void)state;
+	assert_int_equal(distance_after(5, 4000000, true), YIELD_AFTER_NS);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_poll_in_vain_yields_after_a_while_and_not_before),
+		cmocka_unit_test(yields_that_nobody_took_stay_as_frequent),
+		cmocka_unit_test(yields_to_others_than_the_peer_become_rare),
+		cmocka_unit_test(one_that_brings_something_makes_them_frequent_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
