@@ -250,8 +250,8 @@ static int apply_say(bool verbose) {
 	return setenv("TOCSIN_SOFT_SAY", verbose ? "2" : "1", verbose);
 }
 
-// A program of gcc's AddressSanitizer ends at once where a library is loaded before it, unless it is
-// told that this is meant.
+// A program of gcc's AddressSanitizer ends at once where a library is loaded before it, unless it
+// is told that this is meant.
 static int apply_sanitizer(void) {
 	static const char variable[] = "ASAN_OPTIONS", leave[] = "verify_asan_link_order";
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread

@@ -70,8 +70,8 @@ int cq_create(
 int cq_destroy(struct soft_cq *cq); // -EBUSY
 int cq_resize(struct soft_cq *cq, uint32_t entries);
 uint32_t cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, uint32_t max);
-// As hardware does: where completions wait that came without an event, there is one at once, else who
-// takes a few of many at each event would sleep beside the others.
+// As hardware does: where completions wait that came without an event, there is one at once, else
+// who takes a few of many at each event would sleep beside the others.
 void cq_arm(struct soft_cq *cq, bool solicited_only);
 int channel_create(struct soft_context *context, struct soft_channel **ret_channel);
 int channel_destroy(struct soft_channel *channel); // -EBUSY

@@ -86,7 +86,8 @@ static struct mover mover_of(uint32_t bytes) {
 	return (struct mover){.first = power(8 * bytes + 32), .second = power(8 * bytes - 32)};
 }
 
-// Products without carries, which older processors lack, and newer ones have of four blocks at once.
+// Products without carries, which older processors lack, and newer ones have of four blocks at
+// once.
 static enum icrc_way best(void) {
 	if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("ssse3"))
 		return ICRC_BY_TABLE;
@@ -164,8 +165,8 @@ NARROW INSIDE __m128i narrow_run(__m128i a, const uint8_t *bytes, size_t size) {
 	return a;
 }
 
-// How a text of at least a block begins. In front of it stand as many zeros, which change nothing, as
-// make it whole blocks: *ret_head is the first of these, *ret_next the one behind it, which the
+// How a text of at least a block begins. In front of it stand as many zeros, which change nothing,
+// as make it whole blocks: *ret_head is the first of these, *ret_next the one behind it, which the
 // register before the text reaches into where the first one has less than four bytes of it.
 NARROW INSIDE void
 begin(uint32_t value, const uint8_t *bytes, size_t odd, __m128i *ret_head, __m128i *ret_next) {

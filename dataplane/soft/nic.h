@@ -75,7 +75,7 @@ struct soft_nic {
 	uint32_t put_off;     // turns in a row whose frames went before timers that are due
 	uint64_t now_ns;      // of the present turn
 	struct yield_rule yield;
-	uint8_t *out;	      // the frame that output_begin() began
+	uint8_t *out; // the frame that output_begin() began
 	uint32_t out_size;
 	bool wire_full;	 // took no more in the present turn
 	bool overran;	 // a completion found no room since nic_overrun()

@@ -140,8 +140,8 @@ static void attr_take(struct ibv_qp_attr *own, const struct ibv_qp_attr *attr, i
 	TAKE(IBV_QP_RNR_RETRY, rnr_retry)
 	TAKE(IBV_QP_PATH_MIG_STATE, path_mig_state)
 #undef TAKE
-	// Some programs set all its bits where a packet has no such field; drivers in the kernel cut
-	// it off as well.
+	// Some programs set all its bits where a packet has no such field; drivers in the kernel
+	// cut it off as well.
 	own->ah_attr.grh.flow_label &= FLOW_LABEL_MASK;
 	// Asked for each time anew.
 	own->en_sqd_async_notify =

@@ -33,8 +33,8 @@ static bool config_is_sound(const struct soft_config *config) {
 	       (config->address_any || config->address.family != SOCK_ADDR_NONE);
 }
 
-// Of an address, so that it is the same whenever the device is opened: our vendor, and the address or
-// what distinguishes it (FNV-1a). Locally administered, so that it is nobody's else.
+// Of an address, so that it is the same whenever the device is opened: our vendor, and the address
+// or what distinguishes it (FNV-1a). Locally administered, so that it is nobody's else.
 static __be64 guid_of(const struct sock_addr *address) {
 	uint64_t bits = UINT64_C(0xcbf29ce484222325);
 	uint32_t ip4;

@@ -84,8 +84,8 @@ int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_a
 	return 0;
 }
 
-// One address under two indexes: programs take 0 if they are not told, and are told 1 where real ports
-// have RoCE version 1 in front.
+// One address under two indexes: programs take 0 if they are not told, and are told 1 where real
+// ports have RoCE version 1 in front.
 int soft_query_gids(
 	struct ibv_context *context,
 	struct ibv_gid_entry *entries,

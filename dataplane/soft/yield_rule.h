@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When a caller that polls in vain gives its processor away. Pure.
 //
-// Where programs that spin are more than processors, the one that would answer waits for one: 8 ms a
-// round, a time slice. So a poll that has found nothing for as long as a block and a wake cost yields.
-// Where nobody else waits that returns at once, and costs a hundredth of what was spun. Where somebody
-// ran and nothing had come then, it was not the one that we wait for, and would take most of the
-// processor from us: each such yield doubles the time to the next.
+// Where programs that spin are more than processors, the one that would answer waits for one: 8 ms
+// a round, a time slice. So a poll that has found nothing for as long as a block and a wake cost
+// yields. Where nobody else waits that returns at once, and costs a hundredth of what was spun.
+// Where somebody ran and nothing had come then, it was not the one that we wait for, and would take
+// most of the processor from us: each such yield doubles the time to the next.
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program that is not linked to libibverbs: it loads it and asks for names with versions, as NCCL
 // does, and sees the device; with it the device node that UCX looks at.
+#include <dataplane/verbs.h>
 #include <support/cmocka.h>
-
-#include <infiniband/verbs.h>
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -132,8 +132,7 @@ def lists_of_requests_and_few_completions():
 
 
 def ucx(test, *options, size="8"):
-    """UCX' own transport over RC, without its upper layers. It judges no data, but takes none that it
-    did not wait for."""
+    """UCX' own transport over RC, without its upper layers. It judges no data."""
     client, _ = run_pair(
         KIT, WIRE, "ucx_perftest", "-d", "soft0:1", "-x", "rc_verbs",
         client=("-t", test, "-n", "200", "-w", "20", "-s", size, *options))

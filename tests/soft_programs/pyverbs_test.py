@@ -4,8 +4,8 @@
 
     pyverbs_test.py TOCSIN
 
-Those of one vendor's cards are left out. What is skipped has a reason that is known, by its own words:
-a new one fails here, and so does a test that ran before and does not any more.
+Those of one vendor's cards are left out. What is skipped has a reason that is known, by its own
+words: a new one fails here, and so does a test that ran before and does not any more.
 """
 
 import gzip
@@ -23,8 +23,8 @@ PYTHON = "/usr/bin/python3"  # whose packages Debian's are
 KIT = Kit(sys.argv[1])
 VENDORS = re.compile(r"test_(mlx5|efa)")
 # A test and its verdict; what it prints itself may stand between.
-VERDICT = re.compile(r"^(test_\w+) \((\S+?)\)(?:.*\n)*?.*?\b(ok|FAIL|ERROR|skipped (['\"].*['\"]))$",
-                     re.MULTILINE)
+VERDICT = re.compile(r"^(test_\w+) \((\S+?)\)(?:.*\n)*?.*?"
+                     r"\b(ok|FAIL|ERROR|skipped (['\"].*['\"]))$", re.MULTILINE)
 PASS_MIN = 36
 
 # Why we have it not: the words of a skip.

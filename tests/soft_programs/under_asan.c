@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of gcc's AddressSanitizer, in a build that has none: it ends before main() where a library
-// is loaded before the sanitizer's. 0: it found the device.
-#include <infiniband/verbs.h>
+// A program of gcc's AddressSanitizer, in a build that has none: it ends before main() where a
+// library is loaded before the sanitizer's. 0: it found the device.
+#include <dataplane/verbs.h>
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Programs that take libibverbs by dlopen() and its names from the handle, as NCCL and PyTorch do:
-// they get this library's handle. The loader looks for a name in the library of a handle and then in
-// those that it needs, so what is not here is found in libibverbs behind.
+// they get this library's handle. The loader looks for a name in the library of a handle and then
+// in those that it needs, so what is not here is found in libibverbs behind.
 #include "preload.h"
 
 #include <limits.h>
@@ -26,8 +26,8 @@ static void *own_handle(int flags) {
 }
 
 // The loader takes the run paths of whoever calls it, which it knows by the return address: so this
-// ends in a jump, which leaves that as it was; a test sees to it. Built without optimization it is a
-// call, and programs with run paths of their own miss them.
+// ends in a jump, which leaves that as it was; a test sees to it. Built without optimization it is
+// a call, and programs with run paths of their own miss them.
 void *dlopen(const char *file, int flags) {
 	if (is_libibverbs(file)) {
 		void *own = own_handle(flags);

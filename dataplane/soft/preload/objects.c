@@ -174,8 +174,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
 	return habit_object(err, qp);
 }
 
-// Inline calls of libibverbs jump here, with what their program asks for beyond the plain calls. The
-// beginning of the struct is that of the plain one.
+// Inline calls of libibverbs jump here, with what their program asks for beyond the plain calls.
+// The beginning of the struct is that of the plain one.
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr) {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	uint32_t mask = attr->comp_mask;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The device node that a software device has not: UCX looks whether /dev/infiniband/NAME is a
-// character device that it may read and write, before it opens anything by verbs. That path alone is
-// answered, as /dev/null would be; every other call goes on to the C library, by functions that are
-// not replaced here. Any thread; names are seen once the devices were listed.
+// character device that it may read and write, before it opens anything by verbs. That path alone
+// is answered, as /dev/null would be; every other call goes on to the C library, by functions that
+// are not replaced here. Any thread; names are seen once the devices were listed.
 //
 // Which of these a program calls depends on the C library it was built against, and on whether it
 // asked for large files: the struct of stat() and of stat64() is the same one where both are here.

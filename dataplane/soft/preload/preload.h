@@ -49,8 +49,8 @@ int preload_let_block(int fd);
 // Once, before anything is opened.
 int preload_fork_prepare(void);
 
-// What was asked for that a software device has not, and what to use: one line for each kind that is
-// asked for, of the whole process.
+// What was asked for that a software device has not, and what to use: one line for each kind that
+// is asked for, of the whole process.
 void preload_refuse(const char *asked, const char *instead);
 // What the user is told, one line each, on standard error.
 __attribute__((format(printf, 1, 2))) void preload_complain(const char *format, ...);

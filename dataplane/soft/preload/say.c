@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define LINE_BYTES 512
-#define SAY \
-	"TOCSIN_SOFT_SAY" // 0: nothing that is asked for in vain; 1: where it is; 2: and what became of its packets
+// 0: nothing that is asked for in vain; 1: where it is; 2: and what became of its packets.
+#define SAY "TOCSIN_SOFT_SAY"
 
 static bool is_silent(void) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
