@@ -17,9 +17,7 @@
 static void add(char *text, const char *words) {
 	size_t used = strlen(text);
 
-	snprintf(
-		text + used, LOW_LIMITS_TEXT_BYTES - used, "%s%s", used > 0 ? "; " : "", words
-	);
+	snprintf(text + used, LOW_LIMITS_TEXT_BYTES - used, "%s%s", used > 0 ? "; " : "", words);
 }
 
 void low_limits_tell(char ret_text[static LOW_LIMITS_TEXT_BYTES]) {
@@ -36,9 +34,7 @@ void low_limits_tell(char ret_text[static LOW_LIMITS_TEXT_BYTES]) {
 	}
 	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < ADDRESSES_ENOUGH) {
 		show_bytes(limit.rlim_cur, size);
-		snprintf(
-			words, sizeof(words), "%s of address space (ulimit -v, LimitAS)", size
-		);
+		snprintf(words, sizeof(words), "%s of address space (ulimit -v, LimitAS)", size);
 		add(ret_text, words);
 	}
 	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < PROCESSES_ENOUGH) {

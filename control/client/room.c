@@ -58,14 +58,12 @@ bool room_make(struct client_server *server, uint32_t uid) {
 	struct connection *first = NULL;
 
 	for (struct connection *it = server->connections; it != NULL; it = it->next) {
-		if (!may_go(it, orders_too) ||
-		    count_of(server, it->session.uid, orders_too) < most)
+		if (!may_go(it, orders_too) || count_of(server, it->session.uid, orders_too) < most)
 			continue;
 		if (first == NULL || goes_before(it, first))
 			first = it;
 	}
-	if (first == NULL ||
-	    (worth(first) > 0 && count_of(server, uid, orders_too) + 1 >= most))
+	if (first == NULL || (worth(first) > 0 && count_of(server, uid, orders_too) + 1 >= most))
 		return false;
 	server->counters.closed_for_room++;
 	log_event(

@@ -115,8 +115,7 @@ void status_say_banner(struct session *session) {
 		"Tocsin version %s, cluster %s\nNode %s at %s, view %" PRIu64
 		", %u agent%s alive, %u suspect, %u unreachable, %u dead, %u left\n\n",
 		server->version, server->cluster, node, address, view.number, view.alive,
-		view.alive == 1 ? "" : "s",
-		view.suspect, view.unreachable, view.dead, view.left
+		view.alive == 1 ? "" : "s", view.suspect, view.unreachable, view.dead, view.left
 	);
 	say_summary(session);
 	text_print(&session->out, "\nCommunicators...");
@@ -342,7 +341,8 @@ static void say_absent(struct session *session) {
 	}
 	if (absent.count > 0) {
 		text_print(
-			&session->out, "NEVER SEEN\n  %u node%s expected and no agent of %s joined\n",
+			&session->out,
+			"NEVER SEEN\n  %u node%s expected and no agent of %s joined\n",
 			absent.count, absent.count == 1 ? " is" : "s are",
 			absent.count == 1 ? "it" : "them"
 		);

@@ -267,6 +267,78 @@ def drains_of_a_record_that_is_lost_or_broken_stay_and_bad_nodes_are_drained(slu
         reset(slurm, verdicts)
 
 
+def two_controllers_undrain_each_what_it_drained(slurm, verdicts):
+    first, second = (slurm.directory / f"{name}.json" for name in ("first", "second"))
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts, record=first)
+    reason = slurm.reason("n2")
+    said = once(slurm, verdicts, record=second)
+    assert slurm.reason("n2") == reason, said
+    verdicts.rows["n2"] = row("n2")
+    said = once(slurm, verdicts, record=second)
+    assert slurm.is_drained("n2"), said
+    verdicts.rows["n3"] = row("n3", "node-down")
+    once(slurm, verdicts, record=second)
+    said = once(slurm, verdicts, record=first)
+    assert not slurm.is_drained("n2") and slurm.is_drained("n3"), said
+    verdicts.rows["n3"] = row("n3")
+    assert "n3: undrained" in once(slurm, verdicts, record=second)
+
+
+def sync_that_is_killed_goes_on_with_its_record(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    sync = Sync(slurm, verdicts.agent.where)
+    clusters.wait_until("n2 drained", lambda: slurm.is_drained("n2"))
+    sync.process.kill()
+    sync.process.wait()
+    verdicts.rows["n2"] = row("n2")
+    if drains(slurm) == (0, {"n2": True}):
+        assert "n2: undrained" in once(slurm, verdicts)
+    else:  # killed between the drain and the record: a person has to say whose it is
+        assert slurm.is_drained("n2")
+
+
+def node_that_a_person_sets_down_stays_down(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    slurm.update("n2", State="DOWN", Reason="power supply is being changed")
+    verdicts.rows["n2"] = row("n2")
+    for _ in range(2):
+        said = once(slurm, verdicts)
+        assert slurm.reason("n2") == "power supply is being changed", said
+        assert slurm.state("n2").startswith(("down", "drain")), (slurm.state("n2"), said)
+    slurm.update("n2", State="RESUME")
+
+
+def node_that_slurm_does_not_know_hinders_nobody(slurm, verdicts):
+    verdicts.rows["new-name"] = row("new-name", "node-down")
+    verdicts.rows["n2"] = row("n2", "node-down")
+    said = once(slurm, verdicts)
+    assert slurm.is_drained("n2"), said
+    verdicts.rows["n2"] = row("n2")
+    assert "n2: undrained" in once(slurm, verdicts)
+
+
+def drain_that_cannot_be_kept_is_not_made_or_stays(slurm, verdicts):
+    """A disk without room: nothing is undrained that no record holds, and it is said."""
+    full = slurm.directory / "full"
+    full.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", full], check=True)
+    try:
+        (full / "filler").write_bytes(b"x" * 4096)
+        verdicts.rows["n2"] = row("n2", "node-down")
+        done = slurm.run(program, "slurm", "sync", *verdicts.agent.where, "--once",
+                         *options(slurm, {"record": full / "drains.json"}))
+        told = done.stdout + done.stderr
+        assert str(full / "drains.json") in told and "No space left" in told, told
+        verdicts.rows["n2"] = row("n2")
+        was = slurm.is_drained("n2")
+        once(slurm, verdicts, record=full / "drains.json")
+        assert slurm.is_drained("n2") == was
+    finally:
+        subprocess.run(["umount", full], check=True)
+
+
 def unknown_neither_drains_nor_undrains(slurm, verdicts):
     verdicts.rows["n2"] = row("n2", "node-down")
     once(slurm, verdicts)
@@ -545,6 +617,11 @@ CASES = [
     reason_of_a_person_in_our_words_stays_until_it_is_adopted,
     our_own_words_given_again_by_a_person_are_his,
     drains_of_a_record_that_is_lost_or_broken_stay_and_bad_nodes_are_drained,
+    two_controllers_undrain_each_what_it_drained,
+    sync_that_is_killed_goes_on_with_its_record,
+    node_that_a_person_sets_down_stays_down,
+    node_that_slurm_does_not_know_hinders_nobody,
+    drain_that_cannot_be_kept_is_not_made_or_stays,
     unknown_neither_drains_nor_undrains,
     agent_in_doubt_is_not_acted_on,
     warned_about_and_in_maintenance_stay_in_service,

@@ -4,7 +4,8 @@
 
     slurm_demo.py BUILD-ROOT
 
-All of it is in a network namespace of its own, where packets between agents can be dropped. Exit status 0 only if all was as it should be.
+All of it is in a network namespace of its own, where packets between agents can be dropped. Exit
+status 0 only if all was as it should be.
 """
 
 import ctypes

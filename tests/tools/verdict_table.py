@@ -189,7 +189,8 @@ class Fault:
         return {
             "fault": self.name, "word": self.word, "first": first, "named": named,
             "limit": self.limit, "healed": healed, "changes": len(changed),
-            "changed": list(dict.fromkeys(" ".join(what) for what in changed))[:4], "last": last[:3],
+            "changed": list(dict.fromkeys(" ".join(what) for what in changed))[:4],
+            "last": last[:3],
             "words": seen.of_victims(CALM | {self.word}), "wrong": seen.wrong(),
             "ok": named is not None and named <= self.limit and healed is not None
             and healed <= HEALED_SECONDS and not changed and not seen.wrong()}

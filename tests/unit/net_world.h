@@ -37,7 +37,7 @@ struct world_agent {
 	uint32_t count; // numbers given so far, by either side
 	uint32_t accepted;
 	struct world_conn conns[WORLD_CONNS];
-	uint32_t asked;	  // kernels that were asked: so many, the last of them, what it said
+	uint32_t asked; // kernels that were asked: so many, the last of them, what it said
 	struct sock_addr asked_host;
 	bool answered;
 	bool full;	   // accepts none

@@ -50,8 +50,8 @@ static void loss_is_told_by_size(void **state) {
 	}
 }
 
-// Found: what was on its way when a lost large read broke the pair made the path silent for a moment,
-// and three such at once made a node with a hole in its MTU fabric-down, again and again.
+// Found: what was on its way when a lost large read broke the pair made the path silent, and three
+// such at once made a node with a hole in its MTU fabric-down, again and again.
 static void what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence(void **state) {
 	(void)state;
 	scene_good_for(30, 10 * US);
@@ -66,9 +66,7 @@ static void what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence(voi
 		scene.now_ns -= 9 * SEC / 10; // begun before the pair is broken
 		scene_lost(0);
 		path_memory_cut_off(scene.path);
-		assert_int_equal(
-			path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_LOSSY
-		);
+		assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), SIGHT_LOSSY);
 		assert_int_equal(scene_summary().lost_bytes_place, 2);
 	}
 	// A cut is told as before: what was begun later had a pair of its own.
