@@ -185,7 +185,8 @@ static const struct config_key keys[] = {
 	{"node", "device", CONFIG_LIST, false, 1, 16, NULL, check_target,
 	 "auto, none, or any of best, nic:NAME, cpu:N, cuda:N and soft between commas", "auto",
 	 "The RDMA devices that this node measures with, each a rail: auto is every port that can have "
-	 "pairs, up to 16, best the best device alone, and either the software device where there is none, cpu:N and cuda:N the one that is nearest to it, soft "
+	 "pairs, up to 16, best the best device alone, and either the software device where there is "
+	 "none, cpu:N and cuda:N the one that is nearest to it, soft "
 	 "the software device, none no device at all."},
 
 	{"overlay", "cluster", CONFIG_STRING, false, 1, 63, NULL, check_name,

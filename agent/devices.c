@@ -74,8 +74,7 @@ static int add_rails(struct discovery *discovery, const struct device_query *que
 	struct device_rail rails[DEVICE_RAILS_MAX];
 	uint32_t count, kept = discovery->count;
 	int err = device_rails(
-		&verbs_calls_system, query->facts, query->count, rails, &count,
-		&discovery->left_out
+		&verbs_calls_system, query->facts, query->count, rails, &count, &discovery->left_out
 	);
 
 	for (uint32_t n = 0; err == 0 && n < count; n++) {
@@ -189,10 +188,9 @@ static int list(const struct discovery *discovery, struct device_query *query) {
 }
 
 static bool falls_back(const struct discovery *discovery, const struct device_query *query) {
-	return (query->target.kind == DEVICE_TARGET_AUTO ||
-		query->target.kind == DEVICE_TARGET_BEST) &&
-	       discovery->soft &&
-	       device_choice_wants_soft(query->facts, query->count);
+	return (query->target.kind == DEVICE_TARGET_AUTO || query->target.kind == DEVICE_TARGET_BEST
+	       ) &&
+	       discovery->soft && device_choice_wants_soft(query->facts, query->count);
 }
 
 static int discover(struct discovery *discovery) {

@@ -27,8 +27,8 @@ static void add(struct gathering *gathering, uint32_t device, const struct devic
 		return;
 	}
 	rail = &gathering->rails[gathering->rail_count++];
-	*rail = (struct device_rail){
-		.device = device, .port = as_port->port.number, .link = as_port->port.link};
+	*rail = (struct device_rail
+	){.device = device, .port = as_port->port.number, .link = as_port->port.link};
 }
 
 // All devices as they are seen by one of their ports, which not all have.

@@ -32,16 +32,18 @@ static uint8_t prefix_of(const struct ifaddrs *one, const union ibv_gid *gid) {
 	    memcmp(&v4->sin_addr, gid->raw + 12, 4) == 0)
 		return MAPPED_BITS +
 		       count_bits(
-			       (const uint8_t
-					*)&((const struct sockaddr_in *)(const void *)one->ifa_netmask)
+			       (const uint8_t *)&(
+				       (const struct sockaddr_in *)(const void *)one->ifa_netmask
+			       )
 				       ->sin_addr,
 			       4
 		       );
 	if (one->ifa_addr->sa_family == AF_INET6 && !gid_is_ipv4(gid) &&
 	    memcmp(&v6->sin6_addr, gid->raw, 16) == 0)
 		return count_bits(
-			(const uint8_t *)&((const struct sockaddr_in6 *)(const void *)
-						   one->ifa_netmask)
+			(const uint8_t *)&(
+				(const struct sockaddr_in6 *)(const void *)one->ifa_netmask
+			)
 				->sin6_addr,
 			16
 		);
@@ -108,8 +110,6 @@ const char *device_subnet_format(
 	memcpy(gid.raw, subnet->bytes, sizeof(gid.raw));
 	if (gid_is_ipv4(&gid) && bits >= MAPPED_BITS)
 		bits -= MAPPED_BITS;
-	snprintf(
-		text, DEVICE_SUBNET_TEXT_MAX + 1, "%s/%u", gid_format(&gid, address), bits
-	);
+	snprintf(text, DEVICE_SUBNET_TEXT_MAX + 1, "%s/%u", gid_format(&gid, address), bits);
 	return text;
 }

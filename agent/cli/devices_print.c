@@ -175,7 +175,8 @@ const char *devices_taken(const struct device_choice *choice) {
 
 static void print_rails(const struct devices *devices, FILE *out) {
 	char names[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + 2) + 32] = "";
-	size_t used = 0, indent = (size_t)fprintf(out, "Agents take %u rails: ", devices->rail_count);
+	size_t used = 0,
+	       indent = (size_t)fprintf(out, "Agents take %u rails: ", devices->rail_count);
 
 	for (uint32_t n = 0; n < devices->rail_count; n++)
 		used += (size_t)snprintf(

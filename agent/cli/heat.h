@@ -40,7 +40,7 @@ struct heat_path {
 
 struct heat_cell {
 	struct heat_path worst;
-	uint32_t told; // paths of it that are known
+	uint32_t told;			// paths of it that are known
 	char rails[HEAT_RAILS_MAX + 1]; // of two nodes with several: a sign for each
 };
 

@@ -216,8 +216,9 @@ void heat_print(const struct heat *heat, bool colour, FILE *out) {
 	if (!times)
 		print_legend(heat, colour, out);
 	else if (heat->has_rails)
-		fprintf(out, "\nRails, in order of their names: . good  D degraded  L lossy  S standing  "
-			     "X silent  ? no pair\n");
+		fprintf(out,
+			"\nRails, in order of their names: . good  D degraded  L lossy  S standing  "
+			"X silent  ? no pair\n");
 	if (heat->worst_count > 0)
 		fprintf(out, "\nThe worst:\n");
 	for (uint32_t n = 0; n < heat->worst_count; n++) {

@@ -42,7 +42,8 @@ static const char details[] =
 	"\n"
 	"With --json: paths, each with all numbers (nanoseconds; null: not known), in no order, and counts.\n"
 	"With --matrix --json: nodes, and cells whose columns are named in columns: places of two nodes in\n"
-	"nodes and of what is seen in seen, then numbers, and a sign for each rail. With --svg the picture is made as well.\n"
+	"nodes and of what is seen in seen, then numbers, and a sign for each rail. With --svg the picture\n"
+	"is made as well.\n"
 	"\n" ASK_EXIT_STATUS "1 is also that FILE cannot be written.\n";
 
 // The square.

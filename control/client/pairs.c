@@ -60,7 +60,8 @@ static void say_head(struct session *session, void *work) {
 }
 
 // Over the time that it has been ready; 0 for the first moment.
-static uint64_t rate_of(struct session *session, const struct pairing_view *pairing, uint64_t bytes) {
+static uint64_t
+rate_of(struct session *session, const struct pairing_view *pairing, uint64_t bytes) {
 	uint64_t age_ns = roll_age_ns(session, pairing->since_ns);
 
 	return pairing->state == PAIRING_READY && age_ns >= RAS_NS_PER_SEC
@@ -69,7 +70,9 @@ static uint64_t rate_of(struct session *session, const struct pairing_view *pair
 }
 
 static void show_end(
-	struct session *session, const struct fabric_pair_view *row, char text[static 2 * SHOW_BYTES]
+	struct session *session,
+	const struct fabric_pair_view *row,
+	char text[static 2 * SHOW_BYTES]
 ) {
 	char out[SHOW_BYTES], in[SHOW_BYTES];
 
@@ -147,8 +150,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
 	);
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:o,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:n,s:o}", "node",
-		roll_name_json(name), "device", row->device, "peer_device", theirs, "state",
+		"{s:o,s:s,s:s,s:s,s:o,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:n,s:o}",
+		"node", roll_name_json(name), "device", row->device, "peer_device", theirs, "state",
 		pairing_state_name(pairing->state), "since",
 		roll_time_json(session, pairing->since_ns), "wanted", pairing->wanted, "guest",
 		pairing->guest, "stuck", pairing->stuck, "generation",
@@ -156,11 +159,9 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		failure_json(&pairing->failure), "ops", (json_int_t)row->counters.ops[OP_OK],
 		"unsuccessful", (json_int_t)unsuccessful(&row->counters), "bytes_out",
 		(json_int_t)row->counters.bytes_out, "bytes_in", (json_int_t)row->counters.bytes_in,
-		"bytes_out_per_s",
-		(json_int_t)rate_of(session, pairing, row->counters.bytes_out), "bytes_in_per_s",
-		(json_int_t)rate_of(session, pairing, row->counters.bytes_in), "errors",
-		(int)pairing->broken, "retransmits",
-		"times", times_json(row)
+		"bytes_out_per_s", (json_int_t)rate_of(session, pairing, row->counters.bytes_out),
+		"bytes_in_per_s", (json_int_t)rate_of(session, pairing, row->counters.bytes_in),
+		"errors", (int)pairing->broken, "retransmits", "times", times_json(row)
 	);
 }
 

@@ -60,9 +60,7 @@ void why_say_pairs(struct session *session, const struct ras_peer *peer) {
 	}
 	if (count == 0)
 		return;
-	text_print(
-		&session->out, "\nRDMA pairs from here to it\n  %u of %u ready\n", ready, count
-	);
+	text_print(&session->out, "\nRDMA pairs from here to it\n  %u of %u ready\n", ready, count);
 	cursor = 0;
 	while (next_pair(session, peer->record->id, &cursor, &view) && shown < SHOWN_MAX) {
 		if (!is_missing(&view))

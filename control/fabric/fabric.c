@@ -323,9 +323,8 @@ void fabric_device_at(
 // Behind the pairs come those that there cannot be.
 #define MISSING_CURSOR UINT32_C(0x80000000)
 
-static bool next_missing(
-	const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view
-) {
+static bool
+next_missing(const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_view *ret_view) {
 	uint32_t place = *cursor >= MISSING_CURSOR ? *cursor - MISSING_CURSOR : 0;
 	char subnet[DEVICE_SUBNET_TEXT_MAX + 1];
 	struct rail_missing missing;

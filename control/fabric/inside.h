@@ -236,9 +236,8 @@ void neighbours_tell_all(struct fabric *fabric);
 // The same, and whose pairs are wanted: something has changed.
 void neighbours_look_soon(struct fabric *fabric);
 // What a device of ours is paired with at a peer.
-enum rail_answer neighbours_key(
-	const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key
-);
+enum rail_answer
+neighbours_key(const struct nic *nic, const struct ras_record *record, struct pairing_key *ret_key);
 
 // conns.c: an overlay_contribute_fn.
 bool fabric_contribute(

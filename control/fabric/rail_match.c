@@ -56,8 +56,7 @@ static uint32_t place_in(rail_set set, uint32_t place) {
 	return count_of(set & (((rail_set)1 << place) - 1));
 }
 
-static void
-by_order(rail_set own, rail_set theirs, uint32_t places[static RAILS_MAX]) {
+static void by_order(rail_set own, rail_set theirs, uint32_t places[static RAILS_MAX]) {
 	if (theirs == 0)
 		return;
 	for (uint32_t n = 0; n < RAILS_MAX; n++)
@@ -66,13 +65,12 @@ by_order(rail_set own, rail_set theirs, uint32_t places[static RAILS_MAX]) {
 }
 
 // Of what is not known both sides take the same name first, and then the order of the rest.
-static void by_name(
-	const struct rail_list *own_list,
+static void
+by_name(const struct rail_list *own_list,
 	const struct rail_list *their_list,
 	rail_set own,
 	rail_set theirs,
-	uint32_t places[static RAILS_MAX]
-) {
+	uint32_t places[static RAILS_MAX]) {
 	rail_set all = theirs;
 
 	for (uint32_t n = 0; n < own_list->count; n++) {
@@ -148,10 +146,7 @@ void rail_match(
 }
 
 uint32_t rail_across(
-	const struct rail_list *own,
-	const struct rail_list *theirs,
-	uint32_t rail,
-	uint32_t nth
+	const struct rail_list *own, const struct rail_list *theirs, uint32_t rail, uint32_t nth
 ) {
 	rail_set there = in_subnet(theirs, &own->rails[rail]);
 	uint32_t places[RAILS_MAX];

@@ -4,8 +4,8 @@
 // A rail is a port of a device. Two rails are on one network if they are in the same subnet: the
 // prefix of InfiniBand, or the IP block of a RoCE port. Of several in one subnet the first here is
 // that of the first there, and so on; where there are fewer there, they are taken again from the
-// first on. A rail whose subnet is not known may be on any network: it takes those of theirs that no
-// subnet has claimed, by name, then by order. Two nodes that have no subnet in common can only be
+// first on. A rail whose subnet is not known may be on any network: it takes those of theirs that
+// no subnet has claimed, by name, then by order. Two nodes that have no subnet in common can only be
 // reached through routers: then all are matched by order. What is left has no common fabric.
 //
 // Both sides do this with the same two lists, and so come to the same pairs.
@@ -36,10 +36,7 @@ void rail_match(
 // The nth other rail of theirs, besides the one it is matched with, that is in the subnet of this
 // own one; RAIL_NONE: there are not so many.
 uint32_t rail_across(
-	const struct rail_list *own,
-	const struct rail_list *theirs,
-	uint32_t rail,
-	uint32_t nth
+	const struct rail_list *own, const struct rail_list *theirs, uint32_t rail, uint32_t nth
 );
 // The same facts, in the same order.
 bool rail_list_same(const struct rail_list *a, const struct rail_list *b);

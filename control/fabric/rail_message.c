@@ -9,8 +9,8 @@
 
 #define VERSION 1
 #define FLAG_ASKS 0x01
-#define TOLD_MAX 256		 // rails of one message, of whatever version
-#define RAIL_BYTES_MIN 21	 // without a name
+#define TOLD_MAX 256	  // rails of one message, of whatever version
+#define RAIL_BYTES_MIN 21 // without a name
 #define BITS_MAX 128
 
 static void put_rail(struct wire_writer *writer, const struct rail *rail) {

@@ -17,8 +17,8 @@
 size_t rail_message_encode(
 	const struct rail_list *rails, bool asks, uint8_t bytes[static RAIL_MESSAGE_BYTES_MAX]
 );
-// -EBADMSG, -EMSGSIZE: no agent sends this. Rails of links that are not known here are left out, and
-// those beyond RAILS_MAX; a kind of subnet that is not is an unknown one.
+// -EBADMSG, -EMSGSIZE: no agent sends this. Rails of links that are not known here are left out,
+// and those beyond RAILS_MAX; a kind of subnet that is not is an unknown one.
 int rail_message_decode(
 	const void *bytes, size_t size, struct rail_list *ret_rails, bool *ret_asks
 );

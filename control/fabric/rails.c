@@ -157,8 +157,7 @@ list_of(struct fabric *fabric, struct rail_peer *peer, const struct ras_record *
 }
 
 // As agents choose that know nothing of rails.
-static void
-by_record(const struct ras_peer_info *info, const struct nic *nic, char *ret_name) {
+static void by_record(const struct ras_peer_info *info, const struct nic *nic, char *ret_name) {
 	const char *name = info->devices[nic->place % info->device_count].name;
 
 	for (uint32_t n = 0; n < info->device_count; n++) {

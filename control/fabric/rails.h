@@ -34,7 +34,7 @@ struct rail_peer {
 struct rails {
 	struct fabric *fabric;
 	struct rail_list own;
-	uint64_t number;   // of changes of it
+	uint64_t number; // of changes of it
 	uint64_t begun_ns;
 	struct rail_peer *peers;
 	uint32_t peer_count;

@@ -174,7 +174,9 @@ static bool find_across(
 }
 
 static bool find_key(
-	const struct probing *probing, const struct probe_target *target, struct pairing_key *ret_key
+	const struct probing *probing,
+	const struct probe_target *target,
+	struct pairing_key *ret_key
 ) {
 	const struct fabric *fabric = probing->fabric;
 	bool across = probing->counters.visits % ACROSS_EACH == ACROSS_EACH - 1, wanted;
@@ -188,8 +190,8 @@ static bool find_key(
 	wanted = is_wanted(fabric, target->peer, target->device);
 	if ((wanted || across) && find_across(probing, target, peer.record, ret_key))
 		return true;
-	return !wanted && neighbours_key(&fabric->nics[target->device], peer.record, ret_key) ==
-				  RAIL_FOUND;
+	return !wanted &&
+	       neighbours_key(&fabric->nics[target->device], peer.record, ret_key) == RAIL_FOUND;
 }
 
 static void begin(struct probing *probing, const struct probe_target *target) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What agents tell of their rails: what decodes is within all bounds, comes back from its own bytes,
-// and is matched with itself one to one, and with anything else within the list.
+// What agents tell of their rails: what decodes is within all bounds, comes back from its own
+// bytes, and is matched with itself one to one, and with anything else within the list.
 #include <lib/must.h>
-#include <rail_message.h>
 #include <support/fuzz.h>
 
+#include <rail_message.h>
 #include <string.h>
 
 static void check_matches(const struct rail_list *own, const struct rail_list *theirs) {
@@ -13,8 +13,7 @@ static void check_matches(const struct rail_list *own, const struct rail_list *t
 	rail_match(own, theirs, places);
 	for (uint32_t n = 0; n < RAILS_MAX; n++) {
 		must(places[n] == RAIL_NONE || (n < own->count && places[n] < theirs->count));
-		must(places[n] == RAIL_NONE ||
-		     own->rails[n].link == theirs->rails[places[n]].link);
+		must(places[n] == RAIL_NONE || own->rails[n].link == theirs->rails[places[n]].link);
 		must(n >= own->count || rail_across(own, theirs, n, 0) == RAIL_NONE ||
 		     rail_across(own, theirs, n, 0) < theirs->count);
 	}

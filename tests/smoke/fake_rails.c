@@ -186,7 +186,9 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
 	return code(CALLS.modify_qp(qp, attr, mask));
 }
 
-int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init) {
+int ibv_query_qp(
+	struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init
+) {
 	return code(CALLS.query_qp(qp, mask, attr, init));
 }
 

@@ -231,7 +231,8 @@ static void why_says_which_pairs_there_are_not_and_the_reason(void **state) {
 	bench_say(fd, "WHY n2\n");
 	text = bench_hear(fd);
 	assert_non_null(strstr(text, "\nRDMA pairs from here to it\n  1 of 2 ready\n"));
-	assert_non_null(strstr(text, "mlx5_bond_number_10>mlx5_3 failed, LimitedMembers: both are"));
+	assert_non_null(strstr(text, "mlx5_bond_number_10>mlx5_3 failed, LimitedMembers: both are")
+	);
 	object = bench_ask_json(json, "WHY n2\n");
 	rows = json_object_get(object, "pairs");
 	assert_int_equal(json_array_size(rows), 2);

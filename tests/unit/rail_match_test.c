@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rails of two nodes: which belong together. A node is written as NAME:SUBNET words; i is a subnet
 // of InfiniBand, e one of Ethernet, ? one that is not known.
-#include <rail_match.h>
 #include <support/cmocka.h>
 
+#include <rail_match.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,8 +83,8 @@ static const struct {
 	{"one that is down, and none is left", "m0:i1 m1:i?", "m0:i1", "m0 m0", "m0"},
 	{"nothing known: by name, then by order", "m0:e? m2:e?", "m0:e? m1:e? m2:e?", "m0 m2",
 	 "m0 m0 m2"},
-	{"nothing known of old agents, fewer there", "m0:e? m1:e? m2:e?", "x0:e? x1:e?",
-	 "x0 x1 x0", "m0 m1"},
+	{"nothing known of old agents, fewer there", "m0:e? m1:e? m2:e?", "x0:e? x1:e?", "x0 x1 x0",
+	 "m0 m1"},
 	{"InfiniBand and Ethernet beside each other", "m0:i1 m1:e1", "m0:e1 m1:i1", "m1 m0",
 	 "m1 m0"},
 	{"nobody there", "m0:e1", "", "-", ""},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What agents tell each other of their rails.
-#include <rail_message.h>
 #include <support/cmocka.h>
 
 #include <errno.h>
+#include <rail_message.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,9 +54,12 @@ static void what_no_agent_says_is_refused(void **state) {
 		size_t at;
 		uint8_t value;
 	} cases[] = {
-		{"a version of nobody", 0, 0},	       {"more rails than there are", 2, 3},
-		{"a blank in a name", NAME_AT, ' '},   {"a name that steers a terminal", NAME_AT, 27},
-		{"a subnet of 129 bits", LINK_AT + 2, 129}, {"a subnet of no bits", LINK_AT + 2, 0},
+		{"a version of nobody", 0, 0},
+		{"more rails than there are", 2, 3},
+		{"a blank in a name", NAME_AT, ' '},
+		{"a name that steers a terminal", NAME_AT, 27},
+		{"a subnet of 129 bits", LINK_AT + 2, 129},
+		{"a subnet of no bits", LINK_AT + 2, 0},
 		{"an address, not a subnet", LINK_AT + 18, 1},
 		{"a rail longer than the message", 5, 1},
 	};
@@ -74,9 +77,7 @@ static void what_no_agent_says_is_refused(void **state) {
 	}
 	list.rails[1] = list.rails[0]; // twice the same
 	assert_int_equal(
-		rail_message_decode(
-			bytes, rail_message_encode(&list, false, bytes), &read, &asks
-		),
+		rail_message_decode(bytes, rail_message_encode(&list, false, bytes), &read, &asks),
 		-EBADMSG
 	);
 }
@@ -90,7 +91,7 @@ static void what_a_newer_version_adds_is_passed_over(void **state) {
 	(void)state;
 	bytes[0] = 2;
 	bytes[1] = 0x80;
-	bytes[LINK_AT] = 7;	// a link of its own
+	bytes[LINK_AT] = 7; // a link of its own
 	memset(bytes + size, 0xaa, 8);
 	assert_int_equal(rail_message_decode(bytes, size + 8, &read, &asks), 0);
 	assert_false(asks);

@@ -73,8 +73,8 @@ struct device_port {
 	int gid_index;	     // -1: none will do
 	uint32_t gid_type;   // enum ibv_gid_type of verbs
 	union ibv_gid gid;
-	int pkey_index;	      // -1: none
-	uint16_t pkey;	      // the highest bit: full member of the partition below it
+	int pkey_index; // -1: none
+	uint16_t pkey;	// the highest bit: full member of the partition below it
 	struct device_subnet subnet;
 	uint64_t message_max; // bytes of one operation
 };
@@ -104,8 +104,8 @@ struct device_facts {
 	uint64_t guid; // of the node, as a number
 	enum device_responder responder;
 	uint8_t port_count; // 0: not known
-	bool usable;	  // RC, an active port, a GID or LID, limits that will do
-	bool awaits_port; // not usable for want of an active port alone: -ENETDOWN
+	bool usable;	    // RC, an active port, a GID or LID, limits that will do
+	bool awaits_port;   // not usable for want of an active port alone: -ENETDOWN
 	char reason[DEVICE_REASON_MAX + 1]; // why not, in words
 	struct device_port port;
 	struct device_limits limits;
@@ -224,8 +224,8 @@ struct device_endpoint {
 
 // Whether two ends may have a pair: same link layer, addresses of one kind, a GID or LID that is
 // not zero, numbers within their bits, the same partition. Comes from outside: -EBADMSG with a
-// reason if it is impossible, -EPROTONOSUPPORT if the two have no fabric in common, -EKEYREJECTED if
-// both are limited members of their partition, who may talk to full ones only.
+// reason if it is impossible, -EPROTONOSUPPORT if the two have no fabric in common, -EKEYREJECTED
+// if both are limited members of their partition, who may talk to full ones only.
 int device_endpoint_check(
 	const struct device_facts *own,
 	const struct device_endpoint *theirs,

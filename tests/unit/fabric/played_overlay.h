@@ -18,7 +18,7 @@ struct overlay {
 	bool links[PLAYED_MAX];
 	struct overlay_listener *listener;
 	struct overlay_port *ports[PLAYED_PORTS_MAX];
-	bool knows_no_rails; // an agent of before
+	bool knows_no_rails;		   // an agent of before
 	overlay_contribute_fn *contribute; // CONNS
 	void *contribute_ctx;
 	overlay_contribute_fn *contribute_paths;
