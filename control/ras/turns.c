@@ -37,11 +37,29 @@ static struct turn *turn_oldest(struct turns *turns) {
 	return oldest;
 }
 
+static uint64_t barred_until(const struct ras *ras, const struct turn_death *death) {
+	return death->refuted_ns > 0 ? death->refuted_ns + ras->profile->again_ns : 0;
+}
+
+static uint64_t later(uint64_t a_ns, uint64_t b_ns) {
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+static struct turn *turn_replace_oldest(struct ras *ras) {
+	struct turns_crowded *crowded = &ras->turns.crowded;
+	struct turn *oldest = turn_oldest(&ras->turns);
+
+	crowded->silent_until_ns =
+		later(crowded->silent_until_ns, barred_until(ras, &oldest->silent));
+	crowded->gone_until_ns = later(crowded->gone_until_ns, barred_until(ras, &oldest->gone));
+	return oldest;
+}
+
 static struct turn *turn_add(struct ras *ras) {
 	struct turns *turns = &ras->turns;
 
 	if (turns->count == TURNS_PEERS_MAX)
-		return turn_oldest(turns);
+		return turn_replace_oldest(ras);
 	if (memory_grow_within(
 		    &ras->memory, (void **)&turns->list, &turns->capacity, turns->count + 1,
 		    TURNS_PEERS_MAX, sizeof(*turns->list)
@@ -101,6 +119,19 @@ void turns_forget(struct ras *ras, uint32_t slot) {
 		*turn = ras->turns.list[--ras->turns.count];
 }
 
+// Of one whose death may have made room for others'.
+static uint64_t
+crowded_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer) {
+	const struct turns_crowded *crowded = &ras->turns.crowded;
+	uint64_t until_ns =
+		ras_cause_is_gone(cause) ? crowded->gone_until_ns : crowded->silent_until_ns;
+
+	return observer == ras->self_id && ras_entry(ras, slot)->revived != 0 &&
+			       until_ns > ras->observed_ns
+		       ? until_ns
+		       : 0;
+}
+
 uint64_t
 turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer) {
 	const struct turn *turn = turn_find(ras, ras_entry(ras, slot)->record->id);
@@ -108,9 +139,11 @@ turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, u
 	uint64_t until_ns;
 
 	if (turn == NULL)
-		return 0;
+		return crowded_until(ras, slot, cause, observer);
 	death = ras_cause_is_gone(cause) ? &turn->gone : &turn->silent;
-	until_ns = death->refuted_ns + ras->profile->again_ns;
+	if (death->refuted_ns == 0)
+		return crowded_until(ras, slot, cause, observer);
+	until_ns = barred_until(ras, death);
 	if (death->ours && observer == ras->self_id && until_ns > ras->observed_ns)
 		return until_ns;
 	for (uint32_t n = 0; n < death->observer_count && until_ns > ras->observed_ns; n++) {

@@ -17,7 +17,7 @@ struct peer_entry;
 struct ras;
 struct ras_event;
 
-#define TURNS_PEERS_MAX 64 // what came back longest ago makes room
+#define TURNS_PEERS_MAX 64 // what came back longest ago makes room, see `crowded`
 #define TURNS_MAX 3	   // in TURNS_SPAN_NS; more are one state
 #define TURNS_KEPT 16	   // of one peer
 
@@ -37,9 +37,16 @@ struct turn {
 	struct turn_death silent, gone; // the latest of either
 };
 
+// More came back than are kept, as when a large gap ends. Of one that made room it is known no more
+// who declared it: until these times we take no part in any death of one that ever came back.
+struct turns_crowded {
+	uint64_t silent_until_ns, gone_until_ns; // 0: never
+};
+
 struct turns {
 	struct turn *list;
 	uint32_t count, capacity;
+	struct turns_crowded crowded;
 };
 
 void turns_fini(struct ras *ras);
