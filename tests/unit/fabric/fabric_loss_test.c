@@ -2,6 +2,9 @@
 // Devices that are removed or reset under a fabric, at any call into their driver, and come back,
 // or do not.
 #include "fabric_bed.h"
+#include "probe_bed.h"
+
+#include <string.h>
 
 static struct fabric_device_view device(uint32_t agent) {
 	struct fabric_device_view view;
@@ -280,6 +283,32 @@ static void port_that_flaps_fifty_times_in_a_second_ends_as_it_is(void **state) 
 	bed_until(device(0).state == FABRIC_DEVICE_DOWN);
 }
 
+// Its reads of the peer and of itself, and the peer's of it, are under way when it goes.
+static void only_device_is_lost_with_probes_in_flight_and_probed_again_later(void **state) {
+	(void)state;
+	for (uint32_t round = 0; round < 8; round++) {
+		bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+		for (uint32_t n = 0; n < 2; n++)
+			bed.agents[n].fakes[0]->delay_ns = 30 * RAS_NS_PER_MS;
+		bed_pass(RAS_NS_PER_SEC + round * 7 * RAS_NS_PER_MS);
+		if (round % 2 == 0)
+			lose(0);
+		else
+			(void)fake_device_withdraw(bed.agents[0].fakes[0]);
+		fabric_look_at_devices(bed.agents[0].fabric);
+		bed_until(is_forgotten(0));
+		for (uint32_t n = 0; n < 2; n++)
+			bed.agents[n].fakes[0]->delay_ns = 0;
+		bed_pass(round % 3 * 2 * RAS_NS_PER_SEC);
+		memset(told, 0, sizeof(told));
+		come_back(0);
+		fabric_look_at_devices(bed.agents[0].fabric);
+		bed_until(all_ready());
+	}
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+	assert_null(fake_verbs_broken());
+}
+
 // A whole life in which the device is lost before the nth call into its driver: opening, pairs,
 // a dead peer, closing. False if there were not so many calls.
 static bool live_with_a_loss(uint32_t nth, uint64_t gone_ns) {
@@ -385,6 +414,7 @@ int main(void) {
 		BED_TEST(two_devices_that_swap_names_are_not_taken_for_each_other),
 		BED_TEST(peers_that_lose_their_devices_while_they_pair_have_a_pair_later),
 		BED_TEST(port_that_flaps_fifty_times_in_a_second_ends_as_it_is),
+		PAIR(only_device_is_lost_with_probes_in_flight_and_probed_again_later),
 		BED_TEST(device_may_be_lost_at_any_call_and_is_taken_again),
 		BED_TEST(device_may_be_lost_at_any_call_of_its_end),
 		BED_TEST(device_may_be_lost_again_at_any_call),

@@ -5,9 +5,12 @@
 import contextlib
 import json
 import os
+import pathlib
 import subprocess
+import time
 
 import cluster as clusters
+import tap
 from shared import SECONDS, Shared, is_ready, pairs, wait_ready
 
 # Retries end after 0.1 s and not after half a second: faults here are short.
@@ -250,9 +253,11 @@ if __name__ == "__main__":
         peer_whose_process_is_killed_is_paired_anew_when_it_is_back,
         frozen_peer_is_read_all_the_same_for_its_kernel_answers,
         cable_that_is_out_fails_pairs_and_they_are_back_when_it_is_in,
+        device_that_is_removed_is_let_go_of_and_taken_again_when_it_is_back,
         lost_replies_fail_reads_with_the_reason_and_the_pair_comes_back,
         lossy_and_slow_wire_is_slow_and_nothing_else,
         agents_that_leave_close_their_pairs_and_nothing_is_left_in_the_kernel,
         node_without_the_device_that_was_named_says_so_once_and_is_a_member,
+        node_whose_ports_are_down_at_its_start_has_its_device_when_one_comes_up,
         worker_has_its_memory_on_the_node_of_its_core,
     )
