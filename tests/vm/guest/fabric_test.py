@@ -242,7 +242,9 @@ def worker_has_its_memory_on_the_node_of_its_core():
             clusters.wait_until("the worker does not start", lambda: "worker_started" in
                                 cluster.agents[0].log.read_text(), SECONDS)
             log = cluster.agents[0].log.read_text()
-            assert f" cores={core} memory_node={core} " in log, log
+            started = next(line for line in log.splitlines() if "worker_started" in line)
+            assert f" cores={core} " in started, started
+            assert f" memory_node={core} " in started, started
 
 
 if __name__ == "__main__":
