@@ -59,7 +59,7 @@ static void what_listens_elsewhere_now_is_reached_there_only_and_speaks_from_the
 	WORLD_UNTIL(world_agents[1].conns[0].frames == 1);
 	conn = world_open(1, &before);
 	WORLD_UNTIL(world_agents[1].conns[conn].ended);
-	assert_int_equal(world_agents[1].conns[conn].cause, RAS_CAUSE_REFUSED);
+	assert_int_equal(world_agents[1].conns[conn].cause, RAS_CAUSE_EXITED); // of this machine
 	conn = world_open(1, &after);
 	WORLD_UNTIL(world_agents[1].conns[conn].opened);
 	before = world_address(1);
