@@ -275,9 +275,7 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		turns_follow(ras, slot, &before);
 	if (replaced)
 		relay_peer_changed(ras, slot); // what was on its way was for one of the two
-	if (change == PEERS_JOINED && counts)
-		votes_joined(ras, slot);
-	else if (change == PEERS_JOINED)
+	if (change == PEERS_JOINED && !counts)
 		votes_withdraw(ras, slot);
 	if (change == PEERS_CONFLICT)
 		ras_conflict(ras, slot, news->incarnation, address_of(news));

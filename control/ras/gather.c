@@ -343,7 +343,7 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 		    (word == COLLECT_CENSUS_UNCOUNTED || word == COLLECT_CENSUS_NOBODY))
 			gather->voters = 0;
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED)
-			votes_told_none(ras, gather->origin);
+			votes_told_none(ras);
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NOBODY)
 			gather->count = 0;
 		if (word != COLLECT_CENSUS_HEARS || gather->subject_count == COLLECT_SUBJECTS_MAX)

@@ -85,35 +85,8 @@ void votes_withdraw(struct ras *ras, uint32_t slot) {
 		taken_add(ras, slot);
 }
 
-static bool lacks_vote(const struct ras *ras, uint32_t slot) {
-	const struct peer_entry *entry = ras_entry(ras, slot);
-
-	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
-	       (entry->flags & PEER_TAKEN_BACK) != 0;
-}
-
-// Of two rings that became one each holds the members of the other for newcomers. Those of the
-// larger one do not believe it.
-static bool is_newcomer_here(const struct ras *ras, uint64_t id) {
-	const struct liveness *liveness = &ras->liveness;
-	const uint32_t *counts = ras->peers.state_counts;
-	uint64_t members =
-		(uint64_t)counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
-	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
-	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
-	uint32_t slot = peers_find(&ras->peers, id);
-	uint64_t lacking = 0;
-
-	if (slot == RAS_NO_SLOT || !lacks_vote(ras, slot))
-		return false;
-	for (uint32_t n = 0; n < most; n++)
-		lacking += lacks_vote(ras, anywhere ? n : liveness->taken_slots[n]);
-	return 2 * lacking < members;
-}
-
-void votes_told_none(struct ras *ras, uint64_t origin) {
-	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns &&
-	    !is_newcomer_here(ras, origin))
+void votes_told_none(struct ras *ras) {
+	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns)
 		votes_withdraw(ras, ras->self_slot);
 }
 
@@ -129,56 +102,6 @@ bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
 
 	return liveness->whole_ns != RAS_NEVER ||
 	       (!is_gap && slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)));
-}
-
-void votes_joined(struct ras *ras, uint32_t slot) {
-	struct liveness *liveness = &ras->liveness;
-
-	if (!ras->joined)
-		return; // we do, and this is whom we met
-	liveness->joins[liveness->join_count++ % VOTE_JOINS_MAX] = (struct vote_join){
-		.id = ras_entry(ras, slot)->record->id,
-		.at_ns = ras->observed_ns,
-	};
-}
-
-// The earliest last word of those members who are missed and were heard once; RAS_NEVER: nobody.
-static uint64_t missed_since(const struct ras *ras) {
-	uint64_t since_ns = RAS_NEVER;
-
-	for (uint32_t n = 0; n < ras->links.count; n++) {
-		const struct link *link = ras->links.table[n];
-		const struct peer_entry *entry;
-
-		if (!link->used || link->connects == 0 || link->heard_ns >= since_ns)
-			continue;
-		entry = ras_entry(ras, link->slot);
-		if (peer_is_member(entry) &&
-		    (link->refused_ns != RAS_NEVER || link->delayed || entry->state != RAS_ALIVE))
-			since_ns = link->heard_ns;
-	}
-	return since_ns;
-}
-
-bool votes_withdraw_late(struct ras *ras) {
-	struct liveness *liveness = &ras->liveness;
-	uint64_t since_ns = missed_since(ras);
-	bool any = false;
-
-	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
-		struct vote_join *join = &liveness->joins[n];
-		uint32_t slot;
-
-		if (join->id == 0 || join->at_ns < since_ns)
-			continue;
-		slot = peers_find(&ras->peers, join->id);
-		join->id = 0;
-		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_TAKEN_BACK) != 0)
-			continue;
-		votes_withdraw(ras, slot);
-		any = true;
-	}
-	return any;
 }
 
 // Keeps the list in the order in which it is sent: it rises. False if it was there, or is full.
@@ -228,12 +151,13 @@ static void subjects_add(struct ras *ras, struct census_list *list) {
 }
 
 static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
-	return lacks_vote(ras, slot) &&
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
+	       (entry->flags & PEER_TAKEN_BACK) != 0 &&
 	       list_add(
 		       list, COLLECT_CENSUS_MAX,
-		       collect_census_entry(
-			       ras_entry(ras, slot)->record->id, COLLECT_CENSUS_UNCOUNTED
-		       )
+		       collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED)
 	       );
 }
 

@@ -25,14 +25,8 @@ void votes_tick(struct ras *ras);
 // joins on either side, or comes back there after the other one declared it dead, would make a
 // majority of both.
 bool votes_joiner_has_one(const struct ras *ras, uint32_t slot);
-// It joined, and has one.
-void votes_joined(struct ras *ras, uint32_t slot);
-// More than one is missed: who joined after the last word of any of them may have joined beside a
-// gap that nobody had noticed, and has none either. True if that took one from somebody.
-bool votes_withdraw_late(struct ras *ras);
 // It was held for dead and is back, or we are; or it joined, or we, and has none yet.
 void votes_withdraw(struct ras *ras, uint32_t slot);
 // Another one says that we have none. It is believed if we are new: who founded a ring beside a gap
-// is not told by those whose ring becomes one with it. Later it may be a lie; and of one who has
-// none itself here, with fewer than half of the members, it is the view of the ring that came.
-void votes_told_none(struct ras *ras, uint64_t origin);
+// is not told by those whose ring becomes one with it. Later it may be a lie.
+void votes_told_none(struct ras *ras);

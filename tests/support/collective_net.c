@@ -150,8 +150,7 @@ void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result 
 	ras->liveness.census.word.heard = result->heard;
 }
 
-void votes_told_none(struct ras *ras, uint64_t origin) {
-	(void)origin;
+void votes_told_none(struct ras *ras) {
 	ras->uncounted = true;
 }
 
