@@ -312,8 +312,9 @@ static void judge_suspect(
 	if (look->good > 0 && now_ns < woken_ns) {
 		hold_until(subject, woken_ns);
 		find(finding, VERDICT_UNKNOWN, "Suspected");
-	} else if (!most_are_heard(engine)) {
-		// Whoever hears few has lost the network itself.
+	} else if (!most_are_heard(engine) &&
+		   (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0)) {
+		// Whoever hears few has lost the network itself, unless kernels still answer it.
 		find(finding, VERDICT_UNKNOWN, "Suspected");
 	} else if (look->good > 0) {
 		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
