@@ -76,11 +76,11 @@ void lane_op_stop(struct lane *lane, struct op *op, enum op_outcome outcome) {
 	lane_op_end(lane, pair, op);
 }
 
-bool lane_expire(struct lane *lane) {
+bool lane_expire(struct lane *lane, uint64_t now_ns) {
 	uint32_t count = 0;
 
 	while (count < LANE_EXPIRED_PER_STEP && lane->heap_count > 0 &&
-	       lane->heap[1].due_ns <= lane->now_ns) {
+	       lane->heap[1].due_ns <= now_ns) {
 		struct op *op = lane->heap[1].op;
 
 		lane_deadline_remove(lane, op);

@@ -367,8 +367,10 @@ bool lane_step(void *ctx, struct idle_found *found) {
 	lane->now_ns = found->now_ns;
 	if (lane->under_way > 0 || lane->attention > 0)
 		progress = lane_poll_completions(lane);
-	if (lane->heap_count > 0 && lane->heap[1].due_ns <= lane->now_ns)
-		progress |= lane_expire(lane);
+	// By the time of before the poll: the thread may have been stopped since, and what came
+	// meanwhile is found by the next one.
+	if (lane->heap_count > 0 && lane->heap[1].due_ns <= found->now_ns)
+		progress |= lane_expire(lane, found->now_ns);
 	if (__builtin_expect(lane->attention > 0, 0))
 		progress |= look_after(lane);
 	if (lane->ended.first != NULL) {

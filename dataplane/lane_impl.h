@@ -323,6 +323,6 @@ void lane_port_request(struct worker *worker, const struct worker_record *record
 // Of an operation that has one, and is or is not in the heap.
 void lane_deadline_add(struct lane *lane, struct op *op);
 void lane_deadline_remove(struct lane *lane, struct op *op);
-bool lane_expire(struct lane *lane);
+bool lane_expire(struct lane *lane, uint64_t now_ns);
 // Because of its deadline, or cancelled: it ends if no device can reach it, else its pair fails.
 void lane_op_stop(struct lane *lane, struct op *op, enum op_outcome outcome);
