@@ -404,6 +404,14 @@ void fake_qp_let_go(struct ibv_qp *verbs, uint32_t count) {
 	fake_unlock();
 }
 
+void fake_qp_let_go_after(struct ibv_qp *verbs, struct clock *clock, uint64_t stopped_ns) {
+	fake_lock();
+	clock_advance(clock, stopped_ns);
+	fake_qp_of(verbs)->held = false;
+	fake_run_locked();
+	fake_unlock();
+}
+
 void fake_qp_flush_at_most(struct ibv_qp *qp, uint32_t count) {
 	fake_lock();
 	fake_qp_of(qp)->flush_left = count;

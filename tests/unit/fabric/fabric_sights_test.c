@@ -316,9 +316,8 @@ static void own_pause_makes_nobody_silent(void **state) {
 	bed_until(bed_seen(0, 1) == SIGHT_GOOD && told[0].last[1].own_good);
 	bed_pass(5 * SEC);
 	fake_qp_hold(bed_qp(0, 1));
-	bed_pass(SEC);
-	clock_advance(&bed.clock, 8 * SEC);
-	fake_qp_let_go(bed_qp(0, 1), UINT32_MAX);
+	bed_until(fake_qp_posted(bed_qp(0, 1)) > 0);
+	fake_qp_let_go_after(bed_qp(0, 1), &bed.clock, 8 * SEC);
 	bed_pass(3 * SEC);
 	assert_true(bed_probes(0).pauses > 0);
 	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
