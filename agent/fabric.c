@@ -15,7 +15,8 @@
 #include <sys/random.h>
 
 // Of one device: neighbours, those on demand, and those of peers. What a node may have is split
-// over its rails, but a rail has to have room for its neighbours, 21 at 1,024 nodes, and their guests.
+// over its rails, but a rail has to have room for its neighbours, 21 at 1,024 nodes, and their
+// guests.
 #define PAIRS_MAX 256
 #define PAIRS_OF_NODE 768
 #define PAIRS_MIN 48

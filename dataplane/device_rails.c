@@ -73,8 +73,8 @@ static void name_rails(struct gathering *gathering) {
 			gathering->left_out++;
 			continue;
 		}
-		memcpy(rail.name, device, strlen(device));
-		memcpy(rail.name + strlen(device), suffix, strlen(suffix));
+		memcpy(rail.name, device, strlen(device) + 1);
+		memcpy(rail.name + strlen(device), suffix, strlen(suffix) + 1);
 		gathering->rails[kept++] = rail;
 	}
 	gathering->rail_count = kept;

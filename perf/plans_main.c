@@ -57,7 +57,7 @@ static int measure(uint64_t count, bool json) {
 	clock_init_tsc(&clock);
 	err = plans_run(count, &clock, late_ns, &result);
 	if (err != 0)
-		fprintf(stderr, "tocsin-plans-bench: no worker: %s\n", strerror(-err));
+		fprintf(stderr, "tocsin-plans-bench: no worker: %s\n", strerrordesc_np(-err));
 	else if (json)
 		status = print_json(&result, late_ns);
 	else

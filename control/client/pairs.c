@@ -20,6 +20,8 @@ struct pairs {
 	struct fabric_pair_view rows[];
 };
 
+#define SHOW_END_BYTES ((size_t)2 * SHOW_BYTES)
+
 static uint64_t unsuccessful(const struct pair_counters *counters) {
 	uint64_t count = 0;
 
@@ -72,19 +74,19 @@ rate_of(struct session *session, const struct pairing_view *pairing, uint64_t by
 static void show_end(
 	struct session *session,
 	const struct fabric_pair_view *row,
-	char text[static 2 * SHOW_BYTES]
+	char text[static SHOW_END_BYTES]
 ) {
 	char out[SHOW_BYTES], in[SHOW_BYTES];
 
 	if (row->pairing.state != PAIRING_READY) {
 		snprintf(
-			text, 2 * SHOW_BYTES, "%s", pairing_reason_name(row->pairing.failure.reason)
+			text, SHOW_END_BYTES, "%s", pairing_reason_name(row->pairing.failure.reason)
 		);
 		return;
 	}
 	show_bytes(rate_of(session, &row->pairing, row->counters.bytes_out), out);
 	show_bytes(rate_of(session, &row->pairing, row->counters.bytes_in), in);
-	snprintf(text, 2 * SHOW_BYTES, "%.20s, %.20s", out, in);
+	snprintf(text, SHOW_END_BYTES, "%.20s, %.20s", out, in);
 }
 
 static void say_row(struct session *session, void *work, uint32_t n) {
@@ -92,7 +94,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	const struct pairing_view *pairing = &row->pairing;
 	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], both[SHOW_BYTES + DEVICE_NAME_MAX];
 	char devices[SHOW_BYTES], age[SHOW_BYTES], p50[SHOW_BYTES] = "-", p99[SHOW_BYTES] = "-";
-	char theirs[DEVICE_NAME_MAX + 1], end[2 * SHOW_BYTES];
+	char theirs[DEVICE_NAME_MAX + 1], end[SHOW_END_BYTES];
 
 	names_id(session_ras(session), pairing->key.peer, name);
 	names_text(

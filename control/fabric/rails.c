@@ -135,10 +135,11 @@ static void ask(struct fabric *fabric, struct rail_peer *peer) {
 }
 
 static void answer(struct fabric *fabric, struct rail_peer *peer) {
-	if (!is_settled(fabric) || (peer->said_ns != 0 && peer->told == fabric->rails.number &&
-				    now(fabric) < peer->said_ns + SAY_GAP_NS))
-		peer->owed = true;
-	else if (!tell(fabric, peer, false))
+	bool early =
+		!is_settled(fabric) || (peer->said_ns != 0 && peer->told == fabric->rails.number &&
+					now(fabric) < peer->said_ns + SAY_GAP_NS);
+
+	if (early || !tell(fabric, peer, false))
 		peer->owed = true;
 }
 

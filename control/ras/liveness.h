@@ -115,7 +115,7 @@ struct liveness {
 	uint32_t round; // last token given out
 	struct census census;
 	bool brake;
-	bool taken_back;   // somebody, or we
+	bool taken_back; // somebody, or we
 	// Where they stand; more than that: anywhere. A slot may be another's by now, without
 	// the flag.
 	uint32_t taken_slots[COLLECT_CENSUS_MAX];

@@ -309,12 +309,14 @@ static void judge_suspect(
 ) {
 	uint64_t woken_ns = subject->blame_ns + WOKEN_NS;
 
-	if (look->good > 0 && now_ns < woken_ns) {
+	bool woken = look->good > 0 && now_ns < woken_ns;
+	// Whoever hears few has lost the network itself, unless kernels still answer it.
+	bool cut_off = !most_are_heard(engine) &&
+		       (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0);
+
+	if (woken)
 		hold_until(subject, woken_ns);
-		find(finding, VERDICT_UNKNOWN, "Suspected");
-	} else if (!most_are_heard(engine) &&
-		   (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0)) {
-		// Whoever hears few has lost the network itself, unless kernels still answer it.
+	if (woken || cut_off) {
 		find(finding, VERDICT_UNKNOWN, "Suspected");
 	} else if (look->good > 0) {
 		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
@@ -392,7 +394,8 @@ static bool loses_some(const struct verdict_engine *engine, const struct subject
 }
 
 // Two who send it much again, on different hosts if there is a choice: packets to it are lost, or
-// from it; unless half of those who did do no longer. Whose links all lose says nothing (<verdict/loss.h>), so of a bad path only its ends do.
+// from it; unless half of those who did do no longer. Whose links all lose says nothing
+// (<verdict/loss.h>), so of a bad path only its ends do.
 static bool find_losing(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {

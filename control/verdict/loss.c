@@ -63,8 +63,8 @@ static uint32_t certain_permille(const struct loss_link *link) {
 	return sent > 0 && again > root ? (uint32_t)((uint64_t)(again - root) * 1000 / sent) : 0;
 }
 
-// So much has passed since that by chance it would not have in one of fifty. Then what was lost before
-// is forgotten.
+// So much has passed since that by chance it would not have in one of fifty. Then what was lost
+// before is forgotten.
 static bool is_over(struct loss_link *link) {
 	uint32_t at = (link->looks - 1) % LOSS_LOOKS;
 

@@ -62,7 +62,7 @@ static uint32_t table_run(uint32_t value, const uint8_t *bytes, size_t size) {
 #ifdef __x86_64__
 // A text is a polynomial, and a block of it may be replaced by what it is, moved on over the blocks
 // behind it, modulo the polynomial: added to one of those. What is left in the end is one block.
-#define BLOCK 16
+#define BLOCK ((size_t)16)
 #define STRIDE (4 * BLOCK) // so much at once, by products that do not wait for each other
 #define WIDE_STRIDE (4 * STRIDE)
 

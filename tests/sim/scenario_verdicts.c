@@ -596,7 +596,8 @@ static uint32_t at_once(const struct run *run, uint32_t apart, uint32_t most) {
 	return count < 1 ? 1 : count > most ? most : count;
 }
 
-// Where a round begins whose `count` victims, each with `next` behind it, were none in the one before.
+// Where a round begins whose `count` victims, each with `next` behind it, were none in the one
+// before.
 static uint32_t draw_from(struct round *round, uint32_t count, uint32_t next) {
 	struct run *run = round->run;
 	uint32_t from = 0;

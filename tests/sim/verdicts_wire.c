@@ -140,13 +140,13 @@ enum verdict_reach verdicts_knock(
 	const struct net *net = &world->net;
 	uint32_t a = own->node->index;
 	uint32_t b = far->node->index;
-	double passes = net_passes(net, a, b);
+	double passes = net_passes(net, a, b), back = net_passes(net, b, a);
 	bool answered = false;
 
 	if (!net_reaches(net, a, b) || !net_reaches(net, b, a))
 		return VERDICT_REACH_NONE;
 	for (uint32_t n = 0; n < KNOCK_TRIES && !answered; n++)
-		answered = packet(world->verdicts, passes) && packet(world->verdicts, passes);
+		answered = packet(world->verdicts, passes) && packet(world->verdicts, back);
 	if (!answered)
 		return VERDICT_REACH_NONE;
 	if (far->node->state == NODE_OFF)

@@ -28,6 +28,8 @@ struct cost {
 static uint64_t blocks; // executed so far
 static struct cost cost;
 
+// The compiler's and the linker's names.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 void __sanitizer_cov_trace_pc(void);
 void __wrap_ras_tick(struct ras *ras, uint64_t now_ns);
 void __real_ras_tick(struct ras *ras, uint64_t now_ns);
@@ -37,6 +39,7 @@ void __wrap_ras_conn_frame(
 void __real_ras_conn_frame(
 	struct ras *ras, uint64_t now_ns, uint32_t conn, const void *frame, size_t size
 );
+// NOLINTEND(bugprone-reserved-identifier)
 
 void __sanitizer_cov_trace_pc(void) {
 	blocks++;

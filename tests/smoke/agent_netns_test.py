@@ -430,7 +430,7 @@ def address_moved():
 
 
 def exit_beside():
-    """a process that ends beside another one of its host is dead to it, though the rest is cut off"""
+    """one that ends beside another of its host is dead to it, though the rest is cut off"""
     network = Network(4)
     _, _, stays, ends = network.cluster.agents
     stays.own["node.host"] = ends.own["node.host"] = "shared"

@@ -37,8 +37,8 @@ struct device_target {
 	char name[DEVICE_NAME_MAX + 1]; // of NIC
 };
 
-// auto, best, nic:NAME, cpu:N, cuda:N, soft or none, in lower case. -EINVAL, or -ERANGE for an N that
-// no machine has, with a sentence that quotes the text and says what is allowed.
+// auto, best, nic:NAME, cpu:N, cuda:N, soft or none, in lower case. -EINVAL, or -ERANGE for an N
+// that no machine has, with a sentence that quotes the text and says what is allowed.
 int device_target_parse(
 	const char *text, size_t length, struct parse_error *error, struct device_target *ret_target
 );
@@ -112,8 +112,8 @@ struct device_choice *device_choice_destroy(struct device_choice *choice);
 // of the one that this piece goes to. best_count must not be 0.
 uint32_t device_choice_spread(const struct device_choice *choice, uint64_t address, uint64_t size);
 
-// Whether auto and best take the software device: no other of these can have pairs, now or once it has
-// a port again. Software devices among them do not count.
+// Whether auto and best take the software device: no other of these can have pairs, now or once it
+// has a port again. Software devices among them do not count.
 bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count);
 
 // One sentence about the outcome, of as much as fits: what was chosen, and what decided it.

@@ -54,6 +54,7 @@ open_module(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_modul
 		return err;
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (handle == NULL)
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): of this thread, as glibc has it
 		return say(ret_reason, path, dlerror());
 	found = dlsym(handle, DPDK_MODULE_SYMBOL);
 	if (found == NULL || strcmp(found->version, TOCSIN_VERSION) != 0 ||

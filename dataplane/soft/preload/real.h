@@ -35,6 +35,7 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret_buf);
 void ibv_free_buf(struct ibv_buf *buf);
 struct ibv_mr *
 ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *address, size_t length, int access);
+// NOLINTNEXTLINE(bugprone-reserved-identifier): libibverbs calls it so
 int _ibv_query_comp_cntr_caps(
 	struct ibv_context *context, struct ibv_comp_cntr_caps *caps, size_t caps_bytes
 );
@@ -46,7 +47,9 @@ int ibv_qp_attach_comp_cntr(
 
 // stat() of programs that were built before glibc 2.33; in no header of today's.
 struct stat64;
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the C library's name
 int __xstat(int version, const char *path, struct stat *status);
+// NOLINTNEXTLINE(bugprone-reserved-identifier): as above
 int __xstat64(int version, const char *path, struct stat64 *status);
 
 #define NEWER_CALLS(CALL)                               \

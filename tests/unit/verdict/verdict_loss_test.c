@@ -231,7 +231,7 @@ static void who_loses_itself_calls_nobody_silent(void **state) {
 	bed_destroy(bed);
 }
 
-// Heavy loss makes it fall silent to some for a moment: no network of it is down, and its agent runs.
+// Heavy loss makes it fall silent to some for a moment: no network of it is down, its agent runs.
 static void suspect_that_loses_packets_stays_lossy(void **state) {
 	struct bed *bed = bed_create(8);
 

@@ -10,10 +10,10 @@
 // rises by no more than a tenth in an hour: neither a fault nor a slow ramp teaches it. A path is
 // degraded when the median of the last windows is above `ratio` x its baseline, and above its
 // baseline + 6 MAD, and above `ratio` x what its like would have it be (path_like_ns()), and
-// the quickest quarter above `ratio` x its baseline, too, `windows` times in a row: a machine that is
-// slow as a whole blames no path, nor does one that is slow now and then. It is no more when as many
-// windows in a row are not, or the last PATH_QUICK_READS reads in a row: of what was slow for windows
-// three of four reads were.
+// the quickest quarter above `ratio` x its baseline, too, `windows` times in a row: a machine that
+// is slow as a whole blames no path, nor does one that is slow now and then. It is no more when as
+// many windows in a row are not, or the last PATH_QUICK_READS reads in a row: of what was slow for
+// windows three of four reads were.
 //
 // What was learnt may be carried over a restart (path_memory_learnt(), path_memory_begin()), and is
 // then judged and moved as if there had been none. A baseline that no good window has confirmed for

@@ -158,8 +158,8 @@ void fake_qp_delay(struct ibv_qp *qp, uint64_t delay_ns);
 // Nothing of its send queue is done but what is let go, in order; errors and flushes too are.
 void fake_qp_hold(struct ibv_qp *qp);
 void fake_qp_let_go(struct ibv_qp *qp, uint32_t count); // UINT32_MAX: no longer held
-// No longer held, and so much time has passed, as when the process was stopped: nobody polls between
-// the two.
+// No longer held, and so much time has passed, as when the process was stopped: nobody polls
+// between the two.
 void fake_qp_let_go_after(struct ibv_qp *qp, struct clock *clock, uint64_t stopped_ns);
 // In ERR at most so many work requests are flushed. 0: it never flushes.
 void fake_qp_flush_at_most(struct ibv_qp *qp, uint32_t count);
