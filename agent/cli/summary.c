@@ -217,7 +217,8 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	add_state(frame, "left", summary_number(health, "left"), names, "");
 	if (json_is_object(waiting))
 		add_waiting(waiting, frame);
-	else if (json_is_true(json_object_get(health, "brake")) && summary_number(health, "suspect") + summary_number(health, "unreachable") > 0)
+	else if (json_is_true(json_object_get(health, "brake")) &&
+		 summary_number(health, "suspect") + summary_number(health, "unreachable") > 0)
 		frame_add(
 			frame, FRAME_TEXT,
 			"The brake is on: too many fell silent at once to judge them; deaths by "

@@ -344,8 +344,8 @@ bool verdict_brakes(const struct verdict_engine *engine) {
 	return engine->braking;
 }
 
-// One that waits for nothing may have become idle by what others were told: a few are looked at once
-// a second.
+// One that waits for nothing may have become idle by what others were told: a few are looked at
+// once a second.
 static void engine_sweep(struct verdict_engine *engine, uint64_t now_ns) {
 	if (now_ns < engine->swept_ns + SEC)
 		return;

@@ -308,21 +308,19 @@ static void judge_suspect(
 	struct finding *finding
 ) {
 	uint64_t woken_ns = subject->blame_ns + WOKEN_NS;
-
 	bool woken = look->good > 0 && now_ns < woken_ns;
 	// Whoever hears few has lost the network itself, unless kernels still answer it.
 	bool cut_off = !most_are_heard(engine) &&
 		       (look->good > 0 || votes->of[VERDICT_REACH_ACCEPTS] == 0);
+	bool says = !woken && !cut_off;
 
 	if (woken)
 		hold_until(subject, woken_ns);
-	if (woken || cut_off) {
-		find(finding, VERDICT_UNKNOWN, "Suspected");
-	} else if (look->good > 0) {
+	if (says && look->good > 0) {
 		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
-	} else if (votes->of[VERDICT_REACH_ACCEPTS] > 0) {
+	} else if (says && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (look->lookers == 0 && is_likely_down(engine, finding, votes)) {
+	} else if (says && look->lookers == 0 && is_likely_down(engine, finding, votes)) {
 		find_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	} else {
 		find(finding, VERDICT_UNKNOWN, "Suspected");
@@ -481,7 +479,9 @@ static void judge_seen(
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(engine, subject, now_ns, &look, &votes, finding);
-	} else if (finding->state == RAS_SUSPECT && votes.of[VERDICT_REACH_ACCEPTS] == 0 && (look.good > 0 || !is_likely_down(engine, finding, &votes)) && loses_some(engine, subject)) {
+	} else if (finding->state == RAS_SUSPECT && votes.of[VERDICT_REACH_ACCEPTS] == 0 &&
+		   (look.good > 0 || !is_likely_down(engine, finding, &votes)) &&
+		   loses_some(engine, subject)) {
 		judge_leaky_suspect(engine, subject, finding);
 	} else if (finding->state == RAS_SUSPECT) {
 		judge_suspect(engine, subject, now_ns, &look, &votes, finding);

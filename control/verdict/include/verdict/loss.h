@@ -3,9 +3,9 @@
 //
 // Pure. Fed with the counts of each link, as they are at present; says which lose more than the
 // others do: at most half of them lose half as much. Who loses on most of its links is what is bad
-// about them: it blames nobody, and what it does not hear is no silence. A loss is over as soon as so
-// much arrived at the first try that it would have shown, so a heavy one within seconds. With one
-// link alone there is nothing to compare with, so nothing is said.
+// about them: it blames nobody, and what it does not hear is no silence. A loss is over as soon as
+// so much arrived at the first try that it would have shown, so a heavy one within seconds. With
+// one link alone there is nothing to compare with, so nothing is said.
 #pragma once
 
 #include <stdbool.h>
