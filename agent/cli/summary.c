@@ -193,6 +193,12 @@ static void add_mistakes(const json_t *mistakes, struct frame *frame) {
 	}
 }
 
+static bool holds_somebody(const json_t *health) {
+	int64_t silent = summary_number(health, "suspect") + summary_number(health, "unreachable");
+
+	return json_is_true(json_object_get(health, "brake")) && silent > 0;
+}
+
 void summary_states(const struct summary *summary, struct frame *frame) {
 	static const char *const states[] = {"dead", "unreachable", "suspect"};
 	const json_t *health = summary->health;
@@ -217,8 +223,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	add_state(frame, "left", summary_number(health, "left"), names, "");
 	if (json_is_object(waiting))
 		add_waiting(waiting, frame);
-	else if (json_is_true(json_object_get(health, "brake")) &&
-		 summary_number(health, "suspect") + summary_number(health, "unreachable") > 0)
+	else if (holds_somebody(health))
 		frame_add(
 			frame, FRAME_TEXT,
 			"The brake is on: too many fell silent at once to judge them; deaths by "

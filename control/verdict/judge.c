@@ -391,6 +391,21 @@ static bool loses_some(const struct verdict_engine *engine, const struct subject
 	return false;
 }
 
+// It is suspected for what its losses keep from being heard.
+static bool is_leaky_suspect(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct fabric_look *look,
+	const struct votes *votes,
+	const struct finding *finding
+) {
+	if (finding->state != RAS_SUSPECT || votes->of[VERDICT_REACH_ACCEPTS] > 0)
+		return false;
+	if (look->good == 0 && is_likely_down(engine, finding, votes))
+		return false;
+	return loses_some(engine, subject);
+}
+
 // Two who send it much again, on different hosts if there is a choice: packets to it are lost, or
 // from it; unless half of those who did do no longer. Whose links all lose says nothing
 // (<verdict/loss.h>), so of a bad path only its ends do.
@@ -479,9 +494,7 @@ static void judge_seen(
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(engine, subject, now_ns, &look, &votes, finding);
-	} else if (finding->state == RAS_SUSPECT && votes.of[VERDICT_REACH_ACCEPTS] == 0 &&
-		   (look.good > 0 || !is_likely_down(engine, finding, &votes)) &&
-		   loses_some(engine, subject)) {
+	} else if (is_leaky_suspect(engine, subject, &look, &votes, finding)) {
 		judge_leaky_suspect(engine, subject, finding);
 	} else if (finding->state == RAS_SUSPECT) {
 		judge_suspect(engine, subject, now_ns, &look, &votes, finding);
