@@ -322,12 +322,13 @@ void bond_failed(struct bond *bond, int err, enum ibv_wc_status status) {
 	pairing_broken(fabric->pairing, now(fabric), bond->generation, err, text);
 }
 
-// The lane may find out that a pair is stuck that is being cut off already.
+// The lane may find out that a pair is stuck that is being cut off already. One that drained since
+// is destroyed: a call that came behind that in the keeper would find no pair.
 void bond_stuck(struct bond *bond) {
 	struct bond_work work = {0};
 	int err;
 
-	if (bond->cut_off)
+	if (bond->cut_off || bond->stage != BOND_DRAINING)
 		return;
 	bond->cut_off = true;
 	bond->cut.ended = ended_cutting;

@@ -396,6 +396,28 @@ static void device_may_be_lost_again_at_any_call(void **state) {
 	assert_true(nth > 20);
 }
 
+// A pair whose cutting found no room waits to be cut again; meanwhile the lane finds it drained,
+// and its destruction, which frees it, is before that in the keeper.
+static void pair_that_drained_meanwhile_is_not_cut_off_again(void **state) {
+	(void)state;
+	for (uint32_t nth = 1; nth <= 12; nth++) {
+		bed_close();
+		bed_open(2, 1);
+		bed_link(0, 1, true);
+		bed_start_both();
+		bed_settle();
+		bed_hang(FAKE_DESTROY_QP);
+		bed_fail_allocation(nth);
+		lose(0);
+		bed_pass(3 * RAS_NS_PER_SEC);
+		bed_fail_allocation(0);
+		bed_let_go();
+		bed_until(is_forgotten(0));
+		come_back(0);
+		bed_until(all_ready());
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BED_TEST(lost_device_is_closed_and_taken_again_when_it_is_back),
@@ -418,6 +440,7 @@ int main(void) {
 		BED_TEST(device_may_be_lost_at_any_call_and_is_taken_again),
 		BED_TEST(device_may_be_lost_at_any_call_of_its_end),
 		BED_TEST(device_may_be_lost_again_at_any_call),
+		BED_TEST(pair_that_drained_meanwhile_is_not_cut_off_again),
 	};
 
 	return cmocka_run_group_tests(tests, rcu_group_begin, rcu_group_end);
