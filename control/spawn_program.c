@@ -39,6 +39,10 @@ int spawn_become_user(const char *name) {
 	    setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
 	    setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0)
 		return neg_errno();
+	// The kernel takes them from who was root alone: an agent that is not may have been given
+	// what this took, and its programs would have it from there on.
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
+		return neg_errno();
 	return set_environment(user);
 }
 

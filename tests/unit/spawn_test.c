@@ -9,16 +9,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SEC UINT64_C(1000000000)
 #define FOR_EVER (1000 * SEC)
+#define ABLE_ID 65534 // nobody
+#define SKIPPED 77
 
 struct asker {
 	struct spawn_request request;
@@ -467,6 +472,68 @@ static void a_program_of_another_user_has_its_rights_and_no_more(void **state) {
 	assert_non_null(strstr(asker.err, "Permission denied"));
 }
 
+// Becomes a user that has these capabilities and hands them on, as AmbientCapabilities= of systemd
+// gives them to an agent with User=. False: this test may not.
+static bool become_able(void) {
+	static const int able[] = {CAP_SETUID, CAP_SETGID, CAP_KILL};
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || setresgid(ABLE_ID, ABLE_ID, ABLE_ID) != 0 ||
+	    setresuid(ABLE_ID, ABLE_ID, ABLE_ID) != 0)
+		return false;
+	for (size_t n = 0; n < sizeof(able) / sizeof(able[0]); n++)
+		data[0].inheritable |= UINT32_C(1) << able[n];
+	data[0].permitted = data[0].effective = data[0].inheritable;
+	if (syscall(SYS_capset, &header, data) != 0)
+		return false;
+	for (size_t n = 0; n < sizeof(able) / sizeof(able[0]); n++) {
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, able[n], 0, 0) != 0)
+			return false;
+	}
+	return true;
+}
+
+// The exit status of an agent of its own: 0 if the program had no capability.
+static int run_from_able_agent(void) {
+	static struct asker asker;
+	const struct spawn_program program = {
+		.argv = (const char *const[]){"grep", "CapEff", "/proc/self/status", NULL},
+		.user = "daemon",
+		.timeout_ns = FOR_EVER,
+		.output_max = 1000,
+	};
+
+	if (!become_able())
+		return SKIPPED;
+	if (loop_create(&monotonic, &loop) != 0 || spawn_fork(&helper) != 0 ||
+	    spawn_create(loop, &helper, &spawn) != 0 || run_program(&asker, &program) != 0)
+		return 2;
+	turn_until_answered(1);
+	return strcmp(asker.out, "CapEff:\t0000000000000000\n") != 0;
+}
+
+static void capabilities_of_an_agent_stay_with_it(void **state) {
+	int status;
+	pid_t agent;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root runs programs of other users\n");
+		skip();
+	}
+	agent = fork();
+	if (agent == 0)
+		_exit(run_from_able_agent());
+	assert_int_equal(waitpid(agent, &status, 0), agent);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SKIPPED) {
+		print_message("no capabilities are to be given here\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void a_user_that_does_not_exist_is_said(void **state) {
 	static struct asker asker;
 	char longest[SPAWN_USER_BYTES_MAX + 1];
@@ -564,6 +631,7 @@ int main(void) {
 		TEST(what_is_given_is_read_from_standard_input_and_then_its_end),
 		TEST(a_program_that_reads_nothing_of_its_input_ends_as_others),
 		TEST(a_program_of_another_user_has_its_rights_and_no_more),
+		TEST(capabilities_of_an_agent_stay_with_it),
 		TEST(a_user_that_does_not_exist_is_said),
 		TEST(an_agent_that_is_killed_takes_programs_of_other_users_along),
 	};
