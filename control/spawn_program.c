@@ -6,6 +6,7 @@
 #include <lib/error.h>
 #include <lib/scoped.h>
 
+#include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
@@ -23,13 +24,22 @@ static int set_environment(const struct passwd *user) {
 	return 0;
 }
 
+// By the errno that was left: several say that a name is unknown. What else it says is of a
+// directory that did not answer, which knows the name perhaps.
+static int why_no_user(int errnum) {
+	bool unknown = errnum == 0 || errnum == ENOENT || errnum == ESRCH || errnum == EBADF ||
+		       errnum == EPERM;
+
+	return unknown ? SPAWN_NO_USER : -errnum;
+}
+
 int spawn_become_user(const char *name) {
 	const struct passwd *user;
 
 	errno = 0;
 	user = getpwnam(name);
 	if (user == NULL)
-		return SPAWN_NO_USER;
+		return why_no_user(errno);
 	if (user->pw_uid == geteuid() && user->pw_uid == getuid())
 		return 0;
 	// Whom the helper could not end is not started.

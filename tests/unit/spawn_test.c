@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -552,6 +553,26 @@ static void a_user_that_does_not_exist_is_said(void **state) {
 	assert_int_equal(run_program(&asker, &program), -E2BIG);
 }
 
+// So few that the program has its own and none to look the user up with.
+static void a_user_that_cannot_be_looked_up_is_not_called_unknown(void **state) {
+	static const struct rlimit few = {12, 12};
+	static struct asker asker;
+	const struct spawn_program program = {
+		.argv = who,
+		.user = "daemon",
+		.input = "",
+		.timeout_ns = FOR_EVER,
+		.output_max = 1000,
+	};
+
+	(void)state;
+	assert_int_equal(prlimit(helper_pid, RLIMIT_NOFILE, &few, NULL), 0);
+	assert_int_equal(run_program(&asker, &program), 0);
+	turn_until_answered(1);
+	assert_int_equal(asker.result.end, SPAWN_NOT_STARTED);
+	assert_int_equal(asker.result.status, -EMFILE);
+}
+
 static void let_others_to_the_fifo(void) {
 	char *slash = strrchr(fifo, '/');
 
@@ -633,6 +654,7 @@ int main(void) {
 		TEST(a_program_of_another_user_has_its_rights_and_no_more),
 		TEST(capabilities_of_an_agent_stay_with_it),
 		TEST(a_user_that_does_not_exist_is_said),
+		TEST(a_user_that_cannot_be_looked_up_is_not_called_unknown),
 		TEST(an_agent_that_is_killed_takes_programs_of_other_users_along),
 	};
 
