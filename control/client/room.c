@@ -5,8 +5,10 @@
 #include "server.h"
 
 #include <lib/log.h>
+#include <lib/must.h>
 
-#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
 
 // The more, the later it is ended: 0 idle, 1 monitors, 2 is being answered.
 static int worth(const struct connection *connection) {
@@ -29,21 +31,60 @@ static bool may_go(const struct connection *connection, bool orders_too) {
 	return !connection->session.privileged || (orders_too && worth(connection) == 0);
 }
 
-static uint32_t count_of(const struct client_server *server, uint32_t uid, bool orders_too) {
-	uint32_t count = 0;
+// Of the clients that may go: their users, in order, each as often as it has such clients. So a
+// newcomer costs no square of their number, which its user chooses.
+struct users {
+	uint32_t *uids;
+	uint32_t count;
+};
 
-	for (const struct connection *it = server->connections; it != NULL; it = it->next)
-		count += it->session.uid == uid && may_go(it, orders_too);
-	return count;
+static int compare_uids(const void *a, const void *b) {
+	const uint32_t *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
 }
 
-static uint32_t largest_count(const struct client_server *server, bool orders_too) {
-	uint32_t largest = 0;
-
+static int users_make(const struct client_server *server, bool orders_too, struct users *users) {
+	users->count = 0;
+	users->uids = malloc((server->counters.clients + 1) * sizeof(*users->uids));
+	if (users->uids == NULL)
+		return -ENOMEM;
 	for (const struct connection *it = server->connections; it != NULL; it = it->next) {
-		uint32_t count = count_of(server, it->session.uid, orders_too);
+		must(users->count < server->counters.clients);
+		if (may_go(it, orders_too))
+			users->uids[users->count++] = it->session.uid;
+	}
+	qsort(users->uids, users->count, sizeof(*users->uids), compare_uids);
+	return 0;
+}
 
-		largest = count > largest ? count : largest;
+// Of these, or those after them, the first; behind the last if there are none.
+static uint32_t place_of(const struct users *users, uint64_t uid) {
+	uint32_t low = 0, high = users->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (users->uids[middle] < uid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static uint32_t count_of(const struct users *users, uint32_t uid) {
+	return place_of(users, uid + UINT64_C(1)) - place_of(users, uid);
+}
+
+static uint32_t largest_count(const struct users *users) {
+	uint32_t largest = 0, begin = 0;
+
+	for (uint32_t n = 0; n < users->count; n++) {
+		if (users->uids[n] != users->uids[begin])
+			begin = n;
+		if (n + 1 - begin > largest)
+			largest = n + 1 - begin;
 	}
 	return largest;
 }
@@ -52,18 +93,37 @@ static bool goes_before(const struct connection *a, const struct connection *b) 
 	return worth(a) != worth(b) ? worth(a) < worth(b) : a->since_ns < b->since_ns;
 }
 
-bool room_make(struct client_server *server, uint32_t uid) {
-	bool orders_too = orders_take_more(server);
-	uint32_t most = largest_count(server, orders_too);
+// Of the users who have the most, the client that is missed least; NULL: there is none.
+static struct connection *find_first(
+	const struct client_server *server,
+	const struct users *users,
+	uint32_t most,
+	bool orders_too
+) {
 	struct connection *first = NULL;
 
 	for (struct connection *it = server->connections; it != NULL; it = it->next) {
-		if (!may_go(it, orders_too) || count_of(server, it->session.uid, orders_too) < most)
+		if (!may_go(it, orders_too) || (first != NULL && !goes_before(it, first)))
 			continue;
-		if (first == NULL || goes_before(it, first))
+		if (count_of(users, it->session.uid) == most)
 			first = it;
 	}
-	if (first == NULL || (worth(first) > 0 && count_of(server, uid, orders_too) + 1 >= most))
+	return first;
+}
+
+bool room_make(struct client_server *server, uint32_t uid) {
+	bool orders_too = orders_take_more(server);
+	struct connection *first;
+	struct users users;
+	uint32_t most, own;
+
+	if (users_make(server, orders_too, &users) != 0)
+		return false;
+	most = largest_count(&users);
+	own = count_of(&users, uid);
+	first = find_first(server, &users, most, orders_too);
+	free(users.uids);
+	if (first == NULL || (worth(first) > 0 && own + 1 >= most))
 		return false;
 	server->counters.closed_for_room++;
 	log_event(
