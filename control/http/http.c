@@ -13,6 +13,7 @@
 #include <microhttpd.h>
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -232,19 +233,48 @@ handle(void *ctx,
 	);
 }
 
+static bool is_host(const struct ifaddrs *one, const struct sock_addr *addr) {
+	struct sock_addr host, wanted = *addr;
+	socklen_t length = sizeof(struct sockaddr_in6);
+
+	if (one->ifa_addr == NULL)
+		return false;
+	if (one->ifa_addr->sa_family == AF_INET)
+		length = sizeof(struct sockaddr_in);
+	if (sock_addr_from_sockaddr(one->ifa_addr, length, &host) != 0)
+		return false;
+	host.port = wanted.port = 0;
+	host.scope_id = wanted.scope_id = 0;
+	return sock_addr_equal(&host, &wanted);
+}
+
+// Whoever calls an address of this machine from this machine comes from that address, as a liveness
+// probe of the node does. The kernel is asked only of those who may not otherwise.
+static bool is_of_this_machine(const struct sock_addr *addr) {
+	struct ifaddrs *all;
+	bool found = false;
+
+	if (sock_addr_is_loopback(addr))
+		return true;
+	if (getifaddrs(&all) != 0)
+		return false;
+	for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next)
+		found = is_host(one, addr);
+	freeifaddrs(all);
+	return found;
+}
+
 static enum MHD_Result may_connect(void *ctx, const struct sockaddr *from, socklen_t length) {
 	const struct http *http = ctx;
 	struct sock_addr addr;
 
 	if (sock_addr_from_sockaddr(from, length, &addr) != 0)
 		return MHD_NO;
-	if (sock_addr_is_loopback(&addr))
-		return MHD_YES;
 	for (size_t n = 0; n < http->config.allow_count; n++) {
 		if (cidr_contains(&http->allow[n], &addr))
 			return MHD_YES;
 	}
-	return MHD_NO;
+	return is_of_this_machine(&addr) ? MHD_YES : MHD_NO;
 }
 
 // The thread. Of its own making, not the library's: it has to register with RCU, and to

@@ -13,7 +13,9 @@ import subprocess
 import sys
 import threading
 
+import agents
 import cluster as clusters
+import netns
 import patience
 import tap
 
@@ -260,6 +262,48 @@ def a_busy_port_is_an_error_that_names_it(cluster):
     assert f"{agent.address}:{PORT}" in done.stderr and "in use" in done.stderr, done.stderr
 
 
+ASK = """
+import http.client, sys
+peer = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]), timeout=30)
+peer.connect()
+try:
+    peer.request("GET", "/health")
+    print(peer.getresponse().status)
+except (OSError, http.client.HTTPException):
+    print("refused")
+"""
+
+
+def asked_from(network, address):
+    """What another network namespace gets from an address of this one."""
+    done = subprocess.run(["ip", "netns", "exec", network, sys.executable, "-c", ASK, address,
+                           str(PORT)], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@netns.isolated
+def a_machine_and_a_stranger():
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
+    subprocess.run(["ip", "netns", "add", "s"], check=True)
+    netns.ip("link set lo up", "link add v0 type veth peer name v1 netns s",
+             "addr add 192.0.2.1/24 dev v0", "link set v0 up")
+    subprocess.run(["ip", "-n", "s", "-batch", "-"], text=True, check=True,
+                   input="addr add 192.0.2.2/24 dev v1\nlink set v1 up\n")
+    with clusters.Cluster(sys.argv[1], 1) as one:
+        agent = one.agents[0]
+        agent.own = {"http.listen": f"0.0.0.0:{PORT}", "http.allow": "203.0.113.0/24"}
+        one.start()
+        clusters.wait_until("the agent", agent.answers)
+        agent.address = "192.0.2.1"
+        assert get(agent, "/health")[0] in (200, 503)
+        assert asked_from("s", "192.0.2.1") == "refused"
+
+
+def this_machine_may_ask_by_any_of_its_addresses_and_a_stranger_may_not(_):
+    agents.need_root("a network namespace")
+    a_machine_and_a_stranger()
+
+
 def main(build):
     with clusters.Cluster(build, 3, settings={"overlay.expect": "n[1-4]"}) as cluster:
         cluster.start().wait_ring()
@@ -284,6 +328,8 @@ def main(build):
              a_death_that_only_one_saw_is_unknown_to_both),
             ("one that is no member is unknown to both, and unavailable",
              one_that_is_no_member_is_unknown_to_both_and_unavailable),
+            ("this machine may ask by any of its addresses, and a stranger may not",
+             this_machine_may_ask_by_any_of_its_addresses_and_a_stranger_may_not),
             ("a dead peer is critical, with its name", a_dead_peer_is_critical_with_its_name),
         ]
         tests = [(name, lambda case=case: case(cluster)) for name, case in cases]

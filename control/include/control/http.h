@@ -22,7 +22,7 @@ struct snapshots;
 
 struct http_config {
 	struct sock_addr listen;  // port 0: any
-	const struct cidr *allow; // copied. This machine may without being named
+	const struct cidr *allow; // copied. This machine may without being named, by any address
 	size_t allow_count;
 	const struct clock *clock; // these outlive it
 	const struct snapshots *snapshots;
