@@ -66,7 +66,7 @@ void async_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
 	async_event(qp->context, &event);
 }
 
-void nic_port_tell(struct soft_nic *nic, enum nic_port port) {
+void nic_port_told(struct soft_nic *nic, enum nic_port port) {
 	struct ibv_async_event event = {
 		.element.port_num = 1,
 		.event_type = port == NIC_PORT_ACTIVE ? IBV_EVENT_PORT_ACTIVE
@@ -74,13 +74,16 @@ void nic_port_tell(struct soft_nic *nic, enum nic_port port) {
 						      : IBV_EVENT_DEVICE_FATAL,
 	};
 
+	if (nic->port == port || nic->port == NIC_PORT_GONE)
+		return;
+	nic->port = port;
+	for (struct soft_context *context = nic->opened; context != NULL; context = context->next)
+		async_event(context, &event);
+}
+
+void nic_port_tell(struct soft_nic *nic, enum nic_port port) {
 	nic_lock(nic);
-	if (nic->port != port && nic->port != NIC_PORT_GONE) {
-		nic->port = port;
-		for (struct soft_context *context = nic->opened; context != NULL;
-		     context = context->next)
-			async_event(context, &event);
-	}
+	nic_port_told(nic, port);
 	nic_unlock(nic);
 }
 

@@ -153,6 +153,10 @@ static uint32_t nic_receive(struct soft_nic *nic) {
 
 	for (uint32_t n = 0; n < count; n++)
 		nic_frame(nic, &frames[n]);
+	if (nic->wire->port != nic->wire_port) {
+		nic->wire_port = nic->wire->port;
+		nic_port_told(nic, nic->wire_port);
+	}
 	return count;
 }
 

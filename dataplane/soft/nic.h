@@ -36,12 +36,6 @@ struct region_table {
 	uint32_t capacity, count;
 };
 
-enum nic_port {
-	NIC_PORT_ACTIVE,
-	NIC_PORT_DOWN,
-	NIC_PORT_GONE, // for good: the device has to be opened anew
-};
-
 // What there is of each kind, against what query_device promises (verbs_limits.h).
 struct nic_count {
 	uint32_t pds, mrs, cqs, srqs;
@@ -56,8 +50,9 @@ struct soft_nic {
 	struct nic_count count;
 	uint32_t contexts;	       // open ones; the wire lives while there are any
 	struct soft_context *opened;   // those that are told of events
-	struct port_watch *port_watch; // NULL: the port never goes down
+	struct port_watch *port_watch; // NULL: no interface of the kernel's is followed
 	enum nic_port port;
+	enum nic_port wire_port; // what the wire said last
 	struct soft_wire *wire;
 	const struct clock *clock;
 	struct engine *engine; // NULL: a test drives it
@@ -162,6 +157,8 @@ void nic_down(struct soft_nic *nic);
 // Of the interface under the wire; without the lock. Contexts are told if it is another state than
 // before: PORT_ACTIVE, PORT_ERR, DEVICE_FATAL. Nothing comes after GONE.
 void nic_port_tell(struct soft_nic *nic, enum nic_port port);
+// The same with the lock, of what the wire has seen.
+void nic_port_told(struct soft_nic *nic, enum nic_port port);
 
 // The device's engine: a thread that moves it on while no caller does. (engine.c)
 //

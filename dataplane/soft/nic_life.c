@@ -90,6 +90,7 @@ static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 
 		return err;
 	}
 	nic->wire = wire;
+	nic->port = nic->wire_port = wire->port;
 	nic->due_ns = NIC_NEVER;
 	nic->engine_looks_ns = 0;
 	nic_unlock(nic);
@@ -99,7 +100,6 @@ static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 
 	nic->engine = engine;
 	if (err != 0)
 		nic->wire = wire_destroy(nic->wire);
-	nic->port = NIC_PORT_ACTIVE;
 	nic_unlock(nic);
 	if (err == 0)
 		nic->port_watch = port_watch_start(nic);

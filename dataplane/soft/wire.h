@@ -22,6 +22,13 @@ struct wire_frame {
 
 struct soft_wire;
 
+// What a wire says of the port under it, where it can see one.
+enum nic_port {
+	NIC_PORT_ACTIVE,
+	NIC_PORT_DOWN,
+	NIC_PORT_GONE, // for good: the device has to be opened anew
+};
+
 struct wire_calls {
 	const char *name; // "udp", "dpdk", "memory"
 	// Room for one frame of FRAME_BYTES_MAX bytes; NULL: the wire takes none for now, and is
@@ -45,7 +52,7 @@ struct wire_calls {
 	void (*destroy)(struct soft_wire *wire);
 };
 
-// First member of each wire's own struct. Constant once it is made.
+// First member of each wire's own struct. Constant once it is made, but for the port.
 struct soft_wire {
 	const struct wire_calls *calls;
 	struct sock_addr address;
@@ -56,6 +63,7 @@ struct soft_wire {
 	bool peer_sealed;      // frames never leave this process's memory as they are: no ICRC
 			       // needed. False but in benches that ask for it.
 	char netdev[16];       // "" if there is none
+	enum nic_port port;    // as the latest receive() found it; ACTIVE where none can be seen
 };
 
 struct wire_config {

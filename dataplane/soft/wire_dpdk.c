@@ -361,10 +361,19 @@ static void say_sleep(struct dpdk_wire *dpdk) {
 		dpdk_sleep_said(&dpdk->sleep);
 }
 
+// A memif without a peer waits for one, and has not lost its cable.
+static enum nic_port port_state(const struct dpdk_wire *dpdk) {
+	if (dpdk->port.gone)
+		return NIC_PORT_GONE;
+	return dpdk->port.args.kind != DPDK_PCI || dpdk->port.link ? NIC_PORT_ACTIVE
+								    : NIC_PORT_DOWN;
+}
+
 static void tend(struct dpdk_wire *dpdk) {
 	bool before = dpdk->port.link;
 	bool came = dpdk_port_tend(&dpdk->port, dpdk->now_ns);
 
+	dpdk->wire.port = port_state(dpdk);
 	if (dpdk->port.link == before && !came)
 		return;
 	dpdk_sleep_link(&dpdk->sleep, dpdk->port.link);
@@ -536,6 +545,7 @@ static int describe(struct dpdk_wire *dpdk, char ret_reason[static SOFT_HOLDER_M
 		);
 		return -EMSGSIZE;
 	}
+	wire->port = port_state(dpdk);
 	wire->window_bytes = dpdk->port.ring_frames * wire->mtu;
 	snprintf(wire->netdev, sizeof(wire->netdev), "%s", dpdk->port.args.iface);
 	return 0;

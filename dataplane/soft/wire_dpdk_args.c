@@ -24,6 +24,11 @@
 #define AF_PACKET_FRAMES 512
 #define AF_PACKET_BLOCK_BYTES 65536
 
+// What a port of a PCI device is taken to be linked to unless it is told, as the kernel does.
+#define PCI_MTU 1500
+#define MTU_MIN 256
+#define MTU_MAX 9216
+
 #define PCI_FIRST "0000:00:00.0"
 #define PCI_BYTES sizeof(PCI_FIRST)
 
@@ -34,8 +39,8 @@ struct item {
 };
 
 struct seen {
-	bool iface, bsize, rsize, framesz, framecnt, blocksz;
-	uint64_t bsize_value, rsize_value, framesz_value, framecnt_value;
+	bool iface, bsize, rsize, framesz, framecnt, blocksz, mtu;
+	uint64_t bsize_value, rsize_value, framesz_value, framecnt_value, mtu_value;
 };
 
 static bool is_key(const struct item *item, const char *key) {
@@ -262,6 +267,18 @@ static int complete_af_packet(
 	return fits ? 0 : -EINVAL;
 }
 
+// Packets are of 4 KiB of payload at most, whatever more a link takes.
+static void complete_mtu(struct dpdk_args *args, const struct seen *seen) {
+	uint32_t mtu = seen->mtu ? (uint32_t)seen->mtu_value : PCI_MTU;
+
+	if (mtu > FRAME_BYTES_MAX)
+		mtu = FRAME_BYTES_MAX;
+	if (args->kind == DPDK_PCI)
+		args->mtu = mtu;
+	else if (seen->mtu && LINK_HEADER_BYTES + mtu < args->frame_bytes)
+		args->frame_bytes = LINK_HEADER_BYTES + mtu;
+}
+
 static int take_item(
 	const struct item *item,
 	struct parse_error *error,
@@ -272,6 +289,11 @@ static int take_item(
 
 	if (is_key(item, "gateway"))
 		return take_gateway(item, error, args);
+	if (is_key(item, "mtu")) {
+		seen->mtu = true;
+		err = take_number(item, MTU_MIN, MTU_MAX, error, &seen->mtu_value);
+		return err != 0 ? -EINVAL : 0;
+	}
 	if (args->kind == DPDK_MEMIF)
 		err = take_memif(item, error, seen, args);
 	if (args->kind == DPDK_AF_PACKET)
@@ -337,7 +359,9 @@ int dpdk_args_parse(
 		err = complete_memif(&args, &seen);
 	if (err == 0 && args.kind == DPDK_AF_PACKET)
 		err = complete_af_packet(&args, &seen, iface_mtu, ret_error);
-	if (err == 0)
-		*ret_args = args;
-	return err;
+	if (err != 0)
+		return err;
+	complete_mtu(&args, &seen);
+	*ret_args = args;
+	return 0;
 }

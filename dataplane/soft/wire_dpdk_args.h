@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The arguments of the dpdk wire: devargs as DPDK takes them, completed where nothing was said, and
-// one key of our own:
+// two keys of our own:
 //
 //	net_memif0,role=client,id=0,socket=name    another process of this host
 //	net_af_packet0,iface=veth0                 an interface of the kernel's
 //	0000:03:00.0                               a PCI device
 //	...,gateway=192.0.2.1/24                   ours: the router, and how long our prefix is
+//	...,mtu=4200                               ours: of IP, no more than the link has
 //
 // Without a gateway everybody is taken to be on the link. On an interface the address is best one
 // that the kernel does not have: the kernel would answer what comes for it as well.
@@ -46,6 +47,7 @@ struct dpdk_args {
 	uint32_t ring_frames;	  // how many it holds for us; 0 as above
 	struct sock_addr gateway; // SOCK_ADDR_NONE: none
 	uint32_t prefix_bits;	  // of the gateway
+	uint32_t mtu;		  // of a PCI port; of others 0, for it is in frame_bytes
 };
 
 // A memif port's hardware address, where none was given: one that follows from the address, so that

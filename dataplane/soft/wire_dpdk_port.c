@@ -6,8 +6,10 @@
 #include <dataplane/eal.h>
 #include <dataplane/foreign_error.h>
 #include <dataplane/memif_guard.h>
+#include <lib/clock.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,13 @@
 #define LOOK_DOWN_NS UINT64_C(50000000)
 #define LOOK_UP_NS UINT64_C(500000000)
 #define KNOCK_NS UINT64_C(200000000)
+// A PCI port: some drivers ask the PHY, which takes them 100 us. Most links are there within this
+// time after a start.
+#define LOOK_CABLE_NS UINT64_C(250000000)
+#define NEGOTIATE_NS UINT64_C(3000000000)
+#define NEGOTIATE_LOOK_US 10000
+// What lies around a packet in a buffer: VLAN tags, a checksum, a header of virtio.
+#define BUFFER_AROUND 64
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 // The first error in DPDK's own words since we began, for the others follow from it; under its
@@ -124,11 +133,26 @@ static int attach(struct dpdk_port *port, char ret_reason[static SOFT_HOLDER_MAX
 	return err;
 }
 
+// What receive buffers of a PCI device have room for: hardware knows powers of two, or whole KiB;
+// of what lies between it uses less, and needs two for a frame.
+static uint32_t physical_room(uint32_t frame_bytes) {
+	uint32_t room = 2048;
+
+	while (room < frame_bytes + BUFFER_AROUND)
+		room *= 2;
+	return room;
+}
+
+static uint32_t buffer_room(const struct dpdk_port *port) {
+	if (port->args.kind == DPDK_PCI)
+		return physical_room(port->frame_bytes);
+	return port->args.buffer_bytes > FRAME_WANTED ? port->args.buffer_bytes : FRAME_WANTED;
+}
+
 // The pool is only used with the device's lock: one producer and one consumer at a time.
 static int make_pool(struct dpdk_port *port) {
 	uint32_t count = port->args.kind == DPDK_PCI ? POOL_MBUFS_PHYSICAL : POOL_MBUFS;
-	uint32_t room =
-		port->args.buffer_bytes > FRAME_WANTED ? port->args.buffer_bytes : FRAME_WANTED;
+	uint32_t room = buffer_room(port);
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	snprintf(name, sizeof(name), "tocsin-wire-%u", port->id);
@@ -148,7 +172,9 @@ static int set_up(struct dpdk_port *port) {
 	if (err != 0)
 		return err;
 	if (port->args.frame_bytes == 0) {
-		conf.rxmode.mtu = info.max_mtu < FRAME_BYTES_MAX ? info.max_mtu : FRAME_BYTES_MAX;
+		conf.rxmode.mtu = port->args.mtu != 0 ? port->args.mtu : FRAME_BYTES_MAX;
+		if (info.max_mtu < conf.rxmode.mtu)
+			conf.rxmode.mtu = info.max_mtu;
 		port->frame_bytes = LINK_HEADER_BYTES + conf.rxmode.mtu;
 	}
 	err = dpdk_error_from_code(rte_eth_dev_configure(port->id, 1, 1, &conf));
@@ -171,6 +197,25 @@ static int set_up(struct dpdk_port *port) {
 	return err;
 }
 
+static bool link_is_up(const struct dpdk_port *port) {
+	struct rte_eth_link link;
+
+	return rte_eth_link_get_nowait(port->id, &link) == 0 &&
+	       link.link_status == RTE_ETH_LINK_UP;
+}
+
+// Of a port that was just started: programs look at it once.
+static bool negotiate(const struct dpdk_port *port) {
+	uint64_t end_ns = clock_monotonic_ns() + NEGOTIATE_NS;
+
+	while (!link_is_up(port)) {
+		if (clock_monotonic_ns() >= end_ns)
+			return false;
+		usleep(NEGOTIATE_LOOK_US);
+	}
+	return true;
+}
+
 static int come_up(struct dpdk_port *port) {
 	struct rte_ether_addr mac;
 	int err = dpdk_error_from_code(rte_eth_macaddr_get(port->id, &mac));
@@ -182,12 +227,35 @@ static int come_up(struct dpdk_port *port) {
 		return 0; // dpdk_port_tend() starts it
 	err = dpdk_error_from_code(rte_eth_dev_start(port->id));
 	port->started = err == 0;
-	port->link = port->started;
+	port->link = port->started && (port->args.kind != DPDK_PCI || negotiate(port));
 	// Questions of Neighbour Discovery come to groups.
 	if (port->started && port->args.kind != DPDK_AF_PACKET)
 		(void)rte_eth_allmulticast_enable(port->id);
 	return err;
 }
+
+static void on_device_event(const char *name, enum rte_dev_event_type type, void *arg) {
+	struct dpdk_port *port = arg;
+
+	(void)name;
+	// Relaxed: the flag tells of nothing but itself.
+	if (type == RTE_DEV_EVENT_REMOVE)
+		atomic_store_explicit(&port->asked_back, true, memory_order_relaxed);
+}
+
+// DPDK 22.11 calls the two an experiment; all later ones have them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void listen_for_removal(struct dpdk_port *port) {
+	(void)rte_dev_event_callback_register(port->args.name, on_device_event, port);
+}
+
+// It may be being called just then, which -EAGAIN says.
+static void end_listening(struct dpdk_port *port) {
+	while (rte_dev_event_callback_unregister(port->args.name, on_device_event, port) == -EAGAIN)
+		sched_yield();
+}
+#pragma GCC diagnostic pop
 
 int dpdk_port_open(
 	const struct dpdk_args *args,
@@ -198,7 +266,7 @@ int dpdk_port_open(
 		.args = *args,
 		.frame_bytes = args->frame_bytes,
 		.ring_frames = args->ring_frames,
-		.look_ns = args->kind == DPDK_MEMIF ? 0 : UINT64_MAX,
+		.look_ns = args->kind == DPDK_MEMIF || args->kind == DPDK_PCI ? 0 : UINT64_MAX,
 	};
 	int err;
 
@@ -219,23 +287,59 @@ int dpdk_port_open(
 		return err;
 	}
 	*ret_port = port;
+	if (args->kind == DPDK_PCI)
+		listen_for_removal(ret_port);
 	return 0;
 }
 
-void dpdk_port_close(struct dpdk_port *port) {
+// Its device goes with it, so that the name is free again.
+static int detach(struct dpdk_port *port) {
 	struct rte_eth_dev_info info;
+	int err;
 
 	if (!port->attached)
-		return;
+		return 0;
 	if (port->started)
 		(void)rte_eth_dev_stop(port->id);
-	// Its device goes with it, so that the name is free again.
-	if (rte_eth_dev_info_get(port->id, &info) == 0)
-		(void)rte_dev_remove(info.device);
-	rte_mempool_free(port->pool);
-	port->attached = false;
 	port->started = false;
+	err = rte_eth_dev_info_get(port->id, &info);
+	if (err == 0)
+		err = rte_dev_remove(info.device);
+	port->attached = err != 0;
+	return err;
+}
+
+void dpdk_port_close(struct dpdk_port *port) {
+	if (port->args.kind == DPDK_PCI)
+		end_listening(port);
+	(void)detach(port);
+	port->attached = false;
+	rte_mempool_free(port->pool);
 	port->pool = NULL;
+}
+
+// The kernel lets nobody have the device before we gave it back. Not in the turn that heard of it:
+// EAL's thread may be in the handler that told us, and refuses meanwhile.
+static void give_back(struct dpdk_port *port, uint64_t now_ns) {
+	bool given = port->gone && detach(port) == 0;
+
+	port->look_ns = given ? UINT64_MAX : now_ns + LOOK_DOWN_NS;
+	port->gone = true;
+	port->link = false;
+}
+
+static bool look_at_cable(struct dpdk_port *port, uint64_t now_ns) {
+	bool before = port->link;
+
+	if (now_ns < port->look_ns)
+		return false;
+	if (atomic_load_explicit(&port->asked_back, memory_order_relaxed)) {
+		give_back(port, now_ns);
+		return false;
+	}
+	port->link = link_is_up(port);
+	port->look_ns = now_ns + (port->link ? LOOK_CABLE_NS : LOOK_DOWN_NS);
+	return port->link && !before;
 }
 
 // A client whose connection ended, or never came about, has to be stopped before it can start
@@ -250,13 +354,13 @@ static void knock(struct dpdk_port *port, uint64_t now_ns) {
 }
 
 bool dpdk_port_tend(struct dpdk_port *port, uint64_t now_ns) {
-	struct rte_eth_link link;
 	bool before = port->link;
 
+	if (port->args.kind == DPDK_PCI)
+		return look_at_cable(port, now_ns);
 	if (port->args.kind != DPDK_MEMIF || now_ns < port->look_ns)
 		return false;
-	port->link = port->started && rte_eth_link_get_nowait(port->id, &link) == 0 &&
-		     link.link_status == RTE_ETH_LINK_UP;
+	port->link = port->started && link_is_up(port);
 	port->look_ns = now_ns + (port->link ? LOOK_UP_NS : LOOK_DOWN_NS);
 	// Not in the turn that saw it end: the driver may still be clearing up.
 	if (!port->link && !before)

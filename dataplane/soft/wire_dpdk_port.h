@@ -11,6 +11,8 @@
 
 #include <dataplane/dpdk.h>
 
+#include <stdatomic.h>
+
 // What the build links: see dpdk_names in dataplane/meson.build.
 #define DPDK_DRIVERS                                               \
 	"net_memif, net_af_packet, and for PCI addresses virtio, " \
@@ -31,7 +33,9 @@ struct dpdk_port {
 	struct dpdk_args args;
 	uint16_t id;
 	bool attached, started;
-	bool link;	   // memif: somebody is at the other end
+	bool link;	   // the cable's; of memif: somebody is at the other end
+	bool gone;	   // the kernel wants the PCI device: it was given back, or is about to be
+	_Atomic bool asked_back; // EAL's interrupt thread: set; with the device's lock: r
 	uint64_t look_ns;  // when to look at the link again; UINT64_MAX: never
 	uint64_t knock_ns; // a client: not to be stopped before
 	struct rte_mempool *pool;
@@ -41,7 +45,8 @@ struct dpdk_port {
 };
 
 // args is taken over as it is. -EEXIST, -ENODEV, -ENOMEM, -EIO, what DPDK says; *ret_reason says
-// it in words. A memif client whose server is not there yet is opened, and started later.
+// it in words. A memif client whose server is not there yet is opened, and started later. The link
+// of a PCI port is waited for as long as most take to be negotiated. The port stays where it is.
 int dpdk_port_open(
 	const struct dpdk_args *args,
 	char ret_reason[static SOFT_HOLDER_MAX + 1],
@@ -50,8 +55,9 @@ int dpdk_port_open(
 // A port that is only zeroed is fine.
 void dpdk_port_close(struct dpdk_port *port);
 
-// Sees to a memif port: a client tries again to reach its server, now and then. True if the link
-// has just come up. Cheap; to be called each turn.
+// Sees to the link: of a PCI port it is read now and then, and the port is given back if the kernel
+// asks for its device, which waits for that; of memif a client tries to reach its server again. True
+// if the link has just come up. Cheap; to be called each turn.
 bool dpdk_port_tend(struct dpdk_port *port, uint64_t now_ns);
 
 // Bursts: how many frames came, and how many were taken over.

@@ -292,12 +292,15 @@ static uint32_t faults_receive(
 	struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns
 ) {
 	struct faults_wire *faults = faults_of(wire);
+	uint32_t count;
 
 	faults->now_ns = now_ns;
 	held_release_due(faults);
 	delayed_release_due(faults);
 	faults->inner->calls->flush(faults->inner);
-	return faults->inner->calls->receive(faults->inner, ret_frames, max, now_ns);
+	count = faults->inner->calls->receive(faults->inner, ret_frames, max, now_ns);
+	wire->port = faults->inner->port;
+	return count;
 }
 
 static uint64_t faults_due(const struct soft_wire *wire) {

@@ -56,6 +56,28 @@ static void every_context_is_told_of_a_change_once(void **state) {
 	assert_int_equal(calls->close(other), 0);
 }
 
+// A wire that sees its port itself: told in the turn that found it, through faults as well.
+static void contexts_are_told_what_the_wire_has_seen(void **state) {
+	static const struct soft_faults lossy = {.any = true, .loss_ppm = 1};
+	struct soft_nic *nic = nic_of(here->context);
+	struct soft_wire *inner = nic->wire;
+
+	(void)state;
+	inner->port = NIC_PORT_DOWN;
+	bed_run(0);
+	expect_event(here->context, IBV_EVENT_PORT_ERR);
+	bed_run(0);
+	expect_event(here->context, -1);
+	assert_int_equal(nic_set_faults(nic, &lossy), 0);
+	assert_ptr_not_equal(nic->wire, inner);
+	inner->port = NIC_PORT_ACTIVE;
+	bed_run(0);
+	expect_event(here->context, IBV_EVENT_PORT_ACTIVE);
+	inner->port = NIC_PORT_GONE;
+	bed_run(0);
+	expect_event(here->context, IBV_EVENT_DEVICE_FATAL);
+}
+
 static void a_device_that_is_opened_anew_has_its_port_again(void **state) {
 	struct ibv_device *device = here->context->device;
 	struct ibv_port_attr port;
@@ -92,6 +114,7 @@ int main(void) {
 #define BARE(test) cmocka_unit_test_setup_teardown(test, bed_make_bare, bed_end)
 	const struct CMUnitTest tests[] = {
 		BARE(every_context_is_told_of_a_change_once),
+		BARE(contexts_are_told_what_the_wire_has_seen),
 		BARE(a_device_that_is_opened_anew_has_its_port_again),
 		BARE(no_thread_watches_what_cannot_go),
 	};

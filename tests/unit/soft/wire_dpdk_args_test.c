@@ -103,6 +103,32 @@ static void the_gateway_is_ours_and_not_the_drivers(void **state) {
 	assert_string_equal(args.devargs, "net_memif0,id=1,bsize=4608");
 }
 
+// A cable does not say what it carries: 1500 unless it is told, as for the kernel.
+static void an_mtu_is_ours_and_not_the_drivers(void **state) {
+	static const struct {
+		const char *text, *devargs;
+		uint32_t mtu, frame_bytes;
+	} rows[] = {
+		{"0000:03:00.0", "0000:03:00.0", 1500, 0},
+		{"0000:03:00.0,mtu=4100", "0000:03:00.0", 4100, 0},
+		{"0000:03:00.0,mtu=9000", "0000:03:00.0", FRAME_BYTES_MAX, 0},
+		{"net_memif0,mtu=1500", "net_memif0,bsize=4608", 0, 1514},
+		{"net_memif0,mtu=9000", "net_memif0,bsize=4608", 0, 14 + FRAME_BYTES_MAX},
+		{"net_af_packet1,iface=jumbo0,mtu=1280",
+		 "net_af_packet1,iface=jumbo0,framesz=8192,blocksz=65536,framecnt=512", 0, 1294},
+	};
+	struct parse_error error;
+	struct dpdk_args args;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(dpdk_args_parse(rows[i].text, mtu_of_machine, &error, &args), 0);
+		assert_string_equal(args.devargs, rows[i].devargs);
+		assert_int_equal(args.mtu, rows[i].mtu);
+		assert_int_equal(args.frame_bytes, rows[i].frame_bytes);
+	}
+}
+
 static void a_memif_gets_an_address_that_stays(void **state) {
 	static const union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 7}};
 	struct parse_error error;
@@ -135,6 +161,7 @@ static void what_cannot_be_is_said(void **state) {
 		{"net_memif0,gateway=192.0.2.1", "ADDRESS/PREFIX", -EINVAL},
 		{"net_memif0,gateway=192.0.2.1/33", "32", -EINVAL},
 		{"net_memif0,gateway=nowhere/24", "nowhere", -EINVAL},
+		{"0000:03:00.0,mtu=255", "256", -EINVAL},
 		{"net_af_packet0", "iface=NAME", -EINVAL},
 		{"net_af_packet0,iface=", "iface", -EINVAL},
 		{"net_af_packet0,iface=veth7", "veth7", -ENODEV},
@@ -172,6 +199,7 @@ int main(void) {
 		cmocka_unit_test(each_kind_is_known_by_its_name),
 		cmocka_unit_test(a_pci_address_gets_the_name_that_its_port_will_have),
 		cmocka_unit_test(the_gateway_is_ours_and_not_the_drivers),
+		cmocka_unit_test(an_mtu_is_ours_and_not_the_drivers),
 		cmocka_unit_test(a_memif_gets_an_address_that_stays),
 		cmocka_unit_test(what_cannot_be_is_said),
 		cmocka_unit_test(too_much_is_refused_and_not_cut),
