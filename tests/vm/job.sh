@@ -30,7 +30,7 @@ wire() {
 	END
 }
 
-[ "$devices" = none ] || wire
+[ "$devices" != wire ] || wire
 index=0
 while [ "$index" -lt "$shares" ]; do
 	mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=mmap "write$index" "$1"

@@ -34,6 +34,12 @@ HELP = """
 COMMAND runs as root in this tree, with these Soft-RoCE devices on the two ends of one wire:
   rxe0   ve0   10.0.0.1
   rxe1   ve1   10.0.0.2
+With --devices ports these instead, on one cable, behind an emulated IOMMU; no RDMA devices:
+  port0  0000:01:00.0  virtio, in a slot from which it can be unplugged
+  port1  0000:00:10.0  e1000
+  port2  0000:00:11.0  virtio
+  port3  0000:00:12.0  virtio
+Those of virtio are the kernel's at first. QEMU's monitor (QMP) is at /dev/vport0p4.
 It sees the host's files; what it writes is gone with the guest, but for --write. Its stdin is
 /dev/null. Any module of the kernel can be had by modprobe, namespaces by ip netns. Processors 0
 and 1 are NUMA nodes 0 and 1.
@@ -66,8 +72,9 @@ def parse(arguments):
                         help="of boot and command together (default 300)")
     parser.add_argument("--write", type=directory, action="append", default=[], metavar="DIR",
                         help="writes below DIR reach the host; may be repeated")
-    parser.add_argument("--devices", choices=("wire", "none"), default="wire",
-                        help="wire (default): rxe0 and rxe1; none: no RDMA, no veth")
+    parser.add_argument("--devices", choices=("wire", "none", "ports"), default="wire",
+                        help="wire (default): rxe0 and rxe1; none: no RDMA, no veth; ports: PCI "
+                        "ports for DPDK")
     parser.add_argument("--memory", type=number(256, 65536), default=2048, metavar="MB",
                         help="of the guest, its writes included (default 2048)")
     parser.add_argument("--net", metavar="NETDEV", help="adds eth0, without address, on a netdev "
@@ -133,6 +140,28 @@ def port(index, tag, chardev):
             "-device", f"virtserialport,nr={index},chardev={tag},name={tag}"]
 
 
+def nic(index, model, place):
+    """A port on the one cable that there is."""
+    return ["-netdev", f"hubport,id=end{index},hubid=0", "-device",
+            f"{model},id=port{index},netdev=end{index},mac=52:54:00:00:01:{index:02x},romfile=,"
+            f"{place}"]
+
+
+def ports(monitor):
+    """Behind an IOMMU, which vfio asks for interrupts too. QEMU is its own monitor's guest: both
+    ends of what joins them are among its channels."""
+    virtio = "virtio-net-pci,disable-legacy=on,iommu_platform=on"
+    return ["-device", "intel-iommu,intremap=on",
+            "-device", "pcie-root-port,id=slot0,chassis=1,slot=1",
+            *nic(0, virtio, "bus=slot0"),
+            *nic(1, "e1000", "bus=pcie.0,addr=0x10"),
+            *nic(2, virtio, "bus=pcie.0,addr=0x11"),
+            *nic(3, virtio, "bus=pcie.0,addr=0x12"),
+            "-chardev", f"socket,id=monitor,fd={monitor[0]}",
+            "-mon", "chardev=monitor,mode=control",
+            *port(4, "qmp", f"socket,fd={monitor[1]}")]
+
+
 def nodes(memory):
     """A NUMA node for each processor, with half of the memory (in MB)."""
     words = []
@@ -142,16 +171,18 @@ def nodes(memory):
     return words
 
 
-def qemu_words(options, initrd, job_bytes, control, console):
+def qemu_words(options, initrd, job_bytes, control, console, monitor):
     """One process, TCG always: what a guest does must not depend on whose machine it is."""
-    modules = {"wire": ["crc32_generic", "rdma_rxe", "rdma_ucm", "veth"], "none": []}
+    modules = {"wire": ["crc32_generic", "rdma_rxe", "rdma_ucm", "veth"], "none": [],
+               "ports": ["virtio_net"]}
     wanted = ",".join(modules[options.devices] + (["virtio_net"] if options.net else []))
+    behind = " intel_iommu=on iommu=pt" if options.devices == "ports" else ""
     words = [
         QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-        "-M", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+        "-M", "q35" if monitor else "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
         "-m", str(options.memory), *nodes(options.memory),
         "-kernel", str(initrd.with_name("vmlinux")), "-initrd", str(initrd),
-        "-append", f"{KERNEL_LINE} job_bytes={job_bytes} modules={wanted}",
+        "-append", f"{KERNEL_LINE}{behind} job_bytes={job_bytes} modules={wanted}",
         "-chardev", f"file,id=console,path=/proc/self/fd/{console},append=on",
         "-serial", "chardev:console", "-device", "virtio-serial-pci",
         *port(1, "control", f"socket,fd={control}"),
@@ -162,6 +193,8 @@ def qemu_words(options, initrd, job_bytes, control, console):
     ]
     for index, path in enumerate(options.write):
         words += files(f"write{index}", path)
+    if monitor:
+        words += ports(monitor)
     if options.net:
         mac = "52:54:00:" + os.urandom(3).hex(":")  # two guests may meet on one bridge
         words += ["-netdev", f"{options.net},id=net", "-device",
@@ -178,14 +211,17 @@ class Guest:
         self.console = collections.deque(maxlen=CONSOLE_BYTES)
         self.control, theirs = socket.socketpair()
         console, console_end = os.pipe()
+        monitor = socket.socketpair() if options.devices == "ports" else ()
+        ends = [end.fileno() for end in monitor]
         job = job_of(options)
         self.control.sendall(job)
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with
             ["setpriv", "--pdeathsig", "KILL", "--",
-             *qemu_words(options, initrd, len(job), theirs.fileno(), console_end)],
+             *qemu_words(options, initrd, len(job), theirs.fileno(), console_end, ends)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            pass_fds=[theirs.fileno(), console_end])
-        theirs.close()
+            pass_fds=[theirs.fileno(), console_end, *ends])
+        for end in (theirs, *monitor):
+            end.close()
         os.close(console_end)
         self.channels = selectors.DefaultSelector()
         for channel, take in ((self.process.stdout.fileno(), lambda data: write_all(1, data)),
