@@ -363,10 +363,11 @@ static const struct config_key keys[] = {
 	 "A file that says which leaf switch each node is at, in lines such as \"leaf1: "
 	 "node[001-032]\": bad paths that share one are then blamed on it. Empty: none."},
 	{"health", "interval", CONFIG_DURATION, true, SECOND, 3600 * SECOND, NULL, NULL, NULL, "10s",
-	 "How often the agent's own checks look: at links, errors of links, drivers, ports, its polling "
+	 "How often the agent's own checks look: at links, their errors and pauses, drivers, ports, its polling "
 	 "threads, its memory, the machine's, and the file system of its state directory."},
 	{"health", "off", CONFIG_LIST, true, 0, CHECKS_OWN_COUNT, NULL, check_own_name,
-	 "link-state, link-rate, link-errors, drivers, ports, workers, agent-memory, memory-pressure, "
+	 "link-state, link-rate, link-errors, pauses, drivers, ports, workers, agent-memory, "
+	 "memory-pressure, "
 	 "state-directory",
 	 "", "Which of them do not look."},
 	{"health", "memory_limit", CONFIG_SIZE, true, 0, INT64_MAX, NULL, NULL, NULL, "192MiB",

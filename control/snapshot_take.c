@@ -67,6 +67,16 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 	}
 }
 
+static void copy_ports(const struct counter_sources *sources, struct snapshot *snapshot) {
+	const struct congestion_port *ports;
+
+	if (sources->checks == NULL)
+		return;
+	snapshot->port_count = checks_congestion(sources->checks, &ports);
+	for (uint32_t n = 0; n < snapshot->port_count; n++)
+		snapshot->ports[n] = ports[n];
+}
+
 // Steady ones come first.
 static void copy_paths(
 	const struct ras *ras, const struct counter_sources *sources, struct snapshot *snapshot
@@ -110,5 +120,6 @@ void snapshot_take(
 	copy_missing(overlay, ret_snapshot);
 	ret_snapshot->alone = overlay_is_alone(overlay);
 	copy_paths(ras, sources, ret_snapshot);
+	copy_ports(sources, ret_snapshot);
 	counters_read(sources, ret_snapshot->values);
 }

@@ -124,6 +124,10 @@ void checks_at(const struct checks *checks, uint32_t n, struct check_view *ret_v
 		own_look(checks->own, n - checks->user_count, ret_view);
 }
 
+uint32_t checks_congestion(const struct checks *checks, const struct congestion_port **ret_ports) {
+	return checks->own != NULL ? own_congestion(checks->own, ret_ports) : 0;
+}
+
 static void count_now(const struct check *check, struct checks_counters *counters) {
 	counters->checks++;
 	counters->warning += check->told == CHECK_WARNING;

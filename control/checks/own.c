@@ -16,6 +16,7 @@ static const struct {
 	[OWN_LINKS] = {"link-state", "LinkDown"},
 	[OWN_RATES] = {"link-rate", "LinkSlow"},
 	[OWN_ERRORS] = {"link-errors", "LinkErrors"},
+	[OWN_PAUSES] = {"pauses", "PauseStorm"},
 	[OWN_DRIVERS] = {"drivers", "DeviceStuck"},
 	[OWN_PORTS] = {"ports", "PortDown"},
 	[OWN_MEMORY] = {"agent-memory", "AgentMemory"},

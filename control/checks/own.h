@@ -3,6 +3,7 @@
 #pragma once
 
 #include <control/checks.h>
+#include <control/congestion.h>
 
 #include <assert.h>
 
@@ -12,6 +13,7 @@ enum own_check {
 	OWN_LINKS,    // of RDMA devices: whether they are up
 	OWN_RATES,    // and as fast as they should be
 	OWN_ERRORS,   // and without too many of them
+	OWN_PAUSES,   // whether they hold the fabric back all the time
 	OWN_DRIVERS,  // whether calls into drivers come back
 	OWN_PORTS,    // of devices that the agent measures with: whether they can be used
 	OWN_WORKERS,  // whether its polling threads go on
@@ -55,4 +57,5 @@ struct own_checks *own_destroy(struct own_checks *own);
 int own_set(struct own_checks *own, const struct checks_own_settings *settings);
 uint32_t own_count(const struct own_checks *own); // that are not off
 const struct check *own_at(const struct own_checks *own, uint32_t n);
+uint32_t own_congestion(const struct own_checks *own, const struct congestion_port **ret_ports);
 void own_look(const struct own_checks *own, uint32_t n, struct check_view *ret_view);

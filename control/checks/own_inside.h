@@ -3,6 +3,7 @@
 #pragma once
 
 #include "checks_inside.h"
+#include "congestion.h"
 #include "links.h"
 
 #include <control/fabric.h>
@@ -19,6 +20,9 @@ struct own_links {
 	struct link_port ports[LINK_PORTS_MAX];
 	uint32_t count;
 	struct link_book book;
+	struct congestion_read reads[CONGESTION_PORTS_MAX];
+	uint32_t read_count;
+	struct congestion_book congestion;
 	uint64_t began_ns;
 };
 

@@ -20,6 +20,9 @@ struct call {
 	struct link_device_list list;
 	struct link_port ports[LINK_DEVICE_PORTS_MAX];
 	uint32_t count;
+	congestion_ethtool_fn *ethtool;
+	struct congestion_read reads[LINK_DEVICE_PORTS_MAX];
+	uint32_t read_count;
 };
 
 static int read_call(void *arg) {
@@ -29,6 +32,10 @@ static int read_call(void *arg) {
 		link_list(call->root, &call->list);
 	else
 		call->count = link_read(call->root, call->device, call->ports);
+	if (call->device[0] != '\0')
+		congestion_look(
+			call->root, call->device, call->ethtool, call->reads, &call->read_count
+		);
 	return 0;
 }
 
@@ -45,17 +52,22 @@ static void tell(struct own_links *links) {
 			own, places[n], findings[n].level, findings[n].evidence,
 			now_ns - links->began_ns
 		);
+	congestion_judge(&links->congestion, links->reads, links->read_count, now_ns, &findings[0]);
+	own_result(
+		own, OWN_PAUSES, findings[0].level, findings[0].evidence, now_ns - links->began_ns
+	);
 }
 
 static void run(struct own_links *links, const char *device) {
-	const char *root = links->own->checks->config.sysfs;
+	const struct checks_config *config = &links->own->checks->config;
 	struct keeper_call call = {.call = read_call, .drop = free};
 	struct call *arg = calloc(1, sizeof(*arg));
 
 	if (arg == NULL)
 		return; // the next look may find memory
-	snprintf(arg->root, sizeof(arg->root), "%s", root != NULL ? root : SYSFS);
+	snprintf(arg->root, sizeof(arg->root), "%s", config->sysfs != NULL ? config->sysfs : SYSFS);
 	snprintf(arg->device, sizeof(arg->device), "%s", device);
+	arg->ethtool = config->ethtool != NULL ? config->ethtool : congestion_ethtool;
 	call.arg = arg;
 	if (keeper_run(links->keeper, &call, &links->request) != 0)
 		free(arg);
@@ -72,6 +84,9 @@ static void ended(struct keeper_request *request, void *arg, int result) {
 	} else {
 		for (uint32_t n = 0; n < call->count && links->count < LINK_PORTS_MAX; n++)
 			links->ports[links->count++] = call->ports[n];
+		for (uint32_t n = 0;
+		     n < call->read_count && links->read_count < CONGESTION_PORTS_MAX; n++)
+			links->reads[links->read_count++] = call->reads[n];
 		links->next++;
 	}
 	if (links->next < links->list.count)
@@ -96,7 +111,7 @@ void own_links_look(struct own_links *links) {
 	if (links->request.job != NULL)
 		return;
 	links->reading = false;
-	links->next = links->count = 0;
+	links->next = links->count = links->read_count = 0;
 	links->began_ns = loop_clock_ns(links->own->checks->config.loop);
 	run(links, "");
 }

@@ -271,6 +271,7 @@ static void init_checks(struct own_checks *own) {
 	}
 	own->all[OWN_LINKS].confirm = own->all[OWN_LINKS].clear = LOOKS;
 	own->all[OWN_RATES].confirm = own->all[OWN_RATES].clear = LOOKS;
+	own->all[OWN_PAUSES].confirm = own->all[OWN_PAUSES].clear = LOOKS;
 	own->all[OWN_DRIVERS].failed = VERDICT_DEVICE_STUCK;
 	own->all[OWN_PORTS].failed = VERDICT_FABRIC_DOWN;
 }
@@ -343,6 +344,11 @@ static uint32_t place_of(const struct own_checks *own, uint32_t n) {
 
 const struct check *own_at(const struct own_checks *own, uint32_t n) {
 	return &own->all[place_of(own, n)];
+}
+
+uint32_t own_congestion(const struct own_checks *own, const struct congestion_port **ret_ports) {
+	*ret_ports = own->links.congestion.ports;
+	return own->links.congestion.count;
 }
 
 void own_look(const struct own_checks *own, uint32_t n, struct check_view *ret_view) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One end of a path with all that it knows: made here, and told here or by another node.
+#include "congestion.h"
 #include "names.h"
 #include "paths.h"
 #include "roll.h"
@@ -96,6 +97,7 @@ static json_t *path_json(struct session *session, const struct fabric_path_view 
 		"writes", sizes_json(view, true), "latency", latency_json(view->latency)
 	);
 	json_object_update(object, more);
+	json_object_set_new(object, "congestion", congestion_json(session, view->device));
 	json_decref(more);
 	return object;
 }
@@ -233,6 +235,17 @@ static void say_pair(struct text *out, const json_t *path) {
 	);
 }
 
+// Of the port that reads; nothing where its driver counts nothing.
+static void say_congestion(struct text *out, const json_t *path) {
+	const json_t *port = json_array_get(json_object_get(path, "congestion"), 0);
+	char words[CONGESTION_WORDS_BYTES];
+
+	if (port == NULL)
+		return;
+	congestion_words(port, words);
+	text_print(out, "  congested %s\n", words);
+}
+
 static bool any_sent(const json_t *sizes) {
 	const json_t *size;
 	size_t n;
@@ -302,6 +315,7 @@ void paths_end_say(struct session *session, const char *node, const char *peer, 
 		say_latency(out, path);
 		say_loss(out, path);
 		say_pair(out, path);
+		say_congestion(out, path);
 		writes = json_object_get(path, "writes");
 		say_sizes(out, json_object_get(path, "sizes"), any_sent(writes) ? "READ" : "BYTES");
 		if (any_sent(writes))

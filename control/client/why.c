@@ -3,6 +3,7 @@
 // that means and what will follow.
 #include "absent.h"
 #include "answers.h"
+#include "congestion.h"
 #include "happening.h"
 #include "names.h"
 #include "roll.h"
@@ -380,6 +381,7 @@ static void say(struct session *session, const struct story *story) {
 	why_say_evidence(session, &story->peer);
 	say_links(session, story);
 	why_say_pairs(session, &story->peer);
+	why_say_congestion(session);
 	say_events(session, story);
 }
 
@@ -446,6 +448,7 @@ static void put(struct session *session, const struct story *story) {
 	);
 	why_put_evidence(session, &story->peer, object);
 	why_put_pairs(session, &story->peer, object);
+	why_put_congestion(session, object);
 	json_object_set_new(object, "links", links_json(story));
 	json_object_set_new(object, "events", events_json(session, story));
 	session_json(session, object);

@@ -140,7 +140,7 @@ def promtool_finds_nothing_in_the_rules():
 def every_alert_is_tried_here():
     names = set(re.findall(r"- alert: Tocsin(\w+)", RULES.read_text()))
     tried = {row[0] for row in NODE_ALERTS + AGENT_ALERTS} | {
-        "Brake", "DrainsWithheld", "NodesMissing", "NotScraped"}
+        "PauseStorm", "Brake", "DrainsWithheld", "NodesMissing", "NotScraped"}
     assert names == tried, names ^ tried
 
 
@@ -233,6 +233,21 @@ def a_scrape_without_agents_is_told():
     judge(case("NotScraped", blind, {"up": 0}), case("NotScraped", [], tellers()))
 
 
+def a_port_that_pauses_its_switch_is_told():
+    def paused(share, direction="sent"):
+        return {'tocsin_port_paused_ratio{instance="a:28031",device="mlx5_0",port="1",'
+                f'direction="{direction}"}}': share}
+
+    storm = fires(
+        "warning", "mlx5_0 port 1 at a:28031 pauses its switch nearly all the time",
+        "It holds back what is behind that switch: a slow receiver, PCIe, or firmware. See: "
+        "tocsin checks, on that node.",
+        instance="a:28031", device="mlx5_0", port="1", direction="sent")
+    judge(case("PauseStorm", storm, paused(0.7)), case("PauseStorm", [], paused(0.4)),
+          case("PauseStorm", [], paused(0.9, "received")),
+          case("PauseStorm", [], paused(0.7), at="0s"))
+
+
 def what_an_agent_says_of_itself_is_told():
     judge(*(case(alert, fires(severity, summary, description, instance="a:28031"),
                  {series + AGENT: bad})
@@ -261,6 +276,7 @@ if __name__ == "__main__":
         ("what one agent alone holds for dead is no critical alert",
          what_one_alone_holds_for_dead_is_no_critical_alert),
         ("clusters are kept apart by their label", clusters_are_kept_apart),
+        ("a port that pauses its switch is told", a_port_that_pauses_its_switch_is_told),
         ("a brake is one alert, with the number of agents that hold it", a_brake_is_one_alert),
         ("nodes that never came are told after ten minutes",
          who_never_came_is_told_after_ten_minutes),

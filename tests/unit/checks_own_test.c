@@ -69,6 +69,15 @@ static bool thread_at(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
 	return true;
 }
 
+static uint64_t paused_us; // that the played interface has counted
+
+static int
+ethtool(const char *netdev, void (*take)(void *ctx, const char *name, uint64_t value), void *ctx) {
+	if (strcmp(netdev, "eth7") == 0)
+		take(ctx, "tx_prio3_pause_duration", paused_us);
+	return 0;
+}
+
 static const struct fabric_calls played = {.device_count = device_count, .device_at = device_at};
 
 static const char *path_of(const char *name) {
@@ -136,6 +145,7 @@ static void start(void) {
 		.loop = loop,
 		.say = say,
 		.sysfs = sysfs,
+		.ethtool = ethtool,
 		.proc = proc,
 		.state_directory = state_path,
 		.fabric_calls = &played,
@@ -356,6 +366,25 @@ static void a_device_that_does_not_tell_is_named_and_nothing_waits(void **state)
 	assert_int_equal(last_said("DeviceStuck"), VERDICT_HEALTHY);
 }
 
+// Two looks in a row: a burst is none.
+static void a_port_that_sends_pauses_all_the_time_is_a_warning(void **state) {
+	(void)state;
+	put(DEVICE "gid_attrs/ndevs/0", "eth7\n");
+	begin_looking();
+	look_once("pauses");
+	for (int n = 0; n < 3; n++) {
+		paused_us += UINT64_C(1000000000); // more than there is time
+		look_once("pauses");
+	}
+	assert_int_equal(last_said("PauseStorm"), VERDICT_CHECK_WARNING);
+	assert_string_equal(
+		evidence("PauseStorm"), "mlx5_0 port 1 sends pauses for 100 % of the time"
+	);
+	for (int n = 0; n < 2; n++)
+		look_once("pauses");
+	assert_int_equal(last_said("PauseStorm"), VERDICT_HEALTHY);
+}
+
 static void a_driver_that_hangs_is_said_at_once(void **state) {
 	(void)state;
 	begin_looking();
@@ -454,8 +483,8 @@ static void one_that_is_turned_off_is_taken_back_and_not_listed(void **state) {
 	settings.memory_max_bytes = 1;
 	begin_looking();
 	assert_int_equal(last_said("AgentMemory"), VERDICT_CHECK_WARNING);
-	settings.off[6] = true;
-	assert_string_equal(checks_own_name(6), "agent-memory");
+	settings.off[7] = true;
+	assert_string_equal(checks_own_name(7), "agent-memory");
 	assert_int_equal(checks_set_own(checks, &settings), 0);
 	assert_int_equal(last_said("AgentMemory"), VERDICT_HEALTHY);
 	said_count = 0;
@@ -484,6 +513,7 @@ int main(void) {
 		TEST(a_link_that_goes_down_is_said_at_the_second_look),
 		TEST(errors_survive_a_restart_of_the_agent),
 		TEST(a_device_that_does_not_tell_is_named_and_nothing_waits),
+		TEST(a_port_that_sends_pauses_all_the_time_is_a_warning),
 		TEST(a_driver_that_hangs_is_said_at_once),
 		TEST(a_port_that_is_down_for_a_second_is_fabric_down),
 		TEST(a_device_that_is_closed_on_purpose_is_not_down),

@@ -2,6 +2,7 @@
 // PATHS, PATH and MATRIX on a fabric and answers of others that the test plays.
 #include "client_bench.h"
 
+#include <control/congestion.h>
 #include <control/fabric.h>
 #include <lib/wire.h>
 #include <ras/payload.h>
@@ -24,6 +25,46 @@ struct fabric {
 };
 
 static struct fabric fabric;
+
+// Two ports that count, and what they count.
+struct checks {
+	struct congestion_port ports[2];
+};
+
+static struct checks checks;
+
+uint32_t checks_congestion(const struct checks *given, const struct congestion_port **ret_ports) {
+	*ret_ports = given->ports;
+	return 2;
+}
+
+uint32_t checks_count(const struct checks *given) {
+	(void)given;
+	return 0;
+}
+
+void checks_at(const struct checks *given, uint32_t n, struct check_view *ret_view) {
+	(void)given;
+	(void)n;
+	(void)ret_view;
+}
+
+void checks_counters(const struct checks *given, struct checks_counters *ret_counters) {
+	(void)given;
+	(void)ret_counters;
+}
+
+static void play_congestion(void) {
+	memset(&checks, 0xff, sizeof(checks));
+	snprintf(checks.ports[0].device, sizeof(checks.ports[0].device), "mlx5_0");
+	snprintf(checks.ports[1].device, sizeof(checks.ports[1].device), "mlx5_1");
+	checks.ports[0].number = checks.ports[1].number = 1;
+	checks.ports[0].totals[CONGESTION_CNP_SENT] = 4711;
+	checks.ports[0].milli_per_s[CONGESTION_CNP_SENT] = 12500;
+	checks.ports[0].totals[CONGESTION_ECN_MARKED] = 9;
+	checks.ports[0].milli_per_s[CONGESTION_ECN_MARKED] = 0;
+	checks.ports[0].received_permille = 625;
+}
 
 static uint32_t device_count(const struct fabric *given) {
 	return given->count > 0;
@@ -55,7 +96,16 @@ static void numbers(const struct fabric *given, struct fabric_numbers *ret_numbe
 	){.probes = {.interval_ns = given->interval_ns, .neighbours = given->count}};
 }
 
+static bool
+pair_next(const struct fabric *given, uint32_t *cursor, struct fabric_pair_view *ret_view) {
+	(void)given;
+	(void)cursor;
+	(void)ret_view;
+	return false;
+}
+
 static const struct fabric_calls calls = {
+	.pair_next = pair_next,
 	.device_count = device_count,
 	.path_next = path_next,
 	.path_row = path_row,
@@ -377,6 +427,56 @@ static void path_is_told_from_both_ends(void **state) {
 	close(json);
 }
 
+static void ports_congestion_is_told_beside_its_path(void **state) {
+	static const char of_n2[] =
+		"{\"devices\":1,\"probing\":true,\"paths\":["
+		"{\"device\":\"soft0\",\"congestion\":[{\"counts\":{\"cnp_sent\":{\"per_s\":1e300},"
+		"\"ecn_marked\":{\"per_s\":-4},\"rx_discards\":{\"per_s\":\"9\"},\"retransmits\":7,"
+		"\"\\u001b[2J\":{\"per_s\":5}},\"paused_sent\":17,\"paused_received\":null}]},"
+		"{\"congestion\":[{\"counts\":{\"adaptive_retransmits\":{\"per_s\":2.25}},"
+		"\"paused_sent\":0.5}]},{\"congestion\":{}},{\"congestion\":[[]]}]}\n";
+	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	int fd = bench_connect(), json = connect_json();
+	json_t *object, *port;
+	const char *text;
+
+	(void)state;
+	play_congestion();
+	client_server_use_checks(bench.server, &checks);
+	add_own(&row);
+	bench_say(fd, "PATH n1 n2\n");
+	bench_turn();
+	say(bench.overlay.call, of_n2);
+	bench.overlay.call->ended(bench.overlay.call, 0);
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_non_null(strstr(
+		text, "  congested cnp_sent 12.5/s, paused by its switch 62.5 % of the time\n"
+	));
+	assert_non_null(strstr(text, "  congested none counted of late\n"));
+	assert_non_null(strstr(
+		text,
+		"  congested adaptive_retransmits 2.2/s, pauses its switch 50.0 % of the time\n"
+	));
+	assert_null(strchr(text, '\x1b'));
+	object = bench_ask_json(json, "WHY n2\n");
+	assert_int_equal(json_array_size(json_object_get(object, "congestion")), 2);
+	port = json_array_get(json_object_get(object, "congestion"), 0);
+	assert_string_equal(json_string_value(json_object_get(port, "device")), "mlx5_0");
+	assert_true(json_is_null(json_object_get(port, "paused_sent")));
+	port = json_object_get(json_object_get(port, "counts"), "cnp_sent");
+	assert_int_equal(json_integer_value(json_object_get(port, "total")), 4711);
+	json_decref(object);
+	bench_say(fd, "WHY n2\n");
+	assert_non_null(
+		strstr(bench_hear(fd),
+		       "\nCongestion at the ports of the node you ask\n  mlx5_0 port 1: cnp_")
+	);
+	client_server_use_checks(bench.server, NULL);
+	close(fd);
+	close(json);
+}
+
 // Or who asked for both would have given up by then.
 static void end_has_a_little_less_time_than_who_asked_gives(void **state) {
 	int fd = bench_connect();
@@ -556,6 +656,7 @@ int main(void) {
 		PATHS_TEST(hostile_rows_break_no_line_and_no_document),
 		PATHS_TEST(matrix_has_the_worst_of_each_pair_and_all_nodes),
 		PATHS_TEST(path_is_told_from_both_ends),
+		PATHS_TEST(ports_congestion_is_told_beside_its_path),
 		PATHS_TEST(end_has_a_little_less_time_than_who_asked_gives),
 		PATHS_TEST(end_that_does_not_answer_is_said_to),
 		PATHS_TEST(answer_of_an_end_may_be_anything),

@@ -59,6 +59,16 @@ static void fill_snapshot(void) {
 		path->row.median_ns = path->row.p99_ns = path->row.baseline_ns = UINT64_MAX;
 		path->row.count = path->row.lost = UINT64_MAX / 2;
 	}
+	snapshot.port_count = CONGESTION_PORTS_MAX;
+	for (uint32_t n = 0; n < CONGESTION_PORTS_MAX; n++) {
+		struct congestion_port *port = &snapshot.ports[n];
+
+		memset(port->device, '"', sizeof(port->device) - 1);
+		port->number = 255;
+		for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++)
+			port->totals[kind] = CONGESTION_UNKNOWN - 1;
+		port->sent_permille = port->received_permille = 1000;
+	}
 	memset(snapshot.values, 0xff, sizeof(snapshot.values));
 }
 
@@ -102,7 +112,20 @@ static void page_of_a_thousand_lost_nodes_is_below_a_mebibyte(void **state) {
 	assert_int_equal(lines_of(page, "tocsin_peer_not_alive{"), 1000);
 	assert_int_equal(lines_of(page, "tocsin_node_verdict{"), SNAPSHOT_VERDICTS_MAX);
 	assert_int_equal(lines_of(page, "tocsin_path_"), 6 * SNAPSHOT_PATHS_MAX);
+	assert_int_equal(
+		lines_of(page, "tocsin_port_congestion_total{"),
+		CONGESTION_KIND_COUNT * CONGESTION_PORTS_MAX
+	);
+	assert_int_equal(lines_of(page, "tocsin_port_paused_ratio{"), 2 * CONGESTION_PORTS_MAX);
 	free(page);
+}
+
+static void fill_port(struct congestion_port *port) {
+	memset(port, 0xff, sizeof(*port));
+	snprintf(port->device, sizeof(port->device), "mlx5_0");
+	port->number = 2;
+	port->totals[CONGESTION_CNP_SENT] = 17;
+	port->received_permille = 62;
 }
 
 static char *page_of_one_path(const struct ras_path_row *row) {
@@ -114,6 +137,8 @@ static char *page_of_one_path(const struct ras_path_row *row) {
 
 	snapshot = (struct snapshot){.at_ns = 1, .path_count = 1};
 	snapshot.paths[0].row = *row;
+	snapshot.port_count = 1;
+	fill_port(&snapshot.ports[0]);
 	snprintf(snapshot.paths[0].peer, sizeof(snapshot.paths[0].peer), "n\"2");
 	out = open_memstream(&page, &size);
 	assert_non_null(out);
@@ -158,6 +183,20 @@ static void path_tells_what_is_known_of_it(void **state) {
 	free(page);
 }
 
+static void a_port_tells_what_its_driver_counts_and_nothing_else(void **state) {
+	char *page = page_of_one_path(&(struct ras_path_row){.seen = SIGHT_NO_PAIR});
+
+	(void)state;
+	assert_non_null(strstr(
+		page,
+		"\ntocsin_port_congestion_total{device=\"mlx5_0\",port=\"2\",kind=\"cnp_sent\"} 17\n"
+	));
+	assert_int_equal(lines_of(page, "tocsin_port_congestion_total{"), 1);
+	assert_non_null(strstr(page, "port=\"2\",direction=\"received\"} 0.062\n"));
+	assert_int_equal(lines_of(page, "tocsin_port_paused_ratio{"), 1);
+	free(page);
+}
+
 static void page_does_not_grow_with_the_cluster(void **state) {
 	size_t thousand, many;
 
@@ -198,6 +237,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_thousand_lost_nodes_is_below_a_mebibyte),
 		cmocka_unit_test(path_tells_what_is_known_of_it),
+		cmocka_unit_test(a_port_tells_what_its_driver_counts_and_nothing_else),
 		cmocka_unit_test(page_does_not_grow_with_the_cluster),
 		cmocka_unit_test(node_that_never_came_has_a_row_while_there_is_room),
 	};

@@ -82,7 +82,7 @@ bool check_reasons_are_own(const struct check_reasons *reasons);
 
 // The agent's own checks.
 
-#define CHECKS_OWN_COUNT 9
+#define CHECKS_OWN_COUNT 10
 #define CHECKS_WORKERS_MAX 64
 #define CHECKS_DEVICES_MAX 16
 
@@ -125,7 +125,10 @@ struct checks_config {
 	struct spawn *spawn;
 	struct keeper_counters *keepers; // of all keepers together; may be NULL
 	const char *sysfs;		 // NULL: "/sys/class/infiniband"
-	const char *proc;		 // NULL: "/proc"
+	// What a network interface counts; may hang. NULL: as the kernel tells it (ethtool).
+	int (*ethtool
+	)(const char *netdev, void (*take)(void *ctx, const char *name, uint64_t value), void *ctx);
+	const char *proc;	     // NULL: "/proc"
 	const char *state_directory; // NULL: there is none, and links are remembered until the end
 	const struct fabric_calls *fabric_calls;
 	const struct fabric *fabric; // outlives the checks; NULL: none

@@ -7,6 +7,7 @@
 // The age of a snapshot tells whether the control thread still turns.
 #pragma once
 
+#include <control/congestion.h>
 #include <control/counters.h>
 #include <control/finding.h>
 #include <ras/payload.h>
@@ -60,6 +61,8 @@ struct snapshot {
 	struct snapshot_verdict rows[SNAPSHOT_VERDICTS_MAX];
 	uint32_t path_count; // at most SNAPSHOT_PATHS_MAX of them
 	struct snapshot_path paths[SNAPSHOT_PATHS_MAX];
+	uint32_t port_count;
+	struct congestion_port ports[CONGESTION_PORTS_MAX];
 	uint64_t values[COUNTERS_MAX];
 };
 

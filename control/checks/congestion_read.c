@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads counters of congestion: hw_counters in sysfs, and what the port's network interface counts,
+// by the ethtool ioctl, since no other interface tells pauses by priority. Run by a keeper: the
+// kernel asks the device's firmware, and may wait for it.
+#include "congestion.h"
+
+#include <lib/error.h>
+#include <lib/parse.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LINE_BYTES 64
+#define STATS_MAX 8192
+#define NETDEVS_TRIED 4 // of the GID table: entries without an interface cannot be read
+
+// False: there is none.
+static bool read_line(const char *path, char line[static LINE_BYTES]) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, line, LINE_BYTES - 1);
+
+	if (got <= 0)
+		return false;
+	line[got] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return line[0] != '\0';
+}
+
+static void read_hw(const char *path, struct congestion_read *read) {
+	char file[PATH_MAX], line[LINE_BYTES];
+	const char *name;
+	uint64_t value;
+
+	for (uint32_t n = 0; (name = congestion_hw_name(n)) != NULL; n++) {
+		snprintf(file, sizeof(file), "%.3000s/hw_counters/%s", path, name);
+		if (read_line(file, line) &&
+		    parse_u64(line, strlen(line), 0, CONGESTION_UNKNOWN - 1, NULL, &value) == 0)
+			congestion_take_hw(read, name, value);
+	}
+}
+
+// An InfiniBand port has none.
+static bool find_netdev(const char *path, char netdev[static IF_NAMESIZE]) {
+	char file[PATH_MAX], line[LINE_BYTES];
+
+	for (unsigned int n = 0; n < NETDEVS_TRIED; n++) {
+		snprintf(file, sizeof(file), "%.3000s/gid_attrs/ndevs/%u", path, n);
+		if (!read_line(file, line) || strlen(line) >= IF_NAMESIZE)
+			continue;
+		snprintf(netdev, IF_NAMESIZE, "%.15s", line);
+		return true;
+	}
+	return false;
+}
+
+static void take(void *ctx, const char *name, uint64_t value) {
+	congestion_take_ethtool(ctx, name, value);
+}
+
+void congestion_look(
+	const char *root,
+	const char *device,
+	congestion_ethtool_fn *ethtool,
+	struct congestion_read reads[LINK_DEVICE_PORTS_MAX],
+	uint32_t *ret_count
+) {
+	uint32_t count = 0;
+
+	for (unsigned int number = 1; number <= LINK_DEVICE_PORTS_MAX; number++) {
+		char path[PATH_MAX], netdev[IF_NAMESIZE];
+
+		snprintf(path, sizeof(path), "%.2000s/%s/ports/%u", root, device, number);
+		if (access(path, F_OK) != 0)
+			continue;
+		congestion_begin(&reads[count], device, (uint8_t)number);
+		read_hw(path, &reads[count]);
+		if (find_netdev(path, netdev))
+			ethtool(netdev, take, &reads[count]); // one that counts nothing is as none
+		count++;
+	}
+	*ret_count = count;
+}
+
+// Kernels before 6.19 write as many values as there are by then, whatever was asked for
+// (ethtool_get_stats(), ethtool_get_strings()). There is room for as many again.
+struct table {
+	struct ethtool_gstrings *names;
+	struct ethtool_stats *values;
+};
+
+static void free_table(const struct table *table) {
+	free(table->names);
+	free(table->values);
+}
+
+static int ask(int fd, const char *netdev, void *data) {
+	struct ifreq request = {.ifr_data = data};
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.15s", netdev);
+	return ioctl(fd, SIOCETHTOOL, &request) != 0 ? neg_errno() : 0;
+}
+
+static int count_values(int fd, const char *netdev, uint32_t *ret_count) {
+	union {
+		struct ethtool_sset_info info;
+		char bytes[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
+	} set = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = UINT64_C(1) << ETH_SS_STATS}};
+	int err = ask(fd, netdev, &set);
+
+	if (err != 0)
+		return err;
+	if (set.info.sset_mask == 0)
+		return -EOPNOTSUPP;
+	memcpy(ret_count, set.bytes + sizeof(set.info), sizeof(*ret_count));
+	return *ret_count == 0 || *ret_count > STATS_MAX ? -E2BIG : 0;
+}
+
+static int read_table(int fd, const char *netdev, uint32_t count, struct table *table) {
+	int err;
+
+	table->names = calloc(1, sizeof(*table->names) + (size_t)2 * STATS_MAX * ETH_GSTRING_LEN);
+	table->values =
+		calloc(1, sizeof(*table->values) + (size_t)2 * STATS_MAX * sizeof(uint64_t));
+	if (table->names == NULL || table->values == NULL)
+		return -ENOMEM;
+	*table->names = (struct ethtool_gstrings
+	){.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = count};
+	*table->values = (struct ethtool_stats){.cmd = ETHTOOL_GSTATS, .n_stats = count};
+	err = ask(fd, netdev, table->names);
+	if (err == 0)
+		err = ask(fd, netdev, table->values);
+	// Another number by now: names and values may not belong together.
+	if (err == 0 && (table->names->len != count || table->values->n_stats != count))
+		err = -EAGAIN;
+	return err;
+}
+
+int congestion_ethtool(
+	const char *netdev, void (*take_one)(void *ctx, const char *name, uint64_t value), void *ctx
+) {
+	scoped_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct table table = {NULL, NULL};
+	uint32_t count;
+	int err = fd < 0 ? neg_errno() : count_values(fd, netdev, &count);
+
+	if (err == 0)
+		err = read_table(fd, netdev, count, &table);
+	for (uint32_t n = 0; err == 0 && n < count; n++) {
+		char name[ETH_GSTRING_LEN + 1] = {0};
+
+		memcpy(name, table.names->data + (size_t)n * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
+		take_one(ctx, name, table.values->data[n]);
+	}
+	free_table(&table);
+	return err;
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What this node's ports count of congestion, beside what is told of paths and nodes.
+#pragma once
+
+#include "session.h"
+
+// An array of ports; `device` as paths name it ("mlx5_0", "mlx5_0:2"), or NULL: all.
+json_t *congestion_json(const struct session *session, const char *device);
+// One port of such an array in words: what moves now. It may be another node's, and is checked.
+#define CONGESTION_WORDS_BYTES 512
+void congestion_words(const json_t *port, char words[static CONGESTION_WORDS_BYTES]);
+
+// The part of WHY: ports of the node that is asked. Nothing where none counts anything.
+void why_say_congestion(struct session *session);
+void why_put_congestion(const struct session *session, json_t *object);
