@@ -64,6 +64,28 @@ def test_auto(cluster):
     assert f"rdma_rails rails={RAILS} " in text and "device = best" in text, text
 
 
+IWARP = "iWARP: its queue pairs can be connected by rdma_cm only"
+
+
+def test_iwarp(cluster):
+    """iWARP beside it is no rail: it connects through a connection manager only, and says so."""
+    os.environ["FAKE_IWARP"] = "1"
+    try:
+        agent = restart(cluster, "auto", 2)
+        all_watched(agent, names(2))
+        assert run(cluster, "devices", count=2).count(IWARP) == 2
+        found = json.loads(run(cluster, "devices", "--json", "--explain", count=2))["devices"]
+        iwarp = [one for one in found if one["transport"] == "iWARP"]
+        assert [one["name"] for one in iwarp] == ["siw0", "siw1"], found
+        assert all(not one["usable"] and one["reason"] == IWARP for one in iwarp), iwarp
+        named = subprocess.run(
+            [str(cluster.tocsin), "devices", "--for", "nic:siw0"], capture_output=True, text=True,
+            check=False, env={**os.environ, **fake(2)})
+        assert named.returncode == 1 and IWARP in named.stdout + named.stderr, named
+    finally:
+        del os.environ["FAKE_IWARP"]
+
+
 def test_best(cluster):
     """What was chosen before there were rails."""
     agent = restart(cluster, "best", RAILS)
@@ -92,7 +114,7 @@ def test_tables(cluster):
 
 
 def main():
-    agents.run(clusters.Cluster(sys.argv[1], 1), [test_auto, test_best, test_sixteen, test_tables])
+    agents.run(clusters.Cluster(sys.argv[1], 1), [test_auto, test_iwarp, test_best, test_sixteen, test_tables])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Preloaded into an agent, or into tocsin: FAKE_RAILS devices in memory, mlx5_0 and so on, each an
-// InfiniBand port of 400 Gb/s on a subnet of its own, in place of what libibverbs has. They reach
+// InfiniBand port of 400 Gb/s on a subnet of its own, in place of what libibverbs has. With
+// FAKE_IWARP there are siw0 and siw1, too, as the kernel has it, or irdma in its iWARP mode. They reach
 // what is in their process, which is themselves.
 #include <support/fake_verbs.h>
 
@@ -33,6 +34,10 @@ static void make(void) {
 			htobe64(UINT64_C(0xfec0000000000000) + n);
 		device->ports[0].attr.active_speed = 128;
 		device->ports[0].attr.active_width = 2;
+	}
+	if (getenv("FAKE_IWARP") != NULL) {
+		fake_device_add("siw0")->verbs.transport_type = IBV_TRANSPORT_IWARP;
+		fake_device_add("siw1")->verbs.transport_type = IBV_TRANSPORT_IWARP;
 	}
 }
 

@@ -81,9 +81,25 @@ def a_name_that_is_not_there_is_told_with_the_nearest():
     assert done.stderr.endswith('names no device; did you mean "rxe0"?\n'), done
 
 
+def iwarp_beside_it_is_refused_with_its_reason():
+    """The kernel's siw connects through a connection manager only."""
+    if subprocess.run(["modprobe", "siw"], capture_output=True, check=False).returncode != 0:
+        raise tap.Skip("the guest's kernel has no siw")
+    run("rdma", "link", "add", "siw0", "type", "siw", "netdev", "ve0")
+    try:
+        listed = answer()
+        siw = [one for one in listed["devices"] if one["name"] == "siw0"]
+        assert [(one["transport"], one["usable"], one["reason"]) for one in siw] == [
+            ("iWARP", False, "iWARP: its queue pairs can be connected by rdma_cm only")], siw
+        assert answer("--for", "auto")["chosen"] == BOTH
+    finally:
+        run("rdma", "link", "delete", "siw0")
+
+
 TESTS = [
     facts_are_those_of_the_kernel,
     equal_devices_are_all_chosen_for_every_place,
+    iwarp_beside_it_is_refused_with_its_reason,
     without_an_active_port_only_a_name_chooses,
     a_name_that_is_not_there_is_told_with_the_nearest,
 ]
