@@ -68,6 +68,10 @@ static void on_beat(struct loop_timer *timer, uint64_t now_ns) {
 	must(loop_timer_set(fabric->loop, timer, now_ns + BEAT_NS) == 0);
 }
 
+void fabric_begin_beating(struct fabric *fabric) {
+	on_beat(&fabric->beat, loop_now_ns(fabric->loop));
+}
+
 // Workers.
 
 // Both are pointers that we gave to the worker ourselves.
@@ -255,7 +259,7 @@ static int start(struct fabric *fabric) {
 	if (err == 0 && fabric->config.probe.on && fabric->config.device_count > 0)
 		err = probing_create(fabric);
 	for (uint32_t n = 0; n < fabric->config.device_count && err == 0; n++) {
-		err = fabric_nic_init(fabric, &fabric->nics[n], n);
+		err = fabric_nic_init(fabric, &fabric->nics[n], n, &fabric->config.devices[n]);
 		fabric->nic_count += err == 0;
 	}
 	return err;
@@ -300,7 +304,7 @@ int fabric_create(
 	rails_start(fabric);
 	overlay_contributor(overlay, RAS_COLLECT_CONNS, fabric_contribute, fabric);
 	if (config->device_count > 0)
-		on_beat(&fabric->beat, loop_now_ns(loop));
+		fabric_begin_beating(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++)
 		nic_open(&fabric->nics[n]);
 	*ret_fabric = fabric;
@@ -310,14 +314,26 @@ int fabric_create(
 // To look at.
 
 uint32_t fabric_device_count(const struct fabric *fabric) {
-	return fabric->nic_count;
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < fabric->nic_count; n++)
+		count += !fabric->nics[n].retired;
+	return count;
+}
+
+static const struct nic *nth_shown(const struct fabric *fabric, uint32_t n) {
+	uint32_t place = 0;
+
+	must(n < fabric_device_count(fabric));
+	while (fabric->nics[place].retired || n-- > 0)
+		place++;
+	return &fabric->nics[place];
 }
 
 void fabric_device_at(
 	const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view
 ) {
-	must(n < fabric->nic_count);
-	nic_view(&fabric->nics[n], ret_view);
+	nic_view(nth_shown(fabric, n), ret_view);
 }
 
 // Behind the pairs come those that there cannot be.
@@ -345,7 +361,7 @@ next_missing(const struct fabric *fabric, uint32_t *cursor, struct fabric_pair_v
 	snprintf(
 		pairing->failure.text, sizeof(pairing->failure.text),
 		"none of its rails is in the subnet of %s, %s", view.device,
-		device_subnet_format(&fabric->rails.own.rails[missing.device].subnet, subnet)
+		device_subnet_format(&fabric->nics[missing.device].rail.subnet, subnet)
 	);
 	*ret_view = view;
 	return true;
@@ -374,7 +390,7 @@ bool fabric_pair_next(
 static void count_own(const struct fabric *fabric, struct fabric_counters *ret_counters) {
 	struct fabric_counters counters = fabric->counters;
 
-	counters.devices = fabric->nic_count;
+	counters.devices = fabric_device_count(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		const struct keeper_counters *calls = keeper_counters(fabric->nics[n].keeper);
 

@@ -64,6 +64,10 @@ struct nic {
 	bool refresh_again;
 	bool eventless; // it was said
 	bool tried;	// it was opened once, or could not be
+	bool retired;	// others have taken its place: it is closed, and shown no more
+	uint64_t begun_ns;
+	struct rail rail;    // as peers are told of it
+	uint32_t rail_place; // in what they are told; RAIL_NONE: they are not
 	uint32_t opened, event_count;
 };
 
@@ -159,7 +163,9 @@ struct fabric {
 extern struct fabric *fabric_left_behind;
 
 // nic.c: one device.
-int fabric_nic_init(struct fabric *fabric, struct nic *nic, uint32_t place);
+int fabric_nic_init(
+	struct fabric *fabric, struct nic *nic, uint32_t place, const struct fabric_device *config
+);
 void fabric_nic_fini(struct nic *nic);
 void nic_open(struct nic *nic);
 // When its pairs are gone. Again is harmless.
@@ -247,6 +253,12 @@ bool fabric_contribute(
 // ping.c
 void fabric_run_ended(struct fabric *fabric, struct probe_run *run);
 void fabric_pings_fini(struct fabric *fabric);
+
+// late.c: a device of ours is up.
+void late_one_is_up(const struct nic *nic);
+
+// fabric.c: the pulse beats from now on.
+void fabric_begin_beating(struct fabric *fabric);
 
 // fabric.c: whether all is closed, looked at later.
 void fabric_look_stopped(struct fabric *fabric);

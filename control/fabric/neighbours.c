@@ -94,8 +94,10 @@ static void collect(struct fabric *fabric, struct wanted *wanted) {
 
 	wanted->count = 0;
 	rails_look(fabric);
-	for (uint32_t n = 0; n < fabric->nic_count; n++)
-		add(wanted, n, ras_self_id(ras), fabric->nics[n].config.name);
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		if (!fabric->nics[n].retired)
+			add(wanted, n, ras_self_id(ras), fabric->nics[n].config.name);
+	}
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
 		if (((link.mine | link.theirs) & (RAS_USE_RING | RAS_USE_LONG)) != 0)
 			add_peer(fabric, wanted, link.peer);
@@ -136,9 +138,8 @@ static void look(struct fabric *fabric) {
 static void want(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = container_of(timer, struct fabric, want);
 
-	if (fabric->nic_count == 0)
-		return;
-	look(fabric);
+	if (fabric->nic_count > 0)
+		look(fabric);
 	must(loop_timer_set(fabric->loop, timer, now_ns + WANT_NS) == 0);
 }
 

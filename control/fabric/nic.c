@@ -16,11 +16,18 @@
 
 #define RETRY_NS RAS_NS_PER_SEC
 #define RETRY_MAX_NS (30 * RAS_NS_PER_SEC)
+#define RETRY_PORT_NS (5 * RAS_NS_PER_SEC) // of a port that was down for AWAITED_NS
 #define AWAITED_NS (300 * RAS_NS_PER_SEC)
 #define EVENTS_PER_TURN 16
 
 static uint64_t now(const struct nic *nic) {
 	return loop_clock_ns(nic->fabric->loop);
+}
+
+static bool is_no_fault(const struct nic *nic, enum fabric_device_state state) {
+	return state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING ||
+	       nic->fabric->stopping || nic->retired ||
+	       (nic->config.may_never_come && nic->opened == 0);
 }
 
 static void set_state(struct nic *nic, enum fabric_device_state state, const char *reason) {
@@ -37,10 +44,8 @@ static void set_state(struct nic *nic, enum fabric_device_state state, const cha
 	nic->told = state;
 	snprintf(nic->told_reason, sizeof(nic->told_reason), "%s", reason);
 	log_event(
-		state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING || nic->fabric->stopping
-			? LOG_LEVEL_INFO
-			: LOG_LEVEL_WARN,
-		"rdma_device", log_str("device", nic->config.name),
+		is_no_fault(nic, state) ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "rdma_device",
+		log_str("device", nic->config.name),
 		log_str("state", fabric_device_state_name(state)), log_str("reason", reason)
 	);
 }
@@ -167,6 +172,8 @@ static void tell_pairing(struct nic *nic) {
 		nic->fabric->pairing, now(nic), nic->number,
 		up ? PAIRING_DEVICE_ACTIVE : PAIRING_DEVICE_DOWN, up ? NULL : reason
 	);
+	if (up)
+		late_one_is_up(nic);
 }
 
 static void refresh(struct nic *nic);
@@ -292,6 +299,15 @@ static bool is_awaited(const struct nic *nic) {
 	return nic->lost_ns != 0 && now(nic) - nic->lost_ns < AWAITED_NS;
 }
 
+// Nothing tells of a port of a device that is not open, and opening asks the driver for much.
+static uint64_t retry_after(const struct nic *nic, int err) {
+	if (is_awaited(nic))
+		return RETRY_NS;
+	if (err == -ENETDOWN)
+		return now(nic) - nic->begun_ns < AWAITED_NS ? RETRY_NS : RETRY_PORT_NS;
+	return nic->retry_ns;
+}
+
 // What the driver did not take back while it was opened goes the way of a device that failed.
 static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 	struct fabric *fabric = nic->fabric;
@@ -307,7 +323,7 @@ static void open_failed(struct nic *nic, struct nic_work *work, int err) {
 		work->taken = true;
 		nic->open = nic->lost = true;
 	}
-	set_retry(nic, err == -ENETDOWN || is_awaited(nic) ? RETRY_NS : nic->retry_ns);
+	set_retry(nic, retry_after(nic, err));
 	nic->retry_ns = nic->retry_ns * 2 < RETRY_MAX_NS ? nic->retry_ns * 2 : RETRY_MAX_NS;
 	fabric_look_stopped(fabric);
 }
@@ -344,8 +360,8 @@ static void ended_opening(struct keeper_request *request, void *arg, int result)
 	work->taken = true;
 	nic->open = nic->tried = true;
 	nic->lost = nic->refresh_again = false;
-	rails_own_changed(fabric);
 	nic->opened++;
+	rails_own_changed(fabric);
 	note_identity(nic);
 	nic->retry_ns = RETRY_NS;
 	loop_timer_cancel(fabric->loop, &nic->retry);
@@ -369,7 +385,7 @@ static void ended_opening(struct keeper_request *request, void *arg, int result)
 }
 
 void nic_open(struct nic *nic) {
-	if (nic->open || nic->fabric->stopping || nic->opening.job != NULL ||
+	if (nic->open || nic->retired || nic->fabric->stopping || nic->opening.job != NULL ||
 	    nic->closing.job != NULL)
 		return;
 	nic->opening.ended = ended_opening;
@@ -484,7 +500,9 @@ static void on_stuck(void *ctx, struct keeper *keeper) {
 	);
 }
 
-int fabric_nic_init(struct fabric *fabric, struct nic *nic, uint32_t place) {
+int fabric_nic_init(
+	struct fabric *fabric, struct nic *nic, uint32_t place, const struct fabric_device *config
+) {
 	struct keeper_ops ops = {
 		.stuck = on_stuck, .totals = fabric->config.driver_calls, .ctx = nic};
 	char name[KEEPER_NAME_BYTES + DEVICE_NAME_MAX];
@@ -493,10 +511,11 @@ int fabric_nic_init(struct fabric *fabric, struct nic *nic, uint32_t place) {
 	nic->fabric = fabric;
 	nic->place = place;
 	nic->worker = place % fabric->config.worker_count;
-	nic->config = fabric->config.devices[place];
+	nic->config = *config;
+	nic->rail_place = RAIL_NONE;
 	nic->retry.expired = retry;
 	nic->retry_ns = RETRY_NS;
-	nic->since_ns = loop_now_ns(fabric->loop);
+	nic->since_ns = nic->begun_ns = loop_now_ns(fabric->loop);
 	snprintf(name, sizeof(name), "rdma-%s", nic->config.name);
 	err = keeper_create(fabric->loop, name, &ops, &nic->keeper);
 	if (err == 0)

@@ -171,6 +171,8 @@ static const struct nic *own_device(const struct fabric *fabric, const char *nam
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		const struct nic *nic = &fabric->nics[n];
 
+		if (nic->retired)
+			continue;
 		if (name[0] != '\0' && strcmp(name, nic->config.name) == 0)
 			return nic;
 		if (name[0] == '\0' && (found == NULL || (nic->state == FABRIC_DEVICE_UP &&

@@ -8,6 +8,7 @@
 #include <lib/must.h>
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +17,36 @@
 #define ASK_NS RAS_NS_PER_SEC
 #define ASK_MAX_NS (64 * RAS_NS_PER_SEC)
 #define SAY_GAP_NS (100 * RAS_NS_PER_MS) // whoever asks more often is answered by the next look
+#define NAMED_MAX 4			 // in an event
 #define LIFE_NS (5 * RAS_NS_PER_SEC)
 
 static uint64_t now(const struct fabric *fabric) {
 	return loop_clock_ns(fabric->loop);
+}
+
+static bool same_names(const struct rail_list *a, const struct rail_list *b) {
+	if (a->count != b->count)
+		return false;
+	for (uint32_t n = 0; n < a->count; n++) {
+		if (strcmp(a->rails[n].name, b->rails[n].name) != 0)
+			return false;
+	}
+	return true;
+}
+
+// An event for whoever asks what became of a node's devices.
+static void note_change(const struct fabric *fabric, uint64_t node, const struct rail_list *list) {
+	char text[NAMED_MAX * (DEVICE_NAME_MAX + 2) + 48] = "no RDMA device any more";
+	size_t used = 0;
+
+	for (uint32_t n = 0; n < list->count && n < NAMED_MAX; n++)
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s%s", n == 0 ? "measures with " : ", ",
+			list->rails[n].name
+		);
+	if (list->count > NAMED_MAX)
+		snprintf(text + used, sizeof(text) - used, " and %u more", list->count - NAMED_MAX);
+	overlay_note_rails(fabric->overlay, node, list->count, text);
 }
 
 // Our own.
@@ -34,29 +61,71 @@ static bool is_settled(const struct fabric *fabric) {
 }
 
 // What was known of a port that is down or closed holds: it comes back to where it was.
-static void take_facts(struct rail *rail, const struct nic *nic) {
+static void take_facts(struct nic *nic) {
 	const struct device_port *port = &nic->parts.facts.port;
 
+	memcpy(nic->rail.name, nic->config.name, sizeof(nic->rail.name));
 	if (!nic->open || (port->subnet.kind == DEVICE_SUBNET_UNKNOWN && !nic->parts.facts.usable))
 		return;
-	rail->link = port->link;
-	rail->subnet = port->subnet;
+	nic->rail.link = port->link;
+	nic->rail.subnet = port->subnet;
+}
+
+static bool is_told(const struct nic *nic) {
+	return !nic->retired && (nic->opened > 0 || !nic->config.may_never_come);
+}
+
+static void collect_own(struct fabric *fabric, struct rail_list *ret_list) {
+	struct rail_list list = {0};
+
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		struct nic *nic = &fabric->nics[n];
+
+		take_facts(nic);
+		nic->rail_place = RAIL_NONE;
+		if (!is_told(nic) || list.count == RAILS_MAX)
+			continue;
+		nic->rail_place = list.count;
+		list.rails[list.count++] = nic->rail;
+	}
+	*ret_list = list;
 }
 
 void rails_own_changed(struct fabric *fabric) {
 	struct rails *rails = &fabric->rails;
-	struct rail_list list = rails->own;
+	struct rail_list list;
 
-	list.count = fabric->nic_count < RAILS_MAX ? fabric->nic_count : RAILS_MAX;
-	for (uint32_t n = 0; n < list.count; n++) {
-		memcpy(list.rails[n].name, fabric->nics[n].config.name, sizeof(list.rails[n].name));
-		take_facts(&list.rails[n], &fabric->nics[n]);
-	}
+	collect_own(fabric, &list);
 	if (rail_list_same(&list, &rails->own) && rails->number > 0)
 		return;
+	if (rails->number > 0 && !same_names(&list, &rails->own))
+		note_change(fabric, ras_self_id(overlay_ras(fabric->overlay)), &list);
 	rails->own = list;
 	rails->number++;
 	neighbours_look_soon(fabric);
+}
+
+// A record tells the names that an agent began with.
+static bool is_as_record(const struct rail_list *list, const struct ras_record *record) {
+	struct ras_peer_info info;
+
+	ras_record_info(record, &info);
+	if (info.device_count != list->count)
+		return false;
+	for (uint32_t n = 0; n < list->count; n++) {
+		if (strcmp(info.devices[n].name, list->rails[n].name) != 0)
+			return false;
+	}
+	return true;
+}
+
+// Others cannot know from our record what we have now.
+static bool has_moved(const struct fabric *fabric) {
+	struct ras_peer self;
+	const struct ras *ras = overlay_ras(fabric->overlay);
+
+	return ras_peer_find(ras, ras_self_id(ras), &self) == 0 &&
+	       !is_as_record(&fabric->rails.own, self.record);
 }
 
 // Peers.
@@ -146,7 +215,7 @@ static void answer(struct fabric *fabric, struct rail_peer *peer) {
 // Those that they have told, as of this start or the one before; NULL: nobody said anything.
 static const struct rail_list *
 list_of(struct fabric *fabric, struct rail_peer *peer, const struct ras_record *record) {
-	if (peer->start < record->start)
+	if (peer->start < record->start || peer->doubted)
 		ask(fabric, peer);
 	if (peer->start == 0)
 		return NULL;
@@ -174,9 +243,9 @@ by_list(const struct nic *nic, const struct rail_list *theirs, char *ret_name) {
 	uint32_t places[RAILS_MAX];
 
 	rail_match(&nic->fabric->rails.own, theirs, places);
-	if (nic->place >= RAILS_MAX || places[nic->place] == RAIL_NONE)
+	if (places[nic->rail_place] == RAIL_NONE)
 		return RAIL_NO_FABRIC;
-	memcpy(ret_name, theirs->rails[places[nic->place]].name, DEVICE_NAME_MAX + 1);
+	memcpy(ret_name, theirs->rails[places[nic->rail_place]].name, DEVICE_NAME_MAX + 1);
 	return RAIL_FOUND;
 }
 
@@ -190,12 +259,15 @@ enum rail_answer rails_choose(
 	const struct rail_list *theirs;
 	struct ras_peer_info info;
 
+	if (nic->rail_place == RAIL_NONE)
+		return RAIL_NO_FABRIC;
 	ras_record_info(record, &info);
-	if (peer == NULL && info.device_count == 1 && fabric->nic_count == 1) {
+	if (peer == NULL && info.device_count == 1 && fabric->rails.own.count == 1 &&
+	    !fabric->rails.moved) {
 		by_record(&info, nic, ret_name);
 		return RAIL_FOUND;
 	}
-	if (peer == NULL && info.device_count == 0)
+	if (peer == NULL && info.device_count == 0 && !fabric->rails.moved)
 		return RAIL_NO_FABRIC;
 	peer = take(fabric, record->id);
 	if (!is_settled(fabric))
@@ -220,9 +292,9 @@ bool rails_across(
 	const struct rail_peer *peer = find(nic->fabric, record->id);
 	uint32_t place;
 
-	if (peer == NULL || peer->start < record->start || nic->place >= RAILS_MAX)
+	if (peer == NULL || peer->start < record->start || nic->rail_place == RAIL_NONE)
 		return false;
-	place = rail_across(&nic->fabric->rails.own, &peer->list, nic->place, nth);
+	place = rail_across(&nic->fabric->rails.own, &peer->list, nic->rail_place, nth);
 	if (place == RAIL_NONE)
 		return false;
 	memcpy(ret_name, peer->list.rails[place].name, DEVICE_NAME_MAX + 1);
@@ -231,10 +303,27 @@ bool rails_across(
 
 // Messages.
 
-static void heard(struct fabric *fabric, struct rail_peer *peer, const struct rail_list *list) {
+// Of what we knew of it: told, or the record alone. Its first word after a start is no change.
+static bool has_other_names(
+	const struct rail_peer *peer, const struct rail_list *list, const struct ras_record *record
+) {
+	if (peer->since_ns == 0)
+		return !is_as_record(list, record);
+	return peer->said_start == record->start && !same_names(&peer->list, list);
+}
+
+static void
+heard(struct fabric *fabric,
+      struct rail_peer *peer,
+      const struct rail_list *list,
+      const struct ras_record *record) {
 	bool is_news = peer->since_ns == 0 || !rail_list_same(&peer->list, list);
 
 	peer->first_ns = peer->ask_ns = 0;
+	peer->doubted = false;
+	if (is_news && has_other_names(peer, list, record))
+		note_change(fabric, peer->id, list);
+	peer->said_start = record->start;
 	if (!is_news)
 		return;
 	peer->list = *list;
@@ -268,8 +357,8 @@ static void on_message(
 		return;
 	if (peer->start != ras_incarnation_start(incarnation))
 		peer->told = 0; // another run of it, which knows nothing of us
-	peer->start = ras_incarnation_start(incarnation);
-	heard(fabric, peer, &list);
+	peer->start = peer->told_start = ras_incarnation_start(incarnation);
+	heard(fabric, peer, &list, known.record);
 	if (asks)
 		answer(fabric, peer);
 }
@@ -288,6 +377,7 @@ on_undelivered(struct overlay_port *port, uint32_t tag, const struct ras_relay_r
 // Looks.
 
 void rails_look(struct fabric *fabric) {
+	fabric->rails.moved = has_moved(fabric);
 	for (struct rail_peer *peer = fabric->rails.peers; peer != NULL; peer = peer->next) {
 		peer->neighbour = false;
 		if (peer->owed)
@@ -295,16 +385,34 @@ void rails_look(struct fabric *fabric) {
 	}
 }
 
+// Who has told us of its rails wants to know of a change of ours, and so does whoever knows our
+// record alone when that is not true any more.
+static bool is_to_be_told(struct fabric *fabric, struct rail_peer *peer, uint64_t start) {
+	if (peer->told_start != start) {
+		peer->told_start = start;
+		peer->told = 0;
+	}
+	return (peer->start >= start || fabric->rails.moved) &&
+	       peer->told != fabric->rails.number && is_settled(fabric) &&
+	       now(fabric) >= peer->said_ns + SAY_GAP_NS;
+}
+
 void rails_neighbour(struct fabric *fabric, const struct ras_record *record) {
-	struct rail_peer *peer = find(fabric, record->id);
+	struct rail_peer *peer =
+		fabric->rails.moved ? take(fabric, record->id) : find(fabric, record->id);
 
 	if (peer == NULL)
 		return;
 	peer->neighbour = true;
-	// Who has told us of its rails wants to know of a change of ours.
-	if (peer->start >= record->start && peer->told != fabric->rails.number &&
-	    is_settled(fabric) && now(fabric) >= peer->said_ns + SAY_GAP_NS)
+	if (is_to_be_told(fabric, peer, record->start))
 		(void)tell(fabric, peer, false);
+}
+
+void rails_doubt(struct fabric *fabric, uint64_t id) {
+	struct rail_peer *peer = take(fabric, id);
+
+	if (peer != NULL)
+		peer->doubted = true;
 }
 
 static bool is_missing(const struct fabric *fabric, const struct rail_peer *peer, uint32_t rail) {

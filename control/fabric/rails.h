@@ -20,12 +20,15 @@ struct nic;
 struct rail_peer {
 	struct rail_peer *next;
 	uint64_t id;
-	uint64_t start;	   // of the agent that said it; 0: nobody did
-	uint64_t since_ns; // of what is known
+	uint64_t start;	     // of the agent that said it; 0: nobody did
+	uint64_t said_start; // of its record then
+	uint64_t since_ns;   // of what is known
 	uint64_t used_ns;
 	uint64_t first_ns, ask_ns, gap_ns; // first asked, to be asked again, the next pause
 	uint64_t told;			   // the number of our own list that it was told last
+	uint64_t told_start;		   // the start that was told it
 	uint64_t said_ns;
+	bool doubted;	// what it told: a device of it was not there
 	bool owed;	// it has asked, and our own list was not complete
 	bool neighbour; // its pairs are wanted, in the last look
 	struct rail_list list;
@@ -35,6 +38,7 @@ struct rails {
 	struct fabric *fabric;
 	struct rail_list own;
 	uint64_t number; // of changes of it
+	bool moved;	 // in the last look: it is not what our record says
 	uint64_t begun_ns;
 	struct rail_peer *peers;
 	uint32_t peer_count;
@@ -64,6 +68,8 @@ bool rails_across(
 	uint32_t nth,
 	char ret_name[static DEVICE_NAME_MAX + 1]
 );
+// A pair with this peer was refused for a device of which it has told.
+void rails_doubt(struct fabric *fabric, uint64_t id);
 // Begins a look at whose pairs are wanted, and one of them.
 void rails_look(struct fabric *fabric);
 void rails_neighbour(struct fabric *fabric, const struct ras_record *record);

@@ -68,8 +68,10 @@ static uint32_t collect_targets(const struct fabric *fabric, struct probe_target
 		if (ras_peer_at(ras, slot, &peer) != 0 || peer.record->id == ras_self_id(ras) ||
 		    peer.state == RAS_DEAD || peer.state == RAS_LEFT)
 			continue;
-		for (uint32_t n = 0; n < fabric->nic_count; n++)
-			targets[count++] = (struct probe_target){peer.record->id, n};
+		for (uint32_t n = 0; n < fabric->nic_count; n++) {
+			if (!fabric->nics[n].retired)
+				targets[count++] = (struct probe_target){peer.record->id, n};
+		}
 	}
 	return count;
 }
@@ -242,6 +244,8 @@ static void look_at(struct trail *trail, uint64_t now_ns) {
 		trail->answered = false;
 		if (trail->answer.failure.reason == PAIRING_REASON_NONE)
 			trail_follow(trail, trail->answer.generation);
+		else if (trail->answer.failure.reason == PAIRING_NO_DEVICE || trail->answer.failure.reason == PAIRING_DEVICE_GONE)
+			rails_doubt(trail->probing->fabric, trail->key.peer);
 		if (trail->stage == TRAIL_BARE)
 			end(trail, now_ns);
 	} else if (trail->stage == TRAIL_BARE) {

@@ -46,3 +46,12 @@ void overlay_note_verdict(
 
 	(void)overlay_note(overlay, &note, sentence);
 }
+
+void overlay_note_rails(
+	struct overlay *overlay, uint64_t node, uint64_t count, const char *sentence
+) {
+	const struct ras_event note = {
+		.kind = RAS_EVENT_RAILS_CHANGED, .peer = node, .value = count};
+
+	(void)overlay_note(overlay, &note, sentence);
+}

@@ -26,7 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FABRIC_DEVICES_MAX 16
+// Sixteen rails, and the software device while they take its place.
+#define FABRIC_DEVICES_MAX 17
 #define FABRIC_WORKERS_MAX 64
 #define FABRIC_STOP_NS (3 * RAS_NS_PER_SEC) // after it devices that do not answer are left behind
 
@@ -39,6 +40,10 @@ struct fabric_device {
 	char name[DEVICE_NAME_MAX + 1];	  // of the rail
 	char device[DEVICE_NAME_MAX + 1]; // as the driver calls it; "": the same
 	struct device_settings settings;
+	// Perhaps nobody will ever bring its port up: no peer is told of it before it was open.
+	bool may_never_come;
+	// Only as long as there is no other: it goes when the first of the others is up.
+	bool stands_in;
 };
 
 // Standing probes: all neighbours at a steady pace, the others in turn.
@@ -92,6 +97,14 @@ int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *co
 // that are open and in the list no more are given up. Some drivers cannot take a device from its
 // users (Soft-RoCE of Linux 6.1): whoever removes it waits for us, and nothing else tells of it.
 void fabric_look_at_devices(struct fabric *fabric);
+
+// One more device, which becomes a rail when it is open: peers are told of it then, and asked for
+// theirs. From now on each device that is opened may have as many pairs as are said here.
+// -EEXIST (one of that name or, with a GUID, that one), -ENOSPC, -EAGAIN (the fabric is stopping),
+// or as fabric_create().
+int fabric_add_device(
+	struct fabric *fabric, const struct fabric_device *device, uint64_t guid, uint32_t pair_max
+);
 
 // A record that a worker gave, if it is the fabric's.
 bool fabric_worker_event(

@@ -293,6 +293,11 @@ void overlay_note_verdict(
 	struct overlay *overlay, uint64_t peer, uint64_t verdict, const char *sentence
 );
 
+// An event about the RDMA devices of a node, ours or another, with a sentence.
+void overlay_note_rails(
+	struct overlay *overlay, uint64_t node, uint64_t count, const char *sentence
+);
+
 // Whether others can connect to the address that this node tells them. It asks one or two of them,
 // on other hosts if there is a choice, soon after it joined and until one says yes.
 enum overlay_reach_state {

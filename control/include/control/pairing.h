@@ -29,7 +29,7 @@
 
 #define PAIRING_MESSAGE_BYTES_MAX 512 // of what ops.send is given
 #define PAIRING_TEXT_MAX 159	      // bytes of a reason in words, without the terminator
-#define PAIRING_DEVICES_MAX 16	      // own ones
+#define PAIRING_DEVICES_MAX 17	      // own ones
 #define PAIRING_PEER_ENTRIES_MAX 64   // keys of one peer
 #define PAIRING_ENTRIES_MAX 1024      // keys altogether; wanted ones beyond it are still kept
 #define PAIRING_NEVER UINT64_MAX

@@ -23,6 +23,7 @@ static void node_has(uint32_t agent, const char *subnets) {
 	uint32_t count = (uint32_t)strlen(subnets);
 
 	bed.agents[agent].config.device_count = count;
+	played_has_devices(agent, count);
 	for (uint32_t n = 0; n < count; n++) {
 		fake_device_infiniband(
 			bed.agents[agent].fakes[n], (uint16_t)(1 + agent * PLAYED_DEVICES_MAX + n)

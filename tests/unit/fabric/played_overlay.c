@@ -246,21 +246,38 @@ void played_device_name(uint32_t agent, uint32_t device, char name[static 16]) {
 		snprintf(name, 16, "rdma%u_%u", agent % 10, device % 100);
 }
 
-static void begin_agent(uint32_t number, uint32_t devices) {
+void overlay_note_rails(
+	struct overlay *overlay, uint64_t node, uint64_t count, const char *sentence
+) {
+	(void)count;
+	overlay->notes++;
+	overlay->note_of = node;
+	snprintf(overlay->note, sizeof(overlay->note), "%s", sentence);
+}
+
+void played_has_devices(uint32_t number, uint32_t devices) {
 	struct ras_peer_info info = {.start = START, .address_count = 1, .device_count = devices};
 	struct overlay *overlay = &played.agents[number];
 
+	if (overlay->record != NULL)
+		ras_record_put(played.interner, overlay->record);
 	snprintf(info.name, sizeof(info.name), "n%u", number);
 	snprintf(info.host, sizeof(info.host), "h%u", number);
 	info.addresses[0].family = SOCK_ADDR_V4;
 	for (uint32_t n = 0; n < devices; n++)
 		played_device_name(number, n, info.devices[n].name);
+	assert_int_equal(ras_record_from_info(played.interner, &info, &overlay->record), 0);
+}
+
+static void begin_agent(uint32_t number, uint32_t devices) {
+	struct overlay *overlay = &played.agents[number];
+
+	played_has_devices(number, devices);
 	overlay->incarnation = ras_incarnation(START, 0);
 	for (uint32_t n = 0; n < PLAYED_MAX; n++) {
 		overlay->states[n] = RAS_ALIVE;
 		overlay->knocks[n].quiet_ns = RAS_NEVER;
 	}
-	assert_int_equal(ras_record_from_info(played.interner, &info, &overlay->record), 0);
 }
 
 void played_begin(uint32_t agents, uint32_t devices) {

@@ -26,6 +26,9 @@ struct overlay {
 	struct overlay_knock knocks[PLAYED_MAX];	 // what it finds at the others' doors
 	uint32_t proofs[PLAYED_MAX], doubts[PLAYED_MAX]; // evidence given, by whom it is about
 	bool deaf;					 // messages to it are not delivered
+	uint32_t notes;					 // events about devices, and the last
+	uint64_t note_of;
+	char note[128];
 };
 
 struct played {
@@ -45,6 +48,8 @@ void played_begin(uint32_t agents, uint32_t devices);
 void played_end(void);
 
 void played_device_name(uint32_t agent, uint32_t device, char name[static 16]);
+// Before its start: what its record says of its devices is that it has so many of them.
+void played_has_devices(uint32_t agent, uint32_t devices);
 uint64_t played_id(uint32_t agent);
 void played_link(uint32_t a, uint32_t b, bool linked);
 // How `observer` sees `agent` from now on; it is told so by an event.

@@ -46,6 +46,7 @@ enum ras_event_kind {
 	RAS_EVENT_ADDRESS_PROVEN,   // and now they do
 	RAS_EVENT_HOST_SHARED,	    // machines that were booted apart have one host identity
 	RAS_EVENT_VERDICT,	    // another one than before; value: which
+	RAS_EVENT_RAILS_CHANGED,    // a node measures with other RDMA devices; value: how many
 	RAS_EVENT_KIND_COUNT,
 };
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices that come after the start: added as rails, and the software device that stood in for them
+// taken out of use.
+//
+// A place is never used again: pairs, paths and what was learnt of them go by it.
+#include "inside.h"
+#include "probing.h"
+
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_known(const struct fabric *fabric, const char *name, uint64_t guid, uint8_t port) {
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		const struct nic *nic = &fabric->nics[n];
+
+		if (strcmp(nic->config.name, name) == 0 || strcmp(nic->open_name, name) == 0)
+			return true;
+		// The same device by another name, unless it is another port of it.
+		if (guid != 0 && nic->guid == guid &&
+		    (port == 0 || nic->config.settings.port == 0 ||
+		     nic->config.settings.port == port))
+			return true;
+	}
+	return false;
+}
+
+static int begin(struct fabric *fabric) {
+	int err = fabric->config.probe.on ? probing_create(fabric) : 0;
+
+	if (err == 0)
+		fabric_begin_beating(fabric);
+	return err;
+}
+
+int fabric_add_device(
+	struct fabric *fabric, const struct fabric_device *device, uint64_t guid, uint32_t pair_max
+) {
+	struct nic *nic = &fabric->nics[fabric->nic_count];
+	int err;
+
+	if (fabric->stopping)
+		return -EAGAIN;
+	if (is_known(fabric, device->name, guid, device->settings.port))
+		return -EEXIST;
+	if (fabric->nic_count == FABRIC_DEVICES_MAX)
+		return -ENOSPC;
+	err = fabric->config.device_count == 0 ? begin(fabric) : 0;
+	if (err == 0)
+		fabric->config.device_count++; // it has begun, whatever comes of this one
+	if (err == 0)
+		err = fabric_nic_init(fabric, nic, fabric->nic_count, device);
+	if (err != 0)
+		return err;
+	nic->config.may_never_come = true; // told when it is open
+	fabric->config.pair_max = pair_max;
+	fabric->nic_count++;
+	nic_open(nic);
+	return 0;
+}
+
+static void retire(struct nic *nic, const struct nic *successor) {
+	struct fabric *fabric = nic->fabric;
+	char why[DEVICE_NAME_MAX + 32];
+
+	snprintf(why, sizeof(why), "%s takes its place", successor->config.name);
+	log_event(
+		LOG_LEVEL_INFO, "rdma_device_retired", log_str("device", nic->config.name),
+		log_str("reason", why)
+	);
+	nic->retired = nic->tried = true;
+	if (nic->open)
+		nic_lose(nic, why);
+	else
+		pairing_device_state(
+			fabric->pairing, loop_clock_ns(fabric->loop), nic->number,
+			PAIRING_DEVICE_LOST, why
+		);
+	rails_own_changed(fabric);
+	neighbours_look_soon(fabric);
+}
+
+void late_one_is_up(const struct nic *nic) {
+	struct fabric *fabric = nic->fabric;
+
+	if (nic->config.stands_in)
+		return;
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		if (fabric->nics[n].config.stands_in && !fabric->nics[n].retired)
+			retire(&fabric->nics[n], nic);
+	}
+}
