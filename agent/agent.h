@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include <control/checks.h>
+#include <control/fabric.h>
 #include <control/keeper.h>
 #include <control/loop.h>
 #include <control/overlay.h>
@@ -24,12 +25,13 @@
 #define HTTP_PORT 28031
 
 #define AGENT_WORKERS_MAX 64
-#define AGENT_DEVICES_MAX 16
+#define AGENT_DEVICES_MAX FABRIC_DEVICES_MAX
 
 struct agent_worker;
 struct checks;
 struct client_server;
 struct config;
+struct discovery;
 struct fabric;
 struct health;
 struct webhook_part;
@@ -63,6 +65,9 @@ struct agent_device {
 	char device[DEVICE_NAME_MAX + 1]; // as the driver calls it
 	struct device_settings settings;
 	enum ras_link_layer link_layer;
+	uint64_t guid;	     // 0: not known
+	bool may_never_come; // as struct fabric_device
+	bool stands_in;
 };
 
 struct agent {
@@ -100,8 +105,14 @@ struct agent {
 	struct loop_timer address_again;
 	struct agent_device devices[AGENT_DEVICES_MAX];
 	uint32_t device_count;
-	struct cpu_set near_cpus; // the first device; empty: nobody knows
-	char interface[16];	  // that the overlay uses, "" if an address was given
+	struct discovery *discovery; // what is asked for, and what is known of it
+	struct keeper *discoverer;
+	struct keeper_request discovering;
+	bool discover_again;	   // something happened meanwhile
+	bool device_came;	   // a uevent said so
+	uint32_t discoveries_left; // that follow each other soon
+	struct cpu_set near_cpus;  // the first device; empty: nobody knows
+	char interface[16];	   // that the overlay uses, "" if an address was given
 	struct path_table *paths;
 	struct fabric *fabric;
 	int uevents; // -1: none are to be had
@@ -217,6 +228,9 @@ bool workers_at(void *ctx, uint32_t n, struct checks_worker *ret_worker);
 
 // devices.c: which RDMA devices there are for us, before anybody is told who we are.
 int devices_start(struct agent *agent);
+void devices_stop(struct agent *agent);
+// What a later look found: those that are new are added.
+void devices_came(struct agent *agent, const struct discovery *discovery);
 
 // fabric.c
 int paths_part_start(struct agent *agent);
@@ -225,10 +239,14 @@ int fabric_part_start(struct agent *agent);
 void fabric_part_stop(struct agent *agent);
 // SIGHUP: [probe].
 void fabric_part_reload(struct agent *agent);
+// A device that came later; errors are those of fabric_add_device().
+int fabric_part_add(struct agent *agent, const struct agent_device *device);
 
 // devwatch.c: whether RDMA devices came or went.
 int devwatch_start(struct agent *agent);
 void devwatch_stop(struct agent *agent);
+// Somebody says that some did.
+void devwatch_look_soon(struct agent *agent);
 
 // node_checks.c: the local checks, and what the configuration says of them.
 int checks_part_start(struct agent *agent);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // RDMA devices that come and go while the agent runs: the kernel's uevents make the fabric look at
-// once; where there are none, as in a container, a slow timer does.
+// once, and all devices be looked for anew; where there are none, as in a container, a slow timer
+// does. The timer alone opens devices only if others are listed than before.
 #include "agent.h"
+#include "discovery.h"
 
 #include <control/fabric.h>
 #include <dataplane/uevent.h>
@@ -9,21 +11,81 @@
 #include <lib/log.h>
 #include <lib/must.h>
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #define QUIET_NS (50 * RAS_NS_PER_MS) // a device comes as several messages
 #define SLOW_NS (30 * RAS_NS_PER_SEC)
+// What was just registered may not have its node in /dev yet.
+#define SOON_NS RAS_NS_PER_SEC
+#define SOON_TIMES 5
+#define STUCK_NS (20 * RAS_NS_PER_SEC) // as at the start
 
 static void look_at(struct agent *agent, uint64_t at_ns) {
 	must(loop_timer_set(agent->loop, &agent->devices_look, at_ns) == 0);
+}
+
+static int call(void *arg) {
+	return discovery_look(arg);
+}
+
+static void discover(struct agent *agent, bool only_if_changed);
+
+static void discovered(struct keeper_request *request, void *arg, int result) {
+	struct agent *agent = container_of(request, struct agent, discovering);
+
+	// What cannot be asked now is asked again by the timer.
+	if (result == 0)
+		devices_came(agent, arg);
+	if (agent->discover_again) {
+		discover(agent, false);
+	} else if (result == 0 && agent->discovery->unclear && agent->discoveries_left > 0) {
+		agent->discoveries_left--;
+		agent->device_came = true;
+		look_at(agent, loop_now_ns(agent->loop) + SOON_NS);
+	}
+}
+
+// Beside the loop: drivers are asked.
+static void discover(struct agent *agent, bool only_if_changed) {
+	const struct discovery *known = agent->discovery;
+	struct keeper_call job = {.call = call, .drop = free, .limit_ns = STUCK_NS};
+	struct discovery *discovery;
+
+	agent->discover_again = agent->discovering.job != NULL && !only_if_changed;
+	if (agent->discovering.job != NULL)
+		return;
+	discovery = calloc(1, sizeof(*discovery));
+	if (discovery == NULL)
+		return; // the timer comes again
+	memcpy(discovery->targets, known->targets, sizeof(known->targets));
+	memcpy(discovery->served, known->served, sizeof(known->served));
+	discovery->target_count = known->target_count;
+	discovery->digest = known->digest;
+	discovery->only_if_changed = only_if_changed && !known->unclear;
+	agent->discovering.ended = discovered;
+	job.arg = discovery;
+	if (keeper_run(agent->discoverer, &job, &agent->discovering) != 0)
+		free(discovery);
 }
 
 static void look(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, devices_look);
 
 	fabric_look_at_devices(agent->fabric);
+	discover(agent, !agent->device_came);
+	agent->device_came = false;
 	look_at(agent, now_ns + SLOW_NS);
+}
+
+void devwatch_look_soon(struct agent *agent) {
+	if (agent->discoverer == NULL)
+		return; // none is wanted
+	agent->device_came = true;
+	agent->discoveries_left = SOON_TIMES;
+	look_at(agent, loop_now_ns(agent->loop) + QUIET_NS);
 }
 
 static void readable(struct loop_source *source, uint32_t events) {
@@ -31,28 +93,50 @@ static void readable(struct loop_source *source, uint32_t events) {
 
 	(void)events;
 	if (uevent_read(agent->uevents))
-		look_at(agent, loop_now_ns(agent->loop) + QUIET_NS);
+		devwatch_look_soon(agent);
+}
+
+static void on_stuck(void *ctx, struct keeper *keeper) {
+	(void)ctx;
+	(void)keeper;
+	log_event(
+		LOG_LEVEL_ERROR, "rdma_device_stuck",
+		log_str("effect", "a driver does not come back; devices that come are not seen")
+	);
+}
+
+static bool wants_no_device(const struct discovery *discovery) {
+	return discovery->target_count == discovery_count_soft(discovery);
+}
+
+static int watch_uevents(struct agent *agent) {
+	int err = uevent_open(&agent->uevents);
+
+	if (err != 0)
+		return err;
+	agent->uevents_source = (struct loop_source){
+		.fd = agent->uevents,
+		.events = EPOLLIN,
+		.rank = LOOP_OVERLAY,
+		.ready = readable,
+	};
+	return loop_add(agent->loop, &agent->uevents_source);
 }
 
 // Without uevents the timer is left, so nothing of this ends a start.
 int devwatch_start(struct agent *agent) {
+	struct keeper_ops ops = {.stuck = on_stuck, .totals = &agent->keeper_counters};
 	int err;
 
 	agent->uevents = -1;
-	if (agent->device_count == 0)
+	if (wants_no_device(agent->discovery))
 		return 0;
+	err = keeper_create(agent->loop, "tocsin-devices", &ops, &agent->discoverer);
+	if (err != 0)
+		return err;
 	agent->devices_look.expired = look;
 	look_at(agent, loop_now_ns(agent->loop) + SLOW_NS);
-	err = uevent_open(&agent->uevents);
-	if (err == 0) {
-		agent->uevents_source = (struct loop_source){
-			.fd = agent->uevents,
-			.events = EPOLLIN,
-			.rank = LOOP_OVERLAY,
-			.ready = readable,
-		};
-		err = loop_add(agent->loop, &agent->uevents_source);
-	}
+	err = watch_uevents(agent);
 	if (err != 0)
 		log_event(
 			LOG_LEVEL_WARN, "devices_unwatched", log_errno("error", err),
@@ -64,6 +148,8 @@ int devwatch_start(struct agent *agent) {
 void devwatch_stop(struct agent *agent) {
 	loop_timer_cancel(agent->loop, &agent->devices_look);
 	loop_remove(&agent->uevents_source);
+	keeper_cancel(&agent->discovering);
+	agent->discoverer = keeper_destroy(agent->discoverer);
 	if (agent->uevents >= 0)
 		close(agent->uevents);
 	agent->uevents = -1;

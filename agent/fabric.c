@@ -63,6 +63,27 @@ static uint32_t pairs_of_device(uint32_t devices) {
 	return share > PAIRS_MAX ? PAIRS_MAX : share < PAIRS_MIN ? PAIRS_MIN : share;
 }
 
+static struct fabric_device device_of(const struct agent_device *device) {
+	struct fabric_device to = {
+		.calls = device->calls,
+		.settings = device->settings,
+		.may_never_come = device->may_never_come,
+		.stands_in = device->stands_in,
+	};
+
+	memcpy(to.name, device->name, sizeof(to.name));
+	memcpy(to.device, device->device, sizeof(to.device));
+	return to;
+}
+
+int fabric_part_add(struct agent *agent, const struct agent_device *device) {
+	struct fabric_device to = device_of(device);
+
+	return fabric_add_device(
+		agent->fabric, &to, device->guid, pairs_of_device(agent->device_count)
+	);
+}
+
 int fabric_part_start(struct agent *agent) {
 	struct fabric_config config = {
 		.worker_count = agent->worker_count,
@@ -76,14 +97,8 @@ int fabric_part_start(struct agent *agent) {
 	int err;
 
 	config.probe = probe_config(agent);
-	for (uint32_t n = 0; n < agent->device_count; n++) {
-		config.devices[n].calls = agent->devices[n].calls;
-		config.devices[n].settings = agent->devices[n].settings;
-		memcpy(config.devices[n].name, agent->devices[n].name,
-		       sizeof(config.devices[n].name));
-		memcpy(config.devices[n].device, agent->devices[n].device,
-		       sizeof(config.devices[n].device));
-	}
+	for (uint32_t n = 0; n < agent->device_count; n++)
+		config.devices[n] = device_of(&agent->devices[n]);
 	workers_list(agent, config.workers, config.probers);
 	memcpy(config.interface, agent->interface, sizeof(config.interface));
 	if (getrandom(&config.random_seed, sizeof(config.random_seed), 0) !=

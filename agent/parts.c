@@ -97,12 +97,22 @@ static int keys_start(struct agent *agent) {
 	return seal_keys_create_keyless(cluster, &agent->keys);
 }
 
-static void devices_stop(struct agent *agent) {
-	agent->device_count = 0;
-}
-
 static void overlay_stop(struct agent *agent) {
 	agent->overlay = overlay_destroy(agent->overlay);
+}
+
+// But for those of which nobody knows whether they will come: peers are told of them then.
+static void tell_devices(const struct agent *agent, struct ras_peer_info *self) {
+	self->device_count = 0;
+	for (uint32_t n = 0; n < agent->device_count && self->device_count < RAS_DEVICES_MAX; n++) {
+		struct ras_device *device = &self->devices[self->device_count];
+
+		if (agent->devices[n].may_never_come)
+			continue;
+		memcpy(device->name, agent->devices[n].name, sizeof(device->name));
+		device->link_layer = agent->devices[n].link_layer;
+		self->device_count++;
+	}
 }
 
 static int overlay_start(struct agent *agent) {
@@ -125,12 +135,7 @@ static int overlay_start(struct agent *agent) {
 	config.listen = choice.address;
 	config.interface = choice.interface[0] != '\0' ? choice.interface : NULL;
 	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
-	config.self.device_count = agent->device_count;
-	for (uint32_t n = 0; n < agent->device_count; n++) {
-		memcpy(config.self.devices[n].name, agent->devices[n].name,
-		       sizeof(config.self.devices[n].name));
-		config.self.devices[n].link_layer = agent->devices[n].link_layer;
-	}
+	tell_devices(agent, &config.self);
 	config.self.address_count = 1;
 	listen_address_told(agent, &choice.address, &config.self.addresses[0]);
 	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);

@@ -167,6 +167,7 @@ static void apply(struct agent *agent, struct reading *reading) {
 		checks_part_reload(agent);
 	if (reloading.faults)
 		soft_device_reload(agent);
+	devwatch_look_soon(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");
 	say_reloaded(key, waiting);

@@ -5,6 +5,8 @@
 #include <dataplane/device.h>
 #include <lib/scoped.h>
 
+#include <xxhash.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,6 +143,24 @@ int device_list(
 
 static uint64_t guid_of(const struct verbs_calls *calls, struct ibv_device *device) {
 	return calls->device_guid != NULL ? calls->device_guid(device) : 0;
+}
+
+int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest) {
+	struct ibv_device **devices;
+	uint64_t digest = 1;
+	uint32_t count;
+	int err = list_devices(calls, &devices, &count);
+
+	if (err != 0)
+		return err;
+	for (uint32_t n = 0; n < count; n++)
+		digest += XXH3_64bits_withSeed(
+			devices[n]->name, strlen(devices[n]->name), guid_of(calls, devices[n])
+		);
+	if (devices != NULL)
+		calls->device_list_free(devices);
+	*ret_digest = digest;
+	return 0;
 }
 
 // How sure it is that this is the device: 0 not at all, 1 by its name alone, 2 by its GUID, 3 both.

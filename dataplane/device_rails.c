@@ -6,15 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GATHERED_MAX 128 // ports of a machine that are looked at
+
 struct gathering {
 	const struct device_facts *facts;
 	uint32_t count;
-	struct device_rail *rails;
+	struct device_rail rails[GATHERED_MAX];
 	uint32_t rail_count, left_out;
 };
 
 static bool may_be_rail(const struct device_facts *facts) {
-	return facts->usable && facts->responder != DEVICE_RESPONDER_IN_PROCESS;
+	return (facts->usable || facts->awaits_port) &&
+	       facts->responder != DEVICE_RESPONDER_IN_PROCESS;
 }
 
 static void add(struct gathering *gathering, uint32_t device, const struct device_facts *as_port) {
@@ -22,13 +25,17 @@ static void add(struct gathering *gathering, uint32_t device, const struct devic
 
 	if (!may_be_rail(as_port))
 		return;
-	if (gathering->rail_count == DEVICE_RAILS_MAX) {
+	if (gathering->rail_count == GATHERED_MAX) {
 		gathering->left_out++;
 		return;
 	}
 	rail = &gathering->rails[gathering->rail_count++];
-	*rail = (struct device_rail
-	){.device = device, .port = as_port->port.number, .link = as_port->port.link};
+	*rail = (struct device_rail){
+		.device = device,
+		.port = as_port->port.number,
+		.link = as_port->port.link,
+		.waits = !as_port->usable,
+	};
 }
 
 // All devices as they are seen by one of their ports, which not all have.
@@ -55,6 +62,26 @@ static int by_name(const void *a, const void *b, void *ctx) {
 	int order = strverscmp(facts[left->device].name, facts[right->device].name);
 
 	return order != 0 ? order : left->port - right->port;
+}
+
+// Those that can be used come before those that wait.
+static int by_use(const void *a, const void *b, void *ctx) {
+	const struct device_rail *left = a, *right = b;
+
+	return left->waits != right->waits ? left->waits - right->waits : by_name(a, b, ctx);
+}
+
+static void keep_as_many_as_there_may_be(struct gathering *gathering) {
+	void *facts = (void *)gathering->facts;
+
+	qsort_r(gathering->rails, gathering->rail_count, sizeof(gathering->rails[0]), by_use,
+		facts);
+	if (gathering->rail_count > DEVICE_RAILS_MAX) {
+		gathering->left_out += gathering->rail_count - DEVICE_RAILS_MAX;
+		gathering->rail_count = DEVICE_RAILS_MAX;
+	}
+	qsort_r(gathering->rails, gathering->rail_count, sizeof(gathering->rails[0]), by_name,
+		facts);
 }
 
 // The first port of a device has its name, so that it is called as it was where there is but one.
@@ -100,7 +127,7 @@ int device_rails(
 	uint32_t *ret_count,
 	uint32_t *ret_left_out
 ) {
-	struct gathering gathering = {.facts = facts, .count = count, .rails = ret_rails};
+	struct gathering gathering = {.facts = facts, .count = count};
 	uint8_t ports = 1;
 	int err = 0;
 
@@ -114,9 +141,10 @@ int device_rails(
 		err = add_port(calls, &gathering, port);
 	if (err != 0)
 		return err;
-	qsort_r(ret_rails, gathering.rail_count, sizeof(ret_rails[0]), by_name, (void *)facts);
+	keep_as_many_as_there_may_be(&gathering);
 	free_lone_ports(&gathering);
 	name_rails(&gathering);
+	memcpy(ret_rails, gathering.rails, gathering.rail_count * sizeof(ret_rails[0]));
 	*ret_count = gathering.rail_count;
 	*ret_left_out = gathering.left_out;
 	return 0;

@@ -48,9 +48,10 @@ static const char details[] =
 	"way can be read, a 3rd generation one with 16 lanes is assumed (~).\n"
 	"\n"
 	"For auto an agent takes every port that can have pairs, up to 16, as its rails (rails in JSON); a\n"
-	"further port of a device is called as in mlx5_0:2. For any other target it takes the first of the\n"
-	"chosen ones, which agents_take in JSON names. For auto and best, where no device here could have\n"
-	"pairs even if its port came up, it takes soft0.\n"
+	"further port of a device is called as in mlx5_0:2. Those whose port is down or has no address wait\n"
+	"(rails_waiting). For any other target it takes the first of the chosen ones, which agents_take in\n"
+	"JSON names. For auto and best, where no device here could have pairs even if its port came up, it\n"
+	"takes soft0, until such a device comes.\n"
 	"\n"
 	"Exit status: 0 done; 1 --for names what is not there, or what none of the listed devices can\n"
 	"serve (but soft, which needs none), or the devices cannot be listed; 2 a mistake in an option.\n";
@@ -82,7 +83,7 @@ static int choose(const struct device_query *query, const struct arguments *argu
 		return EXIT_NEGATIVE;
 	}
 	devices.choice = choice;
-	if (choice->target.kind == DEVICE_TARGET_AUTO && choice->best_count > 0 &&
+	if (choice->target.kind == DEVICE_TARGET_AUTO &&
 	    device_rails(
 		    &verbs_calls_system, query->facts, query->count, rails, &devices.rail_count,
 		    &devices.rails_left_out

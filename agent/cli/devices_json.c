@@ -114,7 +114,7 @@ static json_t *steps_json(const struct device_choice *choice, bool *failed) {
 
 int devices_print_json(const struct devices *devices, FILE *out) {
 	const struct device_choice *choice = devices->choice;
-	json_t *rails = json_array();
+	json_t *rails = json_array(), *waiting = json_array();
 	json_t *root = json_object(), *list = json_array(), *chosen = json_array();
 	const char *taken = devices_taken(choice);
 	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_WHY_BYTES];
@@ -132,6 +132,11 @@ int devices_print_json(const struct devices *devices, FILE *out) {
 	for (uint32_t n = 0; n < devices->rail_count; n++)
 		append(rails, text_of(devices->rails[n].name), &failed);
 	put(root, "rails", rails, &failed);
+	for (uint32_t n = 0; n < devices->rail_count; n++) {
+		if (devices->rails[n].waits)
+			append(waiting, text_of(devices->rails[n].name), &failed);
+	}
+	put(root, "rails_waiting", waiting, &failed);
 	put(root, "agents_take", taken == NULL ? json_null() : text_of(taken), &failed);
 	put(root, "why", text_of(why), &failed);
 	if (devices->explain)

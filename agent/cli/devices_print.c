@@ -173,15 +173,17 @@ const char *devices_taken(const struct device_choice *choice) {
 	return agents_make_one(choice) ? SOFT_DEVICE_NAME : NULL;
 }
 
+#define WAITS " (waits)" // for its port or an address
+
 static void print_rails(const struct devices *devices, FILE *out) {
-	char names[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + 2) + 32] = "";
+	char names[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + sizeof(WAITS)) + 64] = "";
 	size_t used = 0,
 	       indent = (size_t)fprintf(out, "Agents take %u rails: ", devices->rail_count);
 
 	for (uint32_t n = 0; n < devices->rail_count; n++)
 		used += (size_t)snprintf(
-			names + used, sizeof(names) - used, "%s%s", n > 0 ? ", " : "",
-			devices->rails[n].name
+			names + used, sizeof(names) - used, "%s%s%s", n > 0 ? ", " : "",
+			devices->rails[n].name, devices->rails[n].waits ? WAITS : ""
 		);
 	if (devices->rails_left_out > 0)
 		snprintf(

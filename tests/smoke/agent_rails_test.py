@@ -7,6 +7,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -34,13 +35,21 @@ def run(cluster, *arguments, count=RAILS):
     return done.stdout
 
 
-def restart(cluster, device, count):
+def states(agent):
+    return {one["name"]: one["state"] for one in agent.ask("DEVICES")["devices"]}
+
+
+def look_again(agent):
+    agent.process.send_signal(signal.SIGHUP)
+
+
+def restart(cluster, device, count, more=None):
     agent = cluster.agents[0]
     if agent.process is not None:
         assert agent.leave() == 0
         agent.log.unlink()
     agent.configure(node__device=device)
-    agent.start(environment=fake(count))
+    agent.start(environment={**fake(count), **(more or {})})
     return agent
 
 
@@ -100,6 +109,65 @@ def test_sixteen(cluster):
     assert "rdma_rails rails=16 left_out=2 " in agent.log.read_text()
 
 
+def say(cluster, **states):
+    """What devices the agent's library has from now on."""
+    path = cluster.agents[0].log.with_suffix(".rails")
+    path.write_text("".join(f"{name} {state}\n" for name, state in states.items()))
+    return path
+
+
+def test_late(cluster):
+    """A device that comes is taken, also a port that was down beside others; soft0 makes room."""
+    path = say(cluster)
+    agent = restart(cluster, "auto", 0, {"FAKE_RAILS_FILE": str(path)})
+    all_watched(agent, ["soft0"])
+    say(cluster, mlx5_0="down")
+    look_again(agent)
+    agents.wait_until("it waits", lambda: states(agent) == {"soft0": "up", "mlx5_0": "waiting"})
+    say(cluster, mlx5_0="up", mlx5_1="up")
+    look_again(agent)
+    all_watched(agent, ["mlx5_0", "mlx5_1"])
+    changes = [one for one in agent.ask("EVENTS 0")["events"] if one["event"] == "RAILS_CHANGED"]
+    assert changes[-1]["detail"].endswith("measures with mlx5_0, mlx5_1"), changes
+    say(cluster, mlx5_0="up", mlx5_1="gone", mlx5_2="down")
+    look_again(agent)
+    agents.wait_until("one is gone, one waits", lambda: states(agent) == {
+        "mlx5_0": "up", "mlx5_1": "waiting", "mlx5_2": "waiting"})
+    say(cluster, mlx5_0="up", mlx5_1="up", mlx5_2="up")
+    look_again(agent)
+    all_watched(agent, names(3))
+    text = agent.log.read_text()
+    assert text.count("rdma_device_retired device=soft0") == 1, text
+    assert text.count("rdma_device_late") == 3, text
+
+
+def test_waiting_at_the_start(cluster):
+    """Ports that are down beside others are rails that wait; no peer is told, nobody warned."""
+    path = say(cluster, mlx5_0="up", mlx5_1="down")
+    agent = restart(cluster, "auto", 0, {"FAKE_RAILS_FILE": str(path)})
+    agents.wait_until("one of two", lambda: states(agent) == {
+        "mlx5_0": "up", "mlx5_1": "waiting"})
+    assert "warn rdma_device" not in agent.log.read_text()
+    say(cluster, mlx5_0="up", mlx5_1="up")
+    look_again(agent)
+    all_watched(agent, names(2))
+
+
+def test_best_moves(cluster):
+    """One device where one is asked for: the first that comes, and no other after it."""
+    path = say(cluster)
+    agent = restart(cluster, "best", 0, {"FAKE_RAILS_FILE": str(path)})
+    all_watched(agent, ["soft0"])
+    say(cluster, mlx5_5="up")
+    look_again(agent)
+    all_watched(agent, ["mlx5_5"])
+    say(cluster, mlx5_0="up", mlx5_5="up")
+    look_again(agent)
+    agents.wait_until("it has looked", lambda: "rdma_looked listed=2 added=0" in
+                      agent.log.read_text())
+    assert states(agent) == {"mlx5_5": "up"}
+
+
 def test_tables(cluster):
     """All tables of many rails fit on a screen."""
     agent = restart(cluster, "auto", RAILS)
@@ -114,7 +182,9 @@ def test_tables(cluster):
 
 
 def main():
-    agents.run(clusters.Cluster(sys.argv[1], 1), [test_auto, test_iwarp, test_best, test_sixteen, test_tables])
+    agents.run(clusters.Cluster(sys.argv[1], 1), [
+        test_auto, test_iwarp, test_best, test_sixteen, test_late, test_waiting_at_the_start, test_best_moves,
+        test_tables])
 
 
 if __name__ == "__main__":

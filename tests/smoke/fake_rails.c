@@ -3,6 +3,9 @@
 // InfiniBand port of 400 Gb/s on a subnet of its own, in place of what libibverbs has. With
 // FAKE_IWARP there are siw0 and siw1, too, as the kernel has it, or irdma in its iWARP mode. They reach
 // what is in their process, which is themselves.
+//
+// With FAKE_RAILS_FILE devices come and go while a process runs: a line each, "NAME STATE", where the
+// state is up, down (the port) or gone; it is read with each list of devices.
 #include <support/fake_verbs.h>
 
 #include <endian.h>
@@ -10,12 +13,31 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_get_device_list
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+static struct fake_device *made[FAKE_DEVICES_MAX];
+static bool gone[FAKE_DEVICES_MAX];
+static unsigned long made_count;
+
+static struct fake_device *make_device(const char *name) {
+	struct fake_device *device = fake_device_add(name);
+	unsigned long n = made_count++;
+
+	fake_device_infiniband(device, (uint16_t)(n + 1));
+	device->ports[0].gids[0].gid.global.subnet_prefix =
+		htobe64(UINT64_C(0xfec0000000000000) + n);
+	device->ports[0].attr.active_speed = 128;
+	device->ports[0].attr.active_width = 2;
+	made[n] = device;
+	return device;
+}
 
 static void make(void) {
 	const char *asked = getenv("FAKE_RAILS");
@@ -24,21 +46,47 @@ static void make(void) {
 	fake_verbs_init(NULL);
 	fake_verbs_share();
 	for (unsigned long n = 0; n < count && n < FAKE_DEVICES_MAX; n++) {
-		struct fake_device *device;
 		char name[16];
 
 		snprintf(name, sizeof(name), "mlx5_%lu", n);
-		device = fake_device_add(name);
-		fake_device_infiniband(device, (uint16_t)(n + 1));
-		device->ports[0].gids[0].gid.global.subnet_prefix =
-			htobe64(UINT64_C(0xfec0000000000000) + n);
-		device->ports[0].attr.active_speed = 128;
-		device->ports[0].attr.active_width = 2;
+		make_device(name);
 	}
 	if (getenv("FAKE_IWARP") != NULL) {
 		fake_device_add("siw0")->verbs.transport_type = IBV_TRANSPORT_IWARP;
 		fake_device_add("siw1")->verbs.transport_type = IBV_TRANSPORT_IWARP;
 	}
+}
+
+static void set_state(const char *name, const char *state) {
+	bool wanted = strcmp(state, "gone") != 0;
+	unsigned long n = 0;
+
+	while (n < made_count && strcmp(made[n]->verbs.name, name) != 0)
+		n++;
+	if (n == FAKE_DEVICES_MAX || (n == made_count && !wanted))
+		return;
+	if (n == made_count)
+		make_device(name);
+	made[n]->ports[0].attr.state = strcmp(state, "down") == 0 ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
+	if (gone[n] == wanted && wanted)
+		fake_device_return(made[n]);
+	else if (!gone[n] && !wanted)
+		fake_device_lose(made[n]);
+	gone[n] = !wanted;
+}
+
+static void read_file(void) {
+	const char *path = getenv("FAKE_RAILS_FILE");
+	FILE *file = path != NULL ? fopen(path, "re") : NULL;
+	char name[32], state[8];
+
+	if (file == NULL)
+		return;
+	pthread_mutex_lock(&reading);
+	while (fscanf(file, "%31s %7s", name, state) == 2)
+		set_state(name, state);
+	pthread_mutex_unlock(&reading);
+	fclose(file);
 }
 
 static int code(int err) {
@@ -54,6 +102,7 @@ struct ibv_device **ibv_get_device_list(int *count) {
 	int err;
 
 	pthread_once(&once, make);
+	read_file();
 	err = CALLS.device_list(&list, &found);
 	if (count != NULL)
 		*count = (int)found;

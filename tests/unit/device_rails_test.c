@@ -47,8 +47,8 @@ static const char *rails(void) {
 	text[0] = '\0';
 	for (uint32_t n = 0; n < rail_count; n++)
 		used += (size_t)snprintf(
-			text + used, sizeof(text) - used, "%s%s/%u", n > 0 ? " " : "",
-			found[n].name, found[n].port
+			text + used, sizeof(text) - used, "%s%s/%u%s", n > 0 ? " " : "",
+			found[n].name, found[n].port, found[n].waits ? "?" : ""
 		);
 	if (left_out > 0)
 		snprintf(text + used, sizeof(text) - used, " +%u", left_out);
@@ -62,7 +62,7 @@ static void every_device_is_one_in_natural_order(void **state) {
 	add("mlx5_2", 1);
 	add("down", 1)->ports[0].attr.state = IBV_PORT_DOWN;
 	add("efa_0", 1)->verbs.transport_type = IBV_TRANSPORT_UNSPECIFIED;
-	assert_string_equal(rails(), "mlx5_2/0 mlx5_10/0");
+	assert_string_equal(rails(), "down/0? mlx5_2/0 mlx5_10/0");
 }
 
 static void all_ports_of_a_card_are_rails(void **state) {
@@ -72,12 +72,12 @@ static void all_ports_of_a_card_are_rails(void **state) {
 	add("mlx4_1", 1);
 	card = add("mlx4_0", 2);
 	assert_string_equal(rails(), "mlx4_0/1 mlx4_0:2/2 mlx4_1/0");
-	// Where one alone is active it is the device, as ever.
+	// Whatever is up at present, they are called alike.
 	card->ports[0].attr.state = IBV_PORT_DOWN;
-	assert_string_equal(rails(), "mlx4_0/0 mlx4_1/0");
+	assert_string_equal(rails(), "mlx4_0/1? mlx4_0:2/2 mlx4_1/0");
 	card->ports[0].attr.state = IBV_PORT_ACTIVE;
 	card->ports[1].attr.state = IBV_PORT_DOWN;
-	assert_string_equal(rails(), "mlx4_0/0 mlx4_1/0");
+	assert_string_equal(rails(), "mlx4_0/1 mlx4_0:2/2? mlx4_1/0");
 }
 
 static void there_are_sixteen_at_most_and_the_rest_is_counted(void **state) {
@@ -91,12 +91,30 @@ static void there_are_sixteen_at_most_and_the_rest_is_counted(void **state) {
 	assert_non_null(strstr(rails(), " +4"));
 }
 
+static void those_that_wait_give_way_to_those_that_can_be_used(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < 20; n++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "m%u", n);
+		if (n < 10)
+			add(name, 1)->ports[0].attr.state = IBV_PORT_DOWN;
+		else
+			add(name, 1);
+	}
+	assert_string_equal(
+		rails(), "m0/0? m1/0? m2/0? m3/0? m4/0? m5/0? m10/0 m11/0 m12/0 m13/0 m14/0 "
+			 "m15/0 m16/0 m17/0 m18/0 m19/0 +4"
+	);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
 		TEST(every_device_is_one_in_natural_order),
 		TEST(all_ports_of_a_card_are_rails),
 		TEST(there_are_sixteen_at_most_and_the_rest_is_counted),
+		TEST(those_that_wait_give_way_to_those_that_can_be_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

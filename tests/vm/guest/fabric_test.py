@@ -234,6 +234,44 @@ def node_whose_ports_are_down_at_its_start_has_its_device_when_one_comes_up():
         said("ip", "link", "set", "ve0", "up")
 
 
+def measures_with(agent, *names):
+    return {one["name"]: one["state"] for one in agent.ask("DEVICES")["devices"]} == {
+        name: "up" for name in names}
+
+
+def agents_that_began_on_soft0_move_to_devices_that_come_and_peers_learn_of_it():
+    for number in (0, 1):
+        said("rdma", "link", "delete", f"rxe{number}")
+    try:
+        with clusters.Cluster(os.environ["TOCSIN_BUILD"], 2) as cluster:
+            for agent in cluster.agents:
+                agent.own["node.device"] = "auto"
+            cluster.start()
+            cluster.wait_ring()
+            one, two = cluster.agents
+            clusters.wait_until("both begin on soft0", lambda: all(
+                measures_with(agent, "soft0") for agent in cluster.agents), SECONDS)
+            wait_ready(one, two.name)
+            begin = time.monotonic()
+            for number in (0, 1):
+                said("rdma", "link", "add", f"rxe{number}", "type", "rxe", "netdev", f"ve{number}")
+            clusters.wait_until("both have moved", lambda: all(
+                measures_with(agent, "rxe0", "rxe1") for agent in cluster.agents), SECONDS)
+            tap.comment(f"moved {time.monotonic() - begin:.2f} s after the first command")
+            for agent, peer in ((one, two), (two, one)):
+                clusters.wait_until("pairs are of both rails", lambda: {
+                    pair["device"] for pair in pairs(agent, peer.name)
+                    if pair["state"] == "ready"} == {"rxe0", "rxe1"}, SECONDS)
+                said_of = {event["node"] for event in agent.ask("EVENTS 0")["events"]
+                           if event["event"] == "RAILS_CHANGED"
+                           and event["detail"].endswith("measures with rxe0, rxe1")}
+                assert said_of == {one.name, two.name}, agent.ask("EVENTS 0")
+    finally:
+        for number in (0, 1):
+            subprocess.run(["rdma", "link", "add", f"rxe{number}", "type", "rxe", "netdev",
+                            f"ve{number}"], check=False, capture_output=True)
+
+
 def worker_has_its_memory_on_the_node_of_its_core():
     for core in ("0", "1"):
         with clusters.Cluster(os.environ["TOCSIN_BUILD"], 1) as cluster:
@@ -261,5 +299,6 @@ if __name__ == "__main__":
         agents_that_leave_close_their_pairs_and_nothing_is_left_in_the_kernel,
         node_without_the_device_that_was_named_says_so_once_and_is_a_member,
         node_whose_ports_are_down_at_its_start_has_its_device_when_one_comes_up,
+        agents_that_began_on_soft0_move_to_devices_that_come_and_peers_learn_of_it,
         worker_has_its_memory_on_the_node_of_its_core,
     )
