@@ -87,10 +87,24 @@ static struct nic *nic_of(struct fabric *fabric, const struct lane *lane) {
 	return NULL;
 }
 
+// A lane whose completion queue cannot be polled takes no pair any more: another is made with the
+// device, when that can be opened again.
+static void look_at_lane(struct nic *nic) {
+	struct lane_counters counters;
+
+	if (nic->lost || !nic_has_lane(nic))
+		return;
+	lane_counters(nic->parts.lane, &counters);
+	if (counters.poll_failures > 0)
+		nic_lose(nic, "its completions cannot be polled");
+}
+
 static void on_pair_event(struct fabric *fabric, const struct worker_record *record) {
 	struct bond *bond = bond_of(fabric, pointer(record->words[1]));
+	struct nic *nic;
 
 	must(bond != NULL); // it is in a lane, so it is held
+	nic = bond->nic;
 	if (record->kind == LANE_EVENT_FAILED)
 		bond_failed(
 			bond, (int)(int64_t)record->words[2], (enum ibv_wc_status)record->words[3]
@@ -99,6 +113,8 @@ static void on_pair_event(struct fabric *fabric, const struct worker_record *rec
 		bond_drained(bond);
 	else
 		bond_stuck(bond);
+	if (record->kind == LANE_EVENT_FAILED)
+		look_at_lane(nic);
 }
 
 bool fabric_worker_event(

@@ -176,6 +176,36 @@ static void close_that_fails_while_the_agent_stops_is_tried_again(void **state) 
 
 // Memory.
 
+static int poll_in_vain(struct ibv_cq *cq, int max, struct ibv_wc *wc) {
+	(void)cq;
+	(void)max;
+	(void)wc;
+	return -1;
+}
+
+static void lane_that_cannot_be_polled_is_made_anew_with_its_device(void **state) {
+	struct fabric_device_view view;
+	struct ibv_context *context;
+
+	(void)state;
+	bed_start_both();
+	context = bed_qp(0, 1)->context;
+	context->ops.poll_cq = poll_in_vain;
+	// Something is under way again with the first read.
+	for (uint32_t n = 0; n < 3; n++) {
+		struct fabric_ping_request request = bed_ping_request(1);
+		struct bed_ping ping = {.ended = 0};
+
+		if (bed_ping(0, &request, &ping) == 0)
+			bed_until(ping.ended == 1);
+		bed_pass(RAS_NS_PER_SEC);
+	}
+	bed_until(bed_is_ready(0, 1) && bed_is_ready(0, 0));
+	fabric_device_at(bed.agents[0].fabric, 0, &view);
+	assert_int_equal(view.opened, 2);
+	assert_int_equal(view.counters.poll_failures, 0);
+}
+
 static void any_allocation_may_fail_once_and_nothing_is_left(void **state) {
 	uint32_t nth = 0;
 	bool failed;
@@ -337,6 +367,7 @@ int main(void) {
 		BED_TEST(any_driver_call_may_fail_once_and_nothing_is_left),
 		BED_TEST(device_that_could_be_neither_opened_nor_closed_is_closed_later),
 		BED_TEST(close_that_fails_while_the_agent_stops_is_tried_again),
+		BED_TEST(lane_that_cannot_be_polled_is_made_anew_with_its_device),
 		BED_TEST(any_allocation_may_fail_once_and_nothing_is_left),
 		BED_TEST(ping_without_memory_is_refused),
 		BED_TEST(requests_to_a_worker_whose_ring_is_full_come_later_and_in_order),
