@@ -77,8 +77,15 @@ static void say_head(struct session *session, void *work) {
 	text_print(
 		&session->out, "%u links\n\n%-18s %-17s %-7s %-3s %-8s %-8s %-10s %-8s %-8s %s\n",
 		listing->count, "NODE", "USE", "STATE", "DIR", "RTT MIN", "RTT MEAN", "SILENT",
-		"SENT", "RECEIVED", "LOST"
+		"SENT/S", "RECVD/S", "LOST"
 	);
+}
+
+// Over its life, which ends when nobody needs it; 0 for the first moment.
+static uint64_t rate_of(const struct ras_link_info *link, uint64_t bytes) {
+	return link->age_ns >= RAS_NS_PER_SEC
+		       ? (uint64_t)((double)bytes * 1e9 / (double)link->age_ns)
+		       : 0;
 }
 
 static void say_row(struct session *session, void *work, uint32_t n) {
@@ -94,8 +101,8 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		show_duration(link->rtt_mean_ns, mean);
 	}
 	show_duration(link->silent_ns, silent);
-	show_bytes(link->sent_bytes, sent);
-	show_bytes(link->received_bytes, received);
+	show_bytes(rate_of(link, link->sent_bytes), sent);
+	show_bytes(rate_of(link, link->received_bytes), received);
 	text_print(
 		&session->out, "%-18s %-17s %-7s %-3s %-8s %-8s %-10s %-8s %-8s %u\n",
 		session_cell(session, name, 18, node), session_cell(session, use, 17, shown),
@@ -113,7 +120,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	show_uses(link->mine, mine);
 	show_uses(link->theirs, theirs);
 	return json_pack(
-		"{s:o,s:s,s:i,s:s,s:s,s:b,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:i,s:i}", "node",
+		"{s:o,s:s,s:i,s:s,s:s,s:b,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i}", "node",
 		roll_name_json(name), "state", state_of(link), "protocol", (int)link->version,
 		"mine", mine, "theirs", theirs, "outgoing", link->outgoing, "rtt_min_ns",
 		timed ? json_integer((json_int_t)link->rtt_min_ns) : json_null(), "rtt_mean_ns",
@@ -122,8 +129,10 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		(json_int_t)link->silent_ns, "sent_bytes", (json_int_t)link->sent_bytes,
 		"sent_frames", (json_int_t)link->sent_frames, "received_bytes",
 		(json_int_t)link->received_bytes, "received_frames",
-		(json_int_t)link->received_frames, "reconnects", (int)link->reconnects,
-		"queued_bytes", (int)link->queued_bytes
+		(json_int_t)link->received_frames, "sent_bytes_per_s",
+		(json_int_t)rate_of(link, link->sent_bytes), "received_bytes_per_s",
+		(json_int_t)rate_of(link, link->received_bytes), "reconnects",
+		(int)link->reconnects, "queued_bytes", (int)link->queued_bytes
 	);
 }
 

@@ -111,6 +111,7 @@ static struct link *link_add(struct ras *ras, uint32_t slot) {
 		.used = true,
 		.watched = true,
 		.heard_ns = ras->observed_ns,
+		.begun_ns = ras->now_ns,
 		.period_ns = ras->profile->beat_ns,
 		.refused_ns = RAS_NEVER,
 		.checked_ns = RAS_NEVER,

@@ -80,6 +80,7 @@ struct link {
 	uint32_t position; // in the ring, of its peer
 	uint32_t retries;
 	uint32_t connects; // connections that were ready
+	uint64_t begun_ns; // what is counted is counted since
 	bool exited;	   // if `gone`: refused by our own machine each time, which is the peer's
 };
 static_assert(offsetof(struct link, slot) == 64 && offsetof(struct link, sent_bytes) == 128, "");

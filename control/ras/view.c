@@ -95,6 +95,7 @@ int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_inf
 		.sent_frames = link->sent_frames,
 		.received_bytes = link->received_bytes,
 		.received_frames = link->received_frames,
+		.age_ns = ras->now_ns > link->begun_ns ? ras->now_ns - link->begun_ns : 0,
 		.reconnects = link->connects > 0 ? link->connects - 1 : 0,
 		.queued_bytes = link->queue_bytes,
 	};

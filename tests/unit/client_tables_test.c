@@ -50,6 +50,29 @@ static void every_answer_in_json_is_one_line(void **state) {
 	close(fd);
 }
 
+static void links_tell_bytes_a_second_since_they_began(void **state) {
+	int fd = bench_connect();
+	json_t *object, *rows;
+	json_int_t most = 0;
+	size_t n;
+
+	(void)state;
+	bench_make_trouble();
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "LINKS\n");
+	rows = json_object_get(object, "links");
+	for (n = 0; n < json_array_size(rows); n++) {
+		const json_t *row = json_array_get(rows, n);
+		json_int_t rate = json_integer_value(json_object_get(row, "sent_bytes_per_s"));
+
+		most = rate > most ? rate : most;
+	}
+	assert_int_equal(most, 123456 / 4);
+	json_decref(object);
+	close(fd);
+}
+
 static void a_peer_in_json_has_its_id_beside_its_name(void **state) {
 	int fd = bench_connect();
 	json_t *object, *row;
@@ -400,6 +423,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(every_table_fits_and_ends_in_ok),
 		BENCH_TEST(every_answer_in_json_is_one_line),
+		BENCH_TEST(links_tell_bytes_a_second_since_they_began),
 		BENCH_TEST(a_peer_in_json_has_its_id_beside_its_name),
 		BENCH_TEST(peers_lists_whom_the_roster_misses_behind_the_rest),
 		BENCH_TEST(maintenance_of_one_that_the_roster_misses_says_what_to_do),

@@ -23,6 +23,7 @@ void bench_make_trouble(void) {
 		.rtt_mean_ns = 120000,
 		.rtt_max_ns = 500000,
 		.sent_bytes = 123456,
+		.age_ns = 4 * RAS_NS_PER_SEC,
 		.received_bytes = 99,
 		.reconnects = 1,
 	};

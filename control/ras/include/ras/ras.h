@@ -290,6 +290,7 @@ struct ras_link_info {
 	// RAS_OFFSET_UNKNOWN if it or we tell none. No decision of the core rests on it.
 	int64_t wall_offset_ns;
 	uint64_t sent_bytes, sent_frames, received_bytes, received_frames;
+	uint64_t age_ns; // in which they were
 	uint32_t reconnects;
 	uint32_t queued_bytes;
 };
