@@ -193,14 +193,16 @@ static void add_path(struct heat *heat, struct heat_path *path) {
 }
 
 // What no agent says is not shown.
-static void add_rails(struct heat *heat, const struct heat_path *path, const json_t *row) {
-	const char *signs = json_string_value(json_array_get(row, CELL_COLUMNS));
+static void add_rails(struct heat *heat, const uint32_t *places, const json_t *row) {
+	const char *signs = json_string_value(json_array_get(row, 2));
+	uint64_t node = number_at(row, 0), peer = number_at(row, 1);
 	size_t length = signs != NULL ? strlen(signs) : 0;
 
 	if (length == 0 || length > HEAT_RAILS_MAX || strspn(signs, ".SDLX?") != length ||
-	    path->node == path->peer || heat->group_size > 1)
+	    node == peer || node >= heat->node_count || peer >= heat->node_count ||
+	    heat->group_size > 1)
 		return;
-	memcpy(cell_of(heat, path->node, path->peer)->rails, signs, length + 1);
+	memcpy(cell_of(heat, places[node], places[peer])->rails, signs, length + 1);
 	heat->has_rails = true;
 }
 
@@ -218,8 +220,9 @@ static int read_cells(struct heat *heat) {
 		if (err != 0)
 			break;
 		add_path(heat, &path);
-		add_rails(heat, &path, row);
 	}
+	json_array_foreach(json_object_get(heat->answer, "rails"), n, row)
+		add_rails(heat, places, row);
 	free(places);
 	return err;
 }

@@ -88,23 +88,33 @@ static void show_time_cell(const struct heat_path *path, char text[static SHOW_B
 	);
 }
 
-// Under a row of times: a stripe for each two nodes, a sign for each rail, as many as fit.
-static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
-	bool any = false;
-
-	for (uint32_t peer = 0; peer < heat->group_count; peer++)
-		any = any || heat_at(heat, node, peer)->rails[0] != '\0';
-	if (!any)
-		return;
-	fprintf(out, "%-*s", LABEL_COLUMNS, "  its rails");
+static void
+print_stripes(const struct heat *heat, uint32_t node, size_t from, size_t count, FILE *out) {
+	fprintf(out, "%-*s", LABEL_COLUMNS, from == 0 ? "  its rails" : "");
 	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
 		const char *stripe = heat_at(heat, node, peer)->rails;
-		char cell[SHOW_BYTES];
+		size_t length = strlen(stripe);
 
-		show_cell(stripe, TIME_COLUMNS - 1, cell);
-		fprintf(out, " %*s", TIME_COLUMNS - 1, cell);
+		fprintf(out, " %*.*s", TIME_COLUMNS - 1, (int)count,
+			from < length ? stripe + from : "");
 	}
 	fputc('\n', out);
+}
+
+// Under a row of times: a stripe for each two nodes, a sign for each rail, in two lines of eight if
+// one does not do.
+static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
+	size_t most = 0, count = TIME_COLUMNS - 1;
+
+	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+		size_t length = strlen(heat_at(heat, node, peer)->rails);
+
+		most = length > most ? length : most;
+	}
+	if (most > count)
+		count = HEAT_RAILS_MAX / 2;
+	for (size_t from = 0; from < most; from += count)
+		print_stripes(heat, node, from, count, out);
 }
 
 static void print_times(const struct heat *heat, bool colour, FILE *out) {

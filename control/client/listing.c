@@ -27,7 +27,8 @@ static void add_row(struct session *session, struct listing *listing) {
 		listing->ops->row(session, listing, listing->next);
 		return;
 	}
-	row = listing->ops->row_json(session, listing, listing->next);
+	row = (listing->more ? listing->ops->more_json : listing->ops->row_json
+	)(session, listing, listing->next);
 	if (json_is_null(row))
 		return;
 	if (listing->any)
@@ -49,6 +50,13 @@ bool listing_step(struct session *session) {
 	}
 	if (listing->next < listing->count)
 		return false;
+	if (session->json && listing->ops->more_json != NULL && !listing->more) {
+		text_print(&session->out, "],\"%s\":[", listing->ops->more_key);
+		listing->more = true;
+		listing->any = false;
+		listing->next = 0;
+		return false;
+	}
 	if (session->json) {
 		text_print(&session->out, "]}\n");
 		return true;

@@ -13,6 +13,10 @@ struct listing_ops {
 	void (*row)(struct session *session, void *work, uint32_t n);
 	json_t *(*row_json)(struct session *session, void *work, uint32_t n);
 	void (*tail)(struct session *session, void *work); // may be NULL
+	// JSON alone: a second array behind the first, over the same rows; may be NULL. So an answer
+	// grows without another row for those who know the rows alone.
+	const char *more_key;
+	json_t *(*more_json)(struct session *session, void *work, uint32_t n);
 };
 
 // Begins the work of a command, which begins with this.
@@ -21,7 +25,8 @@ struct listing {
 	uint32_t count;
 	uint32_t next;
 	bool begun;
-	bool any; // rows in JSON
+	bool any;  // rows in JSON
+	bool more; // in the second array
 };
 
 // A session_step_fn.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MATRIX: who reads whom how, of all nodes: the paths of PATHS * in their shortest form, of each
-// ordered pair of nodes the worst, and a sign for each rail. For those who draw it.
+// ordered pair of nodes the worst, and behind them a sign for each rail of those that have several.
+// For those who draw it; a row has eight columns, since a client refuses one that has more.
 #include "answers.h"
 #include "listing.h"
 #include "names.h"
@@ -105,12 +106,12 @@ static json_t *facts(struct session *session, void *work) {
 		json_array_append_new(seen, json_string(sight_kind_name((enum sight_kind)kind)));
 	show_time(overlay_realtime_ns(session->server->overlay, answer->at_ns), time);
 	return json_pack(
-		"{s:s,s:s,s:i,s:i,s:i,s:o,s:o,s:[s,s,s,s,s,s,s,s,s]}", "cluster",
+		"{s:s,s:s,s:i,s:i,s:i,s:o,s:o,s:[s,s,s,s,s,s,s,s]}", "cluster",
 		session->server->cluster, "at", time, "members", (int)answer->result.member_count,
 		"answered", (int)answer->result.answered, "left_out",
 		(int)(answer->result.truncated + answer->bad_parts), "seen", seen, "nodes",
 		nodes_json(session, matrix), "columns", "node", "reads", "seen", "median_ns",
-		"baseline_ns", "lost_permille", "answered", "lost", "rails"
+		"baseline_ns", "lost_permille", "answered", "lost"
 	);
 }
 
@@ -169,25 +170,45 @@ static json_int_t whole(uint64_t number) {
 	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
 }
 
+// False: it is of no two nodes that are known.
+static bool find_places(
+	struct session *session,
+	const struct matrix *matrix,
+	const struct ras_merged_path *path,
+	uint32_t *ret_node,
+	uint32_t *ret_peer
+) {
+	*ret_node = place_of(session, matrix, path->node);
+	*ret_peer = place_of(session, matrix, path->row.peer);
+	return *ret_node != NO_NODE && *ret_peer != NO_NODE;
+}
+
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
+	const struct matrix *matrix = work;
+	const struct ras_merged_path *worst = worst_of(matrix, n);
+	uint32_t node, peer;
+
+	if (worst == NULL || !find_places(session, matrix, worst, &node, &peer))
+		return json_null();
+	return json_pack(
+		"[i,i,i,I,I,i,I,I]", (int)node, (int)peer, (int)paths_kind(&worst->row),
+		whole(worst->row.median_ns), whole(worst->row.baseline_ns),
+		(int)worst->row.lost_permille, whole(worst->row.count), whole(worst->row.lost)
+	);
+}
+
+static json_t *rails_json(struct session *session, void *work, uint32_t n) {
 	const struct matrix *matrix = work;
 	const struct ras_merged_path *worst = worst_of(matrix, n);
 	char rails[RAILS_MAX + 1];
 	uint32_t node, peer;
 
-	if (worst == NULL)
+	if (worst == NULL || !find_places(session, matrix, worst, &node, &peer))
 		return json_null();
 	show_rails(matrix, n, rails);
-	node = place_of(session, matrix, worst->node);
-	peer = place_of(session, matrix, worst->row.peer);
-	if (node == NO_NODE || peer == NO_NODE)
+	if (rails[0] == '\0')
 		return json_null();
-	return json_pack(
-		"[i,i,i,I,I,i,I,I,s]", (int)node, (int)peer, (int)paths_kind(&worst->row),
-		whole(worst->row.median_ns), whole(worst->row.baseline_ns),
-		(int)worst->row.lost_permille, whole(worst->row.count), whole(worst->row.lost),
-		rails
-	);
+	return json_pack("[i,i,s]", (int)node, (int)peer, rails);
 }
 
 static void say_head(struct session *session, void *work) {
@@ -225,6 +246,8 @@ static const struct listing_ops ops = {
 	.head = say_head,
 	.row = say_row,
 	.row_json = row_json,
+	.more_key = "rails",
+	.more_json = rails_json,
 };
 
 static bool fail_step(struct session *session) {

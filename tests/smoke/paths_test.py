@@ -35,14 +35,16 @@ def matrix(count, cells=None, names=None, dead=(), **changed):
     order = list(range(count))
     dice.shuffle(order)  # the agent's order is none
     place = {n: order.index(n) for n in range(count)}
-    rows = []
+    rows, rails = [], []
     for a in range(count):
         for b in range(count):
             row = cells.get((a, b), (GOOD, 20000 + dice.randrange(3000), 20000, 0, 1200, 0))
             if a != b and row is not None:
-                rows.append([place[a], place[b], *row])
+                rows.append([place[a], place[b], *row[:6]])
+                rails += [[place[a], place[b], stripe] for stripe in row[6:]]
     return {"cluster": "blue", "at": "2026-11-21T16:05:22.132Z", "members": count,
             "answered": count, "left_out": 0, "seen": SEEN, "columns": COLUMNS, "cells": rows,
+            "rails": rails,
             "nodes": [{"node": names[n], "state": "dead" if n in dead else "alive"}
                       for n in order], **changed}
 
@@ -96,9 +98,12 @@ def nodes_with_several_rails_have_a_stripe_below_their_times():
              (2, 1): (GOOD, 20000, 20000, 0, 1170, 0, "")}
     done = run(matrix(3, cells))
     expect_fit(done.stdout)
-    stripes = [line.split()[2:] for line in done.stdout.splitlines()
-               if line.startswith("  its rails ")]
-    expect([len(stripes), stripes[0][0], stripes[1]], [2, "..L.", ["X.?D"]])
+    lines = done.stdout.splitlines()
+    begin = [n for n, line in enumerate(lines) if line.startswith("  its rails ")]
+    expect(len(begin), 2)
+    expect(lines[begin[0]].split()[2:], ["..L.", "."*8])
+    expect(lines[begin[0] + 1].split(), ["."*8])  # all sixteen are shown
+    expect(lines[begin[1]].split()[2:], ["X.?D"])
     assert "\nRails, in order of their names: . good  D degraded" in done.stdout, done.stdout
     assert "Rails, in order" not in run(matrix(3)).stdout
 
