@@ -75,6 +75,20 @@ struct sentence {
 	char text[VERDICT_EVIDENCE_MAX + 1];
 };
 
+#define RAIL_BYTES 40
+
+// Which of its rails, by what was seen worst; "" if that was seen over none.
+static const char *rail_words(const struct finding *finding, char ret_words[static RAIL_BYTES]) {
+	const struct sight *example = finding->example;
+	bool known = example != NULL && example->peer_device[0] != '\0';
+
+	snprintf(
+		ret_words, RAIL_BYTES, "%s%.15s", known ? ", through its rail " : "",
+		known ? example->peer_device : ""
+	);
+	return ret_words;
+}
+
 static void tell_pulse(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text), "%u of %u observers %s",
@@ -169,20 +183,20 @@ static void tell_gone(const struct finding *finding, struct sentence *ret_senten
 }
 
 static void tell_slow(const struct finding *finding, struct sentence *ret_sentence) {
-	char median[SHOW_BYTES];
-	char baseline[SHOW_BYTES];
+	char median[SHOW_BYTES], baseline[SHOW_BYTES], rail[RAIL_BYTES];
 
 	show_duration(finding->example->median_ns, median);
 	show_duration(finding->example->baseline_ns, baseline);
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%u of %u paths to it are slow: a median of %.20s, it was %.20s", finding->bad,
-		finding->lookers > finding->bad ? finding->lookers : finding->bad, median, baseline
+		"%u of %u paths to it are slow: a median of %.20s, it was %.20s%s", finding->bad,
+		finding->lookers > finding->bad ? finding->lookers : finding->bad, median, baseline,
+		rail_words(finding, rail)
 	);
 }
 
 static void tell_lossy(const struct finding *finding, struct sentence *ret_sentence) {
-	char size[SHOW_BYTES], which[80] = "probes of any size";
+	char size[SHOW_BYTES], which[80] = "probes of any size", rail[RAIL_BYTES];
 
 	if (finding->example->lost_bytes > 0) {
 		show_bytes(finding->example->lost_bytes, size);
@@ -192,9 +206,10 @@ static void tell_lossy(const struct finding *finding, struct sentence *ret_sente
 	}
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%u of %u paths to it lose %u.%u %% of %s", finding->bad,
+		"%u of %u paths to it lose %u.%u %% of %s%s", finding->bad,
 		finding->lookers > finding->bad ? finding->lookers : finding->bad,
-		finding->example->lost_permille / 10, finding->example->lost_permille % 10, which
+		finding->example->lost_permille / 10, finding->example->lost_permille % 10, which,
+		rail_words(finding, rail)
 	);
 }
 

@@ -129,7 +129,8 @@ static void the_sentence_has_the_figures(void **state) {
 	settle(bed);
 	assert_string_equal(
 		bed_view(bed, 5).evidence,
-		"2 of 2 paths to it are slow: a median of 12 us, it was 4.0 us"
+		"2 of 2 paths to it are slow: a median of 12 us, it was 4.0 us, through its "
+		"rail dev0"
 	);
 	bed_destroy(bed);
 }
