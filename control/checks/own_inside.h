@@ -26,6 +26,8 @@ struct own_links {
 	uint64_t began_ns;
 };
 
+#define OWN_LINK_LOOKS 2 // in a row, of what may be down for a moment
+
 struct own_checks {
 	struct checks *checks;
 	struct checks_own_settings settings;
@@ -39,7 +41,8 @@ struct own_checks {
 	uint64_t disk_began_ns;
 	uint64_t down_ns[FABRIC_DEVICES_MAX]; // when each device of the fabric was first seen so
 	struct worker_life lives[CHECKS_WORKERS_MAX];
-	bool book_known; // as it was on the disk; before, links are not looked at
+	uint32_t link_looks; // that are to come soon: a device is back
+	bool book_known;     // as it was on the disk; before, links are not looked at
 	uint64_t saved_ns;
 };
 

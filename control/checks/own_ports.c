@@ -47,5 +47,8 @@ void own_look_at_ports(struct own_checks *own, bool due) {
 
 	if (!due && level == own->all[OWN_PORTS].level)
 		return;
+	// What was held against its link need not wait for two intervals.
+	if (level == CHECK_OK && own->all[OWN_PORTS].level == CHECK_CRITICAL)
+		own->link_looks = OWN_LINK_LOOKS;
 	own_result(own, OWN_PORTS, level, count > 0 ? evidence : "all devices can be used", 0);
 }

@@ -19,7 +19,6 @@
 #define SAVE_NS UINT64_C(60000000000)
 #define BOOK "links"
 #define PROC "/proc"
-#define LOOKS 2 // in a row, of what may be down for a moment
 
 void own_result(
 	struct own_checks *own,
@@ -259,6 +258,10 @@ static void watch(struct loop_timer *timer, uint64_t now_ns) {
 	look_at_drivers(own, false);
 	own_look_at_ports(own, false);
 	own_look_at_workers(own, false);
+	if (own->link_looks > 0 && own->book_known) {
+		own->link_looks--;
+		own_links_look(&own->links);
+	}
 	if (own->next_ns == UINT64_MAX)
 		set_look(own, now_ns);
 	loop_timer_set(own->checks->config.loop, timer, now_ns + WATCH_NS);
@@ -269,9 +272,9 @@ static void init_checks(struct own_checks *own) {
 		check_init(&own->all[n], &own->checks->sayer, checks_own_name(n));
 		own_check_reasons((enum own_check)n, &own->all[n].reasons);
 	}
-	own->all[OWN_LINKS].confirm = own->all[OWN_LINKS].clear = LOOKS;
-	own->all[OWN_RATES].confirm = own->all[OWN_RATES].clear = LOOKS;
-	own->all[OWN_PAUSES].confirm = own->all[OWN_PAUSES].clear = LOOKS;
+	own->all[OWN_LINKS].confirm = own->all[OWN_LINKS].clear = OWN_LINK_LOOKS;
+	own->all[OWN_RATES].confirm = own->all[OWN_RATES].clear = OWN_LINK_LOOKS;
+	own->all[OWN_PAUSES].confirm = own->all[OWN_PAUSES].clear = OWN_LINK_LOOKS;
 	own->all[OWN_DRIVERS].failed = VERDICT_DEVICE_STUCK;
 	own->all[OWN_PORTS].failed = VERDICT_FABRIC_DOWN;
 }

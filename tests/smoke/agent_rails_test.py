@@ -183,8 +183,8 @@ def test_tables(cluster):
 
 def main():
     agents.run(clusters.Cluster(sys.argv[1], 1), [
-        test_auto, test_iwarp, test_best, test_sixteen, test_late, test_waiting_at_the_start, test_best_moves,
-        test_tables])
+        test_auto, test_iwarp, test_best, test_sixteen, test_late, test_waiting_at_the_start,
+        test_best_moves, test_tables])
 
 
 if __name__ == "__main__":

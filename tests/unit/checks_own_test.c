@@ -421,6 +421,33 @@ static void a_port_that_is_down_for_a_second_is_fabric_down(void **state) {
 	assert_int_equal(last_said("PortDown"), VERDICT_HEALTHY);
 }
 
+static void a_link_that_is_back_with_its_device_is_cleared_within_seconds(void **state) {
+	uint64_t before;
+
+	(void)state;
+	snprintf(settings.devices[0].name, sizeof(settings.devices[0].name), "mlx5_0");
+	settings.device_count = 1;
+	begin_looking();
+	driver_state = FABRIC_DEVICE_WAITING;
+	driver_reason = "no device 'mlx5_0'";
+	put(DEVICE "state", "1: DOWN\n");
+	look_all();
+	look_all();
+	assert_int_equal(last_said("LinkDown"), VERDICT_CHECK_FAILED);
+	assert_int_equal(last_said("PortDown"), VERDICT_FABRIC_DOWN);
+	driver_state = FABRIC_DEVICE_UP;
+	driver_reason = "";
+	put(DEVICE "state", "4: ACTIVE\n");
+	for (uint32_t n = 0; n < 2; n++) {
+		before = runs("link-errors");
+		pass(SEC);
+		while (runs("link-errors") == before)
+			assert_int_equal(loop_turn(loop, -1), 0);
+	}
+	assert_int_equal(last_said("PortDown"), VERDICT_HEALTHY);
+	assert_int_equal(last_said("LinkDown"), VERDICT_HEALTHY);
+}
+
 static void a_device_that_is_closed_on_purpose_is_not_down(void **state) {
 	(void)state;
 	begin_looking();
@@ -516,6 +543,7 @@ int main(void) {
 		TEST(a_port_that_sends_pauses_all_the_time_is_a_warning),
 		TEST(a_driver_that_hangs_is_said_at_once),
 		TEST(a_port_that_is_down_for_a_second_is_fabric_down),
+		TEST(a_link_that_is_back_with_its_device_is_cleared_within_seconds),
 		TEST(a_device_that_is_closed_on_purpose_is_not_down),
 		TEST(a_state_directory_that_hangs_is_unknown_and_links_are_looked_at_without),
 		TEST(memory_pressure_and_disk_are_judged_by_their_limits),
