@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import agents
 import cluster as clusters
@@ -168,6 +169,27 @@ def test_best_moves(cluster):
     assert states(agent) == {"mlx5_5": "up"}
 
 
+def test_neighbours(cluster):
+    """Two agents with several rails each: rail by rail they read each other."""
+    with tempfile.TemporaryDirectory() as nodes, clusters.Cluster(sys.argv[1], 2) as ring:
+        for number, agent in enumerate(ring.agents):
+            agent.start(environment={**fake(4), "FAKE_RAILS_NODES": nodes,
+                                     "FAKE_RAILS_NODE": str(number)})
+        one, two = ring.agents
+
+        def all_read():
+            pairs = [pair for pair in one.ask("PAIRS")["pairs"] if pair["node"] == two.name]
+            return {(pair["device"], pair["peer_device"]) for pair in pairs
+                    if pair["state"] == "ready" and pair["ops"] > 0} == {
+                        (name, name) for name in names(4)}
+
+        agents.wait_until("four rails of both", all_read)
+        two.kill()
+        agents.wait_until("its rails are gone", lambda: not any(
+            pair["state"] == "ready" and pair["node"] == two.name
+            for pair in one.ask("PAIRS")["pairs"]))
+
+
 def test_tables(cluster):
     """All tables of many rails fit on a screen."""
     agent = restart(cluster, "auto", RAILS)
@@ -184,7 +206,7 @@ def test_tables(cluster):
 def main():
     agents.run(clusters.Cluster(sys.argv[1], 1), [
         test_auto, test_iwarp, test_best, test_sixteen, test_late, test_waiting_at_the_start,
-        test_best_moves, test_tables])
+        test_best_moves, test_neighbours, test_tables])
 
 
 if __name__ == "__main__":

@@ -36,6 +36,10 @@ void fake_verbs_share(void) {
 	fake.shared = true;
 }
 
+void fake_verbs_far(fake_far_fn *far) {
+	fake.far = far;
+}
+
 void fake_verbs_light(void) {
 	must(fake.clock == NULL);
 	fake.light = true;

@@ -167,6 +167,7 @@ struct fake_fabric {
 	uint32_t forbidden_count;
 	struct fake_range accesses[FAKE_ACCESSES_MAX];
 	uint64_t access_count;
+	fake_far_fn *far;    // NULL: there are no others
 	uint64_t epoch;	     // of what may let a request succeed that did not
 	uint64_t peer_epoch; // of who is connected to whom
 	uint64_t order;

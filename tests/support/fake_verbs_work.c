@@ -406,6 +406,28 @@ check_own(const struct fake_qp *qp, const struct fake_send *send, struct pieces 
 	return IBV_WC_SUCCESS;
 }
 
+// Reads and writes alone.
+static bool is_far(const struct fake_qp *qp, enum ibv_wr_opcode opcode) {
+	return fake.far != NULL && !qp->attr.ah_attr.is_global && !qp->device->private->cut &&
+	       !qp->device->private->unplugged &&
+	       (opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_RDMA_WRITE);
+}
+
+static enum ibv_wc_status
+do_far(const struct fake_qp *qp, const struct fake_send *send, const struct pieces *own) {
+	uint64_t address = send->wr.wr.rdma.remote_addr;
+
+	for (uint32_t n = 0; n < own->count; n++) {
+		if (!fake.far(
+			    qp->attr.ah_attr.dlid, send->wr.opcode == IBV_WR_RDMA_WRITE, address,
+			    own->piece[n].at, own->piece[n].length
+		    ))
+			return IBV_WC_RETRY_EXC_ERR;
+		address += own->piece[n].length;
+	}
+	return IBV_WC_SUCCESS;
+}
+
 enum fake_answer
 fake_work_do(struct fake_qp *qp, struct fake_send *send, struct fake_outcome *ret_outcome) {
 	enum ibv_wr_opcode opcode = send->wr.opcode;
@@ -417,6 +439,11 @@ fake_work_do(struct fake_qp *qp, struct fake_send *send, struct fake_outcome *re
 	if (ret_outcome->status != IBV_WC_SUCCESS)
 		return FAKE_ANSWER_DONE;
 	peer = peer_of(qp);
+	if (peer == NULL && is_far(qp, opcode)) {
+		ret_outcome->status = do_far(qp, send, &own);
+		ret_outcome->bytes = (uint32_t)own.bytes;
+		return FAKE_ANSWER_DONE;
+	}
 	if (peer == NULL)
 		return FAKE_ANSWER_SILENT;
 	if (kinds[opcode].receives && !receive_waits(peer))

@@ -103,6 +103,10 @@ void fake_verbs_share(void);
 // Without a clock, for benchmarks: from now on what is posted in RTS to a send queue ends well at
 // once. No bytes are moved, nothing is checked, no fault comes; queues have their places still.
 void fake_verbs_light(void);
+// Who answers at a LID of InfiniBand that no device of this process has: reads `length` bytes at
+// `address` there, or writes them. False: nobody. Of other processes nothing is checked.
+typedef bool fake_far_fn(uint16_t lid, bool write, uint64_t address, void *local, uint64_t length);
+void fake_verbs_far(fake_far_fn *far);
 // Frees everything. NULL, or what was broken, or what is still alive. Static text.
 const char *fake_verbs_fini(void);
 // The first breach of promise, NULL if there is none. Also on stderr when it happens.
