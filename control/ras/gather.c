@@ -334,15 +334,20 @@ static bool census_hears(const struct ras *ras, uint64_t subject) {
 // says of a node is passed over.
 static void
 census_hear(struct ras *ras, struct gather *gather, const struct collect_request *request) {
+	bool is_ours = gather->origin == ras->self_id;
+	bool has_vote = true; // its origin
+
 	for (uint32_t n = 0; n < request->skip_count; n++) {
 		struct ras_comm_id entry = collect_skip_at(request, n);
 
 		enum collect_census_word word = collect_census_word(&entry);
 
+		if (entry.hash == gather->origin && word == COLLECT_CENSUS_UNCOUNTED)
+			has_vote = false;
 		if (entry.hash == ras->self_id &&
 		    (word == COLLECT_CENSUS_UNCOUNTED || word == COLLECT_CENSUS_NOBODY))
 			gather->voters = 0;
-		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED)
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED && !is_ours)
 			votes_told_none(ras);
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NOBODY)
 			gather->count = 0;
@@ -351,6 +356,10 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 		if (census_hears(ras, entry.hash))
 			gather->heard |= (uint8_t)(1u << gather->subject_count);
 		gather->subjects[gather->subject_count++] = entry.hash;
+	}
+	for (uint32_t n = 0; n < gather->subject_count && !has_vote && !is_ours; n++) {
+		if ((gather->heard >> n & 1) == 0)
+			liveness_passed_on(ras, gather->subjects[n]);
 	}
 }
 

@@ -121,6 +121,15 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
 	suspect(ras, slot, RAS_CAUSE_REPORT, ras->observed_ns);
 }
 
+// Of thousands who hear of it some look.
+void liveness_passed_on(struct ras *ras, uint64_t subject) {
+	uint32_t slot = peers_find(&ras->peers, subject);
+
+	if (slot != RAS_NO_SLOT && !ras->uncounted &&
+	    ras_random(ras) % peers_ring_count(&ras->peers) < CROWD)
+		liveness_reported(ras, slot, 0);
+}
+
 void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news) {
 	struct suspicion *suspicion;
 

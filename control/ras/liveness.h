@@ -140,6 +140,9 @@ void liveness_refused(struct ras *ras, struct link *link);
 // One alone declared it dead.
 void liveness_told(struct ras *ras, uint32_t slot, const struct peer_news *news);
 void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns);
+// One without a vote counts, and asks who hears it: it may declare nobody, and maybe none of those
+// who may has a link to it. Not heard here it is looked at, if we have a vote.
+void liveness_passed_on(struct ras *ras, uint64_t subject);
 // An expired leg, a lost message: worth a look, no more.
 void liveness_weak_evidence(struct ras *ras, uint32_t slot);
 // Proof of life, from the peer itself.

@@ -136,7 +136,7 @@ static void suspects_add(struct ras *ras, struct census_list *list, bool agreed)
 }
 
 // Those whose death waits for this count, then members that refuse us, then others whom we suspect,
-// as long as they may be declared.
+// as long as they may be declared: by us, or, if we have no vote, by those who are asked.
 static void subjects_add(struct ras *ras, struct census_list *list) {
 	suspects_add(ras, list, true);
 	for (uint32_t n = 0; n < ras->links.count; n++) {
@@ -146,7 +146,7 @@ static void subjects_add(struct ras *ras, struct census_list *list) {
 		    peer_is_member(ras_entry(ras, link->slot)))
 			subject_add(list, link->peer);
 	}
-	if (!ras->liveness.brake)
+	if (!ras->liveness.brake || ras->uncounted)
 		suspects_add(ras, list, false);
 }
 
@@ -201,6 +201,11 @@ void votes_ask(struct ras *ras, struct census_list *ret_list) {
 	ret_list->count = 0;
 	subjects_add(ras, ret_list);
 	census->own_members = peers_ring_count(&ras->peers);
+	if (ras->uncounted)
+		list_add(
+			ret_list, COLLECT_CENSUS_MAX,
+			collect_census_entry(ras->self_id, COLLECT_CENSUS_UNCOUNTED)
+		);
 	census->own_uncounted = uncounted_add(ras, ret_list);
 	dead_add(ras, ret_list);
 }

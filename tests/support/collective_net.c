@@ -150,6 +150,11 @@ void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result 
 	ras->liveness.census.word.heard = result->heard;
 }
 
+void liveness_passed_on(struct ras *ras, uint64_t subject) {
+	(void)ras;
+	(void)subject;
+}
+
 void votes_told_none(struct ras *ras) {
 	ras->uncounted = true;
 }

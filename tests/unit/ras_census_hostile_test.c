@@ -4,6 +4,8 @@
 
 #include <support/cmocka.h>
 
+#include <ras/payload.h>
+
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 #define STRANGER UINT64_C(0x5eed)
@@ -25,6 +27,63 @@ ask_us(struct lone *lone, uint32_t conn, uint64_t id, uint64_t budget_ns, uint64
 	wire_writer_init(&writer, frame, sizeof(frame));
 	collect_request_encode(&request, &entry, 1, &writer);
 	lone_frame(lone, conn, frame, wire_writer_used(&writer));
+}
+
+// The peer on the connection counts, and asks about the other one.
+static void
+peer_asks(struct lone *lone, uint32_t conn, uint32_t peer, uint32_t subject, bool has_vote) {
+	struct ras_comm_id entries[] = {
+		collect_census_entry(lone_id(lone, subject), COLLECT_CENSUS_HEARS),
+		collect_census_entry(lone_id(lone, peer), COLLECT_CENSUS_UNCOUNTED),
+	};
+	struct collect_request request = {
+		.origin = lone_id(lone, peer),
+		.id = (UINT64_C(1) << 32) + 1,
+		.kind = COLLECT_KIND_CENSUS,
+		.budget_ns = SEC,
+		.hops = 1,
+	};
+	uint8_t frame[128];
+	struct wire_writer writer;
+
+	if (ras_comm_id_compare(&entries[0], &entries[1]) > 0) {
+		struct ras_comm_id first = entries[1];
+
+		entries[1] = entries[0];
+		entries[0] = first;
+	}
+	if (has_vote)
+		entries[0] = collect_census_entry(lone_id(lone, subject), COLLECT_CENSUS_HEARS);
+	wire_writer_init(&writer, frame, sizeof(frame));
+	collect_request_encode(&request, entries, has_vote ? 1 : 2, &writer);
+	lone_frame(lone, conn, frame, wire_writer_used(&writer));
+}
+
+// Found: a host that went dark beside many restarts had links only to those without a vote, who may
+// declare nobody.
+static void who_has_a_vote_looks_for_one_who_has_none(void **state) {
+	static const struct {
+		bool asker_has_vote, we_have_none, heard;
+		enum ras_state state;
+	} rows[] = {
+		{false, false, false, RAS_SUSPECT},
+		{true, false, false, RAS_ALIVE},
+		{false, true, false, RAS_ALIVE},
+		{false, false, true, RAS_ALIVE},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(4, 1);
+		uint32_t conn = lone_link(lone, 2);
+
+		if (rows[n].heard)
+			lone_link(lone, 3);
+		lone->ras->uncounted = rows[n].we_have_none;
+		peer_asks(lone, conn, 2, 3, rows[n].asker_has_vote);
+		assert_int_equal(lone_peer(lone, 3).state, rows[n].state);
+		lone_destroy(lone);
+	}
 }
 
 static struct collect_item answered(const struct lone *lone, uint32_t conn) {
@@ -116,6 +175,7 @@ static void more_votes_than_nodes_are_none(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_count_says_of_us_costs_a_vote_only_if_it_is_known),
+		cmocka_unit_test(who_has_a_vote_looks_for_one_who_has_none),
 		cmocka_unit_test(counts_that_are_to_last_keep_ours_out_for_two_seconds),
 		cmocka_unit_test(more_votes_than_nodes_are_none),
 	};
