@@ -348,7 +348,7 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 		    (word == COLLECT_CENSUS_UNCOUNTED || word == COLLECT_CENSUS_NOBODY))
 			gather->voters = 0;
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED && !is_ours)
-			votes_told_none(ras);
+			votes_told_none(ras, gather->origin);
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NOBODY)
 			gather->count = 0;
 		if (word != COLLECT_CENSUS_HEARS || gather->subject_count == COLLECT_SUBJECTS_MAX)

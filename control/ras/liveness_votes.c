@@ -85,8 +85,35 @@ void votes_withdraw(struct ras *ras, uint32_t slot) {
 		taken_add(ras, slot);
 }
 
-void votes_told_none(struct ras *ras) {
-	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns)
+static bool lacks_vote(const struct ras *ras, uint32_t slot) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
+	       (entry->flags & PEER_TAKEN_BACK) != 0;
+}
+
+// Of two rings that became one each holds the members of the other for newcomers. Those of the
+// larger one do not believe it.
+static bool is_newcomer_here(const struct ras *ras, uint64_t id) {
+	const struct liveness *liveness = &ras->liveness;
+	const uint32_t *counts = ras->peers.state_counts;
+	uint64_t members =
+		(uint64_t)counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
+	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+	uint32_t slot = peers_find(&ras->peers, id);
+	uint64_t lacking = 0;
+
+	if (slot == RAS_NO_SLOT || !lacks_vote(ras, slot))
+		return false;
+	for (uint32_t n = 0; n < most; n++)
+		lacking += lacks_vote(ras, anywhere ? n : liveness->taken_slots[n]);
+	return 2 * lacking < members;
+}
+
+void votes_told_none(struct ras *ras, uint64_t origin) {
+	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns &&
+	    !is_newcomer_here(ras, origin))
 		votes_withdraw(ras, ras->self_slot);
 }
 
@@ -151,13 +178,12 @@ static void subjects_add(struct ras *ras, struct census_list *list) {
 }
 
 static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
-	const struct peer_entry *entry = ras_entry(ras, slot);
-
-	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
-	       (entry->flags & PEER_TAKEN_BACK) != 0 &&
+	return lacks_vote(ras, slot) &&
 	       list_add(
 		       list, COLLECT_CENSUS_MAX,
-		       collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED)
+		       collect_census_entry(
+			       ras_entry(ras, slot)->record->id, COLLECT_CENSUS_UNCOUNTED
+		       )
 	       );
 }
 

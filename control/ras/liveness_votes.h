@@ -28,5 +28,6 @@ bool votes_joiner_has_one(const struct ras *ras, uint32_t slot);
 // It was held for dead and is back, or we are; or it joined, or we, and has none yet.
 void votes_withdraw(struct ras *ras, uint32_t slot);
 // Another one says that we have none. It is believed if we are new: who founded a ring beside a gap
-// is not told by those whose ring becomes one with it. Later it may be a lie.
-void votes_told_none(struct ras *ras);
+// is not told by those whose ring becomes one with it. Later it may be a lie; and of one who has
+// none itself here, with fewer than half of the members, it is the view of the ring that came.
+void votes_told_none(struct ras *ras, uint64_t origin);

@@ -155,7 +155,8 @@ void liveness_passed_on(struct ras *ras, uint64_t subject) {
 	(void)subject;
 }
 
-void votes_told_none(struct ras *ras) {
+void votes_told_none(struct ras *ras, uint64_t origin) {
+	(void)origin;
 	ras->uncounted = true;
 }
 
