@@ -277,6 +277,8 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		relay_peer_changed(ras, slot); // what was on its way was for one of the two
 	if (change == PEERS_JOINED && !counts)
 		votes_withdraw(ras, slot);
+	else if (change == PEERS_JOINED && !(known && peer_is_member(&before)))
+		votes_joined(ras, slot);
 	if (change == PEERS_CONFLICT)
 		ras_conflict(ras, slot, news->incarnation, address_of(news));
 	else if (change != PEERS_NEEDED)

@@ -107,6 +107,14 @@ struct census {
 	bool due;
 };
 
+// Who joined, with a vote.
+#define VOTE_JOINS_MAX 32
+
+struct vote_join {
+	uint64_t id;
+	uint64_t at_ns;
+};
+
 struct liveness {
 	struct suspicion *suspicions;
 	uint32_t suspicion_count, suspicion_capacity;
@@ -116,6 +124,8 @@ struct liveness {
 	struct census census;
 	bool brake;
 	bool taken_back; // somebody, or we
+	struct vote_join joins[VOTE_JOINS_MAX]; // the latest, in a ring
+	uint32_t join_count;
 	// Where they stand; more than that: anywhere. A slot may be another's by now, without
 	// the flag.
 	uint32_t taken_slots[COLLECT_CENSUS_MAX];

@@ -183,6 +183,13 @@ static void counted(struct ras *ras, const struct census_word *word) {
 	bool more = word->reached > census->word.reached;
 	uint32_t silent_before = census_silent(&census->word);
 
+	// It asked somebody for a vote who has none: another one does.
+	if (census_silent(word) > 1 && votes_withdraw_late(ras)) {
+		census->due = false;
+		census->told.at_ns = 0;
+		brake_count(ras, ras->observed_ns);
+		return;
+	}
 	census->word = *word;
 	census->ended = 0;
 	census->told.at_ns = 0;

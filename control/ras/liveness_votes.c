@@ -58,23 +58,24 @@ void votes_tick(struct ras *ras) {
 	liveness->taken_count = 0;
 	ras->uncounted = false;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
-		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_TAKEN_BACK;
+		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_VOTELESS;
 }
 
-static void taken_add(struct ras *ras, uint32_t slot) {
+static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
 	struct liveness *liveness = &ras->liveness;
 	struct peer_entry *entry = ras_entry(ras, slot);
+	bool is_listed = (entry->flags & PEER_VOTELESS) != 0;
 
-	if ((entry->flags & PEER_TAKEN_BACK) != 0)
+	entry->flags |= flag;
+	if (is_listed)
 		return;
-	entry->flags |= PEER_TAKEN_BACK;
 	if (liveness->taken_count < COLLECT_CENSUS_MAX)
 		liveness->taken_slots[liveness->taken_count] = slot;
 	if (liveness->taken_count <= COLLECT_CENSUS_MAX)
 		liveness->taken_count++;
 }
 
-void votes_withdraw(struct ras *ras, uint32_t slot) {
+static void withdraw(struct ras *ras, uint32_t slot, uint8_t flag) {
 	ras->liveness.taken_back = true;
 	ras->liveness.missed_again = false;
 	if (ras->liveness.whole_ns != RAS_NEVER)
@@ -82,14 +83,18 @@ void votes_withdraw(struct ras *ras, uint32_t slot) {
 	if (slot == ras->self_slot)
 		ras->uncounted = true;
 	else
-		taken_add(ras, slot);
+		taken_add(ras, slot, flag);
+}
+
+void votes_withdraw(struct ras *ras, uint32_t slot) {
+	withdraw(ras, slot, PEER_TAKEN_BACK);
 }
 
 static bool lacks_vote(const struct ras *ras, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
-	       (entry->flags & PEER_TAKEN_BACK) != 0;
+	       (entry->flags & PEER_VOTELESS) != 0;
 }
 
 // Of two rings that became one each holds the members of the other for newcomers. Those of the
@@ -124,11 +129,60 @@ bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
 		      counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 1;
 
 	// A restart gives back no vote that was withdrawn.
-	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_TAKEN_BACK) != 0)
+	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
 		return false;
 
 	return liveness->whole_ns != RAS_NEVER ||
 	       (!is_gap && slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)));
+}
+
+void votes_joined(struct ras *ras, uint32_t slot) {
+	struct liveness *liveness = &ras->liveness;
+
+	if (!ras->joined)
+		return; // we do, and this is whom we met
+	liveness->joins[liveness->join_count++ % VOTE_JOINS_MAX] = (struct vote_join){
+		.id = ras_entry(ras, slot)->record->id,
+		.at_ns = ras->observed_ns,
+	};
+}
+
+// The earliest last word of those members who are missed and were heard once; RAS_NEVER: nobody.
+static uint64_t missed_since(const struct ras *ras) {
+	uint64_t since_ns = RAS_NEVER;
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+		const struct peer_entry *entry;
+
+		if (!link->used || link->connects == 0 || link->heard_ns >= since_ns)
+			continue;
+		entry = ras_entry(ras, link->slot);
+		if (peer_is_member(entry) &&
+		    (link->refused_ns != RAS_NEVER || link->delayed || entry->state != RAS_ALIVE))
+			since_ns = link->heard_ns;
+	}
+	return since_ns;
+}
+
+bool votes_withdraw_late(struct ras *ras) {
+	uint64_t since_ns = missed_since(ras);
+	bool any = false;
+
+	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
+		struct vote_join *join = &ras->liveness.joins[n];
+		uint32_t slot;
+
+		if (join->id == 0 || join->at_ns < since_ns)
+			continue;
+		slot = peers_find(&ras->peers, join->id);
+		join->id = 0;
+		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
+			continue;
+		withdraw(ras, slot, PEER_LATE);
+		any = true;
+	}
+	return any;
 }
 
 // Keeps the list in the order in which it is sent: it rises. False if it was there, or is full.
@@ -178,16 +232,17 @@ static void subjects_add(struct ras *ras, struct census_list *list) {
 }
 
 static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
 	return lacks_vote(ras, slot) &&
 	       list_add(
 		       list, COLLECT_CENSUS_MAX,
-		       collect_census_entry(
-			       ras_entry(ras, slot)->record->id, COLLECT_CENSUS_UNCOUNTED
-		       )
-	       );
+		       collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED)
+	       ) &&
+	       (entry->flags & PEER_TAKEN_BACK) != 0;
 }
 
-// Members who count for no majority here. Not all of them know that of themselves: one that founded
+// Members who count for no majority here; how many of them do not either if they are missed. Not all of them know that of themselves: one that founded
 // a ring, which then became one with ours, was never told. The bound is one of memory: beyond it
 // they count as they think.
 static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {

@@ -25,6 +25,13 @@ void votes_tick(struct ras *ras);
 // joins on either side, or comes back there after the other one declared it dead, would make a
 // majority of both.
 bool votes_joiner_has_one(const struct ras *ras, uint32_t slot);
+// One who was no member joined, and has one.
+void votes_joined(struct ras *ras, uint32_t slot);
+// More than one is missed: who joined after the last word of any of them may have joined beside a
+// gap that nobody had noticed, and does not vote either, if it is reached. One that is missed itself
+// may be of the other part, and a member there: it still counts as an opponent. True if that took a
+// vote from somebody.
+bool votes_withdraw_late(struct ras *ras);
 // It was held for dead and is back, or we are; or it joined, or we, and has none yet.
 void votes_withdraw(struct ras *ras, uint32_t slot);
 // Another one says that we have none. It is believed if we are new: who founded a ring beside a gap

@@ -70,6 +70,8 @@ static inline uint8_t peers_weight_of(uint8_t cause, uint8_t observer_count) {
 #define PEER_LISTED 0x02     // by the peer with whom tables are being compared
 #define PEER_TAKEN_BACK 0x04 // it was held for dead, or joined beside a gap: it has no vote yet
 #define PEER_DECLARED 0x08   // dead by what we saw, too: others may be named with its death
+#define PEER_LATE 0x10	     // joined beside a gap not noticed yet: no vote if reached, else one
+#define PEER_VOTELESS (PEER_TAKEN_BACK | PEER_LATE)
 
 struct ring_place {
 	uint64_t order; // copied from the record: most comparisons end here, without a miss

@@ -128,30 +128,83 @@ static void die_and_come_back(struct lone *lone, uint32_t conn, uint32_t peer) {
 	lone_pass_beating(lone, 2 * SEC, conn);
 }
 
+// Tells of one who is new, and returns its id.
+static uint64_t newcomer(struct lone *lone, uint32_t conn, const char *name) {
+	struct ras_peer_info info = lone_info(lone, 5, 1);
+	struct peer_news news = {.incarnation = ras_incarnation(1, 0), .state = RAS_ALIVE};
+
+	snprintf(info.name, sizeof(info.name), "%s", name);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	news.id = news.record->id;
+	lone_news(lone, conn, &news);
+	ras_record_put(lone->interner, news.record);
+	return news.id;
+}
+
 // The slots of those without a vote are kept in a list; a slot may be another one's by then.
 static void stranger_in_the_slot_of_one_without_a_vote_has_one(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras *ras = lone->ras;
-	struct ras_peer_info info = lone_info(lone, 5, 1);
 	struct peer_news news = lone_told(lone, 5, RAS_DEAD, ras_incarnation(1, 1));
 	uint32_t conn = lone_link(lone, 2);
 	uint32_t slot = lone_peer(lone, 5).slot;
+	uint64_t another;
 
 	(void)state;
 	die_and_come_back(lone, conn, 5);
 	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
 	lone_news(lone, conn, &news);
 	assert_int_equal(ras_forget(ras, lone->now_ns, lone_id(lone, 5)), 0);
-	snprintf(info.name, sizeof(info.name), "another");
-	news = (struct peer_news){.incarnation = ras_incarnation(1, 0), .state = RAS_ALIVE};
-	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
-	news.id = news.record->id;
 	ras->liveness.whole_ns = 0; // a time in which it may join with a vote
-	lone_news(lone, conn, &news);
-	assert_int_equal(peers_find(&ras->peers, news.id), slot);
-	assert_int_equal(asked_of(lone, conn, news.id), -1);
-	ras_record_put(lone->interner, news.record);
+	another = newcomer(lone, conn, "another");
+	assert_int_equal(peers_find(&ras->peers, another), slot);
+	assert_int_equal(asked_of(lone, conn, another), -1);
 	lone_destroy(lone);
+}
+
+static bool has_vote(const struct lone *lone, uint64_t id) {
+	uint32_t slot = peers_find(&lone->ras->peers, id);
+
+	return (ras_entry(lone->ras, slot)->flags & PEER_VOTELESS) == 0;
+}
+
+// Found: one joined either side of a gap that nobody had noticed yet, and either was the larger one.
+static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **state) {
+	static const struct {
+		uint32_t reached;
+		bool late_has_one;
+	} rows[] = {
+		{5, false},
+		{9, true}, // of ten, one is missed: it may have been killed
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+		uint32_t conn = lone_link(lone, 2);
+		uint32_t silent = lone_link(lone, 0);
+		uint64_t early, late;
+
+		lone->ras->liveness.whole_ns = 0;
+		early = newcomer(lone, conn, "early");
+		lone_pass_beating(lone, SEC, conn);
+		lone_beat(lone, silent, 1, 0);
+		lone_pass_beating(lone, SEC, conn);
+		late = newcomer(lone, conn, "late");
+		lone_pass_beating(lone, 2 * SEC, conn);
+		assert_true(lone_find_link(lone, 0)->delayed);
+		count_from(lone, rows[n].reached, rows[n].reached);
+		assert_true(has_vote(lone, early));
+		assert_int_equal(has_vote(lone, late), rows[n].late_has_one);
+		lone_pass_beating(lone, 2 * SEC, conn);
+		// Asked for no vote, but missed it may be a member of the other part: it counts.
+		assert_int_equal(
+			asked_of(lone, conn, late),
+			rows[n].late_has_one ? -1 : (int)COLLECT_CENSUS_UNCOUNTED
+		);
+		assert_int_equal(lone->ras->liveness.census.own_uncounted, 0);
+		lone_destroy(lone);
+	}
 }
 
 // Found: it came back with a vote, as a new start of a member.
@@ -416,6 +469,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_falls_silent_after_the_brakes_time_has_a_time_of_its_own),
 		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
+		cmocka_unit_test(who_joined_since_the_last_word_of_those_missed_has_no_vote),
 		cmocka_unit_test(stranger_in_the_slot_of_one_without_a_vote_has_one),
 		cmocka_unit_test(member_that_restarts_gets_no_vote_back_that_was_withdrawn),
 		cmocka_unit_test(count_of_ours_that_another_one_overtook_is_none),
