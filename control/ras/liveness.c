@@ -575,8 +575,22 @@ void liveness_released(struct ras *ras) {
 	}
 }
 
+// A witness heard it after us: our way was bad already when it spoke last, and the time that kills
+// begins then. Of one that fell silent to all at once none did.
+static void silence_began(struct ras *ras, struct suspicion *suspicion, uint32_t heard_ms) {
+	uint64_t ago_ns = (uint64_t)heard_ms * RAS_NS_PER_MS;
+
+	if (heard_ms != LOOK_NEVER_MS && ago_ns < ras->observed_ns - suspicion->silent_ns)
+		suspicion->silent_ns = ras->observed_ns - ago_ns;
+}
+
 void liveness_sight(
-	struct ras *ras, uint32_t slot, uint32_t round, uint32_t from, enum sight sight
+	struct ras *ras,
+	uint32_t slot,
+	uint32_t round,
+	uint32_t from,
+	enum sight sight,
+	uint32_t heard_ms
 ) {
 	struct suspicion *suspicion = suspicion_find(ras, slot);
 	uint64_t veto_ns = ras->observed_ns + ras->profile->gone_recheck_ns;
@@ -590,6 +604,8 @@ void liveness_sight(
 	}
 	if (suspicion == NULL || suspicion->round != round || !suspicion->open)
 		return;
+	if (sight == SIGHT_SILENT)
+		silence_began(ras, suspicion, heard_ms);
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		if (suspicion->asked[n] == from)
 			suspicion->sights[n] = sight;

@@ -6,7 +6,8 @@
 #include <errno.h>
 
 // Of RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 its incarnation, u64 its run, u32 round, then
-// for ANSWER: u8 sight.
+// for ANSWER: u8 sight, u32 ms since the subject spoke to the one who answers (an agent of before
+// does not say).
 enum look_message {
 	LOOK_ASK = 1, // look at the subject
 	LOOK_ANSWER,  // this is what I saw
@@ -65,6 +66,17 @@ static enum ras_cause claim_refusal(const struct ras *ras, uint32_t slot, enum s
 	}
 }
 
+// Since it spoke to us, on a link of ours; LOOK_NEVER_MS: it never did.
+static uint32_t heard_ago_ms(const struct ras *ras, uint32_t slot) {
+	const struct link *link = link_find(ras, slot);
+	uint64_t ago_ms;
+
+	if (link == NULL || link->connects == 0)
+		return LOOK_NEVER_MS;
+	ago_ms = (ras->observed_ns - link->heard_ns) / RAS_NS_PER_MS;
+	return ago_ms < LOOK_NEVER_MS ? (uint32_t)ago_ms : LOOK_NEVER_MS;
+}
+
 static void answer(struct ras *ras, const struct look *look, enum sight sight) {
 	uint8_t bytes[LOOK_BYTES_MAX];
 	struct wire_writer writer;
@@ -79,6 +91,7 @@ static void answer(struct ras *ras, const struct look *look, enum sight sight) {
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	message_begin(ras, &writer, LOOK_ANSWER, look->slot, look->round);
 	wire_put_u8(&writer, (uint8_t)sight);
+	wire_put_u32(&writer, heard_ago_ms(ras, look->slot));
 	message_send(ras, look->asker, &writer);
 }
 
@@ -304,6 +317,9 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 	uint64_t run = wire_get_u64(reader);
 	uint32_t round = wire_get_u32(reader);
 	uint8_t sight = kind == LOOK_ANSWER ? wire_get_u8(reader) : SIGHT_NONE;
+	uint32_t heard_ms = kind == LOOK_ANSWER && wire_reader_left(reader) >= sizeof(heard_ms)
+				    ? wire_get_u32(reader)
+				    : LOOK_NEVER_MS;
 	uint32_t from = peers_find(&ras->peers, source);
 	uint32_t slot = peers_find(&ras->peers, subject);
 
@@ -321,7 +337,7 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 		if (ras_incarnation_start(incarnation) ==
 			    ras_incarnation_start(ras_entry(ras, slot)->incarnation) &&
 		    run == ras_entry(ras, slot)->record->run)
-			liveness_sight(ras, slot, round, from, sight);
+			liveness_sight(ras, slot, round, from, sight, heard_ms);
 		break;
 	case LOOK_TELL:
 		if (slot == ras->self_slot) {

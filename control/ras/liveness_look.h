@@ -4,6 +4,7 @@
 
 #include "liveness.h"
 
+#define LOOK_NEVER_MS UINT32_MAX
 #define LOOK_PING_NS RAS_NS_PER_SEC // a word that took longer was not given
 
 // Asks up to LIVENESS_ASKED_MAX others, on different hosts if there is a choice, from different
@@ -20,5 +21,10 @@ void looks_tick(struct ras *ras);
 
 // An answer to look_ask(); in liveness.c.
 void liveness_sight(
-	struct ras *ras, uint32_t slot, uint32_t round, uint32_t from, enum sight sight
+	struct ras *ras,
+	uint32_t slot,
+	uint32_t round,
+	uint32_t from,
+	enum sight sight,
+	uint32_t heard_ms
 );

@@ -371,8 +371,41 @@ static void next_start_is_not_told_of_the_death_of_the_one_before(void **state) 
 	lone_destroy(lone);
 }
 
+static void pair_way(struct world *world, uint32_t one, uint32_t other, enum world_way way) {
+	world_way(world, one, other, way);
+	world_way(world, other, one, way);
+}
+
+// Found: one that was cut off from one of two others, and fell silent for six seconds to the second
+// one later, was declared by the silence of the first.
+static void silence_that_kills_begins_with_the_last_word_that_a_witness_heard(void **state) {
+	static const struct {
+		uint64_t silent_ns;
+		uint32_t deaths;
+	} rows[] = {{6500 * MS, 0}, {11 * SEC, 1}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct world *world = world_of(3);
+
+		world_pass(world, 10 * SEC);
+		pair_way(world, 0, 1, WORLD_STALLED);
+		world_pass(world, 2200 * MS);
+		pair_way(world, 1, 2, WORLD_STALLED);
+		world_pass(world, rows[n].silent_ns);
+		pair_way(world, 1, 2, WORLD_OPEN);
+		world_pass(world, SEC);
+		for (uint32_t node = 0; node < 3; node += 2)
+			assert_int_equal(
+				world_events(world, node, RAS_EVENT_DEAD), rows[n].deaths
+			);
+		world_destroy(world);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(silence_that_kills_begins_with_the_last_word_that_a_witness_heard),
 		cmocka_unit_test(look_at_another_run_of_that_number_is_not_answered_by_the_one_heard
 		),
 		cmocka_unit_test(refusal_of_just_now_is_an_answer),
