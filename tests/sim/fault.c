@@ -256,6 +256,22 @@ static uint32_t fault_nodes_of(const struct world *world, uint32_t host) {
 
 // Cut off in one direction, or nearly in both: in the end the others may take it for dead. Several
 // on one host are a part of the view, as an island is, and may be the larger part of what is left.
+// Deaf or mute.
+static void fault_dark(struct world *world, uint32_t host, bool begins) {
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		struct node *node = &world->nodes[n];
+
+		if (world->net.nodes[n].host != host)
+			continue;
+		if (!begins)
+			node->dark_until_ns = world_now(world);
+		else if (node->dark_until_ns != UINT64_MAX) {
+			node->dark_ns = world_now(world);
+			node->dark_until_ns = UINT64_MAX;
+		}
+	}
+}
+
 static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t host = world->net.nodes[fault->node].host;
@@ -272,6 +288,8 @@ static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins
 	if (fault->kind == FAULT_LOSS || fault->kind == FAULT_LOSSOUT)
 		wanted.loss_out_percent = begins ? fault->value : 0;
 	net_host_set(&world->net, host, &wanted);
+	if (fault->kind == FAULT_DEAF || fault->kind == FAULT_MUTE)
+		fault_dark(world, host, begins);
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (!is_part && world->net.nodes[n].host != host)
 			continue;

@@ -266,12 +266,17 @@ invariants_sides(const struct world *world, const struct node *node, uint32_t su
 	return sides;
 }
 
+// One that was deaf or mute as the gap began was as far away before.
 static uint64_t apart_ns(const struct world *world, uint32_t node, uint32_t other) {
 	const struct net_node *nodes = world->net.nodes;
+	const struct node *subject = &world->nodes[other];
 	uint64_t now_ns = world_now(world);
+	uint64_t since_ns =
+		gaps_apart_since(&world->faults.gaps, nodes[node].host, nodes[other].host, now_ns);
 
-	return now_ns -
-	       gaps_apart_since(&world->faults.gaps, nodes[node].host, nodes[other].host, now_ns);
+	if (subject->dark_ns < since_ns && subject->dark_until_ns >= since_ns)
+		since_ns = subject->dark_ns;
+	return now_ns - since_ns;
 }
 
 // What is declared as a gap begins may be of what was seen before.

@@ -88,6 +88,8 @@ struct node {
 	uint64_t echo_ns;  // until then what it lost may be waited for
 	uint64_t started_ns;
 	uint64_t ended_ns;		  // its last life that is over
+	// Of the latest time in which its host heard nobody, or nobody heard it; it may last.
+	uint64_t dark_ns, dark_until_ns;
 	uint64_t declared_ns;		  // when somebody last held it for dead, 0 for never
 	struct node_directory *directory; // NULL if nobody remembers members
 	uint64_t keep_ns, kept_ns; // when the members are to be written, 0 for never, and were
