@@ -271,6 +271,8 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		ring_changed(ras); // it may have been routed round already
 		return true;	   // of memory: the comparison of tables brings it again
 	}
+	if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != before.record)
+		join_came(ras, slot);
 	if (known)
 		turns_follow(ras, slot, &before);
 	if (replaced)

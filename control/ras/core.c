@@ -214,9 +214,10 @@ void ras_start(struct ras *ras, uint64_t now_ns) {
 	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
 	ras_self(ras)->flags |= PEER_SEEN;
 	ras_self(ras)->since_ns = ras->observed_ns;
-	if (ras->preloaded)
+	if (ras->preloaded) {
+		join_place_seeds(ras);
 		ras_become_member(ras, 0);
-	else
+	} else
 		join_begin(ras);
 	ras_wake_at(ras, ras->links.beat_due_ns);
 	ras_exit(ras);

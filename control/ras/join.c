@@ -70,6 +70,7 @@ int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
 	join->seeds_unknown = false;
 	for (uint32_t n = 0; n < count; n++)
 		join->is_seed = join->is_seed || join_is_self(ras, &copy[n].address);
+	join_place_seeds(ras);
 	return 0;
 }
 
@@ -251,15 +252,28 @@ static bool slot_is_seed(const struct ras *ras, uint32_t slot, const struct join
 }
 
 static bool seed_is_known(const struct ras *ras, struct join_seed *seed) {
-	if (slot_is_seed(ras, seed->slot, seed))
-		return true;
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
-		if (slot_is_seed(ras, slot, seed)) {
-			seed->slot = slot;
-			return true;
-		}
+	uint32_t answered = seed->peer != 0 ? peers_find(&ras->peers, seed->peer) : RAS_NO_SLOT;
+
+	return slot_is_seed(ras, seed->slot, seed) || slot_is_seed(ras, ras->self_slot, seed) ||
+	       (answered != RAS_NO_SLOT && slot_is_seed(ras, answered, seed));
+}
+
+void join_came(struct ras *ras, uint32_t slot) {
+	struct join *join = &ras->join;
+	const struct ras_record *record = ras_entry(ras, slot)->record;
+
+	for (uint32_t n = 0; record != NULL && n < join->seed_count; n++) {
+		if (sock_addr_equal(&join->seeds[n].address, &record->address))
+			join->seeds[n].slot = slot;
 	}
-	return false;
+}
+
+// Once for each list of seeds, or table from the start: from then on join_came() tells.
+void join_place_seeds(struct ras *ras) {
+	if (ras->join.seed_count == 0)
+		return;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
+		join_came(ras, slot);
 }
 
 static void ask(struct ras *ras, const struct sock_addr *address) {

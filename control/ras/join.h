@@ -37,7 +37,7 @@ struct wire_reader;
 
 struct join_seed {
 	struct sock_addr address;
-	uint32_t slot; // of the peer that was last seen there: mostly it still is
+	uint32_t slot; // of the peer that came last with this address, see join_came(); or another
 	uint64_t peer; // who answered there, by whatever address it calls itself; 0 if nobody did
 };
 
@@ -88,6 +88,9 @@ bool join_is_self(const struct ras *ras, const struct sock_addr *address);
 bool join_is_configured(const struct ras *ras, const struct sock_addr *address);
 // Calls there, unless that is under way, or as many calls as there may be.
 void join_ask(struct ras *ras, const struct sock_addr *address);
+// The peer is new in the table, or has another record: who looks for a seed then need not walk it.
+void join_came(struct ras *ras, uint32_t slot);
+void join_place_seeds(struct ras *ras);
 // Calls at a seed, if it is none of our ring.
 void join_look_for(struct ras *ras, uint32_t seed);
 // Of both.
