@@ -251,6 +251,7 @@ static void init_send(struct ras *ras, struct conn *conn) {
 		const struct peer_entry *entry = ras_entry(ras, conn->link->slot);
 
 		init.uses = conn->link->mine;
+		init.sought = conn->link->peer;
 		init.your_state = (uint8_t)peer_held(entry, &init.your_incarnation);
 	}
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);

@@ -239,6 +239,12 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 		refuse(ras, conn, admission.cause);
 		return;
 	}
+	// It looks for another one at our address. A link with us is not what it called for, nor is one
+	// that it has already to be ended by that.
+	if (init->sought != 0 && init->sought != ras->self_id) {
+		refuse_admitted(ras, conn, RAS_CAUSE_IDLE, &admission);
+		return;
+	}
 	link = link_find(ras, admission.slot);
 	if (link != NULL && !init_wins(ras, link)) {
 		refuse_admitted(ras, conn, RAS_CAUSE_DUPLICATE, &admission);
@@ -321,10 +327,34 @@ another_answers(struct ras *ras, const struct conn *conn, const struct message_i
 	return true;
 }
 
-int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
+// Whoever answered is a member with us, or holds us for one.
+static void
+answer_accepted(struct ras *ras, struct conn *conn, const struct message_init_ack *ack, bool met) {
 	struct link *link = conn->link;
+	uint32_t slot = peer_admit(ras, ack->record, ack->record_size, ack->incarnation).slot;
+
+	// A newer start than the one we looked for: with the old one its link went, and this
+	// connection with it. It saw us end it, and whom it calls now may be behind a firewall that
+	// lets out only: we call at once, for this way is open.
+	if (conn->link != link) {
+		if (slot != RAS_NO_SLOT && slot != ras->self_slot)
+			link_want(ras, slot, RAS_USE_CHECK);
+		return;
+	}
+	if (another_answers(ras, conn, ack) || slot != link->slot ||
+	    ack->refusal != RAS_CAUSE_NONE) {
+		conn_failed(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_CONFLICT);
+		return;
+	}
+	conn->version = ack->version;
+	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
+	link_ready(ras, link, conn, ack->uses);
+	sync_heard(ras, link, ack->digest);
+	held_heard(ras, met, ack->your_state, ack->your_incarnation);
+}
+
+int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
 	struct message_init_ack ack;
-	uint32_t slot;
 	bool met;
 	int err = message_init_ack_decode(reader, &ack);
 
@@ -343,8 +373,8 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 		join_ack(ras, conn, &ack);
 		return 0;
 	}
-	met = is_met(ras, link);
-	if (ack.refusal != RAS_CAUSE_NONE) {
+	met = is_met(ras, conn->link);
+	if (ack.refusal != RAS_CAUSE_NONE && ack.refusal != RAS_CAUSE_IDLE) {
 		bool same = !another_answers(ras, conn, &ack);
 
 		conn_failed(ras, conn, RAS_CLOSE_SOFT, same ? ack.refusal : RAS_CAUSE_CONFLICT);
@@ -356,23 +386,6 @@ int conn_ack_received(struct ras *ras, struct conn *conn, struct wire_reader *re
 			held_heard(ras, met, ack.your_state, ack.your_incarnation);
 		return 0;
 	}
-	slot = peer_admit(ras, ack.record, ack.record_size, ack.incarnation).slot;
-	// A newer start than the one we looked for: with the old one its link went, and this
-	// connection with it. It saw us end it, and whom it calls now may be behind a firewall that
-	// lets out only: we call at once, for this way is open.
-	if (conn->link != link) {
-		if (slot != RAS_NO_SLOT && slot != ras->self_slot)
-			link_want(ras, slot, RAS_USE_CHECK);
-		return 0;
-	}
-	if (another_answers(ras, conn, &ack) || slot != link->slot) {
-		conn_failed(ras, conn, RAS_CLOSE_SOFT, RAS_CAUSE_CONFLICT);
-		return 0;
-	}
-	conn->version = ack.version;
-	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
-	link_ready(ras, link, conn, ack.uses);
-	sync_heard(ras, link, ack.digest);
-	held_heard(ras, met, ack.your_state, ack.your_incarnation);
+	answer_accepted(ras, conn, &ack, met);
 	return 0;
 }

@@ -79,6 +79,7 @@ int message_init_encode(const struct message_init *init, struct wire_writer *wri
 	wire_put_u64(writer, init->digest);
 	wire_put_u8(writer, init->your_state);
 	wire_put_u64(writer, init->your_incarnation);
+	wire_put_u64(writer, init->sought);
 	return wire_writer_finish(writer, &(size_t){0});
 }
 
@@ -95,6 +96,8 @@ int message_init_decode(struct wire_reader *reader, struct message_init *ret_ini
 	init.digest = wire_get_u64(reader);
 	init.your_state = held_decode(reader);
 	init.your_incarnation = wire_get_u64(reader);
+	if (wire_reader_left(reader) > 0) // an agent of before does not say
+		init.sought = wire_get_u64(reader);
 	if (init.version_min > init.version_max)
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader))

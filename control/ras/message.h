@@ -46,6 +46,7 @@ struct message_init {
 	uint64_t digest;
 	uint8_t your_state; // what I hold of you; RAS_UNKNOWN also for what only newer ones know
 	uint64_t your_incarnation;
+	uint64_t sought; // the peer that is called, for a link; 0: whoever is there
 };
 
 #define MESSAGE_ACK_MEMBER 0x01	   // the sender is of a ring

@@ -90,6 +90,7 @@ static int encode_init(const struct fixture *fixture, struct wire_writer *writer
 		.digest = UINT64_MAX,
 		.your_state = RAS_DEAD,
 		.your_incarnation = 99,
+		.sought = 5,
 	};
 
 	return message_init_encode(&init, writer);
@@ -229,10 +230,14 @@ static void every_shorter_message_is_refused_and_leaves_the_output_alone(void **
 
 		for (size_t shorter = 0; shorter < size; shorter++) {
 			// A copy of exactly that size: a read past it is seen by the sanitizer.
-			uint8_t *cut = malloc(shorter + 1);
+			uint8_t *cut;
 			union decoded before;
 			union decoded after;
 
+			// Without whom it calls, which agents of before do not say.
+			if (kinds[n].type == MESSAGE_INIT && shorter == size - sizeof(uint64_t))
+				continue;
+			cut = malloc(shorter + 1);
 			assert_non_null(cut);
 			memset(&before, 0xa5, sizeof(before));
 			after = before;

@@ -152,8 +152,35 @@ static void who_asks_is_told_who_we_are_and_nothing_else(void **state) {
 	lone_destroy(lone);
 }
 
+// Found: whoever looked for a member that told our address ended the link that it had with us, twice
+// a second, for each call seemed to be of one that had lost it.
+static void call_for_another_one_at_our_address_ends_no_link(void **state) {
+	static const struct {
+		bool us;
+		enum ras_cause refusal;
+	} rows[] = {{false, RAS_CAUSE_IDLE}, {true, RAS_CAUSE_NONE}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		uint32_t conn = lone_link(lone, 2);
+		struct message_init init = lone_init(lone, 2, RAS_USE_CHECK);
+		uint32_t call;
+
+		lone_pass_beating(lone, 3 * SEC, conn);
+		call = lone_accept(lone);
+		init.sought = rows[n].us ? lone->ras->self_id : lone_id(lone, 4);
+		lone_send_init(lone, call, &init);
+		assert_int_equal(lone_refusal(lone, call), rows[n].refusal);
+		assert_int_equal(lone_is_closed(lone, conn), rows[n].us);
+		assert_true(link_is_ready(lone_find_link(lone, 2)));
+		lone_destroy(lone);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(call_for_another_one_at_our_address_ends_no_link),
 		cmocka_unit_test(another_one_at_a_member_s_address_is_no_evidence_against_it),
 		cmocka_unit_test(
 			another_one_at_a_member_s_address_is_told_once_with_both_and_the_address
