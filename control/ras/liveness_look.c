@@ -66,6 +66,14 @@ static enum ras_cause claim_refusal(const struct ras *ras, uint32_t slot, enum s
 	}
 }
 
+// Whoever had no connection has lost none: a firewall may refuse newcomers and let those be who are
+// connected, whose peer only stands still. So he saw a silence, and no end.
+static enum sight sight_told(const struct ras *ras, uint32_t slot, enum sight sight) {
+	const struct link *link = link_find(ras, slot);
+
+	return sight == SIGHT_GONE && link != NULL && link->connects == 0 ? SIGHT_SILENT : sight;
+}
+
 // Since it spoke to us, on a link of ours; LOOK_NEVER_MS: it never did.
 static uint32_t heard_ago_ms(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
@@ -90,7 +98,7 @@ static void answer(struct ras *ras, const struct look *look, enum sight sight) {
 	}
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	message_begin(ras, &writer, LOOK_ANSWER, look->slot, look->round);
-	wire_put_u8(&writer, (uint8_t)sight);
+	wire_put_u8(&writer, (uint8_t)sight_told(ras, look->slot, sight));
 	wire_put_u32(&writer, heard_ago_ms(ras, look->slot));
 	message_send(ras, look->asker, &writer);
 }
