@@ -190,6 +190,8 @@ static void watch(struct trail *trail, const struct bond *bond) {
 		.sink = part(nic, sink, PULSE_BYTES),
 	};
 	trail->stage = TRAIL_WATCHED;
+	if (trail->brief != NULL)
+		path_brief_opened(trail->brief);
 	post(trail, &record);
 	probe_now(trail, trail->lost_last ? 0 : 1, false);
 }

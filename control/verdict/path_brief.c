@@ -28,6 +28,9 @@ struct path_brief {
 	uint8_t unanswered;	   // reads in a row, at most SILENT_READS
 	uint8_t kind;
 	uint8_t passed; // a bit for each size of this visit of which the last one was answered
+	// Since the last answer: a larger one was lost over this pair, and what is lost after it may
+	// be lost with the pair; and a small read was lost that was not.
+	bool broken, small_lost;
 };
 static_assert(sizeof(struct path_brief) <= 256, "ten thousand of them are 2.5 MB");
 
@@ -107,23 +110,45 @@ static void note_passed(struct path_brief *brief, const struct path_probe *probe
 		brief->passed &= (uint8_t)~bit;
 }
 
+// A path that loses what is large alone is not silent: that takes a small read that was lost by
+// itself.
+static void note_lost(struct path_brief *brief, const struct path_probe *probe) {
+	brief->lost[probe->size] += brief->lost[probe->size] < UINT32_MAX;
+	if (probe->size > 0)
+		brief->broken = true;
+	if (!probe->is_read)
+		return;
+	brief->small_lost = brief->small_lost || (probe->size == 0 && !brief->broken);
+	if (brief->unanswered < SILENT_READS)
+		brief->unanswered++;
+	if (brief->unanswered == SILENT_READS && brief->small_lost)
+		set_kind(brief, SIGHT_SILENT, probe->at_ns);
+}
+
+void path_brief_opened(struct path_brief *brief) {
+	brief->broken = false;
+}
+
+void path_brief_cut_off(struct path_brief *brief, uint64_t now_ns) {
+	if (brief->unanswered == SILENT_READS)
+		set_kind(brief, SIGHT_SILENT, now_ns);
+}
+
 void path_brief_add(struct path_brief *brief, const struct path_probe *probe) {
 	must(probe->size < PATH_SIZES);
 	note_passed(brief, probe);
 	brief->sent[probe->size] += brief->sent[probe->size] < UINT32_MAX;
 	brief->last_probe_ns = probe->at_ns;
 	if (!probe->answered) {
-		brief->lost[probe->size] += brief->lost[probe->size] < UINT32_MAX;
-		if (probe->is_read && brief->unanswered < SILENT_READS)
-			brief->unanswered++;
-		if (brief->unanswered == SILENT_READS)
-			set_kind(brief, SIGHT_SILENT, probe->at_ns);
+		note_lost(brief, probe);
 		return;
 	}
 	brief->last_answer_ns = probe->at_ns;
+	brief->broken = false;
 	if (!probe->is_read)
 		return;
 	brief->unanswered = 0;
+	brief->small_lost = false;
 	if (probe->size == 0)
 		note_latency(brief, probe->latency_ns);
 	// Too seldom to see a counter stand; that one advanced in the visit before is of the past.
