@@ -93,6 +93,21 @@ static void doubt_ourselves(struct finding *finding, const char *reason) {
 	finding->own_doubt = true;
 }
 
+// Most of our links lose, or others have found that packets to us are lost.
+static bool
+we_lose(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+	uint32_t row = members_find(&engine->members, engine->config.self);
+	const struct subject *self =
+		row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
+
+	if (engine->self.loses)
+		return true;
+	if (self == NULL || self == subject || !judge_is_leaky(self, now_ns))
+		return false;
+	hold_until(subject, self->leaky_ns + LEAKY_NS);
+	return true;
+}
+
 // Of our own: who was stopped, or is cut off, knows nothing.
 static void self_apply(
 	const struct verdict_engine *engine,
@@ -112,7 +127,8 @@ static void self_apply(
 		hold_until(subject, settled_ns);
 	} else if (subject->braked) {
 		doubt_ourselves(finding, "Brake");
-	} else if (engine->self.loses && finding->by_silence && !finding->own_words) {
+	} else if (finding->by_silence && !finding->own_words &&
+		   we_lose(engine, subject, now_ns)) {
 		doubt_ourselves(finding, "OwnLoss");
 	}
 }

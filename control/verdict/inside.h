@@ -29,6 +29,9 @@
 #define LAST_READ_NS (2 * SEC)
 // An agent that the overlay still holds alive so long after its pulse fell silent is alive.
 #define ALIVE_PROOF_NS (12 * SEC)
+// A node that loses packets is silent to some now and then, who then cannot tell that it loses: so
+// long after it was lossy and still read by some, silence is of its losses.
+#define LEAKY_NS (15 * SEC)
 // Silence of so many that it began within this is one event.
 #define BRAKE_WINDOW_NS (60 * SEC)
 // Nobody repeated what was bad for so many times `stale`: it is not bad any more.
@@ -127,6 +130,7 @@ struct subject {
 	uint64_t better_ns;	   // since when the evidence is better than what is held, RAS_NEVER
 	uint8_t blame;		   // enum fabric of what is being gathered
 	uint64_t blame_ns;	   // since when
+	uint64_t leaky_ns;	   // several lost packets to it last, and some of it was read; 0
 	uint64_t stale_ns;	   // what was bad was not repeated since, RAS_NEVER
 	uint8_t stale;		   // STALE_: of which kinds that was
 	bool silent;		   // bad by silence
@@ -291,6 +295,8 @@ void judge(
 	uint64_t now_ns,
 	struct finding *ret_finding
 );
+// Whether what is silent at it is of the packets that it loses.
+bool judge_is_leaky(const struct subject *subject, uint64_t now_ns);
 // Whether a verdict goes with a state: the second table of the design.
 bool judge_goes_with(enum verdict verdict, enum ras_state state);
 enum verdict_advice judge_advice(const struct held *held, bool maint);

@@ -409,11 +409,13 @@ static bool is_leaky_suspect(
 // Two who send it much again, on different hosts if there is a choice: packets to it are lost, or
 // from it; unless half of those who did do no longer. Whose links all lose says nothing
 // (<verdict/loss.h>), so of a bad path only its ends do.
-static bool find_losing(
-	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
+static bool is_losing(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum ras_state state,
+	struct losers *ret_losers
 ) {
-	struct losers losers = {.bad = 0};
-
+	memset(ret_losers, 0, sizeof(*ret_losers));
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const struct evidence *evidence = &subject->sights[n];
 		const struct member_row *observer =
@@ -421,13 +423,22 @@ static bool find_losing(
 
 		if (observer == NULL || !triangulate_counts(engine, evidence))
 			continue;
-		if (loses_packets(&evidence->sight, finding->state))
-			losers_add(&losers, &evidence->sight, observer);
+		if (loses_packets(&evidence->sight, state))
+			losers_add(ret_losers, &evidence->sight, observer);
 		else if (evidence->sight.device[0] == '\0')
-			losers.good += evidence->sight.reach == VERDICT_REACH_ANSWERS;
+			ret_losers->good += evidence->sight.reach == VERDICT_REACH_ANSWERS;
 	}
-	if (losers.bad < triangulate_need(engine, subject) || losers.bad < 2 ||
-	    losers.good >= losers.bad || (losers.eyes < 2 && engine->members.hosts_alive > 2))
+	return ret_losers->bad >= triangulate_need(engine, subject) && ret_losers->bad >= 2 &&
+	       ret_losers->good < ret_losers->bad &&
+	       (ret_losers->eyes >= 2 || engine->members.hosts_alive <= 2);
+}
+
+static bool find_losing(
+	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
+) {
+	struct losers losers;
+
+	if (!is_losing(engine, subject, finding->state, &losers))
 		return false;
 	find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
 	finding->bad = losers.bad;
@@ -436,6 +447,40 @@ static bool find_losing(
 	finding->observer_count =
 		losers.bad < VERDICT_OBSERVERS_MAX ? losers.bad : VERDICT_OBSERVERS_MAX;
 	memcpy(finding->observers, losers.ids, finding->observer_count * sizeof(uint64_t));
+	return true;
+}
+
+// Whether it loses packets and is read by some nevertheless.
+static void leaky_note(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	const struct fabric_look *look,
+	uint64_t now_ns
+) {
+	struct losers losers;
+
+	if (look->fabric != FABRIC_SILENT && look->fabric != FABRIC_STANDING &&
+	    is_losing(engine, subject, RAS_ALIVE, &losers))
+		subject->leaky_ns = now_ns;
+}
+
+bool judge_is_leaky(const struct subject *subject, uint64_t now_ns) {
+	return subject->leaky_ns != 0 && now_ns < subject->leaky_ns + LEAKY_NS;
+}
+
+// Its silence, to whomever, is of what it loses: that its host accepts connections on which nothing
+// is said neither.
+static bool is_leaky_silence(
+	struct subject *subject,
+	enum fabric fabric,
+	enum ras_state state,
+	uint64_t now_ns
+) {
+	bool silent = fabric == FABRIC_SILENT || fabric == FABRIC_PEERS || fabric == FABRIC_PORT;
+
+	if (!(silent || state == RAS_SUSPECT) || !judge_is_leaky(subject, now_ns))
+		return false;
+	hold_until(subject, subject->leaky_ns + LEAKY_NS);
 	return true;
 }
 
@@ -475,6 +520,7 @@ static void judge_seen(
 	if (look.fabric == FABRIC_SILENT && is_said_by_few(look.bad, look.lookers) &&
 	    loses_some(engine, subject))
 		look.fabric = look.good > 0 ? FABRIC_READABLE : FABRIC_UNSEEN;
+	leaky_note(engine, subject, &look, now_ns);
 	fabric = gathered(subject, &look, finding->state == RAS_SUSPECT, now_ns);
 	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&
 	    subject_peer(engine, subject)->state == RAS_ALIVE)
@@ -492,6 +538,8 @@ static void judge_seen(
 		// Many at once may be refused by a firewall of our own.
 		find_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
+	} else if (is_leaky_silence(subject, fabric, finding->state, now_ns)) {
+		judge_leaky_suspect(engine, subject, finding);
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(engine, subject, now_ns, &look, &votes, finding);
 	} else if (is_leaky_suspect(engine, subject, &look, &votes, finding)) {

@@ -247,6 +247,58 @@ static void suspect_that_loses_packets_stays_lossy(void **state) {
 	bed_destroy(bed);
 }
 
+static void tell_connections(struct bed *bed, uint32_t subject, enum verdict_reach reach) {
+	for (uint32_t observer = 1; observer <= 2; observer++) {
+		struct sight sight = bed_sight(observer, subject, SIGHT_NO_PAIR);
+
+		sight.device[0] = sight.peer_device[0] = '\0';
+		sight.reach = reach;
+		assert_int_equal(verdict_sight(bed->engine, bed->now_ns, &sight), 0);
+	}
+}
+
+// Who finds it silent cannot tell that it loses, and a connection comes through on which nothing is
+// said. What is silent for good is so nevertheless.
+static void silence_of_a_node_that_loses_packets_is_of_its_losses(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	bed_see(bed, 3, 4, SIGHT_GOOD);
+	say_loses(bed, 1, 4, 600);
+	say_loses(bed, 2, 4, 600);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	assert_int_equal(bed_state(bed, 4, RAS_SUSPECT, RAS_CAUSE_SILENT), 0);
+	tell_connections(bed, 4, VERDICT_REACH_ACCEPTS);
+	bed_pass(bed, 3 * SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	assert_int_equal(bed_state(bed, 4, RAS_ALIVE, RAS_CAUSE_NONE), 0);
+	tell_connections(bed, 4, VERDICT_REACH_ANSWERS);
+	for (uint32_t observer = 1; observer < 8; observer++) {
+		if (observer != 4)
+			bed_see_reach(bed, observer, 4, SIGHT_SILENT, VERDICT_REACH_ANSWERS);
+	}
+	bed_pass(bed, 2 * SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	bed_pass(bed, 15 * SEC);
+	bed_expect(bed, 4, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_destroy(bed);
+}
+
+static void who_is_found_to_lose_packets_calls_nobody_frozen(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	bed_see(bed, 3, 0, SIGHT_GOOD);
+	say_loses(bed, 1, 0, 600);
+	say_loses(bed, 2, 0, 600);
+	bed_expect(bed, 0, VERDICT_PATH_LOSSY, "PacketsLost");
+	assert_int_equal(bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT), 0);
+	tell_connections(bed, 5, VERDICT_REACH_ACCEPTS);
+	bed_pass(bed, 3 * SEC);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnLoss");
+	bed_destroy(bed);
+}
+
 // That one of several stopped to repeat it takes nothing from what the others say.
 static void what_others_still_say_is_not_stale(void **state) {
 	struct bed *bed = bed_create(8);
@@ -313,6 +365,8 @@ int main(void) {
 		cmocka_unit_test(what_is_sent_again_is_answered_in_the_end),
 		cmocka_unit_test(who_loses_itself_calls_nobody_silent),
 		cmocka_unit_test(suspect_that_loses_packets_stays_lossy),
+		cmocka_unit_test(silence_of_a_node_that_loses_packets_is_of_its_losses),
+		cmocka_unit_test(who_is_found_to_lose_packets_calls_nobody_frozen),
 		cmocka_unit_test(what_others_still_say_is_not_stale),
 		cmocka_unit_test(what_is_judged_over_windows_is_well_after_three_seconds),
 		cmocka_unit_test(link_that_loses_is_a_bad_path),
