@@ -52,6 +52,8 @@ struct health {
 };
 
 // losses.c
+// Tells again that packets to a peer are lost; false: none are, as far as this node knows.
+bool health_losses_tell(struct health *health, const struct ras_peer *peer);
 int health_losses_start(struct health *health);
 void health_losses_stop(struct health *health);
 

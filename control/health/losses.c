@@ -28,6 +28,15 @@ static void tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	health_sight(health, &sight);
 }
 
+bool health_losses_tell(struct health *health, const struct ras_peer *peer) {
+	uint32_t permille =
+		health->losses != NULL ? loss_of(health->losses, peer->record->id) : 0;
+
+	if (permille > 0)
+		tell(health, peer->record->id, true, permille);
+	return permille > 0;
+}
+
 static void look_at_links(struct health *health) {
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_link_info link;

@@ -49,12 +49,19 @@ static bool was_told(const struct health *health, uint64_t peer) {
 	return false;
 }
 
-// It lives again, which we may not have seen by a connection of our own.
+// It lives again, which we may not have seen by a connection of our own. That takes back nothing
+// of what it loses.
 static void take_back(struct health *health, const struct ras_peer *peer) {
-	const struct overlay_knock knock = {
-		.reach = VERDICT_REACH_ANSWERS, .at_ns = loop_now_ns(health->loop)};
+	const struct sight sight = {
+		.observer = ras_self_id(overlay_ras(health->overlay)),
+		.subject = peer->record->id,
+		.incarnation = peer->incarnation,
+		.kind = SIGHT_NO_PAIR,
+		.reach = VERDICT_REACH_ANSWERS,
+	};
 
-	tell_knock(health, peer, &knock);
+	if (!health_losses_tell(health, peer))
+		health_sight(health, &sight);
 }
 
 // Machines that share one identity are told apart by their boot.

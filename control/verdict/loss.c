@@ -152,3 +152,11 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 		link->loses = loses;
 	}
 }
+
+uint32_t loss_of(const struct loss_book *book, uint64_t peer) {
+	for (uint32_t n = 0; n < book->count; n++) {
+		if (book->links[n].peer == peer && book->links[n].loses)
+			return book->links[n].permille > 0 ? book->links[n].permille : 1;
+	}
+	return 0;
+}

@@ -83,9 +83,13 @@ static void it_is_told_after_two_looks_and_no_longer_when_it_is_over(void **stat
 	look(&scene, 4, bad);
 	assert_int_equal(losing(&scene), 1);
 	assert_int_equal(scene.permille, 300);
+	assert_int_equal(loss_of(&scene.book, 1), 300);
+	assert_int_equal(loss_of(&scene.book, 2), 0);
+	assert_int_equal(loss_of(&scene.book, PEERS + 1), 0);
 	for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++)
 		look(&scene, 4, good);
 	assert_int_equal(losing(&scene), 0);
+	assert_int_equal(loss_of(&scene.book, 1), 0);
 	assert_int_equal(scene.changes, 2);
 }
 

@@ -47,3 +47,5 @@ void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64
 // Calls `changed` for each link that loses, and once for each that does no longer.
 typedef void loss_fn(void *ctx, uint64_t peer, bool loses, uint32_t permille);
 void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);
+// What its link loses, as it was told last; 0: nothing, or there is none.
+uint32_t loss_of(const struct loss_book *book, uint64_t peer);
