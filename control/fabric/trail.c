@@ -203,13 +203,14 @@ void trail_confirm(struct trail *trail) {
 
 void trail_retry(struct trail *trail, uint64_t now_ns) {
 	struct probe_schedule *schedule = trail->probing->schedule;
-	struct path_retry retry;
+	struct path_retry retry = {.size = 0};
 	bool loses = path_memory_retry(trail->memory, now_ns, &retry);
 
 	if (trail->stage != TRAIL_WATCHED)
 		return;
 	probe_schedule_loses(schedule, trail->place, trail->told.kind == SIGHT_LOSSY);
-	if (!loses || now_ns < trail->retried_ns + PATH_RETRY_NS)
+	if (!(loses || path_memory_doubts(trail->memory)) ||
+	    now_ns < trail->retried_ns + PATH_RETRY_NS)
 		return;
 	trail->retried_ns = now_ns;
 	probe_now(trail, retry.size, retry.is_write);

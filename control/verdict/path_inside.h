@@ -60,6 +60,8 @@ struct path_memory {
 	// What came of the last ones.
 	uint64_t min_ns, median_ns, mad_ns, p99_ns;
 	uint32_t slow_windows, quick_windows; // in a row
+	uint32_t slow_run;		      // reads beyond the border in a row
+	uint64_t slow_run_ns;		      // the first of them
 	bool degraded;
 	uint32_t lost_permille, lost_place;
 	uint32_t unproven_place;
@@ -70,6 +72,10 @@ struct path_memory {
 // Whether there is a baseline, and nothing has confirmed it for too long.
 bool path_is_outdated(const struct path_memory *memory, uint64_t now_ns);
 void path_forget_learnt(struct path_memory *memory);
+// From so much on it is slower than usual.
+uint64_t path_border_ns(const struct path_memory *memory);
+// The median of the last few reads of the small size; 0: there were not so many.
+uint64_t path_lately_ns(const struct path_memory *memory);
 
 // Ascending, in place; for the few that there are.
 void path_sort(uint64_t *values, uint32_t count);

@@ -150,9 +150,39 @@ static bool window_is_over(const struct path_memory *memory, uint64_t now_ns) {
 	       memory->window_count >= memory->config.samples_min;
 }
 
+uint64_t path_border_ns(const struct path_memory *memory) {
+	return times_permille(memory->baseline_ns, memory->config.ratio_permille);
+}
+
+static uint64_t median_of_last(const struct path_memory *memory, uint32_t reads) {
+	uint64_t sorted[PATH_SLOW_READS];
+
+	if (memory->recent_count < reads)
+		return 0;
+	for (uint32_t n = 0; n < reads; n++)
+		sorted[n] = memory->recent[(memory->recent_count - 1 - n) % RECENT_SAMPLES];
+	path_sort(sorted, reads);
+	return path_median(sorted, reads);
+}
+
+uint64_t path_lately_ns(const struct path_memory *memory) {
+	return median_of_last(memory, PATH_QUICK_READS);
+}
+
+// So many in a row, over so long: not waited for until windows have passed either.
+static bool is_slow_at_once(const struct path_memory *memory, uint64_t like_ns) {
+	return !memory->degraded && memory->slow_run >= PATH_SLOW_READS &&
+	       since(memory->slow_run_ns, memory->last_answer_ns) >= PATH_SLOW_NS &&
+	       is_slow(memory, median_of_last(memory, PATH_SLOW_READS), like_ns);
+}
+
+bool path_memory_doubts(const struct path_memory *memory) {
+	return !memory->degraded && memory->slow_run >= PATH_DOUBT_READS;
+}
+
 // What made it slow is over: not waited for until windows have passed.
 static bool is_quick_again(const struct path_memory *memory) {
-	uint64_t most_ns = times_permille(memory->baseline_ns, memory->config.ratio_permille);
+	uint64_t most_ns = path_border_ns(memory);
 
 	if (!memory->degraded || memory->recent_count < PATH_QUICK_READS)
 		return false;
@@ -384,6 +414,11 @@ enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, u
 
 	if (window_is_over(memory, now_ns))
 		close_window(memory, now_ns, like_ns);
+	if (is_slow_at_once(memory, like_ns)) {
+		memory->degraded = true;
+		memory->quick_windows = 0;
+		memory->median_ns = median_of_last(memory, PATH_SLOW_READS);
+	}
 	if (is_quick_again(memory)) {
 		memory->degraded = false;
 		memory->slow_windows = 0;
@@ -395,6 +430,11 @@ enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, u
 	return kind;
 }
 
+// What slows all of them at once has not closed their windows yet.
+static uint64_t slower_ns(const struct path_summary *path) {
+	return path->lately_ns > path->median_ns ? path->lately_ns : path->median_ns;
+}
+
 uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self) {
 	uint64_t ratios[PATH_LIKE_MAX]; // permille
 	uint64_t own_ns = paths[self].baseline_ns;
@@ -403,7 +443,7 @@ uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t
 	for (uint32_t n = 0; n < count && found < PATH_LIKE_MAX; n++) {
 		if (n == self || paths[n].baseline_ns == 0 || paths[n].median_ns == 0)
 			continue;
-		ratios[found++] = paths[n].median_ns * 1000 / paths[n].baseline_ns;
+		ratios[found++] = slower_ns(&paths[n]) * 1000 / paths[n].baseline_ns;
 	}
 	if (found == 0 || own_ns == 0)
 		return 0;

@@ -69,7 +69,15 @@ static void note_outcome(struct size_past *past, const struct path_probe *probe)
 	past->latency_ns[place] = probe->latency_ns;
 }
 
+static void note_run(struct path_memory *memory, const struct path_probe *probe) {
+	if (memory->baseline_ns == 0 || probe->latency_ns <= path_border_ns(memory))
+		memory->slow_run = 0;
+	else if (memory->slow_run++ == 0)
+		memory->slow_run_ns = probe->at_ns;
+}
+
 static void note_latency(struct path_memory *memory, const struct path_probe *probe) {
+	note_run(memory, probe);
 	histogram_record(memory->histogram, probe->latency_ns);
 	if (memory->window_begin_ns == RAS_NEVER)
 		memory->window_begin_ns = probe->at_ns;
@@ -242,6 +250,7 @@ void path_memory_add(struct path_memory *memory, const struct path_probe *probe)
 static void drop_window(struct path_memory *memory) {
 	memory->window_begin_ns = RAS_NEVER;
 	memory->window_count = 0;
+	memory->slow_run = 0;
 }
 
 void path_memory_paused(struct path_memory *memory, uint64_t until_ns) {
@@ -286,6 +295,7 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 		.lost = memory->lost,
 		.min_ns = memory->min_ns,
 		.median_ns = memory->median_ns,
+		.lately_ns = path_lately_ns(memory),
 		.mad_ns = memory->mad_ns,
 		.p99_ns = memory->p99_ns,
 		.baseline_ns = memory->baseline_ns,

@@ -163,9 +163,9 @@ static void path_that_is_slow_when_its_observer_comes_back_is_degraded(void **st
 	assert_in_range(before.age_ns, 55 * SEC, 75 * SEC);
 	restart(&before, 0);
 	assert_in_range(scene_summary().baseline_ns, 10 * US, 10500);
-	scene_good_for(9, 30 * US); // not before there is evidence
+	scene_good_for(7, 30 * US); // not before there is evidence
 	assert_int_equal(scene.kind, SIGHT_GOOD);
-	scene_good_for(11, 30 * US);
+	scene_good_for(13, 30 * US);
 	assert_int_equal(scene.kind, SIGHT_DEGRADED);
 	assert_in_range(learnt().age_ns, before.age_ns + 19 * SEC, before.age_ns + 21 * SEC);
 	scene_good_for(15, 10 * US);
@@ -541,6 +541,44 @@ static void like_paths_tell_what_would_be_usual_now(void **state) {
 	paths[1].median_ns = 40 * US;
 	paths[2].median_ns = 15 * US;
 	assert_int_equal(path_like_ns(paths, 4, 0), 10 * US);
+	// What has slowed them since is in no window yet.
+	paths[1].lately_ns = 100 * US;
+	paths[2].lately_ns = 40 * US;
+	assert_int_equal(path_like_ns(paths, 4, 0), 20 * US);
+}
+
+// A doubted path is read more often, so this is soon.
+static void path_is_slow_at_once_after_eight_slow_reads_in_a_row(void **state) {
+	(void)state;
+	scene_good_for(300, 10 * US);
+	assert_false(path_memory_doubts(scene.path));
+	scene_good_for(7, 30 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_true(path_memory_doubts(scene.path));
+	scene_good_for(1, 30 * US);
+	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_false(path_memory_doubts(scene.path));
+	scene_good_for(4, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+static void quick_read_ends_a_run_of_slow_ones(void **state) {
+	(void)state;
+	scene_good_for(300, 10 * US);
+	for (uint32_t n = 0; n < 30; n++)
+		scene_good(0, n % 3 == 0 ? 10 * US : 30 * US);
+	assert_int_equal(scene.kind, SIGHT_GOOD);
+}
+
+// In less than four seconds it is a machine that waits.
+static void slow_reads_at_the_same_moment_are_no_run(void **state) {
+	(void)state;
+	scene_good_for(300, 10 * US);
+	for (uint32_t n = 0; n < 12; n++) {
+		scene_good(0, 30 * US);
+		scene.now_ns -= 9 * SEC / 10;
+	}
+	assert_int_equal(scene.kind, SIGHT_GOOD);
 }
 
 static void without_memory_there_is_no_path(void **state) {
@@ -583,6 +621,9 @@ int main(void) {
 		SCENE(times_are_those_of_the_last_answers_of_each_size),
 		SCENE(row_of_a_path_says_how_it_is_seen_and_for_how_long),
 		SCENE(like_paths_tell_what_would_be_usual_now),
+		SCENE(path_is_slow_at_once_after_eight_slow_reads_in_a_row),
+		SCENE(quick_read_ends_a_run_of_slow_ones),
+		SCENE(slow_reads_at_the_same_moment_are_no_run),
 		cmocka_unit_test(without_memory_there_is_no_path),
 	};
 

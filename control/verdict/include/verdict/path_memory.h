@@ -11,7 +11,9 @@
 // degraded when the median of the last windows is above `ratio` x its baseline, and above its
 // baseline + 6 MAD, and above `ratio` x what its like would have it be (path_like_ns()), and
 // the quickest quarter above `ratio` x its baseline, too, `windows` times in a row: a machine that
-// is slow as a whole blames no path, nor does one that is slow now and then. It is no more when as
+// is slow as a whole blames no path, nor does one that is slow now and then. So it is when the last
+// PATH_SLOW_READS reads in a row, over PATH_SLOW_NS, all were beyond `ratio` x its baseline and
+// their median is slow as that of a window: it is read more often meanwhile. It is no more when as
 // many windows in a row are not, or the last PATH_QUICK_READS reads in a row: of what was slow for
 // windows three of four reads were.
 //
@@ -43,6 +45,9 @@
 #define PATH_SIZES 4	     // 8 B, 1 KiB, the path's MTU, 64 KiB
 #define PATH_PAST_WINDOWS 64 // that the baseline is made of
 #define PATH_QUICK_READS 4   // below the border in a row, and a path is slow no more
+#define PATH_DOUBT_READS 2   // beyond it in a row, and it is read more often
+#define PATH_SLOW_READS 8    // beyond it in a row, over at least PATH_SLOW_NS: slow at once
+#define PATH_SLOW_NS (4 * RAS_NS_PER_SEC)
 #define PATH_LEARN_WINDOWS 4 // before there is one
 #define PATH_LEARNT_MAX_NS (7 * UINT64_C(86400) * RAS_NS_PER_SEC)
 #define PATH_LATENCY_MAX_NS (UINT64_C(1) << 48)
@@ -121,6 +126,9 @@ bool path_memory_retry(
 	const struct path_memory *memory, uint64_t now_ns, struct path_retry *ret_retry
 );
 
+// Whether its last reads were slow, and more of them would tell.
+bool path_memory_doubts(const struct path_memory *memory);
+
 // When a read that finds the counter as it was would decide that it stands; RAS_NEVER: it moved
 // when it was read last, or stands already.
 uint64_t path_memory_confirm_at(const struct path_memory *memory);
@@ -131,6 +139,7 @@ struct path_summary {
 	uint64_t write_lost[PATH_SIZES], write_sent[PATH_SIZES];
 	// Of the small size's last answers; 0: none. The median is that of the last window.
 	uint64_t min_ns, median_ns, mad_ns, p99_ns;
+	uint64_t lately_ns;		       // the median of the last few; 0: not so many
 	uint64_t baseline_ns, baseline_mad_ns; // 0: not learnt yet
 	uint64_t last_answer_ns;	       // RAS_NEVER: none
 	uint64_t last_probe_ns;		       // RAS_NEVER: none
@@ -171,7 +180,8 @@ void path_summary_row(
 const struct histogram *path_memory_histogram(const struct path_memory *memory);
 
 // What path `self` of these would show if it were slowed down as the others are: its baseline times
-// the median of their last medians by their baselines. 0: nobody knows, no other has learnt one.
+// the median of their last medians, or of their last few reads if those are slower, by their
+// baselines. 0: nobody knows, no other has learnt one.
 #define PATH_LIKE_MAX 256 // others beyond are not looked at
 uint64_t path_like_ns(const struct path_summary *paths, uint32_t count, uint32_t self);
 
