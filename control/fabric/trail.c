@@ -193,7 +193,8 @@ static void watch(struct trail *trail, const struct bond *bond) {
 	if (trail->brief != NULL)
 		path_brief_opened(trail->brief);
 	post(trail, &record);
-	probe_now(trail, trail->lost_last ? 0 : 1, false);
+	// Of a visit the small one is first: what is lost behind a larger one says nothing of silence.
+	probe_now(trail, trail->lost_last || trail->visit ? 0 : 1, false);
 }
 
 void trail_confirm(struct trail *trail) {

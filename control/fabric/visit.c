@@ -244,13 +244,11 @@ static void look_at(struct trail *trail, uint64_t now_ns) {
 		trail->answered = false;
 		if (trail->answer.failure.reason == PAIRING_REASON_NONE)
 			trail_follow(trail, trail->answer.generation);
-		else if (trail->answer.failure.reason == PAIRING_NO_DEVICE || trail->answer.failure.reason == PAIRING_DEVICE_GONE)
+		else if (trail->answer.failure.reason == PAIRING_NO_DEVICE ||
+			 trail->answer.failure.reason == PAIRING_DEVICE_GONE)
 			rails_doubt(trail->probing->fabric, trail->key.peer);
-		if (trail->stage == TRAIL_BARE) {
-			if (trail->lost_last)
-				path_brief_cut_off(trail->brief, now_ns);
+		if (trail->stage == TRAIL_BARE)
 			end(trail, now_ns);
-		}
 	} else if (trail->stage == TRAIL_BARE) {
 		// Its pair failed: with what was lost the first time nobody can tell why.
 		if (trail->lost_last && trail->tries < TRIES_MAX)

@@ -129,11 +129,6 @@ void path_brief_opened(struct path_brief *brief) {
 	brief->broken = false;
 }
 
-void path_brief_cut_off(struct path_brief *brief, uint64_t now_ns) {
-	if (brief->unanswered == SILENT_READS)
-		set_kind(brief, SIGHT_SILENT, now_ns);
-}
-
 void path_brief_add(struct path_brief *brief, const struct path_probe *probe) {
 	must(probe->size < PATH_SIZES);
 	note_passed(brief, probe);

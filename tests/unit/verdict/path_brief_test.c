@@ -155,14 +155,10 @@ static void small_read_lost_first_over_the_next_pair_is_silence(void **state) {
 	assert_int_equal(summary(*state).kind, SIGHT_SILENT);
 }
 
-static void lost_reads_without_another_pair_are_silence(void **state) {
-	add(*state, 1, true, 10 * US);
-	add(*state, 0, true, 10 * US);
-	add(*state, 1, false, 0);
-	path_brief_cut_off(*state, now_ns);
-	assert_int_equal(summary(*state).kind, SIGHT_GOOD);
+static void small_read_and_what_follows_it_are_silence_over_one_pair(void **state) {
+	path_brief_opened(*state);
 	add(*state, 0, false, 0);
-	path_brief_cut_off(*state, now_ns);
+	add(*state, 1, false, 0);
 	assert_int_equal(summary(*state).kind, SIGHT_SILENT);
 }
 
@@ -238,7 +234,7 @@ int main(void) {
 		BRIEF(two_reads_without_an_answer_are_silence_until_the_next_answer),
 		BRIEF(large_reads_that_take_small_ones_with_their_pair_are_no_silence),
 		BRIEF(small_read_lost_first_over_the_next_pair_is_silence),
-		BRIEF(lost_reads_without_another_pair_are_silence),
+		BRIEF(small_read_and_what_follows_it_are_silence_over_one_pair),
 		BRIEF(head_is_not_good_before_its_counter_was_seen_to_advance),
 		BRIEF(counter_that_stands_throughout_a_visit_is_nothing_good),
 		BRIEF(new_start_of_the_peer_begins_anew),

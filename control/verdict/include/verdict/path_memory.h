@@ -190,6 +190,4 @@ void path_brief_init(struct path_brief *brief);
 void path_brief_add(struct path_brief *brief, const struct path_probe *probe);
 // It is probed over another pair from now on: what a loss took with the pair before says no more.
 void path_brief_opened(struct path_brief *brief);
-// No other pair was to be had after reads that were lost: they were not lost by their size alone.
-void path_brief_cut_off(struct path_brief *brief, uint64_t now_ns);
 void path_brief_summary(const struct path_brief *brief, struct path_summary *ret_summary);
