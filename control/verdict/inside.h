@@ -270,6 +270,13 @@ void triangulate(
 	uint64_t good_after_ns,
 	struct fabric_look *ret_look
 );
+// The same of one that loses packets, where the silence that a few tell is of its losses.
+void triangulate_lossy(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	uint64_t good_after_ns,
+	struct fabric_look *ret_look
+);
 // Whether this sight counts at all: its observer can look, and nothing of its own explains it.
 bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence);
 // Who is to blame for one bad path, and the name of what it is.

@@ -505,21 +505,19 @@ static void judge_seen(
 	uint32_t need = triangulate_need(engine, subject);
 	struct fabric_look look;
 	struct votes votes;
+	uint64_t good_after_ns;
 	enum fabric fabric;
 
 	votes_take(engine, subject, &votes);
 	if (finding->state == RAS_ALIVE && votes.of[VERDICT_REACH_ANSWERS] == 0 &&
 	    votes.against >= need)
 		finding->state = RAS_SUSPECT;
-	triangulate(
-		engine, subject,
-		subject_peer(engine, subject)->state == RAS_SUSPECT ? subject->state_ns
-								    : votes.newest_ns,
-		&look
-	);
+	good_after_ns = subject_peer(engine, subject)->state == RAS_SUSPECT ? subject->state_ns
+									    : votes.newest_ns;
+	triangulate(engine, subject, good_after_ns, &look);
 	if (look.fabric == FABRIC_SILENT && is_said_by_few(look.bad, look.lookers) &&
 	    loses_some(engine, subject))
-		look.fabric = look.good > 0 ? FABRIC_READABLE : FABRIC_UNSEEN;
+		triangulate_lossy(engine, subject, good_after_ns, &look);
 	leaky_note(engine, subject, &look, now_ns);
 	fabric = gathered(subject, &look, finding->state == RAS_SUSPECT, now_ns);
 	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&

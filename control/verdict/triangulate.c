@@ -607,6 +607,21 @@ static void look_readers(
 		look->observers[look->observer_count++] = good[n];
 }
 
+static void look_heard(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	struct fabric_look *look
+) {
+	if (look_by_kind(engine, subject, SIGHT_STANDING, FABRIC_STANDING, look) ||
+	    look_outward(engine, subject, SIGHT_SILENT, FABRIC_PEERS, look) ||
+	    look_by_port(engine, subject, SIGHT_SILENT, FABRIC_PORT, look) ||
+	    look_by_port(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, look) ||
+	    look_outward(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, look) ||
+	    look_by_port(engine, subject, SIGHT_DEGRADED, FABRIC_SLOW, look) ||
+	    look_outward(engine, subject, SIGHT_DEGRADED, FABRIC_SLOW, look))
+		return;
+}
+
 // The worst that holds.
 void triangulate(
 	const struct verdict_engine *engine,
@@ -616,15 +631,20 @@ void triangulate(
 ) {
 	memset(ret_look, 0, sizeof(*ret_look));
 	look_readers(engine, subject, good_after_ns, ret_look);
-	if (look_by_kind(engine, subject, SIGHT_SILENT, FABRIC_SILENT, ret_look) ||
-	    look_by_kind(engine, subject, SIGHT_STANDING, FABRIC_STANDING, ret_look) ||
-	    look_outward(engine, subject, SIGHT_SILENT, FABRIC_PEERS, ret_look) ||
-	    look_by_port(engine, subject, SIGHT_SILENT, FABRIC_PORT, ret_look) ||
-	    look_by_port(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, ret_look) ||
-	    look_outward(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, ret_look) ||
-	    look_by_port(engine, subject, SIGHT_DEGRADED, FABRIC_SLOW, ret_look) ||
-	    look_outward(engine, subject, SIGHT_DEGRADED, FABRIC_SLOW, ret_look))
-		return;
+	if (!look_by_kind(engine, subject, SIGHT_SILENT, FABRIC_SILENT, ret_look))
+		look_heard(engine, subject, ret_look);
+}
+
+void triangulate_lossy(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	uint64_t good_after_ns,
+	struct fabric_look *ret_look
+) {
+	memset(ret_look, 0, sizeof(*ret_look));
+	look_readers(engine, subject, good_after_ns, ret_look);
+	if (!look_by_kind(engine, subject, SIGHT_STANDING, FABRIC_STANDING, ret_look))
+		(void)look_by_port(engine, subject, SIGHT_LOSSY, FABRIC_LOSSY, ret_look);
 }
 
 enum path_blame triangulate_end(

@@ -288,6 +288,23 @@ static void silence_of_a_node_that_loses_packets_is_of_its_losses(void **state) 
 	bed_destroy(bed);
 }
 
+// The last looks of those who read it are older than that, and still say that it loses.
+static void what_a_few_do_not_read_leaves_it_lossy(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	for (uint32_t observer = 1; observer <= 3; observer++)
+		bed_see(bed, observer, 4, SIGHT_LOSSY);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
+	bed_pass(bed, 3 * SEC);
+	bed_see_reach(bed, 5, 4, SIGHT_SILENT, VERDICT_REACH_ANSWERS);
+	bed_see_reach(bed, 6, 4, SIGHT_SILENT, VERDICT_REACH_ANSWERS);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
+	bed_destroy(bed);
+}
+
 static void who_is_found_to_lose_packets_calls_nobody_frozen(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -370,6 +387,7 @@ int main(void) {
 		cmocka_unit_test(who_loses_itself_calls_nobody_silent),
 		cmocka_unit_test(suspect_that_loses_packets_stays_lossy),
 		cmocka_unit_test(silence_of_a_node_that_loses_packets_is_of_its_losses),
+		cmocka_unit_test(what_a_few_do_not_read_leaves_it_lossy),
 		cmocka_unit_test(who_is_found_to_lose_packets_calls_nobody_frozen),
 		cmocka_unit_test(what_others_still_say_is_not_stale),
 		cmocka_unit_test(what_is_judged_over_windows_is_well_after_three_seconds),
