@@ -15,11 +15,13 @@ const char *slurm_why_words(enum slurm_why why) {
 		[SLURM_WHY_UNRECORDED] =
 			"its reason is like ours, but this record has another: see tocsin drains",
 		[SLURM_WHY_EMPTY] = "drained without a reason: not by us",
-		[SLURM_WHY_DOWN] = "down in Slurm already",
+		[SLURM_WHY_DOWN] = "down in Slurm, or not reached by it at present",
 		[SLURM_WHY_UNKNOWN] = "its agents do not know how it is",
 		[SLURM_WHY_UNREAD] = "its state in Slurm is not understood",
 		[SLURM_WHY_SETTLES] = "healthy again, but not for long enough",
 		[SLURM_WHY_REBOOTS] = "healthy again, but a reboot of it was asked for",
+		[SLURM_WHY_STARTS] =
+			"healthy again, but Slurm has not heard of it since its controller began",
 		[SLURM_WHY_UNCONFIRMED] = "healthy to others, but its own agent does not say so",
 		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are out of service",
 	};
@@ -64,6 +66,8 @@ static enum slurm_action decide_drained(
 		*why = SLURM_WHY_SETTLES;
 	else if (advice == SLURM_ADVICE_HEALTHY && node->reboots)
 		*why = SLURM_WHY_REBOOTS;
+	else if (advice == SLURM_ADVICE_HEALTHY && node->starts)
+		*why = SLURM_WHY_STARTS;
 	else if (advice == SLURM_ADVICE_HEALTHY)
 		return SLURM_UNDRAIN;
 	return SLURM_KEEP;
@@ -264,6 +268,7 @@ static bool take_word(const char *text, size_t length, struct slurm_node *node) 
 		node->drain |= words[n].drain;
 		node->down |= words[n].down;
 		node->reboots |= words[n].reboots;
+		node->starts |= strcmp(words[n].name, "UNKNOWN") == 0;
 		return true;
 	}
 	return false;

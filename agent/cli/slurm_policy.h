@@ -29,6 +29,7 @@ struct slurm_node {
 	bool ours;			 // our record holds that reason
 	bool drain;			 // DRAIN is among its state's flags
 	bool reboots;			 // a reboot was asked for, or is under way
+	bool starts; // Slurm does not know it yet and takes no other state for it
 	bool down;  // it, or its slurmd, is down, powered off or being made: nothing to drain
 	bool known; // its state was understood
 };
@@ -66,6 +67,7 @@ enum slurm_why {
 	SLURM_WHY_UNREAD,      // Slurm's word for its state was not understood
 	SLURM_WHY_SETTLES,     // healthy, but not for long enough
 	SLURM_WHY_REBOOTS,     // healthy, but a person wants it rebooted first
+	SLURM_WHY_STARTS,      // healthy, but Slurm has not heard of it since its controller began
 	SLURM_WHY_UNCONFIRMED, // healthy, but its own agent did not say so just now
 	SLURM_WHY_BRAKE,       // as many as allowed are drained
 	SLURM_WHY_COUNT,

@@ -310,6 +310,63 @@ def node_that_a_person_sets_down_stays_down(slurm, verdicts):
     slurm.update("n2", State="RESUME")
 
 
+def node_that_is_resumed_too_early_is_drained_again(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    slurm.update("n2", State="RESUME")
+    with Sync(slurm, verdicts.agent.where) as sync:
+        sync.wait_said("n2: drained")
+    assert slurm.is_drained("n2") and drains(slurm) == (0, {"n2": True}), sync.said()
+
+
+def drain_outlives_a_controller_that_reads_its_configuration_again(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    assert slurm.run("scontrol", "reconfigure").returncode == 0
+    assert slurm.is_drained("n2") and drains(slurm) == (0, {"n2": True})
+    verdicts.rows["n2"] = row("n2")
+    assert "n2: undrained" in once(slurm, verdicts)
+
+
+def undrain_waits_for_nodes_that_a_new_controller_does_not_know_yet(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    verdicts.rows["n2"] = row("n2")
+    slurm.stop_controller()
+    slurm.start_controller()
+    with Sync(slurm, verdicts.agent.where) as sync:
+        sync.wait_said("n2: undrained")
+        clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+    assert "could not be undrained" not in sync.said(), sync.said()
+
+
+def slurmd_that_starts_again_takes_back_no_drain(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    slurmd = slurm.processes.pop("slurmd.n2")
+    slurmd.send_signal(signal.SIGTERM)
+    slurmd.wait()
+    slurm.spawn("slurmd.n2", "slurmd", "-D", "-N", "n2")
+    clusters.wait_until("n2 drained", lambda: slurm.state("n2") == "drained")
+    assert drains(slurm) == (0, {"n2": True})
+    verdicts.rows["n2"] = row("n2")
+    assert "n2: undrained" in once(slurm, verdicts)
+
+
+def maintenance_reservation_hinders_no_undrain_and_stays(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    done = slurm.run("scontrol", "create", "reservation", "reservation=work", "user=root",
+                     "starttime=now", "duration=10", "flags=maint,ignore_jobs", "nodes=n2")
+    assert done.returncode == 0, done
+    try:
+        verdicts.rows["n2"] = row("n2")
+        assert "n2: undrained" in once(slurm, verdicts)
+        assert "Nodes=n2" in slurm.run("scontrol", "show", "reservation", "-o").stdout
+    finally:
+        slurm.run("scontrol", "delete", "reservation=work")
+
+
 def node_that_slurm_does_not_know_hinders_nobody(slurm, verdicts):
     verdicts.rows["new-name"] = row("new-name", "node-down")
     verdicts.rows["n2"] = row("n2", "node-down")
@@ -620,6 +677,11 @@ CASES = [
     two_controllers_undrain_each_what_it_drained,
     sync_that_is_killed_goes_on_with_its_record,
     node_that_a_person_sets_down_stays_down,
+    node_that_is_resumed_too_early_is_drained_again,
+    drain_outlives_a_controller_that_reads_its_configuration_again,
+    undrain_waits_for_nodes_that_a_new_controller_does_not_know_yet,
+    slurmd_that_starts_again_takes_back_no_drain,
+    maintenance_reservation_hinders_no_undrain_and_stays,
     node_that_slurm_does_not_know_hinders_nobody,
     drain_that_cannot_be_kept_is_not_made_or_stays,
     unknown_neither_drains_nor_undrains,

@@ -125,6 +125,18 @@ static void node_that_is_to_reboot_stays_drained_until_it_has(void **state) {
 	}
 }
 
+// Slurm refuses to resume what has not registered since its controller began.
+static void node_that_slurm_does_not_know_yet_is_waited_for(void **state) {
+	const struct slurm_finding finding = {.advice = SLURM_ADVICE_HEALTHY, .for_s = 60};
+	struct slurm_node node = {.ours = true, .reason = OURS};
+	enum slurm_why why;
+
+	(void)state;
+	slurm_node_take_state("UNKNOWN+DRAIN", strlen("UNKNOWN+DRAIN"), &node);
+	assert_int_equal(slurm_decide(&limits, &calm, &node, &finding, &why), SLURM_KEEP);
+	assert_int_equal(why, SLURM_WHY_STARTS);
+}
+
 static void brake_counts_this_interval_and_all_that_are_out(void **state) {
 	static const struct {
 		struct slurm_tally tally;
@@ -279,6 +291,7 @@ int main(void) {
 		cmocka_unit_test(node_that_nobody_speaks_of_is_kept),
 		cmocka_unit_test(node_that_is_down_in_slurm_is_not_drained_but_may_be_undrained),
 		cmocka_unit_test(node_that_is_to_reboot_stays_drained_until_it_has),
+		cmocka_unit_test(node_that_slurm_does_not_know_yet_is_waited_for),
 		cmocka_unit_test(brake_counts_this_interval_and_all_that_are_out),
 		cmocka_unit_test(state_is_read_word_by_word_and_a_new_word_makes_it_unread),
 		cmocka_unit_test(reason_is_parted_from_who_gave_it_and_when),
