@@ -41,6 +41,7 @@
 
 struct evidence {
 	struct sight sight;
+	uint32_t observer; // its row, MEMBERS_NONE: it is no member
 	uint64_t seen_ns;  // the latest look that said so
 	uint64_t since_ns; // the first one of its kind
 	uint64_t mute_ns;  // the first since which the overlay of the same observer is not answered
@@ -123,6 +124,8 @@ struct subject {
 	struct said *said;
 	uint32_t said_count, said_capacity;
 	uint32_t tells_bad; // sights that it told of others, and that are bad
+	uint32_t tells[SIGHT_KIND_COUNT]; // the same by kind
+	uint32_t tells_blind; // of the silent ones, with an own port that reads nobody either
 
 	struct held held;
 	struct swings swings;
@@ -290,8 +293,6 @@ enum path_blame triangulate_path(
 // Of how many that nobody blames this node says that they are silent, and since when of the last.
 uint32_t
 triangulate_accused(const struct verdict_engine *engine, uint64_t observer, uint64_t *ret_since_ns);
-// It says of two or more that it does not read them, and of its own port that it reads nobody.
-bool triangulate_is_blind(const struct verdict_engine *engine, const struct subject *subject);
 // How many observers are needed for blame, if there are so many.
 uint32_t triangulate_need(const struct verdict_engine *engine, const struct subject *subject);
 

@@ -418,8 +418,7 @@ static bool is_losing(
 	memset(ret_losers, 0, sizeof(*ret_losers));
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const struct evidence *evidence = &subject->sights[n];
-		const struct member_row *observer =
-			triangulate_row(engine, evidence->sight.observer);
+		const struct member_row *observer = triangulate_observer(engine, evidence);
 
 		if (observer == NULL || !triangulate_counts(engine, evidence))
 			continue;
@@ -615,7 +614,7 @@ void judge(
 		judge_seen(engine, subject, now_ns, ret_finding);
 		// One that reads nobody is silent as those are whom nobody reads.
 		if (ret_finding->verdict <= VERDICT_HEALTHY)
-			ret_finding->by_silence = triangulate_is_blind(engine, subject);
+			ret_finding->by_silence = subject->tells_blind > 1;
 		judge_words(engine, subject, ret_finding);
 		return;
 	}

@@ -46,16 +46,22 @@ int subject_make(struct verdict_engine *engine, uint32_t peer, struct subject **
 	return 0;
 }
 
+static bool sight_is_blind(const struct sight *sight) {
+	return sight->kind == SIGHT_SILENT && !sight->own_good;
+}
+
 // A sight that goes is no longer told by its observer.
 static void sight_untell(struct verdict_engine *engine, const struct evidence *evidence) {
-	uint32_t observer;
+	struct subject *teller;
 
-	if (!sight_is_bad(evidence->sight.kind))
+	if (!sight_is_bad(evidence->sight.kind) || evidence->observer == MEMBERS_NONE)
 		return;
-	observer = members_find(&engine->members, evidence->sight.observer);
-	if (observer != MEMBERS_NONE && engine->members.rows[observer].subject != NULL &&
-	    engine->members.rows[observer].subject->tells_bad > 0)
-		engine->members.rows[observer].subject->tells_bad--;
+	teller = engine->members.rows[evidence->observer].subject;
+	if (teller == NULL || teller->tells[evidence->sight.kind] == 0)
+		return;
+	teller->tells[evidence->sight.kind]--;
+	teller->tells_blind -= sight_is_blind(&evidence->sight);
+	teller->tells_bad--;
 }
 
 static void sight_drop(struct verdict_engine *engine, struct subject *subject, uint32_t at) {
@@ -350,9 +356,13 @@ int subject_add_sight(
 		if (!verdict_reach_is_unanswered(evidence->sight.reach))
 			evidence->mute_ns = seen_ns;
 	}
-	if (teller != NULL)
+	if (teller != NULL) {
+		teller->tells[sight->kind]++;
+		teller->tells_blind += sight_is_blind(sight);
 		teller->tells_bad++;
+	}
 	evidence->sight = *sight;
+	evidence->observer = observer;
 	evidence->seen_ns = seen_ns;
 	return 0;
 }

@@ -95,8 +95,14 @@ int told_adopt(struct verdict_engine *engine, uint32_t observer) {
 	list = engine->members.rows[observer].told;
 	for (uint32_t n = 0; n < engine->subject_count; n++) {
 		const struct subject *subject = engine->subjects[n];
-		uint32_t sights = subject_sights_by(subject, id);
+		uint32_t sights = 0;
 
+		for (uint32_t m = 0; m < subject->sight_count; m++) {
+			if (subject->sights[m].sight.observer != id)
+				continue;
+			subject->sights[m].observer = observer;
+			sights++;
+		}
 		if (sights > 0)
 			list->rows[list->count++] = subject->peer;
 		engine->told_by_strangers -= sights;

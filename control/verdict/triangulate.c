@@ -69,15 +69,15 @@ bool triangulate_counts(const struct verdict_engine *engine, const struct eviden
 	}
 	if (sight_is_bad(sight->kind) && !sight->own_good)
 		return false;
-	observer = triangulate_row(engine, sight->observer);
+	observer = triangulate_observer(engine, evidence);
 	return observer != NULL && observer->state != RAS_DEAD && observer->state != RAS_LEFT &&
 	       (!sight_is_bad(sight->kind) || !triangulate_own_port_is_bad(observer->subject));
 }
 
 bool triangulate_shares_host(
-	const struct verdict_engine *engine, uint64_t observer, uint32_t host
+	const struct verdict_engine *engine, const struct evidence *evidence, uint32_t host
 ) {
-	const struct member_row *row = triangulate_row(engine, observer);
+	const struct member_row *row = triangulate_observer(engine, evidence);
 
 	return engine->members.hosts_alive > 1 && host != NAMES_NONE && row != NULL &&
 	       row->host == host;
@@ -96,7 +96,7 @@ uint32_t triangulate_need(const struct verdict_engine *engine, const struct subj
 static void tally_bad(
 	const struct verdict_engine *engine, const struct evidence *evidence, struct tally *tally
 ) {
-	const struct member_row *observer = triangulate_row(engine, evidence->sight.observer);
+	const struct member_row *observer = triangulate_observer(engine, evidence);
 	uint32_t host = observer != NULL ? observer->host : NAMES_NONE;
 	uint32_t n;
 
@@ -149,12 +149,12 @@ bool triangulate_excuses(enum sight_kind look, enum sight_kind kind) {
 // A look that speaks against badness of this kind, by one who does not share the subject's host.
 static bool excuses_from(
 	const struct verdict_engine *engine,
-	const struct sight *look,
+	const struct evidence *look,
 	enum sight_kind kind,
 	uint32_t host
 ) {
-	return triangulate_excuses(look->kind, kind) &&
-	       !triangulate_shares_host(engine, look->observer, host);
+	return triangulate_excuses(look->sight.kind, kind) &&
+	       !triangulate_shares_host(engine, look, host);
 }
 
 // One without a past calls whatever it reads good. It speaks against slowness only if it reads the
@@ -182,11 +182,11 @@ static bool can_say(const struct subject *subject, const struct sight *look, enu
 static bool speaks_against(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	const struct sight *look,
+	const struct evidence *look,
 	enum sight_kind kind
 ) {
 	return excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
-	       can_say(subject, look, kind);
+	       can_say(subject, &look->sight, kind);
 }
 
 // Of all ports if `port` is NULL: the page is the same behind each of them.
@@ -209,7 +209,7 @@ static void tally_take(
 			ret_tally->newest_ns = evidence->seen_ns;
 		if (evidence->sight.kind == kind)
 			tally_bad(engine, evidence, ret_tally);
-		else if (speaks_against(engine, subject, &evidence->sight, kind))
+		else if (speaks_against(engine, subject, evidence, kind))
 			tally_good(evidence, ret_tally);
 	}
 }
@@ -271,7 +271,7 @@ static bool other_port_is_read(
 		if (triangulate_excuses(evidence->sight.kind, SIGHT_SILENT) &&
 		    strcmp(evidence->sight.peer_device, port) != 0 &&
 		    triangulate_counts(engine, evidence) &&
-		    !triangulate_shares_host(engine, evidence->sight.observer, host))
+		    !triangulate_shares_host(engine, evidence, host))
 			return true;
 	}
 	return false;
@@ -315,6 +315,14 @@ static void look_fill(
 		look->observers[look->observer_count++] = tally->bad[n];
 }
 
+static bool is_seen_as(const struct subject *subject, enum sight_kind kind) {
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		if (subject->sights[n].sight.kind == kind)
+			return true;
+	}
+	return false;
+}
+
 static bool look_by_kind(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -324,6 +332,8 @@ static bool look_by_kind(
 ) {
 	struct tally tally;
 
+	if (!is_seen_as(subject, kind))
+		return false;
 	tally_take(engine, subject, kind, NULL, &tally);
 	if (!tally_blames(engine, subject, kind, &tally))
 		return false;
@@ -339,6 +349,8 @@ static bool look_by_port(
 	enum fabric fabric,
 	struct fabric_look *look
 ) {
+	if (!is_seen_as(subject, kind))
+		return false;
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const char *port = subject->sights[n].sight.peer_device;
 		struct tally tally;
@@ -373,7 +385,7 @@ static bool read_by_others(
 			    &evidence->sight, bad->sight.kind, bad->sight.lost_bytes
 		    ) &&
 		    triangulate_counts(engine, evidence) &&
-		    !triangulate_shares_host(engine, evidence->sight.observer, host) &&
+		    !triangulate_shares_host(engine, evidence, host) &&
 		    evidence->seen_ns >= bad->since_ns &&
 		    evidence->seen_ns <= bad->seen_ns + COVER_NS)
 			return true;
@@ -395,15 +407,15 @@ static void outward_read(
 	const struct verdict_engine *engine,
 	const struct subject *other,
 	enum sight_kind kind,
-	const struct sight *look,
+	const struct evidence *look,
 	struct outward *outward
 ) {
 	uint32_t passes = UINT32_MAX;
 
 	if (!excuses_from(engine, look, kind, subject_peer(engine, other)->host))
 		return;
-	if (kind == SIGHT_LOSSY && look->lost_bytes != 0)
-		passes = look->lost_bytes;
+	if (kind == SIGHT_LOSSY && look->sight.lost_bytes != 0)
+		passes = look->sight.lost_bytes;
 	if (passes > outward->passes)
 		outward->passes = passes;
 }
@@ -421,7 +433,7 @@ static void outward_weigh(
 		if (evidence->sight.observer != observer || !triangulate_counts(engine, evidence))
 			continue;
 		if (evidence->sight.kind != kind)
-			outward_read(engine, other, kind, &evidence->sight, outward);
+			outward_read(engine, other, kind, evidence, outward);
 		else if (kind == SIGHT_LOSSY && evidence->sight.lost_bytes > outward->lost)
 			outward->lost = evidence->sight.lost_bytes;
 	}
@@ -482,7 +494,7 @@ static bool look_outward(
 	const struct subject *other;
 	struct tally tally;
 
-	if (subject->tells_bad < 2)
+	if (subject->tells[kind] < 2)
 		return false;
 	// Most read somebody well, and nobody needs to know who else reads those that they do not.
 	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
@@ -540,24 +552,6 @@ uint32_t triangulate_accused(
 	}
 	*ret_since_ns = since_ns;
 	return accused;
-}
-
-bool triangulate_is_blind(const struct verdict_engine *engine, const struct subject *subject) {
-	uint64_t self = subject_peer(engine, subject)->id;
-	const struct subject *other;
-	uint32_t blind = 0;
-
-	if (subject->tells_bad < 2)
-		return false;
-	for (uint32_t n = 0; told_nth(engine, subject->peer, n, &other); n++) {
-		for (uint32_t m = 0; m < other->sight_count; m++) {
-			const struct sight *sight = &other->sights[m].sight;
-
-			blind += sight->observer == self && sight->kind == SIGHT_SILENT &&
-				 !sight->own_good;
-		}
-	}
-	return blind > 1;
 }
 
 static bool outlives(const struct evidence *evidence) {

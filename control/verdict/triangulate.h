@@ -7,11 +7,20 @@
 // NULL: nobody knows it.
 const struct member_row *triangulate_row(const struct verdict_engine *engine, uint64_t id);
 
+// Its observer; NULL: that is no member.
+static inline const struct member_row *
+triangulate_observer(const struct verdict_engine *engine, const struct evidence *evidence) {
+	return evidence->observer != MEMBERS_NONE ? &engine->members.rows[evidence->observer]
+						  : NULL;
+}
+
 // What it says of its own port explains what it does not see. `subject` may be NULL.
 bool triangulate_own_port_is_bad(const struct subject *subject);
 
 // Who shares the host reads it without the fabric.
-bool triangulate_shares_host(const struct verdict_engine *engine, uint64_t observer, uint32_t host);
+bool triangulate_shares_host(
+	const struct verdict_engine *engine, const struct evidence *evidence, uint32_t host
+);
 
 // Whether a good look at this port excuses one of the kind.
 bool triangulate_excuses(enum sight_kind look, enum sight_kind kind);

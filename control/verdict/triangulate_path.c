@@ -19,7 +19,7 @@ static bool host_is_bad(const struct verdict_engine *engine, uint32_t host, enum
 			const struct evidence *evidence = &other->sights[m];
 
 			if (!triangulate_counts(engine, evidence) ||
-			    triangulate_shares_host(engine, evidence->sight.observer, host))
+			    triangulate_shares_host(engine, evidence, host))
 				continue;
 			seen = true;
 			blamed = evidence->sight.kind == kind &&
@@ -48,8 +48,7 @@ leaf_is_bad(const struct verdict_engine *engine, uint32_t leaf, const struct sig
 
 		for (uint32_t m = 0; m < other->sight_count; m++) {
 			const struct evidence *evidence = &other->sights[m];
-			const struct member_row *observer =
-				triangulate_row(engine, evidence->sight.observer);
+			const struct member_row *observer = triangulate_observer(engine, evidence);
 			uint64_t node = inside ? evidence->sight.subject : evidence->sight.observer;
 
 			if (observer == NULL || (observer->leaf == leaf) == inside ||
@@ -89,7 +88,7 @@ enum path_blame triangulate_path(
 	const char **ret_what
 ) {
 	const struct member_row *far = subject_peer(engine, subject);
-	const struct member_row *near = triangulate_row(engine, evidence->sight.observer);
+	const struct member_row *near = triangulate_observer(engine, evidence);
 	const struct member_row *ends[2] = {far, near};
 	const char *ports[2] = {evidence->sight.peer_device, evidence->sight.device};
 	enum sight_kind kind = evidence->sight.kind;
