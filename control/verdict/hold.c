@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define SETTLE_WINDOWS_NS (3 * SEC)
+#define SETTLE_COUNTED_NS SEC
 
 static bool is_well(enum verdict verdict) {
 	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
@@ -223,14 +224,16 @@ static bool was_suspected(const struct held *held) {
 	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
 }
 
-// What is judged over windows has settled by these.
+// What is judged over windows has settled by these. That packets are lost no more is known from so
+// many that passed, at half of those who lost some: it waits only for what others find.
 static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct held *held) {
-	bool by_windows =
-		held->verdict == VERDICT_PATH_DEGRADED || held->verdict == VERDICT_PATH_LOSSY;
+	uint64_t settle_ns = engine->config.settle_ns;
 
-	return by_windows && engine->config.settle_ns > SETTLE_WINDOWS_NS
-		       ? SETTLE_WINDOWS_NS
-		       : engine->config.settle_ns;
+	if (held->verdict == VERDICT_PATH_LOSSY && strcmp(held->reason, "PacketsLost") == 0)
+		return settle_ns > SETTLE_COUNTED_NS ? SETTLE_COUNTED_NS : settle_ns;
+	if (held->verdict == VERDICT_PATH_DEGRADED || held->verdict == VERDICT_PATH_LOSSY)
+		return settle_ns > SETTLE_WINDOWS_NS ? SETTLE_WINDOWS_NS : settle_ns;
+	return settle_ns;
 }
 
 // The evidence is better than what is held. What does not go with the state any more is unknown

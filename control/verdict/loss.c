@@ -48,13 +48,19 @@ void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64
 	link->looks++;
 }
 
-// Of few that were lost, chance may have been half: less the square root of their count.
+// Of few that were lost, chance may have been half: less the square root of their count. What was
+// sent before the first of them says nothing of a loss that had not begun.
 static uint32_t certain_permille(const struct loss_link *link) {
+	uint32_t looks = link->looks < LOSS_LOOKS ? link->looks : LOSS_LOOKS;
 	uint32_t sent = 0, again = 0, root = 1;
 
-	for (uint32_t n = 0; n < LOSS_LOOKS; n++) {
-		sent += link->sent[n];
-		again += link->again[n];
+	for (uint32_t n = looks; n > 0; n--) {
+		uint32_t at = (link->looks - n) % LOSS_LOOKS;
+
+		if (again + link->again[at] == 0)
+			continue;
+		sent += link->sent[at];
+		again += link->again[at];
 	}
 	while ((uint64_t)root * root < again)
 		root++;
@@ -63,7 +69,13 @@ static uint32_t certain_permille(const struct loss_link *link) {
 	return sent > 0 && again > root ? (uint32_t)((uint64_t)(again - root) * 1000 / sent) : 0;
 }
 
-// So much has passed since that by chance it would not have in one of fifty. Then what was lost
+// Of a loss of so much, by how many thousandths each that passes speaks for its end: by those of
+// -ln(1 - p), which is more than p where p is large.
+static uint64_t passing_permille(uint64_t permille) {
+	return permille + permille * permille / 2000 + permille * permille * permille / 3000000;
+}
+
+// So much has passed since that by chance it would not have in one of twenty. Then what was lost
 // before is forgotten.
 static bool is_over(struct loss_link *link) {
 	uint32_t at = (link->looks - 1) % LOSS_LOOKS;
@@ -73,7 +85,7 @@ static bool is_over(struct loss_link *link) {
 		link->clean = 0;
 		link->lost_permille = certain_permille(link);
 	}
-	if (!link->loses || (uint64_t)link->clean * link->lost_permille < LOSS_CLEAN)
+	if (!link->loses || link->clean * passing_permille(link->lost_permille) < LOSS_CLEAN)
 		return false;
 	memset(link->sent, 0, sizeof(link->sent));
 	memset(link->again, 0, sizeof(link->again));

@@ -25,15 +25,20 @@ static void on_changed(void *ctx, uint64_t peer, bool loses, uint32_t permille) 
 	scene->permille = permille;
 }
 
-// Of each link so many segments are sent again.
-static void look(struct scene *scene, uint32_t links, const uint32_t again[PEERS]) {
+// Of each link so many segments are sent, and so many of them again.
+static void
+look_of(struct scene *scene, uint32_t links, uint32_t sent, const uint32_t again[PEERS]) {
 	loss_begin(&scene->book);
 	for (uint32_t n = 0; n < links; n++) {
-		scene->sent[n] += LOOK_SENT;
+		scene->sent[n] += sent;
 		scene->again[n] += again[n];
 		loss_add(&scene->book, n + 1, scene->sent[n], scene->again[n]);
 	}
 	loss_end(&scene->book, on_changed, scene);
+}
+
+static void look(struct scene *scene, uint32_t links, const uint32_t again[PEERS]) {
+	look_of(scene, links, LOOK_SENT, again);
 }
 
 static uint32_t losing(const struct scene *scene) {
@@ -112,6 +117,23 @@ static void loss_is_over_when_enough_has_passed_that_would_have_shown_it(void **
 	assert_int_equal(losing(&scene), 1);
 	look(&scene, 4, none);
 	assert_int_equal(losing(&scene), 1);
+}
+
+// What passed before the loss began makes it no lighter: on a link of three segments a look twelve
+// that pass tell the end of one that lost a third.
+static void what_passed_before_a_loss_says_nothing_of_it(void **state) {
+	static const uint32_t none[PEERS] = {0}, third[PEERS] = {1};
+	struct scene scene = {.changes = 0};
+
+	(void)state;
+	for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++)
+		look_of(&scene, 4, 3, looks < LOSS_LOOKS - 15 ? none : third);
+	assert_int_equal(losing(&scene), 1);
+	for (uint32_t looks = 0; looks < 3; looks++)
+		look_of(&scene, 4, 3, none);
+	assert_int_equal(losing(&scene), 1);
+	look_of(&scene, 4, 3, none);
+	assert_int_equal(losing(&scene), 0);
 }
 
 // It may be broken by what it loses; its next connection counts from its own begin.
@@ -340,15 +362,32 @@ static void what_is_judged_over_windows_is_well_after_three_seconds(void **state
 	struct bed *bed = bed_create(6);
 
 	(void)state;
+	bed_see(bed, 1, 4, SIGHT_LOSSY);
+	bed_see(bed, 2, 4, SIGHT_LOSSY);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
+	bed_see(bed, 1, 4, SIGHT_GOOD);
+	bed_see(bed, 2, 4, SIGHT_GOOD);
+	bed_pass(bed, 2 * SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
+	bed_pass(bed, 2 * SEC);
+	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
+// Each of those who lost some has counted by itself that no more is lost.
+static void lost_packets_are_over_a_second_after_half_say_so(void **state) {
+	struct bed *bed = bed_create(6);
+
+	(void)state;
 	say_loses(bed, 1, 4, 300);
 	say_loses(bed, 2, 4, 300);
+	bed_pass(bed, 10 * SEC);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	say_loses(bed, 1, 4, 0);
+	bed_pass(bed, SEC / 2);
 	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
 	bed_pass(bed, SEC);
-	say_loses(bed, 1, 4, 0);
-	say_loses(bed, 2, 4, 0);
-	bed_pass(bed, 2 * SEC);
-	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
-	bed_pass(bed, 2 * SEC);
 	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
 	bed_destroy(bed);
 }
@@ -378,6 +417,7 @@ int main(void) {
 		cmocka_unit_test(link_that_sends_much_again_stands_out_and_no_other),
 		cmocka_unit_test(it_is_told_after_two_looks_and_no_longer_when_it_is_over),
 		cmocka_unit_test(loss_is_over_when_enough_has_passed_that_would_have_shown_it),
+		cmocka_unit_test(what_passed_before_a_loss_says_nothing_of_it),
 		cmocka_unit_test(link_that_ends_loses_for_a_while),
 		cmocka_unit_test(link_is_not_accused_while_others_lose_half_as_much),
 		cmocka_unit_test(counts_that_cannot_be_break_nothing),
@@ -391,6 +431,7 @@ int main(void) {
 		cmocka_unit_test(who_is_found_to_lose_packets_calls_nobody_frozen),
 		cmocka_unit_test(what_others_still_say_is_not_stale),
 		cmocka_unit_test(what_is_judged_over_windows_is_well_after_three_seconds),
+		cmocka_unit_test(lost_packets_are_over_a_second_after_half_say_so),
 		cmocka_unit_test(link_that_loses_is_a_bad_path),
 	};
 
