@@ -106,18 +106,42 @@ static uint32_t permille_of(const struct loss_link *link, uint32_t looks, uint32
 	return sent >= LOSS_SENT_MIN && again >= again_min ? again * 1000 / sent : 0;
 }
 
+// Whether nothing was sent again on the others, over several times as many segments: an idle link has a
+// segment in two seconds, of which two that were sent again stand out among hundreds that were not.
+static bool others_lose_nothing(const struct loss_book *book, const struct loss_link *link) {
+	uint32_t sent = 0, own = 0;
+
+	for (uint32_t n = 0; n < book->count; n++) {
+		const struct loss_link *other = &book->links[n];
+
+		for (uint32_t look = 0; look < LOSS_LOOKS; look++) {
+			if (other == link)
+				own += other->sent[look];
+			else if (other->again[look] > 0)
+				return false;
+			else
+				sent += other->sent[look];
+		}
+	}
+	return sent >= LOSS_OTHERS_TIMES * own;
+}
+
 // Whether it loses by itself; a few looks are one figure.
-static bool loses_by_itself(struct loss_link *link) {
+static bool loses_by_itself(const struct loss_book *book, struct loss_link *link) {
+	uint32_t again_min = LOSS_AGAIN_MIN;
+
 	link->permille = permille_of(link, LOSS_LOOKS, 0);
 	if (is_over(link))
 		return false;
+	if (link->permille >= LOSS_PERMILLE / 2 && others_lose_nothing(book, link))
+		again_min = LOSS_AGAIN_ALONE;
 	for (uint32_t looks = LOSS_LOOKS; looks >= LOSS_LOOKS / 4; looks /= 2) {
-		uint32_t permille = permille_of(link, looks, LOSS_AGAIN_MIN);
+		uint32_t permille = permille_of(link, looks, again_min);
 
 		if (permille > link->permille)
 			link->permille = permille;
 	}
-	return permille_of(link, LOSS_LOOKS, LOSS_AGAIN_MIN) > 0 &&
+	return permille_of(link, LOSS_LOOKS, again_min) > 0 &&
 	       link->permille >= (link->loses ? LOSS_PERMILLE / 2 : LOSS_PERMILLE);
 }
 
@@ -150,7 +174,7 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 
 	drop(book, changed, ctx);
 	for (uint32_t n = 0; n < book->count; n++) {
-		lose[n] = book->links[n].seen ? loses_by_itself(&book->links[n])
+		lose[n] = book->links[n].seen ? loses_by_itself(book, &book->links[n])
 					      : book->links[n].loses;
 		losing += lose[n];
 	}

@@ -119,6 +119,30 @@ static void loss_is_over_when_enough_has_passed_that_would_have_shown_it(void **
 	assert_int_equal(losing(&scene), 1);
 }
 
+// Two segments of forty are enough where nothing is sent again on links that carry several times as
+// many, and chance where something is.
+static void two_that_are_sent_again_stand_out_where_nothing_else_is(void **state) {
+	static const uint32_t none[PEERS] = {0}, one[PEERS] = {1}, other[PEERS] = {0, 1};
+	static const struct {
+		bool other_loses;
+		uint32_t links, lose;
+	} rows[] = {{false, 8, 1}, {true, 8, 0}, {false, 4, 0}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct scene scene = {.changes = 0};
+
+		for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++) {
+			const uint32_t *again = looks == 10 || looks == 30 ? one : none;
+
+			if (looks == 20 && rows[n].other_loses)
+				again = other;
+			look_of(&scene, rows[n].links, 1, again);
+		}
+		assert_int_equal(losing(&scene), rows[n].lose);
+	}
+}
+
 // What passed before the loss began makes it no lighter: on a link of three segments a look twelve
 // that pass tell the end of one that lost a third.
 static void what_passed_before_a_loss_says_nothing_of_it(void **state) {
@@ -417,6 +441,7 @@ int main(void) {
 		cmocka_unit_test(link_that_sends_much_again_stands_out_and_no_other),
 		cmocka_unit_test(it_is_told_after_two_looks_and_no_longer_when_it_is_over),
 		cmocka_unit_test(loss_is_over_when_enough_has_passed_that_would_have_shown_it),
+		cmocka_unit_test(two_that_are_sent_again_stand_out_where_nothing_else_is),
 		cmocka_unit_test(what_passed_before_a_loss_says_nothing_of_it),
 		cmocka_unit_test(link_that_ends_loses_for_a_while),
 		cmocka_unit_test(link_is_not_accused_while_others_lose_half_as_much),
