@@ -211,10 +211,82 @@ static void judge_sole(struct finding *finding) {
 	find(finding, VERDICT_UNKNOWN, "SoleObserver");
 }
 
+// It has to send much again that it sends there, or it loses reads of one that the overlay does not
+// hear: of one that is alive those are judged for themselves.
+static bool loses_packets(const struct sight *sight, enum ras_state state) {
+	return sight->reach == VERDICT_REACH_LOSES ||
+	       (state != RAS_ALIVE && sight->kind == SIGHT_LOSSY);
+}
+
+// Those who lose packets, each once.
+struct losers {
+	uint32_t hosts[VERDICT_SUBJECT_SIGHTS_MAX];
+	uint64_t ids[VERDICT_SUBJECT_SIGHTS_MAX];
+	uint32_t bad, eyes;
+	uint32_t good; // who lost some, and no longer
+	const struct sight *example;
+};
+
+static void
+losers_add(struct losers *losers, const struct sight *sight, const struct member_row *observer) {
+	uint32_t at = 0;
+
+	if (losers->example == NULL || sight->lost_permille > losers->example->lost_permille)
+		losers->example = sight;
+	while (at < losers->bad && losers->ids[at] != sight->observer)
+		at++;
+	if (at < losers->bad)
+		return;
+	losers->ids[losers->bad++] = sight->observer;
+	for (at = 0; at < losers->eyes && losers->hosts[at] != observer->host; at++)
+		;
+	if (at == losers->eyes)
+		losers->hosts[losers->eyes++] = observer->host;
+}
+
+// Two who send it much again, on different hosts if there is a choice: packets to it are lost, or
+// from it; unless half of those who did do no longer. Whose links all lose says nothing
+// (<verdict/loss.h>), so of a bad path only its ends do.
+static bool is_losing(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	enum ras_state state,
+	struct losers *ret_losers
+) {
+	memset(ret_losers, 0, sizeof(*ret_losers));
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+		const struct member_row *observer = triangulate_observer(engine, evidence);
+
+		if (observer == NULL || !triangulate_counts(engine, evidence))
+			continue;
+		if (loses_packets(&evidence->sight, state))
+			losers_add(ret_losers, &evidence->sight, observer);
+		else if (evidence->sight.device[0] == '\0')
+			ret_losers->good += evidence->sight.reach == VERDICT_REACH_ANSWERS;
+	}
+	return ret_losers->bad >= triangulate_need(engine, subject) && ret_losers->bad >= 2 &&
+	       ret_losers->good < ret_losers->bad &&
+	       (ret_losers->eyes >= 2 || engine->members.hosts_alive <= 2);
+}
+
+static void find_losses(const struct losers *losers, struct finding *finding) {
+	find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
+	finding->bad = losers->bad;
+	finding->eyes = losers->eyes;
+	finding->example = losers->example;
+	finding->observer_count =
+		losers->bad < VERDICT_OBSERVERS_MAX ? losers->bad : VERDICT_OBSERVERS_MAX;
+	memcpy(finding->observers, losers->ids, finding->observer_count * sizeof(uint64_t));
+}
+
+// One that loses packets and is read by some is held for dead by what of its beats is lost: neither
+// its agent nor its network is gone.
 static void judge_dead(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
 	const struct member_row *peer = subject_peer(engine, subject);
+	struct losers losers;
 	struct fabric_look look;
 	struct votes votes;
 
@@ -226,6 +298,9 @@ static void judge_dead(
 	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
 	    peer->cause == RAS_CAUSE_REFUSED)
 		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
+	else if (look.good > 0 && look.fabric != FABRIC_STANDING &&
+		 is_losing(engine, subject, RAS_ALIVE, &losers))
+		find_losses(&losers, finding);
 	else
 		judge_silent_death(&look, &votes, finding);
 	if (peer->sole)
@@ -349,39 +424,6 @@ gathered(struct subject *subject, const struct fabric_look *look, bool against, 
 	return FABRIC_UNSEEN;
 }
 
-// It has to send much again that it sends there, or it loses reads of one that the overlay does not
-// hear: of one that is alive those are judged for themselves.
-static bool loses_packets(const struct sight *sight, enum ras_state state) {
-	return sight->reach == VERDICT_REACH_LOSES ||
-	       (state != RAS_ALIVE && sight->kind == SIGHT_LOSSY);
-}
-
-// Those who lose packets, each once.
-struct losers {
-	uint32_t hosts[VERDICT_SUBJECT_SIGHTS_MAX];
-	uint64_t ids[VERDICT_SUBJECT_SIGHTS_MAX];
-	uint32_t bad, eyes;
-	uint32_t good; // who lost some, and no longer
-	const struct sight *example;
-};
-
-static void
-losers_add(struct losers *losers, const struct sight *sight, const struct member_row *observer) {
-	uint32_t at = 0;
-
-	if (losers->example == NULL || sight->lost_permille > losers->example->lost_permille)
-		losers->example = sight;
-	while (at < losers->bad && losers->ids[at] != sight->observer)
-		at++;
-	if (at < losers->bad)
-		return;
-	losers->ids[losers->bad++] = sight->observer;
-	for (at = 0; at < losers->eyes && losers->hosts[at] != observer->host; at++)
-		;
-	if (at == losers->eyes)
-		losers->hosts[losers->eyes++] = observer->host;
-}
-
 static bool loses_some(const struct verdict_engine *engine, const struct subject *subject) {
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		if (loses_packets(&subject->sights[n].sight, RAS_SUSPECT) &&
@@ -406,32 +448,6 @@ static bool is_leaky_suspect(
 	return loses_some(engine, subject);
 }
 
-// Two who send it much again, on different hosts if there is a choice: packets to it are lost, or
-// from it; unless half of those who did do no longer. Whose links all lose says nothing
-// (<verdict/loss.h>), so of a bad path only its ends do.
-static bool is_losing(
-	const struct verdict_engine *engine,
-	const struct subject *subject,
-	enum ras_state state,
-	struct losers *ret_losers
-) {
-	memset(ret_losers, 0, sizeof(*ret_losers));
-	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		const struct evidence *evidence = &subject->sights[n];
-		const struct member_row *observer = triangulate_observer(engine, evidence);
-
-		if (observer == NULL || !triangulate_counts(engine, evidence))
-			continue;
-		if (loses_packets(&evidence->sight, state))
-			losers_add(ret_losers, &evidence->sight, observer);
-		else if (evidence->sight.device[0] == '\0')
-			ret_losers->good += evidence->sight.reach == VERDICT_REACH_ANSWERS;
-	}
-	return ret_losers->bad >= triangulate_need(engine, subject) && ret_losers->bad >= 2 &&
-	       ret_losers->good < ret_losers->bad &&
-	       (ret_losers->eyes >= 2 || engine->members.hosts_alive <= 2);
-}
-
 static bool find_losing(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
@@ -439,13 +455,7 @@ static bool find_losing(
 
 	if (!is_losing(engine, subject, finding->state, &losers))
 		return false;
-	find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
-	finding->bad = losers.bad;
-	finding->eyes = losers.eyes;
-	finding->example = losers.example;
-	finding->observer_count =
-		losers.bad < VERDICT_OBSERVERS_MAX ? losers.bad : VERDICT_OBSERVERS_MAX;
-	memcpy(finding->observers, losers.ids, finding->observer_count * sizeof(uint64_t));
+	find_losses(&losers, finding);
 	return true;
 }
 
@@ -629,7 +639,7 @@ bool judge_goes_with(enum verdict verdict, enum ras_state state) {
 	case RAS_SUSPECT:
 		return verdict != VERDICT_HEALTHY && verdict != VERDICT_NONE;
 	case RAS_DEAD:
-		return verdict == VERDICT_AGENT_DOWN || verdict == VERDICT_AGENT_FROZEN ||
+		return verdict == VERDICT_PATH_LOSSY || verdict == VERDICT_AGENT_DOWN || verdict == VERDICT_AGENT_FROZEN ||
 		       verdict == VERDICT_MGMT_NET_DOWN || verdict == VERDICT_NODE_DOWN ||
 		       verdict == VERDICT_UNKNOWN;
 	case RAS_LEFT:

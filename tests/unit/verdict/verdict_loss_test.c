@@ -297,6 +297,31 @@ static void suspect_that_loses_packets_stays_lossy(void **state) {
 	bed_destroy(bed);
 }
 
+// The overlay lost so many of its beats that it holds it for dead; some read it all the same. One
+// whose overlay alone is silent, and that lost nothing before, has no management network.
+static void one_dead_by_its_losses_is_lossy_while_it_is_read(void **state) {
+	for (uint32_t loses = 0; loses < 2; loses++) {
+		struct bed *bed = bed_create(8);
+
+		if (loses > 0) {
+			say_loses(bed, 1, 4, 700);
+			say_loses(bed, 2, 4, 700);
+		}
+		assert_int_equal(bed_state(bed, 4, RAS_SUSPECT, RAS_CAUSE_SILENT), 0);
+		bed_pass(bed, 3 * SEC);
+		assert_int_equal(bed_state(bed, 4, RAS_DEAD, RAS_CAUSE_SILENT), 0);
+		bed_see_reach(bed, 3, 4, SIGHT_GOOD, VERDICT_REACH_NONE);
+		bed_see_reach(bed, 5, 4, SIGHT_GOOD, VERDICT_REACH_NONE);
+		bed_pass(bed, 6 * SEC);
+		if (loses > 0)
+			bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+		else
+			bed_expect(bed, 4, VERDICT_MGMT_NET_DOWN, "PulseAlone");
+		bed_destroy(bed);
+	}
+	(void)state;
+}
+
 static void tell_connections(struct bed *bed, uint32_t subject, enum verdict_reach reach) {
 	for (uint32_t observer = 1; observer <= 2; observer++) {
 		struct sight sight = bed_sight(observer, subject, SIGHT_NO_PAIR);
@@ -451,6 +476,7 @@ int main(void) {
 		cmocka_unit_test(what_is_sent_again_is_answered_in_the_end),
 		cmocka_unit_test(who_loses_itself_calls_nobody_silent),
 		cmocka_unit_test(suspect_that_loses_packets_stays_lossy),
+		cmocka_unit_test(one_dead_by_its_losses_is_lossy_while_it_is_read),
 		cmocka_unit_test(silence_of_a_node_that_loses_packets_is_of_its_losses),
 		cmocka_unit_test(what_a_few_do_not_read_leaves_it_lossy),
 		cmocka_unit_test(who_is_found_to_lose_packets_calls_nobody_frozen),
