@@ -209,8 +209,10 @@ find(struct ibv_device **devices, uint32_t count, const char *name, char *reason
 	);
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (strcmp(devices[i]->name, name) == 0)
+		if (strcmp(devices[i]->name, name) == 0) {
+			reason[0] = '\0'; // none, whatever fails later
 			return devices[i];
+		}
 		if (length <= DEVICE_REASON_MAX)
 			length += snprintf(
 				reason + length, DEVICE_REASON_MAX + 1 - (size_t)length, "%s%s",

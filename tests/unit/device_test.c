@@ -175,6 +175,7 @@ static void an_open_device_lives_until_its_last_reference(void **state) {
 	fake_device_add("fake0");
 	settings.traffic_class = 104;
 	assert_int_equal(device_open(&fake_verbs_calls, "fake0", &settings, reason, &device), 0);
+	assert_string_equal(reason, "");
 	assert_ptr_equal(device_calls(device), &fake_verbs_calls);
 	assert_ptr_equal(device_pd(device)->context, device_context(device));
 	assert_int_equal(device_settings(device)->traffic_class, 104);

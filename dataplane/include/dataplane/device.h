@@ -156,7 +156,7 @@ struct device;
 
 // One reference for the caller. -ENODEV (no such name), -EINVAL (settings), -ENOTSUP (not usable,
 // for good), -ENETDOWN (no active port or no address at present; a later try may do), or what the
-// driver said. All come with a reason.
+// driver said. All come with a reason; success with an empty one.
 int device_open(
 	const struct verbs_calls *calls,
 	const char *name,

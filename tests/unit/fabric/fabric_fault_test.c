@@ -154,6 +154,16 @@ static void any_driver_call_may_fail_once_and_nothing_is_left(void **state) {
 	assert_true(lives > 50);
 }
 
+// What fails behind the search for it is not told as if it had not been found.
+static void device_that_has_no_room_for_a_queue_waits_for_that_reason(void **state) {
+	(void)state;
+	fake_verbs_fail(FAKE_CREATE_CQ, 1, 1, -ENOMEM);
+	bed_start(0);
+	bed_until(bed_device(0) == FABRIC_DEVICE_WAITING);
+	assert_string_equal(device(0, 0).reason, "Cannot allocate memory");
+	bed_until(bed_is_ready(0, 0));
+}
+
 static void device_that_could_be_neither_opened_nor_closed_is_closed_later(void **state) {
 	(void)state;
 	fake_verbs_fail(FAKE_CREATE_CQ, 1, 1, -ENOMEM);
@@ -365,6 +375,7 @@ int main(void) {
 		BED_TEST(device_that_hangs_does_not_keep_another_open_when_the_agent_stops),
 		BED_TEST(lanes_of_two_workers_do_not_share_an_interrupt),
 		BED_TEST(any_driver_call_may_fail_once_and_nothing_is_left),
+		BED_TEST(device_that_has_no_room_for_a_queue_waits_for_that_reason),
 		BED_TEST(device_that_could_be_neither_opened_nor_closed_is_closed_later),
 		BED_TEST(close_that_fails_while_the_agent_stops_is_tried_again),
 		BED_TEST(lane_that_cannot_be_polled_is_made_anew_with_its_device),
