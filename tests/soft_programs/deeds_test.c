@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define HANG_SECONDS 30
+
 static struct bed_end a, b;
 
 static int open_both(void **state) {
@@ -444,6 +446,43 @@ static void a_forked_child_is_refused_and_its_parent_goes_on(void **state) {
 	destroy(qp_a, qp_b);
 }
 
+static atomic_bool asked_enough;
+
+static void *ask_in_vain(void *argument) {
+	struct ibv_ah_attr address = {.port_num = 1};
+
+	// Relaxed: some more or less.
+	while (!atomic_load_explicit(&asked_enough, memory_order_relaxed))
+		(void)ibv_create_ah(a.pd, &address);
+	return argument;
+}
+
+static void a_child_that_is_forked_while_others_are_refused_is_refused_too(void **state) {
+	struct ibv_ah_attr address = {.port_num = 1};
+	pthread_t threads[3];
+
+	(void)state;
+	atomic_store_explicit(&asked_enough, false, memory_order_relaxed);
+	for (int n = 0; n < 3; n++)
+		assert_int_equal(pthread_create(&threads[n], NULL, ask_in_vain, NULL), 0);
+	for (int n = 0; n < 500; n++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0) {
+			alarm(HANG_SECONDS);
+			_exit(ibv_create_ah(a.pd, &address) != NULL);
+		}
+		assert_return_code(child, errno);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+	atomic_store_explicit(&asked_enough, true, memory_order_relaxed);
+	for (int n = 0; n < 3; n++)
+		assert_int_equal(pthread_join(threads[n], NULL), 0);
+}
+
 static void extended_calls_that_ask_for_nothing_more_are_the_plain_ones(void **state) {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = a.cq,
@@ -526,6 +565,7 @@ int main(void) {
 		cmocka_unit_test(a_thread_that_sleeps_in_its_channel_misses_nothing),
 		cmocka_unit_test(many_threads_work_on_pairs_of_their_own),
 		cmocka_unit_test(a_forked_child_is_refused_and_its_parent_goes_on),
+		cmocka_unit_test(a_child_that_is_forked_while_others_are_refused_is_refused_too),
 		cmocka_unit_test(extended_calls_that_ask_for_nothing_more_are_the_plain_ones),
 		cmocka_unit_test(refusals_have_the_habits_of_libibverbs),
 	};

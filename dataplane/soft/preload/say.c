@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,27 +39,23 @@ void preload_complain(const char *format, ...) {
 
 #define KINDS_MAX 16
 
-// By the words of a kind, which are constant strings: those that were said.
-static struct {
-	pthread_mutex_t lock;
-	const char *asked[KINDS_MAX];
-} refused = {.lock = PTHREAD_MUTEX_INITIALIZER};
+// By the words of a kind: those that were said. Any thread: rw, relaxed, since they are constant
+// strings. Without a lock, which a child would find held if another thread had it at the fork.
+static _Atomic(const char *) refused[KINDS_MAX];
 
 // True once for each kind.
 static bool is_news(const char *asked) {
-	bool news = false;
-
-	pthread_mutex_lock(&refused.lock);
 	for (uint32_t n = 0; n < KINDS_MAX; n++) {
-		if (refused.asked[n] == NULL) {
-			refused.asked[n] = asked;
-			news = true;
-		}
-		if (news || strcmp(refused.asked[n], asked) == 0)
-			break;
+		const char *said = NULL;
+
+		if (atomic_compare_exchange_strong_explicit(
+			    &refused[n], &said, asked, memory_order_relaxed, memory_order_relaxed
+		    ))
+			return true;
+		if (strcmp(said, asked) == 0)
+			return false;
 	}
-	pthread_mutex_unlock(&refused.lock);
-	return news;
+	return false;
 }
 
 void preload_refuse(const char *asked, const char *instead) {
