@@ -75,6 +75,26 @@ static int check_pci(const char *name, const char *root, char *ret_reason) {
 	return 0;
 }
 
+const char *dpdk_port_hint(const char *said) {
+	static const struct {
+		const char *says, *too, *hint;
+	} known[] = {
+		{"/dev/vfio/", "busy", "another program has it"},
+		{"/dev/vfio/", "Permission denied",
+		 "whoever runs this may not open the group of its device"},
+		{"DMA remapping", "Cannot allocate memory",
+		 "RLIMIT_MEMLOCK is too low (ulimit -l, LimitMEMLOCK=)"},
+		{"failed to select IOMMU type", "",
+		 "vfio_iommu_type1 is not loaded, or interrupts are not remapped"},
+	};
+
+	for (size_t n = 0; n < sizeof(known) / sizeof(known[0]); n++) {
+		if (strstr(said, known[n].says) != NULL && strstr(said, known[n].too) != NULL)
+			return known[n].hint;
+	}
+	return NULL;
+}
+
 void dpdk_port_say_unknown(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	snprintf(
 		ret_reason, SOFT_HOLDER_MAX + 1, "no driver takes %.30s; linked are " DPDK_DRIVERS,

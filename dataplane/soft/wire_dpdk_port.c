@@ -71,6 +71,16 @@ tell(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *format, ...) {
 	pthread_mutex_unlock(&said.lock);
 }
 
+static void tell_unattached(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	const char *hint;
+
+	pthread_mutex_lock(&said.lock);
+	hint = dpdk_port_hint(said.line);
+	pthread_mutex_unlock(&said.lock);
+	tell(ret_reason, "the DPDK port %s cannot be attached%s%s", name,
+	     hint != NULL ? ", " : "", hint != NULL ? hint : "");
+}
+
 static int start_eal_once(bool pci) {
 	struct eal_config config = {
 		.memory = EAL_MEMORY_PLAIN,
@@ -121,7 +131,7 @@ static int attach(struct dpdk_port *port, char ret_reason[static SOFT_HOLDER_MAX
 	}
 	err = dpdk_error_from_code(rte_dev_probe(port->args.devargs));
 	if (err != 0) {
-		tell(ret_reason, "the DPDK port %s cannot be attached", name);
+		tell_unattached(name, ret_reason);
 		return err;
 	}
 	err = dpdk_error_from_code(rte_eth_dev_get_port_by_name(name, &port->id));

@@ -27,6 +27,8 @@ int dpdk_port_check_at(
 	const char *pci_root,
 	char ret_reason[static SOFT_HOLDER_MAX + 1]
 );
+// What stands behind a line of EAL's about a PCI device, where it is not plain; else NULL.
+const char *dpdk_port_hint(const char *said);
 void dpdk_port_say_unknown(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]);
 
 struct dpdk_port {

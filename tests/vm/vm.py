@@ -176,7 +176,7 @@ def qemu_words(options, initrd, job_bytes, control, console, monitor):
     modules = {"wire": ["crc32_generic", "rdma_rxe", "rdma_ucm", "veth"], "none": [],
                "ports": ["virtio_net"]}
     wanted = ",".join(modules[options.devices] + (["virtio_net"] if options.net else []))
-    behind = " intel_iommu=on iommu=pt" if options.devices == "ports" else ""
+    behind = " intel_iommu=on iommu=pt no_timer_check" if options.devices == "ports" else ""
     words = [
         QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-M", "q35" if monitor else "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",

@@ -126,9 +126,34 @@ static void a_pci_device_is_there_behind_an_iommu_and_to_be_had(void **state) {
 	assert_int_equal(rmdir(root), 0);
 }
 
+// As DPDK 22.11 and the kernel say it.
+static void lines_of_eal_are_explained(void **state) {
+	static const struct {
+		const char *line, *hint;
+	} rows[] = {
+		{"EAL: Cannot open /dev/vfio/9: Device or resource busy", "another program has it"},
+		{"EAL: Cannot open /dev/vfio/9: Permission denied", "may not open the group"},
+		{"EAL: Cannot set up DMA remapping, error 12 (Cannot allocate memory)",
+		 "RLIMIT_MEMLOCK"},
+		{"EAL: 0000:01:00.0 failed to select IOMMU type", "interrupts"},
+		{"EAL: Cannot open /dev/vfio/9: No such file or directory", NULL},
+		{"", NULL},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		const char *hint = dpdk_port_hint(rows[n].line);
+
+		assert_int_equal(hint == NULL, rows[n].hint == NULL);
+		if (hint != NULL)
+			assert_non_null(strstr(hint, rows[n].hint));
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_without_a_driver_are_told_those_that_have_one),
+		cmocka_unit_test(lines_of_eal_are_explained),
 		cmocka_unit_test(a_pci_device_is_there_behind_an_iommu_and_to_be_had),
 	};
 
