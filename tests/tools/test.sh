@@ -20,7 +20,7 @@ verb_test() {
 	[ $# -eq 0 ] || [ -n "$chosen" ] || die "test: '' is neither a suite nor a test"
 	need build test slurm fuzz
 	case $chosen in
-	vm | guest) guests_can_boot || say "test: the suite vm will be skipped" ;;
+	vm | guest | ports) guests_can_boot || say "test: the suite vm will be skipped" ;;
 	"" | --failed | soft-rxe | soft_rxe)
 		guests_can_boot soft-rxe || say "test: vm and soft-rxe will be skipped"
 		;;
@@ -54,7 +54,7 @@ verb_try() {
 	test_and_kind try "$@"
 	need build test
 	case $name in
-	vm | guest | soft_rxe) guests_can_boot soft-rxe || say "try: $name will be skipped" ;;
+	vm | guest | ports | soft_rxe) guests_can_boot soft-rxe || say "try: $name will be skipped" ;;
 	esac
 	configure "$kind"
 	sanitizer_options
