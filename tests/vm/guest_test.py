@@ -4,8 +4,8 @@
 
     guest_test.py DEVICES PROGRAM...
 
-DEVICES is a word of `./dev vm --devices`. `./dev vm-ports` runs ports_test.py and
-ports_long_test.py, of which `./dev test` has the first.
+DEVICES is a word of `./dev vm --devices`. `./dev vm-ports` runs ports_long_test.py behind
+those that `./dev test` runs in the guest with ports.
 To add one: a file tests/vm/guest/NAME_test.c (cmocka, as any unit test) or NAME_test.py (tap.py),
 and NAME in its list in tests/vm/meson.build. It runs as root and has twenty minutes; the devices
 and their wire are as `./dev vm --help` says, and those behind it must find them so. What it breaks

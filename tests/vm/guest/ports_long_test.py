@@ -45,6 +45,15 @@ def behind_a_router():
         ports.said("ip", "addr", "del", "10.9.0.1/24", "dev", "eth0")
 
 
+def cables_are_followed():
+    for kind in ("virtio", "e1000"):
+        with ports.Watched(dpdk(kind)) as watched:
+            MONITOR.cable(kind, up=False)
+            watched.wait("PORT_ERR")
+            MONITOR.cable(kind, up=True)
+            watched.wait("PORT_ACTIVE")
+
+
 def pulled_for_a_moment():
     """Shorter than what retries bear."""
     server, client = rxe(), dpdk("virtio")
@@ -179,6 +188,7 @@ if __name__ == "__main__":
         ("servers on ports answer both kinds of client", the_other_way_round),
         ("addresses of IPv6 find each other", addresses_of_ip6),
         ("who is behind a router is reached", behind_a_router),
+        ("programs are told when a cable is pulled and put back", cables_are_followed),
         ("a cable that is pulled for a moment costs no pair", pulled_for_a_moment),
         ("a cable that is away for longer than retries ends the pair, and no other", pulled_for_longer_than_retries),
         ("a port without a link is opened, and comes up later", no_link_at_the_start),

@@ -22,23 +22,12 @@ def e1000_with_both():
     perftest("ib_read_lat", sockets(), dpdk("e1000"), "-n", "50", "-s", "4096", "-o", "16")
 
 
-def cables_are_followed():
-    for kind in ("virtio", "e1000"):
-        with ports.Watched(dpdk(kind)) as watched:
-            MONITOR.cable(kind, up=False)
-            watched.wait("PORT_ERR")
-            MONITOR.cable(kind, up=True)
-            watched.wait("PORT_ACTIVE")
-
-
 if __name__ == "__main__":
     ports.set_up()
-    MONITOR = ports.Monitor()
     tap.run([
         ("every operation is right between virtio and the kernel's device",
          every_operation_between_virtio_and_rxe),
         ("every operation is right between sockets and virtio",
          every_operation_between_sockets_and_virtio),
         ("an e1000 exchanges data with the kernel's device and with sockets", e1000_with_both),
-        ("programs are told when a cable is pulled and put back", cables_are_followed),
     ])
