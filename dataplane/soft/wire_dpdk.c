@@ -366,7 +366,7 @@ static enum nic_port port_state(const struct dpdk_wire *dpdk) {
 	if (dpdk->port.gone)
 		return NIC_PORT_GONE;
 	return dpdk->port.args.kind != DPDK_PCI || dpdk->port.link ? NIC_PORT_ACTIVE
-								    : NIC_PORT_DOWN;
+								   : NIC_PORT_DOWN;
 }
 
 static void tend(struct dpdk_wire *dpdk) {

@@ -77,8 +77,8 @@ static void tell_unattached(const char *name, char ret_reason[static SOFT_HOLDER
 	pthread_mutex_lock(&said.lock);
 	hint = dpdk_port_hint(said.line);
 	pthread_mutex_unlock(&said.lock);
-	tell(ret_reason, "the DPDK port %s cannot be attached%s%s", name,
-	     hint != NULL ? ", " : "", hint != NULL ? hint : "");
+	tell(ret_reason, "the DPDK port %s cannot be attached%s%s", name, hint != NULL ? ", " : "",
+	     hint != NULL ? hint : "");
 }
 
 static int start_eal_once(bool pci) {
@@ -210,8 +210,7 @@ static int set_up(struct dpdk_port *port) {
 static bool link_is_up(const struct dpdk_port *port) {
 	struct rte_eth_link link;
 
-	return rte_eth_link_get_nowait(port->id, &link) == 0 &&
-	       link.link_status == RTE_ETH_LINK_UP;
+	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
 // Of a port that was just started: programs look at it once.

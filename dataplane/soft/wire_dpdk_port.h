@@ -35,11 +35,11 @@ struct dpdk_port {
 	struct dpdk_args args;
 	uint16_t id;
 	bool attached, started;
-	bool link;	   // the cable's; of memif: somebody is at the other end
-	bool gone;	   // the kernel wants the PCI device: it was given back, or is about to be
+	bool link; // the cable's; of memif: somebody is at the other end
+	bool gone; // the kernel wants the PCI device: it was given back, or is about to be
 	_Atomic bool asked_back; // EAL's interrupt thread: set; with the device's lock: r
-	uint64_t look_ns;  // when to look at the link again; UINT64_MAX: never
-	uint64_t knock_ns; // a client: not to be stopped before
+	uint64_t look_ns;	 // when to look at the link again; UINT64_MAX: never
+	uint64_t knock_ns;	 // a client: not to be stopped before
 	struct rte_mempool *pool;
 	uint8_t mac[6];
 	uint32_t frame_bytes; // the largest Ethernet frame
