@@ -11,6 +11,32 @@ void overlay_join_names(struct overlay *overlay, const char *words) {
 	snprintf(overlay->join_names, sizeof(overlay->join_names), "%s", words);
 }
 
+// A node speaks from one address, and reaches none of another family: both are said. Of whom it does
+// not know it does not know either that its host is ours, so an exit seen there is a refusal.
+static void failed_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
+	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
+	struct sock_addr own = overlay_address(overlay);
+	char address[SOCK_ADDR_TEXT_BYTES], own_address[SOCK_ADDR_TEXT_BYTES];
+	enum ras_cause cause = trouble->cause == RAS_CAUSE_EXITED ? RAS_CAUSE_REFUSED
+								  : trouble->cause;
+
+	sock_addr_format(&trouble->failed, address);
+	sock_addr_format(&own, own_address);
+	if (trouble->failed.family != own.family)
+		snprintf(
+			ret_words, STATE_TEXT_BYTES,
+			"%s cannot be reached from this node's address, %s: another family", address,
+			own_address
+		);
+	else if (trouble->cause == RAS_CAUSE_PROOF)
+		snprintf(
+			ret_words, STATE_TEXT_BYTES,
+			"the key is not that of %s, or the cluster's name is not", address
+		);
+	else
+		snprintf(ret_words, STATE_TEXT_BYTES, "%s: %s", address, finding_cause(cause));
+}
+
 bool overlay_join_problem(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
 	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
 	char address[SOCK_ADDR_TEXT_BYTES];
@@ -41,17 +67,7 @@ bool overlay_join_problem(const struct overlay *overlay, char ret_words[static S
 	}
 	if (trouble->failed.family == SOCK_ADDR_NONE)
 		return false;
-	sock_addr_format(&trouble->failed, address);
-	if (trouble->cause == RAS_CAUSE_PROOF)
-		snprintf(
-			ret_words, STATE_TEXT_BYTES,
-			"the key is not that of %s, or the cluster's name is not", address
-		);
-	else
-		snprintf(
-			ret_words, STATE_TEXT_BYTES, "%s: %s", address,
-			finding_cause(trouble->cause)
-		);
+	failed_words(overlay, ret_words);
 	return true;
 }
 

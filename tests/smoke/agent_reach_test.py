@@ -66,6 +66,23 @@ def test_right(cluster):
     assert "advertise" not in cluster.agents[0].own
 
 
+def test_family(cluster):
+    """One that is to join through another family says from where to where it cannot connect"""
+    agent = cluster.agents[0]
+    assert agent.leave() == 0
+    (agent.directory / "state" / "members").unlink()
+    agent.own = {"overlay.join": "[::1]:28030"}
+    agent.start()
+    problem = agents.wait_until("the words", lambda: agent.ask("HEALTH")["join_problem"])
+    for part in ("[::1]:28030 ", f"{cluster.address(1)}:28030", "another family"):
+        assert part in problem, problem
+        agents.wait_log(agent, part.replace("another family", "_of_another_family"))
+    agent.kill()
+    agent.own = {}
+    agent.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
+
+
 def carry(source, sink):
     """Bytes from one connection to the other, until either ends."""
     try:
@@ -183,5 +200,5 @@ def test_leave_asking(cluster):
 
 if __name__ == "__main__":
     agents.run(clusters.Cluster(sys.argv[1], 3), [
-        test_told, test_shown, test_right, test_later, test_taken, test_swapped,
+        test_told, test_shown, test_right, test_family, test_later, test_taken, test_swapped,
         test_leave_asking])
