@@ -445,11 +445,16 @@ static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
 	// What is counted as a look begins serves at its end.
-	if (ras->observed_ns >= dead_at(ras, suspicion) &&
-	    own_sight(ras, suspicion) != SIGHT_NONE &&
-	    is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns) &&
-	    seen >= observers_needed(ras, suspicion->slot))
+	if (ras->observed_ns < dead_at(ras, suspicion) ||
+	    own_sight(ras, suspicion) == SIGHT_NONE ||
+	    !is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
+		return;
+	if (seen >= observers_needed(ras, suspicion->slot))
 		settle(ras, suspicion, RAS_CAUSE_SILENT, other);
+	// Nobody is left who could be asked. As a mere suspect it would keep its name from whoever
+	// starts anew at another address, and that would be for good.
+	else if (suspicion->asked_count == 0)
+		hold(ras, suspicion->slot, RAS_CAUSE_SILENT);
 }
 
 static void round_open(struct ras *ras, struct suspicion *suspicion) {
