@@ -23,6 +23,8 @@
 #include <ras/record.h>
 #include <ras/types.h>
 
+#include <assert.h>
+
 #define PEERS_RANGES 64 // of the digest, by the top bits of the id
 
 // What one agent tells another about a third.
@@ -51,12 +53,15 @@ struct peer_entry {
 	uint8_t cause;
 	uint8_t flags; // PEER_*
 	uint8_t hops;
-	uint8_t weight;	  // observers of a death
 	uint32_t pending; // its item among the news to be told, + 1; 0 for none
-	// It was no member in this start before, with so many refutations, + 1; 0 for never. It
-	// may have refuted that before it heard of it, and nobody else would tell it.
-	uint32_t revived;
+	// It was no member in this start before, with so many refutations (16 bits), + 1; 0 for
+	// never. It may have refuted that before it heard of it, and nobody else would tell it.
+	uint32_t revived : 24;
+	uint32_t weight : 8; // observers of a death
 };
+
+// Most of the memory of an instance, and one line of the cache.
+static_assert(sizeof(struct peer_entry) == 64, "an entry grew");
 
 // So much a process that exited weighs: as two that saw it gone.
 #define PEERS_WEIGHT_EXITED 2
