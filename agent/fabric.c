@@ -3,6 +3,7 @@
 #include "agent.h"
 
 #include <control/client.h>
+#include <control/congestion.h>
 #include <control/fabric.h>
 #include <control/health.h>
 #include <lib/config.h>
@@ -31,6 +32,13 @@ void paths_part_stop(struct agent *agent) {
 
 static void soft_counters(struct soft_counters *ret_counters) {
 	(void)soft_counters_read(SOFT_DEVICE_NAME, ret_counters); // not opened yet: zeros
+}
+
+// Checks begin after the fabric, and end before it.
+static uint64_t resent(void *ctx, const char *device) {
+	const struct agent *agent = ctx;
+
+	return agent->checks != NULL ? checks_resent(agent->checks, device) : CONGESTION_UNKNOWN;
 }
 
 static void saw(void *ctx, const struct sight *sight) {
@@ -91,6 +99,8 @@ int fabric_part_start(struct agent *agent) {
 		.device_count = agent->device_count,
 		.pair_max = pairs_of_device(agent->device_count),
 		.driver_calls = &agent->keeper_counters,
+		.resent = resent,
+		.resent_ctx = agent,
 		.soft_counters = soft_counters,
 		.state = agent->state,
 	};

@@ -128,6 +128,25 @@ uint32_t checks_congestion(const struct checks *checks, const struct congestion_
 	return checks->own != NULL ? own_congestion(checks->own, ret_ports) : 0;
 }
 
+uint64_t checks_resent(const struct checks *checks, const char *device) {
+	const struct congestion_port *ports = NULL;
+	uint32_t count = checks_congestion(checks, &ports);
+	uint64_t resent = CONGESTION_UNKNOWN;
+
+	for (uint32_t n = 0; n < count; n++) {
+		uint64_t again = ports[n].totals[CONGESTION_RETRANSMITS];
+		uint64_t adaptive = ports[n].totals[CONGESTION_ADAPTIVE];
+
+		if (!congestion_is_of(&ports[n], device))
+			continue;
+		if (again != CONGESTION_UNKNOWN)
+			resent = again;
+		if (adaptive != CONGESTION_UNKNOWN)
+			resent = (resent != CONGESTION_UNKNOWN ? resent : 0) + adaptive;
+	}
+	return resent;
+}
+
 static void count_now(const struct check *check, struct checks_counters *counters) {
 	counters->checks++;
 	counters->warning += check->told == CHECK_WARNING;

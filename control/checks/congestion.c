@@ -30,6 +30,17 @@ const char *congestion_name(enum congestion_kind kind) {
 	return names[kind];
 }
 
+// "mlx5_0" is its first port, "mlx5_0:2" its second.
+bool congestion_is_of(const struct congestion_port *port, const char *device) {
+	size_t length = strcspn(device, ":");
+
+	if (strncmp(port->device, device, length) != 0 || port->device[length] != '\0')
+		return false;
+	return device[length] == '\0'
+		       ? port->number == 1
+		       : device[length + 1] == '0' + port->number && device[length + 2] == '\0';
+}
+
 struct name {
 	const char *text; // '#': one digit, the priority
 	enum congestion_kind kind;

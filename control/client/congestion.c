@@ -14,17 +14,6 @@
 
 #define RATE_SHOWN_MAX 1e12
 
-// "mlx5_0" is its first port, "mlx5_0:2" its second.
-static bool is_of(const struct congestion_port *port, const char *device) {
-	size_t length = strcspn(device, ":");
-
-	if (strncmp(port->device, device, length) != 0 || port->device[length] != '\0')
-		return false;
-	return device[length] == '\0'
-		       ? port->number == 1
-		       : device[length + 1] == '0' + port->number && device[length + 2] == '\0';
-}
-
 static json_t *count_json(const struct congestion_port *port, uint32_t kind) {
 	uint64_t total = port->totals[kind], rate = port->milli_per_s[kind];
 
@@ -62,7 +51,7 @@ json_t *congestion_json(const struct session *session, const char *device) {
 	json_t *array = json_array();
 
 	for (uint32_t n = 0; n < count; n++) {
-		if (device == NULL || is_of(&ports[n], device))
+		if (device == NULL || congestion_is_of(&ports[n], device))
 			json_array_append_new(array, port_json(&ports[n]));
 	}
 	return array;

@@ -238,7 +238,26 @@ static void notice_cut(const struct trail *trail, uint64_t now_ns) {
 		path_memory_cut_off(trail->memory);
 }
 
+static uint64_t resent_of(const struct probing *probing, uint32_t device) {
+	const struct fabric_config *config = &probing->fabric->config;
+
+	return config->resent != NULL
+		       ? config->resent(config->resent_ctx, config->devices[device].name)
+		       : PATH_RESENT_UNKNOWN;
+}
+
+// What reads of the device itself show, our own machine makes.
+static uint32_t own_late(const struct probing *probing, uint32_t device, uint64_t now_ns) {
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		if (is_of(&probing->trails[n], device) && probing->trails[n].self)
+			return path_memory_late(probing->trails[n].memory, now_ns);
+	}
+	return 0;
+}
+
 static void judge_device(struct probing *probing, uint32_t device, uint64_t now_ns) {
+	uint64_t resent = resent_of(probing, device);
+	uint32_t late = own_late(probing, device, now_ns);
 	uint32_t count = 0, place = 0;
 
 	for (uint32_t n = 0; n < probing->trails_used; n++) {
@@ -257,6 +276,7 @@ static void judge_device(struct probing *probing, uint32_t device, uint64_t now_
 		if (trail->self)
 			continue; // it was judged before the others
 		notice_cut(trail, now_ns);
+		path_memory_beside(trail->memory, now_ns, late, resent);
 		(void)path_memory_judge(
 			trail->memory, now_ns, path_like_ns(probing->summaries, count, place - 1)
 		);

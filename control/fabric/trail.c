@@ -8,6 +8,7 @@
 #include <string.h>
 
 // Twice it and what the second handshake takes have to fit into three seconds.
+#define TIMEOUT_UNIT_NS UINT64_C(4096)
 #define TIMEOUT_NS (700 * RAS_NS_PER_MS)
 // Of six in ten that are small a window wants four.
 #define WINDOW_NS (5 * RAS_NS_PER_SEC)
@@ -136,6 +137,17 @@ static bool takes_writes(const struct trail *trail, const struct bond *bond) {
 	return bond->theirs.landing.length >= WATCH_LANDING_BYTES && !trail->refused;
 }
 
+// How long a queue pair waits before it sends again what was lost. Only hardware keeps that time:
+// where a processor has a hand in it, a late answer is its own.
+static uint64_t resend_ns(const struct bond *bond) {
+	uint8_t timeout = bond->nic->config.settings.timeout;
+
+	if (bond->nic->parts.facts.responder != DEVICE_RESPONDER_HARDWARE ||
+	    bond->theirs.responder != DEVICE_RESPONDER_HARDWARE || timeout == 0)
+		return 0; // 0: never
+	return TIMEOUT_UNIT_NS << timeout;
+}
+
 static void take_facts(struct trail *trail, const struct bond *bond) {
 	const struct fabric *fabric = trail->probing->fabric;
 	const struct device_facts *facts = &bond->nic->parts.facts;
@@ -155,6 +167,8 @@ static void take_facts(struct trail *trail, const struct bond *bond) {
 	trail->flow_label = bond->flow_label;
 	if (trail->memory != NULL && trail->known && trail->start != bond->theirs.start)
 		path_memory_reopened(trail->memory, loop_clock_ns(fabric->loop));
+	if (trail->memory != NULL)
+		path_memory_resends(trail->memory, resend_ns(bond));
 	trail->start = bond->theirs.start;
 	trail->known = true;
 	pasts_take(trail);

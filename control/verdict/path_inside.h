@@ -67,7 +67,20 @@ struct path_memory {
 	uint32_t unproven_place;
 	enum sight_kind kind;
 	uint64_t since_ns;
+	// path_resend.c
+	uint64_t late_at_ns; // the last one that was late; 0: none
+	uint64_t timeout_ns; // 0: what comes late was not sent again
+	bool resends;
+	uint64_t resend_from_ns; // what is older was judged, and is over
+	uint32_t own_permille;
+	bool resent_known;
+	uint64_t resent_total, resent_ns; // and when it last rose
 };
+
+void path_note_late(struct path_memory *memory, const struct path_probe *probe);
+// How much of it was answered so late that it was sent again, per mille, if that is a pattern; else
+// 0.
+uint32_t path_resends(struct path_memory *memory, uint64_t now_ns);
 
 // Whether there is a baseline, and nothing has confirmed it for too long.
 bool path_is_outdated(const struct path_memory *memory, uint64_t now_ns);

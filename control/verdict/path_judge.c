@@ -393,6 +393,7 @@ uint64_t path_memory_confirm_at(const struct path_memory *memory) {
 
 static enum sight_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
 	bool loses = find_loss(memory, now_ns);
+	uint32_t resent_permille = path_resends(memory, now_ns);
 
 	if (memory->unexpected >= memory->config.silent_reads)
 		memory->silent = true;
@@ -406,6 +407,11 @@ static enum sight_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
 		return SIGHT_NO_PAIR;
 	if (loses)
 		return SIGHT_LOSSY;
+	if (resent_permille > 0) {
+		memory->lost_place = 0; // of any size
+		memory->lost_permille = resent_permille;
+		return SIGHT_LOSSY;
+	}
 	return memory->degraded ? SIGHT_DEGRADED : SIGHT_GOOD;
 }
 

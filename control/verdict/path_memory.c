@@ -241,6 +241,8 @@ void path_memory_add(struct path_memory *memory, const struct path_probe *probe)
 	must(probe->size < PATH_SIZES);
 	memory->count++;
 	memory->last_probe_ns = probe->at_ns;
+	if (probe->answered)
+		path_note_late(memory, probe);
 	if (probe->is_read)
 		add_read(memory, probe);
 	else
@@ -279,7 +281,7 @@ void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 	memory->unanswered = memory->unexpected = 0;
 	memory->write_unanswered = memory->write_unexpected = false;
 	memory->excused_ns = 0;
-	memory->silent = false;
+	memory->silent = memory->resends = false;
 	drop_window(memory);
 }
 

@@ -389,6 +389,13 @@ void fake_qp_delay(struct ibv_qp *qp, uint64_t delay_ns) {
 	fake_unlock();
 }
 
+void fake_qp_lose(struct ibv_qp *qp, uint32_t permille, uint64_t again_ns) {
+	fake_lock();
+	fake_qp_of(qp)->lost_permille = permille;
+	fake_qp_of(qp)->again_ns = again_ns;
+	fake_unlock();
+}
+
 void fake_qp_hold(struct ibv_qp *qp) {
 	fake_lock();
 	fake_qp_of(qp)->held = true;

@@ -6,6 +6,18 @@
 
 // Posting.
 
+// xorshift64*: the same in each run.
+static bool draw_lost(struct fake_qp *qp) {
+	if (qp->lost_permille == 0)
+		return false;
+	if (qp->draws == 0)
+		qp->draws = 88172645463325252 + qp->verbs.qp_num;
+	qp->draws ^= qp->draws >> 12;
+	qp->draws ^= qp->draws << 25;
+	qp->draws ^= qp->draws >> 27;
+	return (qp->draws * UINT64_C(0x2545f4914f6cdd1d) >> 33) % 1000 < qp->lost_permille;
+}
+
 static uint64_t due_ns(struct fake_qp *qp) {
 	const struct fake_device *device = qp->device;
 	uint64_t delay_ns = qp->delay_ns;
@@ -16,6 +28,8 @@ static uint64_t due_ns(struct fake_qp *qp) {
 	if (delay_ns == FAKE_NEVER)
 		delay_ns =
 			device->delay != NULL ? device->delay(device->delay_ctx) : device->delay_ns;
+	while (draw_lost(qp))
+		delay_ns += qp->again_ns;
 	at_ns = fake_now_ns() + delay_ns;
 	if (at_ns < qp->last_due_ns)
 		at_ns = qp->last_due_ns;

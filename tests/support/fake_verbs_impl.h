@@ -111,6 +111,8 @@ struct fake_qp {
 	uint32_t sends_posted, sends_done, sends_free;
 	uint32_t receives_posted, receives_done, receives_free;
 	uint64_t last_due_ns, error_ns, delay_ns;
+	uint32_t lost_permille;
+	uint64_t again_ns, draws;
 	uint64_t sends_tried;
 	struct fake_error errors[FAKE_ERRORS_MAX];
 	uint32_t error_count;

@@ -69,6 +69,10 @@ struct fabric_config {
 	uint64_t random_seed;
 	struct fabric_probe_config probe;
 	struct state *state; // where what is usual on paths is kept; NULL: nowhere
+	// How often a device's port sent something again, by its own counters, or
+	// PATH_RESENT_UNKNOWN; NULL: nobody counts.
+	uint64_t (*resent)(void *ctx, const char *device);
+	void *resent_ctx;
 	// Of the software device; NULL if there is none.
 	void (*soft_counters)(struct soft_counters *ret_counters);
 };

@@ -4,7 +4,12 @@
 #include "probe_bed.h"
 #include "probing.h"
 
+#include <support/tree.h>
+
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static uint64_t passed_since(uint64_t begin_ns) {
 	return clock_now_ns(&bed.clock) - begin_ns;
@@ -129,6 +134,96 @@ static void device_that_reads_itself_as_slowly_blames_no_path(void **state) {
 	bed_pass(30 * SEC);
 	assert_int_equal(bed_seen(0, 1), SIGHT_GOOD);
 	assert_true(told[0].last[1].median_ns > 2 * told[0].last[1].baseline_ns);
+}
+
+static char place[] = "/tmp/tocsin-hardware-XXXXXX";
+
+// As two that probe each other, on devices that have a place in the PCI tree, by which hardware is
+// known.
+static int hardware_open(void **state) {
+	char path[sizeof(place) + 8];
+
+	memcpy(place + sizeof(place) - 7, "XXXXXX", 6);
+	assert_non_null(mkdtemp(place));
+	snprintf(path, sizeof(path), "%s/device", place);
+	assert_int_equal(mkdir(path, 0700), 0);
+	memset(told, 0, sizeof(told));
+	bed_pair_open(state);
+	for (uint32_t n = 0; n < 2; n++) {
+		struct fake_device *fake = bed.agents[n].fakes[0];
+
+		fake->delay_ns = 20 * US;
+		snprintf(fake->verbs.ibdev_path, sizeof(fake->verbs.ibdev_path), "%s", place);
+		bed_start_probing(n);
+	}
+	return 0;
+}
+
+static int hardware_close(void **state) {
+	assert_int_equal(tree_remove(place), 0);
+	return bed_pair_close(state);
+}
+
+#define HARDWARE(name) cmocka_unit_test_setup_teardown(name, hardware_open, hardware_close)
+
+#define AGAIN_NS (67 * RAS_NS_PER_MS)
+
+// In seconds of the bed's, of which many pass.
+static bool is_seen_within(enum sight_kind kind, uint32_t most_s) {
+	for (uint32_t n = 0; n < most_s && bed_seen(0, 1) != kind; n++)
+		bed_pass(SEC);
+	return bed_seen(0, 1) == kind;
+}
+
+// Never a lost probe: on hardware a lost packet is an answer that comes a timeout later.
+static void path_whose_device_hides_its_losses_is_lossy_and_well_again(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+	bed_pass(30 * SEC);
+	fake_qp_lose(bed_qp(0, 1), 200, AGAIN_NS);
+	assert_true(is_seen_within(SIGHT_LOSSY, 150));
+	assert_in_range(told[0].last[1].lost_permille, 20, 500);
+	assert_int_equal(told[0].last[1].lost_bytes, 0); // of any size
+	assert_int_equal(bed_seen(1, 0), SIGHT_GOOD);	 // what it reads is not lost
+	for (uint32_t n = 0; n < PATH_SIZES; n++)
+		assert_int_equal(bed_probes(0).lost[n], 0);
+	fake_qp_lose(bed_qp(0, 1), 0, 0);
+	assert_true(is_seen_within(SIGHT_GOOD, 150));
+}
+
+// What delays reads of oneself as well is no path's.
+static void machine_that_waits_is_not_lossy(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_pass(30 * SEC);
+	fake_qp_lose(bed_qp(0, 1), 200, AGAIN_NS);
+	fake_qp_lose(bed_qp(0, 0), 200, AGAIN_NS);
+	for (uint32_t n = 0; n < 120; n++) {
+		bed_pass(SEC);
+		assert_int_not_equal(bed_seen(0, 1), SIGHT_LOSSY);
+	}
+}
+
+static uint64_t port_resent = 7;
+
+static uint64_t resent(void *ctx, const char *device) {
+	(void)ctx;
+	assert_string_equal(device, "rdma0");
+	return port_resent;
+}
+
+static void port_that_counts_has_to_have_counted(void **state) {
+	(void)state;
+	bed.agents[0].fabric->config.resent = resent;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD);
+	bed_pass(30 * SEC);
+	fake_qp_lose(bed_qp(0, 1), 200, AGAIN_NS);
+	for (uint32_t n = 0; n < 60; n++) {
+		bed_pass(SEC);
+		assert_int_not_equal(bed_seen(0, 1), SIGHT_LOSSY);
+	}
+	port_resent++;
+	assert_true(is_seen_within(SIGHT_LOSSY, 30));
 }
 
 static void good_sight_is_as_old_as_the_last_advance(void **state) {
@@ -345,6 +440,9 @@ int main(void) {
 		PAIR(agent_whose_pulse_stands_is_seen_and_doubted_within_three_seconds),
 		PAIR(suspect_whose_pulse_goes_on_is_read_and_stays_suspect),
 		PAIR(path_that_becomes_three_times_slower_is_degraded_within_twenty_seconds),
+		HARDWARE(path_whose_device_hides_its_losses_is_lossy_and_well_again),
+		HARDWARE(machine_that_waits_is_not_lossy),
+		HARDWARE(port_that_counts_has_to_have_counted),
 		PAIR(device_that_reads_itself_as_slowly_blames_no_path),
 		PAIR(good_sight_is_as_old_as_the_last_advance),
 		PAIR(reach_beside_a_read_is_not_older_than_the_read),

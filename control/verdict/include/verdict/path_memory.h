@@ -111,6 +111,19 @@ bool path_memory_begin(
 	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
 );
 
+// Who answers is hardware, and so are we: what is lost is sent again by the device after timeout_ns
+// (of the queue pair), and the probe is answered late. Then lossy is judged by a second mode of the
+// answers as well (path_resend.c). 0: it is not.
+void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns);
+// To be told before each judgement: how many per mille of its device's reads of itself were
+// so late (path_memory_late()), which is what our own machine makes, and how often the port has sent again
+// by its own counters.
+#define PATH_RESENT_UNKNOWN UINT64_MAX
+void path_memory_beside(
+	struct path_memory *memory, uint64_t now_ns, uint32_t own_permille, uint64_t resent_total
+);
+uint32_t path_memory_late(const struct path_memory *memory, uint64_t now_ns);
+
 // like_ns: what the path would show if it were as its like are at present, see path_like_ns(); 0:
 // there are none. SIGHT_NO_PAIR: nothing is known (yet, or any more).
 enum sight_kind path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns);

@@ -159,6 +159,9 @@ void fake_qp_error(struct ibv_qp *qp, uint32_t nth, enum ibv_wc_status status, u
 void fake_qp_receive_error(struct ibv_qp *qp, enum ibv_wc_status status, uint32_t vendor);
 // Overrides the device's. FAKE_NEVER: the device's again.
 void fake_qp_delay(struct ibv_qp *qp, uint64_t delay_ns);
+// Of its requests as many per mille are lost on the way, and sent again after so long, as hardware
+// does: nobody sees more of that than the delay.
+void fake_qp_lose(struct ibv_qp *qp, uint32_t permille, uint64_t again_ns);
 // Nothing of its send queue is done but what is let go, in order; errors and flushes too are.
 void fake_qp_hold(struct ibv_qp *qp);
 void fake_qp_let_go(struct ibv_qp *qp, uint32_t count); // UINT32_MAX: no longer held

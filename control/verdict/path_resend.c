@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Losses that a device hides: it sends again what was lost, and the probe is answered late. Pure.
+//
+// Answers of such a path have two modes: the usual one, and one of those that waited for the queue
+// pair's timeout, which a device keeps, so most of them are alike, with next to nothing in between. A
+// slow path has one mode, and a busy machine a tail that fills what is between and beyond. Who waits
+// for a processor of his own waits in reads of himself, too: those are the least that has to be
+// exceeded. Where the port counts what it sends again, and ever counted something, it has to have
+// counted.
+#include "path_inside.h"
+
+#define RESEND_WINDOW_NS (120 * RAS_NS_PER_SEC)
+#define RESEND_LEAST 5	      // late ones: a few may meet by chance
+#define RESEND_EARLY_SHARE 4  // of the timeout: adaptive retransmission does not wait for all of it
+#define RESEND_LATEST 5	      // timeouts: devices take up to four; what is later is of a tail
+#define RESEND_TAIL_SHARE 32  // of the timeout: what is later, and not of that mode, is of a tail
+#define RESEND_TAIL_TIMES 6   // as many are of the mode as there are of the tail
+#define RESEND_ALIKE_TENTHS 6 // of the late ones are of the mode: the rest were lost twice
+#define RESEND_OWN_TIMES 4    // what reads of oneself show, which are fewer, beside that
+#define RESEND_CLEAN_TIMES 3  // e^-3
+#define RESEND_CLEAN_LEAST 4
+
+struct answers {
+	uint64_t late_ns[2 * PATH_SIZES * OUTCOMES];
+	uint32_t all, late, tail; // what is neither, is usual
+	uint32_t since, clean;	  // the first late one, and behind the last
+	uint64_t first_ns, last_ns;
+};
+
+static bool is_late(const struct path_memory *memory, uint64_t latency_ns) {
+	return latency_ns >= memory->timeout_ns / RESEND_EARLY_SHARE &&
+	       latency_ns <= memory->timeout_ns * RESEND_LATEST;
+}
+
+static void
+count(const struct path_memory *memory,
+      const struct size_past *past,
+      uint64_t from_ns,
+      struct answers *answers) {
+	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+
+	for (uint32_t n = 0; n < held; n++) {
+		if (!past->answered[n] || past->at_ns[n] < from_ns)
+			continue;
+		answers->all++;
+		if (!is_late(memory, past->latency_ns[n])) {
+			if (past->latency_ns[n] >= memory->timeout_ns / RESEND_TAIL_SHARE)
+				answers->tail++;
+			continue;
+		}
+		answers->late_ns[answers->late++] = past->latency_ns[n];
+		if (answers->first_ns == 0 || past->at_ns[n] < answers->first_ns)
+			answers->first_ns = past->at_ns[n];
+		if (past->at_ns[n] > answers->last_ns)
+			answers->last_ns = past->at_ns[n];
+	}
+}
+
+static uint32_t answered_from(const struct path_memory *memory, uint64_t from_ns) {
+	uint32_t answered = 0;
+
+	for (uint32_t n = 0; n < 2 * PATH_SIZES; n++) {
+		const struct size_past *past =
+			n < PATH_SIZES ? &memory->sizes[n] : &memory->writes[n - PATH_SIZES];
+		uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
+
+		for (uint32_t place = 0; place < held; place++)
+			answered += past->answered[place] && past->at_ns[place] >= from_ns;
+	}
+	return answered;
+}
+
+static void look(const struct path_memory *memory, uint64_t now_ns, struct answers *answers) {
+	uint64_t from_ns = now_ns > RESEND_WINDOW_NS ? now_ns - RESEND_WINDOW_NS : 0;
+
+	answers->all = answers->late = answers->tail = answers->since = answers->clean = 0;
+	answers->first_ns = answers->last_ns = 0;
+	if (from_ns < memory->resend_from_ns)
+		from_ns = memory->resend_from_ns;
+	for (uint32_t n = 0; n < PATH_SIZES && memory->timeout_ns != 0; n++) {
+		count(memory, &memory->sizes[n], from_ns, answers);
+		count(memory, &memory->writes[n], from_ns, answers);
+	}
+	if (answers->late == 0)
+		return;
+	answers->since = answered_from(memory, answers->first_ns);
+	answers->clean = answered_from(memory, answers->last_ns + 1);
+}
+
+// The late ones are most of them within an eighth of their median, and what came sooner or beyond is
+// little against that.
+static bool are_alike(struct answers *answers) {
+	uint32_t alike = 0, tail = answers->tail;
+	uint64_t median_ns, least_ns;
+
+	path_sort(answers->late_ns, answers->late);
+	median_ns = path_median(answers->late_ns, answers->late);
+	least_ns = median_ns - median_ns / 8;
+	for (uint32_t n = 0; n < answers->late; n++) {
+		uint64_t late_ns = answers->late_ns[n];
+
+		alike += late_ns >= least_ns && late_ns <= median_ns + median_ns / 8;
+		tail += late_ns < least_ns;
+	}
+	return alike * 10 >= answers->late * RESEND_ALIKE_TENTHS &&
+	       tail * RESEND_TAIL_TIMES <= alike;
+}
+
+static uint32_t permille(const struct answers *answers) {
+	return answers->all > 0 ? (uint32_t)((uint64_t)answers->late * 1000 / answers->all) : 0;
+}
+
+// How many our own machine would have made so late.
+static uint32_t own_share(const struct path_memory *memory, const struct answers *answers) {
+	return (uint32_t)(((uint64_t)answers->all * memory->own_permille + 999) / 1000);
+}
+
+static bool has_two_modes(const struct path_memory *memory, struct answers *answers) {
+	// Without a past, or as slow as that by it, nobody knows what the first mode is.
+	return memory->baseline_ns != 0 &&
+	       memory->baseline_ns < memory->timeout_ns / RESEND_TAIL_SHARE &&
+	       answers->late >= RESEND_LEAST + RESEND_OWN_TIMES * own_share(memory, answers) &&
+	       permille(answers) >= memory->config.lossy_permille &&
+	       2 * answers->late <= answers->since && // else it is slow by now
+	       are_alike(answers);
+}
+
+static bool was_counted(const struct path_memory *memory, const struct answers *answers) {
+	return memory->resent_total == 0 || memory->resent_ns >= answers->first_ns;
+}
+
+static bool is_over(const struct answers *answers) {
+	uint32_t before = answers->all - answers->clean;
+
+	return answers->late == 0 ||
+	       (answers->clean >= RESEND_CLEAN_LEAST &&
+		(uint64_t)answers->clean * answers->late >= (uint64_t)RESEND_CLEAN_TIMES * before);
+}
+
+// Mostly there is none, and nothing to be looked through.
+static bool any_late(const struct path_memory *memory, uint64_t now_ns) {
+	return memory->late_at_ns != 0 && memory->late_at_ns + RESEND_WINDOW_NS >= now_ns;
+}
+
+void path_note_late(struct path_memory *memory, const struct path_probe *probe) {
+	if (memory->timeout_ns != 0 && is_late(memory, probe->latency_ns))
+		memory->late_at_ns = probe->at_ns;
+}
+
+uint32_t path_resends(struct path_memory *memory, uint64_t now_ns) {
+	struct answers answers;
+
+	if (!memory->resends && !any_late(memory, now_ns))
+		return 0;
+	look(memory, now_ns, &answers);
+	if (!memory->resends)
+		memory->resends = has_two_modes(memory, &answers) && was_counted(memory, &answers);
+	else if (is_over(&answers)) {
+		memory->resends = false;
+		memory->resend_from_ns = now_ns;
+	}
+	if (!memory->resends)
+		return 0;
+	return permille(&answers) > 0 ? permille(&answers) : 1;
+}
+
+uint32_t path_memory_late(const struct path_memory *memory, uint64_t now_ns) {
+	struct answers answers;
+
+	if (!any_late(memory, now_ns))
+		return 0;
+	look(memory, now_ns, &answers);
+	return permille(&answers);
+}
+
+void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns) {
+	if (timeout_ns != memory->timeout_ns)
+		memory->resends = false;
+	memory->timeout_ns = timeout_ns;
+}
+
+void path_memory_beside(
+	struct path_memory *memory, uint64_t now_ns, uint32_t own_permille, uint64_t resent_total
+) {
+	memory->own_permille = own_permille;
+	// The first number is of before, and one that is less of a counter that began anew.
+	if (resent_total > memory->resent_total && memory->resent_known)
+		memory->resent_ns = now_ns;
+	memory->resent_known = resent_total != PATH_RESENT_UNKNOWN;
+	memory->resent_total = memory->resent_known ? resent_total : 0;
+}
