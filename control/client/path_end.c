@@ -79,6 +79,26 @@ static json_t *age_json(struct session *session, uint64_t at_ns) {
 	return json_real((double)roll_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
 }
 
+static json_t *flows_json(const struct fabric_path_view *view) {
+	json_t *flows = json_array();
+
+	for (uint32_t n = 0; n < view->flow_count; n++) {
+		const struct fabric_flow *flow = &view->flows[n];
+
+		json_array_append_new(
+			flows,
+			json_pack(
+				"{s:i,s:b,s:b,s:I,s:I,s:I,s:I,s:I}", "label", (int)flow->label,
+				"current", flow->current, "bad", flow->bad, "probes",
+				(json_int_t)flow->probes, "lost", (json_int_t)flow->lost, "late",
+				(json_int_t)flow->late, "median_ns", (json_int_t)flow->median_ns,
+				"p99_ns", (json_int_t)flow->p99_ns
+			)
+		);
+	}
+	return flows;
+}
+
 static json_t *path_json(struct session *session, const struct fabric_path_view *view) {
 	const struct client_server *server = session->server;
 	struct ras_merged_path path = {.node = ras_self_id(session_ras(session))};
@@ -97,6 +117,7 @@ static json_t *path_json(struct session *session, const struct fabric_path_view 
 		"writes", sizes_json(view, true), "latency", latency_json(view->latency)
 	);
 	json_object_update(object, more);
+	json_object_set_new(object, "flows", flows_json(view));
 	json_object_set_new(object, "congestion", congestion_json(session, view->device));
 	json_decref(more);
 	return object;
@@ -235,6 +256,30 @@ static void say_pair(struct text *out, const json_t *path) {
 	);
 }
 
+// Each way that a label chose; nothing where there was but one.
+static void say_flows(struct text *out, const json_t *flows) {
+	char lost[SHOW_BYTES], late[SHOW_BYTES], probes[SHOW_BYTES], median[SHOW_BYTES];
+	const json_t *flow;
+	size_t n;
+
+	if (json_array_size(flows) < 2)
+		return;
+	json_array_foreach(flows, n, flow) {
+		if (n == PAIRING_FLOWS)
+			break;
+		paths_show_count(number_of(flow, "lost"), lost);
+		paths_show_count(number_of(flow, "late"), late);
+		paths_show_count(number_of(flow, "probes"), probes);
+		time_of(flow, "median_ns", median);
+		text_print(
+			out, "  flow      %#07" PRIx64 ": %s lost, %s late of %s, median %s%s%s\n",
+			number_of(flow, "label") & 0xfffff, lost, late, probes, median,
+			json_is_true(json_object_get(flow, "current")) ? "; now" : "",
+			json_is_true(json_object_get(flow, "bad")) ? "; the bad one" : ""
+		);
+	}
+}
+
 // Of the port that reads; nothing where its driver counts nothing.
 static void say_congestion(struct text *out, const json_t *path) {
 	const json_t *port = json_array_get(json_object_get(path, "congestion"), 0);
@@ -315,6 +360,7 @@ void paths_end_say(struct session *session, const char *node, const char *peer, 
 		say_latency(out, path);
 		say_loss(out, path);
 		say_pair(out, path);
+		say_flows(out, json_object_get(path, "flows"));
 		say_congestion(out, path);
 		writes = json_object_get(path, "writes");
 		say_sizes(out, json_object_get(path, "sizes"), any_sent(writes) ? "READ" : "BYTES");

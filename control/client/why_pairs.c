@@ -7,6 +7,7 @@
 #include "names.h"
 #include "server.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,10 +51,42 @@ static void say_pair(struct session *session, const struct fabric_pair_view *vie
 	happening_wrap(session, 2, 4, words);
 }
 
+// Of the ways that flow labels choose, the bad one, which the rest of the path says little of.
+static void say_bad_flows(struct session *session, const struct ras_peer *peer) {
+	const struct client_server *server = session->server;
+	struct fabric_path_view view;
+	char words[2 * DEVICE_NAME_MAX + 160], theirs[DEVICE_NAME_MAX + 1];
+	uint32_t cursor = 0, said = 0;
+
+	while (server->fabric != NULL &&
+	       server->fabric_calls->path_next(server->fabric, &cursor, &view)) {
+		for (uint32_t n = 0; view.peer == peer->record->id && n < view.flow_count; n++) {
+			const struct fabric_flow *flow = &view.flows[n];
+
+			if (!flow->bad)
+				continue;
+			if (said++ == 0)
+				text_print(&session->out, "\nOne way to it of several\n");
+			names_text(
+				view.peer_device, strlen(view.peer_device), theirs, sizeof(theirs)
+			);
+			snprintf(
+				words, sizeof(words),
+				"%s>%s: of %u flow labels %#07x is the bad one: %" PRIu64
+				" lost and %" PRIu64 " late of %" PRIu64,
+				view.device, theirs, view.flow_count, flow->label, flow->lost,
+				flow->late, flow->probes
+			);
+			happening_wrap(session, 2, 4, words);
+		}
+	}
+}
+
 void why_say_pairs(struct session *session, const struct ras_peer *peer) {
 	uint32_t cursor = 0, count = 0, ready = 0, shown = 0;
 	struct fabric_pair_view view;
 
+	say_bad_flows(session, peer);
 	while (next_pair(session, peer->record->id, &cursor, &view)) {
 		count++;
 		ready += view.pairing.state == PAIRING_READY;

@@ -29,6 +29,8 @@ static bool view_of_trail(
 	path_memory_summary(trail->memory, &view.summary);
 	view.memory = trail->memory;
 	view.latency = path_memory_histogram(trail->memory);
+	if (trail->flows != NULL)
+		view.flow_count = flows_look(trail->flows, view.flows);
 	*ret_view = view;
 	return true;
 }

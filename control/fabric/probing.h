@@ -7,6 +7,7 @@
 // the pair: another generation is another watch. Of those that are visited briefs stay.
 #pragma once
 
+#include "flows.h"
 #include "inside.h"
 
 #include <control/path_book.h>
@@ -40,8 +41,10 @@ struct trail {
 	uint64_t start; // of the peer's agent
 	uint32_t mtu, flow_label, speed_mbps;
 	enum device_responder responder;
-	bool known;  // there was a pair, the above is of it
-	bool shares; // it uses the interface of the overlay, at either end
+	struct flows *flows; // NULL: of a visit, or without memory
+	uint64_t late_ns;    // answers from then on were sent again; 0: none is
+	bool known;	     // there was a pair, the above is of it
+	bool shares;	     // it uses the interface of the overlay, at either end
 	struct watch watch;
 	struct path_memory *memory; // NULL: of a visit
 	struct path_brief *brief;   // NULL: not of a visit

@@ -77,6 +77,8 @@ static void trail_free(struct trail *trail) {
 	pasts_note(trail);
 	path_memory_destroy(trail->memory);
 	trail->memory = NULL;
+	free(trail->flows);
+	trail->flows = NULL;
 	trail->stage = TRAIL_FREE;
 	while (probing->trails_used > 0 &&
 	       probing->trails[probing->trails_used - 1].stage == TRAIL_FREE)
@@ -148,6 +150,16 @@ static uint64_t resend_ns(const struct bond *bond) {
 	return TIMEOUT_UNIT_NS << timeout;
 }
 
+// Elsewhere the label chooses no way. Where there is no memory nothing is told by label.
+static void use_flow(struct trail *trail, const struct bond *bond) {
+	if (trail->visit || trail->self || bond->nic->parts.facts.port.link != DEVICE_LINK_ETHERNET)
+		return;
+	if (trail->flows == NULL)
+		trail->flows = calloc(1, sizeof(*trail->flows));
+	if (trail->flows != NULL)
+		flows_use(trail->flows, bond->flow_label);
+}
+
 static void take_facts(struct trail *trail, const struct bond *bond) {
 	const struct fabric *fabric = trail->probing->fabric;
 	const struct device_facts *facts = &bond->nic->parts.facts;
@@ -169,6 +181,8 @@ static void take_facts(struct trail *trail, const struct bond *bond) {
 		path_memory_reopened(trail->memory, loop_clock_ns(fabric->loop));
 	if (trail->memory != NULL)
 		path_memory_resends(trail->memory, resend_ns(bond));
+	trail->late_ns = resend_ns(bond) / PATH_RESEND_EARLY_SHARE;
+	use_flow(trail, bond);
 	trail->start = bond->theirs.start;
 	trail->known = true;
 	pasts_take(trail);
@@ -308,6 +322,12 @@ void trail_outcome(struct trail *trail, const struct watch_outcome *outcome) {
 	trail->lost_last = outcome->result == WATCH_LOST;
 	if (trail->memory != NULL)
 		path_memory_add(trail->memory, &probe);
+	if (trail->flows != NULL && outcome->generation == trail->generation)
+		flows_note(
+			trail->flows, probe.answered,
+			trail->late_ns != 0 && probe.latency_ns >= trail->late_ns,
+			probe.is_read && probe.size == 0, probe.latency_ns
+		);
 	if (trail->brief != NULL)
 		path_brief_add(trail->brief, &probe);
 	if (outcome->result == WATCH_ANSWERED && outcome->generation == trail->generation)

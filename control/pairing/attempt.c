@@ -116,6 +116,27 @@ static uint32_t next_generation(struct pairing *pairing) {
 	return pairing->generation;
 }
 
+// FNV-1a: any spread will do.
+static uint64_t mix(uint64_t hash, const void *data, size_t size) {
+	const uint8_t *bytes = data;
+
+	for (size_t n = 0; n < size; n++)
+		hash = (hash ^ bytes[n]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static uint32_t next_flow_label(const struct pairing *pairing, struct entry *entry) {
+	uint32_t place = entry->flow++ % PAIRING_FLOWS;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	hash = mix(hash, &pairing->config.self, sizeof(pairing->config.self));
+	hash = mix(hash, &entry->key.peer, sizeof(entry->key.peer));
+	hash = mix(hash, &entry->key.device, sizeof(entry->key.device));
+	hash = mix(hash, entry->key.peer_device, strlen(entry->key.peer_device));
+	hash = mix(hash, &place, sizeof(place));
+	return (uint32_t)(hash >> 32 ^ hash) & 0xfffff;
+}
+
 static void describe_own(struct pairing *pairing, struct attempt *attempt) {
 	const struct pairing_device *device = &pairing->devices[attempt->entry->key.device].facts;
 
@@ -124,7 +145,7 @@ static void describe_own(struct pairing *pairing, struct attempt *attempt) {
 		.generation = next_generation(pairing),
 		.responder = device->responder,
 		.shares_overlay = device->shares_overlay,
-		.flow_label = pairing_random(pairing) & 0xfffff,
+		.flow_label = next_flow_label(pairing, attempt->entry),
 		.traffic_class = device->traffic_class,
 		.pulse = device->pulse,
 		.landing = device->landing,

@@ -83,6 +83,7 @@ struct entry {
 	uint64_t next_try_ns;
 	uint64_t begun_ns; // PAIRING_NEVER: never
 	uint64_t ready_ns, took_ns, used_ns;
+	uint32_t flow;	   // place of its next flow label
 	uint64_t lasts_ns; // from ready on, before it is made anew
 	struct pairing_failure failure;
 	struct telling telling;

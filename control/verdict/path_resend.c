@@ -11,7 +11,6 @@
 
 #define RESEND_WINDOW_NS (120 * RAS_NS_PER_SEC)
 #define RESEND_LEAST 5	      // late ones: a few may meet by chance
-#define RESEND_EARLY_SHARE 4  // of the timeout: adaptive retransmission does not wait for all of it
 #define RESEND_LATEST 5	      // timeouts: devices take up to four; what is later is of a tail
 #define RESEND_TAIL_SHARE 32  // of the timeout: what is later, and not of that mode, is of a tail
 #define RESEND_TAIL_TIMES 6   // as many are of the mode as there are of the tail
@@ -28,7 +27,7 @@ struct answers {
 };
 
 static bool is_late(const struct path_memory *memory, uint64_t latency_ns) {
-	return latency_ns >= memory->timeout_ns / RESEND_EARLY_SHARE &&
+	return latency_ns >= memory->timeout_ns / PATH_RESEND_EARLY_SHARE &&
 	       latency_ns <= memory->timeout_ns * RESEND_LATEST;
 }
 

@@ -70,10 +70,19 @@ static void numbers(const struct fabric *given, struct fabric_numbers *ret_numbe
 	*ret_numbers = (struct fabric_numbers){0};
 }
 
+static bool
+path_next(const struct fabric *given, uint32_t *cursor, struct fabric_path_view *ret_view) {
+	(void)given;
+	(void)cursor;
+	(void)ret_view;
+	return false;
+}
+
 static const struct fabric_calls calls = {
 	.device_count = device_count,
 	.device_at = device_at,
 	.pair_next = pair_next,
+	.path_next = path_next,
 	.ping_start = ping_start,
 	.ping_cancel = ping_cancel,
 	.numbers = numbers,

@@ -431,6 +431,47 @@ static void path_is_told_from_both_ends(void **state) {
 	close(json);
 }
 
+static void add_flows(struct fabric_path_view *view) {
+	view->flow_count = 3;
+	view->flows[0] = (struct fabric_flow){.label = 0x12345, .probes = 600, .median_ns = 26000};
+	view->flows[1] = (struct fabric_flow
+	){.label = 0xfffff, .probes = 300, .lost = 1, .late = 30, .median_ns = 27000, .bad = true};
+	view->flows[2] = (struct fabric_flow){.label = 1, .current = true};
+}
+
+static void ways_that_flow_labels_choose_are_told_each_and_the_bad_one_is_named(void **state) {
+	static const char hostile[] =
+		"{\"devices\":1,\"probing\":true,\"paths\":[{\"flows\":[{\"label\":-1},{\"label\":1e99},"
+		"{\"label\":\"x\",\"bad\":1},[],{\"label\":4294967296,\"lost\":99999999999,\"bad\":true},"
+		"{\"label\":77}]},{\"flows\":7},{\"flows\":[{\"label\":8}]}]}\n";
+	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	int fd = bench_connect();
+	const char *text;
+
+	(void)state;
+	add_own(&row);
+	add_flows(&fabric.views[0]);
+	bench_say(fd, "PATH n1 n2\n");
+	bench_turn();
+	say(bench.overlay.call, hostile);
+	bench.overlay.call->ended(bench.overlay.call, 0);
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_non_null(strstr(text, "  flow      0x12345: 0 lost, 0 late of 600, median 26 us\n"));
+	assert_non_null(strstr(
+		text, "  flow      0xfffff: 1 lost, 30 late of 300, median 27 us; the bad one\n"
+	));
+	assert_non_null(strstr(text, "  flow      0x00001: 0 lost, 0 late of 0, median -; now\n"));
+	assert_null(strstr(text, "0x0004d")); // no more than there can be
+	assert_null(strstr(text, "0x00008")); // one alone says nothing new
+	bench_say(fd, "WHY n2\n");
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_non_null(strstr(text, "of 3 flow labels 0xfffff is the bad one: 1 lost and 30 late")
+	);
+	close(fd);
+}
+
 static void ports_congestion_is_told_beside_its_path(void **state) {
 	static const char of_n2[] =
 		"{\"devices\":1,\"probing\":true,\"paths\":["
@@ -660,6 +701,7 @@ int main(void) {
 		PATHS_TEST(hostile_rows_break_no_line_and_no_document),
 		PATHS_TEST(matrix_has_the_worst_of_each_pair_and_all_nodes),
 		PATHS_TEST(path_is_told_from_both_ends),
+		PATHS_TEST(ways_that_flow_labels_choose_are_told_each_and_the_bad_one_is_named),
 		PATHS_TEST(ports_congestion_is_told_beside_its_path),
 		PATHS_TEST(end_has_a_little_less_time_than_who_asked_gives),
 		PATHS_TEST(end_that_does_not_answer_is_said_to),

@@ -513,6 +513,29 @@ static void a_wanted_pair_is_made_anew_with_another_flow_label_each_ten_minutes(
 	assert_int_equal(net_counters(A)->failed[PAIRING_TIMED_OUT], 0);
 }
 
+// So many, and then the first one again: what each brought can be told apart.
+static void flow_labels_of_a_pair_come_in_turn(void **state) {
+	uint32_t labels[PAIRING_FLOWS], generation, found = 0;
+
+	(void)state;
+	net_want(A, 0, B, 0);
+	net_settle();
+	for (uint32_t turn = 0; turn < 2; turn++) {
+		for (uint32_t n = 0; n < PAIRING_FLOWS; n++) {
+			if (turn == 0)
+				labels[n] = net_view(A, key).flow_label;
+			assert_int_equal(net_view(A, key).flow_label, labels[n]);
+			for (uint32_t m = 0; m < n; m++)
+				found += labels[m] == labels[n];
+			generation = net_view(A, key).generation;
+			while (net_view(A, key).generation == generation)
+				assert_true(net_step(net.now_ns + 700 * SECOND));
+			net_settle();
+		}
+	}
+	assert_int_equal(found, 0);
+}
+
 static void a_pair_of_a_silent_peer_is_not_made_anew(void **state) {
 	uint32_t generation;
 
@@ -614,6 +637,7 @@ int main(void) {
 		TEST(the_end_of_one_side_ends_the_other_at_once),
 		TEST(messages_of_an_older_generation_are_counted_and_left),
 		TEST(a_wanted_pair_is_made_anew_with_another_flow_label_each_ten_minutes),
+		TEST(flow_labels_of_a_pair_come_in_turn),
 		TEST(a_pair_of_a_silent_peer_is_not_made_anew),
 		TEST(a_time_that_goes_back_counts_as_the_last_one),
 		TEST(generations_are_counted_round_and_never_none),

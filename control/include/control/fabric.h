@@ -170,6 +170,16 @@ bool fabric_pair_next(
 typedef void fabric_sight_fn(void *ctx, const struct sight *sight);
 void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, void *ctx);
 
+// What one flow label of a path brought, since the path is watched.
+struct fabric_flow {
+	uint32_t label;
+	bool current;
+	bool bad; // against the other labels: lost or late three times as often, or slow
+	uint64_t probes, lost;
+	uint64_t late;		    // of hardware: sent again by the device
+	uint64_t median_ns, p99_ns; // of the smallest size; 0: not known
+};
+
 struct fabric_path_view {
 	uint64_t peer; // our own id: a device with itself
 	const char *device;
@@ -184,6 +194,8 @@ struct fabric_path_view {
 	// Of a neighbour, else NULL; until control turns to the fabric again.
 	const struct path_memory *memory;
 	const struct histogram *latency; // of the small size
+	uint32_t flow_count;		 // on Ethernet, likewise
+	struct fabric_flow flows[PAIRING_FLOWS];
 };
 
 // The cursor begins at 0; false past the last. Neighbours first.

@@ -176,6 +176,10 @@ struct pairing_config {
 	uint64_t proved_ns;  // 10 s ready, then the count of tries starts anew
 };
 
+// Flow labels of one key, in turn: the same ones in each run, so that what each brought can be told
+// apart. Each new pair has the next.
+#define PAIRING_FLOWS 4
+
 // -EINVAL (a number that contradicts another), -ENOMEM.
 int pairing_create(
 	const struct pairing_config *config,

@@ -95,6 +95,14 @@ static void pair_that_is_made_anew_on_another_way_costs_no_evidence(void **state
 	assert_int_not_equal(view.flow_label, label);
 	assert_int_equal(view.summary.lost, 0);
 	assert_in_range(sum(view.summary.size_sent), 690, 730);
+	// What each label brought is told apart.
+	assert_int_equal(view.flow_count, 2);
+	assert_true(view.flows[1].current && !view.flows[0].current);
+	assert_int_equal(view.flows[1].label, view.flow_label);
+	assert_int_equal(view.flows[0].label, label);
+	assert_in_range(view.flows[0].probes, 500, 900);
+	assert_in_range(view.flows[1].probes, 20, 250);
+	assert_true(view.flows[0].median_ns > 0 && !view.flows[0].bad && !view.flows[1].bad);
 }
 
 // It offered memory that its device lets nobody write to.

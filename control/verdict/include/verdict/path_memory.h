@@ -114,6 +114,9 @@ bool path_memory_begin(
 // Who answers is hardware, and so are we: what is lost is sent again by the device after timeout_ns
 // (of the queue pair), and the probe is answered late. Then lossy is judged by a second mode of the
 // answers as well (path_resend.c). 0: it is not.
+// Of that timeout: what comes later may have been sent again, since adaptive retransmission does not
+// wait for all of it.
+#define PATH_RESEND_EARLY_SHARE 4
 void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns);
 // To be told before each judgement: how many per mille of its device's reads of itself were
 // so late (path_memory_late()), which is what our own machine makes, and how often the port has sent again

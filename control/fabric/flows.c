@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "flows.h"
+
+#include <string.h>
+
+#define JUDGED_PROBES 30   // of a label, before it is held against others
+#define BAD_PERMILLE 20	   // lost or late, at least
+#define BAD_LEAST 3	   // of these
+#define BAD_TIMES 3	   // as much as of the others together
+#define SLOW_PERMILLE 1750 // of the quickest label's median
+#define MEDIAN 500000
+#define P99 990000
+
+void flows_use(struct flows *flows, uint32_t label) {
+	uint32_t place = 0;
+
+	for (uint32_t n = 0; n < PAIRING_FLOWS; n++) {
+		if (flows->all[n].used && flows->all[n].label == label) {
+			flows->current = n;
+			return;
+		}
+		if (flows->all[n].probes < flows->all[place].probes)
+			place = n;
+	}
+	memset(&flows->all[place], 0, sizeof(flows->all[place]));
+	flows->all[place].label = label;
+	flows->all[place].used = true;
+	histogram_log2_init(&flows->all[place].small);
+	flows->current = place;
+}
+
+void flows_note(struct flows *flows, bool answered, bool late, bool small, uint64_t latency_ns) {
+	if (!flows->all[flows->current].used)
+		return;
+	flows->all[flows->current].probes++;
+	flows->all[flows->current].lost += !answered;
+	flows->all[flows->current].late += answered && late;
+	if (answered && small)
+		histogram_log2_record(&flows->all[flows->current].small, latency_ns);
+}
+
+// Against all others together, which have to have been seen as well.
+static bool is_lossy(const struct fabric_flow *flows, uint32_t count, uint32_t self) {
+	uint64_t amiss = flows[self].lost + flows[self].late, probes = flows[self].probes;
+	uint64_t other_amiss = 0, other_probes = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		other_amiss += n != self ? flows[n].lost + flows[n].late : 0;
+		other_probes += n != self ? flows[n].probes : 0;
+	}
+	return probes >= JUDGED_PROBES && other_probes >= JUDGED_PROBES && amiss >= BAD_LEAST &&
+	       amiss * 1000 >= probes * BAD_PERMILLE &&
+	       (double)amiss * (double)other_probes >=
+		       BAD_TIMES * (double)other_amiss * (double)probes;
+}
+
+static bool is_slow(const struct fabric_flow *flows, uint32_t count, uint32_t self) {
+	uint64_t least_ns = UINT64_MAX;
+
+	for (uint32_t n = 0; n < count; n++) {
+		if (n != self && flows[n].probes >= JUDGED_PROBES && flows[n].median_ns > 0 &&
+		    flows[n].median_ns < least_ns)
+			least_ns = flows[n].median_ns;
+	}
+	return least_ns != UINT64_MAX && flows[self].probes >= JUDGED_PROBES &&
+	       (double)flows[self].median_ns * 1000 > (double)least_ns * SLOW_PERMILLE;
+}
+
+uint32_t flows_look(const struct flows *flows, struct fabric_flow ret_flows[static PAIRING_FLOWS]) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < PAIRING_FLOWS; n++) {
+		if (!flows->all[n].used)
+			continue;
+		ret_flows[count++] = (struct fabric_flow){
+			.label = flows->all[n].label,
+			.current = n == flows->current,
+			.probes = flows->all[n].probes,
+			.lost = flows->all[n].lost,
+			.late = flows->all[n].late,
+			.median_ns = histogram_log2_percentile(&flows->all[n].small, MEDIAN),
+			.p99_ns = histogram_log2_percentile(&flows->all[n].small, P99),
+		};
+	}
+	for (uint32_t n = 0; n < count; n++)
+		ret_flows[n].bad = is_lossy(ret_flows, count, n) || is_slow(ret_flows, count, n);
+	return count;
+}
