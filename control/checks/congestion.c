@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of counters, rates of two looks, and pauses that go on and on. Pure; names and numbers are a
-// driver's. docs/hardware.md says where each name is from.
+// Names of counters, rates of two looks, and pauses that go on and on. Pure; names and numbers are
+// a driver's. docs/hardware.md says where each name is from.
 #include "congestion.h"
 
 #include <inttypes.h>

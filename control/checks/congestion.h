@@ -34,7 +34,8 @@ typedef int congestion_ethtool_fn(
 );
 congestion_ethtool_fn congestion_ethtool;
 
-// congestion_read.c: of the ports of one device, below root as link_read() takes it. Asks the driver.
+// congestion_read.c: of the ports of one device, below root as link_read() takes it. Asks the
+// driver.
 void congestion_look(
 	const char *root,
 	const char *device,

@@ -2,11 +2,11 @@
 // Losses that a device hides: it sends again what was lost, and the probe is answered late. Pure.
 //
 // Answers of such a path have two modes: the usual one, and one of those that waited for the queue
-// pair's timeout, which a device keeps, so most of them are alike, with next to nothing in between. A
-// slow path has one mode, and a busy machine a tail that fills what is between and beyond. Who waits
-// for a processor of his own waits in reads of himself, too: those are the least that has to be
-// exceeded. Where the port counts what it sends again, and ever counted something, it has to have
-// counted.
+// pair's timeout, which a device keeps, so most of them are alike, with next to nothing in
+// between. A slow path has one mode, and a busy machine a tail that fills what is between and
+// beyond. Who waits for a processor of his own waits in reads of himself, too: those are the least
+// that has to be exceeded. Where the port counts what it sends again, and ever counted something,
+// it has to have counted.
 #include "path_inside.h"
 
 #define RESEND_WINDOW_NS (120 * RAS_NS_PER_SEC)
@@ -86,8 +86,8 @@ static void look(const struct path_memory *memory, uint64_t now_ns, struct answe
 	answers->clean = answered_from(memory, answers->last_ns + 1);
 }
 
-// The late ones are most of them within an eighth of their median, and what came sooner or beyond is
-// little against that.
+// The late ones are most of them within an eighth of their median, and what came sooner or beyond
+// is little against that.
 static bool are_alike(struct answers *answers) {
 	uint32_t alike = 0, tail = answers->tail;
 	uint64_t median_ns, least_ns;

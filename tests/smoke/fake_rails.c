@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Preloaded into an agent, or into tocsin: FAKE_RAILS devices in memory, mlx5_0 and so on, each an
 // InfiniBand port of 400 Gb/s on a subnet of its own, in place of what libibverbs has. With
-// FAKE_IWARP there are siw0 and siw1, too, as the kernel has it, or irdma in its iWARP mode. They reach
-// what is in their process, which is themselves.
+// FAKE_IWARP there are siw0 and siw1, too, as the kernel has it, or irdma in its iWARP mode. They
+// reach what is in their process, which is themselves.
 //
 // With FAKE_RAILS_NODES, a directory, and FAKE_RAILS_NODE, a number, they reach those of other processes
 // with the same directory as well: whose LIDs are where is told by files of that number there, and

@@ -40,8 +40,8 @@ struct congestion_port {
 	uint32_t sent_permille, received_permille;
 };
 
-// How often the port of a device, as rails are named ("mlx5_0", "mlx5_0:2"), has sent something again;
-// CONGESTION_UNKNOWN: its driver does not count that.
+// How often the port of a device, as rails are named ("mlx5_0", "mlx5_0:2"), has sent something
+// again; CONGESTION_UNKNOWN: its driver does not count that.
 uint64_t checks_resent(const struct checks *checks, const char *device);
 // Whether it is that port.
 bool congestion_is_of(const struct congestion_port *port, const char *device);

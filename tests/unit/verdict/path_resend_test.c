@@ -23,8 +23,8 @@ static int begin(void **state) {
 	return 0;
 }
 
-// One read a second. With that chance it is lost, and again when it is sent again; this device takes
-// 2.1 timeouts for it, as the specification lets it.
+// One read a second. With that chance it is lost, and again when it is sent again; this device
+// takes 2.1 timeouts for it, as the specification lets it.
 #define WAIT (21 * TIMEOUT / 10)
 
 static bool one(uint32_t permille) {

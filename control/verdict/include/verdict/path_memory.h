@@ -114,13 +114,13 @@ bool path_memory_begin(
 // Who answers is hardware, and so are we: what is lost is sent again by the device after timeout_ns
 // (of the queue pair), and the probe is answered late. Then lossy is judged by a second mode of the
 // answers as well (path_resend.c). 0: it is not.
-// Of that timeout: what comes later may have been sent again, since adaptive retransmission does not
-// wait for all of it.
+// Of that timeout: what comes later may have been sent again, since adaptive retransmission does
+// not wait for all of it.
 #define PATH_RESEND_EARLY_SHARE 4
 void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns);
 // To be told before each judgement: how many per mille of its device's reads of itself were
-// so late (path_memory_late()), which is what our own machine makes, and how often the port has sent again
-// by its own counters.
+// so late (path_memory_late()), which is what our own machine makes, and how often the port
+// has sent again by its own counters.
 #define PATH_RESENT_UNKNOWN UINT64_MAX
 void path_memory_beside(
 	struct path_memory *memory, uint64_t now_ns, uint32_t own_permille, uint64_t resent_total
