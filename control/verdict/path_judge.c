@@ -176,8 +176,9 @@ static bool is_slow_at_once(const struct path_memory *memory, uint64_t like_ns) 
 	       is_slow(memory, median_of_last(memory, PATH_SLOW_READS), like_ns);
 }
 
+// A slow one that has been read quickly just now may be well again.
 bool path_memory_doubts(const struct path_memory *memory) {
-	return !memory->degraded && memory->slow_run >= PATH_DOUBT_READS;
+	return memory->degraded ? memory->slow_run == 0 : memory->slow_run >= PATH_DOUBT_READS;
 }
 
 // What made it slow is over: not waited for until windows have passed.

@@ -558,8 +558,12 @@ static void path_is_slow_at_once_after_eight_slow_reads_in_a_row(void **state) {
 	scene_good_for(1, 30 * US);
 	assert_int_equal(scene.kind, SIGHT_DEGRADED);
 	assert_false(path_memory_doubts(scene.path));
-	scene_good_for(4, 10 * US);
+	scene_good_for(3, 10 * US);
+	assert_int_equal(scene.kind, SIGHT_DEGRADED);
+	assert_true(path_memory_doubts(scene.path));
+	scene_good_for(1, 10 * US);
 	assert_int_equal(scene.kind, SIGHT_GOOD);
+	assert_false(path_memory_doubts(scene.path));
 }
 
 static void quick_read_ends_a_run_of_slow_ones(void **state) {

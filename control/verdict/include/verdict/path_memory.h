@@ -142,7 +142,7 @@ bool path_memory_retry(
 	const struct path_memory *memory, uint64_t now_ns, struct path_retry *ret_retry
 );
 
-// Whether its last reads were slow, and more of them would tell.
+// Whether its last reads were not as it is judged, and more of them would tell.
 bool path_memory_doubts(const struct path_memory *memory);
 
 // When a read that finds the counter as it was would decide that it stands; RAS_NEVER: it moved
