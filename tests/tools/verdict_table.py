@@ -240,7 +240,7 @@ def slow(machines, victim):
 def start_stuck(machines, victim):
     victim.kill()
     # A device of the machine is asked for, and the driver does not come back from listing them.
-    victim.own["node.device"] = "any"
+    victim.own["node.device"] = "cpu:0,soft"
     victim.own["overlay.listen"] = f"10.0.0.{victim.name[1:]}"
     stuck = pathlib.Path(machines.cluster.tocsind).parents[1] / "tests/smoke/stuck_verbs.so"
     victim.start(around=["ip", "netns", "exec", f"m{victim.name[1:]}"],
@@ -285,6 +285,7 @@ FAULTS = [
     Split("split 4|4, 90 s, dropped", (4, 4), "drop"),
     Split("split 4|4, 90 s, rejected", (4, 4), "reject with tcp reset"),
     Split("split 3|5, 90 s, dropped", (3, 5), "drop"),
+    Split("split 3|5, 90 s, rejected", (3, 5), "reject with tcp reset"),
 ]
 
 
