@@ -8,6 +8,19 @@
 
 #define ROWS_PER_PART 128
 
+// Nobody goes on reading one that is dead or has left: that it was read well says nothing of now.
+static void forget_good(const struct fabric *fabric, struct fabric_path_view *view) {
+	struct path_summary *summary = &view->summary;
+	struct ras_peer peer;
+
+	if ((summary->kind != SIGHT_GOOD && summary->kind != SIGHT_DEGRADED) ||
+	    ras_peer_find(overlay_ras(fabric->overlay), view->peer, &peer) != 0 ||
+	    (peer.state != RAS_DEAD && peer.state != RAS_LEFT))
+		return;
+	summary->kind = SIGHT_NO_PAIR;
+	summary->since_ns = peer.since_ns;
+}
+
 static bool view_of_trail(
 	const struct fabric *fabric, const struct trail *trail, struct fabric_path_view *ret_view
 ) {
@@ -31,6 +44,7 @@ static bool view_of_trail(
 	view.latency = path_memory_histogram(trail->memory);
 	if (trail->flows != NULL)
 		view.flow_count = flows_look(trail->flows, view.flows);
+	forget_good(fabric, &view);
 	*ret_view = view;
 	return true;
 }
@@ -51,6 +65,7 @@ static bool view_of_brief(
 	path_brief_summary(entry->brief, &view.summary);
 	view.summary.kind = entry->kind;
 	view.summary.since_ns = entry->since_ns;
+	forget_good(fabric, &view);
 	*ret_view = view;
 	return true;
 }

@@ -132,6 +132,19 @@ def test_clear(cluster):
         wait_seen(agent, victim, "good", since[agent.name])
 
 
+def test_dead(cluster):
+    """Of one that was killed nobody shows a good path, as soon as he holds it for dead."""
+    victim, others = cluster.agents[2], cluster.agents[:2]
+    victim.kill()
+    for agent in others:
+        agents.wait_for_state(cluster, victim.name, "dead", [agent])
+        seen = [path["seen"] for path in agent.ask("PATHS *")["paths"]
+                if path["peer"] == victim.name]
+        assert not {"good", "degraded"} & set(seen), seen
+    victim.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
+
+
 def test_off(cluster):
     """Switched off, nobody is probed."""
     victim = cluster.agents[2]
@@ -163,7 +176,7 @@ def main():
         tap.run([("standing probes over the software device", skip)])
     agents.run(clusters.Cluster(sys.argv[1], 3), [
         test_good, test_slow, test_slow_for_new_observers, test_lossy, test_silent, test_clear,
-        test_off, test_reload])
+        test_dead, test_off, test_reload])
 
 
 def skip():
