@@ -45,6 +45,7 @@ struct soft_setup {
 	// Each side in a network namespace of its own, with one end of a veth pair as SOFT_VETH,
 	// which has the address if the wire is udp.
 	bool apart;
+	bool together; // both sides on one core, where one's spinning takes the other's time
 	const char *faults;
 	const struct clock *clock; // the caller drives the device; NULL: it does so itself
 	uint8_t timeout;	   // of queue pairs

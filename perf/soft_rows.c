@@ -20,6 +20,12 @@ static const struct soft_setup udp_small = {.kind = &soft_udp, .packet_bytes = P
 static const struct soft_setup udp_large = {.kind = &soft_udp, .packet_bytes = MTU_PACKET_BYTES};
 static const struct soft_setup on_udp = {
 	.kind = &soft_verbs, .calls = &verbs_calls_soft, .wire = SOFT_WIRE_UDP, .timeout = 17};
+static const struct soft_setup on_udp_together = {
+	.kind = &soft_verbs,
+	.calls = &verbs_calls_soft,
+	.wire = SOFT_WIRE_UDP,
+	.together = true,
+	.timeout = 17};
 static const struct soft_setup on_udp_fast = {
 	.kind = &soft_verbs, .calls = &verbs_calls_soft, .wire = SOFT_WIRE_UDP, .timeout = 10};
 static const struct soft_setup on_udp_lossy = {
@@ -88,6 +94,10 @@ static const struct soft_row rows_plain[] = {
 	  SOFT_JUDGED_RATIO, false, 0},
 	 &on_udp, {SOFT_PING_MEMORY, 1000, PING_BYTES, 0}, 1e-3,
 	 &udp_small, {SOFT_PING_BLOCK, 1000, 0, 0}},
+	{{"udp: both spin on one core, one way", "us", "the same on two cores",
+	  SOFT_JUDGED_VALUE, false, 300},
+	 &on_udp_together, {SOFT_PING, 100, PING_BYTES, 0}, 1e-3,
+	 &on_udp, {SOFT_PING, 100, PING_BYTES, 0}},
 	{{"udp: 64 KiB writes", "GB/s", "UDP blast, 4128 bytes a packet",
 	  SOFT_JUDGED_RATIO, true, 0.8},
 	 &on_udp, {SOFT_BULK, 0, BULK_BYTES, 100 * MS}, 1e-9,

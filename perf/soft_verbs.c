@@ -49,7 +49,9 @@ static int verbs_open(struct soft_side *side) {
 		);
 	if (err == 0)
 		err = soft_exchange(side, &end->mine, &end->theirs, sizeof(end->mine));
-	soft_pin(side->number); // this thread alone: what the device has is there by now
+	soft_pin(
+		setup->together ? 0 : side->number
+	); // this thread alone: what the device has is there by now
 	return err;
 }
 
