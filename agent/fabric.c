@@ -47,6 +47,12 @@ static void saw(void *ctx, const struct sight *sight) {
 	health_sight(agent->health, sight);
 }
 
+static void saw_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers) {
+	const struct agent *agent = ctx;
+
+	health_hung(agent->health, peer, hung, workers);
+}
+
 static struct fabric_probe_config probe_config(const struct agent *agent) {
 	return (struct fabric_probe_config){
 		.on = config_get_bool(agent->config, "probe", "enabled"),
@@ -117,7 +123,7 @@ int fabric_part_start(struct agent *agent) {
 	err = fabric_create(agent->loop, agent->overlay, &config, &agent->fabric);
 	if (err != 0)
 		return err;
-	fabric_sights(agent->fabric, saw, agent);
+	fabric_sights(agent->fabric, saw, saw_hung, agent);
 	client_server_use_fabric(agent->clients, &fabric_calls, agent->fabric);
 	return 0;
 }

@@ -36,6 +36,30 @@ bool pulse_glance(
 	return true;
 }
 
+uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count) {
+	uint32_t count = (uint32_t)WORD(bytes, worker_count), hung = 0;
+	uint32_t beats = (uint32_t)WORD(bytes, beats);
+	// Of another run of that agent nothing is known.
+	bool anew = !seen->begun || (int32_t)(beats - seen->beats) < 0;
+
+	count = count < PULSE_WORKERS_MAX ? count : PULSE_WORKERS_MAX;
+	for (uint32_t n = 0; n < count; n++) {
+		size_t place = offsetof(struct pulse, worker_beats) + n * sizeof(uint64_t);
+		uint32_t word = (uint32_t)word_at(bytes, place);
+
+		if (anew || word != seen->words[n] || word == 0) {
+			seen->words[n] = word;
+			seen->at[n] = beats;
+		} else if (beats - seen->at[n] >= PULSE_WORKER_STANDS) {
+			hung |= UINT32_C(1) << n;
+		}
+	}
+	seen->beats = beats;
+	seen->begun = true;
+	*ret_count = count;
+	return hung;
+}
+
 uint64_t pulse_glance_beats(const void *bytes) {
 	return word_at(bytes, 0);
 }

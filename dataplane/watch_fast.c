@@ -76,13 +76,13 @@ static bool is_refusal(const struct op *op) {
 					    op->cause.status == IBV_WC_REM_OP_ERR);
 }
 
-static void look_at_pulse(const struct watch *watch, struct watch_outcome *outcome) {
+static void look_at_pulse(struct watch *watch, struct watch_outcome *outcome) {
 	const void *bytes = worker_pointer(watch->op.view.address);
 
 	if (watch->bytes == COUNTER_BYTES)
 		outcome->beats = pulse_glance_beats(bytes);
-	else if (watch->bytes >= PULSE_HEAD_BYTES)
-		(void)pulse_glance(bytes, watch->peer, &outcome->incarnation, &outcome->beats);
+	else if (watch->bytes >= PULSE_HEAD_BYTES && pulse_glance(bytes, watch->peer, &outcome->incarnation, &outcome->beats))
+		outcome->hung = pulse_glance_workers(bytes, &watch->workers, &outcome->workers);
 }
 
 static bool stands(struct watch *watch, const struct watch_outcome *outcome) {
@@ -277,6 +277,7 @@ static void take_watch(struct prober *prober, struct watch *watch) {
 	watch->prober = prober;
 	watch->under_way = watch->leaving = false;
 	watch->beats = 0;
+	watch->workers.begun = false;
 	memory_view_hold(&watch->own);
 	memory_view_hold(&watch->sink);
 	prober->watches[watch->place] = watch;

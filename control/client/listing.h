@@ -13,8 +13,8 @@ struct listing_ops {
 	void (*row)(struct session *session, void *work, uint32_t n);
 	json_t *(*row_json)(struct session *session, void *work, uint32_t n);
 	void (*tail)(struct session *session, void *work); // may be NULL
-	// JSON alone: a second array behind the first, over the same rows; may be NULL. So an answer
-	// grows without another row for those who know the rows alone.
+	// JSON alone: a second array behind the first, over the same rows; may be NULL. So an
+	// answer grows without another row for those who know the rows alone.
 	const char *more_key;
 	json_t *(*more_json)(struct session *session, void *work, uint32_t n);
 };

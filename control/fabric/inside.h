@@ -146,6 +146,7 @@ struct fabric {
 	struct fabric_ping *pings;
 	struct probing *probing; // NULL: standing probes were never switched on
 	fabric_sight_fn *sight;	 // NULL: nobody is told
+	fabric_hung_fn *hung;	 // likewise
 	void *sight_ctx;
 	uint32_t runs;
 	struct fabric_counters counters;

@@ -59,6 +59,7 @@ struct trail {
 	uint64_t until_ns;
 	// Since when it is known. What was seen before says nothing of the peer as it is now.
 	uint64_t incarnation, incarnation_ns;
+	uint32_t hung; // workers of the peer, a bit each, as its page was read last
 	// What was told last.
 	struct sight told;
 	uint64_t told_ns;

@@ -314,7 +314,8 @@ void sights_visited(struct trail *trail, uint64_t now_ns) {
 	hand_out(probing, &sight);
 }
 
-void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, void *ctx) {
+void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, fabric_hung_fn *hung, void *ctx) {
 	fabric->sight = fn;
+	fabric->hung = hung;
 	fabric->sight_ctx = ctx;
 }

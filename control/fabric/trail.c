@@ -301,6 +301,21 @@ static void stop_writing(struct trail *trail) {
 		probe_schedule_writes(trail->probing->schedule, trail->place, false);
 }
 
+// Its own agent says so, too, if it still can. Told again with each read, as long as it is so.
+static void look_at_workers(struct trail *trail, const struct watch_outcome *outcome) {
+	struct fabric *fabric = trail->probing->fabric;
+	bool tells = outcome->hung != 0 || trail->hung != 0;
+
+	if (outcome->workers == 0 || trail->self)
+		return;
+	trail->hung = outcome->hung;
+	if (tells && fabric->hung != NULL)
+		fabric->hung(
+			fabric->sight_ctx, trail->key.peer,
+			(uint32_t)__builtin_popcount(outcome->hung), outcome->workers
+		);
+}
+
 void trail_outcome(struct trail *trail, const struct watch_outcome *outcome) {
 	struct fabric *fabric = trail->probing->fabric;
 	const struct path_probe probe = {
@@ -318,6 +333,7 @@ void trail_outcome(struct trail *trail, const struct watch_outcome *outcome) {
 		stop_writing(trail);
 	if (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST)
 		return;
+	look_at_workers(trail, outcome);
 	trail->probed = true;
 	trail->lost_last = outcome->result == WATCH_LOST;
 	if (trail->memory != NULL)

@@ -234,6 +234,11 @@ static void end(struct trail *trail, uint64_t now_ns) {
 	trail_drop(trail);
 }
 
+// The peer may have others than we know.
+static bool is_of_device(enum pairing_reason reason) {
+	return reason == PAIRING_NO_DEVICE || reason == PAIRING_DEVICE_GONE;
+}
+
 static void look_at(struct trail *trail, uint64_t now_ns) {
 	if (trail->going || trail->waits)
 		return;
@@ -244,8 +249,7 @@ static void look_at(struct trail *trail, uint64_t now_ns) {
 		trail->answered = false;
 		if (trail->answer.failure.reason == PAIRING_REASON_NONE)
 			trail_follow(trail, trail->answer.generation);
-		else if (trail->answer.failure.reason == PAIRING_NO_DEVICE ||
-			 trail->answer.failure.reason == PAIRING_DEVICE_GONE)
+		else if (is_of_device(trail->answer.failure.reason))
 			rails_doubt(trail->probing->fabric, trail->key.peer);
 		if (trail->stage == TRAIL_BARE)
 			end(trail, now_ns);

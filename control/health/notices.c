@@ -8,6 +8,7 @@
 #include <lib/log.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,23 @@ void health_sight(struct health *health, const struct sight *sight) {
 
 	if (err == -ENOMEM)
 		log_event(LOG_LEVEL_ERROR, "sight_lost", log_errno("error", err));
+}
+
+void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t workers) {
+	struct statement statement = {
+		.subject = peer,
+		.verdict = hung > 0 ? VERDICT_CHECK_WARNING : VERDICT_HEALTHY,
+		.reason = "WorkerStuck",
+	};
+
+	if (hung > 0)
+		snprintf(
+			statement.evidence, sizeof(statement.evidence),
+			"%u of %u polling threads of it make no turn, as its pulse page says", hung,
+			workers
+		);
+	// Of one that is no member any more nothing is kept; without memory it is told again.
+	(void)verdict_statement(health->engine, loop_now_ns(health->loop), &statement);
 }
 
 void health_say(struct health *health, const struct statement *statement) {

@@ -4,12 +4,12 @@
 // FAKE_IWARP there are siw0 and siw1, too, as the kernel has it, or irdma in its iWARP mode. They
 // reach what is in their process, which is themselves.
 //
-// With FAKE_RAILS_NODES, a directory, and FAKE_RAILS_NODE, a number, they reach those of other processes
-// with the same directory as well: whose LIDs are where is told by files of that number there, and
-// memory is read and written by the kernel (process_vm_readv()).
+// With FAKE_RAILS_NODES, a directory, and FAKE_RAILS_NODE, a number, they reach those of other
+// processes with the same directory as well: whose LIDs are where is told by files of that number
+// there, and memory is read and written by the kernel (process_vm_readv()).
 //
-// With FAKE_RAILS_FILE devices come and go while a process runs: a line each, "NAME STATE", where the
-// state is up, down (the port) or gone; it is read with each list of devices.
+// With FAKE_RAILS_FILE devices come and go while a process runs: a line each, "NAME STATE", where
+// the state is up, down (the port) or gone; it is read with each list of devices.
 #include <support/fake_verbs.h>
 
 #include <endian.h>

@@ -53,6 +53,38 @@ static void beats_of_control_and_of_each_worker_are_counted_apart(void **state) 
 	assert_int_equal(reading.worker_beats[1], 1);
 }
 
+// So many beats of control, with which the workers in the mask beat.
+static void beat(uint32_t times, uint32_t workers) {
+	for (uint32_t n = 0; n < times; n++) {
+		for (uint32_t k = 0; k < PULSE_WORKERS_MAX; k++) {
+			if ((workers >> k & 1) != 0)
+				pulse_beat_worker(pulse, k);
+		}
+		pulse_beat(pulse, 7 << 16, 1000);
+	}
+}
+
+static void a_worker_whose_word_stands_while_control_beats_hangs(void **state) {
+	struct pulse_workers seen = {.begun = false};
+	uint32_t count = 0;
+
+	(void)state;
+	beat(1, 1);
+	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 0);
+	assert_int_equal(count, 3);
+	beat(PULSE_WORKER_STANDS - 1, 0);
+	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 0);
+	beat(1, 0);
+	// The second one never had a word: its agent gives it none.
+	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 1);
+	beat(1, 3);
+	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 0);
+	beat(PULSE_WORKER_STANDS, 1);
+	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 2);
+	// While control stands, too, nothing is known of workers.
+	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 2);
+}
+
 static void bytes_that_are_no_page_are_evidence_of_nothing(void **state) {
 	struct pulse_reading reading = {.name = 1};
 
@@ -121,6 +153,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		PAGE_TEST(page_that_never_beat_says_who_it_is_and_zeros),
 		PAGE_TEST(beats_of_control_and_of_each_worker_are_counted_apart),
+		PAGE_TEST(a_worker_whose_word_stands_while_control_beats_hangs),
 		PAGE_TEST(bytes_that_are_no_page_are_evidence_of_nothing),
 		PAGE_TEST(all_of_the_page_beyond_its_words_is_zero),
 		cmocka_unit_test_setup_teardown(

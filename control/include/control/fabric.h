@@ -168,7 +168,10 @@ bool fabric_pair_next(
 #define FABRIC_SIGHT_NS (RAS_NS_PER_SEC / 2)
 
 typedef void fabric_sight_fn(void *ctx, const struct sight *sight);
-void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, void *ctx);
+// Of a peer: so many of its workers hang, as its page says while its control goes on; 0: not any
+// more. With each look that finds some, and the one after them.
+typedef void fabric_hung_fn(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers);
+void fabric_sights(struct fabric *fabric, fabric_sight_fn *fn, fabric_hung_fn *hung, void *ctx);
 
 // What one flow label of a path brought, since the path is watched.
 struct fabric_flow {

@@ -138,8 +138,8 @@ const char *device_subnet_format(
 	const struct device_subnet *subnet, char text[static DEVICE_SUBNET_TEXT_MAX + 1]
 );
 
-// A number for the names and GUIDs of the devices that there are, in whatever order: another one when
-// they change. Opens none. -ENOMEM, or what the driver said.
+// A number for the names and GUIDs of the devices that there are, in whatever order: another one
+// when they change. Opens none. -ENOMEM, or what the driver said.
 int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest);
 
 // What a device is called now that was called `name` and had this GUID of its node (0: not known):

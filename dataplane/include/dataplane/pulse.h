@@ -52,5 +52,20 @@ int pulse_read(const void *bytes, uint32_t size, struct pulse_reading *ret_readi
 // The same at a glance, hot, where a device has put the bytes (aligned to 8): false if they are no
 // page of `name` (yet), or one that no agent writes.
 bool pulse_glance(const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats);
+// What a reader knows of the other's workers from page to page: low halves of their words, and of
+// control's counter when each was seen to move.
+struct pulse_workers {
+	uint32_t words[PULSE_WORKERS_MAX], at[PULSE_WORKERS_MAX];
+	uint32_t beats;
+	bool begun;
+};
+
+// Control's beats, of which there are ten a second, after which a worker whose word did not move
+// hangs: control moves the word of each that lives with its own.
+#define PULSE_WORKER_STANDS 30
+
+// Of a page that pulse_glance() took for sound: a bit for each worker that hangs, and how many there
+// are. One that never had a word is of an agent that gives none. Hot.
+uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count);
 // The counter alone, where a device has put it.
 uint64_t pulse_glance_beats(const void *bytes);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <dataplane/op.h>
+#include <dataplane/pulse.h>
 #include <dataplane/worker.h>
 
 #include <stdbool.h>
@@ -53,6 +54,7 @@ struct watch {
 	uint64_t at_ns;
 	uint32_t bytes, tag;
 	uint64_t beats, beats_at_ns; // the counter, and when it was first read so
+	struct pulse_workers workers;
 	bool under_way, written, leaving;
 };
 
@@ -80,6 +82,8 @@ struct watch_outcome {
 	uint64_t beats;	      // likewise, or the counter alone; 0: neither
 	uint32_t place, generation;
 	uint32_t tag;
+	// If a sound head was read: a bit for each worker of the peer that hangs, of so many.
+	uint32_t hung, workers;
 	enum watch_result result;
 	bool written; // it was a write
 	bool refused; // VOID, since the peer's device does not allow it

@@ -61,8 +61,7 @@ const struct clock *worker_clock(const struct worker *worker) {
 }
 
 void worker_sign(const struct worker *worker, struct worker_sign *ret_sign) {
-	(void)worker;
-	*ret_sign = (struct worker_sign){.asleep_until_ns = IDLE_NEVER};
+	*ret_sign = (struct worker_sign){.asleep_until_ns = worker->hangs ? 0 : IDLE_NEVER};
 }
 
 struct near worker_near(const struct worker *worker) {

@@ -27,6 +27,7 @@ struct worker {
 	uint32_t room;	    // of the requests, for a test to shrink
 	uint32_t polls_max; // likewise
 	bool halted;	    // takes no requests and makes no steps
+	bool hangs;	    // as its sign says; it goes on all the same
 	struct worker_poll polls[WORKER_POLLS_MAX];
 	uint32_t poll_count;
 	struct prober *prober;

@@ -154,7 +154,7 @@ static void switched_off_nobody_is_probed(void **state) {
 	memset(told, 0, sizeof(told));
 	bed_start(0);
 	bed_start(1);
-	fabric_sights(bed.agents[0].fabric, bed_note_sight, &told[0]);
+	fabric_sights(bed.agents[0].fabric, bed_note_sight, NULL, &told[0]);
 	bed_until(bed_is_ready(0, 1));
 	bed_pass(5 * SEC);
 	assert_int_equal(bed_probes(0).answered, 0);
@@ -468,9 +468,26 @@ static void without_memory_there_is_no_fabric_or_one_that_probes(void **state) {
 	}
 }
 
+// Its control goes on and says so; its agent may be unable to.
+static void a_worker_of_a_peer_that_hangs_is_told_until_it_goes_on(void **state) {
+	(void)state;
+	bed_until(bed_seen(0, 1) == SIGHT_GOOD && bed_seen(1, 0) == SIGHT_GOOD);
+	bed_pass(20 * SEC);
+	assert_int_equal(told[0].hung[1] + told[0].cleared[1], 0); // nothing, nothing was said
+	bed.agents[1].workers[0].hangs = true;
+	bed_until(told[0].hung[1] == 1);
+	assert_int_equal(told[0].hung[0], 0); // of oneself it is known better
+	bed.agents[1].workers[0].hangs = false;
+	bed_until(told[0].hung[1] == 0 && told[0].cleared[1] == 1);
+	bed_pass(20 * SEC);
+	assert_int_equal(told[0].cleared[1], 1);
+	assert_int_equal(told[1].hung[0] + told[1].cleared[0], 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		PAIR(neighbour_is_read_steadily_and_told_as_good),
+		PAIR(a_worker_of_a_peer_that_hangs_is_told_until_it_goes_on),
 		PAIR(neighbour_is_written_in_every_size_beside_the_reads),
 		PAIR(pair_that_is_made_anew_on_another_way_costs_no_evidence),
 		PAIR(peer_that_refuses_a_write_is_only_read_from_then_on),

@@ -426,7 +426,7 @@ static void switched_on_later_whoever_listens_is_told(void **state) {
 	memset(told, 0, sizeof(told));
 	bed_start(0);
 	bed_start(1);
-	fabric_sights(bed.agents[0].fabric, bed_note_sight, &told[0]);
+	fabric_sights(bed.agents[0].fabric, bed_note_sight, NULL, &told[0]);
 	bed_until(bed_is_ready(0, 1));
 	assert_int_equal(fabric_use_probe(bed.agents[0].fabric, &config), 0);
 	bed_until(bed_seen(0, 1) == SIGHT_GOOD);

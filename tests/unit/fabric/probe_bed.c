@@ -17,10 +17,22 @@ void bed_note_sight(void *ctx, const struct sight *sight) {
 	}
 }
 
+void bed_note_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers) {
+	struct heard *of = ctx;
+
+	assert_in_range(workers, 1, PULSE_WORKERS_MAX);
+	for (uint32_t n = 0; n < bed.agent_count; n++) {
+		if (peer != bed_id(n))
+			continue;
+		of->hung[n] = hung;
+		of->cleared[n] += hung == 0;
+	}
+}
+
 void bed_start_probing(uint32_t agent) {
 	bed.agents[agent].config.probe.on = true;
 	bed_start(agent);
-	fabric_sights(bed.agents[agent].fabric, bed_note_sight, &told[agent]);
+	fabric_sights(bed.agents[agent].fabric, bed_note_sight, bed_note_hung, &told[agent]);
 }
 
 int bed_probing_pair_open(void **state) {

@@ -12,12 +12,14 @@ struct heard {
 	struct sight last[PLAYED_MAX];
 	uint32_t count[PLAYED_MAX];
 	uint32_t silent[PLAYED_MAX];
+	uint32_t hung[PLAYED_MAX], cleared[PLAYED_MAX]; // workers, as last told; how often none
 };
 
 extern struct heard told[PLAYED_MAX];
 
 // What fabric_sights() calls, with one of `told`.
 void bed_note_sight(void *ctx, const struct sight *sight);
+void bed_note_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers);
 void bed_start_probing(uint32_t agent);
 
 // cmocka's: two that have a link and probe each other; three, none started yet, of which the first
