@@ -76,12 +76,19 @@ static bool is_refusal(const struct op *op) {
 					    op->cause.status == IBV_WC_REM_OP_ERR);
 }
 
+static bool is_sound_head(const struct watch *watch, struct watch_outcome *outcome) {
+	const void *bytes = worker_pointer(watch->op.view.address);
+
+	return watch->bytes >= PULSE_HEAD_BYTES &&
+	       pulse_glance(bytes, watch->peer, &outcome->incarnation, &outcome->beats);
+}
+
 static void look_at_pulse(struct watch *watch, struct watch_outcome *outcome) {
 	const void *bytes = worker_pointer(watch->op.view.address);
 
 	if (watch->bytes == COUNTER_BYTES)
 		outcome->beats = pulse_glance_beats(bytes);
-	else if (watch->bytes >= PULSE_HEAD_BYTES && pulse_glance(bytes, watch->peer, &outcome->incarnation, &outcome->beats))
+	else if (is_sound_head(watch, outcome))
 		outcome->hung = pulse_glance_workers(bytes, &watch->workers, &outcome->workers);
 }
 

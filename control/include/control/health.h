@@ -38,8 +38,8 @@ struct health *health_destroy(struct health *health);
 // Evidence of this node.
 void health_sight(struct health *health, const struct sight *sight);
 void health_say(struct health *health, const struct statement *statement);
-// Of a peer, as its page was read: so many of its polling threads hang; 0: no more. Kept here alone:
-// whoever reads it sees the same.
+// Of a peer, as its page was read: so many of its polling threads hang; 0: no more. Kept here
+// alone: whoever reads it sees the same.
 void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t workers);
 
 const struct verdict_engine *health_engine(const struct health *health);

@@ -64,8 +64,8 @@ struct pulse_workers {
 // hangs: control moves the word of each that lives with its own.
 #define PULSE_WORKER_STANDS 30
 
-// Of a page that pulse_glance() took for sound: a bit for each worker that hangs, and how many there
-// are. One that never had a word is of an agent that gives none. Hot.
+// Of a page that pulse_glance() took for sound: a bit for each worker that hangs, and how many
+// there are. One that never had a word is of an agent that gives none. Hot.
 uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count);
 // The counter alone, where a device has put it.
 uint64_t pulse_glance_beats(const void *bytes);
