@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The test of Mann and Whitney, the shift of Hodges and Lehmann, Holm's adjustment.
+#include "compare.h"
+
+#include "quantile.h"
+#include "ranks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lib/must.h>
+
+// Probabilities that U is 0, 1, ... for so many runs of each side. Each run of b in turn may stand
+// above 0..a of those of a: the number of ways is that of partitions, and they are all alike.
+static double *exact_distribution(uint32_t a_count, uint32_t b_count) {
+	uint32_t most = a_count * b_count;
+	double *ways = calloc(most + 1u, sizeof(*ways));
+
+	if (ways == NULL)
+		return NULL;
+	// The coefficients of the Gaussian binomial, as probabilities all along: factor by factor
+	// (1 - q^(a + n)) / (1 - q^n), times n / (a + n).
+	ways[0] = 1;
+	for (uint32_t n = 1; n <= b_count; n++) {
+		for (uint32_t u = most; u >= a_count + n; u--)
+			ways[u] -= ways[u - a_count - n];
+		for (uint32_t u = n; u <= most; u++)
+			ways[u] += ways[u - n];
+		for (uint32_t u = 0; u <= most; u++)
+			ways[u] *= (double)n / (a_count + n);
+	}
+	return ways;
+}
+
+struct null_law {
+	double *exact; // or NULL: the normal law
+	double mean, deviation;
+	uint32_t most;
+};
+
+static int law_make(uint32_t a_count, uint32_t b_count, struct null_law *law) {
+	double count = (double)a_count * b_count;
+
+	*law = (struct null_law){.most = a_count * b_count};
+	law->mean = count / 2;
+	law->deviation = sqrt(count * (a_count + b_count + 1.0) / 12);
+	if (a_count > COMPARE_EXACT_MAX || b_count > COMPARE_EXACT_MAX)
+		return 0;
+	law->exact = exact_distribution(a_count, b_count);
+	return law->exact == NULL ? -ENOMEM : 0;
+}
+
+// P(U <= u).
+static double law_cdf(const struct null_law *law, uint32_t u) {
+	double sum = 0;
+
+	if (law->exact == NULL)
+		return normal_cdf((u + 0.5 - law->mean) / law->deviation);
+	for (uint32_t n = 0; n <= u && n <= law->most; n++)
+		sum += law->exact[n];
+	return sum;
+}
+
+// How many differences may be left out at each end; -ERANGE if not even none may.
+static int law_margin(const struct null_law *law, double tail) {
+	uint32_t out = 0;
+
+	if (law_cdf(law, 0) > tail)
+		return -ERANGE;
+	while (out + 1 < law->most / 2 && law_cdf(law, out + 1) <= tail)
+		out++;
+	return (int)out;
+}
+
+// The smaller of both counts of pairs, a tie half, rounded up.
+static uint32_t smaller_u(const double *differences, uint32_t count) {
+	double below = 0, above;
+
+	for (uint32_t n = 0; n < count; n++)
+		below += differences[n] < 0 ? 1 : differences[n] <= 0 ? 0.5 : 0;
+	above = count - below;
+	return (uint32_t)ceil(fmin(below, above));
+}
+
+static double middle_of(const double *sorted, uint32_t count) {
+	return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+}
+
+static int compare_differences(
+	const double *differences,
+	const struct null_law *law,
+	double level,
+	struct compare_result *ret_result
+) {
+	int out = law_margin(law, (1 - level) / 2);
+
+	if (out < 0)
+		return out;
+	ret_result->shift = middle_of(differences, law->most);
+	ret_result->low = differences[out];
+	ret_result->high = differences[law->most - 1 - (uint32_t)out];
+	ret_result->p = fmin(1, 2 * law_cdf(law, smaller_u(differences, law->most)));
+	return 0;
+}
+
+int compare_runs(
+	const double *a,
+	uint32_t a_count,
+	const double *b,
+	uint32_t b_count,
+	double level,
+	struct compare_result *ret_result
+) {
+	struct null_law law;
+	double *differences;
+	int err;
+
+	must(level > 0 && level < 1);
+	if (a_count == 0 || b_count == 0)
+		return -ERANGE;
+	err = law_make(a_count, b_count, &law);
+	if (err < 0)
+		return err;
+	differences = calloc(law.most, sizeof(*differences));
+	if (differences == NULL) {
+		free(law.exact);
+		return -ENOMEM;
+	}
+	for (uint32_t n = 0; n < law.most; n++)
+		differences[n] = b[n % b_count] - a[n / b_count];
+	qsort(differences, law.most, sizeof(*differences), doubles_compare);
+	err = compare_differences(differences, &law, level, ret_result);
+	free(differences);
+	free(law.exact);
+	return err;
+}
+
+// The most that can be said is that all of one side are above all of the other: 2 of all orders.
+uint32_t compare_runs_least(double level, uint32_t claims) {
+	double probability = 2;
+	uint32_t runs = 0;
+
+	must(level > 0 && level < 1 && claims > 0);
+	while (probability > (1 - level) / claims) {
+		runs++;
+		// (2r)! / (r! r!) from that of r - 1.
+		probability *= runs / (2.0 * (2.0 * runs - 1));
+	}
+	return runs;
+}
+
+void compare_adjust(double *ps, uint32_t count) {
+	double least = 0;
+
+	// From the smallest on, each is multiplied by how many are left, and never below one before.
+	// Those that were taken are marked by a negative sign, 0 by its own.
+	for (uint32_t left = count; left > 0; left--) {
+		uint32_t next = count;
+
+		for (uint32_t n = 0; n < count; n++) {
+			if (!signbit(ps[n]) && (next == count || ps[n] < ps[next]))
+				next = n;
+		}
+		least = fmax(least, fmin(1, ps[next] * left));
+		ps[next] = -least;
+	}
+	for (uint32_t n = 0; n < count; n++)
+		ps[n] = fabs(ps[n]);
+}
+
+bool compare_is_within(const struct compare_result *result, double margin) {
+	return result->low >= -margin && result->high <= margin;
+}

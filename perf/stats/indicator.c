@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Autocovariances of bits, and their sum.
+#include "indicator.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define WORD_BITS 64u
+
+struct bit_block {
+	uint64_t *words;  // of its own bits, and a word of zeros behind them
+	uint32_t *before; // bits that are set before each word
+	uint32_t count, word_count;
+};
+
+struct bit_blocks {
+	struct bit_block *blocks;
+	uint32_t count, longest;
+	double share;
+};
+
+static void blocks_free(struct bit_blocks *bits) {
+	for (uint32_t n = 0; n < bits->count; n++) {
+		free(bits->blocks[n].words);
+		free(bits->blocks[n].before);
+	}
+	free(bits->blocks);
+}
+
+static int block_fill(struct bit_block *bits, const struct indicator_block *block, uint64_t bound) {
+	uint32_t set = 0;
+
+	bits->count = block->count;
+	bits->word_count = (block->count + WORD_BITS - 1) / WORD_BITS;
+	bits->words = calloc(bits->word_count + 1u, sizeof(*bits->words));
+	bits->before = calloc(bits->word_count + 1u, sizeof(*bits->before));
+	if (bits->words == NULL || bits->before == NULL)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < block->count; n++)
+		bits->words[n / WORD_BITS] |= (uint64_t)(block->samples[n] <= bound)
+					      << n % WORD_BITS;
+	for (uint32_t n = 0; n <= bits->word_count; n++) {
+		bits->before[n] = set;
+		set += (uint32_t)__builtin_popcountll(bits->words[n]);
+	}
+	return 0;
+}
+
+// Bits that are set among the first `count`.
+static uint32_t set_before(const struct bit_block *bits, uint32_t count) {
+	uint32_t word = count / WORD_BITS;
+	uint64_t rest = bits->words[word] & ((1ULL << count % WORD_BITS) - 1);
+
+	return bits->before[word] + (uint32_t)__builtin_popcountll(rest);
+}
+
+// Pairs of bits at that distance that are both set.
+static uint32_t pairs_set(const struct bit_block *bits, uint32_t lag) {
+	uint32_t skip = lag / WORD_BITS, shift = lag % WORD_BITS;
+	uint32_t pairs = 0;
+
+	for (uint32_t n = 0; n + skip < bits->word_count; n++) {
+		uint64_t later = bits->words[n + skip] >> shift;
+
+		if (shift != 0)
+			later |= bits->words[n + skip + 1] << (WORD_BITS - shift);
+		pairs += (uint32_t)__builtin_popcountll(bits->words[n] & later);
+	}
+	return pairs;
+}
+
+// The pooled autocovariance at a lag that the longest block has.
+static double covariance(const struct bit_blocks *bits, uint32_t lag) {
+	double sum = 0, pairs = 0;
+
+	for (uint32_t n = 0; n < bits->count; n++) {
+		const struct bit_block *block = &bits->blocks[n];
+		uint32_t count, ends;
+
+		if (block->count <= lag)
+			continue;
+		count = block->count - lag;
+		ends = set_before(block, count) + set_before(block, block->count) -
+		       set_before(block, lag);
+		sum += pairs_set(block, lag) - bits->share * ends +
+		       count * bits->share * bits->share;
+		pairs += count;
+	}
+	return sum / pairs;
+}
+
+static void sum_lags(const struct bit_blocks *bits, struct indicator_time *ret_time) {
+	double variance = covariance(bits, 0);
+	double pair = variance, sum = 0;
+	uint32_t lag;
+
+	*ret_time = (struct indicator_time){.tau = 1, .resolved = 1};
+	if (!(variance > 0))
+		return;
+	for (lag = 0; lag + 1 < bits->longest; lag += 2) {
+		double next = covariance(bits, lag) + covariance(bits, lag + 1);
+
+		if (next <= 0)
+			break;
+		pair = lag == 0 || next < pair ? next : pair;
+		sum += pair;
+	}
+	ret_time->resolved = lag + 1 < bits->longest;
+	ret_time->lags = lag;
+	ret_time->tau = fmax(1, 2 * sum / variance - 1);
+}
+
+int indicator_measure(
+	const struct indicator_block *blocks,
+	uint32_t block_count,
+	uint64_t bound,
+	double share,
+	struct indicator_time *ret_time
+) {
+	struct bit_blocks bits = {.share = share};
+	int err = 0;
+
+	bits.blocks = calloc(block_count + 1u, sizeof(*bits.blocks));
+	if (bits.blocks == NULL)
+		return -ENOMEM;
+	while (bits.count < block_count && err == 0) {
+		const struct indicator_block *block = &blocks[bits.count];
+
+		err = block_fill(&bits.blocks[bits.count++], block, bound);
+		bits.longest = block->count > bits.longest ? block->count : bits.longest;
+	}
+	if (err == 0 && bits.longest < 2)
+		err = -EINVAL;
+	if (err == 0)
+		sum_lags(&bits, ret_time);
+	blocks_free(&bits);
+	return err;
+}

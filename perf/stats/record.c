@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Keeps the windows and blocks of a run, thinned out as it grows.
+#include "record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lib/must.h>
+
+static const struct histogram_shape whole_shape = {
+	.value_min = 1,
+	.value_max = HISTOGRAM_VALUE_MAX,
+	.precision_bits = 10,
+	.counter_bits = 64,
+};
+
+struct run_record {
+	struct histogram *all;
+
+	// Windows by age: order[] names the histogram of each. The first `joined` hold window_samples
+	// each, as the last ones do; those between hold half of it and wait to be joined.
+	struct histogram *windows[RECORD_WINDOWS_MAX];
+	uint16_t order[RECORD_WINDOWS_MAX];
+	uint32_t window_count; // begun
+	uint32_t joined, halves;
+	uint64_t window_samples, window_left;
+
+	// Raw samples. A block begins at each multiple of `stride`; block_order[] names the room of each.
+	uint64_t *raw;
+	uint64_t block_start[RECORD_BLOCKS_MAX];
+	uint16_t block_order[RECORD_BLOCKS_MAX];
+	uint32_t block_count, block_left;
+	uint64_t stride, block_next; // samples until the next one begins
+	uint64_t count;
+};
+
+int run_record_create(struct run_record **ret_record) {
+	struct run_record *record = calloc(1, sizeof(*record));
+	int err;
+
+	if (record == NULL)
+		return -ENOMEM;
+	record->raw = calloc(RECORD_RAW_MAX, sizeof(*record->raw));
+	err = record->raw == NULL ? -ENOMEM : histogram_create(&whole_shape, &record->all);
+	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX && err == 0; n++)
+		err = histogram_create(&histogram_shape_latency, &record->windows[n]);
+	if (err < 0) {
+		run_record_destroy(record);
+		return err;
+	}
+	record->window_samples = RECORD_WINDOW_SAMPLES;
+	record->stride = RECORD_BLOCK_SAMPLES;
+	*ret_record = record;
+	return 0;
+}
+
+struct run_record *run_record_destroy(struct run_record *record) {
+	if (record == NULL)
+		return NULL;
+	histogram_destroy(record->all);
+	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX; n++)
+		histogram_destroy(record->windows[n]);
+	free(record->raw);
+	free(record);
+	return NULL;
+}
+
+// Joins the two oldest halves: the second one's histogram is free then, behind all others.
+static void join_pair(struct run_record *record) {
+	uint32_t first = record->joined;
+	uint16_t freed = record->order[first + 1];
+	int err = histogram_merge(
+		record->windows[record->order[first]], record->windows[freed]
+	);
+
+	must(err == 0); // of one shape, and far from 2^64 samples
+	record->window_count--;
+	memmove(&record->order[first + 1], &record->order[first + 2],
+		(record->window_count - first - 1) * sizeof(record->order[0]));
+	record->order[record->window_count] = freed;
+	record->joined++;
+	record->halves -= 2;
+}
+
+static void window_begin(struct run_record *record) {
+	if (record->window_count == RECORD_WINDOWS_MAX && record->halves == 0) {
+		record->window_samples *= 2;
+		record->joined = 0;
+		record->halves = RECORD_WINDOWS_MAX;
+	}
+	if (record->window_count == RECORD_WINDOWS_MAX)
+		join_pair(record);
+	else if (record->window_samples == RECORD_WINDOW_SAMPLES)
+		record->order[record->window_count] = (uint16_t)record->window_count;
+	histogram_clear(record->windows[record->order[record->window_count]]);
+	record->window_count++;
+	record->window_left = record->window_samples;
+}
+
+// Every second block is given up; the room of those is behind the others then.
+static void blocks_thin(struct run_record *record) {
+	uint16_t freed[RECORD_BLOCKS_MAX / 2];
+
+	for (uint32_t n = 0; n < RECORD_BLOCKS_MAX / 2; n++) {
+		freed[n] = record->block_order[2 * n + 1];
+		record->block_order[n] = record->block_order[2 * n];
+		record->block_start[n] = record->block_start[2 * n];
+	}
+	for (uint32_t n = 0; n < RECORD_BLOCKS_MAX / 2; n++)
+		record->block_order[RECORD_BLOCKS_MAX / 2 + n] = freed[n];
+	record->block_count = RECORD_BLOCKS_MAX / 2;
+	record->stride *= 2;
+}
+
+static void block_begin(struct run_record *record) {
+	if (record->block_count == RECORD_BLOCKS_MAX)
+		blocks_thin(record);
+	else if (record->stride == RECORD_BLOCK_SAMPLES)
+		record->block_order[record->block_count] = (uint16_t)record->block_count;
+	record->block_next = record->stride;
+	record->block_start[record->block_count++] = record->count;
+	record->block_left = RECORD_BLOCK_SAMPLES;
+}
+
+static void block_add(struct run_record *record, uint64_t value_ns) {
+	uint32_t place = record->block_order[record->block_count - 1];
+	uint32_t offset = RECORD_BLOCK_SAMPLES - record->block_left;
+
+	record->raw[(uint64_t)place * RECORD_BLOCK_SAMPLES + offset] = value_ns;
+	record->block_left--;
+}
+
+void run_record_add(struct run_record *record, uint64_t value_ns) {
+	if (record->window_left == 0)
+		window_begin(record);
+	if (record->block_next == 0)
+		block_begin(record);
+	record->window_left--;
+	record->block_next--;
+	if (record->block_left > 0)
+		block_add(record, value_ns);
+	histogram_record(record->windows[record->order[record->window_count - 1]], value_ns);
+	histogram_record(record->all, value_ns);
+	record->count++;
+}
+
+uint64_t run_record_count(const struct run_record *record) {
+	return record->count;
+}
+
+const struct histogram *run_record_all(const struct run_record *record) {
+	return record->all;
+}
+
+struct run_windows run_record_windows(struct run_record *record) {
+	while (record->halves > 0)
+		join_pair(record);
+	return (struct run_windows){
+		.count = record->window_count - (record->window_left > 0),
+		.samples = record->window_samples,
+	};
+}
+
+const struct histogram *run_record_window(const struct run_record *record, uint32_t place) {
+	must(place < record->window_count);
+	return record->windows[record->order[place]];
+}
+
+uint32_t run_record_blocks(const struct run_record *record, struct indicator_block *ret_blocks) {
+	if (record->stride == RECORD_BLOCK_SAMPLES) { // they follow each other: one
+		ret_blocks[0] = (struct indicator_block){record->raw, (uint32_t)record->count};
+		return record->count > 0;
+	}
+	for (uint32_t n = 0; n < record->block_count; n++) {
+		uint64_t place = record->block_order[n];
+
+		ret_blocks[n].samples = &record->raw[place * RECORD_BLOCK_SAMPLES];
+		ret_blocks[n].count = RECORD_BLOCK_SAMPLES;
+	}
+	if (record->block_left > 0)
+		ret_blocks[record->block_count - 1].count -= record->block_left;
+	return record->block_count;
+}
+
+uint64_t run_record_block_start(const struct run_record *record, uint32_t place) {
+	must(place < record->block_count);
+	return record->block_start[place];
+}

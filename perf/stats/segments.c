@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cuts a run where the ranks of its windows drift apart.
+#include "segments.h"
+
+#include "ranks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <lib/must.h>
+
+// Of neighbouring windows: more is a change and no noise.
+#define CORRELATION_MAX 0.9
+#define SIDES_LESS 4
+
+struct cut {
+	uint32_t at; // windows before it
+	double p;
+};
+
+struct cutter {
+	const double *const *series;
+	uint32_t series_count, most, count;
+	double alpha;
+	double *ranks, *scratch; // of the windows that are looked at
+	struct segment *segments;
+};
+
+double kolmogorov_tail(double x) {
+	double sum = 0;
+
+	if (x < 0.2)
+		return 1;
+	for (int n = 1; n < 101; n++) {
+		double term = exp(-2.0 * n * n * x * x);
+
+		sum += n % 2 == 1 ? term : -term;
+		if (term < 1e-18)
+			break;
+	}
+	return fmin(1, 2 * sum);
+}
+
+static double mean_square_step(const double *ranks, uint32_t count, uint32_t distance) {
+	double squares = 0;
+
+	for (uint32_t n = distance; n < count; n++)
+		squares += (ranks[n] - ranks[n - distance]) * (ranks[n] - ranks[n - distance]);
+	return squares / (count - distance);
+}
+
+static double mean_of(const double *values, uint32_t count) {
+	double sum = 0;
+
+	for (uint32_t n = 0; n < count; n++)
+		sum += values[n];
+	return sum / count;
+}
+
+// The variance of a long mean, times its length, of noise whose neighbours are alike by r.
+static double scaled_variance(double variance, double alike) {
+	alike = fmin(fmax(alike, 0), CORRELATION_MAX);
+	return variance * (1 + alike) / (1 - alike);
+}
+
+// As if the level changed at `at` and nowhere else: what is left of each side.
+static double variance_of_sides(const double *ranks, uint32_t count, uint32_t at) {
+	double before = mean_of(ranks, at), after = mean_of(ranks + at, count - at);
+	double squares = 0, products = 0, last = 0, alike;
+
+	for (uint32_t n = 0; n < count; n++) {
+		double rest = ranks[n] - (n < at ? before : after);
+
+		squares += rest * rest;
+		products += n != at ? rest * last : 0;
+		last = rest;
+	}
+	if (squares <= 0)
+		return 0;
+	// Each side's mean is its own, which makes few look less alike than they are: by (1 + 4 r)
+	// over the side's windows (Kendall 1954).
+	alike = products / squares;
+	alike += (1 + 4 * alike) * 2 / count;
+	return scaled_variance(squares / (count - 2), alike);
+}
+
+// From steps: 2 v (1 - r) between neighbours and 2 v (1 - r r) between the next but one. A change of
+// the level is in a few steps only, wherever it is and however many there are.
+static double variance_of_steps(const double *ranks, uint32_t count) {
+	double near = mean_square_step(ranks, count, 1);
+	double far = mean_square_step(ranks, count, 2);
+	double alike = near > 0 ? far / near - 1 : 0;
+
+	alike = fmin(fmax(alike, 0), CORRELATION_MAX);
+	return scaled_variance(near / (2 * (1 - alike)), alike);
+}
+
+// The most probable cut of one series between two windows.
+static struct cut cut_of(const struct cutter *cutter, const double *values, uint32_t count) {
+	struct cut cut = {.at = count / 2, .p = 1};
+	double sum = 0, furthest = 0, mean = (count + 1) / 2.0, variance;
+	double *ranks = cutter->ranks;
+
+	ranks_make(values, count, cutter->scratch, ranks);
+	for (uint32_t n = 0; n < count; n++) {
+		sum += ranks[n] - mean;
+		if (n + 1 < SEGMENTS_LENGTH_MIN || count - n - 1 < SEGMENTS_LENGTH_MIN ||
+		    fabs(sum) <= furthest)
+			continue;
+		furthest = fabs(sum);
+		cut.at = n + 1;
+	}
+	if (furthest <= 0)
+		return cut;
+	// One step beside hardly any noise is all noise to the steps, and shows in being so much more
+	// than the sides have; by chance the two differ far less.
+	variance = variance_of_steps(ranks, count);
+	if (variance_of_sides(ranks, count, cut.at) * SIDES_LESS < variance)
+		variance = variance_of_sides(ranks, count, cut.at);
+	// Where there is no noise the smallest step of a rank stands for it.
+	variance = fmax(variance, 1.0 / count);
+	cut.p = kolmogorov_tail(furthest / sqrt(variance * count));
+	return cut;
+}
+
+static int segment_add(struct cutter *cutter, uint32_t first, uint32_t count, double p) {
+	if (cutter->count == cutter->most)
+		return -E2BIG;
+	cutter->segments[cutter->count++] =
+		(struct segment){.first = first, .count = count, .p = p};
+	return 0;
+}
+
+// The depth is bounded by the windows over SEGMENTS_LENGTH_MIN.
+static int cut_range(struct cutter *cutter, uint32_t first, uint32_t count, double p) { // NOLINT(misc-no-recursion)
+	struct cut best = {.p = 1};
+	int err;
+
+	for (uint32_t n = 0; n < cutter->series_count && count >= 2 * SEGMENTS_LENGTH_MIN; n++) {
+		struct cut cut = cut_of(cutter, cutter->series[n] + first, count);
+
+		if (cut.p < best.p)
+			best = cut;
+	}
+	if (best.p >= cutter->alpha / cutter->series_count)
+		return segment_add(cutter, first, count, p);
+	err = cut_range(cutter, first, best.at, p);
+	if (err < 0)
+		return err;
+	return cut_range(cutter, first + best.at, count - best.at, best.p);
+}
+
+int segments_find(
+	const double *const *series,
+	uint32_t series_count,
+	uint32_t window_count,
+	double alpha,
+	struct segment *ret_segments,
+	uint32_t most
+) {
+	struct cutter cutter = {
+		.series = series,
+		.series_count = series_count,
+		.most = most,
+		.alpha = alpha,
+		.segments = ret_segments,
+	};
+	int err;
+
+	must(series_count > 0 && alpha > 0 && alpha < 1);
+	if (window_count < SEGMENTS_WINDOWS_MIN)
+		return -ERANGE;
+	cutter.ranks = calloc(2 * (size_t)window_count, sizeof(*cutter.ranks));
+	if (cutter.ranks == NULL)
+		return -ENOMEM;
+	cutter.scratch = cutter.ranks + window_count;
+	err = cut_range(&cutter, 0, window_count, 1);
+	free(cutter.ranks);
+	return err < 0 ? err : (int)cutter.count;
+}

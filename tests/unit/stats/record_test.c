@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "record.h"
+
+#include <support/cmocka.h>
+
+// The value of each sample tells its place, so that it can be found again.
+static void fill(struct run_record *record, uint64_t count) {
+	uint64_t from = run_record_count(record);
+
+	for (uint64_t n = from; n < from + count; n++)
+		run_record_add(record, 1000 + n);
+}
+
+static uint64_t window_total(struct run_record *record, struct run_windows windows) {
+	uint64_t total = 0, last = 0;
+
+	for (uint32_t n = 0; n < windows.count; n++) {
+		struct histogram_summary summary;
+
+		histogram_summarize(run_record_window(record, n), &summary);
+		assert_int_equal(summary.count, windows.samples);
+		assert_int_equal(summary.min, 1000 + total); // of this piece of the run, and no other
+		assert_true(summary.min > last);
+		last = summary.max;
+		total += summary.count;
+	}
+	return total;
+}
+
+static void windows_are_pieces_that_follow_each_other(void **state) {
+	// Around each doubling: the first window, the last, half of the pairs joined, and far on.
+	static const uint64_t counts[] = {
+		1, 63, 64, 65, 1024 * 64 - 1, 1024 * 64, 1024 * 64 + 1, 1300 * 64, 1536 * 64,
+		2048 * 64, 2048 * 64 + 129, 10000 * 64 + 7,
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		struct run_record *record;
+		struct run_windows windows;
+		uint64_t total;
+
+		assert_int_equal(run_record_create(&record), 0);
+		fill(record, counts[n]);
+		windows = run_record_windows(record);
+		total = window_total(record, windows);
+		assert_true(total <= counts[n] && counts[n] - total < windows.samples);
+		assert_true(windows.count <= RECORD_WINDOWS_MAX);
+		assert_true(counts[n] < 1024 * 64 || windows.count >= RECORD_WINDOWS_MAX / 2);
+		run_record_destroy(record);
+	}
+}
+
+static void reading_in_between_changes_nothing(void **state) {
+	struct run_record *record;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	for (int n = 0; n < 400; n++) {
+		struct run_windows windows;
+
+		fill(record, 977);
+		windows = run_record_windows(record);
+		assert_true(run_record_count(record) - window_total(record, windows) < windows.samples);
+	}
+	run_record_destroy(record);
+}
+
+static void short_run_is_kept_whole(void **state) {
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	struct run_record *record;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	assert_int_equal(run_record_blocks(record, blocks), 0);
+	fill(record, RECORD_RAW_MAX);
+	assert_int_equal(run_record_blocks(record, blocks), 1);
+	assert_int_equal(blocks[0].count, RECORD_RAW_MAX);
+	for (uint64_t n = 0; n < RECORD_RAW_MAX; n++)
+		assert_int_equal(blocks[0].samples[n], 1000 + n);
+	run_record_destroy(record);
+}
+
+static void long_run_keeps_blocks_spread_over_it(void **state) {
+	static const uint64_t counts[] = {
+		RECORD_RAW_MAX + 1, RECORD_RAW_MAX + 2049, 3 * RECORD_RAW_MAX, 7654321,
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		struct indicator_block blocks[RECORD_BLOCKS_MAX];
+		struct run_record *record;
+		uint32_t count;
+		uint64_t stride;
+
+		assert_int_equal(run_record_create(&record), 0);
+		fill(record, counts[n]);
+		count = run_record_blocks(record, blocks);
+		assert_in_range(count, RECORD_BLOCKS_MAX / 2, RECORD_BLOCKS_MAX);
+		stride = run_record_block_start(record, 1);
+		for (uint32_t b = 0; b < count; b++) {
+			uint64_t start = run_record_block_start(record, b);
+
+			assert_int_equal(start, b * stride);
+			assert_true(b == count - 1 || blocks[b].count == RECORD_BLOCK_SAMPLES);
+			for (uint32_t s = 0; s < blocks[b].count; s++)
+				assert_int_equal(blocks[b].samples[s], 1000 + start + s);
+		}
+		assert_true(counts[n] - run_record_block_start(record, count - 1) <= stride);
+		run_record_destroy(record);
+	}
+}
+
+static void all_samples_are_in_the_whole(void **state) {
+	struct histogram_summary summary;
+	struct run_record *record;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	fill(record, 1000000);
+	histogram_summarize(run_record_all(record), &summary);
+	assert_int_equal(summary.count, 1000000);
+	assert_int_equal(summary.min, 1000);
+	assert_int_equal(summary.max, 1000999);
+	assert_in_range(histogram_percentile(run_record_all(record), 500000), 500500, 501500);
+	run_record_destroy(record);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_are_pieces_that_follow_each_other),
+		cmocka_unit_test(reading_in_between_changes_nothing),
+		cmocka_unit_test(short_run_is_kept_whole),
+		cmocka_unit_test(long_run_keeps_blocks_spread_over_it),
+		cmocka_unit_test(all_samples_are_in_the_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
