@@ -4,6 +4,7 @@
 
 #include <lib/must.h>
 
+#include <errno.h>
 #include <math.h>
 
 #define MILLION 1000000U
@@ -101,4 +102,26 @@ uint64_t histogram_percentile(const struct histogram *histogram, uint32_t per_mi
 
 	histogram_percentiles(histogram, &per_million, 1, &value);
 	return value;
+}
+
+int histogram_at_rank(
+	const struct histogram *histogram, uint64_t rank, struct histogram_span *ret_span
+) {
+	const struct histogram_moments *moments = histogram->moments;
+	uint64_t min = value_in_range(histogram, own_load(&moments->min));
+	uint64_t max = value_in_range(histogram, own_load(&moments->max));
+	uint64_t seen = 0;
+	uint32_t next = 0;
+	struct bucket bucket;
+
+	if (rank == 0 || rank > own_load(&moments->count) - own_load(&moments->lost))
+		return -ERANGE;
+	while (seen < rank)
+		seen += counter_load(histogram, next++);
+	bucket = histogram_bucket(histogram, next - 1);
+	ret_span->count = counter_load(histogram, next - 1);
+	ret_span->before = seen - ret_span->count;
+	ret_span->lowest = value_clamp(bucket.lowest, min, max);
+	ret_span->highest = value_clamp(bucket.highest, min, max);
+	return 0;
 }

@@ -265,6 +265,26 @@ static void a_full_sum_of_squares_makes_the_deviation_unknown(void **state) {
 	histogram_destroy(earlier);
 }
 
+static void record_is_found_by_its_rank(void **state) {
+	struct histogram *histogram;
+	struct histogram_span span = {.lowest = 77};
+
+	(void)state;
+	assert_int_equal(histogram_create(&histogram_shape_latency, &histogram), 0);
+	assert_int_equal(histogram_at_rank(histogram, 1, &span), -ERANGE);
+	for (uint64_t n = 0; n < 10; n++)
+		histogram_record(histogram, n < 4 ? 50 : 100000 + n);
+	assert_int_equal(histogram_at_rank(histogram, 0, &span), -ERANGE);
+	assert_int_equal(histogram_at_rank(histogram, 11, &span), -ERANGE);
+	assert_int_equal(span.lowest, 77);
+	assert_int_equal(histogram_at_rank(histogram, 4, &span), 0);
+	assert_true(span.lowest == 50 && span.highest == 50 && span.before == 0 && span.count == 4);
+	assert_int_equal(histogram_at_rank(histogram, 5, &span), 0);
+	assert_true(span.lowest <= 100004 && span.highest == 100009); // the bucket, not beyond the maximum
+	assert_true(span.before == 4 && span.count == 6);
+	histogram_destroy(histogram);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_shape_out_of_bounds_is_einval_and_leaves_the_output),
@@ -278,6 +298,7 @@ int main(void) {
 		cmocka_unit_test(a_full_counter_stays_and_further_records_count_as_lost),
 		cmocka_unit_test(a_wide_counter_goes_on_where_a_narrow_one_is_full),
 		cmocka_unit_test(a_full_sum_of_squares_makes_the_deviation_unknown),
+		cmocka_unit_test(record_is_found_by_its_rank),
 	};
 
 	return cmocka_run_group_tests_name("histogram", tests, NULL, NULL);

@@ -105,6 +105,17 @@ void histogram_percentiles(
 	uint64_t *ret_values
 );
 
+struct histogram_span {
+	uint64_t lowest, highest;
+	uint64_t before, count; // records in all lower buckets, and in this one
+};
+
+// Between which values record number `rank` lies, counted from the smallest, 1: its bucket, kept
+// between minimum and maximum. Returns 0, or -ERANGE for 0 and beyond those in buckets.
+int histogram_at_rank(
+	const struct histogram *histogram, uint64_t rank, struct histogram_span *ret_span
+);
+
 // Puts a compact form, runs of non-empty buckets as varints, and nothing that depends on the
 // machine. Failure is the writer's.
 void histogram_encode(const struct histogram *histogram, struct wire_writer *writer);

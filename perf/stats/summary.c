@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Puts quantiles, their intervals and the run's segments together.
+#include "summary.h"
+
+#include "indicator.h"
+#include "quantile.h"
+#include "ranks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lib/must.h>
+
+// Of the run, to see how its samples depend on each other apart from changes.
+#define PIECES 16u
+#define PIECE_SAMPLES_MIN 256u
+
+const char *quantile_note_words(enum quantile_note note) {
+	static const char *const words[] = {
+		[QUANTILE_SOUND] = "",
+		[QUANTILE_ROUGH] = "few samples beyond it",
+		[QUANTILE_UNRESOLVED] = "samples depend on each other for too long",
+		[QUANTILE_TOO_FEW] = "n/a: too few samples",
+	};
+
+	return words[note];
+}
+
+const char *run_judgement_words(enum run_judgement judgement) {
+	static const char *const words[] = {
+		[RUN_TOO_SHORT_TO_JUDGE] = "too short to judge",
+		[RUN_STEADY] = "no change found",
+		[RUN_CHANGED] = "changed while it ran",
+	};
+
+	return words[judgement];
+}
+
+static uint64_t rank_of(uint64_t count, uint32_t per_million) {
+	unsigned __int128 scaled = (unsigned __int128)count * per_million;
+	uint64_t rank = (uint64_t)((scaled + QUANTILE_ONE - 1) / QUANTILE_ONE);
+
+	return rank > 0 ? rank : 1;
+}
+
+// The part of the run that is at or below the highest value of that bucket.
+static double share_at(const struct histogram *all, uint64_t count, uint64_t rank, uint64_t bound) {
+	uint64_t low = rank, high = count;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low + 1) / 2;
+		struct histogram_span span;
+
+		if (histogram_at_rank(all, middle, &span) == 0 && span.highest <= bound)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return (double)low / (double)count;
+}
+
+static enum quantile_note note_of(const struct quantile_summary *quantile, bool resolved) {
+	if (!resolved)
+		return QUANTILE_UNRESOLVED;
+	return quantile->effective <
+			       (double)quantile_samples_for_rate(quantile->per_million, SUMMARY_LEVEL)
+		       ? QUANTILE_ROUGH
+		       : QUANTILE_SOUND;
+}
+
+// The value of a rank, as if those of a bucket were spread evenly over it: its width is no part of
+// the interval then, which would hold the truth too often.
+static double value_at(const struct histogram *all, uint64_t rank) {
+	struct histogram_span span;
+	int err = histogram_at_rank(all, rank, &span);
+	double width;
+
+	must(err == 0); // a rank of the run
+	width = (double)(span.highest - span.lowest);
+	return (double)span.lowest +
+	       width * ((double)(rank - span.before) - 0.5) / (double)span.count;
+}
+
+static void interval_set(
+	const struct histogram *all, uint64_t count, bool resolved, struct quantile_summary *quantile
+) {
+	struct quantile_ranks ranks;
+
+	quantile->note = QUANTILE_TOO_FEW;
+	if (quantile_interval(
+		    count, quantile->effective, quantile->per_million, SUMMARY_LEVEL, &ranks
+	    ) < 0)
+		return;
+	quantile->low = (uint64_t)floor(value_at(all, ranks.low));
+	quantile->high = (uint64_t)ceil(value_at(all, ranks.high));
+	quantile->note = note_of(quantile, resolved);
+}
+
+static int quantile_summarize(struct run_record *record, struct quantile_summary *quantile) {
+	const struct histogram *all = run_record_all(record);
+	uint64_t count = run_record_count(record);
+	uint64_t rank = rank_of(count, quantile->per_million);
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	struct indicator_time time = {.tau = 1};
+	uint32_t block_count = run_record_blocks(record, blocks);
+	int err = histogram_at_rank(all, rank, &quantile->value);
+
+	if (err < 0)
+		return err;
+	err = indicator_measure(
+		blocks, block_count, quantile->value.highest,
+		share_at(all, count, rank, quantile->value.highest), &time
+	);
+	if (err == -ENOMEM)
+		return err;
+	quantile->tau = time.tau;
+	quantile->effective = (double)count / time.tau;
+	interval_set(all, count, err < 0 || time.resolved != 0, quantile);
+	return 0;
+}
+
+static int samples_compare(const void *a, const void *b) {
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+// The autocorrelation time of one piece around its own quantile.
+static int piece_tau(
+	const struct indicator_block *piece, uint32_t per_million, uint64_t *scratch, double *ret_tau
+) {
+	uint64_t rank = rank_of(piece->count, per_million), bound;
+	struct indicator_time time;
+	uint32_t at_most = 0;
+	int err;
+
+	memcpy(scratch, piece->samples, piece->count * sizeof(*scratch));
+	qsort(scratch, piece->count, sizeof(*scratch), samples_compare);
+	bound = scratch[rank - 1];
+	while (at_most < piece->count && scratch[at_most] <= bound)
+		at_most++;
+	err = indicator_measure(piece, 1, bound, (double)at_most / piece->count, &time);
+	if (err == 0)
+		*ret_tau = time.tau;
+	return err;
+}
+
+static uint32_t pieces_cut(
+	const struct indicator_block *blocks, uint32_t count, struct indicator_block *ret_pieces
+) {
+	for (uint32_t n = 0; n < PIECES && count == 1; n++) {
+		uint32_t length = blocks[0].count / PIECES;
+
+		ret_pieces[n] = (struct indicator_block){blocks[0].samples + n * length, length};
+	}
+	// All but the last one are whole.
+	for (uint32_t n = 0; n < PIECES && count > PIECES; n++)
+		ret_pieces[n] = blocks[n * (count - 1) / PIECES];
+	return count == 1 || count > PIECES ? PIECES : 0;
+}
+
+// Of the dependence within pieces of the run, the median: a change between them is not in it, while
+// it makes the time over the whole run as long as the run.
+static int local_tau(struct run_record *record, uint32_t per_million, double *tau) {
+	struct indicator_block blocks[RECORD_BLOCKS_MAX], pieces[PIECES];
+	uint32_t count = run_record_blocks(record, blocks);
+	double taus[PIECES];
+	uint64_t *scratch;
+	int err = 0;
+
+	count = pieces_cut(blocks, count, pieces);
+	if (count == 0 || pieces[0].count < PIECE_SAMPLES_MIN)
+		return 0;
+	scratch = calloc(pieces[0].count, sizeof(*scratch));
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < count && err == 0; n++)
+		err = piece_tau(&pieces[n], per_million, scratch, &taus[n]);
+	free(scratch);
+	if (err < 0)
+		return err;
+	qsort(taus, count, sizeof(taus[0]), doubles_compare);
+	*tau = fmin(*tau, taus[count / 2]);
+	return 0;
+}
+
+struct window_series {
+	double *values[SUMMARY_QUANTILES_MAX];
+	uint32_t count; // windows
+	uint32_t join;	// kept windows in each
+};
+
+// One quantile of each window, where each is `join` kept ones.
+static int series_fill(
+	struct run_record *record, const struct run_summary *summary, struct window_series *series
+) {
+	struct histogram *joined;
+	int err = histogram_create(histogram_shape(run_record_window(record, 0)), &joined);
+
+	if (err < 0)
+		return err;
+	for (uint32_t w = 0; w < series->count; w++) {
+		histogram_clear(joined);
+		for (uint32_t part = 0; part < series->join; part++) {
+			err = histogram_merge(
+				joined, run_record_window(record, w * series->join + part)
+			);
+			must(err == 0); // of one shape
+		}
+		for (uint32_t q = 0; q < summary->judged_count; q++)
+			series->values[q][w] = (double)histogram_percentile(
+				joined, summary->quantiles[q].per_million
+			);
+	}
+	histogram_destroy(joined);
+	return 0;
+}
+
+static int segments_set(
+	struct run_record *record, struct run_summary *summary, struct window_series *series
+) {
+	double *values = calloc((size_t)series->count * summary->judged_count, sizeof(*values));
+	const double *rows[SUMMARY_QUANTILES_MAX];
+	int err;
+
+	if (values == NULL)
+		return -ENOMEM;
+	for (uint32_t q = 0; q < summary->judged_count; q++) {
+		series->values[q] = values + (size_t)q * series->count;
+		rows[q] = series->values[q];
+	}
+	err = series_fill(record, summary, series);
+	if (err == 0)
+		err = segments_find(
+			rows, summary->judged_count, series->count, SUMMARY_CHANGE_ALPHA,
+			summary->segments, SUMMARY_SEGMENTS_MAX
+		);
+	free(values);
+	if (err < 0 && err != -E2BIG)
+		return err;
+	summary->judgement = err == 1 ? RUN_STEADY : RUN_CHANGED;
+	summary->segment_count = err < 0 ? 0 : (uint32_t)err;
+	return 0;
+}
+
+// As many quantiles as leave enough windows: the higher ones need longer ones.
+static int judge(struct run_record *record, struct run_summary *summary) {
+	struct run_windows windows = run_record_windows(record);
+	struct window_series series = {.join = 1};
+
+	summary->judgement = RUN_TOO_SHORT_TO_JUDGE;
+	for (uint32_t q = 0; q < summary->quantile_count; q++) {
+		const struct quantile_summary *quantile = &summary->quantiles[q];
+		double tau = quantile->tau, join;
+		int err = local_tau(record, quantile->per_million, &tau);
+
+		if (err < 0)
+			return err;
+		join = tau * (double)quantile_samples_least(quantile->per_million, SUMMARY_LEVEL);
+		join = ceil(fmax(join / (double)windows.samples, series.join));
+		if (join * SEGMENTS_WINDOWS_MIN > windows.count)
+			break;
+		series.join = (uint32_t)join;
+		summary->judged_count = q + 1;
+	}
+	if (summary->judged_count == 0)
+		return 0;
+	series.count = windows.count / series.join;
+	summary->window_samples = windows.samples * series.join;
+	return segments_set(record, summary, &series);
+}
+
+int run_summarize(
+	struct run_record *record,
+	const uint32_t *per_million,
+	uint32_t count,
+	struct run_summary *ret_summary
+) {
+	struct run_summary summary = {.quantile_count = count};
+	int err = 0;
+
+	must(count > 0 && count <= SUMMARY_QUANTILES_MAX);
+	if (run_record_count(record) == 0)
+		return -ENODATA;
+	histogram_summarize(run_record_all(record), &summary.all);
+	for (uint32_t q = 0; q < count && err == 0; q++) {
+		summary.quantiles[q].per_million = per_million[q];
+		err = quantile_summarize(record, &summary.quantiles[q]);
+	}
+	if (err == 0)
+		err = judge(record, &summary);
+	if (err == 0)
+		*ret_summary = summary;
+	return err;
+}
