@@ -5,12 +5,12 @@
 #include "quantile.h"
 #include "ranks.h"
 
+#include <lib/must.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <lib/must.h>
 
 // Probabilities that U is 0, 1, ... for so many runs of each side. Each run of b in turn may stand
 // above 0..a of those of a: the number of ways is that of partitions, and they are all alike.
@@ -154,8 +154,8 @@ uint32_t compare_runs_least(double level, uint32_t claims) {
 void compare_adjust(double *ps, uint32_t count) {
 	double least = 0;
 
-	// From the smallest on, each is multiplied by how many are left, and never below one before.
-	// Those that were taken are marked by a negative sign, 0 by its own.
+	// From the smallest on, each is multiplied by how many are left, and never below one
+	// before. Those that were taken are marked by a negative sign, 0 by its own.
 	for (uint32_t left = count; left > 0; left--) {
 		uint32_t next = count;
 

@@ -2,10 +2,11 @@
 // Two sets of runs against each other, one quantile at a time.
 //
 // The unit is a run: what is compared is each run's quantile, since runs of one machine differ from
-// each other by more than samples of one run do. The test is that of Mann and Whitney, exact for few
-// runs; the shift is that of Hodges and Lehmann, the median of all differences, with the interval
-// that belongs to the test. Several quantiles are several claims: their probabilities are adjusted
-// by Holm's method. "No change" is a claim of its own, that the interval lies within a margin.
+// each other by more than samples of one run do. The test is that of Mann and Whitney, exact for
+// few runs; the shift is that of Hodges and Lehmann, the median of all differences, with the
+// interval that belongs to the test. Several quantiles are several claims: their probabilities are
+// adjusted by Holm's method. "No change" is a claim of its own, that the interval lies within a
+// margin.
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +21,8 @@ struct compare_result {
 	double p;	  // two-sided
 };
 
-// Values without NAN. Returns 0; -ERANGE, and nothing set, if no interval of that level exists for so
-// few runs; -ENOMEM. A value that both sides have counts half, and p is rounded up.
+// Values without NAN. Returns 0; -ERANGE, and nothing set, if no interval of that level exists for
+// so few runs; -ENOMEM. A value that both sides have counts half, and p is rounded up.
 int compare_runs(
 	const double *a,
 	uint32_t a_count,
@@ -37,5 +38,6 @@ uint32_t compare_runs_least(double level, uint32_t claims);
 // Adjusts the probabilities of `count` claims made at once; the order stays.
 void compare_adjust(double *ps, uint32_t count);
 
-// Both sides are within `margin` of each other, as an interval of level 1 - 2a tells for a test at a.
+// Both sides are within `margin` of each other, as an interval of level 1 - 2a tells for a test at
+// a.
 bool compare_is_within(const struct compare_result *result, double margin);

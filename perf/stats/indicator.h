@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The autocorrelation time of the indicator {x <= q} along a run.
 //
-// tau = 1 + 2 * sum of the autocorrelations: n samples in a row tell of P(x <= q) as much as
-// n / tau independent ones. It is estimated from blocks of samples that follow each other, spread
-// over the run: autocovariances are pooled over all blocks around the whole run's mean, and summed
-// while pairs of lags are positive and falling (Geyer's initial monotone sequence), which ends where
-// noise begins. Each indicator is a bit, and a lag costs a shift, an AND and a count per 64 samples.
+// tau = 1 + 2 * sum of the autocorrelations: n samples in a row tell of P(x <= q) as much as n /
+// tau independent ones. It is estimated from blocks of samples that follow each other, spread over
+// the run: autocovariances are pooled over all blocks around the whole run's mean, and summed while
+// pairs of lags are positive and falling (Geyer's initial monotone sequence), which ends where
+// noise begins. Each indicator is a bit, and a lag costs a shift, an AND and a count per 64
+// samples.
 #pragma once
 
 #include <stdint.h>
@@ -16,9 +17,10 @@ struct indicator_block {
 };
 
 struct indicator_time {
-	double tau;	   // >= 1
-	uint32_t lags;	   // that were summed
-	uint32_t resolved; // 0: the longest lag was reached and the sum still grew, tau is too small
+	double tau;    // >= 1
+	uint32_t lags; // that were summed
+	uint32_t
+		resolved; // 0: the longest lag was reached and the sum still grew, tau is too small
 };
 
 // `share` is the part of the whole run at or below `bound`, 0..1. Returns 0, -EINVAL (no block of

@@ -2,11 +2,11 @@
 // Ranks of the order statistics that hold a quantile.
 #include "quantile.h"
 
+#include <lib/must.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
-
-#include <lib/must.h>
 
 // More terms than 2 sqrt(max(a, b)) are never needed; this is where a bug would show.
 #define FRACTION_TERMS_MAX 20000000u
@@ -81,9 +81,8 @@ static uint64_t binomial_quantile(uint64_t trials, double p, double bound) {
 }
 
 // Ranks among independent samples; false if there are too few.
-static bool ranks_of_independent(
-	uint64_t count, double p, double tail, struct quantile_ranks *ret_ranks
-) {
+static bool
+ranks_of_independent(uint64_t count, double p, double tail, struct quantile_ranks *ret_ranks) {
 	uint64_t low = binomial_quantile(count, p, tail);
 	uint64_t high = binomial_quantile(count, p, 1 - tail) + 1;
 

@@ -39,8 +39,8 @@ int quantile_interval(
 // The fewest independent samples for which quantile_interval() finds one.
 uint64_t quantile_samples_least(uint32_t per_million, double level);
 
-// The fewest for which the share of the rarer side, above or below, is known within 10 % of itself, by
-// the normal law.
+// The fewest for which the share of the rarer side, above or below, is known within 10 % of itself,
+// by the normal law.
 uint64_t quantile_samples_for_rate(uint32_t per_million, double level);
 
 // The value that a standard normal exceeds with probability 1 - p; 0 < p < 1.

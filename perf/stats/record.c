@@ -2,11 +2,12 @@
 // Keeps the windows and blocks of a run, thinned out as it grows.
 #include "record.h"
 
+#include <lib/must.h>
+
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <lib/must.h>
 
 static const struct histogram_shape whole_shape = {
 	.value_min = 1,
@@ -15,18 +16,22 @@ static const struct histogram_shape whole_shape = {
 	.counter_bits = 64,
 };
 
+static_assert(RECORD_RAW_MAX == RECORD_BLOCKS_MAX * RECORD_BLOCK_SAMPLES, "blocks fill it");
+
 struct run_record {
 	struct histogram *all;
 
-	// Windows by age: order[] names the histogram of each. The first `joined` hold window_samples
-	// each, as the last ones do; those between hold half of it and wait to be joined.
+	// Windows by age: order[] names the histogram of each. The first `joined` hold
+	// window_samples each, as the last ones do; those between hold half of it and wait to be
+	// joined.
 	struct histogram *windows[RECORD_WINDOWS_MAX];
 	uint16_t order[RECORD_WINDOWS_MAX];
 	uint32_t window_count; // begun
 	uint32_t joined, halves;
 	uint64_t window_samples, window_left;
 
-	// Raw samples. A block begins at each multiple of `stride`; block_order[] names the room of each.
+	// Raw samples. A block begins at each multiple of `stride`; block_order[] names the room of
+	// each.
 	uint64_t *raw;
 	uint64_t block_start[RECORD_BLOCKS_MAX];
 	uint16_t block_order[RECORD_BLOCKS_MAX];
@@ -41,7 +46,7 @@ int run_record_create(struct run_record **ret_record) {
 
 	if (record == NULL)
 		return -ENOMEM;
-	record->raw = calloc(RECORD_RAW_MAX, sizeof(*record->raw));
+	record->raw = calloc((size_t)RECORD_RAW_MAX, sizeof(*record->raw));
 	err = record->raw == NULL ? -ENOMEM : histogram_create(&whole_shape, &record->all);
 	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX && err == 0; n++)
 		err = histogram_create(&histogram_shape_latency, &record->windows[n]);
@@ -70,9 +75,7 @@ struct run_record *run_record_destroy(struct run_record *record) {
 static void join_pair(struct run_record *record) {
 	uint32_t first = record->joined;
 	uint16_t freed = record->order[first + 1];
-	int err = histogram_merge(
-		record->windows[record->order[first]], record->windows[freed]
-	);
+	int err = histogram_merge(record->windows[record->order[first]], record->windows[freed]);
 
 	must(err == 0); // of one shape, and far from 2^64 samples
 	record->window_count--;
@@ -103,9 +106,9 @@ static void blocks_thin(struct run_record *record) {
 	uint16_t freed[RECORD_BLOCKS_MAX / 2];
 
 	for (uint32_t n = 0; n < RECORD_BLOCKS_MAX / 2; n++) {
-		freed[n] = record->block_order[2 * n + 1];
-		record->block_order[n] = record->block_order[2 * n];
-		record->block_start[n] = record->block_start[2 * n];
+		freed[n] = record->block_order[(size_t)2 * n + 1];
+		record->block_order[n] = record->block_order[(size_t)2 * n];
+		record->block_start[n] = record->block_start[(size_t)2 * n];
 	}
 	for (uint32_t n = 0; n < RECORD_BLOCKS_MAX / 2; n++)
 		record->block_order[RECORD_BLOCKS_MAX / 2 + n] = freed[n];

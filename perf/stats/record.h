@@ -2,28 +2,28 @@
 // What is kept of a run's samples, in constant memory however long it lasts.
 //
 //	all of them	a histogram of 0.1 %, and the true minimum and maximum
-//	windows		histograms of 0.8 % of 512..1,024 pieces of the run that follow each other,
-//			each of as many samples; when there are 1,024 they are joined in pairs
-//	blocks		64..128 pieces of raw samples, 2,048 in a row, spread evenly over the run: what
-//			tells how samples in a row depend on each other. A run of up to 262,144 samples
-//			is kept whole, as one
+//	windows		histograms of 0.8 % of 512..1,024 pieces of the run that follow each
+//			other, each of as many samples; at 1,024 they are joined in pairs
+//	blocks		64..128 pieces of raw samples, 2,048 in a row, spread evenly over the
+//			run: what tells how samples in a row depend on each other. A run of up
+//			to 262,144 samples is kept whole, as one
 //
 // One thread records and reads. Recording takes no memory and no lock; at a window's end it costs
 // some microseconds (one pair is joined, one histogram cleared), between two samples.
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "indicator.h"
 
 #include <lib/histogram.h>
 
-#include "indicator.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 #define RECORD_WINDOWS_MAX 1024u
 #define RECORD_WINDOW_SAMPLES 64u // of a window at first
 #define RECORD_BLOCKS_MAX 128u
 #define RECORD_BLOCK_SAMPLES 2048u
-#define RECORD_RAW_MAX (RECORD_BLOCKS_MAX * RECORD_BLOCK_SAMPLES)
+#define RECORD_RAW_MAX 262144u // both of them multiplied
 
 struct run_record; // opaque: about 13 MiB
 
@@ -40,8 +40,8 @@ void run_record_add(struct run_record *record, uint64_t value_ns);
 uint64_t run_record_count(const struct run_record *record);
 const struct histogram *run_record_all(const struct run_record *record);
 
-// Windows, in order. The last one may hold fewer than the others, and is left out: `count` whole ones
-// of `samples` each.
+// Windows, in order. The last one may hold fewer than the others, and is left out: `count` whole
+// ones of `samples` each.
 struct run_windows {
 	uint32_t count;
 	uint64_t samples;
@@ -49,7 +49,8 @@ struct run_windows {
 struct run_windows run_record_windows(struct run_record *record);
 const struct histogram *run_record_window(const struct run_record *record, uint32_t place);
 
-// Blocks, in order; returns how many, at most RECORD_BLOCKS_MAX. They are valid until the next sample.
+// Blocks, in order; returns how many, at most RECORD_BLOCKS_MAX. They are valid until the next
+// sample.
 uint32_t run_record_blocks(const struct run_record *record, struct indicator_block *ret_blocks);
 // Where the block begins in the run.
 uint64_t run_record_block_start(const struct run_record *record, uint32_t place);

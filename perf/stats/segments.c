@@ -4,12 +4,12 @@
 
 #include "ranks.h"
 
+#include <lib/must.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-
-#include <lib/must.h>
 
 // Of neighbouring windows: more is a change and no noise.
 #define CORRELATION_MAX 0.9
@@ -86,8 +86,8 @@ static double variance_of_sides(const double *ranks, uint32_t count, uint32_t at
 	return scaled_variance(squares / (count - 2), alike);
 }
 
-// From steps: 2 v (1 - r) between neighbours and 2 v (1 - r r) between the next but one. A change of
-// the level is in a few steps only, wherever it is and however many there are.
+// From steps: 2 v (1 - r) between neighbours and 2 v (1 - r r) between the next but one. A change
+// of the level is in a few steps only, wherever it is and however many there are.
 static double variance_of_steps(const double *ranks, uint32_t count) {
 	double near = mean_square_step(ranks, count, 1);
 	double far = mean_square_step(ranks, count, 2);
@@ -114,8 +114,8 @@ static struct cut cut_of(const struct cutter *cutter, const double *values, uint
 	}
 	if (furthest <= 0)
 		return cut;
-	// One step beside hardly any noise is all noise to the steps, and shows in being so much more
-	// than the sides have; by chance the two differ far less.
+	// One step beside hardly any noise is all noise to the steps, and shows in being so much
+	// more than the sides have; by chance the two differ far less.
 	variance = variance_of_steps(ranks, count);
 	if (variance_of_sides(ranks, count, cut.at) * SIDES_LESS < variance)
 		variance = variance_of_sides(ranks, count, cut.at);
@@ -134,7 +134,9 @@ static int segment_add(struct cutter *cutter, uint32_t first, uint32_t count, do
 }
 
 // The depth is bounded by the windows over SEGMENTS_LENGTH_MIN.
-static int cut_range(struct cutter *cutter, uint32_t first, uint32_t count, double p) { // NOLINT(misc-no-recursion)
+static int cut_range(
+	struct cutter *cutter, uint32_t first, uint32_t count, double p
+) { // NOLINT(misc-no-recursion)
 	struct cut best = {.p = 1};
 	int err;
 

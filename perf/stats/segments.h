@@ -3,11 +3,11 @@
 //
 // A run is given as some series, each one quantile of every window (p50 and p99, say). In each the
 // cumulated ranks, less their mean, are a bridge; its largest distance from 0, in units of the
-// series' long-run deviation, has Kolmogorov's distribution as long as nothing changes (the CUSUM of
-// ranks, Pettitt's test for n windows that do not depend on each other). Where that is improbable
-// the run is cut there, and each part is looked at again. Ranks make it blind to how long a tail
-// is; the long-run deviation, from the dependence of neighbouring windows on the two sides of the
-// cut, keeps slow noise from being a change.
+// series' long-run deviation, has Kolmogorov's distribution as long as nothing changes (the CUSUM
+// of ranks, Pettitt's test for n windows that do not depend on each other). Where that is
+// improbable the run is cut there, and each part is looked at again. Ranks make it blind to how
+// long a tail is; the long-run deviation, from the dependence of neighbouring windows on the two
+// sides of the cut, keeps slow noise from being a change.
 //
 // Deterministic: the same windows, the same segments.
 #pragma once
@@ -24,10 +24,10 @@ struct segment {
 	double p;	       // of the cut before it, by chance; 1 for the first
 };
 
-// `series[s][w]` is series s in window w. `alpha` is the chance of a cut where there is none, for the
-// whole run: 0 < alpha < 1. Writes at most `most` segments, which cover all windows in order, and
-// returns how many there are; -ERANGE (fewer than SEGMENTS_WINDOWS_MIN windows), -E2BIG (more than
-// `most`) or -ENOMEM.
+// `series[s][w]` is series s in window w. `alpha` is the chance of a cut where there is none, for
+// the whole run: 0 < alpha < 1. Writes at most `most` segments, which cover all windows in order,
+// and returns how many there are; -ERANGE (fewer than SEGMENTS_WINDOWS_MIN windows), -E2BIG (more
+// than `most`) or -ENOMEM.
 int segments_find(
 	const double *const *series,
 	uint32_t series_count,

@@ -6,12 +6,12 @@
 #include "quantile.h"
 #include "ranks.h"
 
+#include <lib/must.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <lib/must.h>
 
 // Of the run, to see how its samples depend on each other apart from changes.
 #define PIECES 16u
@@ -65,7 +65,8 @@ static enum quantile_note note_of(const struct quantile_summary *quantile, bool 
 	if (!resolved)
 		return QUANTILE_UNRESOLVED;
 	return quantile->effective <
-			       (double)quantile_samples_for_rate(quantile->per_million, SUMMARY_LEVEL)
+			       (double
+			       )quantile_samples_for_rate(quantile->per_million, SUMMARY_LEVEL)
 		       ? QUANTILE_ROUGH
 		       : QUANTILE_SOUND;
 }
@@ -84,7 +85,10 @@ static double value_at(const struct histogram *all, uint64_t rank) {
 }
 
 static void interval_set(
-	const struct histogram *all, uint64_t count, bool resolved, struct quantile_summary *quantile
+	const struct histogram *all,
+	uint64_t count,
+	bool resolved,
+	struct quantile_summary *quantile
 ) {
 	struct quantile_ranks ranks;
 
@@ -129,7 +133,10 @@ static int samples_compare(const void *a, const void *b) {
 
 // The autocorrelation time of one piece around its own quantile.
 static int piece_tau(
-	const struct indicator_block *piece, uint32_t per_million, uint64_t *scratch, double *ret_tau
+	const struct indicator_block *piece,
+	uint32_t per_million,
+	uint64_t *scratch,
+	double *ret_tau
 ) {
 	uint64_t rank = rank_of(piece->count, per_million), bound;
 	struct indicator_time time;
@@ -153,7 +160,8 @@ static uint32_t pieces_cut(
 	for (uint32_t n = 0; n < PIECES && count == 1; n++) {
 		uint32_t length = blocks[0].count / PIECES;
 
-		ret_pieces[n] = (struct indicator_block){blocks[0].samples + n * length, length};
+		ret_pieces[n] =
+			(struct indicator_block){&blocks[0].samples[(size_t)n * length], length};
 	}
 	// All but the last one are whole.
 	for (uint32_t n = 0; n < PIECES && count > PIECES; n++)
@@ -210,17 +218,15 @@ static int series_fill(
 			must(err == 0); // of one shape
 		}
 		for (uint32_t q = 0; q < summary->judged_count; q++)
-			series->values[q][w] = (double)histogram_percentile(
-				joined, summary->quantiles[q].per_million
-			);
+			series->values[q][w] = (double
+			)histogram_percentile(joined, summary->quantiles[q].per_million);
 	}
 	histogram_destroy(joined);
 	return 0;
 }
 
-static int segments_set(
-	struct run_record *record, struct run_summary *summary, struct window_series *series
-) {
+static int
+segments_set(struct run_record *record, struct run_summary *summary, struct window_series *series) {
 	double *values = calloc((size_t)series->count * summary->judged_count, sizeof(*values));
 	const double *rows[SUMMARY_QUANTILES_MAX];
 	int err;

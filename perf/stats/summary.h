@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a run tells: its quantiles with intervals, and whether it was one run or several.
 //
-// Each quantile has an autocorrelation time of its own. Its windows, for the search for changes, are
-// as long as its interval needs at least, and that many times tau.
+// Each quantile has an autocorrelation time of its own. Its windows, for the search for changes,
+// are as long as its interval needs at least, and that many times tau.
 #pragma once
 
 #include "record.h"

@@ -280,7 +280,9 @@ static void record_is_found_by_its_rank(void **state) {
 	assert_int_equal(histogram_at_rank(histogram, 4, &span), 0);
 	assert_true(span.lowest == 50 && span.highest == 50 && span.before == 0 && span.count == 4);
 	assert_int_equal(histogram_at_rank(histogram, 5, &span), 0);
-	assert_true(span.lowest <= 100004 && span.highest == 100009); // the bucket, not beyond the maximum
+	assert_true(
+		span.lowest <= 100004 && span.highest == 100009
+	); // the bucket, not beyond the maximum
 	assert_true(span.before == 4 && span.count == 6);
 	histogram_destroy(histogram);
 }

@@ -6,7 +6,7 @@
 
 struct generator {
 	uint64_t state[4];
-	double level; // of the autoregressive process, in deviations
+	double level;  // of the autoregressive process, in deviations
 	double memory; // its lag-1 correlation
 };
 

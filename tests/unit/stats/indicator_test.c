@@ -54,8 +54,8 @@ static void shifted_bits_give_the_sum_of_the_definition(void **state) {
 		);
 		if (share > 0 && share < counts[c])
 			assert_true(
-				fabs(time.tau -
-				     slow_tau(samples, counts[c], 1000000, time.lags)) < 1e-6
+				fabs(time.tau - slow_tau(samples, counts[c], 1000000, time.lags)) <
+				1e-6
 			);
 	}
 }

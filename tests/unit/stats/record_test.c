@@ -19,7 +19,9 @@ static uint64_t window_total(struct run_record *record, struct run_windows windo
 
 		histogram_summarize(run_record_window(record, n), &summary);
 		assert_int_equal(summary.count, windows.samples);
-		assert_int_equal(summary.min, 1000 + total); // of this piece of the run, and no other
+		assert_int_equal(
+			summary.min, 1000 + total
+		); // of this piece of the run, and no other
 		assert_true(summary.min > last);
 		last = summary.max;
 		total += summary.count;
@@ -30,8 +32,18 @@ static uint64_t window_total(struct run_record *record, struct run_windows windo
 static void windows_are_pieces_that_follow_each_other(void **state) {
 	// Around each doubling: the first window, the last, half of the pairs joined, and far on.
 	static const uint64_t counts[] = {
-		1, 63, 64, 65, 1024 * 64 - 1, 1024 * 64, 1024 * 64 + 1, 1300 * 64, 1536 * 64,
-		2048 * 64, 2048 * 64 + 129, 10000 * 64 + 7,
+		1,
+		63,
+		64,
+		65,
+		1024 * 64 - 1,
+		1024 * 64,
+		1024 * 64 + 1,
+		1300 * 64,
+		1536 * 64,
+		2048 * 64,
+		2048 * 64 + 129,
+		10000 * 64 + 7,
 	};
 
 	(void)state;
@@ -61,7 +73,9 @@ static void reading_in_between_changes_nothing(void **state) {
 
 		fill(record, 977);
 		windows = run_record_windows(record);
-		assert_true(run_record_count(record) - window_total(record, windows) < windows.samples);
+		assert_true(
+			run_record_count(record) - window_total(record, windows) < windows.samples
+		);
 	}
 	run_record_destroy(record);
 }
@@ -83,7 +97,10 @@ static void short_run_is_kept_whole(void **state) {
 
 static void long_run_keeps_blocks_spread_over_it(void **state) {
 	static const uint64_t counts[] = {
-		RECORD_RAW_MAX + 1, RECORD_RAW_MAX + 2049, 3 * RECORD_RAW_MAX, 7654321,
+		RECORD_RAW_MAX + 1,
+		RECORD_RAW_MAX + 2049,
+		3 * RECORD_RAW_MAX,
+		7654321,
 	};
 
 	(void)state;

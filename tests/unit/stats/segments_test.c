@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "segments.h"
 #include "ranks.h"
+#include "segments.h"
 #include "stats/generator.h"
 
 #include <support/cmocka.h>
@@ -26,8 +26,9 @@ static void tail_is_that_of_kolmogorov(void **state) {
 	static const struct {
 		double x, tail; // scipy.stats.kstwobign.sf
 	} rows[] = {
-		{0, 1}, {0.3, 0.999990694}, {0.5, 0.963945244}, {1, 0.269999672},
-		{1.36, 0.0494858768}, {2, 0.000670925256}, {30, 0},
+		{0, 1},		  {0.3, 0.999990694},	{0.5, 0.963945244},
+		{1, 0.269999672}, {1.36, 0.0494858768}, {2, 0.000670925256},
+		{30, 0},
 	};
 
 	(void)state;
@@ -40,9 +41,8 @@ struct regime {
 	double middle, tail; // of the two series
 };
 
-static uint32_t series_fill(
-	struct generator *generator, const struct regime *regimes, double series[2][WINDOWS]
-) {
+static uint32_t
+series_fill(struct generator *generator, const struct regime *regimes, double series[2][WINDOWS]) {
 	uint32_t count = 0;
 
 	for (; regimes->windows > 0; regimes++) {
@@ -56,9 +56,9 @@ static uint32_t series_fill(
 
 static void regimes_are_told_apart_where_they_change(void **state) {
 	static const struct regime runs[][4] = {
-		{{40, 10, 50}, {40, 14, 50}},		       // the middle rises
-		{{30, 10, 50}, {60, 10, 80}},		       // only the tail does
-		{{40, 10, 50}, {40, 5, 50}, {40, 10, 50}},     // and comes back
+		{{40, 10, 50}, {40, 14, 50}},		   // the middle rises
+		{{30, 10, 50}, {60, 10, 80}},		   // only the tail does
+		{{40, 10, 50}, {40, 5, 50}, {40, 10, 50}}, // and comes back
 		{{100, 10, 50}},
 	};
 	static const int expected[] = {2, 2, 3, 1};
@@ -71,14 +71,10 @@ static void regimes_are_told_apart_where_they_change(void **state) {
 		struct segment segments[8];
 		uint32_t count = series_fill(&generator, runs[r], values), at = 0;
 
-		assert_int_equal(
-			segments_find(series, 2, count, 0.02, segments, 8), expected[r]
-		);
+		assert_int_equal(segments_find(series, 2, count, 0.02, segments, 8), expected[r]);
 		for (int n = 0; n < expected[r]; n++) {
 			assert_int_equal(segments[n].first, at);
-			assert_true(
-				fabs((double)segments[n].count - runs[r][n].windows) <= 2 * 2
-			);
+			assert_true(fabs((double)segments[n].count - runs[r][n].windows) <= 2 * 2);
 			at += segments[n].count;
 		}
 		assert_int_equal(at, count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "summary.h"
 #include "quantile.h"
 #include "stats/generator.h"
+#include "summary.h"
 
 #include <support/cmocka.h>
 
@@ -16,16 +16,19 @@ static const uint32_t quantiles[] = {500000, 900000, 990000, 999000};
 struct coverage_row {
 	double memory;
 	uint32_t samples;
-	uint32_t least[2]; // of REPETITIONS, p50 and p99: 92 % (88 % for the last), less three deviations
+	uint32_t least
+		[2]; // of REPETITIONS, p50 and p99: 92 % (88 % for the last), less three deviations
 };
 
 static uint64_t truth_of(uint32_t per_million) {
 	return latency_of_level(normal_quantile(per_million / 1e6));
 }
 
-static void one_run(
-	struct generator *generator, double memory, uint32_t samples, struct run_summary *ret_summary
-) {
+static void
+one_run(struct generator *generator,
+	double memory,
+	uint32_t samples,
+	struct run_summary *ret_summary) {
 	struct run_record *record;
 
 	assert_int_equal(run_record_create(&record), 0);
