@@ -8,8 +8,8 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 // Of neighbouring windows: more is a change and no noise.
 #define CORRELATION_MAX 0.9
@@ -125,33 +125,53 @@ static struct cut cut_of(const struct cutter *cutter, const double *values, uint
 	return cut;
 }
 
-static int segment_add(struct cutter *cutter, uint32_t first, uint32_t count, double p) {
-	if (cutter->count == cutter->most)
-		return -E2BIG;
-	cutter->segments[cutter->count++] =
-		(struct segment){.first = first, .count = count, .p = p};
-	return 0;
-}
-
-// The depth is bounded by the windows over SEGMENTS_LENGTH_MIN.
-static int cut_range(
-	struct cutter *cutter, uint32_t first, uint32_t count, double p
-) { // NOLINT(misc-no-recursion)
+// The most probable cut of a segment in any series.
+static struct cut best_cut(const struct cutter *cutter, const struct segment *segment) {
 	struct cut best = {.p = 1};
-	int err;
 
-	for (uint32_t n = 0; n < cutter->series_count && count >= 2 * SEGMENTS_LENGTH_MIN; n++) {
-		struct cut cut = cut_of(cutter, cutter->series[n] + first, count);
+	if (segment->count < 2 * SEGMENTS_LENGTH_MIN)
+		return best;
+	for (uint32_t n = 0; n < cutter->series_count; n++) {
+		struct cut cut = cut_of(cutter, cutter->series[n] + segment->first, segment->count);
 
 		if (cut.p < best.p)
 			best = cut;
 	}
-	if (best.p >= cutter->alpha / cutter->series_count)
-		return segment_add(cutter, first, count, p);
-	err = cut_range(cutter, first, best.at, p);
-	if (err < 0)
-		return err;
-	return cut_range(cutter, first + best.at, count - best.at, best.p);
+	return best;
+}
+
+// The segment is its first part then, and the other one follows it.
+static int segment_cut(struct cutter *cutter, uint32_t place, const struct cut *cut) {
+	struct segment *whole = &cutter->segments[place];
+
+	if (cutter->count == cutter->most)
+		return -E2BIG;
+	memmove(whole + 2, whole + 1, (cutter->count - place - 1) * sizeof(*whole));
+	whole[1] = (struct segment){
+		.first = whole->first + cut->at,
+		.count = whole->count - cut->at,
+		.p = cut->p,
+	};
+	whole->count = cut->at;
+	cutter->count++;
+	return 0;
+}
+
+static int cut_all(struct cutter *cutter) {
+	uint32_t place = 0;
+
+	while (place < cutter->count) {
+		struct cut cut = best_cut(cutter, &cutter->segments[place]);
+		int err = 0;
+
+		if (cut.p < cutter->alpha / cutter->series_count)
+			err = segment_cut(cutter, place, &cut);
+		else
+			place++;
+		if (err < 0)
+			return err;
+	}
+	return 0;
 }
 
 int segments_find(
@@ -174,11 +194,15 @@ int segments_find(
 	must(series_count > 0 && alpha > 0 && alpha < 1);
 	if (window_count < SEGMENTS_WINDOWS_MIN)
 		return -ERANGE;
+	if (most == 0)
+		return -E2BIG;
 	cutter.ranks = calloc(2 * (size_t)window_count, sizeof(*cutter.ranks));
 	if (cutter.ranks == NULL)
 		return -ENOMEM;
 	cutter.scratch = cutter.ranks + window_count;
-	err = cut_range(&cutter, 0, window_count, 1);
+	ret_segments[0] = (struct segment){.first = 0, .count = window_count, .p = 1};
+	cutter.count = 1;
+	err = cut_all(&cutter);
 	free(cutter.ranks);
 	return err < 0 ? err : (int)cutter.count;
 }
