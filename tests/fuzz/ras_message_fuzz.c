@@ -116,6 +116,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		return 0;
 	}
 	used = encode(type, &decoded, again, sizeof(again));
+	// An INIT of before ends without whom it calls.
+	if (type == MESSAGE_INIT && decoded.init.sought == 0 && used > size - 1)
+		used -= sizeof(decoded.init.sought);
 	if (used > 0)
 		must(memcmp(again, data + 1, used) == 0);
 	return 0;
