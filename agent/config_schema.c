@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of tocsind's settings: name, type, bounds, default and help of each.
 #include "config_schema.h"
 
 #include "agent.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Looks for RDMA devices again while the agent runs, and adds what it finds.
 #include "discovery.h"
 
 #include "agent.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Who this agent is: node name, host name, machine and boot identity.
 #include "agent.h"
 
 #include <lib/config.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses the address that the agent listens on and tells others.
 #include "agent.h"
 
 #include <control/seal_keys.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Loads the configuration file and complains about what is wrong in it.
 #include "load.h"
 
 #include "config_schema.h"

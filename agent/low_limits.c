@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Warns when descriptor or thread limits are too low for an agent.
 #include "low_limits.h"
 
 #include <lib/show.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads tocsind's command line.
 #include "options.h"
 
 #include <lib/escape.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds or makes the directory and path of the local client socket.
 #include "socket_path.h"
 
 #include <lib/config.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of all counters: name, help, labels, and where each number is read.
 #include <control/checks.h>
 #include <control/client.h>
 #include <control/counters.h>

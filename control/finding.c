@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Turns a member's state and a verdict into one finding with grade and reason.
 #include <control/finding.h>
 #include <control/health.h>
 #include <control/overlay.h>

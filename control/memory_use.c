@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads how much memory the process uses.
 #include <control/counters.h>
 #include <control/health.h>
 #include <control/memory_use.h>

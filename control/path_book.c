@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What was last known of each path, kept over a restart.
 #include <control/path_book.h>
 #include <lib/fields.h>
 #include <lib/must.h>

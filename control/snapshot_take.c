@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Fills a snapshot for readers of other threads.
 #include <control/fabric.h>
 #include <control/health.h>
 #include <control/overlay.h>

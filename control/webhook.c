@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Calls the webhook program for each change, one at a time.
 #include <control/checks.h>
 #include <control/webhook.h>
 #include <lib/container.h>

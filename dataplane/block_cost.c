@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Measures what it costs to block a thread and wake it.
 #include <dataplane/block_cost.h>
 #include <lib/clock.h>
 #include <lib/error.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses the processors of workers.
 #include <dataplane/cores.h>
 #include <lib/scoped.h>
 

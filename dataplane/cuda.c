@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// GPU memory through libcuda, which is loaded when it is needed.
 #include <dataplane/cuda.h>
 #include <lib/must.h>
 

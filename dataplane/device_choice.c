@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses devices by name, target, distance and merit.
 #include <dataplane/device_choice.h>
 #include <lib/must.h>
 #include <lib/suggestion.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes the list of rails from all ports of all devices.
 #include <dataplane/device_rails.h>
 #include <lib/scoped.h>
 

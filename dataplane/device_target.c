@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads and writes the setting that names a device.
 #include <dataplane/device_choice.h>
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Wakes a sleeping worker by an eventfd.
 #include <dataplane/doorbell.h>
 #include <lib/error.h>
 #include <lib/must.h>

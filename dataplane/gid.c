@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads a port's GIDs and chooses one.
 #include <dataplane/gid.h>
 
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The idle policies by name, and their start values.
 #include <dataplane/idle.h>
 #include <lib/must.h>
 

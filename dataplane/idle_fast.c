@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// When a worker polls on, yields or sleeps: the adaptive busy polling itself.
 #include <dataplane/idle.h>
 
 #define CREDIT_BLOCKS_MAX 64 // savings are forgotten beyond so many C

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Holds memif's memory until no thread is inside its driver.
 #include <dataplane/dpdk.h>
 #include <dataplane/memif_guard.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Registers memory regions, and frees each when nobody uses it any more.
 #include "memory_impl.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Registered buffers of users, found again by their identity.
 #include <dataplane/memory_buffers.h>
 #include <lib/must.h>
 

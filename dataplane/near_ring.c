@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// An rte_ring whose memory lies on a given NUMA node.
 #include "near_ring.h"
 
 #include <string.h>

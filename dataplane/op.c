@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The names of operations, outcomes and completion states.
 #include <dataplane/op.h>
 #include <lib/must.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One queue pair: made, connected, cut off, destroyed.
 #include "device_impl.h"
 #include "lane_impl.h"
 

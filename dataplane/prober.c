@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A worker's prober: made and ended outside the hot path.
 #include "prober_impl.h"
 
 #include <lib/must.h>

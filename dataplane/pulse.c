@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The page of heartbeats that peers read by RDMA.
 #include "pulse_impl.h"
 
 #include <lib/wire.h>

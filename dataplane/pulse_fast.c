@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The hot path's part of the pulse page.
 #include "pulse_impl.h"
 
 #include <endian.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The kernel's uevents of RDMA devices.
 #include <dataplane/uevent.h>
 #include <lib/error.h>
 

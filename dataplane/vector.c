@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses a completion vector near the worker's processor.
 #include <dataplane/vector.h>
 #include <lib/cpu_set.h>
 #include <lib/parse.h>

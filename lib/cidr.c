@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Networks in CIDR notation.
 #include "sockaddr_text.h"
 
 #include <lib/cidr.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The clock: CLOCK_MONOTONIC, the calibrated TSC, or a fake one of tests.
 #include <lib/clock.h>
 #include <lib/must.h>
 #include <lib/scoped.h>

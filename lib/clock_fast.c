@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The readings of a clock that is not the TSC.
 #include <lib/clock.h>
 #include <lib/must.h>
 

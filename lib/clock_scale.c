@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Turns a rate of ticks into a multiplier and its error.
 #include <lib/clock_scale.h>
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sets of processors: text, affinity of threads.
 #include <lib/cpu_set.h>
 #include <lib/error.h>
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Escapes text of others for terminals and JSON.
 #include <lib/escape.h>
 #include <lib/must.h>
 #include <lib/utf8.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Log-linear histograms: shapes, snapshots, merge and difference.
 #include "histogram_inside.h"
 
 #include <lib/histogram.h>

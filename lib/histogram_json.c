@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Histograms as JSON.
 #include "histogram_inside.h"
 
 #include <lib/histogram_json.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes many names as a hostlist.
 #include "hostlist_item.h"
 
 #include <lib/scoped.h>

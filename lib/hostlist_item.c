@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One item of a hostlist, with its ranges.
 #include "hostlist_item.h"
 
 #include <lib/must.h>

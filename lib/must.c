@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Ends the process when an invariant of its own is broken.
 #include <lib/must.h>
 
 #include <execinfo.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads whole numbers and booleans.
 #include <lib/escape.h>
 #include <lib/parse.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds the process that holds a port which we cannot bind.
 #include <lib/port_holder.h>
 #include <lib/scoped.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A polling thread's quiescent state.
 #include "rcu_thread_impl.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Durations, sizes and times as text.
 #include <lib/must.h>
 #include <lib/show.h>
 

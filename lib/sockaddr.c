@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Socket addresses: compare, digest, classify.
 #include <lib/must.h>
 #include <lib/sockaddr.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Resolves host names.
 #include "sockaddr_text.h"
 
 #include <lib/error.h>

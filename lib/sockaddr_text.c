@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads and writes socket addresses as text.
 #include "sockaddr_text.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// TCP streams that connect, send and receive until a deadline.
 #include <lib/clock.h>
 #include <lib/error.h>
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The known word that is nearest to a mistyped one.
 #include <lib/suggestion.h>
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Asks the kernel by sock_diag who listens on a port of this machine.
 #include <lib/error.h>
 #include <lib/tcp_owner.h>
 

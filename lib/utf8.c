@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The size of a UTF-8 character.
 #include <lib/must.h>
 #include <lib/utf8.h>
 

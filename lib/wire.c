@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Bounded readers and writers of wire formats: strings, varints, nested readers.
 #include <lib/utf8.h>
 #include <lib/wire.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Benchmarks of reading clocks.
 #include "micro.h"
 
 #include <lib/clock.h>

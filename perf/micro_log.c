@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The cost of a log call that is switched off.
 #include "micro.h"
 
 #include <lib/clock.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Benchmarks of the wire reader and writer.
 #include "micro.h"
 
 #include <lib/clock.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Counts plans that a worker carries out late.
 #include "plans.h"
 
 #include <dataplane/path_table.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One end of the software device's benchmark.
 #include "soft_end.h"
 
 #include <lib/error.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Runs one program of the software device's benchmark.
 #include "soft.h"
 
 #include <lib/error.h>

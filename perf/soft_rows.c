@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The rows of the software device's benchmark.
 #include "soft_rows.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Prints the table of the software device's benchmark.
 #include "soft_table.h"
 
 #include "soft.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sends one question of a command to the agent and prints its answer as text or JSON.
 #include "ask.h"
 
 #include "paint.h"

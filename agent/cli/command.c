@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the words of a command against its table of options, and prints its help.
 #include "command.h"
 
 #include "target.h"

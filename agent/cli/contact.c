@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The client's connection to an agent: connect, greet, ask, read the answer within a deadline.
 #include "contact.h"
 
 #include <lib/clock.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Prints the answer of `tocsin devices` as JSON.
 #include "devices.h"
 
 #include <dataplane/gid.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Keeps on disk which nodes Tocsin drained in Slurm, with the exact reason, user and time.
 #include "drain_record.h"
 
 #include "replace.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Collects the lines of one screen and prints them, with the colours of their marks.
 #include "frame.h"
 
 #include "paint.h"

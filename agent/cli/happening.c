@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Turns an event of the agent's event stream into one line of `tocsin events`.
 #include "happening.h"
 
 #include "paint.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads a matrix of paths into cells and decides how bad each one is.
 #include "heat.h"
 
 #include <lib/must.h>

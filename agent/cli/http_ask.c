@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Asks an HTTP server by libcurl, which is loaded when it is needed.
 #include "http_ask.h"
 
 #include <dlfcn.h>

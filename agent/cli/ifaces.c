@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// `tocsin ifaces`: which address the agent or NCCL would choose here, and why.
 #include "ifaces.h"
 
 #include "command.h"

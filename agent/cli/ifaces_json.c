@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Prints the answer of `tocsin ifaces` as JSON.
 #include "ifaces.h"
 
 #include <lib/escape.h>

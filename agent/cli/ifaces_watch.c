@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// `tocsin ifaces --watch`: prints each change of the choice of an address.
 #include "command.h"
 #include "ifaces.h"
 

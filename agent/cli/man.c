@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Prints the manual page of `tocsin` from the tables of its commands.
 #include "man.h"
 
 #include "command.h"

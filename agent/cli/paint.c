@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Colours on a terminal, and the escaping of names that come from other machines.
 #include "paint.h"
 
 #include <lib/escape.h>

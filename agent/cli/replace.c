@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Replaces a file by another content at once, or leaves it as it was.
 #include "replace.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The terminal of `tocsin top` and `watch`: full screen, keys, signals, and all of it given back.
 #include "screen.h"
 
 #include "frame.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Decides from a verdict and Slurm's own words whether to drain, undrain or leave a node. Pure.
 #include "slurm_policy.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Runs Slurm's programs with a deadline and reads what they print.
 #include "slurm_program.h"
 
 #include <lib/clock.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One round of `tocsin slurm`: read both tables, decide for each node, do it, record it.
 #include "slurm_round.h"
 
 #include <lib/clock.h>

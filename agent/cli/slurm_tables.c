@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads Slurm's nodes and the agent's findings from JSON into tables.
 #include "slurm_tables.h"
 
 #include <errno.h>

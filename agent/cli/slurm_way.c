@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// How `tocsin slurm` reaches Slurm: its programs or slurmrestd, and where its record lies.
 #include "slurm_way.h"
 
 #include "command.h"

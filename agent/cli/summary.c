@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The lines of `tocsin status`: states, findings, links, the view and the latest events.
 #include "summary.h"
 
 #include "happening.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Which agent a command asks: a socket, an address, or a node through the local agent.
 #include "target.h"
 
 #include <lib/escape.h>

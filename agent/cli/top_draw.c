@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Draws one screen of `tocsin top`: ring, links, counters and tables.
 #include "top.h"
 
 #include <lib/show.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One named check: its levels, its debounced result, and what is told of it.
 #include "check.h"
 
 #include <lib/log.h>

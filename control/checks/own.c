@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The checks that are built in, by name and reason.
 #include "own.h"
 
 #include <lib/fields.h>

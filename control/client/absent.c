@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Collects the members that did not answer a question.
 #include "absent.h"
 
 #include <control/overlay.h>

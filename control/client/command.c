@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Splits a line of the client protocol into its command and its words.
 #include "command.h"
 
 #include <string.h>

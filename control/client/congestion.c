@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes what a port counted of congestion as JSON and text for clients.
 #include "congestion.h"
 
 #include "happening.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One client's connection: lines in, answers out, deadlines and budgets.
 #include "connection.h"
 
 #include "monitor.h"

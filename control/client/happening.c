@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes an event of the core as text or JSON for clients.
 #include "happening.h"
 
 #include "names.h"

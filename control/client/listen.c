@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The client sockets, local and TCP: who connects, and who is turned away.
 #include "listen.h"
 
 #include "connection.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Clients that follow events: which ones each gets, and what it missed.
 #include "monitor.h"
 
 #include "answers.h"

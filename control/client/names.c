@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds members by the names, ids or hostlists that a client gives.
 #include "names.h"
 
 #include "server.h"

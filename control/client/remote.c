@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Answers the questions of clients of other agents, which come by relay.
 #include "remote.h"
 
 #include "server.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Lists the members for a client, worst first.
 #include "roll.h"
 
 #include "names.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes room for a new client: who is ended, and who never is.
 #include "room.h"
 
 #include "connection.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The client server: its start, its end, and the events it passes on.
 #include "server.h"
 
 #include "connection.h"

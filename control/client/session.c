@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One client's session: which commands it may give, and the answer under way.
 #include "session.h"
 
 #include "answers.h"

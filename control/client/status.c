@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// STATUS as NCCL's clients know it: the ring's members and their jobs as text.
 #include "status.h"
 
 #include "answers.h"

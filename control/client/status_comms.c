@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Groups the communicators of all ranks into the rows of STATUS.
 #include "status_comms.h"
 
 #include "status.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Says of a communicator's ranks what is missing, differs or failed.
 #include "status_ranks.h"
 
 #include "names.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// A text that grows up to a bound and is then sent.
 #include "text.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Statistics of each flow label of a path.
 #include "flows.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The words for states of a device.
 #include <control/fabric.h>
 #include <lib/must.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Matches rails of two nodes by subnet, then by order. Pure.
 #include "rail_match.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encodes and decodes the message that tells a node's rails.
 #include "rail_message.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The HTTP server on its thread, which reads published snapshots only.
 #include "page.h"
 #include "places.h"
 

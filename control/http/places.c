@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Which HTTP connections stay when all places are taken.
 #include "places.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Writes the pages /health and /status from a snapshot.
 #include "page.h"
 
 #include <control/http.h>

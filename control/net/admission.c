@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// How many new connections each source may open in a time.
 #include "admission.h"
 
 #include <sodium.h>

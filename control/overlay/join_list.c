@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Resolves the addresses to join by, on a thread that the loop never waits for.
 #include <control/join_list.h>
 #include <control/loop.h>
 #include <lib/config.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The remembered members: which are kept, and their file format.
 #include <control/member_list.h>
 
 #include <jansson.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encodes and decodes the messages by which two nodes connect queue pairs.
 #include "pairing_message.h"
 
 #include "pairing_inside.h"

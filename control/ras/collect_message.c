@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encodes and decodes the messages of collectives.
 #include "collect_message.h"
 
 #include "message.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The result of a collective: answers in chunks, and who is missing.
 #include "collected.h"
 
 #include "core.h"

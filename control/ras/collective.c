@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Questions to all members: begins them, answers them, ends them.
 #include "collective.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Deaths told by others of whom we hear: the subject is asked to refute each.
 #include "contest.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The protocol core's entry points, its time, its own record, and its events.
 #include "core.h"
 
 #include <xxhash.h>

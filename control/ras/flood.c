@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Notices to all members: passed on once, told apart by origin and number.
 #include "flood.h"
 
 #include "collect_message.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Keeps and forwards items of later versions, byte for byte.
 #include "foreign.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One member's part in a collective: whom it asks, what it passes up.
 #include "gather.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The latest events, in a ring.
 #include "history.h"
 
 #include "memory.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Joining by seeds and remembered members, founding a ring, and looking for lost ones.
 #include "join.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// One link to a peer: connect, keep, retire, and what goes wrong with it.
 #include "link.h"
 
 #include "core.h"

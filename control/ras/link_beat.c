@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Keep-alives of links: when they are sent, and the round trips they measure.
 #include "link_beat.h"
 
 #include "core.h"

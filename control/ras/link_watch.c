@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Judges the silence of a link.
 #include "link_watch.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Counts the reachable members, and holds deaths back when too many are missed.
 #include "liveness_brake.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Looks of other observers at a suspect: who is asked, and what each answers.
 #include "liveness_look.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Who counts for a majority, and who does not yet.
 #include "liveness_votes.h"
 
 #include "core.h"

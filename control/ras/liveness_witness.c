@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// How many independent witnesses a death has, and needs.
 #include "liveness_witness.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Copies and growing arrays, whose failure is an error and no end.
 #include "memory.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encodes and decodes the messages of links: INIT, BEAT, UPDATE and the tables.
 #include "message.h"
 
 #include <errno.h>

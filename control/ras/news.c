@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What changed of members, on its way to the neighbours.
 #include "news.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The answer that tells of connections, and the sum over all members.
 #include "payload_rows.h"
 
 #include <lib/wire.h>

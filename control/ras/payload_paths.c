@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The answer that tells of paths, and the table over all members.
 #include "payload_rows.h"
 
 #include <lib/wire.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Rows that answers are merged into, in order and without doubles.
 #include "payload_rows.h"
 
 #include "sort.h"

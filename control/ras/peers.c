@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of peers: a lattice by incarnation, state and weight, with digests and ring order.
 #include "peers.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The named sets of timers and bounds: fast and nccl.
 #include <ras/profile.h>
 
 #include <string.h>

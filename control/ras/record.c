@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What a member tells of itself, interned and ordered.
 #include "memory.h"
 #include "message.h"
 

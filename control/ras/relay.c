@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The relay's entry: takes items, routes them, reports how each ended.
 #include "relay.h"
 
 #include "relay_state.h"

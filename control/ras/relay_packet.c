@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encodes and decodes the header of a relayed item.
 #include "relay_packet.h"
 
 #include "message.h"

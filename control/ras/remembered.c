@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Addresses of an earlier run that are asked beside the seeds.
 #include "remembered.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The two ring neighbours and the fallbacks beside them.
 #include "ring.h"
 
 #include "core.h"

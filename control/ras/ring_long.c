@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The long links of the ring, one level for each power of two.
 #include "ring_long.h"
 
 #include "core.h"

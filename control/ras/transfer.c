@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Transfers of up to 16 MiB: their list, turns and ends.
 #include "transfer.h"
 
 #include "transfer_state.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encodes and decodes the messages of transfers.
 #include "transfer_message.h"
 
 #include <ras/relay.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Members that are dead and back in turn: who may declare them again, and when that is told.
 #include "turns.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The names of states, causes and events.
 #include <ras/event.h>
 #include <ras/ras.h>
 #include <ras/types.h>

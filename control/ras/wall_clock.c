@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compares the wall clocks of members by their beats.
 #include "wall_clock.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Asks who answers at a member's address.
 #include "who.h"
 
 #include "core.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Which node loses packets, from the losses of all paths. Pure.
 #include <verdict/loss.h>
 
 #include <string.h>

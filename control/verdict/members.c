@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The engine's table of members, found by id, name or host.
 #include "members.h"
 
 #include <lib/must.h>

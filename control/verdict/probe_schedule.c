@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Plans which path is probed next, at which size, within a budget.
 #include "probe_inside.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The verdicts: names, grades and advice.
 #include <verdict/verdict.h>
 
 #include <string.h>

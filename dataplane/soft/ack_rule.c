@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// When a responder acknowledges, to save packets and never to delay.
 #include "ack_rule.h"
 
 void ack_rule_request(struct ack_rule *rule, uint64_t now_ns, bool single) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// ARP for the DPDK wire.
 #include "frame.h"
 #include "link.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Decides whether the engine's thread drives the device, or the polling program does.
 #include "engine_rule.h"
 
 // Two threads' readings of one clock: the caller's may be the later one.

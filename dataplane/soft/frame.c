@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Builds and parses Ethernet, IP and UDP headers around a RoCEv2 packet.
 #include "frame.h"
 
 #include "bytes.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The invariant CRC of RoCEv2, folded where the processor can.
 #include "icrc.h"
 
 #include <lib/must.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Neighbour discovery of IPv6 for the DPDK wire.
 #include "frame.h"
 #include "link.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The DPDK wire's table of neighbours.
 #include "neighbour.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Encodes and decodes the headers of RoCEv2 packets.
 #include "packet.h"
 
 #include "bytes.h"

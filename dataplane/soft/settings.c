@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the software device's settings from the environment.
 #include <dataplane/soft_settings.h>
 
 #include <errno.h>

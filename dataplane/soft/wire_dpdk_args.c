@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the arguments of a `dpdk:` wire.
 #include "wire_dpdk_args.h"
 
 #include "frame.h"

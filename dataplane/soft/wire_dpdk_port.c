@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Opens, sets up and closes a DPDK port.
 #include "wire_dpdk_port.h"
 
 #include "link.h"

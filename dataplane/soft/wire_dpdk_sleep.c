@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// How a thread sleeps until a DPDK port has packets.
 #include "wire_dpdk_sleep.h"
 
 #include "frame.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the name of a wire and its address.
 #include <dataplane/soft.h>
 
 #include <errno.h>

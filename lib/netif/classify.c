@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What kind of interface a link is.
 #include <lib/netif/classify.h>
 
 #include <net/if_arp.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the address in NCCL_COMM_ID.
 #include "comm_id.h"
 
 #include "address.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compares two tables of interfaces.
 #include <lib/must.h>
 #include <lib/netif/diff.h>
 #include <lib/scoped.h>

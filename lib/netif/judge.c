@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Notes of a choice, and the errors that list its candidates.
 #include "judge.h"
 
 #include <errno.h>

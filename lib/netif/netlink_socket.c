@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Asks the kernel by rtnetlink.
 #include "address.h"
 
 #include <lib/error.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the settings that a choice of interfaces follows.
 #include "address.h"
 #include "judge.h"
 

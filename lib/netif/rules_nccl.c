@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses interfaces by NCCL's rules.
 #include "comm_id.h"
 #include "judge.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses interfaces by Tocsin's rules.
 #include "judge.h"
 #include "score.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Ranks the candidates of a choice.
 #include "score.h"
 
 #include "address.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads one selector of interfaces, and matches it.
 #include "address.h"
 #include "judge.h"
 

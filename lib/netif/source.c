@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Gathers the table of interfaces from the kernel or a recording.
 #include "address.h"
 
 #include <lib/error.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// What sysfs tells of an interface.
 #include <lib/error.h>
 #include <lib/netif/sysfs.h>
 #include <lib/parse.h>

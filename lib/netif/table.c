@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of links, addresses and routes.
 #include <lib/must.h>
 #include <lib/netif/table.h>
 

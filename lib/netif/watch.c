@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Tells when interfaces change.
 #include <lib/error.h>
 #include <lib/netif/netlink.h>
 #include <lib/netif/watch.h>

@@ -13,6 +13,7 @@ SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n"
 # Rule, path, the text behind the SPDX line: what it must and what it must not complain about.
 BAD = [
     ("pragma_once", "lib/include/lib/a.h", "int a(void);\n"),
+    ("opening", "lib/a.c", "int a;\n"),
     ("size", "lib/a.c", "\n" * 1001),
     ("columns", "lib/a.c", "\t" * 12 + "int a;\n"),
     ("trailing_space", "lib/a.c", "int a; \n"),
@@ -39,6 +40,8 @@ BAD = [
     ("executables", "lib/meson.build", "executable('x', 'x.c')\n"),
 ]
 GOOD = [
+    ("opening", "lib/a.c", "// Adds.\nint a;\n"),
+    ("opening", "tests/unit/a_test.c", "int a;\n"),
     ("columns", "lib/a.c", "\t\t\"" + "x" * 200 + "\",\n"),
     ("unfinished", "lib/a.c", "int todo_list;\n"),
     ("comment_style", "lib/a.c", "const char *glob = \"/*\";\n// a/*b\n"),

@@ -139,6 +139,12 @@ def rule_pragma_once(source):
         yield 1, "a header has #pragma once"
 
 
+def rule_opening(source):
+    if source.is_c and not source.is_header and not source.is_test:
+        if not (source.lines[1] if len(source.lines) > 1 else "").startswith("// "):
+            yield 2, "a file says in its second line what it is"
+
+
 def rule_size(source):
     if len(source.lines) > FILE_LINES_MAX:
         yield FILE_LINES_MAX, f"{len(source.lines)} lines: the limit is {FILE_LINES_MAX}"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Finds the real libibverbs behind the preload.
 #include "real.h"
 
 #include <dlfcn.h>
