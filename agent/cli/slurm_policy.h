@@ -30,8 +30,8 @@ struct slurm_node {
 	bool drain;			 // DRAIN is among its state's flags
 	bool reboots;			 // a reboot was asked for, or is under way
 	bool starts; // Slurm does not know it yet and takes no other state for it
-	bool down;  // it, or its slurmd, is down, powered off or being made: nothing to drain
-	bool known; // its state was understood
+	bool down;   // it, or its slurmd, is down, powered off or being made: nothing to drain
+	bool known;  // its state was understood
 };
 
 // A node as `tocsin health --all --json` has it.

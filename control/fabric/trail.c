@@ -221,7 +221,8 @@ static void watch(struct trail *trail, const struct bond *bond) {
 	if (trail->brief != NULL)
 		path_brief_opened(trail->brief);
 	post(trail, &record);
-	// Of a visit the small one is first: what is lost behind a larger one says nothing of silence.
+	// Of a visit the small one is first: what is lost behind a larger one says nothing of
+	// silence.
 	probe_now(trail, trail->lost_last || trail->visit ? 0 : 1, false);
 }
 

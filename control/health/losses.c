@@ -29,8 +29,7 @@ static void tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 }
 
 bool health_losses_tell(struct health *health, const struct ras_peer *peer) {
-	uint32_t permille =
-		health->losses != NULL ? loss_of(health->losses, peer->record->id) : 0;
+	uint32_t permille = health->losses != NULL ? loss_of(health->losses, peer->record->id) : 0;
 
 	if (permille > 0)
 		tell(health, peer->record->id, true, permille);

@@ -11,22 +11,22 @@ void overlay_join_names(struct overlay *overlay, const char *words) {
 	snprintf(overlay->join_names, sizeof(overlay->join_names), "%s", words);
 }
 
-// A node speaks from one address, and reaches none of another family: both are said. Of whom it does
-// not know it does not know either that its host is ours, so an exit seen there is a refusal.
+// A node speaks from one address, and reaches none of another family: both are said. Of whom it
+// does not know it does not know either that its host is ours, so an exit seen there is a refusal.
 static void failed_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
 	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
 	struct sock_addr own = overlay_address(overlay);
 	char address[SOCK_ADDR_TEXT_BYTES], own_address[SOCK_ADDR_TEXT_BYTES];
-	enum ras_cause cause = trouble->cause == RAS_CAUSE_EXITED ? RAS_CAUSE_REFUSED
-								  : trouble->cause;
+	enum ras_cause cause =
+		trouble->cause == RAS_CAUSE_EXITED ? RAS_CAUSE_REFUSED : trouble->cause;
 
 	sock_addr_format(&trouble->failed, address);
 	sock_addr_format(&own, own_address);
 	if (trouble->failed.family != own.family)
 		snprintf(
 			ret_words, STATE_TEXT_BYTES,
-			"%s cannot be reached from this node's address, %s: another family", address,
-			own_address
+			"%s cannot be reached from this node's address, %s: another family",
+			address, own_address
 		);
 	else if (trouble->cause == RAS_CAUSE_PROOF)
 		snprintf(

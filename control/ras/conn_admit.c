@@ -239,8 +239,8 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 		refuse(ras, conn, admission.cause);
 		return;
 	}
-	// It looks for another one at our address. A link with us is not what it called for, nor is one
-	// that it has already to be ended by that.
+	// It looks for another one at our address. A link with us is not what it called for, nor is
+	// one that it has already to be ended by that.
 	if (init->sought != 0 && init->sought != ras->self_id) {
 		refuse_admitted(ras, conn, RAS_CAUSE_IDLE, &admission);
 		return;

@@ -445,8 +445,7 @@ static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	uint64_t since_ns = ras->observed_ns - ras->profile->confirm_ns - COUNT_SPARE_NS;
 
 	// What is counted as a look begins serves at its end.
-	if (ras->observed_ns < dead_at(ras, suspicion) ||
-	    own_sight(ras, suspicion) == SIGHT_NONE ||
+	if (ras->observed_ns < dead_at(ras, suspicion) || own_sight(ras, suspicion) == SIGHT_NONE ||
 	    !is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
 		return;
 	if (seen >= observers_needed(ras, suspicion->slot))

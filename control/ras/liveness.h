@@ -123,7 +123,7 @@ struct liveness {
 	uint32_t round; // last token given out
 	struct census census;
 	bool brake;
-	bool taken_back; // somebody, or we
+	bool taken_back;			// somebody, or we
 	struct vote_join joins[VOTE_JOINS_MAX]; // the latest, in a ring
 	uint32_t join_count;
 	// Where they stand; more than that: anywhere. A slot may be another's by now, without

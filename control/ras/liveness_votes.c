@@ -243,9 +243,9 @@ static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, u
 	       (entry->flags & PEER_TAKEN_BACK) != 0;
 }
 
-// Members who count for no majority here; how many of them do not either if they are missed. Not all of them know that of themselves: one that founded
-// a ring, which then became one with ours, was never told. The bound is one of memory: beyond it
-// they count as they think.
+// Members who count for no majority here; how many of them do not either if they are missed. Not
+// all of them know that of themselves: one that founded a ring, which then became one with ours,
+// was never told. The bound is one of memory: beyond it they count as they think.
 static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {
 	const struct liveness *liveness = &ras->liveness;
 	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;

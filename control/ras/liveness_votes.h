@@ -28,9 +28,9 @@ bool votes_joiner_has_one(const struct ras *ras, uint32_t slot);
 // One who was no member joined, and has one.
 void votes_joined(struct ras *ras, uint32_t slot);
 // More than one is missed: who joined after the last word of any of them may have joined beside a
-// gap that nobody had noticed, and does not vote either, if it is reached. One that is missed itself
-// may be of the other part, and a member there: it still counts as an opponent. True if that took a
-// vote from somebody.
+// gap that nobody had noticed, and does not vote either, if it is reached. One that is missed
+// itself may be of the other part, and a member there: it still counts as an opponent. True if that
+// took a vote from somebody.
 bool votes_withdraw_late(struct ras *ras);
 // It was held for dead and is back, or we are; or it joined, or we, and has none yet.
 void votes_withdraw(struct ras *ras, uint32_t slot);

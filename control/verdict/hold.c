@@ -95,11 +95,9 @@ static void doubt_ourselves(struct finding *finding, const char *reason) {
 }
 
 // Most of our links lose, or others have found that packets to us are lost.
-static bool
-we_lose(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+static bool we_lose(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	uint32_t row = members_find(&engine->members, engine->config.self);
-	const struct subject *self =
-		row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
+	const struct subject *self = row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
 
 	if (engine->self.loses)
 		return true;
@@ -128,8 +126,7 @@ static void self_apply(
 		hold_until(subject, settled_ns);
 	} else if (subject->braked) {
 		doubt_ourselves(finding, "Brake");
-	} else if (finding->by_silence && !finding->own_words &&
-		   we_lose(engine, subject, now_ns)) {
+	} else if (finding->by_silence && !finding->own_words && we_lose(engine, subject, now_ns)) {
 		doubt_ourselves(finding, "OwnLoss");
 	}
 }

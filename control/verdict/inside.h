@@ -123,7 +123,7 @@ struct subject {
 	uint32_t sight_count, sight_capacity;
 	struct said *said;
 	uint32_t said_count, said_capacity;
-	uint32_t tells_bad; // sights that it told of others, and that are bad
+	uint32_t tells_bad;		  // sights that it told of others, and that are bad
 	uint32_t tells[SIGHT_KIND_COUNT]; // the same by kind
 	uint32_t tells_blind; // of the silent ones, with an own port that reads nobody either
 

@@ -280,6 +280,10 @@ static void find_losses(const struct losers *losers, struct finding *finding) {
 	memcpy(finding->observers, losers->ids, finding->observer_count * sizeof(uint64_t));
 }
 
+static bool is_read(const struct fabric_look *look) {
+	return look->good > 0 && look->fabric != FABRIC_STANDING;
+}
+
 // One that loses packets and is read by some is held for dead by what of its beats is lost: neither
 // its agent nor its network is gone.
 static void judge_dead(
@@ -298,8 +302,7 @@ static void judge_dead(
 	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
 	    peer->cause == RAS_CAUSE_REFUSED)
 		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
-	else if (look.good > 0 && look.fabric != FABRIC_STANDING &&
-		 is_losing(engine, subject, RAS_ALIVE, &losers))
+	else if (is_read(&look) && is_losing(engine, subject, RAS_ALIVE, &losers))
 		find_losses(&losers, finding);
 	else
 		judge_silent_death(&look, &votes, finding);
@@ -480,10 +483,7 @@ bool judge_is_leaky(const struct subject *subject, uint64_t now_ns) {
 // Its silence, to whomever, is of what it loses: that its host accepts connections on which nothing
 // is said neither.
 static bool is_leaky_silence(
-	struct subject *subject,
-	enum fabric fabric,
-	enum ras_state state,
-	uint64_t now_ns
+	struct subject *subject, enum fabric fabric, enum ras_state state, uint64_t now_ns
 ) {
 	bool silent = fabric == FABRIC_SILENT || fabric == FABRIC_PEERS || fabric == FABRIC_PORT;
 
@@ -639,9 +639,9 @@ bool judge_goes_with(enum verdict verdict, enum ras_state state) {
 	case RAS_SUSPECT:
 		return verdict != VERDICT_HEALTHY && verdict != VERDICT_NONE;
 	case RAS_DEAD:
-		return verdict == VERDICT_PATH_LOSSY || verdict == VERDICT_AGENT_DOWN || verdict == VERDICT_AGENT_FROZEN ||
-		       verdict == VERDICT_MGMT_NET_DOWN || verdict == VERDICT_NODE_DOWN ||
-		       verdict == VERDICT_UNKNOWN;
+		return verdict == VERDICT_PATH_LOSSY || verdict == VERDICT_AGENT_DOWN ||
+		       verdict == VERDICT_AGENT_FROZEN || verdict == VERDICT_MGMT_NET_DOWN ||
+		       verdict == VERDICT_NODE_DOWN || verdict == VERDICT_UNKNOWN;
 	case RAS_LEFT:
 		return verdict == VERDICT_NONE;
 	default:

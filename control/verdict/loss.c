@@ -107,8 +107,9 @@ static uint32_t permille_of(const struct loss_link *link, uint32_t looks, uint32
 	return sent >= LOSS_SENT_MIN && again >= again_min ? again * 1000 / sent : 0;
 }
 
-// Whether nothing was sent again on the others, over several times as many segments: an idle link has a
-// segment in two seconds, of which two that were sent again stand out among hundreds that were not.
+// Whether nothing was sent again on the others, over several times as many segments: an idle link
+// has a segment in two seconds, of which two that were sent again stand out among hundreds that
+// were not.
 static bool others_lose_nothing(const struct loss_book *book, const struct loss_link *link) {
 	uint32_t sent = 0, own = 0;
 

@@ -28,8 +28,8 @@ struct path_brief {
 	uint8_t unanswered;	   // reads in a row, at most SILENT_READS
 	uint8_t kind;
 	uint8_t passed; // a bit for each size of this visit of which the last one was answered
-	// Since the last answer: a larger one was lost over this pair, and what is lost after it may
-	// be lost with the pair; and a small read was lost that was not.
+	// Since the last answer: a larger one was lost over this pair, and what is lost after it
+	// may be lost with the pair; and a small read was lost that was not.
 	bool broken, small_lost;
 };
 static_assert(sizeof(struct path_brief) <= 256, "ten thousand of them are 2.5 MB");

@@ -602,9 +602,7 @@ static void look_readers(
 }
 
 static void look_heard(
-	const struct verdict_engine *engine,
-	const struct subject *subject,
-	struct fabric_look *look
+	const struct verdict_engine *engine, const struct subject *subject, struct fabric_look *look
 ) {
 	if (look_by_kind(engine, subject, SIGHT_STANDING, FABRIC_STANDING, look) ||
 	    look_outward(engine, subject, SIGHT_SILENT, FABRIC_PEERS, look) ||

@@ -58,8 +58,8 @@ int dpdk_port_open(
 void dpdk_port_close(struct dpdk_port *port);
 
 // Sees to the link: of a PCI port it is read now and then, and the port is given back if the kernel
-// asks for its device, which waits for that; of memif a client tries to reach its server again. True
-// if the link has just come up. Cheap; to be called each turn.
+// asks for its device, which waits for that; of memif a client tries to reach its server again.
+// True if the link has just come up. Cheap; to be called each turn.
 bool dpdk_port_tend(struct dpdk_port *port, uint64_t now_ns);
 
 // Bursts: how many frames came, and how many were taken over.

@@ -3,8 +3,9 @@
 // wake_cost_test SMALL LARGE. TAP.
 //
 // The core is compiled with a call in each basic block, so the count is the same each time and on
-// every machine. A wake that walked a table of all members would cost in proportion to them: neither
-// the mean does nor, while nothing happens, the most costly one, in which a seed is looked for.
+// every machine. A wake that walked a table of all members would cost in proportion to them:
+// neither the mean does nor, while nothing happens, the most costly one, in which a seed is looked
+// for.
 #include "world.h"
 
 #include <lib/must.h>

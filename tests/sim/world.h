@@ -87,7 +87,7 @@ struct node {
 	uint64_t ailed_ns; // when the last one of them ended, 0 for never
 	uint64_t echo_ns;  // until then what it lost may be waited for
 	uint64_t started_ns;
-	uint64_t ended_ns;		  // its last life that is over
+	uint64_t ended_ns; // its last life that is over
 	// Of the latest time in which its host heard nobody, or nobody heard it; it may last.
 	uint64_t dark_ns, dark_until_ns;
 	uint64_t declared_ns;		  // when somebody last held it for dead, 0 for never

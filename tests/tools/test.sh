@@ -54,7 +54,9 @@ verb_try() {
 	test_and_kind try "$@"
 	need build test
 	case $name in
-	vm | guest | ports | soft_rxe) guests_can_boot soft-rxe || say "try: $name will be skipped" ;;
+	vm | guest | ports | soft_rxe)
+		guests_can_boot soft-rxe || say "try: $name will be skipped"
+		;;
 	esac
 	configure "$kind"
 	sanitizer_options

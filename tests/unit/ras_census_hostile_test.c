@@ -2,9 +2,8 @@
 // Counts of the reachable as a liar, or an agent of a newer version, takes part in them.
 #include "ras_lone.h"
 
-#include <support/cmocka.h>
-
 #include <ras/payload.h>
+#include <support/cmocka.h>
 
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS

@@ -168,14 +168,14 @@ static bool has_vote(const struct lone *lone, uint64_t id) {
 	return (ras_entry(lone->ras, slot)->flags & PEER_VOTELESS) == 0;
 }
 
-// Found: one joined either side of a gap that nobody had noticed yet, and either was the larger one.
+// Found: one joined either side of a gap that nobody had noticed yet, and either was the larger
+// one.
 static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **state) {
 	static const struct {
 		uint32_t reached;
 		bool late_has_one;
 	} rows[] = {
-		{5, false},
-		{9, true}, // of ten, one is missed: it may have been killed
+		{5, false}, {9, true}, // of ten, one is missed: it may have been killed
 	};
 
 	(void)state;

@@ -396,9 +396,7 @@ static void silence_that_kills_begins_with_the_last_word_that_a_witness_heard(vo
 		pair_way(world, 1, 2, WORLD_OPEN);
 		world_pass(world, SEC);
 		for (uint32_t node = 0; node < 3; node += 2)
-			assert_int_equal(
-				world_events(world, node, RAS_EVENT_DEAD), rows[n].deaths
-			);
+			assert_int_equal(world_events(world, node, RAS_EVENT_DEAD), rows[n].deaths);
 		world_destroy(world);
 	}
 }

@@ -152,8 +152,8 @@ static void who_asks_is_told_who_we_are_and_nothing_else(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: whoever looked for a member that told our address ended the link that it had with us, twice
-// a second, for each call seemed to be of one that had lost it.
+// Found: whoever looked for a member that told our address ended the link that it had with us,
+// twice a second, for each call seemed to be of one that had lost it.
 static void call_for_another_one_at_our_address_ends_no_link(void **state) {
 	static const struct {
 		bool us;

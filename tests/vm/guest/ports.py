@@ -57,7 +57,8 @@ class Monitor:
     def __init__(self):
         self.file = os.open("/dev/vport0p4", os.O_RDWR | os.O_CLOEXEC)
         self.rest = b""
-        self.answer_to("qmp_capabilities", {})  # an error where another program of this guest had it
+        # An error where another program of this guest had it.
+        self.answer_to("qmp_capabilities", {})
 
     def line(self):
         while b"\n" not in self.rest:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In a guest with PCI ports: what else is on a cable, and what becomes of ports that are pulled out,
-bound to others, killed with their program, or asked for twice."""
+"""In a guest with PCI ports: what else is on a cable, and what becomes of ports that are pulled
+out, bound to others, killed with their program, or asked for twice."""
 
 import contextlib
 import signal
@@ -190,7 +190,8 @@ if __name__ == "__main__":
         ("who is behind a router is reached", behind_a_router),
         ("programs are told when a cable is pulled and put back", cables_are_followed),
         ("a cable that is pulled for a moment costs no pair", pulled_for_a_moment),
-        ("a cable that is away for longer than retries ends the pair, and no other", pulled_for_longer_than_retries),
+        ("a cable that is away for longer than retries ends the pair, and no other",
+         pulled_for_longer_than_retries),
         ("a port without a link is opened, and comes up later", no_link_at_the_start),
         ("a peer that comes back with another hardware address is found",
          a_peer_with_another_hardware_address),

@@ -17,8 +17,8 @@
 #define LOSS_UNSEEN 10				// looks, and a link that is gone is forgotten
 #define LOSS_SENT_MIN 5				// segments, before anything is said
 #define LOSS_AGAIN_MIN 3			// of these, sent again
-#define LOSS_AGAIN_ALONE 2			// or so, if none was on the others, and these have sent
-#define LOSS_OTHERS_TIMES 5			// so many times as much
+#define LOSS_AGAIN_ALONE 2			// or so, if none was on the others, and
+#define LOSS_OTHERS_TIMES 5			// these sent so many times as much
 #define LOSS_PERMILLE 50			// from there on it loses, until it is half as many,
 #define LOSS_CLEAN 3000				// or so many thousandths would have been since
 
