@@ -17,6 +17,7 @@
 // What one subject's sights say of one of its ports, or of all.
 struct tally {
 	uint64_t bad[OBSERVERS_MAX];
+	uint64_t bad_since[OBSERVERS_MAX]; // when each turned bad
 	uint32_t bad_hosts[OBSERVERS_MAX];
 	uint32_t bad_count, host_count;
 	uint64_t bad_since_ns; // the latest that turned bad
@@ -111,9 +112,13 @@ static void tally_bad(
 	     evidence->sight.observer < tally->example->sight.observer))
 		tally->example = evidence;
 	for (n = 0; n < tally->bad_count; n++) {
-		if (tally->bad[n] == evidence->sight.observer)
-			return;
+		if (tally->bad[n] != evidence->sight.observer)
+			continue;
+		if (evidence->since_ns < tally->bad_since[n])
+			tally->bad_since[n] = evidence->since_ns;
+		return;
 	}
+	tally->bad_since[n] = evidence->since_ns;
 	tally->bad[tally->bad_count++] = evidence->sight.observer;
 	for (n = 0; host != NAMES_NONE && n < tally->host_count; n++) {
 		if (tally->bad_hosts[n] == host)
@@ -214,6 +219,27 @@ static void tally_take(
 	}
 }
 
+// When so many had turned bad that it could be blamed, and more than half of them. A few who came later,
+// since the overlay gave them a link there, make what was seen well in between no older: each of those
+// who see well would have to say it again at once.
+static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
+	uint32_t most = tally->bad_count / 2 + 1;
+	uint32_t wanted = most > need ? most : need;
+
+	for (uint32_t n = 0; n < tally->bad_count; n++) {
+		uint32_t earlier = 0;
+		uint32_t same = 0;
+
+		for (uint32_t m = 0; m < tally->bad_count; m++) {
+			earlier += tally->bad_since[m] < tally->bad_since[n];
+			same += tally->bad_since[m] == tally->bad_since[n];
+		}
+		if (earlier < wanted && wanted <= earlier + same)
+			return tally->bad_since[n];
+	}
+	return tally->bad_since_ns;
+}
+
 static bool tally_blames(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -229,7 +255,8 @@ static bool tally_blames(
 	if (need > 1 && tally->host_count < 2 && engine->members.hosts_alive > 2)
 		return false;
 	if (kind == SIGHT_SILENT || kind == SIGHT_STANDING)
-		return tally->good_ns == 0 || tally->good_ns + COVER_NS < tally->bad_since_ns;
+		return tally->good_ns == 0 ||
+		       tally->good_ns + COVER_NS < tally_turned_ns(tally, need);
 	// What is judged over windows not all see at once, and one that is new has no past to judge
 	// it by: two thirds are enough.
 	for (uint32_t n = 0; n < tally->good_count; n++)

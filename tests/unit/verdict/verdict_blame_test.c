@@ -443,6 +443,31 @@ static void a_good_look_from_before_does_not_excuse(void **state) {
 	bed_destroy(bed);
 }
 
+// The overlay of a fabric in two parts makes new links now and then: who comes late and does not read
+// it either makes nobody's good look old.
+static void one_that_comes_late_does_not_outdate_good_looks(void **state) {
+	struct bed *bed = bed_create(AGENTS);
+
+	(void)state;
+	for (uint32_t observer = 1; observer <= 3; observer++)
+		bed_see(bed, observer, 5, SIGHT_SILENT);
+	good_from(bed, 5, 6, 9);
+	bed_pass(bed, 10 * SEC);
+	good_from(bed, 5, 6, 9);
+	for (uint32_t observer = 1; observer <= 3; observer++)
+		bed_see(bed, observer, 5, SIGHT_SILENT);
+	bed_pass(bed, 5 * SEC);
+	bed_see(bed, 4, 5, SIGHT_SILENT);
+	bed_pass(bed, 6 * SEC);
+	expect_all_well(bed);
+	// Where most of them turn bad at a later time, all good looks are of before.
+	for (uint32_t observer = 6; observer <= 9; observer++)
+		bed_see(bed, observer, 5, SIGHT_SILENT);
+	settle(bed);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_destroy(bed);
+}
+
 static void two_agents_of_one_host_are_one_pair_of_eyes(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 
@@ -599,6 +624,7 @@ int main(void) {
 		cmocka_unit_test(two_liars_are_outweighed_by_one_who_reads),
 		cmocka_unit_test(who_sees_well_has_a_moment_to_say_so),
 		cmocka_unit_test(a_good_look_from_before_does_not_excuse),
+		cmocka_unit_test(one_that_comes_late_does_not_outdate_good_looks),
 		cmocka_unit_test(two_agents_of_one_host_are_one_pair_of_eyes),
 		cmocka_unit_test(observers_of_one_host_drain_nobody_on_the_other),
 		cmocka_unit_test(where_all_live_on_one_host_they_are_two),
