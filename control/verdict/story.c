@@ -65,6 +65,9 @@ const struct story_reason story_reasons[] = {
 	{"OverlaySilent", "node-down",
 	 "Its host does not answer the overlay; there is no data plane to it."},
 	{"PortDown", "fabric-down", "It says so itself: a port of its own is down."},
+	{"PauseStorm", "check-warning",
+	 "It says so itself: a port of its own sends pauses nearly all the time, and holds back the "
+	 "fabric."},
 	{"DeviceStuck", "device-stuck",
 	 "It says so itself: a call into the driver of a device does not return."},
 };
