@@ -219,7 +219,7 @@ static void json_says_the_same(void **state) {
 	(void)state;
 	expect_json(
 		object, "{\"for\": \"cuda:0\", \"for_pci\": \"0000:03:00.0\", \"chosen\": [], "
-			"\"rails\": [], \"agents_take\": null, "
+			"\"rails\": [], \"rails_waiting\": [], \"agents_take\": null, "
 			"\"why\": \"no device: of 2 none may be taken\","
 			"\"steps\": {\"devices\": 2, \"eligible\": 0, \"nearest\": 0, \"best\": 0},"
 			"\"devices\": [{\"name\": \"efa_0\", \"kind\": \"vendor\", "
@@ -256,7 +256,7 @@ static void json_of_no_device_is_an_empty_list(void **state) {
 	(void)state;
 	expect_json(
 		object, "{\"for\": \"auto\", \"for_pci\": null, \"chosen\": [], \"devices\": [], "
-			"\"rails\": [], \"agents_take\": \"soft0\", "
+			"\"rails\": [], \"rails_waiting\": [], \"agents_take\": \"soft0\", "
 			"\"why\": \"no device: this machine has no RDMA device\"}"
 	);
 	json_decref(object);
