@@ -18,6 +18,7 @@ const char *grant_words(enum grant grant) {
 			"more fell silent with it within a minute than may be drained in ten",
 		[GRANT_RATE] = "as many as may be were granted in the last ten minutes",
 		[GRANT_OUT] = "as many nodes as may be are out of service",
+		[GRANT_BETTER] = "what is known of it is better already",
 		[GRANT_FULL] = "too many grants are kept",
 		[GRANT_NOBODY] = "no member is fit to grant it: all are critical, or just came",
 		[GRANT_AWAITED] = "the granter has not granted it yet",
@@ -165,6 +166,52 @@ static uint64_t silent_since(const struct grants *grants, const struct subject *
 	return subject->silent ? subject->silent_ns : RAS_NEVER;
 }
 
+// Whether two who are no part of the question do not read it. Of a node that is cut off from the
+// fabric the others are unread by that one alone; of a fabric that fell apart most are by several.
+static bool is_unread_by_others(
+	const struct verdict_engine *engine, const struct subject *subject, uint64_t but_for
+) {
+	uint64_t first = 0;
+
+	for (uint32_t n = 0; n < subject->sight_count; n++) {
+		const struct evidence *evidence = &subject->sights[n];
+		uint64_t observer = evidence->sight.observer;
+
+		if (evidence->sight.kind != SIGHT_SILENT || observer == but_for ||
+		    observer == first || !triangulate_counts(engine, evidence))
+			continue;
+		if (first != 0)
+			return true;
+		first = observer;
+	}
+	return false;
+}
+
+static bool says_so_itself(const struct subject *subject) {
+	for (uint32_t n = 0; n < subject->said_count; n++) {
+		if (subject->said[n].statement.verdict == subject->held.verdict)
+			return true;
+	}
+	return false;
+}
+
+// Whether more than so many are not read by several, itself included: the fabric fell apart, and
+// who has all its observers on the other side looks as if it were cut off.
+static bool
+fell_apart(const struct verdict_engine *engine, const struct subject *subject, uint32_t most) {
+	uint64_t id = subject_peer(engine, subject)->id;
+	uint32_t unread = 0;
+
+	if (subject_peer(engine, subject)->state != RAS_ALIVE || says_so_itself(subject))
+		return false;
+	for (uint32_t n = 0; n < engine->subject_count && unread <= most; n++) {
+		const struct subject *other = engine->subjects[n];
+
+		unread += other == subject || is_unread_by_others(engine, other, id);
+	}
+	return unread > most;
+}
+
 // Whether more than so many fell silent at about the same time, itself included, not long ago.
 static bool fell_together(
 	const struct grants *grants, uint64_t now_ns, const struct subject *subject, uint32_t most
@@ -175,6 +222,8 @@ static bool fell_together(
 
 	if (since_ns == RAS_NEVER || now_ns >= since_ns + GRANTS_INTERVAL_NS)
 		return false;
+	if (fell_apart(engine, subject, most))
+		return true;
 	for (uint32_t n = 0; n < engine->subject_count && together <= most; n++) {
 		uint64_t other_ns = silent_since(grants, engine->subjects[n]);
 		uint64_t apart_ns = other_ns > since_ns ? other_ns - since_ns : since_ns - other_ns;
@@ -212,6 +261,8 @@ refusal(const struct grants *grants, uint64_t now_ns, const struct member_row *m
 		return GRANT_RATE;
 	if (fell_together(grants, now_ns, member->subject, rate))
 		return GRANT_TOGETHER;
+	if (member->subject != NULL && member->subject->better_ns != RAS_NEVER)
+		return GRANT_BETTER;
 	if (grants->count == GRANTS_MAX)
 		return GRANT_FULL;
 	return grants_granter(grants, now_ns) != 0 ? GRANT_AWAITED : GRANT_NOBODY;

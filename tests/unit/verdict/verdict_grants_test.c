@@ -319,6 +319,60 @@ static void those_that_fall_silent_together_are_not_drained_for_ten_minutes(void
 	finish(&scene);
 }
 
+// By observers from..from + 2; what is bad has to be said again as long as it is.
+static void unread(struct scene *scene, uint32_t agent, uint32_t from, uint64_t ns) {
+	for (uint64_t passed = 0; passed < ns; passed += 5 * SEC) {
+		for (uint32_t n = from; n < from + 3; n++)
+			bed_see(scene->bed, n, agent, SIGHT_SILENT);
+		grants_look_soon(scene->grants, scene->bed->now_ns);
+		pass(scene, 5 * SEC);
+	}
+}
+
+// Found: cut off from one half of the fabric, as its half was, it had all its observers there.
+static void one_whose_observers_are_all_across_a_split_is_not_drained(void **state) {
+	static const struct {
+		uint32_t also; // nodes that several do not read, while others do
+		enum grant grant;
+	} rows[] = {{0, GRANT_GIVEN}, {1, GRANT_GIVEN}, {2, GRANT_TOGETHER}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct scene scene;
+
+		begin(&scene, 40); // two in ten minutes
+		for (uint64_t turn = 0; turn < 6; turn++) {
+			for (uint32_t also = 0; also < rows[n].also; also++) {
+				for (uint32_t by = 20; by < 24; by++)
+					bed_see(scene.bed, by, 10 + also,
+						by < 22 ? SIGHT_SILENT : SIGHT_GOOD);
+			}
+			unread(&scene, 3, 20, 5 * SEC);
+		}
+		bed_expect(scene.bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
+		assert_int_equal(grant_of(&scene, 3), rows[n].grant);
+		finish(&scene);
+	}
+}
+
+// Found: the verdict held for the seconds in which it is taken back, and was granted in them.
+static void what_is_better_already_is_not_drained(void **state) {
+	struct scene scene;
+
+	(void)state;
+	begin(&scene, 40);
+	bed_see(scene.bed, 20, 3, SIGHT_SILENT);
+	bed_see(scene.bed, 21, 3, SIGHT_SILENT);
+	pass(&scene, SEC);
+	bed_expect(scene.bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_see(scene.bed, 20, 3, SIGHT_GOOD);
+	bed_see(scene.bed, 21, 3, SIGHT_GOOD);
+	pass(&scene, SEC);
+	bed_expect(scene.bed, 3, VERDICT_FABRIC_DOWN, "PulseUnread");
+	assert_int_equal(grant_of(&scene, 3), GRANT_BETTER);
+	finish(&scene);
+}
+
 static void nobody_is_granted_under_the_brake_or_in_a_part_of_half(void **state) {
 	const struct verdict_self braked = {.joined = true, .brake = true};
 	const struct verdict_self free = {.joined = true};
@@ -515,6 +569,8 @@ int main(void) {
 		cmocka_unit_test(where_all_are_critical_nobody_grants_and_it_says_so),
 		cmocka_unit_test(wake_that_failed_is_asked_for_again),
 		cmocka_unit_test(those_that_fall_silent_together_are_not_drained_for_ten_minutes),
+		cmocka_unit_test(one_whose_observers_are_all_across_a_split_is_not_drained),
+		cmocka_unit_test(what_is_better_already_is_not_drained),
 		cmocka_unit_test(nobody_is_granted_under_the_brake_or_in_a_part_of_half),
 		cmocka_unit_test(only_the_lowest_of_those_who_may_grants),
 		cmocka_unit_test(who_came_lately_grants_nothing_and_hinders_nobody),

@@ -12,7 +12,9 @@
 // has heard all grants, since they are told anew when somebody joins and each GRANTS_TELL_NS.
 //
 // More that fall silent within a minute than may be drained in ten are one event, of what they
-// share: none of them is drained for it before it has lasted for ten minutes.
+// share: none of them is drained for it before it has lasted for ten minutes. So are more that
+// several do not read, although others do: the fabric fell apart, and a node whose observers are
+// all on the other side is not bad.
 //
 // A grant is of one run of a node (its start), not of one verdict, and never makes a verdict: what
 // a liar grants drains nobody whom the agent that is asked finds well, and it can make others count
@@ -40,6 +42,7 @@ enum grant {
 	GRANT_TOGETHER,	  // more fell silent with it than may be drained, not ten minutes ago
 	GRANT_RATE,	  // as many as may be were granted in the last ten minutes
 	GRANT_OUT,	  // as many as may be are out of service
+	GRANT_BETTER,	  // the evidence is better already than the verdict that still holds
 	GRANT_FULL,	  // GRANTS_MAX are kept
 	GRANT_NOBODY,	  // no member is fit to grant
 	GRANT_AWAITED,	  // nothing of that: the granter has not said so yet
