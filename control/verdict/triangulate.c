@@ -219,9 +219,9 @@ static void tally_take(
 	}
 }
 
-// When so many had turned bad that it could be blamed, and more than half of them. A few who came later,
-// since the overlay gave them a link there, make what was seen well in between no older: each of those
-// who see well would have to say it again at once.
+// When so many had turned bad that it could be blamed, and more than half of them. A few who came
+// later, since the overlay gave them a link there, make what was seen well in between no older:
+// each of those who see well would have to say it again at once.
 static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
 	uint32_t most = tally->bad_count / 2 + 1;
 	uint32_t wanted = most > need ? most : need;

@@ -443,8 +443,8 @@ static void a_good_look_from_before_does_not_excuse(void **state) {
 	bed_destroy(bed);
 }
 
-// The overlay of a fabric in two parts makes new links now and then: who comes late and does not read
-// it either makes nobody's good look old.
+// The overlay of a fabric in two parts makes new links now and then: who comes late and does not
+// read it either makes nobody's good look old.
 static void one_that_comes_late_does_not_outdate_good_looks(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 
