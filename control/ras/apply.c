@@ -103,6 +103,17 @@ static void ended(struct ras *ras, uint32_t slot, struct link *from, bool known)
 	);
 }
 
+// It spoke for itself, by whatever way: the neighbourhood is told, no one else, unless a death of
+// it is about.
+static void refuted(struct ras *ras, uint32_t slot, struct link *from) {
+	const struct ras_record *record = ras_entry(ras, slot)->record;
+
+	must(record != NULL);
+	liveness_proof(ras, slot, record->id);
+	if (contest_won(ras, slot))
+		news_add(ras, slot, from, false);
+}
+
 static void
 follow(struct ras *ras, uint32_t slot, struct link *from, enum peers_change change, bool known) {
 	switch (change) {
@@ -117,11 +128,7 @@ follow(struct ras *ras, uint32_t slot, struct link *from, enum peers_change chan
 		rejoined(ras, slot, from);
 		break;
 	case PEERS_REFUTED:
-		// It spoke for itself, by whatever way: the neighbourhood is told, no one else,
-		// unless a death of it is about.
-		liveness_proof(ras, slot, ras_entry(ras, slot)->record->id);
-		if (contest_won(ras, slot))
-			news_add(ras, slot, from, false);
+		refuted(ras, slot, from);
 		break;
 	case PEERS_DEAD:
 	case PEERS_LEFT:

@@ -516,6 +516,7 @@ static void judge_seen(
 	struct votes votes;
 	uint64_t good_after_ns;
 	enum fabric fabric;
+	bool leaky;
 
 	votes_take(engine, subject, &votes);
 	if (finding->state == RAS_ALIVE && votes.of[VERDICT_REACH_ANSWERS] == 0 &&
@@ -535,6 +536,8 @@ static void judge_seen(
 	if (fabric == FABRIC_SILENT && now_ns < look.bad_ns + ALIVE_PROOF_NS)
 		hold_until(subject, look.bad_ns + ALIVE_PROOF_NS);
 	find_observers(finding, &look);
+	leaky = fabric != FABRIC_SILENT &&
+		is_leaky_suspect(engine, subject, &look, &votes, finding);
 	if (fabric == FABRIC_STANDING && votes.of[VERDICT_REACH_ANSWERS] > 0 &&
 	    finding->state == RAS_ALIVE) {
 		find(finding, VERDICT_UNKNOWN, "PulseContradicts");
@@ -545,12 +548,10 @@ static void judge_seen(
 		// Many at once may be refused by a firewall of our own.
 		find_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
 		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
-	} else if (is_leaky_silence(subject, fabric, finding->state, now_ns)) {
+	} else if (is_leaky_silence(subject, fabric, finding->state, now_ns) || leaky) {
 		judge_leaky_suspect(engine, subject, finding);
 	} else if (fabric == FABRIC_SILENT) {
 		judge_unread(engine, subject, now_ns, &look, &votes, finding);
-	} else if (is_leaky_suspect(engine, subject, &look, &votes, finding)) {
-		judge_leaky_suspect(engine, subject, finding);
 	} else if (finding->state == RAS_SUSPECT) {
 		judge_suspect(engine, subject, now_ns, &look, &votes, finding);
 	} else if (fabric == FABRIC_PEERS || fabric == FABRIC_PORT) {
