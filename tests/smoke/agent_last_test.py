@@ -93,18 +93,12 @@ def all_but_one():
         cluster.wait_ring(agents.WAIT_SECONDS)
 
 
-def wait_settled(cluster):
-    """Until nobody joined since the last word of another one: whoever did so would have no vote."""
-    agents.wait_until("all have heard of each other for three seconds", lambda: all(
-        row["for_s"] >= 3 for agent in cluster.agents for row in agent.ask("PEERS")["peers"]))
-
-
 def two_of_five():
     """two of five that are killed at once are dead by two others' word, beside each other or not"""
     for numbers in ((2, 4), (2, 3)):
         with clusters.Cluster(BUILD, 5) as cluster:
             cluster.start().wait_ring(agents.WAIT_SECONDS)
-            wait_settled(cluster)
+            agents.wait_settled(cluster)
             victims = [cluster.agents[number - 1] for number in numbers]
             others = [agent for agent in cluster.agents if agent not in victims]
             since = time.monotonic()
