@@ -71,7 +71,6 @@ struct pair {
 	struct device *device;
 	struct ibv_qp *qp;
 	uint64_t wr_base; // slot and generation, where a wr_id has them
-	uint64_t peer;
 	uint32_t slot, generation, psn;
 	uint32_t queue_number;
 	uint32_t inline_max;

@@ -133,7 +133,6 @@ int pair_create(
 	pair->device = device_get(config->lane->device);
 	pair->generation = config->generation;
 	pair->psn = config->psn;
-	pair->peer = config->peer;
 	pair->wr_base = (uint64_t)pair->slot << WR_SLOT_SHIFT |
 			(uint64_t)(config->generation & GENERATION_MASK) << WR_GENERATION_SHIFT;
 	histogram_log2_init(&pair->times);
@@ -275,10 +274,6 @@ uint32_t pair_generation(const struct pair *pair) {
 
 uint32_t pair_queue_number(const struct pair *pair) {
 	return pair->queue_number;
-}
-
-uint64_t pair_peer(const struct pair *pair) {
-	return pair->peer;
 }
 
 const struct op_cause *pair_cause(const struct pair *pair) {

@@ -14,7 +14,3 @@ const struct path_row *path_snapshot_row(const struct path_snapshot *snapshot, u
 	row = &snapshot->rows[slot];
 	return row->peer != 0 ? row : NULL;
 }
-
-uint64_t path_snapshot_version(const struct path_snapshot *snapshot) {
-	return snapshot->version;
-}

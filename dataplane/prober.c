@@ -47,14 +47,3 @@ struct prober *prober_destroy(struct prober *prober) {
 struct worker_poll prober_poll(struct prober *prober) {
 	return (struct worker_poll){.poll = prober_step, .ctx = prober};
 }
-
-const char *probe_end_name(enum probe_end end) {
-	static const char *const names[] = {
-		[PROBE_COMPLETE] = "complete",
-		[PROBE_NO_PATH] = "no-path",
-		[PROBE_FAILED] = "failed",
-	};
-
-	must(end < sizeof(names) / sizeof(names[0]));
-	return names[end];
-}

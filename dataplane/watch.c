@@ -38,13 +38,3 @@ uint32_t prober_outcomes(struct prober *prober, struct watch_outcome *outcomes, 
 uint64_t prober_outcomes_lost(const struct prober *prober) {
 	return atomic_load_explicit(&prober->outcomes.lost, memory_order_relaxed);
 }
-
-const char *watch_result_name(enum watch_result result) {
-	static const char *const names[] = {
-		[WATCH_ANSWERED] = "answered", [WATCH_LOST] = "lost",	    [WATCH_VOID] = "void",
-		[WATCH_NO_PATH] = "no-path",   [WATCH_SKIPPED] = "skipped",
-	};
-
-	must(result < sizeof(names) / sizeof(names[0]));
-	return names[result];
-}

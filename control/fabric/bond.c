@@ -168,7 +168,6 @@ static int op_create(void *ctx, const struct pairing_key *key, uint32_t generati
 	work.config = (struct pair_config){
 		.lane = nic->parts.lane,
 		.generation = generation,
-		.peer = key->peer,
 		.psn = psn,
 	};
 	err = run(bond, work_make, &bond->job, &work);

@@ -33,7 +33,6 @@
 struct http {
 	struct http_config config;
 	struct cidr *allow;
-	struct sock_addr address;
 	struct MHD_Daemon *daemon;
 	struct http_places places;
 	int stop; // eventfd
@@ -348,15 +347,6 @@ static int listen_socket(const struct sock_addr *address, int *ret_fd) {
 	return 0;
 }
 
-static int bound_address(int fd, struct sock_addr *ret_addr) {
-	struct sockaddr_storage storage;
-	socklen_t length = sizeof(storage);
-
-	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0)
-		return neg_errno();
-	return sock_addr_from_sockaddr((const struct sockaddr *)&storage, length, ret_addr);
-}
-
 // The daemon owns the socket once it has started.
 static int daemon_start(struct http *http) {
 	int fd;
@@ -364,20 +354,18 @@ static int daemon_start(struct http *http) {
 
 	if (err != 0)
 		return err;
-	err = bound_address(fd, &http->address);
-	if (err == 0)
-		http->daemon = MHD_start_daemon(
-			MHD_USE_EPOLL, 0, may_connect, http, handle, http, MHD_OPTION_LISTEN_SOCKET,
-			fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
-			MHD_OPTION_NOTIFY_CONNECTION, connection_changed, http,
-			MHD_OPTION_NOTIFY_COMPLETED, request_ended, http,
-			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END
-		);
-	if (err == 0 && http->daemon == NULL)
-		err = -EIO;
-	if (err != 0)
+	http->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL, 0, may_connect, http, handle, http, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+		MHD_OPTION_NOTIFY_CONNECTION, connection_changed, http,
+		MHD_OPTION_NOTIFY_COMPLETED, request_ended, http,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END
+	);
+	if (http->daemon == NULL) {
 		close(fd);
-	return err;
+		return -EIO;
+	}
+	return 0;
 }
 
 static int copy_allow(struct http *http) {
@@ -440,8 +428,4 @@ struct http *http_stop(struct http *http) {
 	free(http->allow);
 	free(http);
 	return NULL;
-}
-
-struct sock_addr http_address(const struct http *http) {
-	return http->address;
 }

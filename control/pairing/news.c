@@ -31,10 +31,6 @@ int pairing_device(
 	return 0;
 }
 
-const char *pairing_device_name(const struct pairing *pairing, uint32_t device) {
-	return device < pairing->device_count ? pairing->devices[device].facts.name : NULL;
-}
-
 void pairing_device_state(
 	struct pairing *pairing,
 	uint64_t now_ns,

@@ -10,20 +10,9 @@ static const char *const outcome_names[RAS_TRANSFER_OUTCOME_COUNT] = {
 	[RAS_TRANSFER_BROKEN] = "broken",
 };
 
-static const char *const reason_names[RAS_TRANSFER_REASON_COUNT] = {
-	[RAS_TRANSFER_REASON_NONE] = "none",	  [RAS_TRANSFER_NO_CONSUMER] = "no-consumer",
-	[RAS_TRANSFER_UNREADABLE] = "unreadable", [RAS_TRANSFER_TOO_LONG] = "too-long",
-	[RAS_TRANSFER_DECLINED] = "declined",	  [RAS_TRANSFER_NO_SOURCE] = "no-source",
-};
-
 const char *ras_transfer_outcome_name(enum ras_transfer_outcome outcome) {
 	must(outcome < RAS_TRANSFER_OUTCOME_COUNT);
 	return outcome_names[outcome];
-}
-
-const char *ras_transfer_reason_name(enum ras_transfer_reason reason) {
-	must(reason < RAS_TRANSFER_REASON_COUNT);
-	return reason_names[reason];
 }
 
 // Requests

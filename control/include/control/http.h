@@ -37,5 +37,3 @@ int http_start(
 	struct http **ret_http
 );
 struct http *http_stop(struct http *http);
-
-struct sock_addr http_address(const struct http *http);

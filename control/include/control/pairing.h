@@ -353,8 +353,6 @@ bool pairing_find(
 );
 // Key of a pair that exists, retired ones too; NULL if there is none.
 const struct pairing_key *pairing_key_of(const struct pairing *pairing, uint32_t generation);
-// NULL if there is no such device.
-const char *pairing_device_name(const struct pairing *pairing, uint32_t device);
 
 struct pairing_counters {
 	uint64_t begun;	   // handshakes, of these

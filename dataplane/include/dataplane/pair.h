@@ -20,7 +20,6 @@ struct pair;
 struct pair_config {
 	struct lane *lane;   // whose device, completion queue and depth it has
 	uint32_t generation; // never 0, another one each time
-	uint64_t peer;	     // the overlay's id, 0 for ourselves; for people
 	uint32_t psn;	     // 24 bits
 };
 
@@ -53,7 +52,6 @@ int pair_destroy(struct pair *pair);
 uint32_t pair_slot(const struct pair *pair);
 uint32_t pair_generation(const struct pair *pair);
 uint32_t pair_queue_number(const struct pair *pair);
-uint64_t pair_peer(const struct pair *pair);
 // The first thing that went wrong. From LANE_EVENT_DRAINED on, for until then it may become more
 // precise: a flush can be seen before what caused it.
 const struct op_cause *pair_cause(const struct pair *pair);

@@ -64,4 +64,3 @@ int path_table_fd(const struct path_table *table);
 const struct path_snapshot *path_table_snapshot(const struct path_table *table);
 // NULL if there is no row in the slot.
 const struct path_row *path_snapshot_row(const struct path_snapshot *snapshot, uint32_t slot);
-uint64_t path_snapshot_version(const struct path_snapshot *snapshot);

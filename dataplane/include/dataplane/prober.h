@@ -91,5 +91,3 @@ struct worker_poll prober_poll(struct prober *prober);
 void prober_request(
 	struct prober *prober, struct worker *worker, const struct worker_record *record
 );
-
-const char *probe_end_name(enum probe_end end);

@@ -95,5 +95,3 @@ uint32_t prober_plan(struct prober *prober, const struct watch_due *dues, uint32
 uint32_t prober_outcomes(struct prober *prober, struct watch_outcome *outcomes, uint32_t count);
 // Outcomes that control did not ask for in time.
 uint64_t prober_outcomes_lost(const struct prober *prober);
-
-const char *watch_result_name(enum watch_result result);

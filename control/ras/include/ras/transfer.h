@@ -159,4 +159,3 @@ void ras_transfer_stats(const struct ras *ras, struct ras_transfer_stats *ret_st
 
 // Stable names for logs, JSON and tests.
 const char *ras_transfer_outcome_name(enum ras_transfer_outcome outcome);
-const char *ras_transfer_reason_name(enum ras_transfer_reason reason);
