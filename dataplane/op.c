@@ -65,7 +65,8 @@ const char *op_outcome_name(enum op_outcome outcome) {
 }
 
 // A device may say a number that this libibverbs does not know.
-const char *op_status_name(enum ibv_wc_status status) {
+// "REM_ACCESS_ERR"; "UNKNOWN" for a number that verbs does not know.
+static const char *op_status_name(enum ibv_wc_status status) {
 	size_t n = (size_t)status;
 
 	if (n < sizeof(status_names) / sizeof(status_names[0]) && status_names[n] != NULL)

@@ -12,7 +12,7 @@ size_t config_kind_size(const char *section) {
 	return strcspn(section, " ");
 }
 
-bool config_kind_equal(const char *section, const char *other) {
+static bool config_kind_equal(const char *section, const char *other) {
 	size_t size = config_kind_size(section);
 
 	return size == config_kind_size(other) && memcmp(section, other, size) == 0;

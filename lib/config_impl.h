@@ -61,7 +61,6 @@ void config_key_describe(const struct config_key *key, char *text, size_t text_s
 
 // The "device" of "device NAME", "device mlx5_0" and "device".
 size_t config_kind_size(const char *section);
-bool config_kind_equal(const char *section, const char *other);
 bool config_section_is_named(const char *section);
 
 int config_create(const struct config_schema *schema, const char *path, struct config **ret_config);

@@ -36,7 +36,7 @@ uint32_t cpu_set_count(const struct cpu_set *set) {
 	return count;
 }
 
-bool cpu_set_is_subset(const struct cpu_set *set, const struct cpu_set *of) {
+static bool cpu_set_is_subset(const struct cpu_set *set, const struct cpu_set *of) {
 	for (uint32_t i = 0; i < WORD_COUNT; i++) {
 		if ((set->words[i] & ~of->words[i]) != 0)
 			return false;

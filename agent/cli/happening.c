@@ -35,7 +35,7 @@ cell(const json_t *event, const char *key, size_t columns, char out[static CELL_
 	}
 }
 
-const char *happening_name(const json_t *event) {
+static const char *happening_name(const json_t *event) {
 	const char *name = json_string_value(json_object_get(event, "event"));
 
 	return name != NULL ? name : "";

@@ -20,7 +20,6 @@ void happening_print(const json_t *event, bool whole, bool colour, FILE *stream)
 // What was said of it in words, which a column would cut; "" for most.
 const char *happening_words(const json_t *event);
 
-const char *happening_name(const json_t *event);
 int64_t happening_sequence(const json_t *event);
 
 // Whether somebody who looks at the whole would want to see it: not the daily life of links.

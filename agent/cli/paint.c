@@ -39,7 +39,8 @@ bool paint_wanted(FILE *stream) {
 	       strcmp(term, "dumb") != 0 && isatty(fileno(stream)) == 1;
 }
 
-enum paint paint_of(const char *word) {
+// Of a state, a grade or an event's name; PAINT_PLAIN for any other word.
+static enum paint paint_of(const char *word) {
 	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
 		if (strcmp(words[n].word, word) == 0)
 			return words[n].paint;

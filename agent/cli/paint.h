@@ -19,9 +19,6 @@ enum paint {
 // Whether the stream is to be coloured.
 bool paint_wanted(FILE *stream);
 
-// Of a state, a grade or an event's name; PAINT_PLAIN for any other word.
-enum paint paint_of(const char *word);
-
 // "" where colour is not wanted.
 const char *paint_begin(enum paint paint, bool wanted);
 const char *paint_end(enum paint paint, bool wanted);

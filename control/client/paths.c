@@ -42,7 +42,8 @@ enum sight_kind paths_kind(const struct ras_path_row *row) {
 	return row->seen < SIGHT_KIND_COUNT ? (enum sight_kind)row->seen : SIGHT_NO_PAIR;
 }
 
-uint32_t paths_weight(enum sight_kind kind) {
+// The larger, the worse; what is not known lies between the good and the bad.
+static uint32_t paths_weight(enum sight_kind kind) {
 	static const uint32_t weights[SIGHT_KIND_COUNT] = {
 		[SIGHT_GOOD] = 0,  [SIGHT_NO_PAIR] = 1,	 [SIGHT_DEGRADED] = 2,
 		[SIGHT_LOSSY] = 3, [SIGHT_STANDING] = 4, [SIGHT_SILENT] = 5,

@@ -9,8 +9,6 @@
 
 // As it was seen; what others say may be no kind at all.
 enum sight_kind paths_kind(const struct ras_path_row *row);
-// The larger, the worse; what is not known lies between the good and the bad.
-uint32_t paths_weight(enum sight_kind kind);
 // Whether `a` is worse to look at: by what it was seen as, then by what makes that worse.
 bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_path *b);
 

@@ -81,7 +81,8 @@ static void take_outcome(struct probing *probing, const struct watch_outcome *ou
 		trail_outcome(trail, outcome);
 }
 
-void probing_drain(struct probing *probing) {
+// What workers have brought since.
+static void probing_drain(struct probing *probing) {
 	const struct fabric_config *config = &probing->fabric->config;
 	struct watch_outcome outcomes[OUTCOMES_PER_STEP];
 	uint32_t count;

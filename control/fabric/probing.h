@@ -114,8 +114,6 @@ void probing_look(struct fabric *fabric);
 void probing_bond_gone(struct fabric *fabric, const struct bond *bond);
 bool probing_holds(const struct fabric *fabric, const struct nic *nic);
 bool probing_worker_event(struct fabric *fabric, const struct worker_record *record);
-// What workers have brought since.
-void probing_drain(struct probing *probing);
 
 // trail.c
 struct trail *trail_make(struct probing *probing, const struct pairing_key *key);
@@ -174,7 +172,6 @@ void sights_judge(struct probing *probing, uint64_t now_ns);
 void sights_visited(struct trail *trail, uint64_t now_ns);
 // When a read that was not answered will be silence, if there is no pair by then; or RAS_NEVER.
 uint64_t sights_cut_at(const struct trail *trail);
-bool sights_port_is_good(const struct probing *probing, uint32_t device);
 
 // paths.c: an overlay_contribute_fn.
 bool probing_contribute(

@@ -52,7 +52,7 @@ static bool should_be_read(const struct trail *trail) {
 // Whether our own port is known to work: else what it does not read says nothing. It reads itself,
 // and one on another host: what it sends to itself a NIC loops inside, whatever its cable does. If
 // there is but one other, that one says nothing of us.
-bool sights_port_is_good(const struct probing *probing, uint32_t device) {
+static bool sights_port_is_good(const struct probing *probing, uint32_t device) {
 	uint32_t others = 0, others_read = 0;
 	bool self_read = false;
 

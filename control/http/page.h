@@ -18,8 +18,6 @@ struct page_facts {
 	uint64_t now_ns;
 };
 
-// As `tocsin health` grades, and why; but critical while nobody turns the control loop.
-enum finding_grade page_grade(const struct page_facts *facts, const char **ret_reason);
 // Whether this node itself does not do its part: it hangs, or is no member. Not that another died.
 bool page_is_down(const struct page_facts *facts);
 

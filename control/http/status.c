@@ -11,7 +11,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum finding_grade page_grade(const struct page_facts *facts, const char **ret_reason) {
+// As `tocsin health` grades, and why; but critical while nobody turns the control loop.
+static enum finding_grade page_grade(const struct page_facts *facts, const char **ret_reason) {
 	const struct snapshot *snapshot = facts->snapshot;
 
 	*ret_reason = snapshot->finding.reason;

@@ -255,6 +255,40 @@ static void made(struct pairing *pairing, struct attempt *attempt) {
 	attempt_go_on(pairing, attempt);
 }
 
+static void attempt_drop(struct attempt *attempt) {
+	struct entry *entry = attempt->entry;
+	struct attempt **at = &entry->retired;
+
+	while (*at != attempt)
+		at = &(*at)->next;
+	*at = attempt->next;
+	entry->retired_count--;
+	free(attempt);
+}
+
+// One step of a retired one, or none. May free it.
+static void attempt_take_down(struct pairing *pairing, struct attempt *attempt) {
+	uint32_t generation = attempt->own.generation;
+	enum cold_call cold = attempt->in_lane ? COLD_DRAIN : COLD_DESTROY;
+	int err;
+
+	if (attempt->cold != COLD_NONE || pairing->now_ns < attempt->again_ns)
+		return;
+	if (!attempt->exists) {
+		attempt_drop(attempt);
+		return;
+	}
+	cold_asked(pairing, attempt, cold);
+	if (cold == COLD_DRAIN)
+		err = pairing->ops.drain(pairing->ops.ctx, generation, &attempt->failure);
+	else
+		err = pairing->ops.destroy(pairing->ops.ctx, generation);
+	if (err < 0) {
+		attempt->cold = COLD_NONE;
+		attempt->again_ns = pairing->now_ns + AGAIN_NS;
+	}
+}
+
 void pairing_created(
 	struct pairing *pairing,
 	uint64_t now_ns,
@@ -349,39 +383,6 @@ void attempt_fail(
 		waiters_answer(pairing, entry, &answer);
 	if (attempt != NULL)
 		attempt_take_down(pairing, attempt);
-}
-
-static void attempt_drop(struct attempt *attempt) {
-	struct entry *entry = attempt->entry;
-	struct attempt **at = &entry->retired;
-
-	while (*at != attempt)
-		at = &(*at)->next;
-	*at = attempt->next;
-	entry->retired_count--;
-	free(attempt);
-}
-
-void attempt_take_down(struct pairing *pairing, struct attempt *attempt) {
-	uint32_t generation = attempt->own.generation;
-	enum cold_call cold = attempt->in_lane ? COLD_DRAIN : COLD_DESTROY;
-	int err;
-
-	if (attempt->cold != COLD_NONE || pairing->now_ns < attempt->again_ns)
-		return;
-	if (!attempt->exists) {
-		attempt_drop(attempt);
-		return;
-	}
-	cold_asked(pairing, attempt, cold);
-	if (cold == COLD_DRAIN)
-		err = pairing->ops.drain(pairing->ops.ctx, generation, &attempt->failure);
-	else
-		err = pairing->ops.destroy(pairing->ops.ctx, generation);
-	if (err < 0) {
-		attempt->cold = COLD_NONE;
-		attempt->again_ns = pairing->now_ns + AGAIN_NS;
-	}
 }
 
 void pairing_broken(

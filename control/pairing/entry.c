@@ -173,7 +173,7 @@ bool entry_is_self(const struct pairing *pairing, const struct entry *entry) {
 	       strcmp(entry->key.peer_device, pairing->devices[entry->key.device].facts.name) == 0;
 }
 
-bool entry_is_stuck(const struct entry *entry) {
+static bool entry_is_stuck(const struct entry *entry) {
 	for (const struct attempt *attempt = entry->retired; attempt != NULL;
 	     attempt = attempt->next) {
 		if (attempt->stuck)

@@ -168,7 +168,6 @@ void entries_forget(struct pairing *pairing);
 uint64_t entry_forget_ns(const struct entry *entry);
 void entry_update(struct pairing *pairing, struct entry *entry);
 bool entry_is_self(const struct pairing *pairing, const struct entry *entry);
-bool entry_is_stuck(const struct entry *entry);
 struct peer *peer_find(const struct pairing *pairing, uint64_t id);
 struct attempt *attempt_find(const struct pairing *pairing, uint32_t generation);
 
@@ -183,8 +182,6 @@ void attempt_fail(
 );
 // Connects or hands over, whatever is due.
 void attempt_go_on(struct pairing *pairing, struct attempt *attempt);
-// One step of a retired one, or none. May free it.
-void attempt_take_down(struct pairing *pairing, struct attempt *attempt);
 void attempt_tick(struct pairing *pairing, struct attempt *attempt);
 uint64_t attempt_next_ns(const struct pairing *pairing, const struct attempt *attempt);
 void attempts_free(struct entry *entry);

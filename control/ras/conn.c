@@ -209,7 +209,7 @@ int ras_conn_accepted(
 	return 0;
 }
 
-void conn_init_fill(const struct ras *ras, struct message_init *ret_init) {
+static void conn_init_fill(const struct ras *ras, struct message_init *ret_init) {
 	const struct peer_entry *self = ras_self(ras);
 
 	*ret_init = (struct message_init){

@@ -74,7 +74,6 @@ void conn_extend(struct ras *ras, struct conn *conn, uint64_t limit_ns);
 // 0, or -EAGAIN: the frame was not taken and the connection is now blocked.
 int conn_send(struct ras *ras, struct conn *conn, const void *frame, size_t size);
 // What every INIT and INIT_ACK says of us.
-void conn_init_fill(const struct ras *ras, struct message_init *ret_init);
 void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack);
 // What a refusal says of the versions that its sender speaks.
 struct ras_versions conn_ack_versions(const struct message_init_ack *ack);

@@ -62,7 +62,6 @@ void gather_serve(struct ras *ras, struct gather *gather, const struct collect_r
 
 // What goes up: one item of our own, or all items of a child's frame, which were checked.
 void gather_answer(struct ras *ras, struct gather *gather, const struct collect_answer *answer);
-void gather_lost(struct ras *ras, struct gather *gather, uint64_t peer, enum collect_why why);
 void gather_items(struct ras *ras, struct gather *gather, struct wire_reader *items);
 
 // Sends what is pending to whom asked; `flags` as in collect_message.h.

@@ -114,18 +114,8 @@ static void join_reset(struct ras *ras) {
 	ras_wake_at(ras, join->ask_ns);
 }
 
-void join_begin(struct ras *ras) {
-	struct join *join = &ras->join;
-
-	join->started_ns = ras->observed_ns;
-	remembered_drop(ras, &ras_self(ras)->record->address);
-	if (has_seeds(ras) || ras->remembered.count > 0)
-		join_reset(ras);
-	else
-		join_done(ras);
-}
-
-void join_done(struct ras *ras) {
+// Founds or completes: we are a member from now on.
+static void join_done(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	join->ask_ns = RAS_NEVER;
@@ -142,6 +132,17 @@ void join_done(struct ras *ras) {
 		ras, RAS_EVENT_JOIN_DONE, RAS_NO_SLOT, RAS_CAUSE_NONE,
 		ras->observed_ns - join->started_ns
 	);
+}
+
+void join_begin(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	join->started_ns = ras->observed_ns;
+	remembered_drop(ras, &ras_self(ras)->record->address);
+	if (has_seeds(ras) || ras->remembered.count > 0)
+		join_reset(ras);
+	else
+		join_done(ras);
 }
 
 // Asking.

@@ -95,5 +95,3 @@ void join_place_seeds(struct ras *ras);
 void join_look_for(struct ras *ras, uint32_t seed);
 // Of both.
 void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause);
-// Founds or completes: we are a member from now on.
-void join_done(struct ras *ras);

@@ -27,7 +27,7 @@ static uint64_t host_of(const struct ras *ras, uint32_t slot) {
 	return ras_entry(ras, slot)->record->host_id;
 }
 
-bool is_of_our_host(const struct ras *ras, uint32_t slot) {
+static bool is_of_our_host(const struct ras *ras, uint32_t slot) {
 	return host_of(ras, slot) == host_of(ras, ras->self_slot);
 }
 

@@ -19,7 +19,6 @@ uint32_t witnesses_needed(const struct ras *ras, uint32_t slot);
 bool witness_is_barred(
 	const struct ras *ras, uint32_t slot, enum ras_cause cause, uint32_t observer
 );
-bool is_of_our_host(const struct ras *ras, uint32_t slot);
 // The same, and by a boot that is known: machines of one name are different ones.
 bool is_of_our_machine(const struct ras *ras, uint32_t slot);
 // Witnesses of a death by that cause in the latest round, we among them; *ret_other is another one,

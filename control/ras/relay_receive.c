@@ -27,7 +27,8 @@ void relay_held_fini(struct ras *ras) {
 		held_release(ras, &ras->relay->held);
 }
 
-void relay_held_forget(struct ras *ras, uint64_t source) {
+// What waited here of an older start of the source is gone.
+static void relay_held_forget(struct ras *ras, uint64_t source) {
 	struct relay_held **at = &ras->relay->held;
 
 	while (*at != NULL) {

@@ -299,7 +299,5 @@ void relay_sources_reclaim(struct ras *ras);
 void relay_held_fini(struct ras *ras);
 // A message for us, well-formed.
 void relay_receive(struct ras *ras, const struct relay_packet *packet);
-// What waited here of an older start of the source is gone.
-void relay_held_forget(struct ras *ras, uint64_t source);
 void relay_held_tick(struct ras *ras);
 uint64_t relay_held_due_ns(const struct relay *relay);

@@ -11,6 +11,22 @@
 // learn may hear something new each second, for minutes.
 #define RESTLESS_TIMES 8 // sync_ns
 
+// Starts a comparison now.
+static void sync_start(struct ras *ras, struct link *link) {
+	uint8_t frame[1 + PEERS_RANGES * sizeof(uint64_t)];
+	struct wire_writer writer;
+
+	ras->counters.syncs++;
+	ras->sync.busy_ns = ras->observed_ns + BUSY_NS;
+	link->synced_ns = ras->observed_ns;
+	link->unequal_ns = RAS_NEVER;
+	wire_writer_init(&writer, frame, sizeof(frame));
+	wire_put_u8(&writer, MESSAGE_DIGESTS);
+	for (uint32_t range = 0; range < PEERS_RANGES; range++)
+		wire_put_u64(&writer, ras->peers.ranges[range]);
+	link_send(ras, link, frame, wire_writer_used(&writer));
+}
+
 void sync_heard(struct ras *ras, struct link *link, uint64_t digest) {
 	uint64_t own = peers_digest(&ras->peers);
 
@@ -34,21 +50,6 @@ void sync_heard(struct ras *ras, struct link *link, uint64_t digest) {
 		return;
 	ras_emit(ras, RAS_EVENT_DIVERGED, link->slot, RAS_CAUSE_NONE, 0);
 	sync_start(ras, link);
-}
-
-void sync_start(struct ras *ras, struct link *link) {
-	uint8_t frame[1 + PEERS_RANGES * sizeof(uint64_t)];
-	struct wire_writer writer;
-
-	ras->counters.syncs++;
-	ras->sync.busy_ns = ras->observed_ns + BUSY_NS;
-	link->synced_ns = ras->observed_ns;
-	link->unequal_ns = RAS_NEVER;
-	wire_writer_init(&writer, frame, sizeof(frame));
-	wire_put_u8(&writer, MESSAGE_DIGESTS);
-	for (uint32_t range = 0; range < PEERS_RANGES; range++)
-		wire_put_u64(&writer, ras->peers.ranges[range]);
-	link_send(ras, link, frame, wire_writer_used(&writer));
 }
 
 static void brief_begin(struct ras *ras, struct wire_writer *writer, uint64_t mask, uint8_t flags) {

@@ -18,8 +18,6 @@ struct sync {
 
 // A digest was heard on the link.
 void sync_heard(struct ras *ras, struct link *link, uint64_t digest);
-// Starts a comparison now.
-void sync_start(struct ras *ras, struct link *link);
 
 int sync_digests(struct ras *ras, struct link *link, struct wire_reader *reader);
 int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader);

@@ -264,7 +264,7 @@ static bool control_is_past(const struct transfer *transfer) {
 	return !transfer->incoming && transfer->out.granted;
 }
 
-void transfer_control(struct ras *ras, struct transfer *transfer) {
+static void transfer_control(struct ras *ras, struct transfer *transfer) {
 	struct transfer_message message;
 
 	if (control_is_past(transfer)) {

@@ -113,7 +113,6 @@ static inline void transfer_due(struct ras *ras, uint64_t at_ns) {
 
 // Sends nothing before then.
 void transfer_wait(struct ras *ras, struct transfer *transfer, uint64_t ns);
-void transfer_control(struct ras *ras, struct transfer *transfer);
 // -EAGAIN (as many as allowed), -ENOMEM; else a transfer in the list.
 int transfer_make(struct ras *ras, bool incoming, uint64_t peer, struct transfer **ret_transfer);
 // Ends it unless it has ended. `owed`: the other side does not know of it.

@@ -55,12 +55,9 @@ int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row);
 // The share of so many nodes, one at least.
 uint32_t grants_share(uint32_t nodes, uint32_t percent);
 const struct service *grants_service(const struct grants *grants, uint64_t now_ns);
-// Of the last interval.
-bool grants_counts(const struct granted *row, uint64_t now_ns);
 // It lets its node be drained: of the start that the node has now.
 bool grants_hold(const struct grants *grants, const struct granted *row, uint64_t now_ns);
 // Drops what does not count any more, and whose node is healthy again.
 void grants_expire(struct grants *grants, uint64_t now_ns);
-uint64_t grants_start_of(const struct grants *grants, uint64_t id);
 // To all: those that are due, or each.
 void grants_tell(struct grants *grants, uint64_t now_ns, bool all);

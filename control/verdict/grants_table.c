@@ -67,7 +67,8 @@ int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row) {
 	return 0;
 }
 
-bool grants_counts(const struct granted *row, uint64_t now_ns) {
+// Of the last interval.
+static bool grants_counts(const struct granted *row, uint64_t now_ns) {
 	return now_ns < row->first_ns + GRANTS_INTERVAL_NS;
 }
 
@@ -147,7 +148,7 @@ uint32_t grants_share(uint32_t nodes, uint32_t percent) {
 	return most > 0 ? (uint32_t)most : 1;
 }
 
-uint64_t grants_start_of(const struct grants *grants, uint64_t id) {
+static uint64_t grants_start_of(const struct grants *grants, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
 
 	return row != MEMBERS_NONE

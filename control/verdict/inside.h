@@ -197,7 +197,6 @@ void subject_is_back(struct verdict_engine *engine, struct subject *subject);
 // The same after a death, that of ourselves in others' eyes included.
 void subject_outlived_death(struct verdict_engine *engine, struct subject *subject);
 bool subject_told_by(const struct subject *subject, uint64_t observer);
-uint32_t subject_sights_by(const struct subject *subject, uint64_t observer);
 // Drops what this observer told of it; false if there was nothing.
 bool subject_untell(struct verdict_engine *engine, struct subject *subject, uint64_t observer);
 // Nothing is left that is worth its memory.

@@ -39,7 +39,9 @@ const char *verdict_reach_name(enum verdict_reach reach) {
 	return (unsigned)reach < VERDICT_REACH_COUNT ? reach_names[reach] : "?";
 }
 
-bool statement_may_say(enum verdict verdict) {
+// What a node may say of itself: healthy, check-warning, unknown, check-failed, device-stuck,
+// fabric-down.
+static bool statement_may_say(enum verdict verdict) {
 	switch (verdict) {
 	case VERDICT_HEALTHY:
 	case VERDICT_CHECK_WARNING:

@@ -256,7 +256,7 @@ static bool same_path(const struct sight *a, const struct sight *b) {
 	       strncmp(a->peer_device, b->peer_device, sizeof(a->peer_device)) == 0;
 }
 
-uint32_t subject_sights_by(const struct subject *subject, uint64_t observer) {
+static uint32_t subject_sights_by(const struct subject *subject, uint64_t observer) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < subject->sight_count; n++)

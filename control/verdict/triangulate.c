@@ -30,7 +30,8 @@ struct tally {
 	const struct evidence *example;
 };
 
-const struct member_row *triangulate_row(const struct verdict_engine *engine, uint64_t id) {
+// NULL: nobody knows it.
+static const struct member_row *triangulate_row(const struct verdict_engine *engine, uint64_t id) {
 	uint32_t row = members_find(&engine->members, id);
 
 	return row != MEMBERS_NONE ? &engine->members.rows[row] : NULL;

@@ -4,9 +4,6 @@
 
 #include "inside.h"
 
-// NULL: nobody knows it.
-const struct member_row *triangulate_row(const struct verdict_engine *engine, uint64_t id);
-
 // Its observer; NULL: that is no member.
 static inline const struct member_row *
 triangulate_observer(const struct verdict_engine *engine, const struct evidence *evidence) {

@@ -30,7 +30,10 @@ static const struct cidr shared_ranges[] = {
 	{{10, 0, 3}, SOCK_ADDR_V4, 24},	     // lxc
 };
 
-uint8_t netif_class_rank(enum netif_class class) {
+// What a class is worth. All that ends in wires of its own is worth the same, 9: among ethernet,
+// IPoIB, bond, VLAN and a bridge over them speed decides. Then macvlan 8, veth 7, wireless 6,
+// USB 5, tunnel 4, dummy 3, loopback 2, a bridge without hardware 1, unknown 0.
+static uint8_t netif_class_rank(enum netif_class class) {
 	static const uint8_t ranks[NETIF_CLASS_COUNT] = {
 		[NETIF_CLASS_CONTAINER_BRIDGE] = 1,
 		[NETIF_CLASS_LOOPBACK] = 2,

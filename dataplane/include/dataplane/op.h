@@ -82,8 +82,6 @@ struct op {
 
 const char *op_kind_name(enum op_kind kind);
 const char *op_outcome_name(enum op_outcome outcome);
-// "REM_ACCESS_ERR"; "UNKNOWN" for a number that verbs does not know.
-const char *op_status_name(enum ibv_wc_status status);
 // "REM_ACCESS_ERR (vendor 0x88) of a read of 4096 bytes at 0x7f..., key 0x1234". Terminated, and
 // cut off where it is longer than the text.
 void op_cause_format(const struct op_cause *cause, char *text, size_t size);

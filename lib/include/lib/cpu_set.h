@@ -22,7 +22,6 @@ void cpu_set_add(struct cpu_set *set, uint32_t cpu);
 bool cpu_set_has(const struct cpu_set *set, uint32_t cpu);
 
 uint32_t cpu_set_count(const struct cpu_set *set);
-bool cpu_set_is_subset(const struct cpu_set *set, const struct cpu_set *of);
 
 // The lowest processor of the set that is not below `from`; CPU_SET_CPUS_MAX if there is none:
 //	for (cpu = cpu_set_next(set, 0); cpu < CPU_SET_CPUS_MAX; cpu = cpu_set_next(set, cpu + 1))

@@ -82,10 +82,6 @@ struct statement {
 	uint32_t age_s;
 };
 
-// What a node may say of itself: healthy, check-warning, unknown, check-failed, device-stuck,
-// fabric-down.
-bool statement_may_say(enum verdict verdict);
-
 // Into and out of a notice. -EMSGSIZE: it does not fit, -EINVAL: no reader would take it; the
 // writer is as before.
 int sight_put(struct wire_writer *writer, const struct sight *sight);

@@ -83,11 +83,6 @@ struct netif_choice {
 // Takes NULL. Returns NULL.
 struct netif_choice *netif_choice_destroy(struct netif_choice *choice);
 
-// What a class is worth. All that ends in wires of its own is worth the same, 9: among ethernet,
-// IPoIB, bond, VLAN and a bridge over them speed decides. Then macvlan 8, veth 7, wireless 6,
-// USB 5, tunnel 4, dummy 3, loopback 2, a bridge without hardware 1, unknown 0.
-uint8_t netif_class_rank(enum netif_class class);
-
 // Half a sentence: "no carrier".
 const char *netif_reason_text(enum netif_reason reason);
 
