@@ -180,7 +180,9 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 	clock_name = clock_source_name(clock_source(clock));
 	clock_why = clock_reason(clock);
 	snprintf(name, sizeof(worker->name), "tocsin-w%u", (uint16_t)cpu);
-	err = prober_create(agent->paths, clock, near_cpu(config.cpu), &worker->prober);
+	err = prober_create(
+		agent->paths, agent->peers, clock, near_cpu(config.cpu), &worker->prober
+	);
 	if (err != 0)
 		return err;
 	config.polls[config.poll_count++] = prober_poll(worker->prober);

@@ -89,6 +89,7 @@ static struct peer_row row_of(const struct ras_peer *peer) {
 	struct peer_row row = {
 		.id = record->id,
 		.incarnation = peer->incarnation,
+		.first_incarnation = ras_incarnation(ras_incarnation_start(peer->incarnation), 0),
 		.since_ns = peer->since_ns,
 		.address = record->address,
 		.slot = peer->slot,
@@ -96,6 +97,8 @@ static struct peer_row row_of(const struct ras_peer *peer) {
 		.cause = (uint8_t)peer->cause,
 		.sole = peer->sole,
 		.maint = peer->maint,
+		.ended = peer->state == RAS_LEFT ||
+			 (peer->state == RAS_DEAD && !ras_cause_is_silence(peer->cause)),
 		.name_length = record->name_length,
 		.host_length = record->host_length,
 		.observer_count = (uint8_t)peer->observer_count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looking up peers: what workers do for every probe.
+// Looking up peers: what workers do before every probe, and HTTP for its pages.
 #include "peer_table_impl.h"
 
 const struct peer_snapshot *peer_table_snapshot(const struct peer_table *table) {

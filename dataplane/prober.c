@@ -11,7 +11,8 @@
 #define OUTCOMES_BYTES (WATCH_OUTCOMES * sizeof(struct watch_outcome))
 
 int prober_create(
-	struct path_table *paths,
+	const struct path_table *paths,
+	const struct peer_table *peers,
 	const struct clock *clock,
 	struct near near,
 	struct prober **ret_prober
@@ -30,6 +31,7 @@ int prober_create(
 		return -ENOMEM;
 	}
 	prober->paths = paths;
+	prober->peers = peers;
 	prober->clock = clock;
 	*ret_prober = prober;
 	return 0;

@@ -52,7 +52,7 @@ static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_
 	const struct path_row *row = path_snapshot_row(snapshot, run->path);
 	struct op *op = &run->op;
 
-	if (!path_serves(run, row)) {
+	if (!path_serves(run, row) || path_peer_is_over(prober->peers, row)) {
 		end_run(run, PROBE_NO_PATH);
 		return;
 	}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <dataplane/path_table.h>
+#include <dataplane/peer_table.h>
 #include <dataplane/prober.h>
 #include <dataplane/watch.h>
 
@@ -29,6 +31,7 @@ struct watch_outcomes {
 
 struct prober {
 	const struct path_table *paths;
+	const struct peer_table *peers; // NULL: there is no overlay
 	const struct clock *clock;
 	struct near near; // where all of it is wanted
 	// The worker's.
@@ -46,6 +49,20 @@ struct prober {
 // A clock whose counter jumped ahead is set back when that is seen.
 static inline uint64_t took(uint64_t begun_ns, uint64_t ended_ns) {
 	return ended_ns > begun_ns ? ended_ns - begun_ns : 0;
+}
+
+// Whether the overlay knows that the start of the peer that the path leads to is over. What it does
+// not know (yet) is no reason: pairing may be ahead of the table, which is published at intervals.
+// Of a peer that is dead by silence reads go on: they tell a host that is down from one that is cut
+// off from the overlay.
+static inline bool path_peer_is_over(const struct peer_table *peers, const struct path_row *path) {
+	const struct peer_row *peer;
+
+	if (peers == NULL)
+		return false;
+	peer = peer_snapshot_row(peer_table_snapshot(peers), path->peer_slot);
+	return peer != NULL && peer->id == path->peer &&
+	       (peer->ended || peer->first_incarnation > path->incarnation);
 }
 
 // watch_fast.c

@@ -195,7 +195,7 @@ static void carry_out(struct prober *prober, const struct watch_due *due, uint64
 		return;
 	}
 	row = path_snapshot_row(path_table_snapshot(prober->paths), watch->path);
-	if (!path_serves(watch, row, due))
+	if (!path_serves(watch, row, due) || path_peer_is_over(prober->peers, row))
 		keep_unbegun(prober, due, watch->peer, now_ns, WATCH_NO_PATH);
 	else
 		begin(watch, row, due);

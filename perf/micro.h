@@ -67,6 +67,7 @@ micro_slice micro_hostlist_format;
 
 micro_slice micro_rcu_row_near;
 micro_slice micro_rcu_row_any;
+micro_slice micro_rcu_probe;
 micro_slice micro_rcu_find;
 micro_slice micro_rcu_quiescent;
 micro_slice micro_rcu_publish;

@@ -331,7 +331,7 @@ static struct worker *worker_of(struct clock *clock) {
 	struct worker *worker;
 
 	must(path_table_create(&paths) == 0);
-	must(prober_create(paths, clock, (struct near){0}, &prober) == 0);
+	must(prober_create(paths, NULL, clock, (struct near){0}, &prober) == 0);
 	config.polls[0] = prober_poll(prober);
 	config.polls[1] = bench.poll;
 	must(worker_create(&config, &worker) == 0);

@@ -2,6 +2,7 @@
 // One thread is reader and publisher; locks are without contention, which flatters them. A
 // look-up finds a row and reads a field of it.
 #include "micro.h"
+#include "prober_impl.h"
 
 #include <dataplane/peer_table.h>
 #include <lib/clock.h>
@@ -29,7 +30,12 @@ static uint64_t id_of(uint32_t slot) {
 
 static void fill_row(uint32_t slot) {
 	rows[slot] = (struct peer_row
-	){.id = id_of(slot), .slot = slot, .incarnation = slot, .name_length = 1, .name = "n"};
+	){.id = id_of(slot),
+	  .slot = slot,
+	  .incarnation = slot,
+	  .first_incarnation = slot,
+	  .name_length = 1,
+	  .name = "n"};
 }
 
 // Made by the first slice that asks, and kept to the end of the program.
@@ -81,6 +87,25 @@ uint64_t micro_rcu_row_near(uint64_t rounds) {
 
 uint64_t micro_rcu_row_any(uint64_t rounds) {
 	return read_rows(rounds, slot_after);
+}
+
+// What a worker asks of a path's peer before a probe; the path's row is in its hands.
+uint64_t micro_rcu_probe(uint64_t rounds) {
+	static struct path_row paths[NEAR];
+	struct peer_table *table = table_ready();
+	uint64_t start_ns;
+	uint32_t slot = 0;
+
+	for (uint32_t n = 0; n < NEAR; n++)
+		paths[n] = (struct path_row){.peer = id_of(n), .incarnation = n, .peer_slot = n};
+	start_ns = clock_monotonic_ns();
+	for (uint64_t n = 0; n < rounds; n++) {
+		micro_keep(path_peer_is_over(table, &paths[slot]));
+		slot = slot_near(slot);
+		if (n % TURN == 0)
+			rcu_thread_quiescent(start_ns);
+	}
+	return clock_monotonic_ns() - start_ns;
 }
 
 uint64_t micro_rcu_find(uint64_t rounds) {

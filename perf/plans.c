@@ -64,7 +64,9 @@ static int begin(struct plans *plans) {
 	int err = path_table_create(&plans->paths);
 
 	if (err == 0)
-		err = prober_create(plans->paths, plans->clock, (struct near){0}, &plans->prober);
+		err = prober_create(
+			plans->paths, NULL, plans->clock, (struct near){0}, &plans->prober
+		);
 	if (err != 0)
 		return err;
 	config.request_ctx = plans->prober;

@@ -14,6 +14,7 @@ static const struct micro_row rows[] = {
 	{"peer by slot, 64 neighbours", micro_rcu_row_near, "an array under pthread_rwlock", micro_rcu_rwlock, "ns", MICRO_TARGET_VALUE, 3},
 	{"peer by slot, 64 neighbours", micro_rcu_row_near, "an array under a spinlock", micro_rcu_spinlock, "ns", MICRO_TARGET_VALUE, 3},
 	{"peer by slot, any of 10,000", micro_rcu_row_any, "an array under pthread_rwlock", micro_rcu_rwlock_any, "ns", MICRO_TARGET_VALUE, 3},
+	{"a path's peer before a probe", micro_rcu_probe, "an array under pthread_rwlock", micro_rcu_rwlock, "ns", MICRO_TARGET_VALUE, 5},
 	{"peer by id, any of 10,000", micro_rcu_find, "an array under pthread_rwlock", micro_rcu_rwlock_any, "ns", MICRO_TARGET_NONE, 0},
 	{"quiescent state", micro_rcu_quiescent, "an array under a spinlock", micro_rcu_spinlock, "ns", MICRO_TARGET_NONE, 0},
 	{"publish 1 change of 10,000 rows", micro_rcu_publish, "memcpy of the table", micro_rcu_copy_table, "ns", MICRO_TARGET_NONE, 0},

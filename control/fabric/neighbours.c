@@ -148,18 +148,8 @@ static void want(struct loop_timer *timer, uint64_t now_ns) {
 // Of a process that ended nothing is left to be read; and where nothing is read nobody would notice
 // that a pair has ended.
 static enum pairing_peer_state death_by(const struct fabric *fabric, enum ras_cause cause) {
-	if (!fabric->config.probe.on)
-		return PAIRING_PEER_HAS_DIED;
-	switch (cause) {
-	case RAS_CAUSE_SILENT:
-	case RAS_CAUSE_UNREACHABLE:
-	case RAS_CAUSE_TIMEOUT:
-	case RAS_CAUSE_STUCK:
-	case RAS_CAUSE_REPORT:
-		return PAIRING_PEER_IS_SILENT;
-	default:
-		return PAIRING_PEER_HAS_DIED;
-	}
+	return fabric->config.probe.on && ras_cause_is_silence(cause) ? PAIRING_PEER_IS_SILENT
+								      : PAIRING_PEER_HAS_DIED;
 }
 
 static bool state_of(

@@ -93,6 +93,14 @@ static uint32_t free_slot(const struct fabric *fabric) {
 	return slot;
 }
 
+// Of a peer that is not known: no slot.
+static uint32_t peer_slot(const struct fabric *fabric, uint64_t id) {
+	struct ras_peer peer;
+
+	return ras_peer_find(overlay_ras(fabric->overlay), id, &peer) == 0 ? peer.slot
+									   : RAS_NO_SLOT;
+}
+
 int path_show(struct bond *bond) {
 	struct fabric *fabric = bond->fabric;
 	const struct pairing_end *theirs = &bond->theirs;
@@ -106,6 +114,7 @@ int path_show(struct bond *bond) {
 		.pair = pair_slot(bond->pair),
 		.generation = bond->generation,
 		.flow_label = bond->flow_label,
+		.peer_slot = peer_slot(fabric, bond->peer),
 		.traffic_class = theirs->traffic_class,
 		.in_process = theirs->responder == DEVICE_RESPONDER_IN_PROCESS,
 	};

@@ -3,6 +3,7 @@
 // and ended by hand.
 #include <dataplane/lane.h>
 #include <dataplane/path_table.h>
+#include <dataplane/peer_table.h>
 #include <dataplane/prober.h>
 #include <lib/histogram.h>
 #include <lib/rcu_thread.h>
@@ -48,6 +49,7 @@ void memory_view_put(const struct memory_view *view) {
 
 struct bed {
 	struct path_table *paths;
+	struct peer_table *peers;
 	struct clock clock;
 	struct prober *prober;
 	struct worker_poll poll;
@@ -66,6 +68,7 @@ static int bed_make(void **state) {
 		.remote_length = 64,
 		.pair = 3,
 		.generation = 8,
+		.peer_slot = 5,
 	};
 	uint64_t version;
 
@@ -77,10 +80,13 @@ static int bed_make(void **state) {
 	held = 0;
 	clock_init_fake(&bed.clock, 1000000);
 	assert_int_equal(path_table_create(&bed.paths), 0);
+	assert_int_equal(peer_table_create(&bed.peers), 0);
 	rcu_thread_online(0);
 	assert_int_equal(path_table_set(bed.paths, 2, &row), 0);
 	assert_int_equal(path_table_publish(bed.paths, &version), 0);
-	assert_int_equal(prober_create(bed.paths, &bed.clock, (struct near){0}, &bed.prober), 0);
+	assert_int_equal(
+		prober_create(bed.paths, bed.peers, &bed.clock, (struct near){0}, &bed.prober), 0
+	);
 	bed.poll = prober_poll(bed.prober);
 	bed.run = (struct probe_run){
 		.path = 2,
@@ -102,6 +108,7 @@ static int bed_drop(void **state) {
 	prober_destroy(bed.prober);
 	rcu_thread_offline();
 	path_table_destroy(bed.paths);
+	peer_table_destroy(bed.peers);
 	return 0;
 }
 
@@ -246,6 +253,80 @@ static void path_that_leads_to_somebody_else_or_shows_too_little_is_no_path(void
 	assert_int_equal(held, 0);
 }
 
+// As the overlay publishes it; what is not said is as it is in the path's row.
+static void
+tell_peer(uint32_t slot, uint64_t id, uint64_t first_incarnation, uint8_t state, bool ended) {
+	const struct peer_row row = {
+		.id = id,
+		.incarnation = first_incarnation,
+		.first_incarnation = first_incarnation,
+		.slot = slot,
+		.state = state,
+		.ended = ended,
+		.name_length = 1,
+		.name = "n",
+	};
+	const struct peer_view view = {.number = 1};
+
+	assert_int_equal(peer_table_set(bed.peers, &row), 0);
+	assert_int_equal(peer_table_publish(bed.peers, &view), 0);
+}
+
+static void what_the_overlay_learnt_of_a_peer_decides_whether_it_is_read(void **state) {
+	static const struct {
+		uint32_t slot;
+		uint64_t peer;
+		uint64_t first_incarnation;
+		uint8_t state;
+		bool ended, read;
+	} cases[] = {
+		{5, PEER, 9, PEER_ALIVE, false, true},
+		{5, PEER, 9, PEER_SUSPECT, false, true},
+		{5, PEER, 9, PEER_UNREACHABLE, false, true},
+		{5, PEER, 9, PEER_DEAD, false, true}, // by silence: is it the overlay alone?
+		{5, PEER, 9, PEER_DEAD, true, false},
+		{5, PEER, 9, PEER_LEFT, true, false},
+		{5, PEER, 10, PEER_ALIVE, false, false}, // it started anew
+		{5, PEER, 8, PEER_LEFT, true, false},
+		{5, PEER, 8, PEER_ALIVE, false, true},	  // pairing knew it before the table
+		{5, PEER + 1, 10, PEER_LEFT, true, true}, // the slot is another's by now
+		{6, PEER, 10, PEER_LEFT, true, true},	  // nobody is known in the slot
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		bed_drop(NULL);
+		bed_make(NULL);
+		bed.run.count = 1;
+		tell_peer(
+			cases[n].slot, cases[n].peer, cases[n].first_incarnation, cases[n].state,
+			cases[n].ended
+		);
+		request(PROBER_REQUEST_RUN);
+		step();
+		assert_int_equal(submitted != NULL, cases[n].read);
+		if (cases[n].read)
+			answer(OP_OK, 1);
+		step();
+		assert_ptr_equal(told, &bed.run);
+		assert_int_equal(bed.run.end, cases[n].read ? PROBE_COMPLETE : PROBE_NO_PATH);
+	}
+}
+
+static void peer_that_ends_in_the_middle_of_a_run_ends_it(void **state) {
+	(void)state;
+	tell_peer(5, PEER, 9, PEER_ALIVE, false);
+	request(PROBER_REQUEST_RUN);
+	step();
+	answer(OP_OK, 1);
+	tell_peer(5, PEER, 9, PEER_LEFT, true);
+	assert_true(step());
+	assert_null(submitted);
+	assert_ptr_equal(told, &bed.run);
+	assert_int_equal(bed.run.end, PROBE_NO_PATH);
+	assert_int_equal(bed.run.answered, 1);
+}
+
 static void failed_operation_ends_the_run_with_its_cause(void **state) {
 	(void)state;
 	request(PROBER_REQUEST_RUN);
@@ -301,6 +382,8 @@ int main(void) {
 		BED_TEST(path_that_was_taken_away_ends_the_run_and_nothing_is_submitted),
 		BED_TEST(pair_that_took_the_place_of_another_ends_the_run),
 		BED_TEST(path_that_leads_to_somebody_else_or_shows_too_little_is_no_path),
+		BED_TEST(what_the_overlay_learnt_of_a_peer_decides_whether_it_is_read),
+		BED_TEST(peer_that_ends_in_the_middle_of_a_run_ends_it),
 		BED_TEST(failed_operation_ends_the_run_with_its_cause),
 		BED_TEST(stopped_run_ends_with_the_operation_that_is_under_way),
 		BED_TEST(end_that_control_has_no_room_for_is_told_later),

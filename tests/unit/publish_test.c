@@ -141,6 +141,7 @@ static void forgotten_peer_is_gone_from_the_table(void **state) {
 		peer = lone_peer(scene.lone, 1);
 		assert_int_equal(row_of(&scene, 1)->state, PEER_DEAD);
 		assert_int_equal(row_of(&scene, 1)->cause, peer.cause);
+		assert_false(row_of(&scene, 1)->ended); // by silence
 		assert_int_equal(row_of(&scene, 1)->sole, peer.sole);
 		assert_int_equal(ras_forget(scene.lone->ras, scene.lone->now_ns, id), 0);
 		if (marked)
@@ -155,6 +156,35 @@ static void forgotten_peer_is_gone_from_the_table(void **state) {
 	}
 }
 
+static void tell(struct scene *scene, uint32_t conn, enum ras_state state, uint64_t incarnation) {
+	const struct peer_news news = lone_told(scene->lone, 2, state, incarnation);
+
+	lone_news(scene->lone, conn, &news);
+	publish_mark(scene->publish, lone_id(scene->lone, 2));
+	scene->lone->now_ns += PUBLISH_INTERVAL_NS;
+	dirty(scene);
+}
+
+// What workers look at before a probe.
+static void peer_that_left_has_ended_until_it_starts_anew(void **state) {
+	struct scene scene = scene_of(4);
+	uint64_t first;
+	uint32_t conn;
+
+	(void)state;
+	dirty(&scene);
+	conn = lone_link(scene.lone, 1);
+	first = row_of(&scene, 2)->incarnation;
+	assert_int_equal(row_of(&scene, 2)->first_incarnation, first);
+	assert_false(row_of(&scene, 2)->ended);
+	tell(&scene, conn, RAS_ALIVE, first + 3); // refuted three times
+	assert_int_equal(row_of(&scene, 2)->incarnation, first + 3);
+	assert_int_equal(row_of(&scene, 2)->first_incarnation, first);
+	tell(&scene, conn, RAS_LEFT, first + 3);
+	assert_true(row_of(&scene, 2)->ended);
+	scene_drop(&scene);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_the_core_knows_is_in_the_first_version),
@@ -162,6 +192,7 @@ int main(void) {
 		cmocka_unit_test(changes_within_an_interval_make_one_version),
 		cmocka_unit_test(change_that_nobody_marked_is_found_by_the_walk),
 		cmocka_unit_test(forgotten_peer_is_gone_from_the_table),
+		cmocka_unit_test(peer_that_left_has_ended_until_it_starts_anew),
 	};
 	int failed;
 

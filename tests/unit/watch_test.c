@@ -3,6 +3,7 @@
 // at, and ended by hand.
 #include <dataplane/lane.h>
 #include <dataplane/path_table.h>
+#include <dataplane/peer_table.h>
 #include <dataplane/prober.h>
 #include <dataplane/pulse.h>
 #include <dataplane/watch.h>
@@ -59,6 +60,7 @@ void memory_view_put(const struct memory_view *view) {
 
 struct bed {
 	struct path_table *paths;
+	struct peer_table *peers;
 	struct clock clock;
 	struct prober *prober;
 	struct worker_poll poll;
@@ -99,6 +101,7 @@ static int bed_make(void **state) {
 		.remote_length = PULSE_BYTES,
 		.pair = 3,
 		.generation = GENERATION,
+		.peer_slot = 5,
 	};
 
 	(void)state;
@@ -110,9 +113,12 @@ static int bed_make(void **state) {
 	held = 0;
 	clock_init_fake(&bed.clock, 1000 * MS);
 	assert_int_equal(path_table_create(&bed.paths), 0);
+	assert_int_equal(peer_table_create(&bed.peers), 0);
 	rcu_thread_online(0);
 	publish(&row);
-	assert_int_equal(prober_create(bed.paths, &bed.clock, (struct near){0}, &bed.prober), 0);
+	assert_int_equal(
+		prober_create(bed.paths, bed.peers, &bed.clock, (struct near){0}, &bed.prober), 0
+	);
 	assert_int_equal(pulse_create(PEER, 1, &bed.page), 0);
 	pulse_beat(bed.page, INCARNATION, 1);
 	pulse_beat(bed.page, INCARNATION, 2);
@@ -139,6 +145,7 @@ static int bed_drop(void **state) {
 	prober_destroy(bed.prober);
 	rcu_thread_offline();
 	path_table_destroy(bed.paths);
+	peer_table_destroy(bed.peers);
 	return 0;
 }
 
@@ -490,6 +497,28 @@ static void watch_comes_back_when_its_probe_has_ended(void **state) {
 	assert_int_equal(only_outcome().result, WATCH_NO_PATH);
 }
 
+static void peer_of_which_the_overlay_knows_that_it_left_is_not_read(void **state) {
+	const struct peer_row left = {
+		.id = PEER,
+		.incarnation = INCARNATION,
+		.first_incarnation = INCARNATION,
+		.slot = 5,
+		.state = PEER_LEFT,
+		.ended = true,
+		.name_length = 1,
+		.name = "n",
+	};
+	const struct peer_view view = {.number = 1};
+
+	(void)state;
+	assert_int_equal(peer_table_set(bed.peers, &left), 0);
+	assert_int_equal(peer_table_publish(bed.peers, &view), 0);
+	plan_now(8);
+	step();
+	assert_null(submitted);
+	assert_int_equal(only_outcome().result, WATCH_NO_PATH);
+}
+
 static void one_that_is_wanted_at_once_overtakes_the_agenda(void **state) {
 	const struct worker_record now = {
 		.kind = PROBER_REQUEST_NOW,
@@ -548,6 +577,7 @@ int main(void) {
 		BED(one_whose_time_is_long_past_is_left_out),
 		BED(nothing_is_sent_without_the_path_that_was_meant),
 		BED(watch_comes_back_when_its_probe_has_ended),
+		BED(peer_of_which_the_overlay_knows_that_it_left_is_not_read),
 		BED(one_that_is_wanted_at_once_overtakes_the_agenda),
 		BED(full_agenda_takes_no_more),
 		BED(outcomes_that_nobody_asked_for_are_counted_as_lost),

@@ -24,7 +24,7 @@ struct lane;
 // One line of the cache: what a probe needs.
 struct path_row {
 	alignas(64) uint64_t peer; // the overlay's id; 0: no row
-	uint64_t incarnation;
+	uint64_t incarnation;	   // the first one of the start whose memory this is
 	struct lane *lane;
 	uint64_t remote_address; // the peer's page
 	uint32_t remote_key;
@@ -32,6 +32,7 @@ struct path_row {
 	uint32_t pair;		// slot in the lane
 	uint32_t generation;
 	uint32_t flow_label;
+	uint32_t peer_slot; // the peer's row in the peer table, if it is known there
 	uint8_t traffic_class;
 	bool in_process; // the peer's device answers only while its process runs
 };

@@ -43,17 +43,19 @@ enum peer_state {
 struct peer_row {
 	alignas(64) uint64_t id; // never 0
 	uint64_t incarnation;
-	uint64_t since_ns;	  // in this state
-	struct sock_addr address; // where its overlay listens
+	uint64_t first_incarnation; // of this start of it
+	struct sock_addr address;   // where its overlay listens
 	uint32_t slot;
 	uint8_t state; // enum peer_state
 	uint8_t cause; // enum ras_cause, for control and agent
 	bool sole;     // declared dead by its only possible observer
 	bool maint;
+	bool ended; // it left, or its process is gone: of this start nothing is left to be read
 	uint8_t name_length; // never 0
 	uint8_t host_length;
 	uint8_t observer_count;
 	uint64_t observers[PEER_OBSERVERS_MAX]; // ids
+	uint64_t since_ns;			// in this state
 	char name[PEER_NAME_MAX + 1];		// terminated
 	char host[PEER_NAME_MAX + 1];
 };

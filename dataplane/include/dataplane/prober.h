@@ -5,6 +5,8 @@
 // Control hands a run over by a request and gets it back with an event; between the two it is the
 // worker's. Path, pair and remote address are looked up in the path table for every operation: a
 // path that is taken away meanwhile ends the run, and nothing is sent into a pair that is gone.
+// So is the peer's row in the peer table: what the overlay learnt reaches this thread without a
+// message, and a peer that left, whose process ended or that started anew is not probed.
 //
 // It also carries out the standing probes of <dataplane/watch.h>.
 #pragma once
@@ -19,6 +21,7 @@
 
 struct histogram;
 struct path_table;
+struct peer_table;
 struct prober;
 
 enum probe_end {
@@ -76,9 +79,11 @@ enum prober_event {
 	PROBER_EVENT_OUTCOME,	    // one of a watch that control should not wait for
 };
 
-// Control. The table outlives it; `near` is near_cpu() of its worker's processor. -ENOMEM.
+// Control. The tables outlive it; `peers` is NULL in a program without an overlay. `near` is
+// near_cpu() of its worker's processor. -ENOMEM.
 int prober_create(
-	struct path_table *paths,
+	const struct path_table *paths,
+	const struct peer_table *peers,
 	const struct clock *clock,
 	struct near near,
 	struct prober **ret_prober

@@ -167,7 +167,7 @@ static void worker_begin(struct bed_agent *agent, uint32_t number) {
 
 	*worker = (struct worker){.room = BED_RING, .polls_max = WORKER_POLLS_MAX};
 	assert_int_equal(
-		prober_create(agent->paths, &bed.clock, (struct near){0}, &worker->prober), 0
+		prober_create(agent->paths, NULL, &bed.clock, (struct near){0}, &worker->prober), 0
 	);
 	worker->polls[worker->poll_count++] = prober_poll(worker->prober);
 	agent->config.workers[number] = worker;

@@ -50,7 +50,9 @@ static void begin_worker(struct agent *agent, uint32_t number) {
 	struct worker_facts facts;
 
 	assert_int_equal(
-		prober_create(agent->paths, &monotonic, (struct near){0}, &agent->probers[number]),
+		prober_create(
+			agent->paths, NULL, &monotonic, (struct near){0}, &agent->probers[number]
+		),
 		0
 	);
 	config.polls[config.poll_count++] = prober_poll(agent->probers[number]);

@@ -85,7 +85,7 @@ static void worker_of_core_1_has_its_memory_on_node_1(void **state) {
 	assert_int_equal(worker_start(worker, &facts), 0);
 	assert_int_equal(facts.memory_node, 1);
 	assert_int_equal(near_node(worker), 1);
-	assert_int_equal(prober_create(NULL, &monotonic, worker_near(worker), &prober), 0);
+	assert_int_equal(prober_create(NULL, NULL, &monotonic, worker_near(worker), &prober), 0);
 	assert_int_equal(near_node(prober), 1);
 	prober_destroy(prober);
 	worker_destroy(worker);

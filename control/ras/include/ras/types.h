@@ -92,6 +92,13 @@ enum ras_cause {
 	RAS_CAUSE_COUNT,
 };
 
+// Of a death: nothing says that the process ended. The peer may be cut off from the overlay alone,
+// and its memory be read all the same.
+static inline bool ras_cause_is_silence(enum ras_cause cause) {
+	return cause == RAS_CAUSE_SILENT || cause == RAS_CAUSE_UNREACHABLE ||
+	       cause == RAS_CAUSE_TIMEOUT || cause == RAS_CAUSE_STUCK || cause == RAS_CAUSE_REPORT;
+}
+
 // Its process is gone, and its host is not.
 static inline bool ras_cause_is_gone(enum ras_cause cause) {
 	return cause == RAS_CAUSE_GONE || cause == RAS_CAUSE_EXITED;
