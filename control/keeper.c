@@ -370,10 +370,6 @@ void keeper_cancel(struct keeper_request *request) {
 	job_drop(job);
 }
 
-const char *keeper_name(const struct keeper *keeper) {
-	return keeper->name;
-}
-
 uint64_t keeper_busy_ns(const struct keeper *keeper) {
 	return keeper->asked == NULL ? 0 : loop_clock_ns(keeper->loop) - keeper->since_ns;
 }

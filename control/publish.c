@@ -236,12 +236,3 @@ uint64_t publish_dirty(struct publish *publish, uint64_t now_ns) {
 		return publish->due_ns;
 	return RAS_NEVER;
 }
-
-const struct peer_row *
-publish_find(const struct peer_snapshot *snapshot, const char *name, size_t length) {
-	const struct peer_row *row = peer_snapshot_find(snapshot, ras_id(name, length));
-
-	if (row == NULL || row->name_length != length || memcmp(row->name, name, length) != 0)
-		return NULL;
-	return row;
-}

@@ -44,30 +44,3 @@ void pulse_beat(struct pulse *pulse, uint64_t incarnation, uint64_t now_ns) {
 	set(&pulse->now_ns, now_ns);
 	set(&pulse->beats, beats + 1);
 }
-
-int pulse_read(const void *bytes, uint32_t size, struct pulse_reading *ret_reading) {
-	struct pulse_reading reading = {0};
-	struct wire_reader reader;
-	uint64_t workers;
-
-	if (size < PULSE_HEAD_BYTES)
-		return -EBADMSG;
-	wire_reader_init(&reader, bytes, PULSE_HEAD_BYTES);
-	if (wire_get_u64(&reader) != PULSE_MAGIC)
-		return -EBADMSG;
-	if (wire_get_u64(&reader) != PULSE_LAYOUT)
-		return -EPROTONOSUPPORT;
-	reading.name = wire_get_u64(&reader);
-	workers = wire_get_u64(&reader);
-	reading.incarnation = wire_get_u64(&reader);
-	reading.beats = wire_get_u64(&reader);
-	reading.now_ns = wire_get_u64(&reader);
-	(void)wire_get_u64(&reader);
-	if (workers > PULSE_WORKERS_MAX)
-		return -EBADMSG;
-	reading.worker_count = (uint32_t)workers;
-	for (uint32_t n = 0; n < PULSE_WORKERS_MAX; n++)
-		reading.worker_beats[n] = wire_get_u64(&reader);
-	*ret_reading = reading;
-	return 0;
-}

@@ -14,7 +14,3 @@ int verbs_error_from_code(int code) {
 		return neg_errno();
 	return code > 0 ? -code : code;
 }
-
-int verbs_error_from_count(int count) {
-	return count >= 0 ? 0 : -EIO;
-}

@@ -54,13 +54,3 @@ enum verdict_grade verdict_grade_of(enum verdict verdict) {
 enum verdict_advice verdict_advice_of(enum verdict verdict) {
 	return (unsigned)verdict < VERDICT_COUNT ? rows[verdict].advice : VERDICT_ADVICE_SHOW;
 }
-
-bool verdict_parse(const char *name, enum verdict *ret_verdict) {
-	for (uint32_t n = 0; n < VERDICT_COUNT; n++) {
-		if (strcmp(name, rows[n].name) == 0) {
-			*ret_verdict = (enum verdict)n;
-			return true;
-		}
-	}
-	return false;
-}

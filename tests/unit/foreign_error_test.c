@@ -35,15 +35,6 @@ static void verbs_code_is_read_in_all_three_dialects(void **state) {
 	}
 }
 
-static void verbs_count_that_is_negative_is_never_taken_for_an_errno(void **state) {
-	(void)state;
-	errno = ENOENT;
-	assert_int_equal(verbs_error_from_count(-1), -EIO);
-	assert_int_equal(verbs_error_from_count(-12), -EIO);
-	assert_int_equal(verbs_error_from_count(0), 0);
-	assert_int_equal(verbs_error_from_count(16), 0);
-}
-
 static void dpdk_code_is_kept_and_a_count_is_success(void **state) {
 	(void)state;
 	rte_errno = ENOENT;
@@ -80,7 +71,6 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(verbs_object_that_is_null_gives_errno_and_never_zero),
 		cmocka_unit_test(verbs_code_is_read_in_all_three_dialects),
-		cmocka_unit_test(verbs_count_that_is_negative_is_never_taken_for_an_errno),
 		cmocka_unit_test(dpdk_code_is_kept_and_a_count_is_success),
 		cmocka_unit_test(dpdk_minus_one_gives_rte_errno_and_not_errno),
 		cmocka_unit_test(dpdk_object_that_is_null_gives_rte_errno_and_never_zero),

@@ -279,11 +279,6 @@ static void no_more_than_the_bound_may_wait(void **state) {
 	wait_dropped(KEEPER_PENDING_MAX);
 }
 
-static void a_name_is_cut_to_what_a_thread_may_have(void **state) {
-	(void)state;
-	assert_string_equal(keeper_name(keeper), "keeper-of-the-l");
-}
-
 static void ask_again(struct keeper_request *request, void *arg, int result) {
 	ended(request, arg, result);
 	if (result > 0)
@@ -328,9 +323,6 @@ int main(void) {
 			a_cancelled_call_under_way_is_not_answered, begin, end
 		),
 		cmocka_unit_test_setup_teardown(no_more_than_the_bound_may_wait, begin, end),
-		cmocka_unit_test_setup_teardown(
-			a_name_is_cut_to_what_a_thread_may_have, begin, end
-		),
 		cmocka_unit_test_setup_teardown(an_answer_may_ask_again, begin, end),
 	};
 

@@ -71,7 +71,6 @@ int keeper_run(
 // There will be no answer. A call that waits is not made; one under way goes on.
 void keeper_cancel(struct keeper_request *request);
 
-const char *keeper_name(const struct keeper *keeper);
 // How long the call under way has taken, 0 if there is none.
 uint64_t keeper_busy_ns(const struct keeper *keeper);
 bool keeper_is_stuck(const struct keeper *keeper);

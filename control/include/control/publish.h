@@ -36,7 +36,3 @@ void publish_mark(struct publish *publish, uint64_t peer);
 // it) is tried again. Returns when to call it next, RAS_NEVER until the next event. now_ns is of
 // the clock of all RCU readers.
 uint64_t publish_dirty(struct publish *publish, uint64_t now_ns);
-
-// For any reader of the table: the peer of this name, or NULL.
-const struct peer_row *
-publish_find(const struct peer_snapshot *snapshot, const char *name, size_t length);

@@ -15,10 +15,6 @@ int verbs_error_from_object(const void *object);
 // taken for EPERM when errno says something else.
 int verbs_error_from_code(int code);
 
-// verbs calls that give a count, or a bare negative number that is no errno (ibv_poll_cq).
-// The number is not looked at: -EIO for every negative one.
-int verbs_error_from_count(int count);
-
 // DPDK calls that give 0 (or a count) or -errno (rte_eth_dev_configure).
 int dpdk_error_from_code(int code);
 

@@ -33,23 +33,10 @@ void pulse_beat(struct pulse *pulse, uint64_t incarnation, uint64_t now_ns);
 // Those past PULSE_WORKERS_MAX have no word.
 void pulse_beat_worker(struct pulse *pulse, uint32_t worker);
 
-// What a reader makes of the bytes that it read.
-struct pulse_reading {
-	uint64_t name;
-	uint64_t incarnation;
-	uint64_t beats;	 // of control
-	uint64_t now_ns; // on the other's clock, of that beat
-	uint32_t worker_count;
-	uint64_t worker_beats[PULSE_WORKERS_MAX];
-};
-
 #define PULSE_HEAD_BYTES 192 // what must be read to tell
 #define PULSE_BEATS_AT 40    // where the counter of control lies, for who reads nothing else
 
-// -EBADMSG: too short, or no page of ours (yet); -EPROTONOSUPPORT: another layout.
-int pulse_read(const void *bytes, uint32_t size, struct pulse_reading *ret_reading);
-
-// The same at a glance, hot, where a device has put the bytes (aligned to 8): false if they are no
+// What a reader makes of the bytes, hot, where a device has put them (aligned to 8): false if they are no
 // page of `name` (yet), or one that no agent writes.
 bool pulse_glance(const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats);
 // What a reader knows of the other's workers from page to page: low halves of their words, and of

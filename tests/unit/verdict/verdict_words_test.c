@@ -42,20 +42,6 @@ static void every_verdict_has_its_name_grade_and_advice(void **state) {
 	}
 }
 
-static void a_name_is_read_back_and_no_other_word_is(void **state) {
-	static const char *const none[] = {"", "Healthy", "node-down ", "node", "?"};
-	enum verdict verdict = VERDICT_COUNT;
-
-	(void)state;
-	for (uint32_t n = 0; n < sizeof(none) / sizeof(none[0]); n++)
-		assert_false(verdict_parse(none[n], &verdict));
-	assert_int_equal(verdict, VERDICT_COUNT);
-	for (uint32_t n = 0; n < VERDICT_COUNT; n++) {
-		assert_true(verdict_parse(words[n].name, &verdict));
-		assert_int_equal(verdict, words[n].verdict);
-	}
-}
-
 static void a_number_beyond_all_has_a_name_that_is_none_and_drains_nobody(void **state) {
 	(void)state;
 	assert_string_equal(verdict_name(VERDICT_COUNT), "?");
@@ -69,7 +55,6 @@ static void a_number_beyond_all_has_a_name_that_is_none_and_drains_nobody(void *
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_verdict_has_its_name_grade_and_advice),
-		cmocka_unit_test(a_name_is_read_back_and_no_other_word_is),
 		cmocka_unit_test(a_number_beyond_all_has_a_name_that_is_none_and_drains_nobody),
 	};
 

@@ -54,8 +54,6 @@ const char *verdict_name(enum verdict verdict); // "node-down"
 const char *verdict_advice_name(enum verdict_advice advice);
 enum verdict_grade verdict_grade_of(enum verdict verdict);
 enum verdict_advice verdict_advice_of(enum verdict verdict);
-// False if the name is none.
-bool verdict_parse(const char *name, enum verdict *ret_verdict);
 
 // How sure: what the number of observers and planes allows.
 enum verdict_confidence {
