@@ -8,7 +8,7 @@ A poll step does not allocate, lock, log or call the system: the release object 
 *_fast.c has no undefined symbol outside hot_symbols.txt and the other *_fast.c. The
 protocol core has no socket, clock, thread or allocator: the objects of control/ras have
 none outside ras_symbols.txt and each other. The same for control/verdict and
-verdict_symbols.txt.
+verdict_symbols.txt, and, with an allocator, for control/pairing and pairing_symbols.txt.
 """
 
 import fnmatch
@@ -97,6 +97,8 @@ def main():
          objects_test("control/ras/**/*.c", "control/ras/*.a.p/*.o", RAS)),
         ("the verdict engine asks for nothing outside verdict_symbols.txt",
          objects_test("control/verdict/**/*.c", "control/verdict/*.a.p/*.o", VERDICT)),
+        ("pairing asks for nothing outside pairing_symbols.txt",
+         objects_test("control/pairing/*.c", "control/*.a.p/pairing_*.o", PAIRING)),
     ])
 
 
@@ -105,4 +107,5 @@ if __name__ == "__main__":
     HOT = ROOT / "tests/house/hot_symbols.txt"
     RAS = ROOT / "tests/house/ras_symbols.txt"
     VERDICT = ROOT / "tests/house/verdict_symbols.txt"
+    PAIRING = ROOT / "tests/house/pairing_symbols.txt"
     main()
