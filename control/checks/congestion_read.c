@@ -5,6 +5,7 @@
 #include "congestion.h"
 
 #include <lib/error.h>
+#include <lib/netif/netlink.h>
 #include <lib/parse.h>
 #include <lib/scoped.h>
 
@@ -149,11 +150,17 @@ static int read_table(int fd, const char *netdev, uint32_t count, struct table *
 int congestion_ethtool(
 	const char *netdev, void (*take_one)(void *ctx, const char *name, uint64_t value), void *ctx
 ) {
-	scoped_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	scoped_fd int fd = -1;
 	struct table table = {NULL, NULL};
-	uint32_t count;
-	int err = fd < 0 ? neg_errno() : count_values(fd, netdev, &count);
+	uint32_t index, count;
+	// A device is seen in each network namespace, its interface in one. Asked for one that is
+	// not here, the ioctl starts modprobe twice, and waits for it.
+	int err = netif_netlink_index(netdev, &index);
 
+	if (err != 0)
+		return err;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	err = fd < 0 ? neg_errno() : count_values(fd, netdev, &count);
 	if (err == 0)
 		err = read_table(fd, netdev, count, &table);
 	for (uint32_t n = 0; err == 0 && n < count; n++) {

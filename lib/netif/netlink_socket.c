@@ -10,6 +10,7 @@
 #include <linux/if_addr.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -147,4 +148,48 @@ int netif_netlink_lookup(
 	if (peer->scope_id != 0)
 		request_add(&request, RTA_OIF, &peer->scope_id, sizeof(peer->scope_id));
 	return converse(fd, &request, take, context, done);
+}
+
+struct index_answer {
+	uint32_t index;
+	bool done;
+};
+
+static int take_index(void *context, const void *bytes, size_t size) {
+	struct index_answer *answer = context;
+	const struct nlmsghdr *header = bytes;
+
+	if (!NLMSG_OK(header, size))
+		return -EBADMSG;
+	if (header->nlmsg_type == NLMSG_ERROR &&
+	    header->nlmsg_len >= NLMSG_LENGTH(sizeof(struct nlmsgerr))) {
+		const struct nlmsgerr *error = NLMSG_DATA(header);
+
+		return error->error < 0 ? error->error : -EBADMSG;
+	}
+	if (header->nlmsg_type != RTM_NEWLINK ||
+	    header->nlmsg_len < NLMSG_LENGTH(sizeof(struct ifinfomsg)))
+		return -EBADMSG;
+	answer->index = (uint32_t)((const struct ifinfomsg *)NLMSG_DATA(header))->ifi_index;
+	answer->done = true;
+	return 0;
+}
+
+int netif_netlink_index(const char *name, uint32_t *ret_index) {
+	struct index_answer answer = {0};
+	struct request request;
+	scoped_fd int fd = -1;
+	int err;
+
+	if (name[0] == '\0' || strlen(name) >= IF_NAMESIZE)
+		return -EINVAL;
+	err = netif_netlink_open(0, &fd);
+	if (err != 0)
+		return err;
+	request_init(&request, RTM_GETLINK, 0, sizeof(request.body.link));
+	request_add(&request, IFLA_IFNAME, name, strlen(name) + 1);
+	err = converse(fd, &request, take_index, &answer, &answer.done);
+	if (err == 0)
+		*ret_index = answer.index;
+	return err;
 }

@@ -389,6 +389,19 @@ static void more_links_than_any_host_has_are_an_error(void **state) {
 	netif_table_destroy(table);
 }
 
+static void the_kernel_tells_an_interface_by_its_name(void **state) {
+	uint32_t index = 0;
+
+	(void)state;
+	assert_int_equal(netif_netlink_index("lo", &index), 0);
+	assert_int_equal(index, 1);
+	index = 7;
+	assert_int_equal(netif_netlink_index("no-such-one", &index), -ENODEV);
+	assert_int_equal(netif_netlink_index("", &index), -EINVAL);
+	assert_int_equal(netif_netlink_index("sixteen-of-them!", &index), -EINVAL);
+	assert_int_equal(index, 7);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_truncation_of_a_real_dump_is_refused_or_shorter),
@@ -403,6 +416,7 @@ int main(void) {
 		cmocka_unit_test(routes_carry_way_source_and_metric),
 		cmocka_unit_test(the_first_of_several_next_hops_is_the_way),
 		cmocka_unit_test(more_links_than_any_host_has_are_an_error),
+		cmocka_unit_test(the_kernel_tells_an_interface_by_its_name),
 	};
 
 	return cmocka_run_group_tests_name("netif_netlink", tests, NULL, NULL);

@@ -52,3 +52,8 @@ int netif_netlink_lookup(
 	void *context,
 	const bool *done
 );
+
+// The index of an interface of this network namespace by its name. For a name that it does not know
+// the kernel loads no module, as it does for if_nametoindex(), which waits for that.
+// -ENODEV, -EINVAL for what is no name, or -errno of the socket.
+int netif_netlink_index(const char *name, uint32_t *ret_index);
