@@ -60,10 +60,20 @@ def programs_are_numbered_through_and_failures_bring_their_output():
     assert "\n# why\n" in said, said
 
 
+def why_one_failed_stands_right_behind_its_line():
+    lines = ["1..2", "not ok 1 - a", "# Traceback (most recent call last):",
+             '#   File "it.py", line 7, in a', "#     assert False", "# AssertionError: why",
+             "ok 2 - b"]
+    _, _, said = run("cat <<'END'\n" + "\n".join(lines) + "\nEND\nexit 1")
+    assert "not ok 2 - it: a\n# AssertionError: why\n# at it.py:7 in a: assert False\n" in said, said
+
+
 if __name__ == "__main__":
     RUNNER = pathlib.Path(sys.argv[1]).resolve() / "tests/vm/guest/run.py"
     tap.run([(f"the guest's TAP of a program with: {title}", case_test(text, wanted))
              for title, text, wanted in CASES] + [
         ("programs are numbered through, and failures bring their output",
          programs_are_numbered_through_and_failures_bring_their_output),
+        ("why one failed stands right behind its line",
+         why_one_failed_stands_right_behind_its_line),
     ])

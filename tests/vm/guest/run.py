@@ -68,10 +68,11 @@ class Report:
             self.line("ok", f"{program.name}: {name}", f" # SKIP {reason or 'no reason given'}")
         for name in program.failed:
             self.line("not ok", f"{program.name}: {name}")
+            tap.comment("\n".join(program.reason(name)[:tally.REASON_LINES_MAX]))
         if program.failed:
             self.failed += 1
-            said = (program.stdout + program.stderr).splitlines()
-            tap.comment("\n".join(said[-tally.OUTPUT_LINES_MAX:]))
+            print(f"# what {program.name} said last:", flush=True)
+            tap.comment("\n".join(program.output()[-tally.OUTPUT_LINES_MAX:]))
 
     def end(self):
         print(f"1..{self.count}", flush=True)
