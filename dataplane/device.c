@@ -106,6 +106,27 @@ static int list_devices(
 	return 0;
 }
 
+static uint64_t guid_of(const struct verbs_calls *calls, struct ibv_device *device) {
+	return calls->device_guid != NULL ? calls->device_guid(device) : 0;
+}
+
+static uint32_t count_guid(
+	const struct verbs_calls *calls, struct ibv_device **devices, uint32_t count, uint64_t guid
+) {
+	uint32_t found = 0;
+
+	for (uint32_t n = 0; n < count; n++)
+		found += guid_of(calls, devices[n]) == guid;
+	return found;
+}
+
+// One that several have, as Soft-RoCE on VLANs of one interface, tells none from the other.
+static uint64_t telling_guid(
+	const struct verbs_calls *calls, struct ibv_device **devices, uint32_t count, uint64_t guid
+) {
+	return count_guid(calls, devices, count, guid) > 1 ? 0 : guid;
+}
+
 int device_list(
 	const struct verbs_calls *calls,
 	const struct device_settings *settings,
@@ -131,6 +152,7 @@ int device_list(
 		};
 
 		err = list_one(&look);
+		facts[i].guid = telling_guid(calls, devices, count, facts[i].guid);
 	}
 	if (devices != NULL)
 		calls->device_list_free(devices);
@@ -139,10 +161,6 @@ int device_list(
 	*ret_facts = scoped_take_mem(&facts);
 	*ret_count = count;
 	return 0;
-}
-
-static uint64_t guid_of(const struct verbs_calls *calls, struct ibv_device *device) {
-	return calls->device_guid != NULL ? calls->device_guid(device) : 0;
 }
 
 int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest) {
@@ -165,21 +183,18 @@ int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest) {
 
 // How sure it is that this is the device: 0 not at all, 1 by its name alone, 2 by its GUID, 3 both.
 // One of that name whose GUID is another's is another one.
-static int likeness(
-	const struct verbs_calls *calls, struct ibv_device *device, const char *name, uint64_t guid
-) {
+static int likeness(struct ibv_device *device, uint64_t its_guid, const char *name, uint64_t guid) {
 	bool named = strcmp(device->name, name) == 0;
-	uint64_t found = guid_of(calls, device);
 
-	if (guid == 0 || found == 0)
+	if (guid == 0 || its_guid == 0)
 		return named ? 1 : 0;
-	return found == guid ? 2 + (named ? 1 : 0) : 0;
+	return its_guid == guid ? 2 + (named ? 1 : 0) : 0;
 }
 
 int device_find(
 	const struct verbs_calls *calls,
 	const char *name,
-	uint64_t guid,
+	uint64_t *guid,
 	char ret_name[static DEVICE_NAME_MAX + 1]
 ) {
 	struct ibv_device **devices;
@@ -189,8 +204,12 @@ int device_find(
 	err = list_devices(calls, &devices, &count);
 	if (err != 0)
 		return err;
+	*guid = telling_guid(calls, devices, count, *guid);
 	for (uint32_t n = 0; n < count; n++) {
-		alike = likeness(calls, devices[n], name, guid);
+		alike = likeness(
+			devices[n],
+			telling_guid(calls, devices, count, guid_of(calls, devices[n])), name, *guid
+		);
 		if (alike <= best || strlen(devices[n]->name) > DEVICE_NAME_MAX)
 			continue;
 		best = alike;
@@ -199,6 +218,28 @@ int device_find(
 	if (devices != NULL)
 		calls->device_list_free(devices);
 	return best > 0 ? 0 : -ENODEV;
+}
+
+int device_guid(const struct verbs_calls *calls, const char *name, uint64_t *ret_guid) {
+	struct ibv_device **devices;
+	uint64_t guid = 0;
+	uint32_t count;
+	int err = list_devices(calls, &devices, &count);
+
+	if (err != 0)
+		return err;
+	err = -ENODEV;
+	for (uint32_t n = 0; n < count && err != 0; n++) {
+		if (strcmp(devices[n]->name, name) != 0)
+			continue;
+		guid = telling_guid(calls, devices, count, guid_of(calls, devices[n]));
+		err = 0;
+	}
+	if (devices != NULL)
+		calls->device_list_free(devices);
+	if (err == 0)
+		*ret_guid = guid;
+	return err;
 }
 
 static struct ibv_device *
@@ -284,6 +325,8 @@ int device_open(
 	}
 	found = find(devices, count, name, ret_reason);
 	err = found == NULL ? -ENODEV : open_found(found, device, ret_reason);
+	if (err == 0)
+		device->facts.guid = telling_guid(calls, devices, count, device->facts.guid);
 	if (devices != NULL)
 		calls->device_list_free(devices);
 	if (err != 0) {

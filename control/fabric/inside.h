@@ -59,7 +59,7 @@ struct nic {
 	uint64_t retry_ns; // the next wait
 	uint64_t lost_ns;  // when it was lost last; 0: never
 	struct keeper_request opening, closing, refreshing, looking;
-	uint64_t guid;			     // as it was open last; 0: not known
+	uint64_t guid;			     // as it was open last; 0: it tells nothing
 	char open_name[DEVICE_NAME_MAX + 1]; // what it was called then
 	bool refresh_again;
 	bool eventless; // it was said
@@ -198,11 +198,14 @@ struct nic_work {
 	void *pulse, *scratch, *landing;
 	bool taken; // the parts are somebody else's now
 	char reason[DEVICE_REASON_MAX + 1];
-	uint64_t guid; // that it had before; 0: not known
+	uint64_t guid;			     // that it had before; 0: not known
+	char open_name[DEVICE_NAME_MAX + 1]; // that it had when it was open last; "": it was not
+	uint64_t others[FABRIC_DEVICES_MAX]; // the GUIDs of other devices of ours
+	uint32_t other_count;
 };
 
 int nic_work_open(void *arg);
-// Whether it is still in the list, by whatever name.
+// Whether it is still in the list, by whatever name; the GUID is 0 then if another one has it too.
 int nic_work_look(void *arg);
 int nic_work_close(void *arg);
 int nic_work_refresh(void *arg);

@@ -56,6 +56,20 @@ static void set_retry(struct nic *nic, uint64_t after_ns) {
 	must(loop_timer_set(loop, &nic->retry, loop_now_ns(loop) + after_ns) == 0);
 }
 
+// Several rails may be ports of one device.
+static void add_others(struct nic_work *work) {
+	const struct nic *nic = work->nic;
+	const struct fabric *fabric = nic->fabric;
+
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		const struct nic *other = &fabric->nics[n];
+
+		if (other != nic && !other->retired && other->guid != 0 &&
+		    other->config.settings.port == nic->config.settings.port)
+			work->others[work->other_count++] = other->guid;
+	}
+}
+
 int nic_run(
 	struct nic *nic,
 	int (*call)(void *),
@@ -79,6 +93,8 @@ int nic_run(
 	work->taken = parts != NULL; // not its own to close when it is dropped
 	work->config = nic->config;
 	work->guid = nic->guid;
+	memcpy(work->open_name, nic->open_name, sizeof(work->open_name));
+	add_others(work);
 	work->pulse = pulse_memory(fabric->pulse);
 	work->scratch = fabric->scratch;
 	work->landing = fabric->landing;

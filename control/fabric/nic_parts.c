@@ -93,8 +93,39 @@ static const char *driver_name(const struct nic_work *work) {
 	return work->config.device[0] != '\0' ? work->config.device : work->config.name;
 }
 
-static int find(const struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
-	return device_find(work->config.calls, driver_name(work), work->guid, ret_name);
+// By its GUID, or by the name under which it was open last.
+static int find(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
+	const char *name = work->open_name[0] != '\0' ? work->open_name : driver_name(work);
+
+	return device_find(work->config.calls, name, &work->guid, ret_name);
+}
+
+static bool is_anothers(const struct nic_work *work, const char *name) {
+	uint64_t guid;
+
+	if (device_guid(work->config.calls, name, &guid) != 0 || guid == 0)
+		return false;
+	for (uint32_t n = 0; n < work->other_count; n++) {
+		if (work->others[n] == guid)
+			return true;
+	}
+	return false;
+}
+
+// What the device is called now. What was never open goes by its name, and so does what replaced
+// it, unless that is a device of ours which was given the name since.
+static int find_name(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
+	if (find(work, ret_name) == 0)
+		return 0;
+	memcpy(ret_name, driver_name(work), DEVICE_NAME_MAX + 1);
+	if (!is_anothers(work, ret_name))
+		return 0;
+	snprintf(
+		work->reason, sizeof(work->reason),
+		"no device '%s': what has its name now was another one, and is used as that",
+		ret_name
+	);
+	return -ENODEV;
 }
 
 int nic_work_open(void *arg) {
@@ -105,15 +136,13 @@ int nic_work_open(void *arg) {
 	};
 	struct nic_parts *parts = &work->parts;
 	char name[DEVICE_NAME_MAX + 1];
-	int err;
+	int err = find_name(work, name);
 
-	// Of another name since, or one whose name another has. What was never open goes by its
-	// name, and so does what replaced it.
-	if (work->guid == 0 || find(work, name) != 0)
-		memcpy(name, driver_name(work), sizeof(name));
-	err = device_open(
-		work->config.calls, name, &work->config.settings, work->reason, &parts->device
-	);
+	if (err == 0)
+		err = device_open(
+			work->config.calls, name, &work->config.settings, work->reason,
+			&parts->device
+		);
 	if (err != 0)
 		return err;
 	parts->facts = *device_facts(parts->device);

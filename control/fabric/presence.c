@@ -8,8 +8,10 @@
 
 static void ended_looking(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, looking);
+	const struct nic_work *work = arg;
 
-	(void)arg;
+	if (work->guid == 0)
+		nic->guid = 0; // another one has it by now
 	// What cannot be asked now is asked again with the next word of a device.
 	if (result == -ENODEV && nic->open && !nic->lost)
 		nic_lose(nic, "it was removed");

@@ -269,6 +269,77 @@ static void the_table_says_who_answers_if_it_is_this_process(void **state) {
 	assert_int_equal(facts[0].responder, DEVICE_RESPONDER_IN_PROCESS);
 }
 
+// Who is found: three devices, of which some have one GUID; sought by a name and a GUID of before.
+static void a_device_is_found_by_what_tells_it_from_others(void **state) {
+	static const struct {
+		uint64_t guids[3];
+		const char *name;
+		uint64_t guid;
+		const char *found;   // NULL: none
+		uint64_t guid_after; // 0: it tells nothing
+	} rows[] = {
+		{{5, 6, 7}, "fake1", 6, "fake1", 6},
+		{{5, 6, 7}, "fake0", 6, "fake1", 6}, // its name is another's
+		{{5, 6, 7}, "gone", 6, "fake1", 6},
+		{{5, 6, 7}, "fake1", 0, "fake1", 0},
+		{{5, 6, 7}, "fake1", 9, NULL, 9},
+		{{5, 5, 7}, "fake1", 5, "fake1", 0},
+		{{5, 5, 7}, "gone", 5, NULL, 0}, // neither of the two
+		{{5, 5, 7}, "fake1", 9, "fake1", 9},
+		{{5, 5, 7}, "fake0", 7, "fake2", 7},
+		{{0, 0, 7}, "fake1", 9, "fake1", 9},
+	};
+	struct fake_device *devices[3];
+
+	(void)state;
+	for (int n = 0; n < 3; n++)
+		devices[n] = fake_device_add((const char *[]){"fake0", "fake1", "fake2"}[n]);
+	for (size_t row = 0; row < COUNT(rows); row++) {
+		char found[DEVICE_NAME_MAX + 1] = "";
+		uint64_t guid = rows[row].guid;
+
+		for (int n = 0; n < 3; n++)
+			devices[n]->attr.node_guid = htobe64(rows[row].guids[n]);
+		assert_int_equal(
+			device_find(&fake_verbs_calls, rows[row].name, &guid, found),
+			rows[row].found != NULL ? 0 : -ENODEV
+		);
+		assert_string_equal(found, rows[row].found != NULL ? rows[row].found : "");
+		assert_true(guid == rows[row].guid_after);
+	}
+}
+
+static void a_guid_that_two_have_is_no_fact_of_either(void **state) {
+	scoped_mem struct device_facts *facts = NULL;
+	char reason[DEVICE_REASON_MAX + 1];
+	uint32_t count;
+	uint64_t guid = 1;
+
+	(void)state;
+	for (int n = 0; n < 3; n++) {
+		struct fake_device *device =
+			fake_device_add((const char *[]){"fake0", "fake1", "fake2"}[n]);
+
+		device->attr.node_guid = htobe64(n < 2 ? 5 : 7);
+	}
+	assert_int_equal(device_list(&fake_verbs_calls, NULL, &facts, &count), 0);
+	assert_true(facts[0].guid == 0 && facts[1].guid == 0 && facts[2].guid == 7);
+	assert_int_equal(device_guid(&fake_verbs_calls, "fake1", &guid), 0);
+	assert_true(guid == 0);
+	assert_int_equal(device_guid(&fake_verbs_calls, "fake2", &guid), 0);
+	assert_true(guid == 7);
+	assert_int_equal(device_guid(&fake_verbs_calls, "fake3", &guid), -ENODEV);
+	for (int n = 0; n < 3; n++) {
+		struct device *device;
+
+		assert_int_equal(
+			device_open(&fake_verbs_calls, facts[n].name, NULL, reason, &device), 0
+		);
+		assert_true(device_facts(device)->guid == facts[n].guid);
+		device_put(device);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, device_bed_make, device_bed_end)
 
 int main(void) {
@@ -284,6 +355,8 @@ int main(void) {
 		TEST(a_device_that_fails_is_listed_beside_those_that_do_not),
 		TEST(no_memory_and_a_list_that_fails_are_told_and_leave_nothing),
 		TEST(the_table_says_who_answers_if_it_is_this_process),
+		TEST(a_device_is_found_by_what_tells_it_from_others),
+		TEST(a_guid_that_two_have_is_no_fact_of_either),
 	};
 
 	return cmocka_run_group_tests_name("device", tests, NULL, NULL);

@@ -101,7 +101,7 @@ struct device_facts {
 	int numa_node;			// -1: not known
 	uint32_t vendor_id;
 	enum ibv_transport_type transport;
-	uint64_t guid; // of the node, as a number
+	uint64_t guid; // of the node, as a number; 0: not known, or several in the list have it
 	enum device_responder responder;
 	uint8_t port_count; // 0: not known
 	bool usable;	    // RC, an active port, a GID or LID, limits that will do
@@ -143,14 +143,18 @@ const char *device_subnet_format(
 int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest);
 
 // What a device is called now that was called `name` and had this GUID of its node (0: not known):
-// it may have been renamed, and its name be another's. -ENODEV: it is not there. -ENOMEM, or what
-// the driver said when asked for its devices.
+// it may have been renamed, and its name be another's. A GUID that several have tells none of them:
+// it becomes 0, and the name alone counts. -ENODEV: it is not there. -ENOMEM, or what the driver
+// said when asked for its devices.
 int device_find(
 	const struct verbs_calls *calls,
 	const char *name,
-	uint64_t guid,
+	uint64_t *guid,
 	char ret_name[static DEVICE_NAME_MAX + 1]
 );
+
+// The GUID of the node of the device that has this name now, 0 as in its facts. Errors as above.
+int device_guid(const struct verbs_calls *calls, const char *name, uint64_t *ret_guid);
 
 struct device;
 

@@ -4,6 +4,7 @@
 #include "fabric_bed.h"
 #include "probe_bed.h"
 
+#include <endian.h>
 #include <string.h>
 
 static struct fabric_device_view device(uint32_t agent) {
@@ -241,6 +242,95 @@ static void two_devices_that_swap_names_are_not_taken_for_each_other(void **stat
 	}
 }
 
+static struct fabric_device_view device_at(uint32_t n) {
+	struct fabric_device_view view;
+
+	fabric_device_at(bed.agents[0].fabric, n, &view);
+	return view;
+}
+
+static void begin_with_two(void) {
+	bed_close();
+	bed_open(2, 2);
+	bed_link(0, 1, true);
+}
+
+static bool both_are_up(void) {
+	return device_at(0).state == FABRIC_DEVICE_UP && device_at(1).state == FABRIC_DEVICE_UP;
+}
+
+// It is tried again, and no other one taken for it.
+static void first_is_awaited(void) {
+	fabric_look_at_devices(bed.agents[0].fabric);
+	bed_until(device_at(0).state == FABRIC_DEVICE_WAITING);
+	bed_pass(10 * RAS_NS_PER_SEC);
+	bed_until(device_at(0).state == FABRIC_DEVICE_WAITING);
+	assert_int_equal(device_at(0).opened, 1);
+	assert_int_equal(device_at(1).state, FABRIC_DEVICE_UP);
+}
+
+static void remove_first(void) {
+	fake_device_withdraw(bed.agents[0].fakes[0]);
+	first_is_awaited();
+}
+
+// Soft-RoCE on VLANs of one interface, functions with a copied GUID.
+static void devices_of_one_guid_are_told_apart_by_name(void **state) {
+	(void)state;
+	begin_with_two();
+	for (uint32_t n = 0; n < 2; n++)
+		bed.agents[0].fakes[n]->attr.node_guid = htobe64(99);
+	bed_start_both();
+	bed_until(both_are_up());
+	assert_int_equal(device_at(0).facts.guid, 0);
+	remove_first();
+	come_back(0);
+	bed_until(both_are_up());
+	assert_string_equal(device_at(0).facts.name, "rdma0");
+	assert_int_equal(device_at(1).opened, 1);
+}
+
+static void a_guid_that_a_second_device_has_later_tells_nothing_any_more(void **state) {
+	(void)state;
+	begin_with_two();
+	bed_start_both();
+	bed_until(both_are_up());
+	fake_device_rename(
+		bed.agents[0].fakes[1], bed.agents[0].config.devices[1].name,
+		device_at(0).facts.guid
+	);
+	fabric_look_at_devices(bed.agents[0].fabric);
+	bed_settle();
+	assert_true(both_are_up());
+	remove_first();
+}
+
+// While it is away another of ours is given its name: that one is not taken twice.
+static void a_name_that_another_device_of_ours_has_now_is_not_taken(void **state) {
+	const char *names[2];
+
+	(void)state;
+	begin_with_two();
+	for (uint32_t n = 0; n < 2; n++)
+		names[n] = bed.agents[0].config.devices[n].name;
+	bed_start_both();
+	bed_until(both_are_up());
+	fake_device_withdraw(bed.agents[0].fakes[0]);
+	fake_device_rename(bed.agents[0].fakes[0], "away", 0);
+	fake_device_rename(bed.agents[0].fakes[1], names[0], 0);
+	first_is_awaited();
+	assert_string_equal(
+		device_at(0).reason,
+		"no device 'rdma0': what has its name now was another one, and is used as that"
+	);
+	fake_device_rename(bed.agents[0].fakes[0], names[1], 0);
+	come_back(0);
+	fabric_look_at_devices(bed.agents[0].fabric);
+	bed_until(both_are_up());
+	assert_string_equal(device_at(0).facts.name, names[1]);
+	assert_int_equal(device_at(1).opened, 1);
+}
+
 static void peers_that_lose_their_devices_while_they_pair_have_a_pair_later(void **state) {
 	(void)state;
 	for (uint32_t turns = 0; turns < 24; turns++) {
@@ -433,6 +523,9 @@ int main(void) {
 		BED_TEST(look_finds_what_is_awaited_at_once),
 		BED_TEST(look_at_devices_that_are_all_there_changes_nothing),
 		BED_TEST(device_that_is_renamed_stays_and_is_taken_again_by_its_identity),
+		BED_TEST(devices_of_one_guid_are_told_apart_by_name),
+		BED_TEST(a_guid_that_a_second_device_has_later_tells_nothing_any_more),
+		BED_TEST(a_name_that_another_device_of_ours_has_now_is_not_taken),
 		BED_TEST(two_devices_that_swap_names_are_not_taken_for_each_other),
 		BED_TEST(peers_that_lose_their_devices_while_they_pair_have_a_pair_later),
 		BED_TEST(port_that_flaps_fifty_times_in_a_second_ends_as_it_is),
