@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define DRAIN_MAX 16
 #define ANSWER_BYTES 1024 // one socket without extensions takes 88, an error 36 and the question
 
 struct question {
@@ -71,6 +72,15 @@ static int read_answer(const void *bytes, size_t size, uint32_t *ret_uid) {
 	return 0;
 }
 
+// An answer that had no room when it was asked for is told as an error of a later call, and what came
+// behind it would be read as the answer to the next question.
+static void drain(int fd, char *answer) {
+	for (unsigned int n = 0; n < DRAIN_MAX; n++) {
+		if (recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+			return;
+	}
+}
+
 int tcp_owner_find(
 	int fd, const struct sock_addr *theirs, const struct sock_addr *ours, uint32_t *ret_uid
 ) {
@@ -80,6 +90,7 @@ int tcp_owner_find(
 
 	if (theirs->family != ours->family || theirs->family == SOCK_ADDR_NONE)
 		return -EINVAL;
+	drain(fd, answer);
 	if (send(fd, &question, sizeof(question), MSG_DONTWAIT) < 0)
 		return neg_errno();
 	size = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);

@@ -113,6 +113,7 @@ struct transport {
 	bool unbound_said;
 
 	struct listener listener;
+	int owners_fd; // to ask the kernel who listens on this machine; -1: it does not tell
 	struct admission *admission;
 
 	struct channel *channels;
@@ -188,6 +189,9 @@ static inline size_t channel_queued(const struct channel *channel) {
 // Outgoing (dial.c). What fails at once is told later.
 void dial(struct channel *channel);
 void dial_ready(struct channel *channel);
+// Once, when the transport listens: the kernel may have to load a module to answer, or look for one
+// that it does not have, and the first question waits for that.
+void dial_ask_owners(struct transport *transport);
 // A socket that connects to the peer, from our address and interface. 0 or -errno.
 int dial_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd);
 

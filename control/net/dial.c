@@ -120,13 +120,20 @@ static bool is_of_this_machine(const struct sock_addr *to) {
 	return sock_addr_equal(&source, &plain);
 }
 
+void dial_ask_owners(struct transport *transport) {
+	if (tcp_owner_open(&transport->owners_fd) != 0 ||
+	    tcp_owner_listens(transport->owners_fd, &transport->listener.address) == 0)
+		return;
+	close(transport->owners_fd);
+	transport->owners_fd = -1;
+}
+
 // A firewall of this machine refuses, too. What the kernel says of its sockets is believed if it
 // knows our own.
 static bool nobody_listens(const struct transport *transport, const struct sock_addr *at) {
-	scoped_fd int fd = -1;
+	int fd = transport->owners_fd;
 
-	return tcp_owner_open(&fd) == 0 &&
-	       tcp_owner_listens(fd, &transport->listener.address) == 0 &&
+	return fd >= 0 && tcp_owner_listens(fd, &transport->listener.address) == 0 &&
 	       tcp_owner_listens(fd, at) == -ENOENT;
 }
 

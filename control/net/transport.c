@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 // The first of a list, if it was there before this round began.
 static struct channel *next_of(const struct channel_list *list) {
@@ -92,7 +93,7 @@ static struct transport *transport_new(struct loop *loop) {
 	if (transport == NULL)
 		return NULL;
 	transport->loop = loop;
-	transport->listener.reserve_fd = -1;
+	transport->listener.reserve_fd = transport->owners_fd = -1;
 	transport->flush_job.run = on_flush;
 	transport->failed_job.run = on_failed;
 	TAILQ_INIT(&transport->free);
@@ -139,6 +140,7 @@ int transport_create(
 		transport_destroy(transport);
 		return err;
 	}
+	dial_ask_owners(transport);
 	*ret_transport = transport;
 	return 0;
 }
@@ -165,6 +167,8 @@ struct transport *transport_destroy(struct transport *transport) {
 	transport->destroyed = true;
 	if (transport->depth > 0)
 		return NULL; // the rest by transport_leave()
+	if (transport->owners_fd >= 0)
+		close(transport->owners_fd);
 	admission_destroy(transport->admission);
 	seal_keys_put(transport->config.keys);
 	free((char *)transport->config.cluster);

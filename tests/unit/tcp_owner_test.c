@@ -4,6 +4,7 @@
 #include <support/cmocka.h>
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -146,6 +147,26 @@ static void an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_o
 	close(fd);
 }
 
+// An acknowledgement that nobody has read.
+static void what_was_not_read_is_not_the_next_answer(void **state) {
+	const struct nlmsghdr noop = {
+		.nlmsg_len = sizeof(noop),
+		.nlmsg_type = NLMSG_NOOP,
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+	};
+	int fd = open_or_skip();
+	struct pair pair = connect_on("127.0.0.1");
+	uint32_t uid = UINT32_MAX;
+
+	(void)state;
+	for (int n = 0; n < 3; n++)
+		assert_int_equal(send(fd, &noop, sizeof(noop), 0), sizeof(noop));
+	assert_int_equal(tcp_owner_find(fd, &pair.theirs, &pair.ours, &uid), 0);
+	assert_int_equal(uid, geteuid());
+	pair_close(&pair);
+	close(fd);
+}
+
 static void a_question_between_families_is_refused(void **state) {
 	const struct sock_addr v4 = {.family = SOCK_ADDR_V4}, v6 = {.family = SOCK_ADDR_V6};
 	const struct sock_addr none = {.family = SOCK_ADDR_NONE};
@@ -167,6 +188,7 @@ int main(void) {
 		cmocka_unit_test(
 			an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_open
 		),
+		cmocka_unit_test(what_was_not_read_is_not_the_next_answer),
 		cmocka_unit_test(a_question_between_families_is_refused),
 	};
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define A (&world_agents[0])
@@ -33,6 +34,26 @@ static void connect_that_is_refused_says_so_later(void **state) {
 	WORLD_UNTIL(A->conns[0].ended);
 	assert_int_equal(A->conns[0].cause, cause_of_refusal());
 	assert_int_equal(transport_counters(A->transport)->connect_failures, 1);
+}
+
+// Asked with what the transport holds since its start, where no further descriptor can be had.
+static void connect_that_is_refused_takes_no_descriptor_to_ask_about(void **state) {
+	struct rlimit limit, before;
+	struct sock_addr to;
+	int next;
+
+	(void)state;
+	close(raw_listen(&to, 1));
+	world_start(0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	next = dup(0);
+	close(next);
+	limit = (struct rlimit){.rlim_cur = (rlim_t)next + 1, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	world_open(0, &to);
+	WORLD_UNTIL(A->conns[0].ended);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(A->conns[0].cause, cause_of_refusal());
 }
 
 // Whose own listener is not known to the kernel cannot ask it about others.
@@ -442,11 +463,22 @@ static void port_is_had_again_while_old_connections_still_stand(void **state) {
 	assert_true(A->conns[0].ended);
 }
 
+// The first question of a machine's life loads the module that answers, which may take longer than
+// the one who asked waits: so it is asked before anybody compares two answers.
+static int ask_first(void **state) {
+	scoped_fd int fd = -1;
+
+	(void)state;
+	(void)tcp_owner_open(&fd);
+	return 0;
+}
+
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		IN_A_WORLD(connect_that_is_refused_says_so_later),
+		IN_A_WORLD(connect_that_is_refused_takes_no_descriptor_to_ask_about),
 		IN_A_WORLD(connect_that_is_refused_proves_no_exit_to_one_that_listens_no_more),
 		IN_A_WORLD(connect_from_an_address_that_is_not_ours_is_our_own_fault),
 		IN_A_WORLD(failed_open_that_is_closed_before_it_was_told_is_not_told),
@@ -471,5 +503,5 @@ int main(void) {
 		IN_A_WORLD(port_is_had_again_while_old_connections_still_stand),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, ask_first, NULL);
 }
