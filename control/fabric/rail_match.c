@@ -65,28 +65,6 @@ static void by_order(rail_set own, rail_set theirs, uint32_t places[static RAILS
 			places[n] = nth_of(theirs, place_in(own, n));
 }
 
-// Of what is not known both sides take the same name first, and then the order of the rest.
-static void
-by_name(const struct rail_list *own_list,
-	const struct rail_list *their_list,
-	rail_set own,
-	rail_set theirs,
-	uint32_t places[static RAILS_MAX]) {
-	rail_set all = theirs;
-
-	for (uint32_t n = 0; n < own_list->count; n++) {
-		for (uint32_t k = 0; k < their_list->count && has(own, n); k++) {
-			if (!has(theirs, k) ||
-			    strcmp(own_list->rails[n].name, their_list->rails[k].name) != 0)
-				continue;
-			places[n] = k;
-			own &= ~((rail_set)1 << n);
-			theirs &= ~((rail_set)1 << k);
-		}
-	}
-	by_order(own, theirs != 0 ? theirs : all, places);
-}
-
 static rail_set
 by_subnet(const struct rail_list *own, const struct rail_list *theirs, uint32_t *places) {
 	rail_set taken = 0;
@@ -111,7 +89,68 @@ static rail_set unmatched(const struct rail_list *own, const uint32_t *places) {
 	return set;
 }
 
-// Those of one kind of link that no subnet has brought together.
+// Of theirs those that take back one of ours which takes them: where there are more of a subnet
+// there than here, the first.
+static rail_set first_choices(const struct rail_list *own, const struct rail_list *theirs) {
+	rail_set set = 0;
+
+	for (uint32_t n = 0; n < theirs->count; n++) {
+		rail_set here = in_subnet(own, &theirs->rails[n]);
+		rail_set there = in_subnet(theirs, &theirs->rails[n]);
+
+		if (place_in(there, n) < count_of(here))
+			set |= (rail_set)1 << n;
+	}
+	return set;
+}
+
+// Of one kind of link, those that no subnet has brought together.
+struct rest {
+	rail_set here, here_unknown;
+	rail_set there, there_unknown;
+};
+
+static void take_pair(struct rest *left, uint32_t own, uint32_t theirs, uint32_t *places) {
+	places[own] = theirs;
+	left->here &= ~((rail_set)1 << own);
+	left->here_unknown &= ~((rail_set)1 << own);
+	left->there &= ~((rail_set)1 << theirs);
+	left->there_unknown &= ~((rail_set)1 << theirs);
+}
+
+// Two that are known to be in different subnets are no pair.
+static void pair_names(
+	const struct rail_list *own,
+	const struct rail_list *theirs,
+	struct rest *left,
+	uint32_t *places
+) {
+	for (uint32_t n = 0; n < own->count; n++) {
+		for (uint32_t k = 0; k < theirs->count && has(left->here, n); k++) {
+			if (has(left->there, k) &&
+			    (has(left->here_unknown, n) || has(left->there_unknown, k)) &&
+			    strcmp(own->rails[n].name, theirs->rails[k].name) == 0)
+				take_pair(left, n, k, places);
+		}
+	}
+}
+
+// One of each as long as there are such on both sides.
+static void pair_known_with_unknown(struct rest *left, uint32_t *places) {
+	rail_set here_known, there_known;
+
+	while ((here_known = left->here & ~left->here_unknown) != 0 && left->there_unknown != 0)
+		take_pair(left, nth_of(here_known, 0), nth_of(left->there_unknown, 0), places);
+	while ((there_known = left->there & ~left->there_unknown) != 0 && left->here_unknown != 0)
+		take_pair(left, nth_of(left->here_unknown, 0), nth_of(there_known, 0), places);
+	while (left->here_unknown != 0 && left->there_unknown != 0)
+		take_pair(
+			left, nth_of(left->here_unknown, 0), nth_of(left->there_unknown, 0), places
+		);
+}
+
+// Each step does the same with both sides exchanged, and what is left over on one side is shared
+// out among those of the other that are paired: so both come to the same pairs.
 static void match_rest(
 	const struct rail_list *own,
 	const struct rail_list *theirs,
@@ -119,17 +158,26 @@ static void match_rest(
 	rail_set taken,
 	uint32_t *places
 ) {
-	rail_set here = of_link(own, link) & unmatched(own, places);
-	rail_set all = of_link(theirs, link), there = all & ~taken;
-	rail_set here_known = known_in(own, here), there_known = known_in(theirs, there);
+	rail_set all = of_link(theirs, link);
+	struct rest rest = {
+		.here = of_link(own, link) & unmatched(own, places), .there = all & ~taken};
+	struct rest left;
 
-	if ((all & taken) == 0 && here == here_known && there == there_known) {
-		by_order(here, there, places); // through routers, if at all
+	rest.here_unknown = rest.here & ~known_in(own, rest.here);
+	rest.there_unknown = rest.there & ~known_in(theirs, rest.there);
+	if ((all & taken) == 0 && rest.here_unknown == 0 && rest.there_unknown == 0) {
+		by_order(rest.here, rest.there, places); // through routers, if at all
 		return;
 	}
-	// One that is known to be elsewhere waits for one that may be anywhere.
-	by_name(own, theirs, here & ~here_known, there != 0 ? there : all, places);
-	by_name(own, theirs, here_known, there & ~there_known, places);
+	left = rest;
+	pair_names(own, theirs, &left, places);
+	pair_known_with_unknown(&left, places);
+	// One that is known to be elsewhere can only share one that may be anywhere.
+	by_order(left.here & ~left.here_unknown, rest.there_unknown, places);
+	by_order(
+		left.here_unknown,
+		rest.there != 0 ? rest.there : all & first_choices(own, theirs), places
+	);
 }
 
 void rail_match(

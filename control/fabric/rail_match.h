@@ -4,11 +4,13 @@
 // A rail is a port of a device. Two rails are on one network if they are in the same subnet: the
 // prefix of InfiniBand, or the IP block of a RoCE port. Of several in one subnet the first here is
 // that of the first there, and so on; where there are fewer there, they are taken again from the
-// first on. A rail whose subnet is not known may be on any network: it takes those of theirs that
-// no subnet has claimed, by name, then by order. Two nodes that have no subnet in common can only
-// be reached through routers: then all are matched by order. What is left has no common fabric.
+// first on. A rail whose subnet is not known may be on any network: it goes with one of theirs that
+// no subnet has claimed, by name, then by order, those first whose subnet is known. Two nodes that
+// have no subnet in common can only be reached through routers: then all are matched by order. What
+// is left has no common fabric.
 //
-// Both sides do this with the same two lists, and so come to the same pairs.
+// Both sides do this with the same two lists, and come to the same pairs: the rail that one takes
+// takes back that one, or another one that takes it too.
 #pragma once
 
 #include <dataplane/device.h>

@@ -88,6 +88,12 @@ static const struct {
 	{"InfiniBand and Ethernet beside each other", "m0:i1 m1:e1", "m0:e1 m1:i1", "m1 m0",
 	 "m1 m0"},
 	{"nobody there", "m0:e1", "", "-", ""},
+	{"known and not known on both sides", "d0:e? d1:e3 d2:e3", "d10:e1 d11:e? d12:e?",
+	 "d10 d11 d12", "d0 d1 d2"},
+	{"one that is down, and more there than here", "m0:e1 m1:e?", "m0:e1 m1:e1", "m0 m0",
+	 "m0 m0"},
+	{"more that are elsewhere than may be anywhere", "m0:e1 m1:e2 m2:e3", "x0:e? x1:e4",
+	 "x0 x0 x0", "m0 -"},
 };
 
 static void rails_are_matched_by_subnet_then_by_order(void **state) {
@@ -99,6 +105,52 @@ static void rails_are_matched_by_subnet_then_by_order(void **state) {
 		assert_string_equal(words_of(&own, &theirs), cases[n].ours_get);
 		assert_string_equal(words_of(&theirs, &own), cases[n].theirs_get);
 	}
+}
+
+static uint64_t draw(uint64_t *state, uint64_t below) {
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state % below;
+}
+
+static struct rail_list draw_node(uint64_t *state) {
+	static const char *const subnets[] = {"e?", "e1", "e2", "e3", "i?", "i1"};
+	struct rail_list list = {.count = 1 + (uint32_t)draw(state, 5)};
+	uint32_t first = (uint32_t)draw(state, 3), links = draw(state, 4) == 0 ? 6 : 4;
+
+	for (uint32_t n = 0; n < list.count; n++) {
+		char name[] = {'d', (char)('0' + first + n), '\0'};
+
+		list.rails[n] = rail_of(name, 2, subnets[draw(state, links)]);
+	}
+	return list;
+}
+
+// The one that it takes takes back it, or one that takes the same.
+static bool is_answered(uint32_t own, const uint32_t *places, const uint32_t *back) {
+	return places[own] == RAIL_NONE || (back[places[own]] != RAIL_NONE &&
+					    places[back[places[own]]] == places[own]);
+}
+
+static void both_sides_come_to_the_same_pairs(void **state) {
+	uint64_t numbers = 20251126;
+	uint32_t disagreements = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < 200000; n++) {
+		struct rail_list own = draw_node(&numbers), theirs = draw_node(&numbers);
+		uint32_t places[RAILS_MAX], back[RAILS_MAX];
+		bool agree = true;
+
+		rail_match(&own, &theirs, places);
+		rail_match(&theirs, &own, back);
+		for (uint32_t k = 0; k < RAILS_MAX; k++)
+			agree = agree && is_answered(k, places, back) &&
+				is_answered(k, back, places);
+		disagreements += !agree;
+	}
+	assert_int_equal(disagreements, 0);
 }
 
 static void each_of_sixteen_finds_its_own_in_any_order(void **state) {
@@ -150,6 +202,7 @@ static void lists_are_the_same_if_all_facts_are(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rails_are_matched_by_subnet_then_by_order),
+		cmocka_unit_test(both_sides_come_to_the_same_pairs),
 		cmocka_unit_test(each_of_sixteen_finds_its_own_in_any_order),
 		cmocka_unit_test(across_are_the_others_of_the_same_subnet),
 		cmocka_unit_test(lists_are_the_same_if_all_facts_are),
