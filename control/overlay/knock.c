@@ -141,18 +141,6 @@ find(const struct overlay *overlay, const struct sock_addr *to) {
 	return NULL;
 }
 
-static bool is_of_another(const struct overlay *overlay, uint64_t peer) {
-	struct ras_stranger stranger;
-	int err = 0;
-
-	for (uint32_t n = 0; err != -ENOENT; n++) {
-		err = ras_stranger_at(overlay->ras, n, &stranger);
-		if (err == 0 && stranger.peer == peer)
-			return true;
-	}
-	return false;
-}
-
 void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock) {
 	uint64_t now_ns = loop_now_ns(overlay->loop);
 	uint64_t silent_since_ns = now_ns > KNOCK_SILENT_NS ? now_ns - KNOCK_SILENT_NS : 0;
@@ -166,7 +154,7 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 	if (ret_knock->reach == VERDICT_REACH_ANSWERS)
 		return;
 	// What another one's host does there says nothing of this one.
-	if (is_of_another(overlay, peer))
+	if (ras_is_stranger_at(overlay->ras, peer))
 		return;
 	if (transport_kernel_answers(overlay->transport, &found.record->address, silent_since_ns) ==
 	    0) {

@@ -36,15 +36,24 @@ void stranger_found(
 	struct ras *ras, uint64_t peer, const struct sock_addr *address, uint64_t found
 ) {
 	struct ras_stranger *stranger = find(ras, peer, address);
-	bool is_new = stranger == NULL || stranger->found != found ||
-		      ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS;
+	uint32_t slot = peers_find(&ras->peers, peer);
+	uint64_t start;
+	bool is_new;
 
-	if (found == 0 || found == peer || peers_find(&ras->peers, peer) == RAS_NO_SLOT)
+	if (found == 0 || found == peer || slot == RAS_NO_SLOT)
 		return;
+	start = ras_incarnation_start(ras_entry(ras, slot)->incarnation);
+	is_new = stranger == NULL || stranger->found != found || stranger->start != start ||
+		 ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS;
 	if (stranger == NULL)
 		stranger = place(ras);
-	*stranger = (struct ras_stranger
-	){.peer = peer, .found = found, .address = *address, .seen_ns = ras->observed_ns};
+	*stranger = (struct ras_stranger){
+		.peer = peer,
+		.found = found,
+		.address = *address,
+		.start = start,
+		.seen_ns = ras->observed_ns,
+	};
 	if (is_new)
 		ras_address_of_another(ras, stranger);
 }
@@ -67,21 +76,41 @@ uint64_t stranger_of(struct ras *ras, const struct message_init_ack *ack) {
 	return id;
 }
 
+// What the peer tells now is what counts: a new start of it is another agent, to be looked for anew.
+static const struct peer_entry *
+stranger_peer(const struct ras *ras, const struct ras_stranger *stranger) {
+	uint32_t slot = peers_find(&ras->peers, stranger->peer);
+	const struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
+
+	if (entry == NULL || entry->record == NULL ||
+	    ras_incarnation_start(entry->incarnation) != stranger->start ||
+	    !sock_addr_equal(&entry->record->address, &stranger->address) ||
+	    ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS)
+		return NULL;
+	return entry;
+}
+
 int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger) {
-	const struct ras_stranger *stranger;
-	uint32_t slot;
+	const struct peer_entry *entry;
 
 	if (n >= ras->strangers.count)
 		return -ENOENT;
-	stranger = &ras->strangers.list[n];
-	slot = peers_find(&ras->peers, stranger->peer);
-	// What it tells now is what counts, and of who is no member nobody asks for an address.
-	if (slot == RAS_NO_SLOT || !peer_is_member(ras_entry(ras, slot)) ||
-	    !sock_addr_equal(&ras_entry(ras, slot)->record->address, &stranger->address) ||
-	    ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS)
+	entry = stranger_peer(ras, &ras->strangers.list[n]);
+	// Of who is no member nobody asks for an address.
+	if (entry == NULL || !peer_is_member(entry))
 		return -ESTALE;
-	*ret_stranger = *stranger;
+	*ret_stranger = ras->strangers.list[n];
 	return 0;
+}
+
+bool ras_is_stranger_at(const struct ras *ras, uint64_t peer) {
+	for (uint32_t n = 0; n < ras->strangers.count; n++) {
+		const struct ras_stranger *stranger = &ras->strangers.list[n];
+
+		if (stranger->peer == peer && stranger_peer(ras, stranger) != NULL)
+			return true;
+	}
+	return false;
 }
 
 // Questions.

@@ -94,6 +94,45 @@ static void finding_of_an_address_that_is_told_no_more_does_not_hold(void **stat
 	lone_destroy(lone);
 }
 
+// Found: a node was renamed, its old name forgotten, and back again: for ten minutes all who had
+// met the other name there called its configuration mistaken.
+static void finding_of_an_earlier_start_does_not_hold(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct ras_peer_info info = lone_info(lone, 2, 3);
+	struct peer_news news = lone_told(lone, 2, RAS_ALIVE, ras_incarnation(3, 0));
+	struct ras_stranger stranger;
+
+	(void)state;
+	lone_end(lone, lone_link(lone, 2), RAS_CAUSE_RESET);
+	pass_meeting_another(lone, SEC, RAS_CAUSE_DUPLICATE);
+	assert_int_equal(ras_stranger_at(lone->ras, 0, &stranger), 0);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	lone_news(lone, lone_link(lone, 0), &news);
+	assert_int_equal(ras_stranger_at(lone->ras, 0, &stranger), -ESTALE);
+	ras_record_put(lone->interner, news.record);
+	lone_destroy(lone);
+}
+
+// Found: of a node that was killed and started under another name the old name was agent-frozen,
+// since "its" host accepts connections, from when it was declared dead on.
+static void another_one_at_a_dead_one_s_address_is_known_too(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct peer_news news = lone_told(lone, 2, RAS_DEAD, ras_incarnation(1, 0));
+	struct ras_stranger stranger;
+
+	(void)state;
+	lone_end(lone, lone_link(lone, 2), RAS_CAUSE_RESET);
+	assert_false(ras_is_stranger_at(lone->ras, lone_id(lone, 2)));
+	pass_meeting_another(lone, SEC, RAS_CAUSE_DUPLICATE);
+	assert_true(ras_is_stranger_at(lone->ras, lone_id(lone, 2)));
+	lone_news(lone, lone_link(lone, 0), &news);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_DEAD);
+	assert_int_equal(ras_stranger_at(lone->ras, 0, &stranger), -ESTALE);
+	assert_true(ras_is_stranger_at(lone->ras, lone_id(lone, 2)));
+	assert_false(ras_is_stranger_at(lone->ras, lone_id(lone, 4)));
+	lone_destroy(lone);
+}
+
 static void question_is_answered_by_who_is_there_and_leaves_no_link(void **state) {
 	static const struct {
 		uint32_t answers;
@@ -187,6 +226,8 @@ int main(void) {
 		),
 		cmocka_unit_test(finding_ends_when_the_member_answers_there_itself),
 		cmocka_unit_test(finding_of_an_address_that_is_told_no_more_does_not_hold),
+		cmocka_unit_test(finding_of_an_earlier_start_does_not_hold),
+		cmocka_unit_test(another_one_at_a_dead_one_s_address_is_known_too),
 		cmocka_unit_test(question_is_answered_by_who_is_there_and_leaves_no_link),
 		cmocka_unit_test(question_that_nobody_answers_ends_with_the_cause),
 		cmocka_unit_test(who_asks_is_told_who_we_are_and_nothing_else),

@@ -176,16 +176,20 @@ void ras_address_back(struct ras *ras, uint64_t now_ns);
 int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn);
 
 // Where another one answered than the peer that tells this address: a mistake in the configuration
-// of one of them. Kept until the peer answers there itself, tells another address, is no member any
-// more, or for ten minutes.
+// of one of them. Kept until the peer answers there itself, tells another address, starts anew, is
+// no member any more, or for ten minutes.
 struct ras_stranger {
 	uint64_t peer, found; // ids; who was found may be unknown here
 	struct sock_addr address;
+	uint64_t start;	  // of the peer, when another one was found there
 	uint64_t seen_ns; // private
 };
 
 // The n-th; -ESTALE: it holds no more; -ENOENT past the last.
 int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger);
+// Whether another one answers at the address that this peer tells, or told before it died or left:
+// what the host there does says nothing of the peer.
+bool ras_is_stranger_at(const struct ras *ras, uint64_t peer);
 
 // What an errno of connect, send or receive means here: evidence, retry or our own fault.
 enum ras_cause ras_cause_of_errno(int error);
