@@ -70,6 +70,13 @@ struct agent_device {
 	bool stands_in;
 };
 
+// What the log was last told of the names to join through.
+struct agent_join_told {
+	uint64_t at_ns; // 0: nothing yet
+	uint32_t count, failures;
+	char error[160];
+};
+
 struct agent {
 	const struct options *options;
 	struct config *config;
@@ -131,6 +138,7 @@ struct agent {
 	struct http *http;
 	struct join_list *join;
 	struct loop_timer join_again;
+	struct agent_join_told join_told;
 	bool joining; // overlay_join() was called
 
 	struct overlay_listener refusals;

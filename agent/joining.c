@@ -11,9 +11,12 @@
 #include <lib/log.h>
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #define AGAIN_ALONE_NS (5 * RAS_NS_PER_SEC)
 #define AGAIN_NS (60 * RAS_NS_PER_SEC)
+#define TELL_AGAIN_NS (600 * RAS_NS_PER_SEC)
 
 static void again(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, join_again);
@@ -44,6 +47,23 @@ static void check_families(struct agent *agent, const struct sock_addr *seeds, u
 	);
 }
 
+// What comes of the names is a warning when it is another than before, and once in ten minutes:
+// they are tried every few seconds while none can be used.
+static enum log_level
+told_level(struct agent *agent, uint32_t count, uint32_t failures, const char *error) {
+	struct agent_join_told *told = &agent->join_told;
+	uint64_t now_ns = loop_now_ns(agent->loop);
+
+	if (error == NULL)
+		error = "";
+	if (told->at_ns != 0 && now_ns - told->at_ns < TELL_AGAIN_NS && told->count == count &&
+	    told->failures == failures && strncmp(told->error, error, sizeof(told->error) - 1) == 0)
+		return LOG_LEVEL_DEBUG;
+	*told = (struct agent_join_told){.at_ns = now_ns, .count = count, .failures = failures};
+	snprintf(told->error, sizeof(told->error), "%s", error);
+	return LOG_LEVEL_WARN;
+}
+
 static void resolved(
 	void *ctx,
 	const struct sock_addr *seeds,
@@ -52,12 +72,14 @@ static void resolved(
 	const char *error
 ) {
 	struct agent *agent = ctx;
+	enum log_level level;
 	struct ras_view view;
 
 	ras_view(overlay_ras(agent->overlay), &view);
+	level = told_level(agent, count, failures, error);
 	if (failures > 0)
 		log_event(
-			LOG_LEVEL_WARN, "join_addresses_unusable", log_u64("failures", failures),
+			level, "join_addresses_unusable", log_u64("failures", failures),
 			log_u64("usable", count), log_str("first", error)
 		);
 	overlay_join_names(agent->overlay, count == 0 && failures > 0 ? error : "");
@@ -67,7 +89,7 @@ static void resolved(
 		agent->joining = true;
 		overlay_join(agent->overlay, seeds, count);
 	} else if (!agent->joining) {
-		log_event(LOG_LEVEL_WARN, "alone", log_str("reason", "no address to join through"));
+		log_event(level, "alone", log_str("reason", "no address to join through"));
 	}
 	if (loop_timer_set(
 		    agent->loop, &agent->join_again,

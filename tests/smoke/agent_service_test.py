@@ -232,7 +232,8 @@ def strangers(agent):
 
 
 def an_agent_whose_names_to_join_do_not_resolve_says_which():
-    with cluster.Cluster(BUILD, 1, settings={"overlay.join": "no-such-host.invalid"}) as ring:
+    with cluster.Cluster(BUILD, 1, settings={"overlay.join": "no-such-host.invalid",
+                                             "log.level": "debug"}) as ring:
         agent = ring.agents[0]
         agent.start()
         cluster.wait_until("words", lambda: agent.answers() and
@@ -240,6 +241,12 @@ def an_agent_whose_names_to_join_do_not_resolve_says_which():
         problem = agent.ask(f"WHY {agent.name}")["join_problem"]
         assert problem.startswith("no join address can be used: "), problem
         assert "no-such-host.invalid" in problem, problem
+        # Tried every few seconds: a warning once, not each time.
+        cluster.wait_until("a second try", lambda: " debug join_addresses_unusable" in
+                           agent.log.read_text(), PATIENCE_S)
+        warnings = [line for line in agent.log.read_text().splitlines() if " warn " in line]
+        for event in ("join_addresses_unusable", "alone"):
+            assert sum(f" {event} " in line for line in warnings) == 1, warnings
 
 
 def an_agent_of_another_cluster_goes_on_trying_and_is_let_in_nowhere():
