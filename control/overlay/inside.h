@@ -249,6 +249,12 @@ void overlay_knock_kernel(struct overlay *overlay, const struct sock_addr *to, b
 // mistakes.c: the events tell when to look.
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event);
 void overlay_mistakes_stop(struct overlay *overlay);
+// Of a CONFLICT: where the two are; "" where only one is known.
+void overlay_conflict_words(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+);
 void overlay_stranger_words(
 	const struct overlay *overlay,
 	uint64_t peer,

@@ -45,6 +45,27 @@ void overlay_stranger_words(
 	);
 }
 
+void overlay_conflict_words(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	char held[SOCK_ADDR_TEXT_BYTES], other[SOCK_ADDR_TEXT_BYTES];
+	struct ras_peer peer;
+
+	ret_words[0] = '\0';
+	if (event->other.family == SOCK_ADDR_NONE ||
+	    ras_peer_find(overlay->ras, event->peer, &peer) != 0 ||
+	    sock_addr_equal(&peer.record->address, &event->other))
+		return;
+	sock_addr_format(&peer.record->address, held);
+	sock_addr_format(&event->other, other);
+	snprintf(
+		ret_words, STATE_TEXT_BYTES,
+		"the one at %s has this name, and another one at %s wants it", held, other
+	);
+}
+
 // Hosts
 
 struct claim {

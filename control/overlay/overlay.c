@@ -75,6 +75,23 @@ static bool is_new_start(enum ras_event_kind kind) {
 	       kind == RAS_EVENT_ADDRESS_CHANGED;
 }
 
+// Of those whose figures are for machines.
+static void words_of(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	ret_words[0] = '\0';
+	if (event->kind == RAS_EVENT_JOIN_DROPPED)
+		overlay_dropped_words(overlay, event, ret_words);
+	else if (event->kind == RAS_EVENT_ADDRESS_OTHER)
+		overlay_stranger_words(
+			overlay, event->peer, event->value, &event->other, ret_words
+		);
+	else if (event->kind == RAS_EVENT_CONFLICT)
+		overlay_conflict_words(overlay, event, ret_words);
+}
+
 static void op_event(void *ctx, const struct ras_event *event) {
 	struct overlay *overlay = ctx;
 	const char *outer = overlay->text;
@@ -82,13 +99,8 @@ static void op_event(void *ctx, const struct ras_event *event) {
 	char words[STATE_TEXT_BYTES];
 	const char *text;
 
-	if (event->kind == RAS_EVENT_JOIN_DROPPED) {
-		overlay_dropped_words(overlay, event, words);
-		overlay->text = words;
-		overlay->text_kind = event->kind;
-	}
-	if (event->kind == RAS_EVENT_ADDRESS_OTHER) {
-		overlay_stranger_words(overlay, event->peer, event->value, &event->other, words);
+	words_of(overlay, event, words);
+	if (words[0] != '\0') {
 		overlay->text = words;
 		overlay->text_kind = event->kind;
 	}

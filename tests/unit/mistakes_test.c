@@ -225,6 +225,31 @@ static void another_one_at_an_address_is_told_with_both_and_the_address(void **s
 	assert_non_null(strstr(words, "of n1, another agent answers"));
 }
 
+static void two_of_one_name_are_told_with_where_both_are(void **state) {
+	struct ras_event event = {
+		.kind = RAS_EVENT_CONFLICT,
+		.peer = 100,
+		.other = {.address = {10, 0, 0, 9}, .port = 47262, .family = SOCK_ADDR_V4},
+	};
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer("n1", 7, 1);
+	stage.records[0].address =
+		(struct sock_addr){.address = {10, 0, 0, 2}, .port = 28030, .family = SOCK_ADDR_V4};
+	overlay_conflict_words(&stage.overlay, &event, words);
+	assert_string_equal(
+		words, "the one at 10.0.0.2:28030 has this name, and another one at "
+		       "10.0.0.9:47262 wants it"
+	);
+	event.other = stage.records[0].address;
+	overlay_conflict_words(&stage.overlay, &event, words);
+	assert_string_equal(words, ""); // the event says all there is
+	event.other.family = SOCK_ADDR_NONE;
+	overlay_conflict_words(&stage.overlay, &event, words);
+	assert_string_equal(words, "");
+}
+
 int main(void) {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
@@ -235,6 +260,7 @@ int main(void) {
 		CASE(pair_in_the_place_of_another_one_is_told),
 		CASE(of_many_two_are_named_and_the_others_counted),
 		CASE(another_one_at_an_address_is_told_with_both_and_the_address),
+		CASE(two_of_one_name_are_told_with_where_both_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
