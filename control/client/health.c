@@ -119,8 +119,9 @@ static json_t *strangers_json(struct session *session, const struct survey *surv
 		return json_null();
 	sock_addr_format(&survey->strangers.last, address);
 	return json_pack(
-		"{s:i,s:s,s:o}", "count", (int)survey->strangers.count, "last", address, "at",
-		roll_time_json(session, survey->strangers.last_ns)
+		"{s:i,s:s,s:o,s:f}", "count", (int)survey->strangers.count, "last", address, "at",
+		roll_time_json(session, survey->strangers.last_ns), "ago_s",
+		(double)roll_age_ns(session, survey->strangers.last_ns) / (double)RAS_NS_PER_SEC
 	);
 }
 
@@ -220,7 +221,8 @@ static void say_head(struct session *session, void *work) {
 		);
 }
 
-// Of the verdict, where there ever was another; else of the state.
+// Of the verdict, where there ever was another; else of the state. 0: not known, of an agent that has
+// not begun to join yet.
 static uint64_t since_ns(const struct ras_peer *peer, const struct finding *finding) {
 	bool changed = finding->has_view && finding->view.since_ns != 0;
 
@@ -289,7 +291,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		return;
 	finding_of(session->server->config.health, &peer, &finding);
 	names_record(peer.record, name);
-	show_duration(roll_age_ns(session, since_ns(&peer, &finding)), age);
+	roll_show_age(session, since_ns(&peer, &finding), age);
 	text_print(
 		&session->out, "%-20s %-11s %-13s %-11s %s\n",
 		session_cell(session, name, 20, node), ras_state_name(peer.state), finding.verdict,
@@ -420,13 +422,13 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	names_record(peer.record, name);
 	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
 	object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:f}", "node", roll_name_json(name),
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "node", roll_name_json(name),
 		"state", ras_state_name(peer.state), "grade", finding_grade_name(finding.grade),
 		"verdict", finding.verdict, "reason", finding.reason, "evidence", evidence,
 		"advice", verdict_advice_name(finding.advice), "maint", peer.maint, "observers",
 		observers_json(session, &finding), "since",
-		roll_time_json(session, since_ns(&peer, &finding)), "for_s",
-		(double)roll_age_ns(session, since_ns(&peer, &finding)) / (double)RAS_NS_PER_SEC
+		roll_since_json(session, since_ns(&peer, &finding)), "for_s",
+		roll_for_json(session, since_ns(&peer, &finding))
 	);
 	if (object == NULL)
 		return json_null();

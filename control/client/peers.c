@@ -86,7 +86,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	if (!roll_peer(ras, &peers->rows[n], &peer))
 		return;
 	names_record(peer.record, name);
-	show_duration(roll_age_ns(session, peer.since_ns), age);
+	roll_show_age(session, peer.since_ns, age);
 	sock_addr_format(&peer.record->address, address);
 	if (peer.maint)
 		note = "maint";

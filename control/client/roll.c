@@ -108,6 +108,22 @@ json_t *roll_time_json(struct session *session, uint64_t at_ns) {
 	return json_string(text);
 }
 
+void roll_show_age(struct session *session, uint64_t since_ns, char text[static SHOW_BYTES]) {
+	snprintf(text, SHOW_BYTES, "-");
+	if (since_ns != 0)
+		show_duration(roll_age_ns(session, since_ns), text);
+}
+
+json_t *roll_since_json(struct session *session, uint64_t since_ns) {
+	return since_ns != 0 ? roll_time_json(session, since_ns) : json_null();
+}
+
+json_t *roll_for_json(struct session *session, uint64_t since_ns) {
+	if (since_ns == 0)
+		return json_null();
+	return json_real((double)roll_age_ns(session, since_ns) / (double)RAS_NS_PER_SEC);
+}
+
 // Names come from other agents, and what is cut may end within a character; what is not UTF-8 is
 // shown as an error shows it.
 json_t *roll_name_json(const char *name) {
@@ -142,12 +158,12 @@ json_t *roll_json(struct session *session, const struct ras_peer *peer) {
 	finding_of(session->server->config.health, peer, &finding);
 	sock_addr_format(&peer->record->address, address);
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:b,s:b,s:b,s:o,s:f,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",
+		"{s:o,s:s,s:s,s:s,s:b,s:b,s:b,s:o,s:o,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",
 		roll_name_json(info.name), "id", id, "state", ras_state_name(peer->state), "cause",
 		ras_cause_name(peer->cause), "sole", peer->sole, "maint", peer->maint, "self",
 		peer->record->id == ras_self_id(ras), "since",
-		roll_time_json(session, peer->since_ns), "for_s",
-		(double)roll_age_ns(session, peer->since_ns) / (double)RAS_NS_PER_SEC, "start",
+		roll_since_json(session, peer->since_ns), "for_s",
+		roll_for_json(session, peer->since_ns), "start",
 		(json_int_t)ras_incarnation_start(peer->incarnation), "refutations",
 		(json_int_t)(peer->incarnation & RAS_REFUTATIONS_MAX), "observers",
 		observers_json(ras, peer), "address", address, "host", roll_name_json(info.host),

@@ -4,6 +4,8 @@
 
 #include "session.h"
 
+#include <lib/show.h>
+
 struct roll_row {
 	uint64_t id;
 	uint32_t slot;
@@ -29,5 +31,10 @@ bool roll_peer(const struct ras *ras, const struct roll_row *row, struct ras_pee
 // What both PEERS and WHY say of a peer.
 json_t *roll_json(struct session *session, const struct ras_peer *peer);
 uint64_t roll_age_ns(struct session *session, uint64_t since_ns);
+// "12 s"; "-" where the time is 0, not known.
+void roll_show_age(struct session *session, uint64_t since_ns, char text[static SHOW_BYTES]);
+// The same times in JSON: null where they are 0.
+json_t *roll_since_json(struct session *session, uint64_t since_ns);
+json_t *roll_for_json(struct session *session, uint64_t since_ns);
 json_t *roll_time_json(struct session *session, uint64_t at_ns);
 json_t *roll_name_json(const char *name);

@@ -238,7 +238,8 @@ static void say_facts(struct session *session, const struct story *story) {
 	show_duration(roll_age_ns(session, peer->since_ns), age);
 	sock_addr_format(&peer->record->address, address);
 	names_observers(session_ras(session), peer->observers, peer->observer_count, observers);
-	text_print(out, "  since        %s, %s ago\n", since, age);
+	if (peer->since_ns != 0)
+		text_print(out, "  since        %s, %s ago\n", since, age);
 	if (observers[0] != '\0')
 		text_print(out, "  says who     %s\n", observers);
 	text_print(

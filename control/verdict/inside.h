@@ -325,6 +325,7 @@ static inline void hold_until(struct subject *subject, uint64_t at_ns) {
 
 // story.c: reasons and sentences.
 void story_tell(const struct finding *finding, struct held *held);
+const char *story_meaning(const char *reason); // "" of one that is none
 
 // look.c
 void look_view(const struct verdict_engine *engine, uint32_t peer, struct verdict_view *ret_view);

@@ -23,6 +23,8 @@ static void look_bare(
 		view->verdict = VERDICT_UNKNOWN;
 		view->reason = "NotMember";
 	}
+	if (view->verdict == VERDICT_UNKNOWN)
+		view->evidence = story_meaning(view->reason);
 	view->advice = verdict_advice_of(view->verdict);
 }
 

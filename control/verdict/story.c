@@ -239,16 +239,12 @@ static const struct story_figures {
 	{"PacketsLost", tell_losing, true},	{"SilentBothWays", tell_pulse, false},
 };
 
-static void tell_meaning(const char *reason, struct sentence *ret_sentence) {
+const char *story_meaning(const char *reason) {
 	for (uint32_t n = 0; n < story_reason_count; n++) {
-		if (strcmp(story_reasons[n].name, reason) == 0) {
-			snprintf(
-				ret_sentence->text, sizeof(ret_sentence->text), "%s",
-				story_reasons[n].meaning
-			);
-			return;
-		}
+		if (strcmp(story_reasons[n].name, reason) == 0)
+			return story_reasons[n].meaning;
 	}
+	return "";
 }
 
 void story_tell(const struct finding *finding, struct held *held) {
@@ -261,7 +257,9 @@ void story_tell(const struct finding *finding, struct held *held) {
 		return;
 	}
 	if (finding->verdict > VERDICT_HEALTHY)
-		tell_meaning(finding->reason, &sentence);
+		snprintf(
+			sentence.text, sizeof(sentence.text), "%s", story_meaning(finding->reason)
+		);
 	for (uint32_t n = 0; n < sizeof(figures) / sizeof(figures[0]); n++) {
 		if (strcmp(figures[n].reason, finding->reason) == 0 &&
 		    (!figures[n].example || finding->example != NULL))

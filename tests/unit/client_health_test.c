@@ -184,6 +184,28 @@ static void mistake_in_the_configuration_is_a_warning_that_says_it(void **state)
 	close(fd);
 }
 
+// Found: an agent whose names to join through do not resolve had its state since the machine booted.
+static void state_of_before_the_start_is_of_no_known_age(void **state) {
+	int fd = bench_connect();
+	const json_t *row;
+	json_t *object;
+
+	(void)state;
+	bench_peer("n2")->since_ns = 0;
+	bench_say(fd, "HEALTH n2\n");
+	assert_non_null(strstr(bench_hear(fd), "n2                   alive       unknown       -  "));
+	bench_say(fd, "PEERS\n");
+	assert_non_null(strstr(bench_hear(fd), "n2                     alive       -  "));
+	bench_say(fd, "SET FORMAT json\n");
+	bench_hear(fd);
+	object = bench_ask_json(fd, "HEALTH n2\n");
+	row = json_array_get(json_object_get(object, "findings"), 0);
+	assert_true(json_is_null(json_object_get(row, "since")));
+	assert_true(json_is_null(json_object_get(row, "for_s")));
+	json_decref(object);
+	close(fd);
+}
+
 static void health_tells_of_strangers_that_were_turned_away(void **state) {
 	int fd = bench_connect();
 	const char *answer;
@@ -206,6 +228,9 @@ static void health_tells_of_strangers_that_were_turned_away(void **state) {
 	assert_int_equal(
 		json_integer_value(json_object_get(json_object_get(object, "strangers"), "count")),
 		17
+	);
+	assert_true(
+		json_real_value(json_object_get(json_object_get(object, "strangers"), "ago_s")) >= 0
 	);
 	json_decref(object);
 	close(fd);
@@ -272,6 +297,7 @@ int main(void) {
 		BENCH_TEST(health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody),
 		BENCH_TEST(node_that_cannot_join_says_why),
 		BENCH_TEST(mistake_in_the_configuration_is_a_warning_that_says_it),
+		BENCH_TEST(state_of_before_the_start_is_of_no_known_age),
 		BENCH_TEST(health_tells_of_strangers_that_were_turned_away),
 		BENCH_TEST(node_that_is_alone_though_it_remembers_others_is_no_ok),
 		BENCH_TEST(health_never_says_more_than_the_overlay_knows),

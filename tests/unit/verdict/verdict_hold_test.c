@@ -548,11 +548,18 @@ static void the_last_changes_are_remembered_newest_first(void **state) {
 static void who_is_no_member_knows_nothing(void **state) {
 	struct bed *bed = bed_with_fabric_down();
 	struct verdict_self self = {.joined = false};
+	struct verdict_view view;
 
 	(void)state;
 	verdict_self(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "NotMember");
 	bed_expect(bed, 6, VERDICT_UNKNOWN, "NotMember");
+	for (uint32_t peer = 5; peer <= 6; peer++) { // judged before, and never
+		assert_int_equal(verdict_of(bed->engine, bed_id(peer), &view), 0);
+		assert_string_equal(
+			view.evidence, "The agent that was asked is no member of the cluster."
+		);
+	}
 	self.joined = true;
 	verdict_self(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
