@@ -169,18 +169,55 @@ static void print_line(const char *line) {
 		printf("%.*s\n", (int)used, clean);
 }
 
+// What is wrong with the agent that was asked, or with the configuration: no node's row says so.
+static bool own_problem(const json_t *answer, char *ret_text, size_t size) {
+	const json_t *mistakes = json_object_get(answer, "mistakes");
+	const json_t *join = json_object_get(answer, "join_problem");
+	const char *address = json_string_value(json_object_get(answer, "address_problem"));
+	const char *mistake = json_string_value(json_array_get(mistakes, 0));
+
+	if (json_is_false(json_object_get(answer, "joined")))
+		snprintf(
+			ret_text, size, "no member of a ring yet%s%s",
+			json_is_string(join) ? ": " : "",
+			json_is_string(join) ? json_string_value(join) : ""
+		);
+	else if (json_is_true(json_object_get(answer, "alone")))
+		snprintf(ret_text, size, "sees nobody of those whom it should");
+	else if (address != NULL)
+		snprintf(ret_text, size, "others cannot connect to it: %s", address);
+	else if (mistake != NULL)
+		snprintf(ret_text, size, "misconfigured: %s", mistake);
+	else
+		return false;
+	return true;
+}
+
+// Said where no row weighs as much as the whole, or the only one is of this agent as no member.
+static bool is_of_own(const json_t *answer, const json_t *row) {
+	if (row == NULL || strcmp(member(row, "grade"), member(answer, "grade")) != 0)
+		return true;
+	return strcmp(member(row, "node"), member(answer, "node")) == 0 &&
+	       json_is_false(json_object_get(answer, "joined"));
+}
+
 // "critical: n2 node-down NodeSilent, for 12s: 2 of 2 observers ...", cut where it has to be.
 static void say_line(const json_t *answer, const char *name) {
 	const json_t *row = worst_finding(answer);
 	const char *grade = member(answer, "grade"), *mark = "";
-	char line[512];
+	char line[512], problem[256], reason[64] = "";
 
 	if (row == NULL && json_array_size(json_object_get(answer, "findings")) == 1 &&
 	    name != NULL)
 		row = json_array_get(json_object_get(answer, "findings"), 0);
+	if (strcmp(member(row, "reason"), "None") != 0)
+		snprintf(reason, sizeof(reason), " %s", member(row, "reason"));
 	if (json_is_true(json_object_get(row, "maint")))
 		mark = " in maintenance,";
-	if (row == NULL)
+	if (name == NULL && strcmp(grade, "ok") != 0 && is_of_own(answer, row) &&
+	    own_problem(answer, problem, sizeof(problem)))
+		snprintf(line, sizeof(line), "%s: %s %s", grade, member(answer, "node"), problem);
+	else if (row == NULL)
 		snprintf(
 			line, sizeof(line), "%s: %lld agents alive, %lld dead, %lld suspect", grade,
 			json_integer_value(json_object_get(answer, "alive")),
@@ -189,13 +226,13 @@ static void say_line(const json_t *answer, const char *name) {
 		);
 	else if (*member(row, "evidence") == '\0')
 		snprintf(
-			line, sizeof(line), "%s: %s%s %s", grade, member(row, "node"), mark,
-			member(row, "verdict")
+			line, sizeof(line), "%s: %s%s %s%s", grade, member(row, "node"), mark,
+			member(row, "verdict"), reason
 		);
 	else
 		snprintf(
-			line, sizeof(line), "%s: %s%s %s %s: %s", grade, member(row, "node"), mark,
-			member(row, "verdict"), member(row, "reason"), member(row, "evidence")
+			line, sizeof(line), "%s: %s%s %s%s: %s", grade, member(row, "node"), mark,
+			member(row, "verdict"), reason, member(row, "evidence")
 		);
 	print_line(line);
 }

@@ -194,6 +194,26 @@ static void add_mistakes(const json_t *mistakes, struct frame *frame) {
 	}
 }
 
+static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
+	double ns = seconds * NS_PER_SEC;
+
+	show_duration(ns >= 0 && ns < 1e18 ? (uint64_t)ns : 0, text);
+}
+
+static void add_strangers(const json_t *strangers, struct frame *frame) {
+	const json_t *ago = json_object_get(strangers, "ago_s");
+	char age[SHOW_BYTES] = "";
+
+	if (json_is_number(ago)) // an agent of before does not say
+		show_seconds(json_number_value(ago), age);
+	frame_add(
+		frame, FRAME_TEXT,
+		"Turned away: %" PRId64 " connections without the key, the last from %s%s%s%s",
+		summary_number(strangers, "count"), summary_text(strangers, "last"),
+		age[0] != '\0' ? ", " : "", age, age[0] != '\0' ? " ago" : ""
+	);
+}
+
 static bool holds_somebody(const json_t *health) {
 	int64_t silent = summary_number(health, "suspect") + summary_number(health, "unreachable");
 
@@ -237,11 +257,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	if (summary_text(health, "join_problem")[0] != '\0')
 		frame_add(frame, FRAME_TEXT, "  %s", summary_text(health, "join_problem"));
 	if (summary_number(strangers, "count") > 0)
-		frame_add(
-			frame, FRAME_TEXT,
-			"Turned away: %" PRId64 " connections without the key, the last from %s",
-			summary_number(strangers, "count"), summary_text(strangers, "last")
-		);
+		add_strangers(strangers, frame);
 	if (summary_text(health, "address_problem")[0] != '\0')
 		frame_add(
 			frame, FRAME_TEXT, "Others cannot connect to this node: tocsin why %s",
@@ -253,12 +269,6 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 // Rows
 
 #define EVIDENCE_COLUMNS 43 // what is left of 100; all of it is in tocsin health
-
-static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
-	double ns = seconds * NS_PER_SEC;
-
-	show_duration(ns >= 0 && ns < 1e18 ? (uint64_t)ns : 0, text);
-}
 
 static void add_finding(const json_t *row, struct frame *frame) {
 	char age[SHOW_BYTES] = "-", cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
@@ -308,7 +318,7 @@ void summary_view(const json_t *health, struct frame *frame) {
 	);
 }
 
-// The first link that is used so, and its round trip.
+// The first link that is used so, and its round trip, or what is wrong with it.
 static void show_use(const json_t *rows, const char *use, char text[static FRAME_LINE_BYTES]) {
 	size_t length = strlen(use);
 	char took[SHOW_BYTES];
@@ -318,6 +328,7 @@ static void show_use(const json_t *rows, const char *use, char text[static FRAME
 	text[0] = '\0';
 	json_array_foreach(rows, n, row) {
 		const json_t *mean = json_object_get(row, "rtt_mean_ns");
+		const char *state = summary_text(row, "state");
 		const char *mine = summary_text(row, "mine");
 
 		while (*mine != '\0' && (strncmp(mine, use, length) != 0 ||
@@ -326,7 +337,12 @@ static void show_use(const json_t *rows, const char *use, char text[static FRAME
 		if (*mine == '\0')
 			continue;
 		snprintf(took, sizeof(took), "no round trip yet");
-		if (json_is_integer(mean) && json_integer_value(mean) >= 0)
+		// A round trip of before says that all is well.
+		if (strcmp(state, "down") == 0)
+			snprintf(took, sizeof(took), "lost");
+		else if (strcmp(state, "delayed") == 0)
+			snprintf(took, sizeof(took), "late");
+		else if (json_is_integer(mean) && json_integer_value(mean) >= 0)
 			show_duration((uint64_t)json_integer_value(mean), took);
 		snprintf(
 			text, FRAME_LINE_BYTES, "; %s %s (%s)", use, summary_text(row, "node"), took

@@ -112,7 +112,7 @@ static const char *reach_words(enum verdict_reach reach) {
 
 // What was seen, in half a sentence.
 static void show_sight(const struct sight *sight, char *text, size_t size) {
-	char median[SHOW_BYTES], baseline[SHOW_BYTES];
+	char median[SHOW_BYTES], baseline[SHOW_BYTES], which[40] = "any size";
 
 	if (sight->device[0] == '\0') {
 		snprintf(text, size, "%s", reach_words(sight->reach));
@@ -125,9 +125,11 @@ static void show_sight(const struct sight *sight, char *text, size_t size) {
 		snprintf(text, size, "slow: %s, usually %s", median, baseline);
 		break;
 	case SIGHT_LOSSY:
+		if (sight->lost_bytes > 0)
+			snprintf(which, sizeof(which), "%u bytes and more", sight->lost_bytes);
 		snprintf(
-			text, size, "loses %u.%u %% of probes of %u bytes and more",
-			sight->lost_permille / 10, sight->lost_permille % 10, sight->lost_bytes
+			text, size, "loses %u.%u %% of probes of %s", sight->lost_permille / 10,
+			sight->lost_permille % 10, which
 		);
 		break;
 	case SIGHT_SILENT:

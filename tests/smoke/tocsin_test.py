@@ -302,6 +302,37 @@ def a_check_without_an_answer_says_so_where_checks_are_read():
     assert len(done.stdout) <= 81, done.stdout
 
 
+def a_check_says_what_is_wrong_with_the_agent_itself():
+    wrong = "at 10.0.0.3:28030, the address of n3, n4 answers: see listen and advertise of both"
+    row = finding("n1", "alive", grade="unknown", verdict="unknown", reason="NotMember",
+                  evidence="")
+    for told, said in (
+            (health(grade="warning", mistakes=[wrong]), "warning: n1 misconfigured: at 10.0.0.3:"),
+            (health(grade="warning", alone=True), "warning: n1 sees nobody of those whom"),
+            (health(grade="warning", address_problem="nobody reached it"),
+             "warning: n1 others cannot connect to it: nobody reached it"),
+            (health(grade="unknown", joined=False, findings=[row], join_problem="n2 is silent"),
+             "unknown: n1 no member of a ring yet: n2 is silent"),
+            # What is worse comes first, and one node's line is of this node.
+            (health(grade="critical", mistakes=[wrong], findings=[finding("n2", reason="AgentGone")]),
+             "critical: n2 agent-down AgentGone: its host"),
+            (health(grade="warning", findings=[finding("n2", grade="warning", verdict="unknown",
+                                                       reason="Suspected", evidence="")]),
+             "warning: n2 unknown Suspected")):
+        with StandIn(ring(told)) as agent:
+            line = tocsin.ask(agent, "health", "--line").stdout
+        assert line.startswith(said) and len(line) <= 81, (line, said)
+
+
+def status_says_which_neighbour_is_lost_and_when_strangers_came():
+    told = health(strangers={"count": 17, "last": "10.0.0.9:4711", "ago_s": 53.0})
+    links = [link("n2", state="down"), link("n3", "prev", "delayed"), link("n4", "prev-fallback")]
+    with StandIn(ring(told, links=links)) as agent:
+        said = tocsin.ask(agent, "status").stdout
+    assert "1 up, 1 late, 1 lost; next n2 (lost); prev n3 (late)" in said, said
+    assert "17 connections without the key, the last from 10.0.0.9:4711, 53 s ago\n" in said, said
+
+
 def mistakes_are_named_with_what_is_allowed():
     for words, arguments in (
             ("NAME is missing: tocsin ping [OPTION]... NAME", ["ping"]),
@@ -559,6 +590,8 @@ TESTS = [
     health_exits_as_the_grade_says,
     a_mistake_in_a_check_is_unknown_not_critical,
     a_check_without_an_answer_says_so_where_checks_are_read,
+    a_check_says_what_is_wrong_with_the_agent_itself,
+    status_says_which_neighbour_is_lost_and_when_strangers_came,
     mistakes_are_named_with_what_is_allowed,
     an_absent_agent_is_named_with_what_to_do,
     an_agent_that_is_just_starting_is_waited_for,
