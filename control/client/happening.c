@@ -169,6 +169,8 @@ void happening_say(struct session *session, const struct state_event *happening)
 	char detail[HAPPENING_BYTES], shown[SHOW_BYTES], node[SHOW_BYTES], when[SHOW_BYTES];
 	const struct ras_event *event = &happening->event;
 	char name[NAMES_TEXT_BYTES], words[STATE_TEXT_BYTES], row[COLUMNS + NAMES_TEXT_BYTES];
+	char number[SHOW_BYTES] =
+		"-"; // of an earlier run of this agent, which had numbers of its own
 	const char *cell;
 	size_t used;
 	bool fits;
@@ -177,8 +179,10 @@ void happening_say(struct session *session, const struct state_event *happening)
 	show_time(happening->realtime_ns, when);
 	names_clean(event->name, strlen(event->name), name);
 	names_text(happening->text, strlen(happening->text), words, sizeof(words));
+	if (event->sequence != 0)
+		snprintf(number, sizeof(number), "%" PRIu64, event->sequence);
 	snprintf(
-		row, sizeof(row), "%7" PRIu64 " %-24s %-14s %-18s", event->sequence, when,
+		row, sizeof(row), "%7s %-24s %-14s %-18s", number, when,
 		ras_event_name(event->kind),
 		session_cell(session, name[0] != '\0' ? name : "-", 18, node)
 	);

@@ -143,6 +143,10 @@ static const char *meaning_of(const struct ras_peer *peer) {
 		return "There is evidence against it, and others are looking. Any sign of life ends "
 		       "this.";
 	case RAS_UNREACHABLE:
+		if (finding_is_agent_only(peer->cause))
+			return "Too many refuse at the same time, as where a firewall between does "
+			       "so for them:\n  nobody is declared dead by that. If no firewall "
+			       "does, its agent is gone.";
 		return "Too many fell silent at the same time: this side may be the one that is cut "
 		       "off,\n  so nobody is declared dead by silence.";
 	case RAS_DEAD:
@@ -199,6 +203,13 @@ static void show_future(const struct story *story, char text[static FUTURE_BYTES
 		snprintf(
 			text, FUTURE_BYTES, "%s\n  If it is gone for good: `tocsin forget %s`.",
 			future, story->name
+		);
+	else if (story->peer.state == RAS_UNREACHABLE)
+		snprintf(
+			text, FUTURE_BYTES,
+			"%s\n  If all whom this side does not reach are gone for good: "
+			"`tocsin forget --unreachable`.",
+			future
 		);
 	else
 		snprintf(text, FUTURE_BYTES, "%s", future);

@@ -37,6 +37,42 @@ static void why_tells_the_story_of_a_killed_node(void **state) {
 	close(fd);
 }
 
+// Found: three saw how the hosts of two that were killed refuse, and each was told that it may be cut
+// off itself.
+static void why_of_one_unreachable_tells_refusals_from_silence_and_what_ends_it(void **state) {
+	static const struct {
+		enum ras_cause cause;
+		const char *said;
+	} rows[] = {
+		{RAS_CAUSE_GONE, "Too many refuse at the same time"},
+		{RAS_CAUSE_SILENT, "Too many fell silent at the same time"},
+	};
+	int fd = bench_connect();
+
+	(void)state;
+	bench_make_trouble();
+	bench.earlier_count = 1; // its number is of that run
+	bench.earlier[0] = (struct state_event){
+		.event =
+			{.kind = RAS_EVENT_LEFT,
+			 .peer = bench_peer("n3")->record->id,
+			 .name = "n3"},
+	};
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		const char *answer;
+
+		bench_peer("n3")->state = RAS_UNREACHABLE;
+		bench_peer("n3")->cause = rows[n].cause;
+		bench_say(fd, "WHY n3\n");
+		answer = bench_hear(fd);
+		bench_assert_narrow(answer);
+		assert_non_null(strstr(answer, rows[n].said));
+		assert_non_null(strstr(answer, "`tocsin forget --unreachable`."));
+		assert_non_null(strstr(answer, "\n      - "));
+	}
+	close(fd);
+}
+
 static void why_tells_who_reported_it_and_what_follows(void **state) {
 	int fd = bench_connect();
 	const char *answer;
@@ -212,6 +248,7 @@ static void a_node_that_was_forgotten_is_told_from_one_that_never_was(void **sta
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(why_tells_the_story_of_a_killed_node),
+		BENCH_TEST(why_of_one_unreachable_tells_refusals_from_silence_and_what_ends_it),
 		BENCH_TEST(why_tells_who_reported_it_and_what_follows),
 		BENCH_TEST(why_of_one_that_the_roster_misses_tells_what_was_seen_of_it),
 		BENCH_TEST(why_tells_of_the_link_that_was_when_there_is_none),
