@@ -43,7 +43,7 @@ static const char details[] =
 	"With --json each finding has node, state, grade, verdict, reason, evidence, advice (nothing,\n"
 	"show, warn, restart, drain), maint, confidence (likely, sure), both_planes, observers, since,\n"
 	"for_s and looked_s, the age of its newest evidence; what is not known is null. The reasons are\n"
-	"listed in docs/verdicts.md.\n"
+	"listed in verdicts.md (docs/ in the source, share/doc/tocsin/ where it is installed).\n"
 	"\n"
 	"Exit status     nagios   npd (node-problem-detector)\n"
 	"  ok            0        0\n"

@@ -14,7 +14,8 @@ static const char details[] =
 	"and whom or what a bad path is held against. An end that does not answer is said to.\n"
 	"\n"
 	"A neighbour on a ring is probed steadily. Others are visited in turn: of those there are fewer\n"
-	"numbers, and no baseline. What the words mean: docs/verdicts.md.\n"
+	"numbers, and no baseline. What the words mean: verdicts.md (docs/ in the source,\n"
+	"share/doc/tocsin/ where it is installed).\n"
 	"\n"
 	"With --json: ends (node, answered, error, paths with all numbers in nanoseconds), verdicts, blame.\n"
 	"\n" ASK_EXIT_STATUS;

@@ -37,6 +37,7 @@ INSTALLED = {
     "lib/systemd/system/tocsind.service": 0o644,
     "share/doc/tocsin/checks.md": 0o644,
     "share/doc/tocsin/feeds.md": 0o644,
+    "share/doc/tocsin/hardware.md": 0o644,
     "share/doc/tocsin/soft-device.md": 0o644,
     "share/doc/tocsin/tocsin.conf": 0o644,
     "share/doc/tocsin/security.md": 0o644,
