@@ -44,6 +44,11 @@ struct cuda {
 	cu_result (*context_pop)(cu_context *ret_context);
 	cu_result (*pointer_attribute)(void *ret_value, int attribute, cu_pointer pointer);
 	cu_result (*address_range)(cu_pointer *ret_base, size_t *ret_size, cu_pointer pointer);
+	cu_result (*context_retain)(cu_context *ret_context, cu_device device);
+	cu_result (*context_release)(cu_device device);
+	cu_result (*allocate)(cu_pointer *ret_pointer, size_t size);
+	cu_result (*release)(cu_pointer pointer);
+	cu_result (*copy_in)(cu_pointer to, const void *from, size_t size);
 	// Since CUDA 11.7; NULL before.
 	cu_result (*range_handle
 	)(void *ret_handle, cu_pointer pointer, size_t size, int type, unsigned long long flags);
@@ -72,6 +77,11 @@ static const char *find_all(struct cuda *cuda) {
 		{"cuCtxPopCurrent_v2", &cuda->context_pop},
 		{"cuPointerGetAttribute", &cuda->pointer_attribute},
 		{"cuMemGetAddressRange_v2", &cuda->address_range},
+		{"cuDevicePrimaryCtxRetain", &cuda->context_retain},
+		{"cuDevicePrimaryCtxRelease_v2", &cuda->context_release},
+		{"cuMemAlloc_v2", &cuda->allocate},
+		{"cuMemFree_v2", &cuda->release},
+		{"cuMemcpyHtoD_v2", &cuda->copy_in},
 	};
 
 	for (size_t n = 0; n < sizeof(needed) / sizeof(needed[0]); n++) {
@@ -245,6 +255,89 @@ int cuda_export(
 		return -EIO;
 	*ret_fd = fd;
 	return 0;
+}
+
+static cu_result
+fill(const struct cuda *cuda, const struct cuda_block *block, const uint64_t *words) {
+	cu_result result = cuda->context_push(block->context);
+
+	if (result != CU_SUCCESS)
+		return result;
+	result = cuda->copy_in(block->address, words, block->length);
+	context_leave(cuda, true);
+	return result;
+}
+
+static cu_result allocate(const struct cuda *cuda, struct cuda_block *block) {
+	cu_result result = cuda->context_push(block->context);
+	cu_pointer address = 0;
+
+	if (result != CU_SUCCESS)
+		return result;
+	result = cuda->allocate(&address, block->length);
+	context_leave(cuda, true);
+	block->address = address;
+	return result;
+}
+
+static uint64_t *repeat(uint64_t word, uint64_t length) {
+	uint64_t *words = malloc(length);
+
+	for (uint64_t n = 0; words != NULL && n < length / sizeof(word); n++)
+		words[n] = word;
+	return words;
+}
+
+int cuda_block_create(
+	const struct cuda *cuda,
+	uint32_t ordinal,
+	uint64_t length,
+	uint64_t word,
+	char ret_reason[static CUDA_REASON_MAX + 1],
+	struct cuda_block *ret_block
+) {
+	struct cuda_block block = {.length = length};
+	uint64_t *words = repeat(word, length);
+	const char *call = "cuDeviceGet";
+	cu_result result;
+
+	if (words == NULL) {
+		snprintf(ret_reason, CUDA_REASON_MAX + 1, "out of memory");
+		return -ENOMEM;
+	}
+	result = ordinal <= INT32_MAX ? cuda->device_get(&block.device, (int)ordinal)
+				      : CU_ERROR_INVALID_DEVICE;
+	if (result == CU_SUCCESS) {
+		call = "cuDevicePrimaryCtxRetain";
+		result = cuda->context_retain(&block.context, block.device);
+	}
+	if (result == CU_SUCCESS) {
+		call = "cuMemAlloc";
+		result = allocate(cuda, &block);
+	}
+	if (result == CU_SUCCESS) {
+		call = "cuMemcpyHtoD";
+		result = fill(cuda, &block, words);
+	}
+	free(words);
+	if (result != CU_SUCCESS) {
+		cuda_block_destroy(cuda, &block);
+		return explain(cuda, call, result, ret_reason);
+	}
+	*ret_block = block;
+	return 0;
+}
+
+void cuda_block_destroy(const struct cuda *cuda, struct cuda_block *block) {
+	if (block->context == NULL)
+		return;
+	if (block->address != 0 && cuda->context_push(block->context) == CU_SUCCESS) {
+		cuda->release(block->address);
+		context_leave(cuda, true);
+	}
+	cuda->context_release(block->device);
+	block->context = NULL;
+	block->address = 0;
 }
 
 // CUDA writes capitals, the kernel does not.

@@ -330,6 +330,43 @@ int memory_view_take(
 	return 0;
 }
 
+int memory_view_take_dmabuf(
+	struct memory_registry *registry,
+	const struct memory_request *request,
+	int fd,
+	uint64_t offset,
+	char ret_reason[static MEMORY_REASON_MAX + 1],
+	struct memory_view *ret_view
+) {
+	const struct memory_source source = {
+		.address = request->address,
+		.length = request->length,
+		.fd = fd,
+		.offset = offset,
+		.what = "dmabuf",
+	};
+	const struct memory_wanted wanted = {
+		.address = request->address,
+		.length = request->length,
+		.access = request->access | MEMORY_ALONE,
+		.kind = MEMORY_DEVICE,
+	};
+	struct memory_reason reason = {.text = ret_reason};
+	struct memory_region *region;
+	int err = request_check(registry, request, ret_reason);
+
+	if (err == 0)
+		err = make_room(registry, ret_reason);
+	if (err == 0)
+		err = memory_region_add(registry, &wanted, &source, &reason, &region);
+	if (err != 0) {
+		registry->counts.failed += reason.used > 0;
+		return err;
+	}
+	*ret_view = view_of(region, &wanted);
+	return 0;
+}
+
 int memory_view_find(
 	struct memory_registry *registry,
 	const struct memory_request *request,

@@ -3,8 +3,10 @@
 #include <support/fake_cuda.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 enum {
 	CUDA_SUCCESS = 0,
 	CUDA_ERROR_INVALID_VALUE = 1,
+	CUDA_ERROR_OUT_OF_MEMORY = 2,
 	CUDA_ERROR_INVALID_DEVICE = 101,
 	CUDA_ERROR_INVALID_CONTEXT = 201,
 };
@@ -46,6 +49,11 @@ int cuMemGetHandleForAddressRange(
 	int type,
 	unsigned long long flags
 );
+int cuDevicePrimaryCtxRetain(void **ret_context, int device);
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuMemAlloc_v2(unsigned long long *ret_pointer, size_t size);
+int cuMemFree_v2(unsigned long long pointer);
+int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t size);
 extern struct fake_cuda fake_cuda;
 
 static struct allocation allocations[ALLOCATIONS_MAX];
@@ -53,7 +61,15 @@ static uint64_t ids;
 static uint8_t *arena;
 static int arena_fd = -1;
 static char contexts[DEVICES][CONTEXT_BYTES];
-static void *current;
+static _Thread_local void *current;
+// Pages are made and taken away by several threads of an agent.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void count(int *of, int by) {
+	pthread_mutex_lock(&lock);
+	*of += by;
+	pthread_mutex_unlock(&lock);
+}
 
 static void arena_make(void) {
 	arena_fd = memfd_create("fake-cuda", MFD_CLOEXEC);
@@ -65,8 +81,9 @@ static void arena_make(void) {
 static void fake_reset(void) {
 	memset(allocations, 0, sizeof(allocations));
 	fake_cuda.init_error = fake_cuda.range_error = fake_cuda.export_error = 0;
+	fake_cuda.retain_error = fake_cuda.allocate_error = fake_cuda.copy_error = 0;
 	fake_cuda.range_calls = fake_cuda.export_calls = 0;
-	must(fake_cuda.context_depth == 0);
+	must(fake_cuda.context_depth == 0 && fake_cuda.contexts_held == 0 && fake_cuda.blocks == 0);
 }
 
 static uint8_t *fake_allocate(enum fake_cuda_kind kind, int ordinal, size_t offset, size_t size) {
@@ -105,6 +122,18 @@ struct fake_cuda fake_cuda = {
 	.allocate = fake_allocate,
 	.release = fake_release,
 };
+
+static int error_of(const char *variable) {
+	const char *text = getenv(variable);
+
+	return text != NULL ? (int)strtol(text, NULL, 10) : 0;
+}
+
+static __attribute__((constructor)) void read_errors(void) {
+	fake_cuda.init_error = error_of("FAKE_CUDA_INIT");
+	fake_cuda.allocate_error = error_of("FAKE_CUDA_ALLOCATE");
+	fake_cuda.export_error = error_of("FAKE_CUDA_EXPORT");
+}
 
 int cuInit(unsigned int flags) {
 	return flags == 0 ? fake_cuda.init_error : CUDA_ERROR_INVALID_VALUE;
@@ -146,7 +175,7 @@ int cuDeviceGetPCIBusId(char *text, int size, int device) {
 int cuCtxPushCurrent_v2(void *context) {
 	must(current == NULL);
 	current = context;
-	fake_cuda.context_depth++;
+	count(&fake_cuda.context_depth, 1);
 	return CUDA_SUCCESS;
 }
 
@@ -154,7 +183,85 @@ int cuCtxPopCurrent_v2(void **ret_context) {
 	must(current != NULL);
 	*ret_context = current;
 	current = NULL;
-	fake_cuda.context_depth--;
+	count(&fake_cuda.context_depth, -1);
+	return CUDA_SUCCESS;
+}
+
+int cuDevicePrimaryCtxRetain(void **ret_context, int device) {
+	if (fake_cuda.retain_error != 0)
+		return fake_cuda.retain_error;
+	*ret_context = contexts[device];
+	count(&fake_cuda.contexts_held, 1);
+	return CUDA_SUCCESS;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) {
+	must(device >= 0 && device < DEVICES && fake_cuda.contexts_held > 0);
+	count(&fake_cuda.contexts_held, -1);
+	return CUDA_SUCCESS;
+}
+
+static int ordinal_of(const void *context) {
+	for (int n = 0; n < DEVICES; n++) {
+		if (context == contexts[n])
+			return n;
+	}
+	return -1;
+}
+
+static int block_take(size_t size, uint64_t *ret_at) {
+	uint64_t at = FAKE_CUDA_ARENA_BYTES / 2;
+
+	if (arena == NULL)
+		arena_make();
+	while (at < FAKE_CUDA_ARENA_BYTES && find((uintptr_t)(arena + at)) != NULL)
+		at += FAKE_CUDA_BLOCK_BYTES;
+	if (size > FAKE_CUDA_BLOCK_BYTES || at == FAKE_CUDA_ARENA_BYTES)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*ret_at = (uintptr_t)fake_allocate(FAKE_CUDA_DEVICE, ordinal_of(current), at, size);
+	fake_cuda.blocks++;
+	return CUDA_SUCCESS;
+}
+
+int cuMemAlloc_v2(unsigned long long *ret_pointer, size_t size) {
+	uint64_t at = 0;
+	int result;
+
+	if (fake_cuda.allocate_error != 0)
+		return fake_cuda.allocate_error;
+	if (ordinal_of(current) < 0)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	pthread_mutex_lock(&lock);
+	result = block_take(size, &at);
+	pthread_mutex_unlock(&lock);
+	if (result == CUDA_SUCCESS)
+		*ret_pointer = at;
+	return result;
+}
+
+int cuMemFree_v2(unsigned long long pointer) {
+	struct allocation *allocation = find(pointer);
+
+	if (allocation == NULL || (uintptr_t)allocation->begin != pointer)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (current != contexts[allocation->ordinal])
+		return CUDA_ERROR_INVALID_CONTEXT;
+	pthread_mutex_lock(&lock);
+	memset(allocation, 0, sizeof(*allocation));
+	fake_cuda.blocks--;
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t size) {
+	struct allocation *allocation = find(to);
+
+	if (fake_cuda.copy_error != 0)
+		return fake_cuda.copy_error;
+	if (allocation == NULL || current != contexts[allocation->ordinal] ||
+	    size > allocation->size - (to - (uintptr_t)allocation->begin))
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(allocation->begin + (to - (uintptr_t)allocation->begin), from, size);
 	return CUDA_SUCCESS;
 }
 

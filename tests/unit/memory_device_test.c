@@ -318,6 +318,66 @@ static void alone_means_the_range_and_nothing_else(void **state) {
 	memory_view_put(&alone);
 }
 
+// Of one allocation, as a descriptor that the caller has.
+static int exported(uint8_t *at, uint64_t length) {
+	char reason[CUDA_REASON_MAX + 1];
+	int fd = -1;
+
+	assert_int_equal(cuda_export(cuda, (uintptr_t)at, length, reason, &fd), 0);
+	return fd;
+}
+
+static void a_dmabuf_of_the_caller_is_registered_alone_and_without_libcuda(void **state) {
+	uint8_t *at = gpu_memory(0, 2 * MIB);
+	struct memory_request request = {
+		.address = (uintptr_t)at + 8192, .length = 4096, .access = MEMORY_PEER_READS};
+	int fd = exported(at, 2 * MIB);
+	struct memory_view one, two;
+
+	(void)state;
+	assert_int_equal(
+		memory_view_take_dmabuf(world.registry, &request, fd, 8192, world.reason, &one), 0
+	);
+	assert_int_equal(
+		memory_view_take_dmabuf(world.registry, &request, fd, 8192, world.reason, &two), 0
+	);
+	close(fd);
+	assert_int_equal(fake_cuda->range_calls, 0);
+	assert_ptr_not_equal(one.region, two.region);
+	assert_int_equal(one.wire_address, request.address);
+	assert_int_equal(one.region->mr->length, 4096);
+	assert_int_not_equal(one.remote_key, 0);
+	assert_false(one.host);
+	memory_view_put(&one);
+	memory_view_put(&two);
+	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_counts(world.registry).regions, 0);
+}
+
+static void a_dmabuf_that_a_device_does_not_take_is_refused_with_the_call(void **state) {
+	uint8_t *at = gpu_memory(0, 2 * MIB);
+	struct memory_request request = {
+		.address = (uintptr_t)at, .length = 4096, .access = MEMORY_PEER_READS};
+	int fd = exported(at, 2 * MIB);
+	struct memory_view view;
+
+	(void)state;
+	world.fake->no_dmabuf = true;
+	assert_int_equal(
+		memory_view_take_dmabuf(world.registry, &request, fd, 0, world.reason, &view),
+		-EOPNOTSUPP
+	);
+	assert_string_equal(world.reason, "dmabuf: ibv_reg_dmabuf_mr says EOPNOTSUPP");
+	assert_int_equal(memory_counts(world.registry).failed, 1);
+	request.length = 0;
+	assert_int_equal(
+		memory_view_take_dmabuf(world.registry, &request, fd, 0, world.reason, &view),
+		-EINVAL
+	);
+	assert_int_equal(memory_counts(world.registry).regions, 0);
+	close(fd);
+}
+
 static void memory_without_a_context_is_registered_all_the_same(void **state) {
 	uint8_t *at = fake_cuda->allocate(FAKE_CUDA_POOL, 1, 0, 2 * MIB);
 	struct memory_view view = world_view(&world, at, 10, 0);
@@ -435,6 +495,8 @@ int main(void) {
 		WORLD(an_allocation_off_the_page_is_registered_to_the_byte),
 		WORLD(alone_means_the_range_and_nothing_else),
 		WORLD(memory_without_a_context_is_registered_all_the_same),
+		WORLD(a_dmabuf_of_the_caller_is_registered_alone_and_without_libcuda),
+		WORLD(a_dmabuf_that_a_device_does_not_take_is_refused_with_the_call),
 		WORLD(each_way_is_tried_when_the_one_before_fails),
 		WORLD(a_chain_that_failed_is_not_walked_again_for_a_while),
 		WORLD(managed_and_host_memory_are_registered_by_address),

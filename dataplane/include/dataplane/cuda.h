@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The door to libcuda, which is looked for at run time: what memory an address is of, whole
-// allocations, and their export as dmabuf.
+// allocations, their export as dmabuf, and allocations of our own.
 //
 // The process may have no CUDA, or use no memory of it; then addresses are the host's. All calls
 // enter the driver and may hang: on a keeper. Errors are -errno; ret_reason has the driver's own
@@ -50,5 +50,26 @@ int cuda_export(
 	char ret_reason[static CUDA_REASON_MAX + 1],
 	int *ret_fd
 );
+// Memory of a GPU that is this process's own. It holds the GPU's primary context, which the driver
+// makes for the first who asks, with memory of its own, and which ends with the last block.
+struct cuda_block {
+	uint64_t address;
+	uint64_t length;
+	int device;    // CUdevice
+	void *context; // CUcontext
+};
+
+// Every eight bytes of it are `word`; length is a multiple of them. -ENOENT (no such device),
+// -ENOMEM (of the GPU, or our own), or what the driver said.
+int cuda_block_create(
+	const struct cuda *cuda,
+	uint32_t ordinal,
+	uint64_t length,
+	uint64_t word,
+	char ret_reason[static CUDA_REASON_MAX + 1],
+	struct cuda_block *ret_block
+);
+// No device reaches it any more. One with context NULL is fine.
+void cuda_block_destroy(const struct cuda *cuda, struct cuda_block *block);
 // "0000:17:00.0", as the kernel writes it. -ENOENT: no such device.
 int cuda_pci(const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA_PCI_BYTES]);

@@ -120,7 +120,18 @@ int memory_view_take(
 	char ret_reason[static MEMORY_REASON_MAX + 1],
 	struct memory_view *ret_view
 );
-// The same, if it needs no registration. -ENOENT.
+// A part of a dmabuf that the caller has exported and keeps, alone, as MEMORY_ALONE: `offset` is
+// where the range begins in it, request->address what the range is called on the wire. Asks no
+// libcuda. Once it is registered the descriptor may be closed. Errors as above.
+int memory_view_take_dmabuf(
+	struct memory_registry *registry,
+	const struct memory_request *request,
+	int fd,
+	uint64_t offset,
+	char ret_reason[static MEMORY_REASON_MAX + 1],
+	struct memory_view *ret_view
+);
+// memory_view_take(), if it needs no registration. -ENOENT.
 int memory_view_find(
 	struct memory_registry *registry,
 	const struct memory_request *request,

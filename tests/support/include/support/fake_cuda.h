@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A libcuda of two devices whose memory is an arena of this process, to be loaded by path. What the
+// A libcuda of two devices whose memory is an arena of this process, to be loaded by path. What is
+// allocated through it lies in the upper half of the arena, in blocks of FAKE_CUDA_BLOCK_BYTES. What the
 // test arranges goes through the symbol `fake_cuda`, found with dlsym() in the same library.
 //
 // Its dmabufs are descriptors that the fake verbs can map, so bytes that a device writes to GPU
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #define FAKE_CUDA_ARENA_BYTES (UINT64_C(64) << 20)
+#define FAKE_CUDA_BLOCK_BYTES (UINT64_C(2) << 20)
 
 enum fake_cuda_kind {
 	FAKE_CUDA_DEVICE,
@@ -25,7 +27,12 @@ struct fake_cuda {
 	uint8_t *(*allocate)(enum fake_cuda_kind kind, int ordinal, size_t offset, size_t size);
 	void (*release)(const uint8_t *begin);
 
-	int init_error, range_error, export_error; // CUresult of the next calls
+	// CUresult of the next calls; what an agent loads begins with those of FAKE_CUDA_INIT,
+	// FAKE_CUDA_ALLOCATE and FAKE_CUDA_EXPORT in its environment.
+	int init_error, range_error, export_error;
+	int retain_error, allocate_error, copy_error;
+	int contexts_held;	   // primary contexts, retained and not released
+	unsigned int blocks;	   // that the library under test allocated and did not free
 	int context_depth;			   // pushed and not popped
 	unsigned int range_calls, export_calls;
 };
