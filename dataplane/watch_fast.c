@@ -47,6 +47,7 @@ static void keep_unbegun(
 		.tag = due->tag,
 		.result = result,
 		.written = due->write,
+		.gpu = due->gpu,
 	};
 
 	TRACEPOINT(probe_skipped, peer, due->bytes, result);
@@ -92,6 +93,17 @@ static void look_at_pulse(struct watch *watch, struct watch_outcome *outcome) {
 		outcome->hung = pulse_glance_workers(bytes, &watch->workers, &outcome->workers);
 }
 
+// What a GPU that fell off its bus is read as is ones all over; another's memory is anything.
+static bool is_wrong(const struct watch *watch) {
+	const uint64_t *words = worker_pointer(watch->op.view.address);
+
+	for (uint32_t n = 0; n < watch->bytes / sizeof(words[0]); n++) {
+		if (words[n] != watch->gpu_word)
+			return true;
+	}
+	return false;
+}
+
 static bool stands(struct watch *watch, const struct watch_outcome *outcome) {
 	if (outcome->beats == 0)
 		return false;
@@ -115,6 +127,7 @@ static void on_done(struct op *op) {
 		.result = result_of(op),
 		.written = watch->written,
 		.refused = is_refusal(op),
+		.gpu = watch->of_gpu,
 	};
 
 	TRACEPOINT(
@@ -124,7 +137,9 @@ static void on_done(struct op *op) {
 	watch->under_way = false;
 	if (is_long(watch->bytes))
 		prober->sink_taken = false;
-	if (outcome.result == WATCH_ANSWERED && !watch->written)
+	if (outcome.result == WATCH_ANSWERED && watch->of_gpu)
+		outcome.wrong = is_wrong(watch);
+	else if (outcome.result == WATCH_ANSWERED && !watch->written)
 		look_at_pulse(watch, &outcome);
 	keep(prober, &outcome);
 	prober->untold |= outcome.result == WATCH_LOST || stands(watch, &outcome);
@@ -138,6 +153,8 @@ path_serves(const struct watch *watch, const struct path_row *row, const struct 
 		return false;
 	if (due->write)
 		return watch->writes && due->bytes <= WATCH_LANDING_BYTES;
+	if (due->gpu)
+		return watch->gpu && due->bytes <= WATCH_OWN_BYTES;
 	return due->bytes <= row->remote_length;
 }
 
@@ -149,6 +166,10 @@ static void aim(struct op *op, const struct watch *watch, const struct path_row 
 		op->kind = OP_WRITE;
 		op->remote_address = watch->write_address;
 		op->remote_key = watch->write_key;
+	} else if (watch->of_gpu) {
+		op->kind = OP_READ;
+		op->remote_address = watch->gpu_address;
+		op->remote_key = watch->gpu_key;
 	} else {
 		op->kind = OP_READ;
 		op->remote_address = row->remote_address + (counter_only ? PULSE_BEATS_AT : 0);
@@ -174,6 +195,7 @@ static void begin(struct watch *watch, const struct path_row *row, const struct 
 	watch->bytes = due->bytes;
 	watch->tag = due->tag;
 	watch->written = due->write;
+	watch->of_gpu = due->gpu;
 	watch->under_way = true;
 	aim(op, watch, row);
 	watch->prober->sink_taken |= is_long(due->bytes);
@@ -307,7 +329,8 @@ void watches_request(struct prober *prober, const struct worker_record *record) 
 			.generation = (uint32_t)record->words[2],
 			.bytes = (uint32_t)record->words[3],
 			.tag = (uint32_t)record->words[4],
-			.write = record->words[5] != 0,
+			.write = record->words[5] == 1,
+			.gpu = record->words[5] == 2,
 		};
 		carry_out(prober, &now, now.at_ns);
 	}

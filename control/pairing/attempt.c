@@ -149,6 +149,7 @@ static void describe_own(struct pairing *pairing, struct attempt *attempt) {
 		.traffic_class = device->traffic_class,
 		.pulse = device->pulse,
 		.landing = device->landing,
+		.gpu = device->gpu,
 	};
 	attempt->psn = pairing_random(pairing) & 0xffffff;
 }

@@ -57,6 +57,24 @@ void pairing_device_state(
 	pairing_leave(pairing);
 }
 
+void pairing_device_renew(struct pairing *pairing, uint64_t now_ns, uint32_t device) {
+	struct pairing_failure over;
+
+	must(device < pairing->device_count);
+	pairing_enter(pairing, now_ns);
+	pairing_failure_set(
+		&over, PAIRING_IDLE, 0, "%s: it is made anew, its device shows something else",
+		pairing->devices[device].facts.name
+	);
+	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
+		if (entry->key.device != device || entry->current == NULL || pairing->stopping)
+			continue;
+		pairing->counters.renewed++;
+		attempt_fail(pairing, entry, &over);
+	}
+	pairing_leave(pairing);
+}
+
 // Peers
 
 enum which {

@@ -14,6 +14,7 @@
 
 #define VERSION_LANDING 2 // the first with one
 #define VERSION_PKEY 3
+#define VERSION_GPU 4
 
 #define PKEY_OF_NOTHING 0x8000
 
@@ -62,6 +63,14 @@ static void put_landing(struct wire_writer *writer, const struct pairing_landing
 	wire_put_u32(writer, landing->length);
 }
 
+static void put_gpu(struct wire_writer *writer, const struct pairing_gpu *gpu) {
+	wire_put_u64(writer, gpu->address);
+	wire_put_u64(writer, gpu->word);
+	wire_put_u32(writer, gpu->key);
+	wire_put_u32(writer, gpu->length);
+	wire_put_u16(writer, gpu->ordinal);
+}
+
 size_t pairing_message_encode(
 	const struct pairing_message *message, uint8_t bytes[static PAIRING_MESSAGE_BYTES_MAX]
 ) {
@@ -84,6 +93,8 @@ size_t pairing_message_encode(
 			put_landing(&writer, &message->end.landing);
 		if (message->version >= VERSION_PKEY)
 			wire_put_u16(&writer, message->end.endpoint.pkey);
+		if (message->version >= VERSION_GPU)
+			put_gpu(&writer, &message->end.gpu);
 	} else {
 		wire_put_u8(&writer, (uint8_t)message->failure.reason);
 		put_text(&writer, message->failure.text);
@@ -193,6 +204,20 @@ static void get_landing(struct wire_reader *reader, struct pairing_landing *land
 	landing->length = wire_get_u32(reader);
 }
 
+static void get_gpu(struct wire_reader *reader, struct pairing_gpu *gpu) {
+	gpu->address = wire_get_u64(reader);
+	gpu->word = wire_get_u64(reader);
+	gpu->key = wire_get_u32(reader);
+	gpu->length = wire_get_u32(reader);
+	gpu->ordinal = wire_get_u16(reader);
+}
+
+static bool gpu_is_possible(const struct pairing_gpu *gpu) {
+	if (gpu->length == 0)
+		return gpu->address == 0 && gpu->key == 0 && gpu->word == 0 && gpu->ordinal == 0;
+	return gpu->address <= UINT64_MAX - gpu->length;
+}
+
 static bool landing_is_possible(const struct pairing_landing *landing) {
 	if (landing->length == 0)
 		return landing->address == 0 && landing->key == 0;
@@ -228,6 +253,7 @@ end_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *re
 		 end->pulse.layout != 0 || (end->pulse.address == 0 && end->pulse.key == 0)},
 		{"memory to write to", end->landing.length, landing_is_possible(&end->landing)},
 		{"P_Key", endpoint->pkey, endpoint->pkey != PKEY_OF_NOTHING},
+		{"memory of a GPU", end->gpu.length, gpu_is_possible(&end->gpu)},
 	};
 
 	for (size_t n = 0; n < sizeof(rules) / sizeof(rules[0]); n++) {
@@ -251,6 +277,8 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 		get_landing(reader, &end->landing);
 	if (message->version >= VERSION_PKEY)
 		end->endpoint.pkey = wire_get_u16(reader);
+	if (message->version >= VERSION_GPU)
+		get_gpu(reader, &end->gpu);
 	if (!wire_reader_ok(reader) || (!newer && wire_reader_left(reader) > 0)) {
 		fault = "length of what both must know";
 	} else if (!newer && (raw.flags & ~END_FLAGS) != 0) {

@@ -8,7 +8,8 @@
 //	         flow label u32, traffic class u8, responder u8, flags u8,
 //	         pulse: address u64, key u32, layout u16,
 //	         since version 2 landing: address u64, key u32, length u32,
-//	         since version 3 P_Key u16 (0: not told)
+//	         since version 3 P_Key u16 (0: not told),
+//	         since version 4 GPU memory: address u64, word u64, key u32, length u32, ordinal u16
 //	READY    the same: our end takes what you send
 //	REFUSE   reason u8, text (string): there is no pair for yours
 //	CLOSE    the same: ours is gone
@@ -19,7 +20,7 @@
 
 #include <control/pairing.h>
 
-#define PAIRING_VERSION 3
+#define PAIRING_VERSION 4
 #define PAIRING_VERSION_LEAST 1
 
 enum pairing_message_type {

@@ -8,6 +8,7 @@
 #define PROBE_NEIGHBOURS_SHARE_PERMILLE 700
 #define PROBE_ROTATION_LEAST_PERMILLE 100
 #define PROBE_WRITE_PATTERN 4
+#define PROBE_GPU_SIZES 2 // the smallest ones
 
 struct probe_cost {
 	uint64_t packets, bytes;
@@ -25,6 +26,13 @@ struct probe_purse {
 	struct probe_cost budget, last;
 };
 
+// What comes before the next read.
+enum probe_between {
+	PROBE_BETWEEN_NOTHING,
+	PROBE_BETWEEN_WRITE,
+	PROBE_BETWEEN_GPU,
+};
+
 struct probe_path {
 	bool used, visit;
 	bool loses;
@@ -33,10 +41,12 @@ struct probe_path {
 	uint32_t large_count; // when the last large one was
 	uint64_t large_ns;
 	uint64_t next_ns;
-	bool writes, write_next;
+	bool writes, gpu;
+	enum probe_between between;
 	bool large_write; // the next large one is a write
 	uint32_t write_count;
-	uint64_t read_ns; // the next read, while a write comes before it
+	uint32_t gpu_count;
+	uint64_t read_ns; // the next read, while something comes before it
 };
 
 // In the order of this schedule: by a hash of it.

@@ -43,18 +43,26 @@ static struct probe_cost cost_of(const uint32_t *times, uint32_t mtu) {
 	return sum;
 }
 
-// Of ten reads of a neighbour seven are of 8 bytes, one or two of each other; and the writes that
-// come with them, rounded up.
-static struct probe_cost ten_probes(const struct probe_path *path) {
-	static const uint32_t reads[] = {7, 1, 2}, writes[] = {2, 1, 1};
-	const uint64_t parts = (uint64_t)PROBE_WRITE_EACH * PROBE_WRITE_PATTERN;
-	struct probe_cost sum = cost_of(reads, path->mtu), more;
+static void
+add_share(struct probe_cost *sum, struct probe_cost more, uint64_t times, uint64_t parts) {
+	sum->packets += (times * more.packets + parts - 1) / parts;
+	sum->bytes += (times * more.bytes + parts - 1) / parts;
+}
 
-	if (!path->writes)
-		return sum;
-	more = cost_of(writes, path->mtu);
-	sum.packets += (10 * more.packets + parts - 1) / parts;
-	sum.bytes += (10 * more.bytes + parts - 1) / parts;
+// Of ten reads of a neighbour seven are of 8 bytes, one or two of each other; and the writes and
+// reads of GPU memory that come with them, rounded up.
+static struct probe_cost ten_probes(const struct probe_path *path) {
+	static const uint32_t reads[] = {7, 1, 2}, writes[] = {2, 1, 1}, of_gpu[] = {1, 1, 0};
+	const uint64_t parts = (uint64_t)PROBE_WRITE_EACH * PROBE_WRITE_PATTERN;
+	struct probe_cost sum = cost_of(reads, path->mtu);
+
+	if (path->writes)
+		add_share(&sum, cost_of(writes, path->mtu), 10, parts);
+	if (path->gpu)
+		add_share(
+			&sum, cost_of(of_gpu, path->mtu), 10,
+			(uint64_t)PROBE_WRITE_EACH * PROBE_GPU_SIZES
+		);
 	return sum;
 }
 

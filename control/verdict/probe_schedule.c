@@ -147,16 +147,30 @@ void probe_schedule_add(
 	probe_settle(schedule);
 }
 
+static void not_any_more(struct probe_path *path, enum probe_between between) {
+	if (path->between != between)
+		return;
+	path->between = PROBE_BETWEEN_NOTHING;
+	path->next_ns = path->read_ns;
+}
+
 void probe_schedule_writes(struct probe_schedule *schedule, uint32_t path, bool writes) {
 	struct probe_path *changed = path_at(schedule, path);
 
 	if (changed->writes == writes)
 		return;
 	changed->writes = writes;
-	if (changed->write_next) {
-		changed->write_next = false;
-		changed->next_ns = changed->read_ns;
-	}
+	not_any_more(changed, PROBE_BETWEEN_WRITE);
+	probe_settle(schedule);
+}
+
+void probe_schedule_gpu(struct probe_schedule *schedule, uint32_t path, bool gpu) {
+	struct probe_path *changed = path_at(schedule, path);
+
+	if (changed->gpu == gpu)
+		return;
+	changed->gpu = gpu;
+	not_any_more(changed, PROBE_BETWEEN_GPU);
 	probe_settle(schedule);
 }
 
@@ -209,7 +223,7 @@ choose_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t a
 static bool is_write(const struct probe_path *path) {
 	if (path->visit)
 		return path->writes && path->count == VISIT_WRITE;
-	return path->write_next;
+	return path->between == PROBE_BETWEEN_WRITE;
 }
 
 static uint32_t
@@ -241,11 +255,19 @@ static uint64_t jittered(struct probe_schedule *schedule, uint64_t ns) {
 	return ns - ns / 8 + draw(schedule) % (ns / 4 + 1);
 }
 
+static enum probe_between next_between(const struct probe_path *path) {
+	if (path->writes && path->count % PROBE_WRITE_EACH == 0)
+		return PROBE_BETWEEN_WRITE;
+	if (path->gpu && path->count % PROBE_WRITE_EACH == PROBE_WRITE_EACH / 2)
+		return PROBE_BETWEEN_GPU;
+	return PROBE_BETWEEN_NOTHING;
+}
+
 static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
 	uint64_t due_ns = path->next_ns;
 
-	if (path->write_next) {
-		path->write_next = false;
+	if (path->between != PROBE_BETWEEN_NOTHING) {
+		path->between = PROBE_BETWEEN_NOTHING;
 		path->next_ns = path->read_ns;
 		return;
 	}
@@ -261,8 +283,8 @@ static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint
 		path->next_ns = at_ns + jittered(schedule, schedule->interval_ns);
 	}
 	// Between two reads, which come when they would without it.
-	if (path->writes && path->count % PROBE_WRITE_EACH == 0) {
-		path->write_next = true;
+	path->between = next_between(path);
+	if (path->between != PROBE_BETWEEN_NOTHING) {
 		path->read_ns = path->next_ns;
 		path->next_ns = at_ns + (path->read_ns - at_ns) / 2;
 	}
@@ -272,6 +294,7 @@ static void
 count_probe(struct probe_schedule *schedule, const struct probe_due *due, struct probe_cost cost) {
 	schedule->counters.planned[due->size]++;
 	schedule->counters.writes += due->write;
+	schedule->counters.gpu_reads += due->gpu;
 	schedule->counters.packets += cost.packets;
 	schedule->counters.bytes += cost.bytes;
 }
@@ -291,7 +314,8 @@ take(struct probe_schedule *schedule,
 		path->large_write = !due->write;
 	}
 	path->write_count += due->write;
-	path->count += !path->write_next;
+	path->gpu_count += due->gpu;
+	path->count += path->between == PROBE_BETWEEN_NOTHING;
 	go_on(schedule, path, due->at_ns);
 }
 
@@ -321,8 +345,12 @@ uint32_t probe_schedule_plan(
 		if (wish_ns >= until_ns)
 			break;
 		due.write = is_write(path);
-		due.size = due.write ? choose_write_size(schedule, path, wish_ns)
-				     : choose_size(schedule, path, wish_ns);
+		due.gpu = path->between == PROBE_BETWEEN_GPU;
+		if (due.gpu)
+			due.size = path->gpu_count % PROBE_GPU_SIZES;
+		else
+			due.size = due.write ? choose_write_size(schedule, path, wish_ns)
+					     : choose_size(schedule, path, wish_ns);
 		due.bytes = probe_size_bytes(due.size, path->mtu);
 		cost = probe_cost(due.bytes, path->mtu);
 		due.at_ns = when_there_is_room(&schedule->planned, wish_ns, cost);
@@ -345,7 +373,13 @@ bool probe_schedule_urgent(
 	struct probe_due *ret_due
 ) {
 	uint32_t mtu = path_at(schedule, path)->mtu;
-	struct probe_due due = {now_ns, path, size, probe_size_bytes(size, mtu), write};
+	struct probe_due due = {
+		.at_ns = now_ns,
+		.path = path,
+		.size = size,
+		.bytes = probe_size_bytes(size, mtu),
+		.write = write,
+	};
 	struct probe_cost cost = probe_cost(due.bytes, mtu);
 
 	// A time that lies before the last one would open a second that is over.

@@ -19,6 +19,8 @@ static void check_end(const struct pairing_end *end) {
 	must(end->landing.length == 0 ||
 	     end->landing.address + end->landing.length >= end->landing.length);
 	must(end->landing.length != 0 || (end->landing.address == 0 && end->landing.key == 0));
+	must(end->gpu.length == 0 || end->gpu.address + end->gpu.length >= end->gpu.length);
+	must(end->gpu.length != 0 || (end->gpu.address == 0 && end->gpu.word == 0));
 }
 
 static void check(const struct pairing_message *message) {

@@ -207,11 +207,21 @@ static void member_of_no_partition(struct pairing_end *end) {
 	end->endpoint.pkey = 0x8000;
 }
 
+static void gpu_of_no_length(struct pairing_end *end) {
+	end->gpu.word = 9;
+}
+
+static void gpu_past_the_end_of_all(struct pairing_end *end) {
+	end->gpu = (struct pairing_gpu){.address = UINT64_MAX - 7, .key = 1, .length = 9};
+}
+
 static const struct {
 	void (*spoil)(struct pairing_end *end);
 	const char *text;
 } ends[] = {
 	{memory_of_no_length, "impossible memory to write to: 0"},
+	{gpu_of_no_length, "impossible memory of a GPU: 0"},
+	{gpu_past_the_end_of_all, "impossible memory of a GPU: 9"},
 	{member_of_no_partition, "impossible P_Key: 32768"},
 	{memory_past_the_end_of_all, "impossible memory to write to: 9"},
 	{mtu_7, "impossible MTU: 7"},
@@ -284,7 +294,7 @@ static void a_version_that_is_not_spoken_is_refused_with_both_ranges(void **stat
 	assert_int_equal(liar_heard.message.failure.reason, PAIRING_NO_COMMON_VERSION);
 	assert_string_equal(
 		liar_heard.message.failure.text,
-		"versions 5 to 9 of the handshake are offered, 1 to 3 are spoken"
+		"versions 5 to 9 of the handshake are offered, 1 to 4 are spoken"
 	);
 }
 
@@ -317,21 +327,29 @@ static void an_older_version_says_less_and_gives_nothing_up_to_writes(void **sta
 	(void)state;
 	message.end.landing = (struct pairing_landing){0x7000, 5, 65536};
 	message.end.endpoint.pkey = 0x8123;
+	message.end.gpu = (struct pairing_gpu){0xa000, 77, 6, 65536, 3};
 	size = pairing_message_encode(&message, bytes);
 	assert_int_equal(pairing_message_decode(bytes, size, &read), 0);
 	assert_int_equal(read.end.endpoint.pkey, 0x8123);
 	assert_int_equal(read.end.landing.address, 0x7000);
 	assert_int_equal(read.end.landing.key, 5);
 	assert_int_equal(read.end.landing.length, 65536);
+	assert_memory_equal(&read.end.gpu, &message.end.gpu, offsetof(struct pairing_gpu, ordinal) + 2);
+	message.version = 3;
+	older_size = pairing_message_encode(&message, older);
+	assert_int_equal(older_size, size - 26);
+	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
+	assert_int_equal(read.end.endpoint.pkey, 0x8123);
+	assert_int_equal(read.end.gpu.length, 0);
 	message.version = 2;
 	older_size = pairing_message_encode(&message, older);
-	assert_int_equal(older_size, size - 2);
+	assert_int_equal(older_size, size - 28);
 	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
 	assert_int_equal(read.end.landing.length, 65536);
 	assert_int_equal(read.end.endpoint.pkey, 0);
 	message.version = 1;
 	older_size = pairing_message_encode(&message, older);
-	assert_int_equal(older_size, size - 18);
+	assert_int_equal(older_size, size - 44);
 	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
 	assert_int_equal(read.end.landing.length, 0);
 	// The older one is answered, and takes what we say as that of a newer version.

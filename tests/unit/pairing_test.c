@@ -513,6 +513,34 @@ static void a_wanted_pair_is_made_anew_with_another_flow_label_each_ten_minutes(
 	assert_int_equal(net_counters(A)->failed[PAIRING_TIMED_OUT], 0);
 }
 
+static void what_a_device_shows_newly_is_told_by_pairs_made_anew_at_once(void **state) {
+	struct pairing_device device = {
+		.responder = DEVICE_RESPONDER_HARDWARE,
+		.gpu = {.address = 0xa000, .word = 77, .key = 6, .length = 65536, .ordinal = 3},
+	};
+	uint32_t number = UINT32_MAX, generation;
+	struct pairing_view view;
+
+	(void)state;
+	net_want(A, 0, B, 0);
+	net_want(B, 0, A, 0);
+	net_settle();
+	generation = net_view(A, key).generation;
+	memcpy(device.name, pairing_device_name(net.nodes[B].pairing, 0), sizeof(device.name));
+	assert_int_equal(pairing_device(net.nodes[B].pairing, &device, &number), 0);
+	assert_int_equal(number, 0);
+	pairing_device_renew(net.nodes[B].pairing, net.now_ns, number);
+	net_pass(2 * SECOND);
+	net_settle();
+	view = net_view(A, key);
+	assert_true(net_is_ready(A, B) && net_is_ready(B, A));
+	assert_int_not_equal(view.generation, generation);
+	assert_int_equal(view.theirs.gpu.address, 0xa000);
+	assert_int_equal(view.theirs.gpu.word, 77);
+	assert_int_equal(view.theirs.gpu.ordinal, 3);
+	assert_int_equal(net_counters(B)->renewed, 1);
+}
+
 // So many, and then the first one again: what each brought can be told apart.
 static void flow_labels_of_a_pair_come_in_turn(void **state) {
 	uint32_t labels[PAIRING_FLOWS], generation, found = 0;
@@ -637,6 +665,7 @@ int main(void) {
 		TEST(the_end_of_one_side_ends_the_other_at_once),
 		TEST(messages_of_an_older_generation_are_counted_and_left),
 		TEST(a_wanted_pair_is_made_anew_with_another_flow_label_each_ten_minutes),
+		TEST(what_a_device_shows_newly_is_told_by_pairs_made_anew_at_once),
 		TEST(flow_labels_of_a_pair_come_in_turn),
 		TEST(a_pair_of_a_silent_peer_is_not_made_anew),
 		TEST(a_time_that_goes_back_counts_as_the_last_one),

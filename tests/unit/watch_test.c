@@ -134,6 +134,10 @@ static int bed_make(void **state) {
 		.write_address = 0x9000,
 		.write_key = 6,
 		.writes = true,
+		.gpu_address = 0xa000,
+		.gpu_word = 0x1234567890abcdef,
+		.gpu_key = 7,
+		.gpu = true,
 	};
 	request(PROBER_REQUEST_WATCH);
 	return 0;
@@ -320,6 +324,70 @@ static void foreign_page_is_an_answer_without_a_pulse(void **state) {
 	outcome = only_outcome();
 	assert_int_equal(outcome.result, WATCH_ANSWERED);
 	assert_int_equal(outcome.beats | outcome.incarnation, 0);
+}
+
+static struct watch_outcome read_gpu(uint32_t bytes, uint64_t word, uint64_t last) {
+	struct watch_due due = due_at(clock_now_ns(&bed.clock), bytes);
+	uint64_t *words = (void *)bed.own;
+
+	due.gpu = true;
+	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	step();
+	assert_int_equal(submitted->kind, OP_READ);
+	assert_int_equal(submitted->remote_address, 0xa000);
+	assert_int_equal(submitted->remote_key, 7);
+	assert_int_equal(submitted->view.address, (uintptr_t)bed.own);
+	for (uint32_t n = 0; n < bytes / 8; n++)
+		words[n] = n + 1 < bytes / 8 ? word : last;
+	end(OP_OK, 0, 9 * US);
+	return only_outcome();
+}
+
+static void read_of_gpu_memory_goes_there_and_tells_whether_it_came_from_there(void **state) {
+	static const uint64_t word = 0x1234567890abcdef;
+	static const struct {
+		uint32_t bytes;
+		uint64_t word, last;
+		bool wrong;
+	} rows[] = {
+		{8, 0x1234567890abcdef, 0x1234567890abcdef, false},
+		{1024, 0x1234567890abcdef, 0x1234567890abcdef, false},
+		{8, UINT64_MAX, UINT64_MAX, true},
+		{1024, 0x1234567890abcdef, UINT64_MAX, true},
+	};
+
+	(void)state;
+	assert_int_equal(bed.watch.gpu_word, word);
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct watch_outcome outcome =
+			read_gpu(rows[n].bytes, rows[n].word, rows[n].last);
+
+		assert_int_equal(outcome.result, WATCH_ANSWERED);
+		assert_true(outcome.gpu);
+		assert_false(outcome.written);
+		assert_int_equal(outcome.latency_ns, 9 * US);
+		assert_int_equal(outcome.wrong, rows[n].wrong);
+		// It is no pulse: what the page says there is nothing that beats.
+		assert_int_equal(outcome.beats, 0);
+		assert_int_equal(outcome.incarnation, 0);
+	}
+}
+
+static void gpu_memory_that_is_not_there_or_too_long_is_not_read(void **state) {
+	struct watch_due due = due_at(clock_now_ns(&bed.clock), WATCH_OWN_BYTES + 8);
+
+	(void)state;
+	due.gpu = true;
+	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	step();
+	assert_null(submitted);
+	assert_int_equal(only_outcome().result, WATCH_NO_PATH);
+	bed.watch.gpu = false;
+	due.bytes = 8;
+	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	step();
+	assert_null(submitted);
+	assert_true(only_outcome().gpu);
 }
 
 static void what_is_too_long_for_its_own_memory_goes_where_the_others_go_in_turn(void **state) {
@@ -569,6 +637,8 @@ int main(void) {
 		BED(write_goes_to_what_the_peer_gives_up_and_tells_of_no_pulse),
 		BED(write_that_the_peer_does_not_take_is_void_and_said_to_be_refused),
 		BED(write_to_who_gives_nothing_up_or_past_its_end_is_not_begun),
+		BED(read_of_gpu_memory_goes_there_and_tells_whether_it_came_from_there),
+		BED(gpu_memory_that_is_not_there_or_too_long_is_not_read),
 		BED(what_is_too_long_for_its_own_memory_goes_where_the_others_go_in_turn),
 		BED(counter_that_stands_wakes_control),
 		BED(only_what_nobody_answered_is_lost_and_wakes_control),

@@ -102,6 +102,15 @@ struct pairing_landing {
 	uint32_t length; // 0: there is none
 };
 
+// A page in the memory of a GPU that peers may read.
+struct pairing_gpu {
+	uint64_t address;
+	uint64_t word; // that it holds all over
+	uint32_t key;
+	uint32_t length;  // 0: there is none
+	uint16_t ordinal; // of the GPU, as CUDA counts at that end
+};
+
 // What an end of a pair says of itself beside what the queue pair needs.
 struct pairing_end {
 	uint64_t start; // of the agent, the upper part of its incarnation
@@ -114,6 +123,7 @@ struct pairing_end {
 	uint8_t traffic_class;
 	struct pairing_pulse pulse;
 	struct pairing_landing landing; // since version 2
+	struct pairing_gpu gpu;		// since version 4
 };
 
 struct pairing_ops {
@@ -205,6 +215,7 @@ struct pairing_device {
 	uint8_t traffic_class;
 	struct pairing_pulse pulse;
 	struct pairing_landing landing;
+	struct pairing_gpu gpu;
 };
 
 enum pairing_device_state {
@@ -226,6 +237,8 @@ void pairing_device_state(
 	enum pairing_device_state state,
 	const char *text // why, in words, unless ACTIVE
 );
+// What is said of the device has changed, and peers are to know it: its pairs are made anew.
+void pairing_device_renew(struct pairing *pairing, uint64_t now_ns, uint32_t device);
 
 // The overlay.
 

@@ -68,7 +68,7 @@ enum prober_request {
 	PROBER_REQUEST_WATCH,
 	PROBER_REQUEST_UNWATCH, // given back when the probe that is under way has ended
 	// One probe at once. words[1]: place, words[2]: generation, words[3]: bytes, words[4]: tag,
-	// words[5]: 1 for a write
+	// words[5]: 1 for a write, 2 for a read of GPU memory
 	PROBER_REQUEST_NOW,
 };
 

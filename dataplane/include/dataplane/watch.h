@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standing probes: reads of peers' pulses, and writes into what peers give up to them, that control
-// plans ahead and a prober carries out, so that control is not woken for each. The worker times
+// Standing probes: reads of peers' pulses and of their pages in GPU memory, and writes into what
+// peers give up to them, that control plans ahead and a prober carries out, so that control is not
+// woken for each. The worker times
 // them, looks at the pulse that they bring, and keeps what came of them until control asks, about
 // once a second.
 //
@@ -44,6 +45,10 @@ struct watch {
 	uint64_t write_address; // of WATCH_LANDING_BYTES at the peer
 	uint32_t write_key;
 	bool writes;		 // there are such
+	uint64_t gpu_address;	 // of a page in a GPU's memory there, WATCH_OWN_BYTES or more
+	uint64_t gpu_word;	 // that it holds all over
+	uint32_t gpu_key;
+	bool gpu;		 // there is such a page
 	struct memory_view own;	 // WATCH_OWN_BYTES that nobody else reads into
 	struct memory_view sink; // for longer reads, of this prober's watches on this device; both
 				 // hold references while the watch is the worker's
@@ -53,6 +58,7 @@ struct watch {
 	struct prober *prober;
 	uint64_t at_ns;
 	uint32_t bytes, tag;
+	bool of_gpu;
 	uint64_t beats, beats_at_ns; // the counter, and when it was first read so
 	struct pulse_workers workers;
 	bool under_way, written, leaving;
@@ -65,6 +71,7 @@ struct watch_due {
 	uint32_t bytes;	     // of the read: 8 is of the counter alone, more from the page's begin
 	uint32_t tag;	     // comes back
 	bool write;	     // so many bytes of no meaning, from the landing's begin
+	bool gpu;	     // a read of the page in GPU memory, multiples of 8 bytes
 };
 
 enum watch_result {
@@ -87,6 +94,8 @@ struct watch_outcome {
 	enum watch_result result;
 	bool written; // it was a write
 	bool refused; // VOID, since the peer's device does not allow it
+	bool gpu;     // it was of the page in GPU memory
+	bool wrong;   // which was answered with something else than its word
 };
 
 // Control: how many of them were taken; the rest find no room.

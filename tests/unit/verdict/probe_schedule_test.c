@@ -24,10 +24,11 @@ struct cluster {
 	uint32_t neighbours, targets;
 	uint32_t mtu;
 	bool writes; // all take them
+	bool gpu;    // all show memory of a GPU
 };
 
 struct kept {
-	bool write;
+	bool write, gpu;
 	uint64_t at_ns;
 	uint32_t path, size;
 	uint64_t packets, bytes;
@@ -56,6 +57,7 @@ static uint64_t draw(uint64_t below) {
 static void add(uint64_t at_ns, uint32_t path, bool visit) {
 	probe_schedule_add(world.schedule, at_ns, path, world.cluster.mtu, visit);
 	probe_schedule_writes(world.schedule, path, world.cluster.writes);
+	probe_schedule_gpu(world.schedule, path, world.cluster.gpu);
 }
 
 static void world_open(const struct cluster *cluster) {
@@ -87,6 +89,7 @@ static void keep(const struct probe_due *due) {
 	assert_true(world.kept_count < KEPT_MAX);
 	world.kept[world.kept_count++] = (struct kept){
 		.write = due->write,
+		.gpu = due->gpu,
 		.at_ns = due->at_ns,
 		.path = due->path,
 		.size = due->size,
@@ -204,6 +207,7 @@ static struct cluster draw_cluster(uint64_t seed) {
 		.targets = (uint32_t)draw(300),
 		.mtu = mtus[draw(5)],
 		.writes = draw(2) == 0,
+		.gpu = draw(2) == 0,
 	};
 }
 
@@ -463,6 +467,62 @@ static void who_takes_no_writes_any_more_is_read_on_at_once(void **state) {
 	world_close();
 }
 
+static void memory_of_gpus_is_read_between_reads_that_are_as_many_as_without(void **state) {
+	struct cluster cluster = {
+		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.neighbours = 6,
+		.targets = 10,
+		.mtu = 4096,
+		.writes = true,
+		.gpu = true,
+	};
+	uint32_t reads[PROBE_PATHS_MAX] = {0}, of_gpu[2][PROBE_PATHS_MAX] = {{0}};
+
+	(void)state;
+	world_open(&cluster);
+	assert_int_equal(facts().interval_ns, SEC);
+	for (uint32_t n = 0; n < 400; n++)
+		frame();
+	assert_within_budget();
+	for (uint32_t n = 0; n < world.kept_count; n++) {
+		const struct kept *kept = &world.kept[n];
+
+		assert_false(kept->gpu && (kept->write || kept->size > 1));
+		assert_false(kept->gpu && kept->path >= cluster.neighbours); // no visit's
+		if (kept->gpu)
+			of_gpu[kept->size][kept->path]++;
+		else if (!kept->write)
+			reads[kept->path]++;
+	}
+	for (uint32_t n = 0; n < cluster.neighbours; n++) {
+		uint32_t each = reads[n] / PROBE_WRITE_EACH;
+
+		assert_in_range(reads[n], 390, 410);
+		assert_in_range(of_gpu[0][n] + of_gpu[1][n], each - 2, each + 2);
+		assert_in_range(of_gpu[0][n], of_gpu[1][n], of_gpu[1][n] + 1);
+	}
+	world_close();
+}
+
+static void whose_gpu_is_read_no_more_is_read_on_at_once(void **state) {
+	struct cluster cluster = {.neighbours = 3, .mtu = 1024, .gpu = true};
+	uint32_t before;
+
+	(void)state;
+	world_open(&cluster);
+	while (probe_schedule_counters(world.schedule)->gpu_reads < 4)
+		frame();
+	before = world.kept_count;
+	for (uint32_t n = 0; n < cluster.neighbours; n++)
+		probe_schedule_gpu(world.schedule, n, false);
+	for (uint32_t n = 0; n < 20; n++)
+		frame();
+	assert_in_range(world.kept_count - before, 20 * 3 - 5, 20 * 3 + 5);
+	for (uint32_t n = before; n < world.kept_count; n++)
+		assert_false(world.kept[n].gpu);
+	world_close();
+}
+
 static void large_probe_that_no_second_can_hold_is_never_sent(void **state) {
 	struct cluster cluster = {
 		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
@@ -650,6 +710,8 @@ int main(void) {
 		cmocka_unit_test(writes_come_between_reads_that_are_as_many_as_without),
 		cmocka_unit_test(every_path_is_read_and_written_in_every_size),
 		cmocka_unit_test(who_takes_no_writes_any_more_is_read_on_at_once),
+		cmocka_unit_test(memory_of_gpus_is_read_between_reads_that_are_as_many_as_without),
+		cmocka_unit_test(whose_gpu_is_read_no_more_is_read_on_at_once),
 		cmocka_unit_test(large_probe_that_no_second_can_hold_is_never_sent),
 		cmocka_unit_test(all_targets_are_visited_within_the_time_that_is_stated),
 		cmocka_unit_test(round_goes_on_when_targets_come_and_go),

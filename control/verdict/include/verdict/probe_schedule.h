@@ -19,8 +19,10 @@
 //
 // and the same with bytes, whichever takes longer. Where a peer takes writes, one follows every
 // PROBE_WRITE_EACH reads of a neighbour, between two of them, so that reads come as often as
-// without; of a visit the third probe is one. "One probe each" has its part of them. A visit is one
-// target's turn: a pair is made if there is none, and it is probed PROBE_VISIT_PROBES times.
+// without; of a visit the third probe is one. Where it shows memory of a GPU, one read of that comes
+// in the same way, half a turn later, of 8 bytes and 1 KiB alternately; in visits there is none.
+// "One probe each" has its part of both. A visit is one target's turn: a pair is made if there is
+// none, and it is probed PROBE_VISIT_PROBES times.
 #pragma once
 
 #include <ras/memory.h>
@@ -56,6 +58,7 @@ struct probe_due {
 	uint32_t size; // place in the sizes
 	uint32_t bytes;
 	bool write;
+	bool gpu; // a read of the peer's GPU memory
 };
 
 struct probe_schedule;
@@ -81,6 +84,8 @@ void probe_schedule_add(
 );
 // Whether its peer takes writes; not before that is said.
 void probe_schedule_writes(struct probe_schedule *schedule, uint32_t path, bool writes);
+// Whether its peer shows GPU memory that is to be read; likewise.
+void probe_schedule_gpu(struct probe_schedule *schedule, uint32_t path, bool gpu);
 // Whether it loses something: three of four large probes are its own until it does not.
 void probe_schedule_loses(struct probe_schedule *schedule, uint32_t path, bool loses);
 void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path);
@@ -131,7 +136,7 @@ void probe_schedule_facts(
 
 struct probe_schedule_counters {
 	uint64_t planned[PATH_SIZES]; // reads and writes
-	uint64_t writes;	      // of these
+	uint64_t writes, gpu_reads;   // of these
 	uint64_t packets, bytes;      // of these, both directions
 	uint64_t delayed;	      // planned later than they were due, for the budget
 	uint64_t skipped;	      // their time was past when there was room
