@@ -179,7 +179,8 @@ void fabric_look_stopped(struct fabric *fabric) {
 		nic_close(&fabric->nics[n]);
 		closed = closed && nic_is_closed(&fabric->nics[n]);
 	}
-	if (closed && fabric->bonds == NULL && pairing_is_empty(fabric->pairing))
+	if (closed && gpus_stop(fabric) && fabric->bonds == NULL &&
+	    pairing_is_empty(fabric->pairing))
 		loop_defer(fabric->loop, &fabric->stop_done);
 }
 
@@ -241,7 +242,8 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 		closed = closed && nic_is_closed(&fabric->nics[n]);
 		fabric_nic_fini(&fabric->nics[n]);
 	}
-	if (closed)
+	// In this order: what a device still shows stays.
+	if (gpus_fini(fabric) && closed)
 		fabric_free(fabric);
 	else
 		leave_behind(fabric);

@@ -10,6 +10,7 @@
 
 #include <control/fabric.h>
 #include <control/keeper.h>
+#include <dataplane/gpu_page.h>
 #include <dataplane/memory.h>
 #include <dataplane/pair.h>
 #include <dataplane/pulse.h>
@@ -35,7 +36,22 @@ struct nic_parts {
 	struct memory_view pulse;   // what peers read
 	struct memory_view scratch; // where own reads go
 	struct memory_view landing; // where peers write to
+	struct memory_view gpu;	    // a GPU's, that peers read; region NULL: none is shown
 	struct device_facts facts;
+};
+
+#define FABRIC_GPUS_MAX 16
+
+// A GPU whose memory is shown to peers, by each device that is to. What enters its driver runs on a
+// keeper of its own: one that hangs holds no RDMA device up.
+struct gpu_show {
+	struct fabric *fabric;
+	uint32_t ordinal;
+	struct keeper *keeper;
+	struct keeper_request making, dropping;
+	struct loop_timer retry;
+	struct gpu_page *page;		  // NULL: there is none (yet)
+	char reason[CUDA_REASON_MAX + 1]; // "": none; else why there is no page
 };
 
 struct nic {
@@ -69,6 +85,9 @@ struct nic {
 	struct rail rail;    // as peers are told of it
 	uint32_t rail_place; // in what they are told; RAIL_NONE: they are not
 	uint32_t opened, event_count;
+	struct gpu_show *gpu; // NULL: none is wanted
+	struct keeper_request offering;
+	char gpu_reason[MEMORY_REASON_MAX + 1]; // why the device does not show its page
 };
 
 enum bond_stage {
@@ -128,6 +147,8 @@ struct fabric {
 	uint64_t start; // of this agent, as the pairing knows it
 	struct nic nics[FABRIC_DEVICES_MAX];
 	uint32_t nic_count;
+	struct gpu_show gpus[FABRIC_GPUS_MAX];
+	uint32_t gpu_count;
 	struct bond *bonds;
 	struct overlay_port port;
 	struct overlay_listener listener;
@@ -178,6 +199,20 @@ void nic_attached(struct nic *nic, int err);
 void nic_detached(struct nic *nic, int err);
 void nic_view(const struct nic *nic, struct fabric_device_view *ret_view);
 
+// Its device shows the page of its GPU, if both are there, and is not asked to yet.
+void nic_offer_gpu(struct nic *nic);
+
+// gpu.c: pages in GPU memory.
+// That of this GPU, made if there is none: NULL, and *ret_err says why.
+struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err);
+// A device did not take the page: it is asked again.
+void gpu_retry(struct gpu_show *show);
+// No device shows any of them any more. Whether they are gone; again is harmless.
+bool gpus_stop(struct fabric *fabric);
+// With the loop ended. Whether they are gone, else the fabric is left behind with them.
+bool gpus_fini(struct fabric *fabric);
+struct fabric_gpu_view gpu_view(const struct nic *nic);
+
 // For presence.c.
 int nic_run(
 	struct nic *nic,
@@ -196,8 +231,10 @@ struct nic_work {
 	struct fabric_device config;
 	struct lane_config lane;
 	void *pulse, *scratch, *landing;
+	const struct gpu_page *gpu;
 	bool taken; // the parts are somebody else's now
 	char reason[DEVICE_REASON_MAX + 1];
+	char gpu_reason[MEMORY_REASON_MAX + 1];
 	uint64_t guid;			     // that it had before; 0: not known
 	char open_name[DEVICE_NAME_MAX + 1]; // that it had when it was open last; "": it was not
 	uint64_t others[FABRIC_DEVICES_MAX]; // the GUIDs of other devices of ours
@@ -209,6 +246,7 @@ int nic_work_open(void *arg);
 int nic_work_look(void *arg);
 int nic_work_close(void *arg);
 int nic_work_refresh(void *arg);
+int nic_work_offer_gpu(void *arg);
 void nic_work_drop(void *arg);
 
 // bond.c: pairs between pairing, keeper and lane.

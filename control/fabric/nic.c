@@ -98,6 +98,7 @@ int nic_run(
 	work->pulse = pulse_memory(fabric->pulse);
 	work->scratch = fabric->scratch;
 	work->landing = fabric->landing;
+	work->gpu = nic->gpu != NULL ? nic->gpu->page : NULL;
 	work->lane = (struct lane_config){
 		.pair_max = fabric->config.pair_max,
 		.depth = FABRIC_PAIR_DEPTH,
@@ -137,6 +138,21 @@ static void post(struct nic *nic, enum lane_request kind) {
 
 // What the device says.
 
+static struct pairing_gpu gpu_of(const struct nic *nic) {
+	const struct gpu_page_facts *facts;
+
+	if (!nic->open || nic->parts.gpu.region == NULL)
+		return (struct pairing_gpu){.length = 0};
+	facts = gpu_page_facts(nic->gpu->page);
+	return (struct pairing_gpu){
+		.address = nic->parts.gpu.wire_address,
+		.word = facts->word,
+		.key = nic->parts.gpu.remote_key,
+		.length = GPU_PAGE_BYTES,
+		.ordinal = (uint16_t)facts->ordinal,
+	};
+}
+
 static void announce(struct nic *nic) {
 	struct fabric *fabric = nic->fabric;
 	struct pairing_device device = {
@@ -156,6 +172,7 @@ static void announce(struct nic *nic) {
 				.key = nic->parts.landing.remote_key,
 				.length = nic->open ? WATCH_LANDING_BYTES : 0,
 			},
+		.gpu = gpu_of(nic),
 	};
 
 	memcpy(device.name, nic->config.name, sizeof(device.name));
@@ -190,6 +207,57 @@ static void tell_pairing(struct nic *nic) {
 	);
 	if (up)
 		late_one_is_up(nic);
+}
+
+// Memory of a GPU, shown beside the pulse once both are there.
+
+static void tell_gpu(const struct nic *nic) {
+	struct fabric_gpu_view view = gpu_view(nic);
+
+	log_event(
+		view.state == FABRIC_GPU_SHOWN ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
+		"rdma_device_gpu", log_str("device", nic->config.name),
+		log_u64("gpu", view.ordinal), log_str("state", fabric_gpu_state_name(view.state)),
+		log_str("reason", view.reason)
+	);
+}
+
+static void ended_offering(struct keeper_request *request, void *arg, int result) {
+	struct nic *nic = container_of(request, struct nic, offering);
+	const struct nic_work *work = arg;
+	bool is_new = strcmp(nic->gpu_reason, work->gpu_reason) != 0;
+
+	if (result == 0)
+		nic->parts.gpu = work->parts.gpu;
+	if (nic->lost || nic->fabric->stopping) {
+		nic_close(nic);
+		return;
+	}
+	if (result != 0) {
+		snprintf(
+			nic->gpu_reason, sizeof(nic->gpu_reason), "%s",
+			work->gpu_reason[0] != '\0' ? work->gpu_reason
+						    : strerrordesc_np(-result)
+		);
+		if (is_new)
+			tell_gpu(nic);
+		gpu_retry(nic->gpu);
+		return;
+	}
+	nic->gpu_reason[0] = '\0';
+	tell_gpu(nic);
+	announce(nic);
+	// Peers are told of it by the handshake alone.
+	pairing_device_renew(nic->fabric->pairing, now(nic), nic->number);
+}
+
+void nic_offer_gpu(struct nic *nic) {
+	if (nic->gpu == NULL || nic->gpu->page == NULL || !nic->attached || nic->lost ||
+	    nic->fabric->stopping || nic->parts.gpu.region != NULL || nic->offering.job != NULL)
+		return;
+	nic->offering.ended = ended_offering;
+	if (nic_run(nic, nic_work_offer_gpu, &nic->offering, &nic->parts) != 0)
+		gpu_retry(nic->gpu);
 }
 
 static void refresh(struct nic *nic);
@@ -423,6 +491,7 @@ void nic_attached(struct nic *nic, int err) {
 		// For DPDK's own tools; without room there it is not shown.
 		(void)telemetry_add_lane(nic->config.name, nic->parts.lane);
 		tell_pairing(nic);
+		nic_offer_gpu(nic);
 	}
 }
 
@@ -462,7 +531,8 @@ static void run_closing(struct nic *nic) {
 }
 
 void nic_close(struct nic *nic) {
-	if (!nic->open || nic->attaching || has_bonds(nic) || probing_holds(nic->fabric, nic))
+	if (!nic->open || nic->attaching || nic->offering.job != NULL || has_bonds(nic) ||
+	    probing_holds(nic->fabric, nic))
 		return;
 	if (nic->attached) {
 		nic->attached = false;
@@ -534,8 +604,12 @@ int fabric_nic_init(
 	nic->since_ns = nic->begun_ns = loop_now_ns(fabric->loop);
 	snprintf(name, sizeof(name), "rdma-%s", nic->config.name);
 	err = keeper_create(fabric->loop, name, &ops, &nic->keeper);
+	if (err == 0 && config->gpu)
+		nic->gpu = gpus_take(fabric, config->gpu_ordinal, &err);
 	if (err == 0)
 		announce(nic);
+	else
+		nic->keeper = keeper_destroy(nic->keeper);
 	return err;
 }
 
@@ -555,6 +629,7 @@ void fabric_nic_fini(struct nic *nic) {
 	keeper_cancel(&nic->closing);
 	keeper_cancel(&nic->refreshing);
 	keeper_cancel(&nic->looking);
+	keeper_cancel(&nic->offering);
 	nic->keeper = keeper_destroy(nic->keeper);
 }
 
@@ -570,6 +645,7 @@ void nic_view(const struct nic *nic, struct fabric_device_view *ret_view) {
 		.facts = nic->parts.facts,
 		.opened = nic->opened,
 		.events = nic->event_count,
+		.gpu = gpu_view(nic),
 	};
 	if (!ret_view->open)
 		return;

@@ -56,7 +56,10 @@ static int take_apart(struct nic_parts *parts) {
 		memory_view_put(&parts->scratch);
 	if (parts->landing.region != NULL)
 		memory_view_put(&parts->landing);
+	if (parts->gpu.region != NULL)
+		memory_view_put(&parts->gpu);
 	parts->pulse.region = parts->scratch.region = parts->landing.region = NULL;
+	parts->gpu.region = NULL;
 	parts->registry = memory_registry_destroy(parts->registry);
 	if (parts->registry != NULL)
 		return -EBUSY; // a view that a worker still holds, or the driver does not let go
@@ -175,6 +178,21 @@ int nic_work_refresh(void *arg) {
 	struct nic_work *work = arg;
 
 	return device_refresh(work->parts.device, &work->parts.facts);
+}
+
+// The page outlives all that is made of it here, and asks no libcuda of this thread.
+int nic_work_offer_gpu(void *arg) {
+	struct nic_work *work = arg;
+	const struct gpu_page_facts *facts = gpu_page_facts(work->gpu);
+	const struct memory_request request = {
+		.address = facts->address,
+		.length = GPU_PAGE_BYTES,
+		.access = MEMORY_PEER_READS,
+	};
+
+	return memory_view_take_dmabuf(
+		work->parts.registry, &request, facts->fd, 0, work->gpu_reason, &work->parts.gpu
+	);
 }
 
 // A device that was opened for nobody is closed again, or left behind with the fabric: then nobody

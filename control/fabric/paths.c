@@ -44,6 +44,8 @@ static bool view_of_trail(
 	view.latency = path_memory_histogram(trail->memory);
 	if (trail->flows != NULL)
 		view.flow_count = flows_look(trail->flows, view.flows);
+	if (trail->gpu != NULL)
+		gpu_path_look(trail->gpu, &view.gpu);
 	forget_good(fabric, &view);
 	*ret_view = view;
 	return true;

@@ -72,10 +72,30 @@ count_outcome(struct fabric_probe_counters *counters, const struct watch_outcome
 	}
 }
 
+// Apart from those of pulses: what a GPU does says nothing of its node.
+static void
+count_gpu_outcome(struct fabric_probe_counters *counters, const struct watch_outcome *outcome) {
+	if (outcome->result == WATCH_NO_PATH) {
+		counters->without_path++;
+		return;
+	}
+	if (outcome->result == WATCH_SKIPPED) {
+		counters->skipped++;
+		return;
+	}
+	counters->gpu_sent++;
+	counters->gpu_lost += outcome->result == WATCH_LOST;
+	counters->gpu_refused += outcome->refused;
+	counters->gpu_wrong += outcome->wrong;
+}
+
 static void take_outcome(struct probing *probing, const struct watch_outcome *outcome) {
 	struct trail *trail = &probing->trails[outcome->place];
 
-	count_outcome(&probing->counters, outcome);
+	if (outcome->gpu)
+		count_gpu_outcome(&probing->counters, outcome);
+	else
+		count_outcome(&probing->counters, outcome);
 	// A place is not given away before what its last watch brought was taken.
 	if (trail->stage != TRAIL_FREE)
 		trail_outcome(trail, outcome);
@@ -116,6 +136,7 @@ hand_over(struct probing *probing, uint32_t worker, const struct probe_due *dues
 				.bytes = dues[n].bytes,
 				.tag = dues[n].size,
 				.write = dues[n].write,
+				.gpu = dues[n].gpu,
 			};
 	}
 	if (owned > 0) {
@@ -233,6 +254,13 @@ void probing_look(struct fabric *fabric) {
 		loop_defer(fabric->loop, &fabric->probing->look);
 }
 
+static void gpus_look(struct probing *probing) {
+	for (uint32_t n = 0; n < probing->trails_used; n++) {
+		if (probing->trails[n].stage != TRAIL_FREE && probing->trails[n].gpu != NULL)
+			trail_look_at_gpu(&probing->trails[n]);
+	}
+}
+
 static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	struct probing *probing = container_of(timer, struct probing, tick);
 	struct fabric *fabric = probing->fabric;
@@ -241,6 +269,7 @@ static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	look(probing);
 	visits_targets(probing, now_ns);
 	sights_judge(probing, now_ns);
+	gpus_look(probing);
 	pasts_look(probing, now_ns);
 	plan(probing, now_ns);
 	probing->tick_due_ns = now_ns + FRAME_NS;

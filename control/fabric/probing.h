@@ -8,6 +8,7 @@
 #pragma once
 
 #include "flows.h"
+#include "gpu_path.h"
 #include "inside.h"
 
 #include <control/path_book.h>
@@ -42,6 +43,7 @@ struct trail {
 	uint32_t mtu, flow_label, speed_mbps;
 	enum device_responder responder;
 	struct flows *flows; // NULL: of a visit, or without memory
+	struct gpu_path *gpu; // NULL: the peer shows no memory of a GPU, or as above
 	uint64_t late_ns;    // answers from then on were sent again; 0: none is
 	bool known;	     // there was a pair, the above is of it
 	bool shares;	     // it uses the interface of the overlay, at either end
@@ -130,6 +132,8 @@ void trail_rest(struct trail *trail);
 // Unwatched and freed, at once or when the worker lets go.
 void trail_drop(struct trail *trail);
 void trail_given_back(struct trail *trail);
+// Whether the peer's GPU memory is read now; each second, and after its outcomes.
+void trail_look_at_gpu(struct trail *trail);
 void trail_outcome(struct trail *trail, const struct watch_outcome *outcome);
 
 // visit.c: rotation.

@@ -2,6 +2,7 @@
 // One path that is probed: its watch follows the pair, its memory takes what the watch brings.
 #include "probing.h"
 
+#include <lib/log.h>
 #include <lib/must.h>
 
 #include <stdlib.h>
@@ -79,6 +80,8 @@ static void trail_free(struct trail *trail) {
 	trail->memory = NULL;
 	free(trail->flows);
 	trail->flows = NULL;
+	free(trail->gpu);
+	trail->gpu = NULL;
 	trail->stage = TRAIL_FREE;
 	while (probing->trails_used > 0 &&
 	       probing->trails[probing->trails_used - 1].stage == TRAIL_FREE)
@@ -160,6 +163,34 @@ static void use_flow(struct trail *trail, const struct bond *bond) {
 		flows_use(trail->flows, bond->flow_label);
 }
 
+// Where there is no memory for what is seen of it, it is not read.
+static void use_gpu(struct trail *trail, const struct bond *bond) {
+	const struct pairing_gpu *shown = &bond->theirs.gpu;
+
+	if (trail->visit || shown->length < WATCH_OWN_BYTES) {
+		free(trail->gpu);
+		trail->gpu = NULL;
+		return;
+	}
+	if (trail->gpu == NULL)
+		trail->gpu = calloc(1, sizeof(*trail->gpu));
+	if (trail->gpu != NULL)
+		gpu_path_shown(
+			trail->gpu, loop_clock_ns(trail->probing->fabric->loop), shown->ordinal,
+			shown->word
+		);
+}
+
+void trail_look_at_gpu(struct trail *trail) {
+	uint64_t now_ns = loop_clock_ns(trail->probing->fabric->loop);
+
+	if (trail->scheduled)
+		probe_schedule_gpu(
+			trail->probing->schedule, trail->place,
+			trail->gpu != NULL && gpu_path_is_due(trail->gpu, now_ns)
+		);
+}
+
 static void take_facts(struct trail *trail, const struct bond *bond) {
 	const struct fabric *fabric = trail->probing->fabric;
 	const struct device_facts *facts = &bond->nic->parts.facts;
@@ -183,6 +214,8 @@ static void take_facts(struct trail *trail, const struct bond *bond) {
 		path_memory_resends(trail->memory, resend_ns(bond));
 	trail->late_ns = resend_ns(bond) / PATH_RESEND_EARLY_SHARE;
 	use_flow(trail, bond);
+	use_gpu(trail, bond);
+	trail_look_at_gpu(trail);
 	trail->start = bond->theirs.start;
 	trail->known = true;
 	pasts_take(trail);
@@ -214,6 +247,10 @@ static void watch(struct trail *trail, const struct bond *bond) {
 		.write_address = bond->theirs.landing.address,
 		.write_key = bond->theirs.landing.key,
 		.writes = takes_writes(trail, bond),
+		.gpu_address = bond->theirs.gpu.address,
+		.gpu_word = bond->theirs.gpu.word,
+		.gpu_key = bond->theirs.gpu.key,
+		.gpu = trail->gpu != NULL,
 		.own = part(nic, own, WATCH_OWN_BYTES),
 		.sink = part(nic, sink, PULSE_BYTES),
 	};
@@ -317,6 +354,82 @@ static void look_at_workers(struct trail *trail, const struct watch_outcome *out
 		);
 }
 
+static enum gpu_read gpu_read_of(const struct watch_outcome *outcome) {
+	if (outcome->refused)
+		return GPU_READ_REFUSED;
+	if (outcome->result == WATCH_LOST)
+		return GPU_READ_SILENT;
+	return outcome->wrong ? GPU_READ_WRONG : GPU_READ_RIGHT;
+}
+
+// How long reads of the pulse take now, of what is usual.
+static uint64_t host_permille(const struct trail *trail) {
+	struct path_summary summary;
+
+	if (trail->memory == NULL)
+		return 1000;
+	path_memory_summary(trail->memory, &summary);
+	if (summary.baseline_ns == 0 || summary.lately_ns == 0)
+		return 1000;
+	return (uint64_t)((double)summary.lately_ns * 1000 / (double)summary.baseline_ns);
+}
+
+static void tell_gpu(const struct trail *trail) {
+	const struct fabric *fabric = trail->probing->fabric;
+	const struct gpu_path *gpu = trail->gpu;
+	struct ras_peer peer;
+	bool known = ras_peer_find(overlay_ras(fabric->overlay), trail->key.peer, &peer) == 0;
+
+	log_event(
+		gpu->seen <= FABRIC_GPU_GOOD ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "gpu_path",
+		log_bytes(
+			"peer", known ? peer.record->name : "?",
+			known ? peer.record->name_length : 1
+		),
+		log_str("device", fabric->nics[trail->key.device].config.name),
+		log_str("peer_device", trail->key.peer_device), log_u64("gpu", gpu->ordinal),
+		log_str("seen", fabric_gpu_seen_name(gpu->seen))
+	);
+}
+
+// Of a read that ended with its pair, by no fault of its own, nothing is learnt.
+static void gpu_outcome(struct trail *trail, const struct watch_outcome *outcome) {
+	uint64_t now_ns = loop_clock_ns(trail->probing->fabric->loop);
+	struct gpu_path *gpu = trail->gpu;
+	enum fabric_gpu_seen before;
+
+	if (gpu == NULL || outcome->generation != trail->generation ||
+	    (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST &&
+	     !outcome->refused))
+		return;
+	before = gpu->seen;
+	if (gpu_path_note(
+		    gpu, now_ns, gpu_read_of(outcome), outcome->tag == 0, outcome->latency_ns
+	    ))
+		gpu_path_judge(gpu, now_ns, host_permille(trail));
+	if (gpu->seen != before)
+		tell_gpu(trail);
+	trail_look_at_gpu(trail);
+	// Whose fault it was the pulse tells.
+	if (outcome->result == WATCH_LOST && trail->stage == TRAIL_WATCHED)
+		probe_now(trail, 0, false);
+}
+
+static void gpu_host_outcome(struct trail *trail, const struct watch_outcome *outcome) {
+	enum fabric_gpu_seen before;
+
+	if (trail->gpu == NULL || outcome->written)
+		return;
+	before = trail->gpu->seen;
+	gpu_path_host(
+		trail->gpu, loop_clock_ns(trail->probing->fabric->loop),
+		outcome->result == WATCH_ANSWERED
+	);
+	if (trail->gpu->seen != before)
+		tell_gpu(trail);
+	trail_look_at_gpu(trail);
+}
+
 void trail_outcome(struct trail *trail, const struct watch_outcome *outcome) {
 	struct fabric *fabric = trail->probing->fabric;
 	const struct path_probe probe = {
@@ -330,11 +443,16 @@ void trail_outcome(struct trail *trail, const struct watch_outcome *outcome) {
 	};
 
 	trail->outcomes++;
+	if (outcome->gpu) {
+		gpu_outcome(trail, outcome);
+		return;
+	}
 	if (outcome->written && outcome->refused)
 		stop_writing(trail);
 	if (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST)
 		return;
 	look_at_workers(trail, outcome);
+	gpu_host_outcome(trail, outcome);
 	trail->probed = true;
 	trail->lost_last = outcome->result == WATCH_LOST;
 	if (trail->memory != NULL)

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,8 @@ static void fake_reset(void) {
 	fake_cuda.init_error = fake_cuda.range_error = fake_cuda.export_error = 0;
 	fake_cuda.retain_error = fake_cuda.allocate_error = fake_cuda.copy_error = 0;
 	fake_cuda.range_calls = fake_cuda.export_calls = 0;
+	fake_cuda.entered = NULL;
+	atomic_store_explicit(&fake_cuda.ends, 0, memory_order_relaxed);
 	must(fake_cuda.context_depth == 0 && fake_cuda.contexts_held == 0 && fake_cuda.blocks == 0);
 }
 
@@ -136,6 +139,8 @@ static __attribute__((constructor)) void read_errors(void) {
 }
 
 int cuInit(unsigned int flags) {
+	if (fake_cuda.entered != NULL)
+		fake_cuda.entered();
 	return flags == 0 ? fake_cuda.init_error : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -198,6 +203,7 @@ int cuDevicePrimaryCtxRetain(void **ret_context, int device) {
 int cuDevicePrimaryCtxRelease_v2(int device) {
 	must(device >= 0 && device < DEVICES && fake_cuda.contexts_held > 0);
 	count(&fake_cuda.contexts_held, -1);
+	atomic_fetch_add_explicit(&fake_cuda.ends, 1, memory_order_release);
 	return CUDA_SUCCESS;
 }
 

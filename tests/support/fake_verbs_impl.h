@@ -179,6 +179,8 @@ struct fake_fabric {
 	struct fake_mr **buried_mrs;
 	uint32_t buried_mr_count;
 	uint32_t lists;
+	uint32_t faulty_key; // of a registration
+	enum fake_key_fault key_fault;
 };
 
 extern struct fake_fabric fake;

@@ -263,6 +263,19 @@ static enum ibv_wc_status refuse(struct fake_qp *peer, enum ibv_wc_status status
 	return status;
 }
 
+void fake_key_fault(uint32_t key, enum fake_key_fault fault) {
+	fake_lock();
+	fake.faulty_key = key;
+	fake.key_fault = fault;
+	fake_unlock();
+}
+
+static enum fake_key_fault fault_of(const struct fake_send *send) {
+	return send->wr.opcode == IBV_WR_RDMA_READ && send->wr.wr.rdma.rkey == fake.faulty_key
+		       ? fake.key_fault
+		       : FAKE_KEY_SOUND;
+}
+
 static bool receive_waits(const struct fake_qp *peer) {
 	return peer->receives_posted != peer->receives_done;
 }
@@ -444,8 +457,12 @@ fake_work_do(struct fake_qp *qp, struct fake_send *send, struct fake_outcome *re
 		ret_outcome->bytes = (uint32_t)own.bytes;
 		return FAKE_ANSWER_DONE;
 	}
-	if (peer == NULL)
+	if (peer == NULL || fault_of(send) == FAKE_KEY_SILENT)
 		return FAKE_ANSWER_SILENT;
+	if (fault_of(send) == FAKE_KEY_REFUSED) {
+		ret_outcome->status = refuse(peer, IBV_WC_REM_OP_ERR);
+		return FAKE_ANSWER_DONE;
+	}
 	if (kinds[opcode].receives && !receive_waits(peer))
 		return FAKE_ANSWER_RNR;
 	if (peer->attr.path_mtu != qp->attr.path_mtu &&

@@ -44,6 +44,8 @@ struct fabric_device {
 	bool may_never_come;
 	// Only as long as there is no other: it goes when the first of the others is up.
 	bool stands_in;
+	bool gpu; // a page in the memory of this GPU is shown to peers beside the pulse
+	uint32_t gpu_ordinal;
 };
 
 // Standing probes: all neighbours at a steady pace, the others in turn.
@@ -68,6 +70,7 @@ struct fabric_config {
 	struct keeper_counters *driver_calls; // of all keepers together; may be NULL
 	uint64_t random_seed;
 	struct fabric_probe_config probe;
+	const char *cuda; // libcuda; NULL: the system's
 	struct state *state; // where what is usual on paths is kept; NULL: nowhere
 	// How often a device's port sent something again, by its own counters, or
 	// PATH_RESENT_UNKNOWN; NULL: nobody counts.
@@ -127,6 +130,25 @@ enum fabric_device_state {
 	FABRIC_DEVICE_STATE_COUNT,
 };
 
+// A page in the memory of a GPU that this device shows to peers.
+enum fabric_gpu_state {
+	FABRIC_GPU_NONE,    // none is wanted
+	FABRIC_GPU_AWAITED, // libcuda is being asked, or the device is not open
+	FABRIC_GPU_SHOWN,
+	FABRIC_GPU_MISSING, // reason; it is tried again
+	FABRIC_GPU_STUCK,   // a call into libcuda does not come back
+	FABRIC_GPU_STATE_COUNT,
+};
+
+struct fabric_gpu_view {
+	enum fabric_gpu_state state;
+	uint32_t ordinal;
+	const char *pci;    // "" if it is not known
+	const char *reason; // "" if there is none
+};
+
+const char *fabric_gpu_state_name(enum fabric_gpu_state state);
+
 struct fabric_device_view {
 	const char *name;
 	enum fabric_device_state state;
@@ -140,6 +162,7 @@ struct fabric_device_view {
 	struct lane_counters counters;
 	uint32_t opened; // times
 	uint32_t events; // of the driver
+	struct fabric_gpu_view gpu;
 };
 
 uint32_t fabric_device_count(const struct fabric *fabric);
@@ -183,6 +206,30 @@ struct fabric_flow {
 	uint64_t median_ns, p99_ns; // of the smallest size; 0: not known
 };
 
+// A peer's page in the memory of a GPU, read over the same pair as its pulse.
+enum fabric_gpu_seen {
+	FABRIC_GPU_UNSEEN,  // not read yet
+	FABRIC_GPU_GOOD,    //
+	FABRIC_GPU_SLOW,    // twice what is usual of it and beyond what the pulse's reads show
+	FABRIC_GPU_SILENT,  // not answered, while the pulse is
+	FABRIC_GPU_REFUSED, // the peer's device says that it cannot reach that memory
+	FABRIC_GPU_WRONG,   // something else comes than was put there
+	FABRIC_GPU_SEEN_COUNT,
+};
+
+struct fabric_gpu_path {
+	bool shown;	  // the peer shows one; else nothing of the following is known
+	uint32_t ordinal; // of its GPU
+	enum fabric_gpu_seen seen;
+	uint64_t since_ns;
+	uint64_t probes;
+	uint64_t silent, refused, wrong; // of these, where the path was not to blame
+	uint64_t median_ns, p99_ns;	 // of 8 bytes; 0: not known
+	uint64_t usual_ns;		 // the least median of a window of them; likewise
+};
+
+const char *fabric_gpu_seen_name(enum fabric_gpu_seen seen);
+
 struct fabric_path_view {
 	uint64_t peer; // our own id: a device with itself
 	const char *device;
@@ -199,6 +246,7 @@ struct fabric_path_view {
 	const struct histogram *latency; // of the small size
 	uint32_t flow_count;		 // on Ethernet, likewise
 	struct fabric_flow flows[PAIRING_FLOWS];
+	struct fabric_gpu_path gpu; // likewise
 };
 
 // The cursor begins at 0; false past the last. Neighbours first.
@@ -218,6 +266,8 @@ struct fabric_probe_counters {
 	uint64_t lost[PATH_SIZES]; // of these: nobody answered
 	uint64_t written[PATH_SIZES];
 	uint64_t writes_lost[PATH_SIZES];
+	uint64_t gpu_sent;	 // reads of pages in GPU memory, of these:
+	uint64_t gpu_lost, gpu_refused, gpu_wrong;
 	uint64_t writes_refused; // peers that take no writes, although they offered to
 	uint64_t answered;
 	uint64_t ended;		  // with their pair, for another reason than silence

@@ -323,11 +323,22 @@ static bool any_waits_for_publication(void) {
 	return false;
 }
 
+static bool gpus_are_at_work(const struct fabric *fabric) {
+	for (uint32_t n = 0; n < fabric->gpu_count && !bed.gpus_hang; n++) {
+		if (fabric->gpus[n].making.job != NULL || fabric->gpus[n].dropping.job != NULL)
+			return true;
+	}
+	return false;
+}
+
 static bool fabric_is_at_work(const struct fabric *fabric) {
+	if (gpus_are_at_work(fabric))
+		return true;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (keeper_busy_ns(fabric->nics[n].keeper) > 0 ||
 		    fabric->nics[n].opening.job != NULL || fabric->nics[n].closing.job != NULL ||
-		    fabric->nics[n].refreshing.job != NULL || fabric->nics[n].looking.job != NULL)
+		    fabric->nics[n].refreshing.job != NULL || fabric->nics[n].looking.job != NULL ||
+		    fabric->nics[n].offering.job != NULL)
 			return true;
 	}
 	for (const struct bond *bond = fabric->bonds; bond != NULL; bond = bond->next) {

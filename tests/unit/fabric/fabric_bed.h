@@ -49,6 +49,7 @@ struct bed {
 	struct bed_agent agents[BED_AGENTS_MAX];
 	uint32_t agent_count, device_count;
 	bool left_behind; // what a device may still reach
+	bool gpus_hang;	  // time goes on all the same
 };
 
 extern struct bed bed;

@@ -29,9 +29,11 @@ struct fake_cuda {
 
 	// CUresult of the next calls; what an agent loads begins with those of FAKE_CUDA_INIT,
 	// FAKE_CUDA_ALLOCATE and FAKE_CUDA_EXPORT in its environment.
+	void (*entered)(void); // by cuInit; NULL: nobody is told
 	int init_error, range_error, export_error;
 	int retain_error, allocate_error, copy_error;
 	int contexts_held;	   // primary contexts, retained and not released
+	_Atomic unsigned int ends; // primary contexts that were released
 	unsigned int blocks;	   // that the library under test allocated and did not free
 	int context_depth;			   // pushed and not popped
 	unsigned int range_calls, export_calls;

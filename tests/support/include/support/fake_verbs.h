@@ -178,6 +178,16 @@ uint32_t fake_qp_posted(const struct ibv_qp *qp);
 enum ibv_qp_state fake_qp_state(const struct ibv_qp *qp);
 struct ibv_qp *fake_qp_find(const struct fake_device *device, uint32_t queue_number);
 
+// What reads of a registration that peers may reach come to from now on, by its key there: nothing
+// comes, as where the memory behind a PCIe switch holds the device up, or REM_OP_ERR, as where it
+// cannot be reached any more. Of one registration at a time.
+enum fake_key_fault {
+	FAKE_KEY_SOUND,
+	FAKE_KEY_SILENT,
+	FAKE_KEY_REFUSED,
+};
+void fake_key_fault(uint32_t key, enum fake_key_fault fault);
+
 // Does what is due.
 void fake_verbs_run(void);
 // When there will be something to do, FAKE_NEVER if nothing.

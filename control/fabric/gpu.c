@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pages in the memory of GPUs, for devices to show to peers: made on a keeper of each GPU, which
+// may hang as long as it likes, and given back when no device shows them any more.
+#include "inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A driver that is loaded later, or memory that others have now.
+#define RETRY_NS (30 * RAS_NS_PER_SEC)
+// Waking a GPU up, and libcuda from a cold disk.
+#define MAKE_STUCK_NS (30 * RAS_NS_PER_SEC)
+
+struct gpu_work {
+	struct gpu_page_config config;
+	struct gpu_page *page; // made or to be destroyed; NULL: somebody else's
+	char reason[CUDA_REASON_MAX + 1];
+};
+
+static int work_make(void *arg) {
+	struct gpu_work *work = arg;
+
+	return gpu_page_create(&work->config, work->reason, &work->page);
+}
+
+static int work_destroy(void *arg) {
+	struct gpu_work *work = arg;
+
+	work->page = gpu_page_destroy(work->page);
+	return 0;
+}
+
+// Destroys what was made for nobody any more: on a keeper that was left behind.
+static void work_drop(void *arg) {
+	struct gpu_work *work = arg;
+
+	gpu_page_destroy(work->page);
+	free(work);
+}
+
+static int run(
+	const struct gpu_show *show,
+	int (*call)(void *),
+	struct keeper_request *request,
+	const struct gpu_work *with
+) {
+	struct keeper_call job = {.call = call, .drop = work_drop, .limit_ns = MAKE_STUCK_NS};
+	struct gpu_work *work = malloc(sizeof(*work));
+	int err;
+
+	if (work == NULL)
+		return -ENOMEM;
+	*work = *with;
+	job.arg = work;
+	err = keeper_run(show->keeper, &job, request);
+	if (err != 0)
+		free(work);
+	return err;
+}
+
+// What no other memory holds by chance, nor what a GPU that fell off its bus is read as: ones.
+static uint64_t word_of(const struct fabric *fabric, uint32_t ordinal) {
+	uint64_t mixed = fabric->config.random_seed + ordinal;
+
+	mixed += UINT64_C(0x9e3779b97f4a7c15);
+	mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
+	mixed ^= mixed >> 31;
+	return mixed != 0 && mixed != UINT64_MAX ? mixed : 1;
+}
+
+void gpu_retry(struct gpu_show *show) {
+	struct loop *loop = show->fabric->loop;
+
+	must(loop_timer_set(loop, &show->retry, loop_now_ns(loop) + RETRY_NS) == 0);
+}
+
+static void offer(const struct gpu_show *show) {
+	struct fabric *fabric = show->fabric;
+
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		if (fabric->nics[n].gpu == show)
+			nic_offer_gpu(&fabric->nics[n]);
+	}
+}
+
+static void ended_making(struct keeper_request *request, void *arg, int result) {
+	struct gpu_show *show = container_of(request, struct gpu_show, making);
+	struct gpu_work *work = arg;
+
+	if (result == 0) {
+		show->page = work->page;
+		work->page = NULL;
+		show->reason[0] = '\0';
+	}
+	if (show->fabric->stopping) {
+		fabric_look_stopped(show->fabric); // it is given back on the keeper, too
+		return;
+	}
+	if (result == 0) {
+		offer(show);
+		return;
+	}
+	if (strcmp(show->reason, work->reason) != 0)
+		log_event(
+			LOG_LEVEL_WARN, "gpu_memory_missing", log_u64("gpu", show->ordinal),
+			log_str("reason", work->reason),
+			log_str("effect", "peers read this node's pulse alone; it is tried again")
+		);
+	memcpy(show->reason, work->reason, sizeof(show->reason));
+	gpu_retry(show);
+}
+
+static void make(struct gpu_show *show) {
+	const struct gpu_work work = {
+		.config =
+			{
+				.library = show->fabric->config.cuda,
+				.ordinal = show->ordinal,
+				.word = word_of(show->fabric, show->ordinal),
+			},
+	};
+
+	show->making.ended = ended_making;
+	if (run(show, work_make, &show->making, &work) != 0)
+		gpu_retry(show);
+}
+
+static void retry(struct loop_timer *timer, uint64_t now_ns) {
+	struct gpu_show *show = container_of(timer, struct gpu_show, retry);
+
+	(void)now_ns;
+	if (show->fabric->stopping)
+		return;
+	if (show->page != NULL)
+		offer(show);
+	else if (show->making.job == NULL)
+		make(show);
+}
+
+static void on_stuck(void *ctx, struct keeper *keeper) {
+	const struct gpu_show *show = ctx;
+
+	(void)keeper;
+	log_event(
+		LOG_LEVEL_ERROR, "gpu_stuck", log_u64("gpu", show->ordinal),
+		log_str("effect", "a call into libcuda does not come back")
+	);
+}
+
+struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err) {
+	struct gpu_show *show = &fabric->gpus[fabric->gpu_count];
+	struct keeper_ops ops = {
+		.stuck = on_stuck, .totals = fabric->config.driver_calls, .ctx = show};
+	char name[KEEPER_NAME_BYTES];
+	int err;
+
+	for (uint32_t n = 0; n < fabric->gpu_count; n++) {
+		if (fabric->gpus[n].ordinal == ordinal)
+			return &fabric->gpus[n];
+	}
+	if (fabric->gpu_count == FABRIC_GPUS_MAX) {
+		*ret_err = -ENOSPC;
+		return NULL;
+	}
+	*show = (struct gpu_show){.fabric = fabric, .ordinal = ordinal, .retry = {.expired = retry}};
+	snprintf(name, sizeof(name), "gpu-%u", ordinal);
+	err = keeper_create(fabric->loop, name, &ops, &show->keeper);
+	if (err != 0) {
+		*ret_err = err;
+		return NULL;
+	}
+	fabric->gpu_count++;
+	make(show);
+	return show;
+}
+
+// The end.
+
+static void ended_dropping(struct keeper_request *request, void *arg, int result) {
+	const struct gpu_show *show = container_of(request, struct gpu_show, dropping);
+
+	(void)arg;
+	(void)result;
+	fabric_look_stopped(show->fabric);
+}
+
+static bool is_gone(struct gpu_show *show) {
+	struct gpu_work work = {.page = show->page};
+
+	loop_timer_cancel(show->fabric->loop, &show->retry);
+	if (show->page == NULL)
+		return show->making.job == NULL && show->dropping.job == NULL;
+	show->dropping.ended = ended_dropping;
+	if (run(show, work_destroy, &show->dropping, &work) == 0)
+		show->page = NULL; // the call's
+	return false;
+}
+
+bool gpus_stop(struct fabric *fabric) {
+	bool gone = true;
+
+	for (uint32_t n = 0; n < fabric->gpu_count; n++)
+		gone = is_gone(&fabric->gpus[n]) && gone;
+	return gone;
+}
+
+bool gpus_fini(struct fabric *fabric) {
+	bool gone = true;
+
+	for (uint32_t n = 0; n < fabric->gpu_count; n++) {
+		struct gpu_show *show = &fabric->gpus[n];
+
+		loop_timer_cancel(fabric->loop, &show->retry);
+		keeper_cancel(&show->making);
+		keeper_cancel(&show->dropping);
+		show->keeper = keeper_destroy(show->keeper);
+		gone = gone && show->page == NULL;
+	}
+	return gone;
+}
+
+// To look at.
+
+struct fabric_gpu_view gpu_view(const struct nic *nic) {
+	const struct gpu_show *show = nic->gpu;
+	struct fabric_gpu_view view = {.pci = "", .reason = ""};
+
+	if (show == NULL)
+		return view;
+	view.ordinal = show->ordinal;
+	view.state = FABRIC_GPU_AWAITED;
+	if (show->page != NULL)
+		view.pci = gpu_page_facts(show->page)->pci;
+	if (nic->parts.gpu.region != NULL) {
+		view.state = FABRIC_GPU_SHOWN;
+	} else if (keeper_is_stuck(show->keeper)) {
+		view.state = FABRIC_GPU_STUCK;
+		view.reason = "a call into libcuda does not come back";
+	} else if (show->page == NULL ? show->reason[0] != '\0' : nic->gpu_reason[0] != '\0') {
+		view.state = FABRIC_GPU_MISSING;
+		view.reason = show->page == NULL ? show->reason : nic->gpu_reason;
+	}
+	return view;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Judges the reads of a page in GPU memory against those of the pulse beside them.
+#include "gpu_path.h"
+
+#include <ras/types.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FAILS 2	 // in a row, before it is bad
+#define RIGHTS 3 // in a row, before it is good again
+// A read that the GPU holds up holds up those behind it until the pair is made anew; if the pulse is
+// not read by then either, it is the path.
+#define DOUBT_NS (5 * RAS_NS_PER_SEC)
+#define PAUSE_NS (5 * RAS_NS_PER_SEC)
+#define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
+#define SLOW_TIMES 2 // what is usual, and what the pulse shows
+#define SLOW_WINDOWS 2
+#define USUAL_GROWS_NS (3600 * RAS_NS_PER_SEC) // in which it may by a tenth
+#define MEDIAN 500000
+#define P99 990000
+
+static void set_seen(struct gpu_path *gpu, uint64_t now_ns, enum fabric_gpu_seen seen) {
+	if (gpu->seen == seen)
+		return;
+	gpu->seen = seen;
+	gpu->since_ns = now_ns;
+}
+
+void gpu_path_shown(struct gpu_path *gpu, uint64_t now_ns, uint32_t ordinal, uint64_t word) {
+	if (gpu->word == word && gpu->ordinal == ordinal)
+		return;
+	if (gpu->word == 0 || gpu->ordinal != ordinal) {
+		memset(gpu, 0, sizeof(*gpu));
+		histogram_log2_init(&gpu->small);
+	}
+	gpu->ordinal = ordinal;
+	gpu->word = word;
+	gpu->doubted = false;
+	gpu->fails = gpu->rights = 0;
+	gpu->next_ns = now_ns;
+	gpu->seen = FABRIC_GPU_UNSEEN;
+	gpu->since_ns = now_ns;
+}
+
+static enum fabric_gpu_seen seen_of(enum gpu_read read) {
+	switch (read) {
+	case GPU_READ_WRONG:
+		return FABRIC_GPU_WRONG;
+	case GPU_READ_SILENT:
+		return FABRIC_GPU_SILENT;
+	default:
+		return FABRIC_GPU_REFUSED;
+	}
+}
+
+static void pause_more(struct gpu_path *gpu, uint64_t now_ns) {
+	uint64_t pause_ns = PAUSE_NS;
+
+	for (uint32_t n = 1; n < gpu->fails && pause_ns < PAUSE_MAX_NS; n++)
+		pause_ns *= 2;
+	gpu->next_ns = now_ns + (pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
+}
+
+static void fail(struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read) {
+	gpu->doubted = false;
+	gpu->rights = 0;
+	gpu->fails++;
+	gpu->silent += read == GPU_READ_SILENT;
+	gpu->refused += read == GPU_READ_REFUSED;
+	gpu->wrong += read == GPU_READ_WRONG;
+	if (gpu->fails >= FAILS)
+		set_seen(gpu, now_ns, seen_of(read));
+	pause_more(gpu, now_ns);
+}
+
+static bool is_failing(const struct gpu_path *gpu) {
+	return gpu->seen == FABRIC_GPU_SILENT || gpu->seen == FABRIC_GPU_REFUSED ||
+	       gpu->seen == FABRIC_GPU_WRONG;
+}
+
+static void succeed(struct gpu_path *gpu, uint64_t now_ns) {
+	gpu->doubted = false;
+	gpu->fails = 0;
+	gpu->next_ns = now_ns;
+	gpu->rights++;
+	if (gpu->seen == FABRIC_GPU_UNSEEN || (is_failing(gpu) && gpu->rights >= RIGHTS))
+		set_seen(gpu, now_ns, FABRIC_GPU_GOOD);
+}
+
+bool gpu_path_note(
+	struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read, bool small, uint64_t latency_ns
+) {
+	gpu->probes++;
+	if (read == GPU_READ_WRONG) {
+		fail(gpu, now_ns, read);
+		return false;
+	}
+	if (read != GPU_READ_RIGHT) {
+		// It is not known yet whose fault that was.
+		gpu->doubt = read;
+		gpu->doubted = true;
+		gpu->doubted_ns = now_ns;
+		gpu->next_ns = UINT64_MAX;
+		return false;
+	}
+	succeed(gpu, now_ns);
+	if (!small)
+		return false;
+	histogram_log2_record(&gpu->small, latency_ns);
+	if (gpu->held < GPU_PATH_WINDOW)
+		gpu->window[gpu->held++] = latency_ns;
+	return gpu->held == GPU_PATH_WINDOW;
+}
+
+void gpu_path_host(struct gpu_path *gpu, uint64_t now_ns, bool answered) {
+	bool late = gpu->doubted && now_ns - gpu->doubted_ns > DOUBT_NS;
+
+	if (!gpu->doubted || !(answered || late))
+		return;
+	if (!late) {
+		fail(gpu, now_ns, gpu->doubt);
+		return;
+	}
+	// Neither was read: the path's.
+	gpu->doubted = false;
+	gpu->next_ns = now_ns + PAUSE_NS;
+}
+
+static int by_value(const void *a, const void *b) {
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+static void learn(struct gpu_path *gpu, uint64_t now_ns, uint64_t median_ns) {
+	uint64_t passed_ns = now_ns - gpu->usual_at_ns;
+
+	if (passed_ns > USUAL_GROWS_NS)
+		passed_ns = USUAL_GROWS_NS;
+	if (gpu->usual_ns == 0 || median_ns < gpu->usual_ns)
+		gpu->usual_ns = median_ns;
+	else
+		gpu->usual_ns += (uint64_t)((double)gpu->usual_ns / 10 * (double)passed_ns /
+					    (double)USUAL_GROWS_NS);
+	if (gpu->usual_ns > median_ns)
+		gpu->usual_ns = median_ns;
+	gpu->usual_at_ns = now_ns;
+}
+
+void gpu_path_judge(struct gpu_path *gpu, uint64_t now_ns, uint64_t host_permille) {
+	uint64_t least = host_permille > 1000 ? host_permille : 1000;
+	bool slow;
+
+	if (gpu->held < GPU_PATH_WINDOW)
+		return;
+	qsort(gpu->window, gpu->held, sizeof(gpu->window[0]), by_value);
+	gpu->median_ns = gpu->window[gpu->held / 2];
+	gpu->held = 0;
+	slow = gpu->usual_ns != 0 &&
+	       (double)gpu->median_ns * 1000 > (double)gpu->usual_ns * SLOW_TIMES * (double)least;
+	gpu->slow_windows = slow ? gpu->slow_windows + 1 : 0;
+	if (!slow)
+		learn(gpu, now_ns, gpu->median_ns);
+	if (is_failing(gpu))
+		return;
+	if (gpu->slow_windows >= SLOW_WINDOWS)
+		set_seen(gpu, now_ns, FABRIC_GPU_SLOW);
+	else if (!slow)
+		set_seen(gpu, now_ns, FABRIC_GPU_GOOD);
+}
+
+bool gpu_path_is_due(const struct gpu_path *gpu, uint64_t now_ns) {
+	return now_ns >= gpu->next_ns;
+}
+
+void gpu_path_look(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look) {
+	*ret_look = (struct fabric_gpu_path){
+		.shown = true,
+		.ordinal = gpu->ordinal,
+		.seen = gpu->seen,
+		.since_ns = gpu->since_ns,
+		.probes = gpu->probes,
+		.silent = gpu->silent,
+		.refused = gpu->refused,
+		.wrong = gpu->wrong,
+		.median_ns = histogram_log2_percentile(&gpu->small, MEDIAN),
+		.usual_ns = gpu->usual_ns,
+		.p99_ns = histogram_log2_percentile(&gpu->small, P99),
+	};
+	if (gpu->median_ns != 0)
+		ret_look->median_ns = gpu->median_ns;
+}

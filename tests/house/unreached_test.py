@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Public functions that no program reaches.
+
+    unreached_test.py SOURCE-ROOT BUILD-ROOT
+
+A function that tests alone call is code that nobody needs. One counts as reached if an object of
+another file asks the linker for it, or if its name stands in product code more often than once (a
+call from its own file). Exceptions are in unreached_functions.txt, each with its reason.
+"""
+
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+import tap
+
+PRODUCT = ("lib", "dataplane", "control", "agent", "perf")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def symbols(objects):
+    """Functions that the objects define, and all names that they ask for."""
+    said = subprocess.run(["nm", "-P", "-g", *objects], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in said.stdout.splitlines()]
+    return ({row[0] for row in rows if len(row) > 1 and row[1] == "T"},
+            {row[0] for row in rows if len(row) > 1 and row[1] == "U"})
+
+
+def words(texts):
+    """How often each identifier stands in the texts, comments left out."""
+    count = collections.Counter()
+    for text in texts:
+        count.update(re.findall(r"\b[A-Za-z_]\w*\b", COMMENT.sub("", text)))
+    return count
+
+
+def unreached(defined, wanted, count):
+    """Of the functions that are defined those that nothing calls."""
+    return {name for name in defined - wanted
+            if name != "main" and not name.startswith("__wrap_") and count[name] <= 1}
+
+
+def product_objects():
+    return [str(path) for folder in PRODUCT for path in (BUILD / folder).rglob("*.c.o")]
+
+
+def product_texts():
+    return [path.read_text(encoding="utf-8") for folder in PRODUCT
+            for path in (ROOT / folder).rglob("*.c")]
+
+
+def excepted():
+    """Names, one a line, each with a reason after #."""
+    lines = (ROOT / "tests/house/unreached_functions.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line.partition("#") for line in lines if line and not line.startswith("#")]
+    nameless = [row[0] for row in rows if not row[2].strip()]
+    assert not nameless, f"without a reason: {', '.join(nameless)}"
+    return {row[0].strip() for row in rows}
+
+
+def function_that_nothing_calls_is_found():
+    count = words(["void a(void) {b();} // a() is told of\nvoid b(void) {}\nvoid c(void) {c2();}"])
+    assert unreached({"a", "b", "c"}, {"c"}, count) == {"a"}
+
+
+def every_public_function_is_reached_by_a_program():
+    defined, wanted = symbols(product_objects())
+    # The loader and libibverbs call what the preloaded library exports.
+    exported = {line.strip().rstrip(";") for path in (ROOT / "dataplane/soft/preload").glob("*.map")
+                for line in path.read_text(encoding="utf-8").splitlines()}
+    alone = unreached(defined, wanted, words(product_texts())) - exported
+    new = sorted(alone - excepted())
+    gone = sorted(excepted() - alone)
+    assert not new, f"no program reaches {', '.join(new)}: remove it, or make it static"
+    assert not gone, f"unreached_functions.txt names what is reached or gone: {', '.join(gone)}"
+
+
+if __name__ == "__main__":
+    ROOT, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    tap.run([
+        ("a function that nothing calls is found", function_that_nothing_calls_is_found),
+        ("every public function is reached by a program",
+         every_public_function_is_reached_by_a_program),
+    ])
