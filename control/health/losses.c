@@ -42,12 +42,15 @@ static void look_at_links(struct health *health) {
 	struct ras_peer peer;
 
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		uint64_t sent, again;
+		struct loss_count count;
 
 		if (link.ready && link.silent_ns < LOSS_LOOK_NS &&
 		    ras_peer_find(ras, link.peer, &peer) == 0 && peer.state == RAS_ALIVE &&
-		    overlay_sent(health->overlay, &peer.record->address, &sent, &again) == 0)
-			loss_add(health->losses, link.peer, sent, again);
+		    overlay_sent(
+			    health->overlay, &peer.record->address, &count.connections, &count.sent,
+			    &count.again
+		    ) == 0)
+			loss_add(health->losses, link.peer, &count);
 	}
 }
 

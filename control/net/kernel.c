@@ -78,24 +78,26 @@ bool transport_kernel_is_silent(
 int transport_kernel_sent(
 	const struct transport *transport,
 	const struct sock_addr *host,
+	uint32_t *ret_connections,
 	uint64_t *ret_sent,
 	uint64_t *ret_again
 ) {
 	uint64_t sent = 0, again = 0;
 	const struct channel *channel;
+	uint32_t connections = 0;
 	struct tcp_info info;
-	bool any = false;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
 		if (channel->state != CHANNEL_OPEN || !is_host(&channel->peer, host) ||
 		    info_of(channel, &info) != 0)
 			continue;
-		any = true;
+		connections++;
 		sent += info.tcpi_data_segs_out;
 		again += info.tcpi_total_retrans;
 	}
-	if (!any)
+	if (connections == 0)
 		return -ENOENT;
+	*ret_connections = connections;
 	*ret_sent = sent;
 	*ret_again = again;
 	return 0;

@@ -179,8 +179,11 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 int overlay_sent(
 	const struct overlay *overlay,
 	const struct sock_addr *host,
+	uint32_t *ret_connections,
 	uint64_t *ret_sent,
 	uint64_t *ret_again
 ) {
-	return transport_kernel_sent(overlay->transport, host, ret_sent, ret_again);
+	return transport_kernel_sent(
+		overlay->transport, host, ret_connections, ret_sent, ret_again
+	);
 }

@@ -24,7 +24,33 @@ static uint16_t at_most_u16(uint64_t value) {
 	return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
 }
 
-void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64_t again_total) {
+// What was sent since the last look.
+static void since_last(
+	const struct loss_link *link,
+	const struct loss_count *count,
+	uint64_t *ret_sent,
+	uint64_t *ret_again
+) {
+	const struct loss_count *last = &link->last;
+	bool fell = count->sent < last->sent || count->again < last->again;
+
+	*ret_sent = *ret_again = 0;
+	// Of the first look nothing is known but where it begins.
+	if (link->looks == 0)
+		return;
+	if (!fell) {
+		*ret_sent = count->sent - last->sent;
+		*ret_again = count->again - last->again;
+	} else if (last->connections <= 1 && count->connections <= 1 &&
+		   last->sent <= count->sent + UINT32_MAX / 2) {
+		// Another connection, made since: all of it is new. Of several that were open what
+		// is left may be of long ago; and a count of 32 bits began anew.
+		*ret_sent = count->sent;
+		*ret_again = count->again;
+	}
+}
+
+void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count) {
 	struct loss_link *link = find(book, peer);
 	uint64_t sent, again;
 
@@ -32,18 +58,8 @@ void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64
 		return;
 	link->seen = true;
 	link->unseen = 0;
-	sent = sent_total - link->sent_total;
-	again = again_total - link->again_total;
-	// Another connection, made since.
-	if (sent_total < link->sent_total || again_total < link->again_total) {
-		sent = sent_total;
-		again = again_total;
-	}
-	// Of the first look nothing is known but where it begins.
-	if (link->looks == 0)
-		sent = again = 0;
-	link->sent_total = sent_total;
-	link->again_total = again_total;
+	since_last(link, count, &sent, &again);
+	link->last = *count;
 	link->sent[link->looks % LOSS_LOOKS] = at_most_u16(sent);
 	link->again[link->looks % LOSS_LOOKS] = at_most_u16(again);
 	link->looks++;

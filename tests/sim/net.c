@@ -187,10 +187,11 @@ double net_passes(const struct net *net, uint32_t a, uint32_t b) {
 	return passes;
 }
 
-void net_sent(
+uint32_t net_sent(
 	const struct net *net, uint32_t node, uint32_t to, uint64_t *ret_sent, uint64_t *ret_again
 ) {
 	const struct socket_map *map = &net->nodes[node].sockets;
+	uint32_t connections = 0;
 
 	*ret_sent = *ret_again = 0;
 	for (uint32_t n = 0; n < map->capacity; n++) {
@@ -202,9 +203,11 @@ void net_sent(
 		conn = &net->conns[socket >> 1];
 		if (conn->node[(socket & 1) ^ 1] != to || conn->side[socket & 1] != NET_SIDE_OPEN)
 			continue;
+		connections++;
 		*ret_sent += net->troubles[socket].sent;
 		*ret_again += net->troubles[socket].again;
 	}
+	return connections;
 }
 
 struct event *net_event(struct net *net, enum net_event kind, uint32_t socket, uint32_t size) {

@@ -218,8 +218,9 @@ void net_pair_cut(struct net *net, const struct net_cut *wanted, bool cut);
 void net_pair_leak(struct net *net, uint32_t a, uint32_t b, uint32_t percent);
 // The chance that one packet passes from a to b, by what their hosts and the path lose.
 double net_passes(const struct net *net, uint32_t a, uint32_t b);
-// Of the connections that are open between the two, what `node` sent and had to send again.
-void net_sent(
+// Of the connections that are open between the two, what `node` sent and had to send again. Returns
+// how many there are.
+uint32_t net_sent(
 	const struct net *net, uint32_t node, uint32_t to, uint64_t *ret_sent, uint64_t *ret_again
 );
 // Recomputes `faulty`; to be called after hosts were changed in place.

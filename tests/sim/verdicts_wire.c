@@ -187,13 +187,15 @@ void verdicts_count_losses(struct world *world, struct verdict_node *own) {
 	loss_begin(own->losses);
 	for (uint32_t n = 0; ras_link_at(own->node->ras, n, &link) == 0; n++) {
 		uint32_t to = world_node_of_id(world, link.peer);
-		uint64_t sent, again;
+		struct loss_count count;
 
 		if (!link.ready || to == NET_NOBODY || link.silent_ns >= LOSS_LOOK_NS ||
 		    ras_peer_find(own->node->ras, link.peer, &peer) != 0 || peer.state != RAS_ALIVE)
 			continue;
-		net_sent(&world->net, own->node->index, to, &sent, &again);
-		loss_add(own->losses, link.peer, sent, again);
+		count.connections = net_sent(
+			&world->net, own->node->index, to, &count.sent, &count.again
+		);
+		loss_add(own->losses, link.peer, &count);
 	}
 	loss_end(own->losses, on_losses, &look);
 	if (own->losses->ourselves != ourselves)

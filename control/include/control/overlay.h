@@ -279,10 +279,12 @@ struct overlay_knock {
 // REACH_UNKNOWN, at 0: nothing was tried lately.
 void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock);
 
-// As transport_kernel_sent(): what was sent to that host, and what of it again. -ENOENT.
+// As transport_kernel_sent(): what was sent to that host, what of it again, and on how many
+// connections. -ENOENT.
 int overlay_sent(
 	const struct overlay *overlay,
 	const struct sock_addr *host,
+	uint32_t *ret_connections,
 	uint64_t *ret_sent,
 	uint64_t *ret_again
 );

@@ -123,11 +123,12 @@ bool transport_kernel_is_silent(
 );
 
 // What the kernel has sent to the host at this address on the connections that are open, in
-// segments with data, and how many of these again since nobody acknowledged them. -ENOENT: there is
-// none.
+// segments with data, and how many of these again since nobody acknowledged them; and on how many
+// connections. -ENOENT: there is none.
 int transport_kernel_sent(
 	const struct transport *transport,
 	const struct sock_addr *host,
+	uint32_t *ret_connections,
 	uint64_t *ret_sent,
 	uint64_t *ret_again
 );

@@ -11,7 +11,7 @@
 
 struct scene {
 	struct loss_book book;
-	uint64_t sent[PEERS], again[PEERS];
+	struct loss_count count[PEERS];
 	bool loses[PEERS];
 	uint32_t changes, permille;
 };
@@ -30,9 +30,9 @@ static void
 look_of(struct scene *scene, uint32_t links, uint32_t sent, const uint32_t again[PEERS]) {
 	loss_begin(&scene->book);
 	for (uint32_t n = 0; n < links; n++) {
-		scene->sent[n] += sent;
-		scene->again[n] += again[n];
-		loss_add(&scene->book, n + 1, scene->sent[n], scene->again[n]);
+		scene->count[n].sent += sent;
+		scene->count[n].again += again[n];
+		loss_add(&scene->book, n + 1, &scene->count[n]);
 	}
 	loss_end(&scene->book, on_changed, scene);
 }
@@ -171,12 +171,42 @@ static void link_that_ends_loses_for_a_while(void **state) {
 	assert_int_equal(losing(&scene), 1);
 	look(&scene, 3, bad);
 	assert_int_equal(losing(&scene), 1);
-	scene.sent[3] = scene.again[3] = 0;
+	scene.count[3] = (struct loss_count){0};
 	look(&scene, 4, bad);
 	assert_int_equal(losing(&scene), 1);
 	for (uint32_t looks = 0; looks <= LOSS_UNSEEN; looks++)
 		look(&scene, 3, bad);
 	assert_int_equal(losing(&scene), 0);
+}
+
+// Connections of long ago, which lost a tenth then and nothing since; what the look finds is less
+// than the one before.
+static void old_losses_are_not_of_now_when_another_connection_ends(void **state) {
+	static const uint32_t none[PEERS] = {0};
+	static const struct {
+		struct loss_count before, after;
+		bool loses;
+	} rows[] = {
+		{{2, 1400, 103}, {1, 1020, 100}, false}, // the smaller of two ended
+		{{2, 1400, 103}, {2, 1030, 100}, false}, // and another was made
+		{{1, 1400, 103}, {2, 1030, 100}, false},
+		{{1, 1400, 3}, {1, 40, 20}, true}, // the only one was made anew
+		{{1, 1400, 300}, {1, 1500, 200}, true},
+		{{1, UINT32_MAX - 10, 100}, {1, 30, 100}, false}, // the kernel's count began anew
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct scene scene = {.changes = 0};
+
+		scene.count[0] = rows[n].before;
+		look(&scene, 4, none);
+		look(&scene, 4, none);
+		assert_int_equal(losing(&scene), 0);
+		scene.count[0] = rows[n].after;
+		look(&scene, 4, none);
+		assert_int_equal(losing(&scene), rows[n].loses);
+	}
 }
 
 // Who begins to lose on all of its links notices one first.
@@ -203,8 +233,15 @@ static void counts_that_cannot_be_break_nothing(void **state) {
 	(void)state;
 	for (uint32_t looks = 0; looks < 4; looks++) {
 		loss_begin(&book);
-		for (uint64_t peer = 1; peer <= LOSS_LINKS_MAX + 9; peer++)
-			loss_add(&book, peer, UINT64_MAX - looks * peer, looks * UINT64_C(1) << 40);
+		for (uint64_t peer = 1; peer <= LOSS_LINKS_MAX + 9; peer++) {
+			struct loss_count count = {
+				.connections = (uint32_t)peer % 3,
+				.sent = UINT64_MAX - looks * peer,
+				.again = looks * UINT64_C(1) << 40,
+			};
+
+			loss_add(&book, peer, &count);
+		}
 		assert_int_equal(book.count, LOSS_LINKS_MAX);
 		loss_end(&book, on_changed, &scene);
 	}
@@ -469,6 +506,7 @@ int main(void) {
 		cmocka_unit_test(two_that_are_sent_again_stand_out_where_nothing_else_is),
 		cmocka_unit_test(what_passed_before_a_loss_says_nothing_of_it),
 		cmocka_unit_test(link_that_ends_loses_for_a_while),
+		cmocka_unit_test(old_losses_are_not_of_now_when_another_connection_ends),
 		cmocka_unit_test(link_is_not_accused_while_others_lose_half_as_much),
 		cmocka_unit_test(counts_that_cannot_be_break_nothing),
 		cmocka_unit_test(node_to_which_two_send_much_again_is_lossy_and_drains_nobody),

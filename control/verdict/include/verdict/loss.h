@@ -22,9 +22,15 @@
 #define LOSS_PERMILLE 50			// from there on it loses, until it is half as many,
 #define LOSS_CLEAN 3000				// or so many thousandths would have been since
 
+// Of the connections that are open between us and a peer, since each was made.
+struct loss_count {
+	uint32_t connections;
+	uint64_t sent, again; // segments
+};
+
 struct loss_link {
 	uint64_t peer;
-	uint64_t sent_total, again_total;
+	struct loss_count last;
 	uint16_t sent[LOSS_LOOKS], again[LOSS_LOOKS]; // at most so many as they hold
 	uint32_t looks;
 	uint32_t unseen;	// looks since it was there: it may be broken by what it loses
@@ -42,10 +48,11 @@ struct loss_book {
 };
 
 // A look: begin, all links as they are, end. A count that is less than before is of another
-// connection, made since. A link that loses and is gone, or is silent (retransmission
+// connection, made since, if there is one and was one; where there are or were more, one of them
+// is gone, and the look says nothing. A link that loses and is gone, or is silent (retransmission
 // to a dead host proves nothing) and so not added, loses for a while.
 void loss_begin(struct loss_book *book);
-void loss_add(struct loss_book *book, uint64_t peer, uint64_t sent_total, uint64_t again_total);
+void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count);
 // Calls `changed` for each link that loses, and once for each that does no longer.
 typedef void loss_fn(void *ctx, uint64_t peer, bool loses, uint32_t permille);
 void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);
