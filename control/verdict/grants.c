@@ -80,31 +80,71 @@ void grants_expect(struct grants *grants, uint32_t nodes, bool alone) {
 	grants->alone = alone;
 }
 
-void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
+// Where it is, or would be.
+static uint32_t young_place(const struct grants *grants, uint64_t id) {
+	uint32_t low = 0, high = grants->young_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (grants->young[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool young_is_at(const struct grants *grants, uint32_t at, uint64_t id) {
+	return at < grants->young_count && grants->young[at].id == id;
+}
+
+// Once in a while: thousands may come together.
+static void young_sweep(struct grants *grants, uint64_t now_ns) {
 	uint32_t kept = 0;
 
+	if (now_ns < grants->young_swept_ns + LOOK_NS)
+		return;
+	grants->young_swept_ns = now_ns;
 	for (uint32_t n = 0; n < grants->young_count; n++) {
-		if (grants->young[n].id != id &&
-		    now_ns < grants->young[n].since_ns + GRANTS_KNOWN_NS)
+		if (now_ns < grants->young[n].since_ns + GRANTS_KNOWN_NS)
 			grants->young[kept++] = grants->young[n];
 	}
 	grants->young_count = kept;
-	if (array_grow(
-		    &grants->memory, (void **)&grants->young, &grants->young_capacity, kept + 1,
-		    sizeof(*grants->young)
-	    ) != 0)
+}
+
+// -ENOMEM.
+static int young_add(struct grants *grants, uint64_t now_ns, uint64_t id) {
+	uint32_t at = young_place(grants, id);
+	int err;
+
+	if (!young_is_at(grants, at, id)) {
+		err = array_grow(
+			&grants->memory, (void **)&grants->young, &grants->young_capacity,
+			grants->young_count + 1, sizeof(*grants->young)
+		);
+		if (err != 0)
+			return err;
+		memmove(&grants->young[at + 1], &grants->young[at],
+			(grants->young_count++ - at) * sizeof(*grants->young));
+	}
+	grants->young[at] = (struct young){id, now_ns};
+	return 0;
+}
+
+void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
+	young_sweep(grants, now_ns);
+	if (young_add(grants, now_ns, id) != 0)
 		return;
-	grants->young[grants->young_count++] = (struct young){id, now_ns};
 	grants->joiner = true;
 	grants_wake(grants, now_ns + LOOK_NS);
 }
 
 static bool is_young(const struct grants *grants, uint64_t now_ns, uint64_t id) {
-	for (uint32_t n = 0; n < grants->young_count; n++) {
-		if (grants->young[n].id == id)
-			return now_ns < grants->young[n].since_ns + GRANTS_KNOWN_NS;
-	}
-	return false;
+	uint32_t at = young_place(grants, id);
+
+	return young_is_at(grants, at, id) &&
+	       now_ns < grants->young[at].since_ns + GRANTS_KNOWN_NS;
 }
 
 static bool may_grant(const struct grants *grants, uint64_t now_ns, uint32_t row) {

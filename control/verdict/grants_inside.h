@@ -36,8 +36,9 @@ struct grants {
 	void *ops_ctx;
 	struct granted *rows; // by id
 	uint32_t count, capacity;
-	struct young *young; // the oldest first
+	struct young *young; // by id
 	uint32_t young_count, young_capacity;
+	uint64_t young_swept_ns; // those who are known by now were dropped then
 	struct service *service;
 	uint32_t expected;
 	bool alone;
