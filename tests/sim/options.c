@@ -24,6 +24,7 @@ enum options_letter {
 	OPTION_JSON = 'j',
 	OPTION_UNCHECKED = 'u',
 	OPTION_REMEMBER = 'r',
+	OPTION_YOUNG = 'y',
 	OPTION_LIST = 'l',
 	OPTION_HELP = 'h',
 };
@@ -42,6 +43,7 @@ static const struct option options_long[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"unchecked", no_argument, NULL, OPTION_UNCHECKED},
 	{"remember", no_argument, NULL, OPTION_REMEMBER},
+	{"young", no_argument, NULL, OPTION_YOUNG},
 	{"list", no_argument, NULL, OPTION_LIST},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{NULL, 0, NULL, 0},
@@ -70,6 +72,7 @@ void options_help(FILE *to) {
 	      "                     of 5, wrong:3/5 says to have its address, split:7/40 is an\n"
 	      "                     island from the host of 7 on\n"
 	      "  --remember         who starts again asks members of its last life, beside the seeds\n"
+	      "  --young            all join within a second, and faults begin once there is one view\n"
 	      "  --swarm COUNT      so many random mixes of faults, from seed S on; the first that\n"
 	      "                     breaks an invariant is made smaller and shown\n"
 	      "  --bench            the table of figures to reach; its day-long row lasts M minutes\n"
@@ -162,6 +165,9 @@ option_take(int letter, struct options *options, const char **faults, struct par
 		break;
 	case OPTION_REMEMBER:
 		options->run.remember = true;
+		break;
+	case OPTION_YOUNG:
+		options->run.young = true;
 		break;
 	case OPTION_JSON:
 		options->json = true;

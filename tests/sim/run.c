@@ -79,17 +79,28 @@ double run_await_one_view(struct run *run, uint64_t limit_ns) {
 	}
 }
 
+// Started by hand, by a script, or by all machines as the power came.
+static uint64_t run_young_spread_ns(const struct run *run) {
+	static const uint64_t spreads_ns[] = {0, 0, 20 * WORLD_MS, 200 * WORLD_MS, WORLD_SEC};
+	uint64_t random = random_stream(run->options->seed, 5);
+
+	return spreads_ns[random_below(&random, sizeof(spreads_ns) / sizeof(spreads_ns[0]))];
+}
+
 // All at once, knowing each other; or one after the other within a second, through the seeds.
 static void run_form(struct run *run) {
 	struct world *world = run->world;
 	uint32_t nodes = run->options->nodes;
 	uint64_t begin_ns = world_now(world);
-	bool joins = run->options->scenario->joins;
+	bool joins = run->options->scenario->joins || run->options->young;
 	struct ras_table *table = joins ? NULL : world_table(world);
+	uint64_t spread_ns = RUN_JOIN_SPREAD_NS;
 
+	if (run->options->young)
+		spread_ns = run_young_spread_ns(run);
 	for (uint32_t n = 0; n < nodes; n++) {
 		if (joins && nodes > 1)
-			run_until(run, begin_ns + RUN_JOIN_SPREAD_NS * n / nodes);
+			run_until(run, begin_ns + spread_ns * n / nodes);
 		node_start(world, n, table, NODE_REMEMBERS);
 	}
 	ras_table_destroy(table);
@@ -100,7 +111,8 @@ static void run_form(struct run *run) {
 		);
 	if (!joins)
 		run->result->joined_s = NAN;
-	run_until(run, world_now(world) + RUN_SETTLE_NS);
+	if (!run->options->young)
+		run_until(run, world_now(world) + RUN_SETTLE_NS);
 }
 
 static void run_faults(struct run *run) {
@@ -368,6 +380,8 @@ void run_command(const struct run_options *options, char text[static RUN_COMMAND
 	if (options->hosts > 0)
 		used += (size_t
 		)snprintf(text + used, RUN_COMMAND_BYTES - used, " --hosts %u", options->hosts);
+	if (options->young)
+		used += (size_t)snprintf(text + used, RUN_COMMAND_BYTES - used, " --young");
 	if (options->remember)
 		used += (size_t)snprintf(text + used, RUN_COMMAND_BYTES - used, " --remember");
 	if (options->length_ns > 0)

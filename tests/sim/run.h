@@ -23,6 +23,7 @@ struct run_options {
 	uint32_t fault_count;
 	bool check;    // invariants
 	bool remember; // see struct world_options
+	bool young;    // all join through the seeds, and faults begin once there is one view
 	bool explain;  // a broken one, with what led to it, on stderr
 	bool progress; // on stderr
 	FILE *trace;
