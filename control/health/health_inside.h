@@ -28,6 +28,7 @@ struct health {
 	struct sight_exchange *exchange;
 	struct grants *grants;
 	struct loss_book *losses;
+	uint64_t losses_look_ns; // the next look at all links
 	struct leaf_map *leaves; // NULL: none
 	uint64_t confirm_ns;
 	struct overlay_listener listener;

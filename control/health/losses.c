@@ -36,27 +36,51 @@ bool health_losses_tell(struct health *health, const struct ras_peer *peer) {
 	return permille > 0;
 }
 
+static bool sent_to(const struct health *health, uint64_t id, struct loss_count *ret_count) {
+	struct ras_peer peer;
+
+	return ras_peer_find(overlay_ras(health->overlay), id, &peer) == 0 &&
+	       peer.state == RAS_ALIVE &&
+	       overlay_sent(
+		       health->overlay, &peer.record->address, &ret_count->connections,
+		       &ret_count->sent, &ret_count->again
+	       ) == 0;
+}
+
 static void look_at_links(struct health *health) {
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_link_info link;
-	struct ras_peer peer;
+	struct loss_count count;
 
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		struct loss_count count;
-
 		if (link.ready && link.silent_ns < LOSS_LOOK_NS &&
-		    ras_peer_find(ras, link.peer, &peer) == 0 && peer.state == RAS_ALIVE &&
-		    overlay_sent(
-			    health->overlay, &peer.record->address, &count.connections, &count.sent,
-			    &count.again
-		    ) == 0)
+		    sent_to(health, link.peer, &count))
 			loss_add(health->losses, link.peer, &count);
 	}
 }
 
-static void arm(struct health *health) {
-	uint64_t at_ns = loop_now_ns(health->loop) + LOSS_LOOK_NS;
+// Of those that lose; whether there are any.
+static bool look_between(struct health *health) {
+	struct loss_count count;
+	uint32_t cursor = 0;
+	uint64_t peer;
+	bool any = false;
 
+	while (loss_next(health->losses, &cursor, &peer)) {
+		any = true;
+		if (sent_to(health, peer, &count))
+			loss_between(health->losses, peer, &count, tell, health);
+		// One without a link is looked at later.
+		(void)overlay_link_ask(health->overlay, peer);
+	}
+	return any;
+}
+
+static void arm(struct health *health, bool any_loses) {
+	uint64_t at_ns = health->losses_look_ns, ask_ns = loop_now_ns(health->loop) + LOSS_ASK_NS;
+
+	if (any_loses && ask_ns < at_ns)
+		at_ns = ask_ns;
 	if (loop_timer_set(health->loop, &health->losses_due, at_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
@@ -72,17 +96,24 @@ static void tell_of_ourselves(struct health *health) {
 	health_self_changed(health);
 }
 
-static void losses_due(struct loop_timer *timer, uint64_t now_ns) {
-	struct health *health = container_of(timer, struct health, losses_due);
+static void look(struct health *health) {
 	bool ourselves = health->losses->ourselves;
 
-	(void)now_ns;
 	loss_begin(health->losses);
 	look_at_links(health);
 	loss_end(health->losses, tell, health);
 	if (health->losses->ourselves != ourselves)
 		tell_of_ourselves(health);
-	arm(health);
+}
+
+static void losses_due(struct loop_timer *timer, uint64_t now_ns) {
+	struct health *health = container_of(timer, struct health, losses_due);
+
+	if (now_ns >= health->losses_look_ns) {
+		look(health);
+		health->losses_look_ns = now_ns + LOSS_LOOK_NS;
+	}
+	arm(health, look_between(health));
 }
 
 int health_losses_start(struct health *health) {
@@ -90,7 +121,8 @@ int health_losses_start(struct health *health) {
 	if (health->losses == NULL)
 		return -ENOMEM;
 	health->losses_due.expired = losses_due;
-	arm(health);
+	health->losses_look_ns = loop_now_ns(health->loop) + LOSS_LOOK_NS;
+	arm(health, false);
 	return 0;
 }
 

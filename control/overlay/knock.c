@@ -187,3 +187,7 @@ int overlay_sent(
 		overlay->transport, host, ret_connections, ret_sent, ret_again
 	);
 }
+
+int overlay_link_ask(struct overlay *overlay, uint64_t peer) {
+	return ras_link_ask(overlay->ras, overlay_clock_ns(overlay), peer);
+}

@@ -4,6 +4,8 @@
 
 #include "core.h"
 
+#include <errno.h>
+
 static bool link_is_ring(const struct link *link) {
 	return ((link->mine | link->theirs) & (RAS_USE_RING | RAS_USE_CHECK)) != 0;
 }
@@ -43,6 +45,17 @@ void link_beat(struct ras *ras, struct link *link, bool ping) {
 	// Out of turn: it promises no more than the next one in turn will keep.
 	if (link->current != NULL)
 		beat_send(ras, link, link_is_ring(link) || due < 1 ? 1 : (uint32_t)due, ping);
+}
+
+int ras_link_ask(struct ras *ras, uint64_t now_ns, uint64_t peer) {
+	struct link *link = link_find(ras, peers_find(&ras->peers, peer));
+
+	if (link == NULL || !link_is_ready(link))
+		return -ENOENT;
+	ras_enter(ras, now_ns);
+	link_beat(ras, link, true);
+	ras_exit(ras);
+	return 0;
 }
 
 static void rtt_add(struct link_rtt *rtt, uint64_t sample_ns) {

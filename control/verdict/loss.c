@@ -20,6 +20,13 @@ static struct loss_link *find(struct loss_book *book, uint64_t peer) {
 	return &book->links[book->count++];
 }
 
+// Counts what was sent since the last segment that had to be sent again.
+static void note_clean(struct loss_link *link, const struct loss_count *count) {
+	if (count->again != link->clean_from.again || count->sent < link->clean_from.sent)
+		link->clean_from = *count;
+	link->clean = count->sent - link->clean_from.sent;
+}
+
 static uint16_t at_most_u16(uint64_t value) {
 	return value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
 }
@@ -41,8 +48,7 @@ static void since_last(
 	if (!fell) {
 		*ret_sent = count->sent - last->sent;
 		*ret_again = count->again - last->again;
-	} else if (last->connections <= 1 && count->connections <= 1 &&
-		   last->sent <= count->sent + UINT32_MAX / 2) {
+	} else if (last->connections <= 1 && count->connections <= 1 && last->sent <= count->sent + UINT32_MAX / 2) {
 		// Another connection, made since: all of it is new. Of several that were open what
 		// is left may be of long ago; and a count of 32 bits began anew.
 		*ret_sent = count->sent;
@@ -63,6 +69,7 @@ void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *co
 	link->sent[link->looks % LOSS_LOOKS] = at_most_u16(sent);
 	link->again[link->looks % LOSS_LOOKS] = at_most_u16(again);
 	link->looks++;
+	note_clean(link, count);
 }
 
 // Of few that were lost, chance may have been half: less the square root of their count. What was
@@ -92,21 +99,24 @@ static uint64_t passing_permille(uint64_t permille) {
 	return permille + permille * permille / 2000 + permille * permille * permille / 3000000;
 }
 
-// So much has passed since that by chance it would not have in one of twenty. Then what was lost
-// before is forgotten.
-static bool is_over(struct loss_link *link) {
-	uint32_t at = (link->looks - 1) % LOSS_LOOKS;
+// So much has passed since that by chance it would not have in one of four hundred.
+static bool has_passed_enough(const struct loss_link *link) {
+	return link->clean * passing_permille(link->lost_permille) >= LOSS_CLEAN;
+}
 
-	link->clean += link->sent[at];
-	if (link->again[at] > 0) {
-		link->clean = 0;
-		link->lost_permille = certain_permille(link);
-	}
-	if (!link->loses || link->clean * passing_permille(link->lost_permille) < LOSS_CLEAN)
-		return false;
+static void forget(struct loss_link *link) {
 	memset(link->sent, 0, sizeof(link->sent));
 	memset(link->again, 0, sizeof(link->again));
 	link->permille = 0;
+}
+
+// Then what was lost before is forgotten.
+static bool is_over(struct loss_link *link) {
+	if (link->again[(link->looks - 1) % LOSS_LOOKS] > 0)
+		link->lost_permille = certain_permille(link);
+	if (!link->loses || !has_passed_enough(link))
+		return false;
+	forget(link);
 	return true;
 }
 
@@ -151,7 +161,8 @@ static bool loses_by_itself(const struct loss_book *book, struct loss_link *link
 	link->permille = permille_of(link, LOSS_LOOKS, 0);
 	if (is_over(link))
 		return false;
-	if (link->permille >= LOSS_PERMILLE / 2 && others_lose_nothing(book, link))
+	// One that loses is asked for answers, and carries more than the others for that.
+	if (link->loses || (link->permille >= LOSS_PERMILLE / 2 && others_lose_nothing(book, link)))
 		again_min = LOSS_AGAIN_ALONE;
 	for (uint32_t looks = LOSS_LOOKS; looks >= LOSS_LOOKS / 4; looks /= 2) {
 		uint32_t permille = permille_of(link, looks, again_min);
@@ -205,6 +216,42 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 			changed(ctx, link->peer, loses, loses ? link->permille : 0);
 		link->loses = loses;
 	}
+}
+
+bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer) {
+	while (*cursor < book->count) {
+		const struct loss_link *link = &book->links[(*cursor)++];
+
+		if (!link->loses)
+			continue;
+		*ret_peer = link->peer;
+		return true;
+	}
+	return false;
+}
+
+void loss_between(
+	struct loss_book *book,
+	uint64_t peer,
+	const struct loss_count *count,
+	loss_fn *changed,
+	void *ctx
+) {
+	uint32_t at = 0;
+	struct loss_link *link;
+
+	while (at < book->count && book->links[at].peer != peer)
+		at++;
+	if (at == book->count || !book->links[at].loses)
+		return;
+	link = &book->links[at];
+	note_clean(link, count);
+	if (!has_passed_enough(link))
+		return;
+	forget(link);
+	link->last = *count;
+	link->loses = false;
+	changed(ctx, peer, false, 0);
 }
 
 uint32_t loss_of(const struct loss_book *book, uint64_t peer) {

@@ -260,6 +260,7 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 	grants_alive(own->grants, world_now(world), self);
 	own->losses = verdicts->memory.allocate(verdicts, sizeof(*own->losses));
 	must(own->losses != NULL);
+	own->losses_look_ns = 0;
 	event = verdicts_event_new(own, VERDICTS_LOSSES, 0);
 	queue_push(
 		&world->queue, event,
@@ -501,6 +502,7 @@ void verdicts_happen(struct world *world, struct event *event) {
 	struct verdict_node *own =
 		world->verdicts != NULL ? &world->verdicts->nodes[event->target] : NULL;
 	struct missed missed = {0};
+	uint64_t at_ns;
 
 	if (own == NULL || own->engine == NULL || event->generation != own->generation ||
 	    is_outdone(own, event)) {
@@ -529,9 +531,9 @@ void verdicts_happen(struct world *world, struct event *event) {
 		verdicts_feed(world, own);
 		return;
 	case VERDICTS_LOSSES:
-		verdicts_count_losses(world, own);
+		at_ns = verdicts_losses(world, own);
 		node_settle(own->node);
-		queue_push(&world->queue, event, world_now(world) + LOSS_LOOK_NS);
+		queue_push(&world->queue, event, at_ns);
 		return;
 	default:
 		memcpy(&missed, event->bytes, sizeof(missed));

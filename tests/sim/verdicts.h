@@ -49,6 +49,7 @@ struct verdict_node {
 	struct sight_exchange *exchange;
 	struct grants *grants;
 	struct loss_book *losses;
+	uint64_t losses_look_ns; // the next look at all links
 	struct pulse_path *paths;
 	uint32_t path_count;
 	uint32_t generation; // of its events
@@ -171,6 +172,6 @@ void verdicts_read(
 enum verdict_reach
 verdicts_knock(struct world *world, const struct verdict_node *own, const struct verdict_node *far);
 bool verdicts_latency_matters(const struct world *world, uint32_t a, uint32_t b);
-// Which links lose, as the agent looks: each LOSS_LOOK_NS.
-void verdicts_count_losses(struct world *world, struct verdict_node *own);
+// Which links lose, as the agent looks; returns when it looks again.
+uint64_t verdicts_losses(struct world *world, struct verdict_node *own);
 #define VERDICTS_PHASES 4 // of a second

@@ -178,7 +178,7 @@ static void on_losses(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	(void)sight_exchange_own(look->own->exchange, world_now(look->world), &sight);
 }
 
-void verdicts_count_losses(struct world *world, struct verdict_node *own) {
+static void look_at_links(struct world *world, struct verdict_node *own) {
 	struct losses_look look = {world, own};
 	bool ourselves = own->losses->ourselves;
 	struct ras_link_info link;
@@ -192,12 +192,47 @@ void verdicts_count_losses(struct world *world, struct verdict_node *own) {
 		if (!link.ready || to == NET_NOBODY || link.silent_ns >= LOSS_LOOK_NS ||
 		    ras_peer_find(own->node->ras, link.peer, &peer) != 0 || peer.state != RAS_ALIVE)
 			continue;
-		count.connections = net_sent(
-			&world->net, own->node->index, to, &count.sent, &count.again
-		);
+		count.connections =
+			net_sent(&world->net, own->node->index, to, &count.sent, &count.again);
 		loss_add(own->losses, link.peer, &count);
 	}
 	loss_end(own->losses, on_losses, &look);
 	if (own->losses->ourselves != ourselves)
 		verdicts_of_self(world, own);
+}
+
+// Of those that lose; whether there are any.
+static bool look_between(struct world *world, struct verdict_node *own) {
+	struct losses_look look = {world, own};
+	uint32_t cursor = 0;
+	uint64_t peer;
+	bool any = false;
+
+	while (loss_next(own->losses, &cursor, &peer)) {
+		uint32_t to = world_node_of_id(world, peer);
+		struct ras_peer found;
+		struct loss_count count;
+
+		any = true;
+		if (to == NET_NOBODY || ras_peer_find(own->node->ras, peer, &found) != 0 ||
+		    found.state != RAS_ALIVE)
+			continue;
+		count.connections =
+			net_sent(&world->net, own->node->index, to, &count.sent, &count.again);
+		loss_between(own->losses, peer, &count, on_losses, &look);
+		(void)ras_link_ask(own->node->ras, node_now(own->node), peer);
+	}
+	return any;
+}
+
+uint64_t verdicts_losses(struct world *world, struct verdict_node *own) {
+	uint64_t now_ns = world_now(world), ask_ns = now_ns + LOSS_ASK_NS;
+
+	if (now_ns >= own->losses_look_ns) {
+		look_at_links(world, own);
+		own->losses_look_ns = now_ns + LOSS_LOOK_NS;
+	}
+	if (look_between(world, own) && ask_ns < own->losses_look_ns)
+		return ask_ns;
+	return own->losses_look_ns;
 }

@@ -620,6 +620,26 @@ static void connection_that_ends_while_another_one_is_tried_is_not_tried_again_a
 	lone_destroy(lone);
 }
 
+// Whoever counts what is lost wants segments both ways, on a link that is there and on no other.
+static void link_is_asked_by_a_beat_that_asks_for_one(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = lone_link(lone, 2);
+	const struct lone_frame *frame;
+
+	(void)state;
+	lone_mark(lone);
+	assert_int_equal(ras_link_ask(lone->ras, lone->now_ns, lone_peer(lone, 2).record->id), 0);
+	assert_int_equal(lone_sent(lone, conn, MESSAGE_BEAT), 1);
+	frame = lone_latest(lone, conn, MESSAGE_BEAT);
+	assert_int_equal(frame->bytes[frame->size - 1], MESSAGE_BEAT_PING);
+	lone_end(lone, conn, RAS_CAUSE_RESET);
+	assert_int_equal(
+		ras_link_ask(lone->ras, lone->now_ns, lone_peer(lone, 2).record->id), -ENOENT
+	);
+	assert_int_equal(ras_link_ask(lone->ras, lone->now_ns, 99), -ENOENT);
+	lone_destroy(lone);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
@@ -652,6 +672,7 @@ int main(void) {
 		cmocka_unit_test(refused_long_link_is_not_dialled_again_for_nothing),
 		cmocka_unit_test(one_who_left_and_called_again_is_only_looked_for_when_it_hangs_up),
 		cmocka_unit_test(look_at_a_linked_peer_does_not_keep_its_link),
+		cmocka_unit_test(link_is_asked_by_a_beat_that_asks_for_one),
 		cmocka_unit_test(travel_time_is_a_round_trip_on_one_clock),
 	};
 

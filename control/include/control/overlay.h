@@ -289,6 +289,9 @@ int overlay_sent(
 	uint64_t *ret_again
 );
 
+// As ras_link_ask().
+int overlay_link_ask(struct overlay *overlay, uint64_t peer);
+
 // An event about a verdict, with a sentence; the value says which. Of one that was forgotten
 // meanwhile there is none.
 void overlay_note_verdict(

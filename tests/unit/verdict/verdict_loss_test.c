@@ -143,8 +143,8 @@ static void two_that_are_sent_again_stand_out_where_nothing_else_is(void **state
 	}
 }
 
-// What passed before the loss began makes it no lighter: on a link of three segments a look twelve
-// that pass tell the end of one that lost a third.
+// What passed before the loss began makes it no lighter: on a link of three segments a look the 22nd
+// that passes tells the end of one that lost a third.
 static void what_passed_before_a_loss_says_nothing_of_it(void **state) {
 	static const uint32_t none[PEERS] = {0}, third[PEERS] = {1};
 	struct scene scene = {.changes = 0};
@@ -153,11 +153,64 @@ static void what_passed_before_a_loss_says_nothing_of_it(void **state) {
 	for (uint32_t looks = 0; looks < LOSS_LOOKS; looks++)
 		look_of(&scene, 4, 3, looks < LOSS_LOOKS - 15 ? none : third);
 	assert_int_equal(losing(&scene), 1);
-	for (uint32_t looks = 0; looks < 3; looks++)
+	for (uint32_t looks = 0; looks < 7; looks++)
 		look_of(&scene, 4, 3, none);
 	assert_int_equal(losing(&scene), 1);
 	look_of(&scene, 4, 3, none);
 	assert_int_equal(losing(&scene), 0);
+}
+
+static void send_one(struct scene *scene, uint32_t again) {
+	scene->count[0].sent++;
+	scene->count[0].again += again;
+	loss_between(&scene->book, 1, &scene->count[0], on_changed, scene);
+}
+
+// It does not wait for the next look, and begins anew with each segment that is sent again.
+static void loss_is_over_between_two_looks(void **state) {
+	static const uint32_t heavy[PEERS] = {LOOK_SENT / 4};
+	struct scene scene = {.changes = 0};
+	uint32_t cursor = 0, passed = 0;
+	uint64_t peer;
+
+	(void)state;
+	look(&scene, 4, heavy);
+	assert_false(loss_next(&scene.book, &cursor, &peer));
+	look(&scene, 4, heavy);
+	cursor = 0;
+	assert_true(loss_next(&scene.book, &cursor, &peer));
+	assert_int_equal(peer, 1);
+	assert_false(loss_next(&scene.book, &cursor, &peer));
+	for (uint32_t n = 0; n < 20; n++)
+		send_one(&scene, 0);
+	assert_int_equal(losing(&scene), 1);
+	send_one(&scene, 1);
+	while (losing(&scene) > 0 && passed < LOOK_SENT) {
+		passed++;
+		send_one(&scene, 0);
+	}
+	assert_in_range(passed, 21, LOOK_SENT - 1);
+	assert_int_equal(scene.changes, 2);
+	look(&scene, 4, (const uint32_t[PEERS]){0}); // what was before it is forgotten
+	assert_int_equal(losing(&scene), 0);
+}
+
+// Of the first two that were sent again nothing is certain, and one that carries much since it is
+// asked for answers is compared with the others no more.
+static void answers_that_are_asked_for_do_not_acquit_at_once(void **state) {
+	static const uint32_t none[PEERS] = {0}, one[PEERS] = {1};
+	struct scene scene = {.changes = 0};
+	uint32_t looks = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < 9; n++)
+		look_of(&scene, 8, 2, n == 6 || n == 8 ? one : none);
+	assert_int_equal(losing(&scene), 1);
+	for (; losing(&scene) > 0 && looks < LOSS_LOOKS; looks++) {
+		scene.sent[0] += 8;
+		look_of(&scene, 8, 2, none);
+	}
+	assert_in_range(looks, 4, LOSS_LOOKS / 2);
 }
 
 // It may be broken by what it loses; its next connection counts from its own begin.
@@ -505,6 +558,8 @@ int main(void) {
 		cmocka_unit_test(loss_is_over_when_enough_has_passed_that_would_have_shown_it),
 		cmocka_unit_test(two_that_are_sent_again_stand_out_where_nothing_else_is),
 		cmocka_unit_test(what_passed_before_a_loss_says_nothing_of_it),
+		cmocka_unit_test(loss_is_over_between_two_looks),
+		cmocka_unit_test(answers_that_are_asked_for_do_not_acquit_at_once),
 		cmocka_unit_test(link_that_ends_loses_for_a_while),
 		cmocka_unit_test(old_losses_are_not_of_now_when_another_connection_ends),
 		cmocka_unit_test(link_is_not_accused_while_others_lose_half_as_much),

@@ -4,8 +4,10 @@
 // Pure. Fed with the counts of each link, as they are at present; says which lose more than the
 // others do: at most half of them lose half as much. Who loses on most of its links is what is bad
 // about them: it blames nobody, and what it does not hear is no silence. A loss is over as soon as
-// so much arrived at the first try that it would have shown, so a heavy one within seconds. With
-// one link alone there is nothing to compare with, so nothing is said.
+// so much arrived at the first try that it would have shown. An idle link carries a segment a second,
+// so one that loses is asked for an answer four times a second meanwhile: a heavy loss that ends is
+// over within seconds, and a light one within half a minute. With one link alone there is nothing to
+// compare with, so nothing is said.
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +15,7 @@
 
 #define LOSS_LINKS_MAX 256			// beyond it links are not looked at
 #define LOSS_LOOK_NS (2 * UINT64_C(1000000000)) // between two looks
+#define LOSS_ASK_NS (UINT64_C(1000000000) / 4)	// between two answers asked of one that loses
 #define LOSS_LOOKS 40				// are kept; all, half and a quarter are judged
 #define LOSS_UNSEEN 10				// looks, and a link that is gone is forgotten
 #define LOSS_SENT_MIN 5				// segments, before anything is said
@@ -20,7 +23,7 @@
 #define LOSS_AGAIN_ALONE 2			// or so, if none was on the others, and
 #define LOSS_OTHERS_TIMES 5			// these sent so many times as much
 #define LOSS_PERMILLE 50			// from there on it loses, until it is half as many,
-#define LOSS_CLEAN 3000				// or so many thousandths would have been since
+#define LOSS_CLEAN 6000				// or so many thousandths would have been since
 
 // Of the connections that are open between us and a peer, since each was made.
 struct loss_count {
@@ -36,7 +39,8 @@ struct loss_link {
 	uint32_t unseen;	// looks since it was there: it may be broken by what it loses
 	uint32_t permille;	// sent again, over the looks that are kept
 	uint32_t lost_permille; // what is certain of it, when some was last
-	uint32_t clean;		// sent since then
+	uint64_t clean;		// sent since the last that was sent again, counted from these
+	struct loss_count clean_from;
 	bool loses;
 	bool seen; // in the look that is under way
 };
@@ -56,5 +60,15 @@ void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *co
 // Calls `changed` for each link that loses, and once for each that does no longer.
 typedef void loss_fn(void *ctx, uint64_t peer, bool loses, uint32_t permille);
 void loss_end(struct loss_book *book, loss_fn *changed, void *ctx);
+// The links that lose, one after the other; cursor begins at 0.
+bool loss_next(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer);
+// Between two looks, of a link that loses, as it is then: calls `changed` if that is over.
+void loss_between(
+	struct loss_book *book,
+	uint64_t peer,
+	const struct loss_count *count,
+	loss_fn *changed,
+	void *ctx
+);
 // What its link loses, as it was told last; 0: nothing, or there is none.
 uint32_t loss_of(const struct loss_book *book, uint64_t peer);
