@@ -9,7 +9,8 @@
 // there, and memory is read and written by the kernel (process_vm_readv()).
 //
 // With FAKE_RAILS_FILE devices come and go while a process runs: a line each, "NAME STATE", where
-// the state is up, down (the port) or gone; it is read with each list of devices.
+// the state is up, down (the port), gone or stuck (the driver does not come back); it is read with
+// each list of devices.
 #include <support/fake_verbs.h>
 
 #include <endian.h>
@@ -154,14 +155,19 @@ static void read_file(void) {
 	const char *path = getenv("FAKE_RAILS_FILE");
 	FILE *file = path != NULL ? fopen(path, "re") : NULL;
 	char name[32], state[8];
+	bool stuck = false;
 
 	if (file == NULL)
 		return;
 	pthread_mutex_lock(&reading);
-	while (fscanf(file, "%31s %7s", name, state) == 2)
+	while (fscanf(file, "%31s %7s", name, state) == 2) {
+		stuck = stuck || strcmp(state, "stuck") == 0;
 		set_state(name, state);
+	}
 	pthread_mutex_unlock(&reading);
 	fclose(file);
+	while (stuck)
+		pause();
 }
 
 static int code(int err) {

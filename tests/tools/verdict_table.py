@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -29,10 +30,12 @@ AGENTS = 8
 PAUSE_SECONDS = 0.1
 GIVE_UP_SECONDS = 120
 SPLIT_SECONDS = 90
+SAMPLE_SECONDS = 0.5
 HOLE_SECONDS = 120
 FREEZE_SECONDS = 30
 HEALED_SECONDS = 10
 SLOW_TIMES = 3
+TEXT_MAX = 400
 CALM = {"healthy", "unknown"}  # what is said of who is well, in the moments around a fault
 FABRIC_PORT, OVERLAY_PORT = 4791, 28030
 
@@ -166,16 +169,18 @@ def wait_healthy(cluster, since):
 
 
 class Fault:
-    """One row. begin() makes it, end() repairs it; it lasts so long after it was named."""
+    """One row. begin() makes it, end() repairs it; it lasts so long at least."""
 
-    def __init__(self, name, word, limit, begin, end, lasts=0):
+    def __init__(self, name, word, limit, begin, end, lasts=0, prepare=None):
         self.name, self.word, self.limit, self.lasts = name, word, limit, lasts
-        self.begin, self.end = begin, end
+        self.begin, self.end, self.prepare = begin, end, prepare
 
     def play(self, machines, number):
         cluster = machines.cluster
         victim = cluster.agents[number]
         others = [agent for agent in cluster.agents if agent != victim]
+        if self.prepare is not None:
+            self.prepare(machines, victim)
         seen = Seen(cluster, {victim.name})
         self.begin(machines, victim)
         first, named = wait_word(seen, self.word, others)
@@ -196,37 +201,67 @@ class Fault:
             and healed <= HEALED_SECONDS and not changed and not seen.wrong()}
 
 
-class Split:
-    """Two parts of the first so many do not reach each other for a while: nothing is to be said."""
+class Said:
+    """Who says which bad word of whom, from when to when, in samples of all agents."""
 
-    def __init__(self, name, sizes, verb):
-        self.name, self.sizes, self.verb = name, sizes, verb
+    def __init__(self):
+        self.open, self.closed, self.drains = {}, [], set()
+
+    def sample(self, cluster, now):
+        said = {}
+        for agent in cluster.agents:
+            for row in agent.ask("HEALTH *")["findings"]:
+                if row["verdict"] not in CALM:
+                    said[agent.name, row["node"], row["verdict"], row["reason"]] = now
+                if row["advice"] in ("drain", "drain-later"):
+                    self.drains.add(f"{agent.name}: {row['node']} {row['advice']}")
+        for key in set(self.open) - set(said):
+            self.closed.append((*self.open.pop(key), *key))
+        for key in said:
+            self.open[key] = (self.open.get(key, (now,))[0], now)
+
+    def rows(self):
+        return sorted(self.closed + [(*times, *key) for key, times in self.open.items()])
+
+    def told(self):
+        """A line for each word: how often, how long, from when to when, by whom of whom."""
+        words_said = {}
+        for begun, until, who, node, verdict, reason in self.rows():
+            words_said.setdefault((verdict, reason), []).append((begun, until, who, node))
+        return [f"{verdict} ({reason}): {len(said)} times, {max(u - b for b, u, *_ in said):.0f} s "
+                f"at most, {min(b for b, *_ in said):.0f} to {max(u for _, u, *_ in said):.0f} s, "
+                + ", ".join(dict.fromkeys(f"{who} of {node}" for _, _, who, node in said))
+                for (verdict, reason), said in sorted(words_said.items())]
+
+
+class Split:
+    """Two parts of the first so many do not reach each other for a while: nobody is to be drained."""
+
+    def __init__(self, name, sizes, *verbs):
+        self.name, self.sizes, self.verbs = name, sizes, verbs
 
     def play(self, machines, _):
         cluster = machines.cluster
         left = cluster.agents[:self.sizes[0]]
         far = ", ".join(f"10.0.0.{number}" for number in
                         range(self.sizes[0] + 1, sum(self.sizes) + 1))
-        seen = Seen(cluster, set())
+        said = Said()
+        begun = time.monotonic()
         for agent in left:
-            machines.nft(agent, table(f"ip saddr {{ {far} }} {self.verb}",
-                                      f"ip daddr {{ {far} }} {self.verb}"))
-        drains = set()
-        while time.monotonic() - seen.begun < SPLIT_SECONDS:
-            for agent in cluster.agents:
-                rows = agent.ask("HEALTH *")["findings"]
-                drains |= {f"{agent.name}: {row['node']} {row['advice']}" for row in rows
-                           if row["advice"] in ("drain", "drain-later")}
-            time.sleep(1)
+            machines.nft(agent, table(*[f"ip {end} {{ {far} }} {verb}" for end in ("saddr", "daddr")
+                                        for verb in self.verbs]))
+        while time.monotonic() - begun < SPLIT_SECONDS:
+            said.sample(cluster, time.monotonic() - begun)
+            time.sleep(SAMPLE_SECONDS)
         since = time.monotonic()
         for agent in left:
             machines.nft(agent)
         healed, last = wait_healthy(cluster, since)
         return {
             "fault": self.name, "word": "-", "first": None, "named": None, "limit": None,
-            "healed": healed, "changes": 0, "changed": [], "last": last[:3], "words": [],
-            "wrong": sorted(drains) or seen.wrong(), "drains": sorted(drains),
-            "ok": healed is not None and healed <= HEALED_SECONDS and not drains}
+            "healed": healed, "changes": 0, "changed": [], "last": last[:3], "words": said.told(),
+            "wrong": sorted(said.drains), "drains": sorted(said.drains),
+            "ok": healed is not None and healed <= HEALED_SECONDS and not said.drains}
 
 
 def slow(machines, victim):
@@ -237,20 +272,38 @@ def slow(machines, victim):
     victim.set_faults(f"delay={added}us")
 
 
-def start_stuck(machines, victim):
-    victim.kill()
-    # A device of the machine is asked for, and the driver does not come back from listing them.
-    victim.own["node.device"] = "cpu:0,soft"
+def say_rail(machines, state):
+    path = machines.cluster.directory / "rails"
+    path.with_suffix(".new").write_text(f"mlx5_0 {state}\n")
+    path.with_suffix(".new").replace(path)
+    return path
+
+
+def start_with_rail(machines, victim):
+    """The agent anew with a second device, of a driver that can hang."""
+    cluster = machines.cluster
+    library = pathlib.Path(cluster.tocsind).resolve().parents[1] / "tests/smoke/fake_rails.so"
+    victim.leave()
+    victim.own["node.device"] = "nic:mlx5_0,soft"
     victim.own["overlay.listen"] = f"10.0.0.{victim.name[1:]}"
-    stuck = pathlib.Path(machines.cluster.tocsind).parents[1] / "tests/smoke/stuck_verbs.so"
-    victim.start(around=["ip", "netns", "exec", f"m{victim.name[1:]}"],
-                 environment={"LD_PRELOAD": str(stuck)})
+    victim.start(around=["ip", "netns", "exec", f"m{victim.name[1:]}"], environment={
+        "LD_PRELOAD": str(library), "FAKE_RAILS": "1",
+        "FAKE_RAILS_FILE": str(say_rail(machines, "up"))})
+    agents.wait_until("all well with the second device", lambda: victim.answers() and all(
+        device["state"] == "up" for device in victim.ask("DEVICES")["devices"])
+        and not ill(cluster), GIVE_UP_SECONDS)
+
+
+def hang(machines, victim):
+    """The driver hangs, and the devices are looked at, as for a message of the kernel's."""
+    say_rail(machines, "stuck")
+    victim.signal(signal.SIGHUP)
 
 
 def start_well(machines, victim):
     victim.own.pop("node.device", None)
     if victim.running():
-        victim.kill()
+        victim.leave()
     machines.start(victim)
 
 
@@ -281,11 +334,11 @@ FAULTS = [
           cut(f"udp dport {FABRIC_PORT} meta length > 1000 drop"), mend, HOLE_SECONDS),
     Fault(f"slow x{SLOW_TIMES}", "path-degraded", 10, slow,
           lambda _, victim: victim.set_faults("")),
-    Fault("device stuck", "device-stuck", 20, start_stuck, start_well),
+    Fault("device stuck", "device-stuck", 10, hang, start_well, prepare=start_with_rail),
     Split("split 4|4, 90 s, dropped", (4, 4), "drop"),
-    Split("split 4|4, 90 s, rejected", (4, 4), "reject with tcp reset"),
+    Split("split 4|4, 90 s, rejected", (4, 4), "reject with tcp reset", "drop"),
     Split("split 3|5, 90 s, dropped", (3, 5), "drop"),
-    Split("split 3|5, 90 s, rejected", (3, 5), "reject with tcp reset"),
+    Split("split 3|5, 90 s, rejected", (3, 5), "reject with tcp reset", "drop"),
 ]
 
 
@@ -298,8 +351,9 @@ def show(row):
           f"{seconds(row['named']):>6} {seconds(row['limit']):>6} {seconds(row['healed']):>7} "
           f"{row['changes']:>8}  {'ok' if row['ok'] else 'MISSED'}", flush=True)
     for what in ("words", "changed", "wrong"):
-        if row[what]:
-            print(f"    {what}: {'; '.join(row[what])}"[:100], flush=True)
+        for text in row[what] if len("; ".join(row[what])) > TEXT_MAX else ["; ".join(row[what])]:
+            if text:
+                print(f"    {what}: {text}"[:TEXT_MAX], flush=True)
     if row["healed"] is None or row["healed"] > HEALED_SECONDS:
         print("    last:", "; ".join(" ".join(what) for what in row["last"])[:90], flush=True)
 
