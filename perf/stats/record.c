@@ -190,3 +190,67 @@ uint64_t run_record_block_start(const struct run_record *record, uint32_t place)
 	must(place < record->block_count);
 	return record->block_start[place];
 }
+
+static bool blocks_fit(const struct run_kept *kept) {
+	uint64_t end = 0;
+
+	if (kept->block_count < 2 || kept->block_count > RECORD_BLOCKS_MAX)
+		return false;
+	for (uint32_t n = 0; n < kept->block_count; n++) {
+		const struct run_kept_block *block = &kept->blocks[n];
+		bool last = n + 1 == kept->block_count;
+
+		if (block->start < end || block->count > kept->count ||
+		    block->start > kept->count - block->count)
+			return false;
+		if (last ? block->count > RECORD_BLOCK_SAMPLES
+			 : block->count != RECORD_BLOCK_SAMPLES)
+			return false;
+		end = block->start + block->count;
+	}
+	return true;
+}
+
+static bool windows_fit(const struct run_kept *kept) {
+	return kept->window_count > 0 && kept->window_count <= RECORD_WINDOWS_MAX &&
+	       kept->window_samples >= RECORD_WINDOW_SAMPLES &&
+	       kept->window_samples <= kept->count / kept->window_count;
+}
+
+static void restore_blocks(const struct run_kept *kept, struct run_record *record) {
+	for (uint32_t n = 0; n < kept->block_count; n++) {
+		memcpy(&record->raw[(size_t)n * RECORD_BLOCK_SAMPLES], kept->blocks[n].samples,
+		       kept->blocks[n].count * sizeof(*record->raw));
+		record->block_order[n] = (uint16_t)n;
+		record->block_start[n] = kept->blocks[n].start;
+	}
+	record->block_count = kept->block_count;
+	record->block_left = RECORD_BLOCK_SAMPLES - kept->blocks[kept->block_count - 1].count;
+	record->stride = 2 * (uint64_t)RECORD_BLOCK_SAMPLES; // not one after the other
+}
+
+int run_record_restore(const struct run_kept *kept, struct run_record **ret_record) {
+	struct run_record *record;
+	int err;
+
+	if (!blocks_fit(kept) || !windows_fit(kept))
+		return -EINVAL;
+	err = run_record_create(&record);
+	if (err < 0)
+		return err;
+	record->count = kept->count;
+	record->window_samples = kept->window_samples;
+	record->window_count = kept->window_count;
+	restore_blocks(kept, record);
+	err = kept->fill(kept->ctx, -1, kept->count, record->all);
+	for (uint32_t n = 0; n < kept->window_count && err == 0; n++) {
+		record->order[n] = (uint16_t)n;
+		err = kept->fill(kept->ctx, (int32_t)n, kept->window_samples, record->windows[n]);
+	}
+	if (err < 0) {
+		run_record_destroy(record);
+		return err;
+	}
+	*ret_record = record;
+	return 0;
+}

@@ -54,3 +54,26 @@ const struct histogram *run_record_window(const struct run_record *record, uint3
 uint32_t run_record_blocks(const struct run_record *record, struct indicator_block *ret_blocks);
 // Where the block begins in the run.
 uint64_t run_record_block_start(const struct run_record *record, uint32_t place);
+
+// What was kept of a run, to make a record from that reads as the one it came from.
+struct run_kept_block {
+	uint64_t start;
+	const uint64_t *samples;
+	uint32_t count;
+};
+
+struct run_kept {
+	uint64_t count; // samples of the run
+	uint64_t window_samples;
+	uint32_t window_count; // whole ones
+	uint32_t block_count;
+	struct run_kept_block blocks[RECORD_BLOCKS_MAX]; // two or more
+	// Records `count` samples into the histogram of a window, or of all at place -1. 0 or
+	// -errno, which is handed on.
+	int (*fill)(void *ctx, int32_t place, uint64_t count, struct histogram *histogram);
+	void *ctx;
+};
+
+// Of a run that is not kept whole: one that is, is recorded sample by sample. It takes no further
+// samples. -EINVAL: sizes and places contradict each other; -ENOMEM.
+int run_record_restore(const struct run_kept *kept, struct run_record **ret_record);

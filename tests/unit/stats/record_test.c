@@ -3,6 +3,8 @@
 
 #include <support/cmocka.h>
 
+#include <errno.h>
+
 // The value of each sample tells its place, so that it can be found again.
 static void fill(struct run_record *record, uint64_t count) {
 	uint64_t from = run_record_count(record);
@@ -143,6 +145,95 @@ static void all_samples_are_in_the_whole(void **state) {
 	run_record_destroy(record);
 }
 
+static int copy(void *ctx, int32_t place, uint64_t count, struct histogram *histogram) {
+	const struct run_record *from = ctx;
+	struct histogram_summary summary;
+
+	assert_int_equal(
+		histogram_merge(
+			histogram,
+			place < 0 ? run_record_all(from) : run_record_window(from, (uint32_t)place)
+		),
+		0
+	);
+	histogram_summarize(histogram, &summary);
+	return summary.count == count ? 0 : -EBADMSG;
+}
+
+static struct run_kept kept_of(struct run_record *record) {
+	struct run_kept kept = {.count = run_record_count(record), .fill = copy, .ctx = record};
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	struct run_windows windows = run_record_windows(record);
+
+	kept.window_count = windows.count;
+	kept.window_samples = windows.samples;
+	kept.block_count = run_record_blocks(record, blocks);
+	for (uint32_t n = 0; n < kept.block_count; n++)
+		kept.blocks[n] = (struct run_kept_block
+		){run_record_block_start(record, n), blocks[n].samples, blocks[n].count};
+	return kept;
+}
+
+static void what_was_kept_makes_a_record_that_reads_alike(void **state) {
+	struct indicator_block blocks[RECORD_BLOCKS_MAX], same[RECORD_BLOCKS_MAX];
+	struct run_record *record, *restored;
+	struct run_kept kept;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	fill(record, 700001);
+	kept = kept_of(record);
+	assert_int_equal(run_record_restore(&kept, &restored), 0);
+	assert_int_equal(run_record_count(restored), 700001);
+	assert_int_equal(run_record_windows(restored).count, kept.window_count);
+	assert_int_equal(run_record_windows(restored).samples, kept.window_samples);
+	assert_int_equal(window_total(restored, run_record_windows(restored)) > 0, 1);
+	assert_int_equal(run_record_blocks(restored, same), run_record_blocks(record, blocks));
+	for (uint32_t n = 0; n < kept.block_count; n++) {
+		assert_int_equal(same[n].count, blocks[n].count);
+		assert_int_equal(
+			run_record_block_start(restored, n), run_record_block_start(record, n)
+		);
+		assert_memory_equal(
+			same[n].samples, blocks[n].samples, same[n].count * sizeof(uint64_t)
+		);
+	}
+	run_record_destroy(restored);
+	run_record_destroy(record);
+}
+
+static void parts_that_do_not_fit_make_no_record(void **state) {
+	struct run_record *record, *restored;
+	struct run_kept kept, wrong;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	fill(record, 700001);
+	kept = wrong = kept_of(record);
+	wrong.block_count = 1;
+	assert_int_equal(run_record_restore(&wrong, &restored), -EINVAL);
+	wrong = kept;
+	wrong.blocks[1].start = 1;
+	assert_int_equal(run_record_restore(&wrong, &restored), -EINVAL);
+	wrong = kept;
+	wrong.blocks[1].count++;
+	assert_int_equal(run_record_restore(&wrong, &restored), -EINVAL);
+	wrong = kept;
+	wrong.blocks[kept.block_count - 1].start = UINT64_MAX;
+	assert_int_equal(run_record_restore(&wrong, &restored), -EINVAL);
+	wrong = kept;
+	wrong.window_count = RECORD_WINDOWS_MAX + 1;
+	assert_int_equal(run_record_restore(&wrong, &restored), -EINVAL);
+	wrong = kept;
+	wrong.window_samples = kept.count;
+	assert_int_equal(run_record_restore(&wrong, &restored), -EINVAL);
+	wrong = kept;
+	wrong.count--;
+	wrong.blocks[kept.block_count - 1].count--;
+	assert_int_equal(run_record_restore(&wrong, &restored), -EBADMSG);
+	run_record_destroy(record);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_are_pieces_that_follow_each_other),
@@ -150,6 +241,8 @@ int main(void) {
 		cmocka_unit_test(short_run_is_kept_whole),
 		cmocka_unit_test(long_run_keeps_blocks_spread_over_it),
 		cmocka_unit_test(all_samples_are_in_the_whole),
+		cmocka_unit_test(what_was_kept_makes_a_record_that_reads_alike),
+		cmocka_unit_test(parts_that_do_not_fit_make_no_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
