@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames over a TCP connection.
+#include "channel.h"
+
+#include <lib/clock.h>
+#include <lib/error.h>
+#include <lib/escape.h>
+#include <lib/scoped.h>
+#include <lib/stream.h>
+#include <lib/wire.h>
+
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEADER_BYTES 12
+#define SEND_NS UINT64_C(10000000000)
+#define QUOTED_BYTES 320
+#define LINGER_NS UINT64_C(1000000000)
+#define LINGER_BYTES ((size_t)64 * CHANNEL_BYTES_MAX)
+
+static struct deadline soon(void) {
+	return deadline_after(clock_monotonic_ns(), SEND_NS);
+}
+
+static int take_addresses(struct channel *channel) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+	int one = 1, err;
+
+	if (getsockname(channel->fd, (struct sockaddr *)&storage, &length) != 0)
+		return neg_errno();
+	err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &channel->local);
+	length = sizeof(storage);
+	if (err == 0 && getpeername(channel->fd, (struct sockaddr *)&storage, &length) != 0)
+		err = neg_errno();
+	if (err == 0)
+		err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &channel->peer);
+	// Messages are small, and the other end waits for each.
+	if (err == 0 && setsockopt(channel->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0)
+		err = neg_errno();
+	return err;
+}
+
+static int listen_on(const struct sock_addr *address, int *ret_fd) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1, zero = 0;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
+		return neg_errno();
+	if (storage.ss_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) != 0)
+		return neg_errno();
+	if (bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, 1) != 0)
+		return neg_errno();
+	*ret_fd = scoped_take_fd(&fd);
+	return 0;
+}
+
+// A machine without IPv6 has IPv4.
+static int listen_anywhere(struct sock_addr *address, int *ret_fd) {
+	int err;
+
+	address->family = SOCK_ADDR_V6;
+	err = listen_on(address, ret_fd);
+	if (err != -EAFNOSUPPORT && err != -EADDRNOTAVAIL)
+		return err;
+	address->family = SOCK_ADDR_V4;
+	return listen_on(address, ret_fd);
+}
+
+int channel_accept(
+	const struct sock_addr *address,
+	void (*announce)(const struct sock_addr *address),
+	struct channel *ret_channel,
+	struct lab_why *why
+) {
+	struct sock_addr at = *address;
+	char text[SOCK_ADDR_TEXT_BYTES];
+	scoped_fd int listener = -1;
+	int err;
+
+	err = at.family == SOCK_ADDR_NONE ? listen_anywhere(&at, &listener)
+					  : listen_on(&at, &listener);
+	sock_addr_format(&at, text);
+	if (err != 0)
+		return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
+	announce(&at);
+	do
+		ret_channel->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	while (ret_channel->fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	err = ret_channel->fd < 0 ? neg_errno() : take_addresses(ret_channel);
+	if (err != 0)
+		return lab_fail(why, err, "no client: %s", strerrordesc_np(-err));
+	return 0;
+}
+
+int channel_connect(
+	const struct sock_addr *address,
+	struct deadline deadline,
+	struct channel *ret_channel,
+	struct lab_why *why
+) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	char text[SOCK_ADDR_TEXT_BYTES];
+	int err;
+
+	sock_addr_format(address, text);
+	ret_channel->fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	err = ret_channel->fd < 0 ? neg_errno() : 0;
+	if (err == 0)
+		err = stream_connect_until(
+			ret_channel->fd, (struct sockaddr *)&storage, length, deadline
+		);
+	if (err == 0)
+		err = take_addresses(ret_channel);
+	if (err == -ECONNREFUSED)
+		return lab_fail(
+			why, err, "nobody listens on %s: start the other end first, without a HOST",
+			text
+		);
+	if (err != 0)
+		return lab_fail(why, err, "cannot reach %s: %s", text, strerrordesc_np(-err));
+	return 0;
+}
+
+void channel_close(struct channel *channel) {
+	if (channel->fd >= 0)
+		close(channel->fd);
+	channel->fd = -1;
+}
+
+bool channel_is_local(const struct channel *channel) {
+	struct sock_addr local = channel->local, peer = channel->peer;
+
+	local.port = peer.port = 0;
+	return sock_addr_equal(&local, &peer) ||
+	       (sock_addr_is_loopback(&local) && sock_addr_is_loopback(&peer));
+}
+
+static int went_away(struct lab_why *why, int err) {
+	return lab_fail(why, err, "the other end went away: %s", strerrordesc_np(-err));
+}
+
+int channel_send(
+	struct channel *channel,
+	enum channel_kind kind,
+	const void *bytes,
+	size_t size,
+	struct lab_why *why
+) {
+	uint8_t frame[HEADER_BYTES + CHANNEL_BYTES_MAX];
+	struct wire_writer writer;
+	size_t used;
+	int err;
+
+	wire_writer_init(&writer, frame, sizeof(frame));
+	wire_put_u32(&writer, CHANNEL_MAGIC);
+	wire_put_u16(&writer, CHANNEL_VERSION);
+	wire_put_u16(&writer, (uint16_t)kind);
+	wire_put_u32(&writer, (uint32_t)size);
+	wire_put_bytes(&writer, bytes, size);
+	err = wire_writer_finish(&writer, &used);
+	if (err == 0)
+		err = stream_send_all(channel->fd, frame, used, soon());
+	return err == 0 ? 0 : went_away(why, err);
+}
+
+// Bytes that nobody read make closing a reset, which would overtake what was said last: they are
+// read until the other end has closed, too.
+static void linger(struct channel *channel) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), LINGER_NS);
+	size_t left = LINGER_BYTES;
+	ssize_t taken = 1;
+
+	(void)shutdown(channel->fd, SHUT_WR);
+	while (taken > 0 && left >= sizeof(channel->buffer) &&
+	       stream_wait(channel->fd, POLLIN, deadline) == 0) {
+		taken = stream_receive(channel->fd, channel->buffer, sizeof(channel->buffer));
+		left -= sizeof(channel->buffer);
+	}
+}
+
+void channel_send_error(struct channel *channel, const struct lab_why *why) {
+	struct lab_why unheard = {.text = ""};
+
+	if (channel->fd < 0)
+		return;
+	if (channel_send(channel, CHANNEL_ERROR, why->text, strlen(why->text), &unheard) == 0)
+		linger(channel);
+}
+
+static int check_header(
+	struct wire_reader *reader,
+	struct channel_message *message,
+	bool *ret_other_version,
+	struct lab_why *why
+) {
+	uint32_t magic = wire_get_u32(reader);
+	uint16_t version = wire_get_u16(reader);
+	uint16_t kind = wire_get_u16(reader);
+	uint32_t size = wire_get_u32(reader);
+
+	if (magic != CHANNEL_MAGIC)
+		return lab_fail(why, -EBADMSG, "the other end is no tocsin-perf");
+	*ret_other_version = version != CHANNEL_VERSION;
+	if (*ret_other_version && kind != CHANNEL_ERROR)
+		return lab_fail(
+			why, -EPROTO,
+			"the other end is of another release: it speaks version %u of this "
+			"connection, we speak %u",
+			version, CHANNEL_VERSION
+		);
+	if (kind >= CHANNEL_KIND_COUNT || size > CHANNEL_BYTES_MAX)
+		return lab_fail(
+			why, -EBADMSG, "the other end sent message %u of %u bytes, which is none",
+			kind, size
+		);
+	message->kind = (enum channel_kind)kind;
+	message->size = size;
+	return 0;
+}
+
+static int
+receive(struct channel *channel,
+	struct deadline deadline,
+	struct channel_message *message,
+	struct lab_why *why) {
+	uint8_t header[HEADER_BYTES];
+	struct wire_reader reader;
+	bool other_version;
+	int err = stream_receive_all(channel->fd, header, sizeof(header), deadline);
+
+	if (err != 0)
+		return err;
+	wire_reader_init(&reader, header, sizeof(header));
+	err = check_header(&reader, message, &other_version, why);
+	if (err != 0)
+		return err;
+	message->bytes = channel->buffer;
+	if (message->size == 0)
+		return 0;
+	return stream_receive_all(channel->fd, channel->buffer, message->size, deadline);
+}
+
+// A text from outside: shown, never trusted.
+static int told_error(const struct channel_message *message, struct lab_why *why) {
+	char quoted[QUOTED_BYTES];
+
+	escape_quote((const char *)message->bytes, message->size, quoted, sizeof(quoted));
+	return lab_fail(why, -EREMOTEIO, "the other end says %s", quoted);
+}
+
+int channel_receive(
+	struct channel *channel,
+	struct deadline deadline,
+	struct channel_message *ret_message,
+	struct lab_why *why
+) {
+	int err = receive(channel, deadline, ret_message, why);
+
+	if (err == -ENODATA || err == -ECONNRESET)
+		return lab_fail(why, -ECONNRESET, "the other end went away");
+	if (err == -ETIMEDOUT)
+		return lab_fail(why, err, "the other end does not answer");
+	if (err != 0)
+		return lab_fail(why, err, "the other end: %s", strerrordesc_np(-err));
+	return ret_message->kind == CHANNEL_ERROR ? told_error(ret_message, why) : 0;
+}
+
+int channel_expect(
+	struct channel *channel,
+	enum channel_kind kind,
+	struct deadline deadline,
+	struct channel_message *ret_message,
+	struct lab_why *why
+) {
+	int err = channel_receive(channel, deadline, ret_message, why);
+
+	if (err == 0 && ret_message->kind != kind)
+		err = lab_fail(
+			why, -EBADMSG, "the other end sent message %u where %u was due",
+			ret_message->kind, kind
+		);
+	return err;
+}

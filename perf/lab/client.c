@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The client's end of a session: warms up, measures, and keeps what came of it.
+#include "schedule.h"
+#include "session.h"
+
+#include <lib/clock.h>
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define CONNECT_NS UINT64_C(5000000000)
+#define WARMUP_NS UINT64_C(1000000000) // for the samples of a warm-up, at most
+#define TICK_NS UINT64_C(1000000000)
+#define SILENCE_NS UINT64_C(10000000000) // of operations that end
+#define STOP_NS UINT64_C(5000000000)
+
+struct client {
+	const struct lab_session *session;
+	struct channel channel;
+	struct lab_environment environment[2];
+	struct lab_end *end;
+	struct lab_run *run;
+	uint64_t patience_ns;
+};
+
+static int greet(struct client *client, struct lab_why *why) {
+	struct lab_hello hello;
+	int err = session_send_hello(&client->channel, &client->run->plan, why);
+
+	if (err == 0)
+		err = session_receive_hello(&client->channel, &hello, why);
+	return err;
+}
+
+// Of the other end while we play: only bad news.
+static int hear_bad_news(struct client *client, struct lab_why *why) {
+	struct channel_message message;
+	int err = channel_receive(&client->channel, session_soon(), &message, why);
+
+	return err != 0 ? err : lab_fail(why, -EBADMSG, "the server sent message %u", message.kind);
+}
+
+// Whether operations ended since the last look.
+static bool is_alive(struct client *client, uint64_t *played, uint64_t *since_ns) {
+	const struct player *player = lab_end_player(client->end);
+	uint64_t now = atomic_load_explicit(&player->played, memory_order_relaxed);
+
+	if (now != *played)
+		*since_ns = clock_monotonic_ns();
+	*played = now;
+	return clock_monotonic_ns() - *since_ns < client->patience_ns;
+}
+
+static int wait_played(struct client *client, struct lab_why *why) {
+	uint64_t played = 0, since_ns = clock_monotonic_ns();
+
+	for (;;) {
+		uint32_t wakes = lab_end_wait(
+			client->end, &client->channel, client->session->signal_fd,
+			deadline_after(clock_monotonic_ns(), TICK_NS)
+		);
+
+		if ((wakes & LAB_WAKE_CHANNEL) != 0)
+			return hear_bad_news(client, why);
+		if ((wakes & LAB_WAKE_PLAYER) != 0)
+			return session_say_failure(lab_end_player(client->end), why);
+		if ((wakes & LAB_WAKE_SIGNAL) != 0)
+			return lab_fail(why, -EINTR, "interrupted");
+		if (!is_alive(client, &played, &since_ns))
+			return lab_fail(
+				why, -ETIMEDOUT, "no operation ended for %u s: the other end hangs",
+				(uint32_t)(client->patience_ns / TICK_NS)
+			);
+	}
+}
+
+// What was measured is ours to read when this returns; false: the worker does not let go of it.
+static bool stop_player(struct client *client) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), STOP_NS);
+	struct lab_why unheard = {.text = ""};
+
+	if (!lab_end_is_playing(client->end))
+		return true;
+	(void)lab_end_request(client->end, PLAYER_REQUEST_STOP, &unheard);
+	while (lab_end_is_playing(client->end) &&
+	       lab_end_wait(client->end, NULL, -1, deadline) != LAB_WAKE_TIME)
+		;
+	return !lab_end_is_playing(client->end);
+}
+
+static int play(struct client *client, const struct player_stretch *stretch, struct lab_why *why) {
+	struct player *player = lab_end_player(client->end);
+	int err;
+
+	player->stretch = *stretch;
+	err = lab_end_request(client->end, PLAYER_REQUEST_PLAY, why);
+	if (err == 0)
+		err = wait_played(client, why);
+	// Memory that the worker may still write to stays with it.
+	if (!stop_player(client))
+		err = lab_fail(why, -EBUSY, "the worker hangs");
+	return err;
+}
+
+// So many samples more than there are, if the time allows.
+static int warm_up_to(
+	struct client *client,
+	struct lab_result *result,
+	uint32_t count,
+	uint64_t until_ns,
+	struct lab_why *why
+) {
+	uint64_t now_ns = clock_monotonic_ns();
+	struct player_stretch stretch = {
+		.count = count - result->warm_count,
+		.last_ns = until_ns > now_ns ? until_ns - now_ns : 0,
+		.gap_ns = client->run->plan.gap_ns,
+		.raw = result->warm + result->warm_count,
+	};
+	int err = play(client, &stretch, why);
+
+	result->warm_count += (uint32_t)lab_end_player(client->end)->kept;
+	return err;
+}
+
+static int warm_up(struct client *client, struct lab_result *result, struct lab_why *why) {
+	uint64_t until_ns = clock_monotonic_ns() + WARMUP_NS;
+	int err = 0;
+
+	for (uint32_t count = WARMUP_SAMPLES_MIN;
+	     count <= WARMUP_SAMPLES_MAX && !result->warm_look.warm && err == 0; count *= 2) {
+		err = warm_up_to(client, result, count, until_ns, why);
+		if (err != 0 || result->warm_count < count)
+			break;
+		result->warm_judged = true;
+		err = warmup_look(result->warm, result->warm_count, &result->warm_look);
+	}
+	return err;
+}
+
+static int measure(struct client *client, struct lab_result *result, struct lab_why *why) {
+	const struct plan *plan = &client->run->plan;
+	const struct player *player = lab_end_player(client->end);
+	struct player_stretch stretch = {
+		.lead = RESULT_LEAD,
+		.count = plan->iterations > 0 ? plan->iterations : UINT64_MAX,
+		.last_ns = plan->duration_ns > 0 ? plan->duration_ns : UINT64_MAX,
+		.gap_ns = plan->gap_ns,
+		.times = result->times,
+	};
+	int err;
+
+	if (result->open) {
+		stretch.count = result->load.due_count;
+		stretch.last_ns = UINT64_MAX;
+		stretch.due_ns = result->load.due_ns;
+		stretch.service = result->load.service;
+		stretch.lag = result->load.lag;
+	}
+	err = play(client, &stretch, why);
+	result->took_ns = player->took_ns;
+	result->complete = err == 0;
+	return err;
+}
+
+static int begin_step(struct client *client, uint32_t step, struct lab_why *why) {
+	struct channel_message message;
+	uint8_t buffer[sizeof(step)];
+	struct wire_writer writer;
+	int err;
+
+	wire_writer_init(&writer, buffer, sizeof(buffer));
+	wire_put_u32(&writer, step);
+	err = channel_send(&client->channel, CHANNEL_STEP, buffer, sizeof(buffer), why);
+	if (err == 0)
+		err = channel_expect(
+			&client->channel, CHANNEL_STEP_READY, session_soon(), &message, why
+		);
+	return err;
+}
+
+static int end_step(struct client *client, struct lab_result *result, struct lab_why *why) {
+	struct channel_message message;
+	struct wire_reader reader;
+	int err = channel_send(&client->channel, CHANNEL_STEP_END, NULL, 0, why);
+
+	if (err == 0)
+		err = channel_expect(
+			&client->channel, CHANNEL_STEP_NOISE, session_soon(), &message, why
+		);
+	if (err != 0)
+		return err;
+	wire_reader_init(&reader, message.bytes, message.size);
+	noise_decode(&reader, &result->noise[1]);
+	if (wire_reader_finish(&reader) != 0)
+		return lab_fail(why, -EBADMSG, "the server's noise is none");
+	result->noise_known[1] = true;
+	return 0;
+}
+
+static int
+measure_with_noise(struct client *client, struct lab_result *result, struct lab_why *why) {
+	const struct worker *worker = lab_end_worker(client->end);
+	pid_t tid = lab_end_facts(client->end)->tid;
+	struct noise before, after;
+	int err = warm_up(client, result, why);
+
+	if (err != 0)
+		return err;
+	noise_read(tid, worker, &before);
+	err = measure(client, result, why);
+	noise_read(tid, worker, &after);
+	result->noise[0] = noise_between(&before, &after);
+	result->noise_known[0] = true;
+	return err;
+}
+
+static int
+prepare(struct client *client, struct lab_result *result, uint64_t size, struct lab_why *why) {
+	const struct plan *plan = &client->run->plan;
+	bool open = plan->arrivals != PLAN_CLOSED;
+	int err = result_prepare(result, size, open);
+
+	client->run->count++;
+	client->patience_ns = SILENCE_NS + plan->gap_ns;
+	if (err != 0)
+		return lab_fail(why, err, "no memory for samples");
+	if (!open)
+		return 0;
+	err = schedule_make(
+		plan, client->session->trace_path, why, &result->load.due_ns,
+		&result->load.due_count
+	);
+	for (uint64_t n = 1; err == 0 && n < result->load.due_count; n++) {
+		uint64_t gap_ns = result->load.due_ns[n] - result->load.due_ns[n - 1];
+
+		if (SILENCE_NS + gap_ns > client->patience_ns)
+			client->patience_ns = SILENCE_NS + gap_ns;
+	}
+	return err;
+}
+
+static int play_step(struct client *client, uint32_t step, struct lab_why *why) {
+	struct lab_result *result = &client->run->results[client->run->count];
+	uint64_t size = client->run->plan.sizes[step];
+	int err = prepare(client, result, size, why), summarized;
+
+	if (err == 0) {
+		player_set_size(lab_end_player(client->end), size);
+		err = begin_step(client, step, why);
+	}
+	if (err == 0)
+		err = measure_with_noise(client, result, why);
+	if (err == 0)
+		err = end_step(client, result, why);
+	if (result->times == NULL || lab_end_is_playing(client->end))
+		return err;
+	summarized = result_summarize(result);
+	return err != 0 ? err : summarized;
+}
+
+static int play_all(struct client *client, struct lab_why *why) {
+	int err = 0;
+
+	for (uint32_t step = 0; step < client->run->plan.size_count && err == 0; step++)
+		err = play_step(client, step, why);
+	return err == 0 ? channel_send(&client->channel, CHANNEL_BYE, NULL, 0, why) : err;
+}
+
+int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
+	struct client client = {.session = session, .channel.fd = -1, .run = run};
+	struct timespec now;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	run->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	run->plan = session->plan;
+	err = channel_connect(
+		&session->address, deadline_after(clock_monotonic_ns(), CONNECT_NS),
+		&client.channel, why
+	);
+	if (err == 0)
+		err = greet(&client, why);
+	if (err == 0)
+		err = session_connect(
+			session, &run->plan, false, &client.channel, run->environment, &client.end,
+			why
+		);
+	if (err == 0)
+		err = play_all(&client, why);
+	if (err != 0) {
+		channel_send_error(&client.channel, why);
+		memcpy(run->partial, why->text, sizeof(run->partial));
+	}
+	lab_end_close(client.end);
+	channel_close(&client.channel);
+	return err;
+}

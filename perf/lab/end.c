@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Makes an end, connects it, takes it apart.
+#include "end.h"
+
+#include "device.h"
+
+#include <dataplane/cores.h>
+#include <dataplane/pair.h>
+#include <dataplane/worker.h>
+#include <lib/clock.h>
+#include <lib/error.h>
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define PAGE_BYTES UINT64_C(4096)
+#define DEPTH 64 // receives of a player, and room for more sends than it has
+#define DRAIN_NS UINT64_C(1000000000)
+#define TEARDOWN_NS UINT64_C(10000000000)
+#define CLOCK_READINGS 10000
+
+struct lab_end {
+	struct lab_end_facts facts;
+	struct clock clock;
+	struct device *device;
+	uint8_t *area;
+	uint64_t half; // bytes of what goes out; as many come in
+	struct memory_registry *registry;
+	struct memory_view view;
+	struct worker *worker;
+	struct lane *lane;
+	struct pair *pair;
+	struct player player;
+	enum plan_op op;
+	bool serves;
+	bool added;   // the lane has the pair
+	bool playing; // or serves
+	bool drained;
+};
+
+static uint64_t pages(uint64_t size) {
+	return (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
+static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_why *why) {
+	const struct memory_config config = {.device = end->device, .clock = &end->clock};
+	struct memory_request request = {
+		.access =
+			MEMORY_PEER_READS | MEMORY_PEER_WRITES | MEMORY_LOCAL_WRITES | MEMORY_ALONE,
+	};
+	char reason[MEMORY_REASON_MAX + 1] = "";
+	int err;
+
+	end->half = pages(plan_size_max(plan));
+	end->area = aligned_alloc(PAGE_BYTES, 2 * end->half);
+	if (end->area == NULL)
+		return lab_fail(why, -ENOMEM, "no memory for messages");
+	memset(end->area, 0, 2 * end->half);
+	if (device_facts(end->device)->limits.atomics)
+		request.access |= MEMORY_PEER_ATOMICS;
+	request.address = (uintptr_t)end->area;
+	request.length = 2 * end->half;
+	err = memory_registry_create(&config, &end->registry);
+	if (err == 0)
+		err = memory_view_take(end->registry, &request, reason, &end->view);
+	if (err != 0)
+		return lab_fail(
+			why, err, "%s: memory cannot be registered: %s", end->facts.device,
+			reason[0] != '\0' ? reason : strerrordesc_np(-err)
+		);
+	return 0;
+}
+
+// Nobody is answered by a server's program where operations are one-sided: it rests, so that it
+// takes no processor from whoever does answer.
+static enum idle_policy policy_of(const struct lab_end_config *config) {
+	bool rests = config->serves && !plan_op_is_answered(config->plan->op);
+
+	return rests ? IDLE_EVENT : config->plan->policy;
+}
+
+// Two ends on one machine take two processors: the client the best, the server the next.
+static int choose_core(
+	const struct lab_end_config *config,
+	const struct cpu_set *near,
+	uint32_t *ret_cpu,
+	struct lab_why *why
+) {
+	bool second = config->serves && channel_is_local(config->channel);
+	struct cores_places places = {.near = *near, .spins = policy_of(config) == IDLE_SPIN};
+	struct cpu_set one, two;
+	int err = cpu_set_get_allowed(&places.allowed);
+
+	if (err == 0 && config->cores_given) {
+		*ret_cpu = cpu_set_next(&config->cores, 0);
+		return 0;
+	}
+	cores_read_isolated("/sys", &places.isolated);
+	if (err == 0)
+		err = cores_choose(&places, 1, &one);
+	if (err != 0)
+		return lab_fail(why, err, "no processor: %s", strerrordesc_np(-err));
+	*ret_cpu = cpu_set_next(&one, 0);
+	if (!second || cores_choose(&places, 2, &two) != 0)
+		return 0;
+	for (uint32_t cpu = cpu_set_next(&two, 0); cpu < CPU_SET_CPUS_MAX;
+	     cpu = cpu_set_next(&two, cpu + 1)) {
+		if (!cpu_set_has(&one, cpu))
+			*ret_cpu = cpu;
+	}
+	return 0;
+}
+
+static int make_worker(
+	struct lab_end *end,
+	const struct lab_end_config *config,
+	const struct cpu_set *near,
+	struct lab_why *why
+) {
+	struct worker_config worker = {
+		.name = "tocsin-perf",
+		.clock = &end->clock,
+		.kept_clock = &end->clock,
+		.idle =
+			{
+				.policy = policy_of(config),
+				.window_ns = config->plan->window_ns,
+				.foresees = true,
+			},
+		.request = player_dispatch,
+	};
+	struct lane_config lane = {
+		.device = end->device,
+		.pair_max = 1,
+		.depth = DEPTH,
+		.op_max = 2 * DEPTH,
+		.drain_ns = DRAIN_NS,
+		.clock = &end->clock,
+	};
+	int err = choose_core(config, near, &worker.cpu, why);
+
+	if (err != 0)
+		return err;
+	end->facts.cpu = worker.cpu;
+	lane.near = near_cpu(worker.cpu);
+	err = lane_create(&lane, &end->lane);
+	if (err != 0)
+		return lab_fail(
+			why, err, "%s: no completion queue: %s", end->facts.device,
+			strerrordesc_np(-err)
+		);
+	worker.polls[0] = player_poll(&end->player);
+	worker.polls[1] = lane_poll(end->lane);
+	worker.poll_count = 2;
+	err = worker_create(&worker, &end->worker);
+	if (err != 0)
+		return lab_fail(why, err, "no worker: %s", strerrordesc_np(-err));
+	return 0;
+}
+
+static int make_pair(struct lab_end *end, struct lab_about *ret_about, struct lab_why *why) {
+	struct pair_config config = {.lane = end->lane, .generation = 1};
+	struct lab_about about = {
+		.address = end->view.wire_address + end->half,
+		.key = end->view.remote_key,
+	};
+	int err;
+
+	if (getrandom(&config.psn, sizeof(config.psn), 0) != sizeof(config.psn))
+		return lab_fail(why, -EIO, "no random numbers");
+	config.psn &= 0xffffff;
+	err = pair_create(&config, &about.endpoint, &end->pair);
+	if (err != 0)
+		return lab_fail(
+			why, err, "%s: no queue pair: %s", end->facts.device, strerrordesc_np(-err)
+		);
+	memcpy(about.device, end->facts.device, sizeof(about.device));
+	*ret_about = about;
+	return 0;
+}
+
+static void read_clock(struct lab_end *end) {
+	uint64_t before = clock_now_ns(&end->clock), least = UINT64_MAX;
+
+	for (int n = 0; n < CLOCK_READINGS; n++) {
+		uint64_t now = clock_now_ns(&end->clock);
+
+		least = now - before < least ? now - before : least;
+		before = now;
+	}
+	end->facts.clock = clock_source_name(clock_source(&end->clock));
+	end->facts.clock_why = clock_reason(&end->clock);
+	end->facts.clock_error_ppb = clock_error_ppb(&end->clock);
+	end->facts.clock_read_ns = least;
+}
+
+static void read_device(struct lab_end *end) {
+	const struct device_facts *facts = device_facts(end->device);
+
+	memcpy(end->facts.device, facts->name, sizeof(end->facts.device));
+	end->facts.responder = device_responder_name(facts->responder);
+	end->facts.link = device_link_name(facts->port.link);
+	end->facts.mtu = facts->port.active_mtu;
+	end->facts.speed_mbps = facts->port.speed_mbps;
+}
+
+static int check_device(struct lab_end *end, const struct plan *plan, struct lab_why *why) {
+	if (plan_op_is_atomic(plan->op) && !device_facts(end->device)->limits.atomics)
+		return lab_fail(why, -EOPNOTSUPP, "%s has no atomic operations", end->facts.device);
+	return 0;
+}
+
+int lab_end_open(
+	const struct lab_end_config *config,
+	struct lab_why *why,
+	struct lab_about *ret_about,
+	struct lab_end **ret_end
+) {
+	struct lab_end *end = calloc(1, sizeof(*end));
+	struct cpu_set near;
+	int err;
+
+	if (end == NULL)
+		return lab_fail(why, -ENOMEM, "no memory");
+	end->op = config->plan->op;
+	end->serves = config->serves;
+	clock_init_kept(&end->clock);
+	read_clock(end);
+	err = lab_device_open(
+		config->device, &config->settings, &config->channel->local, why, &near, &end->device
+	);
+	if (err == 0) {
+		read_device(end);
+		err = check_device(end, config->plan, why);
+	}
+	if (err == 0)
+		err = make_memory(end, config->plan, why);
+	if (err == 0)
+		err = make_worker(end, config, &near, why);
+	if (err == 0)
+		err = make_pair(end, ret_about, why);
+	if (err != 0) {
+		lab_end_close(end);
+		return err;
+	}
+	*ret_end = end;
+	return 0;
+}
+
+static struct memory_view part(const struct lab_end *end, uint64_t offset) {
+	struct memory_view view = end->view;
+
+	view.address += offset;
+	view.wire_address += offset;
+	view.length = end->half;
+	return view;
+}
+
+static int start_worker(struct lab_end *end, struct lab_why *why) {
+	const struct worker_record add = {
+		.kind = LANE_REQUEST_ADD,
+		.words = {worker_word(end->lane), worker_word(end->pair)},
+	};
+	struct worker_facts facts;
+	int err = worker_start(end->worker, &facts);
+
+	if (err != 0)
+		return lab_fail(
+			why, err, "no worker on processor %u: %s", end->facts.cpu,
+			strerrordesc_np(-err)
+		);
+	end->facts.tid = facts.tid;
+	end->facts.block_ns = facts.block_ns;
+	err = worker_post(end->worker, &add);
+	end->added = err == 0;
+	return err;
+}
+
+int lab_end_connect(struct lab_end *end, const struct lab_about *theirs, struct lab_why *why) {
+	struct player_way way = {
+		.lane = end->lane,
+		.pair = pair_slot(end->pair),
+		.generation = pair_generation(end->pair),
+		.clock = &end->clock,
+		.out = part(end, 0),
+		.in = part(end, end->half),
+		.remote_address = theirs->address,
+		.remote_key = theirs->key,
+	};
+	char reason[DEVICE_REASON_MAX + 1] = "";
+	int err = pair_connect(end->pair, &theirs->endpoint, 0, reason);
+
+	if (err != 0)
+		return lab_fail(
+			why, err, "%s cannot be connected to %s: %s", end->facts.device,
+			theirs->device, reason[0] != '\0' ? reason : strerrordesc_np(-err)
+		);
+	player_init(&end->player, &way, end->op, end->serves);
+	// Refused to many: then faults are counted with the other noise.
+	end->facts.memory_locked = worker_lock_memory() == 0;
+	return start_worker(end, why);
+}
+
+const struct lab_end_facts *lab_end_facts(const struct lab_end *end) {
+	return &end->facts;
+}
+
+const struct worker *lab_end_worker(const struct lab_end *end) {
+	return end->worker;
+}
+
+struct player *lab_end_player(struct lab_end *end) {
+	return &end->player;
+}
+
+const struct clock *lab_end_clock(const struct lab_end *end) {
+	return &end->clock;
+}
+
+int lab_end_request(struct lab_end *end, enum player_request request, struct lab_why *why) {
+	const struct worker_record record = {
+		.kind = request,
+		.words = {worker_word(&end->player)},
+	};
+	int err = worker_post(end->worker, &record);
+
+	if (err != 0)
+		return lab_fail(why, err, "the worker does not keep up");
+	end->playing |= request != PLAYER_REQUEST_STOP;
+	return 0;
+}
+
+bool lab_end_is_playing(const struct lab_end *end) {
+	return end->playing;
+}
+
+static void post_gone(const struct lab_end *end) {
+	const struct worker_record gone = {
+		.kind = LANE_REQUEST_GONE,
+		.words = {worker_word(end->lane), pair_slot(end->pair), pair_generation(end->pair)},
+	};
+
+	if (pair_cut_off(end->pair) == 0)
+		(void)worker_post(end->worker, &gone);
+}
+
+// Returns what of it a caller waits for.
+static uint32_t take_event(struct lab_end *end, const struct worker_record *record) {
+	switch (record->kind) {
+	case PLAYER_EVENT_ENDED:
+		end->playing = false;
+		return LAB_WAKE_PLAYER;
+	case PLAYER_EVENT_SERVES:
+		return LAB_WAKE_PLAYER;
+	case LANE_EVENT_FAILED:
+		(void)pair_fail(end->pair);
+		return 0;
+	case LANE_EVENT_STUCK:
+		post_gone(end);
+		return 0;
+	case LANE_EVENT_DRAINED:
+		end->drained = true;
+		return LAB_WAKE_PLAYER;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t take_events(struct lab_end *end) {
+	struct worker_record records[16];
+	uint32_t wakes = 0, count;
+
+	do {
+		count = worker_take(end->worker, records, 16);
+		for (uint32_t n = 0; n < count; n++)
+			wakes |= take_event(end, &records[n]);
+	} while (count == 16);
+	return wakes;
+}
+
+uint32_t lab_end_wait(
+	struct lab_end *end, const struct channel *channel, int signal_fd, struct deadline deadline
+) {
+	struct pollfd fds[3] = {
+		{.fd = worker_event_fd(end->worker), .events = POLLIN},
+		{.fd = channel != NULL ? channel->fd : -1, .events = POLLIN},
+		{.fd = signal_fd, .events = POLLIN},
+	};
+	uint32_t wakes = take_events(end);
+
+	while (wakes == 0) {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		if (deadline_expired(deadline, now_ns))
+			return LAB_WAKE_TIME;
+		(void)poll(fds, 3, deadline_poll_timeout_ms(deadline, now_ns));
+		wakes = take_events(end);
+		if (fds[1].revents != 0)
+			wakes |= LAB_WAKE_CHANNEL;
+		if (fds[2].revents != 0)
+			wakes |= LAB_WAKE_SIGNAL;
+	}
+	return wakes;
+}
+
+// The player ends, then the pair, so that nothing is posted while it drains.
+static void stop(struct lab_end *end) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), TEARDOWN_NS);
+	const struct worker_record fail = {
+		.kind = LANE_REQUEST_FAIL,
+		.words =
+			{worker_word(end->lane), pair_slot(end->pair), pair_generation(end->pair),
+			 (uint64_t)-ESHUTDOWN},
+	};
+	struct lab_why unheard = {.text = ""};
+
+	if (end->playing)
+		(void)lab_end_request(end, PLAYER_REQUEST_STOP, &unheard);
+	while (end->playing && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
+		;
+	if (!end->drained)
+		(void)worker_post(end->worker, &fail);
+	while (!end->drained && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
+		;
+}
+
+// What a device does not give back stays with the process, which is about to end.
+void lab_end_close(struct lab_end *end) {
+	if (end == NULL)
+		return;
+	if (end->added)
+		stop(end);
+	if (end->added && !end->drained) {
+		worker_stop(end->worker);
+		return;
+	}
+	(void)pair_destroy(end->pair);
+	end->worker = worker_destroy(end->worker);
+	if (end->lane != NULL && lane_destroy(end->lane) != 0)
+		return;
+	if (end->view.region != NULL)
+		memory_view_put(&end->view);
+	if (memory_registry_destroy(end->registry) != NULL)
+		return;
+	device_put(end->device);
+	free(end->area);
+	free(end);
+}
+
+static void put_text(struct wire_writer *writer, const char *text) {
+	wire_put_string(writer, text, strlen(text));
+}
+
+void lab_about_encode(const struct lab_about *about, struct wire_writer *writer) {
+	const struct device_endpoint *endpoint = &about->endpoint;
+
+	wire_put_u8(writer, (uint8_t)endpoint->link);
+	wire_put_u16(writer, endpoint->lid);
+	wire_put_bytes(writer, endpoint->gid.raw, sizeof(endpoint->gid.raw));
+	wire_put_u16(writer, endpoint->mtu);
+	wire_put_u8(writer, endpoint->reads_in_max);
+	wire_put_u8(writer, endpoint->reads_out_max);
+	wire_put_u32(writer, endpoint->queue_number);
+	wire_put_u32(writer, endpoint->psn);
+	wire_put_u16(writer, endpoint->pkey);
+	wire_put_u64(writer, about->address);
+	wire_put_u32(writer, about->key);
+	put_text(writer, about->device);
+}
+
+// Values are judged by device_endpoint_check().
+void lab_about_decode(struct wire_reader *reader, struct lab_about *ret_about) {
+	struct lab_about about = {.key = 0};
+	struct device_endpoint *endpoint = &about.endpoint;
+	uint8_t link = wire_get_u8(reader);
+
+	if (link > DEVICE_LINK_ETHERNET)
+		wire_reader_fail(reader, -EBADMSG);
+	endpoint->link = (enum device_link)(link & 1);
+	endpoint->lid = wire_get_u16(reader);
+	wire_get_bytes(reader, endpoint->gid.raw, sizeof(endpoint->gid.raw));
+	endpoint->mtu = wire_get_u16(reader);
+	endpoint->reads_in_max = wire_get_u8(reader);
+	endpoint->reads_out_max = wire_get_u8(reader);
+	endpoint->queue_number = wire_get_u32(reader);
+	endpoint->psn = wire_get_u32(reader);
+	endpoint->pkey = wire_get_u16(reader);
+	about.address = wire_get_u64(reader);
+	about.key = wire_get_u32(reader);
+	wire_get_string(reader, about.device, sizeof(about.device));
+	if (wire_reader_ok(reader))
+		*ret_about = about;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Gathers the environment, from /proc, /sys and what the end says of itself.
+#include "environment.h"
+
+#include <lib/scoped.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define FILE_BYTES 4096
+#define PATH_BYTES 96
+
+__attribute__((format(printf, 3, 4))) static void
+add(struct lab_environment *environment, const char *key, const char *format, ...) {
+	uint32_t place = environment->count;
+	va_list arguments;
+
+	if (place == ENVIRONMENT_ITEMS_MAX)
+		return;
+	environment->count++;
+	snprintf(environment->items[place].key, ENVIRONMENT_KEY_BYTES, "%s", key);
+	va_start(arguments, format);
+	vsnprintf(environment->items[place].value, ENVIRONMENT_VALUE_BYTES, format, arguments);
+	va_end(arguments);
+}
+
+// The first line; what is not there is left out.
+static void add_file(struct lab_environment *environment, const char *key, const char *path) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[ENVIRONMENT_VALUE_BYTES];
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+
+	if (length <= 0)
+		return;
+	text[length] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (text[0] != '\0')
+		add(environment, key, "%s", text);
+}
+
+static void add_cpu_model(struct lab_environment *environment) {
+	scoped_fd int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+	char text[FILE_BYTES];
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	const char *model;
+
+	text[length > 0 ? length : 0] = '\0';
+	model = strstr(text, "model name");
+	if (model == NULL)
+		return;
+	model += strcspn(model, ":\n");
+	if (*model == ':')
+		model += 1 + strspn(model + 1, " ");
+	add(environment, "processor", "%.*s", (int)strcspn(model, "\n"), model);
+}
+
+static void add_machine(struct lab_environment *environment, uint32_t cpu) {
+	char path[PATH_BYTES];
+	struct utsname names;
+
+	if (uname(&names) == 0) {
+		add(environment, "host", "%s", names.nodename);
+		add(environment, "kernel", "%s %s", names.release, names.machine);
+	}
+	add_cpu_model(environment);
+	add_file(environment, "processors_online", "/sys/devices/system/cpu/online");
+	add_file(environment, "processors_isolated", "/sys/devices/system/cpu/isolated");
+	add_file(environment, "smt", "/sys/devices/system/cpu/smt/control");
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", cpu);
+	add_file(environment, "governor", path);
+	add_file(environment, "idle_driver", "/sys/devices/system/cpu/cpuidle/current_driver");
+	add_file(
+		environment, "clock_source",
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource"
+	);
+}
+
+void environment_read(const struct lab_end_facts *facts, struct lab_environment *ret_environment) {
+	struct lab_environment *environment = ret_environment;
+
+	environment->count = 0;
+	add(environment, "program", "tocsin-perf %s", TOCSIN_VERSION);
+	add_machine(environment, facts->cpu);
+	add(environment, "device", "%s", facts->device);
+	add(environment, "answered_by", "%s", facts->responder);
+	add(environment, "link", "%s", facts->link);
+	add(environment, "mtu", "%u", facts->mtu);
+	if (facts->speed_mbps > 0)
+		add(environment, "speed_mbps", "%u", facts->speed_mbps);
+	add(environment, "core", "%u", facts->cpu);
+	add(environment, "clock", "%s", facts->clock);
+	add(environment, "clock_reason", "%s", facts->clock_why);
+	add(environment, "clock_error_ppb", "%u", facts->clock_error_ppb);
+	add(environment, "clock_read_ns", "%" PRIu64, facts->clock_read_ns);
+	add(environment, "block_and_wake_ns", "%" PRIu64, facts->block_ns);
+	add(environment, "memory_locked", "%s", facts->memory_locked ? "yes" : "no");
+}
+
+const char *environment_get(const struct lab_environment *environment, const char *key) {
+	for (uint32_t n = 0; n < environment->count; n++) {
+		if (strcmp(environment->items[n].key, key) == 0)
+			return environment->items[n].value;
+	}
+	return "";
+}
+
+void environment_encode(const struct lab_environment *environment, struct wire_writer *writer) {
+	wire_put_u16(writer, (uint16_t)environment->count);
+	for (uint32_t n = 0; n < environment->count; n++) {
+		const char *key = environment->items[n].key, *value = environment->items[n].value;
+
+		wire_put_string(writer, key, strlen(key));
+		// What is no text would not be taken.
+		wire_put_string(
+			writer, value, wire_utf8_valid(value, strlen(value)) ? strlen(value) : 0
+		);
+	}
+}
+
+void environment_decode(struct wire_reader *reader, struct lab_environment *ret_environment) {
+	struct lab_environment *environment = ret_environment;
+
+	environment->count = wire_get_count_u16(reader, ENVIRONMENT_ITEMS_MAX, 4);
+	for (uint32_t n = 0; n < environment->count; n++) {
+		wire_get_string(reader, environment->items[n].key, ENVIRONMENT_KEY_BYTES);
+		wire_get_string(reader, environment->items[n].value, ENVIRONMENT_VALUE_BYTES);
+	}
+	if (!wire_reader_ok(reader))
+		environment->count = 0;
+}

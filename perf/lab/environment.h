@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a result comes from: what of a machine may change a latency, as words and their values.
+#pragma once
+
+#include "end.h"
+
+#include <lib/wire.h>
+
+#include <stdint.h>
+
+#define ENVIRONMENT_ITEMS_MAX 32
+#define ENVIRONMENT_KEY_BYTES 24
+#define ENVIRONMENT_VALUE_BYTES 96
+
+struct lab_environment {
+	uint32_t count;
+	struct {
+		char key[ENVIRONMENT_KEY_BYTES];
+		char value[ENVIRONMENT_VALUE_BYTES];
+	} items[ENVIRONMENT_ITEMS_MAX];
+};
+
+// Of this machine, this program and this end.
+void environment_read(const struct lab_end_facts *facts, struct lab_environment *ret_environment);
+// "" if it is not known.
+const char *environment_get(const struct lab_environment *environment, const char *key);
+
+void environment_encode(const struct lab_environment *environment, struct wire_writer *writer);
+void environment_decode(struct wire_reader *reader, struct lab_environment *ret_environment);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A run as JSON and back: docs/perf-json.md describes it.
+//
+// It holds everything that was kept, so that whoever has the file can compute each printed figure
+// anew, and a digest of each part, so that a change of what no figure follows from is seen as well.
+#pragma once
+
+#include "result.h"
+#include "why.h"
+
+#define LAB_JSON_SCHEMA "tocsin-perf/1"
+
+struct json_t;
+
+// All of it. -ENOMEM.
+int run_to_json(const struct lab_run *run, struct json_t **ret_json);
+
+// One series: {"figures", "kept"}. -ENOMEM.
+int series_to_json(
+	struct run_record *record, const struct run_summary *summary, struct json_t **ret_json
+);
+// What was kept of one, from a file: hostile. -EBADMSG with the reason, -ENOMEM.
+int series_from_json(
+	const struct json_t *json, struct lab_why *why, struct run_record **ret_record
+);
+
+// One size, all of it but digests. -ENOMEM.
+int result_to_json(const struct lab_result *result, struct json_t **ret_json);
+// Of it what figures follow from; to be summarized, and released in any case. Errors as above.
+int result_from_json(const struct json_t *json, struct lab_why *why, struct lab_result *ret_result);
+
+// A digest of each part of the root but "digests" itself, as an object; of "results" an array of
+// such objects. -ENOMEM.
+int digests_of_json(const struct json_t *root, struct json_t **ret_json);
+
+// Reads a file and computes all of it once more. Returns 0; -EUCLEAN: something differs, which is
+// named; -EPROTO: another schema; -EBADMSG: it is no such file; or what reading it failed with.
+int verify_file(const char *path, struct lab_why *why);

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A series from what a file keeps of it. All of it is hostile: each number has its bounds, and what
+// a loop takes is bounded by the file's size or by COUNT_MAX.
+#include "json.h"
+
+#include <lib/histogram.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define COUNT_MAX PLAN_ITERATIONS_MAX
+
+struct restore {
+	struct lab_why *why;
+	const json_t *all, *windows; // of windows the array
+};
+
+static bool get(const json_t *object, const char *key, uint64_t max, uint64_t *ret_value) {
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+	    (uint64_t)json_integer_value(value) > max)
+		return false;
+	*ret_value = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+static bool item(const json_t *array, size_t place, uint64_t max, uint64_t *ret_value) {
+	const json_t *value = json_array_get(array, place);
+
+	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+	    (uint64_t)json_integer_value(value) > max)
+		return false;
+	*ret_value = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+struct bucket_row {
+	uint64_t lowest, highest, count;
+};
+
+static bool take_row(const json_t *row, struct bucket_row *ret_row) {
+	return item(row, 0, HISTOGRAM_VALUE_MAX, &ret_row->lowest) &&
+	       item(row, 1, HISTOGRAM_VALUE_MAX, &ret_row->highest) &&
+	       item(row, 2, COUNT_MAX, &ret_row->count) && ret_row->count > 0 &&
+	       ret_row->lowest <= ret_row->highest;
+}
+
+static uint64_t within(uint64_t value, uint64_t min, uint64_t max) {
+	if (value < min)
+		return min;
+	return value > max ? max : value;
+}
+
+// Any value of a bucket counts as all of them; the smallest and the largest sample are themselves.
+static int fill_histogram(const json_t *json, uint64_t count, struct histogram *histogram) {
+	const json_t *buckets = json_object_get(json, "buckets");
+	size_t rows = json_array_size(buckets);
+	uint64_t min, max, filled = 0;
+
+	if (!get(json, "min", HISTOGRAM_VALUE_MAX, &min) ||
+	    !get(json, "max", HISTOGRAM_VALUE_MAX, &max) || min > max || rows == 0)
+		return -EBADMSG;
+	for (size_t n = 0; n < rows; n++) {
+		struct bucket_row row;
+		uint64_t value;
+
+		if (!take_row(json_array_get(buckets, n), &row) || row.count > count - filled)
+			return -EBADMSG;
+		value = within(row.lowest, min, max);
+		for (uint64_t sample = 0; sample < row.count; sample++) {
+			bool first = n == 0 && sample == 0;
+			bool last = n + 1 == rows && sample + 1 == row.count;
+
+			histogram_record(histogram, last ? max : first ? min : value);
+		}
+		filled += row.count;
+	}
+	return filled == count ? 0 : -EBADMSG;
+}
+
+static int fill(void *ctx, int32_t place, uint64_t count, struct histogram *histogram) {
+	const struct restore *restore = ctx;
+	int err;
+
+	if (place < 0) {
+		err = fill_histogram(restore->all, count, histogram);
+		return err == 0 ? 0
+				: lab_fail(
+					  restore->why, err,
+					  "kept.all is no histogram of %" PRIu64 " samples", count
+				  );
+	}
+	err = fill_histogram(json_array_get(restore->windows, (size_t)place), count, histogram);
+	return err == 0 ? 0
+			: lab_fail(
+				  restore->why, err,
+				  "kept.windows.each[%d] is no histogram of %" PRIu64 " samples",
+				  place, count
+			  );
+}
+
+// Of one block; the memory is the caller's.
+static int take_block(
+	const json_t *json, uint32_t place, struct lab_why *why, struct run_kept_block *ret_block
+) {
+	const json_t *samples = json_object_get(json, "samples_ns");
+	size_t count = json_array_size(samples);
+	uint64_t *values;
+
+	if (count == 0 || count > RECORD_RAW_MAX ||
+	    !get(json, "start", COUNT_MAX, &ret_block->start))
+		return lab_fail(why, -EBADMSG, "kept.blocks[%u] is no block", place);
+	values = calloc(count, sizeof(*values));
+	if (values == NULL)
+		return -ENOMEM;
+	ret_block->samples = values;
+	ret_block->count = (uint32_t)count;
+	for (size_t n = 0; n < count; n++) {
+		if (!item(samples, n, HISTOGRAM_VALUE_MAX, &values[n]))
+			return lab_fail(
+				why, -EBADMSG, "kept.blocks[%u].samples_ns[%zu] is no time", place,
+				n
+			);
+	}
+	return 0;
+}
+
+static int take_blocks(const json_t *array, struct run_kept *kept, struct lab_why *why) {
+	size_t count = json_array_size(array);
+	int err = 0;
+
+	if (count == 0 || count > RECORD_BLOCKS_MAX)
+		return lab_fail(why, -EBADMSG, "kept.blocks are not 1 to %u", RECORD_BLOCKS_MAX);
+	for (uint32_t n = 0; n < count && err == 0; n++) {
+		kept->block_count = n + 1;
+		err = take_block(json_array_get(array, n), n, why, &kept->blocks[n]);
+	}
+	return err;
+}
+
+static int replay(const struct run_kept *kept, struct run_record **ret_record) {
+	const struct run_kept_block *block = &kept->blocks[0];
+	int err = run_record_create(ret_record);
+
+	for (uint32_t n = 0; n < block->count && err == 0; n++)
+		run_record_add(*ret_record, block->samples[n]);
+	return err;
+}
+
+static int restore_parts(
+	const json_t *json,
+	struct run_kept *kept,
+	struct lab_why *why,
+	struct run_record **ret_record
+) {
+	const json_t *windows = json_object_get(json, "windows");
+	struct restore restore = {
+		.why = why,
+		.all = json_object_get(json, "all"),
+		.windows = json_object_get(windows, "each"),
+	};
+	int err;
+
+	if (!get(windows, "samples", COUNT_MAX, &kept->window_samples) ||
+	    json_array_size(restore.windows) > RECORD_WINDOWS_MAX)
+		return lab_fail(why, -EBADMSG, "kept.windows are none");
+	kept->window_count = (uint32_t)json_array_size(restore.windows);
+	kept->fill = fill;
+	kept->ctx = &restore;
+	err = run_record_restore(kept, ret_record);
+	return err == -EINVAL ? lab_fail(why, -EBADMSG, "kept: its parts do not fit each other")
+			      : err;
+}
+
+int series_from_json(const json_t *json, struct lab_why *why, struct run_record **ret_record) {
+	const json_t *parts = json_object_get(json, "kept");
+	struct run_kept kept = {.block_count = 0};
+	int err;
+
+	if (!get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
+		return lab_fail(why, -EBADMSG, "kept.count is no count");
+	err = take_blocks(json_object_get(parts, "blocks"), &kept, why);
+	// A run that was kept whole is played once more, sample by sample.
+	if (err == 0 && kept.block_count == 1 && kept.blocks[0].count == kept.count)
+		err = replay(&kept, ret_record);
+	else if (err == 0)
+		err = restore_parts(parts, &kept, why, ret_record);
+	for (uint32_t n = 0; n < kept.block_count; n++)
+		free((void *)(uintptr_t)kept.blocks[n].samples);
+	return err;
+}
+
+static int take_warm_up(const json_t *json, struct lab_why *why, struct lab_result *result) {
+	const json_t *samples = json_object_get(json, "samples_ns");
+	size_t count = json_array_size(samples);
+	int err = 0;
+
+	if (count > WARMUP_SAMPLES_MAX)
+		return lab_fail(why, -EBADMSG, "warm_up.samples_ns are too many");
+	result->warm = calloc(WARMUP_SAMPLES_MAX, sizeof(*result->warm));
+	if (result->warm == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < count; n++) {
+		if (!item(samples, n, HISTOGRAM_VALUE_MAX, &result->warm[n]))
+			return lab_fail(why, -EBADMSG, "warm_up.samples_ns[%zu] is no time", n);
+	}
+	result->warm_count = (uint32_t)count;
+	result->warm_judged = count >= WARMUP_SAMPLES_MIN;
+	// It was judged when there were so many of them, a power of two; others came after that.
+	for (uint32_t judged = WARMUP_SAMPLES_MIN; judged <= count && err == 0; judged *= 2)
+		err = warmup_look(result->warm, judged, &result->warm_look);
+	return err;
+}
+
+static int take_load(const json_t *json, struct lab_why *why, struct lab_result *result) {
+	const json_t *load = json_object_get(json, "load"), *lag = json_object_get(load, "lag");
+	int err = series_from_json(json_object_get(json, "service"), why, &result->load.service);
+
+	if (err == 0 && !get(load, "span_ns", PLAN_DURATION_NS_MAX * 2, &result->load.span_ns))
+		err = lab_fail(why, -EBADMSG, "load.span_ns is no time");
+	if (err == 0)
+		err = result_lag_create(&result->load.lag);
+	if (err == 0 && fill_histogram(lag, run_record_count(result->times), result->load.lag) != 0)
+		err = lab_fail(why, -EBADMSG, "load.lag is no histogram of all samples");
+	return err;
+}
+
+int result_from_json(const json_t *json, struct lab_why *why, struct lab_result *ret_result) {
+	struct lab_result *result = ret_result;
+	int err;
+
+	result->complete = json_is_true(json_object_get(json, "complete"));
+	result->open = json_object_get(json, "load") != NULL;
+	if (!get(json, "size_bytes", PLAN_SIZE_BYTES_MAX, &result->size) ||
+	    !get(json, "took_ns", INT64_MAX, &result->took_ns))
+		return lab_fail(why, -EBADMSG, "size_bytes or took_ns is no number");
+	err = take_warm_up(json_object_get(json, "warm_up"), why, result);
+	if (err != 0)
+		return err;
+	if (json_object_get(json, "times") == NULL) // there was no sample
+		return run_record_create(&result->times);
+	err = series_from_json(json_object_get(json, "times"), why, &result->times);
+	return err == 0 && result->open ? take_load(json, why, result) : err;
+}

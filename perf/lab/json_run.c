@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A run as JSON: plan, environment, results, digests.
+#include "json.h"
+#include "output.h"
+
+#include <lib/histogram_json.h>
+#include <lib/show.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+// Of a schedule that long, the file has all of it; it follows from the plan otherwise, or is the
+// trace's.
+#define DUE_MAX 65536
+
+static json_t *number(uint64_t value) {
+	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
+}
+
+static json_t *plan_json(const struct plan *plan) {
+	json_t *sizes = json_array();
+	int failed = 0;
+
+	for (uint32_t n = 0; n < plan->size_count; n++)
+		failed |= json_array_append_new(sizes, number(plan->sizes[n]));
+	if (failed != 0) {
+		json_decref(sizes);
+		return NULL;
+	}
+	return json_pack(
+		"{s:s s:s s:o s:I s:I s:I s:s s:I s:s s:I s:I s:b s:I s:I s:I}", "command", "lat",
+		"op", plan_op_name(plan->op), "sizes_bytes", sizes, "iterations",
+		(json_int_t)plan->iterations, "duration_ns", (json_int_t)plan->duration_ns,
+		"gap_ns", (json_int_t)plan->gap_ns, "policy", idle_policy_name(plan->policy),
+		"window_ns", (json_int_t)plan->window_ns, "arrivals",
+		plan_arrivals_name(plan->arrivals), "rate_per_s", (json_int_t)plan->rate, "seed",
+		(json_int_t)plan->seed, "answered", plan_op_is_answered(plan->op), "lead_samples",
+		(json_int_t)RESULT_LEAD, "warm_up_samples_min", (json_int_t)WARMUP_SAMPLES_MIN,
+		"warm_up_samples_max", (json_int_t)WARMUP_SAMPLES_MAX
+	);
+}
+
+static json_t *environment_json(const struct lab_environment *environment) {
+	json_t *object = json_object();
+
+	for (uint32_t n = 0; n < environment->count; n++) {
+		if (json_object_set_new(
+			    object, environment->items[n].key,
+			    json_string(environment->items[n].value)
+		    ) != 0) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}
+
+static json_t *noise_json(const struct noise *noise, bool known) {
+	json_t *object = json_object();
+	int failed = 0;
+
+	for (int n = 0; known && n < NOISE_KIND_COUNT; n++)
+		failed |= json_object_set_new(
+			object, noise_key((enum noise_kind)n),
+			noise->counts[n] == NOISE_UNKNOWN ? json_null() : number(noise->counts[n])
+		);
+	if (failed == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+static json_t *numbers_json(const uint64_t *values, uint64_t count) {
+	json_t *array = json_array();
+	int failed = 0;
+
+	for (uint64_t n = 0; n < count; n++)
+		failed |= json_array_append_new(array, number(values[n]));
+	if (failed == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+static json_t *warm_up_json(const struct lab_result *result) {
+	return json_pack(
+		"{s:I s:b s:b s:f s:o}", "dropped", (json_int_t)result->warm_count, "judged",
+		result->warm_judged, "warm", result->warm_look.warm, "p", result->warm_look.p,
+		"samples_ns", numbers_json(result->warm, result->warm_count)
+	);
+}
+
+static json_t *load_json(const struct lab_result *result) {
+	const struct result_load *load = &result->load;
+	bool all = load->due_ns != NULL && load->due_count <= DUE_MAX;
+	json_t *lag;
+
+	if (histogram_to_json(load->lag, &lag) != 0)
+		return NULL;
+	return json_pack(
+		"{s:I s:I s:I s:f s:f s:b s:s s:I s:I s:o s:o}", "lag_p50_ns",
+		(json_int_t)load->lag_p50_ns, "lag_p99_ns", (json_int_t)load->lag_p99_ns,
+		"lag_max_ns", (json_int_t)load->lag_max_ns, "offered_per_s", load->offered,
+		"occupied", load->occupied, "saturated", load->saturated, "reason",
+		load->saturated ? load->reason : "", "scheduled", (json_int_t)load->due_count,
+		"span_ns", (json_int_t)load->span_ns, "due_ns",
+		all ? numbers_json(load->due_ns, load->due_count) : json_null(), "lag", lag
+	);
+}
+
+static int put_series(json_t *object, const struct lab_result *result) {
+	json_t *series;
+	int err = series_to_json(result->times, &result->summary, &series);
+
+	if (err != 0 || json_object_set_new(object, "times", series) != 0)
+		return -1;
+	if (!result->open)
+		return 0;
+	err = series_to_json(result->load.service, &result->load.service_summary, &series);
+	if (err != 0 || json_object_set_new(object, "service", series) != 0)
+		return -1;
+	return json_object_set_new(object, "load", load_json(result));
+}
+
+static int put_noise(json_t *object, const struct lab_result *result) {
+	json_t *noise = json_object();
+	int failed = 0;
+
+	failed |= json_object_set_new(
+		noise, "client", noise_json(&result->noise[0], result->noise_known[0])
+	);
+	failed |= json_object_set_new(
+		noise, "server", noise_json(&result->noise[1], result->noise_known[1])
+	);
+	return failed | json_object_set_new(object, "noise", noise);
+}
+
+int result_to_json(const struct lab_result *result, json_t **ret_json) {
+	json_t *object = json_object();
+	int failed = 0;
+
+	failed |= json_object_set_new(object, "size_bytes", number(result->size));
+	failed |= json_object_set_new(object, "complete", json_boolean(result->complete));
+	failed |= json_object_set_new(object, "took_ns", number(result->took_ns));
+	failed |= json_object_set_new(
+		object, "what", json_string(result->open ? "response" : "round trip")
+	);
+	failed |= json_object_set_new(object, "warm_up", warm_up_json(result));
+	failed |= put_noise(object, result);
+	if (result->summarized)
+		failed |= put_series(object, result);
+	if (failed != 0) {
+		json_decref(object);
+		return -ENOMEM;
+	}
+	*ret_json = object;
+	return 0;
+}
+
+static int put_result(json_t *array, const struct lab_result *result) {
+	json_t *object;
+
+	return result_to_json(result, &object) == 0 ? json_array_append_new(array, object) : -1;
+}
+
+static int put_all(json_t *root, const struct lab_run *run) {
+	json_t *results = json_array(), *environment = json_object();
+	char started[SHOW_BYTES];
+	int failed = 0;
+
+	show_time(run->started_ns, started);
+	failed |= json_object_set_new(root, "schema", json_string(LAB_JSON_SCHEMA));
+	failed |= json_object_set_new(root, "program", json_string("tocsin-perf " TOCSIN_VERSION));
+	failed |= json_object_set_new(root, "started", json_string(started));
+	failed |= json_object_set_new(root, "incomplete", json_string(run->partial));
+	failed |= json_object_set_new(root, "plan", plan_json(&run->plan));
+	failed |=
+		json_object_set_new(environment, "client", environment_json(&run->environment[0]));
+	failed |=
+		json_object_set_new(environment, "server", environment_json(&run->environment[1]));
+	failed |= json_object_set_new(root, "environment", environment);
+	for (uint32_t n = 0; n < run->count && failed == 0; n++)
+		failed |= put_result(results, &run->results[n]);
+	return failed | json_object_set_new(root, "results", results);
+}
+
+int run_to_json(const struct lab_run *run, json_t **ret_json) {
+	json_t *root = json_object(), *digests = NULL;
+	int failed = put_all(root, run);
+
+	if (failed == 0 && digests_of_json(root, &digests) == 0)
+		failed = json_object_set_new(root, "digests", digests);
+	if (failed != 0 || digests == NULL) {
+		json_decref(root);
+		return -ENOMEM;
+	}
+	*ret_json = root;
+	return 0;
+}
+
+int output_json(const struct lab_run *run, const char *path, struct lab_why *why) {
+	json_t *root;
+	FILE *file;
+	int err = run_to_json(run, &root), failed;
+
+	if (err != 0)
+		return lab_fail(why, err, "no memory for JSON");
+	err = output_open(path, why, &file);
+	if (err != 0) {
+		json_decref(root);
+		return err;
+	}
+	failed = json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(17));
+	fputc('\n', file);
+	json_decref(root);
+	err = output_close(path, file, why);
+	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
+}

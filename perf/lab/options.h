@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What tocsin-perf is asked for on its command line.
+#pragma once
+
+#include "session.h"
+#include "threshold.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum options_action {
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+	OPTIONS_LAT,
+	OPTIONS_VERIFY,
+};
+
+struct options {
+	enum options_action action;
+	struct lab_session session;		      // of lat; the address is resolved
+	bool is_server;				      // no HOST was given
+	const char *json_path, *csv_path, *hgrm_path; // NULL: none; "-": standard output
+	bool perftest;				      // its columns in place of our table
+	struct threshold thresholds[THRESHOLDS_MAX];
+	uint32_t threshold_count;
+	const char *file; // of verify
+};
+
+// 0, or -EINVAL: what is wrong was said on standard error.
+int options_parse(int argc, char **argv, struct options *ret_options);
+void options_print_help(void);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A player between stretches.
+#include "player.h"
+
+#include <lib/must.h>
+
+#include <string.h>
+
+void player_init(
+	struct player *player, const struct player_way *way, enum plan_op op, bool serves
+) {
+	memset(player, 0, sizeof(*player));
+	player->way = *way;
+	player->op = op;
+	player->serves = serves;
+	atomic_init(&player->played, 0);
+}
+
+void player_set_size(struct player *player, uint64_t size) {
+	must(size > 0 && size <= player->way.out.length);
+	player->size = size;
+	player->number = 0;
+	// No byte of an earlier size passes for an answer.
+	memset((void *)(uintptr_t)player->way.in.address, 0, player->way.in.length);
+}
+
+struct worker_poll player_poll(struct player *player) {
+	return (struct worker_poll){.poll = player_step, .ctx = player, .fd = -1};
+}
+
+void player_request(
+	struct player *player, struct worker *worker, const struct worker_record *record
+) {
+	player->worker = worker;
+	if (record->kind == PLAYER_REQUEST_STOP) {
+		player->stopping = true;
+		return;
+	}
+	must(!player->playing);
+	player_begin_stretch(player);
+}
+
+void player_dispatch(void *ctx, struct worker *worker, const struct worker_record *record) {
+	if (record->kind >= PLAYER_REQUEST_PLAY)
+		player_request(worker_pointer(record->words[0]), worker, record);
+	else
+		lane_request(ctx, worker, record);
+}

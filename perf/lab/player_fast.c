@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a player does in a worker's turn. Hot: no memory is taken, nothing waits.
+//
+// An operation that follows the one before at once is submitted where that one's end is seen: in
+// the lane's step for a completion, in our own for a byte in memory. The lane posts it in the same
+// turn either way, for it is polled behind us.
+#include "player.h"
+
+#include <lib/histogram.h>
+
+static uint64_t since(uint64_t from_ns, uint64_t to_ns) {
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static uint8_t *last_byte(const struct memory_view *view, uint64_t size) {
+	return (uint8_t *)(uintptr_t)view->address + size - 1;
+}
+
+// Between stretches it is the teardown that ends them.
+static void fail(struct player *player, const struct op *op) {
+	if (!player->playing)
+		return;
+	if (!player->failed) {
+		player->outcome = op->outcome;
+		player->cause = op->cause;
+	}
+	player->failed = true;
+	player->ended = true;
+}
+
+// One that is free, NULL if the ends of all of ours are still to come.
+static struct op *take_op(struct player *player) {
+	uint32_t place = player->next_op % PLAYER_OPS;
+
+	if (player->busy[place])
+		return NULL;
+	player->busy[place] = true;
+	player->next_op++;
+	return &player->ops[place];
+}
+
+// Both ends number what they send in its last byte: the answer to a ping has its number.
+static bool submit(struct player *player) {
+	struct op *op = take_op(player), *ops[1] = {op};
+
+	if (op == NULL)
+		return false;
+	player->number++;
+	if (plan_op_is_answered(player->op))
+		*last_byte(&player->way.out, player->size) = player->number;
+	op->view.length = op->remote_length = player->size;
+	lane_submit(player->way.lane, ops, 1);
+	return true;
+}
+
+static void note_open(struct player *player, uint64_t end_ns) {
+	const struct player_stretch *stretch = &player->stretch;
+	uint64_t free_ns = player->free_ns > player->due_ns ? player->free_ns : player->due_ns;
+
+	run_record_add(stretch->times, since(player->due_ns, end_ns));
+	run_record_add(stretch->service, since(player->start_ns, end_ns));
+	histogram_record(stretch->lag, since(free_ns, player->start_ns));
+}
+
+static void note(struct player *player, uint64_t end_ns) {
+	const struct player_stretch *stretch = &player->stretch;
+
+	if (player->begun <= stretch->lead)
+		return;
+	if (stretch->raw != NULL)
+		stretch->raw[player->kept] = since(player->start_ns, end_ns);
+	else if (stretch->due_ns != NULL)
+		note_open(player, end_ns);
+	else
+		run_record_add(stretch->times, since(player->start_ns, end_ns));
+	player->kept++;
+	player->took_ns = since(player->first_ns, end_ns);
+}
+
+static uint64_t next_due_ns(const struct player *player, uint64_t end_ns) {
+	const struct player_stretch *stretch = &player->stretch;
+
+	if (stretch->due_ns != NULL && player->begun >= stretch->lead)
+		return player->begin_ns + stretch->due_ns[player->begun - stretch->lead];
+	return end_ns + stretch->gap_ns;
+}
+
+static bool is_over(const struct player *player, uint64_t now_ns) {
+	const struct player_stretch *stretch = &player->stretch;
+
+	return player->stopping || player->kept >= stretch->count ||
+	       since(player->begin_ns, now_ns) >= stretch->last_ns;
+}
+
+// Returns whether it is submitted.
+static bool begin(struct player *player, uint64_t now_ns) {
+	if (player->due_ns > now_ns)
+		return false;
+	player->start_ns = clock_now_ns(player->way.clock);
+	if (!submit(player))
+		return false;
+	if (player->begun++ == player->stretch.lead)
+		player->first_ns = player->start_ns;
+	player->under_way = true;
+	return true;
+}
+
+// The end of the present operation was seen.
+static void end(struct player *player, uint64_t end_ns) {
+	player->under_way = false;
+	note(player, end_ns);
+	player->free_ns = end_ns;
+	atomic_store_explicit(&player->played, player->begun, memory_order_relaxed);
+	if (player->ended || is_over(player, end_ns)) {
+		player->ended = true;
+		return;
+	}
+	// The first one of a schedule makes it begin: what went before took its own time.
+	if (player->stretch.due_ns != NULL && player->begun == player->stretch.lead)
+		player->begin_ns = clock_now_ns(player->way.clock);
+	player->due_ns = next_due_ns(player, end_ns);
+	begin(player, clock_now_ns(player->way.clock));
+}
+
+// From the lane's step, as all that follow on operations.
+static void on_sent(struct op *op) {
+	struct player *player = op->ctx;
+
+	player->busy[op - player->ops] = false;
+	if (op->outcome != OP_OK)
+		fail(player, op);
+	else if (!plan_op_is_answered(player->op) && player->under_way)
+		end(player, op->done_ns);
+}
+
+// All of ours may be on their way still: then in a later turn.
+static bool answer(struct player *player) {
+	bool any = false;
+
+	while (player->playing && player->owed > 0 && submit(player)) {
+		player->owed--;
+		any = true;
+	}
+	atomic_store_explicit(&player->played, player->next_op, memory_order_relaxed);
+	return any;
+}
+
+static void on_received(struct op *op) {
+	struct player *player = op->ctx;
+	struct op *ops[1] = {op};
+	uint64_t end_ns = op->done_ns;
+
+	if (op->outcome != OP_OK) {
+		fail(player, op);
+		return;
+	}
+	lane_submit(player->way.lane, ops, 1); // posted before what is sent next
+	if (player->serves) {
+		player->owed++;
+		answer(player);
+	} else if (player->under_way) {
+		end(player, end_ns);
+	}
+}
+
+static struct op op_of(struct player *player, enum op_kind kind, void (*done)(struct op *op)) {
+	const struct player_way *way = &player->way;
+
+	return (struct op){
+		.kind = kind,
+		.pair = way->pair,
+		.generation = way->generation,
+		.solicited = true,
+		.remote_address = way->remote_address,
+		.remote_length = player->size,
+		.remote_key = way->remote_key,
+		.operand = {0, 0},
+		.deadline_ns = IDLE_NEVER,
+		.done = done,
+		.ctx = player,
+	};
+}
+
+static void post_receives(struct player *player) {
+	for (uint32_t n = 0; n < PLAYER_RECEIVES; n++) {
+		struct op *op = &player->receives[n], *ops[1] = {op};
+
+		*op = op_of(player, OP_RECEIVE, on_received);
+		op->view = player->way.in;
+		lane_submit(player->way.lane, ops, 1);
+	}
+}
+
+static void prepare_ops(struct player *player) {
+	enum op_kind kind = plan_op_kind(player->op);
+
+	for (uint32_t n = 0; n < PLAYER_OPS; n++) {
+		if (player->busy[n])
+			continue; // on its way to its end, and as the others in all but the size
+		player->ops[n] = op_of(player, kind, on_sent);
+		player->ops[n].view =
+			plan_op_is_answered(player->op) ? player->way.out : player->way.in;
+		player->ops[n].view.length = player->size;
+	}
+}
+
+void player_begin_stretch(struct player *player) {
+	bool receives = player->op == PLAN_SEND || player->op == PLAN_WRITE_IMM;
+
+	prepare_ops(player);
+	if (receives && !player->receives_posted)
+		post_receives(player);
+	player->receives_posted = receives;
+	player->playing = true;
+	player->stopping = player->ended = player->failed = player->under_way = false;
+	player->said_serves = false;
+	player->owed = 0;
+	player->begun = player->kept = player->took_ns = 0;
+	player->begin_ns = player->free_ns = player->due_ns = clock_now_ns(player->way.clock);
+	if (!player->serves && player->stretch.lead == 0)
+		player->due_ns = next_due_ns(player, player->begin_ns);
+}
+
+// Acquire pairs with whatever put the bytes before the last one there.
+static bool is_there(const struct player *player, uint8_t number) {
+	return __atomic_load_n(last_byte(&player->way.in, player->size), __ATOMIC_ACQUIRE) ==
+	       number;
+}
+
+static bool serve(struct player *player, struct idle_found *found) {
+	uint8_t next = (uint8_t)(player->number + 1);
+
+	if (plan_op_looks_in_memory(player->op)) {
+		found->outstanding = true;
+		found->events = false; // no completion tells of it
+		player->owed = is_there(player, next);
+	}
+	return player->owed > 0 && answer(player);
+}
+
+static bool play(struct player *player, struct idle_found *found) {
+	if (player->under_way) {
+		if (!plan_op_looks_in_memory(player->op))
+			return false;
+		found->outstanding = true;
+		found->events = false;
+		if (!is_there(player, player->number))
+			return false;
+		end(player, clock_now_ns(player->way.clock));
+		return true;
+	}
+	if (is_over(player, found->now_ns)) {
+		player->ended = true;
+		return true;
+	}
+	if (begin(player, found->now_ns))
+		return true;
+	if (player->due_ns > found->now_ns && player->due_ns < found->due_ns)
+		found->due_ns = player->due_ns;
+	return false;
+}
+
+static bool tell(const struct player *player, enum player_event kind) {
+	const struct worker_record record = {.kind = kind, .words = {worker_word(player)}};
+
+	return worker_event(player->worker, &record) == 0;
+}
+
+// True if control took it: the player is its own again.
+static bool tell_ended(struct player *player) {
+	player->playing = player->under_way = false;
+	if (tell(player, PLAYER_EVENT_ENDED))
+		return true;
+	player->playing = true;
+	return false;
+}
+
+bool player_step(void *ctx, struct idle_found *found) {
+	struct player *player = ctx;
+
+	if (!player->playing)
+		return false;
+	if (player->serves && !player->said_serves)
+		player->said_serves = tell(player, PLAYER_EVENT_SERVES);
+	player->ended |= player->stopping;
+	if (player->ended)
+		return tell_ended(player);
+	return player->serves ? serve(player, found) : play(player, found);
+}

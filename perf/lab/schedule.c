@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Draws schedules, and reads them from files.
+#include "schedule.h"
+
+#include <lib/error.h>
+#include <lib/parse.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BURST 8
+#define LINE_BYTES 64
+
+// SplitMix64: one word of state, every seed as good as any other.
+static uint64_t draw(uint64_t *state) {
+	uint64_t word = *state += 0x9e3779b97f4a7c15;
+
+	word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+	word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+	return word ^ (word >> 31);
+}
+
+// Within 0..1, neither of them.
+static double draw_uniform(uint64_t *state) {
+	return ((double)(draw(state) >> 11) + 0.5) / 0x1p53;
+}
+
+// From the operation before the n-th one to it, in nanoseconds.
+static double distance(const struct plan *plan, uint64_t n, uint64_t *state) {
+	double mean = 1e9 / plan->rate;
+
+	if (plan->arrivals == PLAN_POISSON)
+		return -mean * log(draw_uniform(state));
+	if (plan->arrivals == PLAN_ONOFF) // all of a burst at once, then as long as it should take
+		return n % BURST != 0 ? 0 : -BURST * mean * log(draw_uniform(state));
+	return mean;
+}
+
+static uint64_t count_of(const struct plan *plan) {
+	double count = (double)plan->duration_ns / 1e9 * plan->rate;
+
+	if (plan->iterations > 0)
+		return plan->iterations;
+	return count < 1 ? 1 : (uint64_t)count;
+}
+
+static int
+make(const struct plan *plan, struct lab_why *why, uint64_t **ret_due_ns, uint64_t *ret_count) {
+	uint64_t count = count_of(plan), state = plan->seed, *due_ns;
+	double at_ns = 0;
+
+	if (count > PLAN_ARRIVALS_MAX)
+		return lab_fail(why, -EINVAL, "a schedule has at most 20,000,000 arrivals");
+	due_ns = calloc(count, sizeof(*due_ns));
+	if (due_ns == NULL)
+		return lab_fail(why, -ENOMEM, "no memory for the schedule");
+	for (uint64_t n = 0; n < count; n++) {
+		at_ns += distance(plan, n, &state);
+		due_ns[n] = (uint64_t)at_ns;
+	}
+	*ret_due_ns = due_ns;
+	*ret_count = count;
+	return 0;
+}
+
+struct trace {
+	uint64_t *due_ns;
+	uint64_t count, room;
+};
+
+static int add(struct trace *trace, uint64_t at_ns) {
+	uint64_t *more;
+
+	if (trace->count == PLAN_ARRIVALS_MAX)
+		return -E2BIG;
+	if (trace->count == trace->room) {
+		trace->room = trace->room > 0 ? 2 * trace->room : 1024;
+		more = realloc(trace->due_ns, trace->room * sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		trace->due_ns = more;
+	}
+	trace->due_ns[trace->count++] = at_ns;
+	return 0;
+}
+
+// "1.5" is 1.5 s.
+static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
+	char with_unit[LINE_BYTES + 1];
+
+	memcpy(with_unit, text, length);
+	with_unit[length] = 's';
+	return parse_duration_ns(with_unit, length + 1, 0, PLAN_DURATION_NS_MAX, NULL, ret_ns);
+}
+
+static int take_line(struct trace *trace, const char *line) {
+	size_t length = strcspn(line, "\n");
+	uint64_t at_ns;
+
+	if (length == 0 || line[0] == '#')
+		return 0;
+	if (length >= LINE_BYTES || parse_seconds(line, length, &at_ns) != 0)
+		return -EINVAL;
+	if (trace->count > 0 && at_ns < trace->due_ns[trace->count - 1])
+		return -EINVAL;
+	return add(trace, at_ns);
+}
+
+static int read_trace(const char *path, struct lab_why *why, struct trace *trace) {
+	scoped_file FILE *file = fopen(path, "re");
+	char line[LINE_BYTES + 2];
+	uint32_t number = 0;
+	int err = 0;
+
+	if (file == NULL)
+		return lab_fail(why, neg_errno(), "%s: %s", path, strerrordesc_np(errno));
+	while (err == 0 && fgets(line, sizeof(line), file) != NULL) {
+		number++;
+		err = take_line(trace, line);
+	}
+	if (err == -EINVAL)
+		return lab_fail(
+			why, err,
+			"%s line %u: no time in seconds, or an earlier one than the line before",
+			path, number
+		);
+	if (err != 0)
+		return lab_fail(why, err, "%s: %s", path, strerrordesc_np(-err));
+	if (ferror(file) != 0)
+		return lab_fail(why, -EIO, "%s cannot be read", path);
+	return trace->count > 0 ? 0 : lab_fail(why, -EINVAL, "%s has no arrival", path);
+}
+
+int schedule_make(
+	const struct plan *plan,
+	const char *trace_path,
+	struct lab_why *why,
+	uint64_t **ret_due_ns,
+	uint64_t *ret_count
+) {
+	struct trace trace = {.count = 0};
+	int err;
+
+	if (plan->arrivals != PLAN_TRACE)
+		return make(plan, why, ret_due_ns, ret_count);
+	err = read_trace(trace_path, why, &trace);
+	if (err != 0) {
+		free(trace.due_ns);
+		return err;
+	}
+	*ret_due_ns = trace.due_ns;
+	*ret_count = trace.count;
+	return 0;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The server's end of a session: answers what the client measures.
+#include "session.h"
+
+#include <lib/clock.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+struct server {
+	struct channel channel;
+	struct plan plan;
+	struct lab_environment environment[2];
+	struct lab_end *end;
+	int signal_fd;
+	struct noise before;
+};
+
+static void announce(const struct sock_addr *address) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format(address, text);
+	printf("Waits for a client on %s.\n", text);
+	fflush(stdout);
+}
+
+static int greet(struct server *server, const struct lab_session *session, struct lab_why *why) {
+	struct lab_hello hello;
+	int err = session_receive_hello(&server->channel, &hello, why);
+
+	if (err == 0)
+		err = plan_compare(&hello.plan, &session->plan, session->given, why);
+	if (err != 0)
+		return err;
+	server->plan = hello.plan;
+	return session_send_hello(&server->channel, &server->plan, why);
+}
+
+static int
+wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struct lab_why *why) {
+	const struct player *player = lab_end_player(server->end);
+	uint32_t wakes;
+
+	do {
+		wakes = lab_end_wait(
+			server->end, (wanted & LAB_WAKE_CHANNEL) != 0 ? &server->channel : NULL,
+			server->signal_fd, deadline
+		);
+		if ((wakes & LAB_WAKE_SIGNAL) != 0)
+			return lab_fail(why, -EINTR, "the server was interrupted");
+		if ((wakes & LAB_WAKE_TIME) != 0)
+			return lab_fail(why, -ETIMEDOUT, "the server's worker does not answer");
+		// The client's own word is better than what its end does to the pair.
+		if ((wakes & LAB_WAKE_CHANNEL) == 0 && player->failed)
+			return session_say_failure(player, why);
+	} while ((wakes & wanted) == 0);
+	return 0;
+}
+
+static int
+begin_step(struct server *server, const struct channel_message *message, struct lab_why *why) {
+	const struct lab_end_facts *facts = lab_end_facts(server->end);
+	struct wire_reader reader;
+	uint32_t step;
+	int err;
+
+	wire_reader_init(&reader, message->bytes, message->size);
+	step = wire_get_u32(&reader);
+	if (wire_reader_finish(&reader) != 0 || step >= server->plan.size_count)
+		return lab_fail(
+			why, -EBADMSG, "the client asks for a size that is not in its plan"
+		);
+	player_set_size(lab_end_player(server->end), server->plan.sizes[step]);
+	noise_read(facts->tid, lab_end_worker(server->end), &server->before);
+	err = lab_end_request(server->end, PLAYER_REQUEST_SERVE, why);
+	if (err == 0)
+		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
+	if (err == 0)
+		err = channel_send(&server->channel, CHANNEL_STEP_READY, NULL, 0, why);
+	return err;
+}
+
+static int send_noise(struct server *server, struct lab_why *why) {
+	const struct lab_end_facts *facts = lab_end_facts(server->end);
+	uint8_t buffer[CHANNEL_BYTES_MAX];
+	struct wire_writer writer;
+	struct noise after, between;
+
+	noise_read(facts->tid, lab_end_worker(server->end), &after);
+	between = noise_between(&server->before, &after);
+	wire_writer_init(&writer, buffer, sizeof(buffer));
+	noise_encode(&between, &writer);
+	return channel_send(
+		&server->channel, CHANNEL_STEP_NOISE, buffer, wire_writer_used(&writer), why
+	);
+}
+
+static int end_step(struct server *server, struct lab_why *why) {
+	int err = lab_end_request(server->end, PLAYER_REQUEST_STOP, why);
+
+	if (err == 0)
+		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
+	return err == 0 ? send_noise(server, why) : err;
+}
+
+// One step: from STEP to STEP_END. 1: the client has said goodbye.
+static int serve_step(struct server *server, struct lab_why *why) {
+	struct channel_message message;
+	int err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
+
+	if (err == 0)
+		err = channel_receive(&server->channel, session_soon(), &message, why);
+	if (err != 0)
+		return err;
+	if (message.kind == CHANNEL_BYE)
+		return 1;
+	if (message.kind != CHANNEL_STEP)
+		return lab_fail(why, -EBADMSG, "the client sent message %u", message.kind);
+	err = begin_step(server, &message, why);
+	if (err == 0)
+		err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
+	if (err == 0)
+		err = channel_expect(
+			&server->channel, CHANNEL_STEP_END, session_soon(), &message, why
+		);
+	return err == 0 ? end_step(server, why) : err;
+}
+
+static int serve(struct server *server, struct lab_why *why) {
+	uint32_t steps = 0;
+	int err;
+
+	printf("Serves %s, %s, on %s.\n", plan_op_name(server->plan.op),
+	       plan_arrivals_name(server->plan.arrivals), lab_end_facts(server->end)->device);
+	fflush(stdout);
+	while ((err = serve_step(server, why)) == 0)
+		steps++;
+	if (err == 1)
+		printf("Served %u of %u sizes.\n", steps, server->plan.size_count);
+	return err == 1 ? 0 : err;
+}
+
+int session_server(const struct lab_session *session, struct lab_why *why) {
+	struct server server = {.channel.fd = -1, .signal_fd = session->signal_fd};
+	int err = channel_accept(&session->address, announce, &server.channel, why);
+
+	if (err == 0)
+		err = greet(&server, session, why);
+	if (err == 0)
+		err = session_connect(
+			session, &server.plan, true, &server.channel, server.environment,
+			&server.end, why
+		);
+	if (err == 0)
+		err = serve(&server, why);
+	if (err != 0)
+		channel_send_error(&server.channel, why);
+	lab_end_close(server.end);
+	channel_close(&server.channel);
+	return err;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of a session that are the same at both ends.
+#include "session.h"
+
+#include <lib/clock.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define ANSWER_NS UINT64_C(20000000000) // a device may take long to open
+
+struct deadline session_soon(void) {
+	return deadline_after(clock_monotonic_ns(), ANSWER_NS);
+}
+
+static int send_written(
+	struct channel *channel,
+	enum channel_kind kind,
+	const uint8_t *buffer,
+	const struct wire_writer *writer,
+	struct lab_why *why
+) {
+	size_t used;
+	int err = wire_writer_finish(writer, &used);
+
+	if (err != 0)
+		return lab_fail(why, err, "a message to the other end is too long");
+	return channel_send(channel, kind, buffer, used, why);
+}
+
+int session_send_hello(struct channel *channel, const struct plan *plan, struct lab_why *why) {
+	uint8_t buffer[CHANNEL_BYTES_MAX];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, buffer, sizeof(buffer));
+	wire_put_string(&writer, TOCSIN_VERSION, strlen(TOCSIN_VERSION));
+	plan_encode(plan, &writer);
+	return send_written(channel, CHANNEL_HELLO, buffer, &writer, why);
+}
+
+// Figures of two releases would be of two ways to measure.
+int session_receive_hello(
+	struct channel *channel, struct lab_hello *ret_hello, struct lab_why *why
+) {
+	struct channel_message message;
+	struct wire_reader reader;
+	int err = channel_expect(channel, CHANNEL_HELLO, session_soon(), &message, why);
+
+	if (err != 0)
+		return err;
+	wire_reader_init(&reader, message.bytes, message.size);
+	wire_get_string(&reader, ret_hello->version, sizeof(ret_hello->version));
+	plan_decode(&reader, &ret_hello->plan);
+	if (wire_reader_finish(&reader) != 0)
+		return lab_fail(why, -EBADMSG, "the other end's plan is none");
+	if (strcmp(ret_hello->version, TOCSIN_VERSION) != 0)
+		return lab_fail(
+			why, -EPROTO,
+			"the other end is tocsin-perf %s, this one is %s: use one "
+			"release at both ends",
+			ret_hello->version, TOCSIN_VERSION
+		);
+	return plan_check(&ret_hello->plan, why);
+}
+
+static int send_endpoint(
+	struct channel *channel,
+	const struct lab_about *about,
+	const struct lab_environment *environment,
+	struct lab_why *why
+) {
+	uint8_t buffer[CHANNEL_BYTES_MAX];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, buffer, sizeof(buffer));
+	lab_about_encode(about, &writer);
+	environment_encode(environment, &writer);
+	return send_written(channel, CHANNEL_ENDPOINT, buffer, &writer, why);
+}
+
+static int receive_endpoint(
+	struct channel *channel,
+	struct lab_about *ret_about,
+	struct lab_environment *ret_environment,
+	struct lab_why *why
+) {
+	struct channel_message message;
+	struct wire_reader reader;
+	int err = channel_expect(channel, CHANNEL_ENDPOINT, session_soon(), &message, why);
+
+	if (err != 0)
+		return err;
+	wire_reader_init(&reader, message.bytes, message.size);
+	lab_about_decode(&reader, ret_about);
+	environment_decode(&reader, ret_environment);
+	if (wire_reader_finish(&reader) != 0)
+		return lab_fail(why, -EBADMSG, "the other end's endpoint is none");
+	return 0;
+}
+
+// Both say so before either posts: a message to a pair that is not ready would be lost.
+static int meet(struct channel *channel, struct lab_why *why) {
+	struct channel_message message;
+	int err = channel_send(channel, CHANNEL_CONNECTED, NULL, 0, why);
+
+	if (err == 0)
+		err = channel_expect(channel, CHANNEL_CONNECTED, session_soon(), &message, why);
+	return err;
+}
+
+int session_connect(
+	const struct lab_session *session,
+	const struct plan *plan,
+	bool serves,
+	struct channel *channel,
+	struct lab_environment ret_environment[2],
+	struct lab_end **ret_end,
+	struct lab_why *why
+) {
+	const struct lab_end_config config = {
+		.device = session->device,
+		.settings = session->settings,
+		.channel = channel,
+		.plan = plan,
+		.serves = serves,
+		.cores = session->cores,
+		.cores_given = session->cores_given,
+	};
+	struct lab_about ours, theirs;
+	int err = lab_end_open(&config, why, &ours, ret_end);
+
+	if (err != 0)
+		return err;
+	environment_read(lab_end_facts(*ret_end), &ret_environment[0]);
+	err = send_endpoint(channel, &ours, &ret_environment[0], why);
+	if (err == 0)
+		err = receive_endpoint(channel, &theirs, &ret_environment[1], why);
+	if (err == 0)
+		err = lab_end_connect(*ret_end, &theirs, why);
+	if (err == 0)
+		err = meet(channel, why);
+	return err;
+}
+
+int session_say_failure(const struct player *player, struct lab_why *why) {
+	char cause[256] = "";
+
+	if (!player->failed)
+		return 0;
+	op_cause_format(&player->cause, cause, sizeof(cause));
+	return lab_fail(
+		why, -EIO, "an operation ended as %s: %s", op_outcome_name(player->outcome), cause
+	);
+}

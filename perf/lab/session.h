@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A run between two ends: what they say to each other on the control connection, and when.
+//
+//	client			server
+//	HELLO (plan)	->
+//			<-	HELLO, or why not
+//	ENDPOINT	<->	ENDPOINT	device and pair are made
+//	CONNECTED	<->	CONNECTED
+//	of each size:
+//	STEP		->
+//			<-	STEP_READY	it answers
+//	... warm-up, samples ...
+//	STEP_END	->
+//			<-	STEP_NOISE
+//	BYE		->
+//
+// An end that cannot go on says why, so that it is told on both.
+#pragma once
+
+#include "end.h"
+#include "result.h"
+
+#include <lib/sockaddr.h>
+
+struct lab_session {
+	struct sock_addr address; // of the client: the server's; of the server: where it listens
+	const char *device;	  // as lab_end_config
+	struct device_settings settings;
+	struct cpu_set cores;
+	bool cores_given;
+	struct plan plan;
+	uint32_t given;		// plan_part: what of it the server was told
+	const char *trace_path; // of PLAN_TRACE
+	int signal_fd;		// readable when a person wants it to end; -1: never
+};
+
+// Returns 0, or -errno with the reason; *run has what there is by then, complete or not. It is
+// released by the caller either way.
+int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why);
+// Serves one client.
+int session_server(const struct lab_session *session, struct lab_why *why);
+
+// What both do.
+
+struct lab_hello {
+	char version[32];
+	struct plan plan; // the client's
+};
+
+int session_send_hello(struct channel *channel, const struct plan *plan, struct lab_why *why);
+int session_receive_hello(
+	struct channel *channel, struct lab_hello *ret_hello, struct lab_why *why
+);
+// Opens the end, exchanges endpoints and environments, connects. On failure the other end is told.
+int session_connect(
+	const struct lab_session *session,
+	const struct plan *plan,
+	bool serves,
+	struct channel *channel,
+	struct lab_environment ret_environment[2], // ours, theirs
+	struct lab_end **ret_end,
+	struct lab_why *why
+);
+// Why the player ended before its time.
+int session_say_failure(const struct player *player, struct lab_why *why);
+struct deadline session_soon(void);

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table: one size in full, or a row for each of several.
+#include "output.h"
+
+#include <lib/parse.h>
+#include <lib/show.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROW_BYTES 160
+
+static double us(uint64_t value_ns) {
+	return (double)value_ns / 1e3;
+}
+
+static bool has_half(const struct lab_run *run) {
+	return plan_op_is_answered(run->plan.op) && run->plan.arrivals == PLAN_CLOSED;
+}
+
+static void print_loop(const struct plan *plan) {
+	char text[PARSE_TEXT_BYTES];
+
+	if (plan->arrivals == PLAN_TRACE)
+		printf("open loop of a trace");
+	else if (plan->arrivals != PLAN_CLOSED)
+		printf("open loop, %s arrivals, %u a second", plan_arrivals_name(plan->arrivals),
+		       plan->rate);
+	else
+		printf("closed loop");
+	if (plan->gap_ns > 0) {
+		format_duration_ns(plan->gap_ns, text);
+		printf(", gap %s", text);
+	}
+}
+
+static void print_head(const struct lab_run *run) {
+	const struct lab_environment *client = &run->environment[0];
+	const struct lab_environment *server = &run->environment[1];
+
+	printf("%s, ", plan_op_name(run->plan.op));
+	print_loop(&run->plan);
+	printf(", policy %s\n", idle_policy_name(run->plan.policy));
+	printf("%.30s on processor %s to %.30s (answered %s), clock %s read in %s ns\n",
+	       environment_get(client, "device"), environment_get(client, "core"),
+	       environment_get(server, "device"),
+	       plan_op_is_answered(run->plan.op) ? "by its program"
+						 : environment_get(server, "answered_by"),
+	       environment_get(client, "clock"), environment_get(client, "clock_read_ns"));
+}
+
+// A line of cells, without the blanks of those that are empty at its end.
+struct row {
+	char text[ROW_BYTES];
+	size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+row_add(struct row *row, const char *format, ...) {
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(row->text + row->used, ROW_BYTES - row->used, format, arguments);
+	va_end(arguments);
+	if (length > 0 && (size_t)length < ROW_BYTES - row->used)
+		row->used += (size_t)length;
+}
+
+static void row_end(struct row *row) {
+	while (row->used > 0 && row->text[row->used - 1] == ' ')
+		row->used--;
+	printf("%.*s\n", (int)row->used, row->text);
+}
+
+static void print_quantile(const struct quantile_summary *quantile, bool half) {
+	char name[RESULT_QUANTILE_BYTES];
+	struct row row = {.used = 0};
+
+	result_quantile_name(quantile->per_million, name);
+	if (quantile->note == QUANTILE_TOO_FEW)
+		row_add(&row, "  %-8s %11s %24s", name, "n/a", "");
+	else
+		row_add(&row, "  %-8s %11.3f %10.3f .. %10.3f", name, us(result_value(quantile)),
+			us(quantile->low), us(quantile->high));
+	if (half && quantile->note == QUANTILE_TOO_FEW)
+		row_add(&row, " %11s", "n/a");
+	else if (half)
+		row_add(&row, " %11.3f", us(result_value(quantile)) / 2);
+	row_add(&row, " %10.0f  %s", quantile->effective,
+		quantile->note == QUANTILE_TOO_FEW ? "too few samples"
+						   : quantile_note_words(quantile->note));
+	row_end(&row);
+}
+
+static void print_end(const char *name, uint64_t value_ns, bool half) {
+	struct row row = {.used = 0};
+
+	row_add(&row, "  %-8s %11.3f", name, us(value_ns));
+	if (half)
+		row_add(&row, " %24s %11.3f", "", us(value_ns) / 2);
+	row_end(&row);
+}
+
+static void print_summary(const struct run_summary *summary, const char *what, bool half) {
+	const struct histogram_summary *all = &summary->all;
+
+	printf("  %-8s %11s %24s%s %10s\n", "", what, "95 % interval", half ? " half RTT us" : "",
+	       "worth");
+	print_end("min", all->min, half);
+	for (uint32_t n = 0; n < summary->quantile_count; n++)
+		print_quantile(&summary->quantiles[n], half);
+	print_end("max", all->max, half);
+	printf("  %-8s %11.3f   deviation %.3f us\n", "mean", all->mean / 1e3, all->stdev / 1e3);
+}
+
+static void print_segments(struct run_record *record, const struct run_summary *summary) {
+	for (uint32_t n = 0; n < summary->segment_count; n++) {
+		struct result_segment segment;
+
+		if (result_segment(record, summary, n, &segment) != 0)
+			return;
+		printf("    from sample %" PRIu64 ", %" PRIu64
+		       " of them: p50 %.3f us, p90 %.3f us, p99 %.3f us\n",
+		       segment.first_sample, segment.samples, us(segment.p50_ns),
+		       us(segment.p90_ns), us(segment.p99_ns));
+	}
+}
+
+static void print_judgement(struct run_record *record, const struct run_summary *summary) {
+	char name[RESULT_QUANTILE_BYTES];
+
+	printf("  course: %s", run_judgement_words(summary->judgement));
+	if (summary->judged_count > 0) {
+		result_quantile_name(
+			summary->quantiles[summary->judged_count - 1].per_million, name
+		);
+		printf(" (up to %s, in windows of %" PRIu64 ")", name, summary->window_samples);
+	}
+	printf("\n");
+	if (summary->judgement == RUN_CHANGED)
+		print_segments(record, summary);
+}
+
+static void print_warmup(const struct lab_result *result) {
+	printf("  warm-up: %u samples dropped, ", result->warm_count);
+	if (!result->warm_judged)
+		printf("too few in their time to judge\n");
+	else if (result->warm_look.warm)
+		printf("their second half like the quarter before it\n");
+	else
+		printf("and they were still changing\n");
+}
+
+static void print_noise(const struct lab_result *result) {
+	static const char *const ends[2] = {"client", "server"};
+	char text[NOISE_TEXT_BYTES];
+
+	for (int n = 0; n < 2; n++) {
+		if (result->noise_known[n] && noise_say(&result->noise[n], text))
+			printf("  noise, %s: %.80s\n", ends[n], text);
+	}
+}
+
+static void print_load(const struct result_load *load) {
+	printf("  the sender was late by p50 %.3f us, p99 %.3f us, max %.3f us\n",
+	       us(load->lag_p50_ns), us(load->lag_p99_ns), us(load->lag_max_ns));
+	printf("  offered %.6g a second, an operation under way %.3g %% of the time\n",
+	       load->offered, 100 * load->occupied);
+	if (load->saturated)
+		printf("  NOT VALID: saturated, %s\n", load->reason);
+}
+
+static void print_size(const struct lab_result *result) {
+	char size[SHOW_BYTES], took[SHOW_BYTES];
+
+	show_bytes(result->size, size);
+	show_duration(result->took_ns, took);
+	printf("\n%s: ", size);
+	if (!result->summarized) {
+		printf("no sample\n");
+		return;
+	}
+	printf("%" PRIu64 " samples in %s%s\n", result->summary.all.count, took,
+	       result->complete ? "" : ", INCOMPLETE");
+}
+
+static void print_full(const struct lab_run *run, const struct lab_result *result) {
+	print_size(result);
+	if (!result->summarized)
+		return;
+	if (result->open)
+		print_load(&result->load);
+	print_summary(&result->summary, result->open ? "response us" : "RTT us", has_half(run));
+	if (result->open)
+		print_summary(&result->load.service_summary, "service us", false);
+	print_judgement(result->times, &result->summary);
+	print_warmup(result);
+	print_noise(result);
+}
+
+static void
+add_cell(struct row *row, const struct run_summary *summary, uint32_t place, bool half) {
+	const struct quantile_summary *quantile = &summary->quantiles[place];
+
+	if (quantile->note == QUANTILE_TOO_FEW)
+		row_add(row, " %10s", "n/a");
+	else
+		row_add(row, " %10.3f", us(result_value(quantile)) / (half ? 2 : 1));
+}
+
+static void print_row(const struct lab_run *run, const struct lab_result *result) {
+	const struct run_summary *summary = &result->summary;
+	struct row row = {.used = 0};
+	char size[PARSE_TEXT_BYTES];
+
+	format_size_bytes(result->size, size);
+	if (!result->summarized) {
+		printf("%8s no sample\n", size);
+		return;
+	}
+	row_add(&row, "%8s %9" PRIu64 " %10.3f", size, summary->all.count, us(summary->all.min));
+	for (uint32_t n = 0; n < 4; n++)
+		add_cell(&row, summary, n, false);
+	row_add(&row, " %10.3f", us(summary->all.max));
+	if (has_half(run))
+		add_cell(&row, summary, 0, true);
+	row_add(&row, " %s%s", summary->judgement == RUN_CHANGED ? "*" : "",
+		result->complete ? "" : "!");
+	row_end(&row);
+}
+
+static void print_rows(const struct lab_run *run) {
+	bool changed = false;
+
+	printf("\n%8s %9s %10s %10s %10s %10s %10s %10s%s\n", "size", "samples",
+	       run->plan.arrivals == PLAN_CLOSED ? "RTT min us" : "resp. min", "p50", "p90", "p99",
+	       "p99.9", "max", has_half(run) ? "  half p50" : "");
+	for (uint32_t n = 0; n < run->count; n++) {
+		changed |= run->results[n].summary.judgement == RUN_CHANGED;
+		print_row(run, &run->results[n]);
+	}
+	if (changed)
+		printf("* %s: measure that size alone for its parts\n",
+		       run_judgement_words(RUN_CHANGED));
+}
+
+void output_table(const struct lab_run *run) {
+	if (run->count == 0)
+		return;
+	print_head(run);
+	if (run->plan.size_count == 1)
+		print_full(run, &run->results[0]);
+	else
+		print_rows(run);
+	if (run->partial[0] != '\0')
+		printf("\nINCOMPLETE: %.85s\n", run->partial);
+}

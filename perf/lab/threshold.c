@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Parses thresholds and holds results against them.
+#include "threshold.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool take_word(const char **text, size_t *length, const char *word) {
+	size_t size = strlen(word);
+
+	if (*length < size || memcmp(*text, word, size) != 0)
+		return false;
+	*text += size;
+	*length -= size;
+	return true;
+}
+
+static int parse_figure(const char *text, size_t length, struct threshold *threshold) {
+	static const struct {
+		const char *name;
+		enum threshold_figure figure;
+	} others[] = {{"min", THRESHOLD_MIN}, {"mean", THRESHOLD_MEAN}, {"max", THRESHOLD_MAX}};
+
+	threshold->figure = THRESHOLD_QUANTILE;
+	for (size_t n = 0; n < sizeof(others) / sizeof(others[0]); n++) {
+		if (strlen(others[n].name) == length && memcmp(others[n].name, text, length) == 0) {
+			threshold->figure = others[n].figure;
+			return 0;
+		}
+	}
+	return result_quantile_parse(text, length, &threshold->per_million);
+}
+
+int threshold_parse(
+	const char *text, size_t length, struct parse_error *error, struct threshold *ret_threshold
+) {
+	struct threshold threshold = {.of = THRESHOLD_WHOLE};
+	const char *rest = text;
+	size_t left = length, figure;
+
+	if (length >= sizeof(threshold.text))
+		return parse_fail(error, -EINVAL, text, length, "is too long for a threshold");
+	snprintf(threshold.text, sizeof(threshold.text), "%.*s", (int)length, text);
+	if (take_word(&rest, &left, "half."))
+		threshold.of = THRESHOLD_HALF;
+	else if (take_word(&rest, &left, "service."))
+		threshold.of = THRESHOLD_SERVICE;
+	figure = strcspn(threshold.text + (rest - text), "<>");
+	if (figure == left || parse_figure(rest, figure, &threshold) != 0)
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"is no threshold: a figure (p50 p90 p99 p99.9 p99.99 p99.999 min mean max), "
+			"> or <, a time"
+		);
+	threshold.below = rest[figure] == '<';
+	if (parse_duration_ns(
+		    rest + figure + 1, left - figure - 1, 0, HISTOGRAM_VALUE_MAX, error,
+		    &threshold.bound_ns
+	    ) != 0)
+		return -EINVAL;
+	*ret_threshold = threshold;
+	return 0;
+}
+
+int threshold_check(
+	const struct threshold *threshold, const struct plan *plan, struct lab_why *why
+) {
+	if (threshold->of == THRESHOLD_HALF && !plan_op_is_answered(plan->op))
+		return lab_fail(
+			why, -EINVAL, "%s: of a %s nothing but the round trip is known",
+			threshold->text, plan_op_name(plan->op)
+		);
+	if (threshold->of == THRESHOLD_HALF && plan->arrivals != PLAN_CLOSED)
+		return lab_fail(
+			why, -EINVAL, "%s: of an open loop there are response and service times",
+			threshold->text
+		);
+	if (threshold->of == THRESHOLD_SERVICE && plan->arrivals == PLAN_CLOSED)
+		return lab_fail(
+			why, -EINVAL, "%s: only an open loop has a service time of its own",
+			threshold->text
+		);
+	return 0;
+}
+
+struct interval {
+	bool known;
+	double low, high;
+};
+
+static struct interval
+interval_of(const struct threshold *threshold, const struct run_summary *summary) {
+	struct interval interval = {.known = true};
+
+	switch (threshold->figure) {
+	case THRESHOLD_MIN:
+		interval.low = interval.high = (double)summary->all.min;
+		return interval;
+	case THRESHOLD_MEAN:
+		interval.low = interval.high = summary->all.mean;
+		return interval;
+	case THRESHOLD_MAX:
+		interval.low = interval.high = (double)summary->all.max;
+		return interval;
+	case THRESHOLD_QUANTILE:
+		break;
+	}
+	for (uint32_t n = 0; n < summary->quantile_count; n++) {
+		const struct quantile_summary *quantile = &summary->quantiles[n];
+
+		if (quantile->per_million != threshold->per_million)
+			continue;
+		interval.known = quantile->note != QUANTILE_TOO_FEW;
+		interval.low = (double)quantile->low;
+		interval.high = (double)quantile->high;
+		return interval;
+	}
+	return (struct interval){.known = false};
+}
+
+static bool is_beyond(const struct threshold *threshold, double value_ns) {
+	double bound_ns = (double)threshold->bound_ns;
+
+	return threshold->below ? value_ns < bound_ns : value_ns > bound_ns;
+}
+
+static enum threshold_answer
+judge(const struct threshold *threshold, struct interval interval, struct lab_why *why) {
+	bool low, high;
+
+	if (!interval.known) {
+		lab_fail(
+			why, 0, "--fail-if %s: undecided, too few samples for an interval",
+			threshold->text
+		);
+		return THRESHOLD_UNDECIDED;
+	}
+	low = is_beyond(threshold, interval.low);
+	high = is_beyond(threshold, interval.high);
+	lab_fail(
+		why, 0, "--fail-if %s: %s, %.3f .. %.3f us", threshold->text,
+		low && high   ? "passed"
+		: low || high ? "undecided"
+			      : "not passed",
+		interval.low / 1e3, interval.high / 1e3
+	);
+	if (low && high)
+		return THRESHOLD_PASSED;
+	return low || high ? THRESHOLD_UNDECIDED : THRESHOLD_KEPT;
+}
+
+enum threshold_answer threshold_judge(
+	const struct threshold *threshold, const struct lab_result *result, struct lab_why *why
+) {
+	struct interval interval;
+
+	if (!result->summarized || (result->open && result->load.saturated)) {
+		lab_fail(why, 0, "--fail-if %s: undecided, the run is not valid", threshold->text);
+		return THRESHOLD_UNDECIDED;
+	}
+	interval = interval_of(
+		threshold, threshold->of == THRESHOLD_SERVICE ? &result->load.service_summary
+							      : &result->summary
+	);
+	if (threshold->of == THRESHOLD_HALF) {
+		interval.low /= 2;
+		interval.high /= 2;
+	}
+	return judge(threshold, interval, why);
+}

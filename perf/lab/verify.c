@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Computes a file's figures from what it keeps, and names the first number that differs.
+#include "json.h"
+
+#include <lib/scoped.h>
+
+#include <jansson.h>
+#include <xxhash.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_BYTES 160
+#define TEXT_BYTES 48
+#define INNER_BYTES 32 // of a key of ours
+// Libraries of mathematics differ in the last bits.
+#define TOLERANCE 1e-9
+// A histogram of 0.1 %, of which each sample is taken for the smallest of its bucket.
+#define BUCKET_SHARE 0.002
+#define DUMPING (JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
+
+static json_t *digest(const json_t *json) {
+	scoped_mem char *text = json_dumps(json, DUMPING);
+	char hex[TEXT_BYTES];
+
+	if (text == NULL)
+		return NULL;
+	snprintf(hex, sizeof(hex), "%016" PRIx64, (uint64_t)XXH3_64bits(text, strlen(text)));
+	return json_string(hex);
+}
+
+// Of each member but `except`.
+static json_t *digest_members(const json_t *object, const char *except) {
+	json_t *digests = json_object();
+	int failed = 0;
+
+	for (void *at = json_object_iter((json_t *)(uintptr_t)object); at != NULL;
+	     at = json_object_iter_next((json_t *)(uintptr_t)object, at)) {
+		const char *key = json_object_iter_key(at);
+
+		if (strcmp(key, except) != 0 && strcmp(key, "digests") != 0)
+			failed |= json_object_set_new(
+				digests, key, digest(json_object_iter_value(at))
+			);
+	}
+	if (failed == 0)
+		return digests;
+	json_decref(digests);
+	return NULL;
+}
+
+int digests_of_json(const json_t *root, json_t **ret_json) {
+	const json_t *results = json_object_get(root, "results");
+	json_t *digests = digest_members(root, "results"), *array = json_array();
+	int failed = 0;
+
+	for (size_t n = 0; n < json_array_size(results); n++)
+		failed |= json_array_append_new(
+			array, digest_members(json_array_get(results, n), "")
+		);
+	failed |= json_object_set_new(digests, "results", array);
+	if (failed != 0) {
+		json_decref(digests);
+		return -ENOMEM;
+	}
+	*ret_json = digests;
+	return 0;
+}
+
+static void show_value(const json_t *json, char text[static TEXT_BYTES]) {
+	scoped_mem char *dumped = json_dumps(json, DUMPING);
+
+	snprintf(text, TEXT_BYTES, "%s", dumped != NULL ? dumped : "nothing");
+}
+
+static int
+differs(struct lab_why *why, const char *path, const json_t *file, const json_t *computed) {
+	char says[TEXT_BYTES], gives[TEXT_BYTES];
+
+	show_value(file, says);
+	show_value(computed, gives);
+	return lab_fail(
+		why, -EUCLEAN, "%s is %s in the file, what it keeps gives %s", path, says, gives
+	);
+}
+
+static bool same_number(const json_t *a, const json_t *b) {
+	double left = json_number_value(a), right = json_number_value(b);
+
+	if (json_is_integer(a) && json_is_integer(b))
+		return json_integer_value(a) == json_integer_value(b);
+	return fabs(left - right) <= TOLERANCE * fmax(fabs(left), fabs(right));
+}
+
+// To the first difference; how deep computed trees are is ours. One function for all kinds would
+// call itself: three do in turn.
+static int
+compare(const char *path, const json_t *file, const json_t *computed, struct lab_why *why);
+
+static int
+compare_objects(const char *path, const json_t *file, const json_t *computed, struct lab_why *why) {
+	char inner[PATH_BYTES + INNER_BYTES];
+	int err = 0;
+
+	for (void *at = json_object_iter((json_t *)(uintptr_t)computed); at != NULL && err == 0;
+	     at = json_object_iter_next((json_t *)(uintptr_t)computed, at)) {
+		const char *key = json_object_iter_key(at);
+
+		snprintf(inner, sizeof(inner), "%s.%s", path, key);
+		err = compare(inner, json_object_get(file, key), json_object_iter_value(at), why);
+	}
+	if (err == 0 && json_object_size(file) != json_object_size(computed))
+		return lab_fail(why, -EUCLEAN, "%s has members that it should not have", path);
+	return err;
+}
+
+static int
+compare_arrays(const char *path, const json_t *file, const json_t *computed, struct lab_why *why) {
+	char inner[PATH_BYTES + INNER_BYTES];
+	int err = 0;
+
+	if (json_array_size(file) != json_array_size(computed))
+		return lab_fail(
+			why, -EUCLEAN, "%s has %zu elements in the file, what it keeps gives %zu",
+			path, json_array_size(file), json_array_size(computed)
+		);
+	for (size_t n = 0; n < json_array_size(computed) && err == 0; n++) {
+		snprintf(inner, sizeof(inner), "%s[%zu]", path, n);
+		err = compare(inner, json_array_get(file, n), json_array_get(computed, n), why);
+	}
+	return err;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as what was computed, which is six
+static int
+compare(const char *path, const json_t *file, const json_t *computed, struct lab_why *why) {
+	if (json_is_object(file) && json_is_object(computed))
+		return compare_objects(path, file, computed, why);
+	if (json_is_array(file) && json_is_array(computed))
+		return compare_arrays(path, file, computed, why);
+	if (json_is_number(file) && json_is_number(computed))
+		return same_number(file, computed) ? 0 : differs(why, path, file, computed);
+	return json_equal(file, computed) ? 0 : differs(why, path, file, computed);
+}
+
+// Of a run that is not kept whole its sum is not in its buckets: what follows from it may differ by
+// their width, and is taken as it is.
+static int take_near(
+	const char *path, const char *key, const json_t *file, json_t *computed, struct lab_why *why
+) {
+	json_t *says = json_object_get(file, key);
+	double value = json_number_value(says);
+	double found = json_number_value(json_object_get(computed, key));
+	char inner[PATH_BYTES + INNER_BYTES];
+
+	if (says == NULL || fabs(value - found) > BUCKET_SHARE * found) {
+		snprintf(inner, sizeof(inner), "%.*s.%s", PATH_BYTES, path, key);
+		return differs(why, inner, says, json_object_get(computed, key));
+	}
+	return json_object_set(computed, key, says) == 0 ? 0 : -ENOMEM;
+}
+
+static bool is_whole(const json_t *series) {
+	const json_t *kept = json_object_get(series, "kept");
+	const json_t *blocks = json_object_get(kept, "blocks");
+	const json_t *samples = json_object_get(json_array_get(blocks, 0), "samples_ns");
+
+	return (json_int_t)json_array_size(samples) ==
+	       json_integer_value(json_object_get(kept, "count"));
+}
+
+static int
+take_occupied(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
+	char inner[PATH_BYTES + INNER_BYTES];
+
+	snprintf(inner, sizeof(inner), "%s.load", path);
+	return take_near(
+		inner, "occupied", json_object_get(file, "load"), json_object_get(computed, "load"),
+		why
+	);
+}
+
+static int settle_series(
+	const char *path, const char *key, const json_t *file, json_t *computed, struct lab_why *why
+) {
+	const json_t *series = json_object_get(file, key);
+	char inner[PATH_BYTES + INNER_BYTES];
+	json_t *figures;
+	int err;
+
+	if (series == NULL || is_whole(series))
+		return 0;
+	snprintf(inner, sizeof(inner), "%s.%s.figures", path, key);
+	figures = json_object_get(json_object_get(computed, key), "figures");
+	err = take_near(inner, "mean_ns", json_object_get(series, "figures"), figures, why);
+	// Squares of the smallest in each bucket are farther off: its digest speaks for it.
+	if (err == 0 && json_object_set(
+				figures, "deviation_ns",
+				json_object_get(json_object_get(series, "figures"), "deviation_ns")
+			) != 0)
+		err = lab_fail(why, -EBADMSG, "%s.deviation_ns is missing", inner);
+	if (err == 0 && strcmp(key, "service") == 0)
+		err = take_occupied(path, file, computed, why);
+	return err;
+}
+
+// What no printed figure follows from: its digest speaks for it.
+static int take_as_it_is(const json_t *file, json_t *computed, const char *const *keys) {
+	int failed = 0;
+
+	for (; *keys != NULL; keys++) {
+		json_t *value = json_object_get(file, *keys);
+
+		if (value != NULL)
+			failed |= json_object_set(computed, *keys, value);
+	}
+	return failed == 0 ? 0 : -ENOMEM;
+}
+
+static int compare_result(
+	const char *path, const struct lab_result *result, const json_t *file, struct lab_why *why
+) {
+	static const char *const of_result[] = {"noise", NULL};
+	static const char *const of_load[] = {"due_ns", "scheduled", "lag", NULL};
+	json_t *computed;
+	int err = result_to_json(result, &computed);
+
+	if (err != 0)
+		return lab_fail(why, err, "no memory for JSON");
+	err = take_as_it_is(file, computed, of_result);
+	if (err == 0 && result->open)
+		err = take_as_it_is(
+			json_object_get(file, "load"), json_object_get(computed, "load"), of_load
+		);
+	if (err == 0)
+		err = settle_series(path, "times", file, computed, why);
+	if (err == 0)
+		err = settle_series(path, "service", file, computed, why);
+	if (err == 0)
+		err = compare(path, file, computed, why);
+	json_decref(computed);
+	return err;
+}
+
+static int verify_result(size_t place, const json_t *file, struct lab_why *why) {
+	struct lab_result result = {.size = 0};
+	struct lab_why inner = {.text = ""};
+	char path[PATH_BYTES];
+	int err = result_from_json(file, &inner, &result);
+
+	snprintf(path, sizeof(path), "results[%zu]", place);
+	if (err != 0)
+		err = lab_fail(why, err, "%s: %s", path, inner.text);
+	if (err == 0)
+		err = result_summarize(&result);
+	if (err == 0)
+		err = compare_result(path, &result, file, why);
+	result_release(&result);
+	return err;
+}
+
+// Two steps: figures first, which names a number; then digests, which name a part.
+static int verify_root(const json_t *root, struct lab_why *why) {
+	const json_t *schema = json_object_get(root, "schema");
+	const json_t *results = json_object_get(root, "results");
+	json_t *digests;
+	int err = 0;
+
+	if (!json_is_string(schema))
+		return lab_fail(why, -EBADMSG, "it is no result of tocsin-perf");
+	if (strcmp(json_string_value(schema), LAB_JSON_SCHEMA) != 0)
+		return lab_fail(
+			why, -EPROTO, "its schema is \"%.40s\", this release reads %s",
+			json_string_value(schema), LAB_JSON_SCHEMA
+		);
+	if (!json_is_array(results) || json_array_size(results) > PLAN_SIZES_MAX)
+		return lab_fail(why, -EBADMSG, "it has no results");
+	for (size_t n = 0; n < json_array_size(results) && err == 0; n++)
+		err = verify_result(n, json_array_get(results, n), why);
+	if (err == 0)
+		err = digests_of_json(root, &digests);
+	if (err != 0)
+		return err;
+	err = compare("digests", json_object_get(root, "digests"), digests, why);
+	json_decref(digests);
+	return err;
+}
+
+int verify_file(const char *path, struct lab_why *why) {
+	struct lab_why inner = {.text = ""};
+	json_error_t error;
+	json_t *root;
+	int err;
+
+	errno = 0;
+	root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (root == NULL)
+		return lab_fail(why, -EBADMSG, "%s: %s", path, error.text);
+	err = verify_root(root, &inner);
+	json_decref(root);
+	return err == 0 ? 0 : lab_fail(why, err, "%s: %s", path, inner.text);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Why something failed: a sentence for people beside the error for the program.
+#pragma once
+
+#define LAB_WHY_BYTES 512
+
+struct lab_why {
+	char text[LAB_WHY_BYTES]; // "" until something failed
+};
+
+// Returns err. What was said first stays: what follows a failure says less about it.
+__attribute__((format(printf, 3, 4))) int
+lab_fail(struct lab_why *why, int err, const char *format, ...);

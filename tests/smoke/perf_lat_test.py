@@ -1,0 +1,431 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`tocsin-perf lat` between two processes on the software device, and what it refuses.
+
+    perf_lat_test.py TOCSIN-PERF
+"""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+
+import patience
+import tap
+
+PERF = sys.argv[1]
+OPERATIONS = ["read", "write", "send", "write-imm", "cas", "fadd"]
+ANSWERED = {"write", "send", "write-imm"}
+COLUMNS_MAX = 100
+MAGIC = 0x46525054
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def soft(**environment):
+    """The software device, whatever else this machine has."""
+    return {**os.environ, **environment}
+
+
+class Server:
+    """A server that waits for its client; in a with."""
+
+    def __init__(self, *arguments, **environment):
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            [PERF, "lat", "--device", "soft", "--listen", "127.0.0.1", "--port", str(self.port),
+             *arguments],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=soft(**environment))
+
+    def __enter__(self):
+        line = self.process.stdout.readline()
+        assert line == f"Waits for a client on 127.0.0.1:{self.port}.\n", line
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+    def end(self):
+        """(status, what it said on standard error)."""
+        _, err = self.process.communicate(timeout=patience.HANG_SECONDS)
+        return self.process.returncode, err
+
+
+def client_command(server, *arguments):
+    return [PERF, "lat", "--device", "soft", "--port", str(server.port), *arguments, "127.0.0.1"]
+
+
+def client(server, *arguments, **environment):
+    return subprocess.run(client_command(server, *arguments), text=True, capture_output=True,
+                          check=False, timeout=patience.HANG_SECONDS, env=soft(**environment))
+
+
+def measure(*arguments, **environment):
+    """(the client's end, its JSON), of a run that succeeds."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "r.json"
+        with Server(**environment) as server:
+            done = client(server, "--json", str(path), *arguments, **environment)
+            assert server.end() == (0, ""), done
+        assert done.returncode == 0, done
+        verified = verify(path)
+        assert verified.returncode == 0, verified
+        return done, json.loads(path.read_text())
+
+
+def verify(path):
+    return subprocess.run([PERF, "verify", str(path)], text=True, capture_output=True,
+                          check=False, timeout=patience.HANG_SECONDS)
+
+
+def samples(series):
+    (block,) = series["kept"]["blocks"]
+    return block["samples_ns"]
+
+
+def check_width(text):
+    for line in text.splitlines():
+        assert len(line) <= COLUMNS_MAX, line
+        assert line == line.rstrip(), line
+
+
+def every_operation_is_measured_and_its_file_verified():
+    for operation in OPERATIONS:
+        done, result = measure("--op", operation, "--iterations", "300")
+        (size,) = result["results"]
+        figures = size["times"]["figures"]
+        times = samples(size["times"])
+        assert result["plan"]["op"] == operation
+        assert (figures["count"], len(times)) == (300, 300), operation
+        assert (figures["min_ns"], figures["max_ns"]) == (min(times), max(times))
+        assert min(times) > 0
+        assert size["complete"] and result["incomplete"] == ""
+        assert ("half RTT us" in done.stdout) == (operation in ANSWERED), done.stdout
+        check_width(done.stdout)
+
+
+def several_sizes_are_rows_of_one_table():
+    done, result = measure("--op", "send", "--size", "1,64,4KiB,100000", "--iterations", "50")
+    assert [one["size_bytes"] for one in result["results"]] == [1, 64, 4096, 100000]
+    rows = [line.split() for line in done.stdout.splitlines()[-4:]]
+    assert [row[:2] for row in rows] == [["1B", "50"], ["64B", "50"], ["4KiB", "50"],
+                                         ["100000B", "50"]], done.stdout
+    check_width(done.stdout)
+
+
+def every_policy_serves_what_it_can():
+    for policy in ["window", "event", "adaptive"]:
+        _, result = measure("--op", "send", "--policy", policy, "--iterations", "100")
+        assert result["plan"]["policy"] == policy
+    with Server() as server:
+        done = client(server, "--op", "write", "--policy", "event")
+        assert done.returncode == 2 and "write-imm" in done.stderr, done
+
+
+def a_gap_is_in_no_sample():
+    gap_ns = 3000000
+    _, result = measure("--op", "read", "--gap", "3ms", "--iterations", "40")
+    (size,) = result["results"]
+    times = samples(size["times"])
+    assert sum(times) + (len(times) - 1) * gap_ns <= size["took_ns"], size["took_ns"]
+
+
+def a_run_by_duration_ends():
+    _, result = measure("--op", "read", "--duration", "200ms")
+    (size,) = result["results"]
+    assert size["times"]["figures"]["count"] > 0
+    assert result["plan"]["iterations"] == 0
+
+
+def a_delay_of_the_wire_is_in_each_sample():
+    delay_ns = 2000000
+    _, result = measure("--op", "read", "--iterations", "40",
+                        TOCSIN_SOFT_FAULTS="delay=2ms")
+    times = samples(result["results"][0]["times"])
+    assert min(times) >= 2 * delay_ns, min(times)
+
+
+def an_open_loop_obeys_lindley():
+    """Each response is what the queue before it left, the sender's own lag, and its service."""
+    for arrivals in ["constant", "poisson", "onoff"]:
+        _, result = measure("--op", "read", "--arrivals", arrivals, "--rate", "1500",
+                            "--iterations", "600")
+        (size,) = result["results"]
+        due, load = size["load"]["due_ns"], size["load"]
+        responses, services = samples(size["times"]), samples(size["service"])
+        lags, before, due_before = [], 0, 0
+        for at, response, service in zip(due, responses, services):
+            left = max(0, before - (at - due_before))
+            lags.append(response - service - left)
+            before, due_before = response, at
+        assert min(lags) >= 0, min(lags)
+        assert max(lags) == load["lag_max_ns"], (max(lags), load["lag_max_ns"])
+        median = sorted(lags)[(len(lags) + 1) // 2 - 1]
+        assert abs(median - load["lag_p50_ns"]) <= median / 100 + 1, (median, load)
+
+
+def a_schedule_that_cannot_be_kept_is_not_valid():
+    done, result = measure("--op", "read", "--arrivals", "constant", "--rate", "10000000",
+                           "--iterations", "2000")
+    (size,) = result["results"]
+    assert size["load"]["saturated"] and size["load"]["reason"], size["load"]
+    assert "NOT VALID" in done.stdout, done.stdout
+    check_width(done.stdout)
+
+
+def a_trace_is_played():
+    with tempfile.NamedTemporaryFile("w", suffix=".trace") as trace:
+        trace.write("# seconds\n" + "".join(f"{n / 1000:.3f}\n" for n in range(100)))
+        trace.flush()
+        _, result = measure("--op", "read", "--arrivals", f"trace:{trace.name}")
+    (size,) = result["results"]
+    assert size["load"]["due_ns"] == [n * 1000000 for n in range(100)]
+    assert size["times"]["figures"]["count"] == 100
+
+
+def thresholds_decide_the_exit_status():
+    # Of no quantile but one: how many samples are worth one is this machine's affair.
+    for threshold, status, word in [("min>1ns", 1, "passed"), ("mean<1ns", 0, "not passed"),
+                                    ("p99.999>1ns", 3, "undecided"),
+                                    ("half.min>1ns", 1, "passed"), ("max<1h", 1, "passed")]:
+        with Server() as server:
+            done = client(server, "--op", "send", "--iterations", "200", "--fail-if", threshold)
+            assert server.end()[0] == 0
+        assert done.returncode == status, (threshold, done)
+        assert word in done.stderr, (threshold, done)
+
+
+def other_programs_get_their_files():
+    with tempfile.TemporaryDirectory() as directory, Server() as server:
+        csv, hgrm = pathlib.Path(directory) / "r.csv", pathlib.Path(directory) / "r.hgrm"
+        done = client(server, "--op", "send", "--iterations", "500", "--csv", str(csv), "--hgrm",
+                      str(hgrm), "--perftest")
+        assert done.returncode == 0, done
+        head, *rows = csv.read_text().splitlines()
+        assert head == "size_bytes,what,figure,value_ns,low_ns,high_ns,worth_samples"
+        assert all(len(row.split(",")) == 7 for row in rows), rows
+        values = [line.split() for line in hgrm.read_text().splitlines()[2:] if line[0] != "#"]
+        shares = [float(row[1]) for row in values]
+        assert shares == sorted(shares) and shares[-1] == 1 and int(values[-1][2]) == 500
+        columns = done.stdout.splitlines()
+        assert columns[0].split()[:2] == ["#bytes", "#iterations"], columns
+        assert columns[1].split()[:2] == ["64", "500"] and len(columns[1].split()) == 9, columns
+
+
+def options_that_differ_are_told_on_both_ends():
+    with Server("--op", "send", "--gap", "5us") as server:
+        done = client(server, "--op", "read")
+        status, err = server.end()
+    said = "--op differs: the client has read, the server send"
+    assert (done.returncode, status) == (4, 4), (done, status)
+    assert said in done.stderr and said in err, (done.stderr, err)
+
+
+def a_device_that_is_not_there_is_told_on_both_ends():
+    with Server() as server:
+        command = client_command(server)
+        command[command.index("soft")] = "mlx9_9"
+        done = subprocess.run(command, text=True, capture_output=True, check=False,
+                              timeout=patience.HANG_SECONDS)
+        status, err = server.end()
+    assert (done.returncode, status) == (4, 4), (done, status)
+    assert "no device mlx9_9" in done.stderr and "no device mlx9_9" in err, (done.stderr, err)
+
+
+def frame(version, kind, payload):
+    return struct.pack("<IHHI", MAGIC, version, kind, len(payload)) + payload
+
+
+def say_to_server(sent):
+    """(the kind and text of the server's answer, its status, its standard error)."""
+    with Server() as server:
+        with socket.create_connection(("127.0.0.1", server.port),
+                                      timeout=patience.HANG_SECONDS) as one:
+            one.sendall(sent)
+            one.shutdown(socket.SHUT_WR)
+            answer = b""
+            while piece := one.recv(65536):
+                answer += piece
+        status, err = server.end()
+    kind = struct.unpack("<H", answer[6:8])[0]
+    return kind, answer[12:].decode(), status, err
+
+
+def another_release_is_told_on_both_ends():
+    plan = struct.pack("<BBBQQQQIQHQ", 0, 1, 0, 10, 0, 0, 1000, 0, 1, 1, 64)
+    other = b"99.9.9"
+    for sent, said in [
+            (frame(9, 1, b""), "speaks version 9 of this connection, we speak 1"),
+            (frame(1, 1, struct.pack("<H", len(other)) + other + plan),
+             "the other end is tocsin-perf 99.9.9"),
+            (frame(1, 1, b"x"), "plan is none"),
+            (frame(1, 3, b""), "message 3 where 1 was due"),
+            (b"GET / HTTP/1.1\r\n\r\n", "is no tocsin-perf"),
+            (frame(1, 1, b"")[:7], "the other end")]:
+        kind, text, status, err = say_to_server(sent)
+        assert (kind, status) == (0, 4), (sent, kind, status)
+        assert said in text and said in err, (sent, text, err)
+
+
+def begin_long_run(server, *arguments):
+    """A client that has begun: its server says that it serves."""
+    process = subprocess.Popen(client_command(server, "--op", "send", "--duration", "1h",
+                                              *arguments),
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    line = server.process.stdout.readline()
+    assert line.startswith("Serves send"), line
+    return process
+
+
+def a_client_that_dies_is_told_by_the_server():
+    with Server() as server:
+        process = begin_long_run(server)
+        process.kill()
+        process.communicate()
+        status, err = server.end()
+    assert status == 4 and "the other end went away" in err, (status, err)
+
+
+def a_server_that_dies_is_told_by_the_client_which_keeps_what_it_has():
+    with tempfile.TemporaryDirectory() as directory, Server() as server:
+        path = pathlib.Path(directory) / "r.json"
+        process = begin_long_run(server, "--json", str(path))
+        server.process.kill()
+        out, err = process.communicate(timeout=patience.HANG_SECONDS)
+        assert process.returncode == 4, (process.returncode, err)
+        assert "the other end went away" in err, err
+        assert "INCOMPLETE" in out, out
+        result = json.loads(path.read_text())
+        assert "went away" in result["incomplete"]
+        assert not result["results"][0]["complete"]
+        assert verify(path).returncode == 0, verify(path)
+
+
+def an_interrupted_client_keeps_what_it_has_and_tells_its_server():
+    with Server() as server:
+        process = begin_long_run(server)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=patience.HANG_SECONDS)
+        status, server_err = server.end()
+    assert process.returncode == 4 and "interrupted" in err, (process.returncode, err)
+    assert "INCOMPLETE" in out, out
+    assert status == 4 and "interrupted" in server_err, (status, server_err)
+
+
+def nobody_who_listens_is_said_so():
+    done = subprocess.run([PERF, "lat", "--port", str(free_port()), "127.0.0.1"], text=True,
+                          capture_output=True, check=False, timeout=patience.HANG_SECONDS)
+    assert done.returncode == 4 and "nobody listens" in done.stderr, done
+
+
+def a_port_that_is_taken_is_said_so():
+    with Server() as server:
+        done = subprocess.run([PERF, "lat", "--listen", "127.0.0.1", "--port",
+                               str(server.port)], text=True, capture_output=True, check=False,
+                              timeout=patience.HANG_SECONDS)
+    assert done.returncode == 4 and "cannot listen on 127.0.0.1" in done.stderr, done
+
+
+def a_file_that_cannot_be_written_is_said_so():
+    for option in ["--json", "--csv", "--hgrm"]:
+        with Server() as server:
+            done = client(server, "--iterations", "20", option, "/nonexistent/r")
+        assert done.returncode == 4, done
+        assert "/nonexistent/r: No such file" in done.stderr, done
+        assert "samples in" in done.stdout, done
+
+
+def wrong_options_are_refused_at_once():
+    for arguments, said in [
+            ([], "what?"),
+            (["latt"], "neither lat nor verify"),
+            (["verify"], "needs one FILE"),
+            (["lat", "--opp", "read", "h"], 'did you mean "--op"?'),
+            (["lat", "--op", "reed", "h"], "--op"),
+            (["lat", "--op"], "needs a value"),
+            (["lat", "--size", "0", "h"], "--size"),
+            (["lat", "--size", "1,", "h"], "--size"),
+            (["lat", "--size", "9MiB", "h"], "--size"),
+            (["lat", "--op", "cas", "--size", "16", "h"], "8 bytes"),
+            (["lat", "--iterations", "0", "h"], "--iterations"),
+            (["lat", "--duration", "5", "h"], "--duration"),
+            (["lat", "--iterations", "5", "--duration", "1s", "h"], "either"),
+            (["lat", "--rate", "5", "h"], "open loop"),
+            (["lat", "--arrivals", "poisson", "h"], "--rate"),
+            (["lat", "--arrivals", "trace:", "h"], "--arrivals"),
+            (["lat", "--cores", "4000", "h"], "--cores"),
+            (["lat", "--cores", "x", "h"], "--cores"),
+            (["lat", "--mtu", "1000", "h"], "--mtu"),
+            (["lat", "--fail-if", "p98>1us", "h"], "--fail-if"),
+            (["lat", "--fail-if", "half.p50>1us", "h"], "round trip"),
+            (["lat", "--fail-if", "service.p50>1us", "h"], "open loop"),
+            (["lat", "--fail-if", "p50>1us"], "there is no HOST"),
+            (["lat", "--listen", "127.0.0.1", "h"], "there is a HOST"),
+            (["lat", "one", "two"], "a second"),
+            (["lat", "no.such.host.invalid"], "HOST")]:
+        done = subprocess.run([PERF, *arguments], text=True, capture_output=True, check=False,
+                              timeout=patience.HANG_SECONDS)
+        assert done.returncode == 2, (arguments, done)
+        assert said in done.stderr, (arguments, done.stderr)
+
+
+def one_changed_number_in_a_file_is_named():
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "r.json"
+        _, result = measure("--op", "read", "--iterations", "400")
+        result["results"][0]["times"]["figures"]["quantiles"][1]["high_ns"] += 1
+        path.write_text(json.dumps(result))
+        done = verify(path)
+        assert done.returncode == 1, done
+        assert "results[0].times.figures.quantiles[1].high_ns is" in done.stderr, done
+        path.write_text("{")
+        assert verify(path).returncode == 4
+
+
+def help_names_every_option_and_the_page_has_them():
+    done = subprocess.run([PERF, "--help"], text=True, capture_output=True, check=False,
+                          timeout=patience.HANG_SECONDS)
+    options = set(re.findall(r"--[a-z-]+", done.stdout))
+    page = pathlib.Path(sys.argv[2]).read_text().replace("\\-", "-")
+    assert options <= set(re.findall(r"--[a-z-]+", page)), options
+    assert set(re.findall(r"(?m)^\.B[RI]? (--[a-z-]+)", page)) <= options
+    check_width(done.stdout)
+
+
+tap.run([(name.__name__.replace("_", " "), name) for name in [
+    every_operation_is_measured_and_its_file_verified,
+    several_sizes_are_rows_of_one_table,
+    every_policy_serves_what_it_can,
+    a_gap_is_in_no_sample,
+    a_run_by_duration_ends,
+    a_delay_of_the_wire_is_in_each_sample,
+    an_open_loop_obeys_lindley,
+    a_schedule_that_cannot_be_kept_is_not_valid,
+    a_trace_is_played,
+    thresholds_decide_the_exit_status,
+    other_programs_get_their_files,
+    options_that_differ_are_told_on_both_ends,
+    a_device_that_is_not_there_is_told_on_both_ends,
+    another_release_is_told_on_both_ends,
+    a_client_that_dies_is_told_by_the_server,
+    a_server_that_dies_is_told_by_the_client_which_keeps_what_it_has,
+    an_interrupted_client_keeps_what_it_has_and_tells_its_server,
+    nobody_who_listens_is_said_so,
+    a_port_that_is_taken_is_said_so,
+    a_file_that_cannot_be_written_is_said_so,
+    wrong_options_are_refused_at_once,
+    one_changed_number_in_a_file_is_named,
+    help_names_every_option_and_the_page_has_them,
+]])

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "channel.h"
+
+#include <lib/clock.h>
+#include <lib/wire.h>
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void open_ends(struct channel ends[2]) {
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	for (int n = 0; n < 2; n++)
+		ends[n] = (struct channel){.fd = fds[n]};
+}
+
+static void close_ends(struct channel ends[2]) {
+	channel_close(&ends[0]);
+	channel_close(&ends[1]);
+}
+
+static struct deadline soon(void) {
+	return deadline_after(clock_monotonic_ns(), UINT64_C(30000000000));
+}
+
+static void send_frame(
+	struct channel *end,
+	uint32_t magic,
+	uint16_t version,
+	uint16_t kind,
+	uint32_t size,
+	size_t really
+) {
+	uint8_t bytes[64] = {0};
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	wire_put_u32(&writer, magic);
+	wire_put_u16(&writer, version);
+	wire_put_u16(&writer, kind);
+	wire_put_u32(&writer, size);
+	assert_int_equal(
+		write(end->fd, bytes, wire_writer_used(&writer) + really),
+		(ssize_t)(wire_writer_used(&writer) + really)
+	);
+}
+
+static void messages_arrive_as_they_were_sent(void **state) {
+	static uint8_t large[CHANNEL_BYTES_MAX];
+	struct lab_why why = {.text = ""};
+	struct channel_message message;
+	struct channel ends[2];
+
+	(void)state;
+	memset(large, 7, sizeof(large));
+	open_ends(ends);
+	assert_int_equal(channel_send(&ends[0], CHANNEL_STEP, large, sizeof(large), &why), 0);
+	assert_int_equal(channel_send(&ends[0], CHANNEL_BYE, NULL, 0, &why), 0);
+	assert_int_equal(channel_expect(&ends[1], CHANNEL_STEP, soon(), &message, &why), 0);
+	assert_int_equal(message.size, sizeof(large));
+	assert_memory_equal(message.bytes, large, sizeof(large));
+	assert_int_equal(channel_receive(&ends[1], soon(), &message, &why), 0);
+	assert_int_equal(message.kind, CHANNEL_BYE);
+	close_ends(ends);
+}
+
+static void what_is_no_message_is_refused_and_named(void **state) {
+	static const struct {
+		uint32_t magic;
+		uint16_t version, kind;
+		uint32_t size;
+		int err;
+		const char *says;
+	} rows[] = {
+		{0x20544547, 1, 1, 0, -EBADMSG, "is no tocsin-perf"}, // "GET "
+		{CHANNEL_MAGIC, 2, 1, 0, -EPROTO,
+		 "speaks version 2 of this connection, we speak 1"},
+		{CHANNEL_MAGIC, 1, CHANNEL_KIND_COUNT, 0, -EBADMSG, "which is none"},
+		{CHANNEL_MAGIC, 1, 1, CHANNEL_BYTES_MAX + 1, -EBADMSG, "8193 bytes"},
+		{CHANNEL_MAGIC, 1, 1, UINT32_MAX, -EBADMSG, "4294967295 bytes"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lab_why why = {.text = ""};
+		struct channel_message message;
+		struct channel ends[2];
+
+		open_ends(ends);
+		send_frame(&ends[0], rows[n].magic, rows[n].version, rows[n].kind, rows[n].size, 0);
+		assert_int_equal(channel_receive(&ends[1], soon(), &message, &why), rows[n].err);
+		assert_non_null(strstr(why.text, rows[n].says));
+		close_ends(ends);
+	}
+}
+
+static void an_end_that_goes_away_is_said_so_wherever_it_stops(void **state) {
+	(void)state;
+	for (int half = 0; half < 2; half++) {
+		struct lab_why why = {.text = ""};
+		struct channel_message message;
+		struct channel ends[2];
+
+		open_ends(ends);
+		if (half == 1)
+			send_frame(&ends[0], CHANNEL_MAGIC, CHANNEL_VERSION, CHANNEL_HELLO, 9, 5);
+		channel_close(&ends[0]);
+		assert_true(channel_receive(&ends[1], soon(), &message, &why) < 0);
+		assert_non_null(strstr(why.text, "the other end"));
+		close_ends(ends);
+	}
+}
+
+static void an_error_of_any_version_is_told_and_escaped(void **state) {
+	const struct lab_why theirs = {.text = "no \"device\"\n\x1b[31m"};
+	struct lab_why why = {.text = ""};
+	struct channel_message message;
+	struct channel ends[2];
+
+	(void)state;
+	open_ends(ends);
+	channel_send_error(&ends[0], &theirs);
+	assert_int_equal(channel_receive(&ends[1], soon(), &message, &why), -EREMOTEIO);
+	assert_string_equal(why.text, "the other end says \"no \\\"device\\\"\\n\\x1b[31m\"");
+	why.text[0] = '\0';
+	send_frame(&ends[0], CHANNEL_MAGIC, 9, CHANNEL_ERROR, 0, 0);
+	assert_int_equal(channel_receive(&ends[1], soon(), &message, &why), -EREMOTEIO);
+	close_ends(ends);
+}
+
+static void silence_ends_with_the_deadline(void **state) {
+	struct lab_why why = {.text = ""};
+	struct channel_message message;
+	struct channel ends[2];
+
+	(void)state;
+	open_ends(ends);
+	assert_int_equal(
+		channel_receive(&ends[1], (struct deadline){1}, &message, &why), -ETIMEDOUT
+	);
+	assert_string_equal(why.text, "the other end does not answer");
+	close_ends(ends);
+}
+
+static void another_message_than_the_one_that_is_due_is_refused(void **state) {
+	struct lab_why why = {.text = ""};
+	struct channel_message message;
+	struct channel ends[2];
+
+	(void)state;
+	open_ends(ends);
+	assert_int_equal(channel_send(&ends[0], CHANNEL_STEP, NULL, 0, &why), 0);
+	assert_int_equal(channel_expect(&ends[1], CHANNEL_HELLO, soon(), &message, &why), -EBADMSG);
+	close_ends(ends);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_arrive_as_they_were_sent),
+		cmocka_unit_test(what_is_no_message_is_refused_and_named),
+		cmocka_unit_test(an_end_that_goes_away_is_said_so_wherever_it_stops),
+		cmocka_unit_test(an_error_of_any_version_is_told_and_escaped),
+		cmocka_unit_test(silence_ends_with_the_deadline),
+		cmocka_unit_test(another_message_than_the_one_that_is_due_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan.h"
+
+#include <support/cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+static void plans_that_contradict_themselves_are_refused(void **state) {
+	static const struct {
+		struct plan plan;
+		const char *says;
+	} wrong[] = {
+		{{.size_count = 0, .iterations = 1}, "sizes"},
+		{{.size_count = 1, .sizes = {0}, .iterations = 1}, "1 B to 8 MiB"},
+		{{.size_count = 1, .sizes = {PLAN_SIZE_BYTES_MAX + 1}, .iterations = 1}, "8 MiB"},
+		{{.op = PLAN_CAS, .size_count = 1, .sizes = {64}, .iterations = 1}, "8 bytes"},
+		{{.size_count = 1, .sizes = {8}}, "either --iterations or --duration"},
+		{{.size_count = 1, .sizes = {8}, .iterations = 1, .duration_ns = 1}, "either"},
+		{{.size_count = 1, .sizes = {8}, .iterations = 1, .arrivals = PLAN_POISSON},
+		 "--rate"},
+		{{.size_count = 1, .sizes = {8}, .iterations = 1, .rate = 5}, "open loop"},
+		{{.size_count = 1,
+		  .sizes = {8},
+		  .iterations = 1,
+		  .rate = 5,
+		  .arrivals = PLAN_CONSTANT,
+		  .gap_ns = 1},
+		 "--gap"},
+		{{.size_count = 1,
+		  .sizes = {8},
+		  .duration_ns = PLAN_DURATION_NS_MAX,
+		  .rate = PLAN_RATE_MAX,
+		  .arrivals = PLAN_CONSTANT},
+		 "20000000 arrivals"},
+		{{.op = PLAN_WRITE,
+		  .size_count = 1,
+		  .sizes = {8},
+		  .iterations = 1,
+		  .policy = IDLE_EVENT},
+		 "write-imm"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(wrong) / sizeof(wrong[0]); n++) {
+		struct lab_why why = {.text = ""};
+
+		assert_int_equal(plan_check(&wrong[n].plan, &why), -EINVAL);
+		assert_non_null(strstr(why.text, wrong[n].says));
+	}
+}
+
+static void the_default_is_sound(void **state) {
+	struct lab_why why = {.text = ""};
+
+	(void)state;
+	assert_int_equal(plan_check(&plan_default, &why), 0);
+}
+
+static void an_option_that_differs_is_named_with_both_values(void **state) {
+	static const struct {
+		struct plan own;
+		enum plan_part part;
+		const char *says;
+	} rows[] = {
+		{{.op = PLAN_SEND},
+		 PLAN_PART_OP,
+		 "--op differs: the client has read, the server send"},
+		{{.size_count = 2, .sizes = {1, 2}},
+		 PLAN_PART_SIZES,
+		 "--size differs: the client has 64, the server 1,2"},
+		{{.iterations = 7}, PLAN_PART_ITERATIONS, "client has 20000, the server 7"},
+		{{.duration_ns = 9}, PLAN_PART_DURATION, "--duration (ns) differs"},
+		{{.gap_ns = 9}, PLAN_PART_GAP, "--gap (ns) differs"},
+		{{.policy = IDLE_EVENT}, PLAN_PART_POLICY, "has spin, the server event"},
+		{{.arrivals = PLAN_POISSON}, PLAN_PART_ARRIVALS, "has closed, the server poisson"},
+		{{.rate = 3}, PLAN_PART_RATE, "--rate differs"},
+		{{.seed = 3}, PLAN_PART_SEED, "--seed differs"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lab_why why = {.text = ""};
+
+		assert_int_equal(
+			plan_compare(&plan_default, &rows[n].own, rows[n].part, &why), -EINVAL
+		);
+		assert_non_null(strstr(why.text, rows[n].says));
+		// What was not given is the client's to choose.
+		why.text[0] = '\0';
+		assert_int_equal(plan_compare(&plan_default, &rows[n].own, 0, &why), 0);
+	}
+}
+
+static size_t encode(const struct plan *plan, uint8_t *bytes, size_t size) {
+	struct wire_writer writer;
+	size_t used = 0;
+
+	wire_writer_init(&writer, bytes, size);
+	plan_encode(plan, &writer);
+	assert_int_equal(wire_writer_finish(&writer, &used), 0);
+	return used;
+}
+
+static void a_plan_is_read_as_it_was_written(void **state) {
+	struct plan plan = plan_default, read = {.op = PLAN_OP_COUNT};
+	struct wire_reader reader;
+	uint8_t bytes[512];
+	size_t used;
+
+	(void)state;
+	plan.size_count = 3;
+	plan.sizes[1] = 4096;
+	plan.sizes[2] = PLAN_SIZE_BYTES_MAX;
+	plan.seed = UINT64_MAX;
+	used = encode(&plan, bytes, sizeof(bytes));
+	wire_reader_init(&reader, bytes, used);
+	plan_decode(&reader, &read);
+	assert_int_equal(wire_reader_finish(&reader), 0);
+	assert_int_equal(memcmp(&plan, &read, sizeof(plan)), 0);
+}
+
+static void bytes_that_are_no_plan_are_refused(void **state) {
+	static const size_t places[] = {0, 1, 2, 10, 18, 26}; // names, then the top of each number
+	uint8_t bytes[512], wrong[512];
+	struct wire_reader reader;
+	struct plan read;
+	size_t used;
+
+	(void)state;
+	used = encode(&plan_default, bytes, sizeof(bytes));
+	for (size_t length = 0; length < used; length++) {
+		wire_reader_init(&reader, bytes, length);
+		plan_decode(&reader, &read);
+		assert_int_equal(wire_reader_finish(&reader), -EBADMSG);
+	}
+	for (size_t n = 0; n < sizeof(places) / sizeof(places[0]); n++) {
+		memcpy(wrong, bytes, used);
+		wrong[places[n]] = 0xff;
+		wire_reader_init(&reader, wrong, used);
+		plan_decode(&reader, &read);
+		assert_int_equal(wire_reader_finish(&reader), -EBADMSG);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plans_that_contradict_themselves_are_refused),
+		cmocka_unit_test(the_default_is_sound),
+		cmocka_unit_test(an_option_that_differs_is_named_with_both_values),
+		cmocka_unit_test(a_plan_is_read_as_it_was_written),
+		cmocka_unit_test(bytes_that_are_no_plan_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
