@@ -526,7 +526,7 @@ static void what_a_device_shows_newly_is_told_by_pairs_made_anew_at_once(void **
 	net_want(B, 0, A, 0);
 	net_settle();
 	generation = net_view(A, key).generation;
-	memcpy(device.name, pairing_device_name(net.nodes[B].pairing, 0), sizeof(device.name));
+	memcpy(device.name, key.peer_device, sizeof(device.name));
 	assert_int_equal(pairing_device(net.nodes[B].pairing, &device, &number), 0);
 	assert_int_equal(number, 0);
 	pairing_device_renew(net.nodes[B].pairing, net.now_ns, number);

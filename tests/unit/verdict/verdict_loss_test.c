@@ -207,7 +207,7 @@ static void answers_that_are_asked_for_do_not_acquit_at_once(void **state) {
 		look_of(&scene, 8, 2, n == 6 || n == 8 ? one : none);
 	assert_int_equal(losing(&scene), 1);
 	for (; losing(&scene) > 0 && looks < LOSS_LOOKS; looks++) {
-		scene.sent[0] += 8;
+		scene.count[0].sent += 8;
 		look_of(&scene, 8, 2, none);
 	}
 	assert_in_range(looks, 4, LOSS_LOOKS / 2);
