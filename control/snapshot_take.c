@@ -85,7 +85,7 @@ static void copy_paths(
 	struct fabric_path_view view;
 	uint32_t cursor = 0;
 
-	while (sources->fabric != NULL && snapshot->path_count < SNAPSHOT_PATHS_MAX &&
+	while (sources->fabric != NULL &&
 	       sources->fabric_calls->path_next(sources->fabric, &cursor, &view) &&
 	       view.neighbour) {
 		struct snapshot_path *path = &snapshot->paths[snapshot->path_count];
@@ -93,6 +93,10 @@ static void copy_paths(
 
 		if (ras_peer_find(ras, view.peer, &peer) != 0)
 			continue;
+		if (snapshot->path_count == SNAPSHOT_PATHS_MAX) {
+			snapshot->paths_left++;
+			continue;
+		}
 		memcpy(path->peer, peer.record->name, peer.record->name_length);
 		sources->fabric_calls->path_row(sources->fabric, &view, &path->row);
 		snapshot->path_count++;

@@ -5,6 +5,7 @@
 
 #include <control/snapshot.h>
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -34,10 +35,12 @@ seconds(const struct snapshot_path *path,
 		time_ns % 1000000000);
 }
 
+static_assert(SNAPSHOT_PATHS_MAX == 320, "as the page says");
+
 static void seen(const struct snapshot *snapshot, FILE *out) {
 	page_family(
 		out, true, "tocsin_path_seen", "gauge",
-		"1 for each steady path, as this node reads it; at most 128 of them"
+		"1 for each steady path, as this node reads it; at most 320 of them"
 	);
 	for (uint32_t n = 0; n < snapshot->path_count; n++) {
 		const struct snapshot_path *path = &snapshot->paths[n];
@@ -85,8 +88,17 @@ static void probes(const struct snapshot *snapshot, bool open_metrics, FILE *out
 	}
 }
 
+static void left(const struct snapshot *snapshot, FILE *out) {
+	page_family(
+		out, true, "tocsin_paths_left_out", "gauge",
+		"steady paths beyond those that have series here"
+	);
+	fprintf(out, "tocsin_paths_left_out %" PRIu32 "\n", snapshot->paths_left);
+}
+
 void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	seen(snapshot, out);
 	times(snapshot, out);
 	probes(snapshot, open_metrics, out);
+	left(snapshot, out);
 }

@@ -50,6 +50,7 @@ static void fill_snapshot(void) {
 		memset(row->reason, 'R', VERDICT_REASON_MAX);
 	}
 	snapshot.path_count = SNAPSHOT_PATHS_MAX;
+	snapshot.paths_left = 7;
 	for (uint32_t n = 0; n < SNAPSHOT_PATHS_MAX; n++) {
 		struct snapshot_path *path = &snapshot.paths[n];
 
@@ -112,6 +113,7 @@ static void page_of_a_thousand_lost_nodes_is_below_a_mebibyte(void **state) {
 	assert_int_equal(lines_of(page, "tocsin_peer_not_alive{"), 1000);
 	assert_int_equal(lines_of(page, "tocsin_node_verdict{"), SNAPSHOT_VERDICTS_MAX);
 	assert_int_equal(lines_of(page, "tocsin_path_"), 6 * SNAPSHOT_PATHS_MAX);
+	assert_non_null(strstr(page, "\ntocsin_paths_left_out 7\n"));
 	assert_int_equal(
 		lines_of(page, "tocsin_port_congestion_total{"),
 		CONGESTION_KIND_COUNT * CONGESTION_PORTS_MAX

@@ -23,7 +23,7 @@ struct overlay;
 #define SNAPSHOTS_WAITING_MAX 64
 #define SNAPSHOT_MISSING_MAX 64
 #define SNAPSHOT_VERDICTS_MAX 256 // so many series at most: a scrape stays small
-#define SNAPSHOT_PATHS_MAX 128	  // likewise; 2 log2 N neighbours, for each device
+#define SNAPSHOT_PATHS_MAX 320	  // likewise; 16 rails, 2 log2 500 neighbours and itself
 
 // A node with whom something is wrong, or that is in maintenance.
 struct snapshot_verdict {
@@ -59,7 +59,8 @@ struct snapshot {
 	uint32_t withheld;     // nodes whose drain is not
 	uint32_t verdict_rows; // at most SNAPSHOT_VERDICTS_MAX of them
 	struct snapshot_verdict rows[SNAPSHOT_VERDICTS_MAX];
-	uint32_t path_count; // at most SNAPSHOT_PATHS_MAX of them
+	uint32_t path_count; // at most SNAPSHOT_PATHS_MAX of them,
+	uint32_t paths_left; // and how many more there are
 	struct snapshot_path paths[SNAPSHOT_PATHS_MAX];
 	uint32_t port_count;
 	struct congestion_port ports[CONGESTION_PORTS_MAX];
