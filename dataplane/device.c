@@ -207,8 +207,8 @@ int device_find(
 	*guid = telling_guid(calls, devices, count, *guid);
 	for (uint32_t n = 0; n < count; n++) {
 		alike = likeness(
-			devices[n],
-			telling_guid(calls, devices, count, guid_of(calls, devices[n])), name, *guid
+			devices[n], telling_guid(calls, devices, count, guid_of(calls, devices[n])),
+			name, *guid
 		);
 		if (alike <= best || strlen(devices[n]->name) > DEVICE_NAME_MAX)
 			continue;

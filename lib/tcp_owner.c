@@ -72,8 +72,8 @@ static int read_answer(const void *bytes, size_t size, uint32_t *ret_uid) {
 	return 0;
 }
 
-// An answer that had no room when it was asked for is told as an error of a later call, and what came
-// behind it would be read as the answer to the next question.
+// An answer that had no room when it was asked for is told as an error of a later call, and what
+// came behind it would be read as the answer to the next question.
 static void drain(int fd, char *answer) {
 	for (unsigned int n = 0; n < DRAIN_MAX; n++) {
 		if (recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) < 0 && errno == EAGAIN)

@@ -175,8 +175,8 @@ static void match_rest(
 	// One that is known to be elsewhere can only share one that may be anywhere.
 	by_order(left.here & ~left.here_unknown, rest.there_unknown, places);
 	by_order(
-		left.here_unknown,
-		rest.there != 0 ? rest.there : all & first_choices(own, theirs), places
+		left.here_unknown, rest.there != 0 ? rest.there : all & first_choices(own, theirs),
+		places
 	);
 }
 

@@ -65,7 +65,8 @@ def why_one_failed_stands_right_behind_its_line():
              '#   File "it.py", line 7, in a', "#     assert False", "# AssertionError: why",
              "ok 2 - b"]
     _, _, said = run("cat <<'END'\n" + "\n".join(lines) + "\nEND\nexit 1")
-    assert "not ok 2 - it: a\n# AssertionError: why\n# at it.py:7 in a: assert False\n" in said, said
+    wanted = "not ok 2 - it: a\n# AssertionError: why\n# at it.py:7 in a: assert False\n"
+    assert wanted in said, said
 
 
 if __name__ == "__main__":

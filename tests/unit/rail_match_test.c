@@ -129,8 +129,8 @@ static struct rail_list draw_node(uint64_t *state) {
 
 // The one that it takes takes back it, or one that takes the same.
 static bool is_answered(uint32_t own, const uint32_t *places, const uint32_t *back) {
-	return places[own] == RAIL_NONE || (back[places[own]] != RAIL_NONE &&
-					    places[back[places[own]]] == places[own]);
+	return places[own] == RAIL_NONE ||
+	       (back[places[own]] != RAIL_NONE && places[back[places[own]]] == places[own]);
 }
 
 static void both_sides_come_to_the_same_pairs(void **state) {
