@@ -68,6 +68,8 @@ struct agent_device {
 	uint64_t guid;	     // 0: not known
 	bool may_never_come; // as struct fabric_device
 	bool stands_in;
+	bool gpu; // likewise
+	uint32_t gpu_ordinal;
 };
 
 // What the log was last told of the names to join through.

@@ -28,6 +28,8 @@ void check_address(
 	const char *key,
 	struct config_load *load
 );
+// Of a configuration that is sound: of which GPU no memory can be shown to peers, and why.
+void check_tell_gpus(const struct config *config, FILE *stream);
 bool check_holder_is_agent(const struct port_holder *holder);
 // Of a configuration that is sound: which of its addresses an agent holds that runs already.
 void check_tell_running(const struct config *config, FILE *stream);

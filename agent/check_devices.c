@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <dataplane/device_choice.h>
+#include <dataplane/gpu_page.h>
 #include <dataplane/soft.h>
 #include <lib/config.h>
 #include <lib/must.h>
@@ -160,4 +161,26 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 		check_soft(probe, load);
 	topology_destroy(machine.topology);
 	free(machine.facts);
+}
+
+// It is tried: what the driver, its kernel module and the GPU can do nobody else knows.
+void check_tell_gpus(const struct config *config, FILE *stream) {
+	const struct config_list *list = config_get_list(config, "node", "device");
+
+	for (size_t n = 0; n < list->count && config_get_bool(config, "probe", "gpu"); n++) {
+		char reason[CUDA_REASON_MAX + 1] = "";
+		struct gpu_page_config wanted = {.word = 1};
+		struct gpu_page *page = NULL;
+		struct device_target target;
+
+		must(device_target_parse(list->items[n], strlen(list->items[n]), NULL, &target) == 0
+		);
+		wanted.ordinal = target.number;
+		if (target.kind == DEVICE_TARGET_CUDA &&
+		    gpu_page_create(&wanted, reason, &page) != 0)
+			fprintf(stream,
+				"note: peers will read no memory of cuda:%u, but the pulse alone: %s\n",
+				target.number, reason);
+		gpu_page_destroy(page);
+	}
 }

@@ -187,8 +187,8 @@ static const struct config_key keys[] = {
 	 "auto, none, or any of best, nic:NAME, cpu:N, cuda:N and soft between commas", "auto",
 	 "The RDMA devices that this node measures with, each a rail: auto is every port that can have "
 	 "pairs, up to 16, best the best device alone, and either the software device where there is "
-	 "none, cpu:N and cuda:N the one that is nearest to it, soft "
-	 "the software device, none no device at all."},
+	 "none, cpu:N and cuda:N the one that is nearest to it, which for cuda:N shows memory of that "
+	 "GPU to peers ([probe] gpu), soft the software device, none no device at all."},
 
 	{"overlay", "cluster", CONFIG_STRING, false, 1, 63, NULL, check_name,
 	 "1 to 63 letters, digits, '-', '_' and '.'", "tocsin",
@@ -335,6 +335,11 @@ static const struct config_key keys[] = {
 	{"probe", "rotation", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether the nodes that are no neighbours are probed in turn, with what the budget leaves; "
 	 "the counter coverage_ns of probe tells how long a round takes."},
+	{"probe", "gpu", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	 "Whether the rail that device = cuda:N chose shows peers 64 KiB of that GPU's memory beside "
+	 "its pulse, as dmabuf: their reads of it cross PCIe to the GPU. It keeps a CUDA context and "
+	 "2 MiB on the GPU while the agent runs, so that a reset of the GPU needs an end of the agent. "
+	 "Of two GPUs next to one rail the first is shown."},
 
 	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28029",

@@ -117,6 +117,8 @@ static bool take(struct agent *agent, const struct found *found) {
 	device->guid = found->guid;
 	device->may_never_come = found->waits;
 	device->stands_in = found->stands_in;
+	device->gpu = found->gpu && config_get_bool(agent->config, "probe", "gpu");
+	device->gpu_ordinal = found->gpu_ordinal;
 	memcpy(device->name, found->name, sizeof(device->name));
 	memcpy(device->device, found->device, sizeof(device->device));
 	device->settings = settings;

@@ -20,6 +20,15 @@ struct look {
 	bool fell_back;	 // to the software device
 };
 
+static void note_gpu(const struct look *look, struct found *found) {
+	const struct device_target *target = &look->query.target;
+
+	if (target->kind != DEVICE_TARGET_CUDA || found->gpu)
+		return;
+	found->gpu = true;
+	found->gpu_ordinal = target->number;
+}
+
 static void add(const struct look *look, const struct device_facts *facts) {
 	struct discovery *discovery = look->discovery;
 
@@ -27,6 +36,7 @@ static void add(const struct look *look, const struct device_facts *facts) {
 		if (strcmp(discovery->found[n].name, facts->name) != 0)
 			continue;
 		discovery->found[n].stands_in = discovery->found[n].stands_in && look->fell_back;
+		note_gpu(look, &discovery->found[n]);
 		return;
 	}
 	if (discovery->count == DISCOVERY_FOUND_MAX)
@@ -40,6 +50,7 @@ static void add(const struct look *look, const struct device_facts *facts) {
 		.target = look->target,
 		.stands_in = look->fell_back,
 	};
+	note_gpu(look, &discovery->found[discovery->count - 1]);
 	memcpy(discovery->found[discovery->count - 1].name, facts->name, sizeof(facts->name));
 	memcpy(discovery->found[discovery->count - 1].device, facts->name, sizeof(facts->name));
 }

@@ -27,6 +27,8 @@ struct found {
 	uint32_t target; // whose it is
 	bool waits;	 // for a port or an address, beside others that can be used
 	bool stands_in;	 // the software device, where nothing else is
+	bool gpu;	 // a GPU is what it was chosen for, the first of them
+	uint32_t gpu_ordinal;
 };
 
 struct discovery {

@@ -83,6 +83,8 @@ static struct fabric_device device_of(const struct agent_device *device) {
 		.settings = device->settings,
 		.may_never_come = device->may_never_come,
 		.stands_in = device->stands_in,
+		.gpu = device->gpu,
+		.gpu_ordinal = device->gpu_ordinal,
 	};
 
 	memcpy(to.name, device->name, sizeof(to.name));

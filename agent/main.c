@@ -79,6 +79,7 @@ static int with_config(const struct options *options) {
 		       options->config_given ? options->config_path : "defaults and settings");
 		check_tell_running(config, stdout);
 		check_tell_unit(config, stdout);
+		check_tell_gpus(config, stdout);
 	}
 	config_destroy(config);
 	return check_written(AGENT_EXIT_DONE);

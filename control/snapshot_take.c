@@ -99,6 +99,7 @@ static void copy_paths(
 		}
 		memcpy(path->peer, peer.record->name, peer.record->name_length);
 		sources->fabric_calls->path_row(sources->fabric, &view, &path->row);
+		path->gpu = view.gpu;
 		snapshot->path_count++;
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // DEVICES: the RDMA devices that this agent measures with.
 #include "answers.h"
+#include "gpus.h"
 #include "listing.h"
 #include "names.h"
 #include "roll.h"
@@ -63,6 +64,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 			&session->out, "  %.*s\n",
 			session->whole ? DEVICE_REASON_MAX : REASON_WIDTH, row->reason
 		);
+	gpu_device_say(session, NULL, &row->gpu);
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
@@ -75,6 +77,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		(int)row->events
 	);
 
+	json_object_set_new(object, "gpu", gpu_device_json(&row->gpu));
 	if (!row->open || object == NULL)
 		return object;
 	json_object_update_new(

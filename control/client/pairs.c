@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PAIRS: the RDMA pairs of this node, those that are not ready first.
 #include "answers.h"
+#include "gpus.h"
 #include "listing.h"
 #include "names.h"
 #include "roll.h"
@@ -167,8 +168,27 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	);
 }
 
+static json_t *facts(struct session *session, void *work) {
+	json_t *object = json_object();
+
+	(void)work;
+	gpus_put_devices(session, object);
+	return object;
+}
+
+static void say_tail(struct session *session, void *work) {
+	(void)work;
+	gpus_say_devices(session);
+}
+
 static const struct listing_ops ops = {
-	.key = "pairs", .head = say_head, .row = say_row, .row_json = row_json};
+	.key = "pairs",
+	.facts = facts,
+	.head = say_head,
+	.row = say_row,
+	.row_json = row_json,
+	.tail = say_tail,
+};
 
 static uint32_t count_pairs(const struct client_server *server) {
 	struct fabric_pair_view view;

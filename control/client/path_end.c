@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One end of a path with all that it knows: made here, and told here or by another node.
 #include "congestion.h"
+#include "gpus.h"
 #include "names.h"
 #include "paths.h"
 #include "roll.h"
@@ -118,6 +119,7 @@ static json_t *path_json(struct session *session, const struct fabric_path_view 
 	);
 	json_object_update(object, more);
 	json_object_set_new(object, "flows", flows_json(view));
+	json_object_set_new(object, "gpu", gpu_path_json(session, &view->gpu));
 	json_object_set_new(object, "congestion", congestion_json(session, view->device));
 	json_decref(more);
 	return object;
@@ -280,6 +282,19 @@ static void say_flows(struct text *out, const json_t *flows) {
 	}
 }
 
+// Nothing where the peer shows no memory of a GPU.
+static void say_gpu(struct text *out, const json_t *path) {
+	const json_t *gpu = json_object_get(path, "gpu");
+	char words[GPU_WORDS_BYTES];
+
+	if (!json_is_object(gpu))
+		return;
+	gpu_path_words(gpu, words);
+	text_print(out, "  GPU       %s\n", words);
+	gpu_time_words(gpu, words);
+	text_print(out, "            %s\n", words);
+}
+
 // Of the port that reads; nothing where its driver counts nothing.
 static void say_congestion(struct text *out, const json_t *path) {
 	const json_t *port = json_array_get(json_object_get(path, "congestion"), 0);
@@ -361,6 +376,7 @@ void paths_end_say(struct session *session, const char *node, const char *peer, 
 		say_loss(out, path);
 		say_pair(out, path);
 		say_flows(out, json_object_get(path, "flows"));
+		say_gpu(out, path);
 		say_congestion(out, path);
 		writes = json_object_get(path, "writes");
 		say_sizes(out, json_object_get(path, "sizes"), any_sent(writes) ? "READ" : "BYTES");

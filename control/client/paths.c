@@ -4,6 +4,7 @@
 #include "paths.h"
 
 #include "answers.h"
+#include "gpus.h"
 #include "listing.h"
 #include "names.h"
 #include "roll.h"
@@ -175,8 +176,10 @@ static void say_head(struct session *session, void *work) {
 	text_print(&session->out, paths->count > 0 ? ": " : "");
 	say_counts(session, paths, NULL);
 	text_print(&session->out, "\n");
-	if (!paths->all)
+	if (!paths->all) {
 		say_schedule(session);
+		gpus_say_bad(session, 0, "Memory of GPUs that is not read as it should be:\n");
+	}
 	if (paths->count > 0)
 		text_print(
 			&session->out, "\n%-12s %-12s %-13s %-9s %-11s %-7s %-7s %-7s %s\n", "NODE",
@@ -335,6 +338,8 @@ static json_t *facts(struct session *session, void *work) {
 	json_t *object = paths->all ? all_facts(paths) : own_facts(session);
 
 	json_object_set_new(object, "counts", counts_json(paths));
+	if (!paths->all)
+		gpus_put(session, 0, object);
 	return object;
 }
 

@@ -3,6 +3,7 @@
 // why. Nothing where there is no fabric or no pair.
 #include "why_pairs.h"
 
+#include "gpus.h"
 #include "happening.h"
 #include "names.h"
 #include "server.h"
@@ -87,6 +88,7 @@ void why_say_pairs(struct session *session, const struct ras_peer *peer) {
 	struct fabric_pair_view view;
 
 	say_bad_flows(session, peer);
+	gpus_say_bad(session, peer->record->id, "\nMemory of its GPU, as it is read from here\n");
 	while (next_pair(session, peer->record->id, &cursor, &view)) {
 		count++;
 		ready += view.pairing.state == PAIRING_READY;
@@ -130,4 +132,5 @@ void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t 
 		);
 	}
 	json_object_set_new(object, "pairs", array);
+	gpus_put(session, peer->record->id, object);
 }

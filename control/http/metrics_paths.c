@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 // Up to the brace that ends them.
@@ -96,9 +97,85 @@ static void left(const struct snapshot *snapshot, FILE *out) {
 	fprintf(out, "tocsin_paths_left_out %" PRIu32 "\n", snapshot->paths_left);
 }
 
+static void gpu_label(const struct snapshot_path *path, const char *name, FILE *out) {
+	labels(path, name, out);
+	fprintf(out, ",gpu=\"%u\"", path->gpu.ordinal);
+}
+
+static void gpu_seen(const struct snapshot *snapshot, FILE *out) {
+	page_family(
+		out, true, "tocsin_path_gpu_seen", "gauge",
+		"1 for each steady path to a node that shows memory of a GPU, as that is read"
+	);
+	for (uint32_t n = 0; n < snapshot->path_count; n++) {
+		const struct snapshot_path *path = &snapshot->paths[n];
+
+		if (!path->gpu.shown)
+			continue;
+		gpu_label(path, "tocsin_path_gpu_seen", out);
+		fprintf(out, ",seen=\"%s\"} 1\n", fabric_gpu_seen_name(path->gpu.seen));
+	}
+}
+
+static void gpu_times(const struct snapshot *snapshot, FILE *out) {
+	static const char latency[] = "tocsin_path_gpu_latency_seconds";
+	static const struct {
+		const char *label;
+		size_t at;
+	} quantiles[] = {
+		{"0.5", offsetof(struct fabric_gpu_path, median_ns)},
+		{"0.99", offsetof(struct fabric_gpu_path, p99_ns)},
+	};
+
+	page_family(out, true, latency, "summary", "time to read 8 bytes of a GPU's memory");
+	for (uint32_t n = 0; n < snapshot->path_count; n++) {
+		const struct snapshot_path *path = &snapshot->paths[n];
+
+		for (size_t k = 0; k < sizeof(quantiles) / sizeof(quantiles[0]); k++) {
+			uint64_t time_ns;
+
+			memcpy(&time_ns, (const char *)&path->gpu + quantiles[k].at,
+			       sizeof(time_ns));
+			if (!path->gpu.shown || time_ns == 0)
+				continue;
+			gpu_label(path, latency, out);
+			fprintf(out, ",quantile=\"%s\"} %" PRIu64 ".%09" PRIu64 "\n",
+				quantiles[k].label, time_ns / 1000000000, time_ns % 1000000000);
+		}
+	}
+}
+
+static void gpu_probes(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+	page_family(
+		out, open_metrics, "tocsin_path_gpu_probes", "counter",
+		"reads of a GPU's memory over the path"
+	);
+	for (uint32_t n = 0; n < snapshot->path_count; n++) {
+		if (!snapshot->paths[n].gpu.shown)
+			continue;
+		gpu_label(&snapshot->paths[n], "tocsin_path_gpu_probes_total", out);
+		fprintf(out, "} %" PRIu64 "\n", snapshot->paths[n].gpu.probes);
+	}
+	page_family(
+		out, open_metrics, "tocsin_path_gpu_failed", "counter",
+		"of these, those that the path was not to blame for"
+	);
+	for (uint32_t n = 0; n < snapshot->path_count; n++) {
+		const struct fabric_gpu_path *gpu = &snapshot->paths[n].gpu;
+
+		if (!gpu->shown)
+			continue;
+		gpu_label(&snapshot->paths[n], "tocsin_path_gpu_failed_total", out);
+		fprintf(out, "} %" PRIu64 "\n", gpu->silent + gpu->refused + gpu->wrong);
+	}
+}
+
 void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	seen(snapshot, out);
 	times(snapshot, out);
 	probes(snapshot, open_metrics, out);
 	left(snapshot, out);
+	gpu_seen(snapshot, out);
+	gpu_times(snapshot, out);
+	gpu_probes(snapshot, open_metrics, out);
 }

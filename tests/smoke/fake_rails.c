@@ -270,6 +270,16 @@ struct ibv_mr *ibv_reg_mr_iova2(
 	return ibv_reg_mr(pd, address, length, (int)access);
 }
 
+struct ibv_mr *ibv_reg_dmabuf_mr(
+	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access
+) {
+	const struct verbs_dmabuf dmabuf = {
+		.fd = fd, .offset = offset, .length = length, .iova = iova};
+	struct ibv_mr *mr = NULL;
+
+	return code(CALLS.reg_dmabuf_mr(pd, &dmabuf, access, &mr)) == 0 ? mr : NULL;
+}
+
 int ibv_dereg_mr(struct ibv_mr *mr) {
 	return code(CALLS.dereg_mr(mr));
 }

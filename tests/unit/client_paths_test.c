@@ -472,6 +472,88 @@ static void ways_that_flow_labels_choose_are_told_each_and_the_bad_one_is_named(
 	close(fd);
 }
 
+static struct fabric_gpu_path bad_gpu(void) {
+	return (struct fabric_gpu_path){
+		.shown = true,
+		.ordinal = 3,
+		.seen = FABRIC_GPU_REFUSED,
+		.since_ns = clock_now_ns(&bench.clock) - 200 * RAS_NS_PER_SEC,
+		.probes = UINT64_MAX / 4,
+		.silent = UINT64_MAX / 4,
+		.refused = 34,
+		.median_ns = 22000,
+		.usual_ns = 20000,
+		.p99_ns = 40000,
+	};
+}
+
+static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_bad(void **state) {
+	static const char hostile[] =
+		"{\"devices\":1,\"probing\":true,\"paths\":[{\"gpu\":7},{\"gpu\":[]},{\"gpu\":null},"
+		"{\"gpu\":{\"ordinal\":1e99,\"seen\":\"\\u001b[2J\",\"for_s\":-4,\"probes\":"
+		"9223372036854775807,\"median_ns\":\"x\"}}]}\n";
+	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	int fd = bench_connect();
+	const char *text;
+
+	(void)state;
+	add_own(&row);
+	row = a_row("n3", SIGHT_GOOD, 26000);
+	add_own(&row);
+	fabric.views[0].gpu = bad_gpu();
+	fabric.views[1].gpu = bad_gpu();
+	fabric.views[1].gpu.seen = FABRIC_GPU_GOOD;
+	bench_say(fd, "PATH n1 n2\n");
+	bench_turn();
+	say(bench.overlay.call, hostile);
+	bench.overlay.call->ended(bench.overlay.call, 0);
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_non_null(strstr(text, "  GPU       cuda:3 refused, for 3 min 20 s; "));
+	assert_non_null(strstr(text, " silent, 34 refused, 0 wrong of "));
+	assert_non_null(strstr(text, "\n            8 bytes take 22 us, usually 20 us, p99 40 us\n"));
+	assert_non_null(strstr(text, "  GPU       cuda:0 ?, for "));
+	bench_say(fd, "WHY n2\n");
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_non_null(strstr(
+		text, "\nMemory of its GPU, as it is read from here\n  mlx5_0>mlx5_1: cuda:3 refused"
+	));
+	bench_say(fd, "WHY n3\n");
+	assert_null(strstr(bench_hear(fd), "Memory of its GPU"));
+	bench_say(fd, "PATHS\n");
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_non_null(strstr(
+		text, "Memory of GPUs that is not read as it should be:\n  n2, mlx5_0>mlx5_1: cuda:3 "
+	));
+	assert_null(strstr(text, "  n3, mlx5_0"));
+	close(fd);
+}
+
+static void memory_of_a_gpu_is_in_the_json_of_paths_and_why(void **state) {
+	struct ras_path_row row = a_row("n2", SIGHT_GOOD, 26000);
+	json_t *object, *gpu;
+	int fd = connect_json();
+
+	(void)state;
+	add_own(&row);
+	fabric.views[0].gpu = bad_gpu();
+	for (uint32_t n = 0; n < 2; n++) {
+		bench_say(fd, n == 0 ? "PATHS\n" : "WHY n2\n");
+		object = json_loads(bench_hear(fd), 0, NULL);
+		gpu = json_array_get(json_object_get(object, "gpus"), 0);
+		assert_string_equal(json_string_value(json_object_get(gpu, "seen")), "refused");
+		assert_string_equal(json_string_value(json_object_get(gpu, "peer")), "n2");
+		assert_string_equal(json_string_value(json_object_get(gpu, "device")), "mlx5_0");
+		assert_int_equal(json_integer_value(json_object_get(gpu, "ordinal")), 3);
+		assert_int_equal(json_integer_value(json_object_get(gpu, "for_s")), 200);
+		assert_int_equal(json_integer_value(json_object_get(gpu, "median_ns")), 22000);
+		json_decref(object);
+	}
+	close(fd);
+}
+
 static void ports_congestion_is_told_beside_its_path(void **state) {
 	static const char of_n2[] =
 		"{\"devices\":1,\"probing\":true,\"paths\":["
@@ -702,6 +784,8 @@ int main(void) {
 		PATHS_TEST(matrix_has_the_worst_of_each_pair_and_all_nodes),
 		PATHS_TEST(path_is_told_from_both_ends),
 		PATHS_TEST(ways_that_flow_labels_choose_are_told_each_and_the_bad_one_is_named),
+		PATHS_TEST(memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_bad),
+		PATHS_TEST(memory_of_a_gpu_is_in_the_json_of_paths_and_why),
 		PATHS_TEST(ports_congestion_is_told_beside_its_path),
 		PATHS_TEST(end_has_a_little_less_time_than_who_asked_gives),
 		PATHS_TEST(end_that_does_not_answer_is_said_to),

@@ -130,6 +130,8 @@ static void fill_port(struct congestion_port *port) {
 	port->received_permille = 62;
 }
 
+static struct fabric_gpu_path gpu; // of the one path
+
 static char *page_of_one_path(const struct ras_path_row *row) {
 	struct peer_table *table = table_of(1);
 	struct page_facts facts = {&snapshot, table, "1.2.3", 2};
@@ -139,6 +141,7 @@ static char *page_of_one_path(const struct ras_path_row *row) {
 
 	snapshot = (struct snapshot){.at_ns = 1, .path_count = 1};
 	snapshot.paths[0].row = *row;
+	snapshot.paths[0].gpu = gpu;
 	snapshot.port_count = 1;
 	fill_port(&snapshot.ports[0]);
 	snprintf(snapshot.paths[0].peer, sizeof(snapshot.paths[0].peer), "n\"2");
@@ -182,6 +185,43 @@ static void path_tells_what_is_known_of_it(void **state) {
 	assert_non_null(strstr(page, ",seen=\"no-pair\"} 1\n"));
 	assert_int_equal(lines_of(page, "tocsin_path_latency_seconds{"), 0);
 	assert_int_equal(lines_of(page, "tocsin_path_baseline_seconds{"), 0);
+	free(page);
+}
+
+static void path_to_memory_of_a_gpu_tells_of_that_beside_it(void **state) {
+	static const char *const lines[] = {
+		"peer_device=\"mlx5_1\",gpu=\"3\",seen=\"refused\"} 1\n",
+		"peer_device=\"mlx5_1\",gpu=\"3\",quantile=\"0.5\"} 0.000022000\n",
+		"peer_device=\"mlx5_1\",gpu=\"3\",quantile=\"0.99\"} 0.000040000\n",
+		"\ntocsin_path_gpu_probes_total{peer=\"n\\\"2\",device=\"mlx5_0\",peer_device=",
+		"gpu=\"3\"} 40\n",
+		"gpu=\"3\"} 6\n",
+	};
+	struct ras_path_row row = {
+		.device = "mlx5_0", .peer_device = "mlx5_1", .seen = SIGHT_GOOD};
+	char *page;
+
+	(void)state;
+	gpu = (struct fabric_gpu_path){
+		.shown = true,
+		.ordinal = 3,
+		.seen = FABRIC_GPU_REFUSED,
+		.probes = 40,
+		.silent = 1,
+		.refused = 2,
+		.wrong = 3,
+		.median_ns = 22000,
+		.p99_ns = 40000,
+	};
+	page = page_of_one_path(&row);
+	for (size_t n = 0; n < sizeof(lines) / sizeof(lines[0]); n++)
+		assert_non_null(strstr(page, lines[n]));
+	assert_non_null(strstr(page, "peer_device=\"mlx5_1\",seen=\"good\"} 1\n"));
+	free(page);
+	gpu = (struct fabric_gpu_path){.shown = false};
+	page = page_of_one_path(&row);
+	assert_int_equal(lines_of(page, "tocsin_path_gpu_seen{"), 0);
+	assert_int_equal(lines_of(page, "tocsin_path_gpu_probes_total{"), 0);
 	free(page);
 }
 
@@ -239,6 +279,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_thousand_lost_nodes_is_below_a_mebibyte),
 		cmocka_unit_test(path_tells_what_is_known_of_it),
+		cmocka_unit_test(path_to_memory_of_a_gpu_tells_of_that_beside_it),
 		cmocka_unit_test(a_port_tells_what_its_driver_counts_and_nothing_else),
 		cmocka_unit_test(page_does_not_grow_with_the_cluster),
 		cmocka_unit_test(node_that_never_came_has_a_row_while_there_is_room),

@@ -9,6 +9,7 @@
 
 #include <control/congestion.h>
 #include <control/counters.h>
+#include <control/fabric.h>
 #include <control/finding.h>
 #include <ras/payload.h>
 #include <ras/ras.h>
@@ -40,6 +41,7 @@ struct snapshot_verdict {
 struct snapshot_path {
 	char peer[RAS_NAME_MAX + 1];
 	struct ras_path_row row;
+	struct fabric_gpu_path gpu;
 };
 
 struct snapshot {
