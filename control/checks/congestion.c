@@ -3,6 +3,8 @@
 // a driver's. docs/hardware.md says where each name is from.
 #include "congestion.h"
 
+#include <lib/must.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -250,6 +252,40 @@ static bool has_stormed(const struct congestion_port *port) {
 	uint64_t rate = port->milli_per_s[CONGESTION_PAUSE_STORMS];
 
 	return rate != CONGESTION_UNKNOWN && rate > 0;
+}
+
+// Whether it counts in the level of its port.
+static bool is_of_congestion(uint32_t kind) {
+	return kind != CONGESTION_OUT_OF_SEQUENCE && kind != CONGESTION_RETRANSMITS;
+}
+
+enum congestion_level congestion_level(const struct congestion_port *port) {
+	bool counted = false, moves = false;
+
+	for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++) {
+		if (!is_of_congestion(kind) || port->milli_per_s[kind] == CONGESTION_UNKNOWN)
+			continue;
+		counted = true;
+		moves = moves || port->milli_per_s[kind] > 0;
+	}
+	if (has_stormed(port) ||
+	    (port->sent_permille != UINT32_MAX && port->sent_permille >= STORM_PERMILLE))
+		return CONGESTION_STORM;
+	if (moves)
+		return CONGESTION_MOVES;
+	return counted ? CONGESTION_QUIET : CONGESTION_NOT_COUNTED;
+}
+
+const char *congestion_level_name(enum congestion_level level) {
+	static const char *const words[CONGESTION_LEVEL_COUNT] = {
+		[CONGESTION_NOT_COUNTED] = "not-counted",
+		[CONGESTION_QUIET] = "quiet",
+		[CONGESTION_MOVES] = "congested",
+		[CONGESTION_STORM] = "pause-storm",
+	};
+
+	must(level < CONGESTION_LEVEL_COUNT);
+	return words[level];
 }
 
 static void say(struct link_finding *finding, enum check_level level, const char *text) {

@@ -58,6 +58,36 @@ json_t *congestion_json(const struct session *session, const char *device) {
 	return array;
 }
 
+static enum congestion_level level_of(const struct session *session, const char *device) {
+	const struct checks *checks = session->server->checks;
+	const struct congestion_port *ports = NULL;
+	uint32_t count = checks != NULL ? checks_congestion(checks, &ports) : 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		if (congestion_is_of(&ports[n], device))
+			return congestion_level(&ports[n]);
+	}
+	return CONGESTION_NOT_COUNTED;
+}
+
+const char congestion_legend[] =
+	"^ the device here counts congestion now, ! it sends pauses most of the time: tocsin why\n";
+
+const char *congestion_mark(const struct session *session, const char *device) {
+	static const char *const marks[CONGESTION_LEVEL_COUNT] = {
+		[CONGESTION_NOT_COUNTED] = "",
+		[CONGESTION_QUIET] = "",
+		[CONGESTION_MOVES] = "^",
+		[CONGESTION_STORM] = "!",
+	};
+
+	return marks[level_of(session, device)];
+}
+
+const char *congestion_word(const struct session *session, const char *device) {
+	return congestion_level_name(level_of(session, device));
+}
+
 // 0 for what is missing, of another type, or no number that can be.
 static double number_of(const json_t *object, const char *key) {
 	const json_t *value = json_object_get(object, key);

@@ -10,6 +10,12 @@ json_t *congestion_json(const struct session *session, const char *device);
 #define CONGESTION_WORDS_BYTES 512
 void congestion_words(const json_t *port, char words[static CONGESTION_WORDS_BYTES]);
 
+// Of one device, as paths name it: a mark behind a word of a table, "" where nothing moves, and
+// what the marks mean, below a table that has some.
+const char *congestion_mark(const struct session *session, const char *device);
+extern const char congestion_legend[];
+const char *congestion_word(const struct session *session, const char *device);
+
 // The part of WHY: ports of the node that is asked. Nothing where none counts anything.
 void why_say_congestion(struct session *session);
 void why_put_congestion(const struct session *session, json_t *object);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PAIRS: the RDMA pairs of this node, those that are not ready first.
 #include "answers.h"
+#include "congestion.h"
 #include "gpus.h"
 #include "listing.h"
 #include "names.h"
@@ -18,6 +19,7 @@
 
 struct pairs {
 	struct listing listing;
+	bool marked; // a row said that there is congestion
 	struct fabric_pair_view rows[];
 };
 
@@ -91,9 +93,12 @@ static void show_end(
 }
 
 static void say_row(struct session *session, void *work, uint32_t n) {
-	const struct fabric_pair_view *row = &((struct pairs *)work)->rows[n];
+	struct pairs *pairs = work;
+	const struct fabric_pair_view *row = &pairs->rows[n];
 	const struct pairing_view *pairing = &row->pairing;
-	char name[NAMES_TEXT_BYTES], node[SHOW_BYTES], both[SHOW_BYTES + DEVICE_NAME_MAX];
+	const char *mark = "";
+	char state[SHOW_BYTES], name[NAMES_TEXT_BYTES], node[SHOW_BYTES],
+		both[SHOW_BYTES + DEVICE_NAME_MAX];
 	char devices[SHOW_BYTES], age[SHOW_BYTES], p50[SHOW_BYTES] = "-", p99[SHOW_BYTES] = "-";
 	char theirs[DEVICE_NAME_MAX + 1], end[SHOW_END_BYTES];
 
@@ -108,11 +113,14 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		show_duration(histogram_log2_percentile(&row->times, P99), p99);
 	}
 	show_end(session, row, end);
+	if (pairing->state == PAIRING_READY)
+		mark = congestion_mark(session, row->device);
+	pairs->marked = pairs->marked || *mark != '\0';
+	snprintf(state, sizeof(state), "%s%s", pairing_state_name(pairing->state), mark);
 	text_print(
 		&session->out, "%-12s %-14s %-8s %-11s %-7s %-7s %7" PRIu64 " %6" PRIu64 " %s\n",
 		session_cell(session, name, 12, node), session_cell(session, both, 14, devices),
-		pairing_state_name(pairing->state), age, p50, p99, row->counters.ops[OP_OK],
-		unsuccessful(&row->counters), end
+		state, age, p50, p99, row->counters.ops[OP_OK], unsuccessful(&row->counters), end
 	);
 }
 
@@ -153,7 +161,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
 	);
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:o,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:n,s:o}",
+		"{s:o,s:s,s:s,s:s,s:o,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:n,s:o,"
+		"s:s}",
 		"node", roll_name_json(name), "device", row->device, "peer_device", theirs, "state",
 		pairing_state_name(pairing->state), "since",
 		roll_time_json(session, pairing->since_ns), "wanted", pairing->wanted, "guest",
@@ -164,7 +173,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		(json_int_t)row->counters.bytes_out, "bytes_in", (json_int_t)row->counters.bytes_in,
 		"bytes_out_per_s", (json_int_t)rate_of(session, pairing, row->counters.bytes_out),
 		"bytes_in_per_s", (json_int_t)rate_of(session, pairing, row->counters.bytes_in),
-		"errors", (int)pairing->broken, "retransmits", "times", times_json(row)
+		"errors", (int)pairing->broken, "retransmits", "times", times_json(row),
+		"port_congestion", congestion_word(session, row->device)
 	);
 }
 
@@ -177,7 +187,8 @@ static json_t *facts(struct session *session, void *work) {
 }
 
 static void say_tail(struct session *session, void *work) {
-	(void)work;
+	if (((const struct pairs *)work)->marked)
+		text_print(&session->out, "%s", congestion_legend);
 	gpus_say_devices(session);
 }
 

@@ -4,6 +4,7 @@
 #include "paths.h"
 
 #include "answers.h"
+#include "congestion.h"
 #include "gpus.h"
 #include "listing.h"
 #include "names.h"
@@ -35,6 +36,7 @@ struct paths {
 	uint32_t count;
 	uint32_t counts[SIGHT_KIND_COUNT];
 	uint32_t worst[SHOWN_MAX]; // in text: their places, in order
+	bool marked;		   // a row said that there is congestion
 };
 
 // Rows.
@@ -224,15 +226,25 @@ static void show_devices(const struct ras_path_row *row, char text[static BOTH_B
 	snprintf(text, BOTH_BYTES, "%s>%s", own, theirs[0] != '\0' ? theirs : "?");
 }
 
+// Behind what a path is seen as. Of what others read their ports are not known here.
+static const char *mark_of(struct session *session, const struct ras_merged_path *path) {
+	return path->node == ras_self_id(session_ras(session))
+		       ? congestion_mark(session, path->row.device)
+		       : "";
+}
+
 static void say_row(struct session *session, void *work, uint32_t n) {
-	const struct paths *paths = work;
+	struct paths *paths = work;
 	const struct ras_merged_path *path = row_at(paths, paths->worst[n]);
 	const struct ras_path_row *row = &path->row;
 	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES], devices[BOTH_BYTES];
 	char node_cell[SHOW_BYTES], peer_cell[SHOW_BYTES], devices_cell[SHOW_BYTES];
 	char age[SHOW_BYTES], median[SHOW_BYTES], usual[SHOW_BYTES], p99[SHOW_BYTES];
-	char lost[SHOW_BYTES], sent[SHOW_BYTES];
+	char lost[SHOW_BYTES], sent[SHOW_BYTES], seen[SHOW_BYTES];
+	const char *mark = mark_of(session, path);
 
+	paths->marked = paths->marked || *mark != '\0';
+	snprintf(seen, sizeof(seen), "%s%s", sight_kind_name(paths_kind(row)), mark);
 	names_id(session_ras(session), path->node, node);
 	names_id(session_ras(session), row->peer, peer);
 	show_devices(row, devices);
@@ -246,8 +258,8 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		&session->out, "%-12s %-12s %-13s %-9s %-11s %-7s %-7s %-7s %s/%s\n",
 		session_cell(session, node, NODE_WIDTH, node_cell),
 		session_cell(session, peer, NODE_WIDTH, peer_cell),
-		session_cell(session, devices, DEVICES_WIDTH, devices_cell),
-		sight_kind_name(paths_kind(row)), age, median, usual, p99, lost, sent
+		session_cell(session, devices, DEVICES_WIDTH, devices_cell), seen, age, median,
+		usual, p99, lost, sent
 	);
 }
 
@@ -255,6 +267,8 @@ static void say_tail(struct session *session, void *work) {
 	const struct paths *paths = work;
 	uint32_t shown[SIGHT_KIND_COUNT] = {0};
 
+	if (paths->marked)
+		text_print(&session->out, "%s", congestion_legend);
 	if (paths->listing.count == paths->count)
 		return;
 	for (uint32_t n = 0; n < paths->listing.count; n++)
@@ -344,7 +358,16 @@ static json_t *facts(struct session *session, void *work) {
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
-	return paths_row_json(session, row_at(work, n));
+	const struct paths *paths = work;
+	const struct ras_merged_path *path = row_at(paths, n);
+	json_t *object = paths_row_json(session, path);
+
+	if (!paths->all)
+		json_object_set_new(
+			object, "port_congestion",
+			json_string(congestion_word(session, path->row.device))
+		);
+	return object;
 }
 
 static const struct listing_ops ops = {

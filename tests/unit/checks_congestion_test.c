@@ -314,6 +314,39 @@ static void a_port_that_sends_pauses_half_of_the_time_is_a_finding(void **state)
 	assert_int_equal(book.ports[0].sent_permille, 1000); // no more than all of it
 }
 
+static void a_ports_level_is_what_moves_now_and_no_loss_that_a_dead_peer_makes(void **state) {
+	static const struct {
+		enum congestion_kind kind;
+		uint64_t milli_per_s;
+		uint32_t sent_permille;
+		enum congestion_level level;
+		const char *name;
+	} rows[] = {
+		{CONGESTION_CNP_SENT, CONGESTION_UNKNOWN, UINT32_MAX, CONGESTION_NOT_COUNTED,
+		 "not-counted"},
+		{CONGESTION_CNP_SENT, 0, UINT32_MAX, CONGESTION_QUIET, "quiet"},
+		{CONGESTION_CNP_SENT, 1, UINT32_MAX, CONGESTION_MOVES, "congested"},
+		{CONGESTION_RX_DISCARDS, 1, UINT32_MAX, CONGESTION_MOVES, "congested"},
+		{CONGESTION_ADAPTIVE, 1, UINT32_MAX, CONGESTION_MOVES, "congested"},
+		{CONGESTION_RETRANSMITS, 9000, UINT32_MAX, CONGESTION_NOT_COUNTED, "not-counted"},
+		{CONGESTION_OUT_OF_SEQUENCE, 9, UINT32_MAX, CONGESTION_NOT_COUNTED, "not-counted"},
+		{CONGESTION_PAUSE_SENT, 9, 499, CONGESTION_MOVES, "congested"},
+		{CONGESTION_PAUSE_SENT, 9, 500, CONGESTION_STORM, "pause-storm"},
+		{CONGESTION_PAUSE_STORMS, 1, 0, CONGESTION_STORM, "pause-storm"},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct congestion_port port;
+
+		memset(&port, 0xff, sizeof(port)); // nothing is known
+		port.milli_per_s[rows[n].kind] = rows[n].milli_per_s;
+		port.sent_permille = rows[n].sent_permille;
+		assert_int_equal(congestion_level(&port), rows[n].level);
+		assert_string_equal(congestion_level_name(rows[n].level), rows[n].name);
+	}
+}
+
 // The switch may have its reasons, which are not this node's.
 static void a_port_that_is_paused_by_its_switch_is_told_and_no_finding(void **state) {
 	struct congestion_read read;
@@ -439,6 +472,7 @@ int main(void) {
 		TEST(counters_that_go_back_wrap_vanish_or_jump_make_no_false_rate),
 		TEST(a_sum_of_another_number_of_counters_says_nothing_against_the_one_before),
 		TEST(a_port_that_sends_pauses_half_of_the_time_is_a_finding),
+		TEST(a_ports_level_is_what_moves_now_and_no_loss_that_a_dead_peer_makes),
 		TEST(a_port_that_is_paused_by_its_switch_is_told_and_no_finding),
 		TEST(shares_of_priorities_do_not_add_up),
 		TEST(a_device_that_found_its_pauses_too_long_is_a_finding_for_a_minute),

@@ -3,7 +3,9 @@
 #include "client_bench.h"
 
 #include <control/fabric.h>
+#include <dataplane/memory.h>
 #include <lib/histogram.h>
+#include <support/cases.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -154,6 +156,58 @@ static void node_without_devices_says_so(void **state) {
 	close(fd);
 }
 
+static void memory_of_gpus_is_told_beside_devices_and_pairs(void **state) {
+	static char reason[MEMORY_REASON_MAX + 1];
+	static const struct fabric_gpu_view gpus[] = {
+		{FABRIC_GPU_NONE, 0, "", ""},
+		{FABRIC_GPU_AWAITED, 1, "", ""},
+		{FABRIC_GPU_SHOWN, 2, "0000:1b:00.0", ""},
+		{FABRIC_GPU_MISSING, 3, "", reason},
+		{FABRIC_GPU_STUCK, 4, "", "a call into libcuda does not come back"},
+	};
+	static const char *const words[] = {
+		"memory of cuda:1 is awaited\n",
+		"peers read memory of cuda:2, 0000:1b:00.0, through it\n",
+		"no memory of cuda:3 is shown: r r",
+		"no memory of cuda:4 is shown: a call into libcuda does not come back\n",
+	};
+	int fd = bench_connect(), json = connect_json();
+	json_t *object, *gpu;
+
+	(void)state;
+	for (size_t n = 0; n < MEMORY_REASON_MAX; n++)
+		reason[n] = n % 2 == 0 ? 'r' : ' ';
+	for (size_t n = 0; n < COUNT_OF(gpus); n++) {
+		add_device("mlx5_0", FABRIC_DEVICE_UP, "");
+		fabric.devices[n].gpu = gpus[n];
+	}
+	for (uint32_t round = 0; round < 2; round++) {
+		const char *text;
+
+		bench_say(fd, round == 0 ? "DEVICES\n" : "PAIRS\n");
+		text = bench_hear(fd);
+		bench_assert_narrow(text);
+		assert_null(strstr(text, "cuda:0"));
+		for (size_t n = 0; n < COUNT_OF(words); n++)
+			assert_non_null(strstr(text, words[n]));
+	}
+	object = bench_ask_json(json, "PAIRS\n");
+	assert_int_equal(json_array_size(json_object_get(object, "gpus")), COUNT_OF(gpus) - 1);
+	gpu = json_array_get(json_object_get(object, "gpus"), 1);
+	assert_string_equal(json_string_value(json_object_get(gpu, "state")), "shown");
+	assert_string_equal(json_string_value(json_object_get(gpu, "device")), "mlx5_0");
+	assert_string_equal(json_string_value(json_object_get(gpu, "pci")), "0000:1b:00.0");
+	json_decref(object);
+	object = bench_ask_json(json, "DEVICES\n");
+	gpu = json_array_get(json_object_get(object, "devices"), 0);
+	assert_true(json_is_null(json_object_get(gpu, "gpu")));
+	gpu = json_object_get(json_array_get(json_object_get(object, "devices"), 3), "gpu");
+	assert_string_equal(json_string_value(json_object_get(gpu, "reason")), reason);
+	json_decref(object);
+	close(fd);
+	close(json);
+}
+
 static void devices_are_listed_with_their_reasons_within_100_columns(void **state) {
 	static char reason[DEVICE_REASON_MAX + 1];
 	int fd = bench_connect(), json = connect_json();
@@ -215,6 +269,9 @@ static void every_reason_and_state_of_a_pair_fits_within_100_columns(void **stat
 	assert_int_equal(json_array_size(rows), fabric.pair_count);
 	row = json_array_get(rows, fabric.pair_count - 1); // the ready one comes last
 	assert_int_equal(json_integer_value(json_object_get(row, "bytes_out_per_s")), 1024000);
+	assert_string_equal(
+		json_string_value(json_object_get(row, "port_congestion")), "not-counted"
+	);
 	assert_int_equal(json_integer_value(json_object_get(row, "errors")), 3);
 	assert_true(json_is_null(json_object_get(row, "retransmits")));
 	json_decref(object);
@@ -500,6 +557,7 @@ static void other_nodes_may_ask_all_of_it(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		FABRIC_TEST(node_without_devices_says_so),
+		FABRIC_TEST(memory_of_gpus_is_told_beside_devices_and_pairs),
 		FABRIC_TEST(devices_are_listed_with_their_reasons_within_100_columns),
 		FABRIC_TEST(every_reason_and_state_of_a_pair_fits_within_100_columns),
 		FABRIC_TEST(why_says_which_pairs_there_are_not_and_the_reason),

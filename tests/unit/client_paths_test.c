@@ -511,13 +511,15 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 	bench_assert_narrow(text);
 	assert_non_null(strstr(text, "  GPU       cuda:3 refused, for 3 min 20 s; "));
 	assert_non_null(strstr(text, " silent, 34 refused, 0 wrong of "));
-	assert_non_null(strstr(text, "\n            8 bytes take 22 us, usually 20 us, p99 40 us\n"));
+	assert_non_null(strstr(text, "\n            8 bytes take 22 us, usually 20 us, p99 40 us\n")
+	);
 	assert_non_null(strstr(text, "  GPU       cuda:0 ?, for "));
 	bench_say(fd, "WHY n2\n");
 	text = bench_hear(fd);
 	bench_assert_narrow(text);
 	assert_non_null(strstr(
-		text, "\nMemory of its GPU, as it is read from here\n  mlx5_0>mlx5_1: cuda:3 refused"
+		text,
+		"\nMemory of its GPU, as it is read from here\n  mlx5_0>mlx5_1: cuda:3 refused"
 	));
 	bench_say(fd, "WHY n3\n");
 	assert_null(strstr(bench_hear(fd), "Memory of its GPU"));
@@ -525,7 +527,8 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 	text = bench_hear(fd);
 	bench_assert_narrow(text);
 	assert_non_null(strstr(
-		text, "Memory of GPUs that is not read as it should be:\n  n2, mlx5_0>mlx5_1: cuda:3 "
+		text,
+		"Memory of GPUs that is not read as it should be:\n  n2, mlx5_0>mlx5_1: cuda:3 "
 	));
 	assert_null(strstr(text, "  n3, mlx5_0"));
 	close(fd);
@@ -552,6 +555,51 @@ static void memory_of_a_gpu_is_in_the_json_of_paths_and_why(void **state) {
 		json_decref(object);
 	}
 	close(fd);
+}
+
+static void tables_mark_whose_port_is_congested_or_storms(void **state) {
+	struct ras_path_row row = a_row("n2", SIGHT_DEGRADED, 26000);
+	int fd = bench_connect(), json = connect_json();
+	json_t *object, *rows;
+	const char *text;
+
+	(void)state;
+	play_congestion();
+	client_server_use_checks(bench.server, &checks);
+	add_own(&row);
+	row = a_row("n3", SIGHT_DEGRADED, 26000);
+	snprintf(row.device, sizeof(row.device), "mlx5_1");
+	add_own(&row);
+	bench_say(fd, "PATHS\n");
+	text = bench_hear(fd);
+	bench_assert_narrow(text);
+	assert_non_null(strstr(text, " mlx5_0>mlx5_1 degraded^ "));
+	assert_non_null(strstr(text, " mlx5_1>mlx5_1 degraded  "));
+	assert_non_null(strstr(text, "\n^ the device here counts congestion now, ! it sends "));
+	checks.ports[0].sent_permille = 500;
+	bench_say(fd, "PATHS\n");
+	assert_non_null(strstr(bench_hear(fd), " mlx5_0>mlx5_1 degraded! "));
+	bench_say(json, "PATHS\n");
+	object = json_loads(bench_hear(json), 0, NULL);
+	rows = json_object_get(object, "paths");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(rows, 0), "port_congestion")),
+		"pause-storm"
+	);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(rows, 1), "port_congestion")),
+		"not-counted"
+	);
+	json_decref(object);
+	// Nothing moves: no mark, and nothing that explains it.
+	checks.ports[0].sent_permille = UINT32_MAX;
+	checks.ports[0].milli_per_s[CONGESTION_CNP_SENT] = 0;
+	bench_say(fd, "PATHS\n");
+	text = bench_hear(fd);
+	assert_non_null(strstr(text, " mlx5_0>mlx5_1 degraded  "));
+	assert_null(strstr(text, "counts congestion"));
+	close(fd);
+	close(json);
 }
 
 static void ports_congestion_is_told_beside_its_path(void **state) {
@@ -786,6 +834,7 @@ int main(void) {
 		PATHS_TEST(ways_that_flow_labels_choose_are_told_each_and_the_bad_one_is_named),
 		PATHS_TEST(memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_bad),
 		PATHS_TEST(memory_of_a_gpu_is_in_the_json_of_paths_and_why),
+		PATHS_TEST(tables_mark_whose_port_is_congested_or_storms),
 		PATHS_TEST(ports_congestion_is_told_beside_its_path),
 		PATHS_TEST(end_has_a_little_less_time_than_who_asked_gives),
 		PATHS_TEST(end_that_does_not_answer_is_said_to),

@@ -40,6 +40,19 @@ struct congestion_port {
 	uint32_t sent_permille, received_permille;
 };
 
+// What a port counted between the last two looks, in a word.
+enum congestion_level {
+	CONGESTION_NOT_COUNTED, // by no driver, or but one look was made
+	CONGESTION_QUIET,
+	CONGESTION_MOVES, // marks, CNP, pauses, discards, or adaptive retransmissions; other ones
+			  // and gaps come of a peer that died, too, and are left out
+	CONGESTION_STORM, // it sends pauses half of the time, or its device calls them a storm
+	CONGESTION_LEVEL_COUNT,
+};
+
+enum congestion_level congestion_level(const struct congestion_port *port);
+const char *congestion_level_name(enum congestion_level level); // "not-counted", "quiet", ...
+
 // How often the port of a device, as rails are named ("mlx5_0", "mlx5_0:2"), has sent something
 // again; CONGESTION_UNKNOWN: its driver does not count that.
 uint64_t checks_resent(const struct checks *checks, const char *device);
