@@ -86,9 +86,7 @@ void gpu_time_words(const json_t *gpu, char words[static GPU_WORDS_BYTES]) {
 	time_of(gpu, "median_ns", median);
 	time_of(gpu, "usual_ns", usual);
 	time_of(gpu, "p99_ns", p99);
-	snprintf(
-		words, GPU_WORDS_BYTES, "8 bytes take %s, usually %s, p99 %s", median, usual, p99
-	);
+	snprintf(words, GPU_WORDS_BYTES, "8 bytes take %s, usually %s, p99 %s", median, usual, p99);
 }
 
 // Of a device.
@@ -112,8 +110,7 @@ void gpu_device_say(
 	case FABRIC_GPU_SHOWN:
 		snprintf(
 			words, sizeof(words), "%s%speers read memory of cuda:%u, %s, through it",
-			name, colon, gpu->ordinal,
-			gpu->pci[0] != '\0' ? gpu->pci : "place unknown"
+			name, colon, gpu->ordinal, gpu->pci[0] != '\0' ? gpu->pci : "place unknown"
 		);
 		break;
 	case FABRIC_GPU_AWAITED:
@@ -136,9 +133,8 @@ void gpu_device_say(
 }
 
 // Own devices that are to show some, one after the other.
-static bool next_device(
-	const struct session *session, uint32_t *cursor, struct fabric_device_view *ret_view
-) {
+static bool
+next_device(const struct session *session, uint32_t *cursor, struct fabric_device_view *ret_view) {
 	const struct client_server *server = session->server;
 
 	while (server->fabric != NULL &&

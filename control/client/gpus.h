@@ -16,9 +16,7 @@ void gpu_time_words(const json_t *gpu, char words[static GPU_WORDS_BYTES]);
 // Of a device: an object, null where it is to show none.
 json_t *gpu_device_json(const struct fabric_gpu_view *gpu);
 // A line of its own, of the device of that name unless NULL; nothing where it is to show none.
-void gpu_device_say(
-	struct session *session, const char *device, const struct fabric_gpu_view *gpu
-);
+void gpu_device_say(struct session *session, const char *device, const struct fabric_gpu_view *gpu);
 // All own devices.
 void gpus_say_devices(struct session *session);
 // In an object: an array "gpus" of them.

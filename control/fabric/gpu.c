@@ -44,12 +44,11 @@ static void work_drop(void *arg) {
 	free(work);
 }
 
-static int run(
-	const struct gpu_show *show,
-	int (*call)(void *),
-	struct keeper_request *request,
-	const struct gpu_work *with
-) {
+static int
+run(const struct gpu_show *show,
+    int (*call)(void *),
+    struct keeper_request *request,
+    const struct gpu_work *with) {
 	struct keeper_call job = {.call = call, .drop = work_drop, .limit_ns = MAKE_STUCK_NS};
 	struct gpu_work *work = malloc(sizeof(*work));
 	int err;
@@ -169,7 +168,8 @@ struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err
 		*ret_err = -ENOSPC;
 		return NULL;
 	}
-	*show = (struct gpu_show){.fabric = fabric, .ordinal = ordinal, .retry = {.expired = retry}};
+	*show = (struct gpu_show
+	){.fabric = fabric, .ordinal = ordinal, .retry = {.expired = retry}};
 	snprintf(name, sizeof(name), "gpu-%u", ordinal);
 	err = keeper_create(fabric->loop, name, &ops, &show->keeper);
 	if (err != 0) {
@@ -179,6 +179,70 @@ struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err
 	fabric->gpu_count++;
 	make(show);
 	return show;
+}
+
+struct pairing_gpu gpu_told(const struct nic *nic) {
+	const struct gpu_page_facts *facts;
+
+	if (!nic->open || nic->parts.gpu.region == NULL)
+		return (struct pairing_gpu){.length = 0};
+	facts = gpu_page_facts(nic->gpu->page);
+	return (struct pairing_gpu){
+		.address = nic->parts.gpu.wire_address,
+		.word = facts->word,
+		.key = nic->parts.gpu.remote_key,
+		.length = GPU_PAGE_BYTES,
+		.ordinal = (uint16_t)facts->ordinal,
+	};
+}
+
+// Devices, which show the page once both are there.
+
+static void tell_gpu(const struct nic *nic) {
+	struct fabric_gpu_view view = gpu_view(nic);
+
+	log_event(
+		view.state == FABRIC_GPU_SHOWN ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "rdma_device_gpu",
+		log_str("device", nic->config.name), log_u64("gpu", view.ordinal),
+		log_str("state", fabric_gpu_state_name(view.state)), log_str("reason", view.reason)
+	);
+}
+
+static void ended_offering(struct keeper_request *request, void *arg, int result) {
+	struct nic *nic = container_of(request, struct nic, offering);
+	const struct nic_work *work = arg;
+	bool is_new = strcmp(nic->gpu_reason, work->gpu_reason) != 0;
+
+	if (result == 0)
+		nic->parts.gpu = work->parts.gpu;
+	if (nic->lost || nic->fabric->stopping) {
+		nic_close(nic);
+		return;
+	}
+	if (result != 0) {
+		snprintf(
+			nic->gpu_reason, sizeof(nic->gpu_reason), "%s",
+			work->gpu_reason[0] != '\0' ? work->gpu_reason : strerrordesc_np(-result)
+		);
+		if (is_new)
+			tell_gpu(nic);
+		gpu_retry(nic->gpu);
+		return;
+	}
+	nic->gpu_reason[0] = '\0';
+	tell_gpu(nic);
+	nic_announce(nic);
+	// Peers are told of it by the handshake alone.
+	pairing_device_renew(nic->fabric->pairing, loop_clock_ns(nic->fabric->loop), nic->number);
+}
+
+void nic_offer_gpu(struct nic *nic) {
+	if (nic->gpu == NULL || nic->gpu->page == NULL || !nic->attached || nic->lost ||
+	    nic->fabric->stopping || nic->parts.gpu.region != NULL || nic->offering.job != NULL)
+		return;
+	nic->offering.ended = ended_offering;
+	if (nic_run(nic, nic_work_offer_gpu, &nic->offering, &nic->parts) != 0)
+		gpu_retry(nic->gpu);
 }
 
 // The end.

@@ -9,8 +9,8 @@
 
 #define FAILS 2	 // in a row, before it is bad
 #define RIGHTS 3 // in a row, before it is good again
-// A read that the GPU holds up holds up those behind it until the pair is made anew; if the pulse is
-// not read by then either, it is the path.
+// A read that the GPU holds up holds up those behind it until the pair is made anew; if the pulse
+// is not read by then either, it is the path.
 #define DOUBT_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
@@ -141,8 +141,8 @@ static void learn(struct gpu_path *gpu, uint64_t now_ns, uint64_t median_ns) {
 	if (gpu->usual_ns == 0 || median_ns < gpu->usual_ns)
 		gpu->usual_ns = median_ns;
 	else
-		gpu->usual_ns += (uint64_t)((double)gpu->usual_ns / 10 * (double)passed_ns /
-					    (double)USUAL_GROWS_NS);
+		gpu->usual_ns += (uint64_t
+		)((double)gpu->usual_ns / 10 * (double)passed_ns / (double)USUAL_GROWS_NS);
 	if (gpu->usual_ns > median_ns)
 		gpu->usual_ns = median_ns;
 	gpu->usual_at_ns = now_ns;

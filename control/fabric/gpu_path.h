@@ -23,11 +23,11 @@ struct gpu_path {
 	uint64_t since_ns;
 	uint64_t probes, silent, refused, wrong;
 	struct histogram_log2 small;
-	enum gpu_read doubt;   // of the last read, if it may have been the path's
-	bool doubted;	       // until the pulse is read once more, on another pair perhaps
+	enum gpu_read doubt; // of the last read, if it may have been the path's
+	bool doubted;	     // until the pulse is read once more, on another pair perhaps
 	uint64_t doubted_ns;
 	uint32_t fails, rights; // in a row
-	uint64_t next_ns;      // not before it
+	uint64_t next_ns;	// not before it
 	uint64_t window[GPU_PATH_WINDOW];
 	uint32_t held;
 	uint64_t median_ns, usual_ns, usual_at_ns; // of the last window; the least of all

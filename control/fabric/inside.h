@@ -199,10 +199,14 @@ void nic_attached(struct nic *nic, int err);
 void nic_detached(struct nic *nic, int err);
 void nic_view(const struct nic *nic, struct fabric_device_view *ret_view);
 
-// Its device shows the page of its GPU, if both are there, and is not asked to yet.
-void nic_offer_gpu(struct nic *nic);
+// What the pairing tells of it from now on.
+void nic_announce(struct nic *nic);
 
 // gpu.c: pages in GPU memory.
+// The device shows the page of its GPU, if both are there, and is not asked to yet.
+void nic_offer_gpu(struct nic *nic);
+// As the handshake tells it.
+struct pairing_gpu gpu_told(const struct nic *nic);
 // That of this GPU, made if there is none: NULL, and *ret_err says why.
 struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err);
 // A device did not take the page: it is asked again.

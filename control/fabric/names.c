@@ -16,8 +16,8 @@ const char *fabric_device_state_name(enum fabric_device_state state) {
 
 const char *fabric_gpu_state_name(enum fabric_gpu_state state) {
 	static const char *const names[FABRIC_GPU_STATE_COUNT] = {
-		[FABRIC_GPU_NONE] = "none",	  [FABRIC_GPU_AWAITED] = "awaited",
-		[FABRIC_GPU_SHOWN] = "shown",	  [FABRIC_GPU_MISSING] = "missing",
+		[FABRIC_GPU_NONE] = "none",   [FABRIC_GPU_AWAITED] = "awaited",
+		[FABRIC_GPU_SHOWN] = "shown", [FABRIC_GPU_MISSING] = "missing",
 		[FABRIC_GPU_STUCK] = "stuck",
 	};
 

@@ -138,22 +138,7 @@ static void post(struct nic *nic, enum lane_request kind) {
 
 // What the device says.
 
-static struct pairing_gpu gpu_of(const struct nic *nic) {
-	const struct gpu_page_facts *facts;
-
-	if (!nic->open || nic->parts.gpu.region == NULL)
-		return (struct pairing_gpu){.length = 0};
-	facts = gpu_page_facts(nic->gpu->page);
-	return (struct pairing_gpu){
-		.address = nic->parts.gpu.wire_address,
-		.word = facts->word,
-		.key = nic->parts.gpu.remote_key,
-		.length = GPU_PAGE_BYTES,
-		.ordinal = (uint16_t)facts->ordinal,
-	};
-}
-
-static void announce(struct nic *nic) {
+void nic_announce(struct nic *nic) {
 	struct fabric *fabric = nic->fabric;
 	struct pairing_device device = {
 		.responder = nic->parts.facts.responder,
@@ -172,7 +157,7 @@ static void announce(struct nic *nic) {
 				.key = nic->parts.landing.remote_key,
 				.length = nic->open ? WATCH_LANDING_BYTES : 0,
 			},
-		.gpu = gpu_of(nic),
+		.gpu = gpu_told(nic),
 	};
 
 	memcpy(device.name, nic->config.name, sizeof(device.name));
@@ -198,7 +183,7 @@ static void tell_pairing(struct nic *nic) {
 	bool up = nic->parts.facts.usable;
 	const char *reason = nic->parts.facts.reason;
 
-	announce(nic);
+	nic_announce(nic);
 	say_if_eventless(nic);
 	set_state(nic, up ? FABRIC_DEVICE_UP : FABRIC_DEVICE_DOWN, up ? "" : reason);
 	pairing_device_state(
@@ -207,57 +192,6 @@ static void tell_pairing(struct nic *nic) {
 	);
 	if (up)
 		late_one_is_up(nic);
-}
-
-// Memory of a GPU, shown beside the pulse once both are there.
-
-static void tell_gpu(const struct nic *nic) {
-	struct fabric_gpu_view view = gpu_view(nic);
-
-	log_event(
-		view.state == FABRIC_GPU_SHOWN ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
-		"rdma_device_gpu", log_str("device", nic->config.name),
-		log_u64("gpu", view.ordinal), log_str("state", fabric_gpu_state_name(view.state)),
-		log_str("reason", view.reason)
-	);
-}
-
-static void ended_offering(struct keeper_request *request, void *arg, int result) {
-	struct nic *nic = container_of(request, struct nic, offering);
-	const struct nic_work *work = arg;
-	bool is_new = strcmp(nic->gpu_reason, work->gpu_reason) != 0;
-
-	if (result == 0)
-		nic->parts.gpu = work->parts.gpu;
-	if (nic->lost || nic->fabric->stopping) {
-		nic_close(nic);
-		return;
-	}
-	if (result != 0) {
-		snprintf(
-			nic->gpu_reason, sizeof(nic->gpu_reason), "%s",
-			work->gpu_reason[0] != '\0' ? work->gpu_reason
-						    : strerrordesc_np(-result)
-		);
-		if (is_new)
-			tell_gpu(nic);
-		gpu_retry(nic->gpu);
-		return;
-	}
-	nic->gpu_reason[0] = '\0';
-	tell_gpu(nic);
-	announce(nic);
-	// Peers are told of it by the handshake alone.
-	pairing_device_renew(nic->fabric->pairing, now(nic), nic->number);
-}
-
-void nic_offer_gpu(struct nic *nic) {
-	if (nic->gpu == NULL || nic->gpu->page == NULL || !nic->attached || nic->lost ||
-	    nic->fabric->stopping || nic->parts.gpu.region != NULL || nic->offering.job != NULL)
-		return;
-	nic->offering.ended = ended_offering;
-	if (nic_run(nic, nic_work_offer_gpu, &nic->offering, &nic->parts) != 0)
-		gpu_retry(nic->gpu);
 }
 
 static void refresh(struct nic *nic);
@@ -607,7 +541,7 @@ int fabric_nic_init(
 	if (err == 0 && config->gpu)
 		nic->gpu = gpus_take(fabric, config->gpu_ordinal, &err);
 	if (err == 0)
-		announce(nic);
+		nic_announce(nic);
 	else
 		nic->keeper = keeper_destroy(nic->keeper);
 	return err;

@@ -42,11 +42,11 @@ struct trail {
 	uint64_t start; // of the peer's agent
 	uint32_t mtu, flow_label, speed_mbps;
 	enum device_responder responder;
-	struct flows *flows; // NULL: of a visit, or without memory
+	struct flows *flows;  // NULL: of a visit, or without memory
 	struct gpu_path *gpu; // NULL: the peer shows no memory of a GPU, or as above
-	uint64_t late_ns;    // answers from then on were sent again; 0: none is
-	bool known;	     // there was a pair, the above is of it
-	bool shares;	     // it uses the interface of the overlay, at either end
+	uint64_t late_ns;     // answers from then on were sent again; 0: none is
+	bool known;	      // there was a pair, the above is of it
+	bool shares;	      // it uses the interface of the overlay, at either end
 	struct watch watch;
 	struct path_memory *memory; // NULL: of a visit
 	struct path_brief *brief;   // NULL: not of a visit

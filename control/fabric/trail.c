@@ -399,8 +399,8 @@ static void gpu_outcome(struct trail *trail, const struct watch_outcome *outcome
 	enum fabric_gpu_seen before;
 
 	if (gpu == NULL || outcome->generation != trail->generation ||
-	    (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST &&
-	     !outcome->refused))
+	    (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST && !outcome->refused
+	    ))
 		return;
 	before = gpu->seen;
 	if (gpu_path_note(

@@ -215,7 +215,9 @@ int main(void) {
 		cmocka_unit_test(a_library_from_before_dmabuf_says_so),
 		cmocka_unit_test(an_address_that_cuda_does_not_know_is_none_of_its),
 		cmocka_unit_test(a_block_says_the_word_all_over_and_goes_with_its_context),
-		cmocka_unit_test(a_block_that_cannot_be_had_leaves_nothing_and_says_which_call_failed),
+		cmocka_unit_test(
+			a_block_that_cannot_be_had_leaves_nothing_and_says_which_call_failed
+		),
 		cmocka_unit_test(a_page_is_exported_whole_and_its_end_gives_all_back),
 		cmocka_unit_test(a_page_that_cannot_be_is_refused_in_words_and_leaves_nothing),
 	};

@@ -197,8 +197,7 @@ static void path_to_memory_of_a_gpu_tells_of_that_beside_it(void **state) {
 		"gpu=\"3\"} 40\n",
 		"gpu=\"3\"} 6\n",
 	};
-	struct ras_path_row row = {
-		.device = "mlx5_0", .peer_device = "mlx5_1", .seen = SIGHT_GOOD};
+	struct ras_path_row row = {.device = "mlx5_0", .peer_device = "mlx5_1", .seen = SIGHT_GOOD};
 	char *page;
 
 	(void)state;

@@ -334,7 +334,9 @@ static void an_older_version_says_less_and_gives_nothing_up_to_writes(void **sta
 	assert_int_equal(read.end.landing.address, 0x7000);
 	assert_int_equal(read.end.landing.key, 5);
 	assert_int_equal(read.end.landing.length, 65536);
-	assert_memory_equal(&read.end.gpu, &message.end.gpu, offsetof(struct pairing_gpu, ordinal) + 2);
+	assert_memory_equal(
+		&read.end.gpu, &message.end.gpu, offsetof(struct pairing_gpu, ordinal) + 2
+	);
 	message.version = 3;
 	older_size = pairing_message_encode(&message, older);
 	assert_int_equal(older_size, size - 26);

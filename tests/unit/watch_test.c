@@ -359,8 +359,7 @@ static void read_of_gpu_memory_goes_there_and_tells_whether_it_came_from_there(v
 	(void)state;
 	assert_int_equal(bed.watch.gpu_word, word);
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
-		struct watch_outcome outcome =
-			read_gpu(rows[n].bytes, rows[n].word, rows[n].last);
+		struct watch_outcome outcome = read_gpu(rows[n].bytes, rows[n].word, rows[n].last);
 
 		assert_int_equal(outcome.result, WATCH_ANSWERED);
 		assert_true(outcome.gpu);

@@ -70,7 +70,7 @@ struct fabric_config {
 	struct keeper_counters *driver_calls; // of all keepers together; may be NULL
 	uint64_t random_seed;
 	struct fabric_probe_config probe;
-	const char *cuda; // libcuda; NULL: the system's
+	const char *cuda;    // libcuda; NULL: the system's
 	struct state *state; // where what is usual on paths is kept; NULL: nowhere
 	// How often a device's port sent something again, by its own counters, or
 	// PATH_RESENT_UNKNOWN; NULL: nobody counts.
@@ -266,7 +266,7 @@ struct fabric_probe_counters {
 	uint64_t lost[PATH_SIZES]; // of these: nobody answered
 	uint64_t written[PATH_SIZES];
 	uint64_t writes_lost[PATH_SIZES];
-	uint64_t gpu_sent;	 // reads of pages in GPU memory, of these:
+	uint64_t gpu_sent; // reads of pages in GPU memory, of these:
 	uint64_t gpu_lost, gpu_refused, gpu_wrong;
 	uint64_t writes_refused; // peers that take no writes, although they offered to
 	uint64_t answered;

@@ -44,9 +44,9 @@ struct watch {
 	uint64_t timeout_ns;	// of each probe
 	uint64_t write_address; // of WATCH_LANDING_BYTES at the peer
 	uint32_t write_key;
-	bool writes;		 // there are such
-	uint64_t gpu_address;	 // of a page in a GPU's memory there, WATCH_OWN_BYTES or more
-	uint64_t gpu_word;	 // that it holds all over
+	bool writes;	      // there are such
+	uint64_t gpu_address; // of a page in a GPU's memory there, WATCH_OWN_BYTES or more
+	uint64_t gpu_word;    // that it holds all over
 	uint32_t gpu_key;
 	bool gpu;		 // there is such a page
 	struct memory_view own;	 // WATCH_OWN_BYTES that nobody else reads into

@@ -276,9 +276,7 @@ static void a_libcuda_that_hangs_holds_the_end_up_for_its_limit_alone(void **sta
 	before_ns = clock_now_ns(&bed.clock);
 	bed_stop(1);
 	bed_until(bed.agents[1].stopped);
-	assert_in_range(
-		clock_now_ns(&bed.clock) - before_ns, FABRIC_STOP_NS, FABRIC_STOP_NS + SEC
-	);
+	assert_in_range(clock_now_ns(&bed.clock) - before_ns, FABRIC_STOP_NS, FABRIC_STOP_NS + SEC);
 	bed_destroy(1);
 	fake_cuda->entered = NULL;
 	bed.gpus_hang = false;

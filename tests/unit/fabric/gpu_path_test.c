@@ -82,9 +82,7 @@ static void two_reads_in_a_row_that_fail_beside_a_good_pulse_are_the_gpus(void *
 		read_it(rows[n].read);
 		host(true);
 		assert_int_equal(look().seen, rows[n].seen);
-		assert_int_equal(
-			look().silent + look().refused + look().wrong, 3
-		);
+		assert_int_equal(look().silent + look().refused + look().wrong, 3);
 	}
 }
 
@@ -148,7 +146,8 @@ static void it_is_good_again_after_three_right_ones(void **state) {
 	assert_int_equal(look().seen, FABRIC_GPU_GOOD);
 }
 
-static void two_windows_at_more_than_twice_the_usual_are_slow_unless_the_pulse_is_too(void **state) {
+static void two_windows_at_more_than_twice_the_usual_are_slow_unless_the_pulse_is_too(void **state
+) {
 	(void)state;
 	windows(3, 10 * US, 1000);
 	assert_int_equal(look().usual_ns, 10 * US);

@@ -19,8 +19,8 @@
 //
 // and the same with bytes, whichever takes longer. Where a peer takes writes, one follows every
 // PROBE_WRITE_EACH reads of a neighbour, between two of them, so that reads come as often as
-// without; of a visit the third probe is one. Where it shows memory of a GPU, one read of that comes
-// in the same way, half a turn later, of 8 bytes and 1 KiB alternately; in visits there is none.
+// without; of a visit the third probe is one. Where it shows memory of a GPU, one read of that
+// comes in the same way, half a turn later, of 8 bytes and 1 KiB alternately; in visits none does.
 // "One probe each" has its part of both. A visit is one target's turn: a pair is made if there is
 // none, and it is probed PROBE_VISIT_PROBES times.
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A libcuda of two devices whose memory is an arena of this process, to be loaded by path. What is
-// allocated through it lies in the upper half of the arena, in blocks of FAKE_CUDA_BLOCK_BYTES. What the
-// test arranges goes through the symbol `fake_cuda`, found with dlsym() in the same library.
+// allocated through it lies in the upper half of the arena, in blocks of FAKE_CUDA_BLOCK_BYTES.
+// What the test arranges goes through the symbol `fake_cuda`, found with dlsym() in the same
+// library.
 //
 // Its dmabufs are descriptors that the fake verbs can map, so bytes that a device writes to GPU
 // memory arrive there.
@@ -35,6 +36,6 @@ struct fake_cuda {
 	int contexts_held;	   // primary contexts, retained and not released
 	_Atomic unsigned int ends; // primary contexts that were released
 	unsigned int blocks;	   // that the library under test allocated and did not free
-	int context_depth;			   // pushed and not popped
+	int context_depth;	   // pushed and not popped
 	unsigned int range_calls, export_calls;
 };
