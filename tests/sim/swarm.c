@@ -120,6 +120,7 @@ static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
 	uint64_t span_ms = UINT64_C(100) << random_below(random, 9);
 
 	run->remember = true;
+	run->young = false; // who remembers nobody yet and has no seed finds nobody
 	for (uint32_t n = 0; n < seeds; n++)
 		run->faults[run->fault_count++] = (struct fault){
 			.kind = ends[random_below(random, sizeof(ends) / sizeof(ends[0]))],
@@ -140,12 +141,81 @@ static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
 	}
 }
 
+// Two islands one after the other, most often of the same hosts and more, and some who join about the
+// first one's end: it may be known to one side only by then, or be over before anybody noticed it.
+static void swarm_draw_between(struct run_options *run, uint64_t *random) {
+	uint32_t joiners = 1 + random_below(random, run->nodes < 6 ? run->nodes - 1 : 5);
+	uint32_t first = swarm_draw_percent(run, random);
+	uint32_t second = swarm_draw_percent(run, random);
+	uint64_t gap_ms = UINT64_C(50) << random_below(random, 11);
+	uint64_t begin_ms = random_between(random, 5000, 10000);
+	uint64_t end_ms = begin_ms + random_between(random, gap_ms / 2, gap_ms);
+	uint64_t again_ms = end_ms + random_below(random, 4) * random_below(random, 1000);
+
+	for (uint32_t n = 0; n < 2; n++)
+		run->faults[run->fault_count++] = (struct fault){
+			.kind = random_below(random, 2) == 0 ? FAULT_SPLIT : FAULT_FENCE,
+			.node = random_below(random, 4) > 0 ? 0 : random_below(random, run->nodes),
+			.value = (n == 0) == (first < second) ? first : second,
+			.at_ns = (n == 0 ? begin_ms : again_ms) * WORLD_MS,
+			.duration_ns =
+				n == 0 ? (end_ms - begin_ms) * WORLD_MS
+				       : random_between(random, 20000, 400000) * WORLD_MS,
+		};
+	for (uint32_t n = 0; n < joiners; n++) {
+		static const enum fault_kind kinds[] = {FAULT_KILL, FAULT_LEAVE, FAULT_FORGET};
+		uint64_t off_ms = random_below(random, 4000);
+		uint64_t join_ms = random_between(random, begin_ms - 200, again_ms + 1000);
+
+		run->faults[run->fault_count++] = (struct fault){
+			.kind = kinds[random_below(random, sizeof(kinds) / sizeof(kinds[0]))],
+			.node = run->nodes - 1 - n,
+			.at_ns = off_ms * WORLD_MS,
+			.duration_ns = (join_ms - off_ms) * WORLD_MS,
+		};
+	}
+}
+
+// All joined a moment ago, and some are lost before many have heard of each other.
+static void swarm_draw_young(struct run_options *run, uint64_t *random) {
+	static const enum fault_kind kinds[] = {
+		FAULT_KILL, FAULT_KILL, FAULT_KILL, FAULT_HOST, FAULT_HOST, FAULT_FREEZE,
+	};
+	uint32_t count = 1 + random_below(random, run->nodes < 8 ? run->nodes : 8);
+	uint64_t span_ms = UINT64_C(30) << random_below(random, 8);
+	bool together = random_below(random, 2) == 0;
+	uint64_t at_ns = random_between(random, 0, span_ms) * WORLD_MS;
+
+	run->young = true;
+	for (uint32_t n = 0; n < count; n++) {
+		struct fault *fault = &run->faults[run->fault_count++];
+
+		*fault = (struct fault){
+			.kind = kinds[random_below(random, sizeof(kinds) / sizeof(kinds[0]))],
+			.node = random_below(random, run->nodes),
+			.at_ns = together ? at_ns : random_between(random, 0, span_ms) * WORLD_MS,
+		};
+		if (fault->kind == FAULT_FREEZE || random_below(random, 3) == 0)
+			fault->duration_ns = random_between(random, 200, 40000) * WORLD_MS;
+	}
+	if (random_below(random, 2) == 0)
+		run->faults[run->fault_count++] = (struct fault){
+			.kind = random_below(random, 2) == 0 ? FAULT_SPLIT : FAULT_FENCE,
+			.node = random_below(random, run->nodes),
+			.value = swarm_draw_percent(run, random),
+			.at_ns = random_between(random, 0, span_ms) * WORLD_MS,
+			.duration_ns = random_between(random, 500, 120000) * WORLD_MS,
+		};
+	if (random_below(random, 3) == 0)
+		swarm_draw_parts(run, random);
+}
+
 static void swarm_draw(const struct run_options *base, uint64_t seed, struct run_options *ret_run) {
 	static void (*const draws[])(struct run_options * run, uint64_t * random) = {
 		swarm_draw_any,	     swarm_draw_any,	  swarm_draw_any,      swarm_draw_any,
 		swarm_draw_any,	     swarm_draw_any,	  swarm_draw_parts,    swarm_draw_parts,
 		swarm_draw_parts,    swarm_draw_restarts, swarm_draw_restarts, swarm_draw_restarts,
-		swarm_draw_no_seeds,
+		swarm_draw_no_seeds, swarm_draw_young,	  swarm_draw_young,    swarm_draw_between,
 	};
 	uint64_t random = random_stream(seed, 3);
 
