@@ -94,11 +94,10 @@ def all_but_one():
 
 
 def two_of_five():
-    """two of five that are killed at once are dead by two others' word, beside each other or not"""
+    """two of five that are killed as soon as all are there are dead by two others' word"""
     for numbers in ((2, 4), (2, 3)):
         with clusters.Cluster(BUILD, 5) as cluster:
             cluster.start().wait_ring(agents.WAIT_SECONDS)
-            agents.wait_settled(cluster)
             victims = [cluster.agents[number - 1] for number in numbers]
             others = [agent for agent in cluster.agents if agent not in victims]
             since = time.monotonic()
@@ -114,5 +113,22 @@ def two_of_five():
                                        among=others)
 
 
-TESTS = (one_each_way, all_but_one, two_of_five)
+def two_of_five_frozen():
+    """two of five that stand still as soon as all are there are dead, and back when they go on"""
+    with clusters.Cluster(BUILD, 5) as cluster:
+        cluster.start().wait_ring(agents.WAIT_SECONDS)
+        victims = [cluster.agents[number - 1] for number in (2, 3)]
+        others = [agent for agent in cluster.agents if agent not in victims]
+        since = time.monotonic()
+        for victim in victims:
+            victim.freeze()
+        for victim in victims:
+            agents.wait_for_state(cluster, victim.name, "dead", others)
+        agents.say(f"both dead to all others: after {time.monotonic() - since:.2f} s")
+        for victim in victims:
+            victim.thaw()
+        cluster.wait_ring(agents.WAIT_SECONDS)
+
+
+TESTS = (one_each_way, all_but_one, two_of_five, two_of_five_frozen)
 tap.run([(test.__doc__, test) for test in TESTS])

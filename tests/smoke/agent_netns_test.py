@@ -73,7 +73,6 @@ class Network:
             for agent in self.cluster.agents:
                 self.start(agent)
             self.cluster.wait_ring(agents.WAIT_SECONDS)
-            agents.wait_settled(self.cluster)
         except BaseException:
             agents.say(self.cluster.logs())
             self.cluster.__exit__()

@@ -52,12 +52,6 @@ def wait_one_view(cluster, among=None):
     wait_until("one view", lambda: len({agent.ask("PEERS")["digest"] for agent in agents}) == 1)
 
 
-def wait_settled(cluster):
-    """Until nobody joined since the last word of another one: whoever did so would have no vote."""
-    wait_until("all have heard of each other for five seconds", lambda: all(
-        row["for_s"] >= 5 for agent in cluster.agents for row in agent.ask("PEERS")["peers"]))
-
-
 def wait_reloaded(agent):
     """Sends SIGHUP, and waits until the log says that it was obeyed."""
     before = agent.log.read_text().count(" reloaded ")
