@@ -76,8 +76,8 @@ int channel_send(
 	size_t size,
 	struct lab_why *why
 );
-// Tells the other end why it is over, if it still listens: the last that is said, waits up to a second
-// for the other end to close.
+// Tells the other end why it is over, if it still listens: the last that is said. Waits up to a
+// second for the other end to close.
 void channel_send_error(struct channel *channel, const struct lab_why *why);
 
 // The next message. -EPROTO (another version), -EBADMSG (no frame of ours), -EREMOTEIO (the other

@@ -7,8 +7,8 @@
 // operation of the peer, where operations are answered, until it is told to stop.
 //
 //	one-sided	read, cas, fadd: from submission to its own completion
-//	answered	send, write-imm: to the completion that brings the peer's answer; write: until
-//			the answer's last byte is seen in memory, as perftest does
+//	answered	send, write-imm: to the completion that brings the peer's answer
+//			write: until the answer's last byte is seen in memory, as perftest does
 //
 // In an open loop the times of submission are given. An operation that is due while the one before
 // is under way waits; its response time is from when it was due, its service time from when it was
