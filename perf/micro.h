@@ -52,6 +52,9 @@ micro_slice micro_counter_add;
 micro_slice micro_histogram_snapshot;
 micro_slice micro_histogram_copy;
 
+micro_slice micro_record_sample;
+micro_slice micro_record_clock_twice;
+
 micro_slice micro_wire_message;
 micro_slice micro_wire_memcpy;
 

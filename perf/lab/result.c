@@ -66,7 +66,13 @@ int result_prepare(struct lab_result *result, uint64_t size, bool open) {
 		err = -ENOMEM;
 	if (err == 0 && open)
 		err = prepare_load(&result->load);
-	return err;
+	if (err != 0)
+		return err;
+	explicit_bzero(result->warm, WARMUP_SAMPLES_MAX * sizeof(*result->warm));
+	run_record_touch(result->times);
+	if (open)
+		run_record_touch(result->load.service);
+	return 0;
 }
 
 void result_release(struct lab_result *result) {

@@ -71,6 +71,14 @@ struct run_record *run_record_destroy(struct run_record *record) {
 	return NULL;
 }
 
+void run_record_touch(struct run_record *record) {
+	// Not memset(), which a compiler may leave out where it knows of zeros.
+	explicit_bzero(record->raw, RECORD_RAW_MAX * sizeof(*record->raw));
+	histogram_clear(record->all);
+	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX; n++)
+		histogram_clear(record->windows[n]);
+}
+
 // Joins the two oldest halves: the second one's histogram is free then, behind all others.
 static void join_pair(struct run_record *record) {
 	uint32_t first = record->joined;

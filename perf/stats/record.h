@@ -31,6 +31,9 @@ int run_record_create(struct run_record **ret_record);
 // Takes NULL. Returns NULL.
 struct run_record *run_record_destroy(struct run_record *record);
 
+// Writes to all of its memory, so that no sample waits for a page of it. Before the first one.
+void run_record_touch(struct run_record *record);
+
 // Hot.
 void run_record_add(struct run_record *record, uint64_t value_ns);
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Benchmarks of what the laboratory does for each sample.
+#include "micro.h"
+
+#include <lib/clock.h>
+#include <lib/must.h>
+
+#include <record.h>
+#include <stdlib.h>
+
+// Few enough to stay in the first cache, enough for no branch to be learnt.
+#define VALUE_COUNT 1024
+
+// Latencies around 10 us with a tail, by a multiplicative sequence: the same in every run.
+static void values_fill(uint64_t ret_values[VALUE_COUNT]) {
+	uint64_t state = 1;
+
+	for (size_t n = 0; n < VALUE_COUNT; n++) {
+		state = state * 6364136223846793005 + 1442695040888963407;
+		ret_values[n] = 8000 + (state >> 52) + (n % 64 == 0 ? state >> 44 : 0);
+	}
+}
+
+// Two readings of the clock, and what is between them kept.
+uint64_t micro_record_sample(uint64_t rounds) {
+	uint64_t values[VALUE_COUNT], start_ns, end_ns;
+	struct run_record *record;
+	struct clock clock;
+
+	values_fill(values);
+	clock_init_kept(&clock);
+	must(run_record_create(&record) == 0);
+	run_record_touch(record);
+	start_ns = clock_monotonic_ns();
+	for (uint64_t n = 0; n < rounds; n++) {
+		uint64_t begin_ns = clock_now_ns(&clock);
+
+		run_record_add(record, values[n % VALUE_COUNT] + clock_now_ns(&clock) - begin_ns);
+	}
+	end_ns = clock_monotonic_ns();
+	run_record_destroy(record);
+	return end_ns - start_ns;
+}
+
+uint64_t micro_record_clock_twice(uint64_t rounds) {
+	struct clock clock;
+	uint64_t start_ns;
+
+	clock_init_kept(&clock);
+	start_ns = clock_monotonic_ns();
+	for (uint64_t n = 0; n < rounds; n++) {
+		uint64_t begin_ns = clock_now_ns(&clock);
+
+		micro_keep(clock_now_ns(&clock) - begin_ns);
+	}
+	return clock_monotonic_ns() - start_ns;
+}
