@@ -223,6 +223,13 @@ static bool is_arrival(enum ras_event_kind kind) {
 	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED;
 }
 
+// What we told of it would be told again, and nobody takes it back: that it was told is forgotten.
+static void forget(struct health *health, uint64_t peer) {
+	verdict_forget(health->engine, loop_now_ns(health->loop), peer);
+	if (health->exchange != NULL)
+		sight_exchange_forget(health->exchange, peer);
+}
+
 static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
 	struct health *health = container_of(listener, struct health, listener);
 
@@ -241,7 +248,7 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 		);
 	// At once, since nobody would know of it later if there were more than can be marked.
 	if (event->kind == RAS_EVENT_FORGOTTEN)
-		verdict_forget(health->engine, loop_now_ns(health->loop), event->peer);
+		forget(health, event->peer);
 	else if (is_of_peer(event->kind))
 		mark(health, event->peer);
 	if (is_of_peer(event->kind) || is_of_self(event->kind))

@@ -592,6 +592,23 @@ static void words_due(
 		words->due_ns = now_ns + SIGHT_REPEAT_NS;
 }
 
+static void path_drop(struct sight_exchange *exchange, uint32_t at) {
+	exchange->paths[at] = exchange->paths[--exchange->path_count];
+}
+
+void sight_exchange_forget(struct sight_exchange *exchange, uint64_t subject) {
+	bool gone = false;
+
+	for (uint32_t n = exchange->path_count; n-- > 0;) {
+		if (exchange->paths[n].sight.subject != subject)
+			continue;
+		path_drop(exchange, n);
+		gone = true;
+	}
+	if (gone)
+		paths_index(exchange);
+}
+
 // Good paths that nobody asks for, and what has not been looked at for long.
 static void paths_forget(struct sight_exchange *exchange, uint64_t now_ns) {
 	bool gone = false;
@@ -601,7 +618,7 @@ static void paths_forget(struct sight_exchange *exchange, uint64_t now_ns) {
 
 		if (now_ns < path->seen_ns + KEEP_NS || path->due_ns != RAS_NEVER)
 			continue;
-		exchange->paths[n] = exchange->paths[--exchange->path_count];
+		path_drop(exchange, n);
 		gone = true;
 	}
 	if (gone)

@@ -326,6 +326,42 @@ static void what_is_bad_is_repeated_and_what_clears_is_told_twice(void **state) 
 	net_destroy(net);
 }
 
+// Found: two halves of a cluster were told to forget each other and met again. What each had told of
+// the other's silence was repeated, to those themselves too, and never taken back: all were
+// node-down or mgmt-net-down to all for twenty seconds.
+static void what_was_told_of_one_that_was_forgotten_is_not_told_again(void **state) {
+	struct net *net = net_create();
+	uint64_t before;
+
+	(void)state;
+	for (uint32_t by = 1; by <= 3; by++)
+		assert_int_equal(see_reach(net, by, 0, SIGHT_NO_PAIR, VERDICT_REACH_NONE), 0);
+	pass(net, SEC);
+	before = told_by_all(net);
+	assert_int_equal(before, 3);
+	for (uint32_t n = 0; n < AGENTS; n++) {
+		struct agent *agent = &net->agents[n];
+		struct verdict_peer back = {
+			.id = id_of(0),
+			.incarnation = ras_incarnation(1, 0),
+			.state = RAS_ALIVE,
+			.host = "",
+			.leaf = "",
+		};
+
+		if (n == 0)
+			continue; // it was cut off, and knows nothing of it
+		verdict_forget(agent->engine, net->now_ns, id_of(0));
+		sight_exchange_forget(agent->exchange, id_of(0));
+		assert_int_equal(verdict_peer(agent->engine, net->now_ns, &back), 0);
+	}
+	pass(net, 60 * SEC);
+	assert_int_equal(told_by_all(net), before);
+	for (uint32_t by = 1; by < AGENTS; by++)
+		assert_int_equal(held(net, by, 0), VERDICT_HEALTHY);
+	net_destroy(net);
+}
+
 static void what_enough_said_is_not_said_again(void **state) {
 	struct net *net = net_create();
 
@@ -657,6 +693,7 @@ int main(void) {
 		cmocka_unit_test(who_has_not_read_largely_is_not_asked_of_loss),
 		cmocka_unit_test(an_answer_that_is_too_old_waits_for_the_next_look),
 		cmocka_unit_test(what_is_bad_is_repeated_and_what_clears_is_told_twice),
+		cmocka_unit_test(what_was_told_of_one_that_was_forgotten_is_not_told_again),
 		cmocka_unit_test(what_enough_said_is_not_said_again),
 		cmocka_unit_test(who_changes_its_mind_says_so_although_others_said_it),
 		cmocka_unit_test(
