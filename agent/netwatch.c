@@ -102,7 +102,7 @@ static void look_at_soft_device(struct agent *agent) {
 	}
 	if (words[0] != '\0')
 		log_event(LOG_LEVEL_WARN, "soft_device_stays", log_str("what", words));
-	overlay_own_mistake(agent->overlay, words);
+	overlay_own_mistake(agent->overlay, OVERLAY_OWN_DEVICE, words);
 }
 
 static void look_later(struct agent *agent, uint64_t at_ns) {

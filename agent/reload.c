@@ -131,9 +131,15 @@ static size_t use_config(struct agent *agent, struct config *fresh, struct reloa
 	return config_compare(agent->started_with, fresh, ignore, NULL);
 }
 
-static void say_reloaded(const char *key, size_t waiting) {
+static void say_reloaded(struct agent *agent, const char *key, size_t waiting) {
 	bool refused = strcmp(key, "refused") == 0;
 
+	overlay_own_mistake(
+		agent->overlay, OVERLAY_OWN_RELOAD,
+		refused ? "the key file of this node was refused when it was read again, and the keys "
+			  "of before stay: see its log"
+			: ""
+	);
 	log_event(
 		refused || waiting > 0 ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "reloaded",
 		log_str("key", key), log_u64("waiting_for_restart", waiting)
@@ -170,10 +176,15 @@ static void apply(struct agent *agent, struct reading *reading) {
 	devwatch_look_soon(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");
-	say_reloaded(key, waiting);
+	say_reloaded(agent, key, waiting);
 }
 
-static void fail(void) {
+static void fail(struct agent *agent) {
+	overlay_own_mistake(
+		agent->overlay, OVERLAY_OWN_RELOAD,
+		"the configuration of this node could not be read again, and the one of before stays: "
+		"see its log, or tocsind --check-config"
+	);
 	log_event(
 		LOG_LEVEL_ERROR, "reload_failed",
 		log_str("effect", "the configuration of before stays")
@@ -189,7 +200,7 @@ static void ended(struct keeper_request *request, void *arg, int result) {
 	if (result == 0)
 		apply(agent, arg);
 	else
-		fail();
+		fail(agent);
 	if (!agent->reload.again)
 		return;
 	agent->reload.again = false;
@@ -227,7 +238,7 @@ void agent_reload(struct agent *agent) {
 		return;
 	if (call.arg != NULL)
 		drop(call.arg);
-	fail();
+	fail(agent);
 }
 
 static void stuck(void *ctx, struct keeper *keeper) {

@@ -149,7 +149,7 @@ struct overlay {
 	enum ras_event_kind text_kind;		  // that it is of
 	struct overlay_text texts[OVERLAY_TEXTS]; // a ring
 	uint32_t text_next;
-	char own_mistake[STATE_TEXT_BYTES];
+	char own_mistakes[OVERLAY_OWN_COUNT][STATE_TEXT_BYTES];
 	char join_names[STATE_TEXT_BYTES]; // what is wrong with those to join through
 
 	struct overlay_reach reach;

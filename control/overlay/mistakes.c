@@ -242,15 +242,19 @@ bool overlay_mistake_next(
 			*cursor = OVERLAY_MISTAKES_STRANGERS;
 	}
 	place -= OVERLAY_MISTAKES_STRANGERS;
-	if (place < overlay->clones_count)
+	if (place < overlay->clones_count) {
 		clones_words(overlay, &overlay->clones[place], ret_words);
-	else if (place == overlay->clones_count && overlay->own_mistake[0] != '\0')
-		snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->own_mistake);
-	else
-		return false;
-	return true;
+		return true;
+	}
+	for (place -= overlay->clones_count; place < OVERLAY_OWN_COUNT; place++, (*cursor)++) {
+		if (overlay->own_mistakes[place][0] == '\0')
+			continue;
+		snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->own_mistakes[place]);
+		return true;
+	}
+	return false;
 }
 
-void overlay_own_mistake(struct overlay *overlay, const char *words) {
-	snprintf(overlay->own_mistake, sizeof(overlay->own_mistake), "%s", words);
+void overlay_own_mistake(struct overlay *overlay, enum overlay_own own, const char *words) {
+	snprintf(overlay->own_mistakes[own], STATE_TEXT_BYTES, "%s", words);
 }

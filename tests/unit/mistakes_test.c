@@ -225,6 +225,22 @@ static void another_one_at_an_address_is_told_with_both_and_the_address(void **s
 	assert_non_null(strstr(words, "of n1, another agent answers"));
 }
 
+static void what_a_node_finds_of_itself_is_told_until_it_is_mended(void **state) {
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_RELOAD, "cannot be read");
+	assert_int_equal(mistakes(words), 1);
+	assert_string_equal(words, "cannot be read");
+	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_DEVICE, "stays behind");
+	assert_int_equal(mistakes(words), 2);
+	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_RELOAD, "");
+	assert_int_equal(mistakes(words), 1);
+	assert_string_equal(words, "stays behind");
+	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_DEVICE, "");
+	assert_int_equal(mistakes(words), 0);
+}
+
 static void two_of_one_name_are_told_with_where_both_are(void **state) {
 	struct ras_event event = {
 		.kind = RAS_EVENT_CONFLICT,
@@ -261,6 +277,7 @@ int main(void) {
 		CASE(of_many_two_are_named_and_the_others_counted),
 		CASE(another_one_at_an_address_is_told_with_both_and_the_address),
 		CASE(two_of_one_name_are_told_with_where_both_are),
+		CASE(what_a_node_finds_of_itself_is_told_until_it_is_mended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -339,8 +339,14 @@ bool overlay_mistake_next(
 // Whether machines that were booted apart have this host identity: then each boot is a host.
 bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id);
 
-// One that this node found of itself, beside those; "": none.
-void overlay_own_mistake(struct overlay *overlay, const char *words);
+// What this node finds of itself, beside those: one sentence of each, "": none.
+enum overlay_own {
+	OVERLAY_OWN_DEVICE, // where its software device is
+	OVERLAY_OWN_RELOAD, // what became of the configuration when it was last read
+	OVERLAY_OWN_COUNT,
+};
+
+void overlay_own_mistake(struct overlay *overlay, enum overlay_own own, const char *words);
 
 // The names to join through cannot be used, in words; "": they can.
 void overlay_join_names(struct overlay *overlay, const char *words);
