@@ -83,6 +83,8 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 	if (beat->period > 0)
 		link->period_ns = beat->period * ras->profile->beat_ns;
 	if (beat->uses != link->theirs) {
+		// What we promised while it was a ring link or looked is kept, whatever it is now.
+		link->beat_tick = ras->links.beats + 1;
 		link->theirs = beat->uses;
 		link_idle_check(ras, link);
 		links_degree_check(ras); // what was idle is in use again, and nobody asked

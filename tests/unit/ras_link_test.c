@@ -249,6 +249,24 @@ static void link_that_nobody_needs_is_retired_and_not_dialled_again(void **state
 	lone_destroy(lone);
 }
 
+// Found: who had looked and then wanted a long link was suspected, for the beat that was promised
+// for the next second came in the long link's turn, up to six seconds later.
+static void promise_of_a_beat_holds_when_a_look_becomes_a_long_link(void **state) {
+	(void)state;
+	for (uint64_t seed = 1; seed <= 16; seed++) {
+		struct lone *lone = lone_create(
+			&(struct lone_setup){.count = 9, .self = 1, .random_seed = seed}
+		);
+		uint32_t conn = lone_connect(lone, 6, RAS_USE_CHECK);
+
+		lone_beat(lone, conn, 1, RAS_USE_LEVEL(2));
+		lone_mark(lone);
+		lone_pass(lone, lone->profile.beat_ns + 100 * MS);
+		assert_in_range(lone_sent(lone, conn, MESSAGE_BEAT), 1, 2);
+		lone_destroy(lone);
+	}
+}
+
 // Found: the mark of a look stayed for ever on a link that was up.
 // Connections that the instance has begun to this peer.
 static uint32_t dials(const struct lone *lone, uint32_t peer) {
@@ -669,6 +687,7 @@ int main(void) {
 		cmocka_unit_test(pair_that_connects_at_once_ends_with_one_connection),
 		cmocka_unit_test(lower_side_connects_at_once_and_higher_side_after_its_wait),
 		cmocka_unit_test(link_that_nobody_needs_is_retired_and_not_dialled_again),
+		cmocka_unit_test(promise_of_a_beat_holds_when_a_look_becomes_a_long_link),
 		cmocka_unit_test(refused_long_link_is_not_dialled_again_for_nothing),
 		cmocka_unit_test(one_who_left_and_called_again_is_only_looked_for_when_it_hangs_up),
 		cmocka_unit_test(look_at_a_linked_peer_does_not_keep_its_link),
