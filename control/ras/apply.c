@@ -285,7 +285,7 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 	if (replaced)
 		relay_peer_changed(ras, slot); // what was on its way was for one of the two
 	if (change == PEERS_JOINED && !counts)
-		votes_withdraw(ras, slot);
+		votes_joined_beside(ras, slot, (before.flags & PEER_TAKEN_BACK) != 0);
 	else if (change == PEERS_JOINED && !(known && peer_is_member(&before)))
 		votes_joined(ras, slot);
 	if (change == PEERS_CONFLICT)

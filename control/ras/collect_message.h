@@ -4,7 +4,8 @@
 //	NOTICE          u64 origin, u64 id, u32 kind, u16 hops, u16 size, payload
 //	COLLECT         u64 origin, u64 id, u16 kind, u64 budget_ns, u16 hops,
 //	                u16 count, count × 24 bytes: communicators to skip, rising; of a
-//	                census u64 node, u64 what of it (enum collect_census_word), u64 0
+//	                census u64 node, u64 what of it (enum collect_census_word), u64 of LATE
+//	                the origin's view digest, else 0
 //	COLLECTED       u64 origin, u64 id, u8 flags, items to the end:
 //	                u8 type, u32 size, then by type
 //	  ANSWER          u64 node, u64 incarnation, u64 view digest, u16 hops, u16 part,
@@ -110,12 +111,18 @@ enum collect_census_word {
 	COLLECT_CENSUS_HEARS,	  // who hears it?
 	COLLECT_CENSUS_UNCOUNTED, // it counts for no majority
 	COLLECT_CENSUS_NOBODY,	  // it is no member where the count began, and is not to be counted
+	COLLECT_CENSUS_LATE,	  // it counts only if it met all of the view that `pid_hash` tells
 	COLLECT_CENSUS_UNKNOWN,	  // of a newer version
 };
 
 static inline struct ras_comm_id
 collect_census_entry(uint64_t node, enum collect_census_word word) {
 	return (struct ras_comm_id){.hash = node, .host_hash = word};
+}
+
+static inline struct ras_comm_id collect_census_late(uint64_t node, uint64_t view_digest) {
+	return (struct ras_comm_id
+	){.hash = node, .host_hash = COLLECT_CENSUS_LATE, .pid_hash = view_digest};
 }
 
 static inline enum collect_census_word collect_census_word(const struct ras_comm_id *entry) {

@@ -56,6 +56,7 @@ struct ras {
 	bool started, preloaded, joined, leaving, left;
 	bool step_put_off;  // and that was told
 	bool uncounted;	    // we were held for dead, and count for no majority yet
+	bool late;	    // nor, as long as we have not met all, since we joined beside a gap
 	bool start_guessed; // nobody told us our start, and nothing kept it: it may be of before
 	bool start_told;    // others told us: they may not know of every run before
 	struct relay *relay;

@@ -35,7 +35,7 @@ gather_create(struct ras *ras, const struct collect_request *request, struct lin
 	gather->id = request->id;
 	gather->kind = request->kind;
 	gather->count = 1;
-	gather->voters = ras->uncounted ? 0 : 1;
+	gather->voters = votes_has_none(ras) ? 0 : 1;
 	gather->hops = request->hops;
 	gather->started_ns = ras->now_ns;
 	gather->started_observed_ns = ras->observed_ns;
@@ -350,6 +350,9 @@ census_hear(struct ras *ras, struct gather *gather, const struct collect_request
 			gather->voters = 0;
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED && !is_ours)
 			votes_told_none(ras, gather->origin);
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_LATE &&
+		    !votes_told_late(ras, gather->origin, entry.pid_hash))
+			gather->voters = 0;
 		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NOBODY)
 			gather->count = 0;
 		if (word != COLLECT_CENSUS_HEARS || gather->subject_count == COLLECT_SUBJECTS_MAX)

@@ -125,7 +125,7 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
 void liveness_passed_on(struct ras *ras, uint64_t subject) {
 	uint32_t slot = peers_find(&ras->peers, subject);
 
-	if (slot != RAS_NO_SLOT && !ras->uncounted &&
+	if (slot != RAS_NO_SLOT && !votes_has_none(ras) &&
 	    ras_random(ras) % peers_ring_count(&ras->peers) < CROWD)
 		liveness_reported(ras, slot, 0);
 }

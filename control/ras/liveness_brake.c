@@ -120,7 +120,7 @@ static bool is_minority(const struct ras *ras) {
 	const struct census_word *word = &ras->liveness.census.word;
 
 	return word_is_of_minority(word) ||
-	       (ras->uncounted && word->members > 2 && word->reached < word->members);
+	       (votes_has_none(ras) && word->members > 2 && word->reached < word->members);
 }
 
 // More than a host and a fifth of the view within some seconds, or so much that we are not with the

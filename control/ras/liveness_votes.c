@@ -12,6 +12,11 @@
 // whole.
 #define VOTE_LATER_NS (15 * RAS_NS_PER_SEC)
 
+// So many members meet each other. In rings of more than twice VOTE_JOINS_MAX those who joined late
+// are fewer than half; of those between some stay late.
+#define MEET_MAX 24
+#define MEET_NS (10 * RAS_NS_PER_SEC) // after our join
+
 // Who was declared dead and came back is of no view that a majority agreed on: were it counted at
 // once, two parts that it belongs to in turn could declare each other. Whoever was reached counts
 // as it says itself, or as we asked it to; of those missed we know best who does not. Who was
@@ -19,7 +24,7 @@
 // missed.
 uint32_t votes_electorate(const struct ras *ras, const struct census_result *result) {
 	uint32_t missed = result->members > result->reached ? result->members - result->reached : 0;
-	uint32_t told = result->voters + (ras->uncounted ? 1 : 0);
+	uint32_t told = result->voters + (votes_has_none(ras) ? 1 : 0);
 	uint32_t silent = result->reached > told ? result->reached - told : 0;
 	uint32_t uncounted = ras->liveness.missed_again ? 0 : ras->liveness.census.own_uncounted;
 
@@ -58,6 +63,7 @@ void votes_tick(struct ras *ras) {
 	liveness->taken_back = false;
 	liveness->taken_count = 0;
 	ras->uncounted = false;
+	ras->late = false;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
 		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_VOTELESS;
 }
@@ -81,14 +87,20 @@ static void withdraw(struct ras *ras, uint32_t slot, uint8_t flag) {
 	ras->liveness.missed_again = false;
 	if (ras->liveness.whole_ns != RAS_NEVER)
 		ras->liveness.whole_ns = ras->observed_ns;
-	if (slot == ras->self_slot)
-		ras->uncounted = true;
-	else
+	if (slot != ras->self_slot)
 		taken_add(ras, slot, flag);
+	else if (flag == PEER_LATE)
+		ras->late = true;
+	else
+		ras->uncounted = true;
 }
 
 void votes_withdraw(struct ras *ras, uint32_t slot) {
 	withdraw(ras, slot, PEER_TAKEN_BACK);
+}
+
+void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back) {
+	withdraw(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
 }
 
 static bool lacks_vote(const struct ras *ras, uint32_t slot) {
@@ -117,10 +129,64 @@ static bool is_newcomer_here(const struct ras *ras, uint64_t id) {
 	return 2 * lacking < members;
 }
 
-void votes_told_none(struct ras *ras, uint64_t origin) {
+static void told_by(struct ras *ras, uint64_t origin, uint8_t flag) {
 	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns &&
 	    !is_newcomer_here(ras, origin))
-		votes_withdraw(ras, ras->self_slot);
+		withdraw(ras, ras->self_slot, flag);
+}
+
+void votes_told_none(struct ras *ras, uint64_t origin) {
+	told_by(ras, origin, PEER_TAKEN_BACK);
+}
+
+static bool is_unmet(const struct ras *ras, uint32_t slot) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
+	       (entry->flags & PEER_SEEN) == 0;
+}
+
+static bool ring_is_small(const struct ras *ras) {
+	const uint32_t *counts = ras->peers.state_counts;
+
+	return (uint64_t)counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] <=
+	       MEET_MAX;
+}
+
+// Who spoke to us on a link held us for a member by then.
+static bool all_are_met(const struct ras *ras) {
+	if (!ring_is_small(ras))
+		return false;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		if (is_unmet(ras, slot))
+			return false;
+	}
+	return true;
+}
+
+bool votes_has_none(const struct ras *ras) {
+	return ras->uncounted || (ras->late && !all_are_met(ras));
+}
+
+static void call_unmet(struct ras *ras) {
+	for (uint32_t slot = 0; ring_is_small(ras) && slot < ras->peers.entry_count; slot++) {
+		if (is_unmet(ras, slot) && link_find(ras, slot) == NULL)
+			link_want(ras, slot, RAS_USE_CHECK);
+	}
+}
+
+void votes_meet(struct ras *ras) {
+	if (ras->observed_ns - ras->joined_ns < MEET_NS)
+		call_unmet(ras);
+}
+
+bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
+	if (all_are_met(ras) && view_digest == peers_digest(&ras->peers))
+		return true;
+	if (origin != ras->self_id)
+		told_by(ras, origin, PEER_LATE);
+	call_unmet(ras);
+	return false;
 }
 
 bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
@@ -228,18 +294,22 @@ static void subjects_add(struct ras *ras, struct census_list *list) {
 		    peer_is_member(ras_entry(ras, link->slot)))
 			subject_add(list, link->peer);
 	}
-	if (!ras->liveness.brake || ras->uncounted)
+	if (!ras->liveness.brake || votes_has_none(ras))
 		suspects_add(ras, list, false);
 }
 
 static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
-	return lacks_vote(ras, slot) &&
-	       list_add(
-		       list, COLLECT_CENSUS_MAX,
-		       collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED)
-	       ) &&
+	struct ras_comm_id asked;
+
+	if (!lacks_vote(ras, slot))
+		return 0;
+	if ((entry->flags & PEER_TAKEN_BACK) != 0)
+		asked = collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED);
+	else
+		asked = collect_census_late(entry->record->id, peers_digest(&ras->peers));
+	return list_add(list, COLLECT_CENSUS_MAX, asked) &&
 	       (entry->flags & PEER_TAKEN_BACK) != 0;
 }
 
@@ -283,7 +353,7 @@ void votes_ask(struct ras *ras, struct census_list *ret_list) {
 	ret_list->count = 0;
 	subjects_add(ras, ret_list);
 	census->own_members = peers_ring_count(&ras->peers);
-	if (ras->uncounted)
+	if (votes_has_none(ras))
 		list_add(
 			ret_list, COLLECT_CENSUS_MAX,
 			collect_census_entry(ras->self_id, COLLECT_CENSUS_UNCOUNTED)

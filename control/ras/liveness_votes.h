@@ -25,16 +25,28 @@ void votes_tick(struct ras *ras);
 // joins on either side, or comes back there after the other one declared it dead, would make a
 // majority of both.
 bool votes_joiner_has_one(const struct ras *ras, uint32_t slot);
+// One joined who has none. Whether it does in another part we do not know: it may have joined there
+// before anybody noticed a gap. So it votes for nobody here, and is an opponent where it is missed;
+// but for one whose vote was taken before it started anew.
+void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back);
 // One who was no member joined, and has one.
 void votes_joined(struct ras *ras, uint32_t slot);
 // More than one is missed: who joined after the last word of any of them may have joined beside a
 // gap that nobody had noticed, and does not vote either, if it is reached. One that is missed
-// itself may be of the other part, and a member there: it still counts as an opponent. True if that
-// took a vote from somebody.
+// itself may be of the other part, and a member there: it still counts as an opponent. Whoever is
+// reached may know better, see votes_told_late(). True if that took a vote from somebody.
 bool votes_withdraw_late(struct ras *ras);
-// It was held for dead and is back, or we are; or it joined, or we, and has none yet.
+// It was held for dead and is back, or we are; or we joined, and have none yet.
 void votes_withdraw(struct ras *ras, uint32_t slot);
 // Another one says that we have none. It is believed if we are new: who founded a ring beside a gap
 // is not told by those whose ring becomes one with it. Later it may be a lie; and of one who has
 // none itself here, with fewer than half of the members, it is the view of the ring that came.
 void votes_told_none(struct ras *ras, uint64_t origin);
+// Another one says that we joined late, as its view of this digest is. True if we count all the
+// same: we have met all members of that view since we joined, so whoever is beyond a gap knows us
+// and counts us as an opponent. Else it is believed as votes_told_none() is, until we have.
+bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest);
+// We count for no majority yet.
+bool votes_has_none(const struct ras *ras);
+// A new member of a small ring calls each whom it has not met, so that it is late for nobody.
+void votes_meet(struct ras *ras);

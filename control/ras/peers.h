@@ -73,9 +73,9 @@ static inline uint8_t peers_weight_of(uint8_t cause, uint8_t observer_count) {
 
 #define PEER_SEEN 0x01	     // spoke to us at least once in this start
 #define PEER_LISTED 0x02     // by the peer with whom tables are being compared
-#define PEER_TAKEN_BACK 0x04 // it was held for dead, or joined beside a gap: it has no vote yet
+#define PEER_TAKEN_BACK 0x04 // it was held for dead: it has no vote yet
 #define PEER_DECLARED 0x08   // dead by what we saw, too: others may be named with its death
-#define PEER_LATE 0x10	     // joined beside a gap not noticed yet: no vote if reached, else one
+#define PEER_LATE 0x10	     // joined beside a gap: no vote if reached and not all met, else one
 #define PEER_VOTELESS (PEER_TAKEN_BACK | PEER_LATE)
 
 struct ring_place {

@@ -295,6 +295,7 @@ void ring_rebuild(struct ras *ras) {
 		side_mend(ras, direction);
 	}
 	longs_rebuild(ras, fresh);
+	votes_meet(ras);
 	ring_relink(ras);
 }
 

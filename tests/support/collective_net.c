@@ -160,6 +160,15 @@ void votes_told_none(struct ras *ras, uint64_t origin) {
 	ras->uncounted = true;
 }
 
+bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
+	(void)origin;
+	return view_digest == peers_digest(&ras->peers);
+}
+
+bool votes_has_none(const struct ras *ras) {
+	return ras->uncounted;
+}
+
 void brake_counted(struct ras *ras, uint64_t origin, const struct census_result *result) {
 	ras->liveness.census.word.origin = origin;
 	ras->liveness.census.word.reached = result->reached;

@@ -197,14 +197,68 @@ static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **st
 		assert_true(has_vote(lone, early));
 		assert_int_equal(has_vote(lone, late), rows[n].late_has_one);
 		lone_pass_beating(lone, 2 * SEC, conn);
-		// Asked for no vote, but missed it may be a member of the other part: it counts.
+		// Asked for no vote unless it met all, but missed it may be a member of the other
+		// part: it counts.
 		assert_int_equal(
 			asked_of(lone, conn, late),
-			rows[n].late_has_one ? -1 : (int)COLLECT_CENSUS_UNCOUNTED
+			rows[n].late_has_one ? -1 : (int)COLLECT_CENSUS_LATE
 		);
 		assert_int_equal(lone->ras->liveness.census.own_uncounted, 0);
 		lone_destroy(lone);
 	}
+}
+
+// Found: either part of a second gap was the larger one: to one of them they had joined beside the
+// first gap, and were no opponents; the other had not noticed that gap, and let them vote.
+static void who_joined_beside_a_gap_is_an_opponent_where_it_is_missed(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t beside;
+
+	(void)state;
+	lone_link(lone, 0); // which says nothing
+	lone_pass_beating(lone, 5 * SEC, conn);
+	assert_int_equal(lone->ras->liveness.whole_ns, RAS_NEVER);
+	beside = newcomer(lone, conn, "beside");
+	assert_false(has_vote(lone, beside));
+	assert_int_equal(asked_of(lone, conn, beside), COLLECT_CENSUS_LATE);
+	assert_int_equal(lone->ras->liveness.census.own_uncounted, 0);
+	lone_destroy(lone);
+}
+
+// A member answers a count that holds it for late.
+static void late_one_votes_once_it_has_met_all_of_the_view_that_asks(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t digest = peers_digest(&ras->peers);
+
+	(void)state;
+	ras_enter(ras, lone->now_ns);
+	for (uint32_t peer = 0; peer < 8; peer++) {
+		if (lone_id(lone, peer) != ras->self_id)
+			ras_entry(ras, peers_find(&ras->peers, lone_id(lone, peer)))->flags &=
+				(uint8_t)~PEER_SEEN;
+	}
+	assert_false(votes_has_none(ras));
+	assert_false(votes_told_late(ras, lone_id(lone, 2), digest));
+	assert_true(votes_has_none(ras));
+	for (uint32_t peer = 0; peer < 8; peer++) {
+		if (lone_id(lone, peer) == ras->self_id)
+			continue;
+		assert_true(votes_has_none(ras));
+		// It called those whom it had not met.
+		assert_non_null(lone_find_link(lone, peer));
+		ras_entry(ras, peers_find(&ras->peers, lone_id(lone, peer)))->flags |= PEER_SEEN;
+	}
+	assert_false(votes_has_none(ras));
+	assert_true(votes_told_late(ras, lone_id(lone, 2), digest));
+	// Somebody is known there whom it does not know.
+	assert_false(votes_told_late(ras, lone_id(lone, 2), digest + 1));
+	// Whoever was held for dead has none, whomever it met.
+	votes_withdraw(ras, ras->self_slot);
+	assert_true(votes_has_none(ras));
+	ras_exit(ras);
+	lone_destroy(lone);
 }
 
 // Found: it came back with a vote, as a new start of a member.
@@ -471,6 +525,8 @@ int main(void) {
 		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
 		cmocka_unit_test(who_joined_since_the_last_word_of_those_missed_has_no_vote),
 		cmocka_unit_test(stranger_in_the_slot_of_one_without_a_vote_has_one),
+		cmocka_unit_test(who_joined_beside_a_gap_is_an_opponent_where_it_is_missed),
+		cmocka_unit_test(late_one_votes_once_it_has_met_all_of_the_view_that_asks),
 		cmocka_unit_test(member_that_restarts_gets_no_vote_back_that_was_withdrawn),
 		cmocka_unit_test(count_of_ours_that_another_one_overtook_is_none),
 		cmocka_unit_test(count_asks_neither_the_dead_nor_who_came_back_for_a_vote),
