@@ -5,7 +5,7 @@
 // again; when it clears, a few times, since a notice may be lost; when it is good and others say
 // its end is bad, once for each time they begin to. Before it speaks an agent waits for a moment,
 // so that those who wait longer hear that enough has been said.
-#include "inside.h"
+#include "triangulate.h"
 
 #include <lib/must.h>
 #include <lib/wire.h>
@@ -506,7 +506,8 @@ static bool
 path_is_said(const struct sight_exchange *exchange, const struct own_path *path, uint64_t now_ns) {
 	bool against = speaks_against(&path->sight);
 	bool changed = path->told_ns != 0 && path->told_ns + KEEP_NS > now_ns &&
-		       told_against(path) != against;
+		       (told_against(path) != against ||
+			triangulate_excuses(path->told_kind, path->sight.kind));
 	uint64_t since_ns = now_ns > SIGHT_REPEAT_NS ? now_ns - SIGHT_REPEAT_NS : 0;
 
 	if (against && is_to_blame(exchange))

@@ -398,6 +398,29 @@ static void who_changes_its_mind_says_so_although_others_said_it(void **state) {
 	net_destroy(net);
 }
 
+// That it loses reads says that it reads some: it speaks against what others said since.
+static void who_lost_some_says_that_it_stands_although_others_said_it(void **state) {
+	static const enum sight_kind later[] = {SIGHT_STANDING, SIGHT_SILENT};
+
+	(void)state;
+	for (size_t row = 0; row < sizeof(later) / sizeof(later[0]); row++) {
+		struct net *net = net_create();
+
+		see(net, 9, 5, SIGHT_LOSSY);
+		pass(net, 300 * MS);
+		assert_int_equal(told(net, 9), 1);
+		for (uint32_t n = 1; n < 7; n++) {
+			if (n != 5)
+				see(net, n, 5, later[row]);
+		}
+		pass(net, SEC);
+		see(net, 9, 5, later[row]);
+		pass(net, 300 * MS);
+		assert_int_equal(told(net, 9), 2);
+		net_destroy(net);
+	}
+}
+
 static void a_pulse_that_outlives_its_agent_is_told_again_although_enough_told_it(void **state) {
 	struct net *net = net_create();
 
@@ -696,6 +719,7 @@ int main(void) {
 		cmocka_unit_test(what_was_told_of_one_that_was_forgotten_is_not_told_again),
 		cmocka_unit_test(what_enough_said_is_not_said_again),
 		cmocka_unit_test(who_changes_its_mind_says_so_although_others_said_it),
+		cmocka_unit_test(who_lost_some_says_that_it_stands_although_others_said_it),
 		cmocka_unit_test(
 			a_pulse_that_outlives_its_agent_is_told_again_although_enough_told_it
 		),
