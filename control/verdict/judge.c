@@ -429,8 +429,11 @@ gathered(struct subject *subject, const struct fabric_look *look, bool against, 
 
 static bool loses_some(const struct verdict_engine *engine, const struct subject *subject) {
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
-		if (loses_packets(&subject->sights[n].sight, RAS_SUSPECT) &&
-		    triangulate_counts(engine, &subject->sights[n]))
+		const struct evidence *evidence = &subject->sights[n];
+
+		if (loses_packets(&evidence->sight, RAS_SUSPECT) &&
+		    triangulate_counts(engine, evidence) &&
+		    !triangulate_is_hampered(triangulate_observer(engine, evidence)))
 			return true;
 	}
 	return false;

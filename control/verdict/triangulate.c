@@ -173,8 +173,12 @@ static bool knows_no_better(const struct sight *look, const struct sight *bad) {
 	return sight_is_mute_about(look, bad->kind, bad->lost_bytes);
 }
 
+static bool is_of_windows(enum sight_kind kind) {
+	return kind == SIGHT_DEGRADED || kind == SIGHT_LOSSY;
+}
+
 static bool can_say(const struct subject *subject, const struct sight *look, enum sight_kind kind) {
-	if (kind != SIGHT_DEGRADED && kind != SIGHT_LOSSY)
+	if (!is_of_windows(kind))
 		return true;
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
 		const struct sight *bad = &subject->sights[n].sight;
@@ -185,13 +189,32 @@ static bool can_say(const struct subject *subject, const struct sight *look, enu
 	return true;
 }
 
+// Whether the observer's own fault is enough to explain it: who loses is slow, who is slow loses.
+// Of two nodes each is the only one who sees the other.
+static bool is_of_its_own(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct evidence *evidence
+) {
+	return is_of_windows(evidence->sight.kind) && triangulate_need(engine, subject) > 1 &&
+	       triangulate_is_hampered(triangulate_observer(engine, evidence));
+}
+
+// One that loses reads finds that a counter has advanced since the last that it got, long ago.
+static bool comes_late(
+	const struct verdict_engine *engine, const struct evidence *look, enum sight_kind kind
+) {
+	return kind == SIGHT_STANDING &&
+	       triangulate_is_hampered(triangulate_observer(engine, look));
+}
+
 static bool speaks_against(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *look,
 	enum sight_kind kind
 ) {
-	return excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
+	return !comes_late(engine, look, kind) && excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
 	       can_say(subject, &look->sight, kind);
 }
 
@@ -213,6 +236,8 @@ static void tally_take(
 			continue;
 		if (evidence->seen_ns > ret_tally->newest_ns)
 			ret_tally->newest_ns = evidence->seen_ns;
+		if (evidence->sight.kind == kind && is_of_its_own(engine, subject, evidence))
+			continue;
 		if (evidence->sight.kind == kind)
 			tally_bad(engine, evidence, ret_tally);
 		else if (speaks_against(engine, subject, evidence, kind))
@@ -476,6 +501,9 @@ static void outward_add(
 ) {
 	bool counted = false;
 
+	// The other end explains it.
+	if (is_of_windows(kind) && triangulate_is_hampered(subject_peer(engine, other)))
+		return;
 	for (uint32_t n = 0; n < other->sight_count; n++) {
 		const struct evidence *evidence = &other->sights[n];
 

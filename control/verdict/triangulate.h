@@ -11,6 +11,14 @@ triangulate_observer(const struct verdict_engine *engine, const struct evidence 
 						  : NULL;
 }
 
+// It is held to lose packets, or to be slow: what its own paths lose or how slow they are says
+// nothing of those at their other ends, and of what it reads it may have read little for seconds.
+static inline bool triangulate_is_hampered(const struct member_row *row) {
+	return row != NULL && row->subject != NULL &&
+	       (row->subject->held.verdict == VERDICT_PATH_LOSSY ||
+		row->subject->held.verdict == VERDICT_PATH_DEGRADED);
+}
+
 // What it says of its own port explains what it does not see. `subject` may be NULL.
 bool triangulate_own_port_is_bad(const struct subject *subject);
 

@@ -229,6 +229,62 @@ static void who_reads_only_little_well_may_lose_what_is_large_itself(void **stat
 	}
 }
 
+// Agent 4 loses packets, as others have found.
+static struct bed *bed_with_one_that_loses(void) {
+	struct bed *bed = bed_create(9);
+
+	for (uint32_t observer = 1; observer < 4; observer++)
+		bed_see(bed, observer, 4, SIGHT_LOSSY);
+	bed_see(bed, 8, 4, SIGHT_GOOD);
+	settle(bed);
+	bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
+	return bed;
+}
+
+static void one_that_loses_packets_blames_nobody_at_its_other_ends(void **state) {
+	static const enum sight_kind kinds[] = {SIGHT_LOSSY, SIGHT_DEGRADED};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		struct bed *bed = bed_with_one_that_loses();
+
+		// And the path between 5 and 6 is bad.
+		bed_see(bed, 4, 5, kinds[n]);
+		bed_see(bed, 6, 5, kinds[n]);
+		bed_pass(bed, 5 * SEC);
+		bed_expect(bed, 5, VERDICT_HEALTHY, NULL);
+		bed_expect(bed, 4, VERDICT_PATH_LOSSY, "LargeLost");
+		bed_destroy(bed);
+	}
+}
+
+static void who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more(void **state) {
+	struct bed *bed = bed_with_one_that_loses();
+
+	(void)state;
+	bed_see(bed, 6, 4, SIGHT_LOSSY);
+	bed_see(bed, 6, 7, SIGHT_LOSSY);
+	bed_pass(bed, SEC / 2);
+	bed_see(bed, 8, 4, SIGHT_GOOD);
+	bed_see(bed, 8, 7, SIGHT_GOOD);
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 6, VERDICT_HEALTHY, NULL);
+	bed_destroy(bed);
+}
+
+// What it reads of others may be the first for seconds.
+static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **state) {
+	struct bed *bed = bed_with_one_that_loses();
+
+	(void)state;
+	for (uint32_t observer = 1; observer < 4; observer++)
+		bed_see_reach(bed, observer, 5, SIGHT_STANDING, VERDICT_REACH_ACCEPTS);
+	bed_see_reach(bed, 4, 5, SIGHT_GOOD, VERDICT_REACH_ANSWERS);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 5, VERDICT_AGENT_FROZEN, "PulseStands");
+	bed_destroy(bed);
+}
+
 static int see_port(
 	struct bed *bed, uint32_t observer, uint32_t subject, const char *port, enum sight_kind kind
 ) {
@@ -612,6 +668,9 @@ int main(void) {
 		cmocka_unit_test(one_without_a_past_excuses_a_slow_node_only_by_being_quick),
 		cmocka_unit_test(good_looks_excuse_a_lossy_node_only_of_what_passed),
 		cmocka_unit_test(who_reads_only_little_well_may_lose_what_is_large_itself),
+		cmocka_unit_test(one_that_loses_packets_blames_nobody_at_its_other_ends),
+		cmocka_unit_test(who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more),
+		cmocka_unit_test(one_that_loses_reads_does_not_excuse_a_counter_that_stands),
 		cmocka_unit_test(one_port_of_two_is_named),
 		cmocka_unit_test(one_port_of_eight_is_named_for_as_long_as_it_is_bad),
 		cmocka_unit_test(one_with_many_paths_pushes_nobody_out),
