@@ -8,6 +8,7 @@
 
 #define SETTLE_WINDOWS_NS (3 * SEC)
 #define SETTLE_COUNTED_NS SEC
+#define LIGHT_PERMILLE 200 // of what is sent again: from there on a loss is heavy
 
 static bool is_well(enum verdict verdict) {
 	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
@@ -154,6 +155,10 @@ static void past_add(struct verdict_engine *engine, struct subject *subject, uin
 }
 
 static void held_fill(struct held *held, const struct finding *finding) {
+	uint32_t lost_permille = finding->example != NULL ? finding->example->lost_permille : 0;
+
+	if (held->verdict != finding->verdict)
+		held->lost_permille = 0;
 	held->verdict = finding->verdict;
 	held->state = finding->state;
 	held->both_planes = finding->both_planes;
@@ -168,6 +173,8 @@ static void held_fill(struct held *held, const struct finding *finding) {
 	if (is_well(finding->verdict))
 		held->confidence = VERDICT_SURE;
 	held->looked_ns = finding->looked_ns;
+	if (held->lost_permille < lost_permille)
+		held->lost_permille = lost_permille;
 	held->observer_count = finding->observer_count;
 	memcpy(held->observers, finding->observers, sizeof(held->observers));
 	story_tell(finding, held);
@@ -222,12 +229,15 @@ static bool was_suspected(const struct held *held) {
 }
 
 // What is judged over windows has settled by these. That packets are lost no more is known from so
-// many that passed, at half of those who lost some: it waits only for what others find.
+// many that passed, at half of those who lost some: it waits only for what others find. A light
+// loss passes by chance at half of them now and then, while others are about to find it again.
 static uint64_t settle_ns_of(const struct verdict_engine *engine, const struct held *held) {
 	uint64_t settle_ns = engine->config.settle_ns;
 
 	if (held->verdict == VERDICT_PATH_LOSSY && strcmp(held->reason, "PacketsLost") == 0)
-		return settle_ns > SETTLE_COUNTED_NS ? SETTLE_COUNTED_NS : settle_ns;
+		return settle_ns > SETTLE_COUNTED_NS && held->lost_permille >= LIGHT_PERMILLE
+			       ? SETTLE_COUNTED_NS
+			       : settle_ns;
 	if (held->verdict == VERDICT_PATH_DEGRADED || held->verdict == VERDICT_PATH_LOSSY)
 		return settle_ns > SETTLE_WINDOWS_NS ? SETTLE_WINDOWS_NS : settle_ns;
 	return settle_ns;

@@ -86,6 +86,7 @@ struct held {
 	bool ripe;	// it has held for long enough to see whether others fall as well
 	uint64_t since_ns;
 	uint64_t looked_ns;
+	uint32_t lost_permille; // of packets or probes, at most so far
 	uint32_t observer_count;
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	char reason[VERDICT_REASON_MAX + 1];

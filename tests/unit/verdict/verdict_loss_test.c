@@ -531,6 +531,26 @@ static void lost_packets_are_over_a_second_after_half_say_so(void **state) {
 	bed_destroy(bed);
 }
 
+// A light one passes by chance for a moment at half of those who know of it.
+static void light_loss_is_over_when_that_has_settled(void **state) {
+	struct bed *bed = bed_create(6);
+
+	(void)state;
+	for (uint32_t turns = 0; turns < 6; turns++) {
+		say_loses(bed, 1, 4, 60);
+		say_loses(bed, 2, 4, 120);
+		bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+		bed_pass(bed, 5 * SEC);
+		say_loses(bed, 1, 4, 0);
+		bed_pass(bed, 3 * SEC);
+		bed_expect(bed, 4, VERDICT_PATH_LOSSY, "PacketsLost");
+	}
+	assert_int_equal(bed->changes, 1);
+	bed_pass(bed, 2 * SEC);
+	bed_expect(bed, 4, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 // One end accuses the other: it is the path, and it is told as one.
 static void link_that_loses_is_a_bad_path(void **state) {
 	struct bed *bed = bed_create(6);
@@ -576,6 +596,7 @@ int main(void) {
 		cmocka_unit_test(what_others_still_say_is_not_stale),
 		cmocka_unit_test(what_is_judged_over_windows_is_well_after_three_seconds),
 		cmocka_unit_test(lost_packets_are_over_a_second_after_half_say_so),
+		cmocka_unit_test(light_loss_is_over_when_that_has_settled),
 		cmocka_unit_test(link_that_loses_is_a_bad_path),
 	};
 
