@@ -163,6 +163,7 @@ static void held_fill(struct held *held, const struct finding *finding) {
 	held->state = finding->state;
 	held->both_planes = finding->both_planes;
 	held->sole = finding->sole;
+	held->own_words = finding->own_words;
 	held->drainable = finding->own_words || finding->eyes > 1 || finding->state == RAS_DEAD;
 	held->confidence = finding->own_words || finding->both_planes ||
 					   finding->observer_count > 1 || finding->bad > 1
@@ -337,6 +338,10 @@ void hold(struct verdict_engine *engine, struct subject *subject, uint64_t now_n
 
 	subject->next_ns = RAS_NEVER;
 	stale = subject_expire(engine, subject, now_ns);
+	// Sights that it is not held by say nothing when they are gone: one observer who did not
+	// reach it, beside a check that failed.
+	if (subject->held.own_words)
+		stale &= STALE_WORDS;
 	if (stale != 0 && !is_well(subject->held.verdict)) {
 		if (subject->stale == 0)
 			subject->stale_ns = now_ns;

@@ -83,6 +83,7 @@ struct held {
 	bool both_planes;
 	bool sole;	// one agent alone holds it for dead
 	bool drainable; // more than one observer stands behind it
+	bool own_words; // by a statement of its own
 	bool ripe;	// it has held for long enough to see whether others fall as well
 	uint64_t since_ns;
 	uint64_t looked_ns;

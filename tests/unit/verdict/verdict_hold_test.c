@@ -375,6 +375,24 @@ static void what_went_stale_of_both_kinds_is_taken_back_by_both(void **state) {
 	bed_destroy(bed);
 }
 
+// One observer who is deaf itself does not reach it, and tells that once.
+static void what_never_made_a_verdict_leaves_no_doubt_when_it_is_stale(void **state) {
+	struct bed *bed = bed_create(8);
+
+	(void)state;
+	bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+	bed_see_reach(bed, 1, 5, SIGHT_GOOD, VERDICT_REACH_NONE);
+	for (uint32_t n = 0; n < 8; n++) {
+		bed_pass(bed, 5 * SEC);
+		bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+		bed_expect(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
+	}
+	bed_say(bed, 5, VERDICT_HEALTHY, "DiskFull");
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 static void of_what_a_node_says_the_worst_is_told_until_it_is_taken_back(void **state) {
 	struct bed *bed = bed_create(8);
 	struct statement statement;
@@ -686,6 +704,7 @@ int main(void) {
 		cmocka_unit_test(a_good_look_does_not_take_back_what_the_node_said_itself),
 		cmocka_unit_test(a_word_of_the_node_does_not_take_back_what_others_saw),
 		cmocka_unit_test(what_went_stale_of_both_kinds_is_taken_back_by_both),
+		cmocka_unit_test(what_never_made_a_verdict_leaves_no_doubt_when_it_is_stale),
 		cmocka_unit_test(of_what_a_node_says_the_worst_is_told_until_it_is_taken_back),
 		cmocka_unit_test(more_words_than_are_kept_are_refused),
 		cmocka_unit_test(evidence_of_nobody_and_of_the_past_is_refused),
