@@ -44,6 +44,7 @@ struct evidence {
 	uint32_t observer; // its row, MEMBERS_NONE: it is no member
 	uint64_t seen_ns;  // the latest look that said so
 	uint64_t since_ns; // the first one of its kind
+	uint64_t first_ns; // the first of all that are kept
 	uint64_t mute_ns;  // the first since which the overlay of the same observer is not answered
 };
 

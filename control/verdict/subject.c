@@ -348,6 +348,7 @@ int subject_add_sight(
 		told_add(engine, subject, sight->observer);
 		subject->sight_count++;
 		evidence->since_ns = seen_ns;
+		evidence->first_ns = seen_ns;
 		evidence->mute_ns = seen_ns;
 	} else {
 		sight_untell(engine, evidence);

@@ -23,6 +23,7 @@ struct tally {
 	uint64_t bad_since_ns; // the latest that turned bad
 	uint64_t good[OBSERVERS_MAX];
 	uint64_t good_at[OBSERVERS_MAX]; // when each was
+	uint64_t good_first[OBSERVERS_MAX]; // and when it looked first
 	uint32_t good_count;
 	uint64_t good_ns; // the latest that was good
 	uint64_t newest_ns;
@@ -138,7 +139,10 @@ static void tally_good(const struct evidence *evidence, struct tally *tally) {
 	if (at == tally->good_count) {
 		tally->good[tally->good_count++] = evidence->sight.observer;
 		tally->good_at[at] = 0;
+		tally->good_first[at] = evidence->first_ns;
 	}
+	if (evidence->first_ns < tally->good_first[at])
+		tally->good_first[at] = evidence->first_ns;
 	if (evidence->seen_ns > tally->good_at[at])
 		tally->good_at[at] = evidence->seen_ns;
 }
@@ -266,6 +270,17 @@ static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
 	return tally->bad_since_ns;
 }
 
+// Whether a good look at what is judged over windows says anything. One that began to look when all
+// that was known, since the overlay gave it a link there, calls good what its windows do not show
+// yet; those who looked before have been asked by then.
+static bool good_counts(const struct tally *tally, uint32_t n, uint64_t turned_ns) {
+	bool came_late = tally->good_first[n] > turned_ns + COVER_WINDOWS_NS;
+
+	if (came_late && tally->good_at[n] < tally->good_first[n] + COVER_WINDOWS_NS)
+		return false;
+	return tally->good_at[n] + COVER_WINDOWS_NS >= tally->bad_since_ns;
+}
+
 static bool tally_blames(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -273,6 +288,7 @@ static bool tally_blames(
 	const struct tally *tally
 ) {
 	uint32_t need = triangulate_need(engine, subject);
+	uint64_t turned_ns;
 	uint32_t good = 0;
 
 	if (tally->bad_count < need)
@@ -285,8 +301,9 @@ static bool tally_blames(
 		       tally->good_ns + COVER_NS < tally_turned_ns(tally, need);
 	// What is judged over windows not all see at once, and one that is new has no past to judge
 	// it by: two thirds are enough.
+	turned_ns = tally_turned_ns(tally, need);
 	for (uint32_t n = 0; n < tally->good_count; n++)
-		good += tally->good_at[n] + COVER_WINDOWS_NS >= tally->bad_since_ns;
+		good += good_counts(tally, n, turned_ns);
 	return 2 * good <= tally->bad_count;
 }
 

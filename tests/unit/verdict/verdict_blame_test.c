@@ -285,6 +285,37 @@ static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **st
 	bed_destroy(bed);
 }
 
+// Where a node beside it froze the overlay makes new links, and a window shows nothing for ten
+// seconds.
+static void who_began_to_look_late_excuses_nothing_before_a_window_has_passed(void **state) {
+	static const enum sight_kind kinds[] = {SIGHT_LOSSY, SIGHT_DEGRADED};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+		struct bed *bed = bed_create(9);
+
+		for (uint32_t turns = 0; turns < 5; turns++) {
+			bed_see_two(bed, 5, kinds[n]);
+			bed_pass(bed, 3 * SEC);
+		}
+		// Such as know no better, and then do.
+		for (uint32_t turns = 0; turns < 3; turns++) {
+			bed_see_two(bed, 5, kinds[n]);
+			bed_see(bed, 6, 5, SIGHT_GOOD);
+			bed_see(bed, 7, 5, SIGHT_GOOD);
+			bed_pass(bed, 3 * SEC);
+			assert_true(bed_view(bed, 5).verdict > VERDICT_HEALTHY);
+		}
+		bed_see_two(bed, 5, kinds[n]);
+		bed_pass(bed, SEC);
+		bed_see(bed, 6, 5, SIGHT_GOOD);
+		bed_see(bed, 7, 5, SIGHT_GOOD);
+		bed_pass(bed, 4 * SEC);
+		bed_expect(bed, 5, VERDICT_HEALTHY, NULL);
+		bed_destroy(bed);
+	}
+}
+
 static int see_port(
 	struct bed *bed, uint32_t observer, uint32_t subject, const char *port, enum sight_kind kind
 ) {
@@ -671,6 +702,7 @@ int main(void) {
 		cmocka_unit_test(one_that_loses_packets_blames_nobody_at_its_other_ends),
 		cmocka_unit_test(who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more),
 		cmocka_unit_test(one_that_loses_reads_does_not_excuse_a_counter_that_stands),
+		cmocka_unit_test(who_began_to_look_late_excuses_nothing_before_a_window_has_passed),
 		cmocka_unit_test(one_port_of_two_is_named),
 		cmocka_unit_test(one_port_of_eight_is_named_for_as_long_as_it_is_bad),
 		cmocka_unit_test(one_with_many_paths_pushes_nobody_out),
