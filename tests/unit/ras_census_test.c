@@ -226,6 +226,45 @@ static void who_joined_beside_a_gap_is_an_opponent_where_it_is_missed(void **sta
 	lone_destroy(lone);
 }
 
+// Found: of one that had founded a ring beside a gap all members of the larger one heard that they
+// had no vote, and nobody had one.
+static void vote_that_only_a_newcomer_denies_is_kept(void **state) {
+	static const struct {
+		uint32_t newcomers; // the first of whom tells
+		bool keeps;
+	} rows[] = {{0, false}, {1, true}, {3, true}, {4, false}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+		struct ras *ras = lone->ras;
+
+		for (uint32_t peer = 2; peer < 2 + rows[n].newcomers; peer++)
+			votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
+		votes_told_none(ras, lone_id(lone, 2));
+		assert_int_equal(votes_has_none(ras), !rows[n].keeps);
+		lone_destroy(lone);
+	}
+}
+
+// Found: both others had no vote, so that the brake let go, and nobody was left to be asked; they
+// stayed suspects, who keep their names from themselves at other addresses.
+static void who_is_silent_when_nobody_is_left_to_ask_is_unreachable(void **state) {
+	struct lone *lone = lone_of(3, 1);
+	struct ras *ras = lone->ras;
+
+	(void)state;
+	for (uint32_t peer = 0; peer < 3; peer += 2) {
+		lone_link(lone, peer);
+		votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
+	}
+	lone_pass(lone, 40 * SEC);
+	assert_int_equal(ras->liveness.brake, false);
+	assert_int_equal(lone_peer(lone, 0).state, RAS_UNREACHABLE);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_UNREACHABLE);
+	lone_destroy(lone);
+}
+
 // A member answers a count that holds it for late.
 static void late_one_votes_once_it_has_met_all_of_the_view_that_asks(void **state) {
 	struct lone *lone = lone_of(8, 1);
@@ -526,6 +565,8 @@ int main(void) {
 		cmocka_unit_test(who_joined_since_the_last_word_of_those_missed_has_no_vote),
 		cmocka_unit_test(stranger_in_the_slot_of_one_without_a_vote_has_one),
 		cmocka_unit_test(who_joined_beside_a_gap_is_an_opponent_where_it_is_missed),
+		cmocka_unit_test(vote_that_only_a_newcomer_denies_is_kept),
+		cmocka_unit_test(who_is_silent_when_nobody_is_left_to_ask_is_unreachable),
 		cmocka_unit_test(late_one_votes_once_it_has_met_all_of_the_view_that_asks),
 		cmocka_unit_test(member_that_restarts_gets_no_vote_back_that_was_withdrawn),
 		cmocka_unit_test(count_of_ours_that_another_one_overtook_is_none),

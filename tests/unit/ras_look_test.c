@@ -47,6 +47,37 @@ static void refuse_twice(struct lone *lone, uint32_t peer) {
 	assert_true(lone_find_link(lone, peer)->gone);
 }
 
+// What the latest answer on the connection says was seen: it and 4 bytes of time end the message.
+static enum sight answered(const struct lone *lone, uint32_t conn) {
+	const struct lone_frame *frame = lone_latest(lone, conn, MESSAGE_RELAY);
+
+	return (enum sight)frame->bytes[frame->size - 5];
+}
+
+// Found: a host whose firewall refused newcomers stood still, and one that never had a connection
+// bore witness of its end.
+static void refusal_of_a_newcomer_is_told_as_a_silence(void **state) {
+	static const struct {
+		bool had_connection;
+		enum sight sight;
+	} rows[] = {{true, SIGHT_GONE}, {false, SIGHT_SILENT}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		uint32_t conn = lone_link(lone, 4);
+
+		if (rows[n].had_connection)
+			lone_end(lone, lone_link(lone, 2), RAS_CAUSE_RESET);
+		lone_mark(lone);
+		ask(lone, 4, 2);
+		lone_pass_refusing(lone, 500 * MS, 2);
+		assert_int_equal(lone->ras->liveness.look_count, 0);
+		assert_int_equal(answered(lone, conn), rows[n].sight);
+		lone_destroy(lone);
+	}
+}
+
 // Found: whoever asked about the run that the others knew was told that its name is heard, and the
 // two runs were one peer, alive and silent, for ever.
 static void look_at_another_run_of_that_number_is_not_answered_by_the_one_heard(void **state) {
@@ -406,6 +437,7 @@ int main(void) {
 		cmocka_unit_test(silence_that_kills_begins_with_the_last_word_that_a_witness_heard),
 		cmocka_unit_test(look_at_another_run_of_that_number_is_not_answered_by_the_one_heard
 		),
+		cmocka_unit_test(refusal_of_a_newcomer_is_told_as_a_silence),
 		cmocka_unit_test(refusal_of_just_now_is_an_answer),
 		cmocka_unit_test(refusal_of_a_while_ago_is_looked_at_anew),
 		cmocka_unit_test(second_look_that_is_refused_twice_as_well_says_gone),
