@@ -119,6 +119,11 @@ def cable_cut():
     network = Network(4)
     with network as cluster:
         cut = cluster.agents[2]
+        # Who never read its pulse cannot say that the fabric does not reach it either: it is
+        # called suspected then, until it is dead.
+        agents.wait_until("two others to have read it", lambda: sum(
+            any(path["peer"] == cut.name and path["seen"] == "good"
+                for path in agent.ask("PATHS")["paths"]) for agent in rest(cluster, cut)) >= 2)
         since = time.monotonic()
         ip("link set p3 down")
         agents.wait_until("two others to call it down", lambda: sum(
