@@ -309,8 +309,7 @@ static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, u
 		asked = collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED);
 	else
 		asked = collect_census_late(entry->record->id, peers_digest(&ras->peers));
-	return list_add(list, COLLECT_CENSUS_MAX, asked) &&
-	       (entry->flags & PEER_TAKEN_BACK) != 0;
+	return list_add(list, COLLECT_CENSUS_MAX, asked) && (entry->flags & PEER_TAKEN_BACK) != 0;
 }
 
 // Members who count for no majority here; how many of them do not either if they are missed. Not

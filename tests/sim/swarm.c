@@ -141,8 +141,8 @@ static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
 	}
 }
 
-// Two islands one after the other, most often of the same hosts and more, and some who join about the
-// first one's end: it may be known to one side only by then, or be over before anybody noticed it.
+// Two islands one after the other, most often of the same hosts and more, and some who join about
+// the first one's end: it may be known to one side only by then, or be over before anybody noticed.
 static void swarm_draw_between(struct run_options *run, uint64_t *random) {
 	uint32_t joiners = 1 + random_below(random, run->nodes < 6 ? run->nodes - 1 : 5);
 	uint32_t first = swarm_draw_percent(run, random);
@@ -158,9 +158,8 @@ static void swarm_draw_between(struct run_options *run, uint64_t *random) {
 			.node = random_below(random, 4) > 0 ? 0 : random_below(random, run->nodes),
 			.value = (n == 0) == (first < second) ? first : second,
 			.at_ns = (n == 0 ? begin_ms : again_ms) * WORLD_MS,
-			.duration_ns =
-				n == 0 ? (end_ms - begin_ms) * WORLD_MS
-				       : random_between(random, 20000, 400000) * WORLD_MS,
+			.duration_ns = n == 0 ? (end_ms - begin_ms) * WORLD_MS
+					      : random_between(random, 20000, 400000) * WORLD_MS,
 		};
 	for (uint32_t n = 0; n < joiners; n++) {
 		static const enum fault_kind kinds[] = {FAULT_KILL, FAULT_LEAVE, FAULT_FORGET};

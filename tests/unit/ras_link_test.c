@@ -254,9 +254,8 @@ static void link_that_nobody_needs_is_retired_and_not_dialled_again(void **state
 static void promise_of_a_beat_holds_when_a_look_becomes_a_long_link(void **state) {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 16; seed++) {
-		struct lone *lone = lone_create(
-			&(struct lone_setup){.count = 9, .self = 1, .random_seed = seed}
-		);
+		struct lone *lone = lone_create(&(struct lone_setup
+		){.count = 9, .self = 1, .random_seed = seed});
 		uint32_t conn = lone_connect(lone, 6, RAS_USE_CHECK);
 
 		lone_beat(lone, conn, 1, RAS_USE_LEVEL(2));
