@@ -284,6 +284,8 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		turns_follow(ras, slot, &before);
 	if (replaced)
 		relay_peer_changed(ras, slot); // what was on its way was for one of the two
+	if (change == PEERS_JOINED)
+		ras->liveness.joined_ns = ras->observed_ns;
 	if (change == PEERS_JOINED && !counts)
 		votes_joined_beside(ras, slot, (before.flags & PEER_TAKEN_BACK) != 0);
 	else if (change == PEERS_JOINED && !(known && peer_is_member(&before)))

@@ -406,12 +406,27 @@ static void decide_exited(struct ras *ras, struct suspicion *suspicion) {
 	}
 }
 
+// Whoever joined since the count began was not asked, and may hear the subject. Once only: where
+// somebody joins all the time deaths would wait for ever.
+static bool is_to_recount(const struct ras *ras, struct suspicion *suspicion) {
+	uint64_t from_ns = ras->liveness.census.word.from_ns;
+
+	if (suspicion->recounted || from_ns == 0 || ras->liveness.joined_ns <= from_ns)
+		return false;
+	suspicion->recounted = true;
+	return true;
+}
+
 // A death that two agree on, and that the brake does not hold: does anybody hear the subject?
 // Others may have asked about others: then a count of ours does. The two may both have lost it in a
 // gap that is over, and not have heard it since.
 static void
 settle(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
-	switch (brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id)) {
+	enum brake_hears hears = brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id);
+
+	if (hears == BRAKE_HEARS_NOBODY && is_to_recount(ras, suspicion))
+		hears = BRAKE_HEARS_UNASKED;
+	switch (hears) {
 	case BRAKE_HEARS_UNASKED:
 		brake_count(ras, ras->observed_ns);
 		suspicion->open = true;

@@ -44,6 +44,7 @@ struct suspicion {
 	uint32_t round;	    // token of the looks asked for
 	bool open;	    // a round is under way; `due_ns` is its end
 	bool agreed;	    // enough saw it; it waits for a count
+	bool recounted;	    // once more, since somebody had joined
 	uint32_t asked_count;
 	uint32_t asked[LIVENESS_ASKED_MAX];
 	enum sight sights[LIVENESS_ASKED_MAX];
@@ -122,6 +123,7 @@ struct liveness {
 	uint32_t look_count, look_capacity;
 	uint32_t round; // last token given out
 	struct census census;
+	uint64_t joined_ns; // when somebody joined last, as this node saw it; 0: nobody
 	bool brake;
 	bool taken_back;			// somebody, or we
 	struct vote_join joins[VOTE_JOINS_MAX]; // the latest, in a ring
