@@ -458,7 +458,7 @@ static bool is_outdated(const struct ras *ras, uint32_t slot, const struct ras_e
 	bool doubted = entry->state == RAS_SUSPECT || entry->state == RAS_UNREACHABLE;
 	const struct link *link = link_find(ras, slot);
 
-	if (link != NULL && ras->observed_ns - link->heard_ns < evidence->age_ns)
+	if (link != NULL && !link->unheard && ras->observed_ns - link->heard_ns < evidence->age_ns)
 		return true;
 	return evidence->alive && doubted && ras->observed_ns - entry->since_ns <= evidence->age_ns;
 }

@@ -323,12 +323,12 @@ static void gather_forward(
 	memory_release(&ras->memory, frame, size);
 }
 
-// Is the one who is asked about in a census here, or on a good link of ours?
+// Is the one who is asked about in a census here, or heard on a link of ours?
 static bool census_hears(const struct ras *ras, uint64_t subject) {
 	uint32_t slot = peers_find(&ras->peers, subject);
 	const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
 
-	return subject == ras->self_id || (link != NULL && link_is_good(link));
+	return subject == ras->self_id || (link != NULL && link_speaks(ras, link));
 }
 
 // Who is asked about, and whether we are one whom the origin does not count. What a newer version

@@ -169,6 +169,7 @@ struct link *link_want(struct ras *ras, uint32_t slot, uint32_t uses) {
 	if ((link->mine | link->theirs) == 0) {
 		// Nobody promised anything on an idle link: the wait for a word begins now.
 		link->heard_ns = ras->observed_ns;
+		link->unheard = true;
 		link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns;
 	}
 	// It is dialled at once, and floods wait for it: no more time than one that was up.
@@ -277,6 +278,7 @@ void link_heard(struct ras *ras, struct link *link) {
 		liveness_was_deaf(ras);
 	ras->links.heard_ns = ras->observed_ns;
 	link->heard_ns = ras->observed_ns;
+	link->unheard = false;
 	link->checked_ns = RAS_NEVER;
 	if (link->delayed) {
 		link->delayed = false;

@@ -50,7 +50,8 @@ struct link {
 
 	uint32_t slot;
 	uint32_t sent_sequence, heard_sequence;
-	uint8_t bit; // 0 to 63, in the masks of news.h; may be another's too
+	uint8_t bit;  // 0 to 63, in the masks of news.h; may be another's too
+	bool unheard; // wanted anew, and silent since: heard_ns is no word of its
 	uint64_t heard_sequence_ns;
 	uint64_t sent_sequence_ns;
 	uint64_t checked_ns; // a ping or connect awaits its answer since, or RAS_NEVER
@@ -119,6 +120,10 @@ static inline uint64_t link_bit(const struct link *link) {
 static inline bool link_is_good(const struct link *link) {
 	return link->used && link->current != NULL && !link->delayed;
 }
+
+// It speaks, as far as it promised to. A connection that nobody needed may be one to a host that
+// went dark meanwhile: until its first word it says nothing of who lives.
+bool link_speaks(const struct ras *ras, const struct link *link);
 
 // It takes a frame at once: nothing waits before it. The relay asks before it hands one down.
 bool link_takes(const struct ras *ras, const struct link *link);

@@ -12,6 +12,11 @@ uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {
 	return silent_ns > promised_ns ? silent_ns - promised_ns : 0;
 }
 
+bool link_speaks(const struct ras *ras, const struct link *link) {
+	return link_is_good(link) && !link->unheard &&
+	       link_silence_ns(ras, link) < ras->profile->suspect_ns;
+}
+
 // If our machine stood still, what the peer sent meanwhile is sent again later and later: of a
 // pause of 14 s the rest may come 7 s after it. Another connection tells sooner, once for each
 // pause; the one there is stays until that one is up, for a firewall may let none but it pass.

@@ -115,7 +115,7 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
 	uint64_t since = age_ns < ras->observed_ns ? ras->observed_ns - age_ns : 0;
 	struct link *link = link_find(ras, slot);
 
-	if (link != NULL && link->heard_ns > since)
+	if (link != NULL && !link->unheard && link->heard_ns > since)
 		return; // heard after what is reported was seen
 	// Somebody's word raises the suspicion; the time that kills is of our own looking.
 	suspect(ras, slot, RAS_CAUSE_REPORT, ras->observed_ns);

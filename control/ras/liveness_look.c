@@ -80,7 +80,7 @@ static uint32_t heard_ago_ms(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
 	uint64_t ago_ms;
 
-	if (link == NULL || link->connects == 0)
+	if (link == NULL || link->connects == 0 || link->unheard)
 		return LOOK_NEVER_MS;
 	ago_ms = (ras->observed_ns - link->heard_ns) / RAS_NS_PER_MS;
 	return ago_ms < LOOK_NEVER_MS ? (uint32_t)ago_ms : LOOK_NEVER_MS;

@@ -31,13 +31,14 @@ ask_us(struct lone *lone, uint32_t conn, uint64_t id, uint64_t budget_ns, uint64
 // The peer on the connection counts, and asks about the other one.
 static void
 peer_asks(struct lone *lone, uint32_t conn, uint32_t peer, uint32_t subject, bool has_vote) {
+	static uint64_t questions;
 	struct ras_comm_id entries[] = {
 		collect_census_entry(lone_id(lone, subject), COLLECT_CENSUS_HEARS),
 		collect_census_entry(lone_id(lone, peer), COLLECT_CENSUS_UNCOUNTED),
 	};
 	struct collect_request request = {
 		.origin = lone_id(lone, peer),
-		.id = (UINT64_C(1) << 32) + 1,
+		.id = (UINT64_C(1) << 32) + ++questions,
 		.kind = COLLECT_KIND_CENSUS,
 		.budget_ns = SEC,
 		.hops = 1,
@@ -123,6 +124,37 @@ static void what_a_count_says_of_us_costs_a_vote_only_if_it_is_known(void **stat
 	}
 }
 
+// What our part of a count says, which waits for the others we are linked with.
+static bool is_heard(struct lone *lone, uint32_t asker, uint32_t subject) {
+	peer_asks(lone, asker, 2, subject, true);
+	lone_pass_beating(lone, 2 * SEC, asker);
+	return answered(lone, asker).heard != 0;
+}
+
+// Found: two agents of a machine whose cable was pulled. A third one wanted its idle connection with
+// one of them as a fallback, counted the silence from then, and said in a count that it hears it:
+// that was healthy to all for six seconds and dead after 22, its neighbour after 8.
+static void connection_that_was_wanted_anew_hears_nobody_before_its_first_word(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t asker = lone_link(lone, 2);
+	uint32_t idle = lone_connect(lone, 4, RAS_USE_FALLBACK_NEXT);
+	struct link *link = lone_find_link(lone, 4);
+
+	(void)state;
+	assert_true(is_heard(lone, asker, 4));
+	lone_beat(lone, idle, 1, 0); // it needs it no more
+	assert_int_equal(link->mine | link->theirs, 0);
+	lone_pass_beating(lone, 5 * SEC, asker);
+	ras_enter(lone->ras, lone->now_ns);
+	assert_ptr_equal(link_want(lone->ras, link->slot, RAS_USE_FALLBACK_NEXT), link);
+	ras_exit(lone->ras);
+	assert_true(link_is_good(link)); // floods go that way
+	assert_false(is_heard(lone, asker, 4));
+	lone_beat(lone, idle, 2, RAS_USE_FALLBACK_NEXT);
+	assert_true(is_heard(lone, asker, 4));
+	lone_destroy(lone);
+}
+
 // Found: with eight that lasted an hour a member kept all counts of its neighbours from beginning.
 static void counts_that_are_to_last_keep_ours_out_for_two_seconds(void **state) {
 	struct lone *lone = lone_of(6, 1);
@@ -175,6 +207,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_count_says_of_us_costs_a_vote_only_if_it_is_known),
 		cmocka_unit_test(who_has_a_vote_looks_for_one_who_has_none),
+		cmocka_unit_test(connection_that_was_wanted_anew_hears_nobody_before_its_first_word
+		),
 		cmocka_unit_test(counts_that_are_to_last_keep_ours_out_for_two_seconds),
 		cmocka_unit_test(more_votes_than_nodes_are_none),
 	};
