@@ -221,8 +221,8 @@ static void say_head(struct session *session, void *work) {
 		);
 }
 
-// Of the verdict, where there ever was another; else of the state. 0: not known, of an agent that has
-// not begun to join yet.
+// Of the verdict, where there ever was another; else of the state. 0: not known, of an agent that
+// has not begun to join yet.
 static uint64_t since_ns(const struct ras_peer *peer, const struct finding *finding) {
 	bool changed = finding->has_view && finding->view.since_ns != 0;
 

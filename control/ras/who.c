@@ -76,7 +76,8 @@ uint64_t stranger_of(struct ras *ras, const struct message_init_ack *ack) {
 	return id;
 }
 
-// What the peer tells now is what counts: a new start of it is another agent, to be looked for anew.
+// What the peer tells now is what counts: a new start of it is another agent, to be looked for
+// anew.
 static const struct peer_entry *
 stranger_peer(const struct ras *ras, const struct ras_stranger *stranger) {
 	uint32_t slot = peers_find(&ras->peers, stranger->peer);

@@ -314,7 +314,8 @@ def a_check_says_what_is_wrong_with_the_agent_itself():
             (health(grade="unknown", joined=False, findings=[row], join_problem="n2 is silent"),
              "unknown: n1 no member of a ring yet: n2 is silent"),
             # What is worse comes first, and one node's line is of this node.
-            (health(grade="critical", mistakes=[wrong], findings=[finding("n2", reason="AgentGone")]),
+            (health(grade="critical", mistakes=[wrong],
+                    findings=[finding("n2", reason="AgentGone")]),
              "critical: n2 agent-down AgentGone: its host"),
             (health(grade="warning", findings=[finding("n2", grade="warning", verdict="unknown",
                                                        reason="Suspected", evidence="")]),

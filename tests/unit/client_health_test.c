@@ -184,7 +184,8 @@ static void mistake_in_the_configuration_is_a_warning_that_says_it(void **state)
 	close(fd);
 }
 
-// Found: an agent whose names to join through do not resolve had its state since the machine booted.
+// Found: an agent whose names to join through do not resolve had its state since the machine
+// booted.
 static void state_of_before_the_start_is_of_no_known_age(void **state) {
 	int fd = bench_connect();
 	const json_t *row;
@@ -193,7 +194,8 @@ static void state_of_before_the_start_is_of_no_known_age(void **state) {
 	(void)state;
 	bench_peer("n2")->since_ns = 0;
 	bench_say(fd, "HEALTH n2\n");
-	assert_non_null(strstr(bench_hear(fd), "n2                   alive       unknown       -  "));
+	assert_non_null(strstr(bench_hear(fd), "n2                   alive       unknown       -  ")
+	);
 	bench_say(fd, "PEERS\n");
 	assert_non_null(strstr(bench_hear(fd), "n2                     alive       -  "));
 	bench_say(fd, "SET FORMAT json\n");

@@ -37,8 +37,8 @@ static void why_tells_the_story_of_a_killed_node(void **state) {
 	close(fd);
 }
 
-// Found: three saw how the hosts of two that were killed refuse, and each was told that it may be cut
-// off itself.
+// Found: three saw how the hosts of two that were killed refuse, and each was told that it may be
+// cut off itself.
 static void why_of_one_unreachable_tells_refusals_from_silence_and_what_ends_it(void **state) {
 	static const struct {
 		enum ras_cause cause;

@@ -131,9 +131,9 @@ static bool is_heard(struct lone *lone, uint32_t asker, uint32_t subject) {
 	return answered(lone, asker).heard != 0;
 }
 
-// Found: two agents of a machine whose cable was pulled. A third one wanted its idle connection with
-// one of them as a fallback, counted the silence from then, and said in a count that it hears it:
-// that was healthy to all for six seconds and dead after 22, its neighbour after 8.
+// Found: two agents of a machine whose cable was pulled. A third one wanted its idle connection
+// with one of them as a fallback, counted the silence from then, and said in a count that it hears
+// it: that was healthy to all for six seconds and dead after 22, its neighbour after 8.
 static void connection_that_was_wanted_anew_hears_nobody_before_its_first_word(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t asker = lone_link(lone, 2);

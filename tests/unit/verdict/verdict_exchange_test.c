@@ -326,8 +326,8 @@ static void what_is_bad_is_repeated_and_what_clears_is_told_twice(void **state) 
 	net_destroy(net);
 }
 
-// Found: two halves of a cluster were told to forget each other and met again. What each had told of
-// the other's silence was repeated, to those themselves too, and never taken back: all were
+// Found: two halves of a cluster were told to forget each other and met again. What each had told
+// of the other's silence was repeated, to those themselves too, and never taken back: all were
 // node-down or mgmt-net-down to all for twenty seconds.
 static void what_was_told_of_one_that_was_forgotten_is_not_told_again(void **state) {
 	struct net *net = net_create();

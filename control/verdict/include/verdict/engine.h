@@ -200,8 +200,8 @@ struct sight_exchange *sight_exchange_destroy(struct sight_exchange *exchange);
 // What this agent sees now of a path: handed to the engine, and told when it has to be. To be
 // called after each look, also if nothing changed: who is asked answers with its last look.
 int sight_exchange_own(struct sight_exchange *exchange, uint64_t now_ns, const struct sight *sight);
-// The subject was forgotten: nothing that was seen of it is told again. When it comes back, it is to
-// be seen anew.
+// The subject was forgotten: nothing that was seen of it is told again. When it comes back, it is
+// to be seen anew.
 void sight_exchange_forget(struct sight_exchange *exchange, uint64_t subject);
 int sight_exchange_say(
 	struct sight_exchange *exchange, uint64_t now_ns, const struct statement *statement
