@@ -357,9 +357,9 @@ static int daemon_start(struct http *http) {
 	http->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL, 0, may_connect, http, handle, http, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
-		MHD_OPTION_NOTIFY_CONNECTION, connection_changed, http,
-		MHD_OPTION_NOTIFY_COMPLETED, request_ended, http,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END
+		MHD_OPTION_NOTIFY_CONNECTION, connection_changed, http, MHD_OPTION_NOTIFY_COMPLETED,
+		request_ended, http, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_END
 	);
 	if (http->daemon == NULL) {
 		close(fd);

@@ -164,7 +164,8 @@ void gather_answer(struct ras *ras, struct gather *gather, const struct collect_
 	gather->pending_used += (uint32_t)size;
 }
 
-static void gather_lost(struct ras *ras, struct gather *gather, uint64_t peer, enum collect_why why) {
+static void
+gather_lost(struct ras *ras, struct gather *gather, uint64_t peer, enum collect_why why) {
 	size_t size = COLLECT_ITEM_HEADER_BYTES + COLLECT_LOST_BYTES;
 	struct wire_writer writer;
 

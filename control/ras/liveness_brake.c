@@ -185,7 +185,7 @@ static void counted(struct ras *ras, const struct census_word *word) {
 	uint32_t silent_before = census_silent(&census->word);
 
 	// It asked somebody for a vote who has none: another one does.
-	if (census_silent(word) > 1 && votes_withdraw_late(ras)) {
+	if (census_silent(word) > 0 && votes_withdraw_late(ras)) {
 		census->due = false;
 		census->told.at_ns = 0;
 		brake_count(ras, ras->observed_ns);

@@ -222,7 +222,8 @@ static uint64_t missed_since(const struct ras *ras) {
 		const struct link *link = ras->links.table[n];
 		const struct peer_entry *entry;
 
-		if (!link->used || link->connects == 0 || link->heard_ns >= since_ns)
+		if (!link->used || link->connects == 0 || link->unheard ||
+		    link->heard_ns >= since_ns)
 			continue;
 		entry = ras_entry(ras, link->slot);
 		if (peer_is_member(entry) &&
@@ -326,23 +327,24 @@ static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {
 	return count;
 }
 
-// Who was declared dead here may be asked all the same, by one of those who are back, and not know
-// of its death yet.
-static void dead_add(struct ras *ras, struct census_list *list) {
-	uint32_t left = ras->peers.state_counts[RAS_DEAD];
+// Who was declared dead here, or left, may be asked all the same by one of those who are back: it
+// does not know of its death yet, or joined again beside a gap. It would be counted in place of one
+// who is missed.
+static void ended_add(struct ras *ras, struct census_list *list, enum ras_state state) {
+	uint32_t more = ras->peers.state_counts[state];
 
-	for (uint32_t slot = 0; left > 0 && slot < ras->peers.entry_count; slot++) {
+	for (uint32_t slot = 0; more > 0 && slot < ras->peers.entry_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 
 		if (list->count == COLLECT_CENSUS_MAX)
 			return;
-		if (entry->record == NULL || entry->state != RAS_DEAD)
+		if (entry->record == NULL || entry->state != state)
 			continue;
 		list_add(
 			list, COLLECT_CENSUS_MAX,
 			collect_census_entry(entry->record->id, COLLECT_CENSUS_NOBODY)
 		);
-		left--;
+		more--;
 	}
 }
 
@@ -358,5 +360,6 @@ void votes_ask(struct ras *ras, struct census_list *ret_list) {
 			collect_census_entry(ras->self_id, COLLECT_CENSUS_UNCOUNTED)
 		);
 	census->own_uncounted = uncounted_add(ras, ret_list);
-	dead_add(ras, ret_list);
+	ended_add(ras, ret_list, RAS_DEAD);
+	ended_add(ras, ret_list, RAS_LEFT);
 }

@@ -143,8 +143,7 @@ void grants_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
 static bool is_young(const struct grants *grants, uint64_t now_ns, uint64_t id) {
 	uint32_t at = young_place(grants, id);
 
-	return young_is_at(grants, at, id) &&
-	       now_ns < grants->young[at].since_ns + GRANTS_KNOWN_NS;
+	return young_is_at(grants, at, id) && now_ns < grants->young[at].since_ns + GRANTS_KNOWN_NS;
 }
 
 static bool may_grant(const struct grants *grants, uint64_t now_ns, uint32_t row) {

@@ -22,7 +22,7 @@ struct tally {
 	uint32_t bad_count, host_count;
 	uint64_t bad_since_ns; // the latest that turned bad
 	uint64_t good[OBSERVERS_MAX];
-	uint64_t good_at[OBSERVERS_MAX]; // when each was
+	uint64_t good_at[OBSERVERS_MAX];    // when each was
 	uint64_t good_first[OBSERVERS_MAX]; // and when it looked first
 	uint32_t good_count;
 	uint64_t good_ns; // the latest that was good
@@ -205,9 +205,8 @@ static bool is_of_its_own(
 }
 
 // One that loses reads finds that a counter has advanced since the last that it got, long ago.
-static bool comes_late(
-	const struct verdict_engine *engine, const struct evidence *look, enum sight_kind kind
-) {
+static bool
+comes_late(const struct verdict_engine *engine, const struct evidence *look, enum sight_kind kind) {
 	return kind == SIGHT_STANDING &&
 	       triangulate_is_hampered(triangulate_observer(engine, look));
 }
@@ -218,7 +217,8 @@ static bool speaks_against(
 	const struct evidence *look,
 	enum sight_kind kind
 ) {
-	return !comes_late(engine, look, kind) && excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
+	return !comes_late(engine, look, kind) &&
+	       excuses_from(engine, look, kind, subject_peer(engine, subject)->host) &&
 	       can_say(subject, &look->sight, kind);
 }
 

@@ -194,7 +194,9 @@ static void swarm_draw_young(struct run_options *run, uint64_t *random) {
 			.node = random_below(random, run->nodes),
 			.at_ns = together ? at_ns : random_between(random, 0, span_ms) * WORLD_MS,
 		};
-		if (fault->kind == FAULT_FREEZE || random_below(random, 3) == 0)
+		// Without a seed who starts anew finds nobody: it had no time to remember any.
+		if (fault->kind == FAULT_FREEZE || swarm_is_seed(run, fault->node) ||
+		    random_below(random, 3) == 0)
 			fault->duration_ns = random_between(random, 200, 40000) * WORLD_MS;
 	}
 	if (random_below(random, 2) == 0)

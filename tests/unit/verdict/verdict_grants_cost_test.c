@@ -110,9 +110,7 @@ static void each_is_known_so_long_after_it_came_last(void **state) {
 	bed_pass(scene.bed, GRANTS_KNOWN_NS - (MEMBERS + 1) * MS);
 	for (uint32_t n = 3; n < MEMBERS; n++) {
 		if (n % 64 == 3)
-			assert_int_equal(
-				grants_granter(scene.grants, scene.bed->now_ns), granter
-			);
+			assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), granter);
 		if (granter == 0 || nth_id(n) < granter)
 			granter = nth_id(n);
 		bed_pass(scene.bed, MS);
