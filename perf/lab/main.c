@@ -131,6 +131,25 @@ static int verify(const struct options *options) {
 	return err == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
+static int compare(const struct options *options) {
+	static struct versus_result result;
+	struct lab_why why = {.text = ""};
+	int status = EXIT_DONE;
+
+	if (versus_compute(&options->versus, &why, &result) != 0)
+		return say(&why);
+	versus_print(&options->versus, &result);
+	for (uint32_t n = 0; n < result.row_count; n++) {
+		enum versus_word word = result.rows[n].word;
+
+		if (word == VERSUS_SLOWER)
+			return EXIT_PASSED;
+		if (word == VERSUS_UNDECIDED || word == VERSUS_TOO_FEW_RUNS)
+			status = EXIT_UNDECIDED;
+	}
+	return result.claims > 0 ? status : EXIT_UNDECIDED;
+}
+
 int main(int argc, char **argv) {
 	static struct options options;
 
@@ -145,6 +164,8 @@ int main(int argc, char **argv) {
 		return EXIT_DONE;
 	case OPTIONS_LAT:
 		return run_lat(&options);
+	case OPTIONS_COMPARE:
+		return compare(&options);
 	case OPTIONS_VERIFY:
 		return verify(&options);
 	}

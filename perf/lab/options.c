@@ -12,15 +12,19 @@
 
 #define QUOTED_BYTES 80
 #define NAME_BYTES 32
+#define MARGIN_PPM 20000
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char help_text[] =
 	"Usage: tocsin-perf lat [OPTION]... [HOST]\n"
+	"       tocsin-perf compare A.json... --with B.json... [--margin PERCENT]\n"
 	"       tocsin-perf verify FILE\n"
 	"\n"
 	"lat measures the latency of RDMA operations between two ends. Without HOST it waits for one\n"
 	"client, and serves it; with HOST it is that client, and prints what it measured. Without a\n"
 	"word about devices each end takes the best there is, else the software device.\n"
+	"compare says whether the runs of B are slower than those of A, or faster, or the same within\n"
+	"the margin (2% of A by default). Each file is a run; it needs some of each side.\n"
 	"verify computes every figure of a file that --json wrote once more, from what it keeps.\n"
 	"\n"
 	"What is measured (the client decides; what the server is given must be the same):\n"
@@ -51,8 +55,9 @@ static const char help_text[] =
 	"  --perftest           the columns of perftest in place of the table\n"
 	"  --help, --version, -V\n"
 	"\n"
-	"Exit status: 0 done, 1 a threshold is passed or a figure differs, 2 a mistake in an option,\n"
-	"3 a threshold is undecided, 4 the run failed; what was measured by then is printed.\n";
+	"Exit status: 0 done, 1 a threshold is passed, B is slower or a figure differs, 2 a mistake in\n"
+	"an option, 3 a threshold or a comparison is undecided, 4 the run failed; what was measured by\n"
+	"then is printed.\n";
 
 void options_print_help(void) {
 	fputs(help_text, stdout);
@@ -453,6 +458,48 @@ static int parse_lat(int argc, char **argv, struct options *options) {
 				  : check_client(&reading, options);
 }
 
+static int add_file(struct versus *versus, int side, const char *path) {
+	if (versus->counts[side] == VERSUS_FILES_MAX)
+		return fail("compare", "at most 60 files of each side");
+	versus->paths[side][versus->counts[side]++] = path;
+	return 0;
+}
+
+static int set_margin(struct versus *versus, const char *value) {
+	struct parse_error error = {.text = ""};
+	uint64_t ppm;
+
+	if (value == NULL)
+		return fail("--margin", "needs a value");
+	if (parse_percent_ppm(value, strlen(value), 0, 1000000, &error, &ppm) != 0)
+		return fail("--margin", error.text);
+	versus->margin_ppm = (uint32_t)ppm;
+	return 0;
+}
+
+static int parse_compare(int argc, char **argv, struct options *options) {
+	struct versus *versus = &options->versus;
+	int side = 0, err = 0;
+
+	options->action = OPTIONS_COMPARE;
+	versus->margin_ppm = MARGIN_PPM;
+	for (int at = 2; at < argc && err == 0; at++) {
+		if (strcmp(argv[at], "--with") == 0 && side == 0)
+			side = 1;
+		else if (strcmp(argv[at], "--margin") == 0)
+			err = set_margin(versus, at + 1 < argc ? argv[++at] : NULL);
+		else if (strncmp(argv[at], "--margin=", 9) == 0)
+			err = set_margin(versus, argv[at] + 9);
+		else if (argv[at][0] == '-')
+			err = fail(argv[at], "is no option of compare, or given twice");
+		else
+			err = add_file(versus, side, argv[at]);
+	}
+	if (err == 0 && (versus->counts[0] == 0 || versus->counts[1] == 0))
+		return fail("compare", "needs files on both sides of --with");
+	return err;
+}
+
 static bool asks_for(int argc, char **argv, const char *long_name, const char *short_name) {
 	for (int n = 1; n < argc; n++) {
 		if (strcmp(argv[n], long_name) == 0 || strcmp(argv[n], short_name) == 0)
@@ -472,14 +519,17 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 	if (asks_for(argc, argv, "--version", "-V"))
 		return 0;
 	if (argc < 2) {
-		fprintf(stderr, "tocsin-perf: what? lat or verify; see --help\n");
+		fprintf(stderr, "tocsin-perf: what? lat, compare or verify; see --help\n");
 		return -EINVAL;
 	}
 	if (strcmp(argv[1], "lat") == 0)
 		return parse_lat(argc, argv, ret_options);
+	if (strcmp(argv[1], "compare") == 0)
+		return parse_compare(argc, argv, ret_options);
 	if (strcmp(argv[1], "verify") != 0) {
 		escape_quote(argv[1], strlen(argv[1]), quoted, sizeof(quoted));
-		fprintf(stderr, "tocsin-perf: %s is neither lat nor verify; see --help\n", quoted);
+		fprintf(stderr, "tocsin-perf: %s is none of lat, compare, verify; see --help\n",
+			quoted);
 		return -EINVAL;
 	}
 	ret_options->action = OPTIONS_VERIFY;

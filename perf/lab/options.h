@@ -4,6 +4,7 @@
 
 #include "session.h"
 #include "threshold.h"
+#include "versus.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@ enum options_action {
 	OPTIONS_VERSION,
 	OPTIONS_LAT,
 	OPTIONS_VERIFY,
+	OPTIONS_COMPARE,
 };
 
 struct options {
@@ -23,7 +25,8 @@ struct options {
 	bool perftest;				      // its columns in place of our table
 	struct threshold thresholds[THRESHOLDS_MAX];
 	uint32_t threshold_count;
-	const char *file; // of verify
+	const char *file;     // of verify
+	struct versus versus; // of compare
 };
 
 // 0, or -EINVAL: what is wrong was said on standard error.

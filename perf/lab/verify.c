@@ -289,17 +289,28 @@ static int verify_root(const json_t *root, struct lab_why *why) {
 	return err;
 }
 
-int verify_file(const char *path, struct lab_why *why) {
+int verify_load(const char *path, struct lab_why *why, json_t **ret_root) {
 	struct lab_why inner = {.text = ""};
 	json_error_t error;
-	json_t *root;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	int err;
 
-	errno = 0;
-	root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	if (root == NULL)
 		return lab_fail(why, -EBADMSG, "%s: %s", path, error.text);
 	err = verify_root(root, &inner);
-	json_decref(root);
-	return err == 0 ? 0 : lab_fail(why, err, "%s: %s", path, inner.text);
+	if (err != 0) {
+		json_decref(root);
+		return lab_fail(why, err, "%s: %s", path, inner.text);
+	}
+	*ret_root = root;
+	return 0;
+}
+
+int verify_file(const char *path, struct lab_why *why) {
+	json_t *root;
+	int err = verify_load(path, why, &root);
+
+	if (err == 0)
+		json_decref(root);
+	return err;
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two sets of runs against each other, from their files.
+//
+// The unit is a run: each file gives one value for each quantile of each size. What the test of
+// <compare.h> says is adjusted by Holm's method over all claims that are made. A file is verified
+// before it is used.
+#pragma once
+
+#include "result.h"
+#include "why.h"
+
+#include <stdint.h>
+
+#define VERSUS_FILES_MAX 60 // of each side
+#define VERSUS_QUANTILES 4  // p50 to p99.9
+#define VERSUS_ROWS_MAX (PLAN_SIZES_MAX * VERSUS_QUANTILES)
+#define VERSUS_LEVEL 0.95
+
+struct versus {
+	const char *paths[2][VERSUS_FILES_MAX]; // of A and of B
+	uint32_t counts[2];
+	uint32_t margin_ppm; // a change that does not matter, of A's value
+};
+
+enum versus_word {
+	VERSUS_SLOWER, // B is
+	VERSUS_FASTER,
+	VERSUS_SAME, // within the margin
+	VERSUS_UNDECIDED,
+	VERSUS_TOO_FEW_RUNS, // the test could not reject, whatever the values
+	VERSUS_NO_VALUE,     // a run has too few samples for this quantile
+};
+
+struct versus_row {
+	uint64_t size;
+	uint32_t per_million;
+	enum versus_word word;
+	double median_ns[2];
+	double shift_ns, low_ns, high_ns; // Hodges and Lehmann's, of B against A
+	double p;			  // adjusted
+};
+
+struct versus_result {
+	char op[16];
+	uint32_t row_count, claims;
+	uint32_t runs_least; // of each side, for these claims
+	struct versus_row rows[VERSUS_ROWS_MAX];
+};
+
+// -EINVAL: the files are not of the same operation and sizes, or incomplete or saturated; else as
+// verify_file(). All with the reason.
+int versus_compute(
+	const struct versus *versus, struct lab_why *why, struct versus_result *ret_result
+);
+void versus_print(const struct versus *versus, const struct versus_result *result);
+const char *versus_word_name(enum versus_word word);
