@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the two ends of tocsin-perf tell each other: what decodes is within its bounds and comes back
+// from its own bytes. The first byte says which message it is.
+#include "end.h"
+#include "environment.h"
+#include "noise.h"
+#include "plan.h"
+#include "threshold.h"
+
+#include <lib/must.h>
+#include <support/fuzz.h>
+
+#include <string.h>
+
+#define BYTES_MAX 16384
+
+static void look_at_plan(struct wire_reader *reader, struct wire_writer *writer) {
+	struct plan plan = plan_default;
+	struct lab_why why = {.text = ""};
+
+	plan_decode(reader, &plan);
+	if (wire_reader_finish(reader) != 0)
+		return;
+	must(plan.size_count <= PLAN_SIZES_MAX && plan.op < PLAN_OP_COUNT);
+	must(plan_compare(&plan, &plan, UINT32_MAX, &why) == 0);
+	if (plan_check(&plan, &why) == 0)
+		must(plan_size_max(&plan) > 0 && plan_size_max(&plan) <= PLAN_SIZE_BYTES_MAX);
+	else
+		must(why.text[0] != '\0');
+	plan_encode(&plan, writer);
+}
+
+static void look_at_endpoint(struct wire_reader *reader, struct wire_writer *writer) {
+	static struct lab_environment environment;
+	struct lab_about about = {.key = 0};
+
+	lab_about_decode(reader, &about);
+	environment_decode(reader, &environment);
+	if (wire_reader_finish(reader) != 0)
+		return;
+	must(environment.count <= ENVIRONMENT_ITEMS_MAX);
+	(void)environment_get(&environment, "host");
+	lab_about_encode(&about, writer);
+	environment_encode(&environment, writer);
+}
+
+static void look_at_noise(struct wire_reader *reader, struct wire_writer *writer) {
+	char text[NOISE_TEXT_BYTES];
+	struct noise noise = {{0}}, none;
+
+	noise_decode(reader, &noise);
+	if (wire_reader_finish(reader) != 0)
+		return;
+	(void)noise_say(&noise, text);
+	must(memchr(text, '\0', sizeof(text)) != NULL);
+	none = noise_between(&noise, &noise);
+	(void)noise_say(&none, text);
+	noise_encode(&noise, writer);
+}
+
+static void look_at_threshold(const uint8_t *data, size_t size) {
+	struct threshold threshold, again;
+	struct parse_error error;
+
+	if (threshold_parse((const char *)data, size, &error, &threshold) != 0)
+		return;
+	must(strlen(threshold.text) == size);
+	must(threshold_parse(threshold.text, size, &error, &again) == 0);
+	must(again.bound_ns == threshold.bound_ns && again.below == threshold.below);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+	uint8_t bytes[BYTES_MAX];
+	struct wire_reader reader;
+	struct wire_writer writer;
+
+	if (size == 0 || size > BYTES_MAX)
+		return 0;
+	wire_reader_init(&reader, data + 1, size - 1);
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	switch (data[0] % 4) {
+	case 0:
+		look_at_plan(&reader, &writer);
+		break;
+	case 1:
+		look_at_endpoint(&reader, &writer);
+		break;
+	case 2:
+		look_at_noise(&reader, &writer);
+		break;
+	default:
+		look_at_threshold(data + 1, size - 1);
+		return 0;
+	}
+	// What was taken is said with the same bytes.
+	if (wire_writer_used(&writer) > 0) {
+		must(wire_writer_used(&writer) == size - 1);
+		must(memcmp(bytes, data + 1, size - 1) == 0);
+	}
+	return 0;
+}
