@@ -164,6 +164,15 @@ static void print_noise(const struct lab_result *result) {
 	}
 }
 
+// What the workers found, who compare it with the kernel's each 10 ms.
+static void print_clock(const struct lab_result *result) {
+	uint64_t off_ns = result->noise[0].counts[NOISE_CLOCK_OFF_NS];
+
+	if (result->noise_known[0] && off_ns != NOISE_UNKNOWN)
+		printf("  clock: within %.3f us of CLOCK_MONOTONIC wherever it was compared\n",
+		       us(off_ns));
+}
+
 static void print_load(const struct result_load *load) {
 	printf("  the sender was late by p50 %.3f us, p99 %.3f us, max %.3f us\n",
 	       us(load->lag_p50_ns), us(load->lag_p99_ns), us(load->lag_max_ns));
@@ -198,6 +207,7 @@ static void print_full(const struct lab_run *run, const struct lab_result *resul
 		print_summary(&result->load.service_summary, "service us", false);
 	print_judgement(result->times, &result->summary);
 	print_warmup(result);
+	print_clock(result);
 	print_noise(result);
 }
 
