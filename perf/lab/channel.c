@@ -46,7 +46,7 @@ static int take_addresses(struct channel *channel) {
 static int listen_on(const struct sock_addr *address, int *ret_fd) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
-	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int one = 1, zero = 0;
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
@@ -72,8 +72,29 @@ static int listen_anywhere(struct sock_addr *address, int *ret_fd) {
 	return listen_on(address, ret_fd);
 }
 
+static int accept_one(int listener, int signal_fd, int *ret_fd) {
+	struct pollfd fds[2] = {
+		{.fd = listener, .events = POLLIN},
+		{.fd = signal_fd, .events = POLLIN},
+	};
+
+	for (;;) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return neg_errno();
+		if (fds[1].revents != 0)
+			return -EINTR;
+		*ret_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (*ret_fd >= 0)
+			return 0;
+		// Whoever it was may have gone again.
+		if (errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
+			return neg_errno();
+	}
+}
+
 int channel_accept(
 	const struct sock_addr *address,
+	int signal_fd,
 	void (*announce)(const struct sock_addr *address),
 	struct channel *ret_channel,
 	struct lab_why *why
@@ -89,10 +110,11 @@ int channel_accept(
 	if (err != 0)
 		return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
 	announce(&at);
-	do
-		ret_channel->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	while (ret_channel->fd < 0 && (errno == EINTR || errno == ECONNABORTED));
-	err = ret_channel->fd < 0 ? neg_errno() : take_addresses(ret_channel);
+	err = accept_one(listener, signal_fd, &ret_channel->fd);
+	if (err == -EINTR)
+		return lab_fail(why, err, "interrupted before any client came");
+	if (err == 0)
+		err = take_addresses(ret_channel);
 	if (err != 0)
 		return lab_fail(why, err, "no client: %s", strerrordesc_np(-err));
 	return 0;

@@ -50,9 +50,11 @@ struct channel_message {
 };
 
 // The server: waits for one client on the address (SOCK_ADDR_NONE: any, IPv6 and IPv4) for as long
-// as it takes; `announce` is called when it listens. -errno with the reason.
+// as it takes; `announce` is called when it listens. -EINTR: signal_fd (-1: none) became readable.
+// -errno with the reason.
 int channel_accept(
 	const struct sock_addr *address,
+	int signal_fd,
 	void (*announce)(const struct sock_addr *address),
 	struct channel *ret_channel,
 	struct lab_why *why

@@ -57,7 +57,7 @@ static int open_soft(
 
 	if (err != 0)
 		return err;
-	if (config.address_any && !sock_addr_is_loopback(local)) {
+	if (config.address_any && local != NULL) {
 		config.address_any = false;
 		config.address = *local;
 		config.address.port = SOFT_UDP_PORT;

@@ -229,7 +229,9 @@ int lab_end_open(
 	clock_init_kept(&end->clock);
 	read_clock(end);
 	err = lab_device_open(
-		config->device, &config->settings, &config->channel->local, why, &near, &end->device
+		config->device, &config->settings,
+		channel_is_local(config->channel) ? NULL : &config->channel->local, why, &near,
+		&end->device
 	);
 	if (err == 0) {
 		read_device(end);

@@ -42,6 +42,8 @@ static const char help_text[] =
 	"Where (each end for itself):\n"
 	"  --device NAME        an RDMA device, or soft\n"
 	"  --ib-port N, --gid-index N, --mtu BYTES, --traffic-class N, --service-level N\n"
+	"  --timeout N          of a packet without an answer, 4.096 us * 2^N; 14 (67 ms) by default\n"
+	"  --retry N            how often it is sent again, 0 to 7; 6 by default\n"
 	"  --cores N            the processor that polls\n"
 	"  --port N             of the control connection; 18520 by default\n"
 	"  --listen ADDRESS     the server's; all by default\n"
@@ -226,6 +228,24 @@ set_service_level(struct options *options, const char *value, struct parse_error
 	return err;
 }
 
+static int set_timeout(struct options *options, const char *value, struct parse_error *error) {
+	uint32_t number;
+	int err = parse_u32(value, 0, 31, error, &number);
+
+	if (err == 0)
+		options->session.settings.timeout = (uint8_t)number;
+	return err;
+}
+
+static int set_retry(struct options *options, const char *value, struct parse_error *error) {
+	uint32_t number;
+	int err = parse_u32(value, 0, 7, error, &number);
+
+	if (err == 0)
+		options->session.settings.retry = (uint8_t)number;
+	return err;
+}
+
 static int set_cores(struct options *options, const char *value, struct parse_error *error) {
 	struct lab_session *session = &options->session;
 	struct cpu_set allowed;
@@ -310,6 +330,8 @@ static const struct option {
 	{"--mtu", set_mtu, 0, BOTH},
 	{"--traffic-class", set_traffic_class, 0, BOTH},
 	{"--service-level", set_service_level, 0, BOTH},
+	{"--timeout", set_timeout, 0, BOTH},
+	{"--retry", set_retry, 0, BOTH},
 	{"--cores", set_cores, 0, BOTH},
 	{"--port", set_port, 0, BOTH},
 	{"--listen", set_listen, 0, SERVER},

@@ -11,7 +11,9 @@ void player_init(
 ) {
 	memset(player, 0, sizeof(*player));
 	player->way = *way;
-	player->op = op;
+	player->kind = plan_op_kind(op);
+	player->answered = plan_op_is_answered(op);
+	player->looks_in_memory = plan_op_looks_in_memory(op);
 	player->serves = serves;
 	atomic_init(&player->played, 0);
 }

@@ -58,7 +58,7 @@ struct player_way {
 struct player_stretch {
 	uint64_t lead;	  // operations in front that are not kept
 	uint64_t count;	  // kept; UINT64_MAX: until the time is over
-	uint64_t last_ns; // after its beginning: no further one begins; UINT64_MAX: never
+	uint64_t last_ns; // after the first kept one began no further one begins; UINT64_MAX: never
 	uint64_t gap_ns;
 	// Of an open loop: when each is due, after the beginning; count of them. NULL: closed.
 	const uint64_t *due_ns;
@@ -72,8 +72,10 @@ struct player_stretch {
 struct player {
 	struct player_way way;
 	struct worker *worker;
-	enum plan_op op;
-	bool serves; // the server's
+	enum op_kind kind;
+	bool answered;	      // plan_op_is_answered()
+	bool looks_in_memory; // plan_op_looks_in_memory()
+	bool serves;	      // the server's
 	uint64_t size;
 	struct player_stretch stretch;
 

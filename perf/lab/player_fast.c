@@ -46,7 +46,7 @@ static bool submit(struct player *player) {
 	if (op == NULL)
 		return false;
 	player->number++;
-	if (plan_op_is_answered(player->op))
+	if (player->answered)
 		*last_byte(&player->way.out, player->size) = player->number;
 	op->view.length = op->remote_length = player->size;
 	lane_submit(player->way.lane, ops, 1);
@@ -89,7 +89,8 @@ static bool is_over(const struct player *player, uint64_t now_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
 	return player->stopping || player->kept >= stretch->count ||
-	       since(player->begin_ns, now_ns) >= stretch->last_ns;
+	       (player->begun > stretch->lead && since(player->first_ns, now_ns) >= stretch->last_ns
+	       );
 }
 
 // Returns whether it is submitted.
@@ -129,7 +130,7 @@ static void on_sent(struct op *op) {
 	player->busy[op - player->ops] = false;
 	if (op->outcome != OP_OK)
 		fail(player, op);
-	else if (!plan_op_is_answered(player->op) && player->under_way)
+	else if (!player->answered && player->under_way)
 		end(player, op->done_ns);
 }
 
@@ -192,20 +193,17 @@ static void post_receives(struct player *player) {
 }
 
 static void prepare_ops(struct player *player) {
-	enum op_kind kind = plan_op_kind(player->op);
-
 	for (uint32_t n = 0; n < PLAYER_OPS; n++) {
 		if (player->busy[n])
 			continue; // on its way to its end, and as the others in all but the size
-		player->ops[n] = op_of(player, kind, on_sent);
-		player->ops[n].view =
-			plan_op_is_answered(player->op) ? player->way.out : player->way.in;
+		player->ops[n] = op_of(player, player->kind, on_sent);
+		player->ops[n].view = player->answered ? player->way.out : player->way.in;
 		player->ops[n].view.length = player->size;
 	}
 }
 
 void player_begin_stretch(struct player *player) {
-	bool receives = player->op == PLAN_SEND || player->op == PLAN_WRITE_IMM;
+	bool receives = player->answered && !player->looks_in_memory;
 
 	prepare_ops(player);
 	if (receives && !player->receives_posted)
@@ -230,7 +228,7 @@ static bool is_there(const struct player *player, uint8_t number) {
 static bool serve(struct player *player, struct idle_found *found) {
 	uint8_t next = (uint8_t)(player->number + 1);
 
-	if (plan_op_looks_in_memory(player->op)) {
+	if (player->looks_in_memory) {
 		found->outstanding = true;
 		found->events = false; // no completion tells of it
 		player->owed = is_there(player, next);
@@ -240,7 +238,7 @@ static bool serve(struct player *player, struct idle_found *found) {
 
 static bool play(struct player *player, struct idle_found *found) {
 	if (player->under_way) {
-		if (!plan_op_looks_in_memory(player->op))
+		if (!player->looks_in_memory)
 			return false;
 		found->outstanding = true;
 		found->events = false;

@@ -144,7 +144,9 @@ static int serve(struct server *server, struct lab_why *why) {
 
 int session_server(const struct lab_session *session, struct lab_why *why) {
 	struct server server = {.channel.fd = -1, .signal_fd = session->signal_fd};
-	int err = channel_accept(&session->address, announce, &server.channel, why);
+	int err = channel_accept(
+		&session->address, session->signal_fd, announce, &server.channel, why
+	);
 
 	if (err == 0)
 		err = greet(&server, session, why);

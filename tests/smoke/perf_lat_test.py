@@ -23,6 +23,8 @@ PERF = sys.argv[1]
 OPERATIONS = ["read", "write", "send", "write-imm", "cas", "fadd"]
 ANSWERED = {"write", "send", "write-imm"}
 COLUMNS_MAX = 100
+# Two ends that spin may starve the threads of the device for long where others compute, too.
+PATIENT = ["--device", "soft", "--timeout", "20"]
 MAGIC = 0x46525054
 
 
@@ -43,7 +45,7 @@ class Server:
     def __init__(self, *arguments, **environment):
         self.port = free_port()
         self.process = subprocess.Popen(
-            [PERF, "lat", "--device", "soft", "--listen", "127.0.0.1", "--port", str(self.port),
+            [PERF, "lat", *PATIENT, "--listen", "127.0.0.1", "--port", str(self.port),
              *arguments],
             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=soft(**environment))
 
@@ -64,7 +66,7 @@ class Server:
 
 
 def client_command(server, *arguments):
-    return [PERF, "lat", "--device", "soft", "--port", str(server.port), *arguments, "127.0.0.1"]
+    return [PERF, "lat", *PATIENT, "--port", str(server.port), *arguments, "127.0.0.1"]
 
 
 def client(server, *arguments, **environment):
@@ -324,6 +326,13 @@ def an_interrupted_client_keeps_what_it_has_and_tells_its_server():
     assert status == 4 and "interrupted" in server_err, (status, server_err)
 
 
+def a_server_that_waits_can_be_interrupted():
+    with Server() as server:
+        server.process.send_signal(signal.SIGINT)
+        status, err = server.end()
+    assert status == 4 and "interrupted before any client came" in err, (status, err)
+
+
 def nobody_who_listens_is_said_so():
     done = subprocess.run([PERF, "lat", "--port", str(free_port()), "127.0.0.1"], text=True,
                           capture_output=True, check=False, timeout=patience.HANG_SECONDS)
@@ -371,6 +380,8 @@ def wrong_options_are_refused_at_once():
             (["lat", "--cores", "4000", "h"], "--cores"),
             (["lat", "--cores", "x", "h"], "--cores"),
             (["lat", "--mtu", "1000", "h"], "--mtu"),
+            (["lat", "--timeout", "32", "h"], "--timeout"),
+            (["lat", "--retry", "8", "h"], "--retry"),
             (["lat", "--fail-if", "p98>1us", "h"], "--fail-if"),
             (["lat", "--fail-if", "half.p50>1us", "h"], "round trip"),
             (["lat", "--fail-if", "service.p50>1us", "h"], "open loop"),
@@ -442,6 +453,7 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     a_client_that_dies_is_told_by_the_server,
     a_server_that_dies_is_told_by_the_client_which_keeps_what_it_has,
     an_interrupted_client_keeps_what_it_has_and_tells_its_server,
+    a_server_that_waits_can_be_interrupted,
     nobody_who_listens_is_said_so,
     a_port_that_is_taken_is_said_so,
     a_file_that_cannot_be_written_is_said_so,

@@ -126,6 +126,8 @@ static void an_error_of_any_version_is_told_and_escaped(void **state) {
 	channel_send_error(&ends[0], &theirs);
 	assert_int_equal(channel_receive(&ends[1], soon(), &message, &why), -EREMOTEIO);
 	assert_string_equal(why.text, "the other end says \"no \\\"device\\\"\\n\\x1b[31m\"");
+	close_ends(ends);
+	open_ends(ends);
 	why.text[0] = '\0';
 	send_frame(&ends[0], CHANNEL_MAGIC, 9, CHANNEL_ERROR, 0, 0);
 	assert_int_equal(channel_receive(&ends[1], soon(), &message, &why), -EREMOTEIO);

@@ -176,6 +176,7 @@ static void a_stretch_ends_when_its_time_is_over(void **state) {
 
 	(void)state;
 	stretch.last_ns = 23000; // the fifth one ends after it
+	stretch.lead = 7;	 // and these take their own time
 	play(scene, &stretch);
 	assert_int_equal(scene->players[0].kept, 5);
 	close_scene(scene);
