@@ -17,33 +17,31 @@
 
 struct client {
 	const struct lab_session *session;
-	struct channel channel;
-	struct lab_environment environment[2];
-	struct lab_end *end;
+	struct lab_party party;
 	struct lab_run *run;
 	uint64_t patience_ns;
 };
 
 static int greet(struct client *client, struct lab_why *why) {
 	struct lab_hello hello;
-	int err = session_send_hello(&client->channel, &client->run->plan, why);
+	int err = session_send_hello(&client->party.channel, &client->run->plan, why);
 
 	if (err == 0)
-		err = session_receive_hello(&client->channel, &hello, why);
+		err = session_receive_hello(&client->party.channel, &hello, why);
 	return err;
 }
 
 // Of the other end while we play: only bad news.
 static int hear_bad_news(struct client *client, struct lab_why *why) {
 	struct channel_message message;
-	int err = channel_receive(&client->channel, session_soon(), &message, why);
+	int err = channel_receive(&client->party.channel, session_soon(), &message, why);
 
 	return err != 0 ? err : lab_fail(why, -EBADMSG, "the server sent message %u", message.kind);
 }
 
 // Whether operations ended since the last look.
 static bool is_alive(struct client *client, uint64_t *played, uint64_t *since_ns) {
-	const struct player *player = lab_end_player(client->end);
+	const struct player *player = lab_end_player(client->party.end);
 	uint64_t now = atomic_load_explicit(&player->played, memory_order_relaxed);
 
 	if (now != *played)
@@ -57,14 +55,14 @@ static int wait_played(struct client *client, struct lab_why *why) {
 
 	for (;;) {
 		uint32_t wakes = lab_end_wait(
-			client->end, &client->channel, client->session->signal_fd,
+			client->party.end, &client->party.channel, client->session->signal_fd,
 			deadline_after(clock_monotonic_ns(), TICK_NS)
 		);
 
 		if ((wakes & LAB_WAKE_CHANNEL) != 0)
 			return hear_bad_news(client, why);
 		if ((wakes & LAB_WAKE_PLAYER) != 0)
-			return session_say_failure(lab_end_player(client->end), why);
+			return session_say_failure(lab_end_player(client->party.end), why);
 		if ((wakes & LAB_WAKE_SIGNAL) != 0)
 			return lab_fail(why, -EINTR, "interrupted");
 		if (!is_alive(client, &played, &since_ns))
@@ -80,21 +78,21 @@ static bool stop_player(struct client *client) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), STOP_NS);
 	struct lab_why unheard = {.text = ""};
 
-	if (!lab_end_is_playing(client->end))
+	if (!lab_end_is_playing(client->party.end))
 		return true;
-	(void)lab_end_request(client->end, PLAYER_REQUEST_STOP, &unheard);
-	while (lab_end_is_playing(client->end) &&
-	       lab_end_wait(client->end, NULL, -1, deadline) != LAB_WAKE_TIME)
+	(void)lab_end_request(client->party.end, PLAYER_REQUEST_STOP, &unheard);
+	while (lab_end_is_playing(client->party.end) &&
+	       lab_end_wait(client->party.end, NULL, -1, deadline) != LAB_WAKE_TIME)
 		;
-	return !lab_end_is_playing(client->end);
+	return !lab_end_is_playing(client->party.end);
 }
 
 static int play(struct client *client, const struct player_stretch *stretch, struct lab_why *why) {
-	struct player *player = lab_end_player(client->end);
+	struct player *player = lab_end_player(client->party.end);
 	int err;
 
 	player->stretch = *stretch;
-	err = lab_end_request(client->end, PLAYER_REQUEST_PLAY, why);
+	err = lab_end_request(client->party.end, PLAYER_REQUEST_PLAY, why);
 	if (err == 0)
 		err = wait_played(client, why);
 	// Memory that the worker may still write to stays with it.
@@ -120,7 +118,7 @@ static int warm_up_to(
 	};
 	int err = play(client, &stretch, why);
 
-	result->warm_count += (uint32_t)lab_end_player(client->end)->kept;
+	result->warm_count += (uint32_t)lab_end_player(client->party.end)->kept;
 	return err;
 }
 
@@ -141,7 +139,7 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 
 static int measure(struct client *client, struct lab_result *result, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
-	const struct player *player = lab_end_player(client->end);
+	const struct player *player = lab_end_player(client->party.end);
 	struct player_stretch stretch = {
 		.lead = RESULT_LEAD,
 		.count = plan->iterations > 0 ? plan->iterations : UINT64_MAX,
@@ -172,10 +170,10 @@ static int begin_step(struct client *client, uint32_t step, struct lab_why *why)
 
 	wire_writer_init(&writer, buffer, sizeof(buffer));
 	wire_put_u32(&writer, step);
-	err = channel_send(&client->channel, CHANNEL_STEP, buffer, sizeof(buffer), why);
+	err = channel_send(&client->party.channel, CHANNEL_STEP, buffer, sizeof(buffer), why);
 	if (err == 0)
 		err = channel_expect(
-			&client->channel, CHANNEL_STEP_READY, session_soon(), &message, why
+			&client->party.channel, CHANNEL_STEP_READY, session_soon(), &message, why
 		);
 	return err;
 }
@@ -183,11 +181,11 @@ static int begin_step(struct client *client, uint32_t step, struct lab_why *why)
 static int end_step(struct client *client, struct lab_result *result, struct lab_why *why) {
 	struct channel_message message;
 	struct wire_reader reader;
-	int err = channel_send(&client->channel, CHANNEL_STEP_END, NULL, 0, why);
+	int err = channel_send(&client->party.channel, CHANNEL_STEP_END, NULL, 0, why);
 
 	if (err == 0)
 		err = channel_expect(
-			&client->channel, CHANNEL_STEP_NOISE, session_soon(), &message, why
+			&client->party.channel, CHANNEL_STEP_NOISE, session_soon(), &message, why
 		);
 	if (err != 0)
 		return err;
@@ -201,8 +199,8 @@ static int end_step(struct client *client, struct lab_result *result, struct lab
 
 static int
 measure_with_noise(struct client *client, struct lab_result *result, struct lab_why *why) {
-	const struct worker *worker = lab_end_worker(client->end);
-	pid_t tid = lab_end_facts(client->end)->tid;
+	const struct worker *worker = lab_end_worker(client->party.end);
+	pid_t tid = lab_end_facts(client->party.end)->tid;
 	struct noise before, after;
 	int err = warm_up(client, result, why);
 
@@ -247,14 +245,14 @@ static int play_step(struct client *client, uint32_t step, struct lab_why *why) 
 	int err = prepare(client, result, size, why), summarized;
 
 	if (err == 0) {
-		player_set_size(lab_end_player(client->end), size);
+		player_set_size(lab_end_player(client->party.end), size);
 		err = begin_step(client, step, why);
 	}
 	if (err == 0)
 		err = measure_with_noise(client, result, why);
 	if (err == 0)
 		err = end_step(client, result, why);
-	if (result->times == NULL || lab_end_is_playing(client->end))
+	if (result->times == NULL || lab_end_is_playing(client->party.end))
 		return err;
 	summarized = result_summarize(result);
 	return err != 0 ? err : summarized;
@@ -265,11 +263,15 @@ static int play_all(struct client *client, struct lab_why *why) {
 
 	for (uint32_t step = 0; step < client->run->plan.size_count && err == 0; step++)
 		err = play_step(client, step, why);
-	return err == 0 ? channel_send(&client->channel, CHANNEL_BYE, NULL, 0, why) : err;
+	return err == 0 ? channel_send(&client->party.channel, CHANNEL_BYE, NULL, 0, why) : err;
 }
 
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
-	struct client client = {.session = session, .channel.fd = -1, .run = run};
+	struct client client = {
+		.session = session,
+		.party = {.channel.fd = -1, .plan = session->plan},
+		.run = run,
+	};
 	struct timespec now;
 	int err;
 
@@ -278,22 +280,16 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 	run->plan = session->plan;
 	err = channel_connect(
 		&session->address, deadline_after(clock_monotonic_ns(), CONNECT_NS),
-		&client.channel, why
+		&client.party.channel, why
 	);
 	if (err == 0)
 		err = greet(&client, why);
 	if (err == 0)
-		err = session_connect(
-			session, &run->plan, false, &client.channel, run->environment, &client.end,
-			why
-		);
+		err = session_connect(session, &client.party, why);
+	memcpy(run->environment, client.party.environment, sizeof(run->environment));
 	if (err == 0)
 		err = play_all(&client, why);
-	if (err != 0) {
-		channel_send_error(&client.channel, why);
-		memcpy(run->partial, why->text, sizeof(run->partial));
-	}
-	lab_end_close(client.end);
-	channel_close(&client.channel);
+	memcpy(run->partial, why->text, sizeof(run->partial));
+	session_end(&client.party, why);
 	return err;
 }

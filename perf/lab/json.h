@@ -31,7 +31,7 @@ int result_from_json(const struct json_t *json, struct lab_why *why, struct lab_
 
 // A digest of each part of the root but "digests" itself, as an object; of "results" an array of
 // such objects. -ENOMEM.
-int digests_of_json(const struct json_t *root, struct json_t **ret_json);
+int digests_of_json(struct json_t *root, struct json_t **ret_json);
 
 // Reads a file and computes all of it once more. Returns 0; -EUCLEAN: something differs, which is
 // named; -EPROTO: another schema; -EBADMSG: it is no such file; or what reading it failed with.

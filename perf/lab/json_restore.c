@@ -105,7 +105,11 @@ static int fill(void *ctx, int32_t place, uint64_t count, struct histogram *hist
 
 // Of one block; the memory is the caller's.
 static int take_block(
-	const json_t *json, uint32_t place, struct lab_why *why, struct run_kept_block *ret_block
+	const json_t *json,
+	uint32_t place,
+	struct lab_why *why,
+	struct run_kept_block *ret_block,
+	uint64_t **ret_memory
 ) {
 	const json_t *samples = json_object_get(json, "samples_ns");
 	size_t count = json_array_size(samples);
@@ -117,7 +121,7 @@ static int take_block(
 	values = calloc(count, sizeof(*values));
 	if (values == NULL)
 		return -ENOMEM;
-	ret_block->samples = values;
+	ret_block->samples = *ret_memory = values;
 	ret_block->count = (uint32_t)count;
 	for (size_t n = 0; n < count; n++) {
 		if (!item(samples, n, HISTOGRAM_VALUE_MAX, &values[n]))
@@ -129,7 +133,12 @@ static int take_block(
 	return 0;
 }
 
-static int take_blocks(const json_t *array, struct run_kept *kept, struct lab_why *why) {
+static int take_blocks(
+	const json_t *array,
+	struct run_kept *kept,
+	struct lab_why *why,
+	uint64_t *ret_memory[RECORD_BLOCKS_MAX]
+) {
 	size_t count = json_array_size(array);
 	int err = 0;
 
@@ -137,7 +146,9 @@ static int take_blocks(const json_t *array, struct run_kept *kept, struct lab_wh
 		return lab_fail(why, -EBADMSG, "kept.blocks are not 1 to %u", RECORD_BLOCKS_MAX);
 	for (uint32_t n = 0; n < count && err == 0; n++) {
 		kept->block_count = n + 1;
-		err = take_block(json_array_get(array, n), n, why, &kept->blocks[n]);
+		err = take_block(
+			json_array_get(array, n), n, why, &kept->blocks[n], &ret_memory[n]
+		);
 	}
 	return err;
 }
@@ -178,19 +189,20 @@ static int restore_parts(
 
 int series_from_json(const json_t *json, struct lab_why *why, struct run_record **ret_record) {
 	const json_t *parts = json_object_get(json, "kept");
+	uint64_t *memory[RECORD_BLOCKS_MAX] = {NULL};
 	struct run_kept kept = {.block_count = 0};
 	int err;
 
 	if (!get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
 		return lab_fail(why, -EBADMSG, "kept.count is no count");
-	err = take_blocks(json_object_get(parts, "blocks"), &kept, why);
+	err = take_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
 	// A run that was kept whole is played once more, sample by sample.
 	if (err == 0 && kept.block_count == 1 && kept.blocks[0].count == kept.count)
 		err = replay(&kept, ret_record);
 	else if (err == 0)
 		err = restore_parts(parts, &kept, why, ret_record);
 	for (uint32_t n = 0; n < kept.block_count; n++)
-		free((void *)(uintptr_t)kept.blocks[n].samples);
+		free(memory[n]);
 	return err;
 }
 

@@ -5,7 +5,6 @@
 #include "output.h"
 
 #include <lib/clock.h>
-#include <lib/error.h>
 #include <lib/scoped.h>
 
 #include <errno.h>
@@ -34,8 +33,8 @@ static int open_signals(void) {
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
 	sigaddset(&wanted, SIGTERM);
-	if (sigprocmask(SIG_BLOCK, &wanted, NULL) != 0)
-		return neg_errno();
+	if (pthread_sigmask(SIG_BLOCK, &wanted, NULL) != 0)
+		return -EINVAL;
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 

@@ -13,7 +13,7 @@ static uint64_t since(uint64_t from_ns, uint64_t to_ns) {
 }
 
 static uint8_t *last_byte(const struct memory_view *view, uint64_t size) {
-	return (uint8_t *)(uintptr_t)view->address + size - 1;
+	return (uint8_t *)worker_pointer(view->address) + size - 1;
 }
 
 // Between stretches it is the teardown that ends them.

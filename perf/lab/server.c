@@ -10,10 +10,7 @@
 #include <stdio.h>
 
 struct server {
-	struct channel channel;
-	struct plan plan;
-	struct lab_environment environment[2];
-	struct lab_end *end;
+	struct lab_party party;
 	int signal_fd;
 	struct noise before;
 };
@@ -28,24 +25,25 @@ static void announce(const struct sock_addr *address) {
 
 static int greet(struct server *server, const struct lab_session *session, struct lab_why *why) {
 	struct lab_hello hello;
-	int err = session_receive_hello(&server->channel, &hello, why);
+	int err = session_receive_hello(&server->party.channel, &hello, why);
 
 	if (err == 0)
 		err = plan_compare(&hello.plan, &session->plan, session->given, why);
 	if (err != 0)
 		return err;
-	server->plan = hello.plan;
-	return session_send_hello(&server->channel, &server->plan, why);
+	server->party.plan = hello.plan;
+	return session_send_hello(&server->party.channel, &server->party.plan, why);
 }
 
 static int
 wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struct lab_why *why) {
-	const struct player *player = lab_end_player(server->end);
+	const struct player *player = lab_end_player(server->party.end);
 	uint32_t wakes;
 
 	do {
 		wakes = lab_end_wait(
-			server->end, (wanted & LAB_WAKE_CHANNEL) != 0 ? &server->channel : NULL,
+			server->party.end,
+			(wanted & LAB_WAKE_CHANNEL) != 0 ? &server->party.channel : NULL,
 			server->signal_fd, deadline
 		);
 		if ((wakes & LAB_WAKE_SIGNAL) != 0)
@@ -61,44 +59,44 @@ wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struc
 
 static int
 begin_step(struct server *server, const struct channel_message *message, struct lab_why *why) {
-	const struct lab_end_facts *facts = lab_end_facts(server->end);
+	const struct lab_end_facts *facts = lab_end_facts(server->party.end);
 	struct wire_reader reader;
 	uint32_t step;
 	int err;
 
 	wire_reader_init(&reader, message->bytes, message->size);
 	step = wire_get_u32(&reader);
-	if (wire_reader_finish(&reader) != 0 || step >= server->plan.size_count)
+	if (wire_reader_finish(&reader) != 0 || step >= server->party.plan.size_count)
 		return lab_fail(
 			why, -EBADMSG, "the client asks for a size that is not in its plan"
 		);
-	player_set_size(lab_end_player(server->end), server->plan.sizes[step]);
-	noise_read(facts->tid, lab_end_worker(server->end), &server->before);
-	err = lab_end_request(server->end, PLAYER_REQUEST_SERVE, why);
+	player_set_size(lab_end_player(server->party.end), server->party.plan.sizes[step]);
+	noise_read(facts->tid, lab_end_worker(server->party.end), &server->before);
+	err = lab_end_request(server->party.end, PLAYER_REQUEST_SERVE, why);
 	if (err == 0)
 		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
 	if (err == 0)
-		err = channel_send(&server->channel, CHANNEL_STEP_READY, NULL, 0, why);
+		err = channel_send(&server->party.channel, CHANNEL_STEP_READY, NULL, 0, why);
 	return err;
 }
 
 static int send_noise(struct server *server, struct lab_why *why) {
-	const struct lab_end_facts *facts = lab_end_facts(server->end);
+	const struct lab_end_facts *facts = lab_end_facts(server->party.end);
 	uint8_t buffer[CHANNEL_BYTES_MAX];
 	struct wire_writer writer;
 	struct noise after, between;
 
-	noise_read(facts->tid, lab_end_worker(server->end), &after);
+	noise_read(facts->tid, lab_end_worker(server->party.end), &after);
 	between = noise_between(&server->before, &after);
 	wire_writer_init(&writer, buffer, sizeof(buffer));
 	noise_encode(&between, &writer);
 	return channel_send(
-		&server->channel, CHANNEL_STEP_NOISE, buffer, wire_writer_used(&writer), why
+		&server->party.channel, CHANNEL_STEP_NOISE, buffer, wire_writer_used(&writer), why
 	);
 }
 
 static int end_step(struct server *server, struct lab_why *why) {
-	int err = lab_end_request(server->end, PLAYER_REQUEST_STOP, why);
+	int err = lab_end_request(server->party.end, PLAYER_REQUEST_STOP, why);
 
 	if (err == 0)
 		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
@@ -111,7 +109,7 @@ static int serve_step(struct server *server, struct lab_why *why) {
 	int err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
 
 	if (err == 0)
-		err = channel_receive(&server->channel, session_soon(), &message, why);
+		err = channel_receive(&server->party.channel, session_soon(), &message, why);
 	if (err != 0)
 		return err;
 	if (message.kind == CHANNEL_BYE)
@@ -123,7 +121,7 @@ static int serve_step(struct server *server, struct lab_why *why) {
 		err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
 	if (err == 0)
 		err = channel_expect(
-			&server->channel, CHANNEL_STEP_END, session_soon(), &message, why
+			&server->party.channel, CHANNEL_STEP_END, session_soon(), &message, why
 		);
 	return err == 0 ? end_step(server, why) : err;
 }
@@ -132,34 +130,30 @@ static int serve(struct server *server, struct lab_why *why) {
 	uint32_t steps = 0;
 	int err;
 
-	printf("Serves %s, %s, on %s.\n", plan_op_name(server->plan.op),
-	       plan_arrivals_name(server->plan.arrivals), lab_end_facts(server->end)->device);
+	printf("Serves %s, %s, on %s.\n", plan_op_name(server->party.plan.op),
+	       plan_arrivals_name(server->party.plan.arrivals),
+	       lab_end_facts(server->party.end)->device);
 	fflush(stdout);
 	while ((err = serve_step(server, why)) == 0)
 		steps++;
 	if (err == 1)
-		printf("Served %u of %u sizes.\n", steps, server->plan.size_count);
+		printf("Served %u of %u sizes.\n", steps, server->party.plan.size_count);
 	return err == 1 ? 0 : err;
 }
 
 int session_server(const struct lab_session *session, struct lab_why *why) {
-	struct server server = {.channel.fd = -1, .signal_fd = session->signal_fd};
+	struct server server = {
+		.party = {.channel.fd = -1, .serves = true}, .signal_fd = session->signal_fd};
 	int err = channel_accept(
-		&session->address, session->signal_fd, announce, &server.channel, why
+		&session->address, session->signal_fd, announce, &server.party.channel, why
 	);
 
 	if (err == 0)
 		err = greet(&server, session, why);
 	if (err == 0)
-		err = session_connect(
-			session, &server.plan, true, &server.channel, server.environment,
-			&server.end, why
-		);
+		err = session_connect(session, &server.party, why);
 	if (err == 0)
 		err = serve(&server, why);
-	if (err != 0)
-		channel_send_error(&server.channel, why);
-	lab_end_close(server.end);
-	channel_close(&server.channel);
+	session_end(&server.party, why);
 	return err;
 }

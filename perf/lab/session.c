@@ -109,37 +109,38 @@ static int meet(struct channel *channel, struct lab_why *why) {
 }
 
 int session_connect(
-	const struct lab_session *session,
-	const struct plan *plan,
-	bool serves,
-	struct channel *channel,
-	struct lab_environment ret_environment[2],
-	struct lab_end **ret_end,
-	struct lab_why *why
+	const struct lab_session *session, struct lab_party *party, struct lab_why *why
 ) {
 	const struct lab_end_config config = {
 		.device = session->device,
 		.settings = session->settings,
-		.channel = channel,
-		.plan = plan,
-		.serves = serves,
+		.channel = &party->channel,
+		.plan = &party->plan,
+		.serves = party->serves,
 		.cores = session->cores,
 		.cores_given = session->cores_given,
 	};
 	struct lab_about ours, theirs;
-	int err = lab_end_open(&config, why, &ours, ret_end);
+	int err = lab_end_open(&config, why, &ours, &party->end);
 
 	if (err != 0)
 		return err;
-	environment_read(lab_end_facts(*ret_end), &ret_environment[0]);
-	err = send_endpoint(channel, &ours, &ret_environment[0], why);
+	environment_read(lab_end_facts(party->end), &party->environment[0]);
+	err = send_endpoint(&party->channel, &ours, &party->environment[0], why);
 	if (err == 0)
-		err = receive_endpoint(channel, &theirs, &ret_environment[1], why);
+		err = receive_endpoint(&party->channel, &theirs, &party->environment[1], why);
 	if (err == 0)
-		err = lab_end_connect(*ret_end, &theirs, why);
+		err = lab_end_connect(party->end, &theirs, why);
 	if (err == 0)
-		err = meet(channel, why);
+		err = meet(&party->channel, why);
 	return err;
+}
+
+void session_end(struct lab_party *party, const struct lab_why *why) {
+	if (why->text[0] != '\0')
+		channel_send_error(&party->channel, why);
+	lab_end_close(party->end);
+	channel_close(&party->channel);
 }
 
 int session_say_failure(const struct player *player, struct lab_why *why) {

@@ -51,16 +51,21 @@ int session_send_hello(struct channel *channel, const struct plan *plan, struct 
 int session_receive_hello(
 	struct channel *channel, struct lab_hello *ret_hello, struct lab_why *why
 );
-// Opens the end, exchanges endpoints and environments, connects. On failure the other end is told.
+// One end of a session that goes on.
+struct lab_party {
+	struct channel channel;
+	struct plan plan;
+	bool serves;
+	struct lab_environment environment[2]; // ours, theirs
+	struct lab_end *end;
+};
+
+// Opens the end, exchanges endpoints and environments, connects.
 int session_connect(
-	const struct lab_session *session,
-	const struct plan *plan,
-	bool serves,
-	struct channel *channel,
-	struct lab_environment ret_environment[2], // ours, theirs
-	struct lab_end **ret_end,
-	struct lab_why *why
+	const struct lab_session *session, struct lab_party *party, struct lab_why *why
 );
+// Tells the other end why it is over, if it is for a reason, and gives back what the party has.
+void session_end(struct lab_party *party, const struct lab_why *why);
 // Why the player ended before its time.
 int session_say_failure(const struct player *player, struct lab_why *why);
 struct deadline session_soon(void);

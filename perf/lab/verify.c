@@ -33,12 +33,12 @@ static json_t *digest(const json_t *json) {
 }
 
 // Of each member but `except`.
-static json_t *digest_members(const json_t *object, const char *except) {
+static json_t *digest_members(json_t *object, const char *except) {
 	json_t *digests = json_object();
 	int failed = 0;
 
-	for (void *at = json_object_iter((json_t *)(uintptr_t)object); at != NULL;
-	     at = json_object_iter_next((json_t *)(uintptr_t)object, at)) {
+	for (void *at = json_object_iter(object); at != NULL;
+	     at = json_object_iter_next(object, at)) {
 		const char *key = json_object_iter_key(at);
 
 		if (strcmp(key, except) != 0 && strcmp(key, "digests") != 0)
@@ -52,7 +52,7 @@ static json_t *digest_members(const json_t *object, const char *except) {
 	return NULL;
 }
 
-int digests_of_json(const json_t *root, json_t **ret_json) {
+int digests_of_json(json_t *root, json_t **ret_json) {
 	const json_t *results = json_object_get(root, "results");
 	json_t *digests = digest_members(root, "results"), *array = json_array();
 	int failed = 0;
@@ -95,18 +95,17 @@ static bool same_number(const json_t *a, const json_t *b) {
 	return fabs(left - right) <= TOLERANCE * fmax(fabs(left), fabs(right));
 }
 
-// To the first difference; how deep computed trees are is ours. One function for all kinds would
-// call itself: three do in turn.
-static int
-compare(const char *path, const json_t *file, const json_t *computed, struct lab_why *why);
+// To the first difference. Three functions in turn, as deep as what was computed, which is six.
+// NOLINTBEGIN(misc-no-recursion)
+static int compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why);
 
 static int
-compare_objects(const char *path, const json_t *file, const json_t *computed, struct lab_why *why) {
+compare_objects(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
 	char inner[PATH_BYTES + INNER_BYTES];
 	int err = 0;
 
-	for (void *at = json_object_iter((json_t *)(uintptr_t)computed); at != NULL && err == 0;
-	     at = json_object_iter_next((json_t *)(uintptr_t)computed, at)) {
+	for (void *at = json_object_iter(computed); at != NULL && err == 0;
+	     at = json_object_iter_next(computed, at)) {
 		const char *key = json_object_iter_key(at);
 
 		snprintf(inner, sizeof(inner), "%s.%s", path, key);
@@ -118,7 +117,7 @@ compare_objects(const char *path, const json_t *file, const json_t *computed, st
 }
 
 static int
-compare_arrays(const char *path, const json_t *file, const json_t *computed, struct lab_why *why) {
+compare_arrays(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
 	char inner[PATH_BYTES + INNER_BYTES];
 	int err = 0;
 
@@ -134,9 +133,7 @@ compare_arrays(const char *path, const json_t *file, const json_t *computed, str
 	return err;
 }
 
-// NOLINTNEXTLINE(misc-no-recursion): as deep as what was computed, which is six
-static int
-compare(const char *path, const json_t *file, const json_t *computed, struct lab_why *why) {
+static int compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
 	if (json_is_object(file) && json_is_object(computed))
 		return compare_objects(path, file, computed, why);
 	if (json_is_array(file) && json_is_array(computed))
@@ -145,6 +142,7 @@ compare(const char *path, const json_t *file, const json_t *computed, struct lab
 		return same_number(file, computed) ? 0 : differs(why, path, file, computed);
 	return json_equal(file, computed) ? 0 : differs(why, path, file, computed);
 }
+// NOLINTEND(misc-no-recursion)
 
 // Of a run that is not kept whole its sum is not in its buckets: what follows from it may differ by
 // their width, and is taken as it is.
@@ -263,7 +261,7 @@ static int verify_result(size_t place, const json_t *file, struct lab_why *why) 
 }
 
 // Two steps: figures first, which names a number; then digests, which name a part.
-static int verify_root(const json_t *root, struct lab_why *why) {
+static int verify_root(json_t *root, struct lab_why *why) {
 	const json_t *schema = json_object_get(root, "schema");
 	const json_t *results = json_object_get(root, "results");
 	json_t *digests;
