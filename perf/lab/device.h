@@ -10,8 +10,9 @@
 
 // As it was asked for; NULL: the nearest and fastest that will do, else the software device. That
 // one has the address of the connection to the other end, so that both find each other without a
-// word; on one machine (local is NULL) the first free one of 127.64.0.0/16. TOCSIN_SOFT_ADDRESS, _WIRE and _FAULTS
-// are heeded. *ret_near are the processors near it, none if that is not known.
+// word; on one machine (local is NULL) the first free one of 127.64.0.0/16.
+// TOCSIN_SOFT_ADDRESS, _WIRE and _FAULTS are heeded. *ret_near are the processors near the device,
+// none if that is not known.
 int lab_device_open(
 	const char *name,
 	const struct device_settings *settings,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the two ends of tocsin-perf tell each other: what decodes is within its bounds and comes back
-// from its own bytes. The first byte says which message it is.
+// What the two ends of tocsin-perf tell each other: what decodes is within its bounds and comes
+// back from its own bytes. The first byte says which message it is.
 #include "end.h"
 #include "environment.h"
 #include "noise.h"
