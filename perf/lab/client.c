@@ -61,7 +61,7 @@ static int wait_played(struct client *client, struct lab_why *why) {
 
 		if ((wakes & LAB_WAKE_CHANNEL) != 0)
 			return hear_bad_news(client, why);
-		if ((wakes & LAB_WAKE_PLAYER) != 0)
+		if ((wakes & LAB_WAKE_PLAYER) != 0 && !lab_end_is_playing(client->party.end))
 			return session_say_failure(lab_end_player(client->party.end), why);
 		if ((wakes & LAB_WAKE_SIGNAL) != 0)
 			return lab_fail(why, -EINTR, "interrupted");

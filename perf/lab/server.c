@@ -51,7 +51,8 @@ wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struc
 		if ((wakes & LAB_WAKE_TIME) != 0)
 			return lab_fail(why, -ETIMEDOUT, "the server's worker does not answer");
 		// The client's own word is better than what its end does to the pair.
-		if ((wakes & LAB_WAKE_CHANNEL) == 0 && player->failed)
+		if ((wakes & LAB_WAKE_CHANNEL) == 0 && !lab_end_is_playing(server->party.end) &&
+		    player->failed)
 			return session_say_failure(player, why);
 	} while ((wakes & wanted) == 0);
 	return 0;
