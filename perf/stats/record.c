@@ -102,9 +102,11 @@ static void window_begin(struct run_record *record) {
 	}
 	if (record->window_count == RECORD_WINDOWS_MAX)
 		join_pair(record);
-	else if (record->window_samples == RECORD_WINDOW_SAMPLES)
+	// One that was never used is empty: clearing it would fetch all of it for 64 samples.
+	if (record->window_samples == RECORD_WINDOW_SAMPLES)
 		record->order[record->window_count] = (uint16_t)record->window_count;
-	histogram_clear(record->windows[record->order[record->window_count]]);
+	else
+		histogram_clear(record->windows[record->order[record->window_count]]);
 	record->window_count++;
 	record->window_left = record->window_samples;
 }
