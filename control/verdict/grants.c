@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define LOOK_NS SEC	  // while a drain is wanted
-#define SOON_NS (50 * MS) // several changes come together
+#define LOOK_NS SEC	   // while a drain is wanted
+#define SOON_NS (50 * MS)  // several changes come together
+#define BACK_NS (15 * SEC) // whose doubt is over for less may fall silent again, with others
 
 const char *grant_words(enum grant grant) {
 	static const char *const words[GRANT_COUNT] = {
@@ -205,6 +206,16 @@ static uint64_t silent_since(const struct grants *grants, const struct subject *
 	return subject->silent ? subject->silent_ns : RAS_NEVER;
 }
 
+// The same of one that others may be about to lose again: whose doubt was over a moment ago.
+static uint64_t
+silent_lately(const struct grants *grants, uint64_t now_ns, const struct subject *other) {
+	bool is_back = subject_peer(grants->engine, other)->state == RAS_ALIVE &&
+		       other->back_ns != 0 && now_ns < other->back_ns + BACK_NS;
+
+	return is_back && other->held.verdict != VERDICT_AGENT_DOWN ? other->doubt_ns
+								    : silent_since(grants, other);
+}
+
 // Whether two who are no part of the question do not read it. Of a node that is cut off from the
 // fabric the others are unread by that one alone; of a fabric that fell apart most are by several.
 static bool is_unread_by_others(
@@ -264,7 +275,7 @@ static bool fell_together(
 	if (fell_apart(engine, subject, most))
 		return true;
 	for (uint32_t n = 0; n < engine->subject_count && together <= most; n++) {
-		uint64_t other_ns = silent_since(grants, engine->subjects[n]);
+		uint64_t other_ns = silent_lately(grants, now_ns, engine->subjects[n]);
 		uint64_t apart_ns = other_ns > since_ns ? other_ns - since_ns : since_ns - other_ns;
 
 		together += other_ns != RAS_NEVER && apart_ns <= BRAKE_WINDOW_NS;
