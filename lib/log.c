@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,10 +51,13 @@ static uint64_t realtime_ns(void) {
 static const struct log_sink plain_stderr = PLAIN_STDERR;
 
 // A process has one stderr, and a log that had to be handed down to every caller would not be
-// used: these three are the state of this file. The sink is set while one thread runs and only
-// read afterwards; the other two are atomics.
+// used: these are the state of this file. The sink is set while one thread runs and only read
+// afterwards; the others are atomics.
 static struct log_sink sink = PLAIN_STDERR;
 static _Atomic uint64_t lost_lines;
+// A full disk took the begin of a line, and the next one is not to stand behind it. Relaxed: at worst
+// of two threads both or neither begin a new line.
+static _Atomic bool is_cut;
 _Atomic int log_level_now = LOG_LEVEL_INFO;
 
 // A line in the making. The room for the tail and the newline is kept back, so that closing a
@@ -204,6 +208,24 @@ static void line_put_time(struct line *line, uint64_t since_1970_ns) {
 	line_put_text(line, text);
 }
 
+// By one call.
+static ssize_t write_whole(struct line *line) {
+	struct iovec parts[] = {
+		{.iov_base = (char[]){'\n'}, .iov_len = 1},
+		{.iov_base = line->text, .iov_len = line->used},
+	};
+	bool cut = atomic_load_explicit(&is_cut, memory_order_relaxed);
+	ssize_t n = writev(sink.fd, cut ? parts : parts + 1, cut ? 2 : 1);
+
+	if (cut && n > 0)
+		n--;
+	if (n > 0 || (cut && n == 0))
+		atomic_store_explicit(
+			&is_cut, n > 0 && n < (ssize_t)line->used, memory_order_relaxed
+		);
+	return n;
+}
+
 static void line_close_and_write(struct line *line) {
 	struct pollfd room = {.fd = sink.fd, .events = POLLOUT};
 	ssize_t n = -1;
@@ -217,7 +239,7 @@ static void line_close_and_write(struct line *line) {
 	// Writable means room for PIPE_BUF. The descriptor is shared with whoever gave it to us, so
 	// it is not ours to set to O_NONBLOCK.
 	while (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT) != 0) {
-		n = write(sink.fd, line->text, line->used);
+		n = write_whole(line);
 		if (n >= 0 || errno != EINTR)
 			break; // else nothing was written yet
 	}

@@ -114,6 +114,8 @@ static bool journal_append(struct state *state, int fd, const char *line, size_t
 
 	if (written > 0)
 		state->journal_cut = from[written - 1] != '\n';
+	if (written >= 0 && written < (ssize_t)wanted)
+		errno = ENOSPC; // the disk took the last that it had room for
 	return written == (ssize_t)wanted;
 }
 

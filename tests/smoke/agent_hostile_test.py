@@ -11,6 +11,7 @@ import contextlib
 import datetime
 import os
 import random
+import re
 import resource
 import socket
 import struct
@@ -280,9 +281,18 @@ def test_file_limit(cluster):
     agents.assert_unharmed(cluster)
 
 
+def fill(path):
+    """The whole file system that it is on, to the last byte."""
+    with open(path, "wb", buffering=0) as file:
+        for piece in (4096, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(piece))
+
+
 @netns.isolated
 def journal_full():
-    """In namespaces of its own: agents whose state is on a disk that fills up."""
+    """In namespaces of its own: agents whose state, and the log of one, is on a disk that fills."""
     netns.ip("link set lo up")
     with clusters.Cluster(sys.argv[1], 3) as cluster:
         disk = cluster.directory / "disk"
@@ -290,16 +300,13 @@ def journal_full():
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)
         for agent in cluster.agents:
             agent.own = {"node.state_directory": disk / agent.name}
+        cluster.agents[1].log = disk / "log"
+        for agent in cluster.agents:
             agent.start()
         cluster.wait_ring(agents.WAIT_SECONDS)
         filler = disk / "filler"
-        with open(filler, "wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(bytes(4096))
-            except OSError:
-                pass
-        victim = cluster.agents[0]
+        fill(filler)
+        victim, logger, other = cluster.agents
 
         def more():
             for order in ("on", "off"):
@@ -308,16 +315,32 @@ def journal_full():
 
         agents.wait_until("a failed write", more, pause=0.01)
         agents.assert_unharmed(cluster)
+        other.kill()
+        for agent in (victim, logger):
+            agents.wait_until("a verdict", lambda agent=agent: "agent-down" in [
+                row["verdict"] for row in agent.ask("HEALTH n3")["findings"]])
+        failed = victim.counters()["journal"]["write_failures"]
+        agents.wait_until("more of them", lambda: more() and victim.counters()["journal"][
+            "write_failures"] > failed + 20, pause=0.01)
+        said = re.findall(r"journal_write_failed .*", victim.log.read_text())
+        assert len(said) == 1 and "ENOSPC" in said[0], said
+        logged = len(logger.log.read_bytes())
         filler.unlink()
+        other.start()
+        cluster.wait_ring(agents.WAIT_SECONDS)
         written = victim.counters()["journal"]["events_written"]
         agents.wait_until("events to be written again", lambda: more() and
                           victim.counters()["journal"]["events_written"] > written)
+        agents.wait_until("the log again", lambda: logger.log.read_bytes()[logged:].count(b"\n") > 2)
+        joined = [line for line in logger.log.read_text().splitlines()
+                  if len(re.findall(r"\d{4}-\d\d-\d\dT[0-9:.]+Z (?:info|warn|error) ", line)) > 1]
+        assert not joined, joined
         agents.end(cluster)
         subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_journal_full(_):
-    """A full disk costs events of the journal, not the agent; with room again it goes on."""
+    """A full disk costs events, said in one line, and no verdict; with room again it goes on."""
     agents.need_root("a small disk of its own")
     journal_full()
 

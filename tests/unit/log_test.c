@@ -7,10 +7,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -228,6 +230,32 @@ static void errno_is_kept_by_a_line_that_is_lost_and_the_loss_counted(void **sta
 	assert_int_equal(log_lost_count() - lost_before, 1);
 }
 
+static void limit_file(rlim_t bytes) {
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+// A full disk takes the begin of a line and then nothing; the first one after that stands alone.
+static void line_after_one_that_was_cut_begins_anew(void **state) {
+	uint64_t lost_before = log_lost_count();
+
+	(void)state;
+	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	limit_file(10);
+	log_event(LOG_LEVEL_INFO, "cut");
+	log_event(LOG_LEVEL_INFO, "lost");
+	limit_file(11); // room for a new line, and for nothing on it
+	log_event(LOG_LEVEL_INFO, "lost");
+	limit_file(RLIM_INFINITY);
+	assert_int_equal(log_lost_count() - lost_before, 3);
+	log_event(LOG_LEVEL_INFO, "whole");
+	log_event(LOG_LEVEL_INFO, "next");
+	assert_string_equal(take_text(), "2026-03-01\n" STAMP "info whole\n" STAMP "info next\n");
+}
+
 static void line_is_lost_where_nobody_reads_and_the_writer_goes_on(void **state) {
 	uint64_t lost_before = log_lost_count();
 	char drained[65536];
@@ -355,6 +383,7 @@ int main(void) {
 		LOG_TEST(disabled_level_evaluates_nothing_and_can_be_turned_on),
 		LOG_TEST(site_logs_a_burst_then_one_line_per_interval_and_counts_the_rest),
 		LOG_TEST(errno_is_kept_by_a_line_that_is_lost_and_the_loss_counted),
+		LOG_TEST(line_after_one_that_was_cut_begins_anew),
 		LOG_TEST(line_is_lost_where_nobody_reads_and_the_writer_goes_on),
 		LOG_TEST(priority_of_journald_precedes_each_level),
 		LOG_TEST(prefix_follows_terminal_and_journal_stream),
