@@ -46,6 +46,7 @@ SlurmctldTimeout=60
 SlurmdParameters=config_overrides
 TreeWidth=65533
 MailProg=/bin/true
+RebootProgram=/bin/true
 CommunicationParameters=NoAddrCache
 {health}
 {nodes}

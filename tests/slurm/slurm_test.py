@@ -367,6 +367,144 @@ def maintenance_reservation_hinders_no_undrain_and_stays(slurm, verdicts):
         slurm.run("scontrol", "delete", "reservation=work")
 
 
+def reboot_that_is_asked_for_under_our_drain_is_waited_for(slurm, verdicts):
+    """`scontrol reboot ASAP`: Slurm reboots the node at once, for it is idle; it comes back later."""
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    done = slurm.run("scontrol", "reboot", "ASAP", "nextstate=RESUME", "n2")
+    assert done.returncode == 0, done
+    verdicts.rows["n2"] = row("n2")
+    said = once(slurm, verdicts)
+    assert "n2: undrained" not in said and slurm.state("n2") != "idle", (said, slurm.state("n2"))
+    slurmd = slurm.processes.pop("slurmd.n2")
+    slurmd.send_signal(signal.SIGTERM)
+    slurmd.wait()
+    slurm.spawn("slurmd.n2", "slurmd", "-D", "-b", "-N", "n2")
+    with Sync(slurm, verdicts.agent.where) as sync:
+        clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+    assert drains(slurm) == (0, {}), (said, sync.said())
+
+
+def node_that_slurm_sets_down_itself_is_undrained_once_it_registers(slurm, verdicts):
+    """Its slurmd is gone for SlurmdTimeout: first our drain, then Slurm's DOWN."""
+    verdicts.rows["n2"] = row("n2", "node-down")
+    once(slurm, verdicts)
+    ours = slurm.reason("n2")
+    slurmd = slurm.processes.pop("slurmd.n2")
+    slurmd.kill()
+    slurmd.wait()
+    clusters.wait_until("n2 down", lambda: "DOWN" in slurm.run(
+        "scontrol", "show", "node", "n2", "-o").stdout)
+    assert slurm.reason("n2") == ours, slurm.reason("n2")
+    verdicts.rows["n2"] = row("n2")
+    said = once(slurm, verdicts)
+    shown = slurm.run("scontrol", "show", "node", "n2", "-o").stdout
+    assert "DRAIN" in shown or "n2: undrained" in said, (said, shown)
+    slurm.spawn("slurmd.n2", "slurmd", "-D", "-N", "n2")
+    with Sync(slurm, verdicts.agent.where) as sync:
+        clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+    assert drains(slurm) == (0, {}), (said, sync.said())
+
+
+def node_that_slurm_has_down_already_keeps_its_reason(slurm, verdicts):
+    slurmd = slurm.processes.pop("slurmd.n2")
+    slurmd.kill()
+    slurmd.wait()
+    clusters.wait_until("n2 down", lambda: slurm.state("n2").startswith("down"))
+    reason = slurm.reason("n2")
+    verdicts.rows["n2"] = row("n2", "node-down")
+    said = once(slurm, verdicts)
+    assert slurm.reason("n2") == reason and not slurm.is_drained("n2"), said
+    verdicts.rows["n2"] = row("n2")
+    slurm.spawn("slurmd.n2", "slurmd", "-D", "-N", "n2")
+    clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+
+
+def evidence_of_any_text_is_found_again_as_ours(slurm, verdicts):
+    """Slurm's parser has quotes and line ends for itself, and what it keeps is compared whole."""
+    texts = ["disk \"sda\" says 'I/O' error\nand more\tof it; State=RESUME", "x" * 300,
+             "ends in a blank ", "50 % of = and , and # and \\ and \u00fc", " ", "a  b   c"]
+    for text in texts:
+        verdicts.rows["n2"] = row("n2", "node-down", evidence=text)
+        said = once(slurm, verdicts)
+        assert slurm.is_drained("n2"), (text, said)
+        assert drains(slurm) == (0, {"n2": True}), (text, slurm.reason("n2"), said)
+        verdicts.rows["n2"] = row("n2")
+        said = once(slurm, verdicts)
+        assert "n2: undrained" in said, (text, said)
+        clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+
+
+def reasons_of_people_of_any_text_are_left_and_said_in_one_line(slurm, verdicts):
+    for text in ("y" * 300, "bad \"DIMM\" in 'A1'", "tocsin: " + "z" * 250, "first\nsecond"):
+        slurm.update("n3", State="DRAIN", Reason=text)
+        shown = slurm.reason("n3")
+        verdicts.rows["n3"] = row("n3", "node-down")
+        said = once(slurm, verdicts)
+        assert slurm.reason("n3") == shown, (text, said)
+        assert len(said.splitlines()) == 1 and " n3: left as it is: " in said, (text, said)
+        verdicts.rows["n3"] = row("n3")
+        once(slurm, verdicts)
+        assert slurm.is_drained("n3") and slurm.reason("n3") == shown, text
+        slurm.update("n3", State="RESUME")
+
+
+def two_at_once_with_one_record_drain_and_undrain_once(slurm, verdicts):
+    """A controller that was failed over to while the old one's unit still runs."""
+    with Sync(slurm, verdicts.agent.where) as one, Sync(slurm, verdicts.agent.where) as two:
+        for _ in range(3):
+            verdicts.rows["n2"] = row("n2", "node-down")
+            clusters.wait_until("n2 drained", lambda: slurm.is_drained("n2"))
+            verdicts.rows["n2"] = row("n2")
+            clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+    said = one.said() + two.said()
+    assert "could not" not in said, said
+    assert drains(slurm) == (0, {}), said
+
+
+def node_that_is_taken_out_of_the_configuration_is_forgotten_and_hinders_nobody(slurm, verdicts):
+    """Removed from slurm.conf with our drain on it, and back later."""
+    whole = slurm.conf.read_text()
+    verdicts.rows["n5"] = row("n5", "node-down")
+    once(slurm, verdicts)
+    slurm.stop_controller()
+    slurm.conf.write_text("".join(
+        line + "\n" for line in whole.replace("n4,n5", "n4").splitlines()
+        if not line.startswith("NodeName=n5 ")))
+    slurm.start_controller()
+    try:
+        clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
+        verdicts.rows["n2"] = row("n2", "node-down")
+        said = once(slurm, verdicts)
+        assert slurm.is_drained("n2"), said
+        verdicts.rows["n2"] = verdicts.rows["n5"] = row("n2")
+        verdicts.rows["n5"] = row("n5")
+        said = once(slurm, verdicts)
+        assert "n2: undrained" in said, said
+    finally:
+        slurm.stop_controller()
+        slurm.conf.write_text(whole)
+        slurm.start_controller()
+        clusters.wait_until("n5 is back", lambda: slurm.state("n5") != "" and
+                            slurm.state("n2") == "idle")
+    with Sync(slurm, verdicts.agent.where) as sync:
+        clusters.wait_until("n5 idle", lambda: slurm.state("n5") == "idle")
+    assert drains(slurm) == (0, {}), sync.said()
+
+
+def node_that_is_switched_off_is_not_drained(slurm, verdicts):
+    """One that waits for its machine (FUTURE) is missed by the agents, and no fault of it."""
+    slurm.update("n4", State="FUTURE")
+    verdicts.rows["n4"] = row("n4", "node-down")
+    said = once(slurm, verdicts)
+    assert "n4: drained" not in said, said
+    verdicts.rows["n4"] = row("n4")
+    once(slurm, verdicts)
+    slurm.stop_controller()
+    slurm.start_controller()
+    clusters.wait_until("n4 idle", lambda: slurm.state("n4") == "idle")
+
+
 def node_that_slurm_does_not_know_hinders_nobody(slurm, verdicts):
     verdicts.rows["new-name"] = row("new-name", "node-down")
     verdicts.rows["n2"] = row("n2", "node-down")
@@ -682,6 +820,14 @@ CASES = [
     undrain_waits_for_nodes_that_a_new_controller_does_not_know_yet,
     slurmd_that_starts_again_takes_back_no_drain,
     maintenance_reservation_hinders_no_undrain_and_stays,
+    reboot_that_is_asked_for_under_our_drain_is_waited_for,
+    node_that_slurm_sets_down_itself_is_undrained_once_it_registers,
+    node_that_slurm_has_down_already_keeps_its_reason,
+    evidence_of_any_text_is_found_again_as_ours,
+    reasons_of_people_of_any_text_are_left_and_said_in_one_line,
+    two_at_once_with_one_record_drain_and_undrain_once,
+    node_that_is_taken_out_of_the_configuration_is_forgotten_and_hinders_nobody,
+    node_that_is_switched_off_is_not_drained,
     node_that_slurm_does_not_know_hinders_nobody,
     drain_that_cannot_be_kept_is_not_made_or_stays,
     unknown_neither_drains_nor_undrains,
