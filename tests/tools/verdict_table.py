@@ -31,6 +31,7 @@ PAUSE_SECONDS = 0.1
 GIVE_UP_SECONDS = 120
 SPLIT_SECONDS = 90
 SAMPLE_SECONDS = 0.5
+BLIND_SECONDS = 15  # so long one of the other part may be called healthy
 HOLE_SECONDS = 120
 FREEZE_SECONDS = 30
 HEALED_SECONDS = 10
@@ -204,8 +205,10 @@ class Fault:
 class Said:
     """Who says which bad word of whom, from when to when, in samples of all agents."""
 
-    def __init__(self):
+    def __init__(self, parts):
         self.open, self.closed, self.drains = {}, [], set()
+        self.parts = parts
+        self.blind = {}  # who calls one of the other part healthy -> until when
 
     def sample(self, cluster, now):
         said = {}
@@ -213,6 +216,9 @@ class Said:
             for row in agent.ask("HEALTH *")["findings"]:
                 if row["verdict"] not in CALM:
                     said[agent.name, row["node"], row["verdict"], row["reason"]] = now
+                elif row["verdict"] == "healthy" and any(
+                        agent.name in part and row["node"] not in part for part in self.parts):
+                    self.blind[agent.name, row["node"]] = now
                 if row["advice"] in ("drain", "drain-later"):
                     self.drains.add(f"{agent.name}: {row['node']} {row['advice']}")
         for key in set(self.open) - set(said):
@@ -245,7 +251,8 @@ class Split:
         left = cluster.agents[:self.sizes[0]]
         far = ", ".join(f"10.0.0.{number}" for number in
                         range(self.sizes[0] + 1, sum(self.sizes) + 1))
-        said = Said()
+        right = cluster.agents[self.sizes[0]:sum(self.sizes)]
+        said = Said([{agent.name for agent in part} for part in (left, right)])
         begun = time.monotonic()
         for agent in left:
             machines.nft(agent, table(*[f"ip {end} {{ {far} }} {verb}" for end in ("saddr", "daddr")
@@ -257,11 +264,15 @@ class Split:
         for agent in left:
             machines.nft(agent)
         healed, last = wait_healthy(cluster, since)
+        wrong = sorted(said.drains) + sorted(
+            f"{who}: {node} healthy until {now:.0f} s" for (who, node), now in said.blind.items()
+            if now > BLIND_SECONDS)
         return {
             "fault": self.name, "word": "-", "first": None, "named": None, "limit": None,
             "healed": healed, "changes": 0, "changed": [], "last": last[:3], "words": said.told(),
-            "wrong": sorted(said.drains), "drains": sorted(said.drains),
-            "ok": healed is not None and healed <= HEALED_SECONDS and not said.drains}
+            "wrong": wrong, "drains": sorted(said.drains),
+            "blind": max(said.blind.values(), default=None),
+            "ok": healed is not None and healed <= HEALED_SECONDS and not wrong}
 
 
 def slow(machines, victim):
@@ -350,6 +361,8 @@ def show(row):
     print(f"{row['fault']:<26} {row['word']:<14} {seconds(row['first']):>6} "
           f"{seconds(row['named']):>6} {seconds(row['limit']):>6} {seconds(row['healed']):>7} "
           f"{row['changes']:>8}  {'ok' if row['ok'] else 'MISSED'}", flush=True)
+    if row.get("blind") is not None:
+        print(f"    one of the other part is called healthy for {row['blind']:.0f} s at most")
     for what in ("words", "changed", "wrong"):
         for text in row[what] if len("; ".join(row[what])) > TEXT_MAX else ["; ".join(row[what])]:
             if text:
