@@ -55,8 +55,8 @@ static const struct log_sink plain_stderr = PLAIN_STDERR;
 // afterwards; the others are atomics.
 static struct log_sink sink = PLAIN_STDERR;
 static _Atomic uint64_t lost_lines;
-// A full disk took the begin of a line, and the next one is not to stand behind it. Relaxed: at worst
-// of two threads both or neither begin a new line.
+// A full disk took the begin of a line, and the next one is not to stand behind it. Relaxed: at
+// worst of two threads both or neither begin a new line.
 static _Atomic bool is_cut;
 _Atomic int log_level_now = LOG_LEVEL_INFO;
 

@@ -368,7 +368,7 @@ def maintenance_reservation_hinders_no_undrain_and_stays(slurm, verdicts):
 
 
 def reboot_that_is_asked_for_under_our_drain_is_waited_for(slurm, verdicts):
-    """`scontrol reboot ASAP`: Slurm reboots the node at once, for it is idle; it comes back later."""
+    """`scontrol reboot ASAP`: Slurm reboots the node at once, for it is idle."""
     verdicts.rows["n2"] = row("n2", "node-down")
     once(slurm, verdicts)
     done = slurm.run("scontrol", "reboot", "ASAP", "nextstate=RESUME", "n2")

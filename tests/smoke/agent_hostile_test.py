@@ -331,7 +331,8 @@ def journal_full():
         written = victim.counters()["journal"]["events_written"]
         agents.wait_until("events to be written again", lambda: more() and
                           victim.counters()["journal"]["events_written"] > written)
-        agents.wait_until("the log again", lambda: logger.log.read_bytes()[logged:].count(b"\n") > 2)
+        agents.wait_until("the log again", lambda: logger.log.read_bytes()[
+            logged:].count(b"\n") > 2)
         joined = [line for line in logger.log.read_text().splitlines()
                   if len(re.findall(r"\d{4}-\d\d-\d\dT[0-9:.]+Z (?:info|warn|error) ", line)) > 1]
         assert not joined, joined

@@ -241,7 +241,7 @@ class Said:
 
 
 class Split:
-    """Two parts of the first so many do not reach each other for a while: nobody is to be drained."""
+    """Two parts of the first so many do not reach each other for a while: nobody is drained."""
 
     def __init__(self, name, sizes, *verbs):
         self.name, self.sizes, self.verbs = name, sizes, verbs

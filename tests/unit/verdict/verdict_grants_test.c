@@ -325,8 +325,8 @@ static void die(struct scene *scene, uint32_t agent) {
 	bed_state(scene->bed, agent, RAS_DEAD, RAS_CAUSE_SILENT);
 }
 
-// Found: at the end of a split two of three were heard again first, and the third one was granted in
-// that moment, for 90 s.
+// Found: at the end of a split two of three were heard again first, and the third one was granted
+// in that moment, for 90 s.
 static void one_that_died_beside_others_whose_doubt_is_just_over_is_not_drained(void **state) {
 	struct scene scene;
 

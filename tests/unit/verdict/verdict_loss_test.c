@@ -143,8 +143,8 @@ static void two_that_are_sent_again_stand_out_where_nothing_else_is(void **state
 	}
 }
 
-// What passed before the loss began makes it no lighter: on a link of three segments a look the 22nd
-// that passes tells the end of one that lost a third.
+// What passed before the loss began makes it no lighter: on a link of three segments a look the
+// 22nd that passes tells the end of one that lost a third.
 static void what_passed_before_a_loss_says_nothing_of_it(void **state) {
 	static const uint32_t none[PEERS] = {0}, third[PEERS] = {1};
 	struct scene scene = {.changes = 0};

@@ -301,8 +301,8 @@ struct ras_link_info {
 
 // The n-th link, in no order; -ENOENT past the last.
 int ras_link_at(const struct ras *ras, uint32_t n, struct ras_link_info *ret_info);
-// Sends a beat on the link of that peer, out of turn, which asks for one at once: segments both ways
-// for whoever counts what of them is lost. -ENOENT: it has no link that is ready.
+// Sends a beat on the link of that peer, out of turn, which asks for one at once: segments both
+// ways for whoever counts what of them is lost. -ENOENT: it has no link that is ready.
 int ras_link_ask(struct ras *ras, uint64_t now_ns, uint64_t peer);
 
 // Copies up to `count` events from sequence `from` on; returns how many. *ret_oldest is the

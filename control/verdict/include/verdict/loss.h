@@ -4,10 +4,10 @@
 // Pure. Fed with the counts of each link, as they are at present; says which lose more than the
 // others do: at most half of them lose half as much. Who loses on most of its links is what is bad
 // about them: it blames nobody, and what it does not hear is no silence. A loss is over as soon as
-// so much arrived at the first try that it would have shown. An idle link carries a segment a second,
-// so one that loses is asked for an answer four times a second meanwhile: a heavy loss that ends is
-// over within seconds, and a light one within half a minute. With one link alone there is nothing to
-// compare with, so nothing is said.
+// so much arrived at the first try that it would have shown. An idle link carries a segment a
+// second, so one that loses is asked for an answer four times a second meanwhile: a heavy loss that
+// ends is over within seconds, and a light one within half a minute. With one link alone there is
+// nothing to compare with, so nothing is said.
 #pragma once
 
 #include <stdbool.h>
