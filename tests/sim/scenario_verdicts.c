@@ -121,15 +121,21 @@ static uint32_t far_end(struct round *round, uint32_t victim, uint32_t avoid) {
 	const struct verdict_node *own = &world->verdicts->nodes[victim];
 	uint32_t from = random_below(&world->random, own->path_count);
 
+	uint32_t second = NET_NOBODY;
+
 	for (uint32_t n = 0; n < own->path_count; n++) {
 		uint32_t peer = own->paths[(from + n) % own->path_count].peer;
 
-		if (peer != avoid && !is_victim(round, peer) && !was_victim(round, peer) &&
-		    verdicts_reads_on(world, victim, peer) &&
+		if (peer == avoid || is_victim(round, peer))
+			continue;
+		if (!was_victim(round, peer) && verdicts_reads_on(world, victim, peer) &&
 		    verdicts_reads_on(world, peer, victim))
 			return peer;
+		second = peer;
 	}
-	return own->paths[from].peer;
+	// Among few all have suffered something: but one that does so now has a word of its own,
+	// which is right, and no word on the path.
+	return second != NET_NOBODY ? second : own->paths[from].peer;
 }
 
 // `avoid` is no far end of a path: it will suffer another fault.
