@@ -356,6 +356,15 @@ static uint32_t named_by(const struct world *world, uint32_t observer, const str
 	return VERDICT_HEALTHY;
 }
 
+// The fault that it overlaps with.
+static const char *partner_of(const struct round *round, const struct bout *bout) {
+	for (uint32_t n = 0; bout->pair > 0 && n < round->count; n++) {
+		if (&round->bouts[n] != bout && round->bouts[n].pair == bout->pair)
+			return matrix_rows[round->bouts[n].row].name;
+	}
+	return "nothing";
+}
+
 // Of the first ones, why.
 static void
 explain(struct round *round, const struct bout *bout, uint32_t n, uint32_t column, const char *when
@@ -367,10 +376,10 @@ explain(struct round *round, const struct bout *bout, uint32_t n, uint32_t colum
 
 	if (!round->run->options->explain || round->explained++ >= EXPLAIN_MAX)
 		return;
-	fprintf(stderr, "%.1f s: %s (%u, %s), %.1f s, %s: n%05u calls it %s\n",
+	fprintf(stderr, "%.1f s: %s (%u, beside %s), %.1f s, %s: n%05u calls it %s\n",
 		(double)world_now(world) / 1e9, matrix_rows[bout->row].name, bout->pair,
-		bout->pair > 0 ? "of two" : "alone", (double)(world_now(world) - bout->at_ns) / 1e9,
-		when, bout->observers[n] + 1,
+		partner_of(round, bout), (double)(world_now(world) - bout->at_ns) / 1e9, when,
+		bout->observers[n] + 1,
 		column == MATRIX_PATH ? "path" : verdict_name(column));
 	for (uint32_t m = 0; m < (is_path(bout->row) ? 2 : 1); m++) {
 		if (own->engine != NULL &&
