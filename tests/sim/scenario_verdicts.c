@@ -55,7 +55,10 @@ struct round {
 	uint32_t count;
 	struct stats *times; // by row
 	uint64_t hold_ns;    // until then
-	// Of the round before: whose word changed within the minute is unstable, and rightly.
+	// Of the round before, which ended 20 s ago: a node that was named then, healed, and is
+	// named again has changed its word three times, and the first word that precedes the right
+	// one makes it unstable, as the rule has it (docs/verdicts.md) whatever the second fault
+	// is. What is asked here is whether a fault is named; verdict_unstable tests that rule.
 	uint32_t before[2 * BOUTS_MAX];
 	uint32_t before_count;
 	uint32_t explained;
