@@ -4,6 +4,8 @@
 #include <math.h>
 
 #define HOLD_LONG_S 100
+#define SINGLE_PERCENT 99
+#define PAIRS_PERCENT 95
 
 const struct matrix_info matrix_rows[ROW_COUNT] = {
 	[ROW_CRASH] = {"crash", VERDICT_AGENT_DOWN, 2, 0, 0},
@@ -83,6 +85,87 @@ double matrix_single_pct(const struct verdict_matrix *matrix) {
 
 double matrix_double_pct(const struct verdict_matrix *matrix) {
 	return matrix->pair_looks > 0 ? 100.0 * matrix->pair_exact / matrix->pair_looks : NAN;
+}
+
+// The row that is wrong most often, and how often.
+static const char *worst_row(
+	const uint32_t rows[ROW_COUNT][MATRIX_COLUMNS],
+	bool after,
+	uint32_t *ret_wrong,
+	uint32_t *ret_looks
+) {
+	const char *worst = "none";
+
+	*ret_wrong = *ret_looks = 0;
+	for (uint32_t row = 0; row < ROW_COUNT; row++) {
+		uint32_t right = after ? VERDICT_HEALTHY : matrix_rows[row].column;
+		uint32_t looks = row_sum(rows[row]);
+		uint32_t wrong = looks - rows[row][right];
+
+		if (wrong <= *ret_wrong)
+			continue;
+		*ret_wrong = wrong;
+		*ret_looks = looks;
+		worst = matrix_rows[row].name;
+	}
+	return worst;
+}
+
+static const char *latest_row(const struct verdict_matrix *matrix) {
+	uint32_t latest = 0;
+
+	for (uint32_t row = 1; row < ROW_COUNT; row++) {
+		if (matrix->late_of[row] > matrix->late_of[latest])
+			latest = row;
+	}
+	return matrix_rows[latest].name;
+}
+
+bool matrix_falls_short(const struct verdict_matrix *matrix, char *ret_text, size_t size) {
+	uint32_t wrong, looks;
+	const char *row;
+
+	if (matrix->healthy_drained > 0) {
+		snprintf(
+			ret_text, size, "%u healthy nodes would be drained", matrix->healthy_drained
+		);
+		return true;
+	}
+	if (matrix_single_pct(matrix) < SINGLE_PERCENT) {
+		row = worst_row(matrix->single, false, &wrong, &looks);
+		snprintf(
+			ret_text, size,
+			"only %.2f %% of single faults are named exactly; %s: %u of %u are not",
+			matrix_single_pct(matrix), row, wrong, looks
+		);
+		return true;
+	}
+	if (matrix_double_pct(matrix) < PAIRS_PERCENT) {
+		row = worst_row(matrix->pair, false, &wrong, &looks);
+		snprintf(
+			ret_text, size,
+			"only %.2f %% of pairs are named exactly; %s: %u of %u are not",
+			matrix_double_pct(matrix), row, wrong, looks
+		);
+		return true;
+	}
+	if (matrix->late > 0) {
+		snprintf(
+			ret_text, size, "%u looks found no right name at the end of a fault; %s",
+			matrix->late, latest_row(matrix)
+		);
+		return true;
+	}
+	if (matrix->not_healed > 0) {
+		row = worst_row(matrix->after, true, &wrong, &looks);
+		snprintf(
+			ret_text, size,
+			"%u looks did not find a mended node healthy in time; %s: %u of %u",
+			matrix->not_healed, row, wrong, looks
+		);
+		return true;
+	}
+	return false;
 }
 
 static void print_rows(

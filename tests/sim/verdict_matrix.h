@@ -67,6 +67,7 @@ struct verdict_matrix {
 	uint32_t pair[ROW_COUNT][MATRIX_COLUMNS];
 	uint32_t after[ROW_COUNT][MATRIX_COLUMNS]; // of all, 10 s after the end
 	uint32_t late;				   // looks at its end that did not hold its name
+	uint32_t late_of[ROW_COUNT];		   // the same by row
 	uint32_t strays;	// looks at single ones that found a name which was never right
 	uint32_t faults, pairs; // injected
 	uint32_t pair_looks, pair_exact;		       // both named, at one observer
@@ -79,6 +80,9 @@ struct verdict_matrix {
 
 double matrix_single_pct(const struct verdict_matrix *matrix);
 double matrix_double_pct(const struct verdict_matrix *matrix);
+// Whether something that a run has to reach was not: the gravest in one line, with the row that has
+// most of it.
+bool matrix_falls_short(const struct verdict_matrix *matrix, char *ret_text, size_t size);
 // At most 100 columns.
 void matrix_print(const struct verdict_matrix *matrix, FILE *to);
 void matrix_json(const struct verdict_matrix *matrix, json_t *object);
