@@ -260,7 +260,9 @@ struct fabric_look {
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
 	bool in_process;    // nobody but the agent itself answers there
-	bool doubtful;	    // without observers that are seen badly themselves there are too few
+	bool alone;	    // nobody else accuses it
+	enum sight_kind kind; // else of these sights, of this port, NULL: of all
+	const char *port;
 	uint64_t bad_ns;    // since when
 	uint64_t good_ns;   // the latest that advanced, 0: none
 	uint32_t good;	    // who saw that after `good_after_ns`
@@ -274,6 +276,13 @@ void triangulate(
 	const struct subject *subject,
 	uint64_t good_after_ns,
 	struct fabric_look *ret_look
+);
+// Whether without observers that are seen badly themselves there are too few. Dear: each of them is
+// looked at as well.
+bool triangulate_is_doubtful(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct fabric_look *look
 );
 // The same of one that loses packets, where the silence that a few tell is of its losses.
 void triangulate_lossy(

@@ -405,11 +405,18 @@ static void judge_suspect(
 	}
 }
 
+_Static_assert(WOKEN_NS <= GATHER_DOUBT_NS, "what has stood for that long waits for nothing");
+
 // What there is against it must have stood for a moment: who sees well is being heard.
-static enum fabric
-gathered(struct subject *subject, const struct fabric_look *look, bool against, uint64_t now_ns) {
+static enum fabric gathered(
+	const struct verdict_engine *engine,
+	struct subject *subject,
+	const struct fabric_look *look,
+	bool against,
+	uint64_t now_ns
+) {
 	uint8_t blame = look->fabric > FABRIC_READABLE ? (uint8_t)look->fabric : FABRIC_UNSEEN;
-	uint64_t wait_ns = look->doubtful ? GATHER_DOUBT_NS : GATHER_NS;
+	uint64_t wait_ns = GATHER_NS;
 
 	if (blame == FABRIC_UNSEEN && against) {
 		blame = FABRIC_READABLE;
@@ -419,8 +426,10 @@ gathered(struct subject *subject, const struct fabric_look *look, bool against, 
 		subject->blame = blame;
 		subject->blame_ns = now_ns;
 	}
-	if (blame == FABRIC_UNSEEN)
+	if (blame == FABRIC_UNSEEN || now_ns >= subject->blame_ns + GATHER_DOUBT_NS)
 		return look->fabric;
+	if (blame != FABRIC_READABLE && triangulate_is_doubtful(engine, subject, look))
+		wait_ns = GATHER_DOUBT_NS;
 	if (now_ns >= subject->blame_ns + wait_ns)
 		return look->fabric;
 	hold_until(subject, subject->blame_ns + wait_ns);
@@ -532,7 +541,7 @@ static void judge_seen(
 	    loses_some(engine, subject))
 		triangulate_lossy(engine, subject, good_after_ns, &look);
 	leaky_note(engine, subject, &look, now_ns);
-	fabric = gathered(subject, &look, finding->state == RAS_SUSPECT, now_ns);
+	fabric = gathered(engine, subject, &look, finding->state == RAS_SUSPECT, now_ns);
 	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&
 	    subject_peer(engine, subject)->state == RAS_ALIVE)
 		finding->state = RAS_ALIVE;

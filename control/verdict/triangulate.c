@@ -356,16 +356,20 @@ static bool is_badly_seen(const struct verdict_engine *engine, uint64_t observer
 		triangulate_blames_port(engine, row->subject, SIGHT_STANDING, NULL));
 }
 
-static bool is_doubtful(
+bool triangulate_is_doubtful(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
-	const struct tally *tally
+	const struct fabric_look *look
 ) {
-	uint32_t sound = 0;
+	uint32_t need = triangulate_need(engine, subject), sound = 0;
+	struct tally tally;
 
-	for (uint32_t n = 0; n < tally->bad_count; n++)
-		sound += !is_badly_seen(engine, tally->bad[n]);
-	return sound < triangulate_need(engine, subject);
+	if (look->alone)
+		return true;
+	tally_take(engine, subject, look->kind, look->port, &tally);
+	for (uint32_t n = 0; n < tally.bad_count && sound < need; n++)
+		sound += !is_badly_seen(engine, tally.bad[n]);
+	return sound < need;
 }
 
 static void look_fill(
@@ -408,7 +412,7 @@ static bool look_by_kind(
 	if (!tally_blames(engine, subject, kind, &tally))
 		return false;
 	look_fill(engine, &tally, fabric, look);
-	look->doubtful = is_doubtful(engine, subject, &tally);
+	look->kind = kind;
 	return true;
 }
 
@@ -431,7 +435,8 @@ static bool look_by_port(
 		if (!tally_blames(engine, subject, kind, &tally))
 			continue;
 		look_fill(engine, &tally, fabric, look);
-		look->doubtful = is_doubtful(engine, subject, &tally);
+		look->kind = kind;
+		look->port = port;
 		return true;
 	}
 	return false;
@@ -590,7 +595,7 @@ static bool look_outward(
 	look->bad = look->eyes = outward.bad_elsewhere_good;
 	look->bad_ns = outward.bad_since_ns;
 	look->in_process = false;
-	look->doubtful = true; // nobody else accuses it
+	look->alone = true;
 	look->example = &outward.example->sight;
 	look->observer_count = 1;
 	look->observers[0] = self;
