@@ -259,8 +259,8 @@ struct fabric_look {
 	uint32_t lookers; // distinct observers in all
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
-	bool in_process;    // nobody but the agent itself answers there
-	bool alone;	    // nobody else accuses it
+	bool in_process;      // nobody but the agent itself answers there
+	bool alone;	      // nobody else accuses it
 	enum sight_kind kind; // else of these sights, of this port, NULL: of all
 	const char *port;
 	uint64_t bad_ns;    // since when

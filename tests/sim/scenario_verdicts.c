@@ -381,8 +381,7 @@ explain(struct round *round, const struct bout *bout, uint32_t n, uint32_t colum
 	fprintf(stderr, "%.1f s: %s (%u, beside %s), %.1f s, %s: n%05u calls it %s\n",
 		(double)world_now(world) / 1e9, matrix_rows[bout->row].name, bout->pair,
 		partner_of(round, bout), (double)(world_now(world) - bout->at_ns) / 1e9, when,
-		bout->observers[n] + 1,
-		column == MATRIX_PATH ? "path" : verdict_name(column));
+		bout->observers[n] + 1, column == MATRIX_PATH ? "path" : verdict_name(column));
 	for (uint32_t m = 0; m < (is_path(bout->row) ? 2 : 1); m++) {
 		if (own->engine != NULL &&
 		    verdict_of(own->engine, id_of(world, nodes[m]), &view) == 0)
@@ -698,9 +697,7 @@ void verdicts_result(struct run *run, uint64_t begin_ns) {
 	matrix->told_per_node_s /= nodes * seconds;
 	matrix->told_bytes_per_node_s /= nodes * seconds;
 	if (matrix_falls_short(matrix, text, sizeof(text)))
-		invariants_break(
-			world, world->verdicts->drained_node, NET_NOBODY, "M: %s", text
-		);
+		invariants_break(world, world->verdicts->drained_node, NET_NOBODY, "M: %s", text);
 }
 
 void play_verdicts(struct run *run) {

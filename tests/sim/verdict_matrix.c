@@ -35,17 +35,17 @@ const struct matrix_info matrix_rows[ROW_COUNT] = {
 	[ROW_NODE_HOLE] = {"node-mtu-hole", VERDICT_PATH_LOSSY, 30, HOLD_LONG_S, 0},
 	[ROW_PATH_SLOW_150] = {"path-slow-x1.5", VERDICT_HEALTHY, 20, 0, 0},
 	[ROW_PATH_SLOW_200] = {"path-slow-x2", MATRIX_PATH, 20, 0, 0},
-	// Its two ends alone can notice it, by two segments that are sent again, where one of ten or
-	// twenty is: after 40 s that has not happened in 9 to 41 of a hundred cases, after 90 s in
-	// 0.1 to 6 (Poisson). Nobody acts on a path.
+	// Its two ends alone can notice it, by two segments that are sent again, where one of ten
+	// or twenty is: after 40 s that has not happened in 9 to 41 of a hundred cases, after 90 s
+	// in 0.1 to 6 (Poisson). Nobody acts on a path.
 	[ROW_PATH_LOSS_5] = {"path-loss-5%", MATRIX_PATH, 90, HOLD_LONG_S, 0},
 	[ROW_PATH_LOSS_30] = {"path-loss-30%", MATRIX_PATH, 20, 0, 0},
 	[ROW_PATH_LOSS_60] = {"path-loss-60%", MATRIX_PATH, 20, 0, 0},
 	[ROW_PATH_HOLE] = {"path-mtu-hole", MATRIX_PATH, 30, HOLD_LONG_S, 0},
 	[ROW_MGMT_SPLIT] = {"mgmt-split-30%", VERDICT_UNKNOWN, 15, 0, 0},
 	// Each node is read by those of its own part and reads them: nothing is wrong at any, and
-	// who calls it bad would drain it. What is bad are the paths across, which are told as paths.
-	// Where a switch fails nobody reads those behind it, nor they each other: that is the dark.
+	// who calls it bad would drain it. What is bad are the paths across, told as paths. Where a
+	// switch fails nobody reads those behind it, nor they each other: that is the dark.
 	[ROW_FABRIC_SPLIT] = {"fabric-split-30%", VERDICT_HEALTHY, 15, 0, 0},
 	[ROW_FABRIC_DARK] = {"fabric-dark-30%", VERDICT_UNKNOWN, 15, 0, 0},
 	[ROW_MGMT_SPLIT_END] = {"mgmt-split, end", VERDICT_UNKNOWN, 300, 0, 0},
