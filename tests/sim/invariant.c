@@ -289,6 +289,18 @@ static bool is_of_before(const struct world *world, const struct ras_event *even
 	return age_ns < INVARIANTS_COUNT_NS && gaps_changed_before(gaps, INVARIANTS_COUNT_NS);
 }
 
+// Two rings that met as a gap came between never were one: neither knows who belongs to the other,
+// and each goes on alone.
+static bool had_one_view(const struct node *one, const struct node *other) {
+	for (uint32_t n = 0; n < one->view_count && n < NODE_VIEWS; n++) {
+		for (uint32_t k = 0; k < other->view_count && k < NODE_VIEWS; k++) {
+			if (one->views[n] == other->views[k])
+				return true;
+		}
+	}
+	return false;
+}
+
 // K. Of the deaths of one moment the first is judged; the other ones follow from it.
 static void invariants_across(
 	struct world *world,
@@ -308,7 +320,7 @@ static void invariants_across(
 	    ras_incarnation_start(event->incarnation) <
 		    ras_incarnation_start(ras_self_incarnation(world->nodes[subject].ras)) ||
 	    is_of_before(world, event) || island_of(world, subject) == island ||
-	    profile->brake_peers == UINT32_MAX)
+	    !had_one_view(node, &world->nodes[subject]) || profile->brake_peers == UINT32_MAX)
 		return;
 	// Of a view of two each may declare the other, shown as by one alone.
 	ras_view(node->ras, &view);

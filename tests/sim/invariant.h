@@ -19,7 +19,8 @@
 // K. While a part of the hosts is an island, nobody declares a member across the gap dead that was
 //    apart for less than the brake's time if so many are there that the brake has to hold it,
 //    and never, however long it takes, if no more than half of those who count are on its own
-//    side. Never do both sides. Who may count or not is counted in the declarer's favour.
+//    side. Never do both sides. Who may count or not is counted in the declarer's favour. Those who
+//    never had one view, in these runs of theirs, are of two rings and not of two parts of one.
 // L. The consumer of a transfer gets its bytes in order, each once and as they were sent; each
 //    side that lives on is told once how it ended, and done means whole (load_transfer.c).
 // M. No healthy node would be drained, and 99 of 100 single faults are named exactly, by nodes that

@@ -217,6 +217,17 @@ static void node_op_wake(void *ctx, uint64_t at_ns) {
 	node_arm(node);
 }
 
+// What it held the ring to be, as often as that changed.
+static void node_note_view(struct node *node) {
+	uint32_t last = (node->view_count + NODE_VIEWS - 1) % NODE_VIEWS;
+	struct ras_view view;
+
+	ras_view(node->ras, &view);
+	if (node->view_count > 0 && node->views[last] == view.digest)
+		return;
+	node->views[node->view_count++ % NODE_VIEWS] = view.digest;
+}
+
 static void node_op_event(void *ctx, const struct ras_event *event) {
 	struct node *node = ctx;
 	struct world *world = node->world;
@@ -237,8 +248,10 @@ static void node_op_event(void *ctx, const struct ras_event *event) {
 	if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_JOINED ||
 	    event->kind == RAS_EVENT_REJOINED || event->kind == RAS_EVENT_LEFT)
 		node_members_changed(node);
-	if (world->options.check)
+	if (world->options.check) {
+		node_note_view(node);
 		invariants_event(world, node, event);
+	}
 	measure_event(world, node, event);
 	verdicts_event(world, node, event);
 }
@@ -502,6 +515,7 @@ void node_start(
 	node->left = false;
 	node->leap_ns = 0;
 	node->started_ns = world_now(world);
+	node->view_count = 0;
 	node->healthy_ns = node->started_ns;
 	net_process_start(&world->net, index);
 	verdicts_started(world, node);

@@ -64,6 +64,8 @@ struct node_directory {
 	struct node_members earlier; // a copy of before its life
 };
 
+#define NODE_VIEWS 32
+
 struct node {
 	struct world *world;
 	struct ras *ras; // NULL while off
@@ -92,8 +94,10 @@ struct node {
 	uint64_t dark_ns, dark_until_ns;
 	uint64_t declared_ns;		  // when somebody last held it for dead, 0 for never
 	struct node_directory *directory; // NULL if nobody remembers members
-	uint64_t keep_ns, kept_ns; // when the members are to be written, 0 for never, and were
-	uint64_t healthy_ns;	   // since when it runs and can be reached, as far as faults go
+	uint64_t keep_ns, kept_ns;  // when the members are to be written, 0 for never, and were
+	uint64_t healthy_ns;	    // since when it runs and can be reached, as far as faults go
+	uint64_t views[NODE_VIEWS]; // digests of the latest ones, of this life
+	uint32_t view_count;
 };
 
 struct world_options {
