@@ -212,6 +212,7 @@ void matrix_print(const struct verdict_matrix *matrix, FILE *to) {
 		matrix_double_pct(matrix));
 	fprintf(to, "  %-40s %17u\n", "healthy nodes drained", matrix->healthy_drained);
 	fprintf(to, "  %-40s %17u\n", "not healthy in time after the end", matrix->not_healed);
+	fprintf(to, "  %-40s %17u\n", "unstable after a pair, for a minute", matrix->unstable);
 	fprintf(to, "  %-40s %17u\n", "not named any more at the end", matrix->late);
 	fprintf(to, "  %-40s %17u\n", "given another name meanwhile", matrix->strays);
 	fprintf(to, "  %-40s %17u\n", "single faults", matrix->faults);
@@ -269,6 +270,7 @@ void matrix_json(const struct verdict_matrix *matrix, json_t *object) {
 	);
 	json_object_set_new(object, "healthy_drained", json_integer(matrix->healthy_drained));
 	json_object_set_new(object, "not_healed", json_integer(matrix->not_healed));
+	json_object_set_new(object, "unstable_after_pairs", json_integer(matrix->unstable));
 	json_object_set_new(object, "not_named_at_the_end", json_integer(matrix->late));
 	json_object_set_new(object, "named_otherwise", json_integer(matrix->strays));
 	json_object_set_new(object, "single_faults", json_integer(matrix->faults));

@@ -74,6 +74,7 @@ struct verdict_matrix {
 	double right_p50_s[ROW_COUNT], right_max_s[ROW_COUNT]; // of single ones, until named
 	uint32_t healthy_drained;
 	uint32_t not_healed; // looks at healed nodes that did not find them healthy
+	uint32_t unstable;   // looks after a pair that found one of the two unstable, for a minute
 	double engine_bytes; // of one node, all in all, on average
 	double told_per_node_s, told_bytes_per_node_s;
 };
