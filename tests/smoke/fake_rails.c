@@ -166,7 +166,9 @@ static void read_file(void) {
 	}
 	pthread_mutex_unlock(&reading);
 	fclose(file);
-	while (stuck)
+	if (!stuck)
+		return;
+	for (;;)
 		pause();
 }
 

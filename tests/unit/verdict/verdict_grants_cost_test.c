@@ -5,6 +5,13 @@
 
 #include <verdict/grants.h>
 
+// The analyser's compiler does not know it, and runs nothing.
+#if __has_attribute(no_sanitize_coverage)
+#define UNCOUNTED __attribute__((no_sanitize_coverage))
+#else
+#define UNCOUNTED
+#endif
+
 #define MEMBERS 4096
 #define BLOCKS_PER_MEMBER 256
 
@@ -15,7 +22,7 @@ static uint64_t blocks; // executed so far
 void __sanitizer_cov_trace_pc(void);
 // NOLINTEND(bugprone-reserved-identifier)
 
-__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void) {
+UNCOUNTED void __sanitizer_cov_trace_pc(void) {
 	blocks++;
 }
 
