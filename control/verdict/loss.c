@@ -40,6 +40,7 @@ static void since_last(
 ) {
 	const struct loss_count *last = &link->last;
 	bool fell = count->sent < last->sent || count->again < last->again;
+	bool is_one = last->connections <= 1 && count->connections <= 1;
 
 	*ret_sent = *ret_again = 0;
 	// Of the first look nothing is known but where it begins.
@@ -48,7 +49,7 @@ static void since_last(
 	if (!fell) {
 		*ret_sent = count->sent - last->sent;
 		*ret_again = count->again - last->again;
-	} else if (last->connections <= 1 && count->connections <= 1 && last->sent <= count->sent + UINT32_MAX / 2) {
+	} else if (is_one && last->sent <= count->sent + UINT32_MAX / 2) {
 		// Another connection, made since: all of it is new. Of several that were open what
 		// is left may be of long ago; and a count of 32 bits began anew.
 		*ret_sent = count->sent;

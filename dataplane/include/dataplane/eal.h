@@ -45,8 +45,8 @@ struct eal_facts {
 };
 
 // -EALREADY (it was started before in this process; a second time is impossible, even after
-// eal_stop()), -EAGAIN (no thread), -ENOMEM, -EMFILE and -ENFILE (too few descriptors for EAL, which
-// would end the process), or what EAL says: the log has why.
+// eal_stop()), -EAGAIN (no thread), -ENOMEM, -EMFILE and -ENFILE (too few descriptors for EAL,
+// which would end the process), or what EAL says: the log has why.
 int eal_start(const struct eal_config *config, struct eal_facts *ret_facts);
 // Also removes the runtime directory, and only ours. Nothing happens if it does not run.
 void eal_stop(void);

@@ -36,8 +36,8 @@ void pulse_beat_worker(struct pulse *pulse, uint32_t worker);
 #define PULSE_HEAD_BYTES 192 // what must be read to tell
 #define PULSE_BEATS_AT 40    // where the counter of control lies, for who reads nothing else
 
-// What a reader makes of the bytes, hot, where a device has put them (aligned to 8): false if they are no
-// page of `name` (yet), or one that no agent writes.
+// What a reader makes of the bytes, hot, where a device has put them (aligned to 8): false if they
+// are no page of `name` (yet), or one that no agent writes.
 bool pulse_glance(const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats);
 // What a reader knows of the other's workers from page to page: low halves of their words, and of
 // control's counter when each was seen to move.
