@@ -108,6 +108,15 @@ static bool we_lose(const struct verdict_engine *engine, struct subject *subject
 	return true;
 }
 
+// That our own port is down we know, however many others are silent.
+static bool is_own_word_of_self(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct finding *finding
+) {
+	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
+}
+
 // Of our own: who was stopped, or is cut off, knows nothing.
 static void self_apply(
 	const struct verdict_engine *engine,
@@ -125,7 +134,7 @@ static void self_apply(
 	} else if (paused_until_ns != 0 && now_ns < settled_ns && !is_well(finding->verdict)) {
 		doubt_ourselves(finding, "OwnPause");
 		hold_until(subject, settled_ns);
-	} else if (subject->braked) {
+	} else if (subject->braked && !is_own_word_of_self(engine, subject, finding)) {
 		doubt_ourselves(finding, "Brake");
 	} else if (finding->by_silence && !finding->own_words && we_lose(engine, subject, now_ns)) {
 		doubt_ourselves(finding, "OwnLoss");
@@ -303,7 +312,8 @@ static void hold_finding(
 }
 
 // A node that falls may be the first of many: nobody is drained before the brake has seen that.
-// What is held only until the better has settled ripens no further.
+// What is held only until the better has settled ripens no further, and nothing while it is one of
+// too many.
 static void hold_ripen(
 	struct verdict_engine *engine,
 	struct subject *subject,
@@ -315,10 +325,10 @@ static void hold_ripen(
 
 	if (finding->verdict < subject->held.verdict)
 		return;
-	subject->held.ripe = !finding->by_silence || now_ns >= ripe_ns;
-	if (!subject->held.ripe)
+	subject->held.ripe = !finding->by_silence || (now_ns >= ripe_ns && !subject->braked);
+	if (!subject->held.ripe && now_ns < ripe_ns)
 		hold_until(subject, ripe_ns);
-	else if (is_raised(subject, was_ripe))
+	else if (subject->held.ripe && is_raised(subject, was_ripe))
 		tell_changed(engine, subject, subject->held.verdict);
 }
 

@@ -141,9 +141,14 @@ static void ports_that_go_down_together_are_of_a_switch_that_restarts(void **sta
 	bed_pass(bed, SEC);
 	for (uint32_t n = 10; n < 60; n++)
 		assert_true(bed_view(bed, n).advice < VERDICT_ADVICE_DRAIN_LATER);
+	bed_say(bed, 0, VERDICT_FABRIC_DOWN,
+		"PortDown"); // our own is, too: we know that
 	bed_pass(bed, 10 * SEC);
 	for (uint32_t n = 10; n < 60; n++)
 		assert_true(bed_view(bed, n).advice < VERDICT_ADVICE_DRAIN_LATER);
+	bed_expect(bed, 15, VERDICT_UNKNOWN, "Brake");
+	bed_expect(bed, 0, VERDICT_FABRIC_DOWN, "PortDown");
+	assert_int_equal(bed_view(bed, 0).advice, VERDICT_ADVICE_WARN);
 	bed_destroy(bed);
 }
 
