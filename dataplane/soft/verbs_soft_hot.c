@@ -91,9 +91,16 @@ poll_driving(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_
 	bool yields = count == 0 && yield_rule_empty(&nic->yield, nic->now_ns);
 
 	if (count > 0)
-		yield_rule_found(&nic->yield);
+		yield_rule_found(&nic->yield, nic->now_ns);
 	nic_leave(nic);
 	return (int)(yields ? poll_yielding(nic, cq, max, wcs) : count);
+}
+
+// The engine brought it; the time of its turn is before that of this poll.
+static void found_beside(struct soft_nic *nic) {
+	uint64_t now_ns = nic->yield.vain > 0 ? clock_now_ns(nic->clock) : nic->now_ns;
+
+	yield_rule_found(&nic->yield, now_ns);
 }
 
 static int hot_poll_cq(struct ibv_cq *verbs, int entries, struct ibv_wc *wcs) {
@@ -107,7 +114,7 @@ static int hot_poll_cq(struct ibv_cq *verbs, int entries, struct ibv_wc *wcs) {
 	count = cq_pop(cq, wcs, (uint32_t)entries);
 	if (count == 0 && callers_drive(nic))
 		return poll_driving(nic, cq, (uint32_t)entries, wcs);
-	yield_rule_found(&nic->yield);
+	found_beside(nic);
 	nic_unlock(nic);
 	return (int)count;
 }

@@ -12,7 +12,7 @@ static void a_poll_in_vain_yields_after_a_while_and_not_before(void **state) {
 	(void)state;
 	assert_false(yield_rule_empty(&rule, START));
 	assert_false(yield_rule_empty(&rule, START + YIELD_AFTER_NS - 1));
-	yield_rule_found(&rule);
+	yield_rule_found(&rule, START + YIELD_AFTER_NS);
 	assert_false(yield_rule_empty(&rule, START + YIELD_AFTER_NS));
 	assert_true(yield_rule_empty(&rule, START + 2 * YIELD_AFTER_NS));
 }
@@ -54,12 +54,54 @@ static void one_that_brings_something_makes_them_frequent_again(void **state) {
 	assert_int_equal(distance_after(5, 4000000, true), YIELD_AFTER_NS);
 }
 
+// Found: the answer took two frames, so the poll right after the yield found nothing.
+static void an_answer_soon_after_a_yield_is_what_it_brought(void **state) {
+	static const struct {
+		uint64_t after_ns;
+		uint32_t vain;
+	} rows[] = {{1000, 0}, {YIELD_SOON_NS - 1, 0}, {YIELD_SOON_NS, 1}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct yield_rule rule = {0};
+		uint64_t back_ns = START + 4000000;
+
+		yield_rule_done(&rule, START, back_ns, false);
+		assert_int_equal(rule.vain, 1);
+		assert_false(yield_rule_empty(&rule, back_ns + rows[n].after_ns - 500));
+		yield_rule_found(&rule, back_ns + rows[n].after_ns);
+		assert_int_equal(rule.vain, rows[n].vain);
+	}
+}
+
+// Found: a program whose yields had been in vain while its peer began never yielded again, and each
+// round of the two took a time slice.
+static void who_found_something_after_others_ran_yields_again(void **state) {
+	struct yield_rule rule = {.vain = YIELD_VAIN_MAX};
+	uint64_t now_ns = START;
+
+	(void)state;
+	for (uint32_t rounds = 0; rounds < 4; rounds++) {
+		assert_false(yield_rule_empty(&rule, now_ns));
+		yield_rule_found(&rule, now_ns + 1000); // at once: that says nothing
+		assert_int_equal(rule.vain, YIELD_VAIN_MAX >> rounds);
+		assert_false(yield_rule_empty(&rule, now_ns + 2000));
+		now_ns += 4000000;
+		yield_rule_found(&rule, now_ns);
+	}
+	assert_int_equal(rule.vain, 0);
+	assert_false(yield_rule_empty(&rule, now_ns));
+	assert_true(yield_rule_empty(&rule, now_ns + YIELD_AFTER_NS));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_poll_in_vain_yields_after_a_while_and_not_before),
 		cmocka_unit_test(yields_that_nobody_took_stay_as_frequent),
 		cmocka_unit_test(yields_to_others_than_the_peer_become_rare),
 		cmocka_unit_test(one_that_brings_something_makes_them_frequent_again),
+		cmocka_unit_test(an_answer_soon_after_a_yield_is_what_it_brought),
+		cmocka_unit_test(who_found_something_after_others_ran_yields_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
