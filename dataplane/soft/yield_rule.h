@@ -4,10 +4,10 @@
 // Where programs that spin are more than processors, the one that would answer waits for one: 8 ms
 // a round, a time slice. So a poll that has found nothing for as long as a block and a wake cost
 // yields. Where nobody else waits that returns at once, and costs a hundredth of what was spun.
-// Where somebody ran and nothing has come soon after, it was not the one that we wait for, and would
-// take most of the processor from us: each such yield doubles the time to the next. That has to
-// come down again, also where it is longer than a time slice and nobody yields any more: who was put
-// aside between two polls, and found something right after, waited for the one that ran.
+// Where somebody ran and nothing has come soon after, it was not the one that we wait for, and
+// would take most of the processor from us: each such yield doubles the time to the next. That has
+// to come down again, also where it is longer than a time slice and nobody yields any more: who was
+// put aside between two polls, and found something right after, waited for the one that ran.
 #pragma once
 
 #include <stdbool.h>
@@ -42,8 +42,8 @@ static inline bool yield_rule_empty(struct yield_rule *rule, uint64_t now_ns) {
 	return now_ns >= rule->next_ns;
 }
 
-// from, to: around the yield. found: by the poll right after it; one that finds something soon after
-// counts as well.
+// from, to: around the yield. found: by the poll right after it; one that finds something soon
+// after counts as well.
 static inline void
 yield_rule_done(struct yield_rule *rule, uint64_t from_ns, uint64_t to_ns, bool found) {
 	if (found)
