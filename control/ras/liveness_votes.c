@@ -214,7 +214,20 @@ void votes_joined(struct ras *ras, uint32_t slot) {
 	};
 }
 
-// The earliest last word of those members who are missed and were heard once; RAS_NEVER: nobody.
+static uint64_t joined_at(const struct ras *ras, uint64_t id) {
+	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
+		if (ras->liveness.joins[n].id == id)
+			return ras->liveness.joins[n].at_ns;
+	}
+	return RAS_NEVER;
+}
+
+// Of one that never spoke on its link: it was there when it joined.
+static uint64_t last_word(const struct ras *ras, const struct link *link) {
+	return link->connects == 0 || link->unheard ? joined_at(ras, link->peer) : link->heard_ns;
+}
+
+// The earliest last word of those members who are missed, as far as it is known; RAS_NEVER: of none.
 static uint64_t missed_since(const struct ras *ras) {
 	uint64_t since_ns = RAS_NEVER;
 
@@ -222,13 +235,12 @@ static uint64_t missed_since(const struct ras *ras) {
 		const struct link *link = ras->links.table[n];
 		const struct peer_entry *entry;
 
-		if (!link->used || link->connects == 0 || link->unheard ||
-		    link->heard_ns >= since_ns)
+		if (!link->used || last_word(ras, link) >= since_ns)
 			continue;
 		entry = ras_entry(ras, link->slot);
 		if (peer_is_member(entry) &&
 		    (link->refused_ns != RAS_NEVER || link->delayed || entry->state != RAS_ALIVE))
-			since_ns = link->heard_ns;
+			since_ns = last_word(ras, link);
 	}
 	return since_ns;
 }
