@@ -227,7 +227,7 @@ static uint64_t last_word(const struct ras *ras, const struct link *link) {
 	return link->connects == 0 || link->unheard ? joined_at(ras, link->peer) : link->heard_ns;
 }
 
-// The earliest last word of those members who are missed, as far as it is known; RAS_NEVER: of none.
+// The earliest last word of those members who are missed, as far as known; RAS_NEVER: of none.
 static uint64_t missed_since(const struct ras *ras) {
 	uint64_t since_ns = RAS_NEVER;
 
