@@ -222,9 +222,15 @@ static uint64_t joined_at(const struct ras *ras, uint64_t id) {
 	return RAS_NEVER;
 }
 
-// Of one that never spoke on its link: it was there when it joined.
+// One that never spoke on its link was there when it joined. That is no bound of use if it was long
+// ago: others heard it since, and all who joined after it would be late.
 static uint64_t last_word(const struct ras *ras, const struct link *link) {
-	return link->connects == 0 || link->unheard ? joined_at(ras, link->peer) : link->heard_ns;
+	uint64_t at_ns;
+
+	if (link->connects > 0 && !link->unheard)
+		return link->heard_ns;
+	at_ns = joined_at(ras, link->peer);
+	return at_ns != RAS_NEVER && ras->observed_ns - at_ns < VOTE_LATER_NS ? at_ns : RAS_NEVER;
 }
 
 // The earliest last word of those members who are missed, as far as known; RAS_NEVER: of none.
@@ -313,7 +319,6 @@ static void subjects_add(struct ras *ras, struct census_list *list) {
 
 static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
-
 	struct ras_comm_id asked;
 
 	if (!lacks_vote(ras, slot))

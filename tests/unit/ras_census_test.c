@@ -208,6 +208,36 @@ static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **st
 	}
 }
 
+// Found: one that had joined a moment before a gap had not spoken on its link, so nobody was late.
+// Of one that joined long ago, and is no neighbour, others heard since: who joined after it votes.
+static void who_joined_after_one_that_never_spoke_is_late_if_that_was_lately(void **state) {
+	static const struct {
+		uint64_t before_ns;
+		bool has_one;
+	} rows[] = {{5 * SEC, false}, {60 * SEC, true}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+		uint32_t conn = lone_link(lone, 2);
+		struct ras *ras = lone->ras;
+		uint64_t missed, later;
+
+		ras->liveness.whole_ns = 0;
+		missed = newcomer(lone, conn, "missed");
+		assert_int_equal(ras->liveness.joins[0].id, missed);
+		ras->liveness.joins[0].at_ns -= rows[n].before_ns;
+		later = newcomer(lone, conn, "later");
+		ras_enter(ras, lone->now_ns);
+		liveness_reported(ras, peers_find(&ras->peers, missed), 0);
+		ras_exit(ras);
+		lone_pass_beating(lone, SEC, conn);
+		count_from(lone, 9, 9);
+		assert_int_equal(has_vote(lone, later), rows[n].has_one);
+		lone_destroy(lone);
+	}
+}
+
 // Found: either part of a second gap was the larger one: to one of them they had joined beside the
 // first gap, and were no opponents; the other had not noticed that gap, and let them vote.
 static void who_joined_beside_a_gap_is_an_opponent_where_it_is_missed(void **state) {
@@ -569,6 +599,7 @@ int main(void) {
 		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
 		cmocka_unit_test(who_joined_since_the_last_word_of_those_missed_has_no_vote),
 		cmocka_unit_test(stranger_in_the_slot_of_one_without_a_vote_has_one),
+		cmocka_unit_test(who_joined_after_one_that_never_spoke_is_late_if_that_was_lately),
 		cmocka_unit_test(who_joined_beside_a_gap_is_an_opponent_where_it_is_missed),
 		cmocka_unit_test(vote_that_only_a_newcomer_denies_is_kept),
 		cmocka_unit_test(who_is_silent_when_nobody_is_left_to_ask_is_unreachable),
