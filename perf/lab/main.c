@@ -51,7 +51,7 @@ static int write_files(const struct options *options, const struct lab_run *run)
 	return err == 0 ? EXIT_DONE : say(&why);
 }
 
-// A threshold that is passed outweighs one that is undecided.
+// A threshold that fails outweighs one that is undecided.
 static int judge(const struct options *options, const struct lab_run *run) {
 	int status = EXIT_DONE;
 
@@ -63,7 +63,7 @@ static int judge(const struct options *options, const struct lab_run *run) {
 
 			fprintf(stderr, "%s (%llu B)\n", why.text,
 				(unsigned long long)run->results[size].size);
-			if (answer == THRESHOLD_PASSED)
+			if (answer == THRESHOLD_FAILS)
 				status = EXIT_PASSED;
 			else if (answer == THRESHOLD_UNDECIDED && status == EXIT_DONE)
 				status = EXIT_UNDECIDED;

@@ -57,7 +57,7 @@ static const char help_text[] =
 	"  --perftest           the columns of perftest in place of the table\n"
 	"  --help, --version, -V\n"
 	"\n"
-	"Exit status: 0 done, 1 a threshold is passed, B is slower or a figure differs, 2 a mistake in\n"
+	"Exit status: 0 done, 1 a threshold fails, B is slower or a figure differs, 2 a mistake in\n"
 	"an option, 3 a threshold or a comparison is undecided, 4 the run failed; what was measured by\n"
 	"then is printed.\n";
 

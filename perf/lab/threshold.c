@@ -140,15 +140,15 @@ judge(const struct threshold *threshold, struct interval interval, struct lab_wh
 	low = is_beyond(threshold, interval.low);
 	high = is_beyond(threshold, interval.high);
 	lab_fail(
-		why, 0, "--fail-if %s: %s, %.3f .. %.3f us", threshold->text,
-		low && high   ? "passed"
-		: low || high ? "undecided"
-			      : "not passed",
+		why, 0, "--fail-if %s: %s of %.3f .. %.3f us is so", threshold->text,
+		low && high   ? "FAILED, all"
+		: low || high ? "undecided, a part"
+			      : "ok, nothing",
 		interval.low / 1e3, interval.high / 1e3
 	);
 	if (low && high)
-		return THRESHOLD_PASSED;
-	return low || high ? THRESHOLD_UNDECIDED : THRESHOLD_KEPT;
+		return THRESHOLD_FAILS;
+	return low || high ? THRESHOLD_UNDECIDED : THRESHOLD_HOLDS;
 }
 
 enum threshold_answer threshold_judge(

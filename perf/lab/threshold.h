@@ -31,8 +31,8 @@ struct threshold {
 };
 
 enum threshold_answer {
-	THRESHOLD_KEPT,	    // nothing of the interval lies beyond
-	THRESHOLD_PASSED,   // all of it does
+	THRESHOLD_HOLDS,    // nothing of the interval lies beyond
+	THRESHOLD_FAILS,    // all of it does
 	THRESHOLD_UNDECIDED // a part of it, or there is none
 };
 

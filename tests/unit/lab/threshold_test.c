@@ -91,13 +91,13 @@ static void only_a_whole_interval_beyond_passes_a_threshold(void **state) {
 		const char *text;
 		enum threshold_answer answer;
 	} rows[] = {
-		{"p99>3us", THRESHOLD_PASSED},	    {"p99>4us", THRESHOLD_UNDECIDED},
-		{"p99>4.5us", THRESHOLD_UNDECIDED}, {"p99>5us", THRESHOLD_KEPT},
-		{"p99<3us", THRESHOLD_KEPT},	    {"p99<4.5us", THRESHOLD_UNDECIDED},
-		{"p99<6us", THRESHOLD_PASSED},	    {"half.p99>1.9us", THRESHOLD_PASSED},
-		{"half.p99>2.6us", THRESHOLD_KEPT}, {"min>999ns", THRESHOLD_PASSED},
-		{"min>1us", THRESHOLD_KEPT},	    {"mean>2us", THRESHOLD_PASSED},
-		{"max>9us", THRESHOLD_KEPT},	    {"p50>1us", THRESHOLD_UNDECIDED},
+		{"p99>3us", THRESHOLD_FAILS},	     {"p99>4us", THRESHOLD_UNDECIDED},
+		{"p99>4.5us", THRESHOLD_UNDECIDED},  {"p99>5us", THRESHOLD_HOLDS},
+		{"p99<3us", THRESHOLD_HOLDS},	     {"p99<4.5us", THRESHOLD_UNDECIDED},
+		{"p99<6us", THRESHOLD_FAILS},	     {"half.p99>1.9us", THRESHOLD_FAILS},
+		{"half.p99>2.6us", THRESHOLD_HOLDS}, {"min>999ns", THRESHOLD_FAILS},
+		{"min>1us", THRESHOLD_HOLDS},	     {"mean>2us", THRESHOLD_FAILS},
+		{"max>9us", THRESHOLD_HOLDS},	     {"p50>1us", THRESHOLD_UNDECIDED},
 	};
 	struct lab_result result = result_with(4000, 5000, QUANTILE_SOUND);
 
