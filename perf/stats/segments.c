@@ -22,7 +22,7 @@ struct cut {
 
 struct cutter {
 	const double *const *series;
-	uint32_t series_count, most, count;
+	uint32_t series_count, window_count, most, count;
 	double alpha;
 	double *ranks, *scratch; // of the windows that are looked at
 	struct segment *segments;
@@ -161,10 +161,13 @@ static int cut_all(struct cutter *cutter) {
 	uint32_t place = 0;
 
 	while (place < cutter->count) {
-		struct cut cut = best_cut(cutter, &cutter->segments[place]);
+		const struct segment *segment = &cutter->segments[place];
+		struct cut cut = best_cut(cutter, segment);
+		double share = (double)segment->count / cutter->window_count;
 		int err = 0;
 
-		if (cut.p < cutter->alpha / cutter->series_count)
+		// Each part of a run that was cut may err by its share of the whole run's chance.
+		if (cut.p < cutter->alpha * share / cutter->series_count)
 			err = segment_cut(cutter, place, &cut);
 		else
 			place++;
@@ -185,6 +188,7 @@ int segments_find(
 	struct cutter cutter = {
 		.series = series,
 		.series_count = series_count,
+		.window_count = window_count,
 		.most = most,
 		.alpha = alpha,
 		.segments = ret_segments,

@@ -106,6 +106,29 @@ static void slow_noise_is_no_change(void **state) {
 	}
 }
 
+// Parts of a run that was cut rightly are looked at again: that makes no more false cuts than a
+// whole one.
+static void parts_of_a_cut_run_are_cut_no_more_often(void **state) {
+	struct generator generator = generator_seeded(77);
+	uint32_t more = 0, fewer = 0;
+
+	(void)state;
+	for (int run = 0; run < 1000; run++) {
+		static const struct regime regimes[] = {
+			{40, 10, 50}, {40, 16, 50}, {40, 10, 50}, {0, 0, 0}};
+		double values[2][WINDOWS];
+		const double *series[2] = {values[0], values[1]};
+		struct segment segments[WINDOWS];
+		uint32_t count = series_fill(&generator, regimes, values);
+		int found = segments_find(series, 2, count, 0.02, segments, WINDOWS);
+
+		fewer += found < 3;
+		more += found > 3;
+	}
+	if (more > 20 || fewer > 10)
+		fail_msg("of 1,000 %u were cut once more, %u less", more, fewer);
+}
+
 static void steps_without_noise_are_cut(void **state) {
 	double values[60];
 	const double *series = values;
@@ -141,6 +164,7 @@ int main(void) {
 		cmocka_unit_test(tail_is_that_of_kolmogorov),
 		cmocka_unit_test(regimes_are_told_apart_where_they_change),
 		cmocka_unit_test(slow_noise_is_no_change),
+		cmocka_unit_test(parts_of_a_cut_run_are_cut_no_more_often),
 		cmocka_unit_test(steps_without_noise_are_cut),
 		cmocka_unit_test(few_windows_are_not_judged),
 	};
