@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Takes quantiles from files and holds one set of them against the other.
+// Holds one set of runs' quantiles against the other.
 #include "versus.h"
-
-#include "json.h"
 
 #include <lib/parse.h>
 
-#include <jansson.h>
-
 #include <compare.h>
-#include <errno.h>
 #include <math.h>
 #include <ranks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// By size and quantile, of each side's runs; NAN: the run does not say.
-struct values {
-	uint32_t size_count;
-	uint64_t sizes[PLAN_SIZES_MAX];
-	char op[16];
-	double ns[PLAN_SIZES_MAX][VERSUS_QUANTILES][2][VERSUS_FILES_MAX];
-};
 
 const char *versus_word_name(enum versus_word word) {
 	static const char *const names[] = {
@@ -32,82 +19,6 @@ const char *versus_word_name(enum versus_word word) {
 	};
 
 	return names[word];
-}
-
-static double quantile_of(const json_t *result, uint32_t place) {
-	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
-	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
-	const json_t *value = json_object_get(quantile, "value_ns");
-
-	return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
-}
-
-static bool is_valid(const json_t *result) {
-	return json_is_true(json_object_get(result, "complete")) &&
-	       !json_is_true(json_object_get(json_object_get(result, "load"), "saturated"));
-}
-
-static uint64_t size_of(const json_t *result) {
-	return (uint64_t)json_integer_value(json_object_get(result, "size_bytes"));
-}
-
-static const char *op_of(const json_t *root) {
-	const char *op = json_string_value(json_object_get(json_object_get(root, "plan"), "op"));
-
-	return op != NULL ? op : "";
-}
-
-// The first file says which operation and sizes all are to be of.
-static void begin(const json_t *root, struct values *values) {
-	const json_t *results = json_object_get(root, "results");
-
-	snprintf(values->op, sizeof(values->op), "%s", op_of(root));
-	values->size_count = (uint32_t)json_array_size(results);
-	for (uint32_t n = 0; n < values->size_count; n++)
-		values->sizes[n] = size_of(json_array_get(results, n));
-}
-
-static int take_results(
-	const json_t *root, int side, uint32_t place, struct values *values, struct lab_why *why
-) {
-	const json_t *results = json_object_get(root, "results");
-
-	if (strcmp(values->op, op_of(root)) != 0 || json_array_size(results) != values->size_count)
-		return lab_fail(why, -EINVAL, "is not of the operation and sizes of the first one");
-	for (uint32_t size = 0; size < values->size_count; size++) {
-		const json_t *result = json_array_get(results, size);
-
-		if (size_of(result) != values->sizes[size])
-			return lab_fail(
-				why, -EINVAL, "is not of the operation and sizes of the first one"
-			);
-		if (!is_valid(result))
-			return lab_fail(why, -EINVAL, "is incomplete or saturated");
-		for (uint32_t n = 0; n < VERSUS_QUANTILES; n++)
-			values->ns[size][n][side][place] = quantile_of(result, n);
-	}
-	return 0;
-}
-
-static int take_file(
-	const struct versus *versus,
-	int side,
-	uint32_t place,
-	struct values *values,
-	struct lab_why *why
-) {
-	const char *path = versus->paths[side][place];
-	struct lab_why inner = {.text = ""};
-	json_t *root;
-	int err = verify_load(path, why, &root);
-
-	if (err != 0)
-		return err;
-	if (side == 0 && place == 0)
-		begin(root, values);
-	err = take_results(root, side, place, values, &inner);
-	json_decref(root);
-	return err == 0 ? 0 : lab_fail(why, err, "%s %s", path, inner.text);
 }
 
 static double median(const double *values, uint32_t count) {
@@ -206,41 +117,26 @@ static void note_claims(const struct versus *versus, struct versus_result *resul
 	}
 }
 
-static int
-compute(const struct versus *versus, const struct values *values, struct versus_result *result) {
+int versus_judge(
+	const struct versus *versus,
+	const struct versus_values *values,
+	struct versus_result *ret_result
+) {
 	int err = 0;
 
-	memcpy(result->op, values->op, sizeof(result->op));
+	memset(ret_result, 0, sizeof(*ret_result));
+	memcpy(ret_result->op, values->op, sizeof(ret_result->op));
 	for (uint32_t size = 0; size < values->size_count; size++) {
 		for (uint32_t n = 0; n < VERSUS_QUANTILES && err == 0; n++) {
-			struct versus_row *row = &result->rows[result->row_count++];
+			struct versus_row *row = &ret_result->rows[ret_result->row_count++];
 
 			row->size = values->sizes[size];
 			row->per_million = result_per_million[n];
 			err = compute_row(versus, values->ns[size][n], row);
 		}
 	}
-	adjust(result);
-	note_claims(versus, result);
-	return err;
-}
-
-int versus_compute(
-	const struct versus *versus, struct lab_why *why, struct versus_result *ret_result
-) {
-	struct values *values = calloc(1, sizeof(*values));
-	int err = 0;
-
-	if (values == NULL)
-		return lab_fail(why, -ENOMEM, "no memory");
-	memset(ret_result, 0, sizeof(*ret_result));
-	for (int side = 0; side < 2; side++) {
-		for (uint32_t n = 0; n < versus->counts[side] && err == 0; n++)
-			err = take_file(versus, side, n, values, why);
-	}
-	if (err == 0)
-		err = compute(versus, values, ret_result);
-	free(values);
+	adjust(ret_result);
+	note_claims(versus, ret_result);
 	return err;
 }
 

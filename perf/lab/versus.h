@@ -47,6 +47,21 @@ struct versus_result {
 	struct versus_row rows[VERSUS_ROWS_MAX];
 };
 
+// By size and quantile, of each side's runs; NAN: the run does not say.
+struct versus_values {
+	uint32_t size_count;
+	uint64_t sizes[PLAN_SIZES_MAX];
+	char op[16];
+	double ns[PLAN_SIZES_MAX][VERSUS_QUANTILES][2][VERSUS_FILES_MAX];
+};
+
+// What they tell. 0 or -ENOMEM.
+int versus_judge(
+	const struct versus *versus,
+	const struct versus_values *values,
+	struct versus_result *ret_result
+);
+
 // -EINVAL: the files are not of the same operation and sizes, or incomplete or saturated; else as
 // verify_file(). All with the reason.
 int versus_compute(

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "quantile.h"
 #include "stats/generator.h"
 #include "summary.h"
 
 #include <support/cmocka.h>
 
 #include <errno.h>
-#include <math.h>
-
-#define REPETITIONS 200
 
 static const uint32_t quantiles[] = {500000, 900000, 990000, 999000};
-
-// Kept as the laboratory keeps it, told as it tells it: how often does the interval hold the truth?
-struct coverage_row {
-	double memory;
-	uint32_t samples;
-	uint32_t least
-		[2]; // of REPETITIONS, p50 and p99: 92 % (88 % for the last), less three deviations
-};
-
-static uint64_t truth_of(uint32_t per_million) {
-	return latency_of_level(normal_quantile(per_million / 1e6));
-}
 
 static void
 one_run(struct generator *generator,
@@ -37,40 +21,6 @@ one_run(struct generator *generator,
 		run_record_add(record, latency_of_level(generator_next(generator)));
 	assert_int_equal(run_summarize(record, quantiles, 4, ret_summary), 0);
 	run_record_destroy(record);
-}
-
-static void printed_intervals_hold_the_truth(void **state) {
-	static const struct coverage_row rows[] = {
-		{0, 20000, {173, 173}},
-		{0.5, 20000, {173, 173}},
-		{0.9, 20000, {173, 173}},
-		{0.99, 60000, {173, 163}},
-	};
-
-	(void)state;
-	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-		struct generator generator = generator_seeded(r + 31);
-		uint32_t held[2] = {0}, changed = 0;
-
-		for (int n = 0; n < REPETITIONS; n++) {
-			struct run_summary summary;
-
-			one_run(&generator, rows[r].memory, rows[r].samples, &summary);
-			for (int q = 0; q < 2; q++) {
-				const struct quantile_summary *told = &summary.quantiles[2 * q];
-				uint64_t truth = truth_of(told->per_million);
-
-				held[q] += told->low <= truth && truth <= told->high;
-			}
-			changed += summary.judgement == RUN_CHANGED;
-		}
-		print_message(
-			"memory %g: p50 %.1f %%, p99 %.1f %%, cut %u\n", rows[r].memory,
-			100.0 * held[0] / REPETITIONS, 100.0 * held[1] / REPETITIONS, changed
-		);
-		assert_true(held[0] >= rows[r].least[0] && held[1] >= rows[r].least[1]);
-		assert_true(changed <= REPETITIONS / 20 + 6);
-	}
 }
 
 static void run_of_two_regimes_is_told_as_two(void **state) {
@@ -148,7 +98,6 @@ static void constant_latency_has_an_interval_of_one_value(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(printed_intervals_hold_the_truth),
 		cmocka_unit_test(run_of_two_regimes_is_told_as_two),
 		cmocka_unit_test(short_runs_say_what_they_do_not_know),
 		cmocka_unit_test(constant_latency_has_an_interval_of_one_value),

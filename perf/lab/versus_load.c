@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Takes quantiles of runs from their files.
+#include "json.h"
+#include "versus.h"
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double quantile_of(const json_t *result, uint32_t place) {
+	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
+	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
+	const json_t *value = json_object_get(quantile, "value_ns");
+
+	return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
+}
+
+static bool is_valid(const json_t *result) {
+	return json_is_true(json_object_get(result, "complete")) &&
+	       !json_is_true(json_object_get(json_object_get(result, "load"), "saturated"));
+}
+
+static uint64_t size_of(const json_t *result) {
+	return (uint64_t)json_integer_value(json_object_get(result, "size_bytes"));
+}
+
+static const char *op_of(const json_t *root) {
+	const char *op = json_string_value(json_object_get(json_object_get(root, "plan"), "op"));
+
+	return op != NULL ? op : "";
+}
+
+// The first file says which operation and sizes all are to be of.
+static void begin(const json_t *root, struct versus_values *values) {
+	const json_t *results = json_object_get(root, "results");
+
+	snprintf(values->op, sizeof(values->op), "%s", op_of(root));
+	values->size_count = (uint32_t)json_array_size(results);
+	for (uint32_t n = 0; n < values->size_count; n++)
+		values->sizes[n] = size_of(json_array_get(results, n));
+}
+
+static int take_results(
+	const json_t *root,
+	int side,
+	uint32_t place,
+	struct versus_values *values,
+	struct lab_why *why
+) {
+	const json_t *results = json_object_get(root, "results");
+
+	if (strcmp(values->op, op_of(root)) != 0 || json_array_size(results) != values->size_count)
+		return lab_fail(why, -EINVAL, "is not of the operation and sizes of the first one");
+	for (uint32_t size = 0; size < values->size_count; size++) {
+		const json_t *result = json_array_get(results, size);
+
+		if (size_of(result) != values->sizes[size])
+			return lab_fail(
+				why, -EINVAL, "is not of the operation and sizes of the first one"
+			);
+		if (!is_valid(result))
+			return lab_fail(why, -EINVAL, "is incomplete or saturated");
+		for (uint32_t n = 0; n < VERSUS_QUANTILES; n++)
+			values->ns[size][n][side][place] = quantile_of(result, n);
+	}
+	return 0;
+}
+
+static int take_file(
+	const struct versus *versus,
+	int side,
+	uint32_t place,
+	struct versus_values *values,
+	struct lab_why *why
+) {
+	const char *path = versus->paths[side][place];
+	struct lab_why inner = {.text = ""};
+	json_t *root;
+	int err = verify_load(path, why, &root);
+
+	if (err != 0)
+		return err;
+	if (side == 0 && place == 0)
+		begin(root, values);
+	err = take_results(root, side, place, values, &inner);
+	json_decref(root);
+	return err == 0 ? 0 : lab_fail(why, err, "%s %s", path, inner.text);
+}
+
+int versus_compute(
+	const struct versus *versus, struct lab_why *why, struct versus_result *ret_result
+) {
+	struct versus_values *values = calloc(1, sizeof(*values));
+	int err = 0;
+
+	if (values == NULL)
+		return lab_fail(why, -ENOMEM, "no memory");
+	for (int side = 0; side < 2; side++) {
+		for (uint32_t n = 0; n < versus->counts[side] && err == 0; n++)
+			err = take_file(versus, side, n, values, why);
+	}
+	if (err == 0)
+		err = versus_judge(versus, values, ret_result);
+	free(values);
+	return err;
+}
