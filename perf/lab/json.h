@@ -33,8 +33,6 @@ int result_from_json(const struct json_t *json, struct lab_why *why, struct lab_
 // such objects. -ENOMEM.
 int digests_of_json(struct json_t *root, struct json_t **ret_json);
 
-// Reads a file and computes all of it once more. Returns 0; -EUCLEAN: something differs, which is
-// named; -EPROTO: another schema; -EBADMSG: it is no such file; or what reading it failed with.
-int verify_file(const char *path, struct lab_why *why);
-// The same, and hands over what it read.
+// Reads a file, computes all of it once more and hands it over. Returns 0; -EUCLEAN: something
+// differs, which is named; -EPROTO: another schema; -EBADMSG: it is none, or cannot be read.
 int verify_load(const char *path, struct lab_why *why, struct json_t **ret_root);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin-perf: a laboratory for the latency of RDMA operations.
-#include "json.h"
+#include "exit_status.h"
+#include "kept.h"
 #include "options.h"
 #include "output.h"
+#include "page_run.h"
 
 #include <lib/clock.h>
 #include <lib/scoped.h>
@@ -12,14 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-
-enum {
-	EXIT_DONE,
-	EXIT_PASSED, // a threshold; or a figure differs
-	EXIT_USAGE,
-	EXIT_UNDECIDED,
-	EXIT_FAILED,
-};
 
 static int say(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
@@ -48,6 +42,8 @@ static int write_files(const struct options *options, const struct lab_run *run)
 		err = output_csv(run, options->csv_path, &why);
 	if (err == 0 && options->hgrm_path != NULL)
 		err = output_hgrm(run, options->hgrm_path, &why);
+	if (err == 0 && options->html_path != NULL)
+		err = page_run(run, options->html_path, &why);
 	return err == 0 ? EXIT_DONE : say(&why);
 }
 
@@ -78,7 +74,7 @@ static bool takes_standard_output(const char *path) {
 
 static int show(const struct options *options, const struct lab_run *run) {
 	if (takes_standard_output(options->json_path) || takes_standard_output(options->csv_path) ||
-	    takes_standard_output(options->hgrm_path))
+	    takes_standard_output(options->hgrm_path) || takes_standard_output(options->html_path))
 		return write_files(options, run);
 	if (options->perftest)
 		output_perftest(run);
@@ -116,39 +112,6 @@ static int run_lat(struct options *options) {
 	return options->is_server ? run_server(options) : run_client(options);
 }
 
-// What cannot be read at all is another thing than a figure that differs.
-static int verify(const struct options *options) {
-	struct lab_why why = {.text = ""};
-	int err = verify_file(options->file, &why);
-
-	if (err == 0)
-		printf("%s: each figure follows from what it keeps.\n", options->file);
-	else
-		say(&why);
-	if (err == -EUCLEAN)
-		return EXIT_PASSED;
-	return err == 0 ? EXIT_DONE : EXIT_FAILED;
-}
-
-static int compare(const struct options *options) {
-	static struct versus_result result;
-	struct lab_why why = {.text = ""};
-	int status = EXIT_DONE;
-
-	if (versus_compute(&options->versus, &why, &result) != 0)
-		return say(&why);
-	versus_print(&options->versus, &result);
-	for (uint32_t n = 0; n < result.row_count; n++) {
-		enum versus_word word = result.rows[n].word;
-
-		if (word == VERSUS_SLOWER)
-			return EXIT_PASSED;
-		if (word == VERSUS_UNDECIDED || word == VERSUS_TOO_FEW_RUNS)
-			status = EXIT_UNDECIDED;
-	}
-	return result.claims > 0 ? status : EXIT_UNDECIDED;
-}
-
 int main(int argc, char **argv) {
 	static struct options options;
 
@@ -163,10 +126,8 @@ int main(int argc, char **argv) {
 		return EXIT_DONE;
 	case OPTIONS_LAT:
 		return run_lat(&options);
-	case OPTIONS_COMPARE:
-		return compare(&options);
-	case OPTIONS_VERIFY:
-		return verify(&options);
+	case OPTIONS_KEPT:
+		return kept_main(argc, argv);
 	}
 	return EXIT_USAGE;
 }

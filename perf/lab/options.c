@@ -2,6 +2,8 @@
 // Reads the command line.
 #include "options.h"
 
+#include "kept.h"
+
 #include <lib/escape.h>
 #include <lib/parse.h>
 #include <lib/suggestion.h>
@@ -12,13 +14,12 @@
 
 #define QUOTED_BYTES 80
 #define NAME_BYTES 32
-#define MARGIN_PPM 20000
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char help_text[] =
 	"Usage: tocsin-perf lat [OPTION]... [HOST]\n"
-	"       tocsin-perf compare A.json... --with B.json... [--margin PERCENT]\n"
-	"       tocsin-perf verify FILE\n"
+	"       tocsin-perf compare A.json... --with B.json... [--margin PERCENT] [--html FILE]\n"
+	"       tocsin-perf verify FILE [--html FILE]\n"
 	"\n"
 	"lat measures the latency of RDMA operations between two ends. Without HOST it waits for one\n"
 	"client, and serves it; with HOST it is that client, and prints what it measured. Without a\n"
@@ -26,6 +27,7 @@ static const char help_text[] =
 	"compare says whether the runs of B are slower than those of A, or faster, or the same within\n"
 	"the margin (2% of A by default). Each file is a run; it needs some of each side.\n"
 	"verify computes every figure of a file that --json wrote once more, from what it keeps.\n"
+	"compare and verify draw a page of that, too, where --html asks for one.\n"
 	"\n"
 	"What is measured (the client decides; what the server is given must be the same):\n"
 	"  --op OP              read (default), write, send, write-imm, cas, fadd; of write, send and\n"
@@ -54,6 +56,7 @@ static const char help_text[] =
 	"  --json FILE          all of it, for verify; - is standard output, in place of the table\n"
 	"  --csv FILE           a line for each quantile\n"
 	"  --hgrm FILE          percentiles as HdrHistogram prints them\n"
+	"  --html FILE          a page with pictures, one file that needs no network\n"
 	"  --perftest           the columns of perftest in place of the table\n"
 	"  --help, --version, -V\n"
 	"\n"
@@ -306,6 +309,12 @@ static int set_hgrm(struct options *options, const char *value, struct parse_err
 	return 0;
 }
 
+static int set_html(struct options *options, const char *value, struct parse_error *error) {
+	(void)error;
+	options->html_path = value;
+	return 0;
+}
+
 // Who may have it: options about a result are the client's.
 enum whose { BOTH, CLIENT, SERVER };
 
@@ -339,6 +348,7 @@ static const struct option {
 	{"--json", set_json, 0, CLIENT},
 	{"--csv", set_csv, 0, CLIENT},
 	{"--hgrm", set_hgrm, 0, CLIENT},
+	{"--html", set_html, 0, CLIENT},
 };
 
 static int complain_unknown(const char *given) {
@@ -480,48 +490,6 @@ static int parse_lat(int argc, char **argv, struct options *options) {
 				  : check_client(&reading, options);
 }
 
-static int add_file(struct versus *versus, int side, const char *path) {
-	if (versus->counts[side] == VERSUS_FILES_MAX)
-		return fail("compare", "at most 60 files of each side");
-	versus->paths[side][versus->counts[side]++] = path;
-	return 0;
-}
-
-static int set_margin(struct versus *versus, const char *value) {
-	struct parse_error error = {.text = ""};
-	uint64_t ppm;
-
-	if (value == NULL)
-		return fail("--margin", "needs a value");
-	if (parse_percent_ppm(value, strlen(value), 0, 1000000, &error, &ppm) != 0)
-		return fail("--margin", error.text);
-	versus->margin_ppm = (uint32_t)ppm;
-	return 0;
-}
-
-static int parse_compare(int argc, char **argv, struct options *options) {
-	struct versus *versus = &options->versus;
-	int side = 0, err = 0;
-
-	options->action = OPTIONS_COMPARE;
-	versus->margin_ppm = MARGIN_PPM;
-	for (int at = 2; at < argc && err == 0; at++) {
-		if (strcmp(argv[at], "--with") == 0 && side == 0)
-			side = 1;
-		else if (strcmp(argv[at], "--margin") == 0)
-			err = set_margin(versus, at + 1 < argc ? argv[++at] : NULL);
-		else if (strncmp(argv[at], "--margin=", 9) == 0)
-			err = set_margin(versus, argv[at] + 9);
-		else if (argv[at][0] == '-')
-			err = fail(argv[at], "is no option of compare, or given twice");
-		else
-			err = add_file(versus, side, argv[at]);
-	}
-	if (err == 0 && (versus->counts[0] == 0 || versus->counts[1] == 0))
-		return fail("compare", "needs files on both sides of --with");
-	return err;
-}
-
 static bool asks_for(int argc, char **argv, const char *long_name, const char *short_name) {
 	for (int n = 1; n < argc; n++) {
 		if (strcmp(argv[n], long_name) == 0 || strcmp(argv[n], short_name) == 0)
@@ -546,17 +514,11 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 	}
 	if (strcmp(argv[1], "lat") == 0)
 		return parse_lat(argc, argv, ret_options);
-	if (strcmp(argv[1], "compare") == 0)
-		return parse_compare(argc, argv, ret_options);
-	if (strcmp(argv[1], "verify") != 0) {
-		escape_quote(argv[1], strlen(argv[1]), quoted, sizeof(quoted));
-		fprintf(stderr, "tocsin-perf: %s is none of lat, compare, verify; see --help\n",
-			quoted);
-		return -EINVAL;
+	if (kept_is_verb(argv[1])) {
+		ret_options->action = OPTIONS_KEPT;
+		return 0;
 	}
-	ret_options->action = OPTIONS_VERIFY;
-	if (argc != 3)
-		return fail("verify", "needs one FILE");
-	ret_options->file = argv[2];
-	return 0;
+	escape_quote(argv[1], strlen(argv[1]), quoted, sizeof(quoted));
+	fprintf(stderr, "tocsin-perf: %s is none of lat, compare, verify; see --help\n", quoted);
+	return -EINVAL;
 }

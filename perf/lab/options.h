@@ -4,7 +4,6 @@
 
 #include "session.h"
 #include "threshold.h"
-#include "versus.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,20 +12,18 @@ enum options_action {
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 	OPTIONS_LAT,
-	OPTIONS_VERIFY,
-	OPTIONS_COMPARE,
+	OPTIONS_KEPT, // kept.h
 };
 
 struct options {
 	enum options_action action;
-	struct lab_session session;		      // of lat; the address is resolved
-	bool is_server;				      // no HOST was given
-	const char *json_path, *csv_path, *hgrm_path; // NULL: none; "-": standard output
-	bool perftest;				      // its columns in place of our table
+	struct lab_session session; // of lat; the address is resolved
+	bool is_server;		    // no HOST was given
+	// NULL: none; "-": standard output
+	const char *json_path, *csv_path, *hgrm_path, *html_path;
+	bool perftest; // its columns in place of our table
 	struct threshold thresholds[THRESHOLDS_MAX];
 	uint32_t threshold_count;
-	const char *file;     // of verify
-	struct versus versus; // of compare
 };
 
 // 0, or -EINVAL: what is wrong was said on standard error.

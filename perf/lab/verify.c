@@ -303,12 +303,3 @@ int verify_load(const char *path, struct lab_why *why, json_t **ret_root) {
 	*ret_root = root;
 	return 0;
 }
-
-int verify_file(const char *path, struct lab_why *why) {
-	json_t *root;
-	int err = verify_load(path, why, &root);
-
-	if (err == 0)
-		json_decref(root);
-	return err;
-}

@@ -55,6 +55,9 @@ struct versus_values {
 	double ns[PLAN_SIZES_MAX][VERSUS_QUANTILES][2][VERSUS_FILES_MAX];
 };
 
+// -EINVAL: the files are not of the same operation and sizes, or incomplete or saturated; else as
+// verify_load(). All with the reason.
+int versus_load(const struct versus *versus, struct lab_why *why, struct versus_values *ret_values);
 // What they tell. 0 or -ENOMEM.
 int versus_judge(
 	const struct versus *versus,
@@ -62,10 +65,5 @@ int versus_judge(
 	struct versus_result *ret_result
 );
 
-// -EINVAL: the files are not of the same operation and sizes, or incomplete or saturated; else as
-// verify_file(). All with the reason.
-int versus_compute(
-	const struct versus *versus, struct lab_why *why, struct versus_result *ret_result
-);
 void versus_print(const struct versus *versus, const struct versus_result *result);
 const char *versus_word_name(enum versus_word word);

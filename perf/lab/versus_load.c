@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static double quantile_of(const json_t *result, uint32_t place) {
@@ -91,20 +90,14 @@ static int take_file(
 	return err == 0 ? 0 : lab_fail(why, err, "%s %s", path, inner.text);
 }
 
-int versus_compute(
-	const struct versus *versus, struct lab_why *why, struct versus_result *ret_result
+int versus_load(
+	const struct versus *versus, struct lab_why *why, struct versus_values *ret_values
 ) {
-	struct versus_values *values = calloc(1, sizeof(*values));
 	int err = 0;
 
-	if (values == NULL)
-		return lab_fail(why, -ENOMEM, "no memory");
 	for (int side = 0; side < 2; side++) {
 		for (uint32_t n = 0; n < versus->counts[side] && err == 0; n++)
-			err = take_file(versus, side, n, values, why);
+			err = take_file(versus, side, n, ret_values, why);
 	}
-	if (err == 0)
-		err = versus_judge(versus, values, ret_result);
-	free(values);
 	return err;
 }

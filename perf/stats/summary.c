@@ -84,21 +84,34 @@ static double value_at(const struct histogram *all, uint64_t rank) {
 	       width * ((double)(rank - span.before) - 0.5) / (double)span.count;
 }
 
-static void interval_set(
-	const struct histogram *all,
-	uint64_t count,
-	bool resolved,
-	struct quantile_summary *quantile
+int run_interval(
+	const struct run_record *record,
+	uint32_t per_million,
+	double tau,
+	double *ret_low,
+	double *ret_high
 ) {
+	const struct histogram *all = run_record_all(record);
+	uint64_t count = run_record_count(record);
 	struct quantile_ranks ranks;
+	int err = quantile_interval(count, (double)count / tau, per_million, SUMMARY_LEVEL, &ranks);
+
+	if (err < 0)
+		return err;
+	*ret_low = value_at(all, ranks.low);
+	*ret_high = value_at(all, ranks.high);
+	return 0;
+}
+
+static void
+interval_set(const struct run_record *record, bool resolved, struct quantile_summary *quantile) {
+	double low, high;
 
 	quantile->note = QUANTILE_TOO_FEW;
-	if (quantile_interval(
-		    count, quantile->effective, quantile->per_million, SUMMARY_LEVEL, &ranks
-	    ) < 0)
+	if (run_interval(record, quantile->per_million, quantile->tau, &low, &high) < 0)
 		return;
-	quantile->low = (uint64_t)floor(value_at(all, ranks.low));
-	quantile->high = (uint64_t)ceil(value_at(all, ranks.high));
+	quantile->low = (uint64_t)floor(low);
+	quantile->high = (uint64_t)ceil(high);
 	quantile->note = note_of(quantile, resolved);
 }
 
@@ -121,7 +134,7 @@ static int quantile_summarize(struct run_record *record, struct quantile_summary
 		return err;
 	quantile->tau = time.tau;
 	quantile->effective = (double)count / time.tau;
-	interval_set(all, count, err < 0 || time.resolved != 0, quantile);
+	interval_set(record, err < 0 || time.resolved != 0, quantile);
 	return 0;
 }
 

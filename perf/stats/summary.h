@@ -56,5 +56,15 @@ int run_summarize(
 	struct run_summary *ret_summary
 );
 
+// Between which values a quantile lies with SUMMARY_LEVEL if every `tau` samples are worth one.
+// -ERANGE, and nothing set, if no interval exists. Not of an empty run.
+int run_interval(
+	const struct run_record *record,
+	uint32_t per_million,
+	double tau,
+	double *ret_low,
+	double *ret_high
+);
+
 const char *quantile_note_words(enum quantile_note note);
 const char *run_judgement_words(enum run_judgement judgement);

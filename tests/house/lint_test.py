@@ -395,6 +395,25 @@ def lint_does_without_a_record_that_is_of_no_use():
         assert made.changed() == []
 
 
+def a_file_of_others_is_as_its_digest_says():
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        folder = root / "vendor/plot"
+        folder.mkdir(parents=True)
+        (folder / "LICENSE").write_text("free\n", encoding="ascii")
+        (folder / "plot.js").write_text("draw();\n", encoding="ascii")
+        sums = subprocess.run(["sha256sum", "LICENSE", "plot.js"], cwd=folder, check=True,
+                              capture_output=True, text=True).stdout
+        (folder / "SHA256SUMS").write_text(sums, encoding="ascii")
+        assert lint.check_vendor(None, root) == ([], "2 files")
+        append(folder / "plot.js", "send();\n")
+        (folder / "more.js").write_text("\n", encoding="ascii")
+        (folder / "LICENSE").unlink()
+        said = [text.split(":")[0] for text in lint.check_vendor(None, root)[0]]
+        assert said == ["vendor/plot/LICENSE", "vendor/plot/more.js", "vendor/plot/plot.js",
+                        "vendor/plot"]
+
+
 if __name__ == "__main__":
     tap.run([
         ("a unit is analysed again when a file it read changes",
@@ -431,4 +450,5 @@ if __name__ == "__main__":
          lint_without_record_and_remote_looks_since_the_accepted_history),
         ("lint does without a record that is of no use",
          lint_does_without_a_record_that_is_of_no_use),
+        ("a file of others is as its digest says", a_file_of_others_is_as_its_digest_says),
     ])

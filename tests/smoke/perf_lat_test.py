@@ -350,7 +350,7 @@ def a_port_that_is_taken_is_said_so():
 
 
 def a_file_that_cannot_be_written_is_said_so():
-    for option in ["--json", "--csv", "--hgrm"]:
+    for option in ["--json", "--csv", "--hgrm", "--html"]:
         with Server() as server:
             done = client(server, "--iterations", "20", option, "/nonexistent/r")
         assert done.returncode == 4, done
@@ -363,6 +363,8 @@ def wrong_options_are_refused_at_once():
             ([], "what?"),
             (["latt"], "none of lat, compare, verify"),
             (["verify"], "needs one FILE"),
+            (["verify", "a.json", "b.json"], "needs one FILE"),
+            (["verify", "a.json", "--html"], "--html: needs a file"),
             (["compare", "a.json"], "both sides of --with"),
             (["compare", "a.json", "--with", "b.json", "--margin", "5"], "--margin"),
             (["compare", "a.json", "--wiht", "b.json"], "no option of compare"),

@@ -8,6 +8,7 @@ changed since the last commit that passed (lint_history.py says which that is), 
 clean is remembered for all clones (clean_cache.py).
 """
 
+import hashlib
 import os
 import pathlib
 import re
@@ -22,6 +23,7 @@ import tidy
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATABASE = "build-clang"
 FORMAT = "clang-format-14"
+VENDOR = "vendor/"
 SUBJECT_MAX = 60
 
 
@@ -41,9 +43,29 @@ def complaints_of(*words):
 
 
 def tree():
-    """Every file of ours, tracked or about to be, that is text of this project."""
+    """Every file, tracked or about to be, that is text of this project, not of another one."""
     names = command("git", "ls-files", "-co", "--exclude-standard", "-z").split("\0")
-    return sorted(name for name in names if (ROOT / name).is_file() and "/corpus/" not in name)
+    return sorted(name for name in names if (ROOT / name).is_file() and "/corpus/" not in name
+                  and not name.startswith(VENDOR))
+
+
+def check_vendor(_, root=ROOT):
+    """What others wrote is in vendor/ alone: each file as its digest says, beside its licence."""
+    said, count = [], 0
+    for folder in sorted(path for path in (root / VENDOR).iterdir()):
+        sums = folder / "SHA256SUMS"
+        rows = sums.read_text(encoding="ascii").split() if sums.is_file() else []
+        wanted = dict(zip(rows[1::2], rows[::2]))
+        found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+                 for path in folder.iterdir() if path.name != "SHA256SUMS"}
+        where = folder.relative_to(root)
+        said += [f"{where}/{name}: not as {where}/SHA256SUMS says"
+                 for name in sorted(wanted.keys() | found.keys())
+                 if wanted.get(name) != found.get(name)]
+        if "LICENSE" not in found:
+            said.append(f"{where}: no LICENSE")
+        count += len(found)
+    return said, f"{count} files"
 
 
 def text_of(name):
@@ -175,6 +197,7 @@ def main(arguments):
         ("rules", lambda files: check_rules(files, digests)),
         ("shell", check_shell),
         ("spelling", check_spelling),
+        ("vendor", check_vendor),
         ("fuzz list", check_fuzz_list),
         ("unit list", check_unit_list),
         ("commits", check_commits),

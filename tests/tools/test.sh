@@ -25,6 +25,11 @@ verb_test() {
 		guests_can_boot soft-rxe || say "test: vm and soft-rxe will be skipped"
 		;;
 	esac
+	case $chosen in
+	"" | --failed | browser | page_browser)
+		need browser || say "test: the suite browser will be skipped"
+		;;
+	esac
 	configure release
 	kinds=$("$(tool python3)" tests/tools/verb_test.py kinds ${chosen:+"$chosen"})
 	for kind in $kinds; do
@@ -57,6 +62,7 @@ verb_try() {
 	vm | guest | ports | soft_rxe)
 		guests_can_boot soft-rxe || say "try: $name will be skipped"
 		;;
+	page_browser) need browser || say "try: $name will be skipped" ;;
 	esac
 	configure "$kind"
 	sanitizer_options

@@ -76,6 +76,15 @@ static json_t *tree_of(uint32_t count, bool open) {
 	return root;
 }
 
+static int verify_path(const char *path, struct lab_why *why) {
+	json_t *root;
+	int err = verify_load(path, why, &root);
+
+	if (err == 0)
+		json_decref(root);
+	return err;
+}
+
 static int verify(const json_t *root, struct lab_why *why) {
 	char path[] = PATH;
 	scoped_fd int fd = mkstemp(path);
@@ -84,7 +93,7 @@ static int verify(const json_t *root, struct lab_why *why) {
 	assert_true(fd >= 0);
 	assert_int_equal(json_dumpfd(root, fd, JSON_COMPACT | JSON_REAL_PRECISION(17)), 0);
 	why->text[0] = '\0';
-	err = verify_file(path, why);
+	err = verify_path(path, why);
 	unlink(path);
 	return err;
 }
@@ -228,7 +237,7 @@ static void a_file_of_another_schema_or_of_none_is_refused(void **state) {
 	assert_int_equal(verify(none, &why), -EBADMSG);
 	json_decref(none);
 	why.text[0] = '\0';
-	assert_int_equal(verify_file("/nonexistent/r.json", &why), -EBADMSG);
+	assert_int_equal(verify_path("/nonexistent/r.json", &why), -EBADMSG);
 	assert_non_null(strstr(why.text, "/nonexistent/r.json"));
 }
 

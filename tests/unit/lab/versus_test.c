@@ -96,10 +96,18 @@ static void close_scene(struct scene *scene) {
 	free(scene);
 }
 
+static int
+load_and_judge(const struct versus *versus, struct lab_why *why, struct versus_result *ret_result) {
+	static struct versus_values values;
+	int err = versus_load(versus, why, &values);
+
+	return err != 0 ? err : versus_judge(versus, &values, ret_result);
+}
+
 static struct versus_result compute(struct scene *scene) {
 	static struct versus_result result;
 	struct lab_why why = {.text = ""};
-	int err = versus_compute(&scene->versus, &why, &result);
+	int err = load_and_judge(&scene->versus, &why, &result);
 
 	assert_string_equal(why.text, "");
 	assert_int_equal(err, 0);
@@ -193,7 +201,7 @@ static void files_that_do_not_belong_together_are_refused_by_name(void **state) 
 		struct lab_why why = {.text = ""};
 		static struct versus_result result;
 
-		assert_int_equal(versus_compute(&scene->versus, &why, &result), -EINVAL);
+		assert_int_equal(load_and_judge(&scene->versus, &why, &result), -EINVAL);
 		assert_non_null(strstr(why.text, scene->paths[1][0]));
 		close_scene(scene);
 	}
@@ -209,7 +217,7 @@ static void a_file_that_was_changed_is_not_compared(void **state) {
 	assert_non_null(file);
 	fputs("{\"schema\": \"tocsin-perf/1\", \"results\": [{}]}\n", file);
 	fclose(file);
-	assert_int_equal(versus_compute(&scene->versus, &why, &result), -EBADMSG);
+	assert_int_equal(load_and_judge(&scene->versus, &why, &result), -EBADMSG);
 	assert_non_null(strstr(why.text, scene->paths[1][0]));
 	close_scene(scene);
 }

@@ -80,9 +80,11 @@ static double joint_excess(double z, double correlation) {
 }
 
 double autoregressive_tau(double memory, double p) {
-	double z = normal_quantile(p), tau = 1;
+	double z = normal_quantile(p), tau = 1, correlation = memory;
 
-	for (double correlation = memory; correlation > 1e-9; correlation *= memory)
+	while (correlation > 1e-9) {
 		tau += 2 * joint_excess(z, correlation) / (p * (1 - p));
+		correlation *= memory;
+	}
 	return tau;
 }

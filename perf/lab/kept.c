@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Their words on the command line, and what they end with.
+#include "kept.h"
+
+#include "exit_status.h"
+#include "json.h"
+#include "page_run.h"
+#include "page_versus.h"
+#include "versus.h"
+
+#include <lib/parse.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MARGIN_PPM 20000
+
+static int say(const struct lab_why *why) {
+	fprintf(stderr, "tocsin-perf: %s\n", why->text);
+	return EXIT_FAILED;
+}
+
+static int misused(const char *what, const char *text) {
+	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
+	return EXIT_USAGE;
+}
+
+// The words of one command, taken in turn.
+struct words {
+	int argc, at;
+	char **argv;
+	const char *html_path;
+};
+
+// Whether the present word is that option; its value is behind "=" or the next word, NULL if there
+// is none.
+static bool takes(struct words *words, const char *option, const char **ret_value) {
+	const char *word = words->argv[words->at];
+	size_t length = strlen(option);
+
+	if (strncmp(word, option, length) != 0 || (word[length] != '=' && word[length] != '\0'))
+		return false;
+	if (word[length] == '=')
+		*ret_value = word + length + 1;
+	else
+		*ret_value = words->at + 1 < words->argc ? words->argv[++words->at] : NULL;
+	return true;
+}
+
+// 1: it was that.
+static int take_html(struct words *words) {
+	const char *value;
+
+	if (!takes(words, "--html", &value))
+		return 0;
+	if (value == NULL || value[0] == '\0')
+		return -misused("--html", "needs a file");
+	words->html_path = value;
+	return 1;
+}
+
+static bool page_is_standard_output(const struct words *words) {
+	return words->html_path != NULL && strcmp(words->html_path, "-") == 0;
+}
+
+// What cannot be read at all is another thing than a figure that differs.
+static int verify_one(const struct words *words, const char *path) {
+	struct lab_why why = {.text = ""};
+	json_t *root;
+	int err = verify_load(path, &why, &root);
+
+	if (err != 0)
+		say(&why);
+	if (err != 0)
+		return err == -EUCLEAN ? EXIT_PASSED : EXIT_FAILED;
+	if (!page_is_standard_output(words))
+		printf("%s: each figure follows from what it keeps.\n", path);
+	if (words->html_path != NULL)
+		err = page_run_json(root, words->html_path, &why);
+	json_decref(root);
+	return err == 0 ? EXIT_DONE : say(&why);
+}
+
+static int run_verify(struct words *words) {
+	const char *path = NULL;
+
+	for (; words->at < words->argc; words->at++) {
+		int taken = take_html(words);
+
+		if (taken < 0)
+			return -taken;
+		if (taken > 0)
+			continue;
+		if (words->argv[words->at][0] == '-')
+			return misused(words->argv[words->at], "is no option of verify");
+		if (path != NULL)
+			return misused("verify", "needs one FILE");
+		path = words->argv[words->at];
+	}
+	return path != NULL ? verify_one(words, path) : misused("verify", "needs one FILE");
+}
+
+static int add_file(struct versus *versus, int side, const char *path) {
+	if (versus->counts[side] == VERSUS_FILES_MAX)
+		return misused("compare", "at most 60 files of each side");
+	versus->paths[side][versus->counts[side]++] = path;
+	return 0;
+}
+
+static int set_margin(struct versus *versus, const char *value) {
+	struct parse_error error = {.text = ""};
+	uint64_t ppm;
+
+	if (value == NULL)
+		return misused("--margin", "needs a value");
+	if (parse_percent_ppm(value, strlen(value), 0, 1000000, &error, &ppm) != 0)
+		return misused("--margin", error.text);
+	versus->margin_ppm = (uint32_t)ppm;
+	return 0;
+}
+
+// One word of compare. 0, or the exit status.
+static int take_compared(struct words *words, int *side, struct versus *versus) {
+	const char *word = words->argv[words->at], *value;
+	int taken = take_html(words);
+
+	if (taken != 0)
+		return taken > 0 ? 0 : -taken;
+	if (strcmp(word, "--with") == 0 && *side == 0) {
+		*side = 1;
+		return 0;
+	}
+	if (takes(words, "--margin", &value))
+		return set_margin(versus, value);
+	if (word[0] == '-')
+		return misused(word, "is no option of compare, or given twice");
+	return add_file(versus, *side, word);
+}
+
+// Slower outweighs what is undecided.
+static int status_of(const struct versus_result *result) {
+	int status = result->claims > 0 ? EXIT_DONE : EXIT_UNDECIDED;
+
+	for (uint32_t n = 0; n < result->row_count; n++) {
+		enum versus_word word = result->rows[n].word;
+
+		if (word == VERSUS_SLOWER)
+			return EXIT_PASSED;
+		if (word == VERSUS_UNDECIDED || word == VERSUS_TOO_FEW_RUNS)
+			status = EXIT_UNDECIDED;
+	}
+	return status;
+}
+
+static int compare_all(const struct words *words, const struct versus *versus) {
+	static struct versus_result result;
+	static struct versus_values values;
+	struct lab_why why = {.text = ""};
+
+	if (versus_load(versus, &why, &values) != 0)
+		return say(&why);
+	if (versus_judge(versus, &values, &result) != 0)
+		return misused("compare", "no memory");
+	if (!page_is_standard_output(words))
+		versus_print(versus, &result);
+	if (words->html_path != NULL &&
+	    page_versus(versus, &values, &result, words->html_path, &why) != 0)
+		return say(&why);
+	return status_of(&result);
+}
+
+static int run_compare(struct words *words) {
+	static struct versus versus;
+	int side = 0;
+
+	versus.margin_ppm = MARGIN_PPM;
+	for (; words->at < words->argc; words->at++) {
+		int status = take_compared(words, &side, &versus);
+
+		if (status != 0)
+			return status;
+	}
+	if (versus.counts[0] == 0 || versus.counts[1] == 0)
+		return misused("compare", "needs files on both sides of --with");
+	return compare_all(words, &versus);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct words *words);
+} verbs[] = {
+	{"verify", run_verify},
+	{"compare", run_compare},
+};
+
+#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
+
+bool kept_is_verb(const char *word) {
+	for (size_t n = 0; n < VERB_COUNT; n++) {
+		if (strcmp(word, verbs[n].name) == 0)
+			return true;
+	}
+	return false;
+}
+
+int kept_main(int argc, char **argv) {
+	struct words words = {.argc = argc, .at = 2, .argv = argv};
+
+	for (size_t n = 0; n < VERB_COUNT; n++) {
+		if (strcmp(argv[1], verbs[n].name) == 0)
+			return verbs[n].run(&words);
+	}
+	return EXIT_USAGE;
+}

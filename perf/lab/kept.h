@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Commands on files that runs left: verify, compare.
+#pragma once
+
+#include <stdbool.h>
+
+bool kept_is_verb(const char *word);
+// The whole command; argv[1] is its verb. Returns the exit status.
+int kept_main(int argc, char **argv);

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The page of a run, from its JSON: one way for what was just measured and for what was kept.
+#include "page_run.h"
+
+#include "json.h"
+#include "output.h"
+#include "page_series.h"
+
+#include <lib/parse.h>
+#include <lib/show.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <page.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CELL_BYTES 96
+#define TITLE_BYTES 160
+#define COLUMNS 160	 // of a course, of a run of one size
+#define COLUMNS_FEWER 80 // of each of several
+
+static const char *word(const json_t *object, const char *key) {
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+// Three figures that matter at least: 0.842, 8.42, 84.2, 8421.
+static void show_us(double value_ns, char text[static CELL_BYTES]) {
+	double us = value_ns / 1e3;
+
+	snprintf(text, CELL_BYTES, "%.*f", us < 1 ? 3 : us < 100 ? 2 : us < 1000 ? 1 : 0, us);
+}
+
+static void show_interval(const struct quantile_summary *quantile, char text[static CELL_BYTES]) {
+	char low[CELL_BYTES], high[CELL_BYTES];
+
+	show_us((double)quantile->low, low);
+	show_us((double)quantile->high, high);
+	snprintf(text, CELL_BYTES, "%.40s to %.40s", low, high);
+}
+
+int page_save(struct page *page, const char *path, struct lab_why *why) {
+	FILE *file;
+	int err = output_open(path, why, &file), written;
+
+	if (err != 0)
+		return err;
+	written = page_write(page, file);
+	err = output_close(path, file, why);
+	return err == 0 && written != 0
+		       ? lab_fail(why, written, "%s: %s", path, strerrordesc_np(-written))
+		       : err;
+}
+
+void page_facts(struct page *page, const char *heading, const json_t *object) {
+	const char *const columns[] = {heading, ""};
+	void *at = json_object_iter((json_t *)object);
+
+	page_table_begin(page, columns, 2);
+	for (; at != NULL; at = json_object_iter_next((json_t *)object, at)) {
+		const json_t *value = json_object_iter_value(at);
+		char number[CELL_BYTES] = "not known";
+		const char *cells[2] = {json_object_iter_key(at), number};
+
+		if (json_is_string(value))
+			cells[1] = json_string_value(value);
+		else if (json_is_integer(value))
+			snprintf(
+				number, sizeof(number), "%" JSON_INTEGER_FORMAT,
+				json_integer_value(value)
+			);
+		else if (json_is_number(value))
+			snprintf(number, sizeof(number), "%g", json_number_value(value));
+		else if (json_is_boolean(value))
+			cells[1] = json_is_true(value) ? "yes" : "no";
+		else if (!json_is_null(value))
+			continue;
+		page_table_row(page, cells, 2);
+	}
+	page_table_end(page);
+}
+
+static void put_tiles(struct page *page, const struct run_summary *summary) {
+	static const uint32_t places[] = {0, 2, 3};
+	char names[4][CELL_BYTES], values[4][CELL_BYTES], under[4][CELL_BYTES];
+	char name[RESULT_QUANTILE_BYTES];
+	struct page_tile tiles[4];
+
+	for (uint32_t n = 0; n < 3; n++) {
+		const struct quantile_summary *quantile = &summary->quantiles[places[n]];
+
+		result_quantile_name(quantile->per_million, name);
+		snprintf(names[n], CELL_BYTES, "%s, us", name);
+		show_us((double)result_value(quantile), values[n]);
+		show_interval(quantile, under[n]);
+		if (quantile->note == QUANTILE_TOO_FEW) {
+			snprintf(values[n], CELL_BYTES, "n/a");
+			snprintf(under[n], CELL_BYTES, "too few samples");
+		}
+	}
+	snprintf(names[3], CELL_BYTES, "max, us");
+	show_us((double)summary->all.max, values[3]);
+	snprintf(under[3], CELL_BYTES, "of %" PRIu64, summary->all.count);
+	for (uint32_t n = 0; n < 4; n++)
+		tiles[n] = (struct page_tile){names[n], values[n], under[n]};
+	page_tiles(page, tiles, 4);
+}
+
+static void put_quantile(struct page *page, const struct quantile_summary *quantile, bool half) {
+	char name[RESULT_QUANTILE_BYTES], value[CELL_BYTES] = "n/a", interval[CELL_BYTES] = "";
+	char halved[CELL_BYTES] = "n/a", worth[CELL_BYTES];
+	const char *cells[6] = {name,  value, interval, worth, quantile_note_words(quantile->note),
+				halved};
+
+	result_quantile_name(quantile->per_million, name);
+	if (quantile->note != QUANTILE_TOO_FEW) {
+		show_us((double)result_value(quantile), value);
+		show_us((double)result_value(quantile) / 2, halved);
+		show_interval(quantile, interval);
+	}
+	snprintf(worth, sizeof(worth), "%.0f", quantile->effective);
+	page_table_row(page, cells, half ? 6 : 5);
+}
+
+static void put_end(struct page *page, const char *name, double value_ns, bool half) {
+	char value[CELL_BYTES], halved[CELL_BYTES];
+	const char *cells[6] = {name, value, "", "", "", halved};
+
+	show_us(value_ns, value);
+	show_us(value_ns / 2, halved);
+	page_table_row(page, cells, half ? 6 : 5);
+}
+
+static void
+put_summary(struct page *page, const char *what, const struct run_summary *summary, bool half) {
+	char column[CELL_BYTES];
+	const char *columns[6] = {"", column, "95 % interval", "worth samples", "", "half, us"};
+
+	snprintf(column, sizeof(column), "%.60s, us", what);
+	page_table_begin(page, columns, half ? 6 : 5);
+	put_end(page, "min", (double)summary->all.min, half);
+	for (uint32_t n = 0; n < summary->quantile_count; n++)
+		put_quantile(page, &summary->quantiles[n], half);
+	put_end(page, "max", (double)summary->all.max, half);
+	put_end(page, "mean", summary->all.mean, half);
+	page_table_end(page);
+}
+
+static void
+put_segments(struct page *page, const struct page_source *source, const struct page_span *span) {
+	static const char *const columns[] = {"from, s", "from sample", "samples",
+					      "p50, us", "p90, us",	"p99, us"};
+
+	page_table_begin(page, columns, 6);
+	for (uint32_t n = 0; n < source->summary->segment_count; n++) {
+		struct result_segment segment;
+		char texts[6][CELL_BYTES] = {"?"};
+		const char *cells[6] = {texts[0], texts[1], texts[2], texts[3], texts[4], texts[5]};
+
+		if (result_segment(source->record, source->summary, n, &segment) != 0)
+			break;
+		if (isfinite(span->begins[n]))
+			snprintf(texts[0], CELL_BYTES, "%.3f", span->begins[n]);
+		snprintf(texts[1], CELL_BYTES, "%" PRIu64, segment.first_sample);
+		snprintf(texts[2], CELL_BYTES, "%" PRIu64, segment.samples);
+		show_us((double)segment.p50_ns, texts[3]);
+		show_us((double)segment.p90_ns, texts[4]);
+		show_us((double)segment.p99_ns, texts[5]);
+		page_table_row(page, cells, 6);
+	}
+	page_table_end(page);
+}
+
+static void put_judgement(struct page *page, const struct run_summary *summary) {
+	char name[RESULT_QUANTILE_BYTES] = "";
+
+	if (summary->judged_count > 0)
+		result_quantile_name(
+			summary->quantiles[summary->judged_count - 1].per_million, name
+		);
+	switch (summary->judgement) {
+	case RUN_TOO_SHORT_TO_JUDGE:
+		page_say(page, PAGE_PLAIN, "The run is too short to judge whether it is steady.");
+		break;
+	case RUN_STEADY:
+		page_say(page, PAGE_GOOD, "No change found along the run, up to %s.", name);
+		break;
+	case RUN_CHANGED:
+		page_say(
+			page, PAGE_BAD,
+			"The run changed while it ran: one number does not tell it, its parts do."
+		);
+		break;
+	}
+}
+
+static void put_load(struct page *page, const struct result_load *load) {
+	char late[CELL_BYTES];
+
+	if (load->saturated)
+		page_say(page, PAGE_BAD, "Not valid: saturated, %s.", load->reason);
+	show_us((double)load->lag_p99_ns, late);
+	page_say(
+		page, PAGE_PLAIN,
+		"Offered %.6g a second, an operation under way %.3g %% of the time; the sender was "
+		"late by %s us at p99.",
+		load->offered, 100 * load->occupied, late
+	);
+}
+
+// What a file says of an end's noise. Anything else is not known.
+static bool take_noise(const json_t *object, struct noise *ret_noise) {
+	for (int n = 0; n < NOISE_KIND_COUNT; n++) {
+		const json_t *value = json_object_get(object, noise_key((enum noise_kind)n));
+		bool known = json_is_integer(value) && json_integer_value(value) >= 0;
+
+		ret_noise->counts[n] = known ? (uint64_t)json_integer_value(value) : NOISE_UNKNOWN;
+	}
+	return json_object_size(object) > 0;
+}
+
+static void put_noise(struct page *page, const json_t *file) {
+	static const char *const ends[2] = {"client", "server"};
+
+	for (int n = 0; n < 2; n++) {
+		const json_t *object = json_object_get(json_object_get(file, "noise"), ends[n]);
+		char text[NOISE_TEXT_BYTES];
+		struct noise noise;
+
+		if (take_noise(object, &noise) && noise_say(&noise, text))
+			page_say(page, PAGE_PLAIN, "Noise, %s: %s.", ends[n], text);
+	}
+}
+
+struct part {
+	const json_t *plan, *file; // of the result
+	const struct lab_result *result;
+	bool alone;
+};
+
+static bool has_half(const struct part *part) {
+	return json_is_true(json_object_get(part->plan, "answered")) && !part->result->open;
+}
+
+static int put_result(struct page *page, const struct part *part) {
+	const struct lab_result *result = part->result;
+	struct page_source sources[2] = {
+		{result->open ? "response" : "round trip", result->times, &result->summary},
+		{"service", result->load.service, &result->load.service_summary},
+	};
+	struct page_span span = {
+		.took_ns = result->took_ns,
+		.open = result->open,
+		.columns = part->alone ? COLUMNS : COLUMNS_FEWER,
+	};
+	char took[SHOW_BYTES];
+	int err;
+
+	show_duration(result->took_ns, took);
+	page_say(
+		page, PAGE_PLAIN, "%" PRIu64 " samples in %s; %u before them dropped as warm-up.",
+		result->summary.all.count, took, result->warm_count
+	);
+	if (!result->complete)
+		page_say(page, PAGE_BAD, "Incomplete: it ended before its time.");
+	put_tiles(page, &result->summary);
+	if (result->open)
+		put_load(page, &result->load);
+	put_judgement(page, &result->summary);
+	put_noise(page, part->file);
+	err = page_percentiles(page, sources, result->open ? 2 : 1);
+	if (err == 0)
+		err = page_course_of(page, &sources[0], &span);
+	if (err == 0 && result->summary.judgement == RUN_CHANGED)
+		put_segments(page, &sources[0], &span);
+	put_summary(page, sources[0].name, &result->summary, has_half(part));
+	if (result->open)
+		put_summary(page, "service", &result->load.service_summary, false);
+	return err;
+}
+
+static int put_file_result(
+	struct page *page, const json_t *root, const json_t *file, bool alone, struct lab_why *why
+) {
+	struct lab_result result = {.size = 0};
+	char size[SHOW_BYTES];
+	int err = result_from_json(file, why, &result);
+
+	if (err == 0)
+		err = result_summarize(&result);
+	show_bytes(result.size, size);
+	if (err == 0)
+		page_heading(page, size);
+	if (err == 0 && !result.summarized)
+		page_say(page, PAGE_BAD, "No sample.");
+	else if (err == 0)
+		err = put_result(
+			page, &(struct part){json_object_get(root, "plan"), file, &result, alone}
+		);
+	result_release(&result);
+	return err == 0 ? 0 : lab_fail(why, err, "no memory for the page");
+}
+
+// Figures of a file, which was verified.
+static double figure(const json_t *result, uint32_t place, const char *key) {
+	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
+	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
+	const json_t *value = json_object_get(quantile, key);
+
+	return json_is_number(value) ? json_number_value(value) / 1e3 : NAN;
+}
+
+// Of several sizes, one curve for each of three quantiles.
+static void put_sizes(struct page *page, const json_t *results) {
+	static const uint32_t places[] = {0, 2, 3};
+	double x[PLAN_SIZES_MAX], values[3][3][PLAN_SIZES_MAX];
+	char names[3][RESULT_QUANTILE_BYTES];
+	struct page_series series[3];
+	uint32_t count = (uint32_t)json_array_size(results);
+
+	for (uint32_t n = 0; n < 3; n++) {
+		for (uint32_t at = 0; at < count; at++) {
+			const json_t *result = json_array_get(results, at);
+
+			x[at] = json_number_value(json_object_get(result, "size_bytes"));
+			values[n][0][at] = figure(result, places[n], "value_ns");
+			values[n][1][at] = figure(result, places[n], "low_ns");
+			values[n][2][at] = figure(result, places[n], "high_ns");
+		}
+		result_quantile_name(result_per_million[places[n]], names[n]);
+		series[n] = (struct page_series){
+			.name = names[n],
+			.count = count,
+			.x = x,
+			.y = values[n][0],
+			.low = values[n][1],
+			.high = values[n][2],
+		};
+	}
+	page_curves(
+		page,
+		&(struct page_curves){
+			.caption = "Latency by size, with 95 % intervals",
+			.x = {.label = "bytes", .scale = PAGE_LOG},
+			.y = {.label = "us", .scale = PAGE_LOG},
+			.series_count = 3,
+			.series = series,
+		}
+	);
+}
+
+static void put_rest(struct page *page, const json_t *root) {
+	const json_t *environment = json_object_get(root, "environment");
+
+	page_heading(page, "Where it comes from");
+	page_fold_begin(page, "Plan and both machines");
+	page_facts(page, "plan", json_object_get(root, "plan"));
+	page_facts(page, "client", json_object_get(environment, "client"));
+	page_facts(page, "server", json_object_get(environment, "server"));
+	page_fold_end(page);
+	page_fold_begin(page, "How to read this");
+	page_say(
+		page, PAGE_PLAIN,
+		"An interval holds the true quantile with 95 %%, by order statistics at the "
+		"effective number of samples: those that depend on each other are worth fewer. It "
+		"is of this run, and says nothing of the next one: compare runs with "
+		"tocsin-perf compare."
+	);
+	page_say(
+		page, PAGE_PLAIN,
+		"Between the quantiles of the table the band goes on evenly. The time along the "
+		"run follows from the samples' own; what they do not account for is spread evenly. "
+		"A red line is a change."
+	);
+	page_fold_end(page);
+}
+
+static void put_head(struct page *page, const json_t *root) {
+	const json_t *plan = json_object_get(root, "plan");
+	const json_t *environment = json_object_get(root, "environment");
+	const json_t *client = json_object_get(environment, "client");
+	const json_t *server = json_object_get(environment, "server");
+	const char *arrivals = word(plan, "arrivals");
+
+	page_say(
+		page, PAGE_PLAIN, "%s on %s to %s on %s, policy %s, %s; begun %s by %s.",
+		word(client, "device"), word(client, "host"), word(server, "device"),
+		word(server, "host"), word(plan, "policy"),
+		strcmp(arrivals, "closed") == 0 ? "closed loop" : arrivals, word(root, "started"),
+		word(root, "program")
+	);
+	if (word(root, "incomplete")[0] != '\0')
+		page_say(page, PAGE_BAD, "Incomplete: %s", word(root, "incomplete"));
+}
+
+static int put_all(struct page *page, const json_t *root, struct lab_why *why) {
+	const json_t *results = json_object_get(root, "results");
+	size_t count = json_array_size(results);
+	int err = 0;
+
+	put_head(page, root);
+	if (count > 1)
+		put_sizes(page, results);
+	for (size_t n = 0; n < count && err == 0; n++)
+		err = put_file_result(page, root, json_array_get(results, n), count == 1, why);
+	put_rest(page, root);
+	return err;
+}
+
+int page_run_json(const json_t *root, const char *path, struct lab_why *why) {
+	char title[TITLE_BYTES];
+	struct page *page;
+	int err;
+
+	snprintf(
+		title, sizeof(title), "Latency of %.20s", word(json_object_get(root, "plan"), "op")
+	);
+	err = page_create(title, &page);
+	if (err != 0)
+		return lab_fail(why, err, "no memory for the page");
+	err = put_all(page, root, why);
+	if (err == 0)
+		err = page_save(page, path, why);
+	page_destroy(page);
+	return err;
+}
+
+int page_run(const struct lab_run *run, const char *path, struct lab_why *why) {
+	json_t *root;
+	int err = run_to_json(run, &root);
+
+	if (err != 0)
+		return lab_fail(why, err, "no memory for JSON");
+	err = page_run_json(root, path, why);
+	json_decref(root);
+	return err;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Charts as JSON: what page.js draws.
+#include "page_impl.h"
+
+#include <lib/must.h>
+
+#include <jansson.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+// Of a share of its column's largest: a letter for each of so many steps, from "?" to "~".
+#define CELL_STEPS 63
+
+// JSON has no word for what is not a number.
+static json_t *number(double value) {
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *numbers(const double *values, uint32_t count) {
+	json_t *array = json_array();
+	int failed = 0;
+
+	for (uint32_t n = 0; n < count; n++)
+		failed |= json_array_append_new(array, number(values[n]));
+	if (failed == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+// Of bytes that are no UTF-8 a question mark: names come from other machines.
+static json_t *text(const char *value) {
+	json_t *string = json_string(value);
+
+	return string != NULL ? string : json_string("?");
+}
+
+// NULL is null.
+static json_t *texts(const char *const *values, uint32_t count) {
+	json_t *array = json_array();
+	int failed = 0;
+
+	for (uint32_t n = 0; n < count; n++)
+		failed |= json_array_append_new(
+			array, values[n] != NULL ? text(values[n]) : json_null()
+		);
+	if (failed == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+static const char *scale_name(enum page_scale scale) {
+	static const char *const names[] = {
+		[PAGE_LINEAR] = "linear", [PAGE_LOG] = "log", [PAGE_TAIL] = "tail"};
+
+	return names[scale];
+}
+
+static json_t *axis_json(const struct page_axis *axis) {
+	return json_pack(
+		"{s:o s:s s:o}", "label", text(axis->label), "scale", scale_name(axis->scale),
+		"ticks", axis->ticks != NULL ? texts(axis->ticks, axis->tick_count) : json_null()
+	);
+}
+
+static json_t *series_json(const struct page_series *series) {
+	uint32_t count = series->count;
+
+	return json_pack(
+		"{s:o s:o s:o s:o s:o s:o s:b}", "name", text(series->name), "x",
+		series->x != NULL ? numbers(series->x, count) : json_null(), "y",
+		numbers(series->y, count), "low",
+		series->low != NULL ? numbers(series->low, count) : json_null(), "high",
+		series->high != NULL ? numbers(series->high, count) : json_null(), "labels",
+		series->labels != NULL ? texts(series->labels, count) : json_null(), "points",
+		series->points
+	);
+}
+
+static json_t *all_series_json(const struct page_series *series, uint32_t count) {
+	json_t *array = json_array();
+	int failed = 0;
+
+	for (uint32_t n = 0; n < count; n++)
+		failed |= json_array_append_new(array, series_json(&series[n]));
+	if (failed == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+void page_curves(struct page *page, const struct page_curves *curves) {
+	page_put_chart(
+		page, curves->caption,
+		json_pack(
+			"{s:s s:o s:o s:o s:o}", "kind", "curves", "x", axis_json(&curves->x), "y",
+			axis_json(&curves->y), "series",
+			all_series_json(curves->series, curves->series_count), "level",
+			curves->level != NULL ? number(*curves->level) : json_null()
+		)
+	);
+}
+
+// Each column's counts by its largest, in a letter each: small, and exact enough for a shade.
+static char *shade(const struct page_course *course) {
+	size_t count = (size_t)course->columns * course->rows;
+	char *letters = calloc(count + 1, 1);
+
+	for (uint32_t column = 0; column < course->columns && letters != NULL; column++) {
+		const uint64_t *counts = course->counts + (size_t)column * course->rows;
+		uint64_t largest = 1;
+
+		for (uint32_t row = 0; row < course->rows; row++)
+			largest = counts[row] > largest ? counts[row] : largest;
+		for (uint32_t row = 0; row < course->rows; row++) {
+			// The root shows what is rare, which is what a heat map is looked at for.
+			double share = sqrt((double)counts[row] / (double)largest);
+
+			letters[(size_t)column * course->rows + row] =
+				(char)('?' + (int)ceil(CELL_STEPS * share));
+		}
+	}
+	return letters;
+}
+
+void page_course(struct page *page, const struct page_course *course) {
+	char *letters = shade(course);
+
+	if (letters == NULL) {
+		page->failed = true;
+		return;
+	}
+	// "\\" among the letters is escaped by JSON.
+	page_put_chart(
+		page, course->caption,
+		json_pack(
+			"{s:s s:s s:s s:o s:I s:I s:f s:f s:s s:o s:o}", "kind", "course",
+			"x_label", course->x_label, "y_label", course->y_label, "edges",
+			numbers(course->edges, course->columns + 1), "columns",
+			(json_int_t)course->columns, "rows", (json_int_t)course->rows, "low",
+			course->low, "high", course->high, "cells", letters, "lines",
+			all_series_json(course->lines, course->line_count), "cuts",
+			numbers(course->cuts, course->cut_count)
+		)
+	);
+	free(letters);
+}
+
+void page_matrix(struct page *page, const struct page_matrix *matrix) {
+	uint32_t pairs = matrix->count * matrix->count;
+
+	must(matrix->count <= PAGE_MATRIX_MAX);
+	page_put_chart(
+		page, matrix->caption,
+		json_pack(
+			"{s:s s:o s:o s:o s:o}", "kind", "matrix", "unit", text(matrix->unit),
+			"names", texts(matrix->names, matrix->count), "values",
+			numbers(matrix->values, pairs), "marks",
+			matrix->marks != NULL ? texts(matrix->marks, pairs) : json_null()
+		)
+	);
+}

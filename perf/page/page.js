@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Draws the charts of a page: each <figure data-chart="N"> has entry N of #charts. Numbers and
+// names come from there alone, and reach the page as text or as pixels.
+(function () {
+"use strict";
+
+const CELL_STEPS = 63, CELL_FIRST = "?".charCodeAt(0);
+const charts = JSON.parse(document.getElementById("charts").textContent);
+
+function colour(name) {
+	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function seriesColour(place) {
+	return colour("--c" + place % 6);
+}
+
+// "#rrggbb" with an opacity.
+function faded(hex, share) {
+	return hex + Math.round(255 * share).toString(16).padStart(2, "0");
+}
+
+// Four figures that matter, and no exponent where none is needed.
+function shown(value) {
+	if (value == null)
+		return "";
+	const size = Math.abs(value);
+	if (size >= 1e9 || (size > 0 && size < 1e-3))
+		return value.toExponential(2);
+	if (size >= 1e4)
+		return Math.round(value).toLocaleString("en");
+	return String(Number(value.toPrecision(4)));
+}
+
+// Of a share its place on the axis: how many tenths of tenths are left above.
+function tail(share) {
+	return -Math.log10(1 - share);
+}
+
+function tailName(place) {
+	const share = 1 - Math.pow(10, -place);
+	return "p" + Number((100 * share).toFixed(Math.max(0, Math.round(place) - 1)));
+}
+
+function tailTicks(min, max) {
+	const ticks = min < 0.2 ? [0] : [];
+	ticks.push(tail(0.5));
+	for (let nines = 1; nines <= max + 1e-9; nines++)
+		ticks.push(nines);
+	return ticks;
+}
+
+function ends(values) {
+	let low = Infinity, high = -Infinity;
+	for (const value of values) {
+		if (value != null && value < low)
+			low = value;
+		if (value != null && value > high)
+			high = value;
+	}
+	return low <= high ? [low, high] : [1, 2];
+}
+
+// A margin beside the outermost points, in the measure of the scale.
+function range(values, log, zero) {
+	let [low, high] = ends(values);
+	if (log) {
+		low = low > 0 ? low : Math.min(1e-3, high / 10);
+		return [low / Math.pow(high / low, 0.05) * 0.98, high * Math.pow(high / low, 0.05) * 1.02];
+	}
+	const margin = (high - low || Math.abs(high) || 1) * 0.06;
+	return [zero && low >= 0 ? 0 : low - margin, high + margin];
+}
+
+// Round numbers of a logarithmic scale; of a short one those of an even scale.
+function logTicks(min, max) {
+	const decades = Math.log10(max / min), ticks = [];
+	if (decades < 0.7) {
+		const rough = (max - min) / 5, ten = Math.pow(10, Math.floor(Math.log10(rough)));
+		const step = ten * [1, 2, 5, 10].find((of) => of * ten >= rough);
+		for (let tick = Math.ceil(min / step); tick * step <= max; tick++)
+			ticks.push(tick * step);
+		return ticks;
+	}
+	const steps = decades > 3 ? [1] : decades > 1.5 ? [1, 3] : [1, 2, 5];
+	for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power++) {
+		for (const step of steps) {
+			const tick = step * Math.pow(10, power);
+			if (tick >= min && tick <= max)
+				ticks.push(tick);
+		}
+	}
+	return ticks;
+}
+
+function axis(description, side) {
+	const made = {
+		label: description.label, stroke: colour("--text"), labelSize: 24,
+		grid: {stroke: colour("--line"), width: 1}, ticks: {stroke: colour("--line"), width: 1},
+		values: (plot, splits) => splits.map(shown),
+	};
+	if (side === "y")
+		made.size = 64;
+	if (description.scale === "tail") {
+		made.splits = (plot, place, min, max) => tailTicks(min, max);
+		made.values = (plot, splits) => splits.map(tailName);
+	} else if (description.ticks) {
+		made.splits = () => description.ticks.map((name, place) => place);
+		made.values = (plot, splits) => splits.map((place) => description.ticks[place]);
+	} else if (description.scale === "log") {
+		made.splits = (plot, place, min, max) => logTicks(min, max);
+		made.filter = (plot, splits) => splits; // uPlot's own names tens only
+	}
+	return made;
+}
+
+function scale(description, values, zero) {
+	const log = description.scale === "log";
+	const between = description.ticks ? [-0.5, description.ticks.length - 0.5] :
+		range(values, log, zero);
+	return {time: false, distr: log ? 3 : 1, log: 10, range: () => between};
+}
+
+// Lines, intervals and labels of points as they were given, whatever order x has.
+function strokeSeries(plot, series, place) {
+	const context = plot.ctx, ratio = devicePixelRatio || 1, base = seriesColour(place);
+	const at = (n) => [plot.valToPos(series.x[n], "x", true), plot.valToPos(series.y[n], "y", true)];
+	context.save();
+	context.beginPath();
+	context.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+	context.clip();
+	context.strokeStyle = context.fillStyle = base;
+	context.lineWidth = 2 * ratio;
+	context.beginPath();
+	for (let n = 0; !series.points && n < series.x.length; n++) {
+		if (series.x[n] != null && series.y[n] != null)
+			context.lineTo(...at(n));
+	}
+	context.stroke();
+	for (let n = 0; n < series.x.length; n++) {
+		if (series.x[n] == null || series.y[n] == null)
+			continue;
+		const [left, top] = at(n);
+		context.beginPath();
+		context.arc(left, top, 4 * ratio, 0, 2 * Math.PI);
+		context.fill();
+		if (series.low && series.low[n] != null) {
+			const bottom = plot.valToPos(series.low[n], "y", true);
+			const end = plot.valToPos(series.high[n], "y", true);
+			context.beginPath();
+			for (const edge of [bottom, end]) {
+				context.moveTo(left - 5 * ratio, edge);
+				context.lineTo(left + 5 * ratio, edge);
+			}
+			context.moveTo(left, bottom);
+			context.lineTo(left, end);
+			context.stroke();
+		}
+		if (series.labels && series.labels[n] != null) {
+			context.fillStyle = colour("--text");
+			context.font = 12 * ratio + "px system-ui, sans-serif";
+			const room = plot.bbox.left + plot.bbox.width - left;
+			context.textAlign = room < 80 * ratio ? "right" : "left";
+			context.fillText(series.labels[n],
+				left + (room < 80 * ratio ? -7 : 7) * ratio, top - 6 * ratio);
+			context.fillStyle = base;
+		}
+	}
+	context.restore();
+}
+
+function level(plot, value) {
+	const top = plot.valToPos(value, "y", true), context = plot.ctx;
+	context.save();
+	context.strokeStyle = colour("--faint");
+	context.lineWidth = devicePixelRatio || 1;
+	context.setLineDash([6, 4]);
+	context.beginPath();
+	context.moveTo(plot.bbox.left, top);
+	context.lineTo(plot.bbox.left + plot.bbox.width, top);
+	context.stroke();
+	context.restore();
+}
+
+function rises(values) {
+	return values.every((value, n) => n === 0 || (value != null && value > values[n - 1]));
+}
+
+function allOf(chart, names) {
+	return [].concat(...chart.series.map((series) =>
+		[].concat(...names.map((name) => series[name] || []))));
+}
+
+// Series whose x rises share one cursor, which shows all of them; their intervals are bands.
+function alignedCurves(chart, width, scales, axes, draw) {
+	const xs = [...new Set(allOf(chart, ["x"]))].sort((a, b) => a - b);
+	const data = [xs], series = [{label: chart.x.label,
+		value: (plot, value) => value == null ? "" :
+			chart.x.scale === "tail" ? tailShown(value) : shown(value)}];
+	const bands = [];
+	const spread = (of, name) => {
+		const places = new Map(of.x.map((x, n) => [x, of[name][n]]));
+		return xs.map((x) => places.has(x) ? places.get(x) : undefined);
+	};
+	chart.series.forEach((of, place) => {
+		const base = seriesColour(place);
+		data.push(spread(of, "y"));
+		series.push({label: of.name, stroke: base, width: 2, spanGaps: false,
+			points: {show: of.x.length < 40}, value: (plot, value) => shown(value)});
+		if (!of.low)
+			return;
+		for (const name of ["high", "low"]) {
+			data.push(spread(of, name));
+			series.push({label: name === "low" ? "from" : "to",
+				stroke: faded(base, 0.35), width: 1, points: {show: false},
+				value: (plot, value) => shown(value)});
+		}
+		bands.push({series: [data.length - 2, data.length - 1], fill: faded(base, 0.18)});
+	});
+	return [{width, height: 320, scales, axes, series, bands, hooks: {draw: draw},
+		cursor: {y: false}}, data];
+}
+
+function tailShown(place) {
+	return "p" + Number((100 - 100 * Math.pow(10, -place)).toPrecision(7));
+}
+
+function freeCurves(chart, width, scales, axes, draw) {
+	const [low, high] = ends(allOf(chart, ["x"]));
+	const hooks = {draw: [...draw, (plot) => chart.series.forEach((of, place) => {
+		if (plot.series[place + 1].show)
+			strokeSeries(plot, of, place);
+	})]};
+	const series = [{label: chart.x.label}, ...chart.series.map((of, place) => ({
+		label: of.name, stroke: seriesColour(place), paths: () => null, points: {show: false}}))];
+	return [{width, height: 360, scales, axes, series, hooks, cursor: {show: false},
+		legend: {live: false}}, [[low, high], ...chart.series.map(() => [null, null])]];
+}
+
+function drawCurves(figure, chart, width) {
+	if (chart.x.scale === "tail") {
+		chart.x.scaled = chart.x.scaled || chart.series.forEach((of) => {
+			of.x = of.x.map(tail);
+		}) || true;
+	}
+	const scales = {
+		x: scale(chart.x, allOf(chart, ["x"]), false),
+		y: scale(chart.y, allOf(chart, ["y", "low", "high"]).concat(chart.level ?? []), true),
+	};
+	const draw = chart.level == null ? [] : [(plot) => level(plot, chart.level)];
+	const aligned = chart.series.every((of) => !of.points && !of.labels && rises(of.x));
+	const make = aligned ? alignedCurves : freeCurves;
+	const [options, data] = make(chart, width, scales, [axis(chart.x), axis(chart.y, "y")], draw);
+	return new uPlot(options, data, figure);
+}
+
+// The cells of the heat map, under the lines, and the cuts.
+function paintCells(plot, chart) {
+	const context = plot.ctx, base = colour("--c0");
+	const edge = (row) => plot.valToPos(
+		chart.low * Math.pow(chart.high / chart.low, row / chart.rows), "y", true);
+	const edges = Array.from({length: chart.rows + 1}, (_, row) => edge(row));
+	const shades = Array.from({length: CELL_STEPS + 1}, (_, part) =>
+		faded(base, 0.04 + 0.66 * part / CELL_STEPS));
+	context.save();
+	for (let column = 0; column < chart.columns; column++) {
+		const left = plot.valToPos(chart.edges[column], "x", true);
+		const right = plot.valToPos(chart.edges[column + 1], "x", true);
+		for (let row = 0; row < chart.rows; row++) {
+			const part = chart.cells.charCodeAt(column * chart.rows + row) - CELL_FIRST;
+			if (part <= 0)
+				continue;
+			context.fillStyle = shades[part];
+			context.fillRect(left, edges[row + 1], right - left + 0.5,
+				edges[row] - edges[row + 1] + 0.5);
+		}
+	}
+	context.strokeStyle = colour("--bad");
+	context.lineWidth = 2 * (devicePixelRatio || 1);
+	for (const cut of chart.cuts) {
+		const left = plot.valToPos(cut, "x", true);
+		context.beginPath();
+		context.moveTo(left, plot.bbox.top);
+		context.lineTo(left, plot.bbox.top + plot.bbox.height);
+		context.stroke();
+	}
+	context.restore();
+}
+
+function drawCourse(figure, chart, width) {
+	const edges = chart.edges, last = edges[chart.columns];
+	const xs = Array.from({length: chart.columns}, (_, n) => (edges[n] + edges[n + 1]) / 2);
+	const series = [{label: chart.x_label, value: (plot, value) => shown(value)}];
+	chart.lines.forEach((of, place) => series.push({label: of.name, stroke: seriesColour(place + 1),
+		width: 1.5, points: {show: false}, value: (plot, value) => shown(value)}));
+	return new uPlot({
+		width, height: 320, series, cursor: {y: false},
+		scales: {
+			x: {time: false, range: () => [edges[0], last]},
+			y: {distr: 3, log: 10, range: () => [chart.low, chart.high]},
+		},
+		axes: [axis({label: chart.x_label, scale: "linear"}),
+			axis({label: chart.y_label, scale: "log"}, "y")],
+		hooks: {drawAxes: [(plot) => paintCells(plot, chart)]},
+	}, [xs, ...chart.lines.map((of) => of.y)], figure);
+}
+
+// From row to column. A frame is around what stands out.
+function drawMatrix(figure, chart, width) {
+	const count = chart.names.length, ratio = devicePixelRatio || 1, room = 110;
+	const cell = Math.max(5, Math.min(40, Math.floor((width - room - 10) / count)));
+	const canvas = document.createElement("canvas"), tip = document.createElement("div");
+	const side = cell * count, [low, high] = ends(chart.values);
+	const share = (value) => high > low ? Math.log(value / low) / Math.log(high / low) : 0;
+	canvas.width = (side + room + 4) * ratio;
+	canvas.height = (side + room + 4) * ratio;
+	canvas.style.width = side + room + 4 + "px";
+	const context = canvas.getContext("2d");
+	context.scale(ratio, ratio);
+	context.font = Math.min(12, Math.max(6, cell - 1)) + "px system-ui, sans-serif";
+	context.fillStyle = colour("--text");
+	context.textBaseline = "middle";
+	chart.names.forEach((name, n) => {
+		context.textAlign = "right";
+		context.fillText(name, room - 6, room + (n + 0.5) * cell, room - 10);
+		context.save();
+		context.translate(room + (n + 0.5) * cell, room - 6);
+		context.rotate(-Math.PI / 2);
+		context.textAlign = "left";
+		context.fillText(name, 0, 0, room - 10);
+		context.restore();
+	});
+	const base = colour("--c0");
+	chart.values.forEach((value, n) => {
+		const left = room + n % count * cell, top = room + Math.floor(n / count) * cell;
+		if (value == null)
+			return;
+		context.fillStyle = faded(base, 0.08 + 0.9 * share(value));
+		context.fillRect(left, top, cell - 1, cell - 1);
+		if (chart.marks && chart.marks[n] != null) {
+			context.strokeStyle = colour("--bad");
+			context.lineWidth = 2;
+			context.strokeRect(left + 1, top + 1, cell - 3, cell - 3);
+		}
+	});
+	tip.className = "tip";
+	tip.hidden = true;
+	canvas.addEventListener("mousemove", (event) => {
+		const column = Math.floor((event.offsetX - room) / cell);
+		const row = Math.floor((event.offsetY - room) / cell), n = row * count + column;
+		const inside = column >= 0 && row >= 0 && column < count && row < count;
+		tip.hidden = !inside || chart.values[n] == null;
+		if (tip.hidden)
+			return;
+		const mark = chart.marks && chart.marks[n] != null ? ": " + chart.marks[n] : "";
+		tip.textContent = chart.names[row] + " to " + chart.names[column] + " " +
+			shown(chart.values[n]) + " " + chart.unit + mark;
+		tip.style.left = event.offsetX + 12 + "px";
+		tip.style.top = event.offsetY + 30 + "px";
+	});
+	canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
+	const key = document.createElement("p");
+	key.textContent = "From " + shown(low) + " (light) to " + shown(high) + " " + chart.unit +
+		" (dark), each row's node to each column's.";
+	figure.append(canvas, tip, key);
+	return {destroy() { canvas.remove(); tip.remove(); key.remove(); }};
+}
+
+const kinds = {curves: drawCurves, course: drawCourse, matrix: drawMatrix};
+let drawn = [];
+
+function drawAll() {
+	drawn.forEach((plot) => plot.destroy());
+	drawn = [...document.querySelectorAll("figure[data-chart]")].map((figure) => {
+		const chart = charts[Number(figure.dataset.chart)];
+		return kinds[chart.kind](figure, chart, Math.max(320, figure.clientWidth));
+	});
+}
+
+let width = document.body.clientWidth;
+const begin = performance.now();
+drawAll();
+document.documentElement.dataset.drawnMs = Math.round(performance.now() - begin);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+addEventListener("resize", () => {
+	if (document.body.clientWidth !== width) {
+		width = document.body.clientWidth;
+		drawAll();
+	}
+});
+})();
