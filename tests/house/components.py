@@ -8,6 +8,7 @@ import compile_line
 # Include prefix of each component, and where its public headers are.
 INCLUDE_DIRECTORIES = {
     "lib": "lib/include/lib",
+    "tocsin": "lib/job/include/tocsin",
     "dataplane": "dataplane/include/dataplane",
     "ras": "control/ras/include/ras",
     "verdict": "control/verdict/include/verdict",
@@ -16,7 +17,7 @@ INCLUDE_DIRECTORIES = {
     "perf": "perf/include/perf",
 }
 SOURCE_DIRECTORIES = {
-    "lib": "lib/", "dataplane": "dataplane/", "ras": "control/ras/",
+    "lib": "lib/", "tocsin": "lib/job/", "dataplane": "dataplane/", "ras": "control/ras/",
     "verdict": "control/verdict/", "control": "control/", "agent": "agent/",
     "perf": "perf/", "support": "tests/",
 }

@@ -14,16 +14,17 @@ COLUMNS_MAX = 100
 UNFINISHED = r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b"
 TAB_COLUMNS = 8
 
-# Who may include whose headers; ras is control/ras. Support is for tests, and for benchmarks
-# that measure on the fake device.
+# Who may include whose headers; ras is control/ras, tocsin what lib/job offers to jobs. Support is
+# for tests, and for benchmarks that measure on the fake device.
 LAYERS = {
-    "lib": {"lib", "tocsin"},
-    "dataplane": {"lib", "tocsin", "dataplane"},
+    "lib": {"lib"},
+    "lib/job": {"tocsin"},
+    "dataplane": {"lib", "dataplane"},
     "control/ras": {"lib", "ras"},
     "control/verdict": {"lib", "ras", "verdict"},
-    "control": {"lib", "tocsin", "dataplane", "ras", "verdict", "control"},
+    "control": {"lib", "dataplane", "ras", "verdict", "control", "tocsin"},
     "agent": {"lib", "tocsin", "dataplane", "ras", "verdict", "control", "agent"},
-    "perf": {"lib", "tocsin", "dataplane", "perf", "support"},
+    "perf": {"lib", "dataplane", "perf", "support", "tocsin"},
 }
 COMPONENT_PREFIXES = set().union(*LAYERS.values()) | {"support"}
 
@@ -185,7 +186,7 @@ def rule_forbidden(source):
         tables.append(TEST_FORBIDDEN)
     elif not source.path.startswith("lib/parse"):
         tables.append(PRODUCT_FORBIDDEN)
-    if source.component() in ("lib", "dataplane"):
+    if source.component() in ("lib", "lib/job", "dataplane"):
         tables.append(SILENT_FORBIDDEN)
     for table in tables:
         for names, instead in table.items():
@@ -238,9 +239,11 @@ def rule_queue_pairs(source):
 
 
 def rule_executables(source):
-    """A component is a library; programs are declared where nothing depends on them."""
-    libraries = ("lib", "dataplane", "control", "control/ras", "control/verdict")
-    if source.path.endswith("meson.build") and source.component() in libraries:
+    """A component is a library; programs are declared where nothing depends on them. So are the
+    examples of the public library, which stand beside it for its users."""
+    libraries = ("lib", "lib/job", "dataplane", "control", "control/ras", "control/verdict")
+    if (source.path.endswith("meson.build") and source.component() in libraries
+            and source.path != "lib/job/examples/meson.build"):
         for number, line in enumerate(source.lines, 1):
             if re.search(r"\bexecutable\s*\(", line):
                 yield number, "executables are declared in agent, perf or tests"

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators: registered, marked, reported on, unregistered.
+#include "inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic uint64_t next_number = 1; // of the process; relaxed: only that none comes twice
+
+struct tocsin_comm *comm_find(struct tocsin_job *job, uint64_t number) {
+	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++)
+		if (job->comms[n] != NULL && job->comms[n]->number == number)
+			return job->comms[n];
+	return NULL;
+}
+
+void tocsin_comm_config_init(struct tocsin_comm_config *config) {
+	*config = (struct tocsin_comm_config
+	){.struct_size = sizeof(*config), .cuda_device = -1, .nvml_device = -1};
+}
+
+static struct job_register registration(const struct tocsin_comm_config *config) {
+	struct job_register told = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REGISTER},
+		.comm_hash = config->comm_hash,
+		.host_hash = config->host_hash,
+		.process_hash = config->process_hash,
+		.configuration_hash = config->configuration_hash,
+		.size = config->size,
+		.rank = config->rank,
+		.flags = config->flags,
+		.cuda_device = config->cuda_device,
+		.nvml_device = config->nvml_device,
+	};
+
+	if (config->name != NULL)
+		memcpy(told.name, config->name, strlen(config->name));
+	return told;
+}
+
+// What an older program gave, with zeros behind it. -EINVAL.
+static int
+copy_config(const struct tocsin_comm_config *given, struct tocsin_comm_config *ret_config) {
+	struct tocsin_comm_config config = {0};
+
+	if (given == NULL || given->struct_size < offsetof(struct tocsin_comm_config, name))
+		return -EINVAL;
+	memcpy(&config, given,
+	       given->struct_size < sizeof(config) ? given->struct_size : sizeof(config));
+	if (config.size == 0 || config.size > JOB_COMM_SIZE_MAX || config.rank >= config.size)
+		return -EINVAL;
+	if (config.name != NULL && strlen(config.name) >= JOB_NAME_BYTES)
+		return -EINVAL;
+	*ret_config = config;
+	return 0;
+}
+
+// Its place and its first slot. -ENOSPC.
+static int enter(struct tocsin_job *job, struct tocsin_comm *comm) {
+	uint32_t place = 0;
+
+	while (place < JOB_COMMS_MAX && job->comms[place] != NULL)
+		place++;
+	if (place == JOB_COMMS_MAX)
+		return -ENOSPC;
+	comm->first_slot = page_take(job, comm, OWNER_SHARED);
+	if (comm->first_slot == JOB_SLOTS)
+		return -ENOSPC;
+	comm->place = place;
+	job->comms[place] = comm;
+	return 0;
+}
+
+int tocsin_comm_register(
+	struct tocsin_job *job,
+	const struct tocsin_comm_config *given,
+	struct tocsin_comm **ret_comm
+) {
+	struct tocsin_comm_config config;
+	struct tocsin_comm *comm;
+	int err = copy_config(given, &config);
+
+	if (err != 0)
+		return err;
+	comm = calloc(1, sizeof(*comm));
+	if (comm == NULL)
+		return -ENOMEM;
+	comm->job = job;
+	comm->number = atomic_fetch_add_explicit(&next_number, 1, memory_order_relaxed);
+	comm->told = registration(&config);
+	comm->told.comm = comm->number;
+	comm->context = config.context;
+	comm->aborts = (config.flags & TOCSIN_COMM_ABORTS) != 0;
+	comm->to_register = true;
+	comm->failed.agreement = TOCSIN_UNDECIDED;
+	pthread_mutex_lock(&job->mutex);
+	err = enter(job, comm);
+	pthread_mutex_unlock(&job->mutex);
+	if (err != 0) {
+		free(comm);
+		return err;
+	}
+	job_wake(job);
+	*ret_comm = comm;
+	return 0;
+}
+
+// What the agent was told it is told the end of, if there is room: else all is said again.
+static void say_left(struct tocsin_job *job, const struct tocsin_comm *comm) {
+	if (comm->to_register || job->link.state != LINK_UP)
+		return;
+	if (job->left_count < LEFT_MAX)
+		job->left[job->left_count++] = comm->number;
+	else
+		link_close(&job->link);
+}
+
+void tocsin_comm_unregister(struct tocsin_comm *comm) {
+	struct tocsin_job *job;
+
+	if (comm == NULL)
+		return;
+	job = comm->job;
+	pthread_mutex_lock(&job->mutex);
+	while (job->telling == comm->number && !pthread_equal(job->teller, pthread_self()))
+		pthread_cond_wait(&job->changed, &job->mutex);
+	job->comms[comm->place] = NULL;
+	page_give(job, comm->number);
+	say_left(job, comm);
+	pthread_mutex_unlock(&job->mutex);
+	job_wake(job);
+	failed_fini(comm);
+	free(comm);
+}
+
+enum tocsin_job_state tocsin_comm_state(struct tocsin_comm *comm, char *text, size_t size) {
+	enum tocsin_job_state state;
+
+	pthread_mutex_lock(&comm->job->mutex);
+	state = comm->state;
+	if (size > 0) {
+		size_t length = strnlen(comm->reason, sizeof(comm->reason) - 1);
+
+		length = length < size ? length : size - 1;
+		memcpy(text, comm->reason, length);
+		text[length] = '\0';
+	}
+	pthread_mutex_unlock(&comm->job->mutex);
+	return state;
+}
+
+int tocsin_comm_counter(struct tocsin_comm *comm, struct tocsin_counter **ret_counter) {
+	struct tocsin_job *job = comm->job;
+	uint32_t slot;
+
+	pthread_mutex_lock(&job->mutex);
+	slot = page_take(job, comm, OWNER_CALLER);
+	pthread_mutex_unlock(&job->mutex);
+	if (slot == JOB_SLOTS)
+		return -ENOSPC;
+	*ret_counter = &job->counters[slot];
+	return 0;
+}
+
+static int set_mark(struct job_marks *marks, enum tocsin_mark mark, uint64_t value) {
+	static const uint32_t flags[] = {
+		[TOCSIN_MARK_FINALIZED] = JOB_MARK_FINALIZED,
+		[TOCSIN_MARK_DESTROYED] = JOB_MARK_DESTROYED,
+		[TOCSIN_MARK_ABORTED] = JOB_MARK_ABORTED,
+	};
+
+	switch (mark) {
+	case TOCSIN_MARK_INIT:
+	case TOCSIN_MARK_ASYNC_ERROR:
+		if (value > UINT8_MAX)
+			return -EINVAL;
+		atomic_store_explicit(
+			mark == TOCSIN_MARK_INIT ? &marks->init_state : &marks->async_error,
+			(uint32_t)value, memory_order_release
+		);
+		return 0;
+	case TOCSIN_MARK_FINALIZED:
+	case TOCSIN_MARK_DESTROYED:
+	case TOCSIN_MARK_ABORTED:
+		atomic_fetch_or_explicit(&marks->flags, flags[mark], memory_order_release);
+		return 0;
+	case TOCSIN_MARK_STARTED_FROM:
+		atomic_store_explicit(&marks->started_from, value, memory_order_release);
+		return 0;
+	case TOCSIN_MARK_COMPLETED_FROM:
+		atomic_store_explicit(&marks->completed_from, value, memory_order_release);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int tocsin_comm_mark(struct tocsin_comm *comm, enum tocsin_mark mark, uint64_t value) {
+	return set_mark(&comm->job->page->launched[comm->first_slot].marks, mark, value);
+}
+
+int tocsin_comm_report(struct tocsin_comm *comm, uint32_t rank, const char *reason) {
+	struct tocsin_job *job = comm->job;
+	struct job_report *report;
+	int err = -ENOTCONN;
+
+	if (reason == NULL || rank >= comm->told.size)
+		return -EINVAL;
+	pthread_mutex_lock(&job->mutex);
+	if (job->link.state == LINK_UP && job->report_count < REPORTS_MAX) {
+		report = &job->reports[job->report_count++];
+		*report = (struct job_report){
+			.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REPORT},
+			.comm = comm->number,
+			.rank = rank,
+		};
+		memcpy(report->reason, reason, strnlen(reason, sizeof(report->reason) - 1));
+		err = 0;
+	}
+	pthread_mutex_unlock(&job->mutex);
+	if (err == 0)
+		job_wake(job);
+	return err;
+}
+
+bool tocsin_comm_should_abort(const struct tocsin_comm *comm) {
+	return atomic_load_explicit(&comm->should_abort, memory_order_acquire);
+}

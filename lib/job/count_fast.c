@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counting in a slot: no lock, no system call, no allocation. The job's own threads run it.
+#include "count_inside.h"
+
+// Several writers: whoever claims the place writes it, and who comes too late counts that it did.
+static void
+sign_shared(struct job_launched *row, uint64_t n, uint64_t count, uint64_t what, uint64_t time_ns) {
+	struct job_signature *signature = &row->signatures[n % JOB_SIGNATURES];
+	uint64_t before = atomic_load_explicit(&signature->sequence, memory_order_relaxed);
+
+	if (before % 2 == 0 && before < 2 * n + 1 &&
+	    atomic_compare_exchange_strong_explicit(
+		    &signature->sequence, &before, 2 * n + 1, memory_order_acquire,
+		    memory_order_relaxed
+	    ))
+		count_sign(signature, n, count, what, time_ns);
+	else
+		atomic_fetch_add_explicit(&row->marks.signatures_lost, 1, memory_order_relaxed);
+}
+
+void tocsin_counter_launched(
+	struct tocsin_counter *counter,
+	enum tocsin_kind given,
+	uint64_t count,
+	uint8_t datatype,
+	int32_t root
+) {
+	struct job_launched *row = counter->launched;
+	uint32_t kind = kind_or_other(given);
+	uint64_t what, time_ns, n;
+
+	if (!kind_is_collective(kind)) {
+		count_raise(&row->counts.kinds[kind], counter->shared);
+		return;
+	}
+	what = job_signature_pack((uint8_t)kind, datatype, root);
+	time_ns = counter->times ? count_clock_ns() : 0;
+	if (counter->shared) {
+		count_raise(&row->counts.kinds[kind], true);
+		n = count_raise(&row->counts.total, true);
+		sign_shared(row, n, count, what, time_ns);
+		return;
+	}
+	n = atomic_load_explicit(&row->counts.total, memory_order_relaxed) + 1;
+	count_sign(&row->signatures[n % JOB_SIGNATURES], n, count, what, time_ns);
+	count_raise_own(&row->counts.kinds[kind]);
+	atomic_store_explicit(&row->counts.total, n, memory_order_release);
+}
+
+void tocsin_counter_started(struct tocsin_counter *counter, enum tocsin_kind kind) {
+	count_row(counter->started, kind, counter->shared, counter->times ? count_clock_ns() : 0);
+}
+
+void tocsin_counter_completed(struct tocsin_counter *counter, enum tocsin_kind kind) {
+	count_row(counter->completed, kind, counter->shared, counter->times ? count_clock_ns() : 0);
+}
+
+void tocsin_counter_started_to(struct tocsin_counter *counter, uint64_t n) {
+	count_raise_to(&counter->started->counts.total, n);
+}
+
+void tocsin_counter_completed_to(struct tocsin_counter *counter, uint64_t n) {
+	count_raise_to(&counter->completed->counts.total, n);
+}

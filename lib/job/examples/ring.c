@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A small job: processes that meet in one operation after another, and can be made to go wrong.
+//
+// It shows how a library uses libtocsin: register, count launched, started and completed, and give
+// up an operation when it is told that a member is gone. Its operations are a barrier in memory
+// that the processes share; what a real library would move is left out.
+#include "ring.h"
+
+#include <tocsin/job.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define COMMS 2u
+#define ELEMENTS 1024u	 // of each all_reduce
+#define DATATYPE_FLOAT 7 // as NCCL numbers it
+#define STRAGGLE_NS (20 * UINT64_C(1000000))
+#define PAUSE_NS (30 * NS_PER_S)
+
+// Shared by all ranks. An operation of a communicator is complete when all have arrived at it.
+struct shared {
+	_Atomic uint64_t killed_ns;		    // when a rank killed itself
+	_Atomic uint64_t arrived[COMMS][RANKS_MAX]; // release by the rank, acquire by the others
+};
+
+struct member {
+	const struct ring_options *options;
+	struct shared *shared;
+	uint32_t rank;
+	uint64_t start_ns;
+	struct tocsin_job *job;
+	struct tocsin_comm *comms[COMMS];
+	bool told; // that somebody is gone
+	bool done; // what was to go wrong went wrong
+};
+
+static uint64_t now_ns(void) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void compute(uint64_t ns) {
+	uint64_t until_ns = now_ns() + ns;
+
+	while (now_ns() < until_ns) {
+	}
+}
+
+static void say_set(const struct tocsin_event *event, char *text, size_t size) {
+	struct tocsin_failed_set set = {.struct_size = sizeof(set)};
+	uint32_t ranks[16];
+	size_t length;
+
+	if (tocsin_comm_failed(event->comm, &set, ranks, 16) != 0)
+		return;
+	length = (size_t)snprintf(
+		text, size, "%s view %" PRIx64 ":",
+		set.agreement == TOCSIN_AGREED ? "agreed" : "undecided", set.view
+	);
+	for (uint32_t n = 0; n < set.count && n < 16 && length < size; n++)
+		length += (size_t)snprintf(text + length, size - length, " %u", ranks[n]);
+}
+
+static void say_event(struct member *member, const struct tocsin_event *event) {
+	uint64_t killed_ns = atomic_load(&member->shared->killed_ns);
+	char set[128] = "";
+
+	if (event->kind != TOCSIN_PEER_GONE) {
+		fprintf(stdout, "rank %u: %s", member->rank, tocsin_event_name(event->kind));
+		if (event->rank != TOCSIN_NO_RANK)
+			fprintf(stdout, ", rank %u", event->rank);
+		fprintf(stdout, "%s%s\n", event->text[0] != '\0' ? ": " : "", event->text);
+		fflush(stdout);
+		return;
+	}
+	say_set(event, set, sizeof(set));
+	fprintf(stdout, "rank %u: rank %u is gone (%s), told after %.1f ms; failed set: %s\n",
+		member->rank, event->rank, event->text,
+		killed_ns != 0 ? (double)(now_ns() - killed_ns) / 1e6 : 0.0, set);
+	fflush(stdout);
+	member->told = true;
+}
+
+// Waits a little for news. true: a member is gone, and what is under way will not end.
+static bool look_for_news(struct member *member) {
+	struct pollfd news = {.fd = tocsin_job_fd(member->job), .events = POLLIN};
+	struct tocsin_event event;
+
+	if (poll(&news, 1, 1) > 0)
+		while (tocsin_job_next_event(member->job, &event) == 0)
+			say_event(member, &event);
+	return tocsin_comm_should_abort(member->comms[0]) ||
+	       now_ns() - member->start_ns > member->options->seconds * NS_PER_S;
+}
+
+static bool all_arrived(const struct member *member, uint32_t comm, uint64_t operation) {
+	for (uint32_t n = 0; n < member->options->ranks; n++)
+		if (atomic_load_explicit(&member->shared->arrived[comm][n], memory_order_acquire) <
+		    operation)
+			return false;
+	return true;
+}
+
+// false: given up.
+static bool
+reduce(struct member *member, uint32_t comm, uint64_t operation, uint64_t count, bool ends) {
+	struct tocsin_comm *told = member->comms[comm];
+	_Atomic uint64_t *mine = &member->shared->arrived[comm][member->rank];
+
+	tocsin_comm_launched(told, TOCSIN_ALL_REDUCE, count, DATATYPE_FLOAT, -1);
+	tocsin_comm_started(told, TOCSIN_ALL_REDUCE);
+	if (ends)
+		atomic_store_explicit(mine, operation, memory_order_release);
+	while (!all_arrived(member, comm, operation))
+		if (look_for_news(member))
+			return false;
+	tocsin_comm_completed(told, TOCSIN_ALL_REDUCE);
+	return true;
+}
+
+static void end_by(struct member *member, int signal) {
+	if (signal == SIGKILL)
+		atomic_store(&member->shared->killed_ns, now_ns());
+	(void)raise(signal);
+}
+
+// What goes wrong, once, when its time has come. How many elements this rank asks for next.
+static uint64_t go_wrong(struct member *member) {
+	const struct ring_options *options = member->options;
+	uint32_t rank = member->rank;
+
+	if (rank == options->straggle)
+		compute(STRAGGLE_NS);
+	if (member->done || now_ns() - member->start_ns < options->after_s * NS_PER_S)
+		return ELEMENTS;
+	member->done = true;
+	if (rank == options->kill)
+		end_by(member, SIGKILL);
+	if (rank == options->freeze)
+		end_by(member, SIGSTOP);
+	if (rank == options->pause)
+		compute(PAUSE_NS);
+	return rank == options->mismatch ? 2 * ELEMENTS : ELEMENTS;
+}
+
+static void run(struct member *member) {
+	const struct ring_options *options = member->options;
+	bool odd = member->rank % 2 == 1;
+
+	for (uint64_t operation = 1;; operation++) {
+		uint64_t count, first = 0;
+		bool ends;
+
+		compute(options->operation_us * UINT64_C(1000));
+		if (look_for_news(member))
+			return;
+		count = go_wrong(member);
+		ends = !(options->deadlock && member->done) && count == ELEMENTS;
+		if (options->cycle && member->done && odd)
+			first = 1;
+		if (!reduce(member, (uint32_t)first, operation, count, ends))
+			return;
+		if (options->cycle &&
+		    !reduce(member, (uint32_t)(1 - first), operation, count, ends))
+			return;
+	}
+}
+
+static int register_comms(struct member *member, uint64_t job_hash) {
+	static const char *const names[COMMS] = {"ring", "ring-second"};
+
+	for (uint32_t n = 0; n < COMMS; n++) {
+		struct tocsin_comm_config config;
+		int err;
+
+		if (n > 0 && !member->options->cycle)
+			break;
+		tocsin_comm_config_init(&config);
+		config.comm_hash = job_hash + n;
+		config.size = member->options->ranks;
+		config.rank = member->rank;
+		config.flags = TOCSIN_COMM_TIMES | TOCSIN_COMM_BLOCKS | TOCSIN_COMM_ABORTS;
+		config.name = names[n];
+		err = tocsin_comm_register(member->job, &config, &member->comms[n]);
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+static int be_member(struct member *member, uint64_t job_hash) {
+	const struct tocsin_job_config config = {.struct_size = sizeof(config)};
+	char reason[TOCSIN_EVENT_TEXT_BYTES];
+	int err = tocsin_job_open(&config, &member->job);
+
+	if (err == 0)
+		err = register_comms(member, job_hash);
+	if (err != 0) {
+		fprintf(stderr, "ring: rank %u: %s\n", member->rank, strerror(-err));
+		return 1;
+	}
+	run(member);
+	if (member->rank == 0 &&
+	    tocsin_job_state(member->job, reason, sizeof(reason)) != TOCSIN_JOB_CONNECTED)
+		fprintf(stdout, "ring: no agent: %s\n", reason);
+	for (uint32_t n = 0; n < COMMS; n++) {
+		if (member->comms[n] != NULL)
+			tocsin_comm_mark(member->comms[n], TOCSIN_MARK_FINALIZED, 1);
+		tocsin_comm_unregister(member->comms[n]);
+	}
+	tocsin_job_close(member->job);
+	// Where nobody was to be killed there is nothing to be told.
+	return member->options->kill == NOBODY || member->told ? 0 : 1;
+}
+
+// The frozen one does not end by itself.
+static int wait_for_all(const struct ring_options *options, const pid_t *pids) {
+	int failed = 0;
+
+	for (uint32_t rank = 0; rank < options->ranks; rank++) {
+		int status;
+
+		if (rank == options->freeze)
+			continue;
+		if (waitpid(pids[rank], &status, 0) == pids[rank] && rank != options->kill &&
+		    (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+			failed++;
+	}
+	if (options->freeze != NOBODY) {
+		(void)kill(pids[options->freeze], SIGKILL);
+		(void)waitpid(pids[options->freeze], NULL, 0);
+	}
+	return failed;
+}
+
+int main(int argc, char **argv) {
+	struct ring_options options;
+	struct shared *shared =
+		mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	static pid_t pids[RANKS_MAX];
+	uint64_t start_ns = now_ns(), job_hash = (uint64_t)getpid() << 32 ^ start_ns;
+	int failed;
+
+	ring_options_read(argc, argv, &options);
+	if (shared == MAP_FAILED)
+		return 1;
+	for (uint32_t rank = 0; rank < options.ranks; rank++) {
+		struct member member = {
+			.options = &options, .shared = shared, .rank = rank, .start_ns = start_ns};
+
+		pids[rank] = fork();
+		if (pids[rank] == 0)
+			_exit(be_member(&member, job_hash));
+		if (pids[rank] < 0) {
+			fprintf(stderr, "ring: %s\n", strerror(errno));
+			return 1;
+		}
+	}
+	failed = wait_for_all(&options, pids);
+	if (failed > 0)
+		fprintf(stdout, "ring: %d ranks were not told\n", failed);
+	return failed > 0 ? 1 : 0;
+}

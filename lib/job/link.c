@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The connection to the agent: found, lost, and found again. Nothing here waits.
+#include "inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PAUSE_FIRST_NS (NS_PER_S / 5)
+#define PAUSE_LONGEST_NS (5 * NS_PER_S)
+#define PAUSE_REFUSED_NS (30 * NS_PER_S)
+#define WELCOME_NS (10 * NS_PER_S) // an agent that says nothing for so long is left alone
+#define PACKETS_PER_STEP 256
+#define PACKET_BYTES_MAX sizeof(struct job_failed)
+
+void link_close(struct link *link) {
+	if (link->fd >= 0)
+		close(link->fd);
+	link->fd = -1;
+	link->state = LINK_DOWN;
+	link->blocked = false;
+}
+
+// The next agent knows none of it.
+static void forget_told(struct tocsin_job *job) {
+	job->left_count = 0;
+	job->report_count = 0;
+	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++) {
+		struct tocsin_comm *comm = job->comms[n];
+
+		if (comm == NULL)
+			continue;
+		comm->to_register = true;
+		comm->state = TOCSIN_JOB_ALONE;
+	}
+}
+
+static void break_off(struct tocsin_job *job, uint64_t now_ns) {
+	struct link *link = &job->link;
+
+	link_close(link);
+	forget_told(job);
+	link->pause_ns = link->pause_ns < PAUSE_FIRST_NS ? PAUSE_FIRST_NS : link->pause_ns * 2;
+	if (link->pause_ns > PAUSE_LONGEST_NS)
+		link->pause_ns = PAUSE_LONGEST_NS;
+	link->next_ns = now_ns + (link->refused ? PAUSE_REFUSED_NS : link->pause_ns);
+}
+
+static int connect_to(const char *path, int *ret_fd) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, err;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static void say_why(struct link *link, const char *path, int err) {
+	char words[64] = "";
+
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): the GNU strerror_r()
+	snprintf(
+		link->reason, sizeof(link->reason), "%s: %s", path,
+		strerror_r(-err, words, sizeof(words))
+	);
+}
+
+// Where an agent listens: the first that answers.
+static int find_agent(struct tocsin_job *job, int *ret_fd) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): the environment, which a library cannot guard
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char own[SOCKET_PATH_BYTES];
+	int err;
+
+	if (job->socket_path[0] != '\0') {
+		err = connect_to(job->socket_path, ret_fd);
+		if (err != 0)
+			say_why(&job->link, job->socket_path, err);
+		return err;
+	}
+	err = connect_to("/run/tocsin/" JOB_SOCKET_NAME, ret_fd);
+	if (err == 0)
+		return 0;
+	say_why(&job->link, "/run/tocsin/" JOB_SOCKET_NAME, err);
+	if (runtime == NULL ||
+	    snprintf(own, sizeof(own), "%s/tocsin/" JOB_SOCKET_NAME, runtime) >= (int)sizeof(own))
+		return err;
+	return connect_to(own, ret_fd);
+}
+
+static void try_agent(struct tocsin_job *job, uint64_t now_ns) {
+	struct link *link = &job->link;
+
+	if (find_agent(job, &link->fd) != 0 || !link_greet(job)) {
+		break_off(job, now_ns);
+		return;
+	}
+	link->state = LINK_GREETED;
+	link->next_ns = now_ns + WELCOME_NS;
+}
+
+// false: the connection is to be broken off.
+static bool receive_all(struct tocsin_job *job) {
+	struct link *link = &job->link;
+	_Alignas(uint64_t) char packet[PACKET_BYTES_MAX];
+
+	for (uint32_t n = 0; n < PACKETS_PER_STEP; n++) {
+		// MSG_TRUNC: the real size, so that a longer packet is not taken for one of ours.
+		ssize_t size = recv(link->fd, packet, sizeof(packet), MSG_TRUNC);
+
+		if (size < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+		if (size == 0)
+			return false;
+		if ((size_t)size > sizeof(packet) || !link_receive(job, packet, (size_t)size))
+			return false;
+	}
+	return true;
+}
+
+uint64_t link_step(struct tocsin_job *job, uint64_t now_ns) {
+	struct link *link = &job->link;
+
+	if (job->inherited)
+		return UINT64_MAX;
+	if (link->state == LINK_DOWN && now_ns >= link->next_ns)
+		try_agent(job, now_ns);
+	if (link->state == LINK_DOWN)
+		return link->next_ns;
+	if (!receive_all(job) || !link_tell(job) ||
+	    (link->state == LINK_GREETED && now_ns >= link->next_ns)) {
+		break_off(job, now_ns);
+		return link->next_ns;
+	}
+	if (link->state == LINK_GREETED)
+		return link->next_ns;
+	link->pause_ns = 0;
+	return UINT64_MAX;
+}
+
+void link_leave(struct tocsin_job *job) {
+	const struct job_leave leave = {{JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_LEAVE}};
+
+	if (job->link.state == LINK_UP)
+		(void)send(job->link.fd, &leave, sizeof(leave), MSG_NOSIGNAL);
+	link_close(&job->link);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names of the C library as they were in 2.17: what is linked here runs there, too. Where the
+// thread functions moved into libc.so, or changed their version for another reason, the old name
+// stands beside the new one. Sanitizers bring their own.
+#pragma once
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define OLD_SYMBOLS_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define OLD_SYMBOLS_SANITIZED
+#endif
+
+#ifndef OLD_SYMBOLS_SANITIZED
+#if defined(__x86_64__)
+#define OLD_SYMBOL(name, version) __asm__(".symver " #name "," #name "@GLIBC_" version)
+OLD_SYMBOL(pthread_create, "2.2.5");
+OLD_SYMBOL(pthread_join, "2.2.5");
+OLD_SYMBOL(pthread_sigmask, "2.2.5");
+OLD_SYMBOL(pthread_key_create, "2.2.5");
+OLD_SYMBOL(pthread_getspecific, "2.2.5");
+OLD_SYMBOL(pthread_setspecific, "2.2.5");
+OLD_SYMBOL(pthread_condattr_setclock, "2.3.3");
+#elif defined(__aarch64__)
+#define OLD_SYMBOL(name, version) __asm__(".symver " #name "," #name "@GLIBC_2.17")
+OLD_SYMBOL(pthread_create, "");
+OLD_SYMBOL(pthread_join, "");
+OLD_SYMBOL(pthread_sigmask, "");
+OLD_SYMBOL(pthread_key_create, "");
+OLD_SYMBOL(pthread_getspecific, "");
+OLD_SYMBOL(pthread_setspecific, "");
+OLD_SYMBOL(pthread_condattr_setclock, "");
+#endif
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Threads and children: whose a slot is, that a thread which ends leaves its slots to others, and
+// that a child of fork() is no part of its parent's job.
+#include "inside.h"
+#include "old_symbols.h"
+
+#include <unistd.h>
+
+// Before each job's own mutex. Guards what is below.
+static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct tocsin_job *all_jobs;
+static uint64_t next_owner = OWNER_FIRST;
+static pthread_key_t thread_end; // set while `prepared`
+static bool prepared, hears_threads;
+
+static void on_thread_end(void *value) {
+	uint64_t owner = (uint64_t)(uintptr_t)value;
+
+	pthread_mutex_lock(&all_mutex);
+	for (struct tocsin_job *job = all_jobs; job != NULL; job = job->next) {
+		pthread_mutex_lock(&job->mutex);
+		for (uint32_t n = 0; n < JOB_SLOTS; n++)
+			if (job->owners[n] == owner)
+				job->owners[n] = OWNER_ORPHAN;
+		pthread_mutex_unlock(&job->mutex);
+	}
+	pthread_mutex_unlock(&all_mutex);
+}
+
+// All mutexes are held over fork(), so that the child finds what they guard whole.
+static void before_fork(void) {
+	pthread_mutex_lock(&all_mutex);
+	for (struct tocsin_job *job = all_jobs; job != NULL; job = job->next)
+		pthread_mutex_lock(&job->mutex);
+}
+
+static void release_all(void) {
+	for (struct tocsin_job *job = all_jobs; job != NULL; job = job->next)
+		pthread_mutex_unlock(&job->mutex);
+	pthread_mutex_unlock(&all_mutex);
+}
+
+static void in_child(void) {
+	for (struct tocsin_job *job = all_jobs; job != NULL; job = job->next) {
+		if (job->inherited)
+			continue;
+		job->inherited = true;
+		page_leave(job);
+		link_close(&job->link);
+		event_leave(job);
+	}
+	release_all();
+}
+
+static void prepare(void) {
+	if (prepared)
+		return;
+	prepared = true;
+	hears_threads = pthread_key_create(&thread_end, on_thread_end) == 0;
+	(void)pthread_atfork(before_fork, release_all, in_child);
+}
+
+void owner_enlist(struct tocsin_job *job) {
+	pthread_mutex_lock(&all_mutex);
+	prepare();
+	job->next = all_jobs;
+	all_jobs = job;
+	pthread_mutex_unlock(&all_mutex);
+}
+
+void owner_delist(struct tocsin_job *job) {
+	pthread_mutex_lock(&all_mutex);
+	for (struct tocsin_job **at = &all_jobs; *at != NULL; at = &(*at)->next)
+		if (*at == job) {
+			*at = job->next;
+			break;
+		}
+	pthread_mutex_unlock(&all_mutex);
+}
+
+uint64_t owner_self(void) {
+	uint64_t owner;
+
+	if (!hears_threads) // set before the first job was there, and never changed
+		return OWNER_SHARED;
+	owner = (uint64_t)(uintptr_t)pthread_getspecific(thread_end);
+	if (owner != 0)
+		return owner;
+	pthread_mutex_lock(&all_mutex);
+	owner = next_owner++;
+	pthread_mutex_unlock(&all_mutex);
+	return pthread_setspecific(thread_end, (void *)(uintptr_t)owner) == 0 ? owner
+									      : OWNER_SHARED;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The page: its making, and who has which slot of it.
+#include "inside.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// The kernel's own numbers and calls, which 2.17 has not; its fcntl() is another than today's.
+#define MEMORY_CLOEXEC 1u
+#define MEMORY_SEALABLE 2u
+#define ADD_SEALS 1033
+#define SEAL_SEAL 1
+#define SEAL_SHRINK 2
+#define SEAL_GROW 4
+
+int page_make(struct tocsin_job *job) {
+	int fd = (int)syscall(SYS_memfd_create, "tocsin-job", MEMORY_CLOEXEC | MEMORY_SEALABLE);
+	void *memory;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)JOB_PAGE_BYTES) < 0 ||
+	    syscall(SYS_fcntl, fd, ADD_SEALS, SEAL_SHRINK | SEAL_GROW | SEAL_SEAL) < 0)
+		goto fail;
+	memory = mmap(NULL, JOB_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		goto fail;
+	job->page = memory;
+	job->page_fd = fd;
+	atomic_store_explicit(&job->page->head.version, JOB_PAGE_VERSION, memory_order_relaxed);
+	atomic_store_explicit(&job->page->head.magic, JOB_PAGE_MAGIC, memory_order_release);
+	return 0;
+fail:
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+void page_unmake(struct tocsin_job *job) {
+	if (job->page != NULL)
+		munmap(job->page, JOB_PAGE_BYTES);
+	if (job->page_fd >= 0)
+		close(job->page_fd);
+	job->page = NULL;
+	job->page_fd = -1;
+}
+
+void page_leave(struct tocsin_job *job) {
+	// Where it fails the child would write into the parent's page: it ends instead.
+	if (mmap(job->page, JOB_PAGE_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		_exit(127);
+	close(job->page_fd);
+	job->page_fd = -1;
+}
+
+uint32_t page_take(struct tocsin_job *job, const struct tocsin_comm *comm, uint64_t owner) {
+	struct job_page *page = job->page;
+	uint32_t slot = 0;
+
+	while (slot < JOB_SLOTS && job->owners[slot] != OWNER_NONE)
+		slot++;
+	if (slot == JOB_SLOTS)
+		return slot;
+	job->owners[slot] = owner;
+	job->counters[slot] = (struct tocsin_counter){
+		.completed = &page->completed[slot],
+		.started = &page->started[slot],
+		.launched = &page->launched[slot],
+		.shared = owner == OWNER_SHARED,
+		.times = (comm->told.flags & TOCSIN_COMM_TIMES) != 0 && owner != OWNER_SHARED,
+	};
+	// The row that is read first gets its number last: a reader finds all three, or none.
+	atomic_store_explicit(
+		&page->launched[slot].counts.comm, comm->number, memory_order_release
+	);
+	atomic_store_explicit(&page->started[slot].counts.comm, comm->number, memory_order_release);
+	atomic_store_explicit(
+		&page->completed[slot].counts.comm, comm->number, memory_order_release
+	);
+	if (atomic_load_explicit(&page->head.slots_used, memory_order_relaxed) <= slot)
+		atomic_store_explicit(&page->head.slots_used, slot + 1, memory_order_release);
+	return slot;
+}
+
+static void clear_words(_Atomic uint64_t *words, size_t bytes) {
+	for (size_t n = 0; n < bytes / sizeof(*words); n++)
+		atomic_store_explicit(&words[n], 0, memory_order_release);
+}
+
+static void clear_marks(struct job_marks *marks) {
+	atomic_store_explicit(&marks->init_state, 0, memory_order_release);
+	atomic_store_explicit(&marks->async_error, 0, memory_order_release);
+	atomic_store_explicit(&marks->flags, 0, memory_order_release);
+	atomic_store_explicit(&marks->signatures_lost, 0, memory_order_release);
+	atomic_store_explicit(&marks->started_from, 0, memory_order_release);
+	atomic_store_explicit(&marks->completed_from, 0, memory_order_release);
+}
+
+static void clear_counts(struct job_counts *counts) {
+	atomic_store_explicit(&counts->total, 0, memory_order_release);
+	clear_words(counts->kinds, sizeof(counts->kinds));
+}
+
+// Release stores all: whoever sees a cleared count sees the number gone as well.
+static void give_slot(struct tocsin_job *job, uint32_t slot) {
+	struct job_launched *launched = &job->page->launched[slot];
+	struct job_row *started = &job->page->started[slot];
+	struct job_row *completed = &job->page->completed[slot];
+
+	atomic_store_explicit(&launched->counts.comm, 0, memory_order_release);
+	atomic_store_explicit(&started->counts.comm, 0, memory_order_release);
+	atomic_store_explicit(&completed->counts.comm, 0, memory_order_release);
+	clear_counts(&completed->counts);
+	clear_words(completed->times_ns, sizeof(completed->times_ns));
+	clear_counts(&started->counts);
+	clear_words(started->times_ns, sizeof(started->times_ns));
+	clear_counts(&launched->counts);
+	for (uint32_t n = 0; n < JOB_SIGNATURES; n++)
+		atomic_store_explicit(&launched->signatures[n].sequence, 0, memory_order_release);
+	clear_marks(&launched->marks);
+	job->owners[slot] = OWNER_NONE;
+}
+
+void page_give(struct tocsin_job *job, uint64_t number) {
+	for (uint32_t slot = 0; slot < JOB_SLOTS; slot++)
+		if (job->owners[slot] != OWNER_NONE &&
+		    atomic_load_explicit(
+			    &job->page->launched[slot].counts.comm, memory_order_relaxed
+		    ) == number)
+			give_slot(job, slot);
+}

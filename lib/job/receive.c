@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the agent says: checked, and taken to where it belongs. One that makes no sense is left.
+#include "inside.h"
+
+#include <string.h>
+
+static void copy_text(char *to, const char *from) {
+	memcpy(to, from, JOB_REASON_BYTES);
+	to[JOB_REASON_BYTES - 1] = '\0';
+}
+
+static bool on_welcome(struct tocsin_job *job, const void *packet) {
+	(void)packet;
+	if (job->link.state != LINK_GREETED)
+		return false;
+	job->link.state = LINK_UP;
+	job->link.refused = false;
+	job->link.reason[0] = '\0';
+	return true;
+}
+
+static bool on_refused(struct tocsin_job *job, const void *packet) {
+	const struct job_refused *said = packet;
+	struct tocsin_comm *comm;
+
+	if (said->comm == 0) {
+		copy_text(job->link.reason, said->reason);
+		job->link.refused = true;
+		return false;
+	}
+	comm = comm_find(job, said->comm);
+	if (comm != NULL) {
+		comm->state = TOCSIN_JOB_REFUSED;
+		copy_text(comm->reason, said->reason);
+	}
+	return true;
+}
+
+static bool on_registered(struct tocsin_job *job, const void *packet) {
+	const struct job_registered *said = packet;
+	struct tocsin_comm *comm = comm_find(job, said->comm);
+
+	if (comm != NULL) {
+		comm->state = TOCSIN_JOB_CONNECTED;
+		comm->reason[0] = '\0';
+	}
+	return true;
+}
+
+static bool on_event(struct tocsin_job *job, const void *packet) {
+	const struct job_event *said = packet;
+	struct tocsin_comm *comm = comm_find(job, said->comm);
+	struct tocsin_event event = {.rank = said->rank};
+
+	if (said->kind > TOCSIN_COMM_SHOULD_ABORT ||
+	    (comm != NULL && said->rank != TOCSIN_NO_RANK && said->rank >= comm->told.size))
+		return false;
+	if (comm == NULL)
+		return true; // it was unregistered while this was under way
+	event.kind = (enum tocsin_event_kind)said->kind;
+	event.comm = comm;
+	event.comm_context = comm->context;
+	event.view = said->view;
+	event.happened_ns = said->happened_ns;
+	copy_text(event.text, said->text);
+	// The flag first: who is told of it may look at it.
+	if (event.kind == TOCSIN_PEER_GONE && comm->aborts)
+		atomic_store_explicit(&comm->should_abort, true, memory_order_release);
+	event_put(job, &event, comm->number);
+	if (event.kind == TOCSIN_PEER_GONE && comm->aborts) {
+		event.kind = TOCSIN_COMM_SHOULD_ABORT;
+		event_put(job, &event, comm->number);
+	}
+	return true;
+}
+
+static bool on_failed(struct tocsin_job *job, const void *packet) {
+	const struct job_failed *said = packet;
+	struct tocsin_comm *comm = comm_find(job, said->comm);
+
+	return comm == NULL || failed_take(comm, said);
+}
+
+static const struct {
+	uint16_t kind;
+	size_t size;
+	bool (*take)(struct tocsin_job *job, const void *packet);
+} messages[] = {
+	{JOB_WELCOME, sizeof(struct job_welcome), on_welcome},
+	{JOB_REFUSED, sizeof(struct job_refused), on_refused},
+	{JOB_REGISTERED, sizeof(struct job_registered), on_registered},
+	{JOB_EVENT, sizeof(struct job_event), on_event},
+	{JOB_FAILED, sizeof(struct job_failed), on_failed},
+};
+
+bool link_receive(struct tocsin_job *job, const void *packet, size_t size) {
+	const struct job_message_head *head = packet;
+
+	if (size < sizeof(*head) || head->magic != JOB_SOCKET_MAGIC)
+		return false;
+	for (size_t n = 0; n < sizeof(messages) / sizeof(messages[0]); n++)
+		if (messages[n].kind == head->kind && messages[n].size == size)
+			return messages[n].take(job, packet);
+	return false;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the library tells the agent, packet by packet.
+#include "inside.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+// 1 sent, 0 the buffer is full, -1 the connection broke.
+static int send_packet(struct tocsin_job *job, const void *packet, size_t size) {
+	ssize_t sent = send(job->link.fd, packet, size, MSG_NOSIGNAL);
+
+	if (sent == (ssize_t)size)
+		return 1;
+	if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ||
+			 errno == ENOBUFS || errno == ENOMEM)) {
+		job->link.blocked = true;
+		return 0;
+	}
+	return -1;
+}
+
+bool link_greet(struct tocsin_job *job) {
+	struct job_hello hello = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_HELLO},
+		.start_time = job->start_time,
+		.page_bytes = JOB_PAGE_BYTES,
+	};
+	struct iovec part = {&hello, sizeof(hello)};
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+	memcpy(hello.job_id, job->job_id, sizeof(hello.job_id));
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(rights), &job->page_fd, sizeof(int));
+	return sendmsg(job->link.fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
+}
+
+// Ends first: their places may have been taken by others since.
+static int tell_left(struct tocsin_job *job) {
+	while (job->left_count > 0) {
+		const struct job_unregister gone = {
+			.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_UNREGISTER},
+			.comm = job->left[job->left_count - 1],
+		};
+		int sent = send_packet(job, &gone, sizeof(gone));
+
+		if (sent <= 0)
+			return sent;
+		job->left_count--;
+	}
+	return 1;
+}
+
+static int tell_comms(struct tocsin_job *job) {
+	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++) {
+		struct tocsin_comm *comm = job->comms[n];
+		int sent;
+
+		if (comm == NULL || !comm->to_register)
+			continue;
+		sent = send_packet(job, &comm->told, sizeof(comm->told));
+		if (sent <= 0)
+			return sent;
+		comm->to_register = false;
+	}
+	return 1;
+}
+
+static int tell_reports(struct tocsin_job *job) {
+	while (job->report_count > 0) {
+		int sent = send_packet(job, &job->reports[0], sizeof(job->reports[0]));
+
+		if (sent <= 0)
+			return sent;
+		job->report_count--;
+		memmove(job->reports, job->reports + 1,
+			job->report_count * sizeof(job->reports[0]));
+	}
+	return 1;
+}
+
+bool link_tell(struct tocsin_job *job) {
+	int done;
+
+	if (job->link.state != LINK_UP)
+		return true;
+	job->link.blocked = false;
+	done = tell_left(job);
+	if (done > 0)
+		done = tell_comms(job);
+	if (done > 0)
+		done = tell_reports(job);
+	return done >= 0;
+}

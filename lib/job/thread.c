@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counting by communicator: finds the calling thread's slot, in a few places of its own memory, or
+// the long way round the first time.
+#include "inside.h"
+
+#define CACHE_PLACES 4u
+
+struct cached {
+	uint64_t number; // of a communicator; never used twice, so that it cannot be of another
+	struct tocsin_counter *counter;
+};
+
+// Each thread's own. initial-exec: found without a call; 64 bytes, which the loader keeps free for
+// libraries that come late.
+static _Thread_local struct cached cache[CACHE_PLACES] __attribute__((tls_model("initial-exec")));
+
+// Its own slot, else one that a thread left, else a free one, else the one that all share.
+static struct tocsin_counter *find_slot(struct tocsin_comm *comm) {
+	struct tocsin_job *job = comm->job;
+	uint64_t self = owner_self();
+	uint32_t orphan = JOB_SLOTS, slot = JOB_SLOTS;
+
+	pthread_mutex_lock(&job->mutex);
+	for (uint32_t n = 0; n < JOB_SLOTS && slot == JOB_SLOTS && self >= OWNER_FIRST; n++) {
+		if (job->owners[n] != self && job->owners[n] != OWNER_ORPHAN)
+			continue;
+		if (atomic_load_explicit(
+			    &job->page->launched[n].counts.comm, memory_order_relaxed
+		    ) != comm->number)
+			continue;
+		if (job->owners[n] == self)
+			slot = n;
+		else
+			orphan = n;
+	}
+	if (slot == JOB_SLOTS && orphan != JOB_SLOTS) {
+		slot = orphan;
+		job->owners[slot] = self;
+	}
+	if (slot == JOB_SLOTS && self >= OWNER_FIRST)
+		slot = page_take(job, comm, self);
+	if (slot == JOB_SLOTS)
+		slot = comm->first_slot;
+	pthread_mutex_unlock(&job->mutex);
+	return &job->counters[slot];
+}
+
+static inline struct tocsin_counter *own_slot(struct tocsin_comm *comm) {
+	struct cached *cached = &cache[comm->number % CACHE_PLACES];
+
+	if (__builtin_expect(cached->number != comm->number, 0)) {
+		cached->counter = find_slot(comm);
+		cached->number = comm->number;
+	}
+	return cached->counter;
+}
+
+void tocsin_comm_launched(
+	struct tocsin_comm *comm,
+	enum tocsin_kind kind,
+	uint64_t count,
+	uint8_t datatype,
+	int32_t root
+) {
+	tocsin_counter_launched(own_slot(comm), kind, count, datatype, root);
+}
+
+void tocsin_comm_started(struct tocsin_comm *comm, enum tocsin_kind kind) {
+	tocsin_counter_started(own_slot(comm), kind);
+}
+
+void tocsin_comm_completed(struct tocsin_comm *comm, enum tocsin_kind kind) {
+	tocsin_counter_completed(own_slot(comm), kind);
+}

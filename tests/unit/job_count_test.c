@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// libtocsin's counting, without an agent.
+#include <support/cases.h>
+#include <support/cmocka.h>
+#include <tocsin/job.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOWHERE "/nonexistent/job.sock"
+
+struct fixture {
+	struct tocsin_job *job;
+	struct tocsin_comm *comm;
+};
+
+static struct tocsin_job *open_job(void) {
+	struct tocsin_job_config config = {
+		.struct_size = sizeof(config),
+		.socket_path = NOWHERE,
+		.flags = TOCSIN_JOB_NO_THREAD};
+	struct tocsin_job *job;
+
+	assert_int_equal(tocsin_job_open(&config, &job), 0);
+	return job;
+}
+
+static struct tocsin_comm *register_comm(struct tocsin_job *job, uint32_t flags) {
+	struct tocsin_comm_config config;
+	struct tocsin_comm *comm;
+
+	tocsin_comm_config_init(&config);
+	config.comm_hash = 1;
+	config.size = 4;
+	config.rank = 3;
+	config.flags = flags;
+	assert_int_equal(tocsin_comm_register(job, &config, &comm), 0);
+	return comm;
+}
+
+static struct fixture begin(void) {
+	struct tocsin_job *job = open_job();
+
+	return (struct fixture){job, register_comm(job, 0)};
+}
+
+static void end(struct fixture *fixture) {
+	tocsin_comm_unregister(fixture->comm);
+	tocsin_job_close(fixture->job);
+}
+
+static struct tocsin_counts counts_of(struct tocsin_comm *comm) {
+	struct tocsin_counts counts = {.struct_size = sizeof(counts)};
+
+	assert_int_equal(tocsin_comm_counts(comm, &counts), 0);
+	return counts;
+}
+
+static void what_a_thread_counts_is_read_back_by_kind(void **state) {
+	struct fixture f = begin();
+	struct tocsin_counts counts;
+
+	(void)state;
+	for (int n = 0; n < 5; n++)
+		tocsin_comm_launched(f.comm, TOCSIN_ALL_REDUCE, 1, 7, -1);
+	tocsin_comm_launched(f.comm, TOCSIN_BROADCAST, 1, 7, 0);
+	tocsin_comm_started(f.comm, TOCSIN_ALL_REDUCE);
+	tocsin_comm_started(f.comm, TOCSIN_ALL_REDUCE);
+	tocsin_comm_completed(f.comm, TOCSIN_ALL_REDUCE);
+	counts = counts_of(f.comm);
+	assert_int_equal(counts.launched, 6);
+	assert_int_equal(counts.started, 2);
+	assert_int_equal(counts.completed, 1);
+	assert_int_equal(counts.launched_of[TOCSIN_ALL_REDUCE], 5);
+	assert_int_equal(counts.launched_of[TOCSIN_BROADCAST], 1);
+	assert_int_equal(counts.completed_of[TOCSIN_ALL_REDUCE], 1);
+	end(&f);
+}
+
+static void what_two_ranks_do_counts_in_its_kind_alone(void **state) {
+	struct fixture f = begin();
+	struct tocsin_counts counts;
+
+	(void)state;
+	tocsin_comm_launched(f.comm, TOCSIN_SEND, 1, 7, 2);
+	tocsin_comm_launched(f.comm, TOCSIN_RECEIVE, 1, 7, 2);
+	tocsin_comm_launched(f.comm, TOCSIN_ONE_SIDED, 1, 7, 2);
+	tocsin_comm_completed(f.comm, TOCSIN_SEND);
+	counts = counts_of(f.comm);
+	assert_int_equal(counts.launched, 0);
+	assert_int_equal(counts.completed, 0);
+	assert_int_equal(counts.launched_of[TOCSIN_SEND], 1);
+	assert_int_equal(counts.launched_of[TOCSIN_RECEIVE], 1);
+	assert_int_equal(counts.launched_of[TOCSIN_ONE_SIDED], 1);
+	assert_int_equal(counts.completed_of[TOCSIN_SEND], 1);
+	end(&f);
+}
+
+static void a_kind_that_is_none_counts_as_other(void **state) {
+	struct fixture f = begin();
+
+	(void)state;
+	tocsin_comm_launched(f.comm, (enum tocsin_kind)99, 1, 7, -1);
+	assert_int_equal(counts_of(f.comm).launched_of[TOCSIN_OTHER], 1);
+	assert_string_equal(tocsin_kind_name((enum tocsin_kind)99), "?");
+	assert_string_equal(tocsin_event_name((enum tocsin_event_kind)99), "?");
+	end(&f);
+}
+
+static void a_counter_of_the_callers_adds_to_the_threads(void **state) {
+	struct fixture f = begin();
+	struct tocsin_counter *counter;
+	struct tocsin_counts counts;
+
+	(void)state;
+	assert_int_equal(tocsin_comm_counter(f.comm, &counter), 0);
+	for (int n = 0; n < 4; n++)
+		tocsin_counter_launched(counter, TOCSIN_ALL_REDUCE, 1, 7, -1);
+	tocsin_comm_launched(f.comm, TOCSIN_ALL_REDUCE, 1, 7, -1);
+	tocsin_counter_started(counter, TOCSIN_ALL_REDUCE);
+	tocsin_counter_started_to(counter, 3);
+	tocsin_counter_completed(counter, TOCSIN_ALL_REDUCE);
+	tocsin_counter_completed_to(counter, 2);
+	tocsin_counter_completed_to(counter, 1); // less than before
+	counts = counts_of(f.comm);
+	assert_int_equal(counts.launched, 5);
+	assert_int_equal(counts.started, 3);
+	assert_int_equal(counts.completed, 2);
+	end(&f);
+}
+
+// One thread launches, another starts and completes what it sees launched; a third one reads.
+struct race {
+	struct tocsin_comm *comm;
+	uint32_t operations;
+	_Atomic uint32_t launched; // release by the launcher, acquire by the completer
+	atomic_bool over;
+	bool wrong;
+	uint32_t reads;
+};
+
+static void *launch_all(void *context) {
+	struct race *race = context;
+
+	for (uint32_t n = 0; n < race->operations; n++) {
+		tocsin_comm_launched(race->comm, TOCSIN_ALL_REDUCE, n, 7, -1);
+		atomic_store_explicit(&race->launched, n + 1, memory_order_release);
+	}
+	return NULL;
+}
+
+static void *complete_all(void *context) {
+	struct race *race = context;
+
+	for (uint32_t n = 0; n < race->operations; n++) {
+		while (atomic_load_explicit(&race->launched, memory_order_acquire) <= n)
+			sched_yield();
+		tocsin_comm_started(race->comm, TOCSIN_ALL_REDUCE);
+		tocsin_comm_completed(race->comm, TOCSIN_ALL_REDUCE);
+	}
+	return NULL;
+}
+
+static void *read_all(void *context) {
+	struct race *race = context;
+	struct tocsin_counts last = {0};
+
+	while (!atomic_load_explicit(&race->over, memory_order_acquire)) {
+		struct tocsin_counts now = counts_of(race->comm);
+
+		race->wrong =
+			race->wrong || now.completed > now.started || now.started > now.launched ||
+			now.launched < last.launched || now.completed < last.completed ||
+			now.completed_of[TOCSIN_ALL_REDUCE] > now.launched_of[TOCSIN_ALL_REDUCE];
+		last = now;
+		race->reads++;
+	}
+	return NULL;
+}
+
+static void a_reader_never_sees_more_completed_than_launched(void **state) {
+	struct fixture f = begin();
+	struct race race = {.comm = f.comm, .operations = 200000};
+	pthread_t launcher, completer, reader;
+
+	(void)state;
+	assert_int_equal(pthread_create(&reader, NULL, read_all, &race), 0);
+	assert_int_equal(pthread_create(&launcher, NULL, launch_all, &race), 0);
+	assert_int_equal(pthread_create(&completer, NULL, complete_all, &race), 0);
+	pthread_join(launcher, NULL);
+	pthread_join(completer, NULL);
+	atomic_store_explicit(&race.over, true, memory_order_release);
+	pthread_join(reader, NULL);
+	assert_false(race.wrong);
+	assert_true(race.reads > 0);
+	assert_int_equal(counts_of(f.comm).launched, race.operations);
+	assert_int_equal(counts_of(f.comm).completed, race.operations);
+	end(&f);
+}
+
+static void *count_once(void *context) {
+	tocsin_comm_launched(context, TOCSIN_BARRIER, 0, 0, -1);
+	return NULL;
+}
+
+static void a_thread_that_ends_leaves_its_slot_and_its_counts(void **state) {
+	struct fixture f = begin();
+
+	(void)state;
+	for (int n = 0; n < 600; n++) { // more than there are slots
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, count_once, f.comm), 0);
+		pthread_join(thread, NULL);
+	}
+	assert_int_equal(counts_of(f.comm).launched, 600);
+	// The other slots are free still: a communicator needs one.
+	for (int n = 0; n < 126; n++)
+		(void)register_comm(f.job, 0);
+	end(&f);
+}
+
+#define CROWD 300u // more threads at once than there are slots
+
+struct crowd {
+	struct tocsin_comm *comm;
+	pthread_barrier_t all_there;
+};
+
+static void *count_in_crowd(void *context) {
+	struct crowd *crowd = context;
+
+	tocsin_comm_launched(crowd->comm, TOCSIN_BARRIER, 0, 0, -1);
+	pthread_barrier_wait(&crowd->all_there);
+	for (int n = 0; n < 99; n++)
+		tocsin_comm_launched(crowd->comm, TOCSIN_BARRIER, 0, 0, -1);
+	return NULL;
+}
+
+static void more_threads_than_slots_lose_no_count(void **state) {
+	static pthread_t threads[CROWD];
+	struct fixture f = begin();
+	struct crowd crowd = {.comm = f.comm};
+
+	(void)state;
+	pthread_barrier_init(&crowd.all_there, NULL, CROWD);
+	for (uint32_t n = 0; n < CROWD; n++)
+		assert_int_equal(pthread_create(&threads[n], NULL, count_in_crowd, &crowd), 0);
+	for (uint32_t n = 0; n < CROWD; n++)
+		pthread_join(threads[n], NULL);
+	pthread_barrier_destroy(&crowd.all_there);
+	assert_int_equal(counts_of(f.comm).launched, CROWD * 100);
+	end(&f);
+}
+
+static void what_a_child_counts_is_not_the_parents(void **state) {
+	struct fixture f = begin();
+	pid_t child;
+	int status;
+
+	(void)state;
+	tocsin_comm_launched(f.comm, TOCSIN_BARRIER, 0, 0, -1);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		for (int n = 0; n < 10; n++)
+			tocsin_comm_launched(f.comm, TOCSIN_BARRIER, 0, 0, -1);
+		tocsin_comm_unregister(f.comm);
+		(void)tocsin_job_poll(f.job);
+		tocsin_job_close(f.job);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(counts_of(f.comm).launched, 1);
+	end(&f);
+}
+
+static uint32_t descriptors(void) {
+	DIR *directory = opendir("/proc/self/fd");
+	uint32_t count = 0;
+
+	assert_non_null(directory);
+	while (readdir(directory) != NULL)
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static void ten_thousand_communicators_leave_nothing_behind(void **state) {
+	uint32_t before = descriptors();
+	struct tocsin_job *job = open_job();
+
+	(void)state;
+	for (int n = 0; n < 10000; n++) {
+		struct tocsin_comm *comm = register_comm(job, TOCSIN_COMM_TIMES);
+
+		tocsin_comm_launched(comm, TOCSIN_BARRIER, 0, 0, -1);
+		assert_int_equal(counts_of(comm).launched, 1);
+		tocsin_comm_unregister(comm);
+	}
+	tocsin_job_close(job);
+	assert_int_equal(descriptors(), before);
+}
+
+static void what_no_communicator_can_be_is_refused(void **state) {
+	static const struct {
+		uint32_t size, rank;
+		size_t struct_size;
+	} rows[] = {
+		{0, 0, sizeof(struct tocsin_comm_config)},
+		{4, 4, sizeof(struct tocsin_comm_config)},
+		{UINT32_MAX, 0, sizeof(struct tocsin_comm_config)},
+		{(1u << 20) + 1, 0, sizeof(struct tocsin_comm_config)},
+		{4, 0, 0},
+	};
+	struct tocsin_job *job = open_job();
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct tocsin_comm_config config;
+		struct tocsin_comm *comm = NULL;
+
+		tocsin_comm_config_init(&config);
+		config.size = rows[n].size;
+		config.rank = rows[n].rank;
+		config.struct_size = rows[n].struct_size;
+		assert_int_equal(tocsin_comm_register(job, &config, &comm), -EINVAL);
+		assert_null(comm);
+	}
+	tocsin_job_close(job);
+}
+
+static void a_process_has_at_most_127_communicators(void **state) {
+	struct tocsin_job *job = open_job();
+	struct tocsin_comm_config config;
+	struct tocsin_comm *comm;
+
+	(void)state;
+	for (int n = 0; n < 127; n++)
+		comm = register_comm(job, 0);
+	tocsin_comm_config_init(&config);
+	config.size = 1;
+	assert_int_equal(tocsin_comm_register(job, &config, &comm), -ENOSPC);
+	tocsin_job_close(job);
+}
+
+static void without_an_agent_the_job_is_alone_and_knows_where_it_looked(void **state) {
+	struct fixture f = begin();
+	char text[64];
+
+	(void)state;
+	assert_int_equal(tocsin_job_poll(f.job), 0);
+	assert_int_equal(tocsin_job_state(f.job, text, sizeof(text)), TOCSIN_JOB_ALONE);
+	assert_non_null(strstr(text, NOWHERE));
+	assert_int_equal(tocsin_comm_report(f.comm, 1, "times out"), -ENOTCONN);
+	assert_int_equal(tocsin_comm_wait_failed(f.comm, 0, 1000000), -ETIMEDOUT);
+	end(&f);
+}
+
+static void marks_take_what_they_may_hold(void **state) {
+	struct fixture f = begin();
+
+	(void)state;
+	assert_int_equal(tocsin_comm_mark(f.comm, TOCSIN_MARK_INIT, 7), 0);
+	assert_int_equal(tocsin_comm_mark(f.comm, TOCSIN_MARK_ASYNC_ERROR, 256), -EINVAL);
+	assert_int_equal(tocsin_comm_mark(f.comm, TOCSIN_MARK_STARTED_FROM, UINT64_MAX), 0);
+	assert_int_equal(tocsin_comm_mark(f.comm, (enum tocsin_mark)99, 1), -EINVAL);
+	end(&f);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_thread_counts_is_read_back_by_kind),
+		cmocka_unit_test(what_two_ranks_do_counts_in_its_kind_alone),
+		cmocka_unit_test(a_kind_that_is_none_counts_as_other),
+		cmocka_unit_test(a_counter_of_the_callers_adds_to_the_threads),
+		cmocka_unit_test(a_reader_never_sees_more_completed_than_launched),
+		cmocka_unit_test(a_thread_that_ends_leaves_its_slot_and_its_counts),
+		cmocka_unit_test(more_threads_than_slots_lose_no_count),
+		cmocka_unit_test(what_a_child_counts_is_not_the_parents),
+		cmocka_unit_test(ten_thousand_communicators_leave_nothing_behind),
+		cmocka_unit_test(what_no_communicator_can_be_is_refused),
+		cmocka_unit_test(a_process_has_at_most_127_communicators),
+		cmocka_unit_test(without_an_agent_the_job_is_alone_and_knows_where_it_looked),
+		cmocka_unit_test(marks_take_what_they_may_hold),
+	};
+
+	return cmocka_run_group_tests_name("job_count", tests, NULL, NULL);
+}
