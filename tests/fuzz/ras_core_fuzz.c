@@ -4,7 +4,7 @@
 //
 // Checked: no crash and no broken promise, no operation on a handle that the core does not
 // have, memory within bounds all along and none of it left at the end.
-#include "core.h"
+#include "core/core.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every decoder of the core's messages. What is decoded is encoded again and must decode to the
 // same; a failure leaves the output untouched.
-#include "message.h"
+#include "core/message.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

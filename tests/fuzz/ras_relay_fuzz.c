@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Any bytes as the header of a relayed message: refused, or all that is read from it stays
 // within the frame, survives a patch, and comes back from its own encoding.
-#include "relay_packet.h"
+#include "relay/relay_packet.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

@@ -5,8 +5,8 @@
 // Checked: a message that decodes comes back from its own encoding; a consumer gets bytes in
 // order and nothing after the end; each end is told once; memory within bounds all along and
 // none of it left at the end.
-#include "core.h"
-#include "transfer_state.h"
+#include "core/core.h"
+#include "relay/transfer_state.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

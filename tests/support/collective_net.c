@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core.h"
+#include "core/core.h"
 
 #include <lib/must.h>
 #include <lib/wire.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives that go well, and what bounds them. Faults: ras_collective_fault_test.c.
-#include "core.h"
-#include "gather.h"
+#include "collect/gather.h"
+#include "core/core.h"
 
 #include <lib/wire.h>
 #include <ras/payload.h>

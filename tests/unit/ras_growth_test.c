@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a newer version may say besides items of UPDATE (ras_foreign_test.c), and an older one.
-#include "collect_message.h"
+#include "collect/collect_message.h"
 #include "ras_lone.h"
 
 #include <support/cmocka.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages that are well-formed but wrong, one by one; ARCHITECTURE.md has them as a table.
 #include "ras_lone.h"
-#include "relay_packet.h"
+#include "relay/relay_packet.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

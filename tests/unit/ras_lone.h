@@ -5,7 +5,7 @@
 // moves by lone_pass() alone, which ticks whenever the instance asked for it.
 #pragma once
 
-#include "core.h"
+#include "core/core.h"
 
 #define LONE_PEERS_MAX 16
 #define LONE_CONNS_MAX 128

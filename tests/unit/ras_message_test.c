@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "message.h"
+#include "core/message.h"
 
 #include <ras/record.h>
 #include <support/cmocka.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "peers.h"
+#include "member/peers.h"
 
 #include <support/cmocka.h>
 #include <support/heap.h>

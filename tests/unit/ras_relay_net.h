@@ -3,7 +3,7 @@
 // core left away. Frames travel in the order they were sent; time moves only when asked to.
 #pragma once
 
-#include "core.h"
+#include "core/core.h"
 
 #define NET_NODES_MAX 256
 #define NET_LOG_MAX 512

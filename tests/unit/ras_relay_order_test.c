@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Order within a flow: over retries, detours, lost messages and full consumers.
 #include "ras_relay_net.h"
-#include "relay_state.h"
+#include "relay/relay_state.h"
 
 #include <support/cmocka.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The header of a relayed message, and what happens to one that is wrong.
 #include "ras_relay_net.h"
-#include "relay_state.h"
+#include "relay/relay_state.h"
 
 #include <support/cmocka.h>
 

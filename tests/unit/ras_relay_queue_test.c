@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What happens behind a link that does not move: classes, fairness, bounds, age.
 #include "ras_relay_net.h"
-#include "relay_state.h"
+#include "relay/relay_state.h"
 
 #include <support/cmocka.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The routing rules over whole rings: every source, every destination, every single fault.
 #include "ras_relay_net.h"
-#include "relay_packet.h"
+#include "relay/relay_packet.h"
 
 #include <support/cmocka.h>
 #include <support/sanitized.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a sender and a receiver may rely on, one promise a test.
 #include "ras_relay_net.h"
-#include "relay_state.h"
+#include "relay/relay_state.h"
 
 #include <support/cmocka.h>
 

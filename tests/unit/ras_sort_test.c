@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows of any size, in the orders that make sorting hard.
-#include "sort.h"
+#include "base/sort.h"
 
 #include <support/cmocka.h>
 

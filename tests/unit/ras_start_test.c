@@ -2,7 +2,7 @@
 // An agent that remembers nothing of its earlier runs, and counts its start as one of them did.
 #include "ras_lone.h"
 #include "ras_world.h"
-#include "relay_state.h"
+#include "relay/relay_state.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

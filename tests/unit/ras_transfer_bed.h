@@ -4,7 +4,7 @@
 #pragma once
 
 #include "ras_world.h"
-#include "transfer_state.h"
+#include "relay/transfer_state.h"
 
 #define BED_TRANSFERS_MAX 128
 #define BED_PORT 200

@@ -6,7 +6,7 @@
 // runs the same way each time.
 #pragma once
 
-#include "core.h"
+#include "core/core.h"
 
 #define WORLD_NODES_MAX 40
 #define WORLD_CONNS_MAX 16384

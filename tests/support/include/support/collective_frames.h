@@ -2,8 +2,8 @@
 // What the tests of faulty collectives share: messages made by hand, and short questions.
 #pragma once
 
-#include "core.h"
-#include "gather.h"
+#include "collect/gather.h"
+#include "core/core.h"
 
 #include <lib/wire.h>
 #include <support/cmocka.h>

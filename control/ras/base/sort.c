@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sorts rows of any size in bounded time and without memory.
+#include "base/sort.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define FEW 16	     // rows that are not worth parting
+#define SPANS_MAX 64 // that wait: log2 of the rows
+
+struct heap {
+	uint8_t *rows;
+	size_t row_bytes;
+	int (*compare)(const void *a, const void *b);
+};
+
+static uint8_t *row_at(const struct heap *heap, size_t n) {
+	return heap->rows + n * heap->row_bytes;
+}
+
+static void swap(const struct heap *heap, size_t a, size_t b) {
+	uint8_t *left = row_at(heap, a);
+	uint8_t *right = row_at(heap, b);
+	uint8_t held[64];
+
+	for (size_t at = 0; at < heap->row_bytes; at += sizeof(held)) {
+		size_t size = heap->row_bytes - at;
+
+		if (size > sizeof(held))
+			size = sizeof(held);
+		memcpy(held, left + at, size);
+		memcpy(left + at, right + at, size);
+		memcpy(right + at, held, size);
+	}
+}
+
+static void sift(const struct heap *heap, size_t parent, size_t count) {
+	for (;;) {
+		size_t child = 2 * parent + 1;
+
+		if (child >= count)
+			return;
+		if (child + 1 < count &&
+		    heap->compare(row_at(heap, child), row_at(heap, child + 1)) < 0)
+			child++;
+		if (heap->compare(row_at(heap, parent), row_at(heap, child)) >= 0)
+			return;
+		swap(heap, parent, child);
+		parent = child;
+	}
+}
+
+static void heap_sort(const struct heap *heap, size_t count) {
+	for (size_t n = count / 2; n > 0; n--)
+		sift(heap, n - 1, count);
+	for (size_t last = count; last > 1; last--) {
+		swap(heap, 0, last - 1);
+		sift(heap, 0, last - 1);
+	}
+}
+
+static int order(const struct heap *heap, size_t a, size_t b) {
+	return heap->compare(row_at(heap, a), row_at(heap, b));
+}
+
+// The median of the first, the middle and the last comes first.
+static void choose_pivot(const struct heap *heap, size_t count) {
+	size_t middle = count / 2, last = count - 1;
+
+	if (order(heap, middle, last) > 0)
+		swap(heap, middle, last);
+	// Now the larger of the two others is last: the median is the larger of first and middle,
+	// unless that is above the last.
+	if (order(heap, 0, last) > 0)
+		swap(heap, 0, last);
+	else if (order(heap, 0, middle) < 0)
+		swap(heap, 0, middle);
+}
+
+// Where the pivot comes to lie: nothing before it is larger, nothing behind it smaller.
+static size_t part(const struct heap *heap, size_t count) {
+	size_t low = 0, high = count;
+
+	choose_pivot(heap, count);
+	for (;;) {
+		do
+			low++;
+		while (low < count && order(heap, low, 0) < 0);
+		do
+			high--;
+		while (order(heap, high, 0) > 0);
+		if (low >= high)
+			break;
+		swap(heap, low, high);
+	}
+	swap(heap, 0, high);
+	return high;
+}
+
+struct span {
+	size_t first, count;
+	uint32_t depth; // how often it may still be parted
+};
+
+// Parting looks at rows next to each other; a heap of many jumps about in memory, but is never slow
+// beyond that: it takes over where the pivots were badly chosen.
+void sort_rows(
+	void *rows, size_t count, size_t row_bytes, int (*compare)(const void *a, const void *b)
+) {
+	struct span waiting[SPANS_MAX], now = {.count = count};
+	uint32_t held = 0;
+
+	if (count < 2)
+		return;
+	for (size_t left = count; left > 0; left /= 2)
+		now.depth += 2;
+	for (;;) {
+		struct heap heap = {
+			.rows = (uint8_t *)rows + now.first * row_bytes,
+			.row_bytes = row_bytes,
+			.compare = compare,
+		};
+		struct span more = now;
+
+		if (now.count <= FEW || now.depth == 0) {
+			heap_sort(&heap, now.count);
+			if (held == 0)
+				return;
+			now = waiting[--held];
+			continue;
+		}
+		more.depth = --now.depth;
+		now.count = part(&heap, now.count);
+		more.first += now.count + 1;
+		more.count -= now.count + 1;
+		// The larger one waits, so that the next is at most half of it: not many wait.
+		if (now.count > more.count) {
+			waiting[held++] = now;
+			now = more;
+		} else {
+			waiting[held++] = more;
+		}
+	}
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Questions to all members: begins them, answers them, ends them.
+#include "collect/collective.h"
+
+#include "collect/gather.h"
+#include "core/core.h"
+
+#define CENSUS_BUDGET_MAX_NS (2 * RAS_NS_PER_SEC) // more than anybody counts for
+
+static const char *const kind_names[] = {
+	[RAS_COLLECT_CONNS] = "conns",
+	[RAS_COLLECT_COMMS] = "comms",
+	[RAS_COLLECT_HEALTH] = "health",
+	[RAS_COLLECT_PATHS] = "paths",
+};
+
+const char *ras_collect_kind_name(uint32_t kind) {
+	return kind < RAS_COLLECT_KIND_END ? kind_names[kind] : NULL;
+}
+
+// One more of this kind may run: the counting of members does not wait for questions of users.
+static bool kind_has_room(const struct ras *ras, uint32_t kind) {
+	const struct gather *gather;
+	bool census = kind == COLLECT_KIND_CENSUS;
+	uint32_t running = 0;
+
+	for (gather = ras->collective->running; gather != NULL; gather = gather->next)
+		running += gather_is_census(gather) == census;
+	return running < (census ? CENSUSES_MAX : COLLECTIVES_MAX);
+}
+
+static bool kind_is_known(uint32_t kind) {
+	return kind >= RAS_COLLECT_CONNS && kind < RAS_COLLECT_KIND_END;
+}
+
+const struct ras_collect_counters *ras_collect_counters(const struct ras *ras) {
+	return &ras->collective->counters;
+}
+
+int collective_create(struct ras *ras) {
+	ras->collective = memory_allocate(&ras->memory, sizeof(*ras->collective));
+	return ras->collective != NULL ? 0 : -ENOMEM;
+}
+
+static void unlist(struct ras *ras, struct gather *gather) {
+	struct gather **at = &ras->collective->running;
+
+	while (*at != gather)
+		at = &(*at)->next;
+	*at = gather->next;
+	ras->collective->counters.running--;
+}
+
+void collective_destroy(struct ras *ras) {
+	struct gather *gather;
+
+	if (ras->collective == NULL)
+		return;
+	while ((gather = ras->collective->running) != NULL) {
+		unlist(ras, gather);
+		gather_destroy(ras, gather);
+	}
+	memory_release(&ras->memory, ras->collective, sizeof(*ras->collective));
+	ras->collective = NULL;
+}
+
+static void census_finish(struct ras *ras, const struct gather *gather) {
+	struct census_result result = {
+		.reached = gather->count,
+		.voters = gather->voters,
+		.subject_count = gather->subject_count,
+		.subjects = gather->subjects,
+		.heard = gather->heard,
+	};
+
+	brake_counted_here(ras, gather->started_observed_ns, &result);
+}
+
+static void root_finish(struct ras *ras, struct gather *gather) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+	struct ras_collective_result *result;
+
+	if (gather_is_census(gather)) {
+		census_finish(ras, gather);
+		return;
+	}
+	result = collected_finish(ras, gather->collected);
+	result->by_deadline = gather->by_deadline;
+	result->elapsed_ns = ras->now_ns - gather->started_ns;
+	counters->finished++;
+	counters->by_deadline += gather->by_deadline;
+	ras->ops.collected(ras->ops_ctx, result);
+}
+
+static void gather_finish(struct ras *ras, struct gather *gather) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+	bool root = gather->collected != NULL;
+
+	if (gather->abandoned) {
+		counters->cancelled += root;
+		counters->abandoned += !root;
+	} else if (root) {
+		root_finish(ras, gather);
+	} else {
+		counters->served++;
+		gather_flush(ras, gather, COLLECTED_FINAL);
+	}
+}
+
+// Ends whatever waits for nobody any more. The only place that frees; a link that acts while
+// it is sent to may come here again, hence from the start after each.
+static void gathers_settle(struct ras *ras) {
+	struct gather *gather = ras->collective->running;
+
+	while (gather != NULL) {
+		if (gather->holds > 0 || (gather->open_count > 0 && !gather->abandoned)) {
+			gather = gather->next;
+			continue;
+		}
+		unlist(ras, gather);
+		gather_finish(ras, gather);
+		gather_destroy(ras, gather);
+		gather = ras->collective->running;
+	}
+}
+
+// The legs are told, too: they need not go on for nobody.
+static void gather_abandon(struct ras *ras, struct gather *gather) {
+	gather->abandoned = true;
+	gather->holds++;
+	gather_cancel_legs(ras, gather);
+	gather->holds--;
+}
+
+// Asks with what there is of the request. NULL without memory.
+static struct gather *root_begin(
+	struct ras *ras, struct collect_request *request, uint64_t budget_ns, uint64_t grace_ns
+) {
+	struct gather *gather;
+
+	request->origin = ras->self_id;
+	request->id = flood_next_id(ras);
+	request->budget_ns = budget_ns;
+	gather = gather_create(ras, request, NULL);
+	if (gather == NULL)
+		return NULL;
+	gather->deadline_ns += grace_ns;
+	gather_serve(ras, gather, request);
+	// Even if nobody is to be waited for, the result comes with the next tick.
+	gather->holds--;
+	return gather;
+}
+
+int ras_collect(
+	struct ras *ras, uint64_t now_ns, uint32_t kind, uint64_t timeout_ns, uint64_t *ret_id
+) {
+	struct collect_request request = {.kind = kind};
+	struct gather *gather;
+
+	if (!kind_is_known(kind))
+		return -EINVAL;
+	if (!ras->started || ras->leaving)
+		return -EAGAIN;
+	if (!kind_has_room(ras, kind))
+		return -EBUSY;
+	ras_enter(ras, now_ns);
+	if (timeout_ns == 0)
+		timeout_ns = ras->profile->leg_ns;
+	if (timeout_ns > RAS_COLLECT_TIMEOUT_MAX_NS)
+		timeout_ns = RAS_COLLECT_TIMEOUT_MAX_NS;
+	gather = root_begin(ras, &request, timeout_ns, ras->profile->leg_grace_ns);
+	if (gather != NULL) {
+		ras->collective->counters.started++;
+		*ret_id = gather->id;
+	}
+	ras_exit(ras);
+	return gather != NULL ? 0 : -ENOMEM;
+}
+
+void collective_census(
+	struct ras *ras, uint64_t timeout_ns, const struct ras_comm_id *entries, uint32_t count
+) {
+	uint8_t skip[COLLECT_CENSUS_MAX * COLLECT_SKIP_BYTES];
+	struct collect_request request = {
+		.kind = COLLECT_KIND_CENSUS,
+		.skip = skip,
+		.skip_count = count,
+	};
+	struct wire_writer writer;
+
+	must(count <= COLLECT_CENSUS_MAX);
+	wire_writer_init(&writer, skip, sizeof(skip));
+	for (uint32_t n = 0; n < count; n++) {
+		wire_put_u64(&writer, entries[n].hash);
+		wire_put_u64(&writer, entries[n].host_hash);
+		wire_put_u64(&writer, entries[n].pid_hash);
+	}
+	if (kind_has_room(ras, COLLECT_KIND_CENSUS))
+		root_begin(ras, &request, timeout_ns, 0);
+}
+
+int ras_collect_cancel(struct ras *ras, uint64_t now_ns, uint64_t id) {
+	struct gather *gather = gather_find(ras, ras->self_id, id);
+
+	if (gather == NULL)
+		return -ENOENT;
+	ras_enter(ras, now_ns);
+	gather_abandon(ras, gather);
+	gathers_settle(ras);
+	ras_exit(ras);
+	return 0;
+}
+
+// An answer that ends the leg at once: empty if we were asked before, else naming ourselves.
+static void answer_at_once(
+	struct ras *ras, struct link *link, const struct collect_request *request, bool refused
+) {
+	uint8_t frame[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + COLLECT_LOST_BYTES];
+	struct wire_writer writer;
+	size_t size;
+
+	wire_writer_init(&writer, frame, sizeof(frame));
+	collected_encode(request->origin, request->id, COLLECTED_FINAL, &writer);
+	if (refused)
+		collect_lost_encode(ras->self_id, COLLECT_WHY_REFUSED, &writer);
+	must(wire_writer_finish(&writer, &size) == 0);
+	link_send(ras, link, frame, size);
+}
+
+static void
+request_serve(struct ras *ras, struct link *link, const struct collect_request *request) {
+	struct gather *gather = NULL;
+
+	if ((kind_is_known(request->kind) || request->kind == COLLECT_KIND_CENSUS) &&
+	    kind_has_room(ras, request->kind))
+		gather = gather_create(ras, request, link);
+	if (request->kind == COLLECT_KIND_CENSUS)
+		brake_census_seen(ras, request->origin);
+	if (gather == NULL) {
+		ras->collective->counters.requests_refused++;
+		answer_at_once(ras, link, request, true);
+		return;
+	}
+	gather_serve(ras, gather, request);
+	gather->holds--;
+	gathers_settle(ras);
+}
+
+int collective_request(struct ras *ras, struct link *link, struct wire_reader *reader) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+	struct collect_request request;
+	int err;
+
+	err = collect_request_decode(reader, &request);
+	if (err != 0)
+		return err;
+	if (request.budget_ns > RAS_COLLECT_TIMEOUT_MAX_NS)
+		request.budget_ns = RAS_COLLECT_TIMEOUT_MAX_NS;
+	// Only so many censuses run at a time; with long ones a liar would keep all others out.
+	if (request.kind == COLLECT_KIND_CENSUS && request.budget_ns > CENSUS_BUDGET_MAX_NS)
+		request.budget_ns = CENSUS_BUDGET_MAX_NS;
+	if (!flood_plausible(ras, request.origin, request.id)) {
+		counters->requests_forged++;
+		answer_at_once(ras, link, &request, true);
+	} else if (!flood_first(ras, request.origin, request.id)) {
+		counters->requests_repeated++;
+		answer_at_once(ras, link, &request, false);
+	} else {
+		request_serve(ras, link, &request);
+	}
+	return 0;
+}
+
+int collective_response(struct ras *ras, struct link *link, struct wire_reader *reader) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+	struct gather_leg *leg;
+	struct gather *gather;
+	uint64_t origin;
+	uint64_t id;
+	uint8_t flags;
+	int err;
+
+	err = collected_decode(reader, &origin, &id, &flags);
+	if (err != 0)
+		return err;
+	gather = gather_find(ras, origin, id);
+	if (gather == NULL) {
+		counters->answers_late++;
+		return 0;
+	}
+	leg = gather_leg_of(gather, link->peer);
+	if (leg == NULL) {
+		counters->answers_foreign++;
+		return 0;
+	}
+	if (!leg->open) {
+		counters->answers_late++;
+		return 0;
+	}
+	if ((flags & COLLECTED_FINAL) != 0) {
+		leg->open = false;
+		gather->open_count--;
+	}
+	gather->holds++;
+	gather_items(ras, gather, reader);
+	gather->holds--;
+	gathers_settle(ras);
+	return 0;
+}
+
+int collective_cancelled(struct ras *ras, struct link *link, struct wire_reader *reader) {
+	struct gather *gather;
+	uint64_t origin;
+	uint64_t id;
+	int err;
+
+	err = collect_cancel_decode(reader, &origin, &id);
+	if (err != 0)
+		return err;
+	gather = gather_find(ras, origin, id);
+	// It may have been answered while the word was on its way.
+	if (gather == NULL)
+		return 0;
+	if (gather->collected != NULL || gather->parent != link->peer) {
+		ras->collective->counters.cancels_foreign++;
+		return 0;
+	}
+	gather_abandon(ras, gather);
+	gathers_settle(ras);
+	return 0;
+}
+
+static void purge_peer(struct ras *ras, uint64_t peer, bool lost) {
+	struct gather *gather;
+
+	for (gather = ras->collective->running; gather != NULL; gather = gather->next) {
+		struct gather_leg *leg = gather_leg_of(gather, peer);
+
+		gather->holds++;
+		if (lost && gather->collected == NULL && gather->parent == peer)
+			gather_abandon(ras, gather);
+		else if (leg != NULL && leg->open)
+			gather_leg_lost(ras, gather, leg, COLLECT_WHY_GONE);
+		gather->holds--;
+	}
+	gathers_settle(ras);
+}
+
+void collective_link_lost(struct ras *ras, struct link *link) {
+	purge_peer(ras, link->peer, !link_is_ready(link));
+}
+
+void collective_peer_gone(struct ras *ras, uint32_t slot) {
+	purge_peer(ras, ras_entry(ras, slot)->record->id, true);
+}
+
+// The leg had its time, unless part of that time we ourselves were stopped.
+static bool expiry_is_evidence(const struct ras *ras, const struct gather *gather) {
+	return ras->observed_ns - gather->started_observed_ns >= gather->budget_ns;
+}
+
+static void gather_expire(struct ras *ras, struct gather *gather) {
+	bool evidence = expiry_is_evidence(ras, gather);
+	uint8_t cancel[COLLECT_CANCEL_BYTES];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, cancel, sizeof(cancel));
+	collect_cancel_encode(gather->origin, gather->id, &writer);
+	gather->holds++;
+	gather->by_deadline = true;
+	for (uint32_t n = 0; n < gather->leg_count; n++) {
+		struct gather_leg *leg = &gather->legs[n];
+		struct link *link = gather_link(ras, leg->slot, leg->peer);
+
+		if (!leg->open)
+			continue;
+		gather_leg_lost(ras, gather, leg, COLLECT_WHY_TIMED_OUT);
+		if (link != NULL)
+			link_send(ras, link, cancel, sizeof(cancel));
+		if (evidence)
+			liveness_weak_evidence(ras, leg->slot);
+	}
+	gather->holds--;
+}
+
+void collective_tick(struct ras *ras) {
+	struct gather *gather;
+
+	for (gather = ras->collective->running; gather != NULL; gather = gather->next) {
+		if (gather->open_count > 0 && ras->now_ns >= gather->deadline_ns)
+			gather_expire(ras, gather);
+	}
+	gathers_settle(ras);
+}
+
+uint64_t collective_next_ns(const struct ras *ras) {
+	const struct gather *gather;
+	uint64_t next_ns = RAS_NEVER;
+
+	for (gather = ras->collective->running; gather != NULL; gather = gather->next) {
+		uint64_t due_ns = gather->open_count > 0 ? gather->deadline_ns : ras->now_ns;
+
+		if (due_ns < next_ns)
+			next_ns = due_ns;
+	}
+	return next_ns;
+}

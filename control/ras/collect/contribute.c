@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A node's own share of a collective.
+//
+// The core knows its links, so the first rows of CONNS are its own; all the rest comes from
+// ras_ops.contribute, part by part. What a part of COMMS lists as missing is remembered for the
+// nodes below, so that a list of thousands of ranks is not sent by each of them again.
+#include "collect/gather.h"
+#include "core/core.h"
+
+#include <ras/payload.h>
+
+struct share {
+	struct ras *ras;
+	struct gather *gather;
+	struct gather_skip *skip;
+	uint32_t part; // next
+};
+
+int gather_skip_init(
+	struct ras *ras, struct gather_skip *skip, const struct collect_request *request
+) {
+	int err;
+
+	if (request->skip_count == 0)
+		return 0;
+	err = memory_grow(
+		&ras->memory, (void **)&skip->ids, &skip->capacity, request->skip_count,
+		sizeof(*skip->ids)
+	);
+	if (err != 0)
+		return err;
+	for (uint32_t n = 0; n < request->skip_count; n++)
+		skip->ids[n] = collect_skip_at(request, n);
+	skip->count = request->skip_count;
+	return 0;
+}
+
+void gather_skip_fini(struct ras *ras, struct gather_skip *skip) {
+	memory_release(&ras->memory, skip->ids, skip->capacity * sizeof(*skip->ids));
+}
+
+// Without room or memory it is left out: then its missing ranks are sent twice, no harm done.
+static void skip_add(struct ras *ras, struct gather_skip *skip, const struct ras_comm_id *id) {
+	uint32_t low = 0;
+	uint32_t high = skip->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = ras_comm_id_compare(&skip->ids[middle], id);
+
+		if (order == 0)
+			return;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (skip->count == RAS_COLLECT_SKIP_MAX ||
+	    memory_grow(
+		    &ras->memory, (void **)&skip->ids, &skip->capacity, skip->count + 1,
+		    sizeof(*skip->ids)
+	    ) != 0)
+		return;
+	memmove(&skip->ids[low + 1], &skip->ids[low], (skip->count - low) * sizeof(*skip->ids));
+	skip->ids[low] = *id;
+	skip->count++;
+}
+
+static void skip_listed(const struct share *share, const void *payload, size_t size) {
+	struct ras_comm_missing missing;
+	struct ras_comm_rank rank;
+	struct wire_reader reader;
+	struct ras_comm head;
+
+	wire_reader_init(&reader, payload, size);
+	while (ras_comm_get(&reader, &head) == 0) {
+		for (uint32_t n = 0; n < head.rank_count; n++)
+			ras_comm_get_rank(&reader, head.size, &rank);
+		for (uint32_t n = 0; n < head.missing_count; n++)
+			ras_comm_get_missing(&reader, head.size, &missing);
+		if (head.missing_count > 0 && wire_reader_ok(&reader))
+			skip_add(share->ras, share->skip, &head.id);
+	}
+}
+
+static void share_part(struct share *share, struct wire_writer *writer, bool last) {
+	struct ras *ras = share->ras;
+	struct collect_answer answer = {
+		.node = ras->self_id,
+		.incarnation = ras_self(ras)->incarnation,
+		.view_digest = peers_digest(&ras->peers),
+		.hops = share->gather->hops,
+		.part = share->part++,
+		.last = last,
+		.payload = ras->scratch,
+	};
+
+	if (wire_writer_finish(writer, &answer.size) != 0) {
+		ras->collective->counters.contributions_cut++;
+		answer.size = 0;
+	}
+	if (share->gather->kind == RAS_COLLECT_COMMS)
+		skip_listed(share, answer.payload, answer.size);
+	gather_answer(ras, share->gather, &answer);
+}
+
+// A part is written into the common scratch, so what waits is sent up before, not between.
+static void share_writer(struct share *share, struct wire_writer *ret_writer) {
+	if (share->part > 0 && share->gather->pending_used > 0)
+		gather_flush(share->ras, share->gather, 0);
+	wire_writer_init(ret_writer, share->ras->scratch, RAS_COLLECT_PART_BYTES_MAX);
+}
+
+static void link_row(const struct link *link, struct ras_conn_row *ret_row) {
+	*ret_row = (struct ras_conn_row){
+		.peer = link->peer,
+		.transport = RAS_TRANSPORT_TCP,
+		.sent_bytes = link->sent_bytes,
+		.received_bytes = link->received_bytes,
+		.errors = link->connects > 0 ? link->connects - 1 : 0,
+		.retransmits = RAS_RETRANSMITS_UNKNOWN,
+	};
+	if (link->rtt.count == 0)
+		return;
+	ret_row->samples = link->rtt.count;
+	ret_row->min_ns = link->rtt.min_ns;
+	ret_row->mean_ns = link->rtt.sum_ns / link->rtt.count;
+	ret_row->max_ns = link->rtt.max_ns;
+}
+
+static void share_links(struct share *share) {
+	struct wire_writer writer;
+	struct ras_conn_row row;
+
+	share_writer(share, &writer);
+	for (uint32_t n = 0; n < share->ras->links.count; n++) {
+		const struct link *link = share->ras->links.table[n];
+
+		if (!link->used)
+			continue;
+		link_row(link, &row);
+		if (ras_conn_put(&writer, &row) == 0)
+			continue;
+		share_part(share, &writer, false);
+		share_writer(share, &writer);
+		ras_conn_put(&writer, &row);
+	}
+	share_part(share, &writer, false);
+}
+
+void gather_contribute(struct ras *ras, struct gather *gather, struct gather_skip *skip) {
+	struct ras_contribution wanted = {.kind = gather->kind};
+	struct share share = {.ras = ras, .gather = gather, .skip = skip};
+	struct wire_writer writer;
+	bool more;
+
+	if (gather->kind == RAS_COLLECT_CONNS)
+		share_links(&share);
+	do {
+		share_writer(&share, &writer);
+		wanted.skip = skip->ids;
+		wanted.skip_count = skip->count;
+		more = ras->ops.contribute(ras->ops_ctx, &wanted, &writer);
+		wanted.part++;
+		if (more && share.part + 1 >= RAS_COLLECT_PARTS_MAX) {
+			ras->collective->counters.contributions_cut++;
+			more = false;
+		}
+		share_part(&share, &writer, !more);
+	} while (more);
+}

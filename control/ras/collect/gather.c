@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One member's part in a collective: whom it asks, what it passes up.
+#include "collect/gather.h"
+
+#include "core/core.h"
+
+#define PENDING_BYTES_MIN 512u
+
+static size_t gather_bytes(uint32_t leg_max) {
+	return sizeof(struct gather) + leg_max * sizeof(struct gather_leg);
+}
+
+static uint32_t good_links(const struct ras *ras, const struct link *but) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		count += link != but && link_is_good(link);
+	}
+	return count;
+}
+
+struct gather *
+gather_create(struct ras *ras, const struct collect_request *request, struct link *from) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+	uint32_t leg_max = good_links(ras, from);
+	struct gather *gather;
+
+	gather = memory_allocate(&ras->memory, gather_bytes(leg_max));
+	if (gather == NULL)
+		return NULL;
+	gather->leg_max = leg_max;
+	gather->origin = request->origin;
+	gather->id = request->id;
+	gather->kind = request->kind;
+	gather->count = 1;
+	gather->voters = votes_has_none(ras) ? 0 : 1;
+	gather->hops = request->hops;
+	gather->started_ns = ras->now_ns;
+	gather->started_observed_ns = ras->observed_ns;
+	gather->budget_ns = request->budget_ns;
+	gather->deadline_ns = ras->now_ns + request->budget_ns;
+	gather->holds = 1;
+	if (from != NULL) {
+		gather->parent = from->peer;
+		gather->parent_slot = from->slot;
+	} else {
+		gather->collected = collected_create(ras, request->kind, request->id);
+		if (gather->collected == NULL) {
+			gather_destroy(ras, gather);
+			return NULL;
+		}
+	}
+	gather->next = ras->collective->running;
+	ras->collective->running = gather;
+	counters->running++;
+	if (counters->running > counters->running_max)
+		counters->running_max = counters->running;
+	return gather;
+}
+
+void gather_destroy(struct ras *ras, struct gather *gather) {
+	collected_destroy(ras, gather->collected);
+	memory_release(&ras->memory, gather->pending, gather->pending_capacity);
+	memory_release(&ras->memory, gather, gather_bytes(gather->leg_max));
+}
+
+struct gather *gather_find(const struct ras *ras, uint64_t origin, uint64_t id) {
+	struct gather *gather = ras->collective->running;
+
+	while (gather != NULL && (gather->origin != origin || gather->id != id))
+		gather = gather->next;
+	return gather;
+}
+
+struct link *gather_link(const struct ras *ras, uint32_t slot, uint64_t peer) {
+	struct link *link = link_find(ras, slot);
+
+	if (link == NULL || !link->used || link->peer != peer || !link_is_ready(link))
+		return NULL;
+	return link;
+}
+
+// The whole answer of a census.
+static void count_send(struct ras *ras, struct gather *gather, struct link *link) {
+	uint8_t frame[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + COLLECT_COUNT_BYTES];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, frame, sizeof(frame));
+	collected_encode(gather->origin, gather->id, COLLECTED_FINAL, &writer);
+	collect_count_encode(gather->count, gather->voters, gather->heard, &writer);
+	link_send(ras, link, frame, sizeof(frame));
+}
+
+void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags) {
+	struct link *link = gather_link(ras, gather->parent_slot, gather->parent);
+	uint8_t bare[COLLECTED_HEADER_BYTES];
+	uint8_t *frame = gather->pending_used > 0 ? gather->pending : bare;
+	struct wire_writer header;
+	uint32_t size = gather->pending_used;
+
+	if (gather_is_census(gather)) {
+		if (link != NULL && !gather->abandoned)
+			count_send(ras, gather, link);
+		return;
+	}
+	wire_writer_init(&header, frame, COLLECTED_HEADER_BYTES);
+	collected_encode(gather->origin, gather->id, flags, &header);
+	if (size == 0)
+		size = COLLECTED_HEADER_BYTES;
+	if (link != NULL && !gather->abandoned)
+		link_send(ras, link, frame, size);
+	gather->pending_used = 0;
+}
+
+static bool pending_grow(struct ras *ras, struct gather *gather, uint32_t capacity) {
+	uint8_t *grown;
+
+	if (capacity == gather->pending_capacity)
+		return true;
+	grown = memory_allocate(&ras->memory, capacity);
+	if (grown == NULL)
+		return false;
+	if (gather->pending_used > 0)
+		memcpy(grown, gather->pending, gather->pending_used);
+	memory_release(&ras->memory, gather->pending, gather->pending_capacity);
+	gather->pending = grown;
+	gather->pending_capacity = capacity;
+	return true;
+}
+
+// Room for an item, what is before it sent up if need be. False without memory.
+static bool pending_reserve(struct ras *ras, struct gather *gather, size_t size) {
+	uint32_t capacity = gather->pending_capacity;
+	uint32_t used;
+
+	must(size <= RAS_FRAME_MAX - COLLECTED_HEADER_BYTES);
+	if (gather->pending_used + size > RAS_FRAME_MAX)
+		gather_flush(ras, gather, 0);
+	used = gather->pending_used > 0 ? gather->pending_used : COLLECTED_HEADER_BYTES;
+	if (capacity == 0)
+		capacity = PENDING_BYTES_MIN;
+	while (capacity < used + size)
+		capacity *= 2;
+	if (!pending_grow(ras, gather, capacity))
+		return false;
+	gather->pending_used = used;
+	return true;
+}
+
+void gather_answer(struct ras *ras, struct gather *gather, const struct collect_answer *answer) {
+	size_t size = COLLECT_ITEM_HEADER_BYTES + COLLECT_ANSWER_HEADER_BYTES + answer->size;
+	struct wire_writer writer;
+
+	if (gather->collected != NULL) {
+		collected_add(ras, gather->collected, answer);
+		return;
+	}
+	if (!pending_reserve(ras, gather, size))
+		return;
+	wire_writer_init(&writer, gather->pending + gather->pending_used, size);
+	collect_answer_encode(answer, &writer);
+	gather->pending_used += (uint32_t)size;
+}
+
+static void
+gather_lost(struct ras *ras, struct gather *gather, uint64_t peer, enum collect_why why) {
+	size_t size = COLLECT_ITEM_HEADER_BYTES + COLLECT_LOST_BYTES;
+	struct wire_writer writer;
+
+	if (gather_is_census(gather))
+		return; // who is not counted is not reached, for whatever reason
+	if (gather->collected != NULL) {
+		collected_lost(ras, gather->collected, peer, why);
+		return;
+	}
+	if (!pending_reserve(ras, gather, size))
+		return;
+	wire_writer_init(&writer, gather->pending + gather->pending_used, size);
+	collect_lost_encode(peer, why, &writer);
+	gather->pending_used += (uint32_t)size;
+}
+
+static void root_items(struct ras *ras, struct gather *gather, struct wire_reader *items) {
+	struct collect_item item;
+
+	while (collect_item_decode(items, &item) == 0) {
+		if (item.type == COLLECT_ITEM_ANSWER)
+			collected_add(ras, gather->collected, &item.answer);
+		else if (item.type == COLLECT_ITEM_LOST)
+			collected_lost(ras, gather->collected, item.lost_peer, item.lost_why);
+	}
+}
+
+static void census_items(struct gather *gather, struct wire_reader *items) {
+	struct collect_item item;
+
+	while (collect_item_decode(items, &item) == 0) {
+		if (item.type != COLLECT_ITEM_COUNT || item.voters > item.count)
+			continue;
+		if (item.count <= RAS_PEERS_MAX - gather->count)
+			gather->count += item.count;
+		if (item.voters <= RAS_PEERS_MAX - gather->voters)
+			gather->voters += item.voters;
+		gather->heard |= item.heard;
+	}
+}
+
+void gather_items(struct ras *ras, struct gather *gather, struct wire_reader *items) {
+	size_t size = wire_reader_left(items);
+
+	if (gather_is_census(gather)) {
+		census_items(gather, items);
+		return;
+	}
+	if (gather->collected != NULL) {
+		root_items(ras, gather, items);
+		return;
+	}
+	if (size == 0 || !pending_reserve(ras, gather, size))
+		return;
+	wire_get_bytes(items, gather->pending + gather->pending_used, size);
+	gather->pending_used += (uint32_t)size;
+}
+
+struct gather_leg *gather_leg_of(struct gather *gather, uint64_t peer) {
+	for (uint32_t n = 0; n < gather->leg_count; n++) {
+		if (gather->legs[n].peer == peer)
+			return &gather->legs[n];
+	}
+	return NULL;
+}
+
+void gather_leg_lost(
+	struct ras *ras, struct gather *gather, struct gather_leg *leg, enum collect_why why
+) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+
+	must(leg->open);
+	leg->open = false;
+	gather->open_count--;
+	if (why == COLLECT_WHY_TIMED_OUT)
+		counters->legs_timed_out++;
+	else
+		counters->legs_lost++;
+	gather_lost(ras, gather, leg->peer, why);
+}
+
+void gather_cancel_legs(struct ras *ras, struct gather *gather) {
+	uint8_t frame[COLLECT_CANCEL_BYTES];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, frame, sizeof(frame));
+	collect_cancel_encode(gather->origin, gather->id, &writer);
+	for (uint32_t n = 0; n < gather->leg_count; n++) {
+		struct gather_leg *leg = &gather->legs[n];
+		struct link *link = gather_link(ras, leg->slot, leg->peer);
+
+		if (!leg->open)
+			continue;
+		leg->open = false;
+		gather->open_count--;
+		if (link != NULL)
+			link_send(ras, link, frame, sizeof(frame));
+	}
+}
+
+// How many hops a flood may need: a ring without long links is a chain to its far side.
+static uint32_t flood_depth(const struct ras *ras) {
+	const uint32_t *counts = ras->peers.state_counts;
+	uint32_t members = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
+	uint32_t depth = 2;
+
+	if (!ras->profile->long_rings)
+		return members / 2 + 1;
+	for (; members > 1; members /= 2)
+		depth++;
+	return depth;
+}
+
+// A leg is given less than we have: the difference is for its answer to travel. At the end of
+// the longest way about six tenths of what the root gave are left.
+static uint64_t leg_budget_ns(const struct ras *ras, uint64_t budget_ns) {
+	uint64_t margin_ns = budget_ns / (UINT64_C(2) * flood_depth(ras)) + 1;
+
+	return budget_ns > margin_ns ? budget_ns - margin_ns : 0;
+}
+
+static void gather_forward(
+	struct ras *ras,
+	struct gather *gather,
+	const struct collect_request *request,
+	const struct gather_skip *skip
+) {
+	struct collect_request onward = *request;
+	struct wire_writer writer;
+	uint8_t *frame;
+	size_t size;
+
+	if (gather->leg_max == 0 || request->hops >= UINT16_MAX)
+		return;
+	size = COLLECT_REQUEST_BYTES_MAX -
+	       (RAS_COLLECT_SKIP_MAX - skip->count) * sizeof(struct ras_comm_id);
+	// Not the common scratch: what a link does when it sends may use that.
+	frame = memory_allocate(&ras->memory, size);
+	if (frame == NULL)
+		return;
+	onward.hops++;
+	onward.budget_ns = leg_budget_ns(ras, request->budget_ns);
+	wire_writer_init(&writer, frame, size);
+	collect_request_encode(&onward, skip->ids, skip->count, &writer);
+	for (uint32_t n = 0; n < ras->links.count && gather->leg_count < gather->leg_max; n++) {
+		struct link *link = ras->links.table[n];
+		bool back = gather->collected == NULL && link->peer == gather->parent;
+
+		if (back || !link_is_good(link))
+			continue;
+		gather->legs[gather->leg_count++] =
+			(struct gather_leg){.peer = link->peer, .slot = link->slot, .open = true};
+		gather->open_count++;
+		link_send(ras, link, frame, size);
+	}
+	memory_release(&ras->memory, frame, size);
+}
+
+// Is the one who is asked about in a census here, or heard on a link of ours?
+static bool census_hears(const struct ras *ras, uint64_t subject) {
+	uint32_t slot = peers_find(&ras->peers, subject);
+	const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
+
+	return subject == ras->self_id || (link != NULL && link_speaks(ras, link));
+}
+
+// Who is asked about, and whether we are one whom the origin does not count. What a newer version
+// says of a node is passed over.
+static void
+census_hear(struct ras *ras, struct gather *gather, const struct collect_request *request) {
+	bool is_ours = gather->origin == ras->self_id;
+	bool has_vote = true; // its origin
+
+	for (uint32_t n = 0; n < request->skip_count; n++) {
+		struct ras_comm_id entry = collect_skip_at(request, n);
+
+		enum collect_census_word word = collect_census_word(&entry);
+
+		if (entry.hash == gather->origin && word == COLLECT_CENSUS_UNCOUNTED)
+			has_vote = false;
+		if (entry.hash == ras->self_id &&
+		    (word == COLLECT_CENSUS_UNCOUNTED || word == COLLECT_CENSUS_NOBODY))
+			gather->voters = 0;
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_UNCOUNTED && !is_ours)
+			votes_told_none(ras, gather->origin);
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_LATE &&
+		    !votes_told_late(ras, gather->origin, entry.pid_hash))
+			gather->voters = 0;
+		if (entry.hash == ras->self_id && word == COLLECT_CENSUS_NOBODY)
+			gather->count = 0;
+		if (word != COLLECT_CENSUS_HEARS || gather->subject_count == COLLECT_SUBJECTS_MAX)
+			continue;
+		if (census_hears(ras, entry.hash))
+			gather->heard |= (uint8_t)(1u << gather->subject_count);
+		gather->subjects[gather->subject_count++] = entry.hash;
+	}
+	for (uint32_t n = 0; n < gather->subject_count && !has_vote && !is_ours; n++) {
+		if ((gather->heard >> n & 1) == 0)
+			liveness_passed_on(ras, gather->subjects[n]);
+	}
+}
+
+void gather_serve(struct ras *ras, struct gather *gather, const struct collect_request *request) {
+	struct gather_skip skip = {0};
+
+	if (gather_skip_init(ras, &skip, request) == 0) {
+		if (gather_is_census(gather))
+			census_hear(ras, gather, request);
+		else
+			gather_contribute(ras, gather, &skip);
+		gather_forward(ras, gather, request, &skip);
+	} else {
+		gather_lost(ras, gather, ras->self_id, COLLECT_WHY_REFUSED);
+	}
+	gather_skip_fini(ras, &skip);
+}

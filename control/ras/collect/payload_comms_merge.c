@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators of all nodes put together.
+//
+// Three tables, each sorted by (id, size): the communicators seen, their ranks, and the ranks
+// somebody missed. Settling folds each table and drops the missing ranks that have arrived, so
+// that what stays missing is what no node has.
+#include "collect/payload_rows.h"
+
+#include <lib/must.h>
+#include <lib/wire.h>
+#include <ras/payload.h>
+
+struct comm_row {
+	struct ras_comm_id id;
+	uint32_t size;
+	bool collision; // another size goes by the same id
+	uint32_t rank_from, rank_count;
+	uint32_t missing_from, missing_count;
+};
+
+struct ras_comms {
+	struct payload_rows comms;   // struct comm_row
+	struct payload_rows ranks;   // struct ras_merged_rank
+	struct payload_rows missing; // struct ras_merged_missing
+	uint64_t duplicates;
+};
+
+static int compare_comm(
+	const struct ras_comm_id *a_id,
+	uint32_t a_size,
+	const struct ras_comm_id *b_id,
+	uint32_t b_size
+) {
+	int order = ras_comm_id_compare(a_id, b_id);
+
+	return order != 0 ? order : payload_compare_u64(a_size, b_size);
+}
+
+static int comm_compare(const void *a, const void *b) {
+	const struct comm_row *left = a;
+	const struct comm_row *right = b;
+
+	return compare_comm(&left->id, left->size, &right->id, right->size);
+}
+
+static int rank_same(const void *a, const void *b) {
+	const struct ras_merged_rank *left = a;
+	const struct ras_merged_rank *right = b;
+	int order = compare_comm(&left->comm, left->comm_size, &right->comm, right->comm_size);
+
+	return order != 0 ? order : payload_compare_u64(left->rank.rank, right->rank.rank);
+}
+
+// Of two holders of one rank the smaller node id stays, whichever came first.
+static int rank_compare(const void *a, const void *b) {
+	const struct ras_merged_rank *left = a;
+	const struct ras_merged_rank *right = b;
+	const struct ras_comm_rank *l = &left->rank;
+	const struct ras_comm_rank *r = &right->rank;
+	int order = rank_same(a, b);
+
+	if (order == 0)
+		order = payload_compare_u64(left->node, right->node);
+	if (order == 0)
+		order = payload_compare_u64(l->pid, r->pid);
+	for (uint32_t n = 0; order == 0 && n < RAS_COMM_OPS; n++)
+		order = payload_compare_u64(l->ops[n], r->ops[n]);
+	if (order == 0)
+		order = (l->init_state - r->init_state);
+	if (order == 0)
+		order = (l->async_error - r->async_error);
+	if (order == 0)
+		order = (l->flags - r->flags);
+	if (order == 0)
+		order = (l->cuda_device - r->cuda_device);
+	return order != 0 ? order : l->nvml_device - r->nvml_device;
+}
+
+static int missing_same(const void *a, const void *b) {
+	const struct ras_merged_missing *left = a;
+	const struct ras_merged_missing *right = b;
+	int order = compare_comm(&left->comm, left->comm_size, &right->comm, right->comm_size);
+
+	return order != 0 ? order : payload_compare_u64(left->missing.rank, right->missing.rank);
+}
+
+// An entry that knows more comes first: agent, then address, then process.
+static int missing_compare(const void *a, const void *b) {
+	const struct ras_comm_missing *left = &((const struct ras_merged_missing *)a)->missing;
+	const struct ras_comm_missing *right = &((const struct ras_merged_missing *)b)->missing;
+	int order = missing_same(a, b);
+
+	if (order == 0)
+		order = payload_compare_u64(right->node, left->node);
+	if (order == 0)
+		order = right->family - left->family;
+	if (order == 0)
+		order = memcmp(left->address, right->address, sizeof(left->address));
+	if (order == 0)
+		order = payload_compare_u64(right->pid, left->pid);
+	if (order == 0)
+		order = right->cuda_device - left->cuda_device;
+	return order != 0 ? order : right->nvml_device - left->nvml_device;
+}
+
+int ras_comms_create(const struct ras_memory *memory, struct ras_comms **ret_comms) {
+	struct ras_comms *comms = memory->allocate(memory->ctx, sizeof(*comms));
+
+	if (comms == NULL)
+		return -ENOMEM;
+	payload_rows_init(&comms->comms, memory, sizeof(struct comm_row));
+	payload_rows_init(&comms->ranks, memory, sizeof(struct ras_merged_rank));
+	payload_rows_init(&comms->missing, memory, sizeof(struct ras_merged_missing));
+	*ret_comms = comms;
+	return 0;
+}
+
+struct ras_comms *ras_comms_destroy(struct ras_comms *comms) {
+	struct ras_memory memory;
+
+	if (comms == NULL)
+		return NULL;
+	memory = comms->comms.memory;
+	payload_rows_fini(&comms->comms);
+	payload_rows_fini(&comms->ranks);
+	payload_rows_fini(&comms->missing);
+	memory.release(memory.ctx, comms, sizeof(*comms));
+	return NULL;
+}
+
+static int add_ranks(
+	struct ras_comms *comms,
+	uint64_t node,
+	const struct ras_comm *head,
+	struct wire_reader *reader
+) {
+	struct ras_merged_rank row = {.comm = head->id, .comm_size = head->size, .node = node};
+	int err = 0;
+
+	for (uint32_t n = 0; err == 0 && n < head->rank_count; n++) {
+		err = ras_comm_get_rank(reader, head->size, &row.rank);
+		if (err == 0)
+			err = payload_rows_add(&comms->ranks, &row);
+	}
+	return err;
+}
+
+static int
+add_missing(struct ras_comms *comms, const struct ras_comm *head, struct wire_reader *reader) {
+	struct ras_merged_missing row = {.comm = head->id, .comm_size = head->size};
+	int err = 0;
+
+	for (uint32_t n = 0; err == 0 && n < head->missing_count; n++) {
+		err = ras_comm_get_missing(reader, head->size, &row.missing);
+		if (err == 0)
+			err = payload_rows_add(&comms->missing, &row);
+	}
+	return err;
+}
+
+static int add_comm(struct ras_comms *comms, uint64_t node, struct wire_reader *reader) {
+	struct ras_comm head;
+	struct comm_row row = {0};
+	int err;
+
+	err = ras_comm_get(reader, &head);
+	if (err != 0)
+		return err;
+	row.id = head.id;
+	row.size = head.size;
+	err = payload_rows_add(&comms->comms, &row);
+	if (err == 0)
+		err = add_ranks(comms, node, &head, reader);
+	if (err == 0)
+		err = add_missing(comms, &head, reader);
+	return err;
+}
+
+int ras_comms_add(struct ras_comms *comms, const struct ras_collected_part *part) {
+	uint32_t comms_before = comms->comms.count;
+	uint32_t ranks_before = comms->ranks.count;
+	uint32_t missing_before = comms->missing.count;
+	struct wire_reader reader;
+	int err = 0;
+
+	wire_reader_init(&reader, part->payload, part->size);
+	while (err == 0)
+		err = add_comm(comms, part->node, &reader);
+	if (err == -ENODATA)
+		return 0;
+	comms->comms.count = comms_before;
+	comms->ranks.count = ranks_before;
+	comms->missing.count = missing_before;
+	return err;
+}
+
+static struct comm_row *comm_at(const struct ras_comms *comms, uint32_t n) {
+	return payload_rows_at(&comms->comms, n);
+}
+
+// A missing rank that has arrived is missing no more. Both tables are in the same order.
+static void drop_arrived(struct ras_comms *comms) {
+	uint32_t rank = 0;
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < comms->missing.count; n++) {
+		const struct ras_merged_missing *missing = payload_rows_at(&comms->missing, n);
+		struct ras_merged_rank wanted = {
+			.comm = missing->comm,
+			.comm_size = missing->comm_size,
+			.rank = {.rank = missing->missing.rank},
+		};
+
+		while (rank < comms->ranks.count &&
+		       rank_same(payload_rows_at(&comms->ranks, rank), &wanted) < 0)
+			rank++;
+		if (rank < comms->ranks.count &&
+		    rank_same(payload_rows_at(&comms->ranks, rank), &wanted) == 0)
+			continue;
+		if (kept != n)
+			memcpy(payload_rows_at(&comms->missing, kept), missing, sizeof(*missing));
+		kept++;
+	}
+	comms->missing.count = kept;
+}
+
+// How many rows from `from` on belong to the communicator.
+static uint32_t run_length(
+	const struct payload_rows *rows,
+	uint32_t from,
+	const struct comm_row *comm,
+	int (*belongs)(const void *row, const struct comm_row *comm)
+) {
+	uint32_t n = from;
+
+	while (n < rows->count && belongs(payload_rows_at(rows, n), comm) == 0)
+		n++;
+	return n - from;
+}
+
+static int rank_belongs(const void *row, const struct comm_row *comm) {
+	const struct ras_merged_rank *rank = row;
+
+	return compare_comm(&rank->comm, rank->comm_size, &comm->id, comm->size);
+}
+
+static int missing_belongs(const void *row, const struct comm_row *comm) {
+	const struct ras_merged_missing *missing = row;
+
+	return compare_comm(&missing->comm, missing->comm_size, &comm->id, comm->size);
+}
+
+uint32_t ras_comms_settle(struct ras_comms *comms) {
+	uint32_t rank = 0;
+	uint32_t missing = 0;
+
+	payload_rows_settle(&comms->comms, comm_compare, comm_compare);
+	comms->duplicates += payload_rows_settle(&comms->ranks, rank_compare, rank_same);
+	payload_rows_settle(&comms->missing, missing_compare, missing_same);
+	drop_arrived(comms);
+	for (uint32_t n = 0; n < comms->comms.count; n++) {
+		struct comm_row *row = comm_at(comms, n);
+
+		row->rank_from = rank;
+		row->rank_count = run_length(&comms->ranks, rank, row, rank_belongs);
+		rank += row->rank_count;
+		row->missing_from = missing;
+		row->missing_count = run_length(&comms->missing, missing, row, missing_belongs);
+		missing += row->missing_count;
+		row->collision = false;
+		if (n > 0 && ras_comm_id_compare(&comm_at(comms, n - 1)->id, &row->id) == 0) {
+			comm_at(comms, n - 1)->collision = true;
+			row->collision = true;
+		}
+	}
+	return comms->comms.count;
+}
+
+void ras_comms_at(const struct ras_comms *comms, uint32_t n, struct ras_merged_comm *ret_comm) {
+	const struct comm_row *row;
+
+	must(n < comms->comms.count);
+	row = comm_at(comms, n);
+	ret_comm->id = row->id;
+	ret_comm->size = row->size;
+	ret_comm->collision = row->collision;
+	ret_comm->rank_count = row->rank_count;
+	ret_comm->missing_count = row->missing_count;
+	ret_comm->ranks =
+		row->rank_count > 0 ? payload_rows_at(&comms->ranks, row->rank_from) : NULL;
+	ret_comm->missing =
+		row->missing_count > 0 ? payload_rows_at(&comms->missing, row->missing_from) : NULL;
+}
+
+uint64_t ras_comms_duplicates(const struct ras_comms *comms) {
+	return comms->duplicates;
+}

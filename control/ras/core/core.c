@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The protocol core's entry points, its time, its own record, and its events.
+#include "core/core.h"
+
+#include <xxhash.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define PAUSE_MIN_NS (500 * RAS_NS_PER_MS) // later than this past the wake-up: we were stopped
+#define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
+#define STEP_GAP_NS (10 * RAS_NS_PER_SEC) // between steps past an earlier run of ours
+
+// Time.
+
+void ras_enter(struct ras *ras, uint64_t now_ns) {
+	uint64_t paused_ns = 0;
+	uint64_t since_ns;
+
+	must(now_ns >= ras->now_ns);
+	since_ns = now_ns - ras->now_ns;
+	if (ras->started && now_ns > ras->wake_ns)
+		paused_ns = now_ns - ras->wake_ns;
+	// A wake-up may be asked for that has passed: what was before the last input is no pause.
+	if (paused_ns > since_ns)
+		paused_ns = since_ns;
+	if (paused_ns > PAUSE_MIN_NS) {
+		// What we did not see because we did not look is no evidence against anybody.
+		since_ns -= paused_ns;
+		ras->counters.own_pauses++;
+		ras->counters.own_paused_ns += paused_ns;
+		ras->wake_ns = now_ns;
+		ras->now_ns = now_ns;
+		ras->observed_ns += since_ns;
+		// What waits to be read was stamped while we stood still: it would seem late by
+		// that much. No clock is compared until we are told ours again.
+		ras->wall = (struct wall_clock){0};
+		ras->resumed_ns = ras->observed_ns;
+		if (paused_ns >= ras->profile->suspect_ns)
+			ras->awake_ns = ras->observed_ns;
+		ras_emit(ras, RAS_EVENT_PAUSED, RAS_NO_SLOT, RAS_CAUSE_NONE, paused_ns);
+		links_resume(ras);
+		liveness_resume(ras);
+		return;
+	}
+	ras->now_ns = now_ns;
+	ras->observed_ns += since_ns;
+}
+
+void ras_wake_at(struct ras *ras, uint64_t at_ns) {
+	uint64_t now_based;
+
+	if (at_ns == RAS_NEVER)
+		return;
+	now_based =
+		at_ns > ras->observed_ns ? ras->now_ns + (at_ns - ras->observed_ns) : ras->now_ns;
+	if (now_based < ras->wake_ns)
+		ras->wake_ns = now_based;
+}
+
+void ras_exit(struct ras *ras) {
+	uint64_t relay_ns = relay_next_ns(ras);
+	uint64_t collective_ns = collective_next_ns(ras);
+	uint64_t transfer_ns = transfer_next_ns(ras);
+
+	if (relay_ns < ras->wake_ns)
+		ras->wake_ns = relay_ns;
+	if (collective_ns < ras->wake_ns)
+		ras->wake_ns = collective_ns;
+	if (transfer_ns < ras->wake_ns)
+		ras->wake_ns = transfer_ns;
+	if (ras->links.dropped > 0)
+		links_reap(ras);
+	if (ras->conns.freed > 0)
+		conns_reap(ras);
+	if (ras->wake_ns != ras->wake_asked_ns) {
+		ras->wake_asked_ns = ras->wake_ns;
+		ras->ops.wake(ras->ops_ctx, ras->wake_ns);
+	}
+}
+
+uint64_t ras_random(struct ras *ras) {
+	uint64_t value = ras->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+	return value ^ value >> 31;
+}
+
+uint64_t ras_jitter(struct ras *ras, uint64_t base_ns) {
+	return base_ns < 4 ? base_ns : base_ns - ras_random(ras) % (base_ns / 4);
+}
+
+// Life.
+
+static int self_insert(struct ras *ras, const struct ras_peer_info *info) {
+	struct peer_news news = {
+		.incarnation = ras_incarnation(info->start, 0),
+		.state = RAS_ALIVE,
+	};
+	enum peers_change change;
+	int err;
+
+	err = ras_record_from_info(ras->interner, info, &news.record);
+	if (err != 0)
+		return err;
+	news.id = news.record->id;
+	ras->self_id = news.id;
+	err = peers_merge(&ras->peers, &news, 0, &change, &ras->self_slot);
+	ras_record_put(ras->interner, news.record);
+	return err;
+}
+
+static int parts_init(struct ras *ras, const struct ras_config *config) {
+	int err;
+
+	ras->scratch = memory_allocate(&ras->memory, RAS_FRAME_MAX);
+	if (ras->scratch == NULL)
+		return -ENOMEM;
+	peers_init(&ras->peers, &ras->memory, ras->interner);
+	err = self_insert(ras, &config->self);
+	if (err == 0)
+		err = history_init(&ras->history, &ras->memory, config->history_events);
+	if (err == 0)
+		err = ring_init(ras);
+	if (err == 0)
+		err = join_init(ras, config->seeds, config->seed_count);
+	if (err == 0)
+		err = relay_create(ras);
+	if (err == 0)
+		err = transfer_create(ras);
+	if (err == 0)
+		err = collective_create(ras);
+	return err;
+}
+
+int ras_create(
+	const struct ras_config *config,
+	const struct ras_memory *memory,
+	struct ras_interner *interner,
+	const struct ras_ops *ops,
+	void *ops_ctx,
+	struct ras **ret_ras
+) {
+	struct memory first = {.source = *memory};
+	struct ras *ras;
+	int err;
+
+	if (config->profile == NULL || config->cluster == NULL || config->conns_max == 0 ||
+	    config->conns_max > CONNS_MAX || config->seed_count > RAS_SEEDS_MAX)
+		return -EINVAL;
+	ras = memory_allocate(&first, sizeof(*ras));
+	if (ras == NULL)
+		return -ENOMEM;
+	ras->memory = first;
+	ras->profile = config->profile;
+	ras->ops = *ops;
+	ras->ops_ctx = ops_ctx;
+	ras->interner = interner;
+	ras->random = config->random_seed;
+	ras->cluster = XXH3_64bits(config->cluster, strlen(config->cluster));
+	ras->versions = ras_versions_built;
+	if (config->version_min != 0)
+		ras->versions.min = config->version_min;
+	if (config->version_max != 0)
+		ras->versions.max = config->version_max;
+	ras->conns_max = config->conns_max;
+	ras->wake_ns = RAS_NEVER;
+	ras->wake_asked_ns = RAS_NEVER;
+	ras->news.flush_ns = RAS_NEVER;
+	err = parts_init(ras, config);
+	if (err != 0) {
+		ras_destroy(ras);
+		return err;
+	}
+	*ret_ras = ras;
+	return 0;
+}
+
+struct ras *ras_destroy(struct ras *ras) {
+	struct memory last;
+
+	if (ras == NULL)
+		return NULL;
+	collective_destroy(ras);
+	transfer_destroy(ras);
+	relay_destroy(ras);
+	flood_fini(&ras->flood, &ras->memory);
+	join_fini(ras);
+	remembered_fini(ras);
+	ring_fini(ras);
+	liveness_fini(ras);
+	contests_fini(ras);
+	turns_fini(ras);
+	news_fini(ras);
+	foreign_fini(&ras->foreign, &ras->memory);
+	links_fini(ras);
+	conns_fini(ras);
+	history_fini(&ras->history, &ras->memory);
+	peers_fini(&ras->peers);
+	memory_release(&ras->memory, ras->scratch, ras->scratch != NULL ? RAS_FRAME_MAX : 0);
+	last = ras->memory;
+	must(last.used_bytes == sizeof(*ras));
+	memory_release(&last, ras, sizeof(*ras));
+	return NULL;
+}
+
+void ras_start(struct ras *ras, uint64_t now_ns) {
+	must(!ras->started);
+	ras->now_ns = now_ns;
+	// Observed time starts late enough that no time before the start is negative.
+	ras->observed_ns = 3600 * RAS_NS_PER_SEC;
+	ras->started = true;
+	ras->links.beat_due_ns = ras->observed_ns + ras_random(ras) % ras->profile->beat_ns;
+	ras->expire_ns = ras->observed_ns + EXPIRE_GAP_NS;
+	ras_self(ras)->flags |= PEER_SEEN;
+	ras_self(ras)->since_ns = ras->observed_ns;
+	if (ras->preloaded) {
+		join_place_seeds(ras);
+		ras_become_member(ras, 0);
+	} else
+		join_begin(ras);
+	ras_wake_at(ras, ras->links.beat_due_ns);
+	ras_exit(ras);
+}
+
+static int self_replace(struct ras *ras, const struct ras_peer_info *info) {
+	struct peer_news news = {
+		.state = RAS_ALIVE,
+		.id = ras->self_id,
+		.incarnation = ras_incarnation(info->start, 0),
+	};
+	enum peers_change change;
+	int err;
+
+	err = ras_record_from_info(ras->interner, info, &news.record);
+	if (err != 0)
+		return err;
+	err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &ras->self_slot);
+	ras_record_put(ras->interner, news.record);
+	must(err != -EBADMSG);
+	ras_self(ras)->flags |= PEER_SEEN;
+	if (err == 0)
+		relay_self_restarted(ras);
+	return err;
+}
+
+// Takes a start number over into our own record.
+static void self_restart(struct ras *ras, uint64_t start) {
+	struct ras_peer_info info;
+
+	// One past the largest was told by somebody who lies: our own is as good.
+	if (start <= ras_incarnation_start(ras_self(ras)->incarnation) || start > RAS_START_MAX)
+		return;
+	ras_record_info(ras_self(ras)->record, &info);
+	info.start = start;
+	// Of memory: others will tell us that ours is old, and we refute.
+	(void)self_replace(ras, &info);
+}
+
+int ras_self_renew(struct ras *ras, const struct sock_addr *address) {
+	uint64_t own = ras_incarnation_start(ras_self(ras)->incarnation);
+	struct ras_peer_info info;
+	int err;
+
+	if (own == RAS_START_MAX)
+		return -ENOSPC;
+	ras_record_info(ras_self(ras)->record, &info);
+	info.start = own + 1;
+	info.addresses[0] = *address;
+	err = self_replace(ras, &info);
+	if (err == 0 && own == 0)
+		ras->start_guessed = true;
+	return err;
+}
+
+void ras_become_member(struct ras *ras, uint64_t start) {
+	uint64_t own = ras_incarnation_start(ras_self(ras)->incarnation);
+
+	ras->start_told = own == 0;
+	if (start == 0 || start > RAS_START_MAX) {
+		ras->start_guessed = ras->start_guessed || own == 0;
+		start = own > 0 ? own : 1;
+	}
+	self_restart(ras, start);
+	ras->joined = true;
+	ras->joined_ns = ras->observed_ns;
+	ring_rebuild(ras);
+	ras_wake_at(ras, ras->observed_ns);
+}
+
+void ras_leave(struct ras *ras, uint64_t now_ns) {
+	ras_enter(ras, now_ns);
+	if (!ras->leaving) {
+		ras->leaving = true;
+		ras->left = true;
+		transfer_leave(ras);
+		links_leave(ras);
+		conns_leave(ras);
+	}
+	ras_exit(ras);
+}
+
+bool ras_earlier_run(struct ras *ras, uint64_t start) {
+	uint64_t before = ras_self(ras)->incarnation;
+
+	if (!ras->joined || ras->leaving || start >= RAS_START_MAX ||
+	    start < ras_incarnation_start(before))
+		return false;
+	// What takes a step each time that we do is no earlier run: it lives, and was cloned. Each
+	// step is news to all.
+	if (ras->observed_ns < ras->next_step_ns) {
+		if (!ras->step_put_off)
+			ras_conflict(ras, ras->self_slot, ras_incarnation(start, 0), NULL);
+		ras->step_put_off = true;
+		return false;
+	}
+	self_restart(ras, start + 1);
+	if (ras_self(ras)->incarnation == before)
+		return false;
+	ras->next_step_ns = ras->observed_ns + STEP_GAP_NS;
+	ras->step_put_off = false;
+	ras->start_guessed = false;
+	ras->start_told = false;
+	ras_emit(
+		ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, RAS_CAUSE_RESTART,
+		ras_self(ras)->incarnation
+	);
+	news_of_self(ras);
+	return true;
+}
+
+bool ras_gone(const struct ras *ras) {
+	return ras->leaving && ras->conns.open == 0;
+}
+
+void ras_tick(struct ras *ras, uint64_t now_ns) {
+	ras_enter(ras, now_ns);
+	ras->wake_ns = RAS_NEVER;
+	ras->wake_asked_ns = RAS_NEVER; // it may have been this one, which is spent
+	conns_tick(ras);		// a goodbye may still wait for its connection
+	if (!ras->leaving) {
+		links_tick(ras);
+		ring_tick(ras);
+		liveness_tick(ras);
+		contests_tick(ras);
+		turns_tick(ras);
+		join_tick(ras);
+		search_tick(ras);
+		relay_tick(ras);
+		transfer_tick(ras);
+		forget_tick(ras);
+		expire_tick(ras);
+		news_tick(ras); // last: it sends what the others found
+	}
+	collective_tick(ras); // what was asked before we left is answered, too
+	ras_exit(ras);
+}
+
+// Events.
+
+static void tell(struct ras *ras, struct ras_event *event) {
+	event->quiet = turns_are_quiet(ras, event);
+	if (!event->quiet)
+		history_add(&ras->history, event);
+	ras->ops.event(ras->ops_ctx, event);
+}
+
+static void name_peer(const struct ras *ras, uint32_t slot, struct ras_event *event) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	event->peer = entry->record->id;
+	event->incarnation = entry->incarnation;
+	event->hops = entry->hops;
+	memcpy(event->name, entry->record->name, entry->record->name_length);
+}
+
+void ras_emit(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	uint32_t slot,
+	enum ras_cause cause,
+	uint64_t value
+) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = kind,
+		.cause = cause,
+		.value = value,
+	};
+
+	if (slot != RAS_NO_SLOT) {
+		name_peer(ras, slot, &event);
+		if (kind == RAS_EVENT_DEAD) // who saw it is of the death alone
+			event.observer_count = peers_observers(&ras->peers, slot, event.observers);
+	}
+	tell(ras, &event);
+}
+
+void ras_emit_at(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	const struct sock_addr *address,
+	enum ras_cause cause,
+	uint64_t value
+) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = kind,
+		.cause = cause,
+		.value = value,
+		.other = *address,
+	};
+
+	tell(ras, &event);
+}
+
+void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = RAS_EVENT_CONFLICT,
+		.cause = RAS_CAUSE_CONFLICT,
+		.value = value,
+	};
+
+	if (other != NULL)
+		event.other = *other;
+	name_peer(ras, slot, &event);
+	tell(ras, &event);
+}
+
+void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = RAS_EVENT_ADDRESS_OTHER,
+		.cause = RAS_CAUSE_CONFLICT,
+		.value = stranger->found,
+		.other = stranger->address,
+	};
+
+	name_peer(ras, peers_find(&ras->peers, stranger->peer), &event);
+	tell(ras, &event);
+}
+
+void ras_own_address(struct ras *ras) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = RAS_EVENT_ADDRESS_CHANGED,
+		.other = ras_self(ras)->record->address,
+	};
+
+	name_peer(ras, ras->self_slot, &event);
+	tell(ras, &event);
+}
+
+void ras_emit_of(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	const struct ras_record *record,
+	enum ras_cause cause,
+	uint64_t value
+) {
+	struct ras_event event = {
+		.at_ns = ras->now_ns,
+		.kind = kind,
+		.cause = cause,
+		.value = value,
+	};
+
+	if (record != NULL) {
+		event.peer = record->id;
+		event.incarnation = ras_incarnation(record->start, 0);
+		memcpy(event.name, record->name, record->name_length);
+	}
+	tell(ras, &event);
+}
+
+int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
+	struct ras_event event = {
+		.kind = note->kind,
+		.cause = note->cause,
+		.observer_count = note->observer_count,
+		.value = note->value,
+	};
+	uint32_t slot;
+
+	must(note->kind >= RAS_EVENT_REPORTED && note->kind < RAS_EVENT_KIND_COUNT);
+	must(note->observer_count <= RAS_OBSERVERS_MAX);
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, note->peer);
+	if (slot != RAS_NO_SLOT) {
+		event.at_ns = ras->now_ns;
+		memcpy(event.observers, note->observers, sizeof(event.observers));
+		name_peer(ras, slot, &event);
+		tell(ras, &event);
+	}
+	ras_exit(ras);
+	return slot != RAS_NO_SLOT ? 0 : -ENOENT;
+}
+
+void ras_refute(struct ras *ras, uint64_t incarnation) {
+	struct peer_entry *self = ras_self(ras);
+
+	if (incarnation < self->incarnation || ras->leaving || !ras->joined)
+		return;
+	if (ras_incarnation_start(incarnation) > ras_incarnation_start(self->incarnation)) {
+		// Somebody else carries our name on, or a start of ours that we do not know of.
+		ras_conflict(ras, ras->self_slot, incarnation, NULL);
+		return;
+	}
+	// When the refutations are used up the next number is a start of its own.
+	if ((incarnation & RAS_REFUTATIONS_MAX) == RAS_REFUTATIONS_MAX)
+		self_restart(ras, ras_incarnation_start(incarnation) + 1);
+	else
+		self->incarnation = incarnation + 1;
+	news_of_self(ras);
+}
+
+int ras_relay_deliver(struct ras *ras, const struct ras_relay_delivery *delivery) {
+	if (delivery->port == RELAY_PORT_TRANSFER)
+		return transfer_deliver(ras, delivery);
+	if (delivery->port < RAS_RELAY_PORT_MIN)
+		return -EBADMSG;
+	return ras->ops.deliver != NULL ? ras->ops.deliver(ras->ops_ctx, delivery) : -ENOENT;
+}
+
+void ras_relay_report(struct ras *ras, uint32_t port, const struct ras_relay_report *report) {
+	if (port >= RAS_RELAY_PORT_MIN)
+		ras->ops.report(ras->ops_ctx, report);
+	else
+		transfer_report(ras, report);
+}
+
+void ras_relay_internal(
+	struct ras *ras, uint64_t source, uint32_t port, struct wire_reader *reader
+) {
+	if (port == RELAY_PORT_CONFIRM)
+		liveness_message(ras, source, reader);
+	else
+		wire_reader_fail(reader, -ENOENT);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an input will touch, brought near before it comes; see ras_fetch_frame(). Nothing here
+// changes anything, and nothing but time depends on it.
+#include "core/core.h"
+
+#define LINE_BYTES 64
+
+static void fetch(const void *object, size_t size) {
+	for (size_t at = 0; at < size; at += LINE_BYTES)
+		__builtin_prefetch((const char *)object + at);
+}
+
+// Of the instance itself, what every input reads or counts.
+static void fetch_instance(const struct ras *ras) {
+	fetch(ras, offsetof(struct ras, ops));
+	__builtin_prefetch(&ras->counters);
+	__builtin_prefetch(&ras->peers.digest);
+}
+
+void ras_fetch_frame(const struct ras *ras, uint32_t handle, uint32_t step) {
+	uint32_t index = handle & ((1u << CONN_INDEX_BITS) - 1);
+	const struct conn *conn;
+
+	if (step == 0) {
+		fetch_instance(ras);
+		return;
+	}
+	if (index >= ras->conns.count)
+		return;
+	if (step == 1) {
+		__builtin_prefetch(&ras->conns.table[index]);
+		relay_fetch(ras);
+		__builtin_prefetch(ras->collective);
+		return;
+	}
+	conn = ras->conns.table[index];
+	if (conn == NULL)
+		return;
+	if (step == 2)
+		fetch(conn, sizeof(*conn));
+	else if (conn->link != NULL)
+		fetch(conn->link, offsetof(struct link, rtt));
+}
+
+void ras_fetch_tick(const struct ras *ras, uint32_t step) {
+	if (step == 0) {
+		fetch_instance(ras);
+	} else if (step == 1) {
+		fetch(ras->links.table, ras->links.count * sizeof(struct link *));
+		relay_fetch(ras);
+		__builtin_prefetch(ras->collective);
+	} else if (step == 2) {
+		for (uint32_t n = 0; n < ras->links.count; n++)
+			__builtin_prefetch(ras->links.table[n]);
+	}
+}

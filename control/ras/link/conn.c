@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sessions: the table of connections, what they may carry in which stage, and how they end.
+#include "link/conn.h"
+
+#include "core/core.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CONN_INDEX_MASK ((1u << CONN_INDEX_BITS) - 1)
+
+void conns_fini(struct ras *ras) {
+	struct conns *conns = &ras->conns;
+
+	for (uint32_t n = 0; n < conns->count; n++)
+		memory_release(&ras->memory, conns->table[n], sizeof(**conns->table));
+	memory_release(&ras->memory, conns->table, conns->capacity * sizeof(struct conn *));
+	*conns = (struct conns){0};
+}
+
+// A seed has a thousand of them for some seconds, and a dozen for the rest of its life.
+void conns_reap(struct ras *ras) {
+	struct conns *conns = &ras->conns;
+
+	for (uint32_t n = 0; conns->freed > 0 && n < conns->count; n++) {
+		if (conns->table[n] == NULL || conns->table[n]->stage != CONN_FREE)
+			continue;
+		memory_release(&ras->memory, conns->table[n], sizeof(**conns->table));
+		conns->table[n] = NULL;
+		conns->freed--;
+	}
+	while (conns->count > 0 && conns->table[conns->count - 1] == NULL)
+		conns->count--;
+}
+
+void conns_leave(struct ras *ras) {
+	for (uint32_t n = 0; n < ras->conns.count; n++) {
+		struct conn *conn = ras->conns.table[n];
+
+		if (conn != NULL && conn->stage != CONN_FREE && conn->link == NULL)
+			conn_close(ras, conn, RAS_CLOSE_SOFT);
+	}
+}
+
+struct conn *conn_find(const struct ras *ras, uint32_t handle) {
+	uint32_t index = handle & CONN_INDEX_MASK;
+	struct conn *conn;
+
+	if (index >= ras->conns.count)
+		return NULL;
+	conn = ras->conns.table[index];
+	return conn != NULL && conn->handle == handle && conn->stage != CONN_FREE ? conn : NULL;
+}
+
+// A free place of the table; CONNS_MAX without memory.
+static uint32_t place_take(struct ras *ras) {
+	struct conns *conns = &ras->conns;
+
+	for (uint32_t n = 0; n < conns->count; n++) {
+		if (conns->table[n] == NULL)
+			return n;
+	}
+	if (conns->count == CONNS_MAX ||
+	    memory_grow(
+		    &ras->memory, (void **)&conns->table, &conns->capacity, conns->count + 1,
+		    sizeof(struct conn *)
+	    ) != 0)
+		return CONNS_MAX;
+	conns->table[conns->count] = NULL;
+	return conns->count++;
+}
+
+static struct conn *conn_take(struct ras *ras) {
+	struct conns *conns = &ras->conns;
+	uint32_t place;
+	struct conn *conn;
+
+	if (conns->open >= ras->conns_max)
+		return NULL;
+	place = place_take(ras);
+	if (place == CONNS_MAX)
+		return NULL;
+	conn = memory_allocate(&ras->memory, sizeof(*conn));
+	if (conn == NULL)
+		return NULL;
+	// A handle of a place's last user must not reach the next one; none is 0.
+	conns->generation += 1u << CONN_INDEX_BITS;
+	if (conns->generation == 0)
+		conns->generation = 1u << CONN_INDEX_BITS;
+	*conn = (struct conn){
+		.handle = place | conns->generation,
+		.opened_ns = ras->observed_ns,
+		.deadline_ns = RAS_NEVER,
+	};
+	conns->table[place] = conn;
+	conns->open++;
+	return conn;
+}
+
+static void conn_release(struct ras *ras, struct conn *conn) {
+	conn->stage = CONN_FREE;
+	conn->link = NULL;
+	ras->conns.open--;
+	ras->conns.freed++;
+}
+
+void conn_stage(struct ras *ras, struct conn *conn, enum conn_stage stage, uint64_t limit_ns) {
+	conn->stage = stage;
+	conn->deadline_ns = limit_ns == RAS_NEVER ? RAS_NEVER : ras->observed_ns + limit_ns;
+	if (conn->deadline_ns < ras->conns.deadline_ns)
+		ras->conns.deadline_ns = conn->deadline_ns;
+	ras_wake_at(ras, conn->deadline_ns);
+}
+
+void conn_extend(struct ras *ras, struct conn *conn, uint64_t limit_ns) {
+	conn_stage(ras, conn, conn->stage, limit_ns);
+}
+
+static struct conn *outgoing_take(struct ras *ras, const struct sock_addr *address) {
+	struct conn *conn = conn_take(ras);
+
+	if (conn == NULL) {
+		ras->counters.conns_refused++;
+		return NULL;
+	}
+	conn->outgoing = true;
+	conn->address = *address;
+	return conn;
+}
+
+static void dial(struct ras *ras, struct conn *conn) {
+	conn_stage(ras, conn, CONN_CONNECTING, ras->profile->connect_ns);
+	ras->ops.open(ras->ops_ctx, conn->handle, &conn->address);
+}
+
+struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct link *link) {
+	struct conn *conn = outgoing_take(ras, address);
+
+	if (conn == NULL)
+		return NULL;
+	conn->join = link == NULL;
+	conn->link = link;
+	dial(ras, conn);
+	return conn;
+}
+
+struct conn *conn_open_to_ask(struct ras *ras, uint32_t slot) {
+	const struct ras_record *record = ras_entry(ras, slot)->record;
+	struct conn *conn = outgoing_take(ras, &record->address);
+
+	if (conn == NULL)
+		return NULL;
+	conn->who = record->id;
+	dial(ras, conn);
+	return conn;
+}
+
+void conn_close(struct ras *ras, struct conn *conn, enum ras_close how) {
+	must(conn->stage != CONN_FREE);
+	ras->ops.close(ras->ops_ctx, conn->handle, how);
+	conn_release(ras, conn);
+}
+
+int conn_send(struct ras *ras, struct conn *conn, const void *frame, size_t size) {
+	int err = conn->blocked ? -EAGAIN : ras->ops.send(ras->ops_ctx, conn->handle, frame, size);
+
+	if (err != 0) {
+		conn->blocked = true;
+		return -EAGAIN;
+	}
+	ras->counters.frames_sent++;
+	ras->counters.bytes_sent += size;
+	if (conn->link != NULL) {
+		conn->link->sent_frames++;
+		conn->link->sent_bytes += size;
+	}
+	return 0;
+}
+
+void conn_failed(struct ras *ras, struct conn *conn, enum ras_close how, enum ras_cause cause) {
+	struct link *link = conn->link;
+
+	if (conn->join)
+		join_ended(ras, conn, cause);
+	if (conn->who != 0)
+		who_ended(ras, conn, cause);
+	ras->ops.close(ras->ops_ctx, conn->handle, how);
+	conn_release(ras, conn);
+	if (link != NULL)
+		link_conn_ended(ras, link, conn, cause);
+}
+
+int ras_conn_accepted(
+	struct ras *ras, uint64_t now_ns, const struct sock_addr *from, uint32_t *ret_conn
+) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = ras->leaving ? NULL : conn_take(ras);
+	if (conn == NULL) {
+		ras->counters.conns_refused++;
+		ras_exit(ras);
+		return -EMFILE;
+	}
+	conn->address = *from;
+	conn_stage(ras, conn, CONN_INIT_WAIT, ras->profile->init_ns);
+	*ret_conn = conn->handle;
+	ras_exit(ras);
+	return 0;
+}
+
+static void conn_init_fill(const struct ras *ras, struct message_init *ret_init) {
+	const struct peer_entry *self = ras_self(ras);
+
+	*ret_init = (struct message_init){
+		.flags = ras->joined ? MESSAGE_INIT_MEMBER : 0,
+		.version_min = ras->versions.min,
+		.version_max = ras->versions.max,
+		.cluster = ras->cluster,
+		.record = self->record->encoding,
+		.record_size = self->record->size,
+		.incarnation = self->incarnation,
+		.digest = peers_digest(&ras->peers),
+	};
+}
+
+void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack) {
+	const struct peer_entry *self = ras_self(ras);
+
+	*ret_ack = (struct message_init_ack){
+		.flags = ras->joined ? MESSAGE_ACK_MEMBER : 0,
+		.version = ras->versions.max,
+		.version_min = ras->versions.min,
+		.record = self->record->encoding,
+		.record_size = self->record->size,
+		.incarnation = self->incarnation,
+		.digest = peers_digest(&ras->peers),
+	};
+}
+
+static void init_send(struct ras *ras, struct conn *conn) {
+	struct message_init init;
+	struct wire_writer writer;
+
+	conn_init_fill(ras, &init);
+	if (conn->who != 0) {
+		init.flags |= MESSAGE_INIT_WHO;
+	} else if (conn->join) {
+		init.flags |= MESSAGE_INIT_JOIN;
+	} else {
+		const struct peer_entry *entry = ras_entry(ras, conn->link->slot);
+
+		init.uses = conn->link->mine;
+		init.sought = conn->link->peer;
+		init.your_state = (uint8_t)peer_held(entry, &init.your_incarnation);
+	}
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_encode(&init, &writer) == 0);
+	conn_stage(ras, conn, CONN_INIT_SENT, ras->profile->init_ns);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+}
+
+void ras_conn_opened(struct ras *ras, uint64_t now_ns, uint32_t handle) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = conn_find(ras, handle);
+	if (conn != NULL && conn->stage == CONN_CONNECTING)
+		init_send(ras, conn);
+	ras_exit(ras);
+}
+
+void ras_conn_ended(struct ras *ras, uint64_t now_ns, uint32_t handle, enum ras_cause cause) {
+	// Only a link's peer is of a host that we know.
+	enum ras_cause plain = cause == RAS_CAUSE_EXITED ? RAS_CAUSE_REFUSED : cause;
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = conn_find(ras, handle);
+	if (conn != NULL) {
+		struct link *link = conn->link;
+
+		if (conn->join)
+			join_ended(ras, conn, plain);
+		if (conn->who != 0)
+			who_ended(ras, conn, plain);
+		conn_release(ras, conn);
+		if (link != NULL)
+			link_conn_ended(ras, link, conn, cause);
+	}
+	ras_exit(ras);
+}
+
+void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t handle) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = conn_find(ras, handle);
+	if (conn != NULL) {
+		conn->blocked = false;
+		if (conn->stage == CONN_JOIN_READY)
+			join_writable(ras, conn);
+		else if (conn->link != NULL && conn->link->current == conn)
+			link_flush(ras, conn->link);
+	}
+	ras_exit(ras);
+}
+
+// What a link may carry once it is ready.
+static int frame_dispatch(struct ras *ras, struct link *link, const uint8_t *frame, size_t size) {
+	struct message_beat beat;
+	struct wire_reader reader;
+	int err;
+
+	wire_reader_init(&reader, frame, size);
+	switch (wire_get_u8(&reader)) {
+	case MESSAGE_BEAT:
+		err = message_beat_decode(&reader, &beat);
+		if (err == 0)
+			link_beat_heard(ras, link, &beat);
+		return err;
+	case MESSAGE_UPDATE:
+		return news_take(ras, link, &reader);
+	case MESSAGE_DIGESTS:
+		return sync_digests(ras, link, &reader);
+	case MESSAGE_BRIEF:
+		return sync_brief(ras, link, &reader);
+	case MESSAGE_PULL:
+		return sync_pull(ras, link, &reader);
+	case MESSAGE_NOTICE:
+		return flood_notice(ras, link, frame, size);
+	case MESSAGE_COLLECT:
+		return collective_request(ras, link, &reader);
+	case MESSAGE_COLLECTED:
+		return collective_response(ras, link, &reader);
+	case MESSAGE_COLLECT_CANCEL:
+		return collective_cancelled(ras, link, &reader);
+	case MESSAGE_RELAY:
+		return relay_message(ras, link, frame, size);
+	case MESSAGE_INIT:
+	case MESSAGE_INIT_ACK:
+		ras->counters.frames_unexpected++;
+		return -EPROTO;
+	default:
+		ras->counters.frames_unknown++; // of a newer minor version
+		return 0;
+	}
+}
+
+static int frame_received(struct ras *ras, struct conn *conn, const uint8_t *frame, size_t size) {
+	struct wire_reader reader;
+	uint8_t type;
+
+	if (size == 0 || size > RAS_FRAME_MAX)
+		return -EMSGSIZE;
+	wire_reader_init(&reader, frame, size);
+	type = wire_get_u8(&reader);
+	switch (conn->stage) {
+	case CONN_INIT_WAIT:
+		return type == MESSAGE_INIT ? conn_init_received(ras, conn, &reader) : -EPROTO;
+	case CONN_INIT_SENT:
+		return type == MESSAGE_INIT_ACK ? conn_ack_received(ras, conn, &reader) : -EPROTO;
+	case CONN_JOIN_READY:
+		return join_frame(ras, conn, frame, size);
+	case CONN_READY:
+		if (ras->leaving)
+			return 0; // it waits for our goodbye to go out, and for nothing else
+		conn->link->received_frames++;
+		conn->link->received_bytes += size;
+		link_heard(ras, conn->link);
+		return frame_dispatch(ras, conn->link, frame, size);
+	case CONN_FREE:
+	case CONN_CONNECTING:
+		break;
+	}
+	return -EPROTO;
+}
+
+void ras_conn_frame(
+	struct ras *ras, uint64_t now_ns, uint32_t handle, const void *frame, size_t size
+) {
+	struct conn *conn;
+
+	ras_enter(ras, now_ns);
+	conn = conn_find(ras, handle);
+	if (conn != NULL) {
+		ras->counters.frames_received++;
+		ras->counters.bytes_received += size;
+		if (frame_received(ras, conn, frame, size) != 0) {
+			ras->counters.frames_malformed++;
+			// It may have been closed while it was handled.
+			if (conn->handle == handle && conn->stage != CONN_FREE)
+				conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_PROTOCOL);
+		}
+	}
+	ras_exit(ras);
+}
+
+void conns_tick(struct ras *ras) {
+	uint64_t next = RAS_NEVER;
+
+	if (ras->conns.deadline_ns > ras->observed_ns) {
+		ras_wake_at(ras, ras->conns.deadline_ns);
+		return;
+	}
+	ras->conns.deadline_ns = RAS_NEVER;
+	for (uint32_t n = 0; n < ras->conns.count; n++) {
+		struct conn *conn = ras->conns.table[n];
+
+		if (conn == NULL || conn->stage == CONN_FREE)
+			continue;
+		if (conn->deadline_ns <= ras->observed_ns)
+			conn_failed(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_TIMEOUT);
+		else if (conn->deadline_ns < next)
+			next = conn->deadline_ns;
+	}
+	// A failure may have begun something with a deadline of its own.
+	if (next < ras->conns.deadline_ns)
+		ras->conns.deadline_ns = next;
+	ras_wake_at(ras, ras->conns.deadline_ns);
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The long links of the ring, one level for each power of two.
+#include "link/ring_long.h"
+
+#include "core/core.h"
+
+#define CANDIDATES_MAX 16 // looked at for one long link
+#define RESTS 5		  // of relink_ns, once all of a window have refused
+#define NEAR_LEVELS (RAS_USE_LEVEL(1) | RAS_USE_LEVEL(2))
+#define NEAR_PLACES 2 // kept for them: their windows have two and four candidates
+
+uint32_t ring_levels(uint32_t members) {
+	uint32_t levels = members >= 4 ? 1 : 0;
+
+	while (levels < RAS_LEVELS_MAX - 1 && (UINT64_C(4) << levels) <= members)
+		levels++;
+	return levels;
+}
+
+bool ring_distance_fits(uint32_t distance, uint32_t level) {
+	uint64_t nominal = UINT64_C(1) << level;
+
+	return 5 * (uint64_t)distance >= 3 * nominal && 5 * (uint64_t)distance <= 8 * nominal;
+}
+
+static void replacement_check(struct ras *ras, uint32_t level) {
+	struct ring_level *place = &ras->ring.levels[level];
+
+	if (place->replacement == RAS_NO_SLOT || !ring_slot_is_good(ras, place->replacement))
+		return;
+	ring_unwant(ras, place->slot, RAS_USE_LEVEL(level));
+	place->slot = place->replacement;
+	place->replacement = RAS_NO_SLOT;
+	place->tries = 0;
+}
+
+static uint32_t distance_ahead(struct ras *ras, uint32_t self, uint32_t slot) {
+	uint32_t position = peers_ring_position(&ras->peers, ras_entry(ras, slot)->record);
+
+	return ring_steps(self, position, peers_ring_count(&ras->peers), RING_NEXT);
+}
+
+static bool level_has(const struct ring *ring, uint32_t slot) {
+	for (uint32_t level = 1; level <= ring->level_count; level++) {
+		if (ring->levels[level].slot == slot || ring->levels[level].replacement == slot)
+			return true;
+	}
+	return slot == ring->sides[RING_NEXT].primary || slot == ring->sides[RING_PREV].primary;
+}
+
+// Where the search in the window begins: in its middle; but where the last link has grown, or
+// shrunk, out of it, at the other end, for the ring is likely to go on as it did.
+static uint32_t level_aim(struct ras *ras, uint32_t level, uint32_t self) {
+	uint32_t slot = ras->ring.levels[level].slot;
+	uint32_t nominal = 1u << level;
+	uint32_t distance = nominal;
+
+	if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)))
+		distance = distance_ahead(ras, self, slot);
+	if (ring_distance_fits(distance, level))
+		return nominal;
+	return distance > nominal ? (7 * nominal + 9) / 10 : 3 * nominal / 2;
+}
+
+// There, then 1 more, 1 less, 2 more, … as those before were refused. Where all the window
+// refuses the level rests for a while: places become free as others move.
+static uint32_t level_candidate(struct ras *ras, uint32_t level) {
+	struct ring_level *place = &ras->ring.levels[level];
+	uint32_t count = peers_ring_count(&ras->peers);
+	uint32_t self = ring_self_position(ras);
+	uint32_t aim = level_aim(ras, level, self);
+
+	for (uint32_t tries = 0; tries < CANDIDATES_MAX; tries++) {
+		uint32_t offset = (place->tries + 1) / 2;
+		uint32_t distance = place->tries % 2 == 1 ? aim + offset : aim - offset;
+		uint32_t slot;
+
+		if (offset > 1u << level) {
+			place->tries = 0;
+			place->rest_ns = ras->observed_ns + RESTS * ras->profile->relink_ns;
+			break;
+		}
+		place->tries++;
+		if (!ring_distance_fits(distance, level) || distance >= count)
+			continue;
+		slot = peers_ring_at(&ras->peers, (self + distance) % count);
+		if (slot != place->slot && !level_has(&ras->ring, slot) &&
+		    ras_entry(ras, slot)->state == RAS_ALIVE)
+			return slot;
+	}
+	return RAS_NO_SLOT;
+}
+
+static bool level_fits(struct ras *ras, uint32_t level, uint32_t self) {
+	uint32_t slot = ras->ring.levels[level].slot;
+
+	return slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
+	       ring_distance_fits(distance_ahead(ras, self, slot), level);
+}
+
+// Gives the level a link, or a replacement for one that does not fit any more.
+static bool level_fill(struct ras *ras, uint32_t level) {
+	struct ring_level *place = &ras->ring.levels[level];
+	uint32_t slot = level_candidate(ras, level);
+
+	if (slot == RAS_NO_SLOT || link_want(ras, slot, RAS_USE_LEVEL(level)) == NULL)
+		return false;
+	if (place->slot == RAS_NO_SLOT)
+		place->slot = slot;
+	else
+		place->replacement = slot;
+	replacement_check(ras, level); // it may be up already, for another use
+	return true;
+}
+
+// The highest level comes to one member after the other while the ring doubles: by the number
+// alone the join that makes 1,024 of 1,023 would have them all open one, and each restart in a
+// ring of that size once more.
+static uint32_t own_levels(const struct ras *ras, uint32_t count) {
+	uint32_t levels = ring_levels(count);
+	uint64_t share = ras->self_id & 0xffff;
+
+	if (levels > 1 && ((uint64_t)count << 16) < (UINT64_C(2) << levels) * (0x10000 + share))
+		levels--;
+	return levels;
+}
+
+static void levels_fit(struct ras *ras) {
+	struct ring *ring = &ras->ring;
+	uint32_t count = peers_ring_count(&ras->peers);
+	uint32_t levels = ras->profile->long_rings ? own_levels(ras, count) : 0;
+
+	for (uint32_t level = levels + 1; level <= ring->level_count; level++) {
+		ring_unwant(ras, ring->levels[level].slot, RAS_USE_LEVEL(level));
+		ring_unwant(ras, ring->levels[level].replacement, RAS_USE_LEVEL(level));
+		ring->levels[level] =
+			(struct ring_level){.slot = RAS_NO_SLOT, .replacement = RAS_NO_SLOT};
+	}
+	ring->level_count = levels;
+}
+
+// Links in use, without those of replacements under way: these take the place of one that is
+// counted, and nobody should lose a link for that moment.
+static uint32_t degree_settled(const struct ras *ras) {
+	const struct ring *ring = &ras->ring;
+	uint32_t degree = links_degree(ras);
+
+	for (uint32_t level = 1; level <= ring->level_count; level++) {
+		uint32_t slot = ring->levels[level].replacement;
+		const struct link *link = slot != RAS_NO_SLOT ? link_find(ras, slot) : NULL;
+
+		if (link != NULL && link->mine == RAS_USE_LEVEL(level) && link->theirs == 0)
+			degree--;
+	}
+	return degree;
+}
+
+// Places that only levels 1 and 2 of others may take.
+static uint32_t near_places(const struct ras *ras) {
+	uint32_t places = NEAR_PLACES;
+
+	for (uint32_t n = 0; n < ras->links.count && places > 0; n++) {
+		const struct link *link = ras->links.table[n];
+
+		places -= link->used && (link->theirs & NEAR_LEVELS) != 0;
+	}
+	return places;
+}
+
+bool ring_accepts(struct ras *ras, const struct link *link, uint32_t uses) {
+	uint32_t reserved = 0;
+
+	if ((uses & RAS_USE_LONG) == 0 || (uses & RAS_USE_RING) != 0)
+		return true;
+	if (link != NULL && link->mine != 0)
+		return true; // we want it ourselves
+	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
+		reserved += ras->ring.levels[level].slot == RAS_NO_SLOT;
+	if ((uses & NEAR_LEVELS) == 0)
+		reserved += near_places(ras);
+	return degree_settled(ras) + reserved < links_degree_max(peers_ring_count(&ras->peers));
+}
+
+// How soon a link of another's level has to move anyway: its distance in parts of 2^level. The
+// near ones come last, for they have few places to move to.
+static uint64_t shed_rank(struct ras *ras, const struct link *link, uint32_t self) {
+	uint32_t level = 31 - (uint32_t)__builtin_clz(link->theirs / RAS_USE_LEVEL(0));
+	uint32_t distance = peers_ring_count(&ras->peers) - distance_ahead(ras, self, link->slot);
+
+	if (level > RAS_LEVELS_MAX)
+		level = RAS_LEVELS_MAX; // the other side may say what no ring has
+	if ((link->theirs & NEAR_LEVELS) != 0)
+		return 1;
+	return 1 + ((uint64_t)distance << (RAS_LEVELS_MAX - level));
+}
+
+// The link that costs least, of those that only their other side wants.
+static struct link *shed_choose(struct ras *ras) {
+	uint32_t self = ring_self_position(ras);
+	struct link *chosen = NULL;
+	uint64_t highest = 0;
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		struct link *link = ras->links.table[n];
+		uint64_t rank;
+
+		if (!link_is_good(link) || link->mine != 0 || (link->theirs & RAS_USE_LONG) == 0 ||
+		    (link->theirs & RAS_USE_RING) != 0 ||
+		    !peer_is_member(ras_entry(ras, link->slot)))
+			continue;
+		rank = shed_rank(ras, link, self);
+		if (rank > highest) {
+			highest = rank;
+			chosen = link;
+		}
+	}
+	return chosen;
+}
+
+// More links than allowed, as after a change of ring neighbours: the others find other places.
+// True if some had to stay.
+static bool degree_shed(struct ras *ras) {
+	uint32_t allowed = links_degree_max(peers_ring_count(&ras->peers));
+	struct link *link;
+
+	while (degree_settled(ras) > allowed) {
+		link = shed_choose(ras);
+		if (link == NULL)
+			return true;
+		collective_link_lost(ras, link);
+		relay_link_lost(ras, link);
+		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_DEGREE);
+		ras->counters.links_shed++;
+	}
+	return false;
+}
+
+// At most one long link a second is opened, except by a member that has none yet. True if
+// every level has what fits it: then there is nothing to do until the members change.
+static bool levels_tick(struct ras *ras) {
+	struct ring *ring = &ras->ring;
+	bool fresh = ras->observed_ns - ras->joined_ns < ras->profile->relink_ns;
+	uint32_t self = ring_self_position(ras);
+	bool opened = false;
+	bool complete = true;
+
+	for (uint32_t level = 1; level <= ring->level_count && (!opened || fresh); level++) {
+		struct ring_level *place = &ring->levels[level];
+
+		replacement_check(ras, level);
+		if (level_fits(ras, level, self))
+			continue;
+		complete = false;
+		if (place->replacement == RAS_NO_SLOT && place->rest_ns <= ras->observed_ns)
+			opened = level_fill(ras, level) || opened;
+	}
+	return complete;
+}
+
+void ring_relink(struct ras *ras) {
+	uint64_t due = ras->observed_ns + ras_jitter(ras, ras->profile->relink_ns);
+
+	if (due < ras->ring.relink_ns)
+		ras->ring.relink_ns = due;
+	ras_wake_at(ras, ras->ring.relink_ns);
+}
+
+void ring_refused(struct ras *ras, struct link *link) {
+	for (uint32_t level = 1; level <= ras->ring.level_count; level++) {
+		struct ring_level *place = &ras->ring.levels[level];
+
+		if (place->slot == link->slot)
+			place->slot = RAS_NO_SLOT;
+		else if (place->replacement == link->slot)
+			place->replacement = RAS_NO_SLOT;
+		else
+			continue;
+		link_unwant(ras, link, RAS_USE_LEVEL(level));
+	}
+	ring_relink(ras);
+}
+
+void longs_rebuild(struct ras *ras, bool fresh) {
+	levels_fit(ras);
+	if (fresh)
+		levels_tick(ras);
+}
+
+void longs_exclude(struct ras *ras, uint32_t slot) {
+	struct ring *ring = &ras->ring;
+
+	for (uint32_t level = 1; level <= ring->level_count; level++) {
+		if (ring->levels[level].slot == slot)
+			ring->levels[level].slot = RAS_NO_SLOT;
+		if (ring->levels[level].replacement == slot)
+			ring->levels[level].replacement = RAS_NO_SLOT;
+	}
+	ring_relink(ras);
+}
+
+void longs_recovered(struct ras *ras) {
+	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
+		replacement_check(ras, level);
+}
+
+void longs_tick(struct ras *ras) {
+	struct ring *ring = &ras->ring;
+
+	if (ring->relink_ns <= ras->observed_ns) {
+		bool over = degree_shed(ras);
+
+		ring->relink_ns = levels_tick(ras) && !over
+					  ? RAS_NEVER
+					  : ras->observed_ns + ras->profile->relink_ns;
+	}
+	ras_wake_at(ras, ring->relink_ns);
+}

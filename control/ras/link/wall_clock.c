@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compares the wall clocks of members by their beats.
+#include "link/wall_clock.h"
+
+#include "core/core.h"
+
+#include <string.h>
+
+#define KEEP_NS (120 * RAS_NS_PER_SEC) // told longer ago than this it may have been set since
+#define APART_NS ((int64_t)RAS_NS_PER_SEC)
+#define AGREES_NS ((int64_t)RAS_NS_PER_SEC / 2)
+#define TRAVEL_MAX_NS AGREES_NS // a round trip of more tells too little of the way here
+#define JUDGED_MIN 3		// samples: fewer may all have been late
+#define STAMP_EVERY 8
+#define OFFSET_MAX (INT64_C(1) << 61) // some 73 years: more is no clock at all
+
+static uint64_t wall_now(const struct ras *ras) {
+	const struct wall_clock *wall = &ras->wall;
+
+	if (wall->wall_ns == 0 || ras->now_ns - wall->told_ns > KEEP_NS)
+		return 0;
+	return wall->wall_ns + (ras->now_ns - wall->told_ns);
+}
+
+uint64_t wall_stamp(const struct ras *ras, uint32_t sequence) {
+	return sequence <= WALL_SAMPLES || sequence % STAMP_EVERY == 0 ? wall_now(ras) : 0;
+}
+
+static int64_t clamp(int64_t offset_ns) {
+	if (offset_ns > OFFSET_MAX)
+		return OFFSET_MAX;
+	return offset_ns < -OFFSET_MAX ? -OFFSET_MAX : offset_ns;
+}
+
+// `a` less `b`, whatever a stranger says they are.
+static int64_t difference(uint64_t a, uint64_t b) {
+	uint64_t distance = a >= b ? a - b : b - a;
+	int64_t size = distance > (uint64_t)OFFSET_MAX ? OFFSET_MAX : (int64_t)distance;
+
+	return a >= b ? size : -size;
+}
+
+static uint32_t samples_held(const struct wall_offset *offset) {
+	return offset->count < WALL_SAMPLES ? offset->count : WALL_SAMPLES;
+}
+
+int64_t wall_median(const struct wall_offset *offset) {
+	uint32_t held = samples_held(offset);
+	int64_t sorted[WALL_SAMPLES];
+
+	if (held == 0)
+		return RAS_OFFSET_UNKNOWN;
+	for (uint32_t n = 0; n < held; n++) {
+		uint32_t place = n;
+
+		for (; place > 0 && sorted[place - 1] > offset->samples[n]; place--)
+			sorted[place] = sorted[place - 1];
+		sorted[place] = offset->samples[n];
+	}
+	return sorted[held / 2];
+}
+
+static void judge(struct ras *ras, struct link *link) {
+	struct wall_offset *offset = &link->wall;
+	int64_t median = wall_median(offset);
+	int64_t apart_ns = median < 0 ? -median : median;
+
+	if (offset->count < JUDGED_MIN)
+		return;
+	if (apart_ns > APART_NS && !offset->apart) {
+		offset->apart = true;
+		ras_emit(
+			ras, RAS_EVENT_CLOCK_OFFSET, link->slot, RAS_CAUSE_NONE, (uint64_t)apart_ns
+		);
+	} else if (apart_ns < AGREES_NS && offset->apart) {
+		offset->apart = false;
+		ras_emit(
+			ras, RAS_EVENT_CLOCK_AGREES, link->slot, RAS_CAUSE_NONE, (uint64_t)apart_ns
+		);
+	}
+}
+
+void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t travel_ns) {
+	uint64_t own_ns = wall_now(ras);
+	uint64_t way_ns = link->rtt.min_ns != RAS_NEVER ? link->rtt.min_ns / 2 : 0;
+	struct wall_offset *offset = &link->wall;
+
+	if (own_ns == 0 || wall_ns == 0 || travel_ns > TRAVEL_MAX_NS)
+		return;
+	offset->samples[offset->count % WALL_SAMPLES] =
+		clamp(difference(wall_ns, own_ns) + difference(way_ns, 0));
+	offset->count++;
+	if (offset->count == 2 * WALL_SAMPLES)
+		offset->count = WALL_SAMPLES; // the place is what counts
+	judge(ras, link);
+}
+
+void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns) {
+	uint64_t before_ns;
+
+	ras_enter(ras, now_ns);
+	before_ns = wall_now(ras);
+	ras->wall = (struct wall_clock){.told_ns = ras->now_ns, .wall_ns = wall_ns};
+	// Ours was set: all others are further away, or nearer, by that much.
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		struct link *link = ras->links.table[n];
+
+		if (before_ns == 0 || wall_ns == 0) {
+			link->wall.count = 0;
+			continue;
+		}
+		for (uint32_t m = 0; m < samples_held(&link->wall); m++)
+			link->wall.samples[m] =
+				clamp(link->wall.samples[m] - difference(wall_ns, before_ns));
+		if (link->used)
+			judge(ras, link);
+	}
+	ras_exit(ras);
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Looks of other observers at a suspect: who is asked, and what each answers.
+#include "live/liveness_look.h"
+
+#include "core/core.h"
+
+#include <errno.h>
+
+// Of RELAY_PORT_CONFIRM: u8 kind, u64 subject, u64 its incarnation, u64 its run, u32 round, then
+// for ANSWER: u8 sight, u32 ms since the subject spoke to the one who answers (an agent of before
+// does not say).
+enum look_message {
+	LOOK_ASK = 1, // look at the subject
+	LOOK_ANSWER,  // this is what I saw
+	LOOK_TELL,    // you, the subject, are suspected
+};
+
+#define LOOK_BYTES_MAX 64
+// The answer has to arrive before the asker's round ends.
+#define LOOK_NS(profile) ((profile)->confirm_ns / 4 * 3)
+
+static void message_begin(
+	const struct ras *ras,
+	struct wire_writer *writer,
+	enum look_message kind,
+	uint32_t slot,
+	uint32_t round
+) {
+	wire_put_u8(writer, (uint8_t)kind);
+	wire_put_u64(writer, ras_entry(ras, slot)->record->id);
+	wire_put_u64(writer, ras_entry(ras, slot)->incarnation);
+	wire_put_u64(writer, ras_entry(ras, slot)->record->run);
+	wire_put_u32(writer, round);
+}
+
+static void message_send(struct ras *ras, uint32_t to, const struct wire_writer *writer) {
+	relay_send_internal(
+		ras, to, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, writer->data,
+		wire_writer_used(writer)
+	);
+}
+
+void look_tell(struct ras *ras, uint32_t slot) {
+	uint8_t bytes[LOOK_BYTES_MAX];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	message_begin(ras, &writer, LOOK_TELL, slot, 0);
+	message_send(ras, slot, &writer);
+}
+
+// What a newcomer hears of its claim. A silence of one look is less than what kills: a holder that
+// is only slow keeps its name, and the newcomer asks others until the holder has answered one of
+// them, or is held for dead or unreachable.
+static enum ras_cause claim_refusal(const struct ras *ras, uint32_t slot, enum sight sight) {
+	switch (sight) {
+	case SIGHT_ALIVE:
+		return RAS_CAUSE_CONFLICT;
+	case SIGHT_GONE:
+		return RAS_CAUSE_NONE;
+	case SIGHT_SILENT:
+		if (ras_entry(ras, slot)->state == RAS_UNREACHABLE)
+			return RAS_CAUSE_NONE;
+		return RAS_CAUSE_BUSY;
+	default:
+		return RAS_CAUSE_BUSY;
+	}
+}
+
+// Whoever had no connection has lost none: a firewall may refuse newcomers and let those be who are
+// connected, whose peer only stands still. So he saw a silence, and no end.
+static enum sight sight_told(const struct ras *ras, uint32_t slot, enum sight sight) {
+	const struct link *link = link_find(ras, slot);
+
+	return sight == SIGHT_GONE && link != NULL && link->connects == 0 ? SIGHT_SILENT : sight;
+}
+
+// Since it spoke to us, on a link of ours; LOOK_NEVER_MS: it never did.
+static uint32_t heard_ago_ms(const struct ras *ras, uint32_t slot) {
+	const struct link *link = link_find(ras, slot);
+	uint64_t ago_ms;
+
+	if (link == NULL || link->connects == 0 || link->unheard)
+		return LOOK_NEVER_MS;
+	ago_ms = (ras->observed_ns - link->heard_ns) / RAS_NS_PER_MS;
+	return ago_ms < LOOK_NEVER_MS ? (uint32_t)ago_ms : LOOK_NEVER_MS;
+}
+
+static void answer(struct ras *ras, const struct look *look, enum sight sight) {
+	uint8_t bytes[LOOK_BYTES_MAX];
+	struct wire_writer writer;
+
+	if (look->asker == RAS_NO_SLOT) {
+		struct conn *conn = conn_find(ras, look->claim);
+
+		if (conn != NULL)
+			join_claimed(ras, conn, look->slot, claim_refusal(ras, look->slot, sight));
+		return;
+	}
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	message_begin(ras, &writer, LOOK_ANSWER, look->slot, look->round);
+	wire_put_u8(&writer, (uint8_t)sight_told(ras, look->slot, sight));
+	wire_put_u32(&writer, heard_ago_ms(ras, look->slot));
+	message_send(ras, look->asker, &writer);
+}
+
+// Ends the looks at a peer with what was seen.
+static void looks_answer(struct ras *ras, uint32_t slot, enum sight sight) {
+	struct liveness *liveness = &ras->liveness;
+
+	for (uint32_t n = 0; n < liveness->look_count;) {
+		struct look look = liveness->looks[n];
+
+		if (look.slot != slot) {
+			n++;
+			continue;
+		}
+		liveness->looks[n] = liveness->looks[--liveness->look_count];
+		answer(ras, &look, sight);
+	}
+}
+
+void look_alive(struct ras *ras, uint32_t slot) {
+	if (ras->liveness.look_count > 0)
+		looks_answer(ras, slot, SIGHT_ALIVE);
+}
+
+void look_gone(struct ras *ras, uint32_t slot) {
+	looks_answer(ras, slot, SIGHT_GONE);
+}
+
+void look_forget(struct ras *ras, uint32_t slot) {
+	struct liveness *liveness = &ras->liveness;
+
+	for (uint32_t n = 0; n < liveness->look_count;) {
+		if (liveness->looks[n].slot == slot || liveness->looks[n].asker == slot)
+			liveness->looks[n] = liveness->looks[--liveness->look_count];
+		else
+			n++;
+	}
+}
+
+static bool look_add(struct ras *ras, const struct look *look) {
+	struct liveness *liveness = &ras->liveness;
+
+	if (liveness->look_count == LIVENESS_LOOKS_MAX ||
+	    memory_grow(
+		    &ras->memory, (void **)&liveness->looks, &liveness->look_capacity,
+		    liveness->look_count + 1, sizeof(*liveness->looks)
+	    ) != 0)
+		return false;
+	liveness->looks[liveness->look_count++] = *look;
+	ras_wake_at(ras, look->deadline_ns);
+	return true;
+}
+
+// A profile that asks nobody has no time for looks; a name is not given away without one.
+static uint64_t look_ns(const struct ras_profile *profile, uint32_t asker) {
+	uint64_t limit_ns = LOOK_NS(profile);
+
+	return asker == RAS_NO_SLOT && limit_ns < LOOK_PING_NS ? LOOK_PING_NS : limit_ns;
+}
+
+// What was seen a while ago is no look: the process may have been started since.
+static bool gone_is_fresh(struct ras *ras, struct link *link) {
+	if (link->gone && ras->observed_ns - link->gone_ns > LOOK_PING_NS) {
+		link->gone = false;
+		link->refused_ns = RAS_NEVER;
+	}
+	return link->gone;
+}
+
+static void look_begin(struct ras *ras, struct look look) {
+	struct link *link = link_want(ras, look.slot, RAS_USE_CHECK);
+
+	look.deadline_ns = ras->observed_ns + look_ns(ras->profile, look.asker);
+	if (link != NULL && gone_is_fresh(ras, link)) {
+		answer(ras, &look, SIGHT_GONE);
+	} else if (link == NULL || !look_add(ras, &look)) {
+		answer(ras, &look, SIGHT_UNABLE);
+	} else {
+		link->watched = true; // only what it says from now on is a proof
+		link_check(ras, link);
+	}
+}
+
+void liveness_claim(struct ras *ras, uint32_t slot, struct conn *conn) {
+	look_begin(ras, (struct look){.slot = slot, .asker = RAS_NO_SLOT, .claim = conn->handle});
+}
+
+void looks_tick(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+
+	for (uint32_t n = 0; n < liveness->look_count;) {
+		struct look look = liveness->looks[n];
+		const struct link *link;
+
+		if (look.deadline_ns > ras->observed_ns) {
+			ras_wake_at(ras, look.deadline_ns);
+			n++;
+			continue;
+		}
+		liveness->looks[n] = liveness->looks[--liveness->look_count];
+		link = link_find(ras, look.slot);
+		// Where nothing was under way nothing was seen.
+		if (link == NULL ||
+		    (link->current == NULL && link->pending == NULL && link->retries == 0))
+			answer(ras, &look, SIGHT_UNABLE);
+		else
+			answer(ras, &look, SIGHT_SILENT);
+	}
+}
+
+// Who is asked: those with links to the suspect by position, near ones of each ring first.
+
+static bool host_is_among(const struct ras *ras, const struct suspicion *suspicion, uint32_t slot) {
+	uint64_t host = ras_entry(ras, slot)->record->host_id;
+
+	if (host == ras_self(ras)->record->host_id ||
+	    host == ras_entry(ras, suspicion->slot)->record->host_id)
+		return true;
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		if (ras_entry(ras, suspicion->asked[n])->record->host_id == host)
+			return true;
+	}
+	return false;
+}
+
+static bool may_be_asked(
+	const struct ras *ras, const struct suspicion *suspicion, uint32_t slot, bool any_host
+) {
+	if (slot == ras->self_slot || slot == suspicion->slot ||
+	    ras_entry(ras, slot)->state != RAS_ALIVE)
+		return false;
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		if (suspicion->asked[n] == slot)
+			return false;
+	}
+	return any_host ||
+	       (!host_is_among(ras, suspicion, slot) &&
+		turns_barred_until(
+			ras, suspicion->slot, suspicion->cause, ras_entry(ras, slot)->record->id
+		) == 0);
+}
+
+static void choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bool any_host) {
+	struct peers *peers = &ras->peers;
+	uint32_t count = peers_ring_count(peers);
+	const struct ras_record *suspect = ras_entry(ras, suspicion->slot)->record;
+	uint32_t position = peers_ring_position(peers, suspect);
+	uint32_t steps = 2 * (ring_levels(count) + 1);
+
+	// ±1, ±2, ±4 …; a later round begins further out. Then whoever is next to it.
+	for (uint32_t n = 0; n < steps + count && suspicion->asked_count < place; n++) {
+		uint32_t turn = (n + suspicion->rounds) % (n < steps ? steps : count + steps);
+		uint32_t distance = n < steps ? 1u << (turn / 2) : (n - steps) + 1;
+		bool ahead = n >= steps || turn % 2 == 0;
+		uint32_t at = ahead ? (position + distance) % count
+				    : (position + count - distance % count) % count;
+		uint32_t slot = peers_ring_at(peers, at);
+
+		if (may_be_asked(ras, suspicion, slot, any_host)) {
+			suspicion->sights[suspicion->asked_count] = SIGHT_NONE;
+			suspicion->asked[suspicion->asked_count++] = slot;
+		}
+	}
+}
+
+void look_ask(struct ras *ras, struct suspicion *suspicion) {
+	choose(ras, suspicion, LIVENESS_ASKED_MAX, false);
+	choose(ras, suspicion, LIVENESS_ASKED_MAX, true);
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		uint8_t bytes[LOOK_BYTES_MAX];
+		struct wire_writer writer;
+
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		message_begin(ras, &writer, LOOK_ASK, suspicion->slot, suspicion->round);
+		message_send(ras, suspicion->asked[n], &writer);
+	}
+}
+
+// What others say.
+
+// Dead or gone here already: that news is on its way to the asker. What one alone has seen, or two
+// of one host, is no death to a ring of more; but it was seen by each of them. And of those who
+// each declared it, two are named with it everywhere: the others saw it, too.
+static void answer_of_dead(struct ras *ras, const struct look *look) {
+	const struct peer_entry *entry = ras_entry(ras, look->slot);
+	bool gone = ras_cause_is_gone(entry->cause);
+	bool seen = (entry->flags & PEER_DECLARED) != 0;
+
+	for (uint32_t n = 0; n < entry->weight; n++)
+		seen = seen || entry->observers[n] == ras->self_id;
+	if (entry->state == RAS_DEAD && seen)
+		answer(ras, look, gone ? SIGHT_GONE : SIGHT_SILENT);
+}
+
+// Of two that count alike: an agent that lost its state is asked about by those who know the run
+// before. Who is heard here is not the one that is meant.
+static bool is_of_other_run(const struct peer_entry *entry, uint64_t incarnation, uint64_t run) {
+	return ras_incarnation_start(incarnation) == ras_incarnation_start(entry->incarnation) &&
+	       run != entry->record->run;
+}
+
+static void asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool other_run) {
+	struct look look = {.slot = slot, .asker = asker, .round = round};
+
+	if (other_run) {
+		answer(ras, &look, SIGHT_UNABLE);
+		return;
+	}
+	if (slot == ras->self_slot) {
+		answer(ras, &look, SIGHT_ALIVE);
+		return;
+	}
+	if (peer_is_member(ras_entry(ras, slot)))
+		look_begin(ras, look);
+	else
+		answer_of_dead(ras, &look);
+}
+
+void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *reader) {
+	uint8_t kind = wire_get_u8(reader);
+	uint64_t subject = wire_get_u64(reader);
+	uint64_t incarnation = wire_get_u64(reader);
+	uint64_t run = wire_get_u64(reader);
+	uint32_t round = wire_get_u32(reader);
+	uint8_t sight = kind == LOOK_ANSWER ? wire_get_u8(reader) : SIGHT_NONE;
+	uint32_t heard_ms = kind == LOOK_ANSWER && wire_reader_left(reader) >= sizeof(heard_ms)
+				    ? wire_get_u32(reader)
+				    : LOOK_NEVER_MS;
+	uint32_t from = peers_find(&ras->peers, source);
+	uint32_t slot = peers_find(&ras->peers, subject);
+
+	if (sight >= SIGHT_COUNT)
+		wire_reader_fail(reader, -EBADMSG);
+	if (!wire_reader_ok(reader) || from == RAS_NO_SLOT || slot == RAS_NO_SLOT)
+		return;
+	switch (kind) {
+	case LOOK_ASK:
+		asked(ras, from, slot, round,
+		      is_of_other_run(ras_entry(ras, slot), incarnation, run));
+		break;
+	case LOOK_ANSWER:
+		// A word about an older start says nothing about this one.
+		if (ras_incarnation_start(incarnation) ==
+			    ras_incarnation_start(ras_entry(ras, slot)->incarnation) &&
+		    run == ras_entry(ras, slot)->record->run)
+			liveness_sight(ras, slot, round, from, sight, heard_ms);
+		break;
+	case LOOK_TELL:
+		if (slot == ras->self_slot) {
+			ras_refute(ras, incarnation);
+			asked(ras, from, slot, round, false);
+		}
+		break;
+	default:
+		wire_reader_fail(reader, -EBADMSG);
+	}
+}

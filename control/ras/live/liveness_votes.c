@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who counts for a majority, and who does not yet.
+#include "live/liveness_votes.h"
+
+#include "core/core.h"
+
+#include <ras/payload.h>
+
+#include <string.h>
+
+// More than a gap may last unnoticed, and than two agents differ in when they saw the view become
+// whole.
+#define VOTE_LATER_NS (15 * RAS_NS_PER_SEC)
+
+// So many members meet each other. In rings of more than twice VOTE_JOINS_MAX those who joined late
+// are fewer than half; of those between some stay late.
+#define MEET_MAX 24
+#define MEET_NS (10 * RAS_NS_PER_SEC) // after our join
+
+// Who was declared dead and came back is of no view that a majority agreed on: were it counted at
+// once, two parts that it belongs to in turn could declare each other. Whoever was reached counts
+// as it says itself, or as we asked it to; of those missed we know best who does not. Who was
+// reached and does not count is more than those of our list, perhaps: then one more counts as
+// missed.
+uint32_t votes_electorate(const struct ras *ras, const struct census_result *result) {
+	uint32_t missed = result->members > result->reached ? result->members - result->reached : 0;
+	uint32_t told = result->voters + (votes_has_none(ras) ? 1 : 0);
+	uint32_t silent = result->reached > told ? result->reached - told : 0;
+	uint32_t uncounted = ras->liveness.missed_again ? 0 : ras->liveness.census.own_uncounted;
+
+	uncounted = uncounted > silent ? uncounted - silent : 0;
+	return result->voters + missed - (uncounted < missed ? uncounted : missed);
+}
+
+// Nobody is missed here, nor by the latest count, which may be of others who see more: but for
+// those who are no members any more since it was made. An old count says nothing.
+static bool is_whole(const struct ras *ras) {
+	const struct census *census = &ras->liveness.census;
+	const uint32_t *counts = ras->peers.state_counts;
+
+	return counts[RAS_SUSPECT] == 0 && counts[RAS_UNREACHABLE] == 0 &&
+	       (census_silent(&census->word) <= census->ended ||
+		ras->observed_ns - census->word.at_ns >= CENSUS_OLD_NS);
+}
+
+// They are missed again after a time in which the view was whole, and vote only later: a gap may be
+// there before either side notices, the later one by so much. In between they are in nobody's
+// favour; else those beyond a gap might have given themselves their votes, and we had not yet.
+void votes_tick(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
+	uint64_t whole_ns;
+
+	if (!is_whole(ras)) {
+		liveness->whole_ns = RAS_NEVER;
+		return;
+	}
+	if (liveness->whole_ns == RAS_NEVER)
+		liveness->whole_ns = ras->observed_ns;
+	whole_ns = ras->observed_ns - liveness->whole_ns;
+	liveness->missed_again = whole_ns >= ras->profile->brake_hold_ns;
+	if (!liveness->taken_back || whole_ns < ras->profile->brake_hold_ns + VOTE_LATER_NS)
+		return;
+	liveness->taken_back = false;
+	liveness->taken_count = 0;
+	ras->uncounted = false;
+	ras->late = false;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
+		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_VOTELESS;
+}
+
+static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
+	struct liveness *liveness = &ras->liveness;
+	struct peer_entry *entry = ras_entry(ras, slot);
+	bool is_listed = (entry->flags & PEER_VOTELESS) != 0;
+
+	entry->flags |= flag;
+	if (is_listed)
+		return;
+	if (liveness->taken_count < COLLECT_CENSUS_MAX)
+		liveness->taken_slots[liveness->taken_count] = slot;
+	if (liveness->taken_count <= COLLECT_CENSUS_MAX)
+		liveness->taken_count++;
+}
+
+static void withdraw(struct ras *ras, uint32_t slot, uint8_t flag) {
+	ras->liveness.taken_back = true;
+	ras->liveness.missed_again = false;
+	if (ras->liveness.whole_ns != RAS_NEVER)
+		ras->liveness.whole_ns = ras->observed_ns;
+	if (slot != ras->self_slot)
+		taken_add(ras, slot, flag);
+	else if (flag == PEER_LATE)
+		ras->late = true;
+	else
+		ras->uncounted = true;
+}
+
+void votes_withdraw(struct ras *ras, uint32_t slot) {
+	withdraw(ras, slot, PEER_TAKEN_BACK);
+}
+
+void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back) {
+	withdraw(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
+}
+
+static bool lacks_vote(const struct ras *ras, uint32_t slot) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
+	       (entry->flags & PEER_VOTELESS) != 0;
+}
+
+// Of two rings that became one each holds the members of the other for newcomers. Those of the
+// larger one do not believe it.
+static bool is_newcomer_here(const struct ras *ras, uint64_t id) {
+	const struct liveness *liveness = &ras->liveness;
+	const uint32_t *counts = ras->peers.state_counts;
+	uint64_t members =
+		(uint64_t)counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
+	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+	uint32_t slot = peers_find(&ras->peers, id);
+	uint64_t lacking = 0;
+
+	if (slot == RAS_NO_SLOT || !lacks_vote(ras, slot))
+		return false;
+	for (uint32_t n = 0; n < most; n++)
+		lacking += lacks_vote(ras, anywhere ? n : liveness->taken_slots[n]);
+	return 2 * lacking < members;
+}
+
+static void told_by(struct ras *ras, uint64_t origin, uint8_t flag) {
+	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns &&
+	    !is_newcomer_here(ras, origin))
+		withdraw(ras, ras->self_slot, flag);
+}
+
+void votes_told_none(struct ras *ras, uint64_t origin) {
+	told_by(ras, origin, PEER_TAKEN_BACK);
+}
+
+static bool is_unmet(const struct ras *ras, uint32_t slot) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	return entry->record != NULL && peer_is_member(entry) && slot != ras->self_slot &&
+	       (entry->flags & PEER_SEEN) == 0;
+}
+
+static bool ring_is_small(const struct ras *ras) {
+	const uint32_t *counts = ras->peers.state_counts;
+
+	return (uint64_t)counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] <=
+	       MEET_MAX;
+}
+
+// Who spoke to us on a link held us for a member by then.
+static bool all_are_met(const struct ras *ras) {
+	if (!ring_is_small(ras))
+		return false;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		if (is_unmet(ras, slot))
+			return false;
+	}
+	return true;
+}
+
+bool votes_has_none(const struct ras *ras) {
+	return ras->uncounted || (ras->late && !all_are_met(ras));
+}
+
+static void call_unmet(struct ras *ras) {
+	for (uint32_t slot = 0; ring_is_small(ras) && slot < ras->peers.entry_count; slot++) {
+		if (is_unmet(ras, slot) && link_find(ras, slot) == NULL)
+			link_want(ras, slot, RAS_USE_CHECK);
+	}
+}
+
+void votes_meet(struct ras *ras) {
+	if (ras->observed_ns - ras->joined_ns < MEET_NS)
+		call_unmet(ras);
+}
+
+bool votes_told_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
+	if (all_are_met(ras) && view_digest == peers_digest(&ras->peers))
+		return true;
+	if (origin != ras->self_id)
+		told_by(ras, origin, PEER_LATE);
+	call_unmet(ras);
+	return false;
+}
+
+bool votes_joiner_has_one(const struct ras *ras, uint32_t slot) {
+	const struct liveness *liveness = &ras->liveness;
+	const uint32_t *counts = ras->peers.state_counts;
+	bool is_gap = liveness->brake || census_silent(&liveness->census.word) > 1 ||
+		      counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] > 1;
+
+	// A restart gives back no vote that was withdrawn.
+	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
+		return false;
+
+	return liveness->whole_ns != RAS_NEVER ||
+	       (!is_gap && slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)));
+}
+
+void votes_joined(struct ras *ras, uint32_t slot) {
+	struct liveness *liveness = &ras->liveness;
+
+	if (!ras->joined)
+		return; // we do, and this is whom we met
+	liveness->joins[liveness->join_count++ % VOTE_JOINS_MAX] = (struct vote_join){
+		.id = ras_entry(ras, slot)->record->id,
+		.at_ns = ras->observed_ns,
+	};
+}
+
+static uint64_t joined_at(const struct ras *ras, uint64_t id) {
+	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
+		if (ras->liveness.joins[n].id == id)
+			return ras->liveness.joins[n].at_ns;
+	}
+	return RAS_NEVER;
+}
+
+// One that never spoke on its link was there when it joined. That is no bound of use if it was long
+// ago: others heard it since, and all who joined after it would be late.
+static uint64_t last_word(const struct ras *ras, const struct link *link) {
+	uint64_t at_ns;
+
+	if (link->connects > 0 && !link->unheard)
+		return link->heard_ns;
+	at_ns = joined_at(ras, link->peer);
+	return at_ns != RAS_NEVER && ras->observed_ns - at_ns < VOTE_LATER_NS ? at_ns : RAS_NEVER;
+}
+
+// The earliest last word of those members who are missed, as far as known; RAS_NEVER: of none.
+static uint64_t missed_since(const struct ras *ras) {
+	uint64_t since_ns = RAS_NEVER;
+
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+		const struct peer_entry *entry;
+
+		if (!link->used || last_word(ras, link) >= since_ns)
+			continue;
+		entry = ras_entry(ras, link->slot);
+		if (peer_is_member(entry) &&
+		    (link->refused_ns != RAS_NEVER || link->delayed || entry->state != RAS_ALIVE))
+			since_ns = last_word(ras, link);
+	}
+	return since_ns;
+}
+
+bool votes_withdraw_late(struct ras *ras) {
+	uint64_t since_ns = missed_since(ras);
+	bool any = false;
+
+	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
+		struct vote_join *join = &ras->liveness.joins[n];
+		uint32_t slot;
+
+		if (join->id == 0 || join->at_ns < since_ns)
+			continue;
+		slot = peers_find(&ras->peers, join->id);
+		join->id = 0;
+		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
+			continue;
+		withdraw(ras, slot, PEER_LATE);
+		any = true;
+	}
+	return any;
+}
+
+// Keeps the list in the order in which it is sent: it rises. False if it was there, or is full.
+static bool list_add(struct census_list *list, uint32_t most, struct ras_comm_id entry) {
+	uint32_t at = 0;
+	int order = 1;
+
+	if (list->count >= most)
+		return false;
+	while (at < list->count && (order = ras_comm_id_compare(&list->entries[at], &entry)) < 0)
+		at++;
+	if (at < list->count && order == 0)
+		return false;
+	memmove(&list->entries[at + 1], &list->entries[at],
+		(list->count - at) * sizeof(*list->entries));
+	list->entries[at] = entry;
+	list->count++;
+	return true;
+}
+
+static void subject_add(struct census_list *list, uint64_t id) {
+	list_add(list, COLLECT_SUBJECTS_MAX, collect_census_entry(id, COLLECT_CENSUS_HEARS));
+}
+
+static void suspects_add(struct ras *ras, struct census_list *list, bool agreed) {
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		const struct suspicion *suspicion = &ras->liveness.suspicions[n];
+
+		if (suspicion->agreed == agreed)
+			subject_add(list, ras_entry(ras, suspicion->slot)->record->id);
+	}
+}
+
+// Those whose death waits for this count, then members that refuse us, then others whom we suspect,
+// as long as they may be declared: by us, or, if we have no vote, by those who are asked.
+static void subjects_add(struct ras *ras, struct census_list *list) {
+	suspects_add(ras, list, true);
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link->used && link->refused_ns != RAS_NEVER &&
+		    peer_is_member(ras_entry(ras, link->slot)))
+			subject_add(list, link->peer);
+	}
+	if (!ras->liveness.brake || votes_has_none(ras))
+		suspects_add(ras, list, false);
+}
+
+static uint32_t uncounted_one(const struct ras *ras, struct census_list *list, uint32_t slot) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+	struct ras_comm_id asked;
+
+	if (!lacks_vote(ras, slot))
+		return 0;
+	if ((entry->flags & PEER_TAKEN_BACK) != 0)
+		asked = collect_census_entry(entry->record->id, COLLECT_CENSUS_UNCOUNTED);
+	else
+		asked = collect_census_late(entry->record->id, peers_digest(&ras->peers));
+	return list_add(list, COLLECT_CENSUS_MAX, asked) && (entry->flags & PEER_TAKEN_BACK) != 0;
+}
+
+// Members who count for no majority here; how many of them do not either if they are missed. Not
+// all of them know that of themselves: one that founded a ring, which then became one with ours,
+// was never told. The bound is one of memory: beyond it they count as they think.
+static uint32_t uncounted_add(const struct ras *ras, struct census_list *list) {
+	const struct liveness *liveness = &ras->liveness;
+	bool anywhere = liveness->taken_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->taken_count;
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < most && list->count < COLLECT_CENSUS_MAX; n++)
+		count += uncounted_one(ras, list, anywhere ? n : liveness->taken_slots[n]);
+	return count;
+}
+
+// Who was declared dead here, or left, may be asked all the same by one of those who are back: it
+// does not know of its death yet, or joined again beside a gap. It would be counted in place of one
+// who is missed.
+static void ended_add(struct ras *ras, struct census_list *list, enum ras_state state) {
+	uint32_t more = ras->peers.state_counts[state];
+
+	for (uint32_t slot = 0; more > 0 && slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (list->count == COLLECT_CENSUS_MAX)
+			return;
+		if (entry->record == NULL || entry->state != state)
+			continue;
+		list_add(
+			list, COLLECT_CENSUS_MAX,
+			collect_census_entry(entry->record->id, COLLECT_CENSUS_NOBODY)
+		);
+		more--;
+	}
+}
+
+void votes_ask(struct ras *ras, struct census_list *ret_list) {
+	struct census *census = &ras->liveness.census;
+
+	ret_list->count = 0;
+	subjects_add(ras, ret_list);
+	census->own_members = peers_ring_count(&ras->peers);
+	if (votes_has_none(ras))
+		list_add(
+			ret_list, COLLECT_CENSUS_MAX,
+			collect_census_entry(ras->self_id, COLLECT_CENSUS_UNCOUNTED)
+		);
+	census->own_uncounted = uncounted_add(ras, ret_list);
+	ended_add(ras, ret_list, RAS_DEAD);
+	ended_add(ras, ret_list, RAS_LEFT);
+}

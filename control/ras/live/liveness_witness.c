@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How many independent witnesses a death has, and needs.
+#include "live/liveness_witness.h"
+
+#include "core/core.h"
+
+// min(observers, agents able to look), the subject left out and we included. Whom we suspect,
+// too, is able: if nobody answers us it is we who are cut off, and hold our verdict.
+uint32_t witnesses_needed(const struct ras *ras, uint32_t slot) {
+	const uint32_t *counts = ras->peers.state_counts;
+	uint32_t able = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
+
+	if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)))
+		able--;
+	return able < ras->profile->observers ? able : ras->profile->observers;
+}
+
+bool witness_is_barred(
+	const struct ras *ras, uint32_t slot, enum ras_cause cause, uint32_t observer
+) {
+	uint64_t id = ras_entry(ras, observer)->record->id;
+
+	return turns_barred_until(ras, slot, cause, id) > ras->observed_ns;
+}
+
+static uint64_t host_of(const struct ras *ras, uint32_t slot) {
+	return ras_entry(ras, slot)->record->host_id;
+}
+
+static bool is_of_our_host(const struct ras *ras, uint32_t slot) {
+	return host_of(ras, slot) == host_of(ras, ras->self_slot);
+}
+
+static bool are_of_one_machine(const struct ras_record *one, const struct ras_record *other) {
+	return one->host_id == other->host_id && one->host_id != one->host_name_id;
+}
+
+bool is_of_our_machine(const struct ras *ras, uint32_t slot) {
+	return are_of_one_machine(ras_entry(ras, slot)->record, ras_self(ras)->record);
+}
+
+// Somebody outside the host can look, for we hear it: of whom we only know, nobody may be left.
+static bool another_host_is_able(const struct ras *ras, uint32_t subject, uint64_t host) {
+	if (host_of(ras, ras->self_slot) != host)
+		return true;
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link->slot != subject && link_is_good(link) && host_of(ras, link->slot) != host)
+			return true;
+	}
+	return false;
+}
+
+static bool another_host_answered(const struct ras *ras, const struct suspicion *suspicion) {
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		if (suspicion->sights[n] != SIGHT_NONE && !is_of_our_host(ras, suspicion->asked[n]))
+			return true;
+	}
+	return false;
+}
+
+uint32_t witnesses_count(
+	const struct ras *ras,
+	const struct suspicion *suspicion,
+	enum ras_cause cause,
+	uint32_t *ret_other
+) {
+	uint64_t host = host_of(ras, ras->self_slot);
+	uint32_t beside = RAS_NO_SLOT;
+
+	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
+		uint32_t other = suspicion->asked[n];
+		bool saw = suspicion->sights[n] == SIGHT_GONE ||
+			   (suspicion->sights[n] == SIGHT_SILENT && cause == RAS_CAUSE_SILENT);
+
+		if (!saw || witness_is_barred(ras, suspicion->slot, cause, other))
+			continue;
+		if (!is_of_our_host(ras, other)) {
+			*ret_other = other;
+			return 2;
+		}
+		beside = other;
+	}
+	if (beside == RAS_NO_SLOT || another_host_answered(ras, suspicion) ||
+	    another_host_is_able(ras, suspicion->slot, host))
+		return 1;
+	*ret_other = beside;
+	return 2;
+}
+
+uint32_t witnesses_told(const struct ras *ras, const struct peer_news *news) {
+	uint32_t subject = peers_find(&ras->peers, news->id);
+	uint32_t first, second;
+
+	if (news->observer_count == 0)
+		return 0;
+	first = peers_find(&ras->peers, news->observers[0]);
+	if (news->cause == RAS_CAUSE_EXITED && first != RAS_NO_SLOT && subject != RAS_NO_SLOT &&
+	    first != subject &&
+	    are_of_one_machine(ras_entry(ras, first)->record, ras_entry(ras, subject)->record))
+		return PEERS_WEIGHT_EXITED;
+	if (news->observer_count < 2)
+		return news->observer_count;
+	second = peers_find(&ras->peers, news->observers[1]);
+	// Of a stranger we know no host.
+	if (first == RAS_NO_SLOT || second == RAS_NO_SLOT ||
+	    host_of(ras, first) != host_of(ras, second) ||
+	    !another_host_is_able(ras, subject, host_of(ras, first)))
+		return news->observer_count;
+	return 1;
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Keeps and forwards items of later versions, byte for byte.
+#include "member/foreign.h"
+
+#include "core/core.h"
+
+#include <string.h>
+
+#define STRANGER_KEEP_NS (3600 * RAS_NS_PER_SEC)
+
+void foreign_fini(struct foreign *foreign, struct memory *memory) {
+	for (uint32_t n = 0; n < foreign->count; n++)
+		memory_release(memory, foreign->items[n].bytes, foreign->items[n].size);
+	memory_release(memory, foreign->items, foreign->capacity * sizeof(*foreign->items));
+	*foreign = (struct foreign){0};
+}
+
+// Where the id is, or would be.
+static uint32_t place_of(const struct foreign *foreign, uint64_t id) {
+	uint32_t low = 0;
+	uint32_t high = foreign->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (foreign->items[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct foreign_item *item_find(const struct foreign *foreign, uint64_t id) {
+	uint32_t place = place_of(foreign, id);
+
+	return place < foreign->count && foreign->items[place].id == id ? &foreign->items[place]
+									: NULL;
+}
+
+static void bytes_release(struct ras *ras, struct foreign_item *item) {
+	memory_release(&ras->memory, item->bytes, item->size);
+	ras->foreign.bytes -= item->size;
+	ras->foreign.pending -= item->pending;
+}
+
+static void item_remove(struct ras *ras, struct foreign_item *item) {
+	struct foreign *foreign = &ras->foreign;
+	size_t behind = (size_t)(&foreign->items[foreign->count] - item) - 1;
+
+	bytes_release(ras, item);
+	memmove(item, item + 1, behind * sizeof(*item));
+	foreign->count--;
+}
+
+static bool state_is_known(const struct foreign_item *item) {
+	return !message_state_is_foreign(item->state);
+}
+
+static bool has_row(const struct ras *ras, const struct foreign_item *item) {
+	return peers_find(&ras->peers, item->id) != RAS_NO_SLOT;
+}
+
+// The table holds what we know of it, or more.
+static bool item_is_held(const struct ras *ras, const struct foreign_item *item) {
+	uint32_t slot = peers_find(&ras->peers, item->id);
+	const struct peer_entry *entry;
+
+	if (!state_is_known(item))
+		return true;
+	if (slot == RAS_NO_SLOT)
+		return false;
+	entry = ras_entry(ras, slot);
+	if (entry->incarnation != item->incarnation)
+		return entry->incarnation > item->incarnation;
+	return (peer_is_member(entry) ? RAS_ALIVE : entry->state) >= item->state;
+}
+
+// Of a start that is past, or an end that was refuted.
+static bool item_is_past(const struct ras *ras, const struct foreign_item *item) {
+	uint32_t slot = peers_find(&ras->peers, item->id);
+	const struct peer_entry *entry;
+
+	if (slot == RAS_NO_SLOT)
+		return false;
+	entry = ras_entry(ras, slot);
+	if (ras_incarnation_start(item->incarnation) < ras_incarnation_start(entry->incarnation))
+		return true;
+	return state_is_known(item) && item->state != RAS_ALIVE &&
+	       item->incarnation < entry->incarnation;
+}
+
+// Of a peer that is not in the table, or that the table knows less of.
+static bool item_is_loose(const struct ras *ras, const struct foreign_item *item) {
+	return !item_is_held(ras, item) || !has_row(ras, item);
+}
+
+// In the order by which one is kept: <0 it is below what came, 0 the same.
+static int item_order(const struct foreign_item *item, const struct message_news *heard) {
+	uint64_t incarnation = heard->news.incarnation;
+
+	if (item->incarnation != incarnation)
+		return item->incarnation < incarnation ? -1 : 1;
+	return message_item_compare(item->bytes, item->size, heard->item, heard->item_size);
+}
+
+static struct foreign_item *item_insert(struct ras *ras, uint64_t id) {
+	struct foreign *foreign = &ras->foreign;
+	struct foreign_item *item;
+
+	if (foreign->count == FOREIGN_ITEMS_MAX ||
+	    memory_grow_within(
+		    &ras->memory, (void **)&foreign->items, &foreign->capacity, foreign->count + 1,
+		    FOREIGN_ITEMS_MAX, sizeof(*foreign->items)
+	    ) != 0)
+		return NULL;
+	item = &foreign->items[place_of(foreign, id)];
+	memmove(item + 1, item,
+		(size_t)(&foreign->items[foreign->count] - item) * sizeof(*foreign->items));
+	*item = (struct foreign_item){.id = id};
+	foreign->count++;
+	return item;
+}
+
+static struct foreign_item *stranger_oldest(const struct ras *ras) {
+	struct foreign_item *oldest = NULL;
+
+	for (uint32_t n = 0; n < ras->foreign.count; n++) {
+		struct foreign_item *item = &ras->foreign.items[n];
+
+		if ((oldest == NULL || item->since_ns < oldest->since_ns) && !has_row(ras, item))
+			oldest = item;
+	}
+	return oldest;
+}
+
+static bool room_is_for(const struct ras *ras, const struct foreign_item *fresh) {
+	const struct foreign *foreign = &ras->foreign;
+	const struct foreign_item *item = item_find(foreign, fresh->id);
+	size_t held = item != NULL ? item->size : 0;
+
+	return foreign->bytes - held + fresh->size <= FOREIGN_BYTES_MAX &&
+	       (item != NULL || foreign->count < FOREIGN_ITEMS_MAX);
+}
+
+// Strangers make room for members, and not for each other: what made room may come again by
+// another way, and would go round for ever.
+static bool room_make(struct ras *ras, const struct foreign_item *fresh) {
+	bool may_evict = has_row(ras, fresh);
+
+	if (fresh->size > FOREIGN_ITEM_BYTES_MAX)
+		return false;
+	while (!room_is_for(ras, fresh)) {
+		struct foreign_item *oldest = may_evict ? stranger_oldest(ras) : NULL;
+
+		if (oldest == NULL)
+			return false;
+		item_remove(ras, oldest);
+		ras->counters.news_foreign_dropped++;
+	}
+	return true;
+}
+
+// Takes the place of what is kept of the same peer, if anything is. False without room.
+static bool item_keep(struct ras *ras, const struct foreign_item *fresh, const void *bytes) {
+	struct foreign *foreign = &ras->foreign;
+	struct foreign_item *item;
+	uint8_t *copy;
+
+	if (!room_make(ras, fresh))
+		return false;
+	copy = memory_allocate(&ras->memory, fresh->size);
+	if (copy == NULL)
+		return false;
+	item = item_find(foreign, fresh->id);
+	if (item != NULL)
+		bytes_release(ras, item);
+	else
+		item = item_insert(ras, fresh->id);
+	if (item == NULL) {
+		memory_release(&ras->memory, copy, fresh->size);
+		return false;
+	}
+	memcpy(copy, bytes, fresh->size);
+	*item = *fresh;
+	item->bytes = copy;
+	foreign->bytes += fresh->size;
+	foreign->pending += fresh->pending;
+	return true;
+}
+
+void foreign_heard(struct ras *ras, const struct link *from, const struct message_news *heard) {
+	struct foreign_item fresh = {
+		.id = heard->news.id,
+		.incarnation = heard->news.incarnation,
+		.since_ns = ras->observed_ns,
+		.told = from != NULL ? link_bit(from) : 0,
+		.size = (uint16_t)heard->item_size,
+		.state = heard->news.state,
+		.pending = ras->joined, // else every session begins later
+	};
+	struct foreign_item *item = item_find(&ras->foreign, fresh.id);
+
+	if (item != NULL && item_is_past(ras, item)) {
+		item_remove(ras, item);
+		item = NULL;
+	}
+	// 0 stands for nobody. Of a stranger's death nothing need be known; one who lives is told
+	// of when its record was pulled.
+	if (fresh.id == 0 || item_is_past(ras, &fresh) ||
+	    (state_is_known(&fresh) && fresh.state != RAS_ALIVE &&
+	     peers_find(&ras->peers, fresh.id) == RAS_NO_SLOT))
+		return;
+	if (item != NULL && item_order(item, heard) >= 0) {
+		if (item_order(item, heard) == 0)
+			item->told |= fresh.told;
+		return;
+	}
+	if (!item_keep(ras, &fresh, heard->item)) {
+		ras->counters.news_foreign_dropped++;
+		return;
+	}
+	ras->counters.news_foreign++;
+	if (fresh.pending)
+		news_due(ras);
+}
+
+// Telling.
+
+static bool item_put(const struct foreign_item *item, struct wire_writer *writer) {
+	if (wire_writer_used(writer) + MESSAGE_ITEM_LENGTH_BYTES + item->size > RAS_FRAME_MAX)
+		return false;
+	wire_put_u16(writer, item->size);
+	wire_put_bytes(writer, item->bytes, item->size);
+	return true;
+}
+
+static void frame_begin(struct ras *ras, struct wire_writer *writer) {
+	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
+	wire_put_u8(writer, MESSAGE_UPDATE);
+}
+
+static void pending_tell(struct ras *ras, struct link *link) {
+	struct wire_writer writer;
+
+	frame_begin(ras, &writer);
+	for (uint32_t n = 0; n < ras->foreign.count; n++) {
+		const struct foreign_item *item = &ras->foreign.items[n];
+
+		if (!item->pending || (item->told & link_bit(link)) != 0 ||
+		    !item_is_held(ras, item))
+			continue;
+		if (!item_put(item, &writer)) {
+			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+			frame_begin(ras, &writer);
+			item_put(item, &writer);
+		}
+		ras->counters.news_sent++;
+	}
+	if (wire_writer_used(&writer) > 1)
+		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+}
+
+// A link that is delayed hears of it all the same: no comparison of tables would repair that.
+void foreign_flush(struct ras *ras) {
+	struct foreign *foreign = &ras->foreign;
+
+	for (uint32_t n = 0; n < ras->links.count && foreign->pending > 0; n++) {
+		struct link *link = ras->links.table[n];
+
+		if (link->used && link_is_ready(link))
+			pending_tell(ras, link);
+	}
+	for (uint32_t n = 0; n < foreign->count && foreign->pending > 0; n++) {
+		struct foreign_item *item = &foreign->items[n];
+
+		if (!item->pending)
+			continue;
+		if (!item_is_held(ras, item)) {
+			item->told = 0; // that may be another link's bit until it is told
+			continue;
+		}
+		item->pending = false;
+		foreign->pending--;
+	}
+}
+
+bool foreign_frame(struct ras *ras, uint64_t *last, struct wire_writer *writer) {
+	const struct foreign *foreign = &ras->foreign;
+	uint32_t place = place_of(foreign, *last);
+
+	if (place < foreign->count && foreign->items[place].id == *last)
+		place++;
+	frame_begin(ras, writer);
+	for (; place < foreign->count; place++) {
+		const struct foreign_item *item = &foreign->items[place];
+
+		// Of a stranger it is told once: else those who forgot it learn it anew for ever.
+		if (item_is_past(ras, item) || !item_is_held(ras, item) || !has_row(ras, item))
+			continue;
+		if (!item_put(item, writer))
+			break;
+		*last = item->id;
+	}
+	return wire_writer_used(writer) > 1;
+}
+
+void foreign_tell(struct ras *ras, struct link *link) {
+	struct wire_writer writer;
+	uint64_t last = 0;
+
+	while (ras->foreign.count > 0 && foreign_frame(ras, &last, &writer))
+		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+}
+
+// Forgetting.
+
+void foreign_forget(struct ras *ras, uint64_t id) {
+	struct foreign_item *item = item_find(&ras->foreign, id);
+
+	if (item != NULL)
+		item_remove(ras, item);
+}
+
+void foreign_expire(struct ras *ras) {
+	struct foreign *foreign = &ras->foreign;
+
+	for (uint32_t n = 0; n < foreign->count;) {
+		struct foreign_item *item = &foreign->items[n];
+		bool old = ras->observed_ns - item->since_ns >= STRANGER_KEEP_NS;
+
+		if (item_is_past(ras, item) || (old && item_is_loose(ras, item)))
+			item_remove(ras, item);
+		else
+			n++;
+	}
+}

@@ -1,0 +1,649 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining by seeds and remembered members, founding a ring, and looking for lost ones.
+#include "member/join.h"
+
+#include "core/core.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ASK_GAP_NS (250 * RAS_NS_PER_MS) // a seed that is slow to answer delays nobody
+#define ROUND_GAP_NS RAS_NS_PER_SEC	 // between rounds through all seeds, with jitter
+#define ROUNDS_PER_EVENT 15		 // that nobody answers is said again so often
+
+bool join_is_self(const struct ras *ras, const struct sock_addr *seed) {
+	return sock_addr_equal(seed, &ras_self(ras)->record->address);
+}
+
+static int seeds_copy(
+	struct ras *ras, const struct sock_addr *seeds, uint32_t count, struct join_seed **ret_copy
+) {
+	struct join_seed *copy = NULL;
+
+	if (count > 0) {
+		copy = memory_allocate(&ras->memory, count * sizeof(*copy));
+		if (copy == NULL)
+			return -ENOMEM;
+	}
+	for (uint32_t n = 0; n < count; n++)
+		copy[n] = (struct join_seed){.address = seeds[n]};
+	*ret_copy = copy;
+	return 0;
+}
+
+int join_init(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
+	struct join *join = &ras->join;
+	int err;
+
+	*join = (struct join){.ask_ns = RAS_NEVER};
+	err = seeds_copy(ras, seeds, count, &join->seeds);
+	if (err == 0)
+		join->seed_count = count;
+	return err;
+}
+
+void join_fini(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	memory_release(&ras->memory, join->seeds, join->seed_count * sizeof(*join->seeds));
+	join->seeds = NULL;
+}
+
+int ras_seeds(struct ras *ras, const struct sock_addr *seeds, uint32_t count) {
+	struct join *join = &ras->join;
+	struct join_seed *copy;
+	int err;
+
+	if (count > RAS_SEEDS_MAX)
+		return -EINVAL;
+	err = seeds_copy(ras, seeds, count, &copy);
+	if (err != 0)
+		return err;
+	join_fini(ras);
+	join->seeds = copy;
+	join->seed_count = count;
+	// A round under way goes on with the new ones; whether we are the first of them to found a
+	// ring is found out anew.
+	join->seed_next = 0;
+	join->is_seed = false;
+	if (join->seeds_unknown)
+		join->rounds = 0; // that were without them
+	join->seeds_unknown = false;
+	for (uint32_t n = 0; n < count; n++)
+		join->is_seed = join->is_seed || join_is_self(ras, &copy[n].address);
+	join_place_seeds(ras);
+	return 0;
+}
+
+void ras_seeds_unknown(struct ras *ras) {
+	ras->join.seeds_unknown = true;
+}
+
+bool join_is_configured(const struct ras *ras, const struct sock_addr *address) {
+	const struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < join->seed_count; n++) {
+		if (sock_addr_equal(&join->seeds[n].address, address))
+			return true;
+	}
+	return false;
+}
+
+// Somebody else than ourselves was configured.
+static bool has_seeds(const struct ras *ras) {
+	const struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < join->seed_count; n++) {
+		if (!join_is_self(ras, &join->seeds[n].address))
+			return true;
+	}
+	return join->seeds_unknown;
+}
+
+static void join_reset(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < join->seed_count; n++)
+		join->is_seed = join->is_seed || join_is_self(ras, &join->seeds[n].address);
+	join->seed_next = 0;
+	ras->remembered.next = 0;
+	join->met = false;
+	join->lower = false;
+	join->lower_seed = false;
+	join->ask_ns = ras->observed_ns;
+	ras_wake_at(ras, join->ask_ns);
+}
+
+// Founds or completes: we are a member from now on.
+static void join_done(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	join->ask_ns = RAS_NEVER;
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL)
+			conn_close(ras, join->asks[n], RAS_CLOSE_SOFT);
+		join->asks[n] = NULL;
+	}
+	join->source = NULL;
+	ras_become_member(ras, join->start);
+	if (join->uncounted)
+		votes_withdraw(ras, ras->self_slot);
+	ras_emit(
+		ras, RAS_EVENT_JOIN_DONE, RAS_NO_SLOT, RAS_CAUSE_NONE,
+		ras->observed_ns - join->started_ns
+	);
+}
+
+void join_begin(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	join->started_ns = ras->observed_ns;
+	remembered_drop(ras, &ras_self(ras)->record->address);
+	if (has_seeds(ras) || ras->remembered.count > 0)
+		join_reset(ras);
+	else
+		join_done(ras);
+}
+
+// Asking.
+
+static bool ask_is_open(const struct join *join) {
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void ask_forget(struct join *join, const struct conn *conn) {
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] == conn)
+			join->asks[n] = NULL;
+	}
+	if (join->source == conn)
+		join->source = NULL;
+}
+
+static bool seed_next(struct ras *ras, struct sock_addr *ret_address) {
+	struct join *join = &ras->join;
+
+	while (join->seed_next < join->seed_count) {
+		*ret_address = join->seeds[join->seed_next++].address;
+		if (!join_is_self(ras, ret_address))
+			return true;
+	}
+	return false;
+}
+
+// Who remembers members should not wait for a long list of seeds that are gone, nor the other way.
+static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
+	struct join *join = &ras->join;
+
+	if (join->redirect_count > 0) {
+		*ret_address = join->redirects[--join->redirect_count];
+		return true;
+	}
+	join->remembered_is_next = !join->remembered_is_next;
+	if (join->remembered_is_next)
+		return seed_next(ras, ret_address) || remembered_next(ras, ret_address);
+	return remembered_next(ras, ret_address) || seed_next(ras, ret_address);
+}
+
+// All were asked and none is a member. The first seed by address founds the ring; it knows that it
+// is the first when no seed before it answered. If no seed comes, those who meet need none: the
+// first of them founds it. Who has no seed is one itself, but for those whom it remembers: it looks
+// for them first, and founds none beside a ring in which another has its name.
+static bool founds(const struct ras *ras) {
+	const struct join *join = &ras->join;
+
+	bool has_none = !has_seeds(ras) && !ras->remembered.name_taken;
+
+	if (has_none && ras->remembered.count == 0)
+		return true;
+	if (join->rounds <= 1)
+		return false;
+	if (join->is_seed && !join->lower_seed)
+		return true;
+	if (ras->observed_ns - join->started_ns < JOIN_ALONE_NS)
+		return false;
+	return join->met ? !join->lower : has_none;
+}
+
+static void round_ended(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	join->rounds++;
+	if (founds(ras)) {
+		join_done(ras);
+		return;
+	}
+	if (join->rounds == 1 || join->rounds % ROUNDS_PER_EVENT == 0)
+		ras_emit(
+			ras, RAS_EVENT_JOIN_WAITING, RAS_NO_SLOT, RAS_CAUSE_NONE,
+			join->seed_count + ras->remembered.count
+		);
+	join_reset(ras);
+	join->ask_ns = ras->observed_ns + ras_jitter(ras, ROUND_GAP_NS);
+	ras_wake_at(ras, join->ask_ns);
+}
+
+static void ask_next(struct ras *ras) {
+	struct join *join = &ras->join;
+	struct sock_addr address;
+	uint32_t place = 0;
+
+	while (place < JOIN_ASKS_MAX && join->asks[place] != NULL)
+		place++;
+	join->ask_ns = ras->observed_ns + ASK_GAP_NS;
+	if (place == JOIN_ASKS_MAX)
+		return;
+	if (address_next(ras, &address))
+		join->asks[place] = conn_open(ras, &address, NULL);
+	else if (!ask_is_open(join))
+		round_ended(ras);
+}
+
+// The ring's own: a member is there, or one that calls itself by another address. Who left or died
+// may be back there, knowing nobody.
+static bool slot_is_seed(const struct ras *ras, uint32_t slot, const struct join_seed *seed) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
+
+	return entry->record != NULL && peer_is_member(entry) &&
+	       (entry->record->id == seed->peer ||
+		sock_addr_equal(&entry->record->address, &seed->address));
+}
+
+static bool seed_is_known(const struct ras *ras, struct join_seed *seed) {
+	uint32_t answered = seed->peer != 0 ? peers_find(&ras->peers, seed->peer) : RAS_NO_SLOT;
+
+	return slot_is_seed(ras, seed->slot, seed) || slot_is_seed(ras, ras->self_slot, seed) ||
+	       (answered != RAS_NO_SLOT && slot_is_seed(ras, answered, seed));
+}
+
+void join_came(struct ras *ras, uint32_t slot) {
+	struct join *join = &ras->join;
+	const struct ras_record *record = ras_entry(ras, slot)->record;
+
+	for (uint32_t n = 0; record != NULL && n < join->seed_count; n++) {
+		if (sock_addr_equal(&join->seeds[n].address, &record->address))
+			join->seeds[n].slot = slot;
+	}
+}
+
+// Once for each list of seeds, or table from the start: from then on join_came() tells.
+void join_place_seeds(struct ras *ras) {
+	if (ras->join.seed_count == 0)
+		return;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
+		join_came(ras, slot);
+}
+
+static void ask(struct ras *ras, const struct sock_addr *address) {
+	struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL)
+			continue;
+		join->asks[n] = conn_open(ras, address, NULL);
+		return;
+	}
+}
+
+static bool is_asked(const struct ras *ras, const struct sock_addr *address) {
+	const struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL && sock_addr_equal(&join->asks[n]->address, address))
+			return true;
+	}
+	return false;
+}
+
+void join_ask(struct ras *ras, const struct sock_addr *address) {
+	if (!is_asked(ras, address))
+		ask(ras, address);
+}
+
+void join_look_for(struct ras *ras, uint32_t seed) {
+	struct join_seed *sought = &ras->join.seeds[seed];
+
+	if (!seed_is_known(ras, sought))
+		join_ask(ras, &sought->address);
+}
+
+void join_invited(struct ras *ras, const struct sock_addr *address) {
+	struct join *join = &ras->join;
+
+	if (ras->joined || ras->leaving || join->ask_ns == RAS_NEVER || join->source != NULL ||
+	    is_asked(ras, address))
+		return;
+	ask(ras, address);
+}
+
+void join_tick(struct ras *ras) {
+	struct join *join = &ras->join;
+
+	if (ras->joined || join->ask_ns == RAS_NEVER || ras->leaving || join->source != NULL)
+		return; // while a table comes in nobody else is asked, unless its connection ends
+	if (join->ask_ns <= ras->observed_ns)
+		ask_next(ras);
+	if (!ras->joined)
+		ras_wake_at(ras, join->ask_ns);
+}
+
+// The seed's answers.
+
+static void ask_close(struct ras *ras, struct conn *conn) {
+	ask_forget(&ras->join, conn);
+	conn_close(ras, conn, RAS_CLOSE_SOFT);
+	if (!ras->joined) {
+		ras->join.ask_ns = ras->observed_ns;
+		ras_wake_at(ras, ras->observed_ns);
+	}
+}
+
+// Another one that is no member either; if it is before us by address the founding is its matter.
+static void met_waiting(struct ras *ras, const struct sock_addr *address) {
+	struct join *join = &ras->join;
+
+	join->met = true;
+	if (sock_addr_compare(address, &ras_self(ras)->record->address) >= 0)
+		return;
+	join->lower = true;
+	for (uint32_t n = 0; n < join->seed_count; n++)
+		join->lower_seed =
+			join->lower_seed || sock_addr_equal(&join->seeds[n].address, address);
+}
+
+// A seed at another address of our own.
+static void met_self(struct ras *ras, const struct sock_addr *address) {
+	struct join *join = &ras->join;
+
+	for (uint32_t n = 0; n < join->seed_count; n++) {
+		if (!sock_addr_equal(&join->seeds[n].address, address))
+			continue;
+		join->seeds[n].peer = ras->self_id;
+		join->is_seed = true;
+	}
+}
+
+// Who answered at a seed's address: if it is one of ours there is nothing to take.
+static bool met_member(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+	struct join *join = &ras->join;
+	struct ras_record *record;
+	uint32_t slot;
+	bool ours;
+
+	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
+		return false;
+	slot = peers_find(&ras->peers, record->id);
+	ours = slot != RAS_NO_SLOT && ras_entry(ras, slot)->record == record &&
+	       peer_is_member(ras_entry(ras, slot));
+	for (uint32_t n = 0; ours && n < join->seed_count; n++) {
+		if (sock_addr_equal(&join->seeds[n].address, &conn->address))
+			join->seeds[n].peer = record->id;
+	}
+	if (ours)
+		remembered_drop(ras, &conn->address); // also if it calls itself by another one
+	ras_record_put(ras->interner, record);
+	return ours;
+}
+
+// For good, as long as nothing changes here or there.
+static void
+refused_for_good(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
+	struct join *join = &ras->join;
+	uint64_t value =
+		ack->refusal == RAS_CAUSE_VERSION ? ras_versions_pack(conn_ack_versions(ack)) : 0;
+
+	if (remembered_refused(ras, &conn->address, ack->refusal, value))
+		return;
+	if (ras->joined && ack->refusal == RAS_CAUSE_VERSION)
+		conn_other_version(ras, ack);
+	if (ras->joined)
+		return;
+	join->refused_by = conn->address;
+	if (ack->refusal == RAS_CAUSE_CONFLICT && ack->redirect_count > 0)
+		join->refused_by = ack->redirects[0]; // the holder
+	ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, ack->refusal, value);
+}
+
+static void join_refused(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+	struct join *join = &ras->join;
+
+	switch (ack->refusal) {
+	case RAS_CAUSE_CONFLICT:
+	case RAS_CAUSE_VERSION:
+	case RAS_CAUSE_CLUSTER:
+		refused_for_good(ras, conn, ack);
+		break;
+	case RAS_CAUSE_BUSY:
+		if ((ack->flags & MESSAGE_ACK_MEMBER) == 0)
+			met_waiting(ras, &conn->address);
+		memcpy(join->redirects, ack->redirects, sizeof(join->redirects));
+		join->redirect_count = ack->redirect_count;
+		break;
+	case RAS_CAUSE_DUPLICATE:
+		met_self(ras, &conn->address);
+		remembered_drop(ras, &conn->address);
+		break;
+	default:
+		break;
+	}
+	ask_close(ras, conn);
+}
+
+void join_ack(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+	struct join *join = &ras->join;
+	bool another_was_faster = join->source != NULL && join->source != conn;
+	struct sock_addr address = conn->address; // it may be closed below
+
+	if (ack->refusal != RAS_CAUSE_NONE) {
+		join_refused(ras, conn, ack);
+	} else if (another_was_faster || (ras->joined && met_member(ras, conn, ack))) {
+		ask_close(ras, conn);
+	} else {
+		join->source = conn;
+		join->start = ack->your_start;
+		join->uncounted = (ack->flags & MESSAGE_ACK_UNCOUNTED) != 0;
+	}
+	rival_answered(ras, &address, ack);
+}
+
+int join_frame(struct ras *ras, struct conn *conn, const void *frame, size_t size) {
+	struct wire_reader reader;
+	uint8_t type;
+
+	if (conn != ras->join.source)
+		return -EPROTO;
+	wire_reader_init(&reader, frame, size);
+	type = wire_get_u8(&reader);
+	conn_extend(ras, conn, ras->profile->init_ns);
+	if (type == MESSAGE_UPDATE)
+		return news_take(ras, NULL, &reader);
+	if (type != MESSAGE_BEAT)
+		return -EPROTO;
+	// The table is complete.
+	if (ras->joined)
+		ask_close(ras, conn);
+	else
+		join_done(ras);
+	return 0;
+}
+
+void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+	struct join *join = &ras->join;
+
+	if (conn->serving)
+		join->serving--;
+	if (!conn->outgoing)
+		return;
+	ask_forget(join, conn);
+	// Whatever it was, the next one is asked.
+	if (cause == RAS_CAUSE_PROOF)
+		remembered_refused(ras, &conn->address, cause, 0);
+	if (!ras->joined) {
+		join->ask_ns = ras->observed_ns;
+		ras_wake_at(ras, ras->observed_ns);
+	}
+}
+
+// Serving.
+
+static void redirect(struct ras *ras, struct conn *conn) {
+	struct message_init_ack ack;
+	uint32_t count = peers_ring_count(&ras->peers);
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = RAS_CAUSE_BUSY;
+	for (uint32_t n = 0; n < MESSAGE_REDIRECTS_MAX && ras->joined && count > 1; n++) {
+		uint32_t position = (uint32_t)(ras_random(ras) % count);
+		uint32_t slot = peers_ring_at(&ras->peers, position);
+
+		if (slot != ras->self_slot)
+			ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;
+	}
+	ras->counters.joins_redirected++;
+	conn_refuse(ras, conn, &ack);
+}
+
+// The joiner's next start: past every one that is known of its name.
+static uint64_t start_for(struct ras *ras, const struct ras_record *record) {
+	uint32_t slot = peers_find(&ras->peers, record->id);
+	uint64_t known = 0;
+
+	if (slot != RAS_NO_SLOT)
+		known = ras_incarnation_start(ras_entry(ras, slot)->incarnation);
+	if (record->start > known)
+		return record->start;
+	return known + 1;
+}
+
+static void serve_accept(struct ras *ras, struct conn *conn, const struct ras_record *record) {
+	struct message_init_ack ack;
+	struct wire_writer writer;
+
+	conn_ack_fill(ras, &ack);
+	ack.version = conn->version;
+	ack.your_start = start_for(ras, record);
+	if (!votes_joiner_has_one(ras, peers_find(&ras->peers, record->id)))
+		ack.flags |= MESSAGE_ACK_UNCOUNTED;
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_ack_encode(&ack, &writer) == 0);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+	conn->next_slot = 0;
+	conn->foreign_told = 0;
+	conn->serving = true;
+	ras->join.serving++;
+	ras->counters.joins_served++;
+	join_writable(ras, conn);
+}
+
+// Ourselves at another address; one that looks for us who are no member, or is none either; or one
+// too many.
+static void serve_none(
+	struct ras *ras,
+	struct conn *conn,
+	const struct message_init *init,
+	const struct ras_record *record
+) {
+	struct message_init_ack ack;
+
+	if (record == ras_self(ras)->record) {
+		conn_ack_fill(ras, &ack);
+		ack.refusal = RAS_CAUSE_DUPLICATE;
+		conn_refuse(ras, conn, &ack);
+		return;
+	}
+	redirect(ras, conn);
+	if ((init->flags & MESSAGE_INIT_MEMBER) != 0)
+		join_invited(ras, &record->address);
+	else
+		ras->join.met = true;
+}
+
+// One who lives under the same name is asked first; see liveness_claim().
+void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init) {
+	struct ras_record *record;
+	uint32_t slot;
+
+	conn_extend(ras, conn, ras->profile->connect_ns + ras->profile->init_ns);
+	conn->next_slot = RAS_NO_SLOT;
+	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0) {
+		conn_close(ras, conn, RAS_CLOSE_HARD);
+		return;
+	}
+	if (record == ras_self(ras)->record || !ras->joined ||
+	    ras->join.serving >= ras->profile->joins_max) {
+		serve_none(ras, conn, init, record);
+		ras_record_put(ras->interner, record);
+		return;
+	}
+	slot = peers_find(&ras->peers, record->id);
+	// An agent that comes back at its own address has replaced itself: two cannot listen there.
+	if (slot == ras->self_slot)
+		join_claimed(ras, conn, slot, RAS_CAUSE_CONFLICT);
+	else if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
+	    !sock_addr_equal(&ras_entry(ras, slot)->record->address, &record->address))
+		liveness_claim(ras, slot, conn);
+	else
+		serve_accept(ras, conn, record);
+	ras_record_put(ras->interner, record);
+}
+
+void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_cause refusal) {
+	struct message_init_ack ack;
+
+	if (refusal != RAS_CAUSE_CONFLICT) {
+		// A name is not given away unseen, nor past the number of joins served at once.
+		if (refusal == RAS_CAUSE_BUSY || ras->join.serving >= ras->profile->joins_max)
+			redirect(ras, conn);
+		else
+			serve_accept(ras, conn, ras_entry(ras, slot)->record);
+		return;
+	}
+	ras_conflict(ras, slot, 0, &conn->address);
+	conn_ack_fill(ras, &ack);
+	ack.refusal = RAS_CAUSE_CONFLICT;
+	ack.redirects[ack.redirect_count++] = ras_entry(ras, slot)->record->address;
+	conn_refuse(ras, conn, &ack);
+}
+
+// As many frames as the connection takes now; the rest when it is writable again. The last is
+// a beat: the table is complete.
+void join_writable(struct ras *ras, struct conn *conn) {
+	struct message_beat end = {.digest = peers_digest(&ras->peers), .period = 1};
+	struct wire_writer writer;
+
+	if (conn->outgoing || conn->next_slot == RAS_NO_SLOT)
+		return;
+	while (conn->next_slot < ras->peers.entry_count) {
+		uint32_t slot = conn->next_slot;
+
+		wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+		wire_put_u8(&writer, MESSAGE_UPDATE);
+		for (; slot < ras->peers.entry_count; slot++) {
+			struct peer_news news;
+
+			if (ras_entry(ras, slot)->record == NULL)
+				continue;
+			peers_news(&ras->peers, slot, &news);
+			if (wire_writer_used(&writer) + message_news_bytes(&news) > RAS_FRAME_MAX)
+				break;
+			message_news_encode(&news, &writer);
+		}
+		if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) != 0)
+			return;
+		conn->next_slot = slot;
+		conn_extend(ras, conn, ras->profile->init_ns);
+	}
+	for (uint64_t told = conn->foreign_told; foreign_frame(ras, &told, &writer);) {
+		if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) != 0)
+			return;
+		conn->foreign_told = told;
+	}
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	message_beat_encode(&end, &writer);
+	if (conn_send(ras, conn, ras->scratch, wire_writer_used(&writer)) == 0)
+		conn->next_slot = RAS_NO_SLOT; // the joiner closes
+}

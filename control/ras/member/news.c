@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What changed of members, on its way to the neighbours.
+#include "member/news.h"
+
+#include "core/core.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PULLS_MAX 1024 // asked for at once; the comparison of tables finds the rest
+#define ITEMS_KEPT 64  // a larger array, as of a storm of joins, is given back
+
+static void items_release(struct ras *ras) {
+	struct news *news = &ras->news;
+
+	memory_release(&ras->memory, news->items, news->capacity * sizeof(*news->items));
+	news->items = NULL;
+	news->capacity = 0;
+}
+
+void news_fini(struct ras *ras) {
+	items_release(ras);
+	ras->news = (struct news){0};
+}
+
+void news_due(struct ras *ras) {
+	struct news *news = &ras->news;
+	uint64_t earliest = news->flushed_ns + ras->profile->news_ns;
+
+	if (news->flush_ns == RAS_NEVER)
+		news->flush_ns = earliest > ras->observed_ns ? earliest : ras->observed_ns;
+	ras_wake_at(ras, news->flush_ns);
+}
+
+void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool record) {
+	struct news *news = &ras->news;
+
+	if (!ras->joined)
+		return;
+	if (memory_grow(
+		    &ras->memory, (void **)&news->items, &news->capacity, news->count + 1,
+		    sizeof(*news->items)
+	    ) != 0)
+		return; // the comparison of tables brings it later
+	news->items[news->count++] = (struct news_item){
+		.slot = slot,
+		.record = record,
+		.told = from != NULL ? link_bit(from) : 0,
+	};
+	ras_entry(ras, slot)->pending = news->count;
+	news_due(ras);
+}
+
+static void frame_begin(struct ras *ras, struct wire_writer *writer) {
+	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
+	wire_put_u8(writer, MESSAGE_UPDATE);
+}
+
+static void frame_add(
+	struct ras *ras, struct link *link, struct wire_writer *writer, const struct peer_news *news
+) {
+	if (wire_writer_used(writer) + message_news_bytes(news) > RAS_FRAME_MAX) {
+		link_send(ras, link, ras->scratch, wire_writer_used(writer));
+		frame_begin(ras, writer);
+	}
+	message_news_encode(news, writer);
+	ras->counters.news_sent++;
+}
+
+static void flush_to(struct ras *ras, struct link *link) {
+	struct wire_writer writer;
+
+	frame_begin(ras, &writer);
+	for (uint32_t n = 0; n < ras->news.count; n++) {
+		const struct news_item *item = &ras->news.items[n];
+		struct peer_news news;
+
+		if ((item->told & link_bit(link)) != 0 ||
+		    ras_entry(ras, item->slot)->record == NULL)
+			continue;
+		// Its own record it knows best; what others decided about it, it has to hear.
+		if (item->slot == link->slot && item->record)
+			continue;
+		peers_news(&ras->peers, item->slot, &news);
+		if (!item->record)
+			news.record = NULL;
+		if (news.hops < UINT8_MAX)
+			news.hops++;
+		frame_add(ras, link, &writer, &news);
+	}
+	if (wire_writer_used(&writer) > 1)
+		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+}
+
+static void news_flush(struct ras *ras) {
+	ras->news.flush_ns = RAS_NEVER;
+	ras->news.flushed_ns = ras->observed_ns;
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		if (link_is_good(ras->links.table[n]))
+			flush_to(ras, ras->links.table[n]);
+	}
+	for (uint32_t n = 0; n < ras->news.count; n++)
+		ras_entry(ras, ras->news.items[n].slot)->pending = 0;
+	ras->news.count = 0;
+	foreign_flush(ras); // behind what was merged of it
+	if (ras->news.capacity > ITEMS_KEPT)
+		items_release(ras);
+}
+
+void news_tick(struct ras *ras) {
+	if (ras->news.flush_ns <= ras->observed_ns)
+		news_flush(ras);
+	ras_wake_at(ras, ras->news.flush_ns);
+}
+
+void news_of_self_to(struct ras *ras, struct link *link) {
+	struct peer_news news;
+	struct wire_writer writer;
+
+	peers_news(&ras->peers, ras->self_slot, &news);
+	if (ras->left)
+		news.state = RAS_LEFT;
+	news.hops = 1;
+	frame_begin(ras, &writer);
+	message_news_encode(&news, &writer);
+	ras->counters.news_sent++;
+	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+}
+
+void news_of_self(struct ras *ras) {
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		struct link *link = ras->links.table[n];
+
+		if (link->used && link_is_ready(link))
+			news_of_self_to(ras, link);
+	}
+}
+
+// Most of what a flood brings was brought by another link already: told apart before anything
+// is decoded.
+static bool news_is_known(struct ras *ras, const struct peer_news *news, const struct link *link) {
+	uint32_t slot = peers_find(&ras->peers, news->id);
+	const struct peer_entry *entry;
+
+	if (slot == RAS_NO_SLOT || slot == ras->self_slot)
+		return false; // of us, it may be an earlier run's: its record tells
+	entry = ras_entry(ras, slot);
+	if (news->maint > entry->maint || news->incarnation > entry->incarnation)
+		return false;
+	if (news->incarnation == entry->incarnation &&
+	    (news->state != (peer_is_member(entry) ? RAS_ALIVE : entry->state) ||
+	     (news->state == RAS_DEAD && peers_weight_of(news->cause, news->observer_count) >
+						 peers_weight_of(entry->cause, entry->weight))))
+		return false;
+	// Who tells us need not be told, if we have not done so yet.
+	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)
+		ras->news.items[entry->pending - 1].told |= link_bit(link);
+	return true;
+}
+
+// Two runs that count alike differ in their facts only, and what a comparison of tables brings of
+// them is nothing else.
+static bool record_is_known(const struct ras *ras, const struct message_news *told) {
+	uint32_t slot = peers_find(&ras->peers, told->news.id);
+	const struct ras_record *held = ras_entry(ras, slot)->record;
+
+	return told->record == NULL ||
+	       ras_incarnation_start(told->news.incarnation) != held->start ||
+	       (told->record_size == held->size &&
+		memcmp(told->record, held->encoding, held->size) == 0);
+}
+
+// It believes a death that was refuted since, and may have no other way to hear of that soon:
+// refutations stay in the neighbourhood.
+static void refuted_tell(struct ras *ras, const struct peer_news *told, struct link *link) {
+	uint32_t slot = peers_find(&ras->peers, told->id);
+	const struct peer_entry *entry = ras_entry(ras, slot);
+	uint8_t frame[64];
+	struct wire_writer writer;
+	struct peer_news news;
+
+	if (told->state != RAS_DEAD || link == NULL || !link->used || !peer_is_member(entry) ||
+	    told->incarnation >= entry->incarnation ||
+	    ras_incarnation_start(told->incarnation) != ras_incarnation_start(entry->incarnation))
+		return;
+	peers_news(&ras->peers, slot, &news);
+	news.record = NULL;
+	wire_writer_init(&writer, frame, sizeof(frame));
+	wire_put_u8(&writer, MESSAGE_UPDATE);
+	message_news_encode(&news, &writer);
+	ras->counters.news_sent++;
+	link_send(ras, link, frame, wire_writer_used(&writer));
+}
+
+struct pulls {
+	uint32_t count;
+	uint64_t ids[PULLS_MAX];
+};
+
+// What we know of one item. Negative if it is malformed.
+static int
+item_take(struct ras *ras, struct link *link, struct message_news *item, struct pulls *pulls) {
+	struct ras_record *record = NULL;
+	int err;
+
+	ras->counters.news_received++;
+	if (item->state_foreign)
+		return 0; // nobody is judged by it
+	if (news_is_known(ras, &item->news, link) && record_is_known(ras, item)) {
+		refuted_tell(ras, &item->news, link);
+		return 0;
+	}
+	if (item->record != NULL) {
+		err = ras_record_intern(ras->interner, item->record, item->record_size, &record);
+		if (err == -ENOMEM)
+			return 0; // counted there; the comparison of tables brings it later
+		if (err != 0)
+			return err;
+	}
+	item->news.record = record;
+	if (!ras_apply_told(ras, &item->news, link) && pulls->count < PULLS_MAX)
+		pulls->ids[pulls->count++] = item->news.id;
+	ras_record_put(ras->interner, record);
+	return 0;
+}
+
+int news_take(struct ras *ras, struct link *link, struct wire_reader *reader) {
+	struct pulls pulls;
+	struct message_news decoded;
+	int err;
+
+	pulls.count = 0; // the rest is large, and not read before it is written
+	while ((err = message_news_decode(reader, &decoded)) == 0) {
+		err = item_take(ras, link, &decoded, &pulls);
+		if (err != 0)
+			return err;
+		if (decoded.foreign)
+			foreign_heard(ras, link, &decoded);
+		if (link != NULL && !link->used)
+			return 0; // it said goodbye, or somebody declared it dead
+	}
+	if (pulls.count > 0 && link != NULL)
+		sync_want(ras, link, pulls.ids, pulls.count);
+	return err == -ENODATA ? 0 : err;
+}

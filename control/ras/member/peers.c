@@ -1,0 +1,685 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of peers: a lattice by incarnation, state and weight, with digests and ring order.
+#include "member/peers.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define INDEX_MIN 16
+#define FRESH_KEPT 64 // a larger array, as of a whole table, is given back
+
+void peers_init(struct peers *peers, struct memory *memory, struct ras_interner *interner) {
+	*peers = (struct peers){
+		.memory = memory,
+		.interner = interner,
+		.free_slot = RAS_NO_SLOT,
+	};
+}
+
+void peers_fini(struct peers *peers) {
+	struct memory *memory = peers->memory;
+
+	if (memory == NULL)
+		return;
+	for (uint32_t slot = 0; slot < peers->entry_count; slot++)
+		ras_record_put(peers->interner, peers->entries[slot].record);
+	memory_release(memory, peers->entries, peers->entry_capacity * sizeof(*peers->entries));
+	memory_release(memory, peers->index, peers->index_capacity * sizeof(*peers->index));
+	memory_release(memory, peers->ring, peers->ring_capacity * sizeof(*peers->ring));
+	memory_release(memory, peers->fresh, peers->fresh_capacity * sizeof(*peers->fresh));
+	*peers = (struct peers){0};
+}
+
+int peers_copy(struct peers *to, const struct peers *from, struct memory *memory) {
+	must(from->fresh_count == 0);
+	*to = *from;
+	to->memory = memory;
+	to->fresh = NULL;
+	to->fresh_capacity = 0;
+	to->entries =
+		memory_copy(memory, from->entries, from->entry_capacity * sizeof(*to->entries));
+	to->index = memory_copy(memory, from->index, from->index_capacity * sizeof(*to->index));
+	to->ring = memory_copy(memory, from->ring, from->ring_capacity * sizeof(*to->ring));
+	to->entry_count = to->entries != NULL ? from->entry_count : 0;
+	for (uint32_t slot = 0; slot < to->entry_count; slot++) {
+		if (from->entries[slot].record != NULL)
+			ras_record_get(from->entries[slot].record);
+	}
+	if (to->entries != NULL && to->index != NULL && to->ring != NULL)
+		return 0;
+	peers_fini(to);
+	return -ENOMEM;
+}
+
+// The index: ids are hashes already, so their low bits serve as they are.
+
+static uint32_t index_home(const struct peers *peers, uint64_t id) {
+	return (uint32_t)id & (peers->index_capacity - 1);
+}
+
+static uint64_t index_id(const struct peers *peers, uint32_t place) {
+	return peers->entries[peers->index[place].slot - 1].record->id;
+}
+
+uint32_t peers_find(const struct peers *peers, uint64_t id) {
+	uint32_t tag = (uint32_t)(id >> 32);
+	uint32_t place;
+
+	if (peers->index_capacity == 0)
+		return RAS_NO_SLOT;
+	place = index_home(peers, id);
+	while (peers->index[place].slot != 0) {
+		if (peers->index[place].tag == tag && index_id(peers, place) == id)
+			return peers->index[place].slot - 1;
+		place = (place + 1) & (peers->index_capacity - 1);
+	}
+	return RAS_NO_SLOT;
+}
+
+static void index_put(struct peers *peers, uint64_t id, uint32_t slot) {
+	uint32_t place = index_home(peers, id);
+
+	while (peers->index[place].slot != 0)
+		place = (place + 1) & (peers->index_capacity - 1);
+	peers->index[place] = (struct index_place){.tag = (uint32_t)(id >> 32), .slot = slot + 1};
+}
+
+// Removes without a tombstone: what follows in the run moves up if its home allows.
+static void index_remove(struct peers *peers, uint64_t id, uint32_t slot) {
+	uint32_t mask = peers->index_capacity - 1;
+	uint32_t hole = index_home(peers, id);
+	uint32_t place;
+
+	while (peers->index[hole].slot != slot + 1)
+		hole = (hole + 1) & mask;
+	for (place = (hole + 1) & mask; peers->index[place].slot != 0; place = (place + 1) & mask) {
+		uint32_t home = index_home(peers, index_id(peers, place));
+
+		if (((place - home) & mask) >= ((place - hole) & mask)) {
+			peers->index[hole] = peers->index[place];
+			hole = place;
+		}
+	}
+	peers->index[hole] = (struct index_place){0};
+}
+
+static int index_reserve(struct peers *peers, uint32_t count) {
+	uint32_t old_capacity = peers->index_capacity;
+	uint32_t capacity = old_capacity > 0 ? old_capacity : INDEX_MIN;
+	struct index_place *old = peers->index;
+	struct index_place *fresh;
+
+	while (count > capacity / 4 * 3)
+		capacity *= 2;
+	if (capacity == old_capacity)
+		return 0;
+	fresh = memory_allocate(peers->memory, capacity * sizeof(*fresh));
+	if (fresh == NULL)
+		return -ENOMEM;
+	peers->index = fresh;
+	peers->index_capacity = capacity;
+	for (uint32_t place = 0; place < old_capacity; place++) {
+		if (old[place].slot != 0)
+			index_put(
+				peers, peers->entries[old[place].slot - 1].record->id,
+				old[place].slot - 1
+			);
+	}
+	memory_release(peers->memory, old, old_capacity * sizeof(*old));
+	return 0;
+}
+
+// The digest.
+
+static uint64_t mix(uint64_t value) {
+	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+	return value ^ value >> 31;
+}
+
+static uint64_t contribution(const struct peer_entry *entry) {
+	uint64_t value = mix(entry->record->id);
+
+	value = mix(value + ras_incarnation_start(entry->incarnation));
+	value = mix(value + entry->record->digest);
+	return mix(value + entry->maint);
+}
+
+static void digest_add(struct peers *peers, const struct peer_entry *entry) {
+	uint64_t value = contribution(entry);
+
+	peers->ranges[peers_range(entry->record->id)] += value;
+	peers->digest += value;
+}
+
+static void digest_remove(struct peers *peers, const struct peer_entry *entry) {
+	uint64_t value = contribution(entry);
+
+	peers->ranges[peers_range(entry->record->id)] -= value;
+	peers->digest -= value;
+}
+
+// The ring.
+
+static int place_compare(
+	const struct peers *peers, const struct ring_place *place, const struct ras_record *record
+) {
+	if (place->order != record->order)
+		return place->order < record->order ? -1 : 1;
+	return ras_record_compare(peers->entries[place->slot].record, record);
+}
+
+static bool
+place_less(const struct peers *peers, const struct ring_place *a, const struct ring_place *b) {
+	return place_compare(peers, a, peers->entries[b->slot].record) < 0;
+}
+
+static void fresh_sift(struct peers *peers, uint32_t root, uint32_t count) {
+	struct ring_place *fresh = peers->fresh;
+
+	for (uint32_t child = 2 * root + 1; child < count; child = 2 * root + 1) {
+		struct ring_place swap;
+
+		if (child + 1 < count && place_less(peers, &fresh[child], &fresh[child + 1]))
+			child++;
+		if (!place_less(peers, &fresh[root], &fresh[child]))
+			return;
+		swap = fresh[root];
+		fresh[root] = fresh[child];
+		fresh[child] = swap;
+		root = child;
+	}
+}
+
+static bool fresh_is_sorted(const struct peers *peers) {
+	for (uint32_t n = 1; n < peers->fresh_count; n++) {
+		if (place_less(peers, &peers->fresh[n], &peers->fresh[n - 1]))
+			return false;
+	}
+	return true;
+}
+
+// A heap sort: in place, no worst case to provoke from outside.
+static void fresh_sort(struct peers *peers) {
+	uint32_t count = peers->fresh_count;
+
+	for (uint32_t root = count / 2; root-- > 0;)
+		fresh_sift(peers, root, count);
+	while (count > 1) {
+		struct ring_place swap = peers->fresh[0];
+
+		peers->fresh[0] = peers->fresh[--count];
+		peers->fresh[count] = swap;
+		fresh_sift(peers, 0, count);
+	}
+}
+
+// Room for `fresh` in the ring was reserved when it was added.
+static void ring_settle(struct peers *peers) {
+	uint32_t old = peers->ring_count;
+	uint32_t fresh = peers->fresh_count;
+	uint32_t to = old + fresh;
+
+	if (fresh == 0)
+		return;
+	if (!fresh_is_sorted(peers))
+		fresh_sort(peers);
+	while (fresh > 0) {
+		if (old > 0 && place_less(peers, &peers->fresh[fresh - 1], &peers->ring[old - 1]))
+			peers->ring[--to] = peers->ring[--old];
+		else
+			peers->ring[--to] = peers->fresh[--fresh];
+	}
+	peers->ring_count += peers->fresh_count;
+	peers->fresh_count = 0;
+}
+
+uint32_t peers_ring_count(struct peers *peers) {
+	ring_settle(peers);
+	if (peers->fresh_capacity > FRESH_KEPT) {
+		memory_release(
+			peers->memory, peers->fresh, peers->fresh_capacity * sizeof(*peers->fresh)
+		);
+		peers->fresh = NULL;
+		peers->fresh_capacity = 0;
+	}
+	return peers->ring_count;
+}
+
+uint32_t peers_ring_position(struct peers *peers, const struct ras_record *record) {
+	uint32_t low = 0;
+	uint32_t high;
+
+	ring_settle(peers);
+	high = peers->ring_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (place_compare(peers, &peers->ring[middle], record) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int ring_reserve(struct peers *peers, uint32_t count) {
+	uint32_t needed = peers->ring_count + peers->fresh_count + count;
+	int err;
+
+	err = memory_grow(
+		peers->memory, (void **)&peers->ring, &peers->ring_capacity, needed,
+		sizeof(*peers->ring)
+	);
+	if (err != 0)
+		return err;
+	return memory_grow(
+		peers->memory, (void **)&peers->fresh, &peers->fresh_capacity,
+		peers->fresh_count + count, sizeof(*peers->fresh)
+	);
+}
+
+int peers_reserve(struct peers *peers, uint32_t count) {
+	int err;
+
+	if (count <= peers->entry_count)
+		return 0;
+	err = ring_reserve(peers, count - peers->entry_count);
+	if (err == 0)
+		err = index_reserve(peers, count);
+	if (err == 0)
+		err = memory_grow(
+			peers->memory, (void **)&peers->entries, &peers->entry_capacity, count,
+			sizeof(*peers->entries)
+		);
+	return err;
+}
+
+static void member_add(struct peers *peers, uint32_t slot) {
+	peers->ring_number++;
+	peers->fresh[peers->fresh_count++] = (struct ring_place){
+		.order = peers->entries[slot].record->order,
+		.slot = slot,
+	};
+	digest_add(peers, &peers->entries[slot]);
+}
+
+static void member_remove(struct peers *peers, uint32_t slot) {
+	struct peer_entry *entry = &peers->entries[slot];
+	uint32_t position = peers_ring_position(peers, entry->record);
+
+	must(position < peers->ring_count && peers->ring[position].slot == slot);
+	memmove(&peers->ring[position], &peers->ring[position + 1],
+		(peers->ring_count - position - 1) * sizeof(*peers->ring));
+	peers->ring_count--;
+	peers->ring_number++;
+	digest_remove(peers, entry);
+}
+
+// Entries.
+
+static int slot_take(struct peers *peers, uint32_t *ret_slot) {
+	uint32_t slot = peers->free_slot;
+	int err;
+
+	if (slot != RAS_NO_SLOT) {
+		peers->free_slot = peers->entries[slot].maint;
+		*ret_slot = slot;
+		return 0;
+	}
+	if (peers->entry_count >= RAS_PEERS_MAX)
+		return -ENOSPC;
+	err = memory_grow(
+		peers->memory, (void **)&peers->entries, &peers->entry_capacity,
+		peers->entry_count + 1, sizeof(*peers->entries)
+	);
+	if (err == 0)
+		*ret_slot = peers->entry_count++;
+	return err;
+}
+
+static void slot_return(struct peers *peers, uint32_t slot) {
+	peers->entries[slot] = (struct peer_entry){.maint = peers->free_slot};
+	peers->free_slot = slot;
+}
+
+static void state_set(struct peers *peers, struct peer_entry *entry, uint8_t state, uint64_t now) {
+	if (entry->state == state)
+		return;
+	peers->state_counts[entry->state]--;
+	peers->state_counts[state]++;
+	entry->state = state;
+	entry->since_ns = now;
+}
+
+static void death_keep(struct peer_entry *entry, const struct peer_news *news) {
+	entry->cause = news->cause;
+	entry->weight = news->state == RAS_DEAD ? news->observer_count : 0;
+	entry->reached = news->reached;
+	entry->of = news->of;
+	for (uint32_t n = 0; n < RAS_OBSERVERS_MAX; n++)
+		entry->observers[n] = n < entry->weight ? news->observers[n] : 0;
+}
+
+static int entry_insert(
+	struct peers *peers, const struct peer_news *news, uint64_t now_ns, uint32_t *ret_slot
+) {
+	struct peer_entry *entry;
+	uint32_t slot;
+	int err;
+
+	err = ring_reserve(peers, 1);
+	if (err == 0)
+		err = index_reserve(peers, peers->entry_count + 1);
+	if (err == 0)
+		err = slot_take(peers, &slot);
+	if (err != 0)
+		return err;
+	entry = &peers->entries[slot];
+	*entry = (struct peer_entry){
+		.record = ras_record_get(news->record),
+		.incarnation = news->incarnation,
+		.since_ns = now_ns,
+		.maint = news->maint,
+		.state = news->state,
+		.hops = news->hops,
+	};
+	death_keep(entry, news);
+	peers->state_counts[news->state]++;
+	index_put(peers, news->id, slot);
+	if (peer_is_member(entry))
+		member_add(peers, slot);
+	*ret_slot = slot;
+	return 0;
+}
+
+static uint8_t merged_state(const struct peer_entry *entry) {
+	return peer_is_member(entry) ? RAS_ALIVE : entry->state;
+}
+
+static int order_of(uint64_t held, uint64_t told) {
+	return (told > held) - (told < held);
+}
+
+// Of two deaths in one incarnation, >0 if that of the news is the higher one.
+static int death_order(const struct peer_entry *entry, const struct peer_news *news) {
+	int order = order_of(
+		peers_weight_of(entry->cause, entry->weight),
+		peers_weight_of(news->cause, news->observer_count)
+	);
+
+	if (order == 0)
+		order = order_of(entry->reached, news->reached);
+	if (order == 0)
+		order = order_of(entry->of, news->of);
+	if (order == 0)
+		order = order_of(entry->cause, news->cause);
+	if (order == 0)
+		order = order_of(entry->weight, news->observer_count);
+	for (uint32_t n = 0; order == 0 && n < news->observer_count; n++)
+		order = order_of(entry->observers[n], news->observers[n]);
+	return order;
+}
+
+// The order of the lattice. That of the records is beside it: news may come without one, so that
+// the two must not depend on each other.
+static bool news_is_newer(const struct peer_entry *entry, const struct peer_news *news) {
+	if (news->incarnation != entry->incarnation)
+		return news->incarnation > entry->incarnation;
+	if (news->state != merged_state(entry))
+		return news->state > merged_state(entry);
+	return news->state == RAS_DEAD && death_order(entry, news) > 0;
+}
+
+// What of the news is to be taken into an entry of the same start; false: nothing.
+static bool news_select(const struct peer_entry *entry, struct peer_news *news) {
+	bool newer = news_is_newer(entry, news);
+	bool better = news->record != NULL && news->record->digest > entry->record->digest;
+
+	if (!better)
+		news->record = NULL;
+	if (!newer) {
+		news->incarnation = entry->incarnation;
+		news->state = merged_state(entry);
+		news->cause = entry->cause;
+		news->observer_count = entry->weight;
+		news->reached = entry->reached;
+		news->of = entry->of;
+		memcpy(news->observers, entry->observers, sizeof(news->observers));
+	}
+	return newer || better;
+}
+
+static enum peers_change change_of(const struct peer_entry *entry, const struct peer_news *news) {
+	if (news->state == RAS_DEAD && entry->state == RAS_DEAD &&
+	    news->incarnation == entry->incarnation)
+		return peers_weight_of(news->cause, news->observer_count) >
+				       peers_weight_of(entry->cause, entry->weight)
+			       ? PEERS_HEAVIER
+			       : PEERS_SAME;
+	if (news->state == RAS_DEAD)
+		return PEERS_DEAD;
+	if (news->state == RAS_LEFT)
+		return PEERS_LEFT;
+	if (ras_incarnation_start(news->incarnation) != ras_incarnation_start(entry->incarnation))
+		return PEERS_JOINED;
+	if (!peer_is_member(entry))
+		return PEERS_REJOINED;
+	return news->incarnation > entry->incarnation ? PEERS_REFUTED : PEERS_RECORD;
+}
+
+static void
+record_replace(struct peers *peers, struct peer_entry *entry, struct ras_record *record) {
+	struct ras_record *old = entry->record;
+
+	entry->record = ras_record_get(record);
+	ras_record_put(peers->interner, old);
+}
+
+// Takes the entry out of ring and digest, changes it, and puts it back where it then belongs.
+static void
+entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, uint64_t now_ns) {
+	struct peer_entry *entry = &peers->entries[slot];
+	bool same_start = ras_incarnation_start(news->incarnation) ==
+			  ras_incarnation_start(entry->incarnation);
+	bool keep_place = peer_is_member(entry) && news->state == RAS_ALIVE &&
+			  (news->record == NULL || news->record == entry->record);
+
+	// A refutation alone moves nothing: the digest covers the start only.
+	if (keep_place && same_start) {
+		entry->incarnation = news->incarnation;
+		return;
+	}
+	if (peer_is_member(entry))
+		member_remove(peers, slot);
+	if (news->record != NULL && news->record != entry->record)
+		record_replace(peers, entry, news->record);
+	if (!same_start) {
+		entry->flags = 0;
+		entry->revived = 0;
+	} else if (!peer_is_member(entry) && news->state == RAS_ALIVE) {
+		entry->revived = (uint32_t)(entry->incarnation & RAS_REFUTATIONS_MAX) + 1;
+	}
+	entry->incarnation = news->incarnation;
+	entry->hops = news->hops;
+	if (!(news->state == RAS_ALIVE && same_start && peer_is_member(entry)))
+		state_set(peers, entry, news->state, now_ns);
+	death_keep(entry, news);
+	if (peer_is_member(entry))
+		member_add(peers, slot);
+}
+
+static void maint_update(struct peers *peers, struct peer_entry *entry, uint32_t maint) {
+	if (peer_is_member(entry))
+		digest_remove(peers, entry);
+	entry->maint = maint;
+	if (peer_is_member(entry))
+		digest_add(peers, entry);
+}
+
+int peers_check(const struct peer_news *news) {
+	if (news->record == NULL)
+		return 0;
+	if (news->record->id != news->id ||
+	    news->record->start != ras_incarnation_start(news->incarnation))
+		return -EBADMSG;
+	return 0;
+}
+
+bool peers_conflict(const struct peers *peers, uint32_t slot, const struct peer_news *news) {
+	const struct ras_record *held = peers->entries[slot].record;
+	const struct ras_record *told = news->record;
+
+	return told != NULL && (told->name_length != held->name_length ||
+				memcmp(told->name, held->name, held->name_length) != 0);
+}
+
+static int entry_merge(
+	struct peers *peers,
+	uint32_t slot,
+	const struct peer_news *news,
+	uint64_t now_ns,
+	enum peers_change *ret_change
+) {
+	struct peer_entry *entry = &peers->entries[slot];
+	bool same_start = ras_incarnation_start(news->incarnation) ==
+			  ras_incarnation_start(entry->incarnation);
+	bool newer = news_is_newer(entry, news);
+	struct peer_news taken = *news;
+	int err;
+
+	if (peers_conflict(peers, slot, news)) {
+		*ret_change = PEERS_CONFLICT;
+		return 0;
+	}
+	if (newer && news->record == NULL && !same_start) {
+		*ret_change = PEERS_NEEDED;
+		return 0;
+	}
+	*ret_change = PEERS_SAME;
+	if (same_start ? news_select(entry, &taken) : newer) {
+		err = ring_reserve(peers, 1);
+		if (err != 0)
+			return err;
+		if (newer)
+			*ret_change = change_of(entry, news);
+		else if (peer_is_member(entry))
+			*ret_change = PEERS_RECORD;
+		if (newer || peer_is_member(entry))
+			entry_update(peers, slot, &taken, now_ns);
+		else
+			record_replace(peers, entry, taken.record); // of one dead or gone
+	}
+	if (news->maint > entry->maint) {
+		maint_update(peers, entry, news->maint);
+		if (*ret_change == PEERS_SAME)
+			*ret_change = PEERS_MAINT;
+	}
+	if (*ret_change != PEERS_SAME)
+		peers->view_number++;
+	return 0;
+}
+
+int peers_merge(
+	struct peers *peers,
+	const struct peer_news *news,
+	uint64_t now_ns,
+	enum peers_change *ret_change,
+	uint32_t *ret_slot
+) {
+	uint32_t slot = peers_find(peers, news->id);
+	int err = peers_check(news);
+
+	must(news->state == RAS_ALIVE || news->state == RAS_DEAD || news->state == RAS_LEFT);
+	if (err != 0)
+		return err;
+	if (slot != RAS_NO_SLOT) {
+		err = entry_merge(peers, slot, news, now_ns, ret_change);
+	} else if (news->record == NULL) {
+		// Of the death of a stranger nothing needs to be known.
+		*ret_change = news->state == RAS_ALIVE ? PEERS_NEEDED : PEERS_SAME;
+	} else {
+		err = entry_insert(peers, news, now_ns, &slot);
+		if (err == 0) {
+			*ret_change = news->state == RAS_ALIVE	? PEERS_JOINED
+				      : news->state == RAS_DEAD ? PEERS_DEAD
+								: PEERS_LEFT;
+			peers->view_number++;
+		}
+	}
+	if (err == 0)
+		*ret_slot = slot;
+	return err;
+}
+
+void peers_set_local(
+	struct peers *peers,
+	uint32_t slot,
+	enum ras_state state,
+	enum ras_cause cause,
+	uint64_t now_ns
+) {
+	struct peer_entry *entry = &peers->entries[slot];
+
+	must(peer_is_member(entry) && state >= RAS_ALIVE && state <= RAS_UNREACHABLE);
+	state_set(peers, entry, (uint8_t)state, now_ns);
+	entry->cause = (uint8_t)cause;
+}
+
+void peers_set_left(struct peers *peers, uint32_t slot, uint64_t now_ns) {
+	struct peer_news news;
+
+	must(peer_is_member(&peers->entries[slot]));
+	peers_news(peers, slot, &news);
+	news.state = RAS_LEFT;
+	entry_update(peers, slot, &news, now_ns);
+	peers->view_number++;
+}
+
+void peers_remove(struct peers *peers, uint32_t slot) {
+	struct peer_entry *entry = &peers->entries[slot];
+	struct ras_record *record = entry->record;
+
+	must(record != NULL && !peer_is_member(entry));
+	index_remove(peers, record->id, slot);
+	peers->state_counts[entry->state]--;
+	slot_return(peers, slot);
+	ras_record_put(peers->interner, record);
+	peers->view_number++;
+}
+
+uint8_t peers_observers(
+	const struct peers *peers, uint32_t slot, uint64_t ret_ids[static RAS_OBSERVERS_MAX]
+) {
+	const struct peer_entry *entry = &peers->entries[slot];
+	uint8_t count = 0;
+
+	for (uint32_t n = 0; n < entry->weight; n++) {
+		if (peers_find(peers, entry->observers[n]) != RAS_NO_SLOT)
+			ret_ids[count++] = entry->observers[n];
+	}
+	return count;
+}
+
+void peers_news(const struct peers *peers, uint32_t slot, struct peer_news *ret_news) {
+	const struct peer_entry *entry = &peers->entries[slot];
+	struct peer_news news = {
+		.id = entry->record->id,
+		.incarnation = entry->incarnation,
+		.record = entry->record,
+		.maint = entry->maint,
+		.state = merged_state(entry),
+		.hops = entry->hops,
+	};
+
+	if (news.state == RAS_DEAD) {
+		news.cause = entry->cause;
+		news.observer_count = entry->weight;
+		memcpy(news.observers, entry->observers, sizeof(news.observers));
+		news.reached = entry->reached;
+		news.of = entry->of;
+	}
+	*ret_news = news;
+}

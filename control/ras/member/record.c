@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a member tells of itself, interned and ordered.
+#include "base/memory.h"
+#include "core/message.h"
+
+#include <ras/record.h>
+
+#include <xxhash.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define RECORD_FORMAT 1
+#define BUCKETS_MIN 64
+
+struct ras_interner {
+	struct memory memory;
+	struct ras_record **buckets;
+	size_t bucket_count; // a power of two
+	size_t count;
+};
+
+uint64_t ras_id(const char *name, size_t length) {
+	uint64_t id = XXH3_64bits(name, length);
+
+	return id != 0 ? id : 1; // 0 stands for nobody
+}
+
+static int text_compare(const char *a, size_t a_length, const char *b, size_t b_length) {
+	size_t shorter = a_length < b_length ? a_length : b_length;
+	int order = memcmp(a, b, shorter);
+
+	if (order != 0)
+		return order;
+	return (a_length > b_length) - (a_length < b_length);
+}
+
+int ras_record_compare(const struct ras_record *a, const struct ras_record *b) {
+	int order;
+
+	if (a->order != b->order)
+		return a->order < b->order ? -1 : 1;
+	order = text_compare(a->host, a->host_length, b->host, b->host_length);
+	if (order != 0)
+		return order;
+	return text_compare(a->name, a->name_length, b->name, b->name_length);
+}
+
+int ras_interner_create(const struct ras_memory *memory, struct ras_interner **ret_interner) {
+	struct memory first = {.source = *memory};
+	struct ras_interner *interner = memory_allocate(&first, sizeof(*interner));
+
+	if (interner == NULL)
+		return -ENOMEM;
+	interner->memory = first;
+	interner->bucket_count = BUCKETS_MIN;
+	interner->buckets =
+		memory_allocate(&interner->memory, BUCKETS_MIN * sizeof(struct ras_record *));
+	if (interner->buckets == NULL) {
+		ras_interner_destroy(interner);
+		return -ENOMEM;
+	}
+	*ret_interner = interner;
+	return 0;
+}
+
+struct ras_interner *ras_interner_destroy(struct ras_interner *interner) {
+	struct memory last;
+
+	if (interner == NULL)
+		return NULL;
+	must(interner->count == 0);
+	memory_release(
+		&interner->memory, interner->buckets,
+		interner->bucket_count * sizeof(struct ras_record *)
+	);
+	last = interner->memory;
+	memory_release(&last, interner, sizeof(*interner));
+	return NULL;
+}
+
+size_t ras_interner_count(const struct ras_interner *interner) {
+	return interner->count;
+}
+
+static struct ras_record **bucket_of(struct ras_interner *interner, uint64_t digest) {
+	return &interner->buckets[digest & (interner->bucket_count - 1)];
+}
+
+// Doubles the table; without memory it stays as it is, only slower.
+static void interner_grow(struct ras_interner *interner) {
+	size_t old_count = interner->bucket_count;
+	struct ras_record **old = interner->buckets;
+	struct ras_record **fresh;
+
+	fresh = memory_allocate(&interner->memory, 2 * old_count * sizeof(struct ras_record *));
+	if (fresh == NULL)
+		return;
+	interner->buckets = fresh;
+	interner->bucket_count = 2 * old_count;
+	for (size_t n = 0; n < old_count; n++) {
+		struct ras_record *record = old[n];
+
+		while (record != NULL) {
+			struct ras_record *next = record->next;
+			struct ras_record **bucket = bucket_of(interner, record->digest);
+
+			record->next = *bucket;
+			*bucket = record;
+			record = next;
+		}
+	}
+	memory_release(&interner->memory, old, old_count * sizeof(struct ras_record *));
+}
+
+static void device_encode(const struct ras_device *device, struct wire_writer *writer) {
+	wire_put_string(writer, device->name, strnlen(device->name, RAS_DEVICE_NAME_MAX));
+	wire_put_u8(writer, (uint8_t)device->link_layer);
+}
+
+static int info_encode(const struct ras_peer_info *info, struct wire_writer *writer, size_t *ret) {
+	size_t name_length = strnlen(info->name, sizeof(info->name));
+	size_t host_length = strnlen(info->host, sizeof(info->host));
+
+	if (name_length == 0 || name_length > RAS_NAME_MAX || host_length == 0 ||
+	    host_length > RAS_NAME_MAX || info->address_count == 0 ||
+	    info->address_count > RAS_ADDRESSES_MAX || info->device_count > RAS_DEVICES_MAX ||
+	    info->start > RAS_START_MAX)
+		return -EINVAL;
+	wire_put_u8(writer, RECORD_FORMAT);
+	wire_put_string(writer, info->name, name_length);
+	wire_put_string(writer, info->host, host_length);
+	wire_put_bytes(writer, info->boot_id, sizeof(info->boot_id));
+	wire_put_u64(writer, info->start);
+	wire_put_u32(writer, info->pid);
+	wire_put_string(writer, info->version, strnlen(info->version, RAS_VERSION_MAX));
+	wire_put_u16(writer, (uint16_t)info->address_count);
+	for (uint32_t n = 0; n < info->address_count; n++) {
+		if (info->addresses[n].family == SOCK_ADDR_NONE)
+			return -EINVAL;
+		message_sock_addr_encode(&info->addresses[n], writer);
+	}
+	wire_put_u16(writer, (uint16_t)info->device_count);
+	for (uint32_t n = 0; n < info->device_count; n++)
+		device_encode(&info->devices[n], writer);
+	return wire_writer_finish(writer, ret);
+}
+
+static void device_decode(struct wire_reader *reader, struct ras_device *ret_device) {
+	uint8_t layer;
+
+	wire_get_string(reader, ret_device->name, sizeof(ret_device->name));
+	layer = wire_get_u8(reader);
+	// A layer of a newer version is none that we could use.
+	ret_device->link_layer = layer <= RAS_LINK_LAYER_SOFT ? layer : RAS_LINK_LAYER_NONE;
+}
+
+static void name_decode(struct wire_reader *reader, char *ret_text, size_t text_size) {
+	if (wire_get_string(reader, ret_text, text_size) == 0)
+		wire_reader_fail(reader, -EBADMSG);
+}
+
+static int info_decode(const void *encoding, size_t size, struct ras_peer_info *ret_info) {
+	struct wire_reader reader;
+
+	memset(ret_info, 0, sizeof(*ret_info));
+	wire_reader_init(&reader, encoding, size);
+	if (wire_get_u8(&reader) != RECORD_FORMAT)
+		wire_reader_fail(&reader, -EBADMSG);
+	name_decode(&reader, ret_info->name, sizeof(ret_info->name));
+	name_decode(&reader, ret_info->host, sizeof(ret_info->host));
+	wire_get_bytes(&reader, ret_info->boot_id, sizeof(ret_info->boot_id));
+	ret_info->start = wire_get_u64(&reader);
+	ret_info->pid = wire_get_u32(&reader);
+	wire_get_string(&reader, ret_info->version, sizeof(ret_info->version));
+	ret_info->address_count = wire_get_count_u16(&reader, RAS_ADDRESSES_MAX, 7);
+	if (ret_info->address_count == 0)
+		wire_reader_fail(&reader, -EBADMSG);
+	for (uint32_t n = 0; n < ret_info->address_count; n++)
+		message_sock_addr_decode(&reader, &ret_info->addresses[n]);
+	ret_info->device_count = wire_get_count_u16(&reader, RAS_DEVICES_MAX, 3);
+	for (uint32_t n = 0; n < ret_info->device_count; n++)
+		device_decode(&reader, &ret_info->devices[n]);
+	// What a newer version appended is kept in the encoding and passed on, unread.
+	return wire_reader_error(&reader);
+}
+
+static uint64_t order_of(const char *host, size_t length) {
+	uint64_t order = 0;
+
+	for (size_t n = 0; n < sizeof(order); n++)
+		order = order << 8 | (n < length ? (uint8_t)host[n] : 0);
+	return order;
+}
+
+// What makes a run of an agent; its addresses may change under way.
+static uint64_t run_of(const struct ras_peer_info *info) {
+	uint8_t bytes[sizeof(info->boot_id) + sizeof(uint64_t) + sizeof(uint32_t)];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	wire_put_bytes(&writer, info->boot_id, sizeof(info->boot_id));
+	wire_put_u64(&writer, info->start);
+	wire_put_u32(&writer, info->pid);
+	return XXH3_64bits(bytes, sizeof(bytes));
+}
+
+static uint64_t host_id_of(uint64_t host_name_id, const uint8_t boot_id[static 16]) {
+	static const uint8_t unknown[16];
+
+	if (memcmp(boot_id, unknown, sizeof(unknown)) == 0)
+		return host_name_id;
+	return XXH3_64bits_withSeed(boot_id, sizeof(unknown), host_name_id);
+}
+
+static void record_fill(struct ras_record *record, const struct ras_peer_info *info) {
+	// Where the two names lie follows from the layout: format, u16 length, name, u16, host.
+	record->name = (const char *)record->encoding + 3;
+	record->name_length = (uint8_t)strlen(info->name);
+	record->host = record->name + record->name_length + 2;
+	record->host_length = (uint8_t)strlen(info->host);
+	record->id = ras_id(record->name, record->name_length);
+	record->host_name_id = ras_id(record->host, record->host_length);
+	record->host_id = host_id_of(record->host_name_id, info->boot_id);
+	record->order = order_of(record->host, record->host_length);
+	record->start = info->start;
+	record->run = run_of(info);
+	record->address = info->addresses[0];
+}
+
+static struct ras_record *
+interner_find(struct ras_interner *interner, uint64_t digest, const void *encoding, size_t size) {
+	struct ras_record *record = *bucket_of(interner, digest);
+
+	while (record != NULL && (record->digest != digest || record->size != size ||
+				  memcmp(record->encoding, encoding, size) != 0))
+		record = record->next;
+	return record;
+}
+
+int ras_record_intern(
+	struct ras_interner *interner,
+	const void *encoding,
+	size_t size,
+	struct ras_record **ret_record
+) {
+	uint64_t digest = XXH3_64bits(encoding, size);
+	struct ras_record *record = interner_find(interner, digest, encoding, size);
+	struct ras_record **bucket;
+	struct ras_peer_info info;
+	int err;
+
+	if (record != NULL) {
+		*ret_record = ras_record_get(record);
+		return 0;
+	}
+	if (size > RAS_RECORD_BYTES_MAX)
+		return -EMSGSIZE;
+	err = info_decode(encoding, size, &info);
+	if (err != 0)
+		return err;
+	record = memory_allocate(&interner->memory, sizeof(*record) + size);
+	if (record == NULL)
+		return -ENOMEM;
+	record->digest = digest;
+	record->size = (uint32_t)size;
+	record->references = 1;
+	memcpy(record->encoding, encoding, size);
+	record_fill(record, &info);
+	if (interner->count >= interner->bucket_count)
+		interner_grow(interner);
+	bucket = bucket_of(interner, digest);
+	record->next = *bucket;
+	*bucket = record;
+	interner->count++;
+	*ret_record = record;
+	return 0;
+}
+
+int ras_record_from_info(
+	struct ras_interner *interner,
+	const struct ras_peer_info *info,
+	struct ras_record **ret_record
+) {
+	uint8_t encoding[RAS_RECORD_BYTES_MAX];
+	struct wire_writer writer;
+	size_t size;
+	int err;
+
+	wire_writer_init(&writer, encoding, sizeof(encoding));
+	err = info_encode(info, &writer, &size);
+	if (err != 0)
+		return err;
+	return ras_record_intern(interner, encoding, size, ret_record);
+}
+
+struct ras_record *ras_record_get(struct ras_record *record) {
+	record->references++;
+	return record;
+}
+
+void ras_record_put(struct ras_interner *interner, struct ras_record *record) {
+	struct ras_record **place;
+
+	if (record == NULL)
+		return;
+	must(record->references > 0);
+	if (--record->references > 0)
+		return;
+	place = bucket_of(interner, record->digest);
+	while (*place != record)
+		place = &(*place)->next;
+	*place = record->next;
+	interner->count--;
+	memory_release(&interner->memory, record, sizeof(*record) + record->size);
+}
+
+void ras_record_info(const struct ras_record *record, struct ras_peer_info *ret_info) {
+	must(info_decode(record->encoding, record->size, ret_info) == 0);
+}

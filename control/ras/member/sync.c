@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compares tables of two members by digests, and sends what differs.
+#include "member/sync.h"
+
+#include "core/core.h"
+
+#include <errno.h>
+
+#define BUSY_NS RAS_NS_PER_SEC
+// Mostly news are on their way, and what changes is let come to rest. But one that has much to
+// learn may hear something new each second, for minutes.
+#define RESTLESS_TIMES 8 // sync_ns
+
+// Starts a comparison now.
+static void sync_start(struct ras *ras, struct link *link) {
+	uint8_t frame[1 + PEERS_RANGES * sizeof(uint64_t)];
+	struct wire_writer writer;
+
+	ras->counters.syncs++;
+	ras->sync.busy_ns = ras->observed_ns + BUSY_NS;
+	link->synced_ns = ras->observed_ns;
+	link->unequal_ns = RAS_NEVER;
+	wire_writer_init(&writer, frame, sizeof(frame));
+	wire_put_u8(&writer, MESSAGE_DIGESTS);
+	for (uint32_t range = 0; range < PEERS_RANGES; range++)
+		wire_put_u64(&writer, ras->peers.ranges[range]);
+	link_send(ras, link, frame, wire_writer_used(&writer));
+}
+
+void sync_heard(struct ras *ras, struct link *link, uint64_t digest) {
+	uint64_t own = peers_digest(&ras->peers);
+
+	if (digest == own) {
+		link->differs_ns = RAS_NEVER;
+		link->unequal_ns = RAS_NEVER;
+		return;
+	}
+	if (link->unequal_ns == RAS_NEVER)
+		link->unequal_ns = ras->observed_ns;
+	if (link->differs_ns == RAS_NEVER || digest != link->peer_digest ||
+	    own != link->own_digest) {
+		link->differs_ns = ras->observed_ns;
+		link->peer_digest = digest;
+		link->own_digest = own;
+	}
+	if ((ras->observed_ns - link->differs_ns < ras->profile->sync_ns &&
+	     ras->observed_ns - link->unequal_ns < RESTLESS_TIMES * ras->profile->sync_ns) ||
+	    ras->observed_ns - link->synced_ns < ras->profile->sync_gap_ns ||
+	    ras->observed_ns < ras->sync.busy_ns)
+		return;
+	ras_emit(ras, RAS_EVENT_DIVERGED, link->slot, RAS_CAUSE_NONE, 0);
+	sync_start(ras, link);
+}
+
+static void brief_begin(struct ras *ras, struct wire_writer *writer, uint64_t mask, uint8_t flags) {
+	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
+	message_brief_begin(mask, flags, writer);
+}
+
+static uint8_t weight_of(const struct peer_entry *entry) {
+	return entry->state == RAS_DEAD ? peers_weight_of(entry->cause, entry->weight) : 0;
+}
+
+static void brief_send(struct ras *ras, struct link *link, uint64_t mask) {
+	struct wire_writer writer;
+
+	brief_begin(ras, &writer, mask, MESSAGE_BRIEF_FIRST);
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (entry->record == NULL || !(mask >> peers_range(entry->record->id) & 1))
+			continue;
+		if (wire_writer_used(&writer) + MESSAGE_BRIEF_BYTES > RAS_FRAME_MAX) {
+			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+			brief_begin(ras, &writer, mask, 0);
+		}
+		message_brief_encode(
+			&(struct message_brief){
+				.id = entry->record->id,
+				.incarnation = entry->incarnation,
+				.record_digest = entry->record->digest,
+				.maint = entry->maint,
+				.state = peer_is_member(entry) ? RAS_ALIVE : entry->state,
+				.weight = weight_of(entry),
+			},
+			&writer
+		);
+	}
+	ras->scratch[MESSAGE_BRIEF_FLAGS_AT] |= MESSAGE_BRIEF_LAST;
+	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+}
+
+int sync_digests(struct ras *ras, struct link *link, struct wire_reader *reader) {
+	uint64_t mask = 0;
+
+	for (uint32_t range = 0; range < PEERS_RANGES; range++) {
+		if (wire_get_u64(reader) != ras->peers.ranges[range])
+			mask |= UINT64_C(1) << range;
+	}
+	if (!wire_reader_ok(reader))
+		return wire_reader_error(reader);
+	// Ours would be of no use to it while it is being asked by others as well.
+	if (mask != 0 && ras->observed_ns - link->briefed_ns >= ras->profile->sync_gap_ns / 2) {
+		link->briefed_ns = ras->observed_ns;
+		brief_send(ras, link, mask);
+	}
+	return 0;
+}
+
+// Sends what the peer lacks or holds older, in as few frames as may be.
+struct reply {
+	struct ras *ras;
+	struct link *link;
+	struct wire_writer writer;
+};
+
+static void reply_begin(struct reply *reply) {
+	wire_writer_init(&reply->writer, reply->ras->scratch, RAS_FRAME_MAX);
+	wire_put_u8(&reply->writer, MESSAGE_UPDATE);
+}
+
+static void reply_end(struct reply *reply) {
+	size_t size = wire_writer_used(&reply->writer);
+
+	if (size > 1)
+		link_send(reply->ras, reply->link, reply->ras->scratch, size);
+	reply_begin(reply);
+}
+
+static void reply_add(struct reply *reply, uint32_t slot) {
+	struct peer_news news;
+
+	peers_news(&reply->ras->peers, slot, &news);
+	if (wire_writer_used(&reply->writer) + message_news_bytes(&news) > RAS_FRAME_MAX)
+		reply_end(reply);
+	message_news_encode(&news, &reply->writer);
+}
+
+// In the order of lives: <0 the brief is older than ours, 0 the same, >0 newer.
+static int life_order(const struct peer_entry *entry, const struct message_brief *brief) {
+	enum ras_state state = peer_is_member(entry) ? RAS_ALIVE : (enum ras_state)entry->state;
+
+	if (brief->incarnation != entry->incarnation)
+		return brief->incarnation > entry->incarnation ? 1 : -1;
+	if (brief->state != state)
+		return brief->state > state ? 1 : -1;
+	if (state == RAS_DEAD && brief->weight != weight_of(entry))
+		return brief->weight > weight_of(entry) ? 1 : -1;
+	return 0;
+}
+
+static bool is_same_start(const struct peer_entry *entry, const struct message_brief *brief) {
+	return ras_incarnation_start(brief->incarnation) ==
+	       ras_incarnation_start(entry->incarnation);
+}
+
+// Life, record and maintenance are merged each by itself, so each side may know something newer:
+// one that told its life only would keep its record for ever.
+static bool brief_is_newer(const struct peer_entry *entry, const struct message_brief *brief) {
+	return life_order(entry, brief) > 0 || brief->maint > entry->maint ||
+	       (is_same_start(entry, brief) && brief->record_digest > entry->record->digest);
+}
+
+static bool brief_is_older(const struct peer_entry *entry, const struct message_brief *brief) {
+	return life_order(entry, brief) < 0 || brief->maint < entry->maint ||
+	       (is_same_start(entry, brief) && brief->record_digest < entry->record->digest);
+}
+
+#define PULLS_MAX 2048
+
+struct pulls {
+	uint32_t count;
+	uint64_t ids[PULLS_MAX];
+};
+
+// Takes over what needs no record; false if the record has to be pulled.
+static bool brief_apply(struct ras *ras, struct link *link, const struct message_brief *brief) {
+	struct peer_news news = {
+		.id = brief->id,
+		.incarnation = brief->incarnation,
+		.state = brief->state,
+		.maint = brief->maint,
+	};
+	uint32_t slot = peers_find(&ras->peers, brief->id);
+
+	if (brief->id == ras->self_id)
+		return ras_apply(ras, &news, link);
+	if (slot == RAS_NO_SLOT)
+		return brief->state != RAS_ALIVE; // of a stranger's death nothing need be known
+	if (brief->state == RAS_DEAD)
+		return false; // who saw it is not in a brief, and decides what it is worth
+	if (ras_entry(ras, slot)->record->digest != brief->record_digest)
+		return false;
+	return ras_apply(ras, &news, link);
+}
+
+// What is newer there. Applying may send frames of its own, so replies wait for their turn.
+static void brief_take(
+	struct ras *ras, struct link *link, struct pulls *pulls, const struct message_brief *brief
+) {
+	uint32_t slot = peers_find(&ras->peers, brief->id);
+
+	if (message_state_is_foreign(brief->state))
+		return;
+	if (slot != RAS_NO_SLOT && !brief_is_newer(ras_entry(ras, slot), brief))
+		return;
+	if (!brief_apply(ras, link, brief) && pulls->count < PULLS_MAX)
+		pulls->ids[pulls->count++] = brief->id;
+}
+
+// What is older there.
+static void brief_answer(struct reply *reply, const struct message_brief *brief) {
+	struct ras *ras = reply->ras;
+	uint32_t slot = peers_find(&ras->peers, brief->id);
+
+	if (slot == RAS_NO_SLOT)
+		return;
+	ras_entry(ras, slot)->flags |= PEER_LISTED;
+	if (message_state_is_foreign(brief->state))
+		return; // whether that is older than ours we do not know
+	if (brief_is_older(ras_entry(ras, slot), brief))
+		reply_add(reply, slot);
+}
+
+// Members that the peer, having listed all of a range, did not list.
+static void unlisted_send(struct reply *reply, uint64_t mask) {
+	struct ras *ras = reply->ras;
+
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (entry->record == NULL)
+			continue;
+		if ((mask >> peers_range(entry->record->id) & 1) != 0 && peer_is_member(entry) &&
+		    (entry->flags & PEER_LISTED) == 0)
+			reply_add(reply, slot);
+		entry->flags &= (uint8_t)~PEER_LISTED;
+	}
+}
+
+static void listed_clear(struct ras *ras) {
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
+		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_LISTED;
+}
+
+int sync_brief(struct ras *ras, struct link *link, struct wire_reader *reader) {
+	struct reply reply = {.ras = ras, .link = link};
+	struct pulls pulls = {.count = 0};
+	struct message_brief_head head;
+	struct message_brief brief;
+	struct wire_reader again;
+	int err = message_brief_head_decode(reader, &head);
+
+	if (err != 0)
+		return err;
+	again = *reader;
+	while ((err = message_brief_decode(reader, head.entry_bytes, &brief)) == 0 && link->used)
+		brief_take(ras, link, &pulls, &brief);
+	if (!link->used)
+		return 0; // it said goodbye, or we declared it dead
+	if (err != -ENODATA)
+		return err;
+	if ((head.flags & MESSAGE_BRIEF_FIRST) != 0)
+		listed_clear(ras);
+	reply_begin(&reply);
+	while (message_brief_decode(&again, head.entry_bytes, &brief) == 0)
+		brief_answer(&reply, &brief);
+	if ((head.flags & MESSAGE_BRIEF_LAST) != 0)
+		unlisted_send(&reply, head.mask);
+	reply_end(&reply);
+	if (pulls.count > 0)
+		sync_want(ras, link, pulls.ids, pulls.count);
+	return 0;
+}
+
+void sync_want(struct ras *ras, struct link *link, const uint64_t *ids, uint32_t count) {
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	wire_put_u8(&writer, MESSAGE_PULL);
+	for (uint32_t n = 0; n < count; n++)
+		wire_put_u64(&writer, ids[n]);
+	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+}
+
+int sync_pull(struct ras *ras, struct link *link, struct wire_reader *reader) {
+	struct reply reply = {.ras = ras, .link = link};
+
+	reply_begin(&reply);
+	while (wire_reader_left(reader) > 0 && wire_reader_ok(reader)) {
+		uint32_t slot = peers_find(&ras->peers, wire_get_u64(reader));
+
+		if (slot != RAS_NO_SLOT)
+			reply_add(&reply, slot);
+	}
+	reply_end(&reply);
+	return wire_reader_error(reader);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asks who answers at a member's address.
+#include "member/who.h"
+
+#include "core/core.h"
+
+#include <errno.h>
+
+// Who looks for a member tries at least once in this time; after it a finding is of the past.
+#define STRANGER_KEEP_NS (600 * RAS_NS_PER_SEC)
+
+static struct ras_stranger *find(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
+	for (uint32_t n = 0; n < ras->strangers.count; n++) {
+		struct ras_stranger *stranger = &ras->strangers.list[n];
+
+		if (stranger->peer == peer && sock_addr_equal(&stranger->address, address))
+			return stranger;
+	}
+	return NULL;
+}
+
+static struct ras_stranger *place(struct ras *ras) {
+	struct strangers *strangers = &ras->strangers;
+	struct ras_stranger *oldest = &strangers->list[0];
+
+	if (strangers->count < STRANGERS_MAX)
+		return &strangers->list[strangers->count++];
+	for (uint32_t n = 1; n < strangers->count; n++) {
+		if (strangers->list[n].seen_ns < oldest->seen_ns)
+			oldest = &strangers->list[n];
+	}
+	return oldest;
+}
+
+void stranger_found(
+	struct ras *ras, uint64_t peer, const struct sock_addr *address, uint64_t found
+) {
+	struct ras_stranger *stranger = find(ras, peer, address);
+	uint32_t slot = peers_find(&ras->peers, peer);
+	uint64_t start;
+	bool is_new;
+
+	if (found == 0 || found == peer || slot == RAS_NO_SLOT)
+		return;
+	start = ras_incarnation_start(ras_entry(ras, slot)->incarnation);
+	is_new = stranger == NULL || stranger->found != found || stranger->start != start ||
+		 ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS;
+	if (stranger == NULL)
+		stranger = place(ras);
+	*stranger = (struct ras_stranger){
+		.peer = peer,
+		.found = found,
+		.address = *address,
+		.start = start,
+		.seen_ns = ras->observed_ns,
+	};
+	if (is_new)
+		ras_address_of_another(ras, stranger);
+}
+
+void stranger_gone(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
+	struct ras_stranger *stranger = find(ras, peer, address);
+
+	if (stranger != NULL)
+		*stranger = ras->strangers.list[--ras->strangers.count];
+}
+
+uint64_t stranger_of(struct ras *ras, const struct message_init_ack *ack) {
+	struct ras_record *record;
+	uint64_t id;
+
+	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
+		return 0;
+	id = record->id;
+	ras_record_put(ras->interner, record);
+	return id;
+}
+
+// What the peer tells now is what counts: a new start of it is another agent, to be looked for
+// anew.
+static const struct peer_entry *
+stranger_peer(const struct ras *ras, const struct ras_stranger *stranger) {
+	uint32_t slot = peers_find(&ras->peers, stranger->peer);
+	const struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
+
+	if (entry == NULL || entry->record == NULL ||
+	    ras_incarnation_start(entry->incarnation) != stranger->start ||
+	    !sock_addr_equal(&entry->record->address, &stranger->address) ||
+	    ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS)
+		return NULL;
+	return entry;
+}
+
+int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger) {
+	const struct peer_entry *entry;
+
+	if (n >= ras->strangers.count)
+		return -ENOENT;
+	entry = stranger_peer(ras, &ras->strangers.list[n]);
+	// Of who is no member nobody asks for an address.
+	if (entry == NULL || !peer_is_member(entry))
+		return -ESTALE;
+	*ret_stranger = ras->strangers.list[n];
+	return 0;
+}
+
+bool ras_is_stranger_at(const struct ras *ras, uint64_t peer) {
+	for (uint32_t n = 0; n < ras->strangers.count; n++) {
+		const struct ras_stranger *stranger = &ras->strangers.list[n];
+
+		if (stranger->peer == peer && stranger_peer(ras, stranger) != NULL)
+			return true;
+	}
+	return false;
+}
+
+// Questions.
+
+int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn) {
+	struct conn *conn = NULL;
+	uint32_t slot;
+	int err = 0;
+
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, peer);
+	if (slot == RAS_NO_SLOT)
+		err = -ENOENT;
+	else if (ras->leaving)
+		err = -EAGAIN;
+	else
+		conn = conn_open_to_ask(ras, slot);
+	if (err == 0 && conn == NULL)
+		err = -EMFILE;
+	if (err == 0)
+		*ret_conn = conn->handle;
+	ras_exit(ras);
+	return err;
+}
+
+void who_serve(struct ras *ras, struct conn *conn) {
+	struct message_init_ack ack;
+	struct wire_writer writer;
+
+	conn_ack_fill(ras, &ack);
+	ack.refusal = RAS_CAUSE_IDLE; // it asked for no link
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_ack_encode(&ack, &writer) == 0);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+	conn_close(ras, conn, RAS_CLOSE_SOFT);
+}
+
+static void tell(struct ras *ras, const struct conn *conn, enum ras_cause cause, uint64_t found) {
+	if (ras->ops.who != NULL)
+		ras->ops.who(ras->ops_ctx, conn->handle, cause, found);
+}
+
+void who_answered(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
+	uint64_t found = stranger_of(ras, ack);
+	uint64_t sought = conn->who;
+
+	conn->who = 0;
+	if (found == 0) {
+		tell(ras, conn, RAS_CAUSE_PROTOCOL, 0);
+	} else if (found == sought) {
+		stranger_gone(ras, sought, &conn->address);
+		tell(ras, conn, RAS_CAUSE_NONE, found);
+	} else {
+		stranger_found(ras, sought, &conn->address, found);
+		tell(ras, conn, RAS_CAUSE_CONFLICT, found);
+	}
+	conn_close(ras, conn, RAS_CLOSE_SOFT);
+}
+
+void who_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+	conn->who = 0;
+	tell(ras, conn, cause, 0);
+}

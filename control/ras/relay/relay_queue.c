@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What waits for a link.
+//
+// A link that takes frames never sees this file. Behind one that does not, each class waits
+// apart, and in a class each source: deficit round robin, a frame of the largest size a turn, so
+// that who sends much and who sends large gets no more than the others. Buffers come from a pool
+// per class, those of transit apart from our own. When they are used up the source that holds
+// most of them loses its newest, so that a flood pushes out itself.
+#include "relay/relay_state.h"
+
+// Of every so many frames one is of the lowest class that waits.
+#define QUEUE_SHARE 8
+
+static uint32_t quantum(uint32_t rank) {
+	return RELAY_HEADER_BYTES_MAX + (uint32_t)ras_relay_size_max((enum ras_relay_class)rank);
+}
+
+void relay_queue_fini(struct ras *ras) {
+	struct relay_queue *queue = &ras->relay->queue;
+
+	relay_pools_fini(ras);
+	memory_release(&ras->memory, queue->lanes, queue->lane_capacity * sizeof(*queue->lanes));
+	*queue = (struct relay_queue){0};
+}
+
+// Lanes
+
+static struct relay_lane *lane_find(const struct relay *relay, uint32_t slot) {
+	for (uint32_t n = 0; n < relay->queue.lane_count; n++) {
+		if (relay->queue.lanes[n].slot == slot)
+			return &relay->queue.lanes[n];
+	}
+	return NULL;
+}
+
+static struct relay_lane *lane_want(struct ras *ras, uint32_t slot) {
+	struct relay_queue *queue = &ras->relay->queue;
+	struct relay_lane *lane = lane_find(ras->relay, slot);
+	void *lanes = queue->lanes;
+
+	if (lane != NULL)
+		return lane;
+	if (memory_grow(
+		    &ras->memory, &lanes, &queue->lane_capacity, queue->lane_count + 1,
+		    sizeof(*queue->lanes)
+	    ) < 0)
+		return NULL;
+	queue->lanes = lanes;
+	lane = &queue->lanes[queue->lane_count++];
+	*lane = (struct relay_lane){.slot = slot};
+	return lane;
+}
+
+static bool lane_is_empty(const struct relay_lane *lane) {
+	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
+		if (lane->count[rank] > 0)
+			return false;
+	}
+	return true;
+}
+
+// Moves the last lane into the place of an empty one.
+static void lane_drop_if_empty(struct relay *relay, struct relay_lane *lane) {
+	if (lane_is_empty(lane))
+		*lane = relay->queue.lanes[--relay->queue.lane_count];
+}
+
+bool relay_queue_waits(const struct relay *relay, uint32_t slot) {
+	return lane_find(relay, slot) != NULL;
+}
+
+// Backlogs
+
+static struct relay_backlog *backlog_find(
+	const struct relay_lane *lane, const struct relay_pool *pool, uint32_t rank, uint64_t source
+) {
+	struct relay_backlog *last = lane->last[rank];
+	struct relay_backlog *backlog = last;
+
+	if (last == NULL)
+		return NULL;
+	do {
+		if (backlog->source == source && backlog->pool == pool)
+			return backlog;
+		backlog = backlog->next;
+	} while (backlog != last);
+	return NULL;
+}
+
+// Last in the round. A pool has as many backlogs as items, so one is always free.
+static struct relay_backlog *
+backlog_open(struct relay_lane *lane, struct relay_pool *pool, uint32_t rank, uint64_t source) {
+	struct relay_backlog *backlog = pool->free_backlogs;
+	struct relay_backlog *last = lane->last[rank];
+
+	must(backlog != NULL);
+	pool->free_backlogs = backlog->next;
+	*backlog = (struct relay_backlog){.pool = pool, .source = source};
+	backlog->next = last != NULL ? last->next : backlog;
+	if (last != NULL)
+		last->next = backlog;
+	lane->last[rank] = backlog;
+	return backlog;
+}
+
+static void backlog_close(struct relay_lane *lane, uint32_t rank, struct relay_backlog *backlog) {
+	struct relay_backlog *before = backlog;
+
+	must(backlog->count == 0);
+	while (before->next != backlog)
+		before = before->next;
+	if (before == backlog)
+		lane->last[rank] = NULL;
+	else if (lane->last[rank] == backlog)
+		lane->last[rank] = before;
+	before->next = backlog->next;
+	backlog->next = backlog->pool->free_backlogs;
+	backlog->pool->free_backlogs = backlog;
+}
+
+static void
+backlog_append(struct relay_lane *lane, struct relay_backlog *backlog, struct relay_item *item) {
+	item->next = NULL;
+	if (backlog->tail != NULL)
+		backlog->tail->next = item;
+	else
+		backlog->head = item;
+	backlog->tail = item;
+	backlog->count++;
+	lane->count[item->header.class]++;
+}
+
+// Takes the item after `before` out, the first one for NULL.
+static struct relay_item *
+backlog_take(struct relay_lane *lane, struct relay_backlog *backlog, struct relay_item *before) {
+	struct relay_item *item = before != NULL ? before->next : backlog->head;
+
+	if (before != NULL)
+		before->next = item->next;
+	else
+		backlog->head = item->next;
+	if (backlog->tail == item)
+		backlog->tail = before;
+	backlog->count--;
+	lane->count[item->header.class]--;
+	item->next = NULL;
+	return item;
+}
+
+// Room
+
+struct victim {
+	struct relay_lane *lane;
+	struct relay_backlog *backlog;
+};
+
+// The backlog of this pool that holds most, in all lanes or in one.
+static struct victim longest_backlog(
+	const struct relay_queue *queue,
+	const struct relay_lane *only,
+	const struct relay_pool *pool,
+	uint32_t rank
+) {
+	struct victim longest = {0};
+
+	for (uint32_t n = 0; n < queue->lane_count; n++) {
+		struct relay_lane *lane = &queue->lanes[n];
+		struct relay_backlog *backlog = lane->last[rank];
+
+		if (backlog == NULL || (only != NULL && lane != only))
+			continue;
+		do {
+			if (backlog->pool == pool &&
+			    (longest.backlog == NULL || backlog->count > longest.backlog->count))
+				longest = (struct victim){lane, backlog};
+			backlog = backlog->next;
+		} while (backlog != lane->last[rank]);
+	}
+	return longest;
+}
+
+// Takes the newest item of the longest backlog out if that has more than `mine` by two or
+// more, so that two equal ones do not push out each other in turn.
+static struct relay_item *make_room(
+	struct relay_queue *queue,
+	const struct relay_lane *only,
+	const struct relay_pool *pool,
+	uint32_t rank,
+	uint32_t mine
+) {
+	struct victim longest = longest_backlog(queue, only, pool, rank);
+	struct relay_item *before = NULL;
+
+	if (longest.backlog == NULL || longest.backlog->count < mine + 2)
+		return NULL;
+	for (struct relay_item *item = longest.backlog->head; item->next != NULL; item = item->next)
+		before = item;
+	return backlog_take(longest.lane, longest.backlog, before);
+}
+
+static void item_fill(
+	const struct ras *ras,
+	struct relay_item *item,
+	const struct relay_packet *packet,
+	bool detour
+) {
+	item->queued_ns = ras->now_ns;
+	item->expires_ns = ras->now_ns + packet->header.life_us * UINT64_C(1000);
+	item->from = packet->from;
+	item->detour = detour;
+	item->header = packet->header;
+	memcpy(item->frame, packet->frame, relay_packet_bytes(&packet->header));
+}
+
+// A buffer for a packet of this source, or NULL. *ret_lost is the packet that made room for it.
+static struct relay_item *take_item(
+	struct relay_queue *queue,
+	const struct relay_lane *lane,
+	struct relay_pool *pool,
+	const struct relay_packet *packet,
+	struct relay_packet *ret_lost
+) {
+	uint32_t rank = packet->header.class;
+	const struct relay_backlog *mine = backlog_find(lane, pool, rank, packet->header.source);
+	// One link gets half of the buffers of transit: another one may come to a halt as well.
+	bool lane_full = packet->from != RAS_NO_SLOT &&
+			 lane->count[rank] >= relay_pool_items(rank, RELAY_TRANSIT) / 2;
+	struct relay_item *item;
+
+	if (pool->free == NULL || lane_full) {
+		item = make_room(
+			queue, lane_full ? lane : NULL, pool, rank, mine != NULL ? mine->count : 0
+		);
+		if (item == NULL)
+			return NULL;
+		*ret_lost = relay_packet_make(&item->header, NULL, item->from);
+		ret_lost->hop = packet->hop;
+		relay_item_release(item);
+	}
+	item = pool->free;
+	must(item != NULL); // one was there, or has just been given back
+	pool->free = item->next;
+	pool->used++;
+	return item;
+}
+
+int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool detour) {
+	struct relay *relay = ras->relay;
+	uint32_t rank = packet->header.class;
+	uint32_t origin = packet->from == RAS_NO_SLOT ? RELAY_OWN : RELAY_TRANSIT;
+	struct relay_pool *pool = &relay->queue.pools[rank][origin];
+	struct relay_packet lost = {0};
+	struct relay_backlog *backlog;
+	struct relay_lane *lane;
+	struct relay_item *item;
+
+	if (relay_pool_open(ras, pool, rank, origin) < 0)
+		return -ENOBUFS;
+	lane = lane_want(ras, packet->hop);
+	if (lane == NULL)
+		return -ENOBUFS;
+	item = take_item(&relay->queue, lane, pool, packet, &lost);
+	if (item == NULL) {
+		lane_drop_if_empty(relay, lane);
+		return -ENOBUFS;
+	}
+
+	pool->used_ns = ras->now_ns;
+	item_fill(ras, item, packet, detour);
+	backlog = backlog_find(lane, pool, rank, packet->header.source);
+	if (backlog == NULL)
+		backlog = backlog_open(lane, pool, rank, packet->header.source);
+	backlog_append(lane, backlog, item);
+	relay->counters.queued++;
+	relay_due(relay, item->expires_ns);
+	// Last, since the NAK may want a place in the queue too; no deeper than that, as it is our
+	// own and can push out only what is our own, which is told without a message.
+	if (lost.header.kind != 0)
+		relay_refuse(ras, &lost, RAS_RELAY_QUEUE_FULL);
+	return 0;
+}
+
+// Turns
+
+// The highest class that waits; one time in QUEUE_SHARE the lowest.
+static uint32_t class_turn(struct relay_lane *lane) {
+	bool lowest = ++lane->served % QUEUE_SHARE == 0;
+	uint32_t chosen = RAS_RELAY_CLASS_COUNT;
+
+	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
+		if (lane->count[rank] == 0)
+			continue;
+		if (chosen == RAS_RELAY_CLASS_COUNT || lowest)
+			chosen = rank;
+	}
+	return chosen;
+}
+
+struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot) {
+	struct relay_lane *lane = lane_find(ras->relay, slot);
+	struct relay_backlog *turn;
+	struct relay_item *item;
+	uint32_t rank, size;
+
+	if (lane == NULL)
+		return NULL;
+	rank = class_turn(lane);
+	turn = lane->last[rank]->next;
+	if (turn->deficit < relay_packet_bytes(&turn->head->header)) {
+		lane->last[rank] = turn;
+		turn = turn->next;
+		turn->deficit += quantum(rank);
+	}
+	size = (uint32_t)relay_packet_bytes(&turn->head->header);
+	must(turn->deficit >= size);
+	turn->deficit -= size;
+	item = backlog_take(lane, turn, NULL);
+	if (turn->count == 0)
+		backlog_close(lane, rank, turn);
+	lane_drop_if_empty(ras->relay, lane);
+	return item;
+}
+
+static bool item_matches(const struct relay_item *item, const struct relay_match *match) {
+	if (match->destination != 0 && item->header.destination != match->destination)
+		return false;
+	return item->expires_ns <= match->expired_ns;
+}
+
+// Moves what matches from the lane's class to the end of the chain; gives back the new end.
+static struct relay_item **extract_class(
+	struct relay_lane *lane,
+	uint32_t rank,
+	const struct relay_match *match,
+	struct relay_item **end
+) {
+	struct relay_backlog *backlog = lane->last[rank];
+	uint32_t left = lane->count[rank];
+
+	// Every backlog holds at least one item, so this sees them all before it ends.
+	for (backlog = backlog != NULL ? backlog->next : NULL; left > 0;) {
+		struct relay_backlog *next;
+		struct relay_item *before = NULL;
+
+		must(backlog != NULL);
+		next = backlog->next;
+
+		left -= backlog->count;
+		for (struct relay_item *item = backlog->head; item != NULL;) {
+			struct relay_item *following = item->next;
+
+			if (item_matches(item, match)) {
+				*end = backlog_take(lane, backlog, before);
+				end = &(*end)->next;
+			} else {
+				before = item;
+			}
+			item = following;
+		}
+		if (backlog->count == 0)
+			backlog_close(lane, rank, backlog);
+		backlog = next;
+	}
+	return end;
+}
+
+struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match *match) {
+	struct relay_queue *queue = &ras->relay->queue;
+	struct relay_item *chain = NULL;
+	struct relay_item **end = &chain;
+
+	// Backwards: a lane that is dropped is replaced by the last one, which has been seen.
+	for (uint32_t n = queue->lane_count; n-- > 0;) {
+		struct relay_lane *lane = &queue->lanes[n];
+
+		if (match->slot != RAS_NO_SLOT && lane->slot != match->slot)
+			continue;
+		for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++)
+			end = extract_class(lane, rank, match, end);
+		lane_drop_if_empty(ras->relay, lane);
+	}
+	return chain;
+}
+
+// Figures
+
+// When the first item of the lane's class expires; the other two are added to.
+static uint64_t lane_class_figures(
+	const struct relay_lane *lane, uint32_t rank, uint64_t *ret_oldest_ns, uint32_t *ret_bytes
+) {
+	const struct relay_backlog *last = lane->last[rank];
+	const struct relay_backlog *backlog = last;
+	uint64_t due_ns = RAS_NEVER;
+
+	if (last == NULL)
+		return RAS_NEVER;
+	do {
+		for (const struct relay_item *item = backlog->head; item != NULL;
+		     item = item->next) {
+			if (item->expires_ns < due_ns)
+				due_ns = item->expires_ns;
+			if (item->queued_ns < *ret_oldest_ns)
+				*ret_oldest_ns = item->queued_ns;
+			*ret_bytes += (uint32_t)relay_packet_bytes(&item->header);
+		}
+		backlog = backlog->next;
+	} while (backlog != last);
+	return due_ns;
+}
+
+uint64_t relay_queue_due_ns(const struct relay *relay) {
+	uint64_t due_ns = RAS_NEVER, oldest_ns = RAS_NEVER;
+	uint32_t bytes = 0;
+
+	for (uint32_t n = 0; n < relay->queue.lane_count; n++) {
+		for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
+			uint64_t at_ns = lane_class_figures(
+				&relay->queue.lanes[n], rank, &oldest_ns, &bytes
+			);
+
+			if (at_ns < due_ns)
+				due_ns = at_ns;
+		}
+	}
+	return due_ns;
+}
+
+void relay_queue_stats(const struct ras *ras, struct ras_relay_stats *stats) {
+	const struct relay_queue *queue = &ras->relay->queue;
+
+	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
+		uint64_t oldest_ns = ras->now_ns;
+
+		for (uint32_t n = 0; n < queue->lane_count; n++) {
+			lane_class_figures(
+				&queue->lanes[n], rank, &oldest_ns, &stats->queued_bytes[rank]
+			);
+			stats->queued[rank] += queue->lanes[n].count[rank];
+		}
+		stats->oldest_ns[rank] = ras->now_ns - oldest_ns;
+	}
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whom we exchange messages with.
+//
+// Per peer: the sequence we have reached towards it, and a window over the sequences that came
+// from its current start, so that none is delivered twice. An entry is kept until no copy of its
+// newest message can be on its way any more, and only then makes room for another; so the table
+// forgets nothing that it still needs, and refuses new sources when it is full of such.
+//
+// A flow remembers the latest sequence delivered in order, as long as its source is remembered.
+#include "relay/relay_state.h"
+
+static struct relay_source **bucket_of(const struct relay *relay, uint64_t id) {
+	return &relay->buckets[id % RELAY_SOURCE_BUCKETS].first; // ids are hashes already
+}
+
+static void source_release(struct ras *ras, struct relay_source *source) {
+	ras->relay->flow_count -= source->flow_count;
+	ras->relay->source_count--;
+	memory_release(&ras->memory, source->flows, source->flow_capacity * sizeof(*source->flows));
+	memory_release(&ras->memory, source, sizeof(*source));
+}
+
+// Releases what need not be kept at this time.
+static void release_before(struct ras *ras, uint64_t now_ns) {
+	struct relay *relay = ras->relay;
+
+	if (relay->buckets == NULL)
+		return;
+	for (uint32_t n = 0; n < RELAY_SOURCE_BUCKETS; n++) {
+		struct relay_source **at = &relay->buckets[n].first;
+
+		while (*at != NULL) {
+			struct relay_source *source = *at;
+
+			if (source->keep_ns > now_ns) {
+				at = &source->next;
+				continue;
+			}
+			*at = source->next;
+			source_release(ras, source);
+		}
+	}
+	if (relay->source_count == 0) {
+		memory_release(
+			&ras->memory, relay->buckets, RELAY_SOURCE_BUCKETS * sizeof(*relay->buckets)
+		);
+		relay->buckets = NULL;
+	}
+}
+
+void relay_sources_reclaim(struct ras *ras) {
+	release_before(ras, ras->now_ns);
+}
+
+void relay_sources_fini(struct ras *ras) {
+	release_before(ras, RAS_NEVER);
+}
+
+struct relay_source *relay_source_find(const struct relay *relay, uint64_t id) {
+	struct relay_source *source;
+
+	if (relay->buckets == NULL)
+		return NULL;
+	for (source = *bucket_of(relay, id); source != NULL; source = source->next) {
+		if (source->id == id)
+			return source;
+	}
+	return NULL;
+}
+
+static struct relay_source *source_make(struct ras *ras, uint64_t id) {
+	struct relay *relay = ras->relay;
+	struct relay_source *source;
+
+	if (relay->source_count >= RELAY_SOURCES_MAX)
+		relay_sources_reclaim(ras);
+	if (relay->source_count >= RELAY_SOURCES_MAX)
+		return NULL;
+	if (relay->buckets == NULL)
+		relay->buckets = memory_allocate(
+			&ras->memory, RELAY_SOURCE_BUCKETS * sizeof(*relay->buckets)
+		);
+	if (relay->buckets == NULL)
+		return NULL;
+	source = memory_allocate(&ras->memory, sizeof(*source));
+	if (source == NULL)
+		return NULL;
+	source->id = id;
+	// Above whatever it may have seen from us before it was forgotten here.
+	source->sent = relay->last_sequence;
+	source->next = *bucket_of(relay, id);
+	*bucket_of(relay, id) = source;
+	relay->source_count++;
+	relay_reclaim_later(ras);
+	return source;
+}
+
+struct relay_source *relay_source_want(struct ras *ras, uint64_t id, uint64_t keep_ns) {
+	struct relay_source *source = relay_source_find(ras->relay, id);
+
+	if (source == NULL)
+		source = source_make(ras, id);
+	if (source != NULL && source->keep_ns < keep_ns)
+		source->keep_ns = keep_ns;
+	return source;
+}
+
+void relay_source_restart(
+	struct ras *ras, struct relay_source *source, uint64_t start, uint64_t run
+) {
+	source->start = start;
+	source->run = run;
+	source->highest = 0;
+	memset(source->decided, 0, sizeof(source->decided));
+	memset(source->refused, 0, sizeof(source->refused));
+	ras->relay->flow_count -= source->flow_count;
+	source->flow_count = 0;
+}
+
+static uint64_t window_bit(uint64_t sequence) {
+	return UINT64_C(1) << sequence % 64;
+}
+
+static uint32_t window_word(uint64_t sequence) {
+	return (uint32_t)(sequence % RELAY_WINDOW / 64);
+}
+
+enum relay_seen relay_source_seen(const struct relay_source *source, uint64_t sequence) {
+	if (sequence > source->highest)
+		return RELAY_FRESH;
+	if (source->highest - sequence >= RELAY_WINDOW)
+		return RELAY_REFUSED;
+	if ((source->decided[window_word(sequence)] & window_bit(sequence)) == 0)
+		return RELAY_FRESH;
+	return (source->refused[window_word(sequence)] & window_bit(sequence)) != 0
+		       ? RELAY_REFUSED
+		       : RELAY_DELIVERED;
+}
+
+void relay_source_decide(struct relay_source *source, uint64_t sequence, bool refused) {
+	must(sequence > source->highest || source->highest - sequence < RELAY_WINDOW);
+	if (sequence > source->highest) {
+		uint64_t moved = sequence - source->highest;
+
+		// The places of those that come into the window are still of those that left it.
+		for (uint64_t n = 0; n < moved && n < RELAY_WINDOW; n++) {
+			source->decided[window_word(sequence - n)] &= ~window_bit(sequence - n);
+			source->refused[window_word(sequence - n)] &= ~window_bit(sequence - n);
+		}
+		source->highest = sequence;
+	}
+	source->decided[window_word(sequence)] |= window_bit(sequence);
+	if (refused)
+		source->refused[window_word(sequence)] |= window_bit(sequence);
+}
+
+struct relay_flow *
+relay_source_flow(struct ras *ras, struct relay_source *source, uint32_t flow, uint32_t port) {
+	void *flows = source->flows;
+	struct relay_flow *made;
+
+	for (uint32_t n = 0; n < source->flow_count; n++) {
+		if (source->flows[n].flow == flow && source->flows[n].port == port)
+			return &source->flows[n];
+	}
+	if (source->flow_count >= RELAY_SOURCE_FLOWS_MAX ||
+	    ras->relay->flow_count >= RELAY_FLOWS_MAX)
+		return NULL;
+	if (memory_grow(
+		    &ras->memory, &flows, &source->flow_capacity, source->flow_count + 1,
+		    sizeof(*source->flows)
+	    ) < 0)
+		return NULL;
+	source->flows = flows;
+	made = &source->flows[source->flow_count++];
+	*made = (struct relay_flow){.flow = flow, .port = port};
+	ras->relay->flow_count++;
+	return made;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The side that receives: what is next in order goes to the consumer where it lies; what a full
+// consumer did not take waits in one buffer of the size of the window, which the credit cannot
+// overrun. Everything else is counted and left.
+#include "relay/transfer_state.h"
+
+uint32_t transfer_in_limit(const struct transfer *transfer) {
+	return transfer->in.taken + RAS_TRANSFER_WINDOW_BYTES;
+}
+
+void transfer_in_release(struct ras *ras, struct transfer *transfer) {
+	memory_release(&ras->memory, transfer->in.buffer, RAS_TRANSFER_WINDOW_BYTES);
+	transfer->in.buffer = NULL;
+}
+
+// Start
+
+static bool is_the_same(const struct transfer *transfer, const struct transfer_message *message) {
+	return transfer->port == message->port && transfer->tag == message->tag &&
+	       transfer->size == message->size;
+}
+
+static void
+start_again(struct ras *ras, struct transfer *transfer, const struct transfer_message *message) {
+	struct ras_transfer_counters *counters = &ras->transfers->counters;
+
+	counters->duplicates++;
+	if (!transfer->over && !is_the_same(transfer, message)) {
+		counters->lies++;
+		transfer_over(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
+	}
+	// Its answer may be what was lost.
+	transfer->control_due = !transfer->over || transfer->owed;
+	transfer_due(ras, ras->now_ns);
+}
+
+// Only a start that our table holds can be answered.
+static bool can_be_answered(const struct ras *ras, const struct ras_relay_delivery *delivery) {
+	uint32_t slot = peers_find(&ras->peers, delivery->source);
+	const struct peer_entry *entry = slot != RAS_NO_SLOT ? ras_entry(ras, slot) : NULL;
+
+	return entry != NULL && peer_is_member(entry) &&
+	       ras_incarnation_start(entry->incarnation) ==
+		       ras_incarnation_start(delivery->source_incarnation);
+}
+
+int transfer_in_start(
+	struct ras *ras,
+	struct transfer *transfer,
+	const struct ras_relay_delivery *delivery,
+	const struct transfer_message *message
+) {
+	if (transfer != NULL) {
+		start_again(ras, transfer, message);
+		return 0;
+	}
+	// The relay of the sender tries again, and then the sender itself.
+	if (!can_be_answered(ras, delivery) ||
+	    transfer_make(ras, true, delivery->source, &transfer) < 0) {
+		ras->transfers->counters.busy++;
+		return -EAGAIN;
+	}
+	transfer->wire_id = message->id;
+	transfer->incarnation = delivery->source_incarnation;
+	transfer->port = message->port;
+	transfer->tag = message->tag;
+	transfer->size = message->size;
+	transfer->deadline_ns = ras->now_ns + message->life_ms * RAS_NS_PER_MS;
+	transfer->control_due = true;
+	ras->transfers->counters.accepted++;
+	if (ras->ops.transfer_take == NULL)
+		transfer_over(ras, transfer, RAS_TRANSFER_REFUSED, RAS_TRANSFER_NO_CONSUMER, true);
+	transfer_due(ras, ras->now_ns);
+	return 0;
+}
+
+// To the consumer
+
+static void refused(struct ras *ras, struct transfer *transfer, int err) {
+	enum ras_transfer_reason reason = RAS_TRANSFER_DECLINED;
+
+	if (err == -ENOENT)
+		reason = RAS_TRANSFER_NO_CONSUMER;
+	else if (err == -EBADMSG)
+		reason = RAS_TRANSFER_UNREADABLE;
+	else if (err == -EMSGSIZE)
+		reason = RAS_TRANSFER_TOO_LONG;
+	transfer_over(ras, transfer, RAS_TRANSFER_REFUSED, reason, true);
+}
+
+// Offers the next `count` bytes; false if they were not taken.
+static bool offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint32_t count) {
+	struct transfer_in *in = &transfer->in;
+	struct ras_transfer_segment segment = {
+		.id = transfer->id,
+		.source = transfer->peer,
+		.source_incarnation = transfer->incarnation,
+		.port = transfer->port,
+		.tag = transfer->tag,
+		.total = transfer->size,
+		.offset = in->taken,
+		.bytes = bytes,
+		.size = count,
+		.last = in->ends && in->taken + count == in->received,
+	};
+	int err;
+
+	in->offered = true;
+	err = ras->ops.transfer_take(ras->ops_ctx, &segment);
+	if (err == -EAGAIN) {
+		in->full = true;
+		return false;
+	}
+	if (err < 0) {
+		refused(ras, transfer, err);
+		return false;
+	}
+	in->taken += count;
+	ras->transfers->counters.segments_taken++;
+	ras->transfers->counters.bytes_taken += count;
+	if (segment.last)
+		transfer_over(ras, transfer, RAS_TRANSFER_DONE, RAS_TRANSFER_REASON_NONE, true);
+	else if (transfer_in_limit(transfer) - in->limit >= RAS_TRANSFER_WINDOW_BYTES / 2)
+		transfer->control_due = true;
+	return true;
+}
+
+static bool waits(const struct transfer *transfer) {
+	const struct transfer_in *in = &transfer->in;
+
+	return !transfer->over && !in->full && (in->taken < in->received || in->ends);
+}
+
+void transfer_in_pump(struct ras *ras, struct transfer *transfer) {
+	struct transfer_in *in = &transfer->in;
+
+	while (waits(transfer)) {
+		uint32_t count = in->received - in->taken;
+
+		if (count > RAS_TRANSFER_SEGMENT_BYTES_MAX)
+			count = RAS_TRANSFER_SEGMENT_BYTES_MAX;
+		// Nothing but the end may wait without a buffer.
+		if (!offer(ras, transfer, count > 0 ? in->buffer + in->buffer_from : NULL, count))
+			return;
+		in->buffer_from += count;
+	}
+	if (in->taken == in->received)
+		transfer_in_release(ras, transfer);
+}
+
+// From the sender
+
+// Appends what the consumer did not take. False: there is no memory.
+static bool keep(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count) {
+	struct transfer_in *in = &transfer->in;
+	uint32_t held = in->received - in->taken;
+
+	if (count == 0)
+		return true;
+	if (in->buffer == NULL) {
+		must(held == 0);
+		in->buffer = memory_allocate(&ras->memory, RAS_TRANSFER_WINDOW_BYTES);
+		in->buffer_from = 0;
+	}
+	if (in->buffer == NULL)
+		return false;
+	must(held + count <= RAS_TRANSFER_WINDOW_BYTES);
+	if (in->buffer_from + held + count > RAS_TRANSFER_WINDOW_BYTES) {
+		memmove(in->buffer, in->buffer + in->buffer_from, held);
+		in->buffer_from = 0;
+	}
+	memcpy(in->buffer + in->buffer_from + held, bytes, count);
+	ras->transfers->counters.kept++;
+	return true;
+}
+
+// 0, or -EAGAIN: there is no memory, and the relay of the sender tries again.
+static int
+append(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count, bool last
+) {
+	struct transfer_in *in = &transfer->in;
+	bool next = in->taken == in->received && !in->full;
+
+	in->received += count;
+	in->ends = last;
+	if (next && (offer(ras, transfer, bytes, count) || transfer->over))
+		return 0;
+	in->received -= count;
+	if (!keep(ras, transfer, bytes, count)) {
+		in->ends = false;
+		return -EAGAIN;
+	}
+	in->received += count;
+	return 0;
+}
+
+// Sizes that contradict what was said before.
+static bool is_lie(const struct transfer *transfer, const struct transfer_message *message) {
+	const struct transfer_in *in = &transfer->in;
+	uint64_t end = (uint64_t)message->offset + message->count;
+
+	if (end > RAS_TRANSFER_BYTES_MAX)
+		return true;
+	if (transfer->size != RAS_TRANSFER_SIZE_UNKNOWN &&
+	    (end > transfer->size || message->last != (end == transfer->size)))
+		return true;
+	if (in->ends)
+		return end > in->received || (message->last && end != in->received);
+	return message->last && end < in->received;
+}
+
+int transfer_in_data(
+	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
+) {
+	struct ras_transfer_counters *counters = &ras->transfers->counters;
+	struct transfer_in *in = &transfer->in;
+	uint32_t end = message->offset + message->count;
+
+	transfer_due(ras, ras->now_ns);
+	if (transfer->over) {
+		counters->unknown++;
+	} else if (is_lie(transfer, message)) {
+		counters->lies++;
+		transfer_over(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
+	} else if (end > in->limit) {
+		counters->overruns++;
+		transfer_over(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
+	} else if (message->offset > in->received) {
+		counters->gaps++;
+	} else if (in->ends || (end <= in->received && !message->last)) {
+		counters->duplicates++;
+	} else {
+		uint32_t known = in->received - message->offset;
+
+		return append(
+			ras, transfer, message->bytes + known, message->count - known, message->last
+		);
+	}
+	return 0;
+}

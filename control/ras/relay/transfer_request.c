@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What users ask for: transfers to be sent, cancelled and gone on with, names and figures.
+#include "relay/transfer_state.h"
+
+static const char *const outcome_names[RAS_TRANSFER_OUTCOME_COUNT] = {
+	[RAS_TRANSFER_DONE] = "done",		[RAS_TRANSFER_REFUSED] = "refused",
+	[RAS_TRANSFER_CANCELLED] = "cancelled", [RAS_TRANSFER_EXPIRED] = "expired",
+	[RAS_TRANSFER_DEAD] = "dead",		[RAS_TRANSFER_LEFT] = "left",
+	[RAS_TRANSFER_RESTARTED] = "restarted", [RAS_TRANSFER_LEAVING] = "leaving",
+	[RAS_TRANSFER_BROKEN] = "broken",
+};
+
+const char *ras_transfer_outcome_name(enum ras_transfer_outcome outcome) {
+	must(outcome < RAS_TRANSFER_OUTCOME_COUNT);
+	return outcome_names[outcome];
+}
+
+// Requests
+
+static struct transfer *find_id(const struct ras *ras, uint64_t id) {
+	struct transfer *transfer = ras->transfers->first;
+
+	while (transfer != NULL && transfer->id != id)
+		transfer = transfer->next;
+	return transfer;
+}
+
+static int request_check(const struct ras *ras, const struct ras_transfer_request *request) {
+	uint32_t slot = peers_find(&ras->peers, request->destination);
+
+	if (request->life_ns > RAS_TRANSFER_LIFE_MAX_NS || ras->ops.transfer_read == NULL)
+		return -EINVAL;
+	if (request->size != RAS_TRANSFER_SIZE_UNKNOWN && request->size > RAS_TRANSFER_BYTES_MAX)
+		return -EMSGSIZE;
+	if (ras->leaving)
+		return -ESHUTDOWN;
+	if (slot == RAS_NO_SLOT)
+		return -ENOENT;
+	return peer_is_member(ras_entry(ras, slot)) ? 0 : -EHOSTDOWN;
+}
+
+static int
+request_accept(struct ras *ras, const struct ras_transfer_request *request, uint64_t *ret_id) {
+	uint64_t life_ns = request->life_ns != 0 ? request->life_ns : TRANSFER_LIFE_DEFAULT_NS;
+	uint32_t slot = peers_find(&ras->peers, request->destination);
+	struct transfer *transfer;
+	int err = transfer_make(ras, false, request->destination, &transfer);
+
+	if (err < 0)
+		return err;
+	transfer->wire_id = transfer->id;
+	transfer->incarnation = ras_entry(ras, slot)->incarnation;
+	transfer->port = request->port;
+	transfer->tag = request->tag;
+	transfer->size = request->size;
+	transfer->deadline_ns = ras->now_ns + life_ns;
+	transfer->control_due = true;
+	ras->transfers->counters.started++;
+	transfer_due(ras, ras->now_ns);
+	*ret_id = transfer->id;
+	return 0;
+}
+
+int ras_transfer_send(
+	struct ras *ras,
+	uint64_t now_ns,
+	const struct ras_transfer_request *request,
+	uint64_t *ret_id
+) {
+	int err = request_check(ras, request);
+
+	if (err < 0)
+		return err;
+	ras_enter(ras, now_ns);
+	err = request_accept(ras, request, ret_id);
+	ras_exit(ras);
+	return err;
+}
+
+int ras_transfer_cancel(struct ras *ras, uint64_t now_ns, uint64_t id) {
+	struct transfer *transfer = find_id(ras, id);
+
+	if (transfer == NULL || transfer->over)
+		return -ENOENT;
+	ras_enter(ras, now_ns);
+	transfer_over(ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_REASON_NONE, true);
+	ras_exit(ras);
+	return 0;
+}
+
+int ras_transfer_ready(struct ras *ras, uint64_t now_ns, uint64_t id) {
+	struct transfer *transfer = find_id(ras, id);
+
+	if (transfer == NULL || transfer->over)
+		return -ENOENT;
+	ras_enter(ras, now_ns);
+	if (transfer->incoming)
+		transfer->in.full = false;
+	else
+		transfer->out.starved = false;
+	transfer_due(ras, ras->now_ns);
+	ras_exit(ras);
+	return 0;
+}
+
+// Figures
+
+const struct ras_transfer_counters *ras_transfer_counters(const struct ras *ras) {
+	return &ras->transfers->counters;
+}
+
+void ras_transfer_stats(const struct ras *ras, struct ras_transfer_stats *ret_stats) {
+	*ret_stats = (struct ras_transfer_stats){
+		.outgoing = ras->transfers->outgoing,
+		.incoming = ras->transfers->incoming,
+		.segments = ras->transfers->on_way,
+	};
+	for (const struct transfer *transfer = ras->transfers->first; transfer != NULL;
+	     transfer = transfer->next) {
+		if (transfer->incoming && transfer->in.buffer != NULL)
+			ret_stats->held_bytes += RAS_TRANSFER_WINDOW_BYTES;
+	}
+}

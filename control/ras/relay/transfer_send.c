@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The side that sends: reads segment by segment, as far as the credit goes.
+//
+// The relay keeps a segment until it was delivered. When it gives one up, everything from there
+// on is taken back and read again, for the receiver takes nothing out of order.
+#include "relay/transfer_state.h"
+
+static uint32_t least(uint32_t a, uint64_t b) {
+	return a < b ? a : (uint32_t)b;
+}
+
+void transfer_out_recall(struct ras *ras, struct transfer *transfer) {
+	struct transfer_out *out = &transfer->out;
+
+	for (uint32_t n = 0; n < out->sent_count; n++) {
+		if (out->sent[n].message_id == 0)
+			continue;
+		relay_take_back(ras, out->sent[n].message_id);
+		ras->transfers->on_way--;
+	}
+	out->sent_count = 0;
+}
+
+void transfer_out_resume(struct ras *ras, struct transfer *transfer) {
+	struct transfer_out *out = &transfer->out;
+
+	if (!out->given_up)
+		return;
+	transfer_out_recall(ras, transfer);
+	out->given_up = false;
+	out->read_all = false;
+	out->starved = false;
+	out->next = out->kept;
+	ras->transfers->counters.resumed++;
+	transfer_wait(ras, transfer, ras->profile->relay_retry_ns);
+}
+
+bool transfer_out_can_send(const struct ras *ras, const struct transfer *transfer) {
+	const struct transfer_out *out = &transfer->out;
+
+	return !transfer->incoming && !transfer->over && out->granted && !out->read_all &&
+	       !out->starved && !out->given_up && ras->now_ns >= transfer->wait_ns &&
+	       out->sent_count < TRANSFER_SEGMENTS_MAX &&
+	       (out->next < out->limit || transfer->size == 0) &&
+	       ras->transfers->on_way < TRANSFER_ON_WAY_MAX;
+}
+
+// Asks the source for the next segment. 0, or -errno with the transfer waiting or over.
+static int read_segment(
+	struct ras *ras, struct transfer *transfer, struct transfer_message *data, void *bytes
+) {
+	struct transfer_out *out = &transfer->out;
+	bool known = transfer->size != RAS_TRANSFER_SIZE_UNKNOWN;
+	uint64_t end = known ? transfer->size : RAS_TRANSFER_BYTES_MAX;
+	struct ras_transfer_read read = {
+		.id = transfer->id,
+		.tag = transfer->tag,
+		.offset = out->next,
+		.kept = out->kept,
+		.bytes = bytes,
+		.size =
+			least(least(RAS_TRANSFER_SEGMENT_BYTES_MAX, out->limit - out->next),
+			      end - out->next),
+		.last = known && out->next == end,
+	};
+	int err = 0;
+
+	if (!known && read.size == 0) {
+		transfer_over(ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_TOO_LONG, true);
+		return -EMSGSIZE;
+	}
+	if (read.size > 0)
+		err = ras->ops.transfer_read(ras->ops_ctx, &read);
+	if (err == -EAGAIN || (err == 0 && read.count == 0 && !read.last)) {
+		out->starved = true;
+		return -EAGAIN;
+	}
+	if (known)
+		read.last = read.last || out->next + read.count == end;
+	if (err == 0 &&
+	    (read.count > read.size || (known && read.last && out->next + read.count != end)))
+		err = -EBADMSG;
+	if (err < 0) {
+		transfer_over(ras, transfer, RAS_TRANSFER_CANCELLED, RAS_TRANSFER_NO_SOURCE, true);
+		return err;
+	}
+	data->last = read.last;
+	data->count = (uint32_t)read.count;
+	return 0;
+}
+
+void transfer_out_send(struct ras *ras, struct transfer *transfer) {
+	struct transfer_out *out = &transfer->out;
+	uint8_t bytes[RAS_TRANSFER_SEGMENT_BYTES_MAX];
+	struct transfer_message data = {
+		.type = TRANSFER_DATA,
+		.id = transfer->wire_id,
+		.offset = out->next,
+		.bytes = bytes,
+	};
+	struct transfer_sent *sent = &out->sent[out->sent_count];
+
+	if (read_segment(ras, transfer, &data, bytes) < 0)
+		return;
+	sent->size = data.count;
+	if (transfer_post(ras, transfer, &data, &sent->message_id) < 0)
+		return; // waits, or is over
+	out->sent_count++;
+	out->next += data.count;
+	out->read_all = data.last;
+	out->whole = out->whole || data.last;
+	if (out->ahead < out->next)
+		out->ahead = out->next;
+	ras->transfers->on_way++;
+	ras->transfers->counters.segments_sent++;
+	ras->transfers->counters.bytes_sent += data.count;
+}
+
+// What the other side says
+
+static void
+credit(struct ras *ras, struct transfer *transfer, const struct transfer_message *message) {
+	struct transfer_out *out = &transfer->out;
+
+	if (message->received > out->ahead || message->limit < message->received ||
+	    message->limit - message->received > TRANSFER_CREDIT_MAX) {
+		ras->transfers->counters.credits_refused++;
+		return;
+	}
+	if (out->granted && message->limit < out->limit)
+		return; // an older one
+	out->granted = true;
+	out->limit = message->limit;
+	transfer_due(ras, ras->now_ns);
+}
+
+void transfer_out_message(
+	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
+) {
+	const struct transfer_out *out = &transfer->out;
+	bool done = message->type == TRANSFER_END && message->outcome == RAS_TRANSFER_DONE;
+
+	if (transfer->over)
+		transfer->owed = transfer->owed && message->type != TRANSFER_END;
+	else if (message->type == TRANSFER_CREDIT)
+		credit(ras, transfer, message);
+	else if (done && (!out->whole || message->received != out->ahead))
+		ras->transfers->counters.lies++; // it cannot have what was not sent
+	else
+		transfer_over_by_peer(ras, transfer, message);
+}
+
+// What the relay says
+
+static void delivered(struct ras *ras, struct transfer_out *out, struct transfer_sent *sent) {
+	uint32_t first = 0;
+
+	sent->message_id = 0;
+	ras->transfers->on_way--;
+	while (first < out->sent_count && out->sent[first].message_id == 0)
+		out->kept += out->sent[first++].size;
+	out->sent_count -= first;
+	memmove(out->sent, out->sent + first, out->sent_count * sizeof(*out->sent));
+}
+
+bool transfer_out_report(
+	struct ras *ras, struct transfer *transfer, const struct ras_relay_report *report
+) {
+	struct transfer_out *out = &transfer->out;
+	uint32_t n = 0;
+
+	while (n < out->sent_count && out->sent[n].message_id != report->message_id)
+		n++;
+	if (n == out->sent_count)
+		return false;
+	if (report->outcome == RAS_RELAY_OUTCOME_DELIVERED && !out->given_up) {
+		delivered(ras, out, &out->sent[n]);
+	} else {
+		out->given_up = true;
+		if (!transfer_may_pass(report->reason))
+			transfer_over(
+				ras, transfer, RAS_TRANSFER_REFUSED, RAS_TRANSFER_UNREADABLE, true
+			);
+	}
+	transfer_due(ras, ras->now_ns);
+	return true;
+}
