@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One named check: its levels, its debounced result, and what is told of it.
-#include "check.h"
+#include "checks/check.h"
 
 #include <lib/log.h>
 #include <lib/must.h>

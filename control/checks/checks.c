@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The checks of this node together.
-#include "checks_inside.h"
+#include "checks/checks_inside.h"
 
 #include <errno.h>
 #include <stdlib.h>

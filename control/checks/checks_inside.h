@@ -2,8 +2,8 @@
 // What the parts of the checks share.
 #pragma once
 
-#include "check.h"
-#include "own.h"
+#include "checks/check.h"
+#include "checks/own.h"
 
 struct user_check {
 	struct check check;

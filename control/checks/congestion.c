@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names of counters, rates of two looks, and pauses that go on and on. Pure; names and numbers are
 // a driver's. docs/hardware.md says where each name is from.
-#include "congestion.h"
+#include "checks/congestion.h"
 
 #include <lib/must.h>
 

@@ -2,7 +2,7 @@
 // Counters of congestion by the names that drivers give them, and what becomes of two looks.
 #pragma once
 
-#include "links.h"
+#include "checks/links.h"
 
 #include <control/congestion.h>
 

@@ -2,7 +2,7 @@
 // Reads counters of congestion: hw_counters in sysfs, and what the port's network interface counts,
 // by the ethtool ioctl, since no other interface tells pauses by priority. Run by a keeper: the
 // kernel asks the device's firmware, and may wait for it.
-#include "congestion.h"
+#include "checks/congestion.h"
 
 #include <lib/error.h>
 #include <lib/netif/netlink.h>

@@ -6,7 +6,7 @@
 //	counter DEVICE NUMBER NAME VALUE MILLI
 //
 // A device's name has no blank: the kernel takes names for files, its drivers' for themselves.
-#include "links.h"
+#include "checks/links.h"
 
 #include <lib/fields.h>
 

@@ -4,7 +4,7 @@
 // Errors of the last hour are a bucket that leaks: what is counted goes in, and in an hour as much
 // goes out as may be counted in one. So a few at a time never add up, and what was bad is forgotten
 // once it is over. What was counted before the first look of a boot says nothing of today.
-#include "links.h"
+#include "checks/links.h"
 
 #include <lib/must.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads sysfs. Run by a keeper: the kernel asks the device for its counters, and may wait for it.
-#include "links.h"
+#include "checks/links.h"
 
 #include <lib/fields.h>
 #include <lib/parse.h>

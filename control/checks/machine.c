@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The agent's memory, the machine's, and the disk below the state directory.
-#include "own.h"
+#include "checks/own.h"
 
 #include <lib/error.h>
 #include <lib/fields.h>

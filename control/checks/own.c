@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The checks that are built in, by name and reason.
-#include "own.h"
+#include "checks/own.h"
 
 #include <lib/fields.h>
 #include <lib/must.h>

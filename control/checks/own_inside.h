@@ -2,9 +2,9 @@
 // What the parts that run the agent's own checks share.
 #pragma once
 
-#include "checks_inside.h"
-#include "congestion.h"
-#include "links.h"
+#include "checks/checks_inside.h"
+#include "checks/congestion.h"
+#include "checks/links.h"
 
 #include <control/fabric.h>
 #include <control/keeper.h>

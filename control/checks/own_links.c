@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looks at links: a keeper reads the list of devices, then one device after the other, so that of
 // one that hangs it is known which.
-#include "own_inside.h"
+#include "checks/own_inside.h"
 
 #include <lib/container.h>
 #include <lib/show.h>

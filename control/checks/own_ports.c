@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether the devices that the agent measures with can be used. It is they that jobs use: without
 // them the node has no fabric, and says so before anybody else can.
-#include "own_inside.h"
+#include "checks/own_inside.h"
 
 #include <stdio.h>
 

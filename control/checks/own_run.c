@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When the agent's own checks look. /proc is read here, since nothing there waits for long; sysfs
 // and disks by keepers.
-#include "own_inside.h"
-#include "state_file.h"
+#include "checks/own_inside.h"
+#include "overlay/state_file.h"
 
 #include <lib/container.h>
 #include <lib/error.h>

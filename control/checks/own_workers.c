@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether the agent's polling threads go on. One that hangs in a step measures nothing and says
 // nothing; that it sleeps until something is due is no finding.
-#include "own_inside.h"
+#include "checks/own_inside.h"
 
 #include <stdio.h>
 

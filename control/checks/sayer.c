@@ -2,7 +2,7 @@
 // What the checks say together. Who listens keeps few statements of one node, and refuses more: so
 // of all that stand only those that weigh most are told, and a failure never waits behind what is
 // not known.
-#include "check.h"
+#include "checks/check.h"
 
 #include <lib/must.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One check of the user: when it runs, and what came of it. Owned by the checks.
-#include "checks_inside.h"
+#include "checks/checks_inside.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The words of checks: their commands, what their programs say, and what they are called. Pure;
 // all of it is from outside.
-#include "check.h"
-#include "own.h"
+#include "checks/check.h"
+#include "checks/own.h"
 
 #include <lib/escape.h>
 #include <lib/show.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collects the members that did not answer a question.
-#include "absent.h"
+#include "client/absent.h"
 
 #include <control/overlay.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // REPORT, MAINT, FORGET, LOG: the commands that change something. Who gave one is logged.
-#include "answers.h"
-#include "names.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/names.h"
+#include "client/server.h"
 
 #include <lib/escape.h>
 #include <lib/log.h>

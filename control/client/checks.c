@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CHECKS: the local checks of this node: what each found last, when, and when it looks again.
-#include "answers.h"
-#include "listing.h"
-#include "roll.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/listing.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <control/checks.h>
 #include <lib/show.h>

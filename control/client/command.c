@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Splits a line of the client protocol into its command and its words.
-#include "command.h"
+#include "client/command.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // COMMS: the communicators of all jobs, one a line.
-#include "answers.h"
-#include "listing.h"
-#include "server.h"
-#include "status.h"
+#include "client/answers.h"
+#include "client/listing.h"
+#include "client/server.h"
+#include "nccl/status.h"
 
 #include <lib/container.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes what a port counted of congestion as JSON and text for clients.
-#include "congestion.h"
+#include "client/congestion.h"
 
-#include "happening.h"
-#include "names.h"
-#include "server.h"
+#include "client/happening.h"
+#include "client/names.h"
+#include "client/server.h"
 
 #include <control/congestion.h>
 

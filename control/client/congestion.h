@@ -2,7 +2,7 @@
 // What this node's ports count of congestion, beside what is told of paths and nodes.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 // An array of ports; `device` as paths name it ("mlx5_0", "mlx5_0:2"), or NULL: all.
 json_t *congestion_json(const struct session *session, const char *device);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One client's connection: lines in, answers out, deadlines and budgets.
-#include "connection.h"
+#include "client/connection.h"
 
-#include "monitor.h"
-#include "server.h"
+#include "client/monitor.h"
+#include "client/server.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -6,8 +6,8 @@
 // not end what it is sent: answers are delivered before its connection is closed.
 #pragma once
 
-#include "lines.h"
-#include "session.h"
+#include "client/lines.h"
+#include "client/session.h"
 
 #include <control/loop.h>
 

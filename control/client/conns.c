@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CONNS: the connections of all agents, TCP links and RDMA pairs, by transport; and the slowest.
-#include "answers.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
-#include "status.h"
+#include "client/answers.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
+#include "nccl/status.h"
 
 #include <lib/container.h>
 #include <lib/show.h>

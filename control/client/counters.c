@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // COUNTERS: what this agent did, dropped, refused and repeated, by name.
-#include "answers.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/server.h"
 
 #include <control/counters.h>
 #include <control/transport.h>

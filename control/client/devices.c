@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // DEVICES: the RDMA devices that this agent measures with.
-#include "answers.h"
-#include "gpus.h"
-#include "listing.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/gpus.h"
+#include "client/listing.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/show.h>
 

@@ -5,9 +5,9 @@
 //
 // Each step reads on from its place in the history; what was dropped there meanwhile is missing,
 // and the numbers show it.
-#include "answers.h"
-#include "happening.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/happening.h"
+#include "client/server.h"
 
 #include <lib/escape.h>
 #include <lib/parse.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tells of pages in GPU memory: which are shown here, and how those of others are read.
-#include "gpus.h"
+#include "client/gpus.h"
 
-#include "happening.h"
-#include "names.h"
-#include "paths.h"
-#include "roll.h"
-#include "server.h"
+#include "client/happening.h"
+#include "client/names.h"
+#include "client/paths.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/show.h>
 

@@ -2,7 +2,7 @@
 // Memory of GPUs, beside what is told of paths, devices and nodes.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 #include <control/fabric.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes an event of the core as text or JSON for clients.
-#include "happening.h"
+#include "client/happening.h"
 
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/show.h>
 

@@ -2,7 +2,7 @@
 // One event as people and programs read it.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 #include <control/state.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // HEALTH [node|*]: what is wrong, and how many are not; with * each member, and what may be done
 // about it. Answered from the store of verdicts, in no time.
-#include "absent.h"
-#include "answers.h"
-#include "happening.h"
-#include "listing.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/absent.h"
+#include "client/answers.h"
+#include "client/happening.h"
+#include "client/listing.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <control/finding.h>
 #include <control/health.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Takes whole lines out of a buffer of received bytes.
-#include "lines.h"
+#include "client/lines.h"
 
 #include <lib/must.h>
 

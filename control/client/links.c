@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // LINKS: this node's connections in the overlay, the ring first.
-#include "answers.h"
-#include "listing.h"
-#include "names.h"
-#include "roll.h"
+#include "client/answers.h"
+#include "client/listing.h"
+#include "client/names.h"
+#include "client/roll.h"
 
 #include <lib/show.h>
 

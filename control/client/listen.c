@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client sockets, local and TCP: who connects, and who is turned away.
-#include "listen.h"
+#include "client/listen.h"
 
-#include "connection.h"
-#include "room.h"
+#include "client/connection.h"
+#include "client/room.h"
 
 #include <lib/container.h>
 #include <lib/error.h>

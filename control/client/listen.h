@@ -2,7 +2,7 @@
 // Where clients are accepted, and who they are.
 #pragma once
 
-#include "server.h"
+#include "client/server.h"
 
 // -errno, and in words what failed.
 int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]);

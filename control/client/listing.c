@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Gives a table out in steps, so that a long answer does not hold the loop.
-#include "listing.h"
+#include "client/listing.h"
 
 static void begin(struct session *session, struct listing *listing) {
 	const struct listing_ops *ops = listing->ops;

@@ -2,7 +2,7 @@
 // An answer of rows, said in steps: a table in text, an array of one object in JSON.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 struct listing_ops {
 	const char *key; // of the array

@@ -2,13 +2,13 @@
 // MATRIX: who reads whom how, of all nodes: the paths of PATHS * in their shortest form, of each
 // ordered pair of nodes the worst, and behind them a sign for each rail of those that have several.
 // For those who draw it; a row has eight columns, since a client refuses one that has more.
-#include "answers.h"
-#include "listing.h"
-#include "names.h"
-#include "paths.h"
-#include "roll.h"
-#include "server.h"
-#include "status.h"
+#include "client/answers.h"
+#include "client/listing.h"
+#include "client/names.h"
+#include "client/paths.h"
+#include "client/roll.h"
+#include "client/server.h"
+#include "nccl/status.h"
 
 #include <lib/container.h>
 #include <lib/show.h>

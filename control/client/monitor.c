@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Clients that follow events: which ones each gets, and what it missed.
-#include "monitor.h"
+#include "client/monitor.h"
 
-#include "answers.h"
-#include "happening.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/happening.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/show.h>
 

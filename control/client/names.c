@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds members by the names, ids or hostlists that a client gives.
-#include "names.h"
+#include "client/names.h"
 
-#include "server.h"
+#include "client/server.h"
 
 #include <lib/escape.h>
 #include <lib/show.h>

@@ -2,7 +2,7 @@
 // Nodes by the names that people type, and names for the ids that the core speaks of.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 #define NAMES_TEXT_BYTES (RAS_NAME_MAX + 1)
 

@@ -2,10 +2,10 @@
 // NODE node command: the command put to another node, its answer passed on as it comes.
 //
 // An answer that breaks off ends in a line of its own that says so.
-#include "answers.h"
-#include "names.h"
-#include "remote.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/names.h"
+#include "client/remote.h"
+#include "client/server.h"
 
 #include <lib/escape.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PAIRS: the RDMA pairs of this node, those that are not ready first.
-#include "answers.h"
-#include "congestion.h"
-#include "gpus.h"
-#include "listing.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/congestion.h"
+#include "client/gpus.h"
+#include "client/listing.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/show.h>
 

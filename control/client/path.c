@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PATH a b: all that is known of the path between two nodes, from both ends, and what is made of it
 // here. Each end is asked for its own part; one that does not answer is said to.
-#include "answers.h"
-#include "happening.h"
-#include "names.h"
-#include "paths.h"
-#include "remote.h"
-#include "roll.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/happening.h"
+#include "client/names.h"
+#include "client/paths.h"
+#include "client/remote.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <control/finding.h>
 #include <control/health.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One end of a path with all that it knows: made here, and told here or by another node.
-#include "congestion.h"
-#include "gpus.h"
-#include "names.h"
-#include "paths.h"
-#include "roll.h"
-#include "server.h"
+#include "client/congestion.h"
+#include "client/gpus.h"
+#include "client/names.h"
+#include "client/paths.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/histogram.h>
 #include <lib/show.h>

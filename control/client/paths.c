@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PATHS [node|*]: the paths that this node reads, the worst first; of one peer, with all that is
 // remembered of them; or those of all nodes, as each reads them.
-#include "paths.h"
+#include "client/paths.h"
 
-#include "answers.h"
-#include "congestion.h"
-#include "gpus.h"
-#include "listing.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
-#include "status.h"
+#include "client/answers.h"
+#include "client/congestion.h"
+#include "client/gpus.h"
+#include "client/listing.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
+#include "nccl/status.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

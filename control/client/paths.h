@@ -2,7 +2,7 @@
 // What PATHS, MATRIX and PATH share: rows of paths, and one end of a path with all that it knows.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 #include <ras/payload.h>
 #include <verdict/sight.h>

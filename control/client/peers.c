@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PEERS [state]: the table of peers. Rows are said in steps; a peer that is forgotten meanwhile is
 // left out.
-#include "absent.h"
-#include "answers.h"
-#include "listing.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/absent.h"
+#include "client/answers.h"
+#include "client/listing.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/escape.h>
 #include <lib/show.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PING node: an echo over the relay, there and back over the links.
-#include "answers.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/show.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PROBE node [count [bytes [microseconds between]]]: timed reads of another node's page over RDMA.
-#include "answers.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <dataplane/pulse.h>
 #include <lib/histogram.h>

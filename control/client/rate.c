@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How many costly questions one source may ask in a time.
-#include "rate.h"
+#include "client/rate.h"
 
 #include <ras/types.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Answers the questions of clients of other agents, which come by relay.
-#include "remote.h"
+#include "client/remote.h"
 
-#include "server.h"
+#include "client/server.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -2,7 +2,7 @@
 // Questions of other nodes, answered by the same commands: "text|json timeout command".
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 struct served;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lists the members for a client, worst first.
-#include "roll.h"
+#include "client/roll.h"
 
-#include "names.h"
-#include "server.h"
+#include "client/names.h"
+#include "client/server.h"
 
 #include <control/finding.h>
 #include <lib/escape.h>

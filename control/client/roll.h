@@ -2,7 +2,7 @@
 // The peers of the table in an order for people: the worst first, then by name.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 #include <lib/show.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes room for a new client: who is ended, and who never is.
-#include "room.h"
+#include "client/room.h"
 
-#include "connection.h"
-#include "server.h"
+#include "client/connection.h"
+#include "client/server.h"
 
 #include <lib/log.h>
 #include <lib/must.h>

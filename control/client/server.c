@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client server: its start, its end, and the events it passes on.
-#include "server.h"
+#include "client/server.h"
 
-#include "connection.h"
-#include "listen.h"
-#include "remote.h"
+#include "client/connection.h"
+#include "client/listen.h"
+#include "client/remote.h"
 
 #include <lib/container.h>
 

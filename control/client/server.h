@@ -2,9 +2,9 @@
 // What the sessions of one server share. Owned by server.c.
 #pragma once
 
-#include "monitor.h"
-#include "rate.h"
-#include "session.h"
+#include "client/monitor.h"
+#include "client/rate.h"
+#include "client/session.h"
 
 #include <control/fabric.h>
 #include <control/loop.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One client's session: which commands it may give, and the answer under way.
-#include "session.h"
+#include "client/session.h"
 
-#include "answers.h"
-#include "roll.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <lib/escape.h>
 #include <lib/must.h>

@@ -7,8 +7,8 @@
 // The owner of the session moves `out` on and is told by wake() when there is something to do.
 #pragma once
 
-#include "command.h"
-#include "text.h"
+#include "client/command.h"
+#include "client/text.h"
 
 #include <control/client.h>
 #include <control/overlay.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A text that grows up to a bound and is then sent.
-#include "text.h"
+#include "client/text.h"
 
 #include <lib/must.h>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // WHY node: the story of one node, for who is woken at night: what it is, why, who says so, what
 // that means and what will follow.
-#include "absent.h"
-#include "answers.h"
-#include "congestion.h"
-#include "happening.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
-#include "why_evidence.h"
-#include "why_pairs.h"
+#include "client/absent.h"
+#include "client/answers.h"
+#include "client/congestion.h"
+#include "client/happening.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
+#include "client/why_evidence.h"
+#include "client/why_pairs.h"
 
 #include <control/finding.h>
 #include <control/state.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // WHY node, the part that the store of verdicts tells: the verdict, who saw what and when, what the
 // node says of itself, and what was said of it before.
-#include "why_evidence.h"
+#include "client/why_evidence.h"
 
-#include "happening.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
+#include "client/happening.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
 
 #include <control/finding.h>
 #include <control/health.h>

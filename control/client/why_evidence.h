@@ -2,7 +2,7 @@
 // The part of WHY that comes from the store of verdicts; nothing where there is none.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 // What the verdict means and what is to be done, in words. False: it says no more than the state.
 bool why_verdict_words(

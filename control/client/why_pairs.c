@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The part of WHY that comes from this agent's RDMA pairs with the node: which there are not, and
 // why. Nothing where there is no fabric or no pair.
-#include "why_pairs.h"
+#include "client/why_pairs.h"
 
-#include "gpus.h"
-#include "happening.h"
-#include "names.h"
-#include "server.h"
+#include "client/gpus.h"
+#include "client/happening.h"
+#include "client/names.h"
+#include "client/server.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 // The part of WHY that comes from the RDMA pairs of this agent.
 #pragma once
 
-#include "session.h"
+#include "client/session.h"
 
 void why_say_pairs(struct session *session, const struct ras_peer *peer);
 void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t *object);

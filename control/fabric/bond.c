@@ -2,7 +2,7 @@
 // Pairs between the pairing, which decides, the keeper, which makes and destroys, and the lane,
 // which uses them. The pairing is never called from inside its own operations: answers come from
 // keepers, workers and deferred jobs.
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is kept of paths between their visits: an open-addressed table by peer and devices.
-#include "probing.h"
+#include "fabric/probing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // This node's pairs in the collective CONNS: one row each, beside the core's own of TCP links.
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <ras/payload.h>
 

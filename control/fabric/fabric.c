@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The whole: what it is made of, the relay's messages, records of workers, and the end of it.
-#include "inside.h"
-#include "probing.h"
+#include "fabric/inside.h"
+#include "fabric/probing.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

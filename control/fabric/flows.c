@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Statistics of each flow label of a path.
-#include "flows.h"
+#include "fabric/flows.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pages in the memory of GPUs, for devices to show to peers: made on a keeper of each GPU, which
 // may hang as long as it likes, and given back when no device shows them any more.
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

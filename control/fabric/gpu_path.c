@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Judges the reads of a page in GPU memory against those of the pulse beside them.
-#include "gpu_path.h"
+#include "fabric/gpu_path.h"
 
 #include <ras/types.h>
 

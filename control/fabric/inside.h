@@ -6,7 +6,7 @@
 // LANE_EVENT_DRAINED, and a run between PROBER_REQUEST_RUN and PROBER_EVENT_ENDED.
 #pragma once
 
-#include "rails.h"
+#include "fabric/rails.h"
 
 #include <control/fabric.h>
 #include <control/keeper.h>

@@ -3,8 +3,8 @@
 // taken out of use.
 //
 // A place is never used again: pairs, paths and what was learnt of them go by it.
-#include "inside.h"
-#include "probing.h"
+#include "fabric/inside.h"
+#include "fabric/probing.h"
 
 #include <lib/log.h>
 #include <lib/must.h>

@@ -3,7 +3,7 @@
 // And what the overlay says of peers, passed on to the pairing.
 //
 // Which rail of a neighbour belongs to which of ours is said in rails.c.
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

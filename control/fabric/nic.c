@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of one device: opened, watched, closed and opened again.
-#include "inside.h"
-#include "probing.h"
+#include "fabric/inside.h"
+#include "fabric/probing.h"
 
 #include <dataplane/telemetry.h>
 #include <lib/container.h>

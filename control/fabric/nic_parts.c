@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is made of a device before pairs can be, all of it on the device's keeper.
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <errno.h>
 #include <stdio.h>

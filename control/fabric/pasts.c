@@ -2,7 +2,7 @@
 // What was learnt of paths, kept when their trails go: for neighbours that come back, and in the
 // state directory for the next start. Written by its thread; here only text is made, each few
 // minutes.
-#include "probing.h"
+#include "fabric/probing.h"
 
 #include <control/state.h>
 #include <lib/log.h>

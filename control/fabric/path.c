@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which paths workers know: shown when a pair is in its lane, hidden before it is taken out.
-#include "inside.h"
-#include "probing.h"
+#include "fabric/inside.h"
+#include "fabric/probing.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Paths to look at: views for clients, this node's rows of the collective PATHS, and numbers.
-#include "probing.h"
+#include "fabric/probing.h"
 
 #include <ras/payload.h>
 

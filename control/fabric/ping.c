@@ -2,7 +2,7 @@
 // A ping over RDMA: a pair that is there or is made, then a run of the prober of its worker.
 //
 // A ping that is cancelled while a worker has its run is freed when the run comes back.
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests to workers. What finds a worker's ring full waits here, in order, and is tried again.
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whether devices are still there, looked at when somebody says that some came or went.
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <lib/container.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Standing probes as a whole: planned once a second and handed to the workers; what they brought is
 // taken, judged and told in the same turn, or at once when a probe was not answered.
-#include "probing.h"
+#include "fabric/probing.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

@@ -7,9 +7,9 @@
 // the pair: another generation is another watch. Of those that are visited briefs stay.
 #pragma once
 
-#include "flows.h"
-#include "gpu_path.h"
-#include "inside.h"
+#include "fabric/flows.h"
+#include "fabric/gpu_path.h"
+#include "fabric/inside.h"
 
 #include <control/path_book.h>
 #include <dataplane/watch.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matches rails of two nodes by subnet, then by order. Pure.
-#include "rail_match.h"
+#include "fabric/rail_match.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Encodes and decodes the message that tells a node's rails.
-#include "rail_message.h"
+#include "fabric/rail_message.h"
 
 #include <lib/must.h>
 #include <lib/wire.h>

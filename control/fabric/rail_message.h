@@ -7,7 +7,7 @@
 // A newer version adds behind a rail's fields or behind all rails, and may use other flags.
 #pragma once
 
-#include "rail_match.h"
+#include "fabric/rail_match.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rails of this node and of its peers: asked for, told, remembered and matched.
-#include "rails.h"
+#include "fabric/rails.h"
 
-#include "inside.h"
+#include "fabric/inside.h"
 
 #include <lib/log.h>
 #include <lib/must.h>

@@ -6,7 +6,7 @@
 // pairs they want. Between two nodes with one device each there is nothing to ask.
 #pragma once
 
-#include "rail_message.h"
+#include "fabric/rail_message.h"
 
 #include <control/overlay.h>
 #include <lib/container.h>

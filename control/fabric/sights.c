@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From what is remembered of paths to what is told of them: sights, and evidence for the overlay.
-#include "probing.h"
+#include "fabric/probing.h"
 
 #include <lib/log.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One path that is probed: its watch follows the pair, its memory takes what the watch brings.
-#include "probing.h"
+#include "fabric/probing.h"
 
 #include <lib/log.h>
 #include <lib/must.h>

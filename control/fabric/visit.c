@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rotation: those that are no neighbours are visited in turn. A visit asks for a pair, probes it a
 // few times, and once more over a new pair if nothing came back; what was seen goes into a brief.
-#include "probing.h"
+#include "fabric/probing.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

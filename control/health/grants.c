@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who may be drained (<verdict/grants.h>), wired to the overlay's notices and to the loop.
-#include "health_inside.h"
+#include "health/health_inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

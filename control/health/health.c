@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The store's life, and what follows from a change of a verdict.
-#include "health_inside.h"
+#include "health/health_inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -2,7 +2,7 @@
 // Private to this directory: the store of verdicts wired to the overlay.
 #pragma once
 
-#include "leaf_map.h"
+#include "health/leaf_map.h"
 
 #include <control/health.h>
 #include <verdict/loss.h>

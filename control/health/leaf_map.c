@@ -6,7 +6,7 @@
 //
 // Blame is put by it, never a node's health: a file that contradicts reality makes wrong words,
 // not wrong drains. It is read once, at the start.
-#include "leaf_map.h"
+#include "health/leaf_map.h"
 
 #include <lib/error.h>
 #include <lib/hostlist.h>

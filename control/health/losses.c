@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packets that are lost on the way to others, by what the kernel sends again on the overlay's
 // connections: the one count of loss that every host has, whatever its fabric is.
-#include "health_inside.h"
+#include "health/health_inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -2,7 +2,7 @@
 // Sights and statements: from this node into the engine and to others, and from others.
 //
 // A notice comes while the core is on the stack, so what it makes us say waits for a job.
-#include "health_inside.h"
+#include "health/health_inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

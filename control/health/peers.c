@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the overlay knows of peers, handed to the engine: after each event about one, and once a
 // second while somebody is not alive, since how a host takes connections has no event.
-#include "health_inside.h"
+#include "health/health_inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What may be known of the store without anything of the overlay: who only looks links no more.
-#include "health_inside.h"
+#include "health/health_inside.h"
 
 size_t health_memory_used(const struct health *health) {
 	return health->memory_used;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How many new connections each source may open in a time.
-#include "admission.h"
+#include "net/admission.h"
 
 #include <sodium.h>
 

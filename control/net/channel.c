@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of channels: how one is taken, found, given a deadline and ended.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <lib/container.h>
 #include <lib/error.h>

@@ -13,8 +13,8 @@
 // hundred bytes in it are all it has. Buffers come with the proof.
 #pragma once
 
-#include "admission.h"
-#include "seal.h"
+#include "net/admission.h"
+#include "net/seal.h"
 
 #include <control/loop.h>
 #include <control/transport.h>

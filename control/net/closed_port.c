@@ -2,7 +2,7 @@
 // Asks the kernel of a host at a port where nobody listens. The queue of an agent that is stopped
 // fills with those who call it, and then its kernel drops what comes to that port without a word; a
 // reset from any other port proves that the kernel lives.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <lib/container.h>
 #include <lib/stream.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Outgoing connections: bound to our address and interface, connected without waiting.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <lib/error.h>
 #include <lib/log.h>

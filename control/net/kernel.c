@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the kernel at the other end of a connection does while nobody there speaks.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <errno.h>
 #include <linux/tcp.h>

@@ -15,7 +15,7 @@
 // A process without descriptors cannot accept, and a backlog that is not accepted keeps the
 // listener ready for ever: a descriptor held in reserve is given up to accept and reset one at
 // a time. If even that is gone, the listener rests for PAUSE_NS.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <lib/container.h>
 #include <lib/error.h>

@@ -5,7 +5,7 @@
 // How it can end has a cause of its own each: nothing was heard in time (SILENT), what came was
 // no proof or did not become one in time, or the other side had no use for ours (PROOF), no common
 // version (VERSION), nonsense by somebody with the key (PROTOCOL), and what the socket says.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <lib/log.h>
 #include <lib/must.h>

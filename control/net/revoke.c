@@ -4,7 +4,7 @@
 //
 // Members prove the new key at once, so one connection is ended at a time: the ring loses no more
 // than one of its links of an agent for the moment that takes.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

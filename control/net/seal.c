@@ -41,9 +41,9 @@
 // (one key has the same id in all clusters: give each its own), and the sizes and times of frames.
 // That a stream ends is not authenticated: whoever can cut the wire can end it; LEAVE, which
 // matters, is a sealed frame.
-#include "seal.h"
+#include "net/seal.h"
 
-#include "seal_keys_inside.h"
+#include "net/seal_keys_inside.h"
 
 #include <lib/must.h>
 

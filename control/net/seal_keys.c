@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The keys in memory, and the text of a key file. What is done with files is in seal_keys_file.c.
-#include "seal_keys_inside.h"
+#include "net/seal_keys_inside.h"
 
 #include <lib/must.h>
 

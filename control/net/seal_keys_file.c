@@ -3,7 +3,7 @@
 //
 // The directories are looked at before the file in them. Where they pass, nobody but root and
 // ourselves can exchange what is opened then, so there is no race between look and use.
-#include "seal_keys_inside.h"
+#include "net/seal_keys_inside.h"
 
 #include <lib/error.h>
 #include <lib/escape.h>

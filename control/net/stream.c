@@ -6,7 +6,7 @@
 // the next turn, after all others.
 //
 // What is queued is sent at the end of the turn, so that the frames of a turn share a packet.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <lib/log.h>
 #include <lib/must.h>

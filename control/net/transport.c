@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The overlay's connections as the protocol core sees them. Run by the control thread; owns its
 // table of channels and their sockets.
-#include "channel.h"
+#include "net/channel.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Questions to everybody: one of a kind at a time, its answer merged once and shared.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -5,7 +5,7 @@
 //
 // The core calls us while it is at work, and must not be called back then: who ends a call is told
 // by the job `finish`, and a question that arrived is handed to the server by it.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

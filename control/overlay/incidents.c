@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the relay dropped or refused, as a line now and then: the latest of each reason, and how
 // many there were since the last line.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

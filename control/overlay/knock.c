@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How hosts take our connections: the only thing that tells a frozen agent from a dead host where
 // no device answers for it.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
 // Mistakes in the configuration of nodes that show only beside others: an address that another one
 // answers at, and one host identity on several machines (booted from one image, whose machine id
 // they share). Both are told with all who are in it, since either may be the one to be set right.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an event says in words. The core numbers and keeps the events themselves; their words, which
 // few have, stand in a ring beside it.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Notices of the agent's own, which the core carries to everybody.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/must.h>
 

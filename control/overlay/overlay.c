@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs the protocol core on the loop: its calls to sockets, clocks, disk and other parts.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An echo is an empty message to a port that every agent serves: its acknowledgement is the answer.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ports of the relay for the agent's other parts. The core may not be called back from its own
 // calls, so what it brings is copied, and handed over at the end of the turn.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 #include <lib/must.h>

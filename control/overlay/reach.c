@@ -6,7 +6,7 @@
 //
 // A round asks one member, and a second one if the first does not reach us; members on other hosts
 // first. While nobody did, rounds go on with growing pauses: the way may open later.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

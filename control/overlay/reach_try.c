@@ -6,7 +6,7 @@
 //
 // The answer is a line: what came of it, from where we tried, what address that was, and, if
 // another one answered there, who.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 

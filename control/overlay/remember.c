@@ -5,7 +5,7 @@
 // It is written when it is another one than before, at most once a minute, when its times are an
 // hour old, and at the end. Who writes is the state directory's own thread: a disk that is full,
 // hangs or may only be read costs the list, and nothing else.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/container.h>
 #include <lib/log.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who should be there: names that a person wrote down. One that never came has no place in the
 // core's table, and is seen here.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/config.h>
 #include <lib/hostlist.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state directory: start counter, journal, members, written by one thread.
-#include "state_file.h"
+#include "overlay/state_file.h"
 
 #include <control/member_list.h>
 #include <control/path_book.h>

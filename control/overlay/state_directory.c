@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The state directory itself: made, believed and held by one agent.
-#include "state_file.h"
+#include "overlay/state_file.h"
 
 #include <lib/error.h>
 #include <lib/log.h>

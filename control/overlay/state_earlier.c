@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The events of earlier runs, out of the journal.
-#include "state_file.h"
+#include "overlay/state_file.h"
 
 #include <lib/log.h>
 #include <lib/scoped.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Replaces and reads single files of the state directory, and the journal's lines.
-#include "state_file.h"
+#include "overlay/state_file.h"
 
 #include <lib/error.h>
 #include <lib/must.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What happens in the overlay, as lines of the log: news of peers always, of links when debugging;
 // for who traces the agent, of links always.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/log.h>
 #include <lib/parse.h>

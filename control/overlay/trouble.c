@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Why this node is alone, and who wants in and may not: the log says so when it happens, and here
 // it is said to who asks.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <control/finding.h>
 

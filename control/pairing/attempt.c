@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One generation of a key: made, connected, given to a lane, taken back, destroyed.
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keys and the peers they name: found, made, forgotten, shown.
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 #include <lib/tracepoint.h>
 

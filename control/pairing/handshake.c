@@ -12,8 +12,8 @@
 //   - one that is bound to what we do not have can never work: the peer is told (STALE), and that
 //     is final, since what is bound stays so and no generation comes twice;
 //   - whatever is older than what was heard of the same key is late, and left.
-#include "pairing_inside.h"
-#include "pairing_message.h"
+#include "pairing/pairing_inside.h"
+#include "pairing/pairing_message.h"
 
 // To answer each copy of a message at once would double what a flood costs.
 #define SAY_GAP_NS (10 * PAIRING_NS_PER_MS)

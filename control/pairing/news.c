@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What becomes of own devices, of peers, and of ourselves.
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 #include <stdio.h>
 

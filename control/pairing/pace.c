@@ -4,7 +4,7 @@
 //
 // The rate is a bucket of as many handshakes as begin in a second, kept as the time at which the
 // next one would be due if they came at exactly that rate.
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 #define RATE_BURST_NS PAIRING_NS_PER_SEC
 

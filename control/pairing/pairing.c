@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Life and time of a pairing.
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Encodes and decodes the messages by which two nodes connect queue pairs.
-#include "pairing_message.h"
+#include "pairing/pairing_message.h"
 
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 #include <lib/wire.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reasons: names, errors, and what follows from each.
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 #include <stdarg.h>
 #include <stdio.h>

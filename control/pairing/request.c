@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who wants pairs: for ever, or once and then waits.
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 static bool key_is_valid(const struct pairing *pairing, const struct pairing_key *key) {
 	size_t length = strnlen(key->peer_device, sizeof(key->peer_device));

@@ -5,7 +5,7 @@
 // A failure is told when its reason is new, then again after pauses that grow, with the number of
 // those left out. That the pair is ready is told if the last that was told is a failure. So what
 // was told last of a pair that is wanted is wrong for a pause at most.
-#include "pairing_inside.h"
+#include "pairing/pairing_inside.h"
 
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What comes from outside of checks: commands, names, output, rates, and the book of links.
-#include "check.h"
-#include "links.h"
+#include "checks/check.h"
+#include "checks/links.h"
 
 #include <lib/must.h>
 #include <lib/utf8.h>

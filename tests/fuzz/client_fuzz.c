@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A client's bytes: cut into lines the same way however they arrive, each read against the table.
 // The first byte says how large the pieces are.
-#include "command.h"
-#include "lines.h"
+#include "client/command.h"
+#include "client/lines.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

@@ -5,8 +5,8 @@
 // Checked: nothing is asked of a driver or lane that must not be; each waiter is answered once;
 // what is held stays within bounds; a key does not begin twice in a second; and when all calls are
 // answered in the end, nothing is left.
-#include "pairing_inside.h"
-#include "pairing_message.h"
+#include "pairing/pairing_inside.h"
+#include "pairing/pairing_message.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

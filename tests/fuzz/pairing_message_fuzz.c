@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of the handshake: what decodes is within all bounds, and comes back from its own bytes.
-#include "pairing_message.h"
+#include "pairing/pairing_message.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

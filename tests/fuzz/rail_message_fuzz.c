@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What agents tell of their rails: what decodes is within all bounds, comes back from its own
 // bytes, and is matched with itself one to one, and with anything else within the list.
+#include "fabric/rail_message.h"
+
 #include <lib/must.h>
 #include <support/fuzz.h>
 
-#include <rail_message.h>
 #include <string.h>
 
 static void check_matches(const struct rail_list *own, const struct rail_list *theirs) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whatever is done to what two ends of a sealed stream say: nothing that was touched is accepted,
 // and nothing goes back to who did not prove the key.
+#include "net/seal.h"
+#include "net/seal_keys_inside.h"
+
 #include <lib/must.h>
 #include <support/fuzz.h>
 
 #include <errno.h>
-#include <seal.h>
-#include <seal_keys_inside.h>
 #include <string.h>
 
 #define CLUSTER "alps"

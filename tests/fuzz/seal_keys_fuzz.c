@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A key file that is accepted must come back from its own text, and a refusal fits its buffer.
+#include "net/seal_keys_inside.h"
+
 #include <lib/must.h>
 #include <support/fuzz.h>
 
 #include <errno.h>
-#include <seal_keys_inside.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

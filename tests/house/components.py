@@ -18,13 +18,13 @@ INCLUDE_DIRECTORIES = {
 }
 SOURCE_DIRECTORIES = {
     "lib": "lib/", "tocsin": "lib/job/", "dataplane": "dataplane/", "ras": "control/ras/",
-    "verdict": "control/verdict/", "control": "control/", "agent": "agent/",
-    "perf": "perf/", "support": "tests/",
+    "verdict": "control/verdict/", "probe": "control/probe/", "control": "control/",
+    "agent": "agent/", "perf": "perf/", "support": "tests/",
 }
 
 
 def component_of(path):
-    """The longest match wins: control/ras is ras, not control."""
+    """The longest match wins: control/ras is ras, not control. The library of verdict has probe."""
     names = [name for name, start in SOURCE_DIRECTORIES.items() if path.startswith(start)]
     return max(names, key=lambda name: len(SOURCE_DIRECTORIES[name])) if names else None
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counters of congestion: trees that stand for sysfs, interfaces that are played, by device family;
 // and what is made of two looks, whatever the counters do.
-#include "congestion.h"
+#include "checks/congestion.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links: what is read of a tree that stands for sysfs, what is remembered, and what is judged.
-#include "links.h"
+#include "checks/links.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

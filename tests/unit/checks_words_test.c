@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What comes from outside of checks: commands, names, and what programs say and end with.
-#include "check.h"
+#include "checks/check.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The pure parts: lines, commands, values for people, the rate, text in the making.
-#include "command.h"
-#include "lines.h"
-#include "rate.h"
-#include "text.h"
+#include "client/command.h"
+#include "client/lines.h"
+#include "client/rate.h"
+#include "client/text.h"
 
 #include <lib/show.h>
 #include <ras/types.h>

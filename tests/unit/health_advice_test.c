@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "health_inside.h"
+#include "health/health_inside.h"
 
 #include <lib/wire.h>
 #include <support/cmocka.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <support/cmocka.h>
+#include "report/http_places.h"
 
-#include <places.h>
+#include <support/cmocka.h>
 
 #define SECOND UINT64_C(1000000000)
 #define ROOM (HTTP_CONNECTIONS_MAX - PLACES_SPARE)

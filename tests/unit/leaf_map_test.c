@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "leaf_map.h"
+#include "health/leaf_map.h"
 
 #include <support/cmocka.h>
 

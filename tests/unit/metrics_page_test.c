@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // /metrics of a large cluster in which all is wrong: how large the page is has a bound.
+#include "report/metrics_page.h"
+
 #include <control/snapshot.h>
 #include <dataplane/peer_table.h>
 #include <lib/clock.h>
@@ -8,7 +10,6 @@
 #include <support/cmocka.h>
 
 #include <inttypes.h>
-#include <page.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // control/overlay/mistakes.c: what is wrong with nodes beside each other. The table is played here.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/clock.h>
 #include <support/cases.h>

@@ -5,7 +5,7 @@
 // loop is turned until what the test waits for has come.
 #pragma once
 
-#include "seal.h"
+#include "net/seal.h"
 
 #include <control/loop.h>
 #include <control/transport.h>

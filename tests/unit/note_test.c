@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // control/overlay/note.c: the core is played here.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <support/cmocka.h>
 

@@ -4,7 +4,7 @@
 //
 // An event a second comes and as many at once as a whole cluster makes, each hour. Of three
 // clients one follows, one follows and never reads, one asks for all events now and then.
-#include "state_file.h"
+#include "overlay/state_file.h"
 
 #include <control/client.h>
 #include <control/overlay.h>

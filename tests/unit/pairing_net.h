@@ -8,8 +8,8 @@
 // connected. After each step it checks that two ends which are both ready have each other.
 #pragma once
 
-#include "pairing_inside.h"
-#include "pairing_message.h"
+#include "pairing/pairing_inside.h"
+#include "pairing/pairing_message.h"
 
 #include <stdbool.h>
 #include <stdint.h>

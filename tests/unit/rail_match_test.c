@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rails of two nodes: which belong together. A node is written as NAME:SUBNET words; i is a subnet
 // of InfiniBand, e one of Ethernet, ? one that is not known.
+#include "fabric/rail_match.h"
+
 #include <support/cmocka.h>
 
-#include <rail_match.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

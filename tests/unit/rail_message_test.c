@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What agents tell each other of their rails.
+#include "fabric/rail_message.h"
+
 #include <support/cmocka.h>
 
 #include <errno.h>
-#include <rail_message.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // control/overlay/reach.c and reach_try.c: the calls, the table and the sockets are played here.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/clock.h>
 #include <lib/log.h>

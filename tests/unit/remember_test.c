@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // control/overlay/remember.c: the table, the core and the state directory are played here.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/log.h>
 #include <support/cases.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "net/seal_keys_inside.h"
+
 #include <lib/scoped.h>
 #include <support/cases.h>
 #include <support/cmocka.h>
@@ -7,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <seal_keys_inside.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

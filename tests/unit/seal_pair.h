@@ -5,8 +5,8 @@
 // ends, asserts that they gave their keys back, and puts pair->keys.
 #pragma once
 
-#include <seal.h>
-#include <seal_keys_inside.h>
+#include "net/seal.h"
+#include "net/seal_keys_inside.h"
 
 #define CLUSTER "alps"
 #define HELLO_BYTES 74

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "state_file.h"
+#include "overlay/state_file.h"
 
 #include <control/state.h>
 #include <lib/log.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // control/overlay/tell.c: events as lines of the log. The core is played here.
-#include "inside.h"
+#include "overlay/inside.h"
 
 #include <lib/log.h>
 #include <support/cmocka.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The transport among strangers and liars: nobody gets in, nobody who belongs is kept out.
-#include "admission.h"
+#include "net/admission.h"
 #include "net_world.h"
 
 #include <lib/scoped.h>

@@ -7,7 +7,7 @@
 // something to do: nothing here depends on how long anything really takes.
 #pragma once
 
-#include "inside.h"
+#include "fabric/inside.h"
 #include "played_overlay.h"
 
 #include <dataplane/worker.h>

@@ -5,7 +5,7 @@
 // comes back and ends. How much of it happens within the run is up to the machine.
 //
 // Not for ThreadSanitizer, which does not see the order that liburcu and the rings of DPDK make.
-#include "inside.h"
+#include "fabric/inside.h"
 #include "played_overlay.h"
 
 #include <dataplane/dispatch.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A fabric that shows memory of a GPU beside its pulse: read by peers and by its own device, and
 // told apart from the pulse where only the GPU is amiss. On a libcuda that the test arranges.
+#include "fabric/probing.h"
 #include "probe_bed.h"
-#include "probing.h"
 
 #include <support/fake_cuda.h>
 

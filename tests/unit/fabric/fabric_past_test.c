@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What was learnt of paths, when agents are started again: with a real state directory.
+#include "fabric/probing.h"
 #include "probe_bed.h"
-#include "probing.h"
 
 #include <control/path_book.h>
 #include <control/state.h>

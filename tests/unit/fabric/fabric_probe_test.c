@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Standing probes between whole fabrics: who is probed and with what, of neighbours and of those
 // who are visited in turn, and under settings that change.
+#include "fabric/probing.h"
 #include "probe_bed.h"
-#include "probing.h"
 
 #include <ras/payload.h>
 

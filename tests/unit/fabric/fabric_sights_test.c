@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is seen of a peer over the fabric when its device, its agent or the way to it is changed by
 // the test: of what kind, how soon, and what is said of its door beside.
+#include "fabric/probing.h"
 #include "probe_bed.h"
-#include "probing.h"
 
 #include <support/tree.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow labels of a path, each with its own numbers, and which of them is the bad one.
-#include "flows.h"
+#include "fabric/flows.h"
 
 #include <support/cmocka.h>
 

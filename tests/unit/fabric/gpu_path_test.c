@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What reads of a page in GPU memory say of the GPU, and what is the path's instead.
-#include "gpu_path.h"
+#include "fabric/gpu_path.h"
 
 #include <support/cmocka.h>
 

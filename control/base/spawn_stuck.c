@@ -3,7 +3,7 @@
 //
 // stat and wchan are told from what the kernel keeps of a process, under spinning locks only: they
 // do not wait for one that waits. (cmdline, environ and maps do.)
-#include "spawn_inside.h"
+#include "base/spawn_inside.h"
 
 #include <lib/parse.h>
 #include <lib/scoped.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Names are tocsin_GROUP_NAME, counters end in _total, times are in seconds. In OpenMetrics a
 // family of counters is called without _total, and the whole ends in a mark.
-#include "page.h"
+#include "report/metrics_page.h"
 
 #include <control/snapshot.h>
 #include <dataplane/peer_table.h>

@@ -8,8 +8,8 @@
 // Said phase by phase, each of them in steps: merged tables hold a million ranks.
 #pragma once
 
-#include "session.h"
-#include "status_comms.h"
+#include "client/session.h"
+#include "nccl/status_comms.h"
 
 struct status {
 	struct overlay_question question;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which HTTP connections stay when all places are taken.
-#include "places.h"
+#include "report/http_places.h"
 
 #include <lib/must.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The agent's side of the spawn helper. Run by the control thread, which owns the jobs; a request
 // belongs to who made it, and a job outlives it when it is cancelled.
-#include "spawn_inside.h"
+#include "base/spawn_inside.h"
 
 #include <lib/container.h>
 #include <lib/error.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report as NCCL's JSON: its keys in its order, its indentation, and "tocsin" beside them.
-#include "names.h"
-#include "roll.h"
-#include "server.h"
-#include "status.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
+#include "nccl/status.h"
 
 #include <lib/show.h>
 

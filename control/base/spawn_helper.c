@@ -6,7 +6,7 @@
 // the agent may have under way, while the deadlines of the others are kept.
 //
 // It is the reaper of whatever its programs leave behind, so it sees when a group has gone.
-#include "spawn_inside.h"
+#include "base/spawn_inside.h"
 
 #include <lib/deadline.h>
 #include <lib/error.h>

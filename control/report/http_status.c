@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes the pages /health and /status from a snapshot.
-#include "page.h"
+#include "report/metrics_page.h"
 
 #include <control/http.h>
 #include <control/snapshot.h>

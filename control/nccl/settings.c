@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // NCCL's small commands, byte for byte as its RAS 2.30.7 answers them, and one of Tocsin's own.
-#include "answers.h"
-#include "session.h"
+#include "client/answers.h"
+#include "client/session.h"
 
 #include <lib/escape.h>
 

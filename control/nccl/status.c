@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // STATUS as NCCL's clients know it: the ring's members and their jobs as text.
-#include "status.h"
+#include "nccl/status.h"
 
-#include "answers.h"
-#include "server.h"
+#include "client/answers.h"
+#include "client/server.h"
 
 #include <errno.h>
 #include <stdlib.h>

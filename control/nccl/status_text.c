@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report for people: NCCL's sections in NCCL's order, and Tocsin's words in them.
-#include "absent.h"
-#include "names.h"
-#include "roll.h"
-#include "server.h"
-#include "status.h"
-#include "status_ranks.h"
+#include "client/absent.h"
+#include "client/names.h"
+#include "client/roll.h"
+#include "client/server.h"
+#include "nccl/status.h"
+#include "nccl/status_ranks.h"
 
 #include <lib/hostlist.h>
 #include <lib/show.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // This node's steady paths as metrics: to its neighbours and of its devices with themselves. Those
 // that are read in turn have none, or the number of series would be the square of that of nodes.
-#include "page.h"
+#include "report/metrics_page.h"
 
 #include <control/snapshot.h>
 

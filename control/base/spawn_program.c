@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a program gets before it begins: its user, and its standard input. In the helper, which has
 // one thread.
-#include "spawn_inside.h"
+#include "base/spawn_inside.h"
 
 #include <lib/error.h>
 #include <lib/scoped.h>

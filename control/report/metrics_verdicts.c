@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Verdicts as metrics: a count for each, and a series for each node with whom something is wrong.
-#include "page.h"
+#include "report/metrics_page.h"
 
 #include <control/snapshot.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Groups the communicators of all ranks into the rows of STATUS.
-#include "status_comms.h"
+#include "nccl/status_comms.h"
 
-#include "status.h"
+#include "nccl/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

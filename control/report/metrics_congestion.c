@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the ports of this node's RDMA devices count of congestion, as metrics.
-#include "page.h"
+#include "report/metrics_page.h"
 
 #include <control/snapshot.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Says of a communicator's ranks what is missing, differs or failed.
-#include "status_ranks.h"
+#include "nccl/status_ranks.h"
 
-#include "names.h"
-#include "status.h"
+#include "client/names.h"
+#include "nccl/status.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The HTTP server on its thread, which reads published snapshots only.
-#include "page.h"
-#include "places.h"
+#include "report/http_places.h"
+#include "report/metrics_page.h"
 
 #include <control/http.h>
 #include <control/snapshot.h>
