@@ -3,7 +3,7 @@
 // done while it is posted. The two take turns in short bouts within a slice, and a slice is the
 // median of its bouts: a bout that something else interrupted says nothing.
 #include "micro.h"
-#include "worker_impl.h"
+#include "worker/worker_impl.h"
 
 #include <dataplane/lane.h>
 #include <dataplane/pair.h>

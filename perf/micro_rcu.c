@@ -2,7 +2,7 @@
 // One thread is reader and publisher; locks are without contention, which flatters them. A
 // look-up finds a row and reads a field of it.
 #include "micro.h"
-#include "prober_impl.h"
+#include "probe/prober_impl.h"
 
 #include <dataplane/peer_table.h>
 #include <lib/clock.h>

@@ -2,7 +2,7 @@
 // Workers with an empty list, and one with deadlines like those of 8 peers probed 10 times a
 // second. Those that run are made by the first slice that asks, and run to the end.
 #include "micro.h"
-#include "worker_impl.h"
+#include "worker/worker_impl.h"
 
 #include <lib/clock.h>
 #include <lib/must.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The contenders of a cell take turns on one worker, which changes its policy between slices.
 #include "policy.h"
-#include "worker_impl.h"
+#include "worker/worker_impl.h"
 
 #include <dataplane/cores.h>
 #include <lib/clock.h>

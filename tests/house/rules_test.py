@@ -34,9 +34,9 @@ BAD = [
     ("wrappers", "control/a.c", "#include <rte_ring.h>\n"),
     ("wrappers", "lib/a.c", "#include <urcu-qsbr.h>\n"),
     ("wrappers", "dataplane/a.c", "#include <sys/sdt.h>\n"),
-    ("queue_pairs", "dataplane/pair.c", "\terr = ibv_post_send(qp, wr, &bad);\n"),
+    ("queue_pairs", "dataplane/lane/pair.c", "\terr = ibv_post_send(qp, wr, &bad);\n"),
     ("queue_pairs", "control/fabric/nic.c", "\tcount = ibv_poll_cq(cq, 1, &wc);\n"),
-    ("queue_pairs", "dataplane/lane_drain_fast.c", "\tattr.qp_state = IBV_QPS_RESET;\n"),
+    ("queue_pairs", "dataplane/lane/lane_drain_fast.c", "\tattr.qp_state = IBV_QPS_RESET;\n"),
     ("executables", "lib/meson.build", "executable('x', 'x.c')\n"),
 ]
 GOOD = [
@@ -55,8 +55,8 @@ GOOD = [
     ("layers", "control/a.c", "#include <ras/core.h>\n#include <dataplane/verbs.h>\n"),
     ("layers", "tests/unit/a_test.c", "#include <agent/options.h>\n"),
     ("wrappers", "dataplane/include/dataplane/verbs.h", "#include <infiniband/verbs.h>\n"),
-    ("queue_pairs", "dataplane/lane_post_fast.c", "\tcode = ibv_post_recv(qp, wr, &bad);\n"),
-    ("queue_pairs", "dataplane/pair.c", "// as ibv_post_send() does\n"),
+    ("queue_pairs", "dataplane/lane/lane_post_fast.c", "\tcode = ibv_post_recv(qp, wr, &bad);\n"),
+    ("queue_pairs", "dataplane/lane/pair.c", "// as ibv_post_send() does\n"),
     ("queue_pairs", "dataplane/soft/qp.c", "\tqp->state = IBV_QPS_RESET;\n"),
     ("queue_pairs", "tests/vm/guest/a_test.c", "\tcount = ibv_poll_cq(cq, 1, &wc);\n"),
     ("executables", "agent/meson.build", "executable('x', 'x.c')\n"),

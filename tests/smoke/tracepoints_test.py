@@ -32,7 +32,7 @@ NUMBERS = (
     ("kind", "dataplane/include/dataplane/op.h", "op_kind", "OP_"),
     ("outcome", "dataplane/include/dataplane/op.h", "op_outcome", "OP_"),
     ("why", "dataplane/include/dataplane/watch.h", "watch_result", "WATCH_"),
-    ("by", "dataplane/worker_impl.h", "worker_count", "WORKER_WAKES_"),
+    ("by", "dataplane/worker/worker_impl.h", "worker_count", "WORKER_WAKES_"),
     ("verdict", "control/verdict/include/verdict/verdict.h", "verdict", "VERDICT_"),
     ("advice", "control/verdict/include/verdict/verdict.h", "verdict_advice", "VERDICT_ADVICE_"),
     ("event", "control/ras/include/ras/event.h", "ras_event_kind", "RAS_EVENT_LINK_"),

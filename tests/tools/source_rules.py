@@ -40,7 +40,7 @@ WRAPPERS = {
 # Of the product, but for the device that is made of software: a queue pair is posted to and polled
 # by its lane alone, and RESET would forget what a device may still reach.
 POSTING = re.compile(r"\bibv_(post_send|post_recv|poll_cq)\s*\(")
-LANE = re.compile(r"dataplane/lane_\w+_fast\.c")
+LANE = re.compile(r"dataplane/lane/lane_\w+_fast\.c")
 RESETTING = re.compile(r"\bIBV_QPS_RESET\b")
 SOFTWARE_DEVICE = "dataplane/soft/"
 
@@ -234,7 +234,7 @@ def rule_queue_pairs(source):
         return
     for number, line in enumerate(source.code if source.is_c else [], 1):
         if POSTING.search(line) and not LANE.fullmatch(source.path):
-            yield number, "posting and polling are the lane's: dataplane/lane_*_fast.c"
+            yield number, "posting and polling are the lane's: dataplane/lane/lane_*_fast.c"
         if RESETTING.search(line):
             yield number, "a queue pair goes to ERR, is drained and destroyed"
 

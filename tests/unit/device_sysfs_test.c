@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What sysfs says, on a tree of the test's own, and the speeds that it may have to correct.
-#include "device_impl.h"
+#include "device/device_impl.h"
 
 #include <lib/scoped.h>
 #include <support/cmocka.h>

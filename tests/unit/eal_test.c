@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // EAL starts once in a process: each test that starts it does so in a child, which says on stderr
 // what was not as it should be.
-#include "eal_directory.h"
+#include "dpdk/eal_directory.h"
 
 #include <dataplane/dpdk.h>
 #include <dataplane/eal.h>

@@ -4,7 +4,7 @@
 // the events ask.
 #pragma once
 
-#include "lane_impl.h"
+#include "lane/lane_impl.h"
 
 #include <dataplane/worker.h>
 #include <support/cmocka.h>

@@ -3,7 +3,7 @@
 // the registry, in each way that there is, moved by devices alone. FAKE_CUDA is the library's path.
 #include "cuda_bed.h"
 #include "lane_bed.h"
-#include "memory_impl.h"
+#include "memory/memory_impl.h"
 
 #include <support/cases.h>
 

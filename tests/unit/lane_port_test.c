@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations of another thread, through a port; and telemetry, which shows them. EAL is started
 // once, by the last test.
+#include "lane/lane_port_impl.h"
 #include "lane_bed.h"
-#include "lane_port_impl.h"
 
 #include <dataplane/eal.h>
 #include <dataplane/telemetry.h>

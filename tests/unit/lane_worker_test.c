@@ -2,7 +2,7 @@
 // Lanes of a worker that runs: they come and go by request, their completions end its sleep, and
 // control hears of everything in its events.
 #include "lane_bed.h"
-#include "worker_impl.h"
+#include "worker/worker_impl.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 // One open device with a registry, on a clock that is turned by hand.
 #pragma once
 
-#include "memory_impl.h"
+#include "memory/memory_impl.h"
 
 #include <lib/must.h>
 #include <support/cmocka.h>

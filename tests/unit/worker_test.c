@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Workers on threads of their own, with things to poll that the test plays.
-#include "worker_impl.h"
+#include "worker/worker_impl.h"
 
 #include <lib/rcu.h>
 #include <lib/rcu_thread.h>

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The other end of a pair: whether it can be one, and the way there.
+#include "device/device_impl.h"
+
+#include <dataplane/gid.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define LID_UNICAST_MAX 0xbfff
+#define NUMBER_MAX 0xffffffU // 24 bits
+#define QUEUE_NUMBER_MIN 2   // 0 and 1 are of the subnet's management
+#define HOPS_MAX 255
+
+// What no device could have said of itself.
+static int check_numbers(const struct device_endpoint *theirs, char *reason) {
+	if (theirs->link > DEVICE_LINK_ETHERNET)
+		return device_reason(reason, -EBADMSG, "link %u is none", theirs->link);
+	if (device_mtu_code(theirs->mtu) == 0)
+		return device_reason(
+			reason, -EBADMSG, "mtu %u is none of 256, 512, 1024, 2048 and 4096",
+			theirs->mtu
+		);
+	if (theirs->psn > NUMBER_MAX)
+		return device_reason(
+			reason, -EBADMSG, "psn 0x%x does not fit in 24 bits", theirs->psn
+		);
+	// The highest one is that of multicast.
+	if (theirs->queue_number < QUEUE_NUMBER_MIN || theirs->queue_number >= NUMBER_MAX)
+		return device_reason(
+			reason, -EBADMSG, "queue pair 0x%x is none for pairs", theirs->queue_number
+		);
+	if (theirs->pkey == DEVICE_PKEY_FULL)
+		return device_reason(reason, -EBADMSG, "P_Key 0x8000 is of no partition");
+	if (theirs->reads_in_max == 0 || theirs->reads_out_max == 0)
+		return device_reason(
+			reason, -EBADMSG, "no reads under way: in %u, out %u", theirs->reads_in_max,
+			theirs->reads_out_max
+		);
+	return 0;
+}
+
+static int check_address(const struct device_endpoint *theirs, char *reason) {
+	bool has_gid = !gid_is_zero(&theirs->gid);
+	char text[GID_TEXT_MAX + 1];
+
+	if (theirs->link == DEVICE_LINK_INFINIBAND && theirs->lid > LID_UNICAST_MAX)
+		return device_reason(reason, -EBADMSG, "lid 0x%x is multicast", theirs->lid);
+	if (theirs->link == DEVICE_LINK_INFINIBAND && theirs->lid == 0 && !has_gid)
+		return device_reason(reason, -EBADMSG, "neither lid nor GID");
+	if (theirs->link == DEVICE_LINK_ETHERNET && !has_gid)
+		return device_reason(reason, -EBADMSG, "the GID is zero");
+	if (has_gid && gid_scope(&theirs->gid) == GID_SCOPE_NONE)
+		return device_reason(
+			reason, -EBADMSG, "GID %s is nobody's address",
+			gid_format(&theirs->gid, text)
+		);
+	return 0;
+}
+
+static bool same_subnet(const union ibv_gid *a, const union ibv_gid *b) {
+	return a->global.subnet_prefix == b->global.subnet_prefix;
+}
+
+// Of InfiniBand: whether packets need a header with GIDs. Within a subnet the LID does.
+static bool needs_gid(const struct device_port *own, const struct device_endpoint *theirs) {
+	if (own->grh_needed || own->lid == 0 || theirs->lid == 0)
+		return true;
+	return own->gid_index >= 0 && !gid_is_zero(&theirs->gid) &&
+	       !same_subnet(&own->gid, &theirs->gid);
+}
+
+static const char *family(const union ibv_gid *gid) {
+	return gid_is_ipv4(gid) ? "IPv4" : "IPv6";
+}
+
+static int
+check_fabric(const struct device_facts *own, const struct device_endpoint *theirs, char *reason) {
+	const struct device_port *port = &own->port;
+
+	if (port->link != theirs->link)
+		return device_reason(
+			reason, -EPROTONOSUPPORT, "NoCommonFabric: %s is on %s, the other on %s",
+			own->name, device_link_name(port->link), device_link_name(theirs->link)
+		);
+	if (port->link == DEVICE_LINK_INFINIBAND) {
+		if (needs_gid(port, theirs) && (port->gid_index < 0 || gid_is_zero(&theirs->gid)))
+			return device_reason(
+				reason, -EPROTONOSUPPORT,
+				"NoCommonFabric: no LID leads to the other, and %s has no GID",
+				port->gid_index < 0 ? own->name : "it"
+			);
+		return 0;
+	}
+	// A RoCE v2 packet has two addresses of one family.
+	if (gid_is_ipv4(&port->gid) != gid_is_ipv4(&theirs->gid))
+		return device_reason(
+			reason, -EPROTONOSUPPORT, "NoCommonFabric: %s has an %s GID, the other %s",
+			own->name, family(&port->gid), family(&theirs->gid)
+		);
+	if (gid_is_loopback(&port->gid) != gid_is_loopback(&theirs->gid))
+		return device_reason(
+			reason, -EPROTONOSUPPORT,
+			"NoCommonFabric: the address of %s is %s, the other's %s", own->name,
+			gid_is_loopback(&port->gid) ? "of this host alone" : "of a network",
+			gid_is_loopback(&theirs->gid) ? "of its host alone" : "of a network"
+		);
+	return 0;
+}
+
+// A port that takes packets of a limited member from full ones only drops them without a word. Old
+// agents do not tell their P_Key: then nothing is known.
+static int check_partition(
+	const struct device_facts *own, const struct device_endpoint *theirs, char *reason
+) {
+	uint16_t ours = own->port.pkey;
+
+	if (ours == 0 || theirs->pkey == 0)
+		return 0;
+	if (((ours ^ theirs->pkey) & DEVICE_PKEY_PARTITION) != 0)
+		return device_reason(
+			reason, -EPROTONOSUPPORT,
+			"NoCommonFabric: %s is in partition 0x%04x, the other in 0x%04x", own->name,
+			ours & DEVICE_PKEY_PARTITION, theirs->pkey & DEVICE_PKEY_PARTITION
+		);
+	if (((ours | theirs->pkey) & DEVICE_PKEY_FULL) == 0)
+		return device_reason(
+			reason, -EKEYREJECTED,
+			"LimitedMembers: %s and the other are both limited members of partition "
+			"0x%04x, one has to be a full member",
+			own->name, ours
+		);
+	return 0;
+}
+
+int device_endpoint_check(
+	const struct device_facts *own,
+	const struct device_endpoint *theirs,
+	char ret_reason[static DEVICE_REASON_MAX + 1]
+) {
+	int err = check_numbers(theirs, ret_reason);
+
+	if (err == 0)
+		err = check_address(theirs, ret_reason);
+	if (err == 0)
+		err = check_fabric(own, theirs, ret_reason);
+	if (err == 0)
+		err = check_partition(own, theirs, ret_reason);
+	return err;
+}
+
+void device_route(
+	const struct device *device,
+	const struct device_facts *own,
+	const struct device_endpoint *theirs,
+	uint32_t flow_label,
+	struct ibv_ah_attr *ret_route
+) {
+	const struct device_port *port = &own->port;
+	bool is_infiniband = port->link == DEVICE_LINK_INFINIBAND;
+
+	memset(ret_route, 0, sizeof(*ret_route));
+	ret_route->port_num = port->number;
+	ret_route->sl = device->settings.service_level;
+	ret_route->dlid = is_infiniband ? theirs->lid : 0;
+	ret_route->is_global = !is_infiniband || needs_gid(port, theirs);
+	if (!ret_route->is_global)
+		return;
+	ret_route->grh.dgid = theirs->gid;
+	ret_route->grh.sgid_index = (uint8_t)port->gid_index;
+	ret_route->grh.flow_label = flow_label & 0xfffff;
+	ret_route->grh.hop_limit = HOPS_MAX;
+	ret_route->grh.traffic_class = device->settings.traffic_class;
+}

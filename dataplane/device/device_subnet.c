@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which network a port is on, as far as its address says: the subnet prefix of InfiniBand, or the
+// block of the machine's interfaces that the address of a RoCE port is in.
+#include "device/device_impl.h"
+
+#include <dataplane/gid.h>
+
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PREFIX_BITS 64
+#define MAPPED_BITS 96 // before the four bytes of an IPv4 address
+
+static uint8_t count_bits(const uint8_t *mask, size_t size) {
+	uint8_t bits = 0;
+
+	for (size_t n = 0; n < size; n++)
+		bits = (uint8_t)(bits + __builtin_popcount(mask[n]));
+	return bits;
+}
+
+// The prefix length of that address of the machine, as one of IPv6; 0: it is not there.
+static uint8_t prefix_of(const struct ifaddrs *one, const union ibv_gid *gid) {
+	const struct sockaddr_in6 *v6 = (const void *)one->ifa_addr;
+	const struct sockaddr_in *v4 = (const void *)one->ifa_addr;
+
+	if (one->ifa_addr == NULL || one->ifa_netmask == NULL)
+		return 0;
+	if (one->ifa_addr->sa_family == AF_INET && gid_is_ipv4(gid) &&
+	    memcmp(&v4->sin_addr, gid->raw + 12, 4) == 0)
+		return MAPPED_BITS +
+		       count_bits(
+			       (const uint8_t *)&(
+				       (const struct sockaddr_in *)(const void *)one->ifa_netmask
+			       )
+				       ->sin_addr,
+			       4
+		       );
+	if (one->ifa_addr->sa_family == AF_INET6 && !gid_is_ipv4(gid) &&
+	    memcmp(&v6->sin6_addr, gid->raw, 16) == 0)
+		return count_bits(
+			(const uint8_t *)&(
+				(const struct sockaddr_in6 *)(const void *)one->ifa_netmask
+			)
+				->sin6_addr,
+			16
+		);
+	return 0;
+}
+
+static uint8_t find_prefix(const union ibv_gid *gid) {
+	struct ifaddrs *all;
+	uint8_t bits = 0;
+
+	if (getifaddrs(&all) != 0)
+		return 0;
+	for (const struct ifaddrs *one = all; one != NULL && bits == 0; one = one->ifa_next)
+		bits = prefix_of(one, gid);
+	freeifaddrs(all);
+	return bits;
+}
+
+static void keep_bits(uint8_t bytes[static 16], uint8_t bits) {
+	for (uint32_t n = 0; n < 16; n++) {
+		uint32_t left = bits > 8 * n ? bits - 8 * n : 0;
+
+		if (left < 8)
+			bytes[n] &= (uint8_t)(0xff00 >> left);
+	}
+}
+
+struct device_subnet device_subnet_of(const struct device_port *port) {
+	struct device_subnet subnet = {.kind = DEVICE_SUBNET_UNKNOWN};
+
+	if (port->gid_index < 0 || gid_is_zero(&port->gid))
+		return subnet;
+	if (port->link == DEVICE_LINK_INFINIBAND) {
+		subnet.kind = DEVICE_SUBNET_INFINIBAND;
+		subnet.bits = PREFIX_BITS;
+	} else if (gid_scope(&port->gid) == GID_SCOPE_GLOBAL) {
+		// Link-local addresses are the same on all networks.
+		subnet.bits = find_prefix(&port->gid);
+		subnet.kind = subnet.bits > 0 ? DEVICE_SUBNET_IP : DEVICE_SUBNET_UNKNOWN;
+	}
+	if (subnet.kind == DEVICE_SUBNET_UNKNOWN)
+		return subnet;
+	memcpy(subnet.bytes, port->gid.raw, sizeof(subnet.bytes));
+	keep_bits(subnet.bytes, subnet.bits);
+	return subnet;
+}
+
+bool device_subnet_same(const struct device_subnet *a, const struct device_subnet *b) {
+	return a->kind != DEVICE_SUBNET_UNKNOWN && a->kind == b->kind && a->bits == b->bits &&
+	       memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+const char *device_subnet_format(
+	const struct device_subnet *subnet, char text[static DEVICE_SUBNET_TEXT_MAX + 1]
+) {
+	union ibv_gid gid;
+	char address[GID_TEXT_MAX + 1];
+	uint32_t bits = subnet->bits;
+
+	if (subnet->kind == DEVICE_SUBNET_UNKNOWN) {
+		snprintf(text, DEVICE_SUBNET_TEXT_MAX + 1, "unknown");
+		return text;
+	}
+	memcpy(gid.raw, subnet->bytes, sizeof(gid.raw));
+	if (gid_is_ipv4(&gid) && bits >= MAPPED_BITS)
+		bits -= MAPPED_BITS;
+	snprintf(text, DEVICE_SUBNET_TEXT_MAX + 1, "%s/%u", gid_format(&gid, address), bits);
+	return text;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What sysfs says of a device and libibverbs does not.
+#include "device/device_impl.h"
+
+#include <lib/parse.h>
+#include <lib/scoped.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SPEED_GBPS_MAX 1000000
+
+// The first line of a small file, without its end; false if there is none.
+static bool read_line(const char *path, char *line, size_t size) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length;
+
+	if (fd < 0)
+		return false;
+	length = read(fd, line, size - 1);
+	if (length <= 0)
+		return false;
+	line[length] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return line[0] != '\0';
+}
+
+// "0000:17:00.0"; domains behind Intel's VMD have five digits.
+static bool is_pci_address(const char *text) {
+	static const char form[] = ":xx:xx.x";
+	size_t domain = strspn(text, "0123456789abcdef");
+
+	if (domain < 4 || strlen(text + domain) != sizeof(form) - 1)
+		return false;
+	for (size_t i = 0; form[i] != '\0'; i++) {
+		char c = text[domain + i];
+
+		if (form[i] == 'x' ? !isxdigit((unsigned char)c) : c != form[i])
+			return false;
+	}
+	return true;
+}
+
+// The PCI function that a device belongs to: the last one on the way to it, since there may be
+// auxiliary devices below. Cuts `path` off behind it.
+static const char *find_pci(char *path) {
+	for (char *last = strrchr(path, '/'); last != NULL; last = strrchr(path, '/')) {
+		if (is_pci_address(last + 1))
+			return last + 1;
+		*last = '\0';
+	}
+	return NULL;
+}
+
+static void read_pci(const char *device_path, struct device_facts *facts) {
+	char path[PATH_MAX], file[PATH_MAX + 16], line[32];
+	const char *address;
+	int64_t node;
+
+	if (realpath(device_path, path) == NULL)
+		return;
+	address = find_pci(path);
+	if (address == NULL || strlen(address) >= sizeof(facts->pci))
+		return;
+	snprintf(facts->pci, sizeof(facts->pci), "%s", address);
+	snprintf(file, sizeof(file), "%s/numa_node", path);
+	if (read_line(file, line, sizeof(line)) &&
+	    parse_i64(line, strlen(line), 0, INT_MAX, NULL, &node) == 0)
+		facts->numa_node = (int)node;
+}
+
+// Devices of software have no parent, or, with older kernels, that of their interface; then
+// Soft-RoCE says whose it is.
+static bool is_software(const char *path) {
+	char file[DEVICE_PATH_MAX + 16];
+
+	snprintf(file, sizeof(file), "%s/device", path);
+	if (path[0] == '\0' || access(file, F_OK) != 0)
+		return true;
+	snprintf(file, sizeof(file), "%s/parent", path);
+	return access(file, F_OK) == 0;
+}
+
+void device_sysfs_look(struct device_look *look) {
+	struct device_facts *facts = look->facts;
+	char link[DEVICE_PATH_MAX + 16];
+
+	facts->numa_node = -1;
+	snprintf(facts->path, sizeof(facts->path), "%s", look->device->ibdev_path);
+	if (look->calls->in_process) {
+		facts->responder = DEVICE_RESPONDER_IN_PROCESS;
+		return;
+	}
+	if (is_software(facts->path)) {
+		facts->responder = DEVICE_RESPONDER_KERNEL;
+		return;
+	}
+	facts->responder = DEVICE_RESPONDER_HARDWARE;
+	snprintf(link, sizeof(link), "%s/device", facts->path);
+	read_pci(link, facts);
+}
+
+static bool take_name(const char *file, char *netdev, size_t size) {
+	char line[64];
+
+	if (!read_line(file, line, sizeof(line)) || strlen(line) >= size)
+		return false;
+	snprintf(netdev, size, "%s", line);
+	return true;
+}
+
+static bool is_of_port(const char *directory, const char *name, uint8_t port) {
+	char file[PATH_MAX], line[16];
+	uint64_t number;
+
+	snprintf(file, sizeof(file), "%s/%s/dev_port", directory, name);
+	return read_line(file, line, sizeof(line)) &&
+	       parse_u64(line, strlen(line), 0, UINT8_MAX, NULL, &number) == 0 &&
+	       number + 1 == port; // it counts from 0
+}
+
+// An interface of the same PCI function: IPoIB's, for one.
+static void find_by_dev_port(const char *path, uint8_t port, char *netdev, size_t size) {
+	char directory[DEVICE_PATH_MAX + 16];
+	scoped_dir DIR *dir = NULL;
+	struct dirent *entry;
+
+	snprintf(directory, sizeof(directory), "%s/device/net", path);
+	dir = opendir(directory);
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL) { // NOLINT(concurrency-mt-unsafe): ours alone
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= size)
+			continue;
+		if (is_of_port(directory, entry->d_name, port))
+			snprintf(netdev, size, "%s", entry->d_name);
+	}
+}
+
+void device_sysfs_netdev(
+	const char *path,
+	uint8_t port,
+	int gid_index,
+	char netdev[static sizeof(((struct device_facts *)0)->netdev)]
+) {
+	const size_t size = sizeof(((struct device_facts *)0)->netdev);
+	char file[DEVICE_PATH_MAX + 64];
+
+	netdev[0] = '\0';
+	if (path[0] == '\0')
+		return;
+	snprintf(file, sizeof(file), "%s/ports/%u/gid_attrs/ndevs/%d", path, port, gid_index);
+	if (gid_index >= 0 && take_name(file, netdev, size))
+		return;
+	snprintf(file, sizeof(file), "%s/parent", path); // of Soft-RoCE
+	if (!take_name(file, netdev, size))
+		find_by_dev_port(path, port, netdev, size);
+}
+
+// "100 Gb/sec (4X EDR)", "2.5 Gb/sec (1X SDR)".
+uint32_t device_sysfs_speed_mbps(const char *path, uint8_t port) {
+	char file[DEVICE_PATH_MAX + 32], line[64];
+	uint64_t whole;
+	size_t digits;
+
+	snprintf(file, sizeof(file), "%s/ports/%u/rate", path, port);
+	if (path[0] == '\0' || !read_line(file, line, sizeof(line)) ||
+	    strstr(line, " Gb/sec") == NULL)
+		return 0;
+	digits = strspn(line, "0123456789");
+	if (parse_u64(line, digits, 0, SPEED_GBPS_MAX, NULL, &whole) != 0)
+		return 0;
+	if (line[digits] == '.' && isdigit((unsigned char)line[digits + 1]))
+		return (uint32_t)whole * 1000 + 100 * (uint32_t)(line[digits + 1] - '0');
+	return (uint32_t)whole * 1000;
+}

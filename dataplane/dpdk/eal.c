@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting and stopping EAL. Global, as EAL itself is.
+#include "dpdk/eal_directory.h"
+
+#include <dataplane/dpdk.h>
+#include <dataplane/eal.h>
+#include <dataplane/foreign_error.h>
+#include <lib/clock.h>
+#include <lib/cpu_set.h>
+#include <lib/error.h>
+#include <lib/must.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 16
+#define DESCRIPTORS 16 // more than EAL has open once it runs
+#define LCORES_BYTES 512
+
+enum eal_state {
+	EAL_NEVER,
+	EAL_RUNS,
+	EAL_ENDED, // cannot be started again
+};
+
+static _Atomic int state = EAL_NEVER; // control: rw, others: ro
+static eal_log_fn *log_line;
+static FILE *log_stream;
+
+struct start {
+	struct eal_facts facts;
+	char memory[16];
+	char lcores[LCORES_BYTES];
+	char *arguments[ARGUMENTS_MAX + 1];
+	int count;
+	int err;
+};
+
+// Called with whole lines: EAL flushes after each.
+static ssize_t log_write_lines(void *cookie, const char *text, size_t size) {
+	const char *line = text;
+	const char *end;
+
+	(void)cookie;
+	for (; line < text + size; line = end + 1) {
+		end = memchr(line, '\n', size - (size_t)(line - text));
+		if (end == NULL)
+			end = text + size;
+		if (log_line != NULL && end > line)
+			log_line((uint32_t)rte_log_cur_msg_loglevel(), line, (size_t)(end - line));
+	}
+	return (ssize_t)size;
+}
+
+// Before EAL starts, else its first lines go to stderr and syslog.
+static int take_log(eal_log_fn *log) {
+	log_stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_write_lines});
+	if (log_stream == NULL)
+		return -ENOMEM;
+	log_line = log;
+	return dpdk_error_from_code(rte_openlog_stream(log_stream));
+}
+
+static void add(struct start *start, const char *argument) {
+	must(start->count < ARGUMENTS_MAX);
+	start->arguments[start->count++] = (char *)argument; // EAL reorders, and writes nothing
+}
+
+// Its one lcore may run on every processor of ours: then its helper threads may, too.
+static int make_lcores(char *text, size_t size) {
+	char list[LCORES_BYTES - 8];
+	struct cpu_set allowed;
+	int err = cpu_set_get_allowed(&allowed);
+
+	if (err != 0)
+		return err;
+	cpu_set_format(&allowed, list, sizeof(list));
+	// Where the list does not fit: what comes first of it.
+	if (strstr(list, "...") != NULL)
+		snprintf(list, sizeof(list), "%u", cpu_set_next(&allowed, 0));
+	snprintf(text, size, "0@(%s)", list);
+	return 0;
+}
+
+static bool wants_huge_pages(enum eal_memory memory) {
+	if (memory == EAL_MEMORY_AUTO)
+		return eal_directory_has_huge_page("/sys/kernel/mm/hugepages");
+	return memory == EAL_MEMORY_HUGE;
+}
+
+static int make_arguments(struct start *start, const struct eal_config *config) {
+	struct eal_facts *facts = &start->facts;
+	int err = make_lcores(start->lcores, sizeof(start->lcores));
+
+	if (err != 0)
+		return err;
+	facts->huge_pages = wants_huge_pages(config->memory);
+	eal_directory_prefix(config->name, facts->file_prefix, sizeof(facts->file_prefix));
+	snprintf(start->memory, sizeof(start->memory), "%u", config->memory_mib);
+	add(start, "tocsin");
+	if (config->pci) {
+		// A list of those allowed, with nobody's address on it: the others are left alone.
+		add(start, "-a");
+		add(start, "0000:00:00.0");
+	} else {
+		add(start, "--no-pci");
+	}
+	if (config->bare)
+		add(start, "--no-telemetry");
+	add(start, "--iova-mode=va");
+	add(start, "--lcores");
+	add(start, start->lcores);
+	add(start, "--file-prefix");
+	add(start, facts->file_prefix);
+	// The two exclude each other: no huge pages is the older kind of memory.
+	if (facts->huge_pages) {
+		add(start, "--in-memory");
+	} else {
+		add(start, "--no-huge");
+		add(start, "--no-shconf");
+		add(start, "-m");
+		add(start, start->memory);
+	}
+	return 0;
+}
+
+static void *start_run(void *argument) {
+	struct start *start = argument;
+	uint64_t start_ns = clock_monotonic_ns();
+
+	start->err = dpdk_error_from_errno(rte_eal_init(start->count, start->arguments));
+	start->facts.start_ns = clock_monotonic_ns() - start_ns;
+	return NULL;
+}
+
+// On a thread that takes no signals, which EAL's own inherit.
+static int start_on_helper(struct start *start) {
+	sigset_t all, before;
+	pthread_t helper;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&helper, NULL, start_run, start);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0)
+		return err;
+	pthread_join(helper, NULL);
+	return start->err;
+}
+
+// EAL's interrupt thread ends the process where it gets none: so they are tried before. -EMFILE,
+// -ENFILE, ...
+static int try_descriptors(void) {
+	int fds[DESCRIPTORS];
+	uint32_t count = 0;
+	int err = 0;
+
+	while (err == 0 && count < DESCRIPTORS) {
+		fds[count] = eventfd(0, EFD_CLOEXEC);
+		if (fds[count] < 0)
+			err = neg_errno();
+		else
+			count++;
+	}
+	while (count > 0)
+		close(fds[--count]);
+	return err;
+}
+
+int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
+	struct start start = {.count = 0};
+	int expected = EAL_NEVER;
+	int err;
+
+	// Acquire and release: who sees it run sees all that it made.
+	if (!atomic_compare_exchange_strong_explicit(
+		    &state, &expected, EAL_ENDED, memory_order_acq_rel, memory_order_acquire
+	    ))
+		return -EALREADY;
+	err = try_descriptors();
+	if (err == 0)
+		err = take_log(config->log);
+	if (err == 0)
+		err = make_arguments(&start, config);
+	if (err == 0)
+		err = start_on_helper(&start);
+	if (err != 0) {
+		// Made before what failed; empty if EAL did not come so far.
+		eal_directory_remove(rte_eal_get_runtime_dir());
+		return err;
+	}
+	snprintf(
+		start.facts.runtime_dir, sizeof(start.facts.runtime_dir), "%s",
+		rte_eal_get_runtime_dir()
+	);
+	if (config->bare)
+		eal_directory_remove(start.facts.runtime_dir);
+	atomic_store_explicit(&state, EAL_RUNS, memory_order_release);
+	*ret_facts = start.facts;
+	return 0;
+}
+
+void eal_stop(void) {
+	char runtime_dir[PATH_MAX];
+
+	if (!eal_runs())
+		return;
+	atomic_store_explicit(&state, EAL_ENDED, memory_order_release);
+	snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
+	(void)rte_eal_cleanup();
+	eal_directory_remove(runtime_dir);
+	rte_openlog_stream(NULL);
+	fclose(log_stream);
+	log_stream = NULL;
+}
+
+void eal_leave(void) {
+	if (eal_runs())
+		eal_directory_remove(rte_eal_get_runtime_dir());
+}
+
+bool eal_runs(void) {
+	return atomic_load_explicit(&state, memory_order_acquire) == EAL_RUNS;
+}
+
+int eal_thread_register(void) {
+	return dpdk_error_from_errno(rte_thread_register());
+}
+
+void eal_thread_unregister(void) {
+	rte_thread_unregister();
+}

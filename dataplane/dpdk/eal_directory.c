@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cold: at start and stop of EAL only.
+#include "dpdk/eal_directory.h"
+
+#include <lib/scoped.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void eal_directory_prefix(const char *name, char *prefix, size_t size) {
+	snprintf(prefix, size, "tocsin-%s", name);
+	for (char *c = prefix; *c != '\0'; c++) {
+		if (!isalnum((unsigned char)*c) && *c != '.' && *c != '-')
+			*c = '_';
+	}
+}
+
+void eal_directory_remove(const char *path) {
+	scoped_dir DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	if (dir == NULL)
+		return;
+	// A directory in it is none of EAL's, and unlink() leaves it alone.
+	while ((entry = readdir(dir)) != NULL) // NOLINT(concurrency-mt-unsafe): a stream of our own
+		(void)unlinkat(dirfd(dir), entry->d_name, 0);
+	(void)rmdir(path);
+}
+
+static bool has_free_page(int dir, const char *size) {
+	char path[300], count[32];
+	scoped_fd int fd = -1;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "%s/free_hugepages", size);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	length = read(fd, count, sizeof(count));
+	return length > 0 && count[0] >= '1' && count[0] <= '9';
+}
+
+bool eal_directory_has_huge_page(const char *path) {
+	scoped_dir DIR *dir = opendir(path);
+	struct dirent *entry;
+	bool found = false;
+
+	if (dir == NULL)
+		return false;
+	while (!found && (entry = readdir(dir)) != NULL) // NOLINT(concurrency-mt-unsafe): as above
+		found = has_free_page(dirfd(dir), entry->d_name);
+	return found;
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The life of a lane, and what a worker does with its completion channel outside of the step.
+#include "lane/lane_impl.h"
+
+#include <lib/error.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Acknowledging takes a lock of the driver's: so many events at once.
+#define ACK_BATCH 64
+// What a work request's length may say everywhere.
+#define MESSAGE_MAX (UINT64_C(1) << 30)
+
+static uint32_t min_u32(uint32_t a, uint32_t b) {
+	return a < b ? a : b;
+}
+
+static bool config_is_sound(const struct lane_config *config) {
+	return config->pair_max > 0 && config->pair_max <= LANE_PAIRS_MAX && config->depth > 0 &&
+	       config->depth <= LANE_DEPTH_MAX && config->op_max > 0 &&
+	       config->op_max <= LANE_OPS_MAX && config->drain_ns > 0;
+}
+
+// So that all that may be posted at once fits into the completion queue.
+static int clamp(struct lane *lane, const struct lane_config *config) {
+	const struct device_facts *facts = device_facts(config->device);
+	uint32_t entries = facts->limits.completions_max;
+	uint64_t message_max = facts->port.message_max;
+
+	lane->depth = min_u32(config->depth, facts->limits.queue_depth_max);
+	lane->depth = min_u32(lane->depth, entries / 2);
+	if (lane->depth == 0)
+		return -ENOSPC;
+	lane->pair_max = min_u32(config->pair_max, facts->limits.pair_max);
+	lane->pair_max = min_u32(lane->pair_max, entries / (2 * lane->depth));
+	if (lane->pair_max == 0)
+		return -ENOSPC;
+	lane->completions_max = 2 * lane->depth * lane->pair_max;
+	if (config->message_max != 0 && config->message_max < message_max)
+		message_max = config->message_max;
+	lane->message_max = message_max < MESSAGE_MAX ? message_max : MESSAGE_MAX;
+	return lane->message_max > 0 ? 0 : -EINVAL;
+}
+
+static int create_channel(struct lane *lane) {
+	const struct verbs_calls *calls = device_calls(lane->device);
+	int err = calls->create_comp_channel(device_context(lane->device), &lane->channel);
+
+	// A device without: the worker looks by its timer.
+	if (err == -ENOSYS || err == -EOPNOTSUPP)
+		return 0;
+	if (err == 0 && fcntl(lane->channel->fd, F_SETFL, O_NONBLOCK) != 0)
+		err = neg_errno();
+	return err;
+}
+
+// Where nothing interrupts, nobody cares by which vector.
+static uint32_t choose_vector(const struct lane *lane, const struct vector_wish *wish) {
+	int count = device_context(lane->device)->num_comp_vectors;
+
+	if (lane->channel == NULL || count <= 1)
+		return 0;
+	return vector_choose("", device_facts(lane->device)->path, (uint32_t)count, wish);
+}
+
+static int create_queue(struct lane *lane, const struct vector_wish *wish) {
+	const struct verbs_calls *calls = device_calls(lane->device);
+	struct ibv_context *context = device_context(lane->device);
+	uint32_t vector = choose_vector(lane, wish);
+	int err;
+
+	if (vector > 0 && calls->create_cq_at != NULL) {
+		err = calls->create_cq_at(
+			context, lane->completions_max, lane->channel, vector, &lane->cq
+		);
+		lane->vector = err == 0 ? vector : 0;
+		// A vector that the driver counts and does not have is no reason to have no lane.
+		if (err != -EINVAL)
+			return err;
+	}
+	return calls->create_cq(context, lane->completions_max, lane->channel, &lane->cq);
+}
+
+static size_t pairs_bytes(const struct lane *lane) {
+	return lane->pair_max * sizeof(struct pair *);
+}
+
+static size_t heap_bytes(const struct lane *lane) {
+	return ((size_t)lane->op_max + 1) * sizeof(lane->heap[0]);
+}
+
+static int allocate(struct lane *lane) {
+	lane->made = calloc(lane->pair_max, sizeof(struct pair *));
+	lane->pairs = near_alloc(lane->near, pairs_bytes(lane));
+	lane->heap = near_alloc(lane->near, heap_bytes(lane));
+	if (lane->made == NULL || lane->pairs == NULL || lane->heap == NULL)
+		return -ENOMEM;
+	memset(lane->pairs, 0, pairs_bytes(lane));
+	return 0;
+}
+
+static void arm(void *ctx) {
+	struct lane *lane = ctx;
+
+	// What armed it last has not happened yet, or is still to be read; or nothing can happen,
+	// and what will be posted next may well be met polling.
+	if (lane->armed || lane->dead || lane->under_way == 0)
+		return;
+	lane->armed = true;
+	if (ibv_req_notify_cq(lane->cq, 0) != 0)
+		atomic_store_explicit(&lane->events, false, memory_order_relaxed);
+}
+
+static void woken(void *ctx) {
+	struct lane *lane = ctx;
+	const struct verbs_calls *calls = device_calls(lane->device);
+	struct ibv_cq *cq;
+	int err;
+
+	while ((err = calls->get_cq_event(lane->channel, &cq)) == 0) {
+		lane->armed = false;
+		lane->unacked++;
+		lane_count(lane, LANE_COMPLETION_EVENTS, 1);
+	}
+	// Of a device that was removed nothing will come: what is under way is looked for by a
+	// timer until control ends it.
+	if (err != -EAGAIN && err != -EINTR)
+		atomic_store_explicit(&lane->events, false, memory_order_relaxed);
+	if (lane->unacked >= ACK_BATCH) {
+		calls->ack_cq_events(lane->cq, lane->unacked);
+		lane->unacked = 0;
+	}
+}
+
+static void begin(struct lane *lane) {
+	TAILQ_INIT(&lane->ready);
+	TAILQ_INIT(&lane->full);
+	TAILQ_INIT(&lane->draining);
+	TAILQ_INIT(&lane->drained);
+	TAILQ_INIT(&lane->swept);
+	STAILQ_INIT(&lane->untold);
+	for (uint32_t n = 0; n < LANE_POST_BATCH; n++) {
+		lane->sends[n].sg_list = &lane->sges[n];
+		lane->receives[n].sg_list = &lane->sges[n];
+	}
+	lane->poll = (struct worker_poll){.poll = lane_step, .ctx = lane, .fd = -1};
+	atomic_init(&lane->events, lane->channel != NULL);
+	if (lane->channel == NULL)
+		return;
+	lane->poll.fd = lane->channel->fd;
+	lane->poll.arm = arm;
+	lane->poll.woken = woken;
+}
+
+int lane_create(const struct lane_config *config, struct lane **ret_lane) {
+	struct lane *lane;
+	int err;
+
+	if (!config_is_sound(config))
+		return -EINVAL;
+	lane = near_alloc(config->near, sizeof(*lane));
+	if (lane == NULL)
+		return -ENOMEM;
+	memset(lane, 0, sizeof(*lane));
+	lane->near = config->near;
+	lane->device = device_get(config->device);
+	lane->clock = config->clock;
+	lane->op_max = config->op_max;
+	lane->drain_ns = config->drain_ns;
+	lane->atomics = device_facts(lane->device)->limits.atomics;
+	err = clamp(lane, config);
+	if (err == 0)
+		err = allocate(lane);
+	if (err == 0)
+		err = create_channel(lane);
+	if (err == 0)
+		err = create_queue(lane, &config->vector);
+	if (err != 0) {
+		// What the driver does not take back is lost: nobody could ask again.
+		(void)lane_destroy(lane);
+		return err;
+	}
+	begin(lane);
+	*ret_lane = lane;
+	return 0;
+}
+
+// Every event must have been acknowledged, or the driver waits for it.
+static int destroy_queue(struct lane *lane) {
+	const struct verbs_calls *calls = device_calls(lane->device);
+	int err;
+
+	if (lane->cq == NULL)
+		return 0;
+	if (lane->unacked > 0)
+		calls->ack_cq_events(lane->cq, lane->unacked);
+	lane->unacked = 0;
+	err = device_released(lane->device, calls->destroy_cq(lane->cq));
+	if (err == 0)
+		lane->cq = NULL;
+	return err;
+}
+
+// libibverbs keeps the channel of a completion queue that it could not destroy. Of a lost device
+// the kernel has neither: the descriptor is given back, and the struct left to the library.
+static int destroy_channel(struct lane *lane) {
+	int err;
+
+	if (lane->channel == NULL)
+		return 0;
+	err = device_calls(lane->device)->destroy_comp_channel(lane->channel);
+	if (err != 0 && device_is_lost(lane->device)) {
+		close(lane->channel->fd);
+		err = 0;
+	}
+	if (err == 0)
+		lane->channel = NULL;
+	return err;
+}
+
+// Pairs that nobody asked for again when the driver did not take them back.
+static int destroy_pairs(struct lane *lane) {
+	int err = 0;
+
+	for (uint32_t slot = 0; lane->made != NULL && slot < lane->pair_max && err == 0; slot++)
+		err = pair_destroy(lane->made[slot]);
+	return err;
+}
+
+int lane_destroy(struct lane *lane) {
+	int err;
+
+	if (lane == NULL)
+		return 0;
+	must(lane_pairs(lane) == 0 && lane_ops(lane) == 0);
+	err = destroy_pairs(lane);
+	if (err == 0)
+		err = destroy_queue(lane);
+	if (err == 0)
+		err = destroy_channel(lane);
+	if (err != 0)
+		return err;
+	device_put(lane->device);
+	free(lane->made);
+	near_free(lane->near, lane->pairs, pairs_bytes(lane));
+	near_free(lane->near, lane->heap, heap_bytes(lane));
+	near_free(lane->near, lane, sizeof(*lane));
+	return 0;
+}
+
+struct worker_poll lane_poll(struct lane *lane) {
+	return lane->poll;
+}
+
+void lane_facts(const struct lane *lane, struct lane_facts *ret_facts) {
+	*ret_facts = (struct lane_facts){
+		.pair_max = lane->pair_max,
+		.depth = lane->depth,
+		.vector = lane->vector,
+		.message_max = lane->message_max,
+		.events = atomic_load_explicit(&lane->events, memory_order_relaxed),
+	};
+}
+
+void lane_counters(const struct lane *lane, struct lane_counters *ret_counters) {
+	uint64_t counts[LANE_COUNTS];
+
+	for (int n = 0; n < LANE_COUNTS; n++)
+		counts[n] = atomic_load_explicit(&lane->counts[n], memory_order_relaxed);
+	*ret_counters = (struct lane_counters){
+		.polls = counts[LANE_POLLS],
+		.completions = counts[LANE_COMPLETIONS],
+		.stale = counts[LANE_STALE],
+		.chains = counts[LANE_CHAINS],
+		.posted = counts[LANE_POSTED],
+		.signalled = counts[LANE_SIGNALLED],
+		.inlined = counts[LANE_INLINED],
+		.full = counts[LANE_FULL],
+		.post_failures = counts[LANE_POST_FAILURES],
+		.submitted = counts[LANE_OPS],
+		.failed = counts[LANE_FAILED],
+		.drained = counts[LANE_DRAINED],
+		.stuck = counts[LANE_STUCK],
+		.poll_failures = counts[LANE_POLL_FAILURES],
+		.completion_events = counts[LANE_COMPLETION_EVENTS],
+		.pairs = counts[LANE_PAIRS],
+		.ops = counts[LANE_OPS],
+	};
+	for (int n = 0; n < OP_OUTCOME_COUNT; n++) {
+		ret_counters->ended[n] = atomic_load_explicit(&lane->ends[n], memory_order_relaxed);
+		ret_counters->submitted += ret_counters->ended[n];
+	}
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completing: completions are taken in batches and find their work request by slot, generation
+// and place; an operation ends when its last message has.
+//
+// What a device says is checked before it is used as an index. What is of no work request that is
+// posted, a second completion of one as well, is counted and dropped.
+#include "lane/lane_impl.h"
+
+#include <lib/must.h>
+
+#include <arpa/inet.h>
+
+void lane_op_end(struct lane *lane, struct pair *pair, struct op *op) {
+	op->done_ns = lane->now_ns;
+	// What a receive takes is the peer's affair.
+	lane->finished += op->posted_ns != 0 && op->kind != OP_RECEIVE;
+	if (op->heap_place != 0)
+		lane_deadline_remove(lane, op);
+	lane_add(&lane->ends[op->outcome], 1);
+	lane_add(&pair->ended[op->outcome], 1);
+	if (op->kind == OP_READ || op->kind == OP_RECEIVE)
+		lane_add(&pair->bytes_in, op->bytes);
+	else if (op->kind <= OP_WRITE_IMM)
+		lane_add(&pair->bytes_out, op->bytes);
+	if (op->outcome == OP_OK && op->kind != OP_RECEIVE)
+		histogram_log2_record(&pair->times, op->done_ns - op->posted_ns);
+	if (op->view.region != NULL)
+		memory_view_put(&op->view);
+	lane_count(lane, LANE_OPS, -UINT64_C(1));
+	lane_hand_over(lane, op);
+}
+
+void lane_work_done(
+	struct lane *lane, struct pair *pair, struct lane_work *work, enum ibv_wc_status status
+) {
+	struct op *op = work->op;
+
+	work->done = true;
+	if (op == NULL)
+		return;
+	op->under_way--;
+	if (__builtin_expect(status == IBV_WC_SUCCESS, 1)) {
+		op->bytes += work->length;
+	} else {
+		op->broken = true;
+		if (status != IBV_WC_WR_FLUSH_ERR && op->outcome == OP_OK)
+			op->outcome = OP_FAILED;
+	}
+	if (op->under_way > 0 || op->waits)
+		return;
+	if (op->broken) {
+		op_list_push(&pair->held, op);
+		return;
+	}
+	op->outcome = OP_OK; // it was in time after all, or too late to be cancelled
+	lane_op_end(lane, pair, op);
+}
+
+static __attribute__((noinline)) void fail_by_completion(
+	struct lane *lane, struct pair *pair, const struct op *op, const struct ibv_wc *wc
+) {
+	struct op_cause cause = {0};
+
+	if (op != NULL)
+		cause = op_cause_of(op);
+	cause.status = wc->status;
+	cause.vendor_error = wc->vendor_err;
+	lane_pair_fail(lane, pair, &cause);
+}
+
+// Of a completion that succeeded, these fields are sound.
+static void take_receive(struct lane_work *work, const struct ibv_wc *wc) {
+	if (wc->byte_len < work->length)
+		work->length = wc->byte_len;
+	if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
+		work->op->immediate = ntohl(wc->imm_data);
+}
+
+// What is complete at the end of the ring gives its credits back.
+static void give_back(struct lane *lane, struct lane_queue *queue) {
+	uint32_t tail = queue->tail;
+
+	while (tail != queue->head && queue_work(queue, tail)->done)
+		tail++;
+	lane->under_way -= tail - queue->tail;
+	queue->tail = tail;
+}
+
+static void go_on(struct lane *lane, struct pair *pair) {
+	if (__builtin_expect(pair->state != PAIR_READY, 0))
+		lane_drain_check(lane, pair);
+	else if (pair->list == &lane->full || (pair->list == NULL && pair_has_work(pair)))
+		pair_move(pair, &lane->ready);
+}
+
+// Those before it that asked for no completion were done before it: without an error, unless it was
+// flushed. Then they were flushed with it as far as anybody knows, and must not pass for successes.
+static void complete_earlier(
+	struct lane *lane,
+	struct pair *pair,
+	struct lane_queue *queue,
+	uint32_t place,
+	enum ibv_wc_status status
+) {
+	if (status != IBV_WC_WR_FLUSH_ERR)
+		status = IBV_WC_SUCCESS;
+	for (uint32_t n = queue->tail; n != place; n++) {
+		struct lane_work *earlier = queue_work(queue, n);
+
+		if (!earlier->signalled && !earlier->done)
+			lane_work_done(lane, pair, earlier, status);
+	}
+}
+
+// Of what was taken for flushed: the error that was behind the flush may come after it.
+static void refine_cause(struct lane *lane, struct pair *pair, const struct ibv_wc *wc) {
+	if (pair->state != PAIR_READY && wc->status != IBV_WC_SUCCESS)
+		fail_by_completion(lane, pair, NULL, wc);
+}
+
+// False if it is of nothing that is posted.
+static bool complete(struct lane *lane, const struct ibv_wc *wc) {
+	uint32_t slot = (uint32_t)(wc->wr_id >> WR_SLOT_SHIFT);
+	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
+	struct lane_queue *queue;
+	struct lane_work *work;
+	uint32_t ahead, place;
+
+	if (pair == NULL || (wc->wr_id ^ pair->wr_base) >> WR_GENERATION_SHIFT != 0)
+		return false;
+	queue = (wc->wr_id & WR_RECEIVE) != 0 ? &pair->receives : &pair->sends;
+	ahead = ((uint32_t)wc->wr_id - queue->tail) & WR_PLACE_MASK;
+	place = queue->tail + ahead;
+	work = queue_work(queue, place);
+	if (ahead >= queue_posted(queue) || work->done) {
+		refine_cause(lane, pair, wc);
+		return false;
+	}
+	complete_earlier(lane, pair, queue, place, wc->status);
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0))
+		fail_by_completion(lane, pair, work->op, wc);
+	else if ((wc->wr_id & WR_RECEIVE) != 0)
+		take_receive(work, wc);
+	lane_work_done(lane, pair, work, wc->status);
+	give_back(lane, queue);
+	go_on(lane, pair);
+	return true;
+}
+
+// Nothing will come from there any more: all pairs fail, and drain by being cut off.
+static __attribute__((noinline)) void die(struct lane *lane) {
+	const struct op_cause cause = {.err = -EIO};
+
+	lane_count(lane, LANE_POLL_FAILURES, 1);
+	lane->dead = true;
+	lane->emptied = true;
+	for (uint32_t slot = 0; slot < lane->pair_max; slot++) {
+		if (lane->pairs[slot] != NULL)
+			lane_pair_fail(lane, lane->pairs[slot], &cause);
+	}
+}
+
+bool lane_poll_completions(struct lane *lane) {
+	int count;
+
+	if (lane->dead)
+		return false;
+	count = ibv_poll_cq(lane->cq, LANE_POLL_BATCH, lane->wcs);
+	lane_count(lane, LANE_POLLS, 1);
+	if (count == 0) {
+		lane->emptied = true;
+		return false;
+	}
+	if (count < 0 || count > LANE_POLL_BATCH) {
+		die(lane);
+		return true;
+	}
+	// After the poll, as posting is timed before the post: no operation is made out faster than
+	// it was, though the thread be held up in between.
+	lane->now_ns = clock_now_ns(lane->clock);
+	for (int n = 0; n < count; n++) {
+		if (!complete(lane, &lane->wcs[n]))
+			lane_count(lane, LANE_STALE, 1);
+	}
+	lane_count(lane, LANE_COMPLETIONS, (uint64_t)count);
+	lane->emptied = count < LANE_POLL_BATCH;
+	return true;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The end of a pair, as the worker sees it: from its first error until nothing of what was posted
+// can be reached by the device any more, and only then the ends of the operations.
+#include "lane/lane_impl.h"
+
+#include <lib/must.h>
+
+static void tell(struct lane *lane, struct pair *pair, uint8_t what) {
+	pair->tell |= what;
+	if (pair->telling)
+		return;
+	pair->telling = true;
+	STAILQ_INSERT_TAIL(&lane->untold, pair, in_untold);
+	lane->attention++;
+}
+
+static bool is_flush(const struct op_cause *cause) {
+	return cause->err == 0 && cause->status == IBV_WC_WR_FLUSH_ERR;
+}
+
+static bool is_drained(const struct pair *pair) {
+	return queue_posted(&pair->sends) == 0 && queue_posted(&pair->receives) == 0;
+}
+
+void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause *cause) {
+	const struct lane_queue *sends = &pair->sends;
+
+	if (pair->state != PAIR_READY) {
+		// Receives may be flushed before the send that failed is told.
+		if (is_flush(&pair->cause))
+			pair->cause = *cause;
+		return;
+	}
+	lane->now_ns = clock_now_ns(lane->clock);
+	lane_count(lane, LANE_FAILED, 1);
+	pair->state = PAIR_DRAINING;
+	pair->cause = *cause;
+	pair->due_ns = lane->now_ns + lane->drain_ns;
+	tell(lane, pair, TELL_FAILED);
+	if (queue_posted(sends) > 0 && !queue_work(sends, sends->head - 1)->signalled)
+		lane_post_mark(lane, pair);
+	pair_move(pair, &lane->draining);
+	lane_drain_check(lane, pair);
+}
+
+void lane_drain_check(struct lane *lane, struct pair *pair) {
+	if (pair->state == PAIR_DRAINING && is_drained(pair))
+		pair_move(pair, &lane->drained);
+}
+
+// Of an operation that did not make it; what has an outcome of its own keeps it.
+static void end_failed(struct lane *lane, struct pair *pair, struct op *op) {
+	if (op->outcome == OP_OK)
+		op->outcome = OP_FLUSHED;
+	op->cause = pair->cause;
+	op->waits = false;
+	lane_op_end(lane, pair, op);
+}
+
+static void end_all(struct lane *lane, struct pair *pair, struct op_list *list) {
+	struct op *op;
+
+	while ((op = op_list_pop(list)) != NULL)
+		end_failed(lane, pair, op);
+}
+
+static void finish(struct lane *lane, struct pair *pair) {
+	end_all(lane, pair, &pair->held);
+	end_all(lane, pair, &pair->sends.waiting);
+	end_all(lane, pair, &pair->receives.waiting);
+	pair_move(pair, NULL);
+	lane->pairs[pair->slot] = NULL;
+	lane_count(lane, LANE_PAIRS, -UINT64_C(1));
+	lane_count(lane, LANE_DRAINED, 1);
+	tell(lane, pair, TELL_DRAINED);
+}
+
+// No completion of it can come any more.
+static void flush(struct lane *lane, struct pair *pair, struct lane_queue *queue) {
+	for (; queue->tail != queue->head; queue->tail++) {
+		struct lane_work *work = queue_work(queue, queue->tail);
+
+		lane->under_way--;
+		if (!work->done)
+			lane_work_done(lane, pair, work, IBV_WC_WR_FLUSH_ERR);
+	}
+}
+
+static uint64_t taken(const struct lane *lane) {
+	return atomic_load_explicit(&lane->counts[LANE_COMPLETIONS], memory_order_relaxed);
+}
+
+// The device makes no more completions of it; those it made are taken first, so that no stale one
+// shares the completion queue with the next pair of this slot.
+static bool is_swept(const struct lane *lane, const struct pair *pair) {
+	return lane->emptied || taken(lane) >= pair->sweep_end;
+}
+
+void lane_pair_gone(struct lane *lane, struct pair *pair) {
+	const struct op_cause cause = {.err = -ENODEV};
+
+	if (pair->state == PAIR_READY)
+		lane_pair_fail(lane, pair, &cause);
+	pair->state = PAIR_SWEPT;
+	pair->sweep_end = taken(lane) + lane->completions_max;
+	lane->emptied = lane->dead;
+	pair_move(pair, &lane->swept);
+}
+
+static bool finish_swept(struct lane *lane) {
+	struct pair *pair, *next;
+	bool any = false;
+
+	for (pair = TAILQ_FIRST(&lane->swept); pair != NULL; pair = next) {
+		next = TAILQ_NEXT(pair, in_list);
+		if (!is_swept(lane, pair))
+			continue;
+		flush(lane, pair, &pair->sends);
+		flush(lane, pair, &pair->receives);
+		finish(lane, pair);
+		any = true;
+	}
+	return any;
+}
+
+bool lane_drain(struct lane *lane) {
+	bool any = finish_swept(lane);
+	struct pair *pair;
+
+	while ((pair = TAILQ_FIRST(&lane->drained)) != NULL) {
+		finish(lane, pair);
+		any = true;
+	}
+	while ((pair = TAILQ_FIRST(&lane->draining)) != NULL && pair->due_ns <= lane->now_ns) {
+		// Also if the rest comes now: control is about to cut it off.
+		pair->state = PAIR_STUCK;
+		pair_move(pair, NULL);
+		lane_count(lane, LANE_STUCK, 1);
+		tell(lane, pair, TELL_STUCK);
+		any = true;
+	}
+	return any;
+}
+
+static struct worker_record record_of(struct lane *lane, struct pair *pair, uint32_t kind) {
+	return (struct worker_record){
+		.kind = kind,
+		.slot = pair->slot,
+		.words =
+			{worker_word(lane), worker_word(pair), (uint64_t)(int64_t)pair->cause.err,
+			 (uint64_t)pair->cause.status},
+	};
+}
+
+// There is room for it.
+static void tell_next(struct lane *lane, struct pair *pair) {
+	static const struct {
+		uint8_t what;
+		enum lane_event event;
+	} order[] = {
+		{TELL_FAILED, LANE_EVENT_FAILED},
+		{TELL_STUCK, LANE_EVENT_STUCK},
+		{TELL_DRAINED, LANE_EVENT_DRAINED},
+	};
+
+	for (size_t n = 0; n < sizeof(order) / sizeof(order[0]); n++) {
+		struct worker_record record;
+
+		if ((pair->tell & order[n].what) == 0)
+			continue;
+		record = record_of(lane, pair, order[n].event);
+		pair->tell &= (uint8_t)~order[n].what;
+		if (pair->tell == 0) {
+			STAILQ_REMOVE_HEAD(&lane->untold, in_untold);
+			pair->telling = false;
+			lane->attention--;
+		}
+		// After the last one the pair is no longer ours.
+		worker_event(lane->worker, &record);
+		return;
+	}
+}
+
+void lane_tell_control(struct lane *lane) {
+	struct worker_record record = {.kind = LANE_EVENT_DONE, .words = {worker_word(lane)}};
+	uint32_t room;
+	struct op *op;
+
+	if (lane->worker == NULL)
+		return;
+	room = worker_event_room(lane->worker);
+	while (room > 0 && !STAILQ_EMPTY(&lane->untold)) {
+		tell_next(lane, STAILQ_FIRST(&lane->untold));
+		room--;
+	}
+	for (; room > 0 && (op = op_list_pop(&lane->untold_ops)) != NULL; room--) {
+		lane->attention--;
+		record.words[1] = worker_word(op);
+		worker_event(lane->worker, &record);
+	}
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A step of a lane, and what it is asked for.
+//
+// In this order: completions, deadlines, drains, the ends of operations, postings, events for
+// control. So what `done` submits is posted in the same step, and an operation is heard of before
+// its pair is given back.
+#include "lane/lane_impl.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+
+// A receive may be longer than what the peer sends; a work request cannot say more.
+#define RECEIVE_MAX (UINT64_C(1) << 31)
+
+static bool is_in_bounds(uint64_t address, uint64_t length) {
+	return length <= UINT64_MAX - address;
+}
+
+// Whether the sizes will do; sets the length of all of it.
+static bool measure(const struct lane *lane, struct op *op) {
+	uint64_t local = op->view.length, remote = op->remote_length;
+
+	switch (op->kind) {
+	case OP_WRITE:
+		op->length = local;
+		return local <= remote;
+	case OP_READ:
+		op->length = remote;
+		return remote <= local;
+	case OP_SEND:
+		op->length = local;
+		return local <= lane->message_max;
+	case OP_RECEIVE:
+		op->length = local < RECEIVE_MAX ? local : RECEIVE_MAX;
+		return true;
+	case OP_WRITE_IMM:
+		op->length = local;
+		return local <= remote && local <= lane->message_max;
+	case OP_COMPARE_SWAP:
+	case OP_FETCH_ADD:
+		op->length = sizeof(uint64_t);
+		return lane->atomics && local >= sizeof(uint64_t) && remote >= sizeof(uint64_t) &&
+		       op->remote_address % sizeof(uint64_t) == 0 &&
+		       op->view.wire_address % sizeof(uint64_t) == 0;
+	default:
+		return false;
+	}
+}
+
+static bool is_sound(const struct lane *lane, struct op *op) {
+	if ((uint32_t)op->kind >= OP_KIND_COUNT || !measure(lane, op))
+		return false;
+	if (op->length > 0 && (op->view.region == NULL || op->view.device != lane->device))
+		return false;
+	return op->kind == OP_SEND || op->kind == OP_RECEIVE ||
+	       is_in_bounds(op->remote_address, op->remote_length);
+}
+
+static struct pair *find(const struct lane *lane, uint32_t slot, uint32_t generation) {
+	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
+
+	return pair != NULL && pair->generation == generation ? pair : NULL;
+}
+
+static enum op_outcome check(const struct lane *lane, struct op *op) {
+	const struct pair *pair;
+
+	if (!is_sound(lane, op))
+		return OP_INVALID;
+	pair = find(lane, op->pair, op->generation);
+	if (pair != NULL && pair->state == PAIR_READY)
+		return OP_OK;
+	if (pair != NULL)
+		op->cause = pair->cause;
+	return OP_NOT_READY;
+}
+
+static void reset(struct op *op) {
+	op->outcome = OP_OK;
+	op->bytes = 0;
+	op->posted_ns = op->done_ns = 0;
+	op->cause = (struct op_cause){0};
+	op->length = op->cut = 0;
+	op->under_way = op->heap_place = 0;
+	op->waits = op->broken = false;
+}
+
+// One that never was the lane's, or has nothing to do.
+static void end_at_once(struct lane *lane, struct op *op, enum op_outcome outcome) {
+	op->outcome = outcome;
+	op->posted_ns = op->done_ns = clock_now_ns(lane->clock);
+	lane_add(&lane->ends[outcome], 1);
+	lane_hand_over(lane, op);
+}
+
+static bool is_silent(const struct op *op) {
+	return op->length == 0 && (op->kind == OP_WRITE || op->kind == OP_READ);
+}
+
+static void accept(struct lane *lane, struct op *op) {
+	struct pair *pair = lane->pairs[op->pair];
+
+	if (is_silent(op)) {
+		end_at_once(lane, op, OP_OK);
+		return;
+	}
+	if (op->view.region != NULL)
+		memory_view_hold(&op->view);
+	if (op->deadline_ns != IDLE_NEVER)
+		lane_deadline_add(lane, op);
+	lane_count(lane, LANE_OPS, 1);
+	op->waits = true;
+	op_list_push(&pair_queue_of(pair, op)->waiting, op);
+	if (pair->list == NULL && pair_has_work(pair))
+		pair_move(pair, &lane->ready);
+}
+
+// The first that is not sound, `count` if there is none.
+static uint32_t check_all(struct lane *lane, struct op **ops, uint32_t count) {
+	enum op_outcome outcome;
+
+	for (uint32_t n = 0; n < count; n++) {
+		reset(ops[n]);
+		ops[n]->deadline_ns = ops[0]->deadline_ns;
+		outcome = check(lane, ops[n]);
+		if (outcome != OP_OK) {
+			ops[n]->outcome = outcome;
+			return n;
+		}
+	}
+	return count;
+}
+
+void lane_submit(struct lane *lane, struct op **ops, uint32_t count) {
+	uint32_t bad = check_all(lane, ops, count);
+	bool room = count <= lane->op_max - lane_ops(lane);
+
+	if (__builtin_expect(bad == count && room, 1)) {
+		for (uint32_t n = 0; n < count; n++)
+			accept(lane, ops[n]);
+		return;
+	}
+	for (uint32_t n = 0; n < count; n++) {
+		if (n > bad)
+			reset(ops[n]);
+		if (bad == count)
+			end_at_once(lane, ops[n], OP_REFUSED);
+		else
+			end_at_once(lane, ops[n], n == bad ? ops[n]->outcome : OP_CANCELLED);
+	}
+}
+
+static struct op *find_in_list(const struct op_list *list, const struct op *op) {
+	struct op *found = list->first;
+
+	while (found != NULL && found != op)
+		found = found->next;
+	return found;
+}
+
+static struct op *find_in_queue(const struct lane_queue *queue, const struct op *op) {
+	for (uint32_t n = queue->tail; n != queue->head; n++) {
+		struct lane_work *work = queue_work(queue, n);
+
+		if (!work->done && work->op == op)
+			return work->op;
+	}
+	return find_in_list(&queue->waiting, op);
+}
+
+int lane_cancel(struct lane *lane, const struct op *op, uint32_t slot) {
+	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
+	struct op *found = NULL;
+
+	if (pair == NULL)
+		return -ENOENT;
+	found = find_in_queue(&pair->sends, op);
+	if (found == NULL)
+		found = find_in_queue(&pair->receives, op);
+	if (found == NULL)
+		return -ENOENT;
+	lane_op_stop(lane, found, OP_CANCELLED);
+	return 0;
+}
+
+int lane_fail(struct lane *lane, uint32_t slot, uint32_t generation, int err) {
+	struct pair *pair = find(lane, slot, generation);
+	const struct op_cause cause = {.err = err};
+
+	if (pair == NULL)
+		return -ENOENT;
+	lane_pair_fail(lane, pair, &cause);
+	return 0;
+}
+
+static void add(struct lane *lane, struct pair *pair) {
+	const struct op_cause cause = {.err = -EIO};
+
+	must(pair->lane == lane && lane->pairs[pair->slot] == NULL);
+	lane->pairs[pair->slot] = pair;
+	lane_count(lane, LANE_PAIRS, 1);
+	if (lane->dead)
+		lane_pair_fail(lane, pair, &cause);
+}
+
+// By its name: it may have drained before it was cut off, and not be there any more.
+static void gone(struct lane *lane, uint32_t slot, uint32_t generation) {
+	struct pair *pair = find(lane, slot, generation);
+
+	if (pair != NULL)
+		lane_pair_gone(lane, pair);
+}
+
+static void answer(struct lane *lane, struct worker *worker, enum lane_event event, int err) {
+	const struct worker_record record = {
+		.kind = event,
+		.words = {worker_word(lane), (uint64_t)(int64_t)err},
+	};
+
+	worker_event(worker, &record);
+}
+
+static void attach(struct lane *lane, struct worker *worker) {
+	answer(lane, worker, LANE_EVENT_ATTACHED, worker_poll_add(worker, &lane->poll));
+}
+
+static void detach(struct lane *lane, struct worker *worker) {
+	bool busy = lane_pairs(lane) > 0 || !STAILQ_EMPTY(&lane->untold) ||
+		    lane->untold_ops.first != NULL || lane->ended.first != NULL;
+	int err = busy ? -EBUSY : worker_poll_remove(worker, lane);
+
+	// Not the lane's any more, if it went well.
+	answer(lane, worker, LANE_EVENT_DETACHED, err);
+}
+
+void lane_request(void *ctx, struct worker *worker, const struct worker_record *record) {
+	struct lane *lane = worker_pointer(record->words[0]);
+	struct op *op = worker_pointer(record->words[1]);
+
+	(void)ctx;
+	must(record->kind >= LANE_REQUEST_ATTACH && record->kind <= LANE_REQUEST_PORT_DETACH);
+	if (record->kind >= LANE_REQUEST_PORT_ATTACH) {
+		lane_port_request(worker, record);
+		return;
+	}
+	lane->worker = worker;
+	switch ((enum lane_request)record->kind) {
+	case LANE_REQUEST_ATTACH:
+		attach(lane, worker);
+		break;
+	case LANE_REQUEST_DETACH:
+		detach(lane, worker);
+		break;
+	case LANE_REQUEST_ADD:
+		add(lane, worker_pointer(record->words[1]));
+		break;
+	case LANE_REQUEST_FAIL:
+		lane_fail(
+			lane, (uint32_t)record->words[1], (uint32_t)record->words[2],
+			(int)(int64_t)record->words[3]
+		);
+		break;
+	case LANE_REQUEST_GONE:
+		gone(lane, (uint32_t)record->words[1], (uint32_t)record->words[2]);
+		break;
+	case LANE_REQUEST_SUBMIT:
+		lane_submit(lane, &op, 1);
+		break;
+	case LANE_REQUEST_CANCEL:
+		lane_cancel(lane, op, (uint32_t)record->words[2]);
+		break;
+	case LANE_REQUEST_PORT_ATTACH:
+	case LANE_REQUEST_PORT_DETACH:
+		break;
+	}
+}
+
+// Those that have ended by now: what `done` ends at once is for the next step.
+static __attribute__((noinline)) void deliver(struct lane *lane) {
+	struct op *op = lane->ended.first;
+
+	lane->ended = (struct op_list){NULL, NULL};
+	while (op != NULL) {
+		struct op *next = op->next;
+
+		op->done(op); // may free it
+		op = next;
+	}
+}
+
+// One chain of each pair that has something, in turn: who has more goes to the end.
+static __attribute__((noinline)) bool post_ready(struct lane *lane) {
+	struct pair *last = TAILQ_LAST(&lane->ready, pair_list), *pair;
+	bool posted = false;
+
+	for (uint32_t n = 0; n < LANE_PAIRS_PER_STEP; n++) {
+		pair = TAILQ_FIRST(&lane->ready);
+		pair_move(pair, NULL);
+		posted |= lane_post(lane, pair);
+		if (pair == last)
+			break;
+	}
+	return posted;
+}
+
+static void retry_full(struct lane *lane) {
+	struct pair *pair;
+
+	while ((pair = TAILQ_FIRST(&lane->full)) != NULL && pair->due_ns <= lane->now_ns)
+		pair_move(pair, &lane->ready);
+}
+
+static __attribute__((noinline)) bool look_after(struct lane *lane) {
+	retry_full(lane);
+	return lane_drain(lane);
+}
+
+static void want(struct idle_found *found, uint64_t due_ns) {
+	if (due_ns < found->due_ns)
+		found->due_ns = due_ns;
+}
+
+static __attribute__((noinline)) void
+report_trouble(const struct lane *lane, struct idle_found *found) {
+	if (!TAILQ_EMPTY(&lane->full))
+		want(found, TAILQ_FIRST(&lane->full)->due_ns);
+	if (!TAILQ_EMPTY(&lane->draining))
+		want(found, TAILQ_FIRST(&lane->draining)->due_ns);
+	// Control's ring was full: it is looked at again.
+	if (!STAILQ_EMPTY(&lane->untold) || lane->untold_ops.first != NULL)
+		want(found, lane->now_ns + LANE_RETRY_NS);
+}
+
+static void report(struct lane *lane, struct idle_found *found) {
+	found->begun += lane->begun;
+	found->ended += lane->finished;
+	lane->begun = lane->finished = 0;
+	if (lane->under_way > 0) {
+		found->outstanding = true;
+		if (!atomic_load_explicit(&lane->events, memory_order_relaxed))
+			found->events = false;
+	}
+	if (lane->heap_count > 0)
+		want(found, lane->heap[1].due_ns);
+	if (__builtin_expect(lane->attention > 0, 0))
+		report_trouble(lane, found);
+}
+
+// Whether there is more to do than to wait for completions.
+static bool is_busy(const struct lane *lane) {
+	return !TAILQ_EMPTY(&lane->ready) || lane->ended.first != NULL ||
+	       (lane->attention > 0 && (!TAILQ_EMPTY(&lane->drained) || !TAILQ_EMPTY(&lane->swept))
+	       );
+}
+
+// A device made of software may have done what was posted before the posting returned.
+static void take_at_once(struct lane *lane) {
+	if (lane_poll_completions(lane) && lane->ended.first != NULL)
+		deliver(lane);
+}
+
+bool lane_step(void *ctx, struct idle_found *found) {
+	struct lane *lane = ctx;
+	bool progress = false;
+
+	lane->now_ns = found->now_ns;
+	if (lane->under_way > 0 || lane->attention > 0)
+		progress = lane_poll_completions(lane);
+	// By the time of before the poll: the thread may have been stopped since, and what came
+	// meanwhile is found by the next one.
+	if (lane->heap_count > 0 && lane->heap[1].due_ns <= found->now_ns)
+		progress |= lane_expire(lane, found->now_ns);
+	if (__builtin_expect(lane->attention > 0, 0))
+		progress |= look_after(lane);
+	if (lane->ended.first != NULL) {
+		deliver(lane);
+		progress = true;
+	}
+	if (!TAILQ_EMPTY(&lane->ready)) {
+		// What ended, and its `done`, may have taken long.
+		if (progress)
+			lane->now_ns = clock_now_ns(lane->clock);
+		if (post_ready(lane)) {
+			progress = true;
+			take_at_once(lane);
+		}
+	}
+	if (__builtin_expect(lane->attention > 0, 0))
+		lane_tell_control(lane);
+	report(lane, found);
+	return progress || is_busy(lane);
+}

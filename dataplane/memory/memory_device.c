@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of a GPU: the chain of ways to register it, which <dataplane/memory.h> states.
+#include "memory/memory_impl.h"
+
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+// What the driver maps GPU memory by; pieces of an allocation are multiples of it.
+#define DEVICE_PAGE_BYTES (UINT64_C(2) << 20)
+
+static uint64_t round_down(uint64_t value, uint64_t unit) {
+	return value - value % unit;
+}
+
+// Of the pages that the source touches; its first byte lies `offset` into them.
+static int export_pages(
+	const struct cuda *cuda,
+	const struct memory_source *source,
+	struct memory_reason *reason,
+	uint64_t *ret_offset,
+	int *ret_fd
+) {
+	uint64_t page = memory_page_bytes();
+	uint64_t begin = round_down(source->address, page);
+	uint64_t end = source->address + source->length;
+	char said[CUDA_REASON_MAX + 1] = "";
+	int err;
+
+	if (end > UINT64_MAX - page)
+		return -EINVAL;
+	end = round_down(end + page - 1, page);
+	err = cuda_export(cuda, begin, end - begin, said, ret_fd);
+	if (err != 0) {
+		memory_reason_add(
+			reason, "%s: %s", source->what, said[0] != '\0' ? said : "no descriptor"
+		);
+		return err;
+	}
+	*ret_offset = source->address - begin;
+	return 0;
+}
+
+// The registration holds the memory, so the descriptor is of no use once it is made.
+static int add_dmabuf(
+	struct memory_registry *registry,
+	const struct memory_wanted *wanted,
+	struct memory_source *source,
+	struct memory_reason *reason,
+	struct memory_region **ret_region
+) {
+	scoped_fd int fd = -1;
+	int err = export_pages(registry->config.cuda, source, reason, &source->offset, &fd);
+
+	if (err != 0)
+		return err;
+	source->fd = fd;
+	return memory_region_add(registry, wanted, source, reason, ret_region);
+}
+
+// The whole allocation, or the piece of it that has the range if it is larger than a region may be.
+static int piece_of(
+	const struct memory_registry *registry,
+	const struct memory_wanted *wanted,
+	struct memory_source *source,
+	struct memory_reason *reason
+) {
+	uint64_t piece = round_down(registry->config.region_bytes_max, DEVICE_PAGE_BYTES);
+	uint64_t offset = wanted->address - source->address;
+
+	if (source->length <= registry->config.region_bytes_max)
+		return 0;
+	if (piece == 0 || offset / piece != (offset + wanted->length - 1) / piece) {
+		memory_reason_add(
+			reason, "%s: %llu bytes are more than a region may have", source->what,
+			(unsigned long long)source->length
+		);
+		return -EFBIG;
+	}
+	offset = round_down(offset, piece);
+	source->address += offset;
+	source->length = source->length - offset < piece ? source->length - offset : piece;
+	return 0;
+}
+
+static int add_allocation(
+	struct memory_registry *registry,
+	const struct memory_wanted *wanted,
+	struct memory_reason *reason,
+	struct memory_region **ret_region
+) {
+	struct memory_source source = {.what = "whole allocation"};
+	char said[CUDA_REASON_MAX + 1] = "";
+	int err;
+
+	err = cuda_allocation(
+		registry->config.cuda, wanted->address, said, &source.address, &source.length
+	);
+	if (err != 0) {
+		memory_reason_add(reason, "%s: %s", source.what, said);
+		return err;
+	}
+	// Mapped from several: what begins here ends elsewhere.
+	if (wanted->address < source.address || wanted->address - source.address > source.length ||
+	    wanted->length > source.length - (wanted->address - source.address)) {
+		memory_reason_add(reason, "%s: the range leaves it", source.what);
+		return -ERANGE;
+	}
+	err = piece_of(registry, wanted, &source, reason);
+	if (err != 0)
+		return err;
+	return add_dmabuf(registry, wanted, &source, reason, ret_region);
+}
+
+// Lines of /proc/modules begin with a name and a space.
+static bool module_is_loaded(const char *path, const char *name) {
+	scoped_file FILE *file = fopen(path, "re");
+	scoped_mem char *line = NULL;
+	size_t size = 0, length = strlen(name);
+
+	if (file == NULL)
+		return false;
+	while (getline(&line, &size, file) >= 0) {
+		if (strncmp(line, name, length) == 0 && line[length] == ' ')
+			return true;
+	}
+	return false;
+}
+
+static int add_by_peer_memory(
+	struct memory_registry *registry,
+	const struct memory_wanted *wanted,
+	struct memory_reason *reason,
+	struct memory_region **ret_region
+) {
+	struct memory_source source = {
+		.address = wanted->address,
+		.length = wanted->length,
+		.fd = -1,
+		.what = "peer memory",
+	};
+
+	if (!module_is_loaded(registry->config.modules_path, "nvidia_peermem")) {
+		memory_reason_add(
+			reason, "%s: nvidia_peermem is not in %s", source.what,
+			registry->config.modules_path
+		);
+		return -EOPNOTSUPP;
+	}
+	return memory_region_add(registry, wanted, &source, reason, ret_region);
+}
+
+int memory_device_add(
+	struct memory_registry *registry,
+	const struct memory_wanted *wanted,
+	struct memory_reason *reason,
+	struct memory_region **ret_region
+) {
+	struct memory_source source = {
+		.address = wanted->address,
+		.length = wanted->length,
+		.what = "dmabuf of the range"};
+
+	if ((wanted->access & MEMORY_ALONE) == 0 &&
+	    add_allocation(registry, wanted, reason, ret_region) == 0)
+		return 0;
+	if (add_dmabuf(registry, wanted, &source, reason, ret_region) == 0)
+		return 0;
+	return add_by_peer_memory(registry, wanted, reason, ret_region);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Registrations that the driver refused: registering is expensive, and what fails fails again.
+#include "memory/memory_impl.h"
+
+#include <string.h>
+
+static bool is_of(const struct memory_failure *failure, const struct memory_wanted *wanted) {
+	return failure->address == wanted->address && failure->length == wanted->length &&
+	       failure->access == wanted->access && failure->allocation == wanted->allocation;
+}
+
+const struct memory_failure *
+memory_failure_find(struct memory_registry *registry, const struct memory_wanted *wanted) {
+	uint64_t now_ns = clock_now_ns(registry->config.clock);
+
+	for (uint32_t n = 0; n < MEMORY_FAILURES_MAX; n++) {
+		const struct memory_failure *failure = &registry->failures[n];
+
+		if (failure->until_ns > now_ns && is_of(failure, wanted))
+			return failure;
+	}
+	return NULL;
+}
+
+// The oldest gives way.
+void memory_failure_keep(
+	struct memory_registry *registry,
+	const struct memory_wanted *wanted,
+	int err,
+	const char *reason
+) {
+	struct memory_failure *failure =
+		&registry->failures[registry->failure_next++ % MEMORY_FAILURES_MAX];
+
+	*failure = (struct memory_failure){
+		.address = wanted->address,
+		.length = wanted->length,
+		.access = wanted->access,
+		.allocation = wanted->allocation,
+		.until_ns = clock_now_ns(registry->config.clock) + registry->config.failure_ns,
+		.err = err,
+	};
+	memcpy(failure->reason, reason, strlen(reason) + 1);
+}

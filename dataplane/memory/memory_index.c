@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The registrations of a registry by address, and which of them a request may share.
+#include "memory/memory_impl.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t place_after(const struct memory_registry *registry, uint64_t address) {
+	uint32_t low = 0, high = registry->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (registry->regions[middle]->address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int memory_index_reserve(struct memory_registry *registry) {
+	uint32_t room = registry->room == 0 ? 16 : 2 * registry->room;
+	struct memory_region **regions;
+
+	if (registry->count < registry->room)
+		return 0;
+	regions = realloc(registry->regions, room * sizeof(struct memory_region *));
+	if (regions == NULL)
+		return -ENOMEM;
+	registry->regions = regions;
+	registry->room = room;
+	return 0;
+}
+
+void memory_index_add(struct memory_registry *registry, struct memory_region *region) {
+	uint32_t place = place_after(registry, region->address);
+
+	must(registry->count < registry->room);
+	memmove(&registry->regions[place + 1], &registry->regions[place],
+		(registry->count - place) * sizeof(struct memory_region *));
+	registry->regions[place] = region;
+	registry->count++;
+	if (region->length > registry->longest)
+		registry->longest = region->length;
+}
+
+void memory_index_remove(struct memory_registry *registry, const struct memory_region *region) {
+	uint32_t place = place_after(registry, region->address);
+
+	do {
+		must(place > 0);
+		place--;
+	} while (registry->regions[place] != region);
+	registry->count--;
+	memmove(&registry->regions[place], &registry->regions[place + 1],
+		(registry->count - place) * sizeof(struct memory_region *));
+	if (registry->count == 0)
+		registry->longest = 0;
+}
+
+// Sharing.
+
+static bool has_range(const struct memory_region *region, const struct memory_wanted *wanted) {
+	uint64_t offset = wanted->address - region->address;
+
+	return wanted->address >= region->address && offset <= region->length &&
+	       wanted->length <= region->length - offset;
+}
+
+static bool same_owner(const struct memory_owner *one, const struct memory_owner *other) {
+	return one->hold == other->hold && one->drop == other->drop && one->ctx == other->ctx;
+}
+
+// An allocation that was freed, and another made in its place, has another id.
+static bool may_share(const struct memory_region *region, const struct memory_wanted *wanted) {
+	if (((region->access | wanted->access) & MEMORY_ALONE) != 0 ||
+	    region->allocation != wanted->allocation ||
+	    !same_owner(&region->owner, &wanted->owner) || !has_range(region, wanted))
+		return false;
+	if ((wanted->access & MEMORY_PEER_ACCESS) != 0)
+		return region->access == wanted->access;
+	return (region->access & wanted->access) == wanted->access;
+}
+
+// Only what is alive can be held. Relaxed: as memory_view_hold(); what the region says was written
+// by this thread.
+static bool region_hold(struct memory_region *region) {
+	uint32_t refs = atomic_load_explicit(&region->refs, memory_order_relaxed);
+
+	while (refs > 0) {
+		if (atomic_compare_exchange_weak_explicit(
+			    &region->refs, &refs, refs + 1, memory_order_relaxed,
+			    memory_order_relaxed
+		    ))
+			return true;
+	}
+	return false;
+}
+
+struct memory_region *
+memory_index_find(const struct memory_registry *registry, const struct memory_wanted *wanted) {
+	uint32_t place = place_after(registry, wanted->address);
+
+	while (place-- > 0) {
+		struct memory_region *region = registry->regions[place];
+
+		if (wanted->address - region->address >= registry->longest)
+			break;
+		if (may_share(region, wanted) && region_hold(region))
+			return region;
+	}
+	return NULL;
+}

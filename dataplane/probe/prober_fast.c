@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One step of a prober: begin what is due, tell control what has ended.
+#include "probe/prober_impl.h"
+
+#include <dataplane/lane.h>
+#include <dataplane/path_table.h>
+#include <lib/histogram.h>
+#include <lib/must.h>
+#include <lib/tracepoint.h>
+
+static void end_run(struct probe_run *run, enum probe_end end) {
+	run->end = end;
+	run->ended = true;
+}
+
+// From the lane's step, on this thread.
+static void on_done(struct op *op) {
+	struct probe_run *run = op->ctx;
+	uint64_t took_ns = took(run->submitted_ns, op->done_ns);
+
+	TRACEPOINT(
+		probe_outcome, run->peer, op->kind, run->bytes, took_ns, op->outcome,
+		op->cause.status
+	);
+	run->under_way = false;
+	run->outcome = op->outcome;
+	if (op->outcome != OP_OK) {
+		run->cause = op->cause;
+		end_run(run, PROBE_FAILED);
+		return;
+	}
+	run->answered++;
+	histogram_record(run->latency, took_ns);
+	if (run->stopping || run->sent == run->count)
+		end_run(run, PROBE_COMPLETE);
+}
+
+static bool path_serves(const struct probe_run *run, const struct path_row *row) {
+	return row != NULL && row->peer == run->peer && row->generation == run->generation &&
+	       run->bytes <= row->remote_length;
+}
+
+// Who asked has waited already, for the pair and for the worker.
+static uint64_t due_ns(const struct probe_run *run, uint64_t now_ns) {
+	struct deadline due = deadline_after(now_ns, run->timeout_ns);
+
+	return run->sent == 0 ? deadline_earliest(due, run->first).at_ns : due.at_ns;
+}
+
+static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_ns) {
+	const struct path_snapshot *snapshot = path_table_snapshot(prober->paths);
+	const struct path_row *row = path_snapshot_row(snapshot, run->path);
+	struct op *op = &run->op;
+
+	if (!path_serves(run, row) || path_peer_is_over(prober->peers, row)) {
+		end_run(run, PROBE_NO_PATH);
+		return;
+	}
+	*op = (struct op){
+		.kind = run->kind,
+		.pair = row->pair,
+		.generation = row->generation,
+		.view = run->view,
+		.remote_address = row->remote_address,
+		.remote_length = run->bytes,
+		.remote_key = row->remote_key,
+		.deadline_ns = due_ns(run, now_ns),
+		.done = on_done,
+		.ctx = run,
+	};
+	op->view.length = run->bytes;
+	run->incarnation = row->incarnation;
+	run->sent++;
+	run->under_way = true;
+	run->submitted_ns = now_ns;
+	run->next_ns = now_ns + run->interval_ns;
+	lane_submit(row->lane, &op, 1);
+}
+
+// Whether control took it: its ring may be full, then it is told in a later step.
+static bool tell(const struct prober *prober, struct probe_run *run) {
+	struct worker_record record = {
+		.kind = PROBER_EVENT_ENDED,
+		.words = {(uintptr_t)prober, (uintptr_t)run},
+	};
+	struct memory_view view = run->view; // the run is control's once it is told
+
+	if (worker_event(prober->worker, &record) != 0)
+		return false;
+	memory_view_put(&view);
+	return true;
+}
+
+// True if the run is over and gone from the list.
+static bool step_run(struct prober *prober, struct probe_run *run, struct idle_found *found) {
+	if (!run->ended && !run->under_way) {
+		if (run->stopping)
+			end_run(run, PROBE_COMPLETE);
+		else if (run->next_ns <= found->now_ns)
+			begin_op(prober, run, clock_now_ns(prober->clock));
+		else if (run->next_ns < found->due_ns)
+			found->due_ns = run->next_ns;
+	}
+	return run->ended && tell(prober, run);
+}
+
+static __attribute__((noinline)) bool step_runs(struct prober *prober, struct idle_found *found) {
+	bool progress = false;
+
+	for (uint32_t n = 0; n < prober->run_count;) {
+		uint32_t sent = prober->runs[n]->sent;
+
+		if (step_run(prober, prober->runs[n], found)) {
+			prober->runs[n] = prober->runs[--prober->run_count];
+			progress = true;
+			continue;
+		}
+		progress |= prober->runs[n]->sent != sent;
+		n++;
+	}
+	return progress;
+}
+
+// Short where there is nothing to do: most steps are.
+bool prober_step(void *ctx, struct idle_found *found) {
+	struct prober *prober = ctx;
+	bool progress;
+
+	if (__builtin_expect(prober->run_count == 0, 1))
+		return watches_step(prober, found);
+	progress = step_runs(prober, found);
+	return watches_step(prober, found) || progress;
+}
+
+static void take_run(struct prober *prober, struct probe_run *run) {
+	must(prober->run_count < PROBER_RUNS_MAX); // control counts them
+	run->prober = prober;
+	run->sent = run->answered = 0;
+	run->under_way = run->stopping = run->ended = false;
+	run->next_ns = 0;
+	memory_view_hold(&run->view);
+	prober->runs[prober->run_count++] = run;
+}
+
+void prober_request(
+	struct prober *prober, struct worker *worker, const struct worker_record *record
+) {
+	struct probe_run *run = worker_pointer(record->words[1]);
+
+	prober->worker = worker;
+	if (record->kind >= PROBER_REQUEST_WATCH) {
+		watches_request(prober, record);
+		return;
+	}
+	if (record->kind == PROBER_REQUEST_RUN) {
+		take_run(prober, run);
+		return;
+	}
+	// It may have ended and been told meanwhile.
+	for (uint32_t n = 0; n < prober->run_count; n++) {
+		if (prober->runs[n] == run)
+			run->stopping = true;
+	}
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Standing probes, on the worker: what is due is begun, what came of it is kept for control.
+#include "probe/prober_impl.h"
+
+#include <dataplane/lane.h>
+#include <dataplane/path_table.h>
+#include <dataplane/pulse.h>
+#include <lib/must.h>
+#include <lib/tracepoint.h>
+
+#define COUNTER_BYTES 8
+
+static bool is_long(uint32_t bytes) {
+	return bytes > WATCH_OWN_BYTES;
+}
+
+// Outcomes.
+
+static void keep(struct prober *prober, const struct watch_outcome *outcome) {
+	struct watch_outcomes *ring = &prober->outcomes;
+	uint32_t put = atomic_load_explicit(&ring->put, memory_order_relaxed);
+
+	// Acquire pairs with the release in prober_outcomes(): the place was read before.
+	if (put - atomic_load_explicit(&ring->taken, memory_order_acquire) == WATCH_OUTCOMES) {
+		atomic_store_explicit(
+			&ring->lost, atomic_load_explicit(&ring->lost, memory_order_relaxed) + 1,
+			memory_order_relaxed
+		);
+		return;
+	}
+	ring->items[put % WATCH_OUTCOMES] = *outcome;
+	// Pairs with the acquire in prober_outcomes().
+	atomic_store_explicit(&ring->put, put + 1, memory_order_release);
+}
+
+static void keep_unbegun(
+	struct prober *prober,
+	const struct watch_due *due,
+	uint64_t peer,
+	uint64_t now_ns,
+	enum watch_result result
+) {
+	const struct watch_outcome outcome = {
+		.at_ns = now_ns,
+		.place = due->place,
+		.generation = due->generation,
+		.tag = due->tag,
+		.result = result,
+		.written = due->write,
+		.gpu = due->gpu,
+	};
+
+	TRACEPOINT(probe_skipped, peer, due->bytes, result);
+	keep(prober, &outcome);
+}
+
+// What else may end an operation: a pair that is taken down, or fails by another operation.
+static enum watch_result result_of(const struct op *op) {
+	switch (op->outcome) {
+	case OP_OK:
+		return WATCH_ANSWERED;
+	case OP_TIMED_OUT:
+		return WATCH_LOST;
+	case OP_FAILED:
+		return op->cause.status == IBV_WC_RETRY_EXC_ERR ||
+				       op->cause.status == IBV_WC_RESP_TIMEOUT_ERR
+			       ? WATCH_LOST
+			       : WATCH_VOID;
+	default:
+		return WATCH_VOID;
+	}
+}
+
+static bool is_refusal(const struct op *op) {
+	return op->outcome == OP_FAILED && (op->cause.status == IBV_WC_REM_ACCESS_ERR ||
+					    op->cause.status == IBV_WC_REM_INV_REQ_ERR ||
+					    op->cause.status == IBV_WC_REM_OP_ERR);
+}
+
+static bool is_sound_head(const struct watch *watch, struct watch_outcome *outcome) {
+	const void *bytes = worker_pointer(watch->op.view.address);
+
+	return watch->bytes >= PULSE_HEAD_BYTES &&
+	       pulse_glance(bytes, watch->peer, &outcome->incarnation, &outcome->beats);
+}
+
+static void look_at_pulse(struct watch *watch, struct watch_outcome *outcome) {
+	const void *bytes = worker_pointer(watch->op.view.address);
+
+	if (watch->bytes == COUNTER_BYTES)
+		outcome->beats = pulse_glance_beats(bytes);
+	else if (is_sound_head(watch, outcome))
+		outcome->hung = pulse_glance_workers(bytes, &watch->workers, &outcome->workers);
+}
+
+// What a GPU that fell off its bus is read as is ones all over; another's memory is anything.
+static bool is_wrong(const struct watch *watch) {
+	const uint64_t *words = worker_pointer(watch->op.view.address);
+
+	for (uint32_t n = 0; n < watch->bytes / sizeof(words[0]); n++) {
+		if (words[n] != watch->gpu_word)
+			return true;
+	}
+	return false;
+}
+
+static bool stands(struct watch *watch, const struct watch_outcome *outcome) {
+	if (outcome->beats == 0)
+		return false;
+	if (outcome->beats == watch->beats)
+		return took(watch->beats_at_ns, outcome->at_ns) >= WATCH_STANDS_NS;
+	watch->beats = outcome->beats;
+	watch->beats_at_ns = outcome->at_ns;
+	return false;
+}
+
+// From the lane's step, on this thread.
+static void on_done(struct op *op) {
+	struct watch *watch = op->ctx;
+	struct prober *prober = watch->prober;
+	struct watch_outcome outcome = {
+		.at_ns = watch->at_ns,
+		.latency_ns = took(watch->at_ns, op->done_ns),
+		.place = watch->place,
+		.generation = watch->generation,
+		.tag = watch->tag,
+		.result = result_of(op),
+		.written = watch->written,
+		.refused = is_refusal(op),
+		.gpu = watch->of_gpu,
+	};
+
+	TRACEPOINT(
+		probe_outcome, watch->peer, op->kind, watch->bytes, outcome.latency_ns, op->outcome,
+		op->cause.status
+	);
+	watch->under_way = false;
+	if (is_long(watch->bytes))
+		prober->sink_taken = false;
+	if (outcome.result == WATCH_ANSWERED && watch->of_gpu)
+		outcome.wrong = is_wrong(watch);
+	else if (outcome.result == WATCH_ANSWERED && !watch->written)
+		look_at_pulse(watch, &outcome);
+	keep(prober, &outcome);
+	prober->untold |= outcome.result == WATCH_LOST || stands(watch, &outcome);
+}
+
+// Beginning.
+
+static bool
+path_serves(const struct watch *watch, const struct path_row *row, const struct watch_due *due) {
+	if (row == NULL || row->peer != watch->peer || row->generation != watch->generation)
+		return false;
+	if (due->write)
+		return watch->writes && due->bytes <= WATCH_LANDING_BYTES;
+	if (due->gpu)
+		return watch->gpu && due->bytes <= WATCH_OWN_BYTES;
+	return due->bytes <= row->remote_length;
+}
+
+// What is written is whatever was read there before: nobody looks at it.
+static void aim(struct op *op, const struct watch *watch, const struct path_row *row) {
+	bool counter_only = op->remote_length == COUNTER_BYTES;
+
+	if (watch->written) {
+		op->kind = OP_WRITE;
+		op->remote_address = watch->write_address;
+		op->remote_key = watch->write_key;
+	} else if (watch->of_gpu) {
+		op->kind = OP_READ;
+		op->remote_address = watch->gpu_address;
+		op->remote_key = watch->gpu_key;
+	} else {
+		op->kind = OP_READ;
+		op->remote_address = row->remote_address + (counter_only ? PULSE_BEATS_AT : 0);
+		op->remote_key = row->remote_key;
+	}
+}
+
+static void begin(struct watch *watch, const struct path_row *row, const struct watch_due *due) {
+	struct op *op = &watch->op;
+	uint64_t now_ns = clock_now_ns(watch->prober->clock);
+
+	*op = (struct op){
+		.pair = row->pair,
+		.generation = row->generation,
+		.view = is_long(due->bytes) ? watch->sink : watch->own,
+		.remote_length = due->bytes,
+		.deadline_ns = now_ns + watch->timeout_ns,
+		.done = on_done,
+		.ctx = watch,
+	};
+	op->view.length = due->bytes;
+	watch->at_ns = now_ns;
+	watch->bytes = due->bytes;
+	watch->tag = due->tag;
+	watch->written = due->write;
+	watch->of_gpu = due->gpu;
+	watch->under_way = true;
+	aim(op, watch, row);
+	watch->prober->sink_taken |= is_long(due->bytes);
+	lane_submit(row->lane, &op, 1);
+}
+
+static void carry_out(struct prober *prober, const struct watch_due *due, uint64_t now_ns) {
+	struct watch *watch = due->place < WATCHES_MAX ? prober->watches[due->place] : NULL;
+	const struct path_row *row;
+
+	// Planned for one that is gone.
+	if (watch == NULL || watch->leaving || watch->generation != due->generation) {
+		keep_unbegun(prober, due, 0, now_ns, WATCH_NO_PATH);
+		return;
+	}
+	if (watch->under_way || now_ns > due->at_ns + WATCH_LATE_NS ||
+	    (is_long(due->bytes) && prober->sink_taken)) {
+		keep_unbegun(prober, due, watch->peer, now_ns, WATCH_SKIPPED);
+		return;
+	}
+	row = path_snapshot_row(path_table_snapshot(prober->paths), watch->path);
+	if (!path_serves(watch, row, due) || path_peer_is_over(prober->peers, row))
+		keep_unbegun(prober, due, watch->peer, now_ns, WATCH_NO_PATH);
+	else
+		begin(watch, row, due);
+}
+
+static __attribute__((noinline)) bool
+carry_out_agenda(struct prober *prober, struct idle_found *found, uint32_t taken, uint32_t put) {
+	struct watch_agenda *ring = &prober->agenda;
+	bool progress = false;
+
+	while (taken != put) {
+		const struct watch_due due = ring->items[taken % WATCH_AGENDA];
+
+		if (due.at_ns > found->now_ns) {
+			if (due.at_ns < found->due_ns)
+				found->due_ns = due.at_ns;
+			break;
+		}
+		// Release pairs with the acquire in prober_plan(): the place was read before.
+		atomic_store_explicit(&ring->taken, ++taken, memory_order_release);
+		carry_out(prober, &due, found->now_ns);
+		progress = true;
+	}
+	return progress;
+}
+
+// Life.
+
+static __attribute__((noinline)) void tell_control(struct prober *prober) {
+	const struct worker_record record = {
+		.kind = PROBER_EVENT_OUTCOME,
+		.words = {worker_word(prober)},
+	};
+
+	if (worker_event(prober->worker, &record) == 0)
+		prober->untold = false;
+}
+
+// True if it is control's again.
+static bool give_back(struct prober *prober, struct watch *watch) {
+	const struct worker_record record = {
+		.kind = PROBER_EVENT_UNWATCHED,
+		.words = {worker_word(prober), worker_word(watch)},
+	};
+	struct memory_view own = watch->own, sink = watch->sink; // it is control's once it is told
+
+	if (watch->under_way || worker_event(prober->worker, &record) != 0)
+		return false;
+	memory_view_put(&own);
+	memory_view_put(&sink);
+	return true;
+}
+
+static __attribute__((noinline)) bool give_back_all(struct prober *prober) {
+	bool progress = false;
+
+	for (uint32_t n = 0; n < WATCHES_MAX && prober->leaving > 0; n++) {
+		struct watch *watch = prober->watches[n];
+
+		if (watch == NULL || !watch->leaving || !give_back(prober, watch))
+			continue;
+		prober->watches[n] = NULL;
+		prober->leaving--;
+		progress = true;
+	}
+	return progress;
+}
+
+bool watches_step(struct prober *prober, struct idle_found *found) {
+	struct watch_agenda *ring = &prober->agenda;
+	uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_relaxed);
+	// Pairs with the release in prober_plan().
+	uint32_t put = atomic_load_explicit(&ring->put, memory_order_acquire);
+	bool progress = taken != put && carry_out_agenda(prober, found, taken, put);
+
+	if (__builtin_expect(prober->untold, 0))
+		tell_control(prober);
+	if (__builtin_expect(prober->leaving > 0, 0))
+		progress |= give_back_all(prober);
+	return progress;
+}
+
+static void take_watch(struct prober *prober, struct watch *watch) {
+	// Control gives places, and takes them back only when it has heard.
+	must(watch->place < WATCHES_MAX && prober->watches[watch->place] == NULL);
+	watch->prober = prober;
+	watch->under_way = watch->leaving = false;
+	watch->beats = 0;
+	watch->workers.begun = false;
+	memory_view_hold(&watch->own);
+	memory_view_hold(&watch->sink);
+	prober->watches[watch->place] = watch;
+}
+
+void watches_request(struct prober *prober, const struct worker_record *record) {
+	struct watch *watch = worker_pointer(record->words[1]);
+	struct watch_due now;
+
+	if (record->kind == PROBER_REQUEST_WATCH) {
+		take_watch(prober, watch);
+	} else if (record->kind == PROBER_REQUEST_UNWATCH) {
+		must(!watch->leaving); // asked for once
+		watch->leaving = true;
+		prober->leaving++;
+	} else {
+		now = (struct watch_due){
+			.at_ns = clock_now_ns(prober->clock),
+			.place = (uint32_t)record->words[1],
+			.generation = (uint32_t)record->words[2],
+			.bytes = (uint32_t)record->words[3],
+			.tag = (uint32_t)record->words[4],
+			.write = record->words[5] == 1,
+			.gpu = record->words[5] == 2,
+		};
+		carry_out(prober, &now, now.at_ns);
+	}
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writing the peer table. The control thread owns the version to come and hands the present one
+// to readers; the reclaimer thread frees what no reader can hold any more.
+//
+// Versions follow each other in one line. A piece (chunk, index) that a version replaced is in no
+// later version, so whoever can still reach it came by a version up to the replaced one, before
+// the swap. It is therefore freed together with the version that was left, with no counting:
+//
+//	workers    hold versions and rows up to their next quiescent state, once a turn of their
+//	           loop, or until they go offline, before any sleep
+//	http       is online inside of a request only
+//	control    reads `current` as its only writer, and never keeps a row over a publish
+//	reclaimer  is called after all of these passed a quiescent state that began after the swap
+#include "table/peer_table_impl.h"
+
+#include <lib/must.h>
+#include <lib/rcu_reclaimer.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDEX_PLACES_MIN 8
+
+static void count_add(_Atomic uint64_t *counter, uint64_t by) {
+	// Relaxed: a number that bounds memory; it orders nothing.
+	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+static void count_take(_Atomic uint64_t *counter, uint64_t by) {
+	atomic_fetch_sub_explicit(counter, by, memory_order_relaxed);
+}
+
+static uint64_t count_read(const _Atomic uint64_t *counter) {
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+// NULL if there is no memory. Aligned for rows, zeroed.
+static void *take_memory(struct peer_table *table, size_t size) {
+	size_t rounded = (size + 63) & ~(size_t)63;
+	void *memory = aligned_alloc(64, rounded);
+
+	if (memory == NULL)
+		return NULL;
+	memset(memory, 0, size);
+	count_add(&table->allocated_bytes, size);
+	return memory;
+}
+
+static void give_back(struct peer_table *table, void *memory, size_t size) {
+	count_take(&table->allocated_bytes, size);
+	free(memory);
+}
+
+static size_t snapshot_size(uint32_t chunk_count) {
+	const struct peer_snapshot *snapshot = NULL;
+
+	return sizeof(*snapshot) + chunk_count * sizeof(struct peer_chunk *);
+}
+
+static struct peer_snapshot *snapshot_create(struct peer_table *table, uint32_t chunk_count) {
+	struct peer_snapshot *snapshot = take_memory(table, snapshot_size(chunk_count));
+
+	if (snapshot == NULL)
+		return NULL;
+	snapshot->size = snapshot_size(chunk_count);
+	snapshot->chunk_count = chunk_count;
+	snapshot->table = table;
+	return snapshot;
+}
+
+// The version to come, with room for so many chunks; it begins as the present one.
+static int open_next(struct peer_table *table, uint32_t chunk_count) {
+	const struct peer_snapshot *from = table->next != NULL ? table->next : table->current;
+	struct peer_snapshot *next;
+
+	if (chunk_count < from->chunk_count)
+		chunk_count = from->chunk_count;
+	if (from == table->next && chunk_count == from->chunk_count)
+		return 0;
+	next = snapshot_create(table, chunk_count);
+	if (next == NULL)
+		return -ENOMEM;
+	next->view = from->view;
+	next->index = from->index;
+	memcpy(next->chunks, from->chunks, from->chunk_count * sizeof(struct peer_chunk *));
+	if (table->next != NULL)
+		give_back(table, table->next, table->next->size);
+	table->next = next;
+	return 0;
+}
+
+static struct peer_chunk *chunk_of(const struct peer_snapshot *snapshot, uint32_t n) {
+	return n < snapshot->chunk_count ? snapshot->chunks[n] : NULL;
+}
+
+// The row in the version to come, in a chunk that no reader sees. NULL if there is no memory.
+static struct peer_row *own_row(struct peer_table *table, uint32_t slot) {
+	uint32_t n = slot / PEER_CHUNK_ROWS;
+	struct peer_chunk *seen, *own;
+
+	if (open_next(table, n + 1) != 0)
+		return NULL;
+	seen = chunk_of(table->current, n);
+	own = table->next->chunks[n];
+	if (own == seen) {
+		own = take_memory(table, sizeof(*own));
+		if (own == NULL)
+			return NULL;
+		if (seen != NULL)
+			memcpy(own->rows, seen->rows, sizeof(own->rows));
+		own->piece.size = sizeof(*own);
+		table->next->chunks[n] = own;
+	}
+	return &own->rows[slot % PEER_CHUNK_ROWS];
+}
+
+int peer_table_set(struct peer_table *table, const struct peer_row *row) {
+	struct peer_row *own;
+
+	if (row->slot >= PEER_TABLE_SLOTS_MAX || row->id == 0 || row->name_length == 0)
+		return -EINVAL;
+	own = own_row(table, row->slot);
+	if (own == NULL)
+		return -ENOMEM;
+	if (own->id != row->id) {
+		table->members_changed = true;
+		table->next->view.row_count += peer_row_used(own) ? 0 : 1;
+	}
+	*own = *row;
+	return 0;
+}
+
+const struct peer_row *peer_table_newest(const struct peer_table *table, uint32_t slot) {
+	return peer_snapshot_row(table->next != NULL ? table->next : table->current, slot);
+}
+
+int peer_table_clear(struct peer_table *table, uint32_t slot) {
+	struct peer_row *own;
+
+	if (peer_table_newest(table, slot) == NULL)
+		return 0;
+	own = own_row(table, slot);
+	if (own == NULL)
+		return -ENOMEM;
+	*own = (struct peer_row){0};
+	table->members_changed = true;
+	table->next->view.row_count--;
+	return 0;
+}
+
+static void index_insert(struct peer_index *index, const struct peer_row *row) {
+	uint32_t n = (uint32_t)row->id;
+
+	while (index->places[n & index->mask].slot != 0)
+		n++;
+	index->places[n & index->mask] = (struct peer_place){
+		.tag = (uint32_t)(row->id >> 32),
+		.slot = row->slot + 1,
+	};
+}
+
+static struct peer_index *index_create(struct peer_table *table, uint32_t row_count) {
+	struct peer_index *index;
+	uint32_t places = INDEX_PLACES_MIN;
+	size_t size;
+
+	while (places < 2 * row_count)
+		places *= 2;
+	size = sizeof(*index) + places * sizeof(index->places[0]);
+	index = take_memory(table, size);
+	if (index == NULL)
+		return NULL;
+	index->piece.size = size;
+	index->mask = places - 1;
+	return index;
+}
+
+// A new index for the version to come, whose members have changed.
+static int build_index(struct peer_table *table) {
+	struct peer_snapshot *next = table->next;
+	struct peer_index *index = index_create(table, next->view.row_count);
+	uint32_t slots = next->chunk_count * PEER_CHUNK_ROWS;
+
+	if (index == NULL)
+		return -ENOMEM;
+	next->view.slots_max = 0;
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		const struct peer_row *row = peer_snapshot_row(next, slot);
+
+		if (row == NULL)
+			continue;
+		index_insert(index, row);
+		next->view.slots_max = slot + 1;
+	}
+	next->index = index;
+	return 0;
+}
+
+static void leave_piece(struct peer_snapshot *stale, struct peer_piece *piece) {
+	piece->next = stale->stale;
+	stale->stale = piece;
+	stale->stale_bytes += piece->size;
+}
+
+// What the present version has and the one to come has not goes with the present one.
+static void gather_stale(struct peer_snapshot *stale, const struct peer_snapshot *next) {
+	for (uint32_t n = 0; n < stale->chunk_count; n++) {
+		if (stale->chunks[n] != NULL && stale->chunks[n] != next->chunks[n])
+			leave_piece(stale, &stale->chunks[n]->piece);
+	}
+	if (stale->index != next->index)
+		leave_piece(stale, &stale->index->piece);
+	stale->stale_bytes += stale->size;
+}
+
+static void free_pieces(struct peer_table *table, struct peer_piece *piece) {
+	while (piece != NULL) {
+		struct peer_piece *next = piece->next;
+
+		give_back(table, piece, piece->size);
+		piece = next;
+	}
+}
+
+// 3. free: on the reclaimer's thread.
+static void free_stale(struct rcu_head *head) {
+	struct peer_snapshot *stale = caa_container_of(head, struct peer_snapshot, rcu);
+	struct peer_table *table = stale->table;
+
+	count_take(&table->waiting_bytes, stale->stale_bytes);
+	free_pieces(table, stale->stale);
+	give_back(table, stale, stale->size);
+}
+
+// The rows are counted here, the rest is told.
+static void fill_view(struct peer_view *view, const struct peer_view *told) {
+	uint32_t row_count = view->row_count;
+	uint32_t slots_max = view->slots_max;
+
+	*view = *told;
+	view->row_count = row_count;
+	view->slots_max = slots_max;
+}
+
+static bool readers_hold_too_much(struct peer_table *table) {
+	uint64_t waiting = count_read(&table->waiting_bytes);
+
+	return waiting > PEER_TABLE_WAITING_BYTES &&
+	       waiting > count_read(&table->allocated_bytes) / 2;
+}
+
+int peer_table_publish(struct peer_table *table, const struct peer_view *view) {
+	struct peer_snapshot *stale;
+	int err;
+
+	if (readers_hold_too_much(table)) {
+		count_add(&table->refused, 1);
+		return -EAGAIN;
+	}
+	err = open_next(table, 0);
+	if (err == 0 && table->members_changed)
+		err = build_index(table);
+	if (err != 0)
+		return err;
+	table->members_changed = false;
+	fill_view(&table->next->view, view);
+	gather_stale(table->current, table->next);
+	// 1. swap   2. wait until nobody can hold the old one (call_rcu)   3. free_stale()
+	// The swap orders what was written before it: who sees the version sees all of it.
+	stale = rcu_xchg_pointer(&table->current, table->next);
+	table->next = NULL;
+	count_add(&table->waiting_bytes, stale->stale_bytes);
+	count_add(&table->published, 1);
+	urcu_qsbr_call_rcu(&stale->rcu, free_stale);
+	return 0;
+}
+
+int peer_table_create(struct peer_table **ret_table) {
+	struct peer_table *table = aligned_alloc(64, sizeof(*table));
+
+	if (table == NULL)
+		return -ENOMEM;
+	memset(table, 0, sizeof(*table));
+	table->current = snapshot_create(table, 0);
+	if (table->current == NULL)
+		goto fail;
+	table->current->index = index_create(table, 0);
+	if (table->current->index == NULL)
+		goto fail;
+	*ret_table = table;
+	return 0;
+fail:
+	peer_table_destroy(table);
+	return -ENOMEM;
+}
+
+// Leaves the present version to be the only one.
+static void drop_next(struct peer_table *table) {
+	struct peer_snapshot *next = table->next;
+
+	if (next == NULL)
+		return;
+	for (uint32_t n = 0; n < next->chunk_count; n++) {
+		if (next->chunks[n] != chunk_of(table->current, n))
+			give_back(table, next->chunks[n], next->chunks[n]->piece.size);
+	}
+	// Its index is still the present version's: a new one is made to be published at once.
+	give_back(table, next, next->size);
+}
+
+struct peer_table *peer_table_destroy(struct peer_table *table) {
+	struct peer_snapshot *current;
+
+	if (table == NULL)
+		return NULL;
+	rcu_reclaimer_drain();
+	current = table->current;
+	if (current != NULL) {
+		drop_next(table);
+		for (uint32_t n = 0; n < current->chunk_count; n++) {
+			if (current->chunks[n] != NULL)
+				leave_piece(current, &current->chunks[n]->piece);
+		}
+		if (current->index != NULL)
+			leave_piece(current, &current->index->piece);
+		free_pieces(table, current->stale);
+		give_back(table, current, current->size);
+	}
+	must(count_read(&table->allocated_bytes) == 0);
+	free(table);
+	return NULL;
+}
+
+void peer_table_memory(const struct peer_table *table, struct peer_table_memory *ret_memory) {
+	*ret_memory = (struct peer_table_memory){
+		.allocated_bytes = count_read(&table->allocated_bytes),
+		.waiting_bytes = count_read(&table->waiting_bytes),
+		.published = count_read(&table->published),
+		.refused = count_read(&table->refused),
+	};
+}

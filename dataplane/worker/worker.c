@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The life of a worker, and its sleep. Control owns the struct; the thread owns what worker_impl.h
+// says is its own.
+#include "memory/near_ring.h"
+#include "worker/worker_impl.h"
+
+#include <dataplane/block_cost.h>
+#include <dataplane/eal.h>
+#include <lib/error.h>
+#include <lib/rcu_thread.h>
+#include <lib/tracepoint.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES 65536 // of the stack, touched before it counts
+// A counter that was set back reads as the same time for long: some milliseconds of turns.
+#define COMPARE_TURNS 65536
+#define SLEEP_TURNS 4096	// what a sleep counts for
+#define COMPARE_AGAIN_NS 100000 // when something came between at each try
+
+static struct rte_ring *ring_create(struct near near, const char *name) {
+	return near_ring_create(near, name, WORKER_RING_RECORDS, sizeof(struct worker_record));
+}
+
+static void ring_destroy(struct near near, struct rte_ring *ring) {
+	near_ring_destroy(near, ring, sizeof(struct worker_record));
+}
+
+static bool config_is_sound(const struct worker_config *config) {
+	size_t length = strlen(config->name);
+
+	return length > 0 && length <= WORKER_NAME_MAX && config->clock != NULL &&
+	       (config->kept_clock == NULL || config->kept_clock == config->clock) &&
+	       config->poll_count <= WORKER_POLLS_MAX && config->idle.policy < IDLE_POLICY_COUNT &&
+	       (config->cpu == WORKER_CPU_ANY || config->cpu < CPU_SET_CPUS_MAX);
+}
+
+static void ignore_request(void *ctx, struct worker *worker, const struct worker_record *record) {
+	(void)ctx;
+	(void)worker;
+	(void)record;
+}
+
+int worker_create(const struct worker_config *config, struct worker **ret_worker) {
+	struct worker *worker;
+	struct near near;
+	int err = -ENOMEM;
+
+	if (!config_is_sound(config))
+		return -EINVAL;
+	near = near_cpu(config->cpu);
+	worker = near_alloc(near, sizeof(*worker));
+	if (worker == NULL)
+		return -ENOMEM;
+	memset(worker, 0, sizeof(*worker));
+	worker->near = near;
+	worker->facts.memory_node = near_node(worker);
+	worker->config = *config;
+	memcpy(worker->polls, config->polls, sizeof(worker->polls));
+	worker->poll_count = config->poll_count;
+	if (worker->config.request == NULL)
+		worker->config.request = ignore_request;
+	snprintf(worker->name, sizeof(worker->name), "%s", config->name);
+	worker->bell.fd = worker->control_bell.fd = worker->timer_fd = -1;
+	sem_init(&worker->started, 0, 0);
+	worker->requests = ring_create(near, "requests");
+	worker->events = ring_create(near, "events");
+	if (worker->requests == NULL || worker->events == NULL)
+		goto fail;
+	err = doorbell_init(&worker->bell);
+	if (err == 0)
+		err = doorbell_init(&worker->control_bell);
+	if (err != 0)
+		goto fail;
+	doorbell_arm(&worker->control_bell); // the first event is rung for
+	worker->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (worker->timer_fd < 0) {
+		err = neg_errno();
+		goto fail;
+	}
+	*ret_worker = worker;
+	return 0;
+fail:
+	worker_destroy(worker);
+	return err;
+}
+
+struct worker *worker_destroy(struct worker *worker) {
+	if (worker == NULL)
+		return NULL;
+	worker_stop(worker);
+	if (worker->timer_fd >= 0)
+		close(worker->timer_fd);
+	doorbell_fini(&worker->bell);
+	doorbell_fini(&worker->control_bell);
+	sem_destroy(&worker->started);
+	ring_destroy(worker->near, worker->requests);
+	ring_destroy(worker->near, worker->events);
+	near_free(worker->near, worker, sizeof(*worker));
+	return NULL;
+}
+
+// Acquire pairs with the release in worker_stop(): what control wrote before is seen by the end
+// of the thread.
+static bool must_stop(const struct worker *worker) {
+	return atomic_load_explicit(&worker->stop, memory_order_acquire);
+}
+
+// When to look again, in time of its clock.
+static uint64_t keep_clock(struct worker *worker) {
+	const struct worker_record event = {.kind = WORKER_EVENT_CLOCK};
+	struct clock *clock = worker->config.kept_clock;
+	enum clock_keep kept = clock != NULL ? clock_keep(clock) : CLOCK_KEEP_DONE;
+
+	if (kept == CLOCK_KEEP_JUMPED) {
+		worker_count(worker, WORKER_CLOCK_JUMPS, 1);
+		worker_event(worker, &event);
+	}
+	// Relaxed: a number for people.
+	if (clock != NULL)
+		atomic_store_explicit(
+			&worker->counts[WORKER_CLOCK_OFF_NS], clock_kept_off_ns(clock),
+			memory_order_relaxed
+		);
+	return kept == CLOCK_KEEP_UNSEEN ? COMPARE_AGAIN_NS : CLOCK_KEEP_NS;
+}
+
+void worker_compare_clocks(struct worker *worker) {
+	uint64_t again_ns = keep_clock(worker);
+	uint64_t now_ns = clock_now_ns(worker->config.clock);
+
+	worker->to_monotonic_ns = clock_monotonic_ns() - now_ns;
+	worker->compare_ns = now_ns + again_ns;
+	worker->turns_left = COMPARE_TURNS;
+}
+
+// A counter that was set back in a sleep makes the next ones short.
+static void note_sleep(struct worker *worker) {
+	worker->turns_left -= worker->turns_left > SLEEP_TURNS ? SLEEP_TURNS : 0;
+}
+
+// Outside of the step: it calls the system if those it wakes sleep.
+static void wake_others(struct worker *worker) {
+	if (worker->progressed) {
+		worker->progressed = false;
+		for (uint32_t n = 0; n < worker->poll_count; n++) {
+			if (worker->polls[n].notify != NULL)
+				worker->polls[n].notify(worker->polls[n].ctx);
+		}
+	}
+	if (worker->event_pushed) {
+		worker->event_pushed = false;
+		doorbell_ring(&worker->control_bell);
+	}
+}
+
+static void timespec_of(uint64_t ns, struct timespec *ret_time) {
+	ret_time->tv_sec = (time_t)(ns / 1000000000);
+	ret_time->tv_nsec = (long)(ns % 1000000000);
+}
+
+// The bell, the timer, and the descriptors of those that have one.
+static nfds_t gather(struct worker *worker, uint64_t until_ns, struct pollfd *fds) {
+	struct itimerspec timer = {.it_value = {0}};
+	nfds_t count = 0;
+
+	fds[count++] = (struct pollfd){.fd = worker->bell.fd, .events = POLLIN};
+	// Absolute: being held up between here and there makes no wait longer. At least 1: 0 would
+	// take the timer out, as it should be without a time.
+	if (until_ns != IDLE_NEVER) {
+		timespec_of(until_ns + worker->to_monotonic_ns, &timer.it_value);
+		timer.it_value.tv_nsec |= 1;
+		timerfd_settime(worker->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
+	}
+	fds[count++] = (struct pollfd){
+		.fd = until_ns != IDLE_NEVER ? worker->timer_fd : -1,
+		.events = POLLIN,
+	};
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		if (worker->polls[n].woken != NULL)
+			fds[count++] = (struct pollfd){
+				.fd = worker->polls[n].fd,
+				.events = POLLIN,
+			};
+	}
+	return count;
+}
+
+// In the order of gather(). True if it was one of them that ended the wait. A descriptor in error
+// stays in error, as those of a removed device do: it would end every further wait at once. It is
+// not waited for any more, and what it belongs to is looked at by the timer alone.
+static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
+	bool any = false;
+
+	fds += 2;
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		struct worker_poll *poll = &worker->polls[n];
+
+		if (poll->woken == NULL)
+			continue;
+		if (fds->revents != 0) {
+			poll->woken(poll->ctx);
+			any = true;
+		}
+		if ((fds->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
+			poll->fd = -1; // which poll() passes over
+		fds++;
+	}
+	return any;
+}
+
+static void say_asleep(struct worker *worker, uint64_t until_ns) {
+	if (until_ns != IDLE_NEVER)
+		until_ns += worker->to_monotonic_ns;
+	atomic_store_explicit(&worker->asleep_until_ns, until_ns, memory_order_relaxed);
+}
+
+static void say_awake(struct worker *worker) {
+	atomic_store_explicit(&worker->asleep_until_ns, 0, memory_order_relaxed);
+}
+
+// Offline, until the bell, something on a descriptor, or the time on the worker's clock.
+static void block_until(struct worker *worker, uint64_t until_ns) {
+	struct pollfd fds[2 + WORKER_POLLS_MAX];
+	nfds_t count = gather(worker, until_ns, fds);
+	enum worker_count ended_by = WORKER_WAKES_TIMED;
+
+	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
+	say_asleep(worker, until_ns);
+	rcu_thread_offline();
+	(void)poll(fds, count, -1); // signals are masked; whatever ends it, we look
+	rcu_thread_online(clock_monotonic_ns());
+	say_awake(worker);
+	if (fds[0].revents != 0)
+		ended_by = WORKER_WAKES_RUNG;
+	if (tell_woken(worker, fds))
+		ended_by = WORKER_WAKES_POLLED;
+	TRACEPOINT(worker_wake, ended_by);
+	note_sleep(worker);
+	worker_count(worker, WORKER_BLOCKS, 1);
+	worker_count(worker, ended_by, 1);
+}
+
+static void arm(struct worker *worker) {
+	doorbell_arm(&worker->bell);
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		if (worker->polls[n].arm != NULL)
+			worker->polls[n].arm(worker->polls[n].ctx);
+	}
+}
+
+static uint64_t earlier(uint64_t left_ns, uint64_t right_ns) {
+	return left_ns < right_ns ? left_ns : right_ns;
+}
+
+// Arm, look once more, block. What was planned between the two looks may be due before what the
+// decision knew of.
+static void wait_until(struct worker *worker, uint64_t until_ns) {
+	struct idle_found found = {.due_ns = IDLE_NEVER, .events = true};
+
+	arm(worker);
+	found.now_ns = clock_now_ns(worker->config.clock);
+	found.progress = worker_poll_all(worker, &found);
+	if (found.progress)
+		idle_next(&worker->idle, &found);
+	// A device that could not be armed: the decision to wait for its event was taken without
+	// knowing that there will be none.
+	else if (worker->awaits_events && !found.events)
+		worker->awaits_events = false;
+	else if (!must_stop(worker) && earlier(until_ns, found.due_ns) > found.now_ns)
+		block_until(worker, earlier(until_ns, found.due_ns));
+	doorbell_disarm(&worker->bell);
+	wake_others(worker);
+}
+
+static void sleep_until(struct worker *worker, uint64_t until_ns) {
+	const enum worker_count ended_by = WORKER_WAKES_TIMED;
+	struct timespec until;
+
+	timespec_of(until_ns + worker->to_monotonic_ns, &until);
+	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
+	say_asleep(worker, until_ns);
+	rcu_thread_offline();
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	rcu_thread_online(clock_monotonic_ns());
+	say_awake(worker);
+	TRACEPOINT(worker_wake, ended_by);
+	note_sleep(worker);
+	worker_count(worker, WORKER_SLEEPS, 1);
+}
+
+// Before the turn: no poll is told of a time to which the clock jumped.
+struct idle_decision worker_step(struct worker *worker) {
+	uint64_t now_ns = clock_now_ns(worker->config.clock);
+
+	if (now_ns >= worker->compare_ns || --worker->turns_left == 0) {
+		worker_compare_clocks(worker);
+		now_ns = clock_now_ns(worker->config.clock);
+	}
+	return worker_turn(worker, now_ns);
+}
+
+static void worker_loop(struct worker *worker) {
+	struct idle_decision decision;
+
+	while (!must_stop(worker)) {
+		decision = worker_step(worker);
+		wake_others(worker);
+		if (decision.action == IDLE_YIELD) {
+			sched_yield();
+			worker_count(worker, WORKER_YIELDS, 1);
+		} else if (decision.action == IDLE_SLEEP) {
+			sleep_until(worker, decision.until_ns);
+		} else if (decision.action == IDLE_WAIT) {
+			wait_until(worker, decision.until_ns);
+		}
+	}
+}
+
+// So that the first turn does not meet page faults.
+static __attribute__((noinline)) void touch_stack(void) {
+	char stack[STACK_BYTES];
+
+	explicit_bzero(stack, sizeof(stack));
+}
+
+static int pin(uint32_t cpu, struct cpu_set *ret_affinity) {
+	struct cpu_set wanted = {{0}};
+	int err = 0;
+
+	if (cpu != WORKER_CPU_ANY) {
+		cpu_set_add(&wanted, cpu);
+		err = cpu_set_bind_thread(&wanted);
+	}
+	if (err == 0)
+		err = cpu_set_get_allowed(ret_affinity);
+	if (err == 0 && cpu != WORKER_CPU_ANY && memcmp(ret_affinity, &wanted, sizeof(wanted)) != 0)
+		err = -EINVAL;
+	return err;
+}
+
+// All that the thread needs; what was done is undone on failure.
+static int thread_begin(struct worker *worker) {
+	struct worker_facts *facts = &worker->facts;
+	struct idle_config *idle = &worker->config.idle;
+	int err;
+
+	pthread_setname_np(pthread_self(), worker->name);
+	// Else the kernel adds up to 50 us to each sleep.
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	touch_stack();
+	facts->tid = gettid();
+	err = pin(worker->config.cpu, &facts->affinity);
+	if (err == 0 && idle->block_ns == 0)
+		err = block_cost_measure(&idle->block_ns);
+	if (err != 0)
+		return err;
+	facts->block_ns = idle->block_ns;
+	facts->eal = eal_runs();
+	if (facts->eal)
+		err = eal_thread_register();
+	if (err != 0)
+		return err;
+	err = rcu_thread_register(worker->name, clock_monotonic_ns());
+	if (err != 0 && facts->eal)
+		eal_thread_unregister();
+	if (err != 0)
+		return err;
+	worker_compare_clocks(worker);
+	worker->last_ns = clock_now_ns(worker->config.clock);
+	worker->charged = WORKER_SPIN_NS;
+	idle_init(&worker->idle, idle, worker->last_ns);
+	return 0;
+}
+
+static void *worker_run(void *argument) {
+	struct worker *worker = argument;
+	bool eal;
+
+	worker->start_err = thread_begin(worker);
+	eal = worker->facts.eal;
+	if (worker->start_err != 0) {
+		sem_post(&worker->started);
+		return NULL;
+	}
+	sem_post(&worker->started);
+	worker_loop(worker);
+	rcu_thread_unregister();
+	if (eal)
+		eal_thread_unregister();
+	return NULL;
+}
+
+int worker_start(struct worker *worker, struct worker_facts *ret_facts) {
+	sigset_t all, before;
+	int err;
+
+	// Signals are for the control thread.
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&worker->thread, NULL, worker_run, worker);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0)
+		return err;
+	while (sem_wait(&worker->started) != 0)
+		; // interrupted
+	if (worker->start_err != 0) {
+		pthread_join(worker->thread, NULL);
+		return worker->start_err;
+	}
+	worker->runs = true;
+	*ret_facts = worker->facts;
+	return 0;
+}
+
+void worker_stop(struct worker *worker) {
+	if (!worker->runs)
+		return;
+	atomic_store_explicit(&worker->stop, true, memory_order_release);
+	doorbell_ring(&worker->bell);
+	pthread_join(worker->thread, NULL);
+	worker->runs = false;
+}
+
+void worker_sign(const struct worker *worker, struct worker_sign *ret_sign) {
+	*ret_sign = (struct worker_sign){
+		.turns = atomic_load_explicit(&worker->counts[WORKER_TURNS], memory_order_relaxed),
+		.asleep_until_ns =
+			atomic_load_explicit(&worker->asleep_until_ns, memory_order_relaxed),
+	};
+}
+
+const struct clock *worker_clock(const struct worker *worker) {
+	return worker->config.clock;
+}
+
+struct near worker_near(const struct worker *worker) {
+	return worker->near;
+}
+
+uint32_t worker_cpu(const struct worker *worker) {
+	return worker->config.cpu;
+}
+
+int worker_post(struct worker *worker, const struct worker_record *record) {
+	if (worker_enqueue(worker->requests, record) != 0)
+		return -EAGAIN;
+	doorbell_ring(&worker->bell);
+	return 0;
+}
+
+void worker_wake(struct worker *worker) {
+	doorbell_ring(&worker->bell);
+}
+
+int worker_set_idle(struct worker *worker, const struct idle_config *idle) {
+	const struct worker_record record = {
+		.kind = WORKER_REQUEST_IDLE,
+		.words = {idle->policy, idle->window_ns, idle->foresees},
+	};
+
+	return idle->policy < IDLE_POLICY_COUNT ? worker_post(worker, &record) : -EINVAL;
+}
+
+static uint32_t take_events(struct worker *worker, struct worker_record *records, uint32_t count) {
+	return rte_ring_sc_dequeue_burst_elem(
+		worker->events, records, sizeof(records[0]), count, NULL
+	);
+}
+
+uint32_t worker_take(struct worker *worker, struct worker_record *records, uint32_t count) {
+	uint32_t taken;
+
+	doorbell_disarm(&worker->control_bell);
+	taken = take_events(worker, records, count);
+	if (taken == count)
+		return taken;
+	// Arm, and look once more.
+	doorbell_arm(&worker->control_bell);
+	return taken + take_events(worker, records + taken, count - taken);
+}
+
+int worker_event_fd(const struct worker *worker) {
+	return worker->control_bell.fd;
+}
+
+void worker_counters(const struct worker *worker, struct worker_counters *ret_counters) {
+	uint64_t counts[WORKER_COUNTS];
+
+	for (int n = 0; n < WORKER_COUNTS; n++)
+		counts[n] = atomic_load_explicit(&worker->counts[n], memory_order_relaxed);
+	*ret_counters = (struct worker_counters){
+		.turns = counts[WORKER_TURNS],
+		.requests = counts[WORKER_REQUESTS],
+		.events = counts[WORKER_EVENTS],
+		.events_lost = counts[WORKER_EVENTS_LOST],
+		.busy_ns = counts[WORKER_BUSY_NS],
+		.spin_ns = counts[WORKER_SPIN_NS],
+		.yield_ns = counts[WORKER_YIELD_NS],
+		.blocked_ns = counts[WORKER_BLOCKED_NS],
+		.yields = counts[WORKER_YIELDS],
+		.blocks = counts[WORKER_BLOCKS],
+		.sleeps = counts[WORKER_SLEEPS],
+		.wakes_rung = counts[WORKER_WAKES_RUNG],
+		.wakes_timed = counts[WORKER_WAKES_TIMED],
+		.wakes_polled = counts[WORKER_WAKES_POLLED],
+		.waits = counts[WORKER_WAITS],
+		.paid_ns = counts[WORKER_PAID_NS],
+		.optimum_ns = counts[WORKER_OPTIMUM_NS],
+		.clock_jumps = counts[WORKER_CLOCK_JUMPS],
+		.clock_off_ns = counts[WORKER_CLOCK_OFF_NS],
+	};
+}
+
+int worker_lock_memory(void) {
+	return mlockall(MCL_CURRENT | MCL_FUTURE) == 0 ? 0 : neg_errno();
+}

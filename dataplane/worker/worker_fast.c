@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One turn of a worker: poll, be quiescent, ask what to do next.
+#include "worker/worker_impl.h"
+
+#include <lib/rcu_thread.h>
+
+#include <errno.h>
+#include <string.h>
+
+// A bound on what control can make a turn long with.
+#define REQUESTS_PER_TURN 8
+#define QUIESCENT_TURNS 16
+
+static void serve(struct worker *worker, const struct worker_record *record) {
+	if (record->kind != WORKER_REQUEST_IDLE) {
+		worker->config.request(worker->config.request_ctx, worker, record);
+		return;
+	}
+	worker->config.idle.policy = (enum idle_policy)record->words[0];
+	worker->config.idle.window_ns = record->words[1];
+	worker->config.idle.foresees = record->words[2] != 0;
+	idle_change(&worker->idle, &worker->config.idle);
+}
+
+// Apart, with its records: the step that finds nothing is to be short.
+static __attribute__((noinline)) bool take_requests(struct worker *worker) {
+	struct worker_record records[REQUESTS_PER_TURN];
+	uint32_t count;
+
+	count = rte_ring_sc_dequeue_burst_elem(
+		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN, NULL
+	);
+	for (uint32_t n = 0; n < count; n++)
+		serve(worker, &records[n]);
+	worker_count(worker, WORKER_REQUESTS, count);
+	return count > 0;
+}
+
+// Not rte_ring_empty(): it reads what the other side writes without any ordering. Acquire pairs
+// with the release by which DPDK publishes what was enqueued; the other end is the worker's own.
+static bool has_requests(const struct worker *worker) {
+	const struct rte_ring *ring = worker->requests;
+
+	return __atomic_load_n(&ring->prod.tail, __ATOMIC_ACQUIRE) != ring->cons.tail;
+}
+
+// It may have taken long: those after it are told the time as it is.
+static __attribute__((noinline)) void
+look_at_clock(struct worker *worker, struct idle_found *found) {
+	found->now_ns = clock_now_ns(worker->config.clock);
+}
+
+static inline bool poll_all(struct worker *worker, struct idle_found *found) {
+	bool progress = has_requests(worker) && take_requests(worker);
+
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		const struct worker_poll *poll = &worker->polls[n];
+
+		if (!poll->poll(poll->ctx, found))
+			continue;
+		progress = true;
+		if (n + 1 < worker->poll_count)
+			look_at_clock(worker, found);
+	}
+	worker->progressed |= progress;
+	return progress;
+}
+
+bool worker_poll_all(struct worker *worker, struct idle_found *found) {
+	return poll_all(worker, found);
+}
+
+int worker_poll_add(struct worker *worker, const struct worker_poll *poll) {
+	if (worker->poll_count == WORKER_POLLS_MAX)
+		return -ENOSPC;
+	worker->polls[worker->poll_count++] = *poll;
+	return 0;
+}
+
+int worker_poll_remove(struct worker *worker, const void *ctx) {
+	struct worker_poll *poll = worker->polls;
+	uint32_t left = worker->poll_count;
+
+	for (; left > 0 && poll->ctx != ctx; left--)
+		poll++;
+	if (left == 0)
+		return -ENOENT;
+	memmove(poll, poll + 1, (left - 1) * sizeof(*poll));
+	worker->poll_count--;
+	return 0;
+}
+
+static void publish_books(struct worker *worker) {
+	const struct idle_books *books = idle_books(&worker->idle);
+	_Atomic uint64_t *counts = worker->counts;
+
+	atomic_store_explicit(&counts[WORKER_WAITS], books->waits, memory_order_relaxed);
+	atomic_store_explicit(&counts[WORKER_PAID_NS], books->paid_ns, memory_order_relaxed);
+	atomic_store_explicit(&counts[WORKER_OPTIMUM_NS], books->optimum_ns, memory_order_relaxed);
+}
+
+// What was found in the turn before is not used any more. A turn that found nothing and is followed
+// by the next at once is as short as saying so: of such, one in sixteen says it.
+static void be_quiescent(const struct worker *worker, uint64_t turns, uint64_t now_ns) {
+	if (worker->charged != WORKER_SPIN_NS || turns % QUIESCENT_TURNS == 0)
+		rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);
+}
+
+struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns) {
+	static const enum worker_count charged_by[] = {
+		[IDLE_POLL] = WORKER_SPIN_NS,
+		[IDLE_YIELD] = WORKER_YIELD_NS,
+		[IDLE_SLEEP] = WORKER_BLOCKED_NS,
+		[IDLE_WAIT] = WORKER_BLOCKED_NS,
+	};
+	struct idle_found found = {.now_ns = now_ns, .due_ns = IDLE_NEVER, .events = true};
+	struct idle_decision decision;
+
+	if (now_ns > worker->last_ns)
+		worker_count(worker, worker->charged, now_ns - worker->last_ns);
+	worker->last_ns = now_ns;
+	be_quiescent(worker, worker_count(worker, WORKER_TURNS, 1), now_ns);
+	found.progress = poll_all(worker, &found);
+	worker->awaits_events = found.events;
+	decision = idle_next(&worker->idle, &found);
+	worker->charged = found.progress ? WORKER_BUSY_NS : charged_by[decision.action];
+	if (found.progress)
+		publish_books(worker);
+	return decision;
+}
+
+int worker_event(struct worker *worker, const struct worker_record *record) {
+	if (worker_enqueue(worker->events, record) != 0) {
+		worker_count(worker, WORKER_EVENTS_LOST, 1);
+		return -ENOBUFS;
+	}
+	worker_count(worker, WORKER_EVENTS, 1);
+	worker->event_pushed = true;
+	return 0;
+}
+
+uint32_t worker_event_room(const struct worker *worker) {
+	return rte_ring_free_count(worker->events);
+}
