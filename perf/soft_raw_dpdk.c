@@ -11,9 +11,9 @@
 //	            pair, on which the kernel has no address
 //
 // The device under test takes the same as its wire arguments, and an address for each end.
-#include "link.h"
 #include "soft.h"
-#include "wire_dpdk_port.h"
+#include "wire/link.h"
+#include "wire/wire_dpdk_port.h"
 
 #include <lib/clock.h>
 #include <lib/error.h>

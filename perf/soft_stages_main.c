@@ -9,10 +9,10 @@
 // be woken by each packet and take it, since nobody spins who could be first on this one core. The
 // program's thread drives them as the verbs do where it polls: a push after each post, a turn
 // for each poll that finds nothing.
-#include "qp.h"
 #include "soft_end.h"
 #include "soft_stages.h"
 #include "soft_table.h"
+#include "transport/qp.h"
 
 #include <lib/clock.h>
 #include <lib/error.h>

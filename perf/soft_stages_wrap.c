@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The borders of the stages; perf/meson.build has the same names for the linker.
-#include "nic.h"
-#include "output.h"
-#include "requester_impl.h"
+#include "nic/nic.h"
 #include "soft_stages.h"
+#include "transport/output.h"
+#include "transport/requester_impl.h"
 
 #include <string.h>
 

@@ -3,12 +3,13 @@
 // Discovery from the IPv6 header on, twice: as it is, and with its checksum set right.
 //
 // What was accepted names nobody that cannot be, and our answer to it is understood.
+#include "packet/frame.h"
+#include "wire/link.h"
+
 #include <lib/must.h>
 #include <support/fuzz.h>
 
 #include <errno.h>
-#include <frame.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,11 +3,12 @@
 //
 // What was decoded is what encoding and decoding it again gives; a frame that was accepted is
 // within its bytes, checked without a trace, and right once it was sealed.
+#include "packet/frame.h"
+
 #include <lib/must.h>
 #include <support/fuzz.h>
 
 #include <errno.h>
-#include <frame.h>
 #include <stdlib.h>
 #include <string.h>
 

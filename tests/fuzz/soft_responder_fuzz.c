@@ -4,8 +4,8 @@
 //
 // Checked: no crash and no broken promise; not a byte is written outside of what was registered
 // for it; what is sent is sound and within a turn's budget; each receive completes once.
-#include "output.h"
-#include "verbs_soft.h"
+#include "transport/output.h"
+#include "verbs/verbs_soft.h"
 
 #include <dataplane/soft.h>
 #include <lib/must.h>

@@ -5,11 +5,12 @@
 // The input is a row of packets: mostly right but for what it turns, so that they get far, and
 // sealed, so that they are taken. Nothing outside what was registered may change, every answer has
 // to be sound, and at the end all of it can be taken down.
+#include "transport/qp.h"
+
 #include <lib/container.h>
 #include <lib/must.h>
 #include <support/fuzz.h>
 
-#include <qp.h>
 #include <string.h>
 
 #define QPS 4 // 0 and 1 are the peer's; 2 and 3 speak with each other

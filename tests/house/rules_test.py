@@ -57,7 +57,7 @@ GOOD = [
     ("wrappers", "dataplane/include/dataplane/verbs.h", "#include <infiniband/verbs.h>\n"),
     ("queue_pairs", "dataplane/lane/lane_post_fast.c", "\tcode = ibv_post_recv(qp, wr, &bad);\n"),
     ("queue_pairs", "dataplane/lane/pair.c", "// as ibv_post_send() does\n"),
-    ("queue_pairs", "dataplane/soft/qp.c", "\tqp->state = IBV_QPS_RESET;\n"),
+    ("queue_pairs", "dataplane/soft/transport/qp.c", "\tqp->state = IBV_QPS_RESET;\n"),
     ("queue_pairs", "tests/vm/guest/a_test.c", "\tcount = ibv_poll_cq(cq, 1, &wc);\n"),
     ("executables", "agent/meson.build", "executable('x', 'x.c')\n"),
 ]

@@ -2,7 +2,7 @@
 // What libtocsin-verbs.so finds in libtocsin-wire-dpdk.so: the dpdk wire, and DPDK with it.
 #pragma once
 
-#include "wire.h"
+#include "nic/wire.h"
 
 #define DPDK_MODULE_FILE "libtocsin-wire-dpdk.so"
 #define DPDK_MODULE_SYMBOL "tocsin_wire_dpdk_module"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ack_rule.h"
+#include "transport/ack_rule.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

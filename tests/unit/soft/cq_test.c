@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Completion queues and their events; completions are pushed by the test.
-#include "cq.h"
 #include "soft_bed.h"
-#include "verbs_soft.h"
+#include "transport/cq.h"
+#include "verbs/verbs_soft.h"
 
 #include <support/cases.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The engine's thread on a device that is played: what is left for it is a number, its wire an
 // eventfd. Nothing here ends by time: a wake that is lost hangs the test.
-#include "nic.h"
+#include "nic/nic.h"
 
 #include <lib/scoped.h>
 #include <support/cmocka.h>

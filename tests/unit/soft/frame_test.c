@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames captured elsewhere, frames of our own, and everything that a frame may have wrong.
-#include "bytes.h"
-#include "frame.h"
+#include "packet/bytes.h"
+#include "packet/frame.h"
 
 #include <support/cmocka.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The oracle is the CRC bit by bit, known itself by the check value of its definition.
-#include "icrc.h"
+#include "packet/icrc.h"
 
 #include <support/cmocka.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ARP and Neighbour Discovery: what is sent is understood by the other end, and what nobody may
 // send is refused.
-#include "frame.h"
-#include "link.h"
-#include "neighbour.h"
+#include "packet/frame.h"
+#include "wire/link.h"
+#include "wire/neighbour.h"
 
 #include <support/cmocka.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of pairs: connected, broken in one of many ways, and connected again.
 #include "model.h"
-#include "qp.h"
+#include "transport/qp.h"
 
 #include <lib/container.h>
 

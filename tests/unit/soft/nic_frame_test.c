@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames that come in: each reason to drop one, and that nothing else happens then.
-#include "qp.h"
 #include "soft_bed.h"
-#include "verbs_soft.h"
+#include "transport/qp.h"
+#include "verbs/verbs_soft.h"
 
 #include <support/cases.h>
 

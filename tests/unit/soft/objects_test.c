@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices, domains, memory and queue pairs: made, refused, destroyed in an order that is allowed.
 #include "soft_bed.h"
-#include "verbs_limits.h"
-#include "verbs_soft.h"
+#include "transport/verbs_limits.h"
+#include "verbs/verbs_soft.h"
 
 #include <support/cases.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every opcode both ways, bytes as they stand on the wire, and whatever length a packet may have.
-#include "packet.h"
+#include "packet/packet.h"
 
 #include <support/cmocka.h>
 

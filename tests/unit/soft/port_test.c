@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a device says of its port. That the kernel's interfaces are followed is seen by agents
 // (tests/smoke/agent_wires_test.py).
-#include "port_watch.h"
+#include "nic/port_watch.h"
 #include "soft_bed.h"
-#include "verbs_soft.h"
+#include "verbs/verbs_soft.h"
 
 #include <support/cases.h>
 

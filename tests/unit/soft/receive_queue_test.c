@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "receive_queue.h"
+#include "transport/receive_queue.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registered memory: keys that the test draws, so that they collide as it likes.
-#include "region.h"
+#include "nic/region.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

@@ -3,7 +3,7 @@
 // what it completes.
 #pragma once
 
-#include "requester_impl.h"
+#include "transport/requester_impl.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "responder_bed.h"
 
-#include "output.h"
+#include "transport/output.h"
 
 #include <lib/must.h>
 #include <support/cmocka.h>

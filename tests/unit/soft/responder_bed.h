@@ -3,7 +3,7 @@
 // One device for the whole program, made anew for each test; owned by the bed.
 #pragma once
 
-#include "qp.h"
+#include "transport/qp.h"
 
 #define BED_QPS 3
 #define BED_MTU 256

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns of a device, one by one: what may wait for the next one, and how much one does.
-#include "qp.h"
 #include "soft_bed.h"
-#include "verbs_soft.h"
+#include "transport/qp.h"
+#include "verbs/verbs_soft.h"
 
 static struct bed_end *const here = &bed.ends[0], *const there = &bed.ends[1];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Threads that post and poll at once, with the engines at work: on the processor's clock.
 #include "soft_bed.h"
-#include "verbs_soft.h"
+#include "verbs/verbs_soft.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "wire.h"
-#include "wire_dpdk_args.h"
+#include "nic/wire.h"
+#include "wire/wire_dpdk_args.h"
 
 #include <support/cmocka.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "wire_dpdk_port.h"
+#include "wire/wire_dpdk_port.h"
 
 #include <support/cmocka.h>
 

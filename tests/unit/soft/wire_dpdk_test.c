@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The dpdk wire alone, with frames that the test makes. EAL starts once in a process, so each end
 // is a child of its own; it says on stderr what was not as it should be.
-#include "frame.h"
-#include "wire.h"
+#include "nic/wire.h"
+#include "packet/frame.h"
 
 #include <lib/clock.h>
 #include <support/cmocka.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Faults on a wire that writes down what it is given. Draws are by seed: what holds once, holds.
-#include "nic.h"
+#include "nic/nic.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

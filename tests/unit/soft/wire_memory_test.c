@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Threads here wait for each other by joining only; a sleep that is not ended hangs the test.
-#include "nic.h"
+#include "nic/nic.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Traffic stays on the loopback interface; most wires are on 127.77.0.0/16.
-#include "wire_udp.h"
+#include "wire/wire_udp.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

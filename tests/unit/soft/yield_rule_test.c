@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When a poll in vain yields.
-#include "yield_rule.h"
+#include "nic/yield_rule.h"
 
 #include <support/cmocka.h>
 

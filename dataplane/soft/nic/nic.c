@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What moves a device on: frames that came, timers, and what there is to send, in bounded turns.
+// Whoever holds its lock runs it.
+#include "nic/nic.h"
+
+#include "transport/qp.h"
+
+#include <lib/must.h>
+
+#include <sys/random.h>
+
+// Packets that one queue pair may send before the next one's turn, and all of them in a turn.
+#define QP_BUDGET 32
+#define NIC_BUDGET 128
+// Turns in a row that find frames and leave timers for later: who was away for longer than an
+// answer takes finds it behind other frames, and need not send again.
+#define NIC_PUT_OFF 8
+
+// splitmix64, for devices whose test wants the same numbers each time.
+static uint64_t random_next(uint64_t *state) {
+	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
+	return bits ^ bits >> 31;
+}
+
+// Up to 256 bytes the kernel gives at once and without interruption.
+uint64_t nic_random(struct soft_nic *nic) {
+	if (!nic->random_kernel)
+		return random_next(&nic->random);
+	if (nic->random_left == 0) {
+		must(getrandom(nic->random_pool, sizeof(nic->random_pool), 0) ==
+		     sizeof(nic->random_pool));
+		nic->random_left = NIC_RANDOM_BATCH;
+	}
+	return nic->random_pool[--nic->random_left];
+}
+
+void qp_unlist(struct soft_qp *qp) {
+	struct soft_nic *nic = qp->nic;
+
+	if (qp->is_ready)
+		TAILQ_REMOVE(&nic->ready, qp, ready_entry);
+	else if (qp->is_lazy)
+		TAILQ_REMOVE(&nic->lazy, qp, ready_entry);
+	qp->is_ready = qp->is_lazy = qp->ack_now = false;
+	qp_due(qp, NIC_NEVER);
+}
+
+void qp_ready(struct soft_qp *qp) {
+	if (qp->is_ready)
+		return;
+	if (qp->is_lazy)
+		TAILQ_REMOVE(&qp->nic->lazy, qp, ready_entry);
+	qp->is_lazy = false;
+	qp->is_ready = true;
+	TAILQ_INSERT_TAIL(&qp->nic->ready, qp, ready_entry);
+}
+
+static void qp_lazy(struct soft_qp *qp) {
+	if (qp->is_ready || qp->is_lazy)
+		return;
+	qp->is_lazy = true;
+	TAILQ_INSERT_TAIL(&qp->nic->lazy, qp, ready_entry);
+}
+
+// The earliest of all is only ever brought forward here: nic_timers() finds the true one.
+void qp_due(struct soft_qp *qp, uint64_t due_ns) {
+	struct soft_nic *nic = qp->nic;
+	bool timed = due_ns != NIC_NEVER;
+
+	if (timed && !qp->is_timed)
+		TAILQ_INSERT_TAIL(&nic->timed, qp, timed_entry);
+	else if (!timed && qp->is_timed)
+		TAILQ_REMOVE(&nic->timed, qp, timed_entry);
+	qp->is_timed = timed;
+	qp->due_ns = due_ns;
+	if (due_ns < nic->due_ns)
+		nic->due_ns = due_ns;
+}
+
+static bool timers_wait(struct soft_nic *nic, uint32_t received) {
+	bool wait = received > 0 && nic->put_off < NIC_PUT_OFF;
+
+	nic->put_off = wait ? nic->put_off + 1 : 0;
+	return wait;
+}
+
+// A queue pair leaves the list while its timer runs, and may come in again at the end: each is
+// looked at once, up to the one that was last.
+static void nic_timers(struct soft_nic *nic, uint32_t received) {
+	struct soft_qp *last = TAILQ_LAST(&nic->timed, qp_list);
+	struct soft_qp *qp = TAILQ_FIRST(&nic->timed), *next;
+
+	if (nic->now_ns < nic->due_ns || timers_wait(nic, received))
+		return;
+	nic->due_ns = NIC_NEVER;
+	for (; qp != NULL; qp = next) {
+		next = qp == last ? NULL : TAILQ_NEXT(qp, timed_entry);
+		if (qp->due_ns <= nic->now_ns) {
+			qp_due(qp, NIC_NEVER);
+			requester_timer(qp);
+			qp_due(qp, requester_due(qp));
+		} else if (qp->due_ns < nic->due_ns) {
+			nic->due_ns = qp->due_ns;
+		}
+	}
+}
+
+// Requests first: an acknowledgement that leaves with them costs them nothing.
+static void qp_transmit(struct soft_qp *qp, bool defer_acks) {
+	uint64_t sent = qp->nic->counters.packets_sent;
+	bool more;
+
+	if (qp->verbs.state == IBV_QPS_ERR)
+		return;
+	more = requester_transmit(qp, QP_BUDGET);
+	if (qp->nic->counters.packets_sent != sent)
+		ack_rule_answered(&qp->responder.ack_rule);
+	more |= responder_transmit(qp, QP_BUDGET, defer_acks && !qp->ack_now);
+	if (qp->verbs.state == IBV_QPS_ERR)
+		return;
+	qp_due(qp, requester_due(qp));
+	if (more) {
+		qp_ready(qp);
+		return;
+	}
+	qp->ack_now = false;
+	if (qp->responder.ack_due)
+		qp_lazy(qp);
+}
+
+static void nic_transmit(struct soft_nic *nic, bool defer_acks) {
+	uint64_t end = nic->counters.packets_sent + NIC_BUDGET;
+	struct soft_qp *qp;
+
+	nic->wire_full = false;
+	for (uint32_t n = 0; n < NIC_BUDGET && nic->counters.packets_sent < end; n++) {
+		qp = TAILQ_FIRST(&nic->ready);
+		if (qp == NULL || nic->wire_full)
+			break;
+		TAILQ_REMOVE(&nic->ready, qp, ready_entry);
+		qp->is_ready = false;
+		qp_transmit(qp, defer_acks);
+	}
+	nic->wire->calls->flush(nic->wire);
+}
+
+static uint32_t nic_receive(struct soft_nic *nic) {
+	struct wire_frame frames[WIRE_BATCH];
+	uint32_t count = nic->wire->calls->receive(nic->wire, frames, WIRE_BATCH, nic->now_ns);
+
+	for (uint32_t n = 0; n < count; n++)
+		nic_frame(nic, &frames[n]);
+	if (nic->wire->port != nic->wire_port) {
+		nic->wire_port = nic->wire->port;
+		nic_port_told(nic, nic->wire_port);
+	}
+	return count;
+}
+
+// What waited in the turn before waits no longer, unless it is held for a ping-pong. Before frames
+// come: who receives one is ready anew, and would wait again.
+static void nic_end_waits(struct soft_nic *nic, bool may_hold) {
+	struct soft_qp *qp, *next;
+
+	for (qp = TAILQ_FIRST(&nic->lazy); qp != NULL; qp = next) {
+		next = TAILQ_NEXT(qp, ready_entry);
+		if (may_hold && ack_rule_holds(&qp->responder.ack_rule, nic->now_ns))
+			continue;
+		qp->ack_now = true;
+		qp_ready(qp);
+	}
+}
+
+// A turn that found no frame defers nothing: nothing better came of waiting.
+bool nic_turn(struct soft_nic *nic, bool defer_acks) {
+	uint64_t sent = nic->counters.packets_sent;
+	uint32_t received;
+
+	nic->now_ns = clock_now_ns(nic->clock);
+	nic_end_waits(nic, defer_acks);
+	received = nic_receive(nic);
+	nic_timers(nic, received);
+	nic_transmit(nic, defer_acks && received > 0);
+	if (nic->overran)
+		nic_overrun(nic);
+	return received > 0 || nic->counters.packets_sent != sent;
+}
+
+void nic_push(struct soft_nic *nic) {
+	nic->now_ns = clock_now_ns(nic->clock);
+	nic_transmit(nic, true);
+	if (nic->overran)
+		nic_overrun(nic);
+}
+
+static uint64_t timers_due(const struct soft_nic *nic) {
+	uint64_t wire_ns = nic->wire->calls->due(nic->wire);
+
+	if (!TAILQ_EMPTY(&nic->ready))
+		return 0;
+	return wire_ns < nic->due_ns ? wire_ns : nic->due_ns;
+}
+
+uint64_t nic_due(const struct soft_nic *nic) {
+	return TAILQ_EMPTY(&nic->lazy) ? timers_due(nic) : 0;
+}
+
+void nic_leave(struct soft_nic *nic) {
+	struct engine *engine = nic->engine;
+
+	if (engine != NULL) {
+		uint64_t due_ns = timers_due(nic);
+
+		if (!TAILQ_EMPTY(&nic->lazy) && nic->now_ns + NIC_LAZY_NS < due_ns)
+			due_ns = nic->now_ns + NIC_LAZY_NS;
+		if (due_ns >= nic->engine_looks_ns)
+			engine = NULL;
+		else
+			nic->engine_looks_ns = 0;
+	}
+	nic_unlock(nic);
+	if (engine != NULL)
+		engine_callers_leave(engine);
+}

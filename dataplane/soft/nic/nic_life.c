@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A device comes to life with its first context and rests again after the last one. Cold.
+#include "nic/nic.h"
+#include "nic/port_watch.h"
+#include "transport/qp.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct clock process_clock;
+
+static void process_clock_make(void) {
+	clock_init_tsc(&process_clock);
+}
+
+// Calibration takes up to 200 ms: once a process, and not before a device is opened.
+static const struct clock *clock_of(const struct soft_config *config) {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (config->clock != NULL)
+		return config->clock;
+	pthread_once(&once, process_clock_make);
+	return &process_clock;
+}
+
+void nic_init(struct soft_nic *nic, const struct soft_config *config) {
+	memset(nic, 0, sizeof(*nic));
+	nic->config = *config;
+	pthread_mutex_init(&nic->life, NULL);
+	pthread_mutex_init(&nic->lock, NULL);
+	pthread_cond_init(&nic->acked, NULL);
+	TAILQ_INIT(&nic->ready);
+	TAILQ_INIT(&nic->lazy);
+	TAILQ_INIT(&nic->timed);
+	nic->due_ns = NIC_NEVER;
+	nic->random = config->random_seed;
+	nic->random_kernel = config->random_seed == 0;
+}
+
+void nic_fini(struct soft_nic *nic) {
+	must(nic->contexts == 0);
+	pthread_cond_destroy(&nic->acked);
+	pthread_mutex_destroy(&nic->lock);
+	pthread_mutex_destroy(&nic->life);
+}
+
+static int wire_make(
+	struct soft_nic *nic,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct soft_wire **ret_wire
+) {
+	const struct soft_config *config = &nic->config;
+	const struct wire_config of_wire = {
+		.address = config->address,
+		.address_any = config->address_any,
+		.args = config->wire_args,
+		.counters = &nic->counters,
+	};
+
+	switch (config->wire) {
+	case SOFT_WIRE_UDP:
+		return wire_udp_create(&of_wire, ret_reason, ret_wire);
+	case SOFT_WIRE_DPDK:
+		return wire_dpdk_create(&of_wire, ret_reason, ret_wire);
+	case SOFT_WIRE_MEMORY:
+		return wire_memory_create(&of_wire, ret_reason, ret_wire);
+	}
+	return -EINVAL;
+}
+
+// The lock is taken for what others read; nobody drives the device yet.
+static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 1]) {
+	struct soft_wire *inner = NULL;
+	struct soft_wire *wire = NULL;
+	struct engine *engine = NULL;
+	int err = wire_make(nic, reason, &inner);
+
+	if (err != 0)
+		return err;
+	nic_lock(nic);
+	nic->clock = clock_of(&nic->config);
+	nic->now_ns = clock_now_ns(nic->clock);
+	err = wire_faults_create(inner, &nic->config.faults, &nic->counters, nic->clock, &wire);
+	if (err != 0) {
+		wire_destroy(inner);
+		nic_unlock(nic);
+		return err;
+	}
+	nic->wire = wire;
+	nic->port = nic->wire_port = wire->port;
+	nic->due_ns = NIC_NEVER;
+	nic->engine_looks_ns = 0;
+	nic_unlock(nic);
+	if (nic->config.clock == NULL)
+		err = engine_start(nic, &engine);
+	nic_lock(nic);
+	nic->engine = engine;
+	if (err != 0)
+		nic->wire = wire_destroy(nic->wire);
+	nic_unlock(nic);
+	if (err == 0)
+		nic->port_watch = port_watch_start(nic);
+	return err;
+}
+
+// Wires are made and engines ended by calls in which a thread may be cancelled: one that was would
+// keep the lock, and leave half a device.
+static int life_lock(struct soft_nic *nic) {
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_mutex_lock(&nic->life);
+	return cancel_state;
+}
+
+static void life_unlock(struct soft_nic *nic, int cancel_state) {
+	pthread_mutex_unlock(&nic->life);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+int nic_up(struct soft_nic *nic) {
+	int cancel_state = life_lock(nic);
+	char reason[SOFT_HOLDER_MAX + 1] = "";
+	int err = 0;
+
+	if (nic->contexts == 0)
+		err = nic_begin(nic, reason);
+	if (err == 0)
+		nic->contexts++;
+	nic_lock(nic);
+	memcpy(nic->reason, reason, sizeof(reason));
+	nic_unlock(nic);
+	life_unlock(nic, cancel_state);
+	return err;
+}
+
+// The engine may wait on the wire meanwhile, which the wrapper around it does not mind.
+int nic_set_faults(struct soft_nic *nic, const struct soft_faults *faults) {
+	int err = 0;
+
+	nic_lock(nic);
+	if (nic->wire != NULL)
+		err = wire_faults_change(&nic->wire, faults, &nic->counters, nic->clock);
+	if (err == 0)
+		nic->config.faults = *faults;
+	nic_unlock(nic);
+	return err;
+}
+
+static void nic_end(struct soft_nic *nic) {
+	nic->port_watch = port_watch_stop(nic->port_watch);
+	engine_stop(nic->engine);
+	nic_lock(nic);
+	must(nic->qp_count == 0 && nic->regions.count == 0);
+	nic->engine = NULL;
+	nic->wire = wire_destroy(nic->wire);
+	free(nic->qps);
+	free(nic->qp_salts);
+	nic->qps = NULL;
+	nic->qp_salts = NULL;
+	nic->qp_capacity = nic->qp_next = 0;
+	nic_unlock(nic);
+}
+
+void nic_down(struct soft_nic *nic) {
+	int cancel_state = life_lock(nic);
+
+	if (nic->contexts == 1)
+		nic_end(nic);
+	nic->contexts--;
+	life_unlock(nic, cancel_state);
+}

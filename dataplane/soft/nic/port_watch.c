@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the interface under a wire is up: a thread that sleeps until the kernel says that
+// interfaces or addresses changed, then looks, and tells the device.
+//
+// There is one for each open device whose wire has an interface that can go: not for addresses of
+// the loopback, nor for memif, nor for ports that have no interface. A wire of sockets lives on
+// when its interface is back; a port of DPDK on an interface that went has nothing to live on.
+#include "nic/port_watch.h"
+
+#include <lib/clock.h>
+#include <lib/error.h>
+#include <lib/netif/watch.h>
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+// An interface that comes up is spoken of several times at once.
+#define QUIET_NS UINT64_C(50000000)
+#define LIMIT_NS UINT64_C(500000000)
+
+struct port_watch {
+	struct soft_nic *nic;
+	bool by_address;	  // udp: whichever interface has it
+	struct sock_addr address; // without a port
+	char netdev[IF_NAMESIZE]; // dpdk
+	unsigned int index;
+	struct netif_watch *changes;
+	int stop; // an eventfd
+	bool running;
+	pthread_t thread;
+};
+
+static bool is_meant(const struct port_watch *watch, const struct ifaddrs *entry) {
+	struct sock_addr found;
+
+	if (!watch->by_address)
+		return strcmp(entry->ifa_name, watch->netdev) == 0;
+	if (entry->ifa_addr == NULL ||
+	    sock_addr_from_sockaddr(entry->ifa_addr, sizeof(struct sockaddr_in6), &found) != 0)
+		return false;
+	found.port = watch->address.port;
+	return sock_addr_equal(&found, &watch->address);
+}
+
+static enum nic_port look(const struct port_watch *watch) {
+	enum nic_port port = NIC_PORT_DOWN;
+	struct ifaddrs *list;
+
+	if (!watch->by_address && if_nametoindex(watch->netdev) != watch->index)
+		return NIC_PORT_GONE;
+	if (getifaddrs(&list) != 0)
+		return NIC_PORT_ACTIVE; // nobody can say
+	for (const struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
+		if (is_meant(watch, entry) && (entry->ifa_flags & IFF_UP) != 0 &&
+		    (entry->ifa_flags & IFF_RUNNING) != 0)
+			port = NIC_PORT_ACTIVE;
+	}
+	freeifaddrs(list);
+	return port;
+}
+
+// False: there is nothing more to be heard, or nobody who wants to.
+static bool listen_once(struct port_watch *watch) {
+	uint64_t now_ns = clock_monotonic_ns();
+	struct pollfd fds[] = {
+		{.fd = netif_watch_fd(watch->changes), .events = POLLIN},
+		{.fd = watch->stop, .events = POLLIN},
+	};
+	struct netif_watch_event event;
+
+	(void)!poll(fds, 2, deadline_poll_timeout_ms(netif_watch_deadline(watch->changes), now_ns));
+	if (fds[1].revents != 0)
+		return false;
+	now_ns = clock_monotonic_ns();
+	if (fds[0].revents != 0 && netif_watch_read(watch->changes, now_ns) != 0)
+		return false;
+	if (netif_watch_take(watch->changes, now_ns, &event))
+		nic_port_tell(watch->nic, look(watch));
+	return true;
+}
+
+static void *run(void *arg) {
+	struct port_watch *watch = arg;
+
+	pthread_setname_np(pthread_self(), "tocsin-port");
+	while (listen_once(watch))
+		;
+	return NULL;
+}
+
+// The program's signals are for its own threads.
+static int start_thread(struct port_watch *watch) {
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&watch->thread, NULL, run, watch);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	watch->running = err == 0;
+	return err;
+}
+
+static bool can_go(const struct soft_nic *nic) {
+	const struct soft_wire *wire = nic->wire;
+
+	if (wire->netdev[0] == '\0' || nic->config.clock != NULL)
+		return false;
+	return nic->config.wire == SOFT_WIRE_DPDK || !sock_addr_is_loopback(&wire->address);
+}
+
+struct port_watch *port_watch_start(struct soft_nic *nic) {
+	struct port_watch *watch;
+
+	if (!can_go(nic))
+		return NULL;
+	watch = calloc(1, sizeof(*watch));
+	if (watch == NULL)
+		return NULL;
+	watch->nic = nic;
+	watch->by_address = nic->config.wire == SOFT_WIRE_UDP;
+	watch->address = nic->wire->address;
+	memcpy(watch->netdev, nic->wire->netdev, sizeof(watch->netdev));
+	watch->index = if_nametoindex(watch->netdev);
+	watch->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	// What changes from now on is heard of, what did before is seen.
+	if (watch->stop < 0 || netif_watch_create(QUIET_NS, LIMIT_NS, &watch->changes) != 0)
+		return port_watch_stop(watch);
+	nic_port_tell(nic, look(watch));
+	if (start_thread(watch) != 0)
+		return port_watch_stop(watch);
+	return watch;
+}
+
+struct port_watch *port_watch_stop(struct port_watch *watch) {
+	const uint64_t one = 1;
+
+	if (watch == NULL)
+		return NULL;
+	if (watch->running) {
+		(void)!write(watch->stop, &one, sizeof(one));
+		pthread_join(watch->thread, NULL);
+	}
+	netif_watch_destroy(watch->changes);
+	if (watch->stop >= 0)
+		close(watch->stop);
+	free(watch);
+	return NULL;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asynchronous events of a context, and the descriptors that tell of events. Cold.
+#include "transport/cq.h"
+#include "transport/qp.h"
+#include "transport/receive_queue.h"
+
+#include <lib/error.h>
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct soft_async {
+	struct ibv_async_event event;
+	struct soft_async *next;
+};
+
+int event_fd_make(void) {
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
+
+	return fd < 0 ? neg_errno() : fd;
+}
+
+// Cannot fail, nor block: the counter has room for 2^64 events.
+void event_fd_put(int fd) {
+	const uint64_t one = 1;
+	ssize_t written = write(fd, &one, sizeof(one));
+
+	(void)written;
+}
+
+int event_fd_take(int fd) {
+	uint64_t one;
+
+	return read(fd, &one, sizeof(one)) == sizeof(one) ? 0 : neg_errno();
+}
+
+// Another thread may have taken one and be on its way to the lock, and the descriptor may block:
+// hence NOWAIT. What a kernel without it leaves is an event without an object, which a taker skips.
+void event_fd_drop(int fd, uint32_t count) {
+	uint64_t one;
+	const struct iovec piece = {.iov_base = &one, .iov_len = sizeof(one)};
+
+	while (count-- > 0 && preadv2(fd, &piece, 1, -1, RWF_NOWAIT) == sizeof(one))
+		;
+}
+
+// An event for which there is no memory is lost: the state of its object tells as much.
+void async_event(struct soft_context *context, const struct ibv_async_event *event) {
+	struct soft_async *async = calloc(1, sizeof(*async));
+
+	if (async == NULL)
+		return;
+	async->event = *event;
+	if (context->events == NULL)
+		context->events_end = &context->events;
+	*context->events_end = async;
+	context->events_end = &async->next;
+	event_fd_put(context->verbs.context.async_fd);
+}
+
+void async_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
+	const struct ibv_async_event event = {.element.qp = &qp->verbs, .event_type = type};
+
+	async_event(qp->context, &event);
+}
+
+void nic_port_told(struct soft_nic *nic, enum nic_port port) {
+	struct ibv_async_event event = {
+		.element.port_num = 1,
+		.event_type = port == NIC_PORT_ACTIVE ? IBV_EVENT_PORT_ACTIVE
+			      : port == NIC_PORT_DOWN ? IBV_EVENT_PORT_ERR
+						      : IBV_EVENT_DEVICE_FATAL,
+	};
+
+	if (nic->port == port || nic->port == NIC_PORT_GONE)
+		return;
+	nic->port = port;
+	for (struct soft_context *context = nic->opened; context != NULL; context = context->next)
+		async_event(context, &event);
+}
+
+void nic_port_tell(struct soft_nic *nic, enum nic_port port) {
+	nic_lock(nic);
+	nic_port_told(nic, port);
+	nic_unlock(nic);
+}
+
+// What the event is about, and where it is counted that the program has it; NULL of a port.
+static uint32_t *taken_of(const struct ibv_async_event *event, struct soft_nic **ret_nic) {
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR: {
+		struct soft_cq *cq = cq_of(event->element.cq);
+
+		*ret_nic = cq->nic;
+		return &cq->async_taken;
+	}
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED: {
+		struct soft_qp *qp = qp_of(event->element.qp);
+
+		*ret_nic = qp->nic;
+		return &qp->events;
+	}
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED: {
+		struct soft_srq *srq = srq_of(event->element.srq);
+
+		*ret_nic = srq->nic;
+		return &srq->events;
+	}
+	default:
+		return NULL;
+	}
+}
+
+static const void *object_of(const struct ibv_async_event *event) {
+	struct soft_nic *nic;
+
+	return taken_of(event, &nic) != NULL ? event->element.qp : NULL;
+}
+
+static struct soft_async *async_take(struct soft_context *context) {
+	struct soft_async *async = context->events;
+	struct soft_nic *nic;
+	uint32_t *taken;
+
+	if (async == NULL)
+		return NULL;
+	context->events = async->next;
+	taken = taken_of(&async->event, &nic);
+	if (taken != NULL)
+		(*taken)++;
+	return async;
+}
+
+int async_get_event(struct soft_context *context, struct ibv_async_event *ret_event) {
+	struct soft_async *async = NULL;
+
+	while (async == NULL) {
+		int err = event_fd_take(context->verbs.context.async_fd);
+
+		if (err != 0)
+			return err;
+		nic_lock(context->nic);
+		async = async_take(context);
+		nic_unlock(context->nic);
+	}
+	*ret_event = async->event;
+	free(async);
+	return 0;
+}
+
+void async_ack_event(const struct ibv_async_event *event) {
+	struct soft_nic *nic;
+	uint32_t *taken = taken_of(event, &nic);
+
+	if (taken == NULL)
+		return;
+	nic_lock(nic);
+	if (*taken > 0)
+		--*taken;
+	pthread_cond_broadcast(&nic->acked);
+	nic_unlock(nic);
+}
+
+void async_settle(struct soft_context *context, const void *object, const uint32_t *taken) {
+	struct soft_async **place = &context->events;
+	uint32_t dropped = 0;
+
+	context->events_end = place;
+	while (*place != NULL) {
+		struct soft_async *async = *place;
+
+		if (object_of(&async->event) == object) {
+			*place = async->next;
+			free(async);
+			dropped++;
+		} else {
+			place = &async->next;
+			context->events_end = place;
+		}
+	}
+	event_fd_drop(context->verbs.context.async_fd, dropped);
+	while (*taken > 0)
+		nic_wait_acked(context->nic);
+}
+
+void async_drop_all(struct soft_context *context) {
+	while (context->events != NULL) {
+		struct soft_async *async = context->events;
+
+		context->events = async->next;
+		free(async);
+	}
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completion queues: a ring each, armed for one event at a time. Whoever holds the device's lock.
+#include "transport/cq.h"
+
+#include "transport/verbs_limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint32_t cq_count(const struct soft_cq *cq) {
+	return cq->tail - cq->head;
+}
+
+static struct ibv_wc *cq_entry(const struct soft_cq *cq, uint32_t n) {
+	return &cq->entries[n & (cq->capacity - 1)];
+}
+
+// 0: out of range.
+static uint32_t capacity_for(uint32_t entries) {
+	uint32_t capacity = 1;
+
+	if (entries == 0 || entries > LIMIT_CQ_ENTRIES)
+		return 0;
+	while (capacity < entries)
+		capacity *= 2;
+	return capacity;
+}
+
+int cq_create(
+	struct soft_context *context,
+	uint32_t entries,
+	struct ibv_comp_channel *channel,
+	struct soft_cq **ret_cq
+) {
+	struct soft_nic *nic = context->nic;
+	uint32_t capacity = capacity_for(entries);
+	struct soft_cq *cq;
+
+	if (capacity == 0 || (channel != NULL && channel->context != &context->verbs.context))
+		return -EINVAL;
+	if (nic->count.cqs >= LIMIT_CQS)
+		return -ENOMEM;
+	cq = calloc(1, sizeof(*cq));
+	if (cq == NULL)
+		return -ENOMEM;
+	cq->entries = calloc(capacity, sizeof(struct ibv_wc));
+	if (cq->entries == NULL) {
+		free(cq);
+		return -ENOMEM;
+	}
+	cq->nic = nic;
+	cq->capacity = capacity;
+	cq->verbs.context = &context->verbs.context;
+	cq->verbs.channel = channel;
+	cq->verbs.cqe = (int)capacity;
+	pthread_mutex_init(&cq->verbs.mutex, NULL);
+	pthread_cond_init(&cq->verbs.cond, NULL);
+	if (channel != NULL)
+		channel->refcnt++;
+	nic->count.cqs++;
+	context->objects++;
+	*ret_cq = cq;
+	return 0;
+}
+
+// Its events that wait in the channel go with it.
+static void channel_forget(struct soft_channel *channel, struct soft_cq *cq) {
+	struct soft_cq **place = &channel->ready;
+
+	while (*place != NULL && *place != cq)
+		place = &(*place)->next_ready;
+	if (*place == NULL)
+		return;
+	*place = cq->next_ready;
+	event_fd_drop(channel->verbs.fd, cq->events_waiting);
+}
+
+// From here on no queue pair completes into it: only events that a program holds keep it.
+int cq_destroy(struct soft_cq *cq) {
+	struct soft_context *context = context_of(cq->verbs.context);
+
+	if (cq->users > 0)
+		return -EBUSY;
+	cq->armed = cq->armed_solicited = false;
+	if (cq->verbs.channel != NULL)
+		channel_forget(channel_of(cq->verbs.channel), cq);
+	async_settle(context, cq, &cq->async_taken);
+	while (cq->events_taken > 0)
+		nic_wait_acked(cq->nic);
+	if (cq->verbs.channel != NULL)
+		cq->verbs.channel->refcnt--;
+	cq->nic->count.cqs--;
+	context->objects--;
+	pthread_cond_destroy(&cq->verbs.cond);
+	pthread_mutex_destroy(&cq->verbs.mutex);
+	free(cq->entries);
+	free(cq);
+	return 0;
+}
+
+int cq_resize(struct soft_cq *cq, uint32_t entries) {
+	uint32_t capacity = capacity_for(entries), count = cq_count(cq);
+	struct ibv_wc *moved;
+
+	if (capacity == 0 || capacity < count)
+		return -EINVAL;
+	moved = calloc(capacity, sizeof(struct ibv_wc));
+	if (moved == NULL)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < count; n++)
+		moved[n] = *cq_entry(cq, cq->head + n);
+	free(cq->entries);
+	cq->entries = moved;
+	cq->capacity = capacity;
+	cq->head = 0;
+	cq->tail = count;
+	cq->verbs.cqe = (int)capacity;
+	return 0;
+}
+
+static void cq_tell(struct soft_cq *cq) {
+	struct soft_channel *channel;
+	struct soft_cq **place;
+
+	cq->armed = cq->armed_solicited = false;
+	if (cq->verbs.channel == NULL)
+		return;
+	channel = channel_of(cq->verbs.channel);
+	if (cq->events_waiting++ == 0) {
+		cq->next_ready = NULL;
+		place = &channel->ready;
+		while (*place != NULL)
+			place = &(*place)->next_ready;
+		*place = cq;
+	}
+	event_fd_put(channel->verbs.fd);
+}
+
+static void cq_overrun(struct soft_cq *cq) {
+	const struct ibv_async_event event = {
+		.element.cq = &cq->verbs,
+		.event_type = IBV_EVENT_CQ_ERR,
+	};
+
+	cq->overrun = true;
+	async_event(context_of(cq->verbs.context), &event);
+}
+
+// Called from the midst of a queue pair's work: what becomes of that is seen to by nic_overrun().
+static void cq_lose(struct soft_cq *cq) {
+	if (!cq->overrun)
+		cq_overrun(cq);
+	cq->nic->overran = true;
+}
+
+void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
+	if (cq->overrun || cq_count(cq) == cq->capacity) {
+		cq_lose(cq);
+		return;
+	}
+	*cq_entry(cq, cq->tail++) = *wc;
+	solicited = solicited || wc->status != IBV_WC_SUCCESS;
+	if (cq->armed || (cq->armed_solicited && solicited)) {
+		cq_tell(cq);
+	} else {
+		cq->untold = true;
+		cq->untold_solicited |= solicited;
+	}
+}
+
+uint32_t cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, uint32_t max) {
+	uint32_t count = cq_count(cq) < max ? cq_count(cq) : max;
+
+	for (uint32_t n = 0; n < count; n++)
+		ret_wcs[n] = *cq_entry(cq, cq->head++);
+	// At the front again: who polls in time uses a few entries of a ring that has a million,
+	// and the pages of the others are never touched.
+	if (cq->head == cq->tail) {
+		cq->head = cq->tail = 0;
+		cq->untold = cq->untold_solicited = false;
+	}
+	return count;
+}
+
+// Once armed for any completion, it is not narrowed to solicited ones.
+void cq_arm(struct soft_cq *cq, bool solicited_only) {
+	if (solicited_only)
+		cq->armed_solicited = true;
+	else
+		cq->armed = true;
+	if (cq_count(cq) > 0 && cq->events_waiting == 0 &&
+	    (cq->armed ? cq->untold : cq->untold_solicited))
+		cq_tell(cq);
+}
+
+void cq_forget(struct soft_cq *cq, uint32_t qp_number) {
+	uint32_t kept = cq->head;
+
+	for (uint32_t n = cq->head; n != cq->tail; n++) {
+		if (cq_entry(cq, n)->qp_num != qp_number)
+			*cq_entry(cq, kept++) = *cq_entry(cq, n);
+	}
+	cq->tail = kept;
+}
+
+int channel_create(struct soft_context *context, struct soft_channel **ret_channel) {
+	struct soft_channel *channel = calloc(1, sizeof(*channel));
+
+	if (channel == NULL)
+		return -ENOMEM;
+	channel->verbs.fd = event_fd_make();
+	if (channel->verbs.fd < 0) {
+		int err = channel->verbs.fd;
+
+		free(channel);
+		return err;
+	}
+	channel->verbs.context = &context->verbs.context;
+	context->objects++;
+	*ret_channel = channel;
+	return 0;
+}
+
+int channel_destroy(struct soft_channel *channel) {
+	if (channel->verbs.refcnt > 0)
+		return -EBUSY;
+	context_of(channel->verbs.context)->objects--;
+	close(channel->verbs.fd);
+	free(channel);
+	return 0;
+}
+
+static struct soft_cq *channel_take(struct soft_channel *channel) {
+	struct soft_cq *cq = channel->ready;
+
+	if (cq == NULL)
+		return NULL;
+	cq->events_taken++;
+	if (--cq->events_waiting == 0)
+		channel->ready = cq->next_ready;
+	return cq;
+}
+
+// An event whose queue is gone is skipped.
+int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq) {
+	struct soft_nic *nic = context_of(channel->verbs.context)->nic;
+	struct soft_cq *cq = NULL;
+
+	while (cq == NULL) {
+		int err = event_fd_take(channel->verbs.fd);
+
+		if (err != 0)
+			return err;
+		nic_lock(nic);
+		cq = channel_take(channel);
+		nic_unlock(nic);
+	}
+	*ret_cq = &cq->verbs;
+	return 0;
+}
+
+void cq_ack_events(struct soft_cq *cq, uint32_t count) {
+	nic_lock(cq->nic);
+	cq->events_taken -= count < cq->events_taken ? count : cq->events_taken;
+	pthread_cond_broadcast(&cq->nic->acked);
+	nic_unlock(cq->nic);
+}

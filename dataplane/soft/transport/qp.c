@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Queue pairs: made, numbered, found, broken, destroyed. Whoever holds the device's lock.
+#include "transport/qp.h"
+
+#include "transport/verbs_limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QPS_MIN 64
+#define LAST_WORDS 32 // packets: responses that stand before the acknowledgement
+#define QP_SALTS \
+	((1u << (24 - NIC_QP_INDEX_BITS)) - 1) // 0 is not used: numbers 0 and 1 are special
+
+struct soft_qp *qp_find(const struct soft_nic *nic, uint32_t number) {
+	uint32_t index = number & (NIC_QPS_MAX - 1);
+	struct soft_qp *qp = index < nic->qp_capacity ? nic->qps[index] : NULL;
+
+	return qp != NULL && qp->verbs.qp_num == number ? qp : NULL;
+}
+
+static int qps_grow(struct soft_nic *nic) {
+	uint32_t old = nic->qp_capacity, capacity = old == 0 ? QPS_MIN : old * 2;
+	struct soft_qp **qps = realloc(nic->qps, capacity * sizeof(struct soft_qp *));
+	uint16_t *salts;
+
+	if (qps == NULL)
+		return -ENOMEM;
+	nic->qps = qps;
+	salts = realloc(nic->qp_salts, capacity * sizeof(*salts));
+	if (salts == NULL)
+		return -ENOMEM;
+	nic->qp_salts = salts;
+	for (uint32_t n = old; n < capacity; n++) {
+		qps[n] = NULL;
+		salts[n] = (uint16_t)(nic_random(nic) % QP_SALTS);
+	}
+	nic->qp_next = old;
+	nic->qp_capacity = capacity;
+	return 0;
+}
+
+// Indices go round, so that one is free for long before it is used again, with another salt.
+static int qp_number(struct soft_nic *nic, struct soft_qp *qp) {
+	int err = nic->qp_count == nic->qp_capacity ? qps_grow(nic) : 0;
+	uint32_t index;
+
+	if (err != 0)
+		return err;
+	while (nic->qps[nic->qp_next & (nic->qp_capacity - 1)] != NULL)
+		nic->qp_next++;
+	index = nic->qp_next++ & (nic->qp_capacity - 1);
+	nic->qp_salts[index] = (uint16_t)((nic->qp_salts[index] + 1) % QP_SALTS);
+	qp->verbs.qp_num = (nic->qp_salts[index] + 1u) << NIC_QP_INDEX_BITS | index;
+	qp->verbs.handle = index;
+	nic->qps[index] = qp;
+	nic->qp_count++;
+	return 0;
+}
+
+static bool cap_is_sound(const struct ibv_qp_cap *cap) {
+	return cap->max_send_wr <= LIMIT_QP_WORKS && cap->max_recv_wr <= LIMIT_QP_WORKS &&
+	       cap->max_send_sge <= REQUESTER_SGE_MAX && cap->max_recv_sge <= REQUESTER_SGE_MAX &&
+	       cap->max_inline_data <= REQUESTER_INLINE_MAX;
+}
+
+static int qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr) {
+	switch (attr->qp_type) {
+	case IBV_QPT_RC:
+		break;
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+	if (attr->send_cq == NULL || attr->recv_cq == NULL ||
+	    attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context ||
+	    (attr->srq != NULL && attr->srq->context != pd->context) || !cap_is_sound(&attr->cap))
+		return -EINVAL;
+	return 0;
+}
+
+static uint32_t at_least_one(uint32_t count) {
+	return count > 0 ? count : 1;
+}
+
+static int qp_queues(struct soft_qp *qp) {
+	struct ibv_qp_cap *cap = &qp->cap;
+	uint32_t sge_max = qp->srq != NULL ? qp->srq->queue.sge_max : cap->max_recv_sge;
+	int err = requester_init(&qp->requester, cap);
+
+	if (err == 0 && qp->srq == NULL)
+		err = receive_queue_init(&qp->receives, cap->max_recv_wr, cap->max_recv_sge);
+	return err != 0 ? err : responder_init(&qp->responder, sge_max);
+}
+
+static void qp_free(struct soft_qp *qp) {
+	requester_fini(&qp->requester);
+	receive_queue_fini(&qp->receives);
+	responder_fini(&qp->responder);
+	pthread_cond_destroy(&qp->verbs.cond);
+	pthread_mutex_destroy(&qp->verbs.mutex);
+	free(qp);
+}
+
+static void qp_use(struct soft_qp *qp, uint32_t more) {
+	qp->send_cq->users += more;
+	qp->receive_cq->users += more;
+	pd_of(qp->verbs.pd)->users += more;
+	if (qp->srq != NULL)
+		qp->srq->users += more;
+	qp->context->objects += more;
+}
+
+static void qp_fill(struct soft_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr) {
+	qp->context = context_of(pd->context);
+	qp->nic = qp->context->nic;
+	qp->signal_all = attr->sq_sig_all != 0;
+	qp->send_cq = cq_of(attr->send_cq);
+	qp->receive_cq = cq_of(attr->recv_cq);
+	qp->srq = attr->srq != NULL ? srq_of(attr->srq) : NULL;
+	qp->due_ns = NIC_NEVER;
+	qp->cap = attr->cap;
+	qp->cap.max_send_wr = at_least_one(attr->cap.max_send_wr);
+	qp->cap.max_send_sge = at_least_one(attr->cap.max_send_sge);
+	qp->cap.max_recv_wr = qp->srq != NULL ? 0 : at_least_one(attr->cap.max_recv_wr);
+	qp->cap.max_recv_sge = qp->srq != NULL ? 0 : at_least_one(attr->cap.max_recv_sge);
+	qp->verbs.context = pd->context;
+	qp->verbs.qp_context = attr->qp_context;
+	qp->verbs.pd = pd;
+	qp->verbs.send_cq = attr->send_cq;
+	qp->verbs.recv_cq = attr->recv_cq;
+	qp->verbs.srq = attr->srq;
+	qp->verbs.qp_type = attr->qp_type;
+	qp->verbs.state = IBV_QPS_RESET;
+	pthread_mutex_init(&qp->verbs.mutex, NULL);
+	pthread_cond_init(&qp->verbs.cond, NULL);
+}
+
+int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct soft_qp **ret_qp) {
+	struct soft_nic *nic = context_of(pd->context)->nic;
+	struct soft_qp *qp;
+	int err = qp_check(pd, attr);
+
+	if (err != 0)
+		return err;
+	if (nic->qp_count >= LIMIT_QPS)
+		return -ENOMEM;
+	qp = calloc(1, sizeof(*qp));
+	if (qp == NULL)
+		return -ENOMEM;
+	qp_fill(qp, pd, attr);
+	err = qp_queues(qp);
+	if (err == 0)
+		err = qp_number(nic, qp);
+	if (err != 0) {
+		qp_free(qp);
+		return err;
+	}
+	qp_use(qp, 1);
+	attr->cap = qp->cap;
+	*ret_qp = qp;
+	return 0;
+}
+
+void qp_take_leave(struct soft_qp *qp) {
+	if (!qp->responder.ack_due || qp->verbs.state == IBV_QPS_ERR)
+		return;
+	(void)responder_transmit(qp, LAST_WORDS, false);
+	qp->nic->wire->calls->flush(qp->nic->wire);
+}
+
+void qp_reset(struct soft_qp *qp) {
+	qp_take_leave(qp);
+	qp_unlist(qp);
+	requester_reset(qp);
+	responder_reset(qp);
+	cq_forget(qp->send_cq, qp->verbs.qp_num);
+	cq_forget(qp->receive_cq, qp->verbs.qp_num);
+	qp->attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RESET};
+	qp->verbs.state = IBV_QPS_RESET;
+}
+
+// Its index stays taken until the program has acknowledged what it knows of it.
+void qp_destroy(struct soft_qp *qp) {
+	struct soft_nic *nic = qp->nic;
+
+	qp_reset(qp);
+	async_settle(qp->context, qp, &qp->events);
+	nic->qps[qp->verbs.handle] = NULL;
+	nic->qp_count--;
+	qp_use(qp, UINT32_MAX);
+	qp_free(qp);
+}
+
+void qp_query(
+	const struct soft_qp *qp, struct ibv_qp_attr *ret_attr, struct ibv_qp_init_attr *ret_init
+) {
+	*ret_attr = qp->attr;
+	ret_attr->qp_state = ret_attr->cur_qp_state = qp->verbs.state;
+	ret_attr->cap = qp->cap;
+	ret_attr->sq_draining = qp->verbs.state == IBV_QPS_SQD && !requester_is_idle(qp);
+	*ret_init = (struct ibv_qp_init_attr
+	){.qp_context = qp->verbs.qp_context,
+	  .send_cq = qp->verbs.send_cq,
+	  .recv_cq = qp->verbs.recv_cq,
+	  .srq = qp->verbs.srq,
+	  .cap = qp->cap,
+	  .qp_type = qp->verbs.qp_type,
+	  .sq_sig_all = qp->signal_all};
+}
+
+void qp_error(struct soft_qp *qp) {
+	if (qp->verbs.state == IBV_QPS_ERR)
+		return;
+	qp->verbs.state = IBV_QPS_ERR;
+	requester_flush(qp);
+	responder_flush(qp);
+	qp_unlist(qp);
+}
+
+// Only those that may complete something; others are found when they do.
+static bool qp_is_at_work(const struct soft_qp *qp) {
+	return qp->verbs.state == IBV_QPS_RTR || qp->verbs.state == IBV_QPS_RTS ||
+	       qp->verbs.state == IBV_QPS_SQD;
+}
+
+// What is flushed may overrun another completion queue, which has its own queue pairs.
+void nic_overrun(struct soft_nic *nic) {
+	while (nic->overran) {
+		nic->overran = false;
+		for (uint32_t n = 0; n < nic->qp_capacity; n++) {
+			struct soft_qp *qp = nic->qps[n];
+
+			if (qp != NULL && qp_is_at_work(qp) &&
+			    (qp->send_cq->overrun || qp->receive_cq->overrun))
+				qp_fatal(qp, IBV_EVENT_QP_FATAL);
+		}
+	}
+}
+
+void qp_fatal(struct soft_qp *qp, enum ibv_event_type type) {
+	if (qp->verbs.state == IBV_QPS_ERR)
+		return;
+	async_qp_event(qp, type);
+	qp_error(qp);
+}

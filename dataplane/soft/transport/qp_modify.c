@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which attributes a transition of an RC queue pair needs and may have (InfiniBand 1.3, 11.2.5.2),
+// which values, and what comes of it. Whoever holds the device's lock.
+#include "transport/qp.h"
+#include "transport/verbs_limits.h"
+
+#include <dataplane/gid.h>
+
+#include <errno.h>
+#include <string.h>
+
+#define FLOW_LABEL_MASK ((UINT32_C(1) << 20) - 1)
+#define ACCESS_KNOWN                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+struct transition {
+	enum ibv_qp_state from, to;
+	int required, optional;
+};
+
+static const struct transition transitions[] = {
+	{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_INIT, IBV_QPS_RTR,
+	 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+		 IBV_QP_MIN_RNR_TIMER,
+	 IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_RTR, IBV_QPS_RTS,
+	 IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+		 IBV_QP_MAX_QP_RD_ATOMIC,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
+	{IBV_QPS_RTS, IBV_QPS_RTS, 0,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
+	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPS_SQD, IBV_QPS_RTS, 0,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
+	{IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	 IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ACCESS_FLAGS |
+		 IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
+};
+
+static bool transition_is_sound(enum ibv_qp_state from, enum ibv_qp_state to, int mask) {
+	int rest = mask & ~IBV_QP_STATE;
+
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+		return rest == 0;
+	for (size_t n = 0; n < sizeof(transitions) / sizeof(transitions[0]); n++) {
+		const struct transition *row = &transitions[n];
+
+		if (row->from == from && row->to == to)
+			return (rest & row->required) == row->required &&
+			       (rest & ~(row->required | row->optional)) == 0;
+	}
+	return false;
+}
+
+// Attributes that are a number within bounds.
+static bool numbers_are_sound(const struct ibv_qp_attr *attr, int mask) {
+	const struct {
+		int bit;
+		uint32_t value, least, most;
+	} rows[] = {
+		{IBV_QP_PORT, attr->port_num, 1, 1},
+		{IBV_QP_PKEY_INDEX, attr->pkey_index, 0, 0},
+		{IBV_QP_DEST_QPN, attr->dest_qp_num, 0, PSN_MASK},
+		{IBV_QP_RQ_PSN, attr->rq_psn, 0, PSN_MASK},
+		{IBV_QP_SQ_PSN, attr->sq_psn, 0, PSN_MASK},
+		{IBV_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic, 0, RESPONDER_READS_MAX},
+		{IBV_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic, 0, RESPONDER_READS_MAX},
+		{IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer, 0, 31},
+		{IBV_QP_TIMEOUT, attr->timeout, 0, 31},
+		{IBV_QP_RETRY_CNT, attr->retry_cnt, 0, 7},
+		{IBV_QP_RNR_RETRY, attr->rnr_retry, 0, 7},
+		{IBV_QP_PATH_MIG_STATE, (uint32_t)attr->path_mig_state, IBV_MIG_MIGRATED,
+		 IBV_MIG_MIGRATED},
+	};
+
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		if ((mask & rows[n].bit) != 0 &&
+		    (rows[n].value < rows[n].least || rows[n].value > rows[n].most))
+			return false;
+	}
+	return true;
+}
+
+// The loopback of IPv6 is nobody's address on a network, but may be our own.
+static bool peer_is_sound(const struct soft_nic *nic, const union ibv_gid *peer) {
+	return gid_scope(peer) != GID_SCOPE_NONE ||
+	       memcmp(peer, &nic->wire->gid, sizeof(*peer)) == 0;
+}
+
+static bool address_is_sound(const struct soft_nic *nic, const struct ibv_ah_attr *address) {
+	const union ibv_gid *peer = &address->grh.dgid;
+
+	return address->port_num == 1 && address->is_global && address->sl <= 15 &&
+	       address->grh.sgid_index < LIMIT_GIDS && peer_is_sound(nic, peer) &&
+	       frame_is_ip4(peer) == frame_is_ip4(&nic->wire->gid);
+}
+
+static uint32_t mtu_bytes(enum ibv_mtu mtu) {
+	return UINT32_C(128) << mtu;
+}
+
+static bool mtu_is_sound(const struct soft_nic *nic, enum ibv_mtu mtu) {
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 && mtu_bytes(mtu) <= nic->wire->mtu;
+}
+
+static bool values_are_sound(const struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
+	if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp->verbs.state)
+		return false;
+	if ((mask & IBV_QP_ACCESS_FLAGS) != 0 &&
+	    (attr->qp_access_flags & ~(uint32_t)ACCESS_KNOWN) != 0)
+		return false;
+	if ((mask & IBV_QP_AV) != 0 && !address_is_sound(qp->nic, &attr->ah_attr))
+		return false;
+	if ((mask & IBV_QP_PATH_MTU) != 0 && !mtu_is_sound(qp->nic, attr->path_mtu))
+		return false;
+	return numbers_are_sound(attr, mask);
+}
+
+static void attr_take(struct ibv_qp_attr *own, const struct ibv_qp_attr *attr, int mask) {
+#define TAKE(bit, field)         \
+	if ((mask & (bit)) != 0) \
+		own->field = attr->field;
+	TAKE(IBV_QP_PORT, port_num)
+	TAKE(IBV_QP_PKEY_INDEX, pkey_index)
+	TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags)
+	TAKE(IBV_QP_AV, ah_attr)
+	TAKE(IBV_QP_PATH_MTU, path_mtu)
+	TAKE(IBV_QP_DEST_QPN, dest_qp_num)
+	TAKE(IBV_QP_RQ_PSN, rq_psn)
+	TAKE(IBV_QP_SQ_PSN, sq_psn)
+	TAKE(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic)
+	TAKE(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic)
+	TAKE(IBV_QP_MIN_RNR_TIMER, min_rnr_timer)
+	TAKE(IBV_QP_TIMEOUT, timeout)
+	TAKE(IBV_QP_RETRY_CNT, retry_cnt)
+	TAKE(IBV_QP_RNR_RETRY, rnr_retry)
+	TAKE(IBV_QP_PATH_MIG_STATE, path_mig_state)
+#undef TAKE
+	// Some programs set all its bits where a packet has no such field; drivers in the kernel
+	// cut it off as well.
+	own->ah_attr.grh.flow_label &= FLOW_LABEL_MASK;
+	// Asked for each time anew.
+	own->en_sqd_async_notify =
+		(mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 ? attr->en_sqd_async_notify : 0;
+}
+
+// The UDP source port spreads queue pairs over paths and receive queues: constant for each.
+static void route_fill(struct soft_qp *qp) {
+	const struct ibv_ah_attr *address = &qp->attr.ah_attr;
+	uint32_t spread = qp->verbs.qp_num * UINT32_C(2654435761) >> 18;
+	uint16_t port = qp->nic->wire->source_port;
+
+	qp->mtu = mtu_bytes(qp->attr.path_mtu);
+	qp->route = (struct frame_route){
+		.from = qp->nic->wire->gid,
+		.to = address->grh.dgid,
+		.source_port = port != 0 ? port : (uint16_t)(0xc000 | spread),
+		.traffic_class = address->grh.traffic_class,
+		.hop_limit = address->grh.hop_limit != 0 ? address->grh.hop_limit : 64,
+		.flow_label = address->grh.flow_label,
+	};
+}
+
+static void state_enter(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to) {
+	qp->verbs.state = to;
+	if (to == IBV_QPS_RTR)
+		responder_start(qp);
+	else if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
+		requester_start(qp);
+	else if (from == IBV_QPS_SQD && to == IBV_QPS_RTS)
+		requester_resume(qp);
+	else if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
+		requester_drain(qp);
+}
+
+int qp_modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
+	enum ibv_qp_state from = qp->verbs.state;
+	enum ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : from;
+
+	if (!transition_is_sound(from, to, mask) || !values_are_sound(qp, attr, mask))
+		return -EINVAL;
+	if (to == IBV_QPS_RESET) {
+		qp_reset(qp);
+	} else if (to == IBV_QPS_ERR) {
+		qp_take_leave(qp);
+		qp_error(qp);
+	} else {
+		attr_take(&qp->attr, attr, mask);
+		if ((mask & IBV_QP_AV) != 0)
+			route_fill(qp);
+		state_enter(qp, from, to);
+	}
+	return 0;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Work requests as the program posts them: checked, copied, and given their PSNs.
+#include "transport/requester_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ATOMIC_BYTES 8
+#define FLAGS_KNOWN (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
+
+static bool opcode_is_known(enum ibv_wr_opcode opcode) {
+	switch (opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool state_takes_work(const struct soft_qp *qp) {
+	return qp->verbs.state == IBV_QPS_RTS || qp->verbs.state == IBV_QPS_SQD ||
+	       qp->verbs.state == IBV_QPS_ERR;
+}
+
+static int
+measure(const struct requester *requester, const struct ibv_send_wr *wr, uint32_t *ret_length) {
+	uint64_t length = 0;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > requester->sge_max)
+		return -EINVAL;
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (length > REQUESTER_MESSAGE_MAX)
+		return -EINVAL;
+	*ret_length = (uint32_t)length;
+	return 0;
+}
+
+static int check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t *ret_length) {
+	bool inlined = (wr->send_flags & IBV_SEND_INLINE) != 0;
+	uint32_t length;
+	int err;
+
+	if (!state_takes_work(qp) || !opcode_is_known(wr->opcode))
+		return -EINVAL;
+	if ((wr->send_flags & ~(unsigned int)FLAGS_KNOWN) != 0)
+		return -EINVAL;
+	err = measure(&qp->requester, wr, &length);
+	if (err != 0)
+		return err;
+	if (wr->opcode >= IBV_WR_RDMA_READ && (inlined || qp->attr.max_rd_atomic == 0))
+		return -EINVAL;
+	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && length != ATOMIC_BYTES)
+		return -EINVAL;
+	if (inlined && length > qp->requester.inline_max)
+		return -EINVAL;
+	*ret_length = length;
+	return 0;
+}
+
+static void fill_target(struct send_work *work, const struct ibv_send_wr *wr) {
+	if (work_is_atomic(work)) {
+		work->remote_address = wr->wr.atomic.remote_addr;
+		work->rkey = wr->wr.atomic.rkey;
+		work->compare_add = wr->wr.atomic.compare_add;
+		work->swap = wr->wr.atomic.swap;
+	} else {
+		work->remote_address = wr->wr.rdma.remote_addr;
+		work->rkey = wr->wr.rdma.rkey;
+	}
+}
+
+static void copy_inline(uint8_t *to, const struct ibv_send_wr *wr) {
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (sge->length == 0)
+			continue;
+		// NOLINTNEXTLINE(performance-no-int-to-ptr): verbs give addresses as numbers
+		memcpy(to, (const void *)(uintptr_t)sge->addr, sge->length);
+		to += sge->length;
+	}
+}
+
+static void copy_pieces(
+	const struct requester *requester, struct send_work *work, const struct ibv_send_wr *wr
+) {
+	if ((work->flags & IBV_SEND_INLINE) != 0 && work->length > 0) {
+		copy_inline(work_inline(requester, requester->tail), wr);
+		return;
+	}
+	work->sge_count = (uint32_t)wr->num_sge;
+	if (work->sge_count > 0)
+		memcpy(work_sges(requester, requester->tail), wr->sg_list,
+		       work->sge_count * sizeof(struct ibv_sge));
+}
+
+static void
+fill(const struct soft_qp *qp, struct send_work *work, const struct ibv_send_wr *wr, uint32_t length
+) {
+	uint32_t mtu = qp->mtu; // 0 where it was never connected: in ERR
+
+	*work = (struct send_work){
+		.wr_id = wr->wr_id,
+		.opcode = wr->opcode,
+		.flags = wr->send_flags | (qp->signal_all ? IBV_SEND_SIGNALED : 0u),
+		.immediate = wr->imm_data,
+		.length = length,
+		.first_psn = qp->requester.post_psn,
+		.packets = length <= mtu || mtu == 0 ? 1 : (length + mtu - 1) / mtu,
+	};
+	fill_target(work, wr);
+}
+
+int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr) {
+	struct requester *requester = &qp->requester;
+	struct send_work *work = work_at(requester, requester->tail);
+	uint32_t length;
+	int err = check(qp, wr, &length);
+
+	if (err != 0)
+		return err;
+	if (requester->tail - requester->head >= requester->capacity)
+		return -ENOMEM;
+	fill(qp, work, wr, length);
+	if (qp->verbs.state == IBV_QPS_ERR) {
+		requester_complete(qp, work, IBV_WC_WR_FLUSH_ERR);
+		return 0;
+	}
+	copy_pieces(requester, work, wr);
+	requester->post_psn = work_end_psn(work);
+	requester->tail++;
+	qp_ready(qp);
+	return 0;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Answers of the peer. Everything in them may be a lie: what does not fit what is under way is
+// counted and dropped, or ends the queue pair; nothing is written outside the request's pieces.
+#include "transport/requester_impl.h"
+
+#include <string.h>
+
+#define SYNDROME_KIND(syndrome) ((syndrome)&0xe0)
+
+// Of what was sent and is not acknowledged.
+static bool is_under_way(const struct requester *requester, uint32_t psn) {
+	return psn_add(psn, -requester->acked_psn) <
+	       psn_add(requester->high_psn, -requester->acked_psn);
+}
+
+// An answer for `psn` acknowledges everything before `end`. True if it did, and there is more to be
+// done about the answer.
+static bool reach(struct soft_qp *qp, uint32_t psn, uint32_t end) {
+	uint32_t before = qp->requester.acked_psn;
+	bool all = requester_acknowledge(qp, end);
+
+	if (!requester_settle(qp, before))
+		return false;
+	if (!all)
+		requester_lost(qp, psn);
+	return all;
+}
+
+static void take_negative(struct soft_qp *qp, uint8_t syndrome) {
+	switch (syndrome) {
+	case PACKET_SYNDROME_NAK_SEQUENCE:
+		requester_rewind(qp);
+		break;
+	case PACKET_SYNDROME_NAK_INVALID:
+		requester_fail(qp, IBV_WC_REM_INV_REQ_ERR);
+		break;
+	case PACKET_SYNDROME_NAK_ACCESS:
+		requester_fail(qp, IBV_WC_REM_ACCESS_ERR);
+		break;
+	default:
+		requester_fail(qp, IBV_WC_REM_OP_ERR);
+		break;
+	}
+}
+
+static void take_ack(struct soft_qp *qp, const struct packet *packet) {
+	struct soft_counters *counters = &qp->nic->counters;
+
+	switch (SYNDROME_KIND(packet->syndrome)) {
+	case 0:
+		reach(qp, packet->psn, psn_add(packet->psn, 1));
+		return;
+	case PACKET_SYNDROME_RNR:
+		counter_add(&counters->rnr_naks_received, 1);
+		if (reach(qp, packet->psn, packet->psn))
+			requester_not_ready(qp, packet->syndrome);
+		return;
+	case PACKET_SYNDROME_NAK_SEQUENCE:
+		if (packet->syndrome > PACKET_SYNDROME_NAK_OPERATION)
+			break;
+		counter_add(&counters->naks_received, 1);
+		if (reach(qp, packet->psn, packet->psn))
+			take_negative(qp, packet->syndrome);
+		return;
+	default:
+		break;
+	}
+	counter_add(&counters->drop_answer, 1);
+}
+
+static void refuse(struct soft_qp *qp) {
+	counter_add(&qp->nic->counters.drop_answer, 1);
+	requester_fail(qp, IBV_WC_BAD_RESP_ERR);
+}
+
+// Requests end where pieces end, and begin where pieces begin or where one was resumed. A peer may
+// go on in the middle of its first answer then, instead of beginning one.
+static bool
+position_fits(const struct requester *requester, uint32_t done, uint32_t packets, uint8_t flags) {
+	uint32_t in_piece = done & (requester->piece - 1);
+	bool ends = in_piece + 1 == requester->piece || done + 1 == packets;
+	bool first = (flags & PACKET_FIRST) != 0;
+
+	if (ends != ((flags & PACKET_LAST) != 0))
+		return false;
+	if (in_piece == 0)
+		return first;
+	return !first || requester->acked_psn == requester->resumed_psn;
+}
+
+static bool read_fits(
+	const struct soft_qp *qp,
+	const struct send_work *work,
+	uint32_t done,
+	const struct packet *packet
+) {
+	const struct packet_facts *facts = packet_facts(packet->opcode);
+	uint32_t left = work->length - done * qp->mtu;
+
+	if (work->opcode != IBV_WR_RDMA_READ)
+		return false;
+	if ((facts->flags & PACKET_AETH) != 0 && SYNDROME_KIND(packet->syndrome) != 0)
+		return false;
+	return packet->payload_bytes == (left < qp->mtu ? left : qp->mtu) &&
+	       position_fits(&qp->requester, done, work->packets, facts->flags);
+}
+
+// The oldest request has its answer up to and without psn.
+static void answered(struct soft_qp *qp, uint32_t psn, bool ends) {
+	struct requester *requester = &qp->requester;
+	uint32_t before = requester->acked_psn;
+
+	if (ends && requester->reads_out > 0 && psn_diff(psn, requester->next_psn) <= 0)
+		requester->reads_out--;
+	requester_advance(qp, psn);
+	requester_settle(qp, before);
+}
+
+static void take_read(struct soft_qp *qp, const struct packet *packet) {
+	struct requester *requester = &qp->requester;
+	const struct send_work *work;
+	uint32_t done;
+
+	if (!reach(qp, packet->psn, packet->psn))
+		return;
+	work = work_at(requester, requester->head);
+	done = psn_add(packet->psn, -work->first_psn);
+	if (!read_fits(qp, work, done, packet)) {
+		refuse(qp);
+		return;
+	}
+	if (packet->payload_bytes > 0 &&
+	    !work_scatter(
+		    qp, requester->head, done * qp->mtu, packet->payload, packet->payload_bytes
+	    )) {
+		requester_fail(qp, IBV_WC_LOC_PROT_ERR);
+		return;
+	}
+	answered(
+		qp, psn_add(packet->psn, 1),
+		(packet_facts(packet->opcode)->flags & PACKET_LAST) != 0
+	);
+}
+
+static void take_atomic(struct soft_qp *qp, const struct packet *packet) {
+	struct requester *requester = &qp->requester;
+	const struct send_work *work;
+	uint8_t bytes[sizeof(packet->original)];
+
+	if (!reach(qp, packet->psn, packet->psn))
+		return;
+	work = work_at(requester, requester->head);
+	if (!work_is_atomic(work) || SYNDROME_KIND(packet->syndrome) != 0) {
+		refuse(qp);
+		return;
+	}
+	memcpy(bytes, &packet->original, sizeof(bytes));
+	if (!work_scatter(qp, requester->head, 0, bytes, sizeof(bytes))) {
+		requester_fail(qp, IBV_WC_LOC_PROT_ERR);
+		return;
+	}
+	answered(qp, psn_add(packet->psn, 1), true);
+}
+
+void requester_response(struct soft_qp *qp, const struct packet *packet) {
+	struct soft_counters *counters = &qp->nic->counters;
+
+	if (!is_under_way(&qp->requester, packet->psn)) {
+		counter_add(&counters->drop_ghost, 1);
+		return;
+	}
+	switch (packet_facts(packet->opcode)->kind) {
+	case PACKET_KIND_ACK:
+		take_ack(qp, packet);
+		break;
+	case PACKET_KIND_READ_RESPONSE:
+		take_read(qp, packet);
+		break;
+	case PACKET_KIND_ATOMIC_ACK:
+		take_atomic(qp, packet);
+		break;
+	default:
+		counter_add(&counters->drop_opcode, 1);
+		break;
+	}
+}

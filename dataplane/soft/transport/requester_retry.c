@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When an answer is overdue or missing, or the peer was not ready: sending goes back.
+//
+// It always goes back to the oldest PSN that is not acknowledged. A retry is taken off for a
+// timeout alone, whose time runs from the last progress on: packets that overtake each other on the
+// wire make the peer say many times over that one is missing, and that must not end the connection,
+// nor may it go on for ever.
+#include "transport/requester_impl.h"
+
+#define WINDOW_LEAST 2
+#define TIMEOUT_UNIT_NS UINT64_C(4096)
+#define RNR_RETRY_ENDLESS 7
+// The oldest packet is sent once more after so many times what an answer takes, and then each time
+// after twice as long.
+#define PROBE_WAITS 4
+#define PROBE_LEAST_NS UINT64_C(50000)
+#define PROBES_MAX 16
+// A timeout that is seen so much too late, or by an eighth of itself, tells of a pause of our own:
+// on a machine with more spinning threads than processors they are as long as timeouts. The device
+// itself may be late by two ticks (NIC_LAZY_NS). For as many in a row the peer is not blamed.
+#define PAUSE_NS UINT64_C(4000000)
+#define PAUSES_MAX 32
+
+static uint64_t timeout_interval_ns(const struct soft_qp *qp) {
+	return TIMEOUT_UNIT_NS << (qp->attr.timeout & 31);
+}
+
+static uint64_t probe_interval_ns(const struct requester *requester) {
+	return (requester->wait_ns * PROBE_WAITS + PROBE_LEAST_NS) << requester->probes;
+}
+
+void requester_arm(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+	uint64_t timeout_ns = timeout_interval_ns(qp);
+	uint64_t probe_ns = probe_interval_ns(requester);
+
+	if (qp->attr.timeout == 0)
+		return;
+	requester->timeout_ns = qp->nic->now_ns + timeout_ns;
+	requester->probe_ns = probe_ns < timeout_ns ? qp->nic->now_ns + probe_ns : NIC_NEVER;
+}
+
+void requester_disarm(struct requester *requester) {
+	requester->timeout_ns = NIC_NEVER;
+	requester->probe_ns = NIC_NEVER;
+}
+
+// Follows longer waits faster than shorter ones: a probe too early is a packet in vain. After a
+// probe it is counted from there: what was waited before may have been for something lost, and on a
+// slow path the doubling of the probes' intervals makes it long enough to learn from.
+void requester_learn(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+	uint64_t wait_ns = qp->nic->now_ns - requester->timed_ns;
+	bool probed = requester->probes > 0;
+
+	requester->probes = 0;
+	if (requester->timed_ns == 0 || psn_diff(requester->acked_psn, requester->timed_psn) < 0)
+		return;
+	requester->timed_ns = 0;
+	if (wait_ns > requester->wait_ns)
+		requester->wait_ns += (wait_ns - requester->wait_ns) / 4;
+	else if (probed) // perhaps it asked too early
+		requester->wait_ns += requester->wait_ns / 8;
+	else
+		requester->wait_ns -= (requester->wait_ns - wait_ns) / 16;
+}
+
+static void probe(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+
+	counter_add(&qp->nic->counters.probes, 1);
+	if (requester->probes < PROBES_MAX)
+		requester->probes++;
+	if (requester->timed_ns != 0)
+		requester->timed_ns = qp->nic->now_ns;
+	requester->probe_ns = qp->nic->now_ns + probe_interval_ns(requester);
+	requester_probe(qp);
+}
+
+// Once for all that was under way when the loss happened.
+static void shrink_window(struct requester *requester) {
+	uint32_t smaller = requester->window * 3 / 4;
+
+	if (psn_diff(requester->acked_psn, requester->recover_psn) < 0)
+		return;
+	requester->recover_psn = requester->high_psn;
+	requester->window_acked = 0;
+	if (smaller >= WINDOW_LEAST)
+		requester->window = smaller;
+}
+
+static void go_back(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+
+	requester->next = requester->head;
+	requester->next_psn = requester->acked_psn;
+	requester->reads_out = 0;
+	requester->stuck = IBV_WC_SUCCESS;
+	requester->timed_ns = 0;
+	qp_ready(qp);
+}
+
+static bool take_retry(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+
+	if (requester->retries == 0) {
+		requester_fail(qp, IBV_WC_RETRY_EXC_ERR);
+		return false;
+	}
+	requester->retries--;
+	return true;
+}
+
+void requester_rewind(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+
+	if (requester->next_psn == requester->acked_psn)
+		return; // nothing was sent since it went back
+	// Sooner than an answer takes it cannot be about what was sent since: where packets
+	// overtake each other, many say the same. If it is lost again, the probe finds out.
+	if (qp->nic->now_ns - requester->rewound_ns < requester->wait_ns / 4)
+		return;
+	requester->rewound_ns = qp->nic->now_ns;
+	shrink_window(requester);
+	go_back(qp);
+}
+
+// What answers after the missing one say was sent before it went back; but when they begin anew,
+// they answer what was sent since, and the missing one is lost again.
+void requester_lost(struct soft_qp *qp, uint32_t psn) {
+	struct requester *requester = &qp->requester;
+	bool again = !requester->lost || psn_diff(psn, requester->lost_psn) <= 0;
+
+	requester->lost = true;
+	requester->lost_psn = psn;
+	if (again)
+		requester_rewind(qp);
+}
+
+void requester_not_ready(struct soft_qp *qp, uint8_t syndrome) {
+	struct requester *requester = &qp->requester;
+
+	if (requester->rnr_ns != 0)
+		return; // said again of what is waited for
+	if (qp->attr.rnr_retry != RNR_RETRY_ENDLESS) {
+		if (requester->rnr_retries == 0) {
+			requester_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
+			return;
+		}
+		requester->rnr_retries--;
+	}
+	requester->retries = qp->attr.retry_cnt;
+	requester_disarm(requester);
+	requester->rnr_ns = qp->nic->now_ns + packet_rnr_ns(syndrome);
+	go_back(qp);
+}
+
+uint64_t requester_due(const struct soft_qp *qp) {
+	const struct requester *requester = &qp->requester;
+	uint64_t due_ns = requester->timeout_ns;
+
+	if (requester->probe_ns < due_ns)
+		due_ns = requester->probe_ns;
+	if (requester->rnr_ns != 0 && requester->rnr_ns < due_ns)
+		due_ns = requester->rnr_ns;
+	return due_ns;
+}
+
+// The peer may have answered in time, or been as short of a processor: it gets all of another
+// period for what is sent again.
+static bool was_away(const struct soft_qp *qp) {
+	uint64_t late_ns = qp->nic->now_ns - qp->requester.timeout_ns;
+
+	return late_ns >= PAUSE_NS && late_ns >= timeout_interval_ns(qp) / 8;
+}
+
+static void overdue(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+	bool away = was_away(qp) && requester->pauses < PAUSES_MAX;
+
+	counter_add(&qp->nic->counters.timeouts, 1);
+	requester_disarm(requester);
+	if (away)
+		requester->pauses++;
+	else
+		shrink_window(requester);
+	if (away || take_retry(qp))
+		go_back(qp);
+}
+
+void requester_timer(struct soft_qp *qp) {
+	struct requester *requester = &qp->requester;
+	uint64_t now_ns = qp->nic->now_ns;
+
+	if (requester->rnr_ns != 0 && now_ns >= requester->rnr_ns) {
+		requester->rnr_ns = 0;
+		qp_ready(qp);
+	}
+	if (now_ns >= requester->timeout_ns)
+		overdue(qp);
+	else if (now_ns >= requester->probe_ns)
+		probe(qp);
+}

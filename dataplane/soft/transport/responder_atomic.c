@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Compare-and-swap and fetch-and-add on the program's own memory. Numbers are big-endian in the
+// packet, in the processor's order in memory; the program's threads may use atomics on the same.
+#include "transport/responder_impl.h"
+
+static uint64_t compute(uint64_t *word, const struct packet *packet) {
+	uint64_t original = packet->compare;
+
+	if (packet->opcode == PACKET_FETCH_ADD)
+		return __atomic_fetch_add(word, packet->swap_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(
+		word, &original, packet->swap_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST
+	);
+	return original;
+}
+
+uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
+	struct response_work *work;
+	uint8_t *bytes;
+
+	if (!responder_has_room(qp))
+		return 0;
+	if (packet->payload_bytes > 0)
+		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
+	bytes = region_reach(
+		qp->nic, qp->verbs.pd, packet->key, packet->address, sizeof(uint64_t),
+		IBV_ACCESS_REMOTE_ATOMIC
+	);
+	if (bytes == NULL)
+		return responder_refuse(qp, PACKET_SYNDROME_NAK_ACCESS);
+	// A region may be addressed otherwise than its memory is: both count.
+	if (((packet->address | (uintptr_t)bytes) & (sizeof(uint64_t) - 1)) != 0 ||
+	    !pad_is_right(packet))
+		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
+	work = responder_add_work(qp, packet);
+	work->atomic = true;
+	work->original = compute((uint64_t *)(void *)bytes, packet);
+	return 1;
+}
+
+// Never executed twice: what it found the first time is told again.
+void responder_atomic_again(struct soft_qp *qp, const struct packet *packet) {
+	struct response_work *work = responder_find_work(&qp->responder, packet->psn, true);
+
+	if (work == NULL) {
+		counter_add(&qp->nic->counters.drop_old_read, 1);
+		return;
+	}
+	work->pending = true;
+	responder_answer(qp, work);
+}

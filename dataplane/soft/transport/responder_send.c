@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SEND: its packets go one after the other into the pieces of one receive.
+#include "transport/responder_impl.h"
+
+// The keys of a shared receive are of the shared queue's PD.
+static const struct ibv_pd *receive_pd(const struct soft_qp *qp) {
+	return qp->srq != NULL ? qp->srq->verbs.pd : qp->verbs.pd;
+}
+
+// False if a piece is not in a region that may be written to. All of it fits.
+static bool scatter(struct soft_qp *qp, const uint8_t *from, uint32_t size) {
+	struct responder *responder = &qp->responder;
+
+	while (size > 0) {
+		const struct ibv_sge *sge = &responder->receive_sges[responder->receive_sge];
+		uint32_t room = sge->length - responder->receive_sge_used;
+		uint32_t bytes = size < room ? size : room;
+		uint8_t *to;
+
+		if (bytes == 0) {
+			responder->receive_sge++;
+			responder->receive_sge_used = 0;
+			continue;
+		}
+		to = region_reach(
+			qp->nic, receive_pd(qp), sge->lkey, sge->addr + responder->receive_sge_used,
+			bytes, IBV_ACCESS_LOCAL_WRITE
+		);
+		if (to == NULL)
+			return false;
+		copy_last_byte_last(to, from, bytes);
+		responder->receive_sge_used += bytes;
+		from += bytes;
+		size -= bytes;
+	}
+	return true;
+}
+
+static bool length_is_right(const struct soft_qp *qp, const struct packet *packet, uint8_t flags) {
+	if ((flags & PACKET_LAST) == 0)
+		return packet->payload_bytes == qp->mtu;
+	if ((flags & PACKET_FIRST) == 0 && packet->payload_bytes == 0)
+		return false;
+	return packet->payload_bytes <= qp->mtu;
+}
+
+uint32_t responder_send(struct soft_qp *qp, const struct packet *packet, uint8_t flags) {
+	struct responder *responder = &qp->responder;
+
+	if (!responder->receiving && !responder_has_receive(qp))
+		return 0;
+	if (!length_is_right(qp, packet, flags) || !pad_is_right(packet))
+		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
+	if (!responder->receiving)
+		responder_take_receive(qp);
+	if (packet->payload_bytes > responder->receive.length - responder->received)
+		return responder_fail_receive(qp, PACKET_SYNDROME_NAK_INVALID, IBV_WC_LOC_LEN_ERR);
+	if (!scatter(qp, packet->payload, packet->payload_bytes))
+		return responder_fail_receive(
+			qp, PACKET_SYNDROME_NAK_OPERATION, IBV_WC_LOC_PROT_ERR
+		);
+	responder->received += packet->payload_bytes;
+	if ((flags & PACKET_LAST) != 0)
+		responder_complete_receive(qp, packet, IBV_WC_RECV, responder->received);
+	return 1;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What leaves as an answer, in this order: responses of reads and atomics, then the NAK or the
+// acknowledgement of everything up to the expected PSN.
+#include "transport/output.h"
+#include "transport/responder_impl.h"
+
+#include <string.h>
+
+enum sent {
+	SENT,
+	SENT_NONE, // nothing was left to send
+	SENT_FULL, // the wire takes no more for now
+};
+
+static enum sent send_syndrome(struct soft_qp *qp, uint8_t syndrome, uint32_t psn) {
+	struct packet packet = {
+		.opcode = PACKET_ACK,
+		.psn = psn,
+		.syndrome = syndrome,
+		.msn = qp->responder.msn,
+	};
+
+	if (output_begin(qp, &packet, 0) == NULL)
+		return SENT_FULL;
+	output_end(qp);
+	return SENT;
+}
+
+static void count_nak(struct soft_nic *nic, uint8_t syndrome) {
+	bool rnr = syndrome < PACKET_SYNDROME_NAK_SEQUENCE;
+
+	counter_add(rnr ? &nic->counters.rnr_naks_sent : &nic->counters.naks_sent, 1);
+}
+
+// A NAK stands for the acknowledgement of what was before it too.
+static enum sent send_nak(struct soft_qp *qp) {
+	struct responder_nak nak = qp->responder.nak;
+	enum sent sent = send_syndrome(qp, nak.syndrome, nak.psn);
+
+	if (sent != SENT)
+		return sent;
+	count_nak(qp->nic, nak.syndrome);
+	qp->responder.nak = (struct responder_nak){0};
+	responder_acknowledged(&qp->responder);
+	if (nak.fatal && nak.told)
+		qp_error(qp);
+	else if (nak.fatal)
+		qp_fatal(qp, nak.event);
+	return SENT;
+}
+
+static enum sent send_ack(struct soft_qp *qp) {
+	enum sent sent =
+		send_syndrome(qp, PACKET_SYNDROME_ACK, (qp->responder.expected_psn - 1) & PSN_MASK);
+
+	if (sent != SENT)
+		return sent;
+	counter_add(&qp->nic->counters.acks_sent, 1);
+	responder_acknowledged(&qp->responder);
+	return SENT;
+}
+
+// It is out for the first time: it counts no more as under way.
+static void answer_over(struct responder *responder, struct response_work *work) {
+	work->pending = false;
+	responder->answering++;
+	if ((int32_t)(responder->answering - responder->answered) > 0)
+		responder->answered = responder->answering;
+}
+
+static enum sent answer_atomic(struct soft_qp *qp, struct response_work *work) {
+	struct packet packet = {
+		.opcode = PACKET_ATOMIC_ACK,
+		.psn = work->first_psn,
+		.syndrome = PACKET_SYNDROME_ACK,
+		.msn = work->msn,
+		.original = work->original,
+	};
+
+	if (output_begin(qp, &packet, 0) == NULL)
+		return SENT_FULL;
+	output_end(qp);
+	answer_over(&qp->responder, work);
+	return SENT;
+}
+
+static uint8_t response_opcode(bool first, bool last) {
+	if (first)
+		return last ? PACKET_READ_ONLY : PACKET_READ_FIRST;
+	return last ? PACKET_READ_LAST : PACKET_READ_MIDDLE;
+}
+
+// The region is gone. Who asks for the first time is told so; a late duplicate, which may have been
+// on its way for long, is none of the program's business.
+static enum sent answer_gone(struct soft_qp *qp, struct response_work *work, uint32_t psn) {
+	struct responder *responder = &qp->responder;
+
+	if ((int32_t)(responder->answering - responder->answered) < 0) {
+		counter_add(&qp->nic->counters.drop_old_read, 1);
+		answer_over(responder, work);
+		return SENT_NONE;
+	}
+	responder_refuse(qp, PACKET_SYNDROME_NAK_ACCESS);
+	responder->nak.psn = psn;
+	responder->answering = responder->work_tail;
+	return SENT_NONE;
+}
+
+static enum sent answer_read(struct soft_qp *qp, struct response_work *work) {
+	uint32_t left = work->answer_end - work->answer_next;
+	uint32_t bytes = left < qp->mtu ? left : qp->mtu;
+	struct packet packet = {
+		.opcode = response_opcode(work->answer_next == work->answer_from, bytes == left),
+		.psn = psn_add(work->first_psn, work->answer_next / qp->mtu),
+		.syndrome = PACKET_SYNDROME_ACK,
+		.msn = work->msn,
+	};
+	const uint8_t *from = NULL;
+	uint8_t *to;
+
+	if (bytes > 0) {
+		from = region_reach(
+			qp->nic, qp->verbs.pd, work->key, work->address + work->answer_next, bytes,
+			IBV_ACCESS_REMOTE_READ
+		);
+		if (from == NULL)
+			return answer_gone(qp, work, packet.psn);
+	}
+	to = output_begin(qp, &packet, bytes);
+	if (to == NULL)
+		return SENT_FULL;
+	if (bytes > 0)
+		memcpy(to, from, bytes);
+	output_end(qp);
+	work->answer_next += bytes;
+	if (bytes == left)
+		answer_over(&qp->responder, work);
+	return SENT;
+}
+
+static enum sent answer_next(struct soft_qp *qp) {
+	struct responder *responder = &qp->responder;
+
+	while (responder->answering != responder->work_tail) {
+		struct response_work *work =
+			&responder->works[responder->answering % RESPONDER_READS_MAX];
+		enum sent sent = SENT_NONE;
+
+		if (!work->pending)
+			responder->answering++;
+		else
+			sent = work->atomic ? answer_atomic(qp, work) : answer_read(qp, work);
+		if (sent != SENT_NONE)
+			return sent;
+	}
+	return SENT_NONE;
+}
+
+static enum sent send_next(struct soft_qp *qp, bool defer_acks) {
+	struct responder *responder = &qp->responder;
+	enum sent sent = answer_next(qp);
+
+	if (sent != SENT_NONE)
+		return sent;
+	if (responder->nak.syndrome != 0)
+		return send_nak(qp);
+	if (responder->ack_due && !defer_acks)
+		return send_ack(qp);
+	return SENT_NONE;
+}
+
+bool responder_transmit(struct soft_qp *qp, uint32_t budget, bool defer_acks) {
+	const struct responder *responder = &qp->responder;
+	enum sent sent = SENT;
+
+	while (budget > 0 && sent == SENT) {
+		sent = send_next(qp, defer_acks);
+		budget--;
+	}
+	return responder->answering != responder->work_tail || responder->nak.syndrome != 0 ||
+	       (responder->ack_due && !defer_acks);
+}

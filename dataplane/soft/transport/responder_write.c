@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// WRITE: the first packet says where and how much, the others follow on.
+#include "transport/responder_impl.h"
+
+// Of the packet: where it goes, and what is left of the message with it.
+struct write_part {
+	uint64_t address;
+	uint32_t key, left, length; // length: of the whole message
+};
+
+static struct write_part
+part_of(const struct responder *responder, const struct packet *packet, uint8_t flags) {
+	if ((flags & PACKET_FIRST) != 0)
+		return (struct write_part){
+			.address = packet->address,
+			.key = packet->key,
+			.left = packet->length,
+			.length = packet->length,
+		};
+	return (struct write_part){
+		.address = responder->write_address,
+		.key = responder->write_key,
+		.left = responder->write_left,
+		.length = responder->write_length,
+	};
+}
+
+static bool length_is_right(
+	const struct soft_qp *qp,
+	const struct write_part *part,
+	uint32_t payload_bytes,
+	uint8_t flags
+) {
+	if (part->length > LIMIT_MESSAGE_BYTES)
+		return false;
+	if ((flags & PACKET_LAST) == 0)
+		return payload_bytes == qp->mtu && part->left > qp->mtu;
+	return payload_bytes <= qp->mtu && payload_bytes == part->left;
+}
+
+// The first packet must have the right to all of it, the others what they need themselves, since
+// the region may be gone by then. No bytes need no region.
+static bool
+reach(struct soft_qp *qp, const struct write_part *part, uint32_t bytes, uint8_t **ret) {
+	*ret = NULL;
+	if (bytes == 0)
+		return true;
+	*ret = region_reach(
+		qp->nic, qp->verbs.pd, part->key, part->address, bytes, IBV_ACCESS_REMOTE_WRITE
+	);
+	return *ret != NULL;
+}
+
+static void complete(struct soft_qp *qp, const struct packet *packet, uint32_t length) {
+	responder_take_receive(qp);
+	responder_complete_receive(qp, packet, IBV_WC_RECV_RDMA_WITH_IMM, length);
+}
+
+uint32_t responder_write(struct soft_qp *qp, const struct packet *packet, uint8_t flags) {
+	struct responder *responder = &qp->responder;
+	struct write_part part = part_of(responder, packet, flags);
+	uint32_t bytes = packet->payload_bytes;
+	uint8_t *to;
+
+	if ((flags & PACKET_IMM) != 0 && !responder_has_receive(qp))
+		return 0;
+	if (!length_is_right(qp, &part, bytes, flags))
+		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
+	if (!reach(qp, &part, (flags & PACKET_FIRST) != 0 ? part.length : bytes, &to))
+		return responder_refuse(qp, PACKET_SYNDROME_NAK_ACCESS);
+	if (!pad_is_right(packet))
+		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
+	if (bytes > 0)
+		copy_last_byte_last(to, packet->payload, bytes);
+	responder->write_address = part.address + bytes;
+	responder->write_key = part.key;
+	responder->write_left = part.left - bytes;
+	responder->write_length = part.length;
+	if ((flags & PACKET_IMM) != 0)
+		complete(qp, packet, part.length);
+	return 1;
+}

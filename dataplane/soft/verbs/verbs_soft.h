@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The parts of verbs_calls_soft, by the file that they are in.
+#pragma once
+
+#include "transport/qp.h"
+
+#include <dataplane/verbs_calls.h>
+
+// A device that was added: listed from then on, alive while it is open.
+struct soft_device {
+	struct ibv_device verbs;
+	struct soft_nic nic;
+	__be64 guid; // of the address, once it is known; with the lock of `nic`
+};
+
+static inline struct soft_device *device_of(struct ibv_device *device) {
+	return container_of(device, struct soft_device, verbs);
+}
+static inline struct soft_nic *nic_of(struct ibv_context *context) {
+	return context_of(context)->nic;
+}
+
+// verbs_soft_query.c
+int soft_query_device(struct ibv_context *context, struct ibv_device_attr *ret_attr);
+int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *ret_attr);
+int soft_query_gids(
+	struct ibv_context *context,
+	struct ibv_gid_entry *entries,
+	uint32_t max,
+	uint32_t *ret_count
+);
+int soft_query_pkey(struct ibv_context *context, uint8_t port, uint16_t index, uint16_t *ret_pkey);
+void soft_query_pointers(struct verbs_context *context); // of inline calls
+
+// verbs_soft_regions.c
+int soft_alloc_pd(struct ibv_context *context, struct ibv_pd **ret_pd);
+int soft_dealloc_pd(struct ibv_pd *pd);
+int soft_reg_mr(
+	struct ibv_pd *pd, void *address, size_t length, int access, struct ibv_mr **ret_mr
+);
+int soft_reg_dmabuf_mr(
+	struct ibv_pd *pd, const struct verbs_dmabuf *dmabuf, int access, struct ibv_mr **ret_mr
+);
+int soft_dereg_mr(struct ibv_mr *mr);
+
+// verbs_soft_queues.c
+int soft_create_comp_channel(struct ibv_context *context, struct ibv_comp_channel **ret_channel);
+int soft_destroy_comp_channel(struct ibv_comp_channel *channel);
+int soft_create_cq(
+	struct ibv_context *context,
+	uint32_t entries,
+	struct ibv_comp_channel *channel,
+	struct ibv_cq **ret_cq
+);
+int soft_destroy_cq(struct ibv_cq *cq);
+int soft_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq);
+void soft_ack_cq_events(struct ibv_cq *cq, uint32_t count);
+int soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **ret_qp);
+int soft_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int soft_query_qp(
+	struct ibv_qp *qp, int mask, struct ibv_qp_attr *ret_attr, struct ibv_qp_init_attr *ret_init
+);
+int soft_destroy_qp(struct ibv_qp *qp);
+
+// verbs_soft_hot.c
+void soft_hot_ops(struct ibv_context_ops *ops);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hot calls, where libibverbs' inline functions jump to: positive errno, or a count. Any
+// thread.
+#include "transport/qp.h"
+#include "verbs/verbs_soft.h"
+
+#include <errno.h>
+#include <sched.h>
+
+// A test with a clock of its own moves the device itself, by soft_turn().
+static bool callers_drive(const struct soft_nic *nic) {
+	return nic->config.clock == NULL;
+}
+
+static bool state_sends(enum ibv_qp_state state) {
+	return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_ERR;
+}
+
+static void push(struct soft_nic *nic) {
+	nic_push(nic);
+	if (nic->engine != NULL)
+		engine_caller_drove(nic->engine);
+}
+
+// All or up to the first that is refused; what was taken is sent at once.
+static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
+	struct soft_qp *qp = qp_of(verbs);
+	struct soft_nic *nic = qp->nic;
+	int err;
+
+	nic_lock(nic);
+	err = state_sends(verbs->state) ? 0 : -EINVAL;
+	for (; wr != NULL && err == 0; wr = err == 0 ? wr->next : wr)
+		err = requester_post(qp, wr);
+	if (err != 0)
+		*bad = wr;
+	if (callers_drive(nic))
+		push(nic);
+	nic_leave(nic);
+	return -err;
+}
+
+static int hot_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
+	struct soft_qp *qp = qp_of(verbs);
+	struct soft_nic *nic = qp->nic;
+	int err;
+
+	nic_lock(nic);
+	err = verbs->state != IBV_QPS_RESET && qp->srq == NULL ? 0 : -EINVAL;
+	for (; wr != NULL && err == 0; wr = err == 0 ? wr->next : wr)
+		err = receive_queue_post(&qp->receives, wr);
+	if (err != 0)
+		*bad = wr;
+	if (verbs->state == IBV_QPS_ERR && qp->srq == NULL)
+		responder_flush(qp);
+	nic_unlock(nic);
+	return -err;
+}
+
+// A poll that finds nothing drives the device, and with that takes its frames without a wake of the
+// engine. Acknowledgements may wait: the answer to what it finds is likely to be posted next.
+static uint32_t drive(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+	struct engine *engine = nic->engine;
+	uint32_t count;
+
+	(void)nic_turn(nic, true);
+	count = cq_pop(cq, wcs, max);
+	if (engine != NULL)
+		engine_caller_drove(engine);
+	return count;
+}
+
+// Without the lock, as others would wait for it. What it was good for is seen at once.
+static uint32_t
+poll_yielding(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+	uint64_t from_ns = clock_now_ns(nic->clock), to_ns;
+	uint32_t count;
+
+	sched_yield();
+	to_ns = clock_now_ns(nic->clock);
+	nic_lock(nic);
+	count = drive(nic, cq, max, wcs);
+	yield_rule_done(&nic->yield, from_ns, to_ns, count > 0);
+	nic_leave(nic);
+	return count;
+}
+
+static int
+poll_driving(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+	uint32_t count = drive(nic, cq, max, wcs);
+	bool yields = count == 0 && yield_rule_empty(&nic->yield, nic->now_ns);
+
+	if (count > 0)
+		yield_rule_found(&nic->yield, nic->now_ns);
+	nic_leave(nic);
+	return (int)(yields ? poll_yielding(nic, cq, max, wcs) : count);
+}
+
+// The engine brought it; the time of its turn is before that of this poll.
+static void found_beside(struct soft_nic *nic) {
+	uint64_t now_ns = nic->yield.vain > 0 ? clock_now_ns(nic->clock) : nic->now_ns;
+
+	yield_rule_found(&nic->yield, now_ns);
+}
+
+static int hot_poll_cq(struct ibv_cq *verbs, int entries, struct ibv_wc *wcs) {
+	struct soft_cq *cq = cq_of(verbs);
+	struct soft_nic *nic = cq->nic;
+	uint32_t count;
+
+	if (entries <= 0)
+		return entries == 0 ? 0 : -EINVAL;
+	nic_lock(nic);
+	count = cq_pop(cq, wcs, (uint32_t)entries);
+	if (count == 0 && callers_drive(nic))
+		return poll_driving(nic, cq, (uint32_t)entries, wcs);
+	found_beside(nic);
+	nic_unlock(nic);
+	return (int)count;
+}
+
+// Who arms may be about to sleep: the engine has to look, unless there is nobody to wake.
+static int hot_req_notify_cq(struct ibv_cq *verbs, int solicited_only) {
+	struct soft_cq *cq = cq_of(verbs);
+	struct soft_nic *nic = cq->nic;
+	struct engine *engine;
+
+	nic_lock(nic);
+	cq_arm(cq, solicited_only != 0);
+	engine = verbs->channel != NULL ? nic->engine : NULL;
+	nic_leave(nic);
+	if (engine != NULL)
+		engine_caller_arms(engine);
+	return 0;
+}
+
+void soft_hot_ops(struct ibv_context_ops *ops) {
+	ops->post_send = hot_post_send;
+	ops->post_recv = hot_post_recv;
+	ops->post_srq_recv = srq_post_recv;
+	ops->poll_cq = hot_poll_cq;
+	ops->req_notify_cq = hot_req_notify_cq;
+}

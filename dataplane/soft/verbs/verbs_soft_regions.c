@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protection domains and memory, as verbs' calls. Cold.
+//
+// A NIC pins what is registered, and so finds out whether it is there; here the pages are asked for
+// instead. What a program unmaps while it is registered, or under way, is its own fault as there.
+#include "nic/region.h"
+#include "transport/verbs_limits.h"
+#include "verbs/verbs_soft.h"
+
+#include <lib/error.h>
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_READ // Linux 5.14
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+#define PAGES_AT_ONCE 4096
+
+#define ACCESS_REMOTE_CHANGES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+// Beside the rights, what changes nothing here: hints, and orders that are kept anyway.
+#define ACCESS_KNOWN                                                               \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | ACCESS_REMOTE_CHANGES | \
+	 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+
+int soft_alloc_pd(struct ibv_context *context, struct ibv_pd **ret_pd) {
+	struct soft_nic *nic = nic_of(context);
+	struct soft_pd *pd = calloc(1, sizeof(*pd));
+	int err = -ENOMEM;
+
+	if (pd == NULL)
+		return -ENOMEM;
+	pd->verbs.context = context;
+	nic_lock(nic);
+	if (nic->count.pds < LIMIT_PDS) {
+		nic->count.pds++;
+		context_of(context)->objects++;
+		err = 0;
+	}
+	nic_unlock(nic);
+	if (err == 0)
+		*ret_pd = &pd->verbs;
+	else
+		free(pd);
+	return err;
+}
+
+int soft_dealloc_pd(struct ibv_pd *verbs) {
+	struct soft_nic *nic = nic_of(verbs->context);
+	struct soft_pd *pd = pd_of(verbs);
+	int err = -EBUSY;
+
+	nic_lock(nic);
+	if (pd->users == 0) {
+		nic->count.pds--;
+		context_of(verbs->context)->objects--;
+		err = 0;
+	}
+	nic_unlock(nic);
+	if (err == 0)
+		free(pd);
+	return err;
+}
+
+// Kernels before 5.14: whether there is anything, not whether it may be written.
+static int pages_exist(uint8_t *first, size_t bytes, size_t page) {
+	unsigned char in_core[PAGES_AT_ONCE];
+
+	for (size_t done = 0; done < bytes; done += PAGES_AT_ONCE * page) {
+		size_t size = bytes - done;
+
+		if (size > PAGES_AT_ONCE * page)
+			size = PAGES_AT_ONCE * page;
+		if (mincore(first + done, size, in_core) != 0)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+// Of no bytes it is only asked whether the kernel knows it.
+static bool advice_is_known(int advice) {
+	return madvise(NULL, 0, advice) == 0;
+}
+
+// -EFAULT: not mapped, not memory, or not to be written though the region is.
+static int pages_ask_for(uint8_t *address, size_t length, int access) {
+	int advice =
+		(access & IBV_ACCESS_LOCAL_WRITE) != 0 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t before = (uintptr_t)address & (page - 1);
+	size_t bytes = (before + length + page - 1) & ~(page - 1);
+
+	if (!advice_is_known(advice))
+		return pages_exist(address - before, bytes, page);
+	while (madvise(address - before, bytes, advice) != 0) {
+		if (errno == EINVAL || errno == ENOMEM || errno == EFAULT)
+			return -EFAULT;
+		if (errno != EINTR && errno != EAGAIN)
+			return neg_errno();
+	}
+	return 0;
+}
+
+static bool range_is_sound(uint64_t first, size_t length) {
+	return length > 0 && length <= LIMIT_MR_BYTES && first <= UINT64_MAX - (length - 1);
+}
+
+// As the specification has it: who lets others change memory may change it.
+static int access_check(int access) {
+	if ((access & ~ACCESS_KNOWN) != 0)
+		return -EOPNOTSUPP;
+	if ((access & ACCESS_REMOTE_CHANGES) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0)
+		return -EINVAL;
+	return 0;
+}
+
+// Takes the mapping over, if there is one and it succeeds.
+static int region_make(struct ibv_pd *pd, const struct soft_mr *facts, struct ibv_mr **ret_mr) {
+	struct soft_context *context = context_of(pd->context);
+	struct soft_nic *nic = context->nic;
+	struct soft_mr *mr = malloc(sizeof(*mr));
+	int err = -ENOMEM;
+
+	if (mr == NULL)
+		return -ENOMEM;
+	*mr = *facts;
+	mr->nic = nic;
+	mr->verbs.context = pd->context;
+	mr->verbs.pd = pd;
+	mr->verbs.addr = mr->bytes;
+	mr->verbs.length = mr->length;
+	nic_lock(nic);
+	if (nic->count.mrs < LIMIT_MRS)
+		err = region_add(nic, mr);
+	if (err == 0) {
+		nic->count.mrs++;
+		pd_of(pd)->users++;
+		context->objects++;
+	}
+	nic_unlock(nic);
+	if (err == 0)
+		*ret_mr = &mr->verbs;
+	else
+		free(mr);
+	return err;
+}
+
+int soft_reg_mr_iova(
+	struct ibv_pd *pd,
+	void *address,
+	size_t length,
+	uint64_t iova,
+	int access,
+	struct ibv_mr **ret_mr
+) {
+	const struct soft_mr facts = {
+		.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova,
+		.bytes = address,
+		.length = length,
+		.access = access,
+	};
+	int err = access_check(access);
+
+	if (err != 0)
+		return err;
+	if (!range_is_sound((uintptr_t)address, length) || !range_is_sound(facts.iova, length))
+		return -EINVAL;
+	err = pages_ask_for(address, length, access);
+	return err != 0 ? err : region_make(pd, &facts, ret_mr);
+}
+
+int soft_reg_mr(
+	struct ibv_pd *pd, void *address, size_t length, int access, struct ibv_mr **ret_mr
+) {
+	return soft_reg_mr_iova(pd, address, length, (uintptr_t)address, access, ret_mr);
+}
+
+// The size of a dmabuf is where its end is; who cannot say it has none that could be mapped.
+static int dmabuf_check(const struct verbs_dmabuf *dmabuf, int access) {
+	off_t size;
+	int err = access_check(access);
+
+	if (err != 0)
+		return err;
+	if (!range_is_sound(dmabuf->iova, dmabuf->length) ||
+	    !range_is_sound(dmabuf->offset, dmabuf->length))
+		return -EINVAL;
+	size = lseek(dmabuf->fd, 0, SEEK_END);
+	if (size < 0)
+		return neg_errno();
+	return dmabuf->offset > (uint64_t)size || dmabuf->length > (uint64_t)size - dmabuf->offset
+		       ? -EINVAL
+		       : 0;
+}
+
+int soft_reg_dmabuf_mr(
+	struct ibv_pd *pd, const struct verbs_dmabuf *dmabuf, int access, struct ibv_mr **ret_mr
+) {
+	int protection = PROT_READ | ((access & IBV_ACCESS_LOCAL_WRITE) != 0 ? PROT_WRITE : 0);
+	size_t before = dmabuf->offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	struct soft_mr facts = {
+		.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : dmabuf->iova,
+		.length = dmabuf->length,
+		.access = access,
+		.mapping_length = before + dmabuf->length,
+	};
+	int err = dmabuf_check(dmabuf, access);
+
+	if (err != 0)
+		return err;
+	facts.mapping =
+		mmap(NULL, facts.mapping_length, protection, MAP_SHARED, dmabuf->fd,
+		     (off_t)(dmabuf->offset - before));
+	if (facts.mapping == MAP_FAILED)
+		return neg_errno();
+	facts.bytes = (uint8_t *)facts.mapping + before;
+	err = region_make(pd, &facts, ret_mr);
+	if (err != 0)
+		munmap(facts.mapping, facts.mapping_length);
+	return err;
+}
+
+// Requests that use it fail when they look for its key.
+int soft_dereg_mr(struct ibv_mr *verbs) {
+	struct soft_nic *nic = nic_of(verbs->context);
+	struct soft_mr *mr = mr_of(verbs);
+
+	nic_lock(nic);
+	region_remove(nic, mr);
+	nic->count.mrs--;
+	pd_of(verbs->pd)->users--;
+	context_of(verbs->context)->objects--;
+	nic_unlock(nic);
+	if (mr->mapping != NULL)
+		munmap(mr->mapping, mr->mapping_length);
+	free(mr);
+	return 0;
+}

@@ -1,0 +1,668 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The dpdk wire: frames in Ethernet over any port that DPDK drives. What its arguments are stands
+// in wire_dpdk_args.h, how its engine sleeps in wire_dpdk_sleep.h.
+//
+// Frames are built in the buffer that is sent, and handed up in the one that was received. A frame
+// to an address that is not resolved yet is held, one for each address; what comes after it is
+// dropped and counted, and sent again by its requester. ARP and Neighbour Discovery are answered
+// as turns are made. Frames to our own address come back by themselves.
+//
+// Whoever is at the other end of a memif shares memory with us, and its driver believes what
+// stands there: such a peer must be trusted as one's own process is.
+#include "nic/nic.h"
+#include "nic/wire.h"
+#include "wire/link.h"
+#include "wire/neighbour.h"
+#include "wire/wire_dpdk_port.h"
+#include "wire/wire_dpdk_sleep.h"
+
+#include <lib/clock.h>
+#include <lib/error.h>
+#include <lib/must.h>
+#include <lib/scoped.h>
+
+#include <linux/filter.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#define HELD_MAX 32		     // packets that wait for a neighbour, of all addresses
+#define RETRY_NS 1000000	     // after which a port that was full is tried again
+#define LATEST_NS 10000000	     // how long the neighbour used last needs no looking up
+#define LEAVE_NS UINT64_C(200000000) // for a peer that is there, but not on a processor
+#define IP4_TO 16
+#define IP6_NEXT 6
+#define IP6_TO 24
+#define PROTOCOL_ICMP6 58
+
+struct dpdk_wire {
+	struct soft_wire wire;
+	struct soft_counters *counters;
+	struct dpdk_port port;
+	struct dpdk_sleep sleep;
+	struct link_end self;
+	bool routed;
+	union ibv_gid gateway;
+	uint32_t prefix_bits; // of a GID
+	uint64_t now_ns;      // of the latest receive()
+	uint64_t retry_ns;
+	int guard; // keeps the kernel from answering for our port, where it has our address too
+	struct rte_mbuf *taken;
+	struct rte_mbuf *out[WIRE_BATCH], *in[WIRE_BATCH], *back[WIRE_BATCH];
+	uint32_t out_count, in_count, back_count, held_count;
+	bool latest_known;
+	union ibv_gid latest;
+	uint8_t latest_mac[LINK_MAC_BYTES];
+	uint64_t latest_ns;
+	struct neighbour_table neighbours;
+};
+
+static struct dpdk_wire *dpdk_of(struct soft_wire *wire) {
+	return (struct dpdk_wire *)wire;
+}
+
+static uint8_t *bytes_of(struct rte_mbuf *mbuf) {
+	return rte_pktmbuf_mtod(mbuf, uint8_t *);
+}
+
+static void move_frames(struct rte_mbuf **to, struct rte_mbuf **from, uint32_t count) {
+	// NOLINTNEXTLINE(bugprone-sizeof-expression): these are pointers
+	memmove(to, from, count * sizeof(from[0]));
+}
+
+static void send_out(struct dpdk_wire *dpdk) {
+	uint16_t count = (uint16_t)dpdk->out_count;
+	uint16_t taken;
+
+	if (count == 0)
+		return;
+	if (!dpdk->port.link) {
+		counter_add(&dpdk->counters->send_failed, count);
+		rte_pktmbuf_free_bulk(dpdk->out, count);
+		dpdk->out_count = 0;
+		return;
+	}
+	taken = dpdk_port_send(&dpdk->port, dpdk->out, count);
+	dpdk_sleep_sent(&dpdk->sleep, taken);
+	dpdk->out_count -= taken;
+	move_frames(dpdk->out, dpdk->out + taken, dpdk->out_count);
+	dpdk->retry_ns = dpdk->now_ns + RETRY_NS;
+}
+
+// Whole Ethernet frame. One that finds the port full is lost.
+static void put_out(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
+	if (dpdk->out_count == WIRE_BATCH)
+		send_out(dpdk);
+	if (dpdk->out_count < WIRE_BATCH) {
+		dpdk->out[dpdk->out_count++] = mbuf;
+		return;
+	}
+	counter_add(&dpdk->counters->send_failed, 1);
+	rte_pktmbuf_free(mbuf);
+}
+
+static void put_out_bytes(struct dpdk_wire *dpdk, const uint8_t *frame, size_t size) {
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(dpdk->port.pool);
+
+	if (mbuf == NULL)
+		return;
+	memcpy(bytes_of(mbuf), frame, size);
+	mbuf->data_len = (uint16_t)size;
+	mbuf->pkt_len = (uint32_t)size;
+	put_out(dpdk, mbuf);
+}
+
+static void ask_for(struct dpdk_wire *dpdk, const union ibv_gid *gid) {
+	uint8_t frame[LINK_TALK_BYTES_MAX];
+	size_t size = frame_is_ip4(&dpdk->self.gid) ? arp_question(&dpdk->self, gid, frame)
+						    : nd_question(&dpdk->self, gid, frame);
+
+	put_out_bytes(dpdk, frame, size);
+}
+
+static void announce(struct dpdk_wire *dpdk) {
+	uint8_t frame[LINK_TALK_BYTES_MAX];
+	size_t size = frame_is_ip4(&dpdk->self.gid)
+			      ? arp_question(&dpdk->self, &dpdk->self.gid, frame)
+			      : nd_answer(&dpdk->self, NULL, frame);
+
+	put_out_bytes(dpdk, frame, size);
+}
+
+static uint8_t *dpdk_take(struct soft_wire *wire) {
+	struct dpdk_wire *dpdk = dpdk_of(wire);
+
+	if (dpdk->taken == NULL) {
+		if (dpdk->out_count == WIRE_BATCH)
+			send_out(dpdk);
+		if (dpdk->out_count < WIRE_BATCH)
+			dpdk->taken = rte_pktmbuf_alloc(dpdk->port.pool);
+		if (dpdk->taken == NULL)
+			return NULL;
+	}
+	return bytes_of(dpdk->taken) + LINK_HEADER_BYTES;
+}
+
+static bool same_prefix(const union ibv_gid *a, const union ibv_gid *b, uint32_t bits) {
+	uint32_t whole = bits / 8;
+	uint8_t rest = (uint8_t)(0xff00 >> bits % 8);
+
+	if (memcmp(a->raw, b->raw, whole) != 0)
+		return false;
+	return whole == sizeof(a->raw) || ((a->raw[whole] ^ b->raw[whole]) & rest) == 0;
+}
+
+static void destination(const uint8_t *ip, union ibv_gid *ret_gid) {
+	static const union ibv_gid mapped = {.raw = {[10] = 0xff, [11] = 0xff}};
+
+	if (ip[0] >> 4 == 6) {
+		memcpy(ret_gid->raw, ip + IP6_TO, sizeof(ret_gid->raw));
+		return;
+	}
+	*ret_gid = mapped;
+	memcpy(ret_gid->raw + 12, ip + IP4_TO, 4);
+}
+
+static void release_held(struct dpdk_wire *dpdk, void *held) {
+	if (held == NULL)
+		return;
+	dpdk->held_count--;
+	counter_add(&dpdk->counters->send_unresolved, 1);
+	rte_pktmbuf_free(held);
+}
+
+static void hold(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte_mbuf *mbuf) {
+	if (neighbour->held == NULL && dpdk->held_count < HELD_MAX) {
+		neighbour->held = mbuf;
+		dpdk->held_count++;
+		return;
+	}
+	counter_add(&dpdk->counters->send_unresolved, 1);
+	rte_pktmbuf_free(mbuf);
+}
+
+// The hardware address for this destination; NULL: not known, the packet was seen to.
+static const uint8_t *
+resolve(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf *mbuf) {
+	struct neighbour *neighbour;
+	bool usable, ask;
+	void *held;
+
+	if (dpdk->latest_known && link_gid_equal(to, &dpdk->latest) &&
+	    dpdk->now_ns - dpdk->latest_ns < LATEST_NS)
+		return dpdk->latest_mac;
+	if (dpdk->routed && !same_prefix(to, &dpdk->self.gid, dpdk->prefix_bits))
+		to = &dpdk->gateway;
+	neighbour = neighbour_seek(&dpdk->neighbours, to, dpdk->now_ns, &held);
+	release_held(dpdk, held);
+	usable = neighbour_usable(neighbour, dpdk->now_ns, &ask);
+	if (ask)
+		ask_for(dpdk, to);
+	if (!usable) {
+		hold(dpdk, neighbour, mbuf);
+		return NULL;
+	}
+	return neighbour->mac;
+}
+
+static void remember(struct dpdk_wire *dpdk, const union ibv_gid *to, const uint8_t *mac) {
+	if (mac == dpdk->latest_mac)
+		return;
+	dpdk->latest_known = true;
+	dpdk->latest = *to;
+	dpdk->latest_ns = dpdk->now_ns;
+	memcpy(dpdk->latest_mac, mac, sizeof(dpdk->latest_mac));
+}
+
+static void give_back(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
+	if (dpdk->back_count < WIRE_BATCH) {
+		dpdk->back[dpdk->back_count++] = mbuf;
+		return;
+	}
+	counter_add(&dpdk->counters->send_failed, 1);
+	rte_pktmbuf_free(mbuf);
+}
+
+static void dpdk_give(struct soft_wire *wire, uint32_t size) {
+	struct dpdk_wire *dpdk = dpdk_of(wire);
+	struct rte_mbuf *mbuf = dpdk->taken;
+	const uint8_t *mac;
+	union ibv_gid to;
+
+	must(mbuf != NULL && size <= FRAME_BYTES_MAX);
+	dpdk->taken = NULL;
+	mbuf->data_len = (uint16_t)(LINK_HEADER_BYTES + size);
+	mbuf->pkt_len = mbuf->data_len;
+	if (mbuf->pkt_len > dpdk->port.frame_bytes) {
+		counter_add(&dpdk->counters->send_failed, 1);
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	destination(bytes_of(mbuf) + LINK_HEADER_BYTES, &to);
+	if (link_gid_equal(&to, &dpdk->self.gid)) {
+		give_back(dpdk, mbuf);
+		return;
+	}
+	link_header(
+		dpdk->self.mac, dpdk->self.mac,
+		frame_is_ip4(&dpdk->self.gid) ? LINK_TYPE_IP4 : LINK_TYPE_IP6, bytes_of(mbuf)
+	);
+	mac = resolve(dpdk, &to, mbuf);
+	if (mac == NULL)
+		return;
+	memcpy(bytes_of(mbuf), mac, LINK_MAC_BYTES);
+	remember(dpdk, &to, mac);
+	put_out(dpdk, mbuf);
+}
+
+static void dpdk_flush(struct soft_wire *wire) {
+	send_out(dpdk_of(wire));
+}
+
+static void learn(struct dpdk_wire *dpdk, const struct link_talk *talk, bool wanted) {
+	struct neighbour *neighbour;
+	struct rte_mbuf *mbuf;
+	void *held;
+
+	neighbour = neighbour_learn(&dpdk->neighbours, talk, wanted, dpdk->now_ns, &held);
+	release_held(dpdk, held);
+	dpdk->latest_known = false;
+	if (neighbour == NULL || neighbour->held == NULL)
+		return;
+	mbuf = neighbour->held;
+	neighbour->held = NULL;
+	dpdk->held_count--;
+	memcpy(bytes_of(mbuf), neighbour->mac, LINK_MAC_BYTES);
+	put_out(dpdk, mbuf);
+}
+
+// A question for us is answered; who asks will be talked to.
+static void talk(struct dpdk_wire *dpdk, const struct link_talk *talk) {
+	bool for_us = talk->asks && link_gid_equal(&talk->target, &dpdk->self.gid);
+	uint8_t frame[LINK_TALK_BYTES_MAX];
+	size_t size;
+
+	// Ours, come back, or another one that took our address: nothing to learn.
+	if (link_gid_equal(&talk->about, &dpdk->self.gid))
+		return;
+	learn(dpdk, talk, for_us && talk->about.global.interface_id != 0);
+	if (!for_us)
+		return;
+	size = frame_is_ip4(&dpdk->self.gid) ? arp_answer(&dpdk->self, talk, frame)
+					     : nd_answer(&dpdk->self, talk, frame);
+	put_out_bytes(dpdk, frame, size);
+}
+
+// Frames of the two ends' protocol are not among those that are counted. False: not sent.
+static bool send_said(struct dpdk_wire *dpdk, const uint8_t frame[static SLEEP_FRAME_BYTES]) {
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(dpdk->port.pool);
+
+	if (mbuf == NULL)
+		return false;
+	memcpy(bytes_of(mbuf), frame, SLEEP_FRAME_BYTES);
+	mbuf->data_len = SLEEP_FRAME_BYTES;
+	mbuf->pkt_len = SLEEP_FRAME_BYTES;
+	if (dpdk_port_send(&dpdk->port, &mbuf, 1) == 1)
+		return true;
+	rte_pktmbuf_free(mbuf);
+	return false;
+}
+
+static void hear_sleep(struct dpdk_wire *dpdk, const uint8_t *bytes, size_t size) {
+	uint8_t answer[SLEEP_FRAME_BYTES];
+
+	// If it is lost, the peer asks again.
+	if (dpdk_sleep_hear(&dpdk->sleep, bytes, size, dpdk->self.mac, answer))
+		(void)send_said(dpdk, answer);
+}
+
+// True: to us, with the IP header behind the Ethernet header. What is said about the link itself
+// is dealt with here.
+static bool sort(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, bool *ret_counts) {
+	const uint8_t *frame = bytes_of(mbuf);
+	const uint8_t *ip = frame + LINK_HEADER_BYTES;
+	bool ip4 = frame_is_ip4(&dpdk->self.gid);
+	uint32_t size = mbuf->data_len;
+	struct link_talk what;
+	uint16_t type;
+
+	*ret_counts = true;
+	if (mbuf->nb_segs != 1 || size < LINK_HEADER_BYTES + FRAME_IP4_BYTES)
+		return false;
+	type = link_get16(frame + 12);
+	size -= LINK_HEADER_BYTES;
+	if (type == LINK_TYPE_IP4 && ip4)
+		return memcmp(frame, dpdk->self.mac, LINK_MAC_BYTES) == 0 &&
+		       memcmp(ip + IP4_TO, dpdk->self.gid.raw + 12, 4) == 0;
+	if (type == LINK_TYPE_IP6 && !ip4 && size >= FRAME_IP6_BYTES) {
+		if (ip[IP6_NEXT] != PROTOCOL_ICMP6)
+			return memcmp(frame, dpdk->self.mac, LINK_MAC_BYTES) == 0 &&
+			       memcmp(ip + IP6_TO, dpdk->self.gid.raw, 16) == 0;
+		if (nd_parse(ip, size, &what) == 0)
+			talk(dpdk, &what);
+	} else if (type == LINK_TYPE_ARP && ip4) {
+		if (arp_parse(ip, size, &what) == 0)
+			talk(dpdk, &what);
+	} else if (type == SLEEP_TYPE) {
+		*ret_counts = false;
+		hear_sleep(dpdk, ip, size);
+	}
+	return false;
+}
+
+static void say_sleep(struct dpdk_wire *dpdk) {
+	uint8_t frame[SLEEP_FRAME_BYTES];
+
+	if (dpdk_sleep_say(&dpdk->sleep, dpdk->self.mac, frame) && send_said(dpdk, frame))
+		dpdk_sleep_said(&dpdk->sleep);
+}
+
+// A memif without a peer waits for one, and has not lost its cable.
+static enum nic_port port_state(const struct dpdk_wire *dpdk) {
+	if (dpdk->port.gone)
+		return NIC_PORT_GONE;
+	return dpdk->port.args.kind != DPDK_PCI || dpdk->port.link ? NIC_PORT_ACTIVE
+								   : NIC_PORT_DOWN;
+}
+
+static void tend(struct dpdk_wire *dpdk) {
+	bool before = dpdk->port.link;
+	bool came = dpdk_port_tend(&dpdk->port, dpdk->now_ns);
+
+	dpdk->wire.port = port_state(dpdk);
+	if (dpdk->port.link == before && !came)
+		return;
+	dpdk_sleep_link(&dpdk->sleep, dpdk->port.link);
+	if (!came)
+		return;
+	// Who is there now need not be who was there before.
+	neighbour_forget(&dpdk->neighbours);
+	dpdk->latest_known = false;
+	announce(dpdk);
+	send_out(dpdk);
+}
+
+// The first of them are known to be ours.
+static uint32_t hand_up(struct dpdk_wire *dpdk, struct wire_frame *ret_frames, uint32_t known) {
+	uint32_t count = 0, counted = 0;
+
+	for (uint32_t i = 0; i < dpdk->in_count; i++) {
+		struct rte_mbuf *mbuf = dpdk->in[i];
+		bool ours = i < known, counts = false;
+
+		if (!ours)
+			ours = sort(dpdk, mbuf, &counts);
+		counted += counts;
+		if (!ours)
+			continue;
+		ret_frames[count].bytes = bytes_of(mbuf) + LINK_HEADER_BYTES;
+		ret_frames[count].size = mbuf->data_len - LINK_HEADER_BYTES;
+		ret_frames[count].id_known = true;
+		count++;
+	}
+	if (counted > 0)
+		dpdk_sleep_received(&dpdk->sleep, counted);
+	return count;
+}
+
+static uint32_t
+dpdk_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns) {
+	struct dpdk_wire *dpdk = dpdk_of(wire);
+	uint32_t known = RTE_MIN(dpdk->back_count, max);
+
+	if (dpdk->in_count > 0)
+		rte_pktmbuf_free_bulk(dpdk->in, dpdk->in_count);
+	dpdk->now_ns = now_ns;
+	tend(dpdk);
+	say_sleep(dpdk);
+	move_frames(dpdk->in, dpdk->back, known);
+	dpdk->back_count -= known;
+	move_frames(dpdk->back, dpdk->back + known, dpdk->back_count);
+	max = (max < WIRE_BATCH ? max : WIRE_BATCH) - known;
+	dpdk->in_count = known + dpdk_port_receive(&dpdk->port, dpdk->in + known, (uint16_t)max);
+	if (dpdk->in_count == 0)
+		return 0;
+	return hand_up(dpdk, ret_frames, known);
+}
+
+static uint64_t dpdk_due(const struct soft_wire *wire) {
+	const struct dpdk_wire *dpdk = (const struct dpdk_wire *)wire;
+
+	if (dpdk->back_count > 0)
+		return 0;
+	return dpdk->out_count > 0 ? RTE_MIN(dpdk->retry_ns, dpdk->port.look_ns)
+				   : dpdk->port.look_ns;
+}
+
+static void dpdk_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_ns) {
+	dpdk_sleep_wait(&dpdk_of(wire)->sleep, doorbell, timeout_ns);
+}
+
+// What lies in a memif's memory when that goes is lost, the last acknowledgement too, on which the
+// peer would wait in vain: it is asked whether it has had all, for a while.
+static void leave(struct dpdk_wire *dpdk) {
+	uint64_t end_ns = clock_monotonic_ns() + LEAVE_NS;
+	uint8_t frame[SLEEP_FRAME_BYTES];
+	struct wire_frame frames[WIRE_BATCH];
+
+	if (!dpdk->port.link)
+		return;
+	send_out(dpdk);
+	if (!dpdk_sleep_leave(&dpdk->sleep, dpdk->self.mac, frame) || !send_said(dpdk, frame))
+		return;
+	dpdk_sleep_ring(&dpdk->sleep);
+	dpdk->port.look_ns = 0;
+	while (!dpdk->sleep.peer_had && dpdk->port.link && clock_monotonic_ns() < end_ns) {
+		(void)dpdk_receive(&dpdk->wire, frames, WIRE_BATCH, clock_monotonic_ns());
+		sched_yield();
+	}
+}
+
+// The pool goes with the port, and all its buffers with it.
+static void dpdk_destroy(struct soft_wire *wire) {
+	struct dpdk_wire *dpdk = dpdk_of(wire);
+
+	leave(dpdk);
+	dpdk_port_close(&dpdk->port);
+	dpdk_sleep_fini(&dpdk->sleep);
+	if (dpdk->guard >= 0)
+		close(dpdk->guard);
+	free(dpdk);
+}
+
+static const struct wire_calls dpdk_calls = {
+	.name = "dpdk",
+	.take = dpdk_take,
+	.give = dpdk_give,
+	.flush = dpdk_flush,
+	.receive = dpdk_receive,
+	.due = dpdk_due,
+	.wait = dpdk_wait,
+	.destroy = dpdk_destroy,
+};
+
+static int iface_mtu(const char *iface) {
+	scoped_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = {0};
+
+	if (fd < 0)
+		return neg_errno();
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", iface);
+	if (ioctl(fd, SIOCGIFMTU, &request) != 0)
+		return neg_errno();
+	return request.ifr_mtu;
+}
+
+// Where the kernel has our address as well, it would answer each packet with a port unreachable:
+// a socket takes them, and its filter drops them. Elsewhere there is none.
+static int guard_port(const struct sock_addr *address, int *ret_fd) {
+	static struct sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+	struct sock_fprog program = {.len = 1, .filter = nothing};
+	struct sock_addr port = *address;
+	struct sockaddr_storage storage;
+	scoped_fd int fd = -1;
+	socklen_t length;
+
+	port.port = SOFT_UDP_PORT;
+	length = sock_addr_to_sockaddr(&port, &storage);
+	fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return neg_errno();
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0)
+		return neg_errno();
+	if (bind(fd, (struct sockaddr *)&storage, length) == 0)
+		*ret_fd = scoped_take_fd(&fd);
+	else if (errno != EADDRNOTAVAIL)
+		return neg_errno();
+	return 0;
+}
+
+static uint16_t mtu_in(uint32_t frame_bytes, bool ip4) {
+	uint32_t around = LINK_HEADER_BYTES + frame_headers_bytes(ip4) + PACKET_HEADERS_MAX +
+			  PACKET_ICRC_BYTES;
+	uint16_t mtu = PACKET_PAYLOAD_MAX;
+
+	while (mtu >= 256 && mtu + around > frame_bytes)
+		mtu /= 2;
+	return mtu >= 256 ? mtu : 0;
+}
+
+// What an open port says about the wire.
+static int describe(struct dpdk_wire *dpdk, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	struct soft_wire *wire = &dpdk->wire;
+
+	memcpy(dpdk->self.mac, dpdk->port.mac, sizeof(dpdk->self.mac));
+	wire->mtu = mtu_in(dpdk->port.frame_bytes, frame_is_ip4(&wire->gid));
+	if (wire->mtu == 0) {
+		snprintf(
+			ret_reason, SOFT_HOLDER_MAX + 1,
+			"frames of %u bytes on %s are too small for RoCE", dpdk->port.frame_bytes,
+			dpdk->port.args.name
+		);
+		return -EMSGSIZE;
+	}
+	wire->port = port_state(dpdk);
+	wire->window_bytes = dpdk->port.ring_frames * wire->mtu;
+	snprintf(wire->netdev, sizeof(wire->netdev), "%s", dpdk->port.args.iface);
+	return 0;
+}
+
+static int check_address(
+	const struct wire_config *config,
+	const struct dpdk_args *args,
+	char ret_reason[static SOFT_HOLDER_MAX + 1]
+) {
+	if (config->address_any || config->address.family == SOCK_ADDR_NONE) {
+		snprintf(
+			ret_reason, SOFT_HOLDER_MAX + 1,
+			"the dpdk wire needs an address of its own, as 192.0.2.7"
+		);
+		return -EINVAL;
+	}
+	if (args->gateway.family != SOCK_ADDR_NONE &&
+	    args->gateway.family != config->address.family) {
+		snprintf(
+			ret_reason, SOFT_HOLDER_MAX + 1,
+			"the gateway is not of the address's family"
+		);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int open_all(
+	struct dpdk_wire *dpdk, struct dpdk_args *args, char ret_reason[static SOFT_HOLDER_MAX + 1]
+) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+	int err = dpdk_args_set_mac(args, &dpdk->wire.gid);
+
+	if (err == 0 && args->kind == DPDK_AF_PACKET)
+		err = guard_port(&dpdk->wire.address, &dpdk->guard);
+	if (err != 0) {
+		sock_addr_format_host(&dpdk->wire.address, text);
+		snprintf(
+			ret_reason, SOFT_HOLDER_MAX + 1, "%s port %u: %s", text, SOFT_UDP_PORT,
+			err == -EADDRINUSE ? "another program has it" : strerrorname_np(-err)
+		);
+		return err;
+	}
+	err = dpdk_port_open(args, ret_reason, &dpdk->port);
+	if (err == 0)
+		err = describe(dpdk, ret_reason);
+	return err;
+}
+
+static struct dpdk_wire *make(const struct wire_config *config, const struct dpdk_args *args) {
+	struct dpdk_wire *dpdk = calloc(1, sizeof(*dpdk));
+
+	if (dpdk == NULL)
+		return NULL;
+	dpdk->wire.calls = &dpdk_calls;
+	dpdk->wire.address = config->address;
+	dpdk->wire.address.port = SOFT_UDP_PORT;
+	dpdk->wire.gid = wire_gid(&config->address);
+	dpdk->counters = config->counters;
+	dpdk->self.gid = dpdk->wire.gid;
+	dpdk->routed = args->gateway.family != SOCK_ADDR_NONE;
+	if (dpdk->routed) {
+		dpdk->gateway = wire_gid(&args->gateway);
+		dpdk->prefix_bits =
+			args->prefix_bits + (args->gateway.family == SOCK_ADDR_V4 ? 96 : 0);
+	}
+	dpdk->guard = -1;
+	dpdk_sleep_init(&dpdk->sleep, args, &dpdk->wire.gid);
+	return dpdk;
+}
+
+static int read_config(
+	const struct wire_config *config,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct dpdk_args *ret_args
+) {
+	struct parse_error error;
+	int err = dpdk_args_parse(config->args, iface_mtu, &error, ret_args);
+
+	if (err != 0) {
+		snprintf(ret_reason, SOFT_HOLDER_MAX + 1, "%.*s", SOFT_HOLDER_MAX, error.text);
+		return err;
+	}
+	return check_address(config, ret_args, ret_reason);
+}
+
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	struct dpdk_args args;
+	int err = read_config(config, ret_reason, &args);
+
+	return err != 0 ? err : dpdk_port_check(&args, ret_reason);
+}
+
+int wire_dpdk_create(
+	const struct wire_config *config,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct soft_wire **ret_wire
+) {
+	struct dpdk_wire *dpdk;
+	struct dpdk_args args;
+	int err = read_config(config, ret_reason, &args);
+
+	if (err != 0)
+		return err;
+	dpdk = make(config, &args);
+	if (dpdk == NULL)
+		return -ENOMEM;
+	err = open_all(dpdk, &args, ret_reason);
+	if (err != 0) {
+		dpdk_destroy(&dpdk->wire);
+		return err;
+	}
+	if (args.kind != DPDK_MEMIF) {
+		announce(dpdk);
+		send_out(dpdk);
+	}
+	*ret_wire = &dpdk->wire;
+	return 0;
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads the arguments of a `dpdk:` wire.
+#include "wire/wire_dpdk_args.h"
+
+#include "packet/frame.h"
+#include "wire/link.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+// An Ethernet frame with the largest packet in it.
+#define FRAME_WANTED (LINK_HEADER_BYTES + FRAME_BYTES_MAX)
+// memif: one frame, one buffer.
+#define MEMIF_BUFFER_BYTES 4608
+#define MEMIF_RING_LOG2 10
+#define MEMIF_RING_LOG2_MAX 14
+// af_packet: frames lie one after the other in blocks of whole pages, so powers of two; in front
+// of each stands a header of the kernel's. The longer the ring, the further is its driver from
+// waiting without end for room in it.
+#define AF_PACKET_HEADER_BYTES 96
+#define AF_PACKET_FRAME_BYTES 2048
+#define AF_PACKET_FRAMES 512
+#define AF_PACKET_BLOCK_BYTES 65536
+
+// What a port of a PCI device is taken to be linked to unless it is told, as the kernel does.
+#define PCI_MTU 1500
+#define MTU_MIN 256
+#define MTU_MAX 9216
+
+#define PCI_FIRST "0000:00:00.0"
+#define PCI_BYTES sizeof(PCI_FIRST)
+
+// One KEY=VALUE of the list.
+struct item {
+	const char *key, *value;
+	size_t key_length, value_length;
+};
+
+struct seen {
+	bool iface, bsize, rsize, framesz, framecnt, blocksz, mtu;
+	uint64_t bsize_value, rsize_value, framesz_value, framecnt_value, mtu_value;
+};
+
+static bool is_key(const struct item *item, const char *key) {
+	return item->key_length == strlen(key) && memcmp(item->key, key, item->key_length) == 0;
+}
+
+static int take_number(
+	const struct item *item,
+	uint64_t min,
+	uint64_t max,
+	struct parse_error *error,
+	uint64_t *ret_value
+) {
+	return parse_u64(item->value, item->value_length, min, max, error, ret_value);
+}
+
+static int
+take_text(const struct item *item, size_t size, struct parse_error *error, char *ret_text) {
+	if (item->value_length == 0 || item->value_length >= size)
+		return parse_fail(
+			error, -EINVAL, item->value, item->value_length,
+			"is not a value of %.*s: 1 to %zu characters", (int)item->key_length,
+			item->key, size - 1
+		);
+	memcpy(ret_text, item->value, item->value_length);
+	ret_text[item->value_length] = '\0';
+	return 0;
+}
+
+static int
+take_gateway(const struct item *item, struct parse_error *error, struct dpdk_args *args) {
+	const char *slash = memchr(item->value, '/', item->value_length);
+	size_t length = slash != NULL ? (size_t)(slash - item->value) : item->value_length;
+	uint64_t bits;
+	int err;
+
+	if (slash == NULL)
+		return parse_fail(
+			error, -EINVAL, item->value, item->value_length,
+			"is not a gateway: ADDRESS/PREFIX, as 192.0.2.1/24"
+		);
+	err = sock_addr_parse_host(item->value, length, error, &args->gateway);
+	if (err == 0)
+		err = parse_u64(
+			slash + 1, item->value_length - length - 1, 0,
+			args->gateway.family == SOCK_ADDR_V4 ? 32 : 128, error, &bits
+		);
+	if (err == 0)
+		args->prefix_bits = (uint32_t)bits;
+	return err != 0 ? -EINVAL : 0;
+}
+
+static int take_memif(
+	const struct item *item,
+	struct parse_error *error,
+	struct seen *seen,
+	struct dpdk_args *args
+) {
+	uint64_t id;
+	int err = 0;
+
+	if (is_key(item, "role")) {
+		// Its driver takes the older words as well.
+		args->memif_server = memmem(item->value, item->value_length, "server", 6) != NULL ||
+				     memmem(item->value, item->value_length, "master", 6) != NULL;
+	} else if (is_key(item, "id")) {
+		err = take_number(item, 0, UINT32_MAX, error, &id);
+		if (err == 0)
+			args->memif_id = (uint32_t)id;
+	} else if (is_key(item, "socket")) {
+		err = take_text(item, sizeof(args->socket), error, args->socket);
+	} else if (is_key(item, "mac")) {
+		args->mac_given = true;
+	} else if (is_key(item, "bsize")) {
+		seen->bsize = true;
+		err = take_number(item, 512, UINT16_MAX, error, &seen->bsize_value);
+	} else if (is_key(item, "rsize")) {
+		seen->rsize = true;
+		err = take_number(item, 1, MEMIF_RING_LOG2_MAX, error, &seen->rsize_value);
+	}
+	return err;
+}
+
+static int take_af_packet(
+	const struct item *item,
+	struct parse_error *error,
+	struct seen *seen,
+	struct dpdk_args *args
+) {
+	int err = 0;
+
+	if (is_key(item, "iface")) {
+		seen->iface = true;
+		err = take_text(item, sizeof(args->iface), error, args->iface);
+	} else if (is_key(item, "framesz")) {
+		seen->framesz = true;
+		err = take_number(item, 512, UINT16_MAX, error, &seen->framesz_value);
+	} else if (is_key(item, "framecnt")) {
+		seen->framecnt = true;
+		err = take_number(item, 32, UINT16_MAX, error, &seen->framecnt_value);
+	} else if (is_key(item, "blocksz")) {
+		seen->blocksz = true;
+	}
+	return err;
+}
+
+// So many digits and what ends them, with leading zeroes; behind that, NULL: it is something else.
+static const char *pci_part(const char *name, size_t width, char end, char *ret_part) {
+	size_t digits = strspn(name, "0123456789abcdefABCDEF");
+
+	if (digits == 0 || digits > width || name[digits] != end)
+		return NULL;
+	memset(ret_part, '0', width - digits);
+	for (size_t n = 0; n < digits; n++)
+		ret_part[width - digits + n] = (char)tolower(name[n]);
+	ret_part[width] = end;
+	return name + digits + 1;
+}
+
+// The address as the kernel and DPDK write it, 0000:03:00.0, of one whose domain or leading zeroes
+// may be missing; only the form is looked at.
+static bool pci_read(const char *name, char ret_full[static PCI_BYTES]) {
+	bool has_domain = strchr(name, ':') != strrchr(name, ':');
+
+	memcpy(ret_full, PCI_FIRST, PCI_BYTES);
+	if (has_domain)
+		name = pci_part(name, 4, ':', ret_full);
+	if (name != NULL)
+		name = pci_part(name, 2, ':', ret_full + 5);
+	if (name != NULL)
+		name = pci_part(name, 2, '.', ret_full + 8);
+	if (name != NULL)
+		name = pci_part(name, 1, '\0', ret_full + 11);
+	return name != NULL;
+}
+
+static enum dpdk_kind kind_of(const char *name) {
+	if (strncmp(name, "net_memif", 9) == 0)
+		return DPDK_MEMIF;
+	if (strncmp(name, "net_af_packet", 13) == 0)
+		return DPDK_AF_PACKET;
+	return DPDK_OTHER;
+}
+
+__attribute__((format(printf, 2, 3))) static bool
+append(struct dpdk_args *args, const char *format, ...) {
+	size_t length = strlen(args->devargs);
+	size_t room = sizeof(args->devargs) - length;
+	va_list list;
+	int written;
+
+	va_start(list, format);
+	written = vsnprintf(args->devargs + length, room, format, list);
+	va_end(list);
+	return written >= 0 && (size_t)written < room;
+}
+
+static int complete_memif(struct dpdk_args *args, const struct seen *seen) {
+	bool fits = true;
+
+	args->buffer_bytes = seen->bsize ? (uint32_t)seen->bsize_value : MEMIF_BUFFER_BYTES;
+	args->frame_bytes = args->buffer_bytes;
+	args->ring_frames = UINT32_C(1) << (seen->rsize ? seen->rsize_value : MEMIF_RING_LOG2);
+	if (!seen->bsize)
+		fits = append(args, ",bsize=%u", MEMIF_BUFFER_BYTES);
+	return fits ? 0 : -EINVAL;
+}
+
+int dpdk_args_set_mac(struct dpdk_args *args, const union ibv_gid *gid) {
+	const uint8_t *tail = gid->raw + 12;
+
+	if (args->kind != DPDK_MEMIF || args->mac_given)
+		return 0;
+	// 02: given by nobody, one's own.
+	return append(args, ",mac=02:%02x:%02x:%02x:%02x:%02x", gid->raw[11], tail[0], tail[1],
+		      tail[2], tail[3])
+		       ? 0
+		       : -EINVAL;
+}
+
+static uint32_t power_of_two(uint32_t at_least) {
+	uint32_t power = AF_PACKET_FRAME_BYTES;
+
+	while (power < at_least)
+		power *= 2;
+	return power;
+}
+
+static int complete_af_packet(
+	struct dpdk_args *args,
+	const struct seen *seen,
+	int (*iface_mtu)(const char *iface),
+	struct parse_error *error
+) {
+	uint32_t frame, slot;
+	bool fits;
+	int mtu;
+
+	if (!seen->iface)
+		return parse_fail(
+			error, -EINVAL, args->name, strlen(args->name),
+			"needs iface=NAME, an interface of this machine"
+		);
+	mtu = iface_mtu(args->iface);
+	if (mtu < 0)
+		return parse_fail(
+			error, -ENODEV, args->iface, strlen(args->iface),
+			"is not an interface of this machine"
+		);
+	frame = LINK_HEADER_BYTES + (uint32_t)mtu;
+	if (frame > FRAME_WANTED)
+		frame = FRAME_WANTED;
+	slot = seen->framesz ? (uint32_t)seen->framesz_value
+			     : power_of_two(frame + AF_PACKET_HEADER_BYTES);
+	// What is longer would be dropped without a word.
+	if (frame + AF_PACKET_HEADER_BYTES > slot)
+		frame = slot - AF_PACKET_HEADER_BYTES;
+	args->frame_bytes = frame;
+	args->buffer_bytes = slot;
+	args->ring_frames = seen->framecnt ? (uint32_t)seen->framecnt_value : AF_PACKET_FRAMES;
+	fits = (seen->framesz || append(args, ",framesz=%u", slot)) &&
+	       (seen->blocksz || append(args, ",blocksz=%u", AF_PACKET_BLOCK_BYTES)) &&
+	       (seen->framecnt || append(args, ",framecnt=%u", AF_PACKET_FRAMES));
+	return fits ? 0 : -EINVAL;
+}
+
+// Packets are of 4 KiB of payload at most, whatever more a link takes.
+static void complete_mtu(struct dpdk_args *args, const struct seen *seen) {
+	uint32_t mtu = seen->mtu ? (uint32_t)seen->mtu_value : PCI_MTU;
+
+	if (mtu > FRAME_BYTES_MAX)
+		mtu = FRAME_BYTES_MAX;
+	if (args->kind == DPDK_PCI)
+		args->mtu = mtu;
+	else if (seen->mtu && LINK_HEADER_BYTES + mtu < args->frame_bytes)
+		args->frame_bytes = LINK_HEADER_BYTES + mtu;
+}
+
+static int take_item(
+	const struct item *item,
+	struct parse_error *error,
+	struct seen *seen,
+	struct dpdk_args *args
+) {
+	int err = 0;
+
+	if (is_key(item, "gateway"))
+		return take_gateway(item, error, args);
+	if (is_key(item, "mtu")) {
+		seen->mtu = true;
+		err = take_number(item, MTU_MIN, MTU_MAX, error, &seen->mtu_value);
+		return err != 0 ? -EINVAL : 0;
+	}
+	if (args->kind == DPDK_MEMIF)
+		err = take_memif(item, error, seen, args);
+	if (args->kind == DPDK_AF_PACKET)
+		err = take_af_packet(item, error, seen, args);
+	if (err != 0)
+		return -EINVAL;
+	if (!append(args, ",%.*s=%.*s", (int)item->key_length, item->key, (int)item->value_length,
+		    item->value))
+		return parse_fail(
+			error, -EINVAL, item->key, item->key_length,
+			"is one too many: all arguments take up to %d characters", DPDK_DEVARGS_MAX
+		);
+	return 0;
+}
+
+static int
+take_name(const char *text, size_t length, struct parse_error *error, struct dpdk_args *args) {
+	char full[PCI_BYTES];
+
+	if (length == 0 || length > DPDK_NAME_MAX)
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"is not a device: net_memif0,role=..., net_af_packet0,iface=... or a PCI "
+			"address"
+		);
+	memcpy(args->name, text, length);
+	args->kind = kind_of(args->name);
+	if (args->kind == DPDK_OTHER && pci_read(args->name, full)) {
+		args->kind = DPDK_PCI;
+		memcpy(args->name, full, sizeof(full)); // by which its port will be known
+	}
+	memcpy(args->devargs, args->name, sizeof(args->name));
+	return 0;
+}
+
+int dpdk_args_parse(
+	const char *text,
+	int (*iface_mtu)(const char *iface),
+	struct parse_error *ret_error,
+	struct dpdk_args *ret_args
+) {
+	struct dpdk_args args = {.socket = DPDK_MEMIF_SOCKET};
+	size_t length = strcspn(text, ",");
+	struct seen seen = {0};
+	struct item item;
+	int err = take_name(text, length, ret_error, &args);
+
+	for (text += length; err == 0 && *text == ','; text += length) {
+		text++;
+		length = strcspn(text, ",");
+		item.key = text;
+		item.key_length = strcspn(text, ",=");
+		if (text[item.key_length] != '=')
+			return parse_fail(
+				ret_error, -EINVAL, text, length, "is not KEY=VALUE of %s",
+				args.name
+			);
+		item.value = text + item.key_length + 1;
+		item.value_length = length - item.key_length - 1;
+		err = take_item(&item, ret_error, &seen, &args);
+	}
+	if (err == 0 && args.kind == DPDK_MEMIF)
+		err = complete_memif(&args, &seen);
+	if (err == 0 && args.kind == DPDK_AF_PACKET)
+		err = complete_af_packet(&args, &seen, iface_mtu, ret_error);
+	if (err != 0)
+		return err;
+	complete_mtu(&args, &seen);
+	*ret_args = args;
+	return 0;
+}

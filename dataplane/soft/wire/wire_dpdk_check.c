@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What can be seen of a DPDK port before EAL has to do with it. Cold.
+#include "wire/wire_dpdk_port.h"
+
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+// The one driver of the kernel that a port can be taken over from: EAL knows memory by virtual
+// addresses, as it has to without huge pages, and those of uio need the physical ones.
+#define GIVER "vfio-pci"
+#define NO_IOMMU "vfio-noiommu"
+
+// The last part of what a link of sysfs leads to, "" if there is none.
+static void read_driver(const char *link, char ret_driver[static DPDK_NAME_MAX + 1]) {
+	char target[PATH_MAX];
+	ssize_t length = readlink(link, target, sizeof(target) - 1);
+	const char *last;
+
+	ret_driver[0] = '\0';
+	if (length <= 0)
+		return;
+	target[length] = '\0';
+	last = strrchr(target, '/');
+	snprintf(
+		ret_driver, DPDK_NAME_MAX + 1, "%.*s", DPDK_NAME_MAX,
+		last != NULL ? last + 1 : target
+	);
+}
+
+// vfio can be told to do without one, and names the groups that it makes then.
+static bool is_without_iommu(const char *name, const char *root) {
+	char path[PATH_MAX], word[32] = "";
+	scoped_fd int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s/iommu_group/name", root, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && read(fd, word, sizeof(word) - 1) > 0 &&
+	       strncmp(word, NO_IOMMU, strlen(NO_IOMMU)) == 0;
+}
+
+static int check_pci(const char *name, const char *root, char *ret_reason) {
+	char path[PATH_MAX], driver[DPDK_NAME_MAX + 1];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	if (access(path, F_OK) != 0) {
+		snprintf(
+			ret_reason, SOFT_HOLDER_MAX + 1, "this machine has no PCI device %s", name
+		);
+		return -ENODEV;
+	}
+	snprintf(path, sizeof(path), "%s/%s/driver", root, name);
+	read_driver(path, driver);
+	if (strcmp(driver, GIVER) != 0) {
+		snprintf(
+			ret_reason, SOFT_HOLDER_MAX + 1,
+			"%s belongs to %s%.20s; bind it to " GIVER
+			" first: dpdk-devbind.py -b " GIVER " %s",
+			name, driver[0] != '\0' ? "the driver " : "no driver", driver, name
+		);
+		return -EBUSY;
+	}
+	if (is_without_iommu(name, root)) {
+		snprintf(
+			ret_reason, SOFT_HOLDER_MAX + 1,
+			"%s has no IOMMU in front of it, which a wire needs", name
+		);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+const char *dpdk_port_hint(const char *said) {
+	static const struct {
+		const char *says, *too, *hint;
+	} known[] = {
+		{"/dev/vfio/", "busy", "another program has it"},
+		{"/dev/vfio/", "Permission denied",
+		 "whoever runs this may not open the group of its device"},
+		{"DMA remapping", "Cannot allocate memory",
+		 "RLIMIT_MEMLOCK is too low (ulimit -l, LimitMEMLOCK=)"},
+		{"failed to select IOMMU type", "",
+		 "vfio_iommu_type1 is not loaded, or interrupts are not remapped"},
+	};
+
+	for (size_t n = 0; n < sizeof(known) / sizeof(known[0]); n++) {
+		if (strstr(said, known[n].says) != NULL && strstr(said, known[n].too) != NULL)
+			return known[n].hint;
+	}
+	return NULL;
+}
+
+void dpdk_port_say_unknown(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	snprintf(
+		ret_reason, SOFT_HOLDER_MAX + 1, "no driver takes %.30s; linked are " DPDK_DRIVERS,
+		name
+	);
+}
+
+int dpdk_port_check_at(
+	const struct dpdk_args *args,
+	const char *pci_root,
+	char ret_reason[static SOFT_HOLDER_MAX + 1]
+) {
+	switch (args->kind) {
+	case DPDK_PCI:
+		return check_pci(args->name, pci_root, ret_reason);
+	case DPDK_OTHER:
+		if (strncmp(args->name, "net_ring", 8) == 0)
+			return 0;
+		dpdk_port_say_unknown(args->name, ret_reason);
+		return -ENODEV;
+	case DPDK_MEMIF:
+	case DPDK_AF_PACKET:
+		break;
+	}
+	return 0;
+}
+
+int dpdk_port_check(const struct dpdk_args *args, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	return dpdk_port_check_at(args, "/sys/bus/pci/devices", ret_reason);
+}

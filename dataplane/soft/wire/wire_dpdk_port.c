@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Opens, sets up and closes a DPDK port.
+#include "wire/wire_dpdk_port.h"
+
+#include "wire/link.h"
+
+#include <dataplane/eal.h>
+#include <dataplane/foreign_error.h>
+#include <dataplane/memif_guard.h>
+#include <lib/clock.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Without huge pages: fixed in size, touched where it is used.
+#define EAL_MIB 64
+#define FRAME_WANTED (LINK_HEADER_BYTES + FRAME_BYTES_MAX)
+// Received and not given back yet, as many again that a burst takes ahead, to be sent, and those
+// that wait for a neighbour. A physical port has as many more in its rings.
+#define POOL_MBUFS 255
+#define POOL_MBUFS_PHYSICAL (POOL_MBUFS + 2 * DESCRIPTORS)
+#define DESCRIPTORS 1024
+#define ANY_SOCKET ((unsigned)SOCKET_ID_ANY)
+// How often to look whether the other end of a memif is there: one that waits for it, and one that
+// has it. Between two tries to reach it lies what the driver may need for its greetings.
+#define LOOK_DOWN_NS UINT64_C(50000000)
+#define LOOK_UP_NS UINT64_C(500000000)
+#define KNOCK_NS UINT64_C(200000000)
+// A PCI port: some drivers ask the PHY, which takes them 100 us. Most links are there within this
+// time after a start.
+#define LOOK_CABLE_NS UINT64_C(250000000)
+#define NEGOTIATE_NS UINT64_C(3000000000)
+#define NEGOTIATE_LOOK_US 10000
+// What lies around a packet in a buffer: VLAN tags, a checksum, a header of virtio.
+#define BUFFER_AROUND 64
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+// The first error in DPDK's own words since we began, for the others follow from it; under its
+// lock, written on whichever thread has something to say.
+static struct {
+	pthread_mutex_t lock;
+	char line[SOFT_HOLDER_MAX + 1];
+} said = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void listen_to_eal(uint32_t level, const char *line, size_t length) {
+	if (level > EAL_LOG_ERROR)
+		return;
+	pthread_mutex_lock(&said.lock);
+	if (said.line[0] == '\0')
+		snprintf(said.line, sizeof(said.line), "%.*s", (int)length, line);
+	pthread_mutex_unlock(&said.lock);
+}
+
+__attribute__((format(printf, 2, 3))) static void
+tell(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *format, ...) {
+	size_t length;
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(ret_reason, SOFT_HOLDER_MAX + 1, format, list);
+	va_end(list);
+	pthread_mutex_lock(&said.lock);
+	length = strlen(ret_reason);
+	if (said.line[0] != '\0')
+		snprintf(ret_reason + length, SOFT_HOLDER_MAX + 1 - length, ": %s", said.line);
+	said.line[0] = '\0';
+	pthread_mutex_unlock(&said.lock);
+}
+
+static void tell_unattached(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	const char *hint;
+
+	pthread_mutex_lock(&said.lock);
+	hint = dpdk_port_hint(said.line);
+	pthread_mutex_unlock(&said.lock);
+	tell(ret_reason, "the DPDK port %s cannot be attached%s%s", name, hint != NULL ? ", " : "",
+	     hint != NULL ? hint : "");
+}
+
+static int start_eal_once(bool pci) {
+	struct eal_config config = {
+		.memory = EAL_MEMORY_PLAIN,
+		.memory_mib = EAL_MIB,
+		.log = listen_to_eal,
+		.bare = true,
+		.pci = pci,
+	};
+	struct eal_facts facts;
+	char name[32];
+
+	if (eal_runs())
+		return 0;
+	snprintf(name, sizeof(name), "soft-%d", getpid());
+	config.name = name;
+	return eal_start(&config, &facts);
+}
+
+static int start_eal(bool pci, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	int err;
+
+	pthread_mutex_lock(&start_lock);
+	err = start_eal_once(pci);
+	pthread_mutex_unlock(&start_lock);
+	if (err != 0)
+		tell(ret_reason, "DPDK does not start");
+	return err;
+}
+
+// A device that was probed, but is no port under its own name, is given back.
+static void remove_probed(const char *text) {
+	struct rte_devargs devargs = {0};
+
+	if (rte_devargs_parse(&devargs, text) == 0)
+		(void)rte_eal_hotplug_remove(rte_bus_name(devargs.bus), devargs.name);
+	free(devargs.data);
+}
+
+static int attach(struct dpdk_port *port, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+	const char *name = port->args.name;
+	int err = dpdk_port_check(&port->args, ret_reason);
+
+	if (err != 0)
+		return err;
+	if (rte_eth_dev_get_port_by_name(name, &port->id) == 0) {
+		tell(ret_reason, "the DPDK port %s is in use", name);
+		return -EEXIST;
+	}
+	err = dpdk_error_from_code(rte_dev_probe(port->args.devargs));
+	if (err != 0) {
+		tell_unattached(name, ret_reason);
+		return err;
+	}
+	err = dpdk_error_from_code(rte_eth_dev_get_port_by_name(name, &port->id));
+	if (err != 0) {
+		remove_probed(port->args.devargs);
+		dpdk_port_say_unknown(name, ret_reason);
+	}
+	port->attached = err == 0;
+	return err;
+}
+
+// What receive buffers of a PCI device have room for: hardware knows powers of two, or whole KiB;
+// of what lies between it uses less, and needs two for a frame.
+static uint32_t physical_room(uint32_t frame_bytes) {
+	uint32_t room = 2048;
+
+	while (room < frame_bytes + BUFFER_AROUND)
+		room *= 2;
+	return room;
+}
+
+static uint32_t buffer_room(const struct dpdk_port *port) {
+	if (port->args.kind == DPDK_PCI)
+		return physical_room(port->frame_bytes);
+	return port->args.buffer_bytes > FRAME_WANTED ? port->args.buffer_bytes : FRAME_WANTED;
+}
+
+// The pool is only used with the device's lock: one producer and one consumer at a time.
+static int make_pool(struct dpdk_port *port) {
+	uint32_t count = port->args.kind == DPDK_PCI ? POOL_MBUFS_PHYSICAL : POOL_MBUFS;
+	uint32_t room = buffer_room(port);
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(name, sizeof(name), "tocsin-wire-%u", port->id);
+	port->pool = rte_pktmbuf_pool_create_by_ops(
+		name, count, 0, 0, (uint16_t)(room + RTE_PKTMBUF_HEADROOM), SOCKET_ID_ANY,
+		"ring_sp_sc"
+	);
+	return dpdk_error_from_object(port->pool);
+}
+
+static int set_up(struct dpdk_port *port) {
+	struct rte_eth_conf conf = {0};
+	struct rte_eth_dev_info info;
+	uint16_t receive = DESCRIPTORS, send = DESCRIPTORS;
+	int err = dpdk_error_from_code(rte_eth_dev_info_get(port->id, &info));
+
+	if (err != 0)
+		return err;
+	if (port->args.frame_bytes == 0) {
+		conf.rxmode.mtu = port->args.mtu != 0 ? port->args.mtu : FRAME_BYTES_MAX;
+		if (info.max_mtu < conf.rxmode.mtu)
+			conf.rxmode.mtu = info.max_mtu;
+		port->frame_bytes = LINK_HEADER_BYTES + conf.rxmode.mtu;
+	}
+	err = dpdk_error_from_code(rte_eth_dev_configure(port->id, 1, 1, &conf));
+	if (err == 0)
+		err = dpdk_error_from_code(
+			rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &receive, &send)
+		);
+	if (err == 0)
+		err = make_pool(port);
+	if (err == 0)
+		err = dpdk_error_from_code(
+			rte_eth_rx_queue_setup(port->id, 0, receive, ANY_SOCKET, NULL, port->pool)
+		);
+	if (err == 0)
+		err = dpdk_error_from_code(
+			rte_eth_tx_queue_setup(port->id, 0, send, ANY_SOCKET, NULL)
+		);
+	if (port->ring_frames == 0)
+		port->ring_frames = receive;
+	return err;
+}
+
+static bool link_is_up(const struct dpdk_port *port) {
+	struct rte_eth_link link;
+
+	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+// Of a port that was just started: programs look at it once.
+static bool negotiate(const struct dpdk_port *port) {
+	uint64_t end_ns = clock_monotonic_ns() + NEGOTIATE_NS;
+
+	while (!link_is_up(port)) {
+		if (clock_monotonic_ns() >= end_ns)
+			return false;
+		usleep(NEGOTIATE_LOOK_US);
+	}
+	return true;
+}
+
+static int come_up(struct dpdk_port *port) {
+	struct rte_ether_addr mac;
+	int err = dpdk_error_from_code(rte_eth_macaddr_get(port->id, &mac));
+
+	if (err != 0)
+		return err;
+	memcpy(port->mac, mac.addr_bytes, sizeof(port->mac));
+	if (port->args.kind == DPDK_MEMIF)
+		return 0; // dpdk_port_tend() starts it
+	err = dpdk_error_from_code(rte_eth_dev_start(port->id));
+	port->started = err == 0;
+	port->link = port->started && (port->args.kind != DPDK_PCI || negotiate(port));
+	// Questions of Neighbour Discovery come to groups.
+	if (port->started && port->args.kind != DPDK_AF_PACKET)
+		(void)rte_eth_allmulticast_enable(port->id);
+	return err;
+}
+
+static void on_device_event(const char *name, enum rte_dev_event_type type, void *arg) {
+	struct dpdk_port *port = arg;
+
+	(void)name;
+	// Relaxed: the flag tells of nothing but itself.
+	if (type == RTE_DEV_EVENT_REMOVE)
+		atomic_store_explicit(&port->asked_back, true, memory_order_relaxed);
+}
+
+// DPDK 22.11 calls the two an experiment; all later ones have them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void listen_for_removal(struct dpdk_port *port) {
+	(void)rte_dev_event_callback_register(port->args.name, on_device_event, port);
+}
+
+// It may be being called just then, which -EAGAIN says.
+static void end_listening(struct dpdk_port *port) {
+	while (rte_dev_event_callback_unregister(port->args.name, on_device_event, port) == -EAGAIN)
+		sched_yield();
+}
+#pragma GCC diagnostic pop
+
+int dpdk_port_open(
+	const struct dpdk_args *args,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct dpdk_port *ret_port
+) {
+	struct dpdk_port port = {
+		.args = *args,
+		.frame_bytes = args->frame_bytes,
+		.ring_frames = args->ring_frames,
+		.look_ns = args->kind == DPDK_MEMIF || args->kind == DPDK_PCI ? 0 : UINT64_MAX,
+	};
+	int err;
+
+	pthread_mutex_lock(&said.lock);
+	said.line[0] = '\0';
+	pthread_mutex_unlock(&said.lock);
+	err = start_eal(args->kind == DPDK_PCI, ret_reason);
+	if (err == 0)
+		err = attach(&port, ret_reason);
+	if (err != 0)
+		return err;
+	err = set_up(&port);
+	if (err == 0)
+		err = come_up(&port);
+	if (err != 0) {
+		tell(ret_reason, "the DPDK port %s cannot be set up", args->name);
+		dpdk_port_close(&port);
+		return err;
+	}
+	*ret_port = port;
+	if (args->kind == DPDK_PCI)
+		listen_for_removal(ret_port);
+	return 0;
+}
+
+// Its device goes with it, so that the name is free again.
+static int detach(struct dpdk_port *port) {
+	struct rte_eth_dev_info info;
+	int err;
+
+	if (!port->attached)
+		return 0;
+	if (port->started)
+		(void)rte_eth_dev_stop(port->id);
+	port->started = false;
+	err = rte_eth_dev_info_get(port->id, &info);
+	if (err == 0)
+		err = rte_dev_remove(info.device);
+	port->attached = err != 0;
+	return err;
+}
+
+void dpdk_port_close(struct dpdk_port *port) {
+	if (port->args.kind == DPDK_PCI)
+		end_listening(port);
+	(void)detach(port);
+	port->attached = false;
+	rte_mempool_free(port->pool);
+	port->pool = NULL;
+}
+
+// The kernel lets nobody have the device before we gave it back. Not in the turn that heard of it:
+// EAL's thread may be in the handler that told us, and refuses meanwhile.
+static void give_back(struct dpdk_port *port, uint64_t now_ns) {
+	bool given = port->gone && detach(port) == 0;
+
+	port->look_ns = given ? UINT64_MAX : now_ns + LOOK_DOWN_NS;
+	port->gone = true;
+	port->link = false;
+}
+
+static bool look_at_cable(struct dpdk_port *port, uint64_t now_ns) {
+	bool before = port->link;
+
+	if (now_ns < port->look_ns)
+		return false;
+	if (atomic_load_explicit(&port->asked_back, memory_order_relaxed)) {
+		give_back(port, now_ns);
+		return false;
+	}
+	port->link = link_is_up(port);
+	port->look_ns = now_ns + (port->link ? LOOK_CABLE_NS : LOOK_DOWN_NS);
+	return port->link && !before;
+}
+
+// A client whose connection ended, or never came about, has to be stopped before it can start
+// again; a server waits.
+static void knock(struct dpdk_port *port, uint64_t now_ns) {
+	if (port->started && (port->args.memif_server || now_ns < port->knock_ns))
+		return;
+	if (port->started)
+		(void)rte_eth_dev_stop(port->id);
+	port->started = rte_eth_dev_start(port->id) == 0;
+	port->knock_ns = now_ns + KNOCK_NS;
+}
+
+bool dpdk_port_tend(struct dpdk_port *port, uint64_t now_ns) {
+	bool before = port->link;
+
+	if (port->args.kind == DPDK_PCI)
+		return look_at_cable(port, now_ns);
+	if (port->args.kind != DPDK_MEMIF || now_ns < port->look_ns)
+		return false;
+	port->link = port->started && link_is_up(port);
+	port->look_ns = now_ns + (port->link ? LOOK_UP_NS : LOOK_DOWN_NS);
+	// Not in the turn that saw it end: the driver may still be clearing up.
+	if (!port->link && !before)
+		knock(port, now_ns);
+	return port->link && !before;
+}
+
+uint16_t dpdk_port_receive(struct dpdk_port *port, struct rte_mbuf **ret_frames, uint16_t max) {
+	uint16_t count;
+
+	if (!port->started)
+		return 0;
+	if (port->args.kind != DPDK_MEMIF)
+		return rte_eth_rx_burst(port->id, 0, ret_frames, max);
+	memif_guard_enter(port->id);
+	count = rte_eth_rx_burst(port->id, 0, ret_frames, max);
+	memif_guard_leave(port->id);
+	return count;
+}
+
+uint16_t dpdk_port_send(struct dpdk_port *port, struct rte_mbuf **frames, uint16_t count) {
+	uint16_t taken;
+
+	if (!port->started)
+		return 0;
+	if (port->args.kind != DPDK_MEMIF)
+		return rte_eth_tx_burst(port->id, 0, frames, count);
+	memif_guard_enter(port->id);
+	taken = rte_eth_tx_burst(port->id, 0, frames, count);
+	memif_guard_leave(port->id);
+	return taken;
+}

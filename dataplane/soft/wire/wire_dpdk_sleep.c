@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a thread sleeps until a DPDK port has packets.
+#include "wire/wire_dpdk_sleep.h"
+
+#include "packet/frame.h"
+
+#include <lib/scoped.h>
+
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+#define STEP_MIN_NS UINT32_C(50000)
+#define STEP_MAX_NS UINT32_C(1000000)
+#define LINK_DOWN_NS UINT64_C(50000000)
+#define DRAIN_MAX 64
+
+// What follows the Ethernet header of a frame of ours: magic, kind, how many frames were had.
+static const uint8_t magic[8] = {'t', 'o', 'c', 's', 'i', 'n', ' ', '1'};
+#define SAY_KIND 8
+#define SAY_COUNT 12
+#define SAY_BYTES 16
+enum say {
+	SAY_SLEEPS = 1,	       // ring me with your next frame
+	SAY_SLEEPS_UNSURE = 2, // and tell me whether you can
+	SAY_RINGS = 3,	       // I can
+	SAY_LEAVES = 4,	       // tell me that you have had all that I sent
+	SAY_HAD = 5,	       // I have
+};
+
+// Relaxed throughout: the flags tell of nothing but themselves, and where one is seen late a turn
+// of the engine comes between.
+static bool get(_Atomic bool *flag) {
+	return atomic_load_explicit(flag, memory_order_relaxed);
+}
+static void set(_Atomic bool *flag, bool value) {
+	atomic_store_explicit(flag, value, memory_order_relaxed);
+}
+
+// ARP, IPv4 to our UDP port, and all of IPv6, which is little where nobody speaks it.
+static void filter_open(int fd) {
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_ARP, 5, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 4),
+		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, LINK_HEADER_BYTES),
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, LINK_HEADER_BYTES + 2),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOFT_UDP_PORT, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+// The group that questions for our IPv6 address come to. It goes with the socket.
+static void join_group(int fd, int ifindex, const union ibv_gid *gid) {
+	struct packet_mreq group = {
+		.mr_ifindex = ifindex,
+		.mr_type = PACKET_MR_MULTICAST,
+		.mr_alen = LINK_MAC_BYTES,
+		.mr_address = {0x33, 0x33, 0xff, gid->raw[13], gid->raw[14], gid->raw[15]},
+	};
+
+	if (!frame_is_ip4(gid))
+		(void)setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &group, sizeof(group));
+}
+
+static int packet_doorbell(const char *iface, const union ibv_gid *gid) {
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)if_nametoindex(iface),
+	};
+	scoped_fd int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	static const int on = 1;
+
+	if (fd < 0)
+		return -1;
+	filter_open(fd);
+	(void)setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &on, sizeof(on)); // the least there is
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return -1;
+	join_group(fd, address.sll_ifindex, gid);
+	return scoped_take_fd(&fd);
+}
+
+// The two ends of one memif have names of which each knows both.
+static void memif_name(const struct dpdk_args *args, bool server, size_t size, char *ret_name) {
+	uint64_t hash = 0;
+
+	for (const char *c = args->socket; *c != '\0'; c++)
+		hash = (hash ^ (uint8_t)*c) * UINT64_C(0x9e3779b97f4a7c15);
+	snprintf(
+		ret_name, size, "tocsin-memif-%016llx-%u-%s", (unsigned long long)hash,
+		args->memif_id, server ? "server" : "client"
+	);
+}
+
+static socklen_t abstract(const char *name, struct sockaddr_un *ret_address) {
+	size_t length = strlen(name);
+
+	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(ret_address->sun_path + 1, name, length);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
+static int memif_doorbell(const struct dpdk_args *args) {
+	scoped_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+	socklen_t length;
+	char name[64];
+
+	memif_name(args, args->memif_server, sizeof(name), name);
+	length = abstract(name, &address);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0)
+		return -1;
+	return scoped_take_fd(&fd);
+}
+
+void dpdk_sleep_init(
+	struct dpdk_sleep *sleep, const struct dpdk_args *args, const union ibv_gid *gid
+) {
+	*sleep = (struct dpdk_sleep){
+		.kind = args->kind,
+		.doorbell = -1,
+		.ringer = -1,
+		.step_ns = STEP_MIN_NS,
+		.came = true,
+	};
+	if (args->kind == DPDK_AF_PACKET)
+		sleep->doorbell = packet_doorbell(args->iface, gid);
+	if (args->kind == DPDK_MEMIF) {
+		memif_name(args, !args->memif_server, sizeof(sleep->peer_name), sleep->peer_name);
+		sleep->doorbell = memif_doorbell(args);
+		sleep->ringer = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	}
+}
+
+void dpdk_sleep_fini(struct dpdk_sleep *sleep) {
+	if (sleep->doorbell >= 0)
+		close(sleep->doorbell);
+	if (sleep->ringer >= 0)
+		close(sleep->ringer);
+	sleep->doorbell = -1;
+	sleep->ringer = -1;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+	return a < b ? a : b;
+}
+
+// Until one of both can be read, or the time is over. True: ours.
+static bool poll_for(int ours, int doorbell, uint64_t timeout_ns) {
+	struct pollfd fds[2] = {
+		{.fd = doorbell, .events = POLLIN},
+		{.fd = ours, .events = POLLIN},
+	};
+	struct timespec time = {
+		.tv_sec = (time_t)(timeout_ns / NS_PER_S),
+		.tv_nsec = (long)(timeout_ns % NS_PER_S),
+	};
+
+	return ppoll(fds, 2, timeout_ns == UINT64_MAX ? NULL : &time, NULL) > 0 &&
+	       fds[1].revents != 0;
+}
+
+static void drain(int fd) {
+	uint8_t byte;
+
+	for (uint32_t i = 0; i < DRAIN_MAX; i++) {
+		if (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) < 0)
+			return;
+	}
+}
+
+static void wait_steps(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
+	if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
+		sleep->step_ns = STEP_MIN_NS;
+	poll_for(-1, doorbell, least(timeout_ns, sleep->step_ns));
+	sleep->step_ns = (uint32_t)least((uint64_t)2 * sleep->step_ns, STEP_MAX_NS);
+}
+
+// What came before it was emptied rings nobody: one turn has to lie between that and the sleep.
+static void wait_packet(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
+	if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
+		drain(sleep->doorbell);
+	else if (poll_for(sleep->doorbell, doorbell, timeout_ns))
+		set(&sleep->came, true);
+}
+
+// Only with the lock of the device can the peer be told: the wish is noted, and the turn that
+// follows fulfils it before it looks for frames.
+static void wait_memif(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
+	if (!get(&sleep->link)) {
+		poll_for(-1, doorbell, least(timeout_ns, LINK_DOWN_NS));
+	} else if (!get(&sleep->armed) && !get(&sleep->wanted)) {
+		set(&sleep->wanted, true);
+	} else if (!get(&sleep->armed) || !get(&sleep->rung_by)) {
+		wait_steps(sleep, doorbell, timeout_ns);
+	} else if (poll_for(sleep->doorbell, doorbell, timeout_ns)) {
+		drain(sleep->doorbell);
+		set(&sleep->armed, false);
+	}
+}
+
+void dpdk_sleep_wait(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
+	if (sleep->doorbell >= 0 && sleep->kind == DPDK_AF_PACKET)
+		wait_packet(sleep, doorbell, timeout_ns);
+	else if (sleep->doorbell >= 0 && sleep->kind == DPDK_MEMIF)
+		wait_memif(sleep, doorbell, timeout_ns);
+	else
+		wait_steps(sleep, doorbell, timeout_ns);
+}
+
+static void
+compose(enum say kind,
+	uint32_t count,
+	const uint8_t mac[static LINK_MAC_BYTES],
+	uint8_t ret_frame[static SLEEP_FRAME_BYTES]) {
+	static const uint8_t everybody[LINK_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	uint8_t *bytes = ret_frame + LINK_HEADER_BYTES;
+
+	memset(ret_frame, 0, SLEEP_FRAME_BYTES);
+	link_header(everybody, mac, SLEEP_TYPE, ret_frame);
+	memcpy(bytes, magic, sizeof(magic));
+	bytes[SAY_KIND] = (uint8_t)kind;
+	link_put16(bytes + SAY_COUNT, count >> 16);
+	link_put16(bytes + SAY_COUNT + 2, count & UINT16_MAX);
+}
+
+bool dpdk_sleep_say(
+	struct dpdk_sleep *sleep,
+	const uint8_t mac[static LINK_MAC_BYTES],
+	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
+) {
+	if (!get(&sleep->wanted))
+		return false;
+	compose(get(&sleep->rung_by) ? SAY_SLEEPS : SAY_SLEEPS_UNSURE, sleep->got, mac, ret_frame);
+	return true;
+}
+
+void dpdk_sleep_said(struct dpdk_sleep *sleep) {
+	set(&sleep->armed, true);
+	set(&sleep->wanted, false);
+}
+
+static bool reach_peer(struct dpdk_sleep *sleep) {
+	struct sockaddr_un address;
+	socklen_t length = abstract(sleep->peer_name, &address);
+
+	if (!sleep->peer_connected && sleep->ringer >= 0)
+		sleep->peer_connected =
+			connect(sleep->ringer, (struct sockaddr *)&address, length) == 0;
+	return sleep->peer_connected;
+}
+
+// One that ended has taken its socket along; the one that came back has another.
+static void ring(struct dpdk_sleep *sleep) {
+	static const uint8_t byte = 1;
+
+	for (uint32_t i = 0; i < 2 && reach_peer(sleep); i++) {
+		if (send(sleep->ringer, &byte, sizeof(byte), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+			return;
+		if (errno != ECONNREFUSED)
+			return;
+		sleep->peer_connected = false;
+	}
+}
+
+// Frames of ours that it has not had are on their way to one that may not look any more: rung at
+// once. If it was rung for just these already, they were lost with an earlier link.
+static void peer_sleeps(struct dpdk_sleep *sleep, uint32_t had) {
+	if (had != sleep->sent && sleep->sent != sleep->rung_at) {
+		sleep->rung_at = sleep->sent;
+		ring(sleep);
+		return;
+	}
+	sleep->sent = had;
+	sleep->rung_at = had;
+	sleep->peer_sleeps = true;
+}
+
+bool dpdk_sleep_hear(
+	struct dpdk_sleep *sleep,
+	const uint8_t *bytes,
+	size_t size,
+	const uint8_t mac[static LINK_MAC_BYTES],
+	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
+) {
+	uint32_t kind;
+
+	if (sleep->kind != DPDK_MEMIF || size < SAY_BYTES)
+		return false;
+	if (memcmp(bytes, magic, sizeof(magic)) != 0)
+		return false;
+	kind = bytes[SAY_KIND];
+	if (kind == SAY_RINGS)
+		set(&sleep->rung_by, true);
+	sleep->peer_had |= kind == SAY_HAD;
+	// What came before it in the ring is in this burst or was in one before.
+	if (kind == SAY_LEAVES) {
+		compose(SAY_HAD, 0, mac, ret_frame);
+		return true;
+	}
+	if (kind != SAY_SLEEPS && kind != SAY_SLEEPS_UNSURE)
+		return false;
+	peer_sleeps(
+		sleep,
+		(uint32_t)link_get16(bytes + SAY_COUNT) << 16 | link_get16(bytes + SAY_COUNT + 2)
+	);
+	if (kind == SAY_SLEEPS || !reach_peer(sleep))
+		return false;
+	compose(SAY_RINGS, 0, mac, ret_frame);
+	return true;
+}
+
+void dpdk_sleep_received(struct dpdk_sleep *sleep, uint32_t count) {
+	sleep->got += count;
+	if (!get(&sleep->came))
+		set(&sleep->came, true);
+}
+
+bool dpdk_sleep_leave(
+	struct dpdk_sleep *sleep,
+	const uint8_t mac[static LINK_MAC_BYTES],
+	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
+) {
+	if (sleep->kind != DPDK_MEMIF)
+		return false;
+	sleep->peer_had = false;
+	compose(SAY_LEAVES, 0, mac, ret_frame);
+	return true;
+}
+
+void dpdk_sleep_ring(struct dpdk_sleep *sleep) {
+	ring(sleep);
+}
+
+void dpdk_sleep_sent(struct dpdk_sleep *sleep, uint32_t count) {
+	sleep->sent += count;
+	if (!sleep->peer_sleeps || count == 0)
+		return;
+	sleep->peer_sleeps = false;
+	sleep->rung_at = sleep->sent;
+	ring(sleep);
+}
+
+// The other one may sleep still as one that knew our predecessor.
+void dpdk_sleep_link(struct dpdk_sleep *sleep, bool up) {
+	set(&sleep->link, up);
+	set(&sleep->armed, false);
+	set(&sleep->wanted, false);
+	set(&sleep->rung_by, false);
+	sleep->peer_connected = false;
+	sleep->peer_sleeps = false;
+	if (up)
+		ring(sleep);
+}

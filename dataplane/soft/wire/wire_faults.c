@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A wire that wraps another one and does to its frames what the network may: lose, damage, repeat,
+// hold back behind later ones, delay. Deterministic: the same frames and times and the same seed
+// give the same faults.
+//
+// A frame passes the faults in that order. What is to leave later is copied into a pool, which is
+// made once: delayed frames wait for their time in a queue, since jitter changes no order: a cable
+// does not, and go-back-N would crawl. Those that are held back wait for a number of later ones, or
+// for HOLD_NS if none come. While the pool has no room the wire takes nothing.
+#include "nic/nic.h"
+#include "nic/wire.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POOL_FRAMES 2048
+#define HELD_MAX 8   // frames held back at a time
+#define BEHIND_MAX 8 // later frames that overtake one
+#define HOLD_NS UINT64_C(200000)
+#define PPM UINT32_C(1000000)
+#define COPIES_MAX 2
+// Destinations in the headers.
+#define IP4_TO 16
+#define IP6_TO 24
+
+struct pool_frame {
+	uint32_t size;
+	alignas(8) uint8_t bytes[FRAME_BYTES_MAX];
+};
+
+struct delayed {
+	uint64_t due_ns;
+	uint32_t frame;
+};
+
+struct held {
+	uint64_t due_ns;
+	uint32_t behind; // frames that are still to overtake it
+	uint32_t frame;
+};
+
+struct faults_wire {
+	struct soft_wire wire;
+	struct soft_wire *inner; // owned
+	struct soft_faults faults;
+	union ibv_gid to; // of faults.to
+	struct soft_counters *counters;
+	const struct clock *clock;
+	uint64_t random;
+	uint64_t now_ns; // of the call
+	uint8_t *out;	 // the frame that was taken, of the inner wire
+	uint32_t delayed_first, delayed_count, held_count, free_count;
+	struct held held[HELD_MAX];	     // oldest first
+	struct delayed delayed[POOL_FRAMES]; // a ring, from delayed_first on
+	uint32_t free[POOL_FRAMES];	     // of the pool
+	struct pool_frame pool[POOL_FRAMES]; // touched as it is used
+};
+
+static struct faults_wire *faults_of(struct soft_wire *wire) {
+	return (struct faults_wire *)wire;
+}
+
+// splitmix64
+static uint64_t draw(struct faults_wire *faults) {
+	uint64_t z = faults->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+// 0 … bound-1; the bias of less than bound / 2^32 does not matter here.
+static uint32_t draw_below(struct faults_wire *faults, uint32_t bound) {
+	return (uint32_t)((draw(faults) >> 32) * bound >> 32);
+}
+
+// Drawn whatever the chance is: a fault that is switched on moves no draw of the others.
+static bool happens(struct faults_wire *faults, uint32_t ppm) {
+	return draw_below(faults, PPM) < ppm;
+}
+
+// Not before those that wait already.
+static void delayed_push(struct faults_wire *faults, uint64_t due_ns, uint32_t frame) {
+	uint32_t at = faults->delayed_first + faults->delayed_count;
+
+	if (faults->delayed_count > 0) {
+		const struct delayed *last = &faults->delayed[(at - 1) % POOL_FRAMES];
+
+		due_ns = due_ns > last->due_ns ? due_ns : last->due_ns;
+	}
+	must(faults->delayed_count < POOL_FRAMES);
+	faults->delayed[at % POOL_FRAMES] = (struct delayed){.due_ns = due_ns, .frame = frame};
+	faults->delayed_count++;
+}
+
+static const struct delayed *delayed_next(const struct faults_wire *faults) {
+	return faults->delayed_count > 0 ? &faults->delayed[faults->delayed_first] : NULL;
+}
+
+static void delayed_pop(struct faults_wire *faults) {
+	faults->delayed_first = (faults->delayed_first + 1) % POOL_FRAMES;
+	faults->delayed_count--;
+}
+
+static uint32_t pool_take(struct faults_wire *faults, const uint8_t *bytes, uint32_t size) {
+	uint32_t frame = faults->free[--faults->free_count];
+
+	memcpy(faults->pool[frame].bytes, bytes, size);
+	faults->pool[frame].size = size;
+	return frame;
+}
+
+static void pool_give(struct faults_wire *faults, uint32_t frame) {
+	faults->free[faults->free_count++] = frame;
+}
+
+static void delay_frame(struct faults_wire *faults, uint32_t frame) {
+	uint64_t jitter_ns = faults->faults.jitter_ns;
+	uint64_t delay_ns = faults->faults.delay_ns - jitter_ns;
+
+	if (jitter_ns > 0)
+		delay_ns += draw(faults) % (2 * jitter_ns + 1);
+	counter_add(&faults->counters->fault_delayed, 1);
+	delayed_push(faults, faults->now_ns + delay_ns, frame);
+}
+
+// From the pool to the inner wire; false if that takes none for now.
+static bool send_pooled(struct faults_wire *faults, uint32_t frame) {
+	const struct pool_frame *from = &faults->pool[frame];
+	uint8_t *out = faults->inner->calls->take(faults->inner);
+
+	if (out == NULL)
+		return false;
+	memcpy(out, from->bytes, from->size);
+	faults->inner->calls->give(faults->inner, from->size);
+	pool_give(faults, frame);
+	return true;
+}
+
+// What was held back goes on its way, to its delay or out.
+static bool held_release(struct faults_wire *faults, uint32_t at) {
+	uint32_t frame = faults->held[at].frame;
+
+	if (faults->faults.delay_ns > 0)
+		delay_frame(faults, frame);
+	else if (!send_pooled(faults, frame))
+		return false;
+	faults->held_count--;
+	memmove(&faults->held[at], &faults->held[at + 1],
+		(faults->held_count - at) * sizeof(faults->held[0]));
+	return true;
+}
+
+static void held_release_due(struct faults_wire *faults) {
+	for (uint32_t at = 0; at < faults->held_count;) {
+		const struct held *held = &faults->held[at];
+
+		if (held->behind > 0 && held->due_ns > faults->now_ns)
+			at++;
+		else if (!held_release(faults, at))
+			return;
+	}
+}
+
+static void delayed_release_due(struct faults_wire *faults) {
+	const struct delayed *next;
+
+	while ((next = delayed_next(faults)) != NULL && next->due_ns <= faults->now_ns) {
+		if (!send_pooled(faults, next->frame))
+			return;
+		delayed_pop(faults);
+	}
+}
+
+static uint8_t *faults_take(struct soft_wire *wire) {
+	struct faults_wire *faults = faults_of(wire);
+
+	if (faults->free_count < COPIES_MAX)
+		return NULL;
+	faults->out = faults->inner->calls->take(faults->inner);
+	return faults->out;
+}
+
+// One bit of those that the ICRC covers, from the BTH on: what stands before it is the network's,
+// and with a bit less would lead to strangers; byte 4 of the BTH may change on the way.
+static void corrupt(struct faults_wire *faults, uint8_t *frame, uint32_t size) {
+	uint32_t headers = frame_headers_bytes(frame[0] >> 4 == 4);
+	uint32_t byte;
+
+	if (size <= headers + PACKET_BTH_BYTES)
+		return;
+	byte = draw_below(faults, size - headers - 1);
+	if (byte >= 4)
+		byte++;
+	frame[headers + byte] ^= (uint8_t)(1U << draw_below(faults, 8));
+	counter_add(&faults->counters->fault_corrupted, 1);
+}
+
+static bool held_back(struct faults_wire *faults, uint32_t size) {
+	bool reorder = happens(faults, faults->faults.reorder_ppm);
+	uint32_t behind = 1 + draw_below(faults, BEHIND_MAX);
+
+	if (!reorder || faults->held_count == HELD_MAX)
+		return false;
+	faults->held[faults->held_count++] = (struct held){
+		.due_ns = faults->now_ns + HOLD_NS,
+		.behind = behind,
+		.frame = pool_take(faults, faults->out, size),
+	};
+	counter_add(&faults->counters->fault_reordered, 1);
+	return true;
+}
+
+// One copy of the frame that was taken; false: it leaves at once, which is the caller's.
+static bool leaves_later(struct faults_wire *faults, uint32_t size) {
+	if (held_back(faults, size))
+		return true;
+	for (uint32_t at = 0; at < faults->held_count; at++) {
+		if (faults->held[at].behind > 0)
+			faults->held[at].behind--;
+	}
+	if (faults->faults.delay_ns == 0)
+		return false;
+	delay_frame(faults, pool_take(faults, faults->out, size));
+	return true;
+}
+
+// The second one of two copies comes from the pool; as soon as the inner wire takes it.
+static void send_taken(struct faults_wire *faults, uint32_t size, bool twice) {
+	uint32_t copy = twice ? pool_take(faults, faults->out, size) : 0;
+
+	faults->inner->calls->give(faults->inner, size);
+	if (!twice || send_pooled(faults, copy))
+		return;
+	delayed_push(faults, faults->now_ns, copy);
+}
+
+static bool is_meant(const struct faults_wire *faults, const uint8_t *frame) {
+	if (faults->faults.to.family == SOCK_ADDR_NONE)
+		return true;
+	if (frame[0] >> 4 == 4)
+		return memcmp(frame + IP4_TO, faults->to.raw + 12, 4) == 0;
+	return memcmp(frame + IP6_TO, faults->to.raw, sizeof(faults->to.raw)) == 0;
+}
+
+static void give_faultily(struct faults_wire *faults, uint32_t size) {
+	bool lost = happens(faults, faults->faults.loss_ppm);
+	bool damaged = happens(faults, faults->faults.corrupt_ppm);
+	bool repeated = happens(faults, faults->faults.duplicate_ppm);
+	uint32_t at_once = 0;
+
+	// Only where it is asked for, so that it moves no draw of the others.
+	if (size > SOFT_LARGE_BYTES && faults->faults.large_ppm > 0)
+		lost |= happens(faults, faults->faults.large_ppm);
+	// What is posted after a pause is not as old as the turn before it.
+	faults->now_ns = clock_now_ns(faults->clock);
+	if (lost) {
+		counter_add(&faults->counters->fault_lost, 1);
+		return;
+	}
+	if (damaged)
+		corrupt(faults, faults->out, size);
+	if (repeated)
+		counter_add(&faults->counters->fault_duplicated, 1);
+	for (uint32_t copy = 0; copy < (repeated ? 2 : 1); copy++)
+		at_once += !leaves_later(faults, size);
+	if (at_once > 0)
+		send_taken(faults, size, at_once == 2);
+}
+
+static void faults_give(struct soft_wire *wire, uint32_t size) {
+	struct faults_wire *faults = faults_of(wire);
+
+	if (is_meant(faults, faults->out))
+		give_faultily(faults, size);
+	else
+		faults->inner->calls->give(faults->inner, size);
+	held_release_due(faults);
+}
+
+static void faults_flush(struct soft_wire *wire) {
+	struct faults_wire *faults = faults_of(wire);
+
+	faults->inner->calls->flush(faults->inner);
+}
+
+static uint32_t faults_receive(
+	struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns
+) {
+	struct faults_wire *faults = faults_of(wire);
+	uint32_t count;
+
+	faults->now_ns = now_ns;
+	held_release_due(faults);
+	delayed_release_due(faults);
+	faults->inner->calls->flush(faults->inner);
+	count = faults->inner->calls->receive(faults->inner, ret_frames, max, now_ns);
+	wire->port = faults->inner->port;
+	return count;
+}
+
+static uint64_t faults_due(const struct soft_wire *wire) {
+	const struct faults_wire *faults = (const struct faults_wire *)wire;
+	const struct delayed *next = delayed_next(faults);
+	uint64_t due_ns = faults->inner->calls->due(faults->inner);
+
+	if (next != NULL && next->due_ns < due_ns)
+		due_ns = next->due_ns;
+	for (uint32_t at = 0; at < faults->held_count; at++) {
+		if (faults->held[at].due_ns < due_ns)
+			due_ns = faults->held[at].due_ns;
+	}
+	return due_ns;
+}
+
+static void faults_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_ns) {
+	struct faults_wire *faults = faults_of(wire);
+
+	faults->inner->calls->wait(faults->inner, doorbell, timeout_ns);
+}
+
+static void faults_destroy(struct soft_wire *wire) {
+	struct faults_wire *faults = faults_of(wire);
+
+	// What was told to the program to be sent is not lost with it: the last acknowledgement may
+	// be what is held back. As much as the wire takes, all at once.
+	faults->faults.delay_ns = 0;
+	faults->now_ns = NIC_NEVER;
+	held_release_due(faults);
+	delayed_release_due(faults);
+	faults->inner->calls->flush(faults->inner);
+	wire_destroy(faults->inner);
+	free(faults);
+}
+
+static const struct wire_calls faults_calls = {
+	.name = "faults",
+	.take = faults_take,
+	.give = faults_give,
+	.flush = faults_flush,
+	.receive = faults_receive,
+	.due = faults_due,
+	.wait = faults_wait,
+	.destroy = faults_destroy,
+};
+
+static void use_faults(struct faults_wire *wrap, const struct soft_faults *faults) {
+	must(faults->jitter_ns <= faults->delay_ns);
+	wrap->faults = *faults;
+	wrap->to = wire_gid(&faults->to);
+	// Devices with one text of faults do not lose the same frames.
+	wrap->random = faults->seed ^ sock_addr_digest(&wrap->inner->address);
+}
+
+int wire_faults_change(
+	struct soft_wire **wire,
+	const struct soft_faults *faults,
+	struct soft_counters *counters,
+	const struct clock *clock
+) {
+	if ((*wire)->calls != &faults_calls)
+		return wire_faults_create(*wire, faults, counters, clock, wire);
+	use_faults(faults_of(*wire), faults);
+	return 0;
+}
+
+int wire_faults_create(
+	struct soft_wire *inner,
+	const struct soft_faults *faults,
+	struct soft_counters *counters,
+	const struct clock *clock,
+	struct soft_wire **ret_wire
+) {
+	struct faults_wire *wrap;
+
+	if (!faults->any) {
+		*ret_wire = inner;
+		return 0;
+	}
+	wrap = calloc(1, sizeof(*wrap));
+	if (wrap == NULL)
+		return -ENOMEM;
+	wrap->wire = *inner;
+	wrap->wire.calls = &faults_calls;
+	wrap->wire.peer_sealed = false; // what is damaged has to be seen
+	wrap->inner = inner;
+	wrap->counters = counters;
+	wrap->clock = clock;
+	use_faults(wrap, faults);
+	wrap->free_count = POOL_FRAMES;
+	for (uint32_t i = 0; i < POOL_FRAMES; i++)
+		wrap->free[i] = POOL_FRAMES - 1 - i;
+	*ret_wire = &wrap->wire;
+	return 0;
+}

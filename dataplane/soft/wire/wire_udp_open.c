@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The udp wire's beginning: which address, the socket, what its interface carries, and why not.
+#include "wire/wire_udp.h"
+
+#include <lib/error.h>
+#include <lib/port_holder.h>
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+// What address_any takes: 127.64.0.1 to 127.64.255.254.
+#define ANY_FIRST UINT32_C(0x7f400001)
+#define ANY_LAST UINT32_C(0x7f40fffe)
+#define MTU_MIN 256
+#define MTU_MAX 4096
+#define MTU_HEADERS 80 // as everybody counts: IPv6, UDP, BTH, RETH, ICRC
+#define BUFFER_BYTES (8 << 20)
+// The kernel charges the rounded size of a packet's memory and its own structures against the
+// buffer: on loopback 8,452 bytes for 4 KiB of payload, 2,304 for 1 KiB, 1,280 for 256. This is
+// what it may charge beside twice the payload.
+#define CHARGE_BYTES 1024
+
+static const char *error_name(int err) {
+	const char *name = strerrorname_np(-err);
+
+	return name != NULL ? name : "?";
+}
+
+static void explain_held(const struct sock_addr *address, char *reason) {
+	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
+	struct port_holder holder;
+
+	sock_addr_format_host(address, text);
+	port_holder_find(PORT_UDP, address, &holder);
+	if (holder.kind == PORT_HOLDER_KERNEL) {
+		snprintf(
+			reason, SOFT_HOLDER_MAX + 1,
+			"%.60s port %u is held by no process: the kernel's Soft-RoCE (rdma_rxe) "
+			"probably has it",
+			text, SOFT_UDP_PORT
+		);
+		return;
+	}
+	port_holder_format(&holder, words);
+	snprintf(
+		reason, SOFT_HOLDER_MAX + 1, "%.60s port %u is held by %s", text, SOFT_UDP_PORT,
+		words
+	);
+}
+
+static void explain(const struct sock_addr *address, int err, char *reason) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	sock_addr_format_host(address, text);
+	if (err == -EADDRINUSE)
+		explain_held(address, reason);
+	else if (err == -EADDRNOTAVAIL)
+		snprintf(
+			reason, SOFT_HOLDER_MAX + 1, "%s is no address of an interface that is up",
+			text
+		);
+	else
+		snprintf(
+			reason, SOFT_HOLDER_MAX + 1, "no UDP socket on %s: %s", text,
+			error_name(err)
+		);
+}
+
+static int bind_to(int fd, const struct sock_addr *address) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+
+	return bind(fd, (struct sockaddr *)&storage, length) == 0 ? 0 : neg_errno();
+}
+
+// The first free one; a try costs about a microsecond.
+static int bind_to_any(int fd, struct sock_addr *address) {
+	uint32_t number;
+	int err = -EADDRINUSE;
+
+	address->family = SOCK_ADDR_V4;
+	for (uint32_t host = ANY_FIRST; host <= ANY_LAST && err == -EADDRINUSE; host++) {
+		number = htonl(host);
+		memcpy(address->address, &number, sizeof(number));
+		err = bind_to(fd, address);
+	}
+	return err;
+}
+
+static bool set(int fd, int level, int name, int value) {
+	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+// Sizes without a privilege end at net.core.rmem_max and wmem_max.
+static void set_buffers(int fd) {
+	if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
+		set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
+	if (!set(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
+		set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
+}
+
+// Never fragmented, so that the IP id is 0; no UDP checksum, as RoCEv2 has none.
+static int set_options(int fd, bool ip4) {
+	bool done;
+
+	set_buffers(fd);
+	set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
+	if (ip4) {
+		done = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	} else {
+		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+		done = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+		       set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+		       set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+	}
+	return done ? 0 : neg_errno();
+}
+
+static int open_socket(struct udp_wire *udp, bool any) {
+	struct sock_addr *address = &udp->wire.address;
+	int err;
+
+	udp->fd = socket(udp->ip4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (udp->fd < 0)
+		return neg_errno();
+	err = set_options(udp->fd, udp->ip4);
+	if (err != 0)
+		return err;
+	return any ? bind_to_any(udp->fd, address) : bind_to(udp->fd, address);
+}
+
+// The interface with this address. All of 127.0.0.0/8 is the loopback's, listed or not.
+static void find_netdev(const struct sock_addr *address, char ret_name[static IFNAMSIZ]) {
+	struct ifaddrs *list;
+	struct sock_addr found;
+
+	ret_name[0] = '\0';
+	if (getifaddrs(&list) != 0)
+		return;
+	for (const struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
+		if (entry->ifa_addr == NULL ||
+		    sock_addr_from_sockaddr(entry->ifa_addr, sizeof(struct sockaddr_in6), &found) !=
+			    0)
+			continue;
+		found.port = address->port;
+		if (sock_addr_equal(&found, address) ||
+		    (sock_addr_is_loopback(address) && (entry->ifa_flags & IFF_LOOPBACK) != 0)) {
+			snprintf(ret_name, IFNAMSIZ, "%s", entry->ifa_name);
+			break;
+		}
+	}
+	freeifaddrs(list);
+}
+
+static int netdev_mtu(int fd, const char *name) {
+	struct ifreq request = {0};
+
+	memcpy(request.ifr_name, name, strnlen(name, IFNAMSIZ - 1));
+	return name[0] != '\0' && ioctl(fd, SIOCGIFMTU, &request) == 0 ? request.ifr_mtu : 1500;
+}
+
+static int find_mtu(struct udp_wire *udp, char *reason) {
+	int netdev;
+
+	find_netdev(&udp->wire.address, udp->wire.netdev);
+	netdev = netdev_mtu(udp->fd, udp->wire.netdev);
+	if (netdev < MTU_MIN + MTU_HEADERS) {
+		snprintf(
+			reason, SOFT_HOLDER_MAX + 1, "the MTU of %s is %d, and at least %d needed",
+			udp->wire.netdev, netdev, MTU_MIN + MTU_HEADERS
+		);
+		return -EINVAL;
+	}
+	for (uint16_t mtu = MTU_MIN; mtu <= MTU_MAX && mtu + MTU_HEADERS <= netdev; mtu *= 2)
+		udp->wire.mtu = mtu;
+	return 0;
+}
+
+static uint32_t window_of(const struct udp_wire *udp) {
+	uint64_t mtu = udp->wire.mtu, window;
+	socklen_t length = sizeof(int);
+	int granted = 0;
+
+	getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &granted, &length);
+	window = (uint64_t)(uint32_t)granted * mtu / (2 * mtu + CHARGE_BYTES);
+	return (uint32_t)window;
+}
+
+static int slots_create(struct udp_wire *udp) {
+	const size_t size = (size_t)WIRE_BATCH * UDP_SLOT_BYTES;
+
+	udp->out_slots = aligned_alloc(64, size);
+	udp->in_slots = aligned_alloc(64, size);
+	return udp->out_slots != NULL && udp->in_slots != NULL ? 0 : -ENOMEM;
+}
+
+static void slots_init(struct udp_wire *udp) {
+	struct sockaddr_storage own;
+	socklen_t length = sock_addr_to_sockaddr(&udp->wire.address, &own);
+	size_t ahead;
+
+	for (uint32_t n = 0; n < WIRE_BATCH; n++) {
+		ahead = (size_t)n * UDP_SLOT_BYTES + FRAME_HEADROOM + udp->header_bytes;
+		// Family, port and scope stay, the address is each packet's.
+		memcpy(&udp->out_names[n], &own, length);
+		udp->out_pieces[n].iov_base = udp->out_slots + ahead;
+		udp->out[n].msg_hdr = (struct msghdr){
+			.msg_name = &udp->out_names[n],
+			.msg_namelen = length,
+			.msg_iov = &udp->out_pieces[n],
+			.msg_iovlen = 1,
+			.msg_control = &udp->out_controls[n],
+		};
+		udp->in_pieces[n] = (struct iovec){
+			.iov_base = udp->in_slots + ahead,
+			.iov_len = UDP_FRAME_ROOM - udp->header_bytes,
+		};
+		udp->in[n].msg_hdr = (struct msghdr){
+			.msg_name = &udp->in_names[n],
+			.msg_namelen = sizeof(union udp_name),
+			.msg_iov = &udp->in_pieces[n],
+			.msg_iovlen = 1,
+		};
+	}
+}
+
+static void gid_of(const struct sock_addr *address, union ibv_gid *ret_gid) {
+	if (address->family == SOCK_ADDR_V6) {
+		memcpy(ret_gid->raw, address->address, sizeof(ret_gid->raw));
+		return;
+	}
+	memset(ret_gid->raw, 0, sizeof(ret_gid->raw));
+	ret_gid->raw[10] = ret_gid->raw[11] = 0xff;
+	memcpy(ret_gid->raw + 12, address->address, 4);
+}
+
+static int open_all(struct udp_wire *udp, bool any, char *reason) {
+	int err = open_socket(udp, any);
+
+	if (err != 0) {
+		explain(&udp->wire.address, err, reason);
+		return err;
+	}
+	gid_of(&udp->wire.address, &udp->wire.gid);
+	err = find_mtu(udp, reason);
+	if (err != 0)
+		return err;
+	udp->wire.source_port = SOFT_UDP_PORT;
+	udp->wire.window_bytes = window_of(udp);
+	err = slots_create(udp);
+	if (err != 0)
+		snprintf(reason, SOFT_HOLDER_MAX + 1, "no memory");
+	else
+		slots_init(udp);
+	return err;
+}
+
+int wire_udp_create(
+	const struct wire_config *config,
+	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	struct soft_wire **ret_wire
+) {
+	struct udp_wire *udp;
+	int err;
+
+	if (!config->address_any &&
+	    (config->address.family == SOCK_ADDR_NONE || sock_addr_is_any(&config->address))) {
+		snprintf(ret_reason, SOFT_HOLDER_MAX + 1, "it needs one address of its own");
+		return -EINVAL;
+	}
+	udp = calloc(1, sizeof(*udp));
+	if (udp == NULL) {
+		snprintf(ret_reason, SOFT_HOLDER_MAX + 1, "no memory");
+		return -ENOMEM;
+	}
+	udp->wire.calls = &udp_wire_calls;
+	if (!config->address_any)
+		udp->wire.address = config->address;
+	udp->wire.address.port = SOFT_UDP_PORT;
+	udp->counters = config->counters;
+	udp->fd = -1;
+	udp->ip4 = udp->wire.address.family != SOCK_ADDR_V6;
+	udp->header_bytes = frame_headers_bytes(udp->ip4);
+	err = open_all(udp, config->address_any, ret_reason);
+	if (err != 0) {
+		wire_destroy(&udp->wire);
+		return err;
+	}
+	*ret_wire = &udp->wire;
+	return 0;
+}
