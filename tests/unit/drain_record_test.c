@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The record of drains: what it holds, what it does not take for one, and changes at a time.
+#include "slurm/drain_record.h"
+
 #include <support/cmocka.h>
 
-#include <drain_record.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "slurm/slurm_policy.h"
+
 #include <support/cmocka.h>
 
-#include <slurm_policy.h>
 #include <stdio.h>
 #include <string.h>
 

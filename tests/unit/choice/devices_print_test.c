@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What `tocsin devices` prints.
-#include "devices.h"
+#include "local/devices.h"
 #include "scene.h"
 
 #include <support/cmocka.h>

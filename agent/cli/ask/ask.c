@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sends one question of a command to the agent and prints its answer as text or JSON.
+#include "ask/ask.h"
+
+#include "show/paint.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Names come from other machines: what is not ASCII is written as \uXXXX, which no terminal obeys.
+#define DUMP_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15))
+
+int ask_print_json(const struct target *target, const json_t *answer) {
+	if (json_dumpf(answer, stdout, DUMP_FLAGS) == 0) {
+		putchar('\n');
+		return EXIT_DONE;
+	}
+	command_complain(target->command_name, "the answer cannot be written");
+	return EXIT_UNREACHED;
+}
+
+int ask_fail(const struct contact *contact, int err) {
+	json_t *answer;
+
+	if (contact->target->json) {
+		answer = json_pack("{s:s}", "error", contact->why);
+		ask_print_json(contact->target, answer);
+		json_decref(answer);
+		fflush(stdout);
+	}
+	command_complain(contact->target->command_name, "%s", contact->why);
+	return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
+}
+
+static int print_lines(struct contact *contact, struct ask_answer *answer) {
+	bool wanted = paint_wanted(stdout);
+	const char *line;
+	bool first = true;
+	int err;
+
+	while ((err = contact_line(contact, &line)) == 0 && line != NULL) {
+		if (first && answer != NULL)
+			snprintf(answer->first, sizeof(answer->first), "%s", line);
+		first = false;
+		paint_line(line, wanted, stdout);
+	}
+	return err;
+}
+
+// more_ns: of patience with the answer; that the agent is there shows as soon as ever.
+static int ask_text(
+	struct contact *contact, const char *question, uint64_t more_ns, struct ask_answer *answer
+) {
+	int err = contact_open(contact, false);
+
+	contact->answer_ns += more_ns;
+	if (err == 0)
+		err = contact_ask(contact, question);
+	if (err == 0)
+		err = print_lines(contact, answer);
+	fflush(stdout);
+	return err == 0 ? EXIT_DONE : ask_fail(contact, err);
+}
+
+static int ask_json(
+	struct contact *contact, const char *question, uint64_t more_ns, struct ask_answer *answer
+) {
+	json_t *object;
+	int err = contact_open(contact, true);
+	int status;
+
+	contact->answer_ns += more_ns;
+	if (err == 0)
+		err = contact_json(contact, question, &object);
+	if (err != 0)
+		return ask_fail(contact, err);
+	status = ask_print_json(contact->target, object);
+	if (answer != NULL)
+		answer->json = object;
+	else
+		json_decref(object);
+	return status;
+}
+
+int ask(const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	struct ask_answer *ret_answer) {
+	return ask_patiently(command, arguments, question, 0, ret_answer);
+}
+
+int ask_patiently(
+	const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	uint64_t more_ns,
+	struct ask_answer *ret_answer
+) {
+	struct contact contact;
+	struct target target;
+	int status = target_init(&target, command, arguments);
+
+	if (status != 0)
+		return status;
+	contact_init(&contact, &target);
+	if (target.json)
+		status = ask_json(&contact, question, more_ns, ret_answer);
+	else
+		status = ask_text(&contact, question, more_ns, ret_answer);
+	contact_fini(&contact);
+	return status;
+}
+
+int ask_silently(
+	const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	json_t **ret_object,
+	char ret_why[static CONTACT_WHY_BYTES]
+) {
+	struct contact contact;
+	struct target target;
+	int status = target_init(&target, command, arguments);
+	int err;
+
+	ret_why[0] = '\0';
+	if (status != 0)
+		return status;
+	contact_init(&contact, &target);
+	err = contact_open(&contact, true);
+	if (err == 0)
+		err = contact_json(&contact, question, ret_object);
+	if (err != 0)
+		snprintf(ret_why, CONTACT_WHY_BYTES, "%s", contact.why);
+	status = err == 0 ? EXIT_DONE : ask_fail(&contact, err);
+	contact_fini(&contact);
+	return status;
+}
+
+int ask_order(
+	const struct command *command,
+	const struct arguments *arguments,
+	const char *question,
+	const char *format,
+	...
+) {
+	struct ask_answer answer = {.json = NULL};
+	int status = ask(command, arguments, question, &answer);
+	bool in_json = answer.json != NULL;
+	va_list rest;
+
+	json_decref(answer.json);
+	if (status != EXIT_DONE || in_json)
+		return status;
+	va_start(rest, format);
+	vprintf(format, rest);
+	va_end(rest);
+	putchar('\n');
+	return EXIT_DONE;
+}

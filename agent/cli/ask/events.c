@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin events: what the agent saw happen; with --follow also what it will see, over its restarts.
+#include "ask/ask.h"
+#include "show/happening.h"
+#include "show/paint.h"
+
+#include <lib/clock.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+
+#define FOLLOW_MS 500
+#define SINCE_MAX_NS (UINT64_C(365) * 86400 * 1000000000)
+
+enum {
+	OPTION_SINCE,
+	OPTION_FOLLOW,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_SINCE] =
+		{"since", "WHEN",
+		 "those after the event of this NUMBER (0: all that are kept), or of\n"
+		 "this time back: 90s, 10m, 2h. Not given: the last 100"},
+	[OPTION_FOLLOW] =
+		{"follow", NULL,
+		 "or -f: stay, and print what happens; an agent that is gone is\n"
+		 "waited for. With --json each event is a line"},
+};
+
+static const char details[] =
+	"The agent keeps a bounded number of events; numbers show what is missing, and begin anew with\n"
+	"each start of the agent. What it knew of one node before: tocsin why NAME.\n"
+	"\n" ASK_EXIT_STATUS;
+
+struct follower {
+	struct contact contact;
+	bool colour;
+	int64_t last;  // number of the last event printed
+	int64_t start; // of the agent, as its number of starts; -1: not known yet
+	bool lost;     // said that it is gone
+};
+
+static void print_event(const struct follower *follower, const json_t *event) {
+	if (follower->contact.target->json)
+		ask_print_json(follower->contact.target, event);
+	else
+		happening_print(event, follower->contact.whole, follower->colour, stdout);
+}
+
+static void print_events(struct follower *follower, const json_t *answer) {
+	const json_t *event;
+	size_t n;
+
+	json_array_foreach(json_object_get(answer, "events"), n, event) {
+		print_event(follower, event);
+		follower->last = happening_sequence(event);
+	}
+	fflush(stdout);
+}
+
+static int ask_events(struct follower *follower, const char *since, json_t **ret_answer) {
+	char question[96];
+
+	snprintf(question, sizeof(question), "EVENTS %s", since != NULL ? since : "");
+	return contact_json(&follower->contact, question, ret_answer);
+}
+
+// Its start, by which a restart is known: numbers of before mean nothing then.
+static int ask_start(struct follower *follower) {
+	json_t *answer;
+	int64_t start;
+	int err = contact_json(&follower->contact, "HEALTH", &answer);
+
+	if (err != 0)
+		return err;
+	start = json_integer_value(json_object_get(answer, "start"));
+	json_decref(answer);
+	if (follower->start >= 0 && start != follower->start)
+		follower->last = 0;
+	follower->start = start;
+	return 0;
+}
+
+// Connected: asks again and again, until that fails; the contact says why.
+static void follow_on(struct follower *follower) {
+	char since[32];
+	json_t *answer;
+
+	for (;;) {
+		snprintf(since, sizeof(since), "%" PRId64, follower->last);
+		if (ask_events(follower, since, &answer) != 0)
+			return;
+		print_events(follower, answer);
+		json_decref(answer);
+		if (ferror(stdout))
+			return;
+		poll(NULL, 0, FOLLOW_MS);
+	}
+}
+
+static int follow(struct follower *follower) {
+	int err;
+
+	for (;;) {
+		err = contact_open(&follower->contact, true);
+		if (err == 0)
+			err = ask_start(follower);
+		if (err == 0 && follower->lost)
+			fprintf(stderr, "tocsin events: it is back\n");
+		if (err == 0) {
+			follower->lost = false;
+			follow_on(follower);
+		}
+		if (ferror(stdout))
+			return EXIT_NEGATIVE; // main says why
+		if (!follower->lost)
+			command_complain("events", "%s; waiting for it", follower->contact.why);
+		follower->lost = true;
+		poll(NULL, 0, FOLLOW_MS);
+	}
+}
+
+static void print_list(struct follower *follower, const json_t *answer) {
+	int64_t skipped = json_integer_value(json_object_get(answer, "skipped"));
+
+	if (skipped > 0)
+		printf("%" PRId64 " older events are kept: tocsin events --since 0\n\n", skipped);
+	printf("%s%s%s\n", paint_begin(PAINT_FAINT, follower->colour), happening_head,
+	       paint_end(PAINT_FAINT, follower->colour));
+	print_events(follower, answer);
+}
+
+static int list(struct follower *follower, const char *since, bool follows) {
+	const struct target *target = follower->contact.target;
+	int err = contact_open(&follower->contact, true);
+	json_t *answer;
+
+	if (err == 0)
+		err = ask_start(follower);
+	if (err == 0)
+		err = ask_events(follower, since, &answer);
+	if (err != 0)
+		return ask_fail(&follower->contact, err);
+	if (!target->json)
+		print_list(follower, answer);
+	else if (follows)
+		print_events(follower, answer);
+	else
+		ask_print_json(target, answer);
+	if (follower->last == 0)
+		follower->last = json_integer_value(json_object_get(answer, "last"));
+	json_decref(answer);
+	return follows ? follow(follower) : EXIT_DONE;
+}
+
+static int check_since(const char *since) {
+	struct parse_error error;
+	uint64_t value;
+
+	if (since == NULL || parse_u64(since, strlen(since), 0, INT64_MAX, NULL, &value) == 0 ||
+	    parse_duration_ns(since, strlen(since), 1, SINCE_MAX_NS, &error, &value) == 0)
+		return 0;
+	command_complain("events", "--since: %s; or the number of an event", error.text);
+	return EXIT_USAGE;
+}
+
+static int run(const struct arguments *arguments) {
+	const char *since = arguments->values[OPTION_SINCE];
+	struct follower follower = {.start = -1};
+	struct target target;
+	int status = check_since(since);
+
+	if (status == 0)
+		status = target_init(&target, &events_command, arguments);
+	if (status != 0)
+		return status;
+	follower.colour = paint_wanted(stdout);
+	contact_init(&follower.contact, &target);
+	status = list(&follower, since, arguments->values[OPTION_FOLLOW] != NULL);
+	contact_fini(&follower.contact);
+	return status;
+}
+
+const struct command events_command = {
+	.name = "events",
+	.summary = "List what happened, and with --follow what happens",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.letter = 'f',
+	.letter_option = OPTION_FOLLOW,
+	.target = TARGET_READ,
+	.run = run,
+};

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin health: for people, as a check that Nagios or node-problem-detector runs, for a script
+// that drains nodes, and as a file of metrics.
+#include "ask/ask.h"
+#include "show/textfile.h"
+
+#include <lib/escape.h>
+
+#include <string.h>
+
+#define HEALTH_UNKNOWN 3
+#define DRAIN_NEITHER 2
+
+#define LINE_COLUMNS 80 // node-problem-detector cuts behind it
+
+enum {
+	OPTION_ALL,
+	OPTION_EXIT,
+	OPTION_LINE,
+	OPTION_TEXTFILE,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_ALL] = {"all", NULL, "each member, also those with whom nothing is wrong"},
+	[OPTION_EXIT] = {"exit", "STYLE", "nagios (the default), npd or drain; see below"},
+	[OPTION_LINE] = {"line", NULL, "one line of at most 80 characters, as checks want it"},
+	[OPTION_TEXTFILE] =
+		{"textfile", "FILE",
+		 "prints nothing, replaces FILE with metrics for node_exporter's\n"
+		 "textfile collector; then status 0 says that it was written"},
+};
+
+static const struct word_spec words[] = {
+	{"NAME", "only this node", WORD_NAME, true, NULL},
+};
+
+static const char details[] =
+	"Answered from the agent's store of verdicts, without asking anybody else. A node that said goodbye\n"
+	"is no alarm, nor is one in maintenance, whose row says so; one that is expected ([overlay] expect)\n"
+	"and never came is missing: its verdict is unknown, its reason NeverSeen.\n"
+	"\n"
+	"With --json each finding has node, state, grade, verdict, reason, evidence, advice (nothing,\n"
+	"show, warn, restart, drain), maint, confidence (likely, sure), both_planes, observers, since,\n"
+	"for_s and looked_s, the age of its newest evidence; what is not known is null. The reasons are\n"
+	"listed in verdicts.md (docs/ in the source, share/doc/tocsin/ where it is installed).\n"
+	"\n"
+	"Exit status     nagios   npd (node-problem-detector)\n"
+	"  ok            0        0\n"
+	"  warning       1        0   a suspicion, which ends within seconds, is no problem of a node\n"
+	"  critical      2        1\n"
+	"  unknown       3        2\n"
+	"No agent that answers, and a mistake in the command line, are unknown.\n"
+	"\n"
+	"With --exit=drain, of one node, the status says what its advice asks of a scheduler: 1 drain it,\n"
+	"0 nothing is wrong, so what was drained for this may come back, 2 or more neither: it is unknown,\n"
+	"braked, in maintenance, not confirmed yet, or bad in a way that no drain mends. It prints nothing\n"
+	"without --line.\n";
+
+enum style {
+	STYLE_NAGIOS,
+	STYLE_NPD,
+	STYLE_DRAIN,
+	STYLE_COUNT,
+};
+
+static const char *const style_names[STYLE_COUNT] = {
+	[STYLE_NAGIOS] = "nagios",
+	[STYLE_NPD] = "npd",
+	[STYLE_DRAIN] = "drain",
+};
+
+static const int unknown_statuses[STYLE_COUNT] = {
+	[STYLE_NAGIOS] = HEALTH_UNKNOWN,
+	[STYLE_NPD] = 2,
+	[STYLE_DRAIN] = DRAIN_NEITHER,
+};
+
+static const struct {
+	const char *grade;
+	int nagios;
+	int npd;
+} statuses[] = {
+	{"ok", 0, 0},
+	{"warning", 1, 0},
+	{"critical", 2, 1},
+};
+#define STATUS_COUNT (sizeof(statuses) / sizeof(statuses[0]))
+
+// The unknown of the style for any word that is no grade.
+static int status_of(const char *grade, enum style style) {
+	for (size_t n = 0; n < STATUS_COUNT; n++) {
+		if (strcmp(statuses[n].grade, grade) == 0)
+			return style == STYLE_NPD ? statuses[n].npd : statuses[n].nagios;
+	}
+	return unknown_statuses[style];
+}
+
+// Of the only node that was asked about: words that are not known here leave it as it is.
+static int drain_status(const json_t *answer) {
+	const json_t *row = json_array_get(json_object_get(answer, "findings"), 0);
+	const char *advice = json_string_value(json_object_get(row, "advice"));
+	const char *grade = json_string_value(json_object_get(row, "grade"));
+
+	if (advice == NULL || grade == NULL || json_is_true(json_object_get(row, "maint")))
+		return DRAIN_NEITHER;
+	if (strcmp(advice, "drain") == 0)
+		return 1;
+	return strcmp(advice, "nothing") == 0 && strcmp(grade, "ok") == 0 ? 0 : DRAIN_NEITHER;
+}
+
+// "critical: 3 of 5 agents answer, ..." or the member of the object.
+static int judge(struct ask_answer *answer, enum style style) {
+	const char *grade = answer->first;
+
+	answer->first[strcspn(answer->first, ":")] = '\0';
+	if (answer->json != NULL)
+		grade = json_string_value(json_object_get(answer->json, "grade"));
+	return status_of(grade != NULL ? grade : "", style);
+}
+
+// The one that weighs most, in the order in which grades do.
+static const json_t *worst_finding(const json_t *answer) {
+	static const char *const weights[] = {"warning", "unknown", "critical"};
+	const json_t *findings = json_object_get(answer, "findings"), *worst = NULL;
+	size_t worst_weight = 0;
+
+	for (size_t n = 0; n < json_array_size(findings); n++) {
+		const json_t *row = json_array_get(findings, n);
+		const char *grade = json_string_value(json_object_get(row, "grade"));
+
+		for (size_t weight = 0; grade != NULL && weight < 3; weight++) {
+			if (strcmp(grade, weights[weight]) != 0 ||
+			    (worst != NULL && weight + 1 <= worst_weight))
+				continue;
+			worst = row;
+			worst_weight = weight + 1;
+		}
+	}
+	return worst;
+}
+
+static const char *member(const json_t *object, const char *key) {
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value != NULL ? value : "?";
+}
+
+// At most LINE_COLUMNS characters of what other machines may have had a hand in.
+static void print_line(const char *line) {
+	char clean[4 * LINE_COLUMNS + ESCAPE_UNIT_BYTES_MAX + 1];
+	size_t used = 0, fits = 0, columns = 0, left = strlen(line);
+
+	while (left > 0 && columns <= LINE_COLUMNS) {
+		struct escape_unit unit;
+
+		escape_next(line, left, &unit);
+		memcpy(clean + used, unit.text, unit.text_size);
+		used += unit.text_size;
+		columns += unit.text_size == unit.taken_bytes ? 1 : unit.text_size;
+		line += unit.taken_bytes;
+		left -= unit.taken_bytes;
+		if (columns <= LINE_COLUMNS - 3)
+			fits = used;
+	}
+	if (columns > LINE_COLUMNS)
+		printf("%.*s...\n", (int)fits, clean);
+	else
+		printf("%.*s\n", (int)used, clean);
+}
+
+// What is wrong with the agent that was asked, or with the configuration: no node's row says so.
+static bool own_problem(const json_t *answer, char *ret_text, size_t size) {
+	const json_t *mistakes = json_object_get(answer, "mistakes");
+	const json_t *join = json_object_get(answer, "join_problem");
+	const char *address = json_string_value(json_object_get(answer, "address_problem"));
+	const char *mistake = json_string_value(json_array_get(mistakes, 0));
+
+	if (json_is_false(json_object_get(answer, "joined")))
+		snprintf(
+			ret_text, size, "no member of a ring yet%s%s",
+			json_is_string(join) ? ": " : "",
+			json_is_string(join) ? json_string_value(join) : ""
+		);
+	else if (json_is_true(json_object_get(answer, "alone")))
+		snprintf(ret_text, size, "sees nobody of those whom it should");
+	else if (address != NULL)
+		snprintf(ret_text, size, "others cannot connect to it: %s", address);
+	else if (mistake != NULL)
+		snprintf(ret_text, size, "misconfigured: %s", mistake);
+	else
+		return false;
+	return true;
+}
+
+// Said where no row weighs as much as the whole, or the only one is of this agent as no member.
+static bool is_of_own(const json_t *answer, const json_t *row) {
+	if (row == NULL || strcmp(member(row, "grade"), member(answer, "grade")) != 0)
+		return true;
+	return strcmp(member(row, "node"), member(answer, "node")) == 0 &&
+	       json_is_false(json_object_get(answer, "joined"));
+}
+
+// "critical: n2 node-down NodeSilent, for 12s: 2 of 2 observers ...", cut where it has to be.
+static void say_line(const json_t *answer, const char *name) {
+	const json_t *row = worst_finding(answer);
+	const char *grade = member(answer, "grade"), *mark = "";
+	char line[512], problem[256], reason[64] = "";
+
+	if (row == NULL && json_array_size(json_object_get(answer, "findings")) == 1 &&
+	    name != NULL)
+		row = json_array_get(json_object_get(answer, "findings"), 0);
+	if (strcmp(member(row, "reason"), "None") != 0)
+		snprintf(reason, sizeof(reason), " %s", member(row, "reason"));
+	if (json_is_true(json_object_get(row, "maint")))
+		mark = " in maintenance,";
+	if (name == NULL && strcmp(grade, "ok") != 0 && is_of_own(answer, row) &&
+	    own_problem(answer, problem, sizeof(problem)))
+		snprintf(line, sizeof(line), "%s: %s %s", grade, member(answer, "node"), problem);
+	else if (row == NULL)
+		snprintf(
+			line, sizeof(line), "%s: %lld agents alive, %lld dead, %lld suspect", grade,
+			json_integer_value(json_object_get(answer, "alive")),
+			json_integer_value(json_object_get(answer, "dead")),
+			json_integer_value(json_object_get(answer, "suspect"))
+		);
+	else if (*member(row, "evidence") == '\0')
+		snprintf(
+			line, sizeof(line), "%s: %s%s %s%s", grade, member(row, "node"), mark,
+			member(row, "verdict"), reason
+		);
+	else
+		snprintf(
+			line, sizeof(line), "%s: %s%s %s%s: %s", grade, member(row, "node"), mark,
+			member(row, "verdict"), reason, member(row, "evidence")
+		);
+	print_line(line);
+}
+
+// The answer as an object; what is printed is one line, or nothing.
+static int run_line(const struct arguments *arguments, const char *question, enum style style) {
+	char why[CONTACT_WHY_BYTES], line[CONTACT_WHY_BYTES + 16];
+	json_t *answer = NULL;
+	int status = ask_silently(&health_command, arguments, question, &answer, why);
+
+	// Whoever runs checks reads standard output, and shows that something is not known.
+	if (status != EXIT_DONE && why[0] != '\0' && arguments->values[OPTION_LINE] != NULL) {
+		snprintf(line, sizeof(line), "unknown: %s", why);
+		print_line(line);
+	}
+	if (status != EXIT_DONE)
+		return unknown_statuses[style];
+	if (arguments->values[OPTION_LINE] != NULL)
+		say_line(answer, arguments->words[0]);
+	status = style == STYLE_DRAIN ? drain_status(answer)
+				      : status_of(member(answer, "grade"), style);
+	json_decref(answer);
+	return status;
+}
+
+// A file also if nobody answers: that is what it says then.
+static int run_textfile(const struct arguments *arguments, const char *question) {
+	char why[CONTACT_WHY_BYTES];
+	json_t *answer = NULL;
+	int err;
+
+	if (ask_silently(&health_command, arguments, question, &answer, why) != EXIT_DONE)
+		answer = NULL;
+	err = textfile_write(arguments->values[OPTION_TEXTFILE], answer);
+	json_decref(answer);
+	return err == 0 ? EXIT_DONE : HEALTH_UNKNOWN;
+}
+
+static bool find_style(const char *name, enum style *ret_style) {
+	char quoted[80];
+
+	for (enum style style = 0; style < STYLE_COUNT; style++) {
+		if (name == NULL || strcmp(name, style_names[style]) == 0) {
+			*ret_style = style;
+			return true;
+		}
+	}
+	escape_quote(name, strlen(name), quoted, sizeof(quoted));
+	command_complain("health", "--exit: %s is none of nagios, npd and drain", quoted);
+	return false;
+}
+
+static bool fits_together(const struct arguments *arguments, enum style style) {
+	const char *const *values = arguments->values;
+	bool is_check = values[OPTION_LINE] != NULL || values[OPTION_EXIT] != NULL;
+	bool has_name = arguments->words[0] != NULL;
+
+	if (values[OPTION_ALL] != NULL && has_name)
+		command_complain("health", "--all and a node's name exclude each other");
+	else if (style == STYLE_DRAIN && !has_name)
+		command_complain("health", "--exit=drain is of one node: NAME is missing");
+	else if (values[OPTION_LINE] != NULL && target_wants_json(arguments))
+		command_complain("health", "--line and --json exclude each other");
+	else if (values[OPTION_TEXTFILE] != NULL && is_check)
+		command_complain("health", "--textfile and --line or --exit exclude each other");
+	else
+		return true;
+	return false;
+}
+
+static int run(const struct arguments *arguments) {
+	const char *const *values = arguments->values;
+	bool all = values[OPTION_ALL] != NULL;
+	struct ask_answer answer = {.json = NULL};
+	char question[128];
+	enum style style;
+	int status;
+
+	if (!find_style(values[OPTION_EXIT], &style) || !fits_together(arguments, style))
+		return HEALTH_UNKNOWN;
+	snprintf(
+		question, sizeof(question), "HEALTH %s",
+		all			      ? "*"
+		: arguments->words[0] != NULL ? arguments->words[0]
+					      : ""
+	);
+	if (values[OPTION_TEXTFILE] != NULL)
+		return run_textfile(arguments, question);
+	if (values[OPTION_LINE] != NULL || style == STYLE_DRAIN)
+		return run_line(arguments, question, style);
+	status = ask(&health_command, arguments, question, &answer);
+	status = status == EXIT_DONE ? judge(&answer, style) : unknown_statuses[style];
+	json_decref(answer.json);
+	return status;
+}
+
+const struct command health_command = {
+	.name = "health",
+	.summary = "Say what is wrong, as a check: its exit status is the answer",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.words = words,
+	.word_count = 1,
+	.target = TARGET_READ,
+	.usage_status = HEALTH_UNKNOWN,
+	.run = run,
+};

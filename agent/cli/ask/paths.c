@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin paths: how nodes read each other over RDMA, as a table, and as a square in the terminal or
+// in a picture.
+#include "ask/ask.h"
+#include "replace.h"
+#include "show/heat.h"
+#include "show/paint.h"
+
+#include <lib/escape.h>
+
+#include <errno.h>
+#include <string.h>
+
+static const struct option_spec options[] = {
+	{"all", NULL, "those of all agents, each as one end reads it"},
+	{"matrix", NULL, "those of all agents as a square: a row for each that reads"},
+	{"svg", "FILE",
+	 "with --matrix: a picture instead, which replaces FILE; its cells\n"
+	 "have tooltips in a browser"},
+};
+enum { OPTION_ALL, OPTION_MATRIX, OPTION_SVG, OPTIONS };
+
+static const char details[] =
+	"The worst come first, at most 40; the rest is counted. Times are of reads of 8 bytes: MEDIAN of\n"
+	"the last window, USUAL what the path has learnt to be its own, P99 of the last 128. LOST is of\n"
+	"all probes. SEEN is one of\n"
+	"  silent     nothing comes back\n"
+	"  standing   it is read, and its counter stands: the agent there does not run\n"
+	"  lossy      large reads are lost, small ones are not\n"
+	"  degraded   slow against its own past and against other paths\n"
+	"  no-pair    not known: there is no pair of queues to read over, or none was read for 10 s, or\n"
+	"             not yet twice; it speaks neither for that node nor against it. Why there is no\n"
+	"             pair: tocsin links --rdma\n"
+	"  good       it is read, and goes on\n"
+	"with ^ behind it where the device here counts congestion now, ! where it sends pauses most of the\n"
+	"time (JSON port_congestion). Where memory of a GPU is not read as it should be over a path that is\n"
+	"well, that is named above the table: silent, refused, wrong or slow (JSON gpus: all of them).\n"
+	"\n"
+	"Another node's: --node NAME. Both ends of one path: tocsin path A B.\n"
+	"\n"
+	"In the square there are times for up to 8 nodes, signs for up to 80, and groups of nodes by name\n"
+	"beyond that, of which a cell shows the worst; in a picture beyond 128. It says what it leaves out.\n"
+	"Below times is a stripe for nodes with several rails: a sign for each rail of the one that reads.\n"
+	"Who are no neighbours on a ring read each other in turn, so the square of a young cluster fills up\n"
+	"in the time that `tocsin paths` names.\n"
+	"\n"
+	"With --json: paths, each with all numbers (nanoseconds; null: not known), in no order, and counts.\n"
+	"With --matrix --json: nodes, and cells whose columns are named in columns: places of two nodes in\n"
+	"nodes and of what is seen in seen, then numbers, and a sign for each rail. With --svg the picture\n"
+	"is made as well.\n"
+	"\n" ASK_EXIT_STATUS "1 is also that FILE cannot be written.\n";
+
+// The square.
+
+static void write_svg(FILE *out, const void *what) {
+	heat_svg(what, out);
+}
+
+static int save(const struct heat *heat, const char *file, bool quiet) {
+	int err = replace_file(file, write_svg, heat);
+	char quoted[256], line[HEAT_LINE_BYTES];
+
+	escape_quote(file, strlen(file), quoted, sizeof(quoted));
+	if (err != 0) {
+		command_complain(
+			"paths", "--svg: %s cannot be written: %s", quoted, replace_words(err)
+		);
+		return EXIT_NEGATIVE;
+	}
+	heat_sum(heat, line);
+	if (!quiet)
+		printf("%s: %u nodes, %s\n", quoted, heat->node_count, line);
+	return EXIT_DONE;
+}
+
+static int show(const struct target *target, json_t *answer, const char *file) {
+	uint32_t groups_max = file != NULL ? HEAT_SVG_GROUPS_MAX : HEAT_TEXT_GROUPS_MAX;
+	int status = EXIT_DONE;
+	struct heat *heat;
+	int err = heat_create(answer, groups_max, &heat);
+
+	if (err != 0) {
+		command_complain(
+			"paths", "%s",
+			err == -ENOMEM ? "out of memory" : "the agent's answer is no matrix"
+		);
+		return err == -ENOMEM ? EXIT_NEGATIVE : EXIT_UNREACHED;
+	}
+	if (file != NULL)
+		status = save(heat, file, target->json);
+	if (target->json && status == EXIT_DONE)
+		status = ask_print_json(target, answer);
+	else if (file == NULL)
+		heat_print(heat, paint_wanted(stdout), stdout);
+	heat_destroy(heat);
+	return status;
+}
+
+static int run_matrix(const struct arguments *arguments) {
+	struct contact contact;
+	struct target target;
+	int status = target_init(&target, &paths_command, arguments);
+	json_t *answer;
+	int err;
+
+	if (status != 0)
+		return status;
+	contact_init(&contact, &target);
+	err = contact_open(&contact, true);
+	if (err == 0)
+		err = contact_json(&contact, "MATRIX", &answer);
+	if (err != 0) {
+		status = ask_fail(&contact, err);
+	} else {
+		status = show(&target, answer, arguments->values[OPTION_SVG]);
+		json_decref(answer);
+	}
+	contact_fini(&contact);
+	return status;
+}
+
+static int run(const struct arguments *arguments) {
+	bool all = arguments->values[OPTION_ALL] != NULL;
+	bool matrix = arguments->values[OPTION_MATRIX] != NULL;
+
+	if (arguments->values[OPTION_SVG] != NULL && !matrix) {
+		command_complain("paths", "--svg draws the square: it goes with --matrix");
+		return EXIT_USAGE;
+	}
+	if (all && matrix) {
+		command_complain("paths", "--matrix is of all agents: --all goes without it");
+		return EXIT_USAGE;
+	}
+	if (matrix)
+		return run_matrix(arguments);
+	return ask(&paths_command, arguments, all ? "PATHS *" : "PATHS", NULL);
+}
+
+const struct command paths_command = {
+	.name = "paths",
+	.summary = "List how nodes read each other over RDMA, the worst paths first",
+	.details = details,
+	.options = options,
+	.option_count = OPTIONS,
+	.target = TARGET_READ,
+	.run = run,
+};

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin ping: an echo over the overlay's links, or reads over RDMA.
+#include "ask/ask.h"
+
+#include <lib/parse.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define NS_PER_US UINT64_C(1000)
+#define READ_BOUND_NS UINT64_C(2000000000) // of one read, as the agent has it
+
+enum {
+	OPTION_RDMA,
+	OPTION_COUNT,
+	OPTION_BYTES,
+	OPTION_INTERVAL,
+	OPTIONS,
+};
+
+static const struct option_spec options[OPTIONS] = {
+	[OPTION_RDMA] = {"rdma", NULL, "reads over RDMA instead, in which its agent has no part"},
+	[OPTION_COUNT] = {"count", "N", "with --rdma: how many, 1 to 1000000; 100"},
+	[OPTION_BYTES] = {"bytes", "N", "with --rdma: of how many bytes, 1 to 65536; 8"},
+	[OPTION_INTERVAL] =
+		{"interval", "US", "with --rdma: microseconds between two, 0 to 1000000; 0"},
+};
+
+// What is passed on, by option.
+static const struct {
+	uint64_t min, max, unset;
+} bounds[OPTIONS] = {
+	[OPTION_COUNT] = {1, 1000000, 100},
+	[OPTION_BYTES] = {1, 65536, 8},
+	[OPTION_INTERVAL] = {0, 1000000, 0},
+};
+
+static const struct word_spec words[] = {
+	{"NAME", "the node", WORD_NAME, false, NULL},
+};
+
+static const char details[] =
+	"The echo goes from agent to agent, by the way that questions to other nodes take. --timeout is\n"
+	"5 s if it is not given.\n"
+	"\n"
+	"With --rdma the page that every agent shows is read over RDMA, one read after the other, on a\n"
+	"pair that is made if there is none; --timeout is for the first read with the making of the\n"
+	"pair, 5 s if it is not given, and each read has 2 s. Times are from asking for the bytes to\n"
+	"having them.\n"
+	"\n"
+	"Exit status: 0 it answers, 1 it does not or is unknown, 2 a mistake in the command line, 3 no\n"
+	"agent answered.\n";
+
+static int read_number(const struct arguments *arguments, int option, uint64_t *ret_number) {
+	const char *given = arguments->values[option];
+	struct parse_error error;
+
+	*ret_number = bounds[option].unset;
+	if (given == NULL)
+		return 0;
+	if (arguments->values[OPTION_RDMA] == NULL) {
+		command_complain("ping", "--%s goes with --rdma", options[option].name);
+		return -EINVAL;
+	}
+	if (parse_u64(
+		    given, strlen(given), bounds[option].min, bounds[option].max, &error, ret_number
+	    ) == 0)
+		return 0;
+	command_complain("ping", "--%s: %s", options[option].name, error.text);
+	return -EINVAL;
+}
+
+static int run(const struct arguments *arguments) {
+	uint64_t numbers[OPTIONS];
+	uint64_t more_ns = 0;
+	char question[192];
+
+	for (int option = OPTION_COUNT; option < OPTIONS; option++) {
+		if (read_number(arguments, option, &numbers[option]) != 0)
+			return EXIT_USAGE;
+	}
+	if (arguments->values[OPTION_RDMA] == NULL)
+		snprintf(question, sizeof(question), "PING %s", arguments->words[0]);
+	else
+		snprintf(
+			question, sizeof(question), "PROBE %s %" PRIu64 " %" PRIu64 " %" PRIu64,
+			arguments->words[0], numbers[OPTION_COUNT], numbers[OPTION_BYTES],
+			numbers[OPTION_INTERVAL]
+		);
+	if (arguments->values[OPTION_RDMA] != NULL)
+		more_ns = numbers[OPTION_COUNT] *
+			  (numbers[OPTION_INTERVAL] * NS_PER_US + READ_BOUND_NS);
+	return ask_patiently(&ping_command, arguments, question, more_ns, NULL);
+}
+
+const struct command ping_command = {
+	.name = "ping",
+	.summary = "Send an echo to another node over the overlay, or read its memory over RDMA",
+	.details = details,
+	.options = options,
+	.option_count = OPTIONS,
+	.words = words,
+	.word_count = 1,
+	.target = TARGET_READ,
+	.run = run,
+};

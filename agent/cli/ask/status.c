@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin status: what is wrong, and how many are not; or NCCL's report.
+#include "ask/ask.h"
+#include "show/paint.h"
+#include "show/summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATUS_LINES_MAX 64
+#define STATUS_FINDINGS 8
+#define STATUS_EVENTS 5
+#define ERROR_PREFIX "ERROR: "
+
+enum {
+	OPTION_NCCL,
+	OPTION_VERBOSE,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_NCCL] =
+		{"nccl", NULL, "the report that NCCL's RAS gives, of all jobs' communicators"},
+	[OPTION_VERBOSE] = {"verbose", NULL, "with --nccl: all of its tables"},
+};
+
+static const char details[] =
+	"What is wrong comes first, with names in Slurm's short form; the rest is counted, so that a ring\n"
+	"of thousands fills one screen. All of it is what one agent knows without asking others, but for\n"
+	"--nccl, which asks all of them. More of each: tocsin peers, health, links, events; of one node:\n"
+	"tocsin why.\n"
+	"\n" ASK_EXIT_STATUS;
+
+static void add_all(const struct summary *summary, struct frame *frame) {
+	char line[FRAME_LINE_BYTES];
+
+	summary_headline(summary->health, line);
+	frame_add(frame, FRAME_TEXT, "%s", line);
+	summary_states(summary, frame);
+	if (json_array_size(json_object_get(summary->health, "findings")) > 0)
+		frame_add(frame, FRAME_TEXT, "%s", "");
+	summary_findings(summary->health, STATUS_FINDINGS, frame);
+	frame_add(frame, FRAME_TEXT, "%s", "");
+	summary_view(summary->health, frame);
+	summary_links(summary->links, frame);
+	frame_add(frame, FRAME_TEXT, "events, the last that matter");
+	summary_events(summary->events, STATUS_EVENTS, frame);
+}
+
+static int print(const struct summary *summary, bool whole) {
+	size_t columns = whole ? FRAME_COLUMNS_WHOLE : FRAME_COLUMNS;
+	struct frame frame;
+
+	if (frame_init(&frame, columns, STATUS_LINES_MAX) != 0) {
+		command_complain("status", "out of memory");
+		return EXIT_NEGATIVE;
+	}
+	add_all(summary, &frame);
+	frame_print(&frame, paint_wanted(stdout), "\n", stdout);
+	frame_fini(&frame);
+	return EXIT_DONE;
+}
+
+static int put(const struct target *target, const struct summary *summary) {
+	json_t *object = json_pack(
+		"{s:O,s:O?,s:O?}", "health", summary->health, "links",
+		json_object_get(summary->links, "links"), "events",
+		json_object_get(summary->events, "events")
+	);
+	int status = ask_print_json(target, object);
+
+	json_decref(object);
+	return status;
+}
+
+static int show(struct contact *contact) {
+	struct summary summary = {.health = NULL};
+	int err = contact_open(contact, true);
+	int status;
+
+	if (err == 0)
+		err = summary_gather(contact, &summary);
+	if (err != 0)
+		status = ask_fail(contact, err);
+	else if (contact->target->json)
+		status = put(contact->target, &summary);
+	else
+		status = print(&summary, contact->whole);
+	summary_fini(&summary);
+	return status;
+}
+
+// NCCL's report
+
+static void print_report(const char *text) {
+	bool wanted = paint_wanted(stdout);
+
+	while (*text != '\0') {
+		size_t size = strcspn(text, "\n");
+		char *line = strndup(text, size);
+
+		if (line != NULL)
+			paint_line(line, wanted, stdout);
+		free(line);
+		text += size + (text[size] == '\n');
+	}
+}
+
+static int take_report(struct contact *contact, const char *text) {
+	json_t *answer;
+	int status;
+
+	if (strncmp(text, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0) {
+		text += strlen(ERROR_PREFIX);
+		paint_escape(text, strcspn(text, "\n"), contact->why, sizeof(contact->why));
+		return ask_fail(contact, -EREMOTEIO);
+	}
+	if (!contact->target->json) {
+		print_report(text);
+		return EXIT_DONE;
+	}
+	answer = json_loads(text, 0, NULL);
+	if (answer == NULL) {
+		snprintf(
+			contact->why, sizeof(contact->why),
+			"the report of the agent on %s is not whole", contact->place
+		);
+		return ask_fail(contact, -EPROTO);
+	}
+	status = ask_print_json(contact->target, answer);
+	if (json_object_get(answer, "error") != NULL)
+		status = EXIT_NEGATIVE;
+	json_decref(answer);
+	return status;
+}
+
+static int report(struct contact *contact, bool verbose) {
+	const char *text;
+	int err = contact_open(contact, contact->target->json);
+
+	if (err == 0)
+		err = contact_ask(contact, verbose ? "VERBOSE STATUS" : "STATUS");
+	if (err == 0)
+		err = contact_rest(contact, &text);
+	return err == 0 ? take_report(contact, text) : ask_fail(contact, err);
+}
+
+static int run(const struct arguments *arguments) {
+	bool verbose = arguments->values[OPTION_VERBOSE] != NULL;
+	bool nccl = arguments->values[OPTION_NCCL] != NULL;
+	struct contact contact;
+	struct target target;
+	int status;
+
+	if (verbose && !nccl) {
+		command_complain(
+			"status", "--verbose goes with --nccl; more of this view: peers, health, "
+				  "links, events"
+		);
+		return EXIT_USAGE;
+	}
+	status = target_init(&target, &status_command, arguments);
+	if (status != 0)
+		return status;
+	contact_init(&contact, &target);
+	status = nccl ? report(&contact, verbose) : show(&contact);
+	contact_fini(&contact);
+	return status;
+}
+
+const struct command status_command = {
+	.name = "status",
+	.summary = "Show the cluster on one screen: what is wrong first, the rest counted",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.target = TARGET_READ,
+	.run = run,
+};

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin top: the whole, live. On a terminal a screen of its own, else a line a second.
+#include "show/top.h"
+
+#include "ask/ask.h"
+#include "show/paint.h"
+#include "show/screen.h"
+
+#include <lib/clock.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+#define PERIOD_MS 1000
+#define PERIOD_NODE_MS 2000 // an agent puts five questions a second to another node, and no more
+#define ANSWER_NS UINT64_C(3000000000) // somebody watches
+#define COUNT_MAX 1000000000
+
+enum {
+	OPTION_COUNT_OF,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_COUNT_OF] = {"count", "N", "end after so many views; not given: go on until q"},
+};
+
+static const char details[] =
+	"On a terminal: what is wrong, the ring, links, traffic and events, as much as fits, drawn anew\n"
+	"each second and on any key; q quits. Not on a terminal, or with --json: one line a second. With\n"
+	"--node it is every other second. An agent that goes away is waited for.\n"
+	"\n"
+	"Exit status: 0 done, 2 a mistake in the command line, 3 no agent answered at first, or at last.\n";
+
+struct top {
+	struct contact contact;
+	struct top_view view;
+	bool connected;
+	int period_ms;
+	uint64_t left; // views to come
+	char trouble[CONTACT_WHY_BYTES];
+};
+
+// What was sent and received since the last time, by the second.
+static void measure(struct top_rates *rates, const json_t *counters) {
+	const json_t *overlay = json_object_get(counters, "overlay");
+	uint64_t now_ns = clock_monotonic_ns();
+	struct top_rates now = {
+		.at_ns = now_ns,
+		.sent_bytes = summary_number(overlay, "bytes_sent"),
+		.received_bytes = summary_number(overlay, "bytes_received"),
+		.sent_per_s = -1,
+		.received_per_s = -1,
+	};
+	double seconds = (double)(now_ns - rates->at_ns) / 1e9;
+
+	// An agent that was started anew counts from 0.
+	if (rates->at_ns != 0 && seconds > 0 && now.sent_bytes >= rates->sent_bytes) {
+		now.sent_per_s = (double)(now.sent_bytes - rates->sent_bytes) / seconds;
+		now.received_per_s = (double)(now.received_bytes - rates->received_bytes) / seconds;
+	}
+	*rates = now;
+}
+
+static bool is_drawable(const json_t *health) {
+	return summary_number(health, "alive") + summary_number(health, "dead") +
+		       summary_number(health, "left") <=
+	       TOP_DRAWN_MAX;
+}
+
+static int gather(struct top *top) {
+	struct top_view *view = &top->view;
+	struct summary summary = {.health = NULL};
+	json_t *peers = NULL, *counters = NULL;
+	int err = top->connected ? 0 : contact_open(&top->contact, true);
+
+	if (err == 0)
+		err = summary_gather(&top->contact, &summary);
+	if (err == 0)
+		err = contact_json(&top->contact, "COUNTERS", &counters);
+	if (err == 0 && is_drawable(summary.health))
+		err = contact_json(&top->contact, "PEERS", &peers);
+	top->connected = err == 0 || (err == -EREMOTEIO && top->contact.protocol > 0);
+	if (err != 0) {
+		summary_fini(&summary);
+		json_decref(counters);
+		return err;
+	}
+	summary_fini(&view->summary);
+	json_decref(view->peers);
+	json_decref(view->counters);
+	view->summary = summary;
+	view->peers = peers;
+	view->counters = counters;
+	measure(&view->rates, counters);
+	return 0;
+}
+
+// The view of before stays, with why there is no newer one.
+static int look(struct top *top) {
+	int err = gather(top);
+
+	if (err == -EINTR)
+		return err;
+	snprintf(top->trouble, sizeof(top->trouble), "%s", top->contact.why);
+	top->view.trouble = err == 0 ? NULL : top->trouble;
+	top->view.place = top->contact.place;
+	return err;
+}
+
+// Terminal
+
+static void draw(const struct top *top, const struct screen *screen) {
+	struct frame frame;
+
+	if (frame_init(&frame, screen->columns, screen->rows - 1) != 0)
+		return;
+	top_draw(&top->view, &frame);
+	screen_show(screen, &frame);
+	frame_fini(&frame);
+}
+
+// Looks and draws until it is enough.
+static void run_views(struct top *top, struct screen *screen) {
+	enum screen_event event = SCREEN_DUE;
+	uint64_t due_ns = clock_monotonic_ns() + (uint64_t)top->period_ms * NS_PER_MS;
+	int err;
+
+	while (event != SCREEN_QUIT && top->left > 0) {
+		draw(top, screen);
+		top->left -= event == SCREEN_DUE;
+		event = screen_wait(screen, top->left > 0 ? due_ns : 0);
+		if (event != SCREEN_DUE || top->left == 0)
+			continue;
+		// A key cuts a look short: it is answered first, and the look begins anew.
+		err = look(top);
+		due_ns = clock_monotonic_ns();
+		if (err != -EINTR)
+			due_ns += (uint64_t)top->period_ms * NS_PER_MS;
+		if (err == -EINTR)
+			event = screen_wait(screen, due_ns);
+	}
+}
+
+static int run_screen(struct top *top) {
+	struct screen screen;
+	int err = screen_enter(&screen);
+
+	if (err == 0) {
+		top->contact.watched[0] = STDIN_FILENO;
+		top->contact.watched[1] = screen.signals;
+		run_views(top, &screen);
+	}
+	screen_leave(&screen);
+	if (err != 0) {
+		command_complain("top", "cannot use this terminal: %s", strerrordesc_np(-err));
+		return EXIT_NEGATIVE;
+	}
+	fflush(stdout);
+	screen_pass_on(&screen);
+	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
+}
+
+// Lines
+
+static void print_object(const struct top *top) {
+	json_t *object;
+
+	if (top->view.trouble != NULL)
+		object = json_pack("{s:s}", "error", top->view.trouble);
+	else
+		object = json_pack(
+			"{s:O,s:O?}", "health", top->view.summary.health, "counters",
+			top->view.counters
+		);
+	ask_print_json(top->contact.target, object);
+	json_decref(object);
+}
+
+static void print_view(const struct top *top) {
+	char text[FRAME_LINE_BYTES];
+
+	if (top->contact.target->json) {
+		print_object(top);
+	} else {
+		top_line(&top->view, text);
+		paint_line(text, paint_wanted(stdout), stdout);
+	}
+	fflush(stdout);
+}
+
+static int run_lines(struct top *top) {
+	for (;;) {
+		print_view(top);
+		if (--top->left == 0 || ferror(stdout))
+			break;
+		poll(NULL, 0, top->period_ms);
+		look(top);
+	}
+	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
+}
+
+// A full screen needs somebody who looks at it, and who can press q.
+static bool is_screen_wanted(const struct target *target) {
+	const char *term = getenv("TERM"); // NOLINT(concurrency-mt-unsafe): one thread
+
+	return !target->json && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 &&
+	       term != NULL && strcmp(term, "dumb") != 0;
+}
+
+static int start(struct top *top) {
+	int err = look(top);
+
+	if (err != 0)
+		return ask_fail(&top->contact, err);
+	return is_screen_wanted(top->contact.target) ? run_screen(top) : run_lines(top);
+}
+
+static int run(const struct arguments *arguments) {
+	const char *count = arguments->values[OPTION_COUNT_OF];
+	struct top top = {.left = UINT64_MAX};
+	struct parse_error error;
+	struct target target;
+	int status;
+
+	if (count != NULL &&
+	    parse_u64(count, strlen(count), 1, COUNT_MAX, &error, &top.left) != 0) {
+		command_complain("top", "--count: %s", error.text);
+		return EXIT_USAGE;
+	}
+	status = target_init(&target, &top_command, arguments);
+	if (status != 0)
+		return status;
+	top.period_ms = target.node != NULL ? PERIOD_NODE_MS : PERIOD_MS;
+	contact_init(&top.contact, &target);
+	top.contact.silent = true; // the screen says it
+	if (target.timeout_ns == 0)
+		top.contact.answer_ns = ANSWER_NS;
+	status = start(&top);
+	summary_fini(&top.view.summary);
+	json_decref(top.view.peers);
+	json_decref(top.view.counters);
+	contact_fini(&top.contact);
+	return status;
+}
+
+const struct command top_command = {
+	.name = "top",
+	.summary = "Watch the whole: what is wrong, ring, links, traffic, events",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.target = TARGET_READ,
+	.run = run,
+};

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin version: of the client, and of the agent it speaks with.
+#include "ask/ask.h"
+#include "show/paint.h"
+
+#include <errno.h>
+
+#define CLIENT_PROTOCOL 2
+
+static const char details[] = "The client's line is printed whether an agent answers or not.\n"
+			      "\n" ASK_EXIT_STATUS;
+
+static const char *text_of(const json_t *answer, const char *key) {
+	const char *text = json_string_value(json_object_get(answer, key));
+
+	return text != NULL ? text : "?";
+}
+
+static void print(const struct contact *contact, const json_t *answer) {
+	char line[512], escaped[1024];
+
+	snprintf(
+		line, sizeof(line), "tocsind %s, client protocol %u; node %s of cluster %s, on %s",
+		text_of(answer, "version"), contact->protocol, text_of(answer, "node"),
+		text_of(answer, "cluster"), contact->place
+	);
+	paint_escape(line, sizeof(line), escaped, sizeof(escaped));
+	puts(escaped);
+}
+
+static json_t *agent_json(const struct contact *contact, const json_t *answer) {
+	return json_pack(
+		"{s:s,s:i,s:s,s:s}", "version", text_of(answer, "version"), "protocol",
+		(int)contact->protocol, "node", text_of(answer, "node"), "cluster",
+		text_of(answer, "cluster")
+	);
+}
+
+// One object in any case, whose "agent" is null if none answers.
+static int put(const struct contact *contact, const json_t *answer, int err) {
+	json_t *object = json_pack(
+		"{s:{s:s,s:i},s:o}", "client", "version", TOCSIN_VERSION, "protocol",
+		CLIENT_PROTOCOL, "agent", err == 0 ? agent_json(contact, answer) : json_null()
+	);
+	int status;
+
+	if (err != 0)
+		json_object_set_new(object, "error", json_string(contact->why));
+	status = ask_print_json(contact->target, object);
+	json_decref(object);
+	return status;
+}
+
+static int tell(struct contact *contact) {
+	json_t *answer = NULL;
+	int status = EXIT_DONE;
+	int err = contact_open(contact, true);
+
+	if (err == 0)
+		err = contact_json(contact, "HEALTH", &answer);
+	if (contact->target->json)
+		status = put(contact, answer, err);
+	else if (err == 0)
+		print(contact, answer);
+	json_decref(answer);
+	if (err == 0)
+		return status;
+	fflush(stdout);
+	command_complain("version", "%s", contact->why);
+	return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
+}
+
+static int run(const struct arguments *arguments) {
+	struct contact contact;
+	struct target target;
+	int status = target_init(&target, &version_command, arguments);
+
+	if (status != 0)
+		return status;
+	if (!target.json)
+		printf("tocsin %s, client protocol %d\n", TOCSIN_VERSION, CLIENT_PROTOCOL);
+	contact_init(&contact, &target);
+	status = tell(&contact);
+	contact_fini(&contact);
+	return status;
+}
+
+const struct command version_command = {
+	.name = "version",
+	.summary = "Print the versions of client and agent, and the protocol they speak",
+	.details = details,
+	.target = TARGET_READ,
+	.run = run,
+};

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `tocsin ifaces`: which address the agent or NCCL would choose here, and why.
+#include "ifaces/ifaces.h"
+
+#include "command.h"
+
+#include <lib/escape.h>
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUOTED_BYTES 80
+
+enum {
+	OPTION_RULES,
+	OPTION_IFNAME,
+	OPTION_FAMILY,
+	OPTION_PEER,
+	OPTION_EXPLAIN,
+	OPTION_JSON,
+	OPTION_WATCH,
+	OPTION_FROM,
+	OPTION_RECORD,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_RULES] =
+		{"rules", "RULES", "tocsin (the default) or nccl, which chooses as NCCL does"},
+	[OPTION_IFNAME] = {"ifname", "LIST", "which interfaces may be chosen; see below"},
+	[OPTION_FAMILY] =
+		{"family", "FAMILY",
+		 "any (the default), ipv4, ipv6, inet, inet6, AF_INET or AF_INET6,\n"
+		 "in either case; with nccl AF_INET or AF_INET6 as written here"},
+	[OPTION_PEER] =
+		{"peer", "ADDR",
+		 "a node to be reached, its port optional; with nccl what\n"
+		 "NCCL_COMM_ID says"},
+	[OPTION_EXPLAIN] =
+		{"explain", NULL,
+		 "also every candidate, its facts, and why it was taken or dropped"},
+	[OPTION_JSON] = {"json", NULL, "the same as one JSON object"},
+	[OPTION_WATCH] = {"watch", NULL, "stay, and print a line for each change"},
+	[OPTION_FROM] = {"from", "DIR", "decide about a recorded machine instead of this one"},
+	[OPTION_RECORD] =
+		{"record", "DIR", "write what would be looked at into a new directory, for --from"},
+};
+
+static const char details[] =
+	"LIST is as NCCL_SOCKET_IFNAME has it: names parted by commas, each standing for all interfaces\n"
+	"that begin so; a leading ^ excludes what the list names, a leading = takes names whole. Rules\n"
+	"tocsin also take the two marks before any one item, and as items\n"
+	"  10.0.0.0/8, 10.1.2.3    interfaces with an address in that network, or with that address\n"
+	"  peer:ADDR               the way to ADDR\n"
+	"  default-route           the way of the default route\n"
+	"each with :PORT behind it if the listener is to have one. An earlier item is preferred. An item\n"
+	"that is malformed or names nothing is an error; nccl passes it over, as NCCL does.\n"
+	"\n"
+	"The score, its parts from the heaviest down; the first in which two differ decides\n"
+	"  selector     16 for the first item of LIST, 15 for the second, ..., 0 without LIST\n"
+	"  route        of the way to the peer: 3 interface and source, 2 source, 1 interface\n"
+	"  subnet       1 + the length of the prefix that the peer is in, else 0\n"
+	"  reach        0 loopback and link-local, else 1\n"
+	"  class        9 ethernet, IPoIB, bond, VLAN, bridge over these; 8 macvlan, 7 veth, 6 wireless,\n"
+	"               5 USB, 4 tunnel, 3 dummy, 2 loopback, 1 bridge without hardware, 0 unknown\n"
+	"  speed, mtu   Mb/s (0: unknown) and bytes\n"
+	"  preference   4 not temporary, 2 permanent, 1 IPv4, added up\n"
+	"Of equal ones the lower interface index wins, then the lower address.\n"
+	"\n"
+	"Environment, where the option is not given:\n"
+	"  rules tocsin: TOCSIN_SOCKET_IFNAME, TOCSIN_SOCKET_FAMILY\n"
+	"  rules nccl:   NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, NCCL_COMM_ID\n"
+	"\n"
+	"Exit status: 0 chosen, 1 nothing qualifies or an item names nothing, 2 a mistake in an option or\n"
+	"a setting.\n";
+
+static struct netif_setting
+setting_of(const char *value, const char *option_name, const char *environment_name) {
+	struct netif_setting setting = {value, option_name};
+
+	if (value == NULL && environment_name != NULL) {
+		setting.value =
+			getenv(environment_name); // NOLINT(concurrency-mt-unsafe): one thread
+		setting.origin = environment_name;
+	}
+	return setting;
+}
+
+// Whoever misspelt the list wants to see what there is to name.
+static void list_interfaces(const char *recording, struct netif_error *error) {
+	const struct netif_query query = {.recording = recording};
+	struct netif_table *table;
+
+	if (netif_gather(&query, &table) != 0)
+		return; // the sentence stands without the list
+	netif_error_list(error, table);
+	netif_table_destroy(table);
+}
+
+static int parse_settings(
+	const struct arguments *arguments, struct ifaces *ifaces, struct netif_error *error
+) {
+	const char *const *values = arguments->values;
+	struct netif_tocsin_settings tocsin;
+	struct netif_selector selector;
+	int err;
+
+	if (ifaces->is_nccl) {
+		ifaces->nccl.ifname =
+			setting_of(values[OPTION_IFNAME], "--ifname", "NCCL_SOCKET_IFNAME");
+		ifaces->nccl.family =
+			setting_of(values[OPTION_FAMILY], "--family", "NCCL_SOCKET_FAMILY");
+		ifaces->nccl.comm_id = setting_of(values[OPTION_PEER], "--peer", "NCCL_COMM_ID");
+		return 0;
+	}
+	tocsin.ifname = setting_of(values[OPTION_IFNAME], "--ifname", "TOCSIN_SOCKET_IFNAME");
+	tocsin.family = setting_of(values[OPTION_FAMILY], "--family", "TOCSIN_SOCKET_FAMILY");
+	tocsin.peer = setting_of(values[OPTION_PEER], "--peer", NULL);
+	err = netif_policy_parse(&tocsin, &ifaces->policy, error);
+	if (err != 0 && netif_selector_parse(&tocsin.ifname, &selector, NULL) != 0)
+		list_interfaces(values[OPTION_FROM], error);
+	return err;
+}
+
+static int parse_rules(const char *value, bool *ret_is_nccl) {
+	char quoted[QUOTED_BYTES];
+
+	if (value == NULL || strcmp(value, "tocsin") == 0) {
+		*ret_is_nccl = false;
+		return 0;
+	}
+	if (strcmp(value, "nccl") == 0) {
+		*ret_is_nccl = true;
+		return 0;
+	}
+	escape_quote(value, strlen(value), quoted, sizeof(quoted));
+	command_complain("ifaces", "--rules: %s is neither tocsin nor nccl", quoted);
+	return -EINVAL;
+}
+
+static int check_together(const struct arguments *arguments) {
+	static const int alone[] = {OPTION_EXPLAIN, OPTION_JSON, OPTION_FROM, OPTION_RECORD};
+
+	if (arguments->values[OPTION_FROM] != NULL && arguments->values[OPTION_RECORD] != NULL) {
+		command_complain("ifaces", "--from and --record do not go together");
+		return -EINVAL;
+	}
+	for (size_t n = 0; n < sizeof(alone) / sizeof(alone[0]); n++) {
+		if (arguments->values[OPTION_WATCH] == NULL || arguments->values[alone[n]] == NULL)
+			continue;
+		command_complain(
+			"ifaces", "--watch and --%s do not go together", options[alone[n]].name
+		);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void ifaces_settings(
+	const struct ifaces *ifaces, struct ifaces_setting settings[static IFACES_SETTINGS]
+) {
+	const struct netif_nccl_settings *nccl = &ifaces->nccl;
+	const struct netif_tocsin_settings *tocsin = &ifaces->policy.settings;
+	const struct netif_setting *given[IFACES_SETTINGS] = {
+		ifaces->is_nccl ? &nccl->ifname : &tocsin->ifname,
+		ifaces->is_nccl ? &nccl->family : &tocsin->family,
+		ifaces->is_nccl ? &nccl->comm_id : &tocsin->peer,
+	};
+
+	for (size_t n = 0; n < IFACES_SETTINGS; n++) {
+		settings[n].name = given[n]->origin;
+		settings[n].value = given[n]->value;
+		if (given[n]->value == NULL)
+			settings[n].source = "default";
+		else
+			settings[n].source = given[n]->origin[0] == '-' ? "option" : "environment";
+	}
+}
+
+static int fail_reading(const struct ifaces *ifaces, int err, struct netif_error *error) {
+	const char *recording = ifaces->query.recording;
+	char place[QUOTED_BYTES] = "this machine";
+
+	if (recording != NULL)
+		escape_quote(recording, strlen(recording), place, sizeof(place));
+	snprintf(
+		error->text, sizeof(error->text), "cannot read the interfaces of %s: %s", place,
+		strerrordesc_np(-err)
+	);
+	return err;
+}
+
+int ifaces_decide(
+	const struct ifaces *ifaces,
+	struct netif_table **ret_table,
+	struct netif_choice **ret_choice,
+	struct netif_error *error
+) {
+	struct netif_table *table;
+	int err = netif_gather(&ifaces->query, &table);
+
+	if (err != 0)
+		return fail_reading(ifaces, err, error);
+	if (ifaces->is_nccl) {
+		err = netif_choose_nccl(table, &ifaces->nccl, ret_choice);
+		if (err != 0)
+			snprintf(error->text, sizeof(error->text), "out of memory");
+	} else {
+		err = netif_choose(table, &ifaces->policy, ret_choice, error);
+	}
+	if (err != 0) {
+		netif_table_destroy(table);
+		return err;
+	}
+	*ret_table = table;
+	return 0;
+}
+
+const char *ifaces_alias(const struct netif_table *table, const struct netif_judgement *judgement) {
+	const char *label;
+
+	if (judgement->address < 0)
+		return NULL;
+	label = table->addresses[judgement->address].label;
+	if (label[0] == '\0' || strcmp(label, table->links[judgement->link].name) == 0)
+		return NULL;
+	return label;
+}
+
+enum ifaces_verdict
+ifaces_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement) {
+	if (choice->judgements[judgement].reason != NETIF_TAKEN)
+		return IFACES_DROPPED;
+	// With the rules nccl all that were taken are the answer.
+	if (ifaces->is_nccl || choice->chosen[0] == judgement)
+		return IFACES_CHOSEN;
+	return IFACES_QUALIFIED;
+}
+
+const char *ifaces_verdict_word(enum ifaces_verdict verdict) {
+	switch (verdict) {
+	case IFACES_CHOSEN:
+		return "chosen";
+	case IFACES_QUALIFIED:
+		return "qualified";
+	case IFACES_DROPPED:
+		return "dropped";
+	}
+	return "unknown";
+}
+
+const char *
+ifaces_reason(const struct ifaces *ifaces, const struct netif_choice *choice, size_t judgement) {
+	const struct netif_judgement *judged = &choice->judgements[judgement];
+
+	if (ifaces_verdict(ifaces, choice, judgement) != IFACES_QUALIFIED)
+		return netif_reason_text(judged->reason);
+	if (judged->score.value == choice->judgements[choice->chosen[0]].score.value)
+		return "qualified, equal score but a higher index or address";
+	return "qualified, lower score";
+}
+
+const char *ifaces_decider(const struct ifaces *ifaces, const struct netif_choice *choice) {
+	const struct netif_judgement *judgements = choice->judgements;
+	const struct netif_score *best;
+	const struct netif_score *next;
+
+	if (ifaces->is_nccl || choice->chosen_count == 0)
+		return NULL;
+	if (choice->chosen_count == 1)
+		return "being the only one that qualifies";
+	best = &judgements[choice->chosen[0]].score;
+	next = &judgements[choice->chosen[1]].score;
+
+	const struct {
+		const char *name;
+		bool differs;
+	} parts[] = {
+		{"selector", best->selector != next->selector},
+		{"route", best->route != next->route},
+		{"subnet", best->subnet != next->subnet},
+		{"reach", best->reach != next->reach},
+		{"class", best->class != next->class},
+		{"speed", best->speed != next->speed},
+		{"mtu", best->mtu != next->mtu},
+		{"preference", best->preference != next->preference},
+	};
+
+	for (size_t n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
+		if (parts[n].differs)
+			return parts[n].name;
+	}
+	if (judgements[choice->chosen[0]].link == judgements[choice->chosen[1]].link)
+		return "the lower address";
+	return "the lower index";
+}
+
+const char *ifaces_rule(const struct ifaces *ifaces, const struct netif_judgement *judgement) {
+	if (judgement->rule != NULL)
+		return judgement->rule;
+	if (judgement->item >= 0)
+		return ifaces->policy.selector.items[judgement->item].text;
+	return "any usable address";
+}
+
+size_t ifaces_answer_count(const struct ifaces *ifaces, const struct netif_choice *choice) {
+	if (ifaces->is_nccl || choice->chosen_count == 0)
+		return choice->chosen_count;
+	return 1;
+}
+
+static void complain_nothing(const struct netif_table *table, const struct netif_choice *choice) {
+	char candidate[NETIF_CANDIDATE_BYTES];
+
+	command_complain(
+		"ifaces", "nothing qualifies%s", choice->count == 0 ? ": there is no interface" : ""
+	);
+	for (size_t n = 0; n < choice->count; n++) {
+		netif_candidate_print(table, &choice->judgements[n], candidate);
+		fprintf(stderr, "  %s: %s\n", candidate,
+			netif_reason_text(choice->judgements[n].reason));
+	}
+}
+
+static int answer(const struct ifaces *ifaces, const struct arguments *arguments) {
+	bool explain = arguments->values[OPTION_EXPLAIN] != NULL;
+	struct netif_error error;
+	struct netif_choice *choice;
+	struct netif_table *table;
+	int status = EXIT_DONE;
+
+	if (ifaces_decide(ifaces, &table, &choice, &error) != 0) {
+		command_complain("ifaces", "%s", error.text);
+		return EXIT_NEGATIVE;
+	}
+	if (arguments->values[OPTION_JSON] == NULL) {
+		ifaces_print(ifaces, table, choice, explain);
+	} else if (ifaces_print_json(ifaces, table, choice, explain) != 0) {
+		command_complain("ifaces", "out of memory");
+		status = EXIT_NEGATIVE;
+	}
+	if (choice->chosen_count == 0) {
+		fflush(stdout);
+		complain_nothing(table, choice);
+		status = EXIT_NEGATIVE;
+	}
+	netif_choice_destroy(choice);
+	netif_table_destroy(table);
+	return status;
+}
+
+static int record(const struct ifaces *ifaces, const char *directory) {
+	int err = netif_record(&ifaces->query, directory);
+	char quoted[QUOTED_BYTES];
+
+	if (err == 0)
+		return EXIT_DONE;
+	escape_quote(directory, strlen(directory), quoted, sizeof(quoted));
+	command_complain("ifaces", "cannot record into %s: %s", quoted, strerrordesc_np(-err));
+	return EXIT_NEGATIVE;
+}
+
+static int run(const struct arguments *arguments) {
+	struct ifaces ifaces = {0};
+	struct netif_error error;
+
+	if (check_together(arguments) != 0 ||
+	    parse_rules(arguments->values[OPTION_RULES], &ifaces.is_nccl) != 0)
+		return EXIT_USAGE;
+	if (parse_settings(arguments, &ifaces, &error) != 0) {
+		command_complain("ifaces", "%s", error.text);
+		return EXIT_USAGE;
+	}
+	netif_policy_query(&ifaces.policy, &ifaces.query);
+	ifaces.query.recording = arguments->values[OPTION_FROM];
+	if (arguments->values[OPTION_RECORD] != NULL)
+		return record(&ifaces, arguments->values[OPTION_RECORD]);
+	if (arguments->values[OPTION_WATCH] != NULL)
+		return ifaces_watch(&ifaces);
+	return answer(&ifaces, arguments);
+}
+
+const struct command ifaces_command = {
+	.name = "ifaces",
+	.summary = "Choose the interface and address that this node speaks from",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.run = run,
+};

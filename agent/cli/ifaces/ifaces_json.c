@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Prints the answer of `tocsin ifaces` as JSON.
+#include "ifaces/ifaces.h"
+
+#include <lib/escape.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+// jansson's adders take over the new reference, also when they fail, and each one that fails
+// leaves the object incomplete: this is what remembers it.
+static void put(json_t *object, const char *key, json_t *value, bool *failed) {
+	if (json_object_set_new(object, key, value) != 0)
+		*failed = true;
+}
+
+// A setting holds whatever the environment held; what is not UTF-8 is shown as an error shows it.
+static json_t *text_of(const char *text) {
+	json_t *string = json_string(text);
+	char quoted[256];
+
+	if (string != NULL)
+		return string;
+	escape_quote(text, strlen(text), quoted, sizeof(quoted));
+	return json_string(quoted);
+}
+
+static json_t *address_json(const struct sock_addr *address) {
+	struct sock_addr bare = *address;
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	bare.scope_id = 0;
+	sock_addr_format_host(&bare, text);
+	return json_string(text);
+}
+
+static json_t *candidate_json(
+	const struct netif_table *table, const struct netif_judgement *judgement, bool *failed
+) {
+	const struct netif_link *link = &table->links[judgement->link];
+	const struct netif_address *address;
+	const char *alias = ifaces_alias(table, judgement);
+	json_t *object = json_object();
+	char name[NETIF_NAME_TEXT_BYTES];
+
+	netif_name_print(link->name, name);
+	put(object, "interface", json_string(name), failed);
+	put(object, "index", json_integer(link->index), failed);
+	put(object, "class", json_string(netif_class_name(link->class)), failed);
+	put(object, "mtu_bytes", json_integer(link->mtu_bytes), failed);
+	put(object, "speed_mbps",
+	    link->sysfs.speed_mbps == 0 ? json_null() : json_integer(link->sysfs.speed_mbps),
+	    failed);
+	if (judgement->address < 0)
+		return object;
+	address = &table->addresses[judgement->address];
+	if (alias != NULL) {
+		netif_name_print(alias, name);
+		put(object, "label", json_string(name), failed);
+	}
+	put(object, "family",
+	    json_string(address->address.family == SOCK_ADDR_V4 ? "ipv4" : "ipv6"), failed);
+	put(object, "address", address_json(&address->address), failed);
+	put(object, "prefix_bits", json_integer(address->prefix_bits), failed);
+	return object;
+}
+
+static void add_facts(
+	json_t *object,
+	const struct netif_table *table,
+	const struct netif_judgement *judgement,
+	bool *failed
+) {
+	const struct netif_link *link = &table->links[judgement->link];
+	const struct netif_link *master = NULL;
+	char name[NETIF_NAME_TEXT_BYTES];
+	uint32_t flags = 0;
+
+	if (link->master_index != 0)
+		master = netif_table_link_by_index(table, link->master_index);
+	if (judgement->address >= 0)
+		flags = table->addresses[judgement->address].flags;
+	if (master != NULL)
+		netif_name_print(master->name, name);
+	put(object, "up", json_boolean((link->flags & IFF_UP) != 0), failed);
+	put(object, "running", json_boolean((link->flags & IFF_RUNNING) != 0), failed);
+	// A device that is down does not look at its wire.
+	put(object, "carrier",
+	    (link->flags & IFF_UP) == 0 ? json_null() : json_boolean(link->has_carrier), failed);
+	put(object, "port_of", master == NULL ? json_null() : json_string(name), failed);
+	put(object, "sysfs", json_boolean(link->sysfs.present), failed);
+	put(object, "tentative", json_boolean((flags & IFA_F_TENTATIVE) != 0), failed);
+	put(object, "duplicate", json_boolean((flags & IFA_F_DADFAILED) != 0), failed);
+	put(object, "deprecated", json_boolean((flags & IFA_F_DEPRECATED) != 0), failed);
+}
+
+static json_t *score_json(const struct netif_score *score, bool *failed) {
+	json_t *object = json_object();
+
+	put(object, "selector", json_integer(score->selector), failed);
+	put(object, "route", json_integer(score->route), failed);
+	put(object, "subnet", json_integer(score->subnet), failed);
+	put(object, "reach", json_integer(score->reach), failed);
+	put(object, "class", json_integer(score->class), failed);
+	put(object, "speed", json_integer(score->speed), failed);
+	put(object, "mtu", json_integer(score->mtu), failed);
+	put(object, "preference", json_integer(score->preference), failed);
+	put(object, "value", json_integer((json_int_t)score->value), failed);
+	return object;
+}
+
+static json_t *explained_json(
+	const struct ifaces *ifaces,
+	const struct netif_table *table,
+	const struct netif_choice *choice,
+	size_t position,
+	bool *failed
+) {
+	const struct netif_judgement *judgement = &choice->judgements[position];
+	json_t *object = candidate_json(table, judgement, failed);
+	bool taken = judgement->reason == NETIF_TAKEN;
+	enum ifaces_verdict verdict = ifaces_verdict(ifaces, choice, position);
+
+	add_facts(object, table, judgement, failed);
+	put(object, "verdict", json_string(ifaces_verdict_word(verdict)), failed);
+	put(object, "reason", json_string(ifaces_reason(ifaces, choice, position)), failed);
+	if (taken || judgement->item >= 0)
+		put(object, "rule", json_string(ifaces_rule(ifaces, judgement)), failed);
+	if (taken && !ifaces->is_nccl)
+		put(object, "score", score_json(&judgement->score, failed), failed);
+	if (verdict == IFACES_CHOSEN && !ifaces->is_nccl)
+		put(object, "decided_by", json_string(ifaces_decider(ifaces, choice)), failed);
+	return object;
+}
+
+static void append(json_t *array, json_t *value, bool *failed) {
+	if (json_array_append_new(array, value) != 0)
+		*failed = true;
+}
+
+static json_t *settings_json(const struct ifaces *ifaces, bool *failed) {
+	struct ifaces_setting settings[IFACES_SETTINGS];
+	json_t *array = json_array();
+
+	ifaces_settings(ifaces, settings);
+	for (size_t n = 0; n < IFACES_SETTINGS; n++) {
+		const char *value = settings[n].value;
+		json_t *object = json_object();
+
+		put(object, "name", json_string(settings[n].name), failed);
+		put(object, "value", value == NULL ? json_null() : text_of(value), failed);
+		put(object, "source", json_string(settings[n].source), failed);
+		append(array, object, failed);
+	}
+	return array;
+}
+
+static json_t *routes_json(const struct netif_table *table, bool *failed) {
+	json_t *array = json_array();
+
+	for (size_t n = 0; n < table->route_count; n++) {
+		const struct netif_route *route = &table->routes[n];
+		json_t *object = json_object();
+
+		put(object, "peer", address_json(&route->peer), failed);
+		put(object, "index", json_integer(route->link_index), failed);
+		put(object, "source",
+		    route->source.family == SOCK_ADDR_NONE ? json_null()
+							   : address_json(&route->source),
+		    failed);
+		put(object, "error",
+		    route->error == 0 ? json_null() : json_string(strerrorname_np(-route->error)),
+		    failed);
+		append(array, object, failed);
+	}
+	return array;
+}
+
+static json_t *answer_json(
+	const struct ifaces *ifaces,
+	const struct netif_table *table,
+	const struct netif_choice *choice,
+	bool *failed
+) {
+	json_t *array = json_array();
+
+	for (size_t n = 0; n < ifaces_answer_count(ifaces, choice); n++) {
+		json_t *object =
+			candidate_json(table, &choice->judgements[choice->chosen[n]], failed);
+
+		put(object, "port", choice->port == 0 ? json_null() : json_integer(choice->port),
+		    failed);
+		append(array, object, failed);
+	}
+	return array;
+}
+
+static json_t *notes_json(const struct netif_choice *choice, bool *failed) {
+	json_t *array = json_array();
+
+	for (size_t n = 0; n < choice->note_count; n++)
+		append(array, text_of(choice->notes[n]), failed);
+	return array;
+}
+
+static json_t *candidates_json(
+	const struct ifaces *ifaces,
+	const struct netif_table *table,
+	const struct netif_choice *choice,
+	bool *failed
+) {
+	json_t *array = json_array();
+
+	for (size_t n = 0; n < choice->count; n++)
+		append(array, explained_json(ifaces, table, choice, n, failed), failed);
+	return array;
+}
+
+int ifaces_print_json(
+	const struct ifaces *ifaces,
+	const struct netif_table *table,
+	const struct netif_choice *choice,
+	bool explain
+) {
+	json_t *root = json_object();
+	bool failed = root == NULL;
+
+	put(root, "rules", json_string(ifaces->is_nccl ? "nccl" : "tocsin"), &failed);
+	put(root, "chosen", answer_json(ifaces, table, choice, &failed), &failed);
+	put(root, "notes", notes_json(choice, &failed), &failed);
+	if (explain) {
+		put(root, "settings", settings_json(ifaces, &failed), &failed);
+		put(root, "routes", routes_json(table, &failed), &failed);
+		put(root, "candidates", candidates_json(ifaces, table, choice, &failed), &failed);
+	}
+	if (!failed) {
+		json_dumpf(root, stdout, JSON_INDENT(2));
+		putchar('\n');
+	}
+	json_decref(root);
+	return failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The answer for people: at most 100 columns.
+#include "ifaces/ifaces.h"
+
+#include <lib/escape.h>
+
+#include <linux/if_addr.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+struct flag_name {
+	uint32_t flag;
+	const char *name;
+};
+
+static const struct flag_name address_flags[] = {
+	{IFA_F_TENTATIVE, "tentative"},
+	{IFA_F_DADFAILED, "duplicate"},
+	{IFA_F_DEPRECATED, "deprecated"},
+};
+
+static void
+print_address(const struct netif_table *table, int32_t position, char *text, size_t size) {
+	char ip[SOCK_ADDR_TEXT_BYTES];
+	struct sock_addr bare;
+
+	if (position < 0) {
+		snprintf(text, size, "-");
+		return;
+	}
+	bare = table->addresses[position].address;
+	bare.scope_id = 0; // the name beside it says as much
+	sock_addr_format_host(&bare, ip);
+	snprintf(text, size, "%s/%u", ip, table->addresses[position].prefix_bits);
+}
+
+// 0 stands for what is not known.
+static void print_number(uint32_t number, char text[static 16]) {
+	if (number == 0)
+		snprintf(text, 16, "-");
+	else
+		snprintf(text, 16, "%u", number);
+}
+
+// As wide as the longest address of the answer, so that the columns stay below each other.
+static int
+address_width(const struct netif_table *table, const struct netif_choice *choice, size_t count) {
+	char address[SOCK_ADDR_TEXT_BYTES + 8];
+	size_t width = 18;
+
+	for (size_t n = 0; n < count; n++) {
+		print_address(
+			table, choice->judgements[choice->chosen[n]].address, address,
+			sizeof(address)
+		);
+		if (strlen(address) > width)
+			width = strlen(address);
+	}
+	return (int)width;
+}
+
+static void print_answer(
+	const struct ifaces *ifaces,
+	const struct netif_table *table,
+	const struct netif_choice *choice
+) {
+	size_t count = ifaces_answer_count(ifaces, choice);
+	int width = address_width(table, choice, count);
+
+	if (count > 0)
+		printf("%-15s %-*s %-16s %9s %6s %5s\n", "INTERFACE", width, "ADDRESS", "CLASS",
+		       "Mb/s", "MTU", "PORT");
+	for (size_t n = 0; n < count; n++) {
+		const struct netif_judgement *judgement = &choice->judgements[choice->chosen[n]];
+		const struct netif_link *link = &table->links[judgement->link];
+		const char *alias = ifaces->is_nccl ? ifaces_alias(table, judgement) : NULL;
+		char address[SOCK_ADDR_TEXT_BYTES + 8];
+		char name[NETIF_NAME_TEXT_BYTES];
+		char speed[16];
+		char port[8] = "-";
+
+		print_address(table, judgement->address, address, sizeof(address));
+		print_number(link->sysfs.speed_mbps, speed);
+		netif_name_print(alias == NULL ? link->name : alias, name);
+		if (choice->port != 0)
+			snprintf(port, sizeof(port), "%u", choice->port);
+		printf("%-15s %-*s %-16s %9s %6u %5s\n", name, width, address,
+		       netif_class_name(link->class), speed, link->mtu_bytes, port);
+	}
+}
+
+static void print_settings(const struct ifaces *ifaces, const struct netif_choice *choice) {
+	struct ifaces_setting settings[IFACES_SETTINGS];
+	char quoted[56];
+
+	ifaces_settings(ifaces, settings);
+	printf("\nRules %s\n", ifaces->is_nccl ? "nccl" : "tocsin");
+	for (size_t n = 0; n < IFACES_SETTINGS; n++) {
+		const char *value = settings[n].value;
+
+		if (value != NULL)
+			escape_quote(value, strlen(value), quoted, sizeof(quoted));
+		printf("  %-22s %-12s %s\n", settings[n].name, settings[n].source,
+		       value == NULL ? "not set" : quoted);
+	}
+	for (size_t n = 0; n < choice->note_count; n++)
+		printf("  note: %s\n", choice->notes[n]);
+}
+
+static void print_route(const struct netif_route *route, const struct netif_table *table) {
+	const struct netif_link *link = netif_table_link_by_index(table, route->link_index);
+	char peer[SOCK_ADDR_TEXT_BYTES];
+	char source[SOCK_ADDR_TEXT_BYTES];
+	char name[NETIF_NAME_TEXT_BYTES] = "?";
+
+	sock_addr_format_host(&route->peer, peer);
+	sock_addr_format_host(&route->source, source);
+	if (link != NULL)
+		netif_name_print(link->name, name);
+	if (route->error != 0)
+		printf("  route to %s: none (%s)\n", peer, strerrordesc_np(-route->error));
+	else
+		printf("  route to %s: by %s from %s\n", peer, name, source);
+}
+
+// What the link is on one line, and the state of it and of the address on the next.
+static void print_facts(const struct netif_table *table, const struct netif_judgement *judgement) {
+	const struct netif_link *link = &table->links[judgement->link];
+	const struct netif_link *master = netif_table_link_by_index(table, link->master_index);
+	const char *alias = ifaces_alias(table, judgement);
+	char name[NETIF_NAME_TEXT_BYTES];
+	const char *carrier = link->has_carrier ? "carrier" : "no carrier";
+	char speed[16];
+
+	if ((link->flags & IFF_UP) == 0)
+		carrier = "carrier unknown"; // a device that is down does not look at its wire
+	print_number(link->sysfs.speed_mbps, speed);
+	printf("    %s, index %u, speed %s%s, mtu %u", netif_class_name(link->class), link->index,
+	       link->sysfs.speed_mbps == 0 ? "unknown" : speed,
+	       link->sysfs.speed_mbps == 0 ? "" : " Mb/s", link->mtu_bytes);
+	if (master != NULL) {
+		netif_name_print(master->name, name);
+		printf(", port of %s", name);
+	}
+	if (alias != NULL) {
+		netif_name_print(alias, name);
+		printf(", label %s", name);
+	}
+	printf("%s\n    %s, %s, %s", link->sysfs.present ? "" : ", not in sysfs",
+	       (link->flags & IFF_UP) != 0 ? "up" : "down",
+	       (link->flags & IFF_RUNNING) != 0 ? "running" : "not running", carrier);
+	for (size_t n = 0; n < sizeof(address_flags) / sizeof(address_flags[0]); n++) {
+		if (judgement->address >= 0 &&
+		    (table->addresses[judgement->address].flags & address_flags[n].flag) != 0)
+			printf(", %s address", address_flags[n].name);
+	}
+	printf("\n");
+}
+
+static void
+print_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, size_t position) {
+	const struct netif_judgement *judgement = &choice->judgements[position];
+	const struct netif_score *score = &judgement->score;
+	enum ifaces_verdict verdict = ifaces_verdict(ifaces, choice, position);
+
+	if (verdict == IFACES_DROPPED) {
+		printf("    dropped: %s", netif_reason_text(judgement->reason));
+		if (judgement->reason == NETIF_EXCLUDED && judgement->item >= 0)
+			printf(", item %s", ifaces_rule(ifaces, judgement));
+		printf("\n");
+		return;
+	}
+	printf("    %s by rule: %s\n", ifaces_verdict_word(verdict),
+	       ifaces_rule(ifaces, judgement));
+	if (ifaces->is_nccl)
+		return;
+	printf("    score: selector %u route %u subnet %u reach %u class %u speed %u mtu %u "
+	       "preference %u\n",
+	       score->selector, score->route, score->subnet, score->reach, score->class,
+	       score->speed, score->mtu, score->preference);
+	if (verdict == IFACES_CHOSEN)
+		printf("    decided by %s\n", ifaces_decider(ifaces, choice));
+}
+
+static void print_explanation(
+	const struct ifaces *ifaces,
+	const struct netif_table *table,
+	const struct netif_choice *choice
+) {
+	print_settings(ifaces, choice);
+	for (size_t n = 0; n < table->route_count; n++)
+		print_route(&table->routes[n], table);
+	printf("\nCandidates, in the kernel's order\n");
+	for (size_t n = 0; n < choice->count; n++) {
+		const struct netif_judgement *judgement = &choice->judgements[n];
+		char address[SOCK_ADDR_TEXT_BYTES + 8];
+		char name[NETIF_NAME_TEXT_BYTES];
+
+		netif_name_print(table->links[judgement->link].name, name);
+		print_address(table, judgement->address, address, sizeof(address));
+		printf("%c %s %s\n", ifaces_verdict(ifaces, choice, n) == IFACES_CHOSEN ? '*' : ' ',
+		       name, address);
+		print_facts(table, judgement);
+		print_verdict(ifaces, choice, n);
+	}
+}
+
+void ifaces_print(
+	const struct ifaces *ifaces,
+	const struct netif_table *table,
+	const struct netif_choice *choice,
+	bool explain
+) {
+	print_answer(ifaces, table, choice);
+	if (explain) {
+		print_explanation(ifaces, table, choice);
+		return;
+	}
+	// Without an explanation a setting that was passed over must not go unseen.
+	for (size_t n = 0; n < choice->note_count; n++)
+		fprintf(stderr, "tocsin ifaces: %s\n", choice->notes[n]);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `tocsin ifaces --watch`: prints each change of the choice of an address.
+#include "command.h"
+#include "ifaces/ifaces.h"
+
+#include <lib/clock.h>
+#include <lib/netif/diff.h>
+#include <lib/netif/watch.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUIET_NS 200000000ULL  // 0.2 s: an address moves from one link to another within it
+#define LIMIT_NS 2000000000ULL // 2 s: a machine that never comes to rest is still reported on
+
+// What the last line said, and what it was decided from.
+struct view {
+	struct netif_table *table; // NULL when the facts could not be read or a setting fits none
+	char choice[NETIF_ERROR_BYTES];
+};
+
+static void describe(
+	const struct ifaces *ifaces,
+	const struct netif_table *table,
+	const struct netif_choice *choice,
+	char *text,
+	size_t size
+) {
+	char candidate[NETIF_CANDIDATE_BYTES];
+	size_t used = 0;
+
+	snprintf(text, size, "none: nothing qualifies");
+	for (size_t n = 0; n < ifaces_answer_count(ifaces, choice) && used < size; n++) {
+		netif_candidate_print(table, &choice->judgements[choice->chosen[n]], candidate);
+		used += (size_t
+		)snprintf(text + used, size - used, "%s%s", n == 0 ? "" : ", ", candidate);
+	}
+}
+
+static void look(const struct ifaces *ifaces, struct view *ret_view) {
+	struct netif_choice *choice;
+	struct netif_error error;
+
+	memset(ret_view, 0, sizeof(*ret_view));
+	if (ifaces_decide(ifaces, &ret_view->table, &choice, &error) != 0) {
+		// The sentence alone: a change is one line, and the list below is of changes too.
+		snprintf(
+			ret_view->choice, sizeof(ret_view->choice), "none: %.*s",
+			(int)strcspn(error.text, "\n"), error.text
+		);
+		return;
+	}
+	describe(ifaces, ret_view->table, choice, ret_view->choice, sizeof(ret_view->choice));
+	netif_choice_destroy(choice);
+}
+
+static void print_change(void *context, const struct netif_change *change) {
+	char name[NETIF_NAME_TEXT_BYTES];
+	char address[SOCK_ADDR_TEXT_BYTES] = "";
+	struct sock_addr bare;
+
+	(void)context;
+	if (change->link == NULL) {
+		printf("change: %s\n", netif_change_text(change->kind));
+		return;
+	}
+	netif_name_print(change->link->name, name);
+	if (change->address == NULL) {
+		printf("change: %s: %s\n", name, netif_change_text(change->kind));
+		return;
+	}
+	bare = change->address->address;
+	bare.scope_id = 0;
+	sock_addr_format_host(&bare, address);
+	printf("change: %s: %s %s/%u\n", name, netif_change_text(change->kind), address,
+	       change->address->prefix_bits);
+}
+
+static void report(const struct ifaces *ifaces, struct view *view) {
+	struct view now;
+
+	look(ifaces, &now);
+	if (view->table != NULL && now.table != NULL)
+		netif_diff(view->table, now.table, print_change, NULL);
+	if (strcmp(view->choice, now.choice) != 0)
+		printf("choice: %s\n", now.choice);
+	fflush(stdout);
+	netif_table_destroy(view->table);
+	*view = now;
+}
+
+static int watch_once(
+	const struct ifaces *ifaces,
+	const struct clock *clock,
+	struct netif_watch *watch,
+	struct view *view
+) {
+	struct pollfd wait = {.fd = netif_watch_fd(watch), .events = POLLIN};
+	struct netif_watch_event event;
+	struct deadline due = netif_watch_deadline(watch);
+	int err = 0;
+
+	if (poll(&wait, 1, deadline_poll_timeout_ms(due, clock_now_ns(clock))) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (wait.revents != 0)
+		err = netif_watch_read(watch, clock_now_ns(clock));
+	if (err == 0 && netif_watch_take(watch, clock_now_ns(clock), &event))
+		report(ifaces, view);
+	return err;
+}
+
+int ifaces_watch(const struct ifaces *ifaces) {
+	struct netif_watch *watch;
+	struct clock clock;
+	struct view view;
+	int err = netif_watch_create(QUIET_NS, LIMIT_NS, &watch);
+
+	clock_init_monotonic(&clock);
+	if (err == 0) {
+		// Looked at after the watch listens: nothing can slip in between.
+		look(ifaces, &view);
+		printf("choice: %s\n", view.choice);
+		fflush(stdout);
+		while (err == 0 && !ferror(stdout))
+			err = watch_once(ifaces, &clock, watch, &view);
+		netif_table_destroy(view.table);
+		netif_watch_destroy(watch);
+	}
+	if (err != 0)
+		command_complain("ifaces", "cannot watch: %s", strerrordesc_np(-err));
+	return EXIT_NEGATIVE;
+}

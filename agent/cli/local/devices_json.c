@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Prints the answer of `tocsin devices` as JSON.
+#include "local/devices.h"
+
+#include <dataplane/gid.h>
+#include <lib/escape.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <string.h>
+
+// jansson's adders take over the new reference, also when they fail, and each one that fails
+// leaves the object incomplete: this is what remembers it.
+static void put(json_t *object, const char *key, json_t *value, bool *failed) {
+	if (json_object_set_new(object, key, value) != 0)
+		*failed = true;
+}
+
+static void append(json_t *array, json_t *value, bool *failed) {
+	if (json_array_append_new(array, value) != 0)
+		*failed = true;
+}
+
+// What the kernel or a driver said; what is not UTF-8 is shown as an error shows it.
+static json_t *text_of(const char *text) {
+	json_t *string;
+	char quoted[DEVICE_WHY_BYTES + 64];
+
+	if (text[0] == '\0')
+		return json_null();
+	string = json_string(text);
+	if (string != NULL)
+		return string;
+	escape_quote(text, strlen(text), quoted, sizeof(quoted));
+	return json_string(quoted);
+}
+
+static json_t *number_of(uint32_t value) {
+	return value == 0 ? json_null() : json_integer(value);
+}
+
+static json_t *gid_json(const struct device_port *port, bool *failed) {
+	char address[GID_TEXT_MAX + 1];
+	json_t *object;
+
+	if (port->number == 0 || port->gid_index < 0)
+		return json_null();
+	object = json_object();
+	put(object, "index", json_integer(port->gid_index), failed);
+	put(object, "type", json_string(gid_type_name(port->gid_type)), failed);
+	put(object, "address", json_string(gid_format(&port->gid, address)), failed);
+	return object;
+}
+
+static void add_port(json_t *object, const struct device_port *port, bool *failed) {
+	bool known = port->number != 0;
+
+	put(object, "port", number_of(port->number), failed);
+	put(object, "state", known ? json_string(device_port_state_name(port->state)) : json_null(),
+	    failed);
+	put(object, "link", known ? json_string(device_link_name(port->link)) : json_null(),
+	    failed);
+	put(object, "speed_mbps", number_of(port->speed_mbps), failed);
+	put(object, "mtu_bytes", number_of(port->active_mtu), failed);
+	put(object, "lid", number_of(port->lid), failed);
+	put(object, "gid", gid_json(port, failed), failed);
+}
+
+static void
+add_judgement(json_t *object, const struct device_choice *choice, uint32_t n, bool *failed) {
+	const struct device_judgement *judgement = &choice->judgements[n];
+	char why[DEVICE_WHY_BYTES];
+
+	device_choice_say_one(choice, n, why);
+	put(object, "verdict", json_string(device_verdict_name(judgement->verdict)), failed);
+	put(object, "class", json_string(topology_class_name(judgement->way.class)), failed);
+	put(object, "pci_mbps", number_of(judgement->way.pci_mbps), failed);
+	put(object, "pci_assumed", json_boolean(judgement->way.assumed), failed);
+	put(object, "bandwidth_mbps", number_of(judgement->bandwidth_mbps), failed);
+	put(object, "why", text_of(why), failed);
+}
+
+static json_t *device_json(const struct devices *devices, uint32_t n, bool *failed) {
+	const struct device_choice *choice = devices->choice;
+	const struct device_facts *device = &choice->facts[choice->judgements[n].device];
+	int node = devices_node(devices, device);
+	json_t *object = json_object();
+
+	put(object, "name", text_of(device->name), failed);
+	put(object, "kind", json_string(devices_kind(device)), failed);
+	put(object, "transport", json_string(device_transport_name(device->transport)), failed);
+	add_port(object, &device->port, failed);
+	put(object, "netdev", text_of(device->netdev), failed);
+	put(object, "pci", text_of(device->pci), failed);
+	put(object, "numa_node", node < 0 ? json_null() : json_integer(node), failed);
+	put(object, "responder", json_string(device_responder_name(device->responder)), failed);
+	put(object, "usable", json_boolean(device->usable), failed);
+	put(object, "reason", text_of(device->reason), failed);
+	put(object, "chosen", json_boolean(n < choice->best_count), failed);
+	if (devices->explain)
+		add_judgement(object, choice, n, failed);
+	return object;
+}
+
+static json_t *steps_json(const struct device_choice *choice, bool *failed) {
+	json_t *object = json_object();
+
+	put(object, "devices", json_integer(choice->count), failed);
+	put(object, "eligible", json_integer(choice->eligible_count), failed);
+	put(object, "nearest", json_integer(choice->nearest_count), failed);
+	put(object, "best", json_integer(choice->best_count), failed);
+	return object;
+}
+
+int devices_print_json(const struct devices *devices, FILE *out) {
+	const struct device_choice *choice = devices->choice;
+	json_t *rails = json_array(), *waiting = json_array();
+	json_t *root = json_object(), *list = json_array(), *chosen = json_array();
+	const char *taken = devices_taken(choice);
+	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_WHY_BYTES];
+	bool failed = false;
+
+	device_target_format(&choice->target, target);
+	device_choice_say(choice, why);
+	for (uint32_t n = 0; n < choice->count; n++)
+		append(list, device_json(devices, n, &failed), &failed);
+	for (uint32_t n = 0; n < choice->best_count; n++)
+		append(chosen, text_of(choice->facts[choice->judgements[n].device].name), &failed);
+	put(root, "for", text_of(target), &failed);
+	put(root, "for_pci", text_of(choice->target_pci), &failed);
+	put(root, "chosen", chosen, &failed);
+	for (uint32_t n = 0; n < devices->rail_count; n++)
+		append(rails, text_of(devices->rails[n].name), &failed);
+	put(root, "rails", rails, &failed);
+	for (uint32_t n = 0; n < devices->rail_count; n++) {
+		if (devices->rails[n].waits)
+			append(waiting, text_of(devices->rails[n].name), &failed);
+	}
+	put(root, "rails_waiting", waiting, &failed);
+	put(root, "agents_take", taken == NULL ? json_null() : text_of(taken), &failed);
+	put(root, "why", text_of(why), &failed);
+	if (devices->explain)
+		put(root, "steps", steps_json(choice, &failed), &failed);
+	put(root, "devices", list, &failed);
+	if (!failed) {
+		json_dumpf(root, out, JSON_INDENT(2));
+		fputc('\n', out);
+	}
+	json_decref(root);
+	return failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The answer for people: at most 100 columns.
+#include "local/devices.h"
+
+#include <dataplane/gid.h>
+#include <dataplane/soft.h>
+#include <lib/show.h>
+
+#include <string.h>
+
+#define COLUMNS 100
+#define NAME_COLUMNS_MAX 26 // the rest of a row takes 74
+#define NUMBER_BYTES 16
+
+const char *devices_kind(const struct device_facts *device) {
+	if (device->transport != IBV_TRANSPORT_IB || device->port.number == 0)
+		return device_transport_name(device->transport);
+	return device->port.link == DEVICE_LINK_ETHERNET ? "RoCE" : "InfiniBand";
+}
+
+// The kernel says -1 where there is but one node, hwloc knows better.
+int devices_node(const struct devices *devices, const struct device_facts *device) {
+	if (device->numa_node >= 0 || device->pci[0] == '\0')
+		return device->numa_node;
+	return topology_node_of(devices->topology, device->pci);
+}
+
+static const struct device_facts *device_at(const struct devices *devices, uint32_t n) {
+	return &devices->choice->facts[devices->choice->judgements[n].device];
+}
+
+static bool is_chosen(const struct devices *devices, uint32_t n) {
+	return n < devices->choice->best_count;
+}
+
+static int name_columns(const struct devices *devices) {
+	size_t columns = strlen("DEVICE");
+
+	for (uint32_t n = 0; n < devices->choice->count; n++) {
+		size_t length = strlen(device_at(devices, n)->name);
+
+		if (length > columns)
+			columns = length;
+	}
+	return (int)(columns < NAME_COLUMNS_MAX ? columns : NAME_COLUMNS_MAX);
+}
+
+// Words that may be longer than a line, below each other, the first line begun already.
+static void print_wrapped(FILE *out, const char *text, size_t indent) {
+	size_t column = indent;
+
+	while (*text != '\0') {
+		size_t length = strcspn(text, " ");
+
+		if (column > indent && column + 1 + length > COLUMNS) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		}
+		column += (size_t
+		)fprintf(out, "%s%.*s", column > indent ? " " : "", (int)length, text);
+		text += length + (text[length] == ' ');
+	}
+	fputc('\n', out);
+}
+
+// 0 stands for what is not known.
+static const char *number(uint32_t value, const char *before, char text[static NUMBER_BYTES]) {
+	if (value == 0)
+		snprintf(text, NUMBER_BYTES, "-");
+	else
+		snprintf(text, NUMBER_BYTES, "%s%u", before, value);
+	return text;
+}
+
+// By what others reach it, or why it is of no use.
+static void print_detail(const struct device_facts *device, FILE *out) {
+	const struct device_port *port = &device->port;
+	char address[GID_TEXT_MAX + 1];
+
+	if (!device->usable) {
+		print_wrapped(out, device->reason, (size_t)fprintf(out, "    not usable: "));
+		return;
+	}
+	fputs("    ", out);
+	if (port->lid != 0)
+		fprintf(out, "LID %u%s", port->lid, port->gid_index >= 0 ? "; " : "");
+	if (port->gid_index >= 0)
+		fprintf(out, "GID %d, %s, %s", port->gid_index, gid_type_name(port->gid_type),
+			gid_format(&port->gid, address));
+	if (device->netdev[0] != '\0')
+		fprintf(out, ", of %s", device->netdev);
+	fputc('\n', out);
+}
+
+static void print_row(const struct devices *devices, uint32_t n, int name_width, FILE *out) {
+	const struct device_facts *device = device_at(devices, n);
+	const struct device_port *port = &device->port;
+	char port_number[NUMBER_BYTES], speed[NUMBER_BYTES], mtu[NUMBER_BYTES];
+	char name[SHOW_BYTES], state[SHOW_BYTES], node[NUMBER_BYTES] = "-";
+
+	if (devices_node(devices, device) >= 0)
+		snprintf(node, sizeof(node), "%d", devices_node(devices, device));
+	show_cell(device->name, (size_t)name_width, name);
+	show_cell(port->number == 0 ? "-" : device_port_state_name(port->state), 12, state);
+	fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n",
+		is_chosen(devices, n) ? '*' : ' ', name_width, name, devices_kind(device),
+		number(port->number, "", port_number), state, number(port->speed_mbps, "", speed),
+		number(port->active_mtu, "", mtu), node, device->pci[0] == '\0' ? "-" : device->pci,
+		device_responder_name(device->responder));
+	print_detail(device, out);
+}
+
+static void print_table(const struct devices *devices, int name_width, FILE *out) {
+	fprintf(out, "  %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n", name_width, "DEVICE", "KIND",
+		"PORT", "STATE", "Mb/s", "MTU", "NUMA", "PCI", "RESPONDER");
+	for (uint32_t n = 0; n < devices->choice->count; n++)
+		print_row(devices, n, name_width, out);
+}
+
+static void print_steps(const struct devices *devices, FILE *out) {
+	const struct device_choice *choice = devices->choice;
+	const struct device_judgement *best = &choice->judgements[0];
+	char target[DEVICE_TARGET_TEXT_BYTES];
+
+	device_target_format(&choice->target, target);
+	fprintf(out, "\nStep by step, for %s%s%s\n", target,
+		choice->target_pci[0] != '\0' ? " at " : "", choice->target_pci);
+	fprintf(out, "  1. may be taken  %u of %u\n", choice->eligible_count, choice->count);
+	if (choice->best_count == 0)
+		return;
+	fprintf(out, "  2. the nearest   %u of %u: %s\n", choice->nearest_count,
+		choice->eligible_count, device_choice_place(choice, best->way.class));
+	fprintf(out, "  3. the fastest   %u of %u: ", choice->best_count, choice->nearest_count);
+	if (best->bandwidth_mbps == 0)
+		fprintf(out, "speed not known\n");
+	else
+		fprintf(out, "%u Mb/s\n", best->bandwidth_mbps);
+	if (choice->best_count > 1)
+		fprintf(out, "  4. equal ones    all of them, in natural order of their names\n");
+}
+
+static void print_judgements(const struct devices *devices, int name_width, FILE *out) {
+	const struct device_choice *choice = devices->choice;
+
+	fprintf(out, "\n  %-*s %-11s %-29s %9s %9s %9s\n", name_width, "DEVICE", "VERDICT", "PLACE",
+		"PCIe Mb/s", "port Mb/s", "both");
+	for (uint32_t n = 0; n < choice->count; n++) {
+		const struct device_judgement *judgement = &choice->judgements[n];
+		const struct device_facts *device = device_at(devices, n);
+		char pci[NUMBER_BYTES], port[NUMBER_BYTES], both[NUMBER_BYTES], name[SHOW_BYTES];
+
+		show_cell(device->name, (size_t)name_width, name);
+		fprintf(out, "%c %-*s %-11s %-29s %9s %9s %9s\n", is_chosen(devices, n) ? '*' : ' ',
+			name_width, name, device_verdict_name(judgement->verdict),
+			device_choice_place(choice, judgement->way.class),
+			number(judgement->way.pci_mbps, judgement->way.assumed ? "~" : "", pci),
+			number(device->port.speed_mbps, "", port),
+			number(judgement->bandwidth_mbps, "", both));
+	}
+}
+
+// The software device, which no driver lists.
+static bool agents_make_one(const struct device_choice *choice) {
+	return choice->target.kind == DEVICE_TARGET_SOFT ||
+	       ((choice->target.kind == DEVICE_TARGET_AUTO ||
+		 choice->target.kind == DEVICE_TARGET_BEST) &&
+		device_choice_wants_soft(choice->facts, choice->count));
+}
+
+const char *devices_taken(const struct device_choice *choice) {
+	if (choice->best_count > 0)
+		return choice->facts[choice->judgements[0].device].name;
+	return agents_make_one(choice) ? SOFT_DEVICE_NAME : NULL;
+}
+
+#define WAITS " (waits)" // for its port or an address
+
+static void print_rails(const struct devices *devices, FILE *out) {
+	char names[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + sizeof(WAITS)) + 64] = "";
+	size_t used = 0,
+	       indent = (size_t)fprintf(out, "Agents take %u rails: ", devices->rail_count);
+
+	for (uint32_t n = 0; n < devices->rail_count; n++)
+		used += (size_t)snprintf(
+			names + used, sizeof(names) - used, "%s%s%s", n > 0 ? ", " : "",
+			devices->rails[n].name, devices->rails[n].waits ? WAITS : ""
+		);
+	if (devices->rails_left_out > 0)
+		snprintf(
+			names + used, sizeof(names) - used, "; %u more are left out",
+			devices->rails_left_out
+		);
+	print_wrapped(out, names, indent);
+}
+
+void devices_print(const struct devices *devices, FILE *out) {
+	const struct device_choice *choice = devices->choice;
+	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_WHY_BYTES];
+	int name_width = name_columns(devices);
+	size_t indent;
+
+	if (choice->count > 0)
+		print_table(devices, name_width, out);
+	if (devices->explain && choice->count > 0) {
+		print_steps(devices, out);
+		print_judgements(devices, name_width, out);
+	}
+	device_target_format(&choice->target, target);
+	device_choice_say(choice, why);
+	if (choice->count > 0)
+		fputc('\n', out);
+	indent = (size_t)fprintf(out, "For %s: ", target);
+	print_wrapped(out, why, indent);
+	if (choice->target.kind == DEVICE_TARGET_AUTO && devices->rail_count > 0)
+		print_rails(devices, out);
+	if (choice->target.kind == DEVICE_TARGET_SOFT)
+		fputs("Programs get one from tocsin soft-run.\n", out);
+	else if (choice->best_count == 0 && agents_make_one(choice))
+		fputs("Agents take the software device then, and tocsin soft-run gives it to programs.\n",
+		      out);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collects the lines of one screen and prints them, with the colours of their marks.
+#include "show/frame.h"
+
+#include "show/paint.h"
+
+#include <lib/must.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int frame_init(struct frame *frame, size_t columns, size_t lines_max) {
+	must(lines_max <= FRAME_LINES_MAX);
+	*frame = (struct frame){.columns = columns, .lines_max = lines_max};
+	frame->lines = calloc(lines_max + 1, sizeof(frame->lines[0]));
+	return frame->lines != NULL ? 0 : -ENOMEM;
+}
+
+void frame_fini(struct frame *frame) {
+	free(frame->lines);
+	frame->lines = NULL;
+}
+
+void frame_add(struct frame *frame, enum frame_kind kind, const char *format, ...) {
+	struct frame_line *line = &frame->lines[frame->count];
+	char raw[FRAME_LINE_BYTES];
+	va_list arguments;
+
+	if (frame_room(frame) == 0)
+		return;
+	va_start(arguments, format);
+	vsnprintf(raw, sizeof(raw), format, arguments);
+	va_end(arguments);
+	line->kind = kind;
+	paint_escape(raw, frame->columns, line->text, sizeof(line->text));
+	frame->count++;
+}
+
+static enum paint paint_of_mark(char mark) {
+	switch (mark) {
+	case '+':
+		return PAINT_GOOD;
+	case '?':
+	case '~':
+		return PAINT_WARN;
+	case 'x':
+		return PAINT_BAD;
+	default:
+		return PAINT_FAINT;
+	}
+}
+
+// Each word in the colour of the mark it begins with.
+static void print_marked(const char *text, bool colour, FILE *stream) {
+	while (*text != '\0') {
+		size_t blanks = strspn(text, " ");
+		size_t size = strcspn(text + blanks, " ");
+		enum paint paint = paint_of_mark(text[blanks]);
+
+		if (size == 0)
+			break;
+		fprintf(stream, "%*s%s%.*s%s", (int)blanks, "", paint_begin(paint, colour),
+			(int)size, text + blanks, paint_end(paint, colour));
+		text += blanks + size;
+	}
+}
+
+// Runs of the same mark.
+static void print_marks(const char *text, bool colour, FILE *stream) {
+	while (*text != '\0') {
+		const char mark[] = {*text, '\0'};
+		size_t size = strspn(text, mark);
+		enum paint paint = paint_of_mark(*text);
+
+		fprintf(stream, "%s%.*s%s", paint_begin(paint, colour), (int)size, text,
+			paint_end(paint, colour));
+		text += size;
+	}
+}
+
+static void print_line(const struct frame_line *line, bool colour, FILE *stream) {
+	enum paint whole = line->kind == FRAME_TITLE ? PAINT_TITLE : PAINT_FAINT;
+
+	switch (line->kind) {
+	case FRAME_TEXT:
+		paint_words(line->text, colour, stream);
+		break;
+	case FRAME_MARKED:
+		print_marked(line->text, colour, stream);
+		break;
+	case FRAME_MARKS:
+		print_marks(line->text, colour, stream);
+		break;
+	case FRAME_TITLE:
+	case FRAME_HEAD:
+		fputs(paint_begin(whole, colour), stream);
+		fputs(line->text, stream);
+		fputs(paint_end(whole, colour), stream);
+		break;
+	}
+}
+
+void frame_print(const struct frame *frame, bool colour, const char *end, FILE *stream) {
+	for (size_t n = 0; n < frame->count; n++) {
+		print_line(&frame->lines[n], colour, stream);
+		fputs(end, stream);
+	}
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The square in a terminal, within 100 columns: times where there is room for them, else a sign in
+// each cell, so that it can be read without colour too.
+#include "show/heat.h"
+#include "show/paint.h"
+
+#include <lib/show.h>
+
+#include <string.h>
+
+#define TIMES_MAX 8	 // nodes for which there is room for times
+#define WIDE_MAX 40	 // and for two columns a cell
+#define LABEL_COLUMNS 15 // of a row, behind its number
+#define TIME_COLUMNS 10
+
+static const char ramp[HEAT_LEVELS + 1] = ".:-=+*%#";
+
+static const char signs[HEAT_KIND_COUNT] = {
+	[HEAT_NOTHING] = ' ', [HEAT_SELF] = '\\',    [HEAT_DEAD] = 'x',
+	[HEAT_GOOD] = '.',    [HEAT_NO_PAIR] = '?',  [HEAT_DEGRADED] = 'D',
+	[HEAT_LOSSY] = 'L',   [HEAT_STANDING] = 'S', [HEAT_SILENT] = 'X',
+};
+
+// From dark blue to yellow, with black or white on it; 256 colours.
+static const char *const level_colours[HEAT_LEVELS] = {
+	"\x1b[97;48;5;17m", "\x1b[97;48;5;18m", "\x1b[97;48;5;25m",  "\x1b[97;48;5;30m",
+	"\x1b[97;48;5;29m", "\x1b[30;48;5;71m", "\x1b[30;48;5;149m", "\x1b[30;48;5;227m",
+};
+
+static const char *const kind_colours[HEAT_KIND_COUNT] = {
+	[HEAT_NOTHING] = "",
+	[HEAT_SELF] = "\x1b[2m",
+	[HEAT_DEAD] = "\x1b[97;48;5;240m",
+	[HEAT_GOOD] = "",
+	[HEAT_NO_PAIR] = "\x1b[33m",
+	[HEAT_DEGRADED] = "\x1b[1;30;48;5;208m",
+	[HEAT_LOSSY] = "\x1b[1;30;48;5;214m",
+	[HEAT_STANDING] = "\x1b[1;97;48;5;127m",
+	[HEAT_SILENT] = "\x1b[1;97;48;5;160m",
+};
+
+static const char *colour_of(const struct heat *heat, const struct heat_path *path) {
+	if (path->kind == HEAT_GOOD && path->median_ns > 0)
+		return level_colours[heat_level(heat, path->median_ns)];
+	return kind_colours[path->kind];
+}
+
+static char sign_of(const struct heat *heat, const struct heat_path *path) {
+	if (path->kind == HEAT_GOOD && path->median_ns > 0)
+		return ramp[heat_level(heat, path->median_ns)];
+	return signs[path->kind];
+}
+
+static void print_painted(const char *colour, bool wanted, const char *text, FILE *out) {
+	bool painted = wanted && colour[0] != '\0';
+
+	fprintf(out, "%s%s%s", painted ? colour : "", text, painted ? "\x1b[0m" : "");
+}
+
+static void print_label(const struct heat *heat, uint32_t group, FILE *out) {
+	char name[HEAT_NAME_BYTES], clean[HEAT_NAME_BYTES], cell[SHOW_BYTES];
+
+	heat_group_name(heat, group, name);
+	paint_escape(name, HEAT_NAME_BYTES, clean, sizeof(clean));
+	show_cell(clean, LABEL_COLUMNS, cell);
+	fprintf(out, "%-*s", LABEL_COLUMNS, cell);
+}
+
+// With times.
+
+static void show_time_cell(const struct heat_path *path, char text[static SHOW_BYTES]) {
+	static const char *const words[HEAT_KIND_COUNT] = {
+		[HEAT_NOTHING] = "-",	[HEAT_SELF] = "\\",	    [HEAT_DEAD] = "dead",
+		[HEAT_GOOD] = "good",	[HEAT_NO_PAIR] = "no pair", [HEAT_DEGRADED] = "slow",
+		[HEAT_LOSSY] = "lossy", [HEAT_STANDING] = "stands", [HEAT_SILENT] = "silent",
+	};
+	char median[SHOW_BYTES];
+
+	snprintf(text, SHOW_BYTES, "%s", words[path->kind]);
+	if (!heat_is_timed(path))
+		return;
+	show_duration(path->median_ns, median);
+	snprintf(
+		text, SHOW_BYTES, "%.20s%s", median,
+		path->kind == HEAT_DEGRADED ? " D"
+		: path->kind == HEAT_LOSSY  ? " L"
+					    : ""
+	);
+}
+
+static void
+print_stripes(const struct heat *heat, uint32_t node, size_t from, size_t count, FILE *out) {
+	fprintf(out, "%-*s", LABEL_COLUMNS, from == 0 ? "  its rails" : "");
+	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+		const char *stripe = heat_at(heat, node, peer)->rails;
+		size_t length = strlen(stripe);
+
+		fprintf(out, " %*.*s", TIME_COLUMNS - 1, (int)count,
+			from < length ? stripe + from : "");
+	}
+	fputc('\n', out);
+}
+
+// Under a row of times: a stripe for each two nodes, a sign for each rail, in two lines of eight if
+// one does not do.
+static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
+	size_t most = 0, count = TIME_COLUMNS - 1;
+
+	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+		size_t length = strlen(heat_at(heat, node, peer)->rails);
+
+		most = length > most ? length : most;
+	}
+	if (most > count)
+		count = HEAT_RAILS_MAX / 2;
+	for (size_t from = 0; from < most; from += count)
+		print_stripes(heat, node, from, count, out);
+}
+
+static void print_times(const struct heat *heat, bool colour, FILE *out) {
+	char text[SHOW_BYTES], padded[SHOW_BYTES];
+
+	fprintf(out, "%-*s", LABEL_COLUMNS, "");
+	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+		char name[HEAT_NAME_BYTES], clean[HEAT_NAME_BYTES], cell[SHOW_BYTES];
+
+		heat_group_name(heat, peer, name);
+		paint_escape(name, HEAT_NAME_BYTES, clean, sizeof(clean));
+		show_cell(clean, TIME_COLUMNS - 1, cell);
+		fprintf(out, " %*s", TIME_COLUMNS - 1, cell);
+	}
+	fputc('\n', out);
+	for (uint32_t node = 0; node < heat->group_count; node++) {
+		print_label(heat, node, out);
+		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+			const struct heat_path *path = &heat_at(heat, node, peer)->worst;
+
+			show_time_cell(path, text);
+			snprintf(padded, sizeof(padded), "%*.40s", TIME_COLUMNS - 1, text);
+			fputc(' ', out);
+			print_painted(colour_of(heat, path), colour, padded, out);
+		}
+		fputc('\n', out);
+		print_rails(heat, node, out);
+	}
+}
+
+// With signs.
+
+static void print_numbers(const struct heat *heat, uint32_t cell_columns, FILE *out) {
+	for (uint32_t unit = heat->group_count >= 10 ? 10 : 1; unit > 0; unit /= 10) {
+		fprintf(out, "%-*s", LABEL_COLUMNS + 4, "");
+		for (uint32_t peer = 1; peer <= heat->group_count; peer++) {
+			bool shown = unit == 1 || peer % 10 == 0;
+			uint32_t digit = peer / unit % 10;
+
+			fprintf(out, "%c%s", shown ? (char)('0' + digit) : ' ',
+				cell_columns == 2 ? " " : "");
+		}
+		fputc('\n', out);
+	}
+}
+
+static void print_signs(const struct heat *heat, bool colour, FILE *out) {
+	uint32_t cell_columns = heat->group_count <= WIDE_MAX ? 2 : 1;
+
+	print_numbers(heat, cell_columns, out);
+	for (uint32_t node = 0; node < heat->group_count; node++) {
+		fprintf(out, "%3u ", node + 1);
+		print_label(heat, node, out);
+		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+			const struct heat_path *path = &heat_at(heat, node, peer)->worst;
+			char text[3] = {sign_of(heat, path), cell_columns == 2 ? ' ' : '\0', '\0'};
+
+			print_painted(colour_of(heat, path), colour, text, out);
+		}
+		fputc('\n', out);
+	}
+}
+
+static void print_legend(const struct heat *heat, bool colour, FILE *out) {
+	char least[SHOW_BYTES], text[4];
+
+	if (heat->least_ns > 0) {
+		fprintf(out, "\nFrom ");
+		for (uint32_t level = 0; level < HEAT_LEVELS; level++) {
+			show_duration(heat_level_ns(heat, level), least);
+			snprintf(text, sizeof(text), " %c ", ramp[level]);
+			print_painted(level_colours[level], colour, text, out);
+			fprintf(out, " %s%s", least, level + 1 < HEAT_LEVELS ? "  " : "\n");
+		}
+	}
+	fprintf(out, "%s", heat->least_ns > 0 ? "" : "\n");
+	for (enum heat_kind kind = HEAT_KIND_COUNT; kind-- > HEAT_SELF;) {
+		if (kind == HEAT_GOOD)
+			continue;
+		snprintf(text, sizeof(text), "%c", signs[kind]);
+		print_painted(kind_colours[kind], colour, text, out);
+		fprintf(out, " %s  ", heat_kind_words(kind));
+	}
+	fprintf(out, "blank: %s\n", heat_kind_words(HEAT_NOTHING));
+}
+
+static void print_line(const char *before, const char *line, bool colour, FILE *out) {
+	char clean[HEAT_LINE_BYTES];
+
+	paint_escape(line, 98, clean, sizeof(clean));
+	fputs(before, out);
+	paint_line(clean, colour, out);
+}
+
+void heat_print(const struct heat *heat, bool colour, FILE *out) {
+	bool times = heat->group_count <= TIMES_MAX && heat->group_size == 1;
+	char line[HEAT_LINE_BYTES];
+
+	heat_sum(heat, line);
+	print_line("", line, colour, out);
+	for (uint32_t n = 0; heat_left_out(heat, n, line); n++)
+		print_line("", line, colour, out);
+	fprintf(out,
+		"Each row reads those above the columns; the median time to read 8 bytes.\n\n");
+	if (times)
+		print_times(heat, colour, out);
+	else
+		print_signs(heat, colour, out);
+	if (!times)
+		print_legend(heat, colour, out);
+	else if (heat->has_rails)
+		fprintf(out,
+			"\nRails, in order of their names: . good  D degraded  L lossy  S standing  "
+			"X silent  ? no pair\n");
+	if (heat->worst_count > 0)
+		fprintf(out, "\nThe worst:\n");
+	for (uint32_t n = 0; n < heat->worst_count; n++) {
+		heat_worst_words(heat, &heat->worst[n], line);
+		print_line("  ", line, colour, out);
+	}
+}

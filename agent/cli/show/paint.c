@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Colours on a terminal, and the escaping of names that come from other machines.
+#include "show/paint.h"
+
+#include <lib/escape.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORD_BYTES 32
+
+static const struct {
+	const char *word;
+	enum paint paint;
+} words[] = {
+	{"ok", PAINT_GOOD},	      {"alive", PAINT_GOOD},	   {"ALIVE", PAINT_GOOD},
+	{"REFUTED", PAINT_GOOD},      {"REJOINED", PAINT_GOOD},	   {"BRAKE_OFF", PAINT_GOOD},
+	{"warning", PAINT_WARN},      {"unknown", PAINT_WARN},	   {"suspect", PAINT_WARN},
+	{"unreachable", PAINT_WARN},  {"missing", PAINT_WARN},	   {"delayed", PAINT_WARN},
+	{"SUSPECT", PAINT_WARN},      {"UNREACHABLE", PAINT_WARN}, {"BRAKE_ON", PAINT_WARN},
+	{"PAUSED", PAINT_WARN},	      {"LINK_STUCK", PAINT_WARN},  {"JOIN_WAITING", PAINT_WARN},
+	{"critical", PAINT_BAD},      {"dead", PAINT_BAD},	   {"down", PAINT_BAD},
+	{"DEAD", PAINT_BAD},	      {"CONFLICT", PAINT_BAD},	   {"JOIN_REFUSED", PAINT_BAD},
+	{"DECLARED_DEAD", PAINT_BAD},
+};
+
+static const char *const codes[] = {
+	[PAINT_PLAIN] = "",	    [PAINT_GOOD] = "\x1b[32m", [PAINT_WARN] = "\x1b[33m",
+	[PAINT_BAD] = "\x1b[1;31m", [PAINT_FAINT] = "\x1b[2m", [PAINT_TITLE] = "\x1b[1m",
+};
+
+bool paint_wanted(FILE *stream) {
+	const char *term = getenv("TERM");	  // NOLINT(concurrency-mt-unsafe): one thread
+	const char *refused = getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe): one thread
+
+	return (refused == NULL || refused[0] == '\0') && term != NULL &&
+	       strcmp(term, "dumb") != 0 && isatty(fileno(stream)) == 1;
+}
+
+// Of a state, a grade or an event's name; PAINT_PLAIN for any other word.
+static enum paint paint_of(const char *word) {
+	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
+		if (strcmp(words[n].word, word) == 0)
+			return words[n].paint;
+	}
+	return PAINT_PLAIN;
+}
+
+const char *paint_begin(enum paint paint, bool wanted) {
+	return wanted ? codes[paint] : "";
+}
+
+const char *paint_end(enum paint paint, bool wanted) {
+	return wanted && paint != PAINT_PLAIN ? "\x1b[0m" : "";
+}
+
+static void next_unit(const char *text, size_t size, struct escape_unit *ret_unit) {
+	escape_next(text, size, ret_unit);
+	if (text[0] == '"' || text[0] == '\\') {
+		ret_unit->text[0] = text[0];
+		ret_unit->text_size = 1;
+	}
+}
+
+void paint_escape(const char *text, size_t columns, char *out, size_t out_size) {
+	size_t size = strlen(text);
+	struct escape_unit unit;
+	size_t used = 0;
+
+	for (size_t at = 0; at < size && columns > 0; at += unit.taken_bytes) {
+		// A character that was escaped is as wide as its bytes, any other counts as one.
+		size_t width;
+
+		next_unit(text + at, size - at, &unit);
+		width = unit.text_size > 1 && unit.text[0] == '\\' ? unit.text_size : 1;
+		if (width > columns || used + unit.text_size >= out_size)
+			break;
+		memcpy(out + used, unit.text, unit.text_size);
+		used += unit.text_size;
+		columns -= width;
+	}
+	out[used] = '\0';
+}
+
+static void put_word(const char *text, size_t size, bool wanted, FILE *stream) {
+	enum paint paint = PAINT_PLAIN;
+	struct escape_unit unit;
+	char word[WORD_BYTES];
+	size_t bare = size;
+
+	while (bare > 0 && strchr(":,.;", text[bare - 1]) != NULL)
+		bare--;
+	if (wanted && bare < sizeof(word)) {
+		memcpy(word, text, bare);
+		word[bare] = '\0';
+		paint = paint_of(word);
+	}
+	fputs(paint_begin(paint, wanted), stream);
+	for (size_t at = 0; at < size; at += unit.taken_bytes) {
+		next_unit(text + at, size - at, &unit);
+		fwrite(unit.text, 1, unit.text_size, stream);
+	}
+	fputs(paint_end(paint, wanted), stream);
+}
+
+void paint_words(const char *line, bool wanted, FILE *stream) {
+	while (*line != '\0') {
+		size_t blanks = strspn(line, " ");
+		size_t size = strcspn(line + blanks, " ");
+
+		fwrite(line, 1, blanks, stream);
+		put_word(line + blanks, size, wanted, stream);
+		line += blanks + size;
+	}
+}
+
+void paint_line(const char *line, bool wanted, FILE *stream) {
+	paint_words(line, wanted, stream);
+	fputc('\n', stream);
+}

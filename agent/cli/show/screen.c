@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The terminal of `tocsin top` and `watch`: full screen, keys, signals, and all of it given back.
+#include "show/screen.h"
+
+#include "show/frame.h"
+#include "show/paint.h"
+
+#include <lib/clock.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+// Another screen, no cursor, no wrapping at the right edge; and all of it back.
+#define ENTER "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
+#define LEAVE "\x1b[?7h\x1b[?25h\x1b[?1049l"
+#define SIZE_MIN 4 // a terminal that says less does not know
+
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP};
+static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGPIPE};
+#define CAUGHT_COUNT (sizeof(caught) / sizeof(caught[0]))
+#define FATAL_COUNT (sizeof(fatal) / sizeof(fatal[0]))
+
+// What a handler needs when everything else is lost.
+static struct termios before;
+static volatile sig_atomic_t taken;
+
+// Only what a signal handler may call.
+static void give_back(void) {
+	ssize_t written;
+
+	if (!taken)
+		return;
+	taken = 0;
+	written = write(STDOUT_FILENO, LEAVE, sizeof(LEAVE) - 1);
+	(void)written; // a terminal that is gone needs nothing back
+	tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+}
+
+static void on_fatal(int number) {
+	give_back();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void measure(struct screen *screen) {
+	struct winsize size = {0};
+
+	screen->columns = 80;
+	screen->rows = 24;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+		return;
+	if (size.ws_col >= SIZE_MIN)
+		screen->columns = size.ws_col;
+	if (size.ws_row >= SIZE_MIN)
+		screen->rows = size.ws_row;
+	if (screen->rows > FRAME_LINES_MAX)
+		screen->rows = FRAME_LINES_MAX;
+}
+
+static int take(struct screen *screen) {
+	struct termios raw;
+
+	if (tcgetattr(STDIN_FILENO, &before) != 0)
+		return -errno;
+	raw = before;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_cc[VMIN] = 0;
+	raw.c_cc[VTIME] = 0;
+	taken = 1;
+	if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw) != 0) {
+		taken = 0;
+		return -errno;
+	}
+	measure(screen);
+	fputs(ENTER, stdout);
+	fflush(stdout);
+	return 0;
+}
+
+static void signal_set(sigset_t *set) {
+	sigemptyset(set);
+	for (size_t n = 0; n < CAUGHT_COUNT; n++)
+		sigaddset(set, caught[n]);
+}
+
+int screen_enter(struct screen *screen) {
+	struct sigaction action = {.sa_handler = on_fatal};
+	sigset_t set;
+
+	*screen = (struct screen){.signals = -1};
+	signal_set(&set);
+	screen->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (screen->signals < 0)
+		return -errno;
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	for (size_t n = 0; n < FATAL_COUNT; n++)
+		sigaction(fatal[n], &action, NULL);
+	return take(screen);
+}
+
+void screen_leave(struct screen *screen) {
+	fflush(stdout);
+	give_back();
+	if (screen->signals >= 0)
+		close(screen->signals);
+	screen->signals = -1;
+}
+
+void screen_pass_on(const struct screen *screen) {
+	sigset_t set;
+
+	if (screen->fatal_signal == 0)
+		return;
+	signal(screen->fatal_signal, SIG_DFL);
+	raise(screen->fatal_signal); // pending as long as it is blocked
+	signal_set(&set);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+// The shell has its terminal as long as this is stopped.
+static enum screen_event stop(struct screen *screen) {
+	give_back();
+	raise(SIGSTOP);
+	return take(screen) == 0 ? SCREEN_REDRAW : SCREEN_QUIT;
+}
+
+static enum screen_event take_signal(struct screen *screen) {
+	struct signalfd_siginfo info;
+
+	if (read(screen->signals, &info, sizeof(info)) != sizeof(info))
+		return SCREEN_DUE;
+	switch (info.ssi_signo) {
+	case SIGWINCH:
+		measure(screen);
+		return SCREEN_REDRAW;
+	case SIGTSTP:
+		return stop(screen);
+	default:
+		screen->fatal_signal = (int)info.ssi_signo;
+		return SCREEN_QUIT;
+	}
+}
+
+static enum screen_event take_key(void) {
+	char keys[64];
+	ssize_t count = read(STDIN_FILENO, keys, sizeof(keys));
+
+	if (count <= 0)
+		return SCREEN_QUIT; // a hang-up: nobody is there to press another
+	for (ssize_t n = 0; n < count; n++) {
+		if (keys[n] == 'q' || keys[n] == 'Q')
+			return SCREEN_QUIT;
+	}
+	return SCREEN_REDRAW;
+}
+
+enum screen_event screen_wait(struct screen *screen, uint64_t due_ns) {
+	struct pollfd polled[] = {
+		{.fd = screen->signals, .events = POLLIN},
+		{.fd = STDIN_FILENO, .events = POLLIN},
+	};
+	enum screen_event event = SCREEN_DUE;
+	int count =
+		poll(polled, 2,
+		     deadline_poll_timeout_ms((struct deadline){due_ns}, clock_monotonic_ns()));
+
+	if (count <= 0)
+		return count < 0 && errno != EINTR ? SCREEN_QUIT : SCREEN_DUE;
+	if (polled[0].revents != 0)
+		event = take_signal(screen);
+	if (event == SCREEN_DUE && polled[1].revents != 0)
+		event = take_key();
+	return event;
+}
+
+void screen_show(const struct screen *screen, const struct frame *frame) {
+	(void)screen;
+	fputs("\x1b[H", stdout);
+	// What was in a line before goes, and what was below the last.
+	frame_print(frame, paint_wanted(stdout), "\x1b[K\n", stdout);
+	fputs("\x1b[J", stdout);
+	fflush(stdout);
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The lines of `tocsin status`: states, findings, links, the view and the latest events.
+#include "show/summary.h"
+
+#include "show/happening.h"
+
+#include <lib/hostlist.h>
+#include <lib/scoped.h>
+#include <lib/show.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_COLUMNS 60 // of a list of names in a line
+#define NAMES_MAX 100000
+#define NS_PER_SEC 1e9
+
+int64_t summary_number(const json_t *object, const char *key) {
+	return json_integer_value(json_object_get(object, key));
+}
+
+const char *summary_text(const json_t *object, const char *key) {
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
+}
+
+int summary_gather(struct contact *contact, struct summary *summary) {
+	int err = contact_json(contact, "HEALTH", &summary->health);
+
+	if (err == 0 && summary_number(summary->health, "left") > 0)
+		err = contact_json(contact, "PEERS left", &summary->left);
+	if (err == 0)
+		err = contact_json(contact, "LINKS", &summary->links);
+	if (err == 0)
+		err = contact_json(contact, "EVENTS", &summary->events);
+	return err;
+}
+
+void summary_fini(struct summary *summary) {
+	json_decref(summary->health);
+	json_decref(summary->left);
+	json_decref(summary->links);
+	json_decref(summary->events);
+	*summary = (struct summary){.health = NULL};
+}
+
+void summary_headline(const json_t *health, char text[static FRAME_LINE_BYTES]) {
+	int64_t alive = summary_number(health, "alive");
+	int64_t doubted = summary_number(health, "suspect") + summary_number(health, "unreachable");
+	int64_t missing = summary_number(health, "missing");
+	int64_t members = alive + summary_number(health, "dead") + missing;
+
+	snprintf(
+		text, FRAME_LINE_BYTES,
+		"%s: %" PRId64 " of %" PRId64 " agents answer; cluster %s, as %s sees it",
+		summary_text(health, "grade"), alive - doubted, members,
+		summary_text(health, "cluster"), summary_text(health, "node")
+	);
+}
+
+// Names
+
+// The text cut so that it is a hostlist still: at the last comma that leaves room, and with the
+// bracket closed in which that is.
+static void cut_list(char *text, size_t columns) {
+	size_t at = columns;
+	bool inside = false;
+
+	while (at > 0 && text[at] != ',')
+		at--;
+	text[at] = '\0';
+	for (size_t n = 0; n < at; n++)
+		inside = text[n] == '[' || (inside && text[n] != ']');
+	if (inside)
+		memcpy(text + at, "]", 2);
+}
+
+// "n[1-3,7]", or "n[1-3,7] and 12 more". A text that is no hostlist is cut anywhere.
+static void shorten(char *text, int64_t total, char out[static FRAME_LINE_BYTES]) {
+	struct hostlist *shown = NULL;
+	int64_t count = 0;
+
+	if (strlen(text) > NAMES_COLUMNS) {
+		cut_list(text, NAMES_COLUMNS - 1);
+		if (hostlist_expand(text, strlen(text), NAMES_MAX, NULL, &shown) == 0)
+			count = hostlist_count(shown);
+		hostlist_destroy(shown);
+		snprintf(
+			out, FRAME_LINE_BYTES, "%s%sand %" PRId64 " more", text,
+			text[0] != '\0' ? " " : "", total - count
+		);
+		return;
+	}
+	snprintf(out, FRAME_LINE_BYTES, "%s", text);
+}
+
+static char *join(const char *const *names, uint32_t count) {
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (stream == NULL)
+		return NULL;
+	for (uint32_t n = 0; n < count; n++)
+		fprintf(stream, "%s%s", n > 0 ? "," : "", names[n]);
+	return fclose(stream) == 0 ? text : NULL;
+}
+
+// Of rows that have the member key with that value (NULL: true), the names.
+static void list_names(
+	const json_t *rows, const char *key, const char *value, char out[static FRAME_LINE_BYTES]
+) {
+	scoped_mem const char **names = calloc(json_array_size(rows) + 1, sizeof(*names));
+	scoped_mem char *text = NULL;
+	uint32_t count = 0;
+	const json_t *row;
+	size_t n;
+
+	snprintf(out, FRAME_LINE_BYTES, "?");
+	if (names == NULL)
+		return;
+	json_array_foreach(rows, n, row) {
+		const json_t *member = json_object_get(row, key);
+		bool wanted = value == NULL ? json_is_true(member)
+					    : strcmp(summary_text(row, key), value) == 0;
+
+		if (wanted && summary_text(row, "node")[0] != '\0')
+			names[count++] = summary_text(row, "node");
+	}
+	// Names that Slurm would not have are not compressed.
+	if (hostlist_compress(names, count, &text) != 0)
+		text = join(names, count);
+	if (text != NULL)
+		shorten(text, count, out);
+}
+
+static void add_state(
+	struct frame *frame, const char *state, int64_t count, const char *names, const char *note
+) {
+	if (count > 0)
+		frame_add(frame, FRAME_TEXT, "%-11s %6" PRId64 "  %s%s", state, count, names, note);
+}
+
+// Of a part that declares nobody dead by time.
+static void add_waiting(const json_t *waiting, struct frame *frame) {
+	int64_t reached = summary_number(waiting, "reached");
+	int64_t of = summary_number(waiting, "of");
+
+	frame_add(
+		frame, FRAME_TEXT,
+		"This part reaches %" PRId64 " of %" PRId64 " agents, %s: it misses %" PRId64
+		" and declares none dead.",
+		reached, of,
+		2 * reached > of ? "too few that have a vote yet" : "no more than half",
+		summary_number(waiting, "misses")
+	);
+	frame_add(
+		frame, FRAME_TEXT, "  If they are gone for good: %s",
+		summary_text(waiting, "command")
+	);
+}
+
+// In as many lines as it takes, each broken at a blank: what is to be done stands at the end.
+static void add_broken(struct frame *frame, const char *head, const char *text) {
+	size_t columns = frame->columns > 40 ? frame->columns : 40;
+
+	while (*text != '\0') {
+		size_t room = columns - strlen(head);
+		size_t size = strlen(text);
+
+		if (size > room) {
+			size = room;
+			while (size > 0 && text[size] != ' ')
+				size--;
+			if (size == 0)
+				size = room; // one word
+		}
+		frame_add(frame, FRAME_TEXT, "%s%.*s", head, (int)size, text);
+		text += size;
+		text += strspn(text, " ");
+		head = "  ";
+	}
+}
+
+static void add_mistakes(const json_t *mistakes, struct frame *frame) {
+	const json_t *mistake;
+	size_t n;
+
+	json_array_foreach(mistakes, n, mistake) {
+		if (json_is_string(mistake))
+			add_broken(frame, "Misconfigured: ", json_string_value(mistake));
+	}
+}
+
+static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
+	double ns = seconds * NS_PER_SEC;
+
+	show_duration(ns >= 0 && ns < 1e18 ? (uint64_t)ns : 0, text);
+}
+
+static void add_strangers(const json_t *strangers, struct frame *frame) {
+	const json_t *ago = json_object_get(strangers, "ago_s");
+	char age[SHOW_BYTES] = "";
+
+	if (json_is_number(ago)) // an agent of before does not say
+		show_seconds(json_number_value(ago), age);
+	frame_add(
+		frame, FRAME_TEXT,
+		"Turned away: %" PRId64 " connections without the key, the last from %s%s%s%s",
+		summary_number(strangers, "count"), summary_text(strangers, "last"),
+		age[0] != '\0' ? ", " : "", age, age[0] != '\0' ? " ago" : ""
+	);
+}
+
+static bool holds_somebody(const json_t *health) {
+	int64_t silent = summary_number(health, "suspect") + summary_number(health, "unreachable");
+
+	return json_is_true(json_object_get(health, "brake")) && silent > 0;
+}
+
+void summary_states(const struct summary *summary, struct frame *frame) {
+	static const char *const states[] = {"dead", "unreachable", "suspect"};
+	const json_t *health = summary->health;
+	const json_t *rows = json_object_get(health, "findings");
+	const json_t *strangers = json_object_get(health, "strangers");
+	const json_t *waiting = json_object_get(health, "waiting");
+	scoped_mem char *missing = strdup(summary_text(health, "missing_nodes"));
+	char names[FRAME_LINE_BYTES] = "";
+
+	for (size_t n = 0; n < sizeof(states) / sizeof(states[0]); n++) {
+		list_names(rows, "state", states[n], names);
+		add_state(frame, states[n], summary_number(health, states[n]), names, "");
+	}
+	if (missing != NULL)
+		shorten(missing, summary_number(health, "missing"), names);
+	add_state(
+		frame, "missing", summary_number(health, "missing"), names, ": expected, not seen"
+	);
+	list_names(rows, "maint", NULL, names);
+	add_state(frame, "maintenance", summary_number(health, "maint"), names, "");
+	list_names(json_object_get(summary->left, "peers"), "state", "left", names);
+	add_state(frame, "left", summary_number(health, "left"), names, "");
+	if (json_is_object(waiting))
+		add_waiting(waiting, frame);
+	else if (holds_somebody(health))
+		frame_add(
+			frame, FRAME_TEXT,
+			"The brake is on: too many fell silent at once to judge them; deaths by "
+			"silence are held."
+		);
+	if (json_is_false(json_object_get(health, "joined")))
+		frame_add(frame, FRAME_TEXT, "This node is not a member of a ring yet.");
+	if (json_is_true(json_object_get(health, "alone")))
+		frame_add(frame, FRAME_TEXT, "This node sees nobody of those whom it should.");
+	if (summary_text(health, "join_problem")[0] != '\0')
+		frame_add(frame, FRAME_TEXT, "  %s", summary_text(health, "join_problem"));
+	if (summary_number(strangers, "count") > 0)
+		add_strangers(strangers, frame);
+	if (summary_text(health, "address_problem")[0] != '\0')
+		frame_add(
+			frame, FRAME_TEXT, "Others cannot connect to this node: tocsin why %s",
+			summary_text(health, "node")
+		);
+	add_mistakes(json_object_get(health, "mistakes"), frame);
+}
+
+// Rows
+
+#define EVIDENCE_COLUMNS 43 // what is left of 100; all of it is in tocsin health
+
+static void add_finding(const json_t *row, struct frame *frame) {
+	char age[SHOW_BYTES] = "-", cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
+	char evidence[FRAME_LINE_BYTES];
+	const char *node = summary_text(row, "node");
+	const json_t *for_s = json_object_get(row, "for_s");
+	bool maint = json_is_true(json_object_get(row, "maint"));
+
+	if (json_is_number(for_s)) // of one that never came it is null
+		show_seconds(json_number_value(for_s), age);
+	show_cell(node, 18, cut);
+	snprintf(
+		evidence, sizeof(evidence), "%s%s%s", maint ? "in maintenance" : "",
+		maint && summary_text(row, "evidence")[0] != '\0' ? ": " : "",
+		summary_text(row, "evidence")
+	);
+	show_cell(evidence, EVIDENCE_COLUMNS, cut_evidence);
+	frame_add(
+		frame, FRAME_TEXT, "%-18s %-11s %-13.13s %-11s %s",
+		frame_is_whole(frame) ? node : cut, summary_text(row, "state"),
+		summary_text(row, "verdict"), age, cut_evidence
+	);
+}
+
+void summary_findings(const json_t *health, size_t rows_max, struct frame *frame) {
+	const json_t *rows = json_object_get(health, "findings");
+	size_t count = json_array_size(rows);
+	size_t shown = count <= rows_max ? count : rows_max - 1;
+
+	if (count == 0 || rows_max == 0)
+		return;
+	frame_add(
+		frame, FRAME_HEAD, "%-18s %-11s %-13s %-11s %s", "NODE", "AGENT", "VERDICT", "FOR",
+		"EVIDENCE"
+	);
+	for (size_t n = 0; n < shown; n++)
+		add_finding(json_array_get(rows, n), frame);
+	if (shown < count)
+		frame_add(frame, FRAME_TEXT, "and %zu more: tocsin health", count - shown);
+}
+
+void summary_view(const json_t *health, struct frame *frame) {
+	frame_add(
+		frame, FRAME_TEXT, "view   number %" PRId64 ", digest %s, %" PRId64 " alive",
+		summary_number(health, "view"), summary_text(health, "digest"),
+		summary_number(health, "alive")
+	);
+}
+
+// The first link that is used so, and its round trip, or what is wrong with it.
+static void show_use(const json_t *rows, const char *use, char text[static FRAME_LINE_BYTES]) {
+	size_t length = strlen(use);
+	char took[SHOW_BYTES];
+	const json_t *row;
+	size_t n;
+
+	text[0] = '\0';
+	json_array_foreach(rows, n, row) {
+		const json_t *mean = json_object_get(row, "rtt_mean_ns");
+		const char *state = summary_text(row, "state");
+		const char *mine = summary_text(row, "mine");
+
+		while (*mine != '\0' && (strncmp(mine, use, length) != 0 ||
+					 (mine[length] != ' ' && mine[length] != '\0')))
+			mine += strcspn(mine, " ") + (mine[strcspn(mine, " ")] == ' ');
+		if (*mine == '\0')
+			continue;
+		snprintf(took, sizeof(took), "no round trip yet");
+		// A round trip of before says that all is well.
+		if (strcmp(state, "down") == 0)
+			snprintf(took, sizeof(took), "lost");
+		else if (strcmp(state, "delayed") == 0)
+			snprintf(took, sizeof(took), "late");
+		else if (json_is_integer(mean) && json_integer_value(mean) >= 0)
+			show_duration((uint64_t)json_integer_value(mean), took);
+		snprintf(
+			text, FRAME_LINE_BYTES, "; %s %s (%s)", use, summary_text(row, "node"), took
+		);
+		return;
+	}
+}
+
+void summary_links(const json_t *links, struct frame *frame) {
+	const json_t *rows = json_object_get(links, "links");
+	char next[FRAME_LINE_BYTES], prev[FRAME_LINE_BYTES];
+	size_t up = 0, delayed = 0, down = 0, n;
+	const json_t *row;
+
+	json_array_foreach(rows, n, row) {
+		const char *state = summary_text(row, "state");
+
+		up += strcmp(state, "up") == 0;
+		delayed += strcmp(state, "delayed") == 0;
+		down += strcmp(state, "down") == 0;
+	}
+	show_use(rows, "next", next);
+	show_use(rows, "prev", prev);
+	frame_add(
+		frame, FRAME_TEXT, "links  %zu up, %zu late, %zu lost%s%s", up, delayed, down, next,
+		prev
+	);
+}
+
+void summary_events(const json_t *events, size_t rows_max, struct frame *frame) {
+	const json_t *rows = json_object_get(events, "events");
+	size_t count = json_array_size(rows);
+	size_t first = count;
+
+	for (size_t found = 0; first > 0 && found < rows_max; first--)
+		found += happening_matters(json_array_get(rows, first - 1));
+	for (size_t n = first; n < count; n++) {
+		const json_t *row = json_array_get(rows, n);
+		// A sentence is for tocsin events and tocsin why.
+		bool whole = frame_is_whole(frame) && happening_words(row)[0] == '\0';
+		char line[HAPPENING_BYTES];
+
+		if (!happening_matters(row))
+			continue;
+		happening_line(row, whole, line);
+		frame_add(frame, FRAME_TEXT, "%s", line);
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collector takes *.prom; the file that is being written ends otherwise. It refuses a whole
+// file for one timestamp, so there is none but the value that says when it was written.
+#include "show/textfile.h"
+
+#include "command.h"
+#include "replace.h"
+
+#include <lib/escape.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const grades[] = {"ok", "warning", "critical", "unknown"}; // as Nagios counts
+#define GRADE_COUNT (sizeof(grades) / sizeof(grades[0]))
+
+static void family(FILE *out, const char *name, const char *help) {
+	fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+}
+
+// What is no grade is unknown, the last.
+static size_t grade_number(const json_t *health) {
+	const char *grade = json_string_value(json_object_get(health, "grade"));
+	size_t n = 0;
+
+	while (n + 1 < GRADE_COUNT && (grade == NULL || strcmp(grades[n], grade) != 0))
+		n++;
+	return n;
+}
+
+static void label(FILE *out, const char *name, const json_t *row, char before) {
+	const char *text = json_string_value(json_object_get(row, name));
+
+	fprintf(out, "%c%s=\"", before, name);
+	for (; text != NULL && *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		if (*text == '\n')
+			fputs("\\n", out);
+		else
+			fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void verdicts(FILE *out, const json_t *health) {
+	const json_t *findings = json_object_get(health, "findings");
+
+	family(out, "tocsin_health_verdict",
+	       "1 for each node with whom something is wrong, or that was asked about");
+	for (size_t n = 0; n < json_array_size(findings); n++) {
+		const json_t *row = json_array_get(findings, n);
+		bool maint = json_is_true(json_object_get(row, "maint"));
+
+		fputs("tocsin_health_verdict", out);
+		label(out, "node", row, '{');
+		label(out, "verdict", row, ',');
+		label(out, "reason", row, ',');
+		label(out, "grade", row, ',');
+		label(out, "advice", row, ',');
+		fprintf(out, ",maint=\"%d\"} 1\n", maint);
+	}
+}
+
+static void agents(FILE *out, const json_t *health) {
+	static const char *const states[] = {"alive", "suspect", "unreachable", "dead", "left"};
+
+	family(out, "tocsin_health_agents", "agents of the cluster by state");
+	for (size_t n = 0; n < sizeof(states) / sizeof(states[0]); n++)
+		fprintf(out, "tocsin_health_agents{state=\"%s\"} %lld\n", states[n],
+			(long long)json_integer_value(json_object_get(health, states[n])));
+}
+
+static void write_all(FILE *out, const void *what) {
+	const json_t *health = what;
+
+	family(out, "tocsin_health_answered", "whether an agent answered");
+	fprintf(out, "tocsin_health_answered %d\n", health != NULL);
+	family(out, "tocsin_health_grade", "0 ok, 1 warning, 2 critical, 3 unknown");
+	fprintf(out, "tocsin_health_grade %zu\n", grade_number(health));
+	if (health != NULL) {
+		verdicts(out, health);
+		agents(out, health);
+	}
+	family(out, "tocsin_textfile_last_run_timestamp_seconds", "when this file was written");
+	fprintf(out, "tocsin_textfile_last_run_timestamp_seconds %lld\n", (long long)time(NULL));
+}
+
+int textfile_write(const char *file, const json_t *health) {
+	int err = replace_file(file, write_all, health);
+	char quoted[256];
+
+	if (err != 0) {
+		escape_quote(file, strlen(file), quoted, sizeof(quoted));
+		command_complain(
+			"health", "--textfile: %s cannot be written: %s", quoted, replace_words(err)
+		);
+	}
+	return err;
+}

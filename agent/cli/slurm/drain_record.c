@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Keeps on disk which nodes Tocsin drained in Slurm, with the exact reason, user and time.
+#include "slurm/drain_record.h"
+
+#include "replace.h"
+
+#include <lib/scoped.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VERSION 1
+#define FILE_BYTES_MAX ((size_t)128 << 20)
+#define LOCK_TRIES 40 // a holder that hangs keeps nobody from being drained
+#define LOCK_PAUSE_NS 50000000L
+
+static int complain(char *ret_why, const char *file, int err, const char *words) {
+	snprintf(ret_why, DRAIN_WHY_BYTES, "%.120s: %s", file, words);
+	return err;
+}
+
+static int compare_rows(const void *a, const void *b) {
+	return strcmp(((const struct drain_row *)a)->node, ((const struct drain_row *)b)->node);
+}
+
+// False if it is missing, or longer than anything that we write.
+static bool take_text(const json_t *row, const char *key, char *text, size_t size) {
+	const char *value = json_string_value(json_object_get(row, key));
+
+	if (value == NULL || strlen(value) >= size)
+		return false;
+	memcpy(text, value, strlen(value) + 1);
+	return true;
+}
+
+static bool read_row(const json_t *from, struct drain_row *row) {
+	return take_text(from, "node", row->node, sizeof(row->node)) &&
+	       take_text(from, "reason", row->reason, sizeof(row->reason)) &&
+	       take_text(from, "stamp", row->stamp, sizeof(row->stamp)) && row->node[0] != '\0';
+}
+
+static int read_rows(const json_t *whole, struct drain_record *ret_record) {
+	const json_t *rows = json_object_get(whole, "drains");
+	struct drain_record record = {0};
+
+	if (json_integer_value(json_object_get(whole, "version")) != VERSION ||
+	    !json_is_array(rows) || json_array_size(rows) > DRAIN_ROWS_MAX)
+		return -EBADMSG;
+	// One more: a row that is put finds its place.
+	record.rows = calloc(json_array_size(rows) + 1, sizeof(*record.rows));
+	if (record.rows == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < json_array_size(rows); n++) {
+		if (!read_row(json_array_get(rows, n), &record.rows[record.count++])) {
+			free(record.rows);
+			return -EBADMSG;
+		}
+	}
+	qsort(record.rows, record.count, sizeof(*record.rows), compare_rows);
+	*ret_record = record;
+	return 0;
+}
+
+static int read_open(int fd, struct drain_record *ret_record) {
+	off_t size = lseek(fd, 0, SEEK_END);
+	json_t *whole;
+	int err;
+
+	if (size < 0 || lseek(fd, 0, SEEK_SET) != 0)
+		return -errno;
+	if ((size_t)size > FILE_BYTES_MAX)
+		return -EFBIG;
+	whole = json_loadfd(fd, JSON_REJECT_DUPLICATES, NULL);
+	err = whole != NULL ? read_rows(whole, ret_record) : -EBADMSG;
+	json_decref(whole);
+	return err;
+}
+
+int drain_record_read(
+	const char *file, struct drain_record *ret_record, char ret_why[static DRAIN_WHY_BYTES]
+) {
+	// What hangs when it is opened, such as a pipe, is no file of ours.
+	scoped_fd int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int err;
+
+	if (fd < 0 && errno == ENOENT) {
+		*ret_record = (struct drain_record){0};
+		return 0;
+	}
+	err = fd < 0 ? -errno : read_open(fd, ret_record);
+	if (err == 0)
+		return 0;
+	return complain(
+		ret_why, file, err,
+		err == -EBADMSG ? "it is no record of drains" : strerrordesc_np(-err)
+	);
+}
+
+void drain_record_free(struct drain_record *record) {
+	free(record->rows);
+	*record = (struct drain_record){0};
+}
+
+const struct drain_row *drain_record_find(const struct drain_record *record, const char *node) {
+	struct drain_row key;
+
+	if (record->count == 0 || strlen(node) >= sizeof(key.node))
+		return NULL;
+	memcpy(key.node, node, strlen(node) + 1);
+	return bsearch(&key, record->rows, record->count, sizeof(*record->rows), compare_rows);
+}
+
+bool drain_record_holds(
+	const struct drain_record *record, const char *node, const char *reason, const char *stamp
+) {
+	const struct drain_row *row = drain_record_find(record, node);
+
+	return row != NULL && reason[0] != '\0' && stamp[0] != '\0' &&
+	       strcmp(row->reason, reason) == 0 && strcmp(row->stamp, stamp) == 0;
+}
+
+static json_t *text_of(const struct drain_row *row) {
+	return json_pack(
+		"{s:s,s:s,s:s}", "node", row->node, "reason", row->reason, "stamp", row->stamp
+	);
+}
+
+static void write_record(FILE *out, const void *what) {
+	const struct drain_record *record = what;
+	const char *before = "\n";
+
+	fprintf(out, "{\"version\": %d, \"drains\": [", VERSION);
+	for (size_t n = 0; n < record->count; n++) {
+		json_t *text = text_of(&record->rows[n]);
+
+		if (text == NULL)
+			continue; // without memory: it is nobody's then
+		fputs(before, out);
+		before = ",\n";
+		json_dumpf(text, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+		json_decref(text);
+	}
+	fputs("\n]}\n", out);
+}
+
+static bool
+drop_rows(struct drain_record *record, drain_keep_fn *keep, void *ctx, const char *node) {
+	size_t kept = 0, before = record->count;
+
+	for (size_t n = 0; n < before; n++) {
+		const struct drain_row *row = &record->rows[n];
+
+		if ((node == NULL || strcmp(row->node, node) != 0) &&
+		    (keep == NULL || keep(ctx, row)))
+			record->rows[kept++] = *row;
+	}
+	record->count = kept;
+	return kept != before;
+}
+
+static int put_row(struct drain_record *record, const struct drain_row *row) {
+	json_t *text = text_of(row);
+
+	if (text == NULL)
+		return -EILSEQ; // it is no UTF-8
+	json_decref(text);
+	if (record->count >= DRAIN_ROWS_MAX)
+		return -E2BIG;
+	if (record->rows == NULL)
+		record->rows = calloc(1, sizeof(*record->rows));
+	if (record->rows == NULL)
+		return -ENOMEM;
+	// There is room: for the one dropped, or the one more of read_rows().
+	record->rows[record->count++] = *row;
+	qsort(record->rows, record->count, sizeof(*record->rows), compare_rows);
+	return 0;
+}
+
+// Beside the file, which is replaced and so can hold no lock itself.
+static int lock(const char *file, int *ret_fd) {
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof(path), "%s.lock", file);
+	int fd;
+
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (fd < 0)
+		return -errno;
+	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+		const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+		int err = -errno;
+
+		if (tries < LOCK_TRIES && (err == -EWOULDBLOCK || err == -EINTR)) {
+			nanosleep(&pause, NULL);
+			continue;
+		}
+		close(fd);
+		return err;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int drain_record_change(
+	const char *file,
+	drain_keep_fn *keep,
+	void *keep_ctx,
+	const struct drain_row *row,
+	char ret_why[static DRAIN_WHY_BYTES]
+) {
+	scoped_fd int held = -1;
+	struct drain_record record = {0};
+	bool changed;
+	int err = lock(file, &held);
+
+	if (err != 0)
+		return complain(ret_why, file, err, strerrordesc_np(-err));
+	err = drain_record_read(file, &record, ret_why);
+	if (err != 0)
+		return err;
+	changed = drop_rows(&record, keep, keep_ctx, row != NULL ? row->node : NULL);
+	if (row != NULL) {
+		err = put_row(&record, row);
+		changed = true;
+	}
+	if (err == 0 && changed)
+		err = replace_file(file, write_record, &record);
+	drain_record_free(&record);
+	return err == 0 ? 0 : complain(ret_why, file, err, replace_words(err));
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// tocsin slurm: from verdicts to drains, by a controller for all nodes or by a node for itself.
+#include "ask/ask.h"
+#include "slurm/slurm_round.h"
+
+#include <lib/clock.h>
+#include <lib/parse.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define ASK_NS (3 * SECOND_NS) // for a node's own agent to say how it is
+
+enum {
+	OPTION_DRY_RUN,
+	OPTION_INTERVAL,
+	OPTION_ONCE,
+	OPTION_PER_INTERVAL,
+	OPTION_RECORD,
+	OPTION_REST,
+	OPTION_REST_API,
+	OPTION_REST_TOKEN,
+	OPTION_REST_USER,
+	OPTION_SCONTROL,
+	OPTION_SETTLE,
+	OPTION_SHARE,
+	OPTION_COUNT,
+};
+
+static const struct option_spec options[OPTION_COUNT] = {
+	[OPTION_DRY_RUN] = {"dry-run", NULL, "say what would be done, and do nothing"},
+	[OPTION_INTERVAL] = {"interval", "TIME", "sync: between two looks (default 10s)"},
+	[OPTION_ONCE] = {"once", NULL, "sync: look once, and exit"},
+	[OPTION_PER_INTERVAL] =
+		{"per-interval", "COUNT", "drain at most so many nodes in one look (default 4)"},
+	[OPTION_RECORD] = SLURM_OPTION_RECORD("slurm-sync.json; check: slurm-check.json"),
+	[OPTION_REST] = SLURM_OPTION_REST,
+	[OPTION_REST_API] = SLURM_OPTION_REST_API,
+	[OPTION_REST_TOKEN] = SLURM_OPTION_REST_TOKEN,
+	[OPTION_REST_USER] = SLURM_OPTION_REST_USER,
+	[OPTION_SCONTROL] = SLURM_OPTION_SCONTROL,
+	[OPTION_SETTLE] =
+		{"settle", "TIME",
+		 "a node must have been healthy for so long to be undrained\n"
+		 "(default 60s)"},
+	[OPTION_SHARE] =
+		{"share", "PERCENT",
+		 "sync: drain nobody while more than this share of all nodes is out of\n"
+		 "service, by whomever (default 20)"},
+};
+
+static const char *const modes[] = {"sync", "check", NULL};
+
+static const struct word_spec words[] = {
+	{"sync|check", "for all nodes, on a controller; or this node for itself", WORD_CHOICE,
+	 false, modes},
+};
+
+static const char details[] =
+	"sync compares, again and again, what `scontrol show node` and the agent's store of verdicts say\n"
+	"of each node. check does so once for the node that SLURMD_NODENAME names, as slurmd sets it:\n"
+	"it is what tocsin-slurm-health runs as Slurm's HealthCheckProgram.\n"
+	"\n"
+	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Undrained is only a node whose\n"
+	"reason, with who gave it and when, is word for word as FILE holds it since, once it is healthy\n"
+	"and its own agent, asked anew, finds nothing wrong with itself. A reason that is empty, that\n"
+	"somebody changed, or that is none of FILE's stays for ever: `tocsin drains` lists the last ones.\n"
+	"What is unknown is neither drained nor undrained; so is everything while the agent or Slurm\n"
+	"cannot be asked. Each change is one line.\n"
+	"\n"
+	"Nodes are to have the same names in Slurm and in Tocsin.\n"
+	"\n"
+	"slurmrestd reads nodes in any version and changes them since v0.0.39 (Slurm 23.02). FILE has mode\n"
+	"0600 and what `scontrol token` prints; it is read for each question, so tokens may be replaced.\n"
+	"No redirect is followed and no proxy asked. What it answers is believed as scontrol's output is:\n"
+	"up to 64 MiB, within 10 s; anything else is said once, and nothing is done meanwhile.\n"
+	"\n" ASK_EXIT_STATUS;
+
+// What ends it comes between two looks: no drain is left half told.
+static void hold_stops(sigset_t *ret_stops) {
+	sigemptyset(ret_stops);
+	sigaddset(ret_stops, SIGINT);
+	sigaddset(ret_stops, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, ret_stops, NULL);
+}
+
+// The bounded number of an option, or what it is without it.
+static int
+read_number(const struct arguments *arguments, int option, uint32_t max, uint32_t *value) {
+	const char *text = arguments->values[option];
+	struct parse_error error;
+	uint64_t number;
+
+	if (text == NULL)
+		return 0;
+	if (parse_u64(text, strlen(text), 0, max, &error, &number) != 0) {
+		command_complain("slurm", "--%s: %s", options[option].name, error.text);
+		return EXIT_USAGE;
+	}
+	*value = (uint32_t)number;
+	return 0;
+}
+
+static int read_time(const struct arguments *arguments, int option, uint64_t *ns) {
+	const char *text = arguments->values[option];
+	struct parse_error error;
+
+	if (text == NULL)
+		return 0;
+	if (parse_duration_ns(text, strlen(text), SECOND_NS, 86400 * SECOND_NS, &error, ns) == 0)
+		return 0;
+	command_complain("slurm", "--%s: %s", options[option].name, error.text);
+	return EXIT_USAGE;
+}
+
+struct plan {
+	struct slurm_rounds rounds;
+	struct target target;
+	uint64_t interval_ns;
+	bool once;
+	const char *only; // NULL: all nodes
+};
+
+static int read_plan(const struct arguments *arguments, struct plan *plan) {
+	struct slurm_limits *limits = &plan->rounds.limits;
+	uint64_t settle_ns = 60 * SECOND_NS;
+	const char *const *values = arguments->values;
+	const struct slurm_way_words way_words = {
+		.scontrol = values[OPTION_SCONTROL],
+		.rest = values[OPTION_REST],
+		.rest_api = values[OPTION_REST_API],
+		.rest_token = values[OPTION_REST_TOKEN],
+		.rest_user = values[OPTION_REST_USER],
+	};
+	int status;
+
+	plan->interval_ns = 10 * SECOND_NS;
+	*limits = (struct slurm_limits){.per_interval = 4, .share_percent = 20};
+	plan->rounds.dry_run = arguments->values[OPTION_DRY_RUN] != NULL;
+	plan->once = arguments->values[OPTION_ONCE] != NULL;
+	plan->rounds.record_file = values[OPTION_RECORD];
+	status = slurm_way_take("slurm", &way_words, &plan->rounds.way);
+	if (status == 0)
+		status = read_number(arguments, OPTION_PER_INTERVAL, 100000, &limits->per_interval);
+	if (status == 0)
+		status = read_number(arguments, OPTION_SHARE, 100, &limits->share_percent);
+	if (status == 0)
+		status = read_time(arguments, OPTION_INTERVAL, &plan->interval_ns);
+	if (status == 0)
+		status = read_time(arguments, OPTION_SETTLE, &settle_ns);
+	limits->settle_s = settle_ns / SECOND_NS;
+	return status;
+}
+
+// The node's own part: the brake over all is the controller's.
+static void plan_check(struct plan *plan, const char *node) {
+	plan->once = true;
+	plan->only = node;
+	plan->rounds.limits.per_interval = 1;
+	plan->rounds.limits.share_percent = 100;
+}
+
+// The agent that serves a node's own check is that node's, but it is asked anew as well.
+static json_t *ask_itself(void *ctx, const char *node) {
+	const struct plan *plan = ctx;
+	struct target target = plan->target;
+	char question[SLURM_NODE_MAX + 16];
+	struct contact contact;
+	json_t *answer = NULL;
+	int err;
+
+	if (!target_is_name(node))
+		return NULL;
+	snprintf(question, sizeof(question), "HEALTH %s", node);
+	target.node = node;
+	target.timeout_ns = ASK_NS;
+	contact_init(&contact, &target);
+	contact.silent = true;
+	err = contact_open(&contact, true);
+	if (err == 0)
+		err = contact_json(&contact, question, &answer);
+	contact_fini(&contact);
+	return err == 0 ? answer : NULL;
+}
+
+static int look(struct plan *plan, struct contact *contact) {
+	char question[SLURM_NODE_MAX + 16];
+	json_t *answer;
+	int err;
+
+	snprintf(question, sizeof(question), "HEALTH %s", plan->only != NULL ? plan->only : "*");
+	err = contact_open(contact, true);
+	if (err == 0)
+		err = contact_json(contact, question, &answer);
+	if (err != 0) {
+		slurm_round_trouble(&plan->rounds, contact->why);
+		return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
+	}
+	err = slurm_round(&plan->rounds, answer, plan->only);
+	json_decref(answer);
+	return err == 0 ? EXIT_DONE : EXIT_NEGATIVE;
+}
+
+// True: it was told to stop.
+static bool wait_for_stop(const sigset_t *stops, uint64_t wait_ns) {
+	const struct timespec wait = {
+		.tv_sec = (time_t)(wait_ns / SECOND_NS),
+		.tv_nsec = (long)(wait_ns % SECOND_NS),
+	};
+
+	return sigtimedwait(stops, NULL, &wait) > 0;
+}
+
+static int look_again_and_again(struct plan *plan, struct contact *contact) {
+	struct clock clock;
+	sigset_t stops;
+
+	if (plan->once)
+		return look(plan, contact);
+	clock_init_monotonic(&clock);
+	hold_stops(&stops);
+	for (;;) {
+		uint64_t next_ns = clock_now_ns(&clock) + plan->interval_ns, now_ns;
+
+		(void)look(plan, contact); // what was wrong has been said; it is tried again
+		now_ns = clock_now_ns(&clock);
+		if (wait_for_stop(&stops, now_ns < next_ns ? next_ns - now_ns : 0))
+			return EXIT_DONE;
+	}
+}
+
+static int run(const struct arguments *arguments) {
+	const char *node = getenv("SLURMD_NODENAME"); // NOLINT(concurrency-mt-unsafe): one thread
+	struct plan plan = {.once = false};
+	struct contact contact;
+	int status = read_plan(arguments, &plan);
+
+	if (status == 0)
+		status = target_init(&plan.target, &slurm_command, arguments);
+	if (status != 0)
+		return status;
+	if (strcmp(arguments->words[0], "check") == 0) {
+		if (node == NULL || node[0] == '\0' || strlen(node) > SLURM_NODE_MAX) {
+			command_complain("slurm", "check: SLURMD_NODENAME does not name this node");
+			return EXIT_USAGE;
+		}
+		plan_check(&plan, node);
+	}
+	if (plan.rounds.record_file == NULL)
+		plan.rounds.record_file =
+			slurm_record_default(plan.only != NULL ? "check" : "sync");
+	plan.rounds.json = plan.target.json;
+	plan.rounds.ask = ask_itself;
+	plan.rounds.ask_ctx = &plan;
+	contact_init(&contact, &plan.target);
+	contact.silent = true;
+	status = look_again_and_again(&plan, &contact);
+	contact_fini(&contact);
+	slurm_rounds_fini(&plan.rounds);
+	return status;
+}
+
+const struct command slurm_command = {
+	.name = "slurm",
+	.summary = "Drain and undrain Slurm's nodes by their verdicts",
+	.details = details,
+	.options = options,
+	.option_count = OPTION_COUNT,
+	.words = words,
+	.word_count = 1,
+	.target = TARGET_READ,
+	.run = run,
+};

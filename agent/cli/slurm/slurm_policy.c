@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decides from a verdict and Slurm's own words whether to drain, undrain or leave a node. Pure.
+#include "slurm/slurm_policy.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#define USER_MAX 100 // bytes of its name
+
+const char *slurm_why_words(enum slurm_why why) {
+	static const char *const words[SLURM_WHY_COUNT] = {
+		[SLURM_WHY_NOTHING] = "as it should be",
+		[SLURM_WHY_FOREIGN] = "drained by somebody else, whose reason stays",
+		[SLURM_WHY_UNRECORDED] =
+			"its reason is like ours, but this record has another: see tocsin drains",
+		[SLURM_WHY_EMPTY] = "drained without a reason: not by us",
+		[SLURM_WHY_DOWN] = "down in Slurm, or not reached by it at present",
+		[SLURM_WHY_UNKNOWN] = "its agents do not know how it is",
+		[SLURM_WHY_UNREAD] = "its state in Slurm is not understood",
+		[SLURM_WHY_SETTLES] = "healthy again, but not for long enough",
+		[SLURM_WHY_REBOOTS] = "healthy again, but a reboot of it was asked for",
+		[SLURM_WHY_STARTS] =
+			"healthy again, but Slurm has not heard of it since its controller began",
+		[SLURM_WHY_UNCONFIRMED] = "healthy to others, but its own agent does not say so",
+		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are out of service",
+	};
+
+	return words[why];
+}
+
+bool slurm_reason_is_like_ours(const char *reason) {
+	return strncmp(reason, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
+}
+
+static bool brake_holds(const struct slurm_limits *limits, const struct slurm_tally *tally) {
+	uint64_t out = (uint64_t)tally->out + 1;
+
+	return tally->drained >= limits->per_interval ||
+	       out * 100 > (uint64_t)tally->nodes * limits->share_percent;
+}
+
+static enum slurm_advice advice_of(const struct slurm_finding *finding) {
+	return finding != NULL ? finding->advice : SLURM_ADVICE_UNKNOWN;
+}
+
+static enum slurm_why why_not_ours(const struct slurm_node *node) {
+	if (node->reason[0] == '\0')
+		return SLURM_WHY_EMPTY;
+	return slurm_reason_is_like_ours(node->reason) ? SLURM_WHY_UNRECORDED : SLURM_WHY_FOREIGN;
+}
+
+static enum slurm_action decide_drained(
+	const struct slurm_limits *limits,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding,
+	enum slurm_why *why
+) {
+	enum slurm_advice advice = advice_of(finding);
+
+	if (!node->ours)
+		*why = why_not_ours(node);
+	else if (advice == SLURM_ADVICE_UNKNOWN)
+		*why = SLURM_WHY_UNKNOWN;
+	else if (advice == SLURM_ADVICE_HEALTHY && finding->for_s < limits->settle_s)
+		*why = SLURM_WHY_SETTLES;
+	else if (advice == SLURM_ADVICE_HEALTHY && node->reboots)
+		*why = SLURM_WHY_REBOOTS;
+	else if (advice == SLURM_ADVICE_HEALTHY && node->starts)
+		*why = SLURM_WHY_STARTS;
+	else if (advice == SLURM_ADVICE_HEALTHY)
+		return SLURM_UNDRAIN;
+	return SLURM_KEEP;
+}
+
+enum slurm_action slurm_decide(
+	const struct slurm_limits *limits,
+	const struct slurm_tally *tally,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding,
+	enum slurm_why *ret_why
+) {
+	enum slurm_advice advice = advice_of(finding);
+
+	*ret_why = SLURM_WHY_NOTHING;
+	if (!node->known) {
+		*ret_why = SLURM_WHY_UNREAD;
+		return SLURM_KEEP;
+	}
+	if (node->drain)
+		return decide_drained(limits, node, finding, ret_why);
+	if (advice == SLURM_ADVICE_UNKNOWN)
+		*ret_why = SLURM_WHY_UNKNOWN;
+	if (advice != SLURM_ADVICE_DRAIN)
+		return SLURM_KEEP;
+	// A reason without DRAIN is somebody's note, or why Slurm has it down: not to be replaced.
+	if (node->reason[0] != '\0' && !node->ours)
+		*ret_why = why_not_ours(node);
+	else if (node->down)
+		*ret_why = SLURM_WHY_DOWN;
+	else if (brake_holds(limits, tally))
+		*ret_why = SLURM_WHY_BRAKE;
+	else
+		return SLURM_DRAIN;
+	return SLURM_KEEP;
+}
+
+// Slurm's own parser takes quotes and line ends as its own, and sinfo prints bytes as they are.
+static char plain(char byte) {
+	if (byte == '"' || byte == '\'' || byte == '`' || byte == '\\')
+		return ' ';
+	return byte >= ' ' && byte <= '~' ? byte : '?';
+}
+
+void slurm_reason_make(
+	const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]
+) {
+	char whole[sizeof(SLURM_PREFIX) + sizeof(finding->reason) + sizeof(finding->evidence) + 4];
+	size_t length;
+
+	snprintf(whole, sizeof(whole), SLURM_PREFIX "%s: %s", finding->reason, finding->evidence);
+	for (char *at = whole; *at != '\0'; at++)
+		*at = plain(*at);
+	length = strlen(whole);
+	if (length > SLURM_REASON_MAX) {
+		length = SLURM_REASON_MAX;
+		while (length > sizeof(SLURM_PREFIX) && whole[length] != ' ')
+			length--;
+	}
+	// Slurm shows no blank at an end, and what it shows is compared.
+	while (length > 0 && whole[length - 1] == ' ')
+		length--;
+	memcpy(text, whole, length);
+	text[length] = '\0';
+}
+
+// What follows "KEY=" at the beginning of a word, up to the next blank; NULL if it is not there.
+static const char *find_value(const char *line, const char *key, size_t *ret_length) {
+	size_t key_length = strlen(key);
+
+	for (const char *at = line; (at = strstr(at, key)) != NULL; at += key_length) {
+		if (at != line && at[-1] != ' ')
+			continue;
+		*ret_length = strcspn(at + key_length, " \r\n");
+		return at + key_length;
+	}
+	return NULL;
+}
+
+// The end, or a field that Slurm writes behind a reason: anything else is of the reason itself.
+static bool is_next_field(const char *text) {
+	static const char *const fields[] = {
+		"Comment=",	    "Extra=",		"InstanceId=",	       "InstanceType=",
+		"ReservationName=", "TLSCertTokenSet=", "TLSCertLastRenewal=", "Topology=",
+	};
+
+	text += strspn(text, " ");
+	if (text[0] == '\0' || text[0] == '\r' || text[0] == '\n')
+		return true;
+	for (size_t n = 0; n < sizeof(fields) / sizeof(fields[0]); n++) {
+		if (strncmp(text, fields[n], strlen(fields[n])) == 0)
+			return true;
+	}
+	return false;
+}
+
+// "user@2026-11-24T01:20:11" up to a ']', as one of the scontrol that runs in UTC. The second, or
+// -1: it is no stamp.
+static int64_t read_stamp(const char *text, size_t *ret_user, const char **ret_end) {
+	size_t user = strcspn(text, "@] \r\n");
+	struct tm parts = {0};
+	const char *end;
+
+	if (user == 0 || text[user] != '@')
+		return -1;
+	end = strptime(text + user + 1, "%Y-%m-%dT%H:%M:%S", &parts);
+	if (end == NULL || *end != ']')
+		return -1;
+	*ret_user = user;
+	*ret_end = end + 1;
+	return (int64_t)timegm(&parts);
+}
+
+void slurm_node_take_stamp(const char *user, size_t length, int64_t at_s, struct slurm_node *node) {
+	if (at_s > 0 && length > 0 && length <= USER_MAX)
+		snprintf(
+			node->stamp, sizeof(node->stamp), "%.*s@%lld", (int)length, user,
+			(long long)at_s
+		);
+}
+
+static void set_ambiguous(struct slurm_node *node) {
+	node->stamp[0] = '\0';
+	snprintf(node->reason, sizeof(node->reason), "ambiguous");
+}
+
+// "Reason=any words [user@time]", and behind it other fields, or nothing. Where no such stamp is, a
+// reason cannot be parted from what follows, and is nobody's; where there are two, or two reasons,
+// somebody plays one, or pasted it: whose it is cannot be told.
+static void take_reason(const char *line, struct slurm_node *node) {
+	const char *reason, *at;
+	size_t length, end;
+	bool any = false;
+
+	reason = find_value(line, "Reason=", &length);
+	if (reason == NULL)
+		return;
+	if (find_value(reason, "Reason=", &length) != NULL) {
+		set_ambiguous(node);
+		return;
+	}
+	end = strcspn(reason, "\r\n");
+	length = end;
+	for (at = reason; (at = strstr(at, " [")) != NULL && at < reason + end; at++) {
+		const char *behind;
+		size_t user;
+		int64_t at_s = read_stamp(at + 2, &user, &behind);
+
+		if (at_s < 0)
+			continue;
+		if (any) {
+			set_ambiguous(node);
+			return;
+		}
+		any = true;
+		if (!is_next_field(behind))
+			continue;
+		slurm_node_take_stamp(at + 2, user, at_s, node);
+		length = (size_t)(at - reason);
+	}
+	while (length > 0 && reason[length - 1] == ' ')
+		length--;
+	snprintf(node->reason, sizeof(node->reason), "%.*s", (int)length, reason);
+}
+
+struct word {
+	const char *name;
+	bool drain, down, reboots;
+};
+
+// Base states, and the flags behind '+'. What is not here makes the whole state unread: fail open.
+static const struct word words[] = {
+	{"IDLE", false, false, false},	       {"ALLOCATED", false, false, false},
+	{"MIXED", false, false, false},	       {"COMPLETING", false, false, false},
+	{"RESERVED", false, false, false},     {"PLANNED", false, false, false},
+	{"BLOCKED", false, false, false},      {"CLOUD", false, false, false},
+	{"DYNAMIC_NORM", false, false, false}, {"DYNAMIC_FUTURE", false, false, false},
+	{"PERFCTRS", false, false, false},     {"DRAIN", true, false, false},
+	{"DRAINING", true, false, false},      {"DRAINED", true, false, false},
+	{"MAINT", false, false, false},	       {"MAINTENANCE", false, false, false},
+	{"DOWN", false, true, false},	       {"ERROR", false, true, false},
+	{"FAIL", false, true, false},	       {"FAILING", false, true, false},
+	{"FUTURE", false, true, false},	       {"UNKNOWN", false, true, false},
+	{"NO_RESPOND", false, true, false},    {"NOT_RESPONDING", false, true, false},
+	{"POWERED_DOWN", false, true, false},  {"POWERING_DOWN", false, true, false},
+	{"POWERING_UP", false, true, false},   {"POWER_DOWN", false, true, false},
+	{"POWER_UP", false, true, false},      {"REBOOT", false, true, true},
+	{"REBOOT_ISSUED", false, true, true},  {"REBOOT_REQUESTED", false, false, true},
+	{"INVALID", false, true, false},       {"INVALID_REG", false, true, false},
+	{"INVAL", false, true, false},
+};
+
+static bool take_word(const char *text, size_t length, struct slurm_node *node) {
+	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
+		if (strlen(words[n].name) != length ||
+		    strncasecmp(text, words[n].name, length) != 0)
+			continue;
+		node->drain |= words[n].drain;
+		node->down |= words[n].down;
+		node->reboots |= words[n].reboots;
+		node->starts |= strcmp(words[n].name, "UNKNOWN") == 0;
+		return true;
+	}
+	return false;
+}
+
+// "IDLE+DRAIN*": '*' does not respond, '~' is powered off, '@' and '^' reboot; the other marks of
+// one character say nothing to us.
+void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node) {
+	node->known = length > 0;
+	while (length > 0) {
+		size_t word = 0, marks = 0;
+
+		while (word < length && strchr("+*~#!%$@^-", state[word]) == NULL)
+			word++;
+		while (word + marks < length && state[word + marks] != '+') {
+			char mark = state[word + marks++];
+
+			node->down |= mark == '*' || mark == '~';
+			node->reboots |= mark == '@' || mark == '^';
+		}
+		if (!take_word(state, word, node))
+			node->known = false;
+		state += word + marks;
+		length -= word + marks;
+		if (length > 0) {
+			state++;
+			length--;
+			node->known &= length > 0;
+		}
+	}
+}
+
+bool slurm_node_parse(const char *line, struct slurm_node *ret_node) {
+	struct slurm_node node = {.known = false};
+	const char *name, *state;
+	size_t length;
+
+	name = find_value(line, "NodeName=", &length);
+	if (name == NULL || length == 0 || length > SLURM_NODE_MAX)
+		return false;
+	memcpy(node.name, name, length);
+	state = find_value(line, "State=", &length);
+	if (state != NULL)
+		slurm_node_take_state(state, length, &node);
+	take_reason(line, &node);
+	*ret_node = node;
+	return true;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs Slurm's programs with a deadline and reads what they print.
+#include "slurm/slurm_program.h"
+
+#include <lib/clock.h>
+#include <lib/error.h>
+#include <lib/scoped.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 16
+#define WORDS_BYTES 200 // of what it said on standard error
+
+enum { OUT, ERR, STREAMS };
+
+struct run {
+	pid_t pid;
+	int fds[STREAMS]; // -1: at its end
+	char *bytes[STREAMS];
+	size_t used[STREAMS], capacity[STREAMS];
+	uint64_t due_ns;
+	struct clock clock;
+};
+
+// In the child: only what may be called between fork() and exec().
+static void become(const char *path, char *const *argv, int out, int err) {
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	sigset_t none;
+
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+		_exit(126);
+	execvp(path, argv);
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static int start(struct run *run, const char *path, char *const *argv) {
+	int out[2], err[2];
+
+	if (pipe2(out, O_CLOEXEC) != 0)
+		return neg_errno();
+	if (pipe2(err, O_CLOEXEC) != 0) {
+		close(out[0]);
+		close(out[1]);
+		return -EMFILE;
+	}
+	run->pid = fork();
+	if (run->pid == 0)
+		become(path, argv, out[1], err[1]);
+	close(out[1]);
+	close(err[1]);
+	run->fds[OUT] = out[0];
+	run->fds[ERR] = err[0];
+	return run->pid < 0 ? -EAGAIN : 0;
+}
+
+static int grow(struct run *run, int stream) {
+	size_t capacity = run->capacity[stream] == 0 ? 65536 : 2 * run->capacity[stream];
+	char *bytes;
+
+	if (run->used[stream] + 1 < run->capacity[stream])
+		return 0;
+	if (capacity > SLURM_OUTPUT_BYTES_MAX)
+		return -EFBIG;
+	bytes = realloc(run->bytes[stream], capacity);
+	if (bytes == NULL)
+		return -ENOMEM;
+	run->bytes[stream] = bytes;
+	run->capacity[stream] = capacity;
+	return 0;
+}
+
+static int take(struct run *run, int stream) {
+	ssize_t got;
+	int err = grow(run, stream);
+
+	if (err != 0)
+		return err;
+	got =
+		read(run->fds[stream], run->bytes[stream] + run->used[stream],
+		     run->capacity[stream] - run->used[stream] - 1);
+	if (got < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : neg_errno();
+	run->used[stream] += (size_t)got;
+	run->bytes[stream][run->used[stream]] = '\0';
+	if (got > 0)
+		return 0;
+	close(run->fds[stream]);
+	run->fds[stream] = -1;
+	return 0;
+}
+
+static int left_ms(const struct run *run) {
+	uint64_t now_ns = clock_now_ns(&run->clock);
+
+	return now_ns < run->due_ns ? (int)((run->due_ns - now_ns) / 1000000) + 1 : 0;
+}
+
+// Until both streams are at their end, which a child that it left behind may put off for ever.
+static int read_all(struct run *run) {
+	int err = 0;
+
+	while (err == 0 && (run->fds[OUT] >= 0 || run->fds[ERR] >= 0)) {
+		struct pollfd polled[STREAMS] = {
+			{.fd = run->fds[OUT], .events = POLLIN},
+			{.fd = run->fds[ERR], .events = POLLIN},
+		};
+		int ready = poll(polled, STREAMS, left_ms(run));
+
+		if (ready == 0)
+			return -ETIMEDOUT;
+		if (ready < 0 && errno != EINTR)
+			return neg_errno();
+		for (int stream = 0; ready > 0 && err == 0 && stream < STREAMS; stream++) {
+			if (polled[stream].revents != 0)
+				err = take(run, stream);
+		}
+	}
+	return err;
+}
+
+// One that closed its streams may still run: it is given what is left of its time, and no more.
+static int wait_end(struct run *run, int *ret_status) {
+	for (;;) {
+		pid_t ended = waitpid(run->pid, ret_status, WNOHANG);
+
+		if (ended == run->pid)
+			return 0;
+		if (ended < 0 && errno != EINTR)
+			return neg_errno();
+		if (left_ms(run) == 0)
+			return -ETIMEDOUT;
+		poll(NULL, 0, 1);
+	}
+}
+
+// It and what it started. One in an uninterruptible sleep is reaped before the next.
+static void kill_all(struct run *run) {
+	int status;
+
+	kill(-run->pid, SIGKILL);
+	kill(run->pid, SIGKILL);
+	for (int tries = 0; tries < 100; tries++) {
+		if (waitpid(run->pid, &status, WNOHANG) != 0)
+			return;
+		poll(NULL, 0, 10);
+	}
+}
+
+static void say_why(const struct run *run, const char *path, int status, char *why) {
+	const char *said = run->bytes[ERR] != NULL ? run->bytes[ERR] : "";
+	int length = (int)strcspn(said, "\r\n");
+
+	if (length > WORDS_BYTES - 80)
+		length = WORDS_BYTES - 80;
+	if (WIFSIGNALED(status))
+		snprintf(why, 256, "%.60s: ended by signal %d", path, WTERMSIG(status));
+	else if (WEXITSTATUS(status) == 127 && length == 0)
+		snprintf(why, 256, "%.60s: no such program", path);
+	else
+		snprintf(
+			why, 256, "%.60s: exit status %d%s%.*s", path, WEXITSTATUS(status),
+			length > 0 ? ": " : "", length, said
+		);
+}
+
+static void say_killed(const char *path, int err, uint64_t timeout_ns, char *why) {
+	char timeout[SHOW_BYTES], most[SHOW_BYTES];
+
+	show_duration(timeout_ns, timeout);
+	show_bytes(SLURM_OUTPUT_BYTES_MAX, most);
+	if (err == -ETIMEDOUT)
+		snprintf(why, 256, "%.60s: did not end within %s, and was killed", path, timeout);
+	else if (err == -EFBIG)
+		snprintf(why, 256, "%.60s: says more than %s, and was killed", path, most);
+	else
+		snprintf(why, 256, "%.60s: %s", path, strerrordesc_np(-err));
+}
+
+static int
+finish(struct run *run, const struct slurm_program *program, int err, char ret_why[static 256]) {
+	const char *path = program->path;
+	int status = 0;
+
+	if (err == 0)
+		err = wait_end(run, &status);
+	if (err != 0) {
+		kill_all(run);
+		say_killed(path, err, program->timeout_ns, ret_why);
+		return err;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	say_why(run, path, status, ret_why);
+	return -EREMOTEIO;
+}
+
+static void run_free(struct run *run) {
+	for (int stream = 0; stream < STREAMS; stream++) {
+		if (run->fds[stream] >= 0)
+			close(run->fds[stream]);
+		free(run->bytes[stream]);
+	}
+}
+
+// Those that did not end in time have, by now; a SIGCHLD that was ignored when we were started
+// would keep us from knowing how any of them ends.
+static void reap_leftovers(void) {
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+	int status;
+
+	sigaction(SIGCHLD, &standard, NULL);
+	while (waitpid(-1, &status, WNOHANG) > 0)
+		;
+}
+
+int slurm_program_run(
+	const struct slurm_program *program,
+	const char *const *argv,
+	char **ret_output,
+	char ret_why[static 256]
+) {
+	struct run run = {.fds = {-1, -1}};
+	char *arguments[ARGUMENTS_MAX + 1] = {(char *)program->path};
+	int err;
+
+	for (size_t n = 1; n < ARGUMENTS_MAX && argv[n] != NULL; n++)
+		arguments[n] = (char *)argv[n];
+	reap_leftovers();
+	clock_init_monotonic(&run.clock);
+	run.due_ns = clock_now_ns(&run.clock) + program->timeout_ns;
+	err = start(&run, program->path, arguments);
+	if (err != 0)
+		snprintf(ret_why, 256, "%.60s: %s", program->path, strerrordesc_np(-err));
+	else
+		err = finish(&run, program, read_all(&run), ret_why);
+	if (err == 0) {
+		*ret_output = run.bytes[OUT] != NULL ? run.bytes[OUT] : strdup("");
+		run.bytes[OUT] = NULL;
+		if (*ret_output == NULL)
+			err = -ENOMEM;
+	}
+	run_free(&run);
+	return err;
+}

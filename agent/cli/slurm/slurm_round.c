@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One round of `tocsin slurm`: read both tables, decide for each node, do it, record it.
+#include "slurm/slurm_round.h"
+
+#include <lib/clock.h>
+#include <lib/show.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define UNANSWERED_MAX 3 // in one look; each may take seconds, and others wait to be drained
+
+struct slurm_said {
+	char node[SLURM_NODE_MAX + 1];
+	enum slurm_action action;
+	enum slurm_why why;
+};
+
+static int compare_said(const void *a, const void *b) {
+	return strcmp(((const struct slurm_said *)a)->node, ((const struct slurm_said *)b)->node);
+}
+
+static void show_now(char text[static SHOW_BYTES]) {
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	show_time((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
+}
+
+static void
+say(const struct slurm_rounds *rounds, const char *node, const char *what, const char *why) {
+	char now[SHOW_BYTES];
+	json_t *line;
+
+	show_now(now);
+	if (!rounds->json) {
+		printf("%s %s: %s%s%s\n", now, node, what, why[0] != '\0' ? ": " : "", why);
+	} else {
+		line = json_pack(
+			"{s:s,s:s,s:s,s:s}", "time", now, "node", node, "what", what, "why", why
+		);
+		if (line != NULL && json_dumpf(line, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
+			putchar('\n');
+		json_decref(line);
+	}
+	fflush(stdout);
+}
+
+void slurm_round_trouble(struct slurm_rounds *rounds, const char *what) {
+	if (strcmp(rounds->trouble, what) == 0)
+		return;
+	snprintf(rounds->trouble, sizeof(rounds->trouble), "%s", what);
+	say(rounds, "-", "nothing is done", what);
+}
+
+static void trouble_over(struct slurm_rounds *rounds) {
+	if (rounds->trouble[0] == '\0')
+		return;
+	rounds->trouble[0] = '\0';
+	say(rounds, "-", "at work again", "");
+}
+
+static int
+read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *ret_nodes) {
+	struct slurm_way *way = &rounds->way;
+	char why[SLURM_WHY_BYTES];
+	int err = way->ops->read(way, only, ret_nodes, why);
+
+	for (size_t n = 0; err == 0 && n < ret_nodes->count; n++) {
+		struct slurm_node *node = &ret_nodes->rows[n];
+
+		node->ours =
+			drain_record_holds(&rounds->record, node->name, node->reason, node->stamp);
+	}
+	if (err == 0 && ret_nodes->count == 0) {
+		snprintf(why, sizeof(why), "%.60s names no node", way->place);
+		slurm_nodes_free(ret_nodes);
+		err = -EBADMSG;
+	}
+	if (err != 0)
+		slurm_round_trouble(rounds, why);
+	return err;
+}
+
+// Whether this was not the last thing said of the node.
+static bool is_change(
+	const struct slurm_rounds *rounds,
+	const char *node,
+	enum slurm_action action,
+	enum slurm_why why
+) {
+	struct slurm_said key = {.action = SLURM_KEEP};
+	const struct slurm_said *last = NULL;
+
+	snprintf(key.node, sizeof(key.node), "%s", node);
+	if (rounds->said != NULL)
+		last =
+			bsearch(&key, rounds->said, rounds->said_count, sizeof(*rounds->said),
+				compare_said);
+	if (action == SLURM_KEEP && why == SLURM_WHY_NOTHING)
+		return false;
+	return last == NULL || last->action != action || last->why != why;
+}
+
+// Drains it with a reason; undrains it without one.
+static int update(struct slurm_rounds *rounds, const char *node, const char *reason) {
+	struct slurm_way *way = &rounds->way;
+	char why[SLURM_WHY_BYTES];
+	int err = way->ops->update(way, node, reason, why);
+
+	if (err != 0)
+		say(rounds, node,
+		    reason != NULL ? "could not be drained" : "could not be undrained", why);
+	return err;
+}
+
+// Looks once more at this one: somebody may have given it a reason since.
+static bool is_still_so(
+	struct slurm_rounds *rounds,
+	const struct slurm_tally *tally,
+	const struct slurm_node *node,
+	const struct slurm_finding *finding,
+	enum slurm_action action
+) {
+	struct slurm_nodes again;
+	enum slurm_why why;
+	bool same;
+
+	if (read_nodes(rounds, node->name, &again) != 0)
+		return false;
+	same = again.count == 1 && strcmp(again.rows[0].name, node->name) == 0 &&
+	       slurm_decide(&rounds->limits, tally, &again.rows[0], finding, &why) == action;
+	slurm_nodes_free(&again);
+	return same;
+}
+
+static void record_trouble(struct slurm_rounds *rounds, char *said, const char *why) {
+	if (strcmp(said, why) == 0)
+		return;
+	snprintf(said, DRAIN_WHY_BYTES, "%s", why);
+	if (why[0] != '\0')
+		say(rounds, "-", "what is drained now stays so until a person ends it", why);
+}
+
+static int
+record_put(struct slurm_rounds *rounds, const char *node, const char *reason, const char *stamp) {
+	struct drain_row row = {.node = ""};
+	char why[DRAIN_WHY_BYTES];
+	int err;
+
+	snprintf(row.node, sizeof(row.node), "%s", node);
+	snprintf(row.reason, sizeof(row.reason), "%s", reason);
+	snprintf(row.stamp, sizeof(row.stamp), "%s", stamp);
+	err = drain_record_change(rounds->record_file, NULL, NULL, &row, why);
+	record_trouble(rounds, rounds->unwritten, err == 0 ? "" : why);
+	return err;
+}
+
+static bool is_drained_so(const struct slurm_node *node, const char *reason) {
+	return node->drain && strcmp(node->reason, reason) == 0;
+}
+
+// As Slurm tells it now, with its time. Whoever changed it since has made it his.
+static void note(struct slurm_rounds *rounds, const struct slurm_node *node, const char *reason) {
+	if (!is_drained_so(node, reason))
+		return;
+	if (node->stamp[0] != '\0')
+		(void)record_put(rounds, node->name, reason, node->stamp); // said; tried again
+	else
+		record_trouble(
+			rounds, rounds->unwritten, "Slurm does not tell who gave a reason, and when"
+		);
+}
+
+static void note_new(struct slurm_rounds *rounds, const char *node, const char *reason) {
+	struct slurm_nodes again;
+
+	if (read_nodes(rounds, node, &again) != 0)
+		return; // said; tried again
+	if (again.count == 1 && strcmp(again.rows[0].name, node) == 0)
+		note(rounds, &again.rows[0], reason);
+	slurm_nodes_free(&again);
+}
+
+// What was to be drained, and then Slurm did not answer, the disk was full, or we ended.
+static void note_intended(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
+	for (size_t n = 0; n < rounds->record.count; n++) {
+		const struct drain_row *row = &rounds->record.rows[n];
+		const struct slurm_node *node = slurm_nodes_find(nodes, row->node);
+
+		if (row->stamp[0] == '\0' && node != NULL)
+			note(rounds, node, row->reason);
+	}
+}
+
+struct reckoning {
+	const struct slurm_rounds *rounds;
+	const struct slurm_nodes *nodes;
+};
+
+// What a person changed or ended, and what we took back, is not ours any more. A row that came into
+// the file since this look began is younger than what Slurm said of its node.
+static bool is_still_ours(void *ctx, const struct drain_row *row) {
+	const struct reckoning *reckoning = ctx;
+	const struct drain_row *before = drain_record_find(&reckoning->rounds->record, row->node);
+	const struct slurm_node *node = slurm_nodes_find(reckoning->nodes, row->node);
+
+	if (node == NULL || before == NULL || strcmp(before->reason, row->reason) != 0 ||
+	    strcmp(before->stamp, row->stamp) != 0)
+		return true;
+	return row->stamp[0] != '\0' ? node->ours : is_drained_so(node, row->reason);
+}
+
+static void record_clear(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
+	struct reckoning reckoning = {rounds, nodes};
+	char why[DRAIN_WHY_BYTES] = "";
+	bool any = false;
+
+	for (size_t n = 0; n < rounds->record.count; n++)
+		any = any || !is_still_ours(&reckoning, &rounds->record.rows[n]);
+	if (!any || rounds->dry_run)
+		return;
+	if (drain_record_change(rounds->record_file, is_still_ours, &reckoning, NULL, why) != 0)
+		record_trouble(rounds, rounds->unwritten, why);
+}
+
+static void count(struct slurm_tally *tally, bool drains) {
+	tally->drained += drains;
+	tally->out += drains;
+}
+
+static void
+act(struct slurm_rounds *rounds,
+    struct slurm_tally *tally,
+    const struct slurm_node *node,
+    const struct slurm_finding *finding,
+    enum slurm_action action,
+    bool change) {
+	bool drains = action == SLURM_DRAIN;
+	char reason[SLURM_REASON_MAX + 1] = "";
+
+	if (drains)
+		slurm_reason_make(finding, reason);
+	if (rounds->dry_run) {
+		count(tally, drains);
+		if (change)
+			say(rounds, node->name, drains ? "would be drained" : "would be undrained",
+			    reason);
+	} else {
+		if (!is_still_so(rounds, tally, node, finding, action))
+			return;
+		// One that fails counts, too: slurmctld may have done what we were not told of.
+		count(tally, drains);
+		// Written before it is done: it is ours also if nobody tells us that it was done.
+		if (drains)
+			(void)record_put(rounds, node->name, reason, "");
+		if (update(rounds, node->name, drains ? reason : NULL) != 0)
+			return;
+		say(rounds, node->name, drains ? "drained" : "undrained", reason);
+		if (drains)
+			note_new(rounds, node->name, reason);
+	}
+}
+
+// What others hold of a node may be old, or wrong, or of its network alone. Nobody takes jobs again
+// before its own agent was asked, and finds nothing wrong with itself either.
+static bool
+confirms(struct slurm_rounds *rounds, struct slurm_tally *tally, const struct slurm_node *node) {
+	const struct slurm_finding *own;
+	struct slurm_findings findings;
+	const char *said_by;
+	json_t *answer;
+	bool healthy;
+
+	if (tally->unanswered >= UNANSWERED_MAX)
+		return false;
+	answer = rounds->ask(rounds->ask_ctx, node->name);
+	if (answer == NULL) {
+		tally->unanswered++;
+		return false;
+	}
+	if (slurm_findings_read(answer, &findings) != 0) {
+		json_decref(answer);
+		return false;
+	}
+	// Of itself: what another holds of it is asked for elsewhere.
+	said_by = json_string_value(json_object_get(answer, "node"));
+	own = said_by != NULL && strcmp(said_by, node->name) == 0
+		      ? slurm_findings_find(&findings, node->name)
+		      : NULL;
+	healthy = own != NULL && own->advice == SLURM_ADVICE_HEALTHY;
+	slurm_findings_free(&findings);
+	json_decref(answer);
+	return healthy;
+}
+
+static void
+look(struct slurm_rounds *rounds,
+     struct slurm_tally *tally,
+     const struct slurm_node *node,
+     const struct slurm_finding *finding,
+     struct slurm_said *said) {
+	bool change;
+
+	said->action = slurm_decide(&rounds->limits, tally, node, finding, &said->why);
+	if (said->action == SLURM_UNDRAIN && !confirms(rounds, tally, node)) {
+		said->action = SLURM_KEEP;
+		said->why = SLURM_WHY_UNCONFIRMED;
+	}
+	snprintf(said->node, sizeof(said->node), "%s", node->name);
+	change = is_change(rounds, node->name, said->action, said->why);
+	if (said->action != SLURM_KEEP)
+		act(rounds, tally, node, finding, said->action, change);
+	else if (change)
+		say(rounds, node->name, "left as it is", slurm_why_words(said->why));
+}
+
+static int compare_all(
+	struct slurm_rounds *rounds,
+	const struct slurm_nodes *nodes,
+	const struct slurm_findings *findings
+) {
+	struct slurm_tally tally = {.nodes = (uint32_t)nodes->count, .out = nodes->out};
+	struct slurm_said *said = calloc(nodes->count, sizeof(*said));
+	size_t from = rounds->turn;
+
+	if (said == NULL)
+		return -ENOMEM;
+	if (!rounds->dry_run)
+		note_intended(rounds, nodes);
+	record_clear(rounds, nodes);
+	rounds->turn = 0;
+	for (size_t n = 0; n < nodes->count; n++) {
+		size_t at = (from + n) % nodes->count;
+		const struct slurm_node *node = &nodes->rows[at];
+
+		look(rounds, &tally, node, slurm_findings_find(findings, node->name), &said[at]);
+		if (rounds->turn == 0 && tally.unanswered >= UNANSWERED_MAX)
+			rounds->turn = at + 1;
+	}
+	free(rounds->said);
+	rounds->said = said;
+	rounds->said_count = nodes->count;
+	return 0;
+}
+
+// One that cannot be read holds nothing: who is bad is drained all the same, nobody is taken back.
+static void record_open(struct slurm_rounds *rounds) {
+	char why[DRAIN_WHY_BYTES];
+	int err;
+
+	drain_record_free(&rounds->record);
+	err = drain_record_read(rounds->record_file, &rounds->record, why);
+	record_trouble(rounds, rounds->unread, err == 0 ? "" : why);
+}
+
+int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only) {
+	struct slurm_findings findings;
+	struct slurm_nodes nodes;
+	int err = slurm_findings_read(health, &findings);
+
+	if (err != 0) {
+		slurm_round_trouble(rounds, "the agent's answer is not understood");
+		return err;
+	}
+	record_open(rounds);
+	err = read_nodes(rounds, only, &nodes);
+	if (err == 0) {
+		trouble_over(rounds);
+		err = compare_all(rounds, &nodes, &findings);
+		slurm_nodes_free(&nodes);
+	}
+	slurm_findings_free(&findings);
+	return err;
+}
+
+void slurm_rounds_fini(struct slurm_rounds *rounds) {
+	free(rounds->said);
+	rounds->said = NULL;
+	drain_record_free(&rounds->record);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reads Slurm's nodes and the agent's findings from JSON into tables.
+#include "slurm/slurm_tables.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_nodes(const void *a, const void *b) {
+	return strcmp(((const struct slurm_node *)a)->name, ((const struct slurm_node *)b)->name);
+}
+
+static int compare_findings(const void *a, const void *b) {
+	const struct slurm_finding *left = a, *right = b;
+
+	return strcmp(left->node, right->node);
+}
+
+static size_t count_lines(const char *text) {
+	size_t count = 1;
+
+	for (; *text != '\0'; text++)
+		count += *text == '\n';
+	return count;
+}
+
+int slurm_nodes_parse(const char *text, struct slurm_nodes *ret_nodes) {
+	struct slurm_nodes nodes = {.rows = calloc(count_lines(text), sizeof(*nodes.rows))};
+
+	if (nodes.rows == NULL)
+		return -ENOMEM;
+	while (*text != '\0') {
+		size_t length = strcspn(text, "\n");
+		char *line = strndup(text, length);
+
+		if (line == NULL) {
+			free(nodes.rows);
+			return -ENOMEM;
+		}
+		if (slurm_node_parse(line, &nodes.rows[nodes.count])) {
+			const struct slurm_node *node = &nodes.rows[nodes.count++];
+
+			nodes.out += !node->known || node->drain || node->down;
+		}
+		free(line);
+		text += length + (text[length] == '\n');
+	}
+	qsort(nodes.rows, nodes.count, sizeof(*nodes.rows), compare_nodes);
+	*ret_nodes = nodes;
+	return 0;
+}
+
+static bool add_word(const json_t *word, char *text, size_t size) {
+	size_t used = strlen(text);
+
+	if (!json_is_string(word))
+		return false;
+	used += (size_t
+	)snprintf(text + used, size - used, "%s%s", used > 0 ? "+" : "", json_string_value(word));
+	return used < size;
+}
+
+// "IDLE" with ["DRAIN"] beside it (v0.0.38), or both in one array (since v0.0.39), as one text.
+static bool add_words(const json_t *words, char *text, size_t size) {
+	if (!json_is_array(words))
+		return words == NULL || add_word(words, text, size);
+	for (size_t n = 0; n < json_array_size(words); n++) {
+		if (!add_word(json_array_get(words, n), text, size))
+			return false;
+	}
+	return true;
+}
+
+bool slurm_name_is_plain(const char *name) {
+	return name[0] != '\0' &&
+	       name[strspn(
+		       name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	       )] == '\0';
+}
+
+// A number, or {"set": true, "number": N} since v0.0.39.
+static json_int_t number_of(const json_t *value) {
+	if (json_is_object(value))
+		value = json_is_true(json_object_get(value, "set"))
+				? json_object_get(value, "number")
+				: NULL;
+	return json_integer_value(value);
+}
+
+static void take_stamp(const json_t *row, struct slurm_node *node) {
+	const char *by = json_string_value(json_object_get(row, "reason_set_by_user"));
+
+	if (by != NULL)
+		slurm_node_take_stamp(
+			by, strlen(by), number_of(json_object_get(row, "reason_changed_at")), node
+		);
+}
+
+static bool read_node(const json_t *row, struct slurm_node *ret_node) {
+	const char *name = json_string_value(json_object_get(row, "name"));
+	const json_t *reason = json_object_get(row, "reason");
+	struct slurm_node node = {.known = false};
+	char state[512] = "";
+
+	if (name == NULL || strlen(name) > SLURM_NODE_MAX || !slurm_name_is_plain(name))
+		return false;
+	snprintf(node.name, sizeof(node.name), "%s", name);
+	if (add_words(json_object_get(row, "state"), state, sizeof(state)) &&
+	    add_words(json_object_get(row, "state_flags"), state, sizeof(state)))
+		slurm_node_take_state(state, strlen(state), &node);
+	// A reason of another kind than text is somebody's, not ours.
+	if (reason != NULL && !json_is_null(reason))
+		snprintf(
+			node.reason, sizeof(node.reason), "%s",
+			json_is_string(reason) ? json_string_value(reason) : "unreadable"
+		);
+	take_stamp(row, &node);
+	*ret_node = node;
+	return true;
+}
+
+int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes) {
+	const json_t *rows = json_object_get(answer, "nodes");
+	struct slurm_nodes nodes = {.count = 0};
+
+	if (!json_is_array(rows))
+		return -EBADMSG;
+	nodes.rows = calloc(json_array_size(rows) + 1, sizeof(*nodes.rows));
+	if (nodes.rows == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < json_array_size(rows); n++) {
+		struct slurm_node *node = &nodes.rows[nodes.count];
+
+		if (!read_node(json_array_get(rows, n), node))
+			continue;
+		nodes.out += !node->known || node->drain || node->down;
+		nodes.count++;
+	}
+	qsort(nodes.rows, nodes.count, sizeof(*nodes.rows), compare_nodes);
+	*ret_nodes = nodes;
+	return 0;
+}
+
+void slurm_nodes_free(struct slurm_nodes *nodes) {
+	free(nodes->rows);
+	*nodes = (struct slurm_nodes){0};
+}
+
+const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes, const char *name) {
+	struct slurm_node key;
+
+	if (nodes->count == 0 || strlen(name) > SLURM_NODE_MAX)
+		return NULL;
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	return bsearch(&key, nodes->rows, nodes->count, sizeof(*nodes->rows), compare_nodes);
+}
+
+static const char *text_of(const json_t *row, const char *key) {
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text != NULL ? text : "";
+}
+
+// Only what is understood leads to something; a word of a newer agent is unknown.
+static enum slurm_advice advice_of(const json_t *row) {
+	const char *advice = text_of(row, "advice"), *verdict = text_of(row, "verdict");
+
+	if (json_is_true(json_object_get(row, "maint")))
+		return SLURM_ADVICE_NONE;
+	if (strcmp(verdict, "unknown") == 0)
+		return SLURM_ADVICE_UNKNOWN;
+	if (strcmp(advice, "drain") == 0)
+		return SLURM_ADVICE_DRAIN;
+	if (strcmp(advice, "nothing") == 0 && strcmp(verdict, "healthy") == 0 &&
+	    strcmp(text_of(row, "grade"), "ok") == 0)
+		return SLURM_ADVICE_HEALTHY;
+	if (strcmp(advice, "warn") == 0 || strcmp(advice, "restart") == 0 ||
+	    strcmp(advice, "drain-later") == 0 || strcmp(verdict, "none") == 0)
+		return SLURM_ADVICE_NONE;
+	return SLURM_ADVICE_UNKNOWN;
+}
+
+static bool read_row(const json_t *row, struct slurm_finding *finding) {
+	const char *node = text_of(row, "node");
+	double for_s = json_number_value(json_object_get(row, "for_s"));
+
+	if (node[0] == '\0' || strlen(node) > SLURM_NODE_MAX)
+		return false;
+	*finding = (struct slurm_finding){
+		.advice = advice_of(row),
+		.for_s = for_s > 0 && for_s < 1e9 ? (uint64_t)for_s : 0,
+	};
+	snprintf(finding->node, sizeof(finding->node), "%s", node);
+	snprintf(finding->reason, sizeof(finding->reason), "%s", text_of(row, "reason"));
+	snprintf(finding->evidence, sizeof(finding->evidence), "%s", text_of(row, "evidence"));
+	return true;
+}
+
+int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_findings) {
+	const json_t *rows = json_object_get(answer, "findings");
+	struct slurm_findings findings = {0};
+
+	if (!json_is_array(rows))
+		return -EBADMSG;
+	findings.rows = calloc(json_array_size(rows) + 1, sizeof(*findings.rows));
+	if (findings.rows == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < json_array_size(rows); n++)
+		findings.count += read_row(json_array_get(rows, n), &findings.rows[findings.count]);
+	qsort(findings.rows, findings.count, sizeof(*findings.rows), compare_findings);
+	findings.doubtful = !json_is_true(json_object_get(answer, "joined")) ||
+			    !json_is_false(json_object_get(answer, "brake"));
+	*ret_findings = findings;
+	return 0;
+}
+
+void slurm_findings_free(struct slurm_findings *findings) {
+	free(findings->rows);
+	*findings = (struct slurm_findings){0};
+}
+
+const struct slurm_finding *
+slurm_findings_find(const struct slurm_findings *findings, const char *node) {
+	struct slurm_finding key;
+
+	if (strlen(node) > SLURM_NODE_MAX || findings->doubtful)
+		return NULL;
+	snprintf(key.node, sizeof(key.node), "%s", node);
+	return bsearch(
+		&key, findings->rows, findings->count, sizeof(*findings->rows), compare_findings
+	);
+}

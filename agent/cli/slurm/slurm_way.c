@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How `tocsin slurm` reaches Slurm: its programs or slurmrestd, and where its record lies.
+#include "slurm/slurm_way.h"
+
+#include "command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ANSWER_NS (10 * UINT64_C(1000000000)) // of Slurm
+#define ADDRESS_MAX 500
+#define RECORDS "/var/lib/tocsin"
+
+// Without what is more than a place, "user:password@" above all: it is named in what is said.
+static bool is_address(const char *text) {
+	static const char *const beginnings[] = {"http://", "https://", "unix:/"};
+
+	for (size_t n = 0; n < sizeof(beginnings) / sizeof(beginnings[0]); n++) {
+		size_t length = strlen(beginnings[n]);
+
+		if (strncmp(text, beginnings[n], length) == 0 && text[length] != '\0' &&
+		    text[strlen(text) - 1] != '/')
+			return beginnings[n][0] == 'u' || strpbrk(text, "@?#") == NULL;
+	}
+	return false;
+}
+
+static int refuse(const char *command, const char *option, const char *why) {
+	command_complain(command, "--%s: %s", option, why);
+	return EXIT_USAGE;
+}
+
+// A word that goes into an address or a header as it is.
+static bool is_word(const char *text) {
+	return text == NULL || (strlen(text) <= SLURM_NODE_MAX && slurm_name_is_plain(text));
+}
+
+static int
+take_rest(const char *command, const struct slurm_way_words *words, struct slurm_way *way) {
+	if (!is_address(words->rest) || strlen(words->rest) > ADDRESS_MAX)
+		return refuse(
+			command, "rest", "allowed: http://HOST:PORT, https://HOST or unix:/PATH"
+		);
+	if (words->scontrol != NULL)
+		return refuse(
+			command, "rest", "--scontrol is another way to Slurm; give one of them"
+		);
+	if (!is_word(words->rest_api))
+		return refuse(command, "rest-api", "a version is needed, such as " SLURM_REST_API);
+	if (!is_word(words->rest_user))
+		return refuse(command, "rest-user", "the name of a user is needed");
+	way->ops = &slurm_rest_ops;
+	way->place = words->rest;
+	way->api = words->rest_api != NULL ? words->rest_api : SLURM_REST_API;
+	way->token_file = words->rest_token;
+	way->user = words->rest_user;
+	return 0;
+}
+
+int slurm_way_take(
+	const char *command, const struct slurm_way_words *words, struct slurm_way *ret_way
+) {
+	const struct {
+		const char *name, *value;
+	} of_rest[] = {
+		{"rest-api", words->rest_api},
+		{"rest-token", words->rest_token},
+		{"rest-user", words->rest_user},
+	};
+
+	*ret_way = (struct slurm_way){&slurm_scontrol_ops, "scontrol", ANSWER_NS, NULL, NULL, NULL};
+	// Slurm writes the times of reasons as these say.
+	// NOLINTBEGIN(concurrency-mt-unsafe): one thread
+	unsetenv("SLURM_TIME_FORMAT");
+	setenv("TZ", "UTC0", 1);
+	// NOLINTEND(concurrency-mt-unsafe)
+	if (words->rest != NULL)
+		return take_rest(command, words, ret_way);
+	for (size_t n = 0; n < sizeof(of_rest) / sizeof(of_rest[0]); n++) {
+		if (of_rest[n].value != NULL)
+			return refuse(command, of_rest[n].name, "goes with --rest");
+	}
+	if (words->scontrol != NULL)
+		ret_way->place = words->scontrol;
+	return 0;
+}
+
+const char *slurm_record_default(const char *mode) {
+	// An agent has it made; on a controller there may be none. A failure is told with the file.
+	(void)mkdir(RECORDS, 0755);
+	return strcmp(mode, "check") == 0 ? RECORDS "/slurm-check.json"
+					  : RECORDS "/slurm-sync.json";
+}
