@@ -117,8 +117,8 @@ def unit_list_said(table, *tests):
 
 def lint_wants_one_row_for_each_unit_test_by_name():
     table = "\t'a': ['unit', 'lib'],\n\t'b': ['unit', 'x', {'y': z}],\n\t'x_c': ['unit', 'x'],\n"
-    assert unit_list_said(table, "a_test.c", "x/b_test.c", "x/c_test.c", "x/bed.c") == []
-    for test in ("c_test.c", "x/d_test.c", "lib_test.c"):
+    assert unit_list_said(table, "a_test.c", "x/b_test.c", "x/y/x_c_test.c", "x/bed.c") == []
+    for test in ("c_test.c", "x/c_test.c", "x/y/d_test.c", "lib_test.c"):
         said = unit_list_said(table, test)
         assert len(said) == 1 and pathlib.Path(test).name in said[0], said
     said = unit_list_said("\t'b': ['unit', 'lib'],\n\t'a': ['unit', 'lib'],\n")

@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counts of who can be reached: whose are believed, who has a vote in them, what follows from them.
+#include "control/ras/ras_lone.h"
+#include "control/ras/ras_world.h"
+
+#include <support/cmocka.h>
+
+#include <stdio.h>
+
+#define SEC RAS_NS_PER_SEC
+#define MS RAS_NS_PER_MS
+
+static uint32_t deaths_by(const struct world *world, uint32_t node) {
+	return (uint32_t)ras_counters(world->nodes[node].ras)->deaths_declared;
+}
+
+static void told(struct lone *lone, uint32_t origin, uint32_t reached, uint32_t members) {
+	brake_counted(
+		lone->ras, lone_id(lone, origin),
+		&(struct census_result
+		){.reached = reached, .members = members, .voters = reached, .electorate = members}
+	);
+}
+
+static void told_by_two(struct lone *lone, uint32_t reached, uint32_t members) {
+	for (uint32_t n = 2; n < 4; n++) {
+		brake_census_seen(lone->ras, lone_id(lone, n));
+		told(lone, n, reached, members);
+	}
+}
+
+// Found: while those of a first gap might be declared, so might those of a second one, at once.
+static void who_falls_silent_after_the_brakes_time_has_a_time_of_its_own(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	struct liveness *liveness = &ras->liveness;
+	uint64_t first_ns, second_ns;
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	first_ns = ras->observed_ns;
+	told_by_two(lone, 14, 24);
+	assert_int_equal(brake_word(ras, first_ns, first_ns), BRAKE_HELD);
+	for (uint32_t n = 0; n < 70 && liveness->brake; n++) {
+		lone_pass(lone, SEC);
+		ras_enter(ras, lone->now_ns);
+		told_by_two(lone, 14, 24);
+	}
+	assert_false(liveness->brake);
+	second_ns = ras->observed_ns;
+	assert_int_equal(brake_word(ras, first_ns, second_ns), BRAKE_FREE);
+	assert_int_equal(brake_word(ras, second_ns, second_ns), BRAKE_HELD);
+	assert_true(liveness->brake);
+	lone_destroy(lone);
+}
+
+static void count_from(struct lone *lone, uint32_t reached, uint32_t voters) {
+	struct census_result result = {.reached = reached, .voters = voters};
+
+	ras_enter(lone->ras, lone->now_ns);
+	lone->ras->liveness.census.own_ns = lone->ras->observed_ns;
+	brake_counted_here(lone->ras, lone->ras->observed_ns, &result);
+	ras_exit(lone->ras);
+}
+
+// Whoever was reached counts as it says; of those missed it is known here who does not.
+static void electorate_is_of_votes_and_of_those_missed_who_count(void **state) {
+	static const struct {
+		uint32_t uncounted, reached, voters, electorate;
+		bool missed_again;
+	} rows[] = {
+		{0, 8, 8, 8, false}, // all count
+		{0, 5, 5, 8, false},
+		{2, 8, 6, 6, false}, // the two are reached, or missed
+		{2, 5, 5, 6, false},
+		{2, 5, 4, 6, false}, // one of them is missed
+		{0, 8, 5, 5, false}, // some say themselves that they do not count
+		{0, 5, 3, 6, false},
+		{1, 5, 3, 6, false}, // more than are known here: one more counts as missed
+		{2, 5, 5, 8, true},  // they do not vote yet, and are missed
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+
+		lone_pass(lone, SEC);
+		lone->ras->liveness.census.own_uncounted = rows[n].uncounted;
+		lone->ras->liveness.missed_again = rows[n].missed_again;
+		count_from(lone, rows[n].reached, rows[n].voters);
+		assert_int_equal(lone->ras->liveness.census.word.electorate, rows[n].electorate);
+		lone_destroy(lone);
+	}
+}
+
+// What a count of ours says of the peer to whom it asks, -1 for nothing.
+static int asked_of(struct lone *lone, uint32_t conn, uint64_t peer) {
+	const struct lone_frame *frame;
+	struct collect_request request;
+	struct wire_reader reader;
+	int word = -1;
+
+	lone_mark(lone);
+	ras_enter(lone->ras, lone->now_ns);
+	brake_count(lone->ras, lone->ras->observed_ns);
+	ras_exit(lone->ras);
+	lone_pass(lone, 300 * MS);
+	frame = lone_latest(lone, conn, MESSAGE_COLLECT);
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(collect_request_decode(&reader, &request), 0);
+	for (uint32_t n = 0; n < request.skip_count; n++) {
+		struct ras_comm_id entry = collect_skip_at(&request, n);
+
+		if (entry.hash == peer)
+			word = (int)collect_census_word(&entry);
+	}
+	return word;
+}
+
+// It was declared dead, and refuted that.
+static void die_and_come_back(struct lone *lone, uint32_t conn, uint32_t peer) {
+	struct peer_news news = lone_told(lone, peer, RAS_DEAD, ras_incarnation(1, 0));
+
+	lone_news(lone, conn, &news);
+	news = lone_told(lone, peer, RAS_ALIVE, ras_incarnation(1, 1));
+	lone_news(lone, conn, &news);
+	lone_pass_beating(lone, 2 * SEC, conn);
+}
+
+// Tells of one who is new, and returns its id.
+static uint64_t newcomer(struct lone *lone, uint32_t conn, const char *name) {
+	struct ras_peer_info info = lone_info(lone, 5, 1);
+	struct peer_news news = {.incarnation = ras_incarnation(1, 0), .state = RAS_ALIVE};
+
+	snprintf(info.name, sizeof(info.name), "%s", name);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	news.id = news.record->id;
+	lone_news(lone, conn, &news);
+	ras_record_put(lone->interner, news.record);
+	return news.id;
+}
+
+// The slots of those without a vote are kept in a list; a slot may be another one's by then.
+static void stranger_in_the_slot_of_one_without_a_vote_has_one(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	struct peer_news news = lone_told(lone, 5, RAS_DEAD, ras_incarnation(1, 1));
+	uint32_t conn = lone_link(lone, 2);
+	uint32_t slot = lone_peer(lone, 5).slot;
+	uint64_t another;
+
+	(void)state;
+	die_and_come_back(lone, conn, 5);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	lone_news(lone, conn, &news);
+	assert_int_equal(ras_forget(ras, lone->now_ns, lone_id(lone, 5)), 0);
+	ras->liveness.whole_ns = 0; // a time in which it may join with a vote
+	another = newcomer(lone, conn, "another");
+	assert_int_equal(peers_find(&ras->peers, another), slot);
+	assert_int_equal(asked_of(lone, conn, another), -1);
+	lone_destroy(lone);
+}
+
+static bool has_vote(const struct lone *lone, uint64_t id) {
+	uint32_t slot = peers_find(&lone->ras->peers, id);
+
+	return (ras_entry(lone->ras, slot)->flags & PEER_VOTELESS) == 0;
+}
+
+// Found: one joined either side of a gap that nobody had noticed yet, and either was the larger
+// one.
+static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **state) {
+	static const struct {
+		uint32_t reached;
+		bool late_has_one;
+	} rows[] = {
+		{5, false}, {9, false}, {10, true}, // of ten
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+		uint32_t conn = lone_link(lone, 2);
+		uint32_t silent = lone_link(lone, 0);
+		uint64_t early, late;
+
+		lone->ras->liveness.whole_ns = 0;
+		early = newcomer(lone, conn, "early");
+		lone_pass_beating(lone, SEC, conn);
+		lone_beat(lone, silent, 1, 0);
+		lone_pass_beating(lone, SEC, conn);
+		late = newcomer(lone, conn, "late");
+		lone_pass_beating(lone, 2 * SEC, conn);
+		assert_true(lone_find_link(lone, 0)->delayed);
+		count_from(lone, rows[n].reached, rows[n].reached);
+		assert_true(has_vote(lone, early));
+		assert_int_equal(has_vote(lone, late), rows[n].late_has_one);
+		lone_pass_beating(lone, 2 * SEC, conn);
+		// Asked for no vote unless it met all, but missed it may be a member of the other
+		// part: it counts.
+		assert_int_equal(
+			asked_of(lone, conn, late),
+			rows[n].late_has_one ? -1 : (int)COLLECT_CENSUS_LATE
+		);
+		assert_int_equal(lone->ras->liveness.census.own_uncounted, 0);
+		lone_destroy(lone);
+	}
+}
+
+// Found: one that had joined a moment before a gap had not spoken on its link, so nobody was late.
+// Of one that joined long ago, and is no neighbour, others heard since: who joined after it votes.
+static void who_joined_after_one_that_never_spoke_is_late_if_that_was_lately(void **state) {
+	static const struct {
+		uint64_t before_ns;
+		bool has_one;
+	} rows[] = {{5 * SEC, false}, {60 * SEC, true}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+		uint32_t conn = lone_link(lone, 2);
+		struct ras *ras = lone->ras;
+		uint64_t missed, later;
+
+		ras->liveness.whole_ns = 0;
+		missed = newcomer(lone, conn, "missed");
+		assert_int_equal(ras->liveness.joins[0].id, missed);
+		ras->liveness.joins[0].at_ns -= rows[n].before_ns;
+		later = newcomer(lone, conn, "later");
+		ras_enter(ras, lone->now_ns);
+		liveness_reported(ras, peers_find(&ras->peers, missed), 0);
+		ras_exit(ras);
+		lone_pass_beating(lone, SEC, conn);
+		count_from(lone, 9, 9);
+		assert_int_equal(has_vote(lone, later), rows[n].has_one);
+		lone_destroy(lone);
+	}
+}
+
+// Found: either part of a second gap was the larger one: to one of them they had joined beside the
+// first gap, and were no opponents; the other had not noticed that gap, and let them vote.
+static void who_joined_beside_a_gap_is_an_opponent_where_it_is_missed(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t beside;
+
+	(void)state;
+	lone_link(lone, 0); // which says nothing
+	lone_pass_beating(lone, 5 * SEC, conn);
+	assert_int_equal(lone->ras->liveness.whole_ns, RAS_NEVER);
+	beside = newcomer(lone, conn, "beside");
+	assert_false(has_vote(lone, beside));
+	assert_int_equal(asked_of(lone, conn, beside), COLLECT_CENSUS_LATE);
+	assert_int_equal(lone->ras->liveness.census.own_uncounted, 0);
+	lone_destroy(lone);
+}
+
+// Found: of one that had founded a ring beside a gap all members of the larger one heard that they
+// had no vote, and nobody had one.
+static void vote_that_only_a_newcomer_denies_is_kept(void **state) {
+	static const struct {
+		uint32_t newcomers; // the first of whom tells
+		bool keeps;
+	} rows[] = {{0, false}, {1, true}, {3, true}, {4, false}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(8, 1);
+		struct ras *ras = lone->ras;
+
+		for (uint32_t peer = 2; peer < 2 + rows[n].newcomers; peer++)
+			votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
+		votes_told_none(ras, lone_id(lone, 2));
+		assert_int_equal(votes_has_none(ras), !rows[n].keeps);
+		lone_destroy(lone);
+	}
+}
+
+// Found: both others had no vote, so that the brake let go, and nobody was left to be asked; they
+// stayed suspects, who keep their names from themselves at other addresses.
+static void who_is_silent_when_nobody_is_left_to_ask_is_unreachable(void **state) {
+	struct lone *lone = lone_of(3, 1);
+	struct ras *ras = lone->ras;
+
+	(void)state;
+	for (uint32_t peer = 0; peer < 3; peer += 2) {
+		lone_link(lone, peer);
+		votes_withdraw(ras, peers_find(&ras->peers, lone_id(lone, peer)));
+	}
+	lone_pass(lone, 40 * SEC);
+	assert_int_equal(ras->liveness.brake, false);
+	assert_int_equal(lone_peer(lone, 0).state, RAS_UNREACHABLE);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_UNREACHABLE);
+	lone_destroy(lone);
+}
+
+// A member answers a count that holds it for late.
+static void late_one_votes_once_it_has_met_all_of_the_view_that_asks(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t digest = peers_digest(&ras->peers);
+
+	(void)state;
+	ras_enter(ras, lone->now_ns);
+	for (uint32_t peer = 0; peer < 8; peer++) {
+		if (lone_id(lone, peer) != ras->self_id)
+			ras_entry(ras, peers_find(&ras->peers, lone_id(lone, peer)))->flags &=
+				(uint8_t)~PEER_SEEN;
+	}
+	assert_false(votes_has_none(ras));
+	assert_false(votes_told_late(ras, lone_id(lone, 2), digest));
+	assert_true(votes_has_none(ras));
+	for (uint32_t peer = 0; peer < 8; peer++) {
+		if (lone_id(lone, peer) == ras->self_id)
+			continue;
+		assert_true(votes_has_none(ras));
+		// It called those whom it had not met.
+		assert_non_null(lone_find_link(lone, peer));
+		ras_entry(ras, peers_find(&ras->peers, lone_id(lone, peer)))->flags |= PEER_SEEN;
+	}
+	assert_false(votes_has_none(ras));
+	assert_true(votes_told_late(ras, lone_id(lone, 2), digest));
+	// Somebody is known there whom it does not know.
+	assert_false(votes_told_late(ras, lone_id(lone, 2), digest + 1));
+	// Whoever was held for dead has none, whomever it met.
+	votes_withdraw(ras, ras->self_slot);
+	assert_true(votes_has_none(ras));
+	ras_exit(ras);
+	lone_destroy(lone);
+}
+
+// Found: it came back with a vote, as a new start of a member.
+static void member_that_restarts_gets_no_vote_back_that_was_withdrawn(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras_peer_info info = lone_info(lone, 5, 2);
+	struct peer_news news = lone_told(lone, 5, RAS_ALIVE, ras_incarnation(2, 0));
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	die_and_come_back(lone, conn, 5);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+	lone_news(lone, conn, &news);
+	ras_record_put(lone->interner, news.record);
+	lone_pass_beating(lone, 6 * SEC, conn);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	// Who left may have joined again beside a gap: it would be counted in place of one missed.
+	news = lone_told(lone, 6, RAS_LEFT, ras_incarnation(1, 0));
+	lone_news(lone, conn, &news);
+	lone_pass_beating(lone, 2 * SEC, conn);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 6)), COLLECT_CENSUS_NOBODY);
+	lone_destroy(lone);
+}
+
+// Found: a count that had begun before was taken for the one that was wanted.
+static void count_of_ours_that_another_one_overtook_is_none(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct census_result result = {.reached = 8, .voters = 8};
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(lone->ras, lone->now_ns);
+	lone->ras->liveness.census.own_ns = lone->ras->observed_ns;
+	brake_counted_here(lone->ras, lone->ras->observed_ns - 300 * MS, &result);
+	ras_exit(lone->ras);
+	assert_int_equal(lone->ras->liveness.census.word.at_ns, 0);
+	lone_destroy(lone);
+}
+
+// Found: those who did not know yet that they were dead voted through one who was back.
+static void count_asks_neither_who_ended_nor_who_came_back_for_a_vote(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct peer_news news = lone_told(lone, 5, RAS_DEAD, ras_incarnation(1, 0));
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), -1);
+	lone_news(lone, conn, &news);
+	lone_pass_beating(lone, 2 * SEC, conn);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NOBODY);
+	news = lone_told(lone, 5, RAS_ALIVE, ras_incarnation(1, 1));
+	lone_news(lone, conn, &news);
+	lone_pass_beating(lone, 2 * SEC, conn);
+	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_UNCOUNTED);
+	lone_destroy(lone);
+}
+
+// Found: whom others had found again was held here, and declared by the count that had found it.
+static void count_that_reaches_all_members_is_a_proof_of_life_of_each(void **state) {
+	struct lone *lone = lone_of(8, 1);
+
+	(void)state;
+	for (uint32_t reached = 7; reached <= 8; reached++) {
+		ras_enter(lone->ras, lone->now_ns);
+		liveness_reported(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0);
+		ras_exit(lone->ras);
+		lone_pass(lone, SEC);
+		ras_enter(lone->ras, lone->now_ns);
+		told_by_two(lone, reached, 8);
+		ras_exit(lone->ras);
+		assert_int_equal(lone_peer(lone, 5).state, reached < 8 ? RAS_SUSPECT : RAS_ALIVE);
+	}
+	lone_destroy(lone);
+}
+
+// Found: a stranger that was counted made up for the one that was asked about and not heard.
+static void count_of_as_many_proves_nothing_of_whom_nobody_hears(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	uint64_t subject = lone_id(lone, 5);
+
+	(void)state;
+	for (uint32_t heard = 0; heard <= 1; heard++) {
+		struct census_result result = {
+			.reached = 8,
+			.members = 8,
+			.voters = 8,
+			.electorate = 8,
+			.subject_count = 1,
+			.subjects = &subject,
+			.heard = (uint8_t)heard,
+		};
+
+		ras_enter(lone->ras, lone->now_ns);
+		liveness_reported(lone->ras, peers_find(&lone->ras->peers, subject), 0);
+		ras_exit(lone->ras);
+		lone_pass(lone, SEC);
+		ras_enter(lone->ras, lone->now_ns);
+		for (uint32_t n = 2; n < 4; n++) {
+			brake_census_seen(lone->ras, lone_id(lone, n));
+			brake_counted(lone->ras, lone_id(lone, n), &result);
+		}
+		ras_exit(lone->ras);
+		assert_int_equal(lone_peer(lone, 5).state, heard ? RAS_ALIVE : RAS_SUSPECT);
+	}
+	lone_destroy(lone);
+}
+
+static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t since_ns;
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	since_ns = ras->observed_ns;
+	brake_census_seen(ras, lone_id(lone, 2));
+	brake_census_seen(ras, lone_id(lone, 3));
+	told(lone, 4, 3, 8); // it did not begin
+	told(lone, 2, 3, 8);
+	told(lone, 2, 3, 8);
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	told(lone, 3, 7, 8); // less than all, and by far more
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	told(lone, 2, 8, 8);
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_FREE);
+	assert_int_equal(lone_events(lone, RAS_EVENT_BRAKE_ON), 0);
+	lone_destroy(lone);
+}
+
+// It takes part as all do, and tells of a count that it made up as often as it can.
+static void lie_about_a_count(struct world *world, uint32_t liar, uint64_t ns, uint32_t reached) {
+	struct ras *ras = world->nodes[liar].ras;
+	struct census_result lie = {
+		.reached = reached,
+		.members = world->count,
+		.voters = reached,
+		.electorate = world->count,
+	};
+
+	for (uint64_t end_ns = world->now_ns + ns; world->now_ns < end_ns;) {
+		ras_enter(ras, world->now_ns);
+		collective_census(ras, SEC, NULL, 0);
+		ras_exit(ras);
+		world_pass(world, 10 * MS);
+		for (uint32_t n = 0; n < 9; n++) {
+			ras_enter(ras, world->now_ns);
+			flood_census(ras, &lie);
+			ras_exit(ras);
+			world_pass(world, 50 * MS);
+		}
+	}
+}
+
+// Found: one member's NOTICE was everybody's count.
+static void member_that_makes_counts_up_engages_nobodys_brake(void **state) {
+	struct world *world = world_of(16);
+
+	(void)state;
+	world_off(world, 5);
+	lie_about_a_count(world, 15, 15 * SEC, 7);
+	for (uint32_t n = 0; n < 15; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_ON), 0);
+		assert_int_equal(n == 5 ? RAS_DEAD : world_state(world, n, 5), RAS_DEAD);
+	}
+	world_destroy(world);
+}
+
+static void member_that_makes_counts_up_lets_nobodys_brake_go(void **state) {
+	struct world *world = world_of(16);
+
+	(void)state;
+	world_split(world, 8, WORLD_STALLED);
+	lie_about_a_count(world, 15, 40 * SEC, 16);
+	for (uint32_t n = 0; n < 15; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_OFF), 0);
+		assert_int_equal(world_view(world, n).dead, 0);
+	}
+	world_destroy(world);
+}
+
+// What a count may say, and how long others' counts that never end are waited for.
+static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t since_ns;
+
+	(void)state;
+	ras_enter(ras, lone->now_ns);
+	lone_link(lone, 2);
+	// More than there are, and fewer than we have beside us.
+	for (uint32_t n = 2; n < 4; n++) {
+		brake_census_seen(ras, lone_id(lone, n));
+		told(lone, n, 9, 8);
+		told(lone, n, 1, 8);
+	}
+	since_ns = ras->observed_ns;
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	for (uint32_t n = 0; n < 20 && ras->liveness.census.word.at_ns == 0; n++) {
+		brake_census_seen(ras, lone_id(lone, 2)); // others begin
+		brake_census_seen(ras, lone_id(lone, 3));
+		brake_count(ras, since_ns);
+		lone_pass(lone, 500 * MS);
+	}
+	assert_int_equal(ras->liveness.census.word.reached, 1); // nobody answers here
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_HELD);
+	lone_destroy(lone);
+}
+
+// Found: observed time leaves the pause out, and a count of before it seemed to be fresh.
+static void count_of_before_a_pause_of_our_own_is_none(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t since_ns;
+
+	(void)state;
+	lone_pass(lone, SEC);
+	ras_enter(ras, lone->now_ns);
+	since_ns = ras->observed_ns;
+	for (uint32_t n = 2; n < 4; n++) {
+		brake_census_seen(ras, lone_id(lone, n));
+		told(lone, n, 8, 8);
+	}
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_FREE);
+	lone->now_ns += 20 * SEC; // stopped
+	ras_tick(ras, lone->now_ns);
+	assert_true(lone_events(lone, RAS_EVENT_PAUSED) > 0);
+	assert_int_equal(brake_word(ras, since_ns, since_ns), BRAKE_UNKNOWN);
+	lone_destroy(lone);
+}
+
+static void one_count_serves_all_observers_of_a_moment(void **state) {
+	struct world *world = world_of(24);
+	uint64_t begun = 0;
+
+	(void)state;
+	world_off(world, 5);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	// Each notice that a node sends by itself is the end of a count.
+	for (uint32_t n = 0; n < 24; n++) {
+		if (n != 5)
+			begun += ras_collect_counters(world->nodes[n].ras)->notices_sent;
+	}
+	assert_in_range(begun, 1, 4);
+	world_destroy(world);
+}
+
+// It speaks and hears nothing: what it counts is told to all, and is of itself alone.
+static void count_of_one_that_hears_nothing_is_no_brake_for_the_others(void **state) {
+	struct world *world = world_of(12);
+
+	(void)state;
+	for (uint32_t n = 1; n < 12; n++)
+		world_way(world, n, 0, WORLD_STALLED);
+	world_off(world, 6);
+	world_pass(world, 14 * SEC);
+	for (uint32_t n = 1; n < 12; n++) {
+		assert_int_equal(world_events(world, n, RAS_EVENT_BRAKE_ON), 0);
+		assert_int_equal(n == 6 ? RAS_DEAD : world_state(world, n, 6), RAS_DEAD);
+	}
+	assert_int_equal(deaths_by(world, 0), 0);
+	world_destroy(world);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_falls_silent_after_the_brakes_time_has_a_time_of_its_own),
+		cmocka_unit_test(electorate_is_of_votes_and_of_those_missed_who_count),
+		cmocka_unit_test(who_joined_since_the_last_word_of_those_missed_has_no_vote),
+		cmocka_unit_test(stranger_in_the_slot_of_one_without_a_vote_has_one),
+		cmocka_unit_test(who_joined_after_one_that_never_spoke_is_late_if_that_was_lately),
+		cmocka_unit_test(who_joined_beside_a_gap_is_an_opponent_where_it_is_missed),
+		cmocka_unit_test(vote_that_only_a_newcomer_denies_is_kept),
+		cmocka_unit_test(who_is_silent_when_nobody_is_left_to_ask_is_unreachable),
+		cmocka_unit_test(late_one_votes_once_it_has_met_all_of_the_view_that_asks),
+		cmocka_unit_test(member_that_restarts_gets_no_vote_back_that_was_withdrawn),
+		cmocka_unit_test(count_of_ours_that_another_one_overtook_is_none),
+		cmocka_unit_test(count_asks_neither_who_ended_nor_who_came_back_for_a_vote),
+		cmocka_unit_test(count_that_reaches_all_members_is_a_proof_of_life_of_each),
+		cmocka_unit_test(count_of_as_many_proves_nothing_of_whom_nobody_hears),
+		cmocka_unit_test(count_of_one_other_is_believed_when_a_second_one_comes_to_the_same
+		),
+		cmocka_unit_test(member_that_makes_counts_up_engages_nobodys_brake),
+		cmocka_unit_test(member_that_makes_counts_up_lets_nobodys_brake_go),
+		cmocka_unit_test(counts_that_cannot_be_or_never_end_are_not_waited_for),
+		cmocka_unit_test(count_of_before_a_pause_of_our_own_is_none),
+		cmocka_unit_test(one_count_serves_all_observers_of_a_moment),
+		cmocka_unit_test(count_of_one_that_hears_nothing_is_no_brake_for_the_others),
+	};
+
+	return cmocka_run_group_tests_name("ras_census", tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A process that exits beside another agent of its host: that one's own machine says so.
+#include "control/ras/ras_world.h"
+
+#include <support/cmocka.h>
+
+#define SEC RAS_NS_PER_SEC
+#define COUNT 8
+
+static struct world *world_of_pairs(uint32_t count, enum world_boots boots) {
+	struct world *world =
+		world_create(&(struct world_setup){.count = count, .pairs = true, .boots = boots});
+
+	world_pass(world, 5 * SEC);
+	assert_true(world_agrees(world));
+	world_mark(world);
+	return world;
+}
+
+static struct ras_peer peer_of(const struct world *world, uint32_t node, uint32_t of) {
+	struct ras_peer peer;
+
+	assert_int_equal(ras_peer_find(world->nodes[node].ras, world_id(world, of), &peer), 0);
+	return peer;
+}
+
+// The first half, two hosts, is a part that waits.
+static struct world *halves_of_pairs(enum world_boots boots) {
+	struct world *world = world_of_pairs(COUNT, boots);
+
+	world_split(world, COUNT / 2, WORLD_STALLED);
+	world_pass(world, 30 * SEC);
+	for (uint32_t n = 0; n < COUNT; n++)
+		assert_true(world_view(world, n).brake);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+	return world;
+}
+
+static void process_that_exits_in_a_part_that_waits_is_dead_by_the_word_of_its_host(void **state) {
+	struct world *world = halves_of_pairs(WORLD_BOOT_OF_HOST);
+	struct ras_peer peer;
+
+	(void)state;
+	world_kill(world, 1);
+	world_pass(world, 3 * SEC);
+	for (uint32_t n = 0; n < COUNT / 2; n++) {
+		if (n == 1)
+			continue;
+		peer = peer_of(world, n, 1);
+		assert_int_equal(peer.state, RAS_DEAD);
+		assert_int_equal(peer.cause, RAS_CAUSE_EXITED);
+		assert_int_equal(peer.observer_count, 1);
+		assert_true(peer.observers[0] == world_id(world, 0));
+		assert_false(peer.sole);
+		assert_true(world_view(world, n).brake); // of those behind the gap nothing changed
+		assert_int_equal(world_view(world, n).dead, 1);
+	}
+	for (uint32_t n = COUNT / 2; n < COUNT; n++)
+		assert_int_equal(world_view(world, n).dead, 0);
+	// When the gap is over the other half hears of it, and nobody else was declared.
+	world_split(world, COUNT / 2, WORLD_OPEN);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	for (uint32_t n = COUNT / 2; n < COUNT; n++)
+		assert_int_equal(world_state(world, n, 1), RAS_DEAD);
+	world_destroy(world);
+}
+
+// Machines of one image are two hosts, and of an unknown boot nothing is known.
+static void part_that_waits_holds_one_that_refuses_its_clone(void **state) {
+	static const enum world_boots boots[] = {WORLD_BOOT_OF_NODE, WORLD_BOOT_UNKNOWN};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(boots) / sizeof(boots[0]); n++) {
+		struct world *world = halves_of_pairs(boots[n]);
+
+		world_kill(world, 1);
+		world_pass(world, 70 * SEC);
+		assert_int_equal(world_state(world, 0, 1), RAS_UNREACHABLE);
+		assert_int_equal(world_view(world, 2).dead, 0);
+		world_destroy(world);
+	}
+}
+
+// Its own firewall, loaded anew, rejects the other one of its host; a third one hears it.
+static void one_that_its_own_machine_refuses_and_a_third_hears_lives(void **state) {
+	(void)state;
+	for (uint32_t gap = 0; gap < 2; gap++) {
+		struct world *world = gap ? halves_of_pairs(WORLD_BOOT_OF_HOST)
+					  : world_of_pairs(COUNT, WORLD_BOOT_OF_HOST);
+
+		assert_true(world_is_linked(world, 1, 2));
+		world_way(world, 0, 1, WORLD_REFUSED);
+		world_way(world, 1, 0, WORLD_REFUSED);
+		world_reset(world, 0, 1);
+		world_pass(world, 70 * SEC);
+		assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
+		for (uint32_t n = 0; n < 4; n++)
+			assert_int_equal(world_state(world, n, 1), RAS_ALIVE);
+		world_destroy(world);
+	}
+}
+
+static void of_two_on_one_host_the_other_ones_exit_is_no_sole_death(void **state) {
+	struct world *world = world_of_pairs(2, WORLD_BOOT_OF_HOST);
+	struct ras_peer peer;
+
+	(void)state;
+	world_kill(world, 1);
+	world_pass(world, 3 * SEC);
+	peer = peer_of(world, 0, 1);
+	assert_int_equal(peer.state, RAS_DEAD);
+	assert_int_equal(peer.cause, RAS_CAUSE_EXITED);
+	assert_false(peer.sole);
+	world_destroy(world);
+}
+
+// Only one of its host can have seen it exit.
+static void exit_that_one_of_another_host_tells_is_a_suspicion(void **state) {
+	static const struct {
+		uint32_t observer;
+		enum world_boots boots;
+		bool dies;
+	} rows[] = {
+		{2, WORLD_BOOT_OF_HOST, false}, // of another host
+		{1, WORLD_BOOT_OF_HOST, false}, // itself
+		{0, WORLD_BOOT_OF_NODE, false}, // of a clone
+		{0, WORLD_BOOT_UNKNOWN, false}, {0, WORLD_BOOT_OF_HOST, true},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct world *world = world_of_pairs(COUNT, rows[n].boots);
+		struct peer_news news = {
+			.id = world_id(world, 1),
+			.incarnation = ras_self_incarnation(world->nodes[1].ras),
+			.state = RAS_DEAD,
+			.cause = RAS_CAUSE_EXITED,
+			.observer_count = 1,
+			.observers = {world_id(world, rows[n].observer)},
+		};
+		uint32_t far = 5;
+
+		while (world_link(world, far, 1) != NULL)
+			assert_true(++far < COUNT);
+		ras_apply_told(world->nodes[far].ras, &news, NULL);
+		assert_int_equal(world_state(world, far, 1), rows[n].dies ? RAS_DEAD : RAS_SUSPECT);
+		// It lives, and says so.
+		world_pass(world, 20 * SEC);
+		assert_true(world_agrees(world));
+		world_destroy(world);
+	}
+}
+
+// The same death told by one who saw it alone: the weight of the exit stays, whatever comes first.
+static void exit_weighs_more_than_what_one_alone_declared(void **state) {
+	(void)state;
+	for (uint32_t first = 0; first < 2; first++) {
+		struct world *world = world_of_pairs(COUNT, WORLD_BOOT_OF_HOST);
+		struct peer_news deaths[2];
+
+		world_off(world, 1);
+		for (uint32_t n = 0; n < 2; n++)
+			deaths[n] = (struct peer_news){
+				.id = world_id(world, 1),
+				.incarnation = ras_incarnation(1, 0),
+				.state = RAS_DEAD,
+				.cause = n == 0 ? RAS_CAUSE_EXITED : RAS_CAUSE_SILENT,
+				.observer_count = 1,
+				.observers = {world_id(world, n == 0 ? 0 : 7)},
+				.reached = n == 0 ? 0 : 2,
+				.of = n == 0 ? 0 : 2,
+			};
+		ras_apply(world->nodes[6].ras, &deaths[first], NULL);
+		assert_int_equal(peer_of(world, 6, 1).sole, first == 1);
+		ras_apply(world->nodes[6].ras, &deaths[1 - first], NULL);
+		assert_int_equal(peer_of(world, 6, 1).cause, RAS_CAUSE_EXITED);
+		assert_false(peer_of(world, 6, 1).sole);
+		world_destroy(world);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			process_that_exits_in_a_part_that_waits_is_dead_by_the_word_of_its_host
+		),
+		cmocka_unit_test(part_that_waits_holds_one_that_refuses_its_clone),
+		cmocka_unit_test(one_that_its_own_machine_refuses_and_a_third_hears_lives),
+		cmocka_unit_test(of_two_on_one_host_the_other_ones_exit_is_no_sole_death),
+		cmocka_unit_test(exit_that_one_of_another_host_tells_is_a_suspicion),
+		cmocka_unit_test(exit_weighs_more_than_what_one_alone_declared),
+	};
+
+	return cmocka_run_group_tests_name("ras_exit", tests, NULL, NULL);
+}

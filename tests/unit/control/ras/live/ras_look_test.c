@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Looks at a peer on another's behalf, proofs of life, what is known of a death, and what does
+// not wait for one.
+#include "control/ras/ras_lone.h"
+#include "control/ras/ras_world.h"
+
+#include <support/cmocka.h>
+
+#define SEC RAS_NS_PER_SEC
+#define MS RAS_NS_PER_MS
+
+// Of the messages of RELAY_PORT_CONFIRM.
+#define ASK 1
+#define TELL 3
+
+static void say_of(struct lone *lone, uint32_t from, uint8_t kind, uint32_t subject, uint64_t run) {
+	uint8_t bytes[64];
+	struct wire_writer writer;
+	struct wire_reader reader;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	wire_put_u8(&writer, kind);
+	wire_put_u64(&writer, lone_id(lone, subject));
+	wire_put_u64(&writer, ras_incarnation(1, 0));
+	wire_put_u64(&writer, run);
+	wire_put_u32(&writer, 7);
+	wire_reader_init(&reader, bytes, wire_writer_used(&writer));
+	ras_enter(lone->ras, lone->now_ns);
+	liveness_message(lone->ras, lone_id(lone, from), &reader);
+	ras_exit(lone->ras);
+	assert_true(wire_reader_ok(&reader));
+}
+
+static void say(struct lone *lone, uint32_t from, uint8_t kind, uint32_t subject) {
+	say_of(lone, from, kind, subject, lone->records[subject]->run);
+}
+
+// `from` asks to look at `subject`.
+static void ask(struct lone *lone, uint32_t from, uint32_t subject) {
+	say(lone, from, ASK, subject);
+}
+
+// A link that was up, lost its connection and was refused twice.
+static void refuse_twice(struct lone *lone, uint32_t peer) {
+	lone_end(lone, lone_link(lone, peer), RAS_CAUSE_RESET);
+	lone_pass_refusing(lone, 500 * MS, peer);
+	assert_true(lone_find_link(lone, peer)->gone);
+}
+
+// What the latest answer on the connection says was seen: it and 4 bytes of time end the message.
+static enum sight answered(const struct lone *lone, uint32_t conn) {
+	const struct lone_frame *frame = lone_latest(lone, conn, MESSAGE_RELAY);
+
+	return (enum sight)frame->bytes[frame->size - 5];
+}
+
+// Found: a host whose firewall refused newcomers stood still, and one that never had a connection
+// bore witness of its end.
+static void refusal_of_a_newcomer_is_told_as_a_silence(void **state) {
+	static const struct {
+		bool had_connection;
+		enum sight sight;
+	} rows[] = {{true, SIGHT_GONE}, {false, SIGHT_SILENT}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		uint32_t conn = lone_link(lone, 4);
+
+		if (rows[n].had_connection)
+			lone_end(lone, lone_link(lone, 2), RAS_CAUSE_RESET);
+		lone_mark(lone);
+		ask(lone, 4, 2);
+		lone_pass_refusing(lone, 500 * MS, 2);
+		assert_int_equal(lone->ras->liveness.look_count, 0);
+		assert_int_equal(answered(lone, conn), rows[n].sight);
+		lone_destroy(lone);
+	}
+}
+
+// Found: whoever asked about the run that the others knew was told that its name is heard, and the
+// two runs were one peer, alive and silent, for ever.
+static void look_at_another_run_of_that_number_is_not_answered_by_the_one_heard(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	lone_beat(lone, conn, 1, RAS_USE_NEXT);
+	say_of(lone, 4, ASK, 2, lone->records[2]->run + 1);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	ask(lone, 4, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 1);
+	lone_destroy(lone);
+}
+
+static void refusal_of_just_now_is_an_answer(void **state) {
+	struct lone *lone = lone_of(6, 1);
+
+	(void)state;
+	refuse_twice(lone, 2);
+	ask(lone, 4, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	assert_true(lone_find_link(lone, 2)->gone);
+	lone_destroy(lone);
+}
+
+// Found: a peer that was started again meanwhile was called gone by what had been seen before.
+static void refusal_of_a_while_ago_is_looked_at_anew(void **state) {
+	struct lone *lone = lone_of(6, 1);
+
+	(void)state;
+	refuse_twice(lone, 2);
+	lone_pass(lone, 2 * SEC); // no connect of ours is answered
+	lone_mark(lone);
+	ask(lone, 4, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 1);
+	assert_false(lone_find_link(lone, 2)->gone);
+	lone_answer(lone, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
+	lone_destroy(lone);
+}
+
+static void second_look_that_is_refused_twice_as_well_says_gone(void **state) {
+	struct lone *lone = lone_of(6, 1);
+
+	(void)state;
+	refuse_twice(lone, 2);
+	lone_pass(lone, 2 * SEC);
+	ask(lone, 4, 2);
+	lone_pass_refusing(lone, 500 * MS, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	assert_true(lone_find_link(lone, 2)->gone);
+	lone_destroy(lone);
+}
+
+// A proof ends our own suspicion and the look that was promised, in whatever order they were
+// begun, and is one event.
+static void proof_ends_a_suspicion_and_a_promised_look_at_once(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	lone_pass(lone, 4 * SEC);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_SUSPECT);
+	ask(lone, 4, 2);
+	assert_int_equal(lone->ras->liveness.look_count, 1);
+	lone_mark(lone);
+	lone_beat(lone, conn, 2, RAS_USE_NEXT);
+	assert_int_equal(lone->ras->liveness.look_count, 0);
+	for (uint32_t n = 0; n < lone->ras->liveness.suspicion_count; n++)
+		assert_int_not_equal(
+			lone->ras->liveness.suspicions[n].slot, lone_find_link(lone, 2)->slot
+		);
+	assert_int_equal(lone_events(lone, RAS_EVENT_REFUTED), 1);
+	lone_destroy(lone);
+}
+
+// Found: a death by two, of whom we know one, was shown as a death by one alone.
+static void death_by_an_observer_we_do_not_know_is_not_sole(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct peer_news news = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
+	struct ras_peer peer;
+
+	(void)state;
+	news.observers[0] = lone_id(lone, 3);
+	lone_news(lone, lone_link(lone, 2), &news);
+	peer = lone_peer(lone, 4);
+	assert_int_equal(peer.state, RAS_DEAD);
+	assert_int_equal(peer.observer_count, 1);
+	assert_false(peer.sole);
+	assert_int_equal(lone_event(lone, RAS_EVENT_DEAD)->observer_count, 1);
+	lone_destroy(lone);
+}
+
+// Found: what waits with a deadline in the caller's time may ask for a wake-up that has passed,
+// and each input of the same moment took that for another pause.
+static void one_pause_is_told_once_however_many_words_follow(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 2 * SEC, &id), 0);
+	lone_pass_beating(lone, SEC, conn);
+	lone->now_ns += 600 * SEC;
+	for (uint32_t n = 0; n < 5; n++) {
+		lone_beat(lone, conn, 10 + n, RAS_USE_NEXT);
+		lone->now_ns += n % 2 * MS;
+	}
+	lone_pass(lone, 0);
+	assert_int_equal(lone_events(lone, RAS_EVENT_PAUSED), 1);
+	assert_int_equal(ras_counters(lone->ras)->own_pauses, 1);
+	lone_destroy(lone);
+}
+
+// Row 8: at the warning, long before a death, a running collective waits for the leg no more.
+static void leg_of_a_running_collective_is_purged_at_the_warning(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t silent = lone_link(lone, 2);
+	const struct ras_collect_counters *counters = ras_collect_counters(lone->ras);
+	uint64_t id;
+
+	(void)state;
+	lone_mark(lone);
+	assert_int_equal(
+		ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 600 * SEC, &id), 0
+	);
+	assert_int_equal(lone_sent(lone, silent, MESSAGE_COLLECT), 1);
+	lone_pass(lone, 2 * SEC);
+	assert_int_equal(counters->running, 1);
+	for (uint32_t n = 0; n < 12 && !lone_find_link(lone, 2)->delayed; n++)
+		lone_pass(lone, SEC);
+	assert_true(lone_find_link(lone, 2)->delayed);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_SUSPECT);
+	assert_false(lone_is_closed(lone, silent)); // it stands, and is only silent
+	lone_pass(lone, 0);
+	assert_int_equal(counters->running, 0);
+	assert_int_equal(counters->finished, 1);
+	assert_int_equal(counters->legs_lost, 1);
+	assert_int_equal(counters->legs_timed_out, 0);
+	lone_destroy(lone);
+}
+
+// Row 8: nor is it asked by the next one, nor told by a flood, until it speaks again.
+static void delayed_link_is_left_out_of_floods_until_it_speaks(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t silent = lone_link(lone, 2);
+	const struct ras_collect_counters *counters = ras_collect_counters(lone->ras);
+	uint64_t id;
+
+	(void)state;
+	for (uint32_t n = 0; n < 12 && !lone_find_link(lone, 2)->delayed; n++)
+		lone_pass(lone, SEC);
+	lone_mark(lone);
+	assert_int_equal(
+		ras_collect(lone->ras, lone->now_ns, RAS_COLLECT_HEALTH, 600 * SEC, &id), 0
+	);
+	assert_int_equal(ras_notice(lone->ras, lone->now_ns, RAS_NOTICE_OWN_MIN, "x", 1), 0);
+	lone_pass(lone, 0);
+	assert_int_equal(lone_sent(lone, silent, MESSAGE_COLLECT), 0);
+	assert_int_equal(lone_sent(lone, silent, MESSAGE_NOTICE), 0);
+	assert_int_equal(counters->running, 0);
+	lone_beat(lone, silent, 2, RAS_USE_NEXT);
+	assert_int_equal(ras_notice(lone->ras, lone->now_ns, RAS_NOTICE_OWN_MIN, "x", 1), 0);
+	assert_int_equal(lone_sent(lone, silent, MESSAGE_NOTICE), 1);
+	lone_destroy(lone);
+}
+
+// Found: one that woke up refuted the suspicion, which it heard of first, and was never told that
+// it had been declared dead.
+static void death_that_was_refuted_before_it_was_heard_of_is_told_once(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	uint32_t conn = lone_link(lone, 2);
+	struct peer_news death = lone_told(lone, 1, RAS_DEAD, ras_incarnation(1, 0));
+
+	(void)state;
+	say(lone, 4, TELL, 1);
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 1));
+	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 0); // suspected only
+	lone_mark(lone);
+	for (uint32_t n = 0; n < 3; n++)
+		lone_news(lone, conn, &death);
+	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 1);
+	assert_int_equal(lone_event(lone, RAS_EVENT_DECLARED_DEAD)->value, ras_incarnation(1, 1));
+	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 1));
+	death.incarnation = ras_incarnation(1, 1); // the next one
+	lone_news(lone, conn, &death);
+	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 2);
+	lone_destroy(lone);
+}
+
+static void death_of_this_start_in_an_answer_to_our_init_is_an_event(void **state) {
+	static const struct {
+		uint32_t start, refutations;
+		enum ras_state state;
+		enum ras_cause refusal;
+		uint32_t events;
+	} rows[] = {
+		{2, 0, RAS_DEAD, RAS_CAUSE_NONE, 1},	  {2, 0, RAS_LEFT, RAS_CAUSE_NONE, 1},
+		{2, 0, RAS_ALIVE, RAS_CAUSE_NONE, 0},	  {2, 0, RAS_SUSPECT, RAS_CAUSE_NONE, 0},
+		{1, 7, RAS_DEAD, RAS_CAUSE_NONE, 0}, // an earlier start, which did die
+		{2, 0, RAS_DEAD, RAS_CAUSE_DUPLICATE, 1}, {2, 0, RAS_ALIVE, RAS_CAUSE_DUPLICATE, 0},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		struct message_init_ack ack;
+
+		lone_pass(lone, 10 * MS);
+		ras_earlier_run(lone->ras, 1); // start 2
+		ras_refute(lone->ras, ras_incarnation(2, 0));
+		lone_mark(lone);
+		ack = lone_ack(lone, 2);
+		ack.your_state = (uint8_t)rows[n].state;
+		ack.refusal = (uint8_t)rows[n].refusal;
+		ack.your_incarnation = ras_incarnation(rows[n].start, rows[n].refutations);
+		lone_send_ack(lone, lone_opening(lone, 2), &ack);
+		assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), rows[n].events);
+		assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(2, 1));
+		lone_destroy(lone);
+	}
+}
+
+// Found: whoever refused it for a crossing of connections held it for alive from then on, and
+// told neither it nor anybody.
+static void one_that_comes_back_refuted_is_told_that_it_was_dead(void **state) {
+	static const enum ras_cause refusals[] = {RAS_CAUSE_NONE, RAS_CAUSE_DUPLICATE};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(refusals) / sizeof(refusals[0]); n++) {
+		struct lone *lone = lone_of(6, 1);
+		struct peer_news death = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
+		struct message_init init = lone_init(lone, 4, RAS_USE_NEXT);
+		uint32_t conn = lone_link(lone, 2);
+		const struct lone_frame *frame;
+		struct message_init_ack ack;
+		struct wire_reader reader;
+
+		lone_news(lone, conn, &death);
+		assert_int_equal(lone_peer(lone, 4).state, RAS_DEAD);
+		if (refusals[n] == RAS_CAUSE_DUPLICATE) { // we look for it just now
+			uint32_t slot = peers_find(&lone->ras->peers, death.id);
+
+			assert_non_null(link_want(lone->ras, slot, RAS_USE_CHECK));
+			lone_pass(lone, 10 * MS);
+			assert_int_not_equal(lone_opening(lone, 4), 0);
+		}
+		init.incarnation = ras_incarnation(1, 1);
+		conn = lone_accept(lone);
+		lone_send_init(lone, conn, &init);
+		frame = lone_latest(lone, conn, MESSAGE_INIT_ACK);
+		wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+		assert_int_equal(message_init_ack_decode(&reader, &ack), 0);
+		assert_int_equal(ack.refusal, refusals[n]);
+		assert_int_equal(ack.your_state, RAS_DEAD);
+		assert_int_equal(ack.your_incarnation, ras_incarnation(1, 0));
+		assert_int_equal(lone_peer(lone, 4).state, RAS_ALIVE);
+		lone_destroy(lone);
+	}
+}
+
+static struct message_init init_of(const struct lone *lone, uint32_t conn) {
+	const struct lone_frame *frame = lone_latest(lone, conn, MESSAGE_INIT);
+	struct wire_reader reader;
+	struct message_init init;
+
+	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
+	assert_int_equal(message_init_decode(&reader, &init), 0);
+	return init;
+}
+
+// Found: its refutation reached everybody by others' news before it met anybody, all held it for
+// alive again when they did, and none told it.
+static void one_of_whose_return_we_heard_by_others_is_told_that_it_was_dead(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct peer_news death = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 3));
+	struct peer_news back = lone_told(lone, 4, RAS_ALIVE, ras_incarnation(1, 4));
+	uint32_t conn = lone_link(lone, 2);
+	struct message_init init;
+
+	(void)state;
+	lone_news(lone, conn, &death);
+	lone_news(lone, conn, &back);
+	assert_int_equal(lone_peer(lone, 4).state, RAS_ALIVE);
+	back.incarnation = ras_incarnation(1, 5); // of a suspicion, in which nobody was dead
+	lone_news(lone, conn, &back);
+	assert_non_null(link_want(lone->ras, peers_find(&lone->ras->peers, death.id), RAS_USE_CHECK)
+	);
+	lone_pass(lone, 10 * MS);
+	init = init_of(lone, lone_answer(lone, 4));
+	assert_int_equal(init.your_state, RAS_DEAD);
+	assert_int_equal(init.your_incarnation, ras_incarnation(1, 3));
+	lone_destroy(lone);
+}
+
+// What is told of a start ends with it.
+static void next_start_is_not_told_of_the_death_of_the_one_before(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct peer_news death = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
+	struct peer_news back = lone_told(lone, 4, RAS_ALIVE, ras_incarnation(1, 1));
+	struct peer_news next = lone_told(lone, 4, RAS_ALIVE, ras_incarnation(2, 0));
+	struct ras_peer_info info = lone_info(lone, 4, 2);
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t incarnation;
+
+	(void)state;
+	lone_news(lone, conn, &death);
+	lone_news(lone, conn, &back);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &next.record), 0);
+	lone_news(lone, conn, &next);
+	ras_record_put(lone->interner, next.record);
+	assert_int_equal(
+		peer_held(
+			peers_entry(&lone->ras->peers, peers_find(&lone->ras->peers, next.id)),
+			&incarnation
+		),
+		RAS_ALIVE
+	);
+	assert_int_equal(incarnation, ras_incarnation(2, 0));
+	lone_destroy(lone);
+}
+
+static void pair_way(struct world *world, uint32_t one, uint32_t other, enum world_way way) {
+	world_way(world, one, other, way);
+	world_way(world, other, one, way);
+}
+
+// Found: one that was cut off from one of two others, and fell silent for six seconds to the second
+// one later, was declared by the silence of the first.
+static void silence_that_kills_begins_with_the_last_word_that_a_witness_heard(void **state) {
+	static const struct {
+		uint64_t silent_ns;
+		uint32_t deaths;
+	} rows[] = {{6500 * MS, 0}, {11 * SEC, 1}};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct world *world = world_of(3);
+
+		world_pass(world, 10 * SEC);
+		pair_way(world, 0, 1, WORLD_STALLED);
+		world_pass(world, 2200 * MS);
+		pair_way(world, 1, 2, WORLD_STALLED);
+		world_pass(world, rows[n].silent_ns);
+		pair_way(world, 1, 2, WORLD_OPEN);
+		world_pass(world, SEC);
+		for (uint32_t node = 0; node < 3; node += 2)
+			assert_int_equal(world_events(world, node, RAS_EVENT_DEAD), rows[n].deaths);
+		world_destroy(world);
+	}
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(silence_that_kills_begins_with_the_last_word_that_a_witness_heard),
+		cmocka_unit_test(look_at_another_run_of_that_number_is_not_answered_by_the_one_heard
+		),
+		cmocka_unit_test(refusal_of_a_newcomer_is_told_as_a_silence),
+		cmocka_unit_test(refusal_of_just_now_is_an_answer),
+		cmocka_unit_test(refusal_of_a_while_ago_is_looked_at_anew),
+		cmocka_unit_test(second_look_that_is_refused_twice_as_well_says_gone),
+		cmocka_unit_test(proof_ends_a_suspicion_and_a_promised_look_at_once),
+		cmocka_unit_test(death_by_an_observer_we_do_not_know_is_not_sole),
+		cmocka_unit_test(one_pause_is_told_once_however_many_words_follow),
+		cmocka_unit_test(leg_of_a_running_collective_is_purged_at_the_warning),
+		cmocka_unit_test(delayed_link_is_left_out_of_floods_until_it_speaks),
+		cmocka_unit_test(death_that_was_refuted_before_it_was_heard_of_is_told_once),
+		cmocka_unit_test(death_of_this_start_in_an_answer_to_our_init_is_an_event),
+		cmocka_unit_test(one_that_comes_back_refuted_is_told_that_it_was_dead),
+		cmocka_unit_test(one_of_whose_return_we_heard_by_others_is_told_that_it_was_dead),
+		cmocka_unit_test(next_start_is_not_told_of_the_death_of_the_one_before),
+	};
+
+	return cmocka_run_group_tests_name("ras_look", tests, NULL, NULL);
+}

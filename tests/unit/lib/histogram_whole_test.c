@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is done with whole histograms: merge, subtract, snapshot; and the small form.
+#include "lib/histogram_support.h"
+
+#include <lib/histogram.h>
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+
+static void merging_equals_recording_in_one(void **state) {
+	static uint64_t values[VALUES_MAX];
+
+	(void)state;
+	for (size_t s = 0; s < COUNT_OF(shapes); s++) {
+		struct histogram *whole = created(&shapes[s]);
+		struct histogram *half[2] = {created(&shapes[s]), created(&shapes[s])};
+
+		for (size_t d = 0; d < DISTRIBUTION_COUNT; d++) {
+			values_fill(&distributions[d], values, VALUES_MAX);
+			record_all(whole, values, VALUES_MAX);
+			record_all(half[d % 2], values, VALUES_MAX);
+		}
+		assert_int_equal(histogram_merge(half[0], half[1]), 0);
+		assert_same(half[0], whole);
+		histogram_destroy(half[0]);
+		histogram_destroy(half[1]);
+		histogram_destroy(whole);
+	}
+}
+
+static void merging_into_a_narrower_counter_loses_only_what_it_cannot_hold(void **state) {
+	static const struct histogram_shape wide = {1, HOUR_NS, 7, 64};
+	struct histogram *from = nearly_full(&wide);
+	struct histogram *into = created(&histogram_shape_latency);
+	struct histogram_summary summary;
+
+	(void)state;
+	assert_int_equal(histogram_merge(from, from), 0);
+	assert_int_equal(histogram_merge(into, from), 0);
+	histogram_summarize(into, &summary);
+	assert_true(summary.count == 1ULL << 32);
+	assert_int_equal(summary.lost, 1);
+	histogram_destroy(from);
+	histogram_destroy(into);
+}
+
+static void shapes_that_differ_do_not_mix(void **state) {
+	struct histogram *histogram = created(&shapes[0]);
+
+	(void)state;
+	histogram_record(histogram, 5);
+	for (size_t s = 2; s < COUNT_OF(shapes); s++) {
+		struct histogram *other = created(&shapes[s]);
+
+		assert_int_equal(histogram_merge(histogram, other), -EINVAL);
+		assert_int_equal(histogram_subtract(histogram, other), -EINVAL);
+		assert_int_equal(histogram_snapshot(histogram, other), -EINVAL);
+		histogram_destroy(other);
+	}
+	histogram_destroy(histogram);
+}
+
+static void subtracting_an_earlier_state_leaves_exactly_the_interval(void **state) {
+	static uint64_t values[VALUES_MAX];
+
+	(void)state;
+	for (size_t d = 0; d + 1 < DISTRIBUTION_COUNT; d++) {
+		struct histogram *live = created(&histogram_shape_latency);
+		struct histogram *earlier = created(&histogram_shape_latency);
+		struct histogram *interval = created(&histogram_shape_latency);
+		struct histogram_summary got, expected;
+
+		values_fill(&distributions[d], values, VALUES_MAX);
+		record_all(live, values, VALUES_MAX);
+		assert_int_equal(histogram_snapshot(live, earlier), 0);
+		values_fill(&distributions[d + 1], values, VALUES_MAX);
+		record_all(live, values, VALUES_MAX);
+		record_all(interval, values, VALUES_MAX);
+		assert_int_equal(histogram_subtract(live, earlier), 0);
+		histogram_summarize(live, &got);
+		histogram_summarize(interval, &expected);
+		assert_true(got.count == expected.count && got.lost == expected.lost);
+		assert_true(got.under == expected.under && got.over == expected.over);
+		assert_true(got.mean == expected.mean && got.stdev == expected.stdev);
+		assert_true(got.min <= expected.min && got.max >= expected.max);
+		if (expected.under == 0 && expected.over == 0) {
+			assert_true(within_error(got.min, expected.min, 6));
+			assert_true(within_error(got.max, expected.max, 6));
+		}
+		for (uint32_t ppm = 10; ppm < MILLION; ppm += 4999)
+			assert_true(within_error(
+				histogram_percentile(live, ppm),
+				histogram_percentile(interval, ppm), 6
+			));
+		histogram_destroy(live);
+		histogram_destroy(earlier);
+		histogram_destroy(interval);
+	}
+}
+
+static void an_interval_that_moved_an_extreme_keeps_it_exactly(void **state) {
+	struct histogram *live = created(&histogram_shape_latency);
+	struct histogram *earlier = created(&histogram_shape_latency);
+	struct histogram_summary summary;
+
+	(void)state;
+	record_all(live, (uint64_t[]){50001, 70001}, 2);
+	assert_int_equal(histogram_snapshot(live, earlier), 0);
+	record_all(live, (uint64_t[]){10001, 990001}, 2);
+	assert_int_equal(histogram_subtract(live, earlier), 0);
+	histogram_summarize(live, &summary);
+	assert_int_equal(summary.min, 10001);
+	assert_int_equal(summary.max, 990001);
+	histogram_destroy(live);
+	histogram_destroy(earlier);
+}
+
+static void subtracting_what_was_never_in_is_erange_and_changes_nothing(void **state) {
+	struct histogram *histogram = created(&histogram_shape_latency);
+	struct histogram *same = created(&histogram_shape_latency);
+	struct histogram *other = created(&histogram_shape_latency);
+
+	(void)state;
+	record_all(histogram, (uint64_t[]){10, 20, 30}, 3);
+	assert_int_equal(histogram_snapshot(histogram, same), 0);
+	histogram_record(other, 1000);
+	assert_int_equal(histogram_subtract(histogram, other), -ERANGE);
+	assert_same(histogram, same);
+	histogram_clear(other);
+	record_all(other, (uint64_t[]){10, 20, 30, 30}, 4);
+	assert_int_equal(histogram_subtract(histogram, other), -ERANGE);
+	assert_same(histogram, same);
+	histogram_destroy(histogram);
+	histogram_destroy(same);
+	histogram_destroy(other);
+}
+
+static void a_cleared_histogram_is_as_new(void **state) {
+	struct histogram *histogram = created(&histogram_shape_latency);
+	struct histogram *fresh = created(&histogram_shape_latency);
+
+	(void)state;
+	record_all(histogram, (uint64_t[]){0, 20, UINT64_MAX}, 3);
+	histogram_clear(histogram);
+	assert_same(histogram, fresh);
+	record_all(histogram, (uint64_t[]){7}, 1);
+	record_all(fresh, (uint64_t[]){7}, 1);
+	assert_same(histogram, fresh);
+	histogram_destroy(histogram);
+	histogram_destroy(fresh);
+}
+
+struct recorder {
+	struct histogram *histogram;
+	atomic_bool stop;
+};
+
+static void *record_until_stopped(void *argument) {
+	struct recorder *recorder = argument;
+	uint64_t n = 0;
+
+	// Always the pair 10 and 30: a snapshot of whole records has a mean of 10 to 30 and its
+	// sum follows from its count. A pause as a worker makes between bursts lets readers in.
+	while (!atomic_load_explicit(&recorder->stop, memory_order_acquire)) {
+		histogram_record(recorder->histogram, n++ % 2 == 0 ? 10 : 30);
+		if (n % 16 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void a_snapshot_beside_the_writer_holds_each_record_wholly_or_not_at_all(void **state) {
+	static const struct histogram_shape shape = {1, 1000, 7, 32};
+	struct recorder recorder = {.histogram = created(&shape)};
+	struct histogram *copy = created(&shape);
+	struct histogram_summary summary = {0};
+	pthread_t thread;
+	int taken = 0;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, record_until_stopped, &recorder), 0);
+	while (taken < 1000) {
+		int err = histogram_snapshot(recorder.histogram, copy);
+
+		if (err == -EAGAIN) {
+			sched_yield();
+			continue;
+		}
+		assert_int_equal(err, 0);
+		taken++;
+		histogram_summarize(copy, &summary);
+		if (summary.count == 0)
+			continue;
+		assert_true(
+			llround(summary.mean * (double)summary.count) ==
+			(long long)(summary.count / 2 * 40 + summary.count % 2 * 10)
+		);
+		assert_int_equal(summary.min, 10);
+		assert_int_equal(histogram_percentile(copy, MILLION / 2), 10);
+		assert_int_equal(
+			histogram_percentile(copy, MILLION - 1), summary.count > 1 ? 30 : 10
+		);
+	}
+	atomic_store_explicit(&recorder.stop, true, memory_order_release);
+	pthread_join(thread, NULL);
+	histogram_destroy(recorder.histogram);
+	histogram_destroy(copy);
+}
+
+static void the_small_form_equals_the_general_one_of_its_shape(void **state) {
+	static uint64_t values[VALUES_MAX];
+
+	(void)state;
+	for (size_t d = 0; d < DISTRIBUTION_COUNT; d++) {
+		struct histogram *general = created(&histogram_shape_log2);
+		struct histogram *copy = created(&histogram_shape_log2);
+		struct histogram_log2 log2, half, whole;
+
+		values_fill(&distributions[d], values, VALUES_MAX);
+		record_all(general, values, VALUES_MAX);
+		histogram_log2_init(&log2);
+		for (size_t n = 0; n < VALUES_MAX; n++) {
+			if (n == VALUES_MAX / 2)
+				assert_int_equal(histogram_log2_snapshot(&log2, &half), 0);
+			histogram_log2_record(&log2, values[n]);
+		}
+		assert_int_equal(histogram_log2_merge_into(copy, &log2), 0);
+		assert_same(copy, general);
+		for (uint32_t ppm = 0; ppm <= MILLION; ppm += MILLION / 100)
+			assert_true(
+				histogram_log2_percentile(&log2, ppm) ==
+				histogram_percentile(general, ppm)
+			);
+		// What was taken out and put back in is what it was.
+		assert_int_equal(histogram_log2_snapshot(&log2, &whole), 0);
+		assert_int_equal(histogram_log2_subtract(&log2, &half), 0);
+		assert_int_equal(histogram_log2_merge(&log2, &half), 0);
+		histogram_clear(copy);
+		assert_int_equal(histogram_log2_merge_into(copy, &log2), 0);
+		assert_same(copy, general);
+		histogram_destroy(general);
+		histogram_destroy(copy);
+	}
+}
+
+static void the_small_form_covers_an_hour_and_states_what_is_beyond(void **state) {
+	struct histogram_summary summary;
+	struct histogram_log2 log2;
+
+	(void)state;
+	histogram_log2_init(&log2);
+	histogram_log2_record(&log2, HOUR_NS);
+	histogram_log2_summarize(&log2, &summary);
+	assert_int_equal(summary.over, 0);
+	assert_true(summary.max == HOUR_NS);
+	histogram_log2_record(&log2, 0);
+	histogram_log2_record(&log2, 2 * HOUR_NS);
+	histogram_log2_summarize(&log2, &summary);
+	assert_int_equal(summary.under, 1);
+	assert_int_equal(summary.over, 1);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(merging_equals_recording_in_one),
+		cmocka_unit_test(merging_into_a_narrower_counter_loses_only_what_it_cannot_hold),
+		cmocka_unit_test(shapes_that_differ_do_not_mix),
+		cmocka_unit_test(subtracting_an_earlier_state_leaves_exactly_the_interval),
+		cmocka_unit_test(an_interval_that_moved_an_extreme_keeps_it_exactly),
+		cmocka_unit_test(subtracting_what_was_never_in_is_erange_and_changes_nothing),
+		cmocka_unit_test(a_cleared_histogram_is_as_new),
+		cmocka_unit_test(a_snapshot_beside_the_writer_holds_each_record_wholly_or_not_at_all
+		),
+		cmocka_unit_test(the_small_form_equals_the_general_one_of_its_shape),
+		cmocka_unit_test(the_small_form_covers_an_hour_and_states_what_is_beyond),
+	};
+
+	return cmocka_run_group_tests_name("histogram_whole", tests, NULL, NULL);
+}

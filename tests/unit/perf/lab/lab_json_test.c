@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files of runs that nobody measured: as they were written, and with one number changed.
+#include "json.h"
+#include "output.h"
+#include "perf/stats/generator.h"
+
+#include <lib/scoped.h>
+#include <support/cmocka.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH "/tmp/tocsin-lab-json-XXXXXX"
+
+static void fill_load(struct lab_result *result, struct generator *generator, uint32_t count) {
+	struct result_load *load = &result->load;
+	uint64_t due_ns = 0;
+
+	load->due_ns = calloc(count, sizeof(*load->due_ns));
+	load->due_count = count;
+	assert_non_null(load->due_ns);
+	for (uint32_t n = 0; n < count; n++) {
+		load->due_ns[n] = due_ns += 2000000;
+		run_record_add(load->service, latency_of_level(generator_next(generator)) / 2);
+		histogram_record(load->lag, 100 + n % 7);
+	}
+}
+
+static struct lab_run *make_run(uint32_t count, bool open) {
+	struct lab_run *run = calloc(1, sizeof(*run));
+	struct generator generator = generator_seeded(7);
+	struct lab_result *result;
+
+	assert_non_null(run);
+	generator_start(&generator, 0.5);
+	run->plan = plan_default;
+	run->plan.arrivals = open ? PLAN_CONSTANT : PLAN_CLOSED;
+	run->count = 1;
+	run->environment[0].count = 1;
+	snprintf(run->environment[0].items[0].key, ENVIRONMENT_KEY_BYTES, "host");
+	snprintf(run->environment[0].items[0].value, ENVIRONMENT_VALUE_BYTES, "one");
+	result = &run->results[0];
+	assert_int_equal(result_prepare(result, 64, open), 0);
+	result->complete = true;
+	result->took_ns = count * UINT64_C(2000000);
+	result->noise_known[0] = true;
+	result->warm_count = WARMUP_SAMPLES_MIN;
+	result->warm_judged = true;
+	for (uint32_t n = 0; n < result->warm_count; n++)
+		result->warm[n] = latency_of_level(generator_next(&generator));
+	assert_int_equal(warmup_look(result->warm, result->warm_count, &result->warm_look), 0);
+	for (uint32_t n = 0; n < count; n++)
+		run_record_add(result->times, latency_of_level(generator_next(&generator)));
+	if (open)
+		fill_load(result, &generator, count);
+	assert_int_equal(result_summarize(result), 0);
+	return run;
+}
+
+static void release(struct lab_run *run) {
+	run_release(run);
+	free(run);
+}
+
+static json_t *tree_of(uint32_t count, bool open) {
+	struct lab_run *run = make_run(count, open);
+	json_t *root;
+
+	assert_int_equal(run_to_json(run, &root), 0);
+	release(run);
+	return root;
+}
+
+static int verify_path(const char *path, struct lab_why *why) {
+	json_t *root;
+	int err = verify_load(path, why, &root);
+
+	if (err == 0)
+		json_decref(root);
+	return err;
+}
+
+static int verify(const json_t *root, struct lab_why *why) {
+	char path[] = PATH;
+	scoped_fd int fd = mkstemp(path);
+	int err;
+
+	assert_true(fd >= 0);
+	assert_int_equal(json_dumpfd(root, fd, JSON_COMPACT | JSON_REAL_PRECISION(17)), 0);
+	why->text[0] = '\0';
+	err = verify_path(path, why);
+	unlink(path);
+	return err;
+}
+
+static void a_file_as_it_was_written_is_verified(void **state) {
+	static const struct {
+		uint32_t count;
+		bool open;
+	} rows[] = {
+		{1, false},
+		{63, false},
+		{5000, false},
+		{5000, true},
+		{RECORD_RAW_MAX + 70000, false},
+		{RECORD_RAW_MAX + 5, true},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		json_t *root = tree_of(rows[n].count, rows[n].open);
+		struct lab_why why;
+
+		(void)verify(root, &why);
+		assert_string_equal(why.text, ""); // and so it says what differs
+		assert_int_equal(verify(root, &why), 0);
+		json_decref(root);
+	}
+}
+
+// A walk over all numbers of a tree; the one at `place` is changed.
+struct walk {
+	uint32_t place, seen;
+	char path[256]; // of the one that was changed
+};
+
+static bool change(json_t *value) {
+	if (json_is_integer(value))
+		json_integer_set(value, json_integer_value(value) + 1);
+	else
+		json_real_set(value, json_real_value(value) * 1.01 + 1e-3);
+	return true;
+}
+
+// As deep as the file.
+// NOLINTBEGIN(misc-no-recursion)
+static bool walk(struct walk *walk_, json_t *value, const char *path);
+
+static bool walk_array(struct walk *walk_, json_t *array, const char *path) {
+	char inner[256];
+
+	for (size_t n = 0; n < json_array_size(array); n++) {
+		snprintf(inner, sizeof(inner), "%.200s[%zu]", path, n);
+		if (walk(walk_, json_array_get(array, n), inner))
+			return true;
+	}
+	return false;
+}
+
+static bool walk_object(struct walk *walk_, json_t *object, const char *path) {
+	const char *key;
+	char inner[256];
+	json_t *value;
+
+	json_object_foreach(object, key, value) {
+		snprintf(
+			inner, sizeof(inner), "%.180s%s%.60s", path, path[0] != '\0' ? "." : "", key
+		);
+		if (walk(walk_, value, inner))
+			return true;
+	}
+	return false;
+}
+
+static bool walk(struct walk *walk_, json_t *value, const char *path) {
+	if (json_is_object(value))
+		return walk_object(walk_, value, path);
+	if (json_is_array(value))
+		return walk_array(walk_, value, path);
+	if (!json_is_number(value) || walk_->seen++ != walk_->place)
+		return false;
+	snprintf(walk_->path, sizeof(walk_->path), "%s", path);
+	return change(value);
+}
+// NOLINTEND(misc-no-recursion)
+
+static void one_changed_number_is_named(void **state) {
+	json_t *root = tree_of(400, true);
+	uint32_t figures = 0, step = 1;
+
+	(void)state;
+	for (uint32_t place = 0;; place += step) {
+		json_t *copy = json_deep_copy(root);
+		struct walk walk_ = {.place = place};
+		struct lab_why why;
+		bool figure;
+		int err;
+
+		if (!walk(&walk_, copy, "")) {
+			json_decref(copy);
+			break;
+		}
+		err = verify(copy, &why);
+		json_decref(copy);
+		assert_true(err == -EUCLEAN || err == -EBADMSG);
+		figure = strstr(walk_.path, ".figures.") != NULL;
+		// A figure by its place; else the part that it is in.
+		if (figure)
+			assert_non_null(strstr(why.text, walk_.path));
+		else
+			assert_true(strlen(why.text) > strlen("/tmp/"));
+		figures += figure;
+		step = figure ? 3 : 101; // some of them
+	}
+	assert_true(figures > 10);
+	json_decref(root);
+}
+
+static void a_changed_word_is_named_by_its_part(void **state) {
+	json_t *root = tree_of(400, false);
+	struct lab_why why;
+
+	(void)state;
+	json_object_set_new(
+		json_object_get(json_object_get(root, "environment"), "client"), "host",
+		json_string("another")
+	);
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "digests.environment"));
+	json_decref(root);
+}
+
+static void a_file_of_another_schema_or_of_none_is_refused(void **state) {
+	json_t *root = tree_of(70, false), *none = json_pack("{s:i}", "a", 1);
+	struct lab_why why = {.text = ""};
+
+	(void)state;
+	json_object_set_new(root, "schema", json_string("tocsin-perf/2"));
+	assert_int_equal(verify(root, &why), -EPROTO);
+	assert_non_null(strstr(why.text, "tocsin-perf/2"));
+	json_decref(root);
+	assert_int_equal(verify(none, &why), -EBADMSG);
+	json_decref(none);
+	why.text[0] = '\0';
+	assert_int_equal(verify_path("/nonexistent/r.json", &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "/nonexistent/r.json"));
+}
+
+// Members that are missing, or of another kind: never a crash.
+static void a_hostile_file_is_refused(void **state) {
+	static const char *const keys[] = {
+		"size_bytes", "took_ns", "warm_up", "times", "service", "load", "noise",
+	};
+	json_t *root = tree_of(300, true);
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++) {
+		json_t *kinds[] = {
+			json_null(), json_string("x"), json_integer(-1), json_array(),
+			json_object()};
+
+		for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+			json_t *copy = json_deep_copy(root);
+			struct lab_why why;
+
+			json_object_set_new(
+				json_array_get(json_object_get(copy, "results"), 0), keys[n],
+				kinds[kind]
+			);
+			assert_true(verify(copy, &why) < 0);
+			assert_true(why.text[0] != '\0');
+			json_decref(copy);
+		}
+	}
+	json_decref(root);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_as_it_was_written_is_verified),
+		cmocka_unit_test(one_changed_number_is_named),
+		cmocka_unit_test(a_changed_word_is_named_by_its_part),
+		cmocka_unit_test(a_file_of_another_schema_or_of_none_is_refused),
+		cmocka_unit_test(a_hostile_file_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// xoshiro256**, normals by Box and Muller, an autoregressive process of order one.
+#include "perf/stats/generator.h"
+
+#include <math.h>
+
+static uint64_t rotate_left(uint64_t value, unsigned int bits) {
+	return value << bits | value >> (64 - bits);
+}
+
+static uint64_t next_word(struct generator *generator) {
+	uint64_t *state = generator->state;
+	uint64_t word = rotate_left(state[1] * 5, 7) * 9;
+	uint64_t shifted = state[1] << 17;
+
+	state[2] ^= state[0];
+	state[3] ^= state[1];
+	state[1] ^= state[2];
+	state[0] ^= state[3];
+	state[2] ^= shifted;
+	state[3] = rotate_left(state[3], 45);
+	return word;
+}
+
+// The seed is spread over the state by splitmix64.
+struct generator generator_seeded(uint64_t seed) {
+	struct generator generator = {.level = 0};
+
+	for (int n = 0; n < 4; n++) {
+		uint64_t word = seed += 0x9e3779b97f4a7c15ULL;
+
+		word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
+		word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
+		generator.state[n] = word ^ word >> 31;
+	}
+	return generator;
+}
+
+double generator_uniform(struct generator *generator) {
+	return ((double)(next_word(generator) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+double generator_normal(struct generator *generator) {
+	double radius = sqrt(-2 * log(generator_uniform(generator)));
+
+	return radius * cos(2 * 3.14159265358979323846 * generator_uniform(generator));
+}
+
+void generator_start(struct generator *generator, double memory) {
+	generator->memory = memory;
+	generator->level = generator_normal(generator);
+}
+
+double generator_next(struct generator *generator) {
+	double memory = generator->memory;
+
+	generator->level =
+		memory * generator->level + sqrt(1 - memory * memory) * generator_normal(generator);
+	return generator->level;
+}
+
+uint64_t latency_of_level(double level) {
+	return (uint64_t)(1e6 * exp(0.3 * level));
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "perf/stats/generator.h"
+#include "summary.h"
+
+#include <support/cmocka.h>
+
+#include <errno.h>
+
+static const uint32_t quantiles[] = {500000, 900000, 990000, 999000};
+
+static void
+one_run(struct generator *generator,
+	double memory,
+	uint32_t samples,
+	struct run_summary *ret_summary) {
+	struct run_record *record;
+
+	assert_int_equal(run_record_create(&record), 0);
+	generator_start(generator, memory);
+	for (uint32_t n = 0; n < samples; n++)
+		run_record_add(record, latency_of_level(generator_next(generator)));
+	assert_int_equal(run_summarize(record, quantiles, 4, ret_summary), 0);
+	run_record_destroy(record);
+}
+
+static void run_of_two_regimes_is_told_as_two(void **state) {
+	static const struct {
+		double middle, tail; // of the second regime, against 1
+	} rows[] = {{1.3, 1}, {1, 3}, {1, 1}};
+
+	(void)state;
+	for (size_t r = 0; r < 3; r++) {
+		struct generator generator = generator_seeded(r + 41);
+		struct run_record *record;
+		struct run_summary summary;
+
+		assert_int_equal(run_record_create(&record), 0);
+		for (int n = 0; n < 100000; n++) {
+			double latency = (double)latency_of_level(generator_normal(&generator));
+
+			latency *= n >= 50000 ? rows[r].middle : 1;
+			if (generator_uniform(&generator) < 0.03)
+				latency *= n >= 50000 ? 4 * rows[r].tail : 4;
+			run_record_add(record, (uint64_t)latency);
+		}
+		assert_int_equal(run_summarize(record, quantiles, 4, &summary), 0);
+		assert_int_equal(summary.judged_count, 3);
+		assert_int_equal(summary.segment_count, r == 2 ? 1 : 2);
+		assert_int_equal(summary.judgement, r == 2 ? RUN_STEADY : RUN_CHANGED);
+		if (r != 2)
+			assert_in_range(
+				summary.segments[1].first * summary.window_samples, 47000, 53000
+			);
+		run_record_destroy(record);
+	}
+}
+
+static void short_runs_say_what_they_do_not_know(void **state) {
+	struct generator generator = generator_seeded(51);
+	struct run_summary summary;
+	struct run_record *record;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	assert_int_equal(run_summarize(record, quantiles, 4, &summary), -ENODATA);
+	run_record_destroy(record);
+
+	one_run(&generator, 0, 1, &summary);
+	assert_int_equal(summary.quantiles[0].note, QUANTILE_TOO_FEW);
+	assert_int_equal(summary.judgement, RUN_TOO_SHORT_TO_JUDGE);
+	one_run(&generator, 0, 300, &summary);
+	assert_int_equal(summary.quantiles[0].note, QUANTILE_ROUGH);
+	assert_int_equal(summary.quantiles[2].note, QUANTILE_TOO_FEW);
+	assert_int_equal(summary.quantiles[2].high, 0);
+	one_run(&generator, 0, 50000, &summary);
+	assert_int_equal(summary.quantiles[2].note, QUANTILE_SOUND);
+	assert_int_equal(summary.quantiles[3].note, QUANTILE_ROUGH);
+	assert_string_equal(quantile_note_words(QUANTILE_SOUND), "");
+	assert_string_equal(run_judgement_words(RUN_STEADY), "no change found");
+}
+
+static void constant_latency_has_an_interval_of_one_value(void **state) {
+	struct run_record *record;
+	struct run_summary summary;
+
+	(void)state;
+	assert_int_equal(run_record_create(&record), 0);
+	for (int n = 0; n < 100000; n++)
+		run_record_add(record, 1234);
+	assert_int_equal(run_summarize(record, quantiles, 4, &summary), 0);
+	for (int q = 0; q < 4; q++) {
+		assert_int_equal(summary.quantiles[q].low, 1234);
+		assert_int_equal(summary.quantiles[q].high, 1234);
+	}
+	assert_int_equal(summary.judgement, RUN_STEADY);
+	run_record_destroy(record);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(run_of_two_regimes_is_told_as_two),
+		cmocka_unit_test(short_runs_say_what_they_do_not_know),
+		cmocka_unit_test(constant_latency_has_an_interval_of_one_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
