@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Experiments whose truth is known: how often is what the laboratory says true?
 //
-// tests/unit/perf/stats/stats_truth_test.c plays few repetitions of each, ./dev bench lab a thousand.
+// stats_truth_test.c beside it plays few repetitions of each, ./dev bench lab a thousand.
 #pragma once
 
 #include <stdint.h>

@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Folders depend on each other in one direction.
+
+    folders_test.py SOURCE-ROOT
+
+A folder depends on another one if a file of it includes a header of that. A public header of
+control and of dataplane is of the folder that has its NAME.c, or that folders.txt names; those of
+other components, which are a library each, are a folder of their own. Two folders that need each
+other are one for who reads them. Where that stands still, folders.txt names the include that would
+have to go, with its reason; it names no other.
+"""
+
+import collections
+import pathlib
+import re
+import sys
+
+import tap
+
+TOPS = ("control", "dataplane", "agent")
+# A quoted include is relative to the root that is nearest above the file.
+ROOTS = ("control", "control/ras", "control/verdict", "control/probe", "dataplane",
+         "dataplane/soft", "agent", "agent/cli")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def above(name):
+    """The root of a file."""
+    return max((root for root in ROOTS if name.startswith(root + "/")), key=len)
+
+
+def folder_of(name, owners):
+    """The folder that a file counts for."""
+    public = re.match(r"(.*)/include/(.*)$", name)
+    if not public:
+        return str(pathlib.PurePosixPath(name).parent)
+    return owners.get(public[2], f"{public[1]}/include")
+
+
+def owners_of(names, listed):
+    """The folder of each public header of control and dataplane."""
+    folders = collections.defaultdict(set)
+    for name in names:
+        path = pathlib.PurePosixPath(name)
+        if path.suffix == ".c" and above(name) in ("control", "dataplane"):
+            folders[path.parts[0], path.stem].add(str(path.parent))
+    owners = {}
+    for name in names:
+        public = re.match(r"(control|dataplane)/include/(.*)\.h$", name)
+        if public:
+            found = folders[public[1], public[2].split("/")[1]]
+            if len(found) == 1:
+                owners[public[2] + ".h"] = next(iter(found))
+    return owners | listed
+
+
+def edges_of(texts, listed):
+    """For each folder the folders that it includes headers of, and one file that does."""
+    names = set(texts)
+    owners = owners_of(names, listed)
+    places = {re.sub(r".*/include/", "", name): name for name in names if "/include/" in name}
+    edges = {}
+    for name, text in sorted(texts.items()):
+        for mark, header in INCLUDE.findall(text):
+            if mark == "<":
+                found = places.get(header)
+            else:
+                beside = str(pathlib.PurePosixPath(name).parent / header)
+                found = next((path for path in (f"{above(name)}/{header}", beside)
+                              if path in names), None)
+                assert found, f'{name}: "{header}" is not below {above(name)}'
+            if found:
+                edge = folder_of(name, owners), folder_of(found, owners)
+                if edge[0] != edge[1]:
+                    edges.setdefault(edge, name)
+    return edges
+
+
+def circle_in(edges):
+    """Folders that need each other in a circle, or nothing."""
+    after = collections.defaultdict(set)
+    for start, end in edges:
+        after[start].add(end)
+    done, way = set(), []
+
+    def walk(folder):
+        if folder in way:
+            return way[way.index(folder):] + [folder]
+        if folder in done:
+            return None
+        way.append(folder)
+        for nearby in sorted(after[folder]):
+            found = walk(nearby)
+            if found:
+                return found
+        way.pop()
+        done.add(folder)
+        return None
+
+    for folder in sorted(after):
+        found = walk(folder)
+        if found:
+            return found
+    return []
+
+
+def lists_of(text):
+    """Owners of headers, and edges that are excepted, each with a reason after #."""
+    owners, excepted = {}, set()
+    for line in text.splitlines():
+        row, _, reason = line.partition("#")
+        if not row.strip():
+            continue
+        assert reason.strip(), f"folders.txt: without a reason: {row}"
+        start, middle, end = row.split()
+        if middle == "of":
+            owners[start] = end
+        else:
+            excepted.add((start, end))
+    return owners, excepted
+
+
+def texts_of(root):
+    paths = (path for top in TOPS for path in (root / top).rglob("*.[ch]"))
+    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def a_circle_is_found():
+    texts = {"control/a/x.c": '#include "b/y.h"\n', "control/b/y.h": "#include <control/x.h>\n",
+             "control/include/control/x.h": ""}
+    assert circle_in(edges_of(texts, {})) == ["control/a", "control/b", "control/a"]
+    assert circle_in(edges_of(texts, {"control/x.h": "control/c"})) == []
+
+
+def folders_depend_on_each_other_in_one_direction():
+    owners, excepted = lists_of((ROOT / "tests/house/folders.txt").read_text(encoding="utf-8"))
+    edges = edges_of(texts_of(ROOT), owners)
+    gone = sorted(excepted - set(edges))
+    assert not gone, f"folders.txt excepts what nobody includes any more: {gone}"
+    found = circle_in(set(edges) - excepted)
+    said = [f"{start} needs {end} ({edges[start, end]})" for start, end in zip(found, found[1:])]
+    assert not found, "a circle: " + ", ".join(said)
+
+
+def no_exception_is_for_nothing():
+    owners, excepted = lists_of((ROOT / "tests/house/folders.txt").read_text(encoding="utf-8"))
+    edges = set(edges_of(texts_of(ROOT), owners))
+    idle = [one for one in sorted(excepted) if not circle_in(edges - excepted | {one})]
+    assert not idle, f"folders.txt excepts what makes no circle: {idle}"
+
+
+if __name__ == "__main__":
+    ROOT = pathlib.Path(sys.argv[1]).resolve()
+    tap.run([
+        ("a circle of folders is found", a_circle_is_found),
+        ("folders depend on each other in one direction",
+         folders_depend_on_each_other_in_one_direction),
+        ("no exception is for nothing", no_exception_is_for_nothing),
+    ])
