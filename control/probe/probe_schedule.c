@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define PACKETS_DEFAULT 100
-#define BYTES_DEFAULT (512 * UINT64_C(1024))
 #define PROBE_PACKETS_LEAST 2 // of any
 #define LARGE 3		      // place of the largest size
 #define LARGE_EACH 5	      // of a path's probes at most every fifth
@@ -397,10 +395,6 @@ bool probe_schedule_urgent(
 
 // Life.
 
-static uint64_t or_default(uint64_t value, uint64_t otherwise) {
-	return value != 0 ? value : otherwise;
-}
-
 // A tenth, and room for one of 1 KiB at least.
 static struct probe_cost least_kept(struct probe_cost budget) {
 	struct probe_cost kept = {budget.packets / 10, budget.bytes / 10};
@@ -417,11 +411,12 @@ static int make_purses(
 ) {
 	struct probe_purse planned = {0}, urgent = {0};
 	struct probe_cost budget = {
-		.packets = or_default(config->packets, PACKETS_DEFAULT),
-		.bytes = or_default(config->bytes, BYTES_DEFAULT),
+		.packets = config->packets,
+		.bytes = config->bytes,
 	};
 	struct probe_cost kept;
 
+	must(config->interval_ns != 0);
 	if (budget.packets < PROBE_PACKETS_MIN)
 		budget.packets = PROBE_PACKETS_MIN;
 	if (budget.bytes < PROBE_BYTES_MIN)
@@ -448,7 +443,7 @@ int probe_schedule_create(
 	if (schedule == NULL)
 		return -ENOMEM;
 	schedule->memory = *memory;
-	schedule->asked_ns = or_default(config->interval_ns, RAS_NS_PER_SEC);
+	schedule->asked_ns = config->interval_ns;
 	schedule->random = config->random_seed | 1;
 	schedule->order_seed = config->random_seed;
 	if (make_purses(config, memory, &schedule->planned, &schedule->urgent) != 0) {
@@ -478,7 +473,7 @@ int probe_schedule_configure(
 	schedule->planned = planned;
 	schedule->urgent = urgent;
 	schedule->large_at_ns = now_ns;
-	schedule->asked_ns = or_default(config->interval_ns, RAS_NS_PER_SEC);
+	schedule->asked_ns = config->interval_ns;
 	probe_settle(schedule);
 	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
 		if (schedule->paths[n].used && !schedule->paths[n].visit)

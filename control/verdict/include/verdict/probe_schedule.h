@@ -41,9 +41,9 @@
 extern const uint32_t probe_bytes[PATH_SIZES]; // 0 in the place of the path's MTU
 
 struct probe_schedule_config {
-	uint64_t interval_ns; // between two probes of one neighbour; 0: 1 s
-	uint32_t packets;     // a second; 0: 100
-	uint64_t bytes;	      // a second; 0: 512 KiB
+	uint64_t interval_ns; // between two probes of one neighbour; not 0
+	uint32_t packets;     // a second
+	uint64_t bytes;	      // a second
 	uint64_t random_seed;
 };
 

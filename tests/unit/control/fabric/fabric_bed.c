@@ -185,6 +185,7 @@ static void agent_open(uint32_t number, uint32_t devices) {
 		.paths = agent->paths,
 		.pair_max = 8,
 		.random_seed = number + 1,
+		.probe = {BED_PROBES},
 	};
 	for (uint32_t n = 0; n < devices; n++) {
 		char name[16];

@@ -19,6 +19,8 @@
 #define BED_DEVICES_MAX PLAYED_DEVICES_MAX
 #define BED_RING 64 // records of a played worker's rings
 #define BED_PASS_NS RAS_NS_PER_MS
+// What an agent probes by if its configuration says nothing.
+#define BED_PROBES .interval_ns = RAS_NS_PER_SEC, .packets = 100, .bytes = 512 * 1024
 
 // What <dataplane/worker.h> calls a worker is this.
 struct worker {

@@ -215,7 +215,8 @@ static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **sta
 
 // Nobody would notice that it has ended, or ask for it.
 static void pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_more(void **state) {
-	const struct fabric_probe_config off = {.on = false}, on = {.on = true};
+	const struct fabric_probe_config off = {.on = false, BED_PROBES},
+					 on = {.on = true, BED_PROBES};
 
 	(void)state;
 	played.cause = RAS_CAUSE_SILENT;
@@ -313,7 +314,7 @@ static void path_in_the_middle_of_a_visit_is_seen_as_at_the_end_of_the_last(void
 }
 
 static void settings_are_changed_while_it_runs(void **state) {
-	struct fabric_probe_config config = {.on = true, .rotation = true};
+	struct fabric_probe_config config = {.on = true, .rotation = true, BED_PROBES};
 	struct fabric_path_view view;
 	uint64_t answered;
 
@@ -349,7 +350,7 @@ static void settings_are_changed_while_it_runs(void **state) {
 }
 
 static void settings_change_back_and_forth_within_a_turn(void **state) {
-	struct fabric_probe_config config = {.interval_ns = SEC / 5};
+	struct fabric_probe_config config = {BED_PROBES};
 	struct fabric_path_view view;
 
 	(void)state;

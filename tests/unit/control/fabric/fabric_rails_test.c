@@ -271,7 +271,7 @@ static void rails_of_one_subnet_are_probed_across_in_turn(void **state) {
 	node_has(1, "aab");
 	for (uint32_t n = 0; n < 2; n++) {
 		bed.agents[n].config.probe =
-			(struct fabric_probe_config){.on = true, .rotation = true};
+			(struct fabric_probe_config){.on = true, .rotation = true, BED_PROBES};
 		bed_start(n);
 	}
 	bed_until(is_seen(0, 1, "012"));

@@ -420,7 +420,7 @@ static void own_pause_makes_nobody_silent(void **state) {
 }
 
 static void switched_on_later_whoever_listens_is_told(void **state) {
-	struct fabric_probe_config config = {.on = true};
+	struct fabric_probe_config config = {.on = true, BED_PROBES};
 
 	(void)state;
 	memset(told, 0, sizeof(told));

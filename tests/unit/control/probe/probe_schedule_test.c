@@ -14,6 +14,8 @@
 #define KEPT_MAX 400000
 #define CLUSTERS 60
 #define LARGE 3
+// What an agent has if its configuration says nothing.
+#define USUAL .interval_ns = SEC, .packets = 100, .bytes = 512 * 1024
 
 static struct heap heap;
 
@@ -270,8 +272,9 @@ static void other_settings_hold_at_once_and_no_second_holds_more_than_both_allow
 }
 
 static void long_interval_that_becomes_short_is_not_waited_for(void **state) {
-	struct cluster cluster = {.neighbours = 4, .mtu = 1024};
-	struct probe_schedule_config quick = {.interval_ns = SEC / 10};
+	struct cluster cluster = {.config = {USUAL}, .neighbours = 4, .mtu = 1024};
+	struct probe_schedule_config quick = {
+		.interval_ns = SEC / 10, .packets = 100, .bytes = 512 * 1024};
 	uint32_t before;
 
 	(void)state;
@@ -287,26 +290,13 @@ static void long_interval_that_becomes_short_is_not_waited_for(void **state) {
 	world_close();
 }
 
-static void default_budget_is_a_hundred_packets_a_second(void **state) {
-	struct cluster cluster = {.neighbours = 60, .targets = 1000, .mtu = 4096};
-
-	(void)state;
-	world_open(&cluster);
-	world.cluster.config.packets = 100;
-	world.cluster.config.bytes = 512 * 1024;
-	for (uint32_t n = 0; n < 60; n++)
-		frame();
-	assert_within_budget();
-	world_close();
-}
-
 static void neighbours_are_probed_as_often_as_the_facts_say(void **state) {
 	static const uint32_t neighbours[] = {1, 2, 8, 20, 60, 200};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(neighbours) / sizeof(neighbours[0]); n++) {
 		struct cluster cluster = {
-			.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = n + 1},
+			.config = {USUAL, .random_seed = n + 1},
 			.neighbours = neighbours[n],
 			.targets = 100,
 			.mtu = 1024,
@@ -329,7 +319,7 @@ static void neighbours_are_probed_as_often_as_the_facts_say(void **state) {
 
 static void large_probes_take_at_most_a_fifth_and_every_path_gets_them(void **state) {
 	struct cluster cluster = {
-		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.config = {USUAL, .random_seed = 7},
 		.neighbours = 12,
 		.mtu = 1024,
 	};
@@ -354,7 +344,7 @@ static void large_probes_take_at_most_a_fifth_and_every_path_gets_them(void **st
 
 static void path_that_loses_gets_most_of_the_large_probes_and_not_all(void **state) {
 	struct cluster cluster = {
-		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.config = {USUAL, .random_seed = 7},
 		.neighbours = 12,
 		.mtu = 1024,
 	};
@@ -383,7 +373,7 @@ static int by_path_and_time(const void *a, const void *b) {
 
 static void writes_come_between_reads_that_are_as_many_as_without(void **state) {
 	struct cluster cluster = {
-		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.config = {USUAL, .random_seed = 7},
 		.neighbours = 8,
 		.mtu = 4096,
 		.writes = true,
@@ -420,7 +410,7 @@ static void writes_come_between_reads_that_are_as_many_as_without(void **state) 
 
 static void every_path_is_read_and_written_in_every_size(void **state) {
 	struct cluster cluster = {
-		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.config = {USUAL, .random_seed = 7},
 		.neighbours = 12,
 		.targets = 20,
 		.mtu = 4096,
@@ -449,7 +439,7 @@ static void every_path_is_read_and_written_in_every_size(void **state) {
 }
 
 static void who_takes_no_writes_any_more_is_read_on_at_once(void **state) {
-	struct cluster cluster = {.neighbours = 3, .mtu = 1024, .writes = true};
+	struct cluster cluster = {.config = {USUAL}, .neighbours = 3, .mtu = 1024, .writes = true};
 	uint32_t written;
 
 	(void)state;
@@ -469,7 +459,7 @@ static void who_takes_no_writes_any_more_is_read_on_at_once(void **state) {
 
 static void memory_of_gpus_is_read_between_reads_that_are_as_many_as_without(void **state) {
 	struct cluster cluster = {
-		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.config = {USUAL, .random_seed = 7},
 		.neighbours = 6,
 		.targets = 10,
 		.mtu = 4096,
@@ -505,7 +495,7 @@ static void memory_of_gpus_is_read_between_reads_that_are_as_many_as_without(voi
 }
 
 static void whose_gpu_is_read_no_more_is_read_on_at_once(void **state) {
-	struct cluster cluster = {.neighbours = 3, .mtu = 1024, .gpu = true};
+	struct cluster cluster = {.config = {USUAL}, .neighbours = 3, .mtu = 1024, .gpu = true};
 	uint32_t before;
 
 	(void)state;
@@ -525,7 +515,7 @@ static void whose_gpu_is_read_no_more_is_read_on_at_once(void **state) {
 
 static void large_probe_that_no_second_can_hold_is_never_sent(void **state) {
 	struct cluster cluster = {
-		.config = {.packets = 100, .bytes = 512 * 1024, .random_seed = 7},
+		.config = {USUAL, .random_seed = 7},
 		.neighbours = 4,
 		.mtu = 256, // 257 packets
 	};
@@ -541,12 +531,12 @@ static void large_probe_that_no_second_can_hold_is_never_sent(void **state) {
 
 static void all_targets_are_visited_within_the_time_that_is_stated(void **state) {
 	static const struct cluster clusters[] = {
-		{.neighbours = 2, .targets = 1, .mtu = 4096},
-		{.neighbours = 6, .targets = 56, .mtu = 4096},
-		{.neighbours = 14, .targets = 200, .mtu = 1024},
-		{.neighbours = 20, .targets = 980, .mtu = 1024},
-		{.neighbours = 60, .targets = 300, .mtu = 1024},
-		{.neighbours = 28, .targets = 2000, .mtu = 4096},
+		{.config = {USUAL}, .neighbours = 2, .targets = 1, .mtu = 4096},
+		{.config = {USUAL}, .neighbours = 6, .targets = 56, .mtu = 4096},
+		{.config = {USUAL}, .neighbours = 14, .targets = 200, .mtu = 1024},
+		{.config = {USUAL}, .neighbours = 20, .targets = 980, .mtu = 1024},
+		{.config = {USUAL}, .neighbours = 60, .targets = 300, .mtu = 1024},
+		{.config = {USUAL}, .neighbours = 28, .targets = 2000, .mtu = 4096},
 	};
 
 	(void)state;
@@ -573,7 +563,7 @@ static void all_targets_are_visited_within_the_time_that_is_stated(void **state)
 }
 
 static void round_goes_on_when_targets_come_and_go(void **state) {
-	struct cluster cluster = {.neighbours = 2, .targets = 100, .mtu = 4096};
+	struct cluster cluster = {.config = {USUAL}, .neighbours = 2, .targets = 100, .mtu = 4096};
 	struct probe_target targets[150];
 
 	(void)state;
@@ -597,7 +587,7 @@ static void round_goes_on_when_targets_come_and_go(void **state) {
 }
 
 static void order_of_visits_differs_from_agent_to_agent(void **state) {
-	struct cluster cluster = {.targets = 50, .mtu = 4096};
+	struct cluster cluster = {.config = {USUAL}, .targets = 50, .mtu = 4096};
 	struct probe_target target;
 	uint64_t first[8];
 	uint32_t same = 0;
@@ -617,7 +607,7 @@ static void order_of_visits_differs_from_agent_to_agent(void **state) {
 
 static void urgent_one_is_at_once_or_not_at_all(void **state) {
 	struct cluster cluster = {
-		.config = {.packets = 100, .bytes = 512 * 1024},
+		.config = {USUAL},
 		.neighbours = 1,
 		.mtu = 4096,
 	};
@@ -639,7 +629,7 @@ static void urgent_one_is_at_once_or_not_at_all(void **state) {
 
 static void pause_of_the_planner_is_not_caught_up(void **state) {
 	struct cluster cluster = {
-		.config = {.packets = 1000, .bytes = UINT64_C(16) << 20},
+		.config = {.interval_ns = SEC, .packets = 1000, .bytes = UINT64_C(16) << 20},
 		.neighbours = 10,
 		.targets = 100,
 		.mtu = 4096,
@@ -659,7 +649,7 @@ static void pause_of_the_planner_is_not_caught_up(void **state) {
 }
 
 static void two_agents_drift_apart(void **state) {
-	struct cluster cluster = {.neighbours = 1, .mtu = 4096};
+	struct cluster cluster = {.config = {USUAL}, .neighbours = 1, .mtu = 4096};
 	uint64_t last[2];
 
 	(void)state;
@@ -675,7 +665,7 @@ static void two_agents_drift_apart(void **state) {
 }
 
 static void without_memory_nothing_is_left_half(void **state) {
-	const struct probe_schedule_config config = {0};
+	const struct probe_schedule_config config = {USUAL};
 	struct probe_schedule *schedule = NULL;
 	struct probe_target target = {.peer = 1};
 
@@ -703,7 +693,6 @@ int main(void) {
 			other_settings_hold_at_once_and_no_second_holds_more_than_both_allow
 		),
 		cmocka_unit_test(long_interval_that_becomes_short_is_not_waited_for),
-		cmocka_unit_test(default_budget_is_a_hundred_packets_a_second),
 		cmocka_unit_test(neighbours_are_probed_as_often_as_the_facts_say),
 		cmocka_unit_test(path_that_loses_gets_most_of_the_large_probes_and_not_all),
 		cmocka_unit_test(large_probes_take_at_most_a_fifth_and_every_path_gets_them),
