@@ -15,8 +15,7 @@ static void begin_with(uint32_t here, uint32_t there) {
 
 	for (uint32_t n = 0; n < 2; n++) {
 		bed.agents[n].config.device_count = counts[n];
-		bed.agents[n].config.probe = (struct fabric_probe_config){
-			.on = true, BED_PROBES};
+		bed.agents[n].config.probe = (struct fabric_probe_config){.on = true, BED_PROBES};
 		played_has_devices(n, counts[n]);
 	}
 }
