@@ -4,8 +4,8 @@
 // A message is at most RAS_FRAME_MAX bytes. Every decoder checks each length and count before
 // it is used, allocates nothing and leaves its output untouched on failure. A newer version may
 // append fields to a message, or, in one that is a run, to each item: a decoder stops after those
-// it knows. PULL alone cannot grow. ARCHITECTURE.md lists what else may be new, and what happens
-// to a message that is well-formed but wrong.
+// it knows. PULL alone cannot grow. docs/internals/membership.md lists what else may be new, and
+// hostile_messages.md beside the tests what happens to a message that is well-formed but wrong.
 #pragma once
 
 #include "member/peers.h"

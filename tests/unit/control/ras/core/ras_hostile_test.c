@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages that are well-formed but wrong, one by one; ARCHITECTURE.md has them as a table.
+// Messages that are well-formed but wrong, one by one; hostile_messages.md has them as a table.
 #include "control/ras/ras_lone.h"
 #include "relay/relay_packet.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/tour.md and docs/glossary.md point at exists.
+"""What pages point at exists: functions and files of the tour and the glossary, links of all pages.
 
-    tour_test.py SOURCE-ROOT
+    pages_test.py SOURCE-ROOT
 """
 
 import pathlib
@@ -11,7 +11,9 @@ import sys
 
 import tap
 
+WORDS_MAX, PARAGRAPH_WORDS_MAX = 5000, 80
 PLACE = re.compile(r"`([\w./-]+\.(?:c|h|py)):(\w+)`")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FILE = re.compile(r"`([\w-]+(?:/[\w.-]+)+)`")
 
 
@@ -50,11 +52,35 @@ def test_wrong_places_are_told():
     assert missing("`lib/nowhere`") == ["lib/nowhere does not exist"]
 
 
+def broken_links(path):
+    """Targets of the page's links that are no file; anchors and addresses are left out."""
+    targets = LINK.findall(path.read_text(encoding="utf-8"))
+    return [f"{path.relative_to(ROOT)}: {target}" for target in targets
+            if "://" not in target and not (path.parent / target).exists()]
+
+
+def check_links():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")]
+    assert len(pages) > 10, "the pages are elsewhere"
+    wrong = [line for page in pages for line in broken_links(page)]
+    assert not wrong, "\n".join(wrong)
+
+
 def check_page(name):
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert PLACE.search(text) or FILE.search(text), f"{name} points at nothing"
     wrong = missing(text)
     assert not wrong, "\n".join(wrong)
+
+
+def check_length():
+    """An overview is read whole: details have their own pages."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    count = len(text.split())
+    assert count <= WORDS_MAX, f"{count} words, {WORDS_MAX} at most: details go to docs/internals"
+    long = [part[:60] for part in re.sub(r"```.*?```", "", text, flags=re.DOTALL).split("\n\n")
+            if not part.startswith("|") and len(part.split()) > PARAGRAPH_WORDS_MAX]
+    assert not long, f"paragraphs of over {PARAGRAPH_WORDS_MAX} words: {long}"
 
 
 ROOT = pathlib.Path(sys.argv[1])
@@ -63,4 +89,6 @@ tap.run([
     ("a place that does not exist is told", test_wrong_places_are_told),
     ("each function of the tour exists", lambda: check_page("tour.md")),
     ("each file of the glossary exists", lambda: check_page("glossary.md")),
+    ("each link of a page leads to a file", check_links),
+    ("ARCHITECTURE.md is an overview of short paragraphs", check_length),
 ])
