@@ -12,13 +12,14 @@ INCLUDE_DIRECTORIES = {
     "dataplane": "dataplane/include/dataplane",
     "ras": "control/ras/include/ras",
     "verdict": "control/verdict/include/verdict",
+    "jobs": "control/jobs/include/jobs",
     "control": "control/include/control",
     "agent": "agent/include/agent",
     "perf": "perf/include/perf",
 }
 SOURCE_DIRECTORIES = {
     "lib": "lib/", "tocsin": "lib/job/", "dataplane": "dataplane/", "ras": "control/ras/",
-    "verdict": "control/verdict/", "probe": "control/probe/", "control": "control/",
+    "verdict": "control/verdict/", "jobs": "control/jobs/", "probe": "control/probe/", "control": "control/",
     "agent": "agent/", "perf": "perf/", "support": "tests/",
 }
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an agent knows of one rank of one communicator: a process here has told it by counters.
+//
+// Plain values, filled by the agent from the page of the process and from /proc. Everything in them
+// was clamped: completed <= started <= launched. What is not known says so, and is never guessed.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// The order of enum tocsin_kind of <tocsin/job.h>; NCCL's five collectives come first.
+enum jobs_kind {
+	JOBS_BROADCAST,
+	JOBS_REDUCE,
+	JOBS_ALL_GATHER,
+	JOBS_REDUCE_SCATTER,
+	JOBS_ALL_REDUCE,
+	JOBS_SEND, // send, receive and one-sided ones are of two ranks: not in the sequence
+	JOBS_RECEIVE,
+	JOBS_ALL_TO_ALL,
+	JOBS_GATHER,
+	JOBS_SCATTER,
+	JOBS_BARRIER,
+	JOBS_SCAN,
+	JOBS_ONE_SIDED,
+	JOBS_OTHER,
+	JOBS_KINDS,
+};
+
+#define JOBS_DATATYPE_UNKNOWN 255 // below it NCCL's numbers: 0 int8, 1 uint8, ... 9 bfloat16
+
+#define JOBS_RANKS_MAX (1u << 20) // of a communicator
+#define JOBS_SIGNATURES 16	  // the last collective operations of a rank
+#define JOBS_ID_BYTES 64	  // "slurm:1234.0"
+#define JOBS_WCHAN_BYTES 32
+#define JOBS_NO_ROOT (-1)
+#define JOBS_NOT_TAKEN UINT64_MAX // a time that nobody took
+
+struct jobs_signature {
+	uint64_t seq; // 1 is the first collective operation of the communicator
+	uint64_t count;
+	int32_t root; // JOBS_NO_ROOT
+	uint8_t kind;
+	uint8_t datatype;
+	uint64_t waited_ns; // from its start by this rank to its completion, or JOBS_NOT_TAKEN
+};
+
+enum jobs_process_state {
+	JOBS_PROCESS_UNKNOWN,
+	JOBS_PROCESS_RUNNING,
+	JOBS_PROCESS_SLEEPING,
+	JOBS_PROCESS_DISK,    // waits for a device or a file system, and takes no signal
+	JOBS_PROCESS_STOPPED, // by SIGSTOP or a terminal
+	JOBS_PROCESS_TRACED,  // held by a debugger
+	JOBS_PROCESS_ZOMBIE,
+	JOBS_PROCESS_EXITED,
+	JOBS_PROCESS_STATES,
+};
+
+enum jobs_exit_cause {
+	JOBS_EXIT_UNKNOWN, // nobody here was its parent
+	JOBS_EXIT_STATUS,
+	JOBS_EXIT_SIGNAL,
+	JOBS_EXIT_CAUSES,
+};
+
+// How much a rank tells. Launched is always known.
+#define JOBS_KNOWS_STARTED 0x01
+#define JOBS_KNOWS_COMPLETED 0x02
+#define JOBS_KNOWS_SIGNATURES 0x04
+#define JOBS_KNOWS_PROCESS 0x08 // its state and its processor time
+#define JOBS_KNOWS_ALL 0x0f
+
+struct jobs_rank_report {
+	uint64_t comm_hash, host_hash, process_hash; // the communicator, the latter of its rank 0
+	uint32_t size, rank;
+	int16_t cuda_device, nvml_device; // -1 unknown
+	uint64_t config_hash;		  // 0 not given
+	uint32_t pid, uid;
+	char job_id[JOBS_ID_BYTES]; // "" unknown
+	uint8_t knows;		    // JOBS_KNOWS_* bits
+
+	// The communicator's own sequence: collective operations of this rank in it.
+	uint64_t launched, started, completed;
+	// The same by kind, and send, receive and one-sided ones beside it.
+	uint64_t launched_of[JOBS_KINDS], started_of[JOBS_KINDS], completed_of[JOBS_KINDS];
+	uint32_t signature_count;
+	struct jobs_signature signatures[JOBS_SIGNATURES]; // by rising seq, the newest last
+
+	uint8_t init_state;  // 0 done, 7 in progress, else an error of NCCL's
+	uint8_t async_error; // likewise
+	bool finalized, destroyed, aborted;
+	bool attached; // its socket is open
+	bool blocks;   // its thread waits inside an operation until that is completed
+
+	uint8_t process_state; // enum jobs_process_state
+	char wchan[JOBS_WCHAN_BYTES];
+	uint64_t sampled_ns;  // when all this was read, on the agent's clock
+	uint64_t progress_ns; // when a counter moved last, on the same clock
+	uint64_t worked_ns;   // processor time of the process since then
+	uint8_t exit_cause;   // enum jobs_exit_cause
+	int32_t exit_value;
+	uint64_t exited_ns; // 0: it lives
+};

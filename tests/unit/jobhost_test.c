@@ -1,0 +1,873 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The agent's side of jobs: real processes, real memory, a socket of its own, a clock that is turned.
+#include <control/jobhost.h>
+#include <support/cases.h>
+#include <support/cmocka.h>
+#include <tocsin/job.h>
+#include <tocsin/job_page.h>
+#include <tocsin/job_socket.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECOND UINT64_C(1000000000)
+#define TURNS_MAX 4000 // of a millisecond each, until a test gives up
+
+struct bed {
+	char directory[32], path[64];
+	struct clock clock;
+	struct loop *loop;
+	struct jobhost *host;
+	struct jobhost_config config;
+	uint32_t descriptors; // at the start
+};
+
+static uint32_t descriptors(void) {
+	DIR *directory = opendir("/proc/self/fd");
+	uint32_t count = 0;
+
+	assert_non_null(directory);
+	while (readdir(directory) != NULL)
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static void host_start(struct bed *bed) {
+	char detail[JOBHOST_DETAIL_BYTES];
+
+	assert_int_equal(jobhost_create(bed->loop, &bed->config, detail, &bed->host), 0);
+}
+
+static int setup(void **state) {
+	struct bed *bed = calloc(1, sizeof(*bed));
+
+	assert_non_null(bed);
+	snprintf(bed->directory, sizeof(bed->directory), "/tmp/tocsin-job-XXXXXX");
+	assert_non_null(mkdtemp(bed->directory));
+	assert_int_equal(chmod(bed->directory, 0755), 0);
+	snprintf(bed->path, sizeof(bed->path), "%s/job.sock", bed->directory);
+	clock_init_fake(&bed->clock, 1000 * SECOND);
+	bed->descriptors = descriptors();
+	assert_int_equal(loop_create(&bed->clock, &bed->loop), 0);
+	bed->config = (struct jobhost_config){
+		.socket_path = bed->path,
+		.processes_max = 64,
+		.per_user_max = 32,
+		.keep_max = 4,
+		.keep_ns = 60 * SECOND,
+	};
+	host_start(bed);
+	*state = bed;
+	return 0;
+}
+
+static int teardown(void **state) {
+	struct bed *bed = *state;
+
+	jobhost_destroy(bed->host);
+	loop_destroy(bed->loop);
+	assert_int_equal(descriptors(), bed->descriptors);
+	assert_int_equal(rmdir(bed->directory), 0);
+	free(bed);
+	return 0;
+}
+
+static void turn(struct bed *bed, int timeout_ms) {
+	assert_int_equal(loop_turn(bed->loop, timeout_ms), 0);
+}
+
+// All that lies waiting.
+static void settle(struct bed *bed) {
+	for (int n = 0; n < 64; n++)
+		turn(bed, 0);
+}
+
+static void look_again(struct bed *bed) {
+	clock_advance(&bed->clock, SECOND);
+	settle(bed);
+}
+
+// A process of its own that holds a rank, by the real library; it does what it is told by letters on
+// a pipe, and answers each with one.
+struct child {
+	pid_t pid;
+	int order, answer;
+};
+
+struct member {
+	struct tocsin_job *job;
+	struct tocsin_comm *comm;
+};
+
+static struct member member_open(struct bed *bed, uint32_t rank, uint32_t size) {
+	struct tocsin_job_config job = {
+		.struct_size = sizeof(job),
+		.socket_path = bed->path,
+		.job_id = "test:1",
+		.flags = TOCSIN_JOB_NO_THREAD,
+	};
+	struct tocsin_comm_config comm;
+	struct member member;
+
+	assert_int_equal(tocsin_job_open(&job, &member.job), 0);
+	tocsin_comm_config_init(&comm);
+	comm.comm_hash = 77;
+	comm.size = size;
+	comm.rank = rank;
+	comm.flags = TOCSIN_COMM_ABORTS | TOCSIN_COMM_TIMES;
+	comm.name = "test";
+	assert_int_equal(tocsin_comm_register(member.job, &comm, &member.comm), 0);
+	return member;
+}
+
+static bool is_known(const struct member *member) {
+	return tocsin_comm_state(member->comm, NULL, 0) == TOCSIN_JOB_CONNECTED;
+}
+
+static void member_connect(struct bed *bed, struct member *member) {
+	for (int n = 0; n < TURNS_MAX && !is_known(member); n++) {
+		assert_int_equal(tocsin_job_poll(member->job), 0);
+		turn(bed, 1);
+	}
+	assert_true(is_known(member));
+}
+
+static void member_close(struct bed *bed, struct member *member) {
+	tocsin_job_close(member->job);
+	settle(bed);
+}
+
+static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int answer) {
+	struct member member;
+	char letter;
+
+	if (uid != 0 && setuid(uid) != 0)
+		_exit(9);
+	member = member_open(bed, rank, 4);
+	while (!is_known(&member)) {
+		struct pollfd wait = {.fd = -1};
+
+		(void)tocsin_job_poll(member.job);
+		(void)poll(&wait, 1, 1);
+	}
+	(void)!write(answer, "k", 1);
+	while (read(order, &letter, 1) == 1) {
+		switch (letter) {
+		case 'c': // count
+			tocsin_comm_launched(member.comm, TOCSIN_ALL_REDUCE, 5, 7, -1);
+			break;
+		case 'f': // finalize
+			(void)tocsin_comm_mark(member.comm, TOCSIN_MARK_FINALIZED, 1);
+			break;
+		case 'l': // leave
+			tocsin_job_close(member.job);
+			break;
+		default:
+			_exit(letter);
+		}
+		(void)!write(answer, &letter, 1);
+	}
+	_exit(0);
+}
+
+static struct child child_start(struct bed *bed, uint32_t rank, uid_t uid) {
+	struct child child;
+	int order[2], answer[2];
+	char letter;
+	ssize_t got = -1;
+
+	assert_int_equal(pipe(order), 0);
+	assert_int_equal(pipe2(answer, O_NONBLOCK), 0);
+	child.pid = fork();
+	assert_true(child.pid >= 0);
+	if (child.pid == 0) {
+		close(order[1]);
+		close(answer[0]);
+		child_main(bed, rank, uid, order[0], answer[1]);
+	}
+	close(order[0]);
+	close(answer[1]);
+	child.order = order[1];
+	child.answer = answer[0];
+	for (int n = 0; n < TURNS_MAX && got != 1; n++) {
+		turn(bed, 1);
+		got = read(child.answer, &letter, 1);
+	}
+	assert_int_equal(got, 1);
+	return child;
+}
+
+static void child_do(struct child *child, char letter) {
+	struct pollfd wait = {.fd = child->answer, .events = POLLIN};
+	char answer;
+
+	assert_int_equal(write(child->order, &letter, 1), 1);
+	assert_int_equal(poll(&wait, 1, 10000), 1);
+	assert_int_equal(read(child->answer, &answer, 1), 1);
+}
+
+// Ends by the signal, or by itself; until the agent knows it.
+static void child_end(struct bed *bed, struct child *child, int signal) {
+	uint64_t exits = jobhost_counters(bed->host).exits;
+	uint32_t processes = jobhost_counters(bed->host).processes;
+	int status;
+
+	if (signal != 0)
+		assert_int_equal(kill(child->pid, signal), 0);
+	close(child->order);
+	close(child->answer);
+	for (int n = 0; n < TURNS_MAX && jobhost_counters(bed->host).exits == exits &&
+			jobhost_counters(bed->host).processes == processes;
+	     n++)
+		turn(bed, 1);
+	assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+	settle(bed);
+}
+
+// The next event, if there is one.
+static bool next_event(struct bed *bed, struct member *member, struct tocsin_event *ret_event) {
+	settle(bed);
+	(void)tocsin_job_poll(member->job);
+	return tocsin_job_next_event(member->job, ret_event) == 0;
+}
+
+static struct tocsin_failed_set failed_of(struct member *member, uint32_t ranks[static 4]) {
+	struct tocsin_failed_set set = {.struct_size = sizeof(set)};
+
+	assert_int_equal(tocsin_comm_failed(member->comm, &set, ranks, 4), 0);
+	return set;
+}
+
+static void a_member_that_is_killed_is_told_to_who_survives(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct child child;
+	struct tocsin_event event;
+	struct tocsin_failed_set set;
+	uint32_t ranks[4];
+
+	member_connect(bed, &self);
+	child = child_start(bed, 3, 0);
+	assert_false(tocsin_comm_should_abort(self.comm));
+	assert_false(next_event(bed, &self, &event));
+	child_end(bed, &child, SIGKILL);
+	assert_true(next_event(bed, &self, &event));
+	assert_int_equal(event.kind, TOCSIN_PEER_GONE);
+	assert_int_equal(event.rank, 3);
+	assert_non_null(strstr(event.text, "signal 9"));
+	assert_true(tocsin_comm_should_abort(self.comm));
+	set = failed_of(&self, ranks);
+	assert_int_equal(set.agreement, TOCSIN_AGREED);
+	assert_int_equal(set.count, 1);
+	assert_int_equal(ranks[0], 3);
+	assert_int_equal(set.view, event.view);
+	assert_int_equal(tocsin_comm_wait_failed(self.comm, 0, 0), 0);
+	assert_true(next_event(bed, &self, &event));
+	assert_int_equal(event.kind, TOCSIN_COMM_SHOULD_ABORT);
+	assert_false(next_event(bed, &self, &event));
+	member_close(bed, &self);
+}
+
+static void who_leaves_or_has_finalized_is_not_gone(void **state) {
+	static const char letters[] = "lf";
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct tocsin_event event;
+
+	member_connect(bed, &self);
+	for (size_t n = 0; n < strlen(letters); n++) {
+		struct child child = child_start(bed, 1, 0);
+
+		child_do(&child, letters[n]);
+		child_end(bed, &child, letters[n] == 'f' ? SIGKILL : 0);
+		assert_false(next_event(bed, &self, &event));
+	}
+	assert_false(tocsin_comm_should_abort(self.comm));
+	member_close(bed, &self);
+}
+
+static void who_restarts_the_agent_tells_nobody_gone_and_forgets_nobody(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct child first, second;
+	struct tocsin_event event;
+	struct tocsin_failed_set before, after;
+	uint32_t ranks[4];
+
+	member_connect(bed, &self);
+	first = child_start(bed, 1, 0);
+	second = child_start(bed, 2, 0);
+	child_end(bed, &first, SIGKILL);
+	while (next_event(bed, &self, &event)) {
+	}
+	before = failed_of(&self, ranks);
+	assert_int_equal(before.count, 1);
+
+	jobhost_destroy(bed->host);
+	(void)tocsin_job_poll(self.job);
+	assert_int_equal(failed_of(&self, ranks).agreement, TOCSIN_UNDECIDED);
+	host_start(bed);
+	member_connect(bed, &self);
+	assert_false(next_event(bed, &self, &event));
+	for (int n = 0; n < TURNS_MAX && jobhost_counters(bed->host).processes < 2; n++) {
+		turn(bed, 1);
+		kill(second.pid, 0);
+	}
+	child_end(bed, &second, SIGKILL);
+	if (jobhost_counters(bed->host).exits == 0) { // it polls only when it is told to
+		member_close(bed, &self);
+		return;
+	}
+	after = failed_of(&self, ranks);
+	assert_true(after.view > before.view);
+	member_close(bed, &self);
+}
+
+static struct jobs_rank_report report_of(struct bed *bed, uint32_t rank) {
+	struct jobs_rank_report report;
+
+	for (uint32_t n = 0; jobhost_at(bed->host, n, &report) == 0; n++)
+		if (report.rank == rank)
+			return report;
+	fail_msg("no report of rank %u", rank);
+	return report;
+}
+
+static void the_evidence_of_who_was_killed_stays_and_is_bounded(void **state) {
+	struct bed *bed = *state;
+	struct jobs_rank_report report;
+
+	for (uint32_t n = 0; n < 6; n++) {
+		struct child child = child_start(bed, 2, 0);
+
+		child_do(&child, 'c');
+		child_do(&child, 'c');
+		child_end(bed, &child, SIGKILL);
+	}
+	report = report_of(bed, 2);
+	assert_int_equal(report.launched, 2);
+	assert_int_equal(report.launched_of[JOBS_ALL_REDUCE], 2);
+	assert_int_equal(report.signature_count, 2);
+	assert_int_equal(report.signatures[1].seq, 2);
+	assert_int_equal(report.signatures[1].count, 5);
+	assert_int_equal(report.process_state, JOBS_PROCESS_EXITED);
+	assert_int_equal(report.exit_cause, JOBS_EXIT_SIGNAL);
+	assert_int_equal(report.exit_value, SIGKILL);
+	assert_string_equal(report.job_id, "test:1");
+	assert_int_equal(jobhost_count(bed->host), bed->config.keep_max);
+	clock_advance(&bed->clock, bed->config.keep_ns);
+	settle(bed);
+	assert_int_equal(jobhost_count(bed->host), 0);
+}
+
+static void another_users_communicator_of_the_same_key_is_another_one(void **state) {
+	struct bed *bed = *state;
+	struct member self;
+	struct child child;
+	struct tocsin_event event;
+
+	if (geteuid() != 0)
+		skip();
+	self = member_open(bed, 0, 4);
+	member_connect(bed, &self);
+	child = child_start(bed, 1, 65534);
+	child_end(bed, &child, SIGKILL);
+	assert_int_equal(jobhost_counters(bed->host).exits, 1);
+	assert_false(next_event(bed, &self, &event));
+	assert_false(tocsin_comm_should_abort(self.comm));
+	member_close(bed, &self);
+}
+
+// By hand, without the library.
+static int raw_connect(const struct bed *bed) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	memcpy(address.sun_path, bed->path, strlen(bed->path) + 1);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void raw_send(int fd, const void *packet, size_t size, int passed) {
+	struct iovec part = {(void *)(uintptr_t)packet, size};
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (passed >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.head), &passed, sizeof(int));
+	}
+	(void)sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+// The answer: its kind, or 0; its reason.
+static uint16_t raw_answer(struct bed *bed, int fd, char reason[static JOB_REASON_BYTES]) {
+	struct job_failed space;
+	struct job_refused answer = {0};
+	ssize_t size;
+
+	settle(bed);
+	size = recv(fd, &space, sizeof(space), 0);
+	if (size < (ssize_t)sizeof(answer.head))
+		return 0;
+	memcpy(&answer, &space, (size_t)size < sizeof(answer) ? (size_t)size : sizeof(answer));
+	memcpy(reason, answer.reason, JOB_REASON_BYTES);
+	return answer.head.kind;
+}
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
+
+static int memory(size_t size, int seals) {
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	if (seals != 0)
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static uint64_t own_start_time(void) {
+	char text[1024];
+	FILE *file = fopen("/proc/self/stat", "r");
+	unsigned long long start = 0;
+	const char *at;
+
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	at = strrchr(text, ')');
+	for (int field = 2; at != NULL && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	assert_non_null(at);
+	start = strtoull(at, NULL, 10);
+	return start;
+}
+
+static struct job_hello good_hello(void) {
+	return (struct job_hello){
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_HELLO},
+		.start_time = own_start_time(),
+		.page_bytes = JOB_PAGE_BYTES,
+	};
+}
+
+enum passed {
+	PASS_NOTHING,
+	PASS_GOOD,
+	PASS_SMALL,
+	PASS_LARGE,
+	PASS_UNSEALED,
+	PASS_GROWING,
+	PASS_FILE,
+	PASS_PIPE,
+};
+
+static int passed_make(const struct bed *bed, enum passed passed) {
+	int pipes[2];
+
+	switch (passed) {
+	case PASS_GOOD:
+		return memory(JOB_PAGE_BYTES, SEALS);
+	case PASS_SMALL:
+		return memory(4096, SEALS);
+	case PASS_LARGE:
+		return memory(2 * JOB_PAGE_BYTES, SEALS);
+	case PASS_UNSEALED:
+		return memory(JOB_PAGE_BYTES, 0);
+	case PASS_GROWING:
+		return memory(JOB_PAGE_BYTES, F_SEAL_SEAL | F_SEAL_SHRINK);
+	case PASS_FILE:
+		return open(bed->directory, O_RDONLY | O_CLOEXEC);
+	case PASS_PIPE:
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		close(pipes[1]);
+		return pipes[0];
+	default:
+		return -1;
+	}
+}
+
+static void a_greeting_that_is_not_right_is_refused_with_its_reason(void **state) {
+	static const struct {
+		enum passed passed;
+		uint16_t version;
+		uint64_t late; // of the start time
+		uint16_t kind; // of the answer
+		const char *reason;
+	} rows[] = {
+		{PASS_GOOD, 1, 0, JOB_WELCOME, ""},
+		{PASS_NOTHING, 1, 0, JOB_REFUSED, "no memory"},
+		{PASS_SMALL, 1, 0, JOB_REFUSED, "size"},
+		{PASS_LARGE, 1, 0, JOB_REFUSED, "size"},
+		{PASS_UNSEALED, 1, 0, JOB_REFUSED, "sealed"},
+		{PASS_GROWING, 1, 0, JOB_REFUSED, "sealed"},
+		{PASS_FILE, 1, 0, JOB_REFUSED, "no memory file"},
+		{PASS_PIPE, 1, 0, JOB_REFUSED, "no memory file"},
+		{PASS_GOOD, 2, 0, JOB_REFUSED, "version 2"},
+		{PASS_GOOD, 0, 0, JOB_REFUSED, "version 0"},
+		{PASS_GOOD, 1, 1, JOB_REFUSED, "another time"},
+	};
+	struct bed *bed = *state;
+
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct job_hello hello = good_hello();
+		char reason[JOB_REASON_BYTES] = "";
+		int fd = raw_connect(bed), passed = passed_make(bed, rows[n].passed);
+
+		hello.head.version = rows[n].version;
+		hello.start_time += rows[n].late;
+		raw_send(fd, &hello, sizeof(hello), passed);
+		assert_int_equal(raw_answer(bed, fd, reason), rows[n].kind);
+		if (rows[n].kind == JOB_REFUSED)
+			assert_non_null(strstr(reason, rows[n].reason));
+		close(fd);
+		if (passed >= 0)
+			close(passed);
+		settle(bed);
+	}
+}
+
+static int raw_greet(struct bed *bed, int page) {
+	const struct job_hello hello = good_hello();
+	char reason[JOB_REASON_BYTES];
+	int fd = raw_connect(bed);
+
+	raw_send(fd, &hello, sizeof(hello), page);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_WELCOME);
+	return fd;
+}
+
+static struct job_register good_register(uint64_t number) {
+	return (struct job_register){
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REGISTER},
+		.comm = number,
+		.comm_hash = 9,
+		.size = 8,
+		.rank = 1,
+	};
+}
+
+static void a_communicator_that_cannot_be_is_refused_and_the_others_stay(void **state) {
+	static const struct {
+		uint64_t comm;
+		uint32_t size, rank;
+		const char *reason;
+	} rows[] = {
+		{0, 8, 1, "communicator 0"},
+		{5, 0, 0, "1048576"},
+		{5, 1u << 31, 0, "1048576"},
+		{5, UINT32_MAX, UINT32_MAX - 1, "1048576"},
+		{5, 8, 8, "below the size"},
+		{1, 8, 2, "used already"},
+		{6, 8, 1, "held by process"}, // one rank twice
+	};
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	struct job_register good = good_register(1);
+	char reason[JOB_REASON_BYTES];
+
+	raw_send(fd, &good, sizeof(good), -1);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_REGISTERED);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_FAILED);
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct job_register bad = good_register(rows[n].comm);
+
+		bad.size = rows[n].size;
+		bad.rank = rows[n].rank;
+		raw_send(fd, &bad, sizeof(bad), -1);
+		assert_int_equal(raw_answer(bed, fd, reason), JOB_REFUSED);
+		assert_non_null(strstr(reason, rows[n].reason));
+		assert_int_equal(jobhost_count(bed->host), 1);
+	}
+	close(fd);
+	close(page);
+	settle(bed);
+}
+
+static void packets_without_sense_end_the_connection_and_leave_nothing(void **state) {
+	static const char garbage[sizeof(struct job_failed) + 64] = "GET / HTTP/1.1\r\n";
+	static const size_t sizes[] = {1, 7, 8, 9, 100, sizeof(struct job_failed), sizeof(garbage)};
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS);
+
+	for (size_t n = 0; n < 2 * COUNT_OF(sizes); n++) {
+		char reason[JOB_REASON_BYTES];
+		int fd = n % 2 == 0 ? raw_connect(bed) : raw_greet(bed, page);
+		struct job_message_head head = {
+			JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, (uint16_t)(JOB_HELLO + n)};
+		char packet[sizeof(garbage)];
+
+		memcpy(packet, garbage, sizeof(packet));
+		if (n >= COUNT_OF(sizes))
+			memcpy(packet, &head, sizeof(head));
+		raw_send(fd, packet, sizes[n / 2], page);
+		assert_int_equal(raw_answer(bed, fd, reason), JOB_REFUSED);
+		assert_int_equal(recv(fd, reason, sizeof(reason), 0), 0); // and closed
+		close(fd);
+	}
+	close(page);
+	settle(bed);
+}
+
+// What a hostile thread does to its page while the agent looks.
+struct vandal {
+	int page;
+	_Atomic uint64_t *words;
+	atomic_bool over;
+};
+
+static void *scribble(void *context) {
+	struct vandal *vandal = context;
+	uint64_t random = 88172645463325252u;
+
+	while (!atomic_load_explicit(&vandal->over, memory_order_acquire)) {
+		for (int n = 0; n < 5000; n++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			// Often the number of the communicator, so that rows count.
+			atomic_store_explicit(
+				&vandal->words[random % (JOB_PAGE_BYTES / 8)],
+				random % 3 == 0 ? 1 : random, memory_order_relaxed
+			);
+		}
+		(void)fallocate(
+			vandal->page, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)(random % 70) * 4096, 8192
+		);
+	}
+	return NULL;
+}
+
+static bool is_whole(const struct jobs_rank_report *report) {
+	bool whole = report->completed <= report->started && report->started <= report->launched &&
+		     report->signature_count <= JOBS_SIGNATURES;
+
+	for (uint32_t n = 0; n < JOBS_KINDS; n++)
+		whole = whole && report->completed_of[n] <= report->started_of[n] &&
+			report->started_of[n] <= report->launched_of[n];
+	for (uint32_t n = 0; n < report->signature_count; n++)
+		whole = whole && report->signatures[n].kind < JOBS_KINDS;
+	return whole;
+}
+
+static void nonsense_and_holes_in_a_page_hurt_its_own_report_alone(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	struct job_register good = good_register(1);
+	struct vandal vandal = {.page = page};
+	struct member honest = member_open(bed, 0, 4);
+	pthread_t thread;
+
+	raw_send(fd, &good, sizeof(good), -1);
+	member_connect(bed, &honest);
+	tocsin_comm_launched(honest.comm, TOCSIN_BARRIER, 0, 0, -1);
+	vandal.words = mmap(NULL, JOB_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
+	assert_true(vandal.words != MAP_FAILED);
+	assert_int_equal(pthread_create(&thread, NULL, scribble, &vandal), 0);
+	for (int n = 0; n < 200; n++) {
+		struct jobs_rank_report report;
+
+		look_again(bed);
+		report = report_of(bed, 1);
+		assert_true(is_whole(&report));
+		assert_int_equal(report_of(bed, 0).launched, 1);
+	}
+	atomic_store_explicit(&vandal.over, true, memory_order_release);
+	pthread_join(thread, NULL);
+	munmap(vandal.words, JOB_PAGE_BYTES);
+	close(fd);
+	close(page);
+	member_close(bed, &honest);
+}
+
+static void a_flood_of_registrations_leaves_nothing_behind(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	char reason[JOB_REASON_BYTES];
+
+	for (uint64_t n = 1; n <= 10000; n++) {
+		struct job_register more = good_register(n);
+		const struct job_unregister less = {
+			{JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_UNREGISTER}, n};
+
+		raw_send(fd, &more, sizeof(more), -1);
+		raw_send(fd, &less, sizeof(less), -1);
+		if (n % 16 == 0)
+			while (raw_answer(bed, fd, reason) != 0) {
+			}
+	}
+	settle(bed);
+	assert_int_equal(jobhost_count(bed->host), 0);
+	close(fd);
+	close(page);
+	settle(bed);
+}
+
+static void a_process_may_die_behind_each_line_of_its_greeting(void **state) {
+	struct bed *bed = *state;
+
+	for (int line = 0; line < 5; line++) {
+		int page = memory(JOB_PAGE_BYTES, SEALS), status;
+		pid_t child = fork();
+
+		assert_true(child >= 0);
+		if (child == 0) {
+			struct job_hello hello = good_hello();
+			struct job_register more = good_register(1);
+			int fd = line > 0 ? raw_connect(bed) : -1;
+
+			if (line > 1)
+				raw_send(fd, &hello, sizeof(hello), page);
+			if (line > 2)
+				raw_send(fd, &more, sizeof(more), -1);
+			if (line > 3)
+				raw_send(fd, &more, 5, -1);
+			_exit(0);
+		}
+		close(page);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		for (int n = 0; n < 20; n++)
+			look_again(bed);
+		assert_int_equal(jobhost_counters(bed->host).processes, 0);
+	}
+}
+
+static void a_user_has_no_more_processes_than_allowed(void **state) {
+	struct bed *bed = *state;
+	int fds[33], pages[33];
+	char reason[JOB_REASON_BYTES] = "";
+
+	for (uint32_t n = 0; n < bed->config.per_user_max; n++) {
+		pages[n] = memory(JOB_PAGE_BYTES, SEALS);
+		fds[n] = raw_greet(bed, pages[n]);
+	}
+	for (uint32_t n = bed->config.per_user_max; n < 33; n++) {
+		const struct job_hello hello = good_hello();
+
+		pages[n] = memory(JOB_PAGE_BYTES, SEALS);
+		fds[n] = raw_connect(bed);
+		raw_send(fds[n], &hello, sizeof(hello), pages[n]);
+		assert_int_equal(raw_answer(bed, fds[n], reason), JOB_REFUSED);
+		assert_non_null(strstr(reason, "has 32 processes already"));
+	}
+	for (uint32_t n = 0; n < 33; n++) {
+		close(fds[n]);
+		close(pages[n]);
+	}
+	settle(bed);
+}
+
+static void who_connects_and_says_nothing_is_disconnected(void **state) {
+	struct bed *bed = *state;
+	int fd = raw_connect(bed);
+	char byte;
+
+	settle(bed);
+	for (int n = 0; n < 9; n++)
+		look_again(bed);
+	assert_int_equal(recv(fd, &byte, 1, 0), -1);
+	for (int n = 0; n < 3; n++)
+		look_again(bed);
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
+	close(fd);
+}
+
+static void waits_are_from_start_to_completion(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct jobs_rank_report report;
+
+	member_connect(bed, &self);
+	for (int n = 0; n < 40; n++) {
+		tocsin_comm_launched(self.comm, TOCSIN_ALL_REDUCE, 1, 7, -1);
+		tocsin_comm_started(self.comm, TOCSIN_ALL_REDUCE);
+		if (n < 39)
+			tocsin_comm_completed(self.comm, TOCSIN_ALL_REDUCE);
+	}
+	look_again(bed);
+	report = report_of(bed, 0);
+	assert_int_equal(report.launched, 40);
+	assert_int_equal(report.started, 40);
+	assert_int_equal(report.completed, 39);
+	assert_int_equal(report.signature_count, JOBS_SIGNATURES);
+	assert_int_equal(report.signatures[JOBS_SIGNATURES - 1].seq, 40);
+	assert_true(report.signatures[JOBS_SIGNATURES - 1].waited_ns == JOBS_NOT_TAKEN);
+	assert_true(report.signatures[JOBS_SIGNATURES - 2].waited_ns < 10 * SECOND);
+	assert_int_equal(report.process_state, JOBS_PROCESS_RUNNING);
+	assert_int_equal(report.pid, getpid());
+	member_close(bed, &self);
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_member_that_is_killed_is_told_to_who_survives, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			who_leaves_or_has_finalized_is_not_gone, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			who_restarts_the_agent_tells_nobody_gone_and_forgets_nobody, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			the_evidence_of_who_was_killed_stays_and_is_bounded, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			another_users_communicator_of_the_same_key_is_another_one, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_greeting_that_is_not_right_is_refused_with_its_reason, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_communicator_that_cannot_be_is_refused_and_the_others_stay, setup,
+			teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			packets_without_sense_end_the_connection_and_leave_nothing, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			nonsense_and_holes_in_a_page_hurt_its_own_report_alone, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_flood_of_registrations_leaves_nothing_behind, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_process_may_die_behind_each_line_of_its_greeting, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_user_has_no_more_processes_than_allowed, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			who_connects_and_says_nothing_is_disconnected, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			waits_are_from_start_to_completion, setup, teardown
+		),
+	};
+
+	return cmocka_run_group_tests_name("jobhost", tests, NULL, NULL);
+}
