@@ -36,6 +36,7 @@ struct fabric;
 struct health;
 struct webhook_part;
 struct http;
+struct jobhost;
 struct join_list;
 struct overlay;
 struct parse_error;
@@ -134,6 +135,7 @@ struct agent {
 	struct health *health;	      // the store of verdicts
 	struct webhook_part *webhook; // NULL: nobody is told of changes
 	struct webhook_counters webhook_counters;
+	struct jobhost *jobhost; // NULL: [job] is off
 	struct client_server *clients;
 	struct snapshots *snapshots; // NULL: HTTP is off
 	struct loop_timer snapshot_timer;
@@ -270,6 +272,10 @@ void health_part_stop(struct agent *agent);
 // webhook.c: told of what changes in the store.
 int webhook_part_start(struct agent *agent);
 void webhook_part_stop(struct agent *agent);
+
+// jobs.c: the processes of jobs, by their own socket.
+int jobs_part_start(struct agent *agent);
+void jobs_part_stop(struct agent *agent);
 
 // http.c
 int http_part_start(struct agent *agent);

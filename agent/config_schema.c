@@ -356,6 +356,21 @@ static const struct config_key keys[] = {
 	{"client", "idle", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "5m",
 	 "A client that says nothing for so long is disconnected, unless it monitors."},
 
+	{"job", "enabled", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	 "Whether processes of jobs may connect, by libtocsin: their communicators are shown, and they "
+	 "are told who is gone."},
+	{"job", "socket", CONFIG_STRING, false, 0, 107, NULL, check_path,
+	 "an absolute path of at most 107 bytes", "",
+	 "The Unix socket for jobs, open to every user. Empty: job.sock beside the socket of [client]."},
+	{"job", "processes", CONFIG_INT, false, 1, 65536, NULL, NULL, NULL, "4096",
+	 "How many processes may be registered at once; each may have 127 communicators."},
+	{"job", "per_user", CONFIG_INT, false, 1, 65536, NULL, NULL, NULL, "2048",
+	 "How many of them one user may have."},
+	{"job", "keep", CONFIG_INT, false, 0, 65536, NULL, NULL, NULL, "256",
+	 "How many processes that have ended are still shown, with what they had counted."},
+	{"job", "keep_for", CONFIG_DURATION, false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",
+	 "For how long."},
+
 	{"health", "confirm", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
 	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must have held before a "
 	 "scheduler is advised to drain the node."},

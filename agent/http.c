@@ -5,6 +5,7 @@
 #include <control/client.h>
 #include <control/fabric.h>
 #include <control/http.h>
+#include <control/jobhost.h>
 #include <control/snapshot.h>
 #include <control/transport.h>
 #include <lib/config.h>
@@ -30,6 +31,7 @@ static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
 		.spawn = spawn_counters(agent->spawn),
 		.keepers = &agent->keeper_counters,
 		.webhook = &agent->webhook_counters,
+		.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL,
 		.reach = &overlay_reach(agent->overlay)->counters,
 		.checks = agent->checks,
 		.fabric_calls = &fabric_calls,

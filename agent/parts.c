@@ -6,6 +6,7 @@
 #include "socket_path.h"
 
 #include <control/client.h>
+#include <control/jobhost.h>
 #include <control/overlay.h>
 #include <control/seal_keys.h>
 #include <control/state.h>
@@ -180,6 +181,7 @@ static int clients_start(struct agent *agent) {
 	config.spawn = spawn_counters(agent->spawn);
 	config.keepers = &agent->keeper_counters;
 	config.webhook = &agent->webhook_counters;
+	config.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL;
 	config.socket_path = path;
 	config.health = agent->health;
 	config.socket_mode = 0666; // what may be done is decided by who connected
@@ -220,6 +222,7 @@ static const struct part parts[] = {
 	{"netwatch", netwatch_start, netwatch_stop},
 	{"health", health_part_start, health_part_stop},
 	{"webhook", webhook_part_start, webhook_part_stop},
+	{"jobs", jobs_part_start, jobs_part_stop},
 	{"clients", clients_start, clients_stop},
 	{"http", http_part_start, http_part_stop},
 	{"eal", eal_part_start, eal_part_stop},

@@ -69,6 +69,7 @@ void answer_counters(struct session *session, const char *rest) {
 		.spawn = server->config.spawn,
 		.keepers = server->config.keepers,
 		.webhook = server->config.webhook,
+		.jobs = server->config.jobs,
 		.reach = &overlay_reach(server->overlay)->counters,
 		.checks = server->checks,
 		.fabric_calls = server->fabric_calls,

@@ -4,6 +4,7 @@
 #include <control/client.h>
 #include <control/counters.h>
 #include <control/fabric.h>
+#include <control/jobhost.h>
 #include <control/keeper.h>
 #include <control/loop.h>
 #include <control/memory_use.h>
@@ -44,6 +45,7 @@ enum source {
 	SOURCE_SOFT,
 	SOURCE_PROBE,
 	SOURCE_MEMORY,
+	SOURCE_JOB,
 	SOURCE_COUNT,
 };
 
@@ -58,7 +60,7 @@ static const char *const groups[SOURCE_COUNT] = {
 	[SOURCE_CHECKS] = "check",	[SOURCE_SPAWN] = "spawn",
 	[SOURCE_KEEPER] = "keeper",	[SOURCE_SOFT] = "soft",
 	[SOURCE_PROBE] = "probe",	[SOURCE_WEBHOOK] = "webhook",
-	[SOURCE_MEMORY] = "memory",
+	[SOURCE_MEMORY] = "memory",	[SOURCE_JOB] = "job",
 };
 
 // An axis of an array of numbers: its label, and the names of its places.
@@ -151,6 +153,7 @@ struct spec {
 
 #define SPAWN(field, help) FIELD(SOURCE_SPAWN, struct spawn_counters, field, COUNTER_COUNT, help)
 #define CHECKS(field, kind, help) FIELD(SOURCE_CHECKS, struct checks_counters, field, kind, help)
+#define JOB(field, kind, help) FIELD(SOURCE_JOB, struct jobhost_counters, field, kind, help)
 #define WEBHOOK(field, help) \
 	FIELD(SOURCE_WEBHOOK, struct webhook_counters, field, COUNTER_COUNT, help)
 #define KEEPER(field, kind, help) FIELD(SOURCE_KEEPER, struct keeper_counters, field, kind, help)
@@ -355,6 +358,17 @@ static const struct spec specs[] = {
 	WEBHOOK(told, "changes of verdicts that the webhook took"),
 	WEBHOOK(failed, "of these, with which it failed, hung or was not to be started"),
 	WEBHOOK(dropped, "of these, for which there was no room while it ran"),
+
+	JOB(processes, COUNTER_GAUGE, "processes of jobs that are registered here and live"),
+	JOB(ranks, COUNTER_GAUGE, "ranks of communicators that they hold"),
+	JOB(kept, COUNTER_GAUGE, "processes that have ended and are still shown"),
+	JOB(accepted, COUNTER_COUNT, "processes that were registered"),
+	JOB(refused, COUNTER_COUNT, "processes that were not, with a reason"),
+	JOB(exits, COUNTER_COUNT, "processes that ended while they were registered"),
+	JOB(gone, COUNTER_COUNT, "ranks that others were told of as gone"),
+	JOB(reports, COUNTER_COUNT, "reports of a rank on another one"),
+	JOB(packets_bad, COUNTER_COUNT, "connections that were ended for a packet without sense"),
+	JOB(pages_bad, COUNTER_COUNT, "looks at counts that could not be read"),
 
 	FABRIC(devices, COUNTER_GAUGE, "RDMA devices that this node measures with"),
 	FABRIC(devices_up, COUNTER_GAUGE, "of these, open and with an active port"),
@@ -571,6 +585,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 		[SOURCE_SOFT] = &fabric.soft,
 		[SOURCE_PROBE] = &fabric.probes,
 		[SOURCE_MEMORY] = &memory,
+		[SOURCE_JOB] = sources->jobs,
 	};
 	uint32_t used = 0;
 

@@ -22,13 +22,10 @@ static bool is_part(const struct tocsin_comm *comm, const struct job_failed *sai
 }
 
 static bool begin(struct tocsin_comm *comm, const struct job_failed *said) {
-	uint32_t *coming = NULL;
+	uint32_t *coming = malloc(said->total * sizeof(*coming));
 
-	if (said->total > 0) {
-		coming = malloc(said->total * sizeof(*coming));
-		if (coming == NULL)
-			return false;
-	}
+	if (coming == NULL)
+		return false;
 	free(comm->coming);
 	comm->coming = coming;
 	comm->coming_total = said->total;
@@ -51,12 +48,12 @@ bool failed_take(struct tocsin_comm *comm, const struct job_failed *said) {
 	if (!is_part(comm, said))
 		return false;
 	comm->failed.agreement = (enum tocsin_agreement)said->agreement;
-	if (said->view <= comm->failed.view)
+	if (said->view <= comm->failed.view || said->total == 0)
 		return true; // known: only whether it is agreed on is new
 	if (said->first == 0 && !begin(comm, said))
 		return true; // no memory: as if the packet had not come
-	if (said->view != comm->coming_view || said->first != comm->coming_count ||
-	    said->total != comm->coming_total)
+	if (comm->coming == NULL || said->view != comm->coming_view ||
+	    said->first != comm->coming_count || said->total != comm->coming_total)
 		return true; // its beginning is missing
 	memcpy(comm->coming + said->first, said->ranks, said->count * sizeof(said->ranks[0]));
 	comm->coming_count += said->count;
@@ -66,7 +63,28 @@ bool failed_take(struct tocsin_comm *comm, const struct job_failed *said) {
 	return true;
 }
 
+bool failed_is_news(struct tocsin_comm *comm, uint32_t rank) {
+	uint32_t at = comm->gone_count;
+	uint32_t *grown;
+
+	for (uint32_t n = 0; n < comm->gone_count; n++)
+		if (comm->gone[n] == rank)
+			return false;
+	grown = realloc(comm->gone, (comm->gone_count + 1) * sizeof(*grown));
+	if (grown == NULL)
+		return true; // told twice is better than never
+	comm->gone = grown;
+	while (at > 0 && grown[at - 1] > rank) {
+		grown[at] = grown[at - 1];
+		at--;
+	}
+	grown[at] = rank;
+	comm->gone_count++;
+	return true;
+}
+
 void failed_fini(struct tocsin_comm *comm) {
+	free(comm->gone);
 	free(comm->failed.ranks);
 	free(comm->coming);
 }

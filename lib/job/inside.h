@@ -52,6 +52,8 @@ struct tocsin_comm {
 	// with acquire.
 	atomic_bool should_abort;
 	struct failed_set failed;
+	uint32_t gone_count; // ranks that the program was told of, ascending: of each once
+	uint32_t *gone;
 	uint32_t coming_total; // of a set that comes in several packets
 	uint64_t coming_view;
 	uint32_t coming_count;
@@ -144,6 +146,8 @@ struct tocsin_comm *comm_find(struct tocsin_job *job, uint64_t number);
 // failed.c: what the agent said of it. false: it makes no sense, and changes nothing.
 bool failed_take(struct tocsin_comm *comm, const struct job_failed *said);
 void failed_fini(struct tocsin_comm *comm);
+// Whether the program is to be told that the rank is gone: the first time.
+bool failed_is_news(struct tocsin_comm *comm, uint32_t rank);
 
 // link.c: all that can be done now without waiting, with the mutex held. Returns until when there
 // is nothing to do, on CLOCK_MONOTONIC.

@@ -57,6 +57,8 @@ static bool on_event(struct tocsin_job *job, const void *packet) {
 		return false;
 	if (comm == NULL)
 		return true; // it was unregistered while this was under way
+	if (said->kind == TOCSIN_PEER_GONE && !failed_is_news(comm, said->rank))
+		return true; // an agent says all anew to who connects again
 	event.kind = (enum tocsin_event_kind)said->kind;
 	event.comm = comm;
 	event.comm_context = comm->context;

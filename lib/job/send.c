@@ -63,6 +63,31 @@ static int tell_left(struct tocsin_job *job) {
 	return 1;
 }
 
+// What an earlier agent said of it, which a new one cannot know. Nothing is done about a full
+// buffer: a set that is too large for it is not brought back.
+static int tell_failed(struct tocsin_job *job, const struct tocsin_comm *comm) {
+	struct job_failed failed = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
+		.comm = comm->number,
+		.view = comm->failed.view,
+		.total = comm->failed.count,
+	};
+
+	while (failed.first < failed.total) {
+		uint32_t left = failed.total - failed.first;
+		int sent;
+
+		failed.count = left < JOB_FAILED_MAX ? left : JOB_FAILED_MAX;
+		memcpy(failed.ranks, comm->failed.ranks + failed.first,
+		       failed.count * sizeof(failed.ranks[0]));
+		sent = send_packet(job, &failed, sizeof(failed));
+		if (sent <= 0)
+			return sent;
+		failed.first += failed.count;
+	}
+	return 1;
+}
+
 static int tell_comms(struct tocsin_job *job) {
 	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++) {
 		struct tocsin_comm *comm = job->comms[n];
@@ -74,6 +99,9 @@ static int tell_comms(struct tocsin_job *job) {
 		if (sent <= 0)
 			return sent;
 		comm->to_register = false;
+		sent = tell_failed(job, comm);
+		if (sent < 0)
+			return sent;
 	}
 	return 1;
 }

@@ -19,8 +19,8 @@ INCLUDE_DIRECTORIES = {
 }
 SOURCE_DIRECTORIES = {
     "lib": "lib/", "tocsin": "lib/job/", "dataplane": "dataplane/", "ras": "control/ras/",
-    "verdict": "control/verdict/", "jobs": "control/jobs/", "probe": "control/probe/", "control": "control/",
-    "agent": "agent/", "perf": "perf/", "support": "tests/",
+    "verdict": "control/verdict/", "jobs": "control/jobs/", "probe": "control/probe/",
+    "control": "control/", "agent": "agent/", "perf": "perf/", "support": "tests/",
 }
 
 

@@ -45,6 +45,7 @@ struct client_server;
 struct fabric;
 struct fabric_calls;
 struct health;
+struct jobhost_counters;
 struct keeper_counters;
 struct loop;
 struct overlay;
@@ -75,6 +76,7 @@ struct client_config {
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers;
 	const struct webhook_counters *webhook;
+	const struct jobhost_counters *jobs;
 };
 
 // With the defaults: no listener, 64 clients, five minutes, ten seconds, 5 and 10, 8 and 64 MiB.

@@ -32,6 +32,7 @@ struct fabric;
 struct fabric_calls;
 struct health;
 struct keeper_counters;
+struct jobhost_counters;
 struct loop_counters;
 struct overlay_reach_counters;
 struct ras;
@@ -55,6 +56,7 @@ struct counter_sources {
 	const struct fabric_calls *fabric_calls;
 	const struct fabric *fabric;
 	const struct health *health;
+	const struct jobhost_counters *jobs;
 };
 
 // At most COUNTERS_MAX; constant.

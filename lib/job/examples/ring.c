@@ -30,6 +30,7 @@
 
 // Shared by all ranks. An operation of a communicator is complete when all have arrived at it.
 struct shared {
+	atomic_bool go;				    // SIGUSR1 came
 	_Atomic uint64_t killed_ns;		    // when a rank killed itself
 	_Atomic uint64_t arrived[COMMS][RANKS_MAX]; // release by the rank, acquire by the others
 };
@@ -59,12 +60,12 @@ static void compute(uint64_t ns) {
 	}
 }
 
-static void say_set(const struct tocsin_event *event, char *text, size_t size) {
+static void say_set(struct tocsin_comm *comm, char *text, size_t size) {
 	struct tocsin_failed_set set = {.struct_size = sizeof(set)};
 	uint32_t ranks[16];
 	size_t length;
 
-	if (tocsin_comm_failed(event->comm, &set, ranks, 16) != 0)
+	if (tocsin_comm_failed(comm, &set, ranks, 16) != 0)
 		return;
 	length = (size_t)snprintf(
 		text, size, "%s view %" PRIx64 ":",
@@ -86,7 +87,7 @@ static void say_event(struct member *member, const struct tocsin_event *event) {
 		fflush(stdout);
 		return;
 	}
-	say_set(event, set, sizeof(set));
+	say_set(event->comm, set, sizeof(set));
 	fprintf(stdout, "rank %u: rank %u is gone (%s), told after %.1f ms; failed set: %s\n",
 		member->rank, event->rank, event->text,
 		killed_ns != 0 ? (double)(now_ns() - killed_ns) / 1e6 : 0.0, set);
@@ -137,6 +138,12 @@ static void end_by(struct member *member, int signal) {
 	(void)raise(signal);
 }
 
+static bool is_time(const struct member *member) {
+	if (member->options->on_signal)
+		return atomic_load(&member->shared->go);
+	return now_ns() - member->start_ns >= member->options->after_s * NS_PER_S;
+}
+
 // What goes wrong, once, when its time has come. How many elements this rank asks for next.
 static uint64_t go_wrong(struct member *member) {
 	const struct ring_options *options = member->options;
@@ -144,7 +151,7 @@ static uint64_t go_wrong(struct member *member) {
 
 	if (rank == options->straggle)
 		compute(STRAGGLE_NS);
-	if (member->done || now_ns() - member->start_ns < options->after_s * NS_PER_S)
+	if (member->done || !is_time(member))
 		return ELEMENTS;
 	member->done = true;
 	if (rank == options->kill)
@@ -201,18 +208,35 @@ static int register_comms(struct member *member, uint64_t job_hash) {
 	return 0;
 }
 
-static int be_member(struct member *member, uint64_t job_hash) {
-	const struct tocsin_job_config config = {.struct_size = sizeof(config)};
-	char reason[TOCSIN_EVENT_TEXT_BYTES];
-	int err = tocsin_job_open(&config, &member->job);
+// Which set the survivors agree on: they may be told that a rank is gone before that is settled.
+static void say_end(struct member *member) {
+	char set[128] = "";
 
+	(void)tocsin_comm_wait_failed(member->comms[0], 0, 5 * NS_PER_S);
+	say_set(member->comms[0], set, sizeof(set));
+	fprintf(stdout, "rank %u: failed set in the end: %s\n", member->rank, set);
+	fflush(stdout);
+}
+
+static int be_member(struct member *member, uint64_t job_hash) {
+	const struct ring_options *options = member->options;
+	struct tocsin_job_config config = {.struct_size = sizeof(config)};
+	char reason[TOCSIN_EVENT_TEXT_BYTES];
+	int err;
+
+	if (options->socket_count > 0)
+		config.socket_path = options->sockets[member->rank % options->socket_count];
+	err = tocsin_job_open(&config, &member->job);
 	if (err == 0)
 		err = register_comms(member, job_hash);
 	if (err != 0) {
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 		fprintf(stderr, "ring: rank %u: %s\n", member->rank, strerror(-err));
 		return 1;
 	}
 	run(member);
+	if (member->told)
+		say_end(member);
 	if (member->rank == 0 &&
 	    tocsin_job_state(member->job, reason, sizeof(reason)) != TOCSIN_JOB_CONNECTED)
 		fprintf(stdout, "ring: no agent: %s\n", reason);
@@ -235,8 +259,9 @@ static int wait_for_all(const struct ring_options *options, const pid_t *pids) {
 
 		if (rank == options->freeze)
 			continue;
-		if (waitpid(pids[rank], &status, 0) == pids[rank] && rank != options->kill &&
-		    (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+		while (waitpid(pids[rank], &status, 0) < 0 && errno == EINTR) {
+		}
+		if (rank != options->kill && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 			failed++;
 	}
 	if (options->freeze != NOBODY) {
@@ -244,6 +269,13 @@ static int wait_for_all(const struct ring_options *options, const pid_t *pids) {
 		(void)waitpid(pids[options->freeze], NULL, 0);
 	}
 	return failed;
+}
+
+static struct shared *shared_by_handler; // set before the handler is
+
+static void on_signal(int signal) {
+	(void)signal;
+	atomic_store(&shared_by_handler->go, true);
 }
 
 int main(int argc, char **argv) {
@@ -258,6 +290,8 @@ int main(int argc, char **argv) {
 	ring_options_read(argc, argv, &options);
 	if (shared == MAP_FAILED)
 		return 1;
+	shared_by_handler = shared;
+	(void)signal(SIGUSR1, on_signal);
 	for (uint32_t rank = 0; rank < options.ranks; rank++) {
 		struct member member = {
 			.options = &options, .shared = shared, .rank = rank, .start_ns = start_ns};
@@ -266,6 +300,7 @@ int main(int argc, char **argv) {
 		if (pids[rank] == 0)
 			_exit(be_member(&member, job_hash));
 		if (pids[rank] < 0) {
+			// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 			fprintf(stderr, "ring: %s\n", strerror(errno));
 			return 1;
 		}

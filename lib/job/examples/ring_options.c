@@ -34,6 +34,7 @@ static const struct option_row rows[] = {
 	FLAG("--deadlock", deadlock, "all ranks enter an operation that never ends"),
 	FLAG("--cycle", cycle, "odd ranks enter two communicators in the other order"),
 	NUMBER("--after", after_s, 3600, "it happens after N seconds (1)"),
+	FLAG("--signal", on_signal, "it happens when ring gets SIGUSR1, and not by time"),
 	NUMBER("--seconds", seconds, 86400, "the job ends after N seconds (60)"),
 	NUMBER("--compute", operation_us, 1000000, "N us of computing before each operation (1000)"
 	),
@@ -44,11 +45,11 @@ static void help(FILE *out) {
 	fprintf(out,
 		"ring [OPTION]...: a job of processes on this machine, for Tocsin to look at\n\n");
 	for (size_t n = 0; n < ROW_COUNT; n++)
-		fprintf(out, "  %-11s%s  %s\n", rows[n].name, rows[n].flag ? "  " : " N",
+		fprintf(out, "  %-11s%s   %s\n", rows[n].name, rows[n].flag ? "  " : " N",
 			rows[n].help);
 	fprintf(out,
-		"\nThe agent's job socket: TOCSIN_JOB_SOCKET, else where an agent usually has it.\n"
-	);
+		"  --socket PATH   an agent's job socket; of several the ranks take one each in turn\n"
+		"\nWithout it: TOCSIN_JOB_SOCKET, else where an agent usually has it.\n");
 }
 
 static bool read_number(const char *text, uint32_t max, uint32_t *ret_number) {
@@ -76,8 +77,20 @@ static void complain(const char *name, const char *value, const struct option_ro
 	exit(2); // NOLINT(concurrency-mt-unsafe): one thread
 }
 
+static void add_socket(const char *path, struct ring_options *options) {
+	if (path == NULL || options->socket_count == SOCKETS_MAX) {
+		fprintf(stderr, "ring: --socket: a path, and at most %u of them\n", SOCKETS_MAX);
+		exit(2); // NOLINT(concurrency-mt-unsafe): one thread
+	}
+	options->sockets[options->socket_count++] = path;
+}
+
 // How many words it took.
 static int read_one(char **words, struct ring_options *options) {
+	if (strcmp(words[0], "--socket") == 0) {
+		add_socket(words[1], options);
+		return 2;
+	}
 	for (size_t n = 0; n < ROW_COUNT; n++) {
 		char *field = (char *)options + rows[n].offset;
 

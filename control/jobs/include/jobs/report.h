@@ -31,7 +31,8 @@ enum jobs_kind {
 
 #define JOBS_RANKS_MAX (1u << 20) // of a communicator
 #define JOBS_SIGNATURES 16	  // the last collective operations of a rank
-#define JOBS_ID_BYTES 64	  // "slurm:1234.0"
+#define JOBS_WORK_WINDOW_NS UINT64_C(10000000000)
+#define JOBS_ID_BYTES 64 // "slurm:1234.0"
 #define JOBS_WCHAN_BYTES 32
 #define JOBS_NO_ROOT (-1)
 #define JOBS_NOT_TAKEN UINT64_MAX // a time that nobody took
@@ -97,7 +98,7 @@ struct jobs_rank_report {
 	char wchan[JOBS_WCHAN_BYTES];
 	uint64_t sampled_ns;  // when all this was read, on the agent's clock
 	uint64_t progress_ns; // when a counter moved last, on the same clock
-	uint64_t worked_ns;   // processor time of the process since then
+	uint64_t worked_ns;   // processor time of the process in the last JOBS_WORK_WINDOW_NS
 	uint8_t exit_cause;   // enum jobs_exit_cause
 	int32_t exit_value;
 	uint64_t exited_ns; // 0: it lives

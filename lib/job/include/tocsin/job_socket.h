@@ -12,6 +12,7 @@
 //                                       <-   WELCOME, or REFUSED with the reason, and closes
 //   REGISTER each communicator          ->
 //                                       <-   REGISTERED, or REFUSED of that communicator
+//   FAILED, if an earlier agent told    ->   a set and its number, which nobody uses again
 //   UNREGISTER, REPORT                  ->
 //                                       <-   EVENT, FAILED
 //   LEAVE                               ->   the process leaves on purpose

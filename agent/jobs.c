@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// [job]: the processes of jobs on this node, by their own socket.
+#include "agent.h"
+#include "socket_path.h"
+
+#include <control/jobhost.h>
+#include <lib/config.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define JOB_SOCKET "job.sock"
+
+// Beside the socket of clients, unless it is given.
+static int find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES]) {
+	const char *given = config_get_string(agent->config, "job", "socket");
+	char clients[SOCKET_PATH_BYTES];
+	int err;
+
+	if (given[0] != '\0') {
+		snprintf(ret_path, SOCKET_PATH_BYTES, "%s", given);
+		return 0;
+	}
+	err = socket_path_make(agent->config, clients, agent->detail);
+	if (err != 0)
+		return err;
+	*(strrchr(clients, '/') + 1) = '\0';
+	if (snprintf(ret_path, SOCKET_PATH_BYTES, "%s" JOB_SOCKET, clients) < SOCKET_PATH_BYTES)
+		return 0;
+	snprintf(
+		agent->detail, sizeof(agent->detail),
+		"%s" JOB_SOCKET ": too long: give [job] socket", clients
+	);
+	return -ENAMETOOLONG;
+}
+
+int jobs_part_start(struct agent *agent) {
+	char path[SOCKET_PATH_BYTES], detail[JOBHOST_DETAIL_BYTES];
+	struct jobhost_config config = {
+		.socket_path = path,
+		.processes_max = (uint32_t)config_get_int(agent->config, "job", "processes"),
+		.per_user_max = (uint32_t)config_get_int(agent->config, "job", "per_user"),
+		.keep_max = (uint32_t)config_get_int(agent->config, "job", "keep"),
+		.keep_ns = config_get_duration_ns(agent->config, "job", "keep_for"),
+		.overlay = agent->overlay,
+	};
+	int err;
+
+	if (!config_get_bool(agent->config, "job", "enabled"))
+		return 0;
+	err = find_path(agent, path);
+	if (err != 0)
+		return err;
+	err = jobhost_create(agent->loop, &config, detail, &agent->jobhost);
+	if (err != 0)
+		snprintf(agent->detail, sizeof(agent->detail), "%s", detail);
+	return err;
+}
+
+void jobs_part_stop(struct agent *agent) {
+	agent->jobhost = jobhost_destroy(agent->jobhost);
+}

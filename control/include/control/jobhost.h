@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The jobs of this node: processes that speak <tocsin/job.h>, the ranks they hold, and their end.
+//
+// It serves the job socket (<tocsin/job_socket.h>), copies each process's page once a second, and
+// is told by a pidfd alone that a process has ended. A job can hurt its own report and no more: of
+// a page nothing is believed, a process has as many communicators and packets as it may have, a
+// user as many processes. A communicator is known by its key and its user: nobody is told of
+// another user's.
+//
+// Who is gone is agreed on by one agent for all: that of the lowest rank which is left, and only in
+// a part of the cluster that has the majority. It numbers the sets; the number names its rank, its
+// start and a count, so that no two agents ever use the same. All of it is the loop's.
+#pragma once
+
+#include <control/loop.h>
+
+#include <jobs/report.h>
+#include <stddef.h>
+
+struct jobhost;
+struct overlay;
+
+#define JOBHOST_DETAIL_BYTES 256
+
+struct jobhost_config {
+	const char *socket_path;
+	uint32_t processes_max; // of all users
+	uint32_t per_user_max;
+	uint32_t keep_max; // processes that ended and are still shown
+	uint64_t keep_ns;
+	// Whether this part of the cluster has the majority, and how others are told. NULL: a node
+	// that is alone.
+	struct overlay *overlay;
+};
+
+// -ENOMEM, or what the socket said, with words: -EADDRINUSE where another agent answers there.
+int jobhost_create(
+	struct loop *loop,
+	const struct jobhost_config *config,
+	char ret_detail[static JOBHOST_DETAIL_BYTES],
+	struct jobhost **ret_host
+);
+// The jobs go on; a later agent finds them.
+struct jobhost *jobhost_destroy(struct jobhost *host);
+
+// The ranks, of ended processes as well. What is at a place may change with each turn of the loop.
+// `host` is a struct jobhost, as a table of functions hands it on.
+uint32_t jobhost_count(void *host);
+int jobhost_at(void *host, uint32_t n, struct jobs_rank_report *ret_report); // -ENOENT
+
+struct jobhost_counters {
+	uint32_t processes, ranks, kept; // now
+	uint64_t accepted, refused;	 // processes
+	uint64_t exits, gone;		 // processes that ended; ranks that others were told of
+	uint64_t packets_bad;		 // connections ended for a packet that made no sense
+	uint64_t pages_bad;		 // looks at a page that could not be read
+	uint64_t reports;		 // of a rank by another one
+};
+const struct jobhost_counters *jobhost_counters(const struct jobhost *host); // live as long as it

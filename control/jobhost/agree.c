@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which ranks of a communicator are gone, and the set that all its agents agree on.
+//
+// A number is given by the agent of the lowest rank that is left. It is that rank, the agent's
+// start and a count, each above the next in the number: whoever comes after has a larger one, and
+// two agents never give the same. A set that lacks a rank which is known here is not taken: whoever
+// numbered it is told of that rank, and numbers again.
+#include "jobhost/inside.h"
+
+#include <ras/ras.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RANK_SHIFT 44
+#define START_SHIFT 20
+#define START_MASK 0xffffffu
+#define COUNT_MASK 0xfffffu
+#define AGAIN_FIRST_NS UINT64_C(1000000000)
+#define AGAIN_LONGEST_NS UINT64_C(30000000000)
+#define KEEP_EMPTY_NS \
+	UINT64_C(60000000000) // a communicator without ranks here, to tell of it again
+
+const struct gone *agree_find(const struct host_comm *comm, uint32_t rank) {
+	for (uint32_t n = 0; n < comm->gone_count; n++)
+		if (comm->gone[n].rank == rank)
+			return &comm->gone[n];
+	return NULL;
+}
+
+// The one that happened last.
+static const struct gone *newest_of(const struct host_comm *comm) {
+	const struct gone *newest = &comm->gone[0];
+
+	for (uint32_t n = 1; n < comm->gone_count; n++)
+		if (comm->gone[n].happened_ns >= newest->happened_ns)
+			newest = &comm->gone[n];
+	return newest;
+}
+
+static bool has_majority(const struct jobhost *host) {
+	struct ras_view view;
+
+	if (host->overlay == NULL)
+		return true;
+	ras_view(overlay_ras(host->overlay), &view);
+	return !view.brake && !view.waits && 2 * view.unreachable < view.alive;
+}
+
+static uint32_t own_start(const struct jobhost *host) {
+	if (host->overlay == NULL)
+		return 1;
+	return (uint32_t)(ras_self_incarnation(overlay_ras(host->overlay)) >> 16) & START_MASK;
+}
+
+// The lowest rank that is left, if it is here.
+static const struct host_rank *numbering_rank(const struct host_comm *comm) {
+	uint32_t lowest = 0;
+
+	while (lowest < comm->gone_count && comm->gone[lowest].rank == lowest)
+		lowest++;
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
+		if (rank->told.rank == lowest)
+			return rank;
+	return NULL;
+}
+
+static void tell_failed_all(const struct host_comm *comm) {
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
+		tell_failed(rank);
+}
+
+static bool
+set_agreed(struct host_comm *comm, uint64_t view, const uint32_t *ranks, uint32_t count) {
+	uint32_t *copy = malloc((count + 1) * sizeof(*copy));
+
+	if (copy == NULL)
+		return false;
+	memcpy(copy, ranks, count * sizeof(*copy));
+	free(comm->agreed);
+	comm->agreed = copy;
+	comm->agreed_count = count;
+	comm->view = view;
+	return true;
+}
+
+// Above all that was told under the same rank and start, also by an earlier agent whose start has
+// the same number, as one without a state directory may have. 0: there is none left.
+static uint64_t
+next_number(const struct jobhost *host, const struct host_comm *comm, uint32_t rank) {
+	uint64_t base = (uint64_t)rank << RANK_SHIFT | (uint64_t)own_start(host) << START_SHIFT;
+	uint64_t last = comm->view > comm->view_floor ? comm->view : comm->view_floor;
+
+	if (last < base)
+		return base + 1;
+	return last >> START_SHIFT == base >> START_SHIFT && (last & COUNT_MASK) < COUNT_MASK
+		       ? last + 1
+		       : 0;
+}
+
+// false: somebody else numbers, or nobody can now.
+static bool number_it(struct jobhost *host, struct host_comm *comm) {
+	const struct host_rank *by = numbering_rank(comm);
+	uint32_t *ranks;
+	uint64_t view;
+	bool done;
+
+	if (by == NULL || !has_majority(host))
+		return false;
+	ranks = malloc(comm->gone_count * sizeof(*ranks));
+	if (ranks == NULL)
+		return false;
+	for (uint32_t n = 0; n < comm->gone_count; n++)
+		ranks[n] = comm->gone[n].rank;
+	view = next_number(host, comm, by->told.rank);
+	done = view > comm->view && set_agreed(comm, view, ranks, comm->gone_count);
+	free(ranks);
+	if (!done)
+		return false;
+	notice_agreed(host, comm, newest_of(comm));
+	return true;
+}
+
+// Where it belongs by rank. false: no memory.
+static bool insert(struct host_comm *comm, const struct gone *gone) {
+	struct gone *grown = realloc(comm->gone, (comm->gone_count + 1) * sizeof(*grown));
+	uint32_t at = comm->gone_count;
+
+	if (grown == NULL)
+		return false;
+	comm->gone = grown;
+	while (at > 0 && grown[at - 1].rank > gone->rank) {
+		grown[at] = grown[at - 1];
+		at--;
+	}
+	grown[at] = *gone;
+	comm->gone_count++;
+	return true;
+}
+
+// The rank itself is not there to number.
+static bool
+add(struct jobhost *host,
+    struct host_comm *comm,
+    uint32_t rank,
+    const char *cause,
+    uint64_t happened_ns) {
+	struct gone gone = {.rank = rank, .happened_ns = happened_ns};
+
+	if (rank >= comm->size || agree_find(comm, rank) != NULL)
+		return false;
+	memcpy(gone.cause, cause, strnlen(cause, sizeof(gone.cause) - 1));
+	if (!insert(comm, &gone))
+		return false;
+	host->counters.gone++;
+	comm->tell_pause_ns = AGAIN_FIRST_NS;
+	comm->tell_again_ns = loop_now_ns(host->loop) + AGAIN_FIRST_NS;
+	return true;
+}
+
+static void tell_gone_all(const struct host_comm *comm, uint32_t rank) {
+	const struct gone *gone = agree_find(comm, rank);
+
+	for (const struct host_rank *at = comm->ranks; at != NULL && gone != NULL;
+	     at = at->next_of_comm)
+		tell_gone(at, gone);
+}
+
+void agree_gone(
+	struct jobhost *host,
+	struct host_comm *comm,
+	uint32_t rank,
+	const char *cause,
+	uint64_t happened_ns,
+	bool seen_here
+) {
+	if (!add(host, comm, rank, cause, happened_ns))
+		return;
+	if (seen_here)
+		notice_gone(host, comm, agree_find(comm, rank));
+	(void)number_it(host, comm);
+	tell_failed_all(comm); // the set before the event, so that who is told may ask for it
+	tell_gone_all(comm, rank);
+}
+
+static bool contains(const uint32_t *ranks, uint32_t count, uint32_t rank) {
+	for (uint32_t n = 0; n < count; n++)
+		if (ranks[n] == rank)
+			return true;
+	return false;
+}
+
+void agree_heard(
+	struct jobhost *host,
+	struct host_comm *comm,
+	uint64_t view,
+	const uint32_t *ranks,
+	uint32_t count,
+	const struct gone *newest
+) {
+	uint32_t *told, told_count = 0;
+
+	if (view <= comm->view)
+		return;
+	for (uint32_t n = 0; n < comm->gone_count; n++)
+		if (!contains(ranks, count, comm->gone[n].rank)) {
+			notice_gone(host, comm, &comm->gone[n]);
+			return;
+		}
+	told = malloc((count + 1) * sizeof(*told));
+	if (told == NULL || !set_agreed(comm, view, ranks, count)) {
+		free(told);
+		return;
+	}
+	for (uint32_t n = 0; n < count; n++) {
+		bool is_newest = ranks[n] == newest->rank;
+
+		if (add(host, comm, ranks[n],
+			is_newest ? newest->cause : "the agents of its job agree on it",
+			is_newest ? newest->happened_ns : loop_now_ns(host->loop)))
+			told[told_count++] = ranks[n];
+	}
+	tell_failed_all(comm);
+	for (uint32_t n = 0; n < told_count; n++)
+		tell_gone_all(comm, told[n]);
+	free(told);
+}
+
+// In parts, each of which is good by itself; the last one has the whole set under its number,
+// unless more is known by now: that will have a larger one.
+void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said) {
+	bool is_last = said->first + said->count == said->total;
+
+	if (said->view > comm->view_floor)
+		comm->view_floor = said->view;
+	for (uint32_t n = 0; n < said->count; n++)
+		if (add(host, comm, said->ranks[n], "gone before the agent restarted",
+			loop_now_ns(host->loop)))
+			tell_gone_all(comm, said->ranks[n]);
+	if (!is_last || said->view <= comm->view || comm->gone_count != said->total)
+		return;
+	if (said->total <= JOB_FAILED_MAX && set_agreed(comm, said->view, said->ranks, said->total))
+		tell_failed_all(comm);
+}
+
+static void tell_again(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	if (number_it(host, comm)) {
+		tell_failed_all(comm);
+		return;
+	}
+	for (uint32_t n = 0; n < comm->gone_count; n++)
+		if (!contains(comm->agreed, comm->agreed_count, comm->gone[n].rank))
+			notice_gone(host, comm, &comm->gone[n]);
+	comm->tell_pause_ns *= 2;
+	if (comm->tell_pause_ns > AGAIN_LONGEST_NS)
+		comm->tell_pause_ns = AGAIN_LONGEST_NS;
+	comm->tell_again_ns = now_ns + comm->tell_pause_ns;
+}
+
+bool agree_is_over(const struct host_comm *comm, uint64_t now_ns) {
+	return comm->ranks == NULL &&
+	       (comm->gone_count == comm->agreed_count || now_ns >= comm->empty_ns + KEEP_EMPTY_NS);
+}
+
+void agree_tick(struct jobhost *host, uint64_t now_ns) {
+	struct host_comm *next;
+
+	for (struct host_comm *comm = host->comms; comm != NULL; comm = next) {
+		next = comm->next;
+		if (agree_is_over(comm, now_ns))
+			comm_free(host, comm);
+		else if (comm->gone_count != comm->agreed_count && now_ns >= comm->tell_again_ns)
+			tell_again(host, comm, now_ns);
+	}
+}

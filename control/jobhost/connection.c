@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A process that is connected: its packets, checked one by one.
+#include "jobhost/inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union packet {
+	struct job_message_head head;
+	struct job_hello hello;
+	struct job_register registration;
+	struct job_unregister unregister;
+	struct job_report report;
+	struct job_leave leave;
+	struct job_failed failed;
+};
+
+void host_connection_close(struct host_connection *connection) {
+	struct host_connection **at = &connection->host->connections;
+
+	while (*at != connection)
+		at = &(*at)->next;
+	*at = connection->next;
+	if (connection->process != NULL) {
+		connection->process->connection = NULL;
+		for (struct host_rank *rank = connection->process->ranks; rank != NULL;
+		     rank = rank->next)
+			rank->report.attached = false;
+	}
+	loop_remove(&connection->source);
+	close(connection->source.fd);
+	while (connection->first != NULL) {
+		struct waiting *waiting = connection->first;
+
+		connection->first = waiting->next;
+		free(waiting);
+	}
+	free(connection);
+}
+
+static bool text_ends(const char *text, size_t size) {
+	return memchr(text, '\0', size) != NULL;
+}
+
+// false: the connection is closed.
+static bool refuse(struct host_connection *connection, const char *reason) {
+	tell_refused(connection, 0, reason);
+	host_connection_close(connection);
+	return false;
+}
+
+static bool refuse_bad(struct host_connection *connection, const char *reason) {
+	connection->host->counters.packets_bad++;
+	log_event(
+		LOG_LEVEL_WARN, "job_packet_bad",
+		log_u64("pid",
+			connection->process != NULL ? (uint64_t)connection->process->pid : 0),
+		log_str("reason", reason)
+	);
+	return refuse(connection, reason);
+}
+
+static bool on_hello(struct host_connection *connection, const union packet *packet, int page_fd) {
+	struct jobhost *host = connection->host;
+	const struct job_welcome welcome = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_WELCOME},
+		.start = connection->since_ns,
+	};
+	char reason[JOB_REASON_BYTES] = "";
+	struct host_process *process;
+
+	if (!text_ends(packet->hello.job_id, JOB_ID_BYTES)) {
+		close(page_fd);
+		return refuse_bad(connection, "the job id has no end");
+	}
+	process = hello_take(host, &packet->hello, connection->source.fd, page_fd, reason);
+	if (process == NULL) {
+		host->counters.refused++;
+		log_event(LOG_LEVEL_INFO, "job_refused", log_str("reason", reason));
+		return refuse(connection, reason);
+	}
+	if (process->connection != NULL)
+		host_connection_close(process->connection); // it has connected anew
+	connection->process = process;
+	process->connection = connection;
+	tell_packet(connection, &welcome, sizeof(welcome));
+	return true;
+}
+
+static bool on_register(struct host_connection *connection, const union packet *packet) {
+	char reason[JOB_REASON_BYTES] = "";
+	struct job_registered done = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REGISTERED}};
+	struct host_rank *rank;
+
+	if (!text_ends(packet->registration.name, JOB_NAME_BYTES))
+		return refuse_bad(connection, "the name of a communicator has no end");
+	rank = rank_add(connection->process, &packet->registration, reason);
+	if (rank == NULL) {
+		tell_refused(connection, packet->registration.comm, reason);
+		return true;
+	}
+	done.comm = rank->told.comm;
+	tell_packet(connection, &done, sizeof(done));
+	tell_all(rank);
+	return true;
+}
+
+static bool on_unregister(struct host_connection *connection, const union packet *packet) {
+	struct host_rank *rank = rank_find(connection->process, packet->unregister.comm);
+
+	if (rank != NULL)
+		rank_remove(rank);
+	return true;
+}
+
+static bool on_report(struct host_connection *connection, const union packet *packet) {
+	struct host_rank *rank = rank_find(connection->process, packet->report.comm);
+
+	if (!text_ends(packet->report.reason, JOB_REASON_BYTES))
+		return refuse_bad(connection, "the reason of a report has no end");
+	if (rank == NULL || packet->report.rank >= rank->told.size)
+		return true;
+	connection->host->counters.reports++;
+	log_event(
+		LOG_LEVEL_WARN, "job_report", log_str("job", connection->process->job_id),
+		log_u64("pid", (uint64_t)connection->process->pid),
+		log_str("communicator", rank->told.name), log_u64("by_rank", rank->told.rank),
+		log_u64("rank", packet->report.rank), log_str("reason", packet->report.reason)
+	);
+	return true;
+}
+
+static bool on_failed(struct host_connection *connection, const union packet *packet) {
+	const struct job_failed *said = &packet->failed;
+	struct host_rank *rank = rank_find(connection->process, said->comm);
+
+	if (said->count > JOB_FAILED_MAX || said->first > said->total ||
+	    said->count > said->total - said->first)
+		return refuse_bad(connection, "a failed set with more ranks than it has");
+	if (rank != NULL && said->view != 0)
+		agree_returned(connection->host, rank->comm, said);
+	return true;
+}
+
+static bool on_leave(struct host_connection *connection, const union packet *packet) {
+	struct host_process *process = connection->process;
+
+	(void)packet;
+	host_connection_close(connection);
+	process_leave(process);
+	return false;
+}
+
+static const struct {
+	uint16_t kind;
+	size_t size;
+	// false: the connection is closed.
+	bool (*take)(struct host_connection *connection, const union packet *packet);
+} messages[] = {
+	{JOB_REGISTER, sizeof(struct job_register), on_register},
+	{JOB_UNREGISTER, sizeof(struct job_unregister), on_unregister},
+	{JOB_REPORT, sizeof(struct job_report), on_report},
+	{JOB_LEAVE, sizeof(struct job_leave), on_leave},
+	{JOB_FAILED, sizeof(struct job_failed), on_failed},
+};
+
+static bool take_packet(
+	struct host_connection *connection, const union packet *packet, size_t size, int page_fd
+) {
+	char reason[JOB_REASON_BYTES];
+
+	if (size < sizeof(packet->head) || packet->head.magic != JOB_SOCKET_MAGIC) {
+		close(page_fd);
+		return refuse_bad(connection, "this is no packet of libtocsin");
+	}
+	if (connection->process == NULL && packet->head.kind == JOB_HELLO &&
+	    size == sizeof(packet->hello)) {
+		if (packet->head.version == JOB_SOCKET_VERSION)
+			return on_hello(connection, packet, page_fd);
+		close(page_fd);
+		snprintf(
+			reason, sizeof(reason),
+			"libtocsin speaks version %u, this agent version %u", packet->head.version,
+			JOB_SOCKET_VERSION
+		);
+		connection->host->counters.refused++;
+		return refuse(connection, reason);
+	}
+	close(page_fd); // nothing else brings one
+	for (size_t n = 0; n < sizeof(messages) / sizeof(messages[0]); n++)
+		if (connection->process != NULL && messages[n].kind == packet->head.kind &&
+		    messages[n].size == size)
+			return messages[n].take(connection, packet);
+	return refuse_bad(
+		connection, connection->process == NULL ? "the first packet is no greeting"
+							: "a packet of another kind or size"
+	);
+}
+
+// The first descriptor that came; all others are closed. -1: none.
+static int take_descriptor(struct msghdr *message) {
+	int taken = -1;
+
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL;
+	     part = CMSG_NXTHDR(message, part)) {
+		size_t count;
+
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t n = 0; n < count; n++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(part) + n * sizeof(int), sizeof(fd));
+			if (taken < 0)
+				taken = fd;
+			else
+				close(fd);
+		}
+	}
+	return taken;
+}
+
+// false: there is nothing to read now, or the connection is closed.
+static bool receive_one(struct host_connection *connection) {
+	union packet packet;
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	struct iovec part = {&packet, sizeof(packet)};
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t size = recvmsg(connection->source.fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	int fd;
+
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (size <= 0) {
+		host_connection_close(connection);
+		return false;
+	}
+	fd = take_descriptor(&message);
+	if ((size_t)size > sizeof(packet)) {
+		close(fd);
+		return refuse_bad(connection, "a packet that is too long");
+	}
+	return take_packet(connection, &packet, (size_t)size, fd);
+}
+
+static void ready(struct loop_source *source, uint32_t events) {
+	struct host_connection *connection = container_of(source, struct host_connection, source);
+
+	if ((events & EPOLLOUT) != 0 && !tell_waiting(connection))
+		return;
+	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0)
+		return;
+	for (int n = 0; n < PACKETS_PER_TURN; n++)
+		if (!receive_one(connection))
+			return;
+}
+
+void host_connection_open(struct jobhost *host, int fd) {
+	struct host_connection *connection;
+	uint32_t count = 0;
+
+	for (connection = host->connections; connection != NULL; connection = connection->next)
+		count++;
+	connection = count < host->config.processes_max + PACKETS_PER_TURN
+			     ? calloc(1, sizeof(*connection))
+			     : NULL;
+	if (connection == NULL) {
+		close(fd);
+		return;
+	}
+	connection->host = host;
+	connection->since_ns = loop_now_ns(host->loop);
+	connection->last = &connection->first;
+	connection->source = (struct loop_source
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = ready};
+	if (loop_add(host->loop, &connection->source) != 0) {
+		close(fd);
+		free(connection);
+		return;
+	}
+	connection->next = host->connections;
+	host->connections = connection;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who greets: the process by the kernel's word, and the memory that it hands over.
+#include "jobhost/inside.h"
+
+#include <lib/error.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#define MEMORY_FILE_SYSTEM 0x01021994L // TMPFS_MAGIC, which memfd files are of
+#define SEALS_WANTED (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
+
+// NULL: it will do. Nothing of it is read here.
+static const char *why_no_page(int fd, uint64_t page_bytes, struct stat *ret_status) {
+	struct statfs system;
+	int seals;
+
+	if (fd < 0)
+		return "no memory was handed over";
+	if (fstat(fd, ret_status) < 0 || !S_ISREG(ret_status->st_mode) ||
+	    fstatfs(fd, &system) < 0 || system.f_type != MEMORY_FILE_SYSTEM)
+		return "what was handed over is no memory file";
+	if (page_bytes != JOB_PAGE_BYTES || (uint64_t)ret_status->st_size != JOB_PAGE_BYTES)
+		return "the memory that was handed over has another size";
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & SEALS_WANTED) != SEALS_WANTED)
+		return "the memory that was handed over is not sealed: its size could change";
+	return NULL;
+}
+
+// The same process with the same memory: it was disconnected.
+static struct host_process *
+find_again(struct jobhost *host, const struct ucred *who, uint64_t start_time, ino_t page) {
+	struct host_process *process = host->processes;
+
+	while (process != NULL && (process->pid != who->pid || process->start_time != start_time ||
+				   process->page_inode != page || process->exited_ns != 0))
+		process = process->next;
+	return process;
+}
+
+static bool has_room(const struct jobhost *host, uid_t uid, char reason[static JOB_REASON_BYTES]) {
+	uint32_t all = 0, of_user = 0;
+
+	for (const struct host_process *at = host->processes; at != NULL; at = at->next) {
+		if (at->exited_ns != 0)
+			continue;
+		all++;
+		of_user += at->uid == uid;
+	}
+	if (all >= host->config.processes_max)
+		snprintf(
+			reason, JOB_REASON_BYTES,
+			"the agent serves %u processes already ([job] processes)", all
+		);
+	else if (of_user >= host->config.per_user_max)
+		snprintf(
+			reason, JOB_REASON_BYTES,
+			"user %u has %u processes already ([job] per_user)", uid, of_user
+		);
+	else
+		return true;
+	return false;
+}
+
+// The start time is compared after the pidfd is open: a pid that was given to another process
+// meanwhile is not taken for the one that greeted.
+static int watch(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
+	struct process_facts facts;
+	int err = process_watch(process);
+
+	if (err == 0)
+		err = process_look(process->pid, &facts);
+	if (err != 0)
+		snprintf(
+			reason, JOB_REASON_BYTES, "process %d cannot be watched: %s", process->pid,
+			strerrordesc_np(-err)
+		);
+	else if (facts.start_time != process->start_time)
+		snprintf(
+			reason, JOB_REASON_BYTES,
+			"process %d started at another time than it says: it has ended, or its time namespace is another",
+			process->pid
+		);
+	else
+		return 0;
+	return -ESRCH;
+}
+
+static struct host_process *
+make(struct jobhost *host, const struct job_hello *hello, const struct ucred *who) {
+	struct host_process *process = calloc(1, sizeof(*process));
+
+	if (process == NULL)
+		return NULL;
+	process->host = host;
+	process->pid = who->pid;
+	process->uid = who->uid;
+	process->start_time = hello->start_time;
+	process->page_fd = -1;
+	process->pidfd.fd = -1;
+	memcpy(process->job_id, hello->job_id, sizeof(process->job_id));
+	return process;
+}
+
+static struct host_process *
+take(struct jobhost *host,
+     const struct job_hello *hello,
+     const struct ucred *who,
+     int page_fd,
+     char reason[static JOB_REASON_BYTES]) {
+	struct stat status;
+	const char *bad = why_no_page(page_fd, hello->page_bytes, &status);
+	struct host_process *process;
+
+	if (bad != NULL) {
+		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
+		return NULL;
+	}
+	process = find_again(host, who, hello->start_time, status.st_ino);
+	if (process != NULL)
+		return process;
+	if (!has_room(host, who->uid, reason))
+		return NULL;
+	process = make(host, hello, who);
+	if (process == NULL || watch(process, reason) != 0) {
+		if (process != NULL)
+			process_free(process);
+		return NULL;
+	}
+	process->page_fd = fcntl(page_fd, F_DUPFD_CLOEXEC, 0);
+	process->page_inode = status.st_ino;
+	process->next = host->processes;
+	host->processes = process;
+	host->counters.accepted++;
+	host->counters.processes++;
+	return process;
+}
+
+struct host_process *hello_take(
+	struct jobhost *host,
+	const struct job_hello *hello,
+	int socket_fd,
+	int page_fd,
+	char reason[static JOB_REASON_BYTES]
+) {
+	struct host_process *process = NULL;
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	snprintf(reason, JOB_REASON_BYTES, "out of memory");
+	if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
+		snprintf(reason, JOB_REASON_BYTES, "the kernel does not say who connects");
+	else if (who.pid <= 0)
+		snprintf(
+			reason, JOB_REASON_BYTES,
+			"the process is in a pid namespace that the agent does not see: its end would not be known"
+		);
+	else
+		process = take(host, hello, &who, page_fd, reason);
+	if (page_fd >= 0)
+		close(page_fd);
+	return process;
+}

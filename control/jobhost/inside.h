@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Private to this directory: the jobs of this node.
+#pragma once
+
+#include <control/jobhost.h>
+#include <control/overlay.h>
+#include <tocsin/job.h>
+#include <tocsin/job_page.h>
+#include <tocsin/job_socket.h>
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define JOBHOST_NOTICE (RAS_NOTICE_OWN_MIN + 2) // kind of the notices that carry exits and sets
+#define SAMPLE_NS UINT64_C(1000000000)
+#define HELLO_NS UINT64_C(10000000000) // a connection that says nothing for so long is closed
+#define WORK_LOOKS 10		       // a second apart: JOBS_WORK_WINDOW_NS
+#define PACKETS_PER_TURN 16
+#define WAITING_MAX 256 // packets for one connection that its buffer has no room for
+#define CAUSE_BYTES 96
+
+// A rank that is known to be gone.
+struct gone {
+	uint32_t rank;
+	uint64_t happened_ns;
+	char cause[CAUSE_BYTES];
+};
+
+// A communicator with ranks here.
+struct host_comm {
+	struct host_comm *next;
+	uint64_t comm_hash, host_hash, process_hash;
+	uid_t uid;
+	uint32_t size;
+	struct host_rank *ranks; // here, by next_of_comm
+	uint32_t gone_count;
+	struct gone *gone; // by rank
+	// What was agreed on: by whoever numbers for all.
+	uint64_t view;
+	uint32_t agreed_count;
+	uint32_t *agreed;    // ascending
+	uint64_t view_floor; // the largest number that a job has brought back
+	// Until it is agreed on, others are told again.
+	uint64_t tell_again_ns, tell_pause_ns;
+	uint64_t empty_ns; // since when it has no rank here
+};
+
+struct host_rank {
+	struct host_rank *next;		// of its process
+	struct host_rank *next_of_comm; // that live
+	struct host_process *process;
+	struct host_comm *comm; // NULL: its process has ended
+	struct job_register told;
+	uint64_t counted; // of all counts, at the last look
+	struct jobs_rank_report report;
+};
+
+struct host_process {
+	struct host_process *next;
+	struct jobhost *host;
+	pid_t pid;
+	uid_t uid;
+	uint64_t start_time;
+	ino_t page_inode;
+	int page_fd; // -1: it has ended, or handed over nothing that could be read
+	struct loop_source pidfd;
+	char job_id[JOB_ID_BYTES];
+	struct host_connection *connection; // NULL: detached
+	struct host_rank *ranks;
+	uint32_t rank_count;
+	uint64_t cpu_ns[WORK_LOOKS]; // at the last looks
+	uint32_t looks;
+	uint64_t exited_ns; // 0: it lives
+	uint8_t exit_cause; // enum jobs_exit_cause
+	int32_t exit_value;
+};
+
+struct waiting {
+	struct waiting *next;
+	size_t size;
+	char packet[];
+};
+
+struct host_connection {
+	struct host_connection *next;
+	struct jobhost *host;
+	struct loop_source source;
+	struct host_process *process; // NULL: it has not greeted
+	uint64_t since_ns;
+	struct waiting *first, **last;
+	uint32_t waiting_count;
+};
+
+struct jobhost {
+	struct loop *loop;
+	struct overlay *overlay;
+	struct jobhost_config config;
+	char *socket_path;
+	dev_t socket_device;
+	ino_t socket_inode;
+	struct loop_source listener;
+	struct loop_timer sample;
+	struct host_connection *connections;
+	struct host_process *processes;
+	struct host_comm *comms;
+	struct jobhost_counters counters;
+	struct heard_notice *heard; // from other agents, to be taken outside the core
+	struct heard_notice **heard_last;
+	uint32_t heard_count;
+	struct loop_job heard_job;
+	struct job_page *page;		 // the copy that is looked at
+	struct job_launched *signatures; // the second copy, of what signatures are taken from
+};
+
+// What /proc says of a process.
+struct process_facts {
+	char state;
+	uint64_t start_time; // in ticks since the boot
+	uint64_t cpu_ns;
+	uint32_t exit_code; // as of wait(); 0 also where we may not see it
+};
+
+// socket.c
+int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]);
+void socket_close(struct jobhost *host);
+
+// connection.c
+void host_connection_open(struct jobhost *host, int fd);
+// Detaches its process, and says nothing of it.
+void host_connection_close(struct host_connection *connection);
+
+// hello.c: who greets, with which descriptor (-1: none came; it is taken). The process, or NULL and
+// why it is refused.
+struct host_process *hello_take(
+	struct jobhost *host,
+	const struct job_hello *hello,
+	int socket_fd,
+	int page_fd,
+	char reason[static JOB_REASON_BYTES]
+);
+
+// process.c: -errno.
+int process_look(pid_t pid, struct process_facts *ret_facts);
+enum jobs_process_state process_state(char state);
+int process_watch(struct host_process *process);  // its pidfd, from the loop
+void process_leave(struct host_process *process); // on purpose: nobody is told
+void process_free(struct host_process *process);
+void process_forget_old(struct jobhost *host, uint64_t now_ns);
+
+// page.c: copies what is in use. -errno.
+int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots);
+
+// sample.c: all counts of all ranks of a process, now.
+void sample_process(struct host_process *process, uint64_t now_ns);
+
+// rank.c
+struct host_rank *rank_find(struct host_process *process, uint64_t number);
+// NULL, and why not.
+struct host_rank *rank_add(
+	struct host_process *process,
+	const struct job_register *told,
+	char reason[static JOB_REASON_BYTES]
+);
+void rank_remove(struct host_rank *rank);
+void rank_leave_comm(struct host_rank *rank);
+struct host_comm *comm_of_key(struct jobhost *host, const struct host_comm *key);
+void comm_free(struct jobhost *host, struct host_comm *comm);
+
+// agree.c: a rank is gone, as it was seen here (then others are told) or heard from others.
+void agree_gone(
+	struct jobhost *host,
+	struct host_comm *comm,
+	uint32_t rank,
+	const char *cause,
+	uint64_t happened_ns,
+	bool seen_here
+);
+// What another agent numbered; ranks ascend. Of `newest`, one of them, the cause is known as well.
+void agree_heard(
+	struct jobhost *host,
+	struct host_comm *comm,
+	uint64_t view,
+	const uint32_t *ranks,
+	uint32_t count,
+	const struct gone *newest
+);
+// What a job was told before this agent started.
+void agree_returned(struct jobhost *host, struct host_comm *comm, const struct job_failed *said);
+// What is not agreed on yet.
+void agree_tick(struct jobhost *host, uint64_t now_ns);
+// Nobody needs to be told anything of it any more.
+bool agree_is_over(const struct host_comm *comm, uint64_t now_ns);
+const struct gone *agree_find(const struct host_comm *comm, uint32_t rank);
+
+// notice.c
+void notice_start(struct jobhost *host);
+void notice_stop(struct jobhost *host);
+void notice_gone(struct jobhost *host, const struct host_comm *comm, const struct gone *gone);
+void notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest);
+
+// tell.c
+void tell_packet(struct host_connection *connection, const void *packet, size_t size);
+// false: the connection is closed.
+bool tell_waiting(struct host_connection *connection);
+void tell_refused(struct host_connection *connection, uint64_t number, const char *reason);
+void tell_gone(const struct host_rank *rank, const struct gone *gone);
+void tell_failed(const struct host_rank *rank);
+// All that it should know of its communicator.
+void tell_all(const struct host_rank *rank);

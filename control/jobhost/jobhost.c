@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The jobs of this node: start, end, the look once a second, and what others may ask.
+#include "jobhost/inside.h"
+
+#include <lib/container.h>
+#include <lib/log.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void close_silent(struct jobhost *host, uint64_t now_ns) {
+	struct host_connection *next;
+
+	for (struct host_connection *at = host->connections; at != NULL; at = next) {
+		next = at->next;
+		if (at->process == NULL && now_ns - at->since_ns >= HELLO_NS)
+			host_connection_close(at);
+	}
+}
+
+static void look(struct loop_timer *timer, uint64_t now_ns) {
+	struct jobhost *host = container_of(timer, struct jobhost, sample);
+
+	for (struct host_process *at = host->processes; at != NULL; at = at->next)
+		sample_process(at, now_ns);
+	close_silent(host, now_ns);
+	process_forget_old(host, now_ns);
+	agree_tick(host, now_ns);
+	if (loop_timer_set(host->loop, &host->sample, now_ns + SAMPLE_NS) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+}
+
+static int start(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) {
+	int err;
+
+	host->socket_path = strdup(host->config.socket_path);
+	host->page = calloc(1, sizeof(*host->page));
+	host->signatures = calloc(JOB_SLOTS, sizeof(*host->signatures));
+	if (host->socket_path == NULL || host->page == NULL || host->signatures == NULL)
+		return -ENOMEM;
+	host->sample.expired = look;
+	err = loop_timer_set(host->loop, &host->sample, loop_now_ns(host->loop) + SAMPLE_NS);
+	return err != 0 ? err : socket_open(host, detail);
+}
+
+int jobhost_create(
+	struct loop *loop,
+	const struct jobhost_config *config,
+	char ret_detail[static JOBHOST_DETAIL_BYTES],
+	struct jobhost **ret_host
+) {
+	struct jobhost *host = calloc(1, sizeof(*host));
+	int err;
+
+	ret_detail[0] = '\0';
+	if (host == NULL)
+		return -ENOMEM;
+	host->loop = loop;
+	host->config = *config;
+	host->overlay = config->overlay;
+	host->listener.fd = -1;
+	notice_start(host);
+	err = start(host, ret_detail);
+	if (err != 0) {
+		jobhost_destroy(host);
+		return err;
+	}
+	*ret_host = host;
+	return 0;
+}
+
+struct jobhost *jobhost_destroy(struct jobhost *host) {
+	if (host == NULL)
+		return NULL;
+	socket_close(host);
+	while (host->connections != NULL)
+		host_connection_close(host->connections);
+	while (host->processes != NULL)
+		process_free(host->processes);
+	while (host->comms != NULL)
+		comm_free(host, host->comms);
+	notice_stop(host);
+	loop_timer_cancel(host->loop, &host->sample);
+	free(host->signatures);
+	free(host->page);
+	free(host->socket_path);
+	free(host);
+	return NULL;
+}
+
+uint32_t jobhost_count(void *context) {
+	const struct jobhost *host = context;
+	uint32_t count = 0;
+
+	for (const struct host_process *at = host->processes; at != NULL; at = at->next)
+		count += at->rank_count;
+	return count;
+}
+
+int jobhost_at(void *context, uint32_t n, struct jobs_rank_report *ret_report) {
+	const struct jobhost *host = context;
+
+	for (const struct host_process *at = host->processes; at != NULL; at = at->next) {
+		const struct host_rank *rank = at->ranks;
+
+		if (n >= at->rank_count) {
+			n -= at->rank_count;
+			continue;
+		}
+		while (n-- > 0)
+			rank = rank->next;
+		*ret_report = rank->report;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+const struct jobhost_counters *jobhost_counters(const struct jobhost *host) {
+	return &host->counters;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Between agents: that a rank is gone, and which set is agreed on, flooded to all. Whoever has no
+// rank of the communicator ignores it.
+#include "jobhost/inside.h"
+
+#include <lib/container.h>
+#include <lib/wire.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTICE_VERSION 1
+#define HEARD_MAX 1024 // that wait to be taken; more are lost, and told again
+#define RANGES_MAX 460 // what fits beside the head
+
+enum notice_kind {
+	NOTICE_GONE = 1,
+	NOTICE_AGREED,
+};
+
+struct heard_notice {
+	struct heard_notice *next;
+	size_t size;
+	uint8_t bytes[];
+};
+
+static void put_head(struct wire_writer *writer, uint8_t kind, const struct host_comm *comm) {
+	wire_put_u8(writer, NOTICE_VERSION);
+	wire_put_u8(writer, kind);
+	wire_put_u64(writer, comm->comm_hash);
+	wire_put_u64(writer, comm->host_hash);
+	wire_put_u64(writer, comm->process_hash);
+	wire_put_u32(writer, comm->uid);
+	wire_put_u32(writer, comm->size);
+}
+
+// Best effort: what is not agreed on is told again.
+static void flood(struct jobhost *host, const struct wire_writer *writer, const void *bytes) {
+	size_t size;
+
+	if (host->overlay != NULL && wire_writer_finish(writer, &size) == 0)
+		(void)overlay_notice(host->overlay, JOBHOST_NOTICE, bytes, size);
+}
+
+static void
+put_gone(struct wire_writer *writer, const struct jobhost *host, const struct gone *gone) {
+	wire_put_u32(writer, gone->rank);
+	wire_put_u64(writer, loop_now_ns(host->loop) - gone->happened_ns);
+	wire_put_string(writer, gone->cause, strlen(gone->cause));
+}
+
+static void
+get_gone(struct wire_reader *reader, const struct jobhost *host, struct gone *ret_gone) {
+	uint64_t now_ns = loop_now_ns(host->loop), age_ns;
+
+	ret_gone->rank = wire_get_u32(reader);
+	age_ns = wire_get_u64(reader);
+	ret_gone->happened_ns = age_ns < now_ns ? now_ns - age_ns : 0;
+	(void)wire_get_string(reader, ret_gone->cause, sizeof(ret_gone->cause));
+}
+
+void notice_gone(struct jobhost *host, const struct host_comm *comm, const struct gone *gone) {
+	uint8_t bytes[256];
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	put_head(&writer, NOTICE_GONE, comm);
+	put_gone(&writer, host, gone);
+	flood(host, &writer, bytes);
+}
+
+// Ranks as runs: first, and how many. A set of too many runs is not told: it stays undecided
+// elsewhere.
+void notice_agreed(struct jobhost *host, const struct host_comm *comm, const struct gone *newest) {
+	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
+	struct wire_writer writer;
+	size_t mark;
+	uint16_t runs = 0;
+
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	put_head(&writer, NOTICE_AGREED, comm);
+	wire_put_u64(&writer, comm->view);
+	put_gone(&writer, host, newest);
+	mark = wire_mark_u16(&writer);
+	for (uint32_t n = 0; n < comm->agreed_count && runs <= RANGES_MAX;) {
+		uint32_t first = comm->agreed[n], count = 0;
+
+		while (n < comm->agreed_count && comm->agreed[n] == first + count) {
+			count++;
+			n++;
+		}
+		wire_put_u32(&writer, first);
+		wire_put_u32(&writer, count);
+		runs++;
+	}
+	wire_patch_u16(&writer, mark, runs);
+	if (runs <= RANGES_MAX)
+		flood(host, &writer, bytes);
+}
+
+static void take_gone(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+	struct gone gone;
+
+	get_gone(reader, host, &gone);
+	if (wire_reader_ok(reader))
+		agree_gone(host, comm, gone.rank, gone.cause, gone.happened_ns, false);
+}
+
+static void take_agreed(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+	uint64_t view = wire_get_u64(reader);
+	uint32_t *ranks = malloc(comm->size * sizeof(*ranks));
+	uint32_t runs, count = 0;
+	struct gone newest;
+
+	get_gone(reader, host, &newest);
+	runs = wire_get_count_u16(reader, RANGES_MAX, 8);
+	for (uint32_t n = 0; n < runs && ranks != NULL && wire_reader_ok(reader); n++) {
+		uint32_t first = wire_get_u32(reader), run = wire_get_u32(reader);
+
+		if (first >= comm->size || run == 0 || run > comm->size - first ||
+		    (count > 0 && first <= ranks[count - 1])) {
+			wire_reader_fail(reader, -EBADMSG);
+			break;
+		}
+		for (uint32_t rank = first; rank < first + run; rank++)
+			ranks[count++] = rank;
+	}
+	if (ranks != NULL && wire_reader_ok(reader))
+		agree_heard(host, comm, view, ranks, count, &newest);
+	free(ranks);
+}
+
+static void take(struct jobhost *host, const void *bytes, size_t size) {
+	struct wire_reader reader;
+	struct host_comm key = {0}, *comm;
+	uint8_t version, kind;
+
+	wire_reader_init(&reader, bytes, size);
+	version = wire_get_u8(&reader);
+	kind = wire_get_u8(&reader);
+	key.comm_hash = wire_get_u64(&reader);
+	key.host_hash = wire_get_u64(&reader);
+	key.process_hash = wire_get_u64(&reader);
+	key.uid = wire_get_u32(&reader);
+	key.size = wire_get_u32(&reader);
+	if (!wire_reader_ok(&reader) || version != NOTICE_VERSION)
+		return;
+	comm = comm_of_key(host, &key);
+	if (comm != NULL && kind == NOTICE_GONE)
+		take_gone(host, comm, &reader);
+	if (comm != NULL && kind == NOTICE_AGREED)
+		take_agreed(host, comm, &reader);
+}
+
+static void take_heard(struct loop_job *job) {
+	struct jobhost *host = container_of(job, struct jobhost, heard_job);
+
+	while (host->heard != NULL) {
+		struct heard_notice *heard = host->heard;
+
+		host->heard = heard->next;
+		if (host->heard == NULL)
+			host->heard_last = &host->heard;
+		host->heard_count--;
+		take(host, heard->bytes, heard->size);
+		free(heard);
+	}
+}
+
+// From inside the core, where nothing may be told: later.
+static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size) {
+	struct jobhost *host = ctx;
+	struct heard_notice *heard;
+
+	(void)origin;
+	if (host->comms == NULL || host->heard_count >= HEARD_MAX)
+		return;
+	heard = malloc(sizeof(*heard) + size);
+	if (heard == NULL)
+		return;
+	heard->next = NULL;
+	heard->size = size;
+	memcpy(heard->bytes, bytes, size);
+	*host->heard_last = heard;
+	host->heard_last = &heard->next;
+	host->heard_count++;
+	loop_defer(host->loop, &host->heard_job);
+}
+
+void notice_start(struct jobhost *host) {
+	host->heard_last = &host->heard;
+	host->heard_job.run = take_heard;
+	if (host->overlay != NULL)
+		overlay_notice_consumer(host->overlay, JOBHOST_NOTICE, on_notice, host);
+}
+
+void notice_stop(struct jobhost *host) {
+	if (host->overlay != NULL)
+		overlay_notice_consumer(host->overlay, JOBHOST_NOTICE, NULL, NULL);
+	loop_undefer(host->loop, &host->heard_job);
+	while (host->heard != NULL) {
+		struct heard_notice *heard = host->heard;
+
+		host->heard = heard->next;
+		free(heard);
+	}
+}

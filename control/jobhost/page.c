@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A copy of a page, in the order that makes its counts whole (<tocsin/job_page.h>).
+#include "jobhost/inside.h"
+
+#include <lib/error.h>
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+// Sealed memory has the size that was checked: what is read less is another file's.
+static int copy(int fd, void *to, size_t size, size_t offset) {
+	ssize_t got = pread(fd, to, size, (off_t)offset);
+
+	if (got < 0)
+		return neg_errno();
+	return (size_t)got == size ? 0 : -EIO;
+}
+
+static int copy_used(int fd, struct job_page *page, uint32_t *ret_slots) {
+	int err = copy(fd, &page->head, offsetof(struct job_head, unused), 0);
+	uint32_t slots;
+
+	if (err != 0)
+		return err;
+	slots = atomic_load_explicit(&page->head.slots_used, memory_order_relaxed);
+	*ret_slots = slots < JOB_SLOTS ? slots : JOB_SLOTS;
+	return 0;
+}
+
+int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots) {
+	struct job_page *page = host->page;
+	uint32_t slots, slots_now;
+	int err = copy_used(fd, page, &slots);
+
+	if (err == 0)
+		err =
+			copy(fd, page->completed, slots * sizeof(page->completed[0]),
+			     offsetof(struct job_page, completed));
+	// Acquire, for the writer's releases: what was read is older than what comes next.
+	atomic_thread_fence(memory_order_acquire);
+	if (err == 0)
+		err =
+			copy(fd, page->started, slots * sizeof(page->started[0]),
+			     offsetof(struct job_page, started));
+	atomic_thread_fence(memory_order_acquire);
+	if (err == 0)
+		err = copy_used(fd, page, &slots_now);
+	if (err != 0)
+		return err;
+	err =
+		copy(fd, page->launched, slots_now * sizeof(page->launched[0]),
+		     offsetof(struct job_page, launched));
+	atomic_thread_fence(memory_order_acquire);
+	if (err == 0)
+		err =
+			copy(fd, host->signatures, slots_now * sizeof(page->launched[0]),
+			     offsetof(struct job_page, launched));
+	if (err != 0)
+		return err;
+	// Rows that were not in use when the first two were read have nothing there.
+	for (uint32_t n = slots; n < slots_now; n++) {
+		page->completed[n] = (struct job_row){0};
+		page->started[n] = (struct job_row){0};
+	}
+	*ret_slots = slots_now;
+	return 0;
+}

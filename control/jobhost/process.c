@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Processes: what /proc says of them, and their end, which their pidfd alone tells.
+#include "jobhost/inside.h"
+
+#include <lib/container.h>
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/scoped.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STAT_BYTES 2048
+// Places in /proc/PID/stat; the first one behind the name is 3.
+#define FIELD_STATE 3
+#define FIELD_USER_TIME 14
+#define FIELD_SYSTEM_TIME 15
+#define FIELD_START_TIME 22
+#define FIELD_EXIT_CODE 52
+
+static uint64_t number_of(const char *text) {
+	uint64_t number = 0;
+
+	for (; *text >= '0' && *text <= '9'; text++)
+		number = number * 10 + (uint64_t)(*text - '0');
+	return number;
+}
+
+// Behind the name, which may hold blanks and brackets itself.
+static void read_fields(const char *at, uint64_t tick_ns, struct process_facts *facts) {
+	for (int field = FIELD_STATE; at != NULL && *at != '\0'; field++) {
+		switch (field) {
+		case FIELD_STATE:
+			facts->state = *at;
+			break;
+		case FIELD_USER_TIME:
+		case FIELD_SYSTEM_TIME:
+			facts->cpu_ns += number_of(at) * tick_ns;
+			break;
+		case FIELD_START_TIME:
+			facts->start_time = number_of(at);
+			break;
+		case FIELD_EXIT_CODE:
+			facts->exit_code = (uint32_t)number_of(at);
+			return;
+		default:
+			break;
+		}
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+}
+
+int process_look(pid_t pid, struct process_facts *ret_facts) {
+	long ticks = sysconf(_SC_CLK_TCK);
+	struct process_facts facts = {0};
+	char path[32], text[STAT_BYTES];
+	scoped_fd int fd = -1;
+	const char *name_end;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return neg_errno();
+	length = read(fd, text, sizeof(text) - 1);
+	if (length <= 0)
+		return length < 0 ? neg_errno() : -ESRCH;
+	text[length] = '\0';
+	name_end = strrchr(text, ')');
+	if (name_end == NULL || name_end[1] != ' ' || ticks <= 0)
+		return -EBADMSG;
+	read_fields(name_end + 2, UINT64_C(1000000000) / (uint64_t)ticks, &facts);
+	*ret_facts = facts;
+	return 0;
+}
+
+enum jobs_process_state process_state(char state) {
+	switch (state) {
+	case 'R':
+		return JOBS_PROCESS_RUNNING;
+	case 'S':
+	case 'I':
+		return JOBS_PROCESS_SLEEPING;
+	case 'D':
+		return JOBS_PROCESS_DISK;
+	case 'T':
+		return JOBS_PROCESS_STOPPED;
+	case 't':
+		return JOBS_PROCESS_TRACED;
+	case 'Z':
+		return JOBS_PROCESS_ZOMBIE;
+	case 'X':
+		return JOBS_PROCESS_EXITED;
+	default:
+		return JOBS_PROCESS_UNKNOWN;
+	}
+}
+
+// As long as its parent has not waited for it, the kernel says how it ended: to us, if we may trace
+// it. Whoever may not reads 0, which is then no answer.
+static void find_cause(struct host_process *process, char cause[static CAUSE_BYTES]) {
+	struct process_facts facts;
+	int status;
+
+	snprintf(cause, CAUSE_BYTES, "its process ended");
+	if (process_look(process->pid, &facts) != 0 || facts.start_time != process->start_time)
+		return;
+	status = (int)facts.exit_code;
+	if (status == 0 && geteuid() != 0 && geteuid() != process->uid)
+		return;
+	if (WIFSIGNALED(status)) {
+		process->exit_cause = JOBS_EXIT_SIGNAL;
+		process->exit_value = WTERMSIG(status);
+		snprintf(
+			cause, CAUSE_BYTES, "its process was killed by signal %d (%s)",
+			process->exit_value, sigdescr_np(process->exit_value)
+		);
+	} else if (WIFEXITED(status)) {
+		process->exit_cause = JOBS_EXIT_STATUS;
+		process->exit_value = WEXITSTATUS(status);
+		snprintf(
+			cause, CAUSE_BYTES, "its process ended with status %d", process->exit_value
+		);
+	}
+}
+
+static void unwatch(struct host_process *process) {
+	if (process->pidfd.fd >= 0) {
+		loop_remove(&process->pidfd);
+		close(process->pidfd.fd);
+	}
+	process->pidfd.fd = -1;
+	if (process->page_fd >= 0)
+		close(process->page_fd);
+	process->page_fd = -1;
+}
+
+static bool was_over(const struct jobs_rank_report *report) {
+	return report->finalized || report->destroyed;
+}
+
+static void exited(struct loop_source *source, uint32_t events) {
+	struct host_process *process = container_of(source, struct host_process, pidfd);
+	struct jobhost *host = process->host;
+	uint64_t now_ns = loop_now_ns(host->loop);
+	char cause[CAUSE_BYTES];
+
+	(void)events;
+	find_cause(process, cause);
+	sample_process(process, now_ns);
+	process->exited_ns = now_ns;
+	host->counters.exits++;
+	host->counters.processes--;
+	host->counters.ranks -= process->rank_count;
+	unwatch(process);
+	log_event(
+		LOG_LEVEL_INFO, "job_process_ended", log_str("job", process->job_id),
+		log_u64("pid", (uint64_t)process->pid), log_str("cause", cause),
+		log_u64("ranks", process->rank_count)
+	);
+	if (process->connection != NULL)
+		host_connection_close(process->connection);
+	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
+		struct host_comm *comm = rank->comm;
+
+		rank->report.exited_ns = now_ns;
+		rank->report.exit_cause = process->exit_cause;
+		rank->report.exit_value = process->exit_value;
+		rank->report.process_state = JOBS_PROCESS_EXITED;
+		if (!was_over(&rank->report))
+			agree_gone(host, comm, rank->told.rank, cause, now_ns, true);
+		rank_leave_comm(rank);
+	}
+	process_forget_old(host, now_ns);
+}
+
+int process_watch(struct host_process *process) {
+	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+
+	if (fd < 0)
+		return neg_errno();
+	process->pidfd = (struct loop_source
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = exited};
+	return loop_add(process->host->loop, &process->pidfd);
+}
+
+void process_free(struct host_process *process) {
+	struct host_process **at = &process->host->processes;
+
+	while (*at != NULL && *at != process)
+		at = &(*at)->next;
+	if (*at != NULL) {
+		*at = process->next;
+		process->host->counters.processes -= process->exited_ns == 0;
+	}
+	if (process->connection != NULL)
+		host_connection_close(process->connection);
+	unwatch(process);
+	while (process->ranks != NULL)
+		rank_remove(process->ranks);
+	free(process);
+}
+
+void process_leave(struct host_process *process) {
+	process_free(process);
+}
+
+// The list begins with the newest.
+void process_forget_old(struct jobhost *host, uint64_t now_ns) {
+	struct host_process **at = &host->processes;
+	uint32_t kept = 0;
+
+	while (*at != NULL) {
+		struct host_process *process = *at;
+
+		if (process->exited_ns != 0 &&
+		    (process->ranks == NULL || ++kept > host->config.keep_max ||
+		     now_ns - process->exited_ns >= host->config.keep_ns))
+			process_free(process);
+		else
+			at = &process->next;
+	}
+	host->counters.kept = kept < host->config.keep_max ? kept : host->config.keep_max;
+}

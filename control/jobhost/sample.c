@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a page says of each rank: sums over slots, never more completed than started, nor started
+// than launched, whatever the job has written there.
+#include "jobhost/inside.h"
+
+#include <lib/log.h>
+
+#include <stdatomic.h>
+#include <string.h>
+
+static uint64_t load(const _Atomic uint64_t *value) {
+	return atomic_load_explicit(value, memory_order_relaxed); // of our own copy
+}
+
+static void
+add_row(const struct job_counts *row, uint64_t *total, uint64_t kinds[static JOB_KINDS]) {
+	*total += load(&row->total);
+	for (uint32_t n = 0; n < JOB_KINDS; n++)
+		kinds[n] += load(&row->kinds[n]);
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b) {
+	return a < b ? a : b;
+}
+
+// What a rank does not tell is as if it had come with what it tells before.
+static void clamp(struct jobs_rank_report *report) {
+	bool started = (report->knows & JOBS_KNOWS_STARTED) != 0;
+	bool completed = (report->knows & JOBS_KNOWS_COMPLETED) != 0;
+
+	for (uint32_t n = 0; n < JOB_KINDS; n++) {
+		uint64_t *of = &report->started_of[n];
+
+		*of = started ? lesser(*of, report->launched_of[n]) : report->launched_of[n];
+		report->completed_of[n] = completed ? lesser(report->completed_of[n], *of) : *of;
+	}
+	report->started = started ? lesser(report->started, report->launched) : report->launched;
+	report->completed =
+		completed ? lesser(report->completed, report->started) : report->started;
+}
+
+static bool copies_agree(const struct job_signature *a, const struct job_signature *b) {
+	return load(&a->sequence) == load(&b->sequence) && load(&a->count) == load(&b->count) &&
+	       load(&a->what) == load(&b->what) && load(&a->time_ns) == load(&b->time_ns);
+}
+
+// The time of operation n in a row that holds it still.
+static uint64_t time_of(const struct job_row *row, uint64_t n) {
+	uint64_t total = load(&row->counts.total);
+
+	if (n > total || total - n >= JOB_SIGNATURES - 1)
+		return 0;
+	return load(&row->times_ns[n % JOB_SIGNATURES]);
+}
+
+// Where each of the three was counted in one slot, places of times are known.
+struct origin {
+	uint32_t launched, started, completed; // slots; JOB_SLOTS: none, or several
+};
+
+static uint64_t
+waited(const struct job_page *page, const struct origin *origin, uint64_t n, uint64_t launch_ns) {
+	uint64_t start_ns = launch_ns, end_ns = 0;
+
+	if (origin->completed < JOB_SLOTS)
+		end_ns = time_of(&page->completed[origin->completed], n);
+	if (origin->started < JOB_SLOTS && time_of(&page->started[origin->started], n) != 0)
+		start_ns = time_of(&page->started[origin->started], n);
+	if (start_ns == 0 || end_ns == 0 || end_ns < start_ns)
+		return JOBS_NOT_TAKEN;
+	return end_ns - start_ns;
+}
+
+static void take_signatures(
+	struct jobhost *host, const struct origin *origin, struct jobs_rank_report *report
+) {
+	const struct job_launched *row = &host->page->launched[origin->launched];
+	const struct job_launched *again = &host->signatures[origin->launched];
+	uint64_t newest = load(&row->counts.total);
+	uint64_t oldest = newest < JOB_SIGNATURES ? 1 : newest - JOB_SIGNATURES + 1;
+
+	report->signature_count = 0;
+	for (uint64_t n = oldest; n <= newest && n != 0; n++) {
+		const struct job_signature *at = &row->signatures[n % JOB_SIGNATURES];
+		struct jobs_signature *to = &report->signatures[report->signature_count];
+		uint64_t what = load(&at->what);
+
+		if (load(&at->sequence) != 2 * n + 2 ||
+		    !copies_agree(at, &again->signatures[n % JOB_SIGNATURES]) ||
+		    job_signature_kind(what) >= JOB_KINDS)
+			continue;
+		*to = (struct jobs_signature){
+			.seq = n,
+			.count = load(&at->count),
+			.root = job_signature_root(what),
+			.kind = job_signature_kind(what),
+			.datatype = job_signature_datatype(what),
+			.waited_ns = waited(host->page, origin, n, load(&at->time_ns)),
+		};
+		report->signature_count++;
+	}
+	if (report->signature_count > 0)
+		report->knows |= JOBS_KNOWS_SIGNATURES;
+}
+
+static void note_origin(uint32_t *origin, bool *several, uint64_t total, uint32_t slot) {
+	if (total == 0 || *several)
+		return;
+	*several = *origin != JOB_SLOTS;
+	*origin = *several ? JOB_SLOTS : slot;
+}
+
+// Of all slots of the communicator the first alone has any.
+static void take_marks(const struct job_marks *marks, struct jobs_rank_report *report) {
+	uint32_t flags = atomic_load_explicit(&marks->flags, memory_order_relaxed);
+
+	report->init_state |=
+		(uint8_t)atomic_load_explicit(&marks->init_state, memory_order_relaxed);
+	report->async_error |=
+		(uint8_t)atomic_load_explicit(&marks->async_error, memory_order_relaxed);
+	report->finalized = report->finalized || (flags & JOB_MARK_FINALIZED) != 0;
+	report->destroyed = report->destroyed || (flags & JOB_MARK_DESTROYED) != 0;
+	report->aborted = report->aborted || (flags & JOB_MARK_ABORTED) != 0;
+}
+
+static void clear_counts(struct jobs_rank_report *report) {
+	report->launched = report->started = report->completed = 0;
+	memset(report->launched_of, 0, sizeof(report->launched_of));
+	memset(report->started_of, 0, sizeof(report->started_of));
+	memset(report->completed_of, 0, sizeof(report->completed_of));
+	report->signature_count = 0;
+	report->init_state = report->async_error = 0;
+	report->finalized = report->destroyed = report->aborted = false;
+}
+
+// Where it began late, or ended, it is known from its first operation on.
+static void take_level(const struct job_marks *marks, struct jobs_rank_report *report) {
+	if (load(&marks->started_from) > report->launched)
+		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
+	if (load(&marks->completed_from) > report->launched)
+		report->knows &= (uint8_t)~JOBS_KNOWS_COMPLETED;
+}
+
+static void take_counts(struct host_rank *rank, uint32_t slots) {
+	struct jobhost *host = rank->process->host;
+	const struct job_page *page = host->page;
+	struct jobs_rank_report *report = &rank->report;
+	struct origin origin = {JOB_SLOTS, JOB_SLOTS, JOB_SLOTS};
+	bool several[3] = {false, false, false};
+
+	clear_counts(report);
+	report->knows = (uint8_t
+	)(((rank->told.flags & TOCSIN_COMM_NO_STARTED) != 0 ? 0 : JOBS_KNOWS_STARTED) |
+	  ((rank->told.flags & TOCSIN_COMM_NO_COMPLETED) != 0 ? 0 : JOBS_KNOWS_COMPLETED));
+	for (uint32_t n = 0; n < slots; n++) {
+		const struct job_launched *launched = &page->launched[n];
+		const struct job_row *started = &page->started[n];
+		const struct job_row *completed = &page->completed[n];
+
+		if (load(&launched->counts.comm) != rank->told.comm)
+			continue;
+		// A slot of which not all rows have the number is being taken or given back.
+		if (load(&started->counts.comm) == rank->told.comm)
+			add_row(&started->counts, &report->started, report->started_of);
+		if (load(&completed->counts.comm) == rank->told.comm)
+			add_row(&completed->counts, &report->completed, report->completed_of);
+		add_row(&launched->counts, &report->launched, report->launched_of);
+		note_origin(&origin.launched, &several[0], load(&launched->counts.total), n);
+		note_origin(&origin.started, &several[1], load(&started->counts.total), n);
+		note_origin(&origin.completed, &several[2], load(&completed->counts.total), n);
+		take_marks(&launched->marks, report);
+	}
+	for (uint32_t n = 0; n < slots; n++)
+		if (load(&page->launched[n].counts.comm) == rank->told.comm)
+			take_level(&page->launched[n].marks, report);
+	if (origin.launched < JOB_SLOTS)
+		take_signatures(host, &origin, report);
+	clamp(report);
+}
+
+static uint64_t sum_of(const struct jobs_rank_report *report) {
+	uint64_t sum = 0;
+
+	for (uint32_t n = 0; n < JOB_KINDS; n++)
+		sum += report->launched_of[n] + report->started_of[n] + report->completed_of[n];
+	return sum + report->started + report->completed;
+}
+
+// Processor time since about ten seconds ago. The oldest look is overwritten by this one.
+static uint64_t note_work(struct host_process *process, uint64_t cpu_ns) {
+	uint64_t oldest_ns;
+
+	if (process->looks == 0)
+		for (uint32_t n = 0; n < WORK_LOOKS; n++)
+			process->cpu_ns[n] = cpu_ns;
+	oldest_ns = process->cpu_ns[process->looks % WORK_LOOKS];
+	process->cpu_ns[process->looks % WORK_LOOKS] = cpu_ns;
+	process->looks++;
+	return cpu_ns > oldest_ns ? cpu_ns - oldest_ns : 0;
+}
+
+static void note_progress(
+	struct host_rank *rank,
+	const struct process_facts *facts,
+	uint64_t worked_ns,
+	uint64_t now_ns
+) {
+	struct jobs_rank_report *report = &rank->report;
+	uint64_t sum = sum_of(report);
+
+	if (sum != rank->counted)
+		report->progress_ns = now_ns;
+	rank->counted = sum;
+	report->sampled_ns = now_ns;
+	report->worked_ns = worked_ns;
+	report->process_state = (uint8_t)process_state(facts->state);
+	if (facts->state != '\0')
+		report->knows |= JOBS_KNOWS_PROCESS;
+}
+
+void sample_process(struct host_process *process, uint64_t now_ns) {
+	struct jobhost *host = process->host;
+	struct process_facts facts = {0};
+	uint64_t worked_ns;
+	uint32_t slots;
+	int err;
+
+	if (process->exited_ns != 0 || process->page_fd < 0)
+		return;
+	if (process_look(process->pid, &facts) != 0 || facts.start_time != process->start_time)
+		facts = (struct process_facts){0};
+	worked_ns = note_work(process, facts.cpu_ns);
+	err = page_copy(host, process->page_fd, &slots);
+	if (err != 0) {
+		host->counters.pages_bad++;
+		log_event(
+			LOG_LEVEL_WARN, "job_page_bad", log_u64("pid", (uint64_t)process->pid),
+			log_errno("error", err)
+		);
+		return;
+	}
+	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
+		take_counts(rank, slots);
+		note_progress(rank, &facts, worked_ns, now_ns);
+	}
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The job socket: a place in the file system to which every process may connect.
+#include "jobhost/inside.h"
+
+#include <lib/container.h>
+#include <lib/error.h>
+#include <lib/log.h>
+#include <lib/scoped.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 128
+#define ACCEPTS_PER_TURN 16
+
+static void accept_some(struct loop_source *source, uint32_t events) {
+	struct jobhost *host = container_of(source, struct jobhost, listener);
+
+	(void)events;
+	for (int n = 0; n < ACCEPTS_PER_TURN; n++) {
+		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return;
+		host_connection_open(host, fd);
+	}
+}
+
+static int new_socket(void) {
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? neg_errno() : fd;
+}
+
+// A file that nobody listens at any more is removed. -EADDRINUSE: somebody does.
+static int take_over(const struct sockaddr_un *address) {
+	scoped_fd int fd = new_socket();
+	struct stat status;
+
+	if (fd < 0)
+		return fd;
+	if (lstat(address->sun_path, &status) < 0)
+		return errno == ENOENT ? 0 : neg_errno();
+	if (!S_ISSOCK(status.st_mode))
+		return -EEXIST;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
+	    errno != ECONNREFUSED)
+		return -EADDRINUSE;
+	return unlink(address->sun_path) == 0 || errno == ENOENT ? 0 : neg_errno();
+}
+
+// For all: what a process may do here is decided by who it is.
+static int bind_for_all(int fd, const struct sockaddr_un *address) {
+	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+		return neg_errno();
+	if (chmod(address->sun_path, 0666) < 0 || listen(fd, BACKLOG) < 0)
+		return neg_errno();
+	return 0;
+}
+
+static int open_at(struct jobhost *host, const struct sockaddr_un *address) {
+	scoped_fd int fd = new_socket();
+	struct stat status;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = bind_for_all(fd, address);
+	if (err == -EADDRINUSE) {
+		err = take_over(address);
+		if (err == 0)
+			err = bind_for_all(fd, address);
+	}
+	if (err != 0)
+		return err;
+	if (lstat(address->sun_path, &status) == 0) {
+		host->socket_device = status.st_dev;
+		host->socket_inode = status.st_ino;
+	}
+	host->listener.fd = scoped_take_fd(&fd);
+	host->listener.events = EPOLLIN;
+	host->listener.rank = LOOP_CLIENTS;
+	host->listener.ready = accept_some;
+	return loop_add(host->loop, &host->listener);
+}
+
+int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int err = -ENAMETOOLONG;
+
+	if (strlen(host->socket_path) < sizeof(address.sun_path)) {
+		memcpy(address.sun_path, host->socket_path, strlen(host->socket_path) + 1);
+		err = open_at(host, &address);
+	}
+	if (err != 0)
+		snprintf(
+			detail, JOBHOST_DETAIL_BYTES, "[job] socket %s: %s", host->socket_path,
+			err == -EADDRINUSE ? "another agent answers there"
+			: err == -EEXIST   ? "there is a file that is no socket"
+					   : strerrordesc_np(-err)
+		);
+	return err;
+}
+
+void socket_close(struct jobhost *host) {
+	struct stat status;
+
+	if (host->listener.fd < 0)
+		return;
+	loop_remove(&host->listener);
+	close(host->listener.fd);
+	host->listener.fd = -1;
+	// A successor may have put its own in place.
+	if (lstat(host->socket_path, &status) == 0 && status.st_dev == host->socket_device &&
+	    status.st_ino == host->socket_inode)
+		unlink(host->socket_path);
+}

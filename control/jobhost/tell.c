@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a job is told. A packet that its buffer has no room for waits; who lets too many wait is
+// disconnected, connects again and hears all anew.
+#include "jobhost/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+// 1 sent, 0 no room, -1 broken.
+static int try_send(const struct host_connection *connection, const void *packet, size_t size) {
+	ssize_t sent = send(connection->source.fd, packet, size, MSG_NOSIGNAL);
+
+	if (sent == (ssize_t)size)
+		return 1;
+	return sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS) ? 0 : -1;
+}
+
+// A connection that breaks here is closed when its hang-up is read, not under whoever tells.
+static void let_wait(struct host_connection *connection, const void *packet, size_t size) {
+	struct waiting *waiting =
+		connection->waiting_count < WAITING_MAX ? malloc(sizeof(*waiting) + size) : NULL;
+
+	if (waiting == NULL) {
+		(void)shutdown(connection->source.fd, SHUT_RDWR);
+		return;
+	}
+	waiting->next = NULL;
+	waiting->size = size;
+	memcpy(waiting->packet, packet, size);
+	*connection->last = waiting;
+	connection->last = &waiting->next;
+	connection->waiting_count++;
+	loop_want(&connection->source, EPOLLIN | EPOLLOUT);
+}
+
+void tell_packet(struct host_connection *connection, const void *packet, size_t size) {
+	if (connection->first != NULL || try_send(connection, packet, size) == 0)
+		let_wait(connection, packet, size);
+}
+
+bool tell_waiting(struct host_connection *connection) {
+	while (connection->first != NULL) {
+		struct waiting *waiting = connection->first;
+		int sent = try_send(connection, waiting->packet, waiting->size);
+
+		if (sent == 0)
+			return true;
+		if (sent < 0) {
+			host_connection_close(connection);
+			return false;
+		}
+		connection->first = waiting->next;
+		if (connection->first == NULL)
+			connection->last = &connection->first;
+		connection->waiting_count--;
+		free(waiting);
+	}
+	loop_want(&connection->source, EPOLLIN);
+	return true;
+}
+
+void tell_refused(struct host_connection *connection, uint64_t number, const char *reason) {
+	struct job_refused refused = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REFUSED},
+		.comm = number,
+	};
+
+	memcpy(refused.reason, reason, strnlen(reason, sizeof(refused.reason) - 1));
+	tell_packet(connection, &refused, sizeof(refused));
+}
+
+void tell_gone(const struct host_rank *rank, const struct gone *gone) {
+	struct job_event event = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EVENT},
+		.comm = rank->told.comm,
+		.view = rank->comm->view,
+		.happened_ns = gone->happened_ns,
+		.kind = TOCSIN_PEER_GONE,
+		.rank = gone->rank,
+	};
+
+	if (rank->process->connection == NULL || gone->rank == rank->told.rank)
+		return;
+	memcpy(event.text, gone->cause, strnlen(gone->cause, sizeof(gone->cause) - 1));
+	tell_packet(rank->process->connection, &event, sizeof(event));
+}
+
+static bool is_agreed(const struct host_comm *comm) {
+	return comm->agreed_count == comm->gone_count;
+}
+
+void tell_failed(const struct host_rank *rank) {
+	const struct host_comm *comm = rank->comm;
+	struct job_failed failed = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
+		.comm = rank->told.comm,
+		.view = comm->view,
+		.agreement = is_agreed(comm) ? TOCSIN_AGREED : TOCSIN_UNDECIDED,
+		.total = comm->agreed_count,
+	};
+
+	if (rank->process->connection == NULL)
+		return;
+	do {
+		uint32_t left = comm->agreed_count - failed.first;
+
+		failed.count = left < JOB_FAILED_MAX ? left : JOB_FAILED_MAX;
+		if (failed.count > 0)
+			memcpy(failed.ranks, comm->agreed + failed.first,
+			       failed.count * sizeof(failed.ranks[0]));
+		tell_packet(rank->process->connection, &failed, sizeof(failed));
+		failed.first += failed.count;
+	} while (failed.first < comm->agreed_count);
+}
+
+void tell_all(const struct host_rank *rank) {
+	tell_failed(rank);
+	for (uint32_t n = 0; n < rank->comm->gone_count; n++)
+		tell_gone(rank, &rank->comm->gone[n]);
+}

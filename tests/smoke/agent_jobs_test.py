@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs under real agents: members that are killed, agents that die, and what the survivors hear.
+
+    agent_jobs_test.py BUILD-ROOT RING
+
+The tests follow each other on one cluster. A job has its ranks at all agents in turn.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import agents
+import cluster as clusters
+
+AGENTS = 3
+RANKS = 9
+GONE = re.compile(r"^rank (\d+): rank (\d+) is gone \((.*)\), told after ([\d.]+) ms", re.M)
+END = re.compile(r"^rank (\d+): failed set in the end: agreed view (\w+): ([\d ]+)$", re.M)
+
+
+def sockets(among):
+    return [word for agent in among for word in ("--socket", str(agent.directory / "job.sock"))]
+
+
+def job(among, *words):
+    return subprocess.Popen([RING, "--ranks", str(RANKS), *sockets(among), "--compute", "0",
+                             "--signal", *words], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def said(process):
+    out, _ = process.communicate(timeout=agents.WAIT_SECONDS)
+    return out
+
+
+def ranks_at(agent):
+    return agent.counters()["job"]["ranks"]
+
+
+def wait_registered(among, ranks=RANKS):
+    agents.wait_until("all ranks to be registered",
+                      lambda: sum(ranks_at(agent) for agent in among) == ranks)
+
+
+def check_told(out, dead):
+    """All survivors heard of the same, and agree."""
+    survivors = {str(rank) for rank in range(RANKS)} - {str(dead)}
+    told = GONE.findall(out)
+    assert {row[0] for row in told} == survivors, out
+    assert {row[1] for row in told} == {str(dead)}, out
+    # How it ended the kernel says as long as its parent, the ring program, has not asked.
+    assert all("signal 9" in row[2] or row[2] == "its process ended" for row in told), out
+    ends = END.findall(out)
+    assert {row[0] for row in ends} == survivors, out
+    assert {row[2] for row in ends} == {str(dead)}, out
+    assert len({row[1] for row in ends}) == 1, out
+    delays = sorted(float(row[3]) for row in told)
+    agents.say(f"rank {dead} killed: told after {delays[0]} to {delays[-1]} ms")
+
+
+def test_ring(cluster):
+    """A job that ends by itself tells nobody of anything."""
+    cluster.start().wait_ring(agents.WAIT_SECONDS)
+    process = job(cluster.agents, "--seconds", "2")
+    wait_registered(cluster.agents)
+    assert said(process) == "" and process.returncode == 0
+    wait_registered(cluster.agents, 0)
+    assert all(agent.counters()["job"]["gone"] == 0 for agent in cluster.agents)
+
+
+def test_killed(cluster):
+    """A member that is killed is told to all others on all nodes, who agree on one numbered set."""
+    process = job(cluster.agents, "--kill", "3")
+    wait_registered(cluster.agents)
+    process.send_signal(signal.SIGUSR1)
+    check_told(said(process), 3)
+    assert process.returncode == 0
+
+
+def test_first_killed(cluster):
+    """They agree as well when it is rank 0, whose agent numbered the sets until then."""
+    process = job(cluster.agents, "--kill", "0")
+    wait_registered(cluster.agents)
+    process.send_signal(signal.SIGUSR1)
+    check_told(said(process), 0)
+    assert process.returncode == 0
+
+
+def test_agent_killed(cluster):
+    """An agent that is killed and started again hurts no job, and finds its processes again."""
+    agent = cluster.agents[1]
+    process = job(cluster.agents, "--kill", "4")
+    wait_registered(cluster.agents)
+    agent.kill()
+    agent.start()
+    wait_registered(cluster.agents)
+    assert process.poll() is None
+    process.send_signal(signal.SIGUSR1)
+    out = said(process)
+    check_told(out, 4)
+    assert process.returncode == 0, out
+
+
+def test_frozen_agent(cluster):
+    """An agent that is stopped for a while hurts no job: its ranks hear it when it goes on."""
+    agent = cluster.agents[2]
+    process = job(cluster.agents, "--kill", "3")
+    wait_registered(cluster.agents)
+    agent.freeze()
+    process.send_signal(signal.SIGUSR1)
+    agents.wait_until("rank 3 to be dead",
+                      lambda: cluster.agents[0].counters()["job"]["gone"] >= 1)
+    agent.thaw()
+    check_told(said(process), 3)
+    assert process.returncode == 0
+
+
+def test_no_agent(cluster):
+    """Without any agent a job runs as it would alone, and its output and status are its own."""
+    for agent in cluster.running():
+        assert agent.leave() == 0
+        assert not os.path.exists(agent.directory / "job.sock")
+    process = job(cluster.agents, "--seconds", "1")
+    out = said(process)
+    assert process.returncode == 0, out
+    assert all(line.startswith("ring: no agent:") for line in out.splitlines()), out
+
+
+TESTS = [test_ring, test_killed, test_first_killed, test_agent_killed, test_frozen_agent,
+         test_no_agent]
+
+if __name__ == "__main__":
+    RING = sys.argv[2]
+    agents.run(clusters.Cluster(sys.argv[1], AGENTS), TESTS)
