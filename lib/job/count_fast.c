@@ -18,6 +18,24 @@ sign_shared(struct job_launched *row, uint64_t n, uint64_t count, uint64_t what,
 		atomic_fetch_add_explicit(&row->marks.signatures_lost, 1, memory_order_relaxed);
 }
 
+// Several writers, or the time is wanted.
+static __attribute__((noinline)) void
+launch_long(struct tocsin_counter *counter, uint32_t kind, uint64_t count, uint64_t what) {
+	struct job_launched *row = counter->launched;
+	uint64_t time_ns = counter->times ? count_clock_ns() : 0, n;
+
+	if (counter->shared) {
+		count_raise(&row->counts.kinds[kind], true);
+		n = count_raise(&row->counts.total, true);
+		sign_shared(row, n, count, what, time_ns);
+		return;
+	}
+	n = atomic_load_explicit(&row->counts.total, memory_order_relaxed) + 1;
+	count_sign(&row->signatures[n % JOB_SIGNATURES], n, count, what, time_ns);
+	count_raise_own(&row->counts.kinds[kind]);
+	atomic_store_explicit(&row->counts.total, n, memory_order_release);
+}
+
 void tocsin_counter_launched(
 	struct tocsin_counter *counter,
 	enum tocsin_kind given,
@@ -27,22 +45,19 @@ void tocsin_counter_launched(
 ) {
 	struct job_launched *row = counter->launched;
 	uint32_t kind = kind_or_other(given);
-	uint64_t what, time_ns, n;
+	uint64_t what, n;
 
 	if (!kind_is_collective(kind)) {
 		count_raise(&row->counts.kinds[kind], counter->shared);
 		return;
 	}
 	what = job_signature_pack((uint8_t)kind, datatype, root);
-	time_ns = counter->times ? count_clock_ns() : 0;
-	if (counter->shared) {
-		count_raise(&row->counts.kinds[kind], true);
-		n = count_raise(&row->counts.total, true);
-		sign_shared(row, n, count, what, time_ns);
+	if (counter->shared || counter->times) {
+		launch_long(counter, kind, count, what);
 		return;
 	}
 	n = atomic_load_explicit(&row->counts.total, memory_order_relaxed) + 1;
-	count_sign(&row->signatures[n % JOB_SIGNATURES], n, count, what, time_ns);
+	count_sign(&row->signatures[n % JOB_SIGNATURES], n, count, what, 0);
 	count_raise_own(&row->counts.kinds[kind]);
 	atomic_store_explicit(&row->counts.total, n, memory_order_release);
 }

@@ -45,14 +45,40 @@ static struct tocsin_counter *find_slot(struct tocsin_comm *comm) {
 	return &job->counters[slot];
 }
 
-static inline struct tocsin_counter *own_slot(struct tocsin_comm *comm) {
+// NULL the first time, and where another communicator took the place.
+static inline struct tocsin_counter *own_slot(const struct tocsin_comm *comm) {
+	const struct cached *cached = &cache[comm->number % CACHE_PLACES];
+
+	return __builtin_expect(cached->number == comm->number, 1) ? cached->counter : NULL;
+}
+
+static struct tocsin_counter *take_slot(struct tocsin_comm *comm) {
 	struct cached *cached = &cache[comm->number % CACHE_PLACES];
 
-	if (__builtin_expect(cached->number != comm->number, 0)) {
-		cached->counter = find_slot(comm);
-		cached->number = comm->number;
-	}
+	cached->counter = find_slot(comm);
+	cached->number = comm->number;
 	return cached->counter;
+}
+
+// The long way round stands by itself, so that the short one needs no stack.
+static __attribute__((noinline)) void launched_first(
+	struct tocsin_comm *comm,
+	enum tocsin_kind kind,
+	uint64_t count,
+	uint8_t datatype,
+	int32_t root
+) {
+	tocsin_counter_launched(take_slot(comm), kind, count, datatype, root);
+}
+
+static __attribute__((noinline)) void
+started_first(struct tocsin_comm *comm, enum tocsin_kind kind) {
+	tocsin_counter_started(take_slot(comm), kind);
+}
+
+static __attribute__((noinline)) void
+completed_first(struct tocsin_comm *comm, enum tocsin_kind kind) {
+	tocsin_counter_completed(take_slot(comm), kind);
 }
 
 void tocsin_comm_launched(
@@ -62,13 +88,28 @@ void tocsin_comm_launched(
 	uint8_t datatype,
 	int32_t root
 ) {
-	tocsin_counter_launched(own_slot(comm), kind, count, datatype, root);
+	struct tocsin_counter *counter = own_slot(comm);
+
+	if (counter != NULL)
+		tocsin_counter_launched(counter, kind, count, datatype, root);
+	else
+		launched_first(comm, kind, count, datatype, root);
 }
 
 void tocsin_comm_started(struct tocsin_comm *comm, enum tocsin_kind kind) {
-	tocsin_counter_started(own_slot(comm), kind);
+	struct tocsin_counter *counter = own_slot(comm);
+
+	if (counter != NULL)
+		tocsin_counter_started(counter, kind);
+	else
+		started_first(comm, kind);
 }
 
 void tocsin_comm_completed(struct tocsin_comm *comm, enum tocsin_kind kind) {
-	tocsin_counter_completed(own_slot(comm), kind);
+	struct tocsin_counter *counter = own_slot(comm);
+
+	if (counter != NULL)
+		tocsin_counter_completed(counter, kind);
+	else
+		completed_first(comm, kind);
 }
