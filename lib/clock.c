@@ -45,7 +45,7 @@ static struct clock_sample sample_take(clockid_t id, int tries) {
 
 // NULL and the scale set, or why there is none. The rate is taken from the raw clock, because
 // a slew in progress would be built into it for good; the origin from the monotonic one.
-static const char *calibrate(struct clock_scale *ret_scale) {
+static const char *scale_calibrate(struct clock_scale *ret_scale) {
 	struct clock_sample first = sample_take(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
 	struct clock_sample last, origin;
 	int err = -EAGAIN;
@@ -136,7 +136,7 @@ void clock_init_tsc_given(struct clock *clock, const struct clock_tsc_facts *fac
 	struct clock_scale scale;
 
 	if (objection == NULL)
-		objection = calibrate(&scale);
+		objection = scale_calibrate(&scale);
 	if (objection != NULL) {
 		clock_init(clock, CLOCK_SOURCE_MONOTONIC, objection);
 		return;

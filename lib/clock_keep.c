@@ -8,7 +8,7 @@
 #define SLEW_SHARE 8
 #define JUMP_NS UINT64_C(1000000)
 
-static uint64_t distance(uint64_t one, uint64_t other) {
+static uint64_t time_distance(uint64_t one, uint64_t other) {
 	return one > other ? one - other : other - one;
 }
 
@@ -21,7 +21,7 @@ static uint64_t width_ns(const struct clock_scale *scale, const struct clock_sam
 }
 
 // By what was counted since the last call, wherever the clock stood then.
-static bool jumped(const struct clock *clock, const struct clock_sample *sample) {
+static bool clock_jumped(const struct clock *clock, const struct clock_sample *sample) {
 	const struct clock_kept *kept = &clock->kept;
 	uint64_t ticks = clock_sample_ticks(sample), counted_ns, passed_ns;
 
@@ -29,7 +29,7 @@ static bool jumped(const struct clock *clock, const struct clock_sample *sample)
 		return true;
 	passed_ns = sample->ns - kept->ns;
 	counted_ns = ticks_ns(&clock->scale, ticks - kept->ticks);
-	return distance(counted_ns, passed_ns) >
+	return time_distance(counted_ns, passed_ns) >
 	       passed_ns / SLEW_SHARE + JUMP_NS + width_ns(&clock->scale, sample);
 }
 
@@ -72,12 +72,12 @@ enum clock_keep clock_keep_at(struct clock *clock, const struct clock_sample *sa
 	uint64_t width = width_ns(scale, sample);
 	uint64_t reading_ns, off_ns;
 
-	if (jumped(clock, sample))
+	if (clock_jumped(clock, sample))
 		return fall_back(clock);
 	if (width > WIDTH_NS_MAX)
 		return CLOCK_KEEP_UNSEEN;
 	reading_ns = clock_scale_ns(scale, ticks);
-	off_ns = distance(reading_ns, sample->ns);
+	off_ns = time_distance(reading_ns, sample->ns);
 	if (off_ns > kept->off_ns_max)
 		kept->off_ns_max = off_ns;
 	scale->multiplier = take_rate(clock, ticks, sample->ns);

@@ -356,7 +356,7 @@ static bool check_setting_value(struct config_load *load, const char *text) {
 	return true;
 }
 
-static char *trim(char *text) {
+static char *text_trim(char *text) {
 	size_t size;
 
 	text += strspn(text, " \t");
@@ -385,8 +385,8 @@ static bool split_setting(char *setting, char **ret_name, char **ret_key, char *
 	if (name != NULL)
 		*name++ = '\0';
 	*ret_name = name != NULL ? name : no_name;
-	*ret_key = trim(key + 1);
-	*ret_value = trim(value + 1);
+	*ret_key = text_trim(key + 1);
+	*ret_value = text_trim(value + 1);
 	return true;
 }
 

@@ -15,7 +15,7 @@ const struct histogram_shape histogram_shape_log2 = {
 };
 
 // The description of a const one is used for reading only.
-static struct histogram described(const struct histogram_log2 *log2) {
+static struct histogram log2_described(const struct histogram_log2 *log2) {
 	struct histogram histogram;
 
 	histogram_describe(&histogram_shape_log2, &histogram);
@@ -31,25 +31,25 @@ void histogram_log2_init(struct histogram_log2 *log2) {
 }
 
 int histogram_log2_snapshot(const struct histogram_log2 *live, struct histogram_log2 *copy) {
-	struct histogram from = described(live), to = described(copy);
+	struct histogram from = log2_described(live), to = log2_described(copy);
 
 	return histogram_snapshot(&from, &to);
 }
 
 int histogram_log2_merge(struct histogram_log2 *into, const struct histogram_log2 *from) {
-	struct histogram to = described(into);
+	struct histogram to = log2_described(into);
 
 	return histogram_log2_merge_into(&to, from);
 }
 
 int histogram_log2_merge_into(struct histogram *into, const struct histogram_log2 *from) {
-	struct histogram histogram = described(from);
+	struct histogram histogram = log2_described(from);
 
 	return histogram_merge(into, &histogram);
 }
 
 int histogram_log2_subtract(struct histogram_log2 *later, const struct histogram_log2 *earlier) {
-	struct histogram from = described(later), less = described(earlier);
+	struct histogram from = log2_described(later), less = log2_described(earlier);
 
 	return histogram_subtract(&from, &less);
 }
@@ -57,13 +57,13 @@ int histogram_log2_subtract(struct histogram_log2 *later, const struct histogram
 void histogram_log2_summarize(
 	const struct histogram_log2 *log2, struct histogram_summary *ret_summary
 ) {
-	struct histogram histogram = described(log2);
+	struct histogram histogram = log2_described(log2);
 
 	histogram_summarize(&histogram, ret_summary);
 }
 
 uint64_t histogram_log2_percentile(const struct histogram_log2 *log2, uint32_t per_million) {
-	struct histogram histogram = described(log2);
+	struct histogram histogram = log2_described(log2);
 
 	return histogram_percentile(&histogram, per_million);
 }

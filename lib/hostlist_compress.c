@@ -62,33 +62,33 @@ static int entry_compare(const void *left, const void *right) {
 
 // Whether b is written right after a in a range that began with `width` digits: 09-10 and 9-10 are
 // ranges, 9-010 is none.
-static bool continues(const struct entry *a, const struct entry *b, uint32_t width) {
+static bool entry_continues(const struct entry *a, const struct entry *b, uint32_t width) {
 	uint32_t digits = hostlist_digit_count(b->number);
 
 	return b->number == a->number + 1 && b->width == (digits > width ? digits : width);
 }
 
-static char *append(char *at, const char *text, size_t length) {
+static char *text_append(char *at, const char *text, size_t length) {
 	memcpy(at, text, length);
 	return at + length;
 }
 
 static char *append_number(char *at, const struct entry *entry) {
-	return append(at, entry->name + entry->prefix_length, entry->width);
+	return text_append(at, entry->name + entry->prefix_length, entry->width);
 }
 
 // One prefix and everything that ends in a number behind it: entries[0] to entries[count - 1].
 static char *append_group(char *at, const struct entry *entries, uint32_t count) {
 	uint32_t last;
 
-	at = append(at, entries[0].name, entries[0].prefix_length);
+	at = text_append(at, entries[0].name, entries[0].prefix_length);
 	if (count == 1)
 		return append_number(at, &entries[0]);
 	*at++ = '[';
 	for (uint32_t first = 0; first < count; first = last + 1) {
 		last = first;
 		while (last + 1 < count &&
-		       continues(&entries[last], &entries[last + 1], entries[first].width))
+		       entry_continues(&entries[last], &entries[last + 1], entries[first].width))
 			last++;
 		if (first > 0)
 			*at++ = ',';

@@ -121,7 +121,7 @@ static bool has_socket(const char *pid, const char *name, bool *unseen) {
 	return false;
 }
 
-static void describe(const char *pid, struct port_holder *holder) {
+static void process_describe(const char *pid, struct port_holder *holder) {
 	scoped_file FILE *file = NULL;
 	uint64_t number = 0;
 	char path[64];
@@ -152,7 +152,7 @@ void port_holder_find(
 		       (entry = readdir(dir)) != NULL) {
 			if (isdigit((unsigned char)entry->d_name[0]) &&
 			    has_socket(entry->d_name, name, &unseen))
-				describe(entry->d_name, &holder);
+				process_describe(entry->d_name, &holder);
 		}
 		if (holder.kind == PORT_HOLDER_NONE)
 			holder.kind = unseen ? PORT_HOLDER_UNSEEN : PORT_HOLDER_KERNEL;

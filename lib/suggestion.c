@@ -10,7 +10,7 @@
 // Of the known words, so that the text around them fits.
 #define KNOWN_SHOWN_BYTES_MAX (SUGGESTION_TEXT_BYTES - 32)
 
-static size_t smaller(size_t a, size_t b) {
+static size_t size_smaller(size_t a, size_t b) {
 	return a < b ? a : b;
 }
 
@@ -30,10 +30,10 @@ edit_distance(const char *word, size_t word_size, const char *other, size_t othe
 		row[0] = i;
 		for (size_t j = 1; j <= other_size; j++) {
 			row[j] = above[j - 1] + (word[i - 1] != other[j - 1]);
-			row[j] = smaller(row[j], smaller(above[j], row[j - 1]) + 1);
+			row[j] = size_smaller(row[j], size_smaller(above[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && word[i - 1] == other[j - 2] &&
 			    word[i - 2] == other[j - 1])
-				row[j] = smaller(row[j], cost[(i - 2) % 3][j - 2] + 1);
+				row[j] = size_smaller(row[j], cost[(i - 2) % 3][j - 2] + 1);
 		}
 	}
 	return cost[word_size % 3][other_size];
@@ -74,7 +74,7 @@ void suggestion_add(struct suggestion *suggestion, const char *known, size_t kno
 		suggestion->known_used > 0 ? ", " : "", (int)known_size, known
 	);
 	if (n > 0)
-		suggestion->known_used += smaller((size_t)n, room - 1);
+		suggestion->known_used += size_smaller((size_t)n, room - 1);
 }
 
 const char *suggestion_text(struct suggestion *suggestion) {

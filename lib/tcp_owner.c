@@ -74,7 +74,7 @@ static int read_answer(const void *bytes, size_t size, uint32_t *ret_uid) {
 
 // An answer that had no room when it was asked for is told as an error of a later call, and what
 // came behind it would be read as the answer to the next question.
-static void drain(int fd, char *answer) {
+static void socket_drain(int fd, char *answer) {
 	for (unsigned int n = 0; n < DRAIN_MAX; n++) {
 		if (recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) < 0 && errno == EAGAIN)
 			return;
@@ -90,7 +90,7 @@ int tcp_owner_find(
 
 	if (theirs->family != ours->family || theirs->family == SOCK_ADDR_NONE)
 		return -EINVAL;
-	drain(fd, answer);
+	socket_drain(fd, answer);
 	if (send(fd, &question, sizeof(question), MSG_DONTWAIT) < 0)
 		return neg_errno();
 	size = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);

@@ -44,7 +44,7 @@ parse_ipv6(const struct netif_table *table, const char *text, struct sock_addr *
 	return NULL;
 }
 
-static const char *resolve(const char *host, struct sock_addr *ret_peer) {
+static const char *host_resolve(const char *host, struct sock_addr *ret_peer) {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *found;
 	int err;
@@ -71,5 +71,5 @@ comm_id_parse(const struct netif_table *table, const char *text, struct sock_add
 	if (length >= sizeof(host))
 		return "the host name is longer than 63 characters";
 	snprintf(host, sizeof(host), "%.*s", (int)length, text);
-	return resolve(host, ret_peer);
+	return host_resolve(host, ret_peer);
 }

@@ -103,7 +103,7 @@ static bool routes_same(
 }
 
 // Which side is behind: negative when the older one holds what the newer has not.
-static int step(bool before_ends, bool after_ends, int order) {
+static int side_step(bool before_ends, bool after_ends, int order) {
 	if (before_ends)
 		return 1;
 	return after_ends ? -1 : order;
@@ -119,7 +119,7 @@ diff_links(struct side *before, struct side *after, netif_diff_report *report, v
 		int order = before_ends || after_ends ? 0 : compare_u32(old->index, new->index);
 		struct netif_change change = {.link = new};
 
-		order = step(before_ends, after_ends, order);
+		order = side_step(before_ends, after_ends, order);
 		before->at += order <= 0;
 		after->at += order >= 0;
 		if (order < 0) {
@@ -146,7 +146,7 @@ diff_addresses(struct side *before, struct side *after, netif_diff_report *repor
 				    : compare_addresses(before->table, old, after->table, new);
 		struct netif_change change = {.address = new};
 
-		order = step(before_ends, after_ends, order);
+		order = side_step(before_ends, after_ends, order);
 		before->at += order <= 0;
 		after->at += order >= 0;
 		if (order < 0) {

@@ -69,7 +69,7 @@ int netif_fail(struct netif_error *error, int err, const char *format, ...) {
 }
 
 // Appends when it fits together with the longest ending; false when it does not.
-static bool append(char *text, size_t text_size, const char *more) {
+static bool text_append(char *text, size_t text_size, const char *more) {
 	static const char ending[] = "\n  and 4294967295 more";
 	size_t used = strlen(text);
 
@@ -89,7 +89,7 @@ static void list_candidates(
 	for (size_t n = 0; n < all->count; n++) {
 		netif_candidate_print(table, &all->judgements[n], candidate);
 		snprintf(line, sizeof(line), "\n  %s", candidate);
-		if (append(error->text, sizeof(error->text), line))
+		if (text_append(error->text, sizeof(error->text), line))
 			continue;
 		used = strlen(error->text);
 		snprintf(
@@ -105,8 +105,10 @@ void netif_error_list(struct netif_error *error, const struct netif_table *table
 
 	if (choice_create(table, &all) != 0)
 		return; // the sentence stands without the list
-	append(error->text, sizeof(error->text),
-	       all->count == 0 ? "\nThere is no interface" : "\nThere are:");
+	text_append(
+		error->text, sizeof(error->text),
+		all->count == 0 ? "\nThere is no interface" : "\nThere are:"
+	);
 	list_candidates(error, all, table);
 	netif_choice_destroy(all);
 }

@@ -66,7 +66,7 @@ static void request_add(struct request *request, uint16_t type, const void *valu
 }
 
 // One datagram from the kernel; from anyone else it is passed over.
-static int receive(int fd, void *buffer, size_t *ret_size) {
+static int datagram_receive(int fd, void *buffer, size_t *ret_size) {
 	struct sockaddr_nl from = {0};
 	struct iovec part = {.iov_base = buffer, .iov_len = DATAGRAM_BYTES_MAX};
 	struct msghdr message = {
@@ -85,7 +85,7 @@ static int receive(int fd, void *buffer, size_t *ret_size) {
 	return 0;
 }
 
-static int converse(
+static int netlink_converse(
 	int fd, struct request *request, netif_netlink_take *take, void *context, const bool *done
 ) {
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
@@ -99,7 +99,7 @@ static int converse(
 		   sizeof(kernel)) < 0)
 		return neg_errno();
 	do {
-		err = receive(fd, buffer, &size);
+		err = datagram_receive(fd, buffer, &size);
 		if (err != 0)
 			return err;
 		err = take(context, buffer, size);
@@ -129,7 +129,7 @@ int netif_netlink_dump(
 		request.body.route.rtm_table = RT_TABLE_MAIN;
 		break;
 	}
-	return converse(fd, &request, take, context, done);
+	return netlink_converse(fd, &request, take, context, done);
 }
 
 int netif_netlink_lookup(
@@ -147,7 +147,7 @@ int netif_netlink_lookup(
 	request_add(&request, RTA_DST, peer->address, address_bytes(peer));
 	if (peer->scope_id != 0)
 		request_add(&request, RTA_OIF, &peer->scope_id, sizeof(peer->scope_id));
-	return converse(fd, &request, take, context, done);
+	return netlink_converse(fd, &request, take, context, done);
 }
 
 struct index_answer {
@@ -188,7 +188,7 @@ int netif_netlink_index(const char *name, uint32_t *ret_index) {
 		return err;
 	request_init(&request, RTM_GETLINK, 0, sizeof(request.body.link));
 	request_add(&request, IFLA_IFNAME, name, strlen(name) + 1);
-	err = converse(fd, &request, take_index, &answer, &answer.done);
+	err = netlink_converse(fd, &request, take_index, &answer, &answer.done);
 	if (err == 0)
 		*ret_index = answer.index;
 	return err;

@@ -105,7 +105,7 @@ static enum netif_reason judge_name(
 	return is_name_chosen(table, choice, name) ? NETIF_NAME_TAKEN_BEFORE : NETIF_TAKEN;
 }
 
-static void choose(struct netif_choice *choice, size_t position, const char *rule) {
+static void address_choose(struct netif_choice *choice, size_t position, const char *rule) {
 	choice->judgements[position].rule = rule;
 	choice->chosen[choice->chosen_count++] = (uint32_t)position;
 }
@@ -125,7 +125,7 @@ static void try_names(
 
 		judgement->reason = judge_name(table, choice, judgement, &list, family);
 		if (judgement->reason == NETIF_TAKEN)
-			choose(choice, n, rule);
+			address_choose(choice, n, rule);
 	}
 }
 
@@ -139,7 +139,7 @@ static void try_subnet(
 		if (choice->chosen_count == 0 &&
 		    sock_addr_same_prefix(&address->address, peer, address->prefix_bits)) {
 			judgement->reason = NETIF_TAKEN;
-			choose(choice, n, "subnet of NCCL_COMM_ID");
+			address_choose(choice, n, "subnet of NCCL_COMM_ID");
 		} else {
 			judgement->reason = NETIF_NOT_SELECTED;
 		}

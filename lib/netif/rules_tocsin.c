@@ -124,10 +124,11 @@ judge_selection(struct candidate *candidate, struct netif_judgement *judgement) 
 	return any_positive && judgement->item < 0 ? NETIF_NOT_SELECTED : NETIF_TAKEN;
 }
 
-static void
-judge(const struct netif_table *table,
-      const struct netif_policy *policy,
-      struct netif_judgement *judgement) {
+static void addresses_judge(
+	const struct netif_table *table,
+	const struct netif_policy *policy,
+	struct netif_judgement *judgement
+) {
 	struct candidate candidate = {
 		.table = table,
 		.policy = policy,
@@ -206,7 +207,7 @@ static int check_items(
 }
 
 // Sorts all that were taken and keeps the first few.
-static int rank(const struct netif_table *table, struct netif_choice *choice) {
+static int choice_rank(const struct netif_table *table, struct netif_choice *choice) {
 	struct score_order order = {table, choice->judgements};
 	uint32_t *positions = calloc(choice->count + 1, sizeof(*positions));
 	size_t count = 0;
@@ -296,8 +297,8 @@ int netif_choose(
 	if (err != 0)
 		return netif_fail(error, err, "out of memory");
 	for (size_t n = 0; n < choice->count && choice->judgements[n].address >= 0; n++)
-		judge(table, policy, &choice->judgements[n]);
-	err = rank(table, choice);
+		addresses_judge(table, policy, &choice->judgements[n]);
+	err = choice_rank(table, choice);
 	if (err != 0) {
 		netif_choice_destroy(choice);
 		return netif_fail(error, err, "out of memory");

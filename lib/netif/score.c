@@ -116,7 +116,7 @@ static uint32_t at_most(uint32_t value, unsigned bits) {
 	return value < max ? value : max;
 }
 
-static uint64_t pack(const struct netif_score *score) {
+static uint64_t score_pack(const struct netif_score *score) {
 	const struct {
 		uint32_t part;
 		unsigned bits;
@@ -154,7 +154,7 @@ void score_candidate(
 	score.speed = at_most(link->sysfs.speed_mbps, SPEED_BITS);
 	score.mtu = at_most(link->mtu_bytes, MTU_BITS);
 	score.preference = score_preference(address);
-	score.value = pack(&score);
+	score.value = score_pack(&score);
 	judgement->score = score;
 }
 

@@ -62,7 +62,7 @@ static int add_unreachable(struct netif_table *table, const struct sock_addr *pe
 	return netif_table_add_route(table, &route);
 }
 
-static int lookup(int fd, const struct sock_addr *peer, struct netif_table *table) {
+static int route_lookup(int fd, const struct sock_addr *peer, struct netif_table *table) {
 	struct exchange exchange = {.peer = peer, .table = table};
 	int err = netif_netlink_lookup(fd, peer, take_parse, &exchange, &exchange.done);
 
@@ -81,7 +81,7 @@ static int gather_kernel_once(int fd, const struct netif_query *query, struct ne
 			return err;
 	}
 	for (size_t n = 0; n < query->peer_count; n++) {
-		int err = lookup(fd, &query->peers[n], table);
+		int err = route_lookup(fd, &query->peers[n], table);
 
 		if (err != 0)
 			return err;
@@ -150,11 +150,12 @@ static int read_file(const char *directory, const char *name, void **ret_bytes, 
 	return 0;
 }
 
-static int
-replay(const char *directory,
-       const char *name,
-       const struct sock_addr *peer,
-       struct netif_table *table) {
+static int recording_replay(
+	const char *directory,
+	const char *name,
+	const struct sock_addr *peer,
+	struct netif_table *table
+) {
 	scoped_mem void *bytes = NULL;
 	size_t size;
 	bool done = false;
@@ -180,7 +181,7 @@ static int gather_recording(const struct netif_query *query, struct netif_table 
 	if (snprintf(root, sizeof(root), "%s/sys", query->recording) >= (int)sizeof(root))
 		return -ENAMETOOLONG;
 	for (size_t n = 0; n < DUMP_COUNT; n++) {
-		err = replay(query->recording, dumps[n].file, NULL, table);
+		err = recording_replay(query->recording, dumps[n].file, NULL, table);
 		if (err != 0)
 			return err;
 	}
@@ -188,7 +189,7 @@ static int gather_recording(const struct netif_query *query, struct netif_table 
 		char name[SOCK_ADDR_TEXT_BYTES + 16];
 
 		route_name(&query->peers[n], name, sizeof(name));
-		err = replay(query->recording, name, &query->peers[n], table);
+		err = recording_replay(query->recording, name, &query->peers[n], table);
 		if (err != 0)
 			return err;
 	}
@@ -275,8 +276,8 @@ static int record_sysfs(int directory, const char *path, const struct netif_tabl
 	return 0;
 }
 
-static int
-record(const struct netif_query *query, int directory, const char *path, struct netif_table *table
+static int recording_write(
+	const struct netif_query *query, int directory, const char *path, struct netif_table *table
 ) {
 	int err;
 
@@ -309,7 +310,7 @@ int netif_record(const struct netif_query *query, const char *directory) {
 	err = netif_table_create(&table);
 	if (err != 0)
 		return err;
-	err = record(query, fd, directory, table);
+	err = recording_write(query, fd, directory, table);
 	netif_table_destroy(table);
 	return err;
 }

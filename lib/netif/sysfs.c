@@ -27,7 +27,7 @@ static bool read_number(int dir, const char *name, int64_t *ret_number) {
 	return n > 0 && parse_i64(text, (size_t)n, INT64_MIN, INT64_MAX, NULL, ret_number) == 0;
 }
 
-static bool exists(int dir, const char *name) {
+static bool entry_exists(int dir, const char *name) {
 	return faccessat(dir, name, F_OK, 0) == 0;
 }
 
@@ -78,12 +78,12 @@ void netif_sysfs_read(const char *root, struct netif_link *link) {
 		return;
 	if (!read_number(dir, "ifindex", &number) || number != (int64_t)link->index)
 		return;
-	sysfs.has_device = exists(dir, "device");
+	sysfs.has_device = entry_exists(dir, "device");
 	sysfs.on_usb = read_bus(dir, bus, sizeof(bus)) && strcmp(bus, "usb") == 0;
-	sysfs.is_wireless = exists(dir, "wireless") || exists(dir, "phy80211");
-	sysfs.is_tun = exists(dir, "tun_flags");
-	sysfs.is_bridge = exists(dir, "bridge");
-	sysfs.is_bond = exists(dir, "bonding");
+	sysfs.is_wireless = entry_exists(dir, "wireless") || entry_exists(dir, "phy80211");
+	sysfs.is_tun = entry_exists(dir, "tun_flags");
+	sysfs.is_bridge = entry_exists(dir, "bridge");
+	sysfs.is_bond = entry_exists(dir, "bonding");
 	// -1 and 4294967295 both stand for "not known".
 	if (read_number(dir, "speed", &number) && number > 0 && number <= SPEED_MBPS_MAX)
 		sysfs.speed_mbps = (uint32_t)number;
@@ -126,12 +126,12 @@ static int record_marks(int from, int to) {
 	char bus[NETIF_KIND_BYTES];
 
 	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-		int err = exists(from, names[n]) ? write_text(to, names[n], "") : 0;
+		int err = entry_exists(from, names[n]) ? write_text(to, names[n], "") : 0;
 
 		if (err != 0)
 			return err;
 	}
-	if (!exists(from, "device"))
+	if (!entry_exists(from, "device"))
 		return 0;
 	if (mkdirat(to, "device", 0755) != 0)
 		return neg_errno();

@@ -30,7 +30,7 @@ struct netif_table *netif_table_destroy(struct netif_table *table) {
 }
 
 // Makes room for one more at *items. Room is the next power of two, so it need not be stored.
-static int grow(void *items, size_t count, size_t item_size, size_t count_max) {
+static int items_grow(void *items, size_t count, size_t item_size, size_t count_max) {
 	void **array = items;
 	void *wider;
 
@@ -46,7 +46,7 @@ static int grow(void *items, size_t count, size_t item_size, size_t count_max) {
 }
 
 int netif_table_add_link(struct netif_table *table, const struct netif_link *link) {
-	int err = grow(&table->links, table->link_count, sizeof(*link), NETIF_LINKS_MAX);
+	int err = items_grow(&table->links, table->link_count, sizeof(*link), NETIF_LINKS_MAX);
 
 	if (err != 0)
 		return err;
@@ -75,7 +75,9 @@ int netif_table_add_address(
 
 	if (!find_link(table, link_index, &position))
 		return 0;
-	err = grow(&table->addresses, table->address_count, sizeof(*address), NETIF_ADDRESSES_MAX);
+	err = items_grow(
+		&table->addresses, table->address_count, sizeof(*address), NETIF_ADDRESSES_MAX
+	);
 	if (err != 0)
 		return err;
 	table->addresses[table->address_count] = *address;
@@ -86,7 +88,9 @@ int netif_table_add_address(
 
 int netif_table_add_default(struct netif_table *table, const struct netif_route *route) {
 	size_t at;
-	int err = grow(&table->defaults, table->default_count, sizeof(*route), NETIF_ROUTES_MAX);
+	int err = items_grow(
+		&table->defaults, table->default_count, sizeof(*route), NETIF_ROUTES_MAX
+	);
 
 	if (err != 0)
 		return err;
@@ -101,7 +105,7 @@ int netif_table_add_default(struct netif_table *table, const struct netif_route 
 }
 
 int netif_table_add_route(struct netif_table *table, const struct netif_route *route) {
-	int err = grow(&table->routes, table->route_count, sizeof(*route), NETIF_ROUTES_MAX);
+	int err = items_grow(&table->routes, table->route_count, sizeof(*route), NETIF_ROUTES_MAX);
 
 	if (err != 0)
 		return err;

@@ -66,7 +66,7 @@ int netif_watch_fd(const struct netif_watch *watch) {
 	return watch->fd;
 }
 
-static void note(struct netif_watch *watch, uint32_t what, uint64_t now_ns) {
+static void change_note(struct netif_watch *watch, uint32_t what, uint64_t now_ns) {
 	if (watch->event.what == 0)
 		watch->limit = deadline_after(now_ns, watch->limit_ns);
 	watch->event.what |= what;
@@ -99,17 +99,17 @@ note_datagram(struct netif_watch *watch, const uint8_t *bytes, size_t size, uint
 
 	for (size_t at = 0; at < size; at += NLMSG_ALIGN(header.nlmsg_len)) {
 		if (size - at < sizeof(header)) {
-			note(watch, NETIF_WATCH_LOST, now_ns);
+			change_note(watch, NETIF_WATCH_LOST, now_ns);
 			return;
 		}
 		memcpy(&header, bytes + at, sizeof(header));
 		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > size - at) {
-			note(watch, NETIF_WATCH_LOST, now_ns);
+			change_note(watch, NETIF_WATCH_LOST, now_ns);
 			return;
 		}
 		what = what_of(header.nlmsg_type);
 		if (what != 0)
-			note(watch, what, now_ns);
+			change_note(watch, what, now_ns);
 	}
 }
 
@@ -127,7 +127,7 @@ int netif_watch_read(struct netif_watch *watch, uint64_t now_ns) {
 		if (size < 0 && errno != ENOBUFS)
 			return neg_errno();
 		if (size < 0 || (size_t)size > sizeof(bytes))
-			note(watch, NETIF_WATCH_LOST, now_ns);
+			change_note(watch, NETIF_WATCH_LOST, now_ns);
 		else
 			note_datagram(watch, bytes, (size_t)size, now_ns);
 	}
