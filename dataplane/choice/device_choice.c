@@ -113,7 +113,7 @@ static int find_name(
 
 // Whether the device may be taken, which says DEVICE_BEST until they are compared, or why not.
 static enum device_verdict
-judge(const struct device_target *target, const struct device_facts *facts) {
+device_judge(const struct device_target *target, const struct device_facts *facts) {
 	bool is_soft = facts->responder == DEVICE_RESPONDER_IN_PROCESS;
 	bool is_named = target->kind == DEVICE_TARGET_NIC;
 
@@ -129,10 +129,11 @@ judge(const struct device_target *target, const struct device_facts *facts) {
 	return is_named ? DEVICE_BEST : DEVICE_AWAITS_PORT;
 }
 
-static void
-measure(const struct topology *topology,
+static void distance_measure(
+	const struct topology *topology,
 	const struct device_choice *choice,
-	struct device_judgement *judgement) {
+	struct device_judgement *judgement
+) {
 	const struct device_facts *device = &choice->facts[judgement->device];
 	struct topology_way *way = &judgement->way;
 	uint32_t port_mbps = device->port.speed_mbps;
@@ -167,7 +168,7 @@ static int by_merit(const void *a, const void *b, void *ctx) {
 }
 
 // Of the sorted ones: who is as good as the first, and how the others fall behind.
-static void compare(struct device_choice *choice) {
+static void judgements_compare(struct device_choice *choice) {
 	const struct device_judgement *first = choice->judgements;
 
 	for (uint32_t n = 0; n < choice->count; n++) {
@@ -232,11 +233,11 @@ int device_choice_create(
 		struct device_judgement *judgement = &choice->judgements[n];
 
 		judgement->device = n;
-		judgement->verdict = judge(&query->target, &query->facts[n]);
-		measure(query->topology, choice, judgement);
+		judgement->verdict = device_judge(&query->target, &query->facts[n]);
+		distance_measure(query->topology, choice, judgement);
 	}
 	qsort_r(choice->judgements, choice->count, sizeof(choice->judgements[0]), by_merit, choice);
-	compare(choice);
+	judgements_compare(choice);
 	*ret_choice = choice;
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int find(void *ctx, uint32_t ordinal, char ret_pci[static DEVICE_PCI_BYTES]) {
+static int gpu_find(void *ctx, uint32_t ordinal, char ret_pci[static DEVICE_PCI_BYTES]) {
 	return cuda_pci(ctx, ordinal, ret_pci);
 }
 
@@ -16,7 +16,7 @@ void device_gpus_init(struct device_gpus *ret_gpus) {
 	snprintf(ret_gpus->reason, sizeof(ret_gpus->reason), "out of memory");
 	if (cuda_open(NULL, ret_gpus->reason, &cuda) != 0)
 		return;
-	ret_gpus->pci = find;
+	ret_gpus->pci = gpu_find;
 	ret_gpus->ctx = cuda;
 }
 

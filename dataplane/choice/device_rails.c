@@ -21,7 +21,8 @@ static bool may_be_rail(const struct device_facts *facts) {
 	       facts->responder != DEVICE_RESPONDER_IN_PROCESS;
 }
 
-static void add(struct gathering *gathering, uint32_t device, const struct device_facts *as_port) {
+static void
+rail_add(struct gathering *gathering, uint32_t device, const struct device_facts *as_port) {
 	struct device_rail *rail;
 
 	if (!may_be_rail(as_port))
@@ -52,7 +53,7 @@ static int add_port(const struct verbs_calls *calls, struct gathering *gathering
 		for (uint32_t k = 0; k < gathering->count; k++)
 			if (gathering->facts[k].port_count > 1 &&
 			    strcmp(gathering->facts[k].name, seen[n].name) == 0)
-				add(gathering, k, &seen[n]);
+				rail_add(gathering, k, &seen[n]);
 	}
 	return err;
 }
@@ -134,7 +135,7 @@ int device_rails(
 
 	for (uint32_t n = 0; n < count; n++) {
 		if (facts[n].port_count <= 1)
-			add(&gathering, n, &facts[n]);
+			rail_add(&gathering, n, &facts[n]);
 		else if (facts[n].port_count > ports)
 			ports = facts[n].port_count;
 	}

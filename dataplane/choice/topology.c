@@ -22,7 +22,7 @@ struct topology {
 	hwloc_topology_t tree;
 };
 
-static int load(hwloc_topology_t tree) {
+static int tree_load(hwloc_topology_t tree) {
 	// Plugins that ask drivers or an X server, and one that reads again what the kernel's files
 	// say. Who is not installed cannot be forbidden, which is no failure.
 	static const char *const silenced[] = {"pci",  "gl",   "opencl",   "cuda",
@@ -44,7 +44,8 @@ static int load(hwloc_topology_t tree) {
 	return 0;
 }
 
-static int create(const char *xml, const char *description, struct topology **ret_topology) {
+static int
+topology_create_from(const char *xml, const char *description, struct topology **ret_topology) {
 	struct topology *topology = calloc(1, sizeof(*topology));
 	int err;
 
@@ -63,7 +64,7 @@ static int create(const char *xml, const char *description, struct topology **re
 	if (description != NULL && hwloc_topology_set_synthetic(topology->tree, description) != 0)
 		err = -EINVAL;
 	if (err == 0)
-		err = load(topology->tree);
+		err = tree_load(topology->tree);
 	if (err != 0) {
 		topology_destroy(topology);
 		return err;
@@ -73,15 +74,15 @@ static int create(const char *xml, const char *description, struct topology **re
 }
 
 int topology_create(struct topology **ret_topology) {
-	return create(NULL, NULL, ret_topology);
+	return topology_create_from(NULL, NULL, ret_topology);
 }
 
 int topology_create_xml(const char *xml, struct topology **ret_topology) {
-	return create(xml, NULL, ret_topology);
+	return topology_create_from(xml, NULL, ret_topology);
 }
 
 int topology_create_synthetic(const char *description, struct topology **ret_topology) {
-	return create(NULL, description, ret_topology);
+	return topology_create_from(NULL, description, ret_topology);
 }
 
 struct topology *topology_destroy(struct topology *topology) {
@@ -102,7 +103,7 @@ void topology_nodes(const struct topology *topology, char text[static TOPOLOGY_N
 	);
 }
 
-static hwloc_obj_t find(const struct topology *topology, const char *pci) {
+static hwloc_obj_t object_find(const struct topology *topology, const char *pci) {
 	return hwloc_get_pcidev_by_busidstring(topology->tree, pci);
 }
 
@@ -112,7 +113,7 @@ static hwloc_const_cpuset_t near_cpus(const struct topology *topology, hwloc_obj
 }
 
 int topology_node_of(const struct topology *topology, const char *pci) {
-	hwloc_obj_t device = find(topology, pci);
+	hwloc_obj_t device = object_find(topology, pci);
 	hwloc_obj_t node = NULL;
 
 	if (device == NULL)
@@ -141,7 +142,7 @@ static bool is_place(const struct topology *topology, hwloc_const_cpuset_t cpus)
 }
 
 int topology_near_cpus(const struct topology *topology, const char *pci, struct cpu_set *ret_cpus) {
-	hwloc_obj_t device = find(topology, pci);
+	hwloc_obj_t device = object_find(topology, pci);
 	struct cpu_set cpus = {{0}};
 	hwloc_const_cpuset_t near;
 
@@ -227,7 +228,7 @@ static void set_speed(double narrowest_gigabytes, struct topology_way *way) {
 void topology_way_to_host(
 	const struct topology *topology, const char *pci, struct topology_way *ret_way
 ) {
-	hwloc_obj_t device = find(topology, pci);
+	hwloc_obj_t device = object_find(topology, pci);
 
 	ret_way->class = device == NULL ? TOPOLOGY_UNKNOWN : TOPOLOGY_HOST;
 	set_speed(device == NULL ? INFINITY : narrowest_up(device, NULL, INFINITY), ret_way);
@@ -240,7 +241,7 @@ void topology_way_to_node(
 	struct topology_way *ret_way
 ) {
 	hwloc_obj_t place = hwloc_get_numanode_obj_by_os_index(topology->tree, node);
-	hwloc_obj_t device = find(topology, pci);
+	hwloc_obj_t device = object_find(topology, pci);
 
 	must(place != NULL);
 	topology_way_to_host(topology, pci, ret_way);
@@ -255,8 +256,8 @@ void topology_way_to_device(
 	const char *to_pci,
 	struct topology_way *ret_way
 ) {
-	hwloc_obj_t device = find(topology, pci);
-	hwloc_obj_t to = find(topology, to_pci);
+	hwloc_obj_t device = object_find(topology, pci);
+	hwloc_obj_t to = object_find(topology, to_pci);
 	hwloc_obj_t common;
 	double narrowest;
 

@@ -47,7 +47,7 @@ static void look_at_kind(struct device_look *look) {
 		device_look_refuse(look, -ENOTSUP, "%s", refusal);
 }
 
-static void judge(struct device_look *look) {
+static void device_judge(struct device_look *look) {
 	look->facts->usable = look->refusal == 0;
 	look->facts->awaits_port = look->refusal == -ENETDOWN;
 }
@@ -81,7 +81,7 @@ static int look_inside(struct device_look *look) {
 	device_settings_look(look);
 	err = device_port_look(look, look->settings->port, &none);
 	if (err == 0)
-		judge(look);
+		device_judge(look);
 	return err;
 }
 
@@ -183,7 +183,8 @@ int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest) {
 
 // How sure it is that this is the device: 0 not at all, 1 by its name alone, 2 by its GUID, 3 both.
 // One of that name whose GUID is another's is another one.
-static int likeness(struct ibv_device *device, uint64_t its_guid, const char *name, uint64_t guid) {
+static int
+device_likeness(struct ibv_device *device, uint64_t its_guid, const char *name, uint64_t guid) {
 	bool named = strcmp(device->name, name) == 0;
 
 	if (guid == 0 || its_guid == 0)
@@ -206,7 +207,7 @@ int device_find(
 		return err;
 	*guid = telling_guid(calls, devices, count, *guid);
 	for (uint32_t n = 0; n < count; n++) {
-		alike = likeness(
+		alike = device_likeness(
 			devices[n], telling_guid(calls, devices, count, guid_of(calls, devices[n])),
 			name, *guid
 		);
@@ -243,7 +244,7 @@ int device_guid(const struct verbs_calls *calls, const char *name, uint64_t *ret
 }
 
 static struct ibv_device *
-find(struct ibv_device **devices, uint32_t count, const char *name, char *reason) {
+device_find_in(struct ibv_device **devices, uint32_t count, const char *name, char *reason) {
 	int length = snprintf(
 		reason, DEVICE_REASON_MAX + 1, "no device '%.*s'; there %s", DEVICE_NAME_MAX, name,
 		count == 0 ? "is none" : "are"
@@ -323,7 +324,7 @@ int device_open(
 			ret_reason, err, "devices cannot be listed: %s", device_error_name(err)
 		);
 	}
-	found = find(devices, count, name, ret_reason);
+	found = device_find_in(devices, count, name, ret_reason);
 	err = found == NULL ? -ENODEV : open_found(found, device, ret_reason);
 	if (err == 0)
 		device->facts.guid = telling_guid(calls, devices, count, device->facts.guid);
@@ -396,7 +397,7 @@ int device_refresh(struct device *device, struct device_facts *ret_facts) {
 
 	if (err != 0)
 		return err;
-	judge(&look);
+	device_judge(&look);
 	*ret_facts = facts;
 	return 0;
 }

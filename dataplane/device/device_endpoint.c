@@ -70,7 +70,7 @@ static bool needs_gid(const struct device_port *own, const struct device_endpoin
 	       !same_subnet(&own->gid, &theirs->gid);
 }
 
-static const char *family(const union ibv_gid *gid) {
+static const char *gid_family(const union ibv_gid *gid) {
 	return gid_is_ipv4(gid) ? "IPv4" : "IPv6";
 }
 
@@ -96,7 +96,7 @@ check_fabric(const struct device_facts *own, const struct device_endpoint *their
 	if (gid_is_ipv4(&port->gid) != gid_is_ipv4(&theirs->gid))
 		return device_reason(
 			reason, -EPROTONOSUPPORT, "NoCommonFabric: %s has an %s GID, the other %s",
-			own->name, family(&port->gid), family(&theirs->gid)
+			own->name, gid_family(&port->gid), gid_family(&theirs->gid)
 		);
 	if (gid_is_loopback(&port->gid) != gid_is_loopback(&theirs->gid))
 		return device_reason(

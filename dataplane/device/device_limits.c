@@ -6,14 +6,14 @@
 #include <errno.h>
 
 // Drivers report in signed integers; a negative one is as good as 0.
-static uint32_t clamp(int value, uint32_t max) {
+static uint32_t limit_clamp(int value, uint32_t max) {
 	if (value <= 0)
 		return 0;
 	return (uint32_t)value < max ? (uint32_t)value : max;
 }
 
 // The name is verbs' own, for it is the driver that is to be asked.
-static void need(struct device_look *look, uint64_t value, const char *name) {
+static void limit_need(struct device_look *look, uint64_t value, const char *name) {
 	if (value == 0)
 		device_look_refuse(look, -ENOTSUP, "%s reports 0 for %s", look->facts->name, name);
 }
@@ -21,18 +21,18 @@ static void need(struct device_look *look, uint64_t value, const char *name) {
 static void need_all(struct device_look *look, const struct ibv_device_attr *attr) {
 	const struct device_limits *limits = &look->facts->limits;
 
-	need(look, limits->pair_max, "max_qp");
-	need(look, limits->queue_depth_max, "max_qp_wr");
-	need(look, clamp(attr->max_cq, UINT32_MAX), "max_cq");
-	need(look, limits->completions_max, "max_cqe");
-	need(look, limits->sge_max, "max_sge");
-	need(look, clamp(attr->max_pd, UINT32_MAX), "max_pd");
-	need(look, limits->regions_max, "max_mr");
-	need(look, limits->region_bytes_max, "max_mr_size");
+	limit_need(look, limits->pair_max, "max_qp");
+	limit_need(look, limits->queue_depth_max, "max_qp_wr");
+	limit_need(look, limit_clamp(attr->max_cq, UINT32_MAX), "max_cq");
+	limit_need(look, limits->completions_max, "max_cqe");
+	limit_need(look, limits->sge_max, "max_sge");
+	limit_need(look, limit_clamp(attr->max_pd, UINT32_MAX), "max_pd");
+	limit_need(look, limits->regions_max, "max_mr");
+	limit_need(look, limits->region_bytes_max, "max_mr_size");
 	// Without reads there is no pulse of a peer to see.
-	need(look, limits->reads_out_max, "max_qp_init_rd_atom");
-	need(look, limits->reads_in_max, "max_qp_rd_atom");
-	need(look, attr->phys_port_cnt, "phys_port_cnt");
+	limit_need(look, limits->reads_out_max, "max_qp_init_rd_atom");
+	limit_need(look, limits->reads_in_max, "max_qp_rd_atom");
+	limit_need(look, attr->phys_port_cnt, "phys_port_cnt");
 }
 
 int device_limits_look(struct device_look *look) {
@@ -45,14 +45,14 @@ int device_limits_look(struct device_look *look) {
 	look->facts->vendor_id = attr.vendor_id;
 	look->facts->guid = be64toh(attr.node_guid);
 	look->port_count = look->facts->port_count = attr.phys_port_cnt;
-	limits->pair_max = clamp(attr.max_qp, UINT32_MAX);
-	limits->queue_depth_max = clamp(attr.max_qp_wr, UINT32_MAX);
-	limits->completions_max = clamp(attr.max_cqe, UINT32_MAX);
-	limits->sge_max = clamp(attr.max_sge, UINT32_MAX);
-	limits->regions_max = clamp(attr.max_mr, UINT32_MAX);
+	limits->pair_max = limit_clamp(attr.max_qp, UINT32_MAX);
+	limits->queue_depth_max = limit_clamp(attr.max_qp_wr, UINT32_MAX);
+	limits->completions_max = limit_clamp(attr.max_cqe, UINT32_MAX);
+	limits->sge_max = limit_clamp(attr.max_sge, UINT32_MAX);
+	limits->regions_max = limit_clamp(attr.max_mr, UINT32_MAX);
 	limits->region_bytes_max = attr.max_mr_size;
-	limits->reads_out_max = (uint8_t)clamp(attr.max_qp_init_rd_atom, UINT8_MAX);
-	limits->reads_in_max = (uint8_t)clamp(attr.max_qp_rd_atom, UINT8_MAX);
+	limits->reads_out_max = (uint8_t)limit_clamp(attr.max_qp_init_rd_atom, UINT8_MAX);
+	limits->reads_in_max = (uint8_t)limit_clamp(attr.max_qp_rd_atom, UINT8_MAX);
 	limits->atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
 	need_all(look, &attr);
 	return 0;

@@ -42,7 +42,7 @@ uint32_t device_speed_mbps(uint32_t width, uint32_t speed) {
 	return lanes * mbps;
 }
 
-static int query(struct device_look *look, uint8_t number, struct ibv_port_attr *attr) {
+static int port_query(struct device_look *look, uint8_t number, struct ibv_port_attr *attr) {
 	int err = look->calls->query_port(look->context, number, attr);
 
 	return err != 0 ? device_look_failed(look, err, "query_port") : 0;
@@ -53,7 +53,7 @@ static int find_active(struct device_look *look, uint8_t *number, struct ibv_por
 	int err;
 
 	for (uint8_t i = 1; i <= look->port_count && i < UINT8_MAX; i++) {
-		err = query(look, i, attr);
+		err = port_query(look, i, attr);
 		if (err != 0)
 			return err;
 		*number = i;
@@ -67,7 +67,7 @@ static int find_active(struct device_look *look, uint8_t *number, struct ibv_por
 	return 0;
 }
 
-static void fill(struct device_look *look, uint8_t number, const struct ibv_port_attr *attr) {
+static void port_fill(struct device_look *look, uint8_t number, const struct ibv_port_attr *attr) {
 	struct device_port *port = &look->facts->port;
 	uint32_t speed = device_speed_mbps(attr->active_width, attr->active_speed);
 
@@ -289,10 +289,10 @@ int device_port_look(struct device_look *look, uint8_t number, const union ibv_g
 		);
 		return 0;
 	}
-	err = number != 0 ? query(look, number, &attr) : find_active(look, &number, &attr);
+	err = number != 0 ? port_query(look, number, &attr) : find_active(look, &number, &attr);
 	if (err != 0)
 		return err;
-	fill(look, number, &attr);
+	port_fill(look, number, &attr);
 	look_at_state(look);
 	err = look_at_gids(look, attr.gid_tbl_len, before);
 	if (err != 0)

@@ -60,7 +60,7 @@ const char *gid_type_name(uint32_t type) {
 
 // Nodes that have addresses of both families all have to take the same one: IPv4, but of
 // link-local ones IPv6, which each port has by itself.
-static int rank(const union ibv_gid *gid) {
+static int gid_rank(const union ibv_gid *gid) {
 	bool is_global = gid_scope(gid) == GID_SCOPE_GLOBAL;
 
 	return (is_global ? 0 : 2) + (gid_is_ipv4(gid) == is_global ? 0 : 1);
@@ -70,7 +70,7 @@ static int rank(const union ibv_gid *gid) {
 static bool is_better(
 	const struct ibv_gid_entry *a, const struct ibv_gid_entry *b, const union ibv_gid *before
 ) {
-	int rank_a = rank(&a->gid), rank_b = rank(&b->gid);
+	int rank_a = gid_rank(&a->gid), rank_b = gid_rank(&b->gid);
 	bool was_a = memcmp(&a->gid, before, sizeof(*before)) == 0;
 	bool was_b = memcmp(&b->gid, before, sizeof(*before)) == 0;
 

@@ -140,7 +140,7 @@ static bool cpus_of_node(const char *root, uint32_t cpu, struct cpu_set *ret_cpu
 	return false;
 }
 
-static bool meets(const struct cpu_set *a, const struct cpu_set *b) {
+static bool sets_meet(const struct cpu_set *a, const struct cpu_set *b) {
 	for (uint32_t cpu = 0; cpu < CPU_SET_CPUS_MAX; cpu++) {
 		if (cpu_set_has(a, cpu) && cpu_set_has(b, cpu))
 			return true;
@@ -148,11 +148,12 @@ static bool meets(const struct cpu_set *a, const struct cpu_set *b) {
 	return false;
 }
 
-static enum nearness
-judge(const struct cpu_set *goes_to, uint32_t cpu, const struct cpu_set *node, bool node_known) {
+static enum nearness vector_judge(
+	const struct cpu_set *goes_to, uint32_t cpu, const struct cpu_set *node, bool node_known
+) {
 	if (cpu_set_has(goes_to, cpu))
 		return cpu_set_count(goes_to) == 1 ? NEAR_CPU_ALONE : NEAR_CPU;
-	return node_known && meets(goes_to, node) ? NEAR_NODE : NEAR_UNKNOWN;
+	return node_known && sets_meet(goes_to, node) ? NEAR_NODE : NEAR_UNKNOWN;
 }
 
 static void judge_all(
@@ -170,7 +171,7 @@ static void judge_all(
 		if (named > 0 && !vector_of_irq(root, irqs->numbers[n], &vector))
 			continue;
 		if (vector < count && cpus_of_irq(root, irqs->numbers[n], &goes_to))
-			nearness[vector] = (uint8_t)judge(&goes_to, cpu, &node, node_known);
+			nearness[vector] = (uint8_t)vector_judge(&goes_to, cpu, &node, node_known);
 	}
 }
 

@@ -67,7 +67,7 @@ static int take_log(eal_log_fn *log) {
 	return dpdk_error_from_code(rte_openlog_stream(log_stream));
 }
 
-static void add(struct start *start, const char *argument) {
+static void argument_add(struct start *start, const char *argument) {
 	must(start->count < ARGUMENTS_MAX);
 	start->arguments[start->count++] = (char *)argument; // EAL reorders, and writes nothing
 }
@@ -103,29 +103,29 @@ static int make_arguments(struct start *start, const struct eal_config *config) 
 	facts->huge_pages = wants_huge_pages(config->memory);
 	eal_directory_prefix(config->name, facts->file_prefix, sizeof(facts->file_prefix));
 	snprintf(start->memory, sizeof(start->memory), "%u", config->memory_mib);
-	add(start, "tocsin");
+	argument_add(start, "tocsin");
 	if (config->pci) {
 		// A list of those allowed, with nobody's address on it: the others are left alone.
-		add(start, "-a");
-		add(start, "0000:00:00.0");
+		argument_add(start, "-a");
+		argument_add(start, "0000:00:00.0");
 	} else {
-		add(start, "--no-pci");
+		argument_add(start, "--no-pci");
 	}
 	if (config->bare)
-		add(start, "--no-telemetry");
-	add(start, "--iova-mode=va");
-	add(start, "--lcores");
-	add(start, start->lcores);
-	add(start, "--file-prefix");
-	add(start, facts->file_prefix);
+		argument_add(start, "--no-telemetry");
+	argument_add(start, "--iova-mode=va");
+	argument_add(start, "--lcores");
+	argument_add(start, start->lcores);
+	argument_add(start, "--file-prefix");
+	argument_add(start, facts->file_prefix);
 	// The two exclude each other: no huge pages is the older kind of memory.
 	if (facts->huge_pages) {
-		add(start, "--in-memory");
+		argument_add(start, "--in-memory");
 	} else {
-		add(start, "--no-huge");
-		add(start, "--no-shconf");
-		add(start, "-m");
-		add(start, start->memory);
+		argument_add(start, "--no-huge");
+		argument_add(start, "--no-shconf");
+		argument_add(start, "-m");
+		argument_add(start, start->memory);
 	}
 	return 0;
 }

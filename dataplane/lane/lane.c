@@ -27,7 +27,7 @@ static bool config_is_sound(const struct lane_config *config) {
 }
 
 // So that all that may be posted at once fits into the completion queue.
-static int clamp(struct lane *lane, const struct lane_config *config) {
+static int config_clamp(struct lane *lane, const struct lane_config *config) {
 	const struct device_facts *facts = device_facts(config->device);
 	uint32_t entries = facts->limits.completions_max;
 	uint64_t message_max = facts->port.message_max;
@@ -94,7 +94,7 @@ static size_t heap_bytes(const struct lane *lane) {
 	return ((size_t)lane->op_max + 1) * sizeof(lane->heap[0]);
 }
 
-static int allocate(struct lane *lane) {
+static int lane_allocate(struct lane *lane) {
 	lane->made = calloc(lane->pair_max, sizeof(struct pair *));
 	lane->pairs = near_alloc(lane->near, pairs_bytes(lane));
 	lane->heap = near_alloc(lane->near, heap_bytes(lane));
@@ -104,7 +104,7 @@ static int allocate(struct lane *lane) {
 	return 0;
 }
 
-static void arm(void *ctx) {
+static void lane_arm(void *ctx) {
 	struct lane *lane = ctx;
 
 	// What armed it last has not happened yet, or is still to be read; or nothing can happen,
@@ -116,7 +116,7 @@ static void arm(void *ctx) {
 		atomic_store_explicit(&lane->events, false, memory_order_relaxed);
 }
 
-static void woken(void *ctx) {
+static void lane_woken(void *ctx) {
 	struct lane *lane = ctx;
 	const struct verbs_calls *calls = device_calls(lane->device);
 	struct ibv_cq *cq;
@@ -137,7 +137,7 @@ static void woken(void *ctx) {
 	}
 }
 
-static void begin(struct lane *lane) {
+static void lane_begin(struct lane *lane) {
 	TAILQ_INIT(&lane->ready);
 	TAILQ_INIT(&lane->full);
 	TAILQ_INIT(&lane->draining);
@@ -153,8 +153,8 @@ static void begin(struct lane *lane) {
 	if (lane->channel == NULL)
 		return;
 	lane->poll.fd = lane->channel->fd;
-	lane->poll.arm = arm;
-	lane->poll.woken = woken;
+	lane->poll.arm = lane_arm;
+	lane->poll.woken = lane_woken;
 }
 
 int lane_create(const struct lane_config *config, struct lane **ret_lane) {
@@ -173,9 +173,9 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 	lane->op_max = config->op_max;
 	lane->drain_ns = config->drain_ns;
 	lane->atomics = device_facts(lane->device)->limits.atomics;
-	err = clamp(lane, config);
+	err = config_clamp(lane, config);
 	if (err == 0)
-		err = allocate(lane);
+		err = lane_allocate(lane);
 	if (err == 0)
 		err = create_channel(lane);
 	if (err == 0)
@@ -185,7 +185,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 		(void)lane_destroy(lane);
 		return err;
 	}
-	begin(lane);
+	lane_begin(lane);
 	*ret_lane = lane;
 	return 0;
 }

@@ -119,7 +119,7 @@ static void refine_cause(struct lane *lane, struct pair *pair, const struct ibv_
 }
 
 // False if it is of nothing that is posted.
-static bool complete(struct lane *lane, const struct ibv_wc *wc) {
+static bool completion_take(struct lane *lane, const struct ibv_wc *wc) {
 	uint32_t slot = (uint32_t)(wc->wr_id >> WR_SLOT_SHIFT);
 	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
 	struct lane_queue *queue;
@@ -148,7 +148,7 @@ static bool complete(struct lane *lane, const struct ibv_wc *wc) {
 }
 
 // Nothing will come from there any more: all pairs fail, and drain by being cut off.
-static __attribute__((noinline)) void die(struct lane *lane) {
+static __attribute__((noinline)) void lane_die(struct lane *lane) {
 	const struct op_cause cause = {.err = -EIO};
 
 	lane_count(lane, LANE_POLL_FAILURES, 1);
@@ -172,14 +172,14 @@ bool lane_poll_completions(struct lane *lane) {
 		return false;
 	}
 	if (count < 0 || count > LANE_POLL_BATCH) {
-		die(lane);
+		lane_die(lane);
 		return true;
 	}
 	// After the poll, as posting is timed before the post: no operation is made out faster than
 	// it was, though the thread be held up in between.
 	lane->now_ns = clock_now_ns(lane->clock);
 	for (int n = 0; n < count; n++) {
-		if (!complete(lane, &lane->wcs[n]))
+		if (!completion_take(lane, &lane->wcs[n]))
 			lane_count(lane, LANE_STALE, 1);
 	}
 	lane_count(lane, LANE_COMPLETIONS, (uint64_t)count);

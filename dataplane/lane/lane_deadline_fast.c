@@ -7,17 +7,17 @@
 
 #include <errno.h>
 
-static void put(struct lane *lane, uint32_t place, struct lane_deadline deadline) {
+static void heap_put(struct lane *lane, uint32_t place, struct lane_deadline deadline) {
 	lane->heap[place] = deadline;
 	deadline.op->heap_place = place;
 }
 
 static void sift_up(struct lane *lane, uint32_t place, struct lane_deadline deadline) {
 	while (place > 1 && lane->heap[place / 2].due_ns > deadline.due_ns) {
-		put(lane, place, lane->heap[place / 2]);
+		heap_put(lane, place, lane->heap[place / 2]);
 		place /= 2;
 	}
-	put(lane, place, deadline);
+	heap_put(lane, place, deadline);
 }
 
 static void sift_down(struct lane *lane, uint32_t place, struct lane_deadline deadline) {
@@ -29,10 +29,10 @@ static void sift_down(struct lane *lane, uint32_t place, struct lane_deadline de
 			child++;
 		if (child > lane->heap_count || lane->heap[child].due_ns >= deadline.due_ns)
 			break;
-		put(lane, place, lane->heap[child]);
+		heap_put(lane, place, lane->heap[child]);
 		place = child;
 	}
-	put(lane, place, deadline);
+	heap_put(lane, place, deadline);
 }
 
 void lane_deadline_add(struct lane *lane, struct op *op) {

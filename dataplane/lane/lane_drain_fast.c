@@ -5,7 +5,7 @@
 
 #include <lib/must.h>
 
-static void tell(struct lane *lane, struct pair *pair, uint8_t what) {
+static void drain_tell(struct lane *lane, struct pair *pair, uint8_t what) {
 	pair->tell |= what;
 	if (pair->telling)
 		return;
@@ -36,7 +36,7 @@ void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause 
 	pair->state = PAIR_DRAINING;
 	pair->cause = *cause;
 	pair->due_ns = lane->now_ns + lane->drain_ns;
-	tell(lane, pair, TELL_FAILED);
+	drain_tell(lane, pair, TELL_FAILED);
 	if (queue_posted(sends) > 0 && !queue_work(sends, sends->head - 1)->signalled)
 		lane_post_mark(lane, pair);
 	pair_move(pair, &lane->draining);
@@ -64,7 +64,7 @@ static void end_all(struct lane *lane, struct pair *pair, struct op_list *list) 
 		end_failed(lane, pair, op);
 }
 
-static void finish(struct lane *lane, struct pair *pair) {
+static void drain_finish(struct lane *lane, struct pair *pair) {
 	end_all(lane, pair, &pair->held);
 	end_all(lane, pair, &pair->sends.waiting);
 	end_all(lane, pair, &pair->receives.waiting);
@@ -72,11 +72,11 @@ static void finish(struct lane *lane, struct pair *pair) {
 	lane->pairs[pair->slot] = NULL;
 	lane_count(lane, LANE_PAIRS, -UINT64_C(1));
 	lane_count(lane, LANE_DRAINED, 1);
-	tell(lane, pair, TELL_DRAINED);
+	drain_tell(lane, pair, TELL_DRAINED);
 }
 
 // No completion of it can come any more.
-static void flush(struct lane *lane, struct pair *pair, struct lane_queue *queue) {
+static void queue_flush(struct lane *lane, struct pair *pair, struct lane_queue *queue) {
 	for (; queue->tail != queue->head; queue->tail++) {
 		struct lane_work *work = queue_work(queue, queue->tail);
 
@@ -86,14 +86,14 @@ static void flush(struct lane *lane, struct pair *pair, struct lane_queue *queue
 	}
 }
 
-static uint64_t taken(const struct lane *lane) {
+static uint64_t record_taken(const struct lane *lane) {
 	return atomic_load_explicit(&lane->counts[LANE_COMPLETIONS], memory_order_relaxed);
 }
 
 // The device makes no more completions of it; those it made are taken first, so that no stale one
 // shares the completion queue with the next pair of this slot.
 static bool is_swept(const struct lane *lane, const struct pair *pair) {
-	return lane->emptied || taken(lane) >= pair->sweep_end;
+	return lane->emptied || record_taken(lane) >= pair->sweep_end;
 }
 
 void lane_pair_gone(struct lane *lane, struct pair *pair) {
@@ -102,7 +102,7 @@ void lane_pair_gone(struct lane *lane, struct pair *pair) {
 	if (pair->state == PAIR_READY)
 		lane_pair_fail(lane, pair, &cause);
 	pair->state = PAIR_SWEPT;
-	pair->sweep_end = taken(lane) + lane->completions_max;
+	pair->sweep_end = record_taken(lane) + lane->completions_max;
 	lane->emptied = lane->dead;
 	pair_move(pair, &lane->swept);
 }
@@ -115,9 +115,9 @@ static bool finish_swept(struct lane *lane) {
 		next = TAILQ_NEXT(pair, in_list);
 		if (!is_swept(lane, pair))
 			continue;
-		flush(lane, pair, &pair->sends);
-		flush(lane, pair, &pair->receives);
-		finish(lane, pair);
+		queue_flush(lane, pair, &pair->sends);
+		queue_flush(lane, pair, &pair->receives);
+		drain_finish(lane, pair);
 		any = true;
 	}
 	return any;
@@ -128,7 +128,7 @@ bool lane_drain(struct lane *lane) {
 	struct pair *pair;
 
 	while ((pair = TAILQ_FIRST(&lane->drained)) != NULL) {
-		finish(lane, pair);
+		drain_finish(lane, pair);
 		any = true;
 	}
 	while ((pair = TAILQ_FIRST(&lane->draining)) != NULL && pair->due_ns <= lane->now_ns) {
@@ -136,7 +136,7 @@ bool lane_drain(struct lane *lane) {
 		pair->state = PAIR_STUCK;
 		pair_move(pair, NULL);
 		lane_count(lane, LANE_STUCK, 1);
-		tell(lane, pair, TELL_STUCK);
+		drain_tell(lane, pair, TELL_STUCK);
 		any = true;
 	}
 	return any;

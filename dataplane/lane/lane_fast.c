@@ -18,7 +18,7 @@ static bool is_in_bounds(uint64_t address, uint64_t length) {
 }
 
 // Whether the sizes will do; sets the length of all of it.
-static bool measure(const struct lane *lane, struct op *op) {
+static bool op_measure(const struct lane *lane, struct op *op) {
 	uint64_t local = op->view.length, remote = op->remote_length;
 
 	switch (op->kind) {
@@ -49,7 +49,7 @@ static bool measure(const struct lane *lane, struct op *op) {
 }
 
 static bool is_sound(const struct lane *lane, struct op *op) {
-	if ((uint32_t)op->kind >= OP_KIND_COUNT || !measure(lane, op))
+	if ((uint32_t)op->kind >= OP_KIND_COUNT || !op_measure(lane, op))
 		return false;
 	if (op->length > 0 && (op->view.region == NULL || op->view.device != lane->device))
 		return false;
@@ -57,18 +57,18 @@ static bool is_sound(const struct lane *lane, struct op *op) {
 	       is_in_bounds(op->remote_address, op->remote_length);
 }
 
-static struct pair *find(const struct lane *lane, uint32_t slot, uint32_t generation) {
+static struct pair *pair_find(const struct lane *lane, uint32_t slot, uint32_t generation) {
 	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
 
 	return pair != NULL && pair->generation == generation ? pair : NULL;
 }
 
-static enum op_outcome check(const struct lane *lane, struct op *op) {
+static enum op_outcome op_check(const struct lane *lane, struct op *op) {
 	const struct pair *pair;
 
 	if (!is_sound(lane, op))
 		return OP_INVALID;
-	pair = find(lane, op->pair, op->generation);
+	pair = pair_find(lane, op->pair, op->generation);
 	if (pair != NULL && pair->state == PAIR_READY)
 		return OP_OK;
 	if (pair != NULL)
@@ -76,7 +76,7 @@ static enum op_outcome check(const struct lane *lane, struct op *op) {
 	return OP_NOT_READY;
 }
 
-static void reset(struct op *op) {
+static void op_reset(struct op *op) {
 	op->outcome = OP_OK;
 	op->bytes = 0;
 	op->posted_ns = op->done_ns = 0;
@@ -98,7 +98,7 @@ static bool is_silent(const struct op *op) {
 	return op->length == 0 && (op->kind == OP_WRITE || op->kind == OP_READ);
 }
 
-static void accept(struct lane *lane, struct op *op) {
+static void op_accept(struct lane *lane, struct op *op) {
 	struct pair *pair = lane->pairs[op->pair];
 
 	if (is_silent(op)) {
@@ -121,9 +121,9 @@ static uint32_t check_all(struct lane *lane, struct op **ops, uint32_t count) {
 	enum op_outcome outcome;
 
 	for (uint32_t n = 0; n < count; n++) {
-		reset(ops[n]);
+		op_reset(ops[n]);
 		ops[n]->deadline_ns = ops[0]->deadline_ns;
-		outcome = check(lane, ops[n]);
+		outcome = op_check(lane, ops[n]);
 		if (outcome != OP_OK) {
 			ops[n]->outcome = outcome;
 			return n;
@@ -138,12 +138,12 @@ void lane_submit(struct lane *lane, struct op **ops, uint32_t count) {
 
 	if (__builtin_expect(bad == count && room, 1)) {
 		for (uint32_t n = 0; n < count; n++)
-			accept(lane, ops[n]);
+			op_accept(lane, ops[n]);
 		return;
 	}
 	for (uint32_t n = 0; n < count; n++) {
 		if (n > bad)
-			reset(ops[n]);
+			op_reset(ops[n]);
 		if (bad == count)
 			end_at_once(lane, ops[n], OP_REFUSED);
 		else
@@ -185,7 +185,7 @@ int lane_cancel(struct lane *lane, const struct op *op, uint32_t slot) {
 }
 
 int lane_fail(struct lane *lane, uint32_t slot, uint32_t generation, int err) {
-	struct pair *pair = find(lane, slot, generation);
+	struct pair *pair = pair_find(lane, slot, generation);
 	const struct op_cause cause = {.err = err};
 
 	if (pair == NULL)
@@ -194,7 +194,7 @@ int lane_fail(struct lane *lane, uint32_t slot, uint32_t generation, int err) {
 	return 0;
 }
 
-static void add(struct lane *lane, struct pair *pair) {
+static void pair_add(struct lane *lane, struct pair *pair) {
 	const struct op_cause cause = {.err = -EIO};
 
 	must(pair->lane == lane && lane->pairs[pair->slot] == NULL);
@@ -205,14 +205,14 @@ static void add(struct lane *lane, struct pair *pair) {
 }
 
 // By its name: it may have drained before it was cut off, and not be there any more.
-static void gone(struct lane *lane, uint32_t slot, uint32_t generation) {
-	struct pair *pair = find(lane, slot, generation);
+static void pair_gone(struct lane *lane, uint32_t slot, uint32_t generation) {
+	struct pair *pair = pair_find(lane, slot, generation);
 
 	if (pair != NULL)
 		lane_pair_gone(lane, pair);
 }
 
-static void answer(struct lane *lane, struct worker *worker, enum lane_event event, int err) {
+static void event_answer(struct lane *lane, struct worker *worker, enum lane_event event, int err) {
 	const struct worker_record record = {
 		.kind = event,
 		.words = {worker_word(lane), (uint64_t)(int64_t)err},
@@ -221,17 +221,17 @@ static void answer(struct lane *lane, struct worker *worker, enum lane_event eve
 	worker_event(worker, &record);
 }
 
-static void attach(struct lane *lane, struct worker *worker) {
-	answer(lane, worker, LANE_EVENT_ATTACHED, worker_poll_add(worker, &lane->poll));
+static void lane_attach(struct lane *lane, struct worker *worker) {
+	event_answer(lane, worker, LANE_EVENT_ATTACHED, worker_poll_add(worker, &lane->poll));
 }
 
-static void detach(struct lane *lane, struct worker *worker) {
+static void lane_detach(struct lane *lane, struct worker *worker) {
 	bool busy = lane_pairs(lane) > 0 || !STAILQ_EMPTY(&lane->untold) ||
 		    lane->untold_ops.first != NULL || lane->ended.first != NULL;
 	int err = busy ? -EBUSY : worker_poll_remove(worker, lane);
 
 	// Not the lane's any more, if it went well.
-	answer(lane, worker, LANE_EVENT_DETACHED, err);
+	event_answer(lane, worker, LANE_EVENT_DETACHED, err);
 }
 
 void lane_request(void *ctx, struct worker *worker, const struct worker_record *record) {
@@ -247,13 +247,13 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 	lane->worker = worker;
 	switch ((enum lane_request)record->kind) {
 	case LANE_REQUEST_ATTACH:
-		attach(lane, worker);
+		lane_attach(lane, worker);
 		break;
 	case LANE_REQUEST_DETACH:
-		detach(lane, worker);
+		lane_detach(lane, worker);
 		break;
 	case LANE_REQUEST_ADD:
-		add(lane, worker_pointer(record->words[1]));
+		pair_add(lane, worker_pointer(record->words[1]));
 		break;
 	case LANE_REQUEST_FAIL:
 		lane_fail(
@@ -262,7 +262,7 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 		);
 		break;
 	case LANE_REQUEST_GONE:
-		gone(lane, (uint32_t)record->words[1], (uint32_t)record->words[2]);
+		pair_gone(lane, (uint32_t)record->words[1], (uint32_t)record->words[2]);
 		break;
 	case LANE_REQUEST_SUBMIT:
 		lane_submit(lane, &op, 1);
@@ -277,7 +277,7 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 }
 
 // Those that have ended by now: what `done` ends at once is for the next step.
-static __attribute__((noinline)) void deliver(struct lane *lane) {
+static __attribute__((noinline)) void ops_deliver(struct lane *lane) {
 	struct op *op = lane->ended.first;
 
 	lane->ended = (struct op_list){NULL, NULL};
@@ -316,7 +316,7 @@ static __attribute__((noinline)) bool look_after(struct lane *lane) {
 	return lane_drain(lane);
 }
 
-static void want(struct idle_found *found, uint64_t due_ns) {
+static void due_want(struct idle_found *found, uint64_t due_ns) {
 	if (due_ns < found->due_ns)
 		found->due_ns = due_ns;
 }
@@ -324,15 +324,15 @@ static void want(struct idle_found *found, uint64_t due_ns) {
 static __attribute__((noinline)) void
 report_trouble(const struct lane *lane, struct idle_found *found) {
 	if (!TAILQ_EMPTY(&lane->full))
-		want(found, TAILQ_FIRST(&lane->full)->due_ns);
+		due_want(found, TAILQ_FIRST(&lane->full)->due_ns);
 	if (!TAILQ_EMPTY(&lane->draining))
-		want(found, TAILQ_FIRST(&lane->draining)->due_ns);
+		due_want(found, TAILQ_FIRST(&lane->draining)->due_ns);
 	// Control's ring was full: it is looked at again.
 	if (!STAILQ_EMPTY(&lane->untold) || lane->untold_ops.first != NULL)
-		want(found, lane->now_ns + LANE_RETRY_NS);
+		due_want(found, lane->now_ns + LANE_RETRY_NS);
 }
 
-static void report(struct lane *lane, struct idle_found *found) {
+static void state_report(struct lane *lane, struct idle_found *found) {
 	found->begun += lane->begun;
 	found->ended += lane->finished;
 	lane->begun = lane->finished = 0;
@@ -342,7 +342,7 @@ static void report(struct lane *lane, struct idle_found *found) {
 			found->events = false;
 	}
 	if (lane->heap_count > 0)
-		want(found, lane->heap[1].due_ns);
+		due_want(found, lane->heap[1].due_ns);
 	if (__builtin_expect(lane->attention > 0, 0))
 		report_trouble(lane, found);
 }
@@ -357,7 +357,7 @@ static bool is_busy(const struct lane *lane) {
 // A device made of software may have done what was posted before the posting returned.
 static void take_at_once(struct lane *lane) {
 	if (lane_poll_completions(lane) && lane->ended.first != NULL)
-		deliver(lane);
+		ops_deliver(lane);
 }
 
 bool lane_step(void *ctx, struct idle_found *found) {
@@ -374,7 +374,7 @@ bool lane_step(void *ctx, struct idle_found *found) {
 	if (__builtin_expect(lane->attention > 0, 0))
 		progress |= look_after(lane);
 	if (lane->ended.first != NULL) {
-		deliver(lane);
+		ops_deliver(lane);
 		progress = true;
 	}
 	if (!TAILQ_EMPTY(&lane->ready)) {
@@ -388,6 +388,6 @@ bool lane_step(void *ctx, struct idle_found *found) {
 	}
 	if (__builtin_expect(lane->attention > 0, 0))
 		lane_tell_control(lane);
-	report(lane, found);
+	state_report(lane, found);
 	return progress || is_busy(lane);
 }

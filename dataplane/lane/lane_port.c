@@ -26,7 +26,7 @@ static int pool_create(struct lane_port *port) {
 }
 
 // The worker's thread, outside of the step.
-static void notify(void *ctx) {
+static void port_notify(void *ctx) {
 	struct lane_port *port = ctx;
 
 	if (!port->ended)
@@ -57,7 +57,7 @@ int lane_port_create(const struct lane_port_config *config, struct lane_port **r
 		.poll = lane_port_step,
 		.ctx = port,
 		.fd = -1,
-		.notify = notify,
+		.notify = port_notify,
 	};
 	places = rte_align32pow2(port->op_max + 1);
 	port->in = near_ring_create(near, "port", places, sizeof(struct port_batch));
@@ -87,18 +87,18 @@ struct lane_port *lane_port_destroy(struct lane_port *port) {
 	return NULL;
 }
 
-static int ask(struct lane_port *port, enum lane_request request) {
+static int port_ask(struct lane_port *port, enum lane_request request) {
 	const struct worker_record record = {.kind = request, .words = {worker_word(port)}};
 
 	return worker_post(port->worker, &record);
 }
 
 int lane_port_attach(struct lane_port *port) {
-	return ask(port, LANE_REQUEST_PORT_ATTACH);
+	return port_ask(port, LANE_REQUEST_PORT_ATTACH);
 }
 
 int lane_port_detach(struct lane_port *port) {
-	return ask(port, LANE_REQUEST_PORT_DETACH);
+	return port_ask(port, LANE_REQUEST_PORT_DETACH);
 }
 
 struct op *lane_port_take(struct lane_port *port) {

@@ -21,7 +21,7 @@ static void port_done(struct op *op) {
 	port->ended = true;
 }
 
-static void submit(struct lane_port *port, const struct port_batch *batch) {
+static void batch_submit(struct lane_port *port, const struct port_batch *batch) {
 	struct op *ops[LANE_PORT_BATCH_MAX];
 	struct op *op = batch->first;
 
@@ -44,7 +44,7 @@ bool lane_port_step(void *ctx, struct idle_found *found) {
 		port->in, batches, sizeof(batches[0]), BATCHES_PER_STEP, NULL
 	);
 	for (uint32_t n = 0; n < count; n++)
-		submit(port, &batches[n]);
+		batch_submit(port, &batches[n]);
 	return count > 0;
 }
 

@@ -85,7 +85,7 @@ static struct op *next_of(const struct lane *lane, const struct lane_queue *queu
 
 // One more message of it counts as posted.
 static void
-advance(struct lane_queue *queue, struct lane_work *work, struct op *op, uint32_t length) {
+op_advance(struct lane_queue *queue, struct lane_work *work, struct op *op, uint32_t length) {
 	*work = (struct lane_work){.op = op, .length = length};
 	op->cut += length;
 	op->under_way++;
@@ -112,7 +112,7 @@ static void roll_back(struct lane_queue *queue, uint32_t posted, uint32_t count)
 
 // No memory: wait, whatever else the device uses it for. Anything else is the pair's end.
 static __attribute__((noinline)) void
-refused(struct lane *lane, struct pair *pair, struct op *op, int code) {
+post_refused(struct lane *lane, struct pair *pair, struct op *op, int code) {
 	int err = verbs_error_from_code(code);
 	struct op_cause cause = op_cause_of(op);
 
@@ -137,13 +137,14 @@ static uint32_t taken_before(const void *bad, const void *first, size_t size, ui
 	return offset < count * size && offset % size == 0 ? (uint32_t)(offset / size) : count;
 }
 
-static bool
-settle(struct lane *lane,
-       struct pair *pair,
-       struct lane_queue *queue,
-       uint32_t posted,
-       uint32_t count,
-       int code) {
+static bool posted_settle(
+	struct lane *lane,
+	struct pair *pair,
+	struct lane_queue *queue,
+	uint32_t posted,
+	uint32_t count,
+	int code
+) {
 	struct op *bad;
 
 	lane_count(lane, LANE_CHAINS, 1);
@@ -153,7 +154,7 @@ settle(struct lane *lane,
 		bad = queue_work(queue, queue->head + (posted < count ? posted : count - 1))->op;
 		roll_back(queue, posted, count);
 		queue->head += posted;
-		refused(lane, pair, bad, code);
+		post_refused(lane, pair, bad, code);
 		return posted > 0;
 	}
 	queue->head += posted;
@@ -180,7 +181,7 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 		}
 		wr->wr_id = pair->wr_base | ((queue->head + count) & WR_PLACE_MASK);
 		wr->next = wr + 1;
-		advance(queue, work, op, fill_send(lane, pair, op, count));
+		op_advance(queue, work, op, fill_send(lane, pair, op, count));
 		silent++;
 		work->signalled = !is_one_way(op) || silent == LANE_SIGNAL_EVERY;
 		if (work->signalled) {
@@ -200,7 +201,7 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 	lane_count(lane, LANE_SIGNALLED, signalled);
 	code = ibv_post_send(pair->qp, lane->sends, &bad);
 	posted = code == 0 ? count : taken_before(bad, lane->sends, sizeof(lane->sends[0]), count);
-	return settle(lane, pair, queue, posted, count, code);
+	return posted_settle(lane, pair, queue, posted, count, code);
 }
 
 static bool post_receives(struct lane *lane, struct pair *pair) {
@@ -226,7 +227,7 @@ static bool post_receives(struct lane *lane, struct pair *pair) {
 			.lkey = op->view.local_key,
 		};
 		op->posted_ns = lane->now_ns;
-		advance(queue, queue_work(queue, place), op, (uint32_t)op->length);
+		op_advance(queue, queue_work(queue, place), op, (uint32_t)op->length);
 		queue_work(queue, place)->signalled = true;
 	}
 	if (count == 0)
@@ -235,7 +236,7 @@ static bool post_receives(struct lane *lane, struct pair *pair) {
 	code = ibv_post_recv(pair->qp, lane->receives, &bad);
 	posted = code == 0 ? count
 			   : taken_before(bad, lane->receives, sizeof(lane->receives[0]), count);
-	return settle(lane, pair, queue, posted, count, code);
+	return posted_settle(lane, pair, queue, posted, count, code);
 }
 
 bool lane_post(struct lane *lane, struct pair *pair) {

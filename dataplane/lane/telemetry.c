@@ -120,7 +120,7 @@ static int say_one(bool lanes, const char *name, struct rte_tel_data *data) {
 	return -ENOENT;
 }
 
-static int answer(bool lanes, const char *name, struct rte_tel_data *data) {
+static int names_answer(bool lanes, const char *name, struct rte_tel_data *data) {
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
@@ -134,12 +134,12 @@ static int answer(bool lanes, const char *name, struct rte_tel_data *data) {
 
 static int on_worker(const char *command, const char *params, struct rte_tel_data *data) {
 	(void)command;
-	return answer(false, params, data);
+	return names_answer(false, params, data);
 }
 
 static int on_lane(const char *command, const char *params, struct rte_tel_data *data) {
 	(void)command;
-	return answer(true, params, data);
+	return names_answer(true, params, data);
 }
 
 int telemetry_start(void) {
@@ -156,7 +156,7 @@ int telemetry_start(void) {
 	return err;
 }
 
-static int add(const char *name, const struct worker *worker, const struct lane *lane) {
+static int name_add(const char *name, const struct worker *worker, const struct lane *lane) {
 	int err = 0;
 
 	if (name[0] == '\0' || strnlen(name, TELEMETRY_NAME_MAX + 1) > TELEMETRY_NAME_MAX)
@@ -175,11 +175,11 @@ static int add(const char *name, const struct worker *worker, const struct lane 
 }
 
 int telemetry_add_worker(const char *name, const struct worker *worker) {
-	return add(name, worker, NULL);
+	return name_add(name, worker, NULL);
 }
 
 int telemetry_add_lane(const char *name, const struct lane *lane) {
-	return add(name, NULL, lane);
+	return name_add(name, NULL, lane);
 }
 
 void telemetry_remove(const void *object) {

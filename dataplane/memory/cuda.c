@@ -55,7 +55,7 @@ struct cuda {
 };
 
 // A function pointer that dlsym() gives is none by the C standard; POSIX has it copied so.
-static bool find(const struct cuda *cuda, const char *name, void *ret_function) {
+static bool symbol_find(const struct cuda *cuda, const char *name, void *ret_function) {
 	void *symbol = dlsym(cuda->library, name);
 
 	if (symbol == NULL)
@@ -85,10 +85,10 @@ static const char *find_all(struct cuda *cuda) {
 	};
 
 	for (size_t n = 0; n < sizeof(needed) / sizeof(needed[0]); n++) {
-		if (!find(cuda, needed[n].name, needed[n].function))
+		if (!symbol_find(cuda, needed[n].name, needed[n].function))
 			return needed[n].name;
 	}
-	find(cuda, "cuMemGetHandleForAddressRange", &cuda->range_handle);
+	symbol_find(cuda, "cuMemGetHandleForAddressRange", &cuda->range_handle);
 	return NULL;
 }
 
@@ -109,7 +109,8 @@ static int error_of(cu_result result) {
 	}
 }
 
-static int explain(const struct cuda *cuda, const char *call, cu_result result, char *reason) {
+static int
+result_explain(const struct cuda *cuda, const char *call, cu_result result, char *reason) {
 	const char *name = NULL;
 
 	if (cuda->error_name(result, &name) != CU_SUCCESS || name == NULL)
@@ -145,7 +146,7 @@ int cuda_open(
 	err = -ENODEV;
 	result = cuda->init(0);
 	if (result != CU_SUCCESS) {
-		explain(cuda, "cuInit", result, ret_reason);
+		result_explain(cuda, "cuInit", result, ret_reason);
 		goto fail;
 	}
 	*ret_cuda = cuda;
@@ -165,7 +166,8 @@ struct cuda *cuda_close(struct cuda *cuda) {
 }
 
 // An attribute that memory of this kind has not is as good as 0.
-static uint64_t attribute(const struct cuda *cuda, int which, size_t size, uint64_t address) {
+static uint64_t
+device_attribute(const struct cuda *cuda, int which, size_t size, uint64_t address) {
 	uint64_t value = 0;
 
 	must(size <= sizeof(value));
@@ -185,9 +187,10 @@ int cuda_memory(const struct cuda *cuda, uint64_t address, struct cuda_memory *r
 		ordinal = -1;
 	*ret_memory = (struct cuda_memory){
 		.device = type != CU_MEMORY_TYPE_HOST,
-		.managed = (uint32_t)attribute(cuda, CU_ATTRIBUTE_IS_MANAGED, 4, address) != 0,
+		.managed =
+			(uint32_t)device_attribute(cuda, CU_ATTRIBUTE_IS_MANAGED, 4, address) != 0,
 		.ordinal = ordinal,
-		.id = attribute(cuda, CU_ATTRIBUTE_BUFFER_ID, 8, address),
+		.id = device_attribute(cuda, CU_ATTRIBUTE_BUFFER_ID, 8, address),
 	};
 	return 0;
 }
@@ -222,7 +225,7 @@ int cuda_allocation(
 
 	context_leave(cuda, entered);
 	if (result != CU_SUCCESS)
-		return explain(cuda, "cuMemGetAddressRange", result, ret_reason);
+		return result_explain(cuda, "cuMemGetAddressRange", result, ret_reason);
 	*ret_begin = begin;
 	*ret_length = length;
 	return 0;
@@ -250,7 +253,7 @@ int cuda_export(
 	result = cuda->range_handle(&fd, address, length, CU_RANGE_HANDLE_DMA_BUF_FD, 0);
 	context_leave(cuda, entered);
 	if (result != CU_SUCCESS)
-		return explain(cuda, "cuMemGetHandleForAddressRange", result, ret_reason);
+		return result_explain(cuda, "cuMemGetHandleForAddressRange", result, ret_reason);
 	if (fd < 0)
 		return -EIO;
 	*ret_fd = fd;
@@ -258,7 +261,7 @@ int cuda_export(
 }
 
 static cu_result
-fill(const struct cuda *cuda, const struct cuda_block *block, const uint64_t *words) {
+block_fill(const struct cuda *cuda, const struct cuda_block *block, const uint64_t *words) {
 	cu_result result = cuda->context_push(block->context);
 
 	if (result != CU_SUCCESS)
@@ -268,7 +271,7 @@ fill(const struct cuda *cuda, const struct cuda_block *block, const uint64_t *wo
 	return result;
 }
 
-static cu_result allocate(const struct cuda *cuda, struct cuda_block *block) {
+static cu_result block_allocate(const struct cuda *cuda, struct cuda_block *block) {
 	cu_result result = cuda->context_push(block->context);
 	cu_pointer address = 0;
 
@@ -280,7 +283,7 @@ static cu_result allocate(const struct cuda *cuda, struct cuda_block *block) {
 	return result;
 }
 
-static uint64_t *repeat(uint64_t word, uint64_t length) {
+static uint64_t *word_repeat(uint64_t word, uint64_t length) {
 	uint64_t *words = malloc(length);
 
 	for (uint64_t n = 0; words != NULL && n < length / sizeof(word); n++)
@@ -297,7 +300,7 @@ int cuda_block_create(
 	struct cuda_block *ret_block
 ) {
 	struct cuda_block block = {.length = length};
-	uint64_t *words = repeat(word, length);
+	uint64_t *words = word_repeat(word, length);
 	const char *call = "cuDeviceGet";
 	cu_result result;
 
@@ -313,16 +316,16 @@ int cuda_block_create(
 	}
 	if (result == CU_SUCCESS) {
 		call = "cuMemAlloc";
-		result = allocate(cuda, &block);
+		result = block_allocate(cuda, &block);
 	}
 	if (result == CU_SUCCESS) {
 		call = "cuMemcpyHtoD";
-		result = fill(cuda, &block, words);
+		result = block_fill(cuda, &block, words);
 	}
 	free(words);
 	if (result != CU_SUCCESS) {
 		cuda_block_destroy(cuda, &block);
-		return explain(cuda, call, result, ret_reason);
+		return result_explain(cuda, call, result, ret_reason);
 	}
 	*ret_block = block;
 	return 0;

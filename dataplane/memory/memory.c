@@ -217,10 +217,10 @@ static int region_make(
 
 // Requests.
 
-static int refuse(char *reason_text, int err, const char *format, ...)
+static int reason_refuse(char *reason_text, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int refuse(char *reason_text, int err, const char *format, ...) {
+static int reason_refuse(char *reason_text, int err, const char *format, ...) {
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -235,22 +235,22 @@ static int request_check(
 	const struct device_facts *facts = device_facts(registry->config.device);
 
 	if (registry->closing)
-		return refuse(reason, -ESHUTDOWN, "%s is being closed", facts->name);
+		return reason_refuse(reason, -ESHUTDOWN, "%s is being closed", facts->name);
 	if (request->length == 0)
-		return refuse(reason, -EINVAL, "a range of 0 bytes cannot be registered");
+		return reason_refuse(reason, -EINVAL, "a range of 0 bytes cannot be registered");
 	if (request->length - 1 > UINT64_MAX - request->address)
-		return refuse(
+		return reason_refuse(
 			reason, -EINVAL, "%llu bytes at 0x%llx go past the end of addresses",
 			(unsigned long long)request->length, (unsigned long long)request->address
 		);
 	if ((request->access & ~(uint32_t)ALL_ACCESS) != 0)
-		return refuse(
+		return reason_refuse(
 			reason, -EINVAL, "access 0x%x has bits that mean nothing", request->access
 		);
 	if ((request->access & MEMORY_PEER_ATOMICS) != 0 && !facts->limits.atomics)
-		return refuse(reason, -EOPNOTSUPP, "%s has no atomics", facts->name);
+		return reason_refuse(reason, -EOPNOTSUPP, "%s has no atomics", facts->name);
 	if (request->length > registry->config.region_bytes_max)
-		return refuse(
+		return reason_refuse(
 			reason, -EFBIG, "%llu bytes are more than a region of %s may have: %llu",
 			(unsigned long long)request->length, facts->name,
 			(unsigned long long)registry->config.region_bytes_max
@@ -289,7 +289,7 @@ static int make_room(struct memory_registry *registry, char *reason) {
 	memory_reap(registry);
 	if (registry->counts.regions < registry->config.regions_max)
 		return 0;
-	return refuse(
+	return reason_refuse(
 		reason, -ENOSPC, "%s has %u regions, as many as there may be",
 		device_facts(registry->config.device)->name, registry->counts.regions
 	);

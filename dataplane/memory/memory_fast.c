@@ -16,7 +16,7 @@ void memory_view_hold(const struct memory_view *view) {
 
 // Release pairs with the acquire of memory_reap(): all that was done through any view comes before
 // the deregistration. The region may be gone with the exchange there, so it is not looked at again.
-static void bury(struct memory_region *region) {
+static void region_bury(struct memory_region *region) {
 	struct memory_registry *registry = region->registry;
 	struct memory_region *head = atomic_load_explicit(&registry->dead, memory_order_relaxed);
 
@@ -34,7 +34,7 @@ void memory_view_put(const struct memory_view *view) {
 
 	must_debug(refs > 0);
 	if (refs == 1)
-		bury(region);
+		region_bury(region);
 }
 
 int memory_view_part(

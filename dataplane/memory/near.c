@@ -33,7 +33,7 @@ struct near near_cpu(uint32_t cpu) {
 }
 
 // A refusal changes nothing but the distance.
-static void prefer(uint32_t node, void *pages, size_t size) {
+static void pages_prefer(uint32_t node, void *pages, size_t size) {
 	unsigned long nodes[NODES_MAX / WORD_BITS] = {0};
 
 	nodes[node / WORD_BITS] = 1UL << node % WORD_BITS;
@@ -50,7 +50,7 @@ void *near_alloc(struct near near, size_t size) {
 	    posix_memalign(&memory, near.known ? page_bytes() : LINE_BYTES, whole) != 0)
 		return NULL;
 	if (near.known) {
-		prefer(near.node, memory, whole);
+		pages_prefer(near.node, memory, whole);
 		ASAN_POISON_MEMORY_REGION((char *)memory + size, whole - size);
 	}
 	return memory;

@@ -78,7 +78,7 @@ static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_
 }
 
 // Whether control took it: its ring may be full, then it is told in a later step.
-static bool tell(const struct prober *prober, struct probe_run *run) {
+static bool run_tell(const struct prober *prober, struct probe_run *run) {
 	struct worker_record record = {
 		.kind = PROBER_EVENT_ENDED,
 		.words = {(uintptr_t)prober, (uintptr_t)run},
@@ -101,7 +101,7 @@ static bool step_run(struct prober *prober, struct probe_run *run, struct idle_f
 		else if (run->next_ns < found->due_ns)
 			found->due_ns = run->next_ns;
 	}
-	return run->ended && tell(prober, run);
+	return run->ended && run_tell(prober, run);
 }
 
 static __attribute__((noinline)) bool step_runs(struct prober *prober, struct idle_found *found) {

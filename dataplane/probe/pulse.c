@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set(_Atomic uint64_t *word, uint64_t value) {
+static void word_set(_Atomic uint64_t *word, uint64_t value) {
 	atomic_store_explicit(word, htole64(value), memory_order_relaxed);
 }
 
@@ -19,11 +19,13 @@ int pulse_create(uint64_t name, uint32_t worker_count, struct pulse **ret_pulse)
 	if (pulse == NULL)
 		return -ENOMEM;
 	memset(pulse, 0, sizeof(*pulse));
-	set(&pulse->magic, PULSE_MAGIC);
-	set(&pulse->layout, PULSE_LAYOUT);
-	set(&pulse->name, name);
-	set(&pulse->worker_count,
-	    worker_count < PULSE_WORKERS_MAX ? worker_count : PULSE_WORKERS_MAX);
+	word_set(&pulse->magic, PULSE_MAGIC);
+	word_set(&pulse->layout, PULSE_LAYOUT);
+	word_set(&pulse->name, name);
+	word_set(
+		&pulse->worker_count,
+		worker_count < PULSE_WORKERS_MAX ? worker_count : PULSE_WORKERS_MAX
+	);
 	*ret_pulse = pulse;
 	return 0;
 }
@@ -40,7 +42,7 @@ void *pulse_memory(struct pulse *pulse) {
 void pulse_beat(struct pulse *pulse, uint64_t incarnation, uint64_t now_ns) {
 	uint64_t beats = le64toh(atomic_load_explicit(&pulse->beats, memory_order_relaxed));
 
-	set(&pulse->incarnation, incarnation);
-	set(&pulse->now_ns, now_ns);
-	set(&pulse->beats, beats + 1);
+	word_set(&pulse->incarnation, incarnation);
+	word_set(&pulse->now_ns, now_ns);
+	word_set(&pulse->beats, beats + 1);
 }

@@ -16,7 +16,7 @@ static bool is_long(uint32_t bytes) {
 
 // Outcomes.
 
-static void keep(struct prober *prober, const struct watch_outcome *outcome) {
+static void outcome_keep(struct prober *prober, const struct watch_outcome *outcome) {
 	struct watch_outcomes *ring = &prober->outcomes;
 	uint32_t put = atomic_load_explicit(&ring->put, memory_order_relaxed);
 
@@ -51,7 +51,7 @@ static void keep_unbegun(
 	};
 
 	TRACEPOINT(probe_skipped, peer, due->bytes, result);
-	keep(prober, &outcome);
+	outcome_keep(prober, &outcome);
 }
 
 // What else may end an operation: a pair that is taken down, or fails by another operation.
@@ -104,7 +104,7 @@ static bool is_wrong(const struct watch *watch) {
 	return false;
 }
 
-static bool stands(struct watch *watch, const struct watch_outcome *outcome) {
+static bool outcome_stands(struct watch *watch, const struct watch_outcome *outcome) {
 	if (outcome->beats == 0)
 		return false;
 	if (outcome->beats == watch->beats)
@@ -141,8 +141,8 @@ static void on_done(struct op *op) {
 		outcome.wrong = is_wrong(watch);
 	else if (outcome.result == WATCH_ANSWERED && !watch->written)
 		look_at_pulse(watch, &outcome);
-	keep(prober, &outcome);
-	prober->untold |= outcome.result == WATCH_LOST || stands(watch, &outcome);
+	outcome_keep(prober, &outcome);
+	prober->untold |= outcome.result == WATCH_LOST || outcome_stands(watch, &outcome);
 }
 
 // Beginning.
@@ -159,7 +159,7 @@ path_serves(const struct watch *watch, const struct path_row *row, const struct 
 }
 
 // What is written is whatever was read there before: nobody looks at it.
-static void aim(struct op *op, const struct watch *watch, const struct path_row *row) {
+static void op_aim(struct op *op, const struct watch *watch, const struct path_row *row) {
 	bool counter_only = op->remote_length == COUNTER_BYTES;
 
 	if (watch->written) {
@@ -177,7 +177,8 @@ static void aim(struct op *op, const struct watch *watch, const struct path_row 
 	}
 }
 
-static void begin(struct watch *watch, const struct path_row *row, const struct watch_due *due) {
+static void
+probe_begin(struct watch *watch, const struct path_row *row, const struct watch_due *due) {
 	struct op *op = &watch->op;
 	uint64_t now_ns = clock_now_ns(watch->prober->clock);
 
@@ -197,7 +198,7 @@ static void begin(struct watch *watch, const struct path_row *row, const struct 
 	watch->written = due->write;
 	watch->of_gpu = due->gpu;
 	watch->under_way = true;
-	aim(op, watch, row);
+	op_aim(op, watch, row);
 	watch->prober->sink_taken |= is_long(due->bytes);
 	lane_submit(row->lane, &op, 1);
 }
@@ -220,7 +221,7 @@ static void carry_out(struct prober *prober, const struct watch_due *due, uint64
 	if (!path_serves(watch, row, due) || path_peer_is_over(prober->peers, row))
 		keep_unbegun(prober, due, watch->peer, now_ns, WATCH_NO_PATH);
 	else
-		begin(watch, row, due);
+		probe_begin(watch, row, due);
 }
 
 static __attribute__((noinline)) bool

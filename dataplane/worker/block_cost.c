@@ -71,14 +71,14 @@ static void *helper_run(void *argument) {
 	return NULL;
 }
 
-static int compare(const void *left, const void *right) {
+static int times_compare(const void *left, const void *right) {
 	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
 
 	return (a > b) - (a < b);
 }
 
 // The median for one length of sleep.
-static int measure(struct measurement *measurement, uint64_t *ret_ns) {
+static int sleep_measure(struct measurement *measurement, uint64_t *ret_ns) {
 	uint64_t times[ROUNDS];
 	pthread_t helper;
 	int err = -pthread_create(&helper, NULL, helper_run, measurement);
@@ -92,7 +92,7 @@ static int measure(struct measurement *measurement, uint64_t *ret_ns) {
 			   atomic_load_explicit(&measurement->written_ns, memory_order_relaxed);
 	}
 	pthread_join(helper, NULL);
-	qsort(times, ROUNDS, sizeof(times[0]), compare);
+	qsort(times, ROUNDS, sizeof(times[0]), times_compare);
 	*ret_ns = times[ROUNDS / 2];
 	return 0;
 }
@@ -112,7 +112,7 @@ int block_cost_measure(uint64_t *ret_block_ns) {
 			.sleeper_cpu = (uint32_t)sched_getcpu(),
 		};
 		uint64_t median_ns;
-		int err = measure(&measurement, &median_ns);
+		int err = sleep_measure(&measurement, &median_ns);
 
 		if (err != 0)
 			return err;

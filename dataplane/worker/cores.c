@@ -8,12 +8,13 @@
 #include <string.h>
 
 // Takes up to `count` of those but 0 that are (or are not) near and isolated; returns how many.
-static uint32_t
-take(const struct cores_places *places,
-     bool is_near,
-     bool is_isolated,
-     uint32_t count,
-     struct cpu_set *cores) {
+static uint32_t cores_take(
+	const struct cores_places *places,
+	bool is_near,
+	bool is_isolated,
+	uint32_t count,
+	struct cpu_set *cores
+) {
 	uint32_t taken = 0;
 
 	for (uint32_t cpu = CPU_SET_CPUS_MAX; cpu-- > 1 && taken < count;) {
@@ -30,9 +31,9 @@ take(const struct cores_places *places,
 static uint32_t take_kind(
 	const struct cores_places *places, bool is_isolated, uint32_t count, struct cpu_set *cores
 ) {
-	uint32_t taken = take(places, true, is_isolated, count, cores);
+	uint32_t taken = cores_take(places, true, is_isolated, count, cores);
 
-	taken += take(places, false, is_isolated, count - taken, cores);
+	taken += cores_take(places, false, is_isolated, count - taken, cores);
 	if (taken < count && cpu_set_has(&places->allowed, 0) &&
 	    cpu_set_has(&places->isolated, 0) == is_isolated) {
 		cpu_set_add(cores, 0);

@@ -16,7 +16,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
-static uint64_t since(uint64_t start_ns, uint64_t now_ns) {
+static uint64_t elapsed_since(uint64_t start_ns, uint64_t now_ns) {
 	return now_ns > start_ns ? now_ns - start_ns : 0;
 }
 
@@ -48,9 +48,9 @@ static void learn_budget(struct idle *idle, uint64_t length_ns, uint64_t paid_ns
 	uint64_t wish_ns = cheapest_ns(idle, length_ns);
 	uint64_t least_ns;
 
-	idle->credit_ns = since(paid_ns, idle->credit_ns + allowed_ns);
+	idle->credit_ns = elapsed_since(paid_ns, idle->credit_ns + allowed_ns);
 	idle->credit_ns = min_u64(idle->credit_ns, CREDIT_BLOCKS_MAX * block_ns);
-	least_ns = since(idle->credit_ns, block_ns);
+	least_ns = elapsed_since(idle->credit_ns, block_ns);
 	idle->budget_ns = wish_ns > least_ns ? wish_ns : least_ns;
 }
 
@@ -77,7 +77,7 @@ static void learn_time(struct idle *idle, uint64_t took_ns) {
 }
 
 // Whether the last wait was slept through to the end.
-static bool slept(const struct idle *idle) {
+static bool wait_slept(const struct idle *idle) {
 	return idle->last_action >= IDLE_SLEEP;
 }
 
@@ -92,11 +92,11 @@ static void learn_lead(struct idle *idle, uint64_t now_ns) {
 	bool tells = idle->phase == IDLE_PHASE_FORESEEN || idle->kept_awake;
 
 	idle->kept_awake = false;
-	if (!tells || since(usual_end_ns(idle), now_ns) > most_ns)
+	if (!tells || elapsed_since(usual_end_ns(idle), now_ns) > most_ns)
 		return;
 	// A lead that leaves nothing to sleep shrinks too, or it would never be tried again.
-	idle->lead_ns = slept(idle) ? idle->lead_ns + block_ns / LEAD_UP_SHARE
-				    : idle->lead_ns - block_ns / LEAD_DOWN_SHARE;
+	idle->lead_ns = wait_slept(idle) ? idle->lead_ns + block_ns / LEAD_UP_SHARE
+					 : idle->lead_ns - block_ns / LEAD_DOWN_SHARE;
 	if (idle->lead_ns < block_ns)
 		idle->lead_ns = block_ns;
 	idle->lead_ns = min_u64(idle->lead_ns, most_ns);
@@ -106,8 +106,9 @@ static void end_operations(struct idle *idle, const struct idle_found *found) {
 	uint64_t late_ns = 0;
 
 	// Seen late by about C, if it had to wake the thread.
-	if (slept(idle))
-		late_ns = min_u64(idle->config.block_ns, since(idle->last_ns, found->now_ns));
+	if (wait_slept(idle))
+		late_ns =
+			min_u64(idle->config.block_ns, elapsed_since(idle->last_ns, found->now_ns));
 	learn_lead(idle, found->now_ns);
 	for (uint32_t n = 0; n < found->ended; n++) {
 		uint64_t begun_ns;
@@ -118,7 +119,7 @@ static void end_operations(struct idle *idle, const struct idle_found *found) {
 		}
 		begun_ns = idle->begun_ns[idle->begun_tail++ % IDLE_BEGUN];
 		if (idle->config.policy == IDLE_ADAPTIVE)
-			learn_time(idle, since(begun_ns + late_ns, found->now_ns));
+			learn_time(idle, elapsed_since(begun_ns + late_ns, found->now_ns));
 	}
 }
 
@@ -139,11 +140,12 @@ static void forget_operations(struct idle *idle) {
 
 // How long the wait would have been, had it not had to wake up as well.
 static uint64_t length_of(const struct idle *idle, uint64_t now_ns) {
-	uint64_t length_ns = since(idle->start_ns, now_ns);
+	uint64_t length_ns = elapsed_since(idle->start_ns, now_ns);
 
 	if (idle->phase != IDLE_PHASE_BLOCKED)
 		return length_ns;
-	return length_ns - min_u64(idle->config.block_ns, since(idle->block_start_ns, now_ns));
+	return length_ns -
+	       min_u64(idle->config.block_ns, elapsed_since(idle->block_start_ns, now_ns));
 }
 
 static void end_wait(struct idle *idle, uint64_t now_ns) {
@@ -192,7 +194,7 @@ static uint64_t backoff_ns(struct idle *idle, uint64_t least_ns) {
 	return idle->sleep_ns;
 }
 
-static struct idle_decision block(struct idle *idle, const struct idle_found *found) {
+static struct idle_decision thread_block(struct idle *idle, const struct idle_found *found) {
 	uint64_t until_ns = found->due_ns;
 
 	// Nothing tells of completions: look again, less and less often.
@@ -211,18 +213,19 @@ static bool may_yield(struct idle *idle, uint64_t now_ns) {
 	if (idle->yields == 0)
 		idle->yield_start_ns = now_ns;
 	return idle->yields < IDLE_YIELDS_MAX &&
-	       since(idle->yield_start_ns, now_ns) < idle->config.block_ns / YIELD_SHARE;
+	       elapsed_since(idle->yield_start_ns, now_ns) < idle->config.block_ns / YIELD_SHARE;
 }
 
-static bool foresees(const struct idle *idle) {
+static bool next_is_foreseen(const struct idle *idle) {
 	return idle->config.foresees && idle->narrow && idle->begun_tail != idle->begun_head &&
 	       idle->begun_lost == 0;
 }
 
 // Sleeps, armed, to what the usual end of the oldest operation is worth being awake for, and polls
 // from there to past it. False if it is late already.
-static bool
-foresee(struct idle *idle, const struct idle_found *found, struct idle_decision *ret_decision) {
+static bool next_foresee(
+	struct idle *idle, const struct idle_found *found, struct idle_decision *ret_decision
+) {
 	uint64_t block_ns = idle->config.block_ns;
 	uint64_t usual_ns = usual_end_ns(idle);
 
@@ -230,8 +233,8 @@ foresee(struct idle *idle, const struct idle_found *found, struct idle_decision 
 		return false;
 	*ret_decision = poll_on();
 	// Less than a block costs could be slept.
-	if (since(found->now_ns, usual_ns) <= idle->lead_ns + block_ns) {
-		if (since(found->now_ns, usual_ns) > 2 * block_ns)
+	if (elapsed_since(found->now_ns, usual_ns) <= idle->lead_ns + block_ns) {
+		if (elapsed_since(found->now_ns, usual_ns) > 2 * block_ns)
 			idle->kept_awake = true;
 		if (idle->phase == IDLE_PHASE_FRESH)
 			idle->phase = IDLE_PHASE_POLLING;
@@ -250,15 +253,15 @@ static struct idle_decision next_adaptive(struct idle *idle, const struct idle_f
 
 	if (!found->outstanding)
 		return wait_until(idle, found->now_ns, found->due_ns);
-	if (foresees(idle) && foresee(idle, found, &decision))
+	if (next_is_foreseen(idle) && next_foresee(idle, found, &decision))
 		return decision;
 	if (idle->phase >= IDLE_PHASE_FORESEEN)
-		return block(idle, found);
+		return thread_block(idle, found);
 	idle->phase = IDLE_PHASE_POLLING;
-	if (since(idle->start_ns, found->now_ns) < idle->budget_ns)
+	if (elapsed_since(idle->start_ns, found->now_ns) < idle->budget_ns)
 		return poll_on();
 	if (!may_yield(idle, found->now_ns))
-		return block(idle, found);
+		return thread_block(idle, found);
 	idle->yields++;
 	return (struct idle_decision){.action = IDLE_YIELD};
 }
@@ -271,7 +274,7 @@ static struct idle_decision next_window(struct idle *idle, const struct idle_fou
 	if (idle->phase == IDLE_PHASE_FRESH)
 		idle->yield_start_ns = found->now_ns;
 	idle->phase = IDLE_PHASE_POLLING;
-	if (since(idle->yield_start_ns, found->now_ns) < idle->config.window_ns)
+	if (elapsed_since(idle->yield_start_ns, found->now_ns) < idle->config.window_ns)
 		return (struct idle_decision){.action = IDLE_YIELD};
 	sleep_ns = backoff_ns(idle, IDLE_WINDOW_SLEEP_NS);
 	idle->books.blocks++;
@@ -288,7 +291,7 @@ static uint64_t price_ns(const struct idle *idle, uint64_t now_ns) {
 
 	if (idle->last_action == IDLE_YIELD && idle->config.policy == IDLE_ADAPTIVE)
 		most_ns /= YIELD_SHARE;
-	return min_u64(since(idle->last_ns, now_ns), most_ns);
+	return min_u64(elapsed_since(idle->last_ns, now_ns), most_ns);
 }
 
 // Apart: the step that found nothing is to be short.
@@ -317,7 +320,7 @@ struct idle_decision idle_next(struct idle *idle, const struct idle_found *found
 		if (idle->config.policy == IDLE_ADAPTIVE)
 			decision = next_adaptive(idle, found);
 		else if (idle->config.policy == IDLE_EVENT)
-			decision = block(idle, found);
+			decision = thread_block(idle, found);
 		else if (idle->config.policy == IDLE_WINDOW)
 			decision = next_window(idle, found);
 		else

@@ -171,7 +171,7 @@ static void timespec_of(uint64_t ns, struct timespec *ret_time) {
 }
 
 // The bell, the timer, and the descriptors of those that have one.
-static nfds_t gather(struct worker *worker, uint64_t until_ns, struct pollfd *fds) {
+static nfds_t descriptors_gather(struct worker *worker, uint64_t until_ns, struct pollfd *fds) {
 	struct itimerspec timer = {.it_value = {0}};
 	nfds_t count = 0;
 
@@ -197,7 +197,7 @@ static nfds_t gather(struct worker *worker, uint64_t until_ns, struct pollfd *fd
 	return count;
 }
 
-// In the order of gather(). True if it was one of them that ended the wait. A descriptor in error
+// In the order of descriptors_gather(). True if it was one of them that ended the wait. A descriptor in error
 // stays in error, as those of a removed device do: it would end every further wait at once. It is
 // not waited for any more, and what it belongs to is looked at by the timer alone.
 static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
@@ -233,7 +233,7 @@ static void say_awake(struct worker *worker) {
 // Offline, until the bell, something on a descriptor, or the time on the worker's clock.
 static void block_until(struct worker *worker, uint64_t until_ns) {
 	struct pollfd fds[2 + WORKER_POLLS_MAX];
-	nfds_t count = gather(worker, until_ns, fds);
+	nfds_t count = descriptors_gather(worker, until_ns, fds);
 	enum worker_count ended_by = WORKER_WAKES_TIMED;
 
 	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
@@ -252,7 +252,7 @@ static void block_until(struct worker *worker, uint64_t until_ns) {
 	worker_count(worker, ended_by, 1);
 }
 
-static void arm(struct worker *worker) {
+static void timer_arm(struct worker *worker) {
 	doorbell_arm(&worker->bell);
 	for (uint32_t n = 0; n < worker->poll_count; n++) {
 		if (worker->polls[n].arm != NULL)
@@ -260,7 +260,7 @@ static void arm(struct worker *worker) {
 	}
 }
 
-static uint64_t earlier(uint64_t left_ns, uint64_t right_ns) {
+static uint64_t time_earlier(uint64_t left_ns, uint64_t right_ns) {
 	return left_ns < right_ns ? left_ns : right_ns;
 }
 
@@ -269,7 +269,7 @@ static uint64_t earlier(uint64_t left_ns, uint64_t right_ns) {
 static void wait_until(struct worker *worker, uint64_t until_ns) {
 	struct idle_found found = {.due_ns = IDLE_NEVER, .events = true};
 
-	arm(worker);
+	timer_arm(worker);
 	found.now_ns = clock_now_ns(worker->config.clock);
 	found.progress = worker_poll_all(worker, &found);
 	if (found.progress)
@@ -278,8 +278,8 @@ static void wait_until(struct worker *worker, uint64_t until_ns) {
 	// knowing that there will be none.
 	else if (worker->awaits_events && !found.events)
 		worker->awaits_events = false;
-	else if (!must_stop(worker) && earlier(until_ns, found.due_ns) > found.now_ns)
-		block_until(worker, earlier(until_ns, found.due_ns));
+	else if (!must_stop(worker) && time_earlier(until_ns, found.due_ns) > found.now_ns)
+		block_until(worker, time_earlier(until_ns, found.due_ns));
 	doorbell_disarm(&worker->bell);
 	wake_others(worker);
 }
@@ -335,7 +335,7 @@ static __attribute__((noinline)) void touch_stack(void) {
 	explicit_bzero(stack, sizeof(stack));
 }
 
-static int pin(uint32_t cpu, struct cpu_set *ret_affinity) {
+static int thread_pin(uint32_t cpu, struct cpu_set *ret_affinity) {
 	struct cpu_set wanted = {{0}};
 	int err = 0;
 
@@ -361,7 +361,7 @@ static int thread_begin(struct worker *worker) {
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	touch_stack();
 	facts->tid = gettid();
-	err = pin(worker->config.cpu, &facts->affinity);
+	err = thread_pin(worker->config.cpu, &facts->affinity);
 	if (err == 0 && idle->block_ns == 0)
 		err = block_cost_measure(&idle->block_ns);
 	if (err != 0)

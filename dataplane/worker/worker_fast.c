@@ -11,7 +11,7 @@
 #define REQUESTS_PER_TURN 8
 #define QUIESCENT_TURNS 16
 
-static void serve(struct worker *worker, const struct worker_record *record) {
+static void record_serve(struct worker *worker, const struct worker_record *record) {
 	if (record->kind != WORKER_REQUEST_IDLE) {
 		worker->config.request(worker->config.request_ctx, worker, record);
 		return;
@@ -31,7 +31,7 @@ static __attribute__((noinline)) bool take_requests(struct worker *worker) {
 		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN, NULL
 	);
 	for (uint32_t n = 0; n < count; n++)
-		serve(worker, &records[n]);
+		record_serve(worker, &records[n]);
 	worker_count(worker, WORKER_REQUESTS, count);
 	return count > 0;
 }

@@ -50,7 +50,7 @@ void engine_caller_drove(struct engine *engine) {
 }
 
 // Its write() is where a caller that was cancelled would end, with the bell taken for rung.
-static void ring(struct engine *engine) {
+static void engine_ring(struct engine *engine) {
 	int cancel_state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -63,12 +63,12 @@ void engine_caller_arms(struct engine *engine) {
 	// Pairs with the one in doorbell_arm().
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&engine->is_back, memory_order_relaxed))
-		ring(engine);
+		engine_ring(engine);
 }
 
 void engine_callers_leave(struct engine *engine) {
 	atomic_store_explicit(&engine->left, true, memory_order_relaxed);
-	ring(engine);
+	engine_ring(engine);
 }
 
 // Acquire pairs with the release in engine_stop().
@@ -76,7 +76,7 @@ static bool must_stop(const struct engine *engine) {
 	return atomic_load_explicit(&engine->stop, memory_order_acquire);
 }
 
-static void look(struct engine *engine, uint64_t now_ns, bool found) {
+static void engine_observe(struct engine *engine, uint64_t now_ns, bool found) {
 	const struct engine_look seen = {
 		.now_ns = now_ns,
 		.drove_ns = atomic_load_explicit(&engine->drove_ns, memory_order_relaxed),
@@ -110,7 +110,7 @@ static void prepare_sleep(struct engine *engine) {
 }
 
 // True if anything moved: there may be more. Else the engine may sleep.
-static bool turn(struct engine *engine) {
+static bool engine_turn(struct engine *engine) {
 	struct soft_nic *nic = engine->nic;
 	bool moved;
 
@@ -120,7 +120,7 @@ static bool turn(struct engine *engine) {
 	if (engine->woken) {
 		count_wake(nic, moved);
 		// From where the turn began: a caller that spins has waited for its end.
-		look(engine, nic->now_ns, moved);
+		engine_observe(engine, nic->now_ns, moved);
 	}
 	if (!moved)
 		prepare_sleep(engine);
@@ -161,16 +161,16 @@ static void sleep_back(struct engine *engine) {
 			(void)!poll(&fd, 1, TICK_MS);
 		doorbell_disarm(&engine->bell);
 		engine->called = was_called(engine);
-		look(engine, clock_now_ns(engine->nic->clock), false);
+		engine_observe(engine, clock_now_ns(engine->nic->clock), false);
 	}
 }
 
-static void *run(void *arg) {
+static void *engine_run(void *arg) {
 	struct engine *engine = arg;
 
 	prctl(PR_SET_TIMERSLACK, 1); // timers of requests are as short as 10 us
 	while (!must_stop(engine)) {
-		if (turn(engine))
+		if (engine_turn(engine))
 			continue;
 		if (engine->rule.back)
 			sleep_back(engine);
@@ -187,7 +187,7 @@ static int start_thread(struct engine *engine) {
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&engine->thread, NULL, run, engine);
+	err = -pthread_create(&engine->thread, NULL, engine_run, engine);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }

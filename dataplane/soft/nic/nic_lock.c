@@ -5,7 +5,7 @@
 // About ten microseconds.
 #define LOCK_TRIES 64
 
-static void relax(void) {
+static void cpu_relax(void) {
 #ifdef __x86_64__
 	__builtin_ia32_pause();
 #endif
@@ -16,7 +16,7 @@ static void relax(void) {
 void nic_lock_contended(struct soft_nic *nic) {
 	for (uint32_t tries = 0; tries < LOCK_TRIES; tries++) {
 		for (uint32_t n = 0; n < 4 + tries % 8; n++)
-			relax();
+			cpu_relax();
 		if (pthread_mutex_trylock(&nic->lock) == 0)
 			return;
 	}

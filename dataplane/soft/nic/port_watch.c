@@ -47,7 +47,7 @@ static bool is_meant(const struct port_watch *watch, const struct ifaddrs *entry
 	return sock_addr_equal(&found, &watch->address);
 }
 
-static enum nic_port look(const struct port_watch *watch) {
+static enum nic_port interface_look(const struct port_watch *watch) {
 	enum nic_port port = NIC_PORT_DOWN;
 	struct ifaddrs *list;
 
@@ -80,11 +80,11 @@ static bool listen_once(struct port_watch *watch) {
 	if (fds[0].revents != 0 && netif_watch_read(watch->changes, now_ns) != 0)
 		return false;
 	if (netif_watch_take(watch->changes, now_ns, &event))
-		nic_port_tell(watch->nic, look(watch));
+		nic_port_tell(watch->nic, interface_look(watch));
 	return true;
 }
 
-static void *run(void *arg) {
+static void *watch_run(void *arg) {
 	struct port_watch *watch = arg;
 
 	pthread_setname_np(pthread_self(), "tocsin-port");
@@ -100,7 +100,7 @@ static int start_thread(struct port_watch *watch) {
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&watch->thread, NULL, run, watch);
+	err = -pthread_create(&watch->thread, NULL, watch_run, watch);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	watch->running = err == 0;
 	return err;
@@ -131,7 +131,7 @@ struct port_watch *port_watch_start(struct soft_nic *nic) {
 	// What changes from now on is heard of, what did before is seen.
 	if (watch->stop < 0 || netif_watch_create(QUIET_NS, LIMIT_NS, &watch->changes) != 0)
 		return port_watch_stop(watch);
-	nic_port_tell(nic, look(watch));
+	nic_port_tell(nic, interface_look(watch));
 	if (start_thread(watch) != 0)
 		return port_watch_stop(watch);
 	return watch;

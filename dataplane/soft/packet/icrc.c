@@ -75,7 +75,7 @@ static struct mover by_block, by_stride, by_wide;
 static uint64_t by_half;
 
 // x^bits modulo the polynomial, where the product of two reflected halves has it.
-static uint64_t power(uint32_t bits) {
+static uint64_t crc_power(uint32_t bits) {
 	uint32_t value = ONE;
 
 	for (uint32_t bit = 0; bit < bits; bit++)
@@ -84,12 +84,13 @@ static uint64_t power(uint32_t bits) {
 }
 
 static struct mover mover_of(uint32_t bytes) {
-	return (struct mover){.first = power(8 * bytes + 32), .second = power(8 * bytes - 32)};
+	return (struct mover
+	){.first = crc_power(8 * bytes + 32), .second = crc_power(8 * bytes - 32)};
 }
 
 // Products without carries, which older processors lack, and newer ones have of four blocks at
 // once.
-static enum icrc_way best(void) {
+static enum icrc_way way_best(void) {
 	if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("ssse3"))
 		return ICRC_BY_TABLE;
 	return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f")
@@ -98,11 +99,11 @@ static enum icrc_way best(void) {
 }
 
 static void fold_prepare(void) {
-	by_half = power(64);
+	by_half = crc_power(64);
 	by_block = mover_of(BLOCK);
 	by_stride = mover_of(STRIDE);
 	by_wide = mover_of(WIDE_STRIDE);
-	way = best();
+	way = way_best();
 }
 
 #define NARROW __attribute__((target("pclmul,ssse3")))
@@ -235,7 +236,7 @@ WIDE static uint32_t fold_wide(uint32_t value, const uint8_t *bytes, size_t size
 	return reduce(narrow_run(head, bytes, size));
 }
 
-static uint32_t run(enum icrc_way by, uint32_t value, const uint8_t *bytes, size_t size) {
+static uint32_t way_run(enum icrc_way by, uint32_t value, const uint8_t *bytes, size_t size) {
 	if (size < BLOCK || by == ICRC_BY_TABLE)
 		return table_run(value, bytes, size);
 	if (size >= 2 * WIDE_STRIDE && by == ICRC_BY_WIDE_BLOCKS)
@@ -246,7 +247,7 @@ static uint32_t run(enum icrc_way by, uint32_t value, const uint8_t *bytes, size
 static void fold_prepare(void) {
 }
 
-static uint32_t run(enum icrc_way by, uint32_t value, const uint8_t *bytes, size_t size) {
+static uint32_t way_run(enum icrc_way by, uint32_t value, const uint8_t *bytes, size_t size) {
 	(void)by;
 	return table_run(value, bytes, size);
 }
@@ -257,7 +258,7 @@ static uint32_t bit_back(uint32_t value) {
 	return (value & ONE) != 0 ? (value ^ POLYNOMIAL) << 1 | 1 : value << 1;
 }
 
-static void prepare(void) {
+static void tables_prepare(void) {
 	uint32_t value = ONE;
 
 	table_make();
@@ -271,19 +272,19 @@ static void prepare(void) {
 }
 
 uint32_t icrc_crc(const uint8_t *bytes, size_t size) {
-	pthread_once(&once, prepare);
-	return ~run(way, UINT32_MAX, bytes, size);
+	pthread_once(&once, tables_prepare);
+	return ~way_run(way, UINT32_MAX, bytes, size);
 }
 
 bool icrc_crc_by(enum icrc_way by, const uint8_t *bytes, size_t size, uint32_t *ret_crc) {
-	pthread_once(&once, prepare);
+	pthread_once(&once, tables_prepare);
 	if (by > way)
 		return false;
-	*ret_crc = ~run(by, UINT32_MAX, bytes, size);
+	*ret_crc = ~way_run(by, UINT32_MAX, bytes, size);
 	return true;
 }
 
-static uint32_t multiply(uint32_t a, uint32_t b) {
+static uint32_t crc_multiply(uint32_t a, uint32_t b) {
 	uint32_t product = 0;
 
 	for (uint32_t bit = 0; bit < 32; bit++) {
@@ -299,8 +300,8 @@ bool icrc_explained(uint32_t difference, size_t after, uint16_t *ret_bits) {
 	uint32_t before;
 
 	must(after <= ICRC_AFTER_MAX);
-	pthread_once(&once, prepare);
-	before = multiply(difference, back[after]);
+	pthread_once(&once, tables_prepare);
+	before = crc_multiply(difference, back[after]);
 	if (before > UINT16_MAX)
 		return false;
 	*ret_bits = (uint16_t)before;

@@ -11,28 +11,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Written once, by add(); count last.
+// Written once, by configs_add(); count last.
 static struct {
 	struct ibv_device *devices[SOFT_DEVICES_MAX];
 	struct soft_config configs[SOFT_DEVICES_MAX];
-	// Release in add(), acquire in made_count(): who sees it sees the devices.
+	// Release in configs_add(), acquire in made_count(): who sees it sees the devices.
 	_Atomic uint32_t count;
 } made;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 // A program that ends with devices open: what its calls left for the next ones is sent now.
-static void settle(void) {
+static void devices_settle(void) {
 	if (!preload_is_dead())
 		soft_devices_settle();
 }
 
 // Adds them and finds their structs. On failure there are none.
-static int add(const struct soft_config *configs, uint32_t count) {
+static int configs_add(const struct soft_config *configs, uint32_t count) {
 	struct ibv_device **devices = NULL;
 	uint32_t listed = 0;
 	int err = preload_fork_prepare();
 
-	if (err == 0 && atexit(settle) != 0)
+	if (err == 0 && atexit(devices_settle) != 0)
 		err = -ENOMEM;
 	for (uint32_t n = 0; n < count && err == 0; n++)
 		err = soft_device_add(&configs[n]);
@@ -66,7 +66,7 @@ static void devices_make(void) {
 		);
 		return;
 	}
-	err = add(configs, count);
+	err = configs_add(configs, count);
 	if (err != 0)
 		preload_complain(
 			"%s: cannot make the software device: %s", configs[0].name,
@@ -114,7 +114,7 @@ struct merged_list {
 	struct ibv_device *devices[];
 };
 
-static struct merged_list *merge(struct ibv_device **real, uint32_t real_count) {
+static struct merged_list *lists_merge(struct ibv_device **real, uint32_t real_count) {
 	uint32_t count = ours_count();
 	struct merged_list *list;
 
@@ -147,7 +147,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices) {
 			*num_devices = 0;
 		return NULL;
 	}
-	list = merge(real, real == NULL || real_count < 0 ? 0 : (uint32_t)real_count);
+	list = lists_merge(real, real == NULL || real_count < 0 ? 0 : (uint32_t)real_count);
 	if (list == NULL) {
 		if (real != NULL)
 			REAL(ibv_free_device_list)(real);

@@ -31,7 +31,8 @@ static int find_path(char ret_path[static PATH_MAX]) {
 }
 
 // What is too long is cut at its end. The loader's own words may begin with the path.
-static int say(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *path, const char *what) {
+static int
+reason_say(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *path, const char *what) {
 	char text[2 * PATH_MAX];
 	bool has_path = strncmp(what, path, strlen(path)) == 0;
 
@@ -55,18 +56,21 @@ open_module(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_modul
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (handle == NULL)
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): of this thread, as glibc has it
-		return say(ret_reason, path, dlerror());
+		return reason_say(ret_reason, path, dlerror());
 	found = dlsym(handle, DPDK_MODULE_SYMBOL);
 	if (found == NULL || strcmp(found->version, TOCSIN_VERSION) != 0 ||
 	    found->wire_bytes != sizeof(struct soft_wire)) {
 		dlclose(handle);
-		return say(ret_reason, path, "is of another version than the library beside it");
+		return reason_say(
+			ret_reason, path, "is of another version than the library beside it"
+		);
 	}
 	*ret_module = found;
 	return 0;
 }
 
-static int get(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_module **ret_module) {
+static int
+module_get(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_module **ret_module) {
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
@@ -83,14 +87,14 @@ int wire_dpdk_create(
 	struct soft_wire **ret_wire
 ) {
 	const struct dpdk_module *found;
-	int err = get(ret_reason, &found);
+	int err = module_get(ret_reason, &found);
 
 	return err != 0 ? err : found->create(config, ret_reason, ret_wire);
 }
 
 int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	const struct dpdk_module *found;
-	int err = get(ret_reason, &found);
+	int err = module_get(ret_reason, &found);
 
 	return err != 0 ? err : found->check(config, ret_reason);
 }

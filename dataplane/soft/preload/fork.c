@@ -120,7 +120,7 @@ static int dead_query_device_ex(
 }
 
 // libibverbs' inline calls jump through these: nothing of ours is in between.
-static void bury(struct ibv_context *context) {
+static void context_bury(struct ibv_context *context) {
 	struct verbs_context *extended = verbs_get_ctx(context);
 
 	context->ops.poll_cq = dead_poll_cq;
@@ -136,7 +136,7 @@ static void bury(struct ibv_context *context) {
 
 static void after_fork_in_child(void) {
 	for (const struct opened *entry = opened.first; entry != NULL; entry = entry->next) {
-		bury(entry->context);
+		context_bury(entry->context);
 		opened.dead = true;
 	}
 	preload_open_end();

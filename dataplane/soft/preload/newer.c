@@ -11,7 +11,7 @@
 // Of ours, or of a device whose library is older.
 #define PASS_ON(context, name) (!preload_owns(context) && THERE_IS(name))
 
-static void *refuse(const char *asked, const char *instead) {
+static void *version_refuse(const char *asked, const char *instead) {
 	preload_refuse(asked, instead);
 	errno = EOPNOTSUPP;
 	return NULL;
@@ -20,13 +20,15 @@ static void *refuse(const char *asked, const char *instead) {
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr) {
 	if (PASS_ON(pd->context, ibv_reg_mr_ex))
 		return REAL(ibv_reg_mr_ex)(pd, attr);
-	return refuse("ibv_reg_mr_ex()", "ibv_reg_mr(), ibv_reg_mr_iova2(), ibv_reg_dmabuf_mr()");
+	return version_refuse(
+		"ibv_reg_mr_ex()", "ibv_reg_mr(), ibv_reg_mr_iova2(), ibv_reg_dmabuf_mr()"
+	);
 }
 
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr) {
 	if (PASS_ON(context, ibv_alloc_dmah))
 		return REAL(ibv_alloc_dmah)(context, attr);
-	return refuse("a DMA handle", "memory without one");
+	return version_refuse("a DMA handle", "memory without one");
 }
 
 // Ours are never allocated; those of others begin with their context.
@@ -54,7 +56,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *r
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret_buf) {
 	if (PASS_ON(pd->context, ibv_alloc_buf))
 		return REAL(ibv_alloc_buf)(pd, size, ret_buf);
-	return refuse("ibv_alloc_buf()", "memory of the program's own, and ibv_reg_mr()");
+	return version_refuse("ibv_alloc_buf()", "memory of the program's own, and ibv_reg_mr()");
 }
 
 void ibv_free_buf(struct ibv_buf *buf) {
@@ -66,7 +68,7 @@ struct ibv_mr *
 ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *address, size_t length, int access) {
 	if (PASS_ON(pd->context, ibv_reg_buf_mr))
 		return REAL(ibv_reg_buf_mr)(pd, buf, address, length, access);
-	return refuse("ibv_reg_buf_mr()", "ibv_reg_mr()");
+	return version_refuse("ibv_reg_buf_mr()", "ibv_reg_mr()");
 }
 
 int _ibv_query_comp_cntr_caps(
@@ -81,7 +83,7 @@ struct ibv_comp_cntr *
 ibv_create_comp_cntr(struct ibv_context *context, struct ibv_comp_cntr_init_attr *attr) {
 	if (PASS_ON(context, ibv_create_comp_cntr))
 		return REAL(ibv_create_comp_cntr)(context, attr);
-	return refuse("a completion counter", "a completion queue");
+	return version_refuse("a completion counter", "a completion queue");
 }
 
 int ibv_qp_attach_comp_cntr(

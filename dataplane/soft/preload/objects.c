@@ -21,7 +21,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd) {
 }
 
 // Rights that a device may ignore are ignored.
-static int required(unsigned int access) {
+static int access_required(unsigned int access) {
 	return (int)(access & ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE);
 }
 
@@ -37,14 +37,16 @@ reg_mr(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int acces
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access) {
 	if (!preload_owns(pd->context))
 		return REAL(ibv_reg_mr)(pd, address, length, access);
-	return reg_mr(pd, address, length, (uintptr_t)address, required((unsigned int)access));
+	return reg_mr(
+		pd, address, length, (uintptr_t)address, access_required((unsigned int)access)
+	);
 }
 
 struct ibv_mr *
 ibv_reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access) {
 	if (!preload_owns(pd->context))
 		return REAL(ibv_reg_mr_iova)(pd, address, length, iova, access);
-	return reg_mr(pd, address, length, iova, required((unsigned int)access));
+	return reg_mr(pd, address, length, iova, access_required((unsigned int)access));
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(
@@ -52,7 +54,7 @@ struct ibv_mr *ibv_reg_mr_iova2(
 ) {
 	if (!preload_owns(pd->context))
 		return REAL(ibv_reg_mr_iova2)(pd, address, length, iova, access);
-	return reg_mr(pd, address, length, iova, required(access));
+	return reg_mr(pd, address, length, iova, access_required(access));
 }
 
 struct ibv_mr *ibv_reg_dmabuf_mr(
@@ -65,8 +67,9 @@ struct ibv_mr *ibv_reg_dmabuf_mr(
 	if (!preload_owns(pd->context))
 		return REAL(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access);
 	err = ALIVE_OR(
-		-EIO,
-		verbs_calls_soft.reg_dmabuf_mr(pd, &dmabuf, required((unsigned int)access), &mr)
+		-EIO, verbs_calls_soft.reg_dmabuf_mr(
+			      pd, &dmabuf, access_required((unsigned int)access), &mr
+		      )
 	);
 	return habit_object(err, mr);
 }

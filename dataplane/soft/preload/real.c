@@ -9,14 +9,14 @@ static struct real_calls calls;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 // Some names exist twice, the older one with other arguments: the version tells them apart.
-static void *find(const char *name, const char *version) {
+static void *symbol_find(const char *name, const char *version) {
 	return version == NULL ? dlsym(RTLD_NEXT, name) : dlvsym(RTLD_NEXT, name, version);
 }
 
 // A function's address leaves dlsym() as void *, which C does not convert: copied as bytes.
 #define FIND(name, version)                                           \
 	{                                                             \
-		void *found = find(#name, version);                   \
+		void *found = symbol_find(#name, version);            \
                                                                       \
 		__builtin_memcpy(&calls.name, &found, sizeof(found)); \
 	}

@@ -66,7 +66,7 @@ void preload_refuse(const char *asked, const char *instead) {
 		);
 }
 
-static int wanted(void) {
+static int say_wanted(void) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
 	const char *text = getenv(SAY);
 
@@ -86,9 +86,9 @@ void preload_say_opened(const struct ibv_device *device, const struct soft_confi
 	char text[SOCK_ADDR_TEXT_BYTES];
 	struct sock_addr address;
 
-	if (wanted() < 1 || soft_device_address(device->name, &address) != 0)
+	if (say_wanted() < 1 || soft_device_address(device->name, &address) != 0)
 		return;
-	if (wanted() > 1)
+	if (say_wanted() > 1)
 		pthread_once(&at_exit, say_at_exit);
 	sock_addr_format_host(&address, text);
 	dprintf(STDERR_FILENO, "%s on %s (%s)\n", device->name, text,
@@ -128,7 +128,7 @@ void preload_say_closed(const char *name) {
 	struct paragraph paragraph = {.name = name};
 	struct soft_counters counters;
 
-	if (wanted() < 2 || soft_counters_read(name, &counters) != 0)
+	if (say_wanted() < 2 || soft_counters_read(name, &counters) != 0)
 		return;
 #define SAY_COUNTER(field, help) paragraph_add(&paragraph, #field, counters.field);
 	SOFT_COUNTERS(SAY_COUNTER)

@@ -10,7 +10,7 @@
 #define WINDOW_MAX 256
 #define PIECE_MAX 16
 
-static void *ring(uint32_t places, size_t size) {
+static void *ring_allocate(uint32_t places, size_t size) {
 	return size == 0 ? NULL : calloc(places, size);
 }
 
@@ -21,8 +21,8 @@ int requester_init(struct requester *requester, const struct ibv_qp_cap *cap) {
 		places *= 2;
 	*requester = (struct requester){
 		.works = aligned_alloc(sizeof(struct send_work), places * sizeof(struct send_work)),
-		.sges = ring(places, cap->max_send_sge * sizeof(struct ibv_sge)),
-		.inlines = ring(places, cap->max_inline_data),
+		.sges = ring_allocate(places, cap->max_send_sge * sizeof(struct ibv_sge)),
+		.inlines = ring_allocate(places, cap->max_inline_data),
 		.capacity = cap->max_send_wr,
 		.mask = places - 1,
 		.sge_max = cap->max_send_sge,
@@ -66,7 +66,7 @@ static void set_idle(struct requester *requester) {
 	requester->rnr_ns = 0;
 }
 
-static uint32_t clamp(uint32_t value, uint32_t least, uint32_t most) {
+static uint32_t uint_clamp(uint32_t value, uint32_t least, uint32_t most) {
 	return value < least ? least : value > most ? most : value;
 }
 
@@ -76,8 +76,8 @@ static void set_windows(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint32_t packets = qp->nic->wire->window_bytes / qp->mtu;
 
-	requester->window = clamp(packets / 2, 2, WINDOW_START);
-	requester->window_max = clamp(packets, requester->window, WINDOW_MAX);
+	requester->window = uint_clamp(packets / 2, 2, WINDOW_START);
+	requester->window_max = uint_clamp(packets, requester->window, WINDOW_MAX);
 	requester->window_acked = 0;
 	requester->piece = PIECE_MAX;
 	while (requester->piece > 1 && requester->piece > packets / 2)

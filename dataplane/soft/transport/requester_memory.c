@@ -3,11 +3,11 @@
 // gone by the time of a retransmission.
 #include "transport/requester_impl.h"
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t uint_least(uint32_t a, uint32_t b) {
 	return a < b ? a : b;
 }
 
-static uint8_t *reach(const struct soft_qp *qp, const struct ibv_sge *sge, int access) {
+static uint8_t *piece_reach(const struct soft_qp *qp, const struct ibv_sge *sge, int access) {
 	return region_reach(qp->nic, qp->verbs.pd, sge->lkey, sge->addr, sge->length, access);
 }
 
@@ -26,8 +26,8 @@ bool work_gather(
 			offset -= sge->length;
 			continue;
 		}
-		uint32_t taken = least(size, sge->length - offset);
-		const uint8_t *from = reach(qp, sge, 0);
+		uint32_t taken = uint_least(size, sge->length - offset);
+		const uint8_t *from = piece_reach(qp, sge, 0);
 
 		if (from == NULL)
 			return false;
@@ -53,8 +53,8 @@ bool work_scatter(
 			offset -= sge->length;
 			continue;
 		}
-		uint32_t taken = least(size, sge->length - offset);
-		uint8_t *to = reach(qp, sge, IBV_ACCESS_LOCAL_WRITE);
+		uint32_t taken = uint_least(size, sge->length - offset);
+		uint8_t *to = piece_reach(qp, sge, IBV_ACCESS_LOCAL_WRITE);
 
 		if (to == NULL)
 			return false;

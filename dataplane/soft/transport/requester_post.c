@@ -28,8 +28,9 @@ static bool state_takes_work(const struct soft_qp *qp) {
 	       qp->verbs.state == IBV_QPS_ERR;
 }
 
-static int
-measure(const struct requester *requester, const struct ibv_send_wr *wr, uint32_t *ret_length) {
+static int length_measure(
+	const struct requester *requester, const struct ibv_send_wr *wr, uint32_t *ret_length
+) {
 	uint64_t length = 0;
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > requester->sge_max)
@@ -42,7 +43,8 @@ measure(const struct requester *requester, const struct ibv_send_wr *wr, uint32_
 	return 0;
 }
 
-static int check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t *ret_length) {
+static int
+request_check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t *ret_length) {
 	bool inlined = (wr->send_flags & IBV_SEND_INLINE) != 0;
 	uint32_t length;
 	int err;
@@ -51,7 +53,7 @@ static int check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_
 		return -EINVAL;
 	if ((wr->send_flags & ~(unsigned int)FLAGS_KNOWN) != 0)
 		return -EINVAL;
-	err = measure(&qp->requester, wr, &length);
+	err = length_measure(&qp->requester, wr, &length);
 	if (err != 0)
 		return err;
 	if (wr->opcode >= IBV_WR_RDMA_READ && (inlined || qp->attr.max_rd_atomic == 0))
@@ -101,8 +103,11 @@ static void copy_pieces(
 		       work->sge_count * sizeof(struct ibv_sge));
 }
 
-static void
-fill(const struct soft_qp *qp, struct send_work *work, const struct ibv_send_wr *wr, uint32_t length
+static void work_fill(
+	const struct soft_qp *qp,
+	struct send_work *work,
+	const struct ibv_send_wr *wr,
+	uint32_t length
 ) {
 	uint32_t mtu = qp->mtu; // 0 where it was never connected: in ERR
 
@@ -122,13 +127,13 @@ int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr) {
 	struct requester *requester = &qp->requester;
 	struct send_work *work = work_at(requester, requester->tail);
 	uint32_t length;
-	int err = check(qp, wr, &length);
+	int err = request_check(qp, wr, &length);
 
 	if (err != 0)
 		return err;
 	if (requester->tail - requester->head >= requester->capacity)
 		return -ENOMEM;
-	fill(qp, work, wr, length);
+	work_fill(qp, work, wr, length);
 	if (qp->verbs.state == IBV_QPS_ERR) {
 		requester_complete(qp, work, IBV_WC_WR_FLUSH_ERR);
 		return 0;

@@ -64,7 +64,7 @@ bool requester_acknowledge(struct soft_qp *qp, uint32_t psn) {
 	return true;
 }
 
-static void grow(struct requester *requester, uint32_t packets) {
+static void window_grow(struct requester *requester, uint32_t packets) {
 	if (psn_diff(requester->acked_psn, requester->recover_psn) > 0)
 		requester->recover_psn = requester->acked_psn;
 	requester->window_acked += packets;
@@ -92,7 +92,7 @@ bool requester_settle(struct soft_qp *qp, uint32_t before) {
 	if (requester->acked_psn == before)
 		return true;
 	skip_acknowledged(requester);
-	grow(requester, psn_add(requester->acked_psn, -before));
+	window_grow(requester, psn_add(requester->acked_psn, -before));
 	requester->retries = qp->attr.retry_cnt;
 	requester->pauses = 0;
 	requester->rnr_retries = qp->attr.rnr_retry;

@@ -15,7 +15,7 @@ static bool is_under_way(const struct requester *requester, uint32_t psn) {
 
 // An answer for `psn` acknowledges everything before `end`. True if it did, and there is more to be
 // done about the answer.
-static bool reach(struct soft_qp *qp, uint32_t psn, uint32_t end) {
+static bool psn_reach(struct soft_qp *qp, uint32_t psn, uint32_t end) {
 	uint32_t before = qp->requester.acked_psn;
 	bool all = requester_acknowledge(qp, end);
 
@@ -48,18 +48,18 @@ static void take_ack(struct soft_qp *qp, const struct packet *packet) {
 
 	switch (SYNDROME_KIND(packet->syndrome)) {
 	case 0:
-		reach(qp, packet->psn, psn_add(packet->psn, 1));
+		psn_reach(qp, packet->psn, psn_add(packet->psn, 1));
 		return;
 	case PACKET_SYNDROME_RNR:
 		counter_add(&counters->rnr_naks_received, 1);
-		if (reach(qp, packet->psn, packet->psn))
+		if (psn_reach(qp, packet->psn, packet->psn))
 			requester_not_ready(qp, packet->syndrome);
 		return;
 	case PACKET_SYNDROME_NAK_SEQUENCE:
 		if (packet->syndrome > PACKET_SYNDROME_NAK_OPERATION)
 			break;
 		counter_add(&counters->naks_received, 1);
-		if (reach(qp, packet->psn, packet->psn))
+		if (psn_reach(qp, packet->psn, packet->psn))
 			take_negative(qp, packet->syndrome);
 		return;
 	default:
@@ -68,7 +68,7 @@ static void take_ack(struct soft_qp *qp, const struct packet *packet) {
 	counter_add(&counters->drop_answer, 1);
 }
 
-static void refuse(struct soft_qp *qp) {
+static void access_refused(struct soft_qp *qp) {
 	counter_add(&qp->nic->counters.drop_answer, 1);
 	requester_fail(qp, IBV_WC_BAD_RESP_ERR);
 }
@@ -106,7 +106,7 @@ static bool read_fits(
 }
 
 // The oldest request has its answer up to and without psn.
-static void answered(struct soft_qp *qp, uint32_t psn, bool ends) {
+static void request_answered(struct soft_qp *qp, uint32_t psn, bool ends) {
 	struct requester *requester = &qp->requester;
 	uint32_t before = requester->acked_psn;
 
@@ -121,12 +121,12 @@ static void take_read(struct soft_qp *qp, const struct packet *packet) {
 	const struct send_work *work;
 	uint32_t done;
 
-	if (!reach(qp, packet->psn, packet->psn))
+	if (!psn_reach(qp, packet->psn, packet->psn))
 		return;
 	work = work_at(requester, requester->head);
 	done = psn_add(packet->psn, -work->first_psn);
 	if (!read_fits(qp, work, done, packet)) {
-		refuse(qp);
+		access_refused(qp);
 		return;
 	}
 	if (packet->payload_bytes > 0 &&
@@ -136,7 +136,7 @@ static void take_read(struct soft_qp *qp, const struct packet *packet) {
 		requester_fail(qp, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
-	answered(
+	request_answered(
 		qp, psn_add(packet->psn, 1),
 		(packet_facts(packet->opcode)->flags & PACKET_LAST) != 0
 	);
@@ -147,11 +147,11 @@ static void take_atomic(struct soft_qp *qp, const struct packet *packet) {
 	const struct send_work *work;
 	uint8_t bytes[sizeof(packet->original)];
 
-	if (!reach(qp, packet->psn, packet->psn))
+	if (!psn_reach(qp, packet->psn, packet->psn))
 		return;
 	work = work_at(requester, requester->head);
 	if (!work_is_atomic(work) || SYNDROME_KIND(packet->syndrome) != 0) {
-		refuse(qp);
+		access_refused(qp);
 		return;
 	}
 	memcpy(bytes, &packet->original, sizeof(bytes));
@@ -159,7 +159,7 @@ static void take_atomic(struct soft_qp *qp, const struct packet *packet) {
 		requester_fail(qp, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
-	answered(qp, psn_add(packet->psn, 1), true);
+	request_answered(qp, psn_add(packet->psn, 1), true);
 }
 
 void requester_response(struct soft_qp *qp, const struct packet *packet) {

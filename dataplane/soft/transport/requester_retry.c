@@ -65,7 +65,7 @@ void requester_learn(struct soft_qp *qp) {
 		requester->wait_ns -= (requester->wait_ns - wait_ns) / 16;
 }
 
-static void probe(struct soft_qp *qp) {
+static void peer_probe(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 
 	counter_add(&qp->nic->counters.probes, 1);
@@ -174,7 +174,7 @@ static bool was_away(const struct soft_qp *qp) {
 	return late_ns >= PAUSE_NS && late_ns >= timeout_interval_ns(qp) / 8;
 }
 
-static void overdue(struct soft_qp *qp) {
+static void answer_overdue(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	bool away = was_away(qp) && requester->pauses < PAUSES_MAX;
 
@@ -197,7 +197,7 @@ void requester_timer(struct soft_qp *qp) {
 		qp_ready(qp);
 	}
 	if (now_ns >= requester->timeout_ns)
-		overdue(qp);
+		answer_overdue(qp);
 	else if (now_ns >= requester->probe_ns)
-		probe(qp);
+		peer_probe(qp);
 }

@@ -124,7 +124,7 @@ static bool is_request(uint8_t kind) {
 	return kind == PACKET_KIND_SEND || access_for(kind) != 0;
 }
 
-static uint32_t execute(struct soft_qp *qp, const struct packet *packet) {
+static uint32_t request_execute(struct soft_qp *qp, const struct packet *packet) {
 	const struct packet_facts *facts = packet_facts(packet->opcode);
 	uint8_t begun = (facts->flags & PACKET_FIRST) != 0 ? PACKET_KIND_NONE : facts->kind;
 	unsigned int access = access_for(facts->kind);
@@ -151,7 +151,7 @@ static void request_next(struct soft_qp *qp, const struct packet *packet) {
 	// What was to be said of the gap, or for want of a receive, is not true any more.
 	responder->nak = (struct responder_nak){0};
 	responder->nak_sent = false;
-	psns = execute(qp, packet);
+	psns = request_execute(qp, packet);
 	if (psns == 0)
 		return;
 	responder->expected_psn = psn_add(responder->expected_psn, psns);

@@ -3,7 +3,7 @@
 // packet, in the processor's order in memory; the program's threads may use atomics on the same.
 #include "transport/responder_impl.h"
 
-static uint64_t compute(uint64_t *word, const struct packet *packet) {
+static uint64_t atomic_compute(uint64_t *word, const struct packet *packet) {
 	uint64_t original = packet->compare;
 
 	if (packet->opcode == PACKET_FETCH_ADD)
@@ -34,7 +34,7 @@ uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
 	work = responder_add_work(qp, packet);
 	work->atomic = true;
-	work->original = compute((uint64_t *)(void *)bytes, packet);
+	work->original = atomic_compute((uint64_t *)(void *)bytes, packet);
 	return 1;
 }
 

@@ -8,7 +8,7 @@ static const struct ibv_pd *receive_pd(const struct soft_qp *qp) {
 }
 
 // False if a piece is not in a region that may be written to. All of it fits.
-static bool scatter(struct soft_qp *qp, const uint8_t *from, uint32_t size) {
+static bool pieces_scatter(struct soft_qp *qp, const uint8_t *from, uint32_t size) {
 	struct responder *responder = &qp->responder;
 
 	while (size > 0) {
@@ -55,7 +55,7 @@ uint32_t responder_send(struct soft_qp *qp, const struct packet *packet, uint8_t
 		responder_take_receive(qp);
 	if (packet->payload_bytes > responder->receive.length - responder->received)
 		return responder_fail_receive(qp, PACKET_SYNDROME_NAK_INVALID, IBV_WC_LOC_LEN_ERR);
-	if (!scatter(qp, packet->payload, packet->payload_bytes))
+	if (!pieces_scatter(qp, packet->payload, packet->payload_bytes))
 		return responder_fail_receive(
 			qp, PACKET_SYNDROME_NAK_OPERATION, IBV_WC_LOC_PROT_ERR
 		);

@@ -41,7 +41,7 @@ static bool length_is_right(
 // The first packet must have the right to all of it, the others what they need themselves, since
 // the region may be gone by then. No bytes need no region.
 static bool
-reach(struct soft_qp *qp, const struct write_part *part, uint32_t bytes, uint8_t **ret) {
+range_reach(struct soft_qp *qp, const struct write_part *part, uint32_t bytes, uint8_t **ret) {
 	*ret = NULL;
 	if (bytes == 0)
 		return true;
@@ -51,7 +51,7 @@ reach(struct soft_qp *qp, const struct write_part *part, uint32_t bytes, uint8_t
 	return *ret != NULL;
 }
 
-static void complete(struct soft_qp *qp, const struct packet *packet, uint32_t length) {
+static void write_complete(struct soft_qp *qp, const struct packet *packet, uint32_t length) {
 	responder_take_receive(qp);
 	responder_complete_receive(qp, packet, IBV_WC_RECV_RDMA_WITH_IMM, length);
 }
@@ -66,7 +66,7 @@ uint32_t responder_write(struct soft_qp *qp, const struct packet *packet, uint8_
 		return 0;
 	if (!length_is_right(qp, &part, bytes, flags))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
-	if (!reach(qp, &part, (flags & PACKET_FIRST) != 0 ? part.length : bytes, &to))
+	if (!range_reach(qp, &part, (flags & PACKET_FIRST) != 0 ? part.length : bytes, &to))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_ACCESS);
 	if (!pad_is_right(packet))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
@@ -77,6 +77,6 @@ uint32_t responder_write(struct soft_qp *qp, const struct packet *packet, uint8_
 	responder->write_left = part.left - bytes;
 	responder->write_length = part.length;
 	if ((flags & PACKET_IMM) != 0)
-		complete(qp, packet, part.length);
+		write_complete(qp, packet, part.length);
 	return 1;
 }

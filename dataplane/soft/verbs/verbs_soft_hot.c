@@ -16,7 +16,7 @@ static bool state_sends(enum ibv_qp_state state) {
 	return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_ERR;
 }
 
-static void push(struct soft_nic *nic) {
+static void nic_push_posted(struct soft_nic *nic) {
 	nic_push(nic);
 	if (nic->engine != NULL)
 		engine_caller_drove(nic->engine);
@@ -35,7 +35,7 @@ static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ib
 	if (err != 0)
 		*bad = wr;
 	if (callers_drive(nic))
-		push(nic);
+		nic_push_posted(nic);
 	nic_leave(nic);
 	return -err;
 }
@@ -59,7 +59,8 @@ static int hot_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ib
 
 // A poll that finds nothing drives the device, and with that takes its frames without a wake of the
 // engine. Acknowledgements may wait: the answer to what it finds is likely to be posted next.
-static uint32_t drive(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
+static uint32_t
+nic_drive(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
 	struct engine *engine = nic->engine;
 	uint32_t count;
 
@@ -79,7 +80,7 @@ poll_yielding(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv
 	sched_yield();
 	to_ns = clock_now_ns(nic->clock);
 	nic_lock(nic);
-	count = drive(nic, cq, max, wcs);
+	count = nic_drive(nic, cq, max, wcs);
 	yield_rule_done(&nic->yield, from_ns, to_ns, count > 0);
 	nic_leave(nic);
 	return count;
@@ -87,7 +88,7 @@ poll_yielding(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv
 
 static int
 poll_driving(struct soft_nic *nic, struct soft_cq *cq, uint32_t max, struct ibv_wc *wcs) {
-	uint32_t count = drive(nic, cq, max, wcs);
+	uint32_t count = nic_drive(nic, cq, max, wcs);
 	bool yields = count == 0 && yield_rule_empty(&nic->yield, nic->now_ns);
 
 	if (count > 0)

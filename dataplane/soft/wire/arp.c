@@ -31,7 +31,7 @@ void link_header(
 	link_put16(ret_bytes + (ptrdiff_t)2 * LINK_MAC_BYTES, type);
 }
 
-static union ibv_gid mapped(const uint8_t *ip4) {
+static union ibv_gid ip4_mapped(const uint8_t *ip4) {
 	union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
 
 	memcpy(gid.raw + 12, ip4, 4);
@@ -63,17 +63,17 @@ int arp_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk) {
 		return -EBADMSG;
 	talk.asks = operation == ARP_ASKS;
 	if (is_host(bytes + ARP_SENDER))
-		talk.about = mapped(bytes + ARP_SENDER);
+		talk.about = ip4_mapped(bytes + ARP_SENDER);
 	else if (!talk.asks || !is_none(bytes + ARP_SENDER))
 		return -EBADMSG;
 	if (talk.asks)
-		talk.target = mapped(bytes + ARP_TARGET);
+		talk.target = ip4_mapped(bytes + ARP_TARGET);
 	*ret_talk = talk;
 	return 0;
 }
 
 static uint8_t *
-begin(const struct link_end *self, const uint8_t *to, uint16_t operation, uint8_t *frame) {
+frame_begin(const struct link_end *self, const uint8_t *to, uint16_t operation, uint8_t *frame) {
 	uint8_t *arp = frame + LINK_HEADER_BYTES;
 
 	link_header(to, self->mac, LINK_TYPE_ARP, frame);
@@ -89,7 +89,7 @@ size_t arp_question(
 	const union ibv_gid *target,
 	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
 ) {
-	uint8_t *arp = begin(self, everybody, ARP_ASKS, ret_frame);
+	uint8_t *arp = frame_begin(self, everybody, ARP_ASKS, ret_frame);
 
 	memset(arp + ARP_TARGET_MAC, 0, LINK_MAC_BYTES);
 	memcpy(arp + ARP_TARGET, target->raw + 12, 4);
@@ -101,7 +101,7 @@ size_t arp_answer(
 	const struct link_talk *asked,
 	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
 ) {
-	uint8_t *arp = begin(self, asked->mac, ARP_TELLS, ret_frame);
+	uint8_t *arp = frame_begin(self, asked->mac, ARP_TELLS, ret_frame);
 
 	memcpy(arp + ARP_TARGET_MAC, asked->mac, LINK_MAC_BYTES);
 	memcpy(arp + ARP_TARGET, asked->about.raw + 12, 4); // 0.0.0.0 for a probe

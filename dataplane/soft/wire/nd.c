@@ -30,7 +30,7 @@ static const union ibv_gid nobody;
 static const union ibv_gid all_nodes = {.raw = {0xff, 0x02, [15] = 0x01}};
 
 // The folded sum of the pseudo header and the message; 0xffff if the checksum in it is right.
-static uint16_t sum(const uint8_t *ip, const uint8_t *message, size_t size) {
+static uint16_t checksum_fold(const uint8_t *ip, const uint8_t *message, size_t size) {
 	uint32_t total = ND_PROTOCOL + (uint32_t)size;
 
 	for (size_t at = IP6_FROM; at < FRAME_IP6_BYTES; at += 2)
@@ -107,7 +107,7 @@ int nd_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk) {
 		return -EMSGSIZE;
 	if (length < ND_BYTES || bytes[IP6_HOP_LIMIT] != ND_HOP_LIMIT)
 		return -EBADMSG;
-	if (sum(bytes, message, length) != UINT16_MAX)
+	if (checksum_fold(bytes, message, length) != UINT16_MAX)
 		return -EBADMSG;
 	err = parse_message(bytes, message, length, &talk);
 	if (err != 0)
@@ -131,7 +131,7 @@ static void group_mac(const union ibv_gid *group, uint8_t ret_mac[static LINK_MA
 }
 
 static size_t
-build(const struct link_end *self, const struct nd_message *what, uint8_t *ret_frame) {
+message_build(const struct link_end *self, const struct nd_message *what, uint8_t *ret_frame) {
 	uint8_t *ip = ret_frame + LINK_HEADER_BYTES;
 	uint8_t *message = ip + FRAME_IP6_BYTES;
 
@@ -149,7 +149,10 @@ build(const struct link_end *self, const struct nd_message *what, uint8_t *ret_f
 	message[ND_BYTES] = what->option;
 	message[ND_BYTES + 1] = 1; // in units of 8 bytes
 	memcpy(message + ND_BYTES + 2, self->mac, LINK_MAC_BYTES);
-	link_put16(message + ND_CHECKSUM, (uint16_t)~sum(ip, message, ND_BYTES + ND_OPTION_BYTES));
+	link_put16(
+		message + ND_CHECKSUM,
+		(uint16_t)~checksum_fold(ip, message, ND_BYTES + ND_OPTION_BYTES)
+	);
 	return LINK_HEADER_BYTES + FRAME_IP6_BYTES + ND_BYTES + ND_OPTION_BYTES;
 }
 
@@ -167,7 +170,7 @@ size_t nd_question(
 
 	memcpy(what.to.raw + 13, target->raw + 13, 3);
 	group_mac(&what.to, what.mac);
-	return build(self, &what, ret_frame);
+	return message_build(self, &what, ret_frame);
 }
 
 size_t nd_answer(
@@ -189,5 +192,5 @@ size_t nd_answer(
 		what.to = asked->about;
 		memcpy(what.mac, asked->mac, LINK_MAC_BYTES);
 	}
-	return build(self, &what, ret_frame);
+	return message_build(self, &what, ret_frame);
 }

@@ -12,7 +12,7 @@ static struct neighbour *set_of(struct neighbour_table *table, const union ibv_g
 	return table->places[hash >> 32 & (NEIGHBOUR_SETS - 1)];
 }
 
-static struct neighbour *find(struct neighbour *set, const union ibv_gid *gid) {
+static struct neighbour *neighbour_entry(struct neighbour *set, const union ibv_gid *gid) {
 	for (uint32_t way = 0; way < NEIGHBOUR_WAYS; way++) {
 		if (set[way].used && link_gid_equal(&set[way].gid, gid))
 			return &set[way];
@@ -25,7 +25,7 @@ static uint64_t latest_ns(const struct neighbour *neighbour) {
 							 : neighbour->asked_ns;
 }
 
-static struct neighbour *oldest(struct neighbour *set) {
+static struct neighbour *entry_oldest(struct neighbour *set) {
 	struct neighbour *place = set;
 
 	for (uint32_t way = 0; way < NEIGHBOUR_WAYS; way++) {
@@ -41,12 +41,12 @@ struct neighbour *neighbour_seek(
 	struct neighbour_table *table, const union ibv_gid *gid, uint64_t now_ns, void **ret_held
 ) {
 	struct neighbour *set = set_of(table, gid);
-	struct neighbour *place = find(set, gid);
+	struct neighbour *place = neighbour_entry(set, gid);
 
 	*ret_held = NULL;
 	if (place != NULL)
 		return place;
-	place = oldest(set);
+	place = entry_oldest(set);
 	*ret_held = place->held;
 	*place = (struct neighbour){.gid = *gid, .used = true, .heard_ns = now_ns};
 	return place;
@@ -79,7 +79,7 @@ struct neighbour *neighbour_learn(
 	*ret_held = NULL;
 	if (!talk->mac_known)
 		return NULL;
-	place = find(set_of(table, &talk->about), &talk->about);
+	place = neighbour_entry(set_of(table, &talk->about), &talk->about);
 	if (place == NULL && wanted)
 		place = neighbour_seek(table, &talk->about, now_ns, ret_held);
 	if (place == NULL)

@@ -124,7 +124,7 @@ static void ask_for(struct dpdk_wire *dpdk, const union ibv_gid *gid) {
 	put_out_bytes(dpdk, frame, size);
 }
 
-static void announce(struct dpdk_wire *dpdk) {
+static void address_announce(struct dpdk_wire *dpdk) {
 	uint8_t frame[LINK_TALK_BYTES_MAX];
 	size_t size = frame_is_ip4(&dpdk->self.gid)
 			      ? arp_question(&dpdk->self, &dpdk->self.gid, frame)
@@ -156,7 +156,7 @@ static bool same_prefix(const union ibv_gid *a, const union ibv_gid *b, uint32_t
 	return whole == sizeof(a->raw) || ((a->raw[whole] ^ b->raw[whole]) & rest) == 0;
 }
 
-static void destination(const uint8_t *ip, union ibv_gid *ret_gid) {
+static void frame_destination(const uint8_t *ip, union ibv_gid *ret_gid) {
 	static const union ibv_gid mapped = {.raw = {[10] = 0xff, [11] = 0xff}};
 
 	if (ip[0] >> 4 == 6) {
@@ -175,7 +175,8 @@ static void release_held(struct dpdk_wire *dpdk, void *held) {
 	rte_pktmbuf_free(held);
 }
 
-static void hold(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte_mbuf *mbuf) {
+static void
+packet_hold(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte_mbuf *mbuf) {
 	if (neighbour->held == NULL && dpdk->held_count < HELD_MAX) {
 		neighbour->held = mbuf;
 		dpdk->held_count++;
@@ -187,7 +188,7 @@ static void hold(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte
 
 // The hardware address for this destination; NULL: not known, the packet was seen to.
 static const uint8_t *
-resolve(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf *mbuf) {
+address_resolve(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf *mbuf) {
 	struct neighbour *neighbour;
 	bool usable, ask;
 	void *held;
@@ -203,13 +204,13 @@ resolve(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf *mbuf) 
 	if (ask)
 		ask_for(dpdk, to);
 	if (!usable) {
-		hold(dpdk, neighbour, mbuf);
+		packet_hold(dpdk, neighbour, mbuf);
 		return NULL;
 	}
 	return neighbour->mac;
 }
 
-static void remember(struct dpdk_wire *dpdk, const union ibv_gid *to, const uint8_t *mac) {
+static void address_remember(struct dpdk_wire *dpdk, const union ibv_gid *to, const uint8_t *mac) {
 	if (mac == dpdk->latest_mac)
 		return;
 	dpdk->latest_known = true;
@@ -242,7 +243,7 @@ static void dpdk_give(struct soft_wire *wire, uint32_t size) {
 		rte_pktmbuf_free(mbuf);
 		return;
 	}
-	destination(bytes_of(mbuf) + LINK_HEADER_BYTES, &to);
+	frame_destination(bytes_of(mbuf) + LINK_HEADER_BYTES, &to);
 	if (link_gid_equal(&to, &dpdk->self.gid)) {
 		give_back(dpdk, mbuf);
 		return;
@@ -251,11 +252,11 @@ static void dpdk_give(struct soft_wire *wire, uint32_t size) {
 		dpdk->self.mac, dpdk->self.mac,
 		frame_is_ip4(&dpdk->self.gid) ? LINK_TYPE_IP4 : LINK_TYPE_IP6, bytes_of(mbuf)
 	);
-	mac = resolve(dpdk, &to, mbuf);
+	mac = address_resolve(dpdk, &to, mbuf);
 	if (mac == NULL)
 		return;
 	memcpy(bytes_of(mbuf), mac, LINK_MAC_BYTES);
-	remember(dpdk, &to, mac);
+	address_remember(dpdk, &to, mac);
 	put_out(dpdk, mbuf);
 }
 
@@ -263,7 +264,7 @@ static void dpdk_flush(struct soft_wire *wire) {
 	send_out(dpdk_of(wire));
 }
 
-static void learn(struct dpdk_wire *dpdk, const struct link_talk *talk, bool wanted) {
+static void address_learn(struct dpdk_wire *dpdk, const struct link_talk *talk, bool wanted) {
 	struct neighbour *neighbour;
 	struct rte_mbuf *mbuf;
 	void *held;
@@ -281,7 +282,7 @@ static void learn(struct dpdk_wire *dpdk, const struct link_talk *talk, bool wan
 }
 
 // A question for us is answered; who asks will be talked to.
-static void talk(struct dpdk_wire *dpdk, const struct link_talk *talk) {
+static void question_answer(struct dpdk_wire *dpdk, const struct link_talk *talk) {
 	bool for_us = talk->asks && link_gid_equal(&talk->target, &dpdk->self.gid);
 	uint8_t frame[LINK_TALK_BYTES_MAX];
 	size_t size;
@@ -289,7 +290,7 @@ static void talk(struct dpdk_wire *dpdk, const struct link_talk *talk) {
 	// Ours, come back, or another one that took our address: nothing to learn.
 	if (link_gid_equal(&talk->about, &dpdk->self.gid))
 		return;
-	learn(dpdk, talk, for_us && talk->about.global.interface_id != 0);
+	address_learn(dpdk, talk, for_us && talk->about.global.interface_id != 0);
 	if (!for_us)
 		return;
 	size = frame_is_ip4(&dpdk->self.gid) ? arp_answer(&dpdk->self, talk, frame)
@@ -322,7 +323,7 @@ static void hear_sleep(struct dpdk_wire *dpdk, const uint8_t *bytes, size_t size
 
 // True: to us, with the IP header behind the Ethernet header. What is said about the link itself
 // is dealt with here.
-static bool sort(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, bool *ret_counts) {
+static bool frame_sort(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, bool *ret_counts) {
 	const uint8_t *frame = bytes_of(mbuf);
 	const uint8_t *ip = frame + LINK_HEADER_BYTES;
 	bool ip4 = frame_is_ip4(&dpdk->self.gid);
@@ -343,10 +344,10 @@ static bool sort(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, bool *ret_counts
 			return memcmp(frame, dpdk->self.mac, LINK_MAC_BYTES) == 0 &&
 			       memcmp(ip + IP6_TO, dpdk->self.gid.raw, 16) == 0;
 		if (nd_parse(ip, size, &what) == 0)
-			talk(dpdk, &what);
+			question_answer(dpdk, &what);
 	} else if (type == LINK_TYPE_ARP && ip4) {
 		if (arp_parse(ip, size, &what) == 0)
-			talk(dpdk, &what);
+			question_answer(dpdk, &what);
 	} else if (type == SLEEP_TYPE) {
 		*ret_counts = false;
 		hear_sleep(dpdk, ip, size);
@@ -369,7 +370,7 @@ static enum nic_port port_state(const struct dpdk_wire *dpdk) {
 								   : NIC_PORT_DOWN;
 }
 
-static void tend(struct dpdk_wire *dpdk) {
+static void neighbours_tend(struct dpdk_wire *dpdk) {
 	bool before = dpdk->port.link;
 	bool came = dpdk_port_tend(&dpdk->port, dpdk->now_ns);
 
@@ -382,7 +383,7 @@ static void tend(struct dpdk_wire *dpdk) {
 	// Who is there now need not be who was there before.
 	neighbour_forget(&dpdk->neighbours);
 	dpdk->latest_known = false;
-	announce(dpdk);
+	address_announce(dpdk);
 	send_out(dpdk);
 }
 
@@ -395,7 +396,7 @@ static uint32_t hand_up(struct dpdk_wire *dpdk, struct wire_frame *ret_frames, u
 		bool ours = i < known, counts = false;
 
 		if (!ours)
-			ours = sort(dpdk, mbuf, &counts);
+			ours = frame_sort(dpdk, mbuf, &counts);
 		counted += counts;
 		if (!ours)
 			continue;
@@ -417,7 +418,7 @@ dpdk_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max
 	if (dpdk->in_count > 0)
 		rte_pktmbuf_free_bulk(dpdk->in, dpdk->in_count);
 	dpdk->now_ns = now_ns;
-	tend(dpdk);
+	neighbours_tend(dpdk);
 	say_sleep(dpdk);
 	move_frames(dpdk->in, dpdk->back, known);
 	dpdk->back_count -= known;
@@ -444,7 +445,7 @@ static void dpdk_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_ns)
 
 // What lies in a memif's memory when that goes is lost, the last acknowledgement too, on which the
 // peer would wait in vain: it is asked whether it has had all, for a while.
-static void leave(struct dpdk_wire *dpdk) {
+static void wire_leave(struct dpdk_wire *dpdk) {
 	uint64_t end_ns = clock_monotonic_ns() + LEAVE_NS;
 	uint8_t frame[SLEEP_FRAME_BYTES];
 	struct wire_frame frames[WIRE_BATCH];
@@ -466,7 +467,7 @@ static void leave(struct dpdk_wire *dpdk) {
 static void dpdk_destroy(struct soft_wire *wire) {
 	struct dpdk_wire *dpdk = dpdk_of(wire);
 
-	leave(dpdk);
+	wire_leave(dpdk);
 	dpdk_port_close(&dpdk->port);
 	dpdk_sleep_fini(&dpdk->sleep);
 	if (dpdk->guard >= 0)
@@ -532,7 +533,7 @@ static uint16_t mtu_in(uint32_t frame_bytes, bool ip4) {
 }
 
 // What an open port says about the wire.
-static int describe(struct dpdk_wire *dpdk, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+static int port_describe(struct dpdk_wire *dpdk, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	struct soft_wire *wire = &dpdk->wire;
 
 	memcpy(dpdk->self.mac, dpdk->port.mac, sizeof(dpdk->self.mac));
@@ -592,11 +593,11 @@ static int open_all(
 	}
 	err = dpdk_port_open(args, ret_reason, &dpdk->port);
 	if (err == 0)
-		err = describe(dpdk, ret_reason);
+		err = port_describe(dpdk, ret_reason);
 	return err;
 }
 
-static struct dpdk_wire *make(const struct wire_config *config, const struct dpdk_args *args) {
+static struct dpdk_wire *wire_make(const struct wire_config *config, const struct dpdk_args *args) {
 	struct dpdk_wire *dpdk = calloc(1, sizeof(*dpdk));
 
 	if (dpdk == NULL)
@@ -651,7 +652,7 @@ int wire_dpdk_create(
 
 	if (err != 0)
 		return err;
-	dpdk = make(config, &args);
+	dpdk = wire_make(config, &args);
 	if (dpdk == NULL)
 		return -ENOMEM;
 	err = open_all(dpdk, &args, ret_reason);
@@ -660,7 +661,7 @@ int wire_dpdk_create(
 		return err;
 	}
 	if (args.kind != DPDK_MEMIF) {
-		announce(dpdk);
+		address_announce(dpdk);
 		send_out(dpdk);
 	}
 	*ret_wire = &dpdk->wire;

@@ -120,7 +120,7 @@ static void remove_probed(const char *text) {
 	free(devargs.data);
 }
 
-static int attach(struct dpdk_port *port, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+static int device_attach(struct dpdk_port *port, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
 	const char *name = port->args.name;
 	int err = dpdk_port_check(&port->args, ret_reason);
 
@@ -215,7 +215,7 @@ static bool link_is_up(const struct dpdk_port *port) {
 }
 
 // Of a port that was just started: programs look at it once.
-static bool negotiate(const struct dpdk_port *port) {
+static bool link_negotiate(const struct dpdk_port *port) {
 	uint64_t end_ns = clock_monotonic_ns() + NEGOTIATE_NS;
 
 	while (!link_is_up(port)) {
@@ -237,7 +237,7 @@ static int come_up(struct dpdk_port *port) {
 		return 0; // dpdk_port_tend() starts it
 	err = dpdk_error_from_code(rte_eth_dev_start(port->id));
 	port->started = err == 0;
-	port->link = port->started && (port->args.kind != DPDK_PCI || negotiate(port));
+	port->link = port->started && (port->args.kind != DPDK_PCI || link_negotiate(port));
 	// Questions of Neighbour Discovery come to groups.
 	if (port->started && port->args.kind != DPDK_AF_PACKET)
 		(void)rte_eth_allmulticast_enable(port->id);
@@ -285,7 +285,7 @@ int dpdk_port_open(
 	pthread_mutex_unlock(&said.lock);
 	err = start_eal(args->kind == DPDK_PCI, ret_reason);
 	if (err == 0)
-		err = attach(&port, ret_reason);
+		err = device_attach(&port, ret_reason);
 	if (err != 0)
 		return err;
 	err = set_up(&port);
@@ -303,7 +303,7 @@ int dpdk_port_open(
 }
 
 // Its device goes with it, so that the name is free again.
-static int detach(struct dpdk_port *port) {
+static int device_detach(struct dpdk_port *port) {
 	struct rte_eth_dev_info info;
 	int err;
 
@@ -322,7 +322,7 @@ static int detach(struct dpdk_port *port) {
 void dpdk_port_close(struct dpdk_port *port) {
 	if (port->args.kind == DPDK_PCI)
 		end_listening(port);
-	(void)detach(port);
+	(void)device_detach(port);
 	port->attached = false;
 	rte_mempool_free(port->pool);
 	port->pool = NULL;
@@ -331,7 +331,7 @@ void dpdk_port_close(struct dpdk_port *port) {
 // The kernel lets nobody have the device before we gave it back. Not in the turn that heard of it:
 // EAL's thread may be in the handler that told us, and refuses meanwhile.
 static void give_back(struct dpdk_port *port, uint64_t now_ns) {
-	bool given = port->gone && detach(port) == 0;
+	bool given = port->gone && device_detach(port) == 0;
 
 	port->look_ns = given ? UINT64_MAX : now_ns + LOOK_DOWN_NS;
 	port->gone = true;
@@ -354,7 +354,7 @@ static bool look_at_cable(struct dpdk_port *port, uint64_t now_ns) {
 
 // A client whose connection ended, or never came about, has to be stopped before it can start
 // again; a server waits.
-static void knock(struct dpdk_port *port, uint64_t now_ns) {
+static void port_knock(struct dpdk_port *port, uint64_t now_ns) {
 	if (port->started && (port->args.memif_server || now_ns < port->knock_ns))
 		return;
 	if (port->started)
@@ -374,7 +374,7 @@ bool dpdk_port_tend(struct dpdk_port *port, uint64_t now_ns) {
 	port->look_ns = now_ns + (port->link ? LOOK_UP_NS : LOOK_DOWN_NS);
 	// Not in the turn that saw it end: the driver may still be clearing up.
 	if (!port->link && !before)
-		knock(port, now_ns);
+		port_knock(port, now_ns);
 	return port->link && !before;
 }
 

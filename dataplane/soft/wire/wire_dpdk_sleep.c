@@ -38,10 +38,10 @@ enum say {
 
 // Relaxed throughout: the flags tell of nothing but themselves, and where one is seen late a turn
 // of the engine comes between.
-static bool get(_Atomic bool *flag) {
+static bool flag_get(_Atomic bool *flag) {
 	return atomic_load_explicit(flag, memory_order_relaxed);
 }
-static void set(_Atomic bool *flag, bool value) {
+static void flag_set(_Atomic bool *flag, bool value) {
 	atomic_store_explicit(flag, value, memory_order_relaxed);
 }
 
@@ -108,7 +108,7 @@ static void memif_name(const struct dpdk_args *args, bool server, size_t size, c
 	);
 }
 
-static socklen_t abstract(const char *name, struct sockaddr_un *ret_address) {
+static socklen_t address_abstract(const char *name, struct sockaddr_un *ret_address) {
 	size_t length = strlen(name);
 
 	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -123,7 +123,7 @@ static int memif_doorbell(const struct dpdk_args *args) {
 	char name[64];
 
 	memif_name(args, args->memif_server, sizeof(name), name);
-	length = abstract(name, &address);
+	length = address_abstract(name, &address);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0)
 		return -1;
 	return scoped_take_fd(&fd);
@@ -157,7 +157,7 @@ void dpdk_sleep_fini(struct dpdk_sleep *sleep) {
 	sleep->ringer = -1;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t time_least(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
@@ -176,7 +176,7 @@ static bool poll_for(int ours, int doorbell, uint64_t timeout_ns) {
 	       fds[1].revents != 0;
 }
 
-static void drain(int fd) {
+static void socket_drain(int fd) {
 	uint8_t byte;
 
 	for (uint32_t i = 0; i < DRAIN_MAX; i++) {
@@ -188,30 +188,30 @@ static void drain(int fd) {
 static void wait_steps(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
 	if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
 		sleep->step_ns = STEP_MIN_NS;
-	poll_for(-1, doorbell, least(timeout_ns, sleep->step_ns));
-	sleep->step_ns = (uint32_t)least((uint64_t)2 * sleep->step_ns, STEP_MAX_NS);
+	poll_for(-1, doorbell, time_least(timeout_ns, sleep->step_ns));
+	sleep->step_ns = (uint32_t)time_least((uint64_t)2 * sleep->step_ns, STEP_MAX_NS);
 }
 
 // What came before it was emptied rings nobody: one turn has to lie between that and the sleep.
 static void wait_packet(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
 	if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
-		drain(sleep->doorbell);
+		socket_drain(sleep->doorbell);
 	else if (poll_for(sleep->doorbell, doorbell, timeout_ns))
-		set(&sleep->came, true);
+		flag_set(&sleep->came, true);
 }
 
 // Only with the lock of the device can the peer be told: the wish is noted, and the turn that
 // follows fulfils it before it looks for frames.
 static void wait_memif(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
-	if (!get(&sleep->link)) {
-		poll_for(-1, doorbell, least(timeout_ns, LINK_DOWN_NS));
-	} else if (!get(&sleep->armed) && !get(&sleep->wanted)) {
-		set(&sleep->wanted, true);
-	} else if (!get(&sleep->armed) || !get(&sleep->rung_by)) {
+	if (!flag_get(&sleep->link)) {
+		poll_for(-1, doorbell, time_least(timeout_ns, LINK_DOWN_NS));
+	} else if (!flag_get(&sleep->armed) && !flag_get(&sleep->wanted)) {
+		flag_set(&sleep->wanted, true);
+	} else if (!flag_get(&sleep->armed) || !flag_get(&sleep->rung_by)) {
 		wait_steps(sleep, doorbell, timeout_ns);
 	} else if (poll_for(sleep->doorbell, doorbell, timeout_ns)) {
-		drain(sleep->doorbell);
-		set(&sleep->armed, false);
+		socket_drain(sleep->doorbell);
+		flag_set(&sleep->armed, false);
 	}
 }
 
@@ -224,11 +224,12 @@ void dpdk_sleep_wait(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns
 		wait_steps(sleep, doorbell, timeout_ns);
 }
 
-static void
-compose(enum say kind,
+static void message_compose(
+	enum say kind,
 	uint32_t count,
 	const uint8_t mac[static LINK_MAC_BYTES],
-	uint8_t ret_frame[static SLEEP_FRAME_BYTES]) {
+	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
+) {
 	static const uint8_t everybody[LINK_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	uint8_t *bytes = ret_frame + LINK_HEADER_BYTES;
 
@@ -245,20 +246,23 @@ bool dpdk_sleep_say(
 	const uint8_t mac[static LINK_MAC_BYTES],
 	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
 ) {
-	if (!get(&sleep->wanted))
+	if (!flag_get(&sleep->wanted))
 		return false;
-	compose(get(&sleep->rung_by) ? SAY_SLEEPS : SAY_SLEEPS_UNSURE, sleep->got, mac, ret_frame);
+	message_compose(
+		flag_get(&sleep->rung_by) ? SAY_SLEEPS : SAY_SLEEPS_UNSURE, sleep->got, mac,
+		ret_frame
+	);
 	return true;
 }
 
 void dpdk_sleep_said(struct dpdk_sleep *sleep) {
-	set(&sleep->armed, true);
-	set(&sleep->wanted, false);
+	flag_set(&sleep->armed, true);
+	flag_set(&sleep->wanted, false);
 }
 
 static bool reach_peer(struct dpdk_sleep *sleep) {
 	struct sockaddr_un address;
-	socklen_t length = abstract(sleep->peer_name, &address);
+	socklen_t length = address_abstract(sleep->peer_name, &address);
 
 	if (!sleep->peer_connected && sleep->ringer >= 0)
 		sleep->peer_connected =
@@ -267,7 +271,7 @@ static bool reach_peer(struct dpdk_sleep *sleep) {
 }
 
 // One that ended has taken its socket along; the one that came back has another.
-static void ring(struct dpdk_sleep *sleep) {
+static void peers_ring(struct dpdk_sleep *sleep) {
 	static const uint8_t byte = 1;
 
 	for (uint32_t i = 0; i < 2 && reach_peer(sleep); i++) {
@@ -284,7 +288,7 @@ static void ring(struct dpdk_sleep *sleep) {
 static void peer_sleeps(struct dpdk_sleep *sleep, uint32_t had) {
 	if (had != sleep->sent && sleep->sent != sleep->rung_at) {
 		sleep->rung_at = sleep->sent;
-		ring(sleep);
+		peers_ring(sleep);
 		return;
 	}
 	sleep->sent = had;
@@ -307,11 +311,11 @@ bool dpdk_sleep_hear(
 		return false;
 	kind = bytes[SAY_KIND];
 	if (kind == SAY_RINGS)
-		set(&sleep->rung_by, true);
+		flag_set(&sleep->rung_by, true);
 	sleep->peer_had |= kind == SAY_HAD;
 	// What came before it in the ring is in this burst or was in one before.
 	if (kind == SAY_LEAVES) {
-		compose(SAY_HAD, 0, mac, ret_frame);
+		message_compose(SAY_HAD, 0, mac, ret_frame);
 		return true;
 	}
 	if (kind != SAY_SLEEPS && kind != SAY_SLEEPS_UNSURE)
@@ -322,14 +326,14 @@ bool dpdk_sleep_hear(
 	);
 	if (kind == SAY_SLEEPS || !reach_peer(sleep))
 		return false;
-	compose(SAY_RINGS, 0, mac, ret_frame);
+	message_compose(SAY_RINGS, 0, mac, ret_frame);
 	return true;
 }
 
 void dpdk_sleep_received(struct dpdk_sleep *sleep, uint32_t count) {
 	sleep->got += count;
-	if (!get(&sleep->came))
-		set(&sleep->came, true);
+	if (!flag_get(&sleep->came))
+		flag_set(&sleep->came, true);
 }
 
 bool dpdk_sleep_leave(
@@ -340,12 +344,12 @@ bool dpdk_sleep_leave(
 	if (sleep->kind != DPDK_MEMIF)
 		return false;
 	sleep->peer_had = false;
-	compose(SAY_LEAVES, 0, mac, ret_frame);
+	message_compose(SAY_LEAVES, 0, mac, ret_frame);
 	return true;
 }
 
 void dpdk_sleep_ring(struct dpdk_sleep *sleep) {
-	ring(sleep);
+	peers_ring(sleep);
 }
 
 void dpdk_sleep_sent(struct dpdk_sleep *sleep, uint32_t count) {
@@ -354,17 +358,17 @@ void dpdk_sleep_sent(struct dpdk_sleep *sleep, uint32_t count) {
 		return;
 	sleep->peer_sleeps = false;
 	sleep->rung_at = sleep->sent;
-	ring(sleep);
+	peers_ring(sleep);
 }
 
 // The other one may sleep still as one that knew our predecessor.
 void dpdk_sleep_link(struct dpdk_sleep *sleep, bool up) {
-	set(&sleep->link, up);
-	set(&sleep->armed, false);
-	set(&sleep->wanted, false);
-	set(&sleep->rung_by, false);
+	flag_set(&sleep->link, up);
+	flag_set(&sleep->armed, false);
+	flag_set(&sleep->wanted, false);
+	flag_set(&sleep->rung_by, false);
 	sleep->peer_connected = false;
 	sleep->peer_sleeps = false;
 	if (up)
-		ring(sleep);
+		peers_ring(sleep);
 }

@@ -65,7 +65,7 @@ static struct faults_wire *faults_of(struct soft_wire *wire) {
 }
 
 // splitmix64
-static uint64_t draw(struct faults_wire *faults) {
+static uint64_t random_draw(struct faults_wire *faults) {
 	uint64_t z = faults->random += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -75,11 +75,11 @@ static uint64_t draw(struct faults_wire *faults) {
 
 // 0 … bound-1; the bias of less than bound / 2^32 does not matter here.
 static uint32_t draw_below(struct faults_wire *faults, uint32_t bound) {
-	return (uint32_t)((draw(faults) >> 32) * bound >> 32);
+	return (uint32_t)((random_draw(faults) >> 32) * bound >> 32);
 }
 
 // Drawn whatever the chance is: a fault that is switched on moves no draw of the others.
-static bool happens(struct faults_wire *faults, uint32_t ppm) {
+static bool fault_happens(struct faults_wire *faults, uint32_t ppm) {
 	return draw_below(faults, PPM) < ppm;
 }
 
@@ -123,7 +123,7 @@ static void delay_frame(struct faults_wire *faults, uint32_t frame) {
 	uint64_t delay_ns = faults->faults.delay_ns - jitter_ns;
 
 	if (jitter_ns > 0)
-		delay_ns += draw(faults) % (2 * jitter_ns + 1);
+		delay_ns += random_draw(faults) % (2 * jitter_ns + 1);
 	counter_add(&faults->counters->fault_delayed, 1);
 	delayed_push(faults, faults->now_ns + delay_ns, frame);
 }
@@ -187,7 +187,7 @@ static uint8_t *faults_take(struct soft_wire *wire) {
 
 // One bit of those that the ICRC covers, from the BTH on: what stands before it is the network's,
 // and with a bit less would lead to strangers; byte 4 of the BTH may change on the way.
-static void corrupt(struct faults_wire *faults, uint8_t *frame, uint32_t size) {
+static void frame_corrupt(struct faults_wire *faults, uint8_t *frame, uint32_t size) {
 	uint32_t headers = frame_headers_bytes(frame[0] >> 4 == 4);
 	uint32_t byte;
 
@@ -201,7 +201,7 @@ static void corrupt(struct faults_wire *faults, uint8_t *frame, uint32_t size) {
 }
 
 static bool held_back(struct faults_wire *faults, uint32_t size) {
-	bool reorder = happens(faults, faults->faults.reorder_ppm);
+	bool reorder = fault_happens(faults, faults->faults.reorder_ppm);
 	uint32_t behind = 1 + draw_below(faults, BEHIND_MAX);
 
 	if (!reorder || faults->held_count == HELD_MAX)
@@ -248,14 +248,14 @@ static bool is_meant(const struct faults_wire *faults, const uint8_t *frame) {
 }
 
 static void give_faultily(struct faults_wire *faults, uint32_t size) {
-	bool lost = happens(faults, faults->faults.loss_ppm);
-	bool damaged = happens(faults, faults->faults.corrupt_ppm);
-	bool repeated = happens(faults, faults->faults.duplicate_ppm);
+	bool lost = fault_happens(faults, faults->faults.loss_ppm);
+	bool damaged = fault_happens(faults, faults->faults.corrupt_ppm);
+	bool repeated = fault_happens(faults, faults->faults.duplicate_ppm);
 	uint32_t at_once = 0;
 
 	// Only where it is asked for, so that it moves no draw of the others.
 	if (size > SOFT_LARGE_BYTES && faults->faults.large_ppm > 0)
-		lost |= happens(faults, faults->faults.large_ppm);
+		lost |= fault_happens(faults, faults->faults.large_ppm);
 	// What is posted after a pause is not as old as the turn before it.
 	faults->now_ns = clock_now_ns(faults->clock);
 	if (lost) {
@@ -263,7 +263,7 @@ static void give_faultily(struct faults_wire *faults, uint32_t size) {
 		return;
 	}
 	if (damaged)
-		corrupt(faults, faults->out, size);
+		frame_corrupt(faults, faults->out, size);
 	if (repeated)
 		counter_add(&faults->counters->fault_duplicated, 1);
 	for (uint32_t copy = 0; copy < (repeated ? 2 : 1); copy++)

@@ -71,7 +71,7 @@ static uint8_t *memory_take(struct soft_wire *wire) {
 }
 
 // Where a frame of this device goes.
-static bool destination(const uint8_t *frame, uint32_t size, union ibv_gid *ret_gid) {
+static bool frame_destination(const uint8_t *frame, uint32_t size, union ibv_gid *ret_gid) {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	uint32_t version = frame[0] >> 4;
 
@@ -91,7 +91,7 @@ static bool hub_deliver(const uint8_t *bytes, uint32_t size) {
 	struct memory_wire *to;
 	union ibv_gid gid;
 
-	if (!destination(bytes, size, &gid))
+	if (!frame_destination(bytes, size, &gid))
 		return false;
 	to = hub_find(&gid);
 	if (to == NULL || to->tail - to->head == MEMORY_FRAMES)

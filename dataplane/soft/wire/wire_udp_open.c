@@ -54,7 +54,7 @@ static void explain_held(const struct sock_addr *address, char *reason) {
 	);
 }
 
-static void explain(const struct sock_addr *address, int err, char *reason) {
+static void bind_explain(const struct sock_addr *address, int err, char *reason) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format_host(address, text);
@@ -93,16 +93,16 @@ static int bind_to_any(int fd, struct sock_addr *address) {
 	return err;
 }
 
-static bool set(int fd, int level, int name, int value) {
+static bool option_set(int fd, int level, int name, int value) {
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
 // Sizes without a privilege end at net.core.rmem_max and wmem_max.
 static void set_buffers(int fd) {
-	if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
-		set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
-	if (!set(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
-		set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
+	if (!option_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
+		option_set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
+	if (!option_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
+		option_set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
 }
 
 // Never fragmented, so that the IP id is 0; no UDP checksum, as RoCEv2 has none.
@@ -110,15 +110,15 @@ static int set_options(int fd, bool ip4) {
 	bool done;
 
 	set_buffers(fd);
-	set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
+	option_set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
 	if (ip4) {
-		done = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		done = option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	} else {
-		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
-		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
-		done = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
-		       set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
-		       set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+		option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
+		option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+		done = option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+		       option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+		       option_set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
 	}
 	return done ? 0 : neg_errno();
 }
@@ -245,7 +245,7 @@ static int open_all(struct udp_wire *udp, bool any, char *reason) {
 	int err = open_socket(udp, any);
 
 	if (err != 0) {
-		explain(&udp->wire.address, err, reason);
+		bind_explain(&udp->wire.address, err, reason);
 		return err;
 	}
 	gid_of(&udp->wire.address, &udp->wire.gid);
