@@ -172,7 +172,7 @@ static void first_changed(struct keeper *keeper) {
 		loop_timer_cancel(keeper->loop, &keeper->look);
 }
 
-static void look(struct loop_timer *timer, uint64_t now_ns) {
+static void keeper_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct keeper *keeper = container_of(timer, struct keeper, look);
 
 	(void)now_ns;
@@ -208,7 +208,7 @@ static void job_ended(struct keeper *keeper, struct keeper_job *job) {
 	job_drop(job);
 }
 
-static void ready(struct loop_source *source, uint32_t events) {
+static void keeper_ready(struct loop_source *source, uint32_t events) {
 	struct keeper *keeper = container_of(source, struct keeper, source);
 	struct shared *shared = keeper->shared;
 	struct keeper_job *job;
@@ -274,13 +274,13 @@ int keeper_create(
 	keeper->loop = loop;
 	keeper->ops = *ops;
 	keeper->totals = ops->totals != NULL ? ops->totals : &keeper->unshared;
-	keeper->look.expired = look;
+	keeper->look.expired = keeper_expired;
 	snprintf(keeper->name, sizeof(keeper->name), "%s", name);
 	keeper->source = (struct loop_source){
 		.fd = keeper->shared->event_fd,
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = ready,
+		.ready = keeper_ready,
 	};
 	err = keeper->source.fd < 0 ? -EMFILE : loop_add(loop, &keeper->source);
 	if (err == 0)

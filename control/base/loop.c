@@ -352,7 +352,7 @@ static uint64_t next_timer_ns(const struct loop *loop) {
 }
 
 // So that the wait ends with the first timer.
-static int arm(struct loop *loop) {
+static int timer_arm(struct loop *loop) {
 	uint64_t at_ns = next_timer_ns(loop);
 	struct itimerspec spec = {0};
 
@@ -376,7 +376,7 @@ static int wait_on(struct loop *loop, enum loop_rank rank, uint32_t count_max, i
 	return n;
 }
 
-static void serve(struct loop *loop, const struct epoll_event *event) {
+static void event_serve(struct loop *loop, const struct epoll_event *event) {
 	uint32_t slot = (uint32_t)event->data.u64;
 	struct loop_source *source = loop->slots[slot].source;
 	uint32_t events;
@@ -403,7 +403,7 @@ static bool serve_overlay(struct loop *loop, int count) {
 		else if (event.data.u64 == DATA_TIMER)
 			loop->armed_ns = 0;
 		else
-			serve(loop, &event);
+			event_serve(loop, &event);
 	}
 	return clients;
 }
@@ -415,7 +415,7 @@ static int serve_clients(struct loop *loop) {
 	loop->counters.clients_full += count == LOOP_CLIENTS_PER_TURN;
 	for (int n = 0; n < count; n++) {
 		event = loop->events[n];
-		serve(loop, &event);
+		event_serve(loop, &event);
 	}
 	return count < 0 ? count : 0;
 }
@@ -478,7 +478,7 @@ int loop_turn(struct loop *loop, int timeout_ms) {
 	if (loop->jobs.first != NULL || next_timer_ns(loop) <= loop_clock_ns(loop))
 		timeout_ms = 0;
 	else
-		err = arm(loop);
+		err = timer_arm(loop);
 	if (err != 0)
 		return err;
 	count = wait_on(loop, LOOP_OVERLAY, loop->overlay_count + 2, timeout_ms);

@@ -129,7 +129,7 @@ static void end_job(struct spawn *spawn, struct spawn_job *job, const struct spa
 }
 
 // Sends what may run. Why the helper takes nothing is told when its end is read.
-static void pump(struct spawn *spawn) {
+static void requests_send(struct spawn *spawn) {
 	struct spawn_job *job = spawn->first;
 
 	for (; job != NULL && spawn->alive && spawn->running < SPAWN_RUNNING_MAX; job = job->next) {
@@ -153,7 +153,7 @@ static void count_end(struct spawn *spawn, enum spawn_end end) {
 	spawn->counters.lost += end == SPAWN_LOST;
 }
 
-static void lose(struct spawn *spawn) {
+static void helper_lose(struct spawn *spawn) {
 	static const struct spawn_result result = {
 		.end = SPAWN_LOST, .out = {"", 0, false}, .err = {"", 0, false}};
 
@@ -184,7 +184,7 @@ static void job_stuck(struct spawn *spawn, struct spawn_job *job, const char *by
 		request->stuck(request, &stuck);
 }
 
-static void answered(struct spawn *spawn, size_t size) {
+static void answer_take(struct spawn *spawn, size_t size) {
 	const char *bytes = spawn->record + sizeof(struct spawn_answer_head);
 	struct spawn_answer_head head;
 	struct spawn_result result;
@@ -212,18 +212,18 @@ static void answered(struct spawn *spawn, size_t size) {
 }
 
 // One answer in a turn: it is up to 64 KiB.
-static void ready(struct loop_source *source, uint32_t events) {
+static void helper_ready(struct loop_source *source, uint32_t events) {
 	struct spawn *spawn = container_of(source, struct spawn, source);
 	ssize_t got;
 
 	(void)events;
 	got = recv(source->fd, spawn->record, sizeof(spawn->record), MSG_DONTWAIT);
 	if (got > 0)
-		answered(spawn, (size_t)got);
+		answer_take(spawn, (size_t)got);
 	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-		lose(spawn);
+		helper_lose(spawn);
 	if (spawn->alive)
-		pump(spawn);
+		requests_send(spawn);
 }
 
 int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **ret_spawn) {
@@ -237,7 +237,7 @@ int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **
 		.fd = helper->fd,
 		.events = EPOLLIN,
 		.rank = LOOP_CLIENTS,
-		.ready = ready,
+		.ready = helper_ready,
 	};
 	err = loop_add(loop, &spawn->source);
 	if (err != 0) {
@@ -268,7 +268,7 @@ struct spawn *spawn_destroy(struct spawn *spawn) {
 }
 
 // How many bytes argv takes with its NULs.
-static int measure(const char *const *argv, size_t *ret_bytes) {
+static int argv_measure(const char *const *argv, size_t *ret_bytes) {
 	size_t bytes = 0;
 	size_t count = 0;
 
@@ -288,7 +288,7 @@ static int make_job(const struct spawn_program *program, struct spawn_job **ret_
 	struct spawn_job *job;
 	size_t bytes;
 	char *at;
-	int err = measure(program->argv, &bytes);
+	int err = argv_measure(program->argv, &bytes);
 
 	if (err == 0 &&
 	    (program->input_bytes > SPAWN_INPUT_BYTES_MAX || strlen(user) >= SPAWN_USER_BYTES_MAX))
@@ -309,7 +309,7 @@ static int make_job(const struct spawn_program *program, struct spawn_job **ret_
 	at = (char *)(job + 1);
 	if (program->input != NULL)
 		at = mempcpy(at, program->input, program->input_bytes);
-	for (size_t n = 0; program->argv[n] != NULL; n++) // measure() has added them up
+	for (size_t n = 0; program->argv[n] != NULL; n++) // argv_measure() has added them up
 		at = mempcpy(at, program->argv[n], strlen(program->argv[n]) + 1);
 	*ret_job = job;
 	return 0;
@@ -347,7 +347,7 @@ int spawn_run(
 		last = &(*last)->next;
 	*last = job;
 	spawn->pending++;
-	pump(spawn);
+	requests_send(spawn);
 	return 0;
 }
 

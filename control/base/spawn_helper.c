@@ -102,7 +102,7 @@ struct birth {
 
 // In the new process, of one thread as the helper is. A change of user takes the death signal
 // away, so that comes behind it.
-static _Noreturn void become(const struct birth *birth) {
+static _Noreturn void program_exec(const struct birth *birth) {
 	const struct spawn_order_head *head = birth->head;
 	sigset_t none;
 	int err;
@@ -173,7 +173,7 @@ static int program_fork(
 	if (err == 0) {
 		program->pid = fork();
 		if (program->pid == 0)
-			become(&birth);
+			program_exec(&birth);
 		err = program->pid < 0 ? neg_errno() : 0;
 	}
 	if (err == 0)
@@ -192,7 +192,7 @@ static void program_fail(struct program *program, int err) {
 }
 
 // Strings that end within the record, for so the agent's side made it.
-static void split(char *text, size_t size, char **argv) {
+static void argv_split(char *text, size_t size, char **argv) {
 	size_t count = 0;
 
 	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
@@ -215,7 +215,7 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 	}
 	must(program != NULL); // the agent sends no more than there are slots
 	must(head->input_bytes < size);
-	split(text + head->input_bytes, size - head->input_bytes, argv);
+	argv_split(text + head->input_bytes, size - head->input_bytes, argv);
 	*program = (struct program){
 		.used = true,
 		.id = head->id,
@@ -310,7 +310,7 @@ static struct program *program_of(struct helper *helper, pid_t pid) {
 	return NULL;
 }
 
-static void reap(struct helper *helper) {
+static void children_reap(struct helper *helper) {
 	siginfo_t info = {0};
 
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
@@ -408,7 +408,7 @@ static bool answer_all(struct helper *helper) {
 	return left;
 }
 
-static _Noreturn void end(struct helper *helper) {
+static _Noreturn void helper_end(struct helper *helper) {
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		if (helper->programs[n].pid > 0)
 			kill(-helper->programs[n].pid, SIGKILL);
@@ -416,7 +416,7 @@ static _Noreturn void end(struct helper *helper) {
 	_exit(0);
 }
 
-static void cancel(struct helper *helper, uint64_t id) {
+static void job_cancel(struct helper *helper, uint64_t id) {
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		if (helper->programs[n].id == id && helper->programs[n].pid > 0)
 			program_kill(&helper->programs[n]);
@@ -432,14 +432,14 @@ static void take_orders(struct helper *helper) {
 		must((size_t)got >= sizeof(head));
 		memcpy(&head, record, sizeof(head));
 		if (head.order == SPAWN_ORDER_CANCEL)
-			cancel(helper, head.id);
+			job_cancel(helper, head.id);
 		else
 			program_start(
 				helper, &head, record + sizeof(head), (size_t)got - sizeof(head)
 			);
 	}
 	if (got == 0 || (errno != EAGAIN && errno != EINTR))
-		end(helper);
+		helper_end(helper);
 }
 
 static int wait_ms(const struct helper *helper) {
@@ -458,7 +458,7 @@ static int wait_ms(const struct helper *helper) {
 	return deadline_poll_timeout_ms((struct deadline){next}, now);
 }
 
-static void turn(struct helper *helper) {
+static void helper_turn(struct helper *helper) {
 	bool unsent = answer_all(helper);
 	struct pollfd fds[2 + 2 * PROGRAMS_MAX] = {
 		{helper->fd, (short)(POLLIN | (unsent ? POLLOUT : 0)), 0},
@@ -484,7 +484,7 @@ static void turn(struct helper *helper) {
 	}
 	while (read(helper->signal_fd, &info, sizeof(info)) > 0)
 		continue;
-	reap(helper);
+	children_reap(helper);
 	keep_deadlines(helper);
 	if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
 		take_orders(helper);
@@ -531,5 +531,5 @@ void spawn_helper_main(int fd) {
 	if (helper.signal_fd < 0)
 		_exit(1);
 	for (;;)
-		turn(&helper);
+		helper_turn(&helper);
 }

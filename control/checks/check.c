@@ -38,7 +38,7 @@ static void copy_text(const char *text, char copy[static VERDICT_EVIDENCE_MAX + 
 }
 
 static void
-say(struct check *check, enum verdict verdict, const char *reason, const char *evidence) {
+check_state(struct check *check, enum verdict verdict, const char *reason, const char *evidence) {
 	struct statement statement = {.subject = check->sayer->subject, .verdict = verdict};
 
 	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
@@ -48,9 +48,9 @@ say(struct check *check, enum verdict verdict, const char *reason, const char *e
 
 static void take_back_unknown(struct check *check) {
 	if (check->unknown)
-		say(check, VERDICT_HEALTHY, check->reasons.unknown, "");
+		check_state(check, VERDICT_HEALTHY, check->reasons.unknown, "");
 	if (check->stuck)
-		say(check, VERDICT_HEALTHY, check->reasons.stuck, "");
+		check_state(check, VERDICT_HEALTHY, check->reasons.stuck, "");
 	check->unknown = check->stuck = false;
 }
 
@@ -58,7 +58,7 @@ void check_say_unknown(struct check *check, const char *evidence) {
 	if (check->stuck)
 		return; // which says more
 	check->unknown = true;
-	say(check, VERDICT_UNKNOWN, check->reasons.unknown, evidence);
+	check_state(check, VERDICT_UNKNOWN, check->reasons.unknown, evidence);
 }
 
 void check_say_stuck(struct check *check, const struct spawn_stuck *stuck) {
@@ -78,15 +78,17 @@ void check_say_stuck(struct check *check, const struct spawn_stuck *stuck) {
 		log_str("evidence", evidence),
 		log_str("effect", "it is not started again before that has ended")
 	);
-	say(check, VERDICT_UNKNOWN, check->reasons.stuck, evidence);
+	check_state(check, VERDICT_UNKNOWN, check->reasons.stuck, evidence);
 }
 
 static void say_told(struct check *check) {
 	static const enum verdict verdicts[] = {
 		[CHECK_OK] = VERDICT_HEALTHY, [CHECK_WARNING] = VERDICT_CHECK_WARNING};
 
-	say(check, check->told == CHECK_CRITICAL ? check->failed : verdicts[check->told],
-	    check->reasons.bad, check->told == CHECK_OK ? "" : check->evidence);
+	check_state(
+		check, check->told == CHECK_CRITICAL ? check->failed : verdicts[check->told],
+		check->reasons.bad, check->told == CHECK_OK ? "" : check->evidence
+	);
 }
 
 void check_retract(struct check *check) {
@@ -108,7 +110,7 @@ const char *check_reason(const struct check *check) {
 }
 
 // What is to be said after a run that came to a level; an unknown one breaks every row.
-static enum check_level decide(struct check *check, enum check_level level) {
+static enum check_level level_decide(struct check *check, enum check_level level) {
 	check->warnings = level >= CHECK_WARNING ? check->warnings + 1 : 0;
 	check->criticals = level >= CHECK_CRITICAL ? check->criticals + 1 : 0;
 	if (level >= check->told) {
@@ -157,7 +159,7 @@ void check_result(struct check *check, const struct check_result *result) {
 		check_say_unknown(check, check->evidence);
 		return;
 	}
-	check->told = decide(check, result->level);
+	check->told = level_decide(check, result->level);
 	// First what is bad, then that it is known: else it would look well between.
 	if (check->told != before) {
 		check->betters = 0;

@@ -37,7 +37,7 @@ struct checks *checks_destroy(struct checks *checks) {
 	return NULL;
 }
 
-static struct user_check *find(const struct checks *checks, const char *name) {
+static struct user_check *check_find(const struct checks *checks, const char *name) {
 	for (uint32_t n = 0; n < checks->user_count; n++) {
 		if (strcmp(checks->user[n]->check.name, name) == 0)
 			return checks->user[n];
@@ -68,14 +68,14 @@ int checks_set_user(struct checks *checks, const struct check_settings *settings
 	for (uint32_t n = 0; n < checks->user_count; n++)
 		checks->user[n]->keep = false;
 	for (uint32_t n = 0; n < count; n++) {
-		struct user_check *user = find(checks, settings[n].name);
+		struct user_check *user = check_find(checks, settings[n].name);
 
 		if (user != NULL)
 			user->keep = true;
 	}
 	drop_others(checks);
 	for (uint32_t n = 0; n < count && err == 0; n++) {
-		struct user_check *user = find(checks, settings[n].name);
+		struct user_check *user = check_find(checks, settings[n].name);
 
 		if (user != NULL)
 			err = user_check_change(user, &settings[n]);

@@ -125,7 +125,7 @@ const char *congestion_hw_name(uint32_t n) {
 
 // The lane: the digit where there is one, else the last. -1: another name. mlx5e has one that ends
 // in a blank.
-static int match(const char *pattern, const char *name) {
+static int pattern_match(const char *pattern, const char *name) {
 	int lane = CONGESTION_LANES - 1;
 
 	for (; *pattern != '\0'; pattern++, name++) {
@@ -147,7 +147,7 @@ void congestion_begin(struct congestion_read *read, const char *device, uint8_t 
 	memset(read->received_us, 0xff, sizeof(read->received_us));
 }
 
-static void add(struct congestion_read *read, enum congestion_kind kind, uint64_t value) {
+static void kind_add(struct congestion_read *read, enum congestion_kind kind, uint64_t value) {
 	uint64_t room = CONGESTION_UNKNOWN - 1 - read->values[kind];
 
 	read->values[kind] += value < room ? value : room;
@@ -157,17 +157,17 @@ static void add(struct congestion_read *read, enum congestion_kind kind, uint64_
 void congestion_take_hw(struct congestion_read *read, const char *name, uint64_t value) {
 	for (size_t n = 0; n < HW_NAMES; n++) {
 		if (strcmp(hw_names[n].text, name) == 0)
-			add(read, hw_names[n].kind, value);
+			kind_add(read, hw_names[n].kind, value);
 	}
 }
 
 void congestion_take_ethtool(struct congestion_read *read, const char *name, uint64_t value) {
 	for (size_t n = 0; n < ETHTOOL_NAMES; n++) {
-		if (match(ethtool_names[n].text, name) >= 0)
-			add(read, ethtool_names[n].kind, value);
+		if (pattern_match(ethtool_names[n].text, name) >= 0)
+			kind_add(read, ethtool_names[n].kind, value);
 	}
 	for (size_t n = 0; n < PAUSE_NAMES; n++) {
-		int lane = match(pause_names[n].text, name);
+		int lane = pattern_match(pause_names[n].text, name);
 		uint64_t *times = pause_names[n].sent ? read->sent_us : read->received_us;
 
 		if (lane >= 0)
@@ -213,7 +213,7 @@ static uint32_t share_of(
 	return most;
 }
 
-static bool counts(const struct congestion_read *read) {
+static bool port_counts(const struct congestion_read *read) {
 	for (uint32_t n = 0; n < CONGESTION_KIND_COUNT; n++) {
 		if (read->parts[n] > 0)
 			return true;
@@ -288,7 +288,7 @@ const char *congestion_level_name(enum congestion_level level) {
 	return words[level];
 }
 
-static void say(struct link_finding *finding, enum check_level level, const char *text) {
+static void finding_word(struct link_finding *finding, enum check_level level, const char *text) {
 	size_t used = strlen(finding->evidence);
 
 	if (level > finding->level)
@@ -312,13 +312,13 @@ judge_port(const struct congestion_port *port, bool stormed, struct link_finding
 			text, sizeof(text), "%.32s port %u sends pauses for %u %% of the time",
 			port->device, port->number, sent / 10
 		);
-		say(finding, CHECK_WARNING, text);
+		finding_word(finding, CHECK_WARNING, text);
 	} else if (stormed) {
 		snprintf(
 			text, sizeof(text), "%.32s port %u found its own pauses too long",
 			port->device, port->number
 		);
-		say(finding, CHECK_WARNING, text);
+		finding_word(finding, CHECK_WARNING, text);
 	}
 	if (received != UINT32_MAX && received >= STORM_PERMILLE) {
 		snprintf(
@@ -326,12 +326,12 @@ judge_port(const struct congestion_port *port, bool stormed, struct link_finding
 			"%.32s port %u is paused by its switch for %u %% of the time", port->device,
 			port->number, received / 10
 		);
-		say(finding, CHECK_OK, text);
+		finding_word(finding, CHECK_OK, text);
 	}
 }
 
 static uint32_t
-find(const struct congestion_book *book, const struct congestion_read *read, uint32_t count) {
+port_find(const struct congestion_book *book, const struct congestion_read *read, uint32_t count) {
 	uint32_t n = 0;
 
 	while (n < count && (book->before[n].number != read->number ||
@@ -353,12 +353,12 @@ void congestion_judge(
 
 	book->count = 0;
 	for (uint32_t n = 0; n < count && book->count < CONGESTION_PORTS_MAX; n++) {
-		uint32_t past = find(book, &reads[n], book->before_count);
+		uint32_t past = port_find(book, &reads[n], book->before_count);
 		bool known = past < book->before_count && now_ns > book->looked_ns[past];
 		struct congestion_port *port = &book->ports[book->count];
 		uint64_t *storm_ns = &storms[book->count];
 
-		if (!counts(&reads[n]))
+		if (!port_counts(&reads[n]))
 			continue;
 		make_port(
 			known ? &book->before[past] : NULL, &reads[n],
@@ -370,7 +370,7 @@ void congestion_judge(
 	}
 	book->before_count = 0;
 	for (uint32_t n = 0; n < count && book->before_count < book->count; n++) {
-		if (!counts(&reads[n]))
+		if (!port_counts(&reads[n]))
 			continue;
 		book->before[book->before_count] = reads[n];
 		book->looked_ns[book->before_count] = now_ns;

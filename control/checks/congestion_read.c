@@ -65,7 +65,7 @@ static bool find_netdev(const char *path, char netdev[static IF_NAMESIZE]) {
 	return false;
 }
 
-static void take(void *ctx, const char *name, uint64_t value) {
+static void statistic_take(void *ctx, const char *name, uint64_t value) {
 	congestion_take_ethtool(ctx, name, value);
 }
 
@@ -87,7 +87,8 @@ void congestion_look(
 		congestion_begin(&reads[count], device, (uint8_t)number);
 		read_hw(path, &reads[count]);
 		if (find_netdev(path, netdev))
-			ethtool(netdev, take, &reads[count]); // one that counts nothing is as none
+			ethtool(netdev, statistic_take,
+				&reads[count]); // one that counts nothing is as none
 		count++;
 	}
 	*ret_count = count;
@@ -105,7 +106,7 @@ static void free_table(const struct table *table) {
 	free(table->values);
 }
 
-static int ask(int fd, const char *netdev, void *data) {
+static int ethtool_ask(int fd, const char *netdev, void *data) {
 	struct ifreq request = {.ifr_data = data};
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.15s", netdev);
@@ -117,7 +118,7 @@ static int count_values(int fd, const char *netdev, uint32_t *ret_count) {
 		struct ethtool_sset_info info;
 		char bytes[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
 	} set = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = UINT64_C(1) << ETH_SS_STATS}};
-	int err = ask(fd, netdev, &set);
+	int err = ethtool_ask(fd, netdev, &set);
 
 	if (err != 0)
 		return err;
@@ -138,9 +139,9 @@ static int read_table(int fd, const char *netdev, uint32_t count, struct table *
 	*table->names = (struct ethtool_gstrings
 	){.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = count};
 	*table->values = (struct ethtool_stats){.cmd = ETHTOOL_GSTATS, .n_stats = count};
-	err = ask(fd, netdev, table->names);
+	err = ethtool_ask(fd, netdev, table->names);
 	if (err == 0)
-		err = ask(fd, netdev, table->values);
+		err = ethtool_ask(fd, netdev, table->values);
 	// Another number by now: names and values may not belong together.
 	if (err == 0 && (table->names->len != count || table->values->n_stats != count))
 		err = -EAGAIN;

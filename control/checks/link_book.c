@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct link_past *find(struct link_book *book, const char *device, unsigned int number) {
+static struct link_past *
+past_find(struct link_book *book, const char *device, unsigned int number) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		if (book->ports[n].number == number && strcmp(book->ports[n].device, device) == 0)
 			return &book->ports[n];
@@ -42,7 +43,7 @@ static void take_port(struct link_book *book, const char *at, bool same_boot) {
 	    !read_flag(&at, &past.up) || !field_u64(&at, UINT64_MAX, &past.looked_ns))
 		return;
 	if (number == 0 || book->count == LINK_PORTS_MAX ||
-	    find(book, past.device, (unsigned int)number) != NULL)
+	    past_find(book, past.device, (unsigned int)number) != NULL)
 		return;
 	past.number = (uint8_t)number;
 	past.best_mbps = (uint32_t)best;
@@ -61,7 +62,7 @@ static void take_counter(struct link_book *book, const char *at) {
 	    !field_text(&at, name, sizeof(name)) || !field_u64(&at, UINT64_MAX - 1, &value) ||
 	    !field_u64(&at, UINT32_MAX, &milli))
 		return;
-	past = find(book, device, (unsigned int)number);
+	past = past_find(book, device, (unsigned int)number);
 	for (uint32_t n = 0; past != NULL && n < link_counter_count; n++) {
 		if (strcmp(link_counters[n].name, name) != 0)
 			continue;

@@ -41,7 +41,7 @@ add(struct link_finding *finding, enum check_level level, const char *format, ..
 		);
 }
 
-static void finish(struct link_finding *finding) {
+static void finding_finish(struct link_finding *finding) {
 	size_t used = strlen(finding->evidence);
 
 	if (finding->more > 0)
@@ -52,7 +52,7 @@ static void finish(struct link_finding *finding) {
 }
 
 static const struct checks_device *
-wanted(const struct checks_own_settings *settings, const char *device) {
+device_is_wanted(const struct checks_own_settings *settings, const char *device) {
 	for (uint32_t n = 0; n < settings->device_count; n++) {
 		if (strcmp(settings->devices[n].name, device) == 0)
 			return &settings->devices[n];
@@ -64,7 +64,8 @@ static bool is_up(const struct link_port *port) {
 	return port->state == ACTIVE || port->state == ACTIVE_DEFER;
 }
 
-static struct link_past *find(struct link_book *book, const char *device, uint8_t number) {
+static struct link_past *
+port_entry_find(struct link_book *book, const char *device, uint8_t number) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		if (book->ports[n].number == number && strcmp(book->ports[n].device, device) == 0)
 			return &book->ports[n];
@@ -80,7 +81,7 @@ static void begin_anew(struct link_past *past, const struct link_port *port) {
 
 // NULL: there is no room, and nothing is remembered of it.
 static struct link_past *open_page(struct link_book *book, const struct link_port *port) {
-	struct link_past *past = find(book, port->device, port->number);
+	struct link_past *past = port_entry_find(book, port->device, port->number);
 
 	if (past != NULL) {
 		if (past->guid != port->guid) // other hardware under the same name
@@ -94,7 +95,8 @@ static struct link_past *open_page(struct link_book *book, const struct link_por
 	return past;
 }
 
-static void leak(const struct link_past *past, uint32_t n, uint64_t gone_ns, uint64_t *ret_milli) {
+static void
+bucket_leak(const struct link_past *past, uint32_t n, uint64_t gone_ns, uint64_t *ret_milli) {
 	uint64_t gone_s = gone_ns / NS_PER_S;
 	uint64_t out = gone_s >= HOUR_S ? UINT64_MAX
 					: gone_ns / 1000000 * link_counters[n].per_hour / HOUR_S;
@@ -113,7 +115,7 @@ static void count_errors(
 	for (uint32_t n = 0; n < link_counter_count; n++) {
 		uint64_t before = past->counters[n], now = port->counters[n], milli;
 
-		leak(past, n, gone_ns, &milli);
+		bucket_leak(past, n, gone_ns, &milli);
 		// One that is less than before was reset; what it shows may be old.
 		if (before != UINT64_MAX && now != UINT64_MAX && now > before)
 			milli +=
@@ -222,7 +224,7 @@ static void judge_gone(
 
 	for (uint32_t n = 0; n < book->count; n++) {
 		const struct link_past *past = &book->ports[n];
-		bool meant = is_meant(wanted(settings, past->device), past->number);
+		bool meant = is_meant(device_is_wanted(settings, past->device), past->number);
 
 		if (!past->seen && meant && past->was_up)
 			add(finding, CHECK_CRITICAL, "%.32s port %u is not there any more",
@@ -279,7 +281,7 @@ void link_judge(
 	for (uint32_t n = 0; n < book->count; n++)
 		book->ports[n].seen = false;
 	for (uint32_t n = 0; n < count; n++) {
-		const struct checks_device *device = wanted(settings, ports[n].device);
+		const struct checks_device *device = device_is_wanted(settings, ports[n].device);
 		struct link_past *past = open_page(book, &ports[n]);
 
 		if (past == NULL)
@@ -304,7 +306,7 @@ void link_judge(
 	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++) {
 		if (findings[n].level == CHECK_OK)
 			tell_ports(&findings[n], up, count);
-		finish(&findings[n]);
+		finding_finish(&findings[n]);
 	}
 	memcpy(ret_findings, findings, sizeof(findings));
 }

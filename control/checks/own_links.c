@@ -39,7 +39,7 @@ static int read_call(void *arg) {
 	return 0;
 }
 
-static void tell(struct own_links *links) {
+static void links_report(struct own_links *links) {
 	static const enum own_check places[LINK_FINDING_COUNT] = {
 		[LINK_STATE] = OWN_LINKS, [LINK_RATE] = OWN_RATES, [LINK_ERRORS] = OWN_ERRORS};
 	struct own_checks *own = links->own;
@@ -58,7 +58,7 @@ static void tell(struct own_links *links) {
 	);
 }
 
-static void run(struct own_links *links, const char *device) {
+static void links_run(struct own_links *links, const char *device) {
 	const struct checks_config *config = &links->own->checks->config;
 	struct keeper_call call = {.call = read_call, .drop = free};
 	struct call *arg = calloc(1, sizeof(*arg));
@@ -73,7 +73,7 @@ static void run(struct own_links *links, const char *device) {
 		free(arg);
 }
 
-static void ended(struct keeper_request *request, void *arg, int result) {
+static void reading_ended(struct keeper_request *request, void *arg, int result) {
 	struct own_links *links = container_of(request, struct own_links, request);
 	const struct call *call = arg;
 
@@ -90,16 +90,16 @@ static void ended(struct keeper_request *request, void *arg, int result) {
 		links->next++;
 	}
 	if (links->next < links->list.count)
-		run(links, links->list.names[links->next]);
+		links_run(links, links->list.names[links->next]);
 	else
-		tell(links);
+		links_report(links);
 }
 
 int own_links_start(struct own_links *links, struct own_checks *own) {
 	const struct keeper_ops ops = {.totals = own->checks->config.keepers};
 
 	links->own = own;
-	links->request.ended = ended;
+	links->request.ended = reading_ended;
 	return keeper_create(own->checks->config.loop, "tocsin-sysfs", &ops, &links->keeper);
 }
 
@@ -113,7 +113,7 @@ void own_links_look(struct own_links *links) {
 	links->reading = false;
 	links->next = links->count = links->read_count = 0;
 	links->began_ns = loop_clock_ns(links->own->checks->config.loop);
-	run(links, "");
+	links_run(links, "");
 }
 
 bool own_links_hang(const struct own_links *links, char *text, size_t size) {

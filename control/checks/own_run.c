@@ -64,7 +64,7 @@ struct disk_call {
 	struct own_disk disk;
 };
 
-static void drop(void *arg) {
+static void reading_drop(void *arg) {
 	struct disk_call *call = arg;
 
 	free(call->directory);
@@ -167,7 +167,7 @@ static void disk_hangs(struct own_checks *own, uint64_t now_ns) {
 }
 
 static void look_at_disk(struct own_checks *own) {
-	struct keeper_call call = {.call = disk_work, .drop = drop};
+	struct keeper_call call = {.call = disk_work, .drop = reading_drop};
 	uint64_t now_ns = loop_clock_ns(own->checks->config.loop);
 
 	if (own->disk_request.job != NULL) {
@@ -178,7 +178,7 @@ static void look_at_disk(struct own_checks *own) {
 	call.arg = make_call(own, now_ns);
 	own->disk_began_ns = now_ns;
 	if (call.arg != NULL && keeper_run(own->disk, &call, &own->disk_request) != 0)
-		drop(call.arg);
+		reading_drop(call.arg);
 }
 
 // Drivers: calls of the fabric's keepers, and of ours.
@@ -238,7 +238,7 @@ static void set_look(struct own_checks *own, uint64_t now_ns) {
 		own->next_ns = UINT64_MAX; // the watch sets it again
 }
 
-static void look(struct loop_timer *timer, uint64_t now_ns) {
+static void checks_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct own_checks *own = container_of(timer, struct own_checks, look);
 
 	look_at_machine(own);
@@ -252,7 +252,7 @@ static void look(struct loop_timer *timer, uint64_t now_ns) {
 	set_look(own, now_ns);
 }
 
-static void watch(struct loop_timer *timer, uint64_t now_ns) {
+static void watch_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct own_checks *own = container_of(timer, struct own_checks, watch);
 
 	look_at_drivers(own, false);
@@ -287,8 +287,8 @@ int own_create(struct checks *checks, struct own_checks **ret_own) {
 	if (own == NULL)
 		return -ENOMEM;
 	own->checks = checks;
-	own->look.expired = look;
-	own->watch.expired = watch;
+	own->look.expired = checks_expired;
+	own->watch.expired = watch_expired;
 	own->disk_request.ended = disk_ended;
 	init_checks(own);
 	err = own_links_start(&own->links, own);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void tell(struct check_sayer *sayer, const struct statement *statement) {
+static void statement_report(struct check_sayer *sayer, const struct statement *statement) {
 	sayer->statements++;
 	sayer->say(sayer->ctx, statement);
 }
@@ -20,7 +20,7 @@ static void take_back(struct check_sayer *sayer, struct check_row *row) {
 	sayer->told_count--;
 	statement.verdict = VERDICT_HEALTHY;
 	statement.evidence[0] = '\0';
-	tell(sayer, &statement);
+	statement_report(sayer, &statement);
 }
 
 static struct check_row *heaviest_untold(struct check_sayer *sayer) {
@@ -50,7 +50,7 @@ static struct check_row *lightest_told(struct check_sayer *sayer) {
 }
 
 // Ends: each turn tells one more, or a heavier one for a lighter one.
-static void balance(struct check_sayer *sayer) {
+static void rows_balance(struct check_sayer *sayer) {
 	struct check_row *untold, *told;
 
 	while ((untold = heaviest_untold(sayer)) != NULL) {
@@ -62,11 +62,11 @@ static void balance(struct check_sayer *sayer) {
 		}
 		untold->told = true;
 		sayer->told_count++;
-		tell(sayer, &untold->statement);
+		statement_report(sayer, &untold->statement);
 	}
 }
 
-static struct check_row *find(struct check_sayer *sayer, const char *reason) {
+static struct check_row *row_find(struct check_sayer *sayer, const char *reason) {
 	for (uint32_t n = 0; n < sayer->count; n++) {
 		if (strcmp(sayer->rows[n].statement.reason, reason) == 0)
 			return &sayer->rows[n];
@@ -74,7 +74,7 @@ static struct check_row *find(struct check_sayer *sayer, const char *reason) {
 	return NULL;
 }
 
-static void end(struct check_sayer *sayer, struct check_row *row) {
+static void row_end(struct check_sayer *sayer, struct check_row *row) {
 	if (row == NULL)
 		return;
 	if (row->told)
@@ -83,17 +83,17 @@ static void end(struct check_sayer *sayer, struct check_row *row) {
 }
 
 void check_sayer_say(struct check_sayer *sayer, const struct statement *statement) {
-	struct check_row *row = find(sayer, statement->reason);
+	struct check_row *row = row_find(sayer, statement->reason);
 
 	if (statement->verdict == VERDICT_HEALTHY) {
-		end(sayer, row);
+		row_end(sayer, row);
 	} else if (row != NULL) {
 		row->statement = *statement;
 		if (row->told)
-			tell(sayer, statement);
+			statement_report(sayer, statement);
 	} else {
 		must(sayer->count < CHECK_ROWS_MAX);
 		sayer->rows[sayer->count++] = (struct check_row){.statement = *statement};
 	}
-	balance(sayer);
+	rows_balance(sayer);
 }

@@ -37,8 +37,9 @@ static void run_later(struct user_check *user) {
 			     checks_random(user->checks, spread_ns));
 }
 
-static void
-take(struct user_check *user, enum check_level level, const char *evidence, uint64_t took_ns) {
+static void result_take(
+	struct user_check *user, enum check_level level, const char *evidence, uint64_t took_ns
+) {
 	const struct check_result result = {
 		.level = level,
 		.evidence = evidence,
@@ -51,7 +52,7 @@ take(struct user_check *user, enum check_level level, const char *evidence, uint
 	run_later(user);
 }
 
-static void ended(struct spawn_request *request, const struct spawn_result *result) {
+static void program_ended(struct spawn_request *request, const struct spawn_result *result) {
 	struct user_check *user = container_of(request, struct user_check, request);
 	struct checks_counters *counters = &user->checks->counters;
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
@@ -60,10 +61,10 @@ static void ended(struct spawn_request *request, const struct spawn_result *resu
 
 	counters->timed_out += result->end == SPAWN_TIMED_OUT;
 	counters->not_started += result->end == SPAWN_NOT_STARTED;
-	take(user, level, evidence, result->took_ns);
+	result_take(user, level, evidence, result->took_ns);
 }
 
-static void hangs(struct spawn_request *request, const struct spawn_stuck *stuck) {
+static void program_hangs(struct spawn_request *request, const struct spawn_stuck *stuck) {
 	struct user_check *user = container_of(request, struct user_check, request);
 
 	user->checks->counters.stuck++;
@@ -71,7 +72,7 @@ static void hangs(struct spawn_request *request, const struct spawn_stuck *stuck
 	check_say_stuck(&user->check, stuck);
 }
 
-static void due(struct loop_timer *timer, uint64_t now_ns) {
+static void check_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct user_check *user = container_of(timer, struct user_check, timer);
 	struct checks *checks = user->checks;
 	const struct spawn_program program = {
@@ -90,11 +91,13 @@ static void due(struct loop_timer *timer, uint64_t now_ns) {
 	if (err == 0)
 		return;
 	checks->counters.skipped++;
-	take(user, CHECK_UNKNOWN,
-	     err == -EPIPE    ? "the spawn helper is gone; a restart of the agent mends that"
-	     : err == -EAGAIN ? "not run: as many programs are under way as may"
-			      : "not run: out of memory",
-	     0);
+	result_take(
+		user, CHECK_UNKNOWN,
+		err == -EPIPE	 ? "the spawn helper is gone; a restart of the agent mends that"
+		: err == -EAGAIN ? "not run: as many programs are under way as may"
+				 : "not run: out of memory",
+		0
+	);
 }
 
 static void settings_fini(struct check_settings *settings) {
@@ -104,7 +107,7 @@ static void settings_fini(struct check_settings *settings) {
 }
 
 // The command's syntax was checked by who read it.
-static int set(struct user_check *user, const struct check_settings *settings) {
+static int settings_set(struct user_check *user, const struct check_settings *settings) {
 	struct check_settings copy = *settings;
 	char *split = strdup(settings->command);
 	char *words[SPAWN_ARGUMENTS_MAX + 1];
@@ -138,12 +141,12 @@ int user_check_create(
 	if (user == NULL)
 		return -ENOMEM;
 	user->checks = checks;
-	user->timer.expired = due;
-	user->request.ended = ended;
-	user->request.stuck = hangs;
+	user->timer.expired = check_due;
+	user->request.ended = program_ended;
+	user->request.stuck = program_hangs;
 	check_init(&user->check, &checks->sayer, settings->name);
 	must(check_reasons_of(settings->name, &user->check.reasons) == 0);
-	if (set(user, settings) != 0) {
+	if (settings_set(user, settings) != 0) {
 		user_check_destroy(user);
 		return -ENOMEM;
 	}
@@ -177,7 +180,7 @@ static bool is_same_run(const struct check_settings *a, const struct check_setti
 int user_check_change(struct user_check *user, const struct check_settings *settings) {
 	bool same_run = is_same_run(&user->settings, settings);
 	bool same = same_run && user->settings.interval_ns == settings->interval_ns;
-	int err = set(user, settings);
+	int err = settings_set(user, settings);
 
 	if (err != 0 || same || user->check.stuck)
 		return err;

@@ -17,7 +17,7 @@
 #define BLANKS " \t\r\f\v"
 
 // Whether a backslash before it keeps a byte.
-static bool escapes(char quote, char next) {
+static bool backslash_escapes(char quote, char next) {
 	if (quote == '"')
 		return next == '"' || next == '\\';
 	return quote == '\0' && next != '\0';
@@ -34,7 +34,7 @@ static bool take_word(const char **from, char **to) {
 			quote = '\0';
 		} else if (quote == '\0' && (*at == '\'' || *at == '"')) {
 			quote = *at;
-		} else if (*at == '\\' && escapes(quote, at[1])) {
+		} else if (*at == '\\' && backslash_escapes(quote, at[1])) {
 			*out++ = *++at;
 		} else {
 			*out++ = *at;
@@ -72,7 +72,7 @@ int check_command_split(
 	return -EINVAL;
 }
 
-static char upper(char c) {
+static char letter_upper(char c) {
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
@@ -85,7 +85,7 @@ static bool add_camel(const char *name, const char *prefix, char *reason, size_t
 		bool letter = isalnum((unsigned char)*name) != 0;
 
 		if (letter && used + 1 < size)
-			reason[used++] = begins ? upper(*name) : *name;
+			reason[used++] = begins ? letter_upper(*name) : *name;
 		begins = !letter;
 	}
 	reason[used] = '\0';

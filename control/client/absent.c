@@ -15,7 +15,7 @@ void absent_fini(struct absent *absent) {
 	*absent = (struct absent){.names = NULL};
 }
 
-static int add(struct absent *absent, const char *name) {
+static int name_add(struct absent *absent, const char *name) {
 	char *copy = strdup(name);
 
 	if (copy == NULL)
@@ -33,7 +33,7 @@ int absent_find(const struct overlay *overlay, struct absent *ret_absent) {
 	const char *name;
 
 	while (err == 0 && (name = overlay_missing_next(overlay, &cursor)) != NULL)
-		err = add(&absent, name);
+		err = name_add(&absent, name);
 	if (err == 0)
 		*ret_absent = absent;
 	else
@@ -46,7 +46,7 @@ int absent_only(const char *name, struct absent *ret_absent) {
 
 	if (absent.names == NULL)
 		return -ENOMEM;
-	if (add(&absent, name) != 0) {
+	if (name_add(&absent, name) != 0) {
 		absent_fini(&absent);
 		return -ENOMEM;
 	}

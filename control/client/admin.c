@@ -53,7 +53,7 @@ static void fail_order(struct session *session, const struct target *target, int
 }
 
 static void
-finish(struct session *session, const struct target *target, const char *order, int err) {
+order_finish(struct session *session, const struct target *target, const char *order, int err) {
 	if (err < 0) {
 		fail_order(session, target, err);
 		return;
@@ -92,8 +92,10 @@ void answer_report(struct session *session, const char *rest) {
 		return;
 	}
 	target_of(&peer, &target);
-	finish(session, &target, "report",
-	       overlay_report(session->server->overlay, target.id, session->uid, rest));
+	order_finish(
+		session, &target, "report",
+		overlay_report(session->server->overlay, target.id, session->uid, rest)
+	);
 }
 
 void answer_maint(struct session *session, const char *rest) {
@@ -111,8 +113,10 @@ void answer_maint(struct session *session, const char *rest) {
 		return;
 	}
 	target_of(&peer, &target);
-	finish(session, &target, on ? "maint on" : "maint off",
-	       overlay_maint(session->server->overlay, target.id, on));
+	order_finish(
+		session, &target, on ? "maint on" : "maint off",
+		overlay_maint(session->server->overlay, target.id, on)
+	);
 }
 
 // No node's name begins so.
@@ -162,7 +166,9 @@ void answer_forget(struct session *session, const char *rest) {
 	if (!names_only(session, rest, &peer))
 		return;
 	target_of(&peer, &target);
-	finish(session, &target, "forget", overlay_forget(session->server->overlay, target.id));
+	order_finish(
+		session, &target, "forget", overlay_forget(session->server->overlay, target.id)
+	);
 }
 
 void answer_log(struct session *session, const char *rest) {

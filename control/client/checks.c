@@ -91,7 +91,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		);
 }
 
-static json_t *facts(struct session *session, void *work) {
+static json_t *checks_facts(struct session *session, void *work) {
 	const struct checks_counters *counters = &((const struct checks_answer *)work)->counters;
 
 	(void)session;
@@ -158,9 +158,13 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 }
 
 static const struct listing_ops ops = {
-	.key = "checks", .facts = facts, .head = say_head, .row = say_row, .row_json = row_json};
+	.key = "checks",
+	.facts = checks_facts,
+	.head = say_head,
+	.row = say_row,
+	.row_json = row_json};
 
-static void copy(const struct checks *checks, uint32_t n, struct row *row) {
+static void row_copy(const struct checks *checks, uint32_t n, struct row *row) {
 	struct check_view *view = &row->view;
 
 	checks_at(checks, n, view);
@@ -183,5 +187,5 @@ void answer_checks(struct session *session, const char *rest) {
 	if (checks != NULL)
 		checks_counters(checks, &answer->counters);
 	for (uint32_t n = 0; n < count; n++)
-		copy(checks, n, &answer->rows[n]);
+		row_copy(checks, n, &answer->rows[n]);
 }

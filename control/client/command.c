@@ -39,7 +39,7 @@ const struct command commands[VERB_COUNT] = {
 
 #define BLANKS " \t"
 
-static bool matches(const struct command *command, const char *line) {
+static bool command_matches(const struct command *command, const char *line) {
 	size_t length = strlen(command->name);
 	char after;
 
@@ -65,7 +65,7 @@ enum verb command_parse(char *line, const char **ret_rest) {
 	enum verb verb = VERB_UNKNOWN + 1;
 	char *rest;
 
-	while (verb < VERB_COUNT && !matches(&commands[verb], line))
+	while (verb < VERB_COUNT && !command_matches(&commands[verb], line))
 		verb++;
 	if (verb == VERB_COUNT)
 		return VERB_UNKNOWN;

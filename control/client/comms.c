@@ -16,7 +16,7 @@ struct comms {
 	struct status status; // as STATUS has it
 };
 
-static void drop(void *work) {
+static void comms_drop(void *work) {
 	struct comms *comms = work;
 	struct status *status = &comms->status;
 
@@ -59,7 +59,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	);
 }
 
-static json_t *facts(struct session *session, void *work) {
+static json_t *comms_facts(struct session *session, void *work) {
 	const struct comms *comms = work;
 	const struct ras_collective_result *result = &comms->status.answer->result;
 
@@ -95,13 +95,13 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 static const struct listing_ops ops = {
 	.key = "communicators",
-	.facts = facts,
+	.facts = comms_facts,
 	.head = say_head,
 	.row = say_row,
 	.row_json = row_json,
 };
 
-static bool step(struct session *session) {
+static bool comms_step(struct session *session) {
 	struct comms *comms = session->work;
 
 	if (comms->status.answer == NULL) {
@@ -127,7 +127,7 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 		overlay_answer_put(answer);
 	else
 		comms->status.answer = answer;
-	session_continue(comms->status.session, step);
+	session_continue(comms->status.session, comms_step);
 }
 
 void answer_comms(struct session *session, const char *rest) {
@@ -137,7 +137,7 @@ void answer_comms(struct session *session, const char *rest) {
 	if (!session_may_ask(session))
 		return;
 	comms = calloc(1, sizeof(*comms));
-	if (!session_begin(session, NULL, drop, comms))
+	if (!session_begin(session, NULL, comms_drop, comms))
 		return;
 	comms->listing.ops = &ops;
 	comms->status.session = session;
@@ -148,5 +148,5 @@ void answer_comms(struct session *session, const char *rest) {
 	);
 	comms->status.asked = comms->status.err == 0;
 	if (!comms->status.asked)
-		session->step = step;
+		session->step = comms_step;
 }

@@ -65,7 +65,7 @@ static void watch_progress(struct connection *connection) {
 }
 
 // The last thing in each turn: which events and which deadline are waited for.
-static void await(struct connection *connection, uint32_t events) {
+static void connection_await(struct connection *connection, uint32_t events) {
 	struct loop *loop = connection->session.server->loop;
 	uint64_t at_ns;
 
@@ -78,18 +78,18 @@ static void await(struct connection *connection, uint32_t events) {
 }
 
 // Everything was said. Closing with bytes unread would be a reset, which may overtake the answer.
-static void finish(struct connection *connection) {
+static void connection_finish(struct connection *connection) {
 	if (connection->ended || shutdown(connection->source.fd, SHUT_WR) < 0) {
 		connection_close(connection);
 		return;
 	}
 	connection->lingering = true;
 	connection->since_ns = loop_now_ns(connection->session.server->loop);
-	await(connection, EPOLLIN);
+	connection_await(connection, EPOLLIN);
 }
 
 // false if the client is gone. Sends a bounded amount.
-static bool flush(struct connection *connection) {
+static bool output_flush(struct connection *connection) {
 	struct text *out = &connection->session.out;
 	size_t size = text_size(out);
 	ssize_t sent;
@@ -135,7 +135,7 @@ static enum next take_line(struct connection *connection) {
 }
 
 // With nothing left to send.
-static enum next advance(struct connection *connection) {
+static enum next answer_advance(struct connection *connection) {
 	struct session *session = &connection->session;
 
 	if (session->busy) {
@@ -154,36 +154,36 @@ static enum next advance(struct connection *connection) {
 	return take_line(connection);
 }
 
-static void pump(struct connection *connection) {
+static void connection_pump(struct connection *connection) {
 	enum next next = NEXT_ANSWER;
 
 	for (uint32_t lines = 0; next == NEXT_ANSWER && lines <= LINES_PER_TURN; lines++) {
-		if (!flush(connection)) {
+		if (!output_flush(connection)) {
 			connection_close(connection);
 			return;
 		}
 		if (text_size(&connection->session.out) > 0)
 			break;
-		next = advance(connection);
+		next = answer_advance(connection);
 	}
 	switch (next) {
 	case NEXT_ANSWER:
 	case NEXT_TURN:
-		await(connection, EPOLLOUT);
+		connection_await(connection, EPOLLOUT);
 		break;
 	case NEXT_INPUT:
-		await(connection, EPOLLIN);
+		connection_await(connection, EPOLLIN);
 		break;
 	case NEXT_WAIT:
-		await(connection, 0);
+		connection_await(connection, 0);
 		break;
 	case NEXT_FINISH:
-		finish(connection);
+		connection_finish(connection);
 		break;
 	}
 }
 
-static void linger(struct connection *connection) {
+static void connection_linger(struct connection *connection) {
 	char dropped[4096];
 	ssize_t size = stream_receive(connection->source.fd, dropped, sizeof(dropped));
 
@@ -192,7 +192,7 @@ static void linger(struct connection *connection) {
 }
 
 // false if the connection broke.
-static bool receive(struct connection *connection) {
+static bool input_receive(struct connection *connection) {
 	size_t room;
 	void *into = lines_room(&connection->lines, &room);
 	ssize_t size;
@@ -209,12 +209,12 @@ static bool receive(struct connection *connection) {
 	return true;
 }
 
-static void ready(struct loop_source *source, uint32_t events) {
+static void connection_ready(struct loop_source *source, uint32_t events) {
 	struct connection *connection = of_source(source);
 	bool readable = (events & EPOLLIN) != 0;
 
 	if (connection->lingering) {
-		linger(connection);
+		connection_linger(connection);
 		return;
 	}
 	// A hang-up while nothing is read: nobody is there to take an answer.
@@ -222,20 +222,20 @@ static void ready(struct loop_source *source, uint32_t events) {
 		connection_close(connection);
 		return;
 	}
-	if (readable && !receive(connection)) {
+	if (readable && !input_receive(connection)) {
 		connection_close(connection);
 		return;
 	}
-	pump(connection);
+	connection_pump(connection);
 }
 
-static void expired(struct loop_timer *timer, uint64_t now_ns) {
+static void connection_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct connection *connection = of_timer(timer);
 	struct client_server *server = connection->session.server;
 	bool slow = connection->lingering || connection->mark != 0;
 
 	if (now_ns < deadline_ns(connection)) {
-		await(connection, connection->source.events);
+		connection_await(connection, connection->source.events);
 		return;
 	}
 	if (slow)
@@ -250,7 +250,7 @@ static void expired(struct loop_timer *timer, uint64_t now_ns) {
 	connection_close(connection);
 }
 
-static void wake(struct session *session) {
+static void connection_wake(struct session *session) {
 	struct connection *connection = (struct connection *)session;
 
 	loop_want(&connection->source, EPOLLOUT);
@@ -277,10 +277,10 @@ int connection_open(
 	connection->session.uid = credentials->uid;
 	connection->session.privileged = credentials->privileged;
 	connection->session.tcp = !credentials->local;
-	connection->session.wake = wake;
+	connection->session.wake = connection_wake;
 	connection->source = (struct loop_source
-	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = ready};
-	connection->timer.expired = expired;
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = connection_ready};
+	connection->timer.expired = connection_expired;
 	connection->since_ns = loop_now_ns(server->loop);
 	err = loop_add(server->loop, &connection->source);
 	if (err < 0) {
@@ -294,6 +294,6 @@ int connection_open(
 		connection->next->place = &connection->next;
 	server->connections = connection;
 	server->counters.clients++;
-	await(connection, EPOLLIN);
+	connection_await(connection, EPOLLIN);
 	return 0;
 }

@@ -15,7 +15,7 @@
 
 #define NODE_WIDTH 20
 
-static void drop(void *work) {
+static void conns_drop(void *work) {
 	struct status *status = work;
 
 	if (status->asked)
@@ -113,7 +113,7 @@ static void say_text(struct session *session, const struct status *status) {
 // JSON.
 
 // Sums of what others say stay at their largest number, which JSON's integers do not reach.
-static json_int_t whole(uint64_t number) {
+static json_int_t json_whole(uint64_t number) {
 	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
 }
 
@@ -122,14 +122,14 @@ static json_t *sums_json(const char *name, const struct ras_conn_sums *sums) {
 
 	return json_pack(
 		"{s:s,s:I,s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o,s:I}", "transport", name, "rows",
-		whole(sums->rows), "samples", whole(sums->samples), "min_ns",
-		timed ? json_integer(whole(sums->min_ns)) : json_null(), "mean_ns",
-		timed ? json_integer(whole(sums->mean_ns)) : json_null(), "max_ns",
-		timed ? json_integer(whole(sums->max_ns)) : json_null(), "sent_bytes",
-		whole(sums->sent_bytes), "received_bytes", whole(sums->received_bytes), "errors",
-		whole(sums->errors), "retransmits",
-		known ? json_integer(whole(sums->retransmits)) : json_null(), "retransmits_unknown",
-		whole(sums->retransmits_unknown)
+		json_whole(sums->rows), "samples", json_whole(sums->samples), "min_ns",
+		timed ? json_integer(json_whole(sums->min_ns)) : json_null(), "mean_ns",
+		timed ? json_integer(json_whole(sums->mean_ns)) : json_null(), "max_ns",
+		timed ? json_integer(json_whole(sums->max_ns)) : json_null(), "sent_bytes",
+		json_whole(sums->sent_bytes), "received_bytes", json_whole(sums->received_bytes),
+		"errors", json_whole(sums->errors), "retransmits",
+		known ? json_integer(json_whole(sums->retransmits)) : json_null(),
+		"retransmits_unknown", json_whole(sums->retransmits_unknown)
 	);
 }
 
@@ -143,11 +143,11 @@ static json_t *worst_json(struct session *session, const struct ras_conn_worst *
 	return json_pack(
 		"{s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "node", roll_name_json(node),
 		"peer", roll_name_json(peer), "transport", ras_transport_name(row->transport),
-		"samples", whole(row->samples), "min_ns", whole(row->min_ns), "mean_ns",
-		whole(row->mean_ns), "max_ns", whole(row->max_ns), "sent_bytes",
-		whole(row->sent_bytes), "received_bytes", whole(row->received_bytes), "errors",
-		whole(row->errors), "retransmits",
-		known ? json_integer(whole(row->retransmits)) : json_null()
+		"samples", json_whole(row->samples), "min_ns", json_whole(row->min_ns), "mean_ns",
+		json_whole(row->mean_ns), "max_ns", json_whole(row->max_ns), "sent_bytes",
+		json_whole(row->sent_bytes), "received_bytes", json_whole(row->received_bytes),
+		"errors", json_whole(row->errors), "retransmits",
+		known ? json_integer(json_whole(row->retransmits)) : json_null()
 	);
 }
 
@@ -173,12 +173,12 @@ static void say_json(struct session *session, const struct status *status) {
 			(int)answer->result.member_count, "answered", (int)answer->result.answered,
 			"timeouts", (int)status_timeouts(status), "unreadable",
 			(int)answer->bad_parts, "seconds", status_seconds(status), "rows",
-			whole(conns->all.rows), "transports", transports, "worst", worst
+			json_whole(conns->all.rows), "transports", transports, "worst", worst
 		)
 	);
 }
 
-static bool step(struct session *session) {
+static bool conns_step(struct session *session) {
 	const struct status *status = session->work;
 
 	if (status->answer == NULL)
@@ -201,7 +201,7 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 		overlay_answer_put(answer);
 	else
 		status->answer = answer;
-	session_continue(status->session, step);
+	session_continue(status->session, conns_step);
 }
 
 void answer_conns(struct session *session, const char *rest) {
@@ -211,7 +211,7 @@ void answer_conns(struct session *session, const char *rest) {
 	if (!session_may_ask(session))
 		return;
 	status = calloc(1, sizeof(*status));
-	if (!session_begin(session, NULL, drop, status))
+	if (!session_begin(session, NULL, conns_drop, status))
 		return;
 	status->session = session;
 	status->question.answered = on_answer;
@@ -221,5 +221,5 @@ void answer_conns(struct session *session, const char *rest) {
 	);
 	status->asked = status->err == 0;
 	if (!status->asked)
-		session->step = step;
+		session->step = conns_step;
 }

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void say(struct session *session, const uint64_t *values) {
+static void counters_text(struct session *session, const uint64_t *values) {
 	const char *group = "";
 	struct counter counter;
 
@@ -26,7 +26,7 @@ static void say(struct session *session, const uint64_t *values) {
 	session_ok(session);
 }
 
-static json_t *member(json_t *object, const char *key) {
+static json_t *json_member(json_t *object, const char *key) {
 	json_t *inner = json_object_get(object, key);
 
 	if (inner == NULL) {
@@ -36,7 +36,7 @@ static json_t *member(json_t *object, const char *key) {
 	return inner;
 }
 
-static void put(struct session *session, const uint64_t *values) {
+static void counters_json(struct session *session, const uint64_t *values) {
 	json_t *object = json_object();
 	struct counter counter;
 
@@ -44,10 +44,10 @@ static void put(struct session *session, const uint64_t *values) {
 		json_t *inner;
 
 		counter_at(n, &counter);
-		inner = member(object, counter.group);
+		inner = json_member(object, counter.group);
 		if (counter.labels[0] != '\0')
 			json_object_set_new(
-				member(inner, counter.name), counter.labels,
+				json_member(inner, counter.name), counter.labels,
 				json_integer((json_int_t)values[n])
 			);
 		else
@@ -81,7 +81,7 @@ void answer_counters(struct session *session, const char *rest) {
 	(void)rest;
 	counters_read(&sources, values);
 	if (session->json)
-		put(session, values);
+		counters_json(session, values);
 	else
-		say(session, values);
+		counters_text(session, values);
 }

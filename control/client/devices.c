@@ -36,7 +36,7 @@ static void say_head(struct session *session, void *work) {
 	);
 }
 
-static uint64_t unsuccessful(const struct lane_counters *counters) {
+static uint64_t completions_failed(const struct lane_counters *counters) {
 	uint64_t count = 0;
 
 	for (uint32_t n = 0; n < OP_OUTCOME_COUNT; n++)
@@ -57,7 +57,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 		session_cell(session, row->name, 16, name), fabric_device_state_name(row->state),
 		age, row->open ? device_responder_name(row->facts.responder) : "-", speed,
 		row->open ? row->facts.port.active_mtu : 0, row->counters.pairs,
-		row->counters.submitted, unsuccessful(&row->counters)
+		row->counters.submitted, completions_failed(&row->counters)
 	);
 	if (row->reason[0] != '\0')
 		text_print(
@@ -91,7 +91,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 			"pair_max", (int)row->lane.pair_max, "depth", (int)row->lane.depth, "pairs",
 			(json_int_t)row->counters.pairs, "submitted",
 			(json_int_t)row->counters.submitted, "unsuccessful",
-			(json_int_t)unsuccessful(&row->counters), "completion_events",
+			(json_int_t)completions_failed(&row->counters), "completion_events",
 			row->lane.events
 		)
 	);

@@ -29,7 +29,7 @@ struct events {
 	bool any;
 };
 
-static void begin(struct session *session, struct events *events) {
+static void events_begin(struct session *session, struct events *events) {
 	events->begun = true;
 	if (session->json) {
 		text_print(&session->out, "{\"skipped\":%" PRIu64 ",\"events\":[", events->skipped);
@@ -46,7 +46,8 @@ static void begin(struct session *session, struct events *events) {
 	);
 }
 
-static void add(struct session *session, struct events *events, const struct ras_event *event) {
+static void
+event_add(struct session *session, struct events *events, const struct ras_event *event) {
 	struct state_event happening;
 
 	if (event->at_ns < events->not_before_ns)
@@ -62,17 +63,17 @@ static void add(struct session *session, struct events *events, const struct ras
 	text_json(&session->out, happening_json(session, &happening));
 }
 
-static bool step(struct session *session) {
+static bool events_step(struct session *session) {
 	struct ras_event read[EVENTS_PER_STEP];
 	struct events *events = session->work;
 	uint64_t oldest;
 	uint32_t count;
 
 	if (!events->begun)
-		begin(session, events);
+		events_begin(session, events);
 	count = ras_history(session_ras(session), events->next, read, EVENTS_PER_STEP, &oldest);
 	for (uint32_t n = 0; n < count; n++) {
-		add(session, events, &read[n]);
+		event_add(session, events, &read[n]);
 		events->next = read[n].sequence + 1;
 	}
 	if (count == EVENTS_PER_STEP)
@@ -138,7 +139,7 @@ void answer_events(struct session *session, const char *rest) {
 	else if (!read_since(session, rest, &wanted))
 		return;
 	events = calloc(1, sizeof(*events));
-	if (!session_begin(session, step, free, events))
+	if (!session_begin(session, events_step, free, events))
 		return;
 	*events = wanted;
 }

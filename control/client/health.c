@@ -42,7 +42,7 @@ struct survey {
 	uint64_t id;			      // this one
 };
 
-static void drop(void *work) {
+static void health_drop(void *work) {
 	struct survey *survey = work;
 
 	absent_fini(&survey->absent);
@@ -315,7 +315,7 @@ static json_t *granter_json(struct session *session) {
 
 // Who says so, and of whom the grade is (null: of all): a client that comes back can tell whether
 // it is still the same start of this agent.
-static json_t *facts(struct session *session, void *work) {
+static json_t *health_facts(struct session *session, void *work) {
 	const struct client_server *server = session->server;
 	const struct ras *ras = session_ras(session);
 	const struct survey *survey = work;
@@ -437,7 +437,11 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 }
 
 static const struct listing_ops ops = {
-	.key = "findings", .facts = facts, .head = say_head, .row = say_row, .row_json = row_json};
+	.key = "findings",
+	.facts = health_facts,
+	.head = say_head,
+	.row = say_row,
+	.row_json = row_json};
 
 // Whose rows are wanted.
 struct wanted {
@@ -465,7 +469,7 @@ static bool is_worth_a_row(const struct ras_peer *peer, const void *ctx) {
 }
 
 // By grade, then by the weight of the verdict, which is its place among them.
-static uint32_t badness(const struct ras_peer *peer, const void *ctx) {
+static uint32_t peer_badness(const struct ras_peer *peer, const void *ctx) {
 	const struct wanted *wanted = ctx;
 	struct finding finding;
 
@@ -512,7 +516,7 @@ static bool is_of_another(const struct session *session, const struct survey *su
 	return survey->only && survey->id != ras_self_id(session_ras(session));
 }
 
-static void look(struct session *session, struct survey *survey) {
+static void peers_survey(struct session *session, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
 	const struct overlay_reach *reach = overlay_reach(overlay);
 	char words[STATE_TEXT_BYTES];
@@ -537,8 +541,10 @@ static void look(struct session *session, struct survey *survey) {
 		);
 }
 
-static bool gather(struct session *session, const struct wanted *wanted, struct survey *survey) {
-	const struct roll_wish wish = {.keep = is_worth_a_row, .badness = badness, .ctx = wanted};
+static bool
+survey_gather(struct session *session, const struct wanted *wanted, struct survey *survey) {
+	const struct roll_wish wish = {
+		.keep = is_worth_a_row, .badness = peer_badness, .ctx = wanted};
 	const char *only = wanted->only ? wanted->name : NULL;
 
 	if (find_missing(session, only, survey) < 0 ||
@@ -578,18 +584,18 @@ void answer_health(struct session *session, const char *rest) {
 	if (wanted.only && !read_only(session, rest, &wanted, &peer))
 		return;
 	survey = calloc(1, sizeof(*survey));
-	if (!session_begin(session, listing_step, drop, survey))
+	if (!session_begin(session, listing_step, health_drop, survey))
 		return;
 	survey->listing.ops = &ops;
 	survey->only = wanted.only;
 	survey->id = wanted.id;
-	if (!gather(session, &wanted, survey)) {
+	if (!survey_gather(session, &wanted, survey)) {
 		session_end(session);
 		session_fail(session, "out of memory");
 		return;
 	}
 	ras_view(session_ras(session), &survey->view);
-	look(session, survey);
+	peers_survey(session, survey);
 	if (wanted.only)
 		grade_one(session, survey, &peer);
 }

@@ -58,7 +58,7 @@ static const char *state_of(const struct ras_link_info *link) {
 }
 
 // Ring links first, then long ones by level, then the rest.
-static int compare(const void *left, const void *right) {
+static int links_compare(const void *left, const void *right) {
 	const struct ras_link_info *a = left;
 	const struct ras_link_info *b = right;
 	uint32_t bits_a = (a->mine | a->theirs) != 0 ? (a->mine | a->theirs) : UINT32_MAX;
@@ -153,5 +153,5 @@ void answer_links(struct session *session, const char *rest) {
 	links->listing = (struct listing){.ops = &ops, .count = count};
 	for (uint32_t n = 0; n < count; n++)
 		ras_link_at(session_ras(session), n, &links->rows[n]);
-	qsort(links->rows, count, sizeof(links->rows[0]), compare);
+	qsort(links->rows, count, sizeof(links->rows[0]), links_compare);
 }

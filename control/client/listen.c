@@ -70,7 +70,7 @@ static uint32_t user_of_tcp(const struct client_server *server, int fd) {
 }
 
 // The kernel's word on who connected; nobody in particular if it has none.
-static struct connection_credentials identify(const struct client_listener *listener, int fd) {
+static struct connection_credentials peer_identify(const struct client_listener *listener, int fd) {
 	const struct client_config *config = &listener->server->config;
 	struct connection_credentials credentials = {
 		.uid = SESSION_NO_UID, .local = listener->local};
@@ -104,9 +104,9 @@ static void turn_away(struct client_server *server, int fd) {
 	close(fd);
 }
 
-static void take(struct client_listener *listener, int fd) {
+static void connection_take(struct client_listener *listener, int fd) {
 	struct client_server *server = listener->server;
-	struct connection_credentials credentials = identify(listener, fd);
+	struct connection_credentials credentials = peer_identify(listener, fd);
 	uint32_t limit = server->config.clients_max;
 	int one = 1;
 	int err;
@@ -148,7 +148,7 @@ static void pause_accepting(struct client_listener *listener, int err) {
 		loop_want(&listener->source, 0);
 }
 
-static void ready(struct loop_source *source, uint32_t events) {
+static void listener_ready(struct loop_source *source, uint32_t events) {
 	struct client_listener *listener = (struct client_listener *)source;
 
 	(void)events;
@@ -156,7 +156,7 @@ static void ready(struct loop_source *source, uint32_t events) {
 		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			take(listener, fd);
+			connection_take(listener, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -187,12 +187,12 @@ say_taken(char detail[static CLIENT_DETAIL_BYTES], const struct sock_addr *addre
 	return err;
 }
 
-static int begin(struct client_server *server, struct client_listener *listener, int fd) {
+static int listener_begin(struct client_server *server, struct client_listener *listener, int fd) {
 	int err;
 
 	listener->server = server;
 	listener->source = (struct loop_source
-	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = ready};
+	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = listener_ready};
 	server->accept_again.expired = accept_again;
 	err = loop_add(server->loop, &listener->source);
 	if (err < 0) {
@@ -231,7 +231,7 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	err = tcp_owner_open(&server->owner_fd);
 	if (err < 0)
 		log_event(LOG_LEVEL_INFO, "client_users_unknown", log_errno("error", err));
-	return begin(server, &server->tcp, scoped_take_fd(&fd));
+	return listener_begin(server, &server->tcp, scoped_take_fd(&fd));
 }
 
 // 0 if nobody answers on the socket any more; it is then gone.
@@ -304,10 +304,10 @@ int listen_local(struct client_server *server, char detail[static CLIENT_DETAIL_
 		server->socket_inode = status.st_ino;
 	}
 	server->local.local = true;
-	return begin(server, &server->local, scoped_take_fd(&fd));
+	return listener_begin(server, &server->local, scoped_take_fd(&fd));
 }
 
-static void stop(struct client_listener *listener) {
+static void listener_stop(struct client_listener *listener) {
 	if (listener->source.fd < 0)
 		return;
 	loop_remove(&listener->source);
@@ -320,11 +320,11 @@ void listen_stop(struct client_server *server) {
 	bool had_local = server->local.source.fd >= 0;
 
 	loop_timer_cancel(server->loop, &server->accept_again);
-	stop(&server->tcp);
+	listener_stop(&server->tcp);
 	if (server->owner_fd >= 0)
 		close(server->owner_fd);
 	server->owner_fd = -1;
-	stop(&server->local);
+	listener_stop(&server->local);
 	// A successor may have put its own in place.
 	if (had_local && lstat(server->socket_path, &status) == 0 &&
 	    status.st_dev == server->socket_device && status.st_ino == server->socket_inode)

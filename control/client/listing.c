@@ -2,7 +2,7 @@
 // Gives a table out in steps, so that a long answer does not hold the loop.
 #include "client/listing.h"
 
-static void begin(struct session *session, struct listing *listing) {
+static void listing_begin_json(struct session *session, struct listing *listing) {
 	const struct listing_ops *ops = listing->ops;
 	json_t *facts;
 
@@ -43,7 +43,7 @@ bool listing_step(struct session *session) {
 	uint32_t rows = 0;
 
 	if (!listing->begun)
-		begin(session, listing);
+		listing_begin_json(session, listing);
 	while (listing->next < listing->count && rows++ < SESSION_STEP_ROWS &&
 	       text_size(&session->out) < SESSION_STEP_BYTES) {
 		add_row(session, listing);

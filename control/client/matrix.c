@@ -30,7 +30,7 @@ struct matrix {
 	uint32_t node_count;
 };
 
-static void drop(void *work) {
+static void matrix_drop(void *work) {
 	struct matrix *matrix = work;
 
 	if (matrix->status.asked)
@@ -96,7 +96,7 @@ static json_t *nodes_json(struct session *session, const struct matrix *matrix) 
 	return nodes;
 }
 
-static json_t *facts(struct session *session, void *work) {
+static json_t *matrix_facts(struct session *session, void *work) {
 	const struct matrix *matrix = work;
 	const struct overlay_answer *answer = matrix->status.answer;
 	json_t *seen = json_array();
@@ -166,7 +166,7 @@ show_rails(const struct matrix *matrix, uint32_t n, char ret_signs[static RAILS_
 	ret_signs[count > 1 ? count : 0] = '\0';
 }
 
-static json_int_t whole(uint64_t number) {
+static json_int_t json_whole(uint64_t number) {
 	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
 }
 
@@ -192,8 +192,9 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		return json_null();
 	return json_pack(
 		"[i,i,i,I,I,i,I,I]", (int)node, (int)peer, (int)paths_kind(&worst->row),
-		whole(worst->row.median_ns), whole(worst->row.baseline_ns),
-		(int)worst->row.lost_permille, whole(worst->row.count), whole(worst->row.lost)
+		json_whole(worst->row.median_ns), json_whole(worst->row.baseline_ns),
+		(int)worst->row.lost_permille, json_whole(worst->row.count),
+		json_whole(worst->row.lost)
 	);
 }
 
@@ -242,7 +243,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 
 static const struct listing_ops ops = {
 	.key = "cells",
-	.facts = facts,
+	.facts = matrix_facts,
 	.head = say_head,
 	.row = say_row,
 	.row_json = row_json,
@@ -282,7 +283,7 @@ void answer_matrix(struct session *session, const char *rest) {
 	if (!session_may_ask(session))
 		return;
 	matrix = calloc(1, sizeof(*matrix));
-	if (!session_begin(session, NULL, drop, matrix))
+	if (!session_begin(session, NULL, matrix_drop, matrix))
 		return;
 	matrix->listing.ops = &ops;
 	matrix->status.session = session;

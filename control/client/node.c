@@ -30,7 +30,7 @@ struct node_call {
 	struct text came;
 };
 
-static void drop(void *work) {
+static void node_drop(void *work) {
 	struct node_call *node = work;
 
 	if (!node->ended)
@@ -60,7 +60,7 @@ const char *node_call_words(int err) {
 	}
 }
 
-static bool step(struct session *session) {
+static bool node_step(struct session *session) {
 	struct node_call *node = session->work;
 	size_t size = text_size(&node->came);
 
@@ -98,7 +98,7 @@ static int on_piece(struct overlay_call *call, const void *data, size_t size) {
 	}
 	text_add(&node->came, data, size);
 	if (node->session->step == NULL)
-		session_continue(node->session, step);
+		session_continue(node->session, node_step);
 	return 0;
 }
 
@@ -108,11 +108,11 @@ static void on_end(struct overlay_call *call, int err) {
 	node->ended = true;
 	node->err = node->came.failed ? -ENOMEM : err;
 	if (node->session->step == NULL)
-		session_continue(node->session, step);
+		session_continue(node->session, node_step);
 }
 
 // The line for the other node, of a command that it will answer.
-static bool compose(struct session *session, const char *rest, struct text *line) {
+static bool line_compose(struct session *session, const char *rest, struct text *line) {
 	char copy[CLIENT_LINE_BYTES_MAX], quoted[QUOTED_BYTES];
 	const char *inner = "";
 	enum verb verb;
@@ -136,11 +136,12 @@ static bool compose(struct session *session, const char *rest, struct text *line
 	return false;
 }
 
-static void begin(struct session *session, const struct ras_peer *peer, const struct text *line) {
+static void
+node_begin(struct session *session, const struct ras_peer *peer, const struct text *line) {
 	struct node_call *node = calloc(1, sizeof(*node));
 	int err;
 
-	if (!session_begin(session, NULL, drop, node))
+	if (!session_begin(session, NULL, node_drop, node))
 		return;
 	node->session = session;
 	node->call.piece = on_piece;
@@ -162,14 +163,14 @@ void answer_node(struct session *session, const char *rest) {
 	struct ras_peer peer;
 	bool is_report;
 
-	if (!names_first(session, &rest, &peer) || !compose(session, rest, &line)) {
+	if (!names_first(session, &rest, &peer) || !line_compose(session, rest, &line)) {
 		text_fini(&line);
 		return;
 	}
 	is_report = strcasecmp(rest, commands[VERB_STATUS].name) == 0 ||
 		    strcasecmp(rest, commands[VERB_VERBOSE_STATUS].name) == 0;
 	if (session_may_ask(session)) {
-		begin(session, &peer, &line);
+		node_begin(session, &peer, &line);
 		// A report has no other end.
 		session->closing = is_report;
 	}

@@ -25,7 +25,7 @@ struct pairs {
 
 #define SHOW_END_BYTES ((size_t)2 * SHOW_BYTES)
 
-static uint64_t unsuccessful(const struct pair_counters *counters) {
+static uint64_t completions_failed(const struct pair_counters *counters) {
 	uint64_t count = 0;
 
 	for (uint32_t n = 0; n < OP_OUTCOME_COUNT; n++)
@@ -34,7 +34,7 @@ static uint64_t unsuccessful(const struct pair_counters *counters) {
 }
 
 // Not ready first, then by peer and device.
-static int compare(const void *left, const void *right) {
+static int pairs_compare(const void *left, const void *right) {
 	const struct pairing_view *a = &((const struct fabric_pair_view *)left)->pairing;
 	const struct pairing_view *b = &((const struct fabric_pair_view *)right)->pairing;
 	bool ready_a = a->state == PAIRING_READY, ready_b = b->state == PAIRING_READY;
@@ -120,7 +120,8 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	text_print(
 		&session->out, "%-12s %-14s %-8s %-11s %-7s %-7s %7" PRIu64 " %6" PRIu64 " %s\n",
 		session_cell(session, name, 12, node), session_cell(session, both, 14, devices),
-		state, age, p50, p99, row->counters.ops[OP_OK], unsuccessful(&row->counters), end
+		state, age, p50, p99, row->counters.ops[OP_OK], completions_failed(&row->counters),
+		end
 	);
 }
 
@@ -169,7 +170,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		pairing->guest, "stuck", pairing->stuck, "generation",
 		(json_int_t)pairing->generation, "tries", (int)pairing->tries, "failure",
 		failure_json(&pairing->failure), "ops", (json_int_t)row->counters.ops[OP_OK],
-		"unsuccessful", (json_int_t)unsuccessful(&row->counters), "bytes_out",
+		"unsuccessful", (json_int_t)completions_failed(&row->counters), "bytes_out",
 		(json_int_t)row->counters.bytes_out, "bytes_in", (json_int_t)row->counters.bytes_in,
 		"bytes_out_per_s", (json_int_t)rate_of(session, pairing, row->counters.bytes_out),
 		"bytes_in_per_s", (json_int_t)rate_of(session, pairing, row->counters.bytes_in),
@@ -178,7 +179,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	);
 }
 
-static json_t *facts(struct session *session, void *work) {
+static json_t *pairs_facts(struct session *session, void *work) {
 	json_t *object = json_object();
 
 	(void)work;
@@ -194,7 +195,7 @@ static void say_tail(struct session *session, void *work) {
 
 static const struct listing_ops ops = {
 	.key = "pairs",
-	.facts = facts,
+	.facts = pairs_facts,
 	.head = say_head,
 	.row = say_row,
 	.row_json = row_json,
@@ -225,5 +226,5 @@ void answer_pairs(struct session *session, const char *rest) {
 		       server->fabric, &cursor, &pairs->rows[pairs->listing.count]
 	       ))
 		pairs->listing.count++;
-	qsort(pairs->rows, pairs->listing.count, sizeof(pairs->rows[0]), compare);
+	qsort(pairs->rows, pairs->listing.count, sizeof(pairs->rows[0]), pairs_compare);
 }

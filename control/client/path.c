@@ -43,7 +43,7 @@ struct path_story {
 	uint32_t count; // one if both are the same
 };
 
-static void drop(void *work) {
+static void path_drop(void *work) {
 	struct path_story *story = work;
 
 	for (uint32_t n = 0; n < story->count; n++) {
@@ -253,7 +253,7 @@ static const char *why_none(const struct path_end *end) {
 	return "has not read it yet";
 }
 
-static bool step(struct session *session) {
+static bool path_step(struct session *session) {
 	const struct path_story *story = session->work;
 	const struct path_end *first = &story->ends[0], *last = &story->ends[story->count - 1];
 	bool any = false;
@@ -331,10 +331,10 @@ static void on_end(struct overlay_call *call, int err) {
 	else
 		fail_end(end, node_call_words(err));
 	if (is_done(end->story))
-		session_continue(end->story->session, step);
+		session_continue(end->story->session, path_step);
 }
 
-static void ask(struct path_end *end, const struct ras_record *other) {
+static void path_end_ask(struct path_end *end, const struct ras_record *other) {
 	struct session *session = end->story->session;
 	// Of a second at least.
 	uint64_t timeout_ns = session_timeout_ns(session, PATH_TIMEOUT_NS) - PATH_AHEAD_NS;
@@ -382,7 +382,7 @@ void answer_path(struct session *session, const char *rest) {
 	if (!session_may_ask(session))
 		return;
 	story = calloc(1, sizeof(*story));
-	if (!session_begin(session, NULL, drop, story))
+	if (!session_begin(session, NULL, path_drop, story))
 		return;
 	story->session = session;
 	story->count = peers[0].record->id == peers[1].record->id ? 1 : ENDS;
@@ -394,8 +394,8 @@ void answer_path(struct session *session, const char *rest) {
 		if (story->ends[n].id == self)
 			story->ends[n].answer = paths_end_json(session, other);
 		else
-			ask(&story->ends[n], other->record);
+			path_end_ask(&story->ends[n], other->record);
 	}
 	if (is_done(story))
-		session->step = step;
+		session->step = path_step;
 }

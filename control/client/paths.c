@@ -55,7 +55,7 @@ static uint32_t paths_weight(enum sight_kind kind) {
 	return weights[kind];
 }
 
-static uint64_t badness(const struct ras_path_row *row) {
+static uint64_t path_badness(const struct ras_path_row *row) {
 	if (row->seen == SIGHT_LOSSY)
 		return row->lost_permille;
 	if (row->seen == SIGHT_DEGRADED && row->baseline_ns > 0)
@@ -69,7 +69,7 @@ bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_pat
 
 	if (weight_a != weight_b)
 		return weight_a > weight_b;
-	return badness(&a->row) > badness(&b->row);
+	return path_badness(&a->row) > path_badness(&b->row);
 }
 
 static const struct ras_merged_path *row_at(const struct paths *paths, uint32_t n) {
@@ -281,12 +281,12 @@ static void say_tail(struct session *session, void *work) {
 // JSON.
 
 // Others may say any number; JSON's integers are signed.
-static json_t *number(uint64_t value) {
+static json_t *json_number(uint64_t value) {
 	return json_integer(value < INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
 static json_t *time_json(uint64_t ns) {
-	return ns != 0 ? number(ns) : json_null();
+	return ns != 0 ? json_number(ns) : json_null();
 }
 
 json_t *paths_row_json(struct session *session, const struct ras_merged_path *path) {
@@ -299,10 +299,11 @@ json_t *paths_row_json(struct session *session, const struct ras_merged_path *pa
 		"{s:o,s:o,s:o,s:o,s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}", "node",
 		roll_name_json(node), "peer", roll_name_json(peer), "device",
 		roll_name_json(row->device), "peer_device", roll_name_json(row->peer_device),
-		"seen", sight_kind_name(paths_kind(row)), "for_s", number(row->for_s), "steady",
-		row->steady, "answered", number(row->count), "lost", number(row->lost), "min_ns",
-		time_json(row->min_ns), "median_ns", time_json(row->median_ns), "mad_ns",
-		row->median_ns != 0 ? number(row->mad_ns) : json_null(), "p99_ns",
+		"seen", sight_kind_name(paths_kind(row)), "for_s", json_number(row->for_s),
+		"steady", row->steady, "answered", json_number(row->count), "lost",
+		json_number(row->lost), "min_ns", time_json(row->min_ns), "median_ns",
+		time_json(row->median_ns), "mad_ns",
+		row->median_ns != 0 ? json_number(row->mad_ns) : json_null(), "p99_ns",
 		time_json(row->p99_ns), "baseline_ns", time_json(row->baseline_ns), "lost_permille",
 		(int)row->lost_permille
 	);
@@ -347,7 +348,7 @@ static json_t *all_facts(const struct paths *paths) {
 	);
 }
 
-static json_t *facts(struct session *session, void *work) {
+static json_t *paths_facts(struct session *session, void *work) {
 	const struct paths *paths = work;
 	json_t *object = paths->all ? all_facts(paths) : own_facts(session);
 
@@ -372,7 +373,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 static const struct listing_ops ops = {
 	.key = "paths",
-	.facts = facts,
+	.facts = paths_facts,
 	.head = say_head,
 	.row = say_row,
 	.row_json = row_json,
@@ -381,7 +382,7 @@ static const struct listing_ops ops = {
 
 // All.
 
-static void drop(void *work) {
+static void paths_drop(void *work) {
 	struct paths *paths = work;
 
 	if (paths->status.asked)
@@ -422,7 +423,7 @@ static void answer_all(struct session *session) {
 	if (!session_may_ask(session))
 		return;
 	paths = calloc(1, sizeof(*paths));
-	if (!session_begin(session, NULL, drop, paths))
+	if (!session_begin(session, NULL, paths_drop, paths))
 		return;
 	paths->listing.ops = &ops;
 	paths->all = true;
@@ -468,7 +469,7 @@ static void answer_own(struct session *session) {
 	struct paths *paths = create_own(count);
 	struct fabric_path_view view;
 
-	if (!session_begin(session, listing_step, drop, paths))
+	if (!session_begin(session, listing_step, paths_drop, paths))
 		return;
 	while (paths->count < count &&
 	       server->fabric_calls->path_next(server->fabric, &cursor, &view)) {

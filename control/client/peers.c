@@ -38,7 +38,7 @@ static const char *word_of(enum ras_state state) {
 	return state == RAS_UNKNOWN ? ABSENT_STATE : ras_state_name(state);
 }
 
-static void drop(void *work) {
+static void peers_drop(void *work) {
 	struct peers *peers = work;
 
 	absent_fini(&peers->missing);
@@ -102,7 +102,7 @@ static void say_row(struct session *session, void *work, uint32_t n) {
 	);
 }
 
-static json_t *facts(struct session *session, void *work) {
+static json_t *peers_facts(struct session *session, void *work) {
 	const struct peers *peers = work;
 	struct ras_view view;
 	char digest[32];
@@ -133,7 +133,11 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 }
 
 static const struct listing_ops ops = {
-	.key = "peers", .facts = facts, .head = say_head, .row = say_row, .row_json = row_json};
+	.key = "peers",
+	.facts = peers_facts,
+	.head = say_head,
+	.row = say_row,
+	.row_json = row_json};
 
 static bool is_in_state(const struct ras_peer *peer, const void *ctx) {
 	return peer->state == *(const enum ras_state *)ctx;
@@ -167,7 +171,7 @@ void answer_peers(struct session *session, const char *rest) {
 	if (*rest != '\0' && !read_state(session, rest, &state))
 		return;
 	peers = calloc(1, sizeof(*peers));
-	if (!session_begin(session, listing_step, drop, peers))
+	if (!session_begin(session, listing_step, peers_drop, peers))
 		return;
 	peers->listing.ops = &ops;
 	wish = (struct roll_wish){.keep = state != NULL ? is_in_state : NULL, .ctx = state};

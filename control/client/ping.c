@@ -20,7 +20,7 @@ struct ping {
 	struct ras_relay_report report;
 };
 
-static void drop(void *work) {
+static void ping_drop(void *work) {
 	struct ping *ping = work;
 
 	if (!ping->ended)
@@ -47,7 +47,7 @@ static void say_failure(struct session *session, const struct ras_relay_report *
 	);
 }
 
-static bool step(struct session *session) {
+static bool ping_step(struct session *session) {
 	const struct ping *ping = session->work;
 	const struct ras_relay_report *report = &ping->report;
 	char name[NAMES_TEXT_BYTES], took[SHOW_BYTES];
@@ -81,7 +81,7 @@ static void on_end(struct overlay_ping *echo, const struct ras_relay_report *rep
 
 	ping->ended = true;
 	ping->report = *report;
-	session_continue(ping->session, step);
+	session_continue(ping->session, ping_step);
 }
 
 static void fail_start(struct session *session, const struct ras_peer *peer, int err) {
@@ -108,7 +108,7 @@ void answer_ping(struct session *session, const char *rest) {
 	if (!names_only(session, rest, &peer) || !session_may_ask(session))
 		return;
 	ping = calloc(1, sizeof(*ping));
-	if (!session_begin(session, NULL, drop, ping))
+	if (!session_begin(session, NULL, ping_drop, ping))
 		return;
 	ping->session = session;
 	ping->echo.ended = on_end;

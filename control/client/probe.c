@@ -40,7 +40,7 @@ struct probe {
 	uint64_t percentiles[PERCENTILES];
 };
 
-static void drop(void *work) {
+static void probe_drop(void *work) {
 	struct probe *probe = work;
 
 	if (probe->ping != NULL)
@@ -65,7 +65,7 @@ static void fail_unanswered(
 }
 
 // In words; false if it went well.
-static bool fails(struct session *session, const struct probe *probe) {
+static bool probe_failed(struct session *session, const struct probe *probe) {
 	const struct fabric_ping_result *result = &probe->result;
 	char name[NAMES_TEXT_BYTES], text[PAIRING_TEXT_MAX + 1];
 
@@ -92,13 +92,13 @@ static bool fails(struct session *session, const struct probe *probe) {
 	return true;
 }
 
-static bool step(struct session *session) {
+static bool probe_step(struct session *session) {
 	const struct probe *probe = session->work;
 	const struct fabric_ping_result *result = &probe->result;
 	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1];
 	char min[SHOW_BYTES], p50[SHOW_BYTES], p99[SHOW_BYTES], max[SHOW_BYTES];
 
-	if (fails(session, probe))
+	if (probe_failed(session, probe))
 		return true;
 	names_id(session_ras(session), probe->peer, name);
 	names_text(
@@ -148,7 +148,7 @@ static void on_end(void *ctx, const struct fabric_ping_result *result) {
 			result->latency, asked_percentiles, PERCENTILES, probe->percentiles
 		);
 	}
-	session_continue(probe->session, step);
+	session_continue(probe->session, probe_step);
 }
 
 // The next word, if there is one, as a number. False: the answer was given.
@@ -230,7 +230,7 @@ void answer_probe(struct session *session, const char *rest) {
 	    !session_may_read(session, request.count * (uint64_t)(request.bytes + FRAMES_BYTES)))
 		return;
 	probe = calloc(1, sizeof(*probe));
-	if (!session_begin(session, NULL, drop, probe))
+	if (!session_begin(session, NULL, probe_drop, probe))
 		return;
 	probe->calls = server->fabric_calls;
 	probe->session = session;

@@ -24,7 +24,7 @@ static struct rate_user *user_of(struct rate *rate, uint64_t who) {
 	return oldest;
 }
 
-static uint64_t later(uint64_t a_ns, uint64_t b_ns) {
+static uint64_t time_later(uint64_t a_ns, uint64_t b_ns) {
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
@@ -35,8 +35,8 @@ bool rate_allows(struct rate *rate, uint64_t who, uint64_t units, bool shares, u
 	if (units > rate->ahead_ns / rate->gap_ns)
 		return false;
 	user = user_of(rate, who);
-	own_ns = later(user->paid_until_ns, now_ns) + units * rate->gap_ns;
-	shared_ns = later(rate->shared_until_ns, now_ns) + units * rate->gap_ns / RATE_SHARED;
+	own_ns = time_later(user->paid_until_ns, now_ns) + units * rate->gap_ns;
+	shared_ns = time_later(rate->shared_until_ns, now_ns) + units * rate->gap_ns / RATE_SHARED;
 	if (own_ns > now_ns + rate->ahead_ns || (shares && shared_ns > now_ns + rate->ahead_ns))
 		return false;
 	user->paid_until_ns = own_ns;

@@ -61,7 +61,7 @@ static void unlink_served(struct served *served) {
 	*place = served->next;
 }
 
-static void end(struct served *served, int err) {
+static void served_end(struct served *served, int err) {
 	struct client_server *server = served->session.server;
 
 	unlink_served(served);
@@ -72,14 +72,14 @@ static void end(struct served *served, int err) {
 	free(served);
 }
 
-static void wake(struct session *session) {
+static void served_wake(struct session *session) {
 	struct served *served = (struct served *)session;
 
 	loop_defer(session->server->loop, &served->job);
 }
 
 // One step a turn, as for a client on a socket.
-static void run(struct loop_job *job) {
+static void served_run(struct loop_job *job) {
 	struct served *served = container_of(job, struct served, job);
 	struct session *session = &served->session;
 	int err = 0;
@@ -93,15 +93,15 @@ static void run(struct loop_job *job) {
 	if (err == 0 && session->out.failed)
 		err = -ENOMEM;
 	if (err < 0 || !session->busy)
-		end(served, err);
+		served_end(served, err);
 	else if (session->step != NULL)
-		wake(session);
+		served_wake(session);
 }
 
 // Some commands take as long as they are told to: the place is for others then.
-static void expired(struct loop_timer *timer, uint64_t now_ns) {
+static void served_expired(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
-	end(container_of(timer, struct served, deadline), -ETIMEDOUT);
+	served_end(container_of(timer, struct served, deadline), -ETIMEDOUT);
 }
 
 static uint32_t count_served(const struct client_server *server) {
@@ -129,30 +129,30 @@ void client_serve(void *ctx, struct overlay_served *asked, const char *line) {
 	session_init(&served->session, server);
 	served->session.remote = true;
 	served->session.uid = SESSION_REMOTE_UID;
-	served->session.wake = wake;
+	served->session.wake = served_wake;
 	served->asked = asked;
-	served->job.run = run;
+	served->job.run = served_run;
 	served->next = server->served;
 	server->served = served;
 	server->counters.remote_served++;
-	served->deadline.expired = expired;
+	served->deadline.expired = served_expired;
 	if (!read_head(&served->session, &line) || strlen(line) >= sizeof(copy)) {
-		end(served, -EBADMSG);
+		served_end(served, -EBADMSG);
 		return;
 	}
 	if (loop_timer_set(
 		    server->loop, &served->deadline,
 		    loop_now_ns(server->loop) + overlay_served_life_ns(asked)
 	    ) != 0) {
-		end(served, -ENOMEM);
+		served_end(served, -ENOMEM);
 		return;
 	}
 	snprintf(copy, sizeof(copy), "%s", line);
 	session_line(&served->session, copy);
-	wake(&served->session);
+	served_wake(&served->session);
 }
 
 void remote_stop(struct client_server *server) {
 	while (server->served != NULL)
-		end(server->served, -ECANCELED);
+		served_end(server->served, -ECANCELED);
 }

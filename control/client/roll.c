@@ -32,20 +32,20 @@ static uint32_t badness_of_state(const struct ras_peer *peer, const void *ctx) {
 	return badness[peer->state];
 }
 
-static void terminate(const struct ras_record *record, char name[static RAS_NAME_MAX + 1]) {
+static void name_terminate(const struct ras_record *record, char name[static RAS_NAME_MAX + 1]) {
 	memcpy(name, record->name, record->name_length);
 	name[record->name_length] = '\0';
 }
 
-static int compare(const void *left, const void *right) {
+static int rows_compare(const void *left, const void *right) {
 	const struct entry *a = left;
 	const struct entry *b = right;
 	char name_a[RAS_NAME_MAX + 1], name_b[RAS_NAME_MAX + 1];
 
 	if (a->badness != b->badness)
 		return a->badness > b->badness ? -1 : 1;
-	terminate(a->record, name_a);
-	terminate(b->record, name_b);
+	name_terminate(a->record, name_a);
+	name_terminate(b->record, name_b);
 	return strverscmp(name_a, name_b); // n2 before n10
 }
 
@@ -77,7 +77,7 @@ int roll_call(
 			entries[count++] =
 				(struct entry){peer.record, slot, badness(&peer, wish->ctx)};
 	}
-	qsort(entries, count, sizeof(*entries), compare);
+	qsort(entries, count, sizeof(*entries), rows_compare);
 	for (uint32_t n = 0; n < count; n++)
 		rows[n] = (struct roll_row){entries[n].record->id, entries[n].slot};
 	free(entries);

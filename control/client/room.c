@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 // The more, the later it is ended: 0 idle, 1 monitors, 2 is being answered.
-static int worth(const struct connection *connection) {
+static int connection_worth(const struct connection *connection) {
 	if (connection->lingering)
 		return 0;
 	return connection->session.busy ? 2 : connection->session.monitor != 0;
@@ -29,7 +29,7 @@ static bool orders_take_more(const struct client_server *server) {
 }
 
 static bool may_go(const struct connection *connection, bool orders_too) {
-	return !connection->session.privileged || (orders_too && worth(connection) == 0);
+	return !connection->session.privileged || (orders_too && connection_worth(connection) == 0);
 }
 
 // Of the clients that may go: their users, in order, each as often as it has such clients. So a
@@ -91,7 +91,9 @@ static uint32_t largest_count(const struct users *users) {
 }
 
 static bool goes_before(const struct connection *a, const struct connection *b) {
-	return worth(a) != worth(b) ? worth(a) < worth(b) : a->since_ns < b->since_ns;
+	return connection_worth(a) != connection_worth(b)
+		       ? connection_worth(a) < connection_worth(b)
+		       : a->since_ns < b->since_ns;
 }
 
 // Of the users who have the most, the client that is missed least; NULL: there is none.
@@ -124,7 +126,7 @@ bool room_make(struct client_server *server, uint32_t uid) {
 	own = count_of(&users, uid);
 	first = find_first(server, &users, most, orders_too);
 	free(users.uids);
-	if (first == NULL || (worth(first) > 0 && own + 1 >= most))
+	if (first == NULL || (connection_worth(first) > 0 && own + 1 >= most))
 		return false;
 	server->counters.closed_for_room++;
 	log_event(

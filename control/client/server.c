@@ -50,7 +50,7 @@ static int copy_text(const char *text, char **ret_copy) {
 	return text != NULL && *ret_copy == NULL ? -ENOMEM : 0;
 }
 
-static int start(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]) {
+static int listeners_start(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]) {
 	const struct client_config *config = &server->config;
 	int err;
 
@@ -94,7 +94,7 @@ int client_server_create(
 	rate_init(&server->reads, config->read_bytes_per_s, config->read_bytes_burst);
 	overlay_listen(overlay, &server->monitors.listener);
 	overlay_server(overlay, client_serve, server);
-	err = start(server, ret_detail);
+	err = listeners_start(server, ret_detail);
 	if (err < 0) {
 		if (ret_detail[0] == '\0')
 			snprintf(ret_detail, CLIENT_DETAIL_BYTES, "%s", strerrordesc_np(-err));

@@ -17,7 +17,7 @@ void text_fini(struct text *text) {
 }
 
 // Room for `size` bytes and a terminator after the end.
-static bool reserve(struct text *text, size_t size) {
+static bool room_reserve(struct text *text, size_t size) {
 	size_t capacity = text->capacity > 0 ? text->capacity : TEXT_BYTES_FIRST;
 	char *data;
 
@@ -40,7 +40,7 @@ static bool reserve(struct text *text, size_t size) {
 }
 
 void text_add(struct text *text, const void *bytes, size_t size) {
-	if (size == 0 || !reserve(text, size))
+	if (size == 0 || !room_reserve(text, size))
 		return;
 	memcpy(text->data + text->end, bytes, size);
 	text->end += size;
@@ -53,7 +53,7 @@ void text_print(struct text *text, const char *format, ...) {
 	va_start(arguments, format);
 	size = vsnprintf(NULL, 0, format, arguments);
 	va_end(arguments);
-	if (size < 0 || !reserve(text, (size_t)size)) {
+	if (size < 0 || !room_reserve(text, (size_t)size)) {
 		text->failed = true;
 		return;
 	}

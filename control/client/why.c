@@ -370,7 +370,7 @@ static void say_report(struct session *session, const struct story *story) {
 	);
 }
 
-static void say(struct session *session, const struct story *story) {
+static void story_text(struct session *session, const struct story *story) {
 	char future[FUTURE_BYTES];
 
 	say_title(session, story);
@@ -442,7 +442,7 @@ static void put_missing(struct session *session, const struct story *story) {
 	session_json(session, object);
 }
 
-static void put(struct session *session, const struct story *story) {
+static void story_json(struct session *session, const struct story *story) {
 	json_t *object = roll_json(session, &story->peer);
 	char future[FUTURE_BYTES];
 
@@ -504,7 +504,7 @@ void answer_why(struct session *session, const char *rest) {
 	collect_links(ras, &story);
 	collect_address(session, &story);
 	if (session->json)
-		put(session, &story);
+		story_json(session, &story);
 	else
-		say(session, &story);
+		story_text(session, &story);
 }

@@ -65,7 +65,7 @@ static void bond_free(struct bond *bond) {
 		nic_close(nic);
 }
 
-static uint64_t now(const struct fabric *fabric) {
+static uint64_t now_of(const struct fabric *fabric) {
 	return loop_clock_ns(fabric->loop);
 }
 
@@ -107,11 +107,12 @@ static void work_drop(void *arg) {
 }
 
 // Hands a call to the keeper of the bond's device. *ret_work may still be filled in.
-static int
-run(struct bond *bond,
-    int (*call)(void *),
-    struct keeper_request *request,
-    const struct bond_work *filled) {
+static int bond_call(
+	struct bond *bond,
+	int (*call)(void *),
+	struct keeper_request *request,
+	const struct bond_work *filled
+) {
 	struct keeper_call job = {.call = call, .drop = work_drop};
 	struct bond_work *work = malloc(sizeof(*work));
 	int err;
@@ -142,7 +143,7 @@ static void ended_making(struct keeper_request *request, void *arg, int result) 
 	} else {
 		bond_free(bond);
 	}
-	pairing_created(fabric->pairing, now(fabric), generation, result, &work->endpoint);
+	pairing_created(fabric->pairing, now_of(fabric), generation, result, &work->endpoint);
 }
 
 static int op_create(void *ctx, const struct pairing_key *key, uint32_t generation, uint32_t psn) {
@@ -170,7 +171,7 @@ static int op_create(void *ctx, const struct pairing_key *key, uint32_t generati
 		.generation = generation,
 		.psn = psn,
 	};
-	err = run(bond, work_make, &bond->job, &work);
+	err = bond_call(bond, work_make, &bond->job, &work);
 	if (err != 0) {
 		free(bond);
 		return err;
@@ -187,7 +188,7 @@ static void ended_connecting(struct keeper_request *request, void *arg, int resu
 
 	bond->stage = result == 0 ? BOND_CONNECTED : BOND_MADE;
 	pairing_connected(
-		bond->fabric->pairing, now(bond->fabric), bond->generation, result,
+		bond->fabric->pairing, now_of(bond->fabric), bond->generation, result,
 		work->reason[0] != '\0' ? work->reason : NULL
 	);
 }
@@ -200,7 +201,7 @@ op_connect(void *ctx, uint32_t generation, const struct pairing_end *theirs, uin
 
 	must(bond != NULL && bond->stage == BOND_MADE);
 	bond->job.ended = ended_connecting;
-	err = run(bond, work_connect, &bond->job, &work);
+	err = bond_call(bond, work_connect, &bond->job, &work);
 	if (err != 0)
 		return err;
 	bond->theirs = *theirs;
@@ -251,7 +252,7 @@ static void ended_quietly(struct keeper_request *request, void *arg, int result)
 }
 
 // Nothing else can be done with it than to try again.
-static void held(struct bond *bond, int err) {
+static void bond_held(struct bond *bond, int err) {
 	struct loop *loop = bond->fabric->loop;
 
 	bond->cut_off = false;
@@ -286,7 +287,7 @@ static void ended_cutting(struct keeper_request *request, void *arg, int result)
 	if (result == 0)
 		post_gone(bond);
 	else
-		held(bond, result);
+		bond_held(bond, result);
 }
 
 void bonds_cut_off(const struct nic *nic) {
@@ -314,11 +315,11 @@ void bond_failed(struct bond *bond, int err, enum ibv_wc_status status) {
 	if (bond->nic->lost)
 		bond_stuck(bond);
 	else
-		(void)run(bond, work_fail, &bond->fail, &work);
+		(void)bond_call(bond, work_fail, &bond->fail, &work);
 	if (told)
 		return; // the pairing asked for it
 	op_cause_format(&cause, text, sizeof(text));
-	pairing_broken(fabric->pairing, now(fabric), bond->generation, err, text);
+	pairing_broken(fabric->pairing, now_of(fabric), bond->generation, err, text);
 }
 
 // The lane may find out that a pair is stuck that is being cut off already. One that drained since
@@ -332,9 +333,9 @@ void bond_stuck(struct bond *bond) {
 	bond->cut_off = true;
 	bond->cut.ended = ended_cutting;
 	bond->cut_again.expired = cut_again;
-	err = run(bond, work_cut, &bond->cut, &work);
+	err = bond_call(bond, work_cut, &bond->cut, &work);
 	if (err != 0)
-		held(bond, err);
+		bond_held(bond, err);
 }
 
 void bond_drained(struct bond *bond) {
@@ -344,7 +345,7 @@ void bond_drained(struct bond *bond) {
 }
 
 // True if it called the pairing, which may change the list of bonds.
-static bool settle(struct bond *bond, uint64_t version) {
+static bool bond_settle(struct bond *bond, uint64_t version) {
 	struct fabric *fabric = bond->fabric;
 	char text[CAUSE_BYTES];
 
@@ -366,7 +367,9 @@ static bool settle(struct bond *bond, uint64_t version) {
 		return false;
 	bond->drained = false; // once
 	op_cause_format(pair_cause(bond->pair), text, sizeof(text));
-	pairing_drained(fabric->pairing, now(fabric), bond->generation, bond->broken ? text : NULL);
+	pairing_drained(
+		fabric->pairing, now_of(fabric), bond->generation, bond->broken ? text : NULL
+	);
 	return true;
 }
 
@@ -374,7 +377,7 @@ void bonds_settled(struct fabric *fabric, uint64_t version) {
 	struct bond *bond = fabric->bonds;
 
 	while (bond != NULL)
-		bond = settle(bond, version) ? fabric->bonds : bond->next;
+		bond = bond_settle(bond, version) ? fabric->bonds : bond->next;
 }
 
 // Destroying.
@@ -389,7 +392,7 @@ static void ended_destroying(struct keeper_request *request, void *arg, int resu
 		bond_free(bond);
 	else
 		bond->stage = BOND_OUT;
-	pairing_destroyed(fabric->pairing, now(fabric), generation, result);
+	pairing_destroyed(fabric->pairing, now_of(fabric), generation, result);
 	fabric_look_stopped(fabric);
 }
 
@@ -400,7 +403,7 @@ static int op_destroy(void *ctx, uint32_t generation) {
 
 	must(bond != NULL && bond->stage != BOND_IN_LANE && bond->stage != BOND_LEAVING);
 	bond->job.ended = ended_destroying;
-	err = run(bond, work_destroy, &bond->job, &work);
+	err = bond_call(bond, work_destroy, &bond->job, &work);
 	if (err == 0)
 		bond->stage = BOND_DESTROYING;
 	return err;

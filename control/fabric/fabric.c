@@ -75,7 +75,7 @@ void fabric_begin_beating(struct fabric *fabric) {
 // Workers.
 
 // Both are pointers that we gave to the worker ourselves.
-static void *pointer(uint64_t word) {
+static void *word_pointer(uint64_t word) {
 	return (void *)(uintptr_t)word; // NOLINT(performance-no-int-to-ptr)
 }
 
@@ -100,7 +100,7 @@ static void look_at_lane(struct nic *nic) {
 }
 
 static void on_pair_event(struct fabric *fabric, const struct worker_record *record) {
-	struct bond *bond = bond_of(fabric, pointer(record->words[1]));
+	struct bond *bond = bond_of(fabric, word_pointer(record->words[1]));
 	struct nic *nic;
 
 	must(bond != NULL); // it is in a lane, so it is held
@@ -126,7 +126,7 @@ bool fabric_worker_event(
 	switch (record->kind) {
 	case LANE_EVENT_ATTACHED:
 	case LANE_EVENT_DETACHED:
-		nic = nic_of(fabric, pointer(record->words[0]));
+		nic = nic_of(fabric, word_pointer(record->words[0]));
 		must(nic != NULL); // closed only when it is detached
 		if (record->kind == LANE_EVENT_ATTACHED)
 			nic_attached(nic, (int)(int64_t)record->words[1]);
@@ -139,7 +139,7 @@ bool fabric_worker_event(
 		on_pair_event(fabric, record);
 		return true;
 	case PROBER_EVENT_ENDED:
-		fabric_run_ended(fabric, pointer(record->words[1]));
+		fabric_run_ended(fabric, word_pointer(record->words[1]));
 		return true;
 	default:
 		return probing_worker_event(fabric, record);
@@ -250,7 +250,7 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 	return NULL;
 }
 
-static int start(struct fabric *fabric) {
+static int fabric_begin(struct fabric *fabric) {
 	const struct ras *ras = overlay_ras(fabric->overlay);
 	struct pairing_config config;
 	int err;
@@ -313,7 +313,7 @@ int fabric_create(
 		.undelivered = on_undelivered,
 		.number = OVERLAY_PORT_PAIRING,
 	};
-	err = start(fabric);
+	err = fabric_begin(fabric);
 	if (err != 0) {
 		fabric_destroy(fabric);
 		return err;

@@ -44,11 +44,12 @@ static void work_drop(void *arg) {
 	free(work);
 }
 
-static int
-run(const struct gpu_show *show,
-    int (*call)(void *),
-    struct keeper_request *request,
-    const struct gpu_work *with) {
+static int show_call(
+	const struct gpu_show *show,
+	int (*call)(void *),
+	struct keeper_request *request,
+	const struct gpu_work *with
+) {
 	struct keeper_call job = {.call = call, .drop = work_drop, .limit_ns = MAKE_STUCK_NS};
 	struct gpu_work *work = malloc(sizeof(*work));
 	int err;
@@ -80,7 +81,7 @@ void gpu_retry(struct gpu_show *show) {
 	must(loop_timer_set(loop, &show->retry, loop_now_ns(loop) + RETRY_NS) == 0);
 }
 
-static void offer(const struct gpu_show *show) {
+static void page_offer(const struct gpu_show *show) {
 	struct fabric *fabric = show->fabric;
 
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
@@ -103,7 +104,7 @@ static void ended_making(struct keeper_request *request, void *arg, int result) 
 		return;
 	}
 	if (result == 0) {
-		offer(show);
+		page_offer(show);
 		return;
 	}
 	if (strcmp(show->reason, work->reason) != 0)
@@ -116,7 +117,7 @@ static void ended_making(struct keeper_request *request, void *arg, int result) 
 	gpu_retry(show);
 }
 
-static void make(struct gpu_show *show) {
+static void page_build(struct gpu_show *show) {
 	const struct gpu_work work = {
 		.config =
 			{
@@ -127,20 +128,20 @@ static void make(struct gpu_show *show) {
 	};
 
 	show->making.ended = ended_making;
-	if (run(show, work_make, &show->making, &work) != 0)
+	if (show_call(show, work_make, &show->making, &work) != 0)
 		gpu_retry(show);
 }
 
-static void retry(struct loop_timer *timer, uint64_t now_ns) {
+static void page_retry(struct loop_timer *timer, uint64_t now_ns) {
 	struct gpu_show *show = container_of(timer, struct gpu_show, retry);
 
 	(void)now_ns;
 	if (show->fabric->stopping)
 		return;
 	if (show->page != NULL)
-		offer(show);
+		page_offer(show);
 	else if (show->making.job == NULL)
-		make(show);
+		page_build(show);
 }
 
 static void on_stuck(void *ctx, struct keeper *keeper) {
@@ -169,7 +170,7 @@ struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err
 		return NULL;
 	}
 	*show = (struct gpu_show
-	){.fabric = fabric, .ordinal = ordinal, .retry = {.expired = retry}};
+	){.fabric = fabric, .ordinal = ordinal, .retry = {.expired = page_retry}};
 	snprintf(name, sizeof(name), "gpu-%u", ordinal);
 	err = keeper_create(fabric->loop, name, &ops, &show->keeper);
 	if (err != 0) {
@@ -177,7 +178,7 @@ struct gpu_show *gpus_take(struct fabric *fabric, uint32_t ordinal, int *ret_err
 		return NULL;
 	}
 	fabric->gpu_count++;
-	make(show);
+	page_build(show);
 	return show;
 }
 
@@ -262,7 +263,7 @@ static bool is_gone(struct gpu_show *show) {
 	if (show->page == NULL)
 		return show->making.job == NULL && show->dropping.job == NULL;
 	show->dropping.ended = ended_dropping;
-	if (run(show, work_destroy, &show->dropping, &work) == 0)
+	if (show_call(show, work_destroy, &show->dropping, &work) == 0)
 		show->page = NULL; // the call's
 	return false;
 }

@@ -62,7 +62,7 @@ static void pause_more(struct gpu_path *gpu, uint64_t now_ns) {
 	gpu->next_ns = now_ns + (pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
 }
 
-static void fail(struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read) {
+static void read_failed(struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read) {
 	gpu->doubted = false;
 	gpu->rights = 0;
 	gpu->fails++;
@@ -79,7 +79,7 @@ static bool is_failing(const struct gpu_path *gpu) {
 	       gpu->seen == FABRIC_GPU_WRONG;
 }
 
-static void succeed(struct gpu_path *gpu, uint64_t now_ns) {
+static void read_succeeded(struct gpu_path *gpu, uint64_t now_ns) {
 	gpu->doubted = false;
 	gpu->fails = 0;
 	gpu->next_ns = now_ns;
@@ -93,7 +93,7 @@ bool gpu_path_note(
 ) {
 	gpu->probes++;
 	if (read == GPU_READ_WRONG) {
-		fail(gpu, now_ns, read);
+		read_failed(gpu, now_ns, read);
 		return false;
 	}
 	if (read != GPU_READ_RIGHT) {
@@ -104,7 +104,7 @@ bool gpu_path_note(
 		gpu->next_ns = UINT64_MAX;
 		return false;
 	}
-	succeed(gpu, now_ns);
+	read_succeeded(gpu, now_ns);
 	if (!small)
 		return false;
 	histogram_log2_record(&gpu->small, latency_ns);
@@ -119,7 +119,7 @@ void gpu_path_host(struct gpu_path *gpu, uint64_t now_ns, bool answered) {
 	if (!gpu->doubted || !(answered || late))
 		return;
 	if (!late) {
-		fail(gpu, now_ns, gpu->doubt);
+		read_failed(gpu, now_ns, gpu->doubt);
 		return;
 	}
 	// Neither was read: the path's.
@@ -133,7 +133,7 @@ static int by_value(const void *a, const void *b) {
 	return (*left > *right) - (*left < *right);
 }
 
-static void learn(struct gpu_path *gpu, uint64_t now_ns, uint64_t median_ns) {
+static void baseline_learn(struct gpu_path *gpu, uint64_t now_ns, uint64_t median_ns) {
 	uint64_t passed_ns = now_ns - gpu->usual_at_ns;
 
 	if (passed_ns > USUAL_GROWS_NS)
@@ -161,7 +161,7 @@ void gpu_path_judge(struct gpu_path *gpu, uint64_t now_ns, uint64_t host_permill
 	       (double)gpu->median_ns * 1000 > (double)gpu->usual_ns * SLOW_TIMES * (double)least;
 	gpu->slow_windows = slow ? gpu->slow_windows + 1 : 0;
 	if (!slow)
-		learn(gpu, now_ns, gpu->median_ns);
+		baseline_learn(gpu, now_ns, gpu->median_ns);
 	if (is_failing(gpu))
 		return;
 	if (gpu->slow_windows >= SLOW_WINDOWS)

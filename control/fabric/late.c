@@ -28,7 +28,7 @@ static bool is_known(const struct fabric *fabric, const char *name, uint64_t gui
 	return false;
 }
 
-static int begin(struct fabric *fabric) {
+static int nic_begin(struct fabric *fabric) {
 	int err = fabric->config.probe.on ? probing_create(fabric) : 0;
 
 	if (err == 0)
@@ -48,7 +48,7 @@ int fabric_add_device(
 		return -EEXIST;
 	if (fabric->nic_count == FABRIC_DEVICES_MAX)
 		return -ENOSPC;
-	err = fabric->config.device_count == 0 ? begin(fabric) : 0;
+	err = fabric->config.device_count == 0 ? nic_begin(fabric) : 0;
 	if (err == 0)
 		fabric->config.device_count++; // it has begun, whatever comes of this one
 	if (err == 0)
@@ -62,7 +62,7 @@ int fabric_add_device(
 	return 0;
 }
 
-static void retire(struct nic *nic, const struct nic *successor) {
+static void nic_retire(struct nic *nic, const struct nic *successor) {
 	struct fabric *fabric = nic->fabric;
 	char why[DEVICE_NAME_MAX + 32];
 
@@ -90,6 +90,6 @@ void late_one_is_up(const struct nic *nic) {
 		return;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (fabric->nics[n].config.stands_in && !fabric->nics[n].retired)
-			retire(&fabric->nics[n], nic);
+			nic_retire(&fabric->nics[n], nic);
 	}
 }

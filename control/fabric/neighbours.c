@@ -28,7 +28,8 @@ struct wanted {
 	uint32_t count;
 };
 
-static void add(struct wanted *wanted, uint32_t device, uint64_t peer, const char *peer_device) {
+static void
+wanted_add(struct wanted *wanted, uint32_t device, uint64_t peer, const char *peer_device) {
 	struct pairing_key *key;
 
 	if (wanted->count == WANTED_MAX)
@@ -64,7 +65,7 @@ static void add_peer(struct fabric *fabric, struct wanted *wanted, uint64_t id) 
 		return;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (neighbours_key(&fabric->nics[n], peer.record, &key) == RAIL_FOUND)
-			add(wanted, n, id, key.peer_device);
+			wanted_add(wanted, n, id, key.peer_device);
 	}
 	rails_neighbour(fabric, peer.record);
 }
@@ -88,7 +89,7 @@ static bool is_wanted(const struct wanted *wanted, const struct pairing_key *key
 	return false;
 }
 
-static void collect(struct fabric *fabric, struct wanted *wanted) {
+static void wanted_collect(struct fabric *fabric, struct wanted *wanted) {
 	const struct ras *ras = overlay_ras(fabric->overlay);
 	struct ras_link_info link;
 
@@ -96,7 +97,7 @@ static void collect(struct fabric *fabric, struct wanted *wanted) {
 	rails_look(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (!fabric->nics[n].retired)
-			add(wanted, n, ras_self_id(ras), fabric->nics[n].config.name);
+			wanted_add(wanted, n, ras_self_id(ras), fabric->nics[n].config.name);
 	}
 	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
 		if (((link.mine | link.theirs) & (RAS_USE_RING | RAS_USE_LONG)) != 0)
@@ -114,7 +115,7 @@ static bool knows_start(struct fabric *fabric) {
 	return start != 0;
 }
 
-static void look(struct fabric *fabric) {
+static void neighbours_update(struct fabric *fabric) {
 	uint64_t now_ns = loop_clock_ns(fabric->loop);
 	struct wanted *wanted = malloc(sizeof(*wanted));
 	struct pairing_view view;
@@ -124,7 +125,7 @@ static void look(struct fabric *fabric) {
 		free(wanted);
 		return; // the next look is soon
 	}
-	collect(fabric, wanted);
+	wanted_collect(fabric, wanted);
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
 		if (view.wanted && !is_wanted(wanted, &view.key) && !is_read_still(fabric, &view))
 			(void)pairing_want(fabric->pairing, now_ns, &view.key, false);
@@ -135,11 +136,11 @@ static void look(struct fabric *fabric) {
 	free(wanted);
 }
 
-static void want(struct loop_timer *timer, uint64_t now_ns) {
+static void neighbours_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = container_of(timer, struct fabric, want);
 
 	if (fabric->nic_count > 0)
-		look(fabric);
+		neighbours_update(fabric);
 	must(loop_timer_set(fabric->loop, timer, now_ns + WANT_NS) == 0);
 }
 
@@ -243,7 +244,7 @@ static void tell_news(struct loop_job *job) {
 	if (fabric->news_lost)
 		tell_all(fabric);
 	if (!fabric->stopping)
-		look(fabric);
+		neighbours_update(fabric);
 }
 
 void neighbours_look_soon(struct fabric *fabric) {
@@ -261,7 +262,7 @@ void neighbours_start(struct fabric *fabric) {
 	fabric->tell_news.run = tell_news;
 	fabric->listener.event = on_event;
 	overlay_listen(fabric->overlay, &fabric->listener);
-	fabric->want.expired = want;
+	fabric->want.expired = neighbours_expired;
 	must(loop_timer_set(fabric->loop, &fabric->want, loop_now_ns(fabric->loop) + WANT_NS) == 0);
 }
 

@@ -20,7 +20,7 @@
 #define AWAITED_NS (300 * RAS_NS_PER_SEC)
 #define EVENTS_PER_TURN 16
 
-static uint64_t now(const struct nic *nic) {
+static uint64_t now_of(const struct nic *nic) {
 	return loop_clock_ns(nic->fabric->loop);
 }
 
@@ -34,7 +34,7 @@ static void set_state(struct nic *nic, enum fabric_device_state state, const cha
 	if (nic->state == state && strcmp(nic->reason, reason) == 0)
 		return;
 	if (nic->state != state)
-		nic->since_ns = now(nic);
+		nic->since_ns = now_of(nic);
 	nic->state = state;
 	if (reason != nic->reason)
 		snprintf(nic->reason, sizeof(nic->reason), "%s", reason);
@@ -127,7 +127,7 @@ static bool has_bonds(const struct nic *nic) {
 	return false;
 }
 
-static void post(struct nic *nic, enum lane_request kind) {
+static void request_post(struct nic *nic, enum lane_request kind) {
 	struct worker_record record = {
 		.kind = kind,
 		.words = {(uintptr_t)nic->parts.lane},
@@ -187,14 +187,14 @@ static void tell_pairing(struct nic *nic) {
 	say_if_eventless(nic);
 	set_state(nic, up ? FABRIC_DEVICE_UP : FABRIC_DEVICE_DOWN, up ? "" : reason);
 	pairing_device_state(
-		nic->fabric->pairing, now(nic), nic->number,
+		nic->fabric->pairing, now_of(nic), nic->number,
 		up ? PAIRING_DEVICE_ACTIVE : PAIRING_DEVICE_DOWN, up ? NULL : reason
 	);
 	if (up)
 		late_one_is_up(nic);
 }
 
-static void refresh(struct nic *nic);
+static void nic_refresh(struct nic *nic);
 
 // Else a port that was not looked at would be taken for what it was until something happens.
 static void refresh_later(struct nic *nic) {
@@ -221,11 +221,11 @@ static void ended_refreshing(struct keeper_request *request, void *arg, int resu
 	if (nic->attached)
 		tell_pairing(nic);
 	if (nic->refresh_again)
-		refresh(nic);
+		nic_refresh(nic);
 }
 
 // One at a time; what happens meanwhile is looked at after it.
-static void refresh(struct nic *nic) {
+static void nic_refresh(struct nic *nic) {
 	nic->refresh_again = nic->refreshing.job != NULL;
 	if (nic->refresh_again)
 		return;
@@ -238,12 +238,14 @@ void nic_lose(struct nic *nic, const char *why) {
 	if (nic->lost)
 		return;
 	nic->lost = true;
-	nic->lost_ns = now(nic);
+	nic->lost_ns = now_of(nic);
 	// Nothing more is to be learnt, and of a device that was removed it is readable for ever.
 	loop_remove(&nic->events);
 	set_state(nic, FABRIC_DEVICE_CLOSING, why);
 	device_lose(nic->parts.device);
-	pairing_device_state(nic->fabric->pairing, now(nic), nic->number, PAIRING_DEVICE_LOST, why);
+	pairing_device_state(
+		nic->fabric->pairing, now_of(nic), nic->number, PAIRING_DEVICE_LOST, why
+	);
 	bonds_cut_off(nic);
 	nic_close(nic);
 }
@@ -279,7 +281,7 @@ static void on_event(struct nic *nic, const struct device_event *event) {
 	case DEVICE_EVENT_PORT_DOWN:
 	case DEVICE_EVENT_PORT_CHANGED:
 		if (event->port == nic->parts.facts.port.number)
-			refresh(nic);
+			nic_refresh(nic);
 		break;
 	case DEVICE_EVENT_PAIR_FATAL:
 		queue_failed(nic, event->queue_number);
@@ -314,7 +316,7 @@ static void on_events(struct loop_source *source, uint32_t events) {
 
 // A device that is reset is back soon; whoever told of it may not be heard everywhere.
 static bool is_awaited(const struct nic *nic) {
-	return nic->lost_ns != 0 && now(nic) - nic->lost_ns < AWAITED_NS;
+	return nic->lost_ns != 0 && now_of(nic) - nic->lost_ns < AWAITED_NS;
 }
 
 // Nothing tells of a port of a device that is not open, and opening asks the driver for much.
@@ -322,7 +324,7 @@ static uint64_t retry_after(const struct nic *nic, int err) {
 	if (is_awaited(nic))
 		return RETRY_NS;
 	if (err == -ENETDOWN)
-		return now(nic) - nic->begun_ns < AWAITED_NS ? RETRY_NS : RETRY_PORT_NS;
+		return now_of(nic) - nic->begun_ns < AWAITED_NS ? RETRY_NS : RETRY_PORT_NS;
 	return nic->retry_ns;
 }
 
@@ -399,7 +401,7 @@ static void ended_opening(struct keeper_request *request, void *arg, int result)
 		return;
 	}
 	nic->attaching = true;
-	post(nic, LANE_REQUEST_ATTACH);
+	request_post(nic, LANE_REQUEST_ATTACH);
 }
 
 void nic_open(struct nic *nic) {
@@ -471,7 +473,7 @@ void nic_close(struct nic *nic) {
 	if (nic->attached) {
 		nic->attached = false;
 		nic->attaching = true; // until the worker has let go
-		post(nic, LANE_REQUEST_DETACH);
+		request_post(nic, LANE_REQUEST_DETACH);
 		return;
 	}
 	run_closing(nic);
@@ -483,7 +485,7 @@ void nic_detached(struct nic *nic, int err) {
 	nic_close(nic);
 }
 
-static void retry(struct loop_timer *timer, uint64_t now_ns) {
+static void nic_retry(struct loop_timer *timer, uint64_t now_ns) {
 	struct nic *nic = container_of(timer, struct nic, retry);
 
 	(void)now_ns;
@@ -492,7 +494,7 @@ static void retry(struct loop_timer *timer, uint64_t now_ns) {
 	else if (nic->lost || nic->fabric->stopping)
 		nic_close(nic);
 	else if (nic->refresh_again)
-		refresh(nic);
+		nic_refresh(nic);
 }
 
 void nic_hurry(struct nic *nic) {
@@ -533,7 +535,7 @@ int fabric_nic_init(
 	nic->worker = place % fabric->config.worker_count;
 	nic->config = *config;
 	nic->rail_place = RAIL_NONE;
-	nic->retry.expired = retry;
+	nic->retry.expired = nic_retry;
 	nic->retry_ns = RETRY_NS;
 	nic->since_ns = nic->begun_ns = loop_now_ns(fabric->loop);
 	snprintf(name, sizeof(name), "rdma-%s", nic->config.name);

@@ -97,7 +97,7 @@ static const char *driver_name(const struct nic_work *work) {
 }
 
 // By its GUID, or by the name under which it was open last.
-static int find(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
+static int device_name_find(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
 	const char *name = work->open_name[0] != '\0' ? work->open_name : driver_name(work);
 
 	return device_find(work->config.calls, name, &work->guid, ret_name);
@@ -118,7 +118,7 @@ static bool is_anothers(const struct nic_work *work, const char *name) {
 // What the device is called now. What was never open goes by its name, and so does what replaced
 // it, unless that is a device of ours which was given the name since.
 static int find_name(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
-	if (find(work, ret_name) == 0)
+	if (device_name_find(work, ret_name) == 0)
 		return 0;
 	memcpy(ret_name, driver_name(work), DEVICE_NAME_MAX + 1);
 	if (!is_anothers(work, ret_name))
@@ -171,7 +171,7 @@ int nic_work_look(void *arg) {
 	struct nic_work *work = arg;
 	char name[DEVICE_NAME_MAX + 1];
 
-	return find(work, name);
+	return device_name_find(work, name);
 }
 
 int nic_work_refresh(void *arg) {

@@ -47,7 +47,7 @@ void pasts_read(struct probing *probing) {
 }
 
 // The clock may have been set back meanwhile: then it is taken for new, and grows old from now on.
-static bool begin(const struct trail *trail, const struct path_past *past, uint64_t now_ns) {
+static bool trail_begin(const struct trail *trail, const struct path_past *past, uint64_t now_ns) {
 	uint64_t now_s = unix_s(trail->probing, now_ns);
 	uint64_t age_s = now_s > past->learnt_s ? now_s - past->learnt_s : 0;
 	const struct path_learnt learnt = {
@@ -76,13 +76,13 @@ void pasts_take(struct trail *trail) {
 	);
 	if (past == NULL)
 		return;
-	if (begin(trail, past, loop_clock_ns(fabric->loop)))
+	if (trail_begin(trail, past, loop_clock_ns(fabric->loop)))
 		probing->counters.pasts_taken++;
 	else
 		probing->counters.pasts_outdated++;
 }
 
-static void note(struct trail *trail, uint64_t now_ns) {
+static void trail_note(struct trail *trail, uint64_t now_ns) {
 	struct probing *probing = trail->probing;
 	uint64_t now_s = unix_s(probing, now_ns);
 	struct path_learnt learnt;
@@ -113,7 +113,7 @@ static void note(struct trail *trail, uint64_t now_ns) {
 void pasts_note(struct trail *trail) {
 	// Switched off, what was learnt is to be forgotten.
 	if (trail->probing->fabric->config.probe.on)
-		note(trail, loop_clock_ns(trail->probing->fabric->loop));
+		trail_note(trail, loop_clock_ns(trail->probing->fabric->loop));
 }
 
 void pasts_save(struct probing *probing, uint64_t now_ns) {

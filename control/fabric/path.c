@@ -13,7 +13,7 @@
 #define PUBLISH_AGAIN_NS (5 * RAS_NS_PER_MS)
 
 // The control thread is a registered reader and offline but for this.
-static int publish(struct fabric *fabric, uint64_t *ret_version) {
+static int table_publish(struct fabric *fabric, uint64_t *ret_version) {
 	int err;
 
 	rcu_thread_online(loop_clock_ns(fabric->loop));
@@ -55,7 +55,7 @@ static int clear_going(struct fabric *fabric) {
 static void publish_all(struct fabric *fabric) {
 	uint64_t version;
 
-	if (clear_going(fabric) != 0 || publish(fabric, &version) != 0) {
+	if (clear_going(fabric) != 0 || table_publish(fabric, &version) != 0) {
 		set_timer(fabric);
 		return;
 	}

@@ -29,7 +29,7 @@ struct fabric_ping {
 	struct probe_run run;
 };
 
-static uint64_t now(const struct fabric *fabric) {
+static uint64_t now_of(const struct fabric *fabric) {
 	return loop_clock_ns(fabric->loop);
 }
 
@@ -45,7 +45,7 @@ static void ping_free(struct fabric_ping *ping) {
 	free(ping);
 }
 
-static void end(struct fabric_ping *ping, struct fabric_ping_result *result) {
+static void ping_end(struct fabric_ping *ping, struct fabric_ping_result *result) {
 	fabric_ping_fn *ended = ping->ended;
 	void *ctx = ping->ctx;
 
@@ -62,7 +62,7 @@ static void end(struct fabric_ping *ping, struct fabric_ping_result *result) {
 static void end_unpaired(struct fabric_ping *ping, int err) {
 	struct fabric_ping_result result = {.err = err, .failure = ping->answer.failure};
 
-	end(ping, &result);
+	ping_end(ping, &result);
 }
 
 // It was there when it was asked for, and failed before it was used.
@@ -86,7 +86,7 @@ static void begin_run(struct fabric_ping *ping) {
 	const struct bond *bond = bond_find(fabric, ping->answer.generation);
 	struct worker_record record = {.kind = PROBER_REQUEST_RUN};
 
-	ping->paired_ns = now(fabric) - ping->begun_ns;
+	ping->paired_ns = now_of(fabric) - ping->begun_ns;
 	if (bond == NULL || bond->stage != BOND_IN_LANE || bond->path == PATH_NONE) {
 		end_gone(ping);
 		return;
@@ -106,7 +106,7 @@ static void begin_run(struct fabric_ping *ping) {
 	fabric_post(fabric, ping->worker, &record);
 }
 
-static void begin(struct loop_job *job) {
+static void ping_begin(struct loop_job *job) {
 	struct fabric_ping *ping = container_of(job, struct fabric_ping, begin);
 
 	if (ping->answer.failure.reason == PAIRING_REASON_NONE)
@@ -138,8 +138,8 @@ void fabric_run_ended(struct fabric *fabric, struct probe_run *run) {
 
 	ping->runs = false;
 	if (run->answered > 0)
-		pairing_used(fabric->pairing, now(fabric), ping->answer.generation);
-	end(ping, &result);
+		pairing_used(fabric->pairing, now_of(fabric), ping->answer.generation);
+	ping_end(ping, &result);
 }
 
 // Which pair: one that is ready is taken before one that would have to be made.
@@ -231,10 +231,11 @@ static int choose_key(
 	return 0;
 }
 
-static int
-check(const struct fabric *fabric,
-      const struct fabric_ping_request *request,
-      struct ras_peer *ret_peer) {
+static int request_check(
+	const struct fabric *fabric,
+	const struct fabric_ping_request *request,
+	struct ras_peer *ret_peer
+) {
 	if (request->bytes == 0 || request->bytes > PULSE_BYTES || request->count == 0 ||
 	    request->count > FABRIC_PING_COUNT_MAX)
 		return -EINVAL;
@@ -255,7 +256,7 @@ int fabric_ping_start(
 	struct fabric_ping *ping;
 	struct pairing_key key;
 	struct ras_peer peer;
-	int err = check(fabric, request, &peer);
+	int err = request_check(fabric, request, &peer);
 
 	if (err == 0)
 		err = choose_key(fabric, request, peer.record, &key);
@@ -271,9 +272,9 @@ int fabric_ping_start(
 	ping->ended = ended;
 	ping->ctx = ctx;
 	ping->key = key;
-	ping->begin.run = begin;
+	ping->begin.run = ping_begin;
 	ping->waiter.answered = on_answer;
-	ping->begun_ns = now(fabric);
+	ping->begun_ns = now_of(fabric);
 	ping->run.peer = request->peer;
 	ping->run.kind = OP_READ;
 	ping->run.bytes = request->bytes;

@@ -17,7 +17,7 @@ static void ended_looking(struct keeper_request *request, void *arg, int result)
 		nic_lose(nic, "it was removed");
 }
 
-static void look(struct nic *nic) {
+static void nic_look(struct nic *nic) {
 	if (nic->lost || nic->looking.job != NULL || nic->closing.job != NULL)
 		return;
 	nic->looking.ended = ended_looking;
@@ -29,7 +29,7 @@ void fabric_look_at_devices(struct fabric *fabric) {
 		return;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (fabric->nics[n].open)
-			look(&fabric->nics[n]);
+			nic_look(&fabric->nics[n]);
 		else
 			nic_hurry(&fabric->nics[n]);
 	}

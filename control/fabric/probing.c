@@ -17,18 +17,18 @@
 #define PLAN_MAX 1024
 #define OUTCOMES_PER_STEP 64
 
-static void *allocate(void *ctx, size_t size) {
+static void *probing_allocate(void *ctx, size_t size) {
 	(void)ctx;
 	return calloc(1, size);
 }
 
-static void release(void *ctx, void *memory, size_t size) {
+static void probing_release(void *ctx, void *memory, size_t size) {
 	(void)ctx;
 	(void)size;
 	free(memory);
 }
 
-const struct ras_memory probing_memory = {.allocate = allocate, .release = release};
+const struct ras_memory probing_memory = {.allocate = probing_allocate, .release = probing_release};
 
 // Outcomes.
 
@@ -147,7 +147,7 @@ hand_over(struct probing *probing, uint32_t worker, const struct probe_due *dues
 	return owned;
 }
 
-static void plan(struct probing *probing, uint64_t now_ns) {
+static void probes_plan(struct probing *probing, uint64_t now_ns) {
 	struct probe_due dues[PLAN_MAX];
 	uint32_t count, handed;
 
@@ -217,7 +217,7 @@ static void look_at_wanted(struct probing *probing) {
 }
 
 // No neighbour any more. What is remembered of one that is down is worth keeping: it comes back.
-static void leave(struct trail *trail) {
+static void trail_leave(struct trail *trail) {
 	const struct overlay *overlay = trail->probing->fabric->overlay;
 	struct ras_peer peer;
 
@@ -228,7 +228,7 @@ static void leave(struct trail *trail) {
 		trail_drop(trail);
 }
 
-static void look(struct probing *probing) {
+static void probing_turn(struct probing *probing) {
 	uint64_t now_ns = loop_clock_ns(probing->fabric->loop);
 
 	if (!probing->fabric->config.probe.on)
@@ -240,13 +240,13 @@ static void look(struct probing *probing) {
 		struct trail *trail = &probing->trails[n];
 
 		if (trail->stage != TRAIL_FREE && !trail->visit && !trail->seen)
-			leave(trail);
+			trail_leave(trail);
 	}
 	visits_look(probing, now_ns);
 }
 
 static void on_look(struct loop_job *job) {
-	look(container_of(job, struct probing, look));
+	probing_turn(container_of(job, struct probing, look));
 }
 
 void probing_look(struct fabric *fabric) {
@@ -266,12 +266,12 @@ static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = probing->fabric;
 
 	probing_drain(probing);
-	look(probing);
+	probing_turn(probing);
 	visits_targets(probing, now_ns);
 	sights_judge(probing, now_ns);
 	gpus_look(probing);
 	pasts_look(probing, now_ns);
-	plan(probing, now_ns);
+	probes_plan(probing, now_ns);
 	probing->tick_due_ns = now_ns + FRAME_NS;
 	must(loop_timer_set(fabric->loop, timer, probing->tick_due_ns) == 0);
 }
@@ -397,7 +397,7 @@ void probing_stop(struct fabric *fabric) {
 	loop_undefer(fabric->loop, &probing->look);
 }
 
-static int configure(struct fabric *fabric) {
+static int probing_configure(struct fabric *fabric) {
 	const struct probe_schedule_config config = schedule_config(fabric);
 	struct probing *probing = fabric->probing;
 	int err = probe_schedule_configure(probing->schedule, loop_clock_ns(fabric->loop), &config);
@@ -425,7 +425,7 @@ int fabric_use_probe(struct fabric *fabric, const struct fabric_probe_config *co
 		return 0;
 	fabric->config.probe = *config;
 	if (fabric->probing != NULL)
-		err = configure(fabric);
+		err = probing_configure(fabric);
 	else if (config->on && fabric->config.device_count > 0)
 		err = probing_create(fabric);
 	if (err != 0)

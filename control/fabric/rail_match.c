@@ -7,7 +7,7 @@
 // A choice of rails: a bit for each place.
 typedef uint32_t rail_set;
 
-static bool has(rail_set set, uint32_t place) {
+static bool set_has(rail_set set, uint32_t place) {
 	return (set >> place & 1) != 0;
 }
 
@@ -37,7 +37,7 @@ static rail_set known_in(const struct rail_list *list, rail_set among) {
 	rail_set set = 0;
 
 	for (uint32_t n = 0; n < list->count; n++)
-		set |= has(among, n) && is_known(&list->rails[n]) ? (rail_set)1 << n : 0;
+		set |= set_has(among, n) && is_known(&list->rails[n]) ? (rail_set)1 << n : 0;
 	return set;
 }
 
@@ -61,7 +61,7 @@ static void by_order(rail_set own, rail_set theirs, uint32_t places[static RAILS
 	if (theirs == 0)
 		return;
 	for (uint32_t n = 0; n < RAILS_MAX; n++)
-		if (has(own, n))
+		if (set_has(own, n))
 			places[n] = nth_of(theirs, place_in(own, n));
 }
 
@@ -81,7 +81,7 @@ by_subnet(const struct rail_list *own, const struct rail_list *theirs, uint32_t 
 	return taken;
 }
 
-static rail_set unmatched(const struct rail_list *own, const uint32_t *places) {
+static rail_set places_unmatched(const struct rail_list *own, const uint32_t *places) {
 	rail_set set = 0;
 
 	for (uint32_t n = 0; n < own->count; n++)
@@ -126,9 +126,9 @@ static void pair_names(
 	uint32_t *places
 ) {
 	for (uint32_t n = 0; n < own->count; n++) {
-		for (uint32_t k = 0; k < theirs->count && has(left->here, n); k++) {
-			if (has(left->there, k) &&
-			    (has(left->here_unknown, n) || has(left->there_unknown, k)) &&
+		for (uint32_t k = 0; k < theirs->count && set_has(left->here, n); k++) {
+			if (set_has(left->there, k) &&
+			    (set_has(left->here_unknown, n) || set_has(left->there_unknown, k)) &&
 			    strcmp(own->rails[n].name, theirs->rails[k].name) == 0)
 				take_pair(left, n, k, places);
 		}
@@ -160,7 +160,7 @@ static void match_rest(
 ) {
 	rail_set all = of_link(theirs, link);
 	struct rest rest = {
-		.here = of_link(own, link) & unmatched(own, places), .there = all & ~taken};
+		.here = of_link(own, link) & places_unmatched(own, places), .there = all & ~taken};
 	struct rest left;
 
 	rest.here_unknown = rest.here & ~known_in(own, rest.here);

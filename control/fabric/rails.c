@@ -20,7 +20,7 @@
 #define NAMED_MAX 4			 // in an event
 #define LIFE_NS (5 * RAS_NS_PER_SEC)
 
-static uint64_t now(const struct fabric *fabric) {
+static uint64_t now_of(const struct fabric *fabric) {
 	return loop_clock_ns(fabric->loop);
 }
 
@@ -54,7 +54,7 @@ static void note_change(const struct fabric *fabric, uint64_t node, const struct
 // All devices have had their say, or had the time for it.
 static bool is_settled(const struct fabric *fabric) {
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
-		if (!fabric->nics[n].tried && now(fabric) < fabric->rails.begun_ns + WAIT_NS)
+		if (!fabric->nics[n].tried && now_of(fabric) < fabric->rails.begun_ns + WAIT_NS)
 			return false;
 	}
 	return true;
@@ -130,7 +130,7 @@ static bool has_moved(const struct fabric *fabric) {
 
 // Peers.
 
-static struct rail_peer *find(const struct fabric *fabric, uint64_t id) {
+static struct rail_peer *rail_peer_find(const struct fabric *fabric, uint64_t id) {
 	struct rail_peer *peer = fabric->rails.peers;
 
 	while (peer != NULL && peer->id != id)
@@ -154,9 +154,9 @@ static void forget_oldest(struct rails *rails) {
 	}
 }
 
-static struct rail_peer *take(struct fabric *fabric, uint64_t id) {
+static struct rail_peer *rail_peer_take(struct fabric *fabric, uint64_t id) {
 	struct rails *rails = &fabric->rails;
-	struct rail_peer *peer = find(fabric, id);
+	struct rail_peer *peer = rail_peer_find(fabric, id);
 
 	if (peer == NULL) {
 		if (rails->peer_count == RAIL_PEERS_MAX)
@@ -169,11 +169,11 @@ static struct rail_peer *take(struct fabric *fabric, uint64_t id) {
 		rails->peers = peer;
 		rails->peer_count++;
 	}
-	peer->used_ns = now(fabric);
+	peer->used_ns = now_of(fabric);
 	return peer;
 }
 
-static bool tell(struct fabric *fabric, struct rail_peer *peer, bool asks) {
+static bool rails_send(struct fabric *fabric, struct rail_peer *peer, bool asks) {
 	uint8_t bytes[RAIL_MESSAGE_BYTES_MAX];
 	struct overlay_port_message message = {
 		.node = peer->id, .bytes = bytes, .life_ns = LIFE_NS};
@@ -184,13 +184,13 @@ static bool tell(struct fabric *fabric, struct rail_peer *peer, bool asks) {
 		return false;
 	}
 	peer->told = fabric->rails.number;
-	peer->said_ns = now(fabric);
+	peer->said_ns = now_of(fabric);
 	peer->owed = false;
 	return true;
 }
 
-static void ask(struct fabric *fabric, struct rail_peer *peer) {
-	uint64_t now_ns = now(fabric);
+static void rails_ask(struct fabric *fabric, struct rail_peer *peer) {
+	uint64_t now_ns = now_of(fabric);
 
 	if (now_ns < peer->ask_ns || !is_settled(fabric))
 		return;
@@ -200,15 +200,15 @@ static void ask(struct fabric *fabric, struct rail_peer *peer) {
 	}
 	peer->ask_ns = now_ns + peer->gap_ns;
 	peer->gap_ns = peer->gap_ns * 2 < ASK_MAX_NS ? peer->gap_ns * 2 : ASK_MAX_NS;
-	(void)tell(fabric, peer, true);
+	(void)rails_send(fabric, peer, true);
 }
 
-static void answer(struct fabric *fabric, struct rail_peer *peer) {
+static void rails_answer(struct fabric *fabric, struct rail_peer *peer) {
 	bool early =
 		!is_settled(fabric) || (peer->said_ns != 0 && peer->told == fabric->rails.number &&
-					now(fabric) < peer->said_ns + SAY_GAP_NS);
+					now_of(fabric) < peer->said_ns + SAY_GAP_NS);
 
-	if (early || !tell(fabric, peer, false))
+	if (early || !rails_send(fabric, peer, false))
 		peer->owed = true;
 }
 
@@ -216,12 +216,12 @@ static void answer(struct fabric *fabric, struct rail_peer *peer) {
 static const struct rail_list *
 list_of(struct fabric *fabric, struct rail_peer *peer, const struct ras_record *record) {
 	if (peer->start < record->start || peer->doubted)
-		ask(fabric, peer);
+		rails_ask(fabric, peer);
 	if (peer->start == 0)
 		return NULL;
 	// Of an earlier start it is taken for the same until that is too long ago.
 	return peer->start >= record->start || peer->first_ns == 0 ||
-			       now(fabric) < peer->first_ns + WAIT_NS
+			       now_of(fabric) < peer->first_ns + WAIT_NS
 		       ? &peer->list
 		       : NULL;
 }
@@ -255,7 +255,7 @@ enum rail_answer rails_choose(
 	char ret_name[static DEVICE_NAME_MAX + 1]
 ) {
 	struct fabric *fabric = nic->fabric;
-	struct rail_peer *peer = find(fabric, record->id);
+	struct rail_peer *peer = rail_peer_find(fabric, record->id);
 	const struct rail_list *theirs;
 	struct ras_peer_info info;
 
@@ -269,13 +269,13 @@ enum rail_answer rails_choose(
 	}
 	if (peer == NULL && info.device_count == 0 && !fabric->rails.moved)
 		return RAIL_NO_FABRIC;
-	peer = take(fabric, record->id);
+	peer = rail_peer_take(fabric, record->id);
 	if (!is_settled(fabric))
 		return RAIL_WAIT;
 	theirs = peer != NULL ? list_of(fabric, peer, record) : NULL;
 	if (theirs != NULL)
 		return by_list(nic, theirs, ret_name);
-	if (peer == NULL || peer->first_ns == 0 || now(fabric) < peer->first_ns + WAIT_NS)
+	if (peer == NULL || peer->first_ns == 0 || now_of(fabric) < peer->first_ns + WAIT_NS)
 		return RAIL_WAIT;
 	if (info.device_count == 0)
 		return RAIL_NO_FABRIC;
@@ -289,7 +289,7 @@ bool rails_across(
 	uint32_t nth,
 	char ret_name[static DEVICE_NAME_MAX + 1]
 ) {
-	const struct rail_peer *peer = find(nic->fabric, record->id);
+	const struct rail_peer *peer = rail_peer_find(nic->fabric, record->id);
 	uint32_t place;
 
 	if (peer == NULL || peer->start < record->start || nic->rail_place == RAIL_NONE)
@@ -312,11 +312,12 @@ static bool has_other_names(
 	return peer->said_start == record->start && !same_names(&peer->list, list);
 }
 
-static void
-heard(struct fabric *fabric,
-      struct rail_peer *peer,
-      const struct rail_list *list,
-      const struct ras_record *record) {
+static void rails_heard(
+	struct fabric *fabric,
+	struct rail_peer *peer,
+	const struct rail_list *list,
+	const struct ras_record *record
+) {
 	bool is_news = peer->since_ns == 0 || !rail_list_same(&peer->list, list);
 
 	peer->first_ns = peer->ask_ns = 0;
@@ -327,7 +328,7 @@ heard(struct fabric *fabric,
 	if (!is_news)
 		return;
 	peer->list = *list;
-	peer->since_ns = now(fabric);
+	peer->since_ns = now_of(fabric);
 	neighbours_look_soon(fabric);
 }
 
@@ -352,22 +353,22 @@ static void on_message(
 	if (ras_peer_find(overlay_ras(fabric->overlay), node, &known) != 0 ||
 	    ras_incarnation_start(incarnation) < known.record->start)
 		return;
-	peer = take(fabric, node);
+	peer = rail_peer_take(fabric, node);
 	if (peer == NULL)
 		return;
 	if (peer->start != ras_incarnation_start(incarnation))
 		peer->told = 0; // another run of it, which knows nothing of us
 	peer->start = peer->told_start = ras_incarnation_start(incarnation);
-	heard(fabric, peer, &list, known.record);
+	rails_heard(fabric, peer, &list, known.record);
 	if (asks)
-		answer(fabric, peer);
+		rails_answer(fabric, peer);
 }
 
 // It is told again, or asked, when its pause is over.
 static void
 on_undelivered(struct overlay_port *port, uint32_t tag, const struct ras_relay_report *report) {
 	struct rails *rails = container_of(port, struct rails, port);
-	struct rail_peer *peer = find(rails->fabric, report->destination);
+	struct rail_peer *peer = rail_peer_find(rails->fabric, report->destination);
 
 	(void)tag;
 	if (peer != NULL)
@@ -381,7 +382,7 @@ void rails_look(struct fabric *fabric) {
 	for (struct rail_peer *peer = fabric->rails.peers; peer != NULL; peer = peer->next) {
 		peer->neighbour = false;
 		if (peer->owed)
-			answer(fabric, peer);
+			rails_answer(fabric, peer);
 	}
 }
 
@@ -394,22 +395,22 @@ static bool is_to_be_told(struct fabric *fabric, struct rail_peer *peer, uint64_
 	}
 	return (peer->start >= start || fabric->rails.moved) &&
 	       peer->told != fabric->rails.number && is_settled(fabric) &&
-	       now(fabric) >= peer->said_ns + SAY_GAP_NS;
+	       now_of(fabric) >= peer->said_ns + SAY_GAP_NS;
 }
 
 void rails_neighbour(struct fabric *fabric, const struct ras_record *record) {
-	struct rail_peer *peer =
-		fabric->rails.moved ? take(fabric, record->id) : find(fabric, record->id);
+	struct rail_peer *peer = fabric->rails.moved ? rail_peer_take(fabric, record->id)
+						     : rail_peer_find(fabric, record->id);
 
 	if (peer == NULL)
 		return;
 	peer->neighbour = true;
 	if (is_to_be_told(fabric, peer, record->start))
-		(void)tell(fabric, peer, false);
+		(void)rails_send(fabric, peer, false);
 }
 
 void rails_doubt(struct fabric *fabric, uint64_t id) {
-	struct rail_peer *peer = take(fabric, id);
+	struct rail_peer *peer = rail_peer_take(fabric, id);
 
 	if (peer != NULL)
 		peer->doubted = true;
@@ -452,7 +453,7 @@ void rails_start(struct fabric *fabric) {
 	struct rails *rails = &fabric->rails;
 
 	rails->fabric = fabric;
-	rails->begun_ns = now(fabric);
+	rails->begun_ns = now_of(fabric);
 	rails->port = (struct overlay_port){
 		.message = on_message,
 		.undelivered = on_undelivered,

@@ -190,7 +190,7 @@ static void log_sight(const struct sight *sight, const struct ras_peer *peer) {
 	);
 }
 
-static void tell(struct trail *trail, const struct path_summary *summary, uint64_t now_ns) {
+static void summary_tell(struct trail *trail, const struct path_summary *summary, uint64_t now_ns) {
 	struct probing *probing = trail->probing;
 	struct ras_peer peer;
 	struct sight sight;
@@ -281,7 +281,7 @@ static void judge_device(struct probing *probing, uint32_t device, uint64_t now_
 			trail->memory, now_ns, path_like_ns(probing->summaries, count, place - 1)
 		);
 		path_memory_summary(trail->memory, &summary);
-		tell(trail, &summary, now_ns);
+		summary_tell(trail, &summary, now_ns);
 		trail_retry(trail, now_ns);
 	}
 }

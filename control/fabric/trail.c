@@ -64,7 +64,7 @@ struct trail *trail_make(struct probing *probing, const struct pairing_key *key)
 	return trail;
 }
 
-static void unschedule(struct trail *trail) {
+static void trail_unschedule(struct trail *trail) {
 	if (trail->scheduled)
 		probe_schedule_remove(trail->probing->schedule, trail->place);
 	trail->scheduled = false;
@@ -74,7 +74,7 @@ static void trail_free(struct trail *trail) {
 	struct probing *probing = trail->probing;
 
 	must(trail->stage == TRAIL_BARE && !trail->waits);
-	unschedule(trail);
+	trail_unschedule(trail);
 	pasts_note(trail);
 	path_memory_destroy(trail->memory);
 	trail->memory = NULL;
@@ -100,7 +100,7 @@ static struct worker_record record_of(const struct trail *trail, enum prober_req
 	};
 }
 
-static void post(const struct trail *trail, const struct worker_record *record) {
+static void trail_post(const struct trail *trail, const struct worker_record *record) {
 	struct fabric *fabric = trail->probing->fabric;
 
 	fabric_post(fabric, fabric->nics[trail->key.device].worker, record);
@@ -121,15 +121,15 @@ static void probe_now(struct trail *trail, uint32_t size, bool write) {
 	record.words[3] = due.bytes;
 	record.words[4] = due.size;
 	record.words[5] = due.write;
-	post(trail, &record);
+	trail_post(trail, &record);
 }
 
-static void schedule(struct trail *trail, uint32_t mtu) {
+static void trail_schedule(struct trail *trail, uint32_t mtu) {
 	struct probe_schedule *schedule = trail->probing->schedule;
 
 	if (trail->scheduled && mtu == trail->mtu)
 		return;
-	unschedule(trail);
+	trail_unschedule(trail);
 	probe_schedule_add(
 		schedule, loop_clock_ns(trail->probing->fabric->loop), trail->place, mtu,
 		trail->visit
@@ -200,7 +200,7 @@ static void take_facts(struct trail *trail, const struct bond *bond) {
 		mtu = bond->theirs.endpoint.mtu;
 	if (trail->start != bond->theirs.start)
 		trail->refused = false;
-	schedule(trail, mtu);
+	trail_schedule(trail, mtu);
 	probe_schedule_writes(trail->probing->schedule, trail->place, takes_writes(trail, bond));
 	trail->responder = bond->theirs.responder;
 	trail->speed_mbps = facts->port.speed_mbps;
@@ -222,7 +222,7 @@ static void take_facts(struct trail *trail, const struct bond *bond) {
 }
 
 // A part of the scratch memory, by the reference of the whole.
-static struct memory_view part(const struct nic *nic, uint64_t offset, uint64_t length) {
+static struct memory_view scratch_part(const struct nic *nic, uint64_t offset, uint64_t length) {
 	struct memory_view view = nic->parts.scratch;
 
 	view.address += offset;
@@ -231,7 +231,7 @@ static struct memory_view part(const struct nic *nic, uint64_t offset, uint64_t 
 	return view;
 }
 
-static void watch(struct trail *trail, const struct bond *bond) {
+static void trail_watch(struct trail *trail, const struct bond *bond) {
 	const struct nic *nic = bond->nic;
 	uint64_t own = FABRIC_SCRATCH_WATCHES + (uint64_t)trail->place * WATCH_OWN_BYTES;
 	uint64_t sink = (1 + (uint64_t)nic->place) * PULSE_BYTES;
@@ -251,13 +251,13 @@ static void watch(struct trail *trail, const struct bond *bond) {
 		.gpu_word = bond->theirs.gpu.word,
 		.gpu_key = bond->theirs.gpu.key,
 		.gpu = trail->gpu != NULL,
-		.own = part(nic, own, WATCH_OWN_BYTES),
-		.sink = part(nic, sink, PULSE_BYTES),
+		.own = scratch_part(nic, own, WATCH_OWN_BYTES),
+		.sink = scratch_part(nic, sink, PULSE_BYTES),
 	};
 	trail->stage = TRAIL_WATCHED;
 	if (trail->brief != NULL)
 		path_brief_opened(trail->brief);
-	post(trail, &record);
+	trail_post(trail, &record);
 	// Of a visit the small one is first: what is lost behind a larger one says nothing of
 	// silence.
 	probe_now(trail, trail->lost_last || trail->visit ? 0 : 1, false);
@@ -295,7 +295,7 @@ void trail_follow(struct trail *trail, uint32_t generation) {
 	    bond->theirs.pulse.layout != PULSE_LAYOUT)
 		return;
 	take_facts(trail, bond);
-	watch(trail, bond);
+	trail_watch(trail, bond);
 }
 
 void trail_unwatch(struct trail *trail) {
@@ -303,13 +303,13 @@ void trail_unwatch(struct trail *trail) {
 
 	must(trail->stage == TRAIL_WATCHED);
 	trail->stage = TRAIL_LEAVING;
-	post(trail, &record);
+	trail_post(trail, &record);
 }
 
 void trail_rest(struct trail *trail) {
 	if (trail->stage == TRAIL_WATCHED)
 		trail_unwatch(trail);
-	unschedule(trail);
+	trail_unschedule(trail);
 }
 
 void trail_drop(struct trail *trail) {

@@ -15,7 +15,7 @@
 #define ACROSS_EACH 8 // visits, then one is of a rail beside the one that belongs to ours
 #define TARGETS_NS (5 * RAS_NS_PER_SEC) // between two looks at the whole view
 
-static uint64_t now(const struct probing *probing) {
+static uint64_t now_of(const struct probing *probing) {
 	return loop_clock_ns(probing->fabric->loop);
 }
 
@@ -143,7 +143,7 @@ static void on_answer(struct pairing_waiter *waiter, const struct pairing_answer
 
 static void ask_for_pair(struct trail *trail) {
 	struct fabric *fabric = trail->probing->fabric;
-	uint64_t now_ns = now(trail->probing);
+	uint64_t now_ns = now_of(trail->probing);
 
 	trail->tries++;
 	trail->outcomes = 0;
@@ -196,7 +196,7 @@ static bool find_key(
 	       neighbours_key(&fabric->nics[target->device], peer.record, ret_key) == RAIL_FOUND;
 }
 
-static void begin(struct probing *probing, const struct probe_target *target) {
+static void visit_begin(struct probing *probing, const struct probe_target *target) {
 	struct pairing_key key;
 	struct path_brief *brief;
 	struct trail *trail;
@@ -210,7 +210,7 @@ static void begin(struct probing *probing, const struct probe_target *target) {
 	trail->visit = true;
 	trail->brief = brief;
 	trail->memory = path_memory_destroy(trail->memory);
-	trail->until_ns = now(probing) + VISIT_NS;
+	trail->until_ns = now_of(probing) + VISIT_NS;
 	probing->counters.visits++;
 	ask_for_pair(trail);
 	if (trail->answered)
@@ -222,11 +222,11 @@ static void on_visit(struct loop_timer *timer, uint64_t now_ns) {
 	struct probe_target target;
 
 	if (probe_schedule_visit(probing->schedule, now_ns, &target))
-		begin(probing, &target);
+		visit_begin(probing, &target);
 	set_timer(probing);
 }
 
-static void end(struct trail *trail, uint64_t now_ns) {
+static void visit_end(struct trail *trail, uint64_t now_ns) {
 	if (!trail->probed)
 		trail->probing->counters.visits_unpaired++;
 	else
@@ -244,7 +244,7 @@ static void look_at(struct trail *trail, uint64_t now_ns) {
 		return;
 	if (now_ns >= trail->until_ns ||
 	    (trail->stage == TRAIL_WATCHED && trail->outcomes >= PROBE_VISIT_PROBES)) {
-		end(trail, now_ns);
+		visit_end(trail, now_ns);
 	} else if (trail->answered) {
 		trail->answered = false;
 		if (trail->answer.failure.reason == PAIRING_REASON_NONE)
@@ -252,13 +252,13 @@ static void look_at(struct trail *trail, uint64_t now_ns) {
 		else if (is_of_device(trail->answer.failure.reason))
 			rails_doubt(trail->probing->fabric, trail->key.peer);
 		if (trail->stage == TRAIL_BARE)
-			end(trail, now_ns);
+			visit_end(trail, now_ns);
 	} else if (trail->stage == TRAIL_BARE) {
 		// Its pair failed: with what was lost the first time nobody can tell why.
 		if (trail->lost_last && trail->tries < TRIES_MAX)
 			ask_for_pair(trail);
 		else
-			end(trail, now_ns);
+			visit_end(trail, now_ns);
 	}
 }
 

@@ -170,7 +170,8 @@ bool finding_is_braked(const struct ras_view *view) {
 	return view->brake && view->suspect + view->unreachable > 0;
 }
 
-static void add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const char *reason) {
+static void
+sum_add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const char *reason) {
 	if (!is_so || finding_worse(sum->grade, grade) == sum->grade)
 		return;
 	sum->grade = grade;
@@ -196,7 +197,7 @@ add_peer(const struct health *health, const struct ras_peer *peer, struct findin
 	struct finding finding;
 
 	finding_of(health, peer, &finding);
-	add(sum, finding.grade != FINDING_OK, finding.grade, reason_of(peer, &finding));
+	sum_add(sum, finding.grade != FINDING_OK, finding.grade, reason_of(peer, &finding));
 }
 
 // Only where the counts say that there is something to be found: tables are long.
@@ -239,15 +240,16 @@ void finding_of_all(
 	struct ras_view view;
 
 	ras_view(ras, &view);
-	add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
-	add(&sum, finding_is_braked(&view), FINDING_UNKNOWN, "MassSilence");
+	sum_add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
+	sum_add(&sum, finding_is_braked(&view), FINDING_UNKNOWN, "MassSilence");
 	add_peers(ras, health, &view, &sum);
 	add_living(ras, health, &sum);
-	add(&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN, "PeersMissing");
-	add(&sum, overlay_is_alone(overlay), FINDING_WARNING, "Alone");
-	add(&sum, overlay_reach(overlay)->state == OVERLAY_REACH_UNPROVEN, FINDING_WARNING,
-	    "AddressUnproven");
-	add(&sum, overlay_mistake_next(overlay, &mistakes, words), FINDING_WARNING,
-	    "Misconfigured");
+	sum_add(&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN,
+		"PeersMissing");
+	sum_add(&sum, overlay_is_alone(overlay), FINDING_WARNING, "Alone");
+	sum_add(&sum, overlay_reach(overlay)->state == OVERLAY_REACH_UNPROVEN, FINDING_WARNING,
+		"AddressUnproven");
+	sum_add(&sum, overlay_mistake_next(overlay, &mistakes, words), FINDING_WARNING,
+		"Misconfigured");
 	*ret_sum = sum;
 }

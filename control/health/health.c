@@ -47,7 +47,7 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 
 // The engine and perhaps the core are on the stack: it is told at the end of the turn. Of more
 // changes than fit, the newest are kept: they say how things are.
-static void keep(struct health *health, const struct verdict_change *change) {
+static void change_keep(struct health *health, const struct verdict_change *change) {
 	struct health_change *kept;
 
 	if (health->change_count == HEALTH_CHANGES) {
@@ -72,7 +72,7 @@ static void op_changed(void *ctx, const struct verdict_change *change) {
 		verdict_change, change->now->subject, change->before, change->now->verdict,
 		change->now->advice, change->now->reason
 	);
-	keep(ctx, change);
+	change_keep(ctx, change);
 	health_grants_look(ctx);
 }
 
@@ -83,7 +83,7 @@ void health_tell_again(struct health *health, uint64_t subject) {
 	if (verdict_of(health->engine, subject, &view) != 0)
 		return;
 	change.before = view.verdict;
-	keep(health, &change);
+	change_keep(health, &change);
 }
 
 static const struct verdict_ops engine_ops = {.changed = op_changed, .wake = op_wake};
@@ -96,7 +96,7 @@ static void engine_due(struct loop_timer *timer, uint64_t now_ns) {
 
 // To people and to listeners.
 
-static void note(struct health *health, const struct health_change *change) {
+static void change_note(struct health *health, const struct health_change *change) {
 	char sentence[STATE_TEXT_BYTES];
 
 	int used = snprintf(
@@ -154,7 +154,7 @@ static bool is_news(const struct health *health, const struct health_change *cha
 	return change->now == VERDICT_HEALTHY && was_told(health, change->subject);
 }
 
-static void tell(struct loop_job *job) {
+static void changes_tell(struct loop_job *job) {
 	struct health *health = container_of(job, struct health, tell);
 
 	if (health->changes_lost > 0)
@@ -169,7 +169,7 @@ static void tell(struct loop_job *job) {
 		health->change_first = (health->change_first + 1) % HEALTH_CHANGES;
 		health->change_count--;
 		if (is_news(health, &change))
-			note(health, &change);
+			change_note(health, &change);
 		tell_listeners(health, &change);
 	}
 }
@@ -204,7 +204,7 @@ int health_create(
 	health->memory =
 		(struct ras_memory){.allocate = memory_get, .release = memory_put, .ctx = health};
 	health->engine_due.expired = engine_due;
-	health->tell.run = tell;
+	health->tell.run = changes_tell;
 	health->notice_last = &health->notices;
 	err = config->topology == NULL || config->topology[0] == '\0'
 		      ? 0

@@ -49,7 +49,7 @@ const char *leaf_map_leaf(const struct leaf_map *map, const char *name, size_t l
 	return "";
 }
 
-static int grow(struct leaf_map *map) {
+static int map_grow(struct leaf_map *map) {
 	uint32_t capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
 	struct leaf *leaves;
 
@@ -74,12 +74,12 @@ static const char *find_twice(const struct leaf_map *map, const struct hostlist 
 	return NULL;
 }
 
-static int refuse(char *detail, const char *path, uint32_t line, const char *what) {
+static int line_refuse(char *detail, const char *path, uint32_t line, const char *what) {
 	snprintf(detail, 256, "%.120s:%u: %.110s", path, line, what);
 	return -EINVAL;
 }
 
-static size_t trim(const char **text, size_t length) {
+static size_t word_trim(const char **text, size_t length) {
 	while (length > 0 && strchr(" \t\r\n", (*text)[length - 1]) != NULL)
 		length--;
 	while (length > 0 && strchr(" \t", **text) != NULL) {
@@ -101,22 +101,22 @@ add_line(struct leaf_map *map, const char *path, uint32_t number, char *line, ch
 
 	if (comment != NULL)
 		*comment = '\0';
-	if (trim(&name, strlen(line)) == 0)
+	if (word_trim(&name, strlen(line)) == 0)
 		return 0;
 	colon = strchr(line, ':');
 	if (colon == NULL)
-		return refuse(
+		return line_refuse(
 			detail, path, number, "no ':' (LEAF: NODES, such as leaf1: node[001-032])"
 		);
 	name = line;
-	name_length = trim(&name, (size_t)(colon - line));
+	name_length = word_trim(&name, (size_t)(colon - line));
 	nodes = colon + 1;
-	nodes_length = trim(&nodes, strlen(nodes));
+	nodes_length = word_trim(&nodes, strlen(nodes));
 	if (name_length == 0 || name_length > RAS_NAME_MAX)
-		return refuse(detail, path, number, "a leaf's name has 1 to 63 bytes");
+		return line_refuse(detail, path, number, "a leaf's name has 1 to 63 bytes");
 	err = hostlist_expand(nodes, nodes_length, NODES_PER_LEAF_MAX, &error, &list);
 	if (err != 0)
-		return err == -ENOMEM ? err : refuse(detail, path, number, error.text);
+		return err == -ENOMEM ? err : line_refuse(detail, path, number, error.text);
 	twice = find_twice(map, list);
 	if (twice != NULL) {
 		snprintf(
@@ -126,7 +126,7 @@ add_line(struct leaf_map *map, const char *path, uint32_t number, char *line, ch
 		hostlist_destroy(list);
 		return -EINVAL;
 	}
-	err = grow(map);
+	err = map_grow(map);
 	if (err != 0) {
 		hostlist_destroy(list);
 		return err;
@@ -145,7 +145,7 @@ static int read_lines(struct leaf_map *map, const char *path, FILE *file, char *
 
 	while (err == 0 && getline(&line, &capacity, file) >= 0) {
 		if (++number > LINES_MAX)
-			return refuse(detail, path, number, "too many lines");
+			return line_refuse(detail, path, number, "too many lines");
 		err = add_line(map, path, number, line, detail);
 	}
 	if (err == 0 && ferror(file)) {

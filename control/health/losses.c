@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-static void tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
+static void loss_tell(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	struct health *health = ctx;
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_peer found;
@@ -32,7 +32,7 @@ bool health_losses_tell(struct health *health, const struct ras_peer *peer) {
 	uint32_t permille = health->losses != NULL ? loss_of(health->losses, peer->record->id) : 0;
 
 	if (permille > 0)
-		tell(health, peer->record->id, true, permille);
+		loss_tell(health, peer->record->id, true, permille);
 	return permille > 0;
 }
 
@@ -69,14 +69,14 @@ static bool look_between(struct health *health) {
 	while (loss_next(health->losses, &cursor, &peer)) {
 		any = true;
 		if (sent_to(health, peer, &count))
-			loss_between(health->losses, peer, &count, tell, health);
+			loss_between(health->losses, peer, &count, loss_tell, health);
 		// One without a link is looked at later.
 		(void)overlay_link_ask(health->overlay, peer);
 	}
 	return any;
 }
 
-static void arm(struct health *health, bool any_loses) {
+static void losses_arm(struct health *health, bool any_loses) {
 	uint64_t at_ns = health->losses_look_ns, ask_ns = loop_now_ns(health->loop) + LOSS_ASK_NS;
 
 	if (any_loses && ask_ns < at_ns)
@@ -96,12 +96,12 @@ static void tell_of_ourselves(struct health *health) {
 	health_self_changed(health);
 }
 
-static void look(struct health *health) {
+static void losses_look(struct health *health) {
 	bool ourselves = health->losses->ourselves;
 
 	loss_begin(health->losses);
 	look_at_links(health);
-	loss_end(health->losses, tell, health);
+	loss_end(health->losses, loss_tell, health);
 	if (health->losses->ourselves != ourselves)
 		tell_of_ourselves(health);
 }
@@ -110,10 +110,10 @@ static void losses_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, losses_due);
 
 	if (now_ns >= health->losses_look_ns) {
-		look(health);
+		losses_look(health);
 		health->losses_look_ns = now_ns + LOSS_LOOK_NS;
 	}
-	arm(health, look_between(health));
+	losses_arm(health, look_between(health));
 }
 
 int health_losses_start(struct health *health) {
@@ -122,7 +122,7 @@ int health_losses_start(struct health *health) {
 		return -ENOMEM;
 	health->losses_due.expired = losses_due;
 	health->losses_look_ns = loop_now_ns(health->loop) + LOSS_LOOK_NS;
-	arm(health, false);
+	losses_arm(health, false);
 	return 0;
 }
 

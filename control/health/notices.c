@@ -21,7 +21,7 @@ struct health_notice {
 	uint8_t bytes[];
 };
 
-static struct health_notice *take(struct health *health) {
+static struct health_notice *notice_take(struct health *health) {
 	struct health_notice *notice = health->notices;
 
 	if (notice == NULL)
@@ -38,7 +38,7 @@ void health_tell(struct health *health, uint32_t kind, const void *bytes, size_t
 	struct health_notice *notice;
 
 	if (health->notice_count == NOTICES_WAITING_MAX)
-		free(take(health));
+		free(notice_take(health));
 	notice = malloc(sizeof(*notice) + size);
 	if (notice == NULL)
 		return;
@@ -60,7 +60,7 @@ static void send_all(struct loop_job *job) {
 	struct health *health = container_of(job, struct health, send);
 	struct health_notice *notice;
 
-	while ((notice = take(health)) != NULL) {
+	while ((notice = notice_take(health)) != NULL) {
 		int err =
 			overlay_notice(health->overlay, notice->kind, notice->bytes, notice->size);
 
@@ -159,6 +159,6 @@ void health_notices_stop(struct health *health) {
 	health->exchange = sight_exchange_destroy(health->exchange);
 	loop_timer_cancel(health->loop, &health->exchange_due);
 	loop_undefer(health->loop, &health->send);
-	for (struct health_notice *notice; (notice = take(health)) != NULL;)
+	for (struct health_notice *notice; (notice = notice_take(health)) != NULL;)
 		free(notice);
 }

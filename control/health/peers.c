@@ -162,7 +162,7 @@ void health_self_changed(struct health *health) {
 	hand_over_self(health, health->paused_until_ns);
 }
 
-static void refresh(struct loop_job *job) {
+static void peers_refresh(struct loop_job *job) {
 	struct health *health = container_of(job, struct health, refresh);
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct ras_peer peer;
@@ -180,7 +180,7 @@ static void refresh(struct loop_job *job) {
 	look_again(health, are_in_doubt(health));
 }
 
-static void mark(struct health *health, uint64_t peer) {
+static void peer_mark(struct health *health, uint64_t peer) {
 	for (uint32_t n = 0; n < health->dirty_count; n++) {
 		if (health->dirty[n] == peer)
 			return;
@@ -224,7 +224,7 @@ static bool is_arrival(enum ras_event_kind kind) {
 }
 
 // What we told of it would be told again, and nobody takes it back: that it was told is forgotten.
-static void forget(struct health *health, uint64_t peer) {
+static void peer_forget(struct health *health, uint64_t peer) {
 	verdict_forget(health->engine, loop_now_ns(health->loop), peer);
 	if (health->exchange != NULL)
 		sight_exchange_forget(health->exchange, peer);
@@ -248,14 +248,14 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 		);
 	// At once, since nobody would know of it later if there were more than can be marked.
 	if (event->kind == RAS_EVENT_FORGOTTEN)
-		forget(health, event->peer);
+		peer_forget(health, event->peer);
 	else if (is_of_peer(event->kind))
-		mark(health, event->peer);
+		peer_mark(health, event->peer);
 	if (is_of_peer(event->kind) || is_of_self(event->kind))
 		loop_defer(health->loop, &health->refresh);
 }
 
-static void look(struct loop_timer *timer, uint64_t now_ns) {
+static void peers_look(struct loop_timer *timer, uint64_t now_ns) {
 	struct health *health = container_of(timer, struct health, look);
 
 	(void)now_ns;
@@ -264,13 +264,13 @@ static void look(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 void health_peers_start(struct health *health) {
-	health->refresh.run = refresh;
-	health->look.expired = look;
+	health->refresh.run = peers_refresh;
+	health->look.expired = peers_look;
 	health->listener.event = on_event;
 	overlay_listen(health->overlay, &health->listener);
 	// At once: what this node says of itself has to find it there.
 	health->all_dirty = true;
-	refresh(&health->refresh);
+	peers_refresh(&health->refresh);
 }
 
 void health_peers_stop(struct health *health) {

@@ -13,7 +13,7 @@
 #define OUTLIER_PERCENT 25
 #define OUTLIER_VERBOSE_PERCENT 50
 
-static void drop(void *work) {
+static void status_drop(void *work) {
 	struct status *status = work;
 
 	if (status->asked)
@@ -24,7 +24,7 @@ static void drop(void *work) {
 	free(status);
 }
 
-static bool step(struct session *session) {
+static bool status_step(struct session *session) {
 	status_phase_fn *const *phases = session->json ? status_json_phases : status_text_phases;
 	struct status *status = session->work;
 
@@ -47,7 +47,7 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 		overlay_answer_put(answer);
 	else
 		status->answer = answer;
-	session_continue(status->session, step);
+	session_continue(status->session, status_step);
 }
 
 bool status_node_answered(const struct status *status, uint64_t node) {
@@ -116,7 +116,7 @@ void answer_status(struct session *session, const char *rest) {
 	if (!session_may_ask(session))
 		return;
 	status = calloc(1, sizeof(*status));
-	if (!session_begin(session, NULL, drop, status))
+	if (!session_begin(session, NULL, status_drop, status))
 		return;
 	session->server->counters.reports++;
 	status->session = session;
@@ -130,5 +130,5 @@ void answer_status(struct session *session, const char *rest) {
 	);
 	status->asked = status->err == 0;
 	if (!status->asked)
-		session->step = step; // says why, and what is known without the others
+		session->step = status_step; // says why, and what is known without the others
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool summarise(struct session *session, struct status *status) {
+static bool comms_summarise(struct session *session, struct status *status) {
 	(void)session;
 	return comm_table_build(status);
 }
@@ -46,7 +46,7 @@ static void put_comm_head(struct text *out, const struct ras_merged_comm *comm) 
 	);
 }
 
-static const char *truth(bool value) {
+static const char *json_truth(bool value) {
 	return value ? "true" : "false";
 }
 
@@ -74,9 +74,10 @@ static void put_rank(struct session *session, const struct ras_merged_rank *merg
 		"            \"async_error\": %u,\n            \"finalize_called\": %s,\n"
 		"            \"destroy_flag\": %s,\n            \"abort_flag\": %s\n          },\n",
 		first ? "" : ",", rank->rank, host, rank->pid, rank->cuda_device, rank->nvml_device,
-		rank->init_state, rank->async_error, truth((rank->flags & RAS_RANK_FINALIZE) != 0),
-		truth((rank->flags & RAS_RANK_DESTROY) != 0),
-		truth((rank->flags & RAS_RANK_ABORT) != 0)
+		rank->init_state, rank->async_error,
+		json_truth((rank->flags & RAS_RANK_FINALIZE) != 0),
+		json_truth((rank->flags & RAS_RANK_DESTROY) != 0),
+		json_truth((rank->flags & RAS_RANK_ABORT) != 0)
 	);
 	text_print(
 		&session->out,
@@ -124,7 +125,7 @@ static void put_missing(
 		"            \"considered_dead\": %s\n          }\n        }",
 		first ? "" : ",", missing->rank, host, missing->pid > 0 ? (int)missing->pid : -1,
 		missing->cuda_device, missing->nvml_device,
-		truth(!status_node_answered(status, missing->node)), truth(dead)
+		json_truth(!status_node_answered(status, missing->node)), json_truth(dead)
 	);
 }
 
@@ -248,4 +249,5 @@ static bool put_tail(struct session *session, struct status *status) {
 	return true;
 }
 
-status_phase_fn *const status_json_phases[] = {summarise, put_head, put_comms, put_tail, NULL};
+status_phase_fn *const status_json_phases[] = {
+	comms_summarise, put_head, put_comms, put_tail, NULL};

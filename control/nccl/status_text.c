@@ -123,7 +123,7 @@ void status_say_banner(struct session *session) {
 
 // Communicators
 
-static bool summarise(struct session *session, struct status *status) {
+static bool comms_summarise(struct session *session, struct status *status) {
 	(void)session;
 	return comm_table_build(status);
 }
@@ -405,6 +405,6 @@ static bool say_comm_warnings(struct session *session, struct status *status) {
 }
 
 status_phase_fn *const status_text_phases[] = {
-	summarise,    say_communicators, say_errors, say_comm_errors,
-	say_warnings, say_comm_warnings, NULL,
+	comms_summarise, say_communicators, say_errors, say_comm_errors,
+	say_warnings,	 say_comm_warnings, NULL,
 };

@@ -177,7 +177,7 @@ struct channel *channel_find(const struct transport *transport, uint32_t conn) {
 }
 
 // All but the entry, the handle and the counters.
-static void release(struct channel *channel) {
+static void channel_release(struct channel *channel) {
 	struct transport *transport = channel->transport;
 
 	channel->life++;
@@ -197,7 +197,7 @@ static void release(struct channel *channel) {
 }
 
 void channel_end(struct channel *channel) {
-	release(channel);
+	channel_release(channel);
 	channel_forget_handle(channel);
 	channel_enter_state(channel, CHANNEL_FREE);
 }
@@ -247,7 +247,7 @@ void channel_fail(struct channel *channel, enum ras_cause cause) {
 }
 
 void channel_fail_later(struct channel *channel, enum ras_cause cause) {
-	release(channel);
+	channel_release(channel);
 	channel->cause = cause;
 	channel->round = channel->transport->round;
 	channel_enter_state(channel, CHANNEL_FAILED);

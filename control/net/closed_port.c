@@ -15,7 +15,7 @@
 #define CLOSED_PORT 1
 
 // The place is free before the ops are told: they may ask again.
-static void end(struct closed_port *asked, bool answered) {
+static void asked_end(struct closed_port *asked, bool answered) {
 	struct transport *transport = asked->transport;
 	struct sock_addr host = asked->host;
 
@@ -29,22 +29,23 @@ static void end(struct closed_port *asked, bool answered) {
 }
 
 // A refusal is what is hoped for. "No route", "no such host" may come from anybody on the way.
-static void ready(struct loop_source *source, uint32_t events) {
+static void asked_ready(struct loop_source *source, uint32_t events) {
 	struct closed_port *asked = container_of(source, struct closed_port, source);
 	int err = stream_connect_finish(source->fd);
 
 	(void)events;
 	if (err != -EINPROGRESS)
-		end(asked, err == 0 || err == -ECONNREFUSED || err == -ECONNRESET);
+		asked_end(asked, err == 0 || err == -ECONNREFUSED || err == -ECONNRESET);
 }
 
-static void expired(struct loop_timer *timer, uint64_t now_ns) {
+static void asked_expired(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
-	end(container_of(timer, struct closed_port, deadline), false);
+	asked_end(container_of(timer, struct closed_port, deadline), false);
 }
 
-static int
-take(struct transport *transport, const struct sock_addr *host, struct closed_port **ret_place) {
+static int place_take(
+	struct transport *transport, const struct sock_addr *host, struct closed_port **ret_place
+) {
 	struct closed_port *free = NULL;
 
 	for (uint32_t n = 0; n < CLOSED_PORTS; n++) {
@@ -66,7 +67,7 @@ int transport_ask_kernel(struct transport *transport, const struct sock_addr *ho
 	int err, fd;
 
 	to.port = CLOSED_PORT;
-	err = take(transport, host, &asked);
+	err = place_take(transport, host, &asked);
 	if (err == 0)
 		err = dial_socket(transport, &to, &fd);
 	if (err != 0)
@@ -74,8 +75,9 @@ int transport_ask_kernel(struct transport *transport, const struct sock_addr *ho
 	*asked = (struct closed_port){
 		.transport = transport,
 		.host = *host,
-		.source = {.fd = fd, .events = EPOLLOUT, .rank = LOOP_OVERLAY, .ready = ready},
-		.deadline = {.expired = expired},
+		.source =
+			{.fd = fd, .events = EPOLLOUT, .rank = LOOP_OVERLAY, .ready = asked_ready},
+		.deadline = {.expired = asked_expired},
 	};
 	err = loop_add(transport->loop, &asked->source);
 	if (err == 0)

@@ -27,7 +27,7 @@ static int info_of(const struct channel *channel, struct tcp_info *ret_info) {
 }
 
 // Whether something was sent on it within so many ms, and all that was ever sent is acknowledged.
-static bool answers(const struct channel *channel, uint64_t within_ms) {
+static bool kernel_answers(const struct channel *channel, uint64_t within_ms) {
 	struct tcp_info info;
 
 	if (info_of(channel, &info) != 0)
@@ -45,7 +45,7 @@ int transport_kernel_answers(
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
 		if (channel->state == CHANNEL_OPEN && is_host(&channel->peer, host) &&
-		    answers(channel, within_ms))
+		    kernel_answers(channel, within_ms))
 			return 0;
 	}
 	return -ENOENT;

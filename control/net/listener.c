@@ -67,8 +67,9 @@ static void make_room(struct transport *transport) {
 	}
 }
 
-static void
-admit(struct transport *transport, int fd, const struct sockaddr *address, socklen_t length) {
+static void connection_admit(
+	struct transport *transport, int fd, const struct sockaddr *address, socklen_t length
+) {
 	struct channel *channel;
 	struct sock_addr from;
 
@@ -89,7 +90,7 @@ admit(struct transport *transport, int fd, const struct sockaddr *address, sockl
 	proof_begin(channel);
 }
 
-static void rest(struct transport *transport) {
+static void listener_rest(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 	uint64_t at_ns = loop_now_ns(transport->loop) + PAUSE_NS;
 
@@ -142,7 +143,7 @@ static int after_error(struct transport *transport, int err) {
 		return err;
 	transport->counters.accept_failures++;
 	if (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM) {
-		rest(transport);
+		listener_rest(transport);
 		return err;
 	}
 	// The connection failed before it was accepted: not ours to be told about.
@@ -163,13 +164,13 @@ static void accept_some(struct transport *transport) {
 			accept4(listener->source->fd, (struct sockaddr *)&address, &length,
 				SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
-			admit(transport, fd, (struct sockaddr *)&address, length);
+			connection_admit(transport, fd, (struct sockaddr *)&address, length);
 		else
 			err = after_error(transport, neg_errno());
 	}
 }
 
-static void serve(struct listener *listener) {
+static void listener_serve(struct listener *listener) {
 	struct transport *transport = container_of(listener, struct transport, listener);
 
 	transport_enter(transport);
@@ -179,12 +180,12 @@ static void serve(struct listener *listener) {
 
 static void first_ready(struct loop_source *source, uint32_t events) {
 	(void)events;
-	serve(container_of(source, struct listener, places[0]));
+	listener_serve(container_of(source, struct listener, places[0]));
 }
 
 static void second_ready(struct loop_source *source, uint32_t events) {
 	(void)events;
-	serve(container_of(source, struct listener, places[1]));
+	listener_serve(container_of(source, struct listener, places[1]));
 }
 
 // The kernel cuts a backlog to this without a word.
@@ -238,7 +239,7 @@ static int bind_and_listen(int fd, const struct sock_addr *address) {
 
 // Who holds a port is looked for in all processes: at a start, never on a loop that runs.
 static void
-explain(const struct sock_addr *address, int err, bool is_start, char ret_detail[static 256]) {
+bind_explain(const struct sock_addr *address, int err, bool is_start, char ret_detail[static 256]) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
 	struct port_holder holder;
 	const char *why = strerrorname_np(-err);
@@ -258,12 +259,13 @@ explain(const struct sock_addr *address, int err, bool is_start, char ret_detail
 }
 
 // A socket that listens there, and the address with the port that the kernel chose.
-static int
-make(const struct sock_addr *wanted,
-     int *ret_fd,
-     struct sock_addr *ret_address,
-     bool is_start,
-     char ret_detail[static 256]) {
+static int socket_make(
+	const struct sock_addr *wanted,
+	int *ret_fd,
+	struct sock_addr *ret_address,
+	bool is_start,
+	char ret_detail[static 256]
+) {
 	int family = wanted->family == SOCK_ADDR_V6 ? AF_INET6 : AF_INET;
 	scoped_fd int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 	int err = fd < 0 ? neg_errno() : bind_and_listen(fd, wanted);
@@ -273,7 +275,7 @@ make(const struct sock_addr *wanted,
 	if (err == 0)
 		*ret_fd = scoped_take_fd(&fd);
 	else
-		explain(wanted, err, is_start, ret_detail);
+		bind_explain(wanted, err, is_start, ret_detail);
 	return err;
 }
 
@@ -292,7 +294,7 @@ int listener_open(struct transport *transport, char ret_detail[static 256]) {
 	struct loop_source *source = &listener->places[is_second];
 	struct sock_addr address;
 	int fd;
-	int err = make(&transport->config.listen, &fd, &address, before == NULL, ret_detail);
+	int err = socket_make(&transport->config.listen, &fd, &address, before == NULL, ret_detail);
 
 	if (err != 0)
 		return err;
@@ -304,7 +306,7 @@ int listener_open(struct transport *transport, char ret_detail[static 256]) {
 	err = loop_add(transport->loop, source);
 	if (err != 0) {
 		close(fd);
-		explain(&address, err, before == NULL, ret_detail);
+		bind_explain(&address, err, before == NULL, ret_detail);
 		return err;
 	}
 	loop_timer_cancel(transport->loop, &listener->pause);

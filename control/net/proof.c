@@ -115,7 +115,7 @@ static void note_stranger(const struct channel *channel) {
 }
 
 // What the other side said is no proof.
-static void refuse(struct channel *channel, int err) {
+static void proof_refuse(struct channel *channel, int err) {
 	struct transport_counters *counters = &channel->transport->counters;
 
 	counters->proof_failures++;
@@ -132,7 +132,7 @@ static void fail_own(struct channel *channel, int err) {
 }
 
 // The handle of an accepted channel, now that the other side is one of us. False: it ended.
-static bool introduce(struct channel *channel) {
+static bool channel_introduce(struct channel *channel) {
 	struct transport *transport = channel->transport;
 	uint32_t life = channel->life;
 	uint32_t conn;
@@ -149,7 +149,7 @@ static bool introduce(struct channel *channel) {
 	return true;
 }
 
-static void succeed(struct channel *channel, const struct seal_reply *last) {
+static void proof_succeed(struct channel *channel, const struct seal_reply *last) {
 	struct transport *transport = channel->transport;
 	int err = -ENOMEM;
 
@@ -171,7 +171,7 @@ static void succeed(struct channel *channel, const struct seal_reply *last) {
 	if (last->size > 0)
 		channel_queue_bytes(channel, last->bytes, last->size);
 	if (!channel->outgoing) {
-		introduce(channel);
+		channel_introduce(channel);
 		return;
 	}
 	transport->trouble.failed = (struct sock_addr){0};
@@ -208,11 +208,11 @@ static void take_message(struct channel *channel, size_t size) {
 		// Why we refuse, to one who has the key; it fits into any socket.
 		if (reply.size > 0)
 			stream_send(channel->source.fd, reply.bytes, reply.size);
-		refuse(channel, err);
+		proof_refuse(channel, err);
 		return;
 	}
 	if (seal_proven(&channel->seal)) {
-		succeed(channel, &reply);
+		proof_succeed(channel, &reply);
 		return;
 	}
 	channel->message_done = 0;

@@ -101,12 +101,12 @@ static const char *const stream_purpose[] = {
 	[SEAL_ACCEPTS] = "tocsin from acc",
 };
 
-static void say(struct seal *seal, const void *bytes, size_t size) {
+static void message_put(struct seal *seal, const void *bytes, size_t size) {
 	seal_hash(seal->transcript, "tocsin said", bytes, size, seal->transcript);
 }
 
 static void
-mark(const struct seal *seal, const uint8_t *key, const char *purpose, uint8_t *ret_mark) {
+mark_derive(const struct seal *seal, const uint8_t *key, const char *purpose, uint8_t *ret_mark) {
 	seal_hash(key, purpose, seal->transcript, sizeof(seal->transcript), ret_mark);
 }
 
@@ -115,14 +115,14 @@ is_mark(const struct seal *seal, const uint8_t *key, const char *purpose, const 
 	uint8_t expected[HASH_BYTES];
 	bool equal;
 
-	mark(seal, key, purpose, expected);
+	mark_derive(seal, key, purpose, expected);
 	equal = sodium_memcmp(expected, given, sizeof(expected)) == 0;
 	sodium_memzero(expected, sizeof(expected));
 	return equal;
 }
 
 static void derive_proof_key(struct seal *seal, const uint8_t *secret) {
-	mark(seal, secret, "tocsin proof", seal->proof_key);
+	mark_derive(seal, secret, "tocsin proof", seal->proof_key);
 }
 
 static void make_ephemeral(struct seal *seal, uint8_t ret_public[static EPHEMERAL_BYTES]) {
@@ -155,8 +155,8 @@ static void start_sending(
 	seal_hash(seal->session_secret, stream_purpose[seal->role], NULL, 0, key);
 	must(crypto_secretstream_xchacha20poly1305_init_push(&seal->sending, ret_header, key) == 0);
 	sodium_memzero(key, sizeof(key));
-	say(seal, ret_header, HEADER_BYTES);
-	mark(seal, seal->session_secret, proof_purpose[seal->role], ret_proof);
+	message_put(seal, ret_header, HEADER_BYTES);
+	mark_derive(seal, seal->session_secret, proof_purpose[seal->role], ret_proof);
 }
 
 // Opens the stream of what the other end sends, if it has proven it.
@@ -169,7 +169,7 @@ static bool start_receiving(
 	uint8_t key[HASH_BYTES];
 	int result;
 
-	say(seal, header, HEADER_BYTES);
+	message_put(seal, header, HEADER_BYTES);
 	if (!is_mark(seal, seal->session_secret, proof_purpose[peer], proof))
 		return false;
 	seal_hash(seal->session_secret, stream_purpose[peer], NULL, 0, key);
@@ -189,7 +189,7 @@ static void forget_handshake(struct seal *seal) {
 }
 
 // Wipes all but what a log wants to know.
-static int fail(struct seal *seal, int err) {
+static int seal_fail(struct seal *seal, int err) {
 	forget_handshake(seal);
 	sodium_memzero(&seal->sending, sizeof(seal->sending));
 	sodium_memzero(&seal->receiving, sizeof(seal->receiving));
@@ -229,8 +229,8 @@ void seal_begin(struct seal *seal, struct seal_reply *ret_reply) {
 	memcpy(hello.key_id, key->id, sizeof(hello.key_id));
 	derive_proof_key(seal, key->secret);
 	make_ephemeral(seal, hello.ephemeral);
-	say(seal, &hello, offsetof(struct hello, mac));
-	mark(seal, seal->proof_key, mac_purpose[SEAL_CONNECTS], hello.mac);
+	message_put(seal, &hello, offsetof(struct hello, mac));
+	mark_derive(seal, seal->proof_key, mac_purpose[SEAL_CONNECTS], hello.mac);
 	seal->state = SEAL_SPOKEN;
 	memcpy(ret_reply->bytes, &hello, sizeof(hello));
 	ret_reply->size = sizeof(hello);
@@ -259,7 +259,7 @@ static int check_hello(struct seal *seal, const struct hello *hello) {
 
 	memcpy(seal->key_id, hello->key_id, sizeof(seal->key_id));
 	derive_proof_key(seal, key != NULL ? key->secret : nobodys);
-	say(seal, hello, offsetof(struct hello, mac));
+	message_put(seal, hello, offsetof(struct hello, mac));
 	valid = is_mark(seal, seal->proof_key, mac_purpose[SEAL_CONNECTS], hello->mac);
 	if (key == NULL)
 		return -ENOKEY;
@@ -290,8 +290,8 @@ static int take_hello(struct seal *seal, const struct hello *hello, struct seal_
 	answer.version = seal->version;
 	if (seal->version != 0)
 		make_ephemeral(seal, answer.ephemeral);
-	say(seal, &answer, offsetof(struct answer, mac));
-	mark(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer.mac);
+	message_put(seal, &answer, offsetof(struct answer, mac));
+	mark_derive(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer.mac);
 	if (seal->version == 0) {
 		reply_with(ret_reply, &answer);
 		return -EPROTO;
@@ -305,7 +305,7 @@ static int take_hello(struct seal *seal, const struct hello *hello, struct seal_
 }
 
 static int check_answer(struct seal *seal, const struct answer *answer) {
-	say(seal, answer, offsetof(struct answer, mac));
+	message_put(seal, answer, offsetof(struct answer, mac));
 	if (!is_mark(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer->mac))
 		return -EACCES;
 	seal->peer_version_min = answer->version_min;
@@ -354,7 +354,7 @@ int seal_take(struct seal *seal, const void *bytes, size_t size, struct seal_rep
 		err = take_hello(seal, bytes, ret_reply);
 	else
 		err = take_finish(seal, bytes);
-	return err == 0 ? 0 : fail(seal, err);
+	return err == 0 ? 0 : seal_fail(seal, err);
 }
 
 bool seal_proven(const struct seal *seal) {
@@ -400,11 +400,11 @@ int seal_decrypt(struct seal *seal, const void *bytes, size_t size, uint8_t *ret
 	if (seal->state != SEAL_PROVEN)
 		return -ENOTCONN;
 	if (size < SEAL_OVERHEAD || size > SEAL_FRAME_MAX + SEAL_OVERHEAD)
-		return fail(seal, -EBADMSG);
+		return seal_fail(seal, -EBADMSG);
 	result = crypto_secretstream_xchacha20poly1305_pull(
 		&seal->receiving, ret_frame, NULL, &tag, bytes, size, NULL, 0
 	);
-	return result == 0 ? 0 : fail(seal, -EBADMSG);
+	return result == 0 ? 0 : seal_fail(seal, -EBADMSG);
 }
 
 void seal_wipe(struct seal *seal) {

@@ -33,7 +33,7 @@ void seal_hash(
 	     ) == 0);
 }
 
-static struct seal_keys *create(void) {
+static struct seal_keys *keys_create(void) {
 	struct seal_keys *keys;
 
 	if (sodium_init() < 0)
@@ -47,7 +47,7 @@ static struct seal_keys *create(void) {
 }
 
 // The next key, its secret written already.
-static void adopt(struct seal_keys *keys) {
+static void key_adopt(struct seal_keys *keys) {
 	struct seal_key *key = &keys->keys[keys->count++];
 	uint8_t hash[SEAL_SECRET_BYTES];
 
@@ -57,11 +57,11 @@ static void adopt(struct seal_keys *keys) {
 
 static void add_random(struct seal_keys *keys) {
 	randombytes_buf(keys->keys[keys->count].secret, SEAL_SECRET_BYTES);
-	adopt(keys);
+	key_adopt(keys);
 }
 
 int seal_keys_create_random(const struct seal_keys **ret_keys) {
-	struct seal_keys *keys = create();
+	struct seal_keys *keys = keys_create();
 
 	if (keys == NULL)
 		return -ENOMEM;
@@ -71,13 +71,13 @@ int seal_keys_create_random(const struct seal_keys **ret_keys) {
 }
 
 int seal_keys_create_keyless(const char *cluster, const struct seal_keys **ret_keys) {
-	struct seal_keys *keys = create();
+	struct seal_keys *keys = keys_create();
 
 	if (keys == NULL)
 		return -ENOMEM;
 	keys->is_keyless = true;
 	seal_hash(NULL, "tocsin keyless", cluster, strlen(cluster), keys->keys[0].secret);
-	adopt(keys);
+	key_adopt(keys);
 	*ret_keys = keys;
 	return 0;
 }
@@ -91,7 +91,7 @@ int seal_keys_create_step(
 		return -EEXIST;
 	if (step != SEAL_KEYS_ADD && keys->count < SEAL_KEYS_MAX)
 		return -ENOENT;
-	next = create();
+	next = keys_create();
 	if (next == NULL)
 		return -ENOMEM;
 	next->keys[next->count++] = keys->keys[step == SEAL_KEYS_SWAP ? 1 : 0];
@@ -193,7 +193,7 @@ refuse(struct reader *reader, const char *format, ...) {
 }
 
 // How many of the first bytes are among those of set. A NUL is in no set.
-static size_t span(const char *text, size_t size, const char *set) {
+static size_t bytes_span(const char *text, size_t size, const char *set) {
 	size_t n = 0;
 
 	while (n < size && text[n] != '\0' && strchr(set, text[n]) != NULL)
@@ -214,10 +214,10 @@ static bool next_line(struct reader *reader, const char **ret_line, size_t *ret_
 	reader->at += size + (newline != NULL);
 	reader->left -= size + (newline != NULL);
 	reader->line++;
-	blanks = span(line, size, BLANKS);
+	blanks = bytes_span(line, size, BLANKS);
 	line += blanks;
 	size -= blanks;
-	while (size > 0 && span(line + size - 1, 1, BLANKS) == 1)
+	while (size > 0 && bytes_span(line + size - 1, 1, BLANKS) == 1)
 		size--;
 	*ret_line = line;
 	*ret_size = size;
@@ -245,10 +245,10 @@ static int take_line(struct reader *reader, const char *line, size_t size, struc
 			reader, "neither a comment (#) nor " LINE_WORD " and a key; nothing else "
 				"is allowed"
 		);
-	blanks = span(line + word, size - word, BLANKS);
+	blanks = bytes_span(line + word, size - word, BLANKS);
 	line += word + blanks;
 	size -= word + blanks;
-	if (blanks == 0 || size != HEX_LENGTH || span(line, size, HEX_DIGITS) != size)
+	if (blanks == 0 || size != HEX_LENGTH || bytes_span(line, size, HEX_DIGITS) != size)
 		return refuse(
 			reader,
 			"behind " LINE_WORD " come a blank and %zu hexadecimal digits, "
@@ -260,7 +260,7 @@ static int take_line(struct reader *reader, const char *line, size_t size, struc
 	sodium_hex2bin(
 		keys->keys[keys->count].secret, SEAL_SECRET_BYTES, line, size, NULL, NULL, NULL
 	);
-	adopt(keys);
+	key_adopt(keys);
 	return check_new(reader, keys);
 }
 
@@ -294,7 +294,7 @@ int seal_keys_parse(
 	const struct seal_keys **ret_keys
 ) {
 	struct reader reader = {.at = text, .left = size, .detail = ret_detail};
-	struct seal_keys *keys = create();
+	struct seal_keys *keys = keys_create();
 	int err;
 
 	if (keys == NULL) {

@@ -299,7 +299,8 @@ static int write_beside(int fd, const struct stat *status, const struct seal_key
 	return write_keys(fd, keys);
 }
 
-static int replace(const char *resolved, const struct stat *status, const struct seal_keys *keys) {
+static int
+file_replace(const char *resolved, const struct stat *status, const struct seal_keys *keys) {
 	scoped_mem char *temporary = NULL;
 	scoped_fd int fd = -1;
 	int err;
@@ -331,6 +332,6 @@ int seal_keys_rewrite(
 
 	if (err != 0)
 		return err;
-	err = replace(resolved, &status, keys);
+	err = file_replace(resolved, &status, keys);
 	return err == 0 ? 0 : refuse_errno(ret_detail, err, path, "replace it");
 }

@@ -70,7 +70,7 @@ static int make_table(struct overlay *overlay, struct overlay_answer *answer) {
 	return -EINVAL;
 }
 
-static void settle(struct overlay_answer *answer) {
+static void answer_settle(struct overlay_answer *answer) {
 	if (answer->comms != NULL)
 		ras_comms_settle(answer->comms);
 	if (answer->healths != NULL)
@@ -79,10 +79,11 @@ static void settle(struct overlay_answer *answer) {
 		ras_paths_settle(answer->paths);
 }
 
-static int
-merge(struct overlay *overlay,
-      struct overlay_answer *answer,
-      const struct ras_collective_result *result) {
+static int answer_merge(
+	struct overlay *overlay,
+	struct overlay_answer *answer,
+	const struct ras_collective_result *result
+) {
 	size_t missing_size = result->missing_count * sizeof(*result->missing);
 	struct ras_missing_peer *missing = malloc(missing_size + 1);
 	struct ras_collected_cursor cursor = {0};
@@ -100,7 +101,7 @@ merge(struct overlay *overlay,
 		if (add_part(answer, &part) != 0)
 			answer->bad_parts++;
 	}
-	settle(answer);
+	answer_settle(answer);
 	return err;
 }
 
@@ -125,13 +126,13 @@ void overlay_collected(struct overlay *overlay, const struct ras_collective_resu
 	answer->references = 1;
 	answer->kind = (enum ras_collect_kind)result->kind;
 	answer->at_ns = overlay_clock_ns(overlay);
-	answer->err = merge(overlay, answer, result);
+	answer->err = answer_merge(overlay, answer, result);
 	overlay_answer_put(ask->recent);
 	ask->recent = answer;
 	loop_defer(overlay->loop, &overlay->share);
 }
 
-static void share(struct loop_job *job) {
+static void answers_share(struct loop_job *job) {
 	struct overlay *overlay = container_of(job, struct overlay, share);
 	static struct overlay_answer none = {.references = 1, .err = -ENOMEM};
 
@@ -209,7 +210,7 @@ bool overlay_contribute(
 }
 
 void overlay_ask_init(struct overlay *overlay) {
-	overlay->share.run = share;
+	overlay->share.run = answers_share;
 }
 
 void overlay_ask_fini(struct overlay *overlay) {

@@ -415,7 +415,7 @@ static void send_waiting(struct overlay *overlay) {
 	} while (served != NULL);
 }
 
-static void finish(struct loop_job *job) {
+static void call_finish(struct loop_job *job) {
 	struct overlay *overlay = container_of(job, struct overlay, finish);
 	struct overlay_served *served;
 	struct overlay_call *call;
@@ -439,7 +439,7 @@ void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
 }
 
 void overlay_call_init(struct overlay *overlay) {
-	overlay->finish.run = finish;
+	overlay->finish.run = call_finish;
 }
 
 void overlay_call_fini(struct overlay *overlay) {

@@ -26,7 +26,7 @@ static struct log_field name_field(const struct overlay *overlay, const char *ke
 	return log_bytes(key, peer.record->name, peer.record->name_length);
 }
 
-static void look(struct loop_timer *timer, uint64_t now_ns) {
+static void incidents_look(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, incidents);
 
 	for (int n = 0; n < RAS_RELAY_REASON_COUNT; n++) {
@@ -56,8 +56,8 @@ static void look(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 void overlay_incidents_start(struct overlay *overlay) {
-	overlay->incidents.expired = look;
-	look(&overlay->incidents, loop_now_ns(overlay->loop));
+	overlay->incidents.expired = incidents_look;
+	incidents_look(&overlay->incidents, loop_now_ns(overlay->loop));
 }
 
 void overlay_incidents_stop(struct overlay *overlay) {

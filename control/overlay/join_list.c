@@ -190,7 +190,7 @@ static void pass_item(struct pass *pass, const struct shared *shared, const char
 		pass_name(pass, shared, text);
 }
 
-static int compare(const void *a, const void *b) {
+static int addresses_compare(const void *a, const void *b) {
 	return sock_addr_compare(a, b);
 }
 
@@ -199,7 +199,7 @@ static void pass_make(struct pass *pass, const struct shared *shared) {
 
 	memset(pass, 0, sizeof(*pass));
 	pass_items(pass, shared, shared->text, pass_item);
-	qsort(pass->seeds, pass->count, sizeof(pass->seeds[0]), compare);
+	qsort(pass->seeds, pass->count, sizeof(pass->seeds[0]), addresses_compare);
 	for (uint32_t n = 0; n < pass->count; n++) {
 		if (kept == 0 || !sock_addr_equal(&pass->seeds[kept - 1], &pass->seeds[n]))
 			pass->seeds[kept++] = pass->seeds[n];
@@ -233,7 +233,7 @@ static void *resolver_main(void *argument) {
 
 // The loop's side.
 
-static void resolved(struct loop_source *source, uint32_t events) {
+static void join_list_ready(struct loop_source *source, uint32_t events) {
 	struct join_list *list = (struct join_list *)source;
 	struct shared *shared = list->shared;
 	struct pass *pass = &list->taken;
@@ -303,7 +303,10 @@ int join_list_create(
 	list->shared->text = strdup(text);
 	list->shared->eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	list->source = (struct loop_source
-	){.fd = list->shared->eventfd, .events = EPOLLIN, .rank = LOOP_OVERLAY, .ready = resolved};
+	){.fd = list->shared->eventfd,
+	  .events = EPOLLIN,
+	  .rank = LOOP_OVERLAY,
+	  .ready = join_list_ready};
 	err = list->shared->eventfd < 0 ? neg_errno() : 0;
 	if (list->shared->text == NULL)
 		err = -ENOMEM;

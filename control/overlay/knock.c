@@ -13,7 +13,7 @@
 #define KNOCK_SILENT_NS (3 * RAS_NS_PER_SEC / 2)
 
 // The address' place: its own, or the oldest of a few beside it.
-static struct overlay_knocked *place(struct overlay *overlay, const struct sock_addr *to) {
+static struct overlay_knocked *knock_place(struct overlay *overlay, const struct sock_addr *to) {
 	struct overlay_knocked *oldest = NULL;
 	uint32_t hash = (uint32_t)sock_addr_digest(to);
 
@@ -40,7 +40,7 @@ static struct overlay_knocked *under_way(struct overlay *overlay, uint32_t conn)
 }
 
 static void
-learn(struct overlay *overlay, struct overlay_knocked *knocked, enum verdict_reach reach) {
+knock_learn(struct overlay *overlay, struct overlay_knocked *knocked, enum verdict_reach reach) {
 	knocked->under_way = false;
 	if (reach == VERDICT_REACH_UNKNOWN)
 		return;
@@ -49,7 +49,7 @@ learn(struct overlay *overlay, struct overlay_knocked *knocked, enum verdict_rea
 }
 
 void overlay_knock_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to) {
-	struct overlay_knocked *knocked = place(overlay, to);
+	struct overlay_knocked *knocked = knock_place(overlay, to);
 
 	knocked->conn = conn;
 	knocked->under_way = true;
@@ -59,7 +59,7 @@ void overlay_knock_opened(struct overlay *overlay, uint32_t conn) {
 	struct overlay_knocked *knocked = under_way(overlay, conn);
 
 	if (knocked != NULL)
-		learn(overlay, knocked, VERDICT_REACH_ANSWERS);
+		knock_learn(overlay, knocked, VERDICT_REACH_ANSWERS);
 }
 
 // True: it is being asked, and the answer is learnt when it comes.
@@ -98,20 +98,21 @@ void overlay_knock_ended(struct overlay *overlay, uint32_t conn, enum ras_cause 
 	// An agent that is stopped may have its queue full: its kernel is asked elsewhere first.
 	if (cause == RAS_CAUSE_TIMEOUT && ask_kernel(overlay, &knocked->to))
 		reach = VERDICT_REACH_UNKNOWN;
-	learn(overlay, knocked, reach);
+	knock_learn(overlay, knocked, reach);
 }
 
 void overlay_knock_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered) {
-	struct overlay_knocked *knocked = place(overlay, to);
+	struct overlay_knocked *knocked = knock_place(overlay, to);
 
 	bool again = knocked->under_way; // another connection, which comes to something by itself
 
-	learn(overlay, knocked, answered ? VERDICT_REACH_ACCEPTS : VERDICT_REACH_NONE);
+	knock_learn(overlay, knocked, answered ? VERDICT_REACH_ACCEPTS : VERDICT_REACH_NONE);
 	knocked->under_way = again;
 }
 
 // By its link, if there is one.
-static void hear(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock) {
+static void
+link_hears(const struct overlay *overlay, uint64_t peer, struct overlay_knock *ret_knock) {
 	struct ras_link_info link;
 
 	for (uint32_t n = 0; ras_link_at(overlay->ras, n, &link) == 0; n++) {
@@ -128,7 +129,7 @@ static void hear(const struct overlay *overlay, uint64_t peer, struct overlay_kn
 }
 
 static const struct overlay_knocked *
-find(const struct overlay *overlay, const struct sock_addr *to) {
+knock_find(const struct overlay *overlay, const struct sock_addr *to) {
 	uint32_t hash = (uint32_t)sock_addr_digest(to);
 
 	for (uint32_t n = 0; n < 4; n++) {
@@ -150,7 +151,7 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 	*ret_knock = (struct overlay_knock){.quiet_ns = RAS_NEVER};
 	if (ras_peer_find(overlay->ras, peer, &found) != 0 || found.record == NULL)
 		return;
-	hear(overlay, peer, ret_knock);
+	link_hears(overlay, peer, ret_knock);
 	if (ret_knock->reach == VERDICT_REACH_ANSWERS)
 		return;
 	// What another one's host does there says nothing of this one.
@@ -162,7 +163,7 @@ void overlay_knock(const struct overlay *overlay, uint64_t peer, struct overlay_
 		ret_knock->at_ns = ret_knock->since_ns = now_ns;
 		return;
 	}
-	knocked = find(overlay, &found.record->address);
+	knocked = knock_find(overlay, &found.record->address);
 	if ((knocked == NULL || knocked->last.at_ns < silent_since_ns) &&
 	    transport_kernel_is_silent(overlay->transport, &found.record->address, KNOCK_MUTE_NS)) {
 		ret_knock->reach = VERDICT_REACH_NONE;

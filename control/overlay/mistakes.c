@@ -73,7 +73,7 @@ struct claim {
 	uint64_t peer;
 };
 
-static int compare(const void *a, const void *b) {
+static int claims_compare(const void *a, const void *b) {
 	const struct claim *left = a, *right = b;
 
 	if (left->host_name_id != right->host_name_id)
@@ -99,7 +99,7 @@ static void judge_host(struct overlay *overlay, const struct claim *claims, uint
 		overlay->clones[overlay->clones_count++] = clones;
 }
 
-static uint32_t collect(const struct overlay *overlay, struct claim *claims, uint32_t room) {
+static uint32_t claims_collect(const struct overlay *overlay, struct claim *claims, uint32_t room) {
 	struct ras_peer peer;
 	uint32_t count = 0;
 
@@ -143,7 +143,7 @@ was_told(const struct overlay_clones *before, uint32_t count, const struct overl
 	return false;
 }
 
-static void look(struct overlay *overlay) {
+static void mistakes_look(struct overlay *overlay) {
 	struct overlay_clones before[OVERLAY_CLONES];
 	uint32_t before_count = overlay->clones_count;
 	char words[STATE_TEXT_BYTES];
@@ -156,8 +156,8 @@ static void look(struct overlay *overlay) {
 	claims = calloc(view.slots_max, sizeof(*claims));
 	if (claims == NULL)
 		return; // the next change asks again
-	count = collect(overlay, claims, view.slots_max);
-	qsort(claims, count, sizeof(*claims), compare);
+	count = claims_collect(overlay, claims, view.slots_max);
+	qsort(claims, count, sizeof(*claims), claims_compare);
 	overlay->clones_count = 0;
 	for (uint32_t n = 0; n < count; n = end) {
 		for (end = n + 1; end < count; end++) {
@@ -195,7 +195,7 @@ static void look_due(struct loop_timer *timer, uint64_t now_ns) {
 
 	(void)now_ns;
 	overlay->clones_due = false;
-	look(overlay);
+	mistakes_look(overlay);
 }
 
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event) {

@@ -281,7 +281,7 @@ static void tell_wall_clock(struct loop_timer *timer, uint64_t now_ns) {
 		log_event(LOG_LEVEL_WARN, "wall_clock_untold", log_errno("error", ENOMEM));
 }
 
-static void tick(struct loop_timer *timer, uint64_t now_ns) {
+static void overlay_tick(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, wake);
 
 	(void)now_ns;
@@ -364,7 +364,7 @@ int overlay_create(
 	overlay->state = config->state;
 	overlay->close_ns = config->profile->close_ns;
 	overlay->memory = (struct ras_memory){.allocate = memory_get, .release = memory_put};
-	overlay->wake.expired = tick;
+	overlay->wake.expired = overlay_tick;
 	overlay->wall.expired = tell_wall_clock;
 	overlay->keep_start.run = keep_start;
 	overlay_ask_init(overlay);
@@ -422,7 +422,7 @@ static int set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uin
 	return ras_seeds(overlay->ras, plain, count);
 }
 
-static void begin(struct overlay *overlay) {
+static void overlay_begin(struct overlay *overlay) {
 	overlay->started = true;
 	ras_start(overlay->ras, overlay_clock_ns(overlay));
 	tell_wall_clock(&overlay->wall, loop_now_ns(overlay->loop));
@@ -435,14 +435,14 @@ void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32
 	if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "join_addresses_lost", log_errno("error", err));
 	if (!overlay->started)
-		begin(overlay);
+		overlay_begin(overlay);
 }
 
 void overlay_join_remembered(struct overlay *overlay) {
 	if (overlay->started)
 		return;
 	ras_seeds_unknown(overlay->ras);
-	begin(overlay);
+	overlay_begin(overlay);
 }
 
 static void leave_ended(struct loop_timer *timer, uint64_t now_ns) {

@@ -115,7 +115,7 @@ size_t path_book_format(
 
 // Reading.
 
-static bool ends(const char *at) {
+static bool line_ends(const char *at) {
 	return *at == '\n';
 }
 
@@ -153,7 +153,7 @@ static bool read_past(const char *at, struct path_past *ret_past) {
 	    !field_u64(&at, PATH_LATENCY_MAX_NS - 1, &past.baseline_ns) ||
 	    !field_u64(&at, PATH_LATENCY_MAX_NS - 1, &past.baseline_mad_ns) ||
 	    !read_u32(&at, PATH_PAST_WINDOWS, &past.windows) ||
-	    !field_u64(&at, INT64_MAX / RAS_NS_PER_SEC, &past.learnt_s) || !ends(at))
+	    !field_u64(&at, INT64_MAX / RAS_NS_PER_SEC, &past.learnt_s) || !line_ends(at))
 		return false;
 	*ret_past = past;
 	return past.baseline_ns > 0 && past.windows >= PATH_LEARN_WINDOWS;
@@ -172,7 +172,7 @@ static const char *find_end(const char *text, uint64_t *ret_count) {
 		end--;
 	at = end;
 	if (!field_is(&at, "end") || !field_u64(&at, PATH_BOOK_PATHS_MAX, ret_count) ||
-	    !field_u64(&at, UINT64_MAX, &digest) || !ends(at) ||
+	    !field_u64(&at, UINT64_MAX, &digest) || !line_ends(at) ||
 	    digest != XXH3_64bits(text, (size_t)(end - text)))
 		return NULL;
 	return end;
@@ -186,7 +186,7 @@ static const char *read_head(const char *at, uint64_t observer) {
 		return "it is no such file";
 	if (version != PATH_BOOK_VERSION)
 		return "it is of another version";
-	if (!field_u64(&at, UINT64_MAX, &found) || !ends(at))
+	if (!field_u64(&at, UINT64_MAX, &found) || !line_ends(at))
 		return "it is no such file";
 	return found == observer ? NULL : "it is of another node";
 }

@@ -29,7 +29,7 @@ struct overlay_port_sent {
 	uint32_t tag;
 };
 
-static struct overlay_port *find(const struct overlay *overlay, uint32_t number) {
+static struct overlay_port *port_find(const struct overlay *overlay, uint32_t number) {
 	struct overlay_port *port = overlay->ports;
 
 	while (port != NULL && port->number != number)
@@ -37,7 +37,7 @@ static struct overlay_port *find(const struct overlay *overlay, uint32_t number)
 	return port;
 }
 
-static void append(struct overlay_port *port, struct overlay_port_item *item) {
+static void queue_append(struct overlay_port *port, struct overlay_port_item *item) {
 	item->next = NULL;
 	*port->last = item;
 	port->last = &item->next;
@@ -45,7 +45,7 @@ static void append(struct overlay_port *port, struct overlay_port_item *item) {
 	loop_defer(port->overlay->loop, &port->hand_over);
 }
 
-static struct overlay_port_item *take(struct overlay_port *port) {
+static struct overlay_port_item *queue_take(struct overlay_port *port) {
 	struct overlay_port_item *item = port->first;
 
 	if (item == NULL)
@@ -63,7 +63,7 @@ static void hand_over(struct loop_job *job) {
 	uint32_t count = port->waiting;
 
 	while (count-- > 0 && port->overlay != NULL) {
-		struct overlay_port_item *item = take(port);
+		struct overlay_port_item *item = queue_take(port);
 
 		if (item == NULL)
 			return; // closed meanwhile, and opened again
@@ -76,7 +76,7 @@ static void hand_over(struct loop_job *job) {
 }
 
 int overlay_port_deliver(struct overlay *overlay, const struct ras_relay_delivery *delivery) {
-	struct overlay_port *port = find(overlay, delivery->port);
+	struct overlay_port *port = port_find(overlay, delivery->port);
 	struct overlay_port_item *item;
 
 	if (port == NULL)
@@ -93,7 +93,7 @@ int overlay_port_deliver(struct overlay *overlay, const struct ras_relay_deliver
 	item->size = delivery->size;
 	if (delivery->size > 0)
 		memcpy(item->bytes, delivery->payload, delivery->size);
-	append(port, item);
+	queue_append(port, item);
 	return 0;
 }
 
@@ -129,7 +129,7 @@ bool overlay_port_report(struct overlay *overlay, const struct ras_relay_report 
 	item->undelivered = true;
 	item->tag = tag;
 	item->report = *report;
-	append(port, item);
+	queue_append(port, item);
 	return true;
 }
 
@@ -162,7 +162,7 @@ int overlay_port_send(struct overlay_port *port, const struct overlay_port_messa
 }
 
 void overlay_port_open(struct overlay *overlay, struct overlay_port *port) {
-	must(find(overlay, port->number) == NULL);
+	must(port_find(overlay, port->number) == NULL);
 	port->overlay = overlay;
 	port->first = NULL;
 	port->last = &port->first;
@@ -184,7 +184,7 @@ void overlay_port_close(struct overlay_port *port) {
 	for (at = &port->overlay->ports; *at != port; at = &(*at)->next)
 		;
 	*at = port->next;
-	while ((item = take(port)) != NULL)
+	while ((item = queue_take(port)) != NULL)
 		free(item);
 	while (port->sent != NULL) {
 		struct overlay_port_sent *sent = port->sent;

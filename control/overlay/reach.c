@@ -83,7 +83,7 @@ static struct sock_addr told_address(const struct overlay *overlay) {
 
 // A round's end.
 
-static void note(struct overlay *overlay, enum ras_event_kind kind, const char *words) {
+static void round_note(struct overlay *overlay, enum ras_event_kind kind, const char *words) {
 	const struct overlay_reach_ask *ask = &overlay->reach_ask;
 	struct ras_event event = {.kind = kind, .peer = ras_self_id(overlay->ras)};
 
@@ -95,7 +95,7 @@ static void note(struct overlay *overlay, enum ras_event_kind kind, const char *
 	(void)overlay_note(overlay, &event, words);
 }
 
-static void prove(struct overlay *overlay) {
+static void round_prove(struct overlay *overlay) {
 	enum overlay_reach_state before = overlay->reach.state;
 	struct sock_addr address = told_address(overlay);
 	char text[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES];
@@ -106,7 +106,7 @@ static void prove(struct overlay *overlay) {
 	sock_addr_format(&address, text);
 	if (before == OVERLAY_REACH_UNPROVEN) {
 		snprintf(words, sizeof(words), "%s: %s", text, overlay->reach_ask.words);
-		note(overlay, RAS_EVENT_ADDRESS_PROVEN, words);
+		round_note(overlay, RAS_EVENT_ADDRESS_PROVEN, words);
 	} else if (before == OVERLAY_REACH_UNKNOWN) {
 		log_event(
 			LOG_LEVEL_INFO, "address_proven", log_str("address", text),
@@ -134,7 +134,7 @@ static void round_over(struct overlay *overlay) {
 		ask->words
 	);
 	if (first)
-		note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
+		round_note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
 }
 
 // Whom to ask.
@@ -148,7 +148,7 @@ static bool was_asked(const struct overlay_reach_ask *ask, uint64_t id) {
 }
 
 // Any member from a place by chance on; one on our own host only if there is no other. 0: nobody.
-static uint64_t choose(const struct overlay *overlay) {
+static uint64_t prover_choose(const struct overlay *overlay) {
 	struct ras_peer self, peer;
 	uint64_t on_our_host = 0;
 	struct ras_view view;
@@ -255,7 +255,7 @@ add_words(struct overlay *overlay, size_t outcome, const char *from, const char 
 
 static void ask_next(struct overlay *overlay);
 
-static void answered(struct overlay_call *call, int err) {
+static void prover_answered(struct overlay_call *call, int err) {
 	struct overlay_reach_ask *ask = container_of(call, struct overlay_reach_ask, call);
 	struct overlay *overlay = container_of(ask, struct overlay, reach_ask);
 	struct overlay_reach_counters *counters = &overlay->reach.counters;
@@ -271,7 +271,7 @@ static void answered(struct overlay_call *call, int err) {
 		counters->reached++;
 		ask->words[0] = '\0';
 		add_words(overlay, outcome, from, found);
-		prove(overlay);
+		round_prove(overlay);
 		return;
 	} else {
 		counters->not_reached++;
@@ -287,7 +287,7 @@ static void ask_next(struct overlay *overlay) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 
 	while (ask->asked_count < OVERLAY_REACH_ASKED) {
-		uint64_t id = choose(overlay);
+		uint64_t id = prover_choose(overlay);
 
 		ask->alone = id == 0 && ask->asked_count == 0;
 		if (ask->alone)
@@ -298,7 +298,7 @@ static void ask_next(struct overlay *overlay) {
 		ask->answer_size = 0;
 		ask->answer[0] = '\0';
 		ask->call.piece = take_piece;
-		ask->call.ended = answered;
+		ask->call.ended = prover_answered;
 		overlay->reach.counters.asked++;
 		if (overlay_call_start(overlay, id, OVERLAY_REACH_LINE, CALL_NS, &ask->call) == 0) {
 			ask->asking = true;
@@ -309,7 +309,7 @@ static void ask_next(struct overlay *overlay) {
 	round_over(overlay);
 }
 
-static void due(struct loop_timer *timer, uint64_t now_ns) {
+static void reach_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay_reach_ask *ask = container_of(timer, struct overlay_reach_ask, due);
 	struct overlay *overlay = container_of(ask, struct overlay, reach_ask);
 
@@ -336,7 +336,7 @@ void overlay_reach_event(struct overlay *overlay, const struct ras_event *event)
 	if (event->kind != RAS_EVENT_JOIN_DONE && !(ask->alone && may_be_asked_now(event->kind)))
 		return;
 	ask->alone = false;
-	ask->due.expired = due;
+	ask->due.expired = reach_due;
 	due_in(overlay, FIRST_NS);
 }
 
@@ -356,7 +356,7 @@ void overlay_address_lost(struct overlay *overlay, const char *words) {
 	ask->cause = RAS_CAUSE_OWN_FAULT;
 	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
 	snprintf(overlay->reach.words, sizeof(overlay->reach.words), "%s", words);
-	note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
+	round_note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
 }
 
 void overlay_reach_again(struct overlay *overlay) {
@@ -367,7 +367,7 @@ void overlay_reach_again(struct overlay *overlay) {
 	overlay_reach_stop(overlay);
 	forget_round(ask);
 	ask->lost = false;
-	ask->due.expired = due;
+	ask->due.expired = reach_due;
 	due_in(overlay, FIRST_NS);
 }
 

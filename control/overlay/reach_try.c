@@ -18,7 +18,7 @@
 #define ASKER_GAP_NS RAS_NS_PER_SEC
 
 // Outside the core: an answer is an input to it.
-static void end(struct overlay_reach_try *try) {
+static void try_end(struct overlay_reach_try *try) {
 	char line[OVERLAY_REACH_ANSWER_BYTES], from[SOCK_ADDR_TEXT_BYTES], to[SOCK_ADDR_TEXT_BYTES];
 	struct overlay_served *served = try->served;
 	int size;
@@ -37,16 +37,16 @@ static void end(struct overlay_reach_try *try) {
 	overlay_served_end(served, overlay_served_write(served, line, (size_t)size));
 }
 
-static void done(struct loop_job *job) {
-	end(container_of(job, struct overlay_reach_try, done));
+static void try_done(struct loop_job *job) {
+	try_end(container_of(job, struct overlay_reach_try, done));
 }
 
-static void expired(struct loop_timer *timer, uint64_t now_ns) {
+static void try_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay_reach_try *try = container_of(timer, struct overlay_reach_try, deadline);
 
 	(void)now_ns;
 	try->cause = RAS_CAUSE_TIMEOUT;
-	end(try);
+	try_end(try);
 }
 
 void overlay_reach_who(
@@ -74,8 +74,8 @@ static int try_begin(struct overlay_reach_try *try) {
 	struct overlay *overlay = try->overlay;
 	int err;
 
-	try->deadline = (struct loop_timer){.expired = expired};
-	try->done = (struct loop_job){.run = done};
+	try->deadline = (struct loop_timer){.expired = try_expired};
+	try->done = (struct loop_job){.run = try_done};
 	try->from = transport_address(overlay->transport);
 	if (sock_addr_is_any(&try->to))
 		return -EHOSTUNREACH;
@@ -134,7 +134,7 @@ bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served)
 	err = try_begin(try);
 	if (err != 0) {
 		try->cause = ras_cause_of_errno(err);
-		end(try);
+		try_end(try);
 	}
 	return true;
 }

@@ -44,7 +44,7 @@ static bool is_self(const struct overlay *overlay, const struct member *member) 
 
 // Keeping.
 
-static void arm(struct overlay *overlay, uint64_t at_ns) {
+static void remember_arm(struct overlay *overlay, uint64_t at_ns) {
 	struct overlay_remember *remember = &overlay->remember;
 	uint64_t earliest_ns = remember->written_ns + WRITE_GAP_NS;
 
@@ -82,7 +82,7 @@ static void member_of(const struct ras_peer *peer, uint64_t now_s, struct member
 }
 
 // Those who are in the list: are they members still, and where?
-static void prove(struct overlay *overlay, uint64_t now_s) {
+static void members_prove(struct overlay *overlay, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
 
 	for (uint32_t n = list->count; n-- > 0;) {
@@ -120,7 +120,7 @@ static void look_for_more(struct overlay *overlay, uint64_t now_s) {
 }
 
 // Who is alone may be so because of what it lost: those that it remembers are its way back.
-static void expire(struct overlay *overlay, const struct ras_view *view, uint64_t now_s) {
+static void members_expire(struct overlay *overlay, const struct ras_view *view, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
 	struct member_list before = *list;
 
@@ -133,7 +133,7 @@ static void expire(struct overlay *overlay, const struct ras_view *view, uint64_
 	}
 }
 
-static void refresh(struct overlay *overlay) {
+static void list_refresh(struct overlay *overlay) {
 	uint64_t now_s = unix_s(overlay);
 	struct ras_view view;
 
@@ -142,8 +142,8 @@ static void refresh(struct overlay *overlay) {
 	// stay as they are until we are a member.
 	if (!view.joined)
 		return;
-	prove(overlay, now_s);
-	expire(overlay, &view, now_s);
+	members_prove(overlay, now_s);
+	members_expire(overlay, &view, now_s);
 	look_for_more(overlay, now_s);
 }
 
@@ -151,23 +151,23 @@ static bool is_another(const struct overlay_remember *remember) {
 	return member_list_digest(&remember->list) != remember->written_digest;
 }
 
-static void look(struct loop_timer *timer, uint64_t now_ns) {
+static void remember_look(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, remember.due);
 	struct overlay_remember *remember = &overlay->remember;
 	uint64_t clock_ns = overlay_now_ns(overlay);
 
 	remember->due_ns = 0;
 	remember->looked_ns = clock_ns;
-	refresh(overlay);
+	list_refresh(overlay);
 	if (is_another(remember) || remember->written_ns == 0 ||
 	    clock_ns - remember->written_ns >= FRESH_NS)
 		write_list(overlay);
-	arm(overlay, now_ns + FRESH_NS);
+	remember_arm(overlay, now_ns + FRESH_NS);
 }
 
 // Of another cluster: it was taken over for good. Of the other reasons one may be our own mistake,
 // a wrong key or an old program: then a later start may be welcome there.
-static void dropped(struct overlay *overlay, const struct ras_event *event) {
+static void member_dropped(struct overlay *overlay, const struct ras_event *event) {
 	struct overlay_remember *remember = &overlay->remember;
 
 	if (event->cause == RAS_CAUSE_CONFLICT)
@@ -179,7 +179,7 @@ static void dropped(struct overlay *overlay, const struct ras_event *event) {
 	}
 }
 
-static void forgotten(struct overlay *overlay, const char *name) {
+static void member_forgotten(struct overlay *overlay, const char *name) {
 	struct member_list *list = &overlay->remember.list;
 	struct member *member = member_list_find(list, name);
 
@@ -190,11 +190,11 @@ static void forgotten(struct overlay *overlay, const char *name) {
 void overlay_remember_event(struct overlay *overlay, const struct ras_event *event) {
 	switch (event->kind) {
 	case RAS_EVENT_JOIN_DROPPED:
-		dropped(overlay, event);
+		member_dropped(overlay, event);
 		break;
 	case RAS_EVENT_FORGOTTEN:
 		if (event->value == 0)
-			forgotten(overlay, event->name); // by a person
+			member_forgotten(overlay, event->name); // by a person
 		break;
 	case RAS_EVENT_JOIN_DONE:
 	case RAS_EVENT_JOINED:
@@ -205,14 +205,14 @@ void overlay_remember_event(struct overlay *overlay, const struct ras_event *eve
 		return;
 	}
 	if (overlay->state != NULL)
-		arm(overlay, overlay_now_ns(overlay) + LOOK_NS);
+		remember_arm(overlay, overlay_now_ns(overlay) + LOOK_NS);
 }
 
 void overlay_remember_end(struct overlay *overlay) {
 	struct ras_view view;
 
 	ras_view(overlay->ras, &view);
-	refresh(overlay);
+	list_refresh(overlay);
 	if (overlay->state != NULL && (view.joined || is_another(&overlay->remember)))
 		write_list(overlay);
 	loop_timer_cancel(overlay->loop, &overlay->remember.due);
@@ -220,7 +220,7 @@ void overlay_remember_end(struct overlay *overlay) {
 
 // Using.
 
-static int use(struct overlay *overlay) {
+static int members_use(struct overlay *overlay) {
 	const struct member_list *list = &overlay->remember.list;
 	struct sock_addr addresses[MEMBER_LIST_MAX];
 
@@ -263,14 +263,14 @@ int overlay_remember_start(struct overlay *overlay, const char *cluster, const c
 
 	snprintf(remember->node, sizeof(remember->node), "%s", node);
 	remember->cluster = strdup(cluster);
-	remember->due.expired = look;
+	remember->due.expired = remember_look;
 	remember->started_ns = overlay_now_ns(overlay);
 	if (remember->cluster == NULL)
 		return -ENOMEM;
 	if (overlay->state == NULL)
 		return 0;
 	read_list(overlay);
-	return use(overlay);
+	return members_use(overlay);
 }
 
 void overlay_remember_fini(struct overlay *overlay) {
@@ -288,7 +288,7 @@ uint32_t overlay_forget_remembered(struct overlay *overlay) {
 	uint32_t count = remember->list.count;
 
 	remember->list.count = 0;
-	use(overlay); // of none: nothing is needed
+	members_use(overlay); // of none: nothing is needed
 	write_list(overlay);
 	return count;
 }
@@ -296,7 +296,7 @@ uint32_t overlay_forget_remembered(struct overlay *overlay) {
 // Telling.
 
 // Those who may be somewhere without us: not in our table, and not gone home.
-static uint32_t missed(const struct overlay *overlay, char names[static STATE_TEXT_BYTES]) {
+static uint32_t members_missed(const struct overlay *overlay, char names[static STATE_TEXT_BYTES]) {
 	const struct member_list *list = &overlay->remember.list;
 	uint32_t count = 0;
 	size_t used = 0;
@@ -326,12 +326,13 @@ bool overlay_is_alone(const struct overlay *overlay) {
 
 	ras_view(overlay->ras, &view);
 	return view.joined && view.alive == 1 &&
-	       (missed(overlay, names) > 0 || overlay_missing_next(overlay, &cursor) != NULL);
+	       (members_missed(overlay, names) > 0 || overlay_missing_next(overlay, &cursor) != NULL
+	       );
 }
 
 void overlay_alone_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
 	char names[STATE_TEXT_BYTES];
-	uint32_t count = missed(overlay, names);
+	uint32_t count = members_missed(overlay, names);
 
 	if (count > 0)
 		snprintf(

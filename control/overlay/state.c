@@ -70,7 +70,7 @@ struct state {
 	_Atomic uint64_t failures; // writer: rw, others: ro
 };
 
-static void count(_Atomic uint64_t *counter) {
+static void counter_increment(_Atomic uint64_t *counter) {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
@@ -146,7 +146,7 @@ static int start_keep(struct state *state, uint64_t start) {
 
 static void write_one(struct state *state, int *fd, const struct state_event *event) {
 	if (journal_write(state, fd, event)) {
-		count(&state->written);
+		counter_increment(&state->written);
 		if (state->journal_failures > 0)
 			log_event(
 				LOG_LEVEL_INFO, "journal_is_written_again",
@@ -155,7 +155,7 @@ static void write_one(struct state *state, int *fd, const struct state_event *ev
 		state->journal_failures = 0;
 		return;
 	}
-	count(&state->failures);
+	counter_increment(&state->failures);
 	// Once: a full disk stays full for a while.
 	if (state->journal_failures++ == 0)
 		log_event(
@@ -168,7 +168,7 @@ static void write_start(struct state *state, uint64_t start) {
 	int err = start_keep(state, start);
 
 	if (err != 0) {
-		count(&state->failures);
+		counter_increment(&state->failures);
 		log_event(LOG_LEVEL_WARN, "start_counter_write_failed", log_errno("error", err));
 	}
 }
@@ -187,7 +187,7 @@ static void write_text(struct state *state, enum state_text which, char *text) {
 		state->text_failures[which] = 0;
 		return;
 	}
-	count(&state->failures);
+	counter_increment(&state->failures);
 	if (state->text_failures[which]++ == 0)
 		log_event(
 			LOG_LEVEL_WARN, "state_write_failed", log_str("file", texts[which].name),
@@ -452,7 +452,7 @@ void state_keep(struct state *state, enum state_text which, char *text) {
 void state_journal(struct state *state, const struct state_event *event) {
 	pthread_mutex_lock(&state->mutex);
 	if (state->queue_count == STATE_QUEUE_EVENTS) {
-		count(&state->lost);
+		counter_increment(&state->lost);
 	} else {
 		uint32_t last = (state->queue_first + state->queue_count) % STATE_QUEUE_EVENTS;
 

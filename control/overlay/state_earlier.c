@@ -18,7 +18,7 @@ struct ring {
 	uint32_t seen;
 };
 
-static void keep(struct ring *ring, const struct state_event *event) {
+static void ring_keep(struct ring *ring, const struct state_event *event) {
 	ring->events[ring->seen++ % STATE_EARLIER_MAX] = *event;
 }
 
@@ -37,7 +37,7 @@ static void read_journal(int directory, const char *name, struct ring *ring) {
 		struct state_event event;
 
 		if (state_line_parse(line, strlen(line), &event) == 0)
-			keep(ring, &event);
+			ring_keep(ring, &event);
 		else
 			bad++;
 	}
@@ -48,7 +48,7 @@ static void read_journal(int directory, const char *name, struct ring *ring) {
 		);
 }
 
-static void reverse(struct state_event *events, uint32_t from, uint32_t to) {
+static void events_reverse(struct state_event *events, uint32_t from, uint32_t to) {
 	while (from + 1 < to) {
 		struct state_event other = events[--to];
 
@@ -58,12 +58,12 @@ static void reverse(struct state_event *events, uint32_t from, uint32_t to) {
 }
 
 // So that the oldest is first.
-static void turn(const struct ring *ring) {
+static void ring_turn(const struct ring *ring) {
 	uint32_t oldest = ring->seen % STATE_EARLIER_MAX;
 
-	reverse(ring->events, 0, oldest);
-	reverse(ring->events, oldest, STATE_EARLIER_MAX);
-	reverse(ring->events, 0, STATE_EARLIER_MAX);
+	events_reverse(ring->events, 0, oldest);
+	events_reverse(ring->events, oldest, STATE_EARLIER_MAX);
+	events_reverse(ring->events, 0, STATE_EARLIER_MAX);
 }
 
 int state_earlier_read(int directory, struct state_event **ret_events, uint32_t *ret_count) {
@@ -74,7 +74,7 @@ int state_earlier_read(int directory, struct state_event **ret_events, uint32_t 
 	read_journal(directory, "journal.1", &ring);
 	read_journal(directory, "journal", &ring);
 	if (ring.seen > STATE_EARLIER_MAX)
-		turn(&ring);
+		ring_turn(&ring);
 	*ret_events = ring.events;
 	*ret_count = ring.seen < STATE_EARLIER_MAX ? ring.seen : STATE_EARLIER_MAX;
 	return 0;

@@ -45,7 +45,7 @@ static uint64_t cold_limit_ns(const struct pairing *pairing, const struct attemp
 	       (attempt->cold == COLD_DRAIN ? pairing->config.drain_ns : pairing->config.cold_ns);
 }
 
-static void stuck(struct pairing *pairing, struct attempt *attempt) {
+static void attempt_stuck(struct pairing *pairing, struct attempt *attempt) {
 	static const char *const what[] = {
 		[COLD_CREATE] = "making",
 		[COLD_CONNECT] = "connecting",
@@ -117,7 +117,7 @@ static uint32_t next_generation(struct pairing *pairing) {
 }
 
 // FNV-1a: any spread will do.
-static uint64_t mix(uint64_t hash, const void *data, size_t size) {
+static uint64_t hash_mix(uint64_t hash, const void *data, size_t size) {
 	const uint8_t *bytes = data;
 
 	for (size_t n = 0; n < size; n++)
@@ -129,11 +129,11 @@ static uint32_t next_flow_label(const struct pairing *pairing, struct entry *ent
 	uint32_t place = entry->flow++ % PAIRING_FLOWS;
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-	hash = mix(hash, &pairing->config.self, sizeof(pairing->config.self));
-	hash = mix(hash, &entry->key.peer, sizeof(entry->key.peer));
-	hash = mix(hash, &entry->key.device, sizeof(entry->key.device));
-	hash = mix(hash, entry->key.peer_device, strlen(entry->key.peer_device));
-	hash = mix(hash, &place, sizeof(place));
+	hash = hash_mix(hash, &pairing->config.self, sizeof(pairing->config.self));
+	hash = hash_mix(hash, &entry->key.peer, sizeof(entry->key.peer));
+	hash = hash_mix(hash, &entry->key.device, sizeof(entry->key.device));
+	hash = hash_mix(hash, entry->key.peer_device, strlen(entry->key.peer_device));
+	hash = hash_mix(hash, &place, sizeof(place));
 	return (uint32_t)(hash >> 32 ^ hash) & 0xfffff;
 }
 
@@ -246,7 +246,7 @@ void attempt_go_on(struct pairing *pairing, struct attempt *attempt) {
 		become_ready(pairing, attempt);
 }
 
-static void made(struct pairing *pairing, struct attempt *attempt) {
+static void attempt_made(struct pairing *pairing, struct attempt *attempt) {
 	if (entry_is_self(pairing, attempt->entry)) {
 		attempt->bound = true;
 		attempt->theirs = attempt->own;
@@ -309,12 +309,12 @@ void pairing_created(
 		else if (err < 0)
 			fail_call(pairing, attempt->entry, err, "make", NULL);
 		else
-			made(pairing, attempt);
+			attempt_made(pairing, attempt);
 	}
 	pairing_leave(pairing);
 }
 
-static void connected(struct pairing *pairing, struct attempt *attempt) {
+static void attempt_connected(struct pairing *pairing, struct attempt *attempt) {
 	attempt->connected = true;
 	if (entry_is_self(pairing, attempt->entry))
 		attempt->peer_ready = true;
@@ -335,15 +335,16 @@ void pairing_connected(
 		else if (err < 0)
 			fail_call(pairing, attempt->entry, err, "connect", text);
 		else
-			connected(pairing, attempt);
+			attempt_connected(pairing, attempt);
 	}
 	pairing_leave(pairing);
 }
 
 // Down
 
-static void
-retire(struct pairing *pairing, struct attempt *attempt, const struct pairing_failure *failure) {
+static void attempt_retire(
+	struct pairing *pairing, struct attempt *attempt, const struct pairing_failure *failure
+) {
 	struct entry *entry = attempt->entry;
 
 	if ((pairing_reason_flags(failure) & REASON_SILENT) == 0)
@@ -369,7 +370,7 @@ void attempt_fail(
 	uint32_t flags = pairing_reason_flags(failure);
 
 	if (attempt != NULL)
-		retire(pairing, attempt, failure);
+		attempt_retire(pairing, attempt, failure);
 	else if (entry->offered)
 		refuse(pairing, entry->key.peer, pairing->devices[entry->key.device].facts.name,
 		       entry->key.peer_device, &entry->offer, failure);
@@ -478,7 +479,7 @@ void attempt_tick(struct pairing *pairing, struct attempt *attempt) {
 	bool retired = attempt->entry->current != attempt;
 
 	if (cold_limit_ns(pairing, attempt) <= pairing->now_ns)
-		stuck(pairing, attempt);
+		attempt_stuck(pairing, attempt);
 	else if (retired)
 		attempt_take_down(pairing, attempt);
 	else if (!attempt->in_lane)

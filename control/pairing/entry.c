@@ -219,8 +219,9 @@ static uint64_t next_try_ns(const struct pairing *pairing, const struct entry *e
 	return entry->current == NULL && entry->tombstone ? entry->next_try_ns : PAIRING_NEVER;
 }
 
-static void
-show(const struct pairing *pairing, const struct entry *entry, struct pairing_view *ret_view) {
+static void entry_show(
+	const struct pairing *pairing, const struct entry *entry, struct pairing_view *ret_view
+) {
 	const struct attempt *attempt = entry->current;
 
 	*ret_view = (struct pairing_view){
@@ -261,7 +262,7 @@ bool pairing_next(const struct pairing *pairing, uint32_t *cursor, struct pairin
 	if (entry == NULL)
 		return false;
 	++*cursor;
-	show(pairing, entry, ret_view);
+	entry_show(pairing, entry, ret_view);
 	return true;
 }
 
@@ -272,7 +273,7 @@ bool pairing_find(
 
 	if (entry == NULL)
 		return false;
-	show(pairing, entry, ret_view);
+	entry_show(pairing, entry, ret_view);
 	return true;
 }
 

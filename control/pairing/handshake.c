@@ -137,13 +137,13 @@ static bool is_older(const struct entry *entry, const struct pairing_end *end) {
 	return (int32_t)(end->generation - entry->heard_generation) < 0;
 }
 
-static void heard(struct entry *entry, const struct pairing_end *end, bool gone) {
+static void end_heard(struct entry *entry, const struct pairing_end *end, bool gone) {
 	entry->heard_start = end->start;
 	entry->heard_generation = end->generation;
 	entry->heard_gone = gone;
 }
 
-static void replace(struct pairing *pairing, struct entry *entry) {
+static void entry_replace(struct pairing *pairing, struct entry *entry) {
 	struct pairing_failure replaced;
 
 	pairing->counters.replaced++;
@@ -168,7 +168,7 @@ tell_stale(struct pairing *pairing, struct entry *entry, const struct pairing_me
 	refuse_message(pairing, entry->key.peer, message, &stale);
 	// And that they have it means that they do not have the one ours is bound to.
 	if (entry->current != NULL && entry->current->connect_asked)
-		replace(pairing, entry);
+		entry_replace(pairing, entry);
 }
 
 static void hear_again(
@@ -195,7 +195,7 @@ static void hear_again(
 }
 
 static void
-meet(struct pairing *pairing, struct entry *entry, const struct pairing_message *message) {
+message_meet(struct pairing *pairing, struct entry *entry, const struct pairing_message *message) {
 	struct attempt *attempt = entry->current;
 	const struct pairing_end *theirs = &message->end;
 	uint32_t bound_to = message->your_generation;
@@ -208,7 +208,7 @@ meet(struct pairing *pairing, struct entry *entry, const struct pairing_message 
 	} else if (attempt == NULL) {
 		take_offer(pairing, entry, theirs);
 	} else if (has_another) {
-		replace(pairing, entry);
+		entry_replace(pairing, entry);
 		take_offer(pairing, entry, theirs);
 	} else if (attempt->connect_asked) {
 		hear_again(pairing, attempt, message);
@@ -252,12 +252,13 @@ static bool may_meet(
 	return false;
 }
 
-static void
-reject(struct pairing *pairing,
-       struct entry *entry,
-       uint64_t source,
-       const struct pairing_message *message,
-       const struct pairing_failure *failure) {
+static void message_reject(
+	struct pairing *pairing,
+	struct entry *entry,
+	uint64_t source,
+	const struct pairing_message *message,
+	const struct pairing_failure *failure
+) {
 	struct attempt *attempt = entry != NULL ? entry->current : NULL;
 
 	refuse_message(pairing, source, message, failure);
@@ -309,7 +310,7 @@ hear_offer(struct pairing *pairing, uint64_t source, const struct pairing_messag
 		return 0;
 	}
 	if (!may_meet(pairing, &key, message, &failure)) {
-		reject(pairing, entry, source, message, &failure);
+		message_reject(pairing, entry, source, message, &failure);
 		return 0;
 	}
 	err = entry == NULL ? entry_get(pairing, &key, false, &entry) : 0;
@@ -322,8 +323,8 @@ hear_offer(struct pairing *pairing, uint64_t source, const struct pairing_messag
 		refuse_message(pairing, source, message, &failure);
 		return 0;
 	}
-	heard(entry, &message->end, false);
-	meet(pairing, entry, message);
+	end_heard(entry, &message->end, false);
+	message_meet(pairing, entry, message);
 	return 0;
 }
 
@@ -355,7 +356,7 @@ hear_close(struct pairing *pairing, uint64_t source, const struct pairing_messag
 		pairing->counters.stale++;
 		return 0;
 	}
-	heard(entry, &message->end, true);
+	end_heard(entry, &message->end, true);
 	if (entry->offered && is_same(&entry->offer, &message->end))
 		entry->offered = false;
 	attempt = entry->current;
@@ -379,8 +380,12 @@ static bool is_current(struct pairing *pairing, uint64_t source, uint64_t source
 	return source_start == peer->start && peer->state == PAIRING_PEER_IS_ALIVE;
 }
 
-static int
-hear(struct pairing *pairing, uint64_t source, uint64_t source_start, const void *bytes, size_t size
+static int message_hear(
+	struct pairing *pairing,
+	uint64_t source,
+	uint64_t source_start,
+	const void *bytes,
+	size_t size
 ) {
 	struct pairing_message message;
 	int err = pairing_message_decode(bytes, size, &message);
@@ -424,7 +429,7 @@ int pairing_receive(
 
 	pairing_enter(pairing, now_ns);
 	pairing->counters.received++;
-	err = hear(pairing, source, source_start, bytes, size);
+	err = message_hear(pairing, source, source_start, bytes, size);
 	pairing_leave(pairing);
 	return err;
 }

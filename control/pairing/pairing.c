@@ -138,7 +138,7 @@ static uint64_t renew_ns(const struct pairing *pairing, const struct entry *entr
 	return entry->ready_ns + entry->lasts_ns;
 }
 
-static void renew(struct pairing *pairing, struct entry *entry) {
+static void entry_renew(struct pairing *pairing, struct entry *entry) {
 	struct pairing_failure over;
 
 	pairing->counters.renewed++;
@@ -193,27 +193,27 @@ static void entry_tick(struct pairing *pairing, struct entry *entry) {
 		attempt_fail(pairing, entry, &idle);
 	}
 	if (renew_ns(pairing, entry) <= pairing->now_ns)
-		renew(pairing, entry);
+		entry_renew(pairing, entry);
 	give_up(pairing, entry);
 	begin_if_due(pairing, entry);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b) {
+static uint64_t time_earlier(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
 static uint64_t entry_next_ns(const struct pairing *pairing, const struct entry *entry) {
-	uint64_t at_ns = earlier(waiters_next_ns(entry), pace_due_ns(pairing, entry));
+	uint64_t at_ns = time_earlier(waiters_next_ns(entry), pace_due_ns(pairing, entry));
 
-	at_ns = earlier(at_ns, earlier(idle_ns(pairing, entry), entry_forget_ns(entry)));
-	at_ns = earlier(at_ns, renew_ns(pairing, entry));
+	at_ns = time_earlier(at_ns, time_earlier(idle_ns(pairing, entry), entry_forget_ns(entry)));
+	at_ns = time_earlier(at_ns, renew_ns(pairing, entry));
 	if (entry->offered)
-		at_ns = earlier(at_ns, entry->offer_until_ns);
+		at_ns = time_earlier(at_ns, entry->offer_until_ns);
 	if (entry->current != NULL)
-		at_ns = earlier(at_ns, attempt_next_ns(pairing, entry->current));
+		at_ns = time_earlier(at_ns, attempt_next_ns(pairing, entry->current));
 	for (const struct attempt *attempt = entry->retired; attempt != NULL;
 	     attempt = attempt->next)
-		at_ns = earlier(at_ns, attempt_next_ns(pairing, attempt));
+		at_ns = time_earlier(at_ns, attempt_next_ns(pairing, attempt));
 	return at_ns;
 }
 
@@ -244,7 +244,7 @@ void pairing_leave(struct pairing *pairing) {
 	}
 	entries_forget(pairing);
 	for (const struct entry *entry = pairing->entries; entry != NULL; entry = entry->next)
-		at_ns = earlier(at_ns, entry_next_ns(pairing, entry));
+		at_ns = time_earlier(at_ns, entry_next_ns(pairing, entry));
 	if (at_ns == pairing->wake_ns)
 		return;
 	pairing->wake_ns = at_ns;

@@ -54,8 +54,8 @@ void entry_obstacle_describe(
 
 // Answers
 
-static void
-answer(struct pairing *pairing, struct pairing_waiter *waiter, const struct pairing_answer *answer
+static void waiter_answer(
+	struct pairing *pairing, struct pairing_waiter *waiter, const struct pairing_answer *answer
 ) {
 	waiter->next = NULL;
 	if (answer->failure.reason != PAIRING_REASON_NONE)
@@ -75,7 +75,7 @@ void waiters_answer(
 		struct pairing_waiter *waiter = entry->waiters;
 
 		entry->waiters = waiter->next;
-		answer(pairing, waiter, what);
+		waiter_answer(pairing, waiter, what);
 	}
 }
 
@@ -95,7 +95,7 @@ void waiters_expire(struct pairing *pairing, struct entry *entry) {
 			&late.failure, PAIRING_DEADLINE, 0,
 			"no pair within the time given, it is %s", pairing_state_name(entry->state)
 		);
-		answer(pairing, waiter, &late);
+		waiter_answer(pairing, waiter, &late);
 	}
 }
 
@@ -153,12 +153,13 @@ answer_now(struct pairing *pairing, struct entry *entry, struct pairing_answer *
 }
 
 // False: the waiter is among those of the entry.
-static bool
-request(struct pairing *pairing,
+static bool entry_request(
+	struct pairing *pairing,
 	const struct pairing_key *key,
 	uint64_t deadline_ns,
 	struct pairing_waiter *waiter,
-	struct pairing_answer *ret_answer) {
+	struct pairing_answer *ret_answer
+) {
 	struct entry *entry;
 	int err;
 
@@ -199,7 +200,7 @@ bool pairing_request(
 
 	pairing_enter(pairing, now_ns);
 	pairing->counters.waiters++;
-	answered = request(pairing, key, deadline_ns, waiter, ret_answer);
+	answered = entry_request(pairing, key, deadline_ns, waiter, ret_answer);
 	if (answered && ret_answer->failure.reason != PAIRING_REASON_NONE)
 		pairing->counters.waiters_failed++;
 	if (!answered) {
@@ -224,7 +225,7 @@ int pairing_cancel(struct pairing *pairing, struct pairing_waiter *waiter) {
 		return -ENOENT;
 	*at = waiter->next;
 	pairing_failure_set(&cancelled.failure, PAIRING_CANCELLED, 0, "cancelled");
-	answer(pairing, waiter, &cancelled);
+	waiter_answer(pairing, waiter, &cancelled);
 	return 0;
 }
 

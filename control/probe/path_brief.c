@@ -154,7 +154,7 @@ void path_brief_add(struct path_brief *brief, const struct path_probe *probe) {
 }
 
 // The middle of the bucket in which it lies.
-static uint64_t percentile(const struct path_brief *brief, uint32_t permille) {
+static uint64_t brief_percentile(const struct path_brief *brief, uint32_t permille) {
 	uint64_t total = 0, below = 0, rank;
 
 	for (uint32_t n = 0; n < BUCKETS; n++)
@@ -179,7 +179,7 @@ static void add_times(const struct path_brief *brief, struct path_summary *summa
 	path_sort(sorted, count);
 	summary->min_ns = brief->min_ns;
 	summary->median_ns = path_median(sorted, count);
-	summary->p99_ns = percentile(brief, PERMILLE_99);
+	summary->p99_ns = brief_percentile(brief, PERMILLE_99);
 	// A bucket is wide.
 	if (summary->p99_ns < summary->median_ns)
 		summary->p99_ns = summary->median_ns;

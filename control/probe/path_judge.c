@@ -45,7 +45,7 @@ static uint64_t times_permille(uint64_t value, uint32_t permille) {
 	return value / 1000 * permille + value % 1000 * permille / 1000;
 }
 
-static uint64_t since(uint64_t then_ns, uint64_t now_ns) {
+static uint64_t elapsed_since(uint64_t then_ns, uint64_t now_ns) {
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
@@ -63,7 +63,7 @@ static void summarize_recent(struct path_memory *memory) {
 }
 
 // A good window enters the past, and the baseline follows: down at once, up slowly.
-static void learn(struct path_memory *memory, uint64_t median_ns, uint64_t now_ns) {
+static void baseline_learn(struct path_memory *memory, uint64_t median_ns, uint64_t now_ns) {
 	uint32_t count;
 	uint64_t sorted[PATH_PAST_WINDOWS];
 	uint64_t wish_ns, most_ns, elapsed_ns;
@@ -78,7 +78,7 @@ static void learn(struct path_memory *memory, uint64_t median_ns, uint64_t now_n
 	path_sort(sorted, count);
 	wish_ns = path_median(sorted, count);
 	if (memory->baseline_ns != 0) {
-		elapsed_ns = since(memory->baseline_at_ns, now_ns);
+		elapsed_ns = elapsed_since(memory->baseline_at_ns, now_ns);
 		most_ns = memory->baseline_ns + (uint64_t
 						)((double)memory->baseline_ns / CREEP_SHARE *
 						  ((double)elapsed_ns / (double)CREEP_NS));
@@ -141,12 +141,12 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 	else if (memory->quick_windows >= memory->config.windows)
 		memory->degraded = false;
 	if (!memory->degraded && !is_unlike_its_past(memory, median_ns))
-		learn(memory, median_ns, now_ns);
+		baseline_learn(memory, median_ns, now_ns);
 }
 
 static bool window_is_over(const struct path_memory *memory, uint64_t now_ns) {
 	return memory->window_begin_ns != RAS_NEVER &&
-	       since(memory->window_begin_ns, now_ns) >= memory->config.window_ns &&
+	       elapsed_since(memory->window_begin_ns, now_ns) >= memory->config.window_ns &&
 	       memory->window_count >= memory->config.samples_min;
 }
 
@@ -172,7 +172,7 @@ uint64_t path_lately_ns(const struct path_memory *memory) {
 // So many in a row, over so long: not waited for until windows have passed either.
 static bool is_slow_at_once(const struct path_memory *memory, uint64_t like_ns) {
 	return !memory->degraded && memory->slow_run >= PATH_SLOW_READS &&
-	       since(memory->slow_run_ns, memory->last_answer_ns) >= PATH_SLOW_NS &&
+	       elapsed_since(memory->slow_run_ns, memory->last_answer_ns) >= PATH_SLOW_NS &&
 	       is_slow(memory, median_of_last(memory, PATH_SLOW_READS), like_ns);
 }
 
@@ -212,7 +212,7 @@ static void add_lately(
 		uint32_t place = (past->count - n) % OUTCOMES;
 
 		if (n > OUTCOMES_LEAST &&
-		    since(past->at_ns[place], now_ns) > memory->config.lossy_window_ns)
+		    elapsed_since(past->at_ns[place], now_ns) > memory->config.lossy_window_ns)
 			break;
 		lately->sent++;
 		lately->lost += !past->answered[place];
@@ -220,7 +220,8 @@ static void add_lately(
 }
 
 // Reads carry what is large towards us, writes the other way.
-static struct lately lately(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
+static struct lately
+size_failed_lately(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
 	struct lately lately = {0};
 
 	add_lately(memory, &memory->sizes[size], now_ns, &lately);
@@ -237,7 +238,7 @@ static uint64_t last_of(const struct size_past *past, bool *ret_answered) {
 }
 
 // Whether it passed when it was tried last.
-static bool passes(const struct path_memory *memory, uint32_t size) {
+static bool size_passes(const struct path_memory *memory, uint32_t size) {
 	bool read, written;
 	uint64_t read_ns = last_of(&memory->sizes[size], &read);
 	uint64_t written_ns = last_of(&memory->writes[size], &written);
@@ -312,11 +313,11 @@ static bool find_loss(struct path_memory *memory, uint64_t now_ns) {
 	memory->lost_place = memory->unproven_place = PATH_SIZES;
 	memory->lost_permille = 0;
 	for (uint32_t n = PATH_SIZES; n-- > 0;) {
-		struct lately here = lately(memory, n, now_ns);
+		struct lately here = size_failed_lately(memory, n, now_ns);
 
 		from_here.sent += here.sent;
 		from_here.lost += here.lost;
-		if (!passes(memory, n))
+		if (!size_passes(memory, n))
 			memory->unproven_place = n;
 		if (here.lost == 0 || (uint64_t)here.lost * 1000 <
 					      (uint64_t)here.sent * memory->config.lossy_permille)
@@ -355,7 +356,7 @@ bool path_memory_retry(
 
 		if (!lost_one(past))
 			continue;
-		waited_ns = since(past->at_ns[(past->count - 1) % OUTCOMES], now_ns);
+		waited_ns = elapsed_since(past->at_ns[(past->count - 1) % OUTCOMES], now_ns);
 		if (waited_ns < PATH_RETRY_NS || waited_ns <= longest_ns)
 			continue;
 		longest_ns = waited_ns;
@@ -374,20 +375,21 @@ static bool is_stale(const struct path_memory *memory, uint64_t now_ns) {
 	// While we were stopped ourselves nothing grew old.
 	if (seen_ns < memory->paused_until_ns)
 		seen_ns = memory->paused_until_ns;
-	return since(seen_ns, now_ns) > PATH_STALE_NS;
+	return elapsed_since(seen_ns, now_ns) > PATH_STALE_NS;
 }
 
 // Also of one that never advanced: it was read so far apart.
-static bool stands(const struct path_memory *memory) {
+static bool pulse_stands(const struct path_memory *memory) {
 	const struct pulse_past *pulse = &memory->pulse;
 
-	return since(pulse->since_ns, pulse->seen_ns) >= memory->config.standing_ns;
+	return elapsed_since(pulse->since_ns, pulse->seen_ns) >= memory->config.standing_ns;
 }
 
 uint64_t path_memory_confirm_at(const struct path_memory *memory) {
 	const struct pulse_past *pulse = &memory->pulse;
 
-	if (pulse->seen_ns == RAS_NEVER || pulse->seen_ns <= pulse->since_ns || stands(memory))
+	if (pulse->seen_ns == RAS_NEVER || pulse->seen_ns <= pulse->since_ns ||
+	    pulse_stands(memory))
 		return RAS_NEVER;
 	return pulse->since_ns + memory->config.standing_ns;
 }
@@ -402,7 +404,7 @@ static enum sight_kind find_kind(struct path_memory *memory, uint64_t now_ns) {
 		return SIGHT_SILENT;
 	if (is_stale(memory, now_ns))
 		return SIGHT_NO_PAIR;
-	if (stands(memory))
+	if (pulse_stands(memory))
 		return SIGHT_STANDING;
 	if (!memory->pulse.advances)
 		return SIGHT_NO_PAIR;

@@ -31,11 +31,12 @@ static bool is_late(const struct path_memory *memory, uint64_t latency_ns) {
 	       latency_ns <= memory->timeout_ns * RESEND_LATEST;
 }
 
-static void
-count(const struct path_memory *memory,
-      const struct size_past *past,
-      uint64_t from_ns,
-      struct answers *answers) {
+static void answers_count(
+	const struct path_memory *memory,
+	const struct size_past *past,
+	uint64_t from_ns,
+	struct answers *answers
+) {
 	uint32_t held = past->count < OUTCOMES ? past->count : OUTCOMES;
 
 	for (uint32_t n = 0; n < held; n++) {
@@ -69,7 +70,8 @@ static uint32_t answered_from(const struct path_memory *memory, uint64_t from_ns
 	return answered;
 }
 
-static void look(const struct path_memory *memory, uint64_t now_ns, struct answers *answers) {
+static void
+resend_look(const struct path_memory *memory, uint64_t now_ns, struct answers *answers) {
 	uint64_t from_ns = now_ns > RESEND_WINDOW_NS ? now_ns - RESEND_WINDOW_NS : 0;
 
 	answers->all = answers->late = answers->tail = answers->since = answers->clean = 0;
@@ -77,8 +79,8 @@ static void look(const struct path_memory *memory, uint64_t now_ns, struct answe
 	if (from_ns < memory->resend_from_ns)
 		from_ns = memory->resend_from_ns;
 	for (uint32_t n = 0; n < PATH_SIZES && memory->timeout_ns != 0; n++) {
-		count(memory, &memory->sizes[n], from_ns, answers);
-		count(memory, &memory->writes[n], from_ns, answers);
+		answers_count(memory, &memory->sizes[n], from_ns, answers);
+		answers_count(memory, &memory->writes[n], from_ns, answers);
 	}
 	if (answers->late == 0)
 		return;
@@ -105,7 +107,7 @@ static bool are_alike(struct answers *answers) {
 	       tail * RESEND_TAIL_TIMES <= alike;
 }
 
-static uint32_t permille(const struct answers *answers) {
+static uint32_t slow_permille(const struct answers *answers) {
 	return answers->all > 0 ? (uint32_t)((uint64_t)answers->late * 1000 / answers->all) : 0;
 }
 
@@ -119,7 +121,7 @@ static bool has_two_modes(const struct path_memory *memory, struct answers *answ
 	return memory->baseline_ns != 0 &&
 	       memory->baseline_ns < memory->timeout_ns / RESEND_TAIL_SHARE &&
 	       answers->late >= RESEND_LEAST + RESEND_OWN_TIMES * own_share(memory, answers) &&
-	       permille(answers) >= memory->config.lossy_permille &&
+	       slow_permille(answers) >= memory->config.lossy_permille &&
 	       2 * answers->late <= answers->since && // else it is slow by now
 	       are_alike(answers);
 }
@@ -151,7 +153,7 @@ uint32_t path_resends(struct path_memory *memory, uint64_t now_ns) {
 
 	if (!memory->resends && !any_late(memory, now_ns))
 		return 0;
-	look(memory, now_ns, &answers);
+	resend_look(memory, now_ns, &answers);
 	if (!memory->resends)
 		memory->resends = has_two_modes(memory, &answers) && was_counted(memory, &answers);
 	else if (is_over(&answers)) {
@@ -160,7 +162,7 @@ uint32_t path_resends(struct path_memory *memory, uint64_t now_ns) {
 	}
 	if (!memory->resends)
 		return 0;
-	return permille(&answers) > 0 ? permille(&answers) : 1;
+	return slow_permille(&answers) > 0 ? slow_permille(&answers) : 1;
 }
 
 uint32_t path_memory_late(const struct path_memory *memory, uint64_t now_ns) {
@@ -168,8 +170,8 @@ uint32_t path_memory_late(const struct path_memory *memory, uint64_t now_ns) {
 
 	if (!any_late(memory, now_ns))
 		return 0;
-	look(memory, now_ns, &answers);
-	return permille(&answers);
+	resend_look(memory, now_ns, &answers);
+	return slow_permille(&answers);
 }
 
 void path_memory_resends(struct path_memory *memory, uint64_t timeout_ns) {

@@ -10,7 +10,7 @@
 
 // Times.
 
-static uint64_t larger(uint64_t a, uint64_t b) {
+static uint64_t time_larger(uint64_t a, uint64_t b) {
 	return a > b ? a : b;
 }
 
@@ -24,7 +24,7 @@ static uint64_t take_ns(uint64_t cost, uint64_t budget, uint32_t share_permille)
 uint64_t probe_share_ns(
 	const struct probe_schedule *schedule, struct probe_cost cost, uint32_t share_permille
 ) {
-	return larger(
+	return time_larger(
 		take_ns(cost.packets, schedule->planned.budget.packets, share_permille),
 		take_ns(cost.bytes, schedule->planned.budget.bytes, share_permille)
 	);
@@ -96,21 +96,24 @@ void probe_settle(struct probe_schedule *schedule) {
 		if (mtu == 0 || path->mtu < mtu)
 			mtu = path->mtu;
 	}
-	schedule->interval_ns =
-		larger(schedule->asked_ns,
-		       probe_share_ns(schedule, ten, PROBE_NEIGHBOURS_SHARE_PERMILLE) / 10);
+	schedule->interval_ns = time_larger(
+		schedule->asked_ns,
+		probe_share_ns(schedule, ten, PROBE_NEIGHBOURS_SHARE_PERMILLE) / 10
+	);
 	rate.packets = ten.packets * (RAS_NS_PER_SEC / 10) / schedule->interval_ns;
 	rate.bytes = ten.bytes * (RAS_NS_PER_SEC / 10) / schedule->interval_ns;
 	ten = visit_cost(mtu != 0 ? mtu : BASE_MTU);
-	schedule->visit_ns =
-		larger(take_ns(ten.packets, schedule->planned.budget.packets,
-			       share_left(rate.packets, schedule->planned.budget.packets)),
-		       take_ns(ten.bytes, schedule->planned.budget.bytes,
-			       share_left(rate.bytes, schedule->planned.budget.bytes)));
-	schedule->visit_ns = larger(schedule->visit_ns, PROBE_VISIT_LEAST_NS);
+	schedule->visit_ns = time_larger(
+		take_ns(ten.packets, schedule->planned.budget.packets,
+			share_left(rate.packets, schedule->planned.budget.packets)),
+		take_ns(ten.bytes, schedule->planned.budget.bytes,
+			share_left(rate.bytes, schedule->planned.budget.bytes))
+	);
+	schedule->visit_ns = time_larger(schedule->visit_ns, PROBE_VISIT_LEAST_NS);
 	if (schedule->place_count > 0)
-		schedule->visit_ns =
-			larger(schedule->visit_ns, PROBE_ROUND_LEAST_NS / schedule->place_count);
+		schedule->visit_ns = time_larger(
+			schedule->visit_ns, PROBE_ROUND_LEAST_NS / schedule->place_count
+		);
 }
 
 void probe_schedule_facts(
@@ -154,7 +157,7 @@ static uint64_t order_of(const struct probe_target *target, uint64_t seed) {
 }
 
 // Heap sort: qsort() may allocate.
-static void sift(struct probe_place *places, uint32_t from, uint32_t count) {
+static void places_sift(struct probe_place *places, uint32_t from, uint32_t count) {
 	struct probe_place moved = places[from];
 	uint32_t place = from;
 
@@ -173,15 +176,15 @@ static void sift(struct probe_place *places, uint32_t from, uint32_t count) {
 	places[place] = moved;
 }
 
-static void sort(struct probe_place *places, uint32_t count) {
+static void places_sort(struct probe_place *places, uint32_t count) {
 	for (uint32_t n = count / 2; n-- > 0;)
-		sift(places, n, count);
+		places_sift(places, n, count);
 	for (uint32_t n = count; n-- > 1;) {
 		struct probe_place largest = places[0];
 
 		places[0] = places[n];
 		places[n] = largest;
-		sift(places, 0, n);
+		places_sift(places, 0, n);
 	}
 }
 
@@ -204,7 +207,7 @@ int probe_schedule_targets(
 			.order = order_of(&targets[n], schedule->order_seed),
 			.target = targets[n],
 		};
-	sort(schedule->places, count);
+	places_sort(schedule->places, count);
 	schedule->place_count = count;
 	probe_settle(schedule);
 	return 0;

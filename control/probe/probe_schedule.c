@@ -30,7 +30,7 @@ struct probe_cost probe_cost(uint32_t bytes, uint32_t mtu) {
 	return (struct probe_cost){packets, bytes + packets * PROBE_PACKET_BYTES};
 }
 
-static uint64_t draw(struct probe_schedule *schedule) {
+static uint64_t random_draw(struct probe_schedule *schedule) {
 	schedule->random ^= schedule->random << 13;
 	schedule->random ^= schedule->random >> 7;
 	schedule->random ^= schedule->random << 17;
@@ -80,7 +80,7 @@ when_there_is_room(struct probe_purse *purse, uint64_t at_ns, struct probe_cost 
 	return at_ns;
 }
 
-static void spend(struct probe_purse *purse, uint64_t at_ns, struct probe_cost cost) {
+static void purse_spend(struct probe_purse *purse, uint64_t at_ns, struct probe_cost cost) {
 	must(purse->held < purse->max);
 	purse->spent[(purse->oldest + purse->held++) % purse->max] =
 		(struct probe_spent){at_ns, cost};
@@ -136,7 +136,7 @@ void probe_schedule_add(
 		.used = true,
 		.visit = visit,
 		.mtu = mtu,
-		.next_ns = now_ns + draw(schedule) % PROBE_VISIT_GAP_NS,
+		.next_ns = now_ns + random_draw(schedule) % PROBE_VISIT_GAP_NS,
 	};
 	if (visit)
 		schedule->visit_count++;
@@ -249,8 +249,8 @@ static struct probe_path *first_due(struct probe_schedule *schedule, uint32_t *r
 }
 
 // An eighth to either side: agents that started together drift apart.
-static uint64_t jittered(struct probe_schedule *schedule, uint64_t ns) {
-	return ns - ns / 8 + draw(schedule) % (ns / 4 + 1);
+static uint64_t time_jittered(struct probe_schedule *schedule, uint64_t ns) {
+	return ns - ns / 8 + random_draw(schedule) % (ns / 4 + 1);
 }
 
 static enum probe_between next_between(const struct probe_path *path) {
@@ -271,14 +271,14 @@ static void go_on(struct probe_schedule *schedule, struct probe_path *path, uint
 	}
 
 	if (path->visit) {
-		path->next_ns = at_ns + jittered(schedule, PROBE_VISIT_GAP_NS);
+		path->next_ns = at_ns + time_jittered(schedule, PROBE_VISIT_GAP_NS);
 		return;
 	}
 	// From when it was due, so that short delays do not add up; a turn that is past is skipped.
-	path->next_ns = due_ns + jittered(schedule, schedule->interval_ns);
+	path->next_ns = due_ns + time_jittered(schedule, schedule->interval_ns);
 	if (path->next_ns <= at_ns) {
 		schedule->counters.skipped++;
-		path->next_ns = at_ns + jittered(schedule, schedule->interval_ns);
+		path->next_ns = at_ns + time_jittered(schedule, schedule->interval_ns);
 	}
 	// Between two reads, which come when they would without it.
 	path->between = next_between(path);
@@ -297,12 +297,13 @@ count_probe(struct probe_schedule *schedule, const struct probe_due *due, struct
 	schedule->counters.bytes += cost.bytes;
 }
 
-static void
-take(struct probe_schedule *schedule,
-     struct probe_path *path,
-     struct probe_cost cost,
-     const struct probe_due *due) {
-	spend(&schedule->planned, due->at_ns, cost);
+static void path_take(
+	struct probe_schedule *schedule,
+	struct probe_path *path,
+	struct probe_cost cost,
+	const struct probe_due *due
+) {
+	purse_spend(&schedule->planned, due->at_ns, cost);
 	count_probe(schedule, due, cost);
 	if (due->size == LARGE) {
 		spend_large(schedule, due->at_ns, cost);
@@ -356,7 +357,7 @@ uint32_t probe_schedule_plan(
 		if (due.at_ns >= until_ns)
 			break;
 		schedule->counters.delayed += due.at_ns > path->next_ns;
-		take(schedule, path, cost, &due);
+		path_take(schedule, path, cost, &due);
 		dues[count++] = due;
 	}
 	return count;
@@ -386,7 +387,7 @@ bool probe_schedule_urgent(
 		schedule->counters.urgent_refused++;
 		return false;
 	}
-	spend(&schedule->urgent, now_ns, cost);
+	purse_spend(&schedule->urgent, now_ns, cost);
 	count_probe(schedule, &due, cost);
 	schedule->counters.urgent++;
 	*ret_due = due;
@@ -466,8 +467,8 @@ int probe_schedule_configure(
 	if (schedule->planned_ns < now_ns)
 		schedule->planned_ns = now_ns;
 	// What the old budget allowed is not looked at: the new one is taken for spent.
-	spend(&planned, schedule->planned_ns, planned.budget);
-	spend(&urgent, now_ns, urgent.budget);
+	purse_spend(&planned, schedule->planned_ns, planned.budget);
+	purse_spend(&urgent, now_ns, urgent.budget);
 	purse_fini(&schedule->planned, &schedule->memory);
 	purse_fini(&schedule->urgent, &schedule->memory);
 	schedule->planned = planned;
@@ -478,7 +479,7 @@ int probe_schedule_configure(
 	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
 		if (schedule->paths[n].used && !schedule->paths[n].visit)
 			schedule->paths[n].next_ns =
-				now_ns + draw(schedule) % schedule->interval_ns;
+				now_ns + random_draw(schedule) % schedule->interval_ns;
 	}
 	if (schedule->visit_at_ns > now_ns + schedule->visit_ns)
 		schedule->visit_at_ns = now_ns + schedule->visit_ns;

@@ -495,7 +495,7 @@ static const struct spec specs[] = {
 // clang-format on
 #define SPEC_COUNT (sizeof(specs) / sizeof(specs[0]))
 
-static uint32_t elements(const struct spec *spec) {
+static uint32_t spec_elements(const struct spec *spec) {
 	return (spec->outer != NULL ? spec->outer->count : 1) *
 	       (spec->inner != NULL ? spec->inner->count : 1);
 }
@@ -504,7 +504,7 @@ uint32_t counters_count(void) {
 	uint32_t count = 0;
 
 	for (size_t n = 0; n < SPEC_COUNT; n++)
-		count += elements(&specs[n]);
+		count += spec_elements(&specs[n]);
 	must(count <= COUNTERS_MAX);
 	return count;
 }
@@ -532,8 +532,8 @@ void counter_at(uint32_t n, struct counter *ret_counter) {
 	const struct spec *spec = specs;
 
 	must(n < counters_count());
-	while (n >= elements(spec))
-		n -= elements(spec++);
+	while (n >= spec_elements(spec))
+		n -= spec_elements(spec++);
 	*ret_counter = (struct counter){
 		.group = groups[spec->source],
 		.name = spec->name,
@@ -600,7 +600,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 	for (size_t n = 0; n < SPEC_COUNT; n++) {
 		const void *base = bases[specs[n].source];
 
-		for (uint32_t element = 0; element < elements(&specs[n]); element++)
+		for (uint32_t element = 0; element < spec_elements(&specs[n]); element++)
 			values[used++] = base == NULL ? 0 : number_at(base, &specs[n], element);
 	}
 }

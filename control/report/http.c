@@ -183,7 +183,7 @@ write_page(struct http *http, enum page page, bool open_metrics, FILE *out, unsi
 }
 
 static enum MHD_Result
-answer(struct http *http, struct MHD_Connection *connection, enum page page) {
+page_answer(struct http *http, struct MHD_Connection *connection, enum page page) {
 	bool open_metrics = page == PAGE_METRICS && wants_open_metrics(connection);
 	const char *type = page != PAGE_METRICS ? json_type : open_metrics ? open_type : text_type;
 	unsigned status;
@@ -226,7 +226,7 @@ handle(void *ctx,
 	}
 	for (int page = 0; page < PAGE_COUNT; page++) {
 		if (strcmp(url, paths[page]) == 0)
-			return answer(http, connection, (enum page)page);
+			return page_answer(http, connection, (enum page)page);
 	}
 	return send_sentence(
 		connection, MHD_HTTP_NOT_FOUND, "There are /metrics, /health and /status.json.\n"

@@ -45,7 +45,7 @@ static json_t *view_object(const struct page_facts *facts) {
 	);
 }
 
-static json_t *head(const struct page_facts *facts) {
+static json_t *status_head(const struct page_facts *facts) {
 	const char *reason;
 	enum finding_grade grade = page_grade(facts, &reason);
 	json_t *object = json_pack(
@@ -64,7 +64,7 @@ static json_t *head(const struct page_facts *facts) {
 	return object;
 }
 
-static int dump(json_t *object, FILE *out) {
+static int json_write(json_t *object, FILE *out) {
 	int err = object == NULL || json_dumpf(object, out, JSON_INDENT(2)) != 0 ? -ENOMEM : 0;
 
 	json_decref(object);
@@ -73,7 +73,7 @@ static int dump(json_t *object, FILE *out) {
 }
 
 int page_health(const struct page_facts *facts, FILE *out) {
-	return dump(head(facts), out);
+	return json_write(status_head(facts), out);
 }
 
 static json_t *row_object(const struct peer_row *row) {
@@ -112,11 +112,11 @@ static json_t *missing_array(const struct snapshot *snapshot) {
 }
 
 int page_status(const struct page_facts *facts, FILE *out) {
-	json_t *object = head(facts);
+	json_t *object = status_head(facts);
 
 	if (object != NULL && facts->snapshot->at_ns != 0) {
 		json_object_set_new(object, "peers", peers_array(facts->peers));
 		json_object_set_new(object, "missing_nodes", missing_array(facts->snapshot));
 	}
-	return dump(object, out);
+	return json_write(object, out);
 }

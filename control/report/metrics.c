@@ -19,7 +19,7 @@ void page_family(
 	fprintf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, total, help, name, total, type);
 }
 
-static void gauge(FILE *out, const char *name, const char *help, uint64_t value) {
+static void gauge_write(FILE *out, const char *name, const char *help, uint64_t value) {
 	page_family(out, true, name, "gauge", help);
 	fprintf(out, "%s %" PRIu64 "\n", name, value);
 }
@@ -45,7 +45,8 @@ static void counter_name(const struct counter *counter, char *name, size_t size)
 		snprintf(name, size, "tocsin_%s_%s", counter->group, counter->name);
 }
 
-static void sample(FILE *out, const char *name, const struct counter *counter, uint64_t value) {
+static void
+sample_write(FILE *out, const char *name, const struct counter *counter, uint64_t value) {
 	fprintf(out, "%s%s", name, is_gauge(counter) ? "" : "_total");
 	if (counter->labels[0] != '\0')
 		fprintf(out, "{%s}", counter->labels);
@@ -56,7 +57,7 @@ static void sample(FILE *out, const char *name, const struct counter *counter, u
 		fprintf(out, " %" PRIu64 "\n", value);
 }
 
-static void counters(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+static void counters_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	char before[128] = "";
 	char name[128];
 
@@ -71,11 +72,11 @@ static void counters(const struct snapshot *snapshot, bool open_metrics, FILE *o
 				counter.help
 			);
 		memcpy(before, name, sizeof(before));
-		sample(out, name, &counter, snapshot->values[n]);
+		sample_write(out, name, &counter, snapshot->values[n]);
 	}
 }
 
-static void states(const struct ras_view *view, FILE *out) {
+static void states_write(const struct ras_view *view, FILE *out) {
 	const struct {
 		const char *name;
 		uint32_t count;
@@ -135,23 +136,39 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 	page_family(out, true, "tocsin_build_info", "gauge", "the version of this agent");
 	fprintf(out, "tocsin_build_info{version=\"%s\"} 1\n", facts->version);
 	if (snapshot->at_ns != 0) {
-		gauge(out, "tocsin_joined", "whether this node is a member of its cluster",
-		      snapshot->view.joined);
-		gauge(out, "tocsin_alone",
-		      "whether this node is alone, though it remembers or expects others",
-		      snapshot->alone);
-		gauge(out, "tocsin_brake", "whether deaths by silence are held",
-		      snapshot->view.brake);
-		gauge(out, "tocsin_view_number", "the number of this node's view, which grows",
-		      snapshot->view.number);
-		gauge(out, "tocsin_memory_bytes", "memory of the protocol core",
-		      snapshot->ras_bytes);
-		gauge(out, "tocsin_links", "links of this node", snapshot->links);
-		gauge(out, "tocsin_links_ready", "links of this node that are up",
-		      snapshot->links_ready);
-		gauge(out, "tocsin_expected", "nodes that the roster names", snapshot->expected);
-		gauge(out, "tocsin_missing", "nodes of the roster that never came",
-		      snapshot->missing);
+		gauge_write(
+			out, "tocsin_joined", "whether this node is a member of its cluster",
+			snapshot->view.joined
+		);
+		gauge_write(
+			out, "tocsin_alone",
+			"whether this node is alone, though it remembers or expects others",
+			snapshot->alone
+		);
+		gauge_write(
+			out, "tocsin_brake", "whether deaths by silence are held",
+			snapshot->view.brake
+		);
+		gauge_write(
+			out, "tocsin_view_number", "the number of this node's view, which grows",
+			snapshot->view.number
+		);
+		gauge_write(
+			out, "tocsin_memory_bytes", "memory of the protocol core",
+			snapshot->ras_bytes
+		);
+		gauge_write(out, "tocsin_links", "links of this node", snapshot->links);
+		gauge_write(
+			out, "tocsin_links_ready", "links of this node that are up",
+			snapshot->links_ready
+		);
+		gauge_write(
+			out, "tocsin_expected", "nodes that the roster names", snapshot->expected
+		);
+		gauge_write(
+			out, "tocsin_missing", "nodes of the roster that never came",
+			snapshot->missing
+		);
 		page_family(
 			out, true, "tocsin_snapshot_age_seconds", "gauge",
 			"how old these numbers are; more than 5 says that the agent hangs"
@@ -163,12 +180,12 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 			"lines of the log that could not be written"
 		);
 		fprintf(out, "tocsin_log_lost_lines_total %" PRIu64 "\n", snapshot->log_lost);
-		states(&snapshot->view, out);
+		states_write(&snapshot->view, out);
 		lost_peers(facts->peers, out);
 		page_verdicts(snapshot, facts->now_ns, open_metrics, out);
 		page_paths(snapshot, open_metrics, out);
 		page_congestion(snapshot, open_metrics, out);
-		counters(snapshot, open_metrics, out);
+		counters_write(snapshot, open_metrics, out);
 	}
 	if (open_metrics)
 		fputs("# EOF\n", out);

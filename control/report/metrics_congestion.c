@@ -7,14 +7,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void labels(const struct congestion_port *port, const char *name, FILE *out) {
+static void labels_write(const struct congestion_port *port, const char *name, FILE *out) {
 	fprintf(out, "%s{device=\"", name);
 	page_label(out, port->device, strlen(port->device));
 	fprintf(out, "\",port=\"%u\"", port->number);
 }
 
 // As the driver counts: it begins anew when the driver or the device does.
-static void totals(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+static void totals_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	page_family(
 		out, open_metrics, "tocsin_port_congestion", "counter",
 		"what a port of an RDMA device counts of congestion, by kind"
@@ -25,23 +25,24 @@ static void totals(const struct snapshot *snapshot, bool open_metrics, FILE *out
 		for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++) {
 			if (port->totals[kind] == CONGESTION_UNKNOWN)
 				continue;
-			labels(port, "tocsin_port_congestion_total", out);
+			labels_write(port, "tocsin_port_congestion_total", out);
 			fprintf(out, ",kind=\"%s\"} %" PRIu64 "\n",
 				congestion_name((enum congestion_kind)kind), port->totals[kind]);
 		}
 	}
 }
 
-static void
-paused(const struct congestion_port *port, const char *direction, uint32_t permille, FILE *out) {
+static void paused_write(
+	const struct congestion_port *port, const char *direction, uint32_t permille, FILE *out
+) {
 	if (permille == UINT32_MAX)
 		return;
-	labels(port, "tocsin_port_paused_ratio", out);
+	labels_write(port, "tocsin_port_paused_ratio", out);
 	fprintf(out, ",direction=\"%s\"} %u.%03u\n", direction, permille / 1000, permille % 1000);
 }
 
 void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
-	totals(snapshot, open_metrics, out);
+	totals_write(snapshot, open_metrics, out);
 	page_family(
 		out, true, "tocsin_port_paused_ratio", "gauge",
 		"share of the time, between the last two looks, that the port sent or obeyed pauses"
@@ -49,7 +50,7 @@ void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *o
 	for (uint32_t n = 0; n < snapshot->port_count; n++) {
 		const struct congestion_port *port = &snapshot->ports[n];
 
-		paused(port, "sent", port->sent_permille, out);
-		paused(port, "received", port->received_permille, out);
+		paused_write(port, "sent", port->sent_permille, out);
+		paused_write(port, "received", port->received_permille, out);
 	}
 }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void counts(const struct verdict_counts *verdicts, FILE *out) {
+static void counts_write(const struct verdict_counts *verdicts, FILE *out) {
 	page_family(out, true, "tocsin_nodes", "gauge", "nodes by verdict, as this agent holds it");
 	for (uint32_t verdict = VERDICT_HEALTHY; verdict < VERDICT_COUNT; verdict++)
 		fprintf(out, "tocsin_nodes{verdict=\"%s\"} %u\n",
@@ -36,7 +36,7 @@ static void row_labels(const struct snapshot_verdict *row, FILE *out) {
 }
 
 // Of the roster, and in no table: since when is not known. Behind the others, if there is room.
-static void missing(const struct snapshot *snapshot, FILE *out) {
+static void missing_write(const struct snapshot *snapshot, FILE *out) {
 	uint32_t room = SNAPSHOT_VERDICTS_MAX - snapshot->verdict_rows;
 
 	for (uint32_t n = 0; n < snapshot->missing && n < SNAPSHOT_MISSING_MAX && n < room; n++) {
@@ -54,7 +54,7 @@ static void missing(const struct snapshot *snapshot, FILE *out) {
 	}
 }
 
-static void rows(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
+static void rows_write(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
 	page_family(
 		out, true, "tocsin_node_verdict", "gauge",
 		"1 for each node that is not healthy, at most 256 of them"
@@ -64,7 +64,7 @@ static void rows(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
 		row_labels(&snapshot->rows[n], out);
 		fputs("} 1\n", out);
 	}
-	missing(snapshot, out);
+	missing_write(snapshot, out);
 	page_family(
 		out, true, "tocsin_node_verdict_age_seconds", "gauge",
 		"for how long that verdict has held"
@@ -79,13 +79,13 @@ static void rows(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
 	}
 }
 
-static void gauge(FILE *out, const char *name, const char *help, uint32_t value) {
+static void gauge_write(FILE *out, const char *name, const char *help, uint32_t value) {
 	page_family(out, true, name, "gauge", help);
 	fprintf(out, "%s %" PRIu32 "\n", name, value);
 }
 
 static void
-counter(FILE *out, bool open_metrics, const char *name, const char *help, uint64_t value) {
+counter_write(FILE *out, bool open_metrics, const char *name, const char *help, uint64_t value) {
 	page_family(out, open_metrics, name, "counter", help);
 	fprintf(out, "%s_total %" PRIu64 "\n", name, value);
 }
@@ -95,23 +95,39 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 
 	if (!snapshot->judged)
 		return;
-	counts(verdicts, out);
-	rows(snapshot, now_ns, out);
-	gauge(out, "tocsin_drain_grants",
-	      "drains granted in the cluster that hold, or count for ten minutes",
-	      snapshot->grants);
-	gauge(out, "tocsin_drains_withheld",
-	      "nodes that would be drained, and are not for want of a grant", snapshot->withheld);
-	counter(out, open_metrics, "tocsin_verdict_changes", "verdicts that changed",
-		verdicts->changes);
-	counter(out, open_metrics, "tocsin_verdict_sights", "sights of paths that were taken in",
-		verdicts->sights);
-	counter(out, open_metrics, "tocsin_verdict_sights_stale",
-		"sights that were of the past when they came", verdicts->sights_stale);
-	counter(out, open_metrics, "tocsin_verdict_sights_unknown",
-		"sights of nodes that no table knows", verdicts->sights_unknown);
-	counter(out, open_metrics, "tocsin_verdict_sights_dropped",
-		"sights for which there was no room", verdicts->sights_dropped);
-	counter(out, open_metrics, "tocsin_verdict_statements", "what nodes said of themselves",
-		verdicts->statements);
+	counts_write(verdicts, out);
+	rows_write(snapshot, now_ns, out);
+	gauge_write(
+		out, "tocsin_drain_grants",
+		"drains granted in the cluster that hold, or count for ten minutes",
+		snapshot->grants
+	);
+	gauge_write(
+		out, "tocsin_drains_withheld",
+		"nodes that would be drained, and are not for want of a grant", snapshot->withheld
+	);
+	counter_write(
+		out, open_metrics, "tocsin_verdict_changes", "verdicts that changed",
+		verdicts->changes
+	);
+	counter_write(
+		out, open_metrics, "tocsin_verdict_sights", "sights of paths that were taken in",
+		verdicts->sights
+	);
+	counter_write(
+		out, open_metrics, "tocsin_verdict_sights_stale",
+		"sights that were of the past when they came", verdicts->sights_stale
+	);
+	counter_write(
+		out, open_metrics, "tocsin_verdict_sights_unknown",
+		"sights of nodes that no table knows", verdicts->sights_unknown
+	);
+	counter_write(
+		out, open_metrics, "tocsin_verdict_sights_dropped",
+		"sights for which there was no room", verdicts->sights_dropped
+	);
+	counter_write(
+		out, open_metrics, "tocsin_verdict_statements", "what nodes said of themselves",
+		verdicts->statements
+	);
 }

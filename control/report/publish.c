@@ -153,7 +153,7 @@ static int refresh_marked(struct publish *publish) {
 }
 
 // The next piece of the walk, which begins anew when it is over and the view has moved on.
-static int walk(struct publish *publish, const struct ras_view *view) {
+static int table_walk(struct publish *publish, const struct ras_view *view) {
 	uint32_t slots_max = peer_snapshot_view(peer_table_snapshot(publish->table))->slots_max;
 
 	if (publish->walk_slot >= publish->walk_end && !view_equals(view, &publish->walked)) {
@@ -227,7 +227,7 @@ uint64_t publish_dirty(struct publish *publish, uint64_t now_ns) {
 	publish->due_ns = now_ns + PUBLISH_INTERVAL_NS;
 	err = refresh_marked(publish);
 	if (err == 0)
-		err = walk(publish, &view);
+		err = table_walk(publish, &view);
 	if (err == 0 && (publish->unpublished || !view_equals(&view, &publish->published)))
 		err = publish_version(publish, &view, now_ns);
 	if (err != 0)

@@ -33,7 +33,8 @@ struct webhook {
 static void tell_next(struct webhook *webhook);
 
 // One line when it begins to fail, one when that is over: a hook may be called each second.
-static void failed(struct webhook *webhook, const char *how, int status, struct spawn_text said) {
+static void
+webhook_failed(struct webhook *webhook, const char *how, int status, struct spawn_text said) {
 	webhook->counters->failed++;
 	webhook->failed_in_a_row++;
 	if (webhook->failing)
@@ -46,7 +47,7 @@ static void failed(struct webhook *webhook, const char *how, int status, struct 
 	);
 }
 
-static void worked(struct webhook *webhook) {
+static void webhook_worked(struct webhook *webhook) {
 	webhook->counters->told++;
 	if (webhook->failing)
 		log_event(
@@ -57,17 +58,17 @@ static void worked(struct webhook *webhook) {
 	webhook->failed_in_a_row = 0;
 }
 
-static void ended(struct spawn_request *request, const struct spawn_result *result) {
+static void program_ended(struct spawn_request *request, const struct spawn_result *result) {
 	struct webhook *webhook = container_of(request, struct webhook, request);
 
 	if (result->end == SPAWN_EXITED && result->status == 0)
-		worked(webhook);
+		webhook_worked(webhook);
 	else
-		failed(webhook, spawn_end_name(result->end), result->status, result->err);
+		webhook_failed(webhook, spawn_end_name(result->end), result->status, result->err);
 	tell_next(webhook);
 }
 
-static json_t *take(struct webhook *webhook) {
+static json_t *change_take(struct webhook *webhook) {
 	json_t *change = webhook->queue[webhook->first];
 
 	webhook->first = (webhook->first + 1) % WEBHOOK_QUEUE;
@@ -76,7 +77,7 @@ static json_t *take(struct webhook *webhook) {
 }
 
 // 0 if it is under way. What cannot be started is told of in the log, and is not tried again.
-static int start(struct webhook *webhook, json_t *change) {
+static int program_start(struct webhook *webhook, json_t *change) {
 	struct spawn_program program = {
 		.argv = (const char *const *)webhook->words,
 		.user = webhook->user,
@@ -104,14 +105,14 @@ static void tell_next(struct webhook *webhook) {
 	const struct spawn_text nothing = {.bytes = "", .size = 0};
 
 	while (webhook->request.job == NULL && webhook->count > 0) {
-		json_t *change = take(webhook);
-		int err = start(webhook, change);
+		json_t *change = change_take(webhook);
+		int err = program_start(webhook, change);
 
 		json_decref(change);
 		if (err == 0)
 			webhook->lost = 0;
 		else
-			failed(webhook, "not-started", err, nothing);
+			webhook_failed(webhook, "not-started", err, nothing);
 	}
 }
 
@@ -152,7 +153,7 @@ void webhook_tell(struct webhook *webhook, const struct webhook_change *change) 
 	if (object == NULL)
 		return;
 	if (webhook->count == WEBHOOK_QUEUE)
-		json_decref(take(webhook));
+		json_decref(change_take(webhook));
 	webhook->queue[(webhook->first + webhook->count++) % WEBHOOK_QUEUE] = object;
 	tell_next(webhook);
 }
@@ -169,7 +170,7 @@ int webhook_create(
 	webhook->spawn = spawn;
 	webhook->timeout_ns = config->timeout_ns;
 	webhook->counters = config->counters;
-	webhook->request.ended = ended;
+	webhook->request.ended = program_ended;
 	webhook->command = strdup(config->command);
 	if (webhook->command != NULL)
 		err = check_command_split(webhook->command, webhook->words, &why);
@@ -187,7 +188,7 @@ struct webhook *webhook_destroy(struct webhook *webhook) {
 		return NULL;
 	spawn_cancel(&webhook->request);
 	while (webhook->count > 0)
-		json_decref(take(webhook));
+		json_decref(change_take(webhook));
 	free(webhook->command);
 	free(webhook->user);
 	free(webhook);

@@ -296,7 +296,7 @@ static enum grant refusal_of_all(const struct grants *grants, uint64_t now_ns) {
 }
 
 static enum grant
-refusal(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
+grant_refusal(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
 	const struct service *service = grants_service(grants, now_ns);
 	uint32_t rate = grants_share(service->nodes, grants->config.rate_percent);
 	enum grant of_all = refusal_of_all(grants, now_ns);
@@ -337,13 +337,13 @@ enum grant grants_of(const struct grants *grants, uint64_t now_ns, uint64_t id) 
 		return GRANT_AWAITED;
 	if (is_alone(grants, id))
 		return GRANT_GIVEN;
-	return refusal(grants, now_ns, &grants->engine->members.rows[row]);
+	return grant_refusal(grants, now_ns, &grants->engine->members.rows[row]);
 }
 
 // To grant.
 
 // Of a node that is to be drained. False if it has to wait.
-static bool grant(struct grants *grants, uint64_t now_ns, uint32_t row) {
+static bool grant_give(struct grants *grants, uint64_t now_ns, uint32_t row) {
 	const struct member_row *member = &grants->engine->members.rows[row];
 	struct granted *granted = grants_find(grants, member->id);
 
@@ -352,7 +352,7 @@ static bool grant(struct grants *grants, uint64_t now_ns, uint32_t row) {
 			granted->until_ns = now_ns + GRANTS_LAST_NS;
 		return true;
 	}
-	if (refusal(grants, now_ns, member) != GRANT_AWAITED ||
+	if (grant_refusal(grants, now_ns, member) != GRANT_AWAITED ||
 	    (granted == NULL && grants_add(grants, member->id, &granted) != 0)) {
 		grants->counters.withheld++;
 		return false;
@@ -369,7 +369,7 @@ static bool grant(struct grants *grants, uint64_t now_ns, uint32_t row) {
 	return true;
 }
 
-static void look(struct grants *grants, uint64_t now_ns) {
+static void grants_look(struct grants *grants, uint64_t now_ns) {
 	const struct verdict_engine *engine = grants->engine;
 	bool waits = false;
 
@@ -379,7 +379,7 @@ static void look(struct grants *grants, uint64_t now_ns) {
 
 		look_view(engine, row, &view);
 		if (grants->ops.wants(grants->ops_ctx, now_ns, &view))
-			waits |= !grant(grants, now_ns, row);
+			waits |= !grant_give(grants, now_ns, row);
 		else
 			waits |= view.advice == VERDICT_ADVICE_DRAIN_LATER;
 	}
@@ -403,7 +403,7 @@ void grants_tick(struct grants *grants, uint64_t now_ns) {
 		);
 		return;
 	}
-	look(grants, now_ns);
+	grants_look(grants, now_ns);
 	grants_tell(grants, now_ns, grants->joiner);
 	grants->joiner = false;
 }

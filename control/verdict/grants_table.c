@@ -164,7 +164,7 @@ static uint32_t seconds_between(uint64_t from_ns, uint64_t to_ns) {
 	return to_ns > from_ns ? (uint32_t)((to_ns - from_ns) / SEC) : 0;
 }
 
-static void send(struct grants *grants, const uint8_t *entries, uint32_t count) {
+static void entries_send(struct grants *grants, const uint8_t *entries, uint32_t count) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
 
@@ -204,12 +204,12 @@ void grants_tell(struct grants *grants, uint64_t now_ns, bool all) {
 					 : 0
 		);
 		if (++count == ENTRIES_PER_NOTICE) {
-			send(grants, entries, count);
+			entries_send(grants, entries, count);
 			wire_writer_init(&writer, entries, sizeof(entries));
 			count = 0;
 		}
 	}
-	send(grants, entries, count);
+	entries_send(grants, entries, count);
 }
 
 // Whether others have granted so much more than may be that somebody lies: lately, or in all.
@@ -222,7 +222,7 @@ static bool is_too_much(const struct grants *grants, uint64_t now_ns) {
 }
 
 static void
-take(struct grants *grants, uint64_t now_ns, uint64_t id, uint32_t ago_s, uint32_t left_s) {
+entry_take(struct grants *grants, uint64_t now_ns, uint64_t id, uint32_t ago_s, uint32_t left_s) {
 	struct granted *row = grants_find(grants, id);
 	uint64_t ago_ns = ago_s * SEC, left_ns = left_s * SEC;
 	uint64_t first_ns = now_ns > ago_ns ? now_ns - ago_ns : 0;
@@ -272,7 +272,7 @@ int grants_heard(struct grants *grants, uint64_t now_ns, const void *bytes, size
 		// another start than ours: it is told again.
 		if (members_find(&grants->engine->members, id) != MEMBERS_NONE &&
 		    start == grants_start_of(grants, id))
-			take(grants, now_ns, id, ago_s, left_s);
+			entry_take(grants, now_ns, id, ago_s, left_s);
 	}
 	return 0;
 }

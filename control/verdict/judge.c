@@ -15,7 +15,7 @@ struct votes {
 };
 
 // The same observer may have several paths: its best word counts.
-static bool outvoted(const struct subject *subject, uint32_t at) {
+static bool observer_outvoted(const struct subject *subject, uint32_t at) {
 	const struct sight *sight = &subject->sights[at].sight;
 
 	for (uint32_t n = 0; n < subject->sight_count; n++) {
@@ -60,7 +60,7 @@ static void votes_take(
 		enum verdict_reach reach = evidence->sight.reach;
 
 		if (reach == VERDICT_REACH_UNKNOWN || !triangulate_counts(engine, evidence) ||
-		    outvoted(subject, n))
+		    observer_outvoted(subject, n))
 			continue;
 		// What is lost on the way was answered in the end.
 		if (reach == VERDICT_REACH_LOSES)
@@ -84,13 +84,13 @@ static void votes_take(
 		ret_votes->of[VERDICT_REACH_ANSWERS] = 0;
 }
 
-static void find(struct finding *finding, enum verdict verdict, const char *reason) {
+static void finding_set(struct finding *finding, enum verdict verdict, const char *reason) {
 	finding->verdict = verdict;
 	finding->reason = reason;
 }
 
 static void find_by_silence(struct finding *finding, enum verdict verdict, const char *reason) {
-	find(finding, verdict, reason);
+	finding_set(finding, verdict, reason);
 	finding->by_silence = true;
 }
 
@@ -134,7 +134,7 @@ static void judge_silent_death(
 	else if (look->good > 0)
 		find_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	else if (votes->of[VERDICT_REACH_REFUSES] > 0)
-		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
+		finding_set(finding, VERDICT_AGENT_DOWN, "AgentGone");
 	else if (votes->of[VERDICT_REACH_ACCEPTS] > 0)
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
 	else if (unread && (!look->in_process || votes->of[VERDICT_REACH_NONE] > 0)) {
@@ -143,7 +143,7 @@ static void judge_silent_death(
 	} else if (votes->of[VERDICT_REACH_NONE] > 0)
 		find_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	else
-		find(finding, VERDICT_UNKNOWN, "HostOrAgent");
+		finding_set(finding, VERDICT_UNKNOWN, "HostOrAgent");
 }
 
 static const struct evidence *newest_of(
@@ -208,7 +208,7 @@ static void judge_sole(struct finding *finding) {
 		return;
 	finding->both_planes = false;
 	finding->by_silence = false;
-	find(finding, VERDICT_UNKNOWN, "SoleObserver");
+	finding_set(finding, VERDICT_UNKNOWN, "SoleObserver");
 }
 
 // It has to send much again that it sends there, or it loses reads of one that the overlay does not
@@ -271,7 +271,7 @@ static bool is_losing(
 }
 
 static void find_losses(const struct losers *losers, struct finding *finding) {
-	find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
+	finding_set(finding, VERDICT_PATH_LOSSY, "PacketsLost");
 	finding->bad = losers->bad;
 	finding->eyes = losers->eyes;
 	finding->example = losers->example;
@@ -301,7 +301,7 @@ static void judge_dead(
 	find_overlay(finding, subject);
 	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
 	    peer->cause == RAS_CAUSE_REFUSED)
-		find(finding, VERDICT_AGENT_DOWN, "AgentGone");
+		finding_set(finding, VERDICT_AGENT_DOWN, "AgentGone");
 	else if (is_read(&look) && is_losing(engine, subject, RAS_ALIVE, &losers))
 		find_losses(&losers, finding);
 	else
@@ -372,7 +372,7 @@ static void judge_unread(
 	} else if (is_likely_down(engine, finding, votes)) {
 		find_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
 	} else {
-		find(finding, VERDICT_UNKNOWN, "SilentBothWays");
+		finding_set(finding, VERDICT_UNKNOWN, "SilentBothWays");
 	}
 }
 
@@ -401,14 +401,14 @@ static void judge_suspect(
 	} else if (says && look->lookers == 0 && is_likely_down(engine, finding, votes)) {
 		find_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	} else {
-		find(finding, VERDICT_UNKNOWN, "Suspected");
+		finding_set(finding, VERDICT_UNKNOWN, "Suspected");
 	}
 }
 
 // What has stood for WOKEN_NS waits for nothing: GATHER_DOUBT_NS is no less.
 
 // What there is against it must have stood for a moment: who sees well is being heard.
-static enum fabric gathered(
+static enum fabric evidence_stands(
 	const struct verdict_engine *engine,
 	struct subject *subject,
 	const struct fabric_look *look,
@@ -512,9 +512,9 @@ static void judge_leaky_suspect(
 	if (find_losing(engine, subject, finding))
 		return;
 	if (subject->held.verdict == VERDICT_PATH_LOSSY)
-		find(finding, VERDICT_PATH_LOSSY, "PacketsLost");
+		finding_set(finding, VERDICT_PATH_LOSSY, "PacketsLost");
 	else
-		find(finding, VERDICT_UNKNOWN, "Suspected");
+		finding_set(finding, VERDICT_UNKNOWN, "Suspected");
 }
 
 static void judge_seen(
@@ -541,7 +541,7 @@ static void judge_seen(
 	    loses_some(engine, subject))
 		triangulate_lossy(engine, subject, good_after_ns, &look);
 	leaky_note(engine, subject, &look, now_ns);
-	fabric = gathered(engine, subject, &look, finding->state == RAS_SUSPECT, now_ns);
+	fabric = evidence_stands(engine, subject, &look, finding->state == RAS_SUSPECT, now_ns);
 	if (fabric == FABRIC_UNSEEN && look.fabric != FABRIC_UNSEEN &&
 	    subject_peer(engine, subject)->state == RAS_ALIVE)
 		finding->state = RAS_ALIVE;
@@ -552,7 +552,7 @@ static void judge_seen(
 		is_leaky_suspect(engine, subject, &look, &votes, finding);
 	if (fabric == FABRIC_STANDING && votes.of[VERDICT_REACH_ANSWERS] > 0 &&
 	    finding->state == RAS_ALIVE) {
-		find(finding, VERDICT_UNKNOWN, "PulseContradicts");
+		finding_set(finding, VERDICT_UNKNOWN, "PulseContradicts");
 	} else if (fabric == FABRIC_STANDING) {
 		finding->state = RAS_SUSPECT;
 		find_by_silence(finding, VERDICT_AGENT_FROZEN, "PulseStands");
@@ -572,11 +572,11 @@ static void judge_seen(
 			fabric == FABRIC_PEERS ? "PeersUnread" : "PortUnread"
 		);
 	} else if (fabric == FABRIC_LOSSY) {
-		find(finding, VERDICT_PATH_LOSSY, "LargeLost");
+		finding_set(finding, VERDICT_PATH_LOSSY, "LargeLost");
 	} else if (finding->state == RAS_ALIVE && find_losing(engine, subject, finding)) {
 		return;
 	} else if (fabric == FABRIC_SLOW) {
-		find(finding, VERDICT_PATH_DEGRADED, "PulseSlow");
+		finding_set(finding, VERDICT_PATH_DEGRADED, "PulseSlow");
 	}
 }
 
@@ -597,7 +597,7 @@ static void judge_words(
 	}
 	if (worst == NULL || worst->statement.verdict < finding->verdict)
 		return;
-	find(finding, worst->statement.verdict, worst->statement.reason);
+	finding_set(finding, worst->statement.verdict, worst->statement.reason);
 	// A port that is down may be one of many, of a switch that restarts.
 	finding->by_silence = worst->statement.verdict == VERDICT_FABRIC_DOWN;
 	finding->own_words = true;
@@ -617,18 +617,18 @@ void judge(
 	enum ras_state state = subject_peer(engine, subject)->state;
 
 	memset(ret_finding, 0, sizeof(*ret_finding));
-	find(ret_finding, VERDICT_HEALTHY, "None");
+	finding_set(ret_finding, VERDICT_HEALTHY, "None");
 	ret_finding->state = state;
 	switch (state) {
 	case RAS_LEFT:
-		find(ret_finding, VERDICT_NONE, "None");
+		finding_set(ret_finding, VERDICT_NONE, "None");
 		return;
 	case RAS_UNKNOWN:
-		find(ret_finding, VERDICT_UNKNOWN, "NeverSeen");
+		finding_set(ret_finding, VERDICT_UNKNOWN, "NeverSeen");
 		return;
 	case RAS_UNREACHABLE:
 		find_overlay(ret_finding, subject);
-		find(ret_finding, VERDICT_UNKNOWN, "Unreachable");
+		finding_set(ret_finding, VERDICT_UNKNOWN, "Unreachable");
 		return;
 	case RAS_DEAD:
 		judge_dead(engine, subject, ret_finding);

@@ -100,7 +100,7 @@ static const struct subject *look_subject(const struct verdict_engine *engine, u
 }
 
 // The place of the n-th newest: few, so that counting is enough.
-static uint32_t newest(const struct subject *subject, uint32_t n) {
+static uint32_t evidence_newest(const struct subject *subject, uint32_t n) {
 	for (uint32_t at = 0; at < subject->sight_count; at++) {
 		uint32_t before = 0;
 
@@ -126,7 +126,7 @@ bool verdict_sight_next(
 
 	if (subject == NULL || *cursor >= subject->sight_count)
 		return false;
-	at = newest(subject, (*cursor)++);
+	at = evidence_newest(subject, (*cursor)++);
 	*ret_sight = subject->sights[at].sight;
 	*ret_seen_ns = subject->sights[at].seen_ns;
 	return true;

@@ -9,7 +9,7 @@ void loss_begin(struct loss_book *book) {
 		book->links[n].seen = false;
 }
 
-static struct loss_link *find(struct loss_book *book, uint64_t peer) {
+static struct loss_link *loss_link_find(struct loss_book *book, uint64_t peer) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		if (book->links[n].peer == peer)
 			return &book->links[n];
@@ -58,7 +58,7 @@ static void since_last(
 }
 
 void loss_add(struct loss_book *book, uint64_t peer, const struct loss_count *count) {
-	struct loss_link *link = find(book, peer);
+	struct loss_link *link = loss_link_find(book, peer);
 	uint64_t sent, again;
 
 	if (link == NULL)
@@ -105,7 +105,7 @@ static bool has_passed_enough(const struct loss_link *link) {
 	return link->clean * passing_permille(link->lost_permille) >= LOSS_CLEAN;
 }
 
-static void forget(struct loss_link *link) {
+static void link_forget(struct loss_link *link) {
 	memset(link->sent, 0, sizeof(link->sent));
 	memset(link->again, 0, sizeof(link->again));
 	link->permille = 0;
@@ -117,7 +117,7 @@ static bool is_over(struct loss_link *link) {
 		link->lost_permille = certain_permille(link);
 	if (!link->loses || !has_passed_enough(link))
 		return false;
-	forget(link);
+	link_forget(link);
 	return true;
 }
 
@@ -175,7 +175,7 @@ static bool loses_by_itself(const struct loss_book *book, struct loss_link *link
 	       link->permille >= (link->loses ? LOSS_PERMILLE / 2 : LOSS_PERMILLE);
 }
 
-static void drop(struct loss_book *book, loss_fn *changed, void *ctx) {
+static void links_drop(struct loss_book *book, loss_fn *changed, void *ctx) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
@@ -202,7 +202,7 @@ void loss_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 	bool lose[LOSS_LINKS_MAX];
 	uint32_t losing = 0;
 
-	drop(book, changed, ctx);
+	links_drop(book, changed, ctx);
 	for (uint32_t n = 0; n < book->count; n++) {
 		lose[n] = book->links[n].seen ? loses_by_itself(book, &book->links[n])
 					      : book->links[n].loses;
@@ -249,7 +249,7 @@ void loss_between(
 	note_clean(link, count);
 	if (!has_passed_enough(link))
 		return;
-	forget(link);
+	link_forget(link);
 	link->last = *count;
 	link->loses = false;
 	changed(ctx, peer, false, 0);

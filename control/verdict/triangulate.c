@@ -632,7 +632,7 @@ uint32_t triangulate_accused(
 	return accused;
 }
 
-static bool outlives(const struct evidence *evidence) {
+static bool evidence_outlives(const struct evidence *evidence) {
 	return verdict_reach_is_unanswered(evidence->sight.reach) &&
 	       evidence->seen_ns >= evidence->mute_ns + OUTLIVES_NS;
 }
@@ -668,7 +668,8 @@ static void look_readers(
 			look->good_ns = evidence->seen_ns;
 		for (at = 0; at < good_count && good[at] != evidence->sight.observer; at++)
 			;
-		if (at == good_count && (evidence->seen_ns >= good_after_ns || outlives(evidence)))
+		if (at == good_count &&
+		    (evidence->seen_ns >= good_after_ns || evidence_outlives(evidence)))
 			good[good_count++] = evidence->sight.observer;
 	}
 	look->lookers = seen_count;

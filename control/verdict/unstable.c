@@ -13,7 +13,7 @@ static uint64_t newest_ns(const struct swings *swings) {
 	return swings->at_ns[(swings->count - 1) % SWINGS_MAX];
 }
 
-static void tell(struct subject *subject) {
+static void unstable_tell(struct subject *subject) {
 	struct swings *swings = &subject->swings;
 
 	snprintf(
@@ -48,7 +48,7 @@ void unstable_note(struct subject *subject, bool own_doubt, uint64_t now_ns) {
 		swings->since_ns = now_ns;
 	}
 	if (swings->unstable)
-		tell(subject);
+		unstable_tell(subject);
 }
 
 // Death is the overlay's own word, and has a rule of its own against turns.

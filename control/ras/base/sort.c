@@ -18,7 +18,7 @@ static uint8_t *row_at(const struct heap *heap, size_t n) {
 	return heap->rows + n * heap->row_bytes;
 }
 
-static void swap(const struct heap *heap, size_t a, size_t b) {
+static void heap_swap(const struct heap *heap, size_t a, size_t b) {
 	uint8_t *left = row_at(heap, a);
 	uint8_t *right = row_at(heap, b);
 	uint8_t held[64];
@@ -34,7 +34,7 @@ static void swap(const struct heap *heap, size_t a, size_t b) {
 	}
 }
 
-static void sift(const struct heap *heap, size_t parent, size_t count) {
+static void heap_sift(const struct heap *heap, size_t parent, size_t count) {
 	for (;;) {
 		size_t child = 2 * parent + 1;
 
@@ -45,21 +45,21 @@ static void sift(const struct heap *heap, size_t parent, size_t count) {
 			child++;
 		if (heap->compare(row_at(heap, parent), row_at(heap, child)) >= 0)
 			return;
-		swap(heap, parent, child);
+		heap_swap(heap, parent, child);
 		parent = child;
 	}
 }
 
 static void heap_sort(const struct heap *heap, size_t count) {
 	for (size_t n = count / 2; n > 0; n--)
-		sift(heap, n - 1, count);
+		heap_sift(heap, n - 1, count);
 	for (size_t last = count; last > 1; last--) {
-		swap(heap, 0, last - 1);
-		sift(heap, 0, last - 1);
+		heap_swap(heap, 0, last - 1);
+		heap_sift(heap, 0, last - 1);
 	}
 }
 
-static int order(const struct heap *heap, size_t a, size_t b) {
+static int heap_order(const struct heap *heap, size_t a, size_t b) {
 	return heap->compare(row_at(heap, a), row_at(heap, b));
 }
 
@@ -67,33 +67,33 @@ static int order(const struct heap *heap, size_t a, size_t b) {
 static void choose_pivot(const struct heap *heap, size_t count) {
 	size_t middle = count / 2, last = count - 1;
 
-	if (order(heap, middle, last) > 0)
-		swap(heap, middle, last);
+	if (heap_order(heap, middle, last) > 0)
+		heap_swap(heap, middle, last);
 	// Now the larger of the two others is last: the median is the larger of first and middle,
 	// unless that is above the last.
-	if (order(heap, 0, last) > 0)
-		swap(heap, 0, last);
-	else if (order(heap, 0, middle) < 0)
-		swap(heap, 0, middle);
+	if (heap_order(heap, 0, last) > 0)
+		heap_swap(heap, 0, last);
+	else if (heap_order(heap, 0, middle) < 0)
+		heap_swap(heap, 0, middle);
 }
 
 // Where the pivot comes to lie: nothing before it is larger, nothing behind it smaller.
-static size_t part(const struct heap *heap, size_t count) {
+static size_t heap_partition(const struct heap *heap, size_t count) {
 	size_t low = 0, high = count;
 
 	choose_pivot(heap, count);
 	for (;;) {
 		do
 			low++;
-		while (low < count && order(heap, low, 0) < 0);
+		while (low < count && heap_order(heap, low, 0) < 0);
 		do
 			high--;
-		while (order(heap, high, 0) > 0);
+		while (heap_order(heap, high, 0) > 0);
 		if (low >= high)
 			break;
-		swap(heap, low, high);
+		heap_swap(heap, low, high);
 	}
-	swap(heap, 0, high);
+	heap_swap(heap, 0, high);
 	return high;
 }
 
@@ -130,7 +130,7 @@ void sort_rows(
 			continue;
 		}
 		more.depth = --now.depth;
-		now.count = part(&heap, now.count);
+		now.count = heap_partition(&heap, now.count);
 		more.first += now.count + 1;
 		more.count -= now.count + 1;
 		// The larger one waits, so that the next is at most half of it: not many wait.

@@ -20,7 +20,7 @@ static size_t part_bytes(size_t size) {
 	return sizeof(struct kept_part) + (size + 7) / 8 * 8;
 }
 
-static void snapshot(const struct ras *ras, struct ras_collected *collected) {
+static void members_snapshot(const struct ras *ras, struct ras_collected *collected) {
 	for (uint32_t slot = 0; slot < collected->slot_count; slot++) {
 		const struct peer_entry *entry = ras_entry(ras, slot);
 		struct collected_answer *answer = &collected->answers[slot];
@@ -60,7 +60,7 @@ struct ras_collected *collected_create(struct ras *ras, uint32_t kind, uint64_t 
 	collected->result.view_number = ras->peers.view_number;
 	collected->result.view_digest = peers_digest(&ras->peers);
 	collected->result.collected = collected;
-	snapshot(ras, collected);
+	members_snapshot(ras, collected);
 	return collected;
 }
 
@@ -119,7 +119,7 @@ static void *chunk_take(struct ras *ras, struct ras_collected *collected, size_t
 }
 
 static void
-keep(struct ras *ras, struct ras_collected *collected, const struct collect_answer *answer) {
+answer_keep(struct ras *ras, struct ras_collected *collected, const struct collect_answer *answer) {
 	struct kept_part part = {
 		.node = answer->node, .incarnation = answer->incarnation, .size = answer->size};
 	size_t size = part_bytes(answer->size);
@@ -151,7 +151,7 @@ void collected_add(
 	known->incarnation = answer->incarnation;
 	known->parts++;
 	if (answer->size > 0)
-		keep(ras, collected, answer);
+		answer_keep(ras, collected, answer);
 	if (answer->hops > result->hops_max)
 		result->hops_max = answer->hops;
 	if (!answer->last)

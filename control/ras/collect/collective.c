@@ -42,7 +42,7 @@ int collective_create(struct ras *ras) {
 	return ras->collective != NULL ? 0 : -ENOMEM;
 }
 
-static void unlist(struct ras *ras, struct gather *gather) {
+static void gather_unlist(struct ras *ras, struct gather *gather) {
 	struct gather **at = &ras->collective->running;
 
 	while (*at != gather)
@@ -57,7 +57,7 @@ void collective_destroy(struct ras *ras) {
 	if (ras->collective == NULL)
 		return;
 	while ((gather = ras->collective->running) != NULL) {
-		unlist(ras, gather);
+		gather_unlist(ras, gather);
 		gather_destroy(ras, gather);
 	}
 	memory_release(&ras->memory, ras->collective, sizeof(*ras->collective));
@@ -117,7 +117,7 @@ static void gathers_settle(struct ras *ras) {
 			gather = gather->next;
 			continue;
 		}
-		unlist(ras, gather);
+		gather_unlist(ras, gather);
 		gather_finish(ras, gather);
 		gather_destroy(ras, gather);
 		gather = ras->collective->running;

@@ -81,7 +81,7 @@ static void add_capped(uint64_t *sum, uint64_t value) {
 }
 
 // Worse is larger. Every field takes part, so that no two different rows are equal.
-static int badness(const struct ras_conn_worst *a, const struct ras_conn_worst *b) {
+static int worst_badness(const struct ras_conn_worst *a, const struct ras_conn_worst *b) {
 	const struct ras_conn_row *left = &a->row;
 	const struct ras_conn_row *right = &b->row;
 	const uint64_t fields[][2] = {
@@ -111,13 +111,13 @@ static void worst_insert(struct ras_conns *conns, const struct ras_conn_worst *f
 	uint32_t at = conns->worst_count;
 
 	if (at == RAS_CONNS_WORST_MAX) {
-		if (badness(fresh, &conns->worst[at - 1]) <= 0)
+		if (worst_badness(fresh, &conns->worst[at - 1]) <= 0)
 			return;
 		at--;
 	} else {
 		conns->worst_count++;
 	}
-	for (; at > 0 && badness(fresh, &conns->worst[at - 1]) > 0; at--)
+	for (; at > 0 && worst_badness(fresh, &conns->worst[at - 1]) > 0; at--)
 		conns->worst[at] = conns->worst[at - 1];
 	conns->worst[at] = *fresh;
 }

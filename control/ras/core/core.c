@@ -359,7 +359,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 
 // Events.
 
-static void tell(struct ras *ras, struct ras_event *event) {
+static void event_tell(struct ras *ras, struct ras_event *event) {
 	event->quiet = turns_are_quiet(ras, event);
 	if (!event->quiet)
 		history_add(&ras->history, event);
@@ -394,7 +394,7 @@ void ras_emit(
 		if (kind == RAS_EVENT_DEAD) // who saw it is of the death alone
 			event.observer_count = peers_observers(&ras->peers, slot, event.observers);
 	}
-	tell(ras, &event);
+	event_tell(ras, &event);
 }
 
 void ras_emit_at(
@@ -412,7 +412,7 @@ void ras_emit_at(
 		.other = *address,
 	};
 
-	tell(ras, &event);
+	event_tell(ras, &event);
 }
 
 void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct sock_addr *other) {
@@ -426,7 +426,7 @@ void ras_conflict(struct ras *ras, uint32_t slot, uint64_t value, const struct s
 	if (other != NULL)
 		event.other = *other;
 	name_peer(ras, slot, &event);
-	tell(ras, &event);
+	event_tell(ras, &event);
 }
 
 void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger) {
@@ -439,7 +439,7 @@ void ras_address_of_another(struct ras *ras, const struct ras_stranger *stranger
 	};
 
 	name_peer(ras, peers_find(&ras->peers, stranger->peer), &event);
-	tell(ras, &event);
+	event_tell(ras, &event);
 }
 
 void ras_own_address(struct ras *ras) {
@@ -450,7 +450,7 @@ void ras_own_address(struct ras *ras) {
 	};
 
 	name_peer(ras, ras->self_slot, &event);
-	tell(ras, &event);
+	event_tell(ras, &event);
 }
 
 void ras_emit_of(
@@ -472,7 +472,7 @@ void ras_emit_of(
 		event.incarnation = ras_incarnation(record->start, 0);
 		memcpy(event.name, record->name, record->name_length);
 	}
-	tell(ras, &event);
+	event_tell(ras, &event);
 }
 
 int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
@@ -492,7 +492,7 @@ int ras_note(struct ras *ras, uint64_t now_ns, const struct ras_event *note) {
 		event.at_ns = ras->now_ns;
 		memcpy(event.observers, note->observers, sizeof(event.observers));
 		name_peer(ras, slot, &event);
-		tell(ras, &event);
+		event_tell(ras, &event);
 	}
 	ras_exit(ras);
 	return slot != RAS_NO_SLOT ? 0 : -ENOENT;

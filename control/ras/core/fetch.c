@@ -5,14 +5,14 @@
 
 #define LINE_BYTES 64
 
-static void fetch(const void *object, size_t size) {
+static void cache_fetch(const void *object, size_t size) {
 	for (size_t at = 0; at < size; at += LINE_BYTES)
 		__builtin_prefetch((const char *)object + at);
 }
 
 // Of the instance itself, what every input reads or counts.
 static void fetch_instance(const struct ras *ras) {
-	fetch(ras, offsetof(struct ras, ops));
+	cache_fetch(ras, offsetof(struct ras, ops));
 	__builtin_prefetch(&ras->counters);
 	__builtin_prefetch(&ras->peers.digest);
 }
@@ -37,16 +37,16 @@ void ras_fetch_frame(const struct ras *ras, uint32_t handle, uint32_t step) {
 	if (conn == NULL)
 		return;
 	if (step == 2)
-		fetch(conn, sizeof(*conn));
+		cache_fetch(conn, sizeof(*conn));
 	else if (conn->link != NULL)
-		fetch(conn->link, offsetof(struct link, rtt));
+		cache_fetch(conn->link, offsetof(struct link, rtt));
 }
 
 void ras_fetch_tick(const struct ras *ras, uint32_t step) {
 	if (step == 0) {
 		fetch_instance(ras);
 	} else if (step == 1) {
-		fetch(ras->links.table, ras->links.count * sizeof(struct link *));
+		cache_fetch(ras->links.table, ras->links.count * sizeof(struct link *));
 		relay_fetch(ras);
 		__builtin_prefetch(ras->collective);
 	} else if (step == 2) {

@@ -128,7 +128,7 @@ static struct conn *outgoing_take(struct ras *ras, const struct sock_addr *addre
 	return conn;
 }
 
-static void dial(struct ras *ras, struct conn *conn) {
+static void conn_dial(struct ras *ras, struct conn *conn) {
 	conn_stage(ras, conn, CONN_CONNECTING, ras->profile->connect_ns);
 	ras->ops.open(ras->ops_ctx, conn->handle, &conn->address);
 }
@@ -140,7 +140,7 @@ struct conn *conn_open(struct ras *ras, const struct sock_addr *address, struct 
 		return NULL;
 	conn->join = link == NULL;
 	conn->link = link;
-	dial(ras, conn);
+	conn_dial(ras, conn);
 	return conn;
 }
 
@@ -151,7 +151,7 @@ struct conn *conn_open_to_ask(struct ras *ras, uint32_t slot) {
 	if (conn == NULL)
 		return NULL;
 	conn->who = record->id;
-	dial(ras, conn);
+	conn_dial(ras, conn);
 	return conn;
 }
 

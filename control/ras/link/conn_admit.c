@@ -64,7 +64,7 @@ struct admission {
 	uint64_t held_incarnation;
 };
 
-static void refuse(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+static void init_refuse(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	struct message_init_ack ack;
 
 	conn_ack_fill(ras, &ack);
@@ -211,7 +211,7 @@ static void init_accept(
 }
 
 // Only members ask for a link: it may be that nobody whom we know of is left.
-static void invited(struct ras *ras, const struct message_init *init) {
+static void init_invites(struct ras *ras, const struct message_init *init) {
 	struct ras_record *record;
 
 	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0)
@@ -226,8 +226,8 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 	struct link *link;
 
 	if (!ras->joined) {
-		refuse(ras, conn, RAS_CAUSE_BUSY);
-		invited(ras, init);
+		init_refuse(ras, conn, RAS_CAUSE_BUSY);
+		init_invites(ras, init);
 		return;
 	}
 	admission = peer_admit(ras, init->record, init->record_size, init->incarnation);
@@ -236,7 +236,7 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 		return;
 	}
 	if (admission.slot == RAS_NO_SLOT) {
-		refuse(ras, conn, admission.cause);
+		init_refuse(ras, conn, admission.cause);
 		return;
 	}
 	// It looks for another one at our address. A link with us is not what it called for, nor is
@@ -270,14 +270,14 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 		return err;
 	conn->version = version_common(ras, &init);
 	if (init.cluster != ras->cluster) {
-		refuse(ras, conn, RAS_CAUSE_CLUSTER);
+		init_refuse(ras, conn, RAS_CAUSE_CLUSTER);
 	} else if (conn->version == 0) {
 		ras->counters.versions_refused++;
 		other_version(
 			ras, init.record, init.record_size,
 			(struct ras_versions){.min = init.version_min, .max = init.version_max}
 		);
-		refuse(ras, conn, RAS_CAUSE_VERSION);
+		init_refuse(ras, conn, RAS_CAUSE_VERSION);
 	} else if ((init.flags & MESSAGE_INIT_WHO) != 0) {
 		who_serve(ras, conn);
 	} else if ((init.flags & MESSAGE_INIT_JOIN) != 0) {

@@ -54,7 +54,7 @@ static void rebuild_later(struct ras *ras) {
 	ras_wake_at(ras, ras->ring.rebuild_ns);
 }
 
-static uint32_t step(uint32_t position, uint32_t count, enum ring_direction direction) {
+static uint32_t position_step(uint32_t position, uint32_t count, enum ring_direction direction) {
 	if (direction == RING_NEXT)
 		return position + 1 < count ? position + 1 : 0;
 	return position > 0 ? position - 1 : count - 1;
@@ -134,7 +134,7 @@ fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last
 	for (uint32_t steps = 0; steps < count; steps++) {
 		uint32_t slot;
 
-		position = step(position, count, direction);
+		position = position_step(position, count, direction);
 		slot = peers_ring_at(peers, position);
 		if (slot == ras->self_slot)
 			return RAS_NO_SLOT;
@@ -289,7 +289,8 @@ void ring_rebuild(struct ras *ras) {
 		uint32_t neighbour = RAS_NO_SLOT;
 
 		if (count > 1)
-			neighbour = peers_ring_at(&ras->peers, step(self, count, direction));
+			neighbour =
+				peers_ring_at(&ras->peers, position_step(self, count, direction));
 		side_set(ras, direction, neighbour);
 		fallbacks_prune(ras, direction);
 		side_mend(ras, direction);

@@ -26,14 +26,14 @@ uint64_t wall_stamp(const struct ras *ras, uint32_t sequence) {
 	return sequence <= WALL_SAMPLES || sequence % STAMP_EVERY == 0 ? wall_now(ras) : 0;
 }
 
-static int64_t clamp(int64_t offset_ns) {
+static int64_t offset_clamp(int64_t offset_ns) {
 	if (offset_ns > OFFSET_MAX)
 		return OFFSET_MAX;
 	return offset_ns < -OFFSET_MAX ? -OFFSET_MAX : offset_ns;
 }
 
 // `a` less `b`, whatever a stranger says they are.
-static int64_t difference(uint64_t a, uint64_t b) {
+static int64_t time_difference(uint64_t a, uint64_t b) {
 	uint64_t distance = a >= b ? a - b : b - a;
 	int64_t size = distance > (uint64_t)OFFSET_MAX ? OFFSET_MAX : (int64_t)distance;
 
@@ -60,7 +60,7 @@ int64_t wall_median(const struct wall_offset *offset) {
 	return sorted[held / 2];
 }
 
-static void judge(struct ras *ras, struct link *link) {
+static void offset_judge(struct ras *ras, struct link *link) {
 	struct wall_offset *offset = &link->wall;
 	int64_t median = wall_median(offset);
 	int64_t apart_ns = median < 0 ? -median : median;
@@ -88,11 +88,11 @@ void wall_heard(struct ras *ras, struct link *link, uint64_t wall_ns, uint64_t t
 	if (own_ns == 0 || wall_ns == 0 || travel_ns > TRAVEL_MAX_NS)
 		return;
 	offset->samples[offset->count % WALL_SAMPLES] =
-		clamp(difference(wall_ns, own_ns) + difference(way_ns, 0));
+		offset_clamp(time_difference(wall_ns, own_ns) + time_difference(way_ns, 0));
 	offset->count++;
 	if (offset->count == 2 * WALL_SAMPLES)
 		offset->count = WALL_SAMPLES; // the place is what counts
-	judge(ras, link);
+	offset_judge(ras, link);
 }
 
 void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns) {
@@ -110,10 +110,11 @@ void ras_wall_clock(struct ras *ras, uint64_t now_ns, uint64_t wall_ns) {
 			continue;
 		}
 		for (uint32_t m = 0; m < samples_held(&link->wall); m++)
-			link->wall.samples[m] =
-				clamp(link->wall.samples[m] - difference(wall_ns, before_ns));
+			link->wall.samples[m] = offset_clamp(
+				link->wall.samples[m] - time_difference(wall_ns, before_ns)
+			);
 		if (link->used)
-			judge(ras, link);
+			offset_judge(ras, link);
 	}
 	ras_exit(ras);
 }

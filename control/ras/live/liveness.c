@@ -54,7 +54,7 @@ static uint64_t first_round(struct ras *ras, uint32_t slot, enum ras_cause cause
 	return ras->observed_ns + GONE_HOLD_NS + ras_random(ras) % GONE_HOLD_NS;
 }
 
-static void suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t silent_ns) {
+static void peer_suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t silent_ns) {
 	struct liveness *liveness = &ras->liveness;
 	struct suspicion *suspicion = suspicion_find(ras, slot);
 	struct link *link = link_find(ras, slot);
@@ -99,8 +99,10 @@ static void suspect(struct ras *ras, uint32_t slot, enum ras_cause cause, uint64
 void liveness_silent(struct ras *ras, struct link *link) {
 	uint64_t silent_ns = ras->observed_ns - link_silence_ns(ras, link);
 
-	suspect(ras, link->slot, RAS_CAUSE_SILENT,
-		silent_ns > link->proven_ns ? silent_ns : link->proven_ns);
+	peer_suspect(
+		ras, link->slot, RAS_CAUSE_SILENT,
+		silent_ns > link->proven_ns ? silent_ns : link->proven_ns
+	);
 }
 
 void liveness_gone(struct ras *ras, struct link *link) {
@@ -108,7 +110,7 @@ void liveness_gone(struct ras *ras, struct link *link) {
 	// Whoever had no connection has lost none: a firewall may refuse newcomers and let those
 	// be who are connected. He may bear witness, but does not accuse.
 	if (link->connects > 0)
-		suspect(ras, link->slot, RAS_CAUSE_GONE, link->refused_ns);
+		peer_suspect(ras, link->slot, RAS_CAUSE_GONE, link->refused_ns);
 }
 
 void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
@@ -118,7 +120,7 @@ void liveness_reported(struct ras *ras, uint32_t slot, uint64_t age_ns) {
 	if (link != NULL && !link->unheard && link->heard_ns > since)
 		return; // heard after what is reported was seen
 	// Somebody's word raises the suspicion; the time that kills is of our own looking.
-	suspect(ras, slot, RAS_CAUSE_REPORT, ras->observed_ns);
+	peer_suspect(ras, slot, RAS_CAUSE_REPORT, ras->observed_ns);
 }
 
 // Of thousands who hear of it some look.
@@ -289,8 +291,9 @@ static enum sight own_sight(const struct ras *ras, const struct suspicion *suspi
 	return link->checked_ns != RAS_NEVER ? SIGHT_SILENT : SIGHT_NONE;
 }
 
-static void
-declare(struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
+static void death_declare(
+	struct ras *ras, const struct suspicion *suspicion, enum ras_cause cause, uint32_t other
+) {
 	struct peer_news news = {
 		.id = ras_entry(ras, suspicion->slot)->record->id,
 		.incarnation = ras_entry(ras, suspicion->slot)->incarnation,
@@ -327,7 +330,7 @@ static uint64_t dead_at(const struct ras *ras, const struct suspicion *suspicion
 					     : suspicion->silent_ns + ras->profile->dead_ns;
 }
 
-static void hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
+static void death_hold(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	if (ras_entry(ras, slot)->state == RAS_UNREACHABLE)
 		return;
 	peers_set_local(&ras->peers, slot, RAS_UNREACHABLE, cause, ras->observed_ns);
@@ -358,7 +361,7 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 	uint32_t slot;
 
 	if (witness_is_barred(ras, suspicion->slot, cause, ras->self_slot)) {
-		hold(ras, suspicion->slot, cause);
+		death_hold(ras, suspicion->slot, cause);
 		return false;
 	}
 	slot = suspicion->slot;
@@ -369,7 +372,7 @@ is_free(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint
 		return false;
 	case BRAKE_HELD:
 		if (!is_taken_as_told(ras, suspicion))
-			hold(ras, slot, cause);
+			death_hold(ras, slot, cause);
 		return false;
 	case BRAKE_FREE:
 		break;
@@ -401,7 +404,7 @@ static void decide_exited(struct ras *ras, struct suspicion *suspicion) {
 		liveness_proof(ras, suspicion->slot, ras->self_id);
 		return;
 	case BRAKE_HEARS_NOBODY:
-		declare(ras, suspicion, RAS_CAUSE_EXITED, RAS_NO_SLOT);
+		death_declare(ras, suspicion, RAS_CAUSE_EXITED, RAS_NO_SLOT);
 		return;
 	}
 }
@@ -420,8 +423,9 @@ static bool is_to_recount(const struct ras *ras, struct suspicion *suspicion) {
 // A death that two agree on, and that the brake does not hold: does anybody hear the subject?
 // Others may have asked about others: then a count of ours does. The two may both have lost it in a
 // gap that is over, and not have heard it since.
-static void
-settle(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
+static void suspicion_settle(
+	struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other
+) {
 	enum brake_hears hears = brake_hears(ras, ras_entry(ras, suspicion->slot)->record->id);
 
 	if (hears == BRAKE_HEARS_NOBODY && is_to_recount(ras, suspicion))
@@ -436,7 +440,7 @@ settle(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint3
 		liveness_proof(ras, suspicion->slot, ras->self_id);
 		return;
 	case BRAKE_HEARS_NOBODY:
-		declare(ras, suspicion, cause, other);
+		death_declare(ras, suspicion, cause, other);
 		return;
 	}
 }
@@ -451,7 +455,7 @@ static void decide_gone(struct ras *ras, struct suspicion *suspicion) {
 		     ras->profile->sole_factor * ras->profile->gone_recheck_ns))
 		return;
 	if (is_free(ras, suspicion, RAS_CAUSE_GONE, link->refused_ns))
-		settle(ras, suspicion, RAS_CAUSE_GONE, other);
+		suspicion_settle(ras, suspicion, RAS_CAUSE_GONE, other);
 }
 
 static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
@@ -464,11 +468,11 @@ static void decide_silent(struct ras *ras, struct suspicion *suspicion) {
 	    !is_free(ras, suspicion, RAS_CAUSE_SILENT, since_ns))
 		return;
 	if (seen >= observers_needed(ras, suspicion->slot))
-		settle(ras, suspicion, RAS_CAUSE_SILENT, other);
+		suspicion_settle(ras, suspicion, RAS_CAUSE_SILENT, other);
 	// Nobody is left who could be asked. As a mere suspect it would keep its name from whoever
 	// starts anew at another address, and that would be for good.
 	else if (suspicion->asked_count == 0)
-		hold(ras, suspicion->slot, RAS_CAUSE_SILENT);
+		death_hold(ras, suspicion->slot, RAS_CAUSE_SILENT);
 }
 
 static void round_open(struct ras *ras, struct suspicion *suspicion) {

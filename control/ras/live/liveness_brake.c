@@ -178,7 +178,7 @@ word_of(const struct ras *ras, uint64_t origin, uint64_t from_ns, const struct c
 	return word;
 }
 
-static void counted(struct ras *ras, const struct census_word *word) {
+static void census_counted(struct ras *ras, const struct census_word *word) {
 	struct liveness *liveness = &ras->liveness;
 	struct census *census = &liveness->census;
 	bool more = word->reached > census->word.reached;
@@ -303,7 +303,7 @@ void brake_counted(struct ras *ras, uint64_t origin, const struct census_result 
 		word.from_ns = census->told.from_ns;
 	if (word.reached >= census->word.reached ||
 	    ras->observed_ns - census->word.at_ns >= CENSUS_FRESH_NS)
-		counted(ras, &word);
+		census_counted(ras, &word);
 }
 
 void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result *result) {
@@ -319,7 +319,7 @@ void brake_counted_here(struct ras *ras, uint64_t from_ns, struct census_result 
 	result->electorate = votes_electorate(ras, result);
 	flood_census(ras, result);
 	word = word_of(ras, ras->self_id, ras->liveness.census.own_ns, result);
-	counted(ras, &word);
+	census_counted(ras, &word);
 }
 
 // Of what the brake let go by time, with the larger part. Who fell silent later has a time of its

@@ -86,7 +86,7 @@ static uint32_t heard_ago_ms(const struct ras *ras, uint32_t slot) {
 	return ago_ms < LOOK_NEVER_MS ? (uint32_t)ago_ms : LOOK_NEVER_MS;
 }
 
-static void answer(struct ras *ras, const struct look *look, enum sight sight) {
+static void look_answer(struct ras *ras, const struct look *look, enum sight sight) {
 	uint8_t bytes[LOOK_BYTES_MAX];
 	struct wire_writer writer;
 
@@ -116,7 +116,7 @@ static void looks_answer(struct ras *ras, uint32_t slot, enum sight sight) {
 			continue;
 		}
 		liveness->looks[n] = liveness->looks[--liveness->look_count];
-		answer(ras, &look, sight);
+		look_answer(ras, &look, sight);
 	}
 }
 
@@ -175,9 +175,9 @@ static void look_begin(struct ras *ras, struct look look) {
 
 	look.deadline_ns = ras->observed_ns + look_ns(ras->profile, look.asker);
 	if (link != NULL && gone_is_fresh(ras, link)) {
-		answer(ras, &look, SIGHT_GONE);
+		look_answer(ras, &look, SIGHT_GONE);
 	} else if (link == NULL || !look_add(ras, &look)) {
-		answer(ras, &look, SIGHT_UNABLE);
+		look_answer(ras, &look, SIGHT_UNABLE);
 	} else {
 		link->watched = true; // only what it says from now on is a proof
 		link_check(ras, link);
@@ -205,9 +205,9 @@ void looks_tick(struct ras *ras) {
 		// Where nothing was under way nothing was seen.
 		if (link == NULL ||
 		    (link->current == NULL && link->pending == NULL && link->retries == 0))
-			answer(ras, &look, SIGHT_UNABLE);
+			look_answer(ras, &look, SIGHT_UNABLE);
 		else
-			answer(ras, &look, SIGHT_SILENT);
+			look_answer(ras, &look, SIGHT_SILENT);
 	}
 }
 
@@ -243,7 +243,8 @@ static bool may_be_asked(
 		) == 0);
 }
 
-static void choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bool any_host) {
+static void
+observer_choose(struct ras *ras, struct suspicion *suspicion, uint32_t place, bool any_host) {
 	struct peers *peers = &ras->peers;
 	uint32_t count = peers_ring_count(peers);
 	const struct ras_record *suspect = ras_entry(ras, suspicion->slot)->record;
@@ -267,8 +268,8 @@ static void choose(struct ras *ras, struct suspicion *suspicion, uint32_t place,
 }
 
 void look_ask(struct ras *ras, struct suspicion *suspicion) {
-	choose(ras, suspicion, LIVENESS_ASKED_MAX, false);
-	choose(ras, suspicion, LIVENESS_ASKED_MAX, true);
+	observer_choose(ras, suspicion, LIVENESS_ASKED_MAX, false);
+	observer_choose(ras, suspicion, LIVENESS_ASKED_MAX, true);
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		uint8_t bytes[LOOK_BYTES_MAX];
 		struct wire_writer writer;
@@ -292,7 +293,7 @@ static void answer_of_dead(struct ras *ras, const struct look *look) {
 	for (uint32_t n = 0; n < entry->weight; n++)
 		seen = seen || entry->observers[n] == ras->self_id;
 	if (entry->state == RAS_DEAD && seen)
-		answer(ras, look, gone ? SIGHT_GONE : SIGHT_SILENT);
+		look_answer(ras, look, gone ? SIGHT_GONE : SIGHT_SILENT);
 }
 
 // Of two that count alike: an agent that lost its state is asked about by those who know the run
@@ -302,15 +303,16 @@ static bool is_of_other_run(const struct peer_entry *entry, uint64_t incarnation
 	       run != entry->record->run;
 }
 
-static void asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool other_run) {
+static void
+look_asked(struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool other_run) {
 	struct look look = {.slot = slot, .asker = asker, .round = round};
 
 	if (other_run) {
-		answer(ras, &look, SIGHT_UNABLE);
+		look_answer(ras, &look, SIGHT_UNABLE);
 		return;
 	}
 	if (slot == ras->self_slot) {
-		answer(ras, &look, SIGHT_ALIVE);
+		look_answer(ras, &look, SIGHT_ALIVE);
 		return;
 	}
 	if (peer_is_member(ras_entry(ras, slot)))
@@ -338,8 +340,10 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 		return;
 	switch (kind) {
 	case LOOK_ASK:
-		asked(ras, from, slot, round,
-		      is_of_other_run(ras_entry(ras, slot), incarnation, run));
+		look_asked(
+			ras, from, slot, round,
+			is_of_other_run(ras_entry(ras, slot), incarnation, run)
+		);
 		break;
 	case LOOK_ANSWER:
 		// A word about an older start says nothing about this one.
@@ -351,7 +355,7 @@ void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *read
 	case LOOK_TELL:
 		if (slot == ras->self_slot) {
 			ras_refute(ras, incarnation);
-			asked(ras, from, slot, round, false);
+			look_asked(ras, from, slot, round, false);
 		}
 		break;
 	default:

@@ -82,7 +82,7 @@ static void taken_add(struct ras *ras, uint32_t slot, uint8_t flag) {
 		liveness->taken_count++;
 }
 
-static void withdraw(struct ras *ras, uint32_t slot, uint8_t flag) {
+static void vote_withdraw(struct ras *ras, uint32_t slot, uint8_t flag) {
 	ras->liveness.taken_back = true;
 	ras->liveness.missed_again = false;
 	if (ras->liveness.whole_ns != RAS_NEVER)
@@ -96,11 +96,11 @@ static void withdraw(struct ras *ras, uint32_t slot, uint8_t flag) {
 }
 
 void votes_withdraw(struct ras *ras, uint32_t slot) {
-	withdraw(ras, slot, PEER_TAKEN_BACK);
+	vote_withdraw(ras, slot, PEER_TAKEN_BACK);
 }
 
 void votes_joined_beside(struct ras *ras, uint32_t slot, bool taken_back) {
-	withdraw(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
+	vote_withdraw(ras, slot, taken_back ? PEER_TAKEN_BACK : PEER_LATE);
 }
 
 static bool lacks_vote(const struct ras *ras, uint32_t slot) {
@@ -132,7 +132,7 @@ static bool is_newcomer_here(const struct ras *ras, uint64_t id) {
 static void told_by(struct ras *ras, uint64_t origin, uint8_t flag) {
 	if (ras->observed_ns - ras->joined_ns < 2 * ras->profile->brake_hold_ns &&
 	    !is_newcomer_here(ras, origin))
-		withdraw(ras, ras->self_slot, flag);
+		vote_withdraw(ras, ras->self_slot, flag);
 }
 
 void votes_told_none(struct ras *ras, uint64_t origin) {
@@ -265,7 +265,7 @@ bool votes_withdraw_late(struct ras *ras) {
 		join->id = 0;
 		if (slot == RAS_NO_SLOT || (ras_entry(ras, slot)->flags & PEER_VOTELESS) != 0)
 			continue;
-		withdraw(ras, slot, PEER_LATE);
+		vote_withdraw(ras, slot, PEER_LATE);
 		any = true;
 	}
 	return any;

@@ -42,7 +42,7 @@ static uint64_t barred_until(const struct ras *ras, const struct turn_death *dea
 	return death->refuted_ns > 0 ? death->refuted_ns + ras->profile->again_ns : 0;
 }
 
-static uint64_t later(uint64_t a_ns, uint64_t b_ns) {
+static uint64_t time_later(uint64_t a_ns, uint64_t b_ns) {
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
@@ -51,8 +51,9 @@ static struct turn *turn_replace_oldest(struct ras *ras) {
 	struct turn *oldest = turn_oldest(&ras->turns);
 
 	crowded->silent_until_ns =
-		later(crowded->silent_until_ns, barred_until(ras, &oldest->silent));
-	crowded->gone_until_ns = later(crowded->gone_until_ns, barred_until(ras, &oldest->gone));
+		time_later(crowded->silent_until_ns, barred_until(ras, &oldest->silent));
+	crowded->gone_until_ns =
+		time_later(crowded->gone_until_ns, barred_until(ras, &oldest->gone));
 	return oldest;
 }
 

@@ -14,7 +14,7 @@
 #define ORDER_TAKEN_NS (20 * RAS_NS_PER_SEC) // all have told by then
 
 // Everything that leans on a peer that is about to be no member, or not this one, any more.
-static void farewell(struct ras *ras, uint32_t slot, enum ras_cause cause) {
+static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 	struct link *link = link_find(ras, slot);
 
 	ring_exclude(ras, slot);
@@ -71,7 +71,7 @@ static void peer_changed(struct ras *ras, uint32_t slot) {
 	transfer_peer_changed(ras, slot);
 }
 
-static void joined(struct ras *ras, uint32_t slot, struct link *from, bool known) {
+static void peer_joined(struct ras *ras, uint32_t slot, struct link *from, bool known) {
 	ras_emit(
 		ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
 		ras_entry(ras, slot)->record->start
@@ -82,7 +82,7 @@ static void joined(struct ras *ras, uint32_t slot, struct link *from, bool known
 	ring_changed(ras);
 }
 
-static void rejoined(struct ras *ras, uint32_t slot, struct link *from) {
+static void peer_rejoined(struct ras *ras, uint32_t slot, struct link *from) {
 	votes_withdraw(ras, slot);
 	news_add(ras, slot, from, false);
 	peer_changed(ras, slot);
@@ -90,7 +90,7 @@ static void rejoined(struct ras *ras, uint32_t slot, struct link *from) {
 	ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
 }
 
-static void ended(struct ras *ras, uint32_t slot, struct link *from, bool known) {
+static void peer_ended(struct ras *ras, uint32_t slot, struct link *from, bool known) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	news_add(ras, slot, from, !known);
@@ -105,7 +105,7 @@ static void ended(struct ras *ras, uint32_t slot, struct link *from, bool known)
 
 // It spoke for itself, by whatever way: the neighbourhood is told, no one else, unless a death of
 // it is about.
-static void refuted(struct ras *ras, uint32_t slot, struct link *from) {
+static void peer_refuted(struct ras *ras, uint32_t slot, struct link *from) {
 	const struct ras_record *record = ras_entry(ras, slot)->record;
 
 	must(record != NULL);
@@ -114,25 +114,26 @@ static void refuted(struct ras *ras, uint32_t slot, struct link *from) {
 		news_add(ras, slot, from, false);
 }
 
-static void
-follow(struct ras *ras, uint32_t slot, struct link *from, enum peers_change change, bool known) {
+static void change_follow(
+	struct ras *ras, uint32_t slot, struct link *from, enum peers_change change, bool known
+) {
 	switch (change) {
 	case PEERS_SAME:
 	case PEERS_NEEDED:
 	case PEERS_CONFLICT:
 		return;
 	case PEERS_JOINED:
-		joined(ras, slot, from, known);
+		peer_joined(ras, slot, from, known);
 		break;
 	case PEERS_REJOINED:
-		rejoined(ras, slot, from);
+		peer_rejoined(ras, slot, from);
 		break;
 	case PEERS_REFUTED:
-		refuted(ras, slot, from);
+		peer_refuted(ras, slot, from);
 		break;
 	case PEERS_DEAD:
 	case PEERS_LEFT:
-		ended(ras, slot, from, known);
+		peer_ended(ras, slot, from, known);
 		break;
 	case PEERS_HEAVIER:
 		news_add(ras, slot, from, false);
@@ -163,7 +164,7 @@ static void maint_of_self(struct ras *ras, uint32_t maint) {
 		return;
 	news.maint = maint;
 	if (peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot) == 0)
-		follow(ras, slot, NULL, change, true);
+		change_follow(ras, slot, NULL, change, true);
 }
 
 void ras_declared_dead(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
@@ -268,7 +269,7 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 		return true;
 	}
 	if (known && news_end(ras, slot, news))
-		farewell(ras, slot, end_cause(news));
+		peer_detach(ras, slot, end_cause(news));
 	if (known)
 		before = *ras_entry(ras, slot);
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
@@ -293,7 +294,7 @@ bool ras_apply(struct ras *ras, const struct peer_news *news, struct link *from)
 	if (change == PEERS_CONFLICT)
 		ras_conflict(ras, slot, news->incarnation, address_of(news));
 	else if (change != PEERS_NEEDED)
-		follow(ras, slot, from, change, known);
+		change_follow(ras, slot, from, change, known);
 	return change != PEERS_NEEDED;
 }
 
@@ -313,7 +314,7 @@ int ras_maint(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 		// Merged past ras_apply(), which takes no news of ourselves.
 		err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot);
 		if (err == 0)
-			follow(ras, slot, NULL, change, true);
+			change_follow(ras, slot, NULL, change, true);
 	}
 	ras_exit(ras);
 	return err;
@@ -323,7 +324,7 @@ static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
 	foreign_forget(ras, ras_entry(ras, slot)->record->id);
 	// Nor is it remembered: who is gone for good would be called at for days.
 	remembered_drop(ras, &ras_entry(ras, slot)->record->address);
-	farewell(ras, slot, RAS_CAUSE_IDLE);
+	peer_detach(ras, slot, RAS_CAUSE_IDLE);
 	turns_forget(ras, slot);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, expired);
 	peer_changed(ras, slot);
@@ -359,7 +360,7 @@ bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 		return false;
 	member = peer_is_member(ras_entry(ras, slot));
 	if (member) {
-		farewell(ras, slot, RAS_CAUSE_REPORT);
+		peer_detach(ras, slot, RAS_CAUSE_REPORT);
 		peers_set_left(&ras->peers, slot, ras->observed_ns); // told to nobody
 	}
 	tombstone_remove(ras, slot, false);

@@ -193,7 +193,7 @@ static bool address_next(struct ras *ras, struct sock_addr *ret_address) {
 // is the first when no seed before it answered. If no seed comes, those who meet need none: the
 // first of them founds it. Who has no seed is one itself, but for those whom it remembers: it looks
 // for them first, and founds none beside a ring in which another has its name.
-static bool founds(const struct ras *ras) {
+static bool join_founds(const struct ras *ras) {
 	const struct join *join = &ras->join;
 
 	bool has_none = !has_seeds(ras) && !ras->remembered.name_taken;
@@ -213,7 +213,7 @@ static void round_ended(struct ras *ras) {
 	struct join *join = &ras->join;
 
 	join->rounds++;
-	if (founds(ras)) {
+	if (join_founds(ras)) {
 		join_done(ras);
 		return;
 	}
@@ -278,7 +278,7 @@ void join_place_seeds(struct ras *ras) {
 		join_came(ras, slot);
 }
 
-static void ask(struct ras *ras, const struct sock_addr *address) {
+static void seed_ask(struct ras *ras, const struct sock_addr *address) {
 	struct join *join = &ras->join;
 
 	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
@@ -301,7 +301,7 @@ static bool is_asked(const struct ras *ras, const struct sock_addr *address) {
 
 void join_ask(struct ras *ras, const struct sock_addr *address) {
 	if (!is_asked(ras, address))
-		ask(ras, address);
+		seed_ask(ras, address);
 }
 
 void join_look_for(struct ras *ras, uint32_t seed) {
@@ -317,7 +317,7 @@ void join_invited(struct ras *ras, const struct sock_addr *address) {
 	if (ras->joined || ras->leaving || join->ask_ns == RAS_NEVER || join->source != NULL ||
 	    is_asked(ras, address))
 		return;
-	ask(ras, address);
+	seed_ask(ras, address);
 }
 
 void join_tick(struct ras *ras) {
@@ -490,7 +490,7 @@ void join_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 
 // Serving.
 
-static void redirect(struct ras *ras, struct conn *conn) {
+static void joiner_redirect(struct ras *ras, struct conn *conn) {
 	struct message_init_ack ack;
 	uint32_t count = peers_ring_count(&ras->peers);
 
@@ -555,7 +555,7 @@ static void serve_none(
 		conn_refuse(ras, conn, &ack);
 		return;
 	}
-	redirect(ras, conn);
+	joiner_redirect(ras, conn);
 	if ((init->flags & MESSAGE_INIT_MEMBER) != 0)
 		join_invited(ras, &record->address);
 	else
@@ -597,7 +597,7 @@ void join_claimed(struct ras *ras, struct conn *conn, uint32_t slot, enum ras_ca
 	if (refusal != RAS_CAUSE_CONFLICT) {
 		// A name is not given away unseen, nor past the number of joins served at once.
 		if (refusal == RAS_CAUSE_BUSY || ras->join.serving >= ras->profile->joins_max)
-			redirect(ras, conn);
+			joiner_redirect(ras, conn);
 		else
 			serve_accept(ras, conn, ras_entry(ras, slot)->record);
 		return;

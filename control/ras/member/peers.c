@@ -133,29 +133,29 @@ static int index_reserve(struct peers *peers, uint32_t count) {
 
 // The digest.
 
-static uint64_t mix(uint64_t value) {
+static uint64_t hash_mix(uint64_t value) {
 	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
 	return value ^ value >> 31;
 }
 
-static uint64_t contribution(const struct peer_entry *entry) {
-	uint64_t value = mix(entry->record->id);
+static uint64_t digest_contribution(const struct peer_entry *entry) {
+	uint64_t value = hash_mix(entry->record->id);
 
-	value = mix(value + ras_incarnation_start(entry->incarnation));
-	value = mix(value + entry->record->digest);
-	return mix(value + entry->maint);
+	value = hash_mix(value + ras_incarnation_start(entry->incarnation));
+	value = hash_mix(value + entry->record->digest);
+	return hash_mix(value + entry->maint);
 }
 
 static void digest_add(struct peers *peers, const struct peer_entry *entry) {
-	uint64_t value = contribution(entry);
+	uint64_t value = digest_contribution(entry);
 
 	peers->ranges[peers_range(entry->record->id)] += value;
 	peers->digest += value;
 }
 
 static void digest_remove(struct peers *peers, const struct peer_entry *entry) {
-	uint64_t value = contribution(entry);
+	uint64_t value = digest_contribution(entry);
 
 	peers->ranges[peers_range(entry->record->id)] -= value;
 	peers->digest -= value;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-static uint32_t find(const struct remembered *remembered, const struct sock_addr *address) {
+static uint32_t address_find(const struct remembered *remembered, const struct sock_addr *address) {
 	uint32_t n = 0;
 
 	while (n < remembered->count && !sock_addr_equal(&remembered->addresses[n], address))
@@ -48,7 +48,7 @@ uint32_t ras_remembered_count(const struct ras *ras) {
 	return ras->remembered.count;
 }
 
-static void drop(struct remembered *remembered, uint32_t n) {
+static void address_drop(struct remembered *remembered, uint32_t n) {
 	// In the order of the round: none is left out of it.
 	memmove(&remembered->addresses[n], &remembered->addresses[n + 1],
 		(remembered->count - n - 1) * sizeof(*remembered->addresses));
@@ -59,10 +59,10 @@ static void drop(struct remembered *remembered, uint32_t n) {
 
 void remembered_drop(struct ras *ras, const struct sock_addr *address) {
 	struct remembered *remembered = &ras->remembered;
-	uint32_t n = find(remembered, address);
+	uint32_t n = address_find(remembered, address);
 
 	if (n < remembered->count)
-		drop(remembered, n);
+		address_drop(remembered, n);
 }
 
 void ras_remembered_drop(struct ras *ras, const struct sock_addr *address) {
@@ -85,12 +85,12 @@ bool remembered_refused(
 	struct ras *ras, const struct sock_addr *address, enum ras_cause cause, uint64_t value
 ) {
 	struct remembered *remembered = &ras->remembered;
-	uint32_t n = find(remembered, address);
+	uint32_t n = address_find(remembered, address);
 	struct sock_addr dropped = *address; // which may be in what is dropped
 
 	if (n == remembered->count || join_is_configured(ras, address))
 		return false;
-	drop(remembered, n);
+	address_drop(remembered, n);
 	if (cause == RAS_CAUSE_CONFLICT)
 		remembered->name_taken = true;
 	ras_emit_at(ras, RAS_EVENT_JOIN_DROPPED, &dropped, cause, value);
@@ -111,7 +111,7 @@ void remembered_look_for(struct ras *ras, uint32_t n) {
 	struct remembered *remembered = &ras->remembered;
 
 	if (is_in_table(ras, &remembered->addresses[n]))
-		drop(remembered, n);
+		address_drop(remembered, n);
 	else
 		join_ask(ras, &remembered->addresses[n]);
 }

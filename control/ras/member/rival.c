@@ -29,8 +29,9 @@ void rival_call(struct ras *ras, const struct sock_addr *address, uint64_t start
 }
 
 // The one who refuses us speaks for itself, or points to the holder.
-static void
-refused(struct ras *ras, const struct ras_record *record, const struct message_init_ack *ack) {
+static void holder_refused(
+	struct ras *ras, const struct ras_record *record, const struct message_init_ack *ack
+) {
 	struct rival *rival = &ras->join.rival;
 
 	if (rival_is_above(ras, record) && !rival->gave_way) {
@@ -57,6 +58,6 @@ void rival_answered(
 		rival->start = 0;
 	}
 	if (ack->refusal == RAS_CAUSE_CONFLICT)
-		refused(ras, record, ack);
+		holder_refused(ras, record, ack);
 	ras_record_put(ras->interner, record);
 }

@@ -9,7 +9,8 @@
 // Who looks for a member tries at least once in this time; after it a finding is of the past.
 #define STRANGER_KEEP_NS (600 * RAS_NS_PER_SEC)
 
-static struct ras_stranger *find(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
+static struct ras_stranger *
+question_find(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
 	for (uint32_t n = 0; n < ras->strangers.count; n++) {
 		struct ras_stranger *stranger = &ras->strangers.list[n];
 
@@ -19,7 +20,7 @@ static struct ras_stranger *find(struct ras *ras, uint64_t peer, const struct so
 	return NULL;
 }
 
-static struct ras_stranger *place(struct ras *ras) {
+static struct ras_stranger *question_place(struct ras *ras) {
 	struct strangers *strangers = &ras->strangers;
 	struct ras_stranger *oldest = &strangers->list[0];
 
@@ -35,7 +36,7 @@ static struct ras_stranger *place(struct ras *ras) {
 void stranger_found(
 	struct ras *ras, uint64_t peer, const struct sock_addr *address, uint64_t found
 ) {
-	struct ras_stranger *stranger = find(ras, peer, address);
+	struct ras_stranger *stranger = question_find(ras, peer, address);
 	uint32_t slot = peers_find(&ras->peers, peer);
 	uint64_t start;
 	bool is_new;
@@ -46,7 +47,7 @@ void stranger_found(
 	is_new = stranger == NULL || stranger->found != found || stranger->start != start ||
 		 ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS;
 	if (stranger == NULL)
-		stranger = place(ras);
+		stranger = question_place(ras);
 	*stranger = (struct ras_stranger){
 		.peer = peer,
 		.found = found,
@@ -59,7 +60,7 @@ void stranger_found(
 }
 
 void stranger_gone(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
-	struct ras_stranger *stranger = find(ras, peer, address);
+	struct ras_stranger *stranger = question_find(ras, peer, address);
 
 	if (stranger != NULL)
 		*stranger = ras->strangers.list[--ras->strangers.count];
@@ -149,7 +150,8 @@ void who_serve(struct ras *ras, struct conn *conn) {
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 }
 
-static void tell(struct ras *ras, const struct conn *conn, enum ras_cause cause, uint64_t found) {
+static void
+answer_tell(struct ras *ras, const struct conn *conn, enum ras_cause cause, uint64_t found) {
 	if (ras->ops.who != NULL)
 		ras->ops.who(ras->ops_ctx, conn->handle, cause, found);
 }
@@ -160,18 +162,18 @@ void who_answered(struct ras *ras, struct conn *conn, const struct message_init_
 
 	conn->who = 0;
 	if (found == 0) {
-		tell(ras, conn, RAS_CAUSE_PROTOCOL, 0);
+		answer_tell(ras, conn, RAS_CAUSE_PROTOCOL, 0);
 	} else if (found == sought) {
 		stranger_gone(ras, sought, &conn->address);
-		tell(ras, conn, RAS_CAUSE_NONE, found);
+		answer_tell(ras, conn, RAS_CAUSE_NONE, found);
 	} else {
 		stranger_found(ras, sought, &conn->address, found);
-		tell(ras, conn, RAS_CAUSE_CONFLICT, found);
+		answer_tell(ras, conn, RAS_CAUSE_CONFLICT, found);
 	}
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 }
 
 void who_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
 	conn->who = 0;
-	tell(ras, conn, cause, 0);
+	answer_tell(ras, conn, cause, 0);
 }

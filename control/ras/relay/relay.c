@@ -161,8 +161,8 @@ void relay_answer(
 // On the way
 
 // `header` is the packet's with the life that is left; `frame` is ours to patch.
-static void
-depart(struct ras *ras, struct link *link, uint8_t *frame, struct relay_header header, bool detour
+static void packet_depart(
+	struct ras *ras, struct link *link, uint8_t *frame, struct relay_header header, bool detour
 ) {
 	struct ras_relay_counters *counters = &ras->relay->counters;
 	size_t size = relay_packet_bytes(&header);
@@ -186,7 +186,7 @@ depart_copy(struct ras *ras, struct link *link, const struct relay_packet *packe
 	uint8_t frame[RELAY_PACKET_BYTES_MAX];
 
 	memcpy(frame, packet->frame, relay_packet_bytes(&packet->header));
-	depart(ras, link, frame, packet->header, detour);
+	packet_depart(ras, link, frame, packet->header, detour);
 }
 
 enum ras_relay_reason relay_dispatch(
@@ -241,7 +241,7 @@ void relay_link_good(struct ras *ras, struct link *link) {
 			refuse_item(ras, item, RAS_RELAY_EXPIRED);
 			continue;
 		}
-		depart(ras, link, item->frame, item->header, item->detour);
+		packet_depart(ras, link, item->frame, item->header, item->detour);
 		relay_item_release(item);
 	}
 }
@@ -249,7 +249,7 @@ void relay_link_good(struct ras *ras, struct link *link) {
 // Looks for another way for a message that waited. Its buffer is given back first, so that it
 // does not stand in its own way.
 static void
-reroute(struct ras *ras, struct relay_item *item, const uint32_t *avoid, uint32_t count) {
+item_reroute(struct ras *ras, struct relay_item *item, const uint32_t *avoid, uint32_t count) {
 	uint8_t frame[RELAY_PACKET_BYTES_MAX];
 	struct relay_packet packet = relay_packet_make(&item->header, frame, item->from);
 	enum ras_relay_reason reason;
@@ -270,7 +270,7 @@ void relay_link_lost(struct ras *ras, struct link *link) {
 	while (item != NULL) {
 		struct relay_item *next = item->next;
 
-		reroute(ras, item, &link->slot, 1);
+		item_reroute(ras, item, &link->slot, 1);
 		item = next;
 	}
 }
@@ -289,7 +289,7 @@ void relay_peer_changed(struct ras *ras, uint32_t slot) {
 		else if (item->header.destination_run != entry->record->run)
 			refuse_item(ras, item, RAS_RELAY_WRONG_INCARNATION);
 		else
-			reroute(ras, item, NULL, 0);
+			item_reroute(ras, item, NULL, 0);
 		item = next;
 	}
 	relay_pending_peer_changed(ras, slot);
@@ -339,7 +339,7 @@ void relay_send_internal(
 
 // Arrivals
 
-static void arrive(struct ras *ras, const struct relay_packet *packet) {
+static void packet_arrive(struct ras *ras, const struct relay_packet *packet) {
 	const struct relay_header *header = &packet->header;
 
 	if (header->destination_run != ras_self(ras)->record->run) {
@@ -376,7 +376,7 @@ int relay_message(struct ras *ras, struct link *link, const uint8_t *frame, size
 
 	packet = relay_packet_make(&header, frame, link->slot);
 	if (header.destination == ras->self_id) {
-		arrive(ras, &packet);
+		packet_arrive(ras, &packet);
 		return 0;
 	}
 	reason = relay_dispatch(ras, &packet, NULL, 0);
@@ -387,7 +387,7 @@ int relay_message(struct ras *ras, struct link *link, const uint8_t *frame, size
 
 // Time
 
-static void reclaim(struct ras *ras) {
+static void buffers_reclaim(struct ras *ras) {
 	struct relay *relay = ras->relay;
 	bool pools_closed = relay_pools_reclaim(ras);
 
@@ -413,7 +413,7 @@ void relay_tick(struct ras *ras) {
 	relay_held_tick(ras);
 	relay_pending_tick(ras);
 	if (ras->now_ns >= relay->reclaim_ns)
-		reclaim(ras);
+		buffers_reclaim(ras);
 	relay->due_ns = relay->reclaim_ns;
 	relay_due(relay, relay_queue_due_ns(relay));
 	relay_due(relay, relay_held_due_ns(relay));

@@ -11,7 +11,7 @@
 // Of every so many frames one is of the lowest class that waits.
 #define QUEUE_SHARE 8
 
-static uint32_t quantum(uint32_t rank) {
+static uint32_t class_quantum(uint32_t rank) {
 	return RELAY_HEADER_BYTES_MAX + (uint32_t)ras_relay_size_max((enum ras_relay_class)rank);
 }
 
@@ -309,7 +309,7 @@ struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot) {
 	if (turn->deficit < relay_packet_bytes(&turn->head->header)) {
 		lane->last[rank] = turn;
 		turn = turn->next;
-		turn->deficit += quantum(rank);
+		turn->deficit += class_quantum(rank);
 	}
 	size = (uint32_t)relay_packet_bytes(&turn->head->header);
 	must(turn->deficit >= size);

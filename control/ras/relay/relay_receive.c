@@ -95,7 +95,7 @@ static void refuse_for_good(
 }
 
 static void
-delivered(struct ras *ras, struct relay_source *source, const struct relay_packet *packet) {
+packet_delivered(struct ras *ras, struct relay_source *source, const struct relay_packet *packet) {
 	const struct relay_header *header = &packet->header;
 	struct ras_relay_counters *counters = &ras->relay->counters;
 	uint32_t bucket =
@@ -110,11 +110,12 @@ delivered(struct ras *ras, struct relay_source *source, const struct relay_packe
 
 // 0 when it is decided, for good or bad; -EBUSY: an earlier one of its flow has to come first;
 // -ENOENT, -EAGAIN: from the consumer; -ENOBUFS: no room for another flow.
-static int
-offer(struct ras *ras,
-      struct relay_source *source,
-      const struct relay_packet *packet,
-      const uint8_t *payload) {
+static int packet_offer(
+	struct ras *ras,
+	struct relay_source *source,
+	const struct relay_packet *packet,
+	const uint8_t *payload
+) {
 	const struct relay_header *header = &packet->header;
 	struct ras_relay_delivery delivery = {
 		.source = header->source,
@@ -150,7 +151,7 @@ offer(struct ras *ras,
 		return err == -ENOENT ? -ENOENT : -EAGAIN;
 	if (flow != NULL)
 		flow->delivered = header->sequence;
-	delivered(ras, source, packet);
+	packet_delivered(ras, source, packet);
 	return 0;
 }
 
@@ -162,7 +163,7 @@ static bool held_offer(struct ras *ras, struct relay_held *held) {
 	int err;
 
 	must(source != NULL); // kept longer than any message of its
-	err = offer(ras, source, &packet, held->payload);
+	err = packet_offer(ras, source, &packet, held->payload);
 	if (err == 0)
 		return true;
 	if (err == -EBUSY || held->reason == RAS_RELAY_NO_CONSUMER ||
@@ -318,7 +319,7 @@ receive_fresh(struct ras *ras, struct relay_source *source, const struct relay_p
 	struct ras_relay_counters *counters = &ras->relay->counters;
 	bool kept = false;
 
-	switch (offer(ras, source, packet, packet->frame + packet->header.header_size)) {
+	switch (packet_offer(ras, source, packet, packet->frame + packet->header.header_size)) {
 	case 0:
 		held_pump(ras, 0);
 		return;

@@ -125,7 +125,7 @@ void transfer_over_by_peer(
 	transfer_over(ras, transfer, message->outcome, message->reason, false);
 }
 
-static void tell(struct ras *ras, struct transfer *transfer) {
+static void end_tell(struct ras *ras, struct transfer *transfer) {
 	struct ras_transfer_end end = {
 		.id = transfer->id,
 		.peer = transfer->peer,
@@ -170,7 +170,7 @@ void transfer_leave(struct ras *ras) {
 		struct transfer *transfer = ras->transfers->first;
 
 		transfer_over(ras, transfer, RAS_TRANSFER_LEAVING, RAS_TRANSFER_REASON_NONE, false);
-		tell(ras, transfer);
+		end_tell(ras, transfer);
 		transfer_free(ras, transfer);
 	}
 }
@@ -360,7 +360,7 @@ static void transfer_turn(struct ras *ras, struct transfer *transfer) {
 	transfer_control(ras, transfer);
 	if (!transfer->over)
 		return;
-	tell(ras, transfer);
+	end_tell(ras, transfer);
 	if (!transfer->owed)
 		transfer_free(ras, transfer);
 }

@@ -76,7 +76,7 @@ int transfer_in_start(
 
 // To the consumer
 
-static void refused(struct ras *ras, struct transfer *transfer, int err) {
+static void consumer_refused(struct ras *ras, struct transfer *transfer, int err) {
 	enum ras_transfer_reason reason = RAS_TRANSFER_DECLINED;
 
 	if (err == -ENOENT)
@@ -89,7 +89,8 @@ static void refused(struct ras *ras, struct transfer *transfer, int err) {
 }
 
 // Offers the next `count` bytes; false if they were not taken.
-static bool offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint32_t count) {
+static bool
+bytes_offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint32_t count) {
 	struct transfer_in *in = &transfer->in;
 	struct ras_transfer_segment segment = {
 		.id = transfer->id,
@@ -112,7 +113,7 @@ static bool offer(struct ras *ras, struct transfer *transfer, const void *bytes,
 		return false;
 	}
 	if (err < 0) {
-		refused(ras, transfer, err);
+		consumer_refused(ras, transfer, err);
 		return false;
 	}
 	in->taken += count;
@@ -125,7 +126,7 @@ static bool offer(struct ras *ras, struct transfer *transfer, const void *bytes,
 	return true;
 }
 
-static bool waits(const struct transfer *transfer) {
+static bool consumer_waits(const struct transfer *transfer) {
 	const struct transfer_in *in = &transfer->in;
 
 	return !transfer->over && !in->full && (in->taken < in->received || in->ends);
@@ -134,13 +135,15 @@ static bool waits(const struct transfer *transfer) {
 void transfer_in_pump(struct ras *ras, struct transfer *transfer) {
 	struct transfer_in *in = &transfer->in;
 
-	while (waits(transfer)) {
+	while (consumer_waits(transfer)) {
 		uint32_t count = in->received - in->taken;
 
 		if (count > RAS_TRANSFER_SEGMENT_BYTES_MAX)
 			count = RAS_TRANSFER_SEGMENT_BYTES_MAX;
 		// Nothing but the end may wait without a buffer.
-		if (!offer(ras, transfer, count > 0 ? in->buffer + in->buffer_from : NULL, count))
+		if (!bytes_offer(
+			    ras, transfer, count > 0 ? in->buffer + in->buffer_from : NULL, count
+		    ))
 			return;
 		in->buffer_from += count;
 	}
@@ -151,7 +154,8 @@ void transfer_in_pump(struct ras *ras, struct transfer *transfer) {
 // From the sender
 
 // Appends what the consumer did not take. False: there is no memory.
-static bool keep(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count) {
+static bool
+bytes_keep(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count) {
 	struct transfer_in *in = &transfer->in;
 	uint32_t held = in->received - in->taken;
 
@@ -175,18 +179,18 @@ static bool keep(struct ras *ras, struct transfer *transfer, const uint8_t *byte
 }
 
 // 0, or -EAGAIN: there is no memory, and the relay of the sender tries again.
-static int
-append(struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count, bool last
+static int segment_append(
+	struct ras *ras, struct transfer *transfer, const uint8_t *bytes, uint32_t count, bool last
 ) {
 	struct transfer_in *in = &transfer->in;
 	bool next = in->taken == in->received && !in->full;
 
 	in->received += count;
 	in->ends = last;
-	if (next && (offer(ras, transfer, bytes, count) || transfer->over))
+	if (next && (bytes_offer(ras, transfer, bytes, count) || transfer->over))
 		return 0;
 	in->received -= count;
-	if (!keep(ras, transfer, bytes, count)) {
+	if (!bytes_keep(ras, transfer, bytes, count)) {
 		in->ends = false;
 		return -EAGAIN;
 	}
@@ -232,7 +236,7 @@ int transfer_in_data(
 	} else {
 		uint32_t known = in->received - message->offset;
 
-		return append(
+		return segment_append(
 			ras, transfer, message->bytes + known, message->count - known, message->last
 		);
 	}

@@ -5,7 +5,7 @@
 // on is taken back and read again, for the receiver takes nothing out of order.
 #include "relay/transfer_state.h"
 
-static uint32_t least(uint32_t a, uint64_t b) {
+static uint32_t uint_least(uint32_t a, uint64_t b) {
 	return a < b ? a : (uint32_t)b;
 }
 
@@ -58,9 +58,10 @@ static int read_segment(
 		.offset = out->next,
 		.kept = out->kept,
 		.bytes = bytes,
-		.size =
-			least(least(RAS_TRANSFER_SEGMENT_BYTES_MAX, out->limit - out->next),
-			      end - out->next),
+		.size = uint_least(
+			uint_least(RAS_TRANSFER_SEGMENT_BYTES_MAX, out->limit - out->next),
+			end - out->next
+		),
 		.last = known && out->next == end,
 	};
 	int err = 0;
@@ -118,8 +119,9 @@ void transfer_out_send(struct ras *ras, struct transfer *transfer) {
 
 // What the other side says
 
-static void
-credit(struct ras *ras, struct transfer *transfer, const struct transfer_message *message) {
+static void credit_received(
+	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
+) {
 	struct transfer_out *out = &transfer->out;
 
 	if (message->received > out->ahead || message->limit < message->received ||
@@ -143,7 +145,7 @@ void transfer_out_message(
 	if (transfer->over)
 		transfer->owed = transfer->owed && message->type != TRANSFER_END;
 	else if (message->type == TRANSFER_CREDIT)
-		credit(ras, transfer, message);
+		credit_received(ras, transfer, message);
 	else if (done && (!out->whole || message->received != out->ahead))
 		ras->transfers->counters.lies++; // it cannot have what was not sent
 	else
@@ -152,7 +154,8 @@ void transfer_out_message(
 
 // What the relay says
 
-static void delivered(struct ras *ras, struct transfer_out *out, struct transfer_sent *sent) {
+static void
+segment_delivered(struct ras *ras, struct transfer_out *out, struct transfer_sent *sent) {
 	uint32_t first = 0;
 
 	sent->message_id = 0;
@@ -174,7 +177,7 @@ bool transfer_out_report(
 	if (n == out->sent_count)
 		return false;
 	if (report->outcome == RAS_RELAY_OUTCOME_DELIVERED && !out->given_up) {
-		delivered(ras, out, &out->sent[n]);
+		segment_delivered(ras, out, &out->sent[n]);
 	} else {
 		out->given_up = true;
 		if (!transfer_may_pass(report->reason))
